@@ -1,8 +1,6 @@
 /* nccltune bench: measure collectives over everything that can be chosen. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bench/engines/engines.h"
 #include "bench/launch/mpirun.h"
@@ -159,22 +157,17 @@ static int print_points(const struct request *w, const struct bench_results *r, 
 {
     struct bench_points *p = bench_points_of(r, r->arena);
     struct findings sanity = {.arena = r->arena};
-    int rc = 0;
     sanity_check(p, t, &sanity);
     if (w->json) {
         cJSON *doc = bench_points_json(p);
         cJSON_AddItemToObject(doc, "noise", findings_json(r->noise.list, r->noise.n));
         cJSON_AddItemToObject(doc, "sanity", findings_json(sanity.list, sanity.n));
-        rc = json_save(doc, NULL, e);
-        cJSON_Delete(doc);
-    } else {
-        bench_points_print(p, NULL, NULL, stdout);
-        noise_print(&r->noise, stdout);
-        sanity_print(&sanity, stdout);
-        if (fflush(stdout))
-            rc = err_errno(e, "standard output cannot be written");
+        return json_save(doc, NULL, e);
     }
-    return rc;
+    bench_points_print(p, NULL, NULL, stdout);
+    noise_print(&r->noise, stdout);
+    sanity_print(&sanity, stdout);
+    return 0;
 }
 
 /* What a person has to know beyond the table; the exit code. */
@@ -199,13 +192,13 @@ static int conclude(const struct request *w, const struct bench_summary *s, stru
 static int print_plan(const struct request *w, const struct topology *t, struct log *log, struct err *e)
 {
     cJSON *plan = bench_plan_json(&w->bench, t, log, e);
-    int rc = plan ? 0 : e->code;
-    if (!rc && w->json)
-        rc = json_save(plan, NULL, e);
-    else if (!rc)
-        bench_plan_print(plan, stdout);
+    if (!plan)
+        return e->code;
+    if (w->json)
+        return json_save(plan, NULL, e);
+    bench_plan_print(plan, stdout);
     cJSON_Delete(plan);
-    return rc;
+    return 0;
 }
 
 static int run_document(const struct request *w, const struct topology *t, struct log *log, struct err *e)
@@ -231,7 +224,7 @@ static int run_journal(const struct request *w, const struct topology *t, struct
     struct bench_summary summary;
     struct bench_results *measured = NULL;
     int rc = bench_run(&w->bench, t, log, log->progress, cli_catch_interrupt(), &summary, &measured, e);
-    progress_finish(log->progress, NULL);
+    progress_clear(log->progress);
     if (!rc && (summary.measured || summary.resumed))
         rc = print_points(w, measured, t, e);
     bench_results_free(measured);
@@ -288,7 +281,7 @@ static int run(struct request *w, struct err *e)
              : w->calibrate        ? cli_calibrate(&w->bench, t, w->json, &log, e)
              : w->engine->document ? run_document(w, t, &log, e)
                                    : run_journal(w, t, &log, e);
-    progress_finish(&progress, NULL);
+    progress_clear(&progress);
     topo_free(t);
     return rc;
 }

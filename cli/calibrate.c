@@ -56,9 +56,9 @@ static void print(const struct calibration *c, const struct row *rows, int n)
     printf("# %s\n#\n# %-14s %9s %12s   %-32s  %s\n", rows[0].point->library, "collective", "size", "measured us",
            "predicted before, nine of ten", "and now");
     for (int i = 0; i < n; i++)
-        printf("  %-14s %9s %12.1f   %10.1f [%.1f, %.1f]%*s  %10.1f [%.1f, %.1f]\n", coll_name(rows[i].point->coll),
+        printf("  %-14s %9s %12.1f   %10.1f [%.1f, %.1f]  %10.1f [%.1f, %.1f]\n", coll_name(rows[i].point->coll),
                unit_bytes(size, rows[i].point->bytes), rows[i].measured_us, rows[i].before.us, rows[i].before.low_us,
-               rows[i].before.high_us, 0, "", rows[i].after.us, rows[i].after.low_us, rows[i].after.high_us);
+               rows[i].before.high_us, rows[i].after.us, rows[i].after.low_us, rows[i].after.high_us);
     printf("\nkept as %s\n", c->path);
     if (c->fit.bounded)
         puts("The topology does not explain these times: factors ended at a bound of the fit.");
@@ -88,9 +88,7 @@ static int print_json(const struct calibration *c, const struct row *rows, int n
         cJSON_AddNumberToObject(o, "low_us", rows[i].after.low_us);
         cJSON_AddNumberToObject(o, "high_us", rows[i].after.high_us);
     }
-    int rc = json_save(doc, NULL, e);
-    cJSON_Delete(doc);
-    return rc;
+    return json_save(doc, NULL, e);
 }
 
 static int conclude(const struct bench_results *r, const struct topology *t, int class_index, struct calibration *c,
@@ -104,7 +102,7 @@ static int conclude(const struct bench_results *r, const struct topology *t, int
     if (json)
         return print_json(c, rows, n, e);
     print(c, rows, n);
-    return fflush(stdout) ? err_errno(e, "standard output cannot be written") : 0;
+    return 0;
 }
 
 /* The journal is written beside the one that there may be, which it replaces when all is done. */
@@ -116,7 +114,7 @@ static int measure(struct bench_options o, const struct topology *t, int class_i
     o.results = arena_printf(a, "%s.%d", c->path, (int)getpid());
     unlink(o.results);
     int rc = bench_run(&o, t, log, log->progress, cli_catch_interrupt(), &summary, &measured, e);
-    progress_finish(log->progress, NULL);
+    progress_clear(log->progress);
     if (!rc)
         rc = summary.interrupted ? CLI_INTERRUPTED : conclude(measured, t, class_index, c, json, e);
     if (!rc && rename(o.results, c->path))

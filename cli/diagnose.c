@@ -98,13 +98,8 @@ static int diagnose(const struct request *r, const struct held_against *x, char 
             cli_fail(COMMAND, &one);
     }
     const struct diag_result *result = read ? diagnose_finish(d) : NULL;
-    if (result && r->json) {
-        cJSON *doc = diagnose_json(result);
-        rc = json_save(doc, r->output, e);
-        cJSON_Delete(doc);
-    } else if (result) {
-        rc = write_text(result, r->output, diagnose_text, e);
-    }
+    if (result)
+        rc = r->json ? json_save(diagnose_json(result), r->output, e) : write_text(result, r->output, diagnose_text, e);
     if (!rc && result && r->html)
         rc = write_text(result, r->html, diagnose_html, e);
     if (!rc && result && r->svg)

@@ -1,5 +1,4 @@
 /* nccltune drift: what the captures of many jobs say of a cluster. */
-#include <stdio.h>
 
 #include "cli/cli.h"
 #include "core/file.h"
@@ -52,9 +51,7 @@ static int write_json(const struct drift_fleet *f, const struct drift_expectatio
     cJSON *doc = drift_json(f);
     if (x->job)
         cJSON_AddItemToObject(doc, "unexpected", drift_expect_json(x));
-    int rc = json_save(doc, path, e);
-    cJSON_Delete(doc);
-    return rc;
+    return json_save(doc, path, e);
 }
 
 static int run(const struct request *r, const char *const *dirs, size_t ndirs, struct arena *a, struct err *e)

@@ -1,12 +1,10 @@
 /* nccltune explain: say what a profile sets, and why. */
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "core/coll.h"
 #include "core/file.h"
-#include "core/units.h"
 #include "core/vars/catalogue.h"
 #include "envgen/explain/diff.h"
 #include "envgen/explain/explain.h"
@@ -68,9 +66,7 @@ static const struct option_spec call_options[] = {
 
 static int save(cJSON *doc, struct err *e)
 {
-    int rc = doc ? json_save(doc, "-", e) : e->code;
-    cJSON_Delete(doc);
-    return rc;
+    return doc ? json_save(doc, "-", e) : e->code;
 }
 
 static int answer(const struct request *r, const struct env_profile *p, struct err *e)
@@ -82,17 +78,6 @@ static int answer(const struct request *r, const struct env_profile *p, struct e
     if (rc)
         return rc;
     return file_out_end(&out, "-", env_explain(p, &r->question, out.stream, e), e);
-}
-
-static int print_step(const struct step_estimate *s, const struct step_changes *c, struct err *e)
-{
-    struct file_out out;
-    int rc = file_out_begin(&out, e);
-    if (rc)
-        return rc;
-    env_step_print(s, out.stream);
-    step_changes_print(c, out.stream);
-    return file_out_commit(&out, "-", e);
 }
 
 static int answer_step(const struct request *r, const struct env_profile *p, struct err *e)
@@ -109,7 +94,8 @@ static int answer_step(const struct request *r, const struct env_profile *p, str
         step_changes_json(&changes, doc);
         rc = save(doc, e);
     } else if (!rc) {
-        rc = print_step(&s, &changes, e);
+        env_step_print(&s, stdout);
+        step_changes_print(&changes, stdout);
     }
     workload_free(w);
     arena_free(a);

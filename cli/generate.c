@@ -3,7 +3,6 @@
 
 #include "cli/arguments.h"
 #include "cli/cli.h"
-#include "core/file.h"
 #include "envgen/explain/explain.h"
 #include "envgen/generate/generate.h"
 #include "envgen/profile/decisions.h"
@@ -62,18 +61,13 @@ static const struct option_spec options[] = {
 
 static int report(const struct env_profile *p, int json, int quiet, struct err *e)
 {
-    int rc = 0;
-    if (json) {
-        cJSON *doc = env_decisions_json(p->decisions);
-        rc = json_save(doc, "-", e);
-        cJSON_Delete(doc);
-    } else if (!quiet) {
+    if (json)
+        return json_save(env_decisions_json(p->decisions), "-", e);
+    if (!quiet) {
         env_print_decisions(p->decisions, stdout);
         printf("\nProfile: %s (%d files, hash %.16s)\n", p->dir, p->manifest.nfiles + 1, p->manifest.hash);
-        if (fflush(stdout))
-            rc = err_errno(e, "standard output cannot be written");
     }
-    return rc;
+    return 0;
 }
 
 static int run(struct request *r, struct err *e)

@@ -1,5 +1,4 @@
 /* nccltune lint: what NCCL makes of the settings in scripts, configuration files or a process. */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +14,6 @@
 #include "envgen/profile/profile.h"
 #include "probe/topology/topology.h"
 #include "tuner/table/table.h"
-
-extern char **environ;
 
 #define COMMAND "nccltune lint"
 
@@ -39,7 +36,8 @@ static const struct cli_page page = {
 struct request {
     struct lint_options lint;
     struct cli_releases releases;
-    const char *topology, *profile, *kind, *out, *format, *baseline, *write_baseline;
+    const char *topology, *profile, *kind, *out, *baseline, *write_baseline;
+    int format; /* enum lint_format; -1: not given */
     int pid, env, fix, in_place, strict, list_rules, json, sarif;
     char **files;
     int nfiles;
@@ -81,7 +79,7 @@ static const struct option_spec options[] = {
     {0, "pid", "N", "look at the environment of process N", option_int, offsetof(struct request, pid), .low = 1,
      .high = INT32_MAX},
     {0, "strict", NULL, "warnings count as errors", option_flag, offsetof(struct request, strict)},
-    {0, "format", "FORMAT", "print findings as one of:", option_word, offsetof(struct request, format),
+    {0, "format", "FORMAT", "print findings as one of:", option_which, offsetof(struct request, format),
      .word = format_word},
     {'j', "json", NULL, "--format json", option_flag, offsetof(struct request, json)},
     {0, "sarif", NULL, "--format sarif", option_flag, offsetof(struct request, sarif)},
@@ -102,7 +100,7 @@ static int check_args(const struct request *a)
 {
     if (a->topology && a->profile)
         return cli_usage(COMMAND, "--topology and --profile are mutually exclusive");
-    if (a->json + a->sarif + !!a->format > 1)
+    if (a->json + a->sarif + (a->format >= 0) > 1)
         return cli_usage(COMMAND, "--format, --json and --sarif are mutually exclusive");
     if (a->fix && (a->baseline || a->write_baseline))
         return cli_usage(COMMAND, "--fix and a baseline are mutually exclusive");
@@ -245,10 +243,7 @@ static int parse(int argc, char **argv, struct request *r)
 
 static enum lint_format format_of(const struct request *a)
 {
-    for (int i = 0; a->format; i++)
-        if (!strcmp(a->format, format_word(i)))
-            return (enum lint_format)i;
-    return a->json ? LINT_JSON : a->sarif ? LINT_SARIF : LINT_TEXT;
+    return a->format >= 0 ? (enum lint_format)a->format : a->json ? LINT_JSON : a->sarif ? LINT_SARIF : LINT_TEXT;
 }
 
 static int report(struct lint *l, const struct request *a, struct err *e)
@@ -272,7 +267,7 @@ static int report(struct lint *l, const struct request *a, struct err *e)
 
 int lint_main(int argc, char **argv)
 {
-    struct request a = {.lint = {.rccl = -1}};
+    struct request a = {.lint = {.rccl = -1}, .format = -1};
     struct err e = {0};
     struct topology *topology = NULL;
     struct tuner_table table = {0};

@@ -24,8 +24,7 @@ extern const struct option_spec cli_machine_options[]; /* into struct cli_machin
 /* struct cli_node_counts, from a list "2,8,32". */
 option_take cli_take_node_counts;
 
-/* The names of machines and GPUs, for completion. */
-const char *cli_machine_word(int i);
+/* The names of GPUs, for completion. */
 const char *cli_gpu_word(int i);
 
 /* Whether one is named. */

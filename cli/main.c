@@ -1,4 +1,5 @@
 /* nccltune: a table of subcommands and their dispatch. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -101,9 +102,9 @@ static int run(int argc, char **argv)
 /* What was printed may not have arrived: a full disk shows only here. */
 int main(int argc, char **argv)
 {
-    int rc = run(argc, argv);
-    if (!fflush(stdout) && !ferror(stdout))
+    int rc = run(argc, argv), error = fflush(stdout) ? errno : ferror(stdout) ? EIO : 0;
+    if (!error)
         return rc;
-    fprintf(stderr, "nccltune: standard output cannot be written\n");
+    fprintf(stderr, "nccltune: standard output cannot be written: %s\n", strerror(error));
     return rc ? rc : ERR_FAILED;
 }

@@ -55,10 +55,7 @@ static int take_shapes(const struct option_value *v, void *out, struct err *e)
 
 static int take_objective(const struct option_value *v, void *out, struct err *e)
 {
-    const char *name = NULL;
-    int rc = option_word(v, &name, e), i = 0;
-    while (!rc && strcmp(name, bench_objective_name(i)) != 0)
-        i++;
+    int i = 0, rc = option_which(v, &i, e);
     *(int *)out = BENCH_FOR_TIME + i;
     return rc;
 }

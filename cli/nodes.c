@@ -124,12 +124,11 @@ static struct topology *probe_by_agents(const struct bench_setup *setup, const s
 {
     struct agents agents;
     const char *argv[] = {"{bin}/nccltune", "probe", "--json", NULL};
-    const struct agents_order order = {.argv = argv};
     struct topology *t = NULL;
     if (agents_open(&agents, setup, DEADLINE_S, stop, e))
         return NULL;
     double asked_s = cluster_clock_s();
-    struct agents_answer *said = agents_run(&agents, &order, progress_now_s() + DEADLINE_S, stop, a, e);
+    struct agents_answer *said = agents_run(&agents, argv, progress_now_s() + DEADLINE_S, stop, a, e);
     struct cluster_answer *answers = arena_alloc(a, ((size_t)agents.count + (size_t)nabsent + 1) * sizeof *answers);
     const char **names = names_of(nodes, &agents, a);
     double answered_s = cluster_clock_s();

@@ -16,7 +16,6 @@
 #include "probe/machines/hardware.h"
 #include "probe/machines/machines.h"
 #include "probe/source/probe.h"
-#include "probe/topology/classes.h"
 
 #define COMMAND "nccltune probe"
 

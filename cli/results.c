@@ -61,12 +61,12 @@ static const char *format_word(int i)
 
 struct request {
     struct import_given given;
-    const char *format, *out;
-    int quiet;
+    const char *out;
+    int format, quiet; /* format: of those above */
 };
 
 static const struct option_spec options[] = {
-    {'F', "format", "F", "how to print:", option_word, offsetof(struct request, format), .word = format_word},
+    {'F', "format", "F", "how to print:", option_which, offsetof(struct request, format), .word = format_word},
     {'o', "output", "FILE", "where to; standard output by default", option_text, offsetof(struct request, out)},
     {'n', "nodes", "N", "on how many nodes it ran, where files do not say so", option_int,
      offsetof(struct request, given.nodes), .low = 1, .high = 1 << 20},
@@ -138,7 +138,7 @@ static int print_document(const struct request *r, const struct document *d, con
 {
     struct file_out out;
     for (size_t i = 0; i < sizeof row_formats / sizeof *row_formats; i++) {
-        if (strcmp(row_formats[i].word, r->format) != 0)
+        if (strcmp(row_formats[i].word, formats[r->format].word) != 0)
             continue;
         int rc = file_out_begin(&out, e);
         if (rc)
@@ -159,11 +159,9 @@ static int print(const struct request *r, const char *const *paths, int npaths, 
     struct log log = cli_log(COMMAND, r->quiet);
     struct bench_results *all = import_load(paths, npaths, &r->given, &log, e);
     struct file_out out;
-    int rc = all ? 0 : e->code, i = 0;
+    int rc = all ? 0 : e->code;
     if (all && !(rc = file_out_begin(&out, e))) {
-        while (strcmp(formats[i].word, r->format) != 0)
-            i++;
-        formats[i].print(all, out.stream);
+        formats[r->format].print(all, out.stream);
         rc = file_out_end(&out, r->out, 0, e);
     }
     bench_results_free(all);
@@ -173,7 +171,7 @@ static int print(const struct request *r, const char *const *paths, int npaths, 
 int results_main(int argc, char **argv)
 {
     struct arena *a = arena_new();
-    struct request r = {.given = {.coll = -1}, .format = "table", .out = "-"};
+    struct request r = {.given = {.coll = -1}, .out = "-"};
     struct option_group groups[] = {{NULL, options, &r, NULL}, {0}};
     struct err e = {0};
     int first, rc = cli_parse(&page, groups, argc, argv, a, &first);

@@ -1,7 +1,6 @@
 /* nccltune tune: the whole pipeline, from a machine to a profile: probe, bench, generate, and what came of it. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,7 +12,6 @@
 #include "cli/tune.h"
 #include "cli/tune_report.h"
 #include "core/file.h"
-#include "envgen/decide/decide.h"
 #include "envgen/profile/profile.h"
 #include "envgen/report/report.h"
 #include "probe/findings/findings.h"

@@ -8,7 +8,6 @@
 #include "cli/nodes.h"
 #include "cli/tune.h"
 #include "core/hostlist.h"
-#include "core/locate.h"
 #include "probe/cluster/serve.h"
 #include "probe/findings/findings.h"
 #include "probe/topology/build.h"
@@ -128,11 +127,8 @@ static int adopt(struct tune_part *p, struct err *e)
 /* Hosts for the launcher. */
 static void name_hosts(struct tune *t, struct tune_part *p)
 {
-    const char *hosts = "";
-    for (int i = 0; i < p->topology->nhosts; i++)
-        if (!p->topology->hosts[i].served)
-            hosts = arena_printf(t->arena, "%s%s%s", hosts, *hosts ? "," : "", p->topology->hosts[i].name);
-    p->bench.setup.hosts = hosts;
+    int n;
+    p->bench.setup.hosts = tune_hosts(p->topology, 0, t->arena, &n);
     p->bench.setup.hostfile = NULL;
 }
 

@@ -8,7 +8,6 @@
 #include "core/json.h"
 #include "core/locate.h"
 #include "core/units.h"
-#include "probe/topology/select.h"
 
 /* ---- for people -------------------------------------------------------------------------------------------------- */
 
@@ -108,9 +107,7 @@ int tune_plan_json(const struct tune *t, struct err *e)
     }
     cJSON_AddItemToObject(doc, "left_out", left_json(&t->groups.left));
     cJSON_AddItemToObject(doc, "not_served", left_json(&t->unserved));
-    int rc = json_save(doc, "-", e);
-    cJSON_Delete(doc);
-    return rc;
+    return json_save(doc, "-", e);
 }
 
 /* ---- before a run ------------------------------------------------------------------------------------------------ */

@@ -2,7 +2,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/engines/engines.h"
 #include "cli/tune.h"
 #include "core/json.h"
 #include "envgen/explain/diff.h"

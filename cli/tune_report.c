@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bench/engines/nccl/engine.h"
 #include "bench/noise/noise.h"
 #include "bench/results/points.h"
 #include "core/hostlist.h"
@@ -181,13 +180,13 @@ static int print_json(const struct tune_result *t, const struct step_estimate *s
         cJSON_AddItemToObject(doc, "noise", findings_json(t->noise->list, t->noise->n));
     if (step)
         cJSON_AddItemToObject(doc, "step", env_step_json(step));
-    int rc = json_save(doc, "-", e);
-    cJSON_Delete(doc);
-    return rc;
+    return json_save(doc, "-", e);
 }
 
-static int print_text(const struct tune_result *t, const struct step_estimate *step, struct arena *a, struct err *e)
+static int print(const struct tune_result *t, const struct step_estimate *step, struct arena *a, struct err *e)
 {
+    if (t->json)
+        return print_json(t, step, a, e);
     const struct env_profile *p = t->profile;
     const char **lines = env_report_lines(p, a);
     print_points(t);
@@ -204,7 +203,7 @@ static int print_text(const struct tune_result *t, const struct step_estimate *s
         putchar('\n');
         env_step_print_line(step, stdout);
     }
-    return fflush(stdout) ? err_errno(e, "standard output cannot be written") : 0;
+    return 0;
 }
 
 static int print_for_job(const struct tune_result *t, struct arena *a, struct err *e)
@@ -213,12 +212,12 @@ static int print_for_job(const struct tune_result *t, struct arena *a, struct er
     struct step_estimate step;
     int rc = w ? env_step_of_profile(t->profile, w, 0, a, &step, e) : e->code;
     if (!rc)
-        rc = t->json ? print_json(t, &step, a, e) : print_text(t, &step, a, e);
+        rc = print(t, &step, a, e);
     workload_free(w);
     return rc;
 }
 
 int tune_report(const struct tune_result *t, struct arena *a, struct err *e)
 {
-    return t->workload ? print_for_job(t, a, e) : t->json ? print_json(t, NULL, a, e) : print_text(t, NULL, a, e);
+    return t->workload ? print_for_job(t, a, e) : print(t, NULL, a, e);
 }

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "bench/engines/engines.h"
-#include "bench/engines/nccl/engine.h"
 #include "bench/noise/noise.h"
 #include "bench/predict/sanity.h"
 #include "bench/search/bench.h"
@@ -62,7 +61,7 @@ static const struct option_spec answer_options[] = {
 
 static int check(const struct request *w, struct err *e)
 {
-    if (w->bench.engine && !bench_engine_find(w->bench.engine)->as_jobs)
+    if (w->bench.engine && !bench_engine_find(w->bench.engine)->open)
         return err_set(e, ERR_USAGE, "--engine: profiles are verified with nccl or mpi, by which jobs run");
     if (!w->profile)
         return err_set(e, ERR_USAGE, "PROFILE is missing");
@@ -185,9 +184,7 @@ static int print_json(const struct bench_points *points, const struct verify *v,
         cJSON_AddItemToObject(doc, "environment", rule_json(&v->environment));
     for (int i = 0; i < v->nrules; i++)
         cJSON_AddItemToArray(rules, rule_json(&v->rules[i]));
-    int rc = json_save(doc, NULL, e);
-    cJSON_Delete(doc);
-    return rc;
+    return json_save(doc, NULL, e);
 }
 
 /* ---- the command ---- */
@@ -247,7 +244,7 @@ static int measure(struct request *w, struct env_profile *p, const struct topolo
     progress_start(&progress, w->quiet ? NULL : stderr);
     log.progress = &progress;
     int rc = bench_run(&w->bench, t, &log, &progress, cli_catch_interrupt(), &summary, &measured, e);
-    progress_finish(&progress, NULL);
+    progress_clear(&progress);
     if (!rc)
         rc = summary.interrupted ? CLI_INTERRUPTED : conclude(w, p, t, measured, &log, e);
     bench_results_free(measured);

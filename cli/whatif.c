@@ -1,6 +1,5 @@
 /* nccltune whatif: predict variations of a machine. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench/predict/calibration.h"
@@ -70,23 +69,13 @@ static const char *launcher_word(int i)
     return words[i];
 }
 
-static int take_launcher(const struct option_value *v, void *out, struct err *e)
-{
-    for (int i = 0; launcher_word(i); i++)
-        if (!strcmp(v->text, launcher_word(i))) {
-            *(enum model_launcher *)out = (enum model_launcher)i;
-            return 0;
-        }
-    return err_set(e, ERR_USAGE, "%s: expected gpu, node or graph, got '%s'", v->what, v->text);
-}
-
 static const struct option_spec setup_options[] = {
     {0, "ranks-per-node", "N", "default: a node's GPUs", option_int, offsetof(struct request, base.nccl.ranks_per_node),
      .low = 1, .high = 4096},
     {0, "nccl", "VERSION", "whose default is predicted, such as 2.28.9; the newest known", cli_take_release,
      offsetof(struct request, base.nccl.version)},
     {0, "launch", "WHO", "launches the calls: a process for every GPU, one for all of a node, a graph; one of:",
-     take_launcher, offsetof(struct request, base.launcher), .word = launcher_word},
+     option_which, offsetof(struct request, base.launcher), .word = launcher_word},
     {0, "calibration", "FILE",
      "go by these measurements: of nccltune bench --calibrate, or any journal; none: of those for such nodes none",
      option_text, offsetof(struct request, calibration)},
@@ -252,15 +241,10 @@ static int draw(const struct whatif *w, const char *svg, struct err *e)
 static int show(const struct request *a, const struct whatif *w, struct err *e)
 {
     int rc = 0;
-    if (a->json) {
-        cJSON *doc = whatif_json(w);
-        rc = json_save(doc, NULL, e);
-        cJSON_Delete(doc);
-    } else {
+    if (a->json)
+        rc = json_save(whatif_json(w), NULL, e);
+    else
         whatif_print(w, stdout);
-        if (fflush(stdout))
-            rc = err_errno(e, "standard output cannot be written");
-    }
     return rc || !a->svg ? rc : draw(w, a->svg, e);
 }
 

@@ -178,9 +178,7 @@ static int save(const struct comparison *c, struct err *e)
     }
     step_changes_json(&c->changes, doc);
     step_causes_json(&c->causes, c->measured_us, doc);
-    int rc = json_save(doc, NULL, e);
-    cJSON_Delete(doc);
-    return rc;
+    return json_save(doc, NULL, e);
 }
 
 int cli_whatif_step(struct whatif *w, int before, const struct cli_whatif_job *asked, int json, struct err *e)

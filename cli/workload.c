@@ -10,7 +10,6 @@
 #include "bench/workload/job.h"
 #include "bench/workload/script.h"
 #include "cli/cli.h"
-#include "core/file.h"
 #include "core/json.h"
 #include "core/units.h"
 
@@ -68,13 +67,6 @@ static int take_params(const struct option_value *v, void *out, struct err *e)
         }
     return err_set(e, ERR_USAGE, "%s: '%s' is not a number of parameters such as 7615616512, 7B or 350M", v->what,
                    v->text);
-}
-
-static int take_algorithm(const struct option_value *v, void *out, struct err *e)
-{
-    int algorithm = workload_algorithm_parse(v->text);
-    *(enum workload_algorithm *)out = algorithm < 0 ? WORKLOAD_TRAIN : (enum workload_algorithm)algorithm;
-    return algorithm < 0 ? option_not_a_word(v, e) : 0;
 }
 
 /* Prompt and response together. */
@@ -152,7 +144,7 @@ static const struct option_spec model_options[] = {
 
 static const struct option_spec job_options[] = {
     {0, "framework", "NAME", "one of:", option_word, offsetof(struct request, job.framework), .word = framework_word},
-    {0, "algorithm", "NAME", "train by default; one of:", take_algorithm, offsetof(struct request, job.algorithm),
+    {0, "algorithm", "NAME", "train by default; one of:", option_which, offsetof(struct request, job.algorithm),
      .word = workload_algorithm_name},
     {0, "nodes", "N", "nodes of the job", COUNT(nodes)},
     {0, "gpus-per-node", "N", "GPUs on each", COUNT(gpus_per_node)},
@@ -228,9 +220,7 @@ static int list_json(struct err *e)
     cJSON *frameworks = cJSON_AddArrayToObject(doc, "frameworks");
     for (const struct workload_framework *f = workload_frameworks; f->name; f++)
         json_append_str(frameworks, f->name);
-    int rc = json_save(doc, NULL, e);
-    cJSON_Delete(doc);
-    return rc;
+    return json_save(doc, NULL, e);
 }
 
 static int list(void)

@@ -40,9 +40,6 @@ enum proto {
     PROTO_COUNT = 3,
 };
 
-/* All collectives, for help and messages. */
-#define COLL_NAMES "allreduce, allgather, reducescatter, broadcast, reduce, alltoall, sendrecv, alltoallv"
-
 /* Canonical lower-case names as in tuner tables ("allreduce", "nvlstree", "ll128"); NULL outside the range. */
 const char *coll_name(int coll);
 const char *algo_name(int algo);

@@ -2,7 +2,6 @@
 #include "core/json.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/file.h"
@@ -113,16 +112,13 @@ int json_print(const cJSON *doc, FILE *out, struct err *e)
     return ferror(out) ? err_set(e, ERR_FAILED, "the document cannot be written") : 0;
 }
 
-int json_save(const cJSON *doc, const char *path, struct err *e)
+int json_save(cJSON *doc, const char *path, struct err *e)
 {
     struct file_out out;
     int rc = file_out_begin(&out, e);
-    if (rc)
-        return rc;
-    rc = json_print(doc, out.stream, e);
     if (!rc)
-        return file_out_commit(&out, path, e);
-    file_out_abandon(&out);
+        rc = file_out_end(&out, path, json_print(doc, out.stream, e), e);
+    cJSON_Delete(doc);
     return rc;
 }
 

@@ -26,8 +26,9 @@ cJSON *json_load(const char *path, const char *format, struct err *e);
 /* Whether "format" of `doc` has the name of `format` and its major version; the error says what was found. */
 int json_check_format(const cJSON *doc, const char *format, const char *file, struct err *e);
 
-/* Pretty-printed with a final newline, written atomically (see file_write; NULL or "-": standard output). */
-int json_save(const cJSON *doc, const char *path, struct err *e);
+/* Pretty-printed with a final newline, written atomically (see file_write; NULL or "-": standard output). Frees `doc`.
+ */
+int json_save(cJSON *doc, const char *path, struct err *e);
 
 /* The same to a stream. */
 int json_print(const cJSON *doc, FILE *out, struct err *e);

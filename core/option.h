@@ -67,6 +67,7 @@ struct option_list {
 option_take option_flag;    /* int, set to 1 */
 option_take option_text;    /* const char * */
 option_take option_word;    /* const char *, one of `word`'s */
+option_take option_which;   /* int: the number of that word */
 option_take option_append;  /* struct option_list, one more item each time */
 option_take option_int;     /* int, from `low` to `high` */
 option_take option_number;  /* double, from `low` to `high` */

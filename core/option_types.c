@@ -35,15 +35,23 @@ int option_not_a_word(const struct option_value *v, struct err *e)
                    near ? near : "", near ? "?" : "");
 }
 
-int option_word(const struct option_value *v, void *out, struct err *e)
+int option_which(const struct option_value *v, void *out, struct err *e)
 {
     const char *word;
     for (int i = 0; (word = v->option->word(i)); i++)
         if (!strcmp(word, v->text)) {
-            *(const char **)out = word;
+            *(int *)out = i;
             return 0;
         }
     return option_not_a_word(v, e);
+}
+
+int option_word(const struct option_value *v, void *out, struct err *e)
+{
+    int i = 0, rc = option_which(v, &i, e);
+    if (!rc)
+        *(const char **)out = v->option->word(i);
+    return rc;
 }
 
 int option_append(const struct option_value *v, void *out, struct err *e)

@@ -1,7 +1,6 @@
 #include "core/page.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/xml.h"

@@ -3,9 +3,9 @@
 
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/units.h"
 
 #define TERMINAL_PERIOD_S 0.1
@@ -13,9 +13,7 @@
 
 double progress_now_s(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return 1e-9 * (double)clock_now_ns();
 }
 
 void progress_start(struct progress *p, FILE *out)
@@ -69,11 +67,4 @@ void progress_clear(struct progress *p)
     fputs("\r\033[K", p->out);
     fflush(p->out);
     p->visible = 0;
-}
-
-void progress_finish(struct progress *p, const char *summary)
-{
-    progress_clear(p);
-    if (p && p->out && summary)
-        fprintf(p->out, "%s\n", summary);
 }

@@ -19,8 +19,7 @@ void progress_start(struct progress *p, FILE *out);
 /* `fraction` done, 0 to 1; `left_s` estimated seconds left, negative when unknown; `what` is being done now. */
 void progress_update(struct progress *p, double fraction, double left_s, const char *what);
 
-void progress_clear(struct progress *p);                       /* takes the bar off the line; NULL is fine */
-void progress_finish(struct progress *p, const char *summary); /* clears, prints `summary` if not NULL */
+void progress_clear(struct progress *p); /* takes the bar off the line; NULL is fine */
 
 double progress_now_s(void); /* CLOCK_MONOTONIC, seconds */
 

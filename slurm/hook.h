@@ -319,8 +319,8 @@ void hook_check_node(const struct hook_options *o, struct hook_report *r);
 typedef void hook_function(const struct hook_options *o, struct hook_report *r);
 struct hook_report *hook_boxed(hook_function *hook, const struct hook_options *o, struct hook_why *w);
 
-/* Runs argv[0] (a path) with an empty environment but `env`; 0 when it ended with status 0 in time. Its output, cut
- * off at `size`, goes to `out`; NULL: nowhere. */
-int hook_run(char *const *argv, char *const *env, long limit_ms, char *out, size_t size);
+/* Runs argv[0] (a path), a program of Slurm's, which gets nothing of the environment but SLURM_CONF, and tells times in
+ * seconds; 0 when it ended with status 0 in time. Its output, cut off at `size`, goes to `out`; NULL: nowhere. */
+int hook_run(char *const *argv, long limit_ms, char *out, size_t size);
 
 #endif

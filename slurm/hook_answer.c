@@ -17,6 +17,16 @@
 static const char *const states[] = {"unknown", "nothing", "profile"};
 static const char *const policies[] = {"fail", "default", "nothing"};
 
+#define TEXT(key, member) key, offsetof(struct hook_answer, member), sizeof((struct hook_answer *)0)->member
+
+/* Texts, which have no line where they are empty. */
+static const struct text {
+    const char *key;
+    size_t at, size;
+} texts[] = {{TEXT("job", job)},       {TEXT("why", why)}, {TEXT("profile", hash)}, {TEXT("class", class_name)},
+             {TEXT("plugin", plugin)}, {TEXT("dir", dir)}, {TEXT("table", table)}};
+#define TEXTS (sizeof texts / sizeof *texts)
+
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static void print_settings(const struct hook_settings *s, const char *key, FILE *out)
@@ -27,18 +37,14 @@ static void print_settings(const struct hook_settings *s, const char *key, FILE 
 
 int hook_answer_print(const struct hook_answer *a, char *text, size_t size)
 {
-    const struct {
-        const char *key, *value;
-    } words[] = {{"job", a->job},       {"why", a->why}, {"profile", a->hash}, {"class", a->class_name},
-                 {"plugin", a->plugin}, {"dir", a->dir}, {"table", a->table}};
     FILE *out = fmemopen(text, size, "w");
     if (!out)
         return -1;
     fprintf(out, FORMAT "\nnodes %d\nmixed %d\npolicy %s\nstate %s\n", a->nodes, a->mixed, policies[a->policy],
             states[a->state]);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (words[i].value[0])
-            fprintf(out, "%s %s\n", words[i].key, words[i].value);
+    for (const struct text *w = texts; w < texts + TEXTS; w++)
+        if (((const char *)a)[w->at])
+            fprintf(out, "%s %s\n", w->key, (const char *)a + w->at);
     print_settings(&a->common, "common", out);
     print_settings(&a->local, "local", out);
     fputs("end\n", out);
@@ -107,19 +113,11 @@ static int take_number(const char *value, long long high, int *out)
     return 0;
 }
 
-static int take_word(struct hook_answer *a, const char *key, char *value)
+static int take_word(struct hook_answer *a, const char *key, const char *value)
 {
-    const struct {
-        const char *key;
-        char *to;
-        size_t size;
-    } words[] = {{"job", a->job, sizeof a->job},          {"why", a->why, sizeof a->why},
-                 {"profile", a->hash, sizeof a->hash},    {"class", a->class_name, sizeof a->class_name},
-                 {"plugin", a->plugin, sizeof a->plugin}, {"dir", a->dir, sizeof a->dir},
-                 {"table", a->table, sizeof a->table}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (!strcmp(key, words[i].key))
-            return copy(words[i].to, words[i].size, value);
+    for (const struct text *w = texts; w < texts + TEXTS; w++)
+        if (!strcmp(key, w->key))
+            return copy((char *)a + w->at, w->size, value);
     return -1;
 }
 

@@ -4,20 +4,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "slurm/hook.h"
-
-static long now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* Slurm reads a hook's output to its end, so a child that is left behind must hold none of it. */
 static void let_go(void)
@@ -35,11 +29,11 @@ static void let_go(void)
  * comes out of it. 1, or 0 when that took too long. */
 static int closed_in_time(int fd, long limit_ms, char *out, size_t size)
 {
-    long until = now_ms() + limit_ms;
+    long until = (long)clock_now_ms() + limit_ms;
     char dropped[512] = "";
     for (size_t used = 0;;) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
-        long left = until - now_ms();
+        long left = until - (long)clock_now_ms();
         int ready = poll(&p, 1, left > 0 ? (int)left : 0), room = out && used + 1 < size;
         if (ready == 0 || (ready < 0 && errno != EINTR))
             return 0;
@@ -98,9 +92,13 @@ struct hook_report *hook_boxed(hook_function *hook, const struct hook_options *o
     return r;
 }
 
-int hook_run(char *const *argv, char *const *env, long limit_ms, char *out, size_t size)
+int hook_run(char *const *argv, long limit_ms, char *out, size_t size)
 {
+    const char *slurm_conf = getenv("SLURM_CONF");
+    char path[] = "PATH=/usr/bin:/bin", times[] = "SLURM_TIME_FORMAT=%s", conf[HOOK_PATH + 16];
+    char *env[] = {path, times, slurm_conf ? conf : NULL, NULL};
     int ends[2];
+    snprintf(conf, sizeof conf, "SLURM_CONF=%.*s", HOOK_PATH - 1, slurm_conf ? slurm_conf : "");
     if (out)
         out[0] = 0;
     if (pipe2(ends, 0))

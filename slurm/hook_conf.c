@@ -12,30 +12,10 @@
 
 static const char *const finding_names[HOOK_FINDINGS] = {"hca", "port", "rate", "gpu", "driver", "profile"};
 
-static int take_path(char out[HOOK_ROOT], const char *value)
+static int take_path(char *out, const char *value)
 {
     int n = value[0] == '/' ? snprintf(out, HOOK_ROOT, "%s", value) : -1;
     return n > 1 && n < HOOK_ROOT && out[n - 1] != '/' ? 0 : -1;
-}
-
-static int set_store(struct hook_conf *c, const char *value)
-{
-    return take_path(c->store, value);
-}
-
-static int set_plugin(struct hook_conf *c, const char *value)
-{
-    return take_path(c->plugin, value);
-}
-
-static int set_key(struct hook_conf *c, const char *value)
-{
-    return take_path(c->key, value);
-}
-
-static int set_scontrol(struct hook_conf *c, const char *value)
-{
-    return take_path(c->scontrol, value);
 }
 
 /* A number alone: looking a name up may ask a server that is down. */
@@ -46,11 +26,6 @@ static int set_owner(struct hook_conf *c, const char *value)
         return -1;
     c->owner = (uid_t)uid;
     return 0;
-}
-
-static int set_meet(struct hook_conf *c, const char *value)
-{
-    return take_path(c->meet, value);
 }
 
 /* The length of the word at `value` if it is this one, else 0. */
@@ -97,19 +72,21 @@ static int set_drains(struct hook_conf *c, const char *value)
     }
 }
 
+#define PATH(member) #member, "an absolute path", NULL, offsetof(struct hook_conf, member)
+
 static const struct {
-    const char *name;
-    int (*set)(struct hook_conf *c, const char *value);
-    const char *expected;
+    const char *name, *expected;
+    int (*set)(struct hook_conf *c, const char *value); /* NULL: a path, for the member at ... */
+    size_t path;                                        /* ... this place */
 } keys[] = {
-    {"store", set_store, "an absolute path"},
-    {"plugin", set_plugin, "an absolute path"},
-    {"scontrol", set_scontrol, "an absolute path"},
-    {"owner", set_owner, "root or the number of a user"},
-    {"meet", set_meet, "an absolute path"},
-    {"key", set_key, "an absolute path"},
-    {"policy", set_policy, "some of log,drain and fail or nothing"},
-    {"drain", set_drains, "some of hca,port,rate,gpu,driver,profile"},
+    {PATH(store)},
+    {PATH(plugin)},
+    {PATH(scontrol)},
+    {PATH(meet)},
+    {PATH(key)},
+    {"owner", "root or the number of a user", set_owner, 0},
+    {"policy", "some of log,drain and fail or nothing", set_policy, 0},
+    {"drain", "some of hca,port,rate,gpu,driver,profile", set_drains, 0},
 };
 #define KEYS (sizeof keys / sizeof *keys)
 
@@ -121,12 +98,13 @@ static int take_line(struct hook_conf *c, const char *path, int number, char *li
     if (!value)
         return hook_refuse(w, "%s:%d: expected KEY=value", path, number);
     *value++ = 0;
-    for (size_t i = 0; i < KEYS; i++)
-        if (!strcmp(keys[i].name, line))
-            return keys[i].set(c, value)
-                       ? hook_refuse(w, "%s:%d: %s: expected %s", path, number, line, keys[i].expected)
-                       : 0;
-    return hook_refuse(w, "%s:%d: '%.40s' is not a key", path, number, line);
+    size_t i = 0;
+    while (i < KEYS && strcmp(keys[i].name, line) != 0)
+        i++;
+    if (i == KEYS)
+        return hook_refuse(w, "%s:%d: '%.40s' is not a key", path, number, line);
+    int bad = keys[i].set ? keys[i].set(c, value) : take_path((char *)c + keys[i].path, value);
+    return bad ? hook_refuse(w, "%s:%d: %s: expected %s", path, number, line, keys[i].expected) : 0;
 }
 
 /* That of the installation that this program is part of. */

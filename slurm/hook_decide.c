@@ -2,7 +2,6 @@
  * which are the same on all of them, so that all nodes that can compute it agree; one that cannot says so. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "slurm/hook.h"
 

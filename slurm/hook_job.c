@@ -73,19 +73,16 @@ static int take_part(struct hook_job *job, int parts, char *line, struct hook_wh
 
 int hook_job_ask(const struct hook_conf *c, struct hook_job *job, struct hook_why *w)
 {
-    const char *slurm_conf = getenv("SLURM_CONF"), *slash = strrchr(c->scontrol, '/');
-    char squeue[HOOK_ROOT + 8], conf[HOOK_PATH + 16], none[] = "-h", jobs[] = "-j", states[] = "-tall",
-                                                      sorted[] = "-Si", format[] = "-o%A %P %S %N";
-    char path[] = "PATH=/usr/bin:/bin", times[] = "SLURM_TIME_FORMAT=%s";
+    const char *slash = strrchr(c->scontrol, '/');
+    char squeue[HOOK_ROOT + 8], none[] = "-h", jobs[] = "-j", states[] = "-tall", sorted[] = "-Si",
+                                format[] = "-o%A %P %S %N", *cursor, *line;
     char *argv[] = {squeue, none, states, sorted, format, jobs, job->id, NULL};
-    char *env[] = {path, times, slurm_conf ? conf : NULL, NULL}, *cursor, *line;
     snprintf(squeue, sizeof squeue, "%.*s/squeue", (int)(slash - c->scontrol), c->scontrol);
-    snprintf(conf, sizeof conf, "SLURM_CONF=%.*s", HOOK_PATH - 1, slurm_conf ? slurm_conf : "");
     free(job->text);
     job->text = calloc(1, ASK_BYTES);
     if (!job->text)
         return hook_refuse(w, "no memory");
-    if (hook_run(argv, env, ASK_MS, job->text, ASK_BYTES))
+    if (hook_run(argv, ASK_MS, job->text, ASK_BYTES))
         return hook_refuse(w, "squeue does not tell about job %s", job->id);
     job->nlists = 0;
     cursor = job->text;

@@ -2,7 +2,6 @@
  * the job's number and its user, so that all nodes have it without a word between them, and no other job does. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "core/hmac.h"

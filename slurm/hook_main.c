@@ -112,19 +112,13 @@ static int task_prolog(const struct hook_options *o)
 /* slurmctld writes a reason of its own for a prolog that fails, but leaves a node alone that is drained by then. */
 static void drain(const struct hook_report *r)
 {
-    char node[HOOK_WORD + 16], reason[sizeof r->reason + 16], conf[HOOK_PATH + 16];
-    const char *slurm_conf = getenv("SLURM_CONF");
-    char path[] = "PATH=/usr/bin:/bin";
-    char *env[] = {path, conf, NULL};
+    char node[HOOK_WORD + 16], reason[sizeof r->reason + 16];
     char scontrol[HOOK_ROOT], update[] = "update", state[] = "State=DRAIN";
     char *argv[] = {scontrol, update, node, state, reason, NULL};
     snprintf(scontrol, sizeof scontrol, "%s", r->scontrol);
     snprintf(node, sizeof node, "NodeName=%s", plain("SLURMD_NODENAME", ""));
     snprintf(reason, sizeof reason, "Reason=%s", r->reason);
-    snprintf(conf, sizeof conf, "SLURM_CONF=%.*s", HOOK_PATH - 1, slurm_conf ? slurm_conf : "");
-    if (!slurm_conf)
-        env[1] = NULL;
-    if (hook_run(argv, env, DRAIN_MS, NULL, 0))
+    if (hook_run(argv, DRAIN_MS, NULL, 0))
         log_line("scontrol could not set the reason");
 }
 

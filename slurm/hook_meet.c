@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "slurm/hook.h"
 
 #define TURN_MS   20
@@ -97,20 +97,13 @@ static void see_all(struct meeting *p, const struct hook_job *job)
         snprintf(p->spoiled, sizeof p->spoiled, "no node has a profile");
 }
 
-static long now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Until there is a verdict; -1: it cannot be read. */
 static int wait_for_verdict(struct meeting *p, const struct hook_job *job, long limit_ms, char *line, size_t size)
 {
     char proposal[256];
-    long until = now_ms() + limit_ms, last = until + limit_ms / 2;
+    long until = (long)clock_now_ms() + limit_ms, last = until + limit_ms / 2;
     while (look(p, VERDICT, "", line, size)) {
-        long now = now_ms();
+        long now = (long)clock_now_ms();
         if (now > last)
             return -1;
         see_all(p, job);

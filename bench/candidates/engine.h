@@ -84,9 +84,7 @@ struct bench_engine {
     struct bench_sampling sampling;
     unsigned
         buffers; /* a bit for each of enum bench_buffers that it can measure beside the plan's: bench_batch.buffers */
-    int groups;  /* it measures groups of ranks inside one session: bench_batch.shape */
     int seconds; /* calls of a second communicator can run beside those */
-    int as_jobs; /* it can run launches just as jobs do, for setup->jobs */
 
     /* What a user may say about this engine alone: a table, its title, and the bytes of the struct that it fills and
      * that setup->own points to, all zero where nothing was said. NULL: nothing. */

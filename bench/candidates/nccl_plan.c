@@ -7,7 +7,6 @@
 #include "bench/candidates/nccl_knobs.h"
 #include "bench/results/node_local.h"
 #include "core/coll.h"
-#include "core/units.h"
 
 /* ---- calls ---- */
 
@@ -127,21 +126,14 @@ struct nccl_requested nccl_requested_of(const struct bench_knobs *call)
 
 /* ---- launches ---- */
 
-static int same_settings(const struct bench_knobs *x, const struct bench_setting *s, int n)
-{
-    int same = x->nsettings == n;
-    for (int i = 0; i < n && same; i++)
-        same = !strcmp(x->settings[i].name, s[i].name) && !strcmp(x->settings[i].value, s[i].value);
-    return same;
-}
-
 /* Unless there is one with these settings. */
 static void add_settings(struct bench_plan *p, struct arena *a, const char *label, const struct bench_setting *s, int n)
 {
+    const struct bench_knobs launch = {label, s, n};
     for (int i = 0; i < p->nlaunches; i++)
-        if (same_settings(&p->launches[i], s, n))
+        if (bench_plan_same(&p->launches[i], &launch))
             return;
-    bench_plan_add_launch(p, a, (struct bench_knobs){label, s, n});
+    bench_plan_add_launch(p, a, launch);
 }
 
 static void add_launch(struct bench_plan *p, struct arena *a, const char *label, const char *name, const char *value)

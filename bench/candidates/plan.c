@@ -37,3 +37,19 @@ struct bench_knobs bench_plan_knob(struct arena *a, const char *label, const cha
     *s = (struct bench_setting){name, value};
     return (struct bench_knobs){label, s, 1};
 }
+
+static int has_setting(const struct bench_knobs *k, const struct bench_setting *x)
+{
+    for (int i = 0; i < k->nsettings; i++)
+        if (!strcmp(k->settings[i].name, x->name) && !strcmp(k->settings[i].value, x->value))
+            return 1;
+    return 0;
+}
+
+int bench_plan_same(const struct bench_knobs *x, const struct bench_knobs *y)
+{
+    int same = x->nsettings == y->nsettings;
+    for (int i = 0; i < y->nsettings && same; i++)
+        same = has_setting(x, &y->settings[i]);
+    return same;
+}

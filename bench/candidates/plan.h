@@ -43,6 +43,9 @@ void bench_plan_jobs(struct bench_plan *p, struct arena *a, const struct bench_s
 /* A single setting, in `a`. */
 struct bench_knobs bench_plan_knob(struct arena *a, const char *label, const char *name, const char *value);
 
+/* Whether both have the same settings, in whatever order. */
+int bench_plan_same(const struct bench_knobs *x, const struct bench_knobs *y);
+
 /* The most variations of one call that are tried at a point. */
 #define BENCH_VARIATIONS 8
 

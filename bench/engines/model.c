@@ -219,7 +219,6 @@ const struct bench_engine bench_engine_model = {
     .evidence = BENCH_PREDICTED,
     .family = BENCH_FAMILY_NCCL,
     .most_bytes = BENCH_MOST_BYTES,
-    .groups = 1,
     .options = model_options,
     .options_title = "Predictions (--engine model)",
     .options_bytes = sizeof(struct model_options),

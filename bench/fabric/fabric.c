@@ -288,9 +288,7 @@ int verbs_fabric_save(const struct verbs_fabric *f, const char *path, struct err
         const struct json_field list = {parts[p].list, &json_as_array, .record = &parts[p].record};
         json_as_array.put(doc, &list, (const char *)f + parts[p].at);
     }
-    int code = json_save(doc, path, e);
-    cJSON_Delete(doc);
-    return code;
+    return json_save(doc, path, e);
 }
 
 static int add_port(struct verbs_fabric *f, struct json_reader *in, const cJSON *o)

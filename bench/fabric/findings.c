@@ -1,8 +1,6 @@
 /* Rates and MTUs of ports that are not as they could be. */
 #include "bench/fabric/findings.h"
 
-#include <string.h>
-
 static double rate_of(const struct verbs_fabric_port *p)
 {
     return p->rate_Gbps;

@@ -1,7 +1,6 @@
 /* The least NCCL setting under which every port takes a GID that works. */
 #include <arpa/inet.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "bench/fabric/gid.h"

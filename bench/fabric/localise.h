@@ -30,7 +30,6 @@ enum verbs_fault_kind {
     VERBS_FAULT_CROSS,    /* everything between different rails of different nodes: no way from one to another */
     VERBS_FAULT_RAIL,     /* between nodes, on one rail */
     VERBS_FAULT_PAIR,     /* these two, while others go well: or two ports that nobody else has tried */
-    VERBS_FAULT_KIND_COUNT,
 };
 struct verbs_fault {
     enum verbs_fault_kind kind;

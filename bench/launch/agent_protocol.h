@@ -1,5 +1,5 @@
 /* What the conductor and the agents on the nodes say to one another. An agent knows nothing of what it runs: it starts
- * processes, carries bytes or frames to and from them, keeps their last words and kills them. Messages below
+ * processes, carries frames to and frames or bytes from them, keeps their last words and kills them. Messages below
  * AGENT_MESSAGES are the agent's own; others are for the processes (bench/launch/worker_protocol.h). libc only. */
 #ifndef BENCH_LAUNCH_AGENT_PROTOCOL_H
 #define BENCH_LAUNCH_AGENT_PROTOCOL_H
@@ -17,12 +17,11 @@ enum agent_message {
     AGENT_START = 1, /* struct agent_start and strings; processes that run already are killed first, unless this is the
                         one beside (first_rank AGENT_BESIDE, count 1, no frames), which takes the place of its like */
     AGENT_KILL,      /* all processes but the one beside */
-    AGENT_INPUT,     /* bytes for the standard input of `rank`, processes of AGENT_BYTES only */
-    AGENT_INPUT_END, /* closes it */
+    AGENT_INPUT_END, /* closes the standard input of `rank` */
     AGENT_EXIT,      /* int32_t: the agent ends with this status, its processes with it */
     /* agent to conductor */
     AGENT_NODE,   /* struct agent_node: its first message */
-    AGENT_OUTPUT, /* bytes of standard output of `rank`, processes of AGENT_BYTES only */
+    AGENT_OUTPUT, /* bytes of standard output of `rank`, of processes that speak no frames */
     AGENT_ERRORS, /* the same of standard error */
     AGENT_ENDED,  /* struct agent_ended: a process that nobody killed is gone */
     AGENT_KILLED, /* after AGENT_KILL: struct agent_ended of rank AGENT_ALL with the last words of all */
@@ -38,7 +37,7 @@ struct agent_node {
  * name, "{rank}" and "{local}" for the process's numbers. */
 struct agent_start {
     int32_t first_rank, count; /* processes first_rank .. first_rank + count - 1 */
-    int32_t frames;            /* they speak frames, which are passed on as they are; else bytes are carried */
+    int32_t frames;            /* they speak frames, which are passed on as they are; else what they print is carried */
     uint32_t words, settings;
 };
 

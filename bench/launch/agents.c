@@ -1,7 +1,6 @@
 /* The set of agents: guests become agents by proof, agents are written to and heard together. */
 #include "bench/launch/agents.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,13 +227,16 @@ static int who_is_missing(const struct agents *s, const char *why, struct err *e
 
 int agents_find(const struct agents *s, const char *host)
 {
+    size_t n = strcspn(host, ".");
+    int alike = -1;
     for (int i = 0; i < s->count; i++) {
         const char *name = s->items[i].host;
-        size_t n = strcspn(host, "."), m = strcspn(name, ".");
-        if (!strcmp(name, host) || (n == m && !strncmp(name, host, n)))
+        if (!strcmp(name, host))
             return i;
+        if (alike < 0 && strcspn(name, ".") == n && !strncmp(name, host, n))
+            alike = i;
     }
-    return -1;
+    return alike;
 }
 
 /* How many will not come any more: their launchers have ended. */

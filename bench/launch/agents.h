@@ -91,7 +91,7 @@ int agents_add(struct agents *s, int from, int to, struct err *e);
  * has not come as far as that is known; a host name that came twice is one. */
 int agents_gather(struct agents *s, double deadline_s, volatile sig_atomic_t *stop, struct err *e);
 
-/* The number of a node's agent, under its whole name or what comes before the first dot; -1 none. */
+/* The number of a node's agent, under its whole name, else what comes before the first dot; -1 none. */
 int agents_find(const struct agents *s, const char *host);
 
 /* An order for agent `i`, or for all with i < 0. Never waits. One that cannot be reached any more counts as lost. */
@@ -114,31 +114,26 @@ struct agents_order {
     const char *const *argv;     /* NULL-terminated */
     const char *const *settings; /* "NAME=value" or "NAME"; NULL none */
     int copies;                  /* on every node; 0 is 1 */
-    const char *input;           /* what each reads, or NULL */
-    size_t most_bytes;           /* of standard output that is brought back; 0: 16 MiB */
 };
 
 struct agents_answer {
-    int agent, copy;
     int lost;     /* its agent was lost or has not answered in time: what follows is what came before */
-    int cut;      /* it wrote more than most_bytes */
     int status;   /* as from waitpid; -1 it did not start, `errors` says why */
-    char *output; /* \0-terminated, from the arena */
+    char *output; /* the first 16 MiB, \0-terminated, from the arena */
     size_t bytes;
     char *errors; /* the last 4 KiB of its standard error, \0-terminated */
 };
 
-/* Has every agent run the order and collects what comes of it: answers[agent * copies + copy], from `a`; NULL with an
- * error (interrupted, out of memory, too long an order). A node that is lost or late is no error: it says so in its
- * answers, and what it runs is killed. */
-struct agents_answer *agents_run(struct agents *s, const struct agents_order *o, double deadline_s,
+/* Has every agent run a program, with its own number as {rank} and nothing to read, and collects what comes of it: an
+ * answer an agent, from `a`; NULL with an error (interrupted, too long a command line). A node that is lost or late is
+ * no error: it says so in its answer, and what it runs is killed. */
+struct agents_answer *agents_run(struct agents *s, const char *const *argv, double deadline_s,
                                  volatile sig_atomic_t *stop, struct arena *a, struct err *e);
 
 /* One more program on every node, which stays while others are started and killed; agents_end_beside ends its input,
  * waits for its end and brings back what it says at its end (an answer an agent). */
 int agents_begin_beside(struct agents *s, const char *const *argv, struct err *e);
-struct agents_answer *agents_end_beside(struct agents *s, double deadline_s, volatile sig_atomic_t *stop,
-                                        struct arena *a, struct err *e);
+struct agents_answer *agents_end_beside(struct agents *s, double deadline_s, struct arena *a, struct err *e);
 
 /* An AGENT_START body of `o` for processes from `first_rank` on into body[FRAME_BODY]: its length, 0 when it is too
  * long. */

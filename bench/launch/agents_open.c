@@ -1,6 +1,4 @@
 /* Getting an agent onto every node: on a pipe, or by a launcher and back over TCP. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "bench/launch/agents.h"
 #include "bench/launch/found.h"

@@ -97,8 +97,7 @@ static int make_secret(struct found *f, struct err *e)
     unsigned char bytes[32];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
         return err_errno(e, "the kernel has no random numbers for the secret of this run");
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(f->secret + 2 * i, 3, "%02x", bytes[i]);
+    hex_put(bytes, sizeof bytes, f->secret);
     return 0;
 }
 

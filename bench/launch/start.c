@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -58,11 +57,6 @@ static const struct start_launcher *choose(const struct bench_setup *setup, cons
     while (l->name && !(asked ? !strcmp(l->name, setup->launcher) : l->suits(setup, where, a)))
         l++;
     return l->name ? l : start_launchers; /* mpirun's word on what is missing is as good as any */
-}
-
-const char *start_name(const struct start *s)
-{
-    return s->launcher->name;
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */

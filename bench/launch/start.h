@@ -35,9 +35,6 @@ int start_is_common(const struct bench_setup *setup);
  * (ERR_USAGE). */
 struct start *start_open(const struct bench_setup *setup, const struct start_agent *what, int each, struct err *e);
 
-/* "mpirun", "srun", "ssh". */
-const char *start_name(const struct start *s);
-
 /* Adds the descriptors that launchers write to, to `fds` with room for `room`; their number. As many as start_room. */
 int start_pollfds(const struct start *s, struct pollfd *fds, int room);
 int start_room(const struct start *s);

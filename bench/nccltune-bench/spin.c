@@ -3,7 +3,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
+
+#include "core/clock.h"
 
 #define TRIAL_NS 20000000
 #define TURN     256 /* multiplications between two looks */
@@ -20,9 +21,7 @@ static struct {
 
 static double now_us(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+    return (double)clock_now_ns() * 1e-3;
 }
 
 static void *compute(void *unused)

@@ -3,7 +3,6 @@
 #include "bench/nccltune-worker/active.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -128,18 +127,12 @@ static void pass_down(struct agent *a, const struct frame *f)
         say_ended(a, AGENT_ENDED, AGENT_BESIDE, -1, a->processes[0].last);
     for (int i = !beside; i < (beside ? 1 : a->count); i++) {
         struct process *p = &a->processes[i];
-        int mine = p->pid && (f->head.rank == AGENT_ALL || f->head.rank == p->rank), rc = 0;
-        if (!mine)
-            continue;
-        if (f->head.message > AGENT_MESSAGES)
-            rc = connection_send(&p->io, f->head.message, f->head.rank, f->body, f->head.bytes);
-        else if (f->head.message == AGENT_INPUT)
-            rc = connection_write(&p->io, f->body, f->head.bytes);
-        else
-            p->input_ends = 1;
-        if (rc && speaks_frames(a, p))
+        int mine = p->pid && (f->head.rank == AGENT_ALL || f->head.rank == p->rank);
+        if (mine && f->head.message < AGENT_MESSAGES)
+            process_end_input(p);
+        else if (mine && connection_send(&p->io, f->head.message, f->head.rank, f->body, f->head.bytes) &&
+                 speaks_frames(a, p))
             process_kill(p);
-        process_end_input(p);
     }
 }
 
@@ -215,8 +208,6 @@ static void hear(struct agent *a, struct process *p, const struct pollfd fds[3])
         process_close_errors(p);
     if (p->pid && fds[1].revents && connection_flush(&p->io))
         p->io.queued = 0; /* it does not read any more: its end says why */
-    if (p->pid)
-        process_end_input(p);
     if (p->pid && fds[0].revents && !(speaks_frames(a, p) ? pass_frames(a, p) : pass_bytes(a, p))) {
         while (p->err >= 0 && pass_errors(a, p) && poll(&(struct pollfd){.fd = p->err, .events = POLLIN}, 1, 0) > 0)
             ;

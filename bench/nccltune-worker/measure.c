@@ -4,9 +4,9 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "bench/nccltune-worker/cuda_graph.h"
+#include "core/clock.h"
 #include "core/coll.h"
 
 #define STREAM_NON_BLOCKING 1
@@ -318,11 +318,7 @@ static int make_batch(struct batch *b, const struct nccl_measure *q, struct nccl
 
 static double now_us(const struct measurer *m)
 {
-    struct timespec t;
-    if (m->gpu.host_us)
-        return m->gpu.host_us();
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+    return m->gpu.host_us ? m->gpu.host_us() : (double)clock_now_ns() * 1e-3;
 }
 
 /* From event to event by the GPU's clock. By the host's the batch took at least from when its beginning was seen, at

@@ -237,8 +237,7 @@ void process_keep_words(struct process *p, char *text)
 
 void process_end_input(struct process *p)
 {
-    if (!p->input_ends || p->io.queued || p->io.to < 0)
-        return;
-    close(p->io.to);
+    if (p->io.to >= 0)
+        close(p->io.to);
     p->io.to = -1;
 }

@@ -12,7 +12,6 @@
 struct process {
     pid_t pid; /* 0 none */
     int rank, err;
-    int input_ends;        /* once what is queued has gone */
     struct connection io;  /* its standard output and input */
     char last[AGENT_TEXT]; /* the last line of its standard error */
 };
@@ -40,7 +39,7 @@ void process_keep_words(struct process *p, char *text);
 
 void process_close_errors(struct process *p);
 
-/* Closes its standard input if that is due and nothing is left to go there. */
+/* Closes its standard input. */
 void process_end_input(struct process *p);
 
 #endif

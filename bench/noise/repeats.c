@@ -1,7 +1,6 @@
 /* The default against itself. */
 #include "bench/noise/repeats.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/coll.h"
@@ -27,11 +26,9 @@ double repeats_spread(const struct bench_results *r, const struct history_place 
     struct bench_interval fastest = {0}, slowest = {0};
     for (int i = 0; i < r->count; i++) {
         const struct bench_result *x = &r->items[i];
-        double *scratch = is_at(x, at) && is_default(x) ? malloc((size_t)x->ntimes * sizeof *scratch) : NULL;
-        if (!scratch)
+        if (!is_at(x, at) || !is_default(x))
             continue;
-        struct bench_interval v = bench_interval_of(x->times_us, x->ntimes, scratch);
-        free(scratch);
+        struct bench_interval v = history_interval(x);
         if (!fastest.n || v.median < fastest.median)
             fastest = v;
         if (!slowest.n || v.median > slowest.median)

@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bench/noise/host_signs.h"
+#include "core/clock.h"
 
 static void take(void *user, const char *kind, const char *subject, double value)
 {
@@ -16,9 +16,7 @@ static void take(void *user, const char *kind, const char *subject, double value
 
 void signs_read(struct signs *s, struct gpu_watch *gpus)
 {
-    struct timespec now = {0};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    s->at_s = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    s->at_s = (double)clock_now_ns() * 1e-9;
     host_signs_read(s->arena, take, s);
     if (gpus)
         gpu_watch_read(gpus, take, s);

@@ -9,7 +9,6 @@
 #include "bench/predict/fit.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/stats.h"
@@ -239,10 +238,10 @@ static void put_root(const struct state *s, double root[FACTORS][FACTORS])
 
 /* ---- telling --------------------------------------------------------------------------------------------------- */
 
-/* The factor that `part` of n absolute log errors stay below; sorts them. 0: there are none. */
-static double factor(double *errors, int n, double part)
+/* The factor that half of n absolute log errors stay below; sorts them. 0: there are none. */
+static double factor(double *errors, int n)
 {
-    return n ? exp(stats_quantile(errors, n, part)) : 0;
+    return n ? exp(stats_median(errors, n)) : 0;
 }
 
 /* Absolute errors of usable observations with `nodes` (0: any), behind the `n` that are there; how many there are then.
@@ -297,11 +296,11 @@ int model_calibrate(const struct model_setup *setup, const struct model_observat
         goto out;
     }
     evaluate(&f, s.x);
-    fit->before = factor(sorted, collect(&f, 0, sorted, 0), 0.5);
+    fit->before = factor(sorted, collect(&f, 0, sorted, 0));
     int left = leave_out(&f, sorted);
-    fit->left_out = factor(sorted, left, 0.5);
+    fit->left_out = factor(sorted, left);
     fit_factors(&f, &s);
-    fit->spread = factor(sorted, collect(&f, 0, sorted, 0), 0.5);
+    fit->spread = factor(sorted, collect(&f, 0, sorted, 0));
     fit->factors.rest = s.rest;
     fit->factors.sockets = setup->nccl.sockets;
     put_root(&s, fit->factors.root);

@@ -11,6 +11,7 @@ struct layout {
     struct model_flow *flow;
     double *loads; /* by link, of all channels so far, each carrying 1 */
     double cross;  /* what leaves the node in it and has to leave the leaf, too */
+    int leaves;    /* something leaves the node */
 };
 
 static const int *gpus_of(const struct layout *y, const struct nccl_graph *g, int channel)
@@ -52,8 +53,9 @@ static void leave(struct layout *y, int gpu, int net, double load, double crossi
     slower(&y->flow->net_way, model_way_out(y->l, gpu, net, load, y->loads));
     y->cross += !y->l->domain ? load * crossing : y->l->domains > 1 ? load * crossing / y->l->domain : 0;
     enum model_net_kind kind = y->l->kinds[net];
-    if (model_nets[kind].hop_us[PROTO_LL] > model_nets[y->flow->kind].hop_us[PROTO_LL])
+    if (!y->leaves || model_nets[kind].hop_us[PROTO_LL] > model_nets[y->flow->kind].hop_us[PROTO_LL])
         y->flow->kind = kind;
+    y->leaves = 1;
 }
 
 static void arrive(struct layout *y, int net, int gpu, double load)

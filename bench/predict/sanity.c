@@ -2,7 +2,6 @@
 #include "bench/predict/sanity.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "bench/predict/calibration.h"
 #include "bench/predict/launch.h"

@@ -63,14 +63,12 @@ static int between(const struct model *without, const struct model *with, int co
     return pairs ? 0 : -1;
 }
 
-int setting_cost_of(const struct nccl_setup *base, const struct bench_setting *settings, int n, int coll,
+int setting_cost_of(const struct nccl_setup *base, const struct bench_setting *setting, int coll,
                     struct setting_cost *cost)
 {
     struct arena *a = arena_new();
     struct model_setup without = {.nccl = *base}, with = without;
-    int rc = 0;
-    for (int i = 0; i < n && !rc; i++)
-        rc = model_setting_apply(settings[i].name, settings[i].value, &with.nccl, a);
+    int rc = model_setting_apply(setting->name, setting->value, &with.nccl, a);
     const struct model *x = rc ? NULL : model_new(&without, a, NULL), *y = x ? model_new(&with, a, NULL) : NULL;
     rc = y ? between(x, y, coll, cost) : -1;
     arena_free(a);

@@ -1,13 +1,11 @@
 /* Variations of a machine and their predictions. */
 #include "bench/predict/whatif.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "bench/predict/best.h"
 #include "bench/predict/launch.h"
 #include "core/coll.h"
-#include "core/units.h"
 
 #define SMALLEST ((uint64_t)1 << 10)
 #define LARGEST  ((uint64_t)16 << 30)

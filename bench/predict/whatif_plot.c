@@ -31,7 +31,7 @@ static struct plot plot_of(const struct whatif *w, int index)
     const struct whatif_case *c = &w->cases[index];
     struct plot p = {.title = c->label, .band = 1, .rate = 1};
     p.series[p.nseries++] = series_of(w, c, "default", 0);
-    if (w->coll != COLL_ALLTOALL) /* of which nothing can be tuned */
+    if (w->coll < COLL_COUNT) /* of others nothing can be tuned */
         p.series[p.nseries++] = series_of(w, c, "tuned", 1);
     if (index) {
         p.series[p.nseries] = series_of(w, &w->cases[0], "as it is", 0);

@@ -1,5 +1,4 @@
 /* Variations side by side, as a table for people and as JSON. */
-#include <string.h>
 
 #include "bench/predict/constants.h"
 #include "bench/predict/launch.h"
@@ -124,7 +123,7 @@ static void print_costs(const struct whatif *w, FILE *out)
     struct setting_cost cost;
     for (int i = 1; i < w->ncases; i++)
         for (int k = 0; k < w->cases[i].nsettings; k++)
-            if (!setting_cost_of(&w->cases[0].setup.nccl, &w->cases[i].settings[k], 1, w->coll, &cost))
+            if (!setting_cost_of(&w->cases[0].setup.nccl, &w->cases[i].settings[k], w->coll, &cost))
                 fprintf(out, "  %-22s  %s=%s %s\n", w->cases[i].label, w->cases[i].settings[k].name,
                         w->cases[i].settings[k].value, setting_cost_text(&cost, text));
 }
@@ -178,7 +177,7 @@ static void add_costs(cJSON *o, const struct whatif *w, const struct whatif_case
         cJSON *row = json_append(list);
         json_add_str(row, "name", c->settings[i].name);
         json_add_str(row, "value", c->settings[i].value);
-        if (setting_cost_of(&w->cases[0].setup.nccl, &c->settings[i], 1, w->coll, &cost))
+        if (setting_cost_of(&w->cases[0].setup.nccl, &c->settings[i], w->coll, &cost))
             continue;
         cJSON_AddNumberToObject(row, "times_as_long", cost.factor);
         cJSON_AddNumberToObject(row, "from_bytes", (double)cost.from_bytes);

@@ -45,7 +45,7 @@ static int has_time(const struct bench_result *r)
     return (r->status == BENCH_OK || r->status == BENCH_DROPPED) && r->ntimes;
 }
 
-static struct bench_interval interval_of(const struct bench_result *r)
+struct bench_interval history_interval(const struct bench_result *r)
 {
     struct bench_interval v = {0};
     double *scratch = malloc((size_t)r->ntimes * sizeof *scratch);
@@ -74,6 +74,16 @@ enum bench_status history_status(const struct bench_results *r, const struct his
     return worst;
 }
 
+/* The median, or what the default usually takes there by as much as it was beside the default: one may have been
+ * measured while the machine was busy, and another not. */
+static double time_of(const struct bench_results *r, const struct bench_result *x)
+{
+    const struct history_place at = history_place_of(x);
+    int beside = x->over_default > 0 && strcmp(x->call.label, BENCH_DEFAULT) != 0;
+    double default_us = beside ? history_time_us(r, &at, BENCH_DEFAULT) : 0;
+    return default_us > 0 ? x->over_default * default_us : history_interval(x).median;
+}
+
 double history_time_us(const struct bench_results *r, const struct history_place *at, const char *call)
 {
     double sum = 0;
@@ -82,7 +92,7 @@ double history_time_us(const struct bench_results *r, const struct history_place
         const struct bench_result *x = &r->items[i];
         if (!is_call_here(x, at, call) || !has_time(x))
             continue;
-        sum += interval_of(x).median * x->ntimes;
+        sum += time_of(r, x) * x->ntimes;
         n += x->ntimes;
     }
     return n ? sum / n : 0;
@@ -96,7 +106,7 @@ double history_undisturbed_us(const struct bench_results *r, const struct histor
         const struct bench_result *x = &r->items[i];
         if (x->round != round || !is_call_here(x, at, call) || !has_time(x))
             continue;
-        double us = interval_of(x).median;
+        double us = history_interval(x).median;
         least = least > 0 && least < us ? least : us;
     }
     return least;
@@ -124,12 +134,12 @@ double history_expect_us(const struct bench_results *r, const struct history_pla
         return here;
     const struct bench_result *below = neighbour(r, at, call, -1), *above = neighbour(r, at, call, 1);
     if (below && has_time(below) && above && has_time(above)) {
-        double from = interval_of(below).median, way = (double)(at->bytes - below->bytes);
-        return from + (interval_of(above).median - from) * way / (double)(above->bytes - below->bytes);
+        double from = time_of(r, below), way = (double)(at->bytes - below->bytes);
+        return from + (time_of(r, above) - from) * way / (double)(above->bytes - below->bytes);
     }
     if (below && has_time(below))
-        return interval_of(below).median * (double)at->bytes / (double)below->bytes;
-    return above && has_time(above) ? interval_of(above).median : 0;
+        return time_of(r, below) * (double)at->bytes / (double)below->bytes;
+    return above && has_time(above) ? time_of(r, above) : 0;
 }
 
 static int is_death(const struct bench_result *r)
@@ -171,23 +181,27 @@ int history_close(const struct bench_results *r, const struct history_place *at,
         struct history_place there = *at;
         there.bytes = x->bytes;
         double own = history_time_us(r, &there, BENCH_DEFAULT);
-        close |= own > 0 && interval_of(x).median <= factor * own;
+        close |= own > 0 && time_of(r, x) <= factor * own;
     }
     return close;
 }
 
-struct bench_interval history_rival(const struct bench_results *r, const struct history_place *at)
+struct bench_interval history_best(const struct bench_results *r, const struct history_place *at, const char *call,
+                                   int others)
 {
     struct bench_interval best = {0};
+    int n = 0;
     for (int i = 0; i < r->count; i++) {
         const struct bench_result *x = &r->items[i];
-        if (x->bytes != at->bytes || !history_is_of(x, at) || x->status != BENCH_OK ||
-            !strcmp(x->launch.label, at->launch))
+        if (x->bytes != at->bytes || strcmp(x->call.label, call) != 0 || !history_is_of(x, at) ||
+            x->status != BENCH_OK || (strcmp(x->launch.label, at->launch) != 0) != others)
             continue;
-        struct bench_interval v = interval_of(x);
-        if (v.n && (!best.n || v.median < best.median))
+        struct bench_interval v = history_interval(x);
+        if (v.n && (!n || v.median < best.median))
             best = v;
+        n += v.n;
     }
+    best.n = n;
     return best;
 }
 

@@ -19,6 +19,9 @@ struct history_place {
 struct history_place history_place_of(const struct bench_result *x);
 int history_is_of(const struct bench_result *x, const struct history_place *at);
 
+/* Of its samples; n 0: it has none. */
+struct bench_interval history_interval(const struct bench_result *x);
+
 /* Whether `call` has times from this place in `round`. The default is written last of all calls: with it the place is
  * finished. */
 int history_done(const struct bench_results *r, const struct history_place *at, const char *call, int round);
@@ -50,8 +53,10 @@ int history_losing(const struct bench_results *r, const struct history_place *at
  * failed: a variation of it may still win here. */
 int history_close(const struct bench_results *r, const struct history_place *at, const char *call, double factor);
 
-/* The best single measurement at this point under any other launch; n is 0 when there is none. */
-struct bench_interval history_rival(const struct bench_results *r, const struct history_place *at);
+/* The best single measurement of `call` at this place, or with `others` at this point under any other launch; n counts
+ * the samples of all such measurements. */
+struct bench_interval history_best(const struct bench_results *r, const struct history_place *at, const char *call,
+                                   int others);
 
 /* How often a process died or hung under this launch, which never got anywhere; 0 if it did. */
 int history_deaths(const struct bench_results *r, const char *launch);

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "core/file.h"
-#include "core/json.h"
 
 /* One write and a sync, or the file as it was before. */
 static int put_lines(struct bench_journal *j, const char *text, size_t n, struct err *e)

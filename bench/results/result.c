@@ -148,6 +148,7 @@ static const struct json_field fields[] = {
     {"status", &json_as_word, AT(status), .required = 1, .name = bench_status_name},
     {"times_us", &times, AT(times_us), .always = 1},
     {"beside_us", &times, AT(beside_us)},
+    {"over_default", &json_as_number, AT(over_default)},
     {NULL},
 };
 #undef AT

@@ -65,7 +65,8 @@ struct bench_result {
     const double *beside_us; /* what the launch's default call took right before each of the last `nbeside` of those, */
     int nbeside; /* NULL: nobody says; taken after the choice for this call had been made: only these can prove a gain
                   */
-    double low_us, high_us;          /* predicted: the band that holds nine of ten around the one time; 0: measured */
+    double over_default;    /* the median of times_us over the default's right before each; 0: nobody says, or is it */
+    double low_us, high_us; /* predicted: the band that holds nine of ten around the one time; 0: measured */
     const struct bench_doubt *doubt; /* whose band that is; NULL: measured, or not said */
     const char *detail;              /* why it failed, what bounds a prediction, what else to know; NULL */
     long line;                       /* where it stands in the journal; 0: not written yet */

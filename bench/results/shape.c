@@ -22,7 +22,7 @@ const char *bench_load_name(int load)
     return (unsigned)load < BENCH_LOADS ? loads[load] : NULL;
 }
 
-int bench_load_parse(const char *name)
+static int parse_load(const char *name)
 {
     for (int i = 1; i < BENCH_LOADS; i++)
         if (!strcmp(name, loads[i]))
@@ -44,7 +44,7 @@ int bench_shape_parse(const char *text, struct bench_shape *s, const char *what,
 {
     long nodes, per_node, groups = 1;
     size_t n = strcspn(text, "x"), first = strcspn(text, "*@"), end = strcspn(text, "@");
-    int load = text[end] ? bench_load_parse(text + end + 1) : BENCH_ALONE;
+    int load = text[end] ? parse_load(text + end + 1) : BENCH_ALONE;
     int bad = n >= first || read_count(text, n, &nodes) || read_count(text + n + 1, first - n - 1, &per_node) ||
               nodes * per_node > BENCH_SHAPE_MOST || nodes * per_node < 2 || load < 0;
     int all = end - first == 4 && !strncmp(text + first, "*all", 4);

@@ -15,8 +15,7 @@ struct bench_shape {
 /* What runs beside the calls on the same GPUs: nothing, matrix multiplications, or the calls of a second communicator,
  * over nodes for groups within one and within nodes for the others. */
 enum bench_load { BENCH_ALONE, BENCH_COMPUTE, BENCH_CALLS, BENCH_LOADS };
-const char *bench_load_name(int load);  /* "compute", "calls"; NULL: nothing, or no such load */
-int bench_load_parse(const char *name); /* -1: no such load */
+const char *bench_load_name(int load); /* "compute", "calls"; NULL: nothing, or no such load */
 
 /* What a step loses by a call that takes `us` and slows what runs beside it by the factor `slowdown`: its time less the
  * work that was done meanwhile. BENCH_HIDDEN of the call runs beside that work: nothing is hidden wholly, and who took

@@ -24,18 +24,24 @@
 /* The default and those that are compared with it; where that leaves few pairs, one of them. */
 #define AT_ONCE (1 + BUDGET_FINALISTS)
 
-static double calls_s(const struct budget_task *t, double start_s)
+double budget_points_s(const struct budget_task *t)
 {
-    return FULL_SESSIONS * start_s + t->points * BUDGET_POINT_S;
+    return fmax(t->points * BUDGET_POINT_S, BUDGET_POINT_SAMPLES * t->samples_s);
+}
+
+/* What a session lasts at least that tells launches apart, behind its start. */
+static double least_visit_s(const struct budget_task *t, double start_s)
+{
+    return fmax(BUDGET_LEAST_VISIT * start_s, t->samples_s);
 }
 
 double budget_usual_s(const struct budget_task *t, double start_s)
 {
-    double s = calls_s(t, start_s);
+    double s = FULL_SESSIONS * start_s + budget_points_s(t);
     if (t->all)
         s *= 1 + t->launches;
     else if (t->launches)
-        s += (t->launches + AT_ONCE * BUDGET_PAIRS) * (1 + BUDGET_LEAST_VISIT) * start_s;
+        s += (t->launches + AT_ONCE * BUDGET_PAIRS) * (start_s + least_visit_s(t, start_s));
     return fmin(fmax(s, LEAST_S), MOST_S);
 }
 
@@ -43,7 +49,8 @@ double budget_visit_s(const struct budget_task *t, double left_s, double start_s
 {
     int sessions = 1 + t->launches + AT_ONCE * BUDGET_PAIRS;
     double most_s = fmin(MOST_VISIT_S, MOST_VISIT * start_s);
-    return fmin(fmax(left_s * VISITS_PART / sessions - start_s, BUDGET_LEAST_VISIT * start_s), most_s);
+    return fmax(fmin(fmax(left_s * VISITS_PART / sessions - start_s, BUDGET_LEAST_VISIT * start_s), most_s),
+                t->samples_s);
 }
 
 double budget_kept_s(double left_s, double calls_s)
@@ -55,7 +62,7 @@ double budget_kept_s(double left_s, double calls_s)
  */
 struct budget_buys budget_buys(const struct budget_task *t, double budget_s, double start_s)
 {
-    double need_s = t->points * BUDGET_POINT_S / 2, left_s = fmax(0, budget_s - start_s);
+    double need_s = budget_points_s(t) / 2, left_s = fmax(0, budget_s - start_s);
     double rest_s = (1 - BUDGET_FIRST_PART) * left_s;
     if (!t->launches || rest_s < BUDGET_SPARE * start_s)
         return (struct budget_buys){.points = fmin(1, left_s / need_s)};

@@ -9,13 +9,17 @@
 
 /* What there is to measure. */
 struct budget_task {
-    int points;   /* collectives by sizes by shapes */
-    int launches; /* beside the default; 0: calls alone */
-    int all;      /* launches are all compared with one another, with all points */
+    int points;       /* collectives by sizes by shapes */
+    int launches;     /* beside the default; 0: calls alone */
+    int all;          /* launches are all compared with one another, with all points */
+    double samples_s; /* a sample of every point, seconds; 0: not known */
 };
 
-/* All calls at a point, first uses included, until the winner is proven, seconds: half as long in a quiet world. */
-#define BUDGET_POINT_S 1.0
+/* All calls at a point, first uses included, until the winner is proven, in the untouched launch and in the one that
+ * wins: seconds, half as long in a quiet world; and samples where these are long: in each launch ten calls once, five
+ * of them eight times more, and the pairs of the proof. */
+#define BUDGET_POINT_S       1.0
+#define BUDGET_POINT_SAMPLES 160
 
 /* What a session lasts at least that tells launches apart, behind its start: in starts, which are lost anyway. */
 #define BUDGET_LEAST_VISIT 0.5
@@ -31,6 +35,9 @@ struct budget_task {
 #define BUDGET_FIRST_PART  0.25
 #define BUDGET_SPARE       (2 + 2 * BENCH_FEWEST_SESSIONS)
 #define BUDGET_SCREEN_PART 0.4
+
+/* All calls at all points, seconds. */
+double budget_points_s(const struct budget_task *t);
 
 /* How long sessions last in which launches are told apart, behind their start: longer than at least where there is time
  * for as many as a search usually makes. */

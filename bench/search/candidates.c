@@ -131,6 +131,20 @@ static void list_variations(const struct candidate_source *e, const struct histo
     }
 }
 
+/* Of those that were measured here the fastest meet again. What refines one of those, and has not been tried, stands by
+ * itself where that one was close. */
+static void add_listed(const struct bench_results *h, const struct history_place *at, double best_us,
+                       const struct ranked *ranked, int n, struct rounds *r)
+{
+    for (int i = 0, finalists = 0; i < n; i++) {
+        const struct ranked *x = &ranked[i];
+        int again = history_time_us(h, at, x->knobs->label) > 0;
+        double refined_us = x->refines ? history_time_us(h, at, x->refines) : 0;
+        if (again ? finalists++ < FINALISTS : refined_us <= ROUNDS_CLOSE * best_us)
+            add_candidate(r, x->knobs, again || refined_us > 0 ? NULL : x->refines);
+    }
+}
+
 void candidates_list(const struct candidate_source *e, const struct history_place *at, struct rounds *r)
 {
     const struct bench_study *s = e->study;
@@ -156,11 +170,7 @@ void candidates_list(const struct candidate_source *e, const struct history_plac
     }
     if (e->full)
         list_variations(e, at, ranked, &n, room);
-    for (int i = 0, finalists = 0; i < n; i++) {
-        int again = history_time_us(s->results, at, ranked[i].knobs->label) > 0;
-        if (!again || finalists++ < FINALISTS)
-            add_candidate(r, ranked[i].knobs, again ? NULL : ranked[i].refines);
-    }
+    add_listed(s->results, at, best_us, ranked, n, r);
 }
 
 int candidates_vary(void *user, struct rounds *r, const struct bench_knobs *winner)

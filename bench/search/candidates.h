@@ -14,8 +14,8 @@ struct candidate_source {
 };
 
 /* Fills the candidates of `r`, in its arena: the default, then every call worth trying, the most promising first, those
- * without a past last; in later rounds the fastest of those that came through the first. Room for BENCH_VARIATIONS more
- * is left. */
+ * without a past last; in later rounds the fastest of those that came through the first, and what was not tried in it.
+ * Room for BENCH_VARIATIONS more is left. */
 void candidates_list(const struct candidate_source *e, const struct history_place *at, struct rounds *r);
 
 /* For rounds.vary, with struct candidate_source as `user`: variations of the winner that have not been tried here and

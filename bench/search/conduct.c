@@ -210,10 +210,11 @@ static int is_undecided(const struct bench_study *s, const struct bench_knobs *l
     return undecided;
 }
 
-/* Sizes between others where the best call changes; the untouched launch is measured there, too. */
+/* Sizes between others where the best call changes; the untouched launch is measured there, too, in a round of its own:
+ * with a session in which all calls are measured it makes no pair. */
 static int add_sizes(struct bench_study *s, const struct bench_knobs *launch, int round, struct err *e)
 {
-    struct search_session untouched = {.launch = &s->plan.launches[0], .round = round, .part = 0.3};
+    struct search_session untouched = {.launch = &s->plan.launches[0], .round = round + MOST_ROUNDS, .part = 0.3};
     int added = sizes_add(s);
     if (added > 0)
         log_info(s->log, "%d sizes more, where the best call changes", added);
@@ -278,9 +279,9 @@ static int search(struct bench_study *s, struct screening *f, struct err *e)
                                    .full = 1,
                                    .part = BUDGET_FIRST_PART,
                                    .spare = BUDGET_SPARE};
-    const struct budget_task task = bench_task(s);
     int rc = run_session(s, &first, e);
-    s->calls_s = progress_now_s() - s->started_s;
+    const struct budget_task task = bench_task(s);
+    s->calls_s = fmax(progress_now_s() - s->started_s, s->start_s + BUDGET_POINT_SAMPLES / 2.0 * task.samples_s);
     s->want_visit_s = budget_visit_s(&task, left_s(s), s->start_s);
     if (rc || bench_stopped(s) || (rc = screening_run(s, f, e)) || bench_stopped(s))
         return rc;

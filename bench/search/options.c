@@ -45,11 +45,6 @@ int bench_options_check(const struct bench_options *o, const struct bench_engine
                        (*engine)->name, (*engine)->name);
     if (!o->collectives)
         return err_set(e, ERR_USAGE, "no collective is asked for");
-    if ((o->shapes.count || o->shapes.usual) && !(*engine)->groups)
-        return err_set(e, ERR_USAGE, "the %s engine measures everybody together: it takes no shapes", (*engine)->name);
-    if (o->objective > BENCH_FOR_TIME && !(*engine)->groups)
-        return err_set(e, ERR_USAGE, "the %s engine runs nothing beside its calls: it takes no objective but time",
-                       (*engine)->name);
     char text[UNIT_TEXT];
     uint64_t most = (*engine)->most_bytes ? (*engine)->most_bytes : USUAL_MOST;
     if (o->min_bytes < 1 || o->min_bytes > o->max_bytes || o->max_bytes > most)

@@ -15,10 +15,9 @@
 /* Candidates that have their first sample between two of the default. */
 #define BESIDE_EVERY 4
 
-/* The part of a point's time that is kept for the proof, and the most of it that the fewest pairs may have that prove
- * anything at 95 %. */
+/* The part of a point's time that is kept for the proof, and the fewest pairs that prove anything at 95 %: where they
+ * take longer that is on account of the other points, for what is not proven is lost. */
 #define PROOF_PART  0.3
-#define MOST_PROOF  0.7
 #define PROOF_PAIRS 7
 
 /* How many times slower than expected a sample may be before it counts as hung, on top of the watchdog's time. */
@@ -160,8 +159,7 @@ static int is_hopeless(const struct rounds *r, int i)
 /* When the proof has to begin. */
 static double explore_until(const struct rounds *r)
 {
-    double whole_s = r->until_s - r->began_s, need_s = PROOF_PAIRS * (sample_s(r, 0) + 1e-6 * best_of(r).median);
-    return r->until_s - fmin(fmax(PROOF_PART * whole_s, need_s), MOST_PROOF * whole_s);
+    return r->until_s - PROOF_PART * (r->until_s - r->began_s);
 }
 
 /* The first sample of candidate `i`, its data checked. What that takes beside the call (the first use of an algorithm
@@ -273,21 +271,23 @@ static enum bench_outcome run_round_of(struct rounds *r, char *detail)
     return outcome;
 }
 
-/* The fastest call that stands on its own and is slower than `after_us`; -1 none. */
-static int next_to_refine(const struct rounds *r, double after_us)
+/* The fastest call that stands on its own and takes more than `after`; -1 none. `*time` is its time over the default's,
+ * which stays while all get slower. */
+static int next_to_refine(const struct rounds *r, double after, double *time)
 {
     int next = -1;
-    double best = INFINITY;
+    double best = INFINITY, scale = r->candidates[0].n ? default_us(r) : 1;
     for (int i = 1; i < r->ncandidates; i++) {
         const struct candidate *x = &r->candidates[i];
         if (x->refines || !x->n || x->status > BENCH_DROPPED)
             continue;
-        double us = interval_of(r, x).median;
-        if (us > after_us && us < best) {
-            best = us;
+        double own = interval_of(r, x).median / scale;
+        if (own > after && own < best) {
+            best = own;
             next = i;
         }
     }
+    *time = best;
     return next;
 }
 
@@ -373,8 +373,9 @@ static enum bench_outcome prove(struct rounds *r, char *detail)
            x->status == BENCH_OK) {
         struct bench_interval gain = proof_of(r, x);
         int pairs = gain.n < PROOF_PAIRS ? PROOF_PAIRS - gain.n : ROUND_SAMPLES;
+        double until_s = gain.n ? r->until_s : fmax(r->until_s, r->all_until_s);
         if ((gain.n >= BENCH_FEWEST && (gain.low >= worth || gain.high < worth)) ||
-            r->until_s - progress_now_s() < pairs * pair_s)
+            until_s - progress_now_s() < pairs * pair_s)
             break;
         outcome = run_lanes(r, lanes, 2, pairs, 0, detail);
         if (outcome != BENCH_ANSWERED)
@@ -387,12 +388,11 @@ enum bench_outcome rounds_run(struct rounds *r, char detail[BENCH_DETAIL])
 {
     r->began_s = progress_now_s();
     enum bench_outcome outcome = run_round_of(r, detail);
-    double us = 0, limit_us = INFINITY;
-    for (int i; outcome == BENCH_ANSWERED && (i = next_to_refine(r, us)) >= 0;) {
-        us = interval_of(r, &r->candidates[i]).median;
-        if (limit_us == INFINITY)
-            limit_us = ROUNDS_CLOSE * us;
-        if (us > limit_us)
+    double time = 0, limit = INFINITY;
+    for (int i; outcome == BENCH_ANSWERED && (i = next_to_refine(r, time, &time)) >= 0;) {
+        if (limit == INFINITY)
+            limit = ROUNDS_CLOSE * time;
+        if (time > limit)
             break;
         r->refined = r->candidates[i].knobs->label;
         outcome = run_round_of(r, detail);
@@ -401,16 +401,4 @@ enum bench_outcome rounds_run(struct rounds *r, char detail[BENCH_DETAIL])
         outcome = run_variations(r, detail);
     honour_refined(r);
     return outcome == BENCH_ANSWERED ? prove(r, detail) : outcome;
-}
-
-int rounds_is_short(const struct rounds *r)
-{
-    return r->candidates[0].n && r->candidates[0].us[0] < ROUNDS_SHORT_US;
-}
-
-int rounds_is_lost(const struct rounds *r)
-{
-    const struct candidate *x = &r->candidates[0];
-    int sure = x->n > 1 || (x->n && x->us[0] >= ROUNDS_SHORT_US);
-    return sure && r->rival.n && interval_of(r, x).low > ROUNDS_HOPELESS * r->rival.median;
 }

@@ -56,13 +56,13 @@ struct rounds {
     int buffers;                  /* enum bench_buffers */
     struct candidate *candidates; /* the default first, then the promising ones first */
     int ncandidates;
-    double expect_us;            /* of the default; 0 unknown */
-    struct bench_interval rival; /* the best of the other launches; n 0: none */
-    int samples;                 /* enough for each candidate */
-    double until_s;              /* progress_now_s() at which the time for this point is spent; first uses extend it */
-    double began_s;              /* filled by rounds_run */
-    double margin, confidence;   /* a proof is over when the gain is above or below the margin with this confidence */
-    double beside_us;            /* the default's last sample */
+    double expect_us;          /* of the default; 0 unknown */
+    int samples;               /* enough for each candidate */
+    double until_s;            /* progress_now_s() at which the time for this point is spent; first uses extend it */
+    double all_until_s;        /* the same for all points together: a proof may begin as long as that is not over */
+    double began_s;            /* filled by rounds_run */
+    double margin, confidence; /* a proof is over when the gain is above or below the margin with this confidence */
+    double beside_us;          /* the default's last sample */
     double watchdog_s;
     /* Adds to the candidates, which have room for BENCH_VARIATIONS more, those that refine `winner`; returns how many.
      * NULL: there are none. */
@@ -75,12 +75,5 @@ struct rounds {
 /* Runs it. The default gets its first sample whatever the time; others may end with none. `detail` is filled unless
  * BENCH_ANSWERED. */
 enum bench_outcome rounds_run(struct rounds *r, char detail[BENCH_DETAIL]);
-
-/* Whether the whole launch is hopeless here: even its default's fastest sample, when there are two or it is long, is
- * more than ROUNDS_HOPELESS times the rival's. */
-int rounds_is_lost(const struct rounds *r);
-
-/* Whether its first call was so short that what disturbs the machine may have been all of its time. */
-int rounds_is_short(const struct rounds *r);
 
 #endif

@@ -1,24 +1,29 @@
-/* Launches alone, then the best ones together; each is left at the first point at which it is hopeless. */
+/* Launches alone, twice where starts differ, then together; each is left at the first point at which it is hopeless. */
 #include "bench/search/screening.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "bench/candidates/plan.h"
 #include "bench/results/sessions.h"
 #include "bench/search/budget.h"
 #include "bench/search/session.h"
+#include "core/stats.h"
 
-/* What launches gain together is tried as long as there is time for so many pairs of sessions behind it, and which of
- * them it takes while there is time for more. */
+/* What launches gain together is tried as long as there is time for so many pairs of sessions behind it; which of them
+ * it takes while there is time for more; and second sessions, and groups that promise nothing, for many. */
 #define LEAST_PAIRS BENCH_FEWEST_SESSIONS
 #define GOOD_PAIRS  (2 * BENCH_FEWEST_SESSIONS)
+#define MANY_PAIRS  (3 * BENCH_FEWEST_SESSIONS)
 
-/* What the default's two sessions differ by says what one session is good for, up to this. */
+/* What two sessions of a launch differ by says what one is good for, up to this; below QUIET starts are alike. */
 #define MOST_SPREAD 0.1
+#define QUIET       0.01
 
-/* Together with others a launch may cost so much alone; and what they gain together over the best one alone has to be
- * as much to be looked into. */
+/* Together with others a launch may cost so much alone; up to DOUBTFUL it may only have had a bad start; and what they
+ * gain together over the best one alone has to be as much to be looked into. */
 #define HARMLESS 1.03
+#define DOUBTFUL 1.15
 #define TOGETHER 0.96
 
 /* Two launches are worth trying together when the second is not much slower: of two interfaces each carries a part of a
@@ -57,38 +62,62 @@ static int has_time(const struct bench_study *s, double until_s)
     return progress_now_s() + s->start_s <= until_s;
 }
 
-/* Times of the default call of `launch` at the screening points, 0 unknown: of the default launch the mean of both its
- * sessions. */
+/* Until when sessions may start that leave the time for `pairs`, where `until_s` leaves that for the least. */
+static double leave_pairs_s(const struct bench_study *s, double until_s, int pairs)
+{
+    return until_s - (pairs - LEAST_PAIRS) * 2 * (s->start_s + s->visit_s);
+}
+
+/* The default call of `launch` at a screening point in both its sessions, microseconds; 0 unknown. */
+static void sessions_us(const struct bench_study *s, struct bench_place place, const struct bench_knobs *launch,
+                        double us[2])
+{
+    struct history_place at = bench_place_of(s, place, launch->label);
+    us[0] = history_undisturbed_us(s->results, &at, BENCH_DEFAULT, BENCH_SCREENING_ROUND);
+    us[1] = history_undisturbed_us(s->results, &at, BENCH_DEFAULT, BENCH_AGAIN_ROUND);
+}
+
+/* Times of the default call of `launch` at the screening points, the mean where it had two sessions; 0 unknown. */
 static int screening_times(const struct bench_study *s, const struct bench_knobs *launch,
                            double times[BENCH_SCREENING_POINTS])
 {
     struct bench_place places[BENCH_SCREENING_POINTS];
     int n = bench_screening_points(s, places);
     for (int i = 0; i < n; i++) {
-        struct history_place at = bench_place_of(s, places[i], launch->label);
-        double us = history_undisturbed_us(s->results, &at, BENCH_DEFAULT, BENCH_SCREENING_ROUND);
-        double again = history_undisturbed_us(s->results, &at, BENCH_DEFAULT, BENCH_AGAIN_ROUND);
-        times[i] = us > 0 && again > 0 ? sqrt(us * again) : us;
+        double us[2];
+        sessions_us(s, places[i], launch, us);
+        times[i] = us[0] > 0 && us[1] > 0 ? sqrt(us[0] * us[1]) : us[0];
     }
     return n;
 }
 
-/* By how much two sessions of the same launch differ here: the default's. */
-static double spread_of(const struct bench_study *s)
+/* By how much the two sessions of `launch` differ: the mean logarithm of their quotients; NAN: it had but one. */
+static double difference_of(const struct bench_study *s, const struct bench_knobs *launch)
 {
     struct bench_place places[BENCH_SCREENING_POINTS];
     int n = bench_screening_points(s, places), both = 0;
-    double sum = 0;
+    double sum = 0, us[2];
     for (int i = 0; i < n; i++) {
-        struct history_place at = bench_place_of(s, places[i], BENCH_DEFAULT);
-        double us = history_undisturbed_us(s->results, &at, BENCH_DEFAULT, BENCH_SCREENING_ROUND);
-        double again = history_undisturbed_us(s->results, &at, BENCH_DEFAULT, BENCH_AGAIN_ROUND);
-        if (!(us > 0) || !(again > 0))
+        sessions_us(s, places[i], launch, us);
+        if (!(us[0] > 0) || !(us[1] > 0))
             continue;
-        sum += log(us / again);
+        sum += log(us[0] / us[1]);
         both++;
     }
-    return both ? fmin(fabs(sum / both), MOST_SPREAD) : 0;
+    return both ? sum / both : NAN;
+}
+
+/* The same of any launch: the root mean square over those that had two sessions. */
+static double spread_of(const struct bench_study *s, const struct screening *f)
+{
+    double squares = 0;
+    int n = 0;
+    for (int i = 0; i < f->count; i++) {
+        double x = difference_of(s, f->items[i].launch);
+        squares += isnan(x) ? 0 : x * x;
+        n += !isnan(x);
+    }
+    return n ? fmin(sqrt(squares / n), MOST_SPREAD) : 0;
 }
 
 /* What each screening point counts: the time that a step spends there, as far as the default tells; all the same
@@ -143,16 +172,60 @@ static struct screening_launch *next_single(struct screening *f, const struct sc
     return next;
 }
 
+/* The launches of `list` but number `without` (-1: all of them) in one; NULL: they cannot be had together. */
+static const struct bench_knobs *join(const struct bench_study *s, const struct bench_knobs *const *list, int n,
+                                      int without)
+{
+    const struct bench_knobs *all = NULL;
+    for (int i = 0; i < n; i++) {
+        struct bench_knobs *both = ARENA_NEW(s->arena, struct bench_knobs);
+        if (i == without)
+            continue;
+        if (all && !s->engine->combine(all, list[i], s->arena, both))
+            return NULL;
+        all = all ? both : list[i];
+    }
+    return all;
+}
+
+static double over_default(const struct screening *f, const struct screening_launch *x)
+{
+    return x->score / f->items[0].score;
+}
+
+/* The launch that asks for the same; NULL none. */
+static const struct screening_launch *find_same(const struct screening *f, const struct bench_knobs *launch)
+{
+    for (int i = 0; i < f->count && launch->nsettings; i++)
+        if (bench_plan_same(f->items[i].launch, launch))
+            return &f->items[i];
+    return NULL;
+}
+
+/* Screens it, if it has not been; its score over the default's. */
+static int screen_joined(struct bench_study *s, struct screening *f, const struct bench_knobs *launch, double *score,
+                         struct err *e)
+{
+    const struct screening_launch *same = find_same(f, launch);
+    int rc = 0;
+    if (!same) {
+        add_launch(f, s->arena, launch);
+        rc = screen(s, launch, e);
+        score_all(s, f);
+        same = &f->items[f->count - 1];
+    }
+    *score = over_default(f, same);
+    return rc;
+}
+
 /* Screens both launches together, if that can be had; `*screened` says so. */
 static int screen_together(struct bench_study *s, struct screening *f, const struct bench_knobs *x,
                            const struct bench_knobs *y, int *screened, struct err *e)
 {
-    struct bench_knobs *both = ARENA_NEW(s->arena, struct bench_knobs);
-    *screened = s->engine->combine && s->engine->combine(x, y, s->arena, both);
-    if (!*screened)
-        return 0;
-    add_launch(f, s->arena, both);
-    return screen(s, both, e);
+    const struct bench_knobs *list[] = {x, y}, *both = s->engine->combine ? join(s, list, 2, -1) : NULL;
+    double score;
+    *screened = both != NULL;
+    return both ? screen_joined(s, f, both, &score, e) : 0;
 }
 
 /* The best launch with each of what is tried beside any, while there is time. */
@@ -188,67 +261,101 @@ static int screen_dead_again(struct bench_study *s, const struct screening *f, i
     return rc;
 }
 
-/* The launches of `list` but number `without` (-1: all of them) in one; NULL: they cannot be had together. */
-static const struct bench_knobs *join(const struct bench_study *s, const struct bench_knobs *const *list, int n,
-                                      int without)
+/* Settings that are tried together. */
+struct group {
+    const struct bench_knobs **list;
+    int n;
+    double apart, together; /* scores over the default's: that of all if each does what it does alone; that of all */
+};
+
+/* The planned launches that are harmless alone and can be had together. Where all seem to cost something the default
+ * has been lucky. */
+static struct group list_harmless(const struct bench_study *s, struct screening *f)
 {
-    const struct bench_knobs *all = NULL;
-    for (int i = 0; i < n; i++) {
-        struct bench_knobs *both = ARENA_NEW(s->arena, struct bench_knobs);
-        if (i == without)
+    struct group g = {arena_alloc(s->arena, (size_t)f->count * sizeof(struct bench_knobs *)), 0, 1, 1};
+    const struct screening_launch *best = next_single(f, NULL);
+    double limit = (HARMLESS + spread_of(s, f)) * (best ? fmax(1, over_default(f, best)) : 1);
+    for (int i = 1; i < s->plan.nlaunches && s->engine->combine; i++) {
+        g.list[g.n] = f->items[i].launch;
+        if (over_default(f, &f->items[i]) > limit || !join(s, g.list, g.n + 1, -1))
             continue;
-        if (all && !s->engine->combine(all, list[i], s->arena, both))
-            return NULL;
-        all = all ? both : list[i];
+        g.apart *= over_default(f, &f->items[i]);
+        g.n++;
     }
-    return all;
+    return g;
 }
 
-/* Screens it; its score over the default's. */
-static int screen_joined(struct bench_study *s, struct screening *f, const struct bench_knobs *launch, double *score,
-                         struct err *e)
+/* Leaves in `g` those without which the others are slower; who was not left out for lack of time stays. Most make no
+ * difference: the median says what all do together, better than the one session of all. What was left out only to ask
+ * goes no further. `apart`: the score to be had without them. */
+static int keep_missed(struct bench_study *s, struct screening *f, struct group *g, double apart, double until_s,
+                       struct err *e)
 {
-    add_launch(f, s->arena, launch);
-    int rc = screen(s, launch, e);
-    score_all(s, f);
-    *score = f->items[f->count - 1].score / f->items[0].score;
+    double *scores = arena_alloc(s->arena, (size_t)(2 * g->n + 1) * sizeof *scores), *order = scores + g->n;
+    int done = 0, rc = 0, kept = 0, known = f->count;
+    for (; done < g->n && !rc && has_time(s, until_s) && !bench_stopped(s); done++)
+        rc = screen_joined(s, f, join(s, g->list, g->n, done), &scores[done], e);
+    memcpy(order, scores, (size_t)done * sizeof *order);
+    order[done] = g->together;
+    stats_sort(order, done + 1);
+    double all = order[done / 2], limit = all * fmin(HARMLESS + spread_of(s, f), fmax(HARMLESS, sqrt(apart / all)));
+    for (int i = 0; i < g->n; i++)
+        if (i >= done || scores[i] > limit)
+            g->list[kept++] = g->list[i];
+    g->n = kept;
+    f->count = known;
     return rc;
 }
 
-/* The planned launches that are harmless alone and can be had together, into `list`. */
-static int list_harmless(const struct bench_study *s, const struct screening *f, const struct bench_knobs **list)
+/* Whether each can be left out once before: some of them alone tell nothing. */
+static int has_time_to_ask(const struct bench_study *s, const struct group *g, double until_s)
 {
-    int n = 0;
-    for (int i = 1; i < s->plan.nlaunches && s->engine->combine; i++)
-        if (f->items[i].score <= (HARMLESS + spread_of(s)) * f->items[0].score) {
-            list[n++] = f->items[i].launch;
-            n -= !join(s, list, n, -1);
-        }
-    return n;
+    return has_time(s, until_s - (g->n - 1) * (s->start_s + s->visit_s));
+}
+
+/* Whether it is worth the time to ask which of them it takes: they gain more than the best alone, or than all should;
+ * or those that cost something may hide it, and there is much time. */
+static int is_worth_asking(const struct bench_study *s, const struct group *g, double alone, double spread,
+                           double until_s)
+{
+    return g->together < TOGETHER * alone || g->together < TOGETHER * g->apart * exp(-spread * sqrt(g->n) / 2) ||
+           (spread >= QUIET && has_time_to_ask(s, g, leave_pairs_s(s, until_s, MANY_PAIRS)));
 }
 
 /* Settings may gain only together, whatever each costs or does alone: all that are harmless alone are tried at once,
- * and where that pays they are taken out again one by one, as long as nothing is lost. A factorial design takes more
+ * and where that may pay each is left out once, until all that are left are missed. A factorial design takes more
  * sessions and finds fewer (doc/STATISTICS.md). */
 static int screen_groups(struct bench_study *s, struct screening *f, double until_s, struct err *e)
 {
-    const struct bench_knobs **list = arena_alloc(s->arena, (size_t)f->count * sizeof(struct bench_knobs *));
+    struct group g = list_harmless(s, f);
     const struct screening_launch *best = next_single(f, NULL);
-    double alone = best ? best->score / f->items[0].score : 1, together, score;
-    int n = list_harmless(s, f, list), rc;
-    if (n < 3 || !has_time(s, until_s))
+    double spread = spread_of(s, f), alone = best ? fmin(1, over_default(f, best) * (1 + spread)) : 1;
+    if (g.n < 3 || !has_time(s, until_s))
         return 0;
-    rc = screen_joined(s, f, join(s, list, n, -1), &together, e);
-    if (rc || !(together < TOGETHER * fmin(alone, 1)))
-        return rc;
-    until_s -= (GOOD_PAIRS - LEAST_PAIRS) * 2 * (s->start_s + s->visit_s);
-    for (int i = n - 1; i >= 0 && n > 1 && !rc && has_time(s, until_s) && !bench_stopped(s); i--) {
-        rc = screen_joined(s, f, join(s, list, n, i), &score, e);
-        if (!(score <= HARMLESS * together))
+    int rc = screen_joined(s, f, join(s, g.list, g.n, -1), &g.together, e), before = g.n + 1;
+    int asked = rc || is_worth_asking(s, &g, alone, spread, until_s);
+    until_s = leave_pairs_s(s, until_s, GOOD_PAIRS);
+    while (asked && !rc && g.n > 2 && g.n < before && has_time_to_ask(s, &g, until_s) && !bench_stopped(s)) {
+        before = g.n;
+        rc = keep_missed(s, f, &g, fmax(alone, g.apart), until_s, e);
+        if (!rc && g.n > 1 && g.n < before && !bench_stopped(s))
+            rc = screen_joined(s, f, join(s, g.list, g.n, -1), &g.together, e);
+    }
+    return rc;
+}
+
+/* Who seems to cost a little may have had a bad start: those that are not out of the question have another, unless
+ * starts are alike, which may be chance where two are. */
+static int screen_doubtful(struct bench_study *s, struct screening *f, double until_s, struct err *e)
+{
+    int rc = 0;
+    until_s = leave_pairs_s(s, until_s, MANY_PAIRS);
+    for (int i = s->plan.nlaunches - 1, twice = 1; i > 0 && !rc && has_time(s, until_s) && !bench_stopped(s); i--) {
+        int alike = twice > 2 && spread_of(s, f) < QUIET;
+        if (alike || !(over_default(f, &f->items[i]) <= DOUBTFUL))
             continue;
-        memmove(list + i, list + i + 1, (size_t)(n - i - 1) * sizeof(struct bench_knobs *));
-        n--;
-        together = fmin(score, together);
+        rc = screen_in(s, f->items[i].launch, BENCH_AGAIN_ROUND, e);
+        twice++;
     }
     return rc;
 }
@@ -276,8 +383,8 @@ static double together_until_s(const struct bench_study *s, double until_s)
 
 static int screen_all(struct bench_study *s, struct screening *f, struct err *e)
 {
-    static int (*const steps[])(struct bench_study *, struct screening *, double,
-                                struct err *) = {screen_singles, screen_beside, screen_pair, screen_groups};
+    static int (*const steps[])(struct bench_study *, struct screening *, double, struct err *) = {
+        screen_singles, screen_doubtful, screen_beside, screen_pair, screen_groups};
     double now_s = progress_now_s(), until_s = now_s + BUDGET_SCREEN_PART * fmax(0, s->deadline_s - now_s);
     int rc = 0;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !rc && !bench_stopped(s); i++) {
@@ -291,7 +398,7 @@ static int screen_all(struct bench_study *s, struct screening *f, struct err *e)
 static void select_finalists(const struct bench_study *s, struct screening *f)
 {
     struct screening_launch *order = arena_alloc(s->arena, (size_t)f->count * sizeof *order), *x = NULL;
-    double limit = (1 + spread_of(s)) * f->items[0].score;
+    double limit = (1 + spread_of(s, f)) * f->items[0].score;
     int n = 0;
     order[n++] = f->items[0];
     while ((x = next_single(f, x)) && x->score <= limit)

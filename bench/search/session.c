@@ -28,9 +28,11 @@
 /* What a start may take of the time that is left for a fresh one to be worth it. */
 #define DEAR_START 0.1
 
-/* Samples of each candidate: enough for an interval of 95 % inside the range; a few where only launches are told apart.
- */
+/* Samples of each candidate: enough for an interval of 95 % inside the range; where points have less time than they
+ * usually need, as many as say who is ahead, for who wins has to prove it with others; a few where only launches are
+ * told apart. */
 #define ROUNDS_ENOUGH 9
+#define ROUNDS_AHEAD  5
 #define SCREEN_ENOUGH 3
 
 /* A session that tells launches apart goes over its points so many times, with as many samples as makes it last as long
@@ -44,6 +46,8 @@ struct point {
     struct history_place at;
     int shape, size; /* indices in the study */
     double calls;    /* per step */
+    double us;       /* what its default is expected to take */
+    int skipped;     /* not to be measured; where launches are told apart alone */
     double claim;    /* see weigh_points */
 };
 
@@ -136,6 +140,17 @@ static double median_us(const struct candidate *x)
     return bench_interval_of(x->us, x->n, scratch).median;
 }
 
+/* Its times over the default's right before them; 0: is the default. */
+static double over_default(const struct candidate *x)
+{
+    double over[ROUNDS_SAMPLES], scratch[ROUNDS_SAMPLES];
+    int n = 0;
+    for (int i = 0; i < x->n && strcmp(x->knobs->label, BENCH_DEFAULT) != 0; i++)
+        if (x->beside_us[i] > 0)
+            over[n++] = x->us[i] / x->beside_us[i];
+    return bench_interval_of(over, n, scratch).median;
+}
+
 static int write_result(struct session *v, const struct history_place *at, const struct candidate *x, struct err *e)
 {
     int proof = x->proof ? x->n - x->proof : 0;
@@ -151,6 +166,7 @@ static int write_result(struct session *v, const struct history_place *at, const
                                    .ntimes = x->n,
                                    .beside_us = x->beside_us + x->proof,
                                    .nbeside = proof,
+                                   .over_default = over_default(x),
                                    .detail = x->detail};
     return bench_write(v->study, at, r, e);
 }
@@ -186,8 +202,8 @@ static void weigh_points(struct session *v, int i)
     double sum = 0;
     for (int k = i; k < v->npoints; k++) {
         struct point *p = &v->points[k];
-        double us = expect_us(v, &p->at);
-        p->claim = v->study->calls ? p->calls * us : bench_sample_us(&v->study->engine->sampling, us);
+        p->us = v->want->full ? expect_us(v, &p->at) : p->us;
+        p->claim = v->study->calls ? p->calls * p->us : bench_sample_us(&v->study->engine->sampling, p->us);
         sum += p->claim;
     }
     for (int k = i; k < v->npoints; k++)
@@ -238,13 +254,17 @@ static struct bench_session *open_here(struct session *v, struct err *e)
     return s->engine->open(&s->plan, v->want->launch, START_S, s->stop, e);
 }
 
-/* How long the whole run is to take, now that it is known what a start takes, and what that buys. */
-static void take_time(struct bench_study *s)
+/* How long the whole run is to take, now that it is known what a start takes, or samples, and what that buys: said
+ * where it is more than before, or `tell`. */
+static void take_time(struct bench_study *s, int tell)
 {
     const struct budget_task task = bench_task(s);
     double usual_s = budget_usual_s(&task, s->start_s);
     char text[BUDGET_TEXT];
-    if (s->options->budget_open && s->started_s + usual_s > s->deadline_s)
+    int more = s->options->budget_open && s->started_s + usual_s > s->deadline_s;
+    if (!more && !tell)
+        return;
+    if (more)
         s->deadline_s = s->started_s + usual_s;
     budget_text(&task, s->deadline_s - s->started_s, s->start_s, text);
     log_info(s->log, "%s", text);
@@ -269,7 +289,7 @@ static int open_session(struct session *v, struct err *e)
             return rc;
         }
         bench_weigh(s);
-        take_time(s);
+        take_time(s, 1);
     }
     if (s->nodes == v->session->nodes && s->ranks == v->session->ranks)
         return 0;
@@ -320,8 +340,8 @@ static int replace_lost(struct session *v, const char *launch, const char *detai
     return reopen_session(v, launch, e);
 }
 
-/* One point, again after a death. `*hopeless` counts the points in a row at which the launch was. */
-static int run_point(struct session *v, int i, int *hopeless, struct err *e)
+/* One point, again after a death. */
+static int run_point(struct session *v, int i, struct err *e)
 {
     struct bench_study *s = v->study;
     const struct history_place *at = &v->points[i].at;
@@ -339,9 +359,9 @@ static int run_point(struct session *v, int i, int *hopeless, struct err *e)
                            .shape = {at->nodes, at->ranks, at->others, at->load},
                            .buffers = at->buffers,
                            .expect_us = expect_us(v, at),
-                           .rival = history_rival(s->results, at),
                            .samples = v->enough,
                            .until_s = point_until(v, i),
+                           .all_until_s = v->until_s,
                            .watchdog_s = s->options->watchdog_s,
                            .margin = s->options->margin,
                            .confidence = s->options->confidence,
@@ -358,8 +378,6 @@ static int run_point(struct session *v, int i, int *hopeless, struct err *e)
             rc = replace_lost(v, at->launch, detail, e);
         else if (outcome == BENCH_ANSWERED)
             rc = write_rounds(v, at, &r, e);
-        if (outcome == BENCH_ANSWERED)
-            *hopeless = rounds_is_lost(&r) ? *hopeless + (rounds_is_short(&r) ? 1 : LOST_FOR_GOOD) : 0;
         arena_free(r.arena);
     }
     return rc;
@@ -408,18 +426,29 @@ static int give_up_launch(struct session *v, const struct err *why, struct err *
     return v->npoints ? write_result(v, &v->points[0].at, &dead, e) : 0;
 }
 
-/* Whether an earlier run has seen this launch lose at one of the screening points: rounds_is_lost, from the journal. */
+/* How many points in a row the launch has lost with this one, `before` it so many: what NCCL chooses there takes three
+ * times what it chooses in another launch. A single short sample tells nothing. */
+static int lost_in_a_row(const struct session *v, const struct history_place *at, int before)
+{
+    const struct bench_results *r = v->study->results;
+    struct bench_interval own = history_best(r, at, BENCH_DEFAULT, 0), other = history_best(r, at, BENCH_DEFAULT, 1);
+    int is_short = own.median < ROUNDS_SHORT_US;
+    if (!other.n || own.median <= ROUNDS_HOPELESS * other.median || (is_short && own.n < 2))
+        return 0;
+    return before + (is_short ? 1 : LOST_FOR_GOOD);
+}
+
+/* Whether an earlier run has left this launch at one of the screening points. */
 static int lost_before(const struct session *v)
 {
     const struct bench_study *s = v->study;
     struct bench_place places[BENCH_SCREENING_POINTS];
     int n = s->nodes ? bench_screening_points(s, places) : 0, lost = 0;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && lost < LOST_FOR_GOOD; i++) {
         struct history_place at = bench_place_of(s, places[i], v->want->launch->label);
-        struct bench_interval rival = history_rival(s->results, &at);
-        lost |= rival.n && history_time_us(s->results, &at, BENCH_DEFAULT) > ROUNDS_HOPELESS * rival.median;
+        lost = lost_in_a_row(v, &at, lost);
     }
-    return lost;
+    return lost >= LOST_FOR_GOOD;
 }
 
 /* Whether another start is not worth its time. */
@@ -441,11 +470,13 @@ static double end_of(const struct session *v, double now_s)
 /* All points in turn; `*done` counts those that were. */
 static int run_points(struct session *v, int *done, struct err *e)
 {
-    int rc = 0, hopeless = 0, i = 0;
+    int rc = 0, lost = 0, i = 0;
     for (; i < v->npoints && v->session && !rc && !bench_stopped(v->study); i++) {
-        if (progress_now_s() >= v->study->deadline_s || (v->want->screening && hopeless >= LOST_FOR_GOOD))
+        if (progress_now_s() >= v->study->deadline_s || lost >= LOST_FOR_GOOD)
             break;
-        rc = is_spared(v, i) || is_between(v, i) ? 0 : run_point(v, i, &hopeless, e);
+        int skipped = v->want->full ? is_spared(v, i) || is_between(v, i) : v->points[i].skipped;
+        rc = skipped ? 0 : run_point(v, i, e);
+        lost = v->want->screening ? lost_in_a_row(v, &v->points[i].at, lost) : 0;
     }
     *done = i;
     return rc;
@@ -460,7 +491,7 @@ static int compare_variants(struct session *v, struct err *e)
     if (outcome != BENCH_ANSWERED)
         close_session(v, 1);
     if (bench_count_points(s) > points)
-        take_time(s);
+        take_time(s, 1);
     return rc;
 }
 
@@ -477,15 +508,26 @@ static int go_over_again(struct session *v, double began_s, struct err *e)
     return rc;
 }
 
-/* Samples of each candidate. Of pairs of sessions a sample of every point tells more than several of some. */
-static int samples_of(const struct session *v)
+/* Samples of each candidate where all calls are measured: few where points have less time than they usually need. */
+static int samples_of_calls(const struct session *v)
+{
+    const struct budget_task task = bench_task(v->study);
+    double need_s = budget_points_s(&task) / 2 * v->npoints / task.points;
+    return v->until_s - progress_now_s() < need_s ? ROUNDS_AHEAD : ROUNDS_ENOUGH;
+}
+
+/* The same where launches are told apart. Of pairs of sessions a sample of every point tells more than several of some;
+ * what that goes over again and again is known beforehand. */
+static int samples_of_launch(struct session *v)
 {
     double pass_s = 0;
-    for (int i = 0; i < v->npoints; i++)
-        pass_s += 1e-6 * expect_us(v, &v->points[i].at);
-    return v->want->full        ? ROUNDS_ENOUGH
-           : v->want->screening ? SCREEN_ENOUGH
-                                : (int)fmin(fmax(v->want->least_s / pass_s, 1), SCREEN_ENOUGH);
+    for (int i = 0; i < v->npoints; i++) {
+        struct point *p = &v->points[i];
+        p->skipped = is_spared(v, i) || is_between(v, i);
+        p->us = expect_us(v, &p->at);
+        pass_s += 1e-6 * p->us;
+    }
+    return v->want->screening ? SCREEN_ENOUGH : (int)fmin(fmax(v->want->least_s / pass_s, 1), SCREEN_ENOUGH);
 }
 
 /* The points, and what comes behind: where launches are told apart these again. */
@@ -495,10 +537,12 @@ static int run_visit(struct session *v, struct err *e)
     double began_s = progress_now_s();
     int done;
     v->until_s = end_of(v, began_s);
-    v->enough = samples_of(v);
+    v->enough = v->want->full ? samples_of_calls(v) : samples_of_launch(v);
     int rc = run_points(v, &done, e);
-    if (v->want->round <= 1 && !v->want->screening)
+    if (v->want->round <= 1 && !v->want->screening) {
         s->summary->left_out += v->npoints - done;
+        take_time(s, 0);
+    }
     if (!rc && done == v->npoints && v->session)
         rc = v->want->full ? compare_variants(v, e) : go_over_again(v, began_s, e);
     if (!v->want->full)

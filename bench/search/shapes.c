@@ -116,8 +116,6 @@ static void take_usual(struct bench_study *s, int all)
 int search_shapes_take(struct bench_study *s, struct err *e)
 {
     const struct bench_shape_list *listed = &s->options->shapes;
-    if (!s->engine->groups)
-        return 0;
     if (s->engine->predict)
         s->no_load = "what calls do beside those of another communicator is not predicted";
     s->shapes = arena_alloc(s->arena, BENCH_SHAPES * sizeof *s->shapes);

@@ -121,9 +121,30 @@ int bench_count_points(const struct bench_study *s)
     return n;
 }
 
+/* What a sample of the default call takes at all points together, seconds: those that were measured stand for the
+ * others; 0: none was. */
+static double samples_s(const struct bench_study *s)
+{
+    double sum_us = 0;
+    int known = 0;
+    for (int shape = 0; shape < bench_count_shapes(s) && s->nodes; shape++)
+        for (int coll = 0; coll < COLL_MEASURED; coll++)
+            for (int i = 0; i < s->nsizes; i++) {
+                struct bench_place place = {coll, i, shape};
+                struct history_place at = bench_place_of(s, place, BENCH_DEFAULT);
+                double us = bench_calls(s, place) > 0 ? history_time_us(s->results, &at, BENCH_DEFAULT) : 0;
+                sum_us += us > 0 ? bench_sample_us(&s->engine->sampling, us) : 0;
+                known += us > 0;
+            }
+    return known ? 1e-6 * sum_us / known * bench_count_points(s) : 0;
+}
+
 struct budget_task bench_task(const struct bench_study *s)
 {
-    return (struct budget_task){bench_count_points(s), s->plan.nlaunches - 1 + s->plan.nbeside, s->plan.keep_all};
+    return (struct budget_task){.points = bench_count_points(s),
+                                .launches = s->plan.nlaunches - 1 + s->plan.nbeside,
+                                .all = s->plan.keep_all,
+                                .samples_s = samples_s(s)};
 }
 
 /* ---- screening ---- */

@@ -45,7 +45,7 @@ struct bench_study {
     double want_visit_s; /* and what it is to take */
     struct bench_session *kept; /* left running by the session before, of this launch; NULL: none */
     const struct bench_knobs *kept_launch;
-    double calls_s; /* what the first session has taken with all calls, its start included */
+    double calls_s; /* what a session with all calls takes, its start included: the first, or more where it was cut */
 };
 
 /* Rounds are numbers in the journal: screening, the first session, the default screened again, and from then on pairs
@@ -77,6 +77,8 @@ void bench_weigh(struct bench_study *s);
 double bench_calls(const struct bench_study *s, struct bench_place p);
 int bench_count_shapes(const struct bench_study *s);
 int bench_count_points(const struct bench_study *s);
+
+/* What there is to measure, and what that takes as far as the untouched launch has shown. */
 struct budget_task bench_task(const struct bench_study *s);
 
 /* The few points that tell launches apart: those that take most of a step; without a workload, AllReduce (or what else

@@ -41,11 +41,14 @@ static void add_lane(struct comparison *c, const struct bench_candidate *x)
 const struct bench_candidate *turns_choice(const struct bench_study *s, const struct bench_point *p)
 {
     const struct bench_candidate *best = bench_point_default(p, BENCH_DEFAULT);
+    double most = 1;
     for (int i = 0; i < p->ncandidates && best; i++) {
         const struct bench_candidate *x = &p->candidates[i];
         if (is_measured(x) && x->status == BENCH_OK && x->paired.n >= BENCH_FEWEST &&
-            x->paired.low >= 1 + s->options->margin && x->time_us.median < best->time_us.median)
+            x->paired.low >= 1 + s->options->margin && x->paired.median > most) {
             best = x;
+            most = x->paired.median;
+        }
     }
     return best;
 }

@@ -34,7 +34,7 @@ struct comparison {
     char why[BENCH_DETAIL];         /* with this sentence, or "" */
 };
 
-/* What is chosen with the usual data: the fastest under the default launch that has proven its gain, else the default;
+/* What is chosen with the usual data: what has proven to gain most under the default launch, else the default;
  * NULL: that was not measured. */
 const struct bench_candidate *turns_choice(const struct bench_study *s, const struct bench_point *p);
 

@@ -30,14 +30,6 @@ const char *workload_algorithm_name(int a)
     return a >= 0 && a < (int)(sizeof algorithms / sizeof *algorithms) ? algorithms[a] : NULL;
 }
 
-int workload_algorithm_parse(const char *name)
-{
-    for (int i = 0; i < (int)(sizeof algorithms / sizeof *algorithms); i++)
-        if (!strcmp(algorithms[i], name))
-            return i;
-    return -1;
-}
-
 const char *workload_dtype_name(int i)
 {
     return i < (int)(sizeof dtypes / sizeof *dtypes) ? dtypes[i].name : NULL;

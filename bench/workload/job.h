@@ -15,8 +15,7 @@ enum workload_algorithm {
     WORKLOAD_GRPO,  /* rollout, log-probabilities of actor and reference, actor update, weight sync */
     WORKLOAD_PPO,   /* GRPO and a critic of the actor's size */
 };
-const char *workload_algorithm_name(int a);     /* NULL beyond the last */
-int workload_algorithm_parse(const char *name); /* -1 for any other word */
+const char *workload_algorithm_name(int a); /* NULL beyond the last */
 
 /* The words for data types, up to a NULL. */
 const char *workload_dtype_name(int i);

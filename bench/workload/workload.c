@@ -163,9 +163,7 @@ int workload_save(const struct workload *w, const char *path, struct err *e)
 {
     cJSON *doc = cJSON_CreateObject();
     json_put_fields(doc, fields, w);
-    int rc = json_save(doc, path, e);
-    cJSON_Delete(doc);
-    return rc;
+    return json_save(doc, path, e);
 }
 
 struct workload *workload_parse(const char *text, size_t bytes, const char *path, struct err *e)

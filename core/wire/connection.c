@@ -145,11 +145,6 @@ static int queue(struct connection *c, const void *data, size_t bytes)
     return 0;
 }
 
-int connection_write(struct connection *c, const void *data, size_t bytes)
-{
-    return c->to < 0 || queue(c, data, bytes) || connection_flush(c) ? -1 : 0;
-}
-
 int connection_send(struct connection *c, int message, int rank, const void *body, size_t bytes)
 {
     struct frame_head head = {FRAME_MAGIC, FRAME_VERSION, (uint16_t)message, rank, (uint32_t)bytes};

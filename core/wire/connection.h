@@ -12,7 +12,7 @@
 
 #include "core/hmac.h"
 
-#define FRAME_VERSION 3
+#define FRAME_VERSION 4
 #define FRAME_MAGIC   0x6e74576bU
 #define FRAME_BYTES   ((size_t)1 << 16) /* the largest frame, with its head and seal */
 #define FRAME_BODY    (FRAME_BYTES - sizeof(struct frame_head) - HMAC_BYTES)
@@ -66,9 +66,6 @@ int frame_body(const struct frame *f, void *to, size_t bytes);
 /* Sends a frame, or queues what does not go at once. -1: the other side is gone, has left CONNECTION_QUEUE bytes
  * unread, or the body is longer than FRAME_BODY. The process must ignore SIGPIPE where `to` is a pipe. */
 int connection_send(struct connection *c, int message, int rank, const void *body, size_t bytes);
-
-/* The same for bytes without a frame around them. */
-int connection_write(struct connection *c, const void *data, size_t bytes);
 
 /* Sends what is queued, as far as it goes: 0, or -1 when the other side is gone. Call it when poll says POLLOUT, which
  * is worth asking for while `queued` is not 0. */

@@ -7,8 +7,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "core/clock.h"
 
 enum { EXPECT_OPENING, EXPECT_ANSWER, EXPECT_LAST, PROVEN };
 
@@ -150,12 +151,10 @@ int proof_go_on(struct proof *p, int fd)
 
 int proof_wait(struct proof *p, int fd, int patience_ms)
 {
-    struct timespec now, begin;
-    clock_gettime(CLOCK_MONOTONIC, &begin);
+    uint64_t began = clock_now_ms();
     for (;;) {
         int rc = proof_go_on(p, fd);
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        long left = patience_ms - (now.tv_sec - begin.tv_sec) * 1000 - (now.tv_nsec - begin.tv_nsec) / 1000000;
+        long left = patience_ms - (long)(clock_now_ms() - began);
         if (rc || left <= 0)
             return rc > 0 ? 0 : -1;
         poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, (int)left);

@@ -117,9 +117,9 @@ static double loss_at(const struct env_point *p, const char *label)
 {
     int i = env_find_option(p, label);
     const struct env_option *o = i < 0 ? NULL : &p->options[i];
-    if (!o || o->banned || o->status > BENCH_DROPPED || !o->time_us.n)
+    if (!o || o->banned || o->status > BENCH_DROPPED || !(o->gain.median > 0))
         return INFINITY;
-    return o->time_us.median / p->options[p->chosen].time_us.median;
+    return p->options[p->chosen].gain.median / o->gain.median;
 }
 
 static double greatest_loss(struct env_point *const *at, int n, const char *label)

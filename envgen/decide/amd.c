@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "probe/topology/select.h"
+
 #define GENERATIONS 2
 
 /* `arch`: beginnings of the GPUs' names that a line is for; all NULL: any. The first line of a name that fits counts.
@@ -29,15 +31,6 @@ static const struct {
     {"NCCL_PXN_DISABLE", {NULL}, "RCCL leaves PXN off by itself (its default is 1, unlike NCCL's)"},
 };
 
-static const char *arch_of(const struct topology *t)
-{
-    for (int c = 0; c < t->nclasses; c++)
-        for (int g = 0; g < t->classes[c].ngpus; g++)
-            if (t->classes[c].gpus[g].arch)
-                return t->classes[c].gpus[g].arch;
-    return NULL;
-}
-
 static int fits(const char *const beginnings[GENERATIONS], const char *arch)
 {
     for (int i = 0; i < GENERATIONS && beginnings[i]; i++)
@@ -46,22 +39,12 @@ static int fits(const char *const beginnings[GENERATIONS], const char *arch)
     return !beginnings[0];
 }
 
-static int is_known(const struct env_decisions *d, const char *name)
-{
-    for (int i = 0; i < d->nsettings; i++)
-        if (!strcmp(d->settings[i].name, name))
-            return 1;
-    return 0;
-}
-
 void env_amd_advice(struct env_decisions *d, const struct topology *t)
 {
-    const char *arch = arch_of(t);
-    for (size_t i = 0; i < sizeof known / sizeof *known && arch; i++) {
-        if (is_known(d, known[i].name) || !fits(known[i].arch, arch))
-            continue;
-        d->settings = arena_grow(d->arena, d->settings, (size_t)d->nsettings, sizeof *d->settings);
-        d->settings[d->nsettings++] = (struct env_setting){
-            .family = "nccl", .name = known[i].name, .source = "known about RCCL", .why = known[i].why};
-    }
+    const char *arch = topo_amd_arch(t);
+    for (size_t i = 0; i < sizeof known / sizeof *known && arch; i++)
+        if (!env_find_setting(d, known[i].name) && fits(known[i].arch, arch))
+            env_add_setting(
+                d, (struct env_setting){
+                       .family = "nccl", .name = known[i].name, .source = "known about RCCL", .why = known[i].why});
 }

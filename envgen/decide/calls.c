@@ -95,14 +95,15 @@ static int clears(struct bench_interval gain, double margin)
     return (gain.n >= ENV_FEWEST || gain.predicted) && env_gain_clears(gain, margin);
 }
 
-/* The fastest call whose gain over the launch's default clears the margin, else that default. */
+/* The call that gains most of those whose gain over the launch's default clears the margin, else that default. Times
+ * alone would not do: one may have been measured while the machine was busy, and another not. */
 static void choose(struct env_point *p, double margin)
 {
     p->chosen = p->fallback;
     for (int i = 0; i < p->noptions && p->fallback >= 0; i++) {
         const struct env_option *o = &p->options[i];
         if (i == p->fallback || o->status != BENCH_OK || !clears(o->gain, margin) ||
-            o->time_us.median >= p->options[p->chosen].time_us.median || o->banned)
+            o->gain.median <= p->options[p->chosen].gain.median || o->banned)
             continue;
         p->chosen = i;
     }
@@ -120,8 +121,8 @@ static void smooth(struct env_point *p, const struct env_point *left, const stru
     if (theirs < 0 || p->options[theirs].status != BENCH_OK || p->options[theirs].banned)
         return;
     const struct env_option *own = &p->options[p->chosen], *other = &p->options[theirs];
-    if (clears(bench_gain(other->time_us, own->time_us), margin) ||
-        other->time_us.median > p->options[p->fallback].time_us.median)
+    if (clears(theirs == p->fallback ? own->gain : bench_gain(other->time_us, own->time_us), margin) ||
+        other->gain.median < 1)
         return;
     p->chosen = theirs;
     p->smoothed = 1;
@@ -142,9 +143,7 @@ static int holds_at(const struct env_point *p, const struct env_point *other)
     int same = env_find_option(other, choice(p)->label);
     if (p->chosen < 0 || p->chosen == p->fallback)
         return 1;
-    return same >= 0 && other->fallback >= 0 && other->options[same].status <= BENCH_DROPPED &&
-           other->options[same].time_us.n &&
-           other->options[same].time_us.median <= other->options[other->fallback].time_us.median;
+    return same >= 0 && other->options[same].status <= BENCH_DROPPED && other->options[same].gain.median >= 1;
 }
 
 /* Where the choice of the smaller of two neighbours ends, and that of the larger begins: a choice holds between them as

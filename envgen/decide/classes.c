@@ -51,12 +51,6 @@ static int holds_for(const struct local *l, const char *value, const struct topo
     return 1;
 }
 
-static void add(struct env_decisions *d, struct env_setting s)
-{
-    d->settings = arena_grow(d->arena, d->settings, (size_t)d->nsettings, sizeof *d->settings);
-    d->settings[d->nsettings++] = s;
-}
-
 static void split(struct env_decisions *d, int index, const struct local *l, const struct topology *t)
 {
     struct env_setting s = d->settings[index];
@@ -69,7 +63,7 @@ static void split(struct env_decisions *d, int index, const struct local *l, con
         if (holds_for(l, s.value, &t->classes[c])) {
             struct env_setting own = s;
             own.node_class = arena_strdup(d->arena, t->classes[c].name);
-            add(d, own);
+            env_add_setting(d, own);
         }
     d->settings[index].value = NULL;
     d->settings[index].why =
@@ -83,12 +77,12 @@ static void socket_ifname(struct env_decisions *d, const struct topology *t)
         if (!strcmp(d->settings[i].name, "NCCL_SOCKET_IFNAME") && strcmp(d->settings[i].source, "topology") != 0)
             return; /* what was measured goes before what the topology says */
     struct env_setting common = env_socket_ifname(t, d->arena);
-    add(d, common);
+    env_add_setting(d, common);
     for (int c = 0; c < t->nclasses && !common.value; c++) {
         struct env_setting own = env_socket_ifname_of(&t->classes[c], d->arena);
         own.node_class = arena_strdup(d->arena, t->classes[c].name);
         if (own.value)
-            add(d, own);
+            env_add_setting(d, own);
     }
 }
 

@@ -7,6 +7,7 @@
 #include "core/vars/parse.h"
 #include "envgen/decide/gdr.h"
 #include "envgen/decide/topology_settings.h"
+#include "probe/topology/select.h"
 
 struct job {
     struct env_decisions *d;
@@ -22,14 +23,6 @@ static struct env_setting setting(const char *name, const char *value, const cha
         .family = "nccl", .name = name, .value = value, .source = ENV_SOURCE_FABRIC, .why = why};
 }
 
-static struct env_setting *find(const struct job *j, const char *name)
-{
-    for (int i = 0; i < j->d->nsettings; i++)
-        if (!strcmp(j->d->settings[i].name, name))
-            return &j->d->settings[i];
-    return NULL;
-}
-
 /* Everything goes into the decisions' arena: the fabric ends earlier. */
 static void add(const struct job *j, struct env_setting s)
 {
@@ -38,32 +31,23 @@ static void add(const struct job *j, struct env_setting s)
     s.value = arena_strdup(a, s.value);
     s.why = arena_strdup(a, s.why);
     s.node_class = arena_strdup(a, s.node_class);
-    struct env_setting *old = s.node_class ? NULL : find(j, s.name);
+    struct env_setting *old = s.node_class ? NULL : env_find_setting(j->d, s.name);
     if (old && !old->value && s.value) {
         *old = s;
         return;
     }
     if (old && (old->value || !s.value))
         return;
-    j->d->settings = arena_grow(a, j->d->settings, (size_t)j->d->nsettings, sizeof *j->d->settings);
-    j->d->settings[j->d->nsettings++] = s;
+    env_add_setting(j->d, s);
 }
 
 /* ---- classes of nodes -----------------------------------------------------------------------------------------------
  */
 
-static int same_host(const char *x, const char *y)
-{
-    size_t n = strcspn(x, "."), m = strcspn(y, ".");
-    return n == m && !strncmp(x, y, n);
-}
-
 static int class_of(const struct topology *t, const char *node)
 {
-    for (int h = 0; h < t->nhosts; h++)
-        if (same_host(t->hosts[h].name, node))
-            return t->hosts[h].class_index;
-    return t->nclasses == 1 ? 0 : -1;
+    int host = topo_find_host(t, node);
+    return host >= 0 ? t->hosts[host].class_index : t->nclasses == 1 ? 0 : -1;
 }
 
 /* The first node of a class; -1 none was measured. */

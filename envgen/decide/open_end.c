@@ -1,9 +1,6 @@
 /* Laws through the largest sizes. */
 #include "envgen/decide/open_end.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "envgen/decide/gain.h"
 
 /* A law goes through three sizes, each so many times the one before: where the best call changes sizes lie closer, and

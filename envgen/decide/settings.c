@@ -9,12 +9,6 @@
 #include "envgen/decide/classes.h"
 #include "envgen/decide/fabric.h"
 
-static void add(struct env_decisions *d, struct env_setting s)
-{
-    d->settings = arena_grow(d->arena, d->settings, (size_t)d->nsettings, sizeof *d->settings);
-    d->settings[d->nsettings++] = s;
-}
-
 /* Of a class of nodes, or NULL: of all. */
 static struct env_setting *find(struct env_decisions *d, const char *name, const char *node_class)
 {
@@ -62,9 +56,9 @@ static int add_chosen(struct env_decisions *d, const struct env_shape *s, const 
         all.node_class = all.value = NULL;
         all.why = arena_printf(d->arena, "classes of nodes have values of their own, see nccl.d/; %s", out.why);
         if (out.node_class && !find(d, out.name, NULL))
-            add(d, all);
+            env_add_setting(d, all);
         if (!find(d, out.name, out.node_class))
-            add(d, out);
+            env_add_setting(d, out);
     }
     return 0;
 }
@@ -76,10 +70,10 @@ static void add_considered(struct env_decisions *d, const struct env_shape *s, c
         for (int i = 0; i < s->launches[l].knobs.nsettings; i++) {
             const char *name = bench_plain_name(s->launches[l].knobs.settings[i].name, d->arena);
             if (env_name_ok(name) && !find(d, name, NULL))
-                add(d, (struct env_setting){.family = engine->family,
-                                            .name = name,
-                                            .source = bench_evidence_text(engine->evidence),
-                                            .why = for_jobs(d, s)});
+                env_add_setting(d, (struct env_setting){.family = engine->family,
+                                                        .name = name,
+                                                        .source = bench_evidence_text(engine->evidence),
+                                                        .why = for_jobs(d, s)});
         }
 }
 
@@ -88,17 +82,17 @@ static void add_rules_file(struct env_decisions *d, const struct env_rules *rule
     const char *why = rules->ncolls ? "openmpi.rules holds the algorithms that were chosen by measurement"
                                     : "no algorithm beats OpenMPI's own choice, so openmpi.rules is empty";
     const char *on = rules->ncolls ? "1" : NULL, *file = rules->ncolls ? "openmpi.rules" : NULL;
-    add(d, (struct env_setting){.family = "openmpi",
-                                .name = "coll_tuned_use_dynamic_rules",
-                                .value = on,
-                                .source = bench_evidence_text(BENCH_ON_HOST),
-                                .why = why});
-    add(d, (struct env_setting){.family = "openmpi",
-                                .name = "coll_tuned_dynamic_rules_filename",
-                                .value = file,
-                                .source = bench_evidence_text(BENCH_ON_HOST),
-                                .why = why,
-                                .in_profile = 1});
+    env_add_setting(d, (struct env_setting){.family = "openmpi",
+                                            .name = "coll_tuned_use_dynamic_rules",
+                                            .value = on,
+                                            .source = bench_evidence_text(BENCH_ON_HOST),
+                                            .why = why});
+    env_add_setting(d, (struct env_setting){.family = "openmpi",
+                                            .name = "coll_tuned_dynamic_rules_filename",
+                                            .value = file,
+                                            .source = bench_evidence_text(BENCH_ON_HOST),
+                                            .why = why,
+                                            .in_profile = 1});
 }
 
 /* What the launches of one engine's shapes lead to: choices first, so that nothing chosen counts as considered only. */

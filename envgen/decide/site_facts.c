@@ -186,8 +186,7 @@ static void add_fact(struct env_decisions *d, const struct env_site_fact *f, con
         *there = s;
         return;
     }
-    d->settings = arena_grow(d->arena, d->settings, (size_t)d->nsettings, sizeof *d->settings);
-    d->settings[d->nsettings++] = s;
+    env_add_setting(d, s);
 }
 
 static int holds_everywhere(const struct topology *t, const struct env_site_fact *f)

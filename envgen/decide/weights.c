@@ -2,8 +2,6 @@
  * default. */
 #include "envgen/decide/weights.h"
 
-#include <string.h>
-
 #include "bench/search/workload_profile.h"
 #include "core/coll.h"
 

@@ -1,6 +1,5 @@
 /* Inference engines: vLLM's and SGLang's log lines, vLLM's Prometheus metrics. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "envgen/diagnose/rules.h"

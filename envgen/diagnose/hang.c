@@ -1,7 +1,5 @@
 /* Does the job stand still, since when, and in what? */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/units.h"
 #include "envgen/diagnose/rules.h"

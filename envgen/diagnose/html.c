@@ -1,8 +1,6 @@
 /* The diagnosis as one page to mail: its three sentences, the phases as a picture and as a table, GPUs, what to do. */
-#include <stdlib.h>
 
 #include "core/page.h"
-#include "core/units.h"
 #include "envgen/diagnose/diagnose.h"
 
 static void put_phases(const struct diag_source *s, struct arena *a, FILE *out)

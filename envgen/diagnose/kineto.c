@@ -5,7 +5,6 @@
  * microseconds. A trace holds one process; should it have several GPUs, the first one counts. PyTorch's flight recorder
  * ("entries": [{"collective_seq_id": 7, "state": "started", ...}]) is read by the same scanner. */
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "envgen/diagnose/diagnose_internal.h"

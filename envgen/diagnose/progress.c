@@ -1,5 +1,4 @@
 /* How far a job came and where it stands: progress bars, watchdogs of collectives, stacks. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

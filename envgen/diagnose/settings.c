@@ -1,5 +1,4 @@
 /* Settings that logs print and that explain slow steps: verl's and DeepSpeed's configuration, NCCL's environment. */
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

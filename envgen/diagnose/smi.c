@@ -1,7 +1,6 @@
 /* What nvidia-smi prints: --query-gpu CSV, dmon and pmon, the table of plain nvidia-smi (also with -l), topo -m.
  *
  * Columns are found by the names in the header, which --format=csv,noheader leaves out: such a file cannot be read. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "envgen/diagnose/diagnose_internal.h"

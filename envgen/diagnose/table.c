@@ -2,7 +2,6 @@
  * CSV: the time of NCCL's kernels, by collective, against all kernels.
  *
  * Rows are sums over the profile, so overlap cannot be seen: the share is of kernel time, not of wall time. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "envgen/diagnose/diagnose_internal.h"

@@ -1,5 +1,4 @@
 /* The diagnosis for people: the verdict, the phases, the GPUs, what to do next. */
-#include <string.h>
 
 #include "core/units.h"
 #include "envgen/diagnose/diagnose_internal.h"

@@ -8,7 +8,6 @@
 #include "core/coll.h"
 #include "core/units.h"
 #include "core/vars/text.h"
-#include "envgen/decide/gain.h"
 #include "envgen/decide/openmpi_rules.h"
 #include "envgen/explain/explain_internal.h"
 #include "envgen/explain/model.h"

@@ -11,12 +11,9 @@ static void keep_setting(struct env_decisions *d, const struct env_decisions *al
 {
     if (!strncmp(name, "OMPI_MCA_", 9))
         name += 9;
-    d->nshapes = d->nsettings = 0;
-    for (int i = 0; i < all->nsettings && !d->nsettings; i++)
-        if (!strcmp(all->settings[i].name, name)) {
-            d->settings = &all->settings[i];
-            d->nsettings = 1;
-        }
+    d->nshapes = 0;
+    d->settings = env_find_setting(all, name);
+    d->nsettings = d->settings != NULL;
 }
 
 /* A point with the candidates that are worth telling. */

@@ -1,10 +1,9 @@
 /* The rules of tuner.csv that a call meets. */
-#include <string.h>
 
+#include "envgen/decide/table_rules.h"
 #include "core/coll.h"
 #include "core/units.h"
 #include "core/vars/text.h"
-#include "envgen/decide/table_rules.h"
 #include "envgen/explain/explain_internal.h"
 
 static int matches(const struct env_table_rule *r, const struct env_question *q)

@@ -1,7 +1,6 @@
 /* The generate stage: read, decide, write all files of a profile together. */
 #include "envgen/generate/generate.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -2,7 +2,6 @@
 #include "envgen/generate/learned.h"
 
 #include <dirent.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench/results/journal.h"

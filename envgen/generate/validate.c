@@ -7,7 +7,6 @@
 #include "core/vars/catalogue.h"
 #include "core/vars/parse.h"
 #include "core/vars/text.h"
-#include "envgen/decide/fabric.h"
 #include "envgen/lint/lint.h"
 
 /* ---- releases -------------------------------------------------------------------------------------------------------

@@ -1,10 +1,8 @@
 /* A profile as one file, for nodes that share no file system: for each file a line "NAME BYTES", and its bytes. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/file.h"
 #include "envgen/install/install.h"

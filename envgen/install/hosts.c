@@ -1,11 +1,10 @@
 /* The same command on many nodes at once, through an agent like ssh. */
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/proc.h"
+#include "core/progress.h"
 #include "envgen/install/install.h"
 
 #define TEXT_LIMIT 4096
@@ -17,13 +16,6 @@ struct slot {
     size_t used;
     char text[TEXT_LIMIT];
 };
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 /* A command line for the shell on the node, every word between quotes. */
 static const char *command_of(const struct install_hosts *h, const char *const *words, struct arena *a)
@@ -58,7 +50,7 @@ static int start(struct slot *s, const struct install_hosts *h, struct install_a
     *word++ = command;
     *word = NULL;
     s->answer = answer;
-    s->until = now_s() + h->patience_s;
+    s->until = progress_now_s() + h->patience_s;
     s->used = 0;
     return proc_spawn(&s->proc, argv, NULL, e);
 }
@@ -90,7 +82,7 @@ static void listen_to(struct slot *s, int readable, struct arena *a)
         s->used += (size_t)n;
     if (n <= 0)
         finish(s, NULL, a);
-    else if (now_s() > s->until)
+    else if (progress_now_s() > s->until)
         finish(s, "no answer in time", a);
 }
 

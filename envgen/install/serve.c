@@ -1,7 +1,6 @@
 /* More nodes for a profile: a copy whose topology knows them, too. */
 #include "envgen/install/serve.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

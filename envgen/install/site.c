@@ -1,8 +1,6 @@
 /* What is there already: a plugin that can be loaded, hooks that Slurm runs, jobs that have a profile. */
 #include <dlfcn.h>
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -61,7 +61,6 @@ int lint_write_baseline(const struct lint *l, const char *path, struct err *e)
         cJSON_AddNumberToObject(o, "count", (double)list[i].count);
     }
     int rc = json_save(doc, path, e);
-    cJSON_Delete(doc);
     arena_free(a);
     return rc;
 }

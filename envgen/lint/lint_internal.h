@@ -197,11 +197,6 @@ int lint_of_interest(const char *name, size_t length);
 void lint_understood(struct lint *l, const struct lint_view *v, size_t at);
 /* So are all names in bytes [from, to) of it: prose about them. */
 void lint_talked_of(struct lint *l, const struct lint_view *v, size_t from, size_t to);
-/* Counts the names that look like settings and were not understood. */
-void lint_count_unread(struct lint *l, struct lint_text *t);
-
-/* Whether text stands for something that is filled in later: "$X", "{{ x }}", "<path>", "...". */
-int lint_is_placeholder(const char *s, size_t length);
 
 /* Whether a text is worth reading as a script or a list of settings. */
 int lint_names_any(const char *s, size_t length);

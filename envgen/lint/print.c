@@ -1,5 +1,4 @@
 /* Findings for people, for programs (our own JSON) and for code hosts (SARIF, GitHub's annotations). */
-#include <string.h>
 
 #include "envgen/lint/lint_internal.h"
 

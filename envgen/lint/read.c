@@ -104,6 +104,66 @@ static int is_template(const struct lint_view *v)
     return memmem(v->s + v->from, v->to - v->from, "{{", 2) || memmem(v->s + v->from, v->to - v->from, "{%", 2);
 }
 
+static int begins_comment(const char *line)
+{
+    static const char *const marks[] = {"#", "//", "--", ";", "*", "/*", "\"#", "'#", "<!--"};
+    line += strspn(line, " \t");
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (!strncmp(line, marks[i], strlen(marks[i])))
+            return 1;
+    return 0;
+}
+
+/* A name that something is plainly done with: NAME=, "NAME": , env["NAME"] = . */
+static int looks_set(const struct lint_text *t, size_t name, size_t end)
+{
+    const char *s = t->data + end;
+    int quoted = *s == '"' || *s == '\'';
+    s += strspn(s, "\"'");
+    s += strspn(s, "])");
+    s += strspn(s, " \t");
+    if (name > 0 && strchr("$%{<", t->data[name - 1]))
+        return 0;
+    if (*s == '=')
+        return s[1] != '=';
+    return quoted && *s == ':' && s[1] != ':';
+}
+
+/* A name that builds use for themselves is nothing to read. */
+static int counts(struct lint *l, const char *s, size_t n)
+{
+    if (n <= 5 || !memmem(s, n, "CCL_", 4) || !env_of_interest(s, n))
+        return 0;
+    const char *name = arena_strndup(l->arena, s, n);
+    const struct env_other *o = env_other_find(name);
+    const struct env_prefix *p = env_prefix_find(name);
+    return !(o && o->status == ENV_BUILD) && !(p && p->status == ENV_BUILD);
+}
+
+static void count_unread(struct lint *l, struct lint_text *t)
+{
+    const char *s = t->data;
+    long number = 1;
+    int comment = begins_comment(s);
+    if (!strcmp(t->kind, "markdown")) /* prose names them as it likes */
+        return;
+    for (size_t i = 0; i < t->bytes;) {
+        size_t n = lint_name_length(s + i, t->bytes - i);
+        int is_seen = comment || (t->seen && t->seen[i / 8] & 1u << i % 8);
+        if (n > 0 && !is_seen && looks_set(t, i, i + n) && counts(l, s + i, n))
+            t->unread_line = t->unread++ ? t->unread_line : number;
+        if (s[i] == '\n') {
+            comment = begins_comment(s + i + 1);
+            number++;
+        } else if (s[i] == ' ' && (s[i + 1] == '#' || !strncmp(s + i + 1, "//", 2))) {
+            comment = 1;
+        }
+        i += n ? n : 1;
+        while (n && i < t->bytes && s[i] >= '0' && s[i] <= '9')
+            i++;
+    }
+}
+
 static int read_data(struct lint *l, struct lint_text *t, const char *kind, struct err *e)
 {
     const struct lint_format_of *f = kind ? lint_format_called(kind) : lint_format_of(t->name, t->data, t->bytes);
@@ -123,7 +183,7 @@ static int read_data(struct lint *l, struct lint_text *t, const char *kind, stru
     f->read(l, &v, 0, LINT_EXPORTED, &why);
     t->count = l->nsettings - t->first;
     check_line_ends(l, t, f);
-    lint_count_unread(l, t);
+    count_unread(l, t);
     if (!why.code && t->count >= LINT_MOST_SETTINGS)
         err_set(&why, ERR_FAILED, "%s: %d settings or more", t->name, LINT_MOST_SETTINGS);
     return why.code ? has_failed(l, t, &why, e) : 0;
@@ -181,65 +241,5 @@ int lint_read_process(struct lint *l, int pid, struct err *e)
 }
 
 /* ---- names that no reader understood ----------------------------------------------------------------------------- */
-
-static int begins_comment(const char *line)
-{
-    static const char *const marks[] = {"#", "//", "--", ";", "*", "/*", "\"#", "'#", "<!--"};
-    line += strspn(line, " \t");
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (!strncmp(line, marks[i], strlen(marks[i])))
-            return 1;
-    return 0;
-}
-
-/* A name that something is plainly done with: NAME=, "NAME": , env["NAME"] = . */
-static int looks_set(const struct lint_text *t, size_t name, size_t end)
-{
-    const char *s = t->data + end;
-    int quoted = *s == '"' || *s == '\'';
-    s += strspn(s, "\"'");
-    s += strspn(s, "])");
-    s += strspn(s, " \t");
-    if (name > 0 && strchr("$%{<", t->data[name - 1]))
-        return 0;
-    if (*s == '=')
-        return s[1] != '=';
-    return quoted && *s == ':' && s[1] != ':';
-}
-
-/* A name that builds use for themselves is nothing to read. */
-static int counts(struct lint *l, const char *s, size_t n)
-{
-    if (n <= 5 || !memmem(s, n, "CCL_", 4) || !env_of_interest(s, n))
-        return 0;
-    const char *name = arena_strndup(l->arena, s, n);
-    const struct env_other *o = env_other_find(name);
-    const struct env_prefix *p = env_prefix_find(name);
-    return !(o && o->status == ENV_BUILD) && !(p && p->status == ENV_BUILD);
-}
-
-void lint_count_unread(struct lint *l, struct lint_text *t)
-{
-    const char *s = t->data;
-    long number = 1;
-    int comment = begins_comment(s);
-    if (!strcmp(t->kind, "markdown")) /* prose names them as it likes */
-        return;
-    for (size_t i = 0; i < t->bytes;) {
-        size_t n = lint_name_length(s + i, t->bytes - i);
-        int is_seen = comment || (t->seen && t->seen[i / 8] & 1u << i % 8);
-        if (n > 0 && !is_seen && looks_set(t, i, i + n) && counts(l, s + i, n))
-            t->unread_line = t->unread++ ? t->unread_line : number;
-        if (s[i] == '\n') {
-            comment = begins_comment(s + i + 1);
-            number++;
-        } else if (s[i] == ' ' && (s[i + 1] == '#' || !strncmp(s + i + 1, "//", 2))) {
-            comment = 1;
-        }
-        i += n ? n : 1;
-        while (n && i < t->bytes && s[i] >= '0' && s[i] <= '9')
-            i++;
-    }
-}
 
 const struct lint_rules lint_documents = {kinds, sizeof kinds / sizeof *kinds, NULL};

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "envgen/lint/lint_internal.h"
-#include "envgen/lint/tokens/shell_words.h"
 
 struct lines {
     struct lint *l;

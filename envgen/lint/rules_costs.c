@@ -188,7 +188,7 @@ static const struct lint_cost *predict(struct lint *l, const struct lint_setting
     const struct bench_setting setting = {s->name, s->value};
     struct lint_cost *c = ARENA_NEW(l->arena, struct lint_cost);
     *c = (struct lint_cost){l->costs, s->hash, s->name, s->value, {.factor = 1}};
-    setting_cost_of(base, &setting, 1, COLL_ALLREDUCE, &c->cost);
+    setting_cost_of(base, &setting, COLL_ALLREDUCE, &c->cost);
     l->ncosts++;
     return l->costs = c;
 }

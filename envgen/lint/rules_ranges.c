@@ -1,5 +1,4 @@
 /* Numbers: outside of their range, of the wrong shape, or equal to the default. */
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "envgen/lint/lint_internal.h"
-#include "probe/topology/topology.h"
+#include "probe/topology/select.h"
 
 static const struct lint_rules *const themes[] = {
     &lint_names, &lint_values, &lint_ranges, &lint_effects,  &lint_conflicts, &lint_devices, &lint_documents,
@@ -29,15 +29,6 @@ const struct finding_kind *lint_kinds(struct arena *a, int *n)
     return all;
 }
 
-static int topology_is_amd(const struct topology *t)
-{
-    for (int c = 0; c < t->nclasses; c++)
-        for (int g = 0; g < t->classes[c].ngpus; g++)
-            if (t->classes[c].gpus[g].arch)
-                return 1;
-    return 0;
-}
-
 static int topology_has_gpus(const struct topology *t)
 {
     for (int c = 0; c < t->nclasses; c++)
@@ -58,7 +49,7 @@ static void choose_library(struct lint *l)
     const struct topology *t = l->options.topology;
     l->rccl_sure = l->options.rccl >= 0 || (t && topology_has_gpus(t));
     if (l->rccl_sure)
-        l->rccl = l->options.rccl >= 0 ? l->options.rccl : topology_is_amd(t);
+        l->rccl = l->options.rccl >= 0 ? l->options.rccl : topo_amd_arch(t) != NULL;
     for (size_t n = 0; n < l->ntexts && !l->rccl_sure; n++)
         for (size_t i = 0; i < l->texts[n]->count; i++)
             l->texts[n]->rccl |= names_rccl(l->settings[l->texts[n]->first + i]);

@@ -2,7 +2,6 @@
 #include "envgen/lint/lint.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -83,12 +82,26 @@ struct lint_setting *lint_setting_new(struct lint *l, const struct lint_view *v,
     return s;
 }
 
+/* Whether text stands for something that is filled in later: "$X", "{{ x }}", "<path>", "...". */
+static int is_placeholder(const char *s, size_t length)
+{
+    static const char *const marks[] = {"{{", "${", "$(", "...", "%("};
+    for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+        if (memmem(s, length, marks[i], strlen(marks[i])))
+            return 1;
+    const char *open = memchr(s, '<', length);
+    if (open && memchr(open, '>', length - (size_t)(open - s)))
+        return 1;
+    open = memchr(s, '{', length);
+    return open && memchr(open, '}', length - (size_t)(open - s));
+}
+
 void lint_set_value(struct lint *l, struct lint_setting *s, const struct lint_view *v, const char *text, size_t at,
                     size_t bytes)
 {
     if (!text)
         text = arena_strndup(l->arena, v->s + at, bytes);
-    if (lint_is_placeholder(text, strlen(text)) || is_templated(v, at, bytes))
+    if (is_placeholder(text, strlen(text)) || is_templated(v, at, bytes))
         return;
     s->value = text;
     if (strlen(text) == bytes && !memcmp(text, v->s + at, bytes) && is_spelt(v, at, bytes)) {
@@ -113,23 +126,9 @@ void lint_add(struct lint *l, const char *name, const char *value)
 {
     struct lint_setting *s = append(l);
     set_name(s, arena_strdup(l->arena, name));
-    s->value = value && !strpbrk(value, "$`") && !lint_is_placeholder(value, strlen(value))
-                   ? arena_strdup(l->arena, value)
-                   : NULL;
+    s->value =
+        value && !strpbrk(value, "$`") && !is_placeholder(value, strlen(value)) ? arena_strdup(l->arena, value) : NULL;
     s->how = LINT_EXPORTED;
-}
-
-int lint_is_placeholder(const char *s, size_t length)
-{
-    static const char *const marks[] = {"{{", "${", "$(", "...", "%("};
-    for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
-        if (memmem(s, length, marks[i], strlen(marks[i])))
-            return 1;
-    const char *open = memchr(s, '<', length);
-    if (open && memchr(open, '>', length - (size_t)(open - s)))
-        return 1;
-    open = memchr(s, '{', length);
-    return open && memchr(open, '}', length - (size_t)(open - s));
 }
 
 int lint_names_any(const char *s, size_t length)

@@ -1,7 +1,6 @@
 /* A directory and all below it, without what git would ignore. Git itself is not asked: the configuration of a
  * repository that comes from anywhere may make it run programs. */
 #include <dirent.h>
-#include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 
 #define MOST_DEPTH   64
 #define MOST_BYTES   ((size_t)8 << 20)
-#define FIRST_LINE   128
 #define IGNORE_BYTES ((size_t)1 << 20)
 
 /* ---- what git ignores -------------------------------------------------------------------------------------------- */

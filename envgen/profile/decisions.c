@@ -37,6 +37,20 @@ const struct env_range *env_range_at(const struct env_shape *s, int coll, uint64
     return NULL;
 }
 
+struct env_setting *env_find_setting(const struct env_decisions *d, const char *name)
+{
+    for (int i = 0; i < d->nsettings; i++)
+        if (!strcmp(d->settings[i].name, name))
+            return &d->settings[i];
+    return NULL;
+}
+
+void env_add_setting(struct env_decisions *d, struct env_setting s)
+{
+    d->settings = arena_grow(d->arena, d->settings, (size_t)d->nsettings, sizeof *d->settings);
+    d->settings[d->nsettings++] = s;
+}
+
 int env_find_option(const struct env_point *p, const char *label)
 {
     int i = p->noptions - 1;

@@ -143,6 +143,10 @@ int env_shapes_alike(const struct env_shape *x, const struct env_shape *y);
  */
 int env_shape_follows(const struct env_shape *s);
 
+/* The first setting of that name, whether it has a value or not; NULL: none. */
+struct env_setting *env_find_setting(const struct env_decisions *d, const char *name);
+void env_add_setting(struct env_decisions *d, struct env_setting s);
+
 /* The index of a call at a point, of a launch of a shape, by its label; -1: there is no such. */
 int env_find_option(const struct env_point *p, const char *label);
 int env_find_launch(const struct env_shape *s, const char *label);

@@ -1,6 +1,5 @@
 /* decisions.json: what of the structures is where in the document. Times are in microseconds. What does not fit
  * together is an error, so that nobody behind this file needs to check an index. */
-#include <math.h>
 #include <string.h>
 
 #include "bench/results/shape.h"

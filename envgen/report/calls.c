@@ -3,7 +3,6 @@
 #include "core/page.h"
 #include "core/plot.h"
 #include "core/units.h"
-#include "envgen/decide/gain.h"
 #include "envgen/report/report_internal.h"
 
 /* "812 us (790 to 840, 30 samples)"; "-" not measured. */

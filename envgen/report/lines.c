@@ -1,7 +1,6 @@
 /* What a job script needs of a profile, to be pasted. */
 #include <string.h>
 
-#include "bench/engines/engines.h"
 #include "core/file.h"
 #include "core/locate.h"
 #include "core/vars/text.h"

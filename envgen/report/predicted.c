@@ -1,5 +1,4 @@
 /* The model against what was measured. */
-#include <math.h>
 
 #include "bench/predict/model.h"
 #include "core/coll.h"

@@ -1,6 +1,5 @@
 /* What the reader wants first, what is set, and what to do with it. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/coll.h"
 #include "core/page.h"

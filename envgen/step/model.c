@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "bench/predict/calibration.h"
-#include "bench/workload/workload.h"
 #include "envgen/decide/model_setup.h"
 
 struct prepared {

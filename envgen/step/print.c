@@ -1,5 +1,4 @@
 /* A step's communication, for people: a table by phase, what is not in it, and the sentence that it comes to. */
-#include <string.h>
 
 #include "core/units.h"
 #include "core/vars/text.h"

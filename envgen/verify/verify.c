@@ -1,7 +1,6 @@
 /* Judging rules, and a profile without those that do not hold. */
 #include "envgen/verify/verify.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench/results/sessions.h"

@@ -125,12 +125,8 @@ static int write_json(const struct env_writing *w, FILE *out, struct err *e)
 }
 
 const struct env_writer env_writers_formats[] = {
-    {"nccl.systemd.env", write_systemd, "systemd", "EnvironmentFile= of a unit, or environment.d"},
-    {"nccl.lua", write_lmod, "lmod", "a module of Lmod"},
-    {"nccl.tcl", write_tcl_module, "tcl-module", "a modulefile of Environment Modules"},
-    {"nccl.configmap.yaml", write_k8s, "k8s", "a ConfigMap for envFrom:"},
-    {"nccl.docker.env", write_docker, "docker", "docker run --env-file"},
-    {"nccl.json", write_json, "json", "an object of names and values"},
-    {"nccl.ansible.yaml", write_ansible, "ansible", "variables for environment:"},
-    {NULL},
+    {"nccl.systemd.env", write_systemd, "systemd"},  {"nccl.lua", write_lmod, "lmod"},
+    {"nccl.tcl", write_tcl_module, "tcl-module"},    {"nccl.configmap.yaml", write_k8s, "k8s"},
+    {"nccl.docker.env", write_docker, "docker"},     {"nccl.json", write_json, "json"},
+    {"nccl.ansible.yaml", write_ansible, "ansible"}, {NULL},
 };

@@ -2,7 +2,6 @@
  *
  * NCCL's file reader trims nothing and keeps quotes and trailing comments in the value: NAME=value and nothing else on
  * a line, comments from column 0. Per-call choices are in tuner.csv, never in NCCL_ALGO or NCCL_PROTO. */
-#include <string.h>
 
 #include "core/vars/text.h"
 #include "envgen/write/write_internal.h"

@@ -192,6 +192,6 @@ static int write_nvidia(const struct env_writing *w, FILE *out, struct err *e)
 
 const struct env_writer env_writers_tuner[] = {
     {"tuner.csv", write_own},
-    {"tuner.nvidia.csv", write_nvidia, "nvidia-csv", "the table for NVIDIA's example tuner"},
+    {"tuner.nvidia.csv", write_nvidia, "nvidia-csv"},
     {NULL},
 };

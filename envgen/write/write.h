@@ -21,7 +21,6 @@ struct env_writer {
     const char *file;
     int (*write)(const struct env_writing *w, FILE *out, struct err *e);
     const char *format; /* NULL: always written; else only when `--also` names it */
-    const char *about;  /* of a format: what it is for */
 };
 
 /* The n-th writer, in the order in which the files are written; NULL past the end. */

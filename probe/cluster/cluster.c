@@ -11,7 +11,6 @@
 #include "core/proc.h"
 #include "core/progress.h"
 #include "probe/cluster/cluster.h"
-#include "probe/topology/build.h"
 #include "probe/topology/classes.h"
 
 #define PARALLEL   64

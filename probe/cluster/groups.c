@@ -1,10 +1,8 @@
 /* Grouping is by what a class of nodes is and which NCCL a node has; who is unhealthy is out before that. */
 #include "probe/cluster/groups.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "probe/topology/differences.h"
 #include "probe/topology/select.h"
 
 /* Nodes that are alike in all that counts, on the way to a group. */

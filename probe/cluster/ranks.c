@@ -1,8 +1,6 @@
 /* A cluster inside a job: every rank leaves its node's topology as a file in a shared directory, rank 0 picks them up.
  */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>

@@ -6,7 +6,6 @@
 #include "core/units.h"
 #include "probe/findings/findings_internal.h"
 #include "probe/topology/paths.h"
-#include "probe/topology/pci.h"
 
 static const char *object_name(struct arena *a, const struct topo_object *o)
 {

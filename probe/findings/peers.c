@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/hostlist.h"
 #include "probe/findings/findings_internal.h"
 
 /* A device, what it should be like, and what it has. */

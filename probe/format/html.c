@@ -2,7 +2,6 @@
  * elsewhere. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/page.h"
 #include "core/xml.h"

@@ -1,5 +1,4 @@
 /* The picture: the cluster where there is one, then every class of nodes. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "probe/import/text.h"
-#include "probe/topology/build.h"
 #include "probe/topology/classes.h"
 
 /* "/data/azure_ndv4.xml": "azure_ndv4". */

@@ -295,9 +295,10 @@ static void note_contradictions(struct merging *m)
     arena_free(a);
 }
 
-static void merge_class(struct topology *t, int into, int class_index)
+/* Into the first. */
+static void merge_class(struct topology *t, int class_index)
 {
-    struct merging m = {.t = t, .to = &t->classes[into], .from = &t->classes[class_index]};
+    struct merging m = {.t = t, .to = &t->classes[0], .from = &t->classes[class_index]};
     for (int i = 0; i < m.to->nobjects; i++)
         m.has_tree |= is_device(&m.to->objects[i]) && m.to->objects[i].parent >= 0;
     m.object = arena_alloc(t->arena, (size_t)m.from->nobjects * sizeof *m.object);
@@ -383,7 +384,7 @@ void merge_nodes(struct topology *t)
         return;
     order_classes(t);
     for (int i = 1; i < t->nclasses; i++)
-        merge_class(t, 0, i);
+        merge_class(t, i);
     t->nclasses = 1;
     t->nhosts = t->nhosts ? 1 : 0;
     pci_tree_prune(&t->classes[0]);

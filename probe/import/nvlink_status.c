@@ -1,7 +1,6 @@
 /* What `nvidia-smi nvlink -s` prints: the links of every GPU, and which of them are not active, but not where they
  * lead.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +30,7 @@ static int link_line(const char *line)
 
 static int begins(const struct text *x)
 {
-    return gpu_line(text_line(x, 0)) >= 0 && link_line(text_next_line(x, 1));
+    return gpu_line(text_line(x, 0)) >= 0 && link_line(text_next_line(x));
 }
 
 static void describe(const struct text *x, struct topology *t, struct topo_class *c, struct topo_gpu *g)

@@ -4,7 +4,6 @@
  * PIX is one switch, PXB an upper one, PHB a host bridge, NODE a NUMA node; whatever is not joined by these is apart
  * (SYS). NV# hides the way over PCI between two GPUs; their NICs tell it. */
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -412,7 +411,7 @@ static int begins(const struct text *x)
         return 0;
     int n = 0;
     for (int ahead = 1; ahead <= MOST_BROKEN && (n < 2 || strcmp(words[0], "GPU0") != 0); ahead++)
-        n = text_words(x, ahead == 1 ? text_next_line(x, 1) : text_line(x, ahead), words, 4);
+        n = text_words(x, ahead == 1 ? text_next_line(x) : text_line(x, ahead), words, 4);
     if (n < 2 || strcmp(words[0], "GPU0") != 0 || strcmp(words[1], "X") != 0)
         return 0;
     for (int i = 0; others[i] && n > 2; i++)

@@ -72,7 +72,7 @@ static int p2p_begins(const struct text *x)
     line += strspn(line, " \t");
     if (strncmp(line, "GPU0", 4) != 0)
         return 0;
-    return text_words(x, text_next_line(x, 1), words, 3) == 3 && !strcmp(words[0], "GPU0") && !strcmp(words[1], "X") &&
+    return text_words(x, text_next_line(x), words, 3) == 3 && !strcmp(words[0], "GPU0") && !strcmp(words[1], "X") &&
            p2p_word(words[2]) >= 0;
 }
 
@@ -203,7 +203,7 @@ static int is_table_title(const char *line)
 static int amd_begins(const struct text *x)
 {
     const char *word;
-    return is_table_title(text_line(x, 0)) && text_words(x, text_next_line(x, 1), &word, 1) &&
+    return is_table_title(text_line(x, 0)) && text_words(x, text_next_line(x), &word, 1) &&
            (pci_address(x->a, word) || is_gpu(word));
 }
 

@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "probe/topology/build.h"
@@ -66,10 +65,10 @@ int text_is_blank(const char *line)
     return !line[strspn(line, " \t")];
 }
 
-const char *text_next_line(const struct text *x, int ahead)
+const char *text_next_line(const struct text *x)
 {
     const int most = 4; /* blank lines between what belongs together */
-    for (int i = x->at + ahead; i < x->n && i <= x->at + ahead + most; i++)
+    for (int i = x->at + 1; i < x->n && i <= x->at + 1 + most; i++)
         if (!text_is_blank(x->lines[i]))
             return x->lines[i];
     return "";

@@ -39,8 +39,8 @@ void text_sort_hosts(struct text *x);
 /* The line at x->at + ahead; "" beyond the end. */
 const char *text_line(const struct text *x, int ahead);
 
-/* The first line at or a little behind x->at + ahead that is not blank; "" where there is none. */
-const char *text_next_line(const struct text *x, int ahead);
+/* The next line, or the first a little behind it that is not blank; "" where there is none. */
+const char *text_next_line(const struct text *x);
 
 /* The line's words, parted by blanks, in x->a; how many, at most `most`. */
 int text_words(const struct text *x, const char *line, const char **words, int most);

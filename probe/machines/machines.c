@@ -214,7 +214,7 @@ struct topology *machine_build(const struct machine *m, int nodes, struct machin
     if (b.gpu->no_p2p)
         refuse_p2p(t, c);
     build_note(t, c, "described, not probed, from: %s; PCI addresses are made up", m->source);
-    build_hosts(t, nodes, 0);
+    build_hosts(t, nodes);
     for (int i = 0; i < nodes && b.gpu->domain_gpus; i++)
         t->hosts[i].clique = arena_printf(t->arena, "%s.%d", m->name, i * c->ngpus / b.gpu->domain_gpus);
     if (size)

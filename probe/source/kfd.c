@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "probe/source/source.h"
-#include "probe/topology/pci.h"
 #include "probe/topology/sysfs.h"
 
 #define NODES "/sys/class/kfd/kfd/topology/nodes"

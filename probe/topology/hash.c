@@ -1,6 +1,5 @@
 /* The hash over what identical machines share: every field that does not move, in the order of the tables. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "probe/topology/fields.h"

@@ -2,7 +2,6 @@
 #include "probe/topology/pci_tree.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "probe/topology/pci.h"
 

@@ -128,8 +128,5 @@ cJSON *topo_to_json(const struct topology *t)
 
 int topo_save(const struct topology *t, const char *path, struct err *e)
 {
-    cJSON *doc = topo_to_json(t);
-    int rc = json_save(doc, path, e);
-    cJSON_Delete(doc);
-    return rc;
+    return json_save(topo_to_json(t), path, e);
 }

@@ -132,3 +132,12 @@ int topo_measured_gpus(const struct topology *t)
         gpus += t->hosts[i].served ? 0 : t->classes[t->hosts[i].class_index].ngpus;
     return gpus;
 }
+
+const char *topo_amd_arch(const struct topology *t)
+{
+    for (int c = 0; c < t->nclasses; c++)
+        for (int g = 0; g < t->classes[c].ngpus; g++)
+            if (t->classes[c].gpus[g].arch)
+                return t->classes[c].gpus[g].arch;
+    return NULL;
+}

@@ -22,4 +22,7 @@ int topo_find_host(const struct topology *t, const char *name);
 /* How many GPUs the hosts have that are measured, all together; not those of hosts that are only served. */
 int topo_measured_gpus(const struct topology *t);
 
+/* The architecture of the first of AMD's GPUs, "gfx942"; NULL: there is none. */
+const char *topo_amd_arch(const struct topology *t);
+
 #endif

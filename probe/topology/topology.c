@@ -48,7 +48,7 @@ void build_host(struct topology *t, const char *name, int class_index)
     APPEND(t, t->hosts, t->nhosts, h);
 }
 
-void build_hosts(struct topology *t, int n, int class_index)
+void build_hosts(struct topology *t, int n)
 {
     enum { NAME = 16 };
     size_t room = 1; /* as arena_grow would have left it */
@@ -58,7 +58,7 @@ void build_hosts(struct topology *t, int n, int class_index)
     char *names = arena_alloc(t->arena, (size_t)n * NAME);
     for (; t->nhosts < n; t->nhosts++, names += NAME) {
         snprintf(names, NAME, "node%04d", t->nhosts + 1);
-        t->hosts[t->nhosts] = (struct topo_host){.name = names, .class_index = class_index};
+        t->hosts[t->nhosts] = (struct topo_host){.name = names};
     }
 }
 

@@ -70,6 +70,8 @@ check "probe: no nodes" refuses 2 "--nodes" probe --machine dgx-h100 --nodes 0
 check "probe: two machines" refuses 2 "mutually exclusive" probe --machine dgx-h100 --from "$topo"
 check "diagnose: a job on no machine" refuses 2 "--workload needs --topology" diagnose --workload "$topo" "$topo"
 check "workload: no such framework" refuses 2 "--framework: 'fsdb'" workload --model llama3-8b --framework fsdb
+check "workload: no such algorithm" refuses 2 "--algorithm: 'dpo'" workload --model llama3-8b --framework fsdp2 --algorithm dpo
+check "whatif: no such launcher" refuses 2 "--launch: 'host' is none of gpu, node, graph" whatif --machine dgx-h100 --launch host
 
 check "an unknown command" says "did you mean generate?" "$bin" genrate
 mapfile -t commands < <("$bin" --print-options)

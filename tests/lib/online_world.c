@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/doubles/nccl_law.h"
+#include "tuner/explore/decide_internal.h"
 #include "tuner/explore/member.h"
 
 #define PLAIN  18      /* cells, each with all, half and a quarter of the channels ... */
@@ -339,17 +340,17 @@ static void turn(void)
 /* What a job's journal says to the next one. */
 static void remind(const struct explore_decider *earlier)
 {
-    struct explore_topic t;
-    for (int i = 0; earlier && explore_topic(earlier, i, &t); i++)
-        for (int k = 0; k < t.ncandidates; k++)
-            if (explore_is_cell(t.candidates[k].cell) && t.candidates[k].pairs && !t.candidates[k].unlike)
-                explore_hinted(world.decider, t.kind, t.candidates[k].cell,
-                               explore_median(t.candidates[k].us, t.candidates[k].pairs) /
-                                   explore_median(t.defaults, t.ndefaults));
+    const struct topic *t;
+    for (int i = 0; earlier && (t = explore_topic(earlier, i)); i++)
+        for (int k = 0; k < t->ncandidates; k++)
+            if (explore_is_cell(t->candidates[k].cell) && t->candidates[k].pairs && !t->candidates[k].unlike)
+                explore_hinted(world.decider, t->kind, t->candidates[k].cell,
+                               explore_median(t->candidates[k].us, t->candidates[k].pairs) /
+                                   explore_median(t->defaults, t->ndefaults));
 }
 
 /* Leaves the decider. */
-static void run_job(const struct online_options *o, struct online_score score[ONLINE_PLACES],
+static void run_job(const struct online_options *o, int places, struct online_score *score,
                     const struct explore_decider *earlier)
 {
     memset(&world, 0, sizeof world);
@@ -364,7 +365,7 @@ static void run_job(const struct online_options *o, struct online_score score[ON
     explore_member_init(world.member);
     world.member->clock = host_ns;
     remind(earlier);
-    for (unsigned n = 1, place = 0; place < ONLINE_PLACES; n++) {
+    for (unsigned n = 1, place = 0; place < (unsigned)places; n++) {
         for (int i = 0; i < ONLINE_SIZES; i++)
             o->method == ONLINE_OURS ? step_ours(i) : step_other(i);
         if (n == o->turns)
@@ -375,15 +376,16 @@ static void run_job(const struct online_options *o, struct online_score score[ON
     free(world.member);
 }
 
-void online_run(const struct online_options *o, struct online_score score[ONLINE_PLACES])
+void online_run(const struct online_options *o, int places, struct online_score *score)
 {
     struct online_options earlier = *o;
+    struct online_score unread[ONLINE_PLACES];
     struct explore_decider *decider = NULL;
     earlier.seed += 1000;
     if (o->again)
-        run_job(&earlier, score, NULL);
+        run_job(&earlier, ONLINE_PLACES, unread, NULL);
     decider = o->again ? world.decider : NULL;
-    run_job(o, score, decider);
+    run_job(o, places, score, decider);
     explore_decider_free(decider);
     explore_decider_free(world.decider);
 }

@@ -50,7 +50,7 @@ struct online_score {
     unsigned worse;          /* kinds that run with something slower than the default */
 };
 
-/* A score for each place. */
-void online_run(const struct online_options *o, struct online_score score[ONLINE_PLACES]);
+/* A score for each of the first `places`; the job ends at the last of them. */
+void online_run(const struct online_options *o, int places, struct online_score *score);
 
 #endif

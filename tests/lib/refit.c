@@ -22,7 +22,8 @@ static struct constant {
     enum what what;
     double *at; /* further numbers that move by as much follow */
     int others;
-    int kind; /* of network, whose links these are */
+    double *same[2]; /* so do those of networks that wait as this one does */
+    int kind;        /* of network, whose links these are */
     const struct model_gpu *gpu;
     double start, committed, now;
     double logs[PUBLISHED_RUNS]; /* of what was fitted without a machine */
@@ -90,8 +91,14 @@ static void add_net(int kind)
     const struct model_net *n = &model_nets[kind];
     char name[40];
     snprintf(name, sizeof name, "%s %d", n->name, kind);
-    struct constant *c = add("hop", name, NUMBER, n->hop_us, 25);
-    c->others = PROTO_COUNT - 1;
+    if (kind != MODEL_NET_ROCE) {
+        struct constant *c = add("hop", name, NUMBER, n->hop_us, 25);
+        c->others = PROTO_COUNT - 1;
+        if (kind == MODEL_NET_INFINIBAND) {
+            c->same[0] = (double *)(uintptr_t)model_nets[MODEL_NET_ROCE].hop_us;
+            c->same[1] = (double *)(uintptr_t)model_nets[MODEL_NET_SLINGSHOT].hop_us;
+        }
+    }
     add("efficiency", name, NET_LINKS, &n->efficiency, 0.9)->kind = kind;
     if (n->idle_us > 0)
         add("idle", name, NUMBER, &n->idle_us, 100);
@@ -140,8 +147,11 @@ static void set(struct constant *c, double to)
 {
     double by = to - c->now;
     c->now = to;
-    for (int i = 0; i <= c->others; i++)
+    for (int i = 0; i <= c->others; i++) {
         c->at[i] += by;
+        for (int k = 0; k < 2 && c->same[k]; k++)
+            c->same[k][i] += by;
+    }
 }
 
 static int meets_in_memory(const struct published_run *r)

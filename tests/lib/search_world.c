@@ -563,6 +563,7 @@ static void begin(struct world_run *r, const struct world_options *o)
     world.options = *o;
     bench_options_default(&r->options);
     r->options.engine = "nccl";
+    r->options.shapes = (struct bench_shape_list){.count = 1, .items = {{nodes(), nodes() * RANKS}}};
     world.machine = o->law < WORLD_LAWS ? NULL : search_machine((int)(o->law - WORLD_LAWS));
     r->options.collectives = 1u << COLL_ALLREDUCE | (o->law < REPORTED ? 0 : 1u << COLL_ALLGATHER);
     if (world.machine)

@@ -1,4 +1,4 @@
-# TAP for shell tests: source it, call ok/not_ok/check/skip, end with finish. Cleans up with at_exit commands.
+# TAP for shell tests: source it, call ok/not_ok/check/skip, end with finish.
 # shellcheck shell=bash
 tap_n=0 tap_failed=0
 ok() { tap_n=$((tap_n + 1)) && echo "ok $tap_n - $*"; }

@@ -204,9 +204,9 @@ static void alike(void)
 
 static void beside_rivals(void)
 {
-    static const double budgets[] = {10, 20, 60, 120, 600};
+    static const double budgets[] = {5, 10, 20, 60, 120, 600};
     for (int regime = 0; regime < WORLD_REGIMES; regime += WORLD_BURSTS)
-        for (size_t k = 0; k < 5; k++) {
+        for (size_t k = 0; k < sizeof budgets / sizeof *budgets; k++) {
             struct world_options o = {.regime = (enum world_regime)regime, .start_s = 2, .budget_s = budgets[k]};
             char name[64];
             snprintf(name, sizeof name, "calls, %s, %g s", world_regimes[regime], budgets[k]);

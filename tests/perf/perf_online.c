@@ -19,7 +19,7 @@ static void print_line(const struct online_options *what, size_t laws, const cha
         struct online_options o = *what;
         struct online_score s[ONLINE_PLACES];
         o.law = o.seed = law;
-        online_run(&o, s);
+        online_run(&o, ONLINE_PLACES, s);
         for (int i = 0; i < ONLINE_PLACES; i++) {
             sum[i].gained += s[i].gained;
             sum[i].possible += s[i].possible;

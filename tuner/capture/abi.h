@@ -235,50 +235,21 @@ typedef int nccl_profile_init_v4(void **context, int *mask, const char *comm_nam
 typedef int nccl_profile_init_v5(void **context, uint64_t comm_id, int *mask, const char *comm_name, int nodes,
                                  int ranks, int rank, nccl_logger log);
 
-struct nccl_profiler_v1 {
-    const char *name;
-    nccl_profile_init_v1 *init;
-    int (*start_event)(void *context, void **handle, struct nccl_profile_event_v1 *event);
-    int (*stop_event)(void *handle);
-    int (*record_state)(void *handle, int state, void *args);
-    int (*finalize)(void *context);
-};
-
-struct nccl_profiler_v2 {
-    const char *name;
-    nccl_profile_init_v1 *init;
-    int (*start_event)(void *context, void **handle, struct nccl_profile_event_v2 *event);
-    int (*stop_event)(void *handle);
-    int (*record_state)(void *handle, int state, void *args);
-    int (*finalize)(void *context);
-};
-
-struct nccl_profiler_v3 {
-    const char *name;
-    nccl_profile_init_v1 *init;
-    int (*start_event)(void *context, void **handle, struct nccl_profile_event_v3 *event);
-    int (*stop_event)(void *handle);
-    int (*record_state)(void *handle, int state, void *args);
-    int (*finalize)(void *context);
-};
-
-struct nccl_profiler_v4 {
-    const char *name;
-    nccl_profile_init_v4 *init;
-    int (*start_event)(void *context, void **handle, struct nccl_profile_event_v4 *event);
-    int (*stop_event)(void *handle);
-    int (*record_state)(void *handle, int state, union nccl_profile_state_v4 *args);
-    int (*finalize)(void *context);
-};
-
-struct nccl_profiler_v5 {
-    const char *name;
-    nccl_profile_init_v5 *init;
-    int (*start_event)(void *context, void **handle, struct nccl_profile_event_v5 *event);
-    int (*stop_event)(void *handle);
-    int (*record_state)(void *handle, int state, union nccl_profile_state_v4 *args);
-    int (*finalize)(void *context);
-};
+#define NCCL_PROFILER(version, init_version, state_data)                                              \
+    struct nccl_profiler_##version {                                                                  \
+        const char *name;                                                                             \
+        nccl_profile_init_##init_version *init;                                                       \
+        int (*start_event)(void *context, void **handle, struct nccl_profile_event_##version *event); \
+        int (*stop_event)(void *handle);                                                              \
+        int (*record_state)(void *handle, int state, state_data *args);                               \
+        int (*finalize)(void *context);                                                               \
+    }
+NCCL_PROFILER(v1, v1, void);
+NCCL_PROFILER(v2, v1, void);
+NCCL_PROFILER(v3, v1, void);
+NCCL_PROFILER(v4, v4, union nccl_profile_state_v4);
+NCCL_PROFILER(v5, v5, union nccl_profile_state_v4);
+#undef NCCL_PROFILER
 
 #define AT(version, member, offset)                                                   \
     _Static_assert(offsetof(struct nccl_profile_event_##version, member) == (offset), \

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/launcher.h"
+#include "tuner/observe/line.h"
 
 #define DEFAULT_MINUTES 10
 #define FIT             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
@@ -19,20 +20,10 @@ static const char *variable(const char *name)
     return value && *value ? value : NULL;
 }
 
-/* "10", "0.5": minutes in ns, read without strtod, whose decimal point depends on the program's locale. */
-static uint64_t minutes(const char *text)
+static uint64_t minutes_ns(const char *text)
 {
-    double value = 0, digit = 1;
-    int behind = 0;
-    for (const char *c = text; c && *c; c++) {
-        if (*c == '.' && !behind)
-            behind = 1;
-        else if (*c < '0' || *c > '9' || value > 1e6)
-            return DEFAULT_MINUTES * UINT64_C(60000000000);
-        else
-            value = behind ? value + (*c - '0') * (digit /= 10) : value * 10 + (*c - '0');
-    }
-    return (uint64_t)((text ? value : DEFAULT_MINUTES) * 6e10);
+    double minutes = text ? observe_parse(text, 1e6) : DEFAULT_MINUTES;
+    return (uint64_t)((minutes < 0 ? DEFAULT_MINUTES : minutes) * 6e10);
 }
 
 /* Copies what a file's name can hold; everything else becomes '_'. */
@@ -120,7 +111,7 @@ int profiler_job_read(struct profiler_job *job, char *why, size_t size)
     clock_gettime(CLOCK_REALTIME, &now);
     *job = (struct profiler_job){.pid = getpid(),
                                  .times = !times || strcmp(times, "0") != 0,
-                                 .interval_ns = minutes(variable("NCCLTUNE_CAPTURE_MINUTES")),
+                                 .interval_ns = minutes_ns(variable("NCCLTUNE_CAPTURE_MINUTES")),
                                  .began = (uint64_t)now.tv_sec,
                                  .observed = observed};
     snprintf(job->dir, sizeof job->dir, "%s", dir);

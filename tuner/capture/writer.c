@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "tuner/libc/thread.h"
 
 static struct {
@@ -20,18 +20,11 @@ static struct {
     _Atomic int hangs; /* somebody waited in vain */
 } writer;
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* While the word is `value`, until the time; UINT64_MAX: for ever. 0: the time has come. */
 static int sleep_while(_Atomic uint32_t *word, uint32_t value, uint64_t until_ns)
 {
     while (atomic_load(word) == value) {
-        uint64_t now = now_ns(), left = until_ns - now;
+        uint64_t now = clock_now_ns(), left = until_ns - now;
         struct timespec t = {.tv_sec = (time_t)(left / 1000000000), .tv_nsec = (long)(left % 1000000000)};
         if (now >= until_ns)
             return 0;
@@ -48,14 +41,14 @@ static void wake(_Atomic uint32_t *word)
 /* Asked for one by one or due by the clock: what came while a file was being written is made up for by the next. */
 static void *run(void *unused)
 {
-    uint64_t next = writer.interval_ns ? now_ns() + writer.interval_ns : UINT64_MAX;
+    uint64_t next = writer.interval_ns ? clock_now_ns() + writer.interval_ns : UINT64_MAX;
     uint32_t done = atomic_load(&writer.done);
     (void)unused;
     prctl(PR_SET_NAME, "nccltune");
     for (;;) {
         sleep_while(&writer.asked, done, next);
         uint32_t asked = atomic_load(&writer.asked);
-        uint64_t began = now_ns();
+        uint64_t began = clock_now_ns();
         if (asked - done > 1)
             atomic_fetch_add(&writer.late, asked - done - 1);
         writer.write();
@@ -64,8 +57,8 @@ static void *run(void *unused)
         wake(&writer.done);
         if (!writer.interval_ns)
             continue;
-        atomic_fetch_add(&writer.late, (unsigned)((now_ns() - began) / writer.interval_ns));
-        next = now_ns() + writer.interval_ns;
+        atomic_fetch_add(&writer.late, (unsigned)((clock_now_ns() - began) / writer.interval_ns));
+        next = clock_now_ns() + writer.interval_ns;
     }
     return NULL;
 }
@@ -85,7 +78,7 @@ void profiler_writer_ask(void)
 
 void profiler_writer_wait(uint64_t patience_ns)
 {
-    uint64_t until = now_ns() + patience_ns;
+    uint64_t until = clock_now_ns() + patience_ns;
     uint32_t asked = atomic_load(&writer.asked), done;
     if (atomic_load(&writer.hangs))
         return;

@@ -355,8 +355,6 @@ static void begin_trial(struct topic *t, int i, const struct explore_plan *p)
 static void hold(struct topic *t, int i)
 {
     struct explore_candidate *c = &t->candidates[i];
-    if (t->hold.cell < 0)
-        t->default_us = explore_median(t->defaults, t->ndefaults);
     if (!i)
         for (int k = 1; k < t->ncandidates; k++)
             lose(&t->candidates[k]); /* nothing is what it was */
@@ -380,24 +378,7 @@ void explore_decided(struct explore_decider *d, uint32_t plan, int committed)
         hold(t, d->asked_candidate);
 }
 
-/* ---- what was learned -------------------------------------------------------------------------------------------- */
-
-int explore_topic(const struct explore_decider *d, int i, struct explore_topic *to)
+const struct topic *explore_topic(const struct explore_decider *d, int i)
 {
-    if (i >= d->count)
-        return 0;
-    const struct topic *t = d->topics[i];
-    *to = (struct explore_topic){.kind = t->kind,
-                                 .bytes = t->bytes,
-                                 .hold = t->hold,
-                                 .rule = t->rule,
-                                 .default_us =
-                                     t->hold.cell < 0 ? explore_median(t->defaults, t->ndefaults) : t->default_us,
-                                 .hold_us = hold_us(t),
-                                 .spent_us = t->spent_us,
-                                 .candidates = t->candidates,
-                                 .ncandidates = t->ncandidates,
-                                 .defaults = t->defaults,
-                                 .ndefaults = t->ndefaults < HOLDS ? t->ndefaults : HOLDS};
-    return 1;
+    return i < d->count ? d->topics[i] : NULL;
 }

@@ -87,21 +87,4 @@ struct explore_candidate {
     float us[EXPLORE_PAIRS], beside_us[EXPLORE_PAIRS];
 };
 
-struct explore_topic {
-    int kind;
-    uint64_t bytes;
-    struct explore_cell hold;
-    struct explore_cell rule; /* what calls run with without all this */
-    double default_us;        /* median as calls are without all this; 0 unknown */
-    double hold_us;           /* as they are now */
-    double spent_us;          /* regret */
-    const struct explore_candidate *candidates;
-    int ncandidates;
-    const float *defaults; /* the latest times of calls as they are without all this */
-    unsigned ndefaults;
-};
-
-/* Topic `i` in the order in which their calls came; 0: there is none. */
-int explore_topic(const struct explore_decider *d, int i, struct explore_topic *t);
-
 #endif

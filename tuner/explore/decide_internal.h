@@ -12,7 +12,6 @@ struct topic {
     struct explore_cell hold, rule;
     float holds[HOLDS], defaults[HOLDS]; /* times as calls are; and as they were before anything changed */
     unsigned nholds, ndefaults;
-    double default_us;
     int widest;   /* channels that were seen */
     int own_cell; /* what the job would run with, when that is a cell; -1 */
     int own_channels;
@@ -47,6 +46,9 @@ struct explore_decider {
     struct topic *asked; /* whose plan is proposed */
     int asked_candidate;
 };
+
+/* Topic `i` in the order in which their calls came; NULL: there is none. */
+const struct topic *explore_topic(const struct explore_decider *d, int i);
 
 /* The first is what the job would run with: it comes back when something else has won. */
 void explore_list(const struct explore_decider *d, struct topic *t, const struct explore_seen *seen);

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuner/explore/decide_internal.h"
 #include "tuner/explore/prior.h"
+#include "tuner/observe/line.h"
 #include "tuner/online/carrier.h"
 
 #define COMMS    256
@@ -39,20 +41,10 @@ int explore_is_wanted(void)
     return !strcmp(variable("NCCLTUNE_ONLINE"), "tune") && strcmp(variable("NCCLTUNE"), "off") != 0;
 }
 
-/* "1", "0.5": percent, read without strtod, whose decimal point depends on the program's locale. */
 static double regret(void)
 {
-    const char *text = variable("NCCLTUNE_ONLINE_REGRET");
-    double value = 0, unit = 0;
-    for (const char *c = text; *c; c++) {
-        if (*c == '.' && unit == 0)
-            unit = 1;
-        else if (*c < '0' || *c > '9' || value > 100)
-            return EXPLORE_REGRET;
-        else
-            value = unit > 0 ? value + (*c - '0') * (unit /= 10) : value * 10 + (*c - '0');
-    }
-    return !*text || value > 100 ? EXPLORE_REGRET : value / 100;
+    double percent = observe_parse(variable("NCCLTUNE_ONLINE_REGRET"), 100);
+    return percent < 0 || percent > 100 ? EXPLORE_REGRET : percent / 100;
 }
 
 /* ---- what the carrier asks --------------------------------------------------------------------------------------- */
@@ -83,7 +75,7 @@ static int propose(void *arg, uint64_t furthest, uint64_t *from, uint32_t *plan)
         x->is_reminded = explore_remind(x->decider, x->shape.nodes, x->shape.ranks);
     if (x->decider)
         explore_drain(&x->member, x->decider);
-    int is_open = x->decider && x->aborts < GIVES_UP && explore_is_open(&x->member);
+    int is_open = x->is_reminded && x->aborts < GIVES_UP && explore_is_open(&x->member);
     *plan = is_open ? explore_next(x->decider, look, &x->member) : 0;
     *from = (next > furthest ? next : furthest) + x->margin;
     x->proposed_at = next;
@@ -255,7 +247,7 @@ static void put_call(struct observe_text *t, struct explore_cell c)
     observe_put(t, "}}");
 }
 
-static void put_point(struct observe_text *t, const struct explored *x, const struct explore_topic *topic)
+static void put_point(struct observe_text *t, const struct explored *x, const struct topic *topic)
 {
     const struct explore_shape *s = &x->shape;
     observe_put(t, "{\"engine\": \"nccl\", \"collective\": \"%s\", \"bytes\": %llu, \"nodes\": %d, \"ranks\": %d, ",
@@ -272,8 +264,7 @@ static void put_end(struct observe_text *t, const struct explored *x, const char
 
 /* What has a rule ran by that, which stands there by its name; the default is one of what was tried, and nothing is
  * beside it. A rule of channels alone has no name. */
-static size_t put_topic(struct observe_text *t, const struct explored *x, const struct explore_topic *topic,
-                        const char *job)
+static size_t put_topic(struct observe_text *t, const struct explored *x, const struct topic *topic, const char *job)
 {
     size_t lines = 0;
     for (int i = 0; i < topic->ncandidates && topic->ndefaults; i++) {
@@ -293,7 +284,7 @@ static size_t put_topic(struct observe_text *t, const struct explored *x, const 
         return lines;
     put_point(t, x, topic);
     put_call(t, topic->rule);
-    put_times(t, "times_us", topic->defaults, topic->ndefaults);
+    put_times(t, "times_us", topic->defaults, topic->ndefaults < HOLDS ? topic->ndefaults : HOLDS);
     put_end(t, x, job);
     return lines + 1;
 }
@@ -301,14 +292,14 @@ static size_t put_topic(struct observe_text *t, const struct explored *x, const 
 size_t explore_put_learned(struct observe_text *t, const char *job)
 {
     size_t lines = 0;
-    struct explore_topic topic;
     observe_put(t, "{\"format\": \"nccltune-results/1\", \"tool\": \"%s\"}\n", NCCLTUNE_VERSION);
     pthread_mutex_lock(&process.mutex);
     for (size_t i = 0; i < process.count; i++) {
         struct explored *x = process.comms[i];
         pthread_mutex_lock(&x->mutex);
-        for (int k = 0; x->decider && explore_topic(x->decider, k, &topic); k++)
-            lines += put_topic(t, x, &topic, job);
+        const struct topic *topic;
+        for (int k = 0; x->decider && (topic = explore_topic(x->decider, k)); k++)
+            lines += put_topic(t, x, topic, job);
         pthread_mutex_unlock(&x->mutex);
     }
     pthread_mutex_unlock(&process.mutex);

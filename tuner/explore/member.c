@@ -4,6 +4,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/clock.h"
+
 #define PATIENCE_NS \
     UINT64_C(60000000000) /* for an outcome: then the coordinator is lost, and whoever promised with it */
 
@@ -23,16 +25,9 @@ static void end(struct explore_member *m, enum explore_end why)
     atomic_compare_exchange_strong(&m->ended, &none, (int)why);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 void explore_member_init(struct explore_member *m)
 {
-    m->clock = now_ns;
+    m->clock = clock_now_ns;
     atomic_store(&m->gate, UINT64_MAX);
     pthread_mutex_init(&m->mutex, NULL);
     pthread_cond_init(&m->news, NULL);
@@ -89,7 +84,7 @@ static int pass(struct explore_member *m, uint64_t n)
 {
     uint32_t plan;
     enum online_turn turn;
-    uint64_t began = now_ns();
+    uint64_t began = clock_now_ns();
     pthread_mutex_lock(&m->mutex);
     for (;;) {
         m->agent.next = n;
@@ -97,7 +92,7 @@ static int pass(struct explore_member *m, uint64_t n)
         if (turn != ONLINE_WAIT)
             break;
         wait_for_news(m);
-        if (now_ns() - began > PATIENCE_NS)
+        if (clock_now_ns() - began > PATIENCE_NS)
             online_agent_lose(&m->agent);
     }
     if (turn == ONLINE_GO && m->is_pending && n >= m->agent.from)

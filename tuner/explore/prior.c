@@ -116,7 +116,8 @@ void explore_recall(const char *dir)
     if (atomic_exchange(&prior.is_asked, 1))
         return;
     snprintf(prior.dir, sizeof prior.dir, "%s", dir);
-    plugin_thread_start(read_all, NULL); /* else nobody is reminded */
+    if (plugin_thread_start(read_all, NULL))
+        atomic_store(&prior.is_read, 1); /* of nothing */
 }
 
 int explore_remind(struct explore_decider *d, int nodes, int ranks)

@@ -23,7 +23,7 @@ size_t explore_hints_read(struct explore_hint *to, size_t count, const char *tex
 /* Begins to read the directory's journals in a thread of its own, once a process. */
 void explore_recall(const char *dir);
 
-/* Gives `d` those of its kind of communicator; 0: they are not read yet. */
+/* Gives `d` those of its kind of communicator; 0: they are not read yet, and nothing is to be tried. */
 int explore_remind(struct explore_decider *d, int nodes, int ranks);
 
 #endif

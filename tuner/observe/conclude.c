@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/coll.h"
 #include "tuner/observe/judge.h"
 #include "tuner/observe/text.h"
@@ -16,13 +16,6 @@
 #define FOUND     64  /* findings of a kind in the record */
 #define TOGETHER  120 /* seconds within which the ranks of a job begin; what is older is of another with its name */
 #define PATH_SIZE 4608
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* ---- what ranks and earlier jobs have left ----------------------------------------------------------------------- */
 
@@ -44,7 +37,7 @@ static void gather(const struct observe_end *e, struct observe_job *j)
 {
     int ranks = e->ranks < OBSERVE_RANKS ? e->ranks : OBSERVE_RANKS, missing = ranks;
     char *have = calloc((size_t)ranks, 1);
-    uint64_t until = now_ns() + e->patience_ns;
+    uint64_t until = clock_now_ns() + e->patience_ns;
     uint64_t pause_ns = 25000000; /* and twice that each time: a directory may be on a server that all jobs share */
     for (int last = 0; have && missing; pause_ns *= 2) {
         for (int rank = 0; rank < ranks; rank++) {
@@ -55,7 +48,7 @@ static void gather(const struct observe_end *e, struct observe_job *j)
         }
         if (last)
             break;
-        uint64_t now = now_ns(), left = until > now ? until - now : 0;
+        uint64_t now = clock_now_ns(), left = until > now ? until - now : 0;
         last = left <= pause_ns;
         uint64_t ns = last ? left : pause_ns;
         nanosleep(&(struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)}, NULL);

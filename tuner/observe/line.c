@@ -110,3 +110,18 @@ size_t observe_word(const struct observe_line *l, const char *key, char *to, siz
     to[n] = 0;
     return n;
 }
+
+double observe_parse(const char *text, double most)
+{
+    double value = 0, digit = 1;
+    int behind = 0;
+    for (const char *c = text; *c; c++) {
+        if (*c == '.' && !behind)
+            behind = 1;
+        else if (*c < '0' || *c > '9' || value > most)
+            return -1;
+        else
+            value = behind ? value + (*c - '0') * (digit /= 10) : value * 10 + (*c - '0');
+    }
+    return *text ? value : -1;
+}

@@ -28,4 +28,8 @@ size_t observe_decimals(const struct observe_line *l, const char *key, float *to
 /* A word without escapes; its length, 0 when there is none or it does not fit. */
 size_t observe_word(const struct observe_line *l, const char *key, char *to, size_t size);
 
+/* A text that is a number without sign or exponent, "10", "0.5", ".5": read without strtod, whose decimal point depends
+ * on the program's locale. -1: it is none, or has digits behind one above `most`. */
+double observe_parse(const char *text, double most);
+
 #endif

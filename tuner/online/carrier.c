@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "tuner/libc/thread.h"
 #include "tuner/online/tree.h"
 
@@ -32,13 +33,6 @@ static struct {
     struct online_tree tree;
     char table[ONLINE_TABLE];
 } carrier = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 static void say(const char *text)
 {
@@ -85,8 +79,8 @@ static int resolve(struct online_place *to)
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
     struct pollfd fd;
     int n = 0;
-    for (uint64_t began = now_ms(); getaddrinfo(s->host, NULL, &hints, &list);) {
-        if (now_ms() - began > ONLINE_GIVE_UP_MS || atomic_load(&carrier.is_stopping))
+    for (uint64_t began = clock_now_ms(); getaddrinfo(s->host, NULL, &hints, &list);) {
+        if (clock_now_ms() - began > ONLINE_GIVE_UP_MS || atomic_load(&carrier.is_stopping))
             return 0;
         sleep_for(&fd, 0, RESOLVE_MS);
     }
@@ -122,8 +116,8 @@ static int is_at_end(uint64_t *stop_ms)
         return 0;
     if (!*stop_ms)
         online_node_stop(&carrier.tree.node);
-    *stop_ms = *stop_ms ? *stop_ms : now_ms() + STOP_MS;
-    return !online_tree_is_busy(&carrier.tree) || now_ms() >= *stop_ms;
+    *stop_ms = *stop_ms ? *stop_ms : clock_now_ms() + STOP_MS;
+    return !online_tree_is_busy(&carrier.tree) || clock_now_ms() >= *stop_ms;
 }
 
 static void *run(void *unused)
@@ -143,7 +137,7 @@ static void *run(void *unused)
         unlock();
         sleep_for(fds, n, timeout_ms);
         lock();
-        online_tree_turn(t, fds, now_ms());
+        online_tree_turn(t, fds, clock_now_ms());
     }
     if (!atomic_load(&carrier.is_stopping))
         online_node_lose(&t->node, ONLINE_UP);
@@ -196,7 +190,7 @@ void online_table(const char *table)
  * until rank 0 has seen this process's table, or for so long. */
 static void wait_for_place(void)
 {
-    for (uint64_t began = now_ms(); !atomic_load(&carrier.is_placed) && now_ms() - began < FIRST_MS;)
+    for (uint64_t began = clock_now_ms(); !atomic_load(&carrier.is_placed) && clock_now_ms() - began < FIRST_MS;)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     atomic_store(&carrier.is_placed, 1);
 }
@@ -241,6 +235,6 @@ __attribute__((destructor)) static void stop(void)
         return;
     atomic_store(&carrier.is_stopping, 1);
     wake();
-    for (uint64_t began = now_ms(); !atomic_load(&carrier.is_over) && now_ms() - began < PATIENT_MS;)
+    for (uint64_t began = clock_now_ms(); !atomic_load(&carrier.is_over) && clock_now_ms() - began < PATIENT_MS;)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }

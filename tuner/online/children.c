@@ -1,9 +1,7 @@
 /* Those who come: the root tells each its place, a node takes whom it has told to come. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tuner/online/tree_internal.h"
 

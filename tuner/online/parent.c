@@ -1,7 +1,5 @@
 /* The way to the parent: to the root first, and from there to where it says. */
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "tuner/online/tree_internal.h"
 

@@ -78,21 +78,8 @@ static int concerns(const struct nccltune_force *f, const struct plugin_slice *s
 uint32_t plugin_control_chunk(const struct plugin_context *c, const struct plugin_slice *s)
 {
     pthread_mutex_lock(&control.mutex);
-    struct nccltune_record *r = &control.record;
     const struct nccltune_force *f = forced_for(s->coll);
-    uint32_t chunk;
-    if (f)
-        chunk = concerns(f, s) ? f->chunk_bytes : 0;
-    else
-        chunk = plugin_table_chunk(c, s);
-    r->chunk_sequence++;
-    r->chunk_call_bytes = s->bytes;
-    r->chunk_given = s->chunk_bytes;
-    r->chunk_returned = chunk ? chunk : s->chunk_bytes;
-    r->chunk_coll = s->coll;
-    r->chunk_algo = s->algo;
-    r->chunk_proto = s->proto;
-    r->chunk_channels = s->channels;
+    uint32_t chunk = !f ? plugin_table_chunk(c, s) : concerns(f, s) ? f->chunk_bytes : 0;
     pthread_mutex_unlock(&control.mutex);
     return chunk;
 }
@@ -111,11 +98,6 @@ PLUGIN_EXPORT void nccltune_control_arm(void)
     memset(&control.record, 0, sizeof control.record);
     atomic_store(&plugin_armed, 1);
     pthread_mutex_unlock(&control.mutex);
-}
-
-PLUGIN_EXPORT void nccltune_control_disarm(void)
-{
-    atomic_store(&plugin_armed, 0);
 }
 
 static int is_within(int value, int low, int high)
@@ -139,18 +121,6 @@ PLUGIN_EXPORT int nccltune_control_force(const struct nccltune_force *f)
     return 0;
 }
 
-PLUGIN_EXPORT int nccltune_control_release(int coll)
-{
-    if (!atomic_load(&plugin_armed) || !is_within(coll, NCCLTUNE_CONTROL_ALL, COLL_COUNT))
-        return -1;
-    pthread_mutex_lock(&control.mutex);
-    for (int i = 0; i < COLL_COUNT; i++)
-        if (coll == NCCLTUNE_CONTROL_ALL || coll == i)
-            control.forced[i] = 0;
-    pthread_mutex_unlock(&control.mutex);
-    return 0;
-}
-
 PLUGIN_EXPORT void nccltune_control_next(struct nccltune_next *n)
 {
     const struct plugin_next *next = plugin_next_active();
@@ -165,7 +135,7 @@ PLUGIN_EXPORT void nccltune_control_next(struct nccltune_next *n)
 PLUGIN_EXPORT int nccltune_control_last(struct nccltune_record *r)
 {
     pthread_mutex_lock(&control.mutex);
-    int none = !control.record.sequence && !control.record.chunk_sequence;
+    int none = !control.record.sequence;
     if (r && !none)
         *r = control.record;
     pthread_mutex_unlock(&control.mutex);

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define NCCLTUNE_CONTROL_VERSION 2
+#define NCCLTUNE_CONTROL_VERSION 3
 #define NCCLTUNE_CONTROL_CELLS   64 /* cells of a cost table that are recorded; NCCL has 21 */
 #define NCCLTUNE_CONTROL_ALL     (-1)
 
@@ -40,9 +40,6 @@ struct nccltune_record {
     int algo, proto, channels;          /* what was written; -1, -1 and 0 for nothing */
     int source;                         /* enum nccltune_source */
     float cost[NCCLTUNE_CONTROL_CELLS]; /* as NCCL gave it, before anything was written */
-    /* The last getChunkSize, 0 before one: what NCCL passed and what it got back. */
-    uint64_t chunk_sequence, chunk_call_bytes, chunk_given, chunk_returned;
-    int chunk_coll, chunk_algo, chunk_proto, chunk_channels;
 };
 
 /* The tuner that is asked before the table (NCCLTUNE_NEXT_TUNER). */
@@ -54,14 +51,11 @@ struct nccltune_next {
 /* NCCLTUNE_CONTROL_VERSION of the plugin; everything else here may change with it. */
 int nccltune_control_version(void);
 
-/* Starts recording, with an empty record and nothing forced; and back to the bare table. */
+/* Starts recording, with an empty record and nothing forced; again: anew. */
 void nccltune_control_arm(void);
-void nccltune_control_disarm(void);
 
 /* From the next call on. 0, or -1: not armed, or a number outside its range. */
 int nccltune_control_force(const struct nccltune_force *f);
-/* Back to the table for `coll` or NCCLTUNE_CONTROL_ALL. */
-int nccltune_control_release(int coll);
 
 /* Holds from the first communicator's init on. */
 void nccltune_control_next(struct nccltune_next *n);

@@ -57,48 +57,60 @@ static int is_any(struct tuner_word w)
 
 /* ---- the columns: each parser returns 0, or -1 when the word is none of what `expected` says ------------------- */
 
-static int parse_coll(struct tuner_rule *r, struct tuner_word w)
+struct column {
+    const char *name;
+    int (*parse)(const struct column *c, void *to, struct tuner_word w);
+    size_t member;      /* of struct tuner_rule */
+    uint64_t any, high; /* of a number: what -1 stands for, and the largest */
+    const char *expected;
+};
+
+static int parse_coll(const struct column *c, void *to, struct tuner_word w)
 {
-    r->coll = coll_parse(w.s, w.len);
-    return r->coll < 0 || r->coll >= COLL_COUNT ? -1 : 0;
+    int coll = coll_parse(w.s, w.len);
+    (void)c;
+    *(int *)to = coll;
+    return coll < 0 || coll >= COLL_COUNT ? -1 : 0;
 }
 
-static int parse_min(struct tuner_rule *r, struct tuner_word w)
+static int parse_bytes(const struct column *c, void *to, struct tuner_word w)
 {
-    return is_any(w) ? 0 : tuner_parse_number(w, UINT64_MAX, &r->min_bytes);
+    *(uint64_t *)to = c->any;
+    return is_any(w) ? 0 : tuner_parse_number(w, UINT64_MAX, to);
 }
 
-static int parse_max(struct tuner_rule *r, struct tuner_word w)
+static int parse_count(const struct column *c, void *to, struct tuner_word w)
 {
-    r->max_bytes = UINT64_MAX;
-    return is_any(w) ? 0 : tuner_parse_number(w, UINT64_MAX, &r->max_bytes);
-}
-
-static int parse_algo(struct tuner_rule *r, struct tuner_word w)
-{
-    int any = is_any(w) || is_word(w, "any");
-    r->algo = any ? TUNER_ANY : algo_parse(w.s, w.len);
-    return !any && r->algo < 0 ? -1 : 0;
-}
-
-static int parse_proto(struct tuner_rule *r, struct tuner_word w)
-{
-    int any = is_any(w) || is_word(w, "any");
-    r->proto = any ? TUNER_ANY : proto_parse(w.s, w.len);
-    return !any && r->proto < 0 ? -1 : 0;
-}
-
-static int parse_channels(struct tuner_rule *r, struct tuner_word w)
-{
-    uint64_t v = 0;
-    if (!is_any(w) && tuner_parse_number(w, TUNER_MAX_CHANNELS, &v))
+    uint64_t v = c->any;
+    if (!is_any(w) && tuner_parse_number(w, c->high, &v))
         return -1;
-    r->channels = (int)v;
+    *(int *)to = (int)v;
     return 0;
 }
 
-static int parse_range(struct tuner_range *range, struct tuner_word w)
+static int parse_word(int *to, struct tuner_word w, int (*parse)(const char *s, size_t len))
 {
+    int any = is_any(w) || is_word(w, "any");
+    *to = any ? TUNER_ANY : parse(w.s, w.len);
+    return !any && *to < 0 ? -1 : 0;
+}
+
+static int parse_algo(const struct column *c, void *to, struct tuner_word w)
+{
+    (void)c;
+    return parse_word(to, w, algo_parse);
+}
+
+static int parse_proto(const struct column *c, void *to, struct tuner_word w)
+{
+    (void)c;
+    return parse_word(to, w, proto_parse);
+}
+
+static int parse_range(const struct column *c, void *to, struct tuner_word w)
+{
+    struct tuner_range *range = to;
+    (void)c;
     *range = (struct tuner_range){INT_MIN, INT_MAX};
     if (is_any(w))
         return 0;
@@ -108,74 +120,34 @@ static int parse_range(struct tuner_range *range, struct tuner_word w)
         low = tuner_trim(w.s, (size_t)(dash - w.s));
         high = tuner_trim(dash + 1, (size_t)(w.s + w.len - dash - 1));
     }
-    uint64_t from, to;
-    if (tuner_parse_number(low, INT_MAX, &from) || tuner_parse_number(high, INT_MAX, &to) || from < 1 || from > to)
+    uint64_t first, last;
+    if (tuner_parse_number(low, INT_MAX, &first) || tuner_parse_number(high, INT_MAX, &last) || first < 1 ||
+        first > last)
         return -1;
-    *range = (struct tuner_range){(int)from, (int)to};
+    *range = (struct tuner_range){(int)first, (int)last};
     return 0;
 }
 
-static int parse_nodes(struct tuner_rule *r, struct tuner_word w)
-{
-    return parse_range(&r->nodes, w);
-}
+#define TO(member) offsetof(struct tuner_rule, member)
+#define ANY        ((uint64_t)TUNER_ANY)
+#define NUMBER     "a count from 1, a range such as 4-16, or -1"
 
-static int parse_ranks(struct tuner_rule *r, struct tuner_word w)
-{
-    return parse_range(&r->ranks, w);
-}
-
-static int parse_pipe_ops(struct tuner_rule *r, struct tuner_word w)
-{
-    uint64_t v = 0;
-    int any = is_any(w);
-    if (!any && tuner_parse_number(w, INT_MAX, &v))
-        return -1;
-    r->pipe_ops = any ? TUNER_ANY : (int)v;
-    return 0;
-}
-
-static int parse_reg_buff(struct tuner_rule *r, struct tuner_word w)
-{
-    uint64_t v = 0;
-    int any = is_any(w);
-    if (!any && tuner_parse_number(w, 1, &v))
-        return -1;
-    r->reg_buff = any ? TUNER_ANY : (int)v;
-    return 0;
-}
-
-static int parse_chunk(struct tuner_rule *r, struct tuner_word w)
-{
-    uint64_t v = 0; /* NCCL keeps chunk sizes in an int */
-    if (!is_any(w) && tuner_parse_number(w, INT_MAX, &v))
-        return -1;
-    r->chunk_bytes = (uint32_t)v;
-    return 0;
-}
-
-static int parse_domains(struct tuner_rule *r, struct tuner_word w)
-{
-    return parse_range(&r->domains, w);
-}
-
-static const struct column {
-    const char *name;
-    int (*parse)(struct tuner_rule *r, struct tuner_word w);
-    const char *expected;
-} columns[FIELDS_MAX] = {
-    {"collective", parse_coll, "broadcast, reduce, allgather, reducescatter or allreduce"},
-    {"min_bytes", parse_min, "a number of bytes, or -1"},
-    {"max_bytes", parse_max, "a number of bytes, or -1 for no bound"},
-    {"algorithm", parse_algo, "tree, ring, collnet_direct, collnet_chain, nvls, nvls_tree, pat, or -1 for any"},
-    {"protocol", parse_proto, "ll, ll128, simple, or -1 for any"},
-    {"channels", parse_channels, "1 to 64, or -1 to keep NCCL's choice"},
-    {"nNodes", parse_nodes, "a count from 1, a range such as 4-16, or -1"},
-    {"nRanks", parse_ranks, "a count from 1, a range such as 4-16, or -1"},
-    {"numPipeOps", parse_pipe_ops, "a count, or -1"},
-    {"regBuff", parse_reg_buff, "0, 1 or -1"},
-    {"chunk_bytes", parse_chunk, "a number of bytes below 2 GiB, or -1 to keep NCCL's choice"},
-    {"nvlDomains", parse_domains, "a count from 1, a range such as 4-16, or -1"},
+/* NCCL keeps chunk sizes in an int. */
+static const struct column columns[FIELDS_MAX] = {
+    {"collective", parse_coll, TO(coll), 0, 0, "broadcast, reduce, allgather, reducescatter or allreduce"},
+    {"min_bytes", parse_bytes, TO(min_bytes), 0, 0, "a number of bytes, or -1"},
+    {"max_bytes", parse_bytes, TO(max_bytes), UINT64_MAX, 0, "a number of bytes, or -1 for no bound"},
+    {"algorithm", parse_algo, TO(algo), 0, 0,
+     "tree, ring, collnet_direct, collnet_chain, nvls, nvls_tree, pat, or -1 for any"},
+    {"protocol", parse_proto, TO(proto), 0, 0, "ll, ll128, simple, or -1 for any"},
+    {"channels", parse_count, TO(channels), 0, TUNER_MAX_CHANNELS, "1 to 64, or -1 to keep NCCL's choice"},
+    {"nNodes", parse_range, TO(nodes), 0, 0, NUMBER},
+    {"nRanks", parse_range, TO(ranks), 0, 0, NUMBER},
+    {"numPipeOps", parse_count, TO(pipe_ops), ANY, INT_MAX, "a count, or -1"},
+    {"regBuff", parse_count, TO(reg_buff), ANY, 1, "0, 1 or -1"},
+    {"chunk_bytes", parse_count, TO(chunk_bytes), 0, INT_MAX,
+     "a number of bytes below 2 GiB, or -1 to keep NCCL's choice"},
+    {"nvlDomains", parse_range, TO(domains), 0, 0, NUMBER},
 };
 
 /* ---- faults ---------------------------------------------------------------------------------------------------- */
@@ -238,7 +210,7 @@ int tuner_line_parse(struct tuner_rule *r, const char *s, size_t len, struct tun
     struct tuner_range any = {INT_MIN, INT_MAX};
     *r = (struct tuner_rule){.pipe_ops = TUNER_ANY, .reg_buff = TUNER_ANY, .domains = any};
     for (int i = 0; i < count; i++)
-        if (columns[i].parse(r, words[i]))
+        if (columns[i].parse(&columns[i], (char *)r + columns[i].member, words[i]))
             return broken_field(f, starts[i], &columns[i], words[i]);
     if (r->min_bytes > r->max_bytes)
         return broken(f, starts[1], "min_bytes is larger than max_bytes");

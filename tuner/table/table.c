@@ -1,7 +1,6 @@
 /* A tuner table: text to rules, metadata, and the plain first-match walk over them. */
 #include "tuner/table/table.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

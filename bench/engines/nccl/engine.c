@@ -275,9 +275,7 @@ const struct bench_engine bench_engine_nccl = {
     .usual_bytes = (uint64_t)4 << 30,
     .buffers = 1u << BENCH_BFLOAT16 | 1u << BENCH_IN_PLACE | 1u << BENCH_OUT_OF_PLACE | 1u << BENCH_GRAPH |
                1u << BENCH_REGISTERED,
-    .groups = 1,
     .seconds = 1,
-    .as_jobs = 1,
     .options_title = "NCCL or RCCL (--engine nccl)",
     .options = nccl_options,
     .options_bytes = sizeof(struct nccl_options),

@@ -2,14 +2,12 @@
  * site or its network's vendor has set, or none, which some of NCCL's own choices ask for. Where that is not the same,
  * gains over our default are not what jobs would gain. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "bench/engines/nccl/inherit.h"
 #include "bench/engines/nccl/session.h"
 #include "bench/results/points.h"
 #include "core/coll.h"
-#include "core/progress.h"
 #include "core/units.h"
 
 #define SAMPLES    7

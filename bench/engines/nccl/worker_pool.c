@@ -58,7 +58,7 @@ void nccl_pool_noise(struct nccl_pool *t, struct findings *found)
 {
     nccl_pool_stop(t, 1);
     struct agents_answer *said =
-        t->watched ? agents_end_beside(&t->agents, progress_now_s() + SIGNS_S, NULL, found->arena, NULL) : NULL;
+        t->watched ? agents_end_beside(&t->agents, progress_now_s() + SIGNS_S, found->arena, NULL) : NULL;
     t->watched = 0;
     for (int m = 0; said && m < t->agents.count; m++)
         if (!is_here(&t->agents.items[m]))
@@ -379,14 +379,14 @@ static int spawn_and_greet(struct nccl_pool *t, const struct nccl_start *start, 
     return outcome_error(outcome, refused, detail, e);
 }
 
-static int compare_hellos(struct nccl_pool *t, const struct nccl_hello *h, int per_node, struct err *e)
+static int compare_hellos(struct nccl_pool *t, const struct nccl_hello *h, struct err *e)
 {
     char ours[ENV_VERSION], theirs[ENV_VERSION];
-    for (int r = 1; r < t->agents.count * per_node; r++)
+    for (int r = 1; r < t->agents.count; r++)
         if (h[r].version != h[0].version || h[r].rccl != h[0].rccl)
             return err_set(e, ERR_FAILED, "%s has %s %s (%s), %s has %s%s (%s): all nodes need the same",
                            t->agents.items[0].host, h[0].rccl ? "RCCL" : "NCCL", env_version_text(ours, h[0].version),
-                           h[0].path, t->agents.items[r / per_node].host,
+                           h[0].path, t->agents.items[r].host,
                            h[r].rccl == h[0].rccl ? ""
                            : h[r].rccl            ? "RCCL "
                                                   : "NCCL ",
@@ -403,7 +403,7 @@ int nccl_pool_look(struct nccl_pool *t, struct nccl_hello *hello, double patienc
         return err_set(e, ERR_FAILED, "out of memory");
     int rc = spawn_and_greet(t, &plain, 1, all, progress_now_s() + patience_s, stop, e);
     if (!rc)
-        rc = compare_hellos(t, all, 1, e);
+        rc = compare_hellos(t, all, e);
     int fewest = 0;
     for (int m = 1; !rc && m < t->agents.count; m++)
         fewest = all[m].gpus < all[fewest].gpus ? m : fewest;

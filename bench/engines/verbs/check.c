@@ -1,5 +1,4 @@
 /* bench --check: a brief measurement, held against a profile's. */
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,9 +29,7 @@ static int print_check(const struct verbs_check *c, const char *profile, const s
         cJSON *doc = cJSON_CreateObject();
         cJSON_AddNumberToObject(doc, "compared", c->compared);
         json_add_strs(doc, "worse", c->worse, c->nworse);
-        int code = json_save(doc, NULL, e);
-        cJSON_Delete(doc);
-        return code;
+        return json_save(doc, NULL, e);
     }
     if (c->nworse)
         fprintf(d->out, "Worse than in %s:\n", profile);

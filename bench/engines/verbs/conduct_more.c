@@ -1,5 +1,4 @@
 /* What is measured beside the tries: sizes, GPUs; what ports and network interfaces are. */
-#include <string.h>
 
 #include "bench/engines/verbs/conduct_internal.h"
 

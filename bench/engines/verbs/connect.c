@@ -1,7 +1,6 @@
 /* Trying GIDs. Both sides work through the same list, which follows from the two tables. */
 #include "bench/engines/verbs/connect.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "bench/engines/verbs/measure.h"

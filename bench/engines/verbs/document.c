@@ -1,5 +1,4 @@
 /* bench --engine verbs: a fabric is measured, written and printed. */
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

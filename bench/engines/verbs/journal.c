@@ -1,7 +1,6 @@
 /* Lines of a measurement under way. */
 #include "bench/engines/verbs/journal.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

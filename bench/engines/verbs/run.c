@@ -25,29 +25,15 @@ struct collection {
  */
 
 /* The active ports of a class: "mlx5_0:1,mlx5_1:1"; "-" when it has none. */
-static const char *active_ports(const struct topo_class *c, struct arena *a, int *n)
+static const char *active_ports(const struct topo_class *c, struct arena *a)
 {
     const char *list = "";
-    *n = 0;
-    for (int i = 0; i < c->nports && *n < MOST_RAILS; i++) {
+    for (int i = 0, n = 0; i < c->nports && n < MOST_RAILS; i++) {
         const struct topo_port *p = &c->ports[i];
-        if (p->state != TOPO_STATE_ACTIVE || p->layer == TOPO_LINK_UNKNOWN)
-            continue;
-        list = arena_printf(a, "%s%s%s:%d", list, *n ? "," : "", p->hca, p->port);
-        ++*n;
+        if (p->state == TOPO_STATE_ACTIVE && p->layer != TOPO_LINK_UNKNOWN)
+            list = arena_printf(a, "%s%s%s:%d", list, n++ ? "," : "", p->hca, p->port);
     }
-    return *n ? list : "-";
-}
-
-const char *verbs_ports_of(const struct topology *t, struct arena *a, int *rails)
-{
-    const char *lists = "";
-    *rails = 0;
-    for (int i = 0, n; t && i < t->nclasses; i++) {
-        lists = arena_printf(a, "%s%s%s", lists, i ? "/" : "", active_ports(&t->classes[i], a, &n));
-        *rails = n > *rails ? n : *rails;
-    }
-    return *rails ? lists : "-";
+    return *list ? list : "-";
 }
 
 /* Of the longest of the lists; 0 when none has a port. */
@@ -64,11 +50,18 @@ static int rails_of(const char *lists)
     return most;
 }
 
+const char *verbs_ports_of(const struct topology *t, struct arena *a)
+{
+    const char *lists = "";
+    for (int i = 0; t && i < t->nclasses; i++)
+        lists = arena_printf(a, "%s%s%s", lists, i ? "/" : "", active_ports(&t->classes[i], a));
+    return rails_of(lists) ? lists : "-";
+}
+
 int verbs_worth(const struct bench_setup *s)
 {
     struct arena *a = arena_new();
-    int rails, nodes = start_nodes(s, NULL);
-    verbs_ports_of(s->topology, a, &rails);
+    int nodes = start_nodes(s, NULL), rails = rails_of(verbs_ports_of(s->topology, a));
     arena_free(a);
     return nodes > 1 || (nodes == 1 && rails > 1);
 }
@@ -89,10 +82,7 @@ static int choose(const struct verbs_task *o, struct verbs_conductor *c, const c
     int nodes = start_nodes(&o->setup, e);
     if (!nodes)
         return ERR_USAGE;
-    c->ports = o->ports;
-    c->rails = 1;
-    if (!c->ports)
-        c->ports = verbs_ports_of(o->setup.topology, a, &c->rails);
+    c->ports = o->ports ? o->ports : verbs_ports_of(o->setup.topology, a);
     c->rails = rails_of(c->ports);
     if (!c->rails && nodes < 2)
         return err_set(e, ERR_LACKS, "no RDMA port is active here; nccltune probe shows all of them");

@@ -24,8 +24,8 @@ struct verbs_task {
 #define VERBS_NCCL_NEWEST 23100
 
 /* All active ports: a list "mlx5_0:1,mlx5_1:1" for every class of nodes, parted by '/', "-" for one without any, or for
- * all together. `*rails` gets the length of the longest. Allocated in `a`. */
-const char *verbs_ports_of(const struct topology *t, struct arena *a, int *rails);
+ * all together. Allocated in `a`. */
+const char *verbs_ports_of(const struct topology *t, struct arena *a);
 
 /* Whether there is something to measure: several nodes, or several active ports on one. */
 int verbs_worth(const struct bench_setup *s);

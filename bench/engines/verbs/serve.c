@@ -2,7 +2,6 @@
 #include "bench/engines/verbs/serve.h"
 
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,7 +12,6 @@
 
 #include "bench/engines/verbs/serve_internal.h"
 #include "bench/fabric/fabric.h"
-#include "core/progress.h"
 #include "core/units.h"
 
 /* Answers over a working network come within milliseconds, but a lost first packet is sent again after a second. */
@@ -38,15 +36,13 @@ static void tell_port(struct verbs_server *s, const struct verbs_order *o)
 static void listen_to_nets(struct verbs_server *s)
 {
     verbs_net_listen(&s->nets, s->fds);
-    s->listening = 1;
     connection_send(&s->head, VERBS_NET_LIST, s->rank, &s->nets, sizeof s->nets);
 }
 
 static void deafen(struct verbs_server *s)
 {
-    for (int i = 0; s->listening && i < s->nets.n; i++)
-        close(s->fds[i]);
-    s->listening = 0;
+    while (s->nets.n > 0)
+        close(s->fds[--s->nets.n]);
 }
 
 static void mark_proven(struct verbs_server *s, int gid)

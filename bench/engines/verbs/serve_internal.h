@@ -18,7 +18,7 @@ struct verbs_server {
     struct gpu driver;
     int hip, gpus; /* of the node; -1 not asked yet */
     struct verbs_net_list nets;
-    int fds[VERBS_NETS], listening;
+    int fds[VERBS_NETS]; /* that listen, as many as nets.n */
     struct verbs_net_list *others;
     int nothers;
 };

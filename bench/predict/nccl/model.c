@@ -1,8 +1,6 @@
 /* NCCL's own choices on a machine: the channels that it would search out, and what it would use of them for a call. */
 #include "bench/predict/nccl/model.h"
 
-#include <string.h>
-
 #include "bench/predict/nccl/cost.h"
 #include "bench/predict/nccl/cost_constants.h"
 #include "bench/predict/nccl/graph.h"

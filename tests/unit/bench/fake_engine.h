@@ -229,7 +229,6 @@ static void fake_finish(struct bench_plan *p)
 static const struct bench_engine fake_engine = {
     .name = "fake",
     .description = "a formula",
-    .groups = 1,
     .seconds = 1,
     .plan = fake_plan,
     .combine = fake_combine,

@@ -31,13 +31,12 @@ static void one_line_in_ten_seconds(FILE *f)
     for (int i = 1; i < 100; i++)
         progress_update(&p, i / 100.0, i == 1 ? 90 : -1, "allreduce 64 KiB");
     progress_clear(&p);
-    progress_finish(&p, "done");
 }
 
 static void plain_lines(void **state)
 {
     (void)state;
-    expect_output(one_line_in_ten_seconds, "  1% done, 1 min 30 s left: allreduce 64 KiB\ndone\n");
+    expect_output(one_line_in_ten_seconds, "  1% done, 1 min 30 s left: allreduce 64 KiB\n");
 }
 
 static void silent_progress(void **state)
@@ -46,7 +45,7 @@ static void silent_progress(void **state)
     struct progress p;
     progress_start(&p, NULL);
     progress_update(&p, 0.5, 1, "x");
-    progress_finish(&p, "x");
+    progress_clear(&p);
     progress_update(NULL, 0.5, 1, "x");
     progress_clear(NULL);
 }

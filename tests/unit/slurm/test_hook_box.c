@@ -145,34 +145,35 @@ static void has_no_output(void **state)
 
 static void programs(void **state)
 {
-    char sh[] = "/bin/sh", c[] = "-c", yes[] = "[ \"$A\" = 1 ] && [ -z \"$HOME\" ]", no[] = "exit 1",
+    char sh[] = "/bin/sh", c[] = "-c",
+         yes[] = "[ \"$SLURM_CONF\" = /x ] && [ \"$SLURM_TIME_FORMAT\" = %s ] && [ -z \"$HOME\" ]", no[] = "exit 1",
          says[] = "echo 1234567890; echo 2", goes_on[] = "printf 1; sleep 0.05; printf 2; sleep 0.05; printf 3",
-         slow[] = "sleep 60", none[] = "/nowhere/x", a[] = "A=1";
-    char *env[] = {a, NULL};
+         slow[] = "sleep 60", none[] = "/nowhere/x";
     char *good_argv[] = {sh, c, yes, NULL}, *bad[] = {sh, c, no, NULL}, *hang[] = {sh, c, slow, NULL},
          *missing[] = {none, NULL}, *talks[] = {sh, c, says, NULL}, *pauses[] = {sh, c, goes_on, NULL};
     char out[8];
     (void)state;
-    assert_int_equal(hook_run(good_argv, env, LONG_MS, NULL, 0), 0);
-    assert_int_equal(hook_run(talks, env, LONG_MS, out, sizeof out), 0);
+    setenv("SLURM_CONF", "/x", 1);
+    assert_int_equal(hook_run(good_argv, LONG_MS, NULL, 0), 0);
+    assert_int_equal(hook_run(talks, LONG_MS, out, sizeof out), 0);
     assert_string_equal(out, "1234567");
-    assert_int_equal(hook_run(pauses, NULL, LONG_MS, out, sizeof out), 0);
+    assert_int_equal(hook_run(pauses, LONG_MS, out, sizeof out), 0);
     assert_string_equal(out, "123");
-    assert_int_equal(hook_run(bad, env, LONG_MS, NULL, 0), -1);
-    assert_int_equal(hook_run(missing, env, LONG_MS, NULL, 0), -1);
-    assert_int_equal(hook_run(hang, env, LIMIT_MS, NULL, 0), -1);
+    assert_int_equal(hook_run(bad, LONG_MS, NULL, 0), -1);
+    assert_int_equal(hook_run(missing, LONG_MS, NULL, 0), -1);
+    assert_int_equal(hook_run(hang, LIMIT_MS, NULL, 0), -1);
 }
 
 /* A program has no input of ours to wait for or to take away. */
 static void programs_have_no_input(void **state)
 {
-    char sh[] = "/bin/sh", c[] = "-c", says[] = "readlink /proc/self/fd/0", path[] = "PATH=/usr/bin:/bin", out[64];
-    char *argv[] = {sh, c, says, NULL}, *env[] = {path, NULL};
+    char sh[] = "/bin/sh", c[] = "-c", says[] = "readlink /proc/self/fd/0", out[64];
+    char *argv[] = {sh, c, says, NULL};
     int ends[2], saved = dup(0);
     (void)state;
     assert_int_equal(pipe(ends), 0);
     dup2(ends[0], 0);
-    assert_int_equal(hook_run(argv, env, LONG_MS, out, sizeof out), 0);
+    assert_int_equal(hook_run(argv, LONG_MS, out, sizeof out), 0);
     assert_string_equal(out, "/dev/null\n");
     dup2(saved, 0);
     close(saved);

@@ -6,23 +6,12 @@
 
 #include <cmocka.h>
 
-#include "tests/lib/skip.h"
-#include "tests/unit/slurm/store.h"
-
-static struct store store;
-static int untrusted;
+#include "tests/unit/slurm/one_store.h"
 
 static int set_up(void **state)
 {
     (void)state;
     untrusted = store_new(&store) || getuid() != 0; /* the configuration itself belongs to root */
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    store_free(&store);
     return 0;
 }
 
@@ -129,10 +118,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults),
-        cmocka_unit_test_setup_teardown(keys, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(paths, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(policies, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(refuses, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(keys, set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(paths, set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(policies, set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(refuses, set_up, store_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

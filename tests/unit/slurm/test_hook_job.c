@@ -8,10 +8,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/slurm/store.h"
-
-static struct store store;
-static int untrusted;
+#include "tests/unit/slurm/one_store.h"
 
 static int set_up(void **state)
 {
@@ -25,13 +22,6 @@ static int set_up(void **state)
     setenv("SLURM_JOB_START_TIME", "1234", 1);
     untrusted = store_new(&store);
     snprintf(store.conf.scontrol, sizeof store.conf.scontrol, "%s/scontrol", store.root);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    store_free(&store);
     return 0;
 }
 
@@ -71,7 +61,7 @@ static void refuses(void **state)
         setenv(wrong[i][0], wrong[i][1], 1);
         if (hook_job_from_environment(&job, &why) != -1 || !why.text[0])
             fail_msg("%s=%s was taken", wrong[i][0], wrong[i][1]);
-        tear_down(state);
+        store_tear_down(state);
     }
     set_up(state);
 }
@@ -160,7 +150,7 @@ static void decides_by_what_it_is_told(void **state)
     hook_job_free(&job);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, store_tear_down)
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(variables), TEST(refuses), TEST(asks), TEST(decides_by_what_it_is_told)};

@@ -6,13 +6,10 @@
 
 #include <cmocka.h>
 
-#include "tests/lib/skip.h"
-#include "tests/unit/slurm/store.h"
+#include "tests/unit/slurm/one_store.h"
 
 #define SECRET "0123456789abcdef0123456789abcdef\n"
 
-static struct store store;
-static int untrusted;
 static struct hook_report report;
 static struct hook_why why;
 
@@ -34,13 +31,6 @@ static int set_up(void **state)
     chmod(store.path, 0400);
     if (snprintf(store.conf.key, sizeof store.conf.key, "%s", store.path) >= HOOK_ROOT)
         return -1;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    store_free(&store);
     return 0;
 }
 
@@ -201,11 +191,11 @@ static void what_is_wrong_is_logged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_for_each_job_and_user, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(no_secret_no_key, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_jobs_user_alone_reads_it, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(tasks_get_it, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_wrong_is_logged, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_for_each_job_and_user, set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(no_secret_no_key, set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(the_jobs_user_alone_reads_it, set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(tasks_get_it, set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(what_is_wrong_is_logged, set_up, store_tear_down),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,8 +10,7 @@
 
 #include <cmocka.h>
 
-#include "tests/lib/skip.h"
-#include "tests/unit/slurm/store.h"
+#include "tests/unit/slurm/one_store.h"
 
 /* What goes to the system's log. */
 static char logged[2048];
@@ -40,8 +39,6 @@ static ssize_t log_send(int s, const void *text, size_t bytes, int flags)
 #undef connect
 #undef send
 
-static struct store store;
-static int untrusted;
 static char program[4096], printed[8192];
 
 /* …/nccltune-hook for …/tests/unit/slurm/test_hook_main. */
@@ -61,13 +58,6 @@ static int set_up(void **state)
         unsetenv(clean[i]);
     untrusted = store_new(&store) || getuid() != 0;
     return access(program, X_OK);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    store_free(&store);
-    return 0;
 }
 
 /* Its exit code; standard output in `printed`, with standard error behind when `words` ends in 2>&1. */
@@ -438,19 +428,19 @@ static void drains_a_node(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(tells_what_it_can, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(survives_wrong_lines, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(prints_what_a_task_gets, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(leaves_an_answer, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(leaves_a_key, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(leaves_an_answer_for_each_part, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(tells_the_log, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(refuses_when_out_of_time, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(answers_for_a_process_that_could_not, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(checks_this_node, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(drains_a_node, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_file_that_hangs, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(ends_in_time, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(tells_what_it_can, set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(survives_wrong_lines, set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(prints_what_a_task_gets, set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(leaves_an_answer, set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(leaves_a_key, set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(leaves_an_answer_for_each_part, set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(tells_the_log, set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(refuses_when_out_of_time, set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(answers_for_a_process_that_could_not, set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(checks_this_node, set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(drains_a_node, set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(a_file_that_hangs, set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(ends_in_time, set_up, store_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

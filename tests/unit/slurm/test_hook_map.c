@@ -6,29 +6,11 @@
 
 #include <cmocka.h>
 
-#include "tests/lib/skip.h"
-#include "tests/unit/slurm/store.h"
+#include "tests/unit/slurm/one_store.h"
 
 #define MAP  "profiles/" STORE_HASH "/hook.map"
 #define HEAD "nccltune-hook/1\nprofile " STORE_HASH "\n"
 #define SHA  STORE_HASH
-
-static struct store store;
-static int untrusted;
-
-static int set_up(void **state)
-{
-    (void)state;
-    untrusted = store_new(&store);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    store_free(&store);
-    return 0;
-}
 
 static void reads(void **state)
 {
@@ -206,10 +188,10 @@ static void too_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(reads, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(goes_to_its_limits, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(refuses, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(too_many, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reads, store_set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(goes_to_its_limits, store_set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(refuses, store_set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(too_many, store_set_up, store_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

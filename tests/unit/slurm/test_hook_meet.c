@@ -9,8 +9,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "tests/lib/skip.h"
-#include "tests/unit/slurm/store.h"
+#include "tests/unit/slurm/one_store.h"
 
 #define NODES    8
 #define LIMIT_MS 400
@@ -19,8 +18,6 @@
 /* What happens to a node. */
 enum fate { FINE, UNTUNED, CANNOT_TELL, ANOTHER, ABSENT, NO_DIRECTORY, LATE };
 
-static struct store store;
-static int untrusted;
 static enum hook_state *ends; /* of each node, shared with the processes */
 static enum hook_policy *policies;
 
@@ -39,10 +36,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     munmap(ends, 4096);
-    store_free(&store);
-    return 0;
+    return store_tear_down(state);
 }
 
 static void be_node(int k, enum fate fate)

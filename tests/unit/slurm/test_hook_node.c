@@ -8,11 +8,8 @@
 
 #include <cmocka.h>
 
-#include "tests/lib/skip.h"
-#include "tests/unit/slurm/store.h"
+#include "tests/unit/slurm/one_store.h"
 
-static struct store store;
-static int untrusted;
 static struct hook_report report;
 
 static void make(const char *dir)
@@ -70,13 +67,6 @@ static int set_up(void **state)
     device("0000:20:00.0", "0x1a03\n", "0x030000\n"); /* nor is the console */
     make("module/nvidia");
     conf("");
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    store_free(&store);
     return 0;
 }
 
@@ -359,7 +349,7 @@ static void a_node_that_does_not_come(void **state)
     assert_true(now.tv_sec - began.tv_sec < 5); /* 0.4 of a second, on a machine that has time */
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, store_tear_down)
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(sound),

@@ -6,28 +6,10 @@
 
 #include <cmocka.h>
 
-#include "tests/lib/skip.h"
-#include "tests/unit/slurm/store.h"
+#include "tests/unit/slurm/one_store.h"
 
 #define A STORE_HASH
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
-
-static struct store store;
-static int untrusted;
-
-static int set_up(void **state)
-{
-    (void)state;
-    untrusted = store_new(&store);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    store_free(&store);
-    return 0;
-}
 
 static struct hook_job job_of(const char *list, const char *partition, long long start)
 {
@@ -132,10 +114,10 @@ static void near_a_change(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(chooses, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(refuses, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nothing_installed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(near_a_change, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(chooses, store_set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(refuses, store_set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(nothing_installed, store_set_up, store_tear_down),
+        cmocka_unit_test_setup_teardown(near_a_change, store_set_up, store_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

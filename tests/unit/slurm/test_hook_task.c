@@ -6,8 +6,7 @@
 
 #include <cmocka.h>
 
-#include "tests/lib/skip.h"
-#include "tests/unit/slurm/store.h"
+#include "tests/unit/slurm/one_store.h"
 
 #define HCA   "export NCCL_IB_HCA==mlx5_0:1,mlx5_1:1\n"
 #define QPS   "export NCCL_IB_QPS_PER_CONNECTION=4\n"
@@ -15,8 +14,6 @@
 #define NONE  "export NCCLTUNE_SET=NCCLTUNE_JOB=7:-\n"
 #define SET_A "NCCL_IB_QPS_PER_CONNECTION=4|NCCL_IB_HCA==mlx5_0:1,mlx5_1:1"
 
-static struct store store;
-static int untrusted;
 static char *profile, *table; /* the three lines of the table; its part of NCCLTUNE_SET */
 static struct hook_report report;
 
@@ -59,11 +56,9 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     free(profile);
     free(table);
-    store_free(&store);
-    return 0;
+    return store_tear_down(state);
 }
 
 static struct hook_options options(void)

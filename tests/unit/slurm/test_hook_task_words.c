@@ -6,8 +6,7 @@
 
 #include <cmocka.h>
 
-#include "tests/lib/skip.h"
-#include "tests/unit/slurm/store.h"
+#include "tests/unit/slurm/one_store.h"
 
 #define OTHER "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 #define HEAD  "nccltune-job/1\n"
@@ -20,8 +19,6 @@
 #define SAID    "node n0 cannot tell what job 7 gets: "
 #define STOPS   "; NCCL will not start here (NCCLTUNE=off: without nccltune)\n"
 
-static struct store store;
-static int untrusted;
 static struct hook_report report;
 
 static const char *const names[] = {"NCCLTUNE",
@@ -51,13 +48,6 @@ static int set_up(void **state)
 {
     (void)state;
     untrusted = store_new(&store) || getuid() != 0;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    store_free(&store);
     return 0;
 }
 
@@ -261,7 +251,7 @@ static void without_an_answer(void **state)
     assert_string_equal(task(store.root), "");
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, store_tear_down)
 
 int main(void)
 {

@@ -143,12 +143,24 @@ static void calls_of_openmpi(void **state)
     compare(FIXTURES "openmpi-calls.txt");
 }
 
+/* In whatever order, and all of them. */
+static void launches_that_are_the_same(void **state)
+{
+    (void)state;
+    static const struct bench_setting s[] = {{"A", "1"}, {"B", "2"}, {"A", "1"}, {"B", "3"}};
+    const struct bench_knobs both = {"", s, 2}, back = {"", s + 1, 2}, other = {"", s + 2, 2}, one = {"", s, 1},
+                             none = {0};
+    assert_true(bench_plan_same(&both, &back) && bench_plan_same(&none, &none));
+    assert_false(bench_plan_same(&both, &other) || bench_plan_same(&both, &one) || bench_plan_same(&none, &one));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(calls_of_nccl, begin, end),
         cmocka_unit_test_setup_teardown(launches_of_nccl, begin, end),
         cmocka_unit_test_setup_teardown(calls_of_openmpi, begin, end),
+        cmocka_unit_test(launches_that_are_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

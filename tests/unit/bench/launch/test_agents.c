@@ -70,14 +70,13 @@ static void a_killed_agent_is_noticed_and_the_others_go_on(void **state)
     start_honest(3);
     assert_int_equal(gather(20), 0);
     const char *argv[] = {"/bin/sh", "-c", "echo {rank}; [ {rank} = 9 ] || exec sleep 60", NULL};
-    struct agents_order o = {.argv = argv};
     kill(started[1], SIGKILL);
     double began = progress_now_s(), deadline = began + 20;
     int lost = -1;
     assert_int_equal(agents_wait(&set, &deadline, NULL, hear_nothing, NULL, &lost), AGENTS_LOST);
     assert_true(progress_now_s() - began < 2);
     argv[2] = "echo {rank}";
-    struct agents_answer *a = agents_run(&set, &o, progress_now_s() + 20, NULL, arena, &e);
+    struct agents_answer *a = agents_run(&set, argv, progress_now_s() + 20, NULL, arena, &e);
     for (int i = 0; i < 3; i++)
         assert_int_equal(a[i].lost, i == lost);
 }
@@ -93,7 +92,7 @@ static void a_stopped_agent_holds_up_nobody(void **state)
     kill(started[1], SIGSTOP);
     double began = progress_now_s();
     for (int i = 0; i < 100; i++)
-        agents_send(&set, -1, AGENT_INPUT, AGENT_ALL, body, sizeof body);
+        agents_send(&set, -1, AGENT_INPUT_END, AGENT_ALL, body, sizeof body);
     assert_true(progress_now_s() - began < 2);
     volatile sig_atomic_t stop = 1;
     double deadline = progress_now_s() + 20;

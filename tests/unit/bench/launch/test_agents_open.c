@@ -90,8 +90,7 @@ static const char *borrow(const struct bench_setup *setup)
     const char *argv[] = {"/bin/echo", "-n", "{host}", NULL}, *text = "";
     if (agents_open(&some, setup, 20, &never, &e))
         return e.text;
-    struct agents_answer *said =
-        agents_run(&some, &(struct agents_order){.argv = argv}, progress_now_s() + 20, &never, arena, &e);
+    struct agents_answer *said = agents_run(&some, argv, progress_now_s() + 20, &never, arena, &e);
     for (int i = 0; said && i < some.count; i++)
         text = arena_printf(arena, "%s%s%s", text, i ? " " : "", said[i].lost ? "lost" : said[i].output);
     agents_close(&some);
@@ -153,8 +152,7 @@ static void some_are_lost_and_all_are_started_anew(void **state)
     struct agents some;
     setup.hosts = "n3";
     assert_int_equal(agents_open(&some, &setup, 20, &never, &e), 0);
-    struct agents_answer *said =
-        agents_run(&some, &(struct agents_order){.argv = argv}, progress_now_s() + 20, &never, arena, &e);
+    struct agents_answer *said = agents_run(&some, argv, progress_now_s() + 20, &never, arena, &e);
     assert_true(said[0].lost);
     agents_close(&some);
     setup.hosts = NULL;

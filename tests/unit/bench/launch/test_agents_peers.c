@@ -112,6 +112,19 @@ static void in_the_order_of_their_names(void **state)
     assert_int_equal(agents_find(&set, "node3"), -1);
 }
 
+/* Two clusters may call their nodes alike. */
+static void the_whole_name_counts_first(void **state)
+{
+    (void)state;
+    meet(2);
+    is_called(0, "node1.east");
+    is_called(1, "node1.west");
+    assert_int_equal(gather(60), 0);
+    assert_int_equal(agents_find(&set, "node1.east"), 0);
+    assert_int_equal(agents_find(&set, "node1.west"), 1);
+    assert_int_equal(agents_find(&set, "node1"), 0);
+}
+
 static void who_says_anything_else_is_dropped(void **state)
 {
     struct agent_node nobody = {0}, somebody = {.host = "x"};
@@ -245,55 +258,56 @@ static void expect_frame(int peer, int message, int rank, size_t bytes, struct f
 
 static void what_is_sent_for_an_order(void **state)
 {
-    const char *settings[] = {"A=1", "B", NULL};
-    char *input = arena_alloc(arena, FRAME_BODY + 2);
+    static const char strings[] = "/bin/prog\0a b\0A=1\0B", *const settings[] = {"A=1", "B", NULL};
+    static const int words = sizeof "/bin/prog\0a b";
+    static char body[FRAME_BODY];
     struct agent_start head;
     struct frame f;
     (void)state;
-    memset(input, 'i', FRAME_BODY + 1);
-    meet_called(2);
+    meet_called(4);
     connection_close(&peers[0]); /* it is lost by the time of the order */
     double deadline_s = progress_now_s() + 20;
     int lost;
     assert_int_equal(agents_wait(&set, &deadline_s, NULL, hear_nothing, NULL, &lost), AGENTS_LOST);
-    struct agents_order o = {.argv = program, .settings = settings, .copies = 3, .input = input};
-    ends(1, AGENT_ENDED, 3, 0, "");
-    ends(1, AGENT_ENDED, 4, 7 << 8, "");
-    ends(1, AGENT_ENDED, 5, -1, "no such thing");
-    struct agents_answer *a = agents_run(&set, &o, progress_now_s() + 60, NULL, arena, &e);
+    ends(1, AGENT_ENDED, 1, 0, "");
+    ends(2, AGENT_ENDED, 2, 7 << 8, "");
+    ends(3, AGENT_ENDED, 3, -1, "no such thing");
+    struct agents_answer *a = agents_run(&set, program, progress_now_s() + 60, NULL, arena, &e);
     assert_non_null(a);
-    for (int i = 0; i < 6; i++) {
-        assert_true(a[i].agent == i / 3 && a[i].copy == i % 3 && a[i].lost == (i < 3) && !a[i].cut && !a[i].bytes);
-        assert_int_equal(a[i].status, i == 3 ? 0 : i == 4 ? 7 << 8 : -1);
-        assert_string_equal(a[i].errors, i == 5 ? "no such thing" : "");
+    for (int i = 0; i < 4; i++) {
+        assert_true(a[i].lost == (i < 1) && !a[i].bytes);
+        assert_int_equal(a[i].status, i == 1 ? 0 : i == 2 ? 7 << 8 : -1);
+        assert_string_equal(a[i].errors, i == 3 ? "no such thing" : "");
         assert_string_equal(a[i].output, "");
     }
-    static const char strings[] = "/bin/prog\0a b\0A=1\0B";
-    expect_frame(1, AGENT_START, AGENT_ALL, sizeof head + sizeof strings, &f);
-    memcpy(&head, f.body, sizeof head);
-    assert_true(head.first_rank == 3 && head.count == 3 && !head.frames && head.words == 2 && head.settings == 2);
-    assert_memory_equal((const char *)f.body + sizeof head, strings, sizeof strings);
-    expect_frame(1, AGENT_INPUT, AGENT_ALL, FRAME_BODY, &f);
-    assert_int_equal(*(const char *)f.body, 'i');
-    expect_frame(1, AGENT_INPUT, AGENT_ALL, 1, &f);
-    expect_frame(1, AGENT_INPUT_END, AGENT_ALL, 0, &f);
-    assert_int_equal(connection_next(&peers[1], &f), 0);
+    for (int i = 1; i < 4; i++) {
+        expect_frame(i, AGENT_START, AGENT_ALL, sizeof head + words, &f);
+        memcpy(&head, f.body, sizeof head);
+        assert_true(head.first_rank == i && head.count == 1 && !head.frames && head.words == 2 && !head.settings);
+        assert_memory_equal((const char *)f.body + sizeof head, strings, words);
+        expect_frame(i, AGENT_INPUT_END, AGENT_ALL, 0, &f);
+        assert_int_equal(connection_next(&peers[i], &f), 0);
+    }
+    struct agents_order o = {.argv = program, .settings = settings, .copies = 3};
+    assert_int_equal(agents_start_body(&o, 6, 1, body), sizeof head + sizeof strings);
+    memcpy(&head, body, sizeof head);
+    assert_true(head.first_rank == 6 && head.count == 3 && head.frames == 1 && head.words == 2 && head.settings == 2);
+    assert_memory_equal(body + sizeof head, strings, sizeof strings);
 }
 
-/* Only what is about one of an agent's own copies that still runs. */
+/* Only what is about an agent's own program, which still runs. */
 static void what_is_taken_as_an_answer(void **state)
 {
     char *much = arena_alloc(arena, 6000);
-    struct agents_order o = {.argv = program, .copies = 2, .most_bytes = 6};
     (void)state;
     for (int i = 0; i < 6000; i++)
         much[i] = (char)('a' + i % 26);
-    meet_called(2);
+    meet_called(4);
     for (int rank = -3; rank <= 4; rank++)
-        if (rank != 0 && rank != 1)
+        if (rank != 0)
             says(0, AGENT_OUTPUT, rank, "?", 1);
-    says(1, AGENT_OUTPUT, 1, "?", 1);
-    says(1, AGENT_OUTPUT, 4, "?", 1);
+    says(1, AGENT_OUTPUT, 0, "?", 1);
+    says(1, AGENT_OUTPUT, 2, "?", 1);
     says(0, AGENT_OUTPUT, 0, "abc", 3);
     says(0, AGENT_OUTPUT, 0, "def", 3);
     says(0, AGENT_ENDED, 0, "short", 5);
@@ -302,23 +316,23 @@ static void what_is_taken_as_an_answer(void **state)
     ends(0, AGENT_ENDED, 0, 5, "not kept");
     says(0, AGENT_OUTPUT, 0, "late", 4);
     ends(0, AGENT_ENDED, 0, 6, "late");
-    says(0, AGENT_OUTPUT, 1, "abcdefg", 7);
-    says(0, AGENT_ERRORS, 1, much, 6000);
-    says(0, AGENT_ERRORS, 1, "tail", 4);
-    ends(0, AGENT_ENDED, 1, 0, "");
-    says(1, AGENT_OUTPUT, 2, "abcd", 4);
-    says(1, AGENT_OUTPUT, 2, "efgh", 4);
-    says(1, AGENT_OUTPUT, 2, "i", 1);
-    ends(1, AGENT_ENDED, 2, 0, "");
-    ends(1, AGENT_ENDED, 3, -1, "cannot be started");
-    struct agents_answer *a = agents_run(&set, &o, progress_now_s() + 60, NULL, arena, &e);
+    says(1, AGENT_OUTPUT, 1, "abcdefg", 7);
+    says(1, AGENT_ERRORS, 1, much, 6000);
+    says(1, AGENT_ERRORS, 1, "tail", 4);
+    ends(1, AGENT_ENDED, 1, 0, "");
+    says(2, AGENT_OUTPUT, 2, "abcd", 4);
+    says(2, AGENT_OUTPUT, 2, "efgh", 4);
+    says(2, AGENT_OUTPUT, 2, "i", 1);
+    ends(2, AGENT_ENDED, 2, 0, "");
+    ends(3, AGENT_ENDED, 3, -1, "cannot be started");
+    struct agents_answer *a = agents_run(&set, program, progress_now_s() + 60, NULL, arena, &e);
     assert_non_null(a);
-    static const char *const outputs[] = {"abcdef", "abcdef", "abcdef", ""};
-    static const int cut[] = {0, 1, 1, 0}, status[] = {5, 0, 0, -1};
+    static const char *const outputs[] = {"abcdef", "abcdefg", "abcdefghi", ""};
+    static const int status[] = {5, 0, 0, -1};
     for (int i = 0; i < 4; i++) {
         assert_string_equal(a[i].output, outputs[i]);
         assert_int_equal(a[i].bytes, strlen(outputs[i]));
-        assert_true(a[i].cut == cut[i] && a[i].status == status[i] && !a[i].lost);
+        assert_true(a[i].status == status[i] && !a[i].lost);
     }
     assert_int_equal(strlen(a[0].errors), 4095);
     assert_memory_equal(a[0].errors, much, 4095);
@@ -329,9 +343,9 @@ static void what_is_taken_as_an_answer(void **state)
     /* Piece by piece, with more room each time. */
     for (int i = 0; i < 40; i++)
         says(0, AGENT_OUTPUT, 0, much + i * 7, 7);
-    ends(0, AGENT_ENDED, 0, 0, "");
-    ends(1, AGENT_ENDED, 1, 0, "");
-    a = agents_run(&set, &(struct agents_order){.argv = program}, progress_now_s() + 60, NULL, arena, &e);
+    for (int i = 0; i < 4; i++)
+        ends(i, AGENT_ENDED, i, 0, "");
+    a = agents_run(&set, program, progress_now_s() + 60, NULL, arena, &e);
     assert_non_null(a);
     assert_int_equal(a[0].bytes, 280);
     assert_int_equal(strlen(a[0].output), 280);
@@ -352,11 +366,11 @@ static void what_runs_beside_answers_under_its_own_number(void **state)
         says(i, AGENT_OUTPUT, AGENT_BESIDE, i ? "one" : "nil", 3);
         ends(i, AGENT_ENDED, AGENT_BESIDE, i, "");
     }
-    struct agents_answer *a = agents_end_beside(&set, progress_now_s() + 60, NULL, arena, &e);
+    struct agents_answer *a = agents_end_beside(&set, progress_now_s() + 60, arena, &e);
     assert_non_null(a);
     for (int i = 0; i < 2; i++) {
         assert_string_equal(a[i].output, i ? "one" : "nil");
-        assert_true(a[i].status == i && a[i].agent == i && !a[i].copy && !a[i].lost);
+        assert_true(a[i].status == i && !a[i].lost);
         expect_frame(i, AGENT_START, AGENT_ALL, sizeof head + 14, &f);
         memcpy(&head, f.body, sizeof head);
         assert_true(head.first_rank == AGENT_BESIDE && head.count == 1 && head.words == 2 && !head.settings);
@@ -377,7 +391,7 @@ static void orders_that_do_not_fit(void **state)
     long_word[FRAME_BODY - sizeof(struct agent_start) - 1] = 'x';
     assert_int_equal(agents_start_body(&o, 0, 0, body), 0);
     meet_called(1);
-    assert_null(agents_run(&set, &o, progress_now_s() + 60, NULL, arena, &e));
+    assert_null(agents_run(&set, words, progress_now_s() + 60, NULL, arena, &e));
     assert_memory_equal(e.text, "xxx", 3);
     assert_int_equal(agents_begin_beside(&set, words, &e), ERR_FAILED);
     for (int i = 0; i < AGENT_MOST_STRINGS; i++)
@@ -387,28 +401,31 @@ static void orders_that_do_not_fit(void **state)
     assert_true(((struct agent_start *)(void *)body)->frames == 1 && ((struct agent_start *)(void *)body)->count == 1);
     many[AGENT_MOST_STRINGS] = "w";
     assert_int_equal(agents_start_body(&o, 0, 1, body), 0);
-    assert_null(agents_run(&set, &o, progress_now_s() + 60, NULL, arena, &e));
-    assert_string_equal(e.text, "w: its command line and settings are too long");
+    assert_null(agents_run(&set, many, progress_now_s() + 60, NULL, arena, &e));
+    assert_string_equal(e.text, "w: its command line is too long");
     assert_int_equal(agents_begin_beside(&set, many, &e), ERR_FAILED);
     assert_string_equal(e.text, "w: its command line is too long");
     struct frame f;
     assert_int_equal(connection_wait(&peers[0], 0), -1); /* nothing of it was sent */
     assert_int_equal(connection_next(&peers[0], &f), 0);
-    o.argv = program;
     ends(0, AGENT_KILLED, AGENT_ALL, -1, "");
-    assert_null(agents_run(&set, &o, progress_now_s() + 60, &stop, arena, &e));
+    assert_null(agents_run(&set, program, progress_now_s() + 60, &stop, arena, &e));
     assert_string_equal(e.text, "interrupted");
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(in_the_order_of_their_names), TEST(who_says_anything_else_is_dropped),
-        TEST(who_is_missing_is_said),      TEST(every_loss_is_told_once),
-        TEST(last_words_are_heard),        TEST(what_is_sent_for_an_order),
-        TEST(what_is_taken_as_an_answer),  TEST(what_runs_beside_answers_under_its_own_number),
-        TEST(orders_that_do_not_fit)};
+    const struct CMUnitTest tests[] = {TEST(the_whole_name_counts_first),
+                                       TEST(in_the_order_of_their_names),
+                                       TEST(who_says_anything_else_is_dropped),
+                                       TEST(who_is_missing_is_said),
+                                       TEST(every_loss_is_told_once),
+                                       TEST(last_words_are_heard),
+                                       TEST(what_is_sent_for_an_order),
+                                       TEST(what_is_taken_as_an_answer),
+                                       TEST(what_runs_beside_answers_under_its_own_number),
+                                       TEST(orders_that_do_not_fit)};
     alarm(300);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

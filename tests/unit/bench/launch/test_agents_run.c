@@ -8,17 +8,13 @@ static void a_program_runs_on_every_node(void **state)
     start_honest(2);
     if (gather(20))
         fail_msg("%s", e.text);
-    const char *argv[] = {"/bin/sh", "-c", "cat; echo $WORD {rank} {local} {host}; echo oops >&2; exit $(({rank} + 3))",
+    const char *argv[] = {"/bin/sh", "-c", "cat; echo {rank} {local} {host}; echo oops >&2; exit $(({rank} + 3))",
                           NULL};
-    const char *settings[] = {"WORD=rank", NULL};
-    struct agents_order o = {.argv = argv, .settings = settings, .copies = 2, .input = "in\n"};
-    struct agents_answer *a = agents_run(&set, &o, progress_now_s() + 20, NULL, arena, &e);
+    struct agents_answer *a = agents_run(&set, argv, progress_now_s() + 20, NULL, arena, &e);
     assert_non_null(a);
-    for (int i = 0; i < 4; i++) {
-        assert_int_equal(a[i].agent, i / 2);
-        assert_int_equal(a[i].copy, i % 2);
+    for (int i = 0; i < 2; i++) {
         assert_false(a[i].lost);
-        assert_string_equal(a[i].output, arena_printf(arena, "in\nrank %d %d %s\n", i, i % 2, set.items[i / 2].host));
+        assert_string_equal(a[i].output, arena_printf(arena, "%d 0 %s\n", i, set.items[i].host));
         assert_string_equal(a[i].errors, "oops\n");
         assert_int_equal(WEXITSTATUS(a[i].status), i + 3);
     }
@@ -37,14 +33,13 @@ static void one_program_stays_beside_the_others(void **state)
     assert_int_equal(gather(20), 0);
     for (int turn = 0; turn < 2; turn++) {
         assert_int_equal(agents_begin_beside(&set, beside, &e), 0);
-        struct agents_answer *a = agents_run(&set, &(struct agents_order){.argv = other, .copies = 2},
-                                             progress_now_s() + 20, NULL, arena, &e);
-        for (int i = 0; i < 4; i++)
+        struct agents_answer *a = agents_run(&set, other, progress_now_s() + 20, NULL, arena, &e);
+        for (int i = 0; i < 2; i++)
             assert_string_equal(a[i].output, "other\n");
-        a = agents_run(&set, &(struct agents_order){.argv = endless}, progress_now_s() + 0.1, NULL, arena, &e);
+        a = agents_run(&set, endless, progress_now_s() + 0.1, NULL, arena, &e);
         assert_true(a[0].lost && a[1].lost);
         agents_kill(&set, 20, NULL, NULL);
-        a = agents_end_beside(&set, progress_now_s() + 20, NULL, arena, &e);
+        a = agents_end_beside(&set, progress_now_s() + 20, arena, &e);
         for (int i = 0; i < 2; i++) {
             assert_false(a[i].lost);
             assert_string_equal(a[i].output, arena_printf(arena, "beside on %s\n", set.items[i].host));
@@ -53,7 +48,7 @@ static void one_program_stays_beside_the_others(void **state)
         }
     }
     assert_int_equal(agents_begin_beside(&set, broken, &e), 0);
-    struct agents_answer *a = agents_end_beside(&set, progress_now_s() + 20, NULL, arena, &e);
+    struct agents_answer *a = agents_end_beside(&set, progress_now_s() + 20, arena, &e);
     assert_true(!a[0].lost && a[0].status == -1 && !*a[0].output);
     assert_non_null(strstr(a[0].errors, "/nosuchdirectory/nosuchprogram cannot be started: No such file"));
 }
@@ -69,9 +64,8 @@ static void an_agent_closes_what_it_has_opened(void **state)
     most_files = 0;
     assert_int_equal(gather(20), 0);
     for (int i = 0; i < 40; i++) {
-        struct agents_order o = {.argv = argv, .copies = 2};
-        struct agents_answer *a = agents_run(&set, &o, progress_now_s() + 20, NULL, arena, &e);
-        if (!a || a[0].lost || a[0].status || a[1].status)
+        struct agents_answer *a = agents_run(&set, argv, progress_now_s() + 20, NULL, arena, &e);
+        if (!a || a[0].lost || a[0].status)
             fail_msg("turn %d: %s", i, a ? a[0].errors : e.text);
     }
 }
@@ -82,20 +76,18 @@ static void output_is_bounded_and_long_output_whole(void **state)
     want(1);
     start_honest(1);
     assert_int_equal(gather(20), 0);
-    const char *argv[] = {"/bin/sh", "-c", "sleep 0.2; cat; head -c 9000 /dev/zero | tr '\\0' y >&2", NULL};
-    char *input = arena_alloc(arena, 3000001); /* which it does not read at once */
-    memset(input, 'x', 3000000);
-    struct agents_order o = {.argv = argv, .input = input};
-    struct agents_answer *a = agents_run(&set, &o, progress_now_s() + 20, NULL, arena, &e);
+    const char *argv[] = {"/bin/sh", "-c",
+                          "head -c 3000000 /dev/zero | tr '\\0' x; head -c 9000 /dev/zero | tr '\\0' y >&2", NULL};
+    struct agents_answer *a = agents_run(&set, argv, progress_now_s() + 20, NULL, arena, &e);
     assert_non_null(a);
     assert_int_equal(a[0].bytes, 3000000);
     assert_int_equal(strspn(a[0].output, "x"), 3000000);
     assert_int_equal(strlen(a[0].errors), 4095);
-    assert_false(a[0].cut);
-    o.most_bytes = 1000;
-    a = agents_run(&set, &o, progress_now_s() + 20, NULL, arena, &e);
-    assert_int_equal(a[0].bytes, 1000);
-    assert_true(a[0].cut);
+    argv[2] = "head -c 17000000 /dev/zero | tr '\\0' x; exit 3";
+    a = agents_run(&set, argv, progress_now_s() + 60, NULL, arena, &e);
+    assert_int_equal(a[0].bytes, 16 << 20);
+    assert_int_equal(strspn(a[0].output, "x"), 16 << 20);
+    assert_int_equal(WEXITSTATUS(a[0].status), 3);
 }
 
 static int hear_end(void *ended, int agent, const struct frame *f)
@@ -137,8 +129,7 @@ static void what_cannot_be_started_says_so(void **state)
     start_honest(1);
     assert_int_equal(gather(20), 0);
     const char *argv[] = {"{bin}/no-such-program", NULL};
-    struct agents_order o = {.argv = argv};
-    struct agents_answer *a = agents_run(&set, &o, progress_now_s() + 20, NULL, arena, &e);
+    struct agents_answer *a = agents_run(&set, argv, progress_now_s() + 20, NULL, arena, &e);
     assert_int_equal(a[0].status, -1);
     assert_false(a[0].lost);
     assert_non_null(strstr(a[0].errors, "cannot be started: No such file"));
@@ -151,16 +142,14 @@ static void what_does_not_end_is_killed_at_the_deadline(void **state)
     start_honest(1);
     assert_int_equal(gather(20), 0);
     const char *argv[] = {"/bin/sh", "-c", "echo $$; sleep 60", NULL};
-    struct agents_order o = {.argv = argv};
     double began = progress_now_s();
-    struct agents_answer *a = agents_run(&set, &o, progress_now_s() + 0.5, NULL, arena, &e);
+    struct agents_answer *a = agents_run(&set, argv, progress_now_s() + 0.5, NULL, arena, &e);
     assert_true(progress_now_s() - began < 3);
     assert_true(a[0].lost);
     assert_int_equal(kill((pid_t)strtol(a[0].output, NULL, 10), 0), -1);
     assert_int_equal(set.lost, 0); /* the agent itself is fine */
     const char *again[] = {"/bin/echo", "again", NULL};
-    o.argv = again;
-    a = agents_run(&set, &o, progress_now_s() + 20, NULL, arena, &e);
+    a = agents_run(&set, again, progress_now_s() + 20, NULL, arena, &e);
     assert_string_equal(a[0].output, "again\n");
 }
 

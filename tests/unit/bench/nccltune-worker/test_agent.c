@@ -46,16 +46,12 @@ static void bytes_are_carried(void **state)
 {
     (void)state;
     begin();
-    order("read x; echo {rank} $x; read y; echo $y; cat; echo worried >&2; exit $(({rank} + 1))", 4, 2, 0);
-    tell(AGENT_INPUT, 5, "five\n", 5);
-    expect_bytes(AGENT_OUTPUT, 5, "5 five\n");
-    tell(AGENT_INPUT, 4, "four\n", 5);
-    expect_bytes(AGENT_OUTPUT, 4, "4 four\n");
-    tell(AGENT_INPUT, AGENT_ALL, "all\n", 4);
+    order("echo {rank}; cat || exit 9; echo worried >&2; exit $(({rank} + 1))", 4, 2, 0);
     for (int i = 0; i < 2; i++) {
         struct frame f;
         assert_true(hear(&f));
-        assert_true(f.head.message == AGENT_OUTPUT && f.head.bytes == 4 && !memcmp(f.body, "all\n", 4));
+        assert_true(f.head.message == AGENT_OUTPUT && f.head.bytes == 2 &&
+                    !memcmp(f.body, f.head.rank == 4 ? "4\n" : "5\n", 2));
     }
     for (int rank = 5; rank >= 4; rank--) {
         tell(AGENT_INPUT_END, rank, NULL, 0);
@@ -173,20 +169,15 @@ static void as_many_as_there_may_be(void **state)
     assert_int_equal(talk_end(), 0);
 }
 
-/* Long output, which nobody takes for a while, comes whole; long input reaches who reads late. */
+/* Long output, which nobody takes for a while, comes whole. */
 static void much_is_carried_whole(void **state)
 {
-    static char block[60000];
     size_t came = 0;
     struct frame f;
     (void)state;
     begin();
-    order("head -c 3000000 /dev/zero | tr '\\0' x; sleep 0.1; wc -c", 0, 1, 0);
+    order("head -c 3000000 /dev/zero | tr '\\0' x", 0, 1, 0);
     usleep(100000);
-    memset(block, 'i', sizeof block);
-    for (int i = 0; i < 10; i++)
-        tell(AGENT_INPUT, 0, block, sizeof block);
-    tell(AGENT_INPUT_END, 0, NULL, 0);
     while (came < 3000000) {
         assert_true(hear(&f));
         assert_int_equal(f.head.message, AGENT_OUTPUT);
@@ -194,7 +185,6 @@ static void much_is_carried_whole(void **state)
         came += f.head.bytes;
     }
     assert_int_equal(came, 3000000);
-    expect_bytes(AGENT_OUTPUT, 0, "600000\n");
     expect_ended(AGENT_ENDED, 0, 0, "");
     assert_int_equal(talk_end(), 0);
 }

@@ -152,7 +152,7 @@ static void two_without_a_plugin(void **state)
             expect(NCCL_ERROR, 0, &why, sizeof why);
             assert_non_null(strstr(why.text,
                                    " did not load the tuner plugin (none given); NCCL loads one from 2.19 on, "
-                                   "this worker steers version 2 of its control interface"));
+                                   "this worker steers version 3 of its control interface"));
             assert_memory_equal(why.text, "NCCL 2.", 7);
         } else {
             expect(NCCL_JOINED, 0, &joined, sizeof joined);

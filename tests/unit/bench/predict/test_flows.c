@@ -349,6 +349,8 @@ static void kinds_of_networks(void **state)
         for (int k = 0; k < b.l->nccl->ring.nchannels; k++)
             if (b.l->kinds[b.l->nccl->ring.nets[2 * k]] != cases[i].kind)
                 fail_msg("%s: %s", cases[i].machine, model_nets[b.l->kinds[b.l->nccl->ring.nets[2 * k]]].name);
+        if (b.flows[MODEL_RING].kind != cases[i].kind)
+            fail_msg("%s's rings are over %s", cases[i].machine, model_nets[b.flows[MODEL_RING].kind].name);
         clear(&b);
     }
 }

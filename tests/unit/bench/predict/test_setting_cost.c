@@ -17,7 +17,7 @@ static int cost_of(const char *machine, int nodes, const char *name, const char 
     struct topology *t = machine_topology(machine, nodes, &e);
     struct nccl_setup base = {.topology = t, .nodes = nodes};
     struct bench_setting s = {name, value};
-    int rc = setting_cost_of(&base, &s, 1, COLL_ALLREDUCE, c);
+    int rc = setting_cost_of(&base, &s, COLL_ALLREDUCE, c);
     topo_free(t);
     return rc;
 }

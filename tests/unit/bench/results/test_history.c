@@ -145,9 +145,12 @@ static void rival_of_another_launch(void **state)
 {
     (void)state;
     struct history_place ours = at("default", 64), theirs = at("ib0", 64), alone = at("default", 1024);
-    assert_near(history_rival(&results, &ours).median, 10, 0);
-    assert_near(history_rival(&results, &theirs).median, 10, 0);
-    assert_int_equal(history_rival(&results, &alone).n, 0);
+    assert_near(history_best(&results, &ours, BENCH_DEFAULT, 1).median, 10, 0);
+    assert_near(history_best(&results, &theirs, BENCH_DEFAULT, 1).median, 10, 0);
+    assert_near(history_best(&results, &ours, "ring", 1).median, 20, 0);
+    assert_int_equal(history_best(&results, &ours, "ring", 0).n, 0); /* left behind */
+    assert_near(history_best(&results, &alone, BENCH_DEFAULT, 0).median, 40, 0);
+    assert_int_equal(history_best(&results, &alone, BENCH_DEFAULT, 1).n, 0);
 }
 
 /* A result is at its own place, and nowhere else by any member but its size and launch. */
@@ -297,17 +300,38 @@ static void deaths_of_this_session(void **state)
 /* The fastest result of another launch; what was left behind there is none. */
 static void the_best_rival(void **state)
 {
-    struct bench_result rows[] = {items[1], items[0], items[5], items[3], items[5]};
-    const struct bench_results r = {.items = rows, .count = 5};
+    struct bench_result rows[] = {items[1], items[0], items[5], items[3], items[5], items[6]};
+    const struct bench_results r = {.items = rows, .count = 6};
     struct history_place ours = at("ib7", 64);
     (void)state;
     rows[3].bytes = 64, rows[3].ntimes = 0; /* 40 us that nobody has measured */
-    assert_near(history_rival(&r, &ours).median, 10, 0);
+    rows[5].times_us = ten;                 /* another call */
+    assert_near(history_best(&r, &ours, BENCH_DEFAULT, 1).median, 10, 0);
     rows[1].status = BENCH_DROPPED;
     rows[2].coll = COLL_BROADCAST;
     rows[4].bytes = 65;
-    assert_near(history_rival(&r, &ours).median, 20, 0);
-    assert_int_equal(history_rival(&r, &ours).n, 3);
+    assert_near(history_best(&r, &ours, BENCH_DEFAULT, 1).median, 20, 0);
+    assert_int_equal(history_best(&r, &ours, BENCH_DEFAULT, 1).n, 3);
+}
+
+/* Measured while the machine was busy: what counts is how it did beside the default. */
+static void times_of_a_busy_machine(void **state)
+{
+    struct bench_result rows[] = {items[0], items[2], items[3], items[4]};
+    const struct bench_results r = {.items = rows, .count = 4};
+    struct history_place here = at("default", 64), between = at("default", 256), beyond = at("default", 4096);
+    (void)state;
+    rows[0].over_default = 3; /* of the default that is no word */
+    assert_near(history_time_us(&r, &here, "ring"), 40, 0);
+    rows[1].over_default = rows[3].over_default = 0.5;
+    assert_near(history_time_us(&r, &here, BENCH_DEFAULT), 10, 0);
+    assert_near(history_time_us(&r, &here, "ring"), 5, 0);
+    assert_near(history_expect_us(&r, &between, "ring"), 5 + 15 * 0.2, 1e-9);
+    assert_near(history_expect_us(&r, &beyond, "ring"), 80, 0);
+    assert_true(history_close(&r, &between, "ring", 0.5));
+    assert_false(history_close(&r, &between, "ring", 0.49));
+    rows[0].ntimes = 0; /* nobody has timed the default */
+    assert_near(history_time_us(&r, &here, "ring"), 40, 0);
 }
 
 /* What stands behind the last result is none. */
@@ -322,7 +346,7 @@ static void nothing_behind_the_last(void **state)
     assert_near(history_time_us(&none, &here, "default"), 0, 0);
     assert_near(history_undisturbed_us(&none, &here, "default", 1), 0, 0);
     assert_near(history_expect_us(&none, &above, "default"), 0, 0);
-    assert_int_equal(history_rival(&none, &theirs).n, 0);
+    assert_int_equal(history_best(&none, &theirs, BENCH_DEFAULT, 1).n, 0);
     rows[0] = items[7];
     assert_false(history_hopeless(&none, &here, "refused"));
     rows[0] = items[11];
@@ -348,6 +372,7 @@ int main(void)
         cmocka_unit_test(the_nearest_size_and_the_last_session),
         cmocka_unit_test(deaths_of_this_session),
         cmocka_unit_test(the_best_rival),
+        cmocka_unit_test(times_of_a_busy_machine),
         cmocka_unit_test(nothing_behind_the_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

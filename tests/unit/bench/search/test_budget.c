@@ -23,6 +23,18 @@ static void the_usual_time_grows_with_the_task(void **state)
     assert_true(budget_usual_s(&many, 60) <= 3600);
 }
 
+/* Where samples take long, so do points and sessions: four nodes on 100 Mbit/s, whose 12 points take 0.6 s together. */
+static void long_samples_take_long(void **state)
+{
+    (void)state;
+    const struct budget_task unknown = {12, 4, 0, 0}, slow = {12, 4, 0, 0.6}, slower = {12, 4, 0, 6};
+    assert_true(budget_usual_s(&unknown, 1) < 80);
+    assert_true(budget_usual_s(&slow, 1) > 120);
+    assert_true(budget_usual_s(&slower, 1) > 600);
+    assert_true(budget_buys(&slow, 40, 1).points < budget_buys(&unknown, 40, 1).points);
+    assert_true(budget_visit_s(&slower, 600, 1) >= 6 && budget_visit_s(&unknown, 600, 1) < 6);
+}
+
 /* What is usual is enough for everything; a minute with long starts is enough for calls alone. */
 static void what_time_buys(void **state)
 {
@@ -82,6 +94,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_usual_time_grows_with_the_task),
         cmocka_unit_test(what_time_buys),
+        cmocka_unit_test(long_samples_take_long),
         cmocka_unit_test(in_words_and_figures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,6 +82,18 @@ static void finds_the_best_call(void **state)
     fake_end(&f);
 }
 
+/* Whether a round had a session of this launch with more than the default call, or with that alone. */
+static int has_session(const struct fake_run *f, const char *launch, int round, int full)
+{
+    int any = 0, calls = 0;
+    for (int i = 0; i < f->study.results->count; i++) {
+        const struct bench_result *r = &f->study.results->items[i];
+        any |= r->round == round && !strcmp(r->launch.label, launch);
+        calls |= r->round == round && !strcmp(r->launch.label, launch) && strcmp(r->call.label, BENCH_DEFAULT) != 0;
+    }
+    return any && calls == full;
+}
+
 static void finds_the_best_launch(void **state)
 {
     (void)state;
@@ -102,6 +114,15 @@ static void finds_the_best_launch(void **state)
     assert_int_equal(fake_count(&f, "slow2", NULL, 0, -1), 2);
     assert_true(fake_count(&f, BENCH_DEFAULT, BENCH_DEFAULT, 0, BENCH_OK) >= 2 * f.study.nsizes);
     assert_true(fake_count(&f, "fast", "late", 1 << 20, BENCH_OK) >= 2);
+    /* Where sizes were added the default is measured once more: that makes no pair with a session of all calls. */
+    int full = 0, alone = 0;
+    for (int round = BENCH_PAIRS_ROUND; round < 1000; round++) {
+        int both = has_session(&f, BENCH_DEFAULT, round, 0);
+        full += has_session(&f, "fast", round, 1);
+        alone += both && !has_session(&f, "fast", round, 0);
+        assert_false(both && has_session(&f, "fast", round, 1));
+    }
+    assert_true(full >= 2 && alone == 1);
     fake_end(&f);
 }
 

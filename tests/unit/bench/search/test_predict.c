@@ -161,7 +161,7 @@ static void groups(void **state)
     (void)state;
     struct fake_run f;
     struct err e;
-    static const struct bench_engine grouped = {.name = "formula", .predict = predict, .groups = 1};
+    static const struct bench_engine grouped = {.name = "formula", .predict = predict};
     begin(&f, 0);
     f.study.engine = &grouped;
     f.options.shapes = (struct bench_shape_list){
@@ -234,7 +234,7 @@ static const char *examined(const struct bench_results *r, int n)
 
 static void what_a_workload_calls(void **state)
 {
-    static const struct bench_engine engines[] = {{.name = "formula", .predict = by_size, .groups = 1},
+    static const struct bench_engine engines[] = {{.name = "formula", .predict = by_size},
                                                   {.name = "formula", .predict = by_size}};
     static const char *const launches[] = {"small", "large"};
     struct workload *w = workload_new();

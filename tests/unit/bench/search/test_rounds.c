@@ -66,23 +66,6 @@ static void finds_the_winner(void **state)
     }
 }
 
-static void another_launch_is_a_rival(void **state)
-{
-    (void)state;
-    struct rounds r = start(8);
-    char detail[BENCH_DETAIL];
-    r.rival = (struct bench_interval){.median = 1, .low = 0.9, .high = 1.1, .n = 9};
-    assert_int_equal(rounds_run(&r, detail), BENCH_ANSWERED);
-    assert_int_equal(candidates[0].status, BENCH_OK);
-    assert_int_equal(candidates[1].status, BENCH_OK); /* calls are compared within their launch */
-    assert_true(rounds_is_lost(&r));
-    r.rival.median = 15;
-    assert_false(rounds_is_lost(&r));
-    r.rival.n = 0;
-    assert_false(rounds_is_lost(&r));
-    end(&r);
-}
-
 static void no_time_still_measures_the_default(void **state)
 {
     (void)state;
@@ -155,43 +138,15 @@ static void stops_when_told(void **state)
     }
 }
 
-/* Two samples, or a long one, are enough to say that the whole launch is three times behind another. */
-static void lost_and_short(void **state)
-{
-    static const struct {
-        int n;
-        double us[2], rival_us;
-        int rival_n, lost, is_short;
-    } cases[] = {
-        {0, {0}, 1, 5, 0, 0},         {1, {19999.9}, 1, 5, 0, 1},    {1, {20000}, 6666, 5, 1, 0},
-        {1, {20000}, 6667, 5, 0, 0},  {2, {10, 12}, 3.33, 5, 1, 1},  {2, {12, 10}, 3.34, 5, 0, 1},
-        {2, {10, 12}, 3.33, 0, 0, 1}, {2, {20000, 1}, 0.3, 1, 1, 0},
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct candidate x = {.n = cases[i].n};
-        struct rounds r = {
-            .candidates = &x, .ncandidates = 1, .rival = {.median = cases[i].rival_us, .n = cases[i].rival_n}};
-        for (int k = 0; k < cases[i].n; k++)
-            x.us[k] = x.beside_us[k] = cases[i].us[k];
-        x.beside_us[0] = 0; /* times as they are */
-        x.beside_us[1] = 0;
-        assert_int_equal(rounds_is_lost(&r), cases[i].lost);
-        assert_int_equal(rounds_is_short(&r), cases[i].is_short);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_winner),
-        cmocka_unit_test(another_launch_is_a_rival),
         cmocka_unit_test(no_time_still_measures_the_default),
         cmocka_unit_test(wrong_data_is_out),
         cmocka_unit_test(a_death_is_blamed_on_who_ran),
         cmocka_unit_test(a_death_is_not_blamed_on_who_had_failed_before),
         cmocka_unit_test(stops_when_told),
-        cmocka_unit_test(lost_and_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,19 @@ static void calls_under_bursts(void **state)
         sum_over((struct world_options){.regime = WORLD_BURSTS, .start_s = 2, .budget_s = 20}, 1, 30);
     assert_true(s.gained > 0.95 * s.possible);
     assert_true(s.false_gains * 100 <= s.replaced);
-    assert_true(s.held * 100 >= s.stated * 95);
+    assert_true(PART > 1 || s.held * 100 >= s.stated * 95); /* one machine alone has too few intervals */
+}
+
+/* A point's share is shorter than a proof: what it takes beyond that comes from the others, and nearly all is had. */
+static void a_proof_may_take_longer_than_its_share(void **state)
+{
+    (void)state;
+    for (int r = 0; r <= WORLD_BURSTS; r += WORLD_BURSTS) {
+        struct world_score s =
+            sum_over((struct world_options){.regime = (enum world_regime)r, .start_s = 2, .budget_s = 5}, 2, 20);
+        assert_true(s.gained > 0.9 * s.possible);
+        assert_int_equal(s.false_gains, 0);
+    }
 }
 
 /* Where starts are dear one does for all, and what it has not proven gets what is left of its time. */
@@ -79,6 +91,33 @@ static void more_time_is_never_worse(void **state)
     }
 }
 
+/* Nor on a busy machine, where what is known of a call was seen at other times than what is known of others. */
+static void more_time_is_never_worse_under_bursts(void **state)
+{
+    static const size_t laws[] = {11, 25, 80, 104};
+    static const double budgets[] = {60, 300};
+    double before = INFINITY;
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        double regrets = 0;
+        int places = 0;
+        for (size_t i = 0; i < 4; i += PART) {
+            struct world_score s = world_run(&(struct world_options){.law = laws[i],
+                                                                     .seed = laws[i],
+                                                                     .regime = WORLD_BURSTS,
+                                                                     .start_s = 1,
+                                                                     .budget_s = budgets[k],
+                                                                     .launches = 1});
+            for (int p = 0; p < s.places; p++)
+                regrets += s.regret[p];
+            places += s.places;
+        }
+        assert_true(regrets / places <= before + 0.001);
+        assert_true(regrets / places <= 0.002);
+        before = regrets / places;
+    }
+}
+
 /* Two settings that each do nothing alone; and one, where the smallest size has too few bytes for so many ranks. */
 static void launches_are_found(void **state)
 {
@@ -100,6 +139,23 @@ static void launches_are_found(void **state)
                                                   .launches = WORLD_LAUNCH_N,
                                                   .collectives = 1u << COLL_ALLGATHER})
                     .launch);
+}
+
+/* Starts that differ by 5 % make settings that do nothing alone seem harmful, and others lucky. */
+static void pairs_are_found_where_starts_differ(void **state)
+{
+    (void)state;
+    int found = 0;
+    for (size_t n = 46; n < 90; n += PART * 9)
+        found += world_run(&(struct world_options){.law = n,
+                                                   .seed = n,
+                                                   .regime = WORLD_LAUNCHES,
+                                                   .start_s = 2,
+                                                   .budget_s = 200,
+                                                   .launches = WORLD_LAUNCH_N,
+                                                   .collectives = 1u << COLL_ALLREDUCE})
+                     .launch;
+    assert_true(found >= (PART > 1 ? 1 : 4));
 }
 
 /* A user who names no budget gets what the cluster asks for. */
@@ -129,8 +185,11 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(calls_under_bursts),
                                        cmocka_unit_test(everything_alike),
                                        cmocka_unit_test(one_start_where_starts_are_dear),
+                                       cmocka_unit_test(a_proof_may_take_longer_than_its_share),
                                        cmocka_unit_test(launches_are_found),
+                                       cmocka_unit_test(pairs_are_found_where_starts_differ),
                                        cmocka_unit_test(more_time_is_never_worse),
+                                       cmocka_unit_test(more_time_is_never_worse_under_bursts),
                                        cmocka_unit_test(the_usual_time_is_enough)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

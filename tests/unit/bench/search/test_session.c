@@ -369,6 +369,67 @@ static void sessions_that_need_not_start(void **state)
     }
 }
 
+/* A line of an earlier run, in which a default call took `us` at a screening point. */
+static void write_time(struct fake_run *f, int point, const char *label, double us, int samples)
+{
+    struct bench_place places[BENCH_SCREENING_POINTS];
+    const double times[] = {us, us, us};
+    const struct bench_result r = {.launch = {.label = label},
+                                   .call = {.label = BENCH_DEFAULT},
+                                   .status = BENCH_OK,
+                                   .times_us = times,
+                                   .ntimes = samples};
+    bench_screening_points(&f->study, places);
+    struct history_place at = bench_place_of(&f->study, places[point], label);
+    assert_int_equal(bench_write(&f->study, &at, r, &f->err), 0);
+}
+
+/* What an earlier run has seen counts as what is seen: two points in a row, or one where calls are long. */
+static void what_loses_a_launch(void **state)
+{
+    static const char *const launches[] = {"slow"};
+    static const struct {
+        double us[3];
+        int samples, lost;
+    } cases[] = {{{31, 20, 31}, 3, 0}, /* the others take 10 */
+                 {{20, 31, 31}, 3, 1},    {{30, 30, 30}, 3, 0}, {{31, 31, 31}, 1, 0},
+                 {{20, 20, 20001}, 1, 1}, {{0}, 0, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fake_run f;
+        memset(&fake, 0, sizeof fake);
+        fake_begin(&f, 0, launches, 1);
+        f.study.nodes = f.study.ranks = 2;
+        for (int k = 0; k < 3; k++) {
+            write_time(&f, k, BENCH_DEFAULT, cases[i].us[k] > 1000 ? 6600 : 10, 3);
+            if (cases[i].samples)
+                write_time(&f, k, "slow", cases[i].us[k], cases[i].samples);
+        }
+        struct search_session v = {.launch = &f.study.plan.launches[1], .round = 2, .screening = 1, .part = 1};
+        assert_int_equal(search_session_run(&f.study, &v, &f.err), 0);
+        assert_int_equal(fake.opened, !cases[i].lost);
+        fake_end(&f);
+    }
+}
+
+/* Twice as slow as the untouched one is not lost, though a call that was forced there takes a quarter of that. */
+static void launches_differ_by_their_default_calls(void **state)
+{
+    static const char *const launches[] = {"slow"};
+    struct fake_run f;
+    (void)state;
+    memset(&fake, 0, sizeof fake);
+    fake_begin(&f, 0, launches, 1);
+    fake.slow_launches = 2;
+    assert_int_equal(run_session(&f), 0);
+    struct search_session v = {.launch = &f.study.plan.launches[1], .round = 0, .screening = 1, .part = 1};
+    for (; v.round < 3; v.round++) {
+        assert_int_equal(search_session_run(&f.study, &v, &f.err), 0);
+        assert_int_equal(fake_count(&f, "slow", BENCH_DEFAULT, 0, BENCH_OK), 4 * (v.round + 1));
+    }
+    fake_end(&f);
+}
+
 /* Where starts are dear, `opened` and `closed` after each session. */
 static void processes_that_are_left_running(void **state)
 {
@@ -428,6 +489,8 @@ int main(void)
         cmocka_unit_test(a_launch_that_does_not_start_again),
         cmocka_unit_test(what_a_launch_that_never_starts_means),
         cmocka_unit_test(sessions_that_need_not_start),
+        cmocka_unit_test(what_loses_a_launch),
+        cmocka_unit_test(launches_differ_by_their_default_calls),
         cmocka_unit_test(processes_that_are_left_running),
     };
     return cmocka_run_group_tests(tests, fake_setup, fake_teardown);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,8 +203,24 @@ static void the_heaviest_points(void **state)
     s.matters[COLL_BROADCAST] = 1;
     assert_int_equal(bench_count_points(&s), 9 + 2 + 2);
     s.plan = (struct bench_plan){.nlaunches = 5, .nbeside = 2, .keep_all = 1};
+    /* One point is known to take 0.1 s a call, and stands for all. */
+    const struct bench_engine engine = {.name = "fake", .sampling = {2000, 5000, 5}};
+    struct bench_result known = {.engine = "fake",
+                                 .bytes = 8,
+                                 .nodes = 1,
+                                 .ranks = 8,
+                                 .launch.label = BENCH_DEFAULT,
+                                 .call.label = BENCH_DEFAULT,
+                                 .times_us = (double[]){1e5},
+                                 .ntimes = 1};
+    struct bench_results results = {.items = &known};
+    s.engine = &engine;
+    s.results = &results;
+    assert_true(bench_task(&s).samples_s == 0);
+    results.count = 1;
     struct budget_task t = bench_task(&s);
     assert_true(t.points == 13 && t.launches == 6 && t.all == 1);
+    assert_true(fabs(t.samples_s - 13 * 1e-6 * bench_sample_us(&engine.sampling, 1e5)) < 1e-9);
     arena_free(s.arena);
     workload_free(w);
 }

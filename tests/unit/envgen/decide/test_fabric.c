@@ -115,14 +115,24 @@ static void of_classes(void **state)
 {
     (void)state;
     static const char *const names[] = {"bnxt_re0:1", "bnxt_re1:1", "bnxt_re2:1"};
-    struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 3, .bad = port_1_0_bad});
-    for (int r = 0; r < 3; r++)
-        f->ports[3 + r].name = names[r];
-    struct env_decisions *d = decide(&two_classes, f, NULL);
-    assert_null(value(d, "NCCL_IB_HCA", NULL));
-    assert_string_equal(value(d, "NCCL_IB_HCA", "a"), "=mlx5_1:1,mlx5_2:1");
-    assert_string_equal(value(d, "NCCL_IB_HCA", "b"), "=bnxt_re1:1,bnxt_re2:1");
-    env_decisions_free(d);
+    static struct topo_host namesakes[] = {{.name = "n0.east", .class_index = 0},
+                                           {.name = "n0.west", .class_index = 1}};
+    for (int alike = 0; alike < 2; alike++) { /* the whole name of a node counts, where the hosts have it */
+        struct topology t = two_classes;
+        struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 3, .bad = port_1_0_bad});
+        for (int r = 0; r < 3; r++)
+            f->ports[3 + r].name = names[r];
+        if (alike) {
+            t.hosts = namesakes;
+            f->names[0] = "n0.east";
+            f->names[1] = "n0.west";
+        }
+        struct env_decisions *d = decide(&t, f, NULL);
+        assert_null(value(d, "NCCL_IB_HCA", NULL));
+        assert_string_equal(value(d, "NCCL_IB_HCA", "a"), "=mlx5_1:1,mlx5_2:1");
+        assert_string_equal(value(d, "NCCL_IB_HCA", "b"), "=bnxt_re1:1,bnxt_re2:1");
+        env_decisions_free(d);
+    }
 }
 
 static void beside_gpus(void **state)

@@ -47,7 +47,6 @@ static const char *write_topology(struct scratch *s, unsigned *seed)
     }
     const char *path = scratch_path(s, "topology.json");
     assert_int_equal(json_save(doc, path, &e), 0);
-    cJSON_Delete(doc);
     return path;
 }
 

@@ -61,7 +61,6 @@ static const char *with_rule(const char *profile)
     env_manifest_hash(&m);
     cJSON *doc = env_manifest_json(&m);
     assert_int_equal(json_save(doc, arena_printf(s.arena, "%s/" ENV_MANIFEST, profile), &e), 0);
-    cJSON_Delete(doc);
     return profile;
 }
 

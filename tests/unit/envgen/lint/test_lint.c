@@ -545,112 +545,12 @@ static void long_line_is_cut(void **state)
     }
 }
 
-static void rules_have_distinct_codes(void **state)
-{
-    (void)state;
-    struct arena *a = arena_new();
-    int n;
-    const struct finding_kind *kinds = lint_kinds(a, &n);
-    for (int i = 0; i < n; i++) {
-        assert_int_equal(strlen(kinds[i].id), 5);
-        for (int k = 0; k < i; k++) {
-            assert_true(strcmp(kinds[i].id, kinds[k].id) > 0);
-            assert_string_not_equal(kinds[i].name, kinds[k].name);
-        }
-    }
-    arena_free(a);
-}
-
-static void manual_lists_every_rule(void **state)
-{
-    (void)state;
-    struct arena *a = arena_new();
-    int n;
-    const struct finding_kind *kinds = lint_kinds(a, &n);
-    char *page;
-    size_t bytes;
-    assert_int_equal(file_read_text("build/man/nccltune-lint.1", FILE_LIMIT, a, &page, &bytes, NULL), 0);
-    for (int i = 0; i < n; i++)
-        if (!strstr(page, kinds[i].id))
-            fail_msg("%s %s is not in build/man/nccltune-lint.1", kinds[i].id, kinds[i].name);
-    arena_free(a);
-}
-
-static void finding_names_its_place(void **state)
-{
-    (void)state;
-    struct lint_options o = {.rccl = -1};
-    struct finding f;
-    static const char text[] = "# first\nA=é export NCCL_IB_TIMEOUT=40\n";
-    struct lint *l = lint_new(&o);
-    assert_int_equal(lint_read_text(l, "job.sh", text, strlen(text), NULL, NULL), 0);
-    lint_check(l);
-    assert_int_equal(lint_finding(l, 0, &f), 1);
-    assert_string_equal(f.file, "job.sh");
-    assert_string_equal(f.subject, "NCCL_IB_TIMEOUT");
-    assert_string_equal(f.value, "40");
-    assert_int_equal(f.line, 2);
-    assert_int_equal(f.column, 12);
-    assert_int_equal(f.severity, FINDING_ERROR);
-    assert_int_equal(lint_count(l, FINDING_ERROR), 1);
-    assert_int_equal(lint_finding(l, 1, &f), 0);
-    lint_free(l);
-}
-
-static void process_environment_is_read(void **state)
-{
-    (void)state;
-    struct lint_options o = {.rccl = -1};
-    struct finding f;
-    static const char block[] = "PATH=/bin\0NCCL_IB_TIMEOUT=40\0NCCL_BROKEN\0";
-    struct lint *l = lint_new(&o);
-    assert_int_equal(lint_read_environ(l, "process 1", block, sizeof(block) - 1, NULL), 0);
-    lint_check(l);
-    assert_int_equal(lint_settings(l), 1);
-    assert_int_equal(lint_finding(l, 0, &f), 1);
-    assert_string_equal(f.id, "NT301");
-    assert_int_equal(f.line, 0);
-    lint_free(l);
-}
-
-/* What a setting costs on a known machine: said with the finding that there is, else as one of its own, and not of
- * what never reaches the ranks. */
-static void what_settings_cost(void **state)
-{
-    (void)state;
-    static const char text[] = "export NCCL_P2P_DISABLE=1\nexport NCCL_MAX_CTAS=1\nNCCL_IB_HCA=mlx5_ib0\n"
-                               "export NCCL_P2P_LEVEL=NVL\nsrun ./train\n";
-    struct err e = {0};
-    struct topology *t = machine_topology("azure-ndv4", 4, &e);
-    struct lint *l = lint_new(&(struct lint_options){.rccl = -1, .topology = t});
-    struct finding f;
-    int p2p = 0, channels = 0;
-    assert_non_null(t);
-    assert_int_equal(lint_read_text(l, "job.sh", text, sizeof text - 1, "shell", &e), 0);
-    lint_check(l);
-    for (size_t i = 0; lint_finding(l, i, &f); i++) {
-        int priced = strstr(f.text, "On 4 of these nodes an AllReduce costs up to ") != NULL;
-        p2p += !strcmp(f.id, "NT316") && priced;
-        channels += !strcmp(f.subject, "NCCL_MAX_CTAS") && priced;
-        assert_false(priced && (!strcmp(f.subject, "NCCL_IB_HCA") || !strcmp(f.subject, "NCCL_P2P_LEVEL")));
-    }
-    assert_int_equal(p2p, 1);
-    assert_int_equal(channels, 1);
-    lint_free(l);
-    topo_free(t);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_settings_cost),
         cmocka_unit_test(every_case),
         cmocka_unit_test(every_rule_fires_and_has_a_near_miss),
         cmocka_unit_test(long_line_is_cut),
-        cmocka_unit_test(rules_have_distinct_codes),
-        cmocka_unit_test(manual_lists_every_rule),
-        cmocka_unit_test(finding_names_its_place),
-        cmocka_unit_test(process_environment_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

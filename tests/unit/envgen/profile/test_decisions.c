@@ -56,7 +56,6 @@ static void there_and_back(void **state)
     cJSON *doc = env_decisions_json(d);
     char *first = cJSON_Print(doc);
     assert_int_equal(json_save(doc, path, &e), 0);
-    cJSON_Delete(doc);
 
     struct env_decisions *back = env_decisions_load(path, &e);
     assert_non_null(back);

@@ -67,12 +67,8 @@ static void close_session(struct bench_session *s, int kill)
     (void)s, (void)kill;
 }
 
-static const struct bench_engine engine = {.name = "nccl",
-                                           .groups = 1,
-                                           .sampling = {2000, 5000, 5},
-                                           .open = open_session,
-                                           .measure = measure,
-                                           .close = close_session};
+static const struct bench_engine engine = {
+    .name = "nccl", .sampling = {2000, 5000, 5}, .open = open_session, .measure = measure, .close = close_session};
 
 /* ---- a run ---- */
 

@@ -84,7 +84,7 @@ static struct online_score add(const struct online_options *o, int at)
     for (size_t law = 0; law < LAWS; law++) {
         struct online_options with = *o;
         with.law = with.seed = law;
-        online_run(&with, s);
+        online_run(&with, at + 1, s);
         for (int i = 0; i <= at; i++) {
             assert_true(s[i].regret <= 1.2 * o->regret);
             assert_true(s[i].slower <= 1.2 * o->regret);
@@ -154,7 +154,7 @@ static void what_turns_bad_goes_back(void **state)
     struct online_score s[ONLINE_PLACES];
     unsigned turned = 0;
     for (o.law = 0; o.law < LAWS; o.law++) {
-        online_run(&o, s);
+        online_run(&o, ONLINE_PLACES, s);
         turned += s[2].worse;
         assert_int_equal(s[3].worse, 0);
     }

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tuner/explore/decide.h"
+#include "tuner/explore/decide_internal.h"
 
 #define KIND 5
 
@@ -82,11 +82,21 @@ static void pairs(int cell, double us, double beside_us, int n)
     seen.ended = seen.calls;
 }
 
-static struct explore_topic topic(void)
+static struct topic topic(void)
 {
-    struct explore_topic t;
-    assert_int_equal(explore_topic(d, 0, &t), 1);
-    return t;
+    assert_non_null(explore_topic(d, 0));
+    return *explore_topic(d, 0);
+}
+
+/* Medians as calls are without all this, and as they are now. */
+static double default_us(void)
+{
+    return explore_median(explore_topic(d, 0)->defaults, explore_topic(d, 0)->ndefaults);
+}
+
+static double hold_us(void)
+{
+    return explore_median(explore_topic(d, 0)->holds, explore_topic(d, 0)->nholds);
 }
 
 /* ---- when a trial may begin -------------------------------------------------------------------------------------- */
@@ -95,17 +105,16 @@ static void a_few_times_come_first(void **state)
 {
     (void)state;
     times(EXPLORE_HOLD, 3, 0, 9); /* no times */
-    struct explore_topic none;
-    assert_int_equal(explore_topic(d, 0, &none), 0);
+    assert_null(explore_topic(d, 0));
     assert_string_equal(after(100000), "");
     times(EXPLORE_HOLD, 3, 100, 7);
     assert_string_equal(after(100000), "");
     times(EXPLORE_HOLD, 3, 100, 1);
     assert_string_equal(after(100000), "tries 5, 2 of 4");
-    struct explore_topic t = topic();
-    assert_true(t.kind == KIND && t.bytes == 4096 && t.hold.cell == -1 && t.rule.cell == -1 && t.hold_us == 100);
-    assert_true(t.default_us == 100 && t.ndefaults == 8 && t.spent_us == 0 && t.ncandidates == 2);
-    assert_int_equal(explore_topic(d, 1, &t), 0);
+    struct topic t = topic();
+    assert_true(t.kind == KIND && t.bytes == 4096 && t.hold.cell == -1 && t.rule.cell == -1 && hold_us() == 100);
+    assert_true(default_us() == 100 && t.ndefaults == 8 && t.spent_us == 0 && t.ncandidates == 2);
+    assert_null(explore_topic(d, 1));
 }
 
 /* Two calls at twice the time are half of that of four. */
@@ -307,18 +316,18 @@ static void win(double us)
     explore_decided(d, plan, 0); /* aborted: it is proposed again */
     assert_string_equal(after(100033), "holds 5");
     agreed();
-    assert_true(topic().hold.cell == 5 && topic().default_us == 100 && topic().candidates[1].fate == EXPLORE_LOST);
+    assert_true(topic().hold.cell == 5 && default_us() == 100 && topic().candidates[1].fate == EXPLORE_LOST);
     for (int i = 0; i < 64; i++)
         times(EXPLORE_HOLD, 5, us, 1);
-    assert_true(topic().hold_us == us && topic().default_us == 100);
+    assert_true(hold_us() == us && default_us() == 100);
 }
 
-static void recheck(double default_us, double beside_us, int n)
+static void recheck(double other_us, double beside_us, int n)
 {
     agreed();
     for (int i = 0; i < n; i++) {
         times(EXPLORE_HOLD, 5, beside_us, 1);
-        times(EXPLORE_TRIED, 3, default_us, 1);
+        times(EXPLORE_TRIED, 3, other_us, 1);
     }
     seen.trials++;
     seen.ended = seen.calls;
@@ -346,7 +355,7 @@ static void what_was_won_is_looked_at_again(void **state)
     recheck(89, 90, 8); /* it is the faster one again, by however little */
     assert_string_equal(after(103681 + 32), "holds -1");
     agreed();
-    struct explore_topic t = topic();
+    struct topic t = topic();
     assert_int_equal(t.hold.cell, -1);
     assert_int_equal(t.candidates[0].fate, EXPLORE_UNTRIED);
     for (int i = 1; i < t.ncandidates; i++)
@@ -369,22 +378,21 @@ static void the_first_cell_can_win(void **state)
     assert_string_equal(after(100032), "holds 0");
     agreed();
     times(EXPLORE_HOLD, 0, 50, 9);
-    struct explore_topic t = topic();
-    assert_true(t.hold.cell == 0 && t.default_us == 100 && t.ndefaults == 16 && t.hold_us == 50);
+    struct topic t = topic();
+    assert_true(t.hold.cell == 0 && default_us() == 100 && t.ndefaults == 16 && hold_us() == 50);
 }
 
 static void as_many_kinds_as_are_known(void **state)
 {
     (void)state;
-    struct explore_topic t;
     for (int kind = 0; kind < EXPLORE_KNOWN + 5; kind++)
         explore_sampled(d, &(struct explore_sample){kind, EXPLORE_HOLD, 1, 0, 8, 10});
-    assert_true(explore_topic(d, EXPLORE_KNOWN - 1, &t) == 1 && t.kind == EXPLORE_KNOWN - 1);
-    assert_int_equal(explore_topic(d, EXPLORE_KNOWN, &t), 0);
+    assert_int_equal(explore_topic(d, EXPLORE_KNOWN - 1)->kind, EXPLORE_KNOWN - 1);
+    assert_null(explore_topic(d, EXPLORE_KNOWN));
     explore_decided(d, 1, 1);                                                    /* nothing was asked for */
     explore_sampled(d, &(struct explore_sample){3, EXPLORE_TRIED, 1, 0, 8, 10}); /* of no trial */
-    assert_int_equal(explore_topic(d, 3, &t), 1);
-    assert_true(t.ncandidates == 0 && t.ndefaults == 1);
+    const struct topic *t = explore_topic(d, 3);
+    assert_true(t->ncandidates == 0 && t->ndefaults == 1);
 }
 
 static void the_middle_of_times(void **state)

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tuner/explore/explore.h"
+#include "tuner/explore/prior.h"
 #include "tuner/online/carrier.h"
 
 static struct online_member *joined; /* the last */
@@ -101,6 +102,45 @@ static void not_for_everybody(void **state)
     assert_null(introduce(14, 0, 4));
 }
 
+/* ---- what earlier jobs have left --------------------------------------------------------------------------------- */
+
+static int journals_are_read;
+
+void explore_recall(const char *dir)
+{
+    (void)dir;
+}
+
+int explore_remind(struct explore_decider *d, int nodes, int ranks)
+{
+    assert_true(d && nodes == 2 && ranks == 4);
+    return journals_are_read;
+}
+
+/* However many calls come before: what is tried first is what they have found. */
+static void nothing_is_tried_before_it_is_known(void **state)
+{
+    (void)state;
+    const float cost[ALGO_COUNT * PROTO_COUNT] = {10, 11, 12, 13, 14, 15};
+    const struct tuner_call call = {
+        .coll = COLL_ALLREDUCE, .bytes = 1 << 20, .cost = cost, .algos = ALGO_COUNT, .protos = PROTO_COUNT};
+    struct explore_member *m = open_tuner(21, 4);
+    uint64_t from;
+    uint32_t plan;
+    setenv("NCCLTUNE_ONLINE_REGRET", "100", 1);
+    assert_ptr_equal(introduce(21, 0, 4), m);
+    for (int i = 0; i < 200; i++) {
+        struct explore_cell cell = explore_nothing;
+        explore_called(m, 0);
+        assert_int_equal(explore_ask(m, &call, &cell), 0);
+        explore_timed(m, explore_launched(m, call.coll, call.bytes), ALGO_RING, PROTO_LL, 8, 1000000);
+        assert_int_equal(joined->propose(joined->arg, 0, &from, &plan), 0);
+    }
+    journals_are_read = 1;
+    assert_int_equal(joined->propose(joined->arg, 0, &from, &plan), 1);
+    explore_close(m), explore_close(m);
+}
+
 static void as_many_as_there_is_room_for(void **state)
 {
     (void)state;
@@ -121,6 +161,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(both_sides_make_one, begin),
         cmocka_unit_test_setup(not_for_everybody, begin),
+        cmocka_unit_test_setup(nothing_is_tried_before_it_is_known, begin),
         cmocka_unit_test_setup(as_many_as_there_is_room_for, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,7 +145,7 @@ static void what_is_said_where_nobody_is_met(void **state)
 static void when_it_ends(void **state)
 {
     (void)state;
-    uint64_t stop_ms = 0, now = now_ms();
+    uint64_t stop_ms = 0, now = clock_now_ms();
     assert_int_equal(is_at_end(&stop_ms), 0);
     assert_int_equal(stop_ms, 0);
     carrier.is_stopping = 1;

@@ -145,12 +145,10 @@ int agents_begin_beside(struct agents *s, const char *const *argv, struct err *w
     return fails == 2 ? err_set(why, ERR_FAILED, "too long") : 0;
 }
 
-struct agents_answer *agents_end_beside(struct agents *s, double deadline_s, volatile sig_atomic_t *stop,
-                                        struct arena *a, struct err *why)
+struct agents_answer *agents_end_beside(struct agents *s, double deadline_s, struct arena *a, struct err *why)
 {
     static char hot[] = "at 1\ngpu-heat 1 GPU 0\nat 2\ngpu-heat 1 GPU 0\n";
     struct agents_answer *all = arena_alloc(a, 3 * sizeof *all);
-    (void)stop;
     (void)why;
     note("end beside %.0f s", deadline_s - progress_now_s());
     for (int m = 0; m < s->count; m++)

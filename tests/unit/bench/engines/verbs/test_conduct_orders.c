@@ -200,11 +200,10 @@ int agents_begin_beside(struct agents *s, const char *const *argv, struct err *w
     return s && argv ? err_set(why, ERR_FAILED, "no agents here") : ERR_FAILED;
 }
 
-struct agents_answer *agents_end_beside(struct agents *s, double deadline_s, volatile sig_atomic_t *stop,
-                                        struct arena *a, struct err *why)
+struct agents_answer *agents_end_beside(struct agents *s, double deadline_s, struct arena *a, struct err *why)
 {
     (void)a;
-    err_set(why, ERR_FAILED, "%p, %g s, %p", (void *)s, deadline_s, (const void *)(uintptr_t)stop);
+    err_set(why, ERR_FAILED, "%p, %g s", (void *)s, deadline_s);
     return NULL;
 }
 
