@@ -3,6 +3,8 @@
 # Objects live in build/, or build/VARIANT for another compiler setting (VARIANT=san: clang with ASan and UBSan;
 # tsan: with its thread sanitizer).
 
+.DEFAULT_GOAL := all
+
 VERSION     := 0.1.0
 PREFIX      ?= /usr/local
 BINDIR      ?= $(PREFIX)/bin

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# An installation that was moved finds its own parts, and so does a tree beside one.
+# What make builds and installs; an installation that was moved finds its own parts, and so does a tree beside one.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 . tests/lib/tap.sh
@@ -12,6 +12,7 @@ says() {
     shift
     "$@" 2>&1 | grep -F -- "$text" || { "$@" 2>&1; return 1; }
 }
+check "make alone builds the programs" says "$work/b/nccltune-hook" make -n B="$work/b"
 check "the tree can be installed" make -s install DESTDIR="$work/root"
 mkdir "$work/opt"
 prefix=$(dirname "$(dirname "$(find "$work/root" -path '*/bin/nccltune')")")
