@@ -148,14 +148,21 @@ static int count_rounds(const struct bench_study *s, const struct screening *f, 
     return (int)fmin((until_s - progress_now_s()) / session_s(s) / f->count, BUDGET_MOST_PAIRS);
 }
 
+/* Whether there is one left, and it has beaten the default whenever one might have looked. */
+static int is_settled(const struct bench_study *s, const struct screening *f, int rivals)
+{
+    return f->count == 2 && gain_over(s, f->items[0].launch, f->items[1].launch, rivals * BUDGET_MOST_PAIRS).low >=
+                                1 + s->options->margin;
+}
+
 /* Compares those in `f` with the default, which is the first, in rounds from `*round` on. What a round takes is known
  * better after the first one, and fewer than tell something are not begun; who leaves, leaves his time to the others.
  */
-static int compare(struct bench_study *s, struct screening *f, double until_s, int *round, struct err *e)
+static int compare(struct bench_study *s, struct screening *f, double until_s, int rivals, int *round, struct err *e)
 {
     int first = *round, rc = 0;
     while (f->count > 1 && !rc && !bench_stopped(s) && *round - first < BUDGET_MOST_PAIRS &&
-           (count_rounds(s, f, until_s) > 0 || *round - first < BENCH_FEWEST_SESSIONS)) {
+           (*round - first < BENCH_FEWEST_SESSIONS || (count_rounds(s, f, until_s) > 0 && !is_settled(s, f, rivals)))) {
         rc = run_round(s, f, (*round)++, 0, e);
         drop_futile(s, f);
     }
@@ -185,7 +192,7 @@ static int compare_launches(struct bench_study *s, const struct screening *f, co
             break;
         }
         taken = few.count - 1;
-        rc = compare(s, &few, until_s, &round, e);
+        rc = compare(s, &few, until_s, next + taken - 1, &round, e);
         *winner = winner_of(s, &few, next + taken - 1);
     }
     return rc;

@@ -545,7 +545,7 @@ static int run_visit(struct session *v, struct err *e)
     }
     if (!rc && done == v->npoints && v->session)
         rc = v->want->full ? compare_variants(v, e) : go_over_again(v, began_s, e);
-    if (!v->want->full)
+    if (!v->want->full && v->want->launch == &s->plan.launches[0])
         s->visit_s = fmax(s->visit_s, progress_now_s() - began_s);
     return rc;
 }

@@ -39,10 +39,10 @@ struct bench_study {
     int losses;                      /* times that agents were started anew after nodes were lost */
     double started_s;                /* progress_now_s() */
     double deadline_s;
-    double start_s;      /* the longest start so far */
-    double found;        /* how many times as fast the points are by what was proven so far, as a geometric mean */
-    double visit_s;      /* what a session that tells launches apart takes behind its start: the longest so far, */
-    double want_visit_s; /* and what it is to take */
+    double start_s; /* the longest start so far */
+    double found;   /* how many times as fast the points are by what was proven so far, as a geometric mean */
+    double visit_s; /* what a session that tells launches apart takes behind its start: the longest of the untouched */
+    double want_visit_s;        /* launch so far, for who is slower goes no further; and what it is to take */
     struct bench_session *kept; /* left running by the session before, of this launch; NULL: none */
     const struct bench_knobs *kept_launch;
     double calls_s; /* what a session with all calls takes, its start included: the first, or more where it was cut */
