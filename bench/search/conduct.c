@@ -108,7 +108,7 @@ static void drop_futile(const struct bench_study *s, struct screening *f)
 {
     int kept = 1;
     for (int i = 1; i < f->count; i++) {
-        struct bench_interval gain = gain_over(s, f->items[0].launch, f->items[i].launch, 1);
+        struct bench_interval gain = gain_over(s, f->items[0].launch, f->items[i].launch, BUDGET_MOST_PAIRS);
         int known = gain.n >= BENCH_FEWEST_SESSIONS;
         int behind = gain.n >= 2 * BENCH_FEWEST_SESSIONS && gain.median <= 1;
         if (!known || (!behind && gain.high >= 1 + s->options->margin))

@@ -307,10 +307,10 @@ static int keep_missed(struct bench_study *s, struct screening *f, struct group 
     return rc;
 }
 
-/* Whether each can be left out once before: some of them alone tell nothing. */
-static int has_time_to_ask(const struct bench_study *s, const struct group *g, double until_s)
+/* Whether each can be left out once before; where starts are alike, one of them. */
+static int has_time_to_ask(const struct bench_study *s, const struct group *g, double spread, double until_s)
 {
-    return has_time(s, until_s - (g->n - 1) * (s->start_s + s->visit_s));
+    return has_time(s, until_s - (spread < QUIET ? 0 : g->n - 1) * (s->start_s + s->visit_s));
 }
 
 /* Whether it is worth the time to ask which of them it takes: they gain more than the best alone, or than all should;
@@ -319,7 +319,7 @@ static int is_worth_asking(const struct bench_study *s, const struct group *g, d
                            double until_s)
 {
     return g->together < TOGETHER * alone || g->together < TOGETHER * g->apart * exp(-spread * sqrt(g->n) / 2) ||
-           (spread >= QUIET && has_time_to_ask(s, g, leave_pairs_s(s, until_s, MANY_PAIRS)));
+           (spread >= QUIET && has_time_to_ask(s, g, spread, leave_pairs_s(s, until_s, MANY_PAIRS)));
 }
 
 /* Settings may gain only together, whatever each costs or does alone: all that are harmless alone are tried at once,
@@ -335,7 +335,7 @@ static int screen_groups(struct bench_study *s, struct screening *f, double unti
     int rc = screen_joined(s, f, join(s, g.list, g.n, -1), &g.together, e), before = g.n + 1;
     int asked = rc || is_worth_asking(s, &g, alone, spread, until_s);
     until_s = leave_pairs_s(s, until_s, GOOD_PAIRS);
-    while (asked && !rc && g.n > 2 && g.n < before && has_time_to_ask(s, &g, until_s) && !bench_stopped(s)) {
+    while (asked && !rc && g.n > 2 && g.n < before && has_time_to_ask(s, &g, spread, until_s) && !bench_stopped(s)) {
         before = g.n;
         rc = keep_missed(s, f, &g, fmax(alone, g.apart), until_s, e);
         if (!rc && g.n > 1 && g.n < before && !bench_stopped(s))
