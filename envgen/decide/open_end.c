@@ -8,6 +8,10 @@
 #define APART 2
 #define SIZES 3
 
+/* How many times as steep the upper part of a line may seem as the lower, or the other way round: three times what 5 %
+ * in each of three times does, a factor of four apart. */
+#define BENT 1.3
+
 /* Microseconds a byte. */
 struct slope {
     double median, low, high; /* median 0: cannot be told */
@@ -38,12 +42,14 @@ static struct slope slope_between(const struct env_point *lower, const struct en
                           (to.high - from.low) / bytes};
 }
 
-/* Of a straight line through three sizes: where the upper two are not as steep as the lower two it is none. */
+/* Of a straight line through three sizes: where the upper two are not as steep as the lower two it is none. Medians say
+ * so as well, for wide intervals agree with anything. */
 static int is_straight(const struct env_point *const at[SIZES], const char *call, struct slope *steep)
 {
     struct slope before = slope_between(at[2], at[1], call);
     *steep = slope_between(at[1], at[0], call);
-    return steep->low > 0 && steep->low <= before.high && before.low <= steep->high;
+    return steep->low > 0 && steep->low <= before.high && before.low <= steep->high &&
+           steep->median <= BENT * before.median && before.median <= BENT * steep->median;
 }
 
 /* Whether the call is faster at the two largest sizes beyond doubt, and by as much at the last one as before it. */

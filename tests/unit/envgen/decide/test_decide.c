@@ -145,10 +145,10 @@ static int is_open(struct synthetic *s, struct env_decisions *d)
 
 /* The default is latency and bandwidth, or what `us` says in its place; 3 has twice its bandwidth, 4 is slow. Beyond
  * the largest size what was measured has to say how it goes on. */
-static int goes_on(double smaller_us, double last_us, double four_us)
+static int goes_on(double spread, double smaller_us, double last_us, double four_us)
 {
     struct synthetic s = synthetic_new();
-    s.spread = 0.002;
+    s.spread = spread;
     return is_open(
         &s, decide_sizes(
                 &s, (double[][3]){{110, 60, 300}, {140, 70, 300}, {smaller_us, 110, 400}, {last_us, 270, four_us}}, 4));
@@ -157,9 +157,12 @@ static int goes_on(double smaller_us, double last_us, double four_us)
 static void an_open_end_needs_a_law(void **state)
 {
     (void)state;
-    assert_true(goes_on(260, 740, 3000));
-    assert_false(goes_on(260, 400, 3000)); /* the default gets less steep: another algorithm, perhaps */
-    assert_false(goes_on(260, 740, 440));  /* a call that is hardly slower at twice the size: NCCL may turn to it */
+    assert_true(goes_on(0.002, 260, 740, 3000));
+    assert_false(goes_on(0.002, 260, 400, 3000)); /* the default gets less steep: another algorithm, perhaps */
+    assert_false(
+        goes_on(0.002, 260, 740, 440)); /* a call that is hardly slower at twice the size: NCCL may turn to it */
+    assert_true(goes_on(0.1, 260, 740, 3000));
+    assert_false(goes_on(0.1, 260, 920, 3000)); /* gets steeper, though by intervals as wide as these it may not */
 }
 
 /* In a launch that is twice as fast there was no time for 4, which took `four_us` at the largest size in the untouched
