@@ -80,11 +80,10 @@ struct lint_document {
 };
 int lint_document(const struct lint *l, size_t n, struct lint_document *d);
 
-/* Findings that are known: those of a file that lint_write_baseline wrote are taken out, which `lint_known` counts. A
+/* Findings that are known: those of a file that lint_write_baseline wrote are taken out, and their number is printed. A
  * finding is known by its document, code, variable and value, as often as it was found then; lines may have moved. */
 int lint_apply_baseline(struct lint *l, const char *path, struct err *e);
 int lint_write_baseline(const struct lint *l, const char *path, struct err *e);
-size_t lint_known(const struct lint *l);
 
 size_t lint_count(const struct lint *l, enum finding_severity severity);
 

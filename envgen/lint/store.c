@@ -279,11 +279,6 @@ int lint_document(const struct lint *l, size_t n, struct lint_document *d)
     return 1;
 }
 
-size_t lint_known(const struct lint *l)
-{
-    return l->known;
-}
-
 size_t lint_count(const struct lint *l, enum finding_severity severity)
 {
     size_t n = 0;
