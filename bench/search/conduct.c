@@ -148,11 +148,15 @@ static int count_rounds(const struct bench_study *s, const struct screening *f, 
     return (int)fmin((until_s - progress_now_s()) / session_s(s) / f->count, BUDGET_MOST_PAIRS);
 }
 
-/* Whether there is one left, and it has beaten the default whenever one might have looked. */
+/* Whether there is one left, and it has beaten the default whenever one might have looked: over six pairs, or fewer
+ * where its calls need the time. */
 static int is_settled(const struct bench_study *s, const struct screening *f, int rivals)
 {
-    return f->count == 2 && gain_over(s, f->items[0].launch, f->items[1].launch, rivals * BUDGET_MOST_PAIRS).low >=
-                                1 + s->options->margin;
+    if (f->count != 2)
+        return 0;
+    struct bench_interval gain = gain_over(s, f->items[0].launch, f->items[1].launch, rivals * BUDGET_MOST_PAIRS);
+    int enough = gain.n >= 2 * BENCH_FEWEST_SESSIONS || left_s(s) < s->calls_s + 2 * session_s(s);
+    return enough && gain.low >= 1 + s->options->margin;
 }
 
 /* Compares those in `f` with the default, which is the first, in rounds from `*round` on. What a round takes is known
