@@ -25,9 +25,10 @@ static void add_candidate(struct rounds *r, const struct bench_knobs *knobs, con
 }
 
 /* What one of the plan's calls is expected to take at a place, from what was measured nearby, else in the untouched
- * launch; and what it took there, as much faster here as the default is; 0 unknown. */
+ * launch, as much faster here as the default is; and how many times what the best there takes it took there. 0 unknown.
+ */
 struct known {
-    double us, elsewhere_us;
+    double us, behind;
 };
 
 /* Of every call of the collective, the default left out: it may be another algorithm at every size, and so no straight
@@ -38,19 +39,23 @@ static double look_up(const struct candidate_source *e, const struct history_pla
     const struct bench_plan *p = &e->study->plan;
     struct history_place there = *at;
     int elsewhere = strcmp(at->launch, BENCH_DEFAULT) != 0;
-    double best = INFINITY, faster = elsewhere ? history_time_us(r, at, BENCH_DEFAULT) : 0;
+    double best = INFINITY, best_there = INFINITY, faster = elsewhere ? history_time_us(r, at, BENCH_DEFAULT) : 0;
     there.launch = BENCH_DEFAULT;
     if (faster > 0)
         faster /= history_time_us(r, &there, BENCH_DEFAULT);
+    faster = isnormal(faster) ? faster : 0;
     for (int i = 0; i < p->ncalls; i++) {
         const char *label = p->calls[i].knobs.label;
         if (p->calls[i].coll != at->coll || !strcmp(label, BENCH_DEFAULT))
             continue;
         double us = history_expect_us(r, at, label);
-        known[i].elsewhere_us = isnormal(faster) ? faster * history_expect_us(r, &there, label) : 0;
-        known[i].us = us > 0 ? us : known[i].elsewhere_us;
+        known[i].behind = faster > 0 ? history_expect_us(r, &there, label) : 0;
+        known[i].us = us > 0 ? us : faster * known[i].behind;
         best = known[i].us > 0 ? fmin(best, known[i].us) : best;
+        best_there = known[i].behind > 0 ? fmin(best_there, known[i].behind) : best_there;
     }
+    for (int i = 0; i < p->ncalls; i++)
+        known[i].behind /= best_there;
     return best;
 }
 
@@ -70,12 +75,12 @@ static int refines(const struct bench_plan *p, int i, const char *label)
 }
 
 /* Whether it and what refines it took so much longer in the untouched launch that another one does not change that. */
-static int was_far_behind(const struct bench_plan *p, int call, const struct known *known, double best_us)
+static int was_far_behind(const struct bench_plan *p, int call, const struct known *known)
 {
-    double least = known[call].elsewhere_us;
+    double least = known[call].behind;
     for (int i = call + 1; least > 0 && refines(p, i, p->calls[call].knobs.label); i++)
-        least = known[i].elsewhere_us > 0 ? fmin(least, known[i].elsewhere_us) : least;
-    return least > FAR_BEHIND * best_us;
+        least = known[i].behind > 0 ? fmin(least, known[i].behind) : least;
+    return least > FAR_BEHIND;
 }
 
 /* Left behind at both neighbouring sizes is not hopeless by itself: one may have won below and one above, and a third
@@ -86,7 +91,7 @@ static int is_hopeless(const struct candidate_source *e, const struct history_pl
     const struct bench_plan *p = &e->study->plan;
     const struct bench_results *r = e->study->results;
     const char *label = p->calls[call].knobs.label;
-    if (history_hopeless(r, at, label) || was_far_behind(p, call, known, best_us))
+    if (history_hopeless(r, at, label) || was_far_behind(p, call, known))
         return 1;
     if (!history_losing(r, at, label) || known[call].us <= NEAR_BEST * best_us)
         return 0;

@@ -136,6 +136,18 @@ static void what_it_took_in_the_untouched_launch(void **state)
     assert_string_equal(list("l", 64, 1), "default a +a/1 +a/2 b");
 }
 
+/* By a smaller size b takes 16 us here, and a would take 75; there it took one and a half times what b did. */
+static void far_behind_is_what_was_so_there(void **state)
+{
+    (void)state;
+    took(BENCH_DEFAULT, 64, BENCH_DEFAULT, 100);
+    took(BENCH_DEFAULT, 64, "a", 150);
+    took(BENCH_DEFAULT, 64, "b", 100);
+    took("l", 64, BENCH_DEFAULT, 50);
+    took("l", 4, "b", 1);
+    assert_string_equal(list("l", 64, 1), "default b a +a/1 +a/2");
+}
+
 static void what_lost_on_both_sides(void **state)
 {
     (void)state;
@@ -220,6 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_the_library_says, begin, end),
         cmocka_unit_test_setup_teardown(what_it_took_in_the_untouched_launch, begin, end),
+        cmocka_unit_test_setup_teardown(far_behind_is_what_was_so_there, begin, end),
         cmocka_unit_test_setup_teardown(what_lost_on_both_sides, begin, end),
         cmocka_unit_test_setup_teardown(the_finalists, begin, end),
         cmocka_unit_test_setup_teardown(variations_of_earlier_rounds, begin, end),
