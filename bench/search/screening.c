@@ -266,15 +266,16 @@ struct group {
     const struct bench_knobs **list;
     int n;
     double apart, together; /* scores over the default's: that of all if each does what it does alone; that of all */
+    double spread;          /* spread_of */
 };
 
 /* The planned launches that are harmless alone and can be had together. Where all seem to cost something the default
  * has been lucky. */
 static struct group list_harmless(const struct bench_study *s, struct screening *f)
 {
-    struct group g = {arena_alloc(s->arena, (size_t)f->count * sizeof(struct bench_knobs *)), 0, 1, 1};
+    struct group g = {arena_alloc(s->arena, (size_t)f->count * sizeof(struct bench_knobs *)), 0, 1, 1, spread_of(s, f)};
     const struct screening_launch *best = next_single(f, NULL);
-    double limit = (HARMLESS + spread_of(s, f)) * (best ? fmax(1, over_default(f, best)) : 1);
+    double limit = (HARMLESS + g.spread) * (best ? fmax(1, over_default(f, best)) : 1);
     for (int i = 1; i < s->plan.nlaunches && s->engine->combine; i++) {
         g.list[g.n] = f->items[i].launch;
         if (over_default(f, &f->items[i]) > limit || !join(s, g.list, g.n + 1, -1))
@@ -298,7 +299,7 @@ static int keep_missed(struct bench_study *s, struct screening *f, struct group 
     memcpy(order, scores, (size_t)done * sizeof *order);
     order[done] = g->together;
     stats_sort(order, done + 1);
-    double all = order[done / 2], limit = all * fmin(HARMLESS + spread_of(s, f), fmax(HARMLESS, sqrt(apart / all)));
+    double all = order[done / 2], limit = all * fmin(HARMLESS + g->spread, fmax(HARMLESS, sqrt(apart / all)));
     for (int i = 0; i < g->n; i++)
         if (i >= done || scores[i] > limit)
             g->list[kept++] = g->list[i];
@@ -308,18 +309,17 @@ static int keep_missed(struct bench_study *s, struct screening *f, struct group 
 }
 
 /* Whether each can be left out once before; where starts are alike, one of them. */
-static int has_time_to_ask(const struct bench_study *s, const struct group *g, double spread, double until_s)
+static int has_time_to_ask(const struct bench_study *s, const struct group *g, double until_s)
 {
-    return has_time(s, until_s - (spread < QUIET ? 0 : g->n - 1) * (s->start_s + s->visit_s));
+    return has_time(s, until_s - (g->spread < QUIET ? 0 : g->n - 1) * (s->start_s + s->visit_s));
 }
 
 /* Whether it is worth the time to ask which of them it takes: they gain more than the best alone, or than all should;
  * or those that cost something may hide it, and there is much time. */
-static int is_worth_asking(const struct bench_study *s, const struct group *g, double alone, double spread,
-                           double until_s)
+static int is_worth_asking(const struct bench_study *s, const struct group *g, double alone, double until_s)
 {
-    return g->together < TOGETHER * alone || g->together < TOGETHER * g->apart * exp(-spread * sqrt(g->n) / 2) ||
-           (spread >= QUIET && has_time_to_ask(s, g, spread, leave_pairs_s(s, until_s, MANY_PAIRS)));
+    return g->together < TOGETHER * alone || g->together < TOGETHER * g->apart * exp(-g->spread * sqrt(g->n) / 2) ||
+           (g->spread >= QUIET && has_time_to_ask(s, g, leave_pairs_s(s, until_s, MANY_PAIRS)));
 }
 
 /* Settings may gain only together, whatever each costs or does alone: all that are harmless alone are tried at once,
@@ -329,13 +329,13 @@ static int screen_groups(struct bench_study *s, struct screening *f, double unti
 {
     struct group g = list_harmless(s, f);
     const struct screening_launch *best = next_single(f, NULL);
-    double spread = spread_of(s, f), alone = best ? fmin(1, over_default(f, best) * (1 + spread)) : 1;
+    double alone = best ? fmin(1, over_default(f, best) * (1 + g.spread)) : 1;
     if (g.n < 3 || !has_time(s, until_s))
         return 0;
     int rc = screen_joined(s, f, join(s, g.list, g.n, -1), &g.together, e), before = g.n + 1;
-    int asked = rc || is_worth_asking(s, &g, alone, spread, until_s);
+    int asked = rc || is_worth_asking(s, &g, alone, until_s);
     until_s = leave_pairs_s(s, until_s, GOOD_PAIRS);
-    while (asked && !rc && g.n > 2 && g.n < before && has_time_to_ask(s, &g, spread, until_s) && !bench_stopped(s)) {
+    while (asked && !rc && g.n > 2 && g.n < before && has_time_to_ask(s, &g, until_s) && !bench_stopped(s)) {
         before = g.n;
         rc = keep_missed(s, f, &g, fmax(alone, g.apart), until_s, e);
         if (!rc && g.n > 1 && g.n < before && !bench_stopped(s))
