@@ -95,17 +95,25 @@ double bench_confidence_among(double confidence, int n)
     return 1 - (1 - confidence) / (n > 1 ? n : 1);
 }
 
-int bench_asks_for(const struct bench_knobs *k)
+/* Settings, and items of their lists. */
+static void count_settings(const struct bench_knobs *k, int *settings, int *items)
 {
-    int n = 0;
+    *settings = *items = 0;
     for (int i = 0; i < k->nsettings; i++) {
         const char *name = k->settings[i].name;
         size_t plain = strcspn(name, "@");
         if (i && name[plain] && !strncmp(k->settings[i - 1].name, name, plain + 1))
             continue;
-        n++;
+        ++*settings, ++*items;
         for (const char *p = strchr(k->settings[i].value, ','); p; p = strchr(p + 1, ','))
-            n++;
+            ++*items;
     }
-    return n;
+}
+
+int bench_departs_more(const struct bench_knobs *x, const struct bench_knobs *y)
+{
+    int settings[2], items[2];
+    count_settings(x, &settings[0], &items[0]);
+    count_settings(y, &settings[1], &items[1]);
+    return settings[0] != settings[1] ? settings[0] - settings[1] : items[1] - items[0];
 }

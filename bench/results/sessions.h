@@ -19,9 +19,11 @@ struct bench_interval bench_sessions_gain(const struct bench_candidate *const *f
 /* The confidence that each of `n` has to meet so that the best of them meets `confidence` (Bonferroni). */
 double bench_confidence_among(double confidence, int n);
 
-/* How much a launch asks for: its settings, and the items of lists such as "ib2,ib3"; of a setting that every class of
- * nodes has for itself the first stands for all. Of two launches the one that asks for more has to be worth the margin.
+/* Positive where `x` departs further from the library as it comes than `y`, 0 where both do alike: by more settings, or
+ * with as many by a shorter list of interfaces, such as "ib3" beside "ib2,ib3", which leaves more of the machine
+ * unused. Of a setting that every class of nodes has for itself the first stands for all. What departs further has to
+ * be worth the margin.
  */
-int bench_asks_for(const struct bench_knobs *k);
+int bench_departs_more(const struct bench_knobs *x, const struct bench_knobs *y);
 
 #endif

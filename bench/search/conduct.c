@@ -117,11 +117,11 @@ static void drop_futile(const struct bench_study *s, struct screening *f)
     f->count = kept;
 }
 
-/* Whether `x` is to be preferred, as decisions do: what asks for more has to be worth the margin. */
+/* Whether `x` is to be preferred, as decisions do: what departs further has to be worth the margin. */
 static int is_better(const struct bench_study *s, const struct bench_knobs *x, const struct bench_knobs *other)
 {
     double worth = 1 + s->options->margin;
-    int more = bench_asks_for(x) - bench_asks_for(other);
+    int more = bench_departs_more(x, other);
     if (more)
         return more > 0 ? gain_over(s, other, x, 1).low >= worth : gain_over(s, x, other, 1).low < worth;
     return gain_over(s, other, x, 1).median > 1;

@@ -3,8 +3,8 @@
  * A decision is made in two steps, because a launch setting holds for a whole process while a call setting may differ
  * from size to size:
  *   1. the launch: per engine, the candidate whose gain over the untouched launch clears the margin, and of several the
- *      fastest, but one that asks for more (settings, interfaces in a list) only where its gain over the one that asks
- *      for less clears the margin too;
+ *      fastest, but one that departs further from the library as it comes (more settings, a shorter list of interfaces)
+ *      only where its gain over the other clears the margin too;
  *   2. the calls: per collective and size within that launch, the candidate whose gain over the launch's own default
  *      clears the margin. Neighbouring sizes with the same choice become one range,
  *      which is without end where the largest sizes say so (envgen/decide/open_end.h).

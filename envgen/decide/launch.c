@@ -167,13 +167,13 @@ static int eligible(struct env_decisions *d, struct env_launch *l, struct decide
     return clears;
 }
 
-/* Whether `l` is to be preferred to `other`: the faster one, but what asks for more has to be worth the margin, beyond
- * doubt and measured against the one that asks for less. */
+/* Whether `l` is to be preferred to `other`: the faster one, but what departs further from the library as it comes has
+ * to be worth the margin, beyond doubt and measured against the other. */
 static int is_better(struct env_decisions *d, struct decide_slice s, const struct env_launch *l,
                      const struct env_launch *other)
 {
     const char *ours = l->knobs.label, *theirs = other->knobs.label;
-    int more = bench_asks_for(&l->knobs) - bench_asks_for(&other->knobs);
+    int more = bench_departs_more(&l->knobs, &other->knobs);
     if (more > 0)
         return env_gain_clears(gain_over(d, s, theirs, ours, 1), d->margin);
     if (more < 0)

@@ -119,22 +119,31 @@ static void sessions_cut_short(void **state)
     assert_true(g.n == 0 && g.median == 0);
 }
 
-/* A setting that every class of nodes has for itself counts once, each item of a list for itself. */
-static void what_a_launch_asks_for(void **state)
+/* A setting that every class of nodes has for itself counts once; with as many settings a longer list leaves out less.
+ */
+static void what_departs_more(void **state)
 {
     static const struct bench_setting s[] = {{"A", "1"},        {"NCCL_IB_HCA", "=a:1,b:1,c:1"},
                                              {"X@one", "=a,b"}, {"X@two", "=c,d,e"},
                                              {"XY@one", "1"},   {"X", "1"},
                                              {"X", "2"},        {"Y", ","}};
     static const struct {
-        int first, n, asks;
-    } cases[] = {{0, 0, 0}, {0, 1, 1}, {1, 1, 3}, {0, 2, 4}, {2, 1, 2},
-                 {2, 2, 2}, {3, 2, 4}, {5, 2, 2}, {7, 1, 2}, {3, 1, 3}};
+        int first, n;
+    } rising[] = {{0, 0}, {3, 1}, {2, 1}, {0, 1}, {3, 2}, {5, 2}}, alike[] = {{2, 1}, {2, 2}, {7, 1}};
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct bench_knobs k = {"x", s + cases[i].first, cases[i].n};
-        assert_int_equal(bench_asks_for(&k), cases[i].asks);
-    }
+    for (int i = 0; i < 6; i++)
+        for (int k = 0; k < 6; k++) {
+            struct bench_knobs x = {"x", s + rising[i].first, rising[i].n};
+            struct bench_knobs y = {"y", s + rising[k].first, rising[k].n};
+            int more = bench_departs_more(&x, &y);
+            assert_int_equal((more > 0) - (more < 0), (i > k) - (i < k));
+        }
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++) {
+            struct bench_knobs x = {"x", s + alike[i].first, alike[i].n};
+            struct bench_knobs y = {"y", s + alike[k].first, alike[k].n};
+            assert_int_equal(bench_departs_more(&x, &y), 0);
+        }
 }
 
 int main(void)
@@ -145,7 +154,7 @@ int main(void)
         cmocka_unit_test(confidence_of_the_best),
         cmocka_unit_test(passes_of_a_session),
         cmocka_unit_test(sessions_cut_short),
-        cmocka_unit_test(what_a_launch_asks_for),
+        cmocka_unit_test(what_departs_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -378,14 +378,14 @@ static void in_75_s(void **state)
 static void in_150_s(void **state)
 {
     (void)state;
-    regret_within(150, 0.1, 0.02);
+    regret_within(150, 0.04, 0.02);
 }
 
 /* As a user has it who names no budget: samples here are long, and the first session says so. */
 static void in_the_usual_time(void **state)
 {
     (void)state;
-    regret_within(0, 0.1, 0.02);
+    regret_within(0, 0.04, 0.02);
 }
 
 /* What the slowest rail takes is not what a pair of sessions takes. */
