@@ -76,7 +76,7 @@ def decision(profile, coll, size):
     for group in shape["collectives"]:
         if group["collective"] == NAMES.get(coll, coll):
             for r in group["ranges"]:
-                if r["min_bytes"] <= size <= (r.get("max_bytes") or size):
+                if r["min_bytes"] <= size and (r["max_bytes"] < 0 or size <= r["max_bytes"]):
                     return launch, r["call"]["label"]
     return launch, "default"
 
