@@ -1,4 +1,4 @@
-/* Questions to the results. There are some thousands of them at most, so every answer is a walk over all. */
+/* Questions to the results: of one call under one launch, which the index finds, or else by a walk over all. */
 #include "bench/results/history.h"
 
 #include <stdlib.h>
@@ -40,6 +40,26 @@ static int is_call_here(const struct bench_result *r, const struct history_place
     return r->bytes == at->bytes && is_call(r, at, call);
 }
 
+/* The first result that may be of `call` under the place's launch, at any size or `here`; and the next. -1 none. */
+static int first_of(const struct bench_results *r, const struct history_place *at, const char *call, int here)
+{
+    const struct bench_result like = {.coll = at->coll,
+                                      .bytes = at->bytes,
+                                      .nodes = at->nodes,
+                                      .ranks = at->ranks,
+                                      .others = at->others,
+                                      .load = at->load,
+                                      .buffers = at->buffers,
+                                      .launch.label = at->launch,
+                                      .call.label = call};
+    return r->index ? bench_index_first(r->index, &like, here) : r->count ? 0 : -1;
+}
+
+static int next_of(const struct bench_results *r, int i, int here)
+{
+    return r->index ? bench_index_next(r->index, i, here) : i + 1 < r->count ? i + 1 : -1;
+}
+
 static int has_time(const struct bench_result *r)
 {
     return (r->status == BENCH_OK || r->status == BENCH_DROPPED) && r->ntimes;
@@ -57,7 +77,7 @@ struct bench_interval history_interval(const struct bench_result *r)
 
 int history_done(const struct bench_results *r, const struct history_place *at, const char *call, int round)
 {
-    for (int i = 0; i < r->count; i++)
+    for (int i = first_of(r, at, call, 1); i >= 0; i = next_of(r, i, 1))
         if (r->items[i].round == round && is_call_here(&r->items[i], at, call) && has_time(&r->items[i]))
             return 1;
     return 0;
@@ -66,7 +86,7 @@ int history_done(const struct bench_results *r, const struct history_place *at, 
 enum bench_status history_status(const struct bench_results *r, const struct history_place *at, const char *call)
 {
     enum bench_status worst = BENCH_STATUS_COUNT;
-    for (int i = 0; i < r->count; i++) {
+    for (int i = first_of(r, at, call, 1); i >= 0; i = next_of(r, i, 1)) {
         const struct bench_result *x = &r->items[i];
         if (is_call_here(x, at, call) && (worst == BENCH_STATUS_COUNT || x->status > worst))
             worst = x->status;
@@ -88,7 +108,7 @@ double history_time_us(const struct bench_results *r, const struct history_place
 {
     double sum = 0;
     int n = 0;
-    for (int i = 0; i < r->count; i++) {
+    for (int i = first_of(r, at, call, 1); i >= 0; i = next_of(r, i, 1)) {
         const struct bench_result *x = &r->items[i];
         if (!is_call_here(x, at, call) || !has_time(x))
             continue;
@@ -102,7 +122,7 @@ double history_undisturbed_us(const struct bench_results *r, const struct histor
                               int round)
 {
     double least = 0;
-    for (int i = 0; i < r->count; i++) {
+    for (int i = first_of(r, at, call, 1); i >= 0; i = next_of(r, i, 1)) {
         const struct bench_result *x = &r->items[i];
         if (x->round != round || !is_call_here(x, at, call) || !has_time(x))
             continue;
@@ -117,7 +137,7 @@ static const struct bench_result *neighbour(const struct bench_results *r, const
                                             const char *call, int side)
 {
     const struct bench_result *nearest = NULL;
-    for (int i = 0; i < r->count; i++) {
+    for (int i = first_of(r, at, call, 0); i >= 0; i = next_of(r, i, 0)) {
         const struct bench_result *x = &r->items[i];
         int beyond = side < 0 ? x->bytes < at->bytes : x->bytes > at->bytes;
         int farther = nearest && (side < 0 ? x->bytes < nearest->bytes : x->bytes > nearest->bytes);
@@ -150,7 +170,7 @@ static int is_death(const struct bench_result *r)
 int history_hopeless(const struct bench_results *r, const struct history_place *at, const char *call)
 {
     int deaths = 0;
-    for (int i = 0; i < r->count; i++) {
+    for (int i = first_of(r, at, call, 0); i >= 0; i = next_of(r, i, 0)) {
         const struct bench_result *x = &r->items[i];
         if (!is_call(x, at, call))
             continue;
@@ -171,7 +191,7 @@ int history_losing(const struct bench_results *r, const struct history_place *at
 int history_close(const struct bench_results *r, const struct history_place *at, const char *call, double factor)
 {
     int close = 0;
-    for (int i = 0; i < r->count; i++)
+    for (int i = first_of(r, at, call, 0); i >= 0; i = next_of(r, i, 0))
         if (is_call(&r->items[i], at, call) && r->items[i].status > BENCH_DROPPED)
             return 0;
     for (int side = -1; side <= 1; side += 2) {

@@ -36,7 +36,10 @@ int bench_results_add(struct bench_results *r, const cJSON *doc, const char *pat
     if (rc)
         return rc;
     r->items = arena_grow(r->arena, r->items, (size_t)r->count, sizeof *r->items);
-    r->items[r->count++] = result;
+    r->items[r->count] = result;
+    if (r->index || !r->count)
+        r->index = bench_index_add(r->index, &result, r->arena);
+    r->count++;
     return 0;
 }
 

@@ -23,6 +23,7 @@
 #ifndef BENCH_RESULTS_RESULTS_H
 #define BENCH_RESULTS_RESULTS_H
 
+#include "bench/results/index.h"
 #include "bench/results/result.h"
 #include "core/finding.h"
 #include "core/log.h"
@@ -38,6 +39,8 @@ struct bench_results {
     char topology[SHA256_HEX]; /* "" unknown */
     struct bench_result *items;
     int count;
+    struct bench_index
+        *index;            /* of the items; NULL: they were not added one by one, and every question walks over all */
     struct findings noise; /* what disturbed the measurement (bench/noise); of an earlier run's lines, too */
     double confidence;     /* of the intervals that come of it; 0: BENCH_CONFIDENCE */
     int session;           /* items from here on are of the session that runs now; 0 none has been told from another */
