@@ -95,25 +95,36 @@ double bench_confidence_among(double confidence, int n)
     return 1 - (1 - confidence) / (n > 1 ? n : 1);
 }
 
-/* Settings, and items of their lists. */
-static void count_settings(const struct bench_knobs *k, int *settings, int *items)
+/* Whether setting `i` is that of another class of nodes than the one before it, which stands for both. */
+static int is_repeated(const struct bench_knobs *k, int i)
 {
-    *settings = *items = 0;
-    for (int i = 0; i < k->nsettings; i++) {
-        const char *name = k->settings[i].name;
-        size_t plain = strcspn(name, "@");
-        if (i && name[plain] && !strncmp(k->settings[i - 1].name, name, plain + 1))
-            continue;
-        ++*settings, ++*items;
-        for (const char *p = strchr(k->settings[i].value, ','); p; p = strchr(p + 1, ','))
-            ++*items;
-    }
+    const char *name = k->settings[i].name;
+    size_t plain = strcspn(name, "@");
+    return i && name[plain] && !strncmp(k->settings[i - 1].name, name, plain + 1);
+}
+
+static int count_settings(const struct bench_knobs *k)
+{
+    int n = 0;
+    for (int i = 0; i < k->nsettings; i++)
+        n += !is_repeated(k, i);
+    return n;
+}
+
+static int count_commas(const char *list)
+{
+    int n = 0;
+    while ((list = strchr(list, ',')))
+        list++, n++;
+    return n;
 }
 
 int bench_departs_more(const struct bench_knobs *x, const struct bench_knobs *y)
 {
-    int settings[2], items[2];
-    count_settings(x, &settings[0], &items[0]);
-    count_settings(y, &settings[1], &items[1]);
-    return settings[0] != settings[1] ? settings[0] - settings[1] : items[1] - items[0];
+    int more = count_settings(x) - count_settings(y), shorter = 0;
+    for (int i = 0; i < x->nsettings; i++)
+        for (int k = 0; k < y->nsettings; k++)
+            if (!is_repeated(x, i) && !strcmp(x->settings[i].name, y->settings[k].name))
+                shorter += count_commas(y->settings[k].value) - count_commas(x->settings[i].value);
+    return more ? more : shorter;
 }

@@ -20,10 +20,9 @@ struct bench_interval bench_sessions_gain(const struct bench_candidate *const *f
 double bench_confidence_among(double confidence, int n);
 
 /* Positive where `x` departs further from the library as it comes than `y`, 0 where both do alike: by more settings, or
- * with as many by a shorter list of interfaces, such as "ib3" beside "ib2,ib3", which leaves more of the machine
- * unused. Of a setting that every class of nodes has for itself the first stands for all. What departs further has to
- * be worth the margin.
- */
+ * with as many by a shorter list in the same one, such as the interfaces "ib3" beside "ib2,ib3", which leaves more of
+ * the machine unused. Of a setting that every class of nodes has for itself the first stands for all. What departs
+ * further has to be worth the margin. */
 int bench_departs_more(const struct bench_knobs *x, const struct bench_knobs *y);
 
 #endif
