@@ -17,6 +17,17 @@ struct history_place history_place_of(const struct bench_result *x)
                                   .buffers = x->buffers};
 }
 
+void history_set_place(struct bench_result *x, const struct history_place *at)
+{
+    x->coll = at->coll;
+    x->bytes = at->bytes;
+    x->nodes = at->nodes;
+    x->ranks = at->ranks;
+    x->others = at->others;
+    x->load = at->load;
+    x->buffers = at->buffers;
+}
+
 int history_is_of(const struct bench_result *r, const struct history_place *at)
 {
     return r->coll == at->coll && r->nodes == at->nodes && r->ranks == at->ranks && r->others == at->others &&
@@ -43,15 +54,8 @@ static int is_call_here(const struct bench_result *r, const struct history_place
 /* The first result that may be of `call` under the place's launch, at any size or `here`; and the next. -1 none. */
 static int first_of(const struct bench_results *r, const struct history_place *at, const char *call, int here)
 {
-    const struct bench_result like = {.coll = at->coll,
-                                      .bytes = at->bytes,
-                                      .nodes = at->nodes,
-                                      .ranks = at->ranks,
-                                      .others = at->others,
-                                      .load = at->load,
-                                      .buffers = at->buffers,
-                                      .launch.label = at->launch,
-                                      .call.label = call};
+    struct bench_result like = {.launch.label = at->launch, .call.label = call};
+    history_set_place(&like, at);
     return r->index ? bench_index_first(r->index, &like, here) : r->count ? 0 : -1;
 }
 

@@ -15,8 +15,10 @@ struct history_place {
     int others, load, buffers; /* of struct bench_result */
 };
 
-/* Where a result was measured; and whether it was there, at any size and under any launch. */
+/* Where a result was measured; the other way round, all but launch and engine; and whether a result was there, at any
+ * size and under any launch. */
 struct history_place history_place_of(const struct bench_result *x);
+void history_set_place(struct bench_result *x, const struct history_place *at);
 int history_is_of(const struct bench_result *x, const struct history_place *at);
 
 /* Of its samples; n 0: it has none. */

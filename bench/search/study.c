@@ -56,13 +56,7 @@ int bench_write(struct bench_study *s, const struct history_place *at, struct be
     char size[UNIT_TEXT];
     r.engine = s->engine->name;
     r.library = s->plan.library;
-    r.coll = at->coll;
-    r.bytes = at->bytes;
-    r.nodes = at->nodes;
-    r.ranks = at->ranks;
-    r.others = at->others;
-    r.load = at->load;
-    r.buffers = at->buffers;
+    history_set_place(&r, at);
     if (troubled && (!r.detail || !*r.detail))
         r.detail = "no reason known";
     s->summary->measured++;

@@ -43,13 +43,6 @@ static struct bench_results draw_results(struct arena *a, double *times)
         r.items[i] =
             (struct bench_result){.engine = below(9) ? "mpi" : "nccl",
                                   .library = "x",
-                                  .coll = at.coll,
-                                  .bytes = at.bytes,
-                                  .nodes = at.nodes,
-                                  .ranks = at.ranks,
-                                  .others = at.others,
-                                  .load = at.load,
-                                  .buffers = at.buffers,
                                   .launch = {.label = at.launch},
                                   .call = {.label = calls[below(3)]},
                                   .round = below(3),
@@ -57,6 +50,7 @@ static struct bench_results draw_results(struct arena *a, double *times)
                                   .ntimes = 1,
                                   .over_default = below(2) ? 0.5 + 0.01 * below(100) : 0,
                                   .status = below(4) ? BENCH_OK : (enum bench_status)below(BENCH_STATUS_COUNT)};
+        history_set_place(&r.items[i], &at);
         r.index = bench_index_add(r.index, &r.items[i], a);
     }
     return r;

@@ -65,16 +65,11 @@ static void took_in(int shape, int size, const char *call, double us)
     results.items = arena_grow(arena, results.items, (size_t)results.count, sizeof *results.items);
     results.items[results.count++] = (struct bench_result){.engine = "e",
                                                            .library = "x",
-                                                           .coll = at.coll,
-                                                           .bytes = at.bytes,
-                                                           .nodes = at.nodes,
-                                                           .ranks = at.ranks,
-                                                           .others = at.others,
-                                                           .load = at.load,
                                                            .launch = {.label = BENCH_DEFAULT},
                                                            .call = {.label = call},
                                                            .times_us = sample,
                                                            .ntimes = 1};
+    history_set_place(&results.items[results.count - 1], &at);
 }
 
 static void took(int size, const char *call, double us)
