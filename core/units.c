@@ -76,7 +76,7 @@ char *unit_bytes(char text[UNIT_TEXT], uint64_t bytes)
     static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     double v = (double)bytes;
     int i = 0;
-    while (v >= 1024 && i < 6) {
+    while (v >= 1023.95 && i < 6) { /* which would be rounded to 1024.0 */
         v /= 1024;
         i++;
     }

@@ -64,6 +64,10 @@ static void printed(void **state)
     assert_string_equal(unit_bytes(t, 65536), "64 KiB");
     assert_string_equal(unit_bytes(t, 1572864), "1.5 MiB");
     assert_string_equal(unit_bytes(t, UINT64_MAX), "16 EiB");
+    assert_string_equal(unit_bytes(t, 1023), "1023 B");
+    assert_string_equal(unit_bytes(t, 1048000), "1023.4 KiB");
+    assert_string_equal(unit_bytes(t, 1048575), "1.0 MiB");
+    assert_string_equal(unit_bytes(t, (1 << 30) - 1), "1.0 GiB");
     assert_string_equal(unit_seconds(t, 0.25), "250 ms");
     assert_string_equal(unit_seconds(t, 42), "42 s");
     assert_string_equal(unit_seconds(t, 200), "3 min 20 s");
