@@ -39,11 +39,10 @@ struct bench_results {
     char topology[SHA256_HEX]; /* "" unknown */
     struct bench_result *items;
     int count;
-    struct bench_index
-        *index;            /* of the items; NULL: they were not added one by one, and every question walks over all */
-    struct findings noise; /* what disturbed the measurement (bench/noise); of an earlier run's lines, too */
-    double confidence;     /* of the intervals that come of it; 0: BENCH_CONFIDENCE */
-    int session;           /* items from here on are of the session that runs now; 0 none has been told from another */
+    struct bench_index *index; /* of the items; NULL: not added one by one, every question walks over all */
+    struct findings noise;     /* what disturbed the measurement (bench/noise); of an earlier run's lines, too */
+    double confidence;         /* of the intervals that come of it; 0: BENCH_CONFIDENCE */
+    int session; /* items from here on are of the session that runs now; 0 none has been told from another */
 };
 
 /* Reads a journal. Broken lines are reported to `log` with their number and skipped; a file that is no journal at all

@@ -123,8 +123,8 @@ int bench_departs_more(const struct bench_knobs *x, const struct bench_knobs *y)
 {
     int more = count_settings(x) - count_settings(y), shorter = 0;
     for (int i = 0; i < x->nsettings; i++)
-        for (int k = 0; k < y->nsettings; k++)
-            if (!is_repeated(x, i) && !strcmp(x->settings[i].name, y->settings[k].name))
+        for (int k = 0; k < y->nsettings && !is_repeated(x, i); k++)
+            if (!strcmp(x->settings[i].name, y->settings[k].name))
                 shorter += count_commas(y->settings[k].value) - count_commas(x->settings[i].value);
     return more ? more : shorter;
 }
