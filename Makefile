@@ -48,19 +48,20 @@ MPI_CFLAGS   = $(eval MPI_CFLAGS := $(call pkg,--cflags ompi-c))$(MPI_CFLAGS)
 MPI_LIBS     = $(eval MPI_LIBS := $(call pkg,--libs ompi-c))$(MPI_LIBS)
 
 # Sources by directory. Programs of their own stay out of the library: bench/nccltune-bench/ needs MPI,
-# bench/nccltune-worker/ is the worker that runs NCCL (libc only), tuner/plugin/ is the plugin.
+# bench/nccltune-worker/ is the worker that runs NCCL (libc only), tuner/plugin/ is the tuner plugin.
 tree         = $(sort $(shell find $(1) -name '*.c'))
-TUNER_SRC   := $(call tree,tuner/table tuner/libc tuner/capture tuner/observe tuner/explore tuner/online)
-PLUGIN_SRC  := $(call tree,tuner core/wire) core/coll.c core/hmac.c core/launcher.c core/sha256.c
+TUNER_SRC   := $(call tree,tuner/table tuner/libc tuner/capture tuner/observe)
+PLUGIN_SRC  := $(filter-out %/binary_write.c,$(call tree,tuner/plugin tuner/table)) tuner/libc/elf.c core/coll.c core/hash.c
+PROFILER_SRC := $(call tree,tuner/capture tuner/observe tuner/libc) core/coll.c core/launcher.c
 BENCH_SRC   := $(call tree,bench/nccltune-bench)
-WORKER_PARTS    := bench/results/shape_ranks.c $(addprefix bench/launch/,address.c gpu_driver.c) $(addprefix core/wire/,connection.c proof.c tcp.c) $(addprefix bench/noise/,host_signs.c signs.c) \
-                   probe/source/gpu_errors.c probe/source/gpu_signs.c probe/source/port_counters.c probe/topology/pci.c probe/topology/sysfs.c $(addprefix core/,arena.c coll.c err.c hmac.c locate.c nccl_library.c sha256.c)
+WORKER_PARTS    := core/call/shape.c $(addprefix core/wire/,connection.c proof.c tcp.c) bench/noise/signs.c \
+                   probe/source/condition.c probe/topology/pci.c probe/topology/sysfs.c $(addprefix core/,arena.c coll.c delivered.c err.c gpu_driver.c hash.c locate.c nccl_library.c units.c)
 WORKER_SRC  := $(call tree,bench/nccltune-worker) $(WORKER_PARTS)
 CLI_SRC     := $(call tree,cli)
 HOOK_PARTS  := $(filter-out slurm/hook_main.c,$(call tree,slurm))
 HOOK_SRC    := slurm/hook_main.c $(HOOK_PARTS) core/vars/catalogue.c \
-               $(addprefix core/,arena.c edit_distance.c err.c file.c hmac.c hostlist.c locate.c sha256.c)
-LIB_SRC     := $(filter-out $(BENCH_SRC) $(WORKER_SRC),$(call tree,core probe bench envgen)) \
+               $(addprefix core/,arena.c edit_distance.c err.c file.c hash.c hostlist.c locate.c trust.c)
+LIB_SRC     := $(filter-out $(BENCH_SRC) $(WORKER_SRC),$(call tree,core probe model lint bench envgen advise)) \
                $(TUNER_SRC) $(HOOK_PARTS) $(WORKER_PARTS)
 
 obj          = $(patsubst %.c,$(B)/$(1)/%.o,$(2))
@@ -68,6 +69,7 @@ LIB_OBJ     := $(call obj,obj,$(LIB_SRC))
 CLI_OBJ     := $(call obj,obj,$(CLI_SRC))
 BENCH_OBJ   := $(call obj,mpi,$(BENCH_SRC))
 PLUGIN_OBJ  := $(call obj,pic,$(PLUGIN_SRC))
+PROFILER_OBJ := $(call obj,pic,$(PROFILER_SRC))
 WORKER_OBJ  := $(call obj,obj,$(WORKER_SRC))
 HOOK_SCRIPTS := slurm/task_prolog slurm/prolog slurm/epilog
 HOOK_OBJ    := $(call obj,obj,$(HOOK_SRC))
@@ -91,12 +93,17 @@ LIB_OBJ     += $(B)/obj/gen/page.o
 
 LIB         := $(B)/libnccltune.a
 PLUGIN      := $(B)/libnccl-tuner-nccltune.so
-PLUGIN_LINKS := libnccl-env-nccltune.so libnccl-profiler-nccltune.so
+ENV_LINK    := libnccl-env-nccltune.so
+PROFILER    := $(B)/libnccl-profiler-nccltune.so
 PAGES       := $(addprefix $(B)/,$(wildcard man/*.[1578]))
-PROGRAMS    := $(B)/nccltune $(B)/nccltune-bench $(B)/nccltune-worker $(B)/nccltune-hook $(PLUGIN)
+PROGRAMS    := $(B)/nccltune $(B)/nccltune-bench $(B)/nccltune-worker $(B)/nccltune-hook $(PLUGIN) $(PROFILER)
 
 UNIT_SRC    := $(sort $(shell find tests/unit -name 'test_*.c'))
 UNITS       := $(patsubst tests/%.c,$(B)/tests/%,$(UNIT_SRC))
+UNIT_ALONE  := $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -rl --include='test_*.c' '^int main\b\|^TEST_[A-Z_]*.main\b' tests/unit))
+UNIT_GROUPS := $(filter-out $(UNIT_ALONE),$(UNITS))
+UNIT_DIRS   := $(patsubst $(B)/%/,%,$(sort $(dir $(UNIT_GROUPS))))
+UNIT_PROGRAMS := $(UNIT_ALONE) $(UNIT_DIRS:%=$(B)/%/tests)
 SUPPORT_OBJ := $(call obj,obj,$(wildcard tests/lib/*.c))
 DOUBLE_SRC  := $(filter-out $(wildcard tests/doubles/nccl_*.c),$(wildcard tests/doubles/*.c))
 DOUBLES     := $(patsubst tests/doubles/%.c,$(B)/tests/doubles/%.so,$(DOUBLE_SRC))
@@ -110,8 +117,8 @@ PERF_SRC    := $(wildcard tests/perf/perf_*.c)
 PERFS       := $(patsubst tests/perf/%.c,$(B)/perf/%,$(PERF_SRC))
 TIMER       := $(B)/tests/coll-times
 
-.PHONY: all run check check-long check-gpu units bench-perf fuzz fuzzers mutants lint format deps install uninstall dist deb clean help \
-        FORCE
+.PHONY: all run check check-corpus check-long check-gpu units bench-perf fuzz fuzzers mutants lint format deps install \
+        uninstall dist deb clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -119,7 +126,7 @@ all: $(PROGRAMS) $(PAGES)
 
 # ---- building -------------------------------------------------------------------------------------------------------
 
-# One kind of object a purpose: programs and tests, what needs MPI, the plugin, test doubles. The plugin loads into
+# One kind of object a purpose: programs and tests, what needs MPI, the plugins, test doubles. The plugins load into
 # programs that nobody here chose: no stack protector tricks, nothing but libc, nothing exported that the version script
 # does not name. Doubles load into programs with and without sanitizers, so they have none.
 BASE         = $(CC) -std=gnu11 -D_GNU_SOURCE -I. $(WARN)
@@ -132,7 +139,7 @@ prefix_flags = -DNCCLTUNE_PREFIX='"$(PREFIX)"' -DNCCLTUNE_BINDIR='"$(BINDIR)"' -
                -DNCCLTUNE_LIBEXECDIR='"$(LIBEXECDIR)"'
 lib_flags    = $(LIB_OBJ)
 ld_flags     = $(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LIBS) $(DEP_LIBS) \
-               $(CLI_OBJ) $(BENCH_OBJ) $(WORKER_OBJ) $(HOOK_OBJ) $(PLUGIN_OBJ)
+               $(CLI_OBJ) $(BENCH_OBJ) $(WORKER_OBJ) $(HOOK_OBJ) $(PLUGIN_OBJ) $(PROFILER_OBJ)
 
 # What each of these was the last time: the file changes when the flags do, and what depends on it is built anew. Other
 # makes may look at the same moment.
@@ -141,7 +148,7 @@ $(B)/flags/%: FORCE
 	+@$(shell mkdir -p $(@D))$(file >$@.$(NEW),$($*_flags))cmp -s $@.$(NEW) $@ && rm $@.$(NEW) || mv $@.$(NEW) $@
 
 # Version and prefix reach only the objects whose source names them.
-grep         = $(shell grep -rl --include='*.c' $(1) core probe bench tuner envgen cli slurm)
+grep         = $(shell grep -rl --include='*.c' $(1) core probe model lint bench tuner envgen advise cli slurm)
 naming       = $(foreach kind,obj mpi pic,$(call obj,$(kind),$(call grep,$(1))))
 VERSION_OBJ := $(call naming,NCCLTUNE_VERSION)
 PREFIX_OBJ  := $(call naming,'NCCLTUNE_LIB\(EXEC\)\?DIR')
@@ -168,7 +175,7 @@ $(LIB): $(LIB_OBJ) Makefile $(B)/flags/lib
 	$(call say,AR,$@)rm -f $@ && $(AR) qcsD $@ $(LIB_OBJ)
 
 link         = $(call say,LD,$@)mkdir -p $(@D) && $(CC) $(1) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(2)
-$(PROGRAMS) $(UNITS) $(PERFS) $(FUZZERS) $(TIMER): Makefile $(B)/flags/ld
+$(PROGRAMS) $(UNIT_PROGRAMS) $(PERFS) $(FUZZERS) $(TIMER): Makefile $(B)/flags/ld
 $(B)/nccltune: $(CLI_OBJ) $(LIB)
 	$(call link,$(CFLAGS) $(LDFLAGS) -pie,$(DEP_LIBS))
 $(B)/nccltune-bench: $(BENCH_OBJ) $(LIB)
@@ -177,10 +184,11 @@ $(B)/nccltune-worker: $(WORKER_OBJ)
 	$(call link,$(CFLAGS) $(LDFLAGS) -pie,-ldl -lm -lpthread)
 $(B)/nccltune-hook: $(HOOK_OBJ)
 	$(call link,$(CFLAGS) $(LDFLAGS) -pie $(HARDENED))
-EXPORTS     := -Wl,--version-script=tuner/plugin/plugin.map
-# Without a soname: ldconfig would list the file under that name alone, and NCCL look for its links in vain.
+# Without a soname: ldconfig would list the file under that name alone, and NCCL look for its link in vain.
 $(PLUGIN): $(PLUGIN_OBJ) tuner/plugin/plugin.map
-	$(call link,$(CFLAGS) $(LDFLAGS) -shared $(HARDENED) $(NO_UNDEFINED) $(EXPORTS))
+$(PROFILER): $(PROFILER_OBJ) tuner/capture/profiler.map
+$(PLUGIN) $(PROFILER):
+	$(call link,$(CFLAGS) $(LDFLAGS) -shared $(HARDENED) $(NO_UNDEFINED) -Wl$(comma)--version-script=$(filter %.map,$^))
 
 # Pages say what only the program knows: its options, its rules.
 $(B)/man/%: man/% tools/manual $(B)/nccltune
@@ -188,13 +196,30 @@ $(B)/man/%: man/% tools/manual $(B)/nccltune
 
 # ---- tests ----------------------------------------------------------------------------------------------------------
 
-$(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(SUPPORT_OBJ) $(LIB)
+# The unit tests of a directory are one program, `tests`. Each file test_X.c has a function test_X, which runs its group of
+# tests; a link test_X to the program runs that group alone. A file with a main becomes a program of its own: it replaces
+# functions of the library or starts itself with arguments.
+define unit_directory # DIRECTORY GROUPS
+$(1)/tests_flags := $(2)
+$(B)/gen/$(1)/tests.c: Makefile $(B)/flags/$(1)/tests
+	$$(call say,GEN,$$@)mkdir -p $$(@D) && { echo '#include "tests/unit/groups.h"' && printf 'int %s(void);\n' $(2) && \
+	    echo 'const struct group groups[] = {' && for g in $(2); do echo "{\"$$$$g\", $$$$g},"; done && echo '{0}};'; } >$$@
+$(B)/$(1)/tests: $(2:%=$(B)/obj/$(1)/%.o) $(B)/obj/gen/$(1)/tests.o $(B)/obj/tests/unit/groups.o $(SUPPORT_OBJ) $(LIB)
+	$$(call link,$$(CFLAGS) $$(LDFLAGS),$$(DEP_LIBS) -lcmocka)
+$(2:%=$(B)/$(1)/%): $(B)/$(1)/tests
+	@ln -sf tests $$@
+endef
+groups_of    = $(notdir $(filter $(UNIT_GROUPS),$(patsubst %.c,$(B)/%,$(wildcard $(1)/test_*.c))))
+$(foreach d,$(UNIT_DIRS),$(eval $(call unit_directory,$(d),$(call groups_of,$(d)))))
+$(UNIT_ALONE): $(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(SUPPORT_OBJ) $(LIB)
 	$(call link,$(CFLAGS) $(LDFLAGS),$(DEP_LIBS) -lcmocka)
+# Not optimized, for half the time that it takes to compile them: few tests compute much.
+$(B)/obj/tests/unit/%.o: private NAMED += -O0 -U_FORTIFY_SOURCE
 # Over a double of MPI. The worker's own files are in no library.
 $(B)/obj/tests/unit/bench/nccltune-bench/%.o: private NAMED += $(MPI_CFLAGS) $(version_flags)
 WORKER_TESTED := $(call obj,obj,$(filter-out %/main.c,$(call tree,bench/nccltune-worker)))
-$(filter-out %/test_measure,$(filter $(B)/tests/unit/bench/nccltune-worker/%,$(UNITS))): $(WORKER_TESTED)
-$(B)/tests/unit/bench/nccltune-worker/test_measure: $(filter-out %/kernel.o,$(WORKER_TESTED)) # which has it with libraries of its own
+$(filter-out %/test_measure,$(filter $(B)/tests/unit/bench/nccltune-worker/%,$(UNIT_PROGRAMS))): $(WORKER_TESTED)
+$(B)/tests/unit/bench/nccltune-worker/test_measure: $(filter-out %/load.o,$(WORKER_TESTED)) # which has it with libraries of its own
 # In the place of libibverbs.
 $(B)/tests/unit/bench/engines/verbs/test_conduct: $(B)/double/tests/doubles/fake_verbs.o
 # Some distributions' libraries have the older table of symbols alone.
@@ -218,7 +243,7 @@ $(B)/perf/%: $(B)/obj/tests/perf/%.o $(SUPPORT_OBJ) $(LIB)
 	$(call link,$(CFLAGS) $(LDFLAGS),$(DEP_LIBS))
 # Their clock is simulated.
 $(B)/perf/perf_nccl_search $(B)/tests/unit/bench/search/test_search_world \
-$(addprefix $(B)/tests/unit/bench/search/test_,rails course turns) $(B)/tests/unit/envgen/step/test_presets: \
+$(addprefix $(B)/tests/unit/bench/search/test_,rails turns) $(B)/tests/unit/advise/whatif/test_presets: \
     private override LDFLAGS += -Wl,--wrap=progress_now_s
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(LIB)
 	$(call link,$(CFLAGS) -fsanitize=fuzzer,$(DEP_LIBS))
@@ -228,6 +253,9 @@ units: $(UNITS) $(DOUBLES) $(VENDOR_TUNERS) $(NCCL_DOUBLES) $(TIMER)
 check:
 	$(Q)tools/deps check
 	$(Q)tests/check
+check-corpus:
+	$(Q)tools/deps check
+	$(Q)tests/check corpus
 check-long: all $(DOUBLES)
 	$(Q)tests/check-long
 check-gpu: all
@@ -263,15 +291,15 @@ install: all
 	install -m 755 $(B)/nccltune-bench $(B)/nccltune-worker $(B)/nccltune-hook $(HOOK_SCRIPTS) $(DESTDIR)$(LIBEXECDIR)/
 	install -m 644 slurm/nccltune.sbatch $(wildcard slurm/examples/*) $(DESTDIR)$(DOCDIR)/slurm/
 	cp -R examples $(DESTDIR)$(DOCDIR)/
-	install -m 644 $(PLUGIN) $(DESTDIR)$(LIBDIR)/
-	for l in $(PLUGIN_LINKS); do ln -sf $(notdir $(PLUGIN)) $(DESTDIR)$(LIBDIR)/$$l; done
+	install -m 644 $(PLUGIN) $(PROFILER) $(DESTDIR)$(LIBDIR)/
+	ln -sf $(notdir $(PLUGIN)) $(DESTDIR)$(LIBDIR)/$(ENV_LINK)
 	for s in 1 5 7 8; do install -m 644 $(B)/man/*.$$s $(DESTDIR)$(MANDIR)/man$$s/; done
 	sed -i $(HERE) $(addprefix $(DESTDIR)$(MANDIR)/,man1/nccltune.1 man8/nccltune-hook.8) $(DESTDIR)$(DOCDIR)/slurm/*
 	install -m 644 cli/nccltune.bash-completion $(DESTDIR)$(COMPDIR)/nccltune
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/nccltune $(addprefix $(DESTDIR)$(LIBEXECDIR)/nccltune-,bench worker hook)
 	rm -f $(addprefix $(DESTDIR)$(LIBEXECDIR)/,$(notdir $(HOOK_SCRIPTS)))
-	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(notdir $(PLUGIN)) $(PLUGIN_LINKS)) $(DESTDIR)$(COMPDIR)/nccltune
+	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(notdir $(PLUGIN) $(PROFILER)) $(ENV_LINK)) $(DESTDIR)$(COMPDIR)/nccltune
 	rm -f $(foreach s,1 5 7 8,$(addprefix $(DESTDIR)$(MANDIR)/man$(s)/,$(notdir $(filter %.$(s),$(PAGES)))))
 	rm -rf $(DESTDIR)$(DOCDIR)/slurm $(DESTDIR)$(DOCDIR)/examples
 	-rmdir $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR) 2>/dev/null
@@ -284,19 +312,20 @@ clean:
 	rm -rf build
 
 help:
-	@echo 'all         build the programs into build/ (needs the packages that `make deps` installs); CFLAGS etc. as usual'
-	@echo 'run         install what is missing, build, tune this machine into build/profile; ends with what to do next'
-	@echo 'check       install what is missing, run every test; last line: N passed, N failed'
-	@echo 'check-long  proofs that take too long for every change'
-	@echo 'check-gpu   acceptance run on GPUs: half an hour, one report to send back; says plainly when there is none'
-	@echo 'bench-perf  timings, next to a named peer or floor in the same run'
-	@echo 'fuzz        fuzz every reader (FUZZ_SECONDS=60 each)'
-	@echo 'mutants     mutation score: which small change to the code does no test notice (hours; see tests/mutants --help)'
-	@echo 'lint        formatting, compiler warnings as errors (gcc, clang), clang-tidy, cppcheck, shellcheck'
-	@echo 'deps        install missing Debian/Ubuntu packages (root or sudo)'
-	@echo 'install     PREFIX=/usr/local DESTDIR=; uninstall takes the same'
-	@echo 'dist        in build/, a tarball of the source and one of the programs, which run from any directory'
-	@echo 'deb         Debian packages, in build/'
-	@echo 'clean       remove build/'
+	@echo 'all           build the programs into build/ (needs the packages that `make deps` installs); CFLAGS etc. as usual'
+	@echo 'run           install what is missing, build, tune this machine into build/profile; ends with what to do next'
+	@echo 'check         install what is missing, run every test; last line: N passed, N failed'
+	@echo 'check-corpus  run only the tests that read recorded files of real machines, in NCCLTUNE_CORPUS (default ../shared/corpus)'
+	@echo 'check-long    proofs that take too long for every change'
+	@echo 'check-gpu     acceptance run on GPUs: half an hour, one report to send back; says plainly when there is none'
+	@echo 'bench-perf    timings, next to a named peer or floor in the same run'
+	@echo 'fuzz          fuzz every reader (FUZZ_SECONDS=60 each)'
+	@echo 'mutants       mutation score: which small change to the code does no test notice (hours; see tests/mutants --help)'
+	@echo 'lint          formatting, compiler warnings as errors (gcc, clang), clang-tidy, cppcheck, shellcheck'
+	@echo 'deps          install missing Debian/Ubuntu packages (root or sudo)'
+	@echo 'install       PREFIX=/usr/local DESTDIR=; uninstall takes the same'
+	@echo 'dist          in build/, a tarball of the source and one of the programs, which run from any directory'
+	@echo 'deb           Debian packages, in build/'
+	@echo 'clean         remove build/'
 
 -include $(shell find $(addprefix $(B)/,obj mpi pic double) -name '*.d' 2>/dev/null)

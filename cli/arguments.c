@@ -23,16 +23,6 @@ int cli_take_releases(const struct option_value *v, void *out, struct err *e)
     return 0;
 }
 
-int cli_take_releases_or_library(const struct option_value *v, void *out, struct err *e)
-{
-    struct cli_releases *r = out;
-    if (!strchr(v->text, '/') && !strstr(v->text, ".so"))
-        return cli_take_releases(v, out, e);
-    r->library = v->text;
-    log_warn(v->log, "a library is now given as --nccl-lib %s; --nccl takes it until the next release", v->text);
-    return 0;
-}
-
 int cli_take_release(const struct option_value *v, void *out, struct err *e)
 {
     struct cli_releases r = {0};
@@ -98,7 +88,6 @@ const struct option_spec cli_writing_options[] = {
      "tuner.csv reaches beyond the largest number of nodes that was measured, up to N (default: as many as the "
      "topology has); where the GPUs are known, with the model fitted to what was measured",
      take_extrapolate, offsetof(struct cli_writing, extrapolate), .low = 2, .high = 1000000},
-    {'F', "format", .instead = "also"},
     {0},
 };
 

@@ -8,14 +8,12 @@
 /* Releases of NCCL, as version * 10000 …; 0: not said. */
 struct cli_releases {
     int low, high;
-    const char *library; /* until the next release a path is taken, too, as --nccl-lib takes it */
 };
 
-option_take cli_take_releases;            /* struct cli_releases, from 2.28.9, 2.28 or 2.19-2.28 */
-option_take cli_take_releases_or_library; /* the same, or a path with a warning */
-option_take cli_take_release;             /* int: of a minor release the newest */
-option_take cli_take_collective;          /* int */
-option_take cli_take_collectives;         /* unsigned: a bit for each of a list */
+option_take cli_take_releases;    /* struct cli_releases, from 2.28.9, 2.28 or 2.19-2.28 */
+option_take cli_take_release;     /* int: of a minor release the newest */
+option_take cli_take_collective;  /* int */
+option_take cli_take_collectives; /* unsigned: a bit for each of a list */
 
 /* The names of collectives, for a table of options. */
 const char *cli_collective_word(int i);

@@ -2,19 +2,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "advise/whatif/whatif.h"
 #include "bench/engines/engines.h"
-#include "bench/launch/mpirun.h"
+#include "bench/launch/launch.h"
 #include "bench/noise/noise.h"
-#include "bench/predict/sanity.h"
 #include "bench/results/points.h"
 #include "bench/search/bench.h"
 #include "cli/calibrate.h"
 #include "cli/cli.h"
-#include "cli/found.h"
 #include "cli/machine.h"
 #include "cli/measure.h"
 #include "cli/nodes.h"
 #include "core/json.h"
+#include "core/progress.h"
 #include "probe/source/probe.h"
 
 #define COMMAND "nccltune bench"
@@ -50,13 +50,13 @@ struct request {
     struct cli_machine machine;
     struct cli_releases releases;
     int plan, json, quiet, calibrate;
-    struct cli_found found;
+    struct agents agents;
     struct arena *arena;
 };
 
 static const struct option_spec release_options[] = {
     {0, "nccl", "VERSION", "whose choices are the default where all is predicted, such as 2.28.9; the newest known",
-     cli_take_releases_or_library, 0},
+     cli_take_releases, 0},
     {0},
 };
 
@@ -118,19 +118,20 @@ static int resolve_defaults(struct request *w, struct err *e)
     return cli_measure_resolve_defaults(&w->bench, &w->releases, e);
 }
 
-static int check(const struct request *w, struct err *e)
+static int check_request(const struct request *w, struct err *e)
 {
     const struct bench_engine *engine = w->engine;
-    if (w->plan && engine->document)
+    if (w->plan && engine->documents)
         return err_set(e, ERR_USAGE, "--plan is for collectives, not for --engine %s", engine->name);
     if (w->calibrate && engine->evidence != BENCH_ON_GPUS)
         return err_set(e, ERR_USAGE, "--calibrate: the model is calibrated with --engine %s alone",
                        bench_engine_with(BENCH_ON_GPUS)->name);
     if (w->calibrate && (w->plan || w->bench.resume || w->bench.workload))
         return err_set(e, ERR_USAGE, "--calibrate measures a few points anew: not with --plan, --resume or --workload");
-    if (!engine->document && !w->bench.results && !w->plan && !w->calibrate)
+    if (!engine->documents && !w->bench.results && !w->plan && !w->calibrate)
         return err_set(e, ERR_USAGE, "say where the measurements go: -o RESULTS");
-    int rc = engine->check ? engine->check(bench_engine_own(w->bench.own, engine), w->bench.results, e) : 0;
+    int rc =
+        engine->documents ? engine->documents->check(bench_engine_own(w->bench.own, engine), w->bench.results, e) : 0;
     return rc ? rc : cli_measure_check(&w->bench, e);
 }
 
@@ -148,7 +149,7 @@ static int parse(int argc, char **argv, struct request *w, struct arena *a)
     cli_measure_begin(&w->bench);
     w->bench.engine = NULL;
     int rc = cli_parse(&page, cli_measure_groups(own, &w->bench, 1, a), argc, argv, a, &first);
-    if (rc < 0 && (choose_engine(w, &e) || resolve_defaults(w, &e) || check(w, &e)))
+    if (rc < 0 && (choose_engine(w, &e) || resolve_defaults(w, &e) || check_request(w, &e)))
         rc = cli_fail(COMMAND, &e);
     return rc;
 }
@@ -160,8 +161,8 @@ static int print_points(const struct request *w, const struct bench_results *r, 
     sanity_check(p, t, &sanity);
     if (w->json) {
         cJSON *doc = bench_points_json(p);
-        cJSON_AddItemToObject(doc, "noise", findings_json(r->noise.list, r->noise.n));
-        cJSON_AddItemToObject(doc, "sanity", findings_json(sanity.list, sanity.n));
+        findings_add_json(doc, "noise", r->noise.list, r->noise.n);
+        findings_add_json(doc, "sanity", sanity.list, sanity.n);
         return json_save(doc, NULL, e);
     }
     bench_points_print(p, NULL, NULL, stdout);
@@ -214,16 +215,15 @@ static int run_document(const struct request *w, const struct topology *t, struc
                                      .resume = w->bench.resume,
                                      .json = w->json,
                                      .out = stdout,
-                                     .progress = log->progress,
                                      .stop = cli_catch_interrupt()};
-    return w->engine->document(&d, e);
+    return w->engine->documents->make(&d, e);
 }
 
 static int run_journal(const struct request *w, const struct topology *t, struct log *log, struct err *e)
 {
     struct bench_summary summary;
     struct bench_results *measured = NULL;
-    int rc = bench_run(&w->bench, t, log, log->progress, cli_catch_interrupt(), &summary, &measured, e);
+    int rc = bench_run(&w->bench, t, log, cli_catch_interrupt(), &summary, &measured, e);
     progress_clear(log->progress);
     if (!rc && (summary.measured || summary.resumed))
         rc = print_points(w, measured, t, e);
@@ -238,9 +238,9 @@ static int find_others(struct request *w)
 {
     const char *slash = w->bench.results ? strrchr(w->bench.results, '/') : NULL;
     const char *dir = slash ? arena_strndup(w->arena, w->bench.results, (size_t)(slash - w->bench.results) + 1) : NULL;
-    if (w->plan || w->engine->join || w->engine->predict)
+    if (w->plan || bench_engine_has_ranks(w->engine) || w->engine->predicts)
         return -1;
-    return cli_found_begin(&w->found, &w->bench.setup, dir, COMMAND, cli_catch_interrupt(), w->arena);
+    return cli_nodes_meet(&w->agents, &w->bench.setup, dir, COMMAND, cli_catch_interrupt(), w->arena);
 }
 
 /* What is described, or every node that is to be measured, as it sees itself: all of them have to be there. */
@@ -250,11 +250,11 @@ static struct topology *look(struct request *w, struct log *log, struct err *e)
     struct cli_nodes nodes;
     if (cli_machine_named(&w->machine))
         return cli_machine_open(&w->machine, log, e);
-    if (engine->predict || engine->document || (engine->join && mpirun_attached_rank(NULL) >= 0))
-        return probe_machine(log, e);
+    if (engine->predicts || engine->documents || (bench_engine_has_ranks(engine) && mpirun_attached_rank(NULL) >= 0))
+        return probe_machine(log, NULL, e);
     if (cli_nodes_measured(&w->bench.setup, w->arena, &nodes, e))
         return NULL;
-    struct topology *t = cli_nodes_probe(&w->found, &w->bench.setup, &nodes, log, cli_catch_interrupt(), w->arena, e);
+    struct topology *t = cli_nodes_probe(&w->agents, &w->bench.setup, &nodes, log, cli_catch_interrupt(), w->arena, e);
     if (!t || !t->nmissing)
         return t;
     err_set(e, ERR_FAILED, "%s cannot be measured: %s", t->missing[0].name, t->missing[0].why);
@@ -262,7 +262,7 @@ static struct topology *look(struct request *w, struct log *log, struct err *e)
     return NULL;
 }
 
-static int run(struct request *w, struct err *e)
+static int run_bench(struct request *w, struct err *e)
 {
     struct progress progress;
     struct log log = cli_log(COMMAND, w->quiet);
@@ -271,16 +271,16 @@ static int run(struct request *w, struct err *e)
     struct topology *t = look(w, &log, e);
     if (!t)
         return e->code;
-    if (w->engine->join && !w->plan && cli_found_become_ranks(&w->found, &w->bench.setup, e)) {
+    if (bench_engine_has_ranks(w->engine) && !w->plan && agents_become_ranks(&w->agents, &w->bench.setup, e)) {
         topo_free(t);
         return e->code;
     }
     progress_start(&progress, w->quiet || w->plan ? NULL : stderr);
     log.progress = &progress;
-    int rc = w->plan               ? print_plan(w, t, &log, e)
-             : w->calibrate        ? cli_calibrate(&w->bench, t, w->json, &log, e)
-             : w->engine->document ? run_document(w, t, &log, e)
-                                   : run_journal(w, t, &log, e);
+    int rc = w->plan                ? print_plan(w, t, &log, e)
+             : w->calibrate         ? cli_calibrate(&w->bench, t, w->json, &log, e)
+             : w->engine->documents ? run_document(w, t, &log, e)
+                                    : run_journal(w, t, &log, e);
     progress_clear(&progress);
     topo_free(t);
     return rc;
@@ -292,13 +292,15 @@ int bench_main(int argc, char **argv)
     struct arena *a = arena_new();
     struct request w = {.arena = a};
     int rc = parse(argc, argv, &w, a);
-    if (rc < 0)
-        rc = find_others(&w);
     if (rc < 0) {
-        rc = run(&w, &e);
+        cli_measure_leave_out(COMMAND, w.quiet, a);
+        rc = find_others(&w);
+    }
+    if (rc < 0) {
+        rc = run_bench(&w, &e);
         if (rc && *e.text)
             cli_fail(COMMAND, &e);
-        cli_found_end(&w.found, &w.bench.setup, rc);
+        agents_end(&w.agents, &w.bench.setup, rc);
     }
     arena_free(a);
     return rc;

@@ -5,13 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/predict/calibration.h"
-#include "bench/predict/launch.h"
 #include "cli/cli.h"
 #include "core/coll.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/progress.h"
+#include "core/trust.h"
 #include "core/units.h"
+#include "envgen/predict/predict.h"
+#include "model/model.h"
 
 #define SECONDS 10
 
@@ -74,7 +76,7 @@ static int print_json(const struct calibration *c, const struct row *rows, int n
     cJSON_AddNumberToObject(doc, "factor", c->fit.spread);
     list = cJSON_AddObjectToObject(doc, "times");
     for (int i = 0; i < MODEL_PARTS; i++)
-        cJSON_AddNumberToObject(list, model_part_name(i), c->fit.factors.time[i]);
+        cJSON_AddNumberToObject(list, model_part_names[i], c->fit.factors.time[i]);
     list = cJSON_AddArrayToObject(doc, "points");
     for (int i = 0; i < n; i++) {
         cJSON *o = json_append(list);
@@ -106,21 +108,20 @@ static int conclude(const struct bench_results *r, const struct topology *t, int
 }
 
 /* The journal is written beside the one that there may be, which it replaces when all is done. */
-static int measure(struct bench_options o, const struct topology *t, int class_index, struct calibration *c, int json,
-                   struct log *log, struct arena *a, struct err *e)
+static int measure_calls(const struct bench_options *o, const struct topology *t, int class_index,
+                         struct calibration *c, int json, struct log *log, struct err *e)
 {
     struct bench_summary summary = {0};
     struct bench_results *measured = NULL;
-    o.results = arena_printf(a, "%s.%d", c->path, (int)getpid());
-    unlink(o.results);
-    int rc = bench_run(&o, t, log, log->progress, cli_catch_interrupt(), &summary, &measured, e);
+    unlink(o->results);
+    int rc = bench_run(o, t, log, cli_catch_interrupt(), &summary, &measured, e);
     progress_clear(log->progress);
     if (!rc)
         rc = summary.interrupted ? CLI_INTERRUPTED : conclude(measured, t, class_index, c, json, e);
-    if (!rc && rename(o.results, c->path))
-        rc = err_errno(e, "%s cannot be written", c->path);
+    if (!rc)
+        rc = trust_rename(o->results, c->path, e);
     if (rc)
-        unlink(o.results);
+        unlink(o->results);
     bench_results_free(measured);
     return rc;
 }
@@ -129,7 +130,7 @@ int cli_calibrate(const struct bench_options *asked, const struct topology *t, i
 {
     static const struct bench_knobs none;
     struct bench_options o = *asked, usual;
-    int class_index = model_class_of(t);
+    int class_index = topo_gpu_class(t);
     if (class_index < 0)
         return err_set(e, ERR_LACKS, "no node has a GPU, so that there is no model to calibrate");
     struct arena *a = arena_new();
@@ -146,8 +147,9 @@ int cli_calibrate(const struct bench_options *asked, const struct topology *t, i
     o.collectives = 1u << COLL_ALLREDUCE;
     o.sizes = o.sizes.count ? o.sizes : sizes;
     o.setup.jobs = &none;
+    o.results = arena_printf(a, "%s.%d", c.path ? c.path : "", (int)getpid());
     if (!rc)
-        rc = measure(o, t, class_index, &c, json, log, a, e);
+        rc = measure_calls(&o, t, class_index, &c, json, log, e);
     arena_free(a);
     return rc;
 }

@@ -1,10 +1,10 @@
 /* nccltune diagnose: where a training step goes, from the logs that people have. */
 #include <stdio.h>
 
+#include "advise/diagnose/diagnose.h"
 #include "cli/cli.h"
 #include "core/file.h"
 #include "core/json.h"
-#include "envgen/diagnose/diagnose.h"
 
 #define COMMAND "nccltune diagnose"
 
@@ -108,7 +108,7 @@ static int diagnose(const struct request *r, const struct held_against *x, char 
     return rc ? cli_fail(COMMAND, e) : unread ? ERR_FAILED : 0;
 }
 
-static int run(const struct request *r, char **files, struct arena *a, struct err *e)
+static int diagnose_files(const struct request *r, char **files, struct arena *a, struct err *e)
 {
     struct held_against x = {0};
     int rc = load(r, &x, a, e) ? cli_fail(COMMAND, e) : diagnose(r, &x, files, e);
@@ -132,7 +132,7 @@ int diagnose_main(int argc, char **argv)
     if (rc < 0 && r.workload && !r.topology && !r.profile)
         rc = cli_usage(COMMAND, "--workload needs --topology or --profile");
     if (rc < 0)
-        rc = run(&r, argv + first, a, &e);
+        rc = diagnose_files(&r, argv + first, a, &e);
     arena_free(a);
     return rc;
 }

@@ -53,7 +53,7 @@ static const struct option_spec options[] = {
 static int print_json(const struct doctor *d, struct err *e)
 {
     cJSON *doc = cJSON_CreateObject();
-    cJSON_AddItemToObject(doc, "findings", findings_json(d->found.list, d->found.n));
+    findings_add_json(doc, "findings", d->found.list, d->found.n);
     cJSON_AddNumberToObject(doc, "errors", finding_count(d->found.list, d->found.n, FINDING_ERROR));
     return json_save(doc, NULL, e);
 }

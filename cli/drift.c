@@ -1,9 +1,9 @@
 /* nccltune drift: what the captures of many jobs say of a cluster. */
 
+#include "advise/drift/expect.h"
 #include "cli/cli.h"
 #include "core/file.h"
 #include "core/json.h"
-#include "envgen/drift/expect.h"
 
 #define COMMAND "nccltune drift"
 
@@ -54,7 +54,7 @@ static int write_json(const struct drift_fleet *f, const struct drift_expectatio
     return json_save(doc, path, e);
 }
 
-static int run(const struct request *r, const char *const *dirs, size_t ndirs, struct arena *a, struct err *e)
+static int find_drift(const struct request *r, const char *const *dirs, size_t ndirs, struct arena *a, struct err *e)
 {
     struct drift_expectation x = {0};
     struct drift_fleet *f = drift_read(dirs, ndirs, a, e);
@@ -78,7 +78,7 @@ int drift_main(int argc, char **argv)
     if (rc < 0 && first == argc)
         rc = cli_usage(COMMAND, "expected a directory with captures");
     if (rc < 0)
-        rc = run(&r, (const char *const *)argv + first, (size_t)(argc - first), a, &e);
+        rc = find_drift(&r, (const char *const *)argv + first, (size_t)(argc - first), a, &e);
     arena_free(a);
     return rc;
 }

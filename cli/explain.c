@@ -1,14 +1,14 @@
 /* nccltune explain: say what a profile sets, and why. */
 #include <stdio.h>
 
+#include "advise/whatif/step_profile.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "core/coll.h"
 #include "core/file.h"
+#include "core/json.h"
 #include "core/vars/catalogue.h"
-#include "envgen/explain/diff.h"
 #include "envgen/explain/explain.h"
-#include "envgen/step/profile.h"
 
 #define COMMAND  "nccltune explain"
 #define NOT_SAID UINT64_MAX
@@ -59,8 +59,6 @@ static const struct option_spec call_options[] = {
      .low = 1, .high = INT32_MAX - 1},
     {0, "ranks", "N", "only what was measured with that many ranks", option_int, offsetof(struct env_question, ranks),
      .low = 1, .high = INT32_MAX - 1},
-    {0, "coll", .instead = "collectives"},
-    {'r', "", .instead = "ranks"},
     {0},
 };
 
@@ -162,7 +160,7 @@ static int compare(const char *from, const char *to, int json, struct err *e)
  */
 
 /* What goes together; 0 or the exit code. */
-static int check(const struct request *r, const char *of_call)
+static int check_request(const struct request *r, const char *of_call)
 {
     const struct env_question *q = &r->question;
     const int sized = q->bytes != NOT_SAID;
@@ -189,7 +187,7 @@ int explain_main(int argc, char **argv)
     if (rc < 0) {
         r.profile = argv[first];
         r.question.variable = first + 1 < argc ? argv[first + 1] : NULL;
-        rc = check(&r, groups[1].given);
+        rc = check_request(&r, groups[1].given);
         if (!rc && (r.diff ? compare(r.profile, r.diff, r.json, &e) : explain(&r, &e)))
             rc = cli_fail(COMMAND, &e);
     }

@@ -1,12 +1,13 @@
 /* nccltune generate: turn measurements into a profile. */
 #include <stdio.h>
 
+#include "advise/whatif/step_profile.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
+#include "core/json.h"
 #include "envgen/explain/explain.h"
 #include "envgen/generate/generate.h"
 #include "envgen/profile/decisions.h"
-#include "envgen/step/profile.h"
 
 #define COMMAND "nccltune generate"
 
@@ -55,7 +56,6 @@ static const struct option_spec options[] = {
      offsetof(struct request, generate.force)},
     {'j', "json", NULL, "print the decisions as JSON", option_flag, offsetof(struct request, json)},
     {'q', "quiet", NULL, "print warnings only", option_flag, offsetof(struct request, quiet)},
-    {'r', "", .instead = "results"},
     {0},
 };
 
@@ -70,7 +70,7 @@ static int report(const struct env_profile *p, int json, int quiet, struct err *
     return 0;
 }
 
-static int run(struct request *r, struct err *e)
+static int generate_profile(struct request *r, struct err *e)
 {
     struct log log = cli_log(COMMAND, 0);
     struct env_generate *g = &r->generate;
@@ -99,7 +99,7 @@ int generate_main(int argc, char **argv)
     if (rc < 0 && (!r.generate.topology || !r.generate.out))
         rc = cli_usage(COMMAND, "%s is missing", r.generate.topology ? "-o PROFILE" : "--topology FILE");
     if (rc < 0)
-        rc = run(&r, &e) ? cli_fail(COMMAND, &e) : 0;
+        rc = generate_profile(&r, &e) ? cli_fail(COMMAND, &e) : 0;
     arena_free(arena);
     return rc;
 }

@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/serve.h"
+#include "cli/nodes.h"
 #include "core/hostlist.h"
 #include "core/locate.h"
 #include "core/units.h"
-#include "envgen/explain/learned.h"
 #include "envgen/install/install.h"
+#include "envgen/install/serve.h"
 #include "envgen/profile/profile.h"
 
 #define COMMAND "nccltune install-profile"
@@ -20,7 +20,6 @@ static const struct cli_page page = {
     COMMAND,
     "nccltune install-profile PROFILE [OPTION]...\n"
     "       nccltune install-profile [PROFILE] --serve LIST [OPTION]...\n"
-    "       nccltune install-profile [PROFILE] --learned DIR [--yes] [OPTION]...\n"
     "       nccltune install-profile --previous | --uninstall [--purge] [OPTION]...\n"
     "Make a profile what jobs get: copied into a store and scheduled for the Slurm hooks, or, where there are none,\n"
     "written into NCCL's own file.\n",
@@ -30,7 +29,6 @@ static const struct cli_page page = {
     "  nccltune install-profile profile --hosts n[1-64]\n"
     "  nccltune install-profile profile --no-hooks\n"
     "  nccltune install-profile --serve n[65-128]    more nodes for the installed one, without measuring\n"
-    "  nccltune install-profile --learned /shared/capture    what would jobs' own findings change?\n"
     "  nccltune install-profile --previous\n"
     "\n"
     "Exit status: 0 done; 1 not a whole profile, something cannot be written or is in use, or a node is not served;\n"
@@ -40,9 +38,9 @@ static const struct cli_page page = {
 struct request {
     struct install_site site;
     struct install_scope scope;
-    const char *profile, *serve, *learned, *hosts, *agent, *program, *set, *finish, *unset;
+    const char *profile, *serve, *hosts, *agent, *program, *set, *finish, *unset;
     long delay_s;
-    int no_nccl_conf, no_hooks, previous, uninstall, purge, force, stage, yes;
+    int no_nccl_conf, no_hooks, previous, uninstall, purge, force, stage;
     long long since;
 };
 
@@ -74,11 +72,6 @@ static const struct option_spec options[] = {
      "these nodes get it, too: each looks at itself and joins the class that it equals, nothing is measured; without "
      "PROFILE the installed one; partition=NAME: all nodes of that Slurm partition",
      option_text, offsetof(struct request, serve)},
-    {0, "learned", "DIR",
-     "add what jobs with NCCLTUNE_ONLINE=tune have left in this directory, where at least two agree, to PROFILE or the "
-     "installed one, and say what that changes",
-     option_text, offsetof(struct request, learned)},
-    {0, "yes", NULL, "with --learned: install it", option_flag, offsetof(struct request, yes)},
     {0, "partition", "NAME", "only for jobs of this Slurm partition (a canary)", option_text,
      offsetof(struct request, scope.partition)},
     {0, "jobs-on", "LIST", "only for jobs whose nodes are all in this list", option_text,
@@ -112,7 +105,6 @@ static const struct option_spec options[] = {
     {0, "unschedule", "HASH", "take that back", option_text, offsetof(struct request, unset)},
     {0, "finish", "HASH", "at --since: links, and NCCL's file", option_text, offsetof(struct request, finish)},
     {0, "since", "SECONDS", "since 1970", take_since, offsetof(struct request, since)},
-    {0, "nodes", .instead = "jobs-on"},
     {0},
 };
 
@@ -122,18 +114,13 @@ static int is_absolute(const char *path)
 }
 
 /* What goes together, and what is to be done; -1 to go on. */
-static int check(struct request *r, char **words)
+static int check_request(struct request *r, char **words)
 {
     int parts = (r->set != NULL) + (r->unset != NULL) + (r->finish != NULL);
-    int given = *words || r->serve || r->learned;
+    int given = *words || r->serve;
     if (r->previous + r->uninstall + parts + given != 1)
-        return cli_usage(COMMAND,
-                         given ? "PROFILE, --serve or --learned, --previous and --uninstall are mutually exclusive"
-                               : "expected a PROFILE, --serve, --learned, --previous or --uninstall");
-    if (r->serve && r->learned)
-        return cli_usage(COMMAND, "--serve and --learned are mutually exclusive");
-    if (r->yes && !r->learned)
-        return cli_usage(COMMAND, "--yes belongs to --learned");
+        return cli_usage(COMMAND, given ? "PROFILE or --serve, --previous and --uninstall are mutually exclusive"
+                                        : "expected a PROFILE, --serve, --previous or --uninstall");
     if (r->purge && !r->uninstall)
         return cli_usage(COMMAND, "--purge belongs to --uninstall");
     if (r->force && !r->purge)
@@ -383,13 +370,17 @@ static int run_on_hosts(const struct request *r, struct arena *a, struct err *e)
     env_profile_free(p);
     s.hosts.hosts = hosts;
     s.answers = arena_alloc(a, (size_t)s.hosts.nhosts * sizeof *s.answers);
-    int fd = mkstemp(path), rc = fd < 0 ? err_errno(e, "%s: cannot be made", path) : install_pack(r->profile, path, e);
+    /* Without a name, so that nothing is left whatever ends us. */
+    int fd = mkstemp(path), rc = fd < 0 ? err_errno(e, "%s: cannot be made", path) : 0;
+    const char *bundle = arena_printf(a, "/proc/%d/fd/%d", (int)getpid(), fd);
+    if (!rc && unlink(path))
+        rc = err_errno(e, "%s: cannot be removed", path);
     if (!rc)
-        rc = spread_all(&s, path, e);
-    if (fd >= 0) {
+        rc = install_pack(r->profile, bundle, e);
+    if (!rc)
+        rc = spread_all(&s, bundle, e);
+    if (fd >= 0)
         close(fd);
-        unlink(path);
-    }
     return rc;
 }
 
@@ -421,46 +412,46 @@ static int run_part(struct request *r, struct arena *a, struct err *e)
     return rc;
 }
 
+/* Ask the nodes of --serve, which were not measured, what they are, and make in `made` a profile that knows them.
+ * Nothing is written where nobody joins and nobody has to go. Counts in `left` those that are not served, which are
+ * named. */
+static int extend_profile(const struct request *r, const char *made, int *left, struct arena *a, struct err *e)
+{
+    const struct bench_setup reach = {.ssh = r->agent};
+    struct log log = cli_log(COMMAND, 0);
+    struct cli_nodes nodes;
+    struct cluster_served served = {0};
+    int rc = cli_nodes_served(r->serve, a, &nodes, e);
+    struct topology *probed = rc ? NULL : cli_nodes_ask(&reach, &nodes, cli_catch_interrupt(), e);
+    rc = probed ? install_extend(r->site.store, r->profile, probed, made, &served, a, e) : e->code;
+    for (int i = 0; !rc && i < served.out.n; i++)
+        log_warn(&log, "%s is not served: %s", served.out.list[i].name, served.out.list[i].why);
+    if (!rc)
+        log_info(&log, "%d of %d nodes equal a class of the profile", served.joined, nodes.n);
+    *left = rc ? 0 : served.out.n;
+    topo_free(probed);
+    return rc;
+}
+
 /* What is installed is then the profile that knows more nodes. ERR_FAILED without a sentence: some are not served. */
 static int run_served(struct request *r, struct arena *a, struct err *e)
 {
     char made[] = "/tmp/nccltune-serve-XXXXXX";
-    struct cli_serve s = {
-        .list = r->serve, .ssh = r->agent, .store = r->site.store, .profile = r->profile, .made = made};
+    const char *profile = r->profile;
+    int left;
     if (!mkdtemp(made))
         return err_errno(e, "%s: cannot be made", made);
-    int rc = cli_serve(&s, COMMAND, a, e);
+    int rc = extend_profile(r, made, &left, a, e);
     r->profile = made;
     if (!rc && env_profile_complete(made))
         rc = r->hosts ? run_on_hosts(r, a, e) : run_here(r, e);
     install_remove_directory(made);
-    r->profile = s.profile;
-    return rc ? rc : s.left ? ERR_FAILED : 0;
+    r->profile = profile;
+    return rc ? rc : left ? ERR_FAILED : 0;
 }
 
-static int run_learned(struct request *r, struct arena *a, struct err *e)
+static int run_request(struct request *r, struct arena *a, struct err *e)
 {
-    char made[] = "/tmp/nccltune-learned-XXXXXX";
-    struct env_relearned l = {.dir = r->learned, .profile = r->profile, .made = made};
-    if (!l.profile)
-        l.profile = arena_printf(a, "%s/current", r->site.store);
-    if (!mkdtemp(made))
-        return err_errno(e, "%s: cannot be made", made);
-    struct log log = cli_log(COMMAND, 0);
-    int rc = env_relearn(&l, stdout, &log, a, e);
-    r->profile = arena_printf(a, "%s/profile", made);
-    if (!rc && l.changes && r->yes)
-        rc = r->hosts ? run_on_hosts(r, a, e) : run_here(r, e);
-    else if (!rc && l.changes)
-        puts("nothing is installed: --yes does");
-    install_remove_directory(made);
-    return rc;
-}
-
-static int run(struct request *r, struct arena *a, struct err *e)
-{
-    if (r->learned)
-        return run_learned(r, a, e);
     if (r->serve)
         return run_served(r, a, e);
     if (r->stage || r->set || r->unset || r->finish)
@@ -478,11 +469,11 @@ int install_profile_main(int argc, char **argv)
     struct err e = {0};
     int first, rc = cli_parse(&page, groups, argc, argv, a, &first);
     if (rc < 0)
-        rc = check(&r, argv + first);
+        rc = check_request(&r, argv + first);
     if (rc < 0 && !r.hosts)
         settle(&r, a);
     if (rc < 0) {
-        rc = run(&r, a, &e);
+        rc = run_request(&r, a, &e);
         if (rc && *e.text)
             cli_fail(COMMAND, &e);
     }

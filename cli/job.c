@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "core/file.h"
-#include "envgen/lint/lint.h"
 #include "envgen/profile/profile.h"
+#include "lint/lint.h"
 
-static void put(struct cli_job *j, const char *name, const char *value, struct arena *a)
+static void add_setting(struct cli_job *j, const char *name, const char *value, struct arena *a)
 {
     j->settings = arena_grow(a, j->settings, (size_t)j->nsettings, sizeof *j->settings);
     j->settings[j->nsettings++] = (struct bench_setting){arena_strdup(a, name), arena_strdup(a, value)};
@@ -20,7 +20,7 @@ static void take_in_force(struct cli_job *j, const struct lint *l, struct arena 
     const struct lint_value *values = lint_in_force(l, a, &n);
     for (size_t i = 0; i < n; i++)
         if (values[i].value)
-            put(j, values[i].name, values[i].value, a);
+            add_setting(j, values[i].name, values[i].value, a);
         else
             log_warn(log, "%s: the value of %s is only known when it runs: left out", j->label, values[i].name);
 }
@@ -69,7 +69,7 @@ int cli_job_of_profile(struct cli_job *j, const char *dir, const char *node_clas
     for (int i = 0; i < p->decisions->nsettings; i++) {
         const struct env_setting *s = &p->decisions->settings[i];
         if (!strcmp(s->family, BENCH_FAMILY_NCCL) && s->value && (!s->node_class || !strcmp(s->node_class, node_class)))
-            put(j, s->name, s->value, a);
+            add_setting(j, s->name, s->value, a);
     }
     int rc = cli_read_table(p->dir, &j->table, a, e);
     env_profile_free(p);

@@ -2,7 +2,7 @@
 #ifndef CLI_JOB_H
 #define CLI_JOB_H
 
-#include "bench/results/result.h"
+#include "core/call/result.h"
 #include "core/log.h"
 #include "tuner/table/table.h"
 

@@ -10,8 +10,9 @@
 #include "cli/job.h"
 #include "core/arena.h"
 #include "core/file.h"
-#include "envgen/lint/lint.h"
+#include "envgen/predict/predict.h"
 #include "envgen/profile/profile.h"
+#include "lint/lint.h"
 #include "probe/topology/topology.h"
 #include "tuner/table/table.h"
 
@@ -169,16 +170,15 @@ static int read_all(struct lint *l, const struct request *a, struct err *e)
     return !code && a->pid ? lint_read_process(l, a->pid, e) : code;
 }
 
-static int write_one(const struct request *a, const char *path, const char *text, size_t bytes, int fixed, int left,
-                     struct err *e)
+static int write_one(const struct request *a, const struct lint_fixed *d, struct err *e)
 {
-    const char *target = a->in_place ? path : a->out;
+    const char *target = a->in_place ? d->path : a->out;
     if (!target || !strcmp(target, "-"))
-        return fwrite(text, 1, bytes, stdout) != bytes || fflush(stdout) ? err_errno(e, "standard output") : 0;
-    int code = fixed > 0 || !a->in_place ? file_write(target, text, bytes, e) : 0;
-    if (fixed > 0 || left > 0 || !a->in_place)
-        fprintf(stderr, COMMAND ": %s: %d corrected%s\n", target, fixed,
-                left > 0 ? ", more with --fix=all, which changes what runs do" : "");
+        return fwrite(d->text, 1, d->bytes, stdout) != d->bytes || fflush(stdout) ? err_errno(e, "standard output") : 0;
+    int code = d->fixed > 0 || !a->in_place ? file_write(target, d->text, d->bytes, e) : 0;
+    if (d->fixed > 0 || d->left > 0 || !a->in_place)
+        fprintf(stderr, COMMAND ": %s: %d corrected%s\n", target, d->fixed,
+                d->left > 0 ? ", more with --fix=all, which changes what runs do" : "");
     return code;
 }
 
@@ -188,17 +188,16 @@ static int write_fixed(const struct lint *l, const struct request *a, struct err
     struct lint_document d;
     int code = 0;
     for (size_t i = 0; lint_document(l, i, &d); i++) {
-        const char *path;
-        size_t bytes;
-        int fixed, left;
+        struct lint_fixed fixed;
         struct err why = {0};
         if (!strcmp(d.kind, "environment") || (d.error && d.settings == 0))
             continue;
-        char *text = lint_fix(l, i, a->fix == FIX_ALL, &path, &bytes, &fixed, &left, &why);
-        int rc = text ? write_one(a, path, text, bytes, fixed, left, &why) : why.code;
+        int rc = lint_fix(l, i, a->fix == FIX_ALL, &fixed, &why);
+        if (!rc)
+            rc = write_one(a, &fixed, &why);
         if (rc && !code)
             code = err_set(e, rc, "%s", why.text);
-        free(text);
+        free(fixed.text);
     }
     return code;
 }
@@ -282,6 +281,7 @@ int lint_main(int argc, char **argv)
     if (code)
         goto out;
     a.lint.topology = topology;
+    a.lint.predictor = &predict_predictor;
     l = lint_new(&a.lint);
     code = read_all(l, &a, &e);
     if (code)

@@ -4,7 +4,7 @@
 #include "probe/import/import.h"
 #include "probe/machines/hardware.h"
 #include "probe/machines/machines.h"
-#include "probe/topology/classes.h"
+#include "probe/topology/build.h"
 
 static int take_count(const struct option_value *v, void *out, struct err *e)
 {

@@ -3,9 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/engines/verbs/serve.h"
+#include "bench/engines/engines.h"
+#include "bench/engines/verbs/engine.h"
 #include "cli/cli.h"
 #include "core/edit_distance.h"
+#include "core/terminal.h"
+#include "envgen/predict/predict.h"
 
 static const struct cli_command {
     const char *name;
@@ -27,6 +30,8 @@ static const struct cli_command {
     {"drift", drift_main, "say who is waited for and what has become slower, from the captures of many jobs"},
     {"install-profile", install_profile_main, "make a profile what jobs get, through Slurm or NCCL's own file"},
     {"doctor", doctor_main, "check what is installed on this node"},
+    /* Internal, so that help and completion stop before it: agents start it on their nodes. */
+    {"verbs-port", verbs_serve_main, NULL},
     {0},
 };
 
@@ -35,7 +40,7 @@ static int help(FILE *out)
     fputs("Usage: nccltune COMMAND [OPTION]...\n"
           "Make a GPU cluster communicate as fast as its wires allow: measure, decide with evidence, deliver.\n\n",
           out);
-    for (const struct cli_command *c = commands; c->name; c++)
+    for (const struct cli_command *c = commands; c->description; c++)
         fprintf(out, "  %-15s %s\n", c->name, c->description);
     fputs("\n  nccltune tune -o PROFILE         the whole pipeline on this machine\n"
           "  nccltune help COMMAND            options and examples of one command\n"
@@ -48,17 +53,17 @@ static int help(FILE *out)
 /* For shell completion. */
 static int print_words(void)
 {
-    for (const struct cli_command *c = commands; c->name; c++)
+    for (const struct cli_command *c = commands; c->description; c++)
         puts(c->name);
     return 0;
 }
 
 static const char *command_name(int i)
 {
-    return commands[i].name;
+    return commands[i].description ? commands[i].name : NULL;
 }
 
-static const struct cli_command *find(const char *name)
+static const struct cli_command *find_command(const char *name)
 {
     for (const struct cli_command *c = commands; c->name; c++)
         if (!strcmp(name, c->name))
@@ -74,11 +79,11 @@ static int help_of(char *name)
 {
     static char option[] = "--help";
     char *argv[] = {name, option, NULL};
-    const struct cli_command *c = find(name);
+    const struct cli_command *c = find_command(name);
     return c ? c->main(2, argv) : ERR_USAGE;
 }
 
-static int run(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     if (argc < 2) {
         help(stderr);
@@ -93,16 +98,16 @@ static int run(int argc, char **argv)
         return puts("nccltune " NCCLTUNE_VERSION) < 0;
     if (!strcmp(word, "--print-options"))
         return print_words();
-    if (!strcmp(word, "verbs-port")) /* started by agents, by nobody else */
-        return verbs_serve_main(argc - 1, argv + 1);
-    const struct cli_command *c = find(word);
+    const struct cli_command *c = find_command(word);
     return c ? c->main(argc - 1, argv + 1) : ERR_USAGE;
 }
 
 /* What was printed may not have arrived: a full disk shows only here. */
 int main(int argc, char **argv)
 {
-    int rc = run(argc, argv), error = fflush(stdout) ? errno : ferror(stdout) ? EIO : 0;
+    terminal_guard_stdout();
+    bench_engine_register(&bench_engine_model);
+    int rc = run_command(argc, argv), error = fflush(stdout) ? errno : ferror(stdout) ? EIO : 0;
     if (!error)
         return rc;
     fprintf(stderr, "nccltune: standard output cannot be written: %s\n", strerror(error));

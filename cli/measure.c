@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "bench/engines/engines.h"
-#include "bench/engines/nccl/engine.h"
-#include "bench/engines/nccl/options.h"
-#include "bench/launch/start.h"
-#include "bench/workload/workload.h"
+#include "bench/launch/launch.h"
+#include "cli/cli.h"
+#include "core/call/workload.h"
+#include "core/delivered.h"
 #include "core/hostlist.h"
+#include "core/launcher.h"
+#include "envgen/predict/predict.h"
 
 #define LARGEST ((uint64_t)1 << 30) /* bytes, where nobody says */
 
@@ -159,6 +161,7 @@ struct option_group *cli_measure_groups(const struct option_group *command, stru
 void cli_measure_begin(struct bench_options *o)
 {
     bench_options_default(o);
+    o->setup.predictor = &predict_predictor;
     o->max_bytes = 0;
     o->collectives = 0;
     o->margin = -1;
@@ -231,11 +234,17 @@ int cli_measure_resolve_defaults(struct bench_options *o, const struct cli_relea
     if (predicts && (o->setup.hosts || o->setup.hostfile))
         return err_set(e, ERR_USAGE, "--hosts and --hostfile name nodes that are measured; --nodes is for predictions");
     cli_measure_budget(o);
-    if (o->margin < 0 && !bench_engine_find(o->engine)->document)
+    if (o->margin < 0 && !bench_engine_find(o->engine)->documents)
         o->margin = usual.margin;
     o->setup.nccl_version = r->high;
-    struct nccl_options *nccl = bench_engine_own(o->own, &bench_engine_nccl);
-    if (nccl && !nccl->library)
-        nccl->library = r->library;
     return 0;
+}
+
+void cli_measure_leave_out(const char *command, int quiet, struct arena *a)
+{
+    struct log log = cli_log(command, quiet);
+    struct launcher_rank r;
+    const char *removed = delivered_leave_out(a);
+    if (*removed && (!launcher_find(NULL, NULL, &r) || !r.rank))
+        log_info(&log, "left out of the baseline, because nccltune has installed it: %s", removed);
 }

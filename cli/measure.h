@@ -17,6 +17,10 @@ void cli_measure_begin(struct bench_options *o);
 /* A budget that was not given becomes the usual one, which may be stretched. */
 void cli_measure_budget(struct bench_options *o);
 
+/* Leave what nccltune has installed out of the environment of this process and of all that it starts, and say what it
+ * was. Comes before any other process is met. */
+void cli_measure_leave_out(const char *command, int quiet, struct arena *a);
+
 /* What is wrong with the options or the files that they name, before anything is looked at. */
 int cli_measure_check(const struct bench_options *o, struct err *e);
 

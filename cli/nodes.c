@@ -1,12 +1,13 @@
-/* Lists of nodes, and the way to each. */
+/* Meeting copies, lists of nodes, and the way to each. */
 #include "cli/nodes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/launch/agents.h"
-#include "bench/launch/places.h"
+#include "bench/engines/engines.h"
+#include "cli/cli.h"
 #include "core/hostlist.h"
+#include "core/json.h"
 #include "core/locate.h"
 #include "core/proc.h"
 #include "core/progress.h"
@@ -18,20 +19,38 @@
 #define SINFO_S     10.0
 #define MOST_OUTPUT ((size_t)4 << 20)
 
+int cli_nodes_meet(struct agents *agents, struct bench_setup *setup, const char *dir, const char *name,
+                   volatile sig_atomic_t *stop, struct arena *a)
+{
+    struct err e = {0};
+    int code = ERR_FAILED;
+    switch (agents_meet(agents, setup, dir, stop, a, &code, &e)) {
+    case AGENTS_CONDUCT:
+        return -1;
+    case AGENTS_SERVED:
+        return code;
+    case AGENTS_RANK: /* comes back only when it fails */
+        bench_engine_mpi.measures->join(&e);
+        return cli_fail(name, &e);
+    default:
+        return cli_fail(name, &e);
+    }
+}
+
+/* ---- lists ---- */
+
 int cli_nodes_measured(const struct bench_setup *setup, struct arena *a, struct cli_nodes *nodes, struct err *e)
 {
     struct places p;
     int rc = places_find(setup, a, &p, e);
     if (rc)
         return rc;
-    *nodes = (struct cli_nodes){.names = p.hosts, .n = p.nodes, .here = places_here_alone(&p)};
+    *nodes = (struct cli_nodes){.names = p.hosts, .n = p.nodes, .here = p.here};
     if (!p.hosts && !nodes->here)
         return err_set(e, ERR_USAGE, "this allocation of %d nodes does not say which they are: name them with --hosts",
                        p.nodes);
     return 0;
 }
-
-/* ---- a Slurm partition ------------------------------------------------------------------------------------------- */
 
 int cli_nodes_served(const char *text, struct arena *a, struct cli_nodes *nodes, struct err *e)
 {
@@ -53,7 +72,7 @@ int cli_nodes_served(const char *text, struct arena *a, struct cli_nodes *nodes,
     return hostlist_parse(list, "sinfo", a, &nodes->names, &nodes->n, e);
 }
 
-/* ---- the way ----------------------------------------------------------------------------------------------------- */
+/* ---- the way ---- */
 
 /* A small job of its own, wherever this runs. A node that is busy does not answer in time. */
 #define JOB                                                                                              \
@@ -62,18 +81,15 @@ int cli_nodes_served(const char *text, struct arena *a, struct cli_nodes *nodes,
     "-u SLURM_STEP_ID -u SLURM_STEPID -u SLURM_GPUS -u SLURM_GPUS_PER_NODE "                             \
     "srun -Q -N1 -n1 --mpi=none --export=ALL --immediate=30"
 
-/* `launcher` NULL stands for auto. */
-static int is(const char *launcher, const char *name)
-{
-    return !strcmp(launcher ? launcher : "auto", name);
-}
-
-/* What is called as AGENT HOST ...; `*bare`: it starts programs, not lines for a shell. */
-static const char *agent_for(const struct bench_setup *s, const struct cli_nodes *nodes, struct arena *a, int *bare)
+/* Return what is called as COMMAND HOST ...; `*bare`: it starts programs, not lines for a shell. */
+static const char *choose_command(const struct bench_setup *s, const struct cli_nodes *nodes, struct arena *a,
+                                  int *bare)
 {
     const char *job = getenv("SLURM_JOB_ID"), *ssh = s->ssh ? s->ssh : getenv("NCCLTUNE_SSH");
-    int mpirun = is(s->launcher, "mpirun") || (is(s->launcher, "auto") && (s->mpirun || s->mpirun_args));
-    int srun = is(s->launcher, "srun") || (is(s->launcher, "auto") && !mpirun && job && *job);
+    const char *launcher = s->launcher ? s->launcher : "auto";
+    int any = !strcmp(launcher, "auto");
+    int mpirun = !strcmp(launcher, "mpirun") || (any && (s->mpirun || s->mpirun_args));
+    int srun = !strcmp(launcher, "srun") || (any && !mpirun && job && *job);
     *bare = 1;
     if (nodes->partition)
         return arena_printf(a, JOB " -p %s -w", nodes->partition);
@@ -86,10 +102,10 @@ static const char *agent_for(const struct bench_setup *s, const struct cli_nodes
     return ssh && *ssh ? ssh : NULL;
 }
 
-/* By way of its document, as every node: what is wrong with it stays with the host. */
+/* Probe this machine by way of its document, as every node: its findings stay with the host. */
 static struct topology *probe_here(struct log *log, struct err *e)
 {
-    struct topology *t = probe_machine(log, e), *read = t ? topo_new() : NULL;
+    struct topology *t = probe_machine(log, NULL, e), *read = t ? topo_new() : NULL;
     if (!t)
         return NULL;
     findings_attach(t);
@@ -104,8 +120,8 @@ static struct topology *probe_here(struct log *log, struct err *e)
     return NULL;
 }
 
-/* The agents' hosts. What was asked for by a name is called that. */
-static const char **names_of(const struct cli_nodes *nodes, const struct agents *agents, struct arena *a)
+/* Name the agents' hosts. What was asked for by a name is called that. */
+static const char **name_hosts(const struct cli_nodes *nodes, const struct agents *agents, struct arena *a)
 {
     const char **names = arena_alloc(a, ((size_t)agents->count + 1) * sizeof *names);
     for (int i = 0; i < agents->count; i++)
@@ -119,18 +135,22 @@ static const char **names_of(const struct cli_nodes *nodes, const struct agents 
 }
 
 static struct topology *probe_by_agents(const struct bench_setup *setup, const struct cli_nodes *nodes,
-                                        const struct agents_absent *absent, int nabsent, struct log *log,
-                                        volatile sig_atomic_t *stop, struct arena *a, struct err *e)
+                                        const struct agents *lent, struct log *log, volatile sig_atomic_t *stop,
+                                        struct err *e)
 {
+    struct arena *a = arena_new();
     struct agents agents;
     const char *argv[] = {"{bin}/nccltune", "probe", "--json", NULL};
     struct topology *t = NULL;
-    if (agents_open(&agents, setup, DEADLINE_S, stop, e))
+    if (agents_open(&agents, setup, DEADLINE_S, stop, e)) {
+        arena_free(a);
         return NULL;
+    }
     double asked_s = cluster_clock_s();
     struct agents_answer *said = agents_run(&agents, argv, progress_now_s() + DEADLINE_S, stop, a, e);
-    struct cluster_answer *answers = arena_alloc(a, ((size_t)agents.count + (size_t)nabsent + 1) * sizeof *answers);
-    const char **names = names_of(nodes, &agents, a);
+    struct cluster_answer *answers =
+        arena_alloc(a, ((size_t)agents.count + (size_t)lent->nabsent + 1) * sizeof *answers);
+    const char **names = name_hosts(nodes, &agents, a);
     double answered_s = cluster_clock_s();
     for (int i = 0; said && i < agents.count; i++) {
         answers[i] = (struct cluster_answer){names[i], said[i].output, said[i].bytes, NULL, asked_s, answered_s};
@@ -139,31 +159,24 @@ static struct topology *probe_by_agents(const struct bench_setup *setup, const s
         else if (said[i].status)
             answers[i].why = arena_strdup(a, said[i].errors);
     }
-    for (int i = 0; i < nabsent; i++)
-        answers[agents.count + i] = (struct cluster_answer){.host = absent[i].host, .why = absent[i].why};
+    for (int i = 0; i < lent->nabsent; i++)
+        answers[agents.count + i] = (struct cluster_answer){.host = lent->absent[i].host, .why = lent->absent[i].why};
     if (said)
-        t = cluster_merge(answers, agents.count + nabsent, log, e);
+        t = cluster_merge(answers, agents.count + lent->nabsent, log, e);
     agents_close(&agents);
+    arena_free(a);
     return t;
 }
 
-struct topology *cli_nodes_probe(struct cli_found *c, struct bench_setup *setup, const struct cli_nodes *nodes,
+struct topology *cli_nodes_probe(struct agents *agents, struct bench_setup *setup, const struct cli_nodes *nodes,
                                  struct log *log, volatile sig_atomic_t *stop, struct arena *a, struct err *e)
 {
-    struct topology *t = NULL;
-    struct agents_absent *absent = NULL;
-    int nabsent;
-    if (nodes->here && !setup->lent) {
-        t = probe_here(log, e);
-        if (t && nodes->names) /* as the user or Slurm calls it */
-            t->hosts[0].name = arena_strdup(t->arena, nodes->names[0]);
-        return t;
-    }
-    if (!cli_found_start(c, setup, stop, &absent, &nabsent, a, e)) {
-        struct arena *own = arena_new();
-        t = probe_by_agents(setup, nodes, absent, nabsent, log, stop, own, e);
-        arena_free(own);
-    }
+    if (!nodes->here || setup->lent)
+        return agents_lend(agents, setup, DEADLINE_S, stop, a, e) ? NULL
+                                                                  : probe_by_agents(setup, nodes, agents, log, stop, e);
+    struct topology *t = probe_here(log, e);
+    if (t && nodes->names) /* as the user or Slurm calls it */
+        t->hosts[0].name = arena_strdup(t->arena, nodes->names[0]);
     return t;
 }
 
@@ -172,7 +185,7 @@ struct topology *cli_nodes_ask(const struct bench_setup *setup, const struct cli
 {
     struct arena *a = arena_new();
     struct cluster_ask ask = {.hosts = nodes->names, .nhosts = nodes->n, .deadline_s = DEADLINE_S, .parallel = 128};
-    ask.agent = agent_for(setup, nodes, a, &ask.without_shell);
+    ask.agent = choose_command(setup, nodes, a, &ask.without_shell);
     struct topology *t = cluster_gather(&ask, NULL, stop, e);
     arena_free(a);
     return t;

@@ -1,10 +1,10 @@
-/* Which nodes a command is about, and every one of them as it sees itself. */
+/* The nodes that a command is about: its agents there, and what each node is. */
 #ifndef CLI_NODES_H
 #define CLI_NODES_H
 
 #include <signal.h>
 
-#include "cli/found.h"
+#include "bench/launch/agents.h"
 
 struct cli_nodes {
     const char **names; /* in the arena; NULL: this machine */
@@ -13,22 +13,28 @@ struct cli_nodes {
     const char *partition; /* they are those of this Slurm partition; NULL not */
 };
 
-/* The nodes that are measured: --hosts, --hostfile, an allocation's, or this machine. Error: a list that is none, an
+/* Call agents_meet before anything else is looked at: -1 to go on, alone or as the head; or the exit code of a process
+ * that has served and is done. `dir` is what all nodes share, NULL nothing; `name` the command's, for its errors. */
+int cli_nodes_meet(struct agents *agents, struct bench_setup *setup, const char *dir, const char *name,
+                   volatile sig_atomic_t *stop, struct arena *a);
+
+/* Find the nodes that are measured: --hosts, --hostfile, an allocation's, or this machine. Errors: a malformed list, an
  * allocation that does not name its nodes. */
 int cli_nodes_measured(const struct bench_setup *setup, struct arena *a, struct cli_nodes *nodes, struct err *e);
 
-/* Those that --serve names, a list or partition=NAME, of which Slurm is asked. */
+/* Find those that --serve names, a list or partition=NAME, of which Slurm is asked. */
 int cli_nodes_served(const char *text, struct arena *a, struct cli_nodes *nodes, struct err *e);
 
-/* Every one of the nodes that are measured probes itself, through agents, which are started for that and lent on, where
- * this is not the only node; what they need lives in `a`. Who does not answer is in `missing`. Errors: nobody answers,
- * *stop is set. topo_free frees. */
-struct topology *cli_nodes_probe(struct cli_found *c, struct bench_setup *setup, const struct cli_nodes *nodes,
+/* Have every node that is measured probe itself. Where this is not the only one, that is done through agents, which are
+ * started for that and lent on. What they need lives in `a`. Nodes that do not answer are in `missing`. Errors: no node
+ * answers, *stop. topo_free frees. */
+struct topology *cli_nodes_probe(struct agents *agents, struct bench_setup *setup, const struct cli_nodes *nodes,
                                  struct log *log, volatile sig_atomic_t *stop, struct arena *a, struct err *e);
 
-/* The same of nodes that are not measured, each asked by a program of its own: those of a partition in a job each,
- * others through what `setup` says: mpirun where it or arguments for it are named, in a Slurm allocation srun, else
- * ssh. */
+/* The same of nodes that are not measured, each asked by a program of its own: those of a partition by a job for each,
+ * others through what `setup` says: mpirun where it or arguments for it are named, srun in a Slurm allocation, else
+ * ssh.
+ */
 struct topology *cli_nodes_ask(const struct bench_setup *setup, const struct cli_nodes *nodes,
                                const volatile sig_atomic_t *stop, struct err *e);
 

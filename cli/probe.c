@@ -11,11 +11,11 @@
 #include "probe/cluster/cluster.h"
 #include "probe/findings/findings.h"
 #include "probe/format/format.h"
-#include "probe/format/why.h"
 #include "probe/import/import.h"
 #include "probe/machines/hardware.h"
 #include "probe/machines/machines.h"
 #include "probe/source/probe.h"
+#include "probe/topology/build.h"
 
 #define COMMAND "nccltune probe"
 
@@ -75,8 +75,6 @@ static const struct option_spec what_options[] = {
      option_text, offsetof(struct request, gpu), .word = cli_gpu_word},
     {0, "ibnetdiscover", "FILE", "also tell which switch every HCA hangs on, from what ibnetdiscover printed",
      option_text, offsetof(struct request, switches)},
-    {'f', "", .instead = "from"},
-    {0, "fabric", .instead = "ibnetdiscover"},
     {0},
 };
 
@@ -266,7 +264,7 @@ static struct topology *look(const struct request *o, struct log *log, struct pr
     }
     if (o->sysroot)
         return probe_sysroot(o->sysroot, log, took, e);
-    struct topology *t = o->gather && !ranks_first_on_node() ? topo_new() : probe_machine_timed(log, took, e);
+    struct topology *t = o->gather && !ranks_first_on_node() ? topo_new() : probe_machine(log, took, e);
     if (t && o->gather)
         findings_attach(t); /* what is wrong with this node stays with it in the cluster */
     return t && o->gather ? ranks_gather(t, o->gather, o->deadline_s, log, e) : t;
@@ -289,7 +287,7 @@ static int parse(int argc, char **argv, struct request *r, struct arena *a)
     return -1;
 }
 
-static int run(const struct request *r, struct err *e)
+static int probe_nodes(const struct request *r, struct err *e)
 {
     struct log log = cli_log(COMMAND, !r->output);
     struct probe_timings took = {.n = 0};
@@ -320,7 +318,7 @@ int probe_main(int argc, char **argv)
     struct err e = {0};
     int rc = parse(argc, argv, &r, a);
     if (rc < 0) {
-        rc = lists_asked(&r) ? write_list(&r, &e) : run(&r, &e);
+        rc = lists_asked(&r) ? write_list(&r, &e) : probe_nodes(&r, &e);
         if (rc && *e.text)
             cli_fail(COMMAND, &e);
     }

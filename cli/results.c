@@ -1,10 +1,10 @@
 /* nccltune results: measurements of this program and of others, read, put together, and written for other programs. */
 #include <string.h>
 
-#include "bench/fabric/export.h"
+#include "bench/fabric/fabric.h"
 #include "bench/import/import.h"
-#include "bench/results/export.h"
 #include "bench/results/points.h"
+#include "bench/results/results.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "core/file.h"

@@ -5,8 +5,7 @@
 #include <unistd.h>
 
 #include "bench/engines/engines.h"
-#include "bench/engines/verbs/run.h"
-#include "bench/fabric/decide.h"
+#include "bench/fabric/fabric.h"
 #include "cli/cli.h"
 #include "cli/measure.h"
 #include "cli/tune.h"
@@ -39,7 +38,7 @@ static const struct cli_page page = {
 static const struct option_spec profile_options[] = {
     {'o', "output", "PROFILE", "the directory to write", option_text, offsetof(struct tune, generate.out)},
     {0, "nccl", "RANGE", "write for these releases (2.28.9, 2.28, 2.19-2.28), and predict for the last",
-     cli_take_releases_or_library, offsetof(struct tune, releases)},
+     cli_take_releases, offsetof(struct tune, releases)},
     {0, "renew", "PROFILE",
      "after an upgrade: measure again what PROFILE was made for, less what was far behind; says what has changed and "
      "what that changes; ends at once where nothing has",
@@ -138,16 +137,16 @@ static int survey(struct tune *t, struct tune_part *p, struct err *e)
     setup.log = &t->log;
     for (const struct bench_engine *const *engine = bench_engines; *engine && !rc; engine++) {
         int made = 0;
-        if (!(*engine)->survey || !p->because)
+        const struct bench_document_ops *documents = (*engine)->documents;
+        if (!documents || !documents->survey || !p->because)
             continue;
         struct bench_document d = {.setup = &setup,
-                                   .path = arena_printf(t->arena, "%s/%s", p->generate.out, (*engine)->survey_file),
+                                   .path = arena_printf(t->arena, "%s/%s", p->generate.out, documents->survey_file),
                                    .budget_s = least_s,
                                    .resume = t->resume,
-                                   .progress = &t->progress,
                                    .stop = t->stop};
         double began_s = progress_now_s();
-        rc = (*engine)->survey(&d, &made, e);
+        rc = documents->survey(&d, &made, e);
         if (*t->stop)
             return interrupted(t);
         if (made)
@@ -181,10 +180,12 @@ static int measure(struct tune *t, struct tune_part *p, struct bench_results **m
 {
     struct bench_summary summary = {0};
     /* Copies of us that were agents so far are ranks of MPI from now on, if MPI is what is measured. */
-    int rc = bench_engine_find(p->bench.engine)->join ? cli_found_become_ranks(&t->found, &p->bench.setup, e) : 0;
+    int rc = bench_engine_has_ranks(bench_engine_find(p->bench.engine))
+                 ? agents_become_ranks(&t->agents, &p->bench.setup, e)
+                 : 0;
     progress_start(&t->progress, t->quiet ? NULL : stderr);
     if (!rc)
-        rc = bench_run(&p->bench, p->topology, &t->log, &t->progress, t->stop, &summary, measured, e);
+        rc = bench_run(&p->bench, p->topology, &t->log, t->stop, &summary, measured, e);
     progress_clear(&t->progress);
     t->noise = !rc && *measured ? (*measured)->noise : (struct findings){0};
     if (rc == ERR_LACKS) {
@@ -293,7 +294,7 @@ static void log_scopes(struct tune *t)
     }
 }
 
-static int run(struct tune *t, struct err *e)
+static int tune_profile(struct tune *t, struct err *e)
 {
     if (t->resume && !t->plan && env_profile_complete(t->generate.out)) {
         log_info(&t->log, "%s is complete, there is nothing left to do", t->generate.out);
@@ -333,7 +334,7 @@ static int run(struct tune *t, struct err *e)
 /* ---- the command line -----------------------------------------------------------------------------------------------
  */
 
-static int check(const struct tune *t, struct err *e)
+static int check_request(const struct tune *t, struct err *e)
 {
     if (!t->generate.out)
         return err_set(e, ERR_USAGE, "-o PROFILE is missing");
@@ -348,7 +349,7 @@ static int check(const struct tune *t, struct err *e)
                        "--serve is for nodes that equal measured ones; of a description all are predicted");
     if (t->machine.nodes.count && !cli_machine_named(&t->machine) && t->choose)
         return err_set(e, ERR_USAGE, "--nodes is for predictions; --hosts names the nodes that are measured");
-    if (bench_engine_find(t->bench.engine)->document)
+    if (bench_engine_find(t->bench.engine)->documents)
         return err_set(e, ERR_USAGE, "--engine %s measures no collectives; tune asks it by itself", t->bench.engine);
     return cli_measure_check(&t->bench, e);
 }
@@ -371,7 +372,7 @@ static int parse(int argc, char **argv, struct tune *t)
     t->choose = !t->bench.engine;
     if (t->choose)
         t->bench.engine = usual;
-    if (rc < 0 && check(t, &e))
+    if (rc < 0 && check_request(t, &e))
         rc = cli_fail(TUNE_COMMAND, &e);
     t->generate.nccl_low = t->releases.low;
     t->generate.nccl_high = t->releases.high;
@@ -385,8 +386,8 @@ static int find_others(struct tune *t)
     struct err e = {0};
     if (t->plan || tune_predicts(t))
         return -1;
-    if (t->choose || !bench_engine_find(t->bench.engine)->join)
-        return cli_found_begin(&t->found, &t->bench.setup, t->generate.out, TUNE_COMMAND, t->stop, t->arena);
+    if (t->choose || !bench_engine_has_ranks(bench_engine_find(t->bench.engine)))
+        return cli_nodes_meet(&t->agents, &t->bench.setup, t->generate.out, TUNE_COMMAND, t->stop, t->arena);
     return bench_join(&t->bench, &e) ? cli_fail(TUNE_COMMAND, &e) : -1;
 }
 
@@ -396,15 +397,17 @@ int tune_main(int argc, char **argv)
     struct err e = {0};
     int rc = parse(argc, argv, &t);
     t.stop = cli_catch_interrupt();
-    if (rc < 0)
+    if (rc < 0) {
+        cli_measure_leave_out(TUNE_COMMAND, t.quiet, t.arena);
         rc = find_others(&t);
+    }
     if (rc < 0) {
         t.log = cli_log(TUNE_COMMAND, t.quiet);
         t.log.progress = &t.progress;
-        rc = run(&t, &e);
+        rc = tune_profile(&t, &e);
         if (rc && rc != CLI_INTERRUPTED && !(t.lacks && rc == ERR_LACKS))
             cli_fail(TUNE_COMMAND, &e);
-        cli_found_end(&t.found, &t.bench.setup, rc);
+        agents_end(&t.agents, &t.bench.setup, rc);
     }
     env_profile_free(t.before);
     tune_forget(&t);

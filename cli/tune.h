@@ -4,8 +4,9 @@
 
 #include "bench/search/bench.h"
 #include "cli/arguments.h"
-#include "cli/found.h"
 #include "cli/machine.h"
+#include "cli/nodes.h"
+#include "core/progress.h"
 #include "envgen/generate/generate.h"
 #include "probe/cluster/groups.h"
 
@@ -18,7 +19,7 @@ struct tune_part {
     struct topology *topology;    /* its nodes, those that are only served, too */
     const char *file;             /* topology.json in the profile */
     const char *because;          /* of the engine, in words; NULL nothing is measured */
-    cJSON *plan;                  /* as bench_plan_json makes it; NULL: this machine lacks what it takes */
+    struct cJSON *plan;           /* as bench_plan_json makes it; NULL: this machine lacks what it takes */
 };
 
 struct tune {
@@ -33,7 +34,7 @@ struct tune {
     struct cli_writing writing;
     struct log log;
     struct progress progress;
-    struct cli_found found; /* a launcher has put copies of us on all nodes: this is their head */
+    struct agents agents; /* of all nodes, unless this is the only one */
     volatile sig_atomic_t *stop;
     struct arena *arena;
     int choose;            /* which engine is ours to choose: --engine was not given */

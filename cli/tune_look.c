@@ -8,10 +8,12 @@
 #include "cli/nodes.h"
 #include "cli/tune.h"
 #include "core/hostlist.h"
-#include "probe/cluster/serve.h"
+#include "core/json.h"
+#include "probe/cluster/groups.h"
 #include "probe/findings/findings.h"
 #include "probe/topology/build.h"
-#include "probe/topology/select.h"
+#include "probe/topology/topology.h"
+#include "slurm/hook.h"
 
 int tune_predicts(const struct tune *t)
 {
@@ -69,7 +71,7 @@ static int find_nodes(struct tune *t, struct cli_nodes *nodes, struct err *e)
         log_info(&t->log, "looking at this machine");
     else
         log_info(&t->log, "%d nodes look at themselves", nodes->n);
-    t->all = cli_nodes_probe(&t->found, &t->bench.setup, nodes, &t->log, t->stop, t->arena, e);
+    t->all = cli_nodes_probe(&t->agents, &t->bench.setup, nodes, &t->log, t->stop, t->arena, e);
     return t->all ? 0 : e->code;
 }
 
@@ -276,7 +278,8 @@ static int check_ranks(const struct tune *t, const struct tune_part *p, struct e
 {
     int n;
     const char *hosts = tune_hosts(p->topology, 0, t->arena, &n);
-    if (!t->found.head || !bench_engine_find(p->bench.engine)->join || n == t->found.found.nodes)
+    if (!t->agents.copies || !bench_engine_has_ranks(bench_engine_find(p->bench.engine)) ||
+        n == t->agents.copies->nodes)
         return 0;
     const char *why = t->nparts > 1 ? arena_printf(t->arena, "these are %d kinds that do not go together", t->nparts)
                                     : arena_printf(t->arena, "%s is left out: %s", t->groups.left.list[0].name,
@@ -284,7 +287,7 @@ static int check_ranks(const struct tune *t, const struct tune_part *p, struct e
     return err_set(e, ERR_USAGE,
                    "host memory is measured by ranks of MPI, which %s has started on %d nodes, and %s. Start it on %s "
                    "alone, or one copy with --hosts %s",
-                   t->found.found.launcher, t->found.found.nodes, why, hosts, hosts);
+                   t->agents.copies->launcher, t->agents.copies->nodes, why, hosts, hosts);
 }
 
 int tune_look(struct tune *t, struct err *e)
@@ -301,6 +304,11 @@ int tune_look(struct tune *t, struct err *e)
         rc = serve(t, e);
     for (int i = 0; i < t->nparts && !rc; i++) {
         findings_attach(t->parts[i].topology);
+        if (t->parts[i].topology->nclasses > HOOK_CLASSES)
+            return err_set(e, ERR_LACKS,
+                           "the nodes are of %d kinds, and a profile can be installed for %d at most: measure fewer "
+                           "kinds at a time (--hosts)",
+                           t->parts[i].topology->nclasses, HOOK_CLASSES);
         rc = resolve_defaults(t, &t->parts[i], e);
         if (!rc)
             rc = check_ranks(t, &t->parts[i], e);

@@ -4,10 +4,9 @@
 
 #include "cli/tune.h"
 #include "core/json.h"
-#include "envgen/explain/diff.h"
-#include "envgen/verify/like.h"
+#include "envgen/explain/explain.h"
 #include "envgen/verify/verify.h"
-#include "probe/topology/differences.h"
+#include "probe/topology/topology.h"
 
 static const char *file_of(const struct tune *t, const char *name)
 {
@@ -44,7 +43,7 @@ int tune_renew_begin(struct tune *t, struct err *e)
 
 /* ---- what has changed since ---- */
 
-static int say(struct tune *t, const char *what)
+static int log_change(struct tune *t, const char *what)
 {
     log_info(&t->log, "changed: %s", what);
     return 1;
@@ -63,13 +62,13 @@ static int changed_class(struct tune *t, const struct topo_class *then, const st
     topo_class_hash(now, after);
     int n = strcmp(before, after) ? differences_of(then, now, t->arena, &sentences) : 0, changed = 0;
     for (int i = 0; i < n; i++)
-        changed |= say(t, sentences[i]);
+        changed |= log_change(t, sentences[i]);
     n = differences_within(then, now, t->arena, &sentences);
     for (int i = 0; i < n; i++)
-        changed |= say(t, sentences[i]);
+        changed |= log_change(t, sentences[i]);
     if (strcmp(or_unknown(then->driver), or_unknown(now->driver)) != 0)
-        changed |= say(t, arena_printf(t->arena, "GPU driver %s instead of %s", or_unknown(now->driver),
-                                       or_unknown(then->driver)));
+        changed |= log_change(t, arena_printf(t->arena, "GPU driver %s instead of %s", or_unknown(now->driver),
+                                              or_unknown(then->driver)));
     return changed;
 }
 
@@ -80,7 +79,8 @@ static int changed_library(struct tune *t, const struct tune_part *p)
     for (int i = 0; i < t->before->decisions->nshapes; i++)
         if (!strcmp(t->before->decisions->shapes[i].engine, p->bench.engine))
             then = t->before->decisions->shapes[i].library;
-    return now && then && strcmp(now, then) != 0 ? say(t, arena_printf(t->arena, "%s instead of %s", now, then)) : 0;
+    return now && then && strcmp(now, then) != 0 ? log_change(t, arena_printf(t->arena, "%s instead of %s", now, then))
+                                                 : 0;
 }
 
 int tune_renew_changes(struct tune *t, struct err *e)

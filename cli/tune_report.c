@@ -7,15 +7,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "advise/whatif/step_profile.h"
 #include "bench/noise/noise.h"
 #include "bench/results/points.h"
 #include "core/hostlist.h"
+#include "core/json.h"
 #include "core/locate.h"
 #include "core/vars/text.h"
 #include "envgen/explain/explain.h"
 #include "envgen/profile/profile.h"
 #include "envgen/report/report.h"
-#include "envgen/step/profile.h"
 
 /* A path as one would type it here. */
 static const char *typed(struct arena *a, const char *path)
@@ -177,7 +178,7 @@ static int print_json(const struct tune_result *t, const struct step_estimate *s
     for (const char **line = env_report_lines(p, a); *line; line++)
         json_append_str(array, *line);
     if (t->noise)
-        cJSON_AddItemToObject(doc, "noise", findings_json(t->noise->list, t->noise->n));
+        findings_add_json(doc, "noise", t->noise->list, t->noise->n);
     if (step)
         cJSON_AddItemToObject(doc, "step", env_step_json(step));
     return json_save(doc, "-", e);

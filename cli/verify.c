@@ -4,20 +4,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "advise/whatif/step_profile.h"
+#include "advise/whatif/whatif.h"
 #include "bench/engines/engines.h"
 #include "bench/noise/noise.h"
-#include "bench/predict/sanity.h"
 #include "bench/search/bench.h"
 #include "cli/cli.h"
-#include "cli/found.h"
 #include "cli/measure.h"
+#include "cli/nodes.h"
 #include "core/coll.h"
 #include "core/json.h"
 #include "core/locate.h"
+#include "core/progress.h"
 #include "core/units.h"
-#include "envgen/step/profile.h"
-#include "envgen/verify/health.h"
-#include "envgen/verify/like.h"
+#include "envgen/verify/verify.h"
 
 #define COMMAND "nccltune verify"
 
@@ -41,7 +41,7 @@ struct request {
     struct bench_options bench;
     const char *profile, *out, *textfile;
     int json, quiet;
-    struct cli_found found;
+    struct agents agents;
 };
 
 /* ---- options ---- */
@@ -55,13 +55,12 @@ static const struct option_spec answer_options[] = {
      option_text, offsetof(struct request, textfile)},
     {'j', "json", NULL, "print the verdicts as JSON", option_flag, offsetof(struct request, json)},
     {'q', "quiet", NULL, "no progress, only warnings", option_flag, offsetof(struct request, quiet)},
-    {0, "nccl", .instead = "nccl-lib"},
     {0},
 };
 
-static int check(const struct request *w, struct err *e)
+static int check_request(const struct request *w, struct err *e)
 {
-    if (w->bench.engine && !bench_engine_find(w->bench.engine)->open)
+    if (w->bench.engine && !bench_engine_find(w->bench.engine)->measures)
         return err_set(e, ERR_USAGE, "--engine: profiles are verified with nccl or mpi, by which jobs run");
     if (!w->profile)
         return err_set(e, ERR_USAGE, "PROFILE is missing");
@@ -84,7 +83,7 @@ static int parse(int argc, char **argv, struct request *w, struct arena *a)
     int rc = cli_parse(&page, cli_measure_groups(own, &w->bench, 0, a), argc, argv, a, &first);
     w->profile = rc < 0 ? argv[first] : NULL;
     cli_measure_budget(&w->bench);
-    if (rc < 0 && check(w, &e))
+    if (rc < 0 && check_request(w, &e))
         rc = cli_fail(COMMAND, &e);
     return rc;
 }
@@ -159,9 +158,9 @@ static void print_verdicts(const struct env_profile *p, const struct bench_point
         print_rule(&v->rules[i], p->arena);
 }
 
-static cJSON *rule_json(const struct verify_rule *v)
+static void put_rule(cJSON *rule, const void *verdict)
 {
-    cJSON *rule = cJSON_CreateObject();
+    const struct verify_rule *v = verdict;
     if (v->line)
         cJSON_AddNumberToObject(rule, "line", (double)v->line);
     json_add_str(rule, "what", v->what);
@@ -171,19 +170,17 @@ static cJSON *rule_json(const struct verify_rule *v)
         cJSON_AddNumberToObject(rule, "gain_low", v->gain.low);
         cJSON_AddNumberToObject(rule, "gain_high", v->gain.high);
     }
-    return rule;
 }
 
 static int print_json(const struct bench_points *points, const struct verify *v, const struct findings *noise,
                       const struct findings *sanity, struct err *e)
 {
-    cJSON *doc = bench_points_json(points), *rules = cJSON_AddArrayToObject(doc, "rules");
-    cJSON_AddItemToObject(doc, "noise", findings_json(noise->list, noise->n));
-    cJSON_AddItemToObject(doc, "sanity", findings_json(sanity->list, sanity->n));
+    cJSON *doc = bench_points_json(points);
+    json_add_each(doc, "rules", v->rules, v->nrules, sizeof *v->rules, put_rule);
+    findings_add_json(doc, "noise", noise->list, noise->n);
+    findings_add_json(doc, "sanity", sanity->list, sanity->n);
     if (v->environment.what)
-        cJSON_AddItemToObject(doc, "environment", rule_json(&v->environment));
-    for (int i = 0; i < v->nrules; i++)
-        cJSON_AddItemToArray(rules, rule_json(&v->rules[i]));
+        put_rule(cJSON_AddObjectToObject(doc, "environment"), &v->environment);
     return json_save(doc, NULL, e);
 }
 
@@ -243,7 +240,7 @@ static int measure(struct request *w, struct env_profile *p, const struct topolo
     verify_measure_like(&w->bench, p);
     progress_start(&progress, w->quiet ? NULL : stderr);
     log.progress = &progress;
-    int rc = bench_run(&w->bench, t, &log, &progress, cli_catch_interrupt(), &summary, &measured, e);
+    int rc = bench_run(&w->bench, t, &log, cli_catch_interrupt(), &summary, &measured, e);
     progress_clear(&progress);
     if (!rc)
         rc = summary.interrupted ? CLI_INTERRUPTED : conclude(w, p, t, measured, &log, e);
@@ -251,7 +248,7 @@ static int measure(struct request *w, struct env_profile *p, const struct topolo
     return rc || !summary.troubled ? rc : ERR_FAILED;
 }
 
-static int run(struct request *w, struct err *e)
+static int verify_profile(struct request *w, struct err *e)
 {
     char scratch[] = "/tmp/nccltune-verify-XXXXXX";
     int fd = -1;
@@ -284,16 +281,18 @@ int verify_main(int argc, char **argv)
     struct err e = {0};
     struct arena *a = arena_new();
     int rc = parse(argc, argv, &w, a);
-    if (rc < 0) /* copies that a launcher has put on every rank meet beside what is written, or in the profile */
-        rc = cli_found_begin(&w.found, &w.bench.setup, w.out ? w.out : w.profile, COMMAND, cli_catch_interrupt(), a);
+    if (rc < 0) { /* copies that a launcher has put on every rank meet beside what is written, or in the profile */
+        cli_measure_leave_out(COMMAND, w.quiet, a);
+        rc = cli_nodes_meet(&w.agents, &w.bench.setup, w.out ? w.out : w.profile, COMMAND, cli_catch_interrupt(), a);
+    }
     if (rc < 0) {
-        rc = run(&w, &e);
+        rc = verify_profile(&w, &e);
         if (rc && *e.text) { /* a monitor is to see that nothing was measured */
             cli_fail(COMMAND, &e);
             if (w.textfile && rc != ERR_USAGE && verify_health_write(w.profile, NULL, w.textfile, &e))
                 cli_fail(COMMAND, &e);
         }
-        cli_found_end(&w.found, &w.bench.setup, rc);
+        agents_end(&w.agents, &w.bench.setup, rc);
     }
     arena_free(a);
     return rc;

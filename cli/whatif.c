@@ -2,9 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/predict/calibration.h"
-#include "bench/predict/launch.h"
-#include "bench/predict/whatif.h"
+#include "advise/whatif/whatif.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "cli/job.h"
@@ -13,6 +11,8 @@
 #include "core/coll.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "envgen/predict/predict.h"
+#include "model/model.h"
 #include "probe/machines/machines.h"
 #include "probe/source/probe.h"
 
@@ -222,7 +222,6 @@ static const struct option_spec output_options[] = {
      option_seconds, offsetof(struct request, job.measured_s)},
     {0, "svg", "FILE", "draw busbw over size", option_text, offsetof(struct request, svg)},
     {'j', "json", NULL, "print every size as JSON", option_flag, offsetof(struct request, json)},
-    {0, "collective", .instead = "collectives"},
     {0},
 };
 
@@ -238,7 +237,7 @@ static int draw(const struct whatif *w, const char *svg, struct err *e)
     return file_out_commit(&out, svg, e);
 }
 
-static int show(const struct request *a, const struct whatif *w, struct err *e)
+static int print_variations(const struct request *a, const struct whatif *w, struct err *e)
 {
     int rc = 0;
     if (a->json)
@@ -251,7 +250,7 @@ static int show(const struct request *a, const struct whatif *w, struct err *e)
 /* What the site has measured, if it has. */
 static int calibrate(struct request *a, const struct topology *t, struct log *log, struct err *e)
 {
-    int class_index = model_class_of(t);
+    int class_index = topo_gpu_class(t);
     int rc = class_index < 0 ? 0 : calibration_load(a->calibration, t, class_index, a->arena, &a->fitted, e);
     if (rc > 0) {
         a->base.factors = &a->fitted.fit.factors;
@@ -260,7 +259,7 @@ static int calibrate(struct request *a, const struct topology *t, struct log *lo
     return rc < 0 ? e->code : 0;
 }
 
-static int run(struct request *a, const struct topology *t, struct log *log, struct err *e)
+static int predict_variations(struct request *a, const struct topology *t, struct log *log, struct err *e)
 {
     const char *name = a->machine.name ? a->machine.name : t->source ? t->source : "the topology";
     a->base.nccl.topology = t;
@@ -281,7 +280,7 @@ static int run(struct request *a, const struct topology *t, struct log *log, str
     if (!rc && a->job.workload)
         rc = cli_whatif_step(w, a->before, &a->job, a->json, e);
     else if (!rc && !(rc = whatif_predict(w, e)))
-        rc = show(a, w, e);
+        rc = print_variations(a, w, e);
     for (int i = 0; i < a->variations.count; i++)
         tuner_table_free(&a->variations.items[i].job.table);
     whatif_free(w);
@@ -306,8 +305,8 @@ int whatif_main(int argc, char **argv)
     if (rc < 0) {
         struct log log = cli_log(COMMAND, 0);
         struct topology *t =
-            cli_machine_named(&r.machine) ? cli_machine_open(&r.machine, &log, &e) : probe_machine(&log, &e);
-        rc = t ? run(&r, t, &log, &e) : e.code;
+            cli_machine_named(&r.machine) ? cli_machine_open(&r.machine, &log, &e) : probe_machine(&log, NULL, &e);
+        rc = t ? predict_variations(&r, t, &log, &e) : e.code;
         topo_free(t);
         if (rc)
             cli_fail(COMMAND, &e);

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#include "bench/workload/workload.h"
+#include "advise/whatif/causes.h"
+#include "advise/whatif/step_profile.h"
+#include "core/call/workload.h"
 #include "core/json.h"
 #include "core/vars/text.h"
-#include "envgen/step/causes.h"
-#include "envgen/step/profile.h"
 
 #define FORMAT "nccltune-whatif-step/1"
 

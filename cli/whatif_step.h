@@ -2,7 +2,7 @@
 #ifndef CLI_WHATIF_STEP_H
 #define CLI_WHATIF_STEP_H
 
-#include "bench/predict/whatif.h"
+#include "advise/whatif/whatif.h"
 
 struct cli_whatif_job {
     const char *workload; /* a file */

@@ -6,12 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/workload/generate.h"
-#include "bench/workload/job.h"
-#include "bench/workload/script.h"
 #include "cli/cli.h"
 #include "core/json.h"
 #include "core/units.h"
+#include "model/workload/job.h"
 
 #define COMMAND "nccltune workload"
 
@@ -242,12 +240,9 @@ static int list(void)
 /* The job of a launch script; a model that is given beside it need not be known from it. */
 static int read_launch(const char *path, int has_model, struct request *r, struct arena *a, struct err *e)
 {
-    struct workload_script script;
-    if (workload_script_read(path, a, &script, e))
-        return e->code;
-    int rc = workload_script_job(&script, &r->job, &r->reading, e);
+    int rc = workload_read_launch(path, a, &r->job, &r->reading, e);
     r->job.name = r->job.name ? r->job.name : path;
-    return has_model && r->job.framework ? 0 : rc;
+    return has_model && rc == ERR_USAGE ? 0 : rc;
 }
 
 /* Preset and model are taken first, wherever they stand, so that every other option changes them; what is wrong on the
@@ -401,7 +396,7 @@ static int generate(struct request *o, struct err *e)
     return rc;
 }
 
-static int run(struct request *r, int nfiles, char **files, struct err *e)
+static int run_request(struct request *r, int nfiles, char **files, struct err *e)
 {
     if (r->list)
         return r->json ? list_json(e) : list();
@@ -425,7 +420,7 @@ int workload_main(int argc, char **argv)
             COMMAND,
             "give --preset NAME, --from-launch FILE, --model NAME with --framework NAME, --merge FILE... or --list");
     if (rc < 0)
-        rc = run(&r, argc - first, argv + first, &e) ? cli_fail(COMMAND, &e) : 0;
+        rc = run_request(&r, argc - first, argv + first, &e) ? cli_fail(COMMAND, &e) : 0;
     arena_free(a);
     return rc;
 }

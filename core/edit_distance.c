@@ -31,7 +31,7 @@ int edit_distance(const char *a, const char *b, int most)
 }
 
 /* Small letters and digits only; longer words are cut. */
-static void plain(const char *s, char text[EDIT_DISTANCE_LENGTH + 1])
+static void plain_word(const char *s, char text[EDIT_DISTANCE_LENGTH + 1])
 {
     int n = 0;
     for (; *s && n < EDIT_DISTANCE_LENGTH; s++)
@@ -47,20 +47,20 @@ struct nearest {
     int distance;
 };
 
-static void begin(struct nearest *n, const char *word)
+static void begin_search(struct nearest *n, const char *word)
 {
     *n = (struct nearest){0};
-    plain(word, n->word);
+    plain_word(word, n->word);
     n->distance = 1 + (int)strlen(n->word) / 3;
 }
 
-static void consider(struct nearest *n, const char *candidate)
+static void consider_word(struct nearest *n, const char *candidate)
 {
     char other[EDIT_DISTANCE_LENGTH + 1] = "";
     size_t length = strlen(n->word);
     if (length < 2)
         return;
-    plain(candidate, other);
+    plain_word(candidate, other);
     /* "ndv5" for azure-ndv5, "gh200-480gb" for gh200. */
     int part = length > 2 && (strstr(other, n->word) || (other[0] && other[1] && strstr(n->word, other)));
     int distance = !strcmp(n->word, other) ? 0 : part ? 1 : edit_distance(n->word, other, n->distance);
@@ -74,17 +74,17 @@ const char *edit_distance_nearest(const char *word, const char *(*at)(int i))
 {
     struct nearest n;
     const char *candidate;
-    begin(&n, word);
+    begin_search(&n, word);
     for (int i = 0; (candidate = at(i)); i++)
-        consider(&n, candidate);
+        consider_word(&n, candidate);
     return n.best;
 }
 
 const char *edit_distance_nearest_of(const char *word, const char *const *words)
 {
     struct nearest n;
-    begin(&n, word);
+    begin_search(&n, word);
     for (; *words; words++)
-        consider(&n, *words);
+        consider_word(&n, *words);
     return n.best;
 }

@@ -6,18 +6,18 @@
 #include <stdio.h>
 #include <string.h>
 
-static void disarm(char *s)
+static void mask_controls(char *s)
 {
     for (; *s; s++)
         if ((unsigned char)*s < 0x20 || *s == 0x7f)
             *s = '?';
 }
 
-static void vappend(struct err *e, size_t at, const char *fmt, va_list ap)
+static void append_text(struct err *e, size_t at, const char *fmt, va_list ap)
 {
     if (at < sizeof e->text)
         vsnprintf(e->text + at, sizeof e->text - at, fmt, ap);
-    disarm(e->text);
+    mask_controls(e->text);
 }
 
 int err_set(struct err *e, int code, const char *fmt, ...)
@@ -27,7 +27,7 @@ int err_set(struct err *e, int code, const char *fmt, ...)
     va_list ap;
     va_start(ap, fmt);
     e->code = code;
-    vappend(e, 0, fmt, ap);
+    append_text(e, 0, fmt, ap);
     va_end(ap);
     return code;
 }
@@ -46,7 +46,7 @@ int err_at(struct err *e, const char *file, long line, long column, const char *
     va_list ap;
     va_start(ap, fmt);
     e->code = ERR_FAILED;
-    vappend(e, n < 0 ? 0 : (size_t)n, fmt, ap);
+    append_text(e, n < 0 ? 0 : (size_t)n, fmt, ap);
     va_end(ap);
     return ERR_FAILED;
 }
@@ -59,7 +59,7 @@ int err_errno(struct err *e, const char *fmt, ...)
     va_list ap;
     va_start(ap, fmt);
     e->code = ERR_FAILED;
-    vappend(e, 0, fmt, ap);
+    append_text(e, 0, fmt, ap);
     va_end(ap);
     size_t n = strlen(e->text);
     snprintf(e->text + n, sizeof e->text - n, ": %s", strerror(saved));

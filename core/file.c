@@ -3,87 +3,89 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/trust.h"
+
 static int open_for_reading(const char *path, struct err *e)
 {
+    struct stat st;
     if (!strcmp(path, "-"))
         return dup(STDIN_FILENO);
-    /* O_NONBLOCK: a FIFO without a writer must not hang us; it is taken off again below. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st)) {
-        err_errno(e, "%s: cannot be opened", path);
-    } else if (S_ISDIR(st.st_mode)) {
-        err_set(e, ERR_FAILED, "%s: is a directory, expected a file", path);
-    } else {
-        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    int fd = trust_open(path, TRUST_READ, 0, O_RDONLY, &st, e);
+    if (fd < 0 || !S_ISDIR(st.st_mode))
         return fd;
-    }
-    if (fd >= 0)
-        close(fd);
+    close(fd);
+    err_set(e, ERR_FAILED, "%s: is a directory, expected a file", path);
     return -1;
 }
 
-/* All of `fd`, at most `limit` bytes, in memory from malloc with room for one more byte; NULL after an error. */
-static char *slurp(int fd, const char *path, size_t limit, size_t *bytes, struct err *e)
+static ssize_t read_some(int fd, char *to, size_t bytes)
 {
-    struct stat st;
-    size_t used = 0, size = 1 << 16;
-    if (!fstat(fd, &st) && st.st_size > 0 && (size_t)st.st_size <= limit)
-        size = (size_t)st.st_size + 2;
-    char *buf = malloc(size);
-    if (!buf)
-        goto no_memory;
-    for (;;) {
-        if (used + 1 >= size) {
-            char *bigger = realloc(buf, size * 2);
-            if (!bigger)
-                goto no_memory;
-            buf = bigger;
-            size *= 2;
-        }
-        ssize_t n = read(fd, buf + used, size - used - 1);
-        if (n == 0)
+    ssize_t n;
+    do
+        n = read(fd, to, bytes);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+/* What a file of `size` bytes has; one that grows meanwhile is read as far as it went. */
+static char *read_sized(int fd, size_t size, struct arena *a, size_t *bytes)
+{
+    char *text = arena_alloc(a, size + 1);
+    ssize_t n = 1;
+    for (*bytes = 0; *bytes < size && n > 0; *bytes += n > 0 ? (size_t)n : 0)
+        n = read_some(fd, text + *bytes, size - *bytes);
+    text[*bytes] = 0;
+    return n < 0 ? NULL : text;
+}
+
+/* A pipe, a device or a file of /proc, which tells no size. */
+static char *read_stream(int fd, size_t limit, struct arena *a, size_t *bytes)
+{
+    size_t room = 1 << 16;
+    char *text = malloc(room), *copy = NULL;
+    ssize_t n = text ? 1 : -1;
+    for (*bytes = 0; n > 0 && *bytes <= limit; *bytes += n > 0 ? (size_t)n : 0) {
+        char *bigger = *bytes + 1 < room ? text : realloc(text, room *= 2);
+        if (!bigger)
             break;
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            err_errno(e, "%s: cannot be read", path);
-            goto fail;
-        }
-        used += (size_t)n;
-        if (used > limit) {
-            err_set(e, ERR_FAILED, "%s: larger than the %zu MiB that are read of such a file", path, limit >> 20);
-            goto fail;
-        }
+        text = bigger;
+        n = read_some(fd, text + *bytes, room - *bytes - 1);
     }
-    *bytes = used;
-    return buf;
-no_memory:
-    err_set(e, ERR_FAILED, "%s: out of memory", path);
-fail:
-    free(buf);
-    return NULL;
+    if (!n) {
+        copy = arena_alloc(a, *bytes + 1);
+        memcpy(copy, text, *bytes);
+    }
+    free(text);
+    return copy;
 }
 
 int file_read(const char *path, size_t limit, struct arena *a, char **data, size_t *bytes, struct err *e)
 {
+    struct stat st = {0};
     int fd = open_for_reading(path, e);
     if (fd < 0)
         return ERR_FAILED;
-    char *buf = slurp(fd, path, limit, bytes, e);
+    int sized = !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 && strcmp(path, "-") != 0;
+    *bytes = sized ? (size_t)st.st_size : 0;
+    char *text = NULL;
+    if (*bytes <= limit)
+        text = sized ? read_sized(fd, *bytes, a, bytes) : read_stream(fd, limit, a, bytes);
+    int why = errno;
     close(fd);
-    if (!buf)
-        return ERR_FAILED;
-    *data = arena_alloc(a, *bytes + 1);
-    memcpy(*data, buf, *bytes);
-    free(buf);
-    return 0;
+    if (*bytes > limit)
+        return err_set(e, ERR_FAILED, "%s: larger than the %zu MiB that are read of such a file", path, limit >> 20);
+    errno = why;
+    *data = text;
+    if (text)
+        return 0;
+    err_errno(e, "%s: cannot be read", path);
+    return ERR_FAILED;
 }
 
 int file_read_text(const char *path, size_t limit, struct arena *a, char **data, size_t *bytes, struct err *e)
@@ -116,9 +118,12 @@ static int write_all(int fd, const char *data, size_t bytes)
     return 0;
 }
 
-static int write_in_place(const char *path, const void *data, size_t bytes, struct err *e)
+/* A pipe, a device, what standard output is: nothing that could be replaced. */
+static int write_in_place(const struct trust_place *p, const char *path, const void *data, size_t bytes, struct err *e)
 {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (!p->is_private)
+        return err_set(e, ERR_FAILED, "%s: is no regular file, in a directory where others can write", path);
+    int fd = openat(p->dir, p->name, O_WRONLY | O_CLOEXEC | O_NOCTTY | (p->is_magic ? 0 : O_NOFOLLOW));
     if (fd < 0)
         return err_errno(e, "%s: cannot be opened for writing", path);
     int rc = write_all(fd, data, bytes) ? err_errno(e, "%s: cannot be written", path) : 0;
@@ -127,63 +132,28 @@ static int write_in_place(const char *path, const void *data, size_t bytes, stru
     return rc;
 }
 
-int file_put(int fd, const void *data, size_t bytes, mode_t mode)
+/* The mode of a new file: that of the one it replaces, where nobody else can have chosen it. */
+static mode_t mode_of_new(const struct trust_place *p, const struct stat *old)
 {
     mode_t mask = umask(0);
     umask(mask);
-    return fchmod(fd, mode ? mode : 0666 & ~mask) || write_all(fd, data, bytes) || fsync(fd) ? -1 : 0;
-}
-
-static void sync_directory_of(const char *path)
-{
-    char *copy = strdup(path);
-    if (!copy)
-        return;
-    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        fsync(fd);
-        close(fd);
-    }
-    free(copy);
+    return old && p->is_private && old->st_uid == geteuid() ? old->st_mode & 0777 : 0666 & ~mask;
 }
 
 int file_write(const char *path, const void *data, size_t bytes, struct err *e)
 {
+    struct trust_place p;
     struct stat st;
-    int exists = !stat(path, &st);
+    if (trust_find(path, TRUST_WRITE, 0, &p, e))
+        return ERR_FAILED;
+    int exists = !fstatat(p.dir, p.name, &st, p.is_magic ? 0 : AT_SYMLINK_NOFOLLOW), rc = 0;
     if (exists && S_ISDIR(st.st_mode))
-        return err_set(e, ERR_FAILED, "%s: is a directory, expected a file name", path);
-    if (exists && !S_ISREG(st.st_mode))
-        return write_in_place(path, data, bytes, e);
-    /* A symbolic link keeps pointing where it does: the file behind it is the one replaced. */
-    char *real = exists ? realpath(path, NULL) : NULL;
-    const char *target = real ? real : path;
-    size_t room = strlen(target) + 16;
-    char *tmp = malloc(room);
-    int rc = 0, fd = -1;
-    if (!tmp) {
-        rc = err_set(e, ERR_FAILED, "%s: out of memory", path);
-        goto out;
-    }
-    snprintf(tmp, room, "%s.tmpXXXXXX", target);
-    fd = mkostemp(tmp, O_CLOEXEC);
-    if (fd < 0) {
-        rc = err_errno(e, "%s: cannot be created", path);
-        goto out;
-    }
-    if (file_put(fd, data, bytes, exists ? st.st_mode & 07777 : 0))
+        rc = err_set(e, ERR_FAILED, "%s: is a directory, expected a file name", path);
+    else if (exists && (p.is_magic || !S_ISREG(st.st_mode)))
+        rc = write_in_place(&p, path, data, bytes, e);
+    else if (trust_put(p.dir, p.name, data, bytes, mode_of_new(&p, exists ? &st : NULL)))
         rc = err_errno(e, "%s: cannot be written", path);
-    if (close(fd) && !rc)
-        rc = err_errno(e, "%s: cannot be written", path);
-    if (!rc && rename(tmp, target))
-        rc = err_errno(e, "%s: cannot be replaced", path);
-    if (rc)
-        unlink(tmp);
-    else
-        sync_directory_of(target);
-out:
-    free(tmp);
-    free(real);
+    close(p.dir);
     return rc;
 }
 
@@ -198,8 +168,11 @@ int file_out_commit(struct file_out *o, const char *path, struct err *e)
 {
     int rc = fclose(o->stream) ? err_errno(e, "out of memory") : 0;
     if (!rc && (!path || !strcmp(path, "-"))) {
-        if (fflush(stdout) || write_all(STDOUT_FILENO, o->data, o->bytes))
+        if (fwrite(o->data, 1, o->bytes, stdout) != o->bytes || fflush(stdout)) {
             rc = err_errno(e, "standard output cannot be written");
+            __fpurge(stdout); /* once is enough */
+            clearerr(stdout);
+        }
     } else if (!rc) {
         rc = file_write(path, o->data, o->bytes, e);
     }
@@ -232,33 +205,18 @@ int file_ends_with(const char *name, const char *end)
 
 int file_mkdirs(const char *path, struct err *e)
 {
-    char *copy = strdup(path);
-    if (!copy)
-        return err_set(e, ERR_FAILED, "%s: out of memory", path);
-    int rc = 0;
-    for (char *p = copy + 1; !rc && *copy; p++) {
-        char c = *p;
-        if (c != '/' && c)
-            continue;
-        *p = 0;
-        struct stat st;
-        if (mkdir(copy, 0777) && errno != EEXIST)
-            rc = err_errno(e, "%s: cannot be made", copy);
-        else if (stat(copy, &st) || !S_ISDIR(st.st_mode))
-            rc = err_set(e, ERR_FAILED, "%s: exists and is no directory", copy);
-        *p = c;
-        if (!c)
-            break;
-    }
-    free(copy);
-    return rc;
+    int fd = trust_make_directory(path, e);
+    if (fd < 0)
+        return ERR_FAILED;
+    close(fd);
+    return 0;
 }
 
 int file_sha256(const char *path, char hex[SHA256_HEX], struct err *e)
 {
     struct arena *a = arena_new();
-    char *data;
-    size_t bytes;
+    char *data = NULL;
+    size_t bytes = 0;
     int rc = file_read(path, (size_t)1 << 30, a, &data, &bytes, e);
     if (!rc) {
         struct sha256 s;

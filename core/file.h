@@ -1,14 +1,13 @@
-/* Whole files in, whole files out: bounded reads and atomic writes. */
+/* Whole files in, whole files out: bounded reads and atomic writes, by the rules of core/trust.h. */
 #ifndef CORE_FILE_H
 #define CORE_FILE_H
 
 #include <stddef.h>
 #include <stdio.h>
-#include <sys/types.h>
 
 #include "core/arena.h"
 #include "core/err.h"
-#include "core/sha256.h"
+#include "core/hash.h"
 
 /* The largest document any reader takes; topology.json of 4,096 nodes stays below a third of it. */
 #define FILE_LIMIT ((size_t)64 << 20)
@@ -20,13 +19,11 @@ int file_read(const char *path, size_t limit, struct arena *a, char **data, size
 /* As file_read, and the content must be text: a NUL byte or an empty file is an error. */
 int file_read_text(const char *path, size_t limit, struct arena *a, char **data, size_t *bytes, struct err *e);
 
-/* Replaces `path` by `data` atomically: temporary file beside it, fsync, rename, fsync of the directory. A target that
- * exists and is no regular file (/dev/null, a pipe) is written in place. `path` is unchanged after an error. */
+/* Replaces `path` by `data` atomically: temporary file beside it, fsync, rename, fsync of the directory. The new file
+ * has the mode of the old one where that is this user's own and nobody else can write its directory, else that of any
+ * new file. A target that exists and is no regular file (/dev/null, a pipe) is written in place. `path` is unchanged
+ * after an error. */
 int file_write(const char *path, const void *data, size_t bytes, struct err *e);
-
-/* Writes all of `data` to `fd`, which is a new file, gives it `mode` (0: what the umask leaves) and has it on disk when
- * it returns: 0, or -1 with errno. */
-int file_put(int fd, const void *data, size_t bytes, mode_t mode);
 
 /* file_write for text that is produced by printing: `begin` gives a stream in memory, `commit` closes it and writes it
  * to `path` (NULL or "-": standard output), `abandon` closes it and forgets; `end` does the one where `rc` is 0, else

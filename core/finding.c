@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/hash.h"
+#include "core/json.h"
 
 static const char *const severities[FINDING_SEVERITIES] = {"ok", "note", "warning", "error"};
 
@@ -95,9 +96,9 @@ void finding_print(const struct finding *f, int indent, FILE *out)
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-cJSON *finding_json(const struct finding *f)
+static void put_finding(cJSON *o, const void *finding)
 {
-    cJSON *o = cJSON_CreateObject();
+    const struct finding *f = finding;
     json_add_str(o, "id", f->id);
     json_add_str(o, "severity", severities[f->severity]);
     json_add_str(o, "subject", f->subject);
@@ -112,15 +113,18 @@ cJSON *finding_json(const struct finding *f)
     }
     if (f->fixable)
         cJSON_AddTrueToObject(o, "fixable");
+}
+
+cJSON *finding_json(const struct finding *f)
+{
+    cJSON *o = cJSON_CreateObject();
+    put_finding(o, f);
     return o;
 }
 
-cJSON *findings_json(const struct finding *list, int n)
+void findings_add_json(cJSON *o, const char *key, const struct finding *list, int n)
 {
-    cJSON *array = cJSON_CreateArray();
-    for (int i = 0; i < n; i++)
-        cJSON_AddItemToArray(array, finding_json(&list[i]));
-    return array;
+    json_add_each(o, key, list, n, sizeof *list, put_finding);
 }
 
 static const char *copy_of(struct arena *a, const cJSON *doc, const char *key)
@@ -256,24 +260,21 @@ static void add_invocation(cJSON *run, const struct finding *problems, int n, st
     }
 }
 
-int findings_print_sarif(const char *tool, const struct finding_kind *kinds, int nkinds, const struct finding *list,
-                         int n, const struct finding *problems, int nproblems, FILE *out, struct err *e)
+int findings_print_sarif(const struct finding_run *r, FILE *out, struct err *e)
 {
     struct arena *a = arena_new();
     cJSON *doc = cJSON_CreateObject();
     cJSON_AddStringToObject(doc, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
     cJSON_AddStringToObject(doc, "version", "2.1.0");
     cJSON *run = json_append(cJSON_AddArrayToObject(doc, "runs"));
-    add_driver(run, tool, kinds, nkinds);
+    add_driver(run, r->tool, r->kinds, r->nkinds);
     cJSON_AddStringToObject(run, "columnKind", "unicodeCodePoints");
-    add_invocation(run, problems, nproblems, a);
+    add_invocation(run, r->problems, r->nproblems, a);
     cJSON *results = cJSON_AddArrayToObject(run, "results");
-    for (int i = 0; i < n; i++)
-        cJSON_AddItemToArray(results, result_of(&list[i], kinds, nkinds, a));
-    int rc = json_print(doc, out, e);
-    cJSON_Delete(doc);
+    for (int i = 0; i < r->n; i++)
+        cJSON_AddItemToArray(results, result_of(&r->list[i], r->kinds, r->nkinds, a));
     arena_free(a);
-    return rc;
+    return json_print(doc, out, e);
 }
 
 /* ---- GitHub ------------------------------------------------------------------------------------------------------ */

@@ -8,7 +8,8 @@
 
 #include "core/arena.h"
 #include "core/err.h"
-#include "core/json.h"
+
+struct cJSON;
 
 enum finding_severity {
     FINDING_OK,      /* looked at, and well */
@@ -61,13 +62,13 @@ char *finding_sentence(const struct finding *f, struct arena *a);
 void finding_print(const struct finding *f, int indent, FILE *out);
 
 /* {id, severity, subject, value, text, evidence, advice, file, line, column, fixable}, without what is not there;
- * findings_json: an array of them. cJSON_Delete frees. */
-cJSON *finding_json(const struct finding *f);
-cJSON *findings_json(const struct finding *list, int n);
+ * cJSON_Delete frees. findings_add_json adds an array of them to `o`. */
+struct cJSON *finding_json(const struct finding *f);
+void findings_add_json(struct cJSON *o, const char *key, const struct finding *list, int n);
 
 /* Takes one back from its JSON, everything copied; what is no object with a text is left out. One of the same id and
  * subject that is there already is replaced. */
-void finding_take(struct findings *all, const cJSON *doc);
+void finding_take(struct findings *all, const struct cJSON *doc);
 
 /* The kinds that a tool knows. */
 struct finding_kind {
@@ -76,11 +77,17 @@ struct finding_kind {
     const char *title;
 };
 
-/* A SARIF log of one run: `tool` is the program's name ("nccltune lint"); `problems` are what kept it from looking at
- * everything (NULL, 0: nothing), each with a text, a file and a severity. Files below the current directory are named
- * from there, as code hosts have it. */
-int findings_print_sarif(const char *tool, const struct finding_kind *kinds, int nkinds, const struct finding *list,
-                         int n, const struct finding *problems, int nproblems, FILE *out, struct err *e);
+struct finding_run {
+    const char *tool; /* the program's name, "nccltune lint" */
+    const struct finding_kind *kinds;
+    const struct finding *list;
+    const struct finding
+        *problems; /* that kept it from looking at everything, each with a text, a file and a severity */
+    int nkinds, n, nproblems;
+};
+
+/* Print a SARIF log of one run. Files below the current directory are named from there, as code hosts have it. */
+int findings_print_sarif(const struct finding_run *r, FILE *out, struct err *e);
 
 /* A line that GitHub shows beside the source when a workflow prints it; `name` of the kind, NULL none. */
 void finding_print_github(const struct finding *f, const char *name, FILE *out);

@@ -47,7 +47,7 @@ static int take_number(const char **s, long *value)
     return n;
 }
 
-static int expand(struct walk *w, size_t used, const char *s, const char *end);
+static int expand_part(struct walk *w, size_t used, const char *s, const char *end);
 
 /* "07" or "01-16" in s[0..n), with what is `behind` the brackets up to `end`. */
 static int expand_range(struct walk *w, size_t used, const char *s, size_t n, const char *behind, const char *end)
@@ -63,13 +63,13 @@ static int expand_range(struct walk *w, size_t used, const char *s, size_t n, co
                        w->what, (int)n, s);
     for (long i = first; i <= last && !rc; i++) {
         size_t wrote = (size_t)snprintf(w->name + used, sizeof w->name - used, "%0*ld", digits, i);
-        rc = expand(w, used + wrote, behind, end);
+        rc = expand_part(w, used + wrote, behind, end);
     }
     return rc;
 }
 
 /* All hosts that begin with name[0..used) and go on as s[0..end) says. */
-static int expand(struct walk *w, size_t used, const char *s, const char *end)
+static int expand_part(struct walk *w, size_t used, const char *s, const char *end)
 {
     const char *open = memchr(s, '[', (size_t)(end - s)), *plain = open ? open : end;
     const char *close = open ? memchr(open, ']', (size_t)(end - open)) : NULL;
@@ -92,7 +92,7 @@ static int expand(struct walk *w, size_t used, const char *s, const char *end)
 }
 
 /* Length of the first element: up to a comma or blank outside brackets. */
-static size_t element(const char *s)
+static size_t element_length(const char *s)
 {
     size_t n = 0;
     for (int inside = 0; s[n] && (inside || !strchr("," BLANKS, s[n])); n++)
@@ -107,11 +107,11 @@ int hostlist_each(const char *text, const char *what, hostlist_host *each, void 
     if (!*s)
         return err_set(e, ERR_USAGE, "%s: expected the names of hosts", what);
     for (;;) {
-        size_t n = element(s);
+        size_t n = element_length(s);
         if (!n)
             return err_set(e, ERR_USAGE, "%s: expected the name of a host on both sides of a comma, found '%s'", what,
                            text);
-        int rc = expand(&w, 0, s, s + n);
+        int rc = expand_part(&w, 0, s, s + n);
         s += n + strspn(s + n, BLANKS);
         if (rc || !*s)
             return rc;
@@ -128,7 +128,7 @@ struct list {
     int n;
 };
 
-static int add(void *arg, const char *host)
+static int add_host(void *arg, const char *host)
 {
     struct list *l = arg;
     l->hosts = arena_grow(l->a, l->hosts, (size_t)l->n, sizeof *l->hosts);
@@ -139,7 +139,7 @@ static int add(void *arg, const char *host)
 int hostlist_parse(const char *text, const char *what, struct arena *a, const char ***hosts, int *n, struct err *e)
 {
     struct list l = {.a = a};
-    int rc = hostlist_each(text, what, add, &l, e);
+    int rc = hostlist_each(text, what, add_host, &l, e);
     *hosts = l.hosts;
     *n = l.n;
     return rc;
@@ -166,7 +166,7 @@ int hostlist_read(const char *path, struct arena *a, const char ***hosts, int *n
 /* ---- the other way ----------------------------------------------------------------------------------------------- */
 
 /* Length of the name before the digits at its end: all of it when there are none, or too many. */
-static size_t stem(const char *name)
+static size_t stem_of(const char *name)
 {
     size_t n = strlen(name), at = n;
     while (at && isdigit((unsigned char)name[at - 1]))
@@ -174,12 +174,12 @@ static size_t stem(const char *name)
     return n - at > 9 ? n : at;
 }
 
-static int follows(const char *name, const char *before)
+static int follows_on(const char *name, const char *before)
 {
-    size_t n = stem(name);
+    size_t n = stem_of(name);
     long x, y;
     const char *digits = name + n, *earlier = before + n;
-    if (!*digits || strlen(name) != strlen(before) || n != stem(before) || strncmp(name, before, n) != 0)
+    if (!*digits || strlen(name) != strlen(before) || n != stem_of(before) || strncmp(name, before, n) != 0)
         return 0;
     take_number(&digits, &x);
     take_number(&earlier, &y);
@@ -193,9 +193,9 @@ const char *hostlist_fold(const char *const *hosts, int n, struct arena *a)
         room += strlen(hosts[i]) + sizeof ",[-]";
     char *text = arena_alloc(a, room);
     for (int i = 0, next; i < n; i = next) {
-        for (next = i + 1; next < n && follows(hosts[next], hosts[next - 1]); next++)
+        for (next = i + 1; next < n && follows_on(hosts[next], hosts[next - 1]); next++)
             ;
-        size_t at = stem(hosts[i]);
+        size_t at = stem_of(hosts[i]);
         const char *comma = i ? "," : "";
         used += next == i + 1 ? (size_t)snprintf(text + used, room - used, "%s%s", comma, hosts[i])
                               : (size_t)snprintf(text + used, room - used, "%s%.*s[%s-%s]", comma, (int)at, hosts[i],

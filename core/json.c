@@ -6,6 +6,10 @@
 
 #include "core/file.h"
 
+#define JSON_MEMORY  ((size_t)180 << 20)
+#define VALUE_BYTES  80 /* of cJSON and malloc, for a value */
+#define STRING_BYTES 24 /* and for a string beside its bytes */
+
 static void position(const char *text, const char *at, long first_line, long *line, long *column)
 {
     *line = first_line;
@@ -19,10 +23,12 @@ static void position(const char *text, const char *at, long first_line, long *li
         }
 }
 
-/* Where nesting passes JSON_DEPTH, or NULL. Brackets within strings do not count. */
-static const char *too_deep(const char *text, size_t bytes)
+/* Where nesting passes JSON_DEPTH, or the document would take more than JSON_MEMORY; or NULL. What stands within
+ * strings does not count. */
+static const char *too_much(const char *text, size_t bytes, int *deep)
 {
     int depth = 0, in_string = 0;
+    size_t memory = 2 * bytes; /* the text, and its strings once more */
     for (const char *p = text; p < text + bytes; p++) {
         if (in_string) {
             if (*p == '\\')
@@ -31,12 +37,18 @@ static const char *too_deep(const char *text, size_t bytes)
                 in_string = 0;
         } else if (*p == '"') {
             in_string = 1;
+            memory += STRING_BYTES;
         } else if (*p == '{' || *p == '[') {
-            if (++depth > JSON_DEPTH)
-                return p;
+            memory += VALUE_BYTES;
+            depth++;
         } else if (*p == '}' || *p == ']') {
             depth--;
+        } else if (*p == ',') {
+            memory += VALUE_BYTES;
         }
+        *deep = depth > JSON_DEPTH;
+        if (*deep || memory > JSON_MEMORY)
+            return p;
     }
     return NULL;
 }
@@ -44,10 +56,14 @@ static const char *too_deep(const char *text, size_t bytes)
 cJSON *json_parse(const char *text, size_t bytes, const char *file, long first_line, struct err *e)
 {
     long line, column;
-    const char *deep = too_deep(text, bytes);
-    if (deep) {
-        position(text, deep, first_line, &line, &column);
-        err_at(e, file, line, column, "nested deeper than %d levels", JSON_DEPTH);
+    int deep;
+    const char *much = too_much(text, bytes, &deep);
+    if (much) {
+        position(text, much, first_line, &line, &column);
+        if (deep)
+            err_at(e, file, line, column, "nested deeper than %d levels", JSON_DEPTH);
+        else
+            err_at(e, file, line, column, "more values than fit into %zu MiB of memory", JSON_MEMORY >> 20);
         return NULL;
     }
     const char *end = NULL;
@@ -102,9 +118,10 @@ cJSON *json_load(const char *path, const char *format, struct err *e)
     return doc;
 }
 
-int json_print(const cJSON *doc, FILE *out, struct err *e)
+int json_print(cJSON *doc, FILE *out, struct err *e)
 {
     char *text = cJSON_Print(doc);
+    cJSON_Delete(doc);
     if (!text)
         return err_set(e, ERR_FAILED, "out of memory");
     fprintf(out, "%s\n", text);
@@ -117,7 +134,7 @@ int json_save(cJSON *doc, const char *path, struct err *e)
     struct file_out out;
     int rc = file_out_begin(&out, e);
     if (!rc)
-        rc = file_out_end(&out, path, json_print(doc, out.stream, e), e);
+        return file_out_end(&out, path, json_print(doc, out.stream, e), e);
     cJSON_Delete(doc);
     return rc;
 }
@@ -202,4 +219,11 @@ void json_add_strs(cJSON *o, const char *key, const char *const *texts, int n)
     cJSON *array = cJSON_AddArrayToObject(o, key);
     for (int i = 0; i < n; i++)
         json_append_str(array, texts[i]);
+}
+
+void json_add_each(cJSON *o, const char *key, const void *records, int n, size_t size, json_fill_fn *fill)
+{
+    cJSON *array = cJSON_AddArrayToObject(o, key);
+    for (int i = 0; i < n; i++)
+        fill(json_append(array), (const char *)records + (size_t)i * size);
 }

@@ -1,7 +1,10 @@
 /* JSON documents through cJSON: errors with line and column, formats with a version, getters with defaults.
  *
  * A document says what it is: {"format": "nccltune-topology/1", ...}. Unknown fields are ignored, an unknown major
- * version is refused. */
+ * version is refused.
+ *
+ * The only file that includes cJSON's header. Headers that mention a document declare `struct cJSON` instead of
+ * including this one, so a change here rebuilds only what reads or writes JSON. */
 #ifndef CORE_JSON_H
 #define CORE_JSON_H
 
@@ -9,7 +12,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "core/arena.h"
 #include "core/err.h"
 
 /* The largest nesting that is parsed; ours need fewer than 40. cJSON's own limit (1,000) recurses too deep for small
@@ -30,8 +32,8 @@ int json_check_format(const cJSON *doc, const char *format, const char *file, st
  */
 int json_save(cJSON *doc, const char *path, struct err *e);
 
-/* The same to a stream. */
-int json_print(const cJSON *doc, FILE *out, struct err *e);
+/* The same to a stream; frees `doc`, too. */
+int json_print(cJSON *doc, FILE *out, struct err *e);
 
 /* Field access. A missing field or one of another type gives the default. Integers outside 53 bits too. */
 const char *json_str(const cJSON *o, const char *key, const char *otherwise);
@@ -48,6 +50,10 @@ void json_append_str(cJSON *array, const char *s);
 
 /* Adds an array of copies. */
 void json_add_strs(cJSON *o, const char *key, const char *const *texts, int n);
+
+/* Adds an array with one object for each of `n` records of `size` bytes: `fill` adds the members of one. */
+typedef void json_fill_fn(cJSON *o, const void *record);
+void json_add_each(cJSON *o, const char *key, const void *records, int n, size_t size, json_fill_fn *fill);
 
 /* Bytes of the UTF-8 character at s (RFC 3629); 0 where there is none. */
 size_t json_utf8_length(const char *s);

@@ -1,6 +1,9 @@
 /* Records of a document by tables. */
 #include "core/json_fields.h"
 
+#include "core/arena.h"
+#include "core/json.h"
+
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -49,7 +52,10 @@ static int get_text(struct json_reader *in, const struct json_field *f, const cJ
     int given = item && !cJSON_IsNull(item);
     if (given ? !cJSON_IsString(item) || (f->required && !*item->valuestring) : f->required)
         return json_wrong(in, f->key, "text");
-    *(const char **)at = arena_strdup(in->arena, given ? item->valuestring : f->text);
+    char *text = arena_strdup(in->arena, given ? item->valuestring : f->text);
+    for (char *c = text; c && *c; c++) /* or a name would be lines of its own wherever it is printed */
+        *c = *c == '\n' || *c == '\r' ? ' ' : *c;
+    *(const char **)at = text;
     return 0;
 }
 

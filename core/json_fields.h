@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "core/json.h"
+struct cJSON;
 
 struct json_reader {
     struct arena *arena;
@@ -23,9 +23,9 @@ struct json_field;
 
 struct json_kind {
     /* Adds what is at `at` to `o`; nothing where it is not known. */
-    void (*put)(cJSON *o, const struct json_field *f, const void *at);
+    void (*put)(struct cJSON *o, const struct json_field *f, const void *at);
     /* `item` NULL: the document has none. */
-    int (*get)(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at);
+    int (*get)(struct json_reader *in, const struct json_field *f, const struct cJSON *item, void *at);
     size_t size;                     /* of what is at `at`; 0: nobody copies it */
     double (*value)(const void *at); /* of numbers and words; NULL: it is neither */
 };
@@ -67,13 +67,14 @@ extern const struct json_kind json_as_text,  /* const char *; NULL unknown */
     json_as_constant;                        /* is written and not read */
 
 /* The members of `record` into `o`. */
-void json_put_fields(cJSON *o, const struct json_field *fields, const void *record);
+void json_put_fields(struct cJSON *o, const struct json_field *fields, const void *record);
 
 /* And back: members that the document lacks have what the fields say. */
-int json_get_fields(struct json_reader *in, const struct json_record *r, const cJSON *o, void *record);
+int json_get_fields(struct json_reader *in, const struct json_record *r, const struct cJSON *o, void *record);
 
 /* A whole number from `low` to `high` whatever the field says of that. */
-int json_get_int(struct json_reader *in, const struct json_field *f, const cJSON *item, int low, int high, int *value);
+int json_get_int(struct json_reader *in, const struct json_field *f, const struct cJSON *item, int low, int high,
+                 int *value);
 
 /* "FILE: PLACE.KEY: expected WHAT", the return code. */
 int json_wrong(const struct json_reader *in, const char *key, const char *expected);

@@ -1,7 +1,10 @@
 /* Our files by name, and PATH. */
 #include "core/locate.h"
 
+#include <elf.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,7 +58,7 @@ static const char *own_prefix(const char *self, struct arena *a)
 }
 
 /* NULL when it is neither in a build tree nor installed. */
-static const char *find(const struct file *f, struct arena *a)
+static const char *find_file(const struct file *f, struct arena *a)
 {
     const char *self = locate_self_dir(a), *prefix = self ? own_prefix(self, a) : NULL, *tail = below_prefix(f->dir);
     const char *const places[] = {
@@ -83,7 +86,7 @@ const char *locate_program(const char *name, struct arena *a, struct err *e)
 {
     const struct file f = file_of(name);
     const char *named = f.variable ? getenv(f.variable) : NULL;
-    const char *found = named ? named_file(&f, named, a) : find(&f, a);
+    const char *found = named ? named_file(&f, named, a) : find_file(&f, a);
     if (!found && named)
         err_set(e, ERR_LACKS, "%s=%s: no such file", f.variable, named);
     else if (!found)
@@ -96,6 +99,61 @@ const char *locate_plugin(struct arena *a, struct err *e)
     return locate_program(LOCATE_PLUGIN, a, e);
 }
 
+/* ---- whose plugin a file is ---- */
+
+#define OWN_SYMBOL   "nccltune_control_version"
+#define MOST_SYMBOLS 65536
+
+static int read_at(int fd, void *to, size_t bytes, uint64_t at)
+{
+    return at <= INT64_MAX && pread(fd, to, bytes, (off_t)at) == (ssize_t)bytes;
+}
+
+/* Whether one of the symbols that a library exports is ours. Nothing of the library is run. */
+static int exports_ours(int fd, const Elf64_Shdr *symbols, const Elf64_Shdr *names)
+{
+    char name[sizeof OWN_SYMBOL];
+    Elf64_Sym symbol;
+    for (uint64_t i = 0; i < symbols->sh_size / sizeof symbol && i < MOST_SYMBOLS; i++)
+        if (read_at(fd, &symbol, sizeof symbol, symbols->sh_offset + i * sizeof symbol) && symbol.st_shndx &&
+            read_at(fd, name, sizeof name, names->sh_offset + symbol.st_name) && !memcmp(name, OWN_SYMBOL, sizeof name))
+            return 1;
+    return 0;
+}
+
+static int is_own_library(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), ours = 0;
+    Elf64_Ehdr head;
+    Elf64_Shdr symbols, names;
+    if (fd >= 0 && read_at(fd, &head, sizeof head, 0) && !memcmp(head.e_ident, ELFMAG, SELFMAG) &&
+        head.e_ident[EI_CLASS] == ELFCLASS64)
+        for (unsigned i = 0; i < head.e_shnum && !ours; i++)
+            ours = read_at(fd, &symbols, sizeof symbols, head.e_shoff + i * sizeof symbols) &&
+                   symbols.sh_type == SHT_DYNSYM && symbols.sh_link < head.e_shnum &&
+                   read_at(fd, &names, sizeof names, head.e_shoff + symbols.sh_link * sizeof names) &&
+                   exports_ours(fd, &symbols, &names);
+    if (fd >= 0)
+        close(fd);
+    return ours;
+}
+
+int locate_is_plugin(const char *value)
+{
+    struct arena *a = arena_new();
+    const char *slash = strrchr(value, '/'), *list = getenv("LD_LIBRARY_PATH"), *path = slash ? value : NULL;
+    if (!path && *value)
+        path = locate_in_list(list ? list : "", value, R_OK, a);
+    if (!path && *value)
+        path = locate_in_list(list ? list : "", arena_printf(a, "libnccl-tuner-%s.so", value), R_OK, a);
+    /* What is not on this machine has nothing but its name. */
+    int ours = path && !access(path, F_OK)
+                   ? is_own_library(path)
+                   : !strcmp(slash ? slash + 1 : value, LOCATE_PLUGIN) || !strcmp(value, "nccltune");
+    arena_free(a);
+    return ours;
+}
+
 const char *locate_expected(const char *name, struct arena *a)
 {
     const struct file f = file_of(name);
@@ -106,7 +164,7 @@ const char *locate_expected(const char *name, struct arena *a)
 const char *locate_installed(const char *name, struct arena *a)
 {
     const struct file f = file_of(name);
-    const char *found = find(&f, a);
+    const char *found = find_file(&f, a);
     return found ? found : arena_printf(a, "%s/%s", f.dir, name);
 }
 

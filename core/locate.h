@@ -1,4 +1,4 @@
-/* Where programs lie, nccltune's own files above all. libc only.
+/* Where programs and libraries lie, nccltune's own above all. libc only.
  *
  * One order for all of our files: what an environment variable says decides alone; then the directory of the running
  * program, which finds a build tree; then the installation that this program is part of, wherever it was moved to; then
@@ -17,6 +17,10 @@ const char *locate_program(const char *name, struct arena *a, struct err *e);
 
 /* Our tuner plugin, which NCCLTUNE_PLUGIN_SO may name. NULL after ERR_LACKS. */
 const char *locate_plugin(struct arena *a, struct err *e);
+
+/* Return true if `value` of NCCL_TUNER_PLUGIN names our plugin: by what the library exports, and only where it is not
+ * on this machine by the file's name. */
+int locate_is_plugin(const char *value);
 
 /* Where such a program or the plugin is or, when it is nowhere, where it is looked for: never NULL. */
 const char *locate_expected(const char *name, struct arena *a);
@@ -37,5 +41,9 @@ char *locate_python(struct arena *a);
 
 /* The directory of the running program; NULL unknown. */
 char *locate_self_dir(struct arena *a);
+
+/* Open the NCCL or RCCL that jobs of this environment load, PyTorch's above all, which is not always the system's.
+ * Return a handle of dlopen's for libnccl.so.2 or librccl.so.1; NULL: none was found. */
+void *nccl_library_open(void);
 
 #endif

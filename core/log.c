@@ -5,7 +5,7 @@
 
 #include "core/progress.h"
 
-static void say(struct log *l, const char *kind, const char *fmt, va_list ap)
+static void print_line(struct log *l, const char *kind, const char *fmt, va_list ap)
 {
     char text[1024];
     vsnprintf(text, sizeof text, fmt, ap);
@@ -23,7 +23,7 @@ void log_info(struct log *l, const char *fmt, ...)
         return;
     va_list ap;
     va_start(ap, fmt);
-    say(l, "", fmt, ap);
+    print_line(l, "", fmt, ap);
     va_end(ap);
 }
 
@@ -33,6 +33,6 @@ void log_warn(struct log *l, const char *fmt, ...)
         return;
     va_list ap;
     va_start(ap, fmt);
-    say(l, "warning: ", fmt, ap);
+    print_line(l, "warning: ", fmt, ap);
     va_end(ap);
 }

@@ -1,13 +1,11 @@
 /* Finding libnccl.so.2 or librccl.so.1. */
-#include "core/nccl_library.h"
+#include "core/locate.h"
 
 #include <dlfcn.h>
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "core/locate.h"
 
 /* Where it may be. A place that begins with '$' is looked for under that variable's value, "$PYTHON" above the python3
  * of PATH; what has neither '$' nor '/' is left to the loader. What a user has activated comes before what the system

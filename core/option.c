@@ -1,10 +1,14 @@
-/* Tables of options into getopt_long's, and what it finds into the targets. */
+/* Tables of options: what getopt_long makes of a command line goes into the targets; help, manual page and completion
+ * come from the same rows. */
 #include "core/option.h"
 
 #include <getopt.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/edit_distance.h"
+#include "core/units.h"
 
 #define FIRST 256 /* the value that getopt_long returns for the first row; letters are below */
 
@@ -31,18 +35,7 @@ static int count_rows(const struct option_group *groups)
     return n;
 }
 
-/* An old spelling takes what the new one takes. */
-static const struct option_spec *find(const struct rows *r, const char *name, struct option_group **group)
-{
-    for (int i = 0; i < r->count; i++)
-        if (!strcmp(r->specs[i]->name, name) && !r->specs[i]->instead) {
-            *group = r->groups[i];
-            return r->specs[i];
-        }
-    return NULL;
-}
-
-static void fill(struct rows *r, struct option_group *groups, struct arena *a)
+static void fill_rows(struct rows *r, struct option_group *groups, struct arena *a)
 {
     size_t n = (size_t)count_rows(groups);
     r->groups = arena_alloc(a, (n + 1) * sizeof(struct option_group *));
@@ -58,10 +51,8 @@ static void fill(struct rows *r, struct option_group *groups, struct arena *a)
     struct option *option = r->options;
     for (int i = 0; i < r->count; i++) {
         const struct option_spec *o = r->specs[i];
-        struct option_group *unused;
-        const int has = has_argument(o->instead ? find(r, o->instead, &unused) : o);
-        if (*o->name)
-            *option++ = (struct option){o->name, has, NULL, FIRST + i};
+        const int has = has_argument(o);
+        *option++ = (struct option){o->name, has, NULL, FIRST + i};
         if (o->letter) {
             *letter++ = o->letter;
             for (int colons = has; colons; colons--)
@@ -78,18 +69,15 @@ static int row_of(const struct rows *r, int c)
     return c - FIRST;
 }
 
-/* ---- what is wrong -------------------------------------------------------------------------------------------------
- */
+/* ---- what is wrong ---- */
 
-static int unknown(const struct rows *r, const char *word, struct arena *a, struct err *e)
+static int name_unknown(const struct rows *r, const char *word, struct arena *a, struct err *e)
 {
     const char **names = arena_alloc(a, ((size_t)r->count + 1) * sizeof *names), *second = NULL, *first = NULL;
     size_t length = strcspn(word + 2, "=");
     const char *name = arena_strndup(a, word + 2, length);
     int n = 0;
     for (int i = 0; i < r->count; i++) {
-        if (r->specs[i]->instead)
-            continue;
         names[n++] = r->specs[i]->name;
         if (!strncmp(r->specs[i]->name, name, length)) {
             second = first;
@@ -104,10 +92,10 @@ static int unknown(const struct rows *r, const char *word, struct arena *a, stru
 }
 
 /* getopt_long says in optopt which option it was: 0 when it knows none, the option's value or letter otherwise. */
-static int explain(const struct rows *r, int c, const char *word, struct arena *a, struct err *e)
+static int explain_error(const struct rows *r, int c, const char *word, struct arena *a, struct err *e)
 {
     if (c == '?' && !optopt)
-        return unknown(r, word, a, e);
+        return name_unknown(r, word, a, e);
     if (c == '?' && optopt < FIRST)
         return err_set(e, ERR_USAGE, "unknown option '-%c'", optopt);
     const struct option_spec *o = r->specs[row_of(r, optopt)];
@@ -115,22 +103,13 @@ static int explain(const struct rows *r, int c, const char *word, struct arena *
                     : err_set(e, ERR_USAGE, "--%s: %s is missing", o->name, o->argument ? o->argument : "its argument");
 }
 
-/* ---- taking --------------------------------------------------------------------------------------------------------
- */
+/* ---- taking ---- */
 
-static int take(const struct rows *r, int c, struct arena *a, struct log *log, struct err *e)
+static int take_option(const struct rows *r, int c, struct arena *a, struct log *log, struct err *e)
 {
     const int row = row_of(r, c);
     const struct option_spec *o = r->specs[row];
     struct option_group *g = r->groups[row];
-    if (o->instead) {
-        const char *now = o->instead;
-        if (c < FIRST)
-            log_warn(log, "-%c is now called --%s; the old letter works until the next release", c, now);
-        else
-            log_warn(log, "--%s is now called --%s; the old name works until the next release", o->name, now);
-        o = find(r, now, &g);
-    }
     const struct option_value v = {o, optarg, arena_printf(a, "--%s", o->name), a, log};
     g->given = v.what;
     return o->take(&v, (char *)g->target + o->member, e);
@@ -140,10 +119,272 @@ int option_parse(struct option_group *groups, int argc, char **argv, struct aren
 {
     struct rows r = {0};
     int c, rc = 0;
-    fill(&r, groups, a);
+    fill_rows(&r, groups, a);
     opterr = 0;
     optind = 0; /* begins anew */
     while (!rc && (c = getopt_long(argc, argv, r.letters, r.options, NULL)) != -1)
-        rc = c == '?' || c == ':' ? explain(&r, c, argv[optind - 1], a, e) : take(&r, c, a, log, e);
+        rc = c == '?' || c == ':' ? explain_error(&r, c, argv[optind - 1], a, e) : take_option(&r, c, a, log, e);
     return rc ? -1 : optind;
+}
+
+/* ---- types of arguments ---- */
+
+#define FEW_WORDS 8 /* as many are listed even where one of them was likely meant */
+
+int option_flag(const struct option_value *v, void *out, struct err *e)
+{
+    (void)v;
+    (void)e;
+    *(int *)out = 1;
+    return 0;
+}
+
+int option_text(const struct option_value *v, void *out, struct err *e)
+{
+    *(const char **)out = v->text;
+    return *v->text ? 0 : err_set(e, ERR_USAGE, "%s: %s is empty", v->what, v->option->argument);
+}
+
+int option_not_a_word(const struct option_value *v, struct err *e)
+{
+    const char *near = edit_distance_nearest(v->text, v->option->word), *list = "", *word;
+    int n = 0;
+    for (; (word = v->option->word(n)); n++)
+        list = arena_printf(v->arena, "%s%s%s", list, n ? ", " : "", word);
+    if (near && n > FEW_WORDS)
+        return err_set(e, ERR_USAGE, "%s: '%s' is not known; did you mean %s?", v->what, v->text, near);
+    return err_set(e, ERR_USAGE, "%s: '%s' is none of %s%s%s%s", v->what, v->text, list, near ? "; did you mean " : "",
+                   near ? near : "", near ? "?" : "");
+}
+
+int option_which(const struct option_value *v, void *out, struct err *e)
+{
+    const char *word;
+    for (int i = 0; (word = v->option->word(i)); i++)
+        if (!strcmp(word, v->text)) {
+            *(int *)out = i;
+            return 0;
+        }
+    return option_not_a_word(v, e);
+}
+
+int option_word(const struct option_value *v, void *out, struct err *e)
+{
+    int i = 0, rc = option_which(v, &i, e);
+    if (!rc)
+        *(const char **)out = v->option->word(i);
+    return rc;
+}
+
+int option_append(const struct option_value *v, void *out, struct err *e)
+{
+    struct option_list *list = out;
+    list->items = arena_grow(v->arena, (void *)list->items, (size_t)list->count, sizeof *list->items);
+    return option_text(v, &list->items[list->count++], e);
+}
+
+int option_int(const struct option_value *v, void *out, struct err *e)
+{
+    long n = 0;
+    int rc = unit_parse_int(v->text, (long)v->option->low, (long)v->option->high, &n, v->what, e);
+    *(int *)out = (int)n;
+    return rc;
+}
+
+int option_number(const struct option_value *v, void *out, struct err *e)
+{
+    char *end;
+    double n = strtod(v->text, &end);
+    if (end == v->text || *end || !(n >= v->option->low && n <= v->option->high))
+        return err_set(e, ERR_USAGE, "%s: '%s' is not a number from %g to %g", v->what, v->text, v->option->low,
+                       v->option->high);
+    *(double *)out = n;
+    return 0;
+}
+
+int option_percent(const struct option_value *v, void *out, struct err *e)
+{
+    char *end;
+    double percent = strtod(v->text, &end);
+    const char *rest = end + strspn(end, " ");
+    if (end == v->text || !(percent >= v->option->low && percent <= v->option->high) ||
+        (*rest && strcmp(rest, "%") != 0))
+        return err_set(e, ERR_USAGE, "%s: '%s' is no percentage from %g to %g, such as 3%%", v->what, v->text,
+                       v->option->low, v->option->high);
+    *(double *)out = percent / 100;
+    return 0;
+}
+
+int option_bytes(const struct option_value *v, void *out, struct err *e)
+{
+    uint64_t *bytes = out;
+    char low[UNIT_TEXT], high[UNIT_TEXT];
+    int rc = unit_parse_bytes(v->text, bytes, v->what, e);
+    if (rc || !v->option->high || ((double)*bytes >= v->option->low && (double)*bytes <= v->option->high))
+        return rc;
+    return err_set(e, ERR_USAGE, "%s: '%s' is not within %s and %s", v->what, v->text,
+                   unit_bytes(low, (uint64_t)v->option->low), unit_bytes(high, (uint64_t)v->option->high));
+}
+
+int option_seconds(const struct option_value *v, void *out, struct err *e)
+{
+    int rc = unit_parse_seconds(v->text, out, v->what, e);
+    return rc || *(double *)out > 0 ? rc : err_set(e, ERR_USAGE, "%s: '%s' is no time above 0", v->what, v->text);
+}
+
+int option_each(const struct option_value *v, option_take *one, void *out, struct err *e)
+{
+    for (const char *p = v->text;; p++) {
+        size_t n = strcspn(p, ",");
+        struct option_value part = *v;
+        part.text = arena_strndup(v->arena, p, n);
+        int rc = one(&part, out, e);
+        p += n;
+        if (rc || !*p)
+            return rc;
+    }
+}
+
+/* ---- help ---- */
+
+#define INDENT 28 /* where help begins */
+#define WIDTH  100
+
+/* Words of `text` from `column` on, in lines of WIDTH that begin at INDENT; returns the column. */
+static int wrap_words(const char *text, int column, FILE *out)
+{
+    while (*text) {
+        int n = (int)strcspn(text, " ");
+        if (column > INDENT && column + 1 + n > WIDTH) {
+            fprintf(out, "\n%*s", INDENT, "");
+            column = INDENT;
+        }
+        column += fprintf(out, "%s%.*s", column > INDENT ? " " : "", n, text);
+        text += n;
+        text += strspn(text, " ");
+    }
+    return column;
+}
+
+/* Whether its words are to follow its help. */
+static int lists_words(const struct option_spec *o)
+{
+    size_t n = strlen(o->help);
+    return n && o->help[n - 1] == ':' && o->word;
+}
+
+/* " =N" of an option whose argument may be left out has no blank. */
+static const char *blank_before(const struct option_spec *o)
+{
+    return o->argument && o->argument[0] != '[' ? " " : "";
+}
+
+static void print_option(const struct option_spec *o, FILE *out)
+{
+    const char *word, *next;
+    int column = o->letter ? fprintf(out, "  -%c, ", o->letter) : fprintf(out, "      ");
+    column += fprintf(out, "--%s%s%s", o->name, blank_before(o), o->argument ? o->argument : "");
+    if (column > INDENT - 2) {
+        putc('\n', out);
+        column = 0;
+    }
+    fprintf(out, "%*s", INDENT - column, "");
+    column = wrap_words(o->help, INDENT, out);
+    for (int i = 0; lists_words(o) && (word = o->word(i)); i = i + 1) {
+        char text[128];
+        next = o->word(i + 1);
+        snprintf(text, sizeof text, "%s%s", word, next ? "," : "");
+        column = wrap_words(text, column, out);
+    }
+    putc('\n', out);
+}
+
+void option_print_help(const struct option_group *groups, FILE *out)
+{
+    for (const struct option_group *g = groups; g->options; g++) {
+        if (!g->options->name)
+            continue;
+        if (g->title)
+            fprintf(out, "%s%s\n", g == groups ? "" : "\n", g->title);
+        for (const struct option_spec *o = g->options; o->name; o++)
+            if (o->help)
+                print_option(o, out);
+    }
+}
+
+/* ---- manual ---- */
+
+static int print_roff(const char *text, int length, FILE *out)
+{
+    int written = 0;
+    for (; *text && length; text++, length--)
+        written += *text == '-' ? fprintf(out, "\\-") : *text == '\\' ? fprintf(out, "\\e") : fprintf(out, "%c", *text);
+    return written;
+}
+
+/* Words from `column` on, in lines of WIDTH; one that began with a dot or an apostrophe would be a request. */
+static int wrap_roff(const char *text, int column, FILE *out)
+{
+    while (*text) {
+        const int n = (int)strcspn(text, " ");
+        if (column && column + 1 + n > WIDTH) {
+            putc('\n', out);
+            column = 0;
+        }
+        column += fprintf(out, "%s", column ? " " : *text == '.' || *text == '\'' ? "\\&" : "");
+        column += print_roff(text, n, out);
+        text += n;
+        text += strspn(text, " ");
+    }
+    return column;
+}
+
+static void print_tagged(const struct option_spec *o, FILE *out)
+{
+    const char *word;
+    int column;
+    fputs(".TP\n", out);
+    if (o->letter)
+        fprintf(out, "\\fB\\-%c\\fR, ", o->letter);
+    fputs("\\fB\\-\\-", out);
+    print_roff(o->name, -1, out);
+    fprintf(out, "\\fR%s", blank_before(o));
+    if (o->argument) {
+        fputs("\\fI", out);
+        print_roff(o->argument, -1, out);
+        fputs("\\fR", out);
+    }
+    putc('\n', out);
+    column = wrap_roff(o->help, 0, out);
+    for (int i = 0; lists_words(o) && (word = o->word(i)); i++)
+        column = wrap_roff(word, column + fprintf(out, "%s", i ? "," : ""), out);
+    fputs(".\n", out);
+}
+
+void option_print_manual(const struct option_group *groups, FILE *out)
+{
+    for (const struct option_group *g = groups; g->options; g++) {
+        if (g->title) {
+            fputs(".SS ", out);
+            print_roff(g->title, -1, out);
+            putc('\n', out);
+        }
+        for (const struct option_spec *o = g->options; o->name; o++)
+            if (o->help)
+                print_tagged(o, out);
+    }
+}
+
+void option_print_words(const struct option_group *groups, FILE *out)
+{
+    const char *word;
+    for (const struct option_group *g = groups; g->options; g++)
+        for (const struct option_spec *o = g->options; o->name; o++) {
+            if (!o->help)
+                continue;
+            fprintf(out, "--%s", o->name);
+            for (int i = 0; o->word && (word = o->word(i)); i++)
+                fprintf(out, " %s", word);
+            putc('\n', out);
+        }
 }

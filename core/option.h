@@ -26,14 +26,13 @@ typedef int option_take(const struct option_value *v, void *out, struct err *e);
 
 struct option_spec {
     char letter;          /* 0: none */
-    const char *name;     /* without dashes; NULL ends a table; "" of an old letter */
+    const char *name;     /* without dashes; NULL ends a table */
     const char *argument; /* what stands for it in help, such as FILE; "[=N]": may be left out; NULL: a flag */
     const char *help;     /* without a full stop; `word`'s follow where it ends in a colon; NULL: told nowhere */
     option_take *take;
     size_t member;              /* offset in the group's target */
     double low, high;           /* bounds of a number, both included */
     const char *(*word)(int i); /* the words that are offered for the argument, up to a NULL */
-    const char *instead;        /* an old spelling of that option, which works with a warning; no help */
 };
 
 struct option_group {
@@ -45,7 +44,7 @@ struct option_group {
 
 /* Takes the options of argv[1] ... into the targets of `groups`, which end with NULL `options`. Words that are no
  * option go behind those that are: returns the index of the first, or -1 after an error. Strings point into argv, lists
- * are in `a`; warnings about old spellings go to `log`. */
+ * are in `a`; `log` is handed to the functions that take values. */
 int option_parse(struct option_group *groups, int argc, char **argv, struct arena *a, struct log *log, struct err *e);
 
 /* Lines for --help, at most 100 columns wide. */

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "core/json.h"
 #include "core/xml.h"
 
 #define FIGURE 10 /* longer cells that begin with a digit are words */
@@ -83,10 +84,9 @@ static void put_finding(FILE *out, const struct finding *f)
 
 void page_findings(FILE *out, const struct finding *list, int n)
 {
-    static const char *const heads[] = {"", "kind", "subject", "what", "what to do", NULL};
     if (!n)
         return;
-    page_table(out, "findings", heads);
+    PAGE_TABLE(out, "findings", "", "kind", "subject", "what", "what to do");
     for (int severity = FINDING_SEVERITIES - 1; severity >= 0; severity--)
         for (int i = 0; i < n; i++)
             if ((int)list[i].severity == severity)

@@ -3,7 +3,6 @@
 #ifndef CORE_PAGE_H
 #define CORE_PAGE_H
 
-#include <cjson/cJSON.h>
 #include <stdio.h>
 
 #include "core/finding.h"
@@ -17,8 +16,12 @@ void page_part(FILE *out, const char *id, const char *name);
 /* `words` from anywhere in an element: page_put(out, "p", "...") */
 void page_put(FILE *out, const char *element, const char *words);
 
-/* A table with these heads, up to a NULL; a row of as many cells, NULL "". `class` NULL: none. Short
- * cells that begin with a digit stand to the right. */
+/* A table with these heads, up to a NULL; a row of as many cells, NULL "". `class` NULL: none. Short cells that begin
+ * with a digit stand to the right. */
+#define PAGE_TABLE(out, class, ...) page_table(out, class, (const char *const[]){__VA_ARGS__, NULL})
+#define PAGE_ROW(out, class, ...)                            \
+    page_row(out, class, (const char *const[]){__VA_ARGS__}, \
+             sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 void page_table(FILE *out, const char *class, const char *const *heads);
 void page_row(FILE *out, const char *class, const char *const *cells, int n);
 void page_table_end(FILE *out);
@@ -31,6 +34,6 @@ void page_paper(FILE *out);
 void page_paper_end(FILE *out);
 
 /* Data for programs, and for the page's own script: <script type="application/json" id="ID">. */
-void page_island(FILE *out, const char *id, const cJSON *doc);
+void page_island(FILE *out, const char *id, const struct cJSON *doc);
 
 #endif

@@ -70,38 +70,25 @@ static int frame_of(const struct plot *p, struct frame *f)
 
 /* ---- the axes ---- */
 
-static void draw_size(const struct frame *f, int power, FILE *out)
-{
-    char text[UNIT_TEXT];
-    double x = across(f, exp2(power));
-    fprintf(out, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>", x, TOP, HEIGHT - BOTTOM);
-    svg_words(out, x, HEIGHT - BOTTOM + 16, " text-anchor=\"middle\"", unit_bytes(text, (uint64_t)1 << power), 16);
-}
-
-static void draw_level(const struct frame *f, double v, int rate, FILE *out)
-{
-    char text[UNIT_TEXT];
-    double y = down(f, v);
-    if (y < TOP || y > HEIGHT - BOTTOM)
-        return;
-    fprintf(out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", LEFT, y, WIDTH - RIGHT);
-    snprintf(text, sizeof text, "%g", v);
-    svg_words(out, LEFT - 6, y + 4, " text-anchor=\"end\"", rate ? text : unit_time_us(text, v), 16);
-}
-
 static void draw_axes(const struct frame *f, int rate, FILE *out)
 {
-    double span = f->y_high - f->y_low;
-    int step = (int)ceil((f->x_high - f->x_low) / 7);
-    for (int power = (int)ceil(fmax(f->x_low, 0) / step) * step; power < f->x_high && power < 64; power += step)
-        draw_size(f, power, out);
-    for (int decade = (int)floor(f->y_low); decade <= f->y_high; decade++) {
-        draw_level(f, pow(10, decade), rate, out);
-        if (span < 2.5) {
-            draw_level(f, 2 * pow(10, decade), rate, out);
-            draw_level(f, 5 * pow(10, decade), rate, out);
-        }
+    const double steps[] = {1, 2, 5};
+    int step = (int)ceil((f->x_high - f->x_low) / 7), levels = f->y_high - f->y_low < 2.5 ? 3 : 1;
+    char text[UNIT_TEXT];
+    for (int power = (int)ceil(fmax(f->x_low, 0) / step) * step; power < f->x_high && power < 64; power += step) {
+        double x = across(f, exp2(power));
+        fprintf(out, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>", x, TOP, HEIGHT - BOTTOM);
+        svg_words(out, x, HEIGHT - BOTTOM + 16, " text-anchor=\"middle\"", unit_bytes(text, (uint64_t)1 << power), 16);
     }
+    for (int decade = (int)floor(f->y_low); decade <= f->y_high; decade++)
+        for (int i = 0; i < levels; i++) {
+            double v = steps[i] * pow(10, decade), y = down(f, v);
+            if (y < TOP || y > HEIGHT - BOTTOM)
+                continue;
+            fprintf(out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", LEFT, y, WIDTH - RIGHT);
+            snprintf(text, sizeof text, "%g", v);
+            svg_words(out, LEFT - 6, y + 4, " text-anchor=\"end\"", rate ? text : unit_time_us(text, v), 16);
+        }
     fprintf(out, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n", LEFT, TOP, HEIGHT - BOTTOM, WIDTH - RIGHT);
 }
 
@@ -215,17 +202,20 @@ static const char sheet_style[] =
 void plot_sheet(const struct plot *plots, int n, const char *title, FILE *out)
 {
     int columns = n > 9 ? 4 : n > 4 ? 3 : n > 1 ? 2 : 1, rows = (n + columns - 1) / columns;
-    svg_begin(out, columns * WIDTH, rows * (HEIGHT + HEADING) + HEADING);
-    fputs(sheet_style, out);
-    svg_words(out, LEFT, HEADING - 8, " font-size=\"16\"", title, XML_WHOLE);
+    struct svg s;
+    svg_begin(&s);
+    svg_reach(&s, columns * WIDTH, rows * (HEIGHT + HEADING) + HEADING);
+    fputs(sheet_style, s.out);
+    svg_words(s.out, LEFT, HEADING - 8, " font-size=\"16\"", title, XML_WHOLE);
     for (int i = 0; i < n; i++) {
         struct frame f;
         int row = i / columns;
-        fprintf(out, "<g transform=\"translate(%.0f %.0f)\">", i % columns * WIDTH, HEADING + row * (HEIGHT + HEADING));
-        svg_words(out, LEFT, HEADING - 6, " font-weight=\"bold\"", plots[i].title, XML_WHOLE);
+        fprintf(s.out, "<g transform=\"translate(%.0f %.0f)\">", i % columns * WIDTH,
+                HEADING + row * (HEIGHT + HEADING));
+        svg_words(s.out, LEFT, HEADING - 6, " font-weight=\"bold\"", plots[i].title, XML_WHOLE);
         if (!frame_of(&plots[i], &f))
-            draw_all(&plots[i], &f, out);
-        fputs("</g>\n", out);
+            draw_all(&plots[i], &f, s.out);
+        fputs("</g>\n", s.out);
     }
-    svg_end(out);
+    svg_end(&s, out);
 }

@@ -30,7 +30,8 @@ static void close_fd(int *fd)
 }
 
 /* In the child: streams, group, signals, then the program. Why it failed goes into `report`. */
-static void become(const char *const *argv, const char *const *env, const int streams[3], pid_t parent, int report)
+static void become_command(const char *const *argv, const char *const *env, const int streams[3], pid_t parent,
+                           int report)
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -89,7 +90,7 @@ int proc_spawn(struct proc *p, const char *const *argv, const char *const *env, 
         goto out;
     }
     if (!p->pid)
-        become(argv, env, (int[]){in[0], out[1], err[1]}, parent, report[1]);
+        become_command(argv, env, (int[]){in[0], out[1], err[1]}, parent, report[1]);
     setpgid(p->pid, p->pid);
     p->group = p->pid;
     close_fd(&report[1]);

@@ -63,7 +63,7 @@ int stats_sequence_rank(int n, double confidence)
 }
 
 /* The probability within [-t, t], of the angle atan(t / sqrt(df)). */
-static double within(double angle, int df)
+static double count_within(double angle, int df)
 {
     double c = cos(angle), term = df % 2 ? c : 1, sum = df > 1 ? term : 0;
     for (int i = df % 2 ? 3 : 2; i < df; i += 2) {
@@ -78,7 +78,7 @@ double stats_student_t(int df, double confidence)
     double low = 0, high = acos(-1) / 2;
     for (int i = 0; i < 60; i++) {
         double middle = (low + high) / 2;
-        if (within(middle, df) < confidence)
+        if (count_within(middle, df) < confidence)
             low = middle;
         else
             high = middle;

@@ -1,16 +1,45 @@
-/* What all pictures have in common: a frame, and words from anywhere in it. */
+/* The elements that all pictures are made of. */
 #ifndef CORE_SVG_H
 #define CORE_SVG_H
 
 #include <stdio.h>
 
-/* White paper of that many pixels, which shrinks with the page that it stands in; dark words, black where an element
- * says nothing. */
-void svg_begin(FILE *out, double width, double height);
-void svg_end(FILE *out);
+/* A picture while it is drawn. It ends the program where memory does, as an arena does. */
+struct svg {
+    FILE *out;            /* elements */
+    double width, height; /* how far they reach, in pixels */
+    int grouped;          /* elements of a group share a line */
+    char *elements;
+    size_t bytes;
+};
+
+void svg_begin(struct svg *s);
+
+/* Print the picture and free it: white paper that shrinks with the page that it stands in, with dark words. */
+void svg_end(struct svg *s, FILE *out);
+
+/* Make the picture at least this large. */
+void svg_reach(struct svg *s, double x, double y);
+
+/* A rectangle; `attributes` is a format, and begins with a blank. */
+void svg_rect(struct svg *s, double x, double y, double width, double height, const char *attributes, ...)
+    __attribute__((format(printf, 6, 7)));
 
 /* Words with their baseline there, cut after `most` bytes (XML_WHOLE: none); `attributes` begin with a blank, or are
- * "". */
+ * "". The picture does not grow with them. */
 void svg_words(FILE *out, double x, double y, const char *attributes, const char *words, int most);
+
+/* What is drawn until svg_group_end shows these words under the pointer. */
+void svg_group(struct svg *s, const char *title);
+void svg_group_end(struct svg *s);
+
+void svg_line(struct svg *s, double x, double y, double to_x, double to_y, const char *colour, double pen);
+
+/* Words whose baseline begins (or, centred, has its middle) there; cut where they would be wider than `room`. */
+enum svg_at { SVG_FROM, SVG_CENTRED };
+void svg_label(struct svg *s, double x, double y, enum svg_at at, double size, double room, const char *words);
+
+/* A framed box; `lines` ("": none) stand in its middle, the first in bold. */
+void svg_box(struct svg *s, double x, double y, double width, double height, const char *fill, const char *lines);
 
 #endif

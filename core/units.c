@@ -24,7 +24,7 @@ static const struct unit second_units[] = {
     {"m", 60}, {"min", 60}, {"h", 3600}, {"d", 86400}, {NULL, 0},
 };
 
-static int parse(const char *s, const struct unit *units, double *value)
+static int parse_number(const char *s, const struct unit *units, double *value)
 {
     /* strtod also takes "inf", "nan" and hexadecimal: a number here begins with a digit. */
     if (!s || *s < '0' || *s > '9' || s[strspn(s, "0")] == 'x' || s[strspn(s, "0")] == 'X')
@@ -44,7 +44,7 @@ static int parse(const char *s, const struct unit *units, double *value)
 int unit_parse_bytes(const char *s, uint64_t *bytes, const char *what, struct err *e)
 {
     double v;
-    if (!parse(s, byte_units, &v) || v != floor(v) || v >= 0x1p63)
+    if (!parse_number(s, byte_units, &v) || v != floor(v) || v >= 0x1p63)
         return err_set(e, ERR_USAGE,
                        "%s: '%s' is not a size; expected a whole number of bytes such as 8, 64K, 1M or 4G", what,
                        s ? s : "");
@@ -54,7 +54,7 @@ int unit_parse_bytes(const char *s, uint64_t *bytes, const char *what, struct er
 
 int unit_parse_seconds(const char *s, double *seconds, const char *what, struct err *e)
 {
-    if (!parse(s, second_units, seconds))
+    if (!parse_number(s, second_units, seconds))
         return err_set(e, ERR_USAGE, "%s: '%s' is not a time; expected a number with s, m or h such as 90s, 10m or 2h",
                        what, s ? s : "");
     return 0;

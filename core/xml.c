@@ -21,7 +21,7 @@ struct reading {
     size_t text_used, text_size;
 };
 
-static void fail(struct reading *r, const char *sentence)
+static void fail_parse(struct reading *r, const char *sentence)
 {
     long line = r->first_line + (long)XML_GetCurrentLineNumber(r->parser) - 1;
     if (!r->failed)
@@ -47,7 +47,7 @@ static void on_start(void *context, const char *name, const char **attributes)
     if (r->failed)
         return;
     if (++r->depth > DEEPEST || ++r->nodes > MOST_NODES) {
-        fail(r, r->depth > DEEPEST ? "nested deeper than 64 elements" : "more than 300,000 elements");
+        fail_parse(r, r->depth > DEEPEST ? "nested deeper than 64 elements" : "more than 300,000 elements");
         return;
     }
     struct xml_node *n = ARENA_NEW(r->a, struct xml_node);
@@ -91,7 +91,7 @@ static void on_text(void *context, const char *s, int len)
         size_t size = (r->text_used + n) * 2;
         char *bigger = realloc(r->text, size);
         if (!bigger) {
-            fail(r, "out of memory");
+            fail_parse(r, "out of memory");
             return;
         }
         r->text = bigger;
@@ -109,7 +109,7 @@ static void on_doctype(void *context, const char *name, const char *system, cons
     (void)system;
     (void)public;
     if (internal_subset)
-        fail(r, "a DOCTYPE with declarations of its own is refused");
+        fail_parse(r, "a DOCTYPE with declarations of its own is refused");
 }
 
 /* Blanks out comments. NULL, or where one begins that has no end. */
@@ -154,7 +154,7 @@ static size_t parse_one(struct reading *r, const char *text, size_t bytes)
         if (XML_GetErrorCode(r->parser) == XML_ERROR_JUNK_AFTER_DOC_ELEMENT && at > 0 && text[at] == '<')
             used = (size_t)at;
         else
-            fail(r, XML_ErrorString(XML_GetErrorCode(r->parser)));
+            fail_parse(r, XML_ErrorString(XML_GetErrorCode(r->parser)));
     }
     XML_ParserFree(r->parser);
     return r->failed ? 0 : used;
@@ -205,7 +205,7 @@ int xml_is(const struct xml_node *n, const char *name)
 /* ---- writing -------------------------------------------------------------------------------------------------------
  */
 
-static const char *escaped(unsigned char c)
+static const char *print_escaped(unsigned char c)
 {
     switch (c) {
     case '&':
@@ -226,7 +226,7 @@ static const char *escaped(unsigned char c)
 void xml_put(FILE *out, const char *s, int most)
 {
     for (const unsigned char *p = (const unsigned char *)s; p && *p; p++) {
-        const char *mark = escaped(*p);
+        const char *mark = print_escaped(*p);
         if (most-- <= 0 && (*p & 0xc0) != 0x80) {
             fputs("…", out);
             return;

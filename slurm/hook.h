@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "core/sha256.h"
+#include "core/hash.h"
 
 #define HOOK_ROOT   512 /* paths that the configuration names */
 #define HOOK_PATH   1024
@@ -38,12 +38,10 @@ struct hook_file {
  * write there, and no component of the path is a symbolic link. Text alone: a NUL byte is refused. */
 int hook_read(const char *path, uid_t owner, size_t limit, struct hook_file *f, struct hook_why *w);
 
-/* The same of one of root's, with whatever bytes, that nobody else may read. */
-int hook_read_secret(const char *path, size_t limit, struct hook_file *f, struct hook_why *w);
-
 /* The same of a file that is not read. */
 int hook_check(const char *path, uid_t owner, struct hook_why *w);
 int hook_check_directory(const char *path, uid_t owner, struct hook_why *w);
+int hook_open_directory(const char *path, uid_t owner, struct hook_why *w); /* its descriptor, or -1 */
 
 /* ---- hook_text.c: lines and words -------------------------------------------------------------------------------- */
 
@@ -86,11 +84,11 @@ struct hook_conf {
     char plugin[HOOK_ROOT]; /* NCCL_TUNER_PLUGIN */
     char scontrol[HOOK_ROOT];
     char meet[HOOK_ROOT]; /* a directory that all nodes share and root may write; "" none */
-    char key[HOOK_ROOT];  /* a secret that all nodes have; "" none */
     uid_t owner;          /* besides root */
     enum hook_policy policy;
     int drain;       /* policy=drain */
     unsigned drains; /* bit per finding that drains */
+    int has_key;     /* a key= line of a release that gave jobs a key; it does nothing */
 };
 
 void hook_conf_defaults(struct hook_conf *c);
@@ -127,6 +125,9 @@ void hook_job_free(struct hook_job *job);
 int hook_job_nodes(const struct hook_job *job, struct hook_why *w);
 
 /* ---- hook_store.c: which profile a job gets ---------------------------------------------------------------------- */
+
+#define HOOK_SCHEDULE_BYTES \
+    ((size_t)256 << 10) /* of a schedule; install-profile keeps to it, the doctor warns at half */
 
 /* The hash of the profile that the store's schedule gives this job; "" for none. Depends on the schedule and on what
  * every node of the job sees alike, on nothing else. *near: the job's start decides, and it is not known. */
@@ -182,6 +183,9 @@ struct hook_map {
 /* The map of profile `hash` in the store. NULL after an error; hook_map_free frees. */
 struct hook_map *hook_map_read(const struct hook_conf *c, const char *hash, struct hook_why *w);
 void hook_map_free(struct hook_map *m); /* NULL is fine */
+
+/* Whether the hooks would take this text for the map of the profile: 0 or -1. */
+int hook_map_check(const char *text, const char *hash, struct hook_why *w);
 
 /* The class of a host, by its name or by what stands before the first dot; -1: not in the profile. */
 int hook_map_class(const struct hook_map *m, const char *host);
@@ -253,27 +257,11 @@ void hook_answer_clear(struct hook_answer *a);
 int hook_answer_print(const struct hook_answer *a, char *text, size_t size);
 int hook_answer_parse(struct hook_answer *a, char *text, const char *path, struct hook_why *w);
 
-/* Replaces RUN/NAME, which is then `owner`'s, in one step, and makes RUN. */
-int hook_write(const char *run, const char *name, const char *text, uid_t owner, mode_t mode, struct hook_why *w);
-
-/* The same of RUN/JOB, which all may read. */
+/* Replaces RUN/JOB, which all may read, in one step, and makes RUN. */
 int hook_answer_write(const char *run, const char *job, const char *text, struct hook_why *w);
 
 /* Reads RUN/JOB. 1: there is none. */
 int hook_answer_read(const char *run, const char *job, struct hook_answer *a, struct hook_why *w);
-
-/* ---- hook_key.c: RUN/JOB.key, which the job's user alone may read ------------------------------------------------ */
-
-struct hook_key {
-    char hex[SHA256_HEX]; /* "": the site has no secret */
-    uid_t user;
-};
-
-/* From the site's secret, the job and SLURM_JOB_UID: the same on all nodes. -1: there should be one. */
-int hook_key_make(const struct hook_conf *c, const char *job, struct hook_key *k, struct hook_why *w);
-int hook_key_write(const char *run, const char *job, const struct hook_key *k, struct hook_why *w);
-int hook_key_read(const char *run, const char *job, char hex[SHA256_HEX]); /* as the user; -1: there is none */
-void hook_key_remove(const char *run, const char *job);
 
 /* ---- hook_meet.c: nodes that share a directory --------------------------------------------------------------------
  */
@@ -291,10 +279,10 @@ void hook_meet_leave(const struct hook_conf *c, const struct hook_job *job);
 struct hook_report {
     volatile int done;
     char log[1024];           /* one line for syslog, "" none */
+    char warning[1024];       /* prolog: another line, about the configuration; "" none */
     char out[HOOK_OUTPUT];    /* task prolog: for standard output; prolog: the answer, for RUN/JOB */
     char reason[256];         /* why the node is to be drained, "" not */
     char scontrol[HOOK_ROOT]; /* what drains it */
-    struct hook_key key;      /* prolog: for RUN/JOB.key */
 };
 
 struct hook_options {

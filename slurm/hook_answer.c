@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/trust.h"
 #include "slurm/hook.h"
 
 #define FORMAT       "nccltune-job/1"
@@ -53,30 +54,22 @@ int hook_answer_print(const struct hook_answer *a, char *text, size_t size)
     return bad || used < 0 || (size_t)used >= size ? -1 : 0;
 }
 
-int hook_write(const char *run, const char *name, const char *text, uid_t owner, mode_t mode, struct hook_why *w)
-{
-    char path[HOOK_PATH], made[HOOK_PATH + 32];
-    struct stat st;
-    snprintf(path, sizeof path, "%s/%s", run, name);
-    snprintf(made, sizeof made, "%s/.%s.%ld", run, name, (long)getpid());
-    if ((mkdir(run, 0755) && errno != EEXIST) || lstat(run, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
-        return hook_refuse(w, "%s cannot be made", run);
-    int fd = open(made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    size_t size = strlen(text);
-    int rc =
-        fd < 0 || write(fd, text, size) != (ssize_t)size || fchown(fd, owner, (gid_t)-1) || fchmod(fd, mode) ? -1 : 0;
-    if (fd >= 0 && close(fd))
-        rc = -1;
-    if (!rc && !rename(made, path))
-        return 0;
-    rc = errno;
-    unlink(made);
-    return hook_refuse(w, "%s: %s", path, strerror(rc));
-}
-
 int hook_answer_write(const char *run, const char *job, const char *text, struct hook_why *w)
 {
-    return hook_write(run, job, text, geteuid(), 0644, w);
+    if (mkdir(run, 0755) && errno != EEXIST)
+        return hook_refuse(w, "%s cannot be made: %s", run, strerror(errno));
+    struct stat st;
+    struct err e = {0};
+    int dir = trust_open(run, TRUST_WRITE, 0, O_RDONLY | O_DIRECTORY, &st, &e);
+    if (dir < 0)
+        return hook_refuse(w, "%s", e.text);
+    if (st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH)) {
+        close(dir);
+        return hook_refuse(w, "%s is not root's alone", run);
+    }
+    int rc = trust_put(dir, job, text, strlen(text), 0644) ? hook_refuse(w, "%s/%s: %s", run, job, strerror(errno)) : 0;
+    close(dir);
+    return rc;
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */

@@ -72,6 +72,14 @@ static int set_drains(struct hook_conf *c, const char *value)
     }
 }
 
+/* Earlier releases made each job a key of this secret. An unknown key refuses jobs, hence this one stays known. */
+static int ignore_key(struct hook_conf *c, const char *value)
+{
+    (void)value;
+    c->has_key = 1;
+    return 0;
+}
+
 #define PATH(member) #member, "an absolute path", NULL, offsetof(struct hook_conf, member)
 
 static const struct {
@@ -83,10 +91,10 @@ static const struct {
     {PATH(plugin)},
     {PATH(scontrol)},
     {PATH(meet)},
-    {PATH(key)},
     {"owner", "root or the number of a user", set_owner, 0},
     {"policy", "some of log,drain and fail or nothing", set_policy, 0},
     {"drain", "some of hca,port,rate,gpu,driver,profile", set_drains, 0},
+    {"key", "anything", ignore_key, 0},
 };
 #define KEYS (sizeof keys / sizeof *keys)
 

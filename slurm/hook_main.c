@@ -90,6 +90,8 @@ static struct hook_report *boxed(hook_function *run, const struct hook_options *
         log_line(why->text);
     else if (r && r->log[0])
         log_line(r->log);
+    if (r && r->warning[0])
+        log_line(r->warning);
     return r;
 }
 
@@ -143,9 +145,6 @@ static void leave_answer(const struct hook_options *o, const struct hook_report 
     if (hook_answer_write(o->run, id, answer, &w) ||
         (strcmp(id, part) != 0 && hook_answer_write(o->run, part, answer, &w)))
         log_line(w.text);
-    if (r && (hook_key_write(o->run, id, &r->key, &w) ||
-              (strcmp(id, part) != 0 && hook_key_write(o->run, part, &r->key, &w))))
-        log_line(w.text);
 }
 
 static int prolog(const struct hook_options *o)
@@ -171,7 +170,6 @@ static int epilog(const struct hook_options *o)
     for (int i = 0; i < 2; i++) {
         snprintf(path, sizeof path, "%s/%s", o->run, names[i]);
         unlink(path);
-        hook_key_remove(o->run, names[i]);
     }
     return 0;
 }
@@ -182,16 +180,19 @@ static int check(const struct hook_options *o)
     static struct hook_answer a;
     struct hook_why why = {""};
     struct hook_report *r = hook_boxed(hook_check_node, o, &why);
+    int found = 1;
     if (!why.text[0] && !hook_answer_parse(&a, r->out, "the answer", &why)) {
         if (a.state == HOOK_TUNED)
             printf("profile %.12s, this node is of class %s\n", a.hash, a.class_name);
         else
             printf("%s: %s\n", a.state == HOOK_NOTHING ? "nothing" : "not known", a.why);
-        if (a.state != HOOK_UNKNOWN && !r->log[0])
-            return 0;
+        found = a.state == HOOK_UNKNOWN || r->log[0];
     }
-    puts(why.text[0] ? why.text : r->log);
-    return 1;
+    if (found)
+        puts(why.text[0] ? why.text : r->log);
+    if (r && r->warning[0])
+        printf("warning: %s\n", r->warning);
+    return found;
 }
 
 static const struct {

@@ -170,6 +170,22 @@ struct hook_map *hook_map_read(const struct hook_conf *c, const char *hash, stru
     return NULL;
 }
 
+int hook_map_check(const char *text, const char *hash, struct hook_why *w)
+{
+    struct hook_map *m = calloc(1, sizeof *m);
+    int rc = -1;
+    if (m)
+        m->file.text = strdup(text);
+    if (!m || !m->file.text)
+        hook_refuse(w, "no memory");
+    else if (strlen(text) > MAP_BYTES)
+        hook_refuse(w, "hook.map is larger than %u bytes", MAP_BYTES);
+    else
+        rc = parse(m, hash, "hook.map", w);
+    hook_map_free(m);
+    return rc;
+}
+
 void hook_map_free(struct hook_map *m)
 {
     if (!m)

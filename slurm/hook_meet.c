@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/trust.h"
 #include "slurm/hook.h"
 
 #define TURN_MS   20
@@ -21,6 +22,7 @@
 struct meeting {
     const struct hook_conf *conf;
     char dir[HOOK_PATH];
+    int fd;                       /* of dir */
     char spoiled[HOOK_WORD + 64]; /* why the verdict will be nothing; "" not yet */
     const char *mine;             /* a profile's hash, or NO_ANSWER */
     int missing;                  /* nodes that have not answered */
@@ -37,27 +39,22 @@ static void place(struct meeting *p, const struct hook_conf *c, const struct hoo
     snprintf(p->dir, sizeof p->dir, "%s/%s.%lld", c->meet, job->id, restarts);
 }
 
-static void path_of(const struct meeting *p, const char *name, const char *end, char path[HOOK_PATH + 128])
+/* Proposes a verdict; the first one stays. */
+static void propose(const struct meeting *p, const char *text, const char *node)
 {
-    snprintf(path, HOOK_PATH + 128, "%s/%s%s", p->dir, name, end);
+    char made[HOOK_WORD + 16];
+    snprintf(made, sizeof made, "%s.proposal", node);
+    int won = !trust_put(p->fd, made, text, strlen(text), 0644) && !linkat(p->fd, made, p->fd, VERDICT, 0);
+    (void)won; /* who lost reads the winner's */
+    unlinkat(p->fd, made, 0);
 }
 
-/* Writes a file in one step; `once`: unless it is there. */
-static int leave(const struct meeting *p, const char *name, const char *end, const char *text, int once,
-                 const char *node)
+/* Leaves this node's answer. */
+static int leave_answer(const struct meeting *p, const char *text, const char *node)
 {
-    char made[HOOK_PATH + 128], path[HOOK_PATH + 128];
-    path_of(p, node, once ? ".proposal" : ".new", made);
-    path_of(p, name, end, path);
-    int fd = open(made, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-    size_t n = strlen(text);
-    int rc = fd < 0 || write(fd, text, n) != (ssize_t)n ? -1 : 0;
-    if (fd >= 0 && close(fd))
-        rc = -1;
-    if (!rc)
-        rc = once ? link(made, path) && errno != EEXIST : rename(made, path);
-    unlink(made);
-    return rc ? -1 : 0;
+    char name[HOOK_WORD + 16];
+    snprintf(name, sizeof name, "%s.node", node);
+    return trust_put(p->fd, name, text, strlen(text), 0644);
 }
 
 /* The one line of a file; -1 while it is not there. */
@@ -66,7 +63,7 @@ static int look(const struct meeting *p, const char *name, const char *end, char
     char path[HOOK_PATH + 128];
     struct hook_why ignored = {""};
     struct hook_file f;
-    path_of(p, name, end, path);
+    snprintf(path, sizeof path, "%s/%s%s", p->dir, name, end);
     if (hook_read(path, p->conf->owner, 1024, &f, &ignored))
         return -1;
     snprintf(line, size, "%.*s", (int)strcspn(f.text, "\n"), f.text);
@@ -114,7 +111,7 @@ static int wait_for_verdict(struct meeting *p, const struct hook_job *job, long 
         else
             snprintf(proposal, sizeof proposal, "%s\n", p->mine);
         if (p->spoiled[0] || !p->missing)
-            leave(p, VERDICT, "", proposal, 1, job->node);
+            propose(p, proposal, job->node);
         poll(NULL, 0, TURN_MS);
     }
     return 0;
@@ -122,7 +119,7 @@ static int wait_for_verdict(struct meeting *p, const struct hook_job *job, long 
 
 void hook_meet(const struct hook_conf *c, const struct hook_job *job, struct hook_answer *a, long limit_ms)
 {
-    struct meeting p = {0};
+    struct meeting p = {.fd = -1};
     struct hook_why why = {""};
     char answer[SHA256_HEX + 1], verdict[256] = "";
     if (a->nodes < 2)
@@ -132,11 +129,11 @@ void hook_meet(const struct hook_conf *c, const struct hook_job *job, struct hoo
     snprintf(answer, sizeof answer, "%s\n", p.mine);
     /* Root writes nowhere that somebody else could have made. */
     if (hook_check_directory(c->meet, c->owner, &why) || (mkdir(p.dir, 0755) && errno != EEXIST) ||
-        hook_check_directory(p.dir, c->owner, &why)) {
+        (p.fd = hook_open_directory(p.dir, c->owner, &why)) < 0) {
         snprintf(a->why, sizeof a->why, "%.200s cannot be used: %.260s", p.dir,
                  why.text[0] ? why.text : strerror(errno));
         a->state = HOOK_NOTHING;
-    } else if (leave(&p, job->node, ".node", answer, 0, job->node)) {
+    } else if (leave_answer(&p, answer, job->node)) {
         snprintf(a->why, sizeof a->why, "%.300s cannot be written: %s", p.dir, strerror(errno));
         a->state = HOOK_NOTHING;
     } else if (wait_for_verdict(&p, job, limit_ms, verdict, sizeof verdict)) {
@@ -152,6 +149,8 @@ void hook_meet(const struct hook_conf *c, const struct hook_job *job, struct hoo
         a->state = HOOK_UNKNOWN;
         a->policy = HOOK_FAIL;
     }
+    if (p.fd >= 0)
+        close(p.fd);
 }
 
 /* The last node's rmdir takes the directory away. */
@@ -159,13 +158,13 @@ void hook_meet_leave(const struct hook_conf *c, const struct hook_job *job)
 {
     struct meeting p = {0};
     struct hook_why ignored = {""};
-    char path[HOOK_PATH + 128];
+    char name[HOOK_WORD + 16];
     place(&p, c, job);
-    if (hook_check_directory(p.dir, c->owner, &ignored))
+    if ((p.fd = hook_open_directory(p.dir, c->owner, &ignored)) < 0)
         return;
-    path_of(&p, job->node, ".node", path);
-    unlink(path);
-    path_of(&p, VERDICT, "", path);
-    unlink(path);
+    snprintf(name, sizeof name, "%s.node", job->node);
+    unlinkat(p.fd, name, 0);
+    unlinkat(p.fd, VERDICT, 0);
+    close(p.fd);
     rmdir(p.dir);
 }

@@ -3,9 +3,10 @@
  *   SINCE HASH SCOPE      SINCE: seconds since 1970; HASH: a profile, or "none"
  *                         SCOPE: all | partition=NAME | nodes=LIST (a job whose nodes are all in the list)
  *
- * The last line decides whose scope has the job and whose time is not after the job's start. Lines are only ever added,
- * so a job keeps its profile for all its steps, and a change that is dated a minute ahead reaches every node's copy
- * before any job can be seen differently by two of them. */
+ * The last line decides whose scope has the job and whose time is not after the job's start. Lines are added, and go
+ * only when later ones decide for every job that can still run, so a job keeps its profile for all its steps, and a
+ * change that is dated a minute ahead reaches every node's copy before any job can be seen differently by two of them.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +15,8 @@
 
 #include "slurm/hook.h"
 
-#define SCHEDULE_BYTES (256u << 10)
-#define FAR_FUTURE     (1LL << 40)
-#define NEAR_S         3600 /* a job's prologs are over by then, and clocks do not differ that much */
+#define FAR_FUTURE (1LL << 40)
+#define NEAR_S     3600 /* a job's prologs are over by then, and clocks do not differ that much */
 
 /* ---- scopes ------------------------------------------------------------------------------------------------------ */
 
@@ -105,7 +105,7 @@ int hook_choose(const struct hook_conf *c, const struct hook_job *job, char hash
     /* Nothing is installed, which is not a fault, unless the site has said that every node has a store. */
     if (c->policy != HOOK_FAIL && access(path, F_OK) && errno == ENOENT)
         return 0;
-    if (hook_read(path, c->owner, SCHEDULE_BYTES, &f, w))
+    if (hook_read(path, c->owner, HOOK_SCHEDULE_BYTES, &f, w))
         return -1;
     int rc = 0, number = 0;
     char *cursor = f.text, *line;

@@ -17,7 +17,6 @@
 #include "slurm/hook.h"
 
 #define PIN     "NCCLTUNE_JOB"
-#define KEY     "NCCLTUNE_KEY"
 #define REFUSE  "NCCLTUNE_REFUSE"
 #define NO_HASH "-"
 
@@ -223,18 +222,6 @@ static void decide(struct task *t)
         refuse(t, a->why);
 }
 
-/* Its value is for nobody to see in the job's output. */
-static void hand_out_key(struct task *t, const char *run)
-{
-    char key[SHA256_HEX];
-    int explain = t->explain;
-    if (is_users(t, "NCCLTUNE_ONLINE_KEY_FILE") || hook_key_read(run, t->job, key))
-        return;
-    t->explain = 0;
-    deliver(t, KEY, key);
-    t->explain = explain;
-}
-
 static int is_first_here(void)
 {
     const char *local = getenv("SLURM_LOCALID");
@@ -259,7 +246,6 @@ void hook_task(const struct hook_options *o, struct hook_report *r)
         if (rc < 0)
             snprintf(t.answer.why, sizeof t.answer.why, "%s", why.text);
         decide(&t);
-        hand_out_key(&t, o->run);
     }
     take_back(&t);
     if (t.used + 1 >= HOOK_OUTPUT) {

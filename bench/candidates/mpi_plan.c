@@ -1,11 +1,11 @@
 /* What the mpi engine can try: OpenMPI's algorithms, as the library lists them, and the interfaces between the nodes.
  */
-#include "bench/candidates/mpi_plan.h"
+#include "bench/candidates/candidates.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/launch/child_io.h"
+#include "bench/launch/launch.h"
 #include "core/coll.h"
 #include "core/json.h"
 #include "core/progress.h"
@@ -136,13 +136,9 @@ static int is_usable(const struct topo_netdev *d)
 
 static int every_class_has(const struct topology *t, const char *name)
 {
-    for (int c = 0; c < t->nclasses; c++) {
-        int found = 0;
-        for (int i = 0; i < t->classes[c].nnetdevs; i++)
-            found |= !strcmp(t->classes[c].netdevs[i].name, name);
-        if (!found)
+    for (int c = 0; c < t->nclasses; c++)
+        if (topo_find_netdev(&t->classes[c], name) < 0)
             return 0;
-    }
     return 1;
 }
 

@@ -1,12 +1,12 @@
 /* Candidates of the nccl engine. */
-#include "bench/candidates/nccl_plan.h"
+#include "bench/candidates/candidates.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/candidates/nccl_knobs.h"
-#include "bench/results/node_local.h"
+#include "core/call/result.h"
 #include "core/coll.h"
+#include "core/vars/catalogue.h"
 
 /* ---- calls ---- */
 
@@ -21,8 +21,6 @@ static const unsigned algos_of[COLL_COUNT] = {
     [COLL_ALLREDUCE] = BIT(ALGO_TREE) | BIT(ALGO_RING) | BIT(ALGO_COLLNET_DIRECT) | BIT(ALGO_COLLNET_CHAIN) |
                        BIT(ALGO_NVLS) | BIT(ALGO_NVLS_TREE),
 };
-
-const int nccl_plan_channels[] = {1, 2, 4, 8, 12, 16, 24, 32, 0};
 
 /* A channel moves at least this much at a time, or it only costs. NCCL's own least traffic per channel. */
 #define BYTES_PER_CHANNEL ((uint64_t)16 << 10)
@@ -105,23 +103,6 @@ int nccl_plan_vary(const struct bench_knobs *launch, const struct bench_knobs *c
                                         call->nsettings + 1};
     }
     return n;
-}
-
-struct nccl_requested nccl_requested_of(const struct bench_knobs *call)
-{
-    struct nccl_requested w = {.algo = -1, .proto = -1};
-    for (int i = 0; i < call->nsettings; i++) {
-        const struct bench_setting *s = &call->settings[i];
-        if (!strcmp(s->name, NCCL_SET_ALGO))
-            w.algo = algo_parse(s->value, strlen(s->value));
-        else if (!strcmp(s->name, NCCL_SET_PROTO))
-            w.proto = proto_parse(s->value, strlen(s->value));
-        else if (!strcmp(s->name, NCCL_SET_CHANNELS))
-            w.channels = (int)strtol(s->value, NULL, 10);
-        else if (!strcmp(s->name, NCCL_SET_CHUNK))
-            w.chunk_bytes = (uint32_t)strtoul(s->value, NULL, 10);
-    }
-    return w;
 }
 
 /* ---- launches ---- */
@@ -289,6 +270,150 @@ static void add_hca_sets(struct bench_plan *p, struct arena *a, const struct top
     }
 }
 
+/* ---- variables that are worth a launch ---- */
+
+enum { ONE_NODE = 1, RDMA = 2, SOCKETS = 4, ANYWHERE = ONE_NODE | RDMA | SOCKETS };
+enum {
+    ANY,
+    INFINIBAND,
+    ROCE,
+    EFA,
+    VIRTUAL,
+    ORACLE,
+    GOOGLE,
+    C2C,
+    RACK,
+    NVSWITCH,
+    NO_NVLINK,
+    NVIDIA,
+    AMD,
+    AMD_MI300,
+    PAIRS,
+};
+
+static const struct knob {
+    const char *label, *name, *value;
+    int where, condition;
+} knobs[] = {
+#define KNOB(label, name, value, where, condition) {label, name, value, where, condition},
+#include "bench/candidates/nccl_knobs.inc"
+};
+
+static int has_port(const struct topo_class *c, enum topo_link_layer layer, const char *prefix)
+{
+    for (int i = 0; i < c->nports; i++)
+        if (c->ports[i].state == TOPO_STATE_ACTIVE && (layer == TOPO_LINK_UNKNOWN || c->ports[i].layer == layer) &&
+            (!prefix || !strncmp(c->ports[i].hca, prefix, strlen(prefix))))
+            return 1;
+    return 0;
+}
+
+static int has_link(const struct topo_class *c, enum topo_link_kind kind)
+{
+    for (int i = 0; i < c->nlinks; i++)
+        if (c->links[i].link_kind == kind)
+            return 1;
+    return 0;
+}
+
+static int has_object(const struct topo_class *c, enum topo_kind kind)
+{
+    for (int i = 0; i < c->nobjects; i++)
+        if (c->objects[i].kind == kind)
+            return 1;
+    return 0;
+}
+
+static int is_product(const struct topo_class *c, const char *word)
+{
+    return c->product && strstr(c->product, word) != NULL;
+}
+
+static const char *arch_of(const struct topo_class *c)
+{
+    return c->ngpus && c->gpus[0].arch ? c->gpus[0].arch : "";
+}
+
+static int in_racks(const struct topology *t)
+{
+    for (int i = 0; i < t->nhosts; i++)
+        if (t->hosts[i].clique)
+            return 1;
+    return 0;
+}
+
+static int class_is(const struct bench_setup *s, const struct topo_class *c, int condition)
+{
+    switch (condition) {
+    case INFINIBAND:
+        return has_port(c, TOPO_LINK_INFINIBAND, NULL);
+    case ROCE: /* beside InfiniBand, Ethernet is for storage */
+        return has_port(c, TOPO_LINK_ETHERNET, NULL) && !has_port(c, TOPO_LINK_INFINIBAND, NULL);
+    case EFA:
+        return has_port(c, TOPO_LINK_UNKNOWN, "efa") || has_port(c, TOPO_LINK_UNKNOWN, "rdmap");
+    case VIRTUAL:
+        return c->hypervisor && strcmp(c->hypervisor, "none") != 0;
+    case ORACLE:
+        return is_product(c, "Oracle") && has_port(c, TOPO_LINK_ETHERNET, NULL);
+    case GOOGLE:
+        return is_product(c, "Google") && has_port(c, TOPO_LINK_ETHERNET, NULL);
+    case C2C:
+        return has_link(c, TOPO_C2C);
+    case RACK:
+        return in_racks(s->topology);
+    case NVSWITCH:
+        return has_object(c, TOPO_NVSWITCH);
+    case NO_NVLINK:
+        return c->ngpus > 1 && !*arch_of(c) && !has_link(c, TOPO_NVLINK);
+    case AMD:
+        return *arch_of(c) != 0;
+    case AMD_MI300:
+        return !strncmp(arch_of(c), "gfx94", 5) || !strncmp(arch_of(c), "gfx95", 5);
+    default:
+        return 1;
+    }
+}
+
+static int suits_machine(const struct bench_setup *s, const struct knob *k)
+{
+    const struct topo_class *c = s->topology && s->topology->nclasses ? &s->topology->classes[0] : NULL;
+    if (k->condition == PAIRS)
+        return s->collectives >> COLL_COUNT != 0;
+    if (k->condition == ANY || !c)
+        return k->condition == ANY || k->condition == NVIDIA;
+    return k->condition == NVIDIA ? !*arch_of(c) : class_is(s, c, k->condition);
+}
+
+/* Of what is measured; 0 unknown. RCCL's defaults are not in the catalogue. */
+static int release_of(const struct bench_setup *s)
+{
+    int low, high;
+    const struct topo_class *c = s->topology && s->topology->nclasses ? &s->topology->classes[0] : NULL;
+    if (c && *arch_of(c))
+        return 0;
+    if (s->nccl_version)
+        return s->nccl_version;
+    return c && c->nlibraries == 1 && !env_library_release(c->libraries[0], &low, &high) ? high : 0;
+}
+
+static int is_change(const struct bench_setup *s, const struct knob *k)
+{
+    char value[ENV_VALUE];
+    int release = release_of(s);
+    const struct env_var *v = release ? env_var_find(k->name) : NULL;
+    return !v || (env_default_at(v, release, value) && strcmp(value, k->value) != 0);
+}
+
+/* The launch of each knob that is worth trying on these nodes. `rdma`: an RDMA port is up. A variable that is set in
+ * the environment is left as it is. */
+static void add_knobs(struct bench_plan *p, struct arena *a, const struct bench_setup *s, int nodes, int rdma)
+{
+    int here = nodes == 1 ? ONE_NODE : rdma ? RDMA : SOCKETS;
+    for (const struct knob *k = knobs; k < knobs + sizeof knobs / sizeof *knobs; k++)
+        if (k->where & here && !getenv(k->name) && suits_machine(s, k) && is_change(s, k))
+            add_launch(p, a, k->label, k->name, k->value);
+}
+
 void nccl_plan_launches(const struct bench_setup *s, int nodes, struct bench_plan *p, struct arena *a)
 {
     const struct topo_class *c = s->topology && s->topology->nclasses ? &s->topology->classes[0] : NULL;
@@ -300,13 +425,11 @@ void nccl_plan_launches(const struct bench_setup *s, int nodes, struct bench_pla
         add_hca_sets(p, a, s->topology);
     if (nodes != 1 && rdma)
         add_queue_pairs(p, a);
-    const struct nccl_knob *k;
-    for (size_t at = 0; (k = nccl_knob_next(s, nodes, rdma, &at));)
-        add_launch(p, a, k->label, k->name, k->value);
+    add_knobs(p, a, s, nodes, rdma);
 }
 
 /* The same variable, or another limit of the same number: the least above the most is nothing that NCCL can do. */
-static int exclude(const char *x, const char *y)
+static int exclude_each_other(const char *x, const char *y)
 {
     static const char limits[] = " NCCL_MIN_CTAS NCCL_MAX_CTAS NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS ";
     char first[64], second[64];
@@ -320,7 +443,7 @@ int nccl_plan_combine(const struct bench_knobs *x, const struct bench_knobs *y, 
 {
     for (int i = 0; i < x->nsettings; i++)
         for (int k = 0; k < y->nsettings; k++)
-            if (exclude(x->settings[i].name, y->settings[k].name))
+            if (exclude_each_other(x->settings[i].name, y->settings[k].name))
                 return 0;
     struct bench_setting *s = arena_alloc(a, (size_t)(x->nsettings + y->nsettings + 1) * sizeof *s);
     memcpy(s, x->settings, (size_t)x->nsettings * sizeof *s);

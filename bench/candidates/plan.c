@@ -1,5 +1,5 @@
 /* How plans grow. */
-#include "bench/candidates/plan.h"
+#include "bench/candidates/candidates.h"
 
 #include <string.h>
 

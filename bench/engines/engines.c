@@ -3,13 +3,20 @@
 
 #include <string.h>
 
-#include "bench/engines/model.h"
-#include "bench/engines/mpi.h"
 #include "bench/engines/nccl/engine.h"
 #include "bench/engines/verbs/engine.h"
 
-const struct bench_engine *const bench_engines[] = {&bench_engine_mpi, &bench_engine_nccl, &bench_engine_model,
-                                                    &bench_engine_verbs, NULL};
+#define MOST 8
+const struct bench_engine *bench_engines[MOST + 1] = {&bench_engine_mpi, &bench_engine_nccl, &bench_engine_verbs};
+
+void bench_engine_register(const struct bench_engine *engine)
+{
+    int n = 0;
+    while (bench_engines[n] && bench_engines[n] != engine)
+        n++;
+    if (n < MOST)
+        bench_engines[n] = engine;
+}
 
 const struct bench_engine *bench_engine_find(const char *name)
 {
@@ -21,10 +28,7 @@ const struct bench_engine *bench_engine_find(const char *name)
 
 const char *bench_engine_name(int i)
 {
-    int n = 0;
-    while (n < i && bench_engines[n])
-        n++;
-    return bench_engines[n] ? bench_engines[n]->name : NULL;
+    return bench_engines[i] ? bench_engines[i]->name : NULL;
 }
 
 struct option_group *bench_engine_groups(int documents, struct arena *a)
@@ -32,7 +36,7 @@ struct option_group *bench_engine_groups(int documents, struct arena *a)
     struct option_group *groups = NULL;
     int n = 0;
     for (const struct bench_engine *const *e = bench_engines; *e; e++)
-        if ((*e)->options && (documents || !(*e)->document)) {
+        if ((*e)->options && (documents || !(*e)->documents)) {
             groups = arena_grow(a, groups, (size_t)n, sizeof *groups);
             groups[n++] =
                 (struct option_group){(*e)->options_title, (*e)->options, arena_alloc(a, (*e)->options_bytes)};
@@ -65,9 +69,11 @@ const struct bench_engine *bench_engine_given(const struct option_group *groups,
 const struct bench_engine *bench_engine_for(const struct topology *topology, int described)
 {
     const struct bench_engine *best = bench_engines[0];
-    for (const struct bench_engine *const *e = bench_engines; *e; e++)
-        if ((*e)->suits && (*e)->suits(topology, described))
+    for (const struct bench_engine *const *e = bench_engines; *e; e++) {
+        const struct bench_measure_ops *m = (*e)->measures;
+        if (described ? (*e)->predicts != NULL : m && (!m->suits || m->suits(topology)))
             best = *e;
+    }
     return best;
 }
 
@@ -79,16 +85,21 @@ const struct bench_engine *bench_engine_with(enum bench_evidence evidence)
     return *e;
 }
 
+int bench_engine_has_ranks(const struct bench_engine *engine)
+{
+    return engine->measures && engine->measures->join;
+}
+
 enum bench_evidence bench_evidence_of(const char *engine)
 {
     const struct bench_engine *e = bench_engine_find(engine);
-    return e ? e->evidence : BENCH_NO_EVIDENCE;
+    return e ? e->evidence : !strcmp(engine, BENCH_PREDICTING) ? BENCH_PREDICTED : BENCH_NO_EVIDENCE;
 }
 
 const char *bench_family_of(const char *engine)
 {
     const struct bench_engine *e = bench_engine_find(engine);
-    return e ? e->family : "";
+    return e ? e->family : !strcmp(engine, BENCH_PREDICTING) ? BENCH_FAMILY_NCCL : "";
 }
 
 const char *bench_evidence_text(enum bench_evidence e)

@@ -3,15 +3,14 @@
  * A session is mpirun with build/nccltune-bench on every rank. Under an mpirun or srun of somebody else's, rank 0
  * conducts and its worker is a child that takes the rank's place; there is one session then, which cannot be had again.
  */
-#include "bench/engines/mpi.h"
+#include "bench/engines/engines.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/candidates/mpi_plan.h"
-#include "bench/launch/child_io.h"
-#include "bench/launch/mpirun.h"
+#include "bench/candidates/candidates.h"
+#include "bench/launch/launch.h"
 #include "core/locate.h"
 #include "core/progress.h"
 
@@ -44,7 +43,7 @@ struct context {
 
 /* ---- the plan ---- */
 
-static int plan(const struct bench_setup *setup, struct arena *a, struct bench_plan *p, struct err *e)
+static int plan_launches(const struct bench_setup *setup, struct arena *a, struct bench_plan *p, struct err *e)
 {
     struct context *c = ARENA_NEW(a, struct context);
     const struct options *own = setup->own;
@@ -149,8 +148,9 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
     return &s->base;
 }
 
-static enum bench_outcome measure(struct bench_session *base, const struct bench_batch *b, volatile sig_atomic_t *stop,
-                                  bench_sample_fn *report, void *user, char detail[BENCH_DETAIL])
+static enum bench_outcome measure_batch(struct bench_session *base, const struct bench_batch *b,
+                                        volatile sig_atomic_t *stop, bench_sample_fn *report, void *user,
+                                        char detail[BENCH_DETAIL])
 {
     struct session *s = (struct session *)base;
     char *request = protocol_request_print(b), *line;
@@ -199,7 +199,7 @@ static void close_session(struct bench_session *base, int kill)
         end_session(s, kill);
 }
 
-static void finish(struct bench_plan *p)
+static void end_only_session(struct bench_plan *p)
 {
     struct context *c = p->context;
     if (c && c->only)
@@ -207,7 +207,7 @@ static void finish(struct bench_plan *p)
 }
 
 /* Every rank but the first of a launch that we did not make is a worker from now on. */
-static int join(struct err *e)
+static int become_worker(struct err *e)
 {
     int rank = mpirun_attached_rank(e);
     if (rank < -1)
@@ -227,11 +227,15 @@ static int join(struct err *e)
     return rc;
 }
 
-static int suits(const struct topology *topology, int described)
-{
-    (void)topology;
-    return !described;
-}
+static const struct bench_measure_ops ops = {
+    .join = become_worker,
+    .plan = plan_launches,
+    .combine = mpi_plan_combine,
+    .open = open_session,
+    .measure = measure_batch,
+    .close = close_session,
+    .finish = end_only_session,
+};
 
 const struct bench_engine bench_engine_mpi = {
     .name = "mpi",
@@ -242,12 +246,5 @@ const struct bench_engine bench_engine_mpi = {
     .options_title = "OpenMPI (--engine mpi)",
     .options = options,
     .options_bytes = sizeof(struct options),
-    .suits = suits,
-    .join = join,
-    .plan = plan,
-    .combine = mpi_plan_combine,
-    .open = open_session,
-    .measure = measure,
-    .close = close_session,
-    .finish = finish,
+    .measures = &ops,
 };

@@ -1,15 +1,10 @@
 /* A fabric against what it was. */
-#include "bench/fabric/check.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/stats.h"
+#include "bench/fabric/fabric.h"
 
-static int port_of(const struct verbs_fabric *f, struct verbs_end p)
-{
-    return p.node * f->rails + p.rail;
-}
+#include "core/stats.h"
 
 /* The same port of the other fabric; -1 when it has none of that name. */
 static int same_port(const struct verbs_fabric *f, const struct verbs_fabric_port *like)
@@ -21,13 +16,13 @@ static int same_port(const struct verbs_fabric *f, const struct verbs_fabric_por
 }
 
 /* What port `from` (-1: any) reached when it sent, as a median; 0 nothing. */
-static double sent(const struct verbs_fabric *f, int from)
+static double median_sent(const struct verbs_fabric *f, int from)
 {
     double *values = malloc(((size_t)f->ntries + 1) * sizeof *values), median = 0;
     int n = 0;
     for (int i = 0; values && i < f->ntries; i++) {
         const struct verbs_outcome *o = &f->tries[i].outcome;
-        if (o->verdict == VERBS_GOOD && o->GBps > 0 && (from < 0 || port_of(f, o->pair.from) == from))
+        if (o->verdict == VERBS_GOOD && o->GBps > 0 && (from < 0 || verbs_port_index(f, o->pair.from) == from))
             values[n++] = o->GBps;
     }
     median = stats_median(values, n);
@@ -47,7 +42,7 @@ static struct baseline baseline_of(const struct verbs_fabric *then, int from, in
     double reverse_GBps = 0;
     for (int i = 0; from >= 0 && to >= 0 && i < then->ntries; i++) {
         const struct verbs_outcome *o = &then->tries[i].outcome;
-        int x = port_of(then, o->pair.from), y = port_of(then, o->pair.to);
+        int x = verbs_port_index(then, o->pair.from), y = verbs_port_index(then, o->pair.to);
         if ((x != from || y != to) && (x != to || y != from))
             continue;
         b.failed = b.failed || o->verdict == VERBS_FAILED;
@@ -56,13 +51,13 @@ static struct baseline baseline_of(const struct verbs_fabric *then, int from, in
     if (b.GBps <= 0)
         b.GBps = reverse_GBps;
     if (b.GBps <= 0 && from >= 0)
-        b.GBps = sent(then, from);
+        b.GBps = median_sent(then, from);
     if (b.GBps <= 0)
-        b.GBps = sent(then, -1);
+        b.GBps = median_sent(then, -1);
     return b;
 }
 
-static void add(struct verbs_fabric *f, struct verbs_check *c, const char *text)
+static void add_worse(struct verbs_fabric *f, struct verbs_check *c, const char *text)
 {
     c->worse = arena_grow(f->arena, c->worse, (size_t)c->nworse, sizeof *c->worse);
     c->worse[c->nworse++] = text;
@@ -71,11 +66,11 @@ static void add(struct verbs_fabric *f, struct verbs_check *c, const char *text)
 static void add_fault(struct verbs_fabric *f, struct verbs_check *c, const struct verbs_fault *s)
 {
     if (s->verdict == VERBS_FAILED)
-        add(f, c, verbs_fault_text(f, s));
+        add_worse(f, c, verbs_fault_text(f, s));
     else
-        add(f, c,
-            arena_printf(f->arena, "%s %d of %d tries slower, at %.0f %% of the profile's bandwidth",
-                         verbs_fault_name(f, s), s->bad, s->tried, s->GBps * 100));
+        add_worse(f, c,
+                  arena_printf(f->arena, "%s %d of %d tries slower, at %.0f %% of the profile's bandwidth",
+                               verbs_fault_name(f, s), s->bad, s->tried, s->GBps * 100));
 }
 
 static void compare_ports(struct verbs_fabric *now, const struct verbs_fabric *then, struct verbs_check *c)
@@ -85,13 +80,13 @@ static void compare_ports(struct verbs_fabric *now, const struct verbs_fabric *t
         int at = same_port(then, p);
         const struct verbs_fabric_port *old = at < 0 ? NULL : &then->ports[at];
         if (old && p->rate_Gbps > 0 && p->rate_Gbps < old->rate_Gbps)
-            add(now, c,
-                arena_printf(now->arena, "%s %s: a rate of %g Gb/s, %g in the profile", p->node, p->name, p->rate_Gbps,
-                             old->rate_Gbps));
+            add_worse(now, c,
+                      arena_printf(now->arena, "%s %s: a rate of %g Gb/s, %g in the profile", p->node, p->name,
+                                   p->rate_Gbps, old->rate_Gbps));
         if (old && p->mtu_bytes > 0 && p->mtu_bytes < old->mtu_bytes)
-            add(now, c,
-                arena_printf(now->arena, "%s %s: an RDMA MTU of %d bytes, %d in the profile", p->node, p->name,
-                             p->mtu_bytes, old->mtu_bytes));
+            add_worse(now, c,
+                      arena_printf(now->arena, "%s %s: an RDMA MTU of %d bytes, %d in the profile", p->node, p->name,
+                                   p->mtu_bytes, old->mtu_bytes));
     }
 }
 
@@ -102,12 +97,12 @@ int verbs_check(struct verbs_fabric *now, const struct verbs_fabric *then, doubl
     struct verbs_outcome *relative = arena_alloc(now->arena, ((size_t)now->ntries + 1) * sizeof *relative);
     struct verbs_fault *faults;
     *c = (struct verbs_check){0};
-    if (sent(then, -1) <= 0)
+    if (median_sent(then, -1) <= 0)
         return err_set(e, ERR_FAILED, "the profile's fabric holds no bandwidth to compare with");
     for (int i = 0; i < now->ntries; i++) {
         struct verbs_outcome o = now->tries[i].outcome;
-        struct baseline b = baseline_of(then, same_port(then, &now->ports[port_of(now, o.pair.from)]),
-                                        same_port(then, &now->ports[port_of(now, o.pair.to)]));
+        struct baseline b = baseline_of(then, same_port(then, &now->ports[verbs_port_index(now, o.pair.from)]),
+                                        same_port(then, &now->ports[verbs_port_index(now, o.pair.to)]));
         if (b.failed)
             continue;
         o.GBps /= b.GBps;
@@ -126,8 +121,8 @@ void verbs_check_better(struct verbs_fabric *now, const struct verbs_fabric *oth
 {
     for (int i = 0; i < now->ntries; i++) {
         struct verbs_outcome *o = &now->tries[i].outcome;
-        int from = same_port(other, &now->ports[port_of(now, o->pair.from)]);
-        int to = same_port(other, &now->ports[port_of(now, o->pair.to)]);
+        int from = same_port(other, &now->ports[verbs_port_index(now, o->pair.from)]);
+        int to = same_port(other, &now->ports[verbs_port_index(now, o->pair.to)]);
         int at = from < 0 || to < 0 ? -1 : verbs_find_try(other, from, to);
         if (at < 0 || other->tries[at].outcome.verdict == VERBS_FAILED || other->tries[at].outcome.GBps <= o->GBps)
             continue;

@@ -1,15 +1,273 @@
-/* Settings from a measured fabric. Each is written only where NCCL's default is wrong. */
-#include "bench/fabric/decide.h"
-
+/* What a measured fabric means: faults in words, what is left out, findings, and the settings where NCCL's default is
+ * wrong. */
 #include <string.h>
 
-#include "bench/fabric/fabric_internal.h"
-#include "bench/fabric/findings.h"
+#include "bench/fabric/fabric.h"
 
-/* ---- settings
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- ports and faults in words ---- */
 
-static void add(struct verbs_fabric *f, struct verbs_decision *d, const char *name, const char *value, const char *why)
+static const char *port_text(const struct verbs_fabric *f, struct verbs_end p)
+{
+    const struct verbs_fabric_port *port = &f->ports[verbs_port_index(f, p)];
+    return arena_printf(f->arena, "%s %s", port->node ? port->node : "?", port->name ? port->name : "?");
+}
+
+const char *verbs_fault_name(const struct verbs_fabric *f, const struct verbs_fault *s)
+{
+    switch (s->kind) {
+    case VERBS_FAULT_ALL:
+        return "everything:";
+    case VERBS_FAULT_NODE:
+        return arena_printf(f->arena, "node %s, all its ports:", f->ports[s->a.node * f->rails].node);
+    case VERBS_FAULT_SENDS:
+        return arena_printf(f->arena, "%s, what it sends:", port_text(f, s->a));
+    case VERBS_FAULT_RECEIVES:
+        return arena_printf(f->arena, "%s, what it receives:", port_text(f, s->a));
+    case VERBS_FAULT_PORT:
+        return arena_printf(f->arena, "%s, or its cable:", port_text(f, s->a));
+    case VERBS_FAULT_CROSS:
+        return "between different rails:";
+    case VERBS_FAULT_RAIL:
+        return arena_printf(f->arena, "rail %d (%s), between nodes:", s->a.rail,
+                            f->ports[s->a.rail].name ? f->ports[s->a.rail].name : "?");
+    default:
+        return arena_printf(f->arena, "between %s and %s:", port_text(f, s->a), port_text(f, s->b));
+    }
+}
+
+const char *verbs_fault_text(const struct verbs_fabric *f, const struct verbs_fault *s)
+{
+    if (s->verdict == VERBS_SLOW)
+        return arena_printf(f->arena, "%s %d of %d tries slow, median %.3g GB/s, others %.3g GB/s",
+                            verbs_fault_name(f, s), s->bad, s->tried, s->GBps, s->others_GBps);
+    return arena_printf(f->arena, "%s %d of %d tries failed; the first: %s", verbs_fault_name(f, s), s->bad, s->tried,
+                        s->why ? s->why : "for no known reason");
+}
+
+const char *verbs_untried(const struct verbs_fabric *f, int *count)
+{
+    const int most = 16;
+    char *tried = arena_alloc(f->arena, (size_t)f->nodes * (size_t)f->rails + 1);
+    const char *list = "";
+    for (int i = 0; i < f->ntries; i++) {
+        const struct verbs_try *t = &f->tries[i].outcome.pair;
+        tried[verbs_port_index(f, t->from)] = tried[verbs_port_index(f, t->to)] = 1;
+    }
+    *count = 0;
+    for (int i = 0; i < f->nodes * f->rails; i++)
+        if (f->ports[i].name && !tried[i] && (*count)++ < most)
+            list = arena_printf(f->arena, "%s%s%s", list, *list ? ", " : "",
+                                port_text(f, (struct verbs_end){i / f->rails, i % f->rails}));
+    return *count > most ? arena_printf(f->arena, "%s and %d more", list, *count - most) : list;
+}
+
+/* ---- what is left out so that the rest works ---- */
+
+/* A node, or a rail on all nodes, whichever costs less of the cluster; of two that cost the same the node, whose fault
+ * it is. Every fault is explained away by one of a few: that of a port by its node or its rail. The cheapest choice for
+ * all of them together is made greedily: first what explains most for its cost. */
+
+/* What would explain a fault away; -1 not. */
+struct remedy {
+    int nodes[2], rail;
+};
+
+static struct remedy remedy_of(const struct verbs_fault *s)
+{
+    struct remedy r = {{-1, -1}, -1};
+    switch (s->kind) {
+    case VERBS_FAULT_PORT:
+    case VERBS_FAULT_SENDS:
+    case VERBS_FAULT_RECEIVES:
+        r = (struct remedy){{s->a.node, -1}, s->a.rail};
+        break;
+    case VERBS_FAULT_PAIR: /* between two nodes nobody can tell its ends */
+        if (s->a.node != s->b.node && s->a.rail == s->b.rail)
+            r = (struct remedy){{s->a.node, s->b.node}, s->a.rail};
+        break;
+    case VERBS_FAULT_RAIL:
+        r.rail = s->a.rail;
+        break;
+    case VERBS_FAULT_NODE:
+        r.nodes[0] = s->a.node;
+        break;
+    default:
+        break;
+    }
+    return r;
+}
+
+/* Return whether leaving out a node or a rail (the other is -1) explains a fault away. */
+static int is_explained(const struct verbs_fault *s, int node, int rail)
+{
+    struct remedy r = remedy_of(s);
+    return (node >= 0 && (r.nodes[0] == node || r.nodes[1] == node)) || (rail >= 0 && r.rail == rail);
+}
+
+static int count_explained(const struct verbs_decision *d, const char *open, int node, int rail)
+{
+    int n = 0;
+    for (int i = 0; i < d->nfaults; i++)
+        n += open[i] && is_explained(&d->faults[i], node, rail);
+    return n;
+}
+
+/* Close the open faults that it explains away; return the first as a sentence. */
+static const char *close_faults(struct verbs_fabric *f, const struct verbs_decision *d, char *open, int node, int rail)
+{
+    const char *first = NULL;
+    for (int i = 0; i < d->nfaults; i++) {
+        if (!open[i] || !is_explained(&d->faults[i], node, rail))
+            continue;
+        first = first ? first : verbs_fault_text(f, &d->faults[i]);
+        open[i] = 0;
+    }
+    return first ? first : "";
+}
+
+static double percent(int of)
+{
+    return 100.0 / of;
+}
+
+static void leave_node_out(struct verbs_fabric *f, struct verbs_decision *d, char *open, int node)
+{
+    const char *fault = close_faults(f, d, open, node, -1);
+    d->nodes_out[node] =
+        arena_printf(f->arena,
+                     "%s; leaving the node out costs 1 of %d nodes (%.3g %%), leaving its rail out on all "
+                     "would cost every node 1 of %d ports (%.3g %%)",
+                     fault, f->nodes, percent(f->nodes), f->rails, percent(f->rails));
+    d->nnodes_out++;
+}
+
+static void leave_rail_out(struct verbs_fabric *f, struct verbs_decision *d, char *open, int rail)
+{
+    const char *name = f->ports[rail].name ? f->ports[rail].name : "?", *fault = close_faults(f, d, open, -1, rail);
+    d->left_out[rail] = arena_printf(f->arena, "without %s: %s; that costs every node 1 of %d ports (%.3g %%)", name,
+                                     fault, f->rails, percent(f->rails));
+}
+
+static void leave_out(struct verbs_fabric *f, struct verbs_decision *d)
+{
+    char *open = arena_alloc(f->arena, (size_t)d->nfaults + 1);
+    int rails_left = f->rails;
+    memset(open, 1, (size_t)d->nfaults);
+    for (;;) {
+        int best_node = -1, best_rail = -1;
+        double best = 0;
+        /* Two nodes at least, and one rail, must stay. */
+        for (int n = 0; n < f->nodes && f->nodes - d->nnodes_out > 2; n++) {
+            double worth = (double)count_explained(d, open, n, -1) * f->nodes;
+            if (!d->nodes_out[n] && worth > best) {
+                best = worth;
+                best_node = n;
+            }
+        }
+        for (int r = 0; r < f->rails && rails_left > 1; r++) {
+            double worth = (double)count_explained(d, open, -1, r) * f->rails;
+            if (!d->left_out[r] && worth > best) {
+                best = worth;
+                best_rail = r;
+            }
+        }
+        if (best_rail >= 0) {
+            leave_rail_out(f, d, open, best_rail);
+            rails_left--;
+        } else if (best_node >= 0) {
+            leave_node_out(f, d, open, best_node);
+        } else {
+            return;
+        }
+    }
+}
+
+/* ---- rates and MTUs that are not as they could be ---- */
+
+/* A value that ports are compared by: the MTU or the rate. */
+struct measure {
+    const char *id, *what, *unit, *advice;
+    int is_mtu;
+};
+
+static double value_of(const struct verbs_fabric_port *p, const struct measure *m)
+{
+    return m->is_mtu ? p->mtu_bytes : p->rate_Gbps;
+}
+
+/* The value that more than half of the ports have, those that do not say left out; 0 when there is none. The candidate
+ * is found by Boyer and Moore's majority vote. */
+static double majority_of(const struct verbs_fabric *f, const struct measure *m, int *votes)
+{
+    double candidate = 0;
+    int lead = 0, known = 0;
+    *votes = 0;
+    for (int i = 0; i < f->nodes * f->rails; i++) {
+        double v = value_of(&f->ports[i], m);
+        if (v <= 0)
+            continue;
+        candidate = lead ? candidate : v;
+        lead += v == candidate ? 1 : -1;
+        known++;
+    }
+    for (int i = 0; i < f->nodes * f->rails; i++)
+        *votes += known && value_of(&f->ports[i], m) == candidate;
+    return *votes * 2 > known ? candidate : 0;
+}
+
+/* What is below that of most others. */
+static void find_below(struct verbs_fabric *f, struct findings *found, const struct measure *m)
+{
+    int votes;
+    double usual = majority_of(f, m, &votes);
+    for (int i = 0; i < f->nodes * f->rails; i++) {
+        const struct verbs_fabric_port *p = &f->ports[i];
+        double v = value_of(p, m);
+        if (v > 0 && v < usual)
+            finding_add(found, FINDING_WARNING, m->id, arena_printf(f->arena, "%s %s", p->node, p->name),
+                        "%s of %g %s, %d others have %g", m->what, v, m->unit, votes, usual)
+                ->advice = m->advice;
+    }
+}
+
+/* RoCE takes the largest RDMA MTU that fits into its network interface's. */
+static void find_small_mtu(struct verbs_fabric *f, struct findings *found)
+{
+    int small = 0, ports = 0, least = 0, most = 0;
+    for (int i = 0; i < f->nodes * f->rails; i++) {
+        const struct verbs_fabric_port *p = &f->ports[i];
+        ports += p->name != NULL;
+        if (!p->mtu_bytes || p->mtu_bytes >= p->max_mtu_bytes)
+            continue;
+        small++;
+        least = least && least < p->mtu_bytes ? least : p->mtu_bytes;
+        most = p->max_mtu_bytes > most ? p->max_mtu_bytes : most;
+    }
+    if (small)
+        finding_add(found, FINDING_WARNING, "mtu-small", NULL,
+                    "%d of %d ports carry messages in packets of %d bytes where %d are possible", small, ports, least,
+                    most)
+            ->advice = "raise the MTU of their network interfaces (RoCE: to 4,200 or more) or of the InfiniBand "
+                       "partition, and of the switches";
+}
+
+static struct findings find_odd_ports(struct verbs_fabric *f)
+{
+    static const struct measure rate = {"rate-below", "a rate", "Gb/s",
+                                        "check cable, transceiver and the setting of the switch port", 0};
+    static const struct measure mtu = {"mtu-below", "an RDMA MTU", "bytes", "give all ports of the fabric the same MTU",
+                                       1};
+    struct findings found = {.arena = f->arena};
+    find_below(f, &found, &rate);
+    find_below(f, &found, &mtu);
+    find_small_mtu(f, &found);
+    return found;
+}
+
+/* ---- settings ---- */
+
+static void add_setting(struct verbs_fabric *f, struct verbs_decision *d, const char *name, const char *value,
+                        const char *why)
 {
     d->settings = arena_grow(f->arena, d->settings, (size_t)d->nsettings, sizeof *d->settings);
     d->settings[d->nsettings++] = (struct verbs_setting){name, value, why};
@@ -30,21 +288,14 @@ static void decide_hcas(struct verbs_fabric *f, struct verbs_decision *d)
 {
     const char *why = NULL;
     int first = 0;
-    verbs_weigh(f, d);
+    leave_out(f, d);
     for (int rail = 0; rail < f->rails; rail++)
         if (d->left_out[rail])
             why = arena_printf(f->arena, "%s%s%s", why ? why : "", why ? "; " : "", d->left_out[rail]);
     while (first < f->nodes - 1 && d->nodes_out[first])
         first++;
     if (why)
-        add(f, d, "NCCL_IB_HCA", verbs_hca_list(f, d, first), why);
-}
-
-static void decide_cross(struct verbs_fabric *f, struct verbs_decision *d)
-{
-    for (int i = 0; i < d->nfaults; i++)
-        if (d->faults[i].kind == VERBS_FAULT_CROSS && d->faults[i].verdict == VERBS_FAILED)
-            add(f, d, "NCCL_CROSS_NIC", "0", verbs_fault_text(f, &d->faults[i]));
+        add_setting(f, d, "NCCL_IB_HCA", verbs_hca_list(f, d, first), why);
 }
 
 /* The parts of "NAME=value NAME=value". */
@@ -55,7 +306,7 @@ static void add_environment(struct verbs_fabric *f, struct verbs_decision *d, co
         char *value = strchr(word, '=');
         if (value) {
             *value = '\0';
-            add(f, d, word, value + 1, d->gid);
+            add_setting(f, d, word, value + 1, d->gid);
         }
     }
 }
@@ -88,16 +339,19 @@ struct verbs_decision verbs_decide(struct verbs_fabric *f, int nccl)
     d.nfaults = verbs_localise(d.outcomes, f->ntries, f->arena, &d.faults);
     for (int i = 0; i < d.nfaults; i++)
         d.nbroken += d.faults[i].kind != VERBS_FAULT_CROSS;
-    d.found = verbs_find(f);
+    d.found = find_odd_ports(f);
     if (f->ntries && !good) {
         d.gid = "no pair of ports connects";
-        add(f, &d, "NCCL_IB_DISABLE", "1",
-            arena_printf(f->arena, "none of %d pairs of ports connects: RDMA is of no use here until that is repaired",
-                         f->ntries));
+        add_setting(f, &d, "NCCL_IB_DISABLE", "1",
+                    arena_printf(f->arena,
+                                 "none of %d pairs of ports connects: RDMA is of no use here until that is repaired",
+                                 f->ntries));
         return d;
     }
     decide_hcas(f, &d);
-    decide_cross(f, &d);
+    for (int i = 0; i < d.nfaults; i++)
+        if (d.faults[i].kind == VERBS_FAULT_CROSS && d.faults[i].verdict == VERBS_FAILED)
+            add_setting(f, &d, "NCCL_CROSS_NIC", "0", verbs_fault_text(f, &d.faults[i]));
     decide_gids(f, &d, nccl);
     return d;
 }

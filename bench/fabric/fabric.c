@@ -1,11 +1,14 @@
-/* The fabric as JSON, both ways. */
+/* The fabric as JSON, both ways, and as rows for other programs. */
 #include "bench/fabric/fabric.h"
 
 #include <arpa/inet.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/json.h"
 #include "core/json_fields.h"
+#include "core/records.h"
 
 /* The largest cluster and node, the largest GID table, and the room for all of them together: a short line of a hostile
  * file must not ask for much memory. */
@@ -33,8 +36,17 @@ void verbs_fabric_free(struct verbs_fabric *f)
         arena_free(f->arena);
 }
 
-/* ---- kinds of members ----------------------------------------------------------------------------------------------
- */
+int verbs_find_try(const struct verbs_fabric *f, int from, int to)
+{
+    for (int i = f->ntries - 1; i >= 0; i--) {
+        const struct verbs_try *t = &f->tries[i].outcome.pair;
+        if (verbs_port_index(f, t->from) == from && verbs_port_index(f, t->to) == to)
+            return i;
+    }
+    return -1;
+}
+
+/* ---- kinds of members ---- */
 
 static int get_node(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
 {
@@ -145,8 +157,7 @@ static void put_index(cJSON *o, const struct json_field *f, const void *at)
 static const struct json_kind node = {put_index, get_node}, rail = {put_index, get_rail}, end = {put_end, get_end},
                               indices = {put_indices, get_indices}, gid_table = {put_gids, get_gids};
 
-/* ---- records
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- records ---- */
 
 static const char *const verdicts[] = {"ok", "failed", NULL}; /* who is slow is judged later */
 static const char *const layers[] = {"ethernet", "infiniband", NULL};
@@ -265,8 +276,7 @@ cJSON *verbs_fabric_json(enum verbs_part part, const void *record)
     return o;
 }
 
-/* ---- the document
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- the document ---- */
 
 int verbs_fabric_save(const struct verbs_fabric *f, const char *path, struct err *e)
 {
@@ -298,7 +308,7 @@ static int add_port(struct verbs_fabric *f, struct json_reader *in, const cJSON 
     port.gids.node = port.node;
     port.gids.port = port.name;
     if (!code)
-        f->ports[port.end.node * f->rails + port.end.rail] = port;
+        f->ports[verbs_port_index(f, port.end)] = port;
     return code;
 }
 
@@ -332,11 +342,8 @@ int verbs_fabric_add_names(struct verbs_fabric *f, const cJSON *o, const char *f
 static void repeated(struct verbs_fabric *f)
 {
     const struct verbs_fabric_try last = f->tries[f->ntries - 1];
-    const struct verbs_try *p = &last.outcome.pair;
     for (int i = 0; i < f->ntries - 1; i++) {
-        const struct verbs_try *q = &f->tries[i].outcome.pair;
-        if (p->from.node != q->from.node || p->from.rail != q->from.rail || p->to.node != q->to.node ||
-            p->to.rail != q->to.rail)
+        if (memcmp(&f->tries[i].outcome.pair, &last.outcome.pair, sizeof(struct verbs_try)) != 0)
             continue;
         f->tries[i] = last;
         f->ntries--;
@@ -395,4 +402,59 @@ struct verbs_fabric *verbs_fabric_load(const char *path, struct err *e)
     }
     cJSON_Delete(doc);
     return f;
+}
+
+/* ---- rows ---- */
+
+/* What a row says of; all rows have the same columns. */
+struct row {
+    const char *from, *from_port, *to, *to_port, *gid, *why;
+    double good, GBps, both_GBps, latency_us, messages_per_s, reached, tried;
+};
+
+static void add_row(struct records *r, const struct row *w)
+{
+    const struct record_cell cells[] = {
+        {.name = "from", .text = w->from},
+        {.name = "from_port", .text = w->from_port},
+        {.name = "to", .text = w->to},
+        {.name = "to_port", .text = w->to_port},
+        {.name = "gid", .text = w->gid},
+        {.name = "why", .text = w->why},
+        {"port_pair_good", NULL, w->good, "Whether one port reaches the other with right data."},
+        {"port_pair_GBps", NULL, w->GBps, "Bandwidth of writes one way, in GB/s."},
+        {"port_pair_both_GBps", NULL, w->both_GBps, "Bandwidth of writes both ways at once, in GB/s."},
+        {"port_pair_latency_us", NULL, w->latency_us, "Half of there and back, in microseconds."},
+        {"port_pair_messages_per_s", NULL, w->messages_per_s, "Messages of 8 bytes a second."},
+        {"interface_reached", NULL, w->reached, "Other nodes whose interface of that name answers."},
+        {"interface_tried", NULL, w->tried, "Other nodes that have an interface of that name."},
+    };
+    records_add(r, cells, sizeof cells / sizeof *cells);
+}
+
+static double known(double figure)
+{
+    return figure > 0 ? figure : NAN;
+}
+
+static const char *or_empty(const char *s)
+{
+    return s ? s : "";
+}
+
+void verbs_fabric_records(const struct verbs_fabric *f, struct records *r)
+{
+    for (int i = 0; i < f->ntries; i++) {
+        const struct verbs_fabric_try *t = &f->tries[i];
+        const struct verbs_end from = t->outcome.pair.from, to = t->outcome.pair.to;
+        add_row(r, &(struct row){f->names[from.node], or_empty(f->ports[verbs_port_index(f, from)].name),
+                                 f->names[to.node], or_empty(f->ports[verbs_port_index(f, to)].name), or_empty(t->gid),
+                                 or_empty(t->outcome.why), t->outcome.verdict == VERBS_GOOD, known(t->outcome.GBps),
+                                 known(t->both_GBps), known(t->latency_us), known(t->messages_per_s), NAN, NAN});
+    }
+    for (int i = 0; i < f->ninterfaces; i++) {
+        const struct verbs_fabric_interface *n = &f->interfaces[i];
+        add_row(r, &(struct row){f->names[n->node], n->name, "", "", "", "", NAN, NAN, NAN, NAN, NAN, n->reached,
+                                 n->tried});
+    }
 }

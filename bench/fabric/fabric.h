@@ -1,15 +1,20 @@
-/* What is known of a fabric: the ports with their GIDs, and how every try between two of them went. It is told line by
- * line by the worker, and kept as one document, {"format": "nccltune-fabric/1"}. */
+/* What is known of a fabric: the ports with their GIDs, how every try between two of them went, what that means for
+ * NCCL, and whether it has become worse. It is told line by line by the processes that own ports, and kept as one
+ * document,
+ * {"format": "nccltune-fabric/1"}. */
 #ifndef BENCH_FABRIC_FABRIC_H
 #define BENCH_FABRIC_FABRIC_H
 
-#include <cjson/cJSON.h>
 #include <stdint.h>
+#include <stdio.h>
 
-#include "bench/fabric/gid.h"
-#include "bench/fabric/localise.h"
+#include "bench/fabric/ports.h"
 #include "core/arena.h"
 #include "core/err.h"
+#include "core/finding.h"
+
+struct cJSON;
+struct records;
 
 #define VERBS_FABRIC_FORMAT "nccltune-fabric/1"
 
@@ -70,6 +75,12 @@ struct verbs_fabric {
     int ngids;    /* room for them in all tables together, bounded */
 };
 
+/* A port's number in `ports`. */
+static inline int verbs_port_index(const struct verbs_fabric *f, struct verbs_end p)
+{
+    return p.node * f->rails + p.rail;
+}
+
 struct verbs_fabric *verbs_fabric_new(int nodes, int rails); /* at least one node; no rail where there is no RDMA */
 void verbs_fabric_free(struct verbs_fabric *f);              /* NULL is fine */
 
@@ -84,16 +95,107 @@ enum verbs_part {
 };
 
 /* A struct verbs_fabric_port, _try, _interface, _gpu or _point as an object; cJSON_Delete frees. */
-cJSON *verbs_fabric_json(enum verbs_part part, const void *record);
+struct cJSON *verbs_fabric_json(enum verbs_part part, const void *record);
 
 /* What a line tells, {"try": {...}}: "port", "try", "interface", "gpu_memory", "point", or "again", a try that takes
  * the place of the earlier one of the same two ports in the same direction, if there is one. Errors name the member
  * that is missing or out of range. */
-int verbs_fabric_add(struct verbs_fabric *f, const cJSON *line, struct err *e);
-int verbs_fabric_add_names(struct verbs_fabric *f, const cJSON *array, const char *file, struct err *e);
+int verbs_fabric_add(struct verbs_fabric *f, const struct cJSON *line, struct err *e);
+int verbs_fabric_add_names(struct verbs_fabric *f, const struct cJSON *array, const char *file, struct err *e);
 
 /* The document (NULL or "-": standard output), written atomically. */
 int verbs_fabric_save(const struct verbs_fabric *f, const char *path, struct err *e);
 struct verbs_fabric *verbs_fabric_load(const char *path, struct err *e);
+
+/* A row a try between two ports; texts are the fabric's. */
+void verbs_fabric_records(const struct verbs_fabric *f, struct records *r);
+
+/* ---- what it means for NCCL ---- */
+
+/* The version whose choice of GIDs is proven first, as ncclGetVersion says it: the newest rules that we know of. */
+#define VERBS_NCCL_NEWEST 23100
+
+struct verbs_setting {
+    const char *name, *value;
+    const char *why; /* one sentence with the numbers */
+};
+
+struct verbs_decision {
+    struct verbs_outcome *outcomes; /* of every try, the slow ones marked */
+    struct verbs_fault *faults;
+    int nfaults;
+    int nbroken;                    /* faults less separate rails, which may be meant so */
+    struct verbs_setting *settings; /* least first: none when NCCL's defaults are right */
+    int nsettings;
+    const char *gid;        /* about the choice of GIDs, one sentence */
+    const char **left_out;  /* by rail: why it is left out of the HCA list; NULL it is not */
+    const char **nodes_out; /* by node: why jobs are better off without it, with what that costs; NULL it stays */
+    int nnodes_out;
+    struct findings found; /* rates and MTUs that are not as they could be */
+};
+
+/* Everything is allocated in the fabric's arena. A bad port costs its node, which is left out, or its rail on all
+ * nodes, whichever is the smaller part of the cluster, and the node of two that are alike; two nodes and a rail stay in
+ * any case. `nccl` as ncclGetVersion says it. */
+struct verbs_decision verbs_decide(struct verbs_fabric *f, int nccl);
+
+/* The rails that are not left out as a node's NCCL_IB_HCA: "=mlx5_0:1,mlx5_1:1"; "" when none is left. */
+const char *verbs_hca_list(const struct verbs_fabric *f, const struct verbs_decision *d, int node);
+
+/* What is at fault: "node1 mlx5_3:1, what it sends:". */
+const char *verbs_fault_name(const struct verbs_fabric *f, const struct verbs_fault *s);
+
+/* A fault as one sentence: "node1 mlx5_3:1 sends slowly: 3 of 3 tries, median 0.98 GB/s, others 2.31 GB/s". */
+const char *verbs_fault_text(const struct verbs_fabric *f, const struct verbs_fault *s);
+
+/* The ports that no try had to do with ("n1 mlx5_2:1, …"; "" none), and how many: nothing is known of them. */
+const char *verbs_untried(const struct verbs_fabric *f, int *count);
+
+/* What is known of one port from all its tries. */
+struct verbs_cell {
+    int tried, failed, slow;
+    int outlier; /* most of what it sent or received was slow or failed, less what is the fault of another port */
+    double GBps; /* median of what it sent or of what it received, whichever is less; 0 nothing. Likewise less that */
+};
+/* By port, as in the fabric; allocated in its arena. */
+struct verbs_cell *verbs_cells(const struct verbs_fabric *f, const struct verbs_decision *d);
+
+/* Return the highest bandwidth of all tries, in GB/s. */
+double verbs_fastest(const struct verbs_fabric *f);
+
+/* The number of the try from one port to another; -1 there is none. Of several the last, which is the best known. */
+int verbs_find_try(const struct verbs_fabric *f, int from, int to);
+
+/* The same as a picture (SVG): faults, a map of rails and nodes, and for VERBS_MOST_PAIRED ports or fewer one of
+ * pairs. */
+void verbs_svg(const struct verbs_fabric *f, const struct verbs_decision *d, FILE *out);
+
+/* For people: faults first, then the heat map of write bandwidth, then the settings. `color`: ANSI colours. */
+void verbs_print(const struct verbs_fabric *f, const struct verbs_decision *d, int color, FILE *out);
+
+/* ---- whether it has become worse ---- */
+
+/* A try counts as slower below this part of what it was: a busy fabric varies by less. */
+#define VERBS_CHECK_RATIO 0.7
+
+struct verbs_check {
+    int compared;       /* tries that were held against the profile's */
+    const char **worse; /* sentences, what explains most first; in the arena of `now` */
+    int nworse;
+};
+
+/* Holds every try of `now` against the same in `then`, by the names of nodes and ports; one that was not made then
+ * against the same two the other way round, else the median of what its sender reached, else of all. What had failed
+ * already, in either direction, is not looked at. The rates and MTUs of the ports, too. Error: `then` holds nothing to
+ * compare with. */
+int verbs_check(struct verbs_fabric *now, const struct verbs_fabric *then, double ratio, struct verbs_check *c,
+                struct err *e);
+
+/* Replaces every try of `now` by the same one of `other`, a second measurement of the same ports, where that went
+ * better: who was in the way once is not so twice. */
+void verbs_check_better(struct verbs_fabric *now, const struct verbs_fabric *other);
+
+/* The ports of that fabric's nodes, as verbs_ports_of of bench/engines/verbs/run.h; in `a`. */
+const char *verbs_check_ports(const struct verbs_fabric *then, struct arena *a);
 
 #endif

@@ -1,6 +1,6 @@
 /* Faults by greedy cover: what explains most bad outcomes and hardly any good one is named first, and what it
  * explains is set aside. */
-#include "bench/fabric/localise.h"
+#include "bench/fabric/ports.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +34,7 @@ void verbs_mark_slow(struct verbs_outcome *outcomes, int n, double ratio)
     free(values);
 }
 
-/* ---- wide faults --------------------------------------------------------------------------------------------------
- */
+/* ---- wide faults ---- */
 
 /* Faults of a kind are numbered: nodes, rails, one for all that crosses, ports. */
 static int number_of_kind(const struct grid *g, enum verbs_fault_kind k)
@@ -47,7 +46,7 @@ static int number_of_kind(const struct grid *g, enum verbs_fault_kind k)
 }
 
 /* The one or two of a kind that a pair has to do with; how many. */
-static int concerned(const struct grid *g, enum verbs_fault_kind k, const struct verbs_try *t, int which[2])
+static int ends_concerned(const struct grid *g, enum verbs_fault_kind k, const struct verbs_try *t, int which[2])
 {
     int across = t->from.node != t->to.node;
     int from = t->from.node * g->rails + t->from.rail, to = t->to.node * g->rails + t->to.rail;
@@ -80,9 +79,9 @@ static int in_sight(const struct grid *g, int i)
     return g->verdict == VERBS_FAILED || g->outcomes[i].verdict != VERBS_FAILED;
 }
 
-static int concerns(const struct grid *g, enum verbs_fault_kind k, int number, int i)
+static int fault_concerns(const struct grid *g, enum verbs_fault_kind k, int number, int i)
 {
-    int which[2], n = concerned(g, k, &g->outcomes[i].pair, which);
+    int which[2], n = ends_concerned(g, k, &g->outcomes[i].pair, which);
     return in_sight(g, i) && ((n > 0 && which[0] == number) || (n > 1 && which[1] == number));
 }
 
@@ -90,7 +89,7 @@ static void count_kind(const struct grid *g, enum verbs_fault_kind k, struct cou
 {
     memset(counts, 0, (size_t)number_of_kind(g, k) * sizeof *counts);
     for (int i = 0; i < g->n; i++) {
-        int which[2], n = in_sight(g, i) ? concerned(g, k, &g->outcomes[i].pair, which) : 0;
+        int which[2], n = in_sight(g, i) ? ends_concerned(g, k, &g->outcomes[i].pair, which) : 0;
         for (int w = 0; w < n; w++) {
             struct count *c = &counts[which[w]];
             int bad = g->outcomes[i].verdict == g->verdict;
@@ -119,11 +118,10 @@ static int find_wide(const struct grid *g, struct count *counts, enum verbs_faul
     return most;
 }
 
-/* ---- faults in general
- * ----------------------------------------------------------------------------------------------*/
+/* ---- faults in general ---- */
 
 /* Fills in the numbers of a fault to whom outcomes[members[0..n)] belong, and sets its bad ones aside. */
-static void describe(const struct grid *g, const int *members, int n, struct verbs_fault *s)
+static void describe_fault(const struct grid *g, const int *members, int n, struct verbs_fault *s)
 {
     double *values = malloc(((size_t)g->n + 1) * sizeof *values);
     int bad = 0, good = 0;
@@ -150,7 +148,7 @@ static void add_fault(const struct grid *g, struct arena *a, struct verbs_fault 
                       struct verbs_fault s, const int *members, int n)
 {
     s.verdict = g->verdict;
-    describe(g, members, n, &s);
+    describe_fault(g, members, n, &s);
     *list = arena_grow(a, *list, (size_t)*count, sizeof **list);
     (*list)[(*count)++] = s;
 }
@@ -254,7 +252,7 @@ int verbs_localise(const struct verbs_outcome *outcomes, int n, struct arena *a,
         while (find_wide(&g, counts, &kind, &number)) {
             int nmembers = 0;
             for (int i = 0; i < n; i++)
-                if (concerns(&g, kind, number, i))
+                if (fault_concerns(&g, kind, number, i))
                     members[nmembers++] = i;
             add_fault(&g, a, faults, &count, wide_fault(&g, kind, number), members, nmembers);
         }
@@ -263,8 +261,7 @@ int verbs_localise(const struct verbs_outcome *outcomes, int n, struct arena *a,
     return count;
 }
 
-/* ---- what to try next
- * -------------------------------------------------------------------------------------------------*/
+/* ---- what to try next ---- */
 
 static int is_port_of(struct verbs_end p, const struct verbs_try *t)
 {

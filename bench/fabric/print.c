@@ -1,7 +1,108 @@
-/* A measured fabric for people: faults, heat map, settings. */
+/* A measured fabric for people: faults, heat map, settings. The cells of the map are those of the picture, too. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "bench/fabric/decide.h"
+#include "bench/fabric/fabric.h"
+#include "core/stats.h"
+
+/* ---- what is known of each port ---- */
+
+/* A bandwidth that a port has seen, sending (0) or receiving (1), for sorting. */
+struct seen {
+    int port, side;
+    double GBps;
+};
+
+static int by_port(const void *x, const void *y)
+{
+    const struct seen *a = x, *b = y;
+    return a->port != b->port ? a->port - b->port : a->side - b->side;
+}
+
+/* Medians of both directions; the lesser one stays. */
+static void add_medians(struct verbs_cell *cells, struct seen *seen, int n, double *scratch)
+{
+    qsort(seen, (size_t)n, sizeof *seen, by_port);
+    for (int i = 0, next; i < n; i = next) {
+        for (next = i; next < n && seen[next].port == seen[i].port && seen[next].side == seen[i].side; next++)
+            scratch[next - i] = seen[next].GBps;
+        struct verbs_cell *c = &cells[seen[i].port];
+        double median = stats_median(scratch, next - i);
+        c->GBps = c->GBps > 0 && c->GBps < median ? c->GBps : median;
+    }
+}
+
+/* What is known of a port, sending (0) and receiving (1). */
+struct count {
+    int tried[2], bad[2];
+    int faulty[2]; /* it is at fault for what goes badly there */
+};
+
+static void mark_suspected(const struct verbs_fabric *f, const struct verbs_decision *d, struct count *counts)
+{
+    for (int i = 0; i < d->nfaults; i++) {
+        const struct verbs_fault *s = &d->faults[i];
+        int sends = s->kind == VERBS_FAULT_SENDS || s->kind == VERBS_FAULT_PORT;
+        int receives = s->kind == VERBS_FAULT_RECEIVES || s->kind == VERBS_FAULT_PORT;
+        struct count *c = &counts[verbs_port_index(f, s->a)];
+        c->faulty[0] |= sends;
+        c->faulty[1] |= receives;
+        for (int rail = 0; s->kind == VERBS_FAULT_NODE && rail < f->rails; rail++) {
+            struct count *of_node = &counts[verbs_port_index(f, (struct verbs_end){s->a.node, rail})];
+            of_node->faulty[0] = of_node->faulty[1] = 1;
+        }
+    }
+}
+
+struct verbs_cell *verbs_cells(const struct verbs_fabric *f, const struct verbs_decision *d)
+{
+    size_t ports = (size_t)f->nodes * (size_t)f->rails;
+    struct verbs_cell *cells = arena_alloc(f->arena, (ports + 1) * sizeof *cells);
+    struct verbs_cell *excused = arena_alloc(f->arena, (ports + 1) * sizeof *excused);
+    struct count *counts = arena_alloc(f->arena, (ports + 1) * sizeof *counts);
+    struct seen *seen = arena_alloc(f->arena, ((size_t)f->ntries * 2 + 1) * sizeof *seen);
+    struct seen *others = arena_alloc(f->arena, ((size_t)f->ntries * 2 + 1) * sizeof *others);
+    double *scratch = arena_alloc(f->arena, ((size_t)f->ntries * 2 + 1) * sizeof *scratch);
+    int nseen = 0, nothers = 0;
+    mark_suspected(f, d, counts);
+    for (int i = 0; i < f->ntries; i++) {
+        const struct verbs_outcome *o = &d->outcomes[i];
+        const int ends[] = {verbs_port_index(f, o->pair.from), verbs_port_index(f, o->pair.to)};
+        for (int side = 0; side < 2; side++) {
+            struct verbs_cell *c = &cells[ends[side]];
+            struct count *mine = &counts[ends[side]];
+            int bad = o->verdict != VERBS_GOOD;
+            int excuse = bad && counts[ends[!side]].faulty[!side] && !mine->faulty[side];
+            c->tried++;
+            c->failed += o->verdict == VERBS_FAILED;
+            c->slow += o->verdict == VERBS_SLOW;
+            mine->tried[side] += !excuse;
+            mine->bad[side] += bad && !excuse;
+            if (o->GBps > 0)
+                *(excuse ? &others[nothers++] : &seen[nseen++]) = (struct seen){ends[side], side, o->GBps};
+        }
+    }
+    add_medians(cells, seen, nseen, scratch);
+    add_medians(excused, others, nothers, scratch);
+    for (size_t i = 0; i < ports; i++) {
+        const struct count *c = &counts[i];
+        cells[i].outlier = c->bad[0] * 2 > c->tried[0] || c->bad[1] * 2 > c->tried[1];
+        /* Where the other ends are at fault for all that was tried, it is all there is to show. */
+        if (cells[i].GBps <= 0)
+            cells[i].GBps = excused[i].GBps;
+    }
+    return cells;
+}
+
+double verbs_fastest(const struct verbs_fabric *f)
+{
+    double most = 0;
+    for (int i = 0; i < f->ntries; i++)
+        most = f->tries[i].outcome.GBps > most ? f->tries[i].outcome.GBps : most;
+    return most;
+}
+
+/* ---- text ---- */
 
 /* What a wide terminal holds. */
 #define MOST_PAIRED 16
@@ -14,16 +115,8 @@ static const struct {
 
 static const char *port_name(const struct verbs_fabric *f, struct verbs_end end)
 {
-    const char *name = f->ports[end.node * f->rails + end.rail].name;
+    const char *name = f->ports[verbs_port_index(f, end)].name;
     return name ? name : "?";
-}
-
-static double fastest(const struct verbs_fabric *f)
-{
-    double most = 0;
-    for (int i = 0; i < f->ntries; i++)
-        most = f->tries[i].outcome.GBps > most ? f->tries[i].outcome.GBps : most;
-    return most;
 }
 
 static void print_cell(const struct verbs_decision *d, int try, double most, int color, FILE *out)
@@ -48,7 +141,7 @@ static void print_cell(const struct verbs_decision *d, int try, double most, int
 static void print_map(const struct verbs_fabric *f, const struct verbs_decision *d, int color, FILE *out)
 {
     int ports = f->nodes * f->rails;
-    double most = fastest(f);
+    double most = verbs_fastest(f);
     fprintf(out, "\nWrite bandwidth, GB/s (rows write to columns; ! less than half of the median)\n%16s", "");
     for (int y = 0; y < ports; y++)
         fprintf(out, " %8.8s", f->ports[y].name ? f->ports[y].name : "?");
@@ -103,8 +196,7 @@ static void print_interfaces(const struct verbs_fabric *f, FILE *out)
 
 static int same_pair(const struct verbs_try *x, const struct verbs_try *y)
 {
-    return x->from.node == y->from.node && x->from.rail == y->from.rail && x->to.node == y->to.node &&
-           x->to.rail == y->to.rail;
+    return !memcmp(x, y, sizeof *x);
 }
 
 /* The first pair of the sweep: writes one way for every number of queue pairs, both ways for the last. */

@@ -1,6 +1,6 @@
 /* Rounds of disjoint pairs by the circle method of round-robin tournaments: one player stays, the others move on by one
  * seat a round, and who sit opposite meet. With an odd number somebody rests in every round. */
-#include "bench/fabric/schedule.h"
+#include "bench/fabric/ports.h"
 
 /* The number of rounds in which each of `n` meets every other once. */
 static int rounds_for(int n)
@@ -9,7 +9,7 @@ static int rounds_for(int n)
 }
 
 /* Who meets in round `round` at table `table` of (n+1)/2; 0 when one of them is nobody. */
-static int meet(int n, int round, int table, int *x, int *y)
+static int who_meet(int n, int round, int table, int *x, int *y)
 {
     int seats = n + n % 2, moving = seats - 1;
     *x = table == 0 ? moving : (round + table) % moving;
@@ -31,7 +31,7 @@ static void add_nodes_round(struct arena *a, struct verbs_schedule *s, int nodes
     struct verbs_round *r = add_round(a, s, (nodes + 1) / 2 * rails);
     for (int table = 0; table < (nodes + 1) / 2; table++) {
         int x, y;
-        if (!meet(nodes, round, table, &x, &y))
+        if (!who_meet(nodes, round, table, &x, &y))
             continue;
         for (int i = 0; i < rails; i++)
             r->tries[r->ntries++] = (struct verbs_try){{x, i}, {y, (i + shift) % rails}};
@@ -44,7 +44,7 @@ static void add_ports_round(struct arena *a, struct verbs_schedule *s, int nodes
     struct verbs_round *r = add_round(a, s, (ports + 1) / 2);
     for (int table = 0; table < (ports + 1) / 2; table++) {
         int x, y;
-        if (!meet(ports, round, table, &x, &y))
+        if (!who_meet(ports, round, table, &x, &y))
             continue;
         struct verbs_end ends[2] = {{x / rails, x % rails}, {y / rails, y % rails}};
         r->tries[r->ntries++] = (struct verbs_try){ends[back], ends[!back]};

@@ -1,7 +1,8 @@
-/* Files of all kinds into one list of measurements. */
+/* Files of all kinds into one list of measurements; and what nccl-tests write as JSON. */
 #include "bench/import/import.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/import/import_internal.h"
@@ -9,6 +10,87 @@
 #include "core/json.h"
 
 #define TEXT_LIMIT ((size_t)256 << 20)
+#define MOST_TIMES 100000
+
+/* ---- JSON of nccl-tests ---- */
+
+static const cJSON *find_item(const cJSON *o, const char *key)
+{
+    return cJSON_GetObjectItemCaseSensitive(o, key);
+}
+
+static void read_env(struct import *m, const cJSON *env)
+{
+    const cJSON *one;
+    cJSON_ArrayForEach(one, env)
+    {
+        const char *text = cJSON_IsString(one) ? one->valuestring : "";
+        size_t n = strcspn(text, "=");
+        if ((!strncmp(text, "NCCL_", 5) || !strncmp(text, "RCCL_", 5)) && text[n])
+            import_set(m, text, n, text + n + 1, strlen(text + n + 1));
+    }
+}
+
+/* Some counts come as text. */
+static double read_number(const cJSON *o, const char *key)
+{
+    const cJSON *value = find_item(o, key);
+    return cJSON_IsString(value) ? strtod(value->valuestring, NULL) : json_num(o, key, 0);
+}
+
+static void read_times(struct import *m, const cJSON *per_call, struct import_row *row)
+{
+    const cJSON *list = find_item(per_call, "times_us"), *one;
+    int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;
+    if (n < 1 || n > MOST_TIMES)
+        return;
+    double *times = arena_alloc(m->arena, (size_t)n * sizeof *times);
+    int from = (int)json_int(per_call, "skipped_iterations", 0), i = 0;
+    cJSON_ArrayForEach(one, list)
+    {
+        if (i++ >= from && cJSON_IsNumber(one) && one->valuedouble > 0 && one->valuedouble < 1e12)
+            times[row->ntimes++] = one->valuedouble;
+    }
+    row->times_us = times;
+}
+
+static void read_result(struct import *m, const cJSON *result)
+{
+    static const char *const sides[] = {"out_of_place", "in_place"}, *const singles[] = {"out_of_place_per_iter",
+                                                                                         "in_place_per_iter"};
+    for (int side = 0; side < 2; side++) {
+        const cJSON *o = find_item(result, sides[side]);
+        struct import_row row = {.bytes = (uint64_t)json_int(result, "size", 0),
+                                 .type = json_str(result, "type", NULL),
+                                 .in_place = side,
+                                 .time_us = read_number(o, "time"),
+                                 .wrong = read_number(o, "nwrong") > 0};
+        if (!cJSON_IsObject(o))
+            continue;
+        read_times(m, find_item(result, singles[side]), &row);
+        import_row(m, &row);
+    }
+}
+
+/* What nccl-tests write with -J. */
+static int read_json(struct import *m, const cJSON *doc, struct err *e)
+{
+    const cJSON *results = find_item(doc, "results"), *config = find_item(doc, "config"),
+                *devices = find_item(doc, "devices"), *one;
+    const cJSON *program = cJSON_GetArrayItem(find_item(doc, "args"), 0);
+    if (!cJSON_IsArray(results))
+        return err_set(e, ERR_FAILED, "%s: expected what nccl-tests write with -J: there are no \"results\"", m->path);
+    if (cJSON_IsString(program))
+        import_program(m, program->valuestring);
+    import_version(m, (long)json_int(doc, "nccl_version", 0));
+    read_env(m, find_item(doc, "env"));
+    import_run(m)->graph = json_int(config, "graph", 0) > 0;
+    cJSON_ArrayForEach(one, devices) import_host(m, json_str(one, "hostname", "?"));
+    cJSON_ArrayForEach(one, results) read_result(m, one);
+    return 0;
+}
+
+/* ---- files ---- */
 
 static void read_lines(struct import *m, const char *text, size_t bytes)
 {
@@ -49,12 +131,12 @@ static int read_text(struct import *m, const char *path, const char *text, size_
         return bench_results_take(m->results, path, text, bytes, m->log, e);
     }
     cJSON *doc = json_parse(text, bytes, path, 1, e);
-    int rc = doc ? import_json(m, doc, e) : ERR_FAILED;
+    int rc = doc ? read_json(m, doc, e) : ERR_FAILED;
     cJSON_Delete(doc);
     return rc;
 }
 
-static struct bench_results *begin(struct import *m, const struct import_given *given, struct log *log)
+static struct bench_results *begin_import(struct import *m, const struct import_given *given, struct log *log)
 {
     struct arena *a = arena_new();
     *m = (struct import){.given = given, .arena = a, .log = log, .results = ARENA_NEW(a, struct bench_results)};
@@ -62,7 +144,7 @@ static struct bench_results *begin(struct import *m, const struct import_given *
     return m->results;
 }
 
-static struct bench_results *finish(struct import *m, int rc, const char *first, struct err *e)
+static struct bench_results *finish_import(struct import *m, int rc, const char *first, struct err *e)
 {
     if (m->left_out > IMPORT_WARNINGS)
         log_warn(m->log, "%ld more lines left out", m->left_out - IMPORT_WARNINGS);
@@ -84,15 +166,15 @@ struct bench_results *import_parse(const char *path, const char *text, size_t by
                                    struct log *log, struct err *e)
 {
     struct import m;
-    begin(&m, given, log);
-    return finish(&m, read_text(&m, path, text, bytes, e), path, e);
+    begin_import(&m, given, log);
+    return finish_import(&m, read_text(&m, path, text, bytes, e), path, e);
 }
 
 struct bench_results *import_load(const char *const *paths, int npaths, const struct import_given *given,
                                   struct log *log, struct err *e)
 {
     struct import m;
-    struct arena *a = begin(&m, given, log)->arena;
+    struct arena *a = begin_import(&m, given, log)->arena;
     int rc = 0;
     for (int i = 0; i < npaths && !rc; i++) {
         char *text;
@@ -101,5 +183,5 @@ struct bench_results *import_load(const char *const *paths, int npaths, const st
         if (!rc)
             rc = read_text(&m, paths[i], text, bytes, e);
     }
-    return finish(&m, rc, npaths ? paths[0] : "", e);
+    return finish_import(&m, rc, npaths ? paths[0] : "", e);
 }

@@ -2,8 +2,6 @@
 #ifndef BENCH_IMPORT_IMPORT_INTERNAL_H
 #define BENCH_IMPORT_IMPORT_INTERNAL_H
 
-#include <cjson/cJSON.h>
-
 #include "bench/import/import.h"
 
 #define IMPORT_WORDS    40 /* of a line that are looked at */
@@ -70,8 +68,5 @@ void import_name_candidates(struct import *m); /* when all runs are known */
 
 /* lines.c: a line of any of the formats that consist of lines. */
 void import_line(struct import *m, char *line);
-
-/* nccl_tests_json.c: nccl-tests' -J. */
-int import_json(struct import *m, const cJSON *doc, struct err *e);
 
 #endif

@@ -14,7 +14,7 @@ struct words {
     int n;
 };
 
-static void split(char *line, const char *at, struct words *w)
+static void split_words(char *line, const char *at, struct words *w)
 {
     char *next;
     w->n = 0;
@@ -22,27 +22,27 @@ static void split(char *line, const char *at, struct words *w)
         w->item[w->n++] = p;
 }
 
-static int is_number(const char *s, double *value)
+static int parse_number(const char *s, double *value)
 {
     char *end;
     *value = strtod(s, &end);
     return end != s && !*end && !strpbrk(s, "xXnN");
 }
 
-static uint64_t whole(const char *s)
+static uint64_t parse_whole(const char *s)
 {
     char *end;
     unsigned long long n = strtoull(s, &end, 10);
     return isdigit((unsigned char)*s) && !*end ? n : 0;
 }
 
-static const char *word(const struct words *w, int i)
+static const char *get_word(const struct words *w, int i)
 {
     return i >= 0 && i < w->n ? w->item[i] : "";
 }
 
 /* Where `name` stands among the words from `from` on; -1 nowhere, as from nowhere. */
-static int find_from(const struct words *w, int from, const char *name)
+static int find_word_from(const struct words *w, int from, const char *name)
 {
     for (int i = from; i >= 0 && i < w->n; i++)
         if (!strcasecmp(w->item[i], name))
@@ -50,13 +50,13 @@ static int find_from(const struct words *w, int from, const char *name)
     return -1;
 }
 
-static int find(const struct words *w, const char *name)
+static int find_word(const struct words *w, const char *name)
 {
-    return find_from(w, 0, name);
+    return find_word_from(w, 0, name);
 }
 
 /* Behind what launchers put in front of lines: "[1,0]<stdout>: ", "12: ", "node-1: ". */
-static char *without_prefix(char *line)
+static char *skip_prefix(char *line)
 {
     char *p = line + strspn(line, " \t");
     if (*p == '[' && strstr(p, ">:"))
@@ -118,27 +118,27 @@ static void read_nccl_log(struct import *m, char *line)
 static void read_header(struct import *m, const struct words *w)
 {
     struct import_run *r = import_run(m);
-    r->time[0] = find(w, "time") - 1; /* without the '#' in front */
-    r->time[1] = find_from(w, r->time[0] + 2, "time") - 1;
+    r->time[0] = find_word(w, "time") - 1; /* without the '#' in front */
+    r->time[1] = find_word_from(w, r->time[0] + 2, "time") - 1;
     for (int i = 0; i < 2; i++) {
-        int from = r->time[i] + 1, wrong = find_from(w, from, "#wrong"), error = find_from(w, from, "error");
+        int from = r->time[i] + 1, wrong = find_word_from(w, from, "#wrong"), error = find_word_from(w, from, "error");
         r->wrong[i] = (wrong > error ? wrong : error) - 1;
     }
 }
 
 static void read_comment(struct import *m, const struct words *w)
 {
-    int on = find_from(w, find(w, "Rank"), "on");
-    if (find_from(w, on, "device") == on + 2) {
+    int on = find_word_from(w, find_word(w, "Rank"), "on");
+    if (find_word_from(w, on, "device") == on + 2) {
         import_next_run(m);
-        import_host(m, word(w, on + 1));
-    } else if (find(w, "nccl-tests") == 1 || find(w, "nThread") == 1 || find(w, "Collective") == 1) {
-        import_next_run(m)->graph |= whole(word(w, find(w, "graph:") + 1)) > 0;
-        import_program(m, word(w, find(w, "starting:") + 1));
+        import_host(m, get_word(w, on + 1));
+    } else if (find_word(w, "nccl-tests") == 1 || find_word(w, "nThread") == 1 || find_word(w, "Collective") == 1) {
+        import_next_run(m)->graph |= parse_whole(get_word(w, find_word(w, "graph:") + 1)) > 0;
+        import_program(m, get_word(w, find_word(w, "starting:") + 1));
         for (int i = 0; i < w->n; i++)
             if (!strncmp(w->item[i], "nccl-library=", 13))
-                import_version(m, (long)whole(w->item[i] + 13));
-    } else if (find(w, "size") == 1 && find(w, "time") > 1) {
+                import_version(m, (long)parse_whole(w->item[i] + 13));
+    } else if (find_word(w, "size") == 1 && find_word(w, "time") > 1) {
         read_header(m, w);
     }
 }
@@ -147,12 +147,12 @@ static void read_table_row(struct import *m, const struct words *w)
 {
     const struct import_run *r = import_run(m);
     for (int side = 0; side < 2; side++) {
-        struct import_row row = {.bytes = whole(w->item[0]), .in_place = side};
+        struct import_row row = {.bytes = parse_whole(w->item[0]), .in_place = side};
         double wrong = 0;
-        if (!is_number(word(w, r->time[side]), &row.time_us))
+        if (!parse_number(get_word(w, r->time[side]), &row.time_us))
             continue;
-        row.type = isalpha((unsigned char)*word(w, 2)) ? word(w, 2) : NULL;
-        row.wrong = is_number(word(w, r->wrong[side]), &wrong) && wrong > 0.1; /* "error" is small */
+        row.type = isalpha((unsigned char)*get_word(w, 2)) ? get_word(w, 2) : NULL;
+        row.wrong = parse_number(get_word(w, r->wrong[side]), &wrong) && wrong > 0.1; /* "error" is small */
         import_row(m, &row);
     }
 }
@@ -164,18 +164,18 @@ static void read_table_row(struct import *m, const struct words *w)
 static void read_osu_title(struct import *m, const struct words *w)
 {
     struct import_run *r = import_next_run(m);
-    int latency = find(w, "Latency"), exchange = find(w, "Personalized");
-    const char *name = word(w, (exchange > 0 ? exchange : latency) - 1);
+    int latency = find_word(w, "Latency"), exchange = find_word(w, "Personalized");
+    const char *name = get_word(w, (exchange > 0 ? exchange : latency) - 1);
     r->is_osu = latency > 1;
     r->coll = coll_parse(name, strlen(name));
-    r->engine = strstr(word(w, 2), "CCL") ? "nccl" : "mpi";
+    r->engine = strstr(get_word(w, 2), "CCL") ? "nccl" : "mpi";
     r->library = *r->engine == 'n' ? "NCCL" : "MPI";
 }
 
 static void read_osu_row(struct import *m, const struct words *w)
 {
-    struct import_row row = {.bytes = whole(w->item[0]), .in_place = -1};
-    if (is_number(word(w, 1), &row.time_us))
+    struct import_row row = {.bytes = parse_whole(w->item[0]), .in_place = -1};
+    if (parse_number(get_word(w, 1), &row.time_us))
         import_row(m, &row);
 }
 
@@ -187,8 +187,8 @@ static void read_param_row(struct import *m, const struct words *w)
     static const char begin[] = "COMMS-RES-";
     const char *name = w->item[0] + sizeof begin - 1;
     size_t n = strcspn(name, "-");
-    struct import_row row = {.bytes = whole(word(w, 1)), .in_place = -1};
-    if (!name[n] || !is_number(word(w, 3), &row.time_us))
+    struct import_row row = {.bytes = parse_whole(get_word(w, 1)), .in_place = -1};
+    if (!name[n] || !parse_number(get_word(w, 3), &row.time_us))
         return;
     int coll = coll_parse(name, n);
     if (import_run(m)->coll != coll)
@@ -226,21 +226,21 @@ static void read_csv_row(struct import *m, const struct words *w)
 {
     struct import_run *r = import_run(m);
     const int *c = r->csv;
-    struct import_row row = {.bytes = whole(word(w, c[IMPORT_SIZE])),
-                             .in_place = whole(word(w, c[IMPORT_IN_PLACE])) > 0};
+    struct import_row row = {.bytes = parse_whole(get_word(w, c[IMPORT_SIZE])),
+                             .in_place = parse_whole(get_word(w, c[IMPORT_IN_PLACE])) > 0};
     double wrong = 0;
-    if (!row.bytes || !is_number(word(w, c[IMPORT_TIME]), &row.time_us))
+    if (!row.bytes || !parse_number(get_word(w, c[IMPORT_TIME]), &row.time_us))
         return;
-    const char *name = word(w, c[IMPORT_NAME]), *type = word(w, c[IMPORT_TYPE]);
+    const char *name = get_word(w, c[IMPORT_NAME]), *type = get_word(w, c[IMPORT_TYPE]);
     row.type = *type ? type : NULL;
     int coll = coll_parse(name, strcspn(name, "."));
     if (coll >= 0)
         r->coll = coll;
     else
         import_program(m, name);
-    r->nodes = (int)whole(word(w, c[IMPORT_NODES]));
-    r->ranks = (int)whole(word(w, c[IMPORT_RANKS]));
-    row.wrong = is_number(word(w, c[IMPORT_WRONG]), &wrong) && wrong > 0;
+    r->nodes = (int)parse_whole(get_word(w, c[IMPORT_NODES]));
+    r->ranks = (int)parse_whole(get_word(w, c[IMPORT_RANKS]));
+    row.wrong = parse_number(get_word(w, c[IMPORT_WRONG]), &wrong) && wrong > 0;
     import_row(m, &row);
 }
 
@@ -256,10 +256,10 @@ static int read_csv(struct import *m, const char *line)
     split_csv(copy, &w);
     if (is_row) {
         read_csv_row(m, &w);
-    } else if (find(&w, "size") >= 0 && find(&w, "time") >= 0 && find(&w, "ranks") >= 0) {
+    } else if (find_word(&w, "size") >= 0 && find_word(&w, "time") >= 0 && find_word(&w, "ranks") >= 0) {
         r = import_next_run(m);
         for (int i = 0; i < IMPORT_COLUMNS; i++)
-            r->csv[i] = find(&w, column_names[i]);
+            r->csv[i] = find_word(&w, column_names[i]);
         taken = r->csv_columns = w.n;
     }
     free(copy);
@@ -276,24 +276,24 @@ void import_line(struct import *m, char *line)
         read_nccl_log(m, line);
         return;
     }
-    line = without_prefix(line);
+    line = skip_prefix(line);
     if (strchr(line, ',') && read_csv(m, line))
         return;
     if (!strchr(line, '#') && strstr(line, "_perf") && strpbrk(line, "=/ ")) {
         read_command(m, line);
         return;
     }
-    split(line, " \t", &w);
+    split_words(line, " \t", &w);
     if (!w.n)
         return;
     if (*w.item[0] == '#') {
-        if (find(&w, "OSU") == 1)
+        if (find_word(&w, "OSU") == 1)
             read_osu_title(m, &w);
         else
             read_comment(m, &w);
     } else if (!strncmp(w.item[0], "COMMS-RES-", 10)) {
         read_param_row(m, &w);
-    } else if (isdigit((unsigned char)*w.item[0]) && whole(w.item[0])) {
+    } else if (isdigit((unsigned char)*w.item[0]) && parse_whole(w.item[0])) {
         if (import_run(m)->is_osu)
             read_osu_row(m, &w);
         else

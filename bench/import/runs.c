@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/candidates/nccl_plan.h"
 #include "bench/import/import_internal.h"
+#include "core/call/result.h"
 #include "core/coll.h"
 #include "core/vars/catalogue.h"
 
@@ -90,14 +90,14 @@ void import_set(struct import *m, const char *name, size_t length, const char *v
 
 /* ---- rows ---- */
 
-static void leave_out(struct import *m, const char *why)
+static void leave_row_out(struct import *m, const char *why)
 {
     if (++m->left_out <= IMPORT_WARNINGS)
         log_warn(m->log, "%s:%ld: %s; row left out", m->path, m->line, why);
 }
 
 /* NCCL's nBytes from what OSU calls the size of a message. */
-static uint64_t size_of(const struct import_run *r, const struct import_row *row, int ranks)
+static uint64_t count_bytes(const struct import_run *r, const struct import_row *row, int ranks)
 {
     int by_rank = r->is_osu && (r->coll == COLL_ALLGATHER || r->coll == COLL_ALLTOALL);
     return by_rank ? row->bytes * (uint64_t)ranks : row->bytes;
@@ -111,13 +111,13 @@ void import_row(struct import *m, const struct import_row *row)
     r->coll = r->coll < 0 ? m->given->coll : r->coll;
     r->rows++;
     if (r->coll < 0)
-        return leave_out(m, "nothing says which collective this is (--collective)");
+        return leave_row_out(m, "nothing says which collective this is (--collective)");
     if (r->coll == COLL_ALLTOALLV)
-        return leave_out(m, "every benchmark has an uneven AllToAll of its own");
+        return leave_row_out(m, "every benchmark has an uneven AllToAll of its own");
     if (nodes < 1 || ranks < nodes || ranks > MOST_RANKS)
-        return leave_out(m, "nothing says on how many nodes and ranks this ran (--nodes, --ranks)");
+        return leave_row_out(m, "nothing says on how many nodes and ranks this ran (--nodes, --ranks)");
     if (!row->bytes || row->bytes > MOST_BYTES || !(row->time_us > 0) || !isfinite(row->time_us))
-        return leave_out(m, "a size and a time above 0 are expected");
+        return leave_row_out(m, "a size and a time above 0 are expected");
     double *times = arena_alloc(m->arena, sizeof *times);
     *times = row->time_us;
     struct bench_results *all = m->results;
@@ -126,7 +126,7 @@ void import_row(struct import *m, const struct import_row *row)
         .engine = r->engine,
         .library = r->library,
         .coll = r->coll,
-        .bytes = size_of(r, row, ranks),
+        .bytes = count_bytes(r, row, ranks),
         .nodes = nodes,
         .ranks = ranks,
         .buffers = r->graph ? BENCH_GRAPH : BENCH_USUAL,
@@ -144,7 +144,7 @@ void import_row(struct import *m, const struct import_row *row)
 
 /* ---- candidates: when all runs are known ---- */
 
-static const char *value_of(const struct import_run *r, const char *name)
+static const char *find_value(const struct import_run *r, const char *name)
 {
     for (int i = 0; i < r->nsettings; i++)
         if (!strcmp(r->settings[i].name, name))
@@ -156,7 +156,7 @@ static const char *value_of(const struct import_run *r, const char *name)
 static int is_common(const struct import *m, const struct bench_setting *s)
 {
     for (int i = 0; i < m->nruns; i++) {
-        const char *value = value_of(&m->runs[i], s->name);
+        const char *value = find_value(&m->runs[i], s->name);
         if (m->runs[i].rows && (!value || strcmp(value, s->value) != 0))
             return 0;
     }
@@ -164,9 +164,9 @@ static int is_common(const struct import *m, const struct bench_setting *s)
 }
 
 /* NCCL_ALGO and NCCL_PROTO with one word each: a call. Returns whether it is one. */
-static int call_of(const struct import *m, const struct import_run *r, struct bench_knobs *call)
+static int make_call(const struct import *m, const struct import_run *r, struct bench_knobs *call)
 {
-    const char *algo = value_of(r, "NCCL_ALGO"), *proto = value_of(r, "NCCL_PROTO");
+    const char *algo = find_value(r, "NCCL_ALGO"), *proto = find_value(r, "NCCL_PROTO");
     int a = algo ? algo_parse(algo, strlen(algo)) : -1, p = proto ? proto_parse(proto, strlen(proto)) : -1;
     *call = (struct bench_knobs){.label = BENCH_DEFAULT};
     if (a < 0 || p < 0)
@@ -178,10 +178,10 @@ static int call_of(const struct import *m, const struct import_run *r, struct be
     return 1;
 }
 
-static void knobs_of(const struct import *m, const struct import_run *r, struct bench_knobs *launch,
-                     struct bench_knobs *call)
+static void make_knobs(const struct import *m, const struct import_run *r, struct bench_knobs *launch,
+                       struct bench_knobs *call)
 {
-    int has_call = call_of(m, r, call);
+    int has_call = make_call(m, r, call);
     struct bench_setting *own = arena_alloc(m->arena, (size_t)r->nsettings * sizeof *own);
     *launch = (struct bench_knobs){.label = "", .settings = own};
     for (int i = 0; i < r->nsettings; i++) {
@@ -197,7 +197,7 @@ static void knobs_of(const struct import *m, const struct import_run *r, struct 
 }
 
 /* The one release that runs name, which holds for those that name none; NULL: none, or several. */
-static const char *only_release(const struct import *m)
+static const char *find_only_release(const struct import *m)
 {
     const char *only = NULL;
     for (int i = 0; i < m->nruns; i++) {
@@ -210,8 +210,8 @@ static const char *only_release(const struct import *m)
 }
 
 /* A run's number among those of the same candidate: how often that was measured. */
-static int repetition(const struct import *m, const struct bench_knobs *launches, const struct bench_knobs *calls,
-                      int run)
+static int count_repetition(const struct import *m, const struct bench_knobs *launches, const struct bench_knobs *calls,
+                            int run)
 {
     int n = 0;
     for (int i = 0; i <= run; i++)
@@ -224,11 +224,11 @@ void import_name_candidates(struct import *m)
 {
     struct bench_knobs *launches = arena_alloc(m->arena, (size_t)m->nruns * sizeof *launches);
     struct bench_knobs *calls = arena_alloc(m->arena, (size_t)m->nruns * sizeof *calls);
-    const char *only = only_release(m);
+    const char *only = find_only_release(m);
     int *rounds = arena_alloc(m->arena, (size_t)m->nruns * sizeof *rounds);
     for (int i = 0; i < m->nruns; i++) {
-        knobs_of(m, &m->runs[i], &launches[i], &calls[i]);
-        rounds[i] = repetition(m, launches, calls, i);
+        make_knobs(m, &m->runs[i], &launches[i], &calls[i]);
+        rounds[i] = count_repetition(m, launches, calls, i);
     }
     for (int i = 0; i < m->results->count; i++) {
         struct bench_result *r = &m->results->items[i];

@@ -1,229 +1,16 @@
-/* The set of agents: guests become agents by proof, agents are written to and heard together. */
+/* Orders to agents and what comes back: frames, and programs that are run on all nodes. */
 #include "bench/launch/agents.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include <poll.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include "bench/launch/address.h"
+#include "bench/launch/launch_internal.h"
 #include "core/progress.h"
 
 #define STOP_PERIOD_MS 100
-#define GRACE_S        1.0
-#define GIVE_BACK_S    3.0
-#define SPARE_FDS      64  /* for everything that is not an agent */
-#define SHORT_STAY_S   0.2 /* a guest that is younger is not sent away for another: honest ones need less */
-
-/* A connection that has proven nothing yet. */
-struct guest {
-    int fd;
-    double since_s;
-    struct proof proof;
-};
-
-/* ---- beginning ---- */
-
-static int allow_descriptors(int wanted, struct err *e)
-{
-    struct rlimit limit;
-    rlim_t need = (rlim_t)wanted * 2 + AGENTS_GUESTS + SPARE_FDS;
-    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= need)
-        return 0;
-    if (limit.rlim_max < need)
-        return err_set(
-            e, ERR_LACKS,
-            "%d nodes need %lu file descriptors, this process may have %lu: raise its hard limit (ulimit -Hn)", wanted,
-            (unsigned long)need, (unsigned long)limit.rlim_max);
-    limit.rlim_cur = need;
-    return setrlimit(RLIMIT_NOFILE, &limit) ? err_errno(e, "the limit of file descriptors cannot be raised") : 0;
-}
-
-void agents_none(struct agents *s, int wanted)
-{
-    *s = (struct agents){.arena = arena_new(), .wanted = wanted, .listener = -1};
-    s->here = (struct proc){.in = -1, .out = -1, .err = -1};
-    s->items = arena_alloc(s->arena, ((size_t)wanted + 1) * sizeof *s->items);
-}
-
-/* For agents (two each), guests, the port and launchers. */
-static struct pollfd *room_to_poll(struct agents *s)
-{
-    if (!s->fds)
-        s->fds = arena_alloc(s->arena, (2 * (size_t)s->wanted + AGENTS_GUESTS + 1 + (size_t)start_room(s->start)) *
-                                           sizeof *s->fds);
-    return s->fds;
-}
-
-int agents_begin(struct agents *s, int wanted, struct err *e)
-{
-    agents_none(s, wanted);
-    int rc = allow_descriptors(wanted, e);
-    if (!rc && secret_make(&s->secret))
-        rc = err_errno(e, "the kernel gives no random numbers, without which agents cannot be told from strangers");
-    s->guests = arena_alloc(s->arena, AGENTS_GUESTS * sizeof *s->guests);
-    if (rc)
-        agents_close(s);
-    return rc;
-}
-
-int agents_listen(struct agents *s, struct err *e)
-{
-    s->listener = wire_listen(&s->port);
-    return s->listener < 0 ? err_errno(e, "no port can be opened for the agents of the other nodes") : 0;
-}
-
-const char *agents_places(const struct agents *s, struct arena *a)
-{
-    char *places = arena_alloc(a, ADDRESS_PLACES);
-    address_places(s->port, places);
-    return places;
-}
-
-const char *agents_secret_variable(const struct agents *s, struct arena *a)
-{
-    char hex[SECRET_HEX];
-    secret_hex(&s->secret, hex);
-    return arena_printf(a, SECRET_VARIABLE "=%s", hex);
-}
-
-/* ---- guests ---- */
-
-static void send_away(struct agents *s, int i)
-{
-    close(s->guests[i].fd);
-    explicit_bzero(&s->guests[i].proof, sizeof s->guests[i].proof);
-    s->guests[i] = s->guests[--s->nguests];
-}
-
-static int oldest_guest(const struct agents *s)
-{
-    int oldest = 0;
-    for (int i = 1; i < s->nguests; i++)
-        if (s->guests[i].since_s < s->guests[oldest].since_s)
-            oldest = i;
-    return oldest;
-}
-
-static int may_accept(struct agents *s, double now)
-{
-    return s->nguests < AGENTS_GUESTS || now - s->guests[oldest_guest(s)].since_s > SHORT_STAY_S;
-}
-
-static void accept_guest(struct agents *s, double now)
-{
-    int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
-        return;
-    if (s->nguests == AGENTS_GUESTS)
-        send_away(s, oldest_guest(s));
-    struct guest *g = &s->guests[s->nguests];
-    g->fd = fd;
-    g->since_s = now;
-    if (proof_begin(&g->proof, &s->secret, 0))
-        close(fd);
-    else
-        s->nguests++;
-}
-
-int agents_add(struct agents *s, int from, int to, struct err *e)
-{
-    struct agent *m = &s->items[s->count];
-    memset(m, 0, sizeof *m);
-    if (s->count == s->wanted || connection_open(&m->connection, from, to))
-        return err_set(e, ERR_FAILED, "out of memory");
-    s->count++;
-    return 0;
-}
-
-/* A guest that has proven itself moves in. */
-static void take_in(struct agents *s, int i)
-{
-    struct guest *g = &s->guests[i];
-    int fd = dup(g->fd);
-    wire_tune(g->fd);
-    if (fd >= 0 && !agents_add(s, fd, fd, NULL))
-        proof_seal(&g->proof, &s->items[s->count - 1].connection);
-    else if (fd >= 0)
-        close(fd);
-    send_away(s, i);
-}
-
-static void hear_guests(struct agents *s, const struct pollfd *fds, double now)
-{
-    for (int i = s->nguests - 1; i >= 0; i--) {
-        struct guest *g = &s->guests[i];
-        int proven = fds[i].revents ? proof_go_on(&g->proof, g->fd) : 0;
-        if (proven > 0)
-            take_in(s, i);
-        else if (proven < 0 || now - g->since_s > AGENTS_PROOF_S)
-            send_away(s, i);
-    }
-}
-
-/* ---- gathering ---- */
-
-static void lose(struct agents *s, int i)
-{
-    struct agent *m = &s->items[i];
-    s->lost += !m->lost;
-    m->lost = 1;
-    connection_close(&m->connection);
-}
-
-static int known(const struct agents *s)
-{
-    int n = 0;
-    for (int i = 0; i < s->count; i++)
-        n += *s->items[i].host != 0;
-    return n;
-}
-
-/* 1 the agent has said its name, 0 not yet, -1 it never will. */
-static int introduced(struct agent *m)
-{
-    struct frame f;
-    struct agent_node node;
-    int alive = connection_fill(&m->connection), got = connection_next(&m->connection, &f);
-    if (!got)
-        return alive ? 0 : -1;
-    if (got < 0 || f.head.message != AGENT_NODE || frame_body(&f, &node, sizeof node) || !*node.host)
-        return -1;
-    snprintf(m->host, sizeof m->host, "%.*s", (int)sizeof node.host - 1, node.host);
-    return 1;
-}
-
-/* One that ends before it has said its name leaves its place to another. */
-static void drop_newcomer(struct agents *s, int i)
-{
-    connection_close(&s->items[i].connection);
-    s->items[i] = s->items[--s->count];
-}
-
-static void hear_newcomers(struct agents *s, const struct pollfd *fds, int n)
-{
-    for (int i = n - 1; i >= 0; i--)
-        if (fds[i].revents && introduced(&s->items[i]) < 0)
-            drop_newcomer(s, i);
-}
-
-static int by_host(const void *a, const void *b)
-{
-    return strverscmp(((const struct agent *)a)->host, ((const struct agent *)b)->host);
-}
-
-static int who_is_missing(const struct agents *s, const char *why, struct err *e)
-{
-    char names[256] = "";
-    size_t used = 0;
-    for (int i = 0; i < s->count && used < sizeof names - 80; i++)
-        if (*s->items[i].host)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", s->items[i].host);
-    return err_set(e, ERR_FAILED, "%d of %d nodes have answered%s%s%s: %s", known(s), s->wanted, used ? " (" : "",
-                   names, used ? (s->count > 3 && used >= sizeof names - 80 ? " and more)" : ")") : "", why);
-}
+#define MOST_OUTPUT    ((size_t)16 << 20)
+#define MOST_ERRORS    ((size_t)4 << 10)
+#define KILL_S         3.0
 
 int agents_find(const struct agents *s, const char *host)
 {
@@ -239,73 +26,21 @@ int agents_find(const struct agents *s, const char *host)
     return alike;
 }
 
-/* How many will not come any more: their launchers have ended. */
-static int given_up(const struct agents *s)
+struct pollfd *agents_poll_room(struct agents *s)
 {
-    char why[BENCH_DETAIL];
-    int n = 0;
-    for (int i = 0; s->some && i < s->wanted; i++)
-        n += start_node_ended(s->start, i, why) && agents_find(s, start_node(s->start, i)) < 0;
-    return n;
+    if (!s->fds)
+        s->fds = arena_alloc(s->arena, (2 * (size_t)s->wanted + AGENTS_GUESTS + 1 + (size_t)start_room(s->start)) *
+                                           sizeof *s->fds);
+    return s->fds;
 }
 
-static int is_complete(const struct agents *s, double deadline_s)
+/* Close the connection of agent `i`, which counts as lost. */
+static void lose_agent(struct agents *s, int i)
 {
-    int n = known(s);
-    return n == s->wanted || (s->some && n && (n + given_up(s) >= s->wanted || progress_now_s() > deadline_s));
-}
-
-static int look_whether_hopeless(struct agents *s, double deadline_s, volatile sig_atomic_t *stop, struct err *e)
-{
-    char why[BENCH_DETAIL] = "";
-    if (stop && *stop)
-        return err_set(e, ERR_FAILED, "interrupted");
-    if ((!s->some || given_up(s) == s->wanted) && start_ended(s->start, why))
-        return s->count ? who_is_missing(s, why, e) : err_set(e, ERR_FAILED, "%s", why);
-    if (s->here.group && proc_ended(&s->here, 0))
-        return err_set(e, ERR_FAILED, "nccltune-worker ended before it had answered");
-    if (progress_now_s() <= deadline_s)
-        return 0;
-    start_complaint(s->start, why);
-    return who_is_missing(s, *why ? why : "the others have not in time", e);
-}
-
-static void wait_and_hear(struct agents *s, struct pollfd *fds)
-{
-    int n = s->count, g = s->nguests;
-    double now = progress_now_s();
-    for (int i = 0; i < n; i++)
-        fds[i] = (struct pollfd){.fd = *s->items[i].host ? -1 : s->items[i].connection.from, .events = POLLIN};
-    for (int i = 0; i < g; i++)
-        fds[n + i] = (struct pollfd){.fd = s->guests[i].fd, .events = POLLIN};
-    int port = n + g, open = s->listener >= 0 && may_accept(s, now);
-    fds[port] = (struct pollfd){.fd = open ? s->listener : -1, .events = POLLIN};
-    int launchers = start_pollfds(s->start, fds + port + 1, start_room(s->start));
-    poll(fds, (nfds_t)port + 1 + (nfds_t)launchers, STOP_PERIOD_MS);
-    start_listen(s->start);
-    hear_newcomers(s, fds, n);
-    hear_guests(s, fds + n, progress_now_s());
-    for (int i = 0; i < AGENTS_GUESTS / 4 && fds[port].revents && may_accept(s, now); i++)
-        accept_guest(s, progress_now_s());
-}
-
-int agents_gather(struct agents *s, double deadline_s, volatile sig_atomic_t *stop, struct err *e)
-{
-    int rc = 0;
-    while (!rc && !is_complete(s, deadline_s)) {
-        wait_and_hear(s, room_to_poll(s));
-        rc = is_complete(s, deadline_s) ? 0 : look_whether_hopeless(s, deadline_s, stop, e);
-    }
-    for (int i = s->count - 1; i >= 0; i--)
-        if (!*s->items[i].host)
-            drop_newcomer(s, i);
-    while (s->nguests)
-        send_away(s, 0);
-    if (s->listener >= 0)
-        close(s->listener);
-    s->listener = -1;
-    qsort(s->items, (size_t)s->count, sizeof *s->items, by_host);
-    return rc;
+    struct agent *m = &s->items[i];
+    s->lost += !m->lost;
+    m->lost = 1;
+    connection_close(&m->connection);
 }
 
 /* ---- orders and what is heard ---- */
@@ -314,7 +49,7 @@ void agents_send(struct agents *s, int i, int message, int rank, const void *bod
 {
     for (int m = i < 0 ? 0 : i; m < (i < 0 ? s->count : i + 1); m++)
         if (!s->items[m].lost && connection_send(&s->items[m].connection, message, rank, body, bytes))
-            lose(s, m);
+            lose_agent(s, m);
 }
 
 /* Everything that has come from agent `i`. 1: `hear` has had enough, and the rest is for who waits next. */
@@ -326,7 +61,7 @@ static int hear_agent(struct agents *s, int i, int alive, agents_hear *hear, voi
     while (!enough && (got = connection_next(c, &f)) > 0)
         enough = hear(user, i, &f);
     if (!enough && (!alive || got < 0))
-        lose(s, i);
+        lose_agent(s, i);
     return enough;
 }
 
@@ -356,7 +91,7 @@ static int next_lost(struct agents *s)
 }
 
 /* One turn: 1 enough was heard. */
-static int wait_once(struct agents *s, struct pollfd *fds, int timeout_ms, agents_hear *hear, void *user)
+static int wait_and_hear(struct agents *s, struct pollfd *fds, int timeout_ms, agents_hear *hear, void *user)
 {
     struct agent *m = s->items;
     int enough = 0;
@@ -367,7 +102,7 @@ static int wait_once(struct agents *s, struct pollfd *fds, int timeout_ms, agent
     poll_all(s, fds, timeout_ms);
     for (int i = 0; i < s->count && !enough; i++) {
         if (fds[2 * i + 1].revents && connection_flush(&m[i].connection))
-            lose(s, i);
+            lose_agent(s, i);
         if (fds[2 * i].revents && !m[i].lost)
             enough = hear_agent(s, i, connection_fill(&m[i].connection), hear, user);
     }
@@ -384,8 +119,8 @@ enum agents_event agents_wait(struct agents *s, double *deadline_s, volatile sig
             result = AGENTS_STOPPED;
         else if ((*lost = next_lost(s)) >= 0)
             result = AGENTS_LOST;
-        else if (left_ms > 0 && wait_once(s, room_to_poll(s),
-                                          left_ms < STOP_PERIOD_MS ? (int)left_ms + 1 : STOP_PERIOD_MS, hear, user))
+        else if (left_ms > 0 && wait_and_hear(s, agents_poll_room(s),
+                                              left_ms < STOP_PERIOD_MS ? (int)left_ms + 1 : STOP_PERIOD_MS, hear, user))
             result = AGENTS_ENOUGH;
         else if (left_ms > 0)
             continue;
@@ -433,44 +168,176 @@ void agents_kill(struct agents *s, double patience_s, agents_last_words *last, v
         event = agents_wait(s, &deadline_s, NULL, hear_killed, &k, &i);
     for (i = 0; i < s->count && event == AGENTS_LATE; i++)
         if (!k.answered[i] && !s->items[i].lost)
-            lose(s, i);
+            lose_agent(s, i);
     arena_free(a);
 }
 
-/* What runs there now was the borrower's. */
-static void give_back(struct agents *s)
+/* ---- orders to start programs ---- */
+
+static int put_string(char *body, size_t *used, const char *text)
 {
-    agents_kill(s, GIVE_BACK_S, NULL, NULL);
-    for (int i = 0; i < s->count; i++) {
-        struct agent *home = &s->lender->items[s->from[i]];
-        s->lender->lost += s->items[i].lost && !home->lost;
-        *home = s->items[i];
-    }
-    arena_free(s->arena);
-    *s = (struct agents){.listener = -1};
+    size_t bytes = strlen(text) + 1;
+    if (*used + bytes > FRAME_BODY)
+        return -1;
+    memcpy(body + *used, text, bytes);
+    *used += bytes;
+    return 0;
 }
 
-void agents_close(struct agents *s)
+size_t agents_start_body(const struct agents_order *o, int first_rank, char body[FRAME_BODY])
 {
-    if (!s->arena)
-        return;
-    if (s->lender) {
-        give_back(s);
-        return;
+    struct agent_start head = {.first_rank = first_rank, .count = o->copies > 0 ? o->copies : 1, .frames = o->frames};
+    size_t used = sizeof head;
+    int rc = 0;
+    for (const char *const *w = o->argv; *w && !rc; w++, head.words++)
+        rc = put_string(body, &used, *w);
+    for (const char *const *w = o->settings; w && *w && !rc; w++, head.settings++)
+        rc = put_string(body, &used, *w);
+    memcpy(body, &head, sizeof head);
+    return rc || head.words + head.settings > AGENT_MOST_STRINGS ? 0 : used;
+}
+
+int agents_start(struct agents *s, int i, const struct agents_order *o, int first_rank)
+{
+    char body[FRAME_BODY];
+    size_t bytes = agents_start_body(o, first_rank, body);
+    if (bytes)
+        agents_send(s, i, AGENT_START, AGENT_ALL, body, bytes);
+    return bytes ? 0 : -1;
+}
+
+/* The same of a program without settings, with a sentence. */
+static int start_program(struct agents *s, int i, const char *const *argv, int rank, struct err *e)
+{
+    return agents_start(s, i, &(struct agents_order){.argv = argv}, rank)
+               ? err_set(e, ERR_FAILED, "%s: its command line is too long", argv[0])
+               : 0;
+}
+
+/* ---- answers ---- */
+
+/* Answers while they grow, by agent. */
+struct running {
+    struct agents *agents;
+    struct arena *arena;
+    struct agents_answer *all;
+    size_t *space; /* of each one's output */
+    char *done;
+    int left, rank; /* who answers: AGENT_BESIDE, else 0: by the agent's number */
+};
+
+static void finish_answer(struct running *r, int i)
+{
+    r->left -= !r->done[i];
+    r->done[i] = 1;
+}
+
+static void keep_output(struct running *r, int i, const char *data, size_t bytes)
+{
+    struct agents_answer *w = &r->all[i];
+    if (bytes > MOST_OUTPUT - w->bytes)
+        bytes = MOST_OUTPUT - w->bytes;
+    if (w->bytes + bytes + 1 > r->space[i]) {
+        r->space[i] = 2 * (w->bytes + bytes + 1);
+        char *more = arena_alloc(r->arena, r->space[i]);
+        memcpy(more, w->output, w->bytes);
+        w->output = more;
     }
+    memcpy(w->output + w->bytes, data, bytes);
+    w->bytes += bytes; /* zero behind them: so is what an arena gives */
+}
+
+/* The end of what there is: older bytes make room. */
+static void keep_errors(char errors[MOST_ERRORS], const char *data, size_t bytes)
+{
+    size_t used = strlen(errors), room = MOST_ERRORS - 1;
+    if (bytes > room) {
+        data += bytes - room;
+        bytes = room;
+    }
+    if (used + bytes > room) {
+        size_t gone = used + bytes - room;
+        memmove(errors, errors + gone, used - gone);
+        used -= gone;
+    }
+    memcpy(errors + used, data, bytes);
+    errors[used + bytes] = 0;
+}
+
+static int hear_answer(void *user, int i, const struct frame *f)
+{
+    struct running *r = user;
+    struct agent_ended ended;
+    if (f->head.rank != (r->rank ? r->rank : i) || r->done[i])
+        return 0;
+    if (f->head.message == AGENT_OUTPUT) {
+        keep_output(r, i, f->body, f->head.bytes);
+    } else if (f->head.message == AGENT_ERRORS) {
+        keep_errors(r->all[i].errors, f->body, f->head.bytes);
+    } else if (f->head.message == AGENT_ENDED && !frame_body(f, &ended, sizeof ended)) {
+        r->all[i].status = ended.status;
+        if (ended.status == -1)
+            keep_errors(r->all[i].errors, ended.last, strnlen(ended.last, sizeof ended.last));
+        finish_answer(r, i);
+    }
+    return r->left == 0;
+}
+
+static void give_up_answer(struct running *r, int i)
+{
+    r->all[i].lost |= !r->done[i];
+    finish_answer(r, i);
+}
+
+/* Until all have answered; those that have not by the deadline are killed. */
+static struct agents_answer *collect_answers(struct agents *s, int rank, double deadline_s, volatile sig_atomic_t *stop,
+                                             struct arena *a, struct err *e)
+{
+    const size_t n = (size_t)s->count + 1;
+    struct running r = {
+        s,        a,   arena_alloc(a, n * sizeof *r.all), arena_alloc(a, n * sizeof *r.space), arena_alloc(a, n),
+        s->count, rank};
+    enum agents_event event = AGENTS_LOST;
+    int lost;
+    for (int i = 0; i < s->count; i++) {
+        r.all[i] =
+            (struct agents_answer){.status = -1, .errors = arena_alloc(a, MOST_ERRORS), .output = arena_strdup(a, "")};
+        if (s->items[i].lost)
+            give_up_answer(&r, i);
+    }
+    while (r.left && event == AGENTS_LOST) {
+        event = agents_wait(s, &deadline_s, stop, hear_answer, &r, &lost);
+        if (event == AGENTS_LOST)
+            give_up_answer(&r, lost);
+    }
+    if (r.left)
+        agents_kill(s, KILL_S, NULL, NULL);
     for (int i = 0; i < s->count; i++)
-        connection_close(&s->items[i].connection);
-    while (s->nguests)
-        send_away(s, 0);
-    if (s->listener >= 0)
-        close(s->listener);
-    start_close(s->start, GRACE_S);
-    if (s->here.group)
-        proc_ended(&s->here, GRACE_S);
-    proc_stop(&s->here, GRACE_S);
-    arena_free(s->arena);
-    const struct bench_setup *again = s->again;
-    explicit_bzero(s, sizeof *s);
-    s->listener = -1;
-    s->again = again;
+        give_up_answer(&r, i);
+    if (event != AGENTS_STOPPED)
+        return r.all;
+    err_set(e, ERR_FAILED, "interrupted");
+    return NULL;
+}
+
+struct agents_answer *agents_run(struct agents *s, const char *const *argv, double deadline_s,
+                                 volatile sig_atomic_t *stop, struct arena *a, struct err *e)
+{
+    for (int i = 0; i < s->count; i++) {
+        if (start_program(s, i, argv, i, e))
+            return NULL;
+        agents_send(s, i, AGENT_INPUT_END, AGENT_ALL, NULL, 0);
+    }
+    return collect_answers(s, 0, deadline_s, stop, a, e);
+}
+
+int agents_begin_beside(struct agents *s, const char *const *argv, struct err *e)
+{
+    return start_program(s, -1, argv, AGENT_BESIDE, e);
+}
+
+struct agents_answer *agents_end_beside(struct agents *s, double deadline_s, struct arena *a, struct err *e)
+{
+    agents_send(s, -1, AGENT_INPUT_END, AGENT_BESIDE, NULL, 0);
+    return collect_answers(s, AGENT_BESIDE, deadline_s, NULL, a, e);
 }

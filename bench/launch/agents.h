@@ -1,120 +1,142 @@
-/* The agents of a run, one a node, as the conductor sees them: taken in and proven, given orders, lost.
+/* The nodes of a run. On each of them runs one agent of nccltune, with one connection to this process, the conductor.
+ * However agents came to be, they are the same struct agents and take the same orders:
  *
- * agents_open does it all: starts them by bench/launch/start.h, takes in those that come back, and brings them into
- * order. A command does it once, with agents_open_some, and lends them to whatever it runs on nodes: probes, the
- * fabric, NCCL. The rest is for those who find agents started already. Strangers on the port cost nothing: there is
- * room for AGENTS_GUESTS at a time that have proven nothing, each for AGENTS_PROOF_S.
- */
+ *   - started by this process: as a child on this machine, or on all nodes by mpirun, srun or an ssh for each;
+ *   - found started: a launcher (torchrun, a Kubernetes PyTorchJob, srun, mpirun, pdsh) has put a copy of this program
+ *     on every node or rank. Rank 0 is the head and conducts; one process of every other node becomes its agent, all
+ *     others wait for the one of their node.
+ *
+ * A command has its agents once and lends them through bench_setup.lent; all that it runs on nodes (probes, the fabric,
+ * NCCL) borrows them with agents_open. Strangers on the port cost nothing: at most AGENTS_GUESTS connections that have
+ * proven nothing are kept, each for at most AGENTS_PROOF_S. */
 #ifndef BENCH_LAUNCH_AGENTS_H
 #define BENCH_LAUNCH_AGENTS_H
 
 #include <signal.h>
 
-#include "bench/launch/agent_protocol.h"
-#include "bench/launch/start.h"
-#include "core/proc.h"
-#include "core/wire/proof.h"
+#include "bench/launch/launch.h"
+#include "core/wire/wire.h"
 
 #define AGENTS_GUESTS  256
 #define AGENTS_PROOF_S 5.0
 #define AGENTS_HOST    64
 
+/* ---- agents ---- */
+
 struct agent {
     char host[AGENTS_HOST]; /* what its node calls itself */
     struct connection connection;
-    int lost; /* gone, or given up: its connection is closed; 2 once agents_wait has said so */
+    int lost; /* gone, or given up: its connection is closed; 2 once agents_wait has reported it */
 };
 
-struct guest;
-
-struct agents {
-    struct arena *arena; /* of all that follows; NULL: there are none */
-    struct pollfd *fds;  /* room for all that is listened to together */
-    struct agent *items; /* after agents_gather in the order of their names, as people count: node2 before node10 */
-    int count, wanted;
-    int lost, reported; /* how many are gone, and how many of those agents_wait has told of */
-    struct secret secret;
-    int listener; /* -1 none */
-    uint16_t port;
-    struct guest *guests;
-    int nguests;
-    struct start *start;   /* what has started them, NULL nothing; listened to while they are waited for */
-    struct proc here;      /* or the only one, on pipes */
-    struct agents *lender; /* whose they are; NULL their own */
-    int *from;             /* their numbers there */
-    int some;              /* those that come are enough */
-
-    const struct bench_setup *again; /* how a lender's are started anew when some are lost, or all; NULL: not */
+/* Copies of this program that a launcher has started on all nodes, as their head sees them. */
+struct copies {
+    const char *launcher; /* "torchrun", "srun", ... */
+    int nodes;
+    const char *job;     /* what keeps this run apart on a node */
+    const char *meeting; /* the file that tells where the head is; NULL none */
+    int siblings;        /* the socket at which the other copies of this node wait */
 };
-
-/* Starts an agent on every node that `setup` means and waits for all; where it lends agents, borrows those of the nodes
- * that it names, or all, of a lender that has lost some after it has started all of them anew. Errors: as start_open,
- * agents_begin and agents_gather; nothing is left running then. */
-int agents_open(struct agents *s, const struct bench_setup *setup, double patience_s, volatile sig_atomic_t *stop,
-                struct err *e);
 
 /* A node whose agent has not come. */
 struct agents_absent {
     const char *host, *why;
 };
 
-/* To lend: starts an agent on every node, and goes on without those that do not come, which are in `absent`, of
- * `nabsent`, in `a`. Where one launcher for all fails, there is one for each node. Errors as above, and nobody comes.
- * `setup` stays in use. */
-int agents_open_some(struct agents *s, struct bench_setup *setup, double patience_s, volatile sig_atomic_t *stop,
-                     struct agents_absent **absent, int *nabsent, struct arena *a, struct err *e);
+struct agents {
+    struct arena *arena; /* of all that follows; NULL: there are none */
+    struct pollfd *fds;  /* room for all that is polled together */
+    struct agent *items; /* once all have come, in the order of their names, as people count: node2 before node10 */
+    int count, wanted;
+    int lost, reported; /* how many are gone, and how many of those agents_wait has reported */
+    struct secret secret;
+    int listener; /* -1 none */
+    uint16_t port;
+    struct guest *guests;
+    int nguests;
+    struct start *start;   /* the launchers that have started them; NULL none */
+    struct proc here;      /* the agent of this node, on pipes */
+    struct agents *lender; /* whose they are; NULL their own */
+    int *from;             /* their numbers there */
+    int some;              /* those that come are enough */
 
-struct found;
+    const struct bench_setup *again; /* how a lender's are started anew when some or all are lost; NULL: not */
+    struct agents_absent *absent;    /* what agents_lend has gone on without */
+    int nabsent;
+    struct copies *copies; /* this is the head of copies that were found started; NULL: it is not */
+};
 
-/* The agents of a launch that was found (bench/launch/found.h), this process's node included: waits for all of them. */
-int agents_open_found(struct agents *s, struct found *f, double patience_s, volatile sig_atomic_t *stop, struct err *e);
+/* Borrow the agents of the nodes that `setup` names, or all, where it lends some; a lender that has lost some starts
+ * all of them anew first. Else start an agent on every node that `setup` means and wait for all. Errors: a wrong
+ * option, no launcher here (ERR_LACKS), a node that does not answer within `patience_s`, *stop; nothing is left running
+ * then. */
+int agents_open(struct agents *s, const struct bench_setup *setup, double patience_s, volatile sig_atomic_t *stop,
+                struct err *e);
 
-/* Room for `wanted` agents, and nothing else. agents_close frees. */
-void agents_none(struct agents *s, int wanted);
+/* Close all connections, which ends the agents and what they run, and stop what has started them. What was borrowed
+ * goes back instead, after what it runs has been killed. A lender keeps what it needs to start them anew. */
+void agents_close(struct agents *s);
 
-/* The same with a new secret. Raises the limit of descriptors where that is needed. Errors: no
- * random numbers, too low a hard limit (with the number that is needed). */
-int agents_begin(struct agents *s, int wanted, struct err *e);
+enum agents_role {
+    AGENTS_CONDUCT, /* alone, or the head of copies: go on; agents_end at the end */
+    AGENTS_SERVED,  /* this process has served another one and is done: exit with *code */
+    AGENTS_RANK,    /* the head wants a rank of MPI: become one */
+    AGENTS_FAILED,  /* the error says why */
+};
 
-/* Opens the port that agents come back to. */
-int agents_listen(struct agents *s, struct err *e);
+/* Find out which role this process has, before anything else is looked at. The head of copies on several nodes waits
+ * for the agents of all and lends them through `setup`. Copies meet by a file in the directory `dir` (made if missing;
+ * NULL: the present one), readable by its owner alone: where the head is, and the secret of this run. Where nothing is
+ * shared, MASTER_ADDR and MASTER_PORT say where, and AGENTS_KEY, the same on all ranks, makes the secret. A `setup`
+ * that names a launcher or hosts looks for no copies. Nobody is waited for longer than a minute. `s` needs no
+ * initialisation; what it keeps is in `a`. */
+#define AGENTS_KEY "NCCLTUNE_KEY"
+enum agents_role agents_meet(struct agents *s, struct bench_setup *setup, const char *dir, volatile sig_atomic_t *stop,
+                             struct arena *a, int *code, struct err *e);
 
-/* For the agents' command line, "--connect" and this, from `a`; and for the launcher's environment ("NAME=value") or,
- * as its hex digits and a newline, standard input. */
-const char *agents_places(const struct agents *s, struct arena *a);
-const char *agents_secret_variable(const struct agents *s, struct arena *a);
+/* Unless `setup` lends agents already: start one on every node that it means and lend them, as long as `a` lives. Nodes
+ * that do not come are listed in s->absent. Where one launcher for all fails, try one for each node. Errors: as
+ * agents_open, and no node comes. */
+int agents_lend(struct agents *s, struct bench_setup *setup, double patience_s, volatile sig_atomic_t *stop,
+                struct arena *a, struct err *e);
 
-/* An agent on pipes that nobody else has (a child, or ssh): it needs no proof. Takes over both descriptors. */
-int agents_add(struct agents *s, int from, int to, struct err *e);
+/* Before ranks of MPI are measured: started agents end until they are wanted again; copies go on as ranks, of which
+ * this is rank 0. ERR_LACKS: their launcher does not speak MPI. */
+int agents_become_ranks(struct agents *s, struct bench_setup *setup, struct err *e);
 
-/* Waits until all `wanted` agents have proven themselves and said their names, then closes the port. Errors name who
- * has not come as far as that is known; a host name that came twice is one. */
-int agents_gather(struct agents *s, double deadline_s, volatile sig_atomic_t *stop, struct err *e);
+/* End all agents and copies, the latter with this exit code. Nothing is lent any more. */
+void agents_end(struct agents *s, struct bench_setup *setup, int code);
 
-/* The number of a node's agent, under its whole name, else what comes before the first dot; -1 none. */
+/* Return the number of a node's agent, by its whole name, else by what comes before the first dot; -1 none. */
 int agents_find(const struct agents *s, const char *host);
 
-/* An order for agent `i`, or for all with i < 0. Never waits. One that cannot be reached any more counts as lost. */
+/* ---- orders ---- */
+
+/* Send a message to agent `i`, or to all with i < 0. Never waits. An agent that cannot be reached counts as lost. */
 void agents_send(struct agents *s, int i, int message, int rank, const void *body, size_t bytes);
-
-/* Waits for frames and hands each to `hear`, until that returns nonzero (AGENTS_ENOUGH). AGENTS_LOST: agent *lost is
- * gone; the others can still be used. Time is progress_now_s()'s; `*deadline_s` may be changed by `hear`. */
-enum agents_event { AGENTS_ENOUGH, AGENTS_LATE, AGENTS_STOPPED, AGENTS_LOST };
-typedef int agents_hear(void *user, int agent, const struct frame *f);
-enum agents_event agents_wait(struct agents *s, double *deadline_s, volatile sig_atomic_t *stop, agents_hear *hear,
-                              void *user, int *lost);
-
-/* Has every agent kill what it runs and waits up to `patience_s` for their word on it; one that does not give it is
- * given up. `last`, unless NULL, gets each of their last words. ^C is not looked at: this is what it leads to. */
-typedef void agents_last_words(void *user, const char *last);
-void agents_kill(struct agents *s, double patience_s, agents_last_words *last, void *user);
 
 /* A program that is run on nodes, words and settings as in struct agent_start. */
 struct agents_order {
     const char *const *argv;     /* NULL-terminated */
     const char *const *settings; /* "NAME=value" or "NAME"; NULL none */
     int copies;                  /* on every node; 0 is 1 */
+    int frames;                  /* they speak frames, see struct agent_start */
 };
+
+/* Have agent `i`, or all with i < 0, start processes numbered from `first_rank` on. -1: the order is too long. */
+int agents_start(struct agents *s, int i, const struct agents_order *o, int first_rank);
+
+/* Wait for frames and hand each to `hear`, until that returns nonzero (AGENTS_ENOUGH). AGENTS_LOST: agent *lost is
+ * gone; the others can still be used. Time is progress_now_s()'s; `hear` may change `*deadline_s`. */
+enum agents_event { AGENTS_ENOUGH, AGENTS_LATE, AGENTS_STOPPED, AGENTS_LOST };
+typedef int agents_hear(void *user, int agent, const struct frame *f);
+enum agents_event agents_wait(struct agents *s, double *deadline_s, volatile sig_atomic_t *stop, agents_hear *hear,
+                              void *user, int *lost);
+
+/* Have every agent kill what it runs and wait up to `patience_s` for their reports; an agent that does not report is
+ * given up. `last`, unless NULL, gets each of their last words. Ignores ^C, which leads here. */
+typedef void agents_last_words(void *user, const char *last);
+void agents_kill(struct agents *s, double patience_s, agents_last_words *last, void *user);
 
 struct agents_answer {
     int lost;     /* its agent was lost or has not answered in time: what follows is what came before */
@@ -124,23 +146,15 @@ struct agents_answer {
     char *errors; /* the last 4 KiB of its standard error, \0-terminated */
 };
 
-/* Has every agent run a program, with its own number as {rank} and nothing to read, and collects what comes of it: an
- * answer an agent, from `a`; NULL with an error (interrupted, too long a command line). A node that is lost or late is
- * no error: it says so in its answer, and what it runs is killed. */
+/* Have every agent run a program, with its own number as {rank} and no input, and collect the answers: one for each
+ * agent, from `a`; NULL with an error (interrupted, too long a command line). A node that is lost or late is no error:
+ * its answer says so, and what it runs is killed. */
 struct agents_answer *agents_run(struct agents *s, const char *const *argv, double deadline_s,
                                  volatile sig_atomic_t *stop, struct arena *a, struct err *e);
 
-/* One more program on every node, which stays while others are started and killed; agents_end_beside ends its input,
- * waits for its end and brings back what it says at its end (an answer an agent). */
+/* Start one more program on every node, which stays while others are started and killed. agents_end_beside ends its
+ * input, waits for its end and returns its output (an answer for each agent). */
 int agents_begin_beside(struct agents *s, const char *const *argv, struct err *e);
 struct agents_answer *agents_end_beside(struct agents *s, double deadline_s, struct arena *a, struct err *e);
-
-/* An AGENT_START body of `o` for processes from `first_rank` on into body[FRAME_BODY]: its length, 0 when it is too
- * long. */
-size_t agents_start_body(const struct agents_order *o, int first_rank, int frames, char *body);
-
-/* Closes all connections, which ends the agents and what they run, and stops what has started them; of a lender that
- * can start them anew, that alone stays. What was borrowed goes back instead, after what it runs has been killed. */
-void agents_close(struct agents *s);
 
 #endif

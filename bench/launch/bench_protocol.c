@@ -1,14 +1,32 @@
-/* Requests and answers, to text and back. */
-#include "bench/launch/bench_protocol.h"
-
+/* Requests to a launch: how many calls make a sample, and the lines that nccltune-bench is spoken to in. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/launch/launch.h"
 #include "core/coll.h"
 #include "core/json.h"
+
+#define LEAST_US         200.0
+#define ITERATIONS_LIMIT 100000
+
+int bench_sample_calls(const struct bench_sampling *s, double us)
+{
+    double least_us = s->least_us > 0 ? s->least_us : LEAST_US;
+    if (!(us > least_us / ITERATIONS_LIMIT))
+        return ITERATIONS_LIMIT;
+    double n = ceil(least_us / us), few = floor(s->most_us / us);
+    few = few < s->calls ? few : s->calls;
+    n = n > few ? n : few;
+    return n < 1 ? 1 : (int)n;
+}
+
+double bench_sample_us(const struct bench_sampling *s, double us)
+{
+    return us > 0 ? us * bench_sample_calls(s, us) : s->least_us > 0 ? s->least_us : LEAST_US;
+}
 
 #define PEER "worker" /* stands for the file in errors about what the other side said */
 

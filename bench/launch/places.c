@@ -1,16 +1,14 @@
-/* Lists, files and variables. */
-#include "bench/launch/places.h"
-
+/* Which nodes are meant: by the user, by agents that are lent, by a job's file, by Slurm. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/launch/agents.h"
+#include "bench/launch/launch_internal.h"
 #include "core/hostlist.h"
 #include "core/units.h"
 
-static const char *first_of(const char *const *names)
+static const char *first_variable(const char *const *names)
 {
     for (; *names; names++) {
         const char *text = getenv(*names);
@@ -25,13 +23,13 @@ const char *places_mpirun_file(void)
     /* Set in the launcher of an MPIJob by Kubeflow's operator, for OpenMPI 4 and 5. */
     static const char *const names[] = {"OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile",
                                         "PBS_NODEFILE", NULL};
-    return first_of(names);
+    return first_variable(names);
 }
 
-static int slurm_nodes(void)
+static int count_slurm_nodes(void)
 {
     static const char *const names[] = {"SLURM_JOB_NUM_NODES", "SLURM_NNODES", NULL};
-    const char *text = first_of(names);
+    const char *text = first_variable(names);
     long n;
     return text && !unit_parse_int(text, 1, 1 << 20, &n, "", NULL) ? (int)n : 0;
 }
@@ -46,36 +44,33 @@ static void drop_repeated(struct places *p)
     p->nodes = kept;
 }
 
-static int name_lent(const struct agents *lent, struct arena *a, struct places *p)
+static void name_lent(const struct agents *lent, struct arena *a, struct places *p)
 {
     p->hosts = arena_alloc(a, ((size_t)lent->count + 1) * sizeof *p->hosts);
     for (int i = 0; i < lent->count; i++)
         p->hosts[i] = arena_strdup(a, lent->items[i].host);
     p->nodes = lent->count;
     p->given = 1;
-    return 0;
 }
 
-int places_find(const struct bench_setup *setup, struct arena *a, struct places *p, struct err *e)
+static int find_hosts(const struct bench_setup *setup, struct arena *a, struct places *p, struct err *e)
 {
     static const char *const lists[] = {"SLURM_JOB_NODELIST", "SLURM_NODELIST", NULL};
-    const char *nodelist = first_of(lists);
-    int nodes = slurm_nodes();
-    *p = (struct places){.file = setup->hosts ? NULL : setup->hostfile};
-    p->said = setup->hosts || setup->hostfile;
+    const char *nodelist = first_variable(lists), *file = places_mpirun_file();
+    int nodes = count_slurm_nodes();
+    *p = (struct places){.said = setup->hosts || setup->hostfile};
     if (setup->hosts)
         return hostlist_parse(setup->hosts, "--hosts", a, &p->hosts, &p->nodes, e);
     if (setup->hostfile)
         return hostlist_read(setup->hostfile, a, &p->hosts, &p->nodes, e);
-    if (setup->lent)
-        return name_lent(setup->lent, a, p);
-    if (!nodes && (p->file = places_mpirun_file())) {
-        if (!hostlist_read(p->file, a, &p->hosts, &p->nodes, NULL)) {
-            drop_repeated(p);
-            p->given = 1;
-            return 0;
-        }
-        p->file = NULL;
+    if (setup->lent) {
+        name_lent(setup->lent, a, p);
+        return 0;
+    }
+    if (!nodes && file && !hostlist_read(file, a, &p->hosts, &p->nodes, NULL)) {
+        drop_repeated(p);
+        p->given = 1;
+        return 0;
     }
     if (!nodelist || hostlist_parse(nodelist, "", a, &p->hosts, &p->nodes, NULL) || p->nodes != nodes)
         p->hosts = NULL;
@@ -84,15 +79,38 @@ int places_find(const struct bench_setup *setup, struct arena *a, struct places 
     return 0;
 }
 
-int places_here_alone(const struct places *p)
+/* Return whether `host` is this machine. */
+static int is_here(const char *host)
 {
     char name[HOST_NAME_MAX + 1] = "";
     const char *slurm = getenv("SLURMD_NODENAME");
-    if (p->nodes != 1 || !p->hosts)
-        return p->nodes == 1;
     gethostname(name, sizeof name - 1);
-    const char *host = p->hosts[0];
     size_t to_dot = strcspn(name, ".");
     return !strcmp(host, name) || !strcmp(host, "localhost") || (slurm && !strcmp(host, slurm)) ||
            (strlen(host) == to_dot && !strncmp(host, name, to_dot));
+}
+
+int places_find(const struct bench_setup *setup, struct arena *a, struct places *p, struct err *e)
+{
+    int rc = find_hosts(setup, a, p, e);
+    p->here = !rc && p->nodes == 1 && (!p->hosts || is_here(p->hosts[0]));
+    return rc;
+}
+
+int places_count(const struct bench_setup *setup, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct places where;
+    int rc = places_find(setup, a, &where, e);
+    arena_free(a);
+    return rc ? 0 : where.nodes;
+}
+
+int places_need_no_launcher(const struct bench_setup *setup)
+{
+    struct arena *a = arena_new();
+    struct places where;
+    int here = !setup->launcher && !places_find(setup, a, &where, NULL) && where.here;
+    arena_free(a);
+    return here;
 }

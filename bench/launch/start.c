@@ -1,18 +1,14 @@
-/* Choosing a launcher, and what becomes of its commands. */
-#include "bench/launch/start.h"
-
+/* Launchers that start agents: which one, and what becomes of the commands that run here. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/launch/complaint.h"
-#include "bench/launch/start_internal.h"
-#include "core/proc.h"
+#include "bench/launch/launch_internal.h"
 
 struct runner {
     struct proc proc;
-    const char *host;
+    const char *host; /* the node that it is for; NULL: for all */
     struct complaint complaint;
 };
 
@@ -23,34 +19,13 @@ struct start {
     struct arena *arena;
 };
 
-/* ---- where ------------------------------------------------------------------------------------------------------- */
-
-int start_nodes(const struct bench_setup *setup, struct err *e)
-{
-    struct arena *a = arena_new();
-    struct places where;
-    int rc = places_find(setup, a, &where, e);
-    arena_free(a);
-    return rc ? 0 : where.nodes;
-}
-
-int start_here_alone(const struct bench_setup *setup)
-{
-    struct arena *a = arena_new();
-    struct places where;
-    int alone = !setup->launcher && !places_find(setup, a, &where, NULL) && places_here_alone(&where);
-    arena_free(a);
-    return alone;
-}
-
-/* ---- by what ----------------------------------------------------------------------------------------------------- */
-
 const char *start_launcher_name(int i)
 {
     return i ? start_launchers[i - 1].name : "auto";
 }
 
-static const struct start_launcher *choose(const struct bench_setup *setup, const struct places *where, struct arena *a)
+static const struct start_launcher *choose_launcher(const struct bench_setup *setup, const struct places *where,
+                                                    struct arena *a)
 {
     const struct start_launcher *l = start_launchers;
     int asked = setup->launcher && strcmp(setup->launcher, "auto") != 0;
@@ -59,14 +34,37 @@ static const struct start_launcher *choose(const struct bench_setup *setup, cons
     return l->name ? l : start_launchers; /* mpirun's word on what is missing is as good as any */
 }
 
-/* ---- running ----------------------------------------------------------------------------------------------------- */
+int start_is_common(const struct bench_setup *setup)
+{
+    struct arena *a = arena_new();
+    struct places where;
+    int common = !places_find(setup, a, &where, NULL) && where.hosts && !choose_launcher(setup, &where, a)->each;
+    arena_free(a);
+    return common;
+}
 
-static int run(struct runner *r, const struct start_command *c, struct err *e)
+/* ---- running ---- */
+
+/* Make the command for one node, which gets the same name there. */
+static int make_command_for(const char *host, const struct start_launcher *l, const struct bench_setup *setup,
+                            const struct start_agent *what, struct arena *a, struct start_command *c, struct err *e)
+{
+    struct bench_setup one = *setup;
+    const struct places where = {.hosts = &host, .nodes = 1, .said = 1};
+    struct words argv = {0};
+    words_add_all(&argv, a, what->argv);
+    words_add_all(&argv, a, (const char *const[]){"--as", host, NULL});
+    words_add(&argv, a, NULL);
+    one.hosts = host;
+    one.hostfile = NULL;
+    return l->make_command(&one, &where, &(struct start_agent){argv.items, what->env}, a, c, e);
+}
+
+static int run_command(struct runner *r, const struct start_command *c, struct err *e)
 {
     int rc = proc_spawn(&r->proc, c->argv, (const char *const *)c->env, e);
     if (rc)
         return rc;
-    r->host = c->host;
     /* Less than a pipe holds; that the command has gone is seen soon enough. */
     if (c->input)
         proc_write(r->proc.in, c->input, strlen(c->input));
@@ -77,62 +75,25 @@ static int run(struct runner *r, const struct start_command *c, struct err *e)
     return 0;
 }
 
-/* The command for one node, which is called there as it is here. */
-static int add_one(const struct start_launcher *l, const struct bench_setup *setup, const char *host,
-                   const struct start_agent *what, struct start_commands *out, struct err *e)
-{
-    struct bench_setup one = *setup;
-    struct places where = {.hosts = &host, .nodes = 1, .said = 1};
-    struct words argv = {0};
-    words_add_all(&argv, out->arena, what->argv);
-    words_add_all(&argv, out->arena, (const char *const[]){"--as", host, NULL});
-    words_add(&argv, out->arena, NULL);
-    one.hosts = host;
-    one.hostfile = NULL;
-    int rc = l->commands(&one, &where, &(struct start_agent){argv.items, what->env}, out, e);
-    if (!rc)
-        out->list[out->count - 1].host = host;
-    return rc;
-}
-
-static int add_commands(const struct start_launcher *l, const struct bench_setup *setup, int each,
-                        const struct start_agent *what, struct start_commands *out, struct err *e)
-{
-    struct places where;
-    int rc = places_find(setup, out->arena, &where, e);
-    if (rc || !(each || l->each))
-        return rc ? rc : l->commands(setup, &where, what, out, e);
-    if (!where.hosts)
-        return err_set(e, ERR_USAGE, "--launcher %s needs the names of the nodes: --hosts or --hostfile", l->name);
-    for (int i = 0; i < where.nodes && !rc; i++)
-        rc = add_one(l, setup, where.hosts[i], what, out, e);
-    return rc;
-}
-
-int start_is_common(const struct bench_setup *setup)
-{
-    struct arena *a = arena_new();
-    struct places where;
-    int common = !places_find(setup, a, &where, NULL) && where.hosts && !choose(setup, &where, a)->each;
-    arena_free(a);
-    return common;
-}
-
 struct start *start_open(const struct bench_setup *setup, const struct start_agent *what, int each, struct err *e)
 {
     struct arena *a = arena_new();
     struct start *s = ARENA_NEW(a, struct start);
-    struct start_commands commands = {.arena = a};
     struct places where;
     s->arena = a;
     int rc = places_find(setup, a, &where, e);
-    if (!rc) {
-        s->launcher = choose(setup, &where, a);
-        rc = add_commands(s->launcher, setup, each, what, &commands, e);
-    }
-    s->runners = arena_alloc(a, ((size_t)commands.count + 1) * sizeof *s->runners);
-    for (int i = 0; i < commands.count && !rc; i++) {
-        rc = run(&s->runners[i], &commands.list[i], e);
+    const struct start_launcher *l = s->launcher = rc ? NULL : choose_launcher(setup, &where, a);
+    each |= l && l->each;
+    if (l && each && !where.hosts)
+        rc = err_set(e, ERR_USAGE, "--launcher %s needs the names of the nodes: --hosts or --hostfile", l->name);
+    int n = rc ? 0 : each ? where.nodes : 1;
+    s->runners = arena_alloc(a, ((size_t)n + 1) * sizeof *s->runners);
+    for (int i = 0; i < n && l && !rc; i++) {
+        struct start_command c = {0};
+        const char *host = each && where.hosts ? where.hosts[i] : NULL;
+        s->runners[i].host = host;
+        rc = host ? make_command_for(host, l, setup, what, a, &c, e) : l->make_command(setup, &where, what, a, &c, e);
+        rc = rc ? rc : run_command(&s->runners[i], &c, e);
         s->count += !rc;
     }
     if (!rc)
@@ -176,7 +137,7 @@ void start_listen(struct start *s)
     }
 }
 
-/* ---- the end ----------------------------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 int start_node_ended(struct start *s, int i, char why[BENCH_DETAIL])
 {

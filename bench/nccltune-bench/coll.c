@@ -68,13 +68,13 @@ static const struct {
     [COLL_ALLTOALLV] = {alltoallv, TOTAL, PARTS, 0},
 };
 
-static size_t extent_of(const struct coll_job *j, enum extent x)
+static size_t count_elements(const struct coll_job *j, enum extent x)
 {
     size_t parts = (size_t)j->part * (size_t)j->ranks;
     return x == TOTAL ? (size_t)j->total : x == BLOCK ? (size_t)j->block : x == PARTS ? parts : 0;
 }
 
-static int reserve(char **buffer, size_t *size, size_t bytes)
+static int reserve_buffer(char **buffer, size_t *size, size_t bytes)
 {
     if (*buffer && *size >= bytes)
         return 0;
@@ -126,8 +126,8 @@ int coll_prepare(struct coll_job *j, int coll, uint64_t bytes, int rank, int ran
         j->counts = calloc((size_t)ranks, 4 * sizeof *j->counts);
         j->ncounts = j->counts ? 4 * ranks : 0;
     }
-    if (!j->counts || reserve(&j->send, &j->send_size, extent_of(j, kinds[coll].sends) * j->element) ||
-        reserve(&j->recv, &j->recv_size, extent_of(j, kinds[coll].receives) * j->element))
+    if (!j->counts || reserve_buffer(&j->send, &j->send_size, count_elements(j, kinds[coll].sends) * j->element) ||
+        reserve_buffer(&j->recv, &j->recv_size, count_elements(j, kinds[coll].receives) * j->element))
         return err_set(e, ERR_FAILED, "no memory for buffers of %llu bytes", (unsigned long long)bytes);
     put_counts(j);
     return 0;
@@ -149,7 +149,7 @@ int coll_call(struct coll_job *j, MPI_Comm comm, int root)
 /* ---- data ---- */
 
 /* Odd factors, so that neighbouring elements, ranks and seeds differ in every byte width. */
-static uint32_t value(uint32_t rank, uint32_t i, uint32_t seed)
+static uint32_t value_at(uint32_t rank, uint32_t i, uint32_t seed)
 {
     return (rank + 1) * 2654435761u + i * 40503u + seed * 97u;
 }
@@ -160,7 +160,7 @@ static uint32_t sum_of_values(uint32_t ranks, uint32_t i, uint32_t seed)
     return first_to_last * 2654435761u + ranks * (i * 40503u + seed * 97u);
 }
 
-static void put(char *buffer, size_t element, size_t i, uint32_t v)
+static void put_value(char *buffer, size_t element, size_t i, uint32_t v)
 {
     if (element == 1)
         ((uint8_t *)buffer)[i] = (uint8_t)v;
@@ -168,34 +168,34 @@ static void put(char *buffer, size_t element, size_t i, uint32_t v)
         ((uint32_t *)(void *)buffer)[i] = v;
 }
 
-static uint32_t get(const char *buffer, size_t element, size_t i)
+static uint32_t get_value(const char *buffer, size_t element, size_t i)
 {
     return element == 1 ? ((const uint8_t *)buffer)[i] : ((const uint32_t *)(const void *)buffer)[i];
 }
 
 void coll_fill(struct coll_job *j, uint32_t seed)
 {
-    size_t sends = extent_of(j, kinds[j->coll].sends), receives = extent_of(j, kinds[j->coll].receives);
+    size_t sends = count_elements(j, kinds[j->coll].sends), receives = count_elements(j, kinds[j->coll].receives);
     for (size_t i = 0; i < sends; i++)
-        put(j->send, j->element, i, value((uint32_t)j->rank, (uint32_t)i, seed));
+        put_value(j->send, j->element, i, value_at((uint32_t)j->rank, (uint32_t)i, seed));
     memset(j->recv, 0xa5, receives * j->element);
     if (j->coll == COLL_BROADCAST && j->rank == 0)
         for (size_t i = 0; i < receives; i++)
-            put(j->recv, j->element, i, value(0, (uint32_t)i, seed));
+            put_value(j->recv, j->element, i, value_at(0, (uint32_t)i, seed));
 }
 
 long coll_check(const struct coll_job *j, uint32_t seed, uint32_t *found, uint32_t *expected)
 {
-    size_t receives = extent_of(j, kinds[j->coll].receives), first = (size_t)j->first;
+    size_t receives = count_elements(j, kinds[j->coll].receives), first = (size_t)j->first;
     size_t each = kinds[j->coll].sums ? receives : (size_t)j->part; /* elements from one rank */
     /* Who does not send blocks sends to all, or hands on to the next. */
     size_t from = j->coll == COLL_SENDRECV ? (size_t)(j->rank + j->ranks - 1) % (size_t)j->ranks : 0;
     uint32_t mask = j->element == 1 ? 0xff : UINT32_MAX;
     for (size_t i = 0; i < receives; i++) {
         uint32_t want = kinds[j->coll].sums ? sum_of_values((uint32_t)j->ranks, (uint32_t)(first + i), seed)
-                                            : value((uint32_t)(from + i / each), (uint32_t)(first + i % each), seed);
+                                            : value_at((uint32_t)(from + i / each), (uint32_t)(first + i % each), seed);
         *expected = want & mask;
-        *found = get(j->recv, j->element, i);
+        *found = get_value(j->recv, j->element, i);
         if (*found != *expected)
             return (long)i;
     }

@@ -79,7 +79,7 @@ int knobs_describe(char *const *names, int nnames, FILE *out)
 /* ---- switching ---- */
 
 /* Writes `value` to the whole-number variable `name`; `*before` is what it was. */
-static int exchange(const char *name, int value, int *before, struct err *e)
+static int exchange_variable(const char *name, int value, int *before, struct err *e)
 {
     int index, count, rc, verbosity, bind, scope, no_size = 0;
     MPI_Datatype type;
@@ -103,7 +103,7 @@ static int exchange(const char *name, int value, int *before, struct err *e)
     return 0;
 }
 
-static int agree(int ok, MPI_Comm base)
+static int all_agree(int ok, MPI_Comm base)
 {
     int all;
     MPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, base);
@@ -117,10 +117,10 @@ static int make_comm(const struct bench_knobs *knobs, MPI_Comm base, MPI_Comm *c
         long value;
         rc = unit_parse_int(knobs->settings[done].value, INT32_MIN, INT32_MAX, &value, knobs->settings[done].name, e);
         if (!rc)
-            rc = exchange(knobs->settings[done].name, (int)value, &before[done], e);
+            rc = exchange_variable(knobs->settings[done].name, (int)value, &before[done], e);
     }
     /* One rank alone under another algorithm would hang the next call. */
-    if (agree(before && !rc, base)) {
+    if (all_agree(before && !rc, base)) {
         rc = MPI_Comm_dup(base, comm) == MPI_SUCCESS ? 0 : err_set(e, ERR_FAILED, "MPI_Comm_dup failed");
     } else if (!rc) {
         rc = err_set(e, ERR_FAILED, "another rank could not set its variables");
@@ -128,7 +128,7 @@ static int make_comm(const struct bench_knobs *knobs, MPI_Comm base, MPI_Comm *c
     while (before && done > 0) {
         int now;
         done--;
-        if (exchange(knobs->settings[done].name, before[done], &now, e))
+        if (exchange_variable(knobs->settings[done].name, before[done], &now, e))
             rc = ERR_FAILED;
     }
     free(before);

@@ -1,6 +1,6 @@
 /* nccltune-bench: what runs on every rank under mpirun or srun.
  *
- * Rank 0 speaks with the conductor over standard input and output (see bench/launch/bench_protocol.h), hands every
+ * Rank 0 speaks with the conductor over standard input and output (see bench/launch/launch.h), hands every
  * request to all ranks as it came, and answers with the slowest rank's times. `--describe VARIABLE...` says what the
  * library offers. */
 #include <errno.h>
@@ -13,10 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bench/launch/bench_protocol.h"
+#include "bench/launch/launch.h"
 #include "bench/nccltune-bench/coll.h"
 #include "bench/nccltune-bench/knobs.h"
 #include "bench/nccltune-bench/spin.h"
+#include "core/delivered.h"
 
 /* A checked call that took longer than this is a sample already: it was not short enough for cold caches to matter. */
 #define LONG_CALL_US 50000.0
@@ -37,7 +38,7 @@ struct worker {
 
 /* ---- speaking (rank 0) ---- */
 
-static void say(const struct worker *w, const struct protocol_answer *answer)
+static void send_answer(const struct worker *w, const struct protocol_answer *answer)
 {
     if (w->rank)
         return;
@@ -53,19 +54,19 @@ static void say(const struct worker *w, const struct protocol_answer *answer)
     free(line);
 }
 
-static void say_error(const struct worker *w, const struct err *e)
+static void send_error(const struct worker *w, const struct err *e)
 {
     struct protocol_answer answer = {.kind = PROTOCOL_ERROR};
     snprintf(answer.text, sizeof answer.text, "%.*s", (int)sizeof answer.text - 1, e->text);
-    say(w, &answer);
+    send_answer(w, &answer);
 }
 
-static void say_sample(const struct worker *w, int call, enum bench_status status, double us, const char *detail)
+static void send_sample(const struct worker *w, int call, enum bench_status status, double us, const char *detail)
 {
     struct protocol_answer answer = {
         .kind = PROTOCOL_SAMPLE, .call = call, .status = status, .us = us, .slowdown = w->slowdown};
     snprintf(answer.text, sizeof answer.text, "%.*s", (int)sizeof answer.text - 1, detail ? detail : "");
-    say(w, &answer);
+    send_answer(w, &answer);
 }
 
 /* How many nodes there are, and this rank's place among all, node by node in the order of their first ranks. */
@@ -87,7 +88,7 @@ static void count_nodes(struct worker *w)
     MPI_Comm_free(&node);
 }
 
-static int say_hello(struct worker *w)
+static int send_hello(struct worker *w)
 {
     struct protocol_answer hello = {.kind = PROTOCOL_HELLO, .ranks = w->ranks};
     knobs_library(hello.text, sizeof hello.text);
@@ -101,10 +102,21 @@ static int say_hello(struct worker *w)
     if (!all) {
         struct err e;
         err_set(&e, ERR_FAILED, "the nodes run different MPI libraries; %s is the first node's", library);
-        say_error(w, &e);
+        send_error(w, &e);
         return -1;
     }
-    say(w, &hello);
+    /* mpirun's daemons may have read a shell's start files. The conductor's own environment is clean. */
+    int sourced = getenv(DELIVERED_SOURCED) != NULL, any;
+    MPI_Allreduce(&sourced, &any, 1, MPI_INT, MPI_MAX, w->control);
+    if (any) {
+        struct err e;
+        err_set(&e, ERR_FAILED,
+                DELIVERED_SOURCED " is set on a rank: a profile's openmpi.sh would be part of the "
+                                  "baseline; take it out of that node's shell start files");
+        send_error(w, &e);
+        return -1;
+    }
+    send_answer(w, &hello);
     return 0;
 }
 
@@ -134,7 +146,7 @@ static int read_line(char *line)
 }
 
 /* A broadcast that sleeps while it waits: MPI's own waiting would burn the cores that others may be measured on. */
-static void share(void *data, int bytes, MPI_Comm comm)
+static void share_bytes(void *data, int bytes, MPI_Comm comm)
 {
     MPI_Request request;
     int done = 0;
@@ -184,7 +196,7 @@ static int is_idle(const struct worker *w)
 /* ---- measuring ---- */
 
 /* The slowest rank's value, and whether all ranks are well. */
-static double slowest(const struct worker *w, double us, int ok, int *all_ok)
+static double find_slowest(const struct worker *w, double us, int ok, int *all_ok)
 {
     double mine[2] = {us, !ok}, most[2];
     MPI_Allreduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, w->control);
@@ -203,7 +215,7 @@ static double time_calls(struct worker *w, MPI_Comm comm, int iterations, int *o
     for (int i = 0; i < iterations && rc == MPI_SUCCESS && !is_idle(w); i++)
         rc = coll_call(&w->job, comm, i % w->group.ranks);
     double us = (MPI_Wtime() - start) * 1e6 / iterations;
-    return slowest(w, us, rc == MPI_SUCCESS, ok);
+    return find_slowest(w, us, rc == MPI_SUCCESS, ok);
 }
 
 /* The same with every rank's thread computing meanwhile. */
@@ -259,7 +271,7 @@ static void prepare_shot(struct worker *w, const struct bench_batch *b, int i, s
     int ok = 1;
     s->iterations = b->shots[i].iterations;
     int failed = !is_idle(w) && knobs_comm(b->shots[i].knobs, w->group.comm, &s->comm, &e);
-    slowest(w, 0, !failed, &ok);
+    find_slowest(w, 0, !failed, &ok);
     if (!ok) {
         snprintf(detail, sizeof detail, "%.*s", (int)sizeof detail - 1,
                  failed ? e.text : "another group could not set its variables");
@@ -277,7 +289,7 @@ static void prepare_shot(struct worker *w, const struct bench_batch *b, int i, s
         s->iterations = 1;
     if (status != BENCH_OK) {
         s->out = 1;
-        say_sample(w, i, status, 0, detail);
+        send_sample(w, i, status, 0, detail);
     }
 }
 
@@ -292,16 +304,16 @@ static int prepare_load(struct worker *w, int load, struct err *e)
     return load == BENCH_COMPUTE && spin_start() ? err_set(e, ERR_FAILED, "there is no thread to compute with") : 0;
 }
 
-static void answer(struct worker *w, const struct bench_batch *b, struct arena *a)
+static void answer_request(struct worker *w, const struct bench_batch *b, struct arena *a)
 {
     struct err e;
     struct shot *shots = arena_alloc(a, (size_t)b->nshots * sizeof *shots);
     enter_group(w, &b->shape);
     int ready, rc = coll_prepare(&w->job, b->coll, b->bytes, w->group.rank, w->group.ranks, &e);
     rc = rc ? rc : prepare_load(w, b->shape.load, &e);
-    slowest(w, 0, !rc, &ready);
+    find_slowest(w, 0, !rc, &ready);
     for (int i = 0; !ready && i < b->nshots; i++)
-        say_sample(w, i, BENCH_FAILED, 0, rc ? e.text : "another rank has no memory for it");
+        send_sample(w, i, BENCH_FAILED, 0, rc ? e.text : "another rank has no memory for it");
     for (int k = 0; ready && k < b->samples; k++)
         for (int i = 0; i < b->nshots; i++) {
             if (k == 0)
@@ -313,29 +325,29 @@ static void answer(struct worker *w, const struct bench_batch *b, struct arena *
                         : b->shape.load                   ? time_loaded(w, shots[i].comm, shots[i].iterations, &ok)
                                                           : time_calls(w, shots[i].comm, shots[i].iterations, &ok);
             shots[i].out = !ok;
-            say_sample(w, i, ok ? BENCH_OK : BENCH_FAILED, us, "the library returned an error");
+            send_sample(w, i, ok ? BENCH_OK : BENCH_FAILED, us, "the library returned an error");
         }
-    say(w, &(struct protocol_answer){.kind = PROTOCOL_DONE});
+    send_answer(w, &(struct protocol_answer){.kind = PROTOCOL_DONE});
 }
 
 /* Requests until the input ends. */
-static int serve(struct worker *w)
+static int serve_requests(struct worker *w)
 {
     static char line[PROTOCOL_LINE];
     for (;;) {
         int n = w->rank ? 0 : read_line(line);
-        share(&n, sizeof n, w->control);
+        share_bytes(&n, sizeof n, w->control);
         if (!n)
             return 0;
-        share(line, n, w->control);
+        share_bytes(line, n, w->control);
         struct arena *a = arena_new();
         struct bench_batch batch;
         struct err e;
         int rc = protocol_request_parse(line, (size_t)n, a, &batch, &e);
         if (rc)
-            say_error(w, &e);
+            send_error(w, &e);
         else
-            answer(w, &batch, a);
+            answer_request(w, &batch, a);
         arena_free(a);
         if (rc)
             return rc;
@@ -367,7 +379,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(w.control, &w.rank);
     MPI_Comm_size(w.control, &w.ranks);
     w.group = (struct group){w.control, w.rank, w.ranks};
-    rc = say_hello(&w) ? ERR_FAILED : serve(&w);
+    rc = send_hello(&w) ? ERR_FAILED : serve_requests(&w);
     spin_stop();
     coll_release(&w.job);
     leave_group(&w);

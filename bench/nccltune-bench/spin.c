@@ -24,7 +24,7 @@ static double now_us(void)
     return (double)clock_now_ns() * 1e-3;
 }
 
-static void *compute(void *unused)
+static void *compute_on(void *unused)
 {
     volatile double x = 1;
     while (!atomic_load_explicit(&spin.end, memory_order_relaxed)) {
@@ -41,7 +41,7 @@ void spin_begin(void)
     spin.begun_us = now_us();
 }
 
-static double rate(void)
+static double read_rate(void)
 {
     double turns = (double)(atomic_load(&spin.turns) - spin.begun_turns);
     return (turns > 0 ? turns : 1) / (now_us() - spin.begun_us);
@@ -49,7 +49,7 @@ static double rate(void)
 
 double spin_end(void)
 {
-    double slowdown = spin.alone_per_us / rate();
+    double slowdown = spin.alone_per_us / read_rate();
     return slowdown > 1 ? slowdown : 1;
 }
 
@@ -58,12 +58,12 @@ int spin_start(void)
     if (spin.runs)
         return 0;
     atomic_store(&spin.end, 0);
-    if (pthread_create(&spin.thread, NULL, compute, NULL))
+    if (pthread_create(&spin.thread, NULL, compute_on, NULL))
         return -1;
     spin.runs = 1;
     spin_begin();
     nanosleep(&(struct timespec){.tv_nsec = TRIAL_NS}, NULL);
-    spin.alone_per_us = rate();
+    spin.alone_per_us = read_rate();
     return 0;
 }
 

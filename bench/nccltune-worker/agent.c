@@ -8,12 +8,11 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "bench/launch/address.h"
-#include "bench/launch/agent_protocol.h"
+#include "bench/launch/worker_protocol.h"
 #include "bench/nccltune-worker/process.h"
 #include "bench/nccltune-worker/worker.h"
 #include "core/err.h"
-#include "core/wire/proof.h"
+#include "core/wire/wire.h"
 
 #define REACH_S      30   /* for the conductor to be reached */
 #define CONNECT_MS   3000 /* one address of it */
@@ -32,17 +31,17 @@ struct agent {
 
 /* ---- saying ---- */
 
-static void say(struct agent *a, int message, int rank, const void *body, size_t bytes)
+static void send_head(struct agent *a, int message, int rank, const void *body, size_t bytes)
 {
     if (connection_send(&a->head, message, rank, body, bytes))
         a->leaving = 1;
 }
 
-static void say_ended(struct agent *a, int message, int rank, int status, const char *last)
+static void send_ended(struct agent *a, int message, int rank, int status, const char *last)
 {
     struct agent_ended ended = {.status = status};
     snprintf(ended.last, sizeof ended.last, "%s", last);
-    say(a, message, rank, &ended, sizeof ended);
+    send_head(a, message, rank, &ended, sizeof ended);
 }
 
 /* ---- starting and killing ---- */
@@ -85,7 +84,7 @@ static uint32_t take_strings(const struct frame *f, char *strings[AGENT_MOST_STR
     return n;
 }
 
-static void start(struct agent *a, const struct frame *f)
+static void start_processes(struct agent *a, const struct frame *f)
 {
     struct agent_start s;
     char *strings[AGENT_MOST_STRINGS], last[AGENT_TEXT];
@@ -100,7 +99,7 @@ static void start(struct agent *a, const struct frame *f)
         kill_all(a, last);
     if (!s.words || s.words > n || s.settings > n - s.words || s.count < 1 || s.count > most) {
         snprintf(last, sizeof last, "%s: a request to start %d processes makes no sense", a->names.host, s.count);
-        say_ended(a, AGENT_ENDED, s.first_rank, -1, last);
+        send_ended(a, AGENT_ENDED, s.first_rank, -1, last);
         return;
     }
     a->frames = beside ? a->frames : s.frames;
@@ -111,7 +110,7 @@ static void start(struct agent *a, const struct frame *f)
         names.local = i;
         if (process_start(p, strings, (int)s.words, strings + s.words, (int)s.settings, &names)) {
             snprintf(last, sizeof last, "%s: %.200s cannot be started: %s", a->names.host, strings[0], strerror(errno));
-            say_ended(a, AGENT_ENDED, names.rank, -1, last);
+            send_ended(a, AGENT_ENDED, names.rank, -1, last);
             return;
         }
         a->count += !beside;
@@ -124,7 +123,7 @@ static void pass_down(struct agent *a, const struct frame *f)
 {
     int beside = f->head.rank == AGENT_BESIDE;
     if (beside && !a->processes[0].pid)
-        say_ended(a, AGENT_ENDED, AGENT_BESIDE, -1, a->processes[0].last);
+        send_ended(a, AGENT_ENDED, AGENT_BESIDE, -1, a->processes[0].last);
     for (int i = !beside; i < (beside ? 1 : a->count); i++) {
         struct process *p = &a->processes[i];
         int mine = p->pid && (f->head.rank == AGENT_ALL || f->head.rank == p->rank);
@@ -136,17 +135,17 @@ static void pass_down(struct agent *a, const struct frame *f)
     }
 }
 
-static void obey(struct agent *a, const struct frame *f)
+static void obey_order(struct agent *a, const struct frame *f)
 {
     char last[AGENT_TEXT];
     int32_t status;
     switch (f->head.message) {
     case AGENT_START:
-        start(a, f);
+        start_processes(a, f);
         break;
     case AGENT_KILL:
         kill_all(a, last);
-        say_ended(a, AGENT_KILLED, AGENT_ALL, -1, last);
+        send_ended(a, AGENT_KILLED, AGENT_ALL, -1, last);
         break;
     case AGENT_EXIT:
         a->leaving = 1;
@@ -162,7 +161,7 @@ static void obey(struct agent *a, const struct frame *f)
 static void report_end(struct agent *a, struct process *p)
 {
     int rank = p->rank, status = process_reap(p);
-    say_ended(a, AGENT_ENDED, rank, status, p->last);
+    send_ended(a, AGENT_ENDED, rank, status, p->last);
 }
 
 static int pass_frames(struct agent *a, struct process *p)
@@ -170,7 +169,7 @@ static int pass_frames(struct agent *a, struct process *p)
     struct frame f;
     int got, alive = connection_fill(&p->io);
     while ((got = connection_next(&p->io, &f)) > 0)
-        say(a, f.head.message, p->rank, f.body, f.head.bytes);
+        send_head(a, f.head.message, p->rank, f.body, f.head.bytes);
     if (got < 0) {
         snprintf(p->last, sizeof p->last,
                  "something else than nccltune-worker of version " NCCLTUNE_VERSION " answered: %.*s",
@@ -185,7 +184,7 @@ static int pass_bytes(struct agent *a, struct process *p)
     char bytes[16384];
     ssize_t n = read(p->io.from, bytes, sizeof bytes);
     if (n > 0)
-        say(a, AGENT_OUTPUT, p->rank, bytes, (size_t)n);
+        send_head(a, AGENT_OUTPUT, p->rank, bytes, (size_t)n);
     return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
@@ -196,13 +195,13 @@ static int pass_errors(struct agent *a, struct process *p)
     if (n <= 0)
         return n < 0 && (errno == EAGAIN || errno == EINTR);
     if (!speaks_frames(a, p))
-        say(a, AGENT_ERRORS, p->rank, text, (size_t)n);
+        send_head(a, AGENT_ERRORS, p->rank, text, (size_t)n);
     text[n] = 0;
     process_keep_words(p, text);
     return 1;
 }
 
-static void hear(struct agent *a, struct process *p, const struct pollfd fds[3])
+static void hear_process(struct agent *a, struct process *p, const struct pollfd fds[3])
 {
     if (p->pid && fds[2].revents && !pass_errors(a, p))
         process_close_errors(p);
@@ -231,7 +230,7 @@ static void serve_once(struct agent *a)
     }
     poll(fds, 2 + 3 * (nfds_t)n, -1);
     for (int i = 0; i < n; i++)
-        hear(a, &a->processes[i], fds + 2 + 3 * i);
+        hear_process(a, &a->processes[i], fds + 2 + 3 * i);
     if (fds[1].revents && connection_flush(&a->head))
         a->leaving = 1;
     if (!fds[0].revents)
@@ -239,13 +238,13 @@ static void serve_once(struct agent *a)
     struct frame f;
     int got = 0, alive = connection_fill(&a->head);
     while (!a->leaving && (got = connection_next(&a->head, &f)) > 0)
-        obey(a, &f);
+        obey_order(a, &f);
     a->leaving |= !alive || (!a->leaving && got < 0);
 }
 
 /* ---- reaching the conductor ---- */
 
-static int prove(void *user, int fd)
+static int prove_conductor(void *user, int fd)
 {
     struct proof *p = user;
     struct secret secret = p->secret;
@@ -267,7 +266,7 @@ static int connect_to(struct agent *a, const char *places)
     for (long tries = 0; fd < 0 && tries < REACH_S * 1000000L / RETRY_US; tries++) {
         if (tries)
             usleep(RETRY_US);
-        fd = address_connect(places, CONNECT_MS, prove, &p, why, sizeof why);
+        fd = address_connect(places, CONNECT_MS, prove_conductor, &p, why, sizeof why);
     }
     if (fd < 0)
         fprintf(stderr, "nccltune-worker: %s: nccltune cannot be reached at %s: %s\n", a->names.host, places, why);
@@ -287,7 +286,7 @@ int agent_serve(const struct worker_options *o)
     if (o->connect ? connect_to(&a, o->connect) : connection_open(&a.head, dup(STDIN_FILENO), dup(STDOUT_FILENO)))
         return ERR_FAILED;
     snprintf(node.host, sizeof node.host, "%s", a.names.host);
-    say(&a, AGENT_NODE, AGENT_ALL, &node, sizeof node);
+    send_head(&a, AGENT_NODE, AGENT_ALL, &node, sizeof node);
     while (!a.leaving)
         serve_once(&a);
     kill_some(&a, 0, a.count, last);

@@ -4,8 +4,21 @@
 #ifndef BENCH_NCCLTUNE_WORKER_LOAD_H
 #define BENCH_NCCLTUNE_WORKER_LOAD_H
 
-#include "bench/nccltune-worker/groups.h"
-#include "bench/nccltune-worker/kernel.h"
+#include "bench/nccltune-worker/nccl.h"
+#include "core/gpu_driver.h"
+
+/* Work for all of a GPU. */
+#define KERNEL_ORDER 2048 /* of the matrices: 17 GFLOP a multiplication */
+#define KERNEL_BYTES ((size_t)3 * KERNEL_ORDER * KERNEL_ORDER * sizeof(float))
+
+struct kernel {
+    const struct gpu *gpu;
+    void *stream, *memory; /* KERNEL_BYTES of zeros */
+    void *blas;            /* handle; NULL: our own kernel runs */
+    int (*sgemm)(void *handle, int transpose_a, int transpose_b, int m, int n, int k, const float *alpha,
+                 const float *a, int lda, const float *b, int ldb, const float *beta, float *c, int ldc);
+    void *function;
+};
 
 struct load {
     const struct gpu *gpu;

@@ -4,10 +4,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "bench/nccltune-worker/number.h"
-#include "bench/nccltune-worker/surroundings.h"
 #include "bench/nccltune-worker/worker.h"
+#include "bench/noise/signs.h"
+#include "core/delivered.h"
 #include "core/err.h"
 
 static const char help[] =
@@ -17,7 +18,24 @@ static const char help[] =
     "The part of nccltune that runs NCCL. nccltune bench --engine nccl starts one agent a node, which starts one\n"
     "worker a GPU; there is no need to run it by hand. See nccltune-worker(1).\n";
 
-static int usage(void)
+/* Print this node's signs of the start and of the end, which is that of the input. */
+static int serve_signs(void)
+{
+    char ignored[256];
+    struct gpu_watch *gpus = gpu_watch_open();
+    struct signs before = {.arena = arena_new()}, after = {.arena = before.arena};
+    signs_read(&before, gpus);
+    while (read(STDIN_FILENO, ignored, sizeof ignored) > 0)
+        ;
+    signs_read(&after, gpus);
+    signs_print(&before, stdout);
+    signs_print(&after, stdout);
+    gpu_watch_close(gpus);
+    arena_free(before.arena);
+    return fflush(stdout) != 0;
+}
+
+static int print_usage(void)
 {
     fputs(help, stderr);
     return ERR_USAGE;
@@ -55,21 +73,24 @@ int main(int argc, char **argv)
         case 'V':
             return puts("nccltune-worker " NCCLTUNE_VERSION) < 0;
         default:
-            return usage();
+            return print_usage();
         }
     }
     signal(SIGPIPE, SIG_IGN);
     argc -= optind;
     argv += optind;
     if (argc == 1 && !strcmp(argv[0], "agent")) {
+        struct arena *removed = arena_new();
+        delivered_remove(removed);
+        arena_free(removed);
         surroundings_unpin();
         return agent_serve(&o);
     }
     if (argc == 1 && !strcmp(argv[0], "signs"))
-        return signs_serve();
+        return serve_signs();
     if (argc != 3 || strcmp(argv[0], "rank") != 0)
-        return usage();
+        return print_usage();
     o.rank = (int)worker_number(argv[1], 1 << 20);
     o.local = (int)worker_number(argv[2], 1 << 20);
-    return o.rank < 0 || o.local < 0 ? usage() : rank_serve(&o);
+    return o.rank < 0 || o.local < 0 ? print_usage() : rank_serve(&o);
 }

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/nccltune-worker/cuda_graph.h"
 #include "core/clock.h"
 #include "core/coll.h"
 
+#define GPU_NO_GRAPHS       801 /* CUDA_ERROR_NOT_SUPPORTED, hipErrorNotSupported */
 #define STREAM_NON_BLOCKING 1
 #define SCRATCH_BYTES       ((size_t)4096)
 #define POISON              0xa5
@@ -18,17 +18,20 @@
  * awake. */
 #define WARM_CALLS 2
 
+/* CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: NCCL's own threads may go on calling the driver. */
+#define THREAD_LOCAL 1
+
 /* Calls in a captured chain: as many as hide the launch of the chain, few enough to be captured for every sample. */
 #define CHAIN 20
 
-static int gpu_says(struct measurer *m, int code, const char *what, char *why, size_t bytes)
+static int set_gpu_error(struct measurer *m, int code, const char *what, char *why, size_t bytes)
 {
     if (code)
         snprintf(why, bytes, "rank %d: %s: %s", m->all.rank, what, gpu_error(&m->gpu, code));
     return code ? -1 : 0;
 }
 
-static int nccl_says(struct measurer *m, int code, char *why, size_t bytes)
+static int set_nccl_error(struct measurer *m, int code, char *why, size_t bytes)
 {
     char text[NCCL_TEXT];
     code = nccl_settled(&m->nccl, m->group.comm, code);
@@ -47,41 +50,41 @@ int measure_open(struct measurer *m, char *why, size_t bytes)
     rc = rc ? rc : g->put_fill(m->scratch, 0, SCRATCH_BYTES, m->stream);
     if (!rc)
         load_open(&m->load, &m->gpu);
-    return gpu_says(m, rc, "cannot set up the GPU", why, bytes);
+    return set_gpu_error(m, rc, "cannot set up the GPU", why, bytes);
 }
 
 /* What NCCL itself says of its communicators meanwhile. */
-static int look(struct measurer *m, const struct group *g, char *why, size_t bytes)
+static int look_for_errors(struct measurer *m, const struct group *g, char *why, size_t bytes)
 {
     int async = 0;
     return g->comm && !m->nccl.comm_async_error(g->comm, &async) && async != NCCL_IN_PROGRESS
-               ? nccl_says(m, async, why, bytes)
+               ? set_nccl_error(m, async, why, bytes)
                : 0;
 }
 
 /* Waits for an event without blocking in the driver, because only NCCL can say that a peer is gone. */
-static int wait_for(struct measurer *m, void *event, char *why, size_t bytes)
+static int wait_for_event(struct measurer *m, void *event, char *why, size_t bytes)
 {
     for (unsigned polls = 1;; polls++) {
         int rc = m->gpu.query(event);
         if (rc != GPU_NOT_READY)
-            return gpu_says(m, rc, "the GPU failed", why, bytes);
+            return set_gpu_error(m, rc, "the GPU failed", why, bytes);
         if (polls % POLLS_PER_LOOK)
             continue;
-        if (look(m, &m->group, why, bytes) || look(m, &m->all, why, bytes))
+        if (look_for_errors(m, &m->group, why, bytes) || look_for_errors(m, &m->all, why, bytes))
             return -1;
         sched_yield();
     }
 }
 
-static int finish(struct measurer *m, char *why, size_t bytes)
+static int finish_stream(struct measurer *m, char *why, size_t bytes)
 {
     int rc = m->gpu.record(m->stop, m->stream);
-    return gpu_says(m, rc, "cannot record an event", why, bytes) ? -1 : wait_for(m, m->stop, why, bytes);
+    return set_gpu_error(m, rc, "cannot record an event", why, bytes) ? -1 : wait_for_event(m, m->stop, why, bytes);
 }
 
 /* Chosen for this collective from the next call on; with nothing requested the table is held back. */
-static void request(struct measurer *m, int coll, int algo, int proto, int channels, uint32_t chunk)
+static void request_choice(struct measurer *m, int coll, int algo, int proto, int channels, uint32_t chunk)
 {
     if (m->steer.force && coll < COLL_COUNT)
         m->steer.force(&(struct nccltune_force){coll, algo, proto, channels, chunk});
@@ -89,24 +92,24 @@ static void request(struct measurer *m, int coll, int algo, int proto, int chann
 
 static int start_barrier(struct measurer *m, char *why, size_t bytes)
 {
-    request(m, COLL_ALLREDUCE, -1, -1, 0, 0);
+    request_choice(m, COLL_ALLREDUCE, -1, -1, 0, 0);
     int rc = m->nccl.all_reduce(m->scratch, m->scratch, 1, NCCL_INT32, NCCL_SUM, m->all.comm, m->stream);
-    return nccl_says(m, nccl_settled(&m->nccl, m->all.comm, rc), why, bytes);
+    return set_nccl_error(m, nccl_settled(&m->nccl, m->all.comm, rc), why, bytes);
 }
 
 int measure_barrier(struct measurer *m, char *why, size_t bytes)
 {
-    return start_barrier(m, why, bytes) ? -1 : finish(m, why, bytes);
+    return start_barrier(m, why, bytes) ? -1 : finish_stream(m, why, bytes);
 }
 
 /* The group's first call: it connects, and the plugin hears how many nodes NCCL counts. */
-static int greet(struct measurer *m, struct nccl_prepared *done, char *why, size_t bytes)
+static int connect_group(struct measurer *m, struct nccl_prepared *done, char *why, size_t bytes)
 {
     struct nccltune_record r;
     int rc = m->group.comm
                  ? m->nccl.all_reduce(m->scratch, m->scratch, 1, NCCL_INT32, NCCL_SUM, m->group.comm, m->stream)
                  : 0;
-    if (nccl_says(m, rc, why, bytes) || finish(m, why, bytes))
+    if (set_nccl_error(m, rc, why, bytes) || finish_stream(m, why, bytes))
         return -1;
     if (m->group.comm && m->steer.last && !m->steer.last(&r))
         done->nodes = r.nodes;
@@ -119,10 +122,10 @@ static int prepare_load(struct measurer *m, const struct nccl_groups *groups, ch
     load_leave(&m->load, &m->nccl);
     if (groups->shape.load == BENCH_ALONE)
         return 0;
-    request(m, COLL_ALLREDUCE, -1, -1, 0, 0);
+    request_choice(m, COLL_ALLREDUCE, -1, -1, 0, 0);
     return load_enter(&m->load, &m->nccl, &m->all, groups, why, bytes) || measure_barrier(m, why, bytes) ||
                    load_start(&m->load, LOAD_TRIAL, why, bytes) || load_stop(&m->load, why, bytes) ||
-                   wait_for(m, m->load.stop, why, bytes) || load_calibrate(&m->load, why, bytes)
+                   wait_for_event(m, m->load.stop, why, bytes) || load_calibrate(&m->load, why, bytes)
                ? -1
                : 0;
 }
@@ -134,7 +137,8 @@ int measure_prepare(struct measurer *m, const struct nccl_point *p, struct nccl_
     *done = (struct nccl_prepared){.group = -1};
     if (!same)
         buffers_drop(&m->buffers, &(struct buffers_owner){&m->gpu, &m->nccl, g->comm, m->stream, m->device, 0, 0});
-    if (group_enter(&m->group, &m->nccl, &m->all, &p->groups, why, bytes) || (!same && greet(m, done, why, bytes)))
+    if (group_enter(&m->group, &m->nccl, &m->all, &p->groups, why, bytes) ||
+        (!same && connect_group(m, done, why, bytes)))
         return -1;
     if (!same && prepare_load(m, &p->groups, why, bytes))
         return -1;
@@ -168,7 +172,7 @@ static int all_to_all(struct measurer *m, struct pair b)
 }
 
 /* Around the ring, as stages of a pipeline hand on. */
-static int shift(struct measurer *m, struct pair b)
+static int shift_around(struct measurer *m, struct pair b)
 {
     const struct nccl *n = &m->nccl;
     const struct data_shape *s = &m->buffers.shape;
@@ -181,7 +185,7 @@ static int shift(struct measurer *m, struct pair b)
 }
 
 /* On the pair whose turn it is. */
-static int call(struct measurer *m)
+static int make_call(struct measurer *m)
 {
     const struct nccl *n = &m->nccl;
     const struct data_shape *s = &m->buffers.shape;
@@ -199,13 +203,13 @@ static int call(struct measurer *m)
     case COLL_ALLTOALLV:
         return all_to_all(m, b);
     case COLL_SENDRECV:
-        return shift(m, b);
+        return shift_around(m, b);
     default:
         return n->all_reduce(b.send, b.recv, s->count, s->type, NCCL_SUM, m->group.comm, m->stream);
     }
 }
 
-static void cheapest(struct nccl_choice *c)
+static void choose_cheapest(struct nccl_choice *c)
 {
     c->algo = c->proto = -1;
     float best = 0;
@@ -237,25 +241,25 @@ static void read_choice(struct measurer *m, struct nccl_choice *c)
         c->algo = r.algo;
         c->proto = r.proto;
     } else {
-        cheapest(c);
+        choose_cheapest(c);
     }
 }
 _Static_assert(NCCL_CELLS == NCCLTUNE_CONTROL_CELLS, "cost tables are copied whole");
 
 /* Sends known data through one call. The receive buffer is spoilt first, or the result of an earlier call would do; in
  * place that spoils what is sent, too. */
-static int check(struct measurer *m, struct nccl_times *t, char *why, size_t bytes)
+static int check_data(struct measurer *m, struct nccl_times *t, char *why, size_t bytes)
 {
     struct buffers *b = &m->buffers;
     struct pair p = buffers_pair(b);
     int rc = m->gpu.put_fill(p.recv, POISON, b->shape.recv * data_type_bytes(b->shape.type), m->stream);
     if (!rc && b->in_place)
         rc = data_fill(&m->gpu, m->stream, &b->shape, p.send);
-    if (gpu_says(m, rc, "cannot fill buffers", why, bytes) || nccl_says(m, call(m), why, bytes) ||
-        finish(m, why, bytes))
+    if (set_gpu_error(m, rc, "cannot fill buffers", why, bytes) || set_nccl_error(m, make_call(m), why, bytes) ||
+        finish_stream(m, why, bytes))
         return -1;
     read_choice(m, &t->choice);
-    int wrong = data_check(&m->gpu, m->stream, &b->shape, p.recv, t->detail, sizeof t->detail);
+    int wrong = data_check(&m->gpu, m->stream, &b->shape, p.recv, t->detail);
     if (wrong < 0)
         snprintf(why, bytes, "%s", t->detail);
     t->status = wrong > 0 ? NCCL_WRONG : NCCL_DONE;
@@ -280,7 +284,7 @@ static int run_calls(void *user)
 {
     const struct batch *b = user;
     for (int i = 0; i < b->calls; i++) {
-        if (nccl_says(b->m, call(b->m), b->why, b->bytes))
+        if (set_nccl_error(b->m, make_call(b->m), b->why, b->bytes))
             return -1;
         buffers_turn(&b->m->buffers);
     }
@@ -292,9 +296,32 @@ static int run_batch(struct batch *b, int times)
     struct measurer *m = b->m;
     int rc = 0;
     for (int i = 0; i < times && !rc; i++)
-        rc = b->graph
-                 ? gpu_says(m, m->gpu.graph_launch(b->graph, m->stream), "cannot launch a CUDA graph", b->why, b->bytes)
-                 : run_calls(b);
+        rc = b->graph ? set_gpu_error(m, m->gpu.graph_launch(b->graph, m->stream), "cannot launch a CUDA graph", b->why,
+                                      b->bytes)
+                      : run_calls(b);
+    return rc;
+}
+
+/* Capture what `work` puts on `stream` into `*graph`, ready to be launched: what a call takes where the launch of each
+ * is no longer paid, as in inference. Returns the driver's code; `*worked` is what `work` returned, and unless that is
+ * 0 nothing was captured. */
+static int capture_graph(const struct gpu *g, void *stream, int (*work)(void *user), void *user, int *worked,
+                         void **graph)
+{
+    void *captured = NULL;
+    *worked = 0;
+    *graph = 0;
+    if (!g->capture_begin || !g->capture_end || !g->graph_make || !g->graph_launch || !g->graph_free || !g->graph_drop)
+        return GPU_NO_GRAPHS;
+    int rc = g->capture_begin(stream, THREAD_LOCAL);
+    if (rc)
+        return rc;
+    *worked = work(user);
+    rc = g->capture_end(stream, &captured);
+    if (!rc && !*worked)
+        rc = g->graph_make(graph, captured, 0);
+    if (captured)
+        g->graph_drop(captured);
     return rc;
 }
 
@@ -309,8 +336,8 @@ static int make_batch(struct batch *b, const struct nccl_measure *q, struct nccl
         return 0;
     b->calls = q->iterations < CHAIN ? q->iterations : CHAIN;
     b->times = (q->iterations + b->calls - 1) / b->calls;
-    int rc = cuda_graph_capture(&m->gpu, m->stream, run_calls, b, &failed, &b->graph);
-    if (failed || gpu_says(m, rc, "cannot capture calls in a CUDA graph", b->why, b->bytes))
+    int rc = capture_graph(&m->gpu, m->stream, run_calls, b, &failed, &b->graph);
+    if (failed || set_gpu_error(m, rc, "cannot capture calls in a CUDA graph", b->why, b->bytes))
         return -1;
     read_choice(m, &t->choice);
     return 0;
@@ -328,22 +355,22 @@ static int time_batch(struct batch *b, struct nccl_times *t)
     struct measurer *m = b->m;
     float ms = 0;
     double sent = now_us(m), calls = (double)b->calls * b->times;
-    if (gpu_says(m, m->gpu.record(m->start, m->stream), "cannot record an event", b->why, b->bytes) ||
+    if (set_gpu_error(m, m->gpu.record(m->start, m->stream), "cannot record an event", b->why, b->bytes) ||
         run_batch(b, b->times) ||
-        gpu_says(m, m->gpu.record(m->stop, m->stream), "cannot record an event", b->why, b->bytes) ||
-        (b->units && load_stop(&m->load, b->why, b->bytes)) || wait_for(m, m->start, b->why, b->bytes))
+        set_gpu_error(m, m->gpu.record(m->stop, m->stream), "cannot record an event", b->why, b->bytes) ||
+        (b->units && load_stop(&m->load, b->why, b->bytes)) || wait_for_event(m, m->start, b->why, b->bytes))
         return -1;
     double seen = now_us(m);
-    if (wait_for(m, m->stop, b->why, b->bytes))
+    if (wait_for_event(m, m->stop, b->why, b->bytes))
         return -1;
     double over = now_us(m);
     int rc = m->gpu.elapsed_ms(&ms, m->start, m->stop);
     t->us = (double)ms * 1e3 / calls;
     t->host_least_us = (over - seen) / calls;
     t->host_most_us = (over - sent) / calls;
-    if (gpu_says(m, rc, "cannot read a time", b->why, b->bytes) || !b->units)
+    if (set_gpu_error(m, rc, "cannot read a time", b->why, b->bytes) || !b->units)
         return rc ? -1 : 0;
-    return wait_for(m, m->load.stop, b->why, b->bytes) ||
+    return wait_for_event(m, m->load.stop, b->why, b->bytes) ||
                    load_slowdown(&m->load, (double)ms * 1e3, &t->slowdown, b->why, b->bytes)
                ? -1
                : 0;
@@ -352,23 +379,23 @@ static int time_batch(struct batch *b, struct nccl_times *t)
 /* The second communicator's calls are NCCL's own choice, whatever is asked for the first. */
 static int start_load(struct measurer *m, const struct nccl_measure *q, char *why, size_t bytes)
 {
-    request(m, COLL_ALLREDUCE, -1, -1, 0, 0);
+    request_choice(m, COLL_ALLREDUCE, -1, -1, 0, 0);
     int rc = load_start(&m->load, q->units, why, bytes);
-    request(m, q->point.coll, q->algo, q->proto, q->channels, q->chunk_bytes);
+    request_choice(m, q->point.coll, q->algo, q->proto, q->channels, q->chunk_bytes);
     return rc;
 }
 
 /* The ranks meet, warm up and go on into the timed calls without a gap, or with the load as soon as they are warm. */
-static int sample(struct measurer *m, const struct nccl_measure *q, struct nccl_times *t, char *why, size_t bytes)
+static int take_sample(struct measurer *m, const struct nccl_measure *q, struct nccl_times *t, char *why, size_t bytes)
 {
     struct batch b = {.m = m, .units = q->units, .why = why, .bytes = bytes};
     int rc = make_batch(&b, q, t);
     if (!rc)
         rc = start_barrier(m, why, bytes);
-    request(m, q->point.coll, q->algo, q->proto, q->channels, q->chunk_bytes);
+    request_choice(m, q->point.coll, q->algo, q->proto, q->channels, q->chunk_bytes);
     rc = rc ? rc : run_batch(&b, b.graph ? 1 : WARM_CALLS);
     if (!rc && b.units)
-        rc = finish(m, why, bytes) || start_load(m, q, why, bytes) ? -1 : 0;
+        rc = finish_stream(m, why, bytes) || start_load(m, q, why, bytes) ? -1 : 0;
     rc = rc ? rc : time_batch(&b, t);
     if (b.graph)
         m->gpu.graph_free(b.graph);
@@ -383,25 +410,25 @@ int measure_run(struct measurer *m, const struct nccl_measure *q, struct nccl_ti
     if (!m->group.comm) /* it meets those that are in groups, has its part in what runs beside them, and that is all */
         return measure_barrier(m, why, bytes) ||
                        (q->units && (load_start(&m->load, q->units, why, bytes) || load_stop(&m->load, why, bytes) ||
-                                     wait_for(m, m->load.stop, why, bytes)))
+                                     wait_for_event(m, m->load.stop, why, bytes)))
                    ? -1
                    : 0;
     if (q->iterations < 1 || !m->buffers.slots) {
         snprintf(why, bytes, "rank %d: a request without iterations or without a prepared point", m->all.rank);
         return -1;
     }
-    request(m, q->point.coll, q->algo, q->proto, q->channels, q->chunk_bytes);
-    if (q->check && check(m, t, why, bytes))
+    request_choice(m, q->point.coll, q->algo, q->proto, q->channels, q->chunk_bytes);
+    if (q->check && check_data(m, t, why, bytes))
         return -1;
     /* Also after wrong data: the other ranks, where it may have been right, are on their way into the sample. And where
      * this group is refused, another may not be. */
-    if (t->choice.refused ? measure_barrier(m, why, bytes) : sample(m, q, t, why, bytes))
+    if (t->choice.refused ? measure_barrier(m, why, bytes) : take_sample(m, q, t, why, bytes))
         return -1;
     if (t->choice.refused) {
         t->status = NCCL_REFUSED;
         snprintf(t->detail, sizeof t->detail, "NCCL does not offer %s with %s here", algo_name(q->algo),
                  proto_name(q->proto));
     }
-    request(m, q->point.coll, -1, -1, 0, 0);
+    request_choice(m, q->point.coll, -1, -1, 0, 0);
     return 0;
 }

@@ -4,9 +4,7 @@
 #define BENCH_NCCLTUNE_WORKER_MEASURE_H
 
 #include "bench/nccltune-worker/buffers.h"
-#include "bench/nccltune-worker/groups.h"
 #include "bench/nccltune-worker/load.h"
-#include "bench/nccltune-worker/nccl.h"
 #include "tuner/plugin/control.h"
 
 /* The plugin's control functions, where NCCL loaded it; NULL all of them otherwise. */

@@ -4,7 +4,7 @@
 
 #include <sys/types.h>
 
-#include "bench/launch/agent_protocol.h"
+#include "bench/launch/worker_protocol.h"
 
 /* NCCL's warnings are what a reader wants: they push all other words out. */
 #define PROCESS_WARNING "NCCL WARN"

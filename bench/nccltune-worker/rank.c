@@ -11,9 +11,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "bench/nccltune-worker/active.h"
 #include "bench/nccltune-worker/measure.h"
 #include "bench/nccltune-worker/worker.h"
+#include "core/delivered.h"
 #include "core/err.h"
 
 #define RETRY_MS 200
@@ -36,25 +36,25 @@ static void *watch_input(void *unused)
     return unused;
 }
 
-static int say(struct worker *w, enum nccl_message message, const void *body, size_t bytes)
+static int send_answer(struct worker *w, enum nccl_message message, const void *body, size_t bytes)
 {
     return connection_send(&w->agent, message, w->options->rank, body, bytes);
 }
 
-static int complain(struct worker *w, const struct nccl_text *t)
+static int send_error(struct worker *w, const struct nccl_text *t)
 {
-    return say(w, NCCL_ERROR, t, sizeof *t);
+    return send_answer(w, NCCL_ERROR, t, sizeof *t);
 }
 
 /* Loads everything and says what is there. A GPU that cannot be had is no reason to die without a word. */
-static int greet(struct worker *w)
+static int load_and_greet(struct worker *w)
 {
     struct nccl_hello hello = {0};
     struct nccl_text why = {0};
     struct measurer *m = &w->m;
     if (nccl_load(&m->nccl, w->options->nccl, why.text, sizeof why.text) ||
         gpu_load(&m->gpu, m->nccl.rccl, why.text, sizeof why.text))
-        return complain(w, &why), -1;
+        return send_error(w, &why), -1;
     int device = 0;
     m->gpu.count(&w->gpus);
     if (w->gpus > 0 && !m->gpu.device(&device, w->options->local % w->gpus))
@@ -63,7 +63,7 @@ static int greet(struct worker *w)
     hello.rccl = m->nccl.rccl;
     m->nccl.get_version(&hello.version);
     snprintf(hello.path, sizeof hello.path, "%s", m->nccl.path);
-    return say(w, NCCL_HELLO, &hello, sizeof hello);
+    return send_answer(w, NCCL_HELLO, &hello, sizeof hello);
 }
 
 /* The control functions of the plugin, if NCCL has loaded it. */
@@ -92,7 +92,7 @@ static int find_steering(struct worker *w, struct nccl_text *why)
 
 /* A GPU that runs one process at a time is not free as soon as the one before it has been killed: what that had is
  * taken back first. */
-static int retain(const struct gpu *g, void **context, int device)
+static int retain_context(const struct gpu *g, void **context, int device)
 {
     int rc = g->retain(context, device);
     for (int tries = 0; gpu_is_taken(rc) && tries < NCCL_GPU_HELD_S * 1000 / RETRY_MS; tries++) {
@@ -107,7 +107,7 @@ static int take_device(struct worker *w, struct nccl_text *why)
     struct measurer *m = &w->m;
     void *context = NULL;
     int rc = w->gpus < 1 ? -1 : m->gpu.device(&m->device, w->options->local % w->gpus);
-    rc = rc ? rc : retain(&m->gpu, &context, m->device);
+    rc = rc ? rc : retain_context(&m->gpu, &context, m->device);
     rc = rc ? rc : m->gpu.set_current(context);
     if (rc)
         snprintf(why->text, sizeof why->text, "rank %d: %s", w->options->rank,
@@ -115,7 +115,19 @@ static int take_device(struct worker *w, struct nccl_text *why)
     return rc;
 }
 
-static int join(struct worker *w, const struct nccl_join *j, struct nccl_text *why)
+/* NCCL has read its files by now. What came by one, or with a container's image, would be part of every measurement. */
+static int find_delivered(const struct worker *w, const struct nccl_join *j, struct nccl_text *why)
+{
+    const char *name = delivered_beyond(j->control ? DELIVERED_PLUGIN : j->table ? DELIVERED_TABLE : DELIVERED_NOTHING);
+    if (name)
+        snprintf(why->text, sizeof why->text,
+                 "rank %d: %s=%.200s of an installed profile reached NCCL, which makes it no baseline: take it out of "
+                 "nccl.conf or the container's environment",
+                 w->options->rank, name, getenv(name));
+    return name ? -1 : 0;
+}
+
+static int join_ranks(struct worker *w, const struct nccl_join *j, struct nccl_text *why)
 {
     struct measurer *m = &w->m;
     struct nccl_id id;
@@ -125,6 +137,8 @@ static int join(struct worker *w, const struct nccl_join *j, struct nccl_text *w
     int rank = w->options->rank, rc = m->nccl.comm_init_rank(&comm, j->nranks, id, rank);
     rc = nccl_settled(&m->nccl, comm, rc);
     m->all = m->group = group_whole(comm, rank, j->nranks);
+    if (find_delivered(w, j, why))
+        return -1;
     if (rc) {
         snprintf(why->text, sizeof why->text, "rank %d: %s", rank, nccl_error(&m->nccl, NULL, rc, text, sizeof text));
         return -1;
@@ -146,22 +160,22 @@ static int join(struct worker *w, const struct nccl_join *j, struct nccl_text *w
         joined.free = left;
     active_plugins(joined.active, sizeof joined.active);
     snprintf(joined.no_load, sizeof joined.no_load, "%s", m->load.why);
-    return say(w, NCCL_JOINED, &joined, sizeof joined);
+    return send_answer(w, NCCL_JOINED, &joined, sizeof joined);
 }
 
-static int name(struct worker *w, struct nccl_text *why)
+static int make_id(struct worker *w, struct nccl_text *why)
 {
     struct nccl_id id;
     int rc = w->m.nccl.get_unique_id(&id);
     if (!rc)
-        return say(w, NCCL_NAMED, &id, sizeof id);
+        return send_answer(w, NCCL_NAMED, &id, sizeof id);
     char text[NCCL_TEXT - 32];
     snprintf(why->text, sizeof why->text, "no unique id: %s", nccl_error(&w->m.nccl, NULL, rc, text, sizeof text));
     return -1;
 }
 
 /* Answers one frame. -1 with a sentence: the request could not be done; 1: the end. */
-static int answer(struct worker *w, const struct frame *f, struct nccl_text *why)
+static int answer_request(struct worker *w, const struct frame *f, struct nccl_text *why)
 {
     struct nccl_join j;
     struct nccl_point p;
@@ -170,18 +184,18 @@ static int answer(struct worker *w, const struct frame *f, struct nccl_text *why
     struct nccl_prepared done;
     switch (f->head.message) {
     case NCCL_NAME:
-        return take_device(w, why) ? -1 : name(w, why);
+        return take_device(w, why) ? -1 : make_id(w, why);
     case NCCL_JOIN:
-        return frame_body(f, &j, sizeof j) || take_device(w, why) ? -1 : join(w, &j, why);
+        return frame_body(f, &j, sizeof j) || take_device(w, why) ? -1 : join_ranks(w, &j, why);
     case NCCL_PREPARE:
         if (frame_body(f, &p, sizeof p) || !w->m.all.comm ||
             measure_prepare(&w->m, &p, &done, why->text, sizeof why->text))
             return -1;
-        return say(w, NCCL_PREPARED, &done, sizeof done);
+        return send_answer(w, NCCL_PREPARED, &done, sizeof done);
     case NCCL_MEASURE:
         if (frame_body(f, &q, sizeof q) || !w->m.all.comm || measure_run(&w->m, &q, &t, why->text, sizeof why->text))
             return -1;
-        return say(w, NCCL_TIMES, &t, sizeof t);
+        return send_answer(w, NCCL_TIMES, &t, sizeof t);
     case NCCL_QUIT:
         load_leave(&w->m.load, &w->m.nccl);
         group_leave(&w->m.group, &w->m.nccl, &w->m.all);
@@ -203,7 +217,7 @@ int rank_serve(const struct worker_options *o)
     int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     dup2(STDERR_FILENO, STDOUT_FILENO);
     if (in < 0 || out < 0 || connection_open(&w.agent, in, out) || pthread_create(&watcher, NULL, watch_input, NULL) ||
-        greet(&w))
+        load_and_greet(&w))
         return ERR_LACKS;
     int rc = 0;
     while (!rc) {
@@ -211,8 +225,8 @@ int rank_serve(const struct worker_options *o)
         if (got < 0 || (!got && !connection_wait(&w.agent, -1)))
             break;
         struct nccl_text why = {0};
-        if (got && (rc = answer(&w, &f, &why)) < 0)
-            rc = complain(&w, &why);
+        if (got && (rc = answer_request(&w, &f, &why)) < 0)
+            rc = send_error(&w, &why);
     }
     connection_close(&w.agent);
     return rc == 1 ? 0 : ERR_FAILED;

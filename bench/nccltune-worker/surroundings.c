@@ -1,5 +1,5 @@
-/* Environment and cores. */
-#include "bench/nccltune-worker/surroundings.h"
+/* Environment, cores and numbers of a command line. */
+#include "bench/nccltune-worker/worker.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -55,4 +55,17 @@ void surroundings_unpin(void)
         sched_setaffinity(0, bytes, all);
         CPU_FREE(all);
     }
+}
+
+long worker_number(const char *s, long high)
+{
+    long n = 0;
+    if (!*s)
+        return -1;
+    for (; *s; s++) {
+        if (*s < '0' || *s > '9' || n > (high - (*s - '0')) / 10)
+            return -1;
+        n = n * 10 + (*s - '0');
+    }
+    return n;
 }

@@ -1,10 +1,14 @@
-/* Signs of before against signs of after. */
+/* Signs of before against signs of after, and the default against itself. */
 #include "bench/noise/noise.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "bench/noise/signs.h"
+#include "bench/results/history.h"
+#include "core/coll.h"
+#include "core/stats.h"
+#include "core/units.h"
 
 struct noise_watch {
     struct signs before;
@@ -65,7 +69,7 @@ struct noise_watch *noise_begin(struct arena *a)
     return w;
 }
 
-static const struct sign *same(const struct signs *in, const struct sign *x)
+static const struct sign *find_same(const struct signs *in, const struct sign *x)
 {
     for (int i = 0; i < in->n; i++) {
         const struct sign *y = &in->list[i];
@@ -85,8 +89,8 @@ static double number_of(enum when when, double before, double after, double pass
                           : (after - before) / passed_s;
 }
 
-/* `host`: whose sign it is; NULL this node's. */
-static void judge(struct findings *found, const char *host, const struct sign *x, double before, double passed_s)
+/* Add the finding of a sign that is worth telling. `host`: whose sign it is; NULL this node's. */
+static void add_noise(struct findings *found, const char *host, const struct sign *x, double before, double passed_s)
 {
     int k = 0;
     while (k < KINDS && strcmp(kinds[k].id, x->kind) != 0)
@@ -108,12 +112,13 @@ static void judge(struct findings *found, const char *host, const struct sign *x
         ->advice = kinds[k].advice;
 }
 
-static void compare(const struct signs *before, const struct signs *after, const char *host, struct findings *found)
+static void compare_signs(const struct signs *before, const struct signs *after, const char *host,
+                          struct findings *found)
 {
     double passed_s = fmax(after->at_s - before->at_s, 1e-3);
     for (int i = 0; i < after->n; i++) {
-        const struct sign *was = same(before, &after->list[i]);
-        judge(found, host, &after->list[i], was ? was->value : NAN, passed_s);
+        const struct sign *was = find_same(before, &after->list[i]);
+        add_noise(found, host, &after->list[i], was ? was->value : NAN, passed_s);
     }
 }
 
@@ -122,7 +127,7 @@ void noise_end(struct noise_watch *w, struct findings *found)
     struct signs after = {.arena = w->before.arena};
     if (found) {
         signs_read(&after, w->gpus);
-        compare(&w->before, &after, NULL, found);
+        compare_signs(&w->before, &after, NULL, found);
     }
     gpu_watch_close(w->gpus);
 }
@@ -131,7 +136,7 @@ void noise_of_node(const char *host, const char *said, struct findings *found)
 {
     struct signs lists[2];
     if (signs_parse(said, found->arena, lists) == 2)
-        compare(&lists[0], &lists[1], host, found);
+        compare_signs(&lists[0], &lists[1], host, found);
 }
 
 void noise_print(const struct findings *noise, FILE *out)
@@ -140,4 +145,83 @@ void noise_print(const struct findings *noise, FILE *out)
         fputs("\nNoise:\n", out);
     for (int i = 0; i < noise->n; i++)
         finding_print(&noise->list[i], 2, out);
+}
+
+/* ---- how well the default repeats itself ---- */
+
+/* Samples of one start before its median is believed. */
+#define TRUSTED_SAMPLES 3
+
+/* What a gain has to be at least to be worth a setting. */
+#define REPEATS_WORTH 0.03
+
+static int is_default(const struct bench_result *x)
+{
+    return !strcmp(x->launch.label, BENCH_DEFAULT) && !strcmp(x->call.label, BENCH_DEFAULT) && x->status == BENCH_OK &&
+           x->ntimes >= TRUSTED_SAMPLES && !(x->high_us > 0);
+}
+
+static int is_at(const struct bench_result *x, const struct history_place *at)
+{
+    return x->bytes == at->bytes && history_is_of(x, at);
+}
+
+/* Return the largest median of the default of one point over the smallest, less 1; 0 where there was but one start.
+ * `*apart`: the intervals of those two have nothing in common. */
+static double find_spread(const struct bench_results *r, const struct history_place *at, int *apart)
+{
+    struct bench_interval fastest = {0}, slowest = {0};
+    for (int i = 0; i < r->count; i++) {
+        const struct bench_result *x = &r->items[i];
+        if (!is_at(x, at) || !is_default(x))
+            continue;
+        struct bench_interval v = history_interval(x);
+        if (!fastest.n || v.median < fastest.median)
+            fastest = v;
+        if (!slowest.n || v.median > slowest.median)
+            slowest = v;
+    }
+    *apart = slowest.low > fastest.high;
+    return fastest.median > 0 ? slowest.median / fastest.median - 1 : 0;
+}
+
+/* Return whether line `i` is the second of its point: each point that was measured more than once has exactly one. */
+static int is_second(const struct bench_results *r, int i)
+{
+    struct history_place at = history_place_of(&r->items[i]);
+    int before = 0;
+    for (int k = 0; k < i && before < 2 && is_default(&r->items[i]); k++)
+        before += is_at(&r->items[k], &at) && is_default(&r->items[k]);
+    return before == 1;
+}
+
+void noise_of_repeats(const struct bench_results *r, struct findings *found)
+{
+    double *spreads = arena_alloc(found->arena, (size_t)r->count * sizeof *spreads), most = -1;
+    int n = 0, suspicious = 0, worst = 0, apart;
+    char size[UNIT_TEXT];
+    for (int i = 0; i < r->count; i++) {
+        if (!is_second(r, i))
+            continue;
+        struct history_place at = history_place_of(&r->items[i]);
+        double spread = find_spread(r, &at, &apart);
+        suspicious |= spread > REPEATS_WORTH && apart;
+        spreads[n++] = spread;
+        if (spread > most) {
+            most = spread;
+            worst = i;
+        }
+    }
+    if (!n)
+        return;
+    double median = stats_median(spreads, n);
+    int noisy = suspicious || median > REPEATS_WORTH;
+    struct finding *f = finding_add(
+        found, noisy ? FINDING_WARNING : FINDING_OK, "default-repeats", NULL,
+        "the default differs from itself by %.1f %% from one start to the next (median of %d point%s), at worst by "
+        "%.1f %%: %s of %s",
+        100 * median, n, n == 1 ? "" : "s", 100 * most, coll_name(r->items[worst].coll),
+        unit_bytes(size, r->items[worst].bytes));
+    if (noisy)
+        f->advice = "gains of that size are noise; a quiet machine or a larger --budget tells them apart";
 }

@@ -3,21 +3,26 @@
 #ifndef BENCH_NOISE_NOISE_H
 #define BENCH_NOISE_NOISE_H
 
+#include "bench/results/results.h"
 #include "core/finding.h"
 
 struct noise_watch;
 
-/* Reads the signs of before. In `a`, but for the GPUs' library: noise_end is to be called. */
+/* Read the signs of before. In `a`, but for the GPUs' library: noise_end is to be called. */
 struct noise_watch *noise_begin(struct arena *a);
 
-/* Reads those of after, and adds what is worth knowing to `found`. `found` NULL: nobody asks. */
+/* Read those of after, and add what is worth knowing to `found`, unless that is NULL. */
 void noise_end(struct noise_watch *w, struct findings *found);
 
 /* The same for another node, where `said` is what its "nccltune-worker signs" has printed: the subject begins with the
  * node's name. Of less than two lists nothing is added. */
 void noise_of_node(const char *host, const char *said, struct findings *found);
 
-/* The short block for people, of what the journal holds. Nothing where nothing is known. */
+/* Print the short block for people, of what the journal holds. Nothing where nothing is known. */
 void noise_print(const struct findings *noise, FILE *out);
+
+/* Add one finding about all points: how far the default differs from itself from one start to the next, in the median
+ * and at worst. A smaller difference is no gain. Nothing where no point was measured in several starts. */
+void noise_of_repeats(const struct bench_results *r, struct findings *found);
 
 #endif

@@ -1,12 +1,12 @@
 /* Measurements for other programs: one row of figures, printed five ways. */
-#include "bench/results/export.h"
+#include "bench/results/results.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/results/points.h"
-#include "bench/results/shape.h"
+#include "core/call/shape.h"
 #include "core/coll.h"
 #include "core/json.h"
 #include "core/records.h"

@@ -3,8 +3,8 @@
 #ifndef BENCH_RESULTS_INDEX_H
 #define BENCH_RESULTS_INDEX_H
 
-#include "bench/results/result.h"
 #include "core/arena.h"
+#include "core/call/result.h"
 
 struct bench_index;
 

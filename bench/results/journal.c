@@ -1,5 +1,5 @@
 /* Appending to a journal: whole lines only. */
-#include "bench/results/journal.h"
+#include "bench/results/results.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "core/file.h"
+#include "core/json.h"
+#include "core/trust.h"
 
 /* One write and a sync, or the file as it was before. */
 static int put_lines(struct bench_journal *j, const char *text, size_t n, struct err *e)
@@ -120,9 +122,9 @@ int bench_journal_open(struct bench_journal *j, const char *path, const char *to
                        struct log *log, struct err *e)
 {
     *j = (struct bench_journal){.path = path};
-    j->fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    j->fd = trust_append(path, 0666, e);
     if (j->fd < 0)
-        return err_errno(e, "%s: cannot be opened for writing", path);
+        return ERR_FAILED;
     struct stat st;
     int rc;
     if (fstat(j->fd, &st))
@@ -177,7 +179,7 @@ int bench_journal_append_noise(struct bench_journal *j, const struct findings *n
     if (rc || !noise->n)
         return rc;
     cJSON *doc = cJSON_CreateObject();
-    cJSON_AddItemToObject(doc, "noise", findings_json(noise->list, noise->n));
+    findings_add_json(doc, "noise", noise->list, noise->n);
     rc = finish_lines(j, &line, print_line(line.stream, doc, e), e);
     if (!rc)
         bench_results_add(j->results, doc, j->path, ++j->lines, NULL);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/results/shape.h"
+#include "core/call/shape.h"
 #include "core/stats.h"
 
 /* The rank k, counted from 1, for which [x(k), x(n+1-k)] covers the median with at least 95 %: the largest k with
@@ -148,14 +148,84 @@ static int by_order(const void *pa, const void *pb)
 
 /* ---- grouping ---- */
 
-/* The gain over the default beside it; `pool` has room for all samples. */
-static struct bench_interval pool_pairs(const struct bench_result *const *r, int n, double confidence, double *pool)
+struct pooling {
+    double confidence;
+    struct arena *work;
+    double *pool, *scratch; /* room for all samples of the journal */
+};
+
+/* What one start says of a call: the logarithm of the median quotient of the default's times over its own. */
+struct start {
+    double log;
+    int lost; /* the start by itself says that the call is slower */
+};
+
+/* Pairs of a start that had no part in choosing; there all samples are pairs. */
+static int start_of_pairs(const struct bench_result *r, double *pool, double *scratch, struct start *s)
 {
-    int pairs = 0;
+    for (int i = 0; i < r->nbeside; i++)
+        pool[i] = log(r->beside_us[i] / r->times_us[i]);
+    struct bench_interval v = bench_interval_of(pool, r->nbeside, scratch);
+    *s = (struct start){v.median, v.n > BENCH_FEWEST && v.high < log(1 - BENCH_MARGIN)};
+    return isfinite(v.median);
+}
+
+static double median_of(const struct bench_result *r, double *scratch)
+{
+    return bench_interval_of(r->times_us, r->ntimes, scratch).median;
+}
+
+/* A start of its own, as a file of another program is: beside that of the default of the same number. */
+static int start_of_rounds(const struct bench_result *r, const struct bench_result *const *point, int n,
+                           double *scratch, struct start *s)
+{
+    for (int i = 0; i < n && r->ntimes; i++)
+        if (point[i]->round == r->round && point[i]->ntimes && is_default(&point[i]->call) &&
+            !compare_knobs(&point[i]->launch, &r->launch)) {
+            *s = (struct start){log(median_of(point[i], scratch) / median_of(r, scratch)), 0};
+            return isfinite(s->log);
+        }
+    return 0;
+}
+
+/* Of what a start says while calls were chosen in it nothing counts. */
+static int is_explored(const struct bench_result *r)
+{
+    return r->over_default > 0 || (r->nbeside && r->nbeside < r->ntimes);
+}
+
+/* By what was explored: the geometric mean over those starts. */
+static double promise_of(const struct bench_result *const *r, int n)
+{
+    double sum = 0;
+    int starts = 0;
     for (int i = 0; i < n; i++)
-        for (int k = 0; r[i]->beside_us && k < r[i]->nbeside && r[i]->status <= BENCH_DROPPED; k++)
-            pool[pairs++] = r[i]->beside_us[k] / r[i]->times_us[r[i]->ntimes - r[i]->nbeside + k];
-    return bench_gain_of(pool, pairs, confidence);
+        if (r[i]->over_default > 0 && r[i]->status <= BENCH_DROPPED) {
+            sum -= log(r[i]->over_default);
+            starts++;
+        }
+    return starts ? exp(sum / starts) : 0;
+}
+
+/* What the `n` results of a call prove; `point` are all of the point's. */
+static struct bench_interval prove(const struct bench_result *const *r, int n, const struct bench_result *const *point,
+                                   int npoint, const struct pooling *p)
+{
+    double *logs = arena_alloc(p->work, (size_t)n * sizeof *logs);
+    int starts = 0, lost = 0;
+    for (int i = 0; i < n; i++) {
+        int paired = r[i]->nbeside && r[i]->nbeside == r[i]->ntimes;
+        struct start s;
+        if (r[i]->status > BENCH_DROPPED || r[i]->low_us > 0 || (!paired && is_explored(r[i])) ||
+            !(paired ? start_of_pairs(r[i], p->pool, p->scratch, &s)
+                     : start_of_rounds(r[i], point, npoint, p->scratch, &s)))
+            continue;
+        logs[starts++] = s.log;
+        lost += s.lost;
+    }
+    struct bench_interval v = bench_gain_over_starts(logs, starts, p->confidence);
+    v.lost = lost;
+    return v;
 }
 
 static void add_visits(struct bench_candidate *c, const struct bench_result *const *r, int n, double *scratch,
@@ -170,12 +240,11 @@ static void add_visits(struct bench_candidate *c, const struct bench_result *con
     }
 }
 
-/* Pools the `n` results of one candidate. `pool` and `scratch` have room for all samples of the journal. */
-static struct bench_candidate pool_candidate(const struct bench_result *const *r, int n, double confidence,
-                                             double *pool, double *scratch)
+/* Pools the `n` results of one candidate. */
+static struct bench_candidate pool_candidate(const struct bench_result *const *r, int n, const struct pooling *p)
 {
     struct bench_candidate c = {.launch = r[0]->launch, .call = r[0]->call, .status = BENCH_OK};
-    int samples = 0, alone = 0, deaths = 0; /* alone: of those, where nobody says what was beside them */
+    int samples = 0, deaths = 0;
     double slowdowns = 0;
     enum bench_status alive = BENCH_OK; /* the worst that is no death */
     for (int i = 0; i < n; i++) {
@@ -188,9 +257,8 @@ static struct bench_candidate pool_candidate(const struct bench_result *const *r
         if (r[i]->status > c.status)
             c.status = r[i]->status;
         if (r[i]->ntimes && (r[i]->status == BENCH_OK || r[i]->status == BENCH_DROPPED)) {
-            memcpy(pool + samples, r[i]->times_us, (size_t)r[i]->ntimes * sizeof *pool);
+            memcpy(p->pool + samples, r[i]->times_us, (size_t)r[i]->ntimes * sizeof *p->pool);
             samples += r[i]->ntimes;
-            alone += r[i]->beside_us ? 0 : r[i]->ntimes;
             slowdowns += r[i]->ntimes * r[i]->slowdown;
         }
     }
@@ -198,12 +266,9 @@ static struct bench_candidate pool_candidate(const struct bench_result *const *r
     if (last->low_us > 0)
         c.time_us = (struct bench_interval){last->times_us[0], last->low_us, last->high_us, 1, 1, last->doubt};
     else
-        c.time_us = bench_interval_of(pool, samples, scratch);
+        c.time_us = bench_interval_of(p->pool, samples, p->scratch);
     c.time_us.slowdown = samples ? slowdowns / samples : 0;
-    c.paired = pool_pairs(r, n, confidence, pool);
-    if (c.paired.n < BENCH_FEWEST && alone >= BENCH_FEWEST) /* few pairs are no word against many samples */
-        c.paired = (struct bench_interval){0};
-    c.unproven = !c.paired.n && last->beside_us && alone < BENCH_FEWEST;
+    c.promise = promise_of(r, n);
     /* One death, after which all went well, was somebody else's doing. There is nothing to fall back on behind the
      * default: deaths do not rule it out. */
     int well_later = last->ntimes && (last->status == BENCH_OK || last->status == BENCH_DROPPED);
@@ -212,21 +277,32 @@ static struct bench_candidate pool_candidate(const struct bench_result *const *r
     return c;
 }
 
+/* Calls of a launch that were proven side by side. */
+static int count_rivals(const struct bench_point *p, const struct bench_knobs *launch)
+{
+    int n = 0;
+    for (int i = 0; i < p->ncandidates; i++)
+        n += p->candidates[i].proof.n > 0 && !compare_knobs(&p->candidates[i].launch, launch);
+    return n;
+}
+
 static void compare_candidates(struct bench_point *p)
 {
     const struct bench_interval *from = p->untouched >= 0 ? &p->candidates[p->untouched].time_us : NULL;
     for (int i = 0; i < p->ncandidates; i++) {
         struct bench_candidate *c = &p->candidates[i];
+        if (c->proof.n)
+            bench_gain_among(&c->proof, count_rivals(p, &c->launch));
         if (from)
-            c->gain = c->paired.n && is_default(&c->launch) ? c->paired : bench_gain(*from, c->time_us);
+            c->gain = c->proof.n && is_default(&c->launch) ? c->proof : bench_gain(*from, c->time_us);
         if (c->status == BENCH_OK && c->time_us.n &&
             (p->best < 0 || c->time_us.median < p->candidates[p->best].time_us.median))
             p->best = i;
     }
 }
 
-static struct bench_point make_point(const struct bench_result *const *r, int n, double confidence, struct arena *a,
-                                     double *pool, double *scratch)
+static struct bench_point make_point(const struct bench_result *const *r, int n, const struct pooling *how,
+                                     struct arena *a)
 {
     struct bench_point p = {.engine = r[0]->engine,
                             .library = r[0]->library,
@@ -243,8 +319,10 @@ static struct bench_point make_point(const struct bench_result *const *r, int n,
         for (j = i + 1; j < n && same_candidate(r[i], r[j]);)
             j++;
         p.candidates = arena_grow(a, p.candidates, (size_t)p.ncandidates, sizeof *p.candidates);
-        p.candidates[p.ncandidates] = pool_candidate(r + i, j - i, confidence, pool, scratch);
-        add_visits(&p.candidates[p.ncandidates], r + i, j - i, scratch, a);
+        p.candidates[p.ncandidates] = pool_candidate(r + i, j - i, how);
+        if (!is_default(&r[i]->call))
+            p.candidates[p.ncandidates].proof = prove(r + i, j - i, r, n, how);
+        add_visits(&p.candidates[p.ncandidates], r + i, j - i, how->scratch, a);
         if (is_untouched(r[i]) && p.candidates[p.ncandidates].time_us.n) {
             p.untouched = p.ncandidates;
             p.active = r[j - 1]->active;
@@ -261,22 +339,24 @@ static struct bench_point make_point(const struct bench_result *const *r, int n,
 struct bench_points *bench_points_of(const struct bench_results *r, struct arena *a)
 {
     struct bench_points *points = ARENA_NEW(a, struct bench_points);
-    struct arena *work = arena_new();
+    struct pooling how = {.confidence = r->confidence > 0 ? r->confidence : BENCH_CONFIDENCE, .work = arena_new()};
+    struct arena *work = how.work;
     size_t samples = 0;
-    points->confidence = r->confidence > 0 ? r->confidence : BENCH_CONFIDENCE;
+    points->confidence = how.confidence;
     const struct bench_result **order = arena_alloc(work, (size_t)r->count * sizeof(struct bench_result *));
     for (int i = 0; i < r->count; i++) {
         order[i] = &r->items[i];
         samples += (size_t)r->items[i].ntimes;
     }
-    double *pool = arena_alloc(work, samples * sizeof *pool), *scratch = arena_alloc(work, samples * sizeof *scratch);
+    how.pool = arena_alloc(work, samples * sizeof *how.pool);
+    how.scratch = arena_alloc(work, samples * sizeof *how.scratch);
     if (r->count)
         qsort(order, (size_t)r->count, sizeof(struct bench_result *), by_order);
     for (int i = 0, j; i < r->count; i = j) {
         for (j = i + 1; j < r->count && !bench_results_compare(order[i], order[j]);)
             j++;
         points->items = arena_grow(a, points->items, (size_t)points->count, sizeof *points->items);
-        points->items[points->count++] = make_point(order + i, j - i, points->confidence, a, pool, scratch);
+        points->items[points->count++] = make_point(order + i, j - i, &how, a);
     }
     arena_free(work);
     return points;

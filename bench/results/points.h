@@ -1,14 +1,13 @@
 /* What the measurements say, point by point: every candidate's median and interval, and its gain over the default.
  *
- * Samples of one candidate from all rounds are pooled. Intervals of times are those of the median by order statistics
- * (distribution-free, at least 95 %; with fewer than six samples: the range). A gain is default time / candidate time.
- * Where the two were taken side by side it is the median of their quotients with ranks of the sign test, else of the
- * two intervals the cautious one, [low/high, high/low]. For two predictions it holds nine of ten quotients: what the
- * model gets wrong for both alike has cancelled (bench/results/doubt.h). doc/STATISTICS.md is the argument. */
+ * Times are pooled over all rounds; their intervals are those of the median by order statistics (distribution-free, at
+ * least 95 %; with fewer than six samples: the range). A gain is default time / candidate time, and its unit of
+ * evidence is the start: clocks, placement and neighbours are common to everything that is measured in one start of the
+ * processes, which therefore counts once. For two predictions the interval holds nine of ten quotients: what the model
+ * gets wrong for both alike has cancelled. doc/STATISTICS.md is the argument. */
 #ifndef BENCH_RESULTS_POINTS_H
 #define BENCH_RESULTS_POINTS_H
 
-#include <cjson/cJSON.h>
 #include <stdio.h>
 
 #include "bench/results/results.h"
@@ -18,32 +17,46 @@ struct bench_interval {
     int n;                           /* samples; 0: not measured, the rest is 0 */
     int predicted;                   /* low and high are a model's band, which holds nine of ten */
     const struct bench_doubt *doubt; /* of a predicted time; NULL: a measurement, or the journal does not say */
-    double slowdown; /* of what ran beside: the time is what a step loses (bench/results/shape.h); 0: nothing did */
+    double slowdown; /* of what ran beside: the time is what a step loses (core/call/shape.h); 0: nothing did */
+    double sure;     /* of a gain over starts: it is greater than this, but for BENCH_FALSE of those that are tested */
+    double error;    /* of a gain over starts: the standard error of its logarithm */
+    int lost;        /* of a gain over starts: so many were slower by themselves, by the margin, beyond doubt */
 };
 
 /* Of `n` samples in any order; `scratch` holds n doubles. */
 struct bench_interval bench_interval_of(const double *samples, int n, double *scratch);
 
-/* With fewer an interval is no more than the range of what was seen. Two times five that do not overlap are 1 in 252 by
- * chance. */
+/* With fewer starts, or samples of a time, nothing can be said. */
 #define BENCH_FEWEST 5
 
-/* Of `n` gains that were measured one by one; sorts them. Where there are too few for `confidence` the range, and `n`
- * below BENCH_FEWEST. */
+/* Of `n` quotients that were measured one by one and are looked at again and again; sorts them. Where there are too few
+ * for `confidence` the range, and `n` below BENCH_FEWEST. */
 struct bench_interval bench_gain_of(double *gains, int n, double confidence);
 #define BENCH_CONFIDENCE 0.95
 
 /* Whether that is so; predictions have no samples. */
 int bench_few(const struct bench_interval *v);
 
-/* "1 sample", "3 samples"; "too few samples" where more were taken, and still too few. */
-const char *bench_few_text(struct arena *a, int n);
-
-/* Of one point: "1.31x (1.22 to 1.40)", or "1.31x (1 sample)". */
+/* Of one point: "1.31x (1.22 to 1.40)", or "1.31x (too little was measured)". */
 const char *bench_gain_text(struct arena *a, struct bench_interval gain);
 
 /* A gain below this is not worth a setting. */
 #define BENCH_MARGIN 0.03
+
+/* The part of all gains that are tested and may seem to be one though there is none. */
+#define BENCH_FALSE 0.005
+
+/* Times that a gain is looked at before one stops, each with a part of that. */
+#define BENCH_LOOKS 4
+
+/* Of what `n` starts say, a logarithm each: mean and Student's interval. And what is sure of one that is the best of
+ * `rivals`. */
+struct bench_interval bench_gain_over_starts(const double *logs, int n, double confidence);
+void bench_gain_among(struct bench_interval *gain, int rivals);
+
+/* The one rule for what is worth a setting: over BENCH_FEWEST starts the interval clears the margin, it is sure to be
+ * no loss, and none of the starts says otherwise. For predictions the interval alone counts. */
+int bench_gain_clears(struct bench_interval gain, double margin);
 
 /* How many times faster than `from` is `to`. */
 struct bench_interval bench_gain(struct bench_interval from, struct bench_interval to);
@@ -57,11 +70,11 @@ struct bench_visit {
 struct bench_candidate {
     struct bench_knobs launch, call;
     struct bench_interval time_us;
-    struct bench_interval gain;   /* over the point's default */
-    struct bench_interval paired; /* over the default call of the same launch, side by side; n 0: never were (or too
-                                     few beside many that others have taken without it), */
-    int unproven;                 /* though they could have been: it was not worth it */
-    struct bench_visit *visits;   /* the sessions after screening, in the order of the journal */
+    struct bench_interval gain;  /* over the point's default */
+    struct bench_interval proof; /* over the default call of the same launch, in starts that had no part in choosing
+                                    it; `n` of them, 0: none */
+    double promise;              /* how many times as fast as that it was in the starts that chose; 0: in none */
+    struct bench_visit *visits;  /* the sessions after screening, in the order of the journal */
     int nvisits;
     enum bench_status status; /* the worst seen; only BENCH_OK can be chosen. One crash or hang does not count when
                                  the candidate was measured well after it, any number not for the untouched default
@@ -108,10 +121,26 @@ typedef int bench_used_fn(const struct bench_point *p, const void *decisions);
 
 /* The table for people, in the conventions of nccl-tests: size, time (us), algbw and busbw (GB/s) for the default and
  * the best candidate, or with `used` the one that is used, the gain with its interval. Behind the gain "*" where that
- * is beyond doubt by BENCH_MARGIN, or is used, and "?" where there are too few samples to say. */
+ * is beyond doubt by BENCH_MARGIN, or is used, and "?" where too little was measured to say. */
 void bench_points_print(const struct bench_points *p, bench_used_fn *used, const void *decisions, FILE *out);
 
 /* The same with every candidate, {"format": "nccltune-points/1", "points": [...]}; cJSON_Delete frees. */
-cJSON *bench_points_json(const struct bench_points *p);
+struct cJSON *bench_points_json(const struct bench_points *p);
+
+/* ---- launches against one another: sessions of the same round are a pair, and a pair is one number. ---- */
+
+/* How many times faster the candidates `to` are than `from`, over `n` points with their weights (NULL: all alike):
+ * each pair has one geometric mean over the points that both have. Of four points or more each counts for a factor of
+ * four at most. `n` of the result is the number of pairs, each of them one of BENCH_FEWEST that are asked for. from[i]
+ * and to[i] may be NULL. */
+struct bench_interval bench_sessions_gain(const struct bench_candidate *const *from,
+                                          const struct bench_candidate *const *to, const double *weights, int n,
+                                          double confidence, int rivals);
+
+/* Positive where `x` departs further from the library as it comes than `y`, 0 where both do alike: by more settings, or
+ * with as many by a shorter list in the same one, such as the interfaces "ib3" beside "ib2,ib3", which leaves more of
+ * the machine unused. Of a setting that every class of nodes has for itself the first stands for all. What departs
+ * further has to be worth the margin. */
+int bench_departs_more(const struct bench_knobs *x, const struct bench_knobs *y);
 
 #endif

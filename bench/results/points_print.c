@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "bench/results/points.h"
-#include "bench/results/shape.h"
+#include "core/call/shape.h"
 #include "core/coll.h"
 #include "core/json.h"
 #include "core/units.h"
@@ -12,14 +12,9 @@ int bench_few(const struct bench_interval *v)
     return v->n < BENCH_FEWEST && !v->predicted;
 }
 
-const char *bench_few_text(struct arena *a, int n)
-{
-    return n == BENCH_FEWEST - 1 ? "too few samples" : arena_printf(a, "%d sample%s", n, n == 1 ? "" : "s");
-}
-
 const char *bench_gain_text(struct arena *a, struct bench_interval gain)
 {
-    return bench_few(&gain) ? arena_printf(a, "%.2fx (%s)", gain.median, bench_few_text(a, gain.n))
+    return bench_few(&gain) ? arena_printf(a, "%.2fx (too little was measured)", gain.median)
                             : arena_printf(a, "%.2fx (%.2f to %.2f)", gain.median, gain.low, gain.high);
 }
 
@@ -69,9 +64,8 @@ static void print_gain(struct table *t, const struct bench_interval *g)
     snprintf(interval, sizeof interval, "[%.2f, %.2f]", g->low, g->high);
     if (bench_few(g)) {
         mark = '?';
-        snprintf(interval, sizeof interval, g->n == BENCH_FEWEST - 1 ? "too few samples" : "%d sample%s", g->n,
-                 g->n == 1 ? "" : "s");
-    } else if (t->used || g->low >= 1 + BENCH_MARGIN)
+        snprintf(interval, sizeof interval, "too little");
+    } else if (t->used || bench_gain_clears(*g, BENCH_MARGIN))
         mark = '*';
     t->sure |= mark == '*';
     t->few |= mark == '?';
@@ -128,7 +122,7 @@ void bench_points_print(const struct bench_points *points, bench_used_fn *used, 
                 !t.sure ? ""
                 : used  ? "* is not the default"
                         : "* is faster beyond doubt",
-                t.sure && t.few ? ", " : "", t.few ? "? has too few samples to say" : "");
+                t.sure && t.few ? ", " : "", t.few ? "? too little was measured to say" : "");
 }
 
 /* ---- JSON ---- */

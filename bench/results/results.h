@@ -23,11 +23,13 @@
 #ifndef BENCH_RESULTS_RESULTS_H
 #define BENCH_RESULTS_RESULTS_H
 
+#include <stdio.h>
+
 #include "bench/results/index.h"
-#include "bench/results/result.h"
+#include "core/call/result.h"
 #include "core/finding.h"
+#include "core/hash.h"
 #include "core/log.h"
-#include "core/sha256.h"
 
 #define BENCH_FORMAT "nccltune-results/1"
 
@@ -55,10 +57,50 @@ struct bench_results *bench_results_parse(const char *path, const char *text, si
 int bench_results_take(struct bench_results *r, const char *path, const char *text, size_t bytes, struct log *log,
                        struct err *e);
 /* Adds the measurement that stands in line `line` of the journal `path`. */
-int bench_results_add(struct bench_results *r, const cJSON *doc, const char *path, long line, struct err *e);
+int bench_results_add(struct bench_results *r, const struct cJSON *doc, const char *path, long line, struct err *e);
 /* Reads a journal's first line: its format, and the topology's hash into `topology`. */
 int bench_results_read_header(const char *text, size_t bytes, const char *path, char topology[SHA256_HEX],
                               struct err *e);
 void bench_results_free(struct bench_results *r); /* NULL is fine */
+
+/* ---- the journal being written: results.jsonl, open for appending. ---- */
+
+/* With what it holds, line for line as another program would read it. */
+struct bench_journal {
+    int fd;
+    const char *path;
+    struct bench_results *results; /* grows with every line; freed by bench_journal_close unless taken away (NULL) */
+    long lines;
+};
+
+/* Makes a new journal (an existing non-empty file is an error unless `resume`), or cuts a broken last line off an
+ * existing one, checks that it holds for the same topology, and reads it: broken lines are reported to `log`. */
+int bench_journal_open(struct bench_journal *j, const char *path, const char *topology_hash, int resume,
+                       struct log *log, struct err *e);
+/* A line, which also joins `results`. It goes out in one write followed by fdatasync. */
+int bench_journal_append(struct bench_journal *j, const struct bench_result *r, struct err *e);
+/* Many lines in one write: for what costs less than bringing it to disk. */
+int bench_journal_append_all(struct bench_journal *j, const struct bench_result *r, int n, struct err *e);
+/* A line of what disturbed the measurement; none where nothing did. */
+int bench_journal_append_noise(struct bench_journal *j, const struct findings *noise, struct err *e);
+void bench_journal_close(struct bench_journal *j);
+
+/* ---- measurements for other programs. ---- */
+
+/* A line a measurement, tidy: what it was, how many samples, their median, least and most in microseconds, algbw and
+ * busbw in GB/s. Fields are quoted as RFC 4180 has it. */
+void bench_export_csv(const struct bench_results *r, FILE *out);
+
+/* The same as a JSON array of objects. */
+void bench_export_json(const struct bench_results *r, FILE *out);
+
+/* nccltune's own journal, nccltune-results.jsonl(5). */
+void bench_export_journal(const struct bench_results *r, FILE *out);
+
+/* Median seconds and bus bandwidth of every candidate that came through, in OpenMetrics' text format 1.0. */
+void bench_export_openmetrics(const struct bench_results *r, FILE *out);
+
+/* A table a candidate in the columns of nccl-tests, which scripts read that expect those. */
+void bench_export_nccl_tests(const struct bench_results *r, FILE *out);
 
 #endif

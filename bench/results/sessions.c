@@ -1,5 +1,5 @@
-/* Launches against one another. */
-#include "bench/results/sessions.h"
+/* Gains over starts, and launches against one another. */
+#include "bench/results/points.h"
 
 #include <math.h>
 #include <string.h>
@@ -54,28 +54,42 @@ static int last_round(const struct bench_candidate *const *to, int n)
     return last;
 }
 
-static struct bench_interval interval_of(const double *gains, int n, double confidence)
+struct bench_interval bench_gain_over_starts(const double *logs, int n, double confidence)
 {
     double mean = 0, squares = 0, low = INFINITY, high = -INFINITY;
     for (int i = 0; i < n; i++) {
-        mean += gains[i] / n;
-        low = fmin(low, gains[i]);
-        high = fmax(high, gains[i]);
+        mean += logs[i] / n;
+        low = fmin(low, logs[i]);
+        high = fmax(high, logs[i]);
     }
     for (int i = 0; i < n; i++)
-        squares += (gains[i] - mean) * (gains[i] - mean);
-    if (n >= BENCH_FEWEST_SESSIONS) {
-        double half = stats_student_t(n - 1, confidence) * sqrt(squares / (n - 1) / n);
-        low = mean - half;
-        high = mean + half;
+        squares += (logs[i] - mean) * (logs[i] - mean);
+    struct bench_interval v = {.median = exp(mean), .low = exp(low), .high = exp(high), .n = n};
+    if (n > 2) {
+        v.error = sqrt(squares / (n - 1) / n);
+        v.low = exp(mean - stats_student_t(n - 1, confidence) * v.error);
+        v.high = exp(mean + stats_student_t(n - 1, confidence) * v.error);
+        bench_gain_among(&v, 1);
     }
-    return n ? (struct bench_interval){.median = exp(mean), .low = exp(low), .high = exp(high), .n = n}
-             : (struct bench_interval){0};
+    return n ? v : (struct bench_interval){0};
+}
+
+void bench_gain_among(struct bench_interval *gain, int rivals)
+{
+    double t =
+        gain->n > 2 ? stats_student_t(gain->n - 1, 1 - 2 * BENCH_FALSE / BENCH_LOOKS / fmax(rivals, 1)) : INFINITY;
+    gain->sure = gain->n > 2 ? gain->median * exp(-t * gain->error) : 0;
+}
+
+int bench_gain_clears(struct bench_interval gain, double margin)
+{
+    int holds = gain.predicted || (gain.n >= BENCH_FEWEST && gain.sure > 1 && !gain.lost);
+    return holds && gain.n > 0 && gain.low >= 1 + margin;
 }
 
 struct bench_interval bench_sessions_gain(const struct bench_candidate *const *from,
                                           const struct bench_candidate *const *to, const double *weights, int n,
-                                          double confidence)
+                                          double confidence, int rivals)
 {
     double gains[MOST_PAIRS];
     int counts[MOST_PAIRS], pairs = 0, most = 0, kept = 0, last = last_round(to, n);
@@ -87,12 +101,9 @@ struct bench_interval bench_sessions_gain(const struct bench_candidate *const *f
     for (int i = 0; i < pairs; i++) /* sessions that were cut short compare other points */
         if (2 * counts[i] >= most)
             gains[kept++] = gains[i];
-    return interval_of(gains, kept, confidence);
-}
-
-double bench_confidence_among(double confidence, int n)
-{
-    return 1 - (1 - confidence) / (n > 1 ? n : 1);
+    struct bench_interval v = bench_gain_over_starts(gains, kept, 1 - (1 - confidence) / (rivals > 1 ? rivals : 1));
+    v.sure = v.low; /* of few launches one is chosen, of many calls many are */
+    return v;
 }
 
 /* Whether setting `i` is that of another class of nodes than the one before it, which stands for both. */

@@ -5,7 +5,6 @@
 
 #include "bench/engines/engines.h"
 #include "bench/noise/noise.h"
-#include "bench/noise/repeats.h"
 #include "bench/search/budget.h"
 #include "bench/search/conduct.h"
 #include "bench/search/earlier.h"
@@ -33,14 +32,13 @@ static int read_workload(struct bench_options *o, struct workload **w, struct er
 
 /* Every collective that is asked for must be one that the engine has calls for; of a workload's, the others are left
  * out. */
-static int plan(struct bench_options *o, const struct bench_engine *engine, const struct bench_setup *setup,
-                struct arena *a, struct bench_plan *p, struct err *e)
+static int make_plan(struct bench_options *o, const struct bench_engine *engine, const struct bench_setup *setup,
+                     struct arena *a, struct bench_plan *p, struct err *e)
 {
-    int rc = engine->plan(setup, a, p, e);
+    int rc = engine->predicts ? engine->predicts->plan(setup, a, p, e) : engine->measures->plan(setup, a, p, e);
     if (!rc && o->earlier)
         rc = search_leave_out_losers(p, engine->name, o->earlier, setup->log, e);
-    if (!rc && p->prior_nodes > 1 &&
-        search_prior_launches(setup->topology, p->prior_nodes, setup->ranks_per_node, a, p))
+    if (!rc && p->prior_nodes > 1 && search_prior_launches(setup, p->prior_nodes, a, p))
         log_info(setup->log, "launches are tried in the order of what the model predicts for them");
     for (int coll = 0; coll < COLL_MEASURED && !rc; coll++) {
         int found = !(o->collectives & 1u << coll);
@@ -66,75 +64,66 @@ static uint64_t *sizes_of(const struct bench_options *o, const struct workload *
 int bench_join(const struct bench_options *o, struct err *e)
 {
     const struct bench_engine *engine = bench_engine_find(o->engine);
-    return engine && engine->join ? engine->join(e) : 0;
+    return engine && bench_engine_has_ranks(engine) ? engine->measures->join(e) : 0;
 }
 
-/* The work, onto what an earlier run has left in the journal. */
-static int conduct(struct bench_study *s, struct err *e)
+static void finish_plan(const struct bench_engine *engine, struct bench_plan *p)
 {
-    static volatile sig_atomic_t never;
-    if (!s->stop)
-        s->stop = &never;
-    s->results = s->journal->results;
-    s->results->confidence = s->options->confidence;
-    s->arena = s->results->arena;
-    s->summary->resumed = s->results->count - s->summary->measured;
-    s->sizes = sizes_of(s->options, s->workload, s->arena, &s->nsizes);
-    s->started_s = progress_now_s();
-    s->deadline_s = s->started_s + s->options->budget_s;
-    return s->engine->predict ? bench_predict(s, e) : bench_conduct(s, e);
+    if (engine->measures && engine->measures->finish)
+        engine->measures->finish(p);
 }
 
-/* What disturbed it, said in the journal: the signs of before and after, and how well the default repeats itself. */
-static int conduct_watched(struct bench_study *s, struct arena *a, struct err *e)
+/* The plan and the journal, with what an earlier run has left in it. What the machine lacks is said before a journal is
+ * made. */
+static int begin_study(struct bench_study *s, struct bench_options *o, const struct bench_setup *setup, struct arena *a,
+                       struct err *e)
 {
-    struct noise_watch *watch = noise_begin(a);
-    struct findings noise = {.arena = a};
-    int rc = conduct(s, e), worth = !rc && s->summary->measured;
-    noise_end(watch, worth ? &noise : NULL);
-    if (worth && s->engine->noise)
-        s->engine->noise(&s->plan, &noise);
-    if (worth)
-        repeats_judge(s->results, &noise);
-    return rc ? rc : bench_journal_append_noise(s->journal, &noise, e);
-}
-
-/* One number of ranks a node. What the machine lacks is said before a journal is made. */
-static int run(struct bench_study s, struct bench_options o, const struct bench_setup *setup,
-               struct bench_results **measured, struct err *e)
-{
-    struct arena *a = arena_new();
-    struct bench_journal journal;
     char hash[SHA256_HEX] = "";
     if (setup->topology)
         topo_hash(setup->topology, hash);
-    s.options = &o;
-    s.journal = &journal;
-    int rc = plan(&o, s.engine, setup, a, &s.plan, e);
-    if (rc || (rc = bench_journal_open(&journal, o.results, hash, o.resume, s.log, e)))
-        goto out;
-    rc = s.engine->predict ? conduct(&s, e) : conduct_watched(&s, a, e);
-    if (!rc && measured) {
-        bench_results_free(*measured);
-        *measured = journal.results;
-        journal.results = NULL;
-    }
-    bench_journal_close(&journal);
-out:
-    s.engine->finish(&s.plan);
-    arena_free(a);
-    return rc;
+    int rc = make_plan(o, s->engine, setup, a, &s->plan, e);
+    if (!rc)
+        rc = bench_journal_open(s->journal, o->results, hash, o->resume, s->log, e);
+    if (rc)
+        return rc;
+    s->results = s->journal->results;
+    s->results->confidence = o->confidence;
+    s->arena = s->results->arena;
+    s->summary->resumed = s->results->count;
+    s->sizes = sizes_of(o, s->workload, s->arena, &s->nsizes);
+    return 0;
+}
+
+/* Write what disturbed the run that has ended with `rc`: the signs of before and after, and how well the default
+ * repeats itself. */
+static int write_noise(struct bench_study *s, struct noise_watch *watch, int rc, struct arena *a, struct err *e)
+{
+    struct findings noise = {.arena = a};
+    int worth = !rc && s->summary->measured;
+    noise_end(watch, worth ? &noise : NULL);
+    if (worth && s->engine->measures->noise)
+        s->engine->measures->noise(&s->plan, &noise);
+    if (worth)
+        noise_of_repeats(s->results, &noise);
+    return rc ? rc : bench_journal_append_noise(s->journal, &noise, e);
 }
 
 int bench_run(const struct bench_options *o, const struct topology *topology, struct log *log,
-              struct progress *progress, volatile sig_atomic_t *stop, struct bench_summary *summary,
-              struct bench_results **measured, struct err *e)
+              volatile sig_atomic_t *stop, struct bench_summary *summary, struct bench_results **measured,
+              struct err *e)
 {
-    struct bench_summary unused = {0};
+    static volatile sig_atomic_t never;
+    struct bench_summary unused;
     struct bench_setup setup = o->setup;
     struct bench_options resolved = *o;
     struct workload *workload = NULL;
-    struct bench_study s = {.log = log, .progress = progress, .stop = stop, .summary = summary ? summary : &unused};
+    struct bench_journal journal;
+    struct bench_study s = {.options = &resolved,
+                            .journal = &journal,
+                            .log = log,
+                            .progress = log ? log->progress : NULL,
+                            .stop = stop ? stop : &never,
+                            .summary = summary ? summary : &unused};
     memset(s.summary, 0, sizeof *s.summary);
     int rc = bench_options_check(o, &s.engine, e);
     if (!rc)
@@ -148,7 +137,23 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
     setup.collectives = o->collectives;
     setup.log = log;
     s.workload = workload;
-    rc = run(s, resolved, &setup, measured, e);
+    struct arena *a = arena_new();
+    if (!(rc = begin_study(&s, &resolved, &setup, a, e))) {
+        struct noise_watch *watch = s.engine->measures ? noise_begin(a) : NULL;
+        s.started_s = progress_now_s();
+        s.deadline_s = s.started_s + o->budget_s;
+        rc = s.engine->measures ? bench_conduct(&s, e) : bench_predict(&s, e);
+        if (watch)
+            rc = write_noise(&s, watch, rc, a, e);
+        if (!rc && measured) {
+            bench_results_free(*measured);
+            *measured = journal.results;
+            journal.results = NULL;
+        }
+        bench_journal_close(&journal);
+    }
+    finish_plan(s.engine, &s.plan);
+    arena_free(a);
 out:
     workload_free(workload);
     return rc;
@@ -197,12 +202,11 @@ static cJSON *plan_json(const struct bench_options *o, const struct bench_setup 
     cJSON *list = cJSON_AddArrayToObject(doc, "sizes");
     for (int i = 0; i < nsizes; i++)
         cJSON_AddItemToArray(list, cJSON_CreateNumber((double)sizes[i]));
-    if (!engine->predict) {
+    if (!engine->predicts) {
         int shapes = o->shapes.count ? o->shapes.count : 1, colls = __builtin_popcount(o->collectives);
         struct budget_task task = {colls * nsizes * shapes, p->nlaunches - 1 + p->nbeside, p->keep_all};
         cJSON_AddItemToObject(doc, "time", budget_json(&task, o->budget_open ? 0 : o->budget_s));
-        cJSON *expected =
-            search_prior_json(setup->topology, p, setup->ranks_per_node, o->collectives, sizes, nsizes, USUAL_START);
+        cJSON *expected = search_prior_json(setup, p, o->collectives, sizes, nsizes, USUAL_START);
         if (expected)
             cJSON_AddItemToObject(doc, "expected", expected);
     }
@@ -226,12 +230,12 @@ cJSON *bench_plan_json(const struct bench_options *o, const struct topology *top
     setup.log = log;
     rc = read_workload(&resolved, &workload, e);
     if (!rc)
-        rc = plan(&resolved, engine, &setup, a, &work, e);
+        rc = make_plan(&resolved, engine, &setup, a, &work, e);
     if (!rc) {
         const uint64_t *sizes = sizes_of(&resolved, workload, a, &nsizes);
         doc = plan_json(&resolved, &setup, engine, &work, sizes, nsizes);
     }
-    engine->finish(&work);
+    finish_plan(engine, &work);
     workload_free(workload);
     arena_free(a);
     return doc;

@@ -14,7 +14,7 @@
 #define FULL_SESSIONS 4
 
 /* What is kept of the time that is left for the calls of the launch that wins, at most. */
-#define CALLS_PART 0.35
+#define CALLS_PART 0.45
 
 /* The part of the time for all sessions that tell launches apart, and what one may last: seconds, and in starts. */
 #define VISITS_PART  0.6
@@ -72,9 +72,9 @@ struct budget_buys budget_buys(const struct budget_task *t, double budget_s, dou
     double screening_s = fmin(all_s, BUDGET_SCREEN_PART * left_s);
     left_s -= screening_s;
     double for_pairs_s = left_s - budget_kept_s(left_s, start_s + first_s);
-    int at_once = for_pairs_s < 2 * BENCH_FEWEST_SESSIONS * AT_ONCE * session_s ? 2 : AT_ONCE;
+    int at_once = for_pairs_s < 2 * BENCH_FEWEST * AT_ONCE * session_s ? 2 : AT_ONCE;
     int pairs = (int)fmin(for_pairs_s / session_s / at_once, BUDGET_MOST_PAIRS);
-    if (pairs >= BENCH_FEWEST_SESSIONS)
+    if (pairs >= BENCH_FEWEST)
         left_s -= pairs * at_once * session_s;
     return (struct budget_buys){fmin(1, (first_s + fmax(0, left_s - start_s)) / need_s), screening_s / all_s, pairs};
 }
@@ -107,7 +107,7 @@ static void text_of(const cJSON *o, char text[BUDGET_TEXT])
     int launches = (int)json_int(o, "of_launches", 0), pairs = (int)json_int(o, "pairs", 0);
     double time_s = json_num(o, "time_s", 0), enough_s = json_num(o, "enough_s", 0);
     char start[UNIT_TEXT], time[UNIT_TEXT], told[128] = "", more[UNIT_TEXT + 32] = "";
-    if (launches && pairs >= BENCH_FEWEST_SESSIONS)
+    if (launches && pairs >= BENCH_FEWEST)
         snprintf(told, sizeof told,
                  ", then %d of %d launches in turn, then the best against the default in %d pairs of sessions",
                  (int)json_int(o, "launches", 0), launches, pairs);

@@ -2,10 +2,9 @@
 #ifndef BENCH_SEARCH_BUDGET_H
 #define BENCH_SEARCH_BUDGET_H
 
-#include <cjson/cJSON.h>
 #include <stdio.h>
 
-#include "bench/results/sessions.h"
+#include "bench/results/points.h"
 
 /* What there is to measure. */
 struct budget_task {
@@ -33,7 +32,7 @@ struct budget_task {
 /* The part of the time for the first session where there are launches to try, if that leaves the time for so many
  * further sessions, and of what is left then the part in which launches are tried alone. */
 #define BUDGET_FIRST_PART  0.25
-#define BUDGET_SPARE       (2 + 2 * BENCH_FEWEST_SESSIONS)
+#define BUDGET_SPARE       (2 + 2 * BENCH_FEWEST)
 #define BUDGET_SCREEN_PART 0.4
 
 /* All calls at all points, seconds. */
@@ -52,14 +51,14 @@ double budget_usual_s(const struct budget_task *t, double start_s);
 struct budget_buys {
     double points;   /* the part of them that is measured with all calls, sooner or later, 0 to 1 */
     double launches; /* the part of them that is screened */
-    int pairs;       /* with the default; below BENCH_FEWEST_SESSIONS none is told from it */
+    int pairs;       /* with the default; below BENCH_FEWEST none is told from it */
 };
 struct budget_buys budget_buys(const struct budget_task *t, double budget_s, double start_s);
 
 /* The same as {start_s, time_s, enough_s, points, of_points, launches, of_launches, pairs}, and of an array of those
  * for starts of 1, 5 and 30 s for people; budget_s 0: the usual one. cJSON_Delete frees. */
-cJSON *budget_json(const struct budget_task *t, double budget_s);
-void budget_print(const cJSON *budget, FILE *out);
+struct cJSON *budget_json(const struct budget_task *t, double budget_s);
+void budget_print(const struct cJSON *budget, FILE *out);
 
 /* The line for one start. */
 #define BUDGET_TEXT 256

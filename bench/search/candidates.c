@@ -64,7 +64,8 @@ static double expect_us(const struct candidate_source *e, const struct history_p
                         double known_us)
 {
     const struct bench_study *s = e->study;
-    double predicted = s->engine->expect_us ? s->engine->expect_us(e->session, at, &c->knobs, s->stop) : 0;
+    double predicted =
+        s->engine->measures->expect_us ? s->engine->measures->expect_us(e->session, at, &c->knobs, s->stop) : 0;
     return predicted < 0 ? predicted : known_us > 0 ? known_us : predicted > 0 ? predicted : INFINITY;
 }
 
@@ -185,7 +186,7 @@ int candidates_vary(void *user, struct rounds *r, const struct bench_knobs *winn
     struct history_place at = {r->coll,         r->bytes,        r->shape.nodes, r->shape.ranks, e->launch,
                                s->engine->name, r->shape.others, r->shape.load,  r->buffers};
     struct bench_knobs *out = arena_alloc(s->arena, BENCH_VARIATIONS * sizeof *out);
-    int n = s->engine->vary(e->session, r->bytes, winner, s->arena, out), added = 0;
+    int n = s->engine->measures->vary(e->session, r->bytes, winner, s->arena, out), added = 0;
     for (int i = 0; i < n; i++) {
         if (history_status(s->results, &at, out[i].label) != BENCH_STATUS_COUNT ||
             history_hopeless(s->results, &at, out[i].label) || history_losing(s->results, &at, out[i].label))
@@ -194,4 +195,101 @@ int candidates_vary(void *user, struct rounds *r, const struct bench_knobs *winn
         added++;
     }
     return added;
+}
+
+/* ---- what is to be proven ---- */
+
+/* Further behind the best than this nobody contends: exploring tells so much. */
+#define CONTEND_WITHIN 1.05
+
+/* Starts after which a proof is looked at. */
+static const int looks[BENCH_LOOKS] = {BENCH_FEWEST, 8, 12, 20};
+
+const struct bench_point *candidates_point(const struct bench_points *p, const struct history_place *at)
+{
+    for (int i = 0; i < p->count; i++) {
+        const struct bench_point *x = &p->items[i];
+        if (x->coll == at->coll && x->bytes == at->bytes && x->nodes == at->nodes && x->ranks == at->ranks &&
+            x->others == at->others && x->load == at->load && x->buffers == at->buffers &&
+            (!at->engine || !strcmp(x->engine, at->engine)))
+            return x;
+    }
+    return NULL;
+}
+
+/* The candidate of that launch and call; NULL: it was not measured. */
+static const struct bench_candidate *find_candidate(const struct bench_point *p, const char *launch, const char *call)
+{
+    for (int i = 0; i < p->ncandidates; i++)
+        if (!strcmp(p->candidates[i].launch.label, launch) && !strcmp(p->candidates[i].call.label, call))
+            return &p->candidates[i];
+    return NULL;
+}
+
+/* The launch that says which calls are promising. */
+static const char *explored_launch(const struct bench_point *p, const char *launch)
+{
+    for (int i = 0; i < p->ncandidates; i++)
+        if (p->candidates[i].promise > 0 && !strcmp(p->candidates[i].launch.label, launch))
+            return launch;
+    return BENCH_DEFAULT;
+}
+
+/* The best by what was explored, within reach of one another. */
+static int list_promising(const struct bench_study *s, const struct bench_point *p, const char *launch,
+                          struct contender found[CONTENDERS])
+{
+    const char *explored = explored_launch(p, launch);
+    int n = 0;
+    for (int i = 0; i < p->ncandidates; i++) {
+        const struct bench_candidate *x = &p->candidates[i], *own = find_candidate(p, launch, x->call.label);
+        if (strcmp(x->launch.label, explored) != 0 || x->status != BENCH_OK || (own && own->status != BENCH_OK) ||
+            x->promise < 1 + s->options->margin / 2)
+            continue;
+        int k = n < CONTENDERS ? n++ : CONTENDERS;
+        for (; k > 0 && found[k - 1].promise < x->promise; k--)
+            if (k < CONTENDERS)
+                found[k] = found[k - 1];
+        if (k < CONTENDERS)
+            found[k] = (struct contender){&x->call, x->promise, own ? own->proof : (struct bench_interval){0}};
+    }
+    while (n && found[n - 1].promise * CONTEND_WITHIN < found[0].promise)
+        n--;
+    return n;
+}
+
+/* Whether it cannot prove anything any more. */
+static int is_futile(const struct bench_study *s, const struct contender *x)
+{
+    return x->proof.n >= BENCH_FEWEST && (x->proof.lost || x->proof.high < 1 + s->options->margin);
+}
+
+int candidates_contend(const struct bench_study *s, const struct bench_point *p, const char *launch,
+                       struct contender found[CONTENDERS])
+{
+    int n = list_promising(s, p, launch, found), kept = 0, is_look = 0, starts = 0;
+    for (int i = 0; i < n; i++)
+        starts = found[i].proof.n > starts ? found[i].proof.n : starts;
+    for (int i = 0; i < BENCH_LOOKS; i++)
+        is_look |= starts == looks[i];
+    if (!is_look)
+        return starts < looks[BENCH_LOOKS - 1] ? n : 0;
+    for (int i = 0; i < n; i++) {
+        if (bench_gain_clears(found[i].proof, s->options->margin))
+            return 0;
+        if (!is_futile(s, &found[i]))
+            found[kept++] = found[i];
+    }
+    return starts < looks[BENCH_LOOKS - 1] ? kept : 0;
+}
+
+void candidates_list_contenders(const struct candidate_source *e, const struct bench_point *p, struct rounds *r)
+{
+    static const struct bench_knobs untouched = {.label = BENCH_DEFAULT};
+    struct contender found[CONTENDERS];
+    int n = p ? candidates_contend(e->study, p, e->launch, found) : 0;
+    r->candidates = arena_alloc(r->arena, (CONTENDERS + 1) * sizeof *r->candidates);
+    add_candidate(r, &untouched, NULL);
+    for (int i = 0; i < n; i++)
+        add_candidate(r, found[i].call, NULL);
 }

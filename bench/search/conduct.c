@@ -1,33 +1,40 @@
 /* Which launches are run when.
  *
- * The untouched launch comes first, with all its calls, so that there is a table early on. What its start has taken
- * says how many launches the time is for: some are screened, each by a short session of its own; the best of them and
- * the default then take turns, session by session, because only sessions tell launches apart; and the launch that has
- * won gets the rest of the time for its calls. Where the time is not enough for that, all of it goes to the calls of
- * the untouched launch. */
+ * The untouched launch comes first: its calls are explored. What its start has taken says how many launches the time is
+ * for: some are screened, each by a short session of its own; the best of them and the default then take turns, session
+ * by session, because only sessions tell launches apart. The calls of the launch that has won are explored, and what
+ * came out best is proven in fresh starts. Where the time is not enough for launches, all of it goes to the calls of
+ * the untouched one. */
 #include "bench/search/conduct.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "bench/results/sessions.h"
+#include "bench/results/points.h"
 #include "bench/search/budget.h"
+#include "bench/search/candidates.h"
 #include "bench/search/screening.h"
 #include "bench/search/session.h"
 #include "bench/search/sizes.h"
 #include "bench/search/variants.h"
 #include "core/coll.h"
+#include "core/hash.h"
 #include "core/units.h"
 
-/* Pairs of sessions in all. */
-#define ALL_PAIRS (8 * BUDGET_PAIRS)
+/* Sessions of each where launches are only compared with one another. */
+#define ROUNDS BENCH_FEWEST
 
-/* Sessions with all calls, each a fresh start unless that is dear: so many in any case, and up to so many while
- * something is undecided. */
-#define ROUNDS      3
-#define MOST_ROUNDS 8
+/* Starts that explore the calls of the launch that has won, and that prove them at most. */
+#define EXPLORING 2
+#define PROVING   24
 
-#define CALLS_ROUND (BENCH_PAIRS_ROUND + ALL_PAIRS)
+/* So many times what launches take leaves something for calls, too; and where there is less, a launch that seems to
+ * gain as much comes before them. */
+#define AMPLE     1.1
+#define PROMISING 1.1
+
+/* Of the time that is left where calls are explored, no more than this is kept for proving them. */
+#define PROOF_PART 0.6
 
 static double session_s(const struct bench_study *s)
 {
@@ -37,6 +44,13 @@ static double session_s(const struct bench_study *s)
 static double left_s(const struct bench_study *s)
 {
     return fmax(0, s->deadline_s - progress_now_s());
+}
+
+/* What proving takes that says something: the fewest starts, with two pairs or more of a call at every point. */
+static double proof_s(const struct bench_study *s)
+{
+    const struct budget_task task = bench_task(s);
+    return BENCH_FEWEST * (s->start_s + CONTENDER_PAIRS * task.samples_s);
 }
 
 /* The gains of calls that are proven within the default launch, over all points. */
@@ -49,8 +63,8 @@ static double found_so_far(const struct bench_study *s)
         double gain = 1;
         for (int k = 0; k < p->items[i].ncandidates; k++) {
             const struct bench_candidate *c = &p->items[i].candidates[k];
-            if (!strcmp(c->launch.label, BENCH_DEFAULT) && c->paired.low >= 1 + s->options->margin)
-                gain = fmax(gain, c->paired.median);
+            if (!strcmp(c->launch.label, BENCH_DEFAULT) && bench_gain_clears(c->proof, s->options->margin))
+                gain = fmax(gain, c->proof.median);
         }
         sum += log(gain) / p->count;
     }
@@ -62,7 +76,7 @@ static int run_session(struct bench_study *s, const struct search_session *v, st
 {
     int is_default = v->launch == &s->plan.launches[0];
     int rc = is_default || !history_dead(s->results, v->launch->label) ? search_session_run(s, v, e) : 0;
-    if (v->full)
+    if (v->prove)
         s->found = found_so_far(s);
     return rc;
 }
@@ -81,18 +95,18 @@ static struct bench_interval gain_over(const struct bench_study *s, const struct
         from[i] = bench_point_default(&p->items[i], other->label);
         to[i] = bench_point_default(&p->items[i], launch->label);
     }
-    struct bench_interval gain =
-        bench_sessions_gain(from, to, NULL, p->count, bench_confidence_among(s->options->confidence, rivals));
+    struct bench_interval gain = bench_sessions_gain(from, to, NULL, p->count, s->options->confidence, rivals);
     arena_free(a);
     return gain;
 }
 
-/* One session of each, forth in one round and back in the next, so that what drifts meets all alike. */
+/* One session of each, forth in one round and back in the other of two, whichever comes first: neither drift nor what
+ * returns meets one more than another. */
 static int run_round(struct bench_study *s, const struct screening *f, int round, int full, struct err *e)
 {
-    int rc = 0;
+    int rc = 0, back = (int)((hash_add(HASH_START, (uint64_t)round / 2) >> 13 ^ (uint64_t)round) & 1);
     for (int i = 0; i < f->count && !rc && !bench_stopped(s); i++) {
-        int k = round % 2 ? f->count - 1 - i : i;
+        int k = back ? f->count - 1 - i : i;
         struct search_session v = {.launch = f->items[k].launch,
                                    .round = round,
                                    .full = full,
@@ -109,8 +123,8 @@ static void drop_futile(const struct bench_study *s, struct screening *f)
     int kept = 1;
     for (int i = 1; i < f->count; i++) {
         struct bench_interval gain = gain_over(s, f->items[0].launch, f->items[i].launch, BUDGET_MOST_PAIRS);
-        int known = gain.n >= BENCH_FEWEST_SESSIONS;
-        int behind = gain.n >= 2 * BENCH_FEWEST_SESSIONS && gain.median <= 1;
+        int known = gain.n >= BENCH_FEWEST;
+        int behind = gain.n >= 2 * BENCH_FEWEST && gain.median <= 1;
         if (!known || (!behind && gain.high >= 1 + s->options->margin))
             f->items[kept++] = f->items[i];
     }
@@ -135,7 +149,7 @@ static const struct bench_knobs *winner_of(const struct bench_study *s, const st
         struct bench_interval gain = gain_over(s, f->items[0].launch, f->items[i].launch, rivals);
         log_info(s->log, "launch %s: %.2f times as fast as the default (%.2f to %.2f, %d pairs of sessions)",
                  f->items[i].launch->label, gain.median, gain.low, gain.high, gain.n);
-        if (gain.n >= BENCH_FEWEST_SESSIONS && gain.low >= 1 + s->options->margin &&
+        if (bench_gain_clears(gain, s->options->margin) &&
             (winner == f->items[0].launch || is_better(s, f->items[i].launch, winner)))
             winner = f->items[i].launch;
     }
@@ -155,8 +169,7 @@ static int is_settled(const struct bench_study *s, const struct screening *f, in
     if (f->count != 2)
         return 0;
     struct bench_interval gain = gain_over(s, f->items[0].launch, f->items[1].launch, rivals * BUDGET_MOST_PAIRS);
-    int enough = gain.n >= 2 * BENCH_FEWEST_SESSIONS || left_s(s) < s->calls_s + 2 * session_s(s);
-    return enough && gain.low >= 1 + s->options->margin;
+    return bench_gain_clears(gain, s->options->margin);
 }
 
 /* Compares those in `f` with the default, which is the first, in rounds from `*round` on. What a round takes is known
@@ -166,7 +179,7 @@ static int compare(struct bench_study *s, struct screening *f, double until_s, i
 {
     int first = *round, rc = 0;
     while (f->count > 1 && !rc && !bench_stopped(s) && *round - first < BUDGET_MOST_PAIRS &&
-           (*round - first < BENCH_FEWEST_SESSIONS || (count_rounds(s, f, until_s) > 0 && !is_settled(s, f, rivals)))) {
+           (*round - first < BENCH_FEWEST || (count_rounds(s, f, until_s) > 0 && !is_settled(s, f, rivals)))) {
         rc = run_round(s, f, (*round)++, 0, e);
         drop_futile(s, f);
     }
@@ -188,9 +201,9 @@ static int compare_launches(struct bench_study *s, const struct screening *f, co
             items[few.count] = f->items[next + few.count - 1];
             few.count++;
         }
-        while (few.count > 2 && count_rounds(s, &few, until_s) < 2 * BENCH_FEWEST_SESSIONS)
+        while (few.count > 2 && count_rounds(s, &few, until_s) < 2 * BENCH_FEWEST)
             few.count--;
-        if (count_rounds(s, &few, until_s) < BENCH_FEWEST_SESSIONS || round + BUDGET_MOST_PAIRS > CALLS_ROUND) {
+        if (count_rounds(s, &few, until_s) < BENCH_FEWEST || round + BUDGET_MOST_PAIRS > BENCH_CALLS_ROUND) {
             log_info(s->log, "%d launches could not be told from the default in time: a start takes %.1f s",
                      f->count - next, s->start_s);
             break;
@@ -204,52 +217,75 @@ static int compare_launches(struct bench_study *s, const struct screening *f, co
 
 /* ---- calls ---- */
 
-/* Whether some call of the launch may be worth a setting, and has not proven it. */
-static int is_undecided(const struct bench_study *s, const struct bench_knobs *launch)
+/* At how many points something is left to prove. */
+static int count_contests(const struct bench_study *s, const struct bench_knobs *launch)
 {
+    struct contender found[CONTENDERS];
     struct arena *a = arena_new();
-    struct bench_points *p = bench_points_of(s->results, a);
-    double worth = 1 + s->options->margin;
-    int undecided = 0;
+    const struct bench_points *p = bench_points_of(s->results, a);
+    int n = 0;
     for (int i = 0; i < p->count; i++)
-        for (int k = 0; k < p->items[i].ncandidates; k++) {
-            const struct bench_candidate *c = &p->items[i].candidates[k];
-            undecided |= !strcmp(c->launch.label, launch->label) && c->status == BENCH_OK && c->paired.n &&
-                         c->paired.median >= worth && c->paired.low < worth;
-        }
+        n += candidates_contend(s, &p->items[i], launch->label, found) > 0;
     arena_free(a);
-    return undecided;
+    return n;
 }
 
 /* Sizes between others where the best call changes; the untouched launch is measured there, too, in a round of its own:
  * with a session in which all calls are measured it makes no pair. */
 static int add_sizes(struct bench_study *s, const struct bench_knobs *launch, int round, struct err *e)
 {
-    struct search_session untouched = {.launch = &s->plan.launches[0], .round = round + MOST_ROUNDS, .part = 0.3};
+    struct search_session untouched = {.launch = &s->plan.launches[0], .round = round + EXPLORING, .part = 0.3};
     int added = sizes_add(s);
     if (added > 0)
         log_info(s->log, "%d sizes more, where the best call changes", added);
     return added > 0 && launch != untouched.launch ? run_session(s, &untouched, e) : 0;
 }
 
-static int examine_calls(struct bench_study *s, const struct bench_knobs *launch, int round, struct err *e)
+/* The part of the time that is left for exploring, where there are to be so many starts of that. */
+static double exploring_part(const struct bench_study *s, int starts)
+{
+    double kept = left_s(s) > 0 ? fmin(PROOF_PART, proof_s(s) / left_s(s)) : 0;
+    return (1 - kept) / starts;
+}
+
+static int explore_calls(struct bench_study *s, const struct bench_knobs *launch, int round, struct err *e)
 {
     int rc = 0;
-    for (int k = 0; k < MOST_ROUNDS && !rc && !bench_stopped(s); k++) {
-        /* what the first session could do this one can, though nothing be left for others */
-        double part = fmax(k < ROUNDS ? 1.0 / (ROUNDS - k) : 1, fmin(1, s->calls_s / fmax(left_s(s), 1e-3)));
+    for (int k = 0; k < EXPLORING && !rc && !bench_stopped(s); k++) {
         struct search_session v = {
-            .launch = launch, .round = round + k, .full = 1, .part = part, .spare = 1, .keep = 1};
+            .launch = launch, .round = round + k, .full = 1, .part = exploring_part(s, EXPLORING - k)};
         int first = !k && round == BENCH_FIRST_ROUND;
-        if ((!first && left_s(s) < (s->kept ? s->visit_s : session_s(s))) || (k >= ROUNDS && !is_undecided(s, launch)))
+        if (!first && left_s(s) < (k ? 3 : 1) * proof_s(s) + session_s(s))
             break;
-        if (k == 1 && (launch == &s->plan.launches[0] || left_s(s) >= 2 * session_s(s)))
+        if (k)
             rc = add_sizes(s, launch, round + k, e);
         if (!rc)
             rc = run_session(s, &v, e);
     }
-    search_session_end(s);
     return rc;
+}
+
+static int prove_calls(struct bench_study *s, const struct bench_knobs *launch, struct err *e)
+{
+    int rc = 0;
+    for (int k = 0; k < PROVING && !rc && !bench_stopped(s) && left_s(s) > s->start_s; k++) {
+        int starts = k < BENCH_FEWEST ? BENCH_FEWEST - k : 2; /* share what is left behind them */
+        double share_s = fmax(0, left_s(s) - starts * s->start_s) / starts;
+        struct search_session v = {.launch = launch,
+                                   .round = BENCH_PROOF_ROUND + k,
+                                   .prove = 1,
+                                   .part = fmin(1, share_s / (left_s(s) - s->start_s))};
+        if (!count_contests(s, launch))
+            break;
+        rc = run_session(s, &v, e);
+    }
+    return rc;
+}
+
+static int examine_calls(struct bench_study *s, const struct bench_knobs *launch, int round, struct err *e)
+{
+    int rc = explore_calls(s, launch, round, e);
+    return rc || bench_stopped(s) ? rc : prove_calls(s, launch, e);
 }
 
 /* ---- all of it ---- */
@@ -282,22 +318,40 @@ static int compare_all(struct bench_study *s, const struct screening *f, struct 
     return rc;
 }
 
+/* Whether all launches can be tried, one be proven, and something is left for calls. */
+static int is_ample(const struct bench_study *s, const struct screening *f)
+{
+    return left_s(s) > AMPLE * (f->count + BUDGET_SPARE) * session_s(s);
+}
+
+/* Explores the calls of the untouched launch, from which others learn. */
+static int explore_untouched(struct bench_study *s, const struct screening *f, struct err *e)
+{
+    struct search_session v = {
+        .launch = f->items[0].launch, .round = BENCH_FIRST_ROUND, .full = 1, .part = BUDGET_FIRST_PART};
+    return run_session(s, &v, e);
+}
+
+/* The first start tells what one takes. Where time is short launches come before calls, as long as one of them seems to
+ * gain much. */
 static int search(struct bench_study *s, struct screening *f, struct err *e)
 {
-    const struct bench_knobs *winner;
-    struct search_session first = {.launch = f->items[0].launch,
-                                   .round = BENCH_FIRST_ROUND,
-                                   .full = 1,
-                                   .part = BUDGET_FIRST_PART,
-                                   .spare = BUDGET_SPARE};
-    int rc = run_session(s, &first, e);
+    const struct bench_knobs *winner = f->items[0].launch;
+    int rc = screening_default(s, f, e), ample = is_ample(s, f);
+    if (!rc && ample && !bench_stopped(s))
+        rc = explore_untouched(s, f, e);
     const struct budget_task task = bench_task(s);
-    s->calls_s = fmax(progress_now_s() - s->started_s, s->start_s + BUDGET_POINT_SAMPLES / 2.0 * task.samples_s);
+    s->calls_s = fmax(progress_now_s() - s->started_s, s->start_s + BUDGET_POINT_SAMPLES / 2.0 * task.samples_s) +
+                 proof_s(s) / 2; /* what has won has proven some already */
     s->want_visit_s = budget_visit_s(&task, left_s(s), s->start_s);
-    if (rc || bench_stopped(s) || (rc = screening_run(s, f, e)) || bench_stopped(s))
+    if (rc || bench_stopped(s))
         return rc;
-    rc = compare_launches(s, f, &winner, e);
-    return rc || bench_stopped(s) ? rc : examine_calls(s, winner, CALLS_ROUND, e);
+    if (left_s(s) > BUDGET_SPARE * session_s(s)) {
+        rc = screening_run(s, f, e);
+        if (!rc && !bench_stopped(s) && (ample || screening_best(f) > PROMISING))
+            rc = compare_launches(s, f, &winner, e);
+    }
+    return rc || bench_stopped(s) ? rc : examine_calls(s, winner, BENCH_CALLS_ROUND, e);
 }
 
 int bench_conduct(struct bench_study *s, struct err *e)

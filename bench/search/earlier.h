@@ -2,7 +2,7 @@
 #ifndef BENCH_SEARCH_EARLIER_H
 #define BENCH_SEARCH_EARLIER_H
 
-#include "bench/candidates/plan.h"
+#include "bench/candidates/engine.h"
 #include "core/err.h"
 
 /* Takes out of `p` the launches and calls that the journal at `path` has times of, of this engine, and that took more

@@ -40,7 +40,7 @@ int bench_options_check(const struct bench_options *o, const struct bench_engine
             snprintf(names + strlen(names), sizeof names - strlen(names), " %s", (*x)->name);
         return err_set(e, ERR_USAGE, "'%s' is not an engine; there are:%s", o->engine, names);
     }
-    if ((*engine)->document)
+    if ((*engine)->documents)
         return err_set(e, ERR_USAGE, "the %s engine measures no collectives; nccltune bench --engine %s says more",
                        (*engine)->name, (*engine)->name);
     if (!o->collectives)

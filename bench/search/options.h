@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "bench/candidates/engine.h"
-#include "bench/launch/setup.h"
+#include "bench/launch/launch.h"
 #include "core/option.h"
 
 #define BENCH_SIZES 64

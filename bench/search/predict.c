@@ -51,7 +51,7 @@ static void list_shape(struct work *w, int shape)
 static int predict(const struct work *w, const struct bench_knobs *launch, const struct place *p,
                    const struct bench_knobs *call, struct bench_prediction *g)
 {
-    return w->study->engine->predict(&w->study->plan, &p->at, launch, call, g);
+    return w->study->engine->predicts->predict(&w->study->plan, &p->at, launch, call, g);
 }
 
 /* ---- one launch ---- */

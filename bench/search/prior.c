@@ -3,43 +3,20 @@
 
 #include <math.h>
 
-#include "bench/predict/best.h"
-#include "bench/predict/launch.h"
-#include "bench/predict/model.h"
 #include "bench/search/budget.h"
+#include "core/call/result.h"
 #include "core/coll.h"
 #include "core/json.h"
 #include "core/units.h"
 
-/* Launches are told apart by AllReduce, at a size where latency counts, one where bandwidth does, and one between. */
-static const uint64_t sizes[] = {(uint64_t)64 << 10, (uint64_t)4 << 20, (uint64_t)256 << 20};
-#define SIZES ((int)(sizeof sizes / sizeof *sizes))
-
-/* The mean of log(time) under a launch; NAN: the model is silent. */
-static double score(const struct model_setup *base, const struct bench_knobs *launch)
+static double launch_log_us(const struct bench_setup *s, int nodes, const struct bench_knobs *launch)
 {
-    struct arena *a = arena_new();
-    struct model_setup s = *base;
-    double sum = NAN;
-    const struct model *m = model_launch_apply(launch, &s.nccl, a) ? NULL : model_new(&s, a, NULL);
-    for (int i = 0; m && i < SIZES; i++) {
-        struct model_call call = {COLL_ALLREDUCE, sizes[i], -1, -1, 0};
-        struct model_time t;
-        double us = model_predict(m, &call, &t) ? NAN : log(t.us);
-        sum = i ? sum + us : us;
-    }
-    arena_free(a);
-    return sum / SIZES;
+    return s->predictor ? s->predictor->launch_log_us(s->topology, nodes, s->ranks_per_node, launch) : NAN;
 }
 
-int search_prior_launches(const struct topology *t, int nodes, int ranks_per_node, struct arena *a,
-                          struct bench_plan *p)
+int search_prior_launches(const struct bench_setup *s, int nodes, struct arena *a, struct bench_plan *p)
 {
-    struct model_setup s = {.nccl = {.topology = t, .nodes = nodes, .ranks_per_node = ranks_per_node}};
-    s.nccl.class_index = t ? model_class_of(t) : -1;
-    if (s.nccl.class_index < 0 || p->nlaunches < 2)
-        return 0;
-    double untouched = score(&s, &p->launches[0]);
+    double untouched = p->nlaunches < 2 ? NAN : launch_log_us(s, nodes, &p->launches[0]);
     if (isnan(untouched))
         return 0;
     double *scores = arena_alloc(a, (size_t)p->nlaunches * sizeof *scores);
@@ -49,7 +26,7 @@ int search_prior_launches(const struct topology *t, int nodes, int ranks_per_nod
     gains[0] = 1;
     for (int i = 1; i < p->nlaunches; i++) {
         struct bench_knobs launch = p->launches[i];
-        double mine = score(&s, &launch);
+        double mine = launch_log_us(s, nodes, &launch);
         double gain = isnan(mine) ? 0 : exp(untouched - mine);
         known += !isnan(mine);
         mine = isnan(mine) ? untouched : mine;
@@ -67,14 +44,6 @@ int search_prior_launches(const struct topology *t, int nodes, int ranks_per_nod
 }
 
 /* ---- for the plan ---- */
-
-/* How many times as fast as NCCL's choice the best call is. */
-static double best_gain(const struct model *m, int coll, uint64_t bytes)
-{
-    const struct model_call own = {coll, bytes, -1, -1, 0};
-    struct model_time t, best;
-    return model_predict(m, &own, &t) || model_best(m, coll, bytes, &best) ? 0 : t.us / best.us;
-}
 
 /* Into `items`, which are sorted: the most gain per second first. */
 static void insert(cJSON **items, int *count, cJSON *o, double gain, double part, double time_s)
@@ -98,20 +67,19 @@ static cJSON *list_of(cJSON *const *items, int count)
     return list;
 }
 
-cJSON *search_prior_json(const struct topology *t, const struct bench_plan *p, int ranks_per_node, unsigned collectives,
+cJSON *search_prior_json(const struct bench_setup *s, const struct bench_plan *p, unsigned collectives,
                          const uint64_t *bytes, int n, double start_s)
 {
-    struct model_setup s = {.nccl = {.topology = t, .nodes = p->prior_nodes, .ranks_per_node = ranks_per_node}};
+    const struct predictor *m = p->prior_nodes ? s->predictor : NULL;
     struct arena *a = arena_new();
     cJSON **items = arena_alloc(a, (size_t)(n * COLL_COUNT + p->nlaunches) * sizeof(cJSON *));
     int count = 0;
-    s.nccl.class_index = t ? model_class_of(t) : -1;
-    const struct model *m = p->prior_nodes && s.nccl.class_index >= 0 ? model_new(&s, a, NULL) : NULL;
     double part = 1.0 / (n * __builtin_popcount(collectives));
     for (int i = 0; i < n * COLL_COUNT && m; i++) {
         int coll = i % COLL_COUNT, at = i / COLL_COUNT;
         uint64_t size = bytes[at];
-        double gain = collectives >> coll & 1 ? best_gain(m, coll, size) : 0;
+        double gain =
+            !(collectives >> coll & 1) ? 0 : m->best_gain(s->topology, p->prior_nodes, s->ranks_per_node, coll, size);
         if (gain > 0) {
             cJSON *o = cJSON_CreateObject();
             json_add_str(o, "collective", coll_name(coll));

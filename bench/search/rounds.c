@@ -1,91 +1,104 @@
-/* The rounds at one point. */
+/* Exploring and proving at one point. */
 #include "bench/search/rounds.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "core/hash.h"
 #include "core/progress.h"
 
-/* Samples before an interval is believed enough to drop somebody; with five it is the range. */
-#define TRUSTED_SAMPLES 5
-
-/* Samples in one round; between rounds somebody may drop out. */
-#define ROUND_SAMPLES 3
+/* Turns between two halvings, and as many candidates are left at least. */
+#define HEAT_SAMPLES 3
+#define HEAT_LEAST   4
 
 /* Candidates that have their first sample between two of the default. */
 #define BESIDE_EVERY 4
 
-/* The part of a point's time that is kept for the proof, and the fewest pairs that prove anything at 95 %: where they
- * take longer that is on account of the other points, for what is not proven is lost. */
-#define PROOF_PART  0.3
-#define PROOF_PAIRS 7
+/* A refinement, which differs in little from what it refines, is out at once when it is so much slower than the best.
+ */
+#define REFINED_HOPELESS 1.15
 
 /* How many times slower than expected a sample may be before it counts as hung, on top of the watchdog's time. */
 #define PATIENCE 10.0
+
+/* Default and candidate in each order once, behind a sample that only stands before them. */
+#define QUINTET 5
+
+/* Samples that count for nothing where a call has not run in this session: first uses take longer, some a while. */
+#define COLD_SAMPLES 8
+#define COLD_S       0.25 /* at most */
 
 struct listener {
     struct rounds *rounds;
     const int *lanes; /* candidate of each shot */
     int nlanes, next; /* the shot whose sample is to come */
+    double *told_us;  /* of each shot, in place of the candidates' own samples; NULL */
 };
+
+static void take_sample(struct rounds *r, struct candidate *x, double us, double slowdown)
+{
+    if (x->n < ROUNDS_SAMPLES) {
+        x->slowdown += (slowdown - x->slowdown) / (x->n + 1);
+        x->us[x->n] = us;
+        x->beside_us[x->n++] = x == r->candidates ? us : r->beside_us;
+    }
+    if (x == r->candidates)
+        r->beside_us = us;
+}
 
 static void on_sample(void *user, int shot, enum bench_status status, double us, const char *detail)
 {
     struct listener *l = user;
-    struct candidate *x = &l->rounds->candidates[l->lanes[shot]];
-    double slowdown = l->rounds->shape.load ? fmax(1, l->rounds->session->slowdown) : 0;
+    struct rounds *r = l->rounds;
+    struct candidate *x = &r->candidates[l->lanes[shot]];
+    double slowdown = r->shape.load ? fmax(1, r->session->slowdown) : 0;
     if (slowdown > 0)
         us = bench_lost_us(us, slowdown);
-    if (status != BENCH_OK) {
+    if (detail && *detail && !x->detail)
+        x->detail = arena_strdup(r->arena, detail);
+    if (status != BENCH_OK)
         x->status = status;
-        x->detail = arena_strdup(l->rounds->arena, detail);
-    } else if (x->n < ROUNDS_SAMPLES) {
-        x->slowdown += (slowdown - x->slowdown) / (x->n + 1);
-        x->us[x->n] = us;
-        x->beside_us[x->n++] = x == l->rounds->candidates ? us : l->rounds->beside_us;
-        if (detail && *detail && !x->detail)
-            x->detail = arena_strdup(l->rounds->arena, detail);
-    }
-    if (status == BENCH_OK && x == l->rounds->candidates)
-        l->rounds->beside_us = us;
+    else if (l->told_us)
+        l->told_us[shot] = us;
+    else
+        take_sample(r, x, us, slowdown);
     /* Whose call has failed is passed over from then on, and cannot be who kills the session. */
     l->next = shot;
     do
         l->next = (l->next + 1) % l->nlanes;
-    while (l->next != shot && l->rounds->candidates[l->lanes[l->next]].status != BENCH_OK);
+    while (l->next != shot && r->candidates[l->lanes[l->next]].status != BENCH_OK);
 }
 
-/* The default's median. */
+/* ---- what is known ---- */
+
+static int is_running(const struct candidate *x)
+{
+    return x->status == BENCH_OK && x->n > 0 && !x->out;
+}
+
 static double default_us(const struct rounds *r)
 {
     double scratch[ROUNDS_SAMPLES];
     return bench_interval_of(r->candidates[0].us, r->candidates[0].n, scratch).median;
 }
 
-/* Of the times over the default's right before them, brought back to times. */
-static struct bench_interval interval_of(const struct rounds *r, const struct candidate *x)
+/* The median of the times over the default's, brought back to a time. */
+static double time_of(const struct rounds *r, const struct candidate *x)
 {
     double scratch[ROUNDS_SAMPLES], us[ROUNDS_SAMPLES], scale = default_us(r);
     for (int i = 0; i < x->n; i++)
         us[i] = x->beside_us[i] > 0 ? x->us[i] / x->beside_us[i] * scale : x->us[i];
-    return bench_interval_of(us, x->n, scratch);
+    return bench_interval_of(us, x->n, scratch).median;
 }
 
-static int is_running(const struct candidate *x)
+/* The least time of all that were measured; 0: nothing was. */
+static double best_us(const struct rounds *r)
 {
-    return x->status == BENCH_OK && x->n > 0;
-}
-
-/* The lowest median of all that run; n is 0 when nobody does. */
-static struct bench_interval best_of(const struct rounds *r)
-{
-    struct bench_interval best = {0};
+    double best = 0;
     for (int i = 0; i < r->ncandidates; i++) {
-        if (!is_running(&r->candidates[i]))
-            continue;
-        struct bench_interval v = interval_of(r, &r->candidates[i]);
-        if (!best.n || v.median < best.median)
-            best = v;
+        const struct candidate *x = &r->candidates[i];
+        double us = x->n && x->status == BENCH_OK ? time_of(r, x) : 0;
+        best = us > 0 && (best == 0 || us < best) ? us : best;
     }
     return best;
 }
@@ -93,8 +106,8 @@ static struct bench_interval best_of(const struct rounds *r)
 static double expected_us(const struct rounds *r, int i)
 {
     if (r->candidates[i].n)
-        return interval_of(r, &r->candidates[i]).median;
-    return r->candidates[0].n ? ROUNDS_HOPELESS * interval_of(r, &r->candidates[0]).median : r->expect_us;
+        return time_of(r, &r->candidates[i]);
+    return r->candidates[0].n ? ROUNDS_HOPELESS * default_us(r) : r->expect_us;
 }
 
 /* The call's own time, where what it costs is a part of that. */
@@ -110,6 +123,8 @@ static double sample_s(const struct rounds *r, int i)
     return (r->shape.load ? 2e-6 : 1e-6) * bench_sample_us(&r->engine->sampling, call_us(r, i));
 }
 
+/* ---- batches ---- */
+
 static struct bench_shot shot_of(const struct rounds *r, int i)
 {
     double us = call_us(r, i), sample_us = bench_sample_us(&r->engine->sampling, us);
@@ -119,29 +134,49 @@ static struct bench_shot shot_of(const struct rounds *r, int i)
     return s;
 }
 
-/* `samples` of each of the `n` candidates in `lanes`. */
-static enum bench_outcome run_lanes(struct rounds *r, const int *lanes, int n, int samples, int check, char *detail)
+/* `samples` of each of the `n` candidates in `lanes`, all with as many calls as `calls` (0: each with its own). */
+static enum bench_outcome run_batch(struct listener *l, int samples, int check, int calls, char *detail)
 {
+    struct rounds *r = l->rounds;
     struct arena *a = arena_new();
-    struct bench_shot *shots = arena_alloc(a, (size_t)n * sizeof *shots);
-    for (int i = 0; i < n; i++)
-        shots[i] = shot_of(r, lanes[i]);
+    struct bench_shot *shots = arena_alloc(a, (size_t)l->nlanes * sizeof *shots);
+    for (int i = 0; i < l->nlanes; i++) {
+        shots[i] = shot_of(r, l->lanes[i]);
+        shots[i].iterations = calls ? calls : shots[i].iterations;
+    }
     struct bench_batch b = {.coll = r->coll,
                             .bytes = r->bytes,
                             .samples = samples,
                             .check = check,
                             .shots = shots,
-                            .nshots = n,
+                            .nshots = l->nlanes,
                             .shape = r->shape,
                             .buffers = r->buffers};
-    struct listener l = {.rounds = r, .lanes = lanes, .nlanes = n};
-    enum bench_outcome outcome = r->engine->measure(r->session, &b, r->stop, on_sample, &l, detail);
-    r->failed = lanes[l.next];
+    enum bench_outcome outcome = r->engine->measure(r->session, &b, r->stop, on_sample, l, detail);
+    r->failed = l->lanes[l->next];
     arena_free(a);
     return outcome;
 }
 
-/* Whether candidate `i` starts in this round. */
+static enum bench_outcome run_lanes(struct rounds *r, const int *lanes, int n, int samples, char *detail)
+{
+    return run_batch(&(struct listener){r, lanes, n, 0, NULL}, samples, 0, 0, detail);
+}
+
+/* The first sample of candidate `i`, its data checked. What that takes beside the call (the first use of an algorithm
+ * makes connections) is not taken from this point's time. */
+static enum bench_outcome first_sample(struct rounds *r, int i, char *detail)
+{
+    double before_s = progress_now_s();
+    enum bench_outcome outcome = run_batch(&(struct listener){r, &i, 1, 0, NULL}, 1, 1, 0, detail);
+    double us = r->candidates[i].n ? r->candidates[i].us[0] : 0;
+    r->until_s += fmax(0, progress_now_s() - before_s - 1e-6 * (us + bench_sample_us(&r->engine->sampling, us)));
+    return outcome;
+}
+
+/* ---- exploring ---- */
+
+/* Whether candidate `i` starts in this heat. */
 static int starts_now(const struct rounds *r, int i)
 {
     const struct candidate *x = &r->candidates[i];
@@ -152,121 +187,76 @@ static int starts_now(const struct rounds *r, int i)
 static int is_hopeless(const struct rounds *r, int i)
 {
     const struct candidate *x = &r->candidates[i];
-    struct bench_interval best = best_of(r);
-    return i && is_running(x) && interval_of(r, x).low > (x->refines ? ROUNDS_REFINED : ROUNDS_HOPELESS) * best.median;
-}
-
-/* When the proof has to begin. */
-static double explore_until(const struct rounds *r)
-{
-    return r->until_s - PROOF_PART * (r->until_s - r->began_s);
-}
-
-/* The first sample of candidate `i`, its data checked. What that takes beside the call (the first use of an algorithm
- * makes connections) is not taken from this point's time. */
-static enum bench_outcome first_sample(struct rounds *r, int i, char *detail)
-{
-    double before_s = progress_now_s();
-    enum bench_outcome outcome = run_lanes(r, &i, 1, 1, 1, detail);
-    double us = r->candidates[i].n ? r->candidates[i].us[0] : 0;
-    double beside_s = progress_now_s() - before_s - 1e-6 * (us + bench_sample_us(&r->engine->sampling, us));
-    r->began_s += fmax(0, beside_s);
-    r->until_s += fmax(0, beside_s);
-    return outcome;
+    return i && is_running(x) && time_of(r, x) > (x->refines ? REFINED_HOPELESS : ROUNDS_HOPELESS) * best_us(r);
 }
 
 /* One sample of everybody, one after another, so that time is not spent on what is already hopeless. */
-static enum bench_outcome first_round(struct rounds *r, char *detail)
+static enum bench_outcome first_turn(struct rounds *r, char *detail)
 {
     static const int lone = 0;
     for (int i = 0, since = 0; i < r->ncandidates; i++) {
         if (!starts_now(r, i))
             continue;
-        if (i && progress_now_s() >= explore_until(r))
+        if (i && progress_now_s() >= r->until_s)
             break;
         enum bench_outcome outcome = BENCH_ANSWERED;
         if (i && ++since % BESIDE_EVERY == 0)
-            outcome = run_lanes(r, &lone, 1, 1, 0, detail);
+            outcome = run_lanes(r, &lone, 1, 1, detail);
         if (outcome == BENCH_ANSWERED)
             outcome = first_sample(r, i, detail);
         if (outcome == BENCH_ANSWERED && is_hopeless(r, i) && r->candidates[i].us[0] < ROUNDS_SHORT_US)
-            outcome = run_lanes(r, (int[]){0, i}, 2, 1, 0, detail);
+            outcome = run_lanes(r, (int[]){0, i}, 2, 1, detail);
         if (outcome != BENCH_ANSWERED)
             return outcome;
-        if (is_hopeless(r, i))
-            r->candidates[i].status = BENCH_DROPPED;
+        r->candidates[i].out = is_hopeless(r, i);
     }
     return BENCH_ANSWERED;
 }
 
-static int is_refined(const struct rounds *r, const struct candidate *x)
+/* Those that go on, the default first, the fastest next. */
+static int list_running(const struct rounds *r, int *lanes)
 {
-    return r->refined && !strcmp(x->knobs->label, r->refined);
-}
-
-/* The time of what is being refined. */
-static double refined_us(const struct rounds *r)
-{
-    for (int i = 1; i < r->ncandidates; i++)
-        if (is_refined(r, &r->candidates[i]))
-            return interval_of(r, &r->candidates[i]).median;
-    return INFINITY;
-}
-
-/* What is being refined is not beaten by its own refinements: at other sizes they depend on it. */
-static void drop_beaten(struct rounds *r)
-{
-    struct bench_interval best = best_of(r);
+    int n = 1;
+    lanes[0] = 0;
     for (int i = 1; i < r->ncandidates; i++) {
-        struct candidate *x = &r->candidates[i];
-        if (!is_running(x) || is_refined(r, x))
+        if (!is_running(&r->candidates[i]))
             continue;
-        double low = interval_of(r, x).low; /* the lowest, of few samples */
-        int trusted = x->n >= TRUSTED_SAMPLES;
-        int beaten = trusted && low > best.high;
-        int clearly = x->n > 1 && low > ROUNDS_CLEAR * best.high;
-        int pointless = trusted && x->refines && r->refined && low > ROUNDS_PROMISE * refined_us(r);
-        if (beaten || clearly || pointless)
-            x->status = BENCH_DROPPED;
+        int k = n++;
+        for (; k > 1 && time_of(r, &r->candidates[lanes[k - 1]]) > time_of(r, &r->candidates[i]); k--)
+            lanes[k] = lanes[k - 1];
+        lanes[k] = i;
     }
+    return n;
 }
 
-/* Those that still need samples, into `lanes`; their count. */
-static int lanes_left(const struct rounds *r, int *lanes, double *round_s)
+/* The better half goes on. */
+static int halve(struct rounds *r, int *lanes, int n)
 {
-    int n = 1, default_lacks = is_running(&r->candidates[0]) && r->candidates[0].n < r->samples;
-    lanes[0] = 0; /* whoever has enough: the others are compared with it */
-    *round_s = sample_s(r, 0);
-    for (int i = 1; i < r->ncandidates; i++)
-        if (is_running(&r->candidates[i]) && r->candidates[i].n < r->samples) {
-            lanes[n++] = i;
-            *round_s += sample_s(r, i);
+    int keep = 1 + (n > 2 * HEAT_LEAST ? n / 2 : HEAT_LEAST);
+    for (int i = keep; i < n; i++)
+        r->candidates[lanes[i]].out = 1;
+    return n < keep ? n : keep;
+}
+
+/* Turns until everybody who goes on has enough samples, or the time is over. */
+static enum bench_outcome run_heat(struct rounds *r, char *detail)
+{
+    enum bench_outcome outcome = first_turn(r, detail);
+    int *lanes = arena_alloc(r->arena, (size_t)r->ncandidates * sizeof *lanes);
+    while (outcome == BENCH_ANSWERED && is_running(&r->candidates[0])) {
+        int n = halve(r, lanes, list_running(r, lanes)), lack = 1, least = r->candidates[0].n;
+        double turn_s = sample_s(r, 0);
+        for (int i = 1; i < n; i++) {
+            if (r->candidates[lanes[i]].n >= r->samples)
+                continue;
+            least = r->candidates[lanes[i]].n < least ? r->candidates[lanes[i]].n : least;
+            turn_s += sample_s(r, lanes[i]);
+            lanes[lack++] = lanes[i];
         }
-    return n > 1 || default_lacks ? n : 0;
-}
-
-/* Whether somebody has but one sample: a second one may be enough to leave him behind. */
-static int has_newcomer(const struct rounds *r, const int *lanes, int n)
-{
-    int newcomer = 0;
-    for (int i = 0; i < n; i++)
-        newcomer |= lanes[i] && r->candidates[lanes[i]].n == 1;
-    return newcomer;
-}
-
-static enum bench_outcome run_round_of(struct rounds *r, char *detail)
-{
-    enum bench_outcome outcome = first_round(r, detail);
-    int *lanes = arena_alloc(r->arena, (size_t)r->ncandidates * sizeof *lanes), n;
-    double round_s;
-    while (outcome == BENCH_ANSWERED && (n = lanes_left(r, lanes, &round_s)) > 0) {
-        double left_s = explore_until(r) - progress_now_s();
-        if (left_s < round_s)
+        double turns = (r->until_s - progress_now_s()) / turn_s;
+        if ((lack == 1 && r->candidates[0].n >= r->samples) || turns < 1)
             break;
-        int few = left_s < ROUND_SAMPLES * round_s || has_newcomer(r, lanes, n);
-        int samples = few ? 1 : ROUND_SAMPLES;
-        outcome = run_lanes(r, lanes, n, samples, 0, detail);
-        drop_beaten(r);
+        outcome = run_lanes(r, lanes, lack, turns < HEAT_SAMPLES || least == 1 ? 1 : HEAT_SAMPLES, detail);
     }
     return outcome;
 }
@@ -279,9 +269,7 @@ static int next_to_refine(const struct rounds *r, double after, double *time)
     double best = INFINITY, scale = r->candidates[0].n ? default_us(r) : 1;
     for (int i = 1; i < r->ncandidates; i++) {
         const struct candidate *x = &r->candidates[i];
-        if (x->refines || !x->n || x->status > BENCH_DROPPED)
-            continue;
-        double own = interval_of(r, x).median / scale;
+        double own = !x->refines && x->n && x->status == BENCH_OK ? time_of(r, x) / scale : INFINITY;
         if (own > after && own < best) {
             best = own;
             next = i;
@@ -291,13 +279,14 @@ static int next_to_refine(const struct rounds *r, double after, double *time)
     return next;
 }
 
-static const struct candidate *winner_of(const struct rounds *r)
+static struct candidate *winner_of(const struct rounds *r)
 {
-    const struct candidate *winner = NULL;
-    for (int i = 1; i < r->ncandidates; i++)
-        if (is_running(&r->candidates[i]) &&
-            (!winner || interval_of(r, &r->candidates[i]).median < interval_of(r, winner).median))
-            winner = &r->candidates[i];
+    struct candidate *winner = NULL;
+    for (int i = 1; i < r->ncandidates; i++) {
+        struct candidate *x = &r->candidates[i];
+        if (is_running(x) && (!winner || time_of(r, x) < time_of(r, winner)))
+            winner = x;
+    }
     return winner;
 }
 
@@ -309,96 +298,100 @@ static struct candidate *candidate_of(struct rounds *r, const char *label)
     return NULL;
 }
 
-/* A call whose refinement has won is not left behind: at other sizes its refinements depend on it. */
-static void honour_refined(struct rounds *r)
-{
-    const struct candidate *winner = winner_of(r);
-    struct candidate *x = candidate_of(r, winner ? winner->refines : NULL);
-    for (; x; x = candidate_of(r, x->refines))
-        if (x->status == BENCH_DROPPED)
-            x->status = BENCH_OK;
-}
-
-/* The fastest that refines `x`, beaten or not; NULL none. */
-static const struct candidate *best_refinement(const struct rounds *r, const struct candidate *x)
-{
-    const struct candidate *best = NULL;
-    for (int i = 1; i < r->ncandidates; i++) {
-        const struct candidate *y = &r->candidates[i];
-        if (y->refines && !strcmp(y->refines, x->knobs->label) && y->n && y->status <= BENCH_DROPPED &&
-            (!best || interval_of(r, y).median < interval_of(r, best).median))
-            best = y;
-    }
-    return best;
-}
-
-/* The winner has variations, or what refines it has and is hardly slower. */
+/* The winner has variations. */
 static enum bench_outcome run_variations(struct rounds *r, char *detail)
 {
-    const struct candidate *x = r->vary ? winner_of(r) : NULL;
-    int n = x ? r->vary(r->user, r, x->knobs) : 0;
-    if (x && !n) {
-        double us = interval_of(r, x).median;
-        x = best_refinement(r, x);
-        n = x && interval_of(r, x).median < ROUNDS_REFINED * us ? r->vary(r->user, r, x->knobs) : 0;
-    }
-    if (!n)
+    struct candidate *x = r->vary ? winner_of(r) : NULL;
+    const struct bench_knobs *knobs = x ? x->knobs : NULL;
+    if (!knobs || !r->vary(r->user, r, knobs))
         return BENCH_ANSWERED;
-    r->refined = x->knobs->label;
-    return run_round_of(r, detail);
+    r->refined = knobs->label;
+    return run_heat(r, detail);
 }
 
-/* The gain over the default, from the samples that prove it. */
-static struct bench_interval proof_of(const struct rounds *r, const struct candidate *x)
+/* Who is out and not near the best has been left behind: at other sizes that is believed. A call whose refinement has
+ * won has not, for that depends on it. */
+static void write_off(struct rounds *r)
 {
-    double gains[ROUNDS_SAMPLES];
-    for (int i = x->proof; i < x->n; i++)
-        gains[i - x->proof] = x->beside_us[i] / x->us[i];
-    return bench_gain_of(gains, x->n - x->proof, r->confidence);
+    double limit = ROUNDS_BEHIND * best_us(r);
+    const struct candidate *winner = winner_of(r);
+    for (int i = 1; i < r->ncandidates; i++) {
+        struct candidate *x = &r->candidates[i];
+        if (x->n && x->status == BENCH_OK && time_of(r, x) > limit)
+            x->status = BENCH_DROPPED;
+    }
+    for (struct candidate *x = candidate_of(r, winner ? winner->refines : NULL); x; x = candidate_of(r, x->refines))
+        x->status = x->status == BENCH_DROPPED ? BENCH_OK : x->status;
 }
 
-/* The winner, if it is ahead by as much as a decision asks for, side by side with the default until that is beyond
- * doubt, or wrong. */
-static enum bench_outcome prove(struct rounds *r, char *detail)
+enum bench_outcome rounds_explore(struct rounds *r, char detail[BENCH_DETAIL])
 {
-    struct candidate *x = candidate_of(r, winner_of(r) ? winner_of(r)->knobs->label : NULL);
-    enum bench_outcome outcome = BENCH_ANSWERED;
-    double worth = 1 + r->margin;
-    if (!x || !r->candidates[0].n || default_us(r) < worth * interval_of(r, x).median)
-        return outcome;
-    int lanes[] = {0, (int)(x - r->candidates)};
-    double pair_s = sample_s(r, 0) + sample_s(r, lanes[1]);
-    x->proof = x->n;
-    while (x->n - x->proof + ROUND_SAMPLES <= ROUNDS_SETTLED && x->n + ROUND_SAMPLES <= ROUNDS_SAMPLES &&
-           x->status == BENCH_OK) {
-        struct bench_interval gain = proof_of(r, x);
-        int pairs = gain.n < PROOF_PAIRS ? PROOF_PAIRS - gain.n : ROUND_SAMPLES;
-        double until_s = gain.n ? r->until_s : fmax(r->until_s, r->all_until_s);
-        if ((gain.n >= BENCH_FEWEST && (gain.low >= worth || gain.high < worth)) ||
-            until_s - progress_now_s() < pairs * pair_s)
-            break;
-        outcome = run_lanes(r, lanes, 2, pairs, 0, detail);
-        if (outcome != BENCH_ANSWERED)
-            break;
+    enum bench_outcome outcome = run_heat(r, detail);
+    double time = 0, limit = INFINITY;
+    for (int i; outcome == BENCH_ANSWERED && (i = next_to_refine(r, time, &time)) >= 0 && time <= limit;) {
+        limit = fmin(limit, ROUNDS_CLOSE * time);
+        r->refined = r->candidates[i].knobs->label;
+        outcome = run_heat(r, detail);
+    }
+    if (outcome == BENCH_ANSWERED)
+        outcome = run_variations(r, detail);
+    write_off(r);
+    return outcome;
+}
+
+/* ---- proving ---- */
+
+/* Two pairs of candidate `i`, the default once before it and once behind it. A call may slow who comes next: both of a
+ * pair come behind the same. As many calls in each sample: a coarse clock cuts them off alike. */
+static enum bench_outcome take_pairs(struct rounds *r, int i, int calls, char *detail)
+{
+    r->seed = hash_add(r->seed, (uint64_t)i);
+    int first = r->seed >> 17 & 1 ? i : 0, second = i - first;
+    const int lanes[QUINTET] = {first, first, second, second, first};
+    double us[QUINTET] = {0};
+    enum bench_outcome outcome = run_batch(&(struct listener){r, lanes, QUINTET, 0, us}, 1, 0, calls, detail);
+    double slowdown = r->shape.load ? fmax(1, r->session->slowdown) : 0;
+    for (int k = 1; k < QUINTET && outcome == BENCH_ANSWERED; k += 2) {
+        int own = lanes[k] == i ? k : k + 1, beside = 2 * k + 1 - own;
+        if (!(us[own] > 0) || !(us[beside] > 0))
+            continue;
+        take_sample(r, &r->candidates[0], us[beside], slowdown);
+        take_sample(r, &r->candidates[i], us[own], slowdown);
     }
     return outcome;
 }
 
-enum bench_outcome rounds_run(struct rounds *r, char detail[BENCH_DETAIL])
+/* Calls a sample, the same for both of a pair: enough for the faster one. */
+static int calls_of(const struct rounds *r, const double *warm_us, int i)
 {
-    r->began_s = progress_now_s();
-    enum bench_outcome outcome = run_round_of(r, detail);
-    double time = 0, limit = INFINITY;
-    for (int i; outcome == BENCH_ANSWERED && (i = next_to_refine(r, time, &time)) >= 0;) {
-        if (limit == INFINITY)
-            limit = ROUNDS_CLOSE * time;
-        if (time > limit)
-            break;
-        r->refined = r->candidates[i].knobs->label;
-        outcome = run_round_of(r, detail);
+    return bench_sample_calls(&r->engine->sampling, fmin(warm_us[0], warm_us[i]));
+}
+
+/* Samples of everybody that count for nothing, the first of them checked. */
+static enum bench_outcome warm_up(struct rounds *r, double *warm_us, char *detail)
+{
+    enum bench_outcome outcome = BENCH_ANSWERED;
+    for (int i = 0; i < r->ncandidates && outcome == BENCH_ANSWERED; i++) {
+        int samples = r->candidates[i].cold ? (int)fmax(1, fmin(COLD_SAMPLES, COLD_S / sample_s(r, i))) : 1;
+        outcome = run_batch(&(struct listener){r, &i, 1, 0, warm_us + i}, samples, 1, 0, detail);
     }
-    if (outcome == BENCH_ANSWERED)
-        outcome = run_variations(r, detail);
-    honour_refined(r);
-    return outcome == BENCH_ANSWERED ? prove(r, detail) : outcome;
+    return outcome;
+}
+
+enum bench_outcome rounds_prove(struct rounds *r, char detail[BENCH_DETAIL])
+{
+    double *warm_us = arena_alloc(r->arena, (size_t)r->ncandidates * sizeof *warm_us);
+    enum bench_outcome outcome = warm_up(r, warm_us, detail);
+    for (int pairs = 0; pairs < r->samples && outcome == BENCH_ANSWERED; pairs += 2) {
+        if (pairs && progress_now_s() >= r->until_s)
+            break;
+        r->seed = hash_add(r->seed, (uint64_t)pairs);
+        int turn = (int)(r->seed >> 20 & 0xff);
+        for (int k = 1; k < r->ncandidates && outcome == BENCH_ANSWERED; k++) {
+            int i = 1 + (k + turn) % (r->ncandidates - 1);
+            if (r->candidates[i].status == BENCH_OK && r->candidates[0].status == BENCH_OK)
+                outcome = take_pairs(r, i, calls_of(r, warm_us, i), detail);
+        }
+    }
+    return outcome;
 }

@@ -4,17 +4,17 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/candidates/plan.h"
-#include "bench/results/sessions.h"
+#include "bench/candidates/candidates.h"
+#include "bench/results/points.h"
 #include "bench/search/budget.h"
 #include "bench/search/session.h"
 #include "core/stats.h"
 
 /* What launches gain together is tried as long as there is time for so many pairs of sessions behind it; which of them
  * it takes while there is time for more; and second sessions, and groups that promise nothing, for many. */
-#define LEAST_PAIRS BENCH_FEWEST_SESSIONS
-#define GOOD_PAIRS  (2 * BENCH_FEWEST_SESSIONS)
-#define MANY_PAIRS  (3 * BENCH_FEWEST_SESSIONS)
+#define LEAST_PAIRS BENCH_FEWEST
+#define GOOD_PAIRS  7
+#define MANY_PAIRS  9
 
 /* What two sessions of a launch differ by says what one is good for, up to this; below QUIET starts are alike. */
 #define MOST_SPREAD 0.1
@@ -181,7 +181,7 @@ static const struct bench_knobs *join(const struct bench_study *s, const struct 
         struct bench_knobs *both = ARENA_NEW(s->arena, struct bench_knobs);
         if (i == without)
             continue;
-        if (all && !s->engine->combine(all, list[i], s->arena, both))
+        if (all && !s->engine->measures->combine(all, list[i], s->arena, both))
             return NULL;
         all = all ? both : list[i];
     }
@@ -222,7 +222,7 @@ static int screen_joined(struct bench_study *s, struct screening *f, const struc
 static int screen_together(struct bench_study *s, struct screening *f, const struct bench_knobs *x,
                            const struct bench_knobs *y, int *screened, struct err *e)
 {
-    const struct bench_knobs *list[] = {x, y}, *both = s->engine->combine ? join(s, list, 2, -1) : NULL;
+    const struct bench_knobs *list[] = {x, y}, *both = s->engine->measures->combine ? join(s, list, 2, -1) : NULL;
     double score;
     *screened = both != NULL;
     return both ? screen_joined(s, f, both, &score, e) : 0;
@@ -276,7 +276,7 @@ static struct group list_harmless(const struct bench_study *s, struct screening 
     struct group g = {arena_alloc(s->arena, (size_t)f->count * sizeof(struct bench_knobs *)), 0, 1, 1, spread_of(s, f)};
     const struct screening_launch *best = next_single(f, NULL);
     double limit = (HARMLESS + g.spread) * (best ? fmax(1, over_default(f, best)) : 1);
-    for (int i = 1; i < s->plan.nlaunches && s->engine->combine; i++) {
+    for (int i = 1; i < s->plan.nlaunches && s->engine->measures->combine; i++) {
         g.list[g.n] = f->items[i].launch;
         if (over_default(f, &f->items[i]) > limit || !join(s, g.list, g.n + 1, -1))
             continue;
@@ -413,4 +413,14 @@ int screening_run(struct bench_study *s, struct screening *f, struct err *e)
     if (!rc && !bench_stopped(s))
         select_finalists(s, f);
     return rc;
+}
+
+int screening_default(struct bench_study *s, const struct screening *f, struct err *e)
+{
+    return screen_in(s, f->items[0].launch, BENCH_PROBE_ROUND, e);
+}
+
+double screening_best(const struct screening *f)
+{
+    return f->count > 1 ? f->items[0].score / f->items[1].score : 0;
 }

@@ -17,8 +17,14 @@ struct screening {
 /* Adds every launch of the plan to `f`, which is empty. */
 void screening_begin(const struct bench_study *s, struct screening *f);
 
+/* The default alone, only to learn what a start takes. */
+int screening_default(struct bench_study *s, const struct screening *f, struct err *e);
+
 /* Screens them, each alone and the best ones together, while there is time, and leaves in `f` the default and behind it
  * those that may be faster, the best first. */
 int screening_run(struct bench_study *s, struct screening *f, struct err *e);
+
+/* How many times as fast as the default the best of those seemed; 0: there is none. */
+double screening_best(const struct screening *f);
 
 #endif

@@ -10,6 +10,7 @@
 #include "bench/search/sizes.h"
 #include "bench/search/variants.h"
 #include "core/coll.h"
+#include "core/hash.h"
 #include "core/units.h"
 
 /* The first word of a launch: processes on thousands of nodes take a while. */
@@ -24,9 +25,6 @@
 
 /* Times in a run that agents are started anew after nodes were lost. */
 #define LOSSES_LIMIT 3
-
-/* What a start may take of the time that is left for a fresh one to be worth it. */
-#define DEAR_START 0.1
 
 /* Samples of each candidate: enough for an interval of 95 % inside the range; where points have less time than they
  * usually need, as many as say who is ahead, for who wins has to prove it with others; a few where only launches are
@@ -52,22 +50,36 @@ struct point {
 };
 
 struct session {
+    struct arena *arena;
     struct bench_study *study;
     const struct search_session *want;
+    const struct bench_points *known; /* before it began; where calls are proven */
+    int proving;
     struct bench_session *session;
     struct point *points;
     int npoints, deaths;
+    const char **warm; /* labels of the calls that it has run; where calls are proven */
+    int nwarm;
     int enough; /* samples of each candidate */
     double until_s;
 };
 
 /* ---- points ---- */
 
+/* Whether there is something left to prove. */
+static int contends(const struct session *v, const struct history_place *at)
+{
+    struct contender found[CONTENDERS];
+    const struct bench_point *p = candidates_point(v->known, at);
+    return p && candidates_contend(v->study, p, v->want->launch->label, found) > 0;
+}
+
 static void add_point(struct session *v, struct bench_place place)
 {
     const struct bench_study *s = v->study;
     struct history_place at = bench_place_of(s, place, v->want->launch->label);
-    int known = !at.bytes || history_done(s->results, &at, BENCH_DEFAULT, v->want->round);
+    int known =
+        !at.bytes || (v->proving ? !contends(v, &at) : history_done(s->results, &at, BENCH_DEFAULT, v->want->round));
     for (int i = 0; i < v->npoints; i++)
         known |= v->points[i].at.coll == at.coll && v->points[i].at.bytes == at.bytes &&
                  v->points[i].shape == place.shape && v->points[i].at.buffers == at.buffers;
@@ -106,6 +118,19 @@ static void add_probes(struct session *v, int shape)
         add_size(v, shape, sizes[i]);
 }
 
+/* What a start does first meets another machine than what it does last: every start has an order of its own. */
+static void shuffle_points(struct session *v)
+{
+    uint64_t drawn = hash_add(hash_text(v->want->launch->label), (uint64_t)v->want->round);
+    for (int i = v->npoints - 1; i > 0; i--) {
+        drawn = hash_add(drawn, (uint64_t)i);
+        int k = (int)((drawn ^ drawn >> 32) % (uint64_t)(i + 1));
+        struct point p = v->points[i];
+        v->points[i] = v->points[k];
+        v->points[k] = p;
+    }
+}
+
 /* Every second size first, then those between: the latter have a neighbour on either side to learn from. The small half
  * comes first, so that it is done when large sizes take longer than they should. */
 static void list_points(struct session *v)
@@ -127,9 +152,11 @@ static void list_points(struct session *v)
                 for (int i = bounds[part] + first; i < bounds[part + 1]; i += 2)
                     add_size(v, shape, i);
     }
-    for (int shape = 0; shape < bench_count_shapes(v->study) && v->want->full; shape++)
+    for (int shape = 0; shape < bench_count_shapes(v->study) && (v->want->full || v->proving); shape++)
         if (search_shapes_twin(v->study, shape) < 0)
             add_variants(v, shape);
+    if (v->proving)
+        shuffle_points(v);
 }
 
 /* ---- the journal ---- */
@@ -153,7 +180,7 @@ static double over_default(const struct candidate *x)
 
 static int write_result(struct session *v, const struct history_place *at, const struct candidate *x, struct err *e)
 {
-    int proof = x->proof ? x->n - x->proof : 0;
+    int proof = v->proving && x->beside_us[0] > 0 && strcmp(x->knobs->label, BENCH_DEFAULT) != 0;
     const struct bench_result r = {.call_us = x->slowdown > 0 ? bench_call_us(median_us(x), x->slowdown) : 0,
                                    .slowdown = x->slowdown,
                                    .launch = *v->want->launch,
@@ -164,9 +191,9 @@ static int write_result(struct session *v, const struct history_place *at, const
                                    .status = x->status,
                                    .times_us = x->us,
                                    .ntimes = x->n,
-                                   .beside_us = x->beside_us + x->proof,
-                                   .nbeside = proof,
-                                   .over_default = over_default(x),
+                                   .beside_us = x->beside_us,
+                                   .nbeside = proof ? x->n : 0,
+                                   .over_default = proof ? 0 : over_default(x),
                                    .detail = x->detail};
     return bench_write(v->study, at, r, e);
 }
@@ -202,8 +229,8 @@ static void weigh_points(struct session *v, int i)
     double sum = 0;
     for (int k = i; k < v->npoints; k++) {
         struct point *p = &v->points[k];
-        p->us = v->want->full ? expect_us(v, &p->at) : p->us;
-        p->claim = v->study->calls ? p->calls * p->us : bench_sample_us(&v->study->engine->sampling, p->us);
+        p->us = v->want->full || v->proving ? expect_us(v, &p->at) : p->us;
+        p->claim = v->study->calls ? p->calls * p->us : bench_sample_us(&v->study->engine->measures->sampling, p->us);
         sum += p->claim;
     }
     for (int k = i; k < v->npoints; k++)
@@ -239,19 +266,20 @@ static void show_progress(struct session *v, const struct history_place *at)
 static void close_session(struct session *v, int kill)
 {
     if (v->session)
-        v->study->engine->close(v->session, kill);
+        v->study->engine->measures->close(v->session, kill);
     v->session = NULL;
+    v->nwarm = 0;
 }
 
 /* Opens it. Where nodes were lost on the way, their agents are started anew, which brings back what was only killed. */
 static struct bench_session *open_here(struct session *v, struct err *e)
 {
     struct bench_study *s = v->study;
-    struct bench_session *opened = s->engine->open(&s->plan, v->want->launch, START_S, s->stop, e);
+    struct bench_session *opened = s->engine->measures->open(&s->plan, v->want->launch, START_S, s->stop, e);
     if (opened || e->code != BENCH_NODES_LOST || bench_stopped(s) || ++s->losses > LOSSES_LIMIT)
         return opened;
     log_warn(s->log, "%s; trying once more", e->text);
-    return s->engine->open(&s->plan, v->want->launch, START_S, s->stop, e);
+    return s->engine->measures->open(&s->plan, v->want->launch, START_S, s->stop, e);
 }
 
 /* How long the whole run is to take, now that it is known what a start takes, or samples, and what that buys: said
@@ -340,6 +368,22 @@ static int replace_lost(struct session *v, const char *launch, const char *detai
     return reopen_session(v, launch, e);
 }
 
+/* Which candidates the session has not run yet; from now on it has. */
+static void note_cold(struct session *v, struct rounds *r)
+{
+    for (int i = 0; i < r->ncandidates; i++) {
+        const char *label = r->candidates[i].knobs->label;
+        int known = 0;
+        for (int k = 0; k < v->nwarm; k++)
+            known |= !strcmp(v->warm[k], label);
+        r->candidates[i].cold = !known;
+        if (known)
+            continue;
+        v->warm = arena_grow(v->arena, v->warm, (size_t)v->nwarm, sizeof *v->warm);
+        v->warm[v->nwarm++] = label;
+    }
+}
+
 /* One point, again after a death. */
 static int run_point(struct session *v, int i, struct err *e)
 {
@@ -350,7 +394,7 @@ static int run_point(struct session *v, int i, struct err *e)
     int rc = 0, again = 1;
     while (again && v->session && !rc && !bench_stopped(s)) {
         source.session = v->session;
-        struct rounds r = {.engine = s->engine,
+        struct rounds r = {.engine = s->engine->measures,
                            .session = v->session,
                            .stop = s->stop,
                            .arena = arena_new(),
@@ -361,15 +405,17 @@ static int run_point(struct session *v, int i, struct err *e)
                            .expect_us = expect_us(v, at),
                            .samples = v->enough,
                            .until_s = point_until(v, i),
-                           .all_until_s = v->until_s,
                            .watchdog_s = s->options->watchdog_s,
-                           .margin = s->options->margin,
-                           .confidence = s->options->confidence,
-                           .vary = s->engine->vary && v->want->full ? candidates_vary : NULL,
+                           .seed = hash_add((uint64_t)v->want->round, at->bytes),
+                           .vary = s->engine->measures->vary && v->want->full ? candidates_vary : NULL,
                            .user = &source};
-        candidates_list(&source, at, &r);
+        if (v->proving)
+            candidates_list_contenders(&source, candidates_point(v->known, at), &r);
+        else
+            candidates_list(&source, at, &r);
+        note_cold(v, &r);
         show_progress(v, at);
-        enum bench_outcome outcome = rounds_run(&r, detail);
+        enum bench_outcome outcome = v->proving ? rounds_prove(&r, detail) : rounds_explore(&r, detail);
         int died = outcome == BENCH_DIED || outcome == BENCH_SILENT;
         again = died || outcome == BENCH_LOST;
         if (died)
@@ -451,20 +497,10 @@ static int lost_before(const struct session *v)
     return lost >= LOST_FOR_GOOD;
 }
 
-/* Whether another start is not worth its time. */
-static int start_is_dear(const struct bench_study *s)
-{
-    return s->start_s > DEAR_START * (s->deadline_s - progress_now_s());
-}
-
-/* When a session that has started now is to end. One that leaves its processes to the next has all the time: what is
- * clear sooner leaves its own to what is not. */
+/* When a session that has started now is to end. */
 static double end_of(const struct session *v, double now_s)
 {
-    const struct bench_study *s = v->study;
-    double left = fmax(0, s->deadline_s - now_s), rest = left * (1 - v->want->part);
-    int all = (v->want->keep && start_is_dear(s)) || rest < v->want->spare * (s->start_s + s->visit_s);
-    return all ? s->deadline_s : s->deadline_s - rest;
+    return now_s + fmax(0, v->study->deadline_s - now_s) * v->want->part;
 }
 
 /* All points in turn; `*done` counts those that were. */
@@ -472,7 +508,7 @@ static int run_points(struct session *v, int *done, struct err *e)
 {
     int rc = 0, lost = 0, i = 0;
     for (; i < v->npoints && v->session && !rc && !bench_stopped(v->study); i++) {
-        if (progress_now_s() >= v->study->deadline_s || lost >= LOST_FOR_GOOD)
+        if (progress_now_s() >= (v->proving ? v->until_s : v->study->deadline_s) || lost >= LOST_FOR_GOOD)
             break;
         int skipped = v->want->full ? is_spared(v, i) || is_between(v, i) : v->points[i].skipped;
         rc = skipped ? 0 : run_point(v, i, e);
@@ -508,6 +544,31 @@ static int go_over_again(struct session *v, double began_s, struct err *e)
     return rc;
 }
 
+static struct point *room_for_points(const struct session *v)
+{
+    const size_t most = (size_t)v->study->nsizes * COLL_MEASURED * BENCH_SHAPES * BENCH_BUFFERS;
+    return arena_alloc(v->arena, most * sizeof(struct point));
+}
+
+/* The calls that have something to prove, as long as the session is to last. */
+static int prove_points(struct session *v, double until_s, struct err *e)
+{
+    const struct session before = *v;
+    int done;
+    v->proving = 1;
+    v->points = room_for_points(v);
+    v->enough = CONTENDER_PAIRS;
+    v->until_s = until_s;
+    list_points(v);
+    int rc = run_points(v, &done, e);
+    v->proving = 0;
+    v->points = before.points;
+    v->npoints = before.npoints;
+    v->enough = before.enough;
+    v->until_s = before.until_s;
+    return rc;
+}
+
 /* Samples of each candidate where all calls are measured: few where points have less time than they usually need. */
 static int samples_of_calls(const struct session *v)
 {
@@ -530,62 +591,56 @@ static int samples_of_launch(struct session *v)
     return v->want->screening ? SCREEN_ENOUGH : (int)fmin(fmax(v->want->least_s / pass_s, 1), SCREEN_ENOUGH);
 }
 
-/* The points, and what comes behind: where launches are told apart these again. */
+/* The points, and what comes behind. Where launches are told apart these again, with the calls that have something to
+ * prove: every start counts for both. */
 static int run_visit(struct session *v, struct err *e)
 {
     struct bench_study *s = v->study;
-    double began_s = progress_now_s();
+    double began_s = progress_now_s(), end_s = end_of(v, began_s);
     int done;
-    v->until_s = end_of(v, began_s);
+    if (v->want->prove)
+        return prove_points(v, end_s, e);
+    v->until_s = end_s;
     v->enough = v->want->full ? samples_of_calls(v) : samples_of_launch(v);
     int rc = run_points(v, &done, e);
     if (v->want->round <= 1 && !v->want->screening) {
         s->summary->left_out += v->npoints - done;
         take_time(s, 0);
     }
-    if (!rc && done == v->npoints && v->session)
-        rc = v->want->full ? compare_variants(v, e) : go_over_again(v, began_s, e);
-    if (!v->want->full && v->want->launch == &s->plan.launches[0])
+    if (rc || done < v->npoints || !v->session)
+        return rc;
+    if (v->want->full)
+        return compare_variants(v, e);
+    if (!v->want->screening)
+        rc = prove_points(v, began_s + v->want->least_s, e);
+    if (!rc && v->session && !bench_stopped(s))
+        rc = go_over_again(v, began_s, e);
+    if (v->want->launch == &s->plan.launches[0])
         s->visit_s = fmax(s->visit_s, progress_now_s() - began_s);
     return rc;
-}
-
-void search_session_end(struct bench_study *s)
-{
-    if (s->kept)
-        s->engine->close(s->kept, bench_stopped(s));
-    s->kept = NULL;
 }
 
 int search_session_run(struct bench_study *s, const struct search_session *want, struct err *e)
 {
     struct arena *a = arena_new();
-    struct session v = {.study = s, .want = want};
+    struct session v = {.arena = a, .study = s, .want = want};
     struct err why = {0};
     int rc = 0;
-    if (s->kept_launch != want->launch)
-        search_session_end(s);
-    v.session = s->kept;
-    s->kept = NULL;
     s->results->session = s->results->count;
-    v.points = arena_alloc(a, (size_t)s->nsizes * COLL_MEASURED * BENCH_SHAPES * BENCH_BUFFERS * sizeof *v.points);
+    v.known = want->full || want->screening ? NULL : bench_points_of(s->results, a);
+    v.points = room_for_points(&v);
     if (s->nodes)
         list_points(&v);
     if ((s->nodes && !v.npoints) || (want->screening && lost_before(&v)))
         goto out;
     int too_late = s->nodes && progress_now_s() >= s->deadline_s;
-    if (!too_late && !v.session && open_session(&v, &why)) {
+    if (!too_late && open_session(&v, &why)) {
         rc = give_up_launch(&v, &why, e);
         goto out;
     }
     if (!too_late)
         list_points(&v);
     rc = run_visit(&v, e);
-    if (want->keep && !rc && !v.deaths && start_is_dear(s)) {
-        s->kept = v.session;
-        s->kept_launch = want->launch;
-        v.session = NULL;
-    }
 out:
     close_session(&v, rc != 0 || bench_stopped(s));
     arena_free(a);

@@ -44,7 +44,8 @@ static void add_by_objective(struct bench_study *s, struct bench_shape shape)
         add(s, shape, BENCH_ALONE);
     if (hidden)
         add(s, shape, BENCH_COMPUTE);
-    if (hidden && !objective && s->engine->seconds && workload_profile_meets(s->workload, shape.nodes, shape.ranks))
+    if (hidden && !objective && s->engine->measures && s->engine->measures->seconds &&
+        workload_profile_meets(s->workload, shape.nodes, shape.ranks))
         add(s, shape, BENCH_CALLS);
 }
 
@@ -116,17 +117,17 @@ static void take_usual(struct bench_study *s, int all)
 int search_shapes_take(struct bench_study *s, struct err *e)
 {
     const struct bench_shape_list *listed = &s->options->shapes;
-    if (s->engine->predict)
+    if (s->engine->predicts)
         s->no_load = "what calls do beside those of another communicator is not predicted";
     s->shapes = arena_alloc(s->arena, BENCH_SHAPES * sizeof *s->shapes);
-    int unasked = !listed->count && !s->workload && !s->plan.keep_all && !s->engine->predict;
+    int unasked = !listed->count && !s->workload && !s->plan.keep_all && !s->engine->predicts;
     if (listed->usual || unasked)
         take_usual(s, listed->usual);
     else if (!listed->count && s->workload)
         take_workload(s);
     int rc = take_listed(s, e), loaded = 0;
     for (int i = 0; i < s->nshapes; i++)
-        loaded |= s->engine->predict ? s->shapes[i].load == BENCH_CALLS : s->shapes[i].load != BENCH_ALONE;
+        loaded |= s->engine->predicts ? s->shapes[i].load == BENCH_CALLS : s->shapes[i].load != BENCH_ALONE;
     return !rc && loaded && s->no_load ? err_set(e, ERR_LACKS, "nothing can run beside calls: %s", s->no_load) : rc;
 }
 

@@ -92,7 +92,7 @@ void bench_weigh(struct bench_study *s)
                      "from all its groups",
                      shape.ranks, shape.nodes, shape.nodes == 1 ? "" : "s");
         for (int coll = 0; coll < COLL_MEASURED; coll++)
-            workload_profile_calls(s->workload, part_of(s, shape), coll, shape.nodes, shape.ranks, s->sizes, s->nsizes,
+            workload_profile_calls(s->workload, part_of(s, shape), coll, &shape, s->sizes, s->nsizes,
                                    s->calls + i * of_one + coll * s->nsizes);
     }
 }
@@ -127,7 +127,7 @@ static double samples_s(const struct bench_study *s)
                 struct bench_place place = {coll, i, shape};
                 struct history_place at = bench_place_of(s, place, BENCH_DEFAULT);
                 double us = bench_calls(s, place) > 0 ? history_time_us(s->results, &at, BENCH_DEFAULT) : 0;
-                sum_us += us > 0 ? bench_sample_us(&s->engine->sampling, us) : 0;
+                sum_us += us > 0 ? bench_sample_us(&s->engine->measures->sampling, us) : 0;
                 known += us > 0;
             }
     return known ? 1e-6 * sum_us / known * bench_count_points(s) : 0;

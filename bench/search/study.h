@@ -5,10 +5,10 @@
 #include <signal.h>
 
 #include "bench/results/history.h"
-#include "bench/results/journal.h"
+#include "bench/results/results.h"
 #include "bench/search/budget.h"
 #include "bench/search/options.h"
-#include "bench/workload/workload.h"
+#include "core/call/workload.h"
 #include "core/coll.h"
 #include "core/progress.h"
 
@@ -42,15 +42,21 @@ struct bench_study {
     double start_s; /* the longest start so far */
     double found;   /* how many times as fast the points are by what was proven so far, as a geometric mean */
     double visit_s; /* what a session that tells launches apart takes behind its start: the longest of the untouched */
-    double want_visit_s;        /* launch so far, for who is slower goes no further; and what it is to take */
-    struct bench_session *kept; /* left running by the session before, of this launch; NULL: none */
-    const struct bench_knobs *kept_launch;
-    double calls_s; /* what a session with all calls takes, its start included: the first, or more where it was cut */
+    double want_visit_s; /* launch so far, for who is slower goes no further; and what it is to take */
+    double calls_s; /* what exploring all calls takes, as the first session, or more where it was cut; and proving */
 };
 
 /* Rounds are numbers in the journal: screening, the first session, the default screened again, and from then on pairs
- * of sessions, and those with all calls. */
-enum { BENCH_SCREENING_ROUND, BENCH_FIRST_ROUND, BENCH_AGAIN_ROUND, BENCH_PAIRS_ROUND };
+ * of sessions, those that explore calls, and those that prove them. */
+enum {
+    BENCH_SCREENING_ROUND,
+    BENCH_FIRST_ROUND,
+    BENCH_AGAIN_ROUND,
+    BENCH_PAIRS_ROUND,
+    BENCH_PROBE_ROUND = 99, /* the very first start */
+    BENCH_CALLS_ROUND,
+    BENCH_PROOF_ROUND = 120,
+};
 
 int bench_stopped(const struct bench_study *s);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/search/rounds.h"
+#include "core/stats.h"
 
 /* How many times slower than the usual a sample may be before it counts as hung, on top of the watchdog's time. */
 #define PATIENCE 10.0
@@ -41,13 +42,12 @@ static void add_lane(struct comparison *c, const struct bench_candidate *x)
 const struct bench_candidate *turns_choice(const struct bench_study *s, const struct bench_point *p)
 {
     const struct bench_candidate *best = bench_point_default(p, BENCH_DEFAULT);
-    double most = 1;
+    double most = 1 + s->options->margin;
     for (int i = 0; i < p->ncandidates && best; i++) {
         const struct bench_candidate *x = &p->candidates[i];
-        if (is_measured(x) && x->status == BENCH_OK && x->paired.n >= BENCH_FEWEST &&
-            x->paired.low >= 1 + s->options->margin && x->paired.median > most) {
+        if (is_measured(x) && x->status == BENCH_OK && x->promise > most) {
             best = x;
-            most = x->paired.median;
+            most = x->promise;
         }
     }
     return best;
@@ -101,7 +101,7 @@ double turns_sample_us(const struct comparison *c)
 {
     double us = 0;
     for (int i = 0; i < c->nlanes; i++)
-        us += bench_sample_us(&c->study->engine->sampling, c->lanes[i].before_us);
+        us += bench_sample_us(&c->study->engine->measures->sampling, c->lanes[i].before_us);
     return us;
 }
 
@@ -112,10 +112,11 @@ static enum bench_outcome run_half(struct comparison *c, int half)
     struct bench_shot shots[TURNS_LANES];
     for (int i = 0; i < c->nlanes; i++) {
         double us = c->lanes[i].before_us;
-        shots[i] = (struct bench_shot){.knobs = c->lanes[i].knobs,
-                                       .iterations = bench_sample_calls(&s->engine->sampling, us),
-                                       .patience_s = s->options->watchdog_s +
-                                                     PATIENCE * 1e-6 * bench_sample_us(&s->engine->sampling, us)};
+        shots[i] =
+            (struct bench_shot){.knobs = c->lanes[i].knobs,
+                                .iterations = bench_sample_calls(&s->engine->measures->sampling, us),
+                                .patience_s = s->options->watchdog_s +
+                                              PATIENCE * 1e-6 * bench_sample_us(&s->engine->measures->sampling, us)};
     }
     const struct bench_batch b = {.coll = c->at.coll,
                                   .bytes = c->at.bytes,
@@ -128,7 +129,7 @@ static enum bench_outcome run_half(struct comparison *c, int half)
     char detail[BENCH_DETAIL] = "";
     c->half = half;
     c->told = -1;
-    enum bench_outcome outcome = s->engine->measure(c->session, &b, s->stop, on_sample, c, detail);
+    enum bench_outcome outcome = s->engine->measures->measure(c->session, &b, s->stop, on_sample, c, detail);
     if (outcome == BENCH_DIED || outcome == BENCH_SILENT) {
         c->status = outcome == BENCH_DIED ? BENCH_CRASHED : BENCH_HUNG;
         c->failed = (c->told + 1) % c->nlanes;
@@ -151,6 +152,14 @@ struct bench_interval turns_factor(const struct comparison *c, int lane)
     for (int i = 0; i < c->turns; i++)
         factors[i] = c->lanes[lane].us[1][i] / c->lanes[lane].us[0][i];
     return bench_gain_of(factors, c->turns, c->study->options->confidence);
+}
+
+double turns_over_default(const struct comparison *c, int lane)
+{
+    double over[TURNS_MOST];
+    for (int i = 0; i < c->turns; i++)
+        over[i] = c->lanes[lane].us[1][i] / c->lanes[0].us[1][i];
+    return stats_median(over, c->turns);
 }
 
 /* Whether the lane is better than the choice with the other data: 1, 0, or -1 not yet known. What is so with the usual

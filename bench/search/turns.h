@@ -34,8 +34,8 @@ struct comparison {
     char why[BENCH_DETAIL];         /* with this sentence, or "" */
 };
 
-/* What is chosen with the usual data: what has proven to gain most under the default launch, else the default;
- * NULL: that was not measured. */
+/* What is chosen with the usual data: what promises to gain most under the default launch, else the default; NULL: that
+ * was not measured. */
 const struct bench_candidate *turns_choice(const struct bench_study *s, const struct bench_point *p);
 
 /* Who takes part: the default, the choice, and the fastest of other kinds. None where the default was not measured. */
@@ -52,6 +52,9 @@ int turns_change(const struct comparison *c);
 /* How many times faster than the choice `lane` is, by half; how many times longer it takes with the other data. */
 struct bench_interval turns_gain(const struct comparison *c, int lane, int half);
 struct bench_interval turns_factor(const struct comparison *c, int lane);
+
+/* How many times what the default takes `lane` takes with the other data. */
+double turns_over_default(const struct comparison *c, int lane);
 
 /* What a half takes, beside getting ready for it. */
 double turns_sample_us(const struct comparison *c);

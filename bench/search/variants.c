@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "bench/search/candidates.h"
 #include "bench/search/turns.h"
 #include "core/coll.h"
 #include "core/units.h"
@@ -93,7 +94,7 @@ static void say_change(struct tally *t, const struct comparison *c, int to)
         t->study->matters[c->at.coll] |= 1u << c->other;
 }
 
-/* What has changed a choice is a measurement like others, made without regard to its outcome. The default last. */
+/* What has changed a choice was explored, and proves nothing. The default last. */
 static int write_lanes(const struct tally *t, const struct comparison *c, struct err *e)
 {
     struct history_place at = c->at;
@@ -106,8 +107,7 @@ static int write_lanes(const struct tally *t, const struct comparison *c, struct
                                        .data = c->session->data,
                                        .times_us = c->lanes[i].us[1],
                                        .ntimes = c->turns,
-                                       .beside_us = c->lanes[0].us[1],
-                                       .nbeside = i ? c->turns : 0};
+                                       .over_default = i ? turns_over_default(c, i) : 0};
         rc = bench_write(t->study, &at, r, e);
     }
     return rc;
@@ -153,18 +153,6 @@ static int judge(struct tally *t, const struct comparison *c, struct err *e)
 
 /* ---- all of them ---- */
 
-static const struct bench_point *point_at(const struct tally *t, const struct history_place *at)
-{
-    for (int i = 0; i < t->points->count; i++) {
-        const struct bench_point *p = &t->points->items[i];
-        if (p->coll == at->coll && p->bytes == at->bytes && p->nodes == at->nodes && p->ranks == at->ranks &&
-            p->others == at->others && p->load == at->load && p->buffers == at->buffers &&
-            !strcmp(p->engine, at->engine))
-            return p;
-    }
-    return NULL;
-}
-
 static enum bench_outcome compare(struct tally *t, struct bench_session *session, struct bench_place place, int *rc,
                                   struct err *e)
 {
@@ -172,7 +160,7 @@ static enum bench_outcome compare(struct tally *t, struct bench_session *session
     struct comparison c = {.study = s, .session = session, .other = place.buffers, .until_s = t->until_s};
     place.buffers = BENCH_USUAL;
     c.at = bench_place_of(s, place, BENCH_DEFAULT);
-    const struct bench_point *p = point_at(t, &c.at);
+    const struct bench_point *p = candidates_point(t->points, &c.at);
     if (p)
         turns_pick(&c, p);
     if (c.nlanes < 2 || !variants_fit(s, place))
@@ -194,7 +182,7 @@ static enum bench_outcome compare(struct tally *t, struct bench_session *session
 static int is_decided(const struct tally *t, int coll, int size)
 {
     const struct history_place at = bench_place_of(t->study, (struct bench_place){coll, size, 0}, BENCH_DEFAULT);
-    const struct bench_point *p = point_at(t, &at);
+    const struct bench_point *p = candidates_point(t->points, &at);
     const struct bench_candidate *choice = p ? turns_choice(t->study, p) : NULL;
     return choice && strcmp(choice->call.label, BENCH_DEFAULT) != 0;
 }
@@ -242,7 +230,8 @@ static enum bench_outcome compare_all(struct tally *t, struct bench_session *ses
         for (int coll = COLL_MEASURED - 1; coll >= 0; coll--)
             for (int other = 1; other < BENCH_BUFFERS && outcome == BENCH_ANSWERED && !*rc; other++) {
                 struct bench_place place = {coll, i < n[coll] ? sizes[coll][i] : 0, 0, other};
-                unsigned bit = 1u << other, open = kinds & s->engine->buffers & others_of(coll) & ~t->unavailable;
+                unsigned bit = 1u << other,
+                         open = kinds & s->engine->measures->buffers & others_of(coll) & ~t->unavailable;
                 if (i >= n[coll] || !(open & ~said[coll] & ~s->matters[coll] & bit) || !(bench_calls(s, place) > 0))
                     continue;
                 int findings = t->found.n;
@@ -276,7 +265,7 @@ static void sum_up(struct tally *t)
 enum bench_outcome variants_compare(struct bench_study *s, struct bench_session *session, int *rc, struct err *e)
 {
     *rc = 0;
-    if (s->compared || !(s->engine->buffers & UNTOLD) || s->plan.buffers || s->plan.keep_all ||
+    if (s->compared || !(s->engine->measures->buffers & UNTOLD) || s->plan.buffers || s->plan.keep_all ||
         (s->nshapes && s->shapes[0].load))
         return BENCH_ANSWERED;
     s->compared = 1;

@@ -152,15 +152,15 @@ static int nearest(const uint64_t *sizes, int n, uint64_t bytes)
     return best;
 }
 
-void workload_profile_calls(const struct workload *w, enum workload_hiding part, int coll, int nodes, int ranks,
-                            const uint64_t *sizes, int n, double *calls)
+void workload_profile_calls(const struct workload *w, enum workload_hiding part, int coll,
+                            const struct bench_shape *shape, const uint64_t *sizes, int n, double *calls)
 {
-    int any = !workload_profile_has_part(w, WORKLOAD_ALL, nodes, ranks);
+    int any = !workload_profile_has_part(w, WORKLOAD_ALL, shape->nodes, shape->ranks);
     struct position at = {0};
     for (int i = 0; i < n; i++)
         calls[i] = 0;
     for (const struct workload_call *c; n && (c = next_call(w, &at));) {
-        if (c->kind != coll || !c->bytes || !is_in(c, part) || (!any && !is_of_group(w, c, nodes, ranks)))
+        if (c->kind != coll || !c->bytes || !is_in(c, part) || (!any && !is_of_group(w, c, shape->nodes, shape->ranks)))
             continue;
         int i = nearest(sizes, n, c->bytes);
         calls[i] += c->count * (double)c->bytes / (double)sizes[i];

@@ -2,8 +2,8 @@
 #ifndef BENCH_SEARCH_WORKLOAD_PROFILE_H
 #define BENCH_SEARCH_WORKLOAD_PROFILE_H
 
-#include "bench/results/shape.h"
-#include "bench/workload/workload.h"
+#include "core/call/shape.h"
+#include "core/call/workload.h"
 
 /* The collectives that `w` calls, a bit for each. */
 unsigned workload_profile_collectives(const struct workload *w);
@@ -30,7 +30,7 @@ int workload_profile_meets(const struct workload *w, int nodes, int ranks);
 /* Calls of `coll` per step that count for each of the `n` ascending sizes, into `calls`: every call in that part of
  * such a group (of any group when none is of that shape) for the size nearest to its own, in proportion when that is
  * another one. */
-void workload_profile_calls(const struct workload *w, enum workload_hiding part, int coll, int nodes, int ranks,
-                            const uint64_t *sizes, int n, double *calls);
+void workload_profile_calls(const struct workload *w, enum workload_hiding part, int coll,
+                            const struct bench_shape *shape, const uint64_t *sizes, int n, double *calls);
 
 #endif

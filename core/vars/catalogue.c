@@ -240,7 +240,7 @@ const struct env_other *env_nearest_other(const char *name)
 /* ---- versions ---------------------------------------------------------------------------------------------------- */
 
 /* Reads up to three numbers; returns how many, and the text behind them. */
-static int numbers(const char *s, int part[3], const char **end)
+static int read_numbers(const char *s, int part[3], const char **end)
 {
     int n = 0;
     *end = s;
@@ -262,7 +262,7 @@ static int numbers(const char *s, int part[3], const char **end)
 static int one_version(const char *s, int *low, int *high, const char **end)
 {
     int part[3] = {0, 0, 0};
-    int n = numbers(s, part, end);
+    int n = read_numbers(s, part, end);
     if (n < 2 || part[0] < 2)
         return -1;
     *low = part[0] * 10000 + part[1] * 100 + part[2];
@@ -307,7 +307,7 @@ int env_default_change(const struct env_var *v, size_t n, int *since, char text[
     for (const char *p = v->defaults; *p; n--) {
         int part[3] = {0, 0, 0};
         const char *value;
-        numbers(p, part, &value);
+        read_numbers(p, part, &value);
         value += *value == '=';
         size_t length = strcspn(value, ";");
         if (n == 0) {
@@ -334,4 +334,43 @@ int env_default_at(const struct env_var *v, int version, char text[ENV_VALUE])
         if (n == 0 || version >= since)
             memcpy(text, change, ENV_VALUE);
     return 1;
+}
+
+/* ---- what may be delivered --------------------------------------------------------------------------------------- */
+
+#define VALUE_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:;=^/+-"
+
+/* OpenMPI's parameters: interfaces and collectives. Others name programs and directories of plugins. */
+static int of_openmpi(const char *name)
+{
+    static const char prefix[] = "OMPI_MCA_", collectives[] = "coll_tuned_";
+    const char *parameter = name + (strncmp(name, prefix, sizeof prefix - 1) ? 0 : sizeof prefix - 1);
+    return !strncmp(parameter, collectives, sizeof collectives - 1) || !strcmp(parameter, "btl_tcp_if_include") ||
+           !strcmp(parameter, "btl_tcp_if_exclude");
+}
+
+/* What network plugins, RCCL and ROCr read. None of these loads code; what names a file has no other value. */
+static int of_others(const char *name)
+{
+    const struct env_other *o = env_other_find(name);
+    return (o && ((o->status == ENV_FABRIC && !strncmp(name, "FI_", 3)) ||
+                  (o->status == ENV_OF_PLUGIN && !strncmp(name, "OFI_NCCL_", 9)) ||
+                  (o->status == ENV_RCCL && !strncmp(name, "RCCL_", 5) && !strstr(name, "_FILE")))) ||
+           !strcmp(name, "HSA_NO_SCRATCH_RECLAIM") || of_openmpi(name);
+}
+
+const char *env_undeliverable(const char *name, const char *value)
+{
+    const struct env_var *v = strncmp(name, "NCCL_", 5) ? NULL : env_var_find(name);
+    if (!v && !of_others(name))
+        return "is no variable that a profile may set";
+    if (v && v->grammar == ENV_G_PLUGIN)
+        return "loads code";
+    if (v && v->grammar == ENV_G_PATH && strcmp(name, "NCCL_TOPO_FILE") != 0)
+        return "names a file";
+    if (!strcmp(name, "NCCL_COMM_ID"))
+        return "says whom a job connects to";
+    if (!*value || value[strspn(value, VALUE_CHARACTERS)] || (!v && strchr(value, '/')))
+        return "has a value with characters that no setting needs";
+    return NULL;
 }

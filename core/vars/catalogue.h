@@ -1,7 +1,8 @@
 /* The catalogue of variables: what NCCL reads, in which releases, with which default, and what the names beside it are.
  *
- * Facts come from NCCL's source at 60 tags from 2.4.2 to 2.30.7, and from RCCL 2.21.5 and the plugins' own sources;
- * where guide and source differ the source was believed. All data is constant and compiled in. */
+ * Facts come from NCCL's source at 60 tags from 2.4.2 to 2.30.7, of 2.31 from its development branch (2.31.0a7), and
+ * from RCCL 2.21.5 and the plugins' own sources; where guide and source differ the source was believed. All data is
+ * constant and compiled in. */
 #ifndef CORE_VARS_CATALOGUE_H
 #define CORE_VARS_CATALOGUE_H
 
@@ -11,7 +12,7 @@
 /* Versions are NCCL's own numbers, major * 10000 + minor * 100 + patch: 22809 is 2.28.9. */
 #define ENV_OLDEST_IN_USE 21900 /* what is judged when no version is given starts here … */
 #define ENV_NEWEST        23100 /* … and ends here; releases after 2.30.7 are taken to behave like it */
-#define ENV_CATALOGUED    23007 /* the newest release whose source was read */
+#define ENV_CATALOGUED    23007 /* the newest release whose source was read; of later ones what is known beforehand */
 
 enum env_kind { ENV_BOOL, ENV_INT, ENV_STRING, ENV_ENUM, ENV_LIST };
 enum env_scope {
@@ -117,6 +118,12 @@ struct env_prefix {
 const struct env_var *env_var_find(const char *name);
 const struct env_other *env_other_find(const char *name);
 const struct env_prefix *env_prefix_find(const char *name);
+
+/* Why a profile may not set this variable to this value, whichever way it is delivered; NULL: it may. A profile comes
+ * from measurements, that is from anybody: it sets what NCCL, its network plugins and OpenMPI's collectives do, never
+ * what they load, write or connect to, and never with a character that a shell, a list or a settings file would read as
+ * more. */
+const char *env_undeliverable(const char *name, const char *value);
 
 /* The n-th variable or other name, in no useful order; NULL past the end. */
 const struct env_var *env_var_at(size_t n);

@@ -57,7 +57,7 @@ static int is_number(const char *s, size_t length)
 }
 
 /* The number in field `n` behind ':' of an entry, -1 when it is missing or empty. */
-static int field(const char *entry, size_t length, int n, int *ok)
+static int read_field(const char *entry, size_t length, int n, int *ok)
 {
     const char *end = entry + length;
     *ok = 1;
@@ -93,9 +93,9 @@ void env_parse_devices(const char *s, struct env_devices *d)
                 int unused;
                 e->name = s;
                 e->length = colon ? (size_t)(colon - s) : length;
-                e->port = field(s, length, 1, &e->port_ok);
-                e->rail = field(s, length, 2, &unused);
-                e->plane = field(s, length, 3, &unused);
+                e->port = read_field(s, length, 1, &e->port_ok);
+                e->rail = read_field(s, length, 2, &unused);
+                e->plane = read_field(s, length, 3, &unused);
             }
         }
         s += length;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/vars/catalogue.h"
+
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS  "0123456789"
 #define COLUMNS 100
@@ -33,10 +35,9 @@ int env_check(const char *name, const char *value, struct err *e)
     if (!env_name_ok(name))
         return err_set(e, ERR_FAILED, "'%s' is no name of a setting: expected letters, digits and '_'",
                        name ? name : "");
-    if (!env_value_ok(value))
-        return err_set(e, ERR_FAILED, "setting %s: the value '%s' holds what may not be written into a settings file",
-                       name, value ? value : "");
-    return 0;
+    const char *why =
+        env_value_ok(value) ? env_undeliverable(name, value) : "has a value that no settings file can hold";
+    return why ? err_set(e, ERR_FAILED, "setting %s=%s %s", name, value ? value : "", why) : 0;
 }
 
 char *env_shell_quote(struct arena *a, const char *s)

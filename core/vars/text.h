@@ -39,7 +39,7 @@ int env_in_conf(const char *name);
  */
 int env_print_conf_line(FILE *out, const char *name, const char *value);
 
-/* ERR_FAILED with a sentence when name or value may not be written. */
+/* ERR_FAILED with a sentence when name or value may not be written, or not be delivered (env_undeliverable). */
 int env_check(const char *name, const char *value, struct err *e);
 
 #endif

@@ -1,5 +1,5 @@
 /* Frames, in and out. */
-#include "core/wire/connection.h"
+#include "core/wire/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* The secret, and the proof that the other side has it. */
-#include "core/wire/proof.h"
+#include "core/wire/wire.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "envgen/decide/gain.h"
+#include "envgen/decide/decide.h"
 
 /* ---- launches ---- */
 
@@ -75,7 +75,7 @@ void decide_agree_on_launch(struct env_decisions *d, struct env_shape *first, st
         if (!had_choice(s) || !s->chosen)
             continue;
         struct bench_interval gain = gain_of_all(d, first, end, worth, s->launches[s->chosen].knobs.label);
-        if (gain.n && env_gain_clears(gain, d->margin) && gain.median > best.median) {
+        if (gain.n && bench_gain_clears(gain, d->margin) && gain.median > best.median) {
             best = gain;
             label = s->launches[s->chosen].knobs.label;
         }
@@ -154,8 +154,7 @@ static const char *shared_text(struct env_decisions *d, const struct env_shape *
 static int is_wanted(const struct env_decisions *d, const struct env_point *p, int option)
 {
     const struct env_option *o = &p->options[option];
-    return option == p->chosen || (o->status == BENCH_OK && (o->gain.n >= ENV_FEWEST || o->gain.predicted) &&
-                                   env_gain_clears(o->gain, d->margin));
+    return option == p->chosen || (o->status == BENCH_OK && bench_gain_clears(o->gain, d->margin));
 }
 
 /* One size, in the `n` shapes where it was measured. The default wins a tie: it is looked at first. */

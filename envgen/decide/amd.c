@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "probe/topology/select.h"
+#include "probe/topology/topology.h"
 
 #define GENERATIONS 2
 

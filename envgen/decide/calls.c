@@ -7,7 +7,7 @@
 #include "core/coll.h"
 #include "core/units.h"
 #include "envgen/decide/agree.h"
-#include "envgen/decide/gain.h"
+#include "envgen/decide/decide.h"
 #include "envgen/decide/open_end.h"
 
 /* The smallest size that bench measures. A range that begins there holds for anything smaller too. */
@@ -49,17 +49,14 @@ static int is_banned(const struct of_one_coll *all, const char *call)
     return 0;
 }
 
-/* The gains of the options over the fallback: side by side with it where that can be had; of what did not get so far no
- * more than a few samples' worth. `sources` by option. */
+/* The gains of the options over the fallback: what starts have proven, else what their times say, which decides
+ * nothing. */
 static void state_gains(struct env_point *p, const struct bench_candidate **sources)
 {
     for (int i = 0; i < p->noptions && p->fallback >= 0; i++) {
         struct env_option *o = &p->options[i];
-        if (!(o->time_us.n > 0) || !(o->time_us.low > 0))
-            continue;
-        o->gain = sources[i]->paired.n ? sources[i]->paired : bench_gain(p->options[p->fallback].time_us, o->time_us);
-        if (sources[i]->unproven && i != p->fallback && o->gain.n >= ENV_FEWEST)
-            o->gain.n = ENV_FEWEST - 1;
+        if (o->time_us.n > 0 && o->time_us.low > 0)
+            o->gain = sources[i]->proof.n ? sources[i]->proof : bench_gain(p->options[p->fallback].time_us, o->time_us);
     }
 }
 
@@ -90,11 +87,6 @@ static struct env_point read_point(struct env_decisions *d, const struct bench_p
     return out;
 }
 
-static int clears(struct bench_interval gain, double margin)
-{
-    return (gain.n >= ENV_FEWEST || gain.predicted) && env_gain_clears(gain, margin);
-}
-
 /* The call that gains most of those whose gain over the launch's default clears the margin, else that default. Times
  * alone would not do: one may have been measured while the machine was busy, and another not. */
 static void choose(struct env_point *p, double margin)
@@ -102,7 +94,7 @@ static void choose(struct env_point *p, double margin)
     p->chosen = p->fallback;
     for (int i = 0; i < p->noptions && p->fallback >= 0; i++) {
         const struct env_option *o = &p->options[i];
-        if (i == p->fallback || o->status != BENCH_OK || !clears(o->gain, margin) ||
+        if (i == p->fallback || o->status != BENCH_OK || !bench_gain_clears(o->gain, margin) ||
             o->gain.median <= p->options[p->chosen].gain.median || o->banned)
             continue;
         p->chosen = i;
@@ -112,17 +104,15 @@ static void choose(struct env_point *p, double margin)
 /* ---- neighbours -----------------------------------------------------------------------------------------------------
  */
 
-/* Takes a point's choice over from its neighbours where they agree and nothing measured speaks against it. */
+/* Takes a point's choice over from its neighbours where they agree, it is proven here, too, and hardly slower. */
 static void smooth(struct env_point *p, const struct env_point *left, const struct env_point *right, double margin)
 {
-    if (!same_choice(left, right) || same_choice(p, left) || p->chosen < 0)
-        return;
     int theirs = env_find_option(p, choice(left)->label);
-    if (theirs < 0 || p->options[theirs].status != BENCH_OK || p->options[theirs].banned)
+    if (!same_choice(left, right) || same_choice(p, left) || p->chosen < 0 || theirs < 0)
         return;
     const struct env_option *own = &p->options[p->chosen], *other = &p->options[theirs];
-    if (clears(theirs == p->fallback ? own->gain : bench_gain(other->time_us, own->time_us), margin) ||
-        other->gain.median < 1)
+    if (other->status != BENCH_OK || other->banned || !bench_gain_clears(other->gain, margin) ||
+        own->gain.median >= (1 + margin) * other->gain.median)
         return;
     p->chosen = theirs;
     p->smoothed = 1;

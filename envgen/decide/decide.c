@@ -5,7 +5,6 @@
 
 #include "envgen/decide/agree.h"
 #include "envgen/decide/calls.h"
-#include "envgen/decide/gain.h"
 #include "envgen/decide/launch.h"
 
 /* ---- shapes ---------------------------------------------------------------------------------------------------------

@@ -13,8 +13,16 @@
 #ifndef ENVGEN_DECIDE_DECIDE_H
 #define ENVGEN_DECIDE_DECIDE_H
 
+#include <stdint.h>
+
+#include "bench/fabric/fabric.h"
+#include "bench/results/points.h"
+#include "core/arena.h"
+#include "core/log.h"
 #include "envgen/decide/evidence.h"
 #include "envgen/profile/decisions.h"
+#include "model/model.h"
+#include "probe/topology/topology.h"
 
 /* Decides for every shape in `points`. Error: one engine's results come from several library versions.
  *
@@ -29,5 +37,162 @@
  */
 int env_decide(struct env_decisions *d, const struct bench_points *points, const struct env_source *sources,
                int nsources, struct err *e);
+
+/* ---- gains: how much faster a candidate is than the default, over one point or many. ---- */
+
+/* The geometric mean of `n` gains, weighted unless `weights` is NULL. They come from the same starts, or from the same
+ * model: their intervals are taken to err alike, and `n` is that of the gain with the fewest starts. */
+struct bench_interval env_mean_gain(const struct bench_interval *gains, int n);
+struct bench_interval env_weighted_gain(const struct bench_interval *gains, const double *weights, int n);
+
+/* "1.31x (1.22 to 1.40)" */
+const char *env_gain_text(struct arena *a, struct bench_interval gain);
+
+/* ---- the variables of a profile. ---- */
+
+/* The variables: OpenMPI's from the decisions and their rules, NCCL's from them, the fabric (NULL: not measured) and
+ * the topology. Call after env_decide. Error: a launch setting that may not be written into a file. */
+struct env_rules;
+int env_settings(struct env_decisions *d, const struct env_rules *rules, const struct topology *t,
+                 struct verbs_fabric *fabric, struct err *e);
+
+/* ---- what makers of machines publish for them, said in a profile's files: as settings where NCCL cannot know, as
+ * comments where a measurement decides. ---- */
+
+#define ENV_SOURCE_SITE "published for this machine"
+
+/* What the site sets already, outside of nccltune: the value of a variable, NULL for none. */
+typedef const char *env_site_value(const void *arg, const char *name);
+
+/* Adds them for the topology's machines and d's releases. What was measured stands; what the site sets to another value
+ * is kept and said. `site` may be NULL. */
+void env_site_facts(struct env_decisions *d, const struct topology *t, env_site_value *site, const void *arg);
+
+/* The rows that hold for a class, for tests and those who ask: how many of `rows` (at most `room`) are there. */
+struct env_site_fact {
+    const char *machine, *people; /* id and name of the row's machine */
+    const char *name, *value;
+    int is_set;   /* as a setting; 0: as a comment */
+    int from, to; /* NCCL releases, 0: any */
+    const char *purpose, *source;
+};
+const struct env_site_fact *env_site_facts_all(int *count);
+
+/* ---- whom the models are asked about: the nodes of a profile's topology, with or without what the profile sets. ----
+ */
+
+enum env_under {
+    ENV_UNDER_NOTHING,  /* the library as it comes */
+    ENV_UNDER_SETTINGS, /* what the profile sets */
+    ENV_UNDER_CHOICES,  /* and the launch that was only predicted to be better */
+};
+
+/* Fills `s` but its nodes and ranks: the class with GPUs that most hosts belong to, NCCL `nccl` (0: the newest that the
+ * profile is for). Settings that the model is silent on are left out. -1: the topology has no GPU. */
+int env_model_setup(const struct env_decisions *d, const struct topology *t, int nccl, enum env_under under,
+                    struct arena *a, struct nccl_setup *s);
+
+/* ---- numbers of nodes that were not measured: NCCL's results fit the model's few free constants, and the fitted model
+ * carries the measured gains to them. ---- */
+
+/* Fills fit and extrapolations of `d`, unless extrapolate_nodes is 0. Measured shapes with the same ranks a node are a
+ * series. Their gains are multiplied by how the model says that they change: between two of them from both, where the
+ * lesser counts, and beyond the largest up to extrapolate_nodes; their intervals take up the model's band. A call has
+ * an extrapolation where its gain still clears the margin at both ends of a box of node counts, which never spans a
+ * factor of two. One node is no neighbour: within a node another fabric carries the data. Where the topology has no
+ * GPU, or nothing was measured with NCCL that the model can predict, nothing is filled, and the table's rules go by
+ * agreement alone. Says to `log` how well the model fits. */
+void env_extrapolate(struct env_decisions *d, const struct topology *t, struct log *log);
+
+/* ---- the rules of tuner.csv: what the decisions of the nccl engine mean per call, for every number of nodes that
+ * something is known about.  * A shape that was measured has its own rules. For the node counts between two measured
+ * ones with the same ranks a node, those rules stand on which both agree. One node is no neighbour of two: within a
+ * node another fabric carries the data. Where env_decisions.extrapolate_nodes asks for it and the model could be
+ * fitted, what the model carries to unmeasured node counts stands behind them (envgen/decide/decide.h); where it could
+ * not, rules beyond the largest measured count stand as the two largest agree (or as the largest says when there is no
+ * other).  * A rule holds for the kind of buffers that was measured. NCCL counts captured calls as registered, so that
+ * of what was measured with --graphs and with --registered the former's rules come first, all of them. Where plain and
+ * registered ones agree a rule holds for both; so it does for releases that do not tell a tuner (before 2.24), and for
+ * what was predicted.  * A rule for several node counts is a box in the table: low to high nodes, and as many ranks. It
+ * never spans a factor of two, so that communicators with half the ranks a node or fewer stay outside, and never holds
+ * a measured shape of another number of ranks a node. ---- */
+
+enum env_basis { ENV_MEASURED, ENV_AGREED, ENV_FITTED, ENV_EXTRAPOLATED, ENV_PREDICTED };
+
+struct env_table_rule {
+    int coll; /* enum coll */
+    uint64_t min_bytes, max_bytes;
+    int algorithm, protocol;    /* -1 any */
+    long channels, chunk_bytes; /* -1 keep */
+    int nodes_low, nodes_high;
+    int ranks_low, ranks_high; /* of nodes_low, of nodes_high */
+    int reg_buff;              /* 0 plain buffers, 1 registered ones, -1 both: as was measured */
+    enum env_basis basis;
+    int base;        /* the measured number of nodes that `why` speaks of */
+    const char *why; /* of that range's decision */
+    int buffers;     /* that were measured: struct bench_result's */
+};
+
+struct env_table_rules {
+    struct env_table_rule **items; /* by basis, measured ones first; the first that applies to a call counts */
+    int count;
+};
+
+/* Everything is allocated in `a`, and `why` points into the decisions. ENV_PREDICTED rules are there whether they are
+ * to be written or not, for shapes that were not measured. Error: a call setting that a tuner cannot express. */
+int env_table_rules_of(const struct env_decisions *d, struct arena *a, struct env_table_rules *rules, struct err *e);
+
+/* "measured on 8 nodes", "2 and 4 nodes agree", ...: what a rule rests on. */
+const char *env_table_rule_basis(const struct env_table_rule *r, struct arena *a);
+
+/* ---- openMPI's dynamic rules: which algorithm for which communicator size and message size.  * What OpenMPI 4.1 does
+ * with its rules file (ompi/mca/coll/tuned): per collective it takes the entry with the largest communicator size that
+ * is not above the actual one, or the first entry when all are above, and within it the rule with the largest message
+ * size that is not above the actual one. The message size is the whole one of the collective, which is what results
+ * call bytes. Algorithm 0 means that OpenMPI decides as it does without rules.  * Therefore every collective's entries
+ * begin with communicator size 0, algorithm 0, and every measured size is followed by the next one with algorithm 0: no
+ * rule reaches a communicator size that was not measured. OpenMPI does not tell placements apart; where the same number
+ * of ranks was measured on several numbers of nodes, a rule stands only for sizes at which all of them chose the same.
+ * ---- */
+
+/* What a user must know before rules are applied, seen with OpenMPI 4.1.4: its own choice asks whether the operation is
+ * commutative, a rule does not; the ring algorithms of allreduce and reduce_scatter then give other results. */
+#define ENV_NON_COMMUTATIVE                                                                                 \
+    "OpenMPI applies a rule whatever the reduction: some algorithms reorder operands, so a program with a " \
+    "non-commutative MPI_Op of its own must run without these rules (NCCLTUNE=off)."
+
+struct env_rule {
+    uint64_t min_bytes;
+    long algorithm; /* 0: OpenMPI's own choice */
+    long fanout, segment_bytes;
+};
+
+/* The rules of one communicator size, ascending from min_bytes 0. */
+struct env_rule_set {
+    int ranks;
+    struct env_rule *rules;
+    int nrules;
+};
+
+/* One of OpenMPI's collectives. */
+struct env_rule_coll {
+    const char *name;          /* "reduce_scatter_block": as in coll_tuned_NAME_algorithm */
+    int id;                    /* OpenMPI's number for it (COLLTYPE in coll_base_functions.h, unchanged since 1.8) */
+    struct env_rule_set *sets; /* ascending by ranks; only those with a rule other than 0 */
+    int nsets;
+};
+
+struct env_rules {
+    struct env_rule_coll *colls; /* only those with a set */
+    int ncolls;
+};
+
+/* Error: a call setting that the file format cannot express. Everything lives in d's arena. */
+int env_rules_of(struct env_decisions *d, struct env_rules *rules, struct err *e);
+
+/* The rule that OpenMPI takes for a collective (enum coll), NULL when the file has none. `name` gets the collective's
+ * OpenMPI name. */
+const struct env_rule *env_rules_find(const struct env_rules *rules, int coll, int ranks, uint64_t bytes,
+                                      const char **name);
 
 #endif

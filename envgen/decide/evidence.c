@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INSIDE "measured inside job " /* as tuner/explore begins its details */
+#define INSIDE "measured inside job " /* in journals that jobs of earlier releases left when they explored */
 
 struct entry {
     const struct bench_result *result;

@@ -1,13 +1,12 @@
 /* Gains where nothing was measured, by the fitted model. */
-#include "envgen/decide/extrapolate.h"
+#include "envgen/decide/decide.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "bench/candidates/nccl_plan.h"
-#include "bench/predict/launch.h"
+#include "core/call/result.h"
 #include "core/vars/catalogue.h"
-#include "envgen/decide/gain.h"
+#include "model/model.h"
 
 /* The fitted model carries gains from measured numbers of nodes to the two ends of a box of others. */
 struct carrier {
@@ -62,12 +61,12 @@ static void gather(struct gathered *g, const struct env_shape *s)
 /* The largest shapes' launch is common to all; what the model is silent on is left to its factors. */
 static void set_up(struct carrier *r, const struct topology *t, const struct env_shape *s)
 {
-    struct nccl_setup with = {.topology = t, .class_index = model_class_of(t)};
+    struct nccl_setup with = {.topology = t, .class_index = topo_gpu_class(t)};
     int low, high;
     if (!env_library_release(s->library, &low, &high))
         with.version = high;
     r->setup.nccl = with;
-    if (s->chosen > 0 && !model_launch_apply(&s->launches[s->chosen].knobs, &with, r->arena))
+    if (s->chosen > 0 && !model_apply(&s->launches[s->chosen].knobs, &with, r->arena))
         r->setup.nccl = with;
 }
 
@@ -82,7 +81,7 @@ static int fit(struct carrier *r, const struct topology *t, struct log *log)
         set_up(r, t, &d->shapes[i]);
         gather(&g, &d->shapes[i]);
     }
-    if (!g.count || model_class_of(t) < 0)
+    if (!g.count || topo_gpu_class(t) < 0)
         return -1;
     if (model_calibrate(&r->setup, g.items, g.count, &d->fit, &why)) {
         log_warn(log, "the model cannot be fitted: %s; rules are extrapolated by agreement alone", why.text);
@@ -148,7 +147,7 @@ static const struct env_option *counterpart(const struct env_shape *s, int coll,
 
 static int usable(const struct env_option *o)
 {
-    return o && o->status == BENCH_OK && o->gain.n >= ENV_FEWEST && o->gain.low > 0;
+    return o && o->status == BENCH_OK && o->gain.n >= BENCH_FEWEST && o->gain.sure > 0;
 }
 
 /* The least gain of a call at either end of the box, carried from each neighbour; n 0: it cannot be said. */
@@ -182,7 +181,7 @@ static const struct env_option *best(const struct carrier *r, int coll, const st
         if (i == p->fallback || !usable(o))
             continue;
         struct bench_interval g = least_gain(r, coll, p->bytes, o);
-        if (!g.n || !env_gain_clears(g, r->d->margin) || (found && g.median <= gain->median))
+        if (!g.n || !bench_gain_clears(g, r->d->margin) || (found && g.median <= gain->median))
             continue;
         found = o;
         *gain = g;
@@ -250,7 +249,7 @@ static struct model *fitted(const struct carrier *r, int nodes, struct arena *a)
     return model_new(s, a, NULL);
 }
 
-/* The nodes behind the lower neighbour up to `end`, in boxes below a factor of two: see envgen/decide/table_rules.h. */
+/* The nodes behind the lower neighbour up to `end`, in boxes below a factor of two: see envgen/decide/decide.h. */
 static void carry_to(struct carrier *r, int64_t end)
 {
     const struct env_shape *below = r->from[0];
@@ -331,7 +330,7 @@ void env_extrapolate(struct env_decisions *d, const struct topology *t, struct l
     struct carrier r = {.d = d, .arena = d->arena};
     if (d->extrapolate_nodes < 1 || fit(&r, t, log))
         return;
-    r.gpus = t->classes[model_class_of(t)].ngpus;
+    r.gpus = t->classes[topo_gpu_class(t)].ngpus;
     for (int i = 0; i < d->nshapes; i++)
         if (is_series(&d->shapes[i]) && !has_twin(d, &d->shapes[i]))
             carry_from(&r, t, &d->shapes[i]);

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#include "bench/fabric/decide.h"
+#include "bench/fabric/fabric.h"
 #include "core/vars/parse.h"
 #include "envgen/decide/gdr.h"
 #include "envgen/decide/topology_settings.h"
-#include "probe/topology/select.h"
+#include "probe/topology/topology.h"
 
 struct job {
     struct env_decisions *d;

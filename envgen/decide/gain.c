@@ -1,34 +1,31 @@
 /* Gains, and the mean of many. */
-#include "envgen/decide/gain.h"
+#include "envgen/decide/decide.h"
 
+#include <limits.h>
 #include <math.h>
-
-int env_gain_clears(struct bench_interval gain, double margin)
-{
-    return gain.n > 0 && gain.low >= 1 + margin;
-}
 
 struct bench_interval env_weighted_gain(const struct bench_interval *gains, const double *weights, int n)
 {
-    double middle = 0, below[2] = {0}, above[2] = {0}; /* of measurements, and of predictions */
-    double sum = 0;
-    int predicted = 0;
+    double middle = 0, low = 0, high = 0, sure = 0, sum = 0;
+    struct bench_interval mean = {.n = INT_MAX};
     for (int i = 0; i < n; i++) {
         double weight = weights ? weights[i] : 1;
-        double down = weight * log(gains[i].median / gains[i].low), up = weight * log(gains[i].high / gains[i].median);
         middle += weight * log(gains[i].median);
+        low += weight * log(gains[i].low);
+        high += weight * log(gains[i].high);
+        sure += weight * log(gains[i].sure);
         sum += weight;
-        below[0] += down * down;
-        above[0] += up * up;
-        below[1] += down;
-        above[1] += up;
-        predicted |= gains[i].predicted;
+        mean.predicted |= gains[i].predicted;
+        mean.lost += gains[i].lost;
+        mean.n = gains[i].n < mean.n ? gains[i].n : mean.n;
     }
     if (!(sum > 0))
         return (struct bench_interval){0};
-    double low = predicted ? below[1] : sqrt(below[0]), high = predicted ? above[1] : sqrt(above[0]);
-    return (struct bench_interval){exp(middle / sum), exp((middle - low) / sum), exp((middle + high) / sum), n,
-                                   predicted};
+    mean.median = exp(middle / sum);
+    mean.low = exp(low / sum);
+    mean.high = exp(high / sum);
+    mean.sure = exp(sure / sum);
+    return mean;
 }
 
 struct bench_interval env_mean_gain(const struct bench_interval *gains, int n)

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "bench/fabric/decide.h"
-#include "probe/topology/paths.h"
+#include "bench/fabric/fabric.h"
+#include "probe/topology/topology.h"
 
 /* GPU memory that gets this much of the bandwidth of host memory is worth reaching directly: the detour costs a copy
  * and the CPU's memory bandwidth. */

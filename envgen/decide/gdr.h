@@ -2,7 +2,6 @@
 #ifndef ENVGEN_DECIDE_GDR_H
 #define ENVGEN_DECIDE_GDR_H
 
-#include "bench/fabric/decide.h"
 #include "bench/fabric/fabric.h"
 #include "envgen/profile/decisions.h"
 #include "probe/topology/topology.h"

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "bench/results/sessions.h"
+#include "bench/results/points.h"
 #include "core/coll.h"
-#include "envgen/decide/gain.h"
+#include "envgen/decide/decide.h"
 #include "envgen/decide/weights.h"
 
 static void add_launch(struct env_decisions *d, struct env_shape *shape, const struct bench_knobs *knobs)
@@ -135,7 +135,7 @@ static struct bench_interval gain_over(struct env_decisions *d, struct decide_sl
         if (x[i] && x[i]->time_us.predicted)
             return predicted_gain(d, s, from, to);
     }
-    return bench_sessions_gain(x, y, s.weights, s.count, bench_confidence_among(d->confidence, rivals));
+    return bench_sessions_gain(x, y, s.weights, s.count, d->confidence, rivals);
 }
 
 /* Whether the launch may be chosen; says why in either case. */
@@ -155,13 +155,13 @@ static int eligible(struct env_decisions *d, struct env_launch *l, struct decide
         l->why = arena_printf(d->arena, "out: measured at %d of %d points only", l->points, s.count);
         return 0;
     }
-    if (!l->gain.predicted && l->gain.n < BENCH_FEWEST_SESSIONS) {
+    if (!l->gain.predicted && l->gain.n < BENCH_FEWEST) {
         l->why =
             arena_printf(d->arena, "too few sessions: %d beside the untouched launch's, and only %d tell something",
-                         l->gain.n, BENCH_FEWEST_SESSIONS);
+                         l->gain.n, BENCH_FEWEST);
         return 0;
     }
-    int clears = env_gain_clears(l->gain, d->margin);
+    int clears = bench_gain_clears(l->gain, d->margin);
     l->why = arena_printf(d->arena, "%s over the untouched launch, %s the margin of %g %%",
                           env_gain_text(d->arena, l->gain), clears ? "clears" : "does not clear", d->margin * 100);
     return clears;
@@ -175,9 +175,9 @@ static int is_better(struct env_decisions *d, struct decide_slice s, const struc
     const char *ours = l->knobs.label, *theirs = other->knobs.label;
     int more = bench_departs_more(&l->knobs, &other->knobs);
     if (more > 0)
-        return env_gain_clears(gain_over(d, s, theirs, ours, 1), d->margin);
+        return bench_gain_clears(gain_over(d, s, theirs, ours, 1), d->margin);
     if (more < 0)
-        return !env_gain_clears(gain_over(d, s, ours, theirs, 1), d->margin);
+        return !bench_gain_clears(gain_over(d, s, ours, theirs, 1), d->margin);
     return l->gain.median > other->gain.median;
 }
 
@@ -186,7 +186,7 @@ static int count_rivals(struct env_decisions *d, const struct env_shape *shape, 
 {
     int n = 0;
     for (int i = 1; i < shape->nlaunches; i++)
-        n += gain_over(d, s, BENCH_DEFAULT, shape->launches[i].knobs.label, 1).n >= BENCH_FEWEST_SESSIONS;
+        n += gain_over(d, s, BENCH_DEFAULT, shape->launches[i].knobs.label, 1).n >= BENCH_FEWEST;
     return n;
 }
 

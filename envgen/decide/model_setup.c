@@ -1,9 +1,9 @@
 /* From a profile to what the models are asked about. */
-#include "envgen/decide/model_setup.h"
+#include "envgen/decide/decide.h"
 
 #include <string.h>
 
-#include "bench/predict/launch.h"
+#include "model/model.h"
 
 /* One setting at a time, so that one that the model is silent on does not take the others with it. */
 static void apply(const char *name, const char *value, struct nccl_setup *s, struct arena *a)
@@ -11,7 +11,7 @@ static void apply(const char *name, const char *value, struct nccl_setup *s, str
     const struct bench_setting setting = {name, value};
     const struct bench_knobs one = {"", &setting, 1};
     struct nccl_setup before = *s;
-    if (model_launch_apply(&one, s, a))
+    if (model_apply(&one, s, a))
         *s = before;
 }
 
@@ -41,7 +41,7 @@ static void apply_predicted(const struct env_decisions *d, struct nccl_setup *s,
 int env_model_setup(const struct env_decisions *d, const struct topology *t, int nccl, enum env_under under,
                     struct arena *a, struct nccl_setup *s)
 {
-    int index = model_class_of(t);
+    int index = topo_gpu_class(t);
     *s = (struct nccl_setup){.topology = t, .class_index = index, .version = nccl ? nccl : d->nccl_high};
     if (index < 0)
         return -1;

@@ -1,7 +1,7 @@
 /* Laws through the largest sizes. */
 #include "envgen/decide/open_end.h"
 
-#include "envgen/decide/gain.h"
+#include "envgen/decide/decide.h"
 
 /* A law goes through three sizes, each so many times the one before: where the best call changes sizes lie closer, and
  * through these everything is a straight line. */
@@ -56,7 +56,7 @@ static int is_straight(const struct env_point *const at[SIZES], const char *call
 static int keeps_gain(const struct env_point *const at[SIZES], const char *call, double margin)
 {
     struct bench_interval last = option_of(at[0], call)->gain, before = option_of(at[1], call)->gain;
-    return env_gain_clears(last, margin) && env_gain_clears(before, margin) &&
+    return bench_gain_clears(last, margin) && bench_gain_clears(before, margin) &&
            last.median * (1 + margin) >= before.median;
 }
 

@@ -1,5 +1,5 @@
 /* OpenMPI's dynamic rules from the decisions of the `mpi` engine. */
-#include "envgen/decide/openmpi_rules.h"
+#include "envgen/decide/decide.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* The variables of a profile: OpenMPI's from the decisions, NCCL's from the decisions and the topology. */
-#include "envgen/decide/settings.h"
+#include "envgen/decide/decide.h"
 
 #include <string.h>
 
-#include "bench/results/node_local.h"
+#include "core/call/result.h"
 #include "core/vars/text.h"
 #include "envgen/decide/amd.h"
 #include "envgen/decide/classes.h"

@@ -1,6 +1,6 @@
 /* What makers of machines publish for them. A virtual machine's firmware names the cloud and not the instance type, so
  * the GPUs and the fabric tell which machine it is. */
-#include "envgen/decide/site_facts.h"
+#include "envgen/decide/decide.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* The rules of tuner.csv, across scale. */
-#include "envgen/decide/table_rules.h"
+#include "envgen/decide/decide.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -229,7 +229,7 @@ static void fill(struct builder *b, const struct series *s, const struct segment
     }
 }
 
-/* What the fitted model carries on, see envgen/decide/extrapolate.h. */
+/* What the fitted model carries on, see envgen/decide/decide.h. */
 static int add_extrapolations(struct builder *b, const struct series *s)
 {
     struct segment own = {0};

@@ -31,7 +31,7 @@ static void weigh_coll(const struct workload *w, enum workload_hiding part, cons
     uint64_t *sizes = arena_alloc(a, (size_t)n * sizeof *sizes);
     for (int i = 0; i < n; i++)
         sizes[i] = p[i].bytes;
-    workload_profile_calls(w, part, p->coll, p->nodes, p->ranks, sizes, n, weights);
+    workload_profile_calls(w, part, p->coll, &(struct bench_shape){p->nodes, p->ranks}, sizes, n, weights);
     for (int i = 0; i < n; i++)
         weights[i] *= untouched_us(&p[i]);
 }

@@ -1,5 +1,5 @@
-/* The doctor on captures: the name under which NCCL finds the plugin as a profiler, and what a job that asks for a
- * capture gets (nccltune-profiler(7)). */
+/* The doctor on captures: the profiler library beside the plugin, and what a job that asks for a capture gets
+ * (nccltune-profiler(7)). */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -7,19 +7,21 @@
 #include <unistd.h>
 
 #include "envgen/doctor/doctor_internal.h"
+#include "tuner/capture/abi.h"
 
-#define LINK "libnccl-profiler-nccltune.so"
+#define PROFILER "libnccl-profiler-nccltune.so"
 
-/* Whether it is our plugin, in a release that has the interface. */
-static int is_profiler(void *plugin)
+/* Return 1 if it is ours, by the name that it gives NCCL. */
+static int is_profiler(void *library)
 {
-    return dlsym(plugin, "nccltune_control_version") && dlsym(plugin, "ncclProfiler_v1");
+    const struct nccl_profiler_v1 *p = dlsym(library, "ncclProfiler_v1");
+    return p && p->name && !strcmp(p->name, "nccltune");
 }
 
-void doctor_check_profiler_link(struct doctor *d, const char *plugin)
+void doctor_check_profiler(struct doctor *d, const char *plugin)
 {
     const char *slash = strrchr(plugin, '/');
-    const char *path = arena_printf(d->arena, "%.*s" LINK, slash ? (int)(slash + 1 - plugin) : 0, plugin);
+    const char *path = arena_printf(d->arena, "%.*s" PROFILER, slash ? (int)(slash + 1 - plugin) : 0, plugin);
     if (access(plugin, F_OK))
         return;
     if (access(path, F_OK)) {
@@ -32,10 +34,10 @@ void doctor_check_profiler_link(struct doctor *d, const char *plugin)
     if (profiler)
         dlclose(profiler);
     if (usable)
-        named = dlopen(LINK, RTLD_NOW | RTLD_LOCAL);
+        named = dlopen(PROFILER, RTLD_NOW | RTLD_LOCAL);
     if (!usable)
         finding_add(&d->found, FINDING_ERROR, NULL, "profiler", "%s %s", path,
-                    profiler ? "is not this plugin, or an older one" : "cannot be loaded");
+                    profiler ? "is not nccltune's profiler" : "cannot be loaded");
     else if (named)
         finding_add(&d->found, FINDING_OK, NULL, "profiler", "%s can capture a job's calls", path);
     else
@@ -57,7 +59,7 @@ static void check_loads(struct doctor *d, const char *name)
         finding_add(&d->found, FINDING_ERROR, NULL, "capture", "NCCL_PROFILER_PLUGIN=%s cannot be loaded", name);
     else if (!is_profiler(plugin))
         finding_add(&d->found, FINDING_ERROR, NULL, "capture",
-                    "NCCL_PROFILER_PLUGIN=%s is another profiler: it captures nothing for us", name);
+                    "NCCL_PROFILER_PLUGIN=%s is not nccltune's profiler: it captures nothing for us", name);
     if (plugin)
         dlclose(plugin);
 }
@@ -96,20 +98,17 @@ void doctor_check_capture(struct doctor *d, const char *profiler, const char *di
     check_directory(d, dir);
 }
 
-void doctor_check_online(struct doctor *d, const char *online, const char *dir, int has_key)
+void doctor_check_observe(struct doctor *d, const char *observe, const char *online, const char *dir)
 {
-    if (!online || !strcmp(online, "off"))
-        return;
-    if (strcmp(online, "observe") != 0 && strcmp(online, "tune") != 0)
+    if (online && strcmp(online, "off") != 0)
         finding_add(&d->found, FINDING_ERROR, NULL, "capture",
-                    "NCCLTUNE_ONLINE=%s is nothing that this release can do (observe, tune, off): nothing is observed",
-                    online);
+                    "NCCLTUNE_ONLINE=%s is no longer supported and does nothing; NCCLTUNE_OBSERVE=1 observes", online);
+    if (!observe || !strcmp(observe, "0"))
+        return;
+    if (strcmp(observe, "1") != 0)
+        finding_add(&d->found, FINDING_ERROR, NULL, "capture",
+                    "NCCLTUNE_OBSERVE=%s: expected 1 or 0; nothing is observed", observe);
     else if (!dir)
         finding_add(&d->found, FINDING_ERROR, NULL, "capture",
-                    "NCCLTUNE_ONLINE=%s needs NCCLTUNE_CAPTURE=DIR: nothing is %s", online,
-                    *online == 't' ? "tuned" : "observed");
-    else if (*online == 't' && !has_key)
-        finding_add(&d->found, FINDING_ERROR, NULL, "capture",
-                    "NCCLTUNE_ONLINE=tune needs a key that the job's ranks know one another by: nothing is tuned; set "
-                    "NCCLTUNE_ONLINE_KEY_FILE, or have Slurm's prolog give each job one, nccltune-hook(8)");
+                    "NCCLTUNE_OBSERVE=1 needs NCCLTUNE_CAPTURE=DIR: nothing is observed");
 }

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "core/file.h"
-#include "core/nccl_library.h"
+#include "core/locate.h"
 #include "core/vars/catalogue.h"
 #include "envgen/doctor/doctor_internal.h"
 #include "tuner/table/table.h"

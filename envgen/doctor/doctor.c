@@ -1,14 +1,17 @@
 /* The checks of nccltune doctor, one function each, in the order of a table. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/file.h"
 #include "core/locate.h"
 #include "core/proc.h"
+#include "core/trust.h"
 #include "envgen/doctor/doctor_internal.h"
 #include "envgen/profile/profile.h"
 #include "probe/source/probe.h"
@@ -51,7 +54,7 @@ static void check_machine(struct doctor *d, const struct doctor_options *o)
     if (!p)
         return;
     struct topology *t = topo_load(arena_printf(d->arena, "%s/topology.json", p->dir), &e);
-    struct topology *here = t ? probe_machine(o->log, &e) : NULL;
+    struct topology *here = t ? probe_machine(o->log, NULL, &e) : NULL;
     if (here && here->nclasses == 1)
         doctor_compare(d, t, here);
     else
@@ -114,6 +117,22 @@ static void check_hook(struct doctor *d, const struct doctor_options *o)
         finding_add(&d->found, FINDING_OK, NULL, "node", "has what its class says");
 }
 
+static void check_schedule(struct doctor *d, const struct doctor_options *o)
+{
+    struct stat st;
+    const char *path = arena_printf(d->arena, "%s/schedule", o->site.store);
+    int fd = trust_open(path, TRUST_READ, 0, O_PATH, &st, NULL);
+    if (fd < 0)
+        return;
+    close(fd);
+    if ((size_t)st.st_size > HOOK_SCHEDULE_BYTES / 2)
+        finding_add(
+            &d->found, FINDING_WARNING, NULL, "schedule",
+            "%s has %lld of the %zu bytes that hooks read: install for all jobs, or for a --partition, in place "
+            "of long lists of nodes",
+            path, (long long)st.st_size, HOOK_SCHEDULE_BYTES);
+}
+
 /* Whether anything brings the installed profile to jobs. */
 static void check_delivery(struct doctor *d, const struct doctor_options *o)
 {
@@ -143,7 +162,7 @@ static void check_delivery(struct doctor *d, const struct doctor_options *o)
 static void check_plugin(struct doctor *d, const struct doctor_options *o)
 {
     doctor_check_plugin(d, o->site.plugin);
-    doctor_check_profiler_link(d, o->site.plugin);
+    doctor_check_profiler(d, o->site.plugin);
 }
 
 static const char *environment(const void *unused, const char *name)
@@ -162,7 +181,8 @@ static void check_table(struct doctor *d, const struct doctor_options *o)
 }
 
 static void (*const checks[])(struct doctor *d, const struct doctor_options *o) = {
-    check_plugin, check_profile, check_table, check_machine, check_nccl_conf, check_hook, check_delivery};
+    check_plugin,    check_profile, check_table,    check_machine,
+    check_nccl_conf, check_hook,    check_schedule, check_delivery};
 
 struct doctor *doctor_run(const struct doctor_options *options)
 {

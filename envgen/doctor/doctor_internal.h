@@ -14,17 +14,15 @@ void doctor_check_plugin(struct doctor *d, const char *path);
 /* The same of one that is loaded, `name` for people; closes it. */
 void doctor_judge_plugin(struct doctor *d, void *plugin, const char *name);
 
-/* Whether NCCL finds the plugin as a profiler, too: its other name beside it. */
-void doctor_check_profiler_link(struct doctor *d, const char *plugin);
+/* Check the profiler library, which lies beside the plugin. */
+void doctor_check_profiler(struct doctor *d, const char *plugin);
 
 /* Whether a job that asks for a capture gets one; `profiler` and `dir` are NCCL_PROFILER_PLUGIN and NCCLTUNE_CAPTURE,
  * NULL when not set. Says nothing when nobody asks. */
 void doctor_check_capture(struct doctor *d, const char *profiler, const char *dir);
 
-/* Whether a job is observed, or tunes itself, that asks for it by NCCLTUNE_ONLINE; the same, and whether ranks have a
- * key.
- */
-void doctor_check_online(struct doctor *d, const char *online, const char *dir, int has_key);
+/* Whether a job is observed that asks for it; NCCLTUNE_OBSERVE, NCCLTUNE_ONLINE and NCCLTUNE_CAPTURE, the same. */
+void doctor_check_observe(struct doctor *d, const char *observe, const char *online, const char *dir);
 
 /* The plugins of others that NCCL finds with these variables: whether they have interfaces that it knows, and whether
  * the tuner under which jobs run is the one over which the profile's default was measured. `measured_over`:

@@ -14,8 +14,8 @@
 #include "core/vars/catalogue.h"
 #include "core/vars/parse.h"
 #include "envgen/doctor/doctor_internal.h"
-#include "envgen/lint/lint.h"
 #include "envgen/profile/profile.h"
+#include "lint/lint.h"
 #include "probe/source/probe.h"
 #include "slurm/hook.h"
 #include "tuner/table/table.h"
@@ -246,7 +246,7 @@ static void check_machine(struct job *j)
     if (!j->pinned)
         return;
     struct topology *t = topo_load(arena_printf(j->d->arena, "%s/topology.json", j->pinned->dir), &e);
-    struct topology *probed = t && !j->options->machine ? probe_machine(j->options->log, &e) : NULL;
+    struct topology *probed = t && !j->options->machine ? probe_machine(j->options->log, NULL, &e) : NULL;
     const struct topology *here = j->options->machine ? j->options->machine : probed;
     if (t && here && here->nclasses == 1)
         j->node_class = arena_strdup(j->d->arena, doctor_compare(j->d, t, here));
@@ -366,8 +366,8 @@ struct doctor *doctor_job(const struct doctor_job_options *o)
         check_pinned(&j);
         check_plugin(&j);
         doctor_check_capture(d, given(&j, "NCCL_PROFILER_PLUGIN"), given(&j, "NCCLTUNE_CAPTURE"));
-        doctor_check_online(d, given(&j, "NCCLTUNE_ONLINE"), given(&j, "NCCLTUNE_CAPTURE"),
-                            given(&j, "NCCLTUNE_ONLINE_KEY_FILE") || given(&j, "NCCLTUNE_KEY"));
+        doctor_check_observe(d, given(&j, "NCCLTUNE_OBSERVE"), given(&j, "NCCLTUNE_ONLINE"),
+                             given(&j, "NCCLTUNE_CAPTURE"));
         check_table(&j);
         j.tuner = doctor_check_others(d, given_to, &j, doctor_measured_over(j.pinned), j.chained);
         check_machine(&j);

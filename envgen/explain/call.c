@@ -8,9 +8,9 @@
 #include "core/coll.h"
 #include "core/units.h"
 #include "core/vars/text.h"
-#include "envgen/decide/openmpi_rules.h"
+#include "envgen/decide/decide.h"
+#include "envgen/explain/explain.h"
 #include "envgen/explain/explain_internal.h"
-#include "envgen/explain/model.h"
 
 #define CANDIDATES 6 /* of one call, that are told one by one */
 #define SAME_SIZE  0.1

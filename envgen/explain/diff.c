@@ -1,9 +1,10 @@
 /* What two profiles, or two releases of NCCL, make different. */
-#include "envgen/explain/diff.h"
+#include "envgen/explain/explain.h"
 
 #include <string.h>
 
 #include "core/coll.h"
+#include "core/json.h"
 #include "core/units.h"
 #include "core/vars/catalogue.h"
 #include "core/vars/text.h"
@@ -11,7 +12,7 @@
 #define UNSET      "not set"
 #define UNMEASURED "not measured"
 
-static void add(struct env_diff *d, const char *kind, const char *what, const char *before, const char *after)
+static void add_change(struct env_diff *d, const char *kind, const char *what, const char *before, const char *after)
 {
     if (!strcmp(before, after))
         return;
@@ -49,11 +50,11 @@ static const char *place(struct env_diff *out, const struct env_setting *s)
 static void compare_settings(struct env_diff *out, const struct env_decisions *x, const struct env_decisions *y)
 {
     for (int i = 0; i < x->nsettings; i++)
-        add(out, "setting", place(out, &x->settings[i]), value(&x->settings[i]),
-            value(counterpart(y, &x->settings[i])));
+        add_change(out, "setting", place(out, &x->settings[i]), value(&x->settings[i]),
+                   value(counterpart(y, &x->settings[i])));
     for (int i = 0; i < y->nsettings; i++)
         if (!counterpart(x, &y->settings[i]))
-            add(out, "setting", place(out, &y->settings[i]), UNSET, value(&y->settings[i]));
+            add_change(out, "setting", place(out, &y->settings[i]), UNSET, value(&y->settings[i]));
 }
 
 static const char *releases(struct env_diff *out, const struct env_decisions *d)
@@ -98,7 +99,7 @@ static void compare_coll(struct env_diff *out, const struct env_shape *s, const 
         uint64_t low = p->min_bytes > q->min_bytes ? p->min_bytes : q->min_bytes;
         uint64_t high = p->max_bytes < q->max_bytes ? p->max_bytes : q->max_bytes;
         if (low <= high)
-            add(out, "call", call_name(out, s, x->coll, low, high), call_text(out, p), call_text(out, q));
+            add_change(out, "call", call_name(out, s, x->coll, low, high), call_text(out, p), call_text(out, q));
         if (p->max_bytes <= q->max_bytes)
             i++;
         else
@@ -113,7 +114,7 @@ static const char *launch(const struct env_shape *s)
 
 static void compare_shape(struct env_diff *out, const struct env_shape *x, const struct env_shape *y)
 {
-    add(out, "launch", shape_text(out, x), launch(x), launch(y));
+    add_change(out, "launch", shape_text(out, x), launch(x), launch(y));
     for (int i = 0; i < x->ncolls; i++)
         for (int k = 0; k < y->ncolls; k++)
             if (x->colls[i].coll == y->colls[k].coll)
@@ -137,18 +138,18 @@ static void compare_shapes(struct env_diff *out, const struct env_decisions *x, 
         if (other)
             compare_shape(out, &x->shapes[i], other);
         else
-            add(out, "launch", shape_text(out, &x->shapes[i]), launch(&x->shapes[i]), UNMEASURED);
+            add_change(out, "launch", shape_text(out, &x->shapes[i]), launch(&x->shapes[i]), UNMEASURED);
     }
     for (int i = 0; i < y->nshapes; i++)
         if (!find_shape(x, &y->shapes[i]))
-            add(out, "launch", shape_text(out, &y->shapes[i]), UNMEASURED, launch(&y->shapes[i]));
+            add_change(out, "launch", shape_text(out, &y->shapes[i]), UNMEASURED, launch(&y->shapes[i]));
 }
 
 struct env_diff env_diff_profiles(const struct env_profile *x, const struct env_profile *y, struct arena *a)
 {
     struct env_diff d = {.arena = a, .before = x->dir, .after = y->dir};
-    add(&d, "releases", "what the settings are for", releases(&d, x->decisions), releases(&d, y->decisions));
-    add(&d, "topology", "hash", x->decisions->topology, y->decisions->topology);
+    add_change(&d, "releases", "what the settings are for", releases(&d, x->decisions), releases(&d, y->decisions));
+    add_change(&d, "topology", "hash", x->decisions->topology, y->decisions->topology);
     compare_settings(&d, x->decisions, y->decisions);
     compare_shapes(&d, x->decisions, y->decisions);
     return d;
@@ -172,7 +173,7 @@ struct env_diff env_diff_releases(int before, int after, struct arena *a)
     const struct env_var *v;
     for (size_t n = 0; (v = env_var_at(n)); n++)
         if (v->scope != ENV_PLUGIN && !(v->flags & ENV_DEAD))
-            add(&d, "default", v->name, default_text(a, v, before), default_text(a, v, after));
+            add_change(&d, "default", v->name, default_text(a, v, before), default_text(a, v, after));
     return d;
 }
 

@@ -7,10 +7,8 @@
 #include "core/coll.h"
 #include "core/units.h"
 #include "core/vars/text.h"
-#include "envgen/decide/gain.h"
-#include "envgen/decide/openmpi_rules.h"
+#include "envgen/decide/decide.h"
 #include "envgen/explain/explain_internal.h"
-#include "envgen/explain/model.h"
 
 /* What stands in the file was validated when it was written, but a profile may come from anywhere: nothing in it is
  * printed with its control characters. */

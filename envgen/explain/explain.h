@@ -22,9 +22,77 @@ int env_explain(const struct env_profile *p, const struct env_question *q, FILE 
  * its fastest candidates), with the profile's "hash" and "dir", for a call
  * the "rules" and the rules of "tuner" that apply, for a variable its "catalogue" entry, and as "model" what NCCL would
  * choose by itself. cJSON_Delete frees. NULL after an error. */
-cJSON *env_explain_json(const struct env_profile *p, const struct env_question *q, struct err *e);
+struct cJSON *env_explain_json(const struct env_profile *p, const struct env_question *q, struct err *e);
 
 /* The table of what was decided: per shape its launch, and per collective the ranges with their gains. */
 void env_print_decisions(const struct env_decisions *d, FILE *out);
+
+/* ---- what two profiles, or two releases of NCCL, make different. ---- */
+
+struct env_change {
+    const char *kind;           /* "releases", "setting", "launch", "call", "default" */
+    const char *what;           /* "NCCL_IB_HCA", "allreduce of 64 KiB to 1 MiB, nccl on 2 nodes, 16 ranks" */
+    const char *before, *after; /* "not set", "not measured" where there is nothing */
+};
+
+struct env_diff {
+    struct arena *arena;
+    const char *before, *after; /* what was compared */
+    struct env_change *changes;
+    int count;
+};
+
+/* Allocated in `a`; texts point into the profiles, which must live as long. A call is compared size by size, where both
+ * profiles measured its shape of job. */
+struct env_diff env_diff_profiles(const struct env_profile *x, const struct env_profile *y, struct arena *a);
+
+/* Variables that only one of two releases reads, and defaults that changed between them. */
+struct env_diff env_diff_releases(int before, int after, struct arena *a);
+
+void env_diff_print(const struct env_diff *d, FILE *out);
+
+/* {"format": "nccltune-diff/1", "before": ..., "after": ..., "changes": [{"kind", "what", "before", "after"}]};
+ * cJSON_Delete frees. */
+struct cJSON *env_diff_json(const struct env_diff *d);
+
+/* ---- what NCCL would choose by itself on a profile's topology, by its own cost model; private to envgen/explain/.
+ * ---- */
+
+struct explain_model;
+
+/* Never NULL: where the topology has no GPU, or cannot be read, it has nothing to say. explain_model_free frees. */
+struct explain_model *explain_model_new(const struct env_profile *p, int nccl);
+void explain_model_free(struct explain_model *m); /* NULL is fine */
+
+/* Whether it can say anything. */
+int explain_model_speaks(const struct explain_model *m);
+
+/* Whether a shape is NCCL's, or the model engine's for NCCL: it has nothing to say of OpenMPI's. */
+int explain_model_knows(const struct env_shape *s);
+
+/* The same of a shape by its number, and none before it has as many nodes and ranks, as a measured one and a predicted
+ * one may. */
+int explain_model_knows_first(const struct env_decisions *d, int shape);
+
+/* The shape of job that a question comes to, where it leaves nodes or ranks open: the nodes of the topology, a rank on
+ * each of their GPUs. -1: there is none, or nothing can be said. */
+int explain_model_shape(const struct explain_model *m, const struct env_question *q, int *nodes, int *ranks);
+
+/* NCCL's own choice for a call, with a heading. */
+void explain_model_call(struct explain_model *m, int coll, uint64_t bytes, int nodes, int ranks, FILE *out);
+
+/* The same in a word, "ring/simple"; NULL: it has nothing to say. In the model's own memory. */
+const char *explain_model_cell(struct explain_model *m, int coll, uint64_t bytes, int nodes, int ranks);
+
+/* NCCL's choices over the measured sizes of a range, each once, in order: "tree/ll128, ring/simple"; NULL: it has
+ * nothing to say. In the model's own memory. */
+const char *explain_model_range(struct explain_model *m, const struct env_shape *s, int coll,
+                                const struct env_range *r);
+
+/* The choice for a call as an object, or one with "why" it is not known. */
+struct cJSON *explain_model_json(struct explain_model *m, int coll, uint64_t bytes, int nodes, int ranks);
+
+/* "RCCL" where the GPUs are AMD's, else "NCCL". */
+const char *explain_model_library(const struct explain_model *m);
 
 #endif

@@ -33,12 +33,12 @@ const char *explain_nearest_variable(const char *name);
 void explain_catalogued(const struct env_decisions *d, const struct env_question *q, const char *name, FILE *out);
 
 /* The same as an object, with every change of the default; NULL for such names. */
-cJSON *explain_catalogued_json(const struct env_decisions *d, const struct env_question *q);
+struct cJSON *explain_catalogued_json(const struct env_decisions *d, const struct env_question *q);
 
 /* The rules of tuner.csv that a call meets, on any shape that the question allows. Returns their number. */
 int explain_rules(const struct env_profile *p, const struct env_question *q, FILE *out);
 
 /* The same as an array of objects, with "basis" and "why"; the caller adds it to a document. */
-cJSON *explain_rules_json(const struct env_profile *p, const struct env_question *q);
+struct cJSON *explain_rules_json(const struct env_profile *p, const struct env_question *q);
 
 #endif

@@ -2,9 +2,10 @@
 #include <string.h>
 
 #include "core/coll.h"
-#include "envgen/decide/openmpi_rules.h"
+#include "core/json.h"
+#include "envgen/decide/decide.h"
+#include "envgen/explain/explain.h"
 #include "envgen/explain/explain_internal.h"
-#include "envgen/explain/model.h"
 #include "envgen/profile/decisions.h"
 
 static void keep_setting(struct env_decisions *d, const struct env_decisions *all, const char *name)
@@ -17,7 +18,7 @@ static void keep_setting(struct env_decisions *d, const struct env_decisions *al
 }
 
 /* A point with the candidates that are worth telling. */
-static struct env_point *tell(struct arena *a, const struct env_point *p)
+static struct env_point *copy_point(struct arena *a, const struct env_point *p)
 {
     const struct env_option **sorted = arena_alloc(a, ((size_t)p->noptions + 1) * sizeof(struct env_option *));
     struct env_point *out = ARENA_NEW(a, struct env_point);
@@ -46,7 +47,7 @@ static struct env_shape narrow(struct arena *a, const struct env_shape *s, const
     if (r) {
         struct env_range *one = ARENA_NEW(a, struct env_range);
         *one = *r;
-        one->points = nearest ? tell(a, nearest) : NULL;
+        one->points = nearest ? copy_point(a, nearest) : NULL;
         one->npoints = nearest != NULL;
         *out.colls = (struct env_coll){q->coll, one, 1};
     }

@@ -1,13 +1,14 @@
 /* NCCL's own choices: its search and cost model on the profile's topology, under the profile's settings. */
-#include "envgen/explain/model.h"
+#include "envgen/explain/explain.h"
 
 #include <string.h>
 
-#include "bench/predict/launch.h"
 #include "core/coll.h"
+#include "core/json.h"
 #include "core/vars/catalogue.h"
 #include "core/vars/text.h"
-#include "envgen/decide/model_setup.h"
+#include "envgen/decide/decide.h"
+#include "model/model.h"
 
 /* Why there is no choice of NCCL's for a collective that is modelled. */
 static const char *no_choice(int coll)
@@ -19,7 +20,7 @@ static const char *no_choice(int coll)
 /* A shape of job that was asked for; `model` NULL: `why`. */
 struct believed {
     int nodes, ranks;
-    struct nccl_model *model;
+    const struct model *model;
     const char *why;
 };
 
@@ -78,7 +79,7 @@ int explain_model_shape(const struct explain_model *m, const struct env_question
     if (m->silent)
         return -1;
     int gpus = m->topology->classes[m->setup.class_index].ngpus;
-    *nodes = q->nodes ? q->nodes : model_hosts_of(m->topology, m->setup.class_index);
+    *nodes = q->nodes ? q->nodes : topo_class_hosts(m->topology, m->setup.class_index);
     if (!q->nodes && q->ranks)
         *nodes = q->ranks < gpus ? 1 : q->ranks / gpus;
     int64_t all = q->ranks ? q->ranks : (int64_t)*nodes * gpus;
@@ -99,10 +100,10 @@ static struct believed *believe(struct explain_model *m, int nodes, int ranks)
         b->why = "it takes as many ranks on every node";
     if (b->why)
         return b;
-    struct nccl_setup s = m->setup;
-    s.nodes = nodes;
-    s.ranks_per_node = ranks / nodes;
-    b->model = nccl_model_new(&s, m->arena, &e);
+    struct model_setup s = {.nccl = m->setup};
+    s.nccl.nodes = nodes;
+    s.nccl.ranks_per_node = ranks / nodes;
+    b->model = model_new(&s, m->arena, &e);
     if (!b->model)
         b->why = arena_strdup(m->arena, e.text);
     return b;
@@ -122,7 +123,7 @@ const char *explain_model_library(const struct explain_model *m)
 static const char *release(struct explain_model *m, const struct believed *b)
 {
     char text[ENV_VERSION];
-    return arena_strdup(m->arena, env_version_text(text, b->model->version));
+    return arena_strdup(m->arena, env_version_text(text, b->model->nccl->version));
 }
 
 void explain_model_call(struct explain_model *m, int coll, uint64_t bytes, int nodes, int ranks, FILE *out)
@@ -135,7 +136,7 @@ void explain_model_call(struct explain_model *m, int coll, uint64_t bytes, int n
         fprintf(out, "  model: %s's own choice is not known: %s\n", library, env_comment(m->arena, b->why));
         return;
     }
-    if (nccl_model_choose(b->model, coll, bytes, &c)) {
+    if (nccl_model_choose(b->model->nccl, coll, bytes, &c)) {
         fprintf(out, "  model: %s\n", no_choice(coll));
         return;
     }
@@ -146,15 +147,15 @@ void explain_model_call(struct explain_model *m, int coll, uint64_t bytes, int n
     if (c.taken_by)
         fprintf(out, "    %s's kernels make calls of this size, not %s's own: the model does not know their time\n",
                 c.taken_by, library);
-    if (b->model->assumed)
-        fprintf(out, "    assumed: %s\n", env_comment(m->arena, b->model->assumed));
+    if (b->model->nccl->assumed)
+        fprintf(out, "    assumed: %s\n", env_comment(m->arena, b->model->nccl->assumed));
 }
 
 const char *explain_model_cell(struct explain_model *m, int coll, uint64_t bytes, int nodes, int ranks)
 {
     struct believed *b = believe(m, nodes, ranks);
     struct nccl_choice c;
-    return b->model && !nccl_model_choose(b->model, coll, bytes, &c) ? cell(m->arena, &c) : NULL;
+    return b->model && !nccl_model_choose(b->model->nccl, coll, bytes, &c) ? cell(m->arena, &c) : NULL;
 }
 
 const char *explain_model_range(struct explain_model *m, const struct env_shape *s, int coll, const struct env_range *r)
@@ -176,7 +177,7 @@ cJSON *explain_model_json(struct explain_model *m, int coll, uint64_t bytes, int
     struct nccl_choice c;
     cJSON_AddNumberToObject(o, "nodes", nodes);
     cJSON_AddNumberToObject(o, "ranks", ranks);
-    if (!b->model || nccl_model_choose(b->model, coll, bytes, &c)) {
+    if (!b->model || nccl_model_choose(b->model->nccl, coll, bytes, &c)) {
         json_add_str(o, "why", b->model ? no_choice(coll) : b->why);
         return o;
     }
@@ -188,6 +189,6 @@ cJSON *explain_model_json(struct explain_model *m, int coll, uint64_t bytes, int
     cJSON_AddNumberToObject(o, "threads", c.threads);
     cJSON_AddNumberToObject(o, "estimate_us", c.us);
     json_add_str(o, "taken_by", c.taken_by);
-    json_add_str(o, "assumed", b->model->assumed);
+    json_add_str(o, "assumed", b->model->nccl->assumed);
     return o;
 }

@@ -1,9 +1,10 @@
 /* The rules of tuner.csv that a call meets. */
 
-#include "envgen/decide/table_rules.h"
 #include "core/coll.h"
+#include "core/json.h"
 #include "core/units.h"
 #include "core/vars/text.h"
+#include "envgen/decide/decide.h"
 #include "envgen/explain/explain_internal.h"
 
 static int matches(const struct env_table_rule *r, const struct env_question *q)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/edit_distance.h"
+#include "core/json.h"
 #include "core/vars/catalogue.h"
 #include "envgen/explain/explain_internal.h"
 

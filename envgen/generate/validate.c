@@ -7,7 +7,7 @@
 #include "core/vars/catalogue.h"
 #include "core/vars/parse.h"
 #include "core/vars/text.h"
-#include "envgen/lint/lint.h"
+#include "lint/lint.h"
 
 /* ---- releases -------------------------------------------------------------------------------------------------------
  */
@@ -88,7 +88,7 @@ static int applies(const struct env_setting *s, const char *node_class)
     return is_nccl(s) && s->value && (!s->node_class || (node_class && !strcmp(s->node_class, node_class)));
 }
 
-static struct verdict judge(const struct finding *f)
+static struct verdict judge_finding(const struct finding *f)
 {
     for (size_t i = 0; i < sizeof grounds / sizeof *grounds; i++)
         if (!strcmp(f->id, grounds[i].code))
@@ -150,7 +150,7 @@ static void validate_nodes(struct env_decisions *d, const struct topology *t, co
             lint_add(l, d->settings[i].name, d->settings[i].value);
     lint_check(l);
     for (size_t n = 0; lint_finding(l, n, &f); n++) {
-        struct verdict v = judge(&f);
+        struct verdict v = judge_finding(&f);
         for (int i = 0; i < d->nsettings && v.out; i++) {
             struct env_setting *s = &d->settings[i];
             if (!applies(s, node_class) || strcmp(s->name, f.subject) != 0)

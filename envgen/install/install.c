@@ -1,21 +1,27 @@
 /* Installing a profile on a node or in a shared store, going back to the previous one, removing it all. */
 #include "envgen/install/install.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "core/delivered.h"
 #include "core/file.h"
 #include "core/hostlist.h"
+#include "core/trust.h"
 #include "envgen/profile/profile.h"
+#include "slurm/hook.h"
 
-#define SCHEDULE_LIMIT ((size_t)1 << 20)
-#define CONF_LIMIT     ((size_t)1 << 20)
+#define CONF_LIMIT    ((size_t)1 << 20)
+#define PROFILE_LIMIT ((size_t)256 << 20)
+#define OLD_SCHEDULE  (4 * HOOK_SCHEDULE_BYTES) /* earlier releases wrote more than the hooks read */
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
@@ -28,14 +34,6 @@ static int put(const char *path, const char *data, size_t bytes, struct err *e)
     return rc;
 }
 
-static int make_directory(const char *path, struct err *e)
-{
-    mode_t before = umask(022);
-    int rc = file_mkdirs(path, e);
-    umask(before);
-    return rc;
-}
-
 /* A text that may be missing: NULL then. */
 static int get(const char *path, size_t limit, struct arena *a, char **text, struct err *e)
 {
@@ -44,80 +42,124 @@ static int get(const char *path, size_t limit, struct arena *a, char **text, str
     return access(path, F_OK) && errno == ENOENT ? 0 : file_read(path, limit, a, text, &bytes, e);
 }
 
-/* Points `path` at `target` in one step; what is there must be such a link already. */
-static int point(const char *path, const char *target, struct arena *a, struct err *e)
+/* Points STORE/name at `target` in one step; what is there must be such a link already. */
+static int point(const struct install_site *site, const char *name, const char *target, struct err *e)
 {
-    struct stat st;
-    const char *next = arena_printf(a, "%s.new", path);
-    if (!lstat(path, &st) && !S_ISLNK(st.st_mode))
-        return err_set(e, ERR_FAILED, "%s: expected a symbolic link of nccltune's, or nothing", path);
-    unlink(next);
-    if (symlink(target, next) || rename(next, path))
-        return err_errno(e, "%s: cannot be pointed at %s", path, target);
-    return 0;
+    int dir = trust_make_directory(site->store, e);
+    if (dir < 0)
+        return ERR_FAILED;
+    int rc = trust_link(dir, name, target), why = errno;
+    close(dir);
+    errno = why;
+    if (rc && why == EEXIST)
+        return err_set(e, ERR_FAILED, "%s/%s: expected a symbolic link of nccltune's, or nothing", site->store, name);
+    return rc ? err_errno(e, "%s/%s: cannot be pointed at %s", site->store, name, target) : 0;
 }
 
 /* ---- a profile into the store ------------------------------------------------------------------------------------ */
 
-static int copy_file(const char *from, const char *to, const char *name, struct arena *a, struct err *e)
-{
-    char *data;
-    size_t bytes;
-    const char *target = arena_printf(a, "%s/%s", to, name), *slash = strrchr(name, '/');
-    int rc = file_read(arena_printf(a, "%s/%s", from, name), FILE_LIMIT, a, &data, &bytes, e);
-    if (!rc && slash)
-        rc = make_directory(arena_printf(a, "%s/%.*s", to, (int)(slash - name), name), e);
-    return rc ? rc : put(target, data, bytes, e);
-}
-
 void install_remove_directory(const char *path)
 {
-    struct arena *a = arena_new();
-    DIR *d = opendir(path);
-    const struct dirent *entry;
-    while (d && (entry = readdir(d))) {
-        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-            continue;
-        const char *inner = arena_printf(a, "%s/%s", path, entry->d_name);
-        if (unlink(inner) && (errno == EISDIR || errno == EPERM))
-            install_remove_directory(inner);
-    }
-    if (d)
-        closedir(d);
-    rmdir(path);
-    arena_free(a);
+    struct trust_place p;
+    struct err ignored = {0};
+    if (trust_find(path, TRUST_WRITE, 0, &p, &ignored))
+        return;
+    trust_remove(p.dir, p.name);
+    close(p.dir);
 }
 
-/* All files and the map, under another name first: a directory with a profile's name is a whole profile. */
-static int copy_profile(const struct env_profile *p, const char *map, const char *dir, struct arena *a, struct err *e)
+/* One regular file of a profile, as it is now, into the private directory. */
+static int copy_file(int from, int to, const char *dir, const char *name, size_t *room, struct arena *a, struct err *e)
 {
-    const char *made = arena_printf(a, "%s.tmp%ld", dir, (long)getpid());
-    int rc = make_directory(made, e);
-    for (int i = 0; i < p->manifest.nfiles && !rc; i++)
-        rc = copy_file(p->dir, made, p->manifest.files[i].name, a, e);
-    if (!rc)
-        rc = copy_file(p->dir, made, ENV_MANIFEST, a, e);
-    if (!rc)
-        rc = put(arena_printf(a, "%s/hook.map", made), map, strlen(map), e);
-    if (!rc && rename(made, dir) && errno != EEXIST && errno != ENOTEMPTY)
-        rc = err_errno(e, "%s: cannot be made", dir);
-    install_remove_directory(made);
+    struct stat st;
+    const char *slash = strchr(name, '/'), *base = slash ? slash + 1 : name;
+    const char *inner = slash ? arena_strndup(a, name, (size_t)(slash - name)) : ".";
+    int source = trust_enter(from, inner, 0), target = trust_enter(to, inner, 0700), rc = 0;
+    int fd = source < 0 || target < 0 ? -1 : trust_open_at(source, base, &st);
+    char *data = fd < 0 || (size_t)st.st_size > *room ? NULL : arena_alloc(a, (size_t)st.st_size + 1);
+    if (fd < 0 && errno == ELOOP)
+        rc = err_set(e, ERR_FAILED, "%s/%s: is a symbolic link, expected a file", dir, name);
+    else if (fd < 0 && errno == EINVAL)
+        rc = err_set(e, ERR_FAILED, "%s/%s: expected a regular file", dir, name);
+    else if (fd < 0)
+        rc = err_errno(e, "%s/%s: cannot be opened", dir, name);
+    else if (!data)
+        rc = err_set(e, ERR_FAILED, "%s/%s: the profile is larger than %zu MiB", dir, name, PROFILE_LIMIT >> 20);
+    else if (trust_read(fd, data, (size_t)st.st_size))
+        rc = err_set(e, ERR_FAILED, "%s/%s: changes while it is read", dir, name);
+    else if (trust_put(target, base, data, (size_t)st.st_size, 0644))
+        rc = err_errno(e, "%s/%s: cannot be copied", dir, name);
+    else
+        *room -= (size_t)st.st_size;
+    const int open[] = {source, target, fd};
+    for (int i = 0; i < 3; i++)
+        if (open[i] >= 0)
+            close(open[i]);
     return rc;
 }
 
-/* A profile of that name is left as it is when it is whole, and made anew when it is not. */
-static int store_profile(const struct env_profile *p, const char *map, const char *dir, struct arena *a, struct err *e)
+/* Copies what the manifest names; what comes of it is believed only after it has been read back. */
+static int copy_files(int from, int to, const char *dir, struct arena *a, struct err *e)
+{
+    struct env_manifest m;
+    size_t room = PROFILE_LIMIT;
+    int rc = copy_file(from, to, dir, ENV_MANIFEST, &room, a, e);
+    if (!rc)
+        rc = env_manifest_load(dir, a, &m, e);
+    for (int i = 0; !rc && i < m.nfiles; i++)
+        rc = copy_file(from, to, dir, m.files[i].name, &room, a, e);
+    return rc;
+}
+
+/* A copy of `profile` that root alone can reach, in a new directory among the store's profiles, whose name is in `a`.
+ */
+static int copy_profile(int profiles, const char *store, const char *profile, const char **source, const char **made,
+                        struct arena *a, struct err *e)
+{
+    struct stat st;
+    int from = trust_open(profile, TRUST_READ, 0, O_RDONLY | O_DIRECTORY, &st, e), to;
+    if (from < 0)
+        return ERR_FAILED;
+    char *real = realpath(arena_printf(a, "/proc/self/fd/%d", from), NULL);
+    *source = arena_strdup(a, real ? real : profile);
+    free(real);
+    *made = arena_printf(a, ".new-%ld", (long)getpid());
+    trust_remove(profiles, *made);
+    to = trust_enter(profiles, *made, 0700);
+    int rc = to < 0 ? err_errno(e, "%s/profiles: cannot be written", store)
+                    : copy_files(from, to, arena_printf(a, "%s/profiles/%s", store, *made), a, e);
+    if (to >= 0)
+        close(to);
+    close(from);
+    return rc;
+}
+
+/* Makes the copy what its name says: everybody may read it, and it has its map. A profile of that name is left as it is
+ * when it is whole, and replaced when it is not. */
+static int name_profile(int profiles, const char *made, const char *map, const struct install_done *done, struct err *e)
 {
     struct err ignored = {0};
-    struct env_profile *there = env_profile_open(dir, &ignored);
+    struct env_profile *there = env_profile_open(done->dir, &ignored);
     char *old = NULL;
-    int whole =
-        there && !get(arena_printf(a, "%s/hook.map", dir), FILE_LIMIT, a, &old, &ignored) && old && !strcmp(old, map);
+    int whole = there &&
+                !get(arena_printf(done->arena, "%s/hook.map", done->dir), FILE_LIMIT, done->arena, &old, &ignored) &&
+                old && !strcmp(old, map);
     env_profile_free(there);
     if (whole)
         return 0;
-    install_remove_directory(dir);
-    return copy_profile(p, map, dir, a, e);
+    int dir = trust_enter(profiles, made, 0), classes = dir < 0 ? -1 : trust_enter(dir, "nccl.d", 0);
+    int rc = dir < 0 || trust_put(dir, "hook.map", map, strlen(map), 0644) || fchmod(dir, 0755) ||
+             (classes >= 0 && fchmod(classes, 0755));
+    if (!rc)
+        trust_remove(profiles, done->hash);
+    if (rc || renameat(profiles, made, profiles, done->hash))
+        rc = err_errno(e, "%s: cannot be made", done->dir);
+    trust_sync(profiles);
+    if (classes >= 0)
+        close(classes);
+    if (dir >= 0)
+        close(dir);
+    return rc;
 }
 
 /* ---- the schedule ------------------------------------------------------------------------------------------------ */
@@ -170,14 +212,61 @@ static int odd_host(void *arg, const char *host)
     return !is_plain(host);
 }
 
+/* The words of a line "SINCE HASH SCOPE". -1: it is none. */
+static int read_line(const char *line, struct arena *a, char *words[3], long long *since)
+{
+    char *copy = arena_strndup(a, line, strcspn(line, "\n"));
+    return *copy == '#' || hook_words(copy, words, 3) != 3 || hook_number(words[0], 1LL << 40, since) ? -1 : 0;
+}
+
+/* Whether a line decides for no job that started at `oldest` or later: one behind it has the same jobs, or all. */
+static int is_superseded(const char *line, long long oldest, struct arena *a)
+{
+    char *words[3], *later[3];
+    long long since;
+    if (read_line(line, a, words, &since))
+        return 0;
+    while (*(line += strcspn(line, "\n")) && *++line)
+        if (!read_line(line, a, later, &since) && since <= oldest &&
+            (!strcmp(later[2], "all") || !strcmp(later[2], words[2])))
+            return 1;
+    return 0;
+}
+
+/* The schedule without lines that no job needs any more; those stay that tell what --previous goes back to. */
+static const char *leave_out_superseded(const char *text, long long oldest, struct arena *a)
+{
+    char last[SHA256_HEX], before[SHA256_HEX], *kept = arena_strdup(a, text), *end = kept;
+    install_schedule_last(text, last, before);
+    for (const char *line = text; *line;) {
+        size_t n = strcspn(line, "\n");
+        const char *hash = hash_for_all(line, n);
+        int needed = hash && before[0] && !strncmp(hash, before, SHA256_HEX - 1);
+        n += line[n] == '\n';
+        if (needed || !is_superseded(line, oldest, a))
+            end = (char *)mempcpy(end, line, n);
+        line += n;
+    }
+    *end = 0;
+    return kept;
+}
+
 static int add_line(const struct install_site *site, const char *line, struct arena *a, struct err *e)
 {
     const char *path = arena_printf(a, "%s/schedule", site->store);
     char *old;
-    if (get(path, SCHEDULE_LIMIT, a, &old, e))
+    if (get(path, OLD_SCHEDULE, a, &old, e))
         return e->code;
     const char *text = arena_printf(
         a, "%s%s", old ? old : "# SINCE HASH SCOPE, the last that fits a job; see nccltune-hook(8)\n", line);
+    if (strlen(text) > HOOK_SCHEDULE_BYTES / 4)
+        text = leave_out_superseded(text, install_oldest_job(a), a);
+    if (strlen(text) > HOOK_SCHEDULE_BYTES)
+        return err_set(
+            e, ERR_FAILED,
+            "%s: would have %zu bytes, and the hooks read no more than %zu; nothing is scheduled. Install for "
+            "all jobs, or for a --partition, in place of long lists of nodes",
+            path, strlen(text), HOOK_SCHEDULE_BYTES);
     return put(path, text, strlen(text), e);
 }
 
@@ -202,7 +291,7 @@ int install_unschedule(const struct install_site *site, const char *hash, long l
     struct arena *a = arena_new();
     const char *path = arena_printf(a, "%s/schedule", site->store), *begin = arena_printf(a, "%lld %s ", since, hash);
     char *old, *kept = arena_strdup(a, "");
-    int rc = get(path, SCHEDULE_LIMIT, a, &old, e);
+    int rc = get(path, OLD_SCHEDULE, a, &old, e);
     for (const char *line = old; !rc && line && *line;) {
         size_t n = strcspn(line, "\n");
         if (strncmp(line, begin, strlen(begin)) != 0)
@@ -285,9 +374,9 @@ int install_switch(const struct install_site *site, struct install_done *done, s
 {
     struct arena *a = done->arena;
     char *lines, *old;
-    int rc = point(arena_printf(a, "%s/current", site->store), arena_printf(a, "profiles/%s", done->hash), a, e);
+    int rc = point(site, "current", arena_printf(a, "profiles/%s", done->hash), e);
     if (!rc && done->table)
-        rc = point(arena_printf(a, "%s/tuner.csv", site->store), "current/tuner.csv", a, e);
+        rc = point(site, "tuner.csv", "current/tuner.csv", e);
     if (rc || !site->nccl_conf)
         return rc;
     rc = get(site->nccl_conf, CONF_LIMIT, a, &old, e);
@@ -298,7 +387,7 @@ int install_switch(const struct install_site *site, struct install_done *done, s
         rc = write_conf(site, lines && *lines ? lines : NULL, a, e);
     if (!rc && site->conf == INSTALL_CONF_NOTHING)
         done->nccl_conf = NULL;
-    if (!rc && (site->conf != INSTALL_CONF_NOTHING || strstr(old, "# nccltune begin")))
+    if (!rc && (site->conf != INSTALL_CONF_NOTHING || strstr(old, DELIVERED_BEGIN)))
         done->nccl_conf = conf_sentence(site, done, lines ? lines : "");
     return rc;
 }
@@ -356,11 +445,25 @@ static int has_lines(const char *path, struct arena *a)
     return 0;
 }
 
+static int open_profiles(const struct install_site *site, struct err *e)
+{
+    struct arena *a = arena_new();
+    mode_t before = umask(022);
+    int fd = trust_make_directory(arena_printf(a, "%s/profiles", site->store), e);
+    umask(before);
+    arena_free(a);
+    return fd;
+}
+
 /* Reads a profile and says where it goes: fills `done`, and *map. */
 static struct env_profile *open_profile(const struct install_site *site, const char *profile, struct install_done *done,
                                         char **map, struct err *e)
 {
     struct env_profile *p = env_profile_open(profile, e);
+    if (p && install_accept(p, e)) {
+        env_profile_free(p);
+        p = NULL;
+    }
     struct topology *t = p ? topo_load(arena_printf(done->arena, "%s/topology.json", p->dir), e) : NULL;
     *map = t ? install_map_text(t, &p->manifest, done->arena, &done->one_compatible, e) : NULL;
     done->node_class = t ? class_here(t, done->arena) : NULL;
@@ -385,23 +488,73 @@ static struct env_profile *open_profile(const struct install_site *site, const c
     return p;
 }
 
-int install_profile(const struct install_site *site, const char *profile, const struct install_scope *scope,
-                    struct install_done *done, struct err *e)
+/* A store that was made for a profile which is not installed. */
+static void remove_if_empty(const struct install_site *site)
 {
-    *done = (struct install_done){.arena = arena_new()};
+    struct trust_place p;
+    struct err ignored = {0};
+    if (trust_find(site->store, TRUST_WRITE, 0, &p, &ignored))
+        return;
+    int store = trust_enter(p.dir, p.name, 0);
+    if (store >= 0 && !unlinkat(store, "profiles", AT_REMOVEDIR))
+        unlinkat(p.dir, p.name, AT_REMOVEDIR);
+    if (store >= 0)
+        close(store);
+    close(p.dir);
+}
+
+/* What is wrong with the copy is wrong with what was copied: the sentence names that. */
+static void name_source(struct err *e, const char *copy, const char *source)
+{
+    struct err said = *e;
+    const char *at = strstr(said.text, copy);
+    if (at)
+        err_set(e, said.code, "%.*s%s%s", (int)(at - said.text), said.text, source, at + strlen(copy));
+}
+
+/* From the private copy to the profile of that name. */
+static int take_copy(const struct install_site *site, int profiles, const char *made, struct install_done *done,
+                     struct err *e)
+{
     char *map;
-    struct env_profile *p = open_profile(site, profile, done, &map, e);
+    struct env_profile *p =
+        open_profile(site, arena_printf(done->arena, "%s/profiles/%s", site->store, made), done, &map, e);
     if (!p)
         return e->code ? e->code : ERR_FAILED;
     int rc = done->table ? install_try_plugin(site->plugin, e) : 0;
     if (!rc)
-        rc = make_directory(arena_printf(done->arena, "%s/profiles", site->store), e);
-    if (!rc)
-        rc = store_profile(p, map, done->dir, done->arena, e);
-    if (!rc && scope)
-        rc = activate(site, scope, done, e);
+        rc = name_profile(profiles, made, map, done, e);
     env_profile_free(p);
     return rc;
+}
+
+int install_profile(const struct install_site *site, const char *profile, const struct install_scope *scope,
+                    struct install_done *done, struct err *e)
+{
+    *done = (struct install_done){.arena = arena_new()};
+    const char *made = NULL, *source = profile;
+    sigset_t ending, before;
+    int profiles = open_profiles(site, e);
+    if (profiles < 0)
+        return ERR_FAILED;
+    /* Who is told to end does so when the private copy is gone. */
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGINT);
+    sigaddset(&ending, SIGTERM);
+    sigaddset(&ending, SIGHUP);
+    sigprocmask(SIG_BLOCK, &ending, &before);
+    int rc = copy_profile(profiles, site->store, profile, &source, &made, done->arena, e);
+    if (!rc)
+        rc = take_copy(site, profiles, made, done, e);
+    if (rc && made)
+        name_source(e, arena_printf(done->arena, "%s/profiles/%s", site->store, made), source);
+    if (made)
+        trust_remove(profiles, made);
+    close(profiles);
+    if (rc)
+        remove_if_empty(site);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return rc || !scope ? rc : activate(site, scope, done, e);
 }
 
 int install_stored(const struct install_site *site, const char *hash, const struct install_scope *scope,
@@ -424,7 +577,7 @@ int install_previous(const struct install_site *site, const struct install_scope
     struct arena *a = arena_new();
     char *text, last[SHA256_HEX], before[SHA256_HEX];
     *done = (struct install_done){0};
-    int rc = get(arena_printf(a, "%s/schedule", site->store), SCHEDULE_LIMIT, a, &text, e);
+    int rc = get(arena_printf(a, "%s/schedule", site->store), OLD_SCHEDULE, a, &text, e);
     if (!rc)
         install_schedule_last(text, last, before);
     arena_free(a);
@@ -433,33 +586,40 @@ int install_previous(const struct install_site *site, const struct install_scope
     return rc ? rc : install_stored(site, before, scope, done, e);
 }
 
-static int remove_link(const char *path, struct err *e)
+/* What is no link of ours was put there by hand. */
+static int remove_link(int store, const char *name, const char *path, struct err *e)
 {
     struct stat st;
-    /* What is no link of ours was put there by hand. */
-    if (lstat(path, &st) || !S_ISLNK(st.st_mode) || !unlink(path))
+    if (fstatat(store, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISLNK(st.st_mode) || !unlinkat(store, name, 0))
         return 0;
-    return err_errno(e, "%s: cannot be removed", path);
+    return err_errno(e, "%s/%s: cannot be removed", path, name);
 }
 
 int install_remove(const struct install_site *site, int purge, int hooks, struct err *e)
 {
     struct arena *a = arena_new();
+    struct trust_place p;
     const char *path = arena_printf(a, "%s/schedule", site->store);
     int rc = site->nccl_conf ? write_conf(site, NULL, a, e) : 0;
     if (!rc && !access(path, F_OK))
         rc = add_line(site, arena_printf(a, "%lld none all\n", (long long)time(NULL)), a, e);
-    if (!rc)
-        rc = remove_link(arena_printf(a, "%s/current", site->store), e);
-    if (!rc)
-        rc = remove_link(arena_printf(a, "%s/tuner.csv", site->store), e);
-    if (!rc && purge)
-        install_remove_directory(arena_printf(a, "%s/profiles", site->store));
-    if (!rc && purge && !hooks)
-        unlink(path);
-    if (!rc)
-        rmdir(site->store); /* stays when anything is in it */
     arena_free(a);
+    if (rc || trust_find(site->store, TRUST_WRITE, 0, &p, e))
+        return rc ? rc : ERR_FAILED;
+    int store = trust_enter(p.dir, p.name, 0);
+    if (store >= 0) {
+        rc = remove_link(store, "current", site->store, e);
+        if (!rc)
+            rc = remove_link(store, "tuner.csv", site->store, e);
+        if (!rc && purge)
+            trust_remove(store, "profiles");
+        if (!rc && purge && !hooks)
+            unlinkat(store, "schedule", 0);
+        close(store);
+    }
+    if (!rc)
+        unlinkat(p.dir, p.name, AT_REMOVEDIR); /* stays when anything is in it */
+    close(p.dir);
     return rc;
 }
 

@@ -1,7 +1,7 @@
 /* Site installation: a store of finished profiles, the schedule that says which jobs get which, NCCL's own file.
  *
  *   STORE/profiles/HASH/    the files of a profile, and hook.map: what of it the Slurm hooks need
- *   STORE/schedule          SINCE HASH SCOPE lines, see nccltune-hook(8); only ever added to, "none" by --uninstall
+ *   STORE/schedule          SINCE HASH SCOPE lines, see nccltune-hook(8); added to, "none" by --uninstall
  *   STORE/current           link to the profile that all jobs get
  *   STORE/tuner.csv         link to its table: where the plugin looks by itself when STORE is /etc/nccltune
  *   /etc/nccl.conf          between two marker lines, what NCCL reads by itself */
@@ -10,8 +10,8 @@
 
 #include "core/arena.h"
 #include "core/err.h"
-#include "core/sha256.h"
-#include "envgen/profile/manifest.h"
+#include "core/hash.h"
+#include "envgen/profile/profile.h"
 #include "probe/topology/topology.h"
 
 #define INSTALL_STORE     "/etc/nccltune"
@@ -103,6 +103,9 @@ void install_find_hooks(struct arena *a, struct install_hooks *hooks);
  * there and does not tell. */
 int install_running_jobs(const struct install_site *site, struct arena *a, const char **jobs, struct err *e);
 
+/* When the oldest job started that can still ask the schedule: by squeue, else three months ago. */
+long long install_oldest_job(struct arena *a);
+
 /* ---- many nodes without a shared file system ----------------------------------------------------------------------
  */
 
@@ -129,6 +132,10 @@ int install_on_hosts(const struct install_hosts *h, const char *const *words, co
 /* A profile as one file, and back into a directory of its own below `dir`, whose path is in `a`. */
 int install_pack(const char *profile, const char *path, struct err *e);
 int install_unpack(const char *path, const char *dir, struct arena *a, const char **profile, struct err *e);
+
+/* Whether all files of a profile are such as nccltune writes, and all their settings such as may be delivered. Errors:
+ * the first line that is not. */
+int install_accept(const struct env_profile *p, struct err *e);
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
 

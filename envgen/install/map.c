@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "envgen/install/install.h"
-#include "probe/topology/select.h"
+#include "probe/topology/topology.h"
+#include "slurm/hook.h"
 
 #define FORMAT          "nccltune-hook/1"
 #define NAME_MAX_LENGTH 63
-#define CLASSES_MAX     64
 #define TABLE_MAX       ((uint64_t)2 << 20) /* the hooks hash the table before every task */
 
 /* Kernel modules by what the devices are called. */
@@ -99,9 +99,9 @@ static int put_all(const struct topology *t, const struct env_manifest *m, FILE 
 {
     fprintf(out, FORMAT "\nprofile %s\n", m->hash);
     int rc = put_files(m, out, e);
-    if (!rc && (t->nclasses < 1 || t->nclasses > CLASSES_MAX))
+    if (!rc && (t->nclasses < 1 || t->nclasses > HOOK_CLASSES))
         rc = err_set(e, ERR_FAILED, "topology.json has %d classes of nodes; the hooks take 1 to %d", t->nclasses,
-                     CLASSES_MAX);
+                     HOOK_CLASSES);
     for (int i = 0; i < t->nclasses && !rc; i++)
         rc = put_class(t, i, out, e);
     for (int i = 0; i < t->nhosts && !rc; i++) {
@@ -119,6 +119,7 @@ char *install_map_text(const struct topology *t, const struct env_manifest *m, s
 {
     char *text = NULL, *copy = NULL;
     size_t bytes = 0;
+    struct hook_why why = {""};
     FILE *out = open_memstream(&text, &bytes);
     if (!out) {
         err_errno(e, "no memory for hook.map");
@@ -130,6 +131,8 @@ char *install_map_text(const struct topology *t, const struct env_manifest *m, s
         *one_compatible = *one_compatible && group_of(t, i) == 0;
     if (fclose(out) && !rc)
         rc = err_errno(e, "no memory for hook.map");
+    if (!rc && hook_map_check(text, m->hash, &why)) /* whatever their limits are */
+        rc = err_set(e, ERR_FAILED, "the hooks would refuse the profile: %s", why.text);
     if (!rc)
         copy = arena_strdup(a, text);
     free(text);

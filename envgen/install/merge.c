@@ -3,10 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/delivered.h"
 #include "envgen/install/install.h"
 
-#define BEGIN  "# nccltune begin: written by `nccltune install-profile`, removed by its --uninstall"
-#define END    "# nccltune end"
+#define BEGIN  DELIVERED_BEGIN ": written by `nccltune install-profile`, removed by its --uninstall"
+#define END    DELIVERED_END
 #define JOINED " (after a line without an end)" /* so that --uninstall gives that line back as it was */
 
 /* The line that begins with `marker`; NULL when there is none. */

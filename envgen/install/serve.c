@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/json.h"
 #include "envgen/profile/profile.h"
 
 static int write_copy(const struct env_profile *p, const struct topology *t, const char *dir, struct err *e)

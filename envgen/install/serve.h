@@ -2,9 +2,9 @@
 #ifndef ENVGEN_INSTALL_SERVE_H
 #define ENVGEN_INSTALL_SERVE_H
 
-#include "probe/cluster/serve.h"
+#include "probe/cluster/groups.h"
 
-/* Has each node of `probed` join the class of the profile that it equals (see probe/cluster/serve.h), and writes what
+/* Has each node of `probed` join the class of the profile that it equals (see probe/cluster/groups.h), and writes what
  * comes of it into the directory `dir`, unless nothing does: a profile of another hash, because its topology knows
  * other hosts, with the same table and settings. `profile` NULL: the one of `store` that all jobs get. Strings of
  * `*served` are in `a`, names those of `probed`. Errors: not a whole profile, none is installed, no right to write. */

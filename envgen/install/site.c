@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "core/delivered.h"
 #include "core/file.h"
 #include "core/locate.h"
 #include "core/proc.h"
@@ -12,6 +14,7 @@
 #include "slurm/hook.h"
 
 #define SLURM_SECONDS 10
+#define HOUR_S        3600
 #define OUTPUT_LIMIT  ((size_t)4 << 20)
 #define SCRIPT_LIMIT  ((size_t)1 << 20)
 
@@ -40,7 +43,7 @@ const char *install_plugin_before(const char *nccl_conf, struct arena *a)
     size_t bytes;
     if (!nccl_conf || access(nccl_conf, F_OK) || file_read(nccl_conf, SCRIPT_LIMIT, a, &text, &bytes, &ignored))
         return NULL;
-    const char *ours = strstr(text, "# nccltune begin"), *at = ours ? strstr(ours, name) : NULL;
+    const char *ours = strstr(text, DELIVERED_BEGIN), *at = ours ? strstr(ours, name) : NULL;
     return at ? arena_strndup(a, at + sizeof name - 1, strcspn(at + sizeof name - 1, "\n")) : NULL;
 }
 
@@ -140,15 +143,37 @@ static int has_profile(const struct hook_conf *c, char *line)
     return hook_choose(c, &job, hash, &near, &ignored) || hash[0];
 }
 
-int install_running_jobs(const struct install_site *site, struct arena *a, const char **jobs, struct err *e)
+/* Jobs that run, a line each: ID PARTITION START NODES. NULL: squeue does not tell. */
+static const char *running_jobs(struct arena *a)
 {
     static const char *const list[] = {"squeue", "-h", "-tR,S,CG,CF", "-o%A %P %S %N", NULL};
     static const char *const seconds[] = {"SLURM_TIME_FORMAT=%s", NULL};
+    return output_of(list, seconds, a);
+}
+
+long long install_oldest_job(struct arena *a)
+{
+    const long long now = (long long)time(NULL);
+    const char *text = locate_in_path("squeue", a) ? running_jobs(a) : NULL;
+    long long oldest = now - HOUR_S, start; /* clocks differ, and a prolog may be under way */
+    if (!text)
+        return now - 90 * 24 * HOUR_S;
+    char *cursor = arena_strdup(a, text), *line, *words[4];
+    while ((line = hook_line(&cursor)))
+        if (hook_words(line, words, 4) != 4 || hook_number(words[2], 1LL << 40, &start))
+            return now - 90 * 24 * HOUR_S;
+        else if (start - HOUR_S < oldest)
+            oldest = start - HOUR_S;
+    return oldest;
+}
+
+int install_running_jobs(const struct install_site *site, struct arena *a, const char **jobs, struct err *e)
+{
     struct hook_conf c = {.owner = geteuid(), .policy = HOOK_DEFAULT};
     *jobs = "";
     if (!locate_in_path("squeue", a))
         return 0;
-    const char *text = output_of(list, seconds, a);
+    const char *text = running_jobs(a);
     if (!text)
         return err_set(e, ERR_FAILED, "squeue does not tell which jobs run; --force removes the profiles all the same");
     if (strlen(site->store) >= sizeof c.store)

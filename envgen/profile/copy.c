@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "core/file.h"
+#include "core/json.h"
 #include "envgen/profile/profile.h"
 #include "envgen/profile/staged_write.h"
 
@@ -52,6 +53,8 @@ int env_profile_copy(const struct env_profile *p, const char *dir, const char *n
     env_staged_write_begin(&s, dir, a);
     for (int i = 0; i < p->manifest.nfiles && !rc; i++) {
         const char *file = p->manifest.files[i].name;
+        if (!strcmp(file, "tuner.bin") && !strcmp(name, "tuner.csv"))
+            continue; /* made from the other one */
         rc = strcmp(file, name) ? stage_file(&s, p, file, e) : env_staged_write_add(&s, name, data, bytes, e);
     }
     if (!rc)

@@ -5,12 +5,11 @@
 #include <stdint.h>
 
 #include "bench/engines/engines.h"
-#include "bench/predict/fit.h"
 #include "bench/results/points.h"
 #include "core/arena.h"
 #include "core/err.h"
-#include "core/json.h"
 #include "core/records.h"
+#include "envgen/predict/predict.h"
 
 struct workload;
 
@@ -72,7 +71,7 @@ struct env_shape {
     const char *engine, *library;
     const char *active; /* the same: under whose plugins the default was measured; NULL unknown */
     int nodes, ranks;
-    int others;                  /* groups of the same shape that did the same meanwhile (bench/results/shape.h) */
+    int others;                  /* groups of the same shape that did the same meanwhile (core/call/shape.h) */
     int load;                    /* what ran beside: times are what a step loses then (the same) */
     int buffers;                 /* of struct bench_result */
     struct env_launch *launches; /* "default" first when it was measured */
@@ -155,7 +154,7 @@ int env_find_launch(const struct env_shape *s, const char *label);
 const char *env_shape_text(struct arena *a, const struct env_shape *s);
 
 /* The whole as a document; cJSON_Delete frees. */
-cJSON *env_decisions_json(const struct env_decisions *d);
+struct cJSON *env_decisions_json(const struct env_decisions *d);
 
 /* A row each range of sizes; texts are the decisions'. */
 void env_decisions_records(const struct env_decisions *d, struct records *r);

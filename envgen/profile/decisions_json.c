@@ -2,8 +2,9 @@
  * together is an error, so that nobody behind this file needs to check an index. */
 #include <string.h>
 
-#include "bench/results/shape.h"
+#include "core/call/shape.h"
 #include "core/coll.h"
+#include "core/json.h"
 #include "core/json_fields.h"
 #include "core/vars/catalogue.h"
 #include "envgen/profile/decisions.h"
@@ -57,14 +58,14 @@ static void put_factors(cJSON *o, const struct json_field *f, const void *at)
 {
     cJSON *factors = cJSON_AddObjectToObject(o, f->key);
     for (int i = 0; i < MODEL_PARTS; i++)
-        cJSON_AddNumberToObject(factors, model_part_name(i), ((const double *)at)[i]);
+        cJSON_AddNumberToObject(factors, model_part_names[i], ((const double *)at)[i]);
 }
 
 static int get_factors(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
 {
     (void)in, (void)f;
     for (int i = 0; i < MODEL_PARTS; i++)
-        ((double *)at)[i] = json_num(item, model_part_name(i), 1);
+        ((double *)at)[i] = json_num(item, model_part_names[i], 1);
     return 0;
 }
 

@@ -1,5 +1,7 @@
 /* manifest.json, both ways. */
-#include "envgen/profile/manifest.h"
+#include "envgen/profile/profile.h"
+
+#include "core/json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,14 @@
 /* A finished profile, read back and checked. */
 #include "envgen/profile/profile.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/file.h"
+#include "core/trust.h"
 
 int env_profile_complete(const char *dir)
 {
@@ -36,13 +39,15 @@ static int check_files(const struct env_profile *p, struct err *e)
 
 static int read_profile(struct env_profile *p, const char *dir, struct err *e)
 {
-    char *real = realpath(dir, NULL);
     struct stat st;
-    if (!real)
-        return err_errno(e, "%s: cannot be opened", dir);
-    p->dir = arena_strdup(p->arena, real);
+    int fd = trust_open(dir, TRUST_READ, 0, O_PATH, &st, e);
+    if (fd < 0)
+        return ERR_FAILED;
+    char *real = realpath(arena_printf(p->arena, "/proc/self/fd/%d", fd), NULL);
+    p->dir = arena_strdup(p->arena, real ? real : dir);
     free(real);
-    if (stat(p->dir, &st) || !S_ISDIR(st.st_mode))
+    close(fd);
+    if (!S_ISDIR(st.st_mode))
         return err_set(e, ERR_FAILED, "%s: expected a profile, which is a directory", dir);
     if (!env_profile_complete(p->dir))
         return err_set(e, ERR_FAILED,

@@ -2,8 +2,53 @@
 #ifndef ENVGEN_PROFILE_PROFILE_H
 #define ENVGEN_PROFILE_PROFILE_H
 
+#include <stdint.h>
+
+#include "core/arena.h"
+#include "core/err.h"
+#include "core/hash.h"
 #include "envgen/profile/decisions.h"
-#include "envgen/profile/manifest.h"
+
+/* ---- manifest.json: what a profile consists of, and its name: the hash over all of it. ---- */
+
+struct cJSON;
+
+#define ENV_MANIFEST        "manifest.json"
+#define ENV_MANIFEST_FORMAT "nccltune-manifest/1"
+
+struct env_manifest_file {
+    const char *name; /* within the profile */
+    char sha256[SHA256_HEX];
+    uint64_t bytes;
+};
+
+struct env_manifest {
+    const char *tool, *created; /* version; UTC, "2026-01-31T12:00:00Z" */
+    const char *topology;       /* hash of the topology that the profile holds for */
+    const char **libraries;     /* "Open MPI 4.1.4": what was measured */
+    struct env_manifest_file *files;
+    int nlibraries, nfiles;
+    char hash[SHA256_HEX];
+};
+
+/* SHA-256 over the lines "HASH  NAME\n" of all files sorted by name: what `sha256sum FILE... | sha256sum` prints.
+ * Sorts the files. */
+void env_manifest_hash(struct env_manifest *m);
+
+/* As a document; cJSON_Delete frees. */
+struct cJSON *env_manifest_json(const struct env_manifest *m);
+
+/* Reads and checks the manifest of directory `dir` into `a`: format, names, hashes, that it is complete and that its
+ * own hash fits. The files themselves are not looked at. */
+int env_manifest_load(const char *dir, struct arena *a, struct env_manifest *m, struct err *e);
+
+#define ENV_CLASSES "nccl.d/" /* the one directory within a profile */
+
+/* Whether a file may be part of a profile: letters, digits and . _ -, not hidden, not the manifest itself; ENV_CLASSES
+ * may stand in front. */
+int env_manifest_name_ok(const char *name);
+
+/* ---- a profile ---- */
 
 struct env_profile {
     struct arena *arena;

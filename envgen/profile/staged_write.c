@@ -4,19 +4,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/file.h"
+#include "core/trust.h"
 
 void env_staged_write_begin(struct env_staged_write *s, const char *dir, struct arena *a)
 {
+    struct stat st;
     *s = (struct env_staged_write){.arena = a, .dir = dir};
+    s->fd = trust_open(dir, TRUST_WRITE, 0, O_RDONLY | O_DIRECTORY, &st, &s->failed);
 }
 
-static struct env_staged *add(struct env_staged_write *s, const char *name)
+static struct env_staged *add_file(struct env_staged_write *s, const char *name)
 {
     s->files = arena_grow(s->arena, s->files, (size_t)s->count, sizeof *s->files);
     struct env_staged *f = &s->files[s->count++];
@@ -29,20 +31,34 @@ static const char *path_of(const struct env_staged_write *s, const char *name)
     return arena_printf(s->arena, "%s/%s", s->dir, name);
 }
 
+/* The directory of a name, and what follows its last '/'; `make`: missing ones are made. -1 with errno. */
+static int open_directory_of(const struct env_staged_write *s, const char **name, int make)
+{
+    const char *slash = strchr(*name, '/');
+    if (!slash)
+        return fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
+    int fd = trust_enter(s->fd, arena_strndup(s->arena, *name, (size_t)(slash - *name)), make ? 0777 : 0);
+    *name = slash + 1;
+    return fd;
+}
+
 int env_staged_write_add(struct env_staged_write *s, const char *name, const void *data, size_t bytes, struct err *e)
 {
-    const char *path = path_of(s, name);
-    char *temporary = arena_printf(s->arena, "%s.tmpXXXXXX", path);
-    const char *slash = strrchr(name, '/');
-    if (slash && file_mkdirs(arena_printf(s->arena, "%s/%.*s", s->dir, (int)(slash - name), name), e))
-        return ERR_FAILED;
-    int fd = mkostemp(temporary, O_CLOEXEC);
+    char temporary[NAME_MAX + 1];
+    const char *path = path_of(s, name), *base = name;
+    mode_t mask = umask(0);
+    umask(mask);
+    if (s->fd < 0)
+        return err_set(e, ERR_FAILED, "%s", s->failed.text);
+    int dir = open_directory_of(s, &base, 1), fd = dir < 0 ? -1 : trust_begin(dir, base, temporary);
+    if (dir >= 0)
+        close(dir);
     if (fd < 0)
         return err_errno(e, "%s: cannot be created", path);
-    struct env_staged *f = add(s, name);
-    f->temporary = temporary;
+    struct env_staged *f = add_file(s, name);
+    f->temporary = arena_printf(s->arena, "%.*s%s", (int)(base - name), name, temporary);
     f->bytes = bytes;
-    int rc = file_put(fd, data, bytes, 0) ? err_errno(e, "%s: cannot be written", path) : 0;
+    int rc = trust_fill(fd, data, bytes, 0666 & ~mask) ? err_errno(e, "%s: cannot be written", path) : 0;
     if (close(fd) && !rc)
         rc = err_errno(e, "%s: cannot be written", path);
     struct sha256 hash;
@@ -56,7 +72,7 @@ int env_staged_write_keep(struct env_staged_write *s, const char *name, struct e
 {
     const char *path = path_of(s, name);
     struct stat st;
-    struct env_staged *f = add(s, name);
+    struct env_staged *f = add_file(s, name);
     int rc = file_sha256(path, f->sha256, e);
     if (rc)
         return rc;
@@ -66,42 +82,48 @@ int env_staged_write_keep(struct env_staged_write *s, const char *name, struct e
     return 0;
 }
 
-/* So that the names survive a power cut, too; what cannot be synced is no worse than before. */
-static void sync_directory_of(const char *path, struct arena *a)
+/* Moves one file into place; its directory is on disk then, too. */
+static int move_into_place(const struct env_staged_write *s, const struct env_staged *f)
 {
-    const char *dir = arena_strndup(a, path, (size_t)(strrchr(path, '/') - path) + 1);
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        fsync(fd);
-        close(fd);
-    }
+    const char *name = f->name, *temporary = f->temporary;
+    int dir = open_directory_of(s, &name, 0);
+    if (dir < 0)
+        return -1;
+    int rc = renameat(dir, temporary + (name - f->name), dir, name);
+    if (name != f->name)
+        trust_sync(dir);
+    close(dir);
+    return rc;
 }
 
 int env_staged_write_commit(struct env_staged_write *s, const char *last, struct err *e)
 {
-    if (unlink(path_of(s, last)) && errno != ENOENT)
+    if (s->fd < 0)
+        return err_set(e, ERR_FAILED, "%s", s->failed.text);
+    if (unlinkat(s->fd, last, 0) && errno != ENOENT)
         return err_errno(e, "%s/%s: cannot be replaced", s->dir, last);
     for (int i = 0; i < s->count; i++) {
         if (!s->files[i].temporary)
             continue;
-        if (rename(s->files[i].temporary, path_of(s, s->files[i].name)))
+        if (move_into_place(s, &s->files[i]))
             return err_errno(e, "%s/%s: cannot be replaced", s->dir, s->files[i].name);
         s->files[i].temporary = NULL;
     }
-    for (int i = 0; i < s->count; i++)
-        if (strchr(s->files[i].name, '/'))
-            sync_directory_of(path_of(s, s->files[i].name), s->arena);
-    sync_directory_of(path_of(s, ""), s->arena);
+    trust_sync(s->fd);
     return 0;
 }
 
 /* With the directory that was made for it, unless something else lies there. */
 static void remove_temporary(const struct env_staged_write *s, const struct env_staged *f)
 {
-    const char *slash = strrchr(f->name, '/');
-    unlink(f->temporary);
-    if (slash)
-        rmdir(arena_printf(s->arena, "%s/%.*s", s->dir, (int)(slash - f->name), f->name));
+    const char *name = f->name;
+    int dir = open_directory_of(s, &name, 0);
+    if (dir < 0)
+        return;
+    unlinkat(dir, f->temporary + (name - f->name), 0);
+    close(dir);
+    if (name != f->name)
+        unlinkat(s->fd, arena_strndup(s->arena, f->name, (size_t)(name - f->name) - 1), AT_REMOVEDIR);
 }
 
 void env_staged_write_abandon(struct env_staged_write *s)
@@ -109,5 +131,8 @@ void env_staged_write_abandon(struct env_staged_write *s)
     for (int i = 0; i < s->count; i++)
         if (s->files[i].temporary)
             remove_temporary(s, &s->files[i]);
+    if (s->fd >= 0)
+        close(s->fd);
+    s->fd = -1;
     s->count = 0;
 }

@@ -8,7 +8,7 @@
 
 #include "core/arena.h"
 #include "core/err.h"
-#include "core/sha256.h"
+#include "core/hash.h"
 
 struct env_staged {
     const char *name;
@@ -20,6 +20,8 @@ struct env_staged {
 struct env_staged_write {
     struct arena *arena;
     const char *dir;
+    int fd;            /* of dir: where it leads does not change underway */
+    struct err failed; /* why it is -1 */
     struct env_staged *files;
     int count;
 };
@@ -37,7 +39,7 @@ int env_staged_write_keep(struct env_staged_write *s, const char *name, struct e
  * away first, so that a machine that dies in between leaves a set that is visibly incomplete, not a wrong one. */
 int env_staged_write_commit(struct env_staged_write *s, const char *last, struct err *e);
 
-/* Removes what was written so far. Fine after a commit, too. */
+/* Removes what was written so far and closes the directory. To be called after a commit, too. */
 void env_staged_write_abandon(struct env_staged_write *s);
 
 #endif

@@ -16,7 +16,7 @@ static const char *time_text(struct arena *a, const struct bench_interval *us)
         return arena_printf(a, "%s (nine of ten within %s to %s)", time, unit_time_us(low, us->low),
                             unit_time_us(high, us->high));
     if (bench_few(us))
-        return arena_printf(a, "%s (%s)", time, bench_few_text(a, us->n));
+        return arena_printf(a, "%s (%d sample%s)", time, us->n, us->n == 1 ? "" : "s");
     return arena_printf(a, "%s (%s to %s, %d samples)", time, unit_time_us(low, us->low), unit_time_us(high, us->high),
                         us->n);
 }

@@ -2,8 +2,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "bench/results/shape.h"
+#include "core/call/shape.h"
 #include "core/coll.h"
+#include "core/json.h"
 #include "envgen/report/report_internal.h"
 
 /* Five digits: more than any measurement is good for. */
@@ -118,8 +119,8 @@ cJSON *report_data(struct report *r)
     for (int i = 0; i < r->d->nshapes; i++)
         add_shape(shapes, &r->d->shapes[i]);
     if (r->t)
-        cJSON_AddItemToObject(doc, "findings", findings_json(r->t->findings, r->t->nfindings));
+        findings_add_json(doc, "findings", r->t->findings, r->t->nfindings);
     if (r->measured)
-        cJSON_AddItemToObject(doc, "noise", findings_json(r->measured->noise.list, r->measured->noise.n));
+        findings_add_json(doc, "noise", r->measured->noise.list, r->measured->noise.n);
     return doc;
 }

@@ -5,7 +5,7 @@
 #include "core/page.h"
 #include "core/units.h"
 #include "core/xml.h"
-#include "envgen/decide/gain.h"
+#include "envgen/decide/decide.h"
 #include "envgen/report/report_internal.h"
 
 static int has_shapes(const struct report *r)
@@ -36,8 +36,7 @@ static const char *range_text(struct report *r, const struct env_range *range)
 static void put_ranges(struct report *r, const struct env_shape *s, const struct env_coll *c, FILE *out)
 {
     int nccl = explain_model_speaks(r->model) && explain_model_knows(s);
-    const char *const heads[] = {"sizes", "used", "gain of the call", "why", nccl ? "NCCL by itself" : NULL, NULL};
-    page_table(out, NULL, heads);
+    PAGE_TABLE(out, NULL, "sizes", "used", "gain of the call", "why", nccl ? "NCCL by itself" : NULL);
     for (int i = 0; i < c->nranges; i++) {
         const struct env_range *range = &c->ranges[i];
         int changed = range->call.nsettings > 0;
@@ -75,11 +74,10 @@ static void put_size(struct report *r, const struct report_size *s, int shape, i
 
 static void put_sizes(struct report *r, int shape, int coll, FILE *out)
 {
-    static const char *const heads[] = {"size", "as it comes (us)", "used (us)", "gain", "used", NULL};
     int n;
     struct report_size *sizes = report_sizes(r, &r->d->shapes[shape].colls[coll], &n);
     fputs("<details><summary>Size by size; a size opens to all that was tried there</summary>", out);
-    page_table(out, NULL, heads);
+    PAGE_TABLE(out, NULL, "size", "as it comes (us)", "used (us)", "gain", "used");
     for (int i = 0; i < n; i++)
         put_size(r, &sizes[i], shape, coll, out);
     page_table_end(out);
@@ -153,34 +151,28 @@ static struct attempt *attempts_of(struct report *r, const struct env_coll *c, i
 
 static void put_attempts(struct report *r, const struct env_coll *c, FILE *out)
 {
-    static const char *const heads[] = {"call", "tried at", "used at", "failed at", "best gain", "there", NULL};
     int n;
     struct attempt *all = attempts_of(r, c, &n);
     page_put(out, "h4", coll_name(c->coll));
-    page_table(out, NULL, heads);
+    PAGE_TABLE(out, NULL, "call", "tried at", "used at", "failed at", "best gain", "there");
     for (int i = 0; i < n; i++) {
         char size[UNIT_TEXT];
         const struct attempt *t = &all[i];
-        const char *cells[] = {t->label,
-                               arena_printf(r->a, "%d", t->sizes),
-                               arena_printf(r->a, "%d", t->chosen),
-                               arena_printf(r->a, "%d", t->failed),
-                               t->best ? bench_gain_text(r->a, t->best->gain) : "-",
-                               t->best ? unit_bytes(size, t->best_bytes) : NULL};
-        page_row(out, t->chosen ? "used" : NULL, cells, 6);
+        PAGE_ROW(out, t->chosen ? "used" : NULL, t->label, arena_printf(r->a, "%d", t->sizes),
+                 arena_printf(r->a, "%d", t->chosen), arena_printf(r->a, "%d", t->failed),
+                 t->best ? bench_gain_text(r->a, t->best->gain) : "-",
+                 t->best ? unit_bytes(size, t->best_bytes) : NULL);
     }
     page_table_end(out);
 }
 
 static void put_launches(struct report *r, const struct env_shape *s, FILE *out)
 {
-    static const char *const heads[] = {"launch", "gain", "measured at", "what became of it", NULL};
-    page_table(out, NULL, heads);
+    PAGE_TABLE(out, NULL, "launch", "gain", "measured at", "what became of it");
     for (int i = 0; i < s->nlaunches; i++) {
         const struct env_launch *l = &s->launches[i];
-        const char *cells[] = {l->knobs.label, l->gain.n ? env_gain_text(r->a, l->gain) : "-",
-                               arena_printf(r->a, "%d size%s", l->points, l->points == 1 ? "" : "s"), l->why};
-        page_row(out, i == s->chosen ? "used" : NULL, cells, 4);
+        PAGE_ROW(out, i == s->chosen ? "used" : NULL, l->knobs.label, l->gain.n ? env_gain_text(r->a, l->gain) : "-",
+                 arena_printf(r->a, "%d size%s", l->points, l->points == 1 ? "" : "s"), l->why);
     }
     page_table_end(out);
 }

@@ -3,8 +3,8 @@
 
 #include "core/page.h"
 #include "envgen/report/report_internal.h"
+#include "probe/format/format.h"
 #include "probe/format/html.h"
-#include "probe/format/text.h"
 
 /* ---- findings ---------------------------------------------------------------------------------------------------- */
 
@@ -76,9 +76,8 @@ const struct report_part report_noise = {"noise", "Noise", has_noise, draw_noise
 
 static void put_fact(FILE *out, const char *what, const char *value)
 {
-    const char *cells[] = {what, value};
     if (value && *value)
-        page_row(out, NULL, cells, 2);
+        PAGE_ROW(out, NULL, what, value);
 }
 
 /* The firmware of its ports, each once. */
@@ -95,10 +94,9 @@ static const char *firmware_of(const struct topo_class *c, struct arena *a)
 
 static void put_class(struct report *r, int class_index, FILE *out)
 {
-    static const char *const heads[] = {"", "", NULL};
     const struct topo_class *c = &r->t->classes[class_index];
     page_put(out, "h3", text_hosts(r->t, class_index, r->a));
-    page_table(out, NULL, heads);
+    PAGE_TABLE(out, NULL, "", "");
     put_fact(out, "machine", c->product);
     put_fact(out, "processors", c->cpu);
     put_fact(out, "GPU driver", c->driver);
@@ -117,9 +115,8 @@ static void put_class(struct report *r, int class_index, FILE *out)
 
 static void draw_environment(struct report *r, FILE *out)
 {
-    static const char *const heads[] = {"", "", NULL};
     const int most = 64; /* classes */
-    page_table(out, NULL, heads);
+    PAGE_TABLE(out, NULL, "", "");
     put_fact(out, "nccltune", r->p->manifest.tool);
     put_fact(out, "written", r->p->manifest.created);
     for (int i = 0; i < r->p->manifest.nlibraries; i++)

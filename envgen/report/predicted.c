@@ -1,11 +1,11 @@
 /* The model against what was measured. */
 
-#include "bench/predict/model.h"
 #include "core/coll.h"
 #include "core/page.h"
 #include "core/units.h"
-#include "envgen/decide/model_setup.h"
+#include "envgen/decide/decide.h"
 #include "envgen/report/report_internal.h"
+#include "model/model.h"
 
 static int is_measured(const struct env_shape *s)
 {
@@ -48,25 +48,17 @@ static void put_size(struct report *r, int coll, const struct report_size *s, co
         return;
     double off = s->untouched.median / t.us;
     int inside = s->untouched.median >= t.low_us && s->untouched.median <= t.high_us;
-    const char *cells[] = {coll_name(coll),
-                           unit_bytes(size, s->point->bytes),
-                           us_text(r->a, s->untouched.median),
-                           us_text(r->a, t.us),
-                           us_text(r->a, t.low_us),
-                           us_text(r->a, t.high_us),
-                           arena_printf(r->a, "%.2fx", off),
-                           inside    ? ""
-                           : off > 1 ? "slower than predicted"
-                                     : "faster than predicted",
-                           t.limit};
-    page_row(out, inside ? NULL : "warning", cells, 9);
+    PAGE_ROW(out, inside ? NULL : "warning", coll_name(coll), unit_bytes(size, s->point->bytes),
+             us_text(r->a, s->untouched.median), us_text(r->a, t.us), us_text(r->a, t.low_us), us_text(r->a, t.high_us),
+             arena_printf(r->a, "%.2fx", off),
+             inside    ? ""
+             : off > 1 ? "slower than predicted"
+                       : "faster than predicted",
+             t.limit);
 }
 
 static void put_shape(struct report *r, const struct env_shape *s, FILE *out)
 {
-    static const char *const heads[] = {"collective",     "size",      "measured (us)",        "predicted (us)",
-                                        "low (us)",       "high (us)", "measured / predicted", "",
-                                        "what bounds it", NULL};
     struct err e = {0};
     struct model *m = model_of(r, s, &e);
     page_put(out, "h3", arena_printf(r->a, "%s on %s", s->library, env_shape_text(r->a, s)));
@@ -74,7 +66,8 @@ static void put_shape(struct report *r, const struct env_shape *s, FILE *out)
         page_put(out, "p", e.text);
         return;
     }
-    page_table(out, NULL, heads);
+    PAGE_TABLE(out, NULL, "collective", "size", "measured (us)", "predicted (us)", "low (us)", "high (us)",
+               "measured / predicted", "", "what bounds it");
     for (int c = 0; c < s->ncolls; c++) {
         int n;
         struct report_size *sizes = report_sizes(r, &s->colls[c], &n);

@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
-#include "bench/engines/verbs/run.h"
 #include "core/file.h"
+#include "core/json.h"
 #include "core/page.h"
 #include "core/vars/catalogue.h"
 #include "envgen/report/report_internal.h"

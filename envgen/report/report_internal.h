@@ -2,8 +2,8 @@
 #ifndef ENVGEN_REPORT_REPORT_INTERNAL_H
 #define ENVGEN_REPORT_REPORT_INTERNAL_H
 
-#include "bench/fabric/decide.h"
-#include "envgen/explain/model.h"
+#include "bench/fabric/fabric.h"
+#include "envgen/explain/explain.h"
 #include "envgen/profile/profile.h"
 #include "probe/topology/topology.h"
 
@@ -41,6 +41,6 @@ struct report_size {
 struct report_size *report_sizes(struct report *r, const struct env_coll *c, int *n);
 
 /* All of it for programs and for the page's script, {"format": "nccltune-report/1", ...}; cJSON_Delete frees. */
-cJSON *report_data(struct report *r);
+struct cJSON *report_data(struct report *r);
 
 #endif

@@ -5,10 +5,10 @@
 #include "core/page.h"
 #include "core/units.h"
 #include "core/xml.h"
-#include "envgen/decide/gain.h"
+#include "envgen/decide/decide.h"
 #include "envgen/report/report.h"
 #include "envgen/report/report_internal.h"
-#include "probe/format/text.h"
+#include "probe/format/format.h"
 
 /* ---- summary ----------------------------------------------------------------------------------------------------- */
 
@@ -83,7 +83,6 @@ static int by_gain(const void *x, const void *y)
 
 static void put_largest(struct report *r, FILE *out)
 {
-    static const char *const heads[] = {"gain of the call", "used", "collective", "from", "on", NULL};
     const int most = 8;
     struct gained *all = NULL;
     int n = 0;
@@ -100,13 +99,11 @@ static void put_largest(struct report *r, FILE *out)
         return;
     qsort(all, (size_t)n, sizeof *all, by_gain);
     page_put(out, "h3", "The largest gains");
-    page_table(out, NULL, heads);
+    PAGE_TABLE(out, NULL, "gain of the call", "used", "collective", "from", "on");
     for (int i = 0; i < n && i < most; i++) {
         char size[UNIT_TEXT];
-        const char *cells[] = {env_gain_text(r->a, all[i].range->gain), all[i].range->call.label,
-                               coll_name(all[i].coll), unit_bytes(size, all[i].range->min_bytes),
-                               env_shape_text(r->a, all[i].shape)};
-        page_row(out, NULL, cells, 5);
+        PAGE_ROW(out, NULL, env_gain_text(r->a, all[i].range->gain), all[i].range->call.label, coll_name(all[i].coll),
+                 unit_bytes(size, all[i].range->min_bytes), env_shape_text(r->a, all[i].shape));
     }
     page_table_end(out);
 }
@@ -155,17 +152,15 @@ static void put_settings(struct report *r, int written, FILE *out)
 {
     for (int i = 0; i < r->d->nsettings; i++) {
         const struct env_setting *s = &r->d->settings[i];
-        const char *cells[] = {s->name, s->value ? s->value : "not set", s->node_class ? s->node_class : "all", s->why,
-                               s->source};
         if (written == (s->value != NULL))
-            page_row(out, written ? "used" : NULL, cells, 5);
+            PAGE_ROW(out, written ? "used" : NULL, s->name, s->value ? s->value : "not set",
+                     s->node_class ? s->node_class : "all", s->why, s->source);
     }
 }
 
 static void draw_settings(struct report *r, FILE *out)
 {
-    static const char *const heads[] = {"variable", "value", "nodes", "why", "source", NULL};
-    page_table(out, NULL, heads);
+    PAGE_TABLE(out, NULL, "variable", "value", "nodes", "why", "source");
     put_settings(r, 1, out);
     put_settings(r, 0, out);
     page_table_end(out);

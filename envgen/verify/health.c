@@ -1,5 +1,5 @@
 /* What a verification has found, for a monitor: metrics that go into a file which node_exporter collects. */
-#include "envgen/verify/health.h"
+#include "envgen/verify/verify.h"
 
 #include <math.h>
 #include <time.h>
@@ -11,7 +11,7 @@ static void add_rule(struct records *r, const char *profile, const struct verify
     const struct record_cell cells[] = {
         {"profile", profile, 0, NULL},
         {"rule", v->what, 0, NULL},
-        {"verify_rule_holds", NULL, v->verdict == VERIFY_UNKNOWN ? NAN : v->verdict != VERIFY_FAILS,
+        {"verify_rule_holds", NULL, v->verdict == VERIFY_UNDECIDED ? NAN : v->verdict != VERIFY_REFUTED,
          "Whether the rule is still faster than without it, beyond doubt."},
         {"verify_gain_ratio", NULL, v->gain.n ? v->gain.median : NAN, "Time without the rule over that with it."},
         {"verify_gain_low_ratio", NULL, v->gain.n ? v->gain.low : NAN, "Lower end of the gain's interval."},

@@ -15,7 +15,8 @@ static void add_setting(struct bench_knobs *k, struct arena *a, const char *name
 
 /* ---- NCCL ---- */
 
-static int add_file(struct bench_knobs *k, const char *path, struct arena *a, struct err *e)
+/* `node_class`: only for nodes of that class; NULL all. */
+static int add_file(struct bench_knobs *k, const char *path, const char *node_class, struct arena *a, struct err *e)
 {
     char *text, *rest = NULL;
     size_t bytes;
@@ -25,38 +26,49 @@ static int add_file(struct bench_knobs *k, const char *path, struct arena *a, st
         if (!equals)
             continue;
         *equals = 0;
-        add_setting(k, a, line, equals + 1);
+        add_setting(k, a, node_class ? arena_printf(a, "%s@%s", line, node_class) : line, equals + 1);
     }
     return rc;
 }
 
-static const struct env_manifest_file *file_of(const struct env_profile *p, const char *name, int *alike)
+/* Of one class alone all nodes are, known by name or not. */
+static int add_classes(struct bench_knobs *k, const struct env_profile *p, struct arena *a, struct err *e)
 {
-    const struct env_manifest_file *found = NULL;
-    *alike = 0;
+    const size_t before = strlen(ENV_CLASSES), after = strlen(".conf");
+    int rc = 0, classes = 0;
     for (int i = 0; i < p->manifest.nfiles; i++)
-        if (!strncmp(p->manifest.files[i].name, name, strlen(name))) {
-            found = &p->manifest.files[i];
-            ++*alike;
-        }
-    return found;
+        classes += !strncmp(p->manifest.files[i].name, ENV_CLASSES, before);
+    for (int i = 0; i < p->manifest.nfiles && !rc; i++) {
+        const char *name = p->manifest.files[i].name;
+        if (strncmp(name, ENV_CLASSES, before) != 0)
+            continue;
+        const char *class = arena_strndup(a, name + before, strlen(name) - before - after);
+        rc = add_file(k, arena_printf(a, "%s/%s", p->dir, name), classes > 1 ? class : NULL, a, e);
+    }
+    return rc;
+}
+
+static const struct env_manifest_file *file_of(const struct env_profile *p, const char *name)
+{
+    for (int i = 0; i < p->manifest.nfiles; i++)
+        if (!strcmp(p->manifest.files[i].name, name))
+            return &p->manifest.files[i];
+    return NULL;
 }
 
 static int nccl_jobs(const struct env_profile *p, const char *plugin, struct arena *a, struct bench_knobs jobs[2],
                      struct err *e)
 {
     struct bench_knobs environment = {.label = VERIFY_ENVIRONMENT};
-    int n = 0, nclasses;
-    const struct env_manifest_file *table = file_of(p, "tuner.csv", &n), *class = file_of(p, ENV_CLASSES, &nclasses);
-    n = 0;
+    int n = 0;
+    const struct env_manifest_file *table = file_of(p, "tuner.csv");
     if (!table) {
         err_set(e, ERR_FAILED, "%s: has no tuner.csv", p->dir);
         return -1;
     }
-    if (add_file(&environment, arena_printf(a, "%s/nccl.conf", p->dir), a, e))
-        return -1;
-    /* Of several classes every node would need its own. */
-    if (nclasses == 1 && add_file(&environment, arena_printf(a, "%s/%s", p->dir, class->name), a, e))
+    /* The class's file last: of two values the later one counts. */
+    if (add_file(&environment, arena_printf(a, "%s/nccl.conf", p->dir), NULL, a, e) ||
+        add_classes(&environment, p, a, e))
         return -1;
     if (environment.nsettings)
         jobs[n++] = environment;

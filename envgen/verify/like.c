@@ -1,5 +1,5 @@
 /* The collectives, sizes and groups of ranks of a profile as options. */
-#include "envgen/verify/like.h"
+#include "envgen/verify/verify.h"
 
 #include <stdlib.h>
 

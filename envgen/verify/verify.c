@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-#include "bench/results/sessions.h"
+#include "bench/results/points.h"
 #include "core/coll.h"
 #include "core/file.h"
 #include "core/units.h"
 
-static const char *const verdicts[] = {"holds", "does not hold", "not measured", "no difference beyond doubt"};
+static const char *const verdicts[] = {"confirmed", "refuted", "undecided", "no difference beyond doubt"};
 
 const char *verify_verdict_name(enum verify_verdict v)
 {
@@ -37,7 +37,7 @@ static const void *rule_at(const struct verify *v, const struct bench_point *p)
 }
 
 /* The environment is compared with the default, a rule with the environment, where there is one. */
-static void judge(struct verify *v, struct verify_rule *rule, const struct bench_points *points)
+static void judge_rule(struct verify *v, struct verify_rule *rule, const struct bench_points *points)
 {
     size_t bytes = (size_t)(points->count + 1) * sizeof(struct bench_candidate *);
     const struct bench_candidate **before = arena_alloc(v->arena, bytes), **after = arena_alloc(v->arena, bytes);
@@ -56,11 +56,11 @@ static void judge(struct verify *v, struct verify_rule *rule, const struct bench
             after[n++] = with;
         }
     }
-    rule->gain = bench_sessions_gain(before, after, NULL, n, points->confidence);
-    rule->verdict = bad                              ? VERIFY_FAILS
-                    : !n                             ? VERIFY_UNKNOWN
-                    : rule->gain.low > 1 + v->margin ? VERIFY_HOLDS
-                                                     : VERIFY_FAILS;
+    rule->gain = bench_sessions_gain(before, after, NULL, n, points->confidence, 1);
+    rule->verdict = bad                                                               ? VERIFY_REFUTED
+                    : bench_gain_clears(rule->gain, v->margin)                        ? VERIFY_CONFIRMED
+                    : rule->gain.n >= BENCH_FEWEST && rule->gain.high < 1 + v->margin ? VERIFY_REFUTED
+                                                                                      : VERIFY_UNDECIDED;
 }
 
 /* ---- what there is to judge ---- */
@@ -152,10 +152,10 @@ static int judge_environment(struct verify *v, const struct env_profile *p, enum
         what = arena_printf(v->arena, "%s%s%s=%s", what, i ? " " : "", jobs[0].settings[i].name,
                             jobs[0].settings[i].value);
     r->what = what;
-    judge(v, r, points);
-    if (r->verdict == VERIFY_FAILS && r->gain.n && r->gain.high >= 1 && !launch_was_measured(p, on))
+    judge_rule(v, r, points);
+    if (r->verdict != VERIFY_CONFIRMED && r->gain.n && r->gain.high >= 1 && !launch_was_measured(p, on))
         r->verdict = VERIFY_EVEN;
-    v->failing += r->verdict == VERIFY_FAILS;
+    v->failing += r->verdict == VERIFY_REFUTED;
     return 0;
 }
 
@@ -170,8 +170,8 @@ struct verify *verify_rules(struct env_profile *p, enum bench_evidence on, const
     if (!rc)
         rc = judge_environment(v, p, on, points, e);
     for (int i = 0; i < v->nrules && !rc; i++) {
-        judge(v, &v->rules[i], points);
-        v->failing += v->rules[i].verdict == VERIFY_FAILS;
+        judge_rule(v, &v->rules[i], points);
+        v->failing += v->rules[i].verdict == VERIFY_REFUTED;
     }
     if (!rc)
         return v;
@@ -204,7 +204,7 @@ static void put_table(const struct verify *v, FILE *out)
     for (const char *line = v->text; *line; number++) {
         int len = (int)strcspn(line, "\n");
         const struct verify_rule *rule = rule_of_line(v, number);
-        if (rule && rule->verdict == VERIFY_FAILS)
+        if (rule && rule->verdict == VERIFY_REFUTED)
             fprintf(out, "# dropped by nccltune verify, gain %.2f (%.2f to %.2f): ", rule->gain.median, rule->gain.low,
                     rule->gain.high);
         fprintf(out, "%.*s\n", len, line);

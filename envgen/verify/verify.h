@@ -3,7 +3,8 @@
 #define ENVGEN_VERIFY_VERIFY_H
 
 #include "bench/results/points.h"
-#include "envgen/decide/openmpi_rules.h"
+#include "bench/search/options.h"
+#include "envgen/decide/decide.h"
 #include "envgen/profile/profile.h"
 #include "tuner/table/table.h"
 
@@ -13,10 +14,10 @@
 #define VERIFY_PROFILE     "profile"
 
 enum verify_verdict {
-    VERIFY_HOLDS,   /* faster with it than without, beyond doubt */
-    VERIFY_FAILS,   /* not so */
-    VERIFY_UNKNOWN, /* no size within it was measured */
-    VERIFY_EVEN,    /* nobody has said that it is faster, and it is not slower beyond doubt */
+    VERIFY_CONFIRMED, /* as bench_gain_clears has it */
+    VERIFY_REFUTED,   /* it failed, or is not faster beyond doubt */
+    VERIFY_UNDECIDED, /* neither, or no size within it was measured */
+    VERIFY_EVEN,      /* nobody has said that it is faster, and it is not slower beyond doubt */
 };
 const char *verify_verdict_name(enum verify_verdict v);
 
@@ -59,5 +60,17 @@ const struct bench_candidate *verify_candidate(const struct bench_point *p, cons
 
 /* Writes the profile to the new directory `dir` with the failing rules of tuner.csv turned into comments. */
 int verify_write(const struct env_profile *p, const struct verify *v, const char *dir, struct err *e);
+
+/* ---- what is measured again is what a profile was made for. ---- */
+
+/* What was not said in `o`, once its engine is known, is taken over from the profile: collectives, sizes, shapes of
+ * groups, as far as they fit, and for OpenMPI the ranks a node. */
+void verify_measure_like(struct bench_options *o, const struct env_profile *p);
+
+/* ---- a verification as a health check: its verdicts for Prometheus. ---- */
+
+/* Writes the metrics of a verification (NULL: it could not be done) to `path`, atomically, as node_exporter's textfile
+ * collector wants it. */
+int verify_health_write(const char *profile, const struct verify *v, const char *path, struct err *e);
 
 #endif

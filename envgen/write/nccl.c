@@ -3,6 +3,7 @@
  * NCCL's file reader trims nothing and keeps quotes and trailing comments in the value: NAME=value and nothing else on
  * a line, comments from column 0. Per-call choices are in tuner.csv, never in NCCL_ALGO or NCCL_PROTO. */
 
+#include "core/delivered.h"
 #include "core/vars/text.h"
 #include "envgen/write/write_internal.h"
 
@@ -29,8 +30,9 @@ static void print_export(FILE *out, const struct env_setting *s)
 {
     fprintf(out,
             "if [ \"${NCCLTUNE:-}\" = force ] || { [ \"${NCCLTUNE:-}\" != off ] && [ -z \"${%s+set}\" ]; }; then\n"
-            "    export %s='%s'\nfi\n",
-            s->name, s->name, s->value);
+            "    export %s='%s'\n"
+            "    export " DELIVERED_SOURCED "=\"${" DELIVERED_SOURCED ":-}|%s=%s\"\nfi\n",
+            s->name, s->name, s->value, s->name, s->value);
 }
 
 static int write_conf(const struct env_writing *w, FILE *out, struct err *e)

@@ -4,6 +4,7 @@
  * rules file is named by its absolute path; openmpi.sh finds it beside itself. */
 #include <string.h>
 
+#include "core/delivered.h"
 #include "core/vars/text.h"
 #include "envgen/write/write_internal.h"
 
@@ -101,9 +102,11 @@ static void print_export(const struct env_setting *s, FILE *out)
         fprintf(out, " &&\n    [ -r \"$nccltune_dir/%s\" ]", s->value);
     fputs("; then\n", out);
     if (s->in_profile)
-        fprintf(out, "    export OMPI_MCA_%s=\"$nccltune_dir/%s\"\nfi\n", s->name, s->value);
+        fprintf(out, "    export OMPI_MCA_%s=\"$nccltune_dir/%s\"\n", s->name, s->value);
     else
-        fprintf(out, "    export OMPI_MCA_%s='%s'\nfi\n", s->name, s->value);
+        fprintf(out, "    export OMPI_MCA_%s='%s'\n", s->name, s->value);
+    fprintf(out, "    export " DELIVERED_SOURCED "=\"${" DELIVERED_SOURCED ":-}|OMPI_MCA_%s=$OMPI_MCA_%s\"\nfi\n",
+            s->name, s->name);
 }
 
 static int write_sh(const struct env_writing *w, FILE *out, struct err *e)

@@ -6,10 +6,13 @@
 #include <string.h>
 
 #include "core/coll.h"
+#include "core/file.h"
+#include "core/hash.h"
 #include "core/units.h"
 #include "core/vars/text.h"
-#include "envgen/decide/table_rules.h"
+#include "envgen/decide/decide.h"
 #include "envgen/write/write_internal.h"
+#include "tuner/table/index.h"
 
 /* ---- what a rule rests on -----------------------------------------------------------------------------------------
  */
@@ -94,6 +97,16 @@ static void print_fit(const struct env_decisions *d, FILE *out)
     fputc('\n', out);
 }
 
+/* A tuner is not told types, so rows hold for all of them. Reductions of fp8 are never measured, and NCCL relegates
+ * some algorithms there; the plugin leaves such calls alone. */
+static void print_types(const struct env_decisions *d, FILE *out)
+{
+    int bfloat16 = 0;
+    for (int i = 0; i < d->nshapes; i++)
+        bfloat16 |= d->shapes[i].buffers == BENCH_BFLOAT16 && bench_evidence_of(d->shapes[i].engine) == BENCH_ON_GPUS;
+    fprintf(out, "# measured with: float32%s\n", bfloat16 ? ", bfloat16" : "");
+}
+
 static int print_metadata(const struct env_writing *w, FILE *out, struct err *e)
 {
     const struct env_decisions *d = w->decisions;
@@ -104,6 +117,8 @@ static int print_metadata(const struct env_writing *w, FILE *out, struct err *e)
                            *predicted = env_shape_with(d, BENCH_PREDICTED);
     if (measured && measured->active && *measured->active)
         fprintf(out, "# measured over: %s\n", measured->active);
+    if (measured)
+        print_types(d, out);
     fputs("# next-tuner: auto\n", out);
     if (measured)
         return print_version(out, measured->library, e);
@@ -131,6 +146,46 @@ static int write_own(const struct env_writing *w, FILE *out, struct err *e)
         print_rule(out, rules.items[i]);
     }
     return 0;
+}
+
+/* ---- the same, prepared ---------------------------------------------------------------------------------------------
+ *
+ * Empty where the table has more kinds of communicators than can be prepared: then the plugin reads tuner.csv. */
+
+static int print_prepared(FILE *out, const char *text, size_t bytes, struct err *e)
+{
+    struct tuner_table t;
+    struct sha256 sha;
+    char hash[SHA256_HEX];
+    size_t prepared_bytes = 0;
+    sha256_init(&sha);
+    sha256_update(&sha, text, bytes);
+    sha256_hex(&sha, hash);
+    if (tuner_table_parse(&t, text, bytes, NULL, NULL)) {
+        tuner_table_free(&t);
+        return err_set(e, ERR_FAILED, "tuner.csv, just written, cannot be read back");
+    }
+    void *prepared = tuner_binary_make(&t, hash, &prepared_bytes);
+    tuner_table_free(&t);
+    if (prepared)
+        fwrite(prepared, 1, prepared_bytes, out);
+    free(prepared);
+    return 0;
+}
+
+static int write_prepared(const struct env_writing *w, FILE *out, struct err *e)
+{
+    struct file_out csv;
+    int rc = file_out_begin(&csv, e);
+    if (rc)
+        return rc;
+    rc = write_own(w, csv.stream, e);
+    if (!rc && fflush(csv.stream))
+        rc = err_errno(e, "tuner.bin: out of memory");
+    if (!rc)
+        rc = print_prepared(out, csv.data, csv.bytes, e);
+    file_out_abandon(&csv);
+    return rc;
 }
 
 /* ---- NVIDIA's table -------------------------------------------------------------------------------------------------
@@ -192,6 +247,7 @@ static int write_nvidia(const struct env_writing *w, FILE *out, struct err *e)
 
 const struct env_writer env_writers_tuner[] = {
     {"tuner.csv", write_own},
+    {"tuner.bin", write_prepared},
     {"tuner.nvidia.csv", write_nvidia, "nvidia-csv"},
     {NULL},
 };

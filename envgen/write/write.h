@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "envgen/decide/openmpi_rules.h"
+#include "envgen/decide/decide.h"
 #include "envgen/profile/decisions.h"
 
 struct env_writing {

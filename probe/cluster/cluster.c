@@ -1,23 +1,32 @@
-/* A cluster: every node probes itself through an agent like ssh, many at the same time; what they print is gathered. */
+/* A cluster: every node probes itself, and what they print becomes one topology. Nodes are asked through an agent like
+ * ssh, many at the same time, or are ranks of a job, each of which leaves a file in a shared directory. */
+#include "probe/cluster/cluster.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "core/file.h"
+#include "core/json.h"
+#include "core/launcher.h"
 #include "core/locate.h"
 #include "core/proc.h"
 #include "core/progress.h"
-#include "probe/cluster/cluster.h"
-#include "probe/topology/classes.h"
+#include "probe/topology/build.h"
 
 #define PARALLEL   64
 #define MOST_BYTES ((size_t)16 << 20) /* that a node may print: fifty times what a large one does */
 #define MOST_WORDS 256                /* of complaint that are kept, in characters */
 #define GRACE_S    0.5
 #define LINGER_S   3.0 /* of an agent that has said all */
+#define POLL_S     0.05
+#define WRITTEN_S  5.0 /* from reading the clock to the file, on a slow node */
 
 /* What a node said, kept until all nodes before it are done: the result does not depend on who is faster. */
 struct answer {
@@ -25,7 +34,7 @@ struct answer {
     char *text; /* NULL: it is missing */
     size_t used;
     char *why;                  /* NULL: nothing to complain about so far */
-    double asked_s, answered_s; /* as cluster_judge_clock takes them */
+    double asked_s, answered_s; /* seconds since 1970 by our clock; 0: unknown */
 };
 
 /* A node being asked. */
@@ -54,6 +63,115 @@ struct gathering {
     int taken; /* answers[0..taken) are in the topology, or among the missing */
 };
 
+/* ---- what nodes say of themselves -------------------------------------------------------------------------------- */
+
+/* Add a host from what its node printed. A class that is new is read a second time, into the cluster's memory. */
+static int add_host(struct topology *t, struct class_index *index, const cJSON *doc, const struct topology *one,
+                    const char *host, struct err *e)
+{
+    if (one->nhosts != 1 || one->nclasses != 1)
+        return err_set(e, ERR_FAILED, "printed a topology of %d hosts, expected one", one->nhosts);
+    int at = classes_find(index, &one->classes[0], t->nclasses);
+    if (at < t->nclasses) {
+        classes_add_host(t, at, &one->classes[0], &one->hosts[0], host);
+        return 0;
+    }
+    int rc = topo_add_json(t, doc, host, e);
+    if (!rc) {
+        t->classes[at].name = arena_printf(t->arena, "class%d", at);
+        t->hosts[t->nhosts - 1].name = arena_strdup(t->arena, host);
+    }
+    return rc;
+}
+
+/* Add one node's answer: a topology.json with perhaps a greeting before it; its class joins the one that it is
+ * identical to. Hosts are named as they were asked for. */
+static int add_answer(struct topology *t, struct class_index *index, const char *host, const char *text, size_t bytes,
+                      struct err *e)
+{
+    const char *begin = bytes ? memchr(text, '{', bytes) : NULL;
+    if (!begin)
+        return err_set(e, ERR_FAILED, "printed no topology");
+    cJSON *doc = json_parse(begin, bytes - (size_t)(begin - text), host, 1, e);
+    struct topology *one = topo_new();
+    int rc = !doc || json_check_format(doc, TOPO_FORMAT, host, e) || topo_add_json(one, doc, host, e) ||
+             add_host(t, index, doc, one, host, e);
+    topo_free(one);
+    cJSON_Delete(doc);
+    return rc;
+}
+
+double cluster_clock_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Compare the node's own clock, which its probe read between these two moments of ours (seconds since 1970), with ours:
+ * the sign "clock" of `h` becomes "clock-skew", the seconds by which it must be wrong at least. 0, 0: unknown. */
+static void judge_clock(struct topology *t, struct topo_host *h, double asked_s, double answered_s)
+{
+    const char *subject;
+    double at_s;
+    for (int i = 0; i < h->nsigns; i++) {
+        if (!topo_sign(h->signs[i], TOPO_CLOCK, &at_s, &subject))
+            continue;
+        double early_s = asked_s - at_s, late_s = at_s - answered_s;
+        double wrong_s = early_s > late_s ? early_s : late_s;
+        int known = asked_s > 0 && wrong_s > 0;
+        h->signs[i] = known ? arena_printf(t->arena, "clock-skew %.3f", wrong_s) : h->signs[--h->nsigns];
+        return;
+    }
+}
+
+static int compare_hosts(const void *x, const void *y)
+{
+    const struct topo_host *a = x, *b = y;
+    return strverscmp(a->name, b->name);
+}
+
+/* Add a node, or a missing one if its answer is invalid: only then its complaints matter. */
+static void add_node(struct topology *t, struct class_index *index, const struct cluster_answer *answer,
+                     struct log *log)
+{
+    struct err e = {0};
+    if (answer->text && !add_answer(t, index, answer->host, answer->text, answer->bytes, &e)) {
+        judge_clock(t, &t->hosts[t->nhosts - 1], answer->asked_s, answer->answered_s);
+        return;
+    }
+    const char *why = answer->why ? answer->why : *e.text ? e.text : "no answer";
+    build_missing(t, answer->host, why);
+    log_warn(log, "%s: %s", answer->host, why);
+}
+
+/* The topology of those of `asked` nodes that answered, in the order of their names; NULL: nobody did. */
+static struct topology *finish_topology(struct topology *t, struct class_index *index, int asked, struct err *e)
+{
+    classes_index_free(index);
+    if (!t->nhosts) {
+        if (t->nmissing && !e->code)
+            err_set(e, ERR_FAILED, "none of %d nodes answered; the first: %s: %s", asked, t->missing[0].name,
+                    t->missing[0].why);
+        topo_free(t);
+        return NULL;
+    }
+    qsort(t->hosts, (size_t)t->nhosts, sizeof *t->hosts, compare_hosts);
+    t->source = arena_printf(t->arena, "%d of %d nodes", t->nhosts, asked);
+    return t;
+}
+
+struct topology *cluster_merge(const struct cluster_answer *answers, int n, struct log *log, struct err *e)
+{
+    struct topology *t = topo_new();
+    struct class_index index = {0};
+    for (int i = 0; i < n; i++)
+        add_node(t, &index, &answers[i], log);
+    return finish_topology(t, &index, n, e);
+}
+
+/* ---- asking nodes ------------------------------------------------------------------------------------------------ */
+
 static char *must_copy(const char *s)
 {
     char *copy = strdup(s);
@@ -62,20 +180,20 @@ static char *must_copy(const char *s)
     return copy;
 }
 
-static void miss(struct gathering *g, int host, const char *why)
+static void miss_host(struct gathering *g, int host, const char *why)
 {
     free(g->answers[host].why);
     g->answers[host] = (struct answer){.done = 1, .why = must_copy(why)};
 }
 
-static void clear(struct slot *s)
+static void clear_slot(struct slot *s)
 {
     proc_stop(&s->p, GRACE_S);
     free(s->text);
     *s = (struct slot){.host = -1, .p = {.in = -1, .out = -1, .err = -1}};
 }
 
-static void start(struct gathering *g, struct slot *s)
+static void ask_host(struct gathering *g, struct slot *s)
 {
     struct err e = {0};
     struct arena *a = arena_new();
@@ -91,8 +209,8 @@ static void start(struct gathering *g, struct slot *s)
     argv[n++] = g->command;
     s->asked_s = cluster_clock_s();
     if (proc_spawn(&s->p, argv, NULL, &e)) {
-        miss(g, host, e.text);
-        clear(s);
+        miss_host(g, host, e.text);
+        clear_slot(s);
     } else {
         close(s->p.in);
         s->p.in = -1;
@@ -141,23 +259,26 @@ static void read_complaint(struct slot *s)
     s->complaint[s->complained] = 0;
 }
 
-/* Takes over the answers whose turn it is. What a node complained about matters when its answer is no good. */
-static void take_all(struct gathering *g)
+/* Add the answers whose turn it is. */
+static void add_answers(struct gathering *g)
 {
     for (; g->taken < g->ask->nhosts && g->answers[g->taken].done; g->taken++) {
-        struct answer *answer = &g->answers[g->taken];
-        int hosts = g->t->nhosts;
-        cluster_add(g->t, &g->index, g->ask->hosts[g->taken], answer->text, answer->used, answer->why, g->log);
-        if (g->t->nhosts > hosts)
-            cluster_judge_clock(g->t, &g->t->hosts[hosts], answer->asked_s, answer->answered_s);
-        free(answer->text);
-        free(answer->why);
-        *answer = (struct answer){.done = 1};
+        struct answer *own = &g->answers[g->taken];
+        const struct cluster_answer answer = {.host = g->ask->hosts[g->taken],
+                                              .text = own->text,
+                                              .bytes = own->used,
+                                              .why = own->why,
+                                              .asked_s = own->asked_s,
+                                              .answered_s = own->answered_s};
+        add_node(g->t, &g->index, &answer, g->log);
+        free(own->text);
+        free(own->why);
+        *own = (struct answer){.done = 1};
     }
 }
 
 /* The node's output has ended; the agent itself may take a moment longer, for which nobody waits. */
-static int lingers(struct slot *s)
+static int let_agent_linger(struct slot *s)
 {
     if (s->ended || proc_ended(&s->p, 0))
         return 0;
@@ -168,7 +289,7 @@ static int lingers(struct slot *s)
     return s->ended;
 }
 
-static void finish(struct gathering *g, struct slot *s)
+static void keep_answer(struct gathering *g, struct slot *s)
 {
     char status[PROC_STATUS_TEXT], why[PROC_STATUS_TEXT + MOST_WORDS + 32];
     struct answer *answer = &g->answers[s->host];
@@ -185,7 +306,7 @@ static void finish(struct gathering *g, struct slot *s)
     answer->text = s->text;
     answer->used = s->used;
     s->text = NULL;
-    clear(s);
+    clear_slot(s);
 }
 
 static void wait_for_output(struct gathering *g)
@@ -209,13 +330,13 @@ static void wait_for_output(struct gathering *g)
                   : fds[2 * i].revents ? read_answer(s)
                                        : 0;
         if (end > 0) {
-            if (!lingers(s))
-                finish(g, s);
+            if (!let_agent_linger(s))
+                keep_answer(g, s);
         } else if (end < 0 || progress_now_s() > s->until_s) {
             char why[64];
             snprintf(why, sizeof why, "no answer within %g s", g->ask->deadline_s);
-            miss(g, s->host, end < 0 ? "printed more than a topology can be" : why);
-            clear(s);
+            miss_host(g, s->host, end < 0 ? "printed more than a topology can be" : why);
+            clear_slot(s);
         }
     }
     free(fds);
@@ -228,10 +349,10 @@ static void ask_all(struct gathering *g, const volatile sig_atomic_t *stop)
         int busy = 0;
         for (int i = 0; i < g->nslots; i++) {
             if (g->slots[i].host < 0 && g->next < g->ask->nhosts && !(stop && *stop))
-                start(g, &g->slots[i]);
+                ask_host(g, &g->slots[i]);
             busy += g->slots[i].host >= 0;
         }
-        take_all(g);
+        add_answers(g);
         if (stop && *stop)
             return;
         if (busy)
@@ -239,50 +360,6 @@ static void ask_all(struct gathering *g, const volatile sig_atomic_t *stop)
         else if (g->next >= g->ask->nhosts)
             return;
     }
-}
-
-/* The topology of those that answered; NULL: nobody did. */
-static struct topology *conclude(struct gathering *g, struct err *e)
-{
-    struct topology *t = g->t;
-    for (int i = g->taken; i < g->ask->nhosts; i++) {
-        free(g->answers[i].text);
-        free(g->answers[i].why);
-    }
-    classes_index_free(&g->index);
-    if (!t->nhosts) {
-        if (t->nmissing && !e->code)
-            err_set(e, ERR_FAILED, "none of %d nodes answered; the first: %s: %s", g->ask->nhosts, t->missing[0].name,
-                    t->missing[0].why);
-        topo_free(t);
-        return NULL;
-    }
-    cluster_order(t);
-    t->source = arena_printf(t->arena, "%d of %d nodes", t->nhosts, g->ask->nhosts);
-    return t;
-}
-
-struct topology *cluster_merge(const struct cluster_answer *answers, int n, struct log *log, struct err *e)
-{
-    struct arena *a = arena_new();
-    struct cluster_ask ask = {.nhosts = n};
-    struct gathering g = {.ask = &ask, .t = topo_new(), .log = log};
-    const char **hosts = arena_alloc(a, ((size_t)n + 1) * sizeof *hosts);
-    g.answers = arena_alloc(a, ((size_t)n + 1) * sizeof *g.answers);
-    for (int i = 0; i < n; i++) {
-        hosts[i] = answers[i].host;
-        g.answers[i] = (struct answer){.done = 1,
-                                       .text = answers[i].text ? must_copy(answers[i].text) : NULL,
-                                       .used = answers[i].text ? answers[i].bytes : 0,
-                                       .why = answers[i].why ? must_copy(answers[i].why) : NULL,
-                                       .asked_s = answers[i].asked_s,
-                                       .answered_s = answers[i].answered_s};
-    }
-    ask.hosts = hosts;
-    take_all(&g);
-    struct topology *t = conclude(&g, e);
-    arena_free(a);
-    return t;
 }
 
 static const char *own_command(struct arena *a)
@@ -308,12 +385,102 @@ struct topology *cluster_gather(const struct cluster_ask *ask, struct log *log, 
     if (g.agent && g.nagent)
         ask_all(&g, stop);
     for (int i = 0; i < g.nslots; i++)
-        clear(&g.slots[i]);
+        clear_slot(&g.slots[i]);
     if (stop && *stop) {
         err_set(e, ERR_FAILED, "interrupted");
         g.t->nhosts = 0;
     }
-    struct topology *t = conclude(&g, e);
+    for (int i = g.taken; i < ask->nhosts; i++) {
+        free(g.answers[i].text);
+        free(g.answers[i].why);
+    }
+    struct topology *t = finish_topology(g.t, &g.index, ask->nhosts, e);
     arena_free(a);
+    return t;
+}
+
+/* ---- ranks of a job ---------------------------------------------------------------------------------------------- */
+
+struct job {
+    int rank, size, local;
+    char name[64];
+};
+
+static int find_job(struct job *j)
+{
+    struct launcher_rank r;
+    if (!launcher_find(NULL, NULL, &r))
+        return 0;
+    *j = (struct job){.rank = r.rank, .size = r.ranks, .local = r.local > 0 ? r.local : 0};
+    snprintf(j->name, sizeof j->name, "%s", r.job ? r.job : "job");
+    for (char *p = j->name; *p; p++)
+        if (*p == '/' || *p == '.')
+            *p = '_';
+    return 1;
+}
+
+int ranks_first_on_node(void)
+{
+    struct job j = {0};
+    return !find_job(&j) || j.local == 0;
+}
+
+static const char *name_rank_file(struct arena *a, const char *dir, const struct job *j, int rank)
+{
+    return arena_printf(a, "%s/%s.%d-of-%d.json", dir, j->name, rank, j->size);
+}
+
+/* Waits for the file of `rank` and adds its node; the files appear whole, by renaming. */
+static void add_rank(struct topology *t, const char *dir, const struct job *j, int rank, double until_s,
+                     struct log *log)
+{
+    struct arena *a = arena_new();
+    struct err e = {0};
+    const char *path = name_rank_file(a, dir, j, rank), *name = arena_printf(a, "rank %d", rank);
+    while (access(path, R_OK) && progress_now_s() < until_s)
+        nanosleep(&(struct timespec){.tv_nsec = (long)(POLL_S * 1e9)}, NULL);
+    int classes = t->nclasses, hosts = t->nhosts;
+    struct topology *one = access(path, R_OK) ? NULL : topo_load(path, &e);
+    cJSON *doc = one ? topo_to_json(one) : NULL;
+    if (!one || topo_add_json(t, doc, path, &e)) {
+        const char *why = *e.text ? e.text : "no answer in time";
+        t->nclasses = classes;
+        t->nhosts = hosts;
+        build_missing(t, name, why);
+        log_warn(log, "%s: %s", name, why);
+    }
+    struct stat st;
+    if (t->nhosts > hosts && !stat(path, &st)) /* it was written right after, by one clock for all: the file server's */
+        judge_clock(t, &t->hosts[t->nhosts - 1], (double)st.st_mtime - WRITTEN_S, (double)st.st_mtime + 1);
+    cJSON_Delete(doc);
+    topo_free(one);
+    unlink(path);
+    arena_free(a);
+}
+
+struct topology *ranks_gather(struct topology *own, const char *dir, double deadline_s, struct log *log, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct topology *t = topo_new();
+    struct job j = {0};
+    int rc = 0;
+    if (!find_job(&j))
+        rc = err_set(e, ERR_USAGE, "--gather: there is no launcher here; start this with mpirun or srun");
+    /* Further processes of a node have nothing to add. */
+    if (!rc)
+        rc = file_mkdirs(dir, e) || topo_save(j.local ? t : own, name_rank_file(a, dir, &j, j.rank), e);
+    if (!rc && j.rank == 0) {
+        double until_s = progress_now_s() + deadline_s;
+        for (int rank = 0; rank < j.size; rank++)
+            add_rank(t, dir, &j, rank, until_s, log);
+        classes_merge(t);
+        t->source = arena_printf(t->arena, "%d nodes of a job of %d processes", t->nhosts, j.size);
+    }
+    arena_free(a);
+    topo_free(own);
+    if (rc) {
+        topo_free(t);
+        return NULL;
+    }
     return t;
 }

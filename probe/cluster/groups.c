@@ -1,9 +1,13 @@
-/* Grouping is by what a class of nodes is and which NCCL a node has; who is unhealthy is out before that. */
+/* Grouping is by the class of a node and the NCCL that it has, after unhealthy nodes are left out; nodes that are not
+ * measured join the class that they equal. */
 #include "probe/cluster/groups.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "probe/topology/select.h"
+#include "probe/topology/build.h"
+
+#define MOST_SAID 4 /* differences of one host; the first say enough */
 
 /* Nodes that are alike in all that counts, on the way to a group. */
 struct kind {
@@ -33,7 +37,8 @@ static int same_error(const char *x, const char *y)
     return n == strcspn(y, ":") && !strncmp(x, y, n);
 }
 
-int cluster_has_error(const struct topo_host *h, const char *error)
+/* Whether the host has an error of that kind ("memlock-low: …"). */
+static int has_error(const struct topo_host *h, const char *error)
 {
     for (int i = 0; i < h->nerrors; i++)
         if (same_error(h->errors[i], error))
@@ -41,7 +46,7 @@ int cluster_has_error(const struct topo_host *h, const char *error)
     return 0;
 }
 
-static int is_shared(const struct grouping *g, const char *error)
+static int is_shared_error(const struct grouping *g, const char *error)
 {
     for (int i = 0; i < g->found.nshared; i++)
         if (same_error(g->found.shared[i], error))
@@ -50,7 +55,7 @@ static int is_shared(const struct grouping *g, const char *error)
 }
 
 /* Kinds of errors are few, so every host is asked once for each. */
-static void find_shared(struct grouping *g)
+static void find_shared_errors(struct grouping *g)
 {
     const int most = 64;
     const char *seen[64];
@@ -65,7 +70,7 @@ static void find_shared(struct grouping *g)
                 continue;
             seen[nseen++] = error;
             for (int h = 0; h < g->t->nhosts; h++)
-                have += cluster_has_error(&g->t->hosts[h], error);
+                have += has_error(&g->t->hosts[h], error);
             if (have * 2 <= g->t->nhosts)
                 continue;
             g->found.shared = arena_grow(g->a, g->found.shared, (size_t)g->found.nshared, sizeof *g->found.shared);
@@ -74,10 +79,10 @@ static void find_shared(struct grouping *g)
 }
 
 /* The first error that speaks against the node; NULL none. */
-static const char *unhealthy(const struct grouping *g, const struct topo_host *h)
+static const char *find_own_error(const struct grouping *g, const struct topo_host *h)
 {
     for (int i = 0; i < h->nerrors; i++)
-        if (!is_shared(g, h->errors[i]))
+        if (!is_shared_error(g, h->errors[i]))
             return h->errors[i];
     return NULL;
 }
@@ -117,19 +122,19 @@ static void add_host(struct grouping *g, int host)
 
 /* ---- what is large enough ---------------------------------------------------------------------------------------- */
 
-static int gpus_of(const struct grouping *g, int group)
+static int count_gpus(const struct grouping *g, int group)
 {
     return g->t->classes[g->kinds[group].class_index].ngpus;
 }
 
 static int matters_more(const struct grouping *g, int x, int y)
 {
-    if (!gpus_of(g, x) != !gpus_of(g, y))
-        return gpus_of(g, x) > 0;
+    if (!count_gpus(g, x) != !count_gpus(g, y))
+        return count_gpus(g, x) > 0;
     return g->found.list[x].nhosts > g->found.list[y].nhosts;
 }
 
-static void put_first(struct grouping *g)
+static void put_best_first(struct grouping *g)
 {
     int best = 0;
     for (int i = 1; i < g->found.n; i++)
@@ -152,13 +157,13 @@ static void leave_group_out(struct grouping *g, int group, const char *verdict)
 }
 
 /* Of the groups behind the first those stay that are worth a measurement of their own. */
-static void drop_small(struct grouping *g)
+static void drop_small_groups(struct grouping *g)
 {
     int n = 1;
     for (int i = 1; i < g->found.n; i++) {
-        const char *verdict = gpus_of(g, 0) && !gpus_of(g, i) ? "has no GPU to measure"
-                              : g->found.list[i].nhosts == 1  ? "goes with no other node"
-                                                              : NULL;
+        const char *verdict = count_gpus(g, 0) && !count_gpus(g, i) ? "has no GPU to measure"
+                              : g->found.list[i].nhosts == 1        ? "goes with no other node"
+                                                                    : NULL;
         if (verdict) {
             leave_group_out(g, i, verdict);
             continue;
@@ -174,17 +179,133 @@ struct cluster_groups cluster_groups_of(const struct topology *t, struct arena *
     struct grouping g = {.t = t, .a = a, .found = {.left = {.arena = a}}};
     for (int i = 0; i < t->nmissing; i++)
         cluster_leave_out(&g.found.left, t->missing[i].name, t->missing[i].why);
-    find_shared(&g);
+    find_shared_errors(&g);
     for (int i = 0; i < t->nhosts; i++) {
-        const char *error = unhealthy(&g, &t->hosts[i]);
+        const char *error = find_own_error(&g, &t->hosts[i]);
         if (error)
             cluster_leave_out(&g.found.left, t->hosts[i].name, error);
         else
             add_host(&g, i);
     }
     if (g.found.n > 1) {
-        put_first(&g);
-        drop_small(&g);
+        put_best_first(&g);
+        drop_small_groups(&g);
     }
     return g.found;
+}
+
+/* ---- nodes that are not measured --------------------------------------------------------------------------------- */
+
+/* For each class of the probed: the class that it equals in the other, or -1 and what sets it apart from the nearest.
+ */
+struct match {
+    int class_index;
+    const char *why;
+};
+
+static const char *explain_nearest(const struct topology *t, const struct topo_class *c, struct arena *a)
+{
+    const char *why = "the profile has no class of nodes";
+    int least = DIFFERENCES_MOST + 1;
+    for (int i = 0; i < t->nclasses; i++) {
+        const char **sentences;
+        int n = differences_of(&t->classes[i], c, a, &sentences);
+        if (n >= least)
+            continue;
+        least = n;
+        why = arena_printf(a, "not as %s: ", t->classes[i].name);
+        for (int k = 0; k < n && k < MOST_SAID; k++)
+            why = arena_printf(a, "%s%s%s", why, k ? "; " : "", sentences[k]);
+        if (n > MOST_SAID)
+            why = arena_printf(a, "%s; and %d more", why, n - MOST_SAID);
+    }
+    return why;
+}
+
+static struct match *match_classes(const struct topology *t, const struct topology *probed, struct arena *a)
+{
+    struct class_index index = {0};
+    struct match *matches = arena_alloc(a, ((size_t)probed->nclasses + 1) * sizeof *matches);
+    for (int i = 0; i < t->nclasses; i++)
+        classes_find(&index, &t->classes[i], i);
+    for (int i = 0; i < probed->nclasses; i++) {
+        int at = classes_find(&index, &probed->classes[i], t->nclasses);
+        matches[i] = at < t->nclasses ? (struct match){at, NULL}
+                                      : (struct match){-1, explain_nearest(t, &probed->classes[i], a)};
+    }
+    classes_index_free(&index);
+    return matches;
+}
+
+/* The first error that the measured nodes of the class do not have themselves; NULL none. */
+static const char *find_new_error(const struct topology *t, int class_index, const struct topo_host *h)
+{
+    const struct topo_host *like = NULL;
+    for (int i = 0; i < t->nhosts && !like; i++)
+        if (t->hosts[i].class_index == class_index && !t->hosts[i].served)
+            like = &t->hosts[i];
+    for (int i = 0; i < h->nerrors; i++)
+        if (!like || !has_error(like, h->errors[i]))
+            return h->errors[i];
+    return NULL;
+}
+
+static int compare_names(const void *x, const void *y)
+{
+    return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+/* Takes the hosts of `probed` out of `t`. */
+static void drop_probed(struct topology *t, const struct topology *probed, struct arena *a)
+{
+    const char **names = arena_alloc(a, ((size_t)probed->nhosts + 1) * sizeof *names);
+    int n = 0;
+    for (int i = 0; i < probed->nhosts; i++)
+        names[i] = probed->hosts[i].name;
+    qsort(names, (size_t)probed->nhosts, sizeof *names, compare_names);
+    for (int i = 0; i < t->nhosts; i++)
+        if (!bsearch(&t->hosts[i].name, names, (size_t)probed->nhosts, sizeof *names, compare_names))
+            t->hosts[n++] = t->hosts[i];
+    t->nhosts = n;
+}
+
+/* Whether a host of that name has been measured. */
+static int is_measured(const struct topology *t, const char *name)
+{
+    for (int i = 0; i < t->nhosts; i++)
+        if (!strcmp(t->hosts[i].name, name))
+            return !t->hosts[i].served;
+    return 0;
+}
+
+/* Where a probed host goes. */
+struct place {
+    int class_index, measured;
+};
+
+struct cluster_served cluster_serve(struct topology *t, const struct topology *probed, struct arena *a)
+{
+    struct cluster_served s = {.out = {.arena = a}};
+    const struct match *matches = match_classes(t, probed, a);
+    struct place *places = arena_alloc(a, ((size_t)probed->nhosts + 1) * sizeof *places);
+    for (int i = 0; i < probed->nhosts; i++) {
+        const struct topo_host *h = &probed->hosts[i];
+        const struct match *m = &matches[h->class_index];
+        const char *why = m->class_index < 0 ? m->why : find_new_error(t, m->class_index, h);
+        places[i] = (struct place){why ? -1 : m->class_index, is_measured(t, h->name)};
+        if (why)
+            cluster_leave_out(&s.out, h->name, why);
+    }
+    for (int i = 0; i < probed->nmissing; i++)
+        cluster_leave_out(&s.out, probed->missing[i].name, probed->missing[i].why);
+    drop_probed(t, probed, a);
+    for (int i = 0; i < probed->nhosts; i++) {
+        const struct topo_host *h = &probed->hosts[i];
+        if (places[i].class_index < 0)
+            continue;
+        classes_add_host(t, places[i].class_index, &probed->classes[h->class_index], h, h->name);
+        t->hosts[t->nhosts - 1].served = !places[i].measured;
+        s.joined++;
+    }
+    return s;
 }

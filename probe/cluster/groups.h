@@ -1,8 +1,8 @@
-/* What of a cluster can be measured: nodes that go together, and those that are left out, by name and reason. */
+/* What of a cluster can be measured: nodes that go together, and those that are left out, by name and reason; and nodes
+ * that are not measured but join the class that they equal. */
 #ifndef PROBE_CLUSTER_GROUPS_H
 #define PROBE_CLUSTER_GROUPS_H
 
-#include "core/log.h"
 #include "probe/topology/topology.h"
 
 struct cluster_left {
@@ -16,9 +16,6 @@ struct cluster_left_out {
     int n;
 };
 void cluster_leave_out(struct cluster_left_out *all, const char *name, const char *why); /* nothing is copied */
-
-/* Whether the host has an error of that kind ("memlock-low: …"). */
-int cluster_has_error(const struct topo_host *h, const char *error);
 
 /* Nodes that may share a job: GPUs of one kind, ports of the same rates, one GPU driver, one release of NCCL. */
 struct cluster_group {
@@ -35,10 +32,18 @@ struct cluster_groups {
     int nshared;
 };
 
-/* A node is left out when it did not answer; when its own probe found an error that at most half of the nodes have;
- * when it has no GPU while others have; when it goes with none of the others, and they are not alone, too. The first
- * group may be a single node. Empty when no node is left. Everything is in `a`, but for names, which are the
- * topology's. */
+/* Group the nodes. A node is left out if it did not answer, if its own probe found an error that at most half of the
+ * nodes have, if it has no GPU while others have, or if it is alone in its group, but for the first group, which may be
+ * a single node. Empty if no node is left. Everything is in `a` except names, which are the topology's. */
 struct cluster_groups cluster_groups_of(const struct topology *t, struct arena *a);
+
+struct cluster_served {
+    int joined;
+    struct cluster_left_out out; /* hosts that equal no class, with the difference, are unhealthy or did not answer */
+};
+
+/* Add the hosts of `probed` to `t`, each to the class that it is identical to; classes are never added: the hash of `t`
+ * stays. A host that `t` has already, such as a replaced node, is replaced. Strings of the result are in `a`. */
+struct cluster_served cluster_serve(struct topology *t, const struct topology *probed, struct arena *a);
 
 #endif

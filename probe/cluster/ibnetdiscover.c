@@ -37,7 +37,7 @@ static const char *switch_name(struct arena *a, const char *line, uint64_t guid)
 }
 
 /* Steps over `word`; 0 when something else stands there. */
-static int skip(const char **at, const char *word)
+static int skip_word(const char **at, const char *word)
 {
     size_t n = strlen(word);
     int same = !strncmp(*at, word, n);
@@ -60,30 +60,31 @@ static int read_number(const char **at, int base, uint64_t *value)
 static int read_switch(const char *at, uint64_t *guid)
 {
     uint64_t ports;
-    if (!skip(&at, "Switch"))
+    if (!skip_word(&at, "Switch"))
         return 0;
     at += strspn(at, " \t");
     if (!read_number(&at, 10, &ports))
         return 0;
     at += strspn(at, " \t");
-    return skip(&at, "\"S-") && read_number(&at, 16, guid);
+    return skip_word(&at, "\"S-") && read_number(&at, 16, guid);
 }
 
 /* [7] "H-506b4b0300ca1f2e"[1] */
 static int read_end(const char *at, struct end *end)
 {
     uint64_t port, switch_port;
-    if (!skip(&at, "[") || !read_number(&at, 10, &switch_port) || !skip(&at, "]"))
+    if (!skip_word(&at, "[") || !read_number(&at, 10, &switch_port) || !skip_word(&at, "]"))
         return 0;
     at += strspn(at, " \t");
-    if (!skip(&at, "\"H-") || !read_number(&at, 16, &end->guid) || !skip(&at, "\"[") || !read_number(&at, 10, &port))
+    if (!skip_word(&at, "\"H-") || !read_number(&at, 16, &end->guid) || !skip_word(&at, "\"[") ||
+        !read_number(&at, 10, &port))
         return 0;
     end->port = port < 256 ? (int)port : 0;
     end->switch_port = switch_port < 65536 ? (int)switch_port : 0;
     return 1;
 }
 
-static int by_guid(const void *x, const void *y)
+static int compare_ends(const void *x, const void *y)
 {
     const struct end *a = x, *b = y;
     return a->guid != b->guid ? (a->guid > b->guid) - (a->guid < b->guid) : a->port - b->port;
@@ -114,7 +115,7 @@ static int read_text(struct switches *f, char *text, const char *path, struct er
     if (!f->nswitches)
         return err_at(e, path, 0, 0, "expected what ibnetdiscover prints, found no line that begins with Switch");
     if (f->n)
-        qsort(f->ends, (size_t)f->n, sizeof *f->ends, by_guid);
+        qsort(f->ends, (size_t)f->n, sizeof *f->ends, compare_ends);
     return 0;
 }
 

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "probe/findings/findings_internal.h"
-#include "probe/topology/paths.h"
+#include "probe/topology/topology.h"
 
-static void no_common(struct search *s)
+static void find_no_common_list(struct search *s)
 {
     const char *why;
     int with_list = 0;
@@ -15,7 +15,7 @@ static void no_common(struct search *s)
         found(s, why, "no NCCL_IB_HCA works on all %d classes of nodes", s->t->nclasses);
 }
 
-static int compute_ports(const struct search *s, int class_index)
+static int count_compute_ports(const struct search *s, int class_index)
 {
     int n = 0;
     for (int i = 0; i < s->t->classes[class_index].nports; i++)
@@ -24,14 +24,14 @@ static int compute_ports(const struct search *s, int class_index)
 }
 
 /* The common list is a list, but rails are lost to it. */
-static void partial_common(struct search *s)
+static void find_short_common_list(struct search *s)
 {
     const char *why, *common = s->t->nclasses > 1 ? roles_hca_common(s->t, s->a, &why) : NULL;
     int shared = common != NULL, most = 0;
     for (const char *p = common; p && (p = strchr(p, ',')); p++)
         shared++;
     for (int i = 0; i < s->t->nclasses; i++) {
-        int own = compute_ports(s, i);
+        int own = count_compute_ports(s, i);
         most = own > most ? own : most;
         if (own > shared)
             named(s, "%s: %d", s->t->classes[i].name, own);
@@ -41,7 +41,7 @@ static void partial_common(struct search *s)
 }
 
 /* Ports of one name that are beside other GPUs than in the class before. */
-static void crossed_rails(struct search *s)
+static void find_crossed_rails(struct search *s)
 {
     const struct topology *t = s->t;
     const char *first = NULL;
@@ -66,8 +66,8 @@ static void crossed_rails(struct search *s)
 }
 
 /* Reports when the classes differ in what `text` says of them; NULL is unknown. */
-static void find_different(struct search *s, const char *(*text)(const struct topo_class *c, struct arena *a),
-                           const char *sentence)
+static void find_class_difference(struct search *s, const char *(*text)(const struct topo_class *c, struct arena *a),
+                                  const char *sentence)
 {
     const char *first = NULL;
     int differ = 0;
@@ -109,29 +109,29 @@ static const char *library_versions(const struct topo_class *c, struct arena *a)
     return all;
 }
 
-static void cpus(struct search *s)
+static void find_different_cpus(struct search *s)
 {
-    find_different(s, cpu_vendor, "the classes have CPUs of different vendors");
+    find_class_difference(s, cpu_vendor, "the classes have CPUs of different vendors");
 }
 
-static void drivers(struct search *s)
+static void find_different_drivers(struct search *s)
 {
-    find_different(s, driver, "the classes have different GPU drivers");
+    find_class_difference(s, driver, "the classes have different GPU drivers");
 }
 
-static void libraries(struct search *s)
+static void find_different_libraries(struct search *s)
 {
-    find_different(s, library_versions, "the classes have different versions of NCCL");
+    find_class_difference(s, library_versions, "the classes have different versions of NCCL");
 }
 
-static void missing(struct search *s)
+static void find_missing_nodes(struct search *s)
 {
     for (int i = 0; i < s->t->nmissing; i++)
         named(s, "%s (%s)", s->t->missing[i].name, s->t->missing[i].why);
     found_named(s, "%d node%s did not answer, or %s left out", s->n, s->n == 1 ? "" : "s", s->n == 1 ? "was" : "were");
 }
 
-static void differing(struct search *s)
+static void find_differing_nodes(struct search *s)
 {
     const int most = 64; /* findings; the hosts have them all */
     int n = 0;
@@ -153,54 +153,51 @@ const struct finding_rule findings_of_cluster[] = {
       "devices the same names (udev)."},
      "set NCCL_IB_HCA per class of nodes, or rename devices alike (udev)",
      NULL,
-     no_common},
+     find_no_common_list},
     {{"common-hcas-partial", NULL, FINDING_WARNING,
       "The list of HCAs that serves every class is shorter than the classes' own: a job over all classes that sets one "
       "NCCL_IB_HCA loses rails. Confirm with ibdev2netdev on a node of each. Set the variable per class (nccl.d/ "
-      "does), mend the ports that are down, or give the "
-      "devices the same names (udev)."},
+      "does), mend the ports that are down, or give the devices the same names (udev)."},
      "set NCCL_IB_HCA per class of nodes, mend the ports that are down, or rename devices alike (udev)",
      NULL,
-     partial_common},
+     find_short_common_list},
     {{"rail-differs", NULL, FINDING_WARNING,
       "An HCA of the same name is beside another GPU in another class. NCCL pairs rails by the order of GPUs and NICs, "
       "so that such nodes cross rails. Confirm with nvidia-smi topo -m on both kinds of node, and rename the devices "
       "alike (udev)."},
      "rename the devices by their place, alike on all nodes (udev); until then keep jobs within one class",
      NULL,
-     crossed_rails},
+     find_crossed_rails},
     {{"node-missing", NULL, FINDING_WARNING,
       "A node that was asked did not answer in time, or answered with something else, or tune has left it out, for the "
       "reason that stands there. Confirm with nccltune probe on that node; the result is complete for the others."},
      "look at that node; the others are complete",
      NULL,
-     missing},
+     find_missing_nodes},
     {{"cpu-differs", NULL, FINDING_WARNING,
       "The classes have CPUs of different vendors, on which NCCL's choices depend. Confirm with lscpu. Keep jobs "
       "within one class."},
      "keep jobs within one kind of node: NCCL's choices depend on the CPU vendor",
      NULL,
-     cpus},
+     find_different_cpus},
     {{"driver-differs", NULL, FINDING_WARNING,
       "The classes with GPUs have different GPU drivers. Confirm with nvidia-smi (Driver Version). Install the same "
       "one."},
      "install the same GPU driver on every node",
      NULL,
-     drivers},
+     find_different_drivers},
     {{"library-differs", NULL, FINDING_WARNING,
       "The classes have different versions of NCCL or RCCL installed. Confirm with NCCL_DEBUG=VERSION. Install the "
-      "same; ranks of one job must not mix "
-      "versions."},
+      "same; ranks of one job must not mix versions."},
      "install the same NCCL everywhere: ranks of one job must not mix versions",
      NULL,
-     libraries},
+     find_different_libraries},
     {{"node-differs", NULL, FINDING_WARNING,
       "A node belongs to its class, but differs in what moves: VBIOS, firmware, kinds of GIDs by index, memlock, "
       "libraries, the way of GPUDirect RDMA. Confirm with nccltune probe on that node and on another. A fixed "
-      "NCCL_IB_GID_INDEX, for example, is wrong where GID tables differ. Make the "
-      "node like the others."},
+      "NCCL_IB_GID_INDEX, for example, is wrong where GID tables differ. Make the node like the others."},
      "make the node like the others of its class",
      NULL,
-     differing},
+     find_differing_nodes},
     {{NULL}},
 };

@@ -1,10 +1,11 @@
 /* All findings of a topology: the kinds of every table, errors first. */
 #include "probe/findings/findings.h"
 
+#include "core/json.h"
 #include "probe/findings/findings_internal.h"
 
 static const struct finding_rule *const tables[] = {findings_of_cluster, findings_of_ports, findings_of_nodes,
-                                                    findings_of_nvlink,  findings_of_peers, findings_of_signs};
+                                                    findings_of_peers, findings_of_signs};
 #define TABLES (sizeof tables / sizeof *tables)
 
 const struct finding_kind *findings_kind(int i)
@@ -38,14 +39,12 @@ int findings_list_json(FILE *out, struct err *e)
             .id = k->id, .severity = k->severity, .text = k->title, .evidence = threshold_text(k->id, a)};
         cJSON_AddItemToArray(array, finding_json(&f));
     }
-    int rc = json_print(array, out, e);
-    cJSON_Delete(array);
     arena_free(a);
-    return rc;
+    return json_print(array, out, e);
 }
 
 /* Nothing has been named in this class; -1: in the cluster. */
-static void begin(struct search *s, int class_index)
+static void begin_search(struct search *s, int class_index)
 {
     s->c = class_index < 0 ? NULL : &s->t->classes[class_index];
     s->roles = class_index < 0 ? NULL : s->verdicts[class_index];
@@ -54,14 +53,14 @@ static void begin(struct search *s, int class_index)
     s->n = 0;
 }
 
-static void look_for(struct search *s, const struct finding_rule *r)
+static void search_rule(struct search *s, const struct finding_rule *r)
 {
     s->rule = r;
     for (int i = 0; i < s->t->nclasses && r->in_class; i++) {
-        begin(s, i);
+        begin_search(s, i);
         r->in_class(s);
     }
-    begin(s, -1);
+    begin_search(s, -1);
     if (r->in_cluster && !s->t->alternatives)
         r->in_cluster(s);
 }
@@ -76,7 +75,7 @@ void findings_attach(struct topology *t)
         for (size_t k = 0; k < TABLES; k++)
             for (const struct finding_rule *r = tables[k]; r->kind.id; r++)
                 if (r->kind.severity == (enum finding_severity)severity)
-                    look_for(&s, r);
+                    search_rule(&s, r);
     t->findings = s.found.list;
     t->nfindings = s.found.n;
 }

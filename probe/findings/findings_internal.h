@@ -3,7 +3,7 @@
 #define PROBE_FINDINGS_FINDINGS_INTERNAL_H
 
 #include "core/finding.h"
-#include "probe/topology/roles.h"
+#include "probe/topology/topology.h"
 
 /* A search under way. */
 struct search {
@@ -42,8 +42,8 @@ struct finding_rule {
     void (*in_cluster)(struct search *s);       /* looks at the whole cluster; NULL */
     int (*applies)(const struct topo_class *c); /* of signs: where they matter; NULL: everywhere */
 };
-extern const struct finding_rule findings_of_cluster[], findings_of_ports[], findings_of_nodes[], findings_of_nvlink[],
-    findings_of_peers[], findings_of_signs[]; /* ended by no id */
+extern const struct finding_rule findings_of_cluster[], findings_of_ports[], findings_of_nodes[], findings_of_peers[],
+    findings_of_signs[]; /* ended by no id */
 
 /* From when on something is found. */
 struct threshold {

@@ -1,11 +1,11 @@
-/* What can be wrong with a class of nodes beside its RDMA ports. */
+/* What can be wrong with a class of nodes beside its RDMA ports: PCIe, limits, GPUs and the links between them. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/units.h"
 #include "probe/findings/findings_internal.h"
-#include "probe/topology/paths.h"
+#include "probe/topology/topology.h"
 
 static const char *object_name(struct arena *a, const struct topo_object *o)
 {
@@ -25,7 +25,7 @@ static int is_made_up(const struct topo_object *o)
 }
 
 /* An idle GPU lowers its link's speed, so only its width tells. */
-static void slow_links(struct search *s)
+static void find_slow_pcie(struct search *s)
 {
     const struct topo_class *c = s->c;
     for (int i = 0; i < c->nobjects; i++) {
@@ -49,7 +49,7 @@ static int has_compute(const struct search *s)
     return 0;
 }
 
-static void no_gdr(struct search *s)
+static void find_no_gdr(struct search *s)
 {
     const struct topo_class *c = s->c;
     if (c->ngpus && has_compute(s) && c->gdr_route && !strcmp(c->gdr_route, "none"))
@@ -57,7 +57,7 @@ static void no_gdr(struct search *s)
               "NICs cannot reach GPU memory: every byte goes through host memory");
 }
 
-static void acs(struct search *s)
+static void find_acs(struct search *s)
 {
     const struct topo_class *c = s->c;
     for (int i = 0; i < c->nobjects && !is_virtual(c); i++) {
@@ -70,7 +70,7 @@ static void acs(struct search *s)
                 s->n == 1 ? "" : "s");
 }
 
-static void memlock(struct search *s)
+static void find_low_memlock(struct search *s)
 {
     const struct topo_class *c = s->c;
     char size[UNIT_TEXT];
@@ -79,7 +79,7 @@ static void memlock(struct search *s)
               "the limit of locked memory is too low for RDMA");
 }
 
-static void shm(struct search *s)
+static void find_small_shm(struct search *s)
 {
     const struct topo_class *c = s->c;
     char size[UNIT_TEXT];
@@ -88,7 +88,7 @@ static void shm(struct search *s)
               "/dev/shm is small for NCCL's shared memory");
 }
 
-static void nofile(struct search *s)
+static void find_low_nofile(struct search *s)
 {
     const struct topo_class *c = s->c;
     if (c->ngpus && c->nofile && (double)c->nofile < threshold_of(s))
@@ -96,7 +96,7 @@ static void nofile(struct search *s)
               "the limit of open files is low for NCCL's sockets and shared memory");
 }
 
-static void p2p(struct search *s)
+static void find_refused_p2p(struct search *s)
 {
     const struct topo_class *c = s->c;
     for (int i = 0; i < c->ngpus; i++)
@@ -105,7 +105,7 @@ static void p2p(struct search *s)
     found_named(s, "the driver refuses peer-to-peer access between %d pair%s of GPUs", s->n, s->n == 1 ? "" : "s");
 }
 
-static void wrong_driver(struct search *s)
+static void find_nouveau(struct search *s)
 {
     const struct topo_class *c = s->c;
     for (int i = 0; i < c->nobjects; i++)
@@ -115,7 +115,7 @@ static void wrong_driver(struct search *s)
 }
 
 /* On Grace the SMMU translates by design. */
-static void iommu(struct search *s)
+static void find_iommu(struct search *s)
 {
     const struct topo_class *c = s->c;
     int peers = c->ngpus > 1 || (c->ngpus && c->nports), arm = c->arch && !strcmp(c->arch, "aarch64");
@@ -124,7 +124,7 @@ static void iommu(struct search *s)
               "the IOMMU translates what GPUs and NICs send to one another");
 }
 
-static void gdr_on_some(struct search *s)
+static void find_gdr_on_some(struct search *s)
 {
     const struct topo_class *c = s->c;
     int with = 0;
@@ -138,7 +138,7 @@ static void gdr_on_some(struct search *s)
 }
 
 /* NICs of compute ports of which a switch in configuration space was read to be off. */
-static void switched_off(struct search *s, size_t at, const char *what)
+static void find_switched_off(struct search *s, size_t at, const char *what)
 {
     const struct topo_class *c = s->c;
     for (int i = 0; i < c->nports && c->ngpus; i++) {
@@ -149,28 +149,28 @@ static void switched_off(struct search *s, size_t at, const char *what)
     found_named(s, "%s is off on %d compute port%s", what, s->n, s->n == 1 ? "" : "s");
 }
 
-static void relaxed_ordering(struct search *s)
+static void find_no_relaxed_ordering(struct search *s)
 {
-    switched_off(s, offsetof(struct topo_object, relaxed_ordering), "PCIe relaxed ordering");
+    find_switched_off(s, offsetof(struct topo_object, relaxed_ordering), "PCIe relaxed ordering");
 }
 
 /* Only a guest's NICs need it: their host's switches let translated requests pass directly. */
-static void ats(struct search *s)
+static void find_no_ats(struct search *s)
 {
     if (is_virtual(s->c))
-        switched_off(s, offsetof(struct topo_object, ats), "address translation by the NIC (ATS)");
+        find_switched_off(s, offsetof(struct topo_object, ats), "address translation by the NIC (ATS)");
 }
 
 /* What a link can do at most: GB/s less the encoding; 0 unknown. A switch counts the lanes that it has now: they do not
  * come and go with load, as the speed does. */
-static double capability(const struct topo_object *o)
+static double link_capability(const struct topo_object *o)
 {
     int width = o->link_width > 0 && o->link_width < o->link_max_width ? o->link_width : o->link_max_width;
     return is_made_up(o) ? 0 : o->link_max_GTps * width;
 }
 
 /* Several devices share an uplink as a rule; that one device alone could take more is none. */
-static void uplinks(struct search *s)
+static void find_narrow_uplinks(struct search *s)
 {
     const struct topo_class *c = s->c;
     for (int i = 0; i < c->nobjects && !is_virtual(c); i++) {
@@ -178,10 +178,10 @@ static void uplinks(struct search *s)
         for (int k = i + 1; k < c->nobjects && up->kind == TOPO_SWITCH; k++) {
             const struct topo_object *o = &c->objects[k];
             if (o->parent == i && (o->kind == TOPO_GPU || o->kind == TOPO_NIC) &&
-                (!widest || capability(o) > capability(widest)))
+                (!widest || link_capability(o) > link_capability(widest)))
                 widest = o;
         }
-        if (widest && capability(up) > 0 && capability(up) < capability(widest) * threshold_of(s))
+        if (widest && link_capability(up) > 0 && link_capability(up) < link_capability(widest) * threshold_of(s))
             named(s, "%s: %g GT/s x%d above %s with %g GT/s x%d", object_name(s->a, up), up->link_max_GTps,
                   up->link_width, object_name(s->a, widest), widest->link_max_GTps, widest->link_max_width);
     }
@@ -189,7 +189,7 @@ static void uplinks(struct search *s)
                 s->n == 1 ? " has" : "es have");
 }
 
-static void mig(struct search *s)
+static void find_mig(struct search *s)
 {
     const struct topo_class *c = s->c;
     for (int i = 0; i < c->ngpus; i++)
@@ -198,7 +198,7 @@ static void mig(struct search *s)
     found_named(s, "%d GPU%s in MIG mode", s->n, s->n == 1 ? " is" : "s are");
 }
 
-static void hidden(struct search *s)
+static void find_hidden_tree(struct search *s)
 {
     const struct topo_class *c = s->c;
     const struct path_matrix *m = path_matrix(c, s->a);
@@ -221,7 +221,7 @@ static void hidden(struct search *s)
 
 /* The file of that class would have an element for every object and two for a port (nic, net), and NCCL takes 256 (its
  * topo/xml.h, MAX_NODES). */
-static void large_xml(struct search *s)
+static void find_large_xml(struct search *s)
 {
     const int most = 256;
     const struct topo_class *c = s->c;
@@ -233,107 +233,207 @@ static void large_xml(struct search *s)
               "an NCCL topology file of this machine is above NCCL's limits");
 }
 
+/* ---- links between GPUs ------------------------------------------------------------------------------------------ */
+
+/* A GPU cut into instances has no NVLink. */
+static int has_nvlink(const struct topo_class *c, int gpu)
+{
+    return c->gpus[gpu].mig != TOPO_YES;
+}
+
+/* What more than half of the GPUs have, and no GPU more; 0 where there is no such number. */
+static int usual_links(const struct topo_class *c)
+{
+    int most = 0, with = 0, all = 0;
+    for (int i = 0; i < c->ngpus; i++) {
+        int own = has_nvlink(c, i) ? topo_count_links(c, i) : 0;
+        all += has_nvlink(c, i);
+        with = own > most ? 1 : with + (own == most);
+        most = own > most ? own : most;
+    }
+    return with * 2 > all ? most : 0;
+}
+
+static void find_missing_links(struct search *s)
+{
+    const struct topo_class *c = s->c;
+    int usual = usual_links(c);
+    for (int i = 0; i < c->ngpus; i++) {
+        int own = topo_count_links(c, i), down = c->gpus[i].links_down;
+        if (has_nvlink(c, i) && own < usual)
+            named(s, "%s",
+                  down ? arena_printf(s->a, "%s: %d active, %d inactive", found_gpu(s->a, c, i), own, down)
+                       : arena_printf(s->a, "%s: %d", found_gpu(s->a, c, i), own));
+    }
+    found_named(s, "%d of %d GPUs %s fewer links than the others' %d", s->n, c->ngpus, s->n == 1 ? "has" : "have",
+                usual);
+}
+
+static int is_behind_nvswitches(const struct topo_class *c, int gpu)
+{
+    for (int i = 0; i < c->nlinks; i++)
+        if (c->links[i].gpu == gpu && c->links[i].peer_object >= 0 &&
+            c->objects[c->links[i].peer_object].kind == TOPO_NVSWITCH)
+            return 1;
+    return 0;
+}
+
+/* Boards that bridges join leave some links free; behind NVSwitches all are in use. */
+static void find_inactive_links(struct search *s)
+{
+    const struct topo_class *c = s->c;
+    for (int i = 0; i < c->ngpus; i++)
+        if (c->gpus[i].links_down && is_behind_nvswitches(c, i))
+            named(s, "%s: %d of %d", found_gpu(s->a, c, i), c->gpus[i].links_down,
+                  c->gpus[i].links_down + topo_count_links(c, i));
+    found_named(s, "%d GPU%s NVLinks that are not active", s->n, s->n == 1 ? " has" : "s have");
+}
+
+static int count_links_between(const struct topo_class *c, int gpu, int peer)
+{
+    int n = 0;
+    for (int i = 0; i < c->nlinks; i++)
+        n += c->links[i].gpu == gpu && c->links[i].peer_gpu == peer ? c->links[i].count : 0;
+    return n;
+}
+
+static void find_one_way_links(struct search *s)
+{
+    const struct topo_class *c = s->c;
+    for (int i = 0; i < c->nlinks; i++) {
+        int gpu = c->links[i].gpu, peer = c->links[i].peer_gpu, there, back;
+        if (peer < 0 || (there = count_links_between(c, gpu, peer)) <= (back = count_links_between(c, peer, gpu)))
+            continue;
+        named(s, "%s to %s: %d, back: %d", found_gpu(s->a, c, gpu), found_gpu(s->a, c, peer), there, back);
+    }
+    found_named(s, "%d pair%s of GPUs %s links in one direction only", s->n, s->n == 1 ? "" : "s",
+                s->n == 1 ? "has" : "have");
+}
+
+static void find_unready_fabric(struct search *s)
+{
+    const struct topo_class *c = s->c;
+    for (int i = 0; i < c->ngpus; i++)
+        if (c->gpus[i].fabric && strcmp(c->gpus[i].fabric, "completed") != 0)
+            named(s, "%s: %s", found_gpu(s->a, c, i), c->gpus[i].fabric);
+    found_named(s, "%d GPU%s not registered with the fabric manager", s->n, s->n == 1 ? " is" : "s are");
+}
+
 const struct finding_rule findings_of_nodes[] = {
     {{"no-gpudirect", NULL, FINDING_ERROR,
       "NVIDIA's driver is loaded, but neither nvidia_peermem nor the open kernel module with dma-buf: every byte goes "
       "through host memory. Confirm with lsmod | grep peermem. Load nvidia_peermem, or change to the open kernel "
       "module."},
      "load nvidia_peermem, or use NVIDIA's open kernel module, which brings dma-buf",
-     no_gdr},
+     find_no_gdr},
     {{"memlock-low", NULL, FINDING_ERROR,
       "The limit of locked memory is low on a node with RDMA ports. It is that of the shell or daemon in which "
       "the probe ran. Confirm with ulimit -l. Set it to unlimited for jobs: limits.d, LimitMEMLOCK of slurmd, --ulimit "
       "of a container."},
      "raise it to unlimited: /etc/security/limits.d, LimitMEMLOCK of slurmd, --ulimit memlock=-1 of a container",
-     memlock},
+     find_low_memlock},
     {{"pcie-below-maximum", NULL, FINDING_WARNING,
       "The PCIe link of a GPU, NIC or NVSwitch is narrower, or that of a NIC slower, than both of its ends can do. The "
       "speed of a GPU's link is not judged, because an idle GPU lowers it; neither are links that say nothing: width "
       "0, or 2.5 GT/s with one lane, as virtual machines show. Confirm with lspci -vvv (LnkSta, LnkCap). Reseat the "
       "card; check riser and BIOS."},
      "reseat the card, check riser and BIOS settings of the slot",
-     slow_links},
+     find_slow_pcie},
     {{"acs-on", NULL, FINDING_WARNING,
       "On bare metal, the PCI switch above a GPU or NIC redirects requests between peers to the CPU (ACS P2P Request "
       "Redirect). Only root can read it. Confirm with lspci -vvv (ACSCtl: ReqRedir+). Switch it off with setpci or in "
       "the BIOS."},
      "switch ACS redirection off on the PCI switches of bare-metal nodes (setpci, or the BIOS): it sends GPU-NIC "
      "traffic through the CPU",
-     acs},
+     find_acs},
     {{"mig-on", NULL, FINDING_WARNING,
       "A GPU is cut into instances (MIG), between which there is neither P2P nor NVLink. Confirm with nvidia-smi -L. "
-      "Switch MIG off for jobs of "
-      "several GPUs."},
+      "Switch MIG off for jobs of several GPUs."},
      "switch MIG off for multi-GPU jobs: no P2P and no NVLink between instances",
-     mig},
+     find_mig},
     {{"shm-small", NULL, FINDING_WARNING,
       "/dev/shm is small for the number of GPUs. Confirm with df /dev/shm. Give the container more with --shm-size, or "
       "use --ipc=host."},
      "give the container more: --shm-size=1g for each GPU, or --ipc=host",
-     shm},
+     find_small_shm},
     {{"wrong-driver", NULL, FINDING_ERROR,
       "The driver nouveau has taken a GPU, which CUDA then does not see. Confirm with lspci -k. Blacklist nouveau in "
       "/etc/modprobe.d, rebuild the initial RAM disk and reboot."},
      "lspci -k confirms it; blacklist nouveau in /etc/modprobe.d, rebuild the initial RAM disk, reboot",
-     wrong_driver},
+     find_nouveau},
     {{"p2p-refused", NULL, FINDING_WARNING,
       "NVIDIA's driver refuses peer-to-peer access between GPUs, with the reason. Confirm with nvidia-smi topo -p2p "
-      "rw. "
-      "Where a setting disables it, look for NVreg_ and ForceP2P options of the module and for vGPU or MIG; where the "
-      "chipset does not support it, keep such pairs apart."},
+      "rw. Where a setting disables it, look for NVreg_ and ForceP2P options of the module and for vGPU or MIG; where "
+      "the chipset does not support it, keep such pairs apart."},
      "nvidia-smi topo -p2p rw confirms it; look for options of the nvidia module, vGPU and MIG",
-     p2p},
+     find_refused_p2p},
     {{"iommu-translated", NULL, FINDING_WARNING,
       "On bare metal x86, the IOMMU translates the addresses of devices: traffic between GPUs and NICs goes up to the "
       "CPU, or fails. Confirm with cat /sys/kernel/iommu_groups/*/type (DMA rather than identity). Boot with iommu=pt, "
       "or switch the IOMMU off."},
      "cat /sys/kernel/iommu_groups/*/type confirms it; boot with iommu=pt, or switch the IOMMU off in the BIOS",
-     iommu},
+     find_iommu},
     {{"gdr-on-some", NULL, FINDING_WARNING,
       "NCCL could use GPUDirect RDMA with some GPUs and not with others, which then go through host memory. Confirm "
-      "with "
-      "NCCL_DEBUG=INFO (GDRDMA behind the channels). Compare driver, IOMMU group and PCI place of those GPUs."},
+      "with NCCL_DEBUG=INFO (GDRDMA behind the channels). Compare driver, IOMMU group and PCI place of those GPUs."},
      "NCCL_DEBUG=INFO shows GDRDMA behind channels that have it; compare IOMMU groups and PCI places of those GPUs",
-     gdr_on_some},
+     find_gdr_on_some},
     {{"relaxed-ordering-off", NULL, FINDING_WARNING,
       "PCIe relaxed ordering is switched off for a NIC, which costs bandwidth into memory, above all on AMD CPUs and "
-      "in "
-      "virtual machines. Only root can read it. Confirm with lspci -vvv (DevCtl: RlxdOrd-). Switch it on with "
-      "mlxconfig "
-      "(PCI_WR_ORDERING=1) or setpci."},
+      "in virtual machines. Only root can read it. Confirm with lspci -vvv (DevCtl: RlxdOrd-). Switch it on with "
+      "mlxconfig (PCI_WR_ORDERING=1) or setpci."},
      "lspci -vvv shows DevCtl: RlxdOrd-; mlxconfig set PCI_WR_ORDERING=1 switches it on",
-     relaxed_ordering},
+     find_no_relaxed_ordering},
     {{"ats-off", NULL, FINDING_NOTE,
       "In a virtual machine, a NIC does not translate addresses itself (ATS): traffic to a GPU then goes up to the CPU "
       "even where the host's switches would pass it. Only root can read it. Confirm with lspci -vvv (ATSCtl: Enable-). "
       "Switch it on with mlxconfig (ATS_ENABLED=1) on the host."},
      "lspci -vvv shows ATSCtl: Enable-; on the host, mlxconfig set ATS_ENABLED=1 switches it on",
-     ats},
+     find_no_ats},
     {{"switch-uplink-narrow", NULL, FINDING_WARNING,
       "On bare metal, a PCIe switch has less towards the CPU than one device below it could take: lanes are missing, "
-      "or "
-      "the slot is of an older generation. Lanes are counted as they are now, speeds by what both ends can do. Confirm "
-      "with lspci -vvv (LnkSta and LnkCap of the upstream port). Reseat the board; check BIOS bifurcation."},
+      "or the slot is of an older generation. Lanes are counted as they are now, speeds by what both ends can do. "
+      "Confirm with lspci -vvv (LnkSta and LnkCap of the upstream port). Reseat the board; check BIOS bifurcation."},
      "lspci -vvv shows LnkSta and LnkCap of the upstream port; reseat the board, check bifurcation in the BIOS",
-     uplinks},
+     find_narrow_uplinks},
     {{"nofile-low", NULL, FINDING_WARNING,
       "Few files may be open at once on a node with GPUs; NCCL needs several for each connection. It is the limit of "
-      "the "
-      "shell or daemon in which the probe ran. Confirm with ulimit -n. Raise it: limits.d, LimitNOFILE of slurmd, "
+      "the shell or daemon in which the probe ran. Confirm with ulimit -n. Raise it: limits.d, LimitNOFILE of slurmd, "
       "--ulimit of a container."},
      "ulimit -n confirms it; raise it in /etc/security/limits.d, LimitNOFILE of slurmd, --ulimit of a container",
-     nofile},
+     find_low_nofile},
     {{"tree-hidden", NULL, FINDING_NOTE,
       "The way between GPUs and NICs is unknown, or a virtual machine shows all of them on one virtual root. Confirm "
-      "with nvidia-smi topo -m. Use the "
-      "provider's NCCL_TOPO_FILE."},
+      "with nvidia-smi topo -m. Use the provider's NCCL_TOPO_FILE."},
      "take the provider's NCCL_TOPO_FILE: without it NCCL cannot tell which NIC is near which GPU",
-     hidden},
+     find_hidden_tree},
     {{"nccl-xml-too-large", NULL, FINDING_NOTE,
       "A topology file of this machine would have more elements than NCCL's reader takes (256). Confirm with probe "
-      "--format nccl-xml. Leave out what no job "
-      "uses."},
+      "--format nccl-xml. Leave out what no job uses."},
      "NCCL's own parser refuses such a file; leave out what no job uses",
-     large_xml},
+     find_large_xml},
+    /* links between GPUs */
+    {{"fabric-not-ready", NULL, FINDING_ERROR,
+      "The fabric manager (on multi-node NVLink with the IMEX service) has not finished registering a GPU. NCCL "
+      "then finds no NVLink on it, or hangs. Confirm with nvidia-smi -q (Fabric: State, Status). Start "
+      "nvidia-fabricmanager, and look into its log."},
+     "nvidia-smi -q shows Fabric: State; start nvidia-fabricmanager and look into its log",
+     find_unready_fabric},
+    {{"nvlink-missing", NULL, FINDING_ERROR,
+      "A GPU has fewer active NVLink or XGMI links than most others of the machine, or none. NCCL's rings and NVLS "
+      "go by the weakest GPU. Confirm with nvidia-smi nvlink -s and look for Xid 74 in the kernel's log. Reset the "
+      "GPU; if that does not help, have the board replaced."},
+     "nvidia-smi nvlink -s (rocm-smi --showtopo) confirms it; reset the GPUs, and have the board replaced if it stays",
+     find_missing_links},
+    {{"nvlink-one-way", NULL, FINDING_ERROR,
+      "One GPU reports links to another that the other does not report back: one end is down. Confirm with nvidia-smi "
+      "nvlink -s on both. Reset both GPUs."},
+     "nvidia-smi nvlink -s on both GPUs confirms it; reset both",
+     find_one_way_links},
+    {{"nvlink-inactive", NULL, FINDING_WARNING,
+      "GPUs behind NVSwitches have links that are not active. Confirm with nvidia-smi nvlink -s. Restart the fabric "
+      "manager or reset the GPUs; a link that stays down is the board's."},
+     "nvidia-smi nvlink -s confirms it; restart the fabric manager or reset the GPUs",
+     find_inactive_links},
     {{NULL}},
 };

@@ -67,7 +67,7 @@ static const char *slot_of(const struct topo_class *c, int gpu, struct arena *a)
     return said ? arena_printf(a, "%g GT/s x%d", o->link_max_GTps, o->link_max_width) : NULL;
 }
 
-static void models(struct search *s)
+static void find_different_models(struct search *s)
 {
     const struct topo_class *c = s->c;
     const char *first = NULL;
@@ -81,19 +81,19 @@ static void models(struct search *s)
     }
 }
 
-static void vbioses(struct search *s)
+static void find_odd_vbioses(struct search *s)
 {
     name_odd_ones(s, gpu_items(s, vbios_of), s->c->ngpus);
     found_named(s, "%d GPU%s another VBIOS than most of that model", s->n, s->n == 1 ? " has" : "s have");
 }
 
-static void slots(struct search *s)
+static void find_odd_slots(struct search *s)
 {
     name_odd_ones(s, gpu_items(s, slot_of), s->c->ngpus);
     found_named(s, "%d GPU%s another PCIe maximum than most of that model", s->n, s->n == 1 ? " has" : "s have");
 }
 
-static void firmwares(struct search *s)
+static void find_odd_firmwares(struct search *s)
 {
     const struct topo_class *c = s->c;
     struct item *items = arena_alloc(s->a, (size_t)c->nports * sizeof *items);
@@ -106,7 +106,7 @@ static void firmwares(struct search *s)
 
 /* ---- GPUs that are missing --------------------------------------------------------------------------------------- */
 
-static int behind_nvswitches(const struct topo_class *c)
+static int has_nvswitches(const struct topo_class *c)
 {
     for (int i = 0; i < c->nlinks; i++)
         if (c->links[i].peer_object >= 0 && c->objects[c->links[i].peer_object].kind == TOPO_NVSWITCH)
@@ -120,16 +120,16 @@ static int is_power_of_two(int n)
 }
 
 /* Baseboards with NVSwitches carry 4, 8 or 16 GPUs, and machines give away 1, 2, 4 or 8 of them. */
-static void some_missing(struct search *s)
+static void find_missing_gpus(struct search *s)
 {
     const struct topo_class *c = s->c;
     int contained = c->container && strcmp(c->container, "none") != 0;
-    if (!contained && behind_nvswitches(c) && !is_power_of_two(c->ngpus))
+    if (!contained && has_nvswitches(c) && !is_power_of_two(c->ngpus))
         found(s, arena_printf(s->a, "%d GPUs behind NVSwitches", c->ngpus), "a GPU seems to be missing");
 }
 
 /* Machines of one product and one model of GPU, of which some have fewer. */
-static void fewer_than_others(struct search *s)
+static void find_fewer_gpus(struct search *s)
 {
     const struct topology *t = s->t;
     for (int i = 0; i < t->nclasses; i++) {
@@ -173,7 +173,7 @@ static int is_unique(const struct topo_class *c, const char *address, struct are
     return 0;
 }
 
-static int by_text(const void *x, const void *y)
+static int compare_addresses(const void *x, const void *y)
 {
     const struct address *a = x, *b = y;
     int order = strcmp(a->text, b->text);
@@ -189,7 +189,7 @@ static int is_same_machine(const struct topo_host *a, const struct topo_host *b)
     return a->naddresses == b->naddresses;
 }
 
-static void twice(struct search *s)
+static void find_shared_addresses(struct search *s)
 {
     const struct topology *t = s->t;
     const int most = 64;
@@ -204,7 +204,7 @@ static void twice(struct search *s)
             all[nall++] = (struct address){text, i};
         }
     if (nall)
-        qsort(all, (size_t)nall, sizeof *all, by_text);
+        qsort(all, (size_t)nall, sizeof *all, compare_addresses);
     for (int i = 1; i < nall; i++)
         if (!strcmp(all[i].text, all[i - 1].text) && all[i].host != all[i - 1].host &&
             !is_same_machine(&t->hosts[all[i].host], &t->hosts[all[i - 1].host]) && s->n < most)
@@ -216,43 +216,37 @@ const struct finding_rule findings_of_peers[] = {
     {{"address-twice", NULL, FINDING_ERROR,
       "Two nodes have the same IP address or the same GUID of an HCA. Packets go to the wrong one. Confirm with ip -br "
       "address or ibstat on both. Give one of them another address; a GUID that is there twice needs the card's "
-      "firmware "
-      "tools (flint)."},
+      "firmware tools (flint)."},
      "ip -br address, or ibstat for GUIDs, on both nodes confirms it; change one of them",
      NULL,
-     twice},
+     find_shared_addresses},
     {{"gpu-missing", NULL, FINDING_ERROR,
       "A machine with NVSwitches shows a number of GPUs that no such board has, such as 7, or nodes have fewer GPUs "
-      "than "
-      "others of the same product. Confirm with nvidia-smi -L and lspci -d 10de:. Look for Xid 79 in the kernel's log, "
-      "reboot the node, and have the board replaced if it stays."},
+      "than others of the same product. Confirm with nvidia-smi -L and lspci -d 10de:. Look for Xid 79 in the kernel's "
+      "log, reboot the node, and have the board replaced if it stays."},
      "compare nvidia-smi -L with lspci -d 10de:; reboot the node, and have the board replaced if it stays",
-     some_missing,
-     fewer_than_others},
+     find_missing_gpus,
+     find_fewer_gpus},
     {{"gpu-models-differ", NULL, FINDING_WARNING,
       "The GPUs of a node are of different models; collectives go at the pace of the slowest. Confirm with nvidia-smi "
-      "-L. "
-      "Give jobs GPUs of one model (CUDA_VISIBLE_DEVICES, gres of Slurm)."},
+      "-L. Give jobs GPUs of one model (CUDA_VISIBLE_DEVICES, gres of Slurm)."},
      "nvidia-smi -L confirms it; give jobs GPUs of one model",
-     models},
+     find_different_models},
     {{"vbios-differs", NULL, FINDING_WARNING,
       "A GPU has another VBIOS than most of its model in the node. Confirm with nvidia-smi -q (VBIOS Version). Bring "
-      "the "
-      "firmware of all GPUs to one release. Between nodes of a class it is told by node-differs."},
+      "the firmware of all GPUs to one release. Between nodes of a class it is told by node-differs."},
      "nvidia-smi -q shows VBIOS Version; bring all GPUs to one release of firmware",
-     vbioses},
+     find_odd_vbioses},
     {{"firmware-differs", NULL, FINDING_WARNING,
       "A NIC has another firmware than most of its board in the node. Confirm with ibstat or mlxfwmanager. Bring all "
-      "to "
-      "one release. Between nodes of a class it is told by node-differs."},
+      "to one release. Between nodes of a class it is told by node-differs."},
      "ibstat shows it; bring all NICs of a board to one release (mlxfwmanager)",
-     firmwares},
+     find_odd_firmwares},
     {{"pcie-unlike-others", NULL, FINDING_WARNING,
       "The slot of a GPU can do another width or generation at most than those of most GPUs of its model. Maximums are "
       "compared, which idle GPUs tell rightly. Confirm with lspci -vvv (LnkCap of the GPU and of the port above). "
-      "Check "
-      "riser, bifurcation and the slot's generation in the BIOS."},
+      "Check riser, bifurcation and the slot's generation in the BIOS."},
      "lspci -vvv shows LnkCap; check riser, bifurcation and the slot's generation in the BIOS",
-     slots},
+     find_odd_slots},
     {{NULL}},
 };

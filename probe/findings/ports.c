@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "probe/findings/findings_internal.h"
-#include "probe/topology/paths.h"
+#include "probe/topology/topology.h"
 
 static void name_ports_with(struct search *s, enum port_role role)
 {
@@ -12,13 +12,13 @@ static void name_ports_with(struct search *s, enum port_role role)
             named(s, "%s", found_port(s->a, &s->c->ports[i]));
 }
 
-static void down(struct search *s)
+static void find_ports_down(struct search *s)
 {
     name_ports_with(s, ROLE_DOWN);
     found_named(s, "%d of %d RDMA ports %s down", s->n, s->c->nports, s->n == 1 ? "is" : "are");
 }
 
-static void only_management(struct search *s)
+static void find_only_management(struct search *s)
 {
     for (int i = 0; i < s->c->nports; i++) {
         enum port_role role = s->roles[i].role;
@@ -29,7 +29,7 @@ static void only_management(struct search *s)
     found_named(s, "the only active ports are for management of NVLink switches");
 }
 
-static void no_compute(struct search *s)
+static void find_no_compute(struct search *s)
 {
     const struct topo_class *c = s->c;
     if (!c->nports || !c->ngpus || roles_hca_list(c, s->roles, s->a))
@@ -54,7 +54,7 @@ static void no_compute(struct search *s)
 }
 
 /* Reports when the compute ports of a class differ in what `value` says of them; 0 is unknown. */
-static void find_different(struct search *s, double (*value)(const struct topo_port *p), const char *unit)
+static void find_port_difference(struct search *s, double (*value)(const struct topo_port *p), const char *unit)
 {
     const struct topo_class *c = s->c;
     double high = 0;
@@ -81,9 +81,9 @@ static double mtu_of(const struct topo_port *p)
     return p->mtu_bytes;
 }
 
-static void rates(struct search *s)
+static void find_different_rates(struct search *s)
 {
-    find_different(s, rate_of, " Gb/s");
+    find_port_difference(s, rate_of, " Gb/s");
 }
 
 static double best_of(const struct search *s, int class_index, double (*value)(const struct topo_port *p))
@@ -114,23 +114,23 @@ static void find_different_classes(struct search *s, double (*value)(const struc
         found_named(s, "the compute ports of the classes have different %s", what);
 }
 
-static void class_rates(struct search *s)
+static void find_different_class_rates(struct search *s)
 {
     find_different_classes(s, rate_of, " Gb/s", "rates");
 }
 
-static void class_mtus(struct search *s)
+static void find_different_class_mtus(struct search *s)
 {
     find_different_classes(s, mtu_of, " bytes", "MTUs");
 }
 
-static void mtus(struct search *s)
+static void find_different_mtus(struct search *s)
 {
-    find_different(s, mtu_of, " bytes");
+    find_port_difference(s, mtu_of, " bytes");
 }
 
 /* An MTU of Ethernet's usual 1500 bytes leaves 1024 for RDMA. */
-static void small_mtus(struct search *s)
+static void find_small_mtus(struct search *s)
 {
     const struct topo_class *c = s->c;
     for (int i = 0; i < c->nports; i++)
@@ -148,7 +148,7 @@ static int index_of_ipv4(const struct topo_class *c, int port)
     return -1;
 }
 
-static void gid_indices(struct search *s)
+static void find_gid_indices(struct search *s)
 {
     const struct topo_class *c = s->c;
     int first = -1, differ = 0;
@@ -165,7 +165,7 @@ static void gid_indices(struct search *s)
 }
 
 /* GPUs that must pass a CPU to every compute port, while others do not. */
-static void far_gpus(struct search *s)
+static void find_far_gpus(struct search *s)
 {
     const struct topo_class *c = s->c;
     const struct path_matrix *m = path_matrix(c, s->a);
@@ -187,7 +187,7 @@ static void far_gpus(struct search *s)
                     s->n == 1 ? "it" : "them");
 }
 
-static void wrong_numa(struct search *s)
+static void find_wrong_numa(struct search *s)
 {
     const struct topo_class *c = s->c;
     int all_known = c->ngpus > 0;
@@ -204,7 +204,7 @@ static void wrong_numa(struct search *s)
 }
 
 /* Ethernet ports whose GID table was read and holds no RoCE v2 entry of an IPv4 address. */
-static void gids(struct search *s)
+static void find_no_ipv4_gid(struct search *s)
 {
     const struct topo_class *c = s->c;
     for (int i = 0; i < c->nports; i++) {
@@ -224,63 +224,59 @@ const struct finding_rule findings_of_ports[] = {
     {{"only-management-ports", NULL, FINDING_ERROR,
       "All active RDMA ports belong to NVLink switches (product data \"SW_MNG\") or to management, while others are "
       "down. A job that takes them hangs or disturbs the subnet manager of the NVLink switches. Confirm with ibstat "
-      "and lspci -vvv (Vital Product Data). Bring up the ports "
-      "beside the GPUs."},
+      "and lspci -vvv (Vital Product Data). Bring up the ports beside the GPUs."},
      "bring up the ports beside the GPUs; a job that uses these hangs or disturbs the NVLink switches",
-     only_management},
+     find_only_management},
     {{"no-compute-port", NULL, FINDING_ERROR,
       "There are GPUs and RDMA ports whose state is known, but none of the ports is one that NCCL should use. The "
       "roles say why for each; Confirm with probe --why PORT, rule by rule. Unless NCCL_IB_HCA says otherwise NCCL "
-      "takes every "
-      "active port, also those that manage NVLink switches, which is worse than sockets. Bring up a port beside the "
-      "GPUs, or set NCCL_IB_DISABLE=1."},
+      "takes every active port, also those that manage NVLink switches, which is worse than sockets. Bring up a port "
+      "beside the GPUs, or set NCCL_IB_DISABLE=1."},
      "probe --why PORT says what rules a port out; until one is right, NCCL_IB_DISABLE=1 keeps NCCL off the wrong ones",
-     no_compute},
+     find_no_compute},
     {{"port-down", NULL, FINDING_WARNING,
       "RDMA ports that are down. Confirm with ibstat (State, Physical state). Check cable and switch port; ports that "
       "nobody uses can stay so."},
      "check the cable and the switch port",
-     down},
+     find_ports_down},
     {{"rate-differs", NULL, FINDING_WARNING,
       "Compute ports of a class, or the fastest ports of the classes, have different rates. Confirm with ibstat "
-      "(Rate). Check cable, optics and "
-      "switch port of the slower ones."},
+      "(Rate). Check cable, optics and switch port of the slower ones."},
      "check cable, optics and switch port of the slower ones",
-     rates,
-     class_rates},
+     find_different_rates,
+     find_different_class_rates},
     {{"mtu-differs", NULL, FINDING_WARNING,
       "Compute ports of a class, or of the classes, have different active MTUs. Confirm with ibv_devinfo (active_mtu). "
       "Configure one MTU on all ports and switches of the fabric."},
      "ibv_devinfo shows active_mtu; give all ports of the fabric the same, also on the switches",
-     mtus,
-     class_mtus},
+     find_different_mtus,
+     find_different_class_mtus},
     {{"mtu-small", NULL, FINDING_NOTE,
       "The active MTU of a compute port is small: more packets for the same data. Confirm with ibv_devinfo "
       "(active_mtu). On Ethernet give interface and switches an MTU of 4200 or more (jumbo frames), on InfiniBand set "
       "4096 in the subnet manager."},
      "ibv_devinfo shows active_mtu; raise the MTU of the interface and of all switches (jumbo frames)",
-     small_mtus},
+     find_small_mtus},
     {{"gid-index-differs", NULL, FINDING_WARNING,
       "The RoCE v2 GIDs with an IPv4 address stand at different indices of the ports' tables, so that no "
       "NCCL_IB_GID_INDEX is right for all. Confirm with show_gids. Leave the variable unset (NCCL from 2.21 on finds "
       "the entry by itself), or give all interfaces the same kinds of addresses."},
      "show_gids shows them; leave NCCL_IB_GID_INDEX unset, or give all interfaces the same kinds of addresses",
-     gid_indices},
+     find_gid_indices},
     {{"gpu-without-nic", NULL, FINDING_WARNING,
       "Some GPUs have no compute port beside them (PXB or nearer), while others do. Confirm with nvidia-smi topo -m. "
-      "Check that the GPU's own NIC is "
-      "there and up."},
+      "Check that the GPU's own NIC is there and up."},
      "its traffic passes the CPU or another GPU (PXN); check that its own NIC is there and up",
-     far_gpus},
+     find_far_gpus},
     {{"nic-wrong-numa", NULL, FINDING_WARNING,
       "A compute port is on a NUMA node on which there is no GPU. Confirm with nvidia-smi topo -m. Move the card to "
       "another slot."},
      "move the card to a slot of a NUMA node that has GPUs",
-     wrong_numa},
+     find_wrong_numa},
     {{"no-roce-v2-ipv4", NULL, FINDING_WARNING,
       "The GID table of a compute port on Ethernet holds no RoCE v2 entry with an IPv4 address, which NCCL looks for "
       "first. Confirm with show_gids. Give the port's interface an IPv4 address."},
      "give the port's interface an IPv4 address; NCCL looks for such a GID first",
-     gids},
+     find_no_ipv4_gid},
     {{NULL}},
 };

@@ -12,7 +12,7 @@ struct entry {
 };
 
 /* The host's signs of the kind that is looked for; NULL none. */
-static const char *signs_of(const struct search *s, const struct topo_host *h)
+static const char *join_signs(const struct search *s, const struct topo_host *h)
 {
     const int most = 8;
     const char *text = NULL, *subject;
@@ -27,14 +27,14 @@ static const char *signs_of(const struct search *s, const struct topo_host *h)
     return n > most ? arena_printf(s->a, "%s and %d more", text, n - most) : text;
 }
 
-static struct entry *entries_of(const struct search *s, int *nentries, int *nhosts)
+static struct entry *group_hosts(const struct search *s, int *nentries, int *nhosts)
 {
     struct entry *all = NULL;
     *nentries = *nhosts = 0;
     for (int i = 0; i < s->t->nhosts; i++) {
         const struct topo_host *h = &s->t->hosts[i];
         int applies = !s->rule->applies || s->rule->applies(&s->t->classes[h->class_index]);
-        const char *text = applies ? signs_of(s, h) : NULL;
+        const char *text = applies ? join_signs(s, h) : NULL;
         int at = 0;
         if (!text)
             continue;
@@ -52,10 +52,10 @@ static struct entry *entries_of(const struct search *s, int *nentries, int *nhos
 }
 
 /* One finding for all hosts. The sentence is the first of the manual's. */
-static void by_sign(struct search *s)
+static void find_signs(struct search *s)
 {
     int n, hosts;
-    struct entry *all = entries_of(s, &n, &hosts);
+    struct entry *all = group_hosts(s, &n, &hosts);
     const char *title = s->rule->kind.title;
     const char *end = strstr(title, ". ");
     int length = end ? (int)(end - title) : (int)strlen(title);
@@ -89,9 +89,9 @@ static int is_no_container(const struct topo_class *c)
     return !c->container || !strcmp(c->container, "none");
 }
 
-#define SIGN(id, severity, title, advice, applies)                  \
-    {                                                               \
-        {id, NULL, severity, title}, advice, NULL, by_sign, applies \
+#define SIGN(id, severity, title, advice, applies)                     \
+    {                                                                  \
+        {id, NULL, severity, title}, advice, NULL, find_signs, applies \
     }
 
 const struct finding_rule findings_of_signs[] = {
@@ -99,11 +99,9 @@ const struct finding_rule findings_of_signs[] = {
         "gpu-lost", FINDING_ERROR,
         "A GPU is there as a PCI device, but the driver does not show it. It has fallen off the bus, or did not start. "
         "Confirm with nvidia-smi -L and look for Xid 79 in the kernel's log. Reset or reboot the node; if it stays, "
-        "have "
-        "the board replaced.",
+        "have the board replaced.",
         "compare nvidia-smi -L with lspci -d 10de:, look for Xid 79 in dmesg; reboot, and have the board replaced if "
-        "it "
-        "stays",
+        "it stays",
         is_no_container),
     SIGN(
         "ecc-uncorrected", FINDING_ERROR,
@@ -116,8 +114,7 @@ const struct finding_rule findings_of_signs[] = {
          "nvidia-smi -q -d ROW_REMAPPER confirms it; have the board replaced", has_gpus),
     SIGN("rows-pending", FINDING_WARNING,
          "A GPU will replace broken memory at its next reset. Until then it works on with it. Confirm with nvidia-smi "
-         "-q "
-         "-d ROW_REMAPPER,PAGE_RETIREMENT (Pending). Reset the GPU when no job is on it.",
+         "-q -d ROW_REMAPPER,PAGE_RETIREMENT (Pending). Reset the GPU when no job is on it.",
          "nvidia-smi -q -d ROW_REMAPPER,PAGE_RETIREMENT confirms it; reset the GPU when no job is on it", has_gpus),
     SIGN("xid-hardware", FINDING_WARNING,
          "The kernel's log has Xid errors that tell of hardware. Confirm with dmesg | grep Xid; NVIDIA's list of Xid "
@@ -132,20 +129,17 @@ const struct finding_rule findings_of_signs[] = {
         "dmesg | grep Xid shows them; if one GPU alone has them, test it (dcgmi diag -r 3)", has_gpus),
     SIGN("gpu-slowed", FINDING_WARNING,
          "The hardware slows a GPU down for heat or power. Confirm with nvidia-smi -q -d PERFORMANCE,TEMPERATURE. See "
-         "to "
-         "fans, inlet temperature, power supplies and power limits.",
+         "to fans, inlet temperature, power supplies and power limits.",
          "nvidia-smi -q -d PERFORMANCE,TEMPERATURE confirms it; see to fans, inlet temperature and power supplies",
          has_gpus),
     SIGN("pcie-replays", FINDING_WARNING,
          "A GPU's PCIe packets had to be sent again. Confirm with nvidia-smi -q (Replays Since Reset), twice, whether "
-         "it "
-         "still grows. Reseat the card; check riser and cables.",
+         "it still grows. Reseat the card; check riser and cables.",
          "nvidia-smi -q shows Replays Since Reset; if it grows, reseat the card, check riser and cables", has_gpus),
     SIGN("pcie-slow-busy", FINDING_WARNING,
          "A GPU's PCIe link is slower than both ends can do although the GPU works. An idle GPU lowers its link's "
-         "speed, "
-         "and is not judged. Confirm with nvidia-smi -q (GPU Link Info) under load. Reseat the card, check the BIOS "
-         "setting of the slot's generation.",
+         "speed, and is not judged. Confirm with nvidia-smi -q (GPU Link Info) under load. Reseat the card, check the "
+         "BIOS setting of the slot's generation.",
          "nvidia-smi -q shows GPU Link Info; reseat the card, check the slot's generation in the BIOS", has_gpus),
     SIGN("nvlink-errors", FINDING_WARNING,
          "A GPU's NVLinks counted errors. Confirm with nvidia-smi nvlink -e, twice, whether they still grow. Reset the "
@@ -162,8 +156,7 @@ const struct finding_rule findings_of_signs[] = {
         has_gpus),
     SIGN("ecc-off", FINDING_NOTE,
          "ECC is switched off on a GPU. Memory errors then go unnoticed. Confirm with nvidia-smi -q -d ECC. Switch it "
-         "on "
-         "with nvidia-smi -e 1 and reboot.",
+         "on with nvidia-smi -e 1 and reboot.",
          "nvidia-smi -q -d ECC confirms it; nvidia-smi -e 1 and a reboot switch it on", has_gpus),
     SIGN("persistence-off", FINDING_NOTE,
          "Persistence mode is off on a GPU. The driver starts it anew for each job, which takes seconds. Confirm with "
@@ -214,13 +207,11 @@ const struct finding_rule findings_of_signs[] = {
         "grep Huge /proc/meminfo confirms it; set vm.nr_hugepages as the EFA installer does", has_efa),
     SIGN("thp-never", FINDING_NOTE,
          "Transparent huge pages are switched off. Confirm with cat /sys/kernel/mm/transparent_hugepage/enabled. "
-         "madvise "
-         "lets libraries ask for them.",
+         "madvise lets libraries ask for them.",
          "cat /sys/kernel/mm/transparent_hugepage/enabled confirms it; madvise lets libraries ask for them", has_gpus),
     SIGN("clock-skew", FINDING_WARNING,
          "A node's clock is wrong by that many seconds at least, against the one that asked. Logs cannot be compared, "
-         "and "
-         "munge refuses from 300 seconds on. Confirm with chronyc tracking on the node. Start chronyd or "
+         "and munge refuses from 300 seconds on. Confirm with chronyc tracking on the node. Start chronyd or "
          "systemd-timesyncd.",
          "chronyc tracking on the node confirms it; start chronyd or systemd-timesyncd", NULL),
     {{NULL}},

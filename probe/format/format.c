@@ -1,7 +1,16 @@
-/* The table of exporters. */
+/* The table of exporters, and topology.json on a stream. */
+#include "probe/format/format.h"
+
 #include <string.h>
 
-#include "probe/format/format.h"
+#include "core/json.h"
+
+static int write_json(const struct topology *t, FILE *out, struct err *e)
+{
+    return json_print(topo_to_json(t), out, e);
+}
+
+static const struct probe_format format_json = {"json", "topology.json, what the other commands read", write_json};
 
 const struct probe_format *const probe_formats[] = {&format_text, &format_json,     &format_svg,
                                                     &format_html, &format_nccl_xml, NULL};

@@ -1,4 +1,4 @@
-/* The exporters, one file each behind one table. */
+/* The exporters behind one table, and texts of a topology for others. */
 #ifndef PROBE_FORMAT_FORMAT_H
 #define PROBE_FORMAT_FORMAT_H
 
@@ -14,6 +14,23 @@ struct probe_format {
 extern const struct probe_format *const probe_formats[];        /* NULL-terminated; "text" and "json" first */
 const struct probe_format *probe_format_find(const char *name); /* NULL: unknown */
 
-extern const struct probe_format format_text, format_json, format_svg, format_html, format_nccl_xml;
+extern const struct probe_format format_text, format_svg, format_html, format_nccl_xml;
+
+/* Write what each rule on roles sees of `port` ("mlx5_4", "mlx5_4:1"), for every class that has it, as text or JSON:
+ * why it is on NCCL's list, or not. Errors: ERR_LACKS if no class has it. */
+int why_write(const struct topology *t, const char *port, int json, FILE *out, struct err *e);
+
+/* Return a copy of `s` that no terminal acts upon: everything but printable ASCII is '?'. NULL is "?". */
+const char *text_inert(struct arena *a, const char *s);
+
+/* Return the hosts of a class, "node[0001-0512], 512 nodes", or its name if it has none; in `a`. */
+const char *text_hosts(const struct topology *t, int class_index, struct arena *a);
+
+/* Return "5.0 x16" or "63 GB/s" of a PCIe link; NULL if unknown. In `a`. */
+const char *text_pcie(const struct topo_object *o, struct arena *a);
+
+/* "NVLink" by kind; "18 NVLinks, 450 GB/s" (GBps 0: unknown), in `a`. */
+extern const char *const text_link_kinds[];
+const char *text_links(struct arena *a, enum topo_link_kind kind, int n, double GBps);
 
 #endif

@@ -24,7 +24,7 @@ struct writing {
 };
 
 /* A copy that the reader takes as it stands. */
-static const char *plain(struct arena *a, const char *s)
+static const char *plain_text(struct arena *a, const char *s)
 {
     const int most = 200;
     char *copy = arena_strndup(a, s ? s : "", most);
@@ -34,7 +34,7 @@ static const char *plain(struct arena *a, const char *s)
     return copy;
 }
 
-static void indent(const struct writing *w, int depth)
+static void put_indent(const struct writing *w, int depth)
 {
     fprintf(w->out, "%*s", 2 * depth, "");
 }
@@ -45,10 +45,10 @@ static void open_cpu(const struct writing *w, int numa)
     const char *blank = w->c->cpu ? strchr(w->c->cpu, ' ') : NULL, *slash = blank ? strchr(blank, '/') : NULL;
     fprintf(w->out, "  <cpu numaid=\"%d\"", numa);
     if (w->c->arch)
-        fprintf(w->out, " arch=\"%s\"", plain(w->a, w->c->arch));
+        fprintf(w->out, " arch=\"%s\"", plain_text(w->a, w->c->arch));
     if (slash && isdigit((unsigned char)blank[1]) && isdigit((unsigned char)slash[1]))
         fprintf(w->out, " vendor=\"%s\" familyid=\"%ld\" modelid=\"%ld\"",
-                plain(w->a, arena_strndup(w->a, w->c->cpu, (size_t)(blank - w->c->cpu))), strtol(blank, NULL, 10),
+                plain_text(w->a, arena_strndup(w->a, w->c->cpu, (size_t)(blank - w->c->cpu))), strtol(blank, NULL, 10),
                 strtol(slash + 1, NULL, 10));
     fputs(">\n", w->out);
 }
@@ -64,8 +64,8 @@ static uint32_t class_of(const struct topo_object *o)
 
 static void put_function(const struct writing *w, const struct topo_object *o, int depth, uint32_t class_code)
 {
-    indent(w, depth);
-    fprintf(w->out, "<pci busid=\"%s\"", plain(w->a, o->pci));
+    put_indent(w, depth);
+    fprintf(w->out, "<pci busid=\"%s\"", plain_text(w->a, o->pci));
     if (class_code)
         fprintf(w->out, " class=\"0x%06x\"", class_code);
     if (o->vendor)
@@ -86,17 +86,17 @@ static void put_links(const struct writing *w, int gpu, int depth)
         if (l->gpu != gpu || peer < 0)
             continue;
         const struct topo_object *o = &w->c->objects[peer];
-        indent(w, depth);
+        put_indent(w, depth);
         if (l->link_kind == TOPO_C2C)
             fprintf(w->out, "<c2c count=\"%d\" bw=\"%.0f\"/>\n", l->count, l->count ? l->GBps * 1000 / l->count : 0);
         else if (o->kind == TOPO_NVSWITCH)
             fprintf(w->out, "<nvlink target=\"%s\" count=\"%d\" tclass=\"" CLASS_NVSWITCH "\"/>\n",
-                    o->pci ? plain(w->a, o->pci) : HIDDEN_NVSWITCH, l->count);
+                    o->pci ? plain_text(w->a, o->pci) : HIDDEN_NVSWITCH, l->count);
         else if (o->kind == TOPO_NUMA)
             fprintf(w->out, "<nvlink target=\"0000:00:00.0\" count=\"%d\" tclass=\"0x068001\"/>\n", l->count);
         else
             fprintf(w->out, "<%s target=\"%s\" count=\"%d\" tclass=\"0x%06x\"/>\n", names[l->link_kind],
-                    plain(w->a, o->pci), l->count, class_of(o));
+                    plain_text(w->a, o->pci), l->count, class_of(o));
     }
 }
 
@@ -106,18 +106,18 @@ static void put_gpu(struct writing *w, int object, int depth)
         const struct topo_gpu *g = &w->c->gpus[i];
         if (g->object != object)
             continue;
-        indent(w, depth);
+        put_indent(w, depth);
         w->gpus++;
         fprintf(w->out, "<gpu dev=\"%d\"", g->index);
         if (g->sm)
             fprintf(w->out, " sm=\"%d\"", g->sm);
         if (g->arch)
-            fprintf(w->out, " gcn=\"%s\"", plain(w->a, g->arch));
+            fprintf(w->out, " gcn=\"%s\"", plain_text(w->a, g->arch));
         if (g->gdr >= 0)
             fprintf(w->out, " gdr=\"%d\"", g->gdr);
         fputs(">\n", w->out);
         put_links(w, i, depth + 1);
-        indent(w, depth);
+        put_indent(w, depth);
         fputs("</gpu>\n", w->out);
     }
 }
@@ -126,14 +126,14 @@ static void put_gpu(struct writing *w, int object, int depth)
 static void put_nic(const struct writing *w, int object, int depth)
 {
     int k = 0;
-    indent(w, depth);
+    put_indent(w, depth);
     fputs("<nic>\n", w->out);
     for (int i = 0; i < w->c->nports; i++) {
         const struct topo_port *p = &w->c->ports[i];
         if (p->object != object)
             continue;
-        indent(w, depth + 1);
-        fprintf(w->out, "<net name=\"%s\" dev=\"%d\"", plain(w->a, p->hca), i);
+        put_indent(w, depth + 1);
+        fprintf(w->out, "<net name=\"%s\" dev=\"%d\"", plain_text(w->a, p->hca), i);
         if (p->rate_Gbps > 0)
             fprintf(w->out, " speed=\"%.0f\"", p->rate_Gbps * 1000);
         fprintf(w->out, " port=\"%d\"", p->port + k++);
@@ -146,20 +146,12 @@ static void put_nic(const struct writing *w, int object, int depth)
         const struct topo_netdev *d = &w->c->netdevs[i];
         if (d->object != object)
             continue;
-        indent(w, depth + 1);
-        fprintf(w->out, "<net name=\"%s\" dev=\"%d\" speed=\"%.0f\" port=\"0\"/>\n", plain(w->a, d->name), i,
+        put_indent(w, depth + 1);
+        fprintf(w->out, "<net name=\"%s\" dev=\"%d\" speed=\"%.0f\" port=\"0\"/>\n", plain_text(w->a, d->name), i,
                 d->speed_Gbps * 1000);
     }
-    indent(w, depth);
+    put_indent(w, depth);
     fputs("</nic>\n", w->out);
-}
-
-static int has_ports(const struct topo_class *c, int object)
-{
-    for (int i = 0; i < c->nports; i++)
-        if (c->ports[i].object == object)
-            return 1;
-    return 0;
 }
 
 static int has_netdevs(const struct topo_class *c, int object)
@@ -184,7 +176,7 @@ static void put_below(struct writing *w, int parent, int depth);
 static void put_object(struct writing *w, int object, int depth)
 {
     const struct topo_object *o = &w->c->objects[object];
-    int is_nic = o->kind == TOPO_NIC && has_ports(w->c, object);
+    int is_nic = o->kind == TOPO_NIC && topo_first_port(w->c, object) >= 0;
     if (o->kind == TOPO_HOST_BRIDGE) {
         put_below(w, object, depth);
         return;
@@ -212,7 +204,7 @@ static void put_object(struct writing *w, int object, int depth)
     if (is_nic)
         put_nic(w, object, depth + 1);
     put_below(w, object, depth + 1);
-    indent(w, depth);
+    put_indent(w, depth);
     fputs("</pci>\n", w->out);
 }
 

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "probe/format/draw.h"
-#include "probe/format/text.h"
+#include "probe/format/format.h"
+#include "probe/format/svg_node.h"
 
 #define GPU_WIDTH   86.0
 #define GPU_HEIGHT  56.0
@@ -18,75 +18,84 @@
 #define ROW_WIDTH   1800.0 /* a screen of 1600 pixels still shows it well */
 
 struct node {
-    struct canvas *to;
+    struct svg *to;
     const struct topo_class *c;
     const struct port_verdict *v;
     struct arena *a;
-    struct {
+    int *parent; /* by object: the shown one that it hangs on; -1 none, HIDDEN: it is not shown itself */
+    enum { APART, SWITCHED, MESHED, DIRECT } joined;
+    enum topo_link_kind link_kind; /* of what joins the GPUs */
+    struct gpu_place {
         double x, y; /* the middle of its lower edge; y 0: not drawn yet, or joined already */
+        int links;   /* to what joins the GPUs */
+        double GBps; /* of all of them; 0 not known */
     } * gpus;
 };
 
+const char *svg_role_colour(enum port_role role)
+{
+    static const char *const colours[] = {"#ffffff", "#a8cff0", "#f5d9a8", "#e3e3e3",
+                                          "#d8c7f0", "#f0b8a8", "#e3e3e3", "#f4c6c6"};
+    return colours[role];
+}
+
+double svg_pen(double GBps)
+{
+    return GBps > 1 ? 0.6 + 0.4 * log2(GBps) : 1;
+}
+
 /* ---- what hangs on what ------------------------------------------------------------------------------------------ */
 
-static int count_children(const struct topo_class *c, int object)
-{
-    int n = 0;
-    for (int i = 0; i < c->nobjects; i++)
-        n += c->objects[i].parent == object;
-    return n;
-}
+#define HIDDEN (-2)
 
 /* A host bridge that only stands between its parent and one child tells nothing in a picture. */
-static int is_shown(const struct topo_class *c, int object)
+static void find_parents(struct node *p)
 {
-    enum topo_kind kind = c->objects[object].kind;
-    return kind != TOPO_NVSWITCH && kind != TOPO_FUNCTION &&
-           (kind != TOPO_HOST_BRIDGE || count_children(c, object) > 1);
-}
-
-static int shown_parent(const struct topo_class *c, int object)
-{
-    int parent = c->objects[object].parent;
-    while (parent >= 0 && !is_shown(c, parent))
-        parent = c->objects[parent].parent;
-    return parent;
+    const struct topo_class *c = p->c;
+    int *children = arena_alloc(p->a, ((size_t)c->nobjects + 1) * sizeof *children);
+    for (int i = 0; i < c->nobjects; i++)
+        children[c->objects[i].parent + 1]++;
+    for (int i = 0; i < c->nobjects; i++) {
+        enum topo_kind kind = c->objects[i].kind;
+        int hidden =
+            kind == TOPO_NVSWITCH || kind == TOPO_FUNCTION || (kind == TOPO_HOST_BRIDGE && children[i + 1] < 2);
+        p->parent[i] = hidden ? HIDDEN : c->objects[i].parent;
+    }
+    for (int i = 0; i < c->nobjects; i++)
+        while (p->parent[i] >= 0 && p->parent[p->parent[i]] == HIDDEN)
+            p->parent[i] = c->objects[p->parent[i]].parent;
 }
 
 /* The next shown object behind `after` that hangs on `parent` (-1: on nothing); -1 none. */
-static int next_child(const struct topo_class *c, int parent, int after)
+static int next_child(const struct node *p, int parent, int after)
 {
-    for (int i = after + 1; i < c->nobjects; i++)
-        if (is_shown(c, i) && shown_parent(c, i) == parent)
+    for (int i = after + 1; i < p->c->nobjects; i++)
+        if (p->parent[i] == parent)
             return i;
     return -1;
 }
 
-static int dies(const struct topo_class *c, int object)
-{
-    int n = 0;
-    for (int i = 0; i < c->ngpus; i++)
-        n += c->gpus[i].object == object;
-    return n;
-}
-
 /* ---- NICs: a box a port ------------------------------------------------------------------------------------------ */
 
-/* What a NIC's box says. */
 struct nic {
-    const char *words[3];
+    const char *lines; /* of its box */
     enum port_role role;
 };
+
+static const char *two_lines(struct arena *a, const char *first, const char *second)
+{
+    return second ? arena_printf(a, "%s\n%s", first, second) : first;
+}
 
 static struct nic nic_of_port(const struct node *p, int port, const struct topo_object *o)
 {
     const struct topo_port *q = &p->c->ports[port];
-    const char *pcie = o ? draw_pcie(o, p->a) : NULL;
+    const char *pcie = o ? text_pcie(o, p->a) : NULL;
     enum port_role role = p->v[port].role;
     const char *rate = q->rate_Gbps > 0 ? arena_printf(p->a, "%g Gb/s", q->rate_Gbps) : NULL;
     if (role == ROLE_DOWN || role == ROLE_VF || role == ROLE_NVLINK_MANAGEMENT)
         rate = role == ROLE_DOWN ? "down" : role == ROLE_VF ? "VF" : "of NVSwitches";
-    return (struct nic){{q->hca, rate ? rate : pcie, NULL}, role};
+    return (struct nic){two_lines(p->a, q->hca, rate ? rate : pcie), role};
 }
 
 /* The boxes of NICs that hang on `parent`; NICs without an RDMA port are their interfaces. */
@@ -94,7 +103,7 @@ static int nics_of(const struct node *p, int parent, struct nic *list, int most)
 {
     const struct topo_class *c = p->c;
     int n = 0;
-    for (int o = next_child(c, parent, -1); o >= 0; o = next_child(c, parent, o)) {
+    for (int o = next_child(p, parent, -1); o >= 0; o = next_child(p, parent, o)) {
         int before = n;
         if (c->objects[o].kind != TOPO_NIC)
             continue;
@@ -103,14 +112,14 @@ static int nics_of(const struct node *p, int parent, struct nic *list, int most)
                 list[n - 1] = nic_of_port(p, i, &c->objects[o]);
         for (int i = 0; i < c->nnetdevs && n == before; i++)
             if (c->netdevs[i].object == o && n++ < most)
-                list[n - 1] = (struct nic){
-                    {c->netdevs[i].name,
-                     c->netdevs[i].speed_Gbps > 0 ? arena_printf(p->a, "%g Gb/s", c->netdevs[i].speed_Gbps) : NULL,
-                     NULL},
-                    ROLE_MANAGEMENT};
+                list[n - 1] =
+                    (struct nic){c->netdevs[i].speed_Gbps > 0
+                                     ? arena_printf(p->a, "%s\n%g Gb/s", c->netdevs[i].name, c->netdevs[i].speed_Gbps)
+                                     : c->netdevs[i].name,
+                                 ROLE_MANAGEMENT};
         if (n == before && n++ < most)
-            list[n - 1] =
-                (struct nic){{"NIC", c->objects[o].name ? c->objects[o].name : c->objects[o].pci, NULL}, ROLE_UNKNOWN};
+            list[n - 1] = (struct nic){
+                two_lines(p->a, "NIC", c->objects[o].name ? c->objects[o].name : c->objects[o].pci), ROLE_UNKNOWN};
     }
     for (int i = 0; i < c->nports && parent < 0; i++)
         if (c->ports[i].object < 0 && n++ < most)
@@ -126,13 +135,19 @@ static int columns(int nics)
 
 /* ---- how much room it takes -------------------------------------------------------------------------------------- */
 
+/* A host bridge or a switch. */
+static int is_bar(enum topo_kind kind)
+{
+    return kind != TOPO_GPU && kind != TOPO_NIC && kind != TOPO_NUMA;
+}
+
 static double width_below(const struct node *p, int parent)
 {
     double width = 0;
-    for (int o = next_child(p->c, parent, -1); o >= 0; o = next_child(p->c, parent, o))
-        if (p->c->objects[o].kind == TOPO_GPU)
-            width += (GPU_WIDTH + GAP) * dies(p->c, o);
-        else if (p->c->objects[o].kind != TOPO_NIC && p->c->objects[o].kind != TOPO_NUMA)
+    for (int i = 0; i < p->c->ngpus; i++)
+        width += p->parent[p->c->gpus[i].object] == parent ? GPU_WIDTH + GAP : 0;
+    for (int o = next_child(p, parent, -1); o >= 0; o = next_child(p, parent, o))
+        if (is_bar(p->c->objects[o].kind))
             width += fmax(width_below(p, o), NIC_WIDTH) + GAP;
     width += columns(nics_of(p, parent, NULL, 0)) * (NIC_WIDTH + GAP);
     return fmax(width - GAP, 0);
@@ -142,10 +157,10 @@ static double width_below(const struct node *p, int parent)
 
 static void draw_stub(const struct node *p, double x, double y, const struct topo_object *o)
 {
-    const char *pcie = o ? draw_pcie(o, p->a) : NULL;
-    draw_line(p->to, x, y, x, y + STUB, COLOUR_LINE, o ? o->link_GBps : 0);
+    const char *pcie = o ? text_pcie(o, p->a) : NULL;
+    svg_line(p->to, x, y, x, y + STUB, COLOUR_LINE, svg_pen(o ? o->link_GBps : 0));
     if (pcie)
-        draw_words(p->to, x + 4, y + STUB / 2 + 3, DRAW_FROM, 8.5, GPU_WIDTH, pcie);
+        svg_label(p->to, x + 4, y + STUB / 2 + 3, SVG_FROM, 8.5, GPU_WIDTH, pcie);
 }
 
 static const char *short_model(const char *model)
@@ -171,9 +186,9 @@ static double draw_gpus(const struct node *p, int object, double x, double y)
         for (int k = 0; k < p->c->nlinks && memory; k++)
             if (p->c->links[k].gpu == i && p->c->links[k].link_kind == TOPO_C2C)
                 memory = arena_printf(p->a, "%s, C2C", memory);
-        const char *words[3] = {arena_printf(p->a, "GPU%d", g->index), model ? model : g->arch, memory};
+        const char *lines = two_lines(p->a, arena_printf(p->a, "GPU%d", g->index), model ? model : g->arch);
         draw_stub(p, left + GPU_WIDTH / 2, y, n++ ? NULL : o);
-        draw_labelled(p->to, left, y + STUB, GPU_WIDTH, GPU_HEIGHT, COLOUR_GPU, words);
+        svg_box(p->to, left, y + STUB, GPU_WIDTH, GPU_HEIGHT, COLOUR_GPU, two_lines(p->a, lines, memory));
         p->gpus[i].x = left + GPU_WIDTH / 2;
         p->gpus[i].y = y + STUB + GPU_HEIGHT;
     }
@@ -181,12 +196,12 @@ static double draw_gpus(const struct node *p, int object, double x, double y)
 }
 
 /* The first object that is a NIC there: what is told of it at the stub is told of all. */
-static const struct topo_object *first_nic(const struct topo_class *c, int parent)
+static const struct topo_object *first_nic(const struct node *p, int parent)
 {
-    for (int o = next_child(c, parent, -1); o >= 0; o = next_child(c, parent, o))
-        if (c->objects[o].kind == TOPO_NIC)
-            return &c->objects[o];
-    return NULL;
+    int o = next_child(p, parent, -1);
+    while (o >= 0 && p->c->objects[o].kind != TOPO_NIC)
+        o = next_child(p, parent, o);
+    return o < 0 ? NULL : &p->c->objects[o];
 }
 
 static void draw_nics(const struct node *p, int parent, double x, double y, int hangs)
@@ -198,11 +213,10 @@ static void draw_nics(const struct node *p, int parent, double x, double y, int 
         double left = x + column * (NIC_WIDTH + GAP);
         double top = y + STUB + (double)(i % NICS_COLUMN) * (NIC_HEIGHT + 3);
         int rest = n > MOST_NICS && i == MOST_NICS - 1;
-        const char *more[3] = {arena_printf(p->a, "and %d more", n - i), NULL, NULL};
         if (hangs && i % NICS_COLUMN == 0)
-            draw_stub(p, left + NIC_WIDTH / 2, y, i ? NULL : first_nic(p->c, parent));
-        draw_labelled(p->to, left, top, NIC_WIDTH, NIC_HEIGHT, rest ? COLOUR_SWITCH : draw_role_colour(list[i].role),
-                      rest ? more : list[i].words);
+            draw_stub(p, left + NIC_WIDTH / 2, y, i ? NULL : first_nic(p, parent));
+        svg_box(p->to, left, top, NIC_WIDTH, NIC_HEIGHT, rest ? COLOUR_SWITCH : svg_role_colour(list[i].role),
+                rest ? arena_printf(p->a, "and %d more", n - i) : list[i].lines);
     }
 }
 
@@ -210,19 +224,18 @@ static void draw_nics(const struct node *p, int parent, double x, double y, int 
 static void draw_below(const struct node *p, int parent, double x, double y)
 {
     const struct topo_class *c = p->c;
-    for (int o = next_child(c, parent, -1); o >= 0; o = next_child(c, parent, o)) {
+    for (int o = next_child(p, parent, -1); o >= 0; o = next_child(p, parent, o)) {
         const struct topo_object *object = &c->objects[o];
         if (object->kind == TOPO_GPU) {
             x += draw_gpus(p, o, x, y);
-        } else if (object->kind != TOPO_NIC && object->kind != TOPO_NUMA) {
+        } else if (is_bar(object->kind)) {
             double width = fmax(width_below(p, o), NIC_WIDTH);
-            const char *words[3] = {object->kind == TOPO_SWITCH ? "PCIe switch"
-                                    : object->name              ? object->name
-                                                                : "host bridge",
-                                    NULL, NULL};
             if (parent >= 0)
                 draw_stub(p, x + width / 2, y, object);
-            draw_labelled(p->to, x, y + STUB, width, BAR_HEIGHT, COLOUR_SWITCH, words);
+            svg_box(p->to, x, y + STUB, width, BAR_HEIGHT, COLOUR_SWITCH,
+                    object->kind == TOPO_SWITCH ? "PCIe switch"
+                    : object->name              ? object->name
+                                                : "host bridge");
             draw_below(p, o, x, y + STUB + BAR_HEIGHT);
             x += width + GAP;
         }
@@ -230,53 +243,26 @@ static void draw_below(const struct node *p, int parent, double x, double y)
     draw_nics(p, parent, x, y, parent >= 0);
 }
 
-/* A NUMA node, or what hangs on none; the frame comes first, but how high it is shows only afterwards. */
+/* Draw a NUMA node, or what hangs on none; return its height. */
 static double draw_numa(const struct node *p, int numa, double x, double y, double width)
 {
-    struct canvas measure = {.out = p->to->out};
     const struct topo_object *o = numa < 0 ? NULL : &p->c->objects[numa];
-    const char *words[3] = {o ? arena_printf(p->a, "NUMA node %d", o->numa) : "place not known", NULL, NULL};
-    if (o && o->cpus && width > 150)
-        words[0] = arena_printf(p->a, "%s, CPUs %s", words[0], o->cpus);
-    struct canvas *page = p->to;
-    struct node inner = *p;
-    inner.to = &measure;
-    draw_labelled(&measure, x, y, width, BAR_HEIGHT, COLOUR_NODE, words);
-    draw_below(&inner, numa, x, y + BAR_HEIGHT);
-    page->width = fmax(page->width, measure.width);
-    page->height = fmax(page->height, measure.height);
-    return measure.height - y;
+    const char *name = o ? arena_printf(p->a, "NUMA node %d", o->numa) : "place not known";
+    double page = p->to->height;
+    p->to->height = 0;
+    svg_box(p->to, x, y, width, BAR_HEIGHT, COLOUR_NODE,
+            o && o->cpus && width > 150 ? arena_printf(p->a, "%s, CPUs %s", name, o->cpus) : name);
+    draw_below(p, numa, x, y + BAR_HEIGHT);
+    double height = p->to->height - y;
+    svg_reach(p->to, 0, page);
+    return height;
 }
 
 /* ---- what joins GPUs --------------------------------------------------------------------------------------------- */
 
-/* Links of the GPU that count: towards NVSwitches, or (`direct`) towards other GPUs; GB/s of all in *GBps. */
-static int links_of(const struct topo_class *c, int gpu, int direct, double *GBps)
+static int is_to_switch(const struct topo_class *c, const struct topo_link *l)
 {
-    int n = 0;
-    *GBps = 0;
-    for (int i = 0; i < c->nlinks; i++) {
-        const struct topo_link *l = &c->links[i];
-        int to_switch = l->peer_object >= 0 && c->objects[l->peer_object].kind == TOPO_NVSWITCH;
-        if (l->gpu != gpu || (direct ? l->peer_gpu < 0 : !to_switch))
-            continue;
-        n += l->count;
-        *GBps += l->GBps;
-    }
-    return n;
-}
-
-static const char *kind_of_link(const struct topo_class *c, int several)
-{
-    static const char *const names[][2] = {[TOPO_NVLINK] = {"NVLink", "NVLinks"},
-                                           [TOPO_XGMI] = {"XGMI link", "XGMI links"},
-                                           [TOPO_C2C] = {"C2C link", "C2C links"},
-                                           [TOPO_METAXLINK] = {"MetaXLink", "MetaXLinks"}};
-    enum topo_link_kind kind = TOPO_NVLINK;
-    for (int i = 0; i < c->nlinks; i++)
-        if (c->links[i].link_kind != TOPO_C2C)
-            kind = c->links[i].link_kind;
-    return names[kind][several];
+    return l->peer_object >= 0 && c->objects[l->peer_object].kind == TOPO_NVSWITCH;
 }
 
 /* Whether every pair of at least four GPUs has the same number of direct links: that number; 0 not. */
@@ -294,38 +280,57 @@ static int full_mesh(const struct topo_class *c)
     return c->ngpus >= 4 && pairs == c->ngpus * (c->ngpus - 1) / 2 ? count : 0;
 }
 
-/* "18 NVLinks, 450 GB/s" */
-static const char *bundle(const struct node *p, int links, double GBps)
+/* What joins the GPUs: NVSwitches, or what is direct between them. C2C leads to the CPU. */
+static void find_links(struct node *p)
 {
-    return arena_printf(p->a, GBps > 0 ? "%d %s, %.4g GB/s" : "%d %s", links, kind_of_link(p->c, links != 1), GBps);
+    const struct topo_class *c = p->c;
+    int switched = 0, direct = 0;
+    for (int i = 0; i < c->nlinks; i++) {
+        const struct topo_link *l = &c->links[i];
+        p->link_kind = l->link_kind == TOPO_C2C ? p->link_kind : l->link_kind;
+        switched += is_to_switch(c, l) ? l->count : 0;
+        direct += l->peer_gpu >= 0 ? l->count : 0;
+    }
+    p->joined = switched ? SWITCHED : full_mesh(c) ? MESHED : direct ? DIRECT : APART;
+    for (int i = 0; i < c->nlinks; i++) {
+        const struct topo_link *l = &c->links[i];
+        if (switched ? !is_to_switch(c, l) : l->peer_gpu < 0)
+            continue;
+        p->gpus[l->gpu].links += l->count;
+        p->gpus[l->gpu].GBps += l->GBps;
+    }
+}
+
+static double link_pen(int links, double GBps)
+{
+    return svg_pen(GBps > 0 ? GBps : 25.0 * links);
 }
 
 /* One bar that stands for what joins all GPUs, and a line from each of those that no bar has joined yet. */
-static void draw_hub(const struct node *p, double y, int direct, const char *what)
+static void draw_hub(const struct node *p, double y, const char *what)
 {
-    double left = 1e9, right = 0, GBps, most_GBps = 0;
-    int most = 0, least = 1 << 30;
+    double left = 1e9, right = 0;
+    const struct gpu_place *most = p->gpus;
+    int least = 1 << 30;
     for (int i = 0; i < p->c->ngpus; i++) {
-        int n = links_of(p->c, i, direct, &GBps), here = p->gpus[i].y > 0;
-        left = here ? fmin(left, p->gpus[i].x) : left;
-        right = here ? fmax(right, p->gpus[i].x) : right;
-        most_GBps = n > most ? GBps : most_GBps;
-        most = n > most ? n : most;
-        least = n < least ? n : least;
+        const struct gpu_place *g = &p->gpus[i];
+        left = g->y > 0 ? fmin(left, g->x) : left;
+        right = g->y > 0 ? fmax(right, g->x) : right;
+        most = g->links > most->links ? g : most;
+        least = g->links < least ? g->links : least;
     }
-    for (int i = 0; i < p->c->ngpus; i++) {
-        int n = links_of(p->c, i, direct, &GBps);
-        if (n && p->gpus[i].y > 0)
-            draw_line(p->to, p->gpus[i].x, p->gpus[i].y, p->gpus[i].x, y, COLOUR_NVLINK, GBps > 0 ? GBps : 25.0 * n);
-        if (least < most && p->gpus[i].y > 0)
-            draw_words(p->to, p->gpus[i].x + 5, y - 5, DRAW_FROM, 9.5, GPU_WIDTH, bundle(p, n, GBps));
-        p->gpus[i].y = 0;
+    for (struct gpu_place *g = p->gpus; g < p->gpus + p->c->ngpus; g++) {
+        if (g->links && g->y > 0)
+            svg_line(p->to, g->x, g->y, g->x, y, COLOUR_NVLINK, link_pen(g->links, g->GBps));
+        if (least < most->links && g->y > 0)
+            svg_label(p->to, g->x + 5, y - 5, SVG_FROM, 9.5, GPU_WIDTH,
+                      text_links(p->a, p->link_kind, g->links, g->GBps));
+        g->y = 0;
     }
-    const char *words[3] = {
-        arena_printf(p->a, "%s: %s%s for each GPU", what, least < most ? "at most " : "", bundle(p, most, most_GBps)),
-        NULL, NULL};
     if (right > 0)
-        draw_labelled(p->to, left - GPU_WIDTH / 2, y, right - left + GPU_WIDTH, BAR_HEIGHT + 4, COLOUR_NVSWITCH, words);
+        svg_box(p->to, left - GPU_WIDTH / 2, y, right - left + GPU_WIDTH, BAR_HEIGHT + 4, COLOUR_NVSWITCH,
+                arena_printf(p->a, "%s: %s%s for each GPU", what, least < most->links ? "at most " : "",
+                             text_links(p->a, p->link_kind, most->links, most->GBps)));
 }
 
 /* Arcs below the GPUs, the wider apart the deeper, with the number of links at the lowest point. */
@@ -339,15 +344,18 @@ static void draw_direct(const struct node *p, double y)
         double x = fmin(p->gpus[l->gpu].x, p->gpus[l->peer_gpu].x),
                to_x = fmax(p->gpus[l->gpu].x, p->gpus[l->peer_gpu].x);
         double depth = 14 + (to_x - x) * 0.16;
-        draw_arc(p->to, x, to_x, y, depth, l->GBps > 0 ? l->GBps : 25.0 * l->count);
-        draw_words(p->to, (x + to_x) / 2, y + depth * 0.75 - 3, DRAW_CENTRED, 9, 60,
-                   arena_printf(p->a, "%d", l->count));
+        fprintf(p->to->out,
+                "<path d=\"M%g %g C%g %g %g %g %g %g\" fill=\"none\" stroke=\"" COLOUR_NVLINK
+                "\" stroke-width=\"%.1f\"/>\n",
+                x, y, x, y + depth, to_x, y + depth, to_x, y, link_pen(l->count, l->GBps));
+        svg_reach(p->to, to_x, y + depth);
+        svg_label(p->to, (x + to_x) / 2, y + depth * 0.75 - 3, SVG_CENTRED, 9, 60, arena_printf(p->a, "%d", l->count));
     }
     for (int i = 0; i < c->ngpus; i++)
         if (p->gpus[i].y > 0)
-            draw_line(p->to, p->gpus[i].x, p->gpus[i].y, p->gpus[i].x, y, COLOUR_NVLINK, 0);
-    draw_words(p->to, p->gpus[0].x + 6, y - 4, DRAW_FROM, 9.5, 400,
-               arena_printf(p->a, "number of %s between two GPUs", kind_of_link(c, 1)));
+            svg_line(p->to, p->gpus[i].x, p->gpus[i].y, p->gpus[i].x, y, COLOUR_NVLINK, 1);
+    svg_label(p->to, p->gpus[0].x + 6, y - 4, SVG_FROM, 9.5, 400,
+              arena_printf(p->a, "number of %ss between two GPUs", text_link_kinds[p->link_kind]));
 }
 
 /* A guest, and a node of a rack, sees that there are NVSwitches, but not which: one then stands for all of them. */
@@ -361,36 +369,20 @@ static const char *switch_label(const struct topo_class *c, struct arena *a)
 
 static void draw_links(const struct node *p, double y)
 {
-    int switched = 0, direct = 0, mesh = full_mesh(p->c);
-    double GBps;
-    for (int i = 0; i < p->c->ngpus; i++) {
-        switched += links_of(p->c, i, 0, &GBps);
-        direct += links_of(p->c, i, 1, &GBps);
-    }
-    if (switched)
-        draw_hub(p, y + 26, 0, switch_label(p->c, p->a));
-    else if (mesh)
-        draw_hub(p, y + 26, 1, arena_printf(p->a, "every pair of GPUs has %d %s", mesh, kind_of_link(p->c, mesh != 1)));
-    else if (direct)
-        draw_direct(p, y + 26);
+    if (p->joined == SWITCHED)
+        draw_hub(p, y, switch_label(p->c, p->a));
+    else if (p->joined == MESHED)
+        draw_hub(p, y,
+                 arena_printf(p->a, "every pair of GPUs has %s", text_links(p->a, p->link_kind, full_mesh(p->c), 0)));
+    else if (p->joined == DIRECT)
+        draw_direct(p, y);
 }
 
-/* Whether what joins the GPUs is told by a bar, of which every row of NUMA nodes can have one. */
-static int has_arcs(const struct node *p)
-{
-    int direct = 0, switched = 0;
-    double GBps;
-    for (int i = 0; i < p->c->ngpus; i++) {
-        switched += links_of(p->c, i, 0, &GBps);
-        direct += links_of(p->c, i, 1, &GBps);
-    }
-    return direct && !switched && !full_mesh(p->c);
-}
-
-/* All NUMA nodes, in rows where they are too wide for one, with what joins the GPUs of a row below it. */
+/* All NUMA nodes, in rows where they are too wide for one (arcs need one), with what joins the GPUs of a row below it.
+ */
 static void draw_numas(const struct node *p, double x, double y)
 {
-    double left = x, row = 0, most = has_arcs(p) ? 1e9 : ROW_WIDTH;
+    double left = x, row = 0, most = p->joined == DIRECT ? 1e9 : ROW_WIDTH;
     for (int o = -1; o >= -1 && o < p->c->nobjects; o++) {
         int is_numa = o >= 0 && p->c->objects[o].kind == TOPO_NUMA && p->c->objects[o].parent < 0;
         double width = width_below(p, o);
@@ -398,7 +390,7 @@ static void draw_numas(const struct node *p, double x, double y)
             continue;
         width = fmax(width, 110);
         if (left > x && left + width > x + most) {
-            draw_links(p, y + row);
+            draw_links(p, y + row + 26);
             y = p->to->height + 2 * GAP;
             left = x;
             row = 0;
@@ -406,21 +398,24 @@ static void draw_numas(const struct node *p, double x, double y)
         row = fmax(row, draw_numa(p, o, left, y, width));
         left += width + 2 * GAP;
     }
-    draw_links(p, y + row);
+    draw_links(p, y + row + 26);
 }
 
-double draw_node(struct canvas *to, const struct topology *t, int class_index, double x, double y, struct arena *a)
+double svg_node(struct svg *to, const struct topology *t, int class_index, double x, double y, struct arena *a)
 {
     const struct topo_class *c = &t->classes[class_index];
     struct node p = {.to = to, .c = c, .v = roles_of(c, a), .a = a};
     p.gpus = arena_alloc(a, ((size_t)c->ngpus + 1) * sizeof *p.gpus);
+    p.parent = arena_alloc(a, ((size_t)c->nobjects + 1) * sizeof *p.parent);
+    find_parents(&p);
+    find_links(&p);
     const char *parts[] = {c->product, c->cpu};
     const char *title = text_hosts(t, class_index, a);
     title = t->nclasses > 1 ? arena_printf(a, "%s: %s", c->name, title) : title;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         title = parts[i] ? arena_printf(a, "%s; %s", title, parts[i]) : title;
-    draw_words(to, x, y + 14, DRAW_FROM, 13, ROW_WIDTH, title);
-    to->height = fmax(to->height, y + 20);
+    svg_label(to, x, y + 14, SVG_FROM, 13, ROW_WIDTH, title);
+    svg_reach(to, 0, y + 20);
     draw_numas(&p, x, y + 26);
     return to->height - y;
 }

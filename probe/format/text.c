@@ -1,14 +1,39 @@
-/* What a person wants to see: the devices, and the matrix in the layout of nvidia-smi topo -m. Names come from
- * anywhere, so that everything but printable ASCII is shown as '?'. */
+/* What a person wants to see: the devices, the matrix in the layout of nvidia-smi topo -m, and what follows from them.
+ * Names come from anywhere, so that everything but printable ASCII is shown as '?'. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/finding.h"
+#include "core/hostlist.h"
 #include "core/units.h"
-#include "probe/format/draw.h"
 #include "probe/format/format.h"
-#include "probe/format/text.h"
-#include "probe/topology/domains.h"
-#include "probe/topology/paths.h"
+
+#define MOST_CLASSES 16 /* whose differences are told; topology.json has more */
+
+const char *text_inert(struct arena *a, const char *s)
+{
+    char *copy = arena_strdup(a, s ? s : "?");
+    for (char *p = copy; *p; p++)
+        if (*p < ' ' || *p > '~')
+            *p = '?';
+    return copy;
+}
+
+const char *text_hosts(const struct topology *t, int class_index, struct arena *a)
+{
+    const char **names = arena_alloc(a, (size_t)t->nhosts * sizeof *names), *own = t->classes[class_index].name;
+    int n = 0;
+    for (int i = 0; i < t->nhosts; i++)
+        if (t->hosts[i].class_index == class_index)
+            names[n++] = t->hosts[i].name;
+    return n > 1 ? arena_printf(a, "%s, %d nodes", hostlist_fold(names, n, a), n)
+           : n   ? names[0]
+           : own ? own
+                 : "no node";
+}
+
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
 
 static const char *plural(int n)
 {
@@ -23,6 +48,20 @@ static void put_place(FILE *out, const struct topo_class *c, int object)
         fprintf(out, "  NUMA %d", o->numa);
     else
         fputs("  NUMA ?", out);
+}
+
+const char *text_pcie(const struct topo_object *o, struct arena *a)
+{
+    static const struct {
+        double GTps;
+        const char *generation;
+    } generations[] = {{2.5, "1.0"}, {5, "2.0"}, {8, "3.0"}, {16, "4.0"}, {32, "5.0"}, {64, "6.0"}};
+    /* Idle GPUs lower the speed of their link, but keep its lanes. */
+    double GTps = o->link_max_GTps > 0 ? o->link_max_GTps : o->link_GTps;
+    for (size_t i = 0; i < sizeof generations / sizeof *generations && o->link_width > 0; i++)
+        if (fabs(GTps - generations[i].GTps) < 0.1)
+            return arena_printf(a, "%s x%d", generations[i].generation, o->link_width);
+    return o->link_GBps > 0 ? arena_printf(a, "%.3g GB/s", o->link_GBps) : NULL;
 }
 
 static void put_rate(FILE *out, double Gbps)
@@ -62,11 +101,17 @@ static void put_cpu(FILE *out, const struct topo_class *c, struct arena *a)
             c->arch ? text_inert(a, c->arch) : "", nodes, plural(nodes));
 }
 
-/* "18 NVLinks, 450 GB/s": all that leave the GPU. */
-static void put_bundle(FILE *out, const struct topo_class *c, int gpu)
+const char *const text_link_kinds[] = {
+    [TOPO_NVLINK] = "NVLink", [TOPO_XGMI] = "XGMI link", [TOPO_C2C] = "C2C link", [TOPO_METAXLINK] = "MetaXLink"};
+
+const char *text_links(struct arena *a, enum topo_link_kind kind, int n, double GBps)
 {
-    static const char *const kinds[] = {
-        [TOPO_NVLINK] = "NVLink", [TOPO_XGMI] = "XGMI link", [TOPO_C2C] = "C2C link", [TOPO_METAXLINK] = "MetaXLink"};
+    return arena_printf(a, GBps > 0 ? "%d %s%s, %.4g GB/s" : "%d %s%s", n, text_link_kinds[kind], plural(n), GBps);
+}
+
+/* All links that leave the GPU. */
+static void put_bundle(FILE *out, const struct topo_class *c, int gpu, struct arena *a)
+{
     for (int kind = TOPO_NVLINK; kind <= TOPO_METAXLINK; kind++) {
         double GBps = 0;
         int n = 0;
@@ -76,7 +121,7 @@ static void put_bundle(FILE *out, const struct topo_class *c, int gpu)
                 GBps += c->links[i].GBps;
             }
         if (n)
-            fprintf(out, GBps > 0 ? "  %d %s%s, %.4g GB/s" : "  %d %s%s", n, kinds[kind], plural(n), GBps);
+            fprintf(out, "  %s", text_links(a, kind, n, GBps));
     }
 }
 
@@ -99,9 +144,9 @@ static void put_gpus(FILE *out, const struct topo_class *c, struct arena *a)
             fprintf(out, "  sm_%d", g->sm);
         if (g->mem_bytes)
             fprintf(out, "  %s", unit_bytes(size, g->mem_bytes));
-        if (draw_pcie(o, a))
-            fprintf(out, "  PCIe %s", draw_pcie(o, a));
-        put_bundle(out, c, i);
+        if (text_pcie(o, a))
+            fprintf(out, "  PCIe %s", text_pcie(o, a));
+        put_bundle(out, c, i, a);
         fputc('\n', out);
         for (int k = 0; k < g->np2p_problems; k++)
             fprintf(out, "          no P2P with %s\n", text_inert(a, g->p2p_problems[k]));
@@ -165,7 +210,7 @@ static void put_bare_nics(FILE *out, const struct topo_class *c, struct arena *a
 }
 
 /* A row or column heading: GPUs by their number, NICs as NIC0, NIC1, … with a legend, as nvidia-smi prints them. */
-static const char *heading(const struct path_matrix *m, int i, struct arena *a)
+static const char *matrix_heading(const struct path_matrix *m, int i, struct arena *a)
 {
     return i < m->ngpus ? text_inert(a, m->ends[i].label) : arena_printf(a, "NIC%d", i - m->ngpus);
 }
@@ -186,10 +231,10 @@ static void put_matrix(FILE *out, const struct topo_class *c, const struct path_
 {
     char word[PATH_WORD];
     for (int i = 0; i < m->n; i++)
-        fprintf(out, "\t%s", heading(m, i, a));
+        fprintf(out, "\t%s", matrix_heading(m, i, a));
     fputs("\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n", out);
     for (int i = 0; i < m->n; i++) {
-        fputs(heading(m, i, a), out);
+        fputs(matrix_heading(m, i, a), out);
         for (int k = 0; k < m->n; k++)
             fprintf(out, i == k ? "\t %s " : "\t%s", path_word(word, path_between(m, i, k)));
         if (i < m->ngpus)
@@ -199,7 +244,7 @@ static void put_matrix(FILE *out, const struct topo_class *c, const struct path_
     }
 }
 
-static int occurs(const struct path_matrix *m, enum path_word word, enum topo_link_kind link_kind)
+static int has_word(const struct path_matrix *m, enum path_word word, enum topo_link_kind link_kind)
 {
     for (size_t i = 0; i < (size_t)m->n * (size_t)m->n; i++)
         if (m->paths[i].word == word && (word != WORD_LINKS || m->paths[i].link_kind == link_kind))
@@ -235,7 +280,7 @@ static void put_legend(FILE *out, const struct topo_class *c, const struct path_
     };
     fputs("\nLegend:\n", out);
     for (size_t i = 0; i < sizeof legend / sizeof *legend; i++)
-        if (occurs(m, legend[i].word, legend[i].link_kind))
+        if (has_word(m, legend[i].word, legend[i].link_kind))
             fprintf(out, "  %s%s\n", legend[i].text,
                     legend[i].word == WORD_PHB && !shows_host_bridges(c)
                         ? " (host bridges are not recorded here: it may be NODE)"
@@ -258,6 +303,145 @@ static void put_domains(FILE *out, const struct topo_class *c, const struct path
     }
 }
 
+/* ---- what follows from the devices of a class -------------------------------------------------------------------- */
+
+/* The GID that NCCL takes by default: RoCE v2 with an IPv4 address, else RoCE v2, else the first. */
+static const struct topo_gid *best_gid(const struct topo_class *c, int port)
+{
+    const struct topo_gid *best = NULL;
+    int most = -1;
+    for (int i = 0; i < c->ngids; i++) {
+        const struct topo_gid *g = &c->gids[i];
+        int value = (g->type == TOPO_GID_ROCE_V2) + 2 * !strncmp(g->gid, "::ffff:", 7);
+        if (g->port == port && value > most) {
+            best = g;
+            most = value;
+        }
+    }
+    return best;
+}
+
+static int width_of(const struct topo_class *c)
+{
+    int width = 0;
+    for (int i = 0; i < c->nports; i++) {
+        int n = (int)strlen(c->ports[i].hca) + 2;
+        width = n > width && n <= 24 ? n : width;
+    }
+    return width;
+}
+
+static void put_addresses(FILE *out, const struct topo_class *c, int port, struct arena *a)
+{
+    static const char *const types[] = {"", "IB", "RoCE v1", "RoCE v2"};
+    const struct topo_port *p = &c->ports[port];
+    const struct topo_gid *g = best_gid(c, port);
+    if (p->netdev)
+        fprintf(out, "  %s", text_inert(a, p->netdev));
+    if (p->layer == TOPO_LINK_INFINIBAND && p->subnet_prefix)
+        fprintf(out, "  subnet %s", text_inert(a, p->subnet_prefix));
+    if (p->lid)
+        fprintf(out, "  LID %d", p->lid);
+    if (g && p->layer != TOPO_LINK_INFINIBAND)
+        fprintf(out, "  GID %d %s %s", g->index, types[g->type], text_inert(a, g->gid));
+    if (p->firmware)
+        fprintf(out, "  firmware %s", text_inert(a, p->firmware));
+    if (p->board_id)
+        fprintf(out, " (%s)", text_inert(a, p->board_id));
+}
+
+static void put_networks(FILE *out, const struct topo_class *c, struct arena *a)
+{
+    int known = 0;
+    for (int i = 0; i < c->nports; i++)
+        known |= c->ports[i].netdev || c->ports[i].subnet_prefix || c->ports[i].firmware || best_gid(c, i);
+    if (!known)
+        return;
+    fputs("\nRDMA addresses:\n", out);
+    for (int i = 0; i < c->nports; i++) {
+        fprintf(out, "  %-*s", width_of(c), arena_printf(a, "%s:%d", text_inert(a, c->ports[i].hca), c->ports[i].port));
+        put_addresses(out, c, i, a);
+        fputc('\n', out);
+    }
+}
+
+static void put_nearest(FILE *out, const struct topo_class *c, const struct port_verdict *v, struct arena *a)
+{
+    const int most = 8;
+    const struct path_matrix *m = path_matrix(c, a);
+    fputs("\nNearest compute ports:\n", out);
+    for (int g = 0; g < m->ngpus; g++) {
+        enum path_class best = PATH_UNKNOWN;
+        double GBps = 0;
+        const char *names = "";
+        int n = 0;
+        for (int i = 0; i < c->nports; i++) {
+            int end = path_end_of(m, c->ports[i].hca);
+            const struct topo_path *p = end < 0 ? NULL : path_between(m, g, end);
+            if (!p || v[i].role != ROLE_COMPUTE || p->class_ > best || p->class_ == PATH_UNKNOWN)
+                continue;
+            int nearer = p->class_ < best;
+            n = nearer ? 1 : n + 1;
+            if (n <= most)
+                names = arena_printf(a, "%s%s%s:%d", nearer ? "" : names, nearer ? "" : " ", c->ports[i].hca,
+                                     c->ports[i].port);
+            double own = c->ports[i].rate_Gbps / 8; /* a port is often slower than its slot */
+            own = p->GBps > 0 && (p->GBps < own || !(own > 0)) ? p->GBps : own;
+            GBps = nearer || own < GBps ? own : GBps;
+            best = p->class_;
+        }
+        fprintf(out, "  GPU%-3d  %s", c->gpus[g].index, path_class_name(best));
+        if (*names)
+            fprintf(out, "  %s", text_inert(a, names));
+        if (n > most)
+            fprintf(out, " and %d more", n - most);
+        if (GBps > 0)
+            fprintf(out, "  %g GB/s", GBps);
+        fputc('\n', out);
+    }
+}
+
+/* A line a rail; nothing where all ports are on one network or none is known. */
+static void put_rails(FILE *out, const struct topo_class *c, const struct port_verdict *v, struct arena *a)
+{
+    struct rail *rails;
+    int n = topo_rails(c, v, a, &rails);
+    if (n < 2)
+        return;
+    fputs("\nRails (networks of compute ports):\n", out);
+    for (int i = 0; i < n; i++) {
+        fprintf(out, "  %-18s ", text_inert(a, rails[i].network));
+        for (int k = 0; k < rails[i].nports; k++)
+            fprintf(out, " %s:%d", text_inert(a, c->ports[rails[i].ports[k]].hca), c->ports[rails[i].ports[k]].port);
+        fputc('\n', out);
+    }
+}
+
+/* What follows from a class: subnets and GIDs, roles, the list of HCAs. */
+static void put_verdicts(FILE *out, const struct topo_class *c, struct arena *a)
+{
+    if (!c->nports)
+        return;
+    const struct port_verdict *v = roles_of(c, a);
+    const char *list = roles_hca_list(c, v, a);
+    put_networks(out, c, a);
+    fputs("\nRoles:\n", out);
+    for (int i = 0; i < c->nports; i++)
+        fprintf(out, "  %-*s  %-17s  %s\n", width_of(c),
+                arena_printf(a, "%s:%d", text_inert(a, c->ports[i].hca), c->ports[i].port), role_name(v[i].role),
+                text_inert(a, v[i].reason));
+    put_rails(out, c, v, a);
+    if (c->ngpus && list)
+        put_nearest(out, c, v, a);
+    int known = 0;
+    for (int i = 0; i < c->nports; i++)
+        known += c->ports[i].state != TOPO_STATE_UNKNOWN;
+    fprintf(out, "\nNCCL_IB_HCA: %s\n",
+            list    ? text_inert(a, list)
+            : known ? "none of the ports is one that NCCL should use through verbs"
+                    : "not known: the states of the ports could not be read");
+}
+
 static void put_class(FILE *out, const struct topo_class *c, struct arena *a)
 {
     put_machine(out, c, a);
@@ -275,11 +459,82 @@ static void put_class(FILE *out, const struct topo_class *c, struct arena *a)
             fprintf(out, "  NIC%d: %s\n", i - m->ngpus, text_inert(a, m->ends[i].label));
     }
     put_domains(out, c, m, a);
-    text_put_verdicts(out, c, a);
+    put_verdicts(out, c, a);
     if (c->nnotes)
         fputs("\nNotes:\n", out);
     for (int i = 0; i < c->nnotes; i++)
         fprintf(out, "  - %s\n", text_inert(a, c->notes[i]));
+}
+
+/* ---- cluster ----------------------------------------------------------------------------------------------------- */
+
+static void put_differences(FILE *out, const struct topology *t, struct arena *a)
+{
+    fputs("\nWhat sets classes apart, each from the one most like it:\n", out);
+    for (int i = 0; i < t->nclasses && i <= MOST_CLASSES; i++) {
+        struct differences_like like = differences_nearest(t, i, a);
+        if (like.class_index < 0)
+            continue;
+        fprintf(out, "  %s (%s)", text_inert(a, t->classes[i].name), text_inert(a, text_hosts(t, i, a)));
+        fprintf(out, " from %s", text_inert(a, t->classes[like.class_index].name));
+        for (int k = 0; k < like.n; k++)
+            fprintf(out, "%s %s", k ? "," : ":", text_inert(a, like.sentences[k]));
+        fputc('\n', out);
+    }
+    if (t->nclasses - 1 > MOST_CLASSES)
+        fprintf(out, "  and %d more classes\n", t->nclasses - 1 - MOST_CLASSES);
+}
+
+static void put_findings(FILE *out, const struct topology *t)
+{
+    if (t->nfindings)
+        fputs("\nFindings:\n", out);
+    for (int i = 0; i < t->nfindings; i++) {
+        struct finding shown = t->findings[i];
+        if (t->nclasses == 1 && shown.subject == t->classes[0].name)
+            shown.subject = NULL;
+        finding_print(&shown, 2, out);
+    }
+}
+
+static void put_leaves(FILE *out, const struct topology *t, struct arena *a)
+{
+    const int most = 64;
+    int shown = 0;
+    for (int i = 0; i < t->nhosts; i++)
+        for (int k = 0; k < t->hosts[i].nleaves && shown < most; k++) {
+            if (!shown++)
+                fputs("\nSwitches:\n", out);
+            fprintf(out, "  %s %s\n", text_inert(a, t->hosts[i].name), text_inert(a, t->hosts[i].leaves[k]));
+        }
+    if (shown == most)
+        fputs("  (more in the JSON)\n", out);
+}
+
+static void put_racks(FILE *out, const struct topology *t, struct arena *a)
+{
+    const int most = 64;
+    struct nvlink_rack *racks;
+    int n = t->nhosts > 1 ? nvlink_racks(t, a, &racks) : 0;
+    for (int i = 0; i < n && i < most; i++)
+        fprintf(out, "%s  %d GPUs of %d node%s (%s), clique %s\n", i ? "" : "\nNVLink domains over nodes:\n",
+                racks[i].ngpus, racks[i].nhosts, racks[i].nhosts == 1 ? "" : "s",
+                text_inert(a, hostlist_fold(racks[i].hosts, racks[i].nhosts, a)), text_inert(a, racks[i].clique));
+}
+
+/* What follows from all of it: the common list of HCAs, differences between classes, missing nodes, findings. */
+static void put_cluster(FILE *out, const struct topology *t, struct arena *a)
+{
+    const char *why;
+    if (t->nclasses > 1) {
+        const char *common = roles_hca_common(t, a, &why);
+        put_differences(out, t, a);
+        fprintf(out, "\nNCCL_IB_HCA for all classes: %s%s\n",
+                common ? text_inert(a, common) : "none exists: ", common ? "" : text_inert(a, why));
+    }
+    put_racks(out, t, a);
+    put_leaves(out, t, a);
+    put_findings(out, t);
 }
 
 static int write_text(const struct topology *t, FILE *out, struct err *e)
@@ -291,7 +546,7 @@ static int write_text(const struct topology *t, FILE *out, struct err *e)
         fprintf(out, "%s\n", text_inert(a, text_hosts(t, i, a)));
         put_class(out, &t->classes[i], a);
     }
-    text_put_cluster(out, t, a);
+    put_cluster(out, t, a);
     arena_free(a);
     return ferror(out) ? err_set(e, ERR_FAILED, "the summary cannot be written") : 0;
 }

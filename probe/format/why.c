@@ -1,28 +1,28 @@
 /* probe --why: the rules on the role of a port, one a line, and which of them decided. */
-#include "probe/format/why.h"
+#include "probe/format/format.h"
 
 #include <string.h>
 
 #include "core/json.h"
-#include "probe/format/text.h"
-#include "probe/topology/roles.h"
+#include "probe/topology/topology.h"
 
-static int is_asked(const struct topo_port *p, const char *asked, struct arena *a)
+static int is_asked_port(const struct topo_port *p, const char *asked, struct arena *a)
 {
     return !strcmp(p->hca, asked) || !strcmp(arena_printf(a, "%s:%d", p->hca, p->port), asked);
 }
 
-static int on_list(const struct port_verdict *v)
+static int is_on_list(const struct port_verdict *v)
 {
     return v->role == ROLE_COMPUTE && !v->plugin;
 }
 
-static void put_text(FILE *out, const struct topo_class *c, int port, const struct port_verdict *v, struct arena *a)
+static void put_evidence(FILE *out, const struct topo_class *c, int port, const struct port_verdict *v, struct arena *a)
 {
     struct role_evidence *rows;
     int n = roles_evidence(c, port, a, &rows), decided = 0;
     fprintf(out, "%s, %s:%d: %s, %s the list for NCCL_IB_HCA\n", text_inert(a, c->name),
-            text_inert(a, c->ports[port].hca), c->ports[port].port, role_name(v->role), on_list(v) ? "on" : "not on");
+            text_inert(a, c->ports[port].hca), c->ports[port].port, role_name(v->role),
+            is_on_list(v) ? "on" : "not on");
     for (int i = 0; i < n; i++) {
         int speaks = rows[i].role != ROLE_COMPUTE;
         fprintf(out, "  %-17s %-6s %s\n", rows[i].rule,
@@ -35,7 +35,7 @@ static void put_text(FILE *out, const struct topo_class *c, int port, const stru
     fprintf(out, "  %-17s %-6s %s\n", "so", "", text_inert(a, v->reason));
 }
 
-static cJSON *to_json(const struct topo_class *c, int port, const struct port_verdict *v, struct arena *a)
+static cJSON *evidence_json(const struct topo_class *c, int port, const struct port_verdict *v, struct arena *a)
 {
     struct role_evidence *rows;
     int n = roles_evidence(c, port, a, &rows);
@@ -43,7 +43,7 @@ static cJSON *to_json(const struct topo_class *c, int port, const struct port_ve
     cJSON_AddStringToObject(o, "class", c->name);
     cJSON_AddStringToObject(o, "port", arena_printf(a, "%s:%d", c->ports[port].hca, c->ports[port].port));
     cJSON_AddStringToObject(o, "role", role_name(v->role));
-    cJSON_AddBoolToObject(o, "on_list", on_list(v));
+    cJSON_AddBoolToObject(o, "on_list", is_on_list(v));
     cJSON_AddStringToObject(o, "reason", v->reason);
     for (int i = 0; i < n; i++) {
         cJSON *row = json_append(list);
@@ -66,22 +66,23 @@ int why_write(const struct topology *t, const char *port, int json, FILE *out, s
         const struct topo_class *c = &t->classes[i];
         const struct port_verdict *v = roles_of(c, a);
         for (int k = 0; k < c->nports; k++) {
-            if (!is_asked(&c->ports[k], port, a))
+            if (!is_asked_port(&c->ports[k], port, a))
                 continue;
             found++;
             if (json)
-                cJSON_AddItemToArray(all, to_json(c, k, &v[k], a));
+                cJSON_AddItemToArray(all, evidence_json(c, k, &v[k], a));
             else
-                put_text(out, c, k, &v[k], a);
+                put_evidence(out, c, k, &v[k], a);
         }
     }
+    if (json && found)
+        rc = json_print(all, out, e);
+    else
+        cJSON_Delete(all);
     if (!found)
         rc = err_set(e, ERR_LACKS, "there is no RDMA port %s%s%s", port,
                      t->nclasses && t->classes[0].nports ? "; the first one is " : "",
                      t->nclasses && t->classes[0].nports ? t->classes[0].ports[0].hca : "");
-    else if (json)
-        rc = json_print(all, out, e);
-    cJSON_Delete(all);
     arena_free(a);
     return rc;
 }

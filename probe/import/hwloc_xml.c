@@ -1,19 +1,17 @@
 /* hwloc's XML, versions 1 to 3, read here and not by libhwloc: that refuses files of a later major version than its
  * own, and prints about or stops at what it does not like.
  *
- * topology > object, nested: Machine > Package > NUMANode; Bridge > PCIDev > OSDev. An object's info children say more;
- * NVLink and XGMI are matrices of bandwidth (distances2, distances2hetero) between objects named by gp_index. */
+ * topology > object, nested: Machine > Package > NUMANode; Bridge > PCIDev > OSDev. An object's find_info children say
+ * more; NVLink and XGMI are matrices of bandwidth (distances2, distances2hetero) between objects named by gp_index. */
 #include <ctype.h>
 #include <hwloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/import/hwloc_matrix.h"
-#include "probe/import/import_internal.h"
-#include "probe/topology/build.h"
-#include "probe/topology/pci.h"
-#include "probe/topology/pci_tree.h"
+#include "probe/import/readers.h"
+
+#define MOST_ROWS 1024
 
 /* What an operating system device is. Version 3 made the numbers a set of bits. */
 enum device_kind { DEVICE_OTHER, DEVICE_GPU, DEVICE_NETWORK, DEVICE_RDMA };
@@ -24,6 +22,20 @@ static const char *const gpu_names[] = {"nvml", "rsmi", "cuda", NULL};
 #define NUMBERING 2
 
 #define MOST_NUMA 1024
+
+/* What a row of a matrix is: a GPU, or an NVSwitch or NUMA node (the CPU of POWER machines); -1 for the other. */
+struct matrix_end {
+    int gpu, object;
+};
+
+/* The objects that matrices may name, by hwloc's gp_index. */
+struct matrix_names {
+    struct {
+        uint64_t gp_index;
+        struct matrix_end end;
+    } * list;
+    int n;
+};
 
 struct numa_node {
     int os_index;
@@ -38,7 +50,7 @@ struct import {
     int version; /* 1, 2, 3 */
     struct numa_node numa[MOST_NUMA];
     int nnuma;
-    struct hwloc_matrix_names names;
+    struct matrix_names names;
 };
 
 static int is_object(const struct xml_node *n, const char *type)
@@ -47,7 +59,7 @@ static int is_object(const struct xml_node *n, const char *type)
     return own && !strcmp(own, type);
 }
 
-static const char *info(const struct xml_node *n, const char *name)
+static const char *find_info(const struct xml_node *n, const char *name)
 {
     for (const struct xml_node *i = n->first; i; i = i->next) {
         const char *own = xml_is(i, "info") ? xml_attribute(i, "name") : NULL;
@@ -57,10 +69,10 @@ static const char *info(const struct xml_node *n, const char *name)
     return NULL;
 }
 
-/* The first such info of the machine or of anything in it. */
+/* The first such find_info of the machine or of anything in it. */
 static const char *info_anywhere(const struct xml_node *n, const char *name)
 {
-    const char *found = info(n, name);
+    const char *found = find_info(n, name);
     for (const struct xml_node *i = n->first; i && !found; i = i->next)
         if (xml_is(i, "object"))
             found = info_anywhere(i, name);
@@ -119,6 +131,18 @@ static int numa_of(const struct import *in, const struct xml_node *n)
     return found && !several ? found->os_index : -1;
 }
 
+/* Remember that the <object> `n` is `end`. */
+static void name_matrix_end(struct matrix_names *names, struct arena *a, const struct xml_node *n,
+                            struct matrix_end end)
+{
+    long long gp = xml_int(n, "gp_index", 0, INT64_MAX, -1);
+    if (gp < 0)
+        return;
+    names->list = arena_grow(a, names->list, (size_t)names->n, sizeof *names->list);
+    names->list[names->n].gp_index = (uint64_t)gp;
+    names->list[names->n++].end = end;
+}
+
 /* ---- PCI --------------------------------------------------------------------------------------------------------- */
 
 /* The numbers of "0302 [10de:15f9] [10de:116b] a1": class, vendor, device and those of the subsystem; how many. */
@@ -153,7 +177,7 @@ static int read_function(struct import *in, const struct xml_node *n, struct pci
     f->subsystem_vendor = id[3];
     f->subsystem_device = id[4];
     f->link_GBps = GBps > 0 && GBps < 1e6 ? GBps : 0;
-    f->model = arena_strdup(in->t->arena, info(n, "PCIDevice"));
+    f->model = arena_strdup(in->t->arena, find_info(n, "PCIDevice"));
     return 0;
 }
 
@@ -177,7 +201,7 @@ static void add_rdma(struct import *in, const struct xml_node *n, int object)
     struct arena *a = in->t->arena;
     const char *hca = arena_strdup(a, xml_attribute(n, "name"));
     uint32_t pci_class = in->c->objects[object].pci_class >> 8;
-    struct topo_port p = {.object = object, .hca = hca, .guid = guid_text(a, info(n, "NodeGUID"))};
+    struct topo_port p = {.object = object, .hca = hca, .guid = guid_text(a, find_info(n, "NodeGUID"))};
     p.layer = pci_class == 0x0200                          ? TOPO_LINK_ETHERNET
               : pci_class == 0x0207 || pci_class == 0x0c06 ? TOPO_LINK_INFINIBAND
                                                            : TOPO_LINK_UNKNOWN;
@@ -185,7 +209,7 @@ static void add_rdma(struct import *in, const struct xml_node *n, int object)
     for (int port = 1; port <= 4; port++) {
         char key[32];
         snprintf(key, sizeof key, "Port%dState", port);
-        const char *state = info(n, key);
+        const char *state = find_info(n, key);
         if (!state)
             continue;
         p.port = port;
@@ -206,7 +230,7 @@ static void add_network(struct import *in, const struct xml_node *n, int object)
     build_netdev(in->t, in->c, d);
 }
 
-static uint64_t kib(const char *s)
+static uint64_t read_kib(const char *s)
 {
     unsigned long long v = s ? strtoull(s, NULL, 10) : 0;
     return v < (1ull << 43) ? v << 10 : 0;
@@ -244,8 +268,8 @@ static void describe_gpu(struct import *in, const struct xml_node *n, int object
                 g->index = index_of(name, gpu_names[k]);
         }
     for (const struct xml_node *i = n->first; i; i = i->next) {
-        const char *model = info(i, "GPUModel"), *uuid = info(i, "NVIDIAUUID");
-        const char *memory = info(i, "CUDAGlobalMemorySize");
+        const char *model = find_info(i, "GPUModel"), *uuid = find_info(i, "NVIDIAUUID");
+        const char *memory = find_info(i, "CUDAGlobalMemorySize");
         if (!is_object(i, "OSDev"))
             continue;
         if (model)
@@ -253,10 +277,10 @@ static void describe_gpu(struct import *in, const struct xml_node *n, int object
         if (uuid)
             g->uuid = arena_strdup(a, uuid);
         if (memory)
-            g->mem_bytes = kib(memory);
-        hwloc_matrix_name(&in->names, a, i, (struct hwloc_matrix_end){in->c->ngpus - 1, -1});
+            g->mem_bytes = read_kib(memory);
+        name_matrix_end(&in->names, a, i, (struct matrix_end){in->c->ngpus - 1, -1});
     }
-    hwloc_matrix_name(&in->names, a, n, (struct hwloc_matrix_end){in->c->ngpus - 1, -1});
+    name_matrix_end(&in->names, a, n, (struct matrix_end){in->c->ngpus - 1, -1});
 }
 
 static int add_device(struct import *in, const struct xml_node *n, struct pci_place at)
@@ -283,7 +307,7 @@ static int add_device(struct import *in, const struct xml_node *n, struct pci_pl
     if (in->c->objects[object].kind == TOPO_GPU)
         describe_gpu(in, n, object);
     if (in->c->objects[object].kind == TOPO_NVSWITCH)
-        hwloc_matrix_name(&in->names, in->t->arena, n, (struct hwloc_matrix_end){-1, object});
+        name_matrix_end(&in->names, in->t->arena, n, (struct matrix_end){-1, object});
     if (in->c->objects[object].kind != TOPO_NIC)
         return 0;
     for (const struct xml_node *i = n->first; i; i = i->next) {
@@ -304,7 +328,7 @@ static const char *bridge_name(struct arena *a, const char *range)
 }
 
 /* Everything below `n`, which stands at `at` in the PCI tree (parent -1 and bridges -1: not in one). */
-static int walk(struct import *in, const struct xml_node *n, struct pci_place at)
+static int add_below(struct import *in, const struct xml_node *n, struct pci_place at)
 {
     for (const struct xml_node *i = n->first; i; i = i->next) {
         int rc = 0;
@@ -324,13 +348,118 @@ static int walk(struct import *in, const struct xml_node *n, struct pci_place at
         if (!rc && (is_object(i, "Package") || is_object(i, "Socket"))) {
             int numa = numa_of(in, i);
             if (numa >= 0)
-                hwloc_matrix_name(&in->names, in->t->arena, i,
-                                  (struct hwloc_matrix_end){-1, build_numa(in->t, in->c, numa)});
+                name_matrix_end(&in->names, in->t->arena, i, (struct matrix_end){-1, build_numa(in->t, in->c, numa)});
         }
         if (!rc && xml_is(i, "object") && !is_object(i, "PCIDev"))
-            rc = walk(in, i, below);
+            rc = add_below(in, i, below);
         if (rc)
             return rc;
+    }
+    return 0;
+}
+
+/* ---- GPU links out of bandwidth matrices ------------------------------------------------------------------------- */
+
+static struct matrix_end find_matrix_end(const struct matrix_names *names, uint64_t gp_index)
+{
+    for (int i = 0; i < names->n; i++)
+        if (names->list[i].gp_index == gp_index)
+            return names->list[i].end;
+    return (struct matrix_end){-1, -1};
+}
+
+/* The words of all children called `element`, one after the other. */
+struct words {
+    const struct xml_node *next;
+    const char *element, *at;
+};
+
+static const char *next_word(struct words *w)
+{
+    for (;;) {
+        w->at += strspn(w->at, " \t\r\n");
+        if (*w->at)
+            break;
+        while (w->next && !(xml_is(w->next, w->element) && w->next->text))
+            w->next = w->next->next;
+        if (!w->next)
+            return NULL;
+        w->at = w->next->text;
+        w->next = w->next->next;
+    }
+    const char *word = w->at;
+    w->at += strcspn(w->at, " \t\r\n");
+    return word;
+}
+
+/* Links in a bandwidth of MB/s as hwloc derives it: 20,000 a link of the first NVLink generation, 25,000 after it.
+ * Other values (XGMI) do not tell. */
+static int count_links(uint64_t MBps, enum topo_link_kind link_kind)
+{
+    return link_kind == TOPO_XGMI ? 1
+           : MBps % 25000 == 0    ? (int)(MBps / 25000)
+           : MBps % 20000 == 0    ? (int)(MBps / 20000)
+                                  : 1;
+}
+
+static void add_matrix_link(struct topology *t, struct topo_class *c, struct matrix_end from, struct matrix_end to,
+                            uint64_t MBps, enum topo_link_kind link_kind)
+{
+    const uint64_t most_MBps = 10000000;
+    if (from.gpu < 0 || from.gpu == to.gpu || (to.gpu < 0 && to.object < 0) || !MBps || MBps > most_MBps)
+        return;
+    struct topo_link l = {.link_kind = link_kind, .gpu = from.gpu, .peer_gpu = to.gpu, .peer_object = to.object};
+    l.count = count_links(MBps, link_kind);
+    l.GBps = (double)MBps / 1000;
+    build_link(t, c, l);
+}
+
+static int read_matrix(struct topology *t, struct topo_class *c, const struct xml_node *n,
+                       enum topo_link_kind link_kind, const struct matrix_names *names, const char *file, struct err *e)
+{
+    struct words indexes = {n->first, "indexes", ""}, values = {n->first, "u64values", ""};
+    int rows = (int)xml_int(n, "nbobjs", 1, MOST_ROWS, 0);
+    if (!rows)
+        return err_at(e, file, n->line, 0, "nbobjs: expected a number from 1 to %d", MOST_ROWS);
+    struct matrix_end *ends = calloc((size_t)rows, sizeof *ends);
+    int rc = 0;
+    if (!ends)
+        return err_set(e, ERR_FAILED, "%s: out of memory", file);
+    for (int i = 0; i < rows && !rc; i++) {
+        /* "OSDev:802" or, where all are of one type, "802". */
+        const char *word = next_word(&indexes), *colon = word ? strchr(word, ':') : NULL;
+        if (!word)
+            rc = err_at(e, file, n->line, 0, "<indexes>: expected %d objects, found %d", rows, i);
+        else
+            ends[i] = find_matrix_end(names, strtoull(colon && colon < indexes.at ? colon + 1 : word, NULL, 10));
+    }
+    for (int i = 0; i < rows && !rc; i++)
+        for (int k = 0; k < rows && !rc; k++) {
+            const char *word = next_word(&values);
+            if (!word)
+                rc = err_at(e, file, n->line, 0, "<u64values>: expected %d × %d numbers", rows, rows);
+            else if (c->nlinks >= IMPORT_MOST_PORTS)
+                rc = err_at(e, file, n->line, 0, "more than %d links", IMPORT_MOST_PORTS);
+            else if (i != k)
+                add_matrix_link(t, c, ends[i], ends[k], strtoull(word, NULL, 10), link_kind);
+        }
+    free(ends);
+    return rc;
+}
+
+/* Add a link for every pair for which one of the matrices below the root has a bandwidth. */
+static int read_matrices(struct topology *t, struct topo_class *c, const struct xml_node *root,
+                         const struct matrix_names *names, const char *file, struct err *e)
+{
+    static const struct {
+        const char *name;
+        enum topo_link_kind link_kind;
+    } known[] = {{"NVLinkBandwidth", TOPO_NVLINK}, {"XGMIBandwidth", TOPO_XGMI}};
+    for (const struct xml_node *n = root->first; n; n = n->next) {
+        const char *name = strncmp(n->name, "distances2", 10) ? NULL : xml_attribute(n, "name");
+        for (size_t i = 0; name && i < sizeof known / sizeof *known; i++)
+            if (!strcmp(name, known[i].name) && read_matrix(t, c, n, known[i].link_kind, names, file, e))
+                return ERR_FAILED;
     }
     return 0;
 }
@@ -371,11 +500,10 @@ int import_hwloc_xml(struct topology *t, const struct xml_node *root, const char
     }
     in->c->cpu = cpu_name(in, root);
     in->c->arch = arena_strdup(t->arena, info_anywhere(root, "Architecture"));
-    if (walk(in, root, (struct pci_place){-1, -1, 0}) || hwloc_matrix_links(t, in->c, root, &in->names, file, e))
+    if (add_below(in, root, (struct pci_place){-1, -1, 0}) || read_matrices(t, in->c, root, &in->names, file, e))
         return ERR_FAILED;
     pci_tree_prune(in->c);
     pci_tree_drop_unused_nics(t, in->c);
-    build_order_gpus(t, in->c);
-    build_order_ports(in->c);
+    build_order_devices(t, in->c);
     return 0;
 }

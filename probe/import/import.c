@@ -1,4 +1,5 @@
-/* Recorded machines: what a file is, its content tells. */
+/* Recorded machines: what a file is, its content tells. XML documents are told by their root, texts by their lines:
+ * whole issues with prose around matrices, several hosts behind one another. */
 #include "probe/import/import.h"
 
 #include <stdio.h>
@@ -6,8 +7,233 @@
 
 #include "core/file.h"
 #include "core/json.h"
-#include "probe/import/text.h"
-#include "probe/topology/classes.h"
+#include "probe/import/readers.h"
+
+/* A format that is XML, told by its root element. */
+static const struct xml_format {
+    const char *name, *root;
+    int (*read)(struct topology *t, const struct xml_node *roots, const char *name, const char *file, struct err *e);
+} xml_formats[] = {
+    {"NCCL topology", "system", import_nccl_xml},
+    {"hwloc XML", "topology", import_hwloc_xml},
+    {"nvidia-smi -q -x", "nvidia_smi_log", import_smi_xml},
+    {NULL, NULL, NULL},
+};
+
+/* ---- XML in the midst of a text is read like a tool's ------------------------------------------------------------ */
+
+/* The format whose root element opens in the line; NULL. */
+static const struct xml_format *find_opening(const char *line)
+{
+    line += strspn(line, " \t");
+    for (const struct xml_format *f = xml_formats; f->name && *line == '<'; f++) {
+        size_t n = strlen(f->root);
+        if (!strncmp(line + 1, f->root, n) && strchr(" >", line[1 + n]))
+            return f;
+    }
+    return NULL;
+}
+
+static int xml_begins(const struct text *x)
+{
+    return find_opening(text_line(x, 0)) != NULL;
+}
+
+/* The lines up to the closing tag, behind as many empty ones as stand before them, so that errors name the right one.
+ */
+static char *join_element(struct text *x, const char *root)
+{
+    const char *closing = arena_printf(x->a, "</%s>", root);
+    int first = x->at;
+    size_t bytes = (size_t)first + 1;
+    for (; x->at < x->n; x->at++) {
+        bytes += strlen(text_line(x, 0)) + 1;
+        if (strstr(text_line(x, 0), closing))
+            break;
+    }
+    x->at += x->at < x->n;
+    char *all = arena_alloc(x->a, bytes), *to = all;
+    for (int i = 0; i < first; i++)
+        *to++ = '\n';
+    for (int i = first; i < x->at; i++) {
+        size_t n = strlen(x->lines[i]);
+        memcpy(to, x->lines[i], n);
+        to += n;
+        *to++ = '\n';
+    }
+    *to = 0;
+    return all;
+}
+
+static int read_inner_xml(struct text *x, struct topology *t, struct topo_class *c)
+{
+    const struct xml_format *f = find_opening(text_line(x, 0));
+    char *text = join_element(x, f->root);
+    struct topology one = {.arena = t->arena};
+    struct xml_node *root = xml_parse(text, strlen(text), x->file, x->a, x->e);
+    if (!root || f->read(&one, root, "xml", x->file, x->e))
+        return ERR_FAILED;
+    const char *name = c->name;
+    *c = one.classes[0];
+    c->name = name;
+    return 0;
+}
+
+static const struct text_reader reader_xml = {"XML", xml_begins, read_inner_xml, 1};
+
+/* The first that recognises a line reads it. */
+static const struct text_reader *const text_readers[] = {
+    &reader_xml,       &reader_smi_topo,
+    &reader_p2p,       &reader_rocm_smi,
+    &reader_amd_smi,   &reader_nvlink,
+    &reader_ibstat,    &reader_ibv_devinfo,
+    &reader_show_gids, &reader_ibdev2netdev,
+    &reader_rdma_link, &reader_lspci,
+    &reader_guids,     NULL,
+};
+
+/* ---- texts of any length ----------------------------------------------------------------------------------------- */
+
+/* A host is told by the prompt of a shell before what it prints, or by a second text of a kind of which one host has
+ * only one. */
+
+#define MOST_HOSTS 4096
+
+/* A host as far as it has been read: a topology of its own in the same memory. */
+struct text_host {
+    const char *name; /* by its prompt; NULL: not told */
+    struct topology t;
+    const struct text_reader *last[32]; /* who has read of it */
+    int nlast;
+    const char *read; /* "nvidia-smi topo -m (line 3), ibstat (line 40)" */
+};
+
+struct text_hosts {
+    struct text x;
+    struct topology *t;
+    struct text_host *hosts;
+    int n;
+    const char *prompt; /* the host of the last prompt; NULL none yet */
+};
+
+/* "root@node1:~# ibstat", "[me@node1 ~]$ ibstat": node1; NULL: no prompt. */
+static const char *prompt_host(const struct text *x, const char *line)
+{
+    static const char name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    line += strspn(line, " \t[(");
+    size_t user = strspn(line, name);
+    if (!user || line[user] != '@')
+        return NULL;
+    const char *host = line + user + 1, *end = host + strspn(host, name);
+    if (end == host || (*end != ':' && *end != ' ' && *end != ']') || !strpbrk(end, "#$%>"))
+        return NULL;
+    return arena_strndup(x->a, host, (size_t)(end - host));
+}
+
+static int has_read(const struct text_host *h, const struct text_reader *r)
+{
+    for (int i = 0; i < h->nlast; i++)
+        if (h->last[i] == r)
+            return 1;
+    return 0;
+}
+
+/* The host that the next piece, which `r` reads, is of. */
+static struct text_host *host_for(struct text_hosts *g, const struct text_reader *r)
+{
+    for (int i = 0; i < g->n && g->prompt; i++)
+        if (g->hosts[i].name && !strcmp(g->hosts[i].name, g->prompt))
+            return &g->hosts[i];
+    struct text_host *last = g->n ? &g->hosts[g->n - 1] : NULL;
+    if (last && !(r->whole && has_read(last, r)) && (!g->prompt || !last->name)) {
+        last->name = last->name ? last->name : g->prompt;
+        return last;
+    }
+    g->hosts = arena_grow(g->x.a, g->hosts, (size_t)g->n, sizeof *g->hosts);
+    g->hosts[g->n] = (struct text_host){.name = g->prompt, .t = {.arena = g->t->arena}};
+    return &g->hosts[g->n++];
+}
+
+static int read_piece(struct text_hosts *g, const struct text_reader *r)
+{
+    struct text_host *h = host_for(g, r);
+    int before = g->x.at;
+    if (g->n > MOST_HOSTS)
+        return text_wrong(&g->x, "more than %d hosts", MOST_HOSTS);
+    struct topo_class *c = build_class(&h->t, NULL);
+    if (r->read(&g->x, &h->t, c))
+        return ERR_FAILED;
+    if (!has_read(h, r))
+        h->read = arena_printf(g->t->arena, "%s%s%s (line %d)", h->read ? h->read : "", h->read ? ", " : "", r->name,
+                               before + 1);
+    if (h->nlast < 32 && !has_read(h, r))
+        h->last[h->nlast++] = r;
+    g->x.at += g->x.at == before;
+    return 0;
+}
+
+static int read_pieces(struct text_hosts *g)
+{
+    while (g->x.at < g->x.n) {
+        const char *host = prompt_host(&g->x, text_line(&g->x, 0));
+        int i = 0;
+        g->prompt = host ? host : g->prompt;
+        while (text_readers[i] && !text_readers[i]->begins(&g->x))
+            i++;
+        if (!text_readers[i])
+            g->x.at++;
+        else if (read_piece(g, text_readers[i]))
+            return ERR_FAILED;
+    }
+    return 0;
+}
+
+/* What an HCA list still needs. */
+static void note_needs(struct topology *t, struct topo_class *c)
+{
+    int states = 0;
+    for (int i = 0; i < c->nports; i++)
+        states += c->ports[i].state != TOPO_STATE_UNKNOWN;
+    if (!c->ngpus)
+        build_note(t, c,
+                   "for distances to GPUs add nvidia-smi topo -m, an NCCL topology or an hwloc XML file (--merge)");
+    if (!c->nports)
+        build_note(t, c, "for RDMA ports add ibstat, ibv_devinfo or ibdev2netdev (--merge)");
+    else if (!states)
+        build_note(t, c, "for the states of ports add ibstat, ibv_devinfo or ibdev2netdev (--merge)");
+}
+
+static void add_hosts(struct text_hosts *g, const char *name)
+{
+    for (int i = 0; i < g->n; i++) {
+        struct text_host *h = &g->hosts[i];
+        struct topology *t = g->t;
+        merge_nodes(&h->t);
+        struct topo_class *c = build_class(t, NULL);
+        const char *own = c->name;
+        *c = h->t.classes[0];
+        c->name = own;
+        build_note(t, c, "read of this host: %s", h->read);
+        note_needs(t, c);
+        build_order_devices(t, c);
+        build_host(t, h->name ? h->name : i ? arena_printf(t->arena, "%s-%d", name, i + 1) : name, t->nclasses - 1);
+    }
+}
+
+int import_text(struct topology *t, char *text, const char *name, const char *file, struct err *e)
+{
+    struct text_hosts g = {.t = t, .x = {.file = file, .e = e, .a = arena_new()}};
+    int rc = text_cut(&g.x, text);
+    if (!rc)
+        text_sort_hosts(&g.x);
+    rc = rc || read_pieces(&g) ? ERR_FAILED : 0;
+    if (!rc)
+        add_hosts(&g, name);
+    arena_free(g.x.a);
+    return rc ? rc : g.n ? 0 : -1;
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 /* "/data/azure_ndv4.xml": "azure_ndv4". */
 static const char *host_name(struct arena *a, const char *path)
@@ -48,7 +274,7 @@ static int import_xml(struct topology *t, char *text, size_t bytes, const char *
                                           : "");
 }
 
-static int nothing_known(const char *path, struct arena *scratch, struct err *e)
+static int refuse_unknown(const char *path, struct arena *scratch, struct err *e)
 {
     const char *all = "topology.json";
     for (const struct xml_format *f = xml_formats; f->name; f++)
@@ -90,7 +316,7 @@ static int import_file(struct topology *t, const char *path, struct err *e)
         else
             rc = import_text(t, text, host_name(t->arena, path), path, e);
         if (rc < 0)
-            rc = nothing_known(path, scratch, e);
+            rc = refuse_unknown(path, scratch, e);
     }
     arena_free(scratch);
     return rc;

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/import/text.h"
-#include "probe/topology/pci.h"
-#include "probe/topology/pci_tree.h"
+#include "probe/import/readers.h"
 
 #define DEEPEST 32
 
@@ -62,7 +60,7 @@ static const char *address_of(const struct text *x, const char *line, const char
     return strchr(*rest, ':') ? pci_address(x->a, arena_strndup(x->a, line, n)) : NULL;
 }
 
-static int begins(const struct text *x)
+static int lspci_begins(const struct text *x)
 {
     const char *rest, *line = text_line(x, 0);
     if (!isxdigit((unsigned char)*line) || !address_of(x, line, &rest))
@@ -86,7 +84,7 @@ static void ids_of(const char *s, uint16_t *vendor, uint16_t *device)
     }
 }
 
-static void head(struct listing *l, struct function *f, const char *pci, const char *rest)
+static void read_head(struct listing *l, struct function *f, const char *pci, const char *rest)
 {
     const char *colon = strstr(rest, ": "), *number = strchr(rest, '[');
     const char *name = colon ? colon + 2 : rest;
@@ -120,7 +118,7 @@ static int bus_after(const char *line, const char *key)
     return at ? (int)(strtoul(at + strlen(key), NULL, 16) & 0xff) : 0;
 }
 
-static void detail(struct listing *l, struct function *f, const char *line)
+static void read_detail(struct listing *l, struct function *f, const char *line)
 {
     const char *v;
     if ((v = text_value(l->x, line, "LnkCap:")))
@@ -145,7 +143,7 @@ static void detail(struct listing *l, struct function *f, const char *line)
     }
 }
 
-static int read_all(struct listing *l)
+static int read_functions(struct listing *l)
 {
     struct text *x = l->x;
     for (; x->at < x->n; x->at++) {
@@ -154,9 +152,9 @@ static int read_all(struct listing *l)
             if (l->n >= IMPORT_MOST_OBJECTS)
                 return text_wrong(x, "more than %d devices", IMPORT_MOST_OBJECTS);
             l->list = arena_grow(x->a, l->list, (size_t)l->n, sizeof *l->list);
-            head(l, &l->list[l->n++], pci, rest);
+            read_head(l, &l->list[l->n++], pci, rest);
         } else if (l->n && (*line == '\t' || *line == ' ')) {
-            detail(l, &l->list[l->n - 1], line);
+            read_detail(l, &l->list[l->n - 1], line);
         } else if (!text_is_blank(line)) {
             break;
         }
@@ -175,7 +173,7 @@ static int bus_of(const struct function *f)
 }
 
 /* The bridge right above the function: the narrowest range that holds its bus; -1: a root bus. */
-static int above(const struct listing *l, int function)
+static int find_bridge_above(const struct listing *l, int function)
 {
     const struct function *f = &l->list[function];
     int found = -1;
@@ -193,7 +191,7 @@ static int above(const struct listing *l, int function)
 static int chain_of(const struct listing *l, int function, int chain[DEEPEST])
 {
     int n = 0;
-    for (int i = above(l, function); i >= 0 && n < DEEPEST; i = above(l, i))
+    for (int i = find_bridge_above(l, function); i >= 0 && n < DEEPEST; i = find_bridge_above(l, i))
         chain[n++] = i;
     for (int i = 0; i < n / 2; i++) {
         int swapped = chain[i];
@@ -213,7 +211,7 @@ static void set_link(struct topo_object *o, const struct function *f)
     o->driver = f->driver;
 }
 
-static int find_bridge(const struct topo_class *c, const char *name)
+static int find_host_bridge(const struct topo_class *c, const char *name)
 {
     for (int i = 0; i < c->nobjects; i++)
         if (c->objects[i].kind == TOPO_HOST_BRIDGE && !strcmp(c->objects[i].name, name))
@@ -230,7 +228,7 @@ static struct pci_place place_of(struct listing *l, int function, const int *cha
     for (int i = 0; i < n && numa < 0; i++)
         numa = l->list[chain[i]].numa;
     const char *name = arena_printf(l->t->arena, "pci%04lx:%02x", domain_of(f), (unsigned)root_bus);
-    int bridge = find_bridge(l->c, name);
+    int bridge = find_host_bridge(l->c, name);
     struct pci_place at = {bridge, numa, 0};
     if (bridge < 0)
         at = pci_tree_host_bridge(l->t, l->c, numa, name);
@@ -258,7 +256,7 @@ static int has_tree(const struct listing *l)
     return 0;
 }
 
-static void add(struct listing *l, int function)
+static void add_function(struct listing *l, int function)
 {
     const struct function *f = &l->list[function];
     int chain[DEEPEST], n = chain_of(l, function, chain);
@@ -287,16 +285,16 @@ static int is_wanted(const struct pci_function *f)
     return f->class_code >> 8 != 0x0604 && f->class_code >> 8 != 0x0600;
 }
 
-static int read(struct text *x, struct topology *t, struct topo_class *c)
+static int lspci_read(struct text *x, struct topology *t, struct topo_class *c)
 {
     struct listing l = {.x = x, .t = t, .c = c};
-    if (read_all(&l))
+    if (read_functions(&l))
         return ERR_FAILED;
     for (int i = 0; i < l.n && c->ngpus < TOPO_MOST_GPUS; i++)
         if (is_wanted(&l.list[i].f))
-            add(&l, i);
+            add_function(&l, i);
     pci_tree_prune(c);
     return 0;
 }
 
-const struct text_reader reader_lspci = {"lspci -vvv", begins, read, 1};
+const struct text_reader reader_lspci = {"lspci -vvv", lspci_begins, lspci_read, 1};

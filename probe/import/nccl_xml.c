@@ -7,10 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/import/import_internal.h"
-#include "probe/topology/build.h"
-#include "probe/topology/pci.h"
-#include "probe/topology/pci_tree.h"
+#include "probe/import/readers.h"
 
 enum { CLASS_INFINIBAND = 0x0207, CLASS_ETHERNET = 0x0200, CLASS_NVSWITCH = 0x0680 };
 #define MOST_CPUS 1024
@@ -32,7 +29,8 @@ struct import {
     const char *unknown_example;
 };
 
-static int wrong(const struct import *in, const struct xml_node *n, const char *attribute, const char *expected)
+static int refuse_attribute(const struct import *in, const struct xml_node *n, const char *attribute,
+                            const char *expected)
 {
     const char *found = xml_attribute(n, attribute);
     return err_at(in->e, in->file, n->line, 0, "<%s> %s%s%s%s: expected %s", n->name, attribute, found ? "=\"" : "",
@@ -79,13 +77,7 @@ static const char *guid_text(struct arena *a, const struct xml_node *net)
 /* Whether the class has that port or interface: files of several <cpu> repeat what hangs on none of them. */
 static int is_repeated(const struct topo_class *c, const char *name, int port)
 {
-    for (int i = 0; i < c->nports && port; i++)
-        if (c->ports[i].port == port && !strcmp(c->ports[i].hca, name))
-            return 1;
-    for (int i = 0; i < c->nnetdevs && !port; i++)
-        if (!strcmp(c->netdevs[i].name, name))
-            return 1;
-    return 0;
+    return (port ? topo_find_port(c, name, port) : topo_find_netdev(c, name)) >= 0;
 }
 
 /* A port, or each port of what NCCL merged and calls "mlx5_0+mlx5_1". */
@@ -170,7 +162,7 @@ static int add_nic(struct import *in, int parent, const struct xml_node *n)
     return 0;
 }
 
-static int has(const struct xml_node *n, const char *child)
+static int has_child(const struct xml_node *n, const char *child)
 {
     for (const struct xml_node *i = n->first; i; i = i->next)
         if (xml_is(i, child))
@@ -182,13 +174,13 @@ static enum topo_kind kind_of(const struct xml_node *n, uint32_t pci_class, uint
 {
     if (!xml_attribute(n, "busid"))
         return TOPO_SWITCH;
-    return has(n, "gpu")                               ? TOPO_GPU
-           : has(n, "nic")                             ? TOPO_NIC
-           : has(n, "pci") || pci_is_switch(pci_class) ? TOPO_SWITCH
-           : pci_is_nvswitch(pci_class, vendor)        ? TOPO_NVSWITCH
-           : pci_is_nic(pci_class)                     ? TOPO_NIC
-           : pci_class && pci_is_gpu(pci_class, 0, 0)  ? TOPO_GPU
-                                                       : TOPO_FUNCTION;
+    return has_child(n, "gpu")                               ? TOPO_GPU
+           : has_child(n, "nic")                             ? TOPO_NIC
+           : has_child(n, "pci") || pci_is_switch(pci_class) ? TOPO_SWITCH
+           : pci_is_nvswitch(pci_class, vendor)              ? TOPO_NVSWITCH
+           : pci_is_nic(pci_class)                           ? TOPO_NIC
+           : pci_class && pci_is_gpu(pci_class, 0, 0)        ? TOPO_GPU
+                                                             : TOPO_FUNCTION;
 }
 
 static int add_pci(struct import *in, int parent, const struct xml_node *n);
@@ -224,7 +216,7 @@ static int add_pci(struct import *in, int parent, const struct xml_node *n)
     const char *busid = xml_attribute(n, "busid");
     o.pci = pci_address(t->arena, busid);
     if (!o.pci && (busid || !in->in_group))
-        return wrong(in, n, "busid", "a PCI address such as \"0000:17:00.0\"");
+        return refuse_attribute(in, n, "busid", "a PCI address such as \"0000:17:00.0\"");
     if (++in->objects > IMPORT_MOST_OBJECTS)
         return err_at(in->e, in->file, n->line, 0, "more than %d devices", IMPORT_MOST_OBJECTS);
     if (build_find_pci(in->c, o.pci) >= 0)
@@ -243,7 +235,7 @@ static int add_pci(struct import *in, int parent, const struct xml_node *n)
     if (o.kind == TOPO_FUNCTION && !in->unknown++)
         in->unknown_example = o.pci;
     int object = build_object(t, in->c, o);
-    if (o.kind == TOPO_GPU && !has(n, "gpu") && add_gpu(in, object, NULL))
+    if (o.kind == TOPO_GPU && !has_child(n, "gpu") && add_gpu(in, object, NULL))
         return ERR_FAILED;
     return add_below(in, object, n);
 }
@@ -254,31 +246,12 @@ static int add_cpu(struct import *in, const struct xml_node *n)
     const char *vendor = xml_attribute(n, "vendor"), *family = xml_attribute(n, "familyid");
     const char *model = xml_attribute(n, "modelid");
     if (numa == -2)
-        return wrong(in, n, "numaid", "the number of a NUMA node");
+        return refuse_attribute(in, n, "numaid", "the number of a NUMA node");
     if (!in->c->arch)
         in->c->arch = arena_strdup(in->t->arena, xml_attribute(n, "arch"));
     if (!in->c->cpu && vendor && *vendor && family && model)
         in->c->cpu = arena_printf(in->t->arena, "%s %s/%s", vendor, family, model);
     return add_below(in, build_numa(in->t, in->c, (int)numa), n);
-}
-
-static int nvswitch(struct import *in, const char *pci)
-{
-    int at = build_find_pci(in->c, pci);
-    for (int i = 0; !pci && i < in->c->nobjects && at < 0; i++)
-        if (in->c->objects[i].kind == TOPO_NVSWITCH && !in->c->objects[i].pci)
-            at = i;
-    if (at >= 0)
-        return at;
-    struct topo_object o = {.kind = TOPO_NVSWITCH, .parent = -1, .numa = -1, .pci = pci};
-    return build_object(in->t, in->c, o);
-}
-
-static int numa_root(const struct topo_class *c, int object)
-{
-    while (object >= 0 && c->objects[object].kind != TOPO_NUMA)
-        object = c->objects[object].parent;
-    return object;
 }
 
 /* An address of two dies is that of both: each has its share of the links. */
@@ -321,12 +294,12 @@ static int add_link(struct import *in, int gpu, const struct xml_node *n)
         return 0;
     }
     if (l.link_kind == TOPO_C2C) {
-        l.peer_object = numa_root(c, c->gpus[gpu].object);
+        l.peer_object = topo_numa_root(c, c->gpus[gpu].object);
         l.GBps = (double)xml_int(n, "bw", 0, 1000000000, 0) * l.count / 1000;
     } else if (l.peer_gpu < 0 && target_class == CLASS_NPU) {
-        l.peer_object = numa_root(c, c->gpus[gpu].object);
+        l.peer_object = topo_numa_root(c, c->gpus[gpu].object);
     } else if (l.peer_gpu < 0 && target_class >> 8 == CLASS_NVSWITCH) {
-        l.peer_object = nvswitch(in, target);
+        l.peer_object = build_nvswitch(in->t, c, target);
     } else if (l.peer_gpu < 0) {
         build_note(in->t, c, "line %ld: %s to %s, which the file does not show", n->line, n->name,
                    target ? target : "an unknown end");
@@ -367,8 +340,7 @@ static int add_node(struct import *in, const struct xml_node *parent, const char
              n = n->next)
             if ((xml_is(n, "nvlink") || xml_is(n, "xgmi") || xml_is(n, "c2c")) && add_link(in, i, n))
                 return ERR_FAILED;
-    build_order_gpus(t, in->c);
-    build_order_ports(in->c);
+    build_order_devices(t, in->c);
     if (in->unknown)
         build_note(
             t, in->c,
@@ -412,7 +384,7 @@ int import_nccl_xml(struct topology *t, const struct xml_node *roots, const char
             continue;
         /* NCCL writes 1, RCCL 1 or 2; a file without one is read as NCCL's first releases wrote it. */
         if (xml_attribute(n, "version") && xml_int(n, "version", 1, 2, 0) == 0)
-            return wrong(&in, n, "version", "1 (NCCL) or 2 (RCCL)");
+            return refuse_attribute(&in, n, "version", "1 (NCCL) or 2 (RCCL)");
         if (add_nodes(&in, n, name, &hosts))
             return ERR_FAILED;
         in.in_group = 1;

@@ -7,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/import/text.h"
-#include "probe/topology/build.h"
-#include "probe/topology/paths.h"
+#include "probe/import/readers.h"
 
 #define MOST_ENDS     512
 #define MOST_NVLINKS  18 /* of a GPU: more together than that go through NVSwitches */
@@ -52,7 +50,7 @@ static int is_affinity(const char *word)
 
 /* Adds the words of the lines below as long as a terminal or a mail has broken this one in two: until there are `need`,
  * or a line begins with `next`, the label of the row below. */
-static int gather(const struct matrix *m, const char **words, int n, int need, const char *next)
+static int gather_words(const struct matrix *m, const char **words, int n, int need, const char *next)
 {
     struct text *x = m->x;
     for (int taken = n; taken; n += taken) {
@@ -74,7 +72,7 @@ static int read_heading(struct matrix *m, const char *line)
 {
     const char *words[TEXT_MOST_WORDS];
     int n = text_words(m->x, strstr(line, "GPU0"), words, TEXT_MOST_WORDS);
-    n = gather(m, words, n, TEXT_MOST_WORDS, "GPU0");
+    n = gather_words(m, words, n, TEXT_MOST_WORDS, "GPU0");
     for (int i = 0; i < n; i++) {
         m->node_first = !strcmp(words[i], "Node");
         if (!strcmp(words[i], "CPU") || !strcmp(words[i], "NUMA") || m->node_first)
@@ -138,7 +136,7 @@ static int read_row(struct matrix *m, const char *line)
     int n = text_words(m->x, line, words, TEXT_MOST_WORDS), row = m->rows;
     if (!n || strcmp(words[0], m->labels[row]) != 0)
         return 0;
-    n = gather(m, words, n, m->n + 1, row + 1 < m->n ? m->labels[row + 1] : NULL);
+    n = gather_words(m, words, n, m->n + 1, row + 1 < m->n ? m->labels[row + 1] : NULL);
     m->rows++;
     for (int i = 0; i < m->n; i++) {
         if (i + 1 >= n)
@@ -197,7 +195,7 @@ static int leader(const int *group, int i)
     return i;
 }
 
-static void join(int *group, int i, int k)
+static void join_groups(int *group, int i, int k)
 {
     int a = leader(group, i), b = leader(group, k);
     group[a > b ? a : b] = a < b ? a : b;
@@ -225,7 +223,7 @@ static int same_cpus(const struct matrix *m, int i, int k)
 /* Joins two groups, and what they are apart from. */
 static void join_nodes(const struct matrix *m, int *group, unsigned char *apart, int a, int b)
 {
-    join(group, a, b);
+    join_groups(group, a, b);
     int all = leader(group, a), other = all == a ? b : a;
     for (int i = 0; i < m->n; i++) {
         apart[cell(m, all, i)] |= apart[cell(m, other, i)];
@@ -242,7 +240,7 @@ static void find_groups(struct matrix *m)
         for (int i = 0; i < m->n; i++)
             for (int k = 0; k < i; k++)
                 if (m->level[cell(m, i, k)] <= level)
-                    join(group, i, k);
+                    join_groups(group, i, k);
     }
     /* GPUs that only NVLink joins share the node that is printed behind them, unless their NICs say otherwise. */
     int *numa = m->group[LEVEL_NODE];
@@ -255,7 +253,7 @@ static void find_groups(struct matrix *m)
         }
 }
 
-static int members(const struct matrix *m, enum level level, int first)
+static int count_members(const struct matrix *m, enum level level, int first)
 {
     int n = 0;
     for (int i = 0; i < m->n; i++)
@@ -318,7 +316,7 @@ static int place_of(struct tree *tree, int end)
     const struct matrix *m = tree->m;
     int outer = leader(m->group[LEVEL_PXB], end), inner = leader(m->group[LEVEL_PIX], end);
     int at = group_object(tree, LEVEL_PHB, TOPO_HOST_BRIDGE, end, numa_object(tree, end));
-    int in_outer = members(m, LEVEL_PXB, outer), in_inner = members(m, LEVEL_PIX, inner);
+    int in_outer = count_members(m, LEVEL_PXB, outer), in_inner = count_members(m, LEVEL_PIX, inner);
     if (in_outer > in_inner)
         at = group_object(tree, LEVEL_PXB, TOPO_SWITCH, end, at);
     return in_outer > 1 ? group_object(tree, LEVEL_PIX, TOPO_SWITCH, end, at) : at;
@@ -372,7 +370,7 @@ static void add_links(struct tree *tree)
     }
 }
 
-static int read(struct text *x, struct topology *t, struct topo_class *c)
+static int topo_read(struct text *x, struct topology *t, struct topo_class *c)
 {
     struct arena *scratch = x->a;
     struct matrix *m = ARENA_NEW(scratch, struct matrix);
@@ -403,7 +401,7 @@ static int read(struct text *x, struct topology *t, struct topo_class *c)
 }
 
 /* A heading with GPU0, and below it a row of GPU0 that begins with X and goes on in words of this matrix. */
-static int begins(const struct text *x)
+static int topo_begins(const struct text *x)
 {
     static const char *const others[] = {"OK", "CNS", "GNS", "TNS", "NS", "DR", "U", NULL};
     const char *words[4];
@@ -420,4 +418,4 @@ static int begins(const struct text *x)
     return 1;
 }
 
-const struct text_reader reader_smi_topo = {"nvidia-smi topo -m", begins, read, 1};
+const struct text_reader reader_smi_topo = {"nvidia-smi topo -m", topo_begins, topo_read, 1};

@@ -1,14 +1,11 @@
-/* A document of any length, of which readers take what they know: whole issues with prose around matrices, several
- * hosts behind one another. A host is told by the prompt of a shell before what it prints, or by a second text of a
- * kind of which one host has only one. */
-#include "probe/import/text.h"
-
+/* Lines of a text, and what its readers add. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "probe/topology/build.h"
+#include "probe/import/readers.h"
 
 #define MOST_LINES 1000000
 
@@ -31,7 +28,7 @@ static void strip_escapes(char *s)
 }
 
 /* Without marks of quotation ("> GPU0") and what ends a line. */
-static char *bare(char *line)
+static char *trim_line(char *line)
 {
     size_t n = strlen(line);
     while (n && (line[n - 1] == '\r' || line[n - 1] == ' ' || line[n - 1] == '\t'))
@@ -51,7 +48,7 @@ int text_cut(struct text *x, char *text)
     x->lines = arena_alloc(x->a, (size_t)room * sizeof *x->lines);
     strip_escapes(text);
     for (char *rest = text; rest && x->n < room;)
-        x->lines[x->n++] = bare(strsep(&rest, "\n"));
+        x->lines[x->n++] = trim_line(strsep(&rest, "\n"));
     return 0;
 }
 
@@ -135,4 +132,90 @@ struct topo_gpu *text_gpu(struct topology *t, struct topo_class *c, int index)
     int object = build_object(t, c, o);
     int at = build_gpu(t, c, (struct topo_gpu){.object = object, .index = index, .gdr = -1});
     return &c->gpus[at];
+}
+
+/* ---- texts of many hosts ----------------------------------------------------------------------------------------- */
+
+/* Lines with the host's name before each, in any order, as pdsh, clush and srun -l print them; headings of dshbak. */
+
+#define LEAST_LINES 3   /* with a name before them: fewer are prose */
+#define SHARE       0.6 /* of all lines that are not blank */
+
+/* A line that has a name before it. */
+struct prefixed {
+    const char *name;
+    char *rest;
+    int line;
+};
+
+/* Splits "node1: GPU0\t X"; 0: there is no name before it. */
+static int split_prefix(const struct text *x, char *line, struct prefixed *to)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    size_t n = strspn(line, letters);
+    if (!n || line[n] != ':' || (line[n + 1] != ' ' && line[n + 1]))
+        return 0;
+    to->name = arena_strndup(x->a, line, n);
+    to->rest = line + n + 1 + (line[n + 1] == ' ');
+    return 1;
+}
+
+static int compare_prefixed(const void *x, const void *y)
+{
+    const struct prefixed *a = x, *b = y;
+    int order = strverscmp(a->name, b->name);
+    return order ? order : a->line - b->line;
+}
+
+/* Lines behind list[i] with the same name, itself included. */
+static int count_same_name(const struct prefixed *list, int n, int i)
+{
+    int k = i;
+    while (k < n && !strcmp(list[k].name, list[i].name))
+        k++;
+    return k - i;
+}
+
+/* "----------------", "node1", "----------------": the name of the second line; NULL. */
+static const char *dshbak_name(const struct text *x, int line)
+{
+    const char *above = x->lines[line], *below = line + 2 < x->n ? x->lines[line + 2] : "";
+    int ruled = strlen(above) >= 8 && !above[strspn(above, "-")] && strlen(below) >= 8 && !below[strspn(below, "-")];
+    const char *name = ruled ? x->lines[line + 1] : "";
+    return *name && !strpbrk(name, " \t[],") ? name : NULL;
+}
+
+static char *make_prompt(const struct text *x, const char *name)
+{
+    return arena_printf(x->a, "root@%s:~#", name);
+}
+
+void text_sort_hosts(struct text *x)
+{
+    struct prefixed *list = arena_alloc(x->a, ((size_t)x->n + 1) * sizeof *list);
+    int n = 0, all = 0, many = 0, to = 0;
+    for (int i = 0; i < x->n; i++) {
+        const char *name = dshbak_name(x, i);
+        if (name)
+            x->lines[i] = make_prompt(x, name);
+        all += !text_is_blank(x->lines[i]);
+        list[n].line = i;
+        n += split_prefix(x, x->lines[i], &list[n]);
+    }
+    if (n)
+        qsort(list, (size_t)n, sizeof *list, compare_prefixed);
+    for (int i = 0, same; i < n; i += same)
+        if ((same = count_same_name(list, n, i)) >= LEAST_LINES)
+            many += same;
+    if (!many || many < SHARE * all)
+        return;
+    char **lines = arena_alloc(x->a, (size_t)n * 2 * sizeof *lines);
+    for (int i = 0, same; i < n; i += same) {
+        same = count_same_name(list, n, i);
+        lines[to++] = make_prompt(x, list[i].name);
+        for (int k = i; k < i + same; k++)
+            lines[to++] = list[k].rest;
+    }
+    x->lines = lines;
+    x->n = to;
 }

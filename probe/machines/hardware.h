@@ -32,21 +32,17 @@ struct hw_gpu {
 
 extern const struct hw_gpu hw_gpus[];               /* ends with a NULL name */
 const struct hw_gpu *hw_gpu_find(const char *name); /* exact, any case; NULL unknown */
-uint16_t hw_gpu_vendor(const struct hw_gpu *g);     /* of PCI: NVIDIA or AMD */
 
-/* The error for a name that hw_gpu_find does not know: it offers the nearest. */
+/* Set the error for a name that hw_gpu_find does not know, with the nearest name; return its code. */
 int hw_gpu_unknown(const char *name, struct err *e);
 
-/* Prints all GPUs as a table, or as a JSON array. */
+/* Print all GPUs as a table, or as a JSON array. */
 void hw_gpu_list(FILE *out);
 int hw_gpu_list_json(FILE *out, struct err *e);
 
-/* The generation of a GPU in a topology: by its PCI device or its model's words, else by its architecture; NULL
+/* Return the generation of a GPU in a topology: by its PCI device or its model's words, else by its architecture; NULL
  * unknown. */
 const struct hw_gpu *hw_gpu_of(const struct topo_class *c, const struct topo_gpu *gpu);
-
-/* The same without the guess by architecture, which takes the SXM board where there are several. */
-const struct hw_gpu *hw_gpu_named(const struct topo_class *c, const struct topo_gpu *gpu);
 
 /* How NCCL reaches the network through a NIC: by itself, or through a plugin of the vendor. */
 enum hw_transport { HW_VERBS, HW_SOCKETS, HW_EFA, HW_TCPX, HW_CXI };
@@ -65,11 +61,7 @@ struct hw_nic {
 extern const struct hw_nic hw_nics[];               /* ends with a NULL name */
 const struct hw_nic *hw_nic_find(const char *name); /* exact, any case; NULL unknown */
 
-/* The generation of a NIC in a topology: by its PCI device, else by its model's words; NULL unknown. */
+/* Return the generation of a NIC in a topology: by its PCI device, else by its model's words; NULL unknown. */
 const struct hw_nic *hw_nic_of(const struct topo_object *nic);
-
-/* How NCCL reaches the network through that NIC: sockets where it has no RDMA device, unless Google's NIC hangs on a
- * GPU's switch. */
-enum hw_transport hw_transport_of(const struct topo_class *c, int object);
 
 #endif

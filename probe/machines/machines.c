@@ -1,4 +1,5 @@
-/* A bundled machine becomes a topology: its layout is read item by item, like a file that describes a tree. */
+/* Bundled machines: each becomes a topology, its layout read item by item, like a file that describes a tree; and the
+ * list of them, for people and programs. */
 #include "probe/machines/machines.h"
 
 #include <ctype.h>
@@ -8,11 +9,8 @@
 #include <strings.h>
 
 #include "core/edit_distance.h"
-#include "probe/machines/hardware.h"
-#include "probe/machines/machines_table.h"
-#include "probe/machines/wiring.h"
-#include "probe/topology/build.h"
-#include "probe/topology/pci.h"
+#include "core/json.h"
+#include "probe/machines/machines_internal.h"
 
 enum { CLASS_GPU = 0x030200, CLASS_ACCELERATOR = 0x120000, CLASS_SWITCH = 0x060400 };
 enum { CLASS_ETHERNET = 0x020000, CLASS_INFINIBAND = 0x020700 };
@@ -208,8 +206,7 @@ struct topology *machine_build(const struct machine *m, int nodes, struct machin
     c->product = m->product;
     c->hypervisor = m->hypervisor;
     add_items(&b, m->layout, -1);
-    build_order_gpus(t, c);
-    build_order_ports(c);
+    build_order_devices(t, c);
     wiring_usual(t, c, b.gpu);
     if (b.gpu->no_p2p)
         refuse_p2p(t, c);
@@ -222,14 +219,14 @@ struct topology *machine_build(const struct machine *m, int nodes, struct machin
     return t;
 }
 
-/* ---- the public function ----------------------------------------------------------------------------------------- */
+/* ---- machines by name -------------------------------------------------------------------------------------------- */
 
 const char *machine_name(int i)
 {
     return machines[i].name;
 }
 
-static const struct machine *find(const char *name, struct err *e)
+static const struct machine *find_machine(const char *name, struct err *e)
 {
     for (const struct machine *m = machines; m->name; m++)
         if (!strcasecmp(m->name, name))
@@ -242,7 +239,7 @@ static const struct machine *find(const char *name, struct err *e)
 
 struct topology *machine_topology(const char *name, int nodes, struct err *e)
 {
-    const struct machine *m = find(name, e);
+    const struct machine *m = find_machine(name, e);
     if (!m)
         return NULL;
     if (nodes < 1 || nodes > MACHINE_MOST) {
@@ -250,4 +247,59 @@ struct topology *machine_topology(const char *name, int nodes, struct err *e)
         return NULL;
     }
     return machine_build(m, nodes, NULL);
+}
+
+/* ---- the list ---------------------------------------------------------------------------------------------------- */
+
+struct list_row {
+    struct machine_size size;
+    const char *network; /* "InfiniBand" */
+};
+
+static struct list_row list_machine(const struct machine *m)
+{
+    static const char *const names[] = {[HW_SOCKETS] = "Ethernet (sockets)",
+                                        [HW_EFA] = "EFA",
+                                        [HW_TCPX] = "Ethernet (GPUDirect-TCPX)",
+                                        [HW_CXI] = "Slingshot"};
+    struct list_row r;
+    struct topology *t = machine_build(m, 1, &r.size);
+    enum hw_transport transport = r.size.ports ? hw_transport_of(&t->classes[0], r.size.first_nic) : HW_SOCKETS;
+    r.network = transport != HW_VERBS                      ? names[transport]
+                : m->compute.layer == TOPO_LINK_INFINIBAND ? "InfiniBand"
+                                                           : "RoCE";
+    topo_free(t);
+    return r;
+}
+
+void machine_list(FILE *out)
+{
+    for (const struct machine *m = machines; m->name; m++) {
+        struct list_row r = list_machine(m);
+        fprintf(out, "%-18s %2d x %-14s", m->name, r.size.gpus, m->gpu);
+        if (r.size.ports)
+            fprintf(out, " %2d x %g Gb/s %s", r.size.ports, m->compute.Gbps, r.network);
+        fprintf(out, "\n%19s%s\n", "", m->source);
+    }
+}
+
+int machine_list_json(FILE *out, struct err *e)
+{
+    cJSON *array = cJSON_CreateArray();
+    for (const struct machine *m = machines; m->name; m++) {
+        struct list_row r = list_machine(m);
+        cJSON *o = json_append(array);
+        json_add_str(o, "name", m->name);
+        json_add_str(o, "product", m->product);
+        json_add_str(o, "gpu", m->gpu);
+        cJSON_AddNumberToObject(o, "gpus", r.size.gpus);
+        if (r.size.ports) {
+            json_add_str(o, "nic", m->compute.hw);
+            json_add_str(o, "network", r.network);
+            cJSON_AddNumberToObject(o, "ports", r.size.ports);
+            cJSON_AddNumberToObject(o, "port_Gbps", m->compute.Gbps);
+        }
+        json_add_str(o, "source", m->source);
+    }
+    return json_print(array, out, e);
 }

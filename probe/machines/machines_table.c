@@ -1,6 +1,6 @@
 /* The bundled machines, in our own words and from public specifications only. Where a document leaves the arrangement
  * open (which slot a NIC is in), it is that of the machines of the kind that are known to us. */
-#include "probe/machines/machines_table.h"
+#include "probe/machines/machines_internal.h"
 
 #define INFINIBAND TOPO_LINK_INFINIBAND
 #define ETHERNET   TOPO_LINK_ETHERNET
@@ -38,7 +38,7 @@
 #define GRACE        "NVIDIA Grace, Neoverse-V2"
 
 const struct machine machines[] = {
-    /* ---- NVIDIA's own ---- */
+    /* ---- NVIDIA's own ------------------------------------------------------------------------------------------------ */
     {
         "dgx-1v", "NVIDIA DGX-1 with V100-32", XEON_E5, NULL, NULL, "v100-sxm2-32",
         "0: (2[GGN] M) 1: (2[GGN])", 8,
@@ -102,7 +102,7 @@ const struct machine machines[] = {
         .management = SOCKETS("x550", 10),
         .source = "NVIDIA GB200 NVL72 data sheet; NVIDIA GB200 NVL Multi-Node Tuning Guide",
     },
-    /* ---- baseboards in servers of others ---- */
+    /* ---- baseboards in servers of others ----------------------------------------------------------------------------- */
     {
         "hgx-a100-4", "HGX A100 4-GPU server", EPYC_7402, NULL, NULL, "a100-sxm",
         "3: ([GN]) 1: ([GN]) 0: (M) 2: 4: 6: 7: ([GN]) 5: ([GN])", 16,
@@ -133,7 +133,7 @@ const struct machine machines[] = {
         .compute = IB("connectx-7", 400), .management = SOCKETS("x550", 10),
         .source = "NVIDIA HGX B200 data sheet; NVIDIA-Certified Systems Configuration Guide",
     },
-    /* ---- clouds, as their guests and NCCL topology files show them ---- */
+    /* ---- clouds, as their guests and NCCL topology files show them --------------------------------------------------- */
     {
         "azure-ndv2", "Microsoft Azure Standard_ND40rs_v2", XEON_8168, NULL, "Hyper-V", "v100-sxm2-32",
         "0: GGGGN M 1: GGGG", 8,
@@ -239,7 +239,7 @@ const struct machine machines[] = {
         .compute = ROCE("connectx-7", 200), .management = STORAGE("connectx-6-dx", 50),
         .source = "Oracle Cloud Infrastructure documentation, compute shapes, BM.GPU.H100.8",
     },
-    /* ---- AMD ---- */
+    /* ---- AMD --------------------------------------------------------------------------------------------------------- */
     {
         /* The dies are the GPUs; every second one has the NIC of its module. */
         "mi250x", "HPE Cray EX235a", EPYC_7A53, NULL, NULL, "mi250x",
@@ -271,7 +271,7 @@ const struct machine machines[] = {
         .compute = {"thor2", 400, "bnxt_re%d", "rdma%d", ETHERNET}, .management = SOCKETS("x550", 10),
         .source = "AMD Instinct MI355X Platform data sheet",
     },
-    /* ---- boxes with PCIe cards; the arrangement is a common one, of our choice ---- */
+    /* ---- boxes with PCIe cards; the arrangement is a common one, of our choice --------------------------------------- */
     {
         "4xl40s-pcie", "4 x L40S in a 2U server", XEON_8570, NULL, NULL, "l40s",
         "0: 2(G) (N) (M) 1: 2(G)", 32,

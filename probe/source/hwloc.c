@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/source/hwloc_load.h"
 #include "probe/source/source.h"
-#include "probe/topology/pci.h"
-#include "probe/topology/pci_tree.h"
 #include "probe/topology/sysfs.h"
 
 int probe_hwloc_load(hwloc_topology_t *h)
@@ -93,13 +90,13 @@ static void add_link(struct topology *t, struct topo_object *o)
         o->link_GBps = pci_GBps(o->link_GTps, o->link_width);
 }
 
-static void walk(struct topology *t, struct topo_class *c, hwloc_obj_t o, struct pci_place at)
+static void add_below(struct topology *t, struct topo_class *c, hwloc_obj_t o, struct pci_place at)
 {
     for (hwloc_obj_t child = o->io_first_child; child; child = child->next_sibling) {
         if (child->type == HWLOC_OBJ_PCI_DEVICE)
             pci_tree_device(t, c, at, function_of(t, child), TOPO_KIND_COUNT);
         else if (child->type == HWLOC_OBJ_BRIDGE && child->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI)
-            walk(t, c, child, pci_tree_bridge(t, c, at, function_of(t, child)));
+            add_below(t, c, child, pci_tree_bridge(t, c, at, function_of(t, child)));
     }
 }
 
@@ -135,7 +132,7 @@ static void add_memories(struct topology *t, struct topo_class *c, hwloc_topolog
     }
 }
 
-static void fill(struct topology *t, struct topo_class *c)
+static void fill_from_hwloc(struct topology *t, struct topo_class *c)
 {
     hwloc_topology_t h;
     if (probe_hwloc_load(&h)) {
@@ -153,7 +150,7 @@ static void fill(struct topology *t, struct topo_class *c)
             continue;
         const char *name = arena_printf(t->arena, "pci%04x:%02x", b->attr->bridge.downstream.pci.domain,
                                         b->attr->bridge.downstream.pci.secondary_bus);
-        walk(t, c, b, pci_tree_host_bridge(t, c, numa_of(h, hwloc_get_non_io_ancestor_obj(h, b)), name));
+        add_below(t, c, b, pci_tree_host_bridge(t, c, numa_of(h, hwloc_get_non_io_ancestor_obj(h, b)), name));
     }
     pci_tree_prune(c);
     for (int i = 0; i < c->nobjects; i++)
@@ -163,4 +160,4 @@ static void fill(struct topology *t, struct topo_class *c)
     hwloc_topology_destroy(h);
 }
 
-const struct probe_source source_hwloc = {.name = "hwloc", .order = 10, .fill = fill};
+const struct probe_source source_hwloc = {.name = "hwloc", .order = 10, .fill = fill_from_hwloc};

@@ -42,18 +42,14 @@ static const char *arch_of(struct arena *a, unsigned long long version)
     return v ? arena_printf(a, "gfx%u%x%x", v / 10000, v / 100 % 100, v % 100) : NULL;
 }
 
-static const char *address_of(struct arena *a, const struct properties *p)
+/* The GPU's record, added where the PCI tree has not shown it. */
+static int ensure_gpu(struct topology *t, struct topo_class *c, const struct properties *p)
 {
     unsigned location = (unsigned)property(p, "location_id"), domain = (unsigned)property(p, "domain");
-    return arena_printf(a, "%04x:%02x:%02x.%x", domain, location >> 8 & 0xff, location >> 3 & 0x1f, location & 7);
-}
-
-/* The GPU's record, added where the PCI tree has not shown it. */
-static int gpu_at(struct topology *t, struct topo_class *c, const struct properties *p)
-{
-    const struct topo_object seen = {
-        .pci = address_of(t->arena, p), .vendor = VENDOR_AMD, .device = (uint16_t)property(p, "device_id")};
-    return build_gpu_at(t, c, seen, "KFD");
+    const char *pci =
+        arena_printf(t->arena, "%04x:%02x:%02x.%x", domain, location >> 8 & 0xff, location >> 3 & 0x1f, location & 7);
+    uint16_t device = (uint16_t)property(p, "device_id");
+    return build_gpu_at(t, c, (struct topo_object){.pci = pci, .vendor = VENDOR_AMD, .device = device}, "KFD");
 }
 
 static uint64_t memory_of(struct topology *t, const char *node, const struct properties *p)
@@ -87,7 +83,7 @@ static void add_links(struct topology *t, struct topo_class *c, const char *node
     }
 }
 
-static void fill(struct topology *t, struct topo_class *c)
+static void fill_from_kfd(struct topology *t, struct topo_class *c)
 {
     const char **nodes;
     int n = sysfs_list(t->arena, &nodes, NODES), most = 0, next = 0;
@@ -104,7 +100,7 @@ static void fill(struct topology *t, struct topo_class *c)
             continue;
         struct properties p = read_properties(nodes[i]);
         unsigned long long id = property(&p, "unique_id");
-        int at = gpu_of[number] = gpu_at(t, c, &p);
+        int at = gpu_of[number] = ensure_gpu(t, c, &p);
         struct topo_gpu *g = &c->gpus[at];
         g->index = next++;
         g->arch = arch_of(t->arena, property(&p, "gfx_target_version"));
@@ -118,4 +114,4 @@ static void fill(struct topology *t, struct topo_class *c)
     }
 }
 
-const struct probe_source source_kfd = {.name = "kfd", .order = 50, .fill = fill};
+const struct probe_source source_kfd = {.name = "kfd", .order = 50, .fill = fill_from_kfd};

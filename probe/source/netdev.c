@@ -29,15 +29,7 @@ static enum topo_net_kind kind_of(struct arena *a, const char *name, unsigned fl
     return TOPO_NET_PHYSICAL;
 }
 
-static int find(const struct topo_class *c, const char *name)
-{
-    for (int i = 0; i < c->nnetdevs; i++)
-        if (!strcmp(c->netdevs[i].name, name))
-            return i;
-    return -1;
-}
-
-static int add(struct topology *t, struct topo_class *c, const char *name, unsigned flags)
+static int add_netdev(struct topology *t, struct topo_class *c, const char *name, unsigned flags)
 {
     struct arena *a = t->arena;
     long speed_Mbps = sysfs_int(-1, NET "/speed", name), mtu = sysfs_int(0, NET "/mtu", name);
@@ -90,11 +82,11 @@ static void read_files(struct topology *t, struct topo_class *c)
         long flags = sysfs_int(0, NET "/flags", names[i]);
         unsigned running = operation && !strcmp(operation, "up") ? IFF_UP | IFF_RUNNING : 0;
         if (sysfs_exists(NET "/ifindex", names[i])) /* bonding_masters is a file beside the interfaces */
-            add(t, c, names[i], ((unsigned)flags & IFF_LOOPBACK) | running);
+            add_netdev(t, c, names[i], ((unsigned)flags & IFF_LOOPBACK) | running);
     }
 }
 
-static void fill(struct topology *t, struct topo_class *c)
+static void fill_from_netdev(struct topology *t, struct topo_class *c)
 {
     if (sysfs_root()) {
         read_files(t, c);
@@ -108,13 +100,13 @@ static void fill(struct topology *t, struct topo_class *c)
     if (!sysfs_exists("/sys/class/net"))
         build_note(t, c, "network: /sys/class/net is not there (hidden in this container?): kinds and speeds unknown");
     for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
-        int at = find(c, i->ifa_name);
+        int at = topo_find_netdev(c, i->ifa_name);
         if (at < 0)
-            at = add(t, c, i->ifa_name, i->ifa_flags);
+            at = add_netdev(t, c, i->ifa_name, i->ifa_flags);
         if (i->ifa_addr && (i->ifa_addr->sa_family == AF_INET || i->ifa_addr->sa_family == AF_INET6))
             add_address(t, &c->netdevs[at], i);
     }
     freeifaddrs(all);
 }
 
-const struct probe_source source_netdev = {.name = "netdev", .order = 40, .fill = fill};
+const struct probe_source source_netdev = {.name = "netdev", .order = 40, .fill = fill_from_netdev};

@@ -4,10 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/source/gpu_errors.h"
+#include "probe/source/nvml.h"
 #include "probe/source/source.h"
-#include "probe/topology/paths.h"
-#include "probe/topology/pci.h"
 
 struct nvml {
     int (*init)(void);
@@ -63,7 +61,7 @@ static const struct {
 };
 
 /* NULL, or the first symbol that is not there. */
-static const char *resolve(void *library, struct nvml *n)
+static const char *resolve_symbols(void *library, struct nvml *n)
 {
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         void *function = dlsym(library, symbols[i].symbol);
@@ -91,29 +89,23 @@ static int gpu_at(struct topology *t, struct topo_class *c, const struct nvml_pc
     return build_gpu(t, c, (struct topo_gpu){.object = c->gpus[at].object, .index = -1, .gdr = -1});
 }
 
-/* How far the fabric manager has come with the GPU; NULL where it needs none. */
-static const char *fabric_of(const struct nvml *n, nvml_device d)
+/* How far the fabric manager has come with the GPU, if it needs one; and "CLUSTER-UUID.CLIQUE" of a GPU whose NVLink
+ * reaches other nodes: a cluster of zeros is none. */
+static void add_fabric(const struct nvml *n, struct arena *a, nvml_device d, struct topo_gpu *g)
 {
     static const char *const states[] = {NULL, "not started", "in progress", "completed"};
     struct nvml_fabric f = {.state = 0};
-    if (!n->fabric || n->fabric(d, &f) != NVML_SUCCESS || f.state > NVML_FABRIC_COMPLETED)
-        return NULL;
-    return f.state == NVML_FABRIC_COMPLETED && f.status != NVML_SUCCESS ? "failed" : states[f.state];
-}
-
-/* "CLUSTER-UUID.CLIQUE" of a GPU whose NVLink reaches other nodes; a cluster of zeros is none. */
-static const char *clique_of(const struct nvml *n, struct arena *a, nvml_device d)
-{
-    struct nvml_fabric f = {.state = 0};
     const char *text = "";
     unsigned char any = 0;
-    if (!n->fabric || n->fabric(d, &f) != NVML_SUCCESS || f.state != NVML_FABRIC_COMPLETED || f.status != NVML_SUCCESS)
-        return NULL;
+    if (!n->fabric || n->fabric(d, &f) != NVML_SUCCESS || f.state > NVML_FABRIC_COMPLETED)
+        return;
+    g->fabric = f.state == NVML_FABRIC_COMPLETED && f.status != NVML_SUCCESS ? "failed" : states[f.state];
     for (size_t i = 0; i < sizeof f.cluster_uuid; i++) {
         any |= f.cluster_uuid[i];
         text = arena_printf(a, "%s%02x", text, f.cluster_uuid[i]);
     }
-    return any ? arena_printf(a, "%s.%u", text, f.clique) : NULL;
+    if (any && f.state == NVML_FABRIC_COMPLETED && f.status == NVML_SUCCESS)
+        g->clique = arena_printf(a, "%s.%u", text, f.clique);
 }
 
 static void add_versions(const struct nvml *n, struct topology *t, struct topo_class *c)
@@ -154,8 +146,7 @@ static int add_gpu(const struct nvml *n, struct topology *t, struct topo_class *
     unsigned mig, pending;
     if (n->mig && n->mig(d, &mig, &pending) == NVML_SUCCESS)
         g->mig = mig ? TOPO_YES : TOPO_NO;
-    g->clique = clique_of(n, t->arena, d);
-    g->fabric = fabric_of(n, d);
+    add_fabric(n, t->arena, d, g);
     return at;
 }
 
@@ -166,25 +157,6 @@ static double link_GBps(const struct nvml *n, nvml_device d)
     if (!n->fields || n->fields(d, 1, &f) != NVML_SUCCESS || f.result != NVML_SUCCESS || f.type != 1)
         return 0;
     return (double)f.value.u / 1000;
-}
-
-static int nvswitch_at(struct topology *t, struct topo_class *c, const char *address)
-{
-    int at = build_find_pci(c, address);
-    for (int i = 0; !address && at < 0 && i < c->nobjects; i++)
-        if (c->objects[i].kind == TOPO_NVSWITCH && !c->objects[i].pci)
-            at = i;
-    if (at >= 0)
-        return at;
-    struct topo_object o = {.kind = TOPO_NVSWITCH, .parent = -1, .numa = -1, .pci = address};
-    return build_object(t, c, o);
-}
-
-static int numa_root(const struct topo_class *c, int object)
-{
-    while (object >= 0 && c->objects[object].kind != TOPO_NUMA)
-        object = c->objects[object].parent;
-    return object;
 }
 
 /* Where one link leads, as a topo_link of one. A guest sees no address of an NVSwitch: zeros. */
@@ -202,10 +174,10 @@ static struct topo_link remote_of(const struct nvml *n, struct topology *t, stru
     if (n->link_type && n->link_type(d, link, &type) != NVML_SUCCESS)
         type = NVML_REMOTE_UNKNOWN;
     if (l.peer_gpu < 0 && type == NVML_REMOTE_CPU)
-        l.peer_object = numa_root(c, c->gpus[gpu].object);
+        l.peer_object = topo_numa_root(c, c->gpus[gpu].object);
     else if (l.peer_gpu < 0 &&
              (type == NVML_REMOTE_SWITCH || (object >= 0 && c->objects[object].kind == TOPO_NVSWITCH)))
-        l.peer_object = nvswitch_at(t, c, address);
+        l.peer_object = build_nvswitch(t, c, address);
     return l;
 }
 
@@ -280,7 +252,7 @@ static void add_p2p(const struct nvml *n, struct topology *t, struct topo_class 
 
 /* ---- condition --------------------------------------------------------------------------------------------------- */
 
-static void tell(void *user, const char *kind, const char *gpu, double value)
+static void add_sign(void *user, const char *kind, const char *gpu, double value)
 {
     build_sign(user, kind, gpu, value);
 }
@@ -310,12 +282,12 @@ static void tell_condition(const struct nvml *n, struct topology *t, const struc
 {
     char gpu[32];
     snprintf(gpu, sizeof gpu, "GPU%d", c->gpus[at].index);
-    gpu_errors_count(&n->errors, d, gpu, tell, t);
-    gpu_errors_state(&n->errors, d, gpu, tell, t);
+    gpu_errors_count(&n->errors, d, gpu, add_sign, t);
+    gpu_errors_state(&n->errors, d, gpu, add_sign, t);
     tell_link(n, t, &c->objects[c->gpus[at].object], d, gpu);
 }
 
-static void read_all(const struct nvml *n, struct topology *t, struct topo_class *c)
+static void read_gpus(const struct nvml *n, struct topology *t, struct topo_class *c)
 {
     unsigned count = 0;
     int result = n->count(&count);
@@ -342,7 +314,7 @@ static void read_all(const struct nvml *n, struct topology *t, struct topo_class
     add_p2p(n, t, c, devices, gpus, count);
 }
 
-static void fill(struct topology *t, struct topo_class *c)
+static void fill_from_nvml(struct topology *t, struct topo_class *c)
 {
     const char *path = getenv("NCCLTUNE_NVML");
     struct nvml n;
@@ -351,17 +323,17 @@ static void fill(struct topology *t, struct topo_class *c)
         build_note(t, c, "NVML: %s", dlerror());
         return;
     }
-    const char *missing = resolve(library, &n);
+    const char *missing = resolve_symbols(library, &n);
     int result = missing ? NVML_SUCCESS : n.init();
     if (missing) {
         build_note(t, c, "NVML: the driver's library has no %s", missing);
     } else if (result != NVML_SUCCESS) {
         build_note(t, c, "NVML: %s", n.error(result));
     } else {
-        read_all(&n, t, c);
+        read_gpus(&n, t, c);
         n.shutdown();
     }
     dlclose(library);
 }
 
-const struct probe_source source_nvml = {.name = "nvml", .order = 60, .fill = fill, .live = 1};
+const struct probe_source source_nvml = {.name = "nvml", .order = 60, .fill = fill_from_nvml, .live = 1};

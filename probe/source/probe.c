@@ -9,11 +9,10 @@
 
 #include "core/progress.h"
 #include "probe/source/source.h"
-#include "probe/topology/pci_tree.h"
 #include "probe/topology/sysfs.h"
 
 /* All sources in the order in which they fill a class; how many. */
-static int ordered(const struct probe_source *list[PROBE_MOST_SOURCES])
+static int sort_sources(const struct probe_source *list[PROBE_MOST_SOURCES])
 {
     int n = 0;
     for (; n < PROBE_MOST_SOURCES && probe_sources[n]; n++) {
@@ -28,7 +27,7 @@ static int ordered(const struct probe_source *list[PROBE_MOST_SOURCES])
 static void fill_class(struct topology *t, struct topo_class *c, struct probe_timings *timings)
 {
     const struct probe_source *sources[PROBE_MOST_SOURCES];
-    int n = ordered(sources);
+    int n = sort_sources(sources);
     for (int i = 0; i < n; i++) {
         double before_s = progress_now_s();
         if (!sysfs_root() || !sources[i]->live)
@@ -64,8 +63,7 @@ static struct topology *fill_all(const char *name, const char *arch, const char 
     build_host(t, name, 0);
     fill_class(t, c, timings);
     pci_tree_drop_unused_nics(t, c);
-    build_order_gpus(t, c);
-    build_order_ports(c);
+    build_order_devices(t, c);
     add_addresses(t, c, &t->hosts[0]);
     build_clique(t, &t->hosts[0]);
     log_info(log, "%s: %d GPU%s, %d RDMA port%s, %d network interface%s", name, c->ngpus, c->ngpus == 1 ? "" : "s",
@@ -73,18 +71,11 @@ static struct topology *fill_all(const char *name, const char *arch, const char 
     return t;
 }
 
-/* What the node takes the time to be: whoever gathers several compares. */
-static double clock_now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-struct topology *probe_machine_timed(struct log *log, struct probe_timings *timings, struct err *e)
+struct topology *probe_machine(struct log *log, struct probe_timings *timings, struct err *e)
 {
     char name[256] = "localhost";
     struct utsname system;
+    struct timespec now;
     if (uname(&system)) {
         err_errno(e, "uname");
         return NULL;
@@ -92,13 +83,9 @@ struct topology *probe_machine_timed(struct log *log, struct probe_timings *timi
     if (!gethostname(name, sizeof name))
         name[sizeof name - 1] = 0;
     struct topology *t = fill_all(name, system.machine, "this machine", log, timings);
-    build_sign(t, TOPO_CLOCK, "", clock_now_s());
+    clock_gettime(CLOCK_REALTIME, &now); /* whoever gathers several nodes compares */
+    build_sign(t, TOPO_CLOCK, "", (double)now.tv_sec + (double)now.tv_nsec * 1e-9);
     return t;
-}
-
-struct topology *probe_machine(struct log *log, struct err *e)
-{
-    return probe_machine_timed(log, NULL, e);
 }
 
 struct topology *probe_sysroot(const char *dir, struct log *log, struct probe_timings *timings, struct err *e)

@@ -5,10 +5,7 @@
 #include "core/log.h"
 #include "probe/topology/topology.h"
 
-/* This machine, from every source that answers; a source that does not is a note in the class. */
-struct topology *probe_machine(struct log *log, struct err *e);
-
-/* The same, and how long every source took, in the order in which they were asked. */
+/* How long every source took, in the order in which they were asked. */
 #define PROBE_MOST_SOURCES 32
 struct probe_timings {
     struct {
@@ -17,10 +14,12 @@ struct probe_timings {
     } list[PROBE_MOST_SOURCES];
     int n;
 };
-struct topology *probe_machine_timed(struct log *log, struct probe_timings *timings, struct err *e);
 
-/* The machine whose /sys and /proc were copied below `dir`, from the sources that need nothing but files; `timings` may
- * be NULL. */
+/* Probe this machine, from every source that answers; a source that does not leaves a note in the class. `timings` may
+ * be NULL. topo_free frees. */
+struct topology *probe_machine(struct log *log, struct probe_timings *timings, struct err *e);
+
+/* Probe the machine whose /sys and /proc were copied below `dir`, from the sources that need files alone. */
 struct topology *probe_sysroot(const char *dir, struct log *log, struct probe_timings *timings, struct err *e);
 
 #endif

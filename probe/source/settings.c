@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/klog.h>
 
-#include "probe/source/port_counters.h"
+#include "probe/source/condition.h"
 #include "probe/source/source.h"
 #include "probe/topology/sysfs.h"
 
@@ -136,7 +136,7 @@ static void tell_imex(struct topology *t, const struct topo_class *c)
     build_sign(t, "imex-no-channel", "", clique && !sysfs_exists("/dev/nvidia-caps-imex-channels/channel0"));
 }
 
-static void fill(struct topology *t, struct topo_class *c)
+static void fill_from_settings(struct topology *t, struct topo_class *c)
 {
     tell_memory(t);
     tell_governors(t);
@@ -145,4 +145,4 @@ static void fill(struct topology *t, struct topo_class *c)
     port_counters_read(t->arena, tell_port, t);
 }
 
-const struct probe_source source_settings = {.name = "settings", .order = 90, .fill = fill};
+const struct probe_source source_settings = {.name = "settings", .order = 90, .fill = fill_from_settings};

@@ -43,7 +43,7 @@ static const char *version_inside(struct arena *a, const char *path, const char 
 {
     struct stat st;
     const char *version = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     size_t bytes = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 ? (size_t)st.st_size : 0;
     char *text = bytes ? mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
     if (text != MAP_FAILED) {
@@ -107,7 +107,7 @@ static uint64_t limit_of(int resource)
     return l.rlim_cur == RLIM_INFINITY || l.rlim_cur > TOPO_UNLIMITED ? TOPO_UNLIMITED : l.rlim_cur;
 }
 
-static void fill(struct topology *t, struct topo_class *c)
+static void fill_from_software(struct topology *t, struct topo_class *c)
 {
     struct statvfs shm;
     const char *path = getenv("LD_LIBRARY_PATH");
@@ -125,4 +125,4 @@ static void fill(struct topology *t, struct topo_class *c)
         c->shm_bytes = (uint64_t)shm.f_blocks * shm.f_frsize;
 }
 
-const struct probe_source source_software = {.name = "software", .order = 80, .fill = fill, .live = 1};
+const struct probe_source source_software = {.name = "software", .order = 80, .fill = fill_from_software, .live = 1};

@@ -1,6 +1,5 @@
-/* Sources of knowledge about this machine: one file each, all filling the same class.
- *
- * A source that has nothing to say says why in a note and leaves the class as it is: every one of them is optional. */
+/* Sources of knowledge about this machine: one file each, which fill the same class one after the other. Each is
+ * optional: a source that finds nothing leaves a note with the reason, and the class as it is. */
 #ifndef PROBE_SOURCE_SOURCE_H
 #define PROBE_SOURCE_SOURCE_H
 
@@ -8,13 +7,18 @@
 
 struct probe_source {
     const char *name;
-    int order; /* those of lower numbers have filled the class before */
+    int order; /* sources with lower numbers have filled the class before */
     void (*fill)(struct topology *t, struct topo_class *c);
-    int live; /* asks the running machine, and has nothing to say about a copied tree of its files */
+    int live; /* asks the running machine: left out for a copied tree of files */
 };
 
-/* All of them, in no order, ended by NULL. The Makefile makes this table of every `const struct probe_source` that a
- * file here defines. */
+/* All of them, in no order; ends with NULL. The Makefile generates this table from every `const struct probe_source`
+ * that a file here defines. */
 extern const struct probe_source *const probe_sources[];
+
+/* Load hwloc's topology with exactly what source_hwloc reads of it (perf_probe times the same). Returns 0, and
+ * hwloc_topology_destroy frees; -1 with errno. */
+struct hwloc_topology;
+int probe_hwloc_load(struct hwloc_topology **h);
 
 #endif

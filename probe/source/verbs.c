@@ -1,5 +1,7 @@
 /* RDMA devices and their ports: the kernel's files say most, libibverbs what they do not (the MTU) or only slowly (the
  * GID table). Of a copied tree there are only the files. */
+#include <arpa/inet.h>
+#include <ctype.h>
 #include <endian.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -8,10 +10,149 @@
 #include <string.h>
 
 #include "probe/source/source.h"
-#include "probe/source/verbs_files.h"
 #include "probe/topology/sysfs.h"
 
 #define MOST_GIDS 4096 /* in a device */
+#define IB        "/sys/class/infiniband/%s"
+#define PORT      IB "/ports/%d"
+
+/* ---- the kernel's files under /sys/class/infiniband -------------------------------------------------------------- */
+
+/* The NIC that the device is or sits on, added if it is missing. */
+static int ensure_nic(struct topology *t, struct topo_class *c, const char *hca)
+{
+    const char *pci = sysfs_pci(t->arena, IB "/device", hca);
+    /* A software RDMA device (rxe, siw) names its interface in `parent`; the interface may sit on a PCI function. */
+    const char *netdev = pci ? NULL : sysfs_line(t->arena, IB "/parent", hca);
+    if (netdev && !strchr(netdev, '/'))
+        pci = sysfs_pci(t->arena, "/sys/class/net/%s/device", netdev);
+    return build_nic(t, c, pci, hca);
+}
+
+/* "400 Gb/sec (4X NDR)": 400; 0 unknown. */
+static double read_rate(const char *text)
+{
+    char *end;
+    if (!text)
+        return 0;
+    double rate = strtod(text, &end);
+    return rate > 0 && !strncmp(end, " Gb/sec", 7) ? rate : 0;
+}
+
+/* "506b:4b03:00ca:1f2e" as "0x506b4b0300ca1f2e"; NULL when it is zero or something else. */
+static const char *read_guid(struct arena *a, const char *text)
+{
+    char digits[17] = "";
+    size_t n = 0;
+    for (; text && *text; text++) {
+        if (*text == ':')
+            continue;
+        if (n == 16 || !isxdigit((unsigned char)*text))
+            return NULL;
+        digits[n++] = *text;
+    }
+    return n == 16 && strspn(digits, "0") < 16 ? arena_printf(a, "0x%s", digits) : NULL;
+}
+
+/* The interface of a port: of several on one function the one whose dev_port says so. */
+static const char *find_netdev(struct arena *a, const char *hca, int port)
+{
+    const char **names, *own = sysfs_line(a, PORT "/gid_attrs/ndevs/0", hca, port);
+    if (own)
+        return own;
+    int n = sysfs_list(a, &names, IB "/device/net", hca);
+    for (int i = 0; i < n; i++)
+        if (n == 1 || sysfs_int(-1, IB "/device/net/%s/dev_port", hca, names[i]) == port - 1)
+            return names[i];
+    return sysfs_line(a, IB "/parent", hca);
+}
+
+static int read_raw_gid(struct arena *a, const char *hca, int port, int index, unsigned char raw[16])
+{
+    const char *text = sysfs_line(a, PORT "/gids/%d", hca, port, index);
+    return text && inet_pton(AF_INET6, text, raw) == 1;
+}
+
+/* A GID of 16 bytes as text; NULL for an empty entry. */
+static const char *gid_text(struct arena *a, const unsigned char raw[16])
+{
+    static const unsigned char none[8];
+    char text[INET6_ADDRSTRLEN];
+    /* An entry without an interface id is empty: some drivers leave the subnet prefix standing. */
+    if (!memcmp(raw + 8, none, 8) || !inet_ntop(AF_INET6, raw, text, sizeof text))
+        return NULL;
+    return arena_strdup(a, text);
+}
+
+/* The upper half of a GID: "0xfe80000000000000". */
+static const char *subnet_prefix(struct arena *a, const unsigned char raw[16])
+{
+    unsigned long long prefix = 0;
+    for (int i = 0; i < 8; i++)
+        prefix = prefix << 8 | raw[i];
+    return prefix ? arena_printf(a, "0x%016llx", prefix) : NULL;
+}
+
+/* A port with everything but its MTU and GIDs, which the files do not tell or tell slowly. */
+static struct topo_port read_port(struct topology *t, const char *hca, int port)
+{
+    struct arena *a = t->arena;
+    const char *state = sysfs_line(a, PORT "/state", hca, port), *layer = sysfs_line(a, PORT "/link_layer", hca, port);
+    long lid = sysfs_int(0, PORT "/lid", hca, port);
+    unsigned char gid[16];
+    struct topo_port p = {
+        .object = -1,
+        .hca = hca,
+        .port = port,
+        .state = !state                    ? TOPO_STATE_UNKNOWN
+                 : strncmp(state, "4:", 2) ? TOPO_STATE_DOWN
+                                           : TOPO_STATE_ACTIVE,
+        .layer = !layer                         ? TOPO_LINK_UNKNOWN
+                 : !strcmp(layer, "InfiniBand") ? TOPO_LINK_INFINIBAND
+                 : !strcmp(layer, "Ethernet")   ? TOPO_LINK_ETHERNET
+                                                : TOPO_LINK_UNKNOWN,
+        .rate_Gbps = read_rate(sysfs_line(a, PORT "/rate", hca, port)),
+        .guid = read_guid(a, sysfs_line(a, IB "/node_guid", hca)),
+        .netdev = find_netdev(a, hca, port),
+        .firmware = sysfs_line(a, IB "/fw_ver", hca),
+        .board_id = sysfs_line(a, IB "/board_id", hca),
+    };
+    if (p.layer == TOPO_LINK_INFINIBAND) {
+        p.lid = lid > 0 && lid < 0xffff ? (int)lid : 0;
+        p.subnet_prefix = read_raw_gid(a, hca, port, 0, gid) ? subnet_prefix(a, gid) : NULL;
+    }
+    return p;
+}
+
+/* Add the GID table of ports[port], entry by entry. */
+static void read_gids(struct topology *t, struct topo_class *c, int port)
+{
+    const struct topo_port *p = &c->ports[port];
+    struct arena *a = t->arena;
+    const char **entries;
+    unsigned char raw[16];
+    int n = sysfs_list(a, &entries, PORT "/gids", p->hca, p->port);
+    for (int i = 0; i < n; i++) {
+        int index = (int)strtol(entries[i], NULL, 10);
+        const char *gid = read_raw_gid(a, p->hca, p->port, index, raw) ? gid_text(a, raw) : NULL;
+        if (!gid)
+            continue;
+        const char *type = sysfs_line(a, PORT "/gid_attrs/types/%d", p->hca, p->port, index);
+        build_gid(t, c,
+                  (struct topo_gid){
+                      .port = port,
+                      .index = index,
+                      .type = !type                            ? TOPO_GID_UNKNOWN
+                              : !strcmp(type, "RoCE v2")       ? TOPO_GID_ROCE_V2
+                              : p->layer == TOPO_LINK_ETHERNET ? TOPO_GID_ROCE_V1
+                                                               : TOPO_GID_IB,
+                      .gid = gid,
+                      .netdev = sysfs_line(a, PORT "/gid_attrs/ndevs/%d", p->hca, p->port, index),
+                  });
+    }
+}
+
+/* ---- libibverbs -------------------------------------------------------------------------------------------------- */
 
 /* Lane counts and Gb/s a lane, by the bits of ibv_port_attr (InfiniBand Architecture Specification 1.7, PortInfo). */
 static const struct {
@@ -20,7 +161,7 @@ static const struct {
 } widths[] = {{1, 1}, {2, 4}, {4, 8}, {8, 12}, {16, 2}},
   speeds[] = {{1, 2.5}, {2, 5}, {4, 10}, {8, 10}, {16, 14}, {32, 25}, {64, 50}, {128, 100}, {256, 200}};
 
-static double rate_Gbps(const struct ibv_port_attr *p)
+static double compute_rate_Gbps(const struct ibv_port_attr *p)
 {
     double lanes = 0, lane_Gbps = 0;
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
@@ -52,7 +193,7 @@ static void ask_port(struct topology *t, struct topo_class *c, struct topo_port 
     p->state = attr.state == IBV_PORT_ACTIVE ? TOPO_STATE_ACTIVE : TOPO_STATE_DOWN;
     p->layer = layer_of(&attr);
     if (!(p->rate_Gbps > 0))
-        p->rate_Gbps = rate_Gbps(&attr);
+        p->rate_Gbps = compute_rate_Gbps(&attr);
     p->mtu_bytes = attr.active_mtu >= IBV_MTU_256 && attr.active_mtu <= IBV_MTU_4096 ? 128 << attr.active_mtu : 0;
     p->lid = p->layer == TOPO_LINK_INFINIBAND && attr.lid != 0xffff ? attr.lid : 0;
 }
@@ -73,7 +214,7 @@ static int ask_gids(struct topology *t, struct topo_class *c, struct ibv_context
     for (ssize_t i = 0; i < n; i++) {
         const struct ibv_gid_entry *g = &entries[i];
         int port = first + (int)g->port_num - 1;
-        const char *text = verbs_gid_text(t->arena, g->gid.raw);
+        const char *text = gid_text(t->arena, g->gid.raw);
         char netdev[IF_NAMESIZE];
         if (!text || g->port_num < 1 || port >= c->nports)
             continue;
@@ -95,7 +236,7 @@ static int ask_gids(struct topology *t, struct topo_class *c, struct ibv_context
 static void add_device(struct topology *t, struct topo_class *c, struct ibv_device *device)
 {
     const char *hca = arena_strdup(t->arena, ibv_get_device_name(device));
-    int object = verbs_files_nic(t, c, hca), first = c->nports;
+    int object = ensure_nic(t, c, hca), first = c->nports;
     struct ibv_context *context = ibv_open_device(device);
     struct ibv_device_attr attr = {.phys_port_cnt = 1};
     if (!context || ibv_query_device(context, &attr)) {
@@ -103,7 +244,7 @@ static void add_device(struct topology *t, struct topo_class *c, struct ibv_devi
         attr.phys_port_cnt = 1;
     }
     for (int port = 1; port <= attr.phys_port_cnt; port++) {
-        struct topo_port p = verbs_files_port(t, hca, port);
+        struct topo_port p = read_port(t, hca, port);
         p.object = object;
         p.opens = context ? TOPO_NOT_KNOWN : TOPO_NO;
         if (attr.node_guid)
@@ -114,7 +255,7 @@ static void add_device(struct topology *t, struct topo_class *c, struct ibv_devi
     }
     if (!context || !ask_gids(t, c, context, first))
         for (int port = first; port < c->nports; port++)
-            verbs_files_gids(t, c, port);
+            read_gids(t, c, port);
     if (context)
         ibv_close_device(context);
 }
@@ -131,30 +272,30 @@ static void ask_library(struct topology *t, struct topo_class *c)
         ibv_free_device_list(devices);
 }
 
-static void read_files(struct topology *t, struct topo_class *c)
+static void read_files_of_all(struct topology *t, struct topo_class *c)
 {
     const char **hcas, **ports;
     int n = sysfs_list(t->arena, &hcas, "/sys/class/infiniband");
     for (int i = 0; i < n; i++) {
-        int object = verbs_files_nic(t, c, hcas[i]);
-        int nports = sysfs_list(t->arena, &ports, "/sys/class/infiniband/%s/ports", hcas[i]);
+        int object = ensure_nic(t, c, hcas[i]);
+        int nports = sysfs_list(t->arena, &ports, IB "/ports", hcas[i]);
         for (int k = 0; k < nports; k++) {
-            struct topo_port p = verbs_files_port(t, hcas[i], (int)strtol(ports[k], NULL, 10));
+            struct topo_port p = read_port(t, hcas[i], (int)strtol(ports[k], NULL, 10));
             p.object = object;
-            verbs_files_gids(t, c, build_port(t, c, p));
+            read_gids(t, c, build_port(t, c, p));
         }
     }
 }
 
-static void fill(struct topology *t, struct topo_class *c)
+static void fill_from_verbs(struct topology *t, struct topo_class *c)
 {
     /* Listing devices loads every driver library; there is no need to on a machine without RDMA. */
     if (!sysfs_exists("/sys/class/infiniband"))
         build_note(t, c, "verbs: no RDMA device (/sys/class/infiniband is not there)");
     else if (sysfs_root())
-        read_files(t, c);
+        read_files_of_all(t, c);
     else
         ask_library(t, c);
 }
 
-const struct probe_source source_verbs = {.name = "verbs", .order = 30, .fill = fill};
+const struct probe_source source_verbs = {.name = "verbs", .order = 30, .fill = fill_from_verbs};

@@ -1,5 +1,5 @@
-/* Building a topology, for probe's sources, importers and machines. Pointers to classes and objects are good until the
- * next one of the kind is added; indices stay. */
+/* Building a topology, for probe's sources, importers and machines: records, a PCI tree, and several descriptions that
+ * become one. Pointers to classes and objects are valid until the next one of the kind is added; indices stay. */
 #ifndef PROBE_TOPOLOGY_BUILD_H
 #define PROBE_TOPOLOGY_BUILD_H
 
@@ -20,43 +20,106 @@ int build_gid(struct topology *t, struct topo_class *c, struct topo_gid g);
 /* Append a copy of `text` to one of the lists of strings. */
 void build_text(struct topology *t, const char ***texts, int *n, const char *text);
 
-/* What the GPUs of its class say of their clique, for a host that has none yet. */
+/* Give a host that has no clique yet the one of its class's GPUs. */
 void build_clique(struct topology *t, struct topo_host *h);
 
-/* A sign of the last host's condition: a kind (findings are named by it), what it is about ("GPU3"; "": the node) and a
- * number. 0 is nothing to tell, and where there is no host nobody is told of. */
+/* Append a sign of the last host's condition: a kind (findings are named by it), its subject ("GPU3"; "": the node) and
+ * a number. Does nothing if the number is 0 or there is no host. */
 void build_sign(struct topology *t, const char *kind, const char *subject, double value);
 
 void build_missing(struct topology *t, const char *name, const char *why);
 
-/* A sentence for the class: what could not be read, and why. The same sentence twice is one note. */
+/* Append a sentence on what could not be read, and why, unless the class has it already. */
 void build_note(struct topology *t, struct topo_class *c, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* The NUMA root for the operating system's index `numa`, added when the class has none yet. */
+/* Return the NUMA root for the operating system's index `numa`, added if the class has none yet. */
 int build_numa(struct topology *t, struct topo_class *c, int numa);
 
-/* The NIC at that PCI address, or one without a place, named `name`, when `pci` is NULL. Added when there is none;
- * named so when it has no name yet. */
+/* Return the NIC at that PCI address or, if `pci` is NULL, the one of that name without a place; added if there is
+ * none. A NIC without a name gets it. */
 int build_nic(struct topology *t, struct topo_class *c, const char *pci, const char *name);
 
-/* The object with that PCI address (NULL finds none); -1. */
+/* Return the NVSwitch at that PCI address or, if `pci` is NULL, the one without an address; added if there is none. */
+int build_nvswitch(struct topology *t, struct topo_class *c, const char *pci);
+
+/* Return the object with that PCI address; -1: none, as for NULL. */
 int build_find_pci(const struct topo_class *c, const char *pci);
 
-/* The index into gpus of the GPU that `object` is; -1: none, as for an object of -1. */
+/* Return the index into gpus of the GPU that `object` is; -1: none, as for an object of -1. */
 int build_find_gpu(const struct topo_class *c, int object);
 
-/* The index into gpus of the GPU at seen.pci. Where the PCI tree has not shown that device, `seen` becomes an object of
- * unknown place, and a note says so for `source` ("NVML"). */
+/* Return the index into gpus of the GPU at seen.pci, added if there is none. If the PCI tree lacks the device, `seen`
+ * becomes an object of unknown place, with a note that names `source` ("NVML"). */
 int build_gpu_at(struct topology *t, struct topo_class *c, struct topo_object seen, const char *source);
 
-/* Object i has become object where[i]: says so to everything that refers to objects, but for the objects themselves. */
-void build_renumber(struct topo_class *c, const int *where);
+/* Sort the GPUs by their index, after giving every GPU that has none (-1, or one that another has already) the next
+ * free one, in the order of PCI addresses, as NVML numbers them; links follow, names become "GPU0", "GPU1". Sort the
+ * ports by the natural order of their HCA's names ("mlx5_2" before "mlx5_10"); GIDs follow. */
+void build_order_devices(struct topology *t, struct topo_class *c);
 
-/* Puts the GPUs into the order of their index, and gives every GPU that has none (-1, or one that another has already)
- * the next free one, in the order of PCI addresses, as NVML numbers them. Links follow. Names become "GPU0", "GPU1". */
-void build_order_gpus(struct topology *t, struct topo_class *c);
+/* ---- a PCI tree, as hwloc and lspci show it (host bridges, every port of every switch) --------------------------- */
 
-/* Puts the ports into the natural order of their HCA's names ("mlx5_2" before "mlx5_10"); GIDs follow. */
-void build_order_ports(struct topo_class *c);
+/* A PCI function as read. */
+struct pci_function {
+    const char *pci;
+    const char *model; /* NULL unknown */
+    uint32_t class_code;
+    uint16_t vendor, device, subsystem_vendor, subsystem_device;
+    double link_GBps; /* 0 unknown */
+};
+
+/* Where the walk down stands. */
+struct pci_place {
+    int parent;  /* object that the next one hangs below; -1 none */
+    int numa;    /* -1 unknown */
+    int bridges; /* PCI-to-PCI bridges passed since the host bridge */
+};
+
+/* Add a root complex on NUMA node `numa` (-1: not known which); `name` as in sysfs: "pci0000:17". */
+struct pci_place pci_tree_host_bridge(struct topology *t, struct topo_class *c, int numa, const char *name);
+
+/* Go down one PCI-to-PCI bridge. The first is a root port; then upstream and downstream ports alternate, and each
+ * upstream port stands for its switch. */
+struct pci_place pci_tree_bridge(struct topology *t, struct topo_class *c, struct pci_place at, struct pci_function f);
+
+/* Add a function that is no bridge. Return the index of its new object; -1 if it is neither GPU, NIC nor NVSwitch. A
+ * GPU gets its record (index -1) too. `claimed` is what a driver made of it, whatever its class: TOPO_GPU, TOPO_NIC,
+ * TOPO_NVSWITCH, or TOPO_KIND_COUNT for nothing. */
+int pci_tree_device(struct topology *t, struct topo_class *c, struct pci_place at, struct pci_function f,
+                    enum topo_kind claimed);
+
+/* Remove the switches and host bridges below which no device was added. */
+void pci_tree_prune(struct topo_class *c);
+
+/* Remove NICs for which neither an RDMA device nor an interface was found, such as virtual functions that belong to
+ * guests, unless no NIC has any; a note tells how many. */
+void pci_tree_drop_unused_nics(struct topology *t, struct topo_class *c);
+
+/* ---- several descriptions become one ----------------------------------------------------------------------------- */
+
+/* Make one class of those that are identical; names become "class0", "class1", … in the order of the first hosts. What
+ * identical machines may differ in (firmware, limits, libraries, GIDs) stays with the host, in words. */
+void classes_merge(struct topology *t);
+
+/* The classes met so far, by hash; zeroed at first. */
+struct class_index {
+    struct class_slot *slots;
+    int nslots, used;
+};
+
+/* Return the index of the class that is identical to `c`. If there is none yet, it is remembered as `next`. */
+int classes_find(struct class_index *index, const struct topo_class *c, int next);
+
+/* Add a host of t->classes[class_index], which is identical to `own`, the host's class in its own topology. What
+ * differs all the same stays with the host, in words. Nothing of `own` and `from` is kept. */
+void classes_add_host(struct topology *t, int class_index, const struct topo_class *own, const struct topo_host *from,
+                      const char *name);
+
+void classes_index_free(struct class_index *index);
+
+/* Make one node of several descriptions of it, in any order: devices are matched by PCI address, GPUs also by UUID and
+ * number, ports and interfaces by name. The tree of the description that knows most is kept; the others fill what is
+ * unknown, and a note tells where they contradict it. */
+void merge_nodes(struct topology *t);
 
 #endif

@@ -1,18 +1,17 @@
 /* What sets two machines apart, in words. */
-#include "probe/topology/differences.h"
+#include "probe/topology/topology.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-struct list {
+struct sentences {
     struct arena *a;
-    const char **sentences;
+    const char **list;
     int n;
 };
 
-static void say(struct list *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void say(struct list *l, const char *fmt, ...)
+static __attribute__((format(printf, 2, 3))) void add_sentence(struct sentences *l, const char *fmt, ...)
 {
     char text[512];
     va_list ap;
@@ -21,31 +20,26 @@ static void say(struct list *l, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    l->sentences = arena_grow(l->a, l->sentences, (size_t)l->n, sizeof *l->sentences);
-    l->sentences[l->n++] = arena_strdup(l->a, text);
-}
-
-static int same(const char *x, const char *y)
-{
-    return x && y ? !strcmp(x, y) : x == y;
+    l->list = arena_grow(l->a, l->list, (size_t)l->n, sizeof *l->list);
+    l->list[l->n++] = arena_strdup(l->a, text);
 }
 
 /* "driver 550.54 instead of 560.28". */
-static void compare_text(struct list *l, const char *what, const char *first, const char *other)
+static void compare_text(struct sentences *l, const char *what, const char *first, const char *other)
 {
-    if (!same(first, other))
-        say(l, "%s %s instead of %s", what, other ? other : "unknown", first ? first : "unknown");
+    if (first && other ? strcmp(first, other) != 0 : first != other)
+        add_sentence(l, "%s %s instead of %s", what, other ? other : "unknown", first ? first : "unknown");
 }
 
-static void compare_number(struct list *l, const char *what, double first, double other, const char *unit)
+static void compare_number(struct sentences *l, const char *what, double first, double other, const char *unit)
 {
     if (first < other || first > other)
-        say(l, "%s %g%s instead of %g%s", what, other, unit, first, unit);
+        add_sentence(l, "%s %g%s instead of %g%s", what, other, unit, first, unit);
 }
 
 /* ---- ports ------------------------------------------------------------------------------------------------------- */
 
-static const struct topo_port *port_like(const struct topo_class *c, const struct topo_port *p)
+static const struct topo_port *find_port_like(const struct topo_class *c, const struct topo_port *p)
 {
     int at = topo_find_port(c, p->hca, p->port);
     return at < 0 ? NULL : &c->ports[at];
@@ -53,26 +47,24 @@ static const struct topo_port *port_like(const struct topo_class *c, const struc
 
 static int is_bond(const struct topo_class *c, const struct topo_port *p)
 {
-    for (int i = 0; i < c->nnetdevs && p->netdev; i++)
-        if (!strcmp(c->netdevs[i].name, p->netdev))
-            return c->netdevs[i].kind == TOPO_NET_BOND;
-    return 0;
+    int at = topo_find_netdev(c, p->netdev);
+    return at >= 0 && c->netdevs[at].kind == TOPO_NET_BOND;
 }
 
-static void compare_port(struct list *l, const struct topo_class *c, const struct topo_class *d,
+static void compare_port(struct sentences *l, const struct topo_class *c, const struct topo_class *d,
                          const struct topo_port *p, const struct topo_port *q)
 {
     static const char *const states[] = {"in an unknown state", "down", "active"};
     static const char *const layers[] = {"an unknown link layer", "InfiniBand", "Ethernet"};
     const char *name = arena_printf(l->a, "%s:%d", q->hca, q->port);
     if (p->state != q->state)
-        say(l, "%s is %s instead of %s", name, states[q->state], states[p->state]);
+        add_sentence(l, "%s is %s instead of %s", name, states[q->state], states[p->state]);
     if (p->state != q->state && (p->state == TOPO_STATE_DOWN || q->state == TOPO_STATE_DOWN))
         return; /* a port that is down has lost its rate, its MTU and its subnet, too */
     if (p->layer != q->layer)
-        say(l, "%s is %s instead of %s", name, layers[q->layer], layers[p->layer]);
+        add_sentence(l, "%s is %s instead of %s", name, layers[q->layer], layers[p->layer]);
     if (is_bond(c, p) != is_bond(d, q))
-        say(l, "%s is %s bond", name, is_bond(d, q) ? "a" : "no");
+        add_sentence(l, "%s is %s bond", name, is_bond(d, q) ? "a" : "no");
     compare_number(l, arena_printf(l->a, "%s: rate", name), p->rate_Gbps, q->rate_Gbps, " Gb/s");
     compare_number(l, arena_printf(l->a, "%s: MTU", name), p->mtu_bytes, q->mtu_bytes, "");
     compare_text(l, arena_printf(l->a, "%s: subnet prefix", name), p->subnet_prefix, q->subnet_prefix);
@@ -82,23 +74,23 @@ static void compare_port(struct list *l, const struct topo_class *c, const struc
     compare_text(l, arena_printf(l->a, "%s: at", name), at, now);
 }
 
-static void compare_ports(struct list *l, const struct topo_class *first, const struct topo_class *other)
+static void compare_ports(struct sentences *l, const struct topo_class *first, const struct topo_class *other)
 {
     for (int i = 0; i < first->nports; i++)
-        if (!port_like(other, &first->ports[i]))
-            say(l, "%s:%d is missing", first->ports[i].hca, first->ports[i].port);
+        if (!find_port_like(other, &first->ports[i]))
+            add_sentence(l, "%s:%d is missing", first->ports[i].hca, first->ports[i].port);
     for (int i = 0; i < other->nports; i++) {
-        const struct topo_port *q = &other->ports[i], *p = port_like(first, q);
+        const struct topo_port *q = &other->ports[i], *p = find_port_like(first, q);
         if (p)
             compare_port(l, first, other, p, q);
         else
-            say(l, "%s:%d is there in addition%s", q->hca, q->port, is_bond(other, q) ? ", a bond" : "");
+            add_sentence(l, "%s:%d is there in addition%s", q->hca, q->port, is_bond(other, q) ? ", a bond" : "");
     }
 }
 
 /* ---- GPUs, interfaces -------------------------------------------------------------------------------------------- */
 
-static const char *joined(struct arena *a, const char *const *texts, int n)
+static const char *join_texts(struct arena *a, const char *const *texts, int n)
 {
     const int most = 32;
     const char *all = NULL;
@@ -107,15 +99,10 @@ static const char *joined(struct arena *a, const char *const *texts, int n)
     return all;
 }
 
-static const char *refused(struct arena *a, const struct topo_gpu *g)
-{
-    return g->np2p_problems ? joined(a, g->p2p_problems, g->np2p_problems) : "nothing";
-}
-
-static void compare_gpus(struct list *l, const struct topo_class *first, const struct topo_class *other)
+static void compare_gpus(struct sentences *l, const struct topo_class *first, const struct topo_class *other)
 {
     if (first->ngpus != other->ngpus)
-        say(l, "%d GPU%s instead of %d", other->ngpus, other->ngpus == 1 ? "" : "s", first->ngpus);
+        add_sentence(l, "%d GPU%s instead of %d", other->ngpus, other->ngpus == 1 ? "" : "s", first->ngpus);
     for (int i = 0; i < first->ngpus && i < other->ngpus; i++) {
         const struct topo_gpu *g = &first->gpus[i], *h = &other->gpus[i];
         const struct topo_object *p = &first->objects[g->object], *q = &other->objects[h->object];
@@ -123,53 +110,50 @@ static void compare_gpus(struct list *l, const struct topo_class *first, const s
         compare_text(l, name, p->model, q->model);
         compare_text(l, arena_printf(l->a, "%s at", name), p->pci, q->pci);
         if (g->mig != h->mig)
-            say(l, "%s MIG is %s", name, h->mig == TOPO_YES ? "on" : "off");
-        compare_text(l, arena_printf(l->a, "%s P2P refused with", name), refused(l->a, g), refused(l->a, h));
+            add_sentence(l, "%s MIG is %s", name, h->mig == TOPO_YES ? "on" : "off");
+        compare_text(l, arena_printf(l->a, "%s P2P refused with", name),
+                     g->np2p_problems ? join_texts(l->a, g->p2p_problems, g->np2p_problems) : "nothing",
+                     h->np2p_problems ? join_texts(l->a, h->p2p_problems, h->np2p_problems) : "nothing");
         compare_number(l, arena_printf(l->a, "%s PCIe width", name), p->link_width, q->link_width, " lanes");
     }
     if (first->nlinks != other->nlinks)
-        say(l, "%d GPU links instead of %d", other->nlinks, first->nlinks);
+        add_sentence(l, "%d GPU links instead of %d", other->nlinks, first->nlinks);
 }
 
-static const struct topo_netdev *netdev_like(const struct topo_class *c, const struct topo_netdev *d)
-{
-    for (int i = 0; i < c->nnetdevs; i++)
-        if (!strcmp(c->netdevs[i].name, d->name))
-            return &c->netdevs[i];
-    return NULL;
-}
-
-/* Whether the interface belongs to a port that is down on one side: that is told of the port. */
-static int of_dark_port(const struct topo_class *c, const struct topo_class *other, const char *netdev)
+/* Whether the interface belongs to a port that is down on one side: the port has its own sentence. */
+static int belongs_to_dark_port(const struct topo_class *c, const struct topo_class *other, const char *netdev)
 {
     for (int i = 0; i < c->nports; i++) {
-        const struct topo_port *p = &c->ports[i], *q = port_like(other, p);
+        const struct topo_port *p = &c->ports[i], *q = find_port_like(other, p);
         if (p->netdev && q && !strcmp(p->netdev, netdev) && p->state != q->state)
             return 1;
     }
     return 0;
 }
 
-/* Of interfaces only those that are devices or bonds: the others come and go. */
-static int lasts(const struct topo_netdev *d)
+/* Devices and bonds are; other interfaces come and go. */
+static int is_permanent(const struct topo_netdev *d)
 {
     return d->object >= 0 || d->kind == TOPO_NET_BOND;
 }
 
-static void compare_netdevs(struct list *l, const struct topo_class *first, const struct topo_class *other)
+static void compare_netdevs(struct sentences *l, const struct topo_class *first, const struct topo_class *other)
 {
     static const char *const states[] = {"in an unknown state", "down", "up"};
     for (int i = 0; i < first->nnetdevs; i++)
-        if (lasts(&first->netdevs[i]) && !netdev_like(other, &first->netdevs[i]))
-            say(l, "interface %s is missing", first->netdevs[i].name);
+        if (is_permanent(&first->netdevs[i]) && topo_find_netdev(other, first->netdevs[i].name) < 0)
+            add_sentence(l, "interface %s is missing", first->netdevs[i].name);
     for (int i = 0; i < other->nnetdevs; i++) {
-        const struct topo_netdev *q = &other->netdevs[i], *p = netdev_like(first, q);
-        if (!p && lasts(q))
-            say(l, "interface %s is there in addition", q->name);
-        if (!p || !lasts(q) || of_dark_port(first, other, q->name) || of_dark_port(other, first, q->name))
+        const struct topo_netdev *q = &other->netdevs[i];
+        int at = topo_find_netdev(first, q->name);
+        const struct topo_netdev *p = at < 0 ? NULL : &first->netdevs[at];
+        if (!p && is_permanent(q))
+            add_sentence(l, "interface %s is there in addition", q->name);
+        if (!p || !is_permanent(q) || belongs_to_dark_port(first, other, q->name) ||
+            belongs_to_dark_port(other, first, q->name))
             continue;
         if (p->state != q->state)
-            say(l, "interface %s is %s instead of %s", q->name, states[q->state], states[p->state]);
+            add_sentence(l, "interface %s is %s instead of %s", q->name, states[q->state], states[p->state]);
         compare_number(l, arena_printf(l->a, "interface %s: speed", q->name), p->speed_Gbps, q->speed_Gbps, " Gb/s");
         compare_number(l, arena_printf(l->a, "interface %s: MTU", q->name), p->mtu_bytes, q->mtu_bytes, "");
     }
@@ -178,7 +162,7 @@ static void compare_netdevs(struct list *l, const struct topo_class *first, cons
 int differences_of(const struct topo_class *first, const struct topo_class *other, struct arena *a,
                    const char ***sentences)
 {
-    struct list l = {.a = a};
+    struct sentences l = {.a = a};
     compare_text(&l, "CPU", first->cpu, other->cpu);
     compare_text(&l, "product", first->product, other->product);
     compare_text(&l, "hypervisor", first->hypervisor, other->hypervisor);
@@ -188,30 +172,23 @@ int differences_of(const struct topo_class *first, const struct topo_class *othe
     compare_ports(&l, first, other);
     compare_netdevs(&l, first, other);
     if (!l.n && first->nobjects != other->nobjects)
-        say(&l, "%d objects in the PCI tree instead of %d", other->nobjects, first->nobjects);
+        add_sentence(&l, "%d objects in the PCI tree instead of %d", other->nobjects, first->nobjects);
     if (!l.n)
-        say(&l, "the PCI tree is another");
-    *sentences = l.sentences;
+        add_sentence(&l, "the PCI tree is another");
+    *sentences = l.list;
     return l.n;
-}
-
-/* Hosts of every class; in `a`. */
-static int *count_hosts(const struct topology *t, struct arena *a)
-{
-    int *n = arena_alloc(a, (size_t)t->nclasses * sizeof *n);
-    for (int i = 0; i < t->nhosts; i++)
-        n[t->hosts[i].class_index]++;
-    return n;
 }
 
 struct differences_like differences_nearest(const struct topology *t, int class_index, struct arena *a)
 {
-    const int most = 64; /* classes that are compared */
-    const int *hosts = count_hosts(t, a);
+    const int most = 64;                                              /* classes that are compared */
+    int *hosts = arena_alloc(a, (size_t)t->nclasses * sizeof *hosts); /* of every class */
     struct differences_like like = {.class_index = -1};
+    for (int i = 0; i < t->nhosts; i++)
+        hosts[t->hosts[i].class_index]++;
     for (int i = 0; i < t->nclasses && i < most; i++) {
         const char **sentences;
-        /* Towards the commoner class, so that no two are told from one another only. */
+        /* Compare with the commoner class, so that no two are compared only with each other. */
         if (i == class_index || (i > class_index && hosts[i] <= hosts[class_index]) || hosts[i] < hosts[class_index])
             continue;
         int n = differences_of(&t->classes[i], &t->classes[class_index], a, &sentences);
@@ -250,7 +227,7 @@ static const char *limit_text(struct arena *a, uint64_t bytes)
 int differences_within(const struct topo_class *first, const struct topo_class *other, struct arena *a,
                        const char ***sentences)
 {
-    struct list l = {.a = a};
+    struct sentences l = {.a = a};
     for (int i = 0; i < first->ngpus && i < other->ngpus; i++)
         compare_text(&l, arena_printf(a, "GPU%d: VBIOS", other->gpus[i].index), first->gpus[i].vbios,
                      other->gpus[i].vbios);
@@ -260,9 +237,9 @@ int differences_within(const struct topo_class *first, const struct topo_class *
         compare_text(&l, arena_printf(a, "%s: GIDs", name), gid_kinds(first, i, a), gid_kinds(other, i, a));
     }
     compare_text(&l, "memlock", limit_text(a, first->memlock_bytes), limit_text(a, other->memlock_bytes));
-    compare_text(&l, "libraries", joined(a, first->libraries, first->nlibraries),
-                 joined(a, other->libraries, other->nlibraries));
+    compare_text(&l, "libraries", join_texts(a, first->libraries, first->nlibraries),
+                 join_texts(a, other->libraries, other->nlibraries));
     compare_text(&l, "GPUDirect RDMA by", first->gdr_route, other->gdr_route);
-    *sentences = l.sentences;
+    *sentences = l.list;
     return l.n;
 }

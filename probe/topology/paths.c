@@ -2,13 +2,11 @@
  *
  * PCI paths follow from the lowest object that both devices hang below: a switch, a host bridge, a NUMA node, or none.
  * NVLink beats all of them. NCCL's classes: src/graph/paths.cc; nvidia-smi's words: the legend of its topo -m. */
-#include "probe/topology/paths.h"
+#include "probe/topology/topology_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "probe/topology/pci.h"
 
 #define MOST_NICS 256
 
@@ -19,7 +17,7 @@ const char *path_class_name(enum path_class class_)
     return class_names[class_ <= PATH_UNKNOWN ? class_ : PATH_UNKNOWN];
 }
 
-char *path_word(char text[PATH_WORD], const struct path *p)
+char *path_word(char text[PATH_WORD], const struct topo_path *p)
 {
     static const char *const words[] = {"X", NULL, "PIX", "PXB", "PHB", "NODE", "SYS", "?"};
     if (p->word == WORD_LINKS)
@@ -33,7 +31,7 @@ char *path_word(char text[PATH_WORD], const struct path *p)
     return text;
 }
 
-const struct path *path_between(const struct path_matrix *m, int row, int column)
+const struct topo_path *path_between(const struct path_matrix *m, int row, int column)
 {
     return &m->paths[(size_t)row * (size_t)m->n + (size_t)column];
 }
@@ -46,14 +44,9 @@ int path_end_of(const struct path_matrix *m, const char *hca)
     return -1;
 }
 
-/* ---- ends ------------------------------------------------------------------------------------------------------ */
+/* ---- ends -------------------------------------------------------------------------------------------------------- */
 
-static const char *label_of(const struct topo_object *o)
-{
-    return o->name ? o->name : o->pci ? o->pci : "NIC";
-}
-
-static int by_label(const void *x, const void *y)
+static int compare_ends(const void *x, const void *y)
 {
     const struct path_end *a = x, *b = y;
     int order = strcmp(a->label, b->label);
@@ -71,13 +64,15 @@ static void find_ends(struct path_matrix *m, const struct topo_class *c, struct 
         if (path_end_of(m, c->ports[i].hca) < 0)
             m->ends[m->n++] = (struct path_end){c->ports[i].object, c->ports[i].hca};
     for (int i = 0; !c->nports && i < c->nobjects && m->n - m->ngpus < MOST_NICS; i++)
-        if (c->objects[i].kind == TOPO_NIC)
-            m->ends[m->n++] = (struct path_end){i, label_of(&c->objects[i])};
+        if (c->objects[i].kind == TOPO_NIC) {
+            const struct topo_object *o = &c->objects[i];
+            m->ends[m->n++] = (struct path_end){i, o->name ? o->name : o->pci ? o->pci : "NIC"};
+        }
     if (!c->nports)
-        qsort(m->ends + m->ngpus, (size_t)(m->n - m->ngpus), sizeof *m->ends, by_label);
+        qsort(m->ends + m->ngpus, (size_t)(m->n - m->ngpus), sizeof *m->ends, compare_ends);
 }
 
-/* ---- PCI ------------------------------------------------------------------------------------------------------- */
+/* ---- PCI --------------------------------------------------------------------------------------------------------- */
 
 /* Broadcom's switches of PCIe generations 4 and 5 show two levels, which NCCL takes for one (getBcmGen and
  * ncclTopoFlattenBcmSwitches in src/graph/topo.cc). 0: not such a switch. */
@@ -141,7 +136,7 @@ static int step_up(const struct topo_class *c, int object, struct way *w)
     return c->objects[object].parent;
 }
 
-static struct way way_between(const struct topo_class *c, int a, int b)
+static struct way find_way(const struct topo_class *c, int a, int b)
 {
     struct way w = {0};
     int da = depth_of(c, a), db = depth_of(c, b);
@@ -166,44 +161,38 @@ static int same_card(const struct topo_object *a, const struct topo_object *b)
     return dot && b->pci && !strncmp(a->pci, b->pci, (size_t)(dot - a->pci) + 1);
 }
 
-static int root_of(const struct topo_class *c, int object)
-{
-    while (c->objects[object].parent >= 0)
-        object = c->objects[object].parent;
-    return object;
-}
-
 /* Without a common root: different NUMA nodes, or who knows. */
 static int known_apart(const struct topo_class *c, int a, int b)
 {
-    int na = c->objects[root_of(c, a)].numa, nb = c->objects[root_of(c, b)].numa;
+    int na = c->objects[topo_root(c, a)].numa, nb = c->objects[topo_root(c, b)].numa;
     return na >= 0 && nb >= 0 && na != nb;
 }
 
-static struct path pci_path(const struct topo_class *c, int a, int b)
+static struct topo_path pci_path(const struct topo_class *c, int a, int b)
 {
     if (a < 0 || b < 0)
-        return (struct path){.class_ = PATH_UNKNOWN, .word = WORD_UNKNOWN};
+        return (struct topo_path){.class_ = PATH_UNKNOWN, .word = WORD_UNKNOWN};
     if (a == b || same_card(&c->objects[a], &c->objects[b]))
-        return (struct path){.class_ = PATH_LOC, .word = WORD_PIX};
-    struct way w = way_between(c, a, b);
+        return (struct topo_path){.class_ = PATH_LOC, .word = WORD_PIX};
+    struct way w = find_way(c, a, b);
     if (w.top < 0 && known_apart(c, a, b))
-        return (struct path){.class_ = PATH_SYS, .word = WORD_SYS, .GBps = w.GBps};
+        return (struct topo_path){.class_ = PATH_SYS, .word = WORD_SYS, .GBps = w.GBps};
     if (w.top < 0)
-        return (struct path){.class_ = PATH_UNKNOWN, .word = WORD_UNKNOWN};
+        return (struct topo_path){.class_ = PATH_UNKNOWN, .word = WORD_UNKNOWN};
     switch (c->objects[w.top].kind) {
     case TOPO_NUMA:
-        return (struct path){.class_ = PATH_PHB, .word = w.host_bridges == 2 ? WORD_NODE : WORD_PHB, .GBps = w.GBps};
+        return (struct topo_path){
+            .class_ = PATH_PHB, .word = w.host_bridges == 2 ? WORD_NODE : WORD_PHB, .GBps = w.GBps};
     case TOPO_HOST_BRIDGE:
-        return (struct path){.class_ = PATH_PHB, .word = WORD_PHB, .GBps = w.GBps};
+        return (struct topo_path){.class_ = PATH_PHB, .word = WORD_PHB, .GBps = w.GBps};
     default:
-        return (struct path){.class_ = w.nccl_switches > 1 ? PATH_PXB : PATH_PIX,
-                             .word = w.switches > 1 ? WORD_PXB : WORD_PIX,
-                             .GBps = w.GBps};
+        return (struct topo_path){.class_ = w.nccl_switches > 1 ? PATH_PXB : PATH_PIX,
+                                  .word = w.switches > 1 ? WORD_PXB : WORD_PIX,
+                                  .GBps = w.GBps};
     }
 }
 
-/* ---- NVLink, XGMI, C2C ----------------------------------------------------------------------------------------- */
+/* ---- NVLink, XGMI, C2C ------------------------------------------------------------------------------------------- */
 
 /* What leaves a GPU towards one peer, or towards all NVSwitches. */
 struct bundle {
@@ -219,7 +208,7 @@ struct links {
     int *c2c;                /* n: NUMA root, -1 none */
 };
 
-static void add(struct bundle *b, const struct topo_link *l)
+static void add_to_bundle(struct bundle *b, const struct topo_link *l)
 {
     b->link_kind = l->link_kind;
     b->links += l->count;
@@ -237,9 +226,9 @@ static struct links find_links(const struct topo_class *c, struct arena *a)
         if (l->link_kind == TOPO_C2C)
             f.c2c[l->gpu] = l->peer_object;
         else if (l->peer_gpu >= 0)
-            add(&f.direct[(size_t)l->gpu * n + (size_t)l->peer_gpu], l);
+            add_to_bundle(&f.direct[(size_t)l->gpu * n + (size_t)l->peer_gpu], l);
         else if (l->peer_object >= 0 && c->objects[l->peer_object].kind == TOPO_NVSWITCH)
-            add(&f.switched[l->gpu], l);
+            add_to_bundle(&f.switched[l->gpu], l);
     }
     /* A link has two ends: what one end tells holds for both. */
     for (size_t i = 0; i < n; i++)
@@ -258,7 +247,7 @@ static struct bundle bundle_between(const struct links *f, int i, int k)
     return direct.links ? direct : x.links < y.links ? x : y;
 }
 
-static int through_third(const struct links *f, int i, int k)
+static int meet_at_third_gpu(const struct links *f, int i, int k)
 {
     size_t n = (size_t)f->c->ngpus;
     const struct bundle *from = f->direct + (size_t)i * n, *to = f->direct + (size_t)k * n;
@@ -268,26 +257,26 @@ static int through_third(const struct links *f, int i, int k)
     return 0;
 }
 
-static struct path gpu_path(const struct links *f, int i, int k)
+static struct topo_path gpu_path(const struct links *f, int i, int k)
 {
     const struct topo_class *c = f->c;
-    struct path p = pci_path(c, c->gpus[i].object, c->gpus[k].object);
+    struct topo_path p = pci_path(c, c->gpus[i].object, c->gpus[k].object);
     struct bundle b = bundle_between(f, i, k);
     if (b.links)
-        return (struct path){PATH_NVL, WORD_LINKS, b.link_kind, b.links, b.GBps};
+        return (struct topo_path){PATH_NVL, WORD_LINKS, b.link_kind, b.links, b.GBps};
     if (p.class_ == PATH_LOC) /* two dies or two GPUs of one card are not one GPU */
-        return (struct path){PATH_PIX, WORD_PIX};
-    if (through_third(f, i, k))
+        return (struct topo_path){PATH_PIX, WORD_PIX};
+    if (meet_at_third_gpu(f, i, k))
         p.class_ = PATH_NVB;
     else if (f->c2c[i] >= 0 && f->c2c[i] == f->c2c[k])
         p.class_ = PATH_C2C;
     return p;
 }
 
-static struct path gpu_nic_path(const struct links *f, int gpu, int nic)
+static struct topo_path gpu_nic_path(const struct links *f, int gpu, int nic)
 {
-    struct path p = pci_path(f->c, f->c->gpus[gpu].object, nic);
-    if (p.class_ == PATH_PHB && f->c2c[gpu] >= 0 && root_of(f->c, nic) == f->c2c[gpu])
+    struct topo_path p = pci_path(f->c, f->c->gpus[gpu].object, nic);
+    if (p.class_ == PATH_PHB && f->c2c[gpu] >= 0 && topo_root(f->c, nic) == f->c2c[gpu])
         p.class_ = PATH_P2C;
     return p;
 }
@@ -300,11 +289,11 @@ struct path_matrix *path_matrix(const struct topo_class *c, struct arena *a)
     m->paths = arena_alloc(a, n * n * sizeof *m->paths);
     struct links f = find_links(c, a);
     for (int i = 0; i < m->n; i++) {
-        m->paths[(size_t)i * n + (size_t)i] = (struct path){.class_ = PATH_LOC, .word = WORD_SELF};
+        m->paths[(size_t)i * n + (size_t)i] = (struct topo_path){.class_ = PATH_LOC, .word = WORD_SELF};
         for (int k = 0; k < i; k++) {
-            struct path p = i < m->ngpus   ? gpu_path(&f, i, k)
-                            : k < m->ngpus ? gpu_nic_path(&f, k, m->ends[i].object)
-                                           : pci_path(c, m->ends[i].object, m->ends[k].object);
+            struct topo_path p = i < m->ngpus   ? gpu_path(&f, i, k)
+                                 : k < m->ngpus ? gpu_nic_path(&f, k, m->ends[i].object)
+                                                : pci_path(c, m->ends[i].object, m->ends[k].object);
             m->paths[(size_t)i * n + (size_t)k] = m->paths[(size_t)k * n + (size_t)i] = p;
         }
     }
@@ -317,9 +306,100 @@ enum path_class path_class_nccl(const struct path_matrix *m, int from, int to)
     if (from >= m->ngpus || to < m->ngpus || own <= PATH_PXN || own == PATH_UNKNOWN)
         return own;
     for (int i = 0; i < m->ngpus; i++) {
-        const struct path *peer = path_between(m, from, i);
+        const struct topo_path *peer = path_between(m, from, i);
         if (peer->class_ == PATH_NVL && peer->link_kind == TOPO_NVLINK && path_between(m, i, to)->class_ <= PATH_P2C)
             return PATH_PXN;
     }
     return own;
+}
+
+/* ---- NVLink domains, and racks, which are cliques of several nodes ----------------------------------------------- */
+
+static int belong_together(const struct topo_class *c, const struct path_matrix *m, int i, int k)
+{
+    const char *x = c->gpus[i].clique, *y = c->gpus[k].clique;
+    return path_between(m, i, k)->class_ == PATH_NVL || (x && y && !strcmp(x, y));
+}
+
+/* Adds to the domain everything that belongs to a GPU in it. The list is the work list as well. */
+static void collect_domain(const struct topo_class *c, const struct path_matrix *m, struct nvlink_domain *d,
+                           unsigned char *taken)
+{
+    for (int next = 0; next < d->ngpus; next++) {
+        int gpu = d->gpus[next];
+        for (int i = 0; i < c->ngpus; i++) {
+            if (taken[i] || !belong_together(c, m, gpu, i))
+                continue;
+            taken[i] = 1;
+            d->gpus[d->ngpus++] = i;
+            if (path_between(m, gpu, i)->class_ == PATH_NVL)
+                d->link_kind = path_between(m, gpu, i)->link_kind;
+        }
+    }
+}
+
+/* Ascending, and the clique of the first GPU that has one. */
+static void sort_domain(const struct topo_class *c, struct arena *a, struct nvlink_domain *d)
+{
+    unsigned char *in = arena_alloc(a, (size_t)c->ngpus);
+    for (int i = 0; i < d->ngpus; i++)
+        in[d->gpus[i]] = 1;
+    d->ngpus = 0;
+    for (int i = 0; i < c->ngpus; i++) {
+        if (!in[i])
+            continue;
+        d->gpus[d->ngpus++] = i;
+        d->clique = d->clique ? d->clique : c->gpus[i].clique;
+    }
+}
+
+int nvlink_domains(const struct topo_class *c, const struct path_matrix *m, struct arena *a,
+                   struct nvlink_domain **domains)
+{
+    unsigned char *taken = arena_alloc(a, (size_t)c->ngpus);
+    int n = 0;
+    *domains = arena_alloc(a, (size_t)c->ngpus * sizeof **domains);
+    for (int i = 0; i < c->ngpus; i++) {
+        struct nvlink_domain d = {.link_kind = TOPO_NVLINK, .ngpus = 1};
+        if (taken[i])
+            continue;
+        taken[i] = 1;
+        d.gpus = arena_alloc(a, (size_t)c->ngpus * sizeof *d.gpus);
+        d.gpus[0] = i;
+        collect_domain(c, m, &d, taken);
+        sort_domain(c, a, &d);
+        if (d.ngpus > 1 || d.clique)
+            (*domains)[n++] = d;
+    }
+    return n;
+}
+
+static int compare_cliques(const void *x, const void *y)
+{
+    const struct topo_host *a = *(const struct topo_host *const *)x, *b = *(const struct topo_host *const *)y;
+    int order = strcmp(a->clique, b->clique);
+    return order ? order : (a > b) - (a < b);
+}
+
+int nvlink_racks(const struct topology *t, struct arena *a, struct nvlink_rack **racks)
+{
+    const struct topo_host **hosts = arena_alloc(a, (size_t)t->nhosts * sizeof *hosts);
+    int n = 0, nracks = 0;
+    for (int i = 0; i < t->nhosts; i++)
+        if (t->hosts[i].clique)
+            hosts[n++] = &t->hosts[i];
+    if (n)
+        qsort(hosts, (size_t)n, sizeof *hosts, compare_cliques);
+    const char **names = arena_alloc(a, (size_t)n * sizeof *names);
+    *racks = arena_alloc(a, (size_t)n * sizeof **racks);
+    for (int i = 0; i < n; i++) {
+        const struct topo_host *h = hosts[i];
+        names[i] = h->name;
+        if (!i || strcmp(h->clique, hosts[i - 1]->clique) != 0)
+            (*racks)[nracks++] = (struct nvlink_rack){.clique = h->clique, .hosts = &names[i]};
+        struct nvlink_rack *r = &(*racks)[nracks - 1];
+        r->nhosts++;
+        r->ngpus += t->classes[h->class_index].ngpus;
+    }
+    return nracks;
 }

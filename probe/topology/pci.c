@@ -1,5 +1,5 @@
 /* PCI addresses, classes and link speeds. */
-#include "probe/topology/pci.h"
+#include "probe/topology/topology.h"
 
 #include <ctype.h>
 #include <math.h>

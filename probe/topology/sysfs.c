@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probe/topology/pci.h"
+#include "probe/topology/topology.h"
 
 static char root[PATH_MAX / 2];
 
@@ -41,7 +41,7 @@ static void make_path(char path[PATH_MAX], const char *fmt, va_list ap)
 /* Number of bytes read, 0 when there are none. */
 static size_t read_line(const char *path, char *line, size_t room)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a copied tree may have FIFOs */
     ssize_t n = fd < 0 ? -1 : read(fd, line, room - 1);
     if (fd >= 0)
         close(fd);
@@ -131,7 +131,7 @@ size_t sysfs_bytes(unsigned char *bytes, size_t room, const char *fmt, ...)
     char path[PATH_MAX];
     size_t used = 0;
     PATH_FROM(path, fmt);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     for (ssize_t n = 1; fd >= 0 && used < room && n > 0; used += n > 0 ? (size_t)n : 0)
         n = read(fd, bytes + used, room - used);
     if (fd >= 0)

@@ -1,11 +1,10 @@
-/* The model's memory, and the steps by which sources and importers build it. */
+/* A topology's memory, and what one asks of its hosts and classes. */
 #include "probe/topology/topology.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/topology/build.h"
+#include "core/stats.h"
 
 struct topology *topo_new(void)
 {
@@ -22,10 +21,6 @@ void topo_free(struct topology *t)
         arena_free(t->arena);
 }
 
-/* Appends `record` to the array `list` of `count` elements. */
-#define APPEND(t, list, count, record) \
-    ((list) = arena_grow((t)->arena, (list), (size_t)(count), sizeof *(list)), (list)[count] = (record), (count)++)
-
 int topo_find_port(const struct topo_class *c, const char *hca, int port)
 {
     for (int i = 0; i < c->nports; i++)
@@ -34,83 +29,49 @@ int topo_find_port(const struct topo_class *c, const char *hca, int port)
     return -1;
 }
 
-struct topo_class *build_class(struct topology *t, const char *name)
+int topo_first_port(const struct topo_class *c, int object)
 {
-    struct topo_class c = {.name =
-                               name ? arena_strdup(t->arena, name) : arena_printf(t->arena, "class%d", t->nclasses)};
-    APPEND(t, t->classes, t->nclasses, c);
-    return &t->classes[t->nclasses - 1];
+    for (int i = 0; i < c->nports; i++)
+        if (c->ports[i].object == object)
+            return i;
+    return -1;
 }
 
-void build_host(struct topology *t, const char *name, int class_index)
+int topo_find_netdev(const struct topo_class *c, const char *name)
 {
-    struct topo_host h = {.name = arena_strdup(t->arena, name), .class_index = class_index};
-    APPEND(t, t->hosts, t->nhosts, h);
+    for (int i = 0; i < c->nnetdevs && name; i++)
+        if (!strcmp(c->netdevs[i].name, name))
+            return i;
+    return -1;
 }
 
-void build_hosts(struct topology *t, int n)
+int topo_numa_root(const struct topo_class *c, int object)
 {
-    enum { NAME = 16 };
-    size_t room = 1; /* as arena_grow would have left it */
-    while (room < (size_t)n)
-        room *= 2;
-    t->hosts = arena_alloc(t->arena, room * sizeof *t->hosts);
-    char *names = arena_alloc(t->arena, (size_t)n * NAME);
-    for (; t->nhosts < n; t->nhosts++, names += NAME) {
-        snprintf(names, NAME, "node%04d", t->nhosts + 1);
-        t->hosts[t->nhosts] = (struct topo_host){.name = names};
-    }
+    while (object >= 0 && c->objects[object].kind != TOPO_NUMA)
+        object = c->objects[object].parent;
+    return object;
 }
 
-int build_object(struct topology *t, struct topo_class *c, struct topo_object o)
+int topo_root(const struct topo_class *c, int object)
 {
-    return APPEND(t, c->objects, c->nobjects, o);
+    while (object >= 0 && c->objects[object].parent >= 0)
+        object = c->objects[object].parent;
+    return object;
 }
 
-int build_gpu(struct topology *t, struct topo_class *c, struct topo_gpu g)
+int topo_is_below(const struct topo_class *c, int object, int top)
 {
-    return APPEND(t, c->gpus, c->ngpus, g);
+    while (object >= 0 && object != top)
+        object = c->objects[object].parent;
+    return object == top;
 }
 
-int build_port(struct topology *t, struct topo_class *c, struct topo_port p)
+int topo_count_links(const struct topo_class *c, int gpu)
 {
-    return APPEND(t, c->ports, c->nports, p);
-}
-
-int build_netdev(struct topology *t, struct topo_class *c, struct topo_netdev d)
-{
-    return APPEND(t, c->netdevs, c->nnetdevs, d);
-}
-
-int build_link(struct topology *t, struct topo_class *c, struct topo_link l)
-{
-    return APPEND(t, c->links, c->nlinks, l);
-}
-
-int build_gid(struct topology *t, struct topo_class *c, struct topo_gid g)
-{
-    return APPEND(t, c->gids, c->ngids, g);
-}
-
-void build_text(struct topology *t, const char ***texts, int *n, const char *text)
-{
-    const char *copy = arena_strdup(t->arena, text);
-    APPEND(t, *texts, *n, copy);
-}
-
-void build_clique(struct topology *t, struct topo_host *h)
-{
-    const struct topo_class *c = &t->classes[h->class_index];
-    for (int i = 0; i < c->ngpus && !h->clique; i++)
-        h->clique = c->gpus[i].clique;
-}
-
-void build_sign(struct topology *t, const char *kind, const char *subject, double value)
-{
-    struct topo_host *h = t->nhosts ? &t->hosts[t->nhosts - 1] : NULL;
-    if (h && (value > 0 || value < 0))
-        build_text(t, &h->signs, &h->nsigns,
-                   arena_printf(t->arena, "%s %.15g%s%s", kind, value, *subject ? " " : "", subject));
+    int n = 0;
+    for (int i = 0; i < c->nlinks; i++)
+        n += c->links[i].gpu == gpu && c->links[i].link_kind != TOPO_C2C ? c->links[i].count : 0;
+    return n;
 }
 
 int topo_sign(const char *sign, const char *kind, double *value, const char **subject)
@@ -124,102 +85,150 @@ int topo_sign(const char *sign, const char *kind, double *value, const char **su
     return end != sign + n;
 }
 
-void build_missing(struct topology *t, const char *name, const char *why)
+const char *topo_host_release(const struct topology *t, int host, struct arena *a)
 {
-    struct topo_missing m = {arena_strdup(t->arena, name), arena_strdup(t->arena, why)};
-    APPEND(t, t->missing, t->nmissing, m);
-}
-
-void build_note(struct topology *t, struct topo_class *c, const char *fmt, ...)
-{
-    const int most = 100; /* a hostile file has a fault in every line */
-    char text[512];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    if (c->nnotes == most)
-        snprintf(text, sizeof text, "more of the kind");
-    else if (c->nnotes > most)
-        return;
-    for (int i = 0; i < c->nnotes; i++)
-        if (!strcmp(c->notes[i], text))
-            return;
-    const char *note = arena_strdup(t->arena, text);
-    APPEND(t, c->notes, c->nnotes, note);
-}
-
-int build_numa(struct topology *t, struct topo_class *c, int numa)
-{
-    for (int i = 0; i < c->nobjects; i++)
-        if (c->objects[i].kind == TOPO_NUMA && c->objects[i].numa == numa)
-            return i;
-    return build_object(t, c, (struct topo_object){.kind = TOPO_NUMA, .parent = -1, .numa = numa});
-}
-
-int build_find_pci(const struct topo_class *c, const char *pci)
-{
-    for (int i = 0; pci && i < c->nobjects; i++)
-        if (c->objects[i].pci && !strcmp(c->objects[i].pci, pci))
-            return i;
-    return -1;
-}
-
-int build_nic(struct topology *t, struct topo_class *c, const char *pci, const char *name)
-{
-    int at = build_find_pci(c, pci);
-    for (int i = 0; !pci && i < c->nobjects && at < 0; i++)
-        if (c->objects[i].kind == TOPO_NIC && !c->objects[i].pci && c->objects[i].name &&
-            !strcmp(c->objects[i].name, name))
-            at = i;
-    if (at >= 0 && !c->objects[at].name)
-        c->objects[at].name = arena_strdup(t->arena, name);
-    if (at >= 0)
-        return at;
-    return build_object(t, c,
-                        (struct topo_object){.kind = TOPO_NIC,
-                                             .parent = -1,
-                                             .numa = -1,
-                                             .pci = arena_strdup(t->arena, pci),
-                                             .name = arena_strdup(t->arena, name)});
-}
-
-int build_find_gpu(const struct topo_class *c, int object)
-{
-    for (int i = 0; i < c->ngpus && object >= 0; i++)
-        if (c->gpus[i].object == object)
-            return i;
-    return -1;
-}
-
-int build_gpu_at(struct topology *t, struct topo_class *c, struct topo_object seen, const char *source)
-{
-    int object = build_find_pci(c, seen.pci), known = build_find_gpu(c, object);
-    if (known >= 0)
-        return known;
-    if (object < 0) {
-        seen.kind = TOPO_GPU;
-        seen.parent = seen.numa = -1;
-        object = build_object(t, c, seen);
-        build_note(t, c, "%s: GPU %s is not in the PCI tree that /sys shows: its place is unknown", source, seen.pci);
+    const struct topo_host *h = &t->hosts[host];
+    const struct topo_class *c = &t->classes[h->class_index];
+    int n = h->nlibraries ? h->nlibraries : c->nlibraries;
+    const char *const *list = h->nlibraries ? h->libraries : c->libraries;
+    for (int i = 0; i < n; i++) {
+        const char *path = strstr(list[i], " /");
+        if (!strncmp(list[i], "NCCL ", 5) || !strncmp(list[i], "RCCL ", 5))
+            return path ? arena_strndup(a, list[i], (size_t)(path - list[i])) : list[i];
     }
-    return build_gpu(t, c, (struct topo_gpu){.object = object, .index = -1, .gdr = -1});
+    return NULL;
 }
 
-static void move_index(int *index, const int *where)
+int topo_find_host(const struct topology *t, const char *name)
 {
-    if (*index >= 0)
-        *index = where[*index];
+    size_t n = strcspn(name, ".");
+    for (int i = 0; i < t->nhosts; i++)
+        if (!strcmp(t->hosts[i].name, name))
+            return i;
+    for (int i = 0; i < t->nhosts; i++)
+        if (strcspn(t->hosts[i].name, ".") == n && !strncmp(t->hosts[i].name, name, n))
+            return i;
+    return -1;
 }
 
-void build_renumber(struct topo_class *c, const int *where)
+int topo_measured_gpus(const struct topology *t)
 {
-    for (int i = 0; i < c->ngpus; i++)
-        move_index(&c->gpus[i].object, where);
+    int gpus = 0;
+    for (int i = 0; i < t->nhosts; i++)
+        gpus += t->hosts[i].served ? 0 : t->classes[t->hosts[i].class_index].ngpus;
+    return gpus;
+}
+
+const char *topo_amd_arch(const struct topology *t)
+{
+    for (int c = 0; c < t->nclasses; c++)
+        for (int g = 0; g < t->classes[c].ngpus; g++)
+            if (t->classes[c].gpus[g].arch)
+                return t->classes[c].gpus[g].arch;
+    return NULL;
+}
+
+struct topology *topo_select(const struct topology *t, const int *hosts, int nhosts)
+{
+    struct topology *some = topo_new();
+    struct arena *a = some->arena;
+    int *where = arena_alloc(a, (size_t)t->nclasses * sizeof *where); /* of every class, from 1; 0: not yet there */
+    for (int i = 0; i < nhosts; i++) {
+        const struct topo_host *from = &t->hosts[hosts[i]];
+        if (!where[from->class_index]) {
+            some->classes = arena_grow(a, some->classes, (size_t)some->nclasses, sizeof *some->classes);
+            some->classes[some->nclasses++] = t->classes[from->class_index];
+            where[from->class_index] = some->nclasses;
+        }
+        some->hosts = arena_grow(a, some->hosts, (size_t)some->nhosts, sizeof *some->hosts);
+        some->hosts[some->nhosts] = *from;
+        some->hosts[some->nhosts++].class_index = where[from->class_index] - 1;
+    }
+    some->tool = t->tool;
+    some->source = t->source;
+    return some;
+}
+
+/* ---- which classes may share a job ------------------------------------------------------------------------------- */
+
+static const struct topo_object *gpu_object(const struct topo_class *c, int gpu)
+{
+    int object = c->gpus[gpu].object;
+    return object >= 0 && object < c->nobjects ? &c->objects[object] : NULL;
+}
+
+static int same_gpus(const struct topo_class *a, const struct topo_class *b)
+{
+    if (a->ngpus != b->ngpus)
+        return 0;
+    for (int i = 0; i < a->ngpus; i++) {
+        const struct topo_object *x = gpu_object(a, i), *y = gpu_object(b, i);
+        if (a->gpus[i].sm != b->gpus[i].sm || !x != !y || (x && (x->vendor != y->vendor || x->device != y->device)))
+            return 0;
+    }
+    return 1;
+}
+
+/* "8 x NVIDIA H100 80GB HBM3", by the model of the first. */
+static const char *gpus_text(const struct topo_class *c, struct arena *a)
+{
+    const struct topo_object *first = c->ngpus ? gpu_object(c, 0) : NULL;
+    if (!c->ngpus)
+        return "no GPU";
+    return arena_printf(a, "%d x %s", c->ngpus, first && first->model ? first->model : "GPU");
+}
+
+/* Rates of the active ports, sorted, in `a`. */
+static double *rates_of(const struct topo_class *c, struct arena *a, int *count)
+{
+    double *rates = arena_alloc(a, ((size_t)c->nports + 1) * sizeof *rates);
+    *count = 0;
     for (int i = 0; i < c->nports; i++)
-        move_index(&c->ports[i].object, where);
-    for (int i = 0; i < c->nnetdevs; i++)
-        move_index(&c->netdevs[i].object, where);
-    for (int i = 0; i < c->nlinks; i++)
-        move_index(&c->links[i].peer_object, where);
+        if (c->ports[i].state == TOPO_STATE_ACTIVE)
+            rates[(*count)++] = c->ports[i].rate_Gbps;
+    stats_sort(rates, *count);
+    return rates;
+}
+
+/* "2 x 200 Gb/s, 1 x 400 Gb/s" */
+static const char *rates_text(const double *rates, int n, struct arena *a)
+{
+    const char *text = n ? "" : "none";
+    for (int i = 0, next; i < n; i = next) {
+        for (next = i; next < n && !(rates[next] > rates[i]); next++)
+            ;
+        text = arena_printf(a, "%s%s%d x %g Gb/s", text, *text ? ", " : "", next - i, rates[i]);
+    }
+    return text;
+}
+
+const char *topo_apart(const struct topo_class *first, const struct topo_class *other, struct arena *a)
+{
+    int n, m;
+    double *ours = rates_of(first, a, &n), *theirs = rates_of(other, a, &m);
+    if (!same_gpus(first, other)) {
+        const char *x = gpus_text(first, a), *y = gpus_text(other, a);
+        return strcmp(x, y) ? arena_printf(a, "%s instead of %s", y, x)
+                            : arena_printf(a, "%s of another kind", y); /* the files tell no more */
+    }
+    if (n != m || memcmp(ours, theirs, (size_t)n * sizeof *ours) != 0)
+        return arena_printf(a, "active ports: %s instead of %s", rates_text(theirs, m, a), rates_text(ours, n, a));
+    return NULL;
+}
+
+int topo_class_hosts(const struct topology *t, int class_index)
+{
+    int n = 0;
+    for (int i = 0; i < t->nhosts; i++)
+        n += t->hosts[i].class_index == class_index;
+    return n ? n : 1;
+}
+
+int topo_gpu_class(const struct topology *t)
+{
+    int best = -1;
+    for (int i = 0; i < t->nclasses; i++)
+        if (t->classes[i].ngpus && (best < 0 || topo_class_hosts(t, i) > topo_class_hosts(t, best)))
+            best = i;
+    return best;
 }

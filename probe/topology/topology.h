@@ -1,4 +1,5 @@
-/* The cluster as everything behind probe/ sees it: node classes with their devices, and the hosts that belong to each.
+/* The cluster as everything behind probe/ sees it: node classes with their devices, the hosts that belong to each, and
+ * what follows from them: paths, NVLink domains, roles of ports, rails, differences.
  *
  * Devices of a class are flat arrays that refer to one another by index (-1: none), so that a class can be written,
  * hashed and compared without chasing pointers. What could not be read is unknown (0, -1, NULL or *_UNKNOWN as said at
@@ -10,7 +11,7 @@
 
 #include "core/arena.h"
 #include "core/err.h"
-#include "core/sha256.h"
+#include "core/hash.h"
 
 #define TOPO_FORMAT     "nccltune-topology/1"
 #define TOPO_MOST_GPUS  256 /* in a class: paths are worked out for every pair */
@@ -215,33 +216,258 @@ struct topology {
     int nfindings;
 };
 
-/* The index into ports of that port; -1. */
-int topo_find_port(const struct topo_class *c, const char *hca, int port);
-
-/* The kind of sign with the seconds since 1970 by the node's own clock. */
-#define TOPO_CLOCK "clock"
-
-/* Whether a sign of a host ("ecc-uncorrected 2 GPU3") is of that kind; then its value, and its subject ("": the node).
- */
-int topo_sign(const char *sign, const char *kind, double *value, const char **subject);
-
-struct cJSON;
-
 struct topology *topo_new(void);
 void topo_free(struct topology *t); /* NULL is fine */
 
-/* topology.json, both ways (NULL or "-": standard output). A file is hostile until it is loaded: every index, word and
- * number is checked, and the error names the place ("classes[0].gpus[2].object"). What is missing is unknown; unknown
- * fields are ignored.
- *
- * The hash is SHA-256 over the classes without what is host-specific (addresses, GUIDs, UUIDs, notes) and without what
- * moves by itself (PCIe speed: an idle GPU slows its link down; bridges and a container's veth): two identical machines
- * have the same. */
+/* ---- topology.json ----------------------------------------------------------------------------------------------- */
+
+struct cJSON;
+
+/* Write and read topology.json (NULL or "-": standard output). A file is hostile until it is loaded: every index, word
+ * and number is checked, and the error names the place ("classes[0].gpus[2].object"). What is missing is unknown;
+ * unknown fields are ignored. */
 int topo_save(const struct topology *t, const char *path, struct err *e);
 struct topology *topo_load(const char *path, struct err *e);
 int topo_add_json(struct topology *t, const struct cJSON *doc, const char *file, struct err *e); /* adds its classes */
 struct cJSON *topo_to_json(const struct topology *t); /* cJSON_Delete frees */
+
+/* Hash all classes, or one, with SHA-256, without what is host-specific (addresses, GUIDs, UUIDs, notes) and without
+ * what changes by itself (PCIe speed: an idle GPU slows its link down; bridges and a container's veth). Identical
+ * machines have the same hash. */
 void topo_hash(const struct topology *t, char hex[SHA256_HEX]);
-void topo_class_hash(const struct topo_class *c, char hex[SHA256_HEX]); /* of one class */
+void topo_class_hash(const struct topo_class *c, char hex[SHA256_HEX]);
+
+/* ---- hosts and classes ------------------------------------------------------------------------------------------- */
+
+/* Return the index into ports of that port, into netdevs of the interface of that name; -1: none, as for NULL. */
+int topo_find_port(const struct topo_class *c, const char *hca, int port);
+int topo_find_netdev(const struct topo_class *c, const char *name);
+
+/* Return the index into ports of the first port of that NIC, an index into objects; -1. */
+int topo_first_port(const struct topo_class *c, int object);
+
+/* Return the NUMA root above the object; -1: none, as for an object of -1. */
+int topo_numa_root(const struct topo_class *c, int object);
+
+/* Return the object at the top of the tree that `object` is in; -1 for -1. */
+int topo_root(const struct topo_class *c, int object);
+
+/* Return 1 if the object is `top` or below it. */
+int topo_is_below(const struct topo_class *c, int object, int top);
+
+/* Count the NVLink and XGMI links that leave a GPU; C2C leads to its own CPU and does not count. */
+int topo_count_links(const struct topo_class *c, int gpu);
+
+/* Return the number of the host of that name, or of the part before its first dot; -1: none. */
+int topo_find_host(const struct topology *t, const char *name);
+
+/* Return the NCCL or RCCL that a host's probe found first: "NCCL 2.21.5". NULL: none. In `a`. */
+const char *topo_host_release(const struct topology *t, int host, struct arena *a);
+
+/* The kind of sign with the seconds since 1970 by the node's own clock. */
+#define TOPO_CLOCK "clock"
+
+/* Return whether a sign of a host ("ecc-uncorrected 2 GPU3") is of that kind; then set its value, and its subject ("":
+ * the node). */
+int topo_sign(const char *sign, const char *kind, double *value, const char **subject);
+
+/* Count the GPUs of all hosts that are measured; hosts that are only served do not count. */
+int topo_measured_gpus(const struct topology *t);
+
+/* Return the architecture of the first AMD GPU, "gfx942"; NULL: there is none. */
+const char *topo_amd_arch(const struct topology *t);
+
+/* Select hosts by their numbers, in that order, with their classes under the names that they have. The result points
+ * into `t`, which has to outlive it; topo_free frees. Missing nodes are left out. */
+struct topology *topo_select(const struct topology *t, const int *hosts, int nhosts);
+
+/* Return why nodes of the two classes may not share a job, as what the other has instead of the first: "8 x NVIDIA A100
+ * instead of 8 x NVIDIA H100", "active ports of 1 x 200 Gb/s instead of 2 x 200 Gb/s"; in `a`. NULL: they may. Names
+ * and places of devices are no reason. */
+const char *topo_apart(const struct topo_class *first, const struct topo_class *other, struct arena *a);
+
+/* List what sets `other` apart from `first`, as sentences such as "mlx5_7 is missing", "mlx5_10:1 is down instead of
+ * active"; all in `a`. Return how many there are, at most DIFFERENCES_MOST. */
+#define DIFFERENCES_MOST 64
+int differences_of(const struct topo_class *first, const struct topo_class *other, struct arena *a,
+                   const char ***sentences);
+
+/* The same for what machines of one class may differ in: firmware, limits, libraries, the kinds of GIDs by index. */
+int differences_within(const struct topo_class *first, const struct topo_class *other, struct arena *a,
+                       const char ***sentences);
+
+/* Find the class that is most like t->classes[class_index] among those of as many hosts or more, and what sets it
+ * apart; class_index -1 for the commonest one. In `a`. */
+struct differences_like {
+    int class_index;
+    const char **sentences;
+    int n;
+};
+struct differences_like differences_nearest(const struct topology *t, int class_index, struct arena *a);
+
+/* ---- PCI: addresses, classes and link speeds, as NCCL's files, hwloc and sysfs write them ------------------------ */
+
+/* Return the address in s as "0000:17:00.0", lower case, in `a`: a missing domain or function is 0, domains have 4 to 8
+ * digits. NULL if s is NULL or no address. */
+const char *pci_address(struct arena *a, const char *s);
+
+int pci_is_switch(uint32_t class_code); /* 0x0604xx */
+int pci_is_nic(uint32_t class_code);    /* 0x02xxxx, and 0x0c06xx: InfiniBand before PCI 3.0 */
+int pci_is_nvswitch(uint32_t class_code, uint16_t vendor);
+
+/* Return whether a function of that class computes: display controllers of NVIDIA, AMD and Hygon, 3D controllers and
+ * accelerators of anyone, but no management console. Without a vendor (0) the class alone decides. */
+int pci_is_gpu(uint32_t class_code, uint16_t vendor, uint16_t device);
+
+/* Read "16.0 GT/s PCIe" as 16; 0 unknown. */
+double pci_GTps(const char *s);
+
+/* Return GB/s in one direction after the line code: 8b/10b up to 5 GT/s, 128b/130b to 32 GT/s, none that counts above
+ * (PCI Express Base Specification 6.0, 4.2). 0 if either is unknown. */
+double pci_GBps(double GTps, int width);
+
+/* ---- paths: how far two devices of a node are from one another --------------------------------------------------- */
+
+/* NCCL's path classes, in the order of its src/graph/topo.cc. Their numbers differ between releases: only names are
+ * stored. */
+enum path_class {
+    PATH_LOC, /* the same device */
+    PATH_NVL, /* NVLink or XGMI, direct or through NVSwitches */
+    PATH_NVB, /* NVLink through a third GPU */
+    PATH_C2C, /* NVLink-C2C over the CPU both are attached to */
+    PATH_PIX, /* one PCI switch */
+    PATH_PXB, /* several PCI switches, no CPU */
+    PATH_P2C, /* GPU over C2C to its CPU, NIC on that CPU's PCI */
+    PATH_PXN, /* GPU over NVLink to a GPU that is near the NIC; only topology.json's nccl_classes have it */
+    PATH_PHB, /* a CPU's host bridge */
+    PATH_SYS, /* between NUMA nodes */
+    PATH_UNKNOWN,
+};
+
+/* The words of nvidia-smi topo -m, for people. */
+enum path_word { WORD_SELF, WORD_LINKS, WORD_PIX, WORD_PXB, WORD_PHB, WORD_NODE, WORD_SYS, WORD_UNKNOWN };
+
+struct topo_path {
+    enum path_class class_;
+    enum path_word word;
+    enum topo_link_kind link_kind; /* WORD_LINKS: of which kind */
+    int links;                     /* WORD_LINKS: how many */
+    double GBps; /* the narrowest link on the way, one direction; WORD_LINKS: all of them; 0 unknown */
+};
+
+/* A row and column of the matrix: the GPUs come first, then one NIC for every RDMA device, named by it, or, if the
+ * class has none, one for every NIC object. */
+struct path_end {
+    int object;
+    const char *label; /* "GPU0", "mlx5_0", "eth0", a PCI address */
+};
+
+struct path_matrix {
+    struct path_end *ends;
+    int ngpus, n;            /* ends[0..ngpus) are the GPUs */
+    struct topo_path *paths; /* n × n, row by row; symmetric */
+};
+
+/* Work out the paths between all GPUs and NICs of a class; all of it in `a`. */
+struct path_matrix *path_matrix(const struct topo_class *c, struct arena *a);
+const struct topo_path *path_between(const struct path_matrix *m, int row, int column);
+
+/* Return the end of that RDMA device; -1 if the matrix has none. */
+int path_end_of(const struct path_matrix *m, const char *hca);
+
+const char *path_class_name(enum path_class class_); /* "NVL"; "?" for PATH_UNKNOWN */
+
+/* Write "X", "NV18", "XGMI4", "PIX", …, "?". Returns `text`. */
+#define PATH_WORD 16
+char *path_word(char text[PATH_WORD], const struct topo_path *p);
+
+/* ---- NVLink domains: GPUs that reach one another over NVLink or XGMI --------------------------------------------- */
+
+struct nvlink_domain {
+    enum topo_link_kind link_kind;
+    const char *clique; /* multi-node NVLink: "CLUSTER-UUID.CLIQUE", and the domain goes on in other nodes; NULL none */
+    int *gpus;          /* indices into the class's gpus, ascending */
+    int ngpus;
+};
+
+/* Nodes whose GPUs reach one another over NVLink. */
+struct nvlink_rack {
+    const char *clique;
+    const char **hosts; /* in their order */
+    int nhosts, ngpus;
+};
+
+/* List the cliques of the hosts, by name, in `a`. Returns how many there are. */
+int nvlink_racks(const struct topology *t, struct arena *a, struct nvlink_rack **racks);
+
+/* List the domains of a class in the order of their first GPU; all of it in `a`. Returns how many there are. GPUs
+ * belong together if links join them, directly or through others, or if the driver put them into one clique; a GPU with
+ * neither is in no domain. `m` is the class's matrix. */
+int nvlink_domains(const struct topo_class *c, const struct path_matrix *m, struct arena *a,
+                   struct nvlink_domain **domains);
+
+/* ---- roles: what every RDMA port is for, the HCAs that NCCL should use, and their rails -------------------------- */
+
+enum port_role {
+    ROLE_UNKNOWN,
+    ROLE_COMPUTE,
+    ROLE_STORAGE,
+    ROLE_MANAGEMENT,
+    ROLE_NVLINK_MANAGEMENT,
+    ROLE_BOND,
+    ROLE_VF,
+    ROLE_DOWN,
+};
+
+struct port_verdict {
+    enum port_role role;
+    const char *reason; /* "400 Gb/s InfiniBand, beside GPU0 (PIX)" */
+    const char *plugin; /* NCCL reaches the port through this network plugin, not through verbs; NULL: verbs */
+    int nearest_gpu;    /* index into gpus; -1 none or unknown */
+    enum path_class nearest_class; /* towards it */
+};
+
+/* What a rule on roles sees of a port. */
+struct role_evidence {
+    const char *rule;    /* "rate" */
+    const char *seen;    /* "100 Gb/s, while the fastest have 400"; NULL: nothing is known */
+    enum port_role role; /* what that makes of the port; ROLE_COMPUTE: nothing speaks against it */
+};
+
+const char *role_name(enum port_role role); /* "compute", "nvlink-management" */
+
+/* Return a verdict for every port of the class, in `a`. */
+struct port_verdict *roles_of(const struct topo_class *c, struct arena *a);
+
+/* List what every rule sees of ports[port], in the order of the rules: the first that speaks against the port decides.
+ * Returns how many there are; in `a`. */
+int roles_evidence(const struct topo_class *c, int port, struct arena *a, struct role_evidence **rows);
+
+/* Return NCCL_IB_HCA for the compute ports that need no plugin, exact names with port numbers: "=mlx5_0:1,mlx5_1:1";
+ * NULL if there is none. Without '=', "mlx5_1" would match "mlx5_10" as well. NCCL reads at most ROLES_MOST_HCAS
+ * entries. */
+#define ROLES_MOST_HCAS 32
+const char *roles_hca_list(const struct topo_class *c, const struct port_verdict *verdicts, struct arena *a);
+
+/* The same for the ports that are compute ports in every class that has RDMA ports or GPUs. NULL if there is none; then
+ * `*why` is a sentence with the reason. */
+const char *roles_hca_common(const struct topology *t, struct arena *a, const char **why);
+
+/* Compute ports of a class that are on one network. */
+struct rail {
+    const char *network; /* "10.0.1.0/24", "0xfe80000000000000" (InfiniBand subnet prefix) */
+    int *ports;          /* indices into ports */
+    int nports;
+};
+
+/* List the rails of the class in the order of their first port, in `a`. Returns how many there are. Ports whose network
+ * is unknown are on none. Ports of one network reach one another on all nodes; routes between networks are unknown. */
+int topo_rails(const struct topo_class *c, const struct port_verdict *verdicts, struct arena *a, struct rail **rails);
+
+/* Return the class with GPUs that most hosts belong to, of several the first; -1: none has a GPU. */
+int topo_gpu_class(const struct topology *t);
+
+/* Return how many hosts the class has; 1 if the topology names none. */
+int topo_class_hosts(const struct topology *t, int class_index);
 
 #endif

@@ -312,6 +312,12 @@ static double contend(const struct ncclComm *c, const struct header *h, void *st
     }
 }
 
+/* How long the ranks wait for one of them, before they begin. */
+static double lateness_us(const struct ncclComm *c)
+{
+    return c->law.late_every >= 1 && c->calls % (uint64_t)c->law.late_every == 0 ? c->law.late_us : 0;
+}
+
 /* Everything behind the choice: agreement, data, time. */
 static int perform(const struct comm_call *x, void *stream)
 {
@@ -348,12 +354,13 @@ static int perform(const struct comm_call *x, void *stream)
         size_t n = move_recv_bytes(m, c->nranks);
         ((unsigned char *)m->recv)[kind == FAULT_WRONG ? n / 2 : n - 1] ^= 0x5a;
     }
-    double begin = begin_us(c, h, arrival, alone ? NULL : &all), extra = overhead_us(c, h);
+    double late = lateness_us(c), waited = c->world_rank == (int)c->law.late_rank ? 0 : late;
+    double begin = begin_us(c, h, arrival, alone ? NULL : &all) + late, extra = overhead_us(c, h);
     double us = (time_us(c, x, factor) + extra) * contend(c, h, stream, begin, &slowdown);
     comm_driver.slow(stream, begin, begin + us, slowdown);
-    c->over_us += us;
+    c->over_us += late + us;
     comm_driver.finish(stream, begin + us);
-    profiler_tell(c->profiler, m, h->algo, h->proto, h->channels, us);
+    profiler_tell(c->profiler, m, h->algo, h->proto, h->channels, waited + us);
     return SUCCESS;
 }
 
@@ -389,7 +396,6 @@ static int connect_algorithm(struct ncclComm *c, const struct header *h)
     if (c->connected >> h->algo & 1)
         return SUCCESS;
     c->connected |= 1U << h->algo;
-    usleep((useconds_t)(1e6 * c->law.connect_s));
     if (agree(c, &meet, 0, 0, &all))
         return REMOTE_ERROR;
     while (all.verdict == VERDICT_HANG)

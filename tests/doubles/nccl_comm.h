@@ -123,7 +123,7 @@ enum { COMM_GROUPED = 64 }; /* collectives of a group */
 int comm_run(struct ncclComm *c, const struct move *m, void *stream, int depth);
 
 /* The end of a group: by communicator, those that are alike and within a factor of 4 are chosen for as one of all their
- * bytes (NCCL 2.28.9, src/enqueue.cc, ncclPrepareTasks). `simulated`: nothing is launched. */
-int comm_end_group(int simulated);
+ * bytes (NCCL 2.28.9, src/enqueue.cc, ncclPrepareTasks). */
+int comm_end_group(void);
 
 #endif

@@ -7,7 +7,8 @@
  *   NCCL_DOUBLE_OTHER      HOST=VERSION: what it says on that host
  *   NCCL_DOUBLE_FAULT      what goes wrong (nccl_fault.h)
  *   NCCL_COMM_BLOCKING=0   calls that have to set something up say ncclInProgress, and the communicator for some looks
- *   NCCL_DEBUG, NCCL_HOSTID, NCCL_SOCKET_IFNAME, NCCL_IB_HCA, NCCL_TUNER_PLUGIN as NCCL reads them
+ *   NCCL_DEBUG, NCCL_HOSTID, NCCL_SOCKET_IFNAME, NCCL_IB_HCA, NCCL_TUNER_PLUGIN as NCCL reads them, and so its files:
+ *   NCCL_CONF_FILE or ~/.nccl.conf, /etc/nccl.conf
  *
  * Ranks that disagree about a call hang, as the kernels of the real one would. A call that repeats an earlier one whose
  * memory nobody has written since moves no data again, and one like the call before it does not wait for the others.
@@ -28,7 +29,6 @@ typedef struct {
 typedef int ncclResult_t, ncclDataType_t, ncclRedOp_t;
 typedef void *cudaStream_t;
 typedef struct ncclConfig ncclConfig_t;
-typedef struct ncclSimInfo ncclSimInfo_t;
 enum {
     ncclSuccess,
     ncclUnhandledCudaError,
@@ -297,24 +297,12 @@ static ncclResult_t run_messages(void)
     return rc;
 }
 
-static ncclResult_t end_group(int simulated)
+ncclResult_t ncclGroupEnd(void)
 {
     if (!group.depth)
         return ncclInvalidUsage;
     if (--group.depth)
         return ncclSuccess;
-    ncclResult_t rc = comm_end_group(simulated);
+    ncclResult_t rc = comm_end_group();
     return rc || !group.comm ? rc : run_messages();
-}
-
-ncclResult_t ncclGroupEnd(void)
-{
-    return end_group(0);
-}
-
-/* NCCL asks its tuner, and launches nothing (2.28.9, src/group.cc, groupLaunch). */
-ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info)
-{
-    (void)info;
-    return end_group(1);
 }

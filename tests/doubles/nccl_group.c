@@ -12,7 +12,7 @@ int comm_run(struct ncclComm *c, const struct move *m, void *stream, int depth)
     if (ngrouped == COMM_GROUPED)
         return INVALID_USAGE;
     ngrouped += comm_begin(c, m, stream, &grouped[ngrouped], &rc);
-    return rc || depth ? rc : comm_end_group(0);
+    return rc || depth ? rc : comm_end_group();
 }
 
 /* By collective and type, the smallest first. */
@@ -48,7 +48,7 @@ static int choose_for(struct comm_call *const *calls, int count, int *rc)
 }
 
 /* All questions, then all launches. */
-static int run_calls(struct comm_call **calls, int count, int simulated)
+static int run_calls(struct comm_call **calls, int count)
 {
     int rc = SUCCESS;
     struct profiler_double *profiler = calls[0]->comm->profiler;
@@ -56,13 +56,13 @@ static int run_calls(struct comm_call **calls, int count, int simulated)
     for (int i = 0; i < count && !rc;)
         i += choose_for(calls + i, count - i, &rc);
     profiler_gather(profiler);
-    for (int i = 0; i < count && !rc && !simulated; i++)
+    for (int i = 0; i < count && !rc; i++)
         rc = comm_launch(calls[i]);
     profiler_launch(profiler);
     return rc;
 }
 
-int comm_end_group(int simulated)
+int comm_end_group(void)
 {
     int rc = SUCCESS, all = ngrouped;
     ngrouped = 0;
@@ -73,7 +73,7 @@ int comm_end_group(int simulated)
         for (int i = first; i < all && c; i++)
             if (grouped[i].comm == c)
                 calls[count++] = &grouped[i];
-        rc = count ? run_calls(calls, count, simulated) : SUCCESS;
+        rc = count ? run_calls(calls, count) : SUCCESS;
         for (int i = first; i < all; i++)
             grouped[i].comm = grouped[i].comm == c ? NULL : grouped[i].comm;
     }

@@ -127,6 +127,30 @@ static void hang(void)
         pause();
 }
 
+/* As NCCL: the user's file, then the machine's, none of which replaces what is set. */
+static void read_conf(void)
+{
+    const char *own = getenv("NCCL_CONF_FILE"), *home = getenv("HOME");
+    char paths[2][512] = {"", "/etc/nccl.conf"}, line[1024];
+    if (own && *own)
+        snprintf(paths[0], sizeof paths[0], "%s", own);
+    else
+        snprintf(paths[0], sizeof paths[0], "%s/.nccl.conf", home ? home : "");
+    for (int i = 0; i < 2; i++) {
+        FILE *f = fopen(paths[i], "r");
+        while (f && fgets(line, sizeof line, f)) {
+            char *value = *line == '#' ? NULL : strchr(line, '=');
+            if (!value)
+                continue;
+            *value++ = 0;
+            value[strcspn(value, "\n")] = 0;
+            setenv(line, value, 0);
+        }
+        if (f)
+            fclose(f);
+    }
+}
+
 /* A group that is split off is one call late. */
 static int fault_at_init(int rank, int split)
 {
@@ -145,6 +169,7 @@ int comm_create(struct ncclComm **comm, const struct comm_place *at)
     char why[256];
     const char *law = getenv("NCCL_DOUBLE_LAW");
     int rank = at->rank, nranks = at->nranks;
+    read_conf();
     if (fault_at_init(at->world_rank, at->split) || comm_find_driver())
         return SYSTEM_ERROR;
     struct ncclComm *c = calloc(1, sizeof *c);

@@ -82,7 +82,6 @@ static const struct {
     {"noise", {AT(noise)}, 1},
     {"launch", {AT(launch_us)}, 1},
     {"first", {AT(first_us), AT(first_s)}, 2},
-    {"connect", {AT(connect_s)}, 1},
     {"switch", {AT(switch_us)}, 1},
     {"session", {AT(session)}, 1},
     {"launches", {AT(launches)}, 1},
@@ -101,6 +100,7 @@ static const struct {
     {"timer", {AT(timer)}, 1},
     {"compute", {AT(compute_us), AT(sms)}, 2},
     {"shared", {AT(shared)}, 1},
+    {"late", {AT(late_rank), AT(late_us), AT(late_every)}, 3},
 #undef AT
 };
 

@@ -17,8 +17,6 @@
  *                                     WAKE microseconds late whenever it has waited for an event
  *   first US SECONDS                 the first use of an algorithm with a protocol on a communicator takes US more, and
  *                                     SECONDS of real time for every rank
- *   connect SECONDS                  the first use of an algorithm on a communicator, in which its ranks meet, takes so
- *                                     much real time
  *   switch US                        the first call after another algorithm, protocol or number of channels takes US
  *                                     more, the second half of that
  *   session SIGMA                    every communicator has a factor of its own, lognormal
@@ -40,6 +38,8 @@
  *   loaded ALGORITHM F               F more beside kernels
  *   shared F                         F more for calls of two communicators on one GPU at the same time
  *   connected ALGORITHM N            more channels are not checked where NCCL does not: the process aborts
+ *   late RANK US EVERY               the GPU of that rank of the first communicator comes US late to one call in EVERY,
+ *                                    and the others wait for it; hosts, which run ahead, do not know
  *   untuned F                        times F where no tuner is loaded
  *   timer F                          events tell F times what has passed
  *
@@ -92,14 +92,14 @@ struct law {
     struct law_condition conditions[LAW_CONDITIONS];
     int nconditions;
     int channels;
-    double noise, launch_us, first_us, first_s, connect_s, switch_us, session, launches, drift, ramp_calls, ramp,
-        burst_every, burst_calls, burst, tail_every, tail, speeds_calls, speeds, cache_bytes, cache, reports_bytes,
-        memory_bytes, memory_used, exclusive_s, together, init_s, untuned, timer;
+    double noise, launch_us, first_us, first_s, switch_us, session, launches, drift, ramp_calls, ramp, burst_every,
+        burst_calls, burst, tail_every, tail, speeds_calls, speeds, cache_bytes, cache, reports_bytes, memory_bytes,
+        memory_used, exclusive_s, together, init_s, untuned, timer;
     struct {
         double factor, wake_us;
     } gpus[LAW_GPUS];
     int connected[ALGO_COUNT]; /* 0: no limit */
-    double beside[ALGO_COUNT], loaded[ALGO_COUNT], compute_us, sms, shared;
+    double beside[ALGO_COUNT], loaded[ALGO_COUNT], compute_us, sms, shared, late_rank, late_us, late_every;
     struct law_shaped shaped[LAW_SHAPED];
     int nshaped;
     uint64_t seed;

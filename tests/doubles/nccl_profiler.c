@@ -89,6 +89,7 @@ void profiler_tell(struct profiler_double *p, const struct move *m, int algo, in
 {
     struct profiled_task tasks[PROFILER_TASKS] = {{.count = m->count,
                                                    .dtype = m->type,
+                                                   .root = m->root,
                                                    .algo = algo,
                                                    .proto = proto,
                                                    .channels = channels,

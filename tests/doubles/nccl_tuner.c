@@ -85,7 +85,7 @@ int tuner_load(struct tuner_double *t, int version, const struct tuner_comm *c, 
     open_network(); /* stays */
     void *lib = newest ? open_library() : NULL;
     char symbol[64];
-    *t = (struct tuner_double){0};
+    *t = (struct tuner_double){.nccl = version};
     for (int v = newest; lib && v >= 3 && !t->symbol; v--) {
         snprintf(symbol, sizeof symbol, "ncclTunerPlugin_v%d", v);
         t->symbol = dlsym(lib, symbol);
@@ -112,10 +112,8 @@ int tuner_unload(struct tuner_double *t)
                            : ((const struct v4 *)t->symbol)->destroy(t->context);
 }
 
-int tuner_ask(const struct tuner_double *t, int coll, size_t bytes, int registered, float cost[ALGO_COUNT][PROTO_COUNT],
-              int *algo, int *proto, int *channels)
+static int ask_once(const struct tuner_double *t, int coll, size_t bytes, int registered, float **table, int *channels)
 {
-    float **table = (float **)(void *)cost, best = FLT_MAX;
     int rc = SUCCESS;
     *channels = 0;
     if (t->version >= 5)
@@ -126,10 +124,31 @@ int tuner_ask(const struct tuner_double *t, int coll, size_t bytes, int register
                  ->info(t->context, coll, bytes, 1, table, ALGO_COUNT, PROTO_COUNT, registered, channels);
     else if (t->version == 3)
         rc = ((const struct v3 *)t->symbol)->info(t->context, coll, bytes, 1, table, ALGO_COUNT, PROTO_COUNT, channels);
+    return rc;
+}
+
+/* 2.31 asks for symmetric memory first, with a table in which every cell is ignored (dev, src/tuning/tuning.cc). Of
+ * equals it takes the last, and a negative cost for less than any other. */
+static int ask_for_symmetric(const struct tuner_double *t, int coll, size_t bytes, int registered)
+{
+    float ignored[ALGO_COUNT][PROTO_COUNT];
+    int channels;
+    for (int i = 0; i < ALGO_COUNT * PROTO_COUNT; i++)
+        ignored[i / PROTO_COUNT][i % PROTO_COUNT] = -1;
+    return ask_once(t, coll, bytes, registered, (float **)(void *)ignored, &channels);
+}
+
+int tuner_ask(const struct tuner_double *t, int coll, size_t bytes, int registered, float cost[ALGO_COUNT][PROTO_COUNT],
+              int *algo, int *proto, int *channels)
+{
+    float given[ALGO_COUNT][PROTO_COUNT], best = FLT_MAX;
+    int newest = t->nccl >= 23100, rc = newest ? ask_for_symmetric(t, coll, bytes, registered) : SUCCESS;
+    memcpy(given, cost, sizeof given);
+    rc = rc ? rc : ask_once(t, coll, bytes, registered, (float **)(void *)cost, channels);
     *algo = *proto = -1;
     for (int a = 0; a < ALGO_COUNT; a++)
         for (int p = 0; p < PROTO_COUNT; p++)
-            if (cost[a][p] >= 0 && cost[a][p] < best) {
+            if (newest ? given[a][p] >= 0 && cost[a][p] <= best : cost[a][p] >= 0 && cost[a][p] < best) {
                 best = cost[a][p];
                 *algo = a;
                 *proto = p;

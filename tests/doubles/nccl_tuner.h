@@ -13,6 +13,7 @@ typedef void tuner_log(int level, unsigned long flags, const char *file, int lin
 
 struct tuner_double {
     int version; /* of the interface; 0: no plugin */
+    int nccl;    /* the release */
     const void *symbol;
     void *context;
 };

@@ -19,15 +19,17 @@ status() { local code=$1; shift; "$@" >"$work/out" 2>&1; [ $? = "$code" ] || { c
 "$bin" probe --machine dgx-h100 --nodes 2 --json -o "$work/topology.json"
 hash=$("$bin" generate -q --topology "$work/topology.json" -o "$work/bare" && jq -r .topology "$work/bare/decisions.json")
 journal() {
-    local bytes us head
+    local bytes us round head
     echo "{\"format\": \"nccltune-results/1\", \"topology\": \"$hash\"}"
     for bytes in 65536 1048576 16777216; do
-        us=$((bytes / 8192 + 40))
-        head='"engine": "nccl", "library": "NCCL 2.28.9", "collective": "allreduce", "nodes": 2, "ranks": 16, "round": 1, "status": "ok"'
-        head="{$head, \"bytes\": $bytes, \"launch\": {\"label\": \"default\", \"settings\": {}}"
-        echo "$head, \"call\": {\"label\": \"default\", \"settings\": {}}, \"times_us\": [$us, $us, $us, $us, $us, $us]}"
-        [ $bytes = 65536 ] || us=$((us / 2))
-        echo "$head, \"call\": {\"label\": \"ring/simple\", \"settings\": {\"algorithm\": \"ring\", \"protocol\": \"simple\"}}, \"times_us\": [$us, $us, $us, $us, $us, $us]}"
+        for round in {1..5}; do
+            us=$((bytes / 8192 + 40))
+            head='"engine": "nccl", "library": "NCCL 2.28.9", "collective": "allreduce", "nodes": 2, "ranks": 16, "status": "ok"'
+            head="{$head, \"round\": $round, \"bytes\": $bytes, \"launch\": {\"label\": \"default\", \"settings\": {}}"
+            echo "$head, \"call\": {\"label\": \"default\", \"settings\": {}}, \"times_us\": [$us, $us]}"
+            [ $bytes = 65536 ] || us=$((us / 2))
+            echo "$head, \"call\": {\"label\": \"ring/simple\", \"settings\": {\"algorithm\": \"ring\", \"protocol\": \"simple\"}}, \"times_us\": [$us, $us]}"
+        done
     done
 }
 journal >"$work/results.jsonl"
@@ -91,6 +93,16 @@ if command -v mpirun >/dev/null; then
 else
     skip "the ranks of a job are compared" "no mpirun"
 fi
+# ---- a profile that earlier releases made of what jobs had measured while they ran ----------------------------------------
+learned=tests/fixtures/envgen/learned
+at=(--collectives allreduce --bytes 1M --nodes 2 --ranks 4)
+inside="results-2.jsonl:3 (measured inside job 103 on 2 nodes),6 (measured inside job 104 on 2 nodes)"
+check "what jobs measured while they ran is explained as before" says "$inside" "$bin" explain "$learned" "${at[@]}"
+check "the profile is whole and can be installed" says "$work/store/profiles/" "$bin" install-profile "$learned" --store "$work/store" --no-nccl-conf
+check "its journals, of which each job is one start, make a profile again" "$bin" generate -q --topology "$learned/topology.json" --results "$learned/results.jsonl" \
+    --results "$learned/results-2.jsonl" -o "$work/again"
+check "and the same evidence" says "$inside" "$bin" explain "$work/again" "${at[@]}"
+
 table=$(sha256sum "$profile/tuner.csv" | cut -c1-64)
 pinned() { env NCCLTUNE_PROFILE="$profile" NCCL_TUNER_PLUGIN="$PWD/build/libnccl-tuner-nccltune.so" "$@" "$bin" doctor --job; }
 check "a pinned table is the right one" says "the one that NCCLTUNE_HASH asks for" pinned NCCLTUNE_HASH="$table"

@@ -21,10 +21,11 @@ check "sync at 45 % is communication" verdict tests/fixtures/diagnose/steps-sync
 check "a rollout that dominates is not" verdict tests/fixtures/diagnose/verl-rollout.log 'd["communication_share"] < 0.3'
 check "the picture is written" $nccltune diagnose --svg "$work/x.svg" tests/fixtures/diagnose/steps-sync.log
 
-# ---- a capture, from what NCCL would find under its plugin's name to one workload of the job ----
+# ---- a capture, from what NCCL would find by its name to one workload of the job ----
 mkdir "$work/lib" "$work/profile"
 check "the capture's driver builds" cc -std=gnu11 -D_GNU_SOURCE -I. -o "$work/drive" tests/tools/drive_profiler.c core/coll.c -ldl
-ln -s "$PWD/build/libnccl-tuner-nccltune.so" "$work/lib/libnccl-profiler-nccltune.so"
+ln -s "$PWD/build/libnccl-profiler-nccltune.so" "$work/lib/"
+export NCCLTUNE_CAPTURE_TIMES=1 NCCL_ALLGATHERV_ENABLE=0
 for rank in 0 1 2 3; do
     check "rank $rank runs" env LD_LIBRARY_PATH="$work/lib" NCCL_PROFILER_PLUGIN=nccltune NCCLTUNE_CAPTURE="$work/capture" \
         SLURM_JOB_ID=7 RANK=$rank WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 "$work/drive" 25
@@ -50,7 +51,7 @@ check "its messages are those of the busiest stage" total sendrecv 8192 25 2 clu
 # job NUMBER US LATE: a job that is observed; its first rank is the last to end, and what it says is kept.
 job() {
     for rank in 3 2 1 0; do
-        LD_LIBRARY_PATH="$work/lib" NCCL_PROFILER_PLUGIN=nccltune NCCLTUNE_CAPTURE="$work/fleet" NCCLTUNE_ONLINE=observe SLURM_JOB_ID=$1 \
+        LD_LIBRARY_PATH="$work/lib" NCCL_PROFILER_PLUGIN=nccltune NCCLTUNE_CAPTURE="$work/fleet" NCCLTUNE_OBSERVE=${observe-1} SLURM_JOB_ID=$1 \
             RANK=$rank WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 DRIVE_US=$2 DRIVE_LATE=${3:--1} "$work/drive" 25 2>"$work/said" || return 1
     done
 }
@@ -66,6 +67,8 @@ import json
 d = json.load(open('$work/drift.json'))
 (c,) = d['slower']
 assert len(d['jobs']) == 3 and not d['waited_for'] and c['job'] == '10' and abs(c['times'] - 2.1) < 0.01, d\""
+check "NCCLTUNE_ONLINE=observe of earlier releases observes nothing" bash -c "$(declare -f job); work=$work; observe= NCCLTUNE_ONLINE=observe job 12 1000 2 &&
+    ! grep . $work/said && [ -e $work/fleet/12.rank.0.json ] && [ ! -e $work/fleet/12.observed.json ] && [ -e $work/fleet/10.observed.json ]"
 check "a directory without captures is an error" bash -c "! $nccltune drift $work/lib 2>$work/err && grep -q 'holds no capture' $work/err"
 check "without NCCLTUNE_CAPTURE nothing is written" bash -c "cd $work/profile && LD_LIBRARY_PATH=$work/lib NCCL_PROFILER_PLUGIN=nccltune RANK=0 $work/drive 5 && [ -z \"\$(ls -A)\" ]"
 

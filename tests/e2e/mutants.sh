@@ -3,8 +3,7 @@
 cd "$(dirname "$0")/../.." || exit 2
 . tests/lib/tap.sh
 
-mkdir -p build
-scratch=$(mktemp -d "$PWD/build/mutants-test.XXXXXX") # the box has a /tmp of its own
+scratch=$(mktemp -d) # below the /tmp that the box hides
 trap 'rm -rf "$scratch"' EXIT
 root=$([ "$(id -u)" = 0 ] || echo --map-root-user)
 # shellcheck disable=SC2086 # none, as root

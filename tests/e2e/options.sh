@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The command line: what is wrong is said before anything is looked at or written, with the option's name; help, version
-# and completion of every command; old spellings.
+# The command line beyond tests/cli/usage.t: options that do not go together or name what is not there, version and
+# completion of every command.
 #   NCCLTUNE  the program under test (build/nccltune), the others beside it
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -25,22 +25,13 @@ refuses() {
 says() { grep -qF -- "$1" < <("${@:2}" 2>&1); }
 
 for c in tune bench; do
-    check "$c: no time" refuses 2 "--budget: '0'" $c --budget 0
-    check "$c: sizes that fall" refuses 2 "--sizes: '8'" $c --sizes 1M,8
-    check "$c: an unknown engine" refuses 2 "--engine: 'cuda'" $c --engine cuda
-    check "$c: an unknown collective" refuses 2 "--collectives: 'gather'" $c --collectives gather
-    check "$c: no shape" refuses 2 "--shapes: '2*8'" $c --shapes 1x4*2,2*8
-    check "$c: sizes too large" refuses 2 "--max-bytes: '1T'" $c --max-bytes 1T
     check "$c: sizes the wrong way round" refuses 2 "--min-bytes" $c --min-bytes 1M --max-bytes 8
     check "$c: a workload that is not there" refuses 1 "--workload: $scratch/none" $c --workload "$scratch/none"
     check "$c: a workload that is none" refuses 1 "--workload: $topo" $c --workload "$topo"
     check "$c: a list of hosts that is none" refuses 2 "--hosts" $c --hosts 'a,,b['
     check "$c: a file of hosts that is not there" refuses 1 "--hostfile: $scratch/none" $c --hostfile "$scratch/none"
     check "$c: two lists of hosts" refuses 2 "mutually exclusive" $c --hosts a --hostfile "$topo"
-    check "$c: a word too many" refuses 2 "unexpected argument 'more'" $c more
-    check "$c: what was meant" refuses 2 "did you mean --budget?" $c --budgt 3
 done
-check "tune: an unknown format" refuses 2 "--also: 'toml'" tune --also toml
 check "bench --import says who imports" refuses 2 "nccltune results log.txt --format journal" bench --import log.txt
 check "few words are listed" refuses 2 "'png' is none of text, json, svg, html, nccl-xml" probe --format png
 check "a release that is not yet known" says "later than 2.30.7, the newest release that is known" \
@@ -48,36 +39,26 @@ check "a release that is not yet known" says "later than 2.30.7, the newest rele
 check "is not printed as one that is" bash -c "! '$bin' whatif --machine dgx-h100 --nodes 2 --nccl 9.9 2>/dev/null | grep -F \"NCCL 9.9\""
 check "a cluster's nodes are a range" says "node[0001-0512], 512 nodes" "$bin" probe --machine azure-ndv5 --nodes 512
 check "a check without a fabric says so" refuses 1 "holds no fabric.json" bench --check "$scratch"
-check "tune: an unknown release" refuses 2 "--nccl: 'newest'" tune --nccl newest
 for c in tune bench generate verify; do
     check "$c: a margin that is none" refuses 2 "--margin: 'some'" $c --margin some
     check "$c: no confidence" refuses 2 "--confidence: '20'" $c --confidence 20
 done
-check "generate: an unknown format" refuses 2 "--also: 'toml'" generate -t "$topo" --also toml
 check "generate: a workload that is not there" refuses 1 "$scratch/none" generate -t "$topo" --workload "$scratch/none"
 check "generate: a fabric that is not there" refuses 1 "$scratch/none" generate -t "$topo" --fabric "$scratch/none"
 check "generate: results that are not there" refuses 1 "$scratch/none" generate -t "$topo" --results "$scratch/none"
 check "generate: no topology" refuses 2 "--topology FILE is missing" generate
-check "verify: no time" refuses 2 "--budget: '0'" verify "$scratch" --budget 0
 check "verify: a workload that is not there" refuses 1 "--workload" verify "$scratch" --workload "$scratch/none"
 check "verify: another engine" refuses 2 "--engine" verify "$scratch" --engine model
 check "verify: no profile" refuses 2 "PROFILE is missing" verify
 check "report: no profile" refuses 2 "PROFILE is missing" report
 check "report: none" refuses 1 "is no finished profile" report "$scratch"
-check "probe: an unknown format" refuses 2 "--format: 'yaml'" probe --format yaml
 check "probe: no such file" refuses 1 "$scratch/none" probe --from "$scratch/none"
-check "probe: no nodes" refuses 2 "--nodes" probe --machine dgx-h100 --nodes 0
-check "probe: two machines" refuses 2 "mutually exclusive" probe --machine dgx-h100 --from "$topo"
 check "diagnose: a job on no machine" refuses 2 "--workload needs --topology" diagnose --workload "$topo" "$topo"
-check "workload: no such framework" refuses 2 "--framework: 'fsdb'" workload --model llama3-8b --framework fsdb
 check "workload: no such algorithm" refuses 2 "--algorithm: 'dpo'" workload --model llama3-8b --framework fsdp2 --algorithm dpo
-check "whatif: no such launcher" refuses 2 "--launch: 'host' is none of gpu, node, graph" whatif --machine dgx-h100 --launch host
 
-check "an unknown command" says "did you mean generate?" "$bin" genrate
 mapfile -t commands < <("$bin" --print-options)
 check "completion knows every command" test "${#commands[@]}" = "$(find man -name "nccltune-*.1" ! -name "*worker*" ! -name "*hook*" | wc -l)"
 for c in "${commands[@]}"; do
-    check "help $c" says "Usage: nccltune $c" "$bin" help "$c"
     check "$c --version" says "nccltune " "$bin" "$c" --version
 done
 for p in nccltune-worker nccltune-bench nccltune-hook; do
@@ -99,10 +80,4 @@ check "of an engine" offers "model" bench --engine mod
 check "of a collective" offers "alltoall alltoallv" explain profile --collectives allt
 check "of a machine" offers dgx-1v whatif --machine dgx-1
 
-old() { # NEW COMMAND...: works, with a warning that names NEW.
-    "$bin" "${@:2}" >/dev/null 2>"$scratch/stderr" && grep -q "warning: .*$1" "$scratch/stderr"
-}
-check "old: probe -f" old --from probe -f "$topo"
-check "old: whatif --collective" old --collectives whatif --machine dgx-h100 --collective allgather --sockets
-check "old: generate -F" old --also generate -t "$topo" -F json -o "$scratch/old"
 finish

@@ -45,7 +45,7 @@ check "the version: what names it" same \
     "$(built PREFIX="$work/x" VERSION=9 all | sources | uniq)" "$(names NCCLTUNE_VERSION)"
 built PREFIX="$work/x" all >/dev/null
 check "linker flags: the programs" same "$(built PREFIX="$work/x" LDFLAGS=-Wl,-z,now all | sed -n 's|^LD .*build/||p')" \
-    "$(printf '%s\n' nccltune nccltune-bench nccltune-hook nccltune-worker libnccl-tuner-nccltune.so | sort)"
+    "$(printf '%s\n' nccltune nccltune-bench nccltune-hook nccltune-worker libnccl-tuner-nccltune.so libnccl-profiler-nccltune.so | sort)"
 compiled() { make -C "$tree" -n PREFIX="$work/x" "$@" all | grep -c -e ' -c -o '; }
 objects=$(compiled --always-make)
 check "compiler flags: every object" same "$(compiled CFLAGS=-O1)" "$objects"
@@ -61,11 +61,12 @@ check "a double's header: what includes it" same "$(doubles | sources)" \
 finds_its_own() {
     local prefix=$1
     doctor() { "$prefix/bin/nccltune" doctor --store "$work/none"; }
-    says "ok: plugin: $prefix/lib/libnccl-tuner-nccltune.so " doctor && says "ok: hook: " doctor
+    says "ok: plugin: $prefix/lib/libnccl-tuner-nccltune.so " doctor && says "$prefix/lib/libnccl-profiler-nccltune.so can capture" doctor &&
+        says "ok: hook: " doctor
 }
 check "make install" make -C "$tree" -s "$jobs" PREFIX="$work/x" install
 check "it runs" says "nccltune $version" "$work/x/bin/nccltune" --version
-check "and finds its own plugin and hook" finds_its_own "$work/x"
+check "and finds its own plugins and hook" finds_its_own "$work/x"
 check "and measures" "$work/x/bin/nccltune" bench --engine model --machine dgx-h100 --plan -o /dev/null
 check "its pages are read" says "nccltune" man -l "$work/x/share/man/man1/nccltune.1"
 check "and name its paths" grep -q "^Prolog=$work/x/libexec/nccltune/prolog" "$work/x/share/man/man8/nccltune-hook.8"
@@ -84,7 +85,7 @@ first=$work/first second="$work/second place/deeper"
 mkdir -p "$first" "$second"
 tar -C "$first" --strip-components=1 -xzf "$tarball"
 (umask 077 && tar -C "$second" --strip-components=1 -xzf "$tarball")
-parts="build/libnccl-tuner-nccltune.so build/nccltune-hook"
+parts="build/libnccl-tuner-nccltune.so build/libnccl-profiler-nccltune.so build/nccltune-hook"
 # shellcheck disable=SC2086 # words
 make -C "$first" -s "$jobs" $parts >/dev/null 2>&1
 # shellcheck disable=SC2086

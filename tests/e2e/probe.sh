@@ -172,16 +172,13 @@ for n in 0 -1 1000000000 1.5 many ""; do
     check "'$n' nodes" exits 2 probe --machine dgx-h100 --nodes "$n"
 done
 check "nodes of what?" exits 2 probe --nodes 4
-check "a machine from a file and from its description" exits 2 probe --machine dgx-h100 --from $F/small.json
 check "a described machine's GPUs are known" exits 2 probe --machine dgx-h100 --gpu a100-sxm
 check "this machine's GPUs are looked at" exits 2 probe --gpu a100-sxm
 check "a list and a machine" exits 2 probe --list-machines --machine dgx-h100
 check "a list is no picture" exits 2 probe --list-gpus --format svg
 
-check "sources are mutually exclusive" exits 2 probe --hosts a --from b
 check "a host is no option" exits 2 probe --hosts=-oProxyCommand=x
 check "--merge needs files" exits 2 probe --merge
-check "an unknown format" exits 2 probe --format png
 check "no copied tree" exits 1 probe --sysroot /nowhere
 check "no launcher" exits 2 env -u OMPI_COMM_WORLD_RANK -u SLURM_PROCID -u PMI_RANK "$nccltune" probe --gather "$tmp/x"
 finish

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "bench/import/import.h"
-#include "bench/results/export.h"
+#include "bench/results/results.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

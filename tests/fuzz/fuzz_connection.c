@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/wire/proof.h"
+#include "core/wire/wire.h"
 
 static void read_frames(const uint8_t *data, size_t size, int sealed)
 {

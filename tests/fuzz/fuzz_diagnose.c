@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "envgen/diagnose/diagnose.h"
+#include "advise/diagnose/diagnose.h"
+#include "core/json.h"
 
 static void check(const struct diag_result *r)
 {

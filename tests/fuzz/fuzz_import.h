@@ -2,18 +2,18 @@
 #ifndef TESTS_FUZZ_IMPORT_H
 #define TESTS_FUZZ_IMPORT_H
 
-#include <cjson/cJSON.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/json.h"
 #include "probe/findings/findings.h"
 #include "probe/format/format.h"
 #include "probe/import/import.h"
-#include "probe/import/import_internal.h"
+#include "probe/import/readers.h"
 #include "probe/machines/hardware.h"
 #include "probe/machines/machines.h"
-#include "probe/topology/classes.h"
+#include "probe/topology/build.h"
 
 /* Traps when a topology cannot be written, or what is written is not read back. */
 static inline void fuzz_use(struct topology *t)

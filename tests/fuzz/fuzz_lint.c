@@ -4,15 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "envgen/lint/lint.h"
+#include "lint/lint.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static FILE *null;
     struct lint_options o = {.rccl = -1};
-    const char *path;
-    size_t kinds = 0, out_bytes;
-    int fixed, left;
+    struct lint_fixed fixed;
+    size_t kinds = 0;
     if (!null)
         null = fopen("/dev/null", "w");
     if (bytes < 1 || !null)
@@ -26,7 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     lint_print(l, LINT_TEXT, null, NULL);
     lint_print(l, LINT_JSON, null, NULL);
     lint_print(l, LINT_GITHUB, null, NULL);
-    free(lint_fix(l, 0, 1, &path, &out_bytes, &fixed, &left, NULL));
+    lint_fix(l, 0, 1, &fixed, NULL);
+    free(fixed.text);
     lint_free(l);
     return 0;
 }

@@ -1,8 +1,8 @@
 /* Predictions for whatever topology comes in: an error, or times that are above 0, finite and within their band. */
 #include <math.h>
 
-#include "bench/predict/model.h"
 #include "core/json.h"
+#include "model/model.h"
 #include "tests/fuzz/fuzz_import.h"
 
 static void check(const struct model *m, int coll, uint64_t bytes, int algo, int proto)

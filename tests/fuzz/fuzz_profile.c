@@ -7,11 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "advise/whatif/step.h"
 #include "core/coll.h"
+#include "core/json.h"
 #include "envgen/explain/explain.h"
 #include "envgen/profile/decisions.h"
 #include "envgen/report/report.h"
-#include "envgen/step/step.h"
 
 static char dir[] = "/dev/shm/nccltune-fuzz-XXXXXX";
 

@@ -1,5 +1,5 @@
 /* What tools print, alone or among prose: whatever comes in, it is a topology that can be printed, or an error. */
-#include "probe/import/text.h"
+#include "probe/import/readers.h"
 #include "tests/fuzz/fuzz_import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

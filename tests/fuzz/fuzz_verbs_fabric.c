@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "bench/engines/verbs/run.h"
-#include "bench/fabric/check.h"
+#include "bench/fabric/fabric.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,4 +1,4 @@
-/* bench/engines/verbs/journal.c: any bytes as the journal of a fabric. What is kept of them is read the same way again.
+/* bench/engines/verbs/run.c: any bytes as the journal of a fabric. What is kept of them is read the same way again.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bench/engines/verbs/journal.h"
+#include "bench/engines/verbs/run.h"
 
 #define WHAT "mlx5_0:1,mlx5_1:1 rails 2 nodes" /* as in the seed */
 

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/workload/script.h"
-#include "envgen/step/step.h"
+#include "advise/whatif/step.h"
+#include "core/json.h"
+#include "model/workload/script.h"
 #include "tuner/observe/judge.h"
 
 static int predict(void *arg, const struct step_question *q, struct step_time *t, const char **why)

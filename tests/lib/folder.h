@@ -2,11 +2,8 @@
 #ifndef TESTS_LIB_FOLDER_H
 #define TESTS_LIB_FOLDER_H
 
-#include "tests/lib/skip.h"
-
-#include <stdio.h>
-
 #include "core/arena.h"
+#include "tests/lib/unit.h"
 
 static char dir[32];
 static struct arena *arena;

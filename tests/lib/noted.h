@@ -2,11 +2,8 @@
 #ifndef TESTS_LIB_NOTED_H
 #define TESTS_LIB_NOTED_H
 
-#include "tests/lib/skip.h"
-
-#include <string.h>
-
 #include "core/arena.h"
+#include "tests/lib/unit.h"
 
 static struct arena *arena;
 static const char *notes;

@@ -24,7 +24,8 @@ struct profiler_loader {
 /* What kernels and the proxy thread share of a channel (NCCL 2.28.9, src/device/common.h and
  * src/transport/profiler.cc). A kernel numbers its works and leaves number and times of those that were asked for in
  * one of so many places; the proxy numbers them, too, and waits until a place has its number or a later one. Messages
- * to oneself have no proxy and are missing in its numbers. */
+ * to oneself have no proxy and are missing in its numbers; so are broadcasts of several roots in a group from 2.29 on
+ * (AllGatherV; 2.30.7, src/scheduler/allgatherv_sched.cc), which leave no times either. */
 #define PROFILED_PLACES   64
 #define PROFILED_CHANNELS 64
 struct profiled_channel {
@@ -58,15 +59,15 @@ struct profiled_task {
     int dtype;        /* ncclDataType_t */
     int algo, proto, channels, peer;
     uint64_t ns; /* what it takes on the GPU; the channels start and stop in steps of 10 ns within */
-    int symmetric, in_graph;
+    int symmetric, in_graph, root;
 };
 
 static inline struct profiler_loader profiler_load(int api)
 {
-    const char *path = getenv("NCCLTUNE_PLUGIN_SO");
+    const char *path = getenv("NCCLTUNE_PROFILER_SO");
     char symbol[32];
     struct profiler_loader l = {.api = api};
-    l.library = dlopen(path ? path : "build/libnccl-tuner-nccltune.so", RTLD_NOW | RTLD_LOCAL);
+    l.library = dlopen(path ? path : "build/libnccl-profiler-nccltune.so", RTLD_NOW | RTLD_LOCAL);
     snprintf(symbol, sizeof symbol, "ncclProfiler_v%d", api);
     l.plugin = l.library ? dlsym(l.library, symbol) : NULL;
     if (!l.plugin) {
@@ -301,6 +302,22 @@ static inline int profiled_is_own(const struct profiled_comm *c, const struct pr
     return profiled_is_peer(t) && t->peer == c->rank;
 }
 
+static inline int profiled_gathers(void)
+{
+    const char *gathers = getenv("NCCL_ALLGATHERV_ENABLE");
+    return !(gathers && !strcmp(gathers, "0"));
+}
+
+/* Whether a launch is an AllGatherV: a broadcast among others of other roots. */
+static inline int profiled_is_gather(const struct profiled_comm *c, const struct profiled_task *t,
+                                     const struct profiled_task *launch, size_t count)
+{
+    int others = 0;
+    for (size_t i = 0; i < count; i++)
+        others |= !strcmp(launch[i].func, "Broadcast") && launch[i].root != t->root;
+    return c->nccl->api >= 6 && profiled_gathers() && others && !strcmp(t->func, "Broadcast");
+}
+
 /* The kernel of a task; sending to oneself and receiving that is one work. */
 static inline void profiled_run(struct profiled_comm *c, const struct profiled_task *t, int mask)
 {
@@ -367,8 +384,7 @@ static inline void *profiled_call(const struct profiled_comm *c, const struct pr
 /* NCCL runs it and tells of no task: on symmetric memory, and a broadcast from 2.29 on, unless that is switched off. */
 static inline int profiled_hides(const struct profiled_comm *c, const struct profiled_task *t)
 {
-    const char *gathers = getenv("NCCL_ALLGATHERV_ENABLE");
-    return t->symmetric || (c->nccl->api >= 6 && !strcmp(t->func, "Broadcast") && !(gathers && !strcmp(gathers, "0")));
+    return t->symmetric || (c->nccl->api >= 6 && !strcmp(t->func, "Broadcast") && profiled_gathers());
 }
 
 static inline void *profiled_start_task(const struct profiled_comm *c, const struct profiled_task *t, void *group,
@@ -392,6 +408,7 @@ static inline void profiled_say(struct profiled_comm *c, const struct profiled_t
 static inline void profiled_launch(struct profiled_comm *c, const struct profiled_task *tasks, size_t count)
 {
     void *handles[PROFILER_TASKS], *calls[PROFILER_TASKS] = {NULL};
+    char gathered[PROFILER_TASKS];
     int wanted = NCCL_PROFILE_GROUP | NCCL_PROFILE_COLL | NCCL_PROFILE_P2P | NCCL_PROFILE_KERNEL_CHANNEL;
     int mask = c->is_said ? c->said_mask : profiled_mask(c);
     uint64_t longest = 0;
@@ -400,20 +417,24 @@ static inline void profiled_launch(struct profiled_comm *c, const struct profile
     for (size_t i = 0; i < count && c->nccl->api >= 5; i++)
         calls[i] = c->is_said ? c->said : profiled_call(c, &tasks[i]);
     c->is_said = 0;
-    for (size_t i = 0; i < count; i++)
-        profiled_run(c, &tasks[i], mask);
+    for (size_t i = 0; i < count; i++) {
+        gathered[i] = (char)profiled_is_gather(c, &tasks[i], tasks, count);
+        profiled_run(c, &tasks[i], gathered[i] ? 0 : mask);
+    }
     void *group = profiled_start_simple(c, NCCL_PROFILE_GROUP);
     if (!group && c->nccl->api < 5)
         return;
     for (size_t i = 0; i < count; i++)
         handles[i] = profiled_start_task(c, &tasks[i], group, calls[i]);
     for (size_t i = 0; i < count / 2; i++) /* the GPU may be done before the host is */
-        profiled_channels(c, &tasks[i], handles[i], mask);
+        if (!gathered[i])
+            profiled_channels(c, &tasks[i], handles[i], mask);
     for (size_t i = 0; i < count; i++)
         profiled_stop(c, handles[i]);
     profiled_stop(c, group);
     for (size_t i = count / 2; i < count; i++)
-        profiled_channels(c, &tasks[i], handles[i], mask);
+        if (!gathered[i])
+            profiled_channels(c, &tasks[i], handles[i], mask);
     for (size_t i = 0; i < count; i++)
         longest = tasks[i].ns > longest ? tasks[i].ns : longest;
     c->gpu_ns += longest + 1000;

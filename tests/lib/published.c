@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/predict/launch.h"
+#include "model/constants.h"
+#include "model/model.h"
 #include "probe/machines/machines.h"
+#include "tests/lib/corpus.h"
 
 enum { MOST_FIELDS = 17, MOST_LINE = 4096 };
 
@@ -63,12 +65,6 @@ static void end(const char *what, const char *which)
     exit(1);
 }
 
-static const char *corpus(void)
-{
-    const char *own = getenv("NCCLTUNE_CORPUS");
-    return own ? own : "../shared/corpus";
-}
-
 /* Cuts a line of CSV in place. */
 static int cut(char *line, char *fields[MOST_FIELDS])
 {
@@ -118,7 +114,7 @@ static void apply(const char *settings, struct nccl_setup *s, struct arena *a)
         if (!value)
             continue;
         *value++ = 0;
-        if (model_setting_apply(one, value, s, a))
+        if (model_apply(&(struct bench_knobs){"", &(struct bench_setting){one, value}, 1}, s, a))
             end("the model does not know that setting", one);
     }
 }
@@ -128,11 +124,10 @@ static void model_for(struct published_run *r, const char *machine, int ranks, s
                       const char *settings, struct arena *a)
 {
     struct err e = {0};
-    char path[1024];
     const struct recipe *recipe = recipe_of(r->name);
     snprintf(r->machine, sizeof r->machine, "%s", machine);
-    snprintf(path, sizeof path, "%s/nccl-tests/%s", corpus(), machine);
-    struct topology *t = strchr(machine, '/') ? topo_load(path, &e) : machine_topology(machine, r->nodes, &e);
+    const char *path = strchr(machine, '/') ? corpus_file(a, arena_printf(a, "nccl-tests/%s", machine)) : NULL;
+    struct topology *t = path ? topo_load(path, &e) : machine_topology(machine, r->nodes, &e);
     if (!t)
         end(e.text, machine);
     n->topology = t; /* stays, as the model does */
@@ -204,9 +199,9 @@ static void add_more(char *f[MOST_FIELDS], struct arena *a)
 static int read_table(const char *file, int least, void (*add)(char *fields[MOST_FIELDS], struct arena *a),
                       struct arena *a)
 {
-    char path[1024], line[MOST_LINE], *fields[MOST_FIELDS];
-    snprintf(path, sizeof path, "%s/nccl-tests/%s", corpus(), file);
-    FILE *f = fopen(path, "r");
+    char line[MOST_LINE], *fields[MOST_FIELDS];
+    const char *path = corpus_file(a, arena_printf(a, "nccl-tests/%s", file));
+    FILE *f = path ? fopen(path, "r") : NULL;
     if (!f || !fgets(line, sizeof line, f)) {
         if (f)
             fclose(f);
@@ -221,17 +216,19 @@ static int read_table(const char *file, int least, void (*add)(char *fields[MOST
 
 int published_read(struct arena *a)
 {
-    return read_table("published.csv", MOST_FIELDS, add_published, a) || read_table("more.csv", 13, add_more, a) ? -1
-                                                                                                                 : 0;
+    if (!read_table("published.csv", MOST_FIELDS, add_published, a) && !read_table("more.csv", 13, add_more, a))
+        return 0;
+    published_nruns = published_nrows = 0;
+    return -1;
 }
 
 const char *const published_fabrics[] = {"NVLink, XGMI", "PCIe", "InfiniBand, RoCE", "EFA, TCPX, Slingshot", "sockets"};
 
 int published_fabric(const struct published_run *r, const struct model_time *t)
 {
-    const struct nccl_model *n = model_nccl(r->model);
+    const struct nccl_model *n = r->model->nccl;
     if (n->nodes == 1 || t->share[MODEL_NET_HOPS] + t->share[MODEL_NET_LINKS] == 0)
-        return model_prior(r->model)->part[MODEL_LINKS] > 0.25 ? 1 : 0;
+        return r->model->prior.part[MODEL_LINKS] > 0.25 ? 1 : 0;
     const char *assumed;
     if (n->setup.sockets)
         return 4;

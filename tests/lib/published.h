@@ -1,8 +1,8 @@
-/* Published nccl-tests results of the corpus, as calls that the model can be asked about. */
+/* Published nccl-tests results of the corpus (tests/lib/corpus.h), as calls that the model can be asked about. */
 #ifndef TESTS_LIB_PUBLISHED_H
 #define TESTS_LIB_PUBLISHED_H
 
-#include "bench/predict/model.h"
+#include "model/model.h"
 
 enum { PUBLISHED_MOST = 4000, PUBLISHED_RUNS = 200 };
 

@@ -1,6 +1,7 @@
-/* Coordinate descent over the constants of bench/predict/constants.c that were fitted, from where nothing published has
+/* Coordinate descent over the constants of model/constants.c that were fitted, from where nothing published has
  * a say. The tables are read-only, so their pages are made writable: the library's own code predicts with them. */
 #include "tests/lib/refit.h"
+#include "model/constants.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -48,7 +49,7 @@ static struct constant *add(const char *name, const char *of, enum what what, co
 /* The class that a run is of. */
 static const struct topo_class *class_of(const struct published_run *r)
 {
-    const struct nccl_setup *s = &model_nccl(r->model)->setup;
+    const struct nccl_setup *s = &r->model->nccl->setup;
     return &s->topology->classes[s->class_index];
 }
 
@@ -62,7 +63,7 @@ static const struct model_gpu *gpu_of(const struct published_run *r)
 static int kind_of(const struct published_run *r)
 {
     const char *assumed;
-    const struct nccl_model *n = model_nccl(r->model);
+    const struct nccl_model *n = r->model->nccl;
     return n->nodes < 2       ? -1
            : n->setup.sockets ? (int)MODEL_NET_SOCKETS
                               : (int)model_net_kind_of(class_of(r), &n->nets[0], &assumed);
@@ -328,7 +329,7 @@ void refit_without(const char *machine, struct arena *a)
         put_evidence(r, machine, MODEL_FOLLOWS);
         models[i] = r->model;
         struct model_setup *s = ARENA_NEW(a, struct model_setup);
-        *s = (struct model_setup){.nccl = model_nccl(r->model)->setup, .launcher = r->launcher};
+        *s = (struct model_setup){.nccl = r->model->nccl->setup, .launcher = r->launcher};
         r->model = model_new(s, a, NULL);
     }
 }

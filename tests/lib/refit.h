@@ -2,7 +2,7 @@
 #ifndef TESTS_LIB_REFIT_H
 #define TESTS_LIB_REFIT_H
 
-#include "bench/predict/model.h"
+#include "model/model.h"
 
 /* After published_read: fits the constants to all results but those of `machine` (NULL: to all), and makes the models
  * of its runs anew, in `a`, with them; what no other machine has is doubted as what follows relatives. refit_committed

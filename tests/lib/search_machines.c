@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/predict/launch.h"
-#include "bench/predict/nccl/cost.h"
+#include "model/model.h"
+#include "model/nccl/cost.h"
 #include "probe/machines/machines.h"
 #include "tests/lib/published.h"
 
@@ -128,7 +128,7 @@ static void add_bundled(void)
         struct err e = {0};
         struct topology *t = machine_topology(name, NODES, &e);
         struct model_setup s = {.nccl = {.topology = t, .nodes = NODES}};
-        s.nccl.class_index = t ? model_class_of(t) : -1;
+        s.nccl.class_index = t ? topo_gpu_class(t) : -1;
         if (s.nccl.class_index < 0)
             continue;
         s.nccl.ranks_per_node = t->classes[s.nccl.class_index].ngpus;
@@ -209,6 +209,6 @@ double search_machine_predict_us(const struct search_machine *m, int coll, int a
 {
     const struct curve *forced = m->model ? NULL : forced_of(m, algo, proto);
     if (m->model)
-        return nccl_cost_us(model_nccl(m->model), coll, algo, proto, bytes);
+        return nccl_cost_us(m->model->nccl, coll, algo, proto, bytes);
     return forced ? curve_us(&m->own, bytes) * exp(fabs(log(curve_us(forced, bytes) / curve_us(&m->own, bytes)))) : -1;
 }

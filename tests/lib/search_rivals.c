@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/candidates/nccl_plan.h"
+#include "bench/candidates/candidates.h"
 #include "core/stats.h"
 #include "tests/lib/search_world.h"
 
@@ -126,7 +126,7 @@ static void thompson(struct bout *b)
         for (int i = 0; i < b->place->ncalls; i++) {
             const struct arm *a = &b->arms[i];
             double prior = fresh ? 0 : belief[b->place->calls[i]], width = fresh || prior == 0 ? 0.5 : 0.1, us;
-            us = world.study.engine->expect_us(NULL, &at, &calls[b->place->calls[i]].knobs, NULL);
+            us = world.study.engine->measures->expect_us(NULL, &at, &calls[b->place->calls[i]].knobs, NULL);
             double own = a->n ? log(median(a)) : 0, guess = us > 0 ? log(us) : 0;
             double middle = a->n ? own : guess + prior, deviation = a->n ? 0.03 / sqrt(a->n) : width;
             double drawn = middle + deviation * (world_uniform(-1, 1) + world_uniform(-1, 1) + world_uniform(-1, 1));
@@ -140,7 +140,7 @@ static void thompson(struct bout *b)
         pull(b, choice);
     }
     for (int i = 0; i < b->place->ncalls; i++) {
-        double us = world.study.engine->expect_us(NULL, &at, &calls[b->place->calls[i]].knobs, NULL);
+        double us = world.study.engine->measures->expect_us(NULL, &at, &calls[b->place->calls[i]].knobs, NULL);
         belief[b->place->calls[i]] = b->arms[i].n && us > 0 ? log(median(&b->arms[i]) / us) : 0;
     }
 }

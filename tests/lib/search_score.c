@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/candidates/nccl_plan.h"
+#include "bench/candidates/candidates.h"
 #include "bench/results/points.h"
 #include "envgen/decide/decide.h"
-#include "envgen/decide/gain.h"
 
 static const struct bench_knobs untouched = {.label = BENCH_DEFAULT};
 
@@ -56,12 +55,12 @@ static struct bench_knobs best_launch(void)
 /* A label that outlives the run. */
 static const char *kept(const char *label)
 {
-    static char labels[128][48];
+    static char labels[1024][48];
     static int n;
     int k = 0;
     while (k < n && strcmp(labels[k], label) != 0)
         k++;
-    if (k == 128)
+    if (k == 1024)
         abort();
     if (k == n)
         snprintf(labels[n++], sizeof labels[0], "%s", label);
@@ -84,6 +83,8 @@ void score_place(struct world_score *s, const struct world_place *p, const struc
     s->replaced += call->nsettings > 0;
     s->false_gains += call->nsettings > 0 && (us > own_here * 1.0001 || world.options.alike);
     s->missed += us / least > 1.05;
+    if (call->nsettings > 0)
+        s->worst_row = fmax(s->worst_row, us / own_here);
 }
 
 static const struct env_range *range_of(const struct env_coll *c, uint64_t bytes)
@@ -114,15 +115,17 @@ static void score_reach(struct world_score *s, const struct env_coll *c, const s
 static void check_intervals(struct world_score *s, const struct env_point *p, int coll,
                             const struct bench_knobs *launch)
 {
+    int stated = (int)s->stated;
     for (int i = 0; i < p->noptions; i++) {
         const struct env_option *o = &p->options[i];
-        if (i == p->fallback || o->gain.n < ENV_FEWEST || o->status != BENCH_OK)
+        if (i == p->fallback || o->gain.n < BENCH_FEWEST || !(o->gain.sure > 0))
             continue;
         double gain =
             world_true_us(coll, p->bytes, launch, &untouched) / world_true_us(coll, p->bytes, launch, &o->call);
         s->stated++;
         s->held += o->gain.low <= gain && gain <= o->gain.high;
     }
+    s->tested += s->stated > stated;
 }
 
 static void check_launches(struct world_score *s, const struct env_shape *shape)

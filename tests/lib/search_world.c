@@ -7,9 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/candidates/nccl_plan.h"
+#include "bench/candidates/candidates.h"
 #include "bench/search/conduct.h"
 #include "core/coll.h"
+#include "core/hash.h"
 #include "tests/doubles/nccl_law.c" /* NOLINT(bugprone-suspicious-include) */
 
 #define RANKS       8                    /* of a node */
@@ -20,7 +21,9 @@
 #define CHECK_S     1e-10                /* a byte that is filled and compared */
 #define BURST_EVERY 3.0
 
-const char *const world_regimes[WORLD_REGIMES] = {"Gaussian", "Pareto", "speeds", "drift", "launches", "bursts"};
+const char *const world_regimes[WORLD_REGIMES] = {"Gaussian", "Pareto", "speeds",  "drift",   "launches", "bursts",
+                                                  "quiet",    "noisy",  "favours", "moments", "spells",   "modes",
+                                                  "carry",    "turns",  "cold",    "clock",   "crashes"};
 
 struct world world;
 static double now_s;
@@ -189,6 +192,8 @@ static void make_law(size_t n, const struct bench_plan *p)
         make_cells(n, p);
     make_launches(n);
     world.law.noise = world_uniform(0.005, 0.03);
+    if (world.options.regime == WORLD_QUIET || world.options.regime == WORLD_NOISY)
+        world.law.noise = world.options.regime == WORLD_QUIET ? 0.001 : 0.2;
     world.drawn = (world.options.seed + 1) * 1000000007 + n;
 }
 
@@ -270,15 +275,72 @@ static double noise(double session)
     }
 }
 
-/* ---- the engine ---- */
+/* ---- what makes one call look better than another ---- */
 
 struct session {
     struct bench_session base;
     const struct bench_knobs *launch;
     double factor;
-    char used[COLL_MEASURED][ALGO_COUNT][PROTO_COUNT];
+    int slows_next; /* the call that ran last slows whoever comes next */
+    long samples;
+    int used[COLL_MEASURED][ALGO_COUNT][PROTO_COUNT];
 };
 static struct session running;
+
+/* A number from 0 to 1 of a call, at a place and of a number. */
+static double of_call(const struct bench_knobs *call, int coll, uint64_t bytes, uint64_t salt)
+{
+    uint64_t hash = hash_add(hash_add(hash_text(call->label), (uint64_t)coll), bytes);
+    return (double)(mix(hash_add(hash, salt * 7919 + world.options.seed)) >> 11) * 0x1p-53;
+}
+
+/* The same as a Gaussian deviation. */
+static double gauss_of_call(const struct bench_knobs *call, int coll, uint64_t bytes, uint64_t salt)
+{
+    return sqrt(-2 * log(fmax(of_call(call, coll, bytes, 2 * salt), 1e-12))) *
+           cos(2 * acos(-1) * of_call(call, coll, bytes, 2 * salt + 1));
+}
+
+/* What is the call's own in such a world: a factor. `seen` counts samples of its algorithm in this start. */
+static double favour(const struct bench_knobs *call, int coll, uint64_t bytes, int seen)
+{
+    uint64_t start = (uint64_t)starts;
+    int slowed = running.slows_next;
+    running.slows_next = world.options.regime == WORLD_CARRY && of_call(call, coll, 0, 0) < 1.0 / 3;
+    switch (world.options.regime) {
+    case WORLD_FAVOURS:
+        return exp(0.05 * gauss_of_call(call, coll, bytes, start));
+    case WORLD_MOMENTS:
+        return exp(0.1 * gauss_of_call(call, coll, bytes, (uint64_t)now_s));
+    case WORLD_SPELLS:
+        return exp(0.1 * gauss_of_call(call, coll, bytes, (uint64_t)(now_s / 10)));
+    case WORLD_MODES:
+        return of_call(call, coll, 0, start) < 0.5 ? 1 : 1.3;
+    case WORLD_CARRY:
+        return slowed ? 1.1 : 1;
+    case WORLD_TURNS:
+        return running.samples++ % 2 ? 1.2 : 1;
+    case WORLD_COLD:
+        return seen <= 8 && of_call(call, coll, 0, 0) < 0.5 ? 2 : 1;
+    default:
+        return 1;
+    }
+}
+
+/* As a clock sees it that ticks once a millisecond. */
+static double ticks_us(double us, int iterations)
+{
+    double ticks = floor(us * iterations / 1000 + world_uniform(0, 1));
+    return fmax(ticks, 1) * 1000 / iterations;
+}
+
+static int dies(const struct bench_knobs *call, int coll)
+{
+    return world.options.regime == WORLD_CRASHES && call->nsettings && of_call(call, coll, 0, 0) < 0.25 &&
+           of_call(call, coll, 0, (uint64_t)starts) < 0.05;
+}
+
+/* ---- the engine ---- */
 
 static struct bench_session *open_session(struct bench_plan *p, const struct bench_knobs *launch, double patience_s,
                                           volatile sig_atomic_t *stop, struct err *e)
@@ -297,26 +359,40 @@ static double sample(int coll, uint64_t bytes, const struct bench_knobs *call, i
     struct nccl_requested w = nccl_requested_of(call);
     if (w.algo < 0)
         w = own_choice(coll, bytes);
-    double us = world_true_us(coll, bytes, running.launch, call) * noise(running.factor);
-    if (!running.used[coll][w.algo][w.proto]++)
+    int seen = ++running.used[coll][w.algo][w.proto];
+    double us =
+        world_true_us(coll, bytes, running.launch, call) * noise(running.factor) * favour(call, coll, bytes, seen);
+    if (seen == 1)
         now_s += FIRST_S;
     if (check)
         now_s += 1e-6 * us + CHECK_S * (double)bytes;
     if (iterations < 1)
         iterations = bench_sample_calls(&sampling, us);
     now_s += OVERHEAD_S + 1e-6 * us * iterations;
-    return us;
+    return world.options.regime == WORLD_CLOCK ? ticks_us(us, iterations) : us;
 }
 
 static enum bench_outcome measure(struct bench_session *s, const struct bench_batch *b, volatile sig_atomic_t *stop,
                                   bench_sample_fn *tell, void *user, char detail[BENCH_DETAIL])
 {
-    (void)s, (void)stop, (void)detail;
+    (void)s, (void)stop;
     for (int k = 0; k < b->samples; k++)
-        for (int i = 0; i < b->nshots; i++)
+        for (int i = 0; i < b->nshots; i++) {
+            if (dies(b->shots[i].knobs, b->coll)) {
+                snprintf(detail, BENCH_DETAIL, "killed by signal 11");
+                return BENCH_DIED;
+            }
             tell(user, i, BENCH_OK,
                  sample(b->coll, b->bytes, b->shots[i].knobs, b->shots[i].iterations, b->check && !k), "");
+        }
     return BENCH_ANSWERED;
+}
+
+static int vary(struct bench_session *s, uint64_t bytes, const struct bench_knobs *call, struct arena *a,
+                struct bench_knobs out[BENCH_VARIATIONS])
+{
+    (void)s;
+    return world.machine ? 0 : nccl_plan_vary(running.launch, call, bytes, a, out);
 }
 
 static double expect(struct bench_session *s, const struct history_place *at, const struct bench_knobs *call,
@@ -332,13 +408,14 @@ static void close_session(struct bench_session *s, int kill)
     (void)s, (void)kill;
 }
 
-static const struct bench_engine engine = {.name = "nccl",
-                                           .sampling = {2000, 5000, 5},
-                                           .combine = nccl_plan_combine,
-                                           .open = open_session,
-                                           .measure = measure,
-                                           .close = close_session,
-                                           .expect_us = expect};
+static const struct bench_measure_ops ops = {.sampling = {2000, 5000, 5},
+                                             .combine = nccl_plan_combine,
+                                             .open = open_session,
+                                             .measure = measure,
+                                             .close = close_session,
+                                             .expect_us = expect,
+                                             .vary = vary};
+static const struct bench_engine engine = {.name = "nccl", .measures = &ops};
 
 /* ---- one run ---- */
 

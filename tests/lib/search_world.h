@@ -8,7 +8,8 @@
 #include "tests/doubles/nccl_law.h"
 #include "tests/lib/search_machines.h"
 
-/* Every sample has a Gaussian deviation of 0.5 to 3 %, by law; beside it: */
+/* Every sample has a Gaussian deviation of 0.5 to 3 %, by law; beside it, first what meets all calls alike, then what
+ * makes one look better than another: */
 enum world_regime {
     WORLD_GAUSSIAN, /* nothing */
     WORLD_PARETO,   /* a Pareto tail, index 1.5 */
@@ -16,6 +17,17 @@ enum world_regime {
     WORLD_DRIFT,    /* 10 % slower at the end of the budget than at its start */
     WORLD_LAUNCHES, /* every start has a factor of its own, 5 % */
     WORLD_BURSTS,   /* half a second in three, whichever, takes half as long again */
+    WORLD_QUIET,    /* no more than 0.1 % of deviation */
+    WORLD_NOISY,    /* 20 % of it */
+    WORLD_FAVOURS,  /* a start favours some calls, 5 % */
+    WORLD_MOMENTS,  /* and so does every second, 10 % */
+    WORLD_SPELLS,   /* and every ten seconds, 10 % */
+    WORLD_MODES,    /* a call has two speeds 30 % apart, and keeps one in a start */
+    WORLD_CARRY,    /* who comes behind one of a third of the calls takes 10 % longer */
+    WORLD_TURNS,    /* every second sample takes 20 % longer */
+    WORLD_COLD,     /* half of the algorithms take twice as long for eight samples of a start */
+    WORLD_CLOCK,    /* it ticks once a millisecond */
+    WORLD_CRASHES,  /* a quarter of the calls die in one start of 20 */
     WORLD_REGIMES
 };
 extern const char *const world_regimes[WORLD_REGIMES];
@@ -50,7 +62,9 @@ struct world_score {
     int places;
     double regrets;                    /* their sum, for who adds up runs */
     double gained, possible;           /* sums of logarithms of true gains over the untouched library */
+    int tested;                        /* places where starts were asked whether a call gains */
     int replaced, false_gains, missed; /* places: not NCCL's own call; slower than that; 5 % and more left */
+    double worst_row;                  /* of those replaced: its time over NCCL's own, the largest */
     int pays;                          /* launches that one should have: 0 the default, 1 one, 2 two together */
     double worth;                      /* and how many times as fast that is, as a mean over the places */
     int launch, launch_false;          /* one was chosen that is within the margin of that; slower than the default */

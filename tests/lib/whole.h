@@ -2,11 +2,7 @@
 #ifndef TESTS_LIB_WHOLE_H
 #define TESTS_LIB_WHOLE_H
 
-#include "tests/lib/skip.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/lib/unit.h"
 
 /* Says the first line that differs. With NCCLTUNE_WRITE_FIXTURES set the file is written anew instead: read then what
  * has become of it. */

@@ -10,7 +10,6 @@
 #include "core/progress.h"
 #include "probe/cluster/cluster.h"
 #include "probe/topology/build.h"
-#include "probe/topology/classes.h"
 
 #define NODES 4096
 

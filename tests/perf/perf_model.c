@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "bench/predict/model.h"
-#include "bench/predict/nccl/cost.h"
 #include "core/progress.h"
+#include "model/model.h"
+#include "model/nccl/cost.h"
 #include "probe/machines/machines.h"
 
 #define CALLS 1000000
@@ -52,7 +52,7 @@ static uint64_t size_of(int i)
 static void one_call(const char *machine, int nodes)
 {
     struct bed b = make(machine, nodes, NULL, 0);
-    const struct nccl_model *n = model_nccl(b.m);
+    const struct nccl_model *n = b.m->nccl;
     double sum = 0, start_s = progress_now_s();
     for (int i = 0; i < CALLS; i++)
         sum += nccl_cost_us(n, COLL_ALLREDUCE, ALGO_RING, PROTO_SIMPLE, size_of(i));

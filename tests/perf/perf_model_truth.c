@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/predict/fit.h"
-#include "bench/predict/flows.h"
-#include "bench/predict/nccl/cost.h"
 #include "core/stats.h"
+#include "envgen/predict/predict.h"
+#include "model/flows.h"
+#include "model/nccl/cost.h"
 #include "tests/lib/published.h"
 #include "tests/lib/refit.h"
 
@@ -42,7 +42,7 @@ static void judge(int run)
         struct judged *j = &rows[i];
         if (r->run != run || model_predict(of->model, &r->call, &j->t))
             continue;
-        const struct nccl_model *n = model_nccl(of->model);
+        const struct nccl_model *n = of->model->nccl;
         j->nccl_us = j->t.algo < 0 ? 0 : nccl_cost_us(n, r->call.coll, j->t.algo, j->t.proto, r->call.bytes);
         while (r->call.bytes >= size_from[j->size + 1])
             j->size++;
@@ -75,7 +75,7 @@ static void calibrate(int run)
 {
     static const double sizes[] = {4096, 4194304, 268435456};
     struct published_run *r = &published_runs[run];
-    const struct nccl_model *n = model_nccl(r->model);
+    const struct nccl_model *n = r->model->nccl;
     struct model_setup setup = {.nccl = n->setup, .launcher = r->launcher};
     struct model_observation o[3];
     struct model_fit fit;

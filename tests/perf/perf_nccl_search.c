@@ -5,7 +5,7 @@
  *
  * TABLE is one of those at the end of this file, a line of "regimes" by its name, else all; every EVERYth of the first
  * LAWS machines, or of FIRST-LAWS, which are those made up and behind them what tests/lib/search_machines.h has
- * (NCCLTUNE_CORPUS). BUDGET and START, seconds, are for "regimes" and "each", which has a line for every run.
+ * (NCCLTUNE_CORPUS). BUDGET and START, seconds, are for "regimes", "alike" and "each", which has a line for every run.
  *
  * Regret is the true time of what was decided over that of the best call in the best launch. Nothing is judged here;
  * tests/unit/bench/search/test_search_world.c does that with a part. */
@@ -50,6 +50,8 @@ static void add(const struct world_score *x)
     all.s.replaced += x->replaced;
     all.s.false_gains += x->false_gains;
     all.s.missed += x->missed;
+    all.s.tested += x->tested;
+    all.s.worst_row = fmax(all.s.worst_row, x->worst_row);
     all.pays[x->pays]++;
     all.found[x->pays] += x->launch;
     all.s.launch_false += x->launch_false;
@@ -80,10 +82,15 @@ static double percent(double part, double whole)
 static void print_head(const char *what)
 {
     printf(
-        "%-28s | gain | regret mean   p95  worst | false  missed | launch  pair false | between: gain slower worst | "
-        "beyond: gain "
-        "slower worst | held calls launches | agree\n",
+        "%-28s | gain | regret mean   p95  worst | rows tested replaced  false worst | missed | launch  pair false | "
+        "between: gain slower worst | beyond: gain slower worst | held calls launches | agree\n",
         what);
+}
+
+static void print_reach(const struct world_reach *r)
+{
+    printf("| %5.0f %% %5.1f %% %6.2f         ", percent(r->gained, r->possible), percent(r->slower, r->replaced),
+           r->worst);
 }
 
 static void print_sums(const char *name)
@@ -92,17 +99,15 @@ static void print_sums(const char *name)
     for (int i = 0; i < all.n; i++)
         sum += all.regrets[i];
     stats_sort(all.regrets, all.n);
-    printf("%-28s |%4.0f %% |    %6.2f %5.1f %6.1f | %4.1f %% %5.1f %% | %4.0f %% %4.0f %% %4.1f %% | %5.0f %% %5.1f "
-           "%% %6.2f "
-           "      | %5.0f %% %5.1f %% %6.2f      |   %5.1f   %5.1f    | %5.1f\n",
+    printf("%-28s |%4.0f %% |    %6.2f %5.1f %6.1f | %11d %8d %4.1f %% %5.2f | %4.1f %% | %4.0f %% %4.0f %% %4.1f %% ",
            name, percent(all.s.gained, all.s.possible), 100 * sum / all.n,
-           100 * stats_quantile_sorted(all.regrets, all.n, 0.95), 100 * all.regrets[all.n - 1],
-           percent(all.s.false_gains, all.s.replaced), percent(all.s.missed, all.n), percent(all.found[1], all.pays[1]),
-           percent(all.found[2], all.pays[2]), percent(all.s.launch_false, all.runs),
-           percent(all.s.between.gained, all.s.between.possible), percent(all.s.between.slower, all.s.between.replaced),
-           all.s.between.worst, percent(all.s.beyond.gained, all.s.beyond.possible),
-           percent(all.s.beyond.slower, all.s.beyond.replaced), all.s.beyond.worst,
-           percent((double)all.s.held, (double)all.s.stated),
+           100 * stats_quantile_sorted(all.regrets, all.n, 0.95), 100 * all.regrets[all.n - 1], all.s.tested,
+           all.s.replaced, percent(all.s.false_gains, all.s.tested), all.s.worst_row, percent(all.s.missed, all.n),
+           percent(all.found[1], all.pays[1]), percent(all.found[2], all.pays[2]),
+           percent(all.s.launch_false, all.runs));
+    print_reach(&all.s.between);
+    print_reach(&all.s.beyond);
+    printf("|   %5.1f   %5.1f    | %5.1f\n", percent((double)all.s.held, (double)all.s.stated),
            percent((double)all.s.launch_held, (double)all.s.launch_stated), percent(all.agree, all.compared));
     fflush(stdout);
     memset(&all, 0, sizeof all);
@@ -194,12 +199,14 @@ static void by_default(void)
 
 static void alike(void)
 {
-    print_head("everything alike, 120 s");
+    char name[64];
+    snprintf(name, sizeof name, "all alike, %g s, starts of %g s", budget_s, start_s);
+    print_head(name);
     for (int r = 0; r < WORLD_REGIMES; r++)
-        run_laws(
-            world_regimes[r],
-            (struct world_options){.regime = r, .start_s = 2, .budget_s = 120, .launches = WORLD_LAUNCH_N, .alike = 1},
-            0);
+        run_laws(world_regimes[r],
+                 (struct world_options){
+                     .regime = r, .start_s = start_s, .budget_s = budget_s, .launches = WORLD_LAUNCH_N, .alike = 1},
+                 0);
 }
 
 static void beside_rivals(void)

@@ -49,7 +49,7 @@ static void ignore(void *user, int shot, enum bench_status status, double us, co
 static struct bench_session *open_session(void)
 {
     struct err e = {0};
-    struct bench_session *s = engine->open(&plan, &plan.launches[0], 30, &stop, &e);
+    struct bench_session *s = engine->measures->open(&plan, &plan.launches[0], 30, &stop, &e);
     if (!s)
         fail(e.text);
     return s;
@@ -66,14 +66,14 @@ static enum bench_outcome measure(struct bench_session *s, int i)
                             .shots = &shot,
                             .nshots = 1};
     char detail[BENCH_DETAIL];
-    return engine->measure(s, &b, &stop, ignore, NULL, detail);
+    return engine->measures->measure(s, &b, &stop, ignore, NULL, detail);
 }
 
 static void make_plan(struct arena *a)
 {
     static const struct bench_setup setup = {.ranks_per_node = RANKS};
     struct err e = {0};
-    if (engine->plan(&setup, a, &plan, &e))
+    if (engine->measures->plan(&setup, a, &plan, &e))
         fail(e.text);
 }
 
@@ -85,7 +85,7 @@ static double time_switches(void)
         if (measure(s, i) != BENCH_ANSWERED)
             fail("a candidate was not measured");
     double took = progress_now_s() - began;
-    engine->close(s, 0);
+    engine->measures->close(s, 0);
     return took;
 }
 
@@ -96,7 +96,7 @@ static double time_relaunches(void)
         struct bench_session *s = open_session();
         if (measure(s, i) != BENCH_ANSWERED)
             fail("a candidate was not measured");
-        engine->close(s, 0);
+        engine->measures->close(s, 0);
     }
     return progress_now_s() - began;
 }
@@ -110,7 +110,7 @@ static double worst_hang(void)
         if (measure(s, 5) != BENCH_SILENT)
             fail("the hang did not hang");
         double took = progress_now_s() - began;
-        engine->close(s, 1);
+        engine->measures->close(s, 1);
         worst = took > worst ? took : worst;
     }
     return worst;
@@ -123,11 +123,11 @@ int main(void)
         fail("no law can be written");
     make_plan(a);
     double inside = time_switches(), anew = time_relaunches();
-    engine->finish(&plan);
+    engine->measures->finish(&plan);
     setenv("NCCL_DOUBLE_FAULT", "hang rank=1 algo=tree proto=ll", 1);
     make_plan(a);
     double hang = worst_hang();
-    engine->finish(&plan);
+    engine->measures->finish(&plan);
     printf("%d ranks, one checked sample of each candidate\n", RANKS);
     printf("  switched inside the communicator   %8.2f ms a candidate, %7.1f s for %d\n", inside * 1e3 / CANDIDATES,
            inside, CANDIDATES);

@@ -3,10 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hwloc.h>
+
 #include "core/progress.h"
 #include "core/stats.h"
-#include "probe/source/hwloc_load.h"
 #include "probe/source/probe.h"
+#include "probe/source/source.h"
 
 #define RUNS 31
 
@@ -24,7 +26,7 @@ int main(void)
         struct probe_timings took;
         struct err e;
         before_s = progress_now_s();
-        struct topology *t = probe_machine_timed(NULL, &took, &e);
+        struct topology *t = probe_machine(NULL, &took, &e);
         probed[i] = (progress_now_s() - before_s) * 1e3;
         nvml[i] = 0;
         for (int k = 0; k < took.n; k++)

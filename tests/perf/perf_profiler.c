@@ -179,9 +179,9 @@ int main(void)
     static const struct nccl_profiler_v5 nothing = {
         .start_event = empty_start, .stop_event = empty_stop, .record_state = empty_state};
     static struct timed empty = {.profiler = &nothing, .context = &empty}, capture;
-    const char *plugin = getenv("NCCLTUNE_PLUGIN_SO");
+    const char *plugin = getenv("NCCLTUNE_PROFILER_SO");
     char dir[] = "/tmp/nccltune-perf-XXXXXX", file[128];
-    plugin = plugin ? plugin : "build/libnccl-tuner-nccltune.so";
+    plugin = plugin ? plugin : "build/libnccl-profiler-nccltune.so";
     void *lib = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
     const struct nccl_profiler_v5 *profiler = lib ? dlsym(lib, "ncclProfiler_v5") : NULL;
     if (!profiler || !mkdtemp(dir)) {

@@ -1,19 +1,23 @@
 /* getCollInfo of the built plugin, next to an empty function called through the same kind of pointer and to a linear
- * first-match scan over the same rules; how long init takes; and the plugin over another tuner next to that tuner
- * alone. Run from the repository root. */
+ * first-match scan over the same rules; how long init takes and how much memory it makes the process's own, from
+ * tuner.csv, from tuner.bin and, where NVIDIA_TUNER_SO names one, by NVIDIA's example (plugins/tuner/example of NCCL);
+ * and the plugin over another tuner next to that tuner alone. Run from the repository root. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/coll.h"
+#include "core/hash.h"
 #include "core/stats.h"
 #include "tuner/plugin/abi.h"
+#include "tuner/table/index.h"
 
 #define RULE_BYTES ((uint64_t)128 << 10) /* largest width of a rule's range */
 #define SIZES      65536                 /* random sizes, drawn before anything is timed */
@@ -209,6 +213,112 @@ static void measure(const char *plugin, int count)
     free(scanned);
 }
 
+/* ---- what a process pays for its table ----------------------------------------------------------------------------
+ */
+
+/* KiB that are this process's own: pages of a file that is only read are not. */
+static long private_kib(void)
+{
+    static const char key[] = "Anonymous:";
+    char line[256];
+    long kib = 0;
+    FILE *f = fopen("/proc/self/smaps_rollup", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (!strncmp(line, key, sizeof key - 1))
+            kib = strtol(line + sizeof key - 1, NULL, 10);
+    if (f)
+        fclose(f);
+    return kib;
+}
+
+static double cpu_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+enum { FROM_TEXT, PREPARED, NVIDIAS, FORMS };
+static int wide; /* rules */
+
+/* tuner.bin beside the table, and its hash pinned, as a hook does for a job. */
+static void prepare(const char *csv, const char *bin)
+{
+    static char text[16 << 20];
+    char hash[SHA256_HEX];
+    struct tuner_table t;
+    struct sha256 sha;
+    size_t bytes = 0;
+    FILE *f = fopen(csv, "r");
+    size_t n = f ? fread(text, 1, sizeof text, f) : 0;
+    sha256_init(&sha);
+    sha256_update(&sha, text, n);
+    sha256_hex(&sha, hash);
+    setenv("NCCLTUNE_HASH", hash, 1);
+    if (!f || tuner_table_parse(&t, text, n, NULL, NULL))
+        exit(1);
+    fclose(f);
+    void *data = tuner_binary_make(&t, hash, &bytes);
+    f = fopen(bin, "w");
+    if (!data || !f || fwrite(data, 1, bytes, f) != bytes || fclose(f) || chmod(bin, 0644))
+        exit(1);
+    free(data);
+    tuner_table_free(&t);
+}
+
+/* Forks the process that pays, so that what made the files is not counted. */
+static void measure_form(const char *plugin, int form)
+{
+    static const char *const names[FORMS] = {"tuner.csv", "tuner.bin", "NVIDIA's"};
+    char dir[] = "/tmp/nccltune-perf-XXXXXX", csv[64], bin[64];
+    if (!mkdtemp(dir))
+        exit(1);
+    snprintf(csv, sizeof csv, "%s/tuner.csv", dir);
+    snprintf(bin, sizeof bin, "%s/tuner.bin", dir);
+    write_table(csv, (size_t)wide);
+    setenv("NCCL_TUNER_CONFIG_FILE", csv, 1);
+    if (form == PREPARED)
+        prepare(csv, bin);
+    fflush(NULL);
+    pid_t child = fork();
+    if (!child) {
+        void *lib = dlopen(form == NVIDIAS ? getenv("NVIDIA_TUNER_SO") : plugin, RTLD_NOW | RTLD_LOCAL);
+        const struct nccl_tuner_v5 *tuner = lib ? dlsym(lib, "ncclTunerPlugin_v5") : NULL;
+        void *contexts[3];
+        if (!tuner) {
+            fprintf(stderr, "%s\n", dlerror());
+            exit(1);
+        }
+        for (int i = 0; i < SIZES; i++)
+            sizes[i] = rnd() % end_bytes;
+        for (int i = 0; i < ALGO_COUNT * PROTO_COUNT; i++)
+            cost[i / PROTO_COUNT][i % PROTO_COUNT] = 1;
+        struct nccl_nvl_domains domains = {4, 8, 8};
+        double constants[256] = {0};
+        long before = private_kib();
+        double cpu = cpu_ms(), t0 = now_ns();
+        int rc = tuner->init(&contexts[0], 1, 32, 4, NULL, &domains, (struct nccl_constants *)constants);
+        double t1 = now_ns();
+        cpu = cpu_ms() - cpu;
+        rc |= tuner->init(&contexts[1], 2, 32, 4, NULL, &domains, (struct nccl_constants *)constants);
+        double t2 = now_ns();
+        rc |= tuner->init(&contexts[2], 3, 8, 1, NULL, &domains, (struct nccl_constants *)constants);
+        double t3 = now_ns();
+        long own = private_kib() - before;
+        struct timed t[] = {{.call = empty_call}, {.call = tuner->get_coll_info, .context = contexts[0]}};
+        time_calls(t, 2, form == NVIDIAS ? SLOW_CALLS : BATCHES, form == NVIDIAS ? 1 : BATCH);
+        printf("%7d | %-9s | %8.3f %8.3f | %8.2f %8.2f | %9.2f | %9.1f %9.1f\n", wide, names[form], (t1 - t0) / 1e6,
+               cpu, (t2 - t1) / 1e3, (t3 - t2) / 1e3, (double)own / 1024, t[1].ns.p50, t[1].ns.p99);
+        exit(rc);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    unlink(csv);
+    unlink(bin);
+    rmdir(dir);
+    exit(status != 0);
+}
+
 static void *opened(const struct nccl_tuner_v5 *tuner)
 {
     static struct nccl_nvl_domains domains = {4, 8, 8};
@@ -292,6 +402,18 @@ int main(void)
     for (size_t i = 0; i < 3; i++)
         if (in_child(measure, plugin, counts[i]))
             return 1;
+    reg_buff_asked = -1;
+    printf(
+        "\nA process and its table: init of the first communicator, and of a second of the same and of another shape; "
+        "memory of its\nown; getCollInfo.\n\n");
+    printf("  rules | form      |  1st ms   CPU ms |  2nd us other us |  own MiB  |    p50 ns    p99 ns\n");
+    fflush(stdout);
+    for (int form = 0; form < FORMS; form++)
+        for (size_t i = 2; i < sizeof counts / sizeof *counts && (form != NVIDIAS || getenv("NVIDIA_TUNER_SO")); i++) {
+            wide = counts[i];
+            if (in_child(measure_form, plugin, form))
+                return 1;
+        }
     printf(
         "\nThe same over another tuner (NCCLTUNE_NEXT_TUNER: the vendor-like double), next to that tuner alone.\n\n");
     printf("                |    vendor     |        plugin\n");

@@ -17,7 +17,7 @@ profile=$work/profile
 
 on_node0() { tests/rig/nodes exec $prefix-n0 "$@"; }
 tune() {
-    on_node0 timeout -k 5 240 build/nccltune tune -o "$profile" --hosts "$hosts" --ranks-per-node 1 --budget 60s \
+    on_node0 timeout -k 5 300 build/nccltune tune -o "$profile" --hosts "$hosts" --ranks-per-node 1 --budget 150s \
         --collectives allreduce --max-bytes 4M --mpirun-args "$launch" "$@"
 }
 check "tune runs on four nodes" tune

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The nccl engine inside a Slurm allocation of four nodes: srun, without any MPI, starts the agents, then mpirun, which finds the
-# nodes by itself; a hang on the way; two ranks a node of the NCCL double. Then jobs that tune themselves, which have their
-# key from the prolog.
+# nodes by itself; a hang on the way; two ranks a node of the NCCL double. The hooks' configuration has a key= line of an
+# earlier release.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 . tests/lib/tap.sh
@@ -20,7 +20,6 @@ done
 chmod 755 "$dir"/libexec/*
 echo "key=$dir/secret" >"$dir/hook.conf"
 tests/rig/slurm up $prefix 4 "Prolog=$dir/libexec/prolog" "TaskProlog=$dir/libexec/task-prolog" "Epilog=$dir/libexec/epilog" >"$dir/up.log" 2>&1 || cannot_start slurm "$(tail -n 3 "$dir/up.log" | tr '\n' ' ')"
-(umask 077 && head -c 32 /dev/urandom >"$dir/secret")
 slurm() { tests/rig/slurm exec $prefix timeout -k 5 60 "$@"; }
 
 cat >"$dir/job" <<JOB
@@ -68,49 +67,8 @@ left=$(for k in 0 1 2 3; do ip netns pids $prefix-n$k; done | while read -r p; d
 done)
 check "no worker is left on any node" test -z "$left"
 
-# ---- a job that tunes itself ---------------------------------------------------------------------------------------------
-# NCCL takes Ring, 1 ms. Tree is faster: 8 ranks on 4 nodes change to it, or none does.
-cat >"$dir/law" <<END
-channels 8
-cache 1000000 1
-cell allreduce ring simple latency=1000 GBps=1000000
-cell allreduce tree simple latency=600 GBps=1000000 predict=3
-END
-plugin=$PWD/build/libnccl-tuner-nccltune.so
-check "a job builds" cc -std=gnu11 -D_GNU_SOURCE -I. -o "$dir/online_job" tests/tools/online_job.c core/launcher.c \
-    -Lbuild/tests/doubles/lib -l:libnccl.so.2 -l:libcuda.so.1
-# tunes NAME SRUN-ARGUMENT...: a step of the job, the ranks of which meet in a directory of that name.
-tunes() {
-    local name=$1
-    shift
-    mkdir "$dir/$name" && slurm srun -Q -N4 --overcommit --mpi=none \
-        --export="ALL,LD_LIBRARY_PATH=$PWD/build/tests/doubles/lib,NCCL_DOUBLE_LAW=$dir/law,DRIVER_DOUBLE_GPUS=2,NCCL_SOCKET_IFNAME==eth0,NCCLTUNE_ONLINE=tune,NCCLTUNE_ONLINE_REGRET=20,NCCL_TUNER_PLUGIN=$plugin,NCCL_PROFILER_PLUGIN=$plugin,NCCLTUNE_CAPTURE=$dir/learned-$name" "$@"
-}
-have_tree() { [ "$(grep -l '"tree"' "$dir/learned-$1"/*.rank.*.json | wc -l)" = 8 ]; }
-check "a job without any variable of ours but NCCLTUNE_ONLINE finds its coordinator and its key" \
-    tunes srun -n8 "$dir/online_job" "$dir/srun" 700 30
-check "all eight ranks on four nodes have run Tree" have_tree srun
-check "the journal says where" grep -q 'measured inside job [0-9]* on 4 nodes' "$dir"/learned-srun/*.learned.0.jsonl
-# shellcheck disable=SC2016 # expanded by the task
-check "so does one of torchrun's, two processes a node" tunes torchrun -n4 sh -c '
-    for local in 0 1; do
-        RANK=$((2 * SLURM_PROCID + local)) LOCAL_RANK=$local WORLD_SIZE=8 LOCAL_WORLD_SIZE=2 GROUP_WORLD_SIZE=4 TORCHELASTIC_RUN_ID=none \
-            MASTER_ADDR=$0-n0 MASTER_PORT=29500 "$1/online_job" "$1/torchrun" 700 30 & pids="$pids $!"
-    done
-    for pid in $pids; do wait $pid || exit 1; done' $prefix "$dir"
-check "... all eight" have_tree torchrun
-# shellcheck disable=SC2016 # expanded by the task
-keys() { slurm srun -Q -N4 sh -c 'echo $NCCLTUNE_KEY; setpriv --reuid 65534 cat /run/nccltune/$SLURM_JOB_ID.key 2>/dev/null; true' | sort; }
-one=$(keys) other=$(keys)
-check "a job's key is the same on all its nodes, and no other user's to read" test "$(uniq -c <<<"$one" | grep -cxE ' +4 [0-9a-f]{64}')/$(wc -l <<<"$one")" = 1/4
-check "the next job has another" test "$one" != "$other"
-no_keys() {
-    for _ in $(seq 50); do
-        [ -n "$(find "$dir"/run.* -name '*.key')" ] || return 0
-        sleep 0.2
-    done
-    return 1
-}
-check "the epilog takes them away" no_keys
-[ "$tap_failed" = 0 ] || { echo "$one"; cat "$dir/log/syslog"; } | sed 's/^/# /'
+check "the key= line refuses no job, and the prolog says on every node that it does nothing" test "$(grep -o 'prolog, job [0-9]* on [^:]*: .*/hook.conf: key= does nothing' "$dir/log/syslog" |
+    grep -o ' on [^:]*' | sort -u | wc -l)" = 4
+check "no job has a key" test -z "$(find "$dir"/run.* -name '*.key')"
+[ "$tap_failed" = 0 ] || sed 's/^/# /' "$dir/log/syslog"
 finish

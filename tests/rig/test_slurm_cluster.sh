@@ -80,7 +80,7 @@ cat >"$dir/bin/nccltune" <<END
 #!/bin/sh
 export LD_PRELOAD=$PWD/build/tests/doubles/fake_verbs.so
 case \$1 in
-tune) set -- "\$@" --collectives allreduce \${SIZES---max-bytes 256K --step-factor 32 --budget 32s} ;;
+tune) set -- "\$@" --collectives allreduce \${SIZES---max-bytes 256K --step-factor 32 --budget 60s} ;;
 install-profile) set -- "\$@" --no-nccl-conf --plugin $plugin ;;
 esac
 exec $PWD/build/nccltune "\$@"
@@ -116,7 +116,7 @@ check "bench knows both classes' HCAs, too" grep -q 'hca=rail0' "$dir/bench.plan
 # ---- measured, with HCAs of every class ------------------------------------------------------------------------------
 as_written salloc "tune --serve" >"$dir/tune.log" 2>&1
 check "it is measured" test -e "$profile/manifest.json"
-check "it says before what, and for how long" grep -q "measuring ${n}\[0-3\] (4 nodes) for at most 32 s with the nccl engine" "$dir/tune.log"
+check "it says before what, and for how long" grep -q "measuring ${n}\[0-3\] (4 nodes) for at most 60 s with the nccl engine" "$dir/tune.log"
 check "and who is not served" grep -q "warning: ${n}4 is not served: " "$dir/tune.log"
 check "the dark port costs its node, in numbers" grep -q "warning: ${n}1 is left out: .*costs 1 of 4 nodes (25 %).* 1 of 2 ports (50 %)" "$dir/tune.log"
 check "six ranks on the three others" grep -q '"nodes":3,"ranks":6' "$profile/results.jsonl"

@@ -12,7 +12,7 @@ int main(int argc, char **argv)
     char path[256];
     int steps = argc == 2 ? (int)strtol(argv[1], NULL, 10) : 0, me = rank ? (int)strtol(rank, NULL, 10) : 0;
     snprintf(path, sizeof path, "libnccl-profiler-%s.so", name ? name : "");
-    setenv("NCCLTUNE_PLUGIN_SO", path, 1);
+    setenv("NCCLTUNE_PROFILER_SO", path, 1);
     struct profiler_loader l = profiler_load(API);
     struct profiled_comm world = {.id = 1, .nodes = 2, .ranks = 4, .rank = me},
                          node = {.id = 2 + (uint64_t)(me / 2), .nodes = 1, .ranks = 2, .rank = me % 2};

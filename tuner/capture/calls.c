@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 
+#include "core/clock.h"
 #include "tuner/capture/abi.h"
 #include "tuner/capture/process.h"
 
@@ -47,27 +48,26 @@ static struct profiler_flight *flight(struct profiler_comm *c, uint64_t ticket)
     return ticket && atomic_load_explicit(&f->ticket, memory_order_acquire) == ticket ? f : NULL;
 }
 
-static uint64_t take_off(struct profiler_comm *c, int slot, int pending, uint32_t explored)
+static uint64_t take_off(struct profiler_comm *c, int slot, int pending)
 {
     uint64_t ticket = atomic_fetch_add_explicit(&c->flights_begun, 1, memory_order_relaxed) + 1;
     struct profiler_flight *f = &c->flights[ticket % PROFILER_FLIGHTS];
     atomic_store_explicit(&f->ticket, 0, memory_order_relaxed);
     atomic_store_explicit(&f->pending, pending, memory_order_relaxed);
     atomic_store_explicit(&f->slot, slot, memory_order_relaxed);
-    atomic_store_explicit(&f->explored, explored, memory_order_relaxed);
     atomic_store_explicit(&f->first_ns, UINT64_MAX, memory_order_relaxed);
     atomic_store_explicit(&f->last_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&f->since_ns, atomic_load_explicit(&c->launched_ns, memory_order_relaxed),
+                          memory_order_relaxed);
     atomic_store_explicit(&f->ticket, ticket, memory_order_release);
     return ticket;
 }
 
-static void tell_explorer(struct profiler_comm *c, uint32_t tag, int slot, uint64_t ns)
+/* A kernel cannot take longer than what has passed since the launch before it; two clocks differ a little. */
+#define CLOCKS_DIFFER_NS UINT64_C(100000000)
+static int is_possible(const struct profiler_flight *f, uint64_t ns)
 {
-    struct explore_member *m = atomic_load(&c->explored);
-    struct profiler_call call;
-    uint64_t count;
-    if (m && profiler_table_call(&c->table, slot, &call, &count))
-        explore_timed(m, tag, call.algo, call.proto, call.channels, ns);
+    return ns <= clock_now_ns() - atomic_load_explicit(&f->since_ns, memory_order_relaxed) + CLOCKS_DIFFER_NS;
 }
 
 /* One of the things it waited for has come; the last one closes it. */
@@ -77,14 +77,14 @@ static void land(struct profiler_comm *c, struct profiler_flight *f)
         return;
     uint64_t first = atomic_load_explicit(&f->first_ns, memory_order_relaxed);
     uint64_t last = atomic_load_explicit(&f->last_ns, memory_order_relaxed);
-    int slot = atomic_load_explicit(&f->slot, memory_order_relaxed);
-    uint32_t explored = atomic_load_explicit(&f->explored, memory_order_relaxed);
+    int slot = atomic_load_explicit(&f->slot, memory_order_relaxed), possible = is_possible(f, last - first);
     atomic_store_explicit(&f->ticket, 0, memory_order_relaxed);
     if (slot < 0 || first >= last)
         return;
-    profiler_table_time(&c->table, slot, last - first);
-    if (explored)
-        tell_explorer(c, explored, slot, last - first);
+    if (possible)
+        profiler_table_time(&c->table, slot, last - first);
+    else
+        atomic_fetch_add_explicit(&c->table.impossible, 1, memory_order_relaxed);
 }
 
 void *profiler_begin_channel(void *task, uint64_t start_ns)
@@ -118,6 +118,34 @@ static int count(struct profiler_comm *c, const struct profiler_call *call)
     return call->bytes ? profiler_table_count(&c->table, call) : -1;
 }
 
+/* ---- the host's times ----------------------------------------------------------------------------------------------
+ */
+
+/* Finalizer of MurmurHash3 (Appleby): what is kept of a call must not depend on its place in a step. */
+static uint64_t scatter_number(uint64_t n)
+{
+    n = (n ^ n >> 33) * UINT64_C(0xff51afd7ed558ccd);
+    n = (n ^ n >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+    return n ^ n >> 33;
+}
+
+/* Of all numbers that scatter to a place the lowest stays, so that what is kept is spread over the run and the same on
+ * all ranks, and the clock is read ever more rarely. */
+void profiler_enter(struct profiler_comm *c)
+{
+    uint64_t number = atomic_fetch_add_explicit(&c->entered, 1, memory_order_relaxed) + 1;
+    uint64_t scattered = scatter_number(number);
+    struct profiler_entry *e = &c->entries[scattered % PROFILER_ENTRIES];
+    uint64_t kept = atomic_load_explicit(&e->number, memory_order_relaxed);
+    if (kept && scatter_number(kept) <= scattered)
+        return;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    atomic_store(&e->number, 0);
+    atomic_store(&e->at_ns, (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
+    atomic_store(&e->number, number);
+}
+
 /* ---- collectives ------------------------------------------------------------------------------------------------- */
 
 static int is_timed(const struct profiler_comm *c)
@@ -138,10 +166,12 @@ static void doubt_times(struct profiler_comm *c)
         atomic_fetch_add_explicit(&c->table.doubted, 1, memory_order_relaxed);
 }
 
-void *profiler_begin_call(struct profiler_comm *c, const struct profiler_call *call, uint32_t explored)
+void *profiler_begin_call(struct profiler_comm *c, const struct profiler_call *call)
 {
     int slot = count(c, call), channels = awaited_channels(c, call);
-    return handle_of(TASK_CALL, c, slot >= 0 && channels ? take_off(c, slot, 1 + channels, explored) : 0);
+    if (c->api < 5) /* later ones tell of calls as they are made */
+        profiler_enter(c);
+    return handle_of(TASK_CALL, c, slot >= 0 && channels ? take_off(c, slot, 1 + channels) : 0);
 }
 
 /* ---- sends and receives ------------------------------------------------------------------------------------------ */
@@ -193,7 +223,7 @@ void *profiler_begin_peer(struct profiler_comm *c, void *group, const struct pro
     if (!channels)
         return NULL;
     if (!g->flight)
-        g->flight = take_off(c, -1, 1, 0);
+        g->flight = take_off(c, -1, 1);
     struct profiler_flight *f = flight(c, g->flight);
     if (f)
         atomic_fetch_add(&f->pending, channels);
@@ -241,6 +271,8 @@ static void end_group(struct profiler_comm *c, struct profiler_group *g)
     if (f)
         atomic_store_explicit(&f->slot, is_timed(c) ? slot : -1, memory_order_relaxed);
     land(c, f);
+    if (is_timed(c))
+        atomic_store_explicit(&c->launched_ns, clock_now_ns(), memory_order_relaxed);
     atomic_store_explicit(&g->ticket, 0, memory_order_release);
 }
 

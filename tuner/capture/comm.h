@@ -3,7 +3,6 @@
 #define TUNER_CAPTURE_COMM_H
 
 #include "tuner/capture/table.h"
-#include "tuner/explore/explore.h"
 
 #define PROFILER_COMMS   1024 /* communicators of a process at one time */
 #define PROFILER_FLIGHTS 512  /* calls of a communicator that wait for the GPU, and are followed */
@@ -15,10 +14,17 @@
  * that names another ticket than the slot's is stale and does nothing. */
 struct profiler_flight {
     _Atomic uint64_t ticket;
-    _Atomic int pending;       /* kernel channels to come, and one while the host is not done */
-    _Atomic int slot;          /* of the table; -1: its time is not wanted */
-    _Atomic uint32_t explored; /* for explore_timed */
+    _Atomic int pending; /* kernel channels to come, and one while the host is not done */
+    _Atomic int slot;    /* of the table; -1: its time is not wanted */
     _Atomic uint64_t first_ns, last_ns;
+    _Atomic uint64_t since_ns; /* the end of the launch before it, by the host's clock: its kernel begins later */
+};
+
+/* When the host entered a call; the calls of a communicator are numbered alike on all of its ranks. */
+#define PROFILER_ENTRIES 256
+struct profiler_entry {
+    _Atomic uint64_t number; /* from 1; 0: none, or being written */
+    _Atomic uint64_t at_ns;  /* since 1970 */
 };
 
 /* The sends and receives of one launch; only the thread that launches is in it. */
@@ -44,14 +50,15 @@ struct profiler_comm {
     int api;   /* version of the interface */
     int nodes; /* 0 not known, as in versions 1 to 3 */
     int rank;
-    _Atomic int timed;       /* kernel channels are reported, with the GPU's time */
-    _Atomic int ranks;       /* 0 not known */
-    _Atomic int least_ranks; /* the highest rank that was named, and 1 */
-    _Atomic uint64_t id;     /* 0 not known yet */
-    _Atomic int twin;        /* another rank of this process is in the communicator: it stands for both */
-    _Atomic(struct explore_member *) explored; /* NULL: it is not */
+    _Atomic int timed;            /* kernel channels are reported, with the GPU's time */
+    _Atomic uint64_t launched_ns; /* end of the last launch */
+    _Atomic int ranks;            /* 0 not known */
+    _Atomic int least_ranks;      /* the highest rank that was named, and 1 */
+    _Atomic uint64_t id;          /* 0 not known yet */
+    _Atomic int twin;             /* another rank of this process is in the communicator: it stands for both */
     _Atomic uint64_t words[PROFILER_WORDS];
-    _Atomic uint64_t flights_begun, groups_begun;
+    _Atomic uint64_t flights_begun, groups_begun, entered;
+    struct profiler_entry entries[PROFILER_ENTRIES];
     struct profiler_flight flights[PROFILER_FLIGHTS];
     struct profiler_group groups[PROFILER_GROUPS];
     struct profiler_table table;

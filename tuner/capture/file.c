@@ -4,10 +4,12 @@
  * the job. No number goes through a locale. */
 #include "tuner/capture/file.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/timex.h>
 
 /* ---- what was captured ------------------------------------------------------------------------------------------- */
 
@@ -16,7 +18,7 @@ struct whole {
     int ranks, per_node;
     int oldest, newest; /* interfaces */
     int assumed_ranks;  /* some communicator's size is not known */
-    uint64_t rounded, lost, captured, doubted;
+    uint64_t rounded, lost, captured, doubted, impossible;
     uint64_t made[COLL_COUNT], ran[COLL_COUNT]; /* by their callers; outside CUDA graphs, as NCCL tells it */
 };
 
@@ -54,6 +56,7 @@ static struct whole survey(const struct profiler_job *job, struct profiler_comm 
         w.lost += atomic_load(&comms[i]->table.lost);
         w.captured += atomic_load(&comms[i]->table.captured);
         w.doubted += atomic_load(&comms[i]->table.doubted);
+        w.impossible += atomic_load(&comms[i]->table.impossible);
         for (int coll = 0; coll < COLL_COUNT; coll++) {
             w.made[coll] += atomic_load(&comms[i]->table.made[coll]);
             w.ran[coll] -= atomic_load(&comms[i]->table.replayed[coll]);
@@ -87,9 +90,11 @@ static int stride_of(const struct profiler_comm *c, int ranks, const struct whol
     return stride < 1 ? 1 : (int)stride;
 }
 
-static void put_times(struct observe_text *d, double us, uint64_t timed, uint64_t sum_ns)
+static void put_times(struct observe_text *d, const struct profiler_table *t, int slot)
 {
-    observe_put_us(d, "time_us", us);
+    uint64_t sum_ns, timed = profiler_table_timed(t, slot, &sum_ns);
+    observe_put_us(d, "time_us", profiler_table_median_us(t, slot));
+    observe_put_us(d, "steady_us", profiler_table_steady_us(t, slot));
     observe_put(d, ", \"timed\": %llu", (unsigned long long)timed);
     observe_put_us(d, "total_us", (double)sum_ns / 1e3);
 }
@@ -102,16 +107,15 @@ static void put_call(struct observe_text *d, const struct profiler_comm *c, int 
     if (!profiler_table_call(&c->table, slot, &call, &count) || !count)
         return;
     int ranks = ranks_of(c, job), clustered = c->nodes ? c->nodes > 1 : ranks > w->per_node;
-    double us = profiler_table_median_us(&c->table, slot);
-    uint64_t sum_ns, timed = profiler_table_timed(&c->table, slot, &sum_ns), id = atomic_load(&c->id);
+    uint64_t sum_ns, id = atomic_load(&c->id);
     observe_put(d, "%s\n        {\"collective\": \"%s\", \"bytes\": %llu, \"count\": %llu, \"group_size\": %d",
                 *first ? "" : ",", coll_name(call.kind), (unsigned long long)whole_bytes(&call, ranks),
                 (unsigned long long)count, call.kind == COLL_SENDRECV ? 2 : ranks);
     observe_put(d, ", \"placement\": \"%s\", \"stride\": %d", clustered ? "cluster" : "node", stride_of(c, ranks, w));
     if (profiler_dtype_name(call.dtype))
         observe_put(d, ", \"dtype\": \"%s\"", profiler_dtype_name(call.dtype));
-    if (us >= 0)
-        put_times(d, us, timed, sum_ns);
+    if (profiler_table_timed(&c->table, slot, &sum_ns))
+        put_times(d, &c->table, slot);
     if (call.algo >= 0)
         observe_put(d, ", \"algorithm\": \"%s\"", algo_name(call.algo));
     if (call.proto >= 0)
@@ -152,6 +156,9 @@ static void put_notes(struct observe_text *d, const struct profiler_job *job, co
         observe_put(d,
                     ",\n    \"interface %d tells no times, and the most channels of a call instead of those it took\"",
                     w->oldest);
+    else if (job->refused_times)
+        observe_put(d, ",\n    \"times were asked for and refused: NCCL 2.29 and later tell wrong ones unless "
+                       "NCCL_ALLGATHERV_ENABLE is 0\"");
     else if (!job->times)
         observe_put(d, ",\n    \"no times were asked for\"");
     else
@@ -163,6 +170,9 @@ static void put_notes(struct observe_text *d, const struct profiler_job *job, co
                     ",\n    \"in %llu communicators ranks sent to themselves; behind that NCCL tells times of other "
                     "calls, which are left out\"",
                     (unsigned long long)w->doubted);
+    if (w->impossible)
+        observe_put(d, ",\n    \"%llu times were longer than what had passed, and are left out\"",
+                    (unsigned long long)w->impossible);
     put_unseen(d, w);
     if (w->assumed_ranks)
         observe_put(d,
@@ -190,6 +200,67 @@ static void put_notes(struct observe_text *d, const struct profiler_job *job, co
     observe_put(d, "\n  ]\n");
 }
 
+#define ENTERED_COMMS 4  /* the largest */
+#define ENTERED_CALLS 32 /* too few tell nothing */
+
+/* The communicator with the most ranks behind `than` in their order, by ranks and then by place. */
+static const struct profiler_comm *next_largest(struct profiler_comm *const *comms, size_t count,
+                                                const struct profiler_comm *than)
+{
+    const struct profiler_comm *best = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct profiler_comm *c = comms[i];
+        int ranks = atomic_load(&c->ranks), most = best ? atomic_load(&best->ranks) : 0,
+            limit = than ? atomic_load(&than->ranks) : INT_MAX;
+        uint64_t id = atomic_load(&c->id);
+        if (!id || id == UINT64_MAX || atomic_load(&c->entered) < ENTERED_CALLS || ranks <= most || ranks > limit ||
+            (than && ranks == limit && c->index <= than->index))
+            continue;
+        best = c;
+    }
+    return best;
+}
+
+/* The host's times, in microseconds since the job began: "number:time number:time". */
+static void put_entered(struct observe_text *d, const struct profiler_comm *c, const struct profiler_job *job,
+                        const char *comma)
+{
+    const char *blank = "";
+    observe_put(d, "%s\n    {\"group\": \"%016llx\", \"calls\": %llu, \"entered\": \"", comma,
+                (unsigned long long)atomic_load(&c->id), (unsigned long long)atomic_load(&c->entered));
+    for (size_t i = 0; i < PROFILER_ENTRIES; i++) {
+        uint64_t number = atomic_load(&c->entries[i].number), at_us = atomic_load(&c->entries[i].at_ns) / 1000;
+        if (!number || number != atomic_load(&c->entries[i].number) || at_us < job->began * 1000000)
+            continue;
+        observe_put(d, "%s%llu:%llu", blank, (unsigned long long)number,
+                    (unsigned long long)(at_us - job->began * 1000000));
+        blank = " ";
+    }
+    observe_put(d, "\"}");
+}
+
+/* What the kernel says of its clock's error; -1: nobody sets the clock. */
+static long clock_error_us(void)
+{
+    struct timex t = {.modes = 0};
+    int state = adjtimex(&t);
+    return state < 0 || state == TIME_ERROR || t.status & STA_UNSYNC ? -1 : t.esterror;
+}
+
+static void put_entries(struct observe_text *d, const struct profiler_job *job, struct profiler_comm *const *comms,
+                        size_t count)
+{
+    const char *comma = "";
+    const struct profiler_comm *c = NULL;
+    long error_us = clock_error_us();
+    if (error_us >= 0)
+        observe_put(d, "  \"clock_error_us\": %ld,\n", error_us);
+    observe_put(d, "  \"entries\": [");
+    for (int i = 0; i < ENTERED_COMMS && (c = next_largest(comms, count, c)); i++, comma = ",")
+        put_entered(d, c, job, comma);
+    observe_put(d, "],\n");
+}
+
 static void put_document(struct observe_text *d, const struct profiler_job *job, struct profiler_comm *const *comms,
                          size_t count)
 {
@@ -207,6 +278,7 @@ static void put_document(struct observe_text *d, const struct profiler_job *job,
         for (int slot = 0; slot < PROFILER_SLOTS; slot++)
             put_call(d, comms[i], slot, job, &w, &first);
     observe_put(d, "%s]\n    }\n  ],\n", first ? "" : "\n      ");
+    put_entries(d, job, comms, count);
     put_notes(d, job, &w);
     observe_put(d, "}\n");
 }
@@ -231,14 +303,4 @@ int profiler_file_write(struct profiler_document *d, char *why, size_t size)
     if (error)
         snprintf(why, size, "cannot write %s: %s; the capture goes on", d->path, strerror(error));
     return error ? -1 : 0;
-}
-
-int profiler_file_learned(struct profiler_document *d, const struct profiler_job *job, char *why, size_t size)
-{
-    if (!explore_is_wanted())
-        return 0;
-    d->text.used = 0;
-    d->text.error = 0;
-    snprintf(d->path, sizeof d->path, "%s/%s.learned.%s.jsonl", job->dir, job->name, job->rank);
-    return explore_put_learned(&d->text, job->name) ? profiler_file_write(d, why, size) : 0;
 }

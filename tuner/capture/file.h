@@ -4,7 +4,7 @@
 
 #include "tuner/capture/comm.h"
 #include "tuner/capture/job.h"
-#include "tuner/observe/text.h"
+#include "tuner/observe/line.h"
 
 struct profiler_document {
     char path[PROFILER_PATH + 256], beside[PROFILER_PATH + 256]; /* beside: what is renamed to path */
@@ -20,8 +20,5 @@ void profiler_file_make(struct profiler_document *d, const struct profiler_job *
  * system likes. The calling thread blocks SIGXFSZ, which a limit on the size of files would otherwise kill the job
  * with. */
 int profiler_file_write(struct profiler_document *d, char *why, size_t size);
-
-/* The journal of what was learned (tuner/explore), if anything was, in the same way. */
-int profiler_file_learned(struct profiler_document *d, const struct profiler_job *job, char *why, size_t size);
 
 #endif

@@ -75,21 +75,38 @@ void profiler_job_doubt(struct profiler_job *job, int comm_ranks)
     job->ranks = job->per_node = 0;
 }
 
-/* Whether the job is observed, as one that explores is, too; anything else is not done, and said. */
-static int read_online(const char *dir, char *why, size_t size)
+/* Return 1 if the job is observed. `why` gets the sentence when a variable asks for what is not done. */
+static int read_observe(const char *dir, char *why, size_t size)
 {
-    const char *online = variable("NCCLTUNE_ONLINE");
-    if (!online || !strcmp(online, "off"))
+    const char *observe = variable("NCCLTUNE_OBSERVE"), *online = variable("NCCLTUNE_ONLINE");
+    int is_wanted = observe && !strcmp(observe, "1");
+    if (observe && !is_wanted && strcmp(observe, "0") != 0)
+        snprintf(why, size, "NCCLTUNE_OBSERVE=%.40s: expected 1 or 0; nothing is observed", observe);
+    else if (is_wanted && !dir)
+        snprintf(why, size,
+                 "NCCLTUNE_OBSERVE=1 needs NCCLTUNE_CAPTURE=DIR to leave its record in; nothing is observed");
+    else if (online && strcmp(online, "off") != 0)
+        snprintf(why, size,
+                 "NCCLTUNE_ONLINE=%.40s is no longer supported and does nothing; NCCLTUNE_OBSERVE=1 observes", online);
+    return is_wanted && dir;
+}
+
+/* From 2.29 on, the first to have version 6 of the interface, grouped broadcasts of several roots become an AllGatherV,
+ * which kernels count and NCCL's proxy does not (2.29.2 to 2.30.7, scheduler/allgatherv_sched.cc): times of other calls
+ * come from then on, and ncclCommDestroy waits for ever. */
+int profiler_job_refuse_times(struct profiler_job *job, int api, char *why, size_t size)
+{
+    const char *gathers = variable("NCCL_ALLGATHERV_ENABLE");
+    int is_wrong = api >= 6 && !(gathers && !strcmp(gathers, "0"));
+    if (!job->times || !is_wrong)
         return 0;
-    if (strcmp(online, "observe") != 0 && strcmp(online, "tune") != 0)
-        snprintf(why, size,
-                 "NCCLTUNE_ONLINE=%.40s is nothing that this release can do (observe, tune, off); nothing is observed",
-                 online);
-    else if (!dir)
-        snprintf(why, size,
-                 "NCCLTUNE_ONLINE=%.40s needs NCCLTUNE_CAPTURE=DIR to leave its record in; nothing is observed",
-                 online);
-    return !why[0];
+    job->times = 0;
+    job->refused_times = 1;
+    snprintf(
+        why, size,
+        "NCCLTUNE_CAPTURE_TIMES=1: NCCL 2.29 and later tell wrong times, and hang at the end, after grouped "
+        "broadcasts of several roots; calls are counted without times (NCCL_ALLGATHERV_ENABLE=0 gives right ones)");
+    return 1;
 }
 
 int profiler_job_read(struct profiler_job *job, char *why, size_t size)
@@ -100,9 +117,11 @@ int profiler_job_read(struct profiler_job *job, char *why, size_t size)
     why[0] = 0;
     if (mode && !strcmp(mode, "off"))
         return 0;
-    int observed = read_online(dir, why, size);
+    int observed = read_observe(dir, why, size);
     if (!dir)
         return 0;
+    if (times && strcmp(times, "0") != 0 && strcmp(times, "1") != 0)
+        snprintf(why, size, "NCCLTUNE_CAPTURE_TIMES=%.40s: expected 1 or 0; calls are counted without times", times);
     if (*dir != '/' || strlen(dir) > sizeof job->dir - 512) {
         snprintf(why, size, "NCCLTUNE_CAPTURE=%.200s is not an absolute path that files fit in; nothing is captured",
                  dir);
@@ -110,7 +129,7 @@ int profiler_job_read(struct profiler_job *job, char *why, size_t size)
     }
     clock_gettime(CLOCK_REALTIME, &now);
     *job = (struct profiler_job){.pid = getpid(),
-                                 .times = !times || strcmp(times, "0") != 0,
+                                 .times = times && !strcmp(times, "1"),
                                  .interval_ns = minutes_ns(variable("NCCLTUNE_CAPTURE_MINUTES")),
                                  .began = (uint64_t)now.tv_sec,
                                  .observed = observed};

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "tuner/capture/abi.h"
 #include "tuner/capture/file.h"
 #include "tuner/capture/writer.h"
@@ -114,8 +115,7 @@ static void write_file(void)
     unlock();
     if (idle)
         return;
-    int failed = profiler_file_write(&document, why, sizeof why) ||
-                 profiler_file_learned(&document, &process.job, why, sizeof why);
+    int failed = profiler_file_write(&document, why, sizeof why) != 0;
     if (process.job.ended)
         conclude();
     if (failed && !failing && atomic_load(&profiler_unsaid) == NOTHING_UNSAID) {
@@ -173,18 +173,6 @@ static struct profiler_comm *take_comm(void)
     return NULL;
 }
 
-/* From 2.28 on the tuner knows the communicator by the same number. */
-static struct explore_member *explore(const struct profiler_shape *shape)
-{
-    char why[512] = "";
-    int is_known = shape->api >= 5 && process.job.times;
-    struct explore_member *m =
-        is_known ? explore_introduce(shape->id, shape->rank, shape->ranks, why, sizeof why) : NULL;
-    if (why[0])
-        say(NCCLTUNE_LOG_WARN, why);
-    return m;
-}
-
 static struct profiler_comm *open_comm(const struct profiler_shape *shape)
 {
     if (shape->ranks == 1)
@@ -203,13 +191,16 @@ static struct profiler_comm *open_comm(const struct profiler_shape *shape)
     c->nodes = shape->nodes;
     c->rank = shape->rank;
     atomic_store(&c->timed, shape->api >= 4 && process.job.times);
-    atomic_store(&c->explored, explore(shape));
+    atomic_store(&c->launched_ns, clock_now_ns());
     atomic_store(&c->ranks, shape->ranks);
     atomic_store(&c->least_ranks, 0);
     atomic_store(&c->id, shape->id);
     atomic_store(&c->twin, 0);
     for (size_t i = 0; i < PROFILER_WORDS; i++)
         atomic_store(&c->words[i], 0);
+    if (atomic_exchange(&c->entered, 0))
+        for (size_t i = 0; i < PROFILER_ENTRIES; i++)
+            atomic_store(&c->entries[i].number, 0);
     for (size_t i = 0; i < PROFILER_GROUPS; i++)
         if (atomic_load(&c->groups[i].ticket)) /* without touching pages that nobody used */
             atomic_store(&c->groups[i].ticket, 0);
@@ -233,7 +224,7 @@ static void set_mask(int *mask, int events)
     __atomic_store_n(mask, events, __ATOMIC_RELAXED);
 }
 
-static void judge(nccl_logger log)
+static void judge(int api, nccl_logger log)
 {
     char why[512];
     process.judged = 1;
@@ -244,6 +235,8 @@ static void judge(nccl_logger log)
     process.began_ns = process.wrote_ns = now_ns();
     if (!process.wanted)
         return;
+    if (profiler_job_refuse_times(&process.job, api, why, sizeof why))
+        say(NCCLTUNE_LOG_WARN, why);
     /* NCCL unloads us with the last communicator, but the counts are of the process: the thread keeps us. */
     int error = profiler_writer_start(write_file, process.job.interval_ns);
     if (!error)
@@ -262,7 +255,7 @@ struct profiler_comm *profiler_open(const struct profiler_shape *shape, nccl_log
     }
     lock();
     if (!process.judged)
-        judge(log);
+        judge(shape->api, log);
     set_mask(mask, process.wanted ? wanted_events(shape->api) : 0);
     if (process.wanted) {
         profiler_job_doubt(&process.job, shape->ranks);
@@ -320,7 +313,6 @@ static void close_comm(struct profiler_comm *c)
         if (id && other != c && same_id(other, id))
             atomic_store(&other->twin, 1);
     }
-    explore_close(atomic_exchange(&c->explored, NULL));
     c->state = PROFILER_FREE;
     if (atomic_load(&c->twin))
         profiler_table_drain(NULL, &c->table);

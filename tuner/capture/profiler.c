@@ -1,7 +1,7 @@
-/* The profiler's entry points, one structure per version of NCCL's interface: events of NCCL's become calls of ours.
+/* The entry points of libnccl-profiler-nccltune.so, one structure per version of NCCL's profiler interface: NCCL's
+ * events become our calls.
  *
- * Off unless NCCLTUNE_CAPTURE names a directory. Every call answers success, whatever it is given. Loaded as a tuner
- * the library does none of this. */
+ * Off unless NCCLTUNE_CAPTURE names a directory. Every call answers success, whatever it is given. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -90,9 +90,9 @@ static struct profiler_peer peer_of(int func, int dtype, uint64_t count, int pee
     return p;
 }
 
-static void *begin_collective(struct profiler_comm *c, const struct profiler_call *call, uint32_t explored)
+static void *begin_collective(struct profiler_comm *c, const struct profiler_call *call)
 {
-    return call->kind >= 0 && call->kind < COLL_SENDRECV ? profiler_begin_call(c, call, explored) : NULL;
+    return call->kind >= 0 && call->kind < COLL_SENDRECV ? profiler_begin_call(c, call) : NULL;
 }
 
 /* ---- versions 1 to 3: what a communicator is comes with its events ----------------------------------------------- */
@@ -128,7 +128,7 @@ static int start_v1(void *context, void **handle, struct nccl_profile_event_v1 *
                                                e->coll.algo, e->coll.proto, e->coll.max_channels);
         learn(c, e->coll.comm_hash, e->rank, e->coll.root);
         learn_ranks(c, &call, e->coll.traffic_bytes);
-        *handle = begin_collective(c, &call, 0);
+        *handle = begin_collective(c, &call);
     } else if (c && e->type == NCCL_PROFILE_P2P) {
         struct profiler_peer p = peer_of(e->p2p.func, e->p2p.datatype, e->p2p.count, e->p2p.peer, 0);
         learn(c, e->p2p.comm_hash, e->rank, e->p2p.peer);
@@ -162,7 +162,7 @@ static int start_v2(void *context, void **handle, struct nccl_profile_event_v2 *
         struct profiler_call call = WORDED_CALL(c, &e->coll, e->coll.max_channels);
         learn(c, e->coll.comm_hash, e->rank, e->coll.root);
         learn_ranks(c, &call, e->coll.traffic_bytes);
-        *handle = begin_collective(c, &call, 0);
+        *handle = begin_collective(c, &call);
     } else if (c && e->type == NCCL_PROFILE_P2P) {
         *handle = begin_peer_v2(c, e->parent, e->rank, &e->p2p);
     }
@@ -178,7 +178,7 @@ static int start_v3(void *context, void **handle, struct nccl_profile_event_v3 *
     } else if (c && e->type == NCCL_PROFILE_COLL) {
         struct profiler_call call = WORDED_CALL(c, &e->coll, e->coll.max_channels);
         learn(c, e->coll.comm_hash, e->rank, e->coll.root);
-        *handle = begin_collective(c, &call, 0);
+        *handle = begin_collective(c, &call);
     } else if (c && e->type == NCCL_PROFILE_P2P) {
         *handle = begin_peer_v2(c, e->parent, e->rank, &e->p2p);
     }
@@ -193,38 +193,25 @@ static void *learn_call(struct profiler_comm *c, const struct nccl_profile_coll_
 {
     struct profiler_call call =
         collective(meaning(c, e->func, WORD_FUNC), meaning(c, e->datatype, WORD_DTYPE), e->count, -1, -1, 0);
-    struct explore_member *explored = atomic_load_explicit(&c->explored, memory_order_relaxed);
     if (call.kind < 0 || call.kind >= COLL_COUNT || !call.bytes)
         return NULL;
-    if (explored)
-        explore_called(explored, e->graph_captured);
     atomic_fetch_add_explicit(e->graph_captured ? &c->table.captured : &c->table.made[call.kind], 1,
                               memory_order_relaxed);
+    if (!e->graph_captured)
+        profiler_enter(c);
     if (call.kind == COLL_BROADCAST && c->api >= 6)
         profiler_table_count(&c->table, &(struct profiler_call){call.bytes, call.kind, PROFILER_NO_DTYPE, -1, -1, 0});
     return e->graph_captured ? (void *)PROFILER_IN_GRAPH : NULL; // NOLINT(performance-no-int-to-ptr)
 }
 
-/* By the size that NCCL has asked its tuner for. */
-static uint32_t explore_launch(const struct profiler_comm *c, const struct profiler_call *call)
-{
-    struct explore_member *m = atomic_load_explicit(&c->explored, memory_order_relaxed);
-    int is_share = call->kind == COLL_ALLGATHER || call->kind == COLL_REDUCESCATTER;
-    uint64_t ranks = (uint64_t)(unsigned)atomic_load_explicit(&c->ranks, memory_order_relaxed);
-    return m ? explore_launched(m, call->kind, is_share ? call->bytes * ranks : call->bytes) : 0;
-}
-
 static void *begin_task(struct profiler_comm *c, const struct profiler_call *call, const void *made)
 {
-    uint32_t explored = 0;
-    if ((uintptr_t)made != PROFILER_IN_GRAPH)
-        explored = explore_launch(c, call);
-    else if (call->kind >= 0 && call->kind < COLL_COUNT)
+    if ((uintptr_t)made == PROFILER_IN_GRAPH && call->kind >= 0 && call->kind < COLL_COUNT)
         atomic_fetch_add_explicit(&c->table.replayed[call->kind], 1, memory_order_relaxed);
     if (call->kind == COLL_BROADCAST && c->api >= 6)
         profiler_table_uncount(&c->table,
                                &(struct profiler_call){call->bytes, call->kind, PROFILER_NO_DTYPE, -1, -1, 0});
-    return begin_collective(c, call, explored);
+    return begin_collective(c, call);
 }
 
 /* Copy engines: no algorithm, no channels, and an all-to-all that counts one block of many. */

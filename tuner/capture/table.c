@@ -157,8 +157,11 @@ static double edge(int at)
 
 void profiler_table_time(struct profiler_table *t, int slot, uint64_t ns)
 {
-    atomic_fetch_add_explicit(&t->times[slot][class_of(ns)], 1, memory_order_relaxed);
+    int at = class_of(ns);
+    atomic_fetch_add_explicit(&t->times[slot][at], 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&t->sums_ns[slot], ns, memory_order_relaxed);
+    if (at == PROFILER_TIMES - 1)
+        atomic_fetch_add_explicit(&t->beyond_ns[slot], ns, memory_order_relaxed);
 }
 
 uint64_t profiler_table_timed(const struct profiler_table *t, int slot, uint64_t *sum_ns)
@@ -168,6 +171,29 @@ uint64_t profiler_table_timed(const struct profiler_table *t, int slot, uint64_t
         n += atomic_load_explicit(&t->times[slot][i], memory_order_relaxed);
     *sum_ns = atomic_load_explicit(&t->sums_ns[slot], memory_order_relaxed);
     return n;
+}
+
+/* Times of a class as if they lay in its middle; the last class has no end, and its sum. */
+static double class_ns(const struct profiler_table *t, int slot, int at, uint64_t *count)
+{
+    *count = atomic_load_explicit(&t->times[slot][at], memory_order_relaxed);
+    if (at < PROFILER_TIMES - 1 || !*count)
+        return (edge(at) + edge(at + 1)) / 2;
+    return (double)atomic_load_explicit(&t->beyond_ns[slot], memory_order_relaxed) / (double)*count;
+}
+
+double profiler_table_steady_us(const struct profiler_table *t, int slot)
+{
+    uint64_t sum_ns, n = profiler_table_timed(t, slot, &sum_ns), longest = n / 4 < 8 ? n / 4 : 8, left = longest, here;
+    double all_ns = 0, rest_ns = 0;
+    for (int i = PROFILER_TIMES - 1; i >= 0 && n; i--) {
+        double each_ns = class_ns(t, slot, i, &here);
+        uint64_t leaves = here < left ? here : left;
+        left -= leaves;
+        all_ns += (double)here * each_ns;
+        rest_ns += (double)(here - leaves) * each_ns;
+    }
+    return all_ns > 0 ? rest_ns / all_ns * (double)sum_ns / (double)(n - longest) / 1e3 : -1;
 }
 
 double profiler_table_median_us(const struct profiler_table *t, int slot)
@@ -197,6 +223,7 @@ void profiler_table_drain(struct profiler_table *into, struct profiler_table *fr
         uint64_t key = atomic_exchange(&from->keys[i], 0), count = atomic_exchange(&from->counts[i], 0);
         int slot = key && into ? add(into, key, count) : -1;
         add_up(slot >= 0 ? &into->sums_ns[slot] : NULL, &from->sums_ns[i]);
+        add_up(slot >= 0 ? &into->beyond_ns[slot] : NULL, &from->beyond_ns[i]);
         for (int k = 0; key && k < PROFILER_TIMES; k++) {
             uint32_t n = atomic_exchange(&from->times[i][k], 0);
             if (n && slot >= 0)
@@ -207,6 +234,7 @@ void profiler_table_drain(struct profiler_table *into, struct profiler_table *fr
     add_up(into ? &into->lost : NULL, &from->lost);
     add_up(into ? &into->captured : NULL, &from->captured);
     add_up(into ? &into->doubted : NULL, &from->doubted);
+    add_up(into ? &into->impossible : NULL, &from->impossible);
     for (int i = 0; i < COLL_COUNT; i++) {
         add_up(into ? &into->made[i] : NULL, &from->made[i]);
         add_up(into ? &into->replayed[i] : NULL, &from->replayed[i]);

@@ -35,8 +35,10 @@ struct profiler_table {
     /* Where NCCL tells of calls as their callers made them: those outside CUDA graphs, those that were captured into
      * one, and what of the calls that are counted came of graphs. */
     _Atomic uint64_t made[COLL_COUNT], captured, replayed[COLL_COUNT];
-    _Atomic uint64_t doubted;                 /* communicators whose times are not believed from some call on */
-    _Atomic uint64_t sums_ns[PROFILER_SLOTS]; /* of the times */
+    _Atomic uint64_t doubted;                   /* communicators whose times are not believed from some call on */
+    _Atomic uint64_t impossible;                /* times that are longer than what has passed */
+    _Atomic uint64_t sums_ns[PROFILER_SLOTS];   /* of the times */
+    _Atomic uint64_t beyond_ns[PROFILER_SLOTS]; /* of those in the last class, which has no end */
     _Atomic uint32_t times[PROFILER_SLOTS][PROFILER_TIMES];
 };
 
@@ -53,6 +55,10 @@ int profiler_table_call(const struct profiler_table *t, int slot, struct profile
 
 /* The median of a slot's times in microseconds, within 5 %; -1 without any. */
 double profiler_table_median_us(const struct profiler_table *t, int slot);
+
+/* The mean of a slot's times in microseconds without the longest eight, or quarter, of them: calls that had to wait for
+ * something that comes once, like a connection or a checkpoint. -1 without any. */
+double profiler_table_steady_us(const struct profiler_table *t, int slot);
 
 /* How many times a slot has, and their sum. */
 uint64_t profiler_table_timed(const struct profiler_table *t, int slot, uint64_t *sum_ns);

@@ -9,7 +9,7 @@
 #include "core/clock.h"
 #include "core/coll.h"
 #include "tuner/observe/judge.h"
-#include "tuner/observe/text.h"
+#include "tuner/observe/line.h"
 
 #define EARLIER   16  /* jobs that are read */
 #define SAID      3   /* lines */
@@ -150,7 +150,8 @@ static void put_record(struct observe_text *t, const struct observe_end *e, cons
                 e->name);
     observe_put(t, "  \"began\": %llu,\n  \"ranks\": %d,\n  \"ranks_per_node\": %d,\n  \"counts_per\": \"run\",\n",
                 (unsigned long long)j->began, e->ranks, j->per_node > 0 ? j->per_node : 1);
-    observe_put(t, "  \"ranks_read\": %zu,\n  \"findings\": [", j->nranks);
+    observe_put(t, "  \"ranks_read\": %zu,\n  \"basis\": \"%s\",\n  \"findings\": [", j->nranks,
+                observe_basis_name(observe_basis(j)));
     for (size_t i = 0; i < f->nlate + f->ndrifts; i++) {
         if (i < f->nlate)
             observe_say_late(&f->late[i], sentence);

@@ -49,16 +49,27 @@ static int by_call_then_time(const void *x, const void *y)
     return order ? order : by_way(&a->call, &b->call);
 }
 
-/* ---- ranks that come last ---------------------------------------------------------------------------------------- */
+/* ---- ranks that come last, by the GPUs' times -------------------------------------------------------------------- */
 
 /* Of one rank: how long others waited for it, and how long they and it were in calls. */
+#define LONGEST 4
 struct wait {
-    double waited_us, spent_us;
+    double waited_us, spent_us; /* by the hosts: how late it was in all, and ... */
+    size_t late, entered;       /* ... how often, of how many calls, ... */
+    uint64_t first_us, last_us; /* ... between when and when */
+    double longest_us[LONGEST]; /* the longest of them first */
 };
 
-static double mean_us(const struct observe_call *c)
+/* Clearly later than the others, and by more than a kernel's end differs from rank to rank. */
+#define GAP_CLEAR  0.2
+#define GAP_SHARE  0.05
+#define GAP_US     2.0
+#define GAP_SPREAD 3.0 /* standard deviations of the others */
+
+/* What a call takes in the long run; a file of an earlier release has the median alone that no accident moves. */
+static double steady_us(const struct observe_call *c)
 {
-    return c->total_us / (double)c->timed;
+    return c->steady_us > 0 ? c->steady_us : c->median_us;
 }
 
 static int is_compared(const struct observe_call *c)
@@ -67,37 +78,58 @@ static int is_compared(const struct observe_call *c)
            (c->kind == COLL_ALLREDUCE || c->kind == COLL_ALLGATHER || c->kind == COLL_REDUCESCATTER);
 }
 
-static int by_median(const void *x, const void *y)
+static int by_size(const void *x, const void *y)
 {
     double a = *(const double *)x, b = *(const double *)y;
     return (a > b) - (a < b);
 }
 
-/* Half-way between the shortest and the middle one, where these are too far apart for chance; 0: nobody comes last. */
+static double variance_of(const double *values, size_t n)
+{
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += values[i];
+    for (size_t i = 0; i < n; i++)
+        squares += (values[i] - sum / (double)n) * (values[i] - sum / (double)n);
+    return n > 1 ? squares / (double)(n - 1) : 0;
+}
+
+/* Below it ranks come last, at most half of them: where the times of ranks fall into two groups. 0: they do not. */
 static double lateness_us(const struct observe_call *calls, size_t n)
 {
-    double medians[256] = {0};
-    size_t step = (n + 255) / 256, used = 0;
-    double least = calls[0].median_us;
-    for (size_t i = 0; i < n; i++) {
-        least = calls[i].median_us < least ? calls[i].median_us : least;
-        if (i % step == 0)
-            medians[used++] = calls[i].median_us;
-    }
-    qsort(medians, used, sizeof *medians, by_median);
-    double middle = medians[used / 2];
-    return middle - least > 0.2 * middle ? (least + middle) / 2 : 0;
+    double *times = malloc(n * sizeof *times), cut = 0;
+    size_t late = 1;
+    if (!times)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        times[i] = steady_us(&calls[i]);
+    qsort(times, n, sizeof *times, by_size);
+    for (size_t i = 2; i <= n / 2; i++)
+        if (times[i] - times[i - 1] > times[late] - times[late - 1])
+            late = i;
+    double gap = times[late] - times[late - 1], middle = times[n / 2];
+    int is_gap = gap > GAP_CLEAR * middle || (gap > GAP_SHARE * middle && gap > GAP_US);
+    if (is_gap && gap * gap > GAP_SPREAD * GAP_SPREAD * variance_of(times + late, n - late))
+        cut = (times[late] + times[late - 1]) / 2;
+    free(times);
+    return cut;
+}
+
+/* Nobody has waited for one kind of call longer than the job lived: such times are of other calls. */
+static int is_possible(const struct observe_rank *r, double waited_us)
+{
+    return r->seconds <= 0 || waited_us <= (r->seconds + 1) * 1e6;
 }
 
 /* One call of one communicator, on all of its ranks that were read. */
-static void add_waits(const struct observe_call *calls, size_t n, struct wait *waits)
+static void add_waits(const struct observe_job *j, const struct observe_call *calls, size_t n, struct wait *waits)
 {
     double cut_us = n > 1 ? lateness_us(calls, n) : 0, late_us = 0, others_us = 0, count = 0;
     size_t late = 0;
     for (size_t i = 0; i < n; i++) {
-        int is_late = calls[i].median_us < cut_us;
+        int is_late = steady_us(&calls[i]) < cut_us;
         late += (size_t)is_late;
-        *(is_late ? &late_us : &others_us) += mean_us(&calls[i]);
+        *(is_late ? &late_us : &others_us) += steady_us(&calls[i]);
         count = (double)calls[i].count > count ? (double)calls[i].count : count;
     }
     if (late)
@@ -106,43 +138,167 @@ static void add_waits(const struct observe_call *calls, size_t n, struct wait *w
     for (size_t i = 0; i < n; i++) {
         struct wait *w = &waits[calls[i].rank];
         w->spent_us += others_us * count;
-        if (2 * late <= n && calls[i].median_us < cut_us && others_us > late_us)
+        if (steady_us(&calls[i]) < cut_us && is_possible(&j->ranks[calls[i].rank], (others_us - late_us) * count))
             w->waited_us += (others_us - late_us) * count;
     }
 }
 
-static struct wait *waits_of(const struct observe_job *j)
+static void wait_by_gpus(const struct observe_job *j, struct wait *waits)
 {
-    struct wait *waits = calloc(j->nranks ? j->nranks : 1, sizeof *waits);
     struct observe_call *calls = malloc((j->ncalls ? j->ncalls : 1) * sizeof *calls);
     size_t n = 0;
     for (size_t i = 0; calls && i < j->ncalls; i++)
         if (is_compared(&j->calls[i]))
             calls[n++] = j->calls[i];
-    if (calls)
+    if (calls && n)
         qsort(calls, n, sizeof *calls, by_communicator);
-    for (size_t i = 0, end; waits && calls && i < n; i = end) {
+    for (size_t i = 0, end; calls && i < n; i = end) {
         for (end = i + 1; end < n && calls[end].group == calls[i].group && !by_call(&calls[end], &calls[i]) &&
                           !by_way(&calls[end], &calls[i]);)
             end++;
-        add_waits(&calls[i], end - i, waits);
+        add_waits(j, &calls[i], end - i, waits);
     }
     free(calls);
+}
+
+/* ---- the same, by the hosts' times ------------------------------------------------------------------------------- */
+
+static int by_entry(const void *x, const void *y)
+{
+    const struct observe_entry *a = x, *b = y;
+    int order = by_number(a->group, b->group);
+    order = order ? order : by_number(a->number, b->number);
+    return order ? order : by_number(a->at_us, b->at_us);
+}
+
+/* How much later than another a rank has to be; -1: their clocks cannot be compared. */
+static double tolerance_us(const struct observe_rank *a, const struct observe_rank *b)
+{
+    if (a->host[0] && !strcmp(a->host, b->host))
+        return OBSERVE_HOST_US;
+    if (a->clock_error_us < 0 || b->clock_error_us < 0)
+        return -1;
+    return OBSERVE_HOST_US + a->clock_error_us + b->clock_error_us;
+}
+
+/* One call as its ranks entered it, the first of them first. */
+static void add_entries(const struct observe_job *j, const struct observe_entry *entries, size_t n, struct wait *waits)
+{
+    const struct observe_entry *middle = &entries[(n - 1) / 2];
+    for (size_t i = 0; i < n; i++) {
+        struct wait *w = &waits[entries[i].rank];
+        double tolerance = tolerance_us(&j->ranks[entries[i].rank], &j->ranks[middle->rank]);
+        double behind = (double)entries[i].at_us - (double)middle->at_us;
+        if (tolerance < 0)
+            continue;
+        w->first_us = w->entered && w->first_us < entries[i].at_us ? w->first_us : entries[i].at_us;
+        w->last_us = w->last_us > entries[i].at_us ? w->last_us : entries[i].at_us;
+        w->entered++;
+        if (behind <= tolerance)
+            continue;
+        w->late++;
+        w->waited_us += behind;
+        for (int k = 0; k < LONGEST; k++)
+            if (behind > w->longest_us[k]) {
+                double shorter = w->longest_us[k];
+                w->longest_us[k] = behind;
+                behind = shorter;
+            }
+    }
+}
+
+static void wait_by_hosts(const struct observe_job *j, struct wait *waits)
+{
+    if (j->nentries)
+        qsort(j->entries, j->nentries, sizeof *j->entries, by_entry);
+    for (size_t i = 0, end; i < j->nentries; i = end) {
+        for (end = i + 1; end < j->nentries && j->entries[end].group == j->entries[i].group &&
+                          j->entries[end].number == j->entries[i].number;)
+            end++;
+        if (end - i > 1)
+            add_entries(j, &j->entries[i], end - i, waits);
+    }
+}
+
+static double late_share(const struct wait *w)
+{
+    return w->entered ? (double)w->late / (double)w->entered : 0;
+}
+
+/* To a call on average, without the longest: what happens once, like a pause, is no habit. */
+static double behind_us(const struct wait *w)
+{
+    double us = w->waited_us;
+    for (size_t i = 0; i < LONGEST && i < w->late / 2; i++)
+        us -= w->longest_us[i];
+    return w->entered ? us / (double)w->entered : 0;
+}
+
+/* How late the rank in the middle is to a call: every host is, now and then. */
+static double usual_us(const struct wait *waits, size_t n)
+{
+    double *late = malloc((n ? n : 1) * sizeof *late), usual = 0;
+    for (size_t i = 0; late && i < n; i++)
+        late[i] = behind_us(&waits[i]);
+    if (late && n)
+        qsort(late, n, sizeof *late, by_size);
+    usual = late && n ? late[n / 2] : 0;
+    free(late);
+    return usual;
+}
+
+#define LATE_SHARE 0.03 /* of its calls, and ... */
+#define LATE_TIMES 3    /* ... what is usual; and so many times as long as it is late ... */
+#define LATE_SPAN  20   /* ... it has to run: hosts that have just begun are not yet held up by their GPUs */
+
+static int is_late_host(const struct wait *w, double usual)
+{
+    double span_us = (double)(w->last_us - w->first_us);
+    return w->late >= OBSERVE_LEAST && late_share(w) > LATE_SHARE && behind_us(w) > LATE_TIMES * usual &&
+           w->waited_us / (double)w->late * LATE_SPAN < span_us;
+}
+
+/* ---- who they are ------------------------------------------------------------------------------------------------ */
+
+enum observe_basis observe_basis(const struct observe_job *j)
+{
+    for (size_t i = 0; i < j->ncalls; i++)
+        if (is_compared(&j->calls[i]))
+            return OBSERVE_GPUS;
+    return j->nentries ? OBSERVE_HOSTS : OBSERVE_NOTHING;
+}
+
+const char *observe_basis_name(enum observe_basis basis)
+{
+    static const char *const names[] = {"none", "gpus", "hosts"};
+    return names[basis];
+}
+
+/* What each rank has cost; `late`: 1 for those that come last. NULL: no memory. */
+static struct wait *waits_of(const struct observe_job *j, enum observe_basis basis, char *late)
+{
+    struct wait *waits = calloc(j->nranks ? j->nranks : 1, sizeof *waits);
+    if (!waits)
+        return NULL;
+    (basis == OBSERVE_GPUS ? wait_by_gpus : wait_by_hosts)(j, waits);
+    double usual = basis == OBSERVE_HOSTS ? usual_us(waits, j->nranks) : 0;
+    for (size_t i = 0; i < j->nranks; i++) {
+        const struct wait *w = &waits[i];
+        if (basis == OBSERVE_HOSTS)
+            late[i] = (char)is_late_host(w, usual);
+        else
+            late[i] = w->waited_us > OBSERVE_SHARE * w->spent_us && w->spent_us > 0;
+    }
     return waits;
 }
 
-static int is_late(const struct wait *w)
-{
-    return w->waited_us > OBSERVE_SHARE * w->spent_us && w->spent_us > 0;
-}
-
 /* Whether all ranks of a rank's host are late, and there is another host. */
-static int whole_host(const struct observe_job *j, const struct wait *waits, size_t rank)
+static int whole_host(const struct observe_job *j, const char *late, size_t rank)
 {
     size_t beside = 0, elsewhere = 0;
     for (size_t i = 0; i < j->nranks; i++) {
         int same = !strcmp(j->ranks[i].host, j->ranks[rank].host);
-        if (same && !is_late(&waits[i]))
+        if (same && !late[i])
             return 0;
         beside += (size_t)same;
         elsewhere += (size_t)!same;
@@ -172,15 +328,21 @@ static size_t put_late(struct observe_late *late, size_t n, size_t most, const s
 
 size_t observe_late(const struct observe_job *j, struct observe_late *late, size_t most)
 {
-    struct wait *waits = waits_of(j);
+    enum observe_basis basis = observe_basis(j);
+    char *is_late = calloc(j->nranks ? j->nranks : 1, 1);
+    struct wait *waits = is_late ? waits_of(j, basis, is_late) : NULL;
     size_t n = 0;
     for (size_t i = 0; waits && i < j->nranks; i++) {
-        if (!is_late(&waits[i]))
+        const struct wait *w = &waits[i];
+        struct observe_late one = {.host = j->ranks[i].host, .by_hosts = basis == OBSERVE_HOSTS};
+        if (!is_late[i])
             continue;
-        struct observe_late one = {whole_host(j, waits, i) ? -1 : j->ranks[i].rank, j->ranks[i].host,
-                                   waits[i].waited_us, waits[i].waited_us / waits[i].spent_us};
+        one.rank = whole_host(j, is_late, i) ? -1 : j->ranks[i].rank;
+        one.waited_us = one.by_hosts ? w->waited_us / (double)w->late : w->waited_us;
+        one.share = one.by_hosts ? late_share(w) : w->waited_us / w->spent_us;
         n = put_late(late, n, most, &one);
     }
+    free(is_late);
     free(waits);
     return n;
 }
@@ -306,8 +468,12 @@ void observe_say_late(const struct observe_late *late, char to[OBSERVE_SENTENCE]
     else
         snprintf(who, sizeof who, "rank %d%s%s comes", late->rank, late->host[0] ? " on " : "", late->host);
     print_us(late->waited_us, waited);
-    snprintf(to, OBSERVE_SENTENCE, "%s last: the others waited %s, %.0f %% of their time in calls", who, waited,
-             100 * late->share);
+    if (late->by_hosts)
+        snprintf(to, OBSERVE_SENTENCE, "%s late to %.0f %% of the calls, by the hosts' clocks, %s behind the others",
+                 who, 100 * late->share, waited);
+    else
+        snprintf(to, OBSERVE_SENTENCE, "%s last: the others waited %s, %.0f %% of their time in calls", who, waited,
+                 100 * late->share);
 }
 
 void observe_say_drift(const struct observe_drift *d, char to[OBSERVE_SENTENCE])

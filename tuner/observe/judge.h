@@ -1,7 +1,9 @@
 /* What a job's record says of its ranks and, beside earlier ones, of its calls.
  *
  * The time of a call on a GPU holds the wait for the rank that comes last, which itself does not wait: a rank whose
- * calls are the shortest of its communicator, time and again, is the one that the others wait for. */
+ * calls take the least of its communicator in all is the one that the others wait for, be it at every call or at a few.
+ * Where no such times were asked for there are the hosts': when each of them entered a call. They show hosts that are
+ * late, as behind a data loader, and not GPUs, which their hosts run ahead of. */
 #ifndef TUNER_OBSERVE_JUDGE_H
 #define TUNER_OBSERVE_JUDGE_H
 
@@ -13,9 +15,19 @@
 struct observe_late {
     int rank;         /* -1: all of its host */
     const char *host; /* "" unknown; in the job */
-    double waited_us; /* that each other rank of their communicators waited, on average */
-    double share;     /* of the time that those spent in calls */
+    double waited_us; /* that each other rank of their communicators waited, on average; by_hosts: how much later than
+                         the others its host entered the calls that it was late to, on average */
+    double share;     /* of the time that those spent in calls; by_hosts: of its calls */
+    int by_hosts;     /* known by the hosts' times alone; else by the GPUs' */
 };
+
+/* Whether the job has times of GPUs that ranks can be compared by, and else of hosts. */
+enum observe_basis { OBSERVE_NOTHING, OBSERVE_GPUS, OBSERVE_HOSTS };
+enum observe_basis observe_basis(const struct observe_job *j);
+const char *observe_basis_name(enum observe_basis basis); /* "none", "gpus", "hosts" */
+
+/* Hosts are late from here on: clocks of nodes are set over a network. */
+#define OBSERVE_HOST_US 5000.0
 
 /* The most waited-for first; how many, at most `most`. AllReduce, AllGather and ReduceScatter of communicators that are
  * known by name count; what is called on the way of data, like a Broadcast, has ranks that wait by right. */

@@ -42,43 +42,18 @@ int observe_small(const struct observe_line *l, const char *key, int most)
     return n <= (uint64_t)most ? (int)n : 0;
 }
 
-static double decimal_at(const char **at, const char *end)
-{
-    const char *c = *at;
-    double n = 0, digit = 1;
-    if (c >= end || *c < '0' || *c > '9')
-        return -1;
-    for (; c < end && *c >= '0' && *c <= '9' && n < 1e15; c++)
-        n = 10 * n + (*c - '0');
-    if (c < end && *c == '.')
-        for (c++; c < end && *c >= '0' && *c <= '9'; c++)
-            n += (*c - '0') * (digit /= 10);
-    *at = c;
-    return n < 1e15 ? n : -1;
-}
-
 double observe_decimal(const struct observe_line *l, const char *key)
 {
     const char *c = observe_value(l, key);
-    return c ? decimal_at(&c, l->end) : -1;
-}
-
-size_t observe_decimals(const struct observe_line *l, const char *key, float *to, size_t most)
-{
-    const char *c = observe_value(l, key);
-    size_t n = 0;
-    if (!c || *c++ != '[')
-        return 0;
-    while (n < most) {
-        double value = decimal_at(&c, l->end);
-        if (value < 0)
-            return 0;
-        to[n++] = (float)value;
-        if (c + 1 >= l->end || *c != ',')
-            break;
-        c += 2;
-    }
-    return n;
+    double n = 0, digit = 1;
+    if (!c || c >= l->end || *c < '0' || *c > '9')
+        return -1;
+    for (; c < l->end && *c >= '0' && *c <= '9' && n < 1e15; c++)
+        n = 10 * n + (*c - '0');
+    if (c < l->end && *c == '.')
+        for (c++; c < l->end && *c >= '0' && *c <= '9'; c++)
+            n += (*c - '0') * (digit /= 10);
+    return n < 1e15 ? n : -1;
 }
 
 uint64_t observe_hexadecimal(const struct observe_line *l, const char *key)

@@ -35,6 +35,7 @@ int observe_head(const char *text, size_t bytes, struct observe_head *h)
         if (observe_value(&l, "ranks_per_node"))
             h->per_node = observe_small(&l, "ranks_per_node", 1 << 24);
         h->began = observe_number(&l, "began", h->began);
+        h->seconds = observe_number(&l, "seconds", h->seconds);
         const char *ended = observe_value(&l, "ended");
         h->ended |= ended && l.end - ended > 4 && !memcmp(ended, "true", 4);
     }
@@ -59,6 +60,7 @@ static int parse_call(const struct observe_line *l, struct observe_call *c)
     c->timed = observe_number(l, "timed", 0);
     c->group = observe_hexadecimal(l, "group");
     c->total_us = observe_decimal(l, "total_us");
+    c->steady_us = observe_decimal(l, "steady_us");
     c->median_us = time_us(observe_decimal(l, "time_us"), c->total_us, c->timed);
     c->group_size = observe_small(l, "group_size", 1 << 24);
     c->stride = observe_small(l, "stride", 1 << 24);
@@ -105,8 +107,42 @@ static int add_rank(struct observe_job *j, const struct observe_head *h)
     if (!ranks)
         return -1;
     j->ranks = ranks;
-    j->ranks[j->nranks].rank = h->rank;
+    j->ranks[j->nranks] = (struct observe_rank){.rank = h->rank, .seconds = (double)h->seconds, .clock_error_us = -1};
     memcpy(j->ranks[j->nranks++].host, h->host, sizeof h->host);
+    return 0;
+}
+
+static int add_entry(struct observe_job *j, const struct observe_entry *e)
+{
+    struct observe_entry *entries = room(j->entries, j->nentries, sizeof *entries);
+    if (!entries)
+        return -1;
+    j->entries = entries;
+    j->entries[j->nentries++] = *e;
+    return 0;
+}
+
+/* "number:time number:time", times in microseconds since the rank's job began. */
+static int add_entries(struct observe_job *j, const struct observe_line *l, uint64_t began)
+{
+    const char *at = observe_value(l, "entered");
+    struct observe_entry e = {.group = observe_hexadecimal(l, "group"), .rank = (unsigned)j->nranks - 1};
+    while (at && e.group && ++at < l->end && *at >= '0' && *at <= '9') { /* from a quote or blank to a digit */
+        uint64_t numbers[2] = {0, 0};
+        for (int i = 0; i < 2; i++) {
+            for (; at < l->end && *at >= '0' && *at <= '9' && numbers[i] < UINT64_C(1) << 50; at++)
+                numbers[i] = 10 * numbers[i] + (uint64_t)(*at - '0');
+            if (i == 0 && (at >= l->end || *at++ != ':'))
+                return 0;
+        }
+        e.number = numbers[0];
+        e.at_us = began * 1000000 + numbers[1];
+        j->cut |= j->nentries >= OBSERVE_ENTRIES;
+        if (j->nentries < OBSERVE_ENTRIES && add_entry(j, &e))
+            return -1;
+        if (at >= l->end || *at != ' ')
+            return 0;
+    }
     return 0;
 }
 
@@ -124,11 +160,17 @@ int observe_add(struct observe_job *j, const char *text, size_t bytes)
     j->size = h.size > j->size ? h.size : j->size;
     j->per_node = h.per_node ? h.per_node : j->per_node;
     j->began = j->began && j->began < h.began ? j->began : h.began;
-    while (!rc && observe_next(&l, text + bytes))
-        if (!parse_call(&l, &c)) {
+    while (!rc && observe_next(&l, text + bytes)) {
+        double error_us = observe_decimal(&l, "clock_error_us");
+        if (error_us >= 0)
+            j->ranks[j->nranks - 1].clock_error_us = error_us;
+        if (observe_value(&l, "entered")) {
+            rc = add_entries(j, &l, h.began);
+        } else if (!parse_call(&l, &c)) {
             c.rank = (unsigned)j->nranks - 1;
             rc = add_call(j, &c);
         }
+    }
     return rc;
 }
 
@@ -136,6 +178,7 @@ void observe_free(struct observe_job *j)
 {
     free(j->ranks);
     free(j->calls);
+    free(j->entries);
     *j = (struct observe_job){0};
 }
 

@@ -8,16 +8,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OBSERVE_WORD  72         /* longest name of a job or host, with its end */
-#define OBSERVE_RANKS 8192       /* of a job that are read */
-#define OBSERVE_CALLS 400000     /* kinds of calls of all ranks of a job that are read: 40 MB */
-#define OBSERVE_BYTES (4U << 20) /* of one file */
+#define OBSERVE_WORD    72         /* longest name of a job or host, with its end */
+#define OBSERVE_RANKS   8192       /* of a job that are read */
+#define OBSERVE_CALLS   400000     /* kinds of calls of all ranks of a job that are read: 40 MB */
+#define OBSERVE_BYTES   (4U << 20) /* of one file */
+#define OBSERVE_ENTRIES 2000000    /* of all ranks of a job that are read: 64 MB */
 
 /* One kind of call as one rank saw it. */
 struct observe_call {
     uint64_t bytes, count, timed; /* timed: calls whose time is known */
     uint64_t group;               /* the communicator, the same on all its ranks; 0 unknown */
     double median_us, total_us;   /* of those that were timed; median -1 unknown */
+    double steady_us;             /* their mean without the longest few; -1 unknown */
     int kind;                     /* enum coll */
     int group_size, stride, crosses_nodes;
     int algo, proto, channels; /* -1, -1, 0 unknown */
@@ -25,9 +27,17 @@ struct observe_call {
     unsigned rank;             /* place in observe_job.ranks */
 };
 
+/* When a rank's host entered the n-th call of a communicator. */
+struct observe_entry {
+    uint64_t group, number, at_us; /* since 1970 */
+    unsigned rank;                 /* place in observe_job.ranks */
+};
+
 struct observe_rank {
     int rank;
     char host[OBSERVE_WORD];
+    double seconds;        /* of its capture; 0 unknown */
+    double clock_error_us; /* -1 unknown */
 };
 
 struct observe_job {
@@ -36,14 +46,15 @@ struct observe_job {
     int size, per_node; /* ranks as the launcher told them; 0 unknown */
     struct observe_rank *ranks;
     struct observe_call *calls;
-    size_t nranks, ncalls;
+    struct observe_entry *entries;
+    size_t nranks, ncalls, nentries;
     int cut; /* there was more than is read */
 };
 
 /* What stands at the top of a rank's file. */
 struct observe_head {
     char name[OBSERVE_WORD], host[OBSERVE_WORD];
-    uint64_t began;
+    uint64_t began, seconds;
     int rank, size, per_node, ended; /* rank -1: not told by a launcher */
 };
 

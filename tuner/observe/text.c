@@ -1,5 +1,5 @@
 /* Texts in memory, and their files. */
-#include "tuner/observe/text.h"
+#include "tuner/observe/line.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -113,13 +113,13 @@ int plugin_chain_costs(const struct plugin_chain *c, const struct tuner_call *ca
 }
 
 int plugin_chain_names(const struct plugin_chain *c, const struct tuner_call *call, int collnet, int nvls, float *cost,
-                       int *algo, int *proto, int *channels)
+                       const struct plugin_names *names)
 {
     float before[PLUGIN_LEGACY_ALGOS * PLUGIN_LEGACY_PROTOS];
     if (c->next->version <= 2)
-        return ask_names(c, call, collnet, nvls, algo, proto, channels);
+        return ask_names(c, call, collnet, nvls, names->algo, names->proto, names->channels);
     memcpy(before, cost, sizeof before);
-    int rc = ask_costs(c, call, cost, channels), best = -1;
+    int rc = ask_costs(c, call, cost, names->channels), best = -1;
     for (int i = 0; i < PLUGIN_LEGACY_ALGOS * PLUGIN_LEGACY_PROTOS; i++) {
         if (!tuner_is_available(before[i]))
             cost[i] = before[i];
@@ -127,8 +127,8 @@ int plugin_chain_names(const struct plugin_chain *c, const struct tuner_call *ca
             best = i;
     }
     if (rc == NCCLTUNE_SUCCESS && best >= 0 && cost[best] < before[best]) {
-        *algo = best / PLUGIN_LEGACY_PROTOS;
-        *proto = best % PLUGIN_LEGACY_PROTOS;
+        *names->algo = best / PLUGIN_LEGACY_PROTOS;
+        *names->proto = best % PLUGIN_LEGACY_PROTOS;
     }
     return rc;
 }

@@ -32,8 +32,11 @@ int plugin_chain_costs(const struct plugin_chain *c, const struct tuner_call *ca
 
 /* Its answer where NCCL wants names. `cost`: what can be run, as a table (legacy.h), which a tuner of version 3 or
  * newer edits; a cell that it made the cheapest is its choice. */
+struct plugin_names {
+    int *algo, *proto, *channels;
+};
 int plugin_chain_names(const struct plugin_chain *c, const struct tuner_call *call, int collnet, int nvls, float *cost,
-                       int *algo, int *proto, int *channels);
+                       const struct plugin_names *names);
 
 int plugin_chain_chunk(const struct plugin_chain *c, const struct plugin_slice *s, size_t *chunk_bytes);
 

@@ -2,8 +2,8 @@
 #ifndef TUNER_PLUGIN_CONTEXT_H
 #define TUNER_PLUGIN_CONTEXT_H
 
-#include "tuner/explore/explore.h"
-#include "tuner/plugin/abi.h"
+#include <float.h>
+
 #include "tuner/table/index.h"
 #include "tuner/table/lookup.h"
 
@@ -12,13 +12,13 @@ struct plugin_chain;
 /* A communicator to the plugin: all that look alike share one, which lives as long as the process, unless another tuner
  * is asked first and has a context of its own for each. */
 struct plugin_context {
-    struct tuner_index *index;       /* NULL: inert */
-    struct tuner_index *alone;       /* the same, NULL where something else is asked, too */
-    struct plugin_chain *chain;      /* that tuner's side; NULL: there is none */
-    struct explore_member *explored; /* NULL: nothing is tried */
-    nccl_logger log;                 /* of those that are explored */
+    struct tuner_index *index;  /* NULL: inert */
+    struct tuner_index *alone;  /* the same, NULL where another tuner is asked first */
+    struct plugin_chain *chain; /* that tuner's side; NULL: there is none */
     struct tuner_shape shape;
-    int api; /* version of the interface that opened it */
+    int api;            /* version of the interface that opened it */
+    float dear_us;      /* what no usual ring costs, see plugin_is_relegated; FLT_MAX: NCCL relegates nothing here */
+    uint32_t dear_bits; /* for tuner_plain_answer */
     struct plugin_context *next;
 };
 
@@ -28,13 +28,30 @@ struct plugin_slice {
     int coll;
     uint64_t bytes;
     int algo, proto, channels;
-    uint64_t chunk_bytes; /* NCCL's own */
 };
 
-/* The answers of the table alone; 0: leave it to NCCL. `c` may be NULL. */
-static inline struct tuner_choice plugin_table_choose(const struct plugin_context *c, const struct tuner_call *call)
+/* Above eight ranks NCCL makes Ring 1024 times dearer for reductions of fp8, because it loses precision there (2.24 to
+ * 2.30, updateCollCostTable). A tuner is not told the type, but no usual ring costs that: its steps are 2 for each rank
+ * and take tens of microseconds, and its bandwidth is within a small factor of the others'. */
+#define PLUGIN_RELEGATED_RANKS 8
+#define PLUGIN_DEAR_RANK_US    300.0F /* of latency for each rank, for each operation of a group */
+#define PLUGIN_DEAR_TIMES      64.0F  /* the cheapest of the others */
+int plugin_is_relegated(const struct plugin_context *c, const struct tuner_call *call, const float *given);
+
+/* Settles nearly all calls: Ring with Simple is offered, at a usual cost. */
+static inline int plugin_is_usual(const struct plugin_context *c, const struct tuner_call *call, const float *given)
 {
-    return c && c->index ? tuner_index_choose(c->index, call) : tuner_no_choice;
+    return c->dear_us == FLT_MAX || (given && call->algos > ALGO_RING && call->protos == PROTO_COUNT &&
+                                     tuner_cost_bits(given[ALGO_RING * PROTO_COUNT + PROTO_SIMPLE]) <= c->dear_bits);
+}
+
+/* The answers of the table alone; 0: leave it to NCCL. `c` may be NULL. `given`: the costs as NCCL gave them. */
+static inline struct tuner_choice plugin_table_choose(const struct plugin_context *c, const struct tuner_call *call,
+                                                      const float *given)
+{
+    if (!c || !c->index || (!plugin_is_usual(c, call, given) && plugin_is_relegated(c, call, given)))
+        return tuner_no_choice;
+    return tuner_index_choose(c->index, call);
 }
 
 static inline uint32_t plugin_table_chunk(const struct plugin_context *c, const struct plugin_slice *s)

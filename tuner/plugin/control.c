@@ -47,10 +47,23 @@ static void record_call(const struct plugin_context *c, const struct tuner_call 
     }
 }
 
+/* NCCL 2.31 asks for tasks on symmetric memory with a table in which every cell is ignored, and where it falls back for
+ * the same call again (dev, src/tuning/tuning.cc): the first is no question. */
+static int offers_nothing(const struct tuner_call *call, const float *given)
+{
+    size_t cells = call->cost && call->algos > 0 && call->protos > 0 ? (size_t)call->algos * (size_t)call->protos : 0;
+    for (size_t i = 0; i < cells; i++)
+        if (tuner_is_available(given[i]))
+            return 0;
+    return cells > 0;
+}
+
 struct tuner_choice plugin_control_choose(const struct plugin_context *c, const struct tuner_call *call,
                                           const float *given)
 {
     struct tuner_choice choice;
+    if (offers_nothing(call, given))
+        return tuner_no_choice;
     pthread_mutex_lock(&control.mutex);
     struct nccltune_record *r = &control.record;
     const struct nccltune_force *f = forced_for(call->coll);
@@ -60,7 +73,7 @@ struct tuner_choice plugin_control_choose(const struct plugin_context *c, const 
         choice.channels = choice.found ? f->channels : 0;
         r->source = choice.found ? NCCLTUNE_SOURCE_FORCED : NCCLTUNE_SOURCE_REFUSED;
     } else {
-        choice = plugin_table_choose(c, call);
+        choice = plugin_table_choose(c, call, given);
         r->source = choice.found ? NCCLTUNE_SOURCE_TABLE : NCCLTUNE_SOURCE_NONE;
     }
     r->algo = choice.algo;

@@ -11,15 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/sha256.h"
+#include "core/hash.h"
 #include "tuner/libc/elf.h"
-#include "tuner/online/carrier.h"
 #include "tuner/plugin/source.h"
 
 #define WHY_MAX         (PATH_MAX + 320)
 #define TEXT_MAX        (WHY_MAX + 160)
 #define HASH_DIGITS_MIN 16
 #define WARNED_LINES    20
+#define NEWEST_TESTED   230 /* 2.30; as ncclGetVersion has it, without the patch */
 
 static struct {
     pthread_mutex_t mutex;
@@ -29,8 +29,10 @@ static struct {
     int active;                  /* the table is to be used */
     struct plugin_source source; /* its path stays for the log */
     char hash[SHA256_HEX];
-    int nccl; /* as ncclGetVersion has it; 0: unknown */
-    struct tuner_table table;
+    int nccl;                        /* as ncclGetVersion has it; 0: unknown */
+    struct tuner_table table;        /* of a prepared one without its rules */
+    struct plugin_prepared prepared; /* with data: the table is used in this form */
+    struct tuner_binary binary;
     struct plugin_context *contexts; /* one per shape */
     struct plugin_next next;         /* the tuner that is asked first */
     int next_failed;                 /* it is left out from then on; communicators that have it keep it */
@@ -106,7 +108,7 @@ static void unusable(nccl_logger log, const char *wanted, const char *why)
         say(log, NCCLTUNE_LOG_WARN, "%s; NCCL's own choices stay", why);
 }
 
-static void hash_text(const struct plugin_source *s, char hash[SHA256_HEX])
+static void hash_source(const struct plugin_source *s, char hash[SHA256_HEX])
 {
     struct sha256 sha;
     sha256_init(&sha);
@@ -135,14 +137,43 @@ static int parse(nccl_logger log, const char *wanted)
     return rc;
 }
 
+/* A table that names the running release was measured on it, through this plugin. One that names none is for those that
+ * the plugin itself was tested with: what a later one asks or does with an answer nobody knows. */
 static int version_fits(nccl_logger log)
 {
     int major = process.nccl / 10000, minor = process.nccl / 100 % 100;
-    if (!process.nccl || tuner_table_fits(&process.table, major, minor) || is_set("NCCLTUNE_ANY_VERSION", "1"))
+    int fits = tuner_table_fits(&process.table, major, minor);
+    int tested = process.table.nccl_given || process.nccl / 100 <= NEWEST_TESTED;
+    if (!process.nccl || (fits && tested) || is_set("NCCLTUNE_ANY_VERSION", "1"))
         return 1;
+    if (fits) {
+        say(log, NCCLTUNE_LOG_WARN,
+            "NCCL %d.%d is newer than what this plugin was tested with, up to %d.%d, and %s does not name it; NCCL's "
+            "own "
+            "choices stay (NCCLTUNE_ANY_VERSION=1 uses the table)",
+            major, minor, NEWEST_TESTED / 100, NEWEST_TESTED % 100, process.source.path);
+        return 0;
+    }
     say(log, NCCLTUNE_LOG_WARN,
         "%s was not measured on NCCL %d.%d; NCCL's own choices stay (NCCLTUNE_ANY_VERSION=1 uses the table)",
         process.source.path, major, minor);
+    return 0;
+}
+
+/* The table that NCCLTUNE_HASH pins, in its prepared form: then tuner.csv is not read. */
+static int take_prepared(const char *wanted)
+{
+    struct plugin_prepared *p = &process.prepared;
+    if (!wanted || !plugin_prepared_read(p))
+        return 0;
+    if (!tuner_binary_open(&process.binary, p->data, p->bytes, &process.table) &&
+        hash_fits(wanted, process.binary.csv_sha256)) {
+        memcpy(process.hash, process.binary.csv_sha256, sizeof process.hash);
+        memcpy(process.source.path, p->path, sizeof p->path);
+        return 1;
+    }
+    memset(&process.table, 0, sizeof process.table);
+    plugin_prepared_free(p);
     return 0;
 }
 
@@ -160,6 +191,11 @@ static void judge(nccl_logger log, const void *caller)
         snprintf(process.refusal, sizeof process.refusal, "%s", refusal);
         return;
     }
+    if (take_prepared(wanted)) {
+        process.nccl = plugin_elf_nccl_version(caller);
+        process.active = version_fits(log);
+        return;
+    }
     plugin_source_read(s);
     if (s->error[0]) {
         unusable(log, wanted, s->error);
@@ -169,7 +205,7 @@ static void judge(nccl_logger log, const void *caller)
         else
             say(log, NCCLTUNE_LOG_INFO, "no table found; NCCL's own choices stay");
     } else {
-        hash_text(s, process.hash);
+        hash_source(s, process.hash);
         if (wanted && !hash_fits(wanted, process.hash)) {
             char why[WHY_MAX];
             snprintf(why, sizeof why, "%s is %s", s->path, process.hash);
@@ -183,6 +219,23 @@ static void judge(nccl_logger log, const void *caller)
 }
 
 /* ---- contexts -------------------------------------------------------------------------------------------------- */
+
+int plugin_is_relegated(const struct plugin_context *c, const struct tuner_call *call, const float *given)
+{
+    int reduces = call->coll == COLL_ALLREDUCE || call->coll == COLL_REDUCESCATTER || call->coll == COLL_REDUCE;
+    float ring = FLT_MAX, other = FLT_MAX;
+    if (!reduces || !given || !call->cost)
+        return 0;
+    for (int a = 0; a < call->algos; a++)
+        for (int p = 0; p < call->protos; p++) {
+            float us = given[(size_t)a * (size_t)call->protos + (size_t)p];
+            float *least = a == ALGO_RING ? &ring : &other;
+            if (tuner_is_available(us) && us < *least)
+                *least = us;
+        }
+    float operations = call->pipe_ops > 1 ? (float)call->pipe_ops : 1;
+    return ring < FLT_MAX && other < FLT_MAX && ring > PLUGIN_DEAR_TIMES * other && ring > c->dear_us * operations;
+}
 
 static int count_of(size_t n)
 {
@@ -216,6 +269,8 @@ static struct plugin_context *context_of(const struct tuner_shape *shape, int ap
     }
     c->shape = *shape;
     c->api = api;
+    c->dear_us = shape->ranks > PLUGIN_RELEGATED_RANKS ? PLUGIN_DEAR_RANK_US * (float)shape->ranks : FLT_MAX;
+    c->dear_bits = shape->ranks > PLUGIN_RELEGATED_RANKS ? tuner_cost_bits(c->dear_us) : UINT32_MAX;
     c->next = process.contexts;
     process.contexts = c;
     if (!process.active)
@@ -224,7 +279,9 @@ static struct plugin_context *context_of(const struct tuner_shape *shape, int ap
         say(log, NCCLTUNE_LOG_INFO, "NCCL_ALGO or NCCL_PROTO is set; with this NCCL they stand alone");
         return c;
     }
-    c->index = c->alone = tuner_index_new(&process.table, shape);
+    c->index =
+        process.prepared.data ? tuner_binary_index(&process.binary, shape) : tuner_index_new(&process.table, shape);
+    c->alone = c->index;
     if (!c->index)
         say(log, NCCLTUNE_LOG_WARN, "no memory for the rules; NCCL's own choices stay");
     else if (tuner_index_is_scanned(c->index))
@@ -286,16 +343,6 @@ struct chained {
     struct plugin_chain chain;
 };
 
-static struct plugin_context *own(struct chained *c, const struct plugin_context *shared, struct plugin_chain *chain)
-{
-    c->context = *shared;
-    c->context.alone = NULL;
-    c->context.chain = chain;
-    c->context.next = process.chained;
-    process.chained = &c->context;
-    return &c->context;
-}
-
 /* A context of this communicator's own over `shared`, which it is on when the next tuner cannot be asked. */
 static struct plugin_context *chained_over(struct plugin_context *shared, const struct plugin_opening *o)
 {
@@ -320,7 +367,12 @@ static struct plugin_context *chained_over(struct plugin_context *shared, const 
         free(c);
         return first;
     }
-    return own(c, shared, &c->chain);
+    c->context = *shared;
+    c->context.alone = NULL;
+    c->context.chain = &c->chain;
+    c->context.next = process.chained;
+    process.chained = &c->context;
+    return &c->context;
 }
 
 static void close_chained(void *context)
@@ -338,34 +390,8 @@ static void close_chained(void *context)
     if (!c)
         return;
     *link = c->next;
-    if (c->chain)
-        plugin_chain_destroy(c->chain);
-    explore_close(c->explored);
+    plugin_chain_destroy(c->chain);
     free(c); /* the first member of its struct chained */
-}
-
-/* The same where NCCLTUNE_ONLINE=tune asks for more than the table. */
-static struct plugin_context *explored_over(struct plugin_context *c, const struct plugin_opening *o)
-{
-    char why[512] = "";
-    const struct explore_shape shape = {o->comm_id, count_of(o->ranks), count_of(o->nodes),
-                                        plugin_elf_nccl_version(o->caller)};
-    if (o->api < 5) {
-        say(o->log, NCCLTUNE_LOG_WARN, "NCCLTUNE_ONLINE=tune needs NCCL 2.28 or newer; this job runs untouched");
-        return c;
-    }
-    struct chained *new = c->chain ? NULL : calloc(1, sizeof *new);
-    struct explore_member *m = c->chain || new ? explore_open(&shape, why, sizeof why) : NULL;
-    if (why[0])
-        say(o->log, NCCLTUNE_LOG_WARN, "%s", why);
-    if (!m) {
-        free(new);
-        return c;
-    }
-    c = new ? own(new, c, NULL) : c;
-    c->explored = m;
-    c->log = o->log;
-    return c;
 }
 
 const struct plugin_next *plugin_next_active(void)
@@ -387,8 +413,6 @@ int plugin_open(const struct plugin_opening *o, struct plugin_context **context)
         if (!process.refused)
             load_next(o);
     }
-    if (!process.judged && explore_is_wanted())
-        online_table(process.refused ? process.refusal : process.active ? process.hash : "none");
     process.judged = 1;
     if (process.refused) {
         say(o->log, NCCLTUNE_LOG_WARN, "%s", process.refusal);
@@ -399,8 +423,6 @@ int plugin_open(const struct plugin_opening *o, struct plugin_context **context)
         say_applied(*context, o->log);
         if (plugin_next_active())
             *context = chained_over(*context, o);
-        if (explore_is_wanted())
-            *context = explored_over(*context, o);
     }
     pthread_mutex_unlock(&process.mutex);
     return rc;
@@ -430,4 +452,5 @@ __attribute__((destructor)) static void unload(void)
         free(c);
     }
     tuner_table_free(&process.table);
+    plugin_prepared_free(&process.prepared);
 }

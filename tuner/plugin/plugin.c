@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "tuner/online/carrier.h"
 #include "tuner/plugin/abi.h"
 #include "tuner/plugin/control.h"
 #include "tuner/plugin/control_internal.h"
@@ -41,7 +40,7 @@ static inline int armed(void)
 
 static struct tuner_choice choose(const struct plugin_context *c, const struct tuner_call *call, const float *given)
 {
-    return armed() ? plugin_control_choose(c, call, given) : plugin_table_choose(c, call);
+    return armed() ? plugin_control_choose(c, call, given) : plugin_table_choose(c, call, given);
 }
 
 /* ---- versions 3 to 6: the plugin edits a cost table ------------------------------------------------------------ */
@@ -59,43 +58,20 @@ static void make_cheapest(size_t chosen, float *cost, const float *given, size_t
     cost[chosen] = 0.0F;
 }
 
-/* What ranks have agreed to run, over what the job would. -1: the call cannot be made. */
-static int explore(const struct plugin_context *c, const struct tuner_call *call, struct tuner_choice *choice)
-{
-    const char *refusal = online_refusal();
-    struct explore_cell cell = {choice->algo < 0 ? -1 : (int8_t)(choice->algo * PROTO_COUNT + choice->proto),
-                                (uint8_t)choice->channels, 0};
-    if (refusal || explore_ask(c->explored, call, &cell)) {
-        if (c->log)
-            c->log(NCCLTUNE_LOG_WARN, NCCLTUNE_SUBSYS_ALL, __FILE__, __LINE__, "nccltune: %s",
-                   refusal ? refusal
-                           : "NCCLTUNE_ONLINE=tune: other ranks may run this call with a choice that this one was not "
-                             "told of in time or cannot run; it fails, because any other choice could hang the job");
-        return -1;
-    }
-    if (cell.cell == EXPLORE_LIBRARY)
-        *choice = tuner_no_choice;
-    else if (cell.cell >= 0)
-        *choice = (struct tuner_choice){1, cell.cell / PROTO_COUNT, cell.cell % PROTO_COUNT, cell.channels};
-    return 0;
-}
-
 /* The next tuner first, then the table over what that has left available. What it returns is the outcome: without this
  * plugin it would be, too. */
 static int edit_answer(const struct plugin_context *c, struct tuner_call call, float *cost, int *channels)
 {
-    float given[NCCLTUNE_CONTROL_CELLS] = {0}, offered[NCCLTUNE_CONTROL_CELLS];
+    float given[NCCLTUNE_CONTROL_CELLS], offered[NCCLTUNE_CONTROL_CELLS];
     int known = cost && call.algos > 0 && call.protos > 0 && call.algos <= NCCLTUNE_CONTROL_CELLS / call.protos;
     size_t cells = known ? (size_t)call.algos * (size_t)call.protos : 0;
     if (cells)
         memcpy(given, cost, cells * sizeof *cost);
-    int rc = c->chain ? plugin_chain_costs(c->chain, &call, cost, channels) : NCCLTUNE_SUCCESS;
+    int rc = plugin_chain_costs(c->chain, &call, cost, channels);
     for (size_t i = 0; i < cells; i++)
         offered[i] = tuner_is_available(given[i]) ? cost[i] : given[i];
     call.cost = cells ? offered : NULL;
     struct tuner_choice choice = choose(c, &call, given);
-    if (c->explored && cells && explore(c, &call, &choice))
-        return NCCLTUNE_INVALID_USAGE;
     if (cells && choice.algo >= 0)
         make_cheapest((size_t)choice.algo * (size_t)call.protos + (size_t)choice.proto, cost, given, cells);
     if (choice.channels > 0 && channels)
@@ -106,7 +82,7 @@ static int edit_answer(const struct plugin_context *c, struct tuner_call call, f
 static __attribute__((noinline)) int edit_costs(const struct plugin_context *c, const struct tuner_call *call,
                                                 float *cost, int *channels)
 {
-    if (c && (c->chain || c->explored))
+    if (c && c->chain)
         return edit_answer(c, *call, cost, channels);
     struct tuner_choice choice = choose(c, call, call->cost);
     if (choice.algo >= 0)
@@ -130,7 +106,9 @@ static int get_coll_info_v4(void *context, int coll, size_t bytes, int pipe_ops,
     const struct plugin_context *c = context;
     float *cells = (float *)cost;
     const struct tuner_node *answer =
-        !armed() && c && c->alone ? tuner_plain_answer(c->alone, coll, bytes, cells, algos, protos, reg_buff) : NULL;
+        !armed() && c && c->alone
+            ? tuner_plain_answer(c->alone, coll, bytes, cells, algos, protos, reg_buff, c->dear_bits)
+            : NULL;
     if (answer && channels) {
         cells[tuner_node_cell(answer)] = 0.0F;
         if (answer->channels)
@@ -173,11 +151,9 @@ static int get_chunk_size_v6(void *context, int coll, size_t bytes, int algo, in
     const struct plugin_context *c = context;
     if (!chunk_bytes)
         return NCCLTUNE_SUCCESS;
-    struct plugin_slice slice = {coll, bytes, algo, proto, channels, *chunk_bytes};
+    struct plugin_slice slice = {coll, bytes, algo, proto, channels};
     int rc = c && c->chain ? plugin_chain_chunk(c->chain, &slice, chunk_bytes) : NCCLTUNE_SUCCESS;
     uint32_t chunk = armed() ? plugin_control_chunk(context, &slice) : plugin_table_chunk(context, &slice);
-    if (c && c->explored)
-        chunk = explore_chunk(c->explored, coll, algo, proto, slice.chunk_bytes, chunk);
     if (chunk)
         *chunk_bytes = chunk;
     return rc;
@@ -186,23 +162,23 @@ static int get_chunk_size_v6(void *context, int coll, size_t bytes, int algo, in
 /* ---- versions 1 and 2: the plugin names algorithm and protocol ------------------------------------------------- */
 
 static int name_choice(const struct plugin_context *c, struct tuner_call call, int collnet, int nvls, int nodes,
-                       int *algo, int *proto, int *channels)
+                       const struct plugin_names *names)
 {
     float cost[PLUGIN_LEGACY_ALGOS * PLUGIN_LEGACY_PROTOS];
     plugin_legacy_costs(cost, call.coll, collnet, nvls, nodes);
     call.cost = cost;
     call.algos = PLUGIN_LEGACY_ALGOS;
     call.protos = PLUGIN_LEGACY_PROTOS;
-    int rc = c && c->chain && algo && proto && channels
-                 ? plugin_chain_names(c->chain, &call, collnet, nvls, cost, algo, proto, channels)
+    int rc = c && c->chain && names->algo && names->proto && names->channels
+                 ? plugin_chain_names(c->chain, &call, collnet, nvls, cost, names)
                  : NCCLTUNE_SUCCESS;
     struct tuner_choice choice = choose(c, &call, cost);
-    if (choice.algo >= 0 && algo && proto) {
-        *algo = choice.algo;
-        *proto = choice.proto;
+    if (choice.algo >= 0 && names->algo && names->proto) {
+        *names->algo = choice.algo;
+        *names->proto = choice.proto;
     }
-    if (choice.channels > 0 && channels)
-        *channels = choice.channels;
+    if (choice.channels > 0 && names->channels)
+        *names->channels = choice.channels;
     return rc;
 }
 
@@ -217,7 +193,7 @@ static int get_coll_info_v2(void *context, int coll, size_t bytes, int collnet, 
 {
     const struct plugin_context *c = context;
     struct tuner_call call = {.coll = coll, .bytes = bytes, .pipe_ops = pipe_ops, .reg_buff = TUNER_UNKNOWN};
-    return name_choice(c, call, collnet, nvls, c ? c->shape.nodes : 0, algo, proto, channels);
+    return name_choice(c, call, collnet, nvls, c ? c->shape.nodes : 0, &(struct plugin_names){algo, proto, channels});
 }
 
 /* Version 1 does not say which communicator a call is for. The first of the process stands for all of them: it is
@@ -239,7 +215,8 @@ static int get_coll_info_v1(int coll, size_t bytes, int collnet, int nvls, int p
                             int *channels)
 {
     struct tuner_call call = {.coll = coll, .bytes = bytes, .pipe_ops = pipe_ops, .reg_buff = TUNER_UNKNOWN};
-    return name_choice(atomic_load(&first_context), call, collnet, nvls, 0, algo, proto, channels);
+    return name_choice(atomic_load(&first_context), call, collnet, nvls, 0,
+                       &(struct plugin_names){algo, proto, channels});
 }
 
 static int destroy_v1(void)

@@ -17,4 +17,16 @@ struct plugin_source {
  * first table there is. A variable that is set decides alone. */
 void plugin_source_read(struct plugin_source *s);
 
+/* A table in its prepared form: tuner.bin beside the tuner.csv that a variable names. */
+struct plugin_prepared {
+    char path[PATH_MAX];
+    void *data; /* only read */
+    size_t bytes;
+    int is_mapped;
+};
+
+/* 1; 0: there is none, or one that somebody else than root or this user can have written. */
+int plugin_prepared_read(struct plugin_prepared *p);
+void plugin_prepared_free(struct plugin_prepared *p);
+
 #endif

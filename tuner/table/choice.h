@@ -27,11 +27,16 @@ static const struct tuner_choice tuner_no_choice = {0, TUNER_ANY, TUNER_ANY, 0};
 
 /* Whether a cost is a prediction at all: not -1, not NaN, not infinite. By its bits, a float from 0 to FLT_MAX: one
  * comparison leaves out every negative number, infinity and NaN. */
-static inline int tuner_is_available(float cost)
+static inline uint32_t tuner_cost_bits(float cost)
 {
     uint32_t bits;
     memcpy(&bits, &cost, sizeof bits);
-    return bits <= 0x7f7fffff;
+    return bits;
+}
+
+static inline int tuner_is_available(float cost)
+{
+    return tuner_cost_bits(cost) <= 0x7f7fffff;
 }
 
 static inline int tuner_has_cell(const struct tuner_call *call, int algo, int proto)

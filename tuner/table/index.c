@@ -97,7 +97,7 @@ struct tuner_index *tuner_index_new(const struct tuner_table *t, const struct tu
 
 void tuner_index_free(struct tuner_index *ix)
 {
-    for (int coll = 0; ix && coll < COLL_COUNT; coll++) {
+    for (int coll = 0; ix && !ix->is_borrowed && coll < COLL_COUNT; coll++) {
         tuner_spans_free(&ix->calls[coll]);
         tuner_spans_free(&ix->chunks[coll]);
     }

@@ -12,6 +12,25 @@ struct tuner_index;
 struct tuner_index *tuner_index_new(const struct tuner_table *t, const struct tuner_shape *s);
 void tuner_index_free(struct tuner_index *ix); /* NULL is fine */
 
+/* ---- the same, prepared: tuner.bin ----------------------------------------------------------------------------- */
+
+struct tuner_binary {
+    void *data;
+    size_t bytes;
+    char csv_sha256[65]; /* of the tuner.csv that it was made from */
+};
+
+/* The prepared form of a table, freed by the caller. NULL: no memory, or more kinds of shapes than can be prepared. Not
+ * in the plugin. */
+void *tuner_binary_make(const struct tuner_table *t, const char *csv_sha256, size_t *bytes);
+
+/* Checks all of it and fills `t` but for its rules. 0, or -1: it is none, of another machine, or damaged. The data is
+ * only read, and has to stay; it is aligned as malloc's. */
+int tuner_binary_open(struct tuner_binary *b, void *data, size_t bytes, struct tuner_table *t);
+
+/* What tuner_index_new gives for the table. NULL without memory. */
+struct tuner_index *tuner_binary_index(const struct tuner_binary *b, const struct tuner_shape *s);
+
 size_t tuner_index_rules(const struct tuner_index *ix); /* rules that fit the communicator */
 int tuner_index_is_scanned(const struct tuner_index *ix);
 

@@ -10,15 +10,19 @@ struct tuner_index {
     struct tuner_spans calls[COLL_COUNT];  /* over the size of the collective */
     struct tuner_spans chunks[COLL_COUNT]; /* over one channel's slice */
     size_t rules;
+    int is_borrowed; /* the memory behind it is a tuner_binary's */
 };
 
 /* The common case of a call, and the whole of it for most tables: a cost table of the size that NCCL has had
- * since 2.23, and a first candidate that asks for nothing but regBuff, and a cell that is available. NULL says only
- * that tuner_index_choose has to look. */
+ * since 2.23, a first candidate that asks for nothing but regBuff, and a cell that is available. NULL says only that
+ * somebody has to look closer: also where Ring with Simple is not offered or costs more than `dear`, in
+ * tuner_cost_bits; UINT32_MAX: that is never looked at. */
 static inline const struct tuner_node *tuner_plain_answer(const struct tuner_index *ix, int coll, uint64_t bytes,
-                                                          const float *cost, int algos, int protos, int reg_buff)
+                                                          const float *cost, int algos, int protos, int reg_buff,
+                                                          uint32_t dear)
 {
-    if ((unsigned)coll >= COLL_COUNT || algos != ALGO_COUNT || protos != PROTO_COUNT || !cost)
+    if ((unsigned)coll >= COLL_COUNT || algos != ALGO_COUNT || protos != PROTO_COUNT || !cost ||
+        tuner_cost_bits(cost[ALGO_RING * PROTO_COUNT + PROTO_SIMPLE]) > dear)
         return NULL;
     const struct tuner_spans *m = &ix->calls[coll];
     const struct tuner_node *node = m->nodes ? tuner_spans_find_near(m, bytes) : NULL;

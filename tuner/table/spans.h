@@ -48,13 +48,16 @@ static inline int tuner_node_answers(const struct tuner_node *n, int reg_buff)
     return !asks || (asks == (unsigned)reg_buff + 1 && n->cell != TUNER_NO_CELL);
 }
 
+/* A size n with highest bit e lies in bucket octave[e].base + (n >> octave[e].shift). */
+struct tuner_octave {
+    uint32_t base, shift;
+};
+
 struct tuner_spans {
     struct tuner_node *nodes; /* NULL: scan `spans` */
     struct tuner_entry *entries;
     uint32_t *buckets; /* the node of each bucket's lowest size; the bucket after the last is there too */
-    struct {
-        uint32_t base, shift; /* size n with highest bit e lies in bucket octave[e].base + (n >> octave[e].shift) */
-    } octave[64];
+    struct tuner_octave octave[64];
     struct tuner_span *spans;
     size_t count;
 };

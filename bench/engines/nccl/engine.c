@@ -6,18 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/candidates/nccl_plan.h"
+#include "bench/candidates/candidates.h"
 #include "bench/engines/nccl/inherit.h"
 #include "bench/engines/nccl/session.h"
 #include "bench/engines/nccl/worker_pool.h"
-#include "bench/launch/mpirun.h"
-#include "bench/launch/start.h"
+#include "bench/launch/launch.h"
 #include "core/coll.h"
 #include "core/locate.h"
 #include "core/log.h"
 #include "core/progress.h"
 #include "core/vars/catalogue.h"
-#include "probe/topology/select.h"
+#include "probe/topology/topology.h"
 
 /* Patience for a launch: processes on thousands of nodes take a while. One after the first gets this much longer than
  * the first one took before it counts as hung, and where the one before was killed, until its GPUs are free. */
@@ -34,19 +33,35 @@
 /* A call in place goes through two buffers of its size in turn; the rest is for NCCL and for what others have. */
 #define MEMORY_PART 3
 
-/* ---- the plan ---- */
+static const struct option_spec options[] = {
+    {0, "nccl-lib", "PATH", "the NCCL library that jobs use; found where PyTorch and the loader have it", option_text,
+     offsetof(struct nccl_options, library)},
+    {0, "launch-prefix", "ARGS",
+     "words in front of every NCCL worker, to run it in a container; split as for --mpirun-args", option_text,
+     offsetof(struct nccl_options, launch_prefix)},
+    {0, "graphs", NULL, "calls are captured in CUDA graphs, as inference engines run them; rules hold for such alone",
+     option_flag, offsetof(struct nccl_options, graphs)},
+    {0, "registered", NULL, "buffers are ncclMemAlloc's and registered with NCCL; rules hold for such alone",
+     option_flag, offsetof(struct nccl_options, registered)},
+    {0, "start-patience", "TIME",
+     "how long a launch may take to start before it counts as hung; 60s and a quarter second a rank", option_seconds,
+     offsetof(struct nccl_options, start_s)},
+    {0, "first-use-patience", "TIME",
+     "how much longer than others the first call of an algorithm may take; 10s and a tenth of a second a rank",
+     option_seconds, offsetof(struct nccl_options, first_s)},
+    {0, "share-gpus", NULL, "allow more ranks than GPUs: proves that things work, says nothing about speed",
+     option_flag, offsetof(struct nccl_options, share_gpus)},
+    {0},
+};
 
-static const char *library_name(const struct nccl_hello *h, struct arena *a)
-{
-    char release[ENV_VERSION];
-    return arena_printf(a, "NCCL %s%s", env_version_text(release, h->version), h->rccl ? " (RCCL)" : "");
-}
+/* ---- the plan ---- */
 
 /* Agents on all nodes, and what they find there. Once in a plan's life. */
 static int open_pool(struct bench_plan *p, double patience_s, volatile sig_atomic_t *stop, struct err *e)
 {
     struct nccl_context *c = p->context;
     struct nccl_hello hello;
+    char release[ENV_VERSION];
     if (c->pool && !nccl_pool_broken(c->pool, c->lost))
         return 0;
     if (c->pool)
@@ -65,7 +80,8 @@ static int open_pool(struct bench_plan *p, double patience_s, volatile sig_atomi
         c->pool = NULL;
         return rc;
     }
-    p->library = library_name(&hello, c->arena);
+    p->library =
+        arena_printf(c->arena, "NCCL %s%s", env_version_text(release, hello.version), hello.rccl ? " (RCCL)" : "");
     log_info(c->setup.log, "%s from %s, %d ranks on %d node%s (%s)", p->library, hello.path, nccl_pool_ranks(c->pool),
              nccl_pool_nodes(c->pool), nccl_pool_nodes(c->pool) == 1 ? "" : "s", hello.gpu);
     if (hello.version >= UNKNOWN_VERSION)
@@ -73,7 +89,7 @@ static int open_pool(struct bench_plan *p, double patience_s, volatile sig_atomi
     return 0;
 }
 
-static int plan(const struct bench_setup *setup, struct arena *a, struct bench_plan *p, struct err *e)
+static int plan_launches(const struct bench_setup *setup, struct arena *a, struct bench_plan *p, struct err *e)
 {
     struct nccl_context *c = ARENA_NEW(a, struct nccl_context);
     memset(p, 0, sizeof *p);
@@ -93,7 +109,7 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
         return err_set(e, ERR_USAGE,
                        "the nccl engine starts its workers itself: run one copy, not one under mpirun or "
                        "srun, and name the nodes with --hosts or allocate them with Slurm");
-    int nodes = start_nodes(setup, e);
+    int nodes = places_count(setup, e);
     if (!nodes)
         return ERR_USAGE;
     nccl_plan_calls(p, a, nodes == 1 && !c->own.share_gpus);
@@ -103,18 +119,18 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
         nccl_plan_launches(setup, nodes, p, a);
         p->prior_nodes = nodes;
     }
-    int rc = start_here_alone(setup) ? open_pool(p, 60, NULL, e) : 0;
+    int rc = places_need_no_launcher(setup) ? open_pool(p, 60, NULL, e) : 0;
     return rc == BENCH_NODES_LOST ? err_set(e, ERR_FAILED, "nccltune-worker has died on this machine") : rc;
 }
 
-static void finish(struct bench_plan *p)
+static void close_pool(struct bench_plan *p)
 {
     struct nccl_context *c = p->context;
     if (c)
         nccl_pool_close(c->pool);
 }
 
-static void noise(struct bench_plan *p, struct findings *found)
+static void add_noise(struct bench_plan *p, struct findings *found)
 {
     struct nccl_context *c = p->context;
     if (c->pool)
@@ -145,23 +161,18 @@ static double start_patience(const struct nccl_context *c, double patience_s)
     return (c->start_s > 0 && known_s < patience_s ? known_s : patience_s) + held_s;
 }
 
-/* A hot rank receives more than it sends. */
-static unsigned memory_part(unsigned collectives)
-{
-    return collectives & 1u << COLL_ALLTOALLV ? MEMORY_PART + COLL_HOT - 1 : MEMORY_PART;
-}
-
 static struct nccl_session *new_session(struct nccl_context *c, const struct nccl_joined *joined)
 {
     struct nccl_session *s = calloc(1, sizeof *s);
     int ranks = nccl_pool_ranks(c->pool);
+    /* a hot rank receives more than it sends */
+    unsigned part = c->setup.collectives & 1u << COLL_ALLTOALLV ? MEMORY_PART + COLL_HOT - 1 : MEMORY_PART;
     if (!s)
         return NULL;
     s->arena = arena_new();
     s->times = arena_alloc(s->arena, (size_t)ranks * sizeof *s->times);
     s->prepared = arena_alloc(s->arena, (size_t)ranks * sizeof *s->prepared);
-    s->base = (struct bench_session){
-        .nodes = joined->nodes, .ranks = ranks, .room_bytes = joined->free / memory_part(c->setup.collectives)};
+    s->base = (struct bench_session){.nodes = joined->nodes, .ranks = ranks, .room_bytes = joined->free / part};
     if (!joined->nodes) /* nobody was there to ask NCCL */
         s->base.nodes = c->own.share_gpus ? ranks : nccl_pool_nodes(c->pool);
     s->context = c;
@@ -237,8 +248,8 @@ static const struct algorithm_table *find_table(struct nccl_session *s, const st
 }
 
 /* NCCL's own prediction for a call at a point: the engine's word on what is worth trying first. */
-static double expect(struct bench_session *base, const struct history_place *at, const struct bench_knobs *call,
-                     volatile sig_atomic_t *stop)
+static double expect_us(struct bench_session *base, const struct history_place *at, const struct bench_knobs *call,
+                        volatile sig_atomic_t *stop)
 {
     const struct algorithm_table *o = find_table((struct nccl_session *)base, at, stop);
     struct nccl_requested w = nccl_requested_of(call);
@@ -252,41 +263,45 @@ static double expect(struct bench_session *base, const struct history_place *at,
 }
 
 /* Chunk sizes, where NCCL asks its tuner for them. */
-static int vary(struct bench_session *base, uint64_t bytes, const struct bench_knobs *call, struct arena *a,
-                struct bench_knobs out[BENCH_VARIATIONS])
+static int vary_chunks(struct bench_session *base, uint64_t bytes, const struct bench_knobs *call, struct arena *a,
+                       struct bench_knobs out[BENCH_VARIATIONS])
 {
     struct nccl_session *s = (struct nccl_session *)base;
     return s->api < CHUNK_API ? 0 : nccl_plan_vary(s->launch, call, bytes, a, out);
 }
 
 /* Two GPUs, on one node or on two, are measured as jobs use them; host memory stands in for them nowhere. */
-static int suits(const struct topology *topology, int described)
+static int suits_nodes(const struct topology *topology)
 {
-    return !described && topo_measured_gpus(topology) >= 2;
+    return topo_measured_gpus(topology) >= 2;
 }
+
+static const struct bench_measure_ops ops = {
+    .sampling = NCCL_SAMPLING,
+    .buffers = 1u << BENCH_BFLOAT16 | 1u << BENCH_IN_PLACE | 1u << BENCH_OUT_OF_PLACE | 1u << BENCH_GRAPH |
+               1u << BENCH_REGISTERED,
+    .seconds = 1,
+    .suits = suits_nodes,
+    .plan = plan_launches,
+    .combine = nccl_plan_combine,
+    .open = open_session,
+    .measure = nccl_session_measure,
+    .close = close_session,
+    .noise = add_noise,
+    .finish = close_pool,
+    .expect_us = expect_us,
+    .vary = vary_chunks,
+};
 
 const struct bench_engine bench_engine_nccl = {
     .name = "nccl",
     .description = "collectives on device memory through NCCL or RCCL",
     .evidence = BENCH_ON_GPUS,
     .family = BENCH_FAMILY_NCCL,
-    .sampling = {2000, 5000, 5}, /* nccl_sampling */
     .most_bytes = BENCH_MOST_BYTES,
     .usual_bytes = (uint64_t)4 << 30,
-    .buffers = 1u << BENCH_BFLOAT16 | 1u << BENCH_IN_PLACE | 1u << BENCH_OUT_OF_PLACE | 1u << BENCH_GRAPH |
-               1u << BENCH_REGISTERED,
-    .seconds = 1,
     .options_title = "NCCL or RCCL (--engine nccl)",
-    .options = nccl_options,
+    .options = options,
     .options_bytes = sizeof(struct nccl_options),
-    .suits = suits,
-    .plan = plan,
-    .combine = nccl_plan_combine,
-    .open = open_session,
-    .measure = nccl_session_measure,
-    .close = close_session,
-    .noise = noise,
-    .finish = finish,
-    .expect_us = expect,
-    .vary = vary,
+    .measures = &ops,
 };

@@ -8,8 +8,7 @@
 
 static const char *const pins[] = {"NCCL_ALGO", "NCCL_PROTO", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS",
                                    "NCCL_NTHREADS"};
-static const char *const tables[] = {"NCCL_TUNER_PLUGIN", "NCCL_TUNER_CONFIG_FILE", "NCCL_TOPO_DUMP_FILE",
-                                     "NCCLTUNE_PROFILE",  "NCCLTUNE_HASH",          "NCCLTUNE"};
+static const char *const tables[] = {"NCCL_TUNER_PLUGIN", "NCCL_TUNER_CONFIG_FILE", "NCCL_TOPO_DUMP_FILE"};
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
 extern char **environ;
@@ -24,15 +23,12 @@ static int is_among(const char *variable, const char *const *names, size_t n)
     return 0;
 }
 
-void inherit_clear(struct words *w, struct arena *a, int site)
+void inherit_clear(struct words *w, struct arena *a)
 {
-    const char *tuner = getenv(tables[0]);
-    int ours = tuner && strstr(tuner, "nccltune");
-    for (size_t i = 0; i < COUNT(pins) && !site; i++)
+    for (size_t i = 0; i < COUNT(pins); i++)
         words_add(w, a, pins[i]);
     for (size_t i = 0; i < COUNT(tables); i++)
-        if (!site || !strncmp(tables[i], "NCCLTUNE", 8) || (ours && !i))
-            words_add(w, a, tables[i]);
+        words_add(w, a, tables[i]);
 }
 
 const char *inherit_pins(struct arena *a)

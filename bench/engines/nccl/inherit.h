@@ -2,11 +2,11 @@
 #ifndef BENCH_ENGINES_NCCL_INHERIT_H
 #define BENCH_ENGINES_NCCL_INHERIT_H
 
-#include "bench/launch/words.h"
+#include "bench/launch/launch.h"
 #include "core/log.h"
 
-/* Adds the names that a launch does not get. `site`: it runs as jobs do here, but for what nccltune has installed. */
-void inherit_clear(struct words *w, struct arena *a, int site);
+/* Add the names that candidates do not get. What nccltune has installed is gone already (core/delivered.h). */
+void inherit_clear(struct words *w, struct arena *a);
 
 /* What jobs have decided for NCCL here, and candidates must not: "NCCL_ALGO=Ring, NCCL_PROTO=LL"; NULL nothing. */
 const char *inherit_pins(struct arena *a);

@@ -1,17 +1,14 @@
-/* Asking a running launch: points, samples, what all ranks' answers mean together. */
+/* Asking a running launch: points, what all ranks' answers mean together, batches of samples. */
 #include "bench/engines/nccl/session.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/call/result.h"
 #include "core/coll.h"
 #include "core/progress.h"
 #include "core/units.h"
-
-/* A GPU's clock ramps and NCCL's proxies are threads on the host: 2 ms are worth more than the samples of a search on
- * host memory. */
-const struct bench_sampling nccl_sampling = {.least_us = 2000, .most_us = 5000, .calls = 5};
 
 /* The first use of an algorithm connects all ranks. */
 #define FIRST_S          10.0
@@ -52,7 +49,7 @@ int nccl_same_point(const struct nccl_point *a, const struct nccl_point *b)
 }
 
 /* What is to be known of the prepared point. */
-static void describe(struct nccl_session *s)
+static void describe_point(struct nccl_session *s)
 {
     const struct nccl_prepared *p = NULL;
     char set[UNIT_TEXT], cache[UNIT_TEXT];
@@ -101,8 +98,15 @@ enum bench_outcome nccl_session_prepare(const struct nccl_request *r, const stru
         s->nused = 0;
     }
     memset(&s->point, 0, sizeof s->point);
-    enum bench_outcome outcome = nccl_pool_ask(s->context->pool, NCCL_PREPARE, p, sizeof *p, NCCL_PREPARED, s->prepared,
-                                               sizeof *s->prepared, refusals, until_s, r->stop, r->detail);
+    struct nccl_question q = {.message = NCCL_PREPARE,
+                              .body = p,
+                              .body_bytes = sizeof *p,
+                              .wanted = NCCL_PREPARED,
+                              .answers = s->prepared,
+                              .bytes = sizeof *s->prepared,
+                              .deadline_s = until_s};
+    enum bench_outcome outcome = nccl_pool_ask(s->context->pool, &q, r->stop, r->detail);
+    *refusals = q.refusals;
     if (outcome == BENCH_ANSWERED && !*refusals && !counts_alike(s, p, r->detail))
         *refusals = s->base.ranks;
     if (outcome == BENCH_ANSWERED && !*refusals) {
@@ -110,7 +114,7 @@ enum bench_outcome nccl_session_prepare(const struct nccl_request *r, const stru
         s->unit_us = 0;
         for (int i = 0; i < s->base.ranks; i++)
             s->unit_us = fmax(s->unit_us, s->prepared[i].unit_us);
-        describe(s);
+        describe_point(s);
     }
     return outcome;
 }
@@ -123,16 +127,11 @@ static int same_choice(const struct nccl_choice *a, const struct nccl_choice *b)
            a->allowed == b->allowed && a->refused == b->refused;
 }
 
-/* Whether the GPU's clock says something else than the host's can be. */
-static int is_odd(const struct nccl_times *t)
-{
-    return t->us < t->host_least_us * (1 - ODD) || t->us > t->host_most_us * (1 + ODD);
-}
-
+/* Warn once where the GPU's clock says something else than the host's can be, sample after sample. */
 static void compare_clocks(struct nccl_session *s, const struct nccl_times *t)
 {
     s->samples++;
-    s->odd += is_odd(t);
+    s->odd += t->us < t->host_least_us * (1 - ODD) || t->us > t->host_most_us * (1 + ODD);
     if (s->odd_said || s->odd < ODD_LEAST || 2 * s->odd < s->samples)
         return;
     s->odd_said = 1;
@@ -143,7 +142,7 @@ static void compare_clocks(struct nccl_session *s, const struct nccl_times *t)
 }
 
 /* What rank `r` says, which is a rank of its group. */
-static void say_trouble(const struct nccl_session *s, int r, char *detail)
+static void tell_trouble(const struct nccl_session *s, int r, char *detail)
 {
     const char *text = s->times[r].detail;
     int named = (int)strcspn(text, ":");
@@ -176,7 +175,7 @@ static double mean_slowdown(const struct nccl_session *s)
 
 /* The slowest rank's answer stands for all groups; ranks of one that see different choices would hang sooner or later.
  */
-static enum bench_status judge(struct nccl_session *s, double *us, char *detail)
+static enum bench_status judge_answers(struct nccl_session *s, double *us, char *detail)
 {
     enum bench_status status = BENCH_OK;
     const struct nccl_times *slowest = &s->times[0];
@@ -186,7 +185,7 @@ static enum bench_status judge(struct nccl_session *s, double *us, char *detail)
         if (t->status == NCCL_DONE || (status == BENCH_WRONG && t->status != NCCL_WRONG))
             continue;
         status = t->status == NCCL_WRONG ? BENCH_WRONG : BENCH_FAILED;
-        say_trouble(s, r, detail);
+        tell_trouble(s, r, detail);
     }
     *us = slowest->us;
     s->base.slowdown = mean_slowdown(s);
@@ -223,12 +222,179 @@ enum bench_outcome nccl_session_ask(const struct nccl_request *r, const struct n
                                     enum bench_status *status, double *us)
 {
     struct nccl_session *s = r->session;
-    int refusals = 0;
     double patience_s = r->patience_s + first_use_s(s, q) + (q->check ? FILL_S_PER_BYTE * (double)q->point.bytes : 0);
-    enum bench_outcome outcome =
-        nccl_pool_ask(s->context->pool, NCCL_MEASURE, q, sizeof *q, NCCL_TIMES, s->times, sizeof *s->times, &refusals,
-                      progress_now_s() + patience_s, r->stop, r->detail);
+    struct nccl_question asked = {.message = NCCL_MEASURE,
+                                  .body = q,
+                                  .body_bytes = sizeof *q,
+                                  .wanted = NCCL_TIMES,
+                                  .answers = s->times,
+                                  .bytes = sizeof *s->times,
+                                  .deadline_s = progress_now_s() + patience_s};
+    enum bench_outcome outcome = nccl_pool_ask(s->context->pool, &asked, r->stop, r->detail);
     if (outcome == BENCH_ANSWERED)
-        *status = refusals ? BENCH_FAILED : judge(s, us, r->detail);
+        *status = asked.refusals ? BENCH_FAILED : judge_answers(s, us, r->detail);
+    return outcome;
+}
+
+/* ---- data as some jobs have it ---- */
+
+#define LEAST_BYTES ((uint64_t)64 << 10) /* below, all types take what the latency takes */
+
+static int has_untold_data(const struct nccl_session *s, const struct nccl_measure *q)
+{
+    int reduces =
+        q->point.coll == COLL_ALLREDUCE || q->point.coll == COLL_REDUCESCATTER || q->point.coll == COLL_REDUCE;
+    return reduces && q->algo >= 0 && q->proto >= 0 && !q->channels && q->point.bytes >= LEAST_BYTES &&
+           !(s->context->beside[q->point.coll] >> (q->algo * PROTO_COUNT + q->proto) & 1);
+}
+
+/* For reductions, once for each algorithm with a protocol: whether what was just measured is right with bfloat16 and
+ * with the other place of the result, too, as some jobs have them. *status becomes BENCH_WRONG with a sentence in
+ * r->detail, or stays. */
+static enum bench_outcome check_other_data(const struct nccl_request *r, const struct nccl_measure *q,
+                                           enum bench_status *status)
+{
+    struct nccl_measure others[] = {*q, *q};
+    const char *const names[] = {"bfloat16", q->point.in_place ? "out of place" : "in place"};
+    enum bench_outcome outcome = BENCH_ANSWERED;
+    enum bench_status one = BENCH_OK;
+    char said[BENCH_DETAIL] = ""; /* every request clears r->detail */
+    double us;
+    int refusals;
+    if (!has_untold_data(r->session, q))
+        return BENCH_ANSWERED;
+    r->session->context->beside[q->point.coll] |= (uint64_t)1 << (q->algo * PROTO_COUNT + q->proto);
+    others[0].point.type = NCCL_TYPE_BFLOAT16;
+    others[1].point.in_place = !q->point.in_place;
+    for (int i = 0; i < 2 && outcome == BENCH_ANSWERED && one != BENCH_WRONG; i++) {
+        others[i].check = 1;
+        outcome = nccl_session_prepare(r, &others[i].point, &refusals);
+        if (outcome == BENCH_ANSWERED && !refusals)
+            outcome = nccl_session_ask(r, &others[i], &one, &us);
+        if (outcome == BENCH_ANSWERED && one == BENCH_WRONG)
+            snprintf(said, sizeof said, "%s: %.*s", names[i], BENCH_DETAIL - 32, r->detail);
+    }
+    if (outcome == BENCH_ANSWERED)
+        outcome = nccl_session_prepare(r, &q->point, &refusals);
+    if (outcome != BENCH_ANSWERED)
+        return outcome;
+    *status = one == BENCH_WRONG ? BENCH_WRONG : *status;
+    memcpy(r->detail, said, sizeof said);
+    return BENCH_ANSWERED;
+}
+
+/* ---- batches ---- */
+
+/* The load lasts so much longer than a sample takes alone; more pieces than this are not put beside one. */
+#define BESIDE     2.0
+#define MOST_UNITS 20000
+
+static struct nccl_measure question_of(const struct nccl_session *s, const struct bench_batch *b,
+                                       const struct bench_knobs *call)
+{
+    struct nccl_requested w = nccl_requested_of(call);
+    struct nccl_measure q = nccl_session_question(s, b->coll, b->bytes, b->shape, b->buffers);
+    q.algo = w.algo;
+    q.proto = w.proto;
+    q.channels = w.channels;
+    q.chunk_bytes = w.chunk_bytes;
+    return q;
+}
+
+static void remember_default(struct nccl_session *s, const struct nccl_point *p, double us)
+{
+    struct default_point *d = NULL;
+    for (int i = 0; i < s->ndefaults && !d; i++)
+        d = nccl_same_point(&s->defaults[i].point, p) ? &s->defaults[i] : NULL;
+    if (!d) {
+        s->defaults = arena_grow(s->arena, s->defaults, (size_t)s->ndefaults, sizeof *s->defaults);
+        d = &s->defaults[s->ndefaults++];
+        *d = (struct default_point){.point = *p};
+    }
+    if (d->n < DEFAULT_SAMPLES)
+        d->us[d->n++] = us;
+}
+
+/* One batch on its way. */
+struct batch_run {
+    struct nccl_request request;
+    const struct bench_batch *batch;
+    int *iterations; /* by shot */
+    bench_sample_fn *report;
+    void *user;
+};
+
+/* As many pieces of the load as outlast a sample of calls that took `us` alone, even where each slows the other. */
+static int units_beside(const struct nccl_session *s, double us)
+{
+    double units = s->unit_us > 0 ? BESIDE * us / s->unit_us + 1 : 0;
+    return units < MOST_UNITS ? (int)units : MOST_UNITS;
+}
+
+/* Take one sample of one shot and report it; the first of a shot without iterations finds out how many it needs. Beside
+ * a load each is taken alone first, which says how much of the load it takes to last as long. *out: the shot gets no
+ * further ones. */
+static enum bench_outcome measure_shot(struct batch_run *x, int shot, int first, char *out)
+{
+    struct nccl_session *s = x->request.session;
+    const struct bench_batch *b = x->batch;
+    const struct nccl_measure call = question_of(s, b, b->shots[shot].knobs);
+    struct nccl_measure q = call;
+    const int loaded = b->shape.load != BENCH_ALONE;
+    int *iterations = &x->iterations[shot], enough = 0;
+    enum bench_outcome outcome = BENCH_ANSWERED;
+    enum bench_status status = BENCH_OK;
+    double us = 0;
+    x->request.patience_s = b->shots[shot].patience_s;
+    if (loaded || (first && (b->check || !*iterations))) {
+        q.check = b->check && first;
+        q.iterations = loaded && *iterations ? *iterations : 1;
+        outcome = nccl_session_ask(&x->request, &q, &status, &us);
+        enough = outcome != BENCH_ANSWERED || status != BENCH_OK;
+        if (!enough && !*iterations)
+            *iterations = bench_sample_calls(&NCCL_SAMPLING, us);
+        enough |= *iterations == 1 && !loaded;
+    }
+    if (!enough) {
+        q.check = 0;
+        q.iterations = *iterations;
+        q.units = loaded ? units_beside(s, us * *iterations) : 0;
+        outcome = nccl_session_ask(&x->request, &q, &status, &us);
+    }
+    if (outcome == BENCH_ANSWERED && status == BENCH_OK && first && b->check && b->nshots == 1 && !loaded)
+        outcome = check_other_data(&x->request, &call, &status);
+    if (outcome != BENCH_ANSWERED)
+        return outcome;
+    *out = status != BENCH_OK;
+    x->report(x->user, shot, status, us, *s->remark && status == BENCH_OK ? s->remark : x->request.detail);
+    if (status == BENCH_OK && call.algo < 0 && !loaded && (!b->buffers || b->buffers == s->context->buffers))
+        remember_default(s, &call.point, us);
+    return BENCH_ANSWERED;
+}
+
+enum bench_outcome nccl_session_measure(struct bench_session *base, const struct bench_batch *b,
+                                        volatile sig_atomic_t *stop, bench_sample_fn *report, void *user,
+                                        char detail[BENCH_DETAIL])
+{
+    struct nccl_session *s = (struct nccl_session *)base;
+    struct batch_run x = {{s, stop, b->shots[0].patience_s, detail}, b, NULL, report, user};
+    const struct nccl_point p = nccl_session_question(s, b->coll, b->bytes, b->shape, b->buffers).point;
+    int refusals;
+    enum bench_outcome outcome = nccl_session_prepare(&x.request, &p, &refusals);
+    if (outcome == BENCH_ANSWERED && refusals)
+        for (int i = 0; i < b->nshots; i++)
+            report(user, i, BENCH_FAILED, 0, detail);
+    if (outcome != BENCH_ANSWERED || refusals)
+        return outcome;
+    struct arena *a = arena_new();
+    x.iterations = arena_alloc(a, (size_t)b->nshots * sizeof *x.iterations);
+    char *out = arena_alloc(a, (size_t)b->nshots);
+    for (int i = 0; i < b->nshots; i++)
+        x.iterations[i] = b->shots[i].iterations;
+    for (int k = 0; k < b->samples && outcome == BENCH_ANSWERED; k++)
+        for (int i = 0; i < b->nshots && outcome == BENCH_ANSWERED; i++)
+            if (!out[i])
+                outcome = measure_shot(&x, i, k == 0, &out[i]);
+    arena_free(a);
     return outcome;
 }

@@ -3,7 +3,6 @@
 #define BENCH_ENGINES_NCCL_SESSION_H
 
 #include "bench/candidates/engine.h"
-#include "bench/engines/nccl/options.h"
 #include "bench/engines/nccl/worker_pool.h"
 #include "core/coll.h"
 
@@ -93,15 +92,10 @@ enum bench_outcome nccl_session_prepare(const struct nccl_request *r, const stru
 enum bench_outcome nccl_session_ask(const struct nccl_request *r, const struct nccl_measure *q,
                                     enum bench_status *status, double *us);
 
-/* bench_engine.measure. */
+/* bench_measure_ops.measure: candidates in turn, each told as it comes. */
 enum bench_outcome nccl_session_measure(struct bench_session *base, const struct bench_batch *b,
                                         volatile sig_atomic_t *stop, bench_sample_fn *report, void *user,
                                         char detail[BENCH_DETAIL]);
-
-/* For reductions, once for each algorithm with a protocol: whether what was just measured is right with bfloat16 and
- * with the other place of the result, too. *status becomes BENCH_WRONG with a sentence in r->detail, or stays. */
-enum bench_outcome nccl_session_beside(const struct nccl_request *r, const struct nccl_measure *q,
-                                       enum bench_status *status);
 
 /* Starts the launch anew without our plugin, as jobs run it, once for the default one, and says where NCCL takes
  * another time then. After this the session is of no further use. */
@@ -110,6 +104,8 @@ void nccl_session_compare_with_site(struct nccl_session *s);
 /* Adds what came of it for the untouched launch: one finding, BENCH_TODAY. */
 void nccl_session_judge_site(const struct nccl_context *c, struct findings *found);
 
-extern const struct bench_sampling nccl_sampling;
+/* A GPU's clock ramps and NCCL's proxies are threads on the host: 2 ms are worth more than the samples of a search on
+ * host memory. */
+#define NCCL_SAMPLING ((struct bench_sampling){.least_us = 2000, .most_us = 5000, .calls = 5})
 
 #endif

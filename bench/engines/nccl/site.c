@@ -18,25 +18,25 @@
 #define VISITS 4
 
 /* Nonzero: no time came of it. */
-static int ask(const struct nccl_request *r, const struct nccl_measure *q, double *us)
+static int take_default(const struct nccl_request *r, const struct nccl_measure *q, double *us)
 {
     enum bench_status status = BENCH_OK;
     return nccl_session_ask(r, q, &status, us) != BENCH_ANSWERED || status != BENCH_OK;
 }
 
 /* The first sample starts what is to be started. */
-static int measure(struct nccl_session *s, const struct nccl_point *p, double us[SAMPLES])
+static int measure_default(struct nccl_session *s, const struct nccl_point *p, double us[SAMPLES])
 {
     char detail[BENCH_DETAIL];
     struct nccl_request r = {s, s->stop, PATIENCE_S, detail};
     struct nccl_measure q = {
         .point = *p, .algo = -1, .proto = -1, .iterations = 1, .graph = s->context->buffers == BENCH_GRAPH};
     int refusals;
-    if (nccl_session_prepare(&r, p, &refusals) != BENCH_ANSWERED || refusals || ask(&r, &q, us))
+    if (nccl_session_prepare(&r, p, &refusals) != BENCH_ANSWERED || refusals || take_default(&r, &q, us))
         return -1;
-    q.iterations = bench_sample_calls(&nccl_sampling, *us);
+    q.iterations = bench_sample_calls(&NCCL_SAMPLING, *us);
     for (int n = 0; n < SAMPLES; n++)
-        if (ask(&r, &q, &us[n]))
+        if (take_default(&r, &q, &us[n]))
             return -1;
     return 0;
 }
@@ -54,10 +54,10 @@ static int is_apart(const struct comparison *c)
            (c->site.low > c->ours.high || c->ours.low > c->site.high);
 }
 
-static void visit(struct nccl_session *s, struct comparison *c)
+static void visit_point(struct nccl_session *s, struct comparison *c)
 {
     double us[SAMPLES], scratch[DEFAULT_SAMPLES];
-    if (c->of->n < 2 || measure(s, &c->of->point, us))
+    if (c->of->n < 2 || measure_default(s, &c->of->point, us))
         return;
     c->ours = bench_interval_of(c->of->us, c->of->n, scratch);
     struct bench_interval now = bench_interval_of(us, SAMPLES, scratch);
@@ -65,7 +65,7 @@ static void visit(struct nccl_session *s, struct comparison *c)
         c->site = now;
 }
 
-static void tell(const struct nccl_session *s, const struct comparison *c)
+static void tell_difference(const struct nccl_session *s, const struct comparison *c)
 {
     char size[UNIT_TEXT];
     if (c->site.n)
@@ -102,9 +102,9 @@ void nccl_session_compare_with_site(struct nccl_session *s)
     for (int turn = 0; turn < VISITS; turn++)
         for (int i = 0; i < n; i++)
             if (!turn || is_apart(&all[i]))
-                visit(s, &all[i]);
+                visit_point(s, &all[i]);
     for (int i = 0; i < n; i++)
-        tell(s, &all[i]);
+        tell_difference(s, &all[i]);
 }
 
 void nccl_session_judge_site(const struct nccl_context *c, struct findings *found)

@@ -9,12 +9,11 @@
 #include "bench/candidates/engine.h"
 #include "bench/engines/nccl/inherit.h"
 #include "bench/launch/agents.h"
-#include "bench/launch/words.h"
 #include "bench/noise/noise.h"
-#include "bench/results/node_local.h"
+#include "core/call/result.h"
 #include "core/progress.h"
 #include "core/vars/catalogue.h"
-#include "probe/topology/select.h"
+#include "probe/topology/topology.h"
 
 #define KILL_S       3.0 /* for an agent to report that its workers are gone; then it is given up */
 #define GOODBYE_S    2.0 /* for NCCL to close its connections */
@@ -29,7 +28,7 @@ struct nccl_pool {
     const char **prefix; /* NULL-terminated */
     int ranks_per_node, ranks;
     int running; /* workers, on all nodes together; 0 none */
-    char *seen;  /* by rank: has answered */
+    char *seen;  /* by rank: has answered the question on its way */
     int watched; /* the signs of nodes are being kept */
     char last[NCCL_TEXT];
     enum bench_outcome ended; /* BENCH_ANSWERED: they run, or were stopped in order; else how they ended, */
@@ -166,69 +165,62 @@ void nccl_pool_stop(struct nccl_pool *t, int kill)
 
 /* ---- asking ---- */
 
-struct question {
+/* A question on its way. */
+struct hearing {
     struct nccl_pool *pool;
-    enum nccl_message wanted;
-    char *answers;
-    size_t bytes;
-    int first, count; /* ranks that are asked */
-    char *seen;       /* by rank */
-    int answered, refused, ended;
-    double began_s, *deadline_s;
+    struct nccl_question *question;
+    int count, answered, ended; /* ranks that are asked; those that have answered; one has ended instead */
+    double began_s;
     char *detail;
 };
 
-/* Who is slow is not hung before those that began with him have had the time to do it twice over. */
-static void wait_for_the_others(const struct question *q)
-{
-    double now = progress_now_s(), twice = 2 * now - q->began_s;
-    if (*q->deadline_s < twice && !q->refused)
-        *q->deadline_s = twice;
-}
-
 static int hear_answer(void *user, int m, const struct frame *f)
 {
-    struct question *q = user;
+    struct hearing *h = user;
+    struct nccl_question *q = h->question;
     struct nccl_text text;
     struct agent_ended ended;
-    int rank = f->head.rank - q->first;
-    if (f->head.message == AGENT_ENDED && f->head.rank != AGENT_BESIDE && !frame_body(f, &ended, sizeof ended)) {
+    int rank = f->head.rank;
+    if (f->head.message == AGENT_ENDED && rank != AGENT_BESIDE && !frame_body(f, &ended, sizeof ended)) {
         char status[PROC_STATUS_TEXT] = "did not start";
         if (ended.status != -1)
             proc_status_text(ended.status, status);
         ended.last[sizeof ended.last - 1] = 0;
-        snprintf(q->detail, BENCH_DETAIL, "rank %d on %s %s%s%.300s", f->head.rank, q->pool->agents.items[m].host,
-                 status, *ended.last ? ": " : "", ended.last);
-        q->ended = 1;
+        snprintf(h->detail, BENCH_DETAIL, "rank %d on %s %s%s%.300s", rank, h->pool->agents.items[m].host, status,
+                 *ended.last ? ": " : "", ended.last);
+        h->ended = 1;
         return 1;
     }
-    if (rank < 0 || rank >= q->count || q->seen[rank])
+    if (rank < 0 || rank >= h->count || h->pool->seen[rank])
         return 0;
     if (f->head.message == NCCL_ERROR && !frame_body(f, &text, sizeof text)) {
         text.text[sizeof text.text - 1] = 0;
-        if (!q->refused++) {
-            snprintf(q->detail, BENCH_DETAIL, "%.390s", text.text);
+        if (!q->refusals++) {
+            snprintf(h->detail, BENCH_DETAIL, "%.390s", text.text);
             double soon = progress_now_s() + STRAGGLERS_S;
-            if (soon < *q->deadline_s)
-                *q->deadline_s = soon;
+            if (soon < q->deadline_s)
+                q->deadline_s = soon;
         }
     } else if (f->head.message == q->wanted && f->head.bytes == q->bytes) {
         if (q->bytes)
-            memcpy(q->answers + (size_t)rank * q->bytes, f->body, q->bytes);
-        wait_for_the_others(q);
+            memcpy((char *)q->answers + (size_t)rank * q->bytes, f->body, q->bytes);
+        /* A rank counts as hung after twice the time that the others took. */
+        double twice_s = 2 * progress_now_s() - h->began_s;
+        if (q->deadline_s < twice_s && !q->refusals)
+            q->deadline_s = twice_s;
     } else {
         return 0;
     }
-    q->seen[rank] = 1;
-    return ++q->answered == q->count;
+    h->pool->seen[rank] = 1;
+    return ++h->answered == h->count;
 }
 
-static void say_who_is_silent(const struct question *q, char detail[BENCH_DETAIL])
+static void name_silent_ranks(const struct hearing *h, char detail[BENCH_DETAIL])
 {
     int used = snprintf(detail, BENCH_DETAIL, "no answer in time from rank"), named = 0;
-    for (int r = 0; r < q->count && used < BENCH_DETAIL - 32; r++)
-        if (!q->seen[r] && named++ < 8)
-            used += snprintf(detail + used, (size_t)(BENCH_DETAIL - used), "%s %d", named > 1 ? "," : "", q->first + r);
+    for (int r = 0; r < h->count && used < BENCH_DETAIL - 32; r++)
+        if (!h->pool->seen[r] && named++ < 8)
+            used += snprintf(detail + used, (size_t)(BENCH_DETAIL - used), "%s %d", named > 1 ? "," : "", r);
     if (named > 8)
         snprintf(detail + used, (size_t)(BENCH_DETAIL - used), " and %d more", named - 8);
 }
@@ -240,82 +232,63 @@ static void add_last_words(const struct nccl_pool *t, char detail[BENCH_DETAIL])
         snprintf(detail + used, BENCH_DETAIL - used, ": %.*s", (int)(BENCH_DETAIL - used - 3), t->last);
 }
 
-/* Waits for what `q` asks of all its ranks. */
-static enum bench_outcome wait_for(struct nccl_pool *t, struct question *q, volatile sig_atomic_t *stop)
+/* Kill what is left of a launch of which no answer came, and keep the reason for all later questions. */
+static enum bench_outcome give_up_launch(struct hearing *h, int silent)
 {
-    int lost = 0;
-    enum agents_event event = agents_wait(&t->agents, q->deadline_s, stop, hear_answer, q, &lost);
-    if (event == AGENTS_STOPPED)
-        return BENCH_STOPPED;
-    if (event == AGENTS_ENOUGH && !q->ended && (!q->refused || q->refused == q->count))
-        return BENCH_ANSWERED;
-    int silent = event == AGENTS_LATE && !q->refused;
+    struct nccl_pool *t = h->pool;
     if (silent)
-        say_who_is_silent(q, q->detail);
+        name_silent_ranks(h, h->detail);
     nccl_pool_stop(t, 1);
-    add_last_words(t, q->detail);
-    t->ended = nccl_pool_broken(t, q->detail) ? BENCH_LOST : silent ? BENCH_SILENT : BENCH_DIED;
-    memcpy(t->why, q->detail, sizeof t->why);
+    add_last_words(t, h->detail);
+    t->ended = nccl_pool_broken(t, h->detail) ? BENCH_LOST : silent ? BENCH_SILENT : BENCH_DIED;
+    memcpy(t->why, h->detail, sizeof t->why);
     return t->ended;
 }
 
-static enum bench_outcome ask(struct nccl_pool *t, struct question q, enum nccl_message message, const void *body,
-                              size_t body_bytes, int rank, volatile sig_atomic_t *stop, int *refusals)
+enum bench_outcome nccl_pool_ask(struct nccl_pool *t, struct nccl_question *q, volatile sig_atomic_t *stop,
+                                 char detail[BENCH_DETAIL])
 {
-    if (t->ended || nccl_pool_broken(t, q.detail)) {
+    if (t->ended || nccl_pool_broken(t, detail)) {
         if (t->ended)
-            memcpy(q.detail, t->why, sizeof t->why);
+            memcpy(detail, t->why, sizeof t->why);
         return t->ended ? t->ended : BENCH_LOST;
     }
-    q.pool = t;
-    q.seen = memset(t->seen, 0, (size_t)t->running);
-    q.began_s = progress_now_s();
-    *q.detail = 0;
-    if (message)
-        agents_send(&t->agents, -1, message, rank, body, body_bytes);
-    enum bench_outcome outcome = wait_for(t, &q, stop);
-    *refusals = q.refused;
-    return outcome;
-}
-
-enum bench_outcome nccl_pool_ask(struct nccl_pool *t, enum nccl_message message, const void *body, size_t body_bytes,
-                                 enum nccl_message wanted, void *answers, size_t bytes, int *refusals,
-                                 double deadline_s, volatile sig_atomic_t *stop, char detail[BENCH_DETAIL])
-{
-    struct question q = {.wanted = wanted,
-                         .answers = answers,
-                         .bytes = bytes,
-                         .count = t->running,
-                         .deadline_s = &deadline_s,
-                         .detail = detail};
-    return ask(t, q, message, body, body_bytes, AGENT_ALL, stop, refusals);
+    struct hearing h = {t, q, .count = q->first_alone ? 1 : t->running, .began_s = progress_now_s(), .detail = detail};
+    int lost = 0;
+    memset(t->seen, 0, (size_t)t->running);
+    q->refusals = 0;
+    *detail = 0;
+    if (q->message)
+        agents_send(&t->agents, -1, q->message, q->first_alone ? 0 : AGENT_ALL, q->body, q->body_bytes);
+    enum agents_event event = agents_wait(&t->agents, &q->deadline_s, stop, hear_answer, &h, &lost);
+    if (event == AGENTS_STOPPED)
+        return BENCH_STOPPED;
+    if (event == AGENTS_ENOUGH && !h.ended && (!q->refusals || q->refusals == h.count))
+        return BENCH_ANSWERED;
+    return give_up_launch(&h, event == AGENTS_LATE && !q->refusals);
 }
 
 /* ---- starting ---- */
-
-/* NULL: not known. */
-static const char *class_of(const struct nccl_pool *t, int member)
-{
-    const struct topology *topology = t->setup->topology;
-    int host = topology ? topo_find_host(topology, t->agents.items[member].host) : -1;
-    return host < 0 ? NULL : topology->classes[topology->hosts[host].class_index].name;
-}
 
 static const char *const *settings_of(const struct nccl_pool *t, const struct nccl_start *start, int member,
                                       struct arena *a)
 {
     struct words w = {0};
+    const struct topology *topology = t->setup->topology;
+    int host = topology ? topo_find_host(topology, t->agents.items[member].host) : -1;
+    const char *class = host < 0 ? NULL : topology->classes[topology->hosts[host].class_index].name;
     const char *tuner = getenv("NCCL_TUNER_PLUGIN");
-    int ours = tuner && strstr(tuner, "nccltune");
-    inherit_clear(&w, a, start->site);
+    if (!start->site)
+        inherit_clear(&w, a);
     if (!getenv("NCCL_DEBUG"))
         words_add(&w, a, "NCCL_DEBUG=WARN");
-    if (tuner && *tuner && !ours && !getenv("NCCLTUNE_NEXT_TUNER")) /* what jobs run under is asked first here, too */
+    /* what jobs run under is asked first here, too */
+    if (tuner && *tuner && !getenv("NCCLTUNE_NEXT_TUNER"))
         words_add(&w, a, arena_printf(a, "NCCLTUNE_NEXT_TUNER=%s", tuner));
     if (start->plugin)
         words_add(&w, a, arena_printf(a, "NCCL_TUNER_PLUGIN=%s", start->plugin));
     for (int i = 0; i < start->nsettings; i++)
-        if (bench_is_for(start->settings[i].name, class_of(t, member)))
+        if (bench_is_for(start->settings[i].name, class))
             words_add(&w, a,
                       arena_printf(a, "%s=%s", bench_plain_name(start->settings[i].name, a), start->settings[i].value));
     if (t->own->share_gpus) /* ranks on one GPU count as nodes of their own */
@@ -337,23 +310,20 @@ static const char *const *command_of(const struct nccl_pool *t, struct arena *a)
 }
 
 /* Has every agent start `per_node` workers. */
-static int spawn(struct nccl_pool *t, const struct nccl_start *start, int per_node, struct err *e)
+static int spawn_workers(struct nccl_pool *t, const struct nccl_start *start, int per_node, struct err *e)
 {
     struct arena *a = arena_new();
-    struct agents_order o = {.argv = command_of(t, a), .copies = per_node};
-    char *body = arena_alloc(a, FRAME_BODY);
-    size_t bytes = 1;
-    for (int m = 0; m < t->agents.count && bytes; m++) {
+    struct agents_order o = {.argv = command_of(t, a), .copies = per_node, .frames = 1};
+    int too_long = 0;
+    for (int m = 0; m < t->agents.count && !too_long; m++) {
         o.settings = settings_of(t, start, m, a);
-        bytes = agents_start_body(&o, m * per_node, 1, body);
-        if (bytes)
-            agents_send(&t->agents, m, AGENT_START, AGENT_ALL, body, bytes);
+        too_long = agents_start(&t->agents, m, &o, m * per_node);
     }
     t->running = t->agents.count * per_node;
     t->seen = arena_alloc(t->arena, (size_t)t->running);
     t->ended = BENCH_ANSWERED;
     arena_free(a);
-    return bytes ? 0 : err_set(e, ERR_FAILED, "the settings of this launch are too long for an agent");
+    return !too_long ? 0 : err_set(e, ERR_FAILED, "the settings of this launch are too long for an agent");
 }
 
 static int outcome_error(enum bench_outcome outcome, int refused, const char *detail, struct err *e)
@@ -370,13 +340,13 @@ static int spawn_and_greet(struct nccl_pool *t, const struct nccl_start *start, 
                            double deadline_s, volatile sig_atomic_t *stop, struct err *e)
 {
     char detail[BENCH_DETAIL] = "";
-    int refused = 0;
+    struct nccl_question q = {
+        .wanted = NCCL_HELLO, .answers = hellos, .bytes = sizeof *hellos, .deadline_s = deadline_s};
     nccl_pool_stop(t, 1);
-    if (spawn(t, start, per_node, e))
+    if (spawn_workers(t, start, per_node, e))
         return ERR_FAILED;
-    enum bench_outcome outcome =
-        nccl_pool_ask(t, 0, NULL, 0, NCCL_HELLO, hellos, sizeof *hellos, &refused, deadline_s, stop, detail);
-    return outcome_error(outcome, refused, detail, e);
+    enum bench_outcome outcome = nccl_pool_ask(t, &q, stop, detail);
+    return outcome_error(outcome, q.refusals, detail, e);
 }
 
 static int compare_hellos(struct nccl_pool *t, const struct nccl_hello *h, struct err *e)
@@ -426,28 +396,33 @@ int nccl_pool_look(struct nccl_pool *t, struct nccl_hello *hello, double patienc
 }
 
 /* Rank 0's unique id, and everybody into one communicator. */
-static int join(struct nccl_pool *t, const struct nccl_start *start, struct nccl_joined *joined, double deadline_s,
-                volatile sig_atomic_t *stop, struct err *e)
+static int join_ranks(struct nccl_pool *t, const struct nccl_start *start, struct nccl_joined *joined,
+                      double deadline_s, volatile sig_atomic_t *stop, struct err *e)
 {
     char detail[BENCH_DETAIL] = "";
-    int refused = 0;
     struct nccl_join j = {.nranks = t->ranks, .control = start->control};
-    struct question name = {.wanted = NCCL_NAMED,
-                            .answers = j.id,
-                            .bytes = sizeof j.id,
-                            .count = 1,
-                            .deadline_s = &deadline_s,
-                            .detail = detail};
-    enum bench_outcome outcome = ask(t, name, NCCL_NAME, NULL, 0, 0, stop, &refused);
-    int rc = outcome_error(outcome, refused, detail, e);
-    if (rc)
-        return rc;
-    struct nccl_joined *all = calloc((size_t)t->ranks, sizeof *all);
+    for (int i = 0; i < start->nsettings; i++)
+        j.table |= !strcmp(start->settings[i].name, "NCCLTUNE_PROFILE");
+    struct nccl_question name = {.message = NCCL_NAME,
+                                 .wanted = NCCL_NAMED,
+                                 .answers = j.id,
+                                 .bytes = sizeof j.id,
+                                 .first_alone = 1,
+                                 .deadline_s = deadline_s};
+    enum bench_outcome outcome = nccl_pool_ask(t, &name, stop, detail);
+    int rc = outcome_error(outcome, name.refusals, detail, e);
+    struct nccl_joined *all = rc ? NULL : calloc((size_t)t->ranks, sizeof *all);
     if (!all)
-        return err_set(e, ERR_FAILED, "out of memory");
-    outcome =
-        nccl_pool_ask(t, NCCL_JOIN, &j, sizeof j, NCCL_JOINED, all, sizeof *all, &refused, deadline_s, stop, detail);
-    rc = outcome_error(outcome, refused, detail, e);
+        return rc ? rc : err_set(e, ERR_FAILED, "out of memory");
+    struct nccl_question join = {.message = NCCL_JOIN,
+                                 .body = &j,
+                                 .body_bytes = sizeof j,
+                                 .wanted = NCCL_JOINED,
+                                 .answers = all,
+                                 .bytes = sizeof *all,
+                                 .deadline_s = name.deadline_s};
+    outcome = nccl_pool_ask(t, &join, stop, detail);
+    rc = outcome_error(outcome, join.refusals, detail, e);
     if (!rc)
         *joined = all[0];
     for (int r = 1; !rc && r < t->ranks; r++)
@@ -466,7 +441,7 @@ int nccl_pool_start(struct nccl_pool *t, const struct nccl_start *s, struct nccl
     int rc = spawn_and_greet(t, s, t->ranks_per_node, hellos, deadline_s, stop, e);
     double now_s = progress_now_s(), twice_s = 2 * now_s - began_s; /* who started late may be late again */
     if (!rc)
-        rc = join(t, s, joined, deadline_s < twice_s ? twice_s : deadline_s, stop, e);
+        rc = join_ranks(t, s, joined, deadline_s < twice_s ? twice_s : deadline_s, stop, e);
     if (rc)
         nccl_pool_stop(t, 1);
     free(hellos);

@@ -9,9 +9,8 @@
 
 #include <signal.h>
 
-#include "bench/engines/nccl/options.h"
-#include "bench/launch/batch.h"
-#include "bench/launch/setup.h"
+#include "bench/engines/nccl/engine.h"
+#include "bench/launch/launch.h"
 #include "bench/launch/worker_protocol.h"
 #include "core/finding.h"
 
@@ -49,15 +48,27 @@ struct nccl_start {
 int nccl_pool_start(struct nccl_pool *t, const struct nccl_start *s, struct nccl_joined *joined, double patience_s,
                     volatile sig_atomic_t *stop, struct err *e);
 
-/* Sends a request to all workers and waits for the answer of each: `answers` has room for one body of `bytes` a rank.
- *   BENCH_ANSWERED  all have answered; when some could not do it, *refusals says how many and `detail` one's reason
+/* A request to all workers, and where their answers go. */
+struct nccl_question {
+    enum nccl_message message; /* 0: nothing is sent, their first message is awaited */
+    const void *body;
+    size_t body_bytes;
+    enum nccl_message wanted; /* the message that answers it */
+    void *answers;            /* room for one body of `bytes` a rank */
+    size_t bytes;
+    int first_alone; /* rank 0 alone is asked, not all */
+    double deadline_s;
+    int refusals; /* out: how many could not do it */
+};
+
+/* Send a request and wait for the answer of each:
+ *   BENCH_ANSWERED  all have answered; where some refused, `detail` is one's reason
  *   BENCH_DIED      a worker is gone, or only some of them refused: the others hang in NCCL
  *   BENCH_LOST      a node is gone: see nccl_pool_broken
- *   BENCH_SILENT    somebody has not answered by `deadline_s` (progress_now_s())
+ *   BENCH_SILENT    somebody has not answered by the deadline (progress_now_s())
  * After the last three all workers have been killed. */
-enum bench_outcome nccl_pool_ask(struct nccl_pool *t, enum nccl_message message, const void *body, size_t body_bytes,
-                                 enum nccl_message wanted, void *answers, size_t bytes, int *refusals,
-                                 double deadline_s, volatile sig_atomic_t *stop, char detail[BENCH_DETAIL]);
+enum bench_outcome nccl_pool_ask(struct nccl_pool *t, struct nccl_question *q, volatile sig_atomic_t *stop,
+                                 char detail[BENCH_DETAIL]);
 
 /* After the last launch: what has disturbed nodes other than this one since the pool was opened. Once. */
 void nccl_pool_noise(struct nccl_pool *t, struct findings *found);

@@ -1,11 +1,12 @@
-/* The schedule, and what is kept of it. */
+/* The conductor: orders and answers, rounds of tries and what is kept of them, what is measured beside the tries. */
 #include "bench/engines/verbs/conduct.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/engines/verbs/conduct_internal.h"
+#include "core/json.h"
+#include "core/proc.h"
 
 /* Slow tries that are repeated, each alone; with more of them the fabric is at fault, and time matters. */
 #define MOST_REPEATED 32
@@ -15,14 +16,165 @@
 
 #define KILL_S 2.0
 
-/* ---- keeping ----------------------------------------------------------------------------------------------------- */
+/* Up to so many nodes an interface is tried against that of every other; beyond, against those 1, 2, 4, … further. */
+#define NET_ALL 64
+
+/* ---- orders and answers ---- */
+
+static int rank_of(const struct verbs_conductor *c, struct verbs_end end)
+{
+    return end.node * c->rails + end.rail;
+}
+
+static int node_of(const struct verbs_conductor *c, int rank)
+{
+    return c->rails ? rank / c->rails : rank;
+}
+
+/* Puts an object around `inner` as `key` and tells it. */
+static void tell_part(const struct verbs_conductor *c, const char *key, cJSON *inner)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddItemToObject(o, key, inner);
+    c->say(c->user, o);
+}
+
+/* A new turn without orders. */
+static void begin_turn(struct verbs_conductor *c)
+{
+    memset(c->orders, 0, (size_t)c->ranks * sizeof *c->orders);
+    memset(c->answers, 0, (size_t)c->ranks * sizeof *c->answers);
+    c->turn++;
+}
+
+/* An order for one rank: what it is but for who and whom comes in `o`. */
+static void add_order(struct verbs_conductor *c, int rank, struct verbs_order o)
+{
+    o.turn = c->turn;
+    o.mine = (struct verbs_end){node_of(c, rank), c->rails ? rank % c->rails : 0};
+    c->orders[rank] = o;
+}
+
+/* With its partner's, for both sides of a try. */
+static void add_pair_orders(struct verbs_conductor *c, const struct verbs_try *t, struct verbs_order o)
+{
+    const struct verbs_end ends[] = {t->from, t->to};
+    for (int side = 0; side < 2; side++) {
+        int rank = rank_of(c, ends[side]), other = rank_of(c, ends[!side]);
+        struct verbs_order *mine = &c->orders[rank];
+        add_order(c, rank, o);
+        mine->lead = !side;
+        mine->owns = side ? !o.owns : o.owns;
+        mine->other = other;
+        mine->peer = ends[!side];
+        snprintf(mine->theirs, sizeof mine->theirs, "%s %s", c->who[other].node, c->who[other].port);
+        snprintf(mine->failure, sizeof mine->failure, "%s", c->who[other].failure);
+    }
+}
+
+/* A word from one port to another goes on as it came. */
+static void pass_on(struct verbs_conductor *c, const struct frame *f)
+{
+    struct verbs_swap head;
+    if (f->head.bytes < sizeof head)
+        return;
+    memcpy(&head, f->body, sizeof head);
+    if (head.to >= 0 && head.to < c->ranks && head.turn == c->turn)
+        agents_send(c->agents, node_of(c, head.to), VERBS_SWAP, head.to, f->body, f->head.bytes);
+}
+
+static int hear_ended(struct verbs_conductor *c, int agent, const struct frame *f)
+{
+    struct agent_ended ended;
+    char how[PROC_STATUS_TEXT] = "did not start";
+    if (frame_body(f, &ended, sizeof ended))
+        return 0;
+    if (ended.status != -1)
+        proc_status_text(ended.status, how);
+    ended.last[sizeof ended.last - 1] = 0;
+    err_set(&c->why, ERR_FAILED, "%s: the process that owns a port %s%s%s", c->agents->items[agent].host, how,
+            *ended.last ? ": " : "", ended.last);
+    return 1;
+}
+
+static void hear_line(const struct verbs_conductor *c, const struct frame *f)
+{
+    cJSON *o = f->head.bytes ? cJSON_ParseWithLength(f->body, f->head.bytes) : NULL;
+    if (cJSON_IsObject(o))
+        c->say(c->user, o);
+    else
+        cJSON_Delete(o);
+}
+
+/* Nonzero once nobody is waited for, or nothing comes of it any more. */
+static int hear_frame(void *user, int agent, const struct frame *f)
+{
+    struct verbs_conductor *c = user;
+    const int rank = f->head.rank, known = rank >= 0 && rank < c->ranks && node_of(c, rank) == agent;
+    if (f->head.message == AGENT_ENDED)
+        return hear_ended(c, agent, f);
+    if (!known)
+        return 0;
+    switch (f->head.message) {
+    case VERBS_SWAP:
+        pass_on(c, f);
+        return 0;
+    case VERBS_LINE:
+        hear_line(c, f);
+        return 0;
+    case VERBS_NET_LIST:
+        frame_body(f, &c->nets[agent], sizeof *c->nets);
+        return 0;
+    case VERBS_WHO:
+        frame_body(f, &c->who[rank], sizeof *c->who);
+        break;
+    case VERBS_ANSWER:
+        frame_body(f, &c->answers[rank], sizeof *c->answers);
+        break;
+    default:
+        return 0;
+    }
+    c->missing -= c->waited[rank];
+    c->waited[rank] = 0;
+    return c->missing <= 0;
+}
+
+/* Waits for the ranks that are marked in `waited`, c->missing of them. Nonzero: it is over. */
+static int wait_for_missing(struct verbs_conductor *c)
+{
+    int lost = 0;
+    enum agents_event event =
+        c->missing ? agents_wait(c->agents, &c->deadline_s, c->stop, hear_frame, c, &lost) : AGENTS_ENOUGH;
+    if (event == AGENTS_LOST)
+        err_set(&c->why, ERR_FAILED, "the node %s is gone", c->agents->items[lost].host);
+    c->over = event != AGENTS_ENOUGH || c->why.code;
+    return c->over;
+}
+
+/* Sends the turn's orders and waits for all answers, while words go from port to port. Nonzero: it is over. */
+static int run_turn(struct verbs_conductor *c)
+{
+    if (c->over)
+        return 1;
+    c->missing = 0;
+    for (int r = 0; r < c->ranks; r++) {
+        if (c->orders[r].what == VERBS_REST)
+            continue;
+        c->waited[r] = 1;
+        c->missing++;
+        agents_send(c->agents, node_of(c, r), VERBS_ORDER, r, &c->orders[r], sizeof c->orders[r]);
+    }
+    return wait_for_missing(c);
+}
+
+/* ---- keeping ---- */
 
 /* A new outcome, at the end. */
-static void append(struct verbs_conductor *c, struct verbs_outcome o)
+static void append_outcome(struct verbs_conductor *c, struct verbs_outcome o)
 {
     const struct verbs_end ends[] = {o.pair.from, o.pair.to};
     for (int side = 0; side < 2; side++) {
-        struct verbs_record *r = &c->records[verbs_conduct_rank(c, ends[side])];
+        struct verbs_record *r = &c->records[rank_of(c, ends[side])];
         r->failed += o.verdict == VERBS_FAILED;
         r->good += o.verdict != VERBS_FAILED;
     }
@@ -31,7 +183,7 @@ static void append(struct verbs_conductor *c, struct verbs_outcome o)
 }
 
 /* Makes the outcome number `at` of a try: a new one, or a better one in its place. */
-static void keep(struct verbs_conductor *c, const struct verbs_try *pair, struct verbs_answer *t, int at)
+static void keep_answer(struct verbs_conductor *c, const struct verbs_try *pair, struct verbs_answer *t, int at)
 {
     t->gid[sizeof t->gid - 1] = t->why[sizeof t->why - 1] = 0;
     struct verbs_fabric_try one = {.outcome = {.pair = *pair,
@@ -47,10 +199,10 @@ static void keep(struct verbs_conductor *c, const struct verbs_try *pair, struct
         return;
     const char *key = at < c->noutcomes ? "again" : "try";
     if (at == c->noutcomes)
-        append(c, one.outcome);
+        append_outcome(c, one.outcome);
     else
         c->outcomes[at] = one.outcome;
-    verbs_conduct_say(c, key, verbs_fabric_json(VERBS_PART_TRY, &one));
+    tell_part(c, key, verbs_fabric_json(VERBS_PART_TRY, &one));
 }
 
 static int by_pair(const void *x, const void *y)
@@ -68,37 +220,37 @@ void verbs_conduct_recall(struct verbs_conductor *c, const struct verbs_fabric *
     for (int i = 0; i < known->ntries; i++) {
         const struct verbs_fabric_try *t = &known->tries[i];
         const struct verbs_end ends[] = {t->outcome.pair.from, t->outcome.pair.to};
-        append(c, t->outcome);
-        verbs_conduct_turn(c);
+        append_outcome(c, t->outcome);
+        begin_turn(c);
         for (int side = 0; side < 2 && t->outcome.verdict == VERBS_GOOD; side++)
             if (t->gid_index[side] > 0)
-                verbs_conduct_order(c, verbs_conduct_rank(c, ends[side]),
-                                    (struct verbs_order){.what = VERBS_PROVEN, .number = t->gid_index[side] - 1});
-        verbs_conduct_wait(c);
+                add_order(c, rank_of(c, ends[side]),
+                          (struct verbs_order){.what = VERBS_PROVEN, .number = t->gid_index[side] - 1});
+        run_turn(c);
     }
     if (c->noutcomes)
         qsort(c->outcomes, (size_t)c->noutcomes, sizeof *c->outcomes, by_pair);
     c->recalled = c->noutcomes;
 }
 
-/* ---- rounds ------------------------------------------------------------------------------------------------------ */
+/* ---- rounds ---- */
 
 /* All tries of a round at once. Their outcomes are new ones from number `at` on, or `at` is the one outcome that the
  * round's one try repeats. */
 static void run_round(struct verbs_conductor *c, const struct verbs_round *r, int brief, int at)
 {
-    verbs_conduct_turn(c);
+    begin_turn(c);
     for (int i = 0; i < r->ntries; i++)
-        verbs_conduct_pair(c, &r->tries[i], (struct verbs_order){.what = VERBS_TRY, .brief = brief});
-    if (verbs_conduct_wait(c))
+        add_pair_orders(c, &r->tries[i], (struct verbs_order){.what = VERBS_TRY, .brief = brief});
+    if (run_turn(c))
         return;
     for (int i = 0; i < r->ntries; i++)
-        keep(c, &r->tries[i], &c->answers[verbs_conduct_rank(c, r->tries[i].from)], at++);
+        keep_answer(c, &r->tries[i], &c->answers[rank_of(c, r->tries[i].from)], at++);
 }
 
 static int is_dead(const struct verbs_conductor *c, struct verbs_end p)
 {
-    const struct verbs_record *r = &c->records[verbs_conduct_rank(c, p)];
+    const struct verbs_record *r = &c->records[rank_of(c, p)];
     return !r->good && r->failed >= ENOUGH_FAILURES;
 }
 
@@ -121,7 +273,7 @@ static void run_schedule(struct verbs_conductor *c, const struct verbs_schedule 
     }
 }
 
-static struct verbs_outcome *judge(struct verbs_conductor *c)
+static struct verbs_outcome *mark_slow_ones(struct verbs_conductor *c)
 {
     struct verbs_outcome *judged = arena_alloc(c->arena, (size_t)c->noutcomes * sizeof *judged);
     if (c->noutcomes)
@@ -133,7 +285,7 @@ static struct verbs_outcome *judge(struct verbs_conductor *c)
 /* Others may have been in its way, or the machine busy for a moment: the better result counts. */
 static void repeat_slow(struct verbs_conductor *c)
 {
-    const struct verbs_outcome *judged = judge(c);
+    const struct verbs_outcome *judged = mark_slow_ones(c);
     int n = c->noutcomes, repeated = 0;
     for (int i = 0; i < n && repeated < MOST_REPEATED && !c->over; i++) {
         struct verbs_try pair = judged[i].pair;
@@ -146,11 +298,11 @@ static void repeat_slow(struct verbs_conductor *c)
 }
 
 /* Tries that tell possible faults apart, until there is no doubt or nothing left to try. */
-static void resolve(struct verbs_conductor *c, int brief)
+static void resolve_doubts(struct verbs_conductor *c, int brief)
 {
     for (int i = 0; i < c->nodes && !c->over; i++) {
         struct verbs_fault *faults;
-        const struct verbs_outcome *judged = judge(c);
+        const struct verbs_outcome *judged = mark_slow_ones(c);
         int n = verbs_localise(judged, c->noutcomes, c->arena, &faults);
         struct verbs_round next = verbs_localise_next(judged, c->noutcomes, faults, n, c->arena);
         if (!next.ntries)
@@ -159,7 +311,149 @@ static void resolve(struct verbs_conductor *c, int brief)
     }
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
+/* ---- the sweep ---- */
+
+/* All sizes on 1, 2 and 4 queue pairs between the ports of the first round. */
+static void sweep_sizes(struct verbs_conductor *c, const struct verbs_schedule *s, uint64_t most_bytes)
+{
+    static const int qps[] = {1, 2, 4};
+    for (int i = 0; s->nrounds && i < 3 && !c->over; i++) {
+        begin_turn(c);
+        for (int k = 0; k < s->rounds[0].ntries; k++)
+            add_pair_orders(c, &s->rounds[0].tries[k],
+                            (struct verbs_order){.what = VERBS_SWEEP, .qps = qps[i], .bytes = most_bytes});
+        run_turn(c);
+    }
+}
+
+/* ---- GPUs ---- */
+
+static void tell_gpu(const struct verbs_conductor *c, struct verbs_end owner, int index, struct verbs_answer *t)
+{
+    t->pci[sizeof t->pci - 1] = t->via[sizeof t->via - 1] = t->why[sizeof t->why - 1] = 0;
+    struct verbs_fabric_gpu g = {.node = owner.node,
+                                 .rail = owner.rail,
+                                 .gpu = index,
+                                 .pci = t->pci,
+                                 .via = t->via[0] ? t->via : NULL,
+                                 .why = t->why[0] ? t->why : NULL,
+                                 .send_GBps = t->GBps,
+                                 .receive_GBps = t->both_GBps};
+    tell_part(c, "gpu_memory", verbs_fabric_json(VERBS_PART_GPU, &g));
+}
+
+/* One GPU of the owners, who are the tries' leads or the others. A port that has had its turn only helps its partner.
+ */
+static void try_gpu(struct verbs_conductor *c, const struct verbs_round *r, int index, int lead_owns, const int *gpus,
+                    const char *done)
+{
+    begin_turn(c);
+    for (int i = 0; i < r->ntries; i++)
+        add_pair_orders(c, &r->tries[i],
+                        (struct verbs_order){.what = VERBS_TRY_GPU, .number = index, .owns = lead_owns});
+    if (run_turn(c))
+        return;
+    for (int i = 0; i < r->ntries; i++) {
+        struct verbs_end owner = lead_owns ? r->tries[i].from : r->tries[i].to;
+        int rank = rank_of(c, owner);
+        if (index < gpus[rank] && !done[rank])
+            tell_gpu(c, owner, index, &c->answers[rank]);
+    }
+}
+
+/* The tries of a round with a port that has not had its turn. */
+static struct verbs_round still_open(const struct verbs_conductor *c, const struct verbs_round *r, const char *done)
+{
+    struct verbs_round open = {.tries = arena_alloc(c->arena, (size_t)r->ntries * sizeof *open.tries)};
+    for (int i = 0; i < r->ntries; i++)
+        if (!done[rank_of(c, r->tries[i].from)] || !done[rank_of(c, r->tries[i].to)])
+            open.tries[open.ntries++] = r->tries[i];
+    return open;
+}
+
+static int count_gpus(struct verbs_conductor *c, int *gpus)
+{
+    int most = 0;
+    begin_turn(c);
+    for (int r = 0; r < c->ranks; r++)
+        add_order(c, r, (struct verbs_order){.what = VERBS_GPUS});
+    run_turn(c);
+    for (int r = 0; r < c->ranks; r++) {
+        gpus[r] = c->answers[r].count;
+        most = gpus[r] > most ? gpus[r] : most;
+    }
+    return most;
+}
+
+/* Every port with every GPU of its node, between the ports of the first rounds; nothing without a GPU driver. */
+static void try_gpus(struct verbs_conductor *c, const struct verbs_schedule *s)
+{
+    char *done = arena_alloc(c->arena, (size_t)c->ranks);
+    int *gpus = arena_alloc(c->arena, (size_t)c->ranks * sizeof *gpus);
+    int most = s->nrounds ? count_gpus(c, gpus) : 0;
+    /* Where the number is odd, one rests in the first round. */
+    for (int round = 0; most && round < s->nrounds; round++) {
+        const struct verbs_round open = still_open(c, &s->rounds[round], done);
+        for (int index = 0; open.ntries && index < most; index++)
+            for (int lead_owns = 0; lead_owns < 2 && !c->over; lead_owns++)
+                try_gpu(c, &open, index, lead_owns, gpus, done);
+        for (int i = 0; i < open.ntries; i++)
+            done[rank_of(c, open.tries[i].from)] = done[rank_of(c, open.tries[i].to)] = 1;
+    }
+}
+
+/* ---- ports and interfaces ---- */
+
+static void describe_ports(struct verbs_conductor *c)
+{
+    begin_turn(c);
+    for (int r = 0; r < c->ranks; r++)
+        if (c->who[r].port[0]) /* else its node has fewer than another */
+            add_order(c, r, (struct verbs_order){.what = VERBS_PORT});
+    run_turn(c);
+}
+
+/* The first process of each node does it for all. */
+static int order_all_nodes(struct verbs_conductor *c, enum verbs_what what)
+{
+    begin_turn(c);
+    for (int node = 0; node < c->nodes; node++)
+        add_order(c, node * (c->rails ? c->rails : 1), (struct verbs_order){.what = what});
+    return run_turn(c);
+}
+
+static void tell_interfaces(const struct verbs_conductor *c, int node, const struct verbs_answer *a)
+{
+    const struct verbs_net_list *nets = &c->nets[node];
+    for (int i = 0; i < nets->n && i < VERBS_NETS; i++) {
+        char address[VERBS_NET_TEXT];
+        struct verbs_fabric_interface one = {.node = node,
+                                             .name = nets->nets[i].name,
+                                             .address = verbs_net_address(address, &nets->nets[i]),
+                                             .reached = a->reached[i],
+                                             .tried = a->count};
+        tell_part(c, "interface", verbs_fabric_json(VERBS_PART_INTERFACE, &one));
+    }
+}
+
+static void try_interfaces(struct verbs_conductor *c)
+{
+    const int per_node = c->rails ? c->rails : 1;
+    if (order_all_nodes(c, VERBS_LISTEN))
+        return;
+    for (int node = 0; node < c->nodes; node++)
+        for (int step = 1; step < c->nodes; step = c->nodes <= NET_ALL ? step + 1 : step * 2)
+            agents_send(c->agents, node, VERBS_NET_LIST, node * per_node, &c->nets[(node + step) % c->nodes],
+                        sizeof *c->nets);
+    if (order_all_nodes(c, VERBS_TRY_NETS))
+        return;
+    for (int node = 0; node < c->nodes; node++)
+        tell_interfaces(c, node, &c->answers[node * per_node]);
+    /* Whoever listens does so until all have tried. */
+    order_all_nodes(c, VERBS_DEAFEN);
+}
+
+/* ---- the whole ---- */
 
 static const struct plan {
     const char *name;
@@ -187,7 +481,7 @@ int verbs_conduct_knows(const char *schedule)
 
 static int is_absent(const struct verbs_conductor *c, struct verbs_end p)
 {
-    return !c->who[verbs_conduct_rank(c, p)].port[0];
+    return !c->who[rank_of(c, p)].port[0];
 }
 
 /* Less the tries with a port that its node does not have, because nodes of another class have more; `across`: and less
@@ -211,7 +505,7 @@ void verbs_conduct_run(struct verbs_conductor *c, const char *schedule, uint64_t
 {
     const struct plan *p = find_plan(schedule);
     if (c->nodes > 1)
-        verbs_conduct_interfaces(c);
+        try_interfaces(c);
     if (!c->rails || !p)
         return;
     const struct verbs_schedule *first = schedule_of(c, p->plan, 0);
@@ -221,31 +515,27 @@ void verbs_conduct_run(struct verbs_conductor *c, const char *schedule, uint64_t
     if (rest)
         run_schedule(c, then, 1, 1, first->nrounds, first->nrounds + rest);
     repeat_slow(c);
-    resolve(c, p->brief);
+    resolve_doubts(c, p->brief);
     if (!p->brief)
-        verbs_conduct_gpus(c, first);
+        try_gpus(c, first);
     if (sweep_bytes)
-        verbs_conduct_sweep(c, first, sweep_bytes);
-    verbs_conduct_ports(c);
+        sweep_sizes(c, first, sweep_bytes);
+    describe_ports(c);
 }
 
-/* ---- start and end ----------------------------------------------------------------------------------------------- */
+/* ---- start and end ---- */
 
 static int start_processes(struct verbs_conductor *c, struct err *e)
 {
     const char *argv[] = {"{bin}/nccltune", "verbs-port", c->ports, arena_printf(c->arena, "%d", c->nccl),
                           "{rank}",         "{local}",    NULL};
-    const struct agents_order order = {.argv = argv, .copies = c->rails ? c->rails : 1};
-    char *body = arena_alloc(c->arena, FRAME_BODY);
-    for (int node = 0; node < c->nodes; node++) {
-        size_t bytes = agents_start_body(&order, node * order.copies, 1, body);
-        if (!bytes)
+    const struct agents_order order = {.argv = argv, .copies = c->rails ? c->rails : 1, .frames = 1};
+    for (int node = 0; node < c->nodes; node++)
+        if (agents_start(c->agents, node, &order, node * order.copies))
             return err_set(e, ERR_USAGE, "too many ports: %.200s", c->ports);
-        agents_send(c->agents, node, AGENT_START, AGENT_ALL, body, bytes);
-    }
     c->missing = c->ranks;
     memset(c->waited, 1, (size_t)c->ranks);
-    if (verbs_conduct_missing(c))
+    if (wait_for_missing(c))
         return err_set(e, ERR_FAILED, "%s", c->why.code ? c->why.text : "interrupted before any port has answered");
     return 0;
 }

@@ -3,8 +3,6 @@
 #ifndef BENCH_ENGINES_VERBS_CONDUCT_H
 #define BENCH_ENGINES_VERBS_CONDUCT_H
 
-#include <cjson/cJSON.h>
-
 #include "bench/engines/verbs/order.h"
 #include "bench/fabric/fabric.h"
 #include "bench/launch/agents.h"
@@ -16,13 +14,13 @@ struct verbs_record {
 
 struct verbs_conductor {
     struct agents *agents;
-    const char *ports; /* as in serve.h */
+    const char *ports; /* as for verbs_serve_main */
     int nccl;
     int nodes, rails, ranks; /* rank = node * rails + rail; one rank a node without ports */
     double deadline_s;
     volatile sig_atomic_t *stop;
     /* What was learnt, an object such as {"try": {...}}; takes it. */
-    void (*say)(void *user, cJSON *o);
+    void (*say)(void *user, struct cJSON *o);
     void (*show)(void *user, int round, int of);
     void *user;
 

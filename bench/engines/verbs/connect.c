@@ -43,7 +43,7 @@ int verbs_attempts(const struct verbs_gid_table *lead, const struct verbs_gid_ta
     return n;
 }
 
-static void pack(const struct verbs_gid_table *t, struct gid_list *list)
+static void pack_gids(const struct verbs_gid_table *t, struct gid_list *list)
 {
     *list = (struct gid_list){.count = t->count, .infiniband = t->infiniband};
     for (int i = 0; i < t->count && list->n < GIDS_SENT; i++) {
@@ -56,7 +56,7 @@ static void pack(const struct verbs_gid_table *t, struct gid_list *list)
 }
 
 /* The other side's table, as far as it was sent; the rest is empty. */
-static struct verbs_gid_table unpack(const struct gid_list *list, struct arena *a)
+static struct verbs_gid_table unpack_gids(const struct gid_list *list, struct arena *a)
 {
     struct verbs_gid_table t = {.infiniband = list->infiniband};
     for (int i = 0; i < list->n && i < GIDS_SENT; i++)
@@ -74,7 +74,7 @@ static struct verbs_gid_table unpack(const struct gid_list *list, struct arena *
 }
 
 /* The smallest proof: one verified sample of small writes. */
-static int prove(struct verbs_pair *p, int lead, double patience_s, struct err *e)
+static int prove_pair(struct verbs_pair *p, int lead, double patience_s, struct err *e)
 {
     const struct verbs_shot shot = {
         .test = VERBS_WRITE, .bytes = 8, .samples = 1, .sample_s = 0.0001, .patience_s = patience_s};
@@ -90,13 +90,13 @@ int verbs_connect(struct verbs_pair *p, const struct verbs_pair_setup *setup, co
     struct verbs_attempt attempts[VERBS_ATTEMPTS];
     char words[VERBS_FAILURE_TEXT];
     *p = (struct verbs_pair){0};
-    pack(own, &mine);
+    pack_gids(own, &mine);
     int error = channel->swap(channel->user, &mine, &theirs, sizeof mine, progress_now_s() + setup->patience_s);
     if (error)
         return err_set(e, ERR_FAILED, "%s: %s", channel->me, verbs_say_errno(words, VERBS_EXCHANGE, error));
 
     struct arena *a = arena_new();
-    struct verbs_gid_table peer = unpack(&theirs, a), known = unpack(&mine, a);
+    struct verbs_gid_table peer = unpack_gids(&theirs, a), known = unpack_gids(&mine, a);
     int n = verbs_attempts(lead ? &known : &peer, lead ? &peer : &known, nccl, attempts), code = 0;
     if (!n)
         code = err_set(e, ERR_FAILED, "%s and %s have no kind of GID in common", lead ? channel->me : channel->peer,
@@ -108,7 +108,7 @@ int verbs_connect(struct verbs_pair *p, const struct verbs_pair_setup *setup, co
         struct err failure = {0};
         code = verbs_pair_connect(p, &s, channel, &failure);
         if (!code)
-            code = prove(p, lead, setup->patience_s, &failure);
+            code = prove_pair(p, lead, setup->patience_s, &failure);
         if (!code) {
             if (s.gid < own->count)
                 own->gids[s.gid].proven = 1;

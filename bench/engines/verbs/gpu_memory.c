@@ -65,8 +65,8 @@ static struct ibv_mr *register_dma_buf(const struct verbs_gpu *g, struct ibv_pd 
     return mr;
 }
 
-static struct ibv_mr *make(void *user, struct ibv_pd *pd, size_t bytes, unsigned char **start,
-                           char words[VERBS_FAILURE_TEXT])
+static struct ibv_mr *make_memory(void *user, struct ibv_pd *pd, size_t bytes, unsigned char **start,
+                                  char words[VERBS_FAILURE_TEXT])
 {
     struct verbs_gpu *g = user;
     int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
@@ -98,21 +98,21 @@ static struct ibv_mr *make(void *user, struct ibv_pd *pd, size_t bytes, unsigned
     return mr;
 }
 
-static void drop(void *user, struct ibv_mr *mr, unsigned char *start)
+static void drop_memory(void *user, struct ibv_mr *mr, unsigned char *start)
 {
     struct verbs_gpu *g = user;
     ibv_dereg_mr(mr);
     g->driver->release(start);
 }
 
-static int put(void *user, unsigned char *to, const void *from, size_t bytes)
+static int put_bytes(void *user, unsigned char *to, const void *from, size_t bytes)
 {
     struct verbs_gpu *g = user;
     int rc = g->driver->to_device(to, from, bytes);
     return rc ? rc : g->driver->finish_all(); /* a copy may return before it has landed, and the HCA reads next */
 }
 
-static int get(void *user, void *to, const unsigned char *from, size_t bytes)
+static int get_bytes(void *user, void *to, const unsigned char *from, size_t bytes)
 {
     struct verbs_gpu *g = user;
     return g->driver->to_host(to, from, bytes);
@@ -120,5 +120,5 @@ static int get(void *user, void *to, const unsigned char *from, size_t bytes)
 
 struct verbs_memory verbs_gpu_memory(struct verbs_gpu *g)
 {
-    return (struct verbs_memory){make, drop, put, get, g};
+    return (struct verbs_memory){make_memory, drop_memory, put_bytes, get_bytes, g};
 }

@@ -4,7 +4,7 @@
 #define BENCH_ENGINES_VERBS_GPU_MEMORY_H
 
 #include "bench/engines/verbs/pair.h"
-#include "bench/launch/gpu_driver.h"
+#include "core/gpu_driver.h"
 
 struct verbs_gpu {
     struct gpu *driver;

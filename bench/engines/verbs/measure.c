@@ -28,12 +28,11 @@ struct run {
     struct verbs_report report; /* what this side will say */
 };
 
-/* ---- payload --------------------------------------------------------------------------------------------------------
- */
+/* ---- payload ---- */
 
 /* Differs for every sample, writer, queue pair and place, so that nothing old, misplaced or shifted passes for it. The
  * mixing is that of splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t payload(unsigned seed, int lead, int qp, uint64_t word)
+static uint64_t payload_word(unsigned seed, int lead, int qp, uint64_t word)
 {
     uint64_t z = (word + 1) * 0x9e3779b97f4a7c15u + ((uint64_t)seed << 32) + (uint64_t)qp * 2 + (uint64_t)lead;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -41,12 +40,12 @@ static uint64_t payload(unsigned seed, int lead, int qp, uint64_t word)
     return z ^ (z >> 31);
 }
 
-static unsigned char *slot(const struct run *r, unsigned char *base, int qp)
+static unsigned char *slot_of(const struct run *r, unsigned char *base, int qp)
 {
     return base + (uint64_t)qp * r->pair->max_bytes;
 }
 
-static int put(const struct run *r, unsigned char *to, const void *from, size_t bytes)
+static int put_bytes(const struct run *r, unsigned char *to, const void *from, size_t bytes)
 {
     const struct verbs_memory *m = r->pair->memory;
     if (m)
@@ -55,7 +54,7 @@ static int put(const struct run *r, unsigned char *to, const void *from, size_t 
     return 0;
 }
 
-static int get(const struct run *r, void *to, const unsigned char *from, size_t bytes)
+static int get_bytes(const struct run *r, void *to, const unsigned char *from, size_t bytes)
 {
     const struct verbs_memory *m = r->pair->memory;
     if (m)
@@ -74,12 +73,12 @@ static void fill_source(struct run *r)
         for (uint64_t at = 0; at < r->shot->bytes && !failed; at += CHUNK) {
             uint64_t left = r->shot->bytes - at, bytes = left < CHUNK ? left : CHUNK;
             for (uint64_t word = 0; word * 8 < bytes; word++)
-                chunk[word] = payload(r->seed, r->lead, qp, at / 8 + word);
-            failed = put(r, slot(r, r->pair->source, qp) + at, chunk, bytes) ||
-                     put(r, slot(r, r->pair->target, qp) + at, zeros, bytes);
+                chunk[word] = payload_word(r->seed, r->lead, qp, at / 8 + word);
+            failed = put_bytes(r, slot_of(r, r->pair->source, qp) + at, chunk, bytes) ||
+                     put_bytes(r, slot_of(r, r->pair->target, qp) + at, zeros, bytes);
         }
     /* A copy to a GPU may return before it has arrived; one back does not, and waits for those before it. */
-    if (failed || get(r, chunk, r->pair->source, 1))
+    if (failed || get_bytes(r, chunk, r->pair->source, 1))
         snprintf(r->report.failure, VERBS_FAILURE_TEXT, "the GPU's memory cannot be written");
 }
 
@@ -96,14 +95,15 @@ static int receives(const struct run *r)
     return r->shot->test != VERBS_WRITE || !r->lead;
 }
 
-static void verify(struct run *r)
+static void verify_payload(struct run *r)
 {
     uint64_t bytes = r->shot->test == VERBS_PING ? r->shot->bytes - 1 : r->shot->bytes;
     uint64_t chunk[CHUNK / 8];
     for (int qp = 0; receives(r) && qp < used_qps(r); qp++)
         for (uint64_t at = 0; at < bytes; at += 8) {
-            uint64_t v = payload(r->seed, !r->lead, qp, at / 8), left = bytes - at;
-            if (at % CHUNK == 0 && get(r, chunk, slot(r, r->pair->target, qp) + at, left < CHUNK ? left : CHUNK)) {
+            uint64_t v = payload_word(r->seed, !r->lead, qp, at / 8), left = bytes - at;
+            if (at % CHUNK == 0 &&
+                get_bytes(r, chunk, slot_of(r, r->pair->target, qp) + at, left < CHUNK ? left : CHUNK)) {
                 snprintf(r->report.failure, VERBS_FAILURE_TEXT, "the GPU's memory cannot be read");
                 return;
             }
@@ -117,8 +117,7 @@ static void verify(struct run *r)
         }
 }
 
-/* ---- the timed part -------------------------------------------------------------------------------------------------
- */
+/* ---- the timed part ---- */
 
 /* Counts fruitless looks; whether the deadline has passed. */
 static int too_late(struct run *r, int *looks)
@@ -133,7 +132,7 @@ static int too_late(struct run *r, int *looks)
     return 1;
 }
 
-static int window(const struct run *r)
+static int window_of(const struct run *r)
 {
     uint64_t n = WINDOW_BYTES / (r->shot->bytes * (uint64_t)r->pair->nqps);
     return n < 2 ? 2 : n > VERBS_DEPTH ? VERBS_DEPTH : (int)n;
@@ -144,7 +143,7 @@ static int window(const struct run *r)
 static void write_all(struct run *r)
 {
     struct verbs_pair *p = r->pair;
-    int n = p->nqps, depth = window(r), every = depth > 4 ? depth / 4 : 1, looks = 0, done = 0;
+    int n = p->nqps, depth = window_of(r), every = depth > 4 ? depth / 4 : 1, looks = 0, done = 0;
     int posted[VERBS_MAX_QPS] = {0}, completed[VERBS_MAX_QPS] = {0}, total[VERBS_MAX_QPS] = {0};
     for (int qp = 0; qp < n; qp++)
         total[qp] = r->messages / n + (qp < r->messages % n);
@@ -170,14 +169,14 @@ static void write_all(struct run *r)
 
 static int write_ping(struct run *r, unsigned char number)
 {
-    slot(r, r->pair->source, 0)[r->shot->bytes - 1] = number;
+    slot_of(r, r->pair->source, 0)[r->shot->bytes - 1] = number;
     return verbs_pair_post(r->pair, 0, r->shot->bytes, 1, 0, r->report.failure);
 }
 
 /* Waits for the other side's write number `number`; completions of ours that come meanwhile are counted off. */
 static int await_ping(struct run *r, unsigned char number, int *unacknowledged)
 {
-    const volatile unsigned char *last = slot(r, r->pair->target, 0) + r->shot->bytes - 1;
+    const volatile unsigned char *last = slot_of(r, r->pair->target, 0) + r->shot->bytes - 1;
     int looks = 0;
     while (*last != number || *unacknowledged) {
         uint64_t id;
@@ -212,12 +211,11 @@ static void ping_all(struct run *r)
     }
 }
 
-/* ---- samples --------------------------------------------------------------------------------------------------------
- */
+/* ---- samples ---- */
 
 /* One sample: both get ready, the lead says how many messages, the writers write, both say how it went, the receivers
  * verify. `*time_us` is that of one message on the slower side. */
-static int sample(struct run *r, double *time_us, struct err *e)
+static int take_sample(struct run *r, double *time_us, struct err *e)
 {
     const struct verbs_channel *c = r->pair->channel;
     struct verbs_report *mine = &r->report, theirs;
@@ -246,11 +244,11 @@ static int sample(struct run *r, double *time_us, struct err *e)
                                                         : theirs.time_us;
     *time_us = slower_us / r->messages / (r->shot->test == VERBS_PING ? 2 : 1);
 
-    verify(r);
+    verify_payload(r);
     return verbs_pair_agree(c, mine, &theirs, progress_now_s() + r->shot->patience_s, e);
 }
 
-static int fitting(const struct verbs_shot *s, double time_us)
+static int fitting_messages(const struct verbs_shot *s, double time_us)
 {
     double n = s->sample_s * 1e6 / (time_us > 0.001 ? time_us : 0.001);
     return n < 2 ? 2 : n > MAX_MESSAGES ? MAX_MESSAGES : (int)n;
@@ -266,13 +264,13 @@ int verbs_measure(struct verbs_pair *p, const struct verbs_shot *shot, int lead,
                        (unsigned long long)shot->bytes, shot->samples);
     /* The first message pays for page tables and address resolution; the second look is at the fitting number. */
     for (int i = 0; i < 3; i++) {
-        int code = sample(&r, &time_us, e);
+        int code = take_sample(&r, &time_us, e);
         if (code)
             return code;
-        r.messages = fitting(shot, time_us);
+        r.messages = fitting_messages(shot, time_us);
     }
     for (int i = 0; i < shot->samples; i++) {
-        int code = sample(&r, &f->samples_us[i], e);
+        int code = take_sample(&r, &f->samples_us[i], e);
         if (code)
             return code;
     }

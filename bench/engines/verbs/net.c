@@ -51,7 +51,7 @@ static int open_on(const struct verbs_net *net)
     return fd;
 }
 
-static void add(struct verbs_net_list *mine, const struct ifaddrs *i, int fds[VERBS_NETS])
+static void add_interface(struct verbs_net_list *mine, const struct ifaddrs *i, int fds[VERBS_NETS])
 {
     struct verbs_net net = {{0}};
     socklen_t length = sizeof net.address;
@@ -80,7 +80,7 @@ void verbs_net_listen(struct verbs_net_list *mine, int fds[VERBS_NETS])
         for (const struct ifaddrs *i = all; i; i = i->ifa_next)
             if (is_usable(i) && i->ifa_addr->sa_family == families[f] && mine->n < VERBS_NETS &&
                 !is_known(mine, i->ifa_name))
-                add(mine, i, fds);
+                add_interface(mine, i, fds);
     freeifaddrs(all);
 }
 
@@ -103,7 +103,7 @@ static int is_mine(const struct verbs_net_list *mine, const struct verbs_net *pe
 }
 
 /* A connection under way from `from` to `to`; -1 when it cannot even begin. */
-static int begin(const struct verbs_net *from, const struct verbs_net *to)
+static int begin_connection(const struct verbs_net *from, const struct verbs_net *to)
 {
     struct verbs_net any_port = *from;
     if (from->address.ss_family == AF_INET)
@@ -118,7 +118,7 @@ static int begin(const struct verbs_net *from, const struct verbs_net *to)
     return fd;
 }
 
-static const struct verbs_net *find(const struct verbs_net_list *l, const struct verbs_net *like)
+static const struct verbs_net *find_same_interface(const struct verbs_net_list *l, const struct verbs_net *like)
 {
     for (int i = 0; i < l->n && i < VERBS_NETS; i++)
         if (!strncmp(l->nets[i].name, like->name, IF_NAMESIZE) &&
@@ -128,7 +128,7 @@ static const struct verbs_net *find(const struct verbs_net_list *l, const struct
 }
 
 /* Counts those that connect before the deadline, and closes all. */
-static int finish(struct pollfd *fds, int n, double deadline_s)
+static int count_connections(struct pollfd *fds, int n, double deadline_s)
 {
     int open = n, reached = 0;
     for (double left_s; open > 0 && (left_s = deadline_s - progress_now_s()) > 0;) {
@@ -158,12 +158,12 @@ void verbs_net_try(const struct verbs_net_list *mine, const struct verbs_net_lis
     for (int i = 0; i < mine->n; i++) {
         int begun = 0;
         for (int o = 0; o < n && fds; o++) {
-            const struct verbs_net *peer = find(&others[o], &mine->nets[i]);
-            int fd = peer && !is_mine(mine, peer) ? begin(&mine->nets[i], peer) : -1;
+            const struct verbs_net *peer = find_same_interface(&others[o], &mine->nets[i]);
+            int fd = peer && !is_mine(mine, peer) ? begin_connection(&mine->nets[i], peer) : -1;
             if (fd >= 0)
                 fds[begun++] = (struct pollfd){.fd = fd, .events = POLLOUT};
         }
-        reached[i] = finish(fds, begun, progress_now_s() + patience_s);
+        reached[i] = count_connections(fds, begun, progress_now_s() + patience_s);
     }
     free(fds);
 }

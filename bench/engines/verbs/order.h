@@ -1,11 +1,11 @@
 /* What the conductor of a fabric's measurement and the processes that own a port, one for each, say to one another:
- * frames (core/wire/connection.h) that agents pass on. Ranks are node * rails + rail. */
+ * frames (core/wire/wire.h) that agents pass on. Ranks are node * rails + rail. */
 #ifndef BENCH_ENGINES_VERBS_ORDER_H
 #define BENCH_ENGINES_VERBS_ORDER_H
 
 #include "bench/engines/verbs/net.h"
-#include "bench/fabric/localise.h"
-#include "bench/launch/agent_protocol.h"
+#include "bench/fabric/ports.h"
+#include "bench/launch/worker_protocol.h"
 
 enum verbs_message {
     /* to a port */

@@ -28,7 +28,7 @@ struct card {
     int32_t qps;
 };
 
-static void say(struct verbs_report *w, enum verbs_step s, int error)
+static void note_failure(struct verbs_report *w, enum verbs_step s, int error)
 {
     verbs_say_errno(w->failure, s, error);
 }
@@ -55,14 +55,13 @@ int verbs_pair_agree(const struct verbs_channel *c, const struct verbs_report *m
     return err_set(e, ERR_FAILED, "%s: %s", here ? c->me : c->peer, here ? mine->failure : theirs->failure);
 }
 
-static int agree(struct verbs_pair *p, const struct verbs_report *mine, double patience_s, struct err *e)
+static int agree_on_step(struct verbs_pair *p, const struct verbs_report *mine, double patience_s, struct err *e)
 {
     struct verbs_report theirs;
     return verbs_pair_agree(p->channel, mine, &theirs, progress_now_s() + patience_s, e);
 }
 
-/* ---- this side -----------------------------------------------------------------------------------------------------
- */
+/* ---- this side ---- */
 
 static int make_memory(struct verbs_pair *p, struct verbs_report *w)
 {
@@ -76,14 +75,14 @@ static int make_memory(struct verbs_pair *p, struct verbs_report *w)
     }
     void *memory = mmap(NULL, 2 * half, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory == MAP_FAILED) {
-        say(w, VERBS_REGISTER, errno);
+        note_failure(w, VERBS_REGISTER, errno);
         return -1;
     }
     p->source = memory;
     p->target = p->source + half;
     p->mr = ibv_reg_mr(p->pd, memory, 2 * half, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
     if (!p->mr) {
-        say(w, VERBS_REGISTER, errno);
+        note_failure(w, VERBS_REGISTER, errno);
         return -1;
     }
     return 0;
@@ -102,12 +101,12 @@ static int make_qp(struct verbs_pair *p, int i, int port, struct verbs_report *w
         .qp_state = IBV_QPS_INIT, .port_num = (uint8_t)port, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
     p->qps[i] = ibv_create_qp(p->pd, &attr);
     if (!p->qps[i]) {
-        say(w, VERBS_CREATE, errno);
+        note_failure(w, VERBS_CREATE, errno);
         return -1;
     }
     int error = ibv_modify_qp(p->qps[i], &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
     if (error)
-        say(w, VERBS_INIT, error);
+        note_failure(w, VERBS_INIT, error);
     return error ? -1 : 0;
 }
 
@@ -122,7 +121,7 @@ static void make_side(struct verbs_pair *p, const struct verbs_pair_setup *s, st
     struct ibv_port_attr attr;
     int error = ibv_query_port(s->port->context, (uint8_t)s->port->port, &attr);
     if (error) {
-        say(w, VERBS_OPEN, error);
+        note_failure(w, VERBS_OPEN, error);
         return;
     }
     if (attr.state != IBV_PORT_ACTIVE) {
@@ -133,7 +132,7 @@ static void make_side(struct verbs_pair *p, const struct verbs_pair_setup *s, st
     p->pd = ibv_alloc_pd(s->port->context);
     p->cq = p->pd ? ibv_create_cq(s->port->context, VERBS_DEPTH * p->nqps, NULL, NULL, 0) : NULL;
     if (!p->cq) {
-        say(w, VERBS_CREATE, errno);
+        note_failure(w, VERBS_CREATE, errno);
         return;
     }
     if (make_memory(p, w))
@@ -162,8 +161,7 @@ static void fill_card(const struct verbs_pair *p, const struct verbs_pair_setup 
         memcpy(c->gid.raw, gids->gids[gid].raw, sizeof c->gid.raw);
 }
 
-/* ---- both sides ----------------------------------------------------------------------------------------------------
- */
+/* ---- both sides ---- */
 
 static struct ibv_ah_attr address_of(const struct verbs_pair_setup *s, const struct card *mine,
                                      const struct card *theirs)
@@ -200,7 +198,7 @@ static void to_rts(struct verbs_pair *p, const struct verbs_pair_setup *s, const
                                   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                                       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
         if (error) {
-            say(w, VERBS_RTR, error);
+            note_failure(w, VERBS_RTR, error);
             return;
         }
         attr.qp_state = IBV_QPS_RTS;
@@ -208,7 +206,7 @@ static void to_rts(struct verbs_pair *p, const struct verbs_pair_setup *s, const
                               IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                                   IBV_QP_MAX_QP_RD_ATOMIC);
         if (error) {
-            say(w, VERBS_RTS, error);
+            note_failure(w, VERBS_RTS, error);
             return;
         }
     }
@@ -234,21 +232,21 @@ int verbs_pair_connect(struct verbs_pair *p, const struct verbs_pair_setup *setu
                  VERBS_MAX_QPS);
     else
         make_side(p, setup, &report);
-    int code = agree(p, &report, setup->patience_s, e);
+    int code = agree_on_step(p, &report, setup->patience_s, e);
     if (code)
         return code;
 
     fill_card(p, setup, &mine);
     int error = channel->swap(channel->user, &mine, &theirs, sizeof mine, progress_now_s() + setup->patience_s);
     if (error)
-        say(&report, VERBS_EXCHANGE, error);
+        note_failure(&report, VERBS_EXCHANGE, error);
     else
         compare_cards(&mine, &theirs, &report);
     if (!report.failure[0])
         to_rts(p, setup, &mine, &theirs, &report);
     p->peer_target = theirs.target;
     p->peer_key = theirs.key;
-    return agree(p, &report, setup->patience_s, e);
+    return agree_on_step(p, &report, setup->patience_s, e);
 }
 
 void verbs_pair_close(struct verbs_pair *p)

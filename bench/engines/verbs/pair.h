@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "bench/engines/verbs/port.h"
-#include "bench/fabric/failure_text.h"
 #include "core/err.h"
 
 #define VERBS_MAX_QPS 16

@@ -1,28 +1,106 @@
-/* From a topology and hosts to a measured fabric. */
+/* From a topology and hosts to a measured fabric, with a journal of what is learnt. */
 #include "bench/engines/verbs/run.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "bench/engines/verbs/conduct.h"
-#include "bench/engines/verbs/journal.h"
+#include "core/file.h"
 #include "core/json.h"
+#include "core/progress.h"
+#include "core/trust.h"
 
 #define START_S      60.0 /* for agents on all nodes */
 #define MOST_RAILS   64
 #define MATRIX_NODES 8 /* beyond, all pairs of ports take too long to be worth it */
 
-struct collection {
-    struct verbs_fabric *fabric;
-    struct verbs_journal journal;
-    const char *nodes; /* the first line: who takes part */
-    struct progress *progress;
-    double began_s;
-    struct err why; /* what was learnt made no sense, or the journal cannot be written */
-};
+/* ---- the journal ---- */
 
-/* ---- what to run ----------------------------------------------------------------------------------------------------
- */
+#define JOURNAL_LIMIT ((size_t)1 << 30)
+
+static int check_first_line(const char *line, const char *path, const char *what, struct err *e)
+{
+    cJSON *head = json_parse(line, strlen(line), path, 1, e);
+    int code = head ? json_check_format(head, VERBS_JOURNAL_FORMAT, path, e) : ERR_FAILED;
+    const char *then = json_str(head, "what", "");
+    if (!code && strcmp(then, what) != 0)
+        code =
+            err_set(e, ERR_FAILED, "%s: was begun for something else: \"%s\", and now it is \"%s\"", path, then, what);
+    cJSON_Delete(head);
+    return code;
+}
+
+/* What is there; `*kept` gets the bytes up to the end of the last whole line. */
+static int read_journal(struct verbs_journal *j, const char *what, struct arena *a, off_t *kept, struct err *e)
+{
+    char *text, *newline;
+    size_t bytes;
+    int code = file_read(j->path, JOURNAL_LIMIT, a, &text, &bytes, e), n = 0;
+    for (char *line = text; !code && (newline = memchr(line, '\n', bytes - (size_t)(line - text)));
+         line = newline + 1) {
+        *newline = '\0';
+        *kept = newline + 1 - text;
+        if (n++ == 0) {
+            code = check_first_line(line, j->path, what, e);
+            continue;
+        }
+        j->lines = arena_grow(a, j->lines, (size_t)j->nlines, sizeof *j->lines);
+        j->lines[j->nlines++] = line;
+    }
+    return code;
+}
+
+int verbs_journal_open(struct verbs_journal *j, const char *path, const char *what, int resume, struct arena *a,
+                       struct err *e)
+{
+    off_t kept = 0;
+    *j = (struct verbs_journal){.path = path, .fd = -1};
+    int code = resume && !access(path, F_OK) ? read_journal(j, what, a, &kept, e) : 0;
+    if (code)
+        return code;
+    j->fd = trust_append(path, 0666, e);
+    if (j->fd < 0)
+        return ERR_FAILED;
+    if (ftruncate(j->fd, kept)) {
+        code = err_errno(e, "%s: cannot be written", path);
+        verbs_journal_close(j, 0);
+        return code;
+    }
+    if (kept)
+        return 0;
+    cJSON *head = cJSON_CreateObject();
+    cJSON_AddStringToObject(head, "format", VERBS_JOURNAL_FORMAT);
+    json_add_str(head, "what", what);
+    char *line = cJSON_PrintUnformatted(head);
+    code = line ? verbs_journal_add(j, line, e) : err_set(e, ERR_FAILED, "out of memory");
+    free(line);
+    cJSON_Delete(head);
+    return code;
+}
+
+int verbs_journal_add(struct verbs_journal *j, const char *line, struct err *e)
+{
+    size_t n = strlen(line);
+    struct iovec parts[] = {{(void *)(uintptr_t)line, n}, {"\n", 1}};
+    if (j->fd >= 0 && (writev(j->fd, parts, 2) != (ssize_t)n + 1 || fdatasync(j->fd)))
+        return err_errno(e, "%s: cannot be written", j->path);
+    return 0;
+}
+
+void verbs_journal_close(struct verbs_journal *j, int complete)
+{
+    if (j->fd < 0)
+        return;
+    close(j->fd);
+    if (complete)
+        unlink(j->path);
+    j->fd = -1;
+}
+
+/* ---- what to run ---- */
 
 /* The active ports of a class: "mlx5_0:1,mlx5_1:1"; "-" when it has none. */
 static const char *active_ports(const struct topo_class *c, struct arena *a)
@@ -61,7 +139,7 @@ const char *verbs_ports_of(const struct topology *t, struct arena *a)
 int verbs_worth(const struct bench_setup *s)
 {
     struct arena *a = arena_new();
-    int nodes = start_nodes(s, NULL), rails = rails_of(verbs_ports_of(s->topology, a));
+    int nodes = places_count(s, NULL), rails = rails_of(verbs_ports_of(s->topology, a));
     arena_free(a);
     return nodes > 1 || (nodes == 1 && rails > 1);
 }
@@ -76,10 +154,10 @@ static const char *choose_schedule(const struct verbs_task *o, int nodes)
 }
 
 /* What is measured: ports, schedule, nodes. */
-static int choose(const struct verbs_task *o, struct verbs_conductor *c, const char **schedule, struct arena *a,
-                  struct err *e)
+static int choose_task(const struct verbs_task *o, struct verbs_conductor *c, const char **schedule, struct arena *a,
+                       struct err *e)
 {
-    int nodes = start_nodes(&o->setup, e);
+    int nodes = places_count(&o->setup, e);
     if (!nodes)
         return ERR_USAGE;
     c->ports = o->ports ? o->ports : verbs_ports_of(o->setup.topology, a);
@@ -95,11 +173,19 @@ static int choose(const struct verbs_task *o, struct verbs_conductor *c, const c
     return 0;
 }
 
-/* ---- what comes back ------------------------------------------------------------------------------------------------
- */
+/* ---- what comes back ---- */
+
+struct collection {
+    struct verbs_fabric *fabric;
+    struct verbs_journal journal;
+    const char *nodes; /* the first line: who takes part */
+    struct progress *progress;
+    double began_s;
+    struct err why; /* what was learnt made no sense, or the journal cannot be written */
+};
 
 /* The first line: who takes part. An earlier run of the same journal had said it, too. */
-static int take_nodes(struct collection *c, const char *line, const cJSON *o, struct err *e)
+static int read_nodes_line(struct collection *c, const char *line, const cJSON *o, struct err *e)
 {
     int64_t nodes = json_int(o, "nodes", 0), rails = json_int(o, "rails", -1);
     if (nodes < 1 || nodes > 4096 || rails < 0 || rails > 64)
@@ -116,19 +202,19 @@ static int take_nodes(struct collection *c, const char *line, const cJSON *o, st
 }
 
 /* What was learnt, as a line. */
-static int take(struct collection *c, const char *line, struct err *e)
+static int read_line(struct collection *c, const char *line, struct err *e)
 {
     cJSON *o = json_parse(line, strlen(line), "the fabric", 0, e);
     int code = o ? 0 : ERR_FAILED;
     if (!code && cJSON_HasObjectItem(o, "nodes"))
-        code = take_nodes(c, line, o, e);
+        code = read_nodes_line(c, line, o, e);
     if (!code && c->fabric)
         code = verbs_fabric_add(c->fabric, o, e);
     cJSON_Delete(o);
     return code;
 }
 
-static void show(void *user, int round, int of)
+static void show_progress(void *user, int round, int of)
 {
     const struct collection *c = user;
     if (!c->progress)
@@ -140,11 +226,11 @@ static void show(void *user, int round, int of)
 }
 
 /* What an earlier run has learnt. Its words on interfaces are said anew. */
-static int recall(struct collection *c, struct err *e)
+static int recall_lines(struct collection *c, struct err *e)
 {
     int code = 0;
     for (int i = 0; i < c->journal.nlines && !code; i++)
-        code = take(c, c->journal.lines[i], e);
+        code = read_line(c, c->journal.lines[i], e);
     if (c->fabric)
         c->fabric->ninterfaces = 0;
     return code;
@@ -157,21 +243,21 @@ static int is_kept(const char *line)
 }
 
 /* Takes what the conductor has learnt, and keeps it on disk where it matters. */
-static void say(void *user, cJSON *o)
+static void keep_line(void *user, cJSON *o)
 {
     struct collection *c = user;
     char *line = cJSON_PrintUnformatted(o);
     int known = c->nodes != NULL && line && !strncmp(line, "{\"nodes\"", 8);
     if (!line)
         err_set(&c->why, ERR_FAILED, "out of memory");
-    else if (!c->why.code && !take(c, line, &c->why) && is_kept(line) && !known)
+    else if (!c->why.code && !read_line(c, line, &c->why) && is_kept(line) && !known)
         verbs_journal_add(&c->journal, line, &c->why);
     free(line);
     cJSON_Delete(o);
 }
 
 /* Who takes part. An earlier run can be gone on with where it is the same. */
-static void say_nodes(struct collection *c, const struct verbs_conductor *w)
+static void tell_nodes(struct collection *c, const struct verbs_conductor *w)
 {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddNumberToObject(o, "nodes", w->nodes);
@@ -179,16 +265,16 @@ static void say_nodes(struct collection *c, const struct verbs_conductor *w)
     cJSON *names = cJSON_AddArrayToObject(o, "names");
     for (int node = 0; node < w->nodes; node++)
         json_append_str(names, w->who[w->rails ? node * w->rails : node].node);
-    say(c, o);
+    keep_line(c, o);
 }
 
 /* Time that is over is no error once something has been measured. */
-static int conduct(struct collection *c, struct verbs_conductor *w, const char *schedule, uint64_t sweep_bytes,
-                   struct err *e)
+static int conduct_fabric(struct collection *c, struct verbs_conductor *w, const char *schedule, uint64_t sweep_bytes,
+                          struct err *e)
 {
     int code = verbs_conduct_begin(w, e);
     if (!code) {
-        say_nodes(c, w);
+        tell_nodes(c, w);
         if (c->fabric && !c->why.code)
             verbs_conduct_recall(w, c->fabric);
         if (!c->why.code)
@@ -205,34 +291,34 @@ static int conduct(struct collection *c, struct verbs_conductor *w, const char *
     return code ? code : e->code;
 }
 
-struct verbs_fabric *verbs_run(const struct verbs_task *o, struct progress *progress, volatile sig_atomic_t *stop,
-                               struct err *e)
+struct verbs_fabric *verbs_run(const struct verbs_task *o, volatile sig_atomic_t *stop, struct err *e)
 {
     struct arena *a = arena_new();
+    struct progress *progress = o->setup.log ? o->setup.log->progress : NULL;
     struct collection c = {.journal = {.fd = -1}, .progress = progress, .began_s = progress_now_s()};
     struct agents own = {0};
     struct verbs_conductor w = {.agents = &own,
                                 .nccl = VERBS_NCCL_NEWEST,
                                 .deadline_s = c.began_s + o->budget_s,
                                 .stop = stop,
-                                .say = say,
-                                .show = show,
+                                .say = keep_line,
+                                .show = show_progress,
                                 .user = &c};
     const char *schedule = "";
     struct err why = {0};
-    int code = choose(o, &w, &schedule, a, &why), open = 0;
+    int code = choose_task(o, &w, &schedule, a, &why), open = 0;
     if (!code && o->journal)
         code = verbs_journal_open(&c.journal, o->journal,
-                                  arena_printf(a, "%s %s %d nodes", w.ports, schedule, start_nodes(&o->setup, NULL)),
+                                  arena_printf(a, "%s %s %d nodes", w.ports, schedule, places_count(&o->setup, NULL)),
                                   o->resume, a, &why);
     if (!code)
-        code = recall(&c, &why);
+        code = recall_lines(&c, &why);
     if (!code) {
         code = agents_open(&own, &o->setup, START_S, stop, &why);
         open = !code;
     }
     if (!code)
-        code = conduct(&c, &w, schedule, o->sweep_bytes, &why);
+        code = conduct_fabric(&c, &w, schedule, o->sweep_bytes, &why);
     verbs_conduct_end(&w);
     if (open)
         agents_close(&own);

@@ -1,7 +1,5 @@
-/* A port's process: opening the port, taking orders. */
-#include "bench/engines/verbs/serve.h"
-
-#include <cjson/cJSON.h>
+/* A port's process: opening the port, taking orders, measuring with another port. */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,15 +8,259 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "bench/engines/verbs/serve_internal.h"
+#include "bench/engines/verbs/connect.h"
+#include "bench/engines/verbs/engine.h"
+#include "bench/engines/verbs/gpu_memory.h"
+#include "bench/engines/verbs/measure.h"
+#include "bench/engines/verbs/order.h"
 #include "bench/fabric/fabric.h"
+#include "core/json.h"
+#include "core/progress.h"
 #include "core/units.h"
 
 /* Answers over a working network come within milliseconds, but a lost first packet is sent again after a second. */
 #define NET_PATIENCE_S 3.0
 #define MOST_PORTS     64
 
-/* ---- what a port is ---------------------------------------------------------------------------------------------- */
+/* The most that one step between two ports may take. */
+#define VERBS_PATIENCE_S 60.0
+
+#define QPS 2
+
+/* Messages large enough for the rate of any link on two queue pairs, small enough for a slow one. */
+static const struct verbs_shot full[] = {{VERBS_WRITE, 65536, 5, 0.05, VERBS_PATIENCE_S},
+                                         {VERBS_BOTH, 65536, 3, 0.05, VERBS_PATIENCE_S},
+                                         {VERBS_PING, 8, 3, 0.01, VERBS_PATIENCE_S},
+                                         {VERBS_WRITE, 8, 3, 0.01, VERBS_PATIENCE_S}};
+static const struct verbs_shot brief[] = {{VERBS_WRITE, 65536, 3, 0.005, VERBS_PATIENCE_S}};
+
+struct verbs_server {
+    struct connection head;
+    int rank, local, nccl;
+    struct arena *arena;
+    struct verbs_who who;
+    struct verbs_port *port; /* NULL where there is no RDMA, or it cannot be opened */
+    struct gpu driver;
+    int hip, gpus; /* of the node; -1 not asked yet */
+    struct verbs_net_list nets;
+    int fds[VERBS_NETS]; /* that listen, as many as nets.n */
+    struct verbs_net_list *others;
+    int nothers;
+};
+
+/* A connection of this port to another's, with the way to it that is not under test: through the conductor. */
+struct verbs_link {
+    struct verbs_server *server;
+    const struct verbs_order *order;
+    char mine[160];
+    struct verbs_channel channel;
+    struct verbs_pair pair;
+};
+
+/* ---- the way to another port's process, and to the conductor ---- */
+
+/* The other's word of this turn, if one has come. A late one of an earlier turn is nobody's. */
+static int take_word(struct verbs_server *s, int turn, void *theirs, size_t bytes)
+{
+    struct verbs_swap head;
+    struct frame f;
+    int got;
+    while ((got = connection_next(&s->head, &f)) > 0) {
+        if (f.head.message != VERBS_SWAP || f.head.bytes != sizeof head + bytes)
+            continue;
+        memcpy(&head, f.body, sizeof head);
+        if (head.turn != turn)
+            continue;
+        memcpy(theirs, (const char *)f.body + sizeof head, bytes);
+        return 1;
+    }
+    return got;
+}
+
+static int swap_words(void *user, const void *mine, void *theirs, size_t bytes, double deadline_s)
+{
+    const struct verbs_link *l = user;
+    struct verbs_server *s = l->server;
+    struct verbs_swap head = {l->order->other, l->order->turn};
+    char body[8192];
+    int got;
+    if (sizeof head + bytes > sizeof body)
+        return EMSGSIZE;
+    memcpy(body, &head, sizeof head);
+    memcpy(body + sizeof head, mine, bytes);
+    if (connection_send(&s->head, VERBS_SWAP, s->rank, body, sizeof head + bytes))
+        return EPIPE;
+    while (!(got = take_word(s, l->order->turn, theirs, bytes))) {
+        double left_ms = (deadline_s - progress_now_s()) * 1e3;
+        if (left_ms <= 0)
+            return ETIMEDOUT;
+        if (!connection_wait(&s->head, (int)left_ms + 1))
+            return EPIPE;
+    }
+    return got > 0 ? 0 : EPROTO;
+}
+
+/* Connects with the port of the order, whose process does the same at the same time. `setup->port` is the server's.
+ * Close the pair in any case. */
+static int open_link(struct verbs_link *l, struct verbs_server *s, const struct verbs_order *o,
+                     struct verbs_pair_setup setup, struct verbs_attempt *used, struct err *e)
+{
+    *l = (struct verbs_link){.server = s, .order = o};
+    snprintf(l->mine, sizeof l->mine, "%s %s", s->who.node, s->who.port);
+    l->channel = (struct verbs_channel){swap_words, l, l->mine, o->theirs};
+    if (s->who.failure[0] || o->failure[0])
+        return err_set(e, ERR_FAILED, "%s", s->who.failure[0] ? s->who.failure : o->failure);
+    if (!s->port)
+        return err_set(e, ERR_FAILED, "%s has no port", s->who.node);
+    setup.port = s->port;
+    return verbs_connect(&l->pair, &setup, &l->channel, o->lead, s->nccl, used, e);
+}
+
+/* Sends an object as a line, and frees it. */
+static void send_line(struct verbs_server *s, const char *key, cJSON *inner)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddItemToObject(o, key, inner);
+    char *line = cJSON_PrintUnformatted(o);
+    if (line)
+        connection_send(&s->head, VERBS_LINE, s->rank, line, strlen(line) + 1);
+    free(line);
+    cJSON_Delete(o);
+}
+
+static void fail_try(struct verbs_answer *a, const char *why)
+{
+    a->verdict = VERBS_FAILED;
+    snprintf(a->why, sizeof a->why, "%.*s", (int)sizeof a->why - 1, why);
+}
+
+/* ---- a try ---- */
+
+static int measure_pair(struct verbs_pair *pair, int brief_only, int lead, struct verbs_answer *a, struct err *e)
+{
+    const struct verbs_shot *shots = brief_only ? brief : full;
+    double *const into[] = {&a->GBps, &a->both_GBps, &a->latency_us, &a->messages_per_s};
+    int n = brief_only ? (int)(sizeof brief / sizeof *brief) : (int)(sizeof full / sizeof *full);
+    for (int i = 0; i < n; i++) {
+        struct verbs_figures f;
+        int code = verbs_measure(pair, &shots[i], lead, &f, e);
+        if (code)
+            return code;
+        *into[i] = i < 2 ? f.GBps : i == 2 ? f.time_us.median : 1e6 / f.time_us.median;
+    }
+    return 0;
+}
+
+static void try_pair(struct verbs_server *s, const struct verbs_order *o, struct verbs_answer *a)
+{
+    struct verbs_pair_setup setup = {
+        .qps = QPS, .max_bytes = full[0].bytes, .patience_s = VERBS_PATIENCE_S, .hasty = o->brief};
+    struct verbs_attempt used = {.kind = VERBS_GID_NO_KIND};
+    struct verbs_link link;
+    struct err e = {0};
+    int code = open_link(&link, s, o, setup, &used, &e);
+    if (!code && !s->port->gids.infiniband) {
+        snprintf(a->gid, sizeof a->gid, "%s", verbs_gid_kind_name(used.kind));
+        a->gid_index[0] = used.lead + 1;
+        a->gid_index[1] = used.follower + 1;
+    }
+    if (!code)
+        code = measure_pair(&link.pair, o->brief, o->lead, a, &e);
+    verbs_pair_close(&link.pair);
+    if (code)
+        fail_try(a, e.text);
+}
+
+/* ---- the sweep ---- */
+
+/* Enough for a curve; the bandwidths that decide anything come from the tries. */
+#define SAMPLES  3
+#define SAMPLE_S 0.005
+
+static int sweep_point(struct verbs_pair *pair, int lead, struct verbs_fabric_point *p)
+{
+    static const enum verbs_test tests[] = {VERBS_WRITE, VERBS_BOTH, VERBS_PING};
+    double *const into[] = {&p->GBps, &p->both_GBps, &p->latency_us};
+    for (int i = 0; i < 3; i++) {
+        const struct verbs_shot shot = {tests[i], p->bytes, SAMPLES, SAMPLE_S, VERBS_PATIENCE_S};
+        struct verbs_figures f;
+        struct err ignored = {0};
+        /* A ping uses one queue pair, however many there are. */
+        if (tests[i] == VERBS_PING && pair->nqps > 1)
+            continue;
+        if (verbs_measure(pair, &shot, lead, &f, &ignored))
+            return -1;
+        *into[i] = tests[i] == VERBS_PING ? f.time_us.median : f.GBps;
+    }
+    return 0;
+}
+
+static void sweep_pair(struct verbs_server *s, const struct verbs_order *o, struct verbs_answer *a)
+{
+    struct verbs_pair_setup setup = {.qps = o->qps, .max_bytes = o->bytes, .patience_s = VERBS_PATIENCE_S};
+    struct verbs_attempt used;
+    struct verbs_link link;
+    struct err e = {0};
+    int well = !open_link(&link, s, o, setup, &used, &e);
+    for (uint64_t bytes = 2; well && bytes <= o->bytes; bytes *= 2) {
+        struct verbs_fabric_point p = {.pair = {o->mine, o->peer}, .qps = o->qps, .bytes = bytes};
+        well = !sweep_point(&link.pair, o->lead, &p);
+        if (well && o->lead)
+            send_line(s, "point", verbs_fabric_json(VERBS_PART_POINT, &p));
+    }
+    verbs_pair_close(&link.pair);
+    if (!well)
+        fail_try(a, e.text);
+}
+
+/* ---- GPUs ---- */
+
+static const struct verbs_shot gpu_shot = {VERBS_WRITE, 65536, 5, 0.02, VERBS_PATIENCE_S};
+
+/* Both ways between this port and its partner's; `gpu` NULL: the memory here is the host's. Both sides write in turn,
+ * the owner of the GPU first. */
+static int measure_both_ways(struct verbs_server *s, const struct verbs_order *o, struct verbs_gpu *gpu, double GBps[2],
+                             struct err *e)
+{
+    struct verbs_memory memory = {0};
+    struct verbs_pair_setup setup = {.qps = QPS, .max_bytes = gpu_shot.bytes, .patience_s = VERBS_PATIENCE_S};
+    struct verbs_attempt used;
+    struct verbs_link link;
+    struct verbs_figures f;
+    if (gpu) {
+        memory = verbs_gpu_memory(gpu);
+        setup.memory = &memory;
+    }
+    int code = open_link(&link, s, o, setup, &used, e);
+    for (int turn = 0; turn < 2 && !code; turn++) {
+        code = verbs_measure(&link.pair, &gpu_shot, o->owns ? !turn : turn, &f, e);
+        GBps[turn] = code ? 0 : f.GBps;
+    }
+    verbs_pair_close(&link.pair);
+    return code;
+}
+
+/* A side without that GPU lends its host memory. */
+static void try_gpu(struct verbs_server *s, const struct verbs_order *o, struct verbs_answer *a)
+{
+    struct verbs_gpu gpu;
+    char why[VERBS_FAILURE_TEXT] = "";
+    double GBps[2] = {0};
+    struct err e = {0};
+    int has = o->owns && o->number < s->gpus && !verbs_gpu_take(&gpu, &s->driver, s->hip, o->number, why);
+    measure_both_ways(s, o, has ? &gpu : NULL, GBps, &e);
+    if (has)
+        snprintf(a->pci, sizeof a->pci, "%s", gpu.pci);
+    if (has && GBps[1] > 0) {
+        snprintf(a->via, sizeof a->via, "%s", gpu.via);
+        a->GBps = GBps[0];
+        a->both_GBps = GBps[1];
+    } else {
+        fail_try(a, *why ? why : e.text);
+    }
+}
+
+/* ---- what a port is ---- */
 
 /* As its line of the fabric, in which it is port `rail` of node `node`. */
 static void tell_port(struct verbs_server *s, const struct verbs_order *o)
@@ -30,60 +272,45 @@ static void tell_port(struct verbs_server *s, const struct verbs_order *o)
         port.max_mtu_bytes = verbs_port_max_mtu_bytes(s->port);
         port.gids = s->port->gids;
     }
-    verbs_serve_line(s, "port", verbs_fabric_json(VERBS_PART_PORT, &port));
+    send_line(s, "port", verbs_fabric_json(VERBS_PART_PORT, &port));
 }
 
-static void listen_to_nets(struct verbs_server *s)
-{
-    verbs_net_listen(&s->nets, s->fds);
-    connection_send(&s->head, VERBS_NET_LIST, s->rank, &s->nets, sizeof s->nets);
-}
+/* ---- orders ---- */
 
-static void deafen(struct verbs_server *s)
-{
-    while (s->nets.n > 0)
-        close(s->fds[--s->nets.n]);
-}
-
-static void mark_proven(struct verbs_server *s, int gid)
-{
-    if (s->port && gid >= 0 && gid < s->port->gids.count)
-        s->port->gids.gids[gid].proven = 1;
-}
-
-/* ---- orders ------------------------------------------------------------------------------------------------------ */
-
-static void obey(struct verbs_server *s, const struct verbs_order *o)
+static void obey_order(struct verbs_server *s, const struct verbs_order *o)
 {
     struct verbs_answer a = {.verdict = VERBS_GOOD};
     switch (o->what) {
     case VERBS_TRY:
-        verbs_serve_try(s, o, &a);
+        try_pair(s, o, &a);
         break;
     case VERBS_SWEEP:
-        verbs_serve_sweep(s, o, &a);
+        sweep_pair(s, o, &a);
         break;
     case VERBS_TRY_GPU:
-        verbs_serve_try_gpu(s, o, &a);
+        try_gpu(s, o, &a);
         break;
     case VERBS_GPUS:
-        verbs_serve_gpus(s, o, &a);
+        a.count = s->gpus = s->gpus < 0 ? verbs_gpu_load(&s->driver, &s->hip) : s->gpus;
         break;
     case VERBS_PORT:
         tell_port(s, o);
         break;
     case VERBS_PROVEN:
-        mark_proven(s, o->number);
+        if (s->port && o->number >= 0 && o->number < s->port->gids.count)
+            s->port->gids.gids[o->number].proven = 1;
         break;
     case VERBS_LISTEN:
-        listen_to_nets(s);
+        verbs_net_listen(&s->nets, s->fds);
+        connection_send(&s->head, VERBS_NET_LIST, s->rank, &s->nets, sizeof s->nets);
         break;
     case VERBS_TRY_NETS:
         verbs_net_try(&s->nets, s->others, s->nothers, NET_PATIENCE_S, a.reached);
         a.count = s->nothers;
         break;
     case VERBS_DEAFEN:
-        deafen(s);
+        while (s->nets.n > 0)
+            close(s->fds[--s->nets.n]);
         break;
     default:
         a.verdict = VERBS_FAILED;
@@ -93,7 +320,7 @@ static void obey(struct verbs_server *s, const struct verbs_order *o)
 }
 
 /* Until the conductor has gone. */
-static void serve(struct verbs_server *s)
+static void serve_conductor(struct verbs_server *s)
 {
     struct verbs_net_list list;
     struct verbs_order o;
@@ -104,7 +331,7 @@ static void serve(struct verbs_server *s)
             return;
         if (got && f.head.message == VERBS_ORDER && !frame_body(&f, &o, sizeof o)) {
             o.theirs[sizeof o.theirs - 1] = o.failure[sizeof o.failure - 1] = 0;
-            obey(s, &o);
+            obey_order(s, &o);
         } else if (got && f.head.message == VERBS_NET_LIST && !frame_body(&f, &list, sizeof list)) {
             s->others = arena_grow(s->arena, s->others, (size_t)s->nothers, sizeof *s->others);
             s->others[s->nothers++] = list;
@@ -112,7 +339,7 @@ static void serve(struct verbs_server *s)
     }
 }
 
-/* ---- the start --------------------------------------------------------------------------------------------------- */
+/* ---- the start ---- */
 
 /* Which of the lists is this node's: the first whose devices are all here; else none where a class has none ("-"), else
  * the first. Its port `local`; NULL: no ports, or fewer. */
@@ -155,7 +382,7 @@ static int open_port(struct verbs_server *s, const char *name, struct err *e)
     return 0;
 }
 
-static int prepare(struct verbs_server *s, char **argv, struct err *e)
+static int prepare_server(struct verbs_server *s, char **argv, struct err *e)
 {
     long nccl, rank, local;
     if (unit_parse_int(argv[2], 0, 1000000, &nccl, "NCCL's version", e) ||
@@ -176,7 +403,7 @@ int verbs_serve_main(int argc, char **argv)
     struct err e = {0};
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    int rc = argc == 5 ? prepare(&s, argv, &e)
+    int rc = argc == 5 ? prepare_server(&s, argv, &e)
                        : err_set(&e, ERR_USAGE, "nccltune verbs-port is started by nccltune bench --engine verbs");
     int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -185,7 +412,7 @@ int verbs_serve_main(int argc, char **argv)
     if (rc)
         fprintf(stderr, "nccltune verbs-port: %s\n", e.text);
     else if (!connection_send(&s.head, VERBS_WHO, s.rank, &s.who, sizeof s.who))
-        serve(&s);
+        serve_conductor(&s);
     verbs_port_close(s.port);
     arena_free(s.arena);
     return rc;

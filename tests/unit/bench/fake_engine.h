@@ -221,21 +221,14 @@ static void fake_close(struct bench_session *base, int kill)
     free(base);
 }
 
-static void fake_finish(struct bench_plan *p)
-{
-    (void)p;
-}
-
-static const struct bench_engine fake_engine = {
-    .name = "fake",
-    .description = "a formula",
+static const struct bench_measure_ops fake_ops = {
     .seconds = 1,
     .plan = fake_plan,
     .combine = fake_combine,
     .open = fake_open,
     .measure = fake_measure,
     .close = fake_close,
-    .finish = fake_finish,
 };
+static const struct bench_engine fake_engine = {.name = "fake", .description = "a formula", .measures = &fake_ops};
 
 #endif

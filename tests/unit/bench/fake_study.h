@@ -6,6 +6,7 @@
 
 #include "bench/results/history.h"
 #include "bench/search/conduct.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/bench/fake_engine.h"
 
 static char fake_dir[] = "/dev/shm/test_study_XXXXXX"; /* every line is brought to disk */
@@ -13,13 +14,11 @@ static char fake_path[64];
 
 static int fake_setup(void **state)
 {
-    (void)state;
     return mkdtemp(fake_dir) ? snprintf(fake_path, sizeof fake_path, "%s/r.jsonl", fake_dir) < 0 : -1;
 }
 
 static int fake_teardown(void **state)
 {
-    (void)state;
     unlink(fake_path);
     return rmdir(fake_dir);
 }

@@ -1,17 +1,9 @@
 /* core/arena.c: alignment, zeroing, large blocks, growing arrays. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/arena.h"
+#include "tests/lib/unit.h"
 
-static void aligned_and_zeroed(void **state)
+TEST_CASE(aligned_and_zeroed)
 {
-    (void)state;
     struct arena *a = arena_new();
     for (size_t n = 1; n < 300000; n = n * 3 + 1) {
         unsigned char *p = arena_alloc(a, n);
@@ -24,9 +16,8 @@ static void aligned_and_zeroed(void **state)
     arena_free(NULL);
 }
 
-static void strings(void **state)
+TEST_CASE(strings)
 {
-    (void)state;
     struct arena *a = arena_new();
     assert_null(arena_strdup(a, NULL));
     assert_string_equal(arena_strdup(a, "mlx5_0"), "mlx5_0");
@@ -36,9 +27,8 @@ static void strings(void **state)
     arena_free(a);
 }
 
-static void growing(void **state)
+TEST_CASE(growing)
 {
-    (void)state;
     struct arena *a = arena_new();
     int *v = NULL;
     for (int i = 0; i < 5000; i++) {
@@ -50,9 +40,4 @@ static void growing(void **state)
     arena_free(a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(aligned_and_zeroed), cmocka_unit_test(strings),
-                                       cmocka_unit_test(growing)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_arena)

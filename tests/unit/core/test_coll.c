@@ -1,22 +1,14 @@
 /* core/coll.c: names both ways, and nccl-tests' factors. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/coll.h"
-#include "tests/lib/near.h"
+#include "tests/lib/unit.h"
 
 static int algo(const char *s)
 {
     return algo_parse(s, strlen(s));
 }
 
-static void names_round_trip(void **state)
+TEST_CASE(names_round_trip)
 {
-    (void)state;
     for (int i = 0; i < COLL_MEASURED; i++)
         assert_int_equal(coll_parse(coll_name(i), strlen(coll_name(i))), i);
     for (int i = 0; i < ALGO_COUNT; i++)
@@ -28,9 +20,8 @@ static void names_round_trip(void **state)
     assert_null(algo_name(ALGO_COUNT));
 }
 
-static void spellings(void **state)
+TEST_CASE(spellings)
 {
-    (void)state;
     assert_int_equal(algo("NVLSTree"), ALGO_NVLS_TREE);
     assert_int_equal(algo("nvls_tree"), ALGO_NVLS_TREE);
     assert_int_equal(algo("COLLNET_DIRECT"), ALGO_COLLNET_DIRECT);
@@ -41,9 +32,8 @@ static void spellings(void **state)
     assert_int_equal(proto_parse("LL128", 5), PROTO_LL128);
 }
 
-static void other_words(void **state)
+TEST_CASE(other_words)
 {
-    (void)state;
     static const char *const wrong[] = {"",      "rin", "rings",    "nvls tree", "_ring",
                                         "ring_", "1",   "r_i_n_g?", "nvlstreee"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
@@ -54,9 +44,8 @@ static void other_words(void **state)
     assert_int_equal(coll_parse("alltoallw", 9), -1);
 }
 
-static void bandwidth(void **state)
+TEST_CASE(bandwidth)
 {
-    (void)state;
     assert_near(coll_algbw_GBps(1e9, 1e6), 1.0, 1e-12);
     assert_near(coll_algbw_GBps(8, 0), 0, 0);
     assert_near(coll_busbw_factor(COLL_ALLREDUCE, 4), 1.5, 1e-12);
@@ -67,9 +56,4 @@ static void bandwidth(void **state)
     assert_near(coll_busbw_factor(COLL_ALLREDUCE, 0), 0, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names_round_trip), cmocka_unit_test(spellings),
-                                       cmocka_unit_test(other_words), cmocka_unit_test(bandwidth)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_coll)

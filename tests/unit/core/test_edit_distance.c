@@ -1,18 +1,9 @@
 /* core/edit_distance.c: distances, and what was meant. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "core/edit_distance.h"
+#include "tests/lib/unit.h"
 
-static void distances(void **state)
+TEST_CASE(distances)
 {
-    (void)state;
     static const struct {
         const char *a, *b;
         int want;
@@ -37,9 +28,8 @@ static const char *at(int i)
     return words[i];
 }
 
-static void meant(void **state)
+TEST_CASE(meant)
 {
-    (void)state;
     static const struct {
         const char *word, *want;
     } cases[] = {
@@ -65,8 +55,4 @@ static void meant(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(distances), cmocka_unit_test(meant)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_edit_distance)

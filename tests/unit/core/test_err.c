@@ -1,17 +1,11 @@
 /* core/err.c: sentences, positions, and control characters that never reach a terminal. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "core/err.h"
+#include "tests/lib/unit.h"
 
-static void positions(void **state)
+TEST_CASE(positions)
 {
-    (void)state;
     struct err e = {0};
     assert_int_equal(err_at(&e, "f.xml", 3, 7, "expected %s", "<cpu>"), ERR_FAILED);
     assert_string_equal(e.text, "f.xml:3:7: expected <cpu>");
@@ -23,17 +17,15 @@ static void positions(void **state)
     assert_int_equal(e.code, ERR_LACKS);
 }
 
-static void disarmed(void **state)
+TEST_CASE(disarmed)
 {
-    (void)state;
     struct err e = {0};
     err_set(&e, ERR_FAILED, "device \033[31mred\nline\x7f");
     assert_string_equal(e.text, "device ?[31mred?line?");
 }
 
-static void errno_text_and_overlong(void **state)
+TEST_CASE(errno_text_and_overlong)
 {
-    (void)state;
     struct err e = {0};
     errno = ENOENT;
     err_errno(&e, "%s: cannot be opened", "a");
@@ -48,17 +40,11 @@ static void errno_text_and_overlong(void **state)
     assert_int_equal(strlen(e.text), sizeof e.text - 1);
 }
 
-static void without_object(void **state)
+TEST_CASE(without_object)
 {
-    (void)state;
     assert_int_equal(err_set(NULL, ERR_USAGE, "x"), ERR_USAGE);
     assert_int_equal(err_at(NULL, "f", 1, 1, "x"), ERR_FAILED);
     assert_int_equal(err_errno(NULL, "x"), ERR_FAILED);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(positions), cmocka_unit_test(disarmed),
-                                       cmocka_unit_test(errno_text_and_overlong), cmocka_unit_test(without_object)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_err)

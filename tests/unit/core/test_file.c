@@ -2,33 +2,24 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/file.h"
-#include "tests/lib/skip.h"
+#include "tests/lib/unit.h"
 
 static char dir[64];
 
 static int setup(void **state)
 {
-    (void)state;
     strcpy(dir, "/tmp/nccltune-test-XXXXXX");
     return mkdtemp(dir) ? chdir(dir) : -1;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     char command[96];
     snprintf(command, sizeof command, "rm -rf %s", dir);
     return chdir("/") || system(command);
@@ -53,9 +44,8 @@ static int only_file_here(const char *name)
     return system(command) == 0;
 }
 
-static void replaces_and_keeps_mode(void **state)
+TEST_CASE(replaces_and_keeps_mode)
 {
-    (void)state;
     struct err e = {0};
     assert_int_equal(file_write("f", "one", 3, &e), 0);
     expect_content("f", "one");
@@ -69,9 +59,8 @@ static void replaces_and_keeps_mode(void **state)
     unlink("f");
 }
 
-static void through_a_symbolic_link(void **state)
+TEST_CASE(through_a_symbolic_link)
 {
-    (void)state;
     struct err e = {0};
     assert_int_equal(file_write("real", "1", 1, &e), 0);
     assert_int_equal(symlink("real", "link"), 0);
@@ -84,9 +73,8 @@ static void through_a_symbolic_link(void **state)
     unlink("real");
 }
 
-static void special_targets(void **state)
+TEST_CASE(special_targets)
 {
-    (void)state;
     struct err e = {0};
     assert_int_equal(file_write("/dev/null", "x", 1, &e), 0);
     struct stat st;
@@ -99,9 +87,8 @@ static void special_targets(void **state)
 }
 
 /* In a mount namespace of its own: a tmpfs of 64 KiB. */
-static void full_disk_loses_nothing(void **state)
+TEST_CASE(full_disk_loses_nothing)
 {
-    (void)state;
     if (geteuid() != 0)
         skip_because("needs root");
     pid_t child = fork();
@@ -131,9 +118,8 @@ static void full_disk_loses_nothing(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void bounded_reads(void **state)
+TEST_CASE(bounded_reads)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct err e = {0};
     char *data;
@@ -161,9 +147,8 @@ static void bounded_reads(void **state)
     arena_free(a);
 }
 
-static void printed_output(void **state)
+TEST_CASE(printed_output)
 {
-    (void)state;
     struct file_out o;
     struct err e = {0};
     assert_int_equal(file_out_begin(&o, &e), 0);
@@ -186,9 +171,8 @@ static void printed_output(void **state)
     unlink("printed");
 }
 
-static void directories_and_hashes(void **state)
+TEST_CASE(directories_and_hashes)
 {
-    (void)state;
     struct err e = {0};
     char hex[SHA256_HEX];
     assert_int_equal(file_mkdirs("a/b//c/", &e), 0);
@@ -202,9 +186,8 @@ static void directories_and_hashes(void **state)
     assert_int_equal(system("rm -r a"), 0);
 }
 
-static void endings(void **state)
+TEST_CASE(endings)
 {
-    (void)state;
     assert_true(file_ends_with("a.json", ".json"));
     assert_true(file_ends_with("A.JSON", ".json"));
     assert_true(file_ends_with(".sh", ".sh"));
@@ -212,12 +195,4 @@ static void endings(void **state)
     assert_false(file_ends_with("a.json~", ".json"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(replaces_and_keeps_mode), cmocka_unit_test(through_a_symbolic_link),
-        cmocka_unit_test(special_targets),         cmocka_unit_test(full_disk_loses_nothing),
-        cmocka_unit_test(bounded_reads),           cmocka_unit_test(printed_output),
-        cmocka_unit_test(directories_and_hashes),  cmocka_unit_test(endings)};
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_CASES_WITHIN(test_file, setup, teardown)

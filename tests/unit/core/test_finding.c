@@ -1,14 +1,7 @@
 /* Findings as text, JSON and SARIF. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/finding.h"
+#include "core/json.h"
+#include "tests/lib/unit.h"
 
 static const struct finding whole = {.id = "NT301",
                                      .severity = FINDING_ERROR,
@@ -35,9 +28,8 @@ static void expect_text(const struct finding *f, int indent, const char *expecte
     free(text);
 }
 
-static void text(void **state)
+TEST_CASE(text)
 {
-    (void)state;
     expect_text(&whole, 0,
                 "my job.sh:3:8: error NT301: NCCL_IB_TIMEOUT=40\n"
                 "    out of range: 0 to 31\n"
@@ -51,37 +43,36 @@ static void text(void **state)
     expect_text(&f, 0, "/etc/nccl.conf: warning port-down: node1\n    a port is down\n");
 }
 
-static void nothing_acts_on_a_terminal(void **state)
+TEST_CASE(nothing_acts_on_a_terminal)
 {
-    (void)state;
     struct finding f = {.severity = FINDING_NOTE, .subject = "a\033[31mb\n", .text = "2 × 3 \xc2\x9b \x9b\xff \177"};
     expect_text(&f, 0, "note: a?[31mb?: 2 × 3 ? ?? ?\n");
 }
 
-static void json(void **state)
+TEST_CASE(json)
 {
-    (void)state;
     const struct finding list[] = {whole, bare};
-    cJSON *array = findings_json(list, 2);
-    char *printed = cJSON_PrintUnformatted(array);
+    cJSON *doc = cJSON_CreateObject();
+    findings_add_json(doc, "findings", list, 2);
+    char *printed = cJSON_PrintUnformatted(cJSON_GetObjectItem(doc, "findings"));
     assert_string_equal(printed, "[{\"id\":\"NT301\",\"severity\":\"error\",\"subject\":\"NCCL_IB_TIMEOUT\","
                                  "\"value\":\"40\",\"text\":\"out of range\",\"evidence\":\"0 to 31\","
                                  "\"advice\":\"use 22\",\"file\":\"my job.sh\",\"line\":3,\"column\":8,"
                                  "\"fixable\":true},{\"severity\":\"ok\",\"text\":\"all is well\"}]");
     cJSON_free(printed);
-    cJSON_Delete(array);
+    cJSON_Delete(doc);
 }
 
-static void sarif(void **state)
+TEST_CASE(sarif)
 {
-    (void)state;
     const struct finding_kind kinds[] = {{"NT101", "Removed", FINDING_WARNING, "a name that is gone"},
                                          {"NT301", NULL, FINDING_ERROR, "a value that is out of range"}};
     const struct finding list[] = {whole, bare};
     char *printed = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&printed, &bytes);
-    assert_int_equal(findings_print_sarif("nccltune test", kinds, 2, list, 2, NULL, 0, out, NULL), 0);
+    assert_int_equal(
+        findings_print_sarif(&(struct finding_run){"nccltune test", kinds, list, NULL, 2, 2, 0}, out, NULL), 0);
     fclose(out);
     cJSON *doc = json_parse(printed, bytes, "out", 1, NULL);
     assert_non_null(doc);
@@ -107,9 +98,8 @@ static void sarif(void **state)
     free(printed);
 }
 
-static void lists(void **state)
+TEST_CASE(lists)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct findings all = {.arena = a};
     for (int i = 0; i < 5; i++)
@@ -123,9 +113,8 @@ static void lists(void **state)
 }
 
 /* From JSON and back; the same id and subject replaces, what is no finding is left out. */
-static void takes_back(void **state)
+TEST_CASE(takes_back)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct findings all = {.arena = a};
     const struct finding hot = {"gpu-heat", FINDING_WARNING, "GPU 3", NULL, "it is hot", "91 C", "see to fans"};
@@ -155,12 +144,4 @@ static void takes_back(void **state)
     arena_free(a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text),  cmocka_unit_test(nothing_acts_on_a_terminal),
-        cmocka_unit_test(json),  cmocka_unit_test(sarif),
-        cmocka_unit_test(lists), cmocka_unit_test(takes_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_finding)

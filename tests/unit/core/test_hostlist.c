@@ -1,16 +1,8 @@
 /* core/hostlist.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/hostlist.h"
+#include "tests/lib/unit.h"
 
 static const char *parsed(struct arena *a, const char *text)
 {
@@ -25,9 +17,8 @@ static const char *parsed(struct arena *a, const char *text)
     return all;
 }
 
-static void lists(void **state)
+TEST_CASE(lists)
 {
-    (void)state;
     static const struct {
         const char *text, *expected;
     } cases[] = {
@@ -60,9 +51,8 @@ static void lists(void **state)
     arena_free(a);
 }
 
-static void hostfile(void **state)
+TEST_CASE(hostfile)
 {
-    (void)state;
     char path[] = "/tmp/nccltune-hosts.XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0);
@@ -82,9 +72,8 @@ static void hostfile(void **state)
     arena_free(a);
 }
 
-static void folded(void **state)
+TEST_CASE(folded)
 {
-    (void)state;
     static const struct {
         const char *text, *expected;
     } cases[] = {
@@ -105,8 +94,4 @@ static void folded(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lists), cmocka_unit_test(folded), cmocka_unit_test(hostfile)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_hostlist)

@@ -1,23 +1,14 @@
 /* core/json.c: positions of errors, formats and their versions, names that are not UTF-8. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/json.h"
-#include "tests/lib/near.h"
+#include "tests/lib/unit.h"
 
 static cJSON *parse(const char *text, struct err *e)
 {
     return json_parse(text, strlen(text), "f.json", 1, e);
 }
 
-static void error_positions(void **state)
+TEST_CASE(error_positions)
 {
-    (void)state;
     static const struct {
         const char *text, *begins;
     } wrong[] = {
@@ -35,9 +26,8 @@ static void error_positions(void **state)
     }
 }
 
-static void depth(void **state)
+TEST_CASE(depth)
 {
-    (void)state;
     char text[4 * JSON_DEPTH + 1];
     struct err e = {0};
     memset(text, '[', JSON_DEPTH);
@@ -63,9 +53,8 @@ static int format(const char *text)
     return rc;
 }
 
-static void formats(void **state)
+TEST_CASE(formats)
 {
-    (void)state;
     assert_int_equal(format("{\"format\": \"nccltune-topology/1\"}"), 0);
     assert_int_equal(format("{\"format\": \"nccltune-topology/1.2\"}"), 0);
     assert_int_equal(format("{\"format\": \"nccltune-topology/2\"}"), ERR_FAILED);
@@ -75,9 +64,8 @@ static void formats(void **state)
     assert_int_equal(format("[]"), ERR_FAILED);
 }
 
-static void getters(void **state)
+TEST_CASE(getters)
 {
-    (void)state;
     struct err e = {0};
     cJSON *doc = parse("{\"s\": \"x\", \"n\": 2.5, \"i\": 7, \"big\": 1e300, \"b\": true}", &e);
     assert_string_equal(json_str(doc, "s", "d"), "x");
@@ -91,9 +79,8 @@ static void getters(void **state)
     cJSON_Delete(doc);
 }
 
-static void not_utf8(void **state)
+TEST_CASE(not_utf8)
 {
-    (void)state;
     cJSON *o = cJSON_CreateObject();
     json_add_str(o, "name", "caf\xc3\xa9 \xff \xc3(\xe2\x82\xac\xed\xa0\x80");
     assert_string_equal(json_str(o, "name", ""), "caf\xc3\xa9 ? ?(\xe2\x82\xac???");
@@ -102,10 +89,4 @@ static void not_utf8(void **state)
     cJSON_Delete(o);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(error_positions), cmocka_unit_test(depth),
-                                       cmocka_unit_test(formats), cmocka_unit_test(getters),
-                                       cmocka_unit_test(not_utf8)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_json)

@@ -1,13 +1,8 @@
 /* Records by tables: there and back, what is left out, and what is refused where. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "core/arena.h"
+#include "core/json.h"
 #include "core/json_fields.h"
+#include "tests/lib/unit.h"
 
 struct leaf {
     const char *name;
@@ -82,9 +77,8 @@ static struct tree *read_tree(struct arena *a, const char *text, const char *pla
     return rc ? NULL : t;
 }
 
-static void there_and_back(void **state)
+TEST_CASE(there_and_back)
 {
-    (void)state;
     static const char *const texts[] = {
         "{\"format\":\"tree/1\",\"name\":\"oak\",\"why\":\"old\",\"notes\":[\"a\",\"b\"],\"age\":77,\"tall\":true,"
         "\"colour\":\"red\",\"height_m\":7.5,\"bytes\":4194304,\"top\":{\"name\":\"t\",\"colour\":\"red\"},"
@@ -108,9 +102,8 @@ static void there_and_back(void **state)
     }
 }
 
-static void members_in_any_order_unknown_ones_among_them(void **state)
+TEST_CASE(members_in_any_order_unknown_ones_among_them)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct err e = {0};
     struct tree *t = read_tree(a, "{\"leaves\":[],\"x\":1,\"age\":3,\"name\":null,\"y\":{},\"why\":\"so\"}", "", &e);
@@ -121,9 +114,8 @@ static void members_in_any_order_unknown_ones_among_them(void **state)
     arena_free(a);
 }
 
-static void what_does_not_fit_is_refused_where_it_stands(void **state)
+TEST_CASE(what_does_not_fit_is_refused_where_it_stands)
 {
-    (void)state;
     static const struct {
         const char *text, *place, *error;
     } cases[] = {
@@ -159,12 +151,4 @@ static void what_does_not_fit_is_refused_where_it_stands(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_and_back),
-        cmocka_unit_test(members_in_any_order_unknown_ones_among_them),
-        cmocka_unit_test(what_does_not_fit_is_refused_where_it_stands),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_json_fields)

@@ -1,13 +1,6 @@
 /* core/launcher.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/launcher.h"
+#include "tests/lib/unit.h"
 
 static const char *of_list(const void *arg, const char *name)
 {
@@ -19,9 +12,8 @@ static const char *of_list(const void *arg, const char *name)
 
 #define FIND(found, ...) launcher_find(of_list, (const char *const[]){__VA_ARGS__, NULL}, found)
 
-static void each_launcher(void **state)
+TEST_CASE(each_launcher)
 {
-    (void)state;
     struct launcher_rank r;
     assert_true(FIND(&r, "OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_SIZE=8", "OMPI_COMM_WORLD_LOCAL_RANK=1",
                      "OMPI_COMM_WORLD_LOCAL_SIZE=2", "PMIX_NAMESPACE=prterun-1"));
@@ -37,9 +29,8 @@ static void each_launcher(void **state)
     assert_string_equal(r.launcher, "torchrun");
 }
 
-static void srun_with_pmi(void **state)
+TEST_CASE(srun_with_pmi)
 {
-    (void)state;
     struct launcher_rank r;
     assert_true(FIND(&r, "PMI_RANK=5", "PMI_SIZE=8", "SLURM_PROCID=5", "SLURM_NTASKS=8", "SLURM_LOCALID=1",
                      "SLURM_NTASKS_PER_NODE=4", "SLURM_JOB_ID=77", "SLURM_STEP_NUM_NODES=2"));
@@ -48,9 +39,8 @@ static void srun_with_pmi(void **state)
     assert_string_equal(r.job, "77");
 }
 
-static void none(void **state)
+TEST_CASE(none)
 {
-    (void)state;
     struct launcher_rank r;
     assert_false(FIND(&r, "HOME=/"));
     assert_false(FIND(&r, "RANK=3"));
@@ -63,9 +53,4 @@ static void none(void **state)
     assert_true(r.local == -1 && r.per_node == 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_launcher), cmocka_unit_test(srun_with_pmi),
-                                       cmocka_unit_test(none)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_launcher)

@@ -1,16 +1,9 @@
 /* core/locate.c, in trees that are copies of what is built and installed: this program is copied to where nccltune
  * would lie and says there what it finds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/lib/unit.h"
 
 static const char *configured(const char *name)
 {
@@ -74,7 +67,6 @@ static void configure(const char *prefix, const char *libdir)
 
 static int begin(void **state)
 {
-    (void)state;
     a = arena_new();
     snprintf(root, sizeof root, "/tmp/nccltune-locate.XXXXXX");
     unsetenv("NCCLTUNE_PLUGIN_SO");
@@ -84,7 +76,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     int rc = system(arena_printf(a, "rm -rf '%s'", root));
     arena_free(a);
     return rc;
@@ -92,7 +83,6 @@ static int end(void **state)
 
 static void a_build_before_an_older_installation(void **state)
 {
-    (void)state;
     configure(in_root("usr"), "lib");
     put("usr/lib/" LOCATE_PLUGIN, 0644);
     put("usr/libexec/nccltune/nccltune-bench", 0755);
@@ -105,7 +95,6 @@ static void a_build_before_an_older_installation(void **state)
 
 static void an_installation_that_was_moved(void **state)
 {
-    (void)state;
     configure(in_root("usr"), "lib/x86_64-linux-gnu");
     put("usr/lib/x86_64-linux-gnu/" LOCATE_PLUGIN, 0644); /* another release */
     put("usr/bin/nccltune", 0755);
@@ -121,7 +110,6 @@ static void an_installation_that_was_moved(void **state)
 /* The tarball is built for the prefix "". */
 static void a_tarball_unpacked_anywhere(void **state)
 {
-    (void)state;
     configure("", "lib");
     put("nccltune-1/lib/" LOCATE_PLUGIN, 0644);
     put("nccltune-1/libexec/nccltune/nccltune-hook", 0755);
@@ -132,7 +120,6 @@ static void a_tarball_unpacked_anywhere(void **state)
 
 static void the_environment_decides_alone(void **state)
 {
-    (void)state;
     struct err e = {0};
     configure(in_root("usr"), "lib");
     put("usr/lib/" LOCATE_PLUGIN, 0644);
@@ -156,7 +143,6 @@ static void the_environment_decides_alone(void **state)
 
 static void what_is_nowhere(void **state)
 {
-    (void)state;
     struct err e = {0};
     configure("/nonexistent", "lib");
     assert_null(locate_plugin(a, &e));
@@ -169,7 +155,6 @@ static void what_is_nowhere(void **state)
 
 static void programs_in_path(void **state)
 {
-    (void)state;
     char *sh = locate_in_path("sh", a);
     assert_non_null(sh);
     assert_non_null(strstr(sh, "/sh"));
@@ -185,7 +170,6 @@ static void python_in_path(void **state)
 {
     char dir[] = "/tmp/nccltune-python-XXXXXX";
     const char *was = getenv("PATH");
-    (void)state;
     assert_non_null(mkdtemp(dir));
     assert_int_equal(mkdir(arena_printf(a, "%s/bin", dir), 0700), 0);
     assert_int_equal(symlink("/bin/sh", arena_printf(a, "%s/bin/python3", dir)), 0);
@@ -200,6 +184,30 @@ static void python_in_path(void **state)
     rmdir(dir);
 }
 
+#define PLUGIN "build/libnccl-tuner-nccltune.so"
+
+static void a_plugin_is_ours_by_what_it_exports(void **state)
+{
+    assert_true(locate_is_plugin("nccltune"));
+    assert_true(locate_is_plugin(LOCATE_PLUGIN));
+    assert_true(locate_is_plugin("/opt/lib/" LOCATE_PLUGIN));
+    assert_false(locate_is_plugin("/home/me/nccltune/libnccl-tuner-vendor.so"));
+    assert_false(locate_is_plugin("nccltune/vendor.so"));
+    assert_false(locate_is_plugin("ofi"));
+    assert_true(locate_is_plugin(PLUGIN));
+    assert_int_equal(system("rm -rf build/nccltune-vendors; mkdir build/nccltune-vendors"), 0);
+    assert_int_equal(system("cp -L " PLUGIN " build/nccltune-vendors/libvendor.so"), 0);
+    assert_int_equal(system("cp -L /proc/self/exe build/nccltune-vendors/" LOCATE_PLUGIN), 0);
+    assert_true(locate_is_plugin("build/nccltune-vendors/libvendor.so"));
+    assert_false(locate_is_plugin("build/nccltune-vendors/" LOCATE_PLUGIN));
+    setenv("LD_LIBRARY_PATH", "build/nccltune-vendors", 1);
+    assert_true(locate_is_plugin("libvendor.so"));
+    assert_false(locate_is_plugin("nccltune")); /* NCCL would load the file of that name, which is not ours */
+    unsetenv("LD_LIBRARY_PATH");
+    assert_int_equal(system("rm -r build/nccltune-vendors"), 0);
+    assert_false(locate_is_plugin(""));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +218,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(what_is_nowhere, begin, end),
         cmocka_unit_test_setup_teardown(programs_in_path, begin, end),
         cmocka_unit_test_setup_teardown(python_in_path, begin, end),
+        cmocka_unit_test(a_plugin_is_ours_by_what_it_exports),
     };
     if (argc == 2) {
         struct arena *answer = arena_new();

@@ -1,16 +1,6 @@
-/* core/option.c, core/option_types.c, core/option_print.c: one table gives parsing, help, manual and completion. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
+/* core/option.c: one table gives parsing, help, manual and completion. */
 #include "core/option.h"
-#include "tests/lib/near.h"
+#include "tests/lib/unit.h"
 
 struct own {
     int json, ranks;
@@ -60,8 +50,6 @@ static const struct option_spec own_options[] = {
      option_append, offsetof(struct own, files)},
     {0, "ranks-per-node", "N", "how many", option_int, offsetof(struct own, ranks), .low = 1, .high = 8},
     {0, "extrapolate", "[=N]", "beyond what was measured", take_reach, offsetof(struct own, reach)},
-    {0, "ranks", .instead = "ranks-per-node"},
-    {'f', "file", .instead = "from"},
     {0},
 };
 
@@ -105,9 +93,8 @@ static void done(struct parsed *p)
     free(p->warnings);
 }
 
-static void percentages(void **state)
+TEST_CASE(percentages)
 {
-    (void)state;
     static const struct {
         const char *text;
         double value;
@@ -127,9 +114,8 @@ static void percentages(void **state)
     }
 }
 
-static void every_type(void **state)
+TEST_CASE(every_type)
 {
-    (void)state;
     struct parsed p;
     char line[] =
         "x one -jo out --engine=nccl --from a --from b --bytes 64K --budget 2m --factor 1.5 --ranks-per-node 4 "
@@ -152,9 +138,8 @@ static void every_type(void **state)
     done(&p);
 }
 
-static void optional_arguments_and_lists(void **state)
+TEST_CASE(optional_arguments_and_lists)
 {
-    (void)state;
     struct parsed p;
     char bare[] = "x --extrapolate 7", with[] = "x --extrapolate=7 --nodes 2,8,32";
     parse(&p, bare);
@@ -168,25 +153,8 @@ static void optional_arguments_and_lists(void **state)
     done(&p);
 }
 
-static void old_spellings_work_with_a_warning(void **state)
+TEST_CASE(errors_name_the_option)
 {
-    (void)state;
-    struct parsed p;
-    char line[] = "x --ranks 3 -f a";
-    parse(&p, line);
-    assert_int_equal(p.own.ranks, 3);
-    assert_string_equal(p.own.files.items[0], "a");
-    assert_string_equal(p.warnings,
-                        "nccltune x: warning: --ranks is now called --ranks-per-node; the old name works until "
-                        "the next release\n"
-                        "nccltune x: warning: -f is now called --from; the old letter works until the next "
-                        "release\n");
-    done(&p);
-}
-
-static void errors_name_the_option(void **state)
-{
-    (void)state;
     static const struct {
         const char *line, *want;
     } cases[] = {
@@ -233,9 +201,8 @@ static char *printed(void (*print)(const struct option_group *, FILE *))
     return text;
 }
 
-static void help(void **state)
+TEST_CASE(help)
 {
-    (void)state;
     char *text = printed(option_print_help);
     assert_string_equal(text, "  -o, --output FILE         where it goes\n"
                               "  -j, --json                as JSON\n"
@@ -254,9 +221,8 @@ static void help(void **state)
     free(text);
 }
 
-static void manual(void **state)
+TEST_CASE(manual)
 {
-    (void)state;
     char *text = printed(option_print_manual);
     assert_non_null(strstr(text, ".TP\n\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIFILE\\fR\nwhere it goes.\n"));
     assert_non_null(strstr(text, ".TP\n\\fB\\-\\-engine\\fR \\fIE\\fR\nwhat measures: mpi, nccl, model.\n"));
@@ -266,26 +232,12 @@ static void manual(void **state)
     free(text);
 }
 
-static void words(void **state)
+TEST_CASE(words)
 {
-    (void)state;
     char *text = printed(option_print_words);
     assert_string_equal(text, "--output\n--json\n--engine mpi nccl model\n--from\n--ranks-per-node\n--extrapolate\n"
                               "--bytes\n--budget\n--factor\n--nodes\n");
     free(text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(percentages),
-        cmocka_unit_test(every_type),
-        cmocka_unit_test(optional_arguments_and_lists),
-        cmocka_unit_test(old_spellings_work_with_a_warning),
-        cmocka_unit_test(errors_name_the_option),
-        cmocka_unit_test(help),
-        cmocka_unit_test(manual),
-        cmocka_unit_test(words),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_option)

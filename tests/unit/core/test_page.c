@@ -1,17 +1,9 @@
 /* core/page.c: a page's parts, word by word, and that what stands in them cannot leave them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/arena.h"
+#include "core/json.h"
 #include "core/page.h"
 #include "core/xml.h"
+#include "tests/lib/unit.h"
 
 static char *text;
 static size_t bytes;
@@ -30,9 +22,8 @@ static void expect(FILE *out, const char *expected)
     free(text);
 }
 
-static void rows(void **state)
+TEST_CASE(rows)
 {
-    (void)state;
     FILE *out = begin();
     page_table(out, NULL, (const char *const[]){"size", "<us>", NULL});
     page_row(out, "slow", (const char *const[]){"12.5 us", NULL, "2 & more", "2026-11-22", "123456789"}, 5);
@@ -49,9 +40,8 @@ static void rows(void **state)
 }
 
 /* The worst first, each in the order in which they came. */
-static void findings(void **state)
+TEST_CASE(findings)
 {
-    (void)state;
     const struct finding list[] = {
         {.severity = FINDING_NOTE, .id = "a", .subject = "s", .text = "one", .advice = "do"},
         {.severity = FINDING_ERROR, .id = "b", .subject = "<t>", .text = "two", .evidence = "e", .advice = "x"},
@@ -67,9 +57,8 @@ static void findings(void **state)
                 "</tbody></table></div>\n");
 }
 
-static void islands(void **state)
+TEST_CASE(islands)
 {
-    (void)state;
     cJSON *doc = cJSON_Parse("{\"a\": \"</script><b>&\"}");
     FILE *out = begin();
     page_island(out, "data", doc);
@@ -79,9 +68,8 @@ static void islands(void **state)
     cJSON_Delete(doc);
 }
 
-static void whole_pages(void **state)
+TEST_CASE(whole_pages)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct err e = {0};
     FILE *out = begin();
@@ -105,9 +93,4 @@ static void whole_pages(void **state)
     arena_free(a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows), cmocka_unit_test(findings), cmocka_unit_test(islands),
-                                       cmocka_unit_test(whole_pages)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_page)

@@ -1,17 +1,7 @@
 /* core/plot.c: whatever the figures are, the picture is well-formed and every coordinate a number. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/plot.h"
 #include "core/xml.h"
+#include "tests/lib/unit.h"
 #include "tests/lib/whole.h"
 
 static char *drawn(const struct plot *p)
@@ -43,9 +33,8 @@ static void is_well_formed(const char *text)
     assert_null(strstr(text, "inf"));
 }
 
-static void two_series(void **state)
+TEST_CASE(two_series)
 {
-    (void)state;
     struct plot_point before[] = {{8, 10, 9, 11}, {1024, 20, 0, 20}, {1 << 20, 300, 290, 310}},
                       after[] = {{8, 10, 9, 11}, {1024, 12, 11, 13}, {1 << 20, 200, 190, 210}};
     struct plot_mark marks[] = {{0, "default"}, {512, "ring/<ll>"}};
@@ -69,9 +58,8 @@ static void two_series(void **state)
     free(text);
 }
 
-static void figures_from_anywhere(void **state)
+TEST_CASE(figures_from_anywhere)
 {
-    (void)state;
     struct plot_point odd[] = {{0, 1, 1, 1},
                                {8, 0, 0, 0},
                                {16, -5, -6, -4},
@@ -100,9 +88,8 @@ static void figures_from_anywhere(void **state)
 }
 
 /* Pictures that somebody has looked at. */
-static void sheets(void **state)
+TEST_CASE(sheets)
 {
-    (void)state;
     struct plot_point few[] = {{1000, 0.5, 0.4, 0.7}, {1 << 20, 2, 0, 0}, {1 << 21, 2.5, 2.4, 2.6}},
                       many[] = {{8, 10, 9, 12},
                                 {512, 11, 0, 11},
@@ -142,9 +129,4 @@ static void sheets(void **state)
     free(text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(two_series), cmocka_unit_test(figures_from_anywhere),
-                                       cmocka_unit_test(sheets)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_plot)

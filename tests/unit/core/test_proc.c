@@ -1,23 +1,15 @@
 /* Child processes, real ones. */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/proc.h"
 #include "core/progress.h"
+#include "tests/lib/unit.h"
 
-static void talks_through_pipes(void **state)
+TEST_CASE(talks_through_pipes)
 {
-    (void)state;
     const char *const argv[] = {"sh", "-c", "read line; echo \"$line $ADDED\"; echo oops >&2; exit 3", NULL};
     const char *const env[] = {"ADDED=there", NULL};
     struct proc p;
@@ -36,9 +28,8 @@ static void talks_through_pipes(void **state)
     assert_int_equal(p.out, -1);
 }
 
-static void missing_program(void **state)
+TEST_CASE(missing_program)
 {
-    (void)state;
     const char *const argv[] = {"/nonexistent/program", NULL};
     struct proc p;
     struct err e;
@@ -47,9 +38,8 @@ static void missing_program(void **state)
     proc_stop(&p, 0);
 }
 
-static void stop_reaches_grandchildren(void **state)
+TEST_CASE(stop_reaches_grandchildren)
 {
-    (void)state;
     const char *const argv[] = {"sh", "-c", "trap '' TERM; sleep 60 & echo $!; wait; sleep 60", NULL};
     struct proc p;
     struct err e;
@@ -76,9 +66,8 @@ static void stop_reaches_grandchildren(void **state)
     assert_true(gone);
 }
 
-static void writing_to_nobody_is_an_error_only(void **state)
+TEST_CASE(writing_to_nobody_is_an_error_only)
 {
-    (void)state;
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     close(ends[0]);
@@ -90,9 +79,8 @@ static void writing_to_nobody_is_an_error_only(void **state)
     assert_false(sigismember(&pending, SIGPIPE));
 }
 
-static void splits_without_a_shell(void **state)
+TEST_CASE(splits_without_a_shell)
 {
-    (void)state;
     static const struct {
         const char *line;
         const char *words[6];
@@ -120,9 +108,8 @@ static void splits_without_a_shell(void **state)
     arena_free(a);
 }
 
-static void says_how_it_ended(void **state)
+TEST_CASE(says_how_it_ended)
 {
-    (void)state;
     const char *const argv[] = {"sh", "-c", "kill -9 $$", NULL};
     struct proc p;
     struct err e;
@@ -133,12 +120,4 @@ static void says_how_it_ended(void **state)
     proc_stop(&p, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(talks_through_pipes),        cmocka_unit_test(missing_program),
-        cmocka_unit_test(stop_reaches_grandchildren), cmocka_unit_test(writing_to_nobody_is_an_error_only),
-        cmocka_unit_test(splits_without_a_shell),     cmocka_unit_test(says_how_it_ended),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_proc)

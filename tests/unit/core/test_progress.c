@@ -1,15 +1,7 @@
 /* core/progress.c and core/log.c on a file that is no terminal: plain lines, few of them, nothing that controls one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/log.h"
 #include "core/progress.h"
+#include "tests/lib/unit.h"
 
 /* What `write` prints to a temporary file. */
 static void expect_output(void (*write)(FILE *), const char *want)
@@ -33,15 +25,13 @@ static void one_line_in_ten_seconds(FILE *f)
     progress_clear(&p);
 }
 
-static void plain_lines(void **state)
+TEST_CASE(plain_lines)
 {
-    (void)state;
     expect_output(one_line_in_ten_seconds, "  1% done, 1 min 30 s left: allreduce 64 KiB\n");
 }
 
-static void silent_progress(void **state)
+TEST_CASE(silent_progress)
 {
-    (void)state;
     struct progress p;
     progress_start(&p, NULL);
     progress_update(&p, 0.5, 1, "x");
@@ -61,15 +51,9 @@ static void log_lines(FILE *f)
     log_info(NULL, "nowhere");
 }
 
-static void logged(void **state)
+TEST_CASE(logged)
 {
-    (void)state;
     expect_output(log_lines, "probe: 8 GPUs\nprobe: warning: name ?[2Jmlx5_0?\nprobe: warning: said\n");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(plain_lines), cmocka_unit_test(silent_progress),
-                                       cmocka_unit_test(logged)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_progress)

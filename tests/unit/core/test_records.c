@@ -1,15 +1,6 @@
 /* Rows for other programs: quoting, what is not known, families. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-#include <math.h>
-
 #include "core/records.h"
+#include "tests/lib/unit.h"
 
 static void expect(void (*print)(const struct records *r, FILE *out), const struct records *r, const char *expected)
 {
@@ -23,9 +14,8 @@ static void expect(void (*print)(const struct records *r, FILE *out), const stru
     free(text);
 }
 
-static void three_ways(void **state)
+TEST_CASE(three_ways)
 {
-    (void)state;
     struct records r = {.arena = arena_new()};
     const struct record_cell first[] = {{"name", "a \"b\",\\\n", 0, NULL},
                                         {"nodes", NULL, 2, NULL},
@@ -49,9 +39,8 @@ static void three_ways(void **state)
     arena_free(r.arena);
 }
 
-static void none(void **state)
+TEST_CASE(none)
 {
-    (void)state;
     struct records r = {.arena = arena_new()};
     expect(records_csv, &r, "\n");
     expect(records_json, &r, "[\n]\n");
@@ -62,8 +51,4 @@ static void none(void **state)
     arena_free(r.arena);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(three_ways), cmocka_unit_test(none)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_records)

@@ -1,18 +1,9 @@
 /* Quantiles of samples. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "core/stats.h"
-#include "tests/lib/near.h"
+#include "tests/lib/unit.h"
 
-static void quantiles(void **state)
+TEST_CASE(quantiles)
 {
-    (void)state;
     double v[] = {5, 1, 4, 2, 3}, two[] = {2, 1}, one[] = {7};
     assert_near(stats_median(v, 5), 3, 0);
     assert_near(v[0], 1, 0); /* sorted by then */
@@ -29,9 +20,8 @@ static void quantiles(void **state)
 /* Looking after every one of a thousand coins, in how many of all runs one is ever sure that they are no coins:
  * counted, not tried. Not above 5 %, and not far below: what is left cannot be spent in whole ranks
  * (doc/STATISTICS.md). */
-static void looking_often_does_not_help(void **state)
+TEST_CASE(looking_often_does_not_help)
 {
-    (void)state;
     static double part[1001] = {1}; /* of the runs that are not sure yet, by heads */
     double sure = 0;
     assert_int_equal(stats_sequence_rank(6, 0.95), 0);
@@ -52,9 +42,9 @@ static void looking_often_does_not_help(void **state)
     assert_true(sure > 0.045 && sure <= 0.05);
 }
 
-static void student(void **state)
+TEST_CASE(student)
 {
-    (void)state; /* Fisher and Yates's table */
+    /* Fisher and Yates's table */
     assert_near(stats_student_t(1, 0.95), 12.706, 1e-3);
     assert_near(stats_student_t(2, 0.95), 4.303, 1e-3);
     assert_near(stats_student_t(3, 0.99), 5.841, 1e-3);
@@ -62,9 +52,4 @@ static void student(void **state)
     assert_near(stats_student_t(30, 0.9), 1.697, 1e-3);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(quantiles), cmocka_unit_test(looking_often_does_not_help),
-                                       cmocka_unit_test(student)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_stats)

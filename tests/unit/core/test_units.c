@@ -1,18 +1,9 @@
 /* core/units.c: sizes and times, right and wrong. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "core/units.h"
-#include "tests/lib/near.h"
+#include "tests/lib/unit.h"
 
-static void sizes(void **state)
+TEST_CASE(sizes)
 {
-    (void)state;
     static const struct {
         const char *text;
         uint64_t bytes;
@@ -30,9 +21,8 @@ static void sizes(void **state)
     assert_int_equal(unit_parse_bytes(NULL, &v, "--max-bytes", &e), ERR_USAGE);
 }
 
-static void times(void **state)
+TEST_CASE(times)
 {
-    (void)state;
     struct err e = {0};
     double v;
     assert_int_equal(unit_parse_seconds("90", &v, "--budget", &e), 0);
@@ -44,9 +34,8 @@ static void times(void **state)
     assert_int_equal(unit_parse_seconds("10 parsecs", &v, "--budget", &e), ERR_USAGE);
 }
 
-static void whole_numbers(void **state)
+TEST_CASE(whole_numbers)
 {
-    (void)state;
     struct err e = {0};
     long v;
     assert_int_equal(unit_parse_int("4", 1, 8, &v, "--ranks", &e), 0);
@@ -56,9 +45,8 @@ static void whole_numbers(void **state)
         assert_int_equal(unit_parse_int(bad[i], 1, 8, &v, "--ranks", &e), ERR_USAGE);
 }
 
-static void printed(void **state)
+TEST_CASE(printed)
 {
-    (void)state;
     char t[UNIT_TEXT];
     assert_string_equal(unit_bytes(t, 8), "8 B");
     assert_string_equal(unit_bytes(t, 65536), "64 KiB");
@@ -76,9 +64,8 @@ static void printed(void **state)
     assert_string_equal(unit_seconds(t, 1e300), "years");
 }
 
-static void symbols(void **state)
+TEST_CASE(symbols)
 {
-    (void)state;
     static const struct {
         const char *all, *ctype, *lang, *expected;
     } cases[] = {
@@ -95,9 +82,8 @@ static void symbols(void **state)
     }
 }
 
-static void three_digits(void **state)
+TEST_CASE(three_digits)
 {
-    (void)state;
     static const struct {
         double value;
         const char *digits, *time;
@@ -112,10 +98,4 @@ static void three_digits(void **state)
     unit_three_digits(text, 1e300); /* bounded */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(three_digits), cmocka_unit_test(sizes),
-                                       cmocka_unit_test(times),        cmocka_unit_test(whole_numbers),
-                                       cmocka_unit_test(printed),      cmocka_unit_test(symbols)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_units)

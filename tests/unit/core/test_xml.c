@@ -1,14 +1,6 @@
 /* core/xml.c: trees with line numbers; what is refused, and where. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/xml.h"
+#include "tests/lib/unit.h"
 
 static const struct xml_node *parse(struct arena *a, const char *text, struct err *e)
 {
@@ -16,9 +8,8 @@ static const struct xml_node *parse(struct arena *a, const char *text, struct er
     return xml_parse(arena_strdup(a, text), strlen(text), "node.xml", a, e);
 }
 
-static void tree(void **state)
+TEST_CASE(tree)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct err e;
     const struct xml_node *n = parse(a,
@@ -45,9 +36,8 @@ static void tree(void **state)
     arena_free(a);
 }
 
-static void several_tops_and_loose_comments(void **state)
+TEST_CASE(several_tops_and_loose_comments)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct err e;
     const struct xml_node *n = parse(a, "<!-- one -- two\n--><a/>\n<!-- \n --><b>\n</b><c/>  \n", &e);
@@ -62,9 +52,8 @@ static void several_tops_and_loose_comments(void **state)
     arena_free(a);
 }
 
-static void refused(void **state)
+TEST_CASE(refused)
 {
-    (void)state;
     static const struct {
         const char *text, *error;
     } cases[] = {
@@ -92,9 +81,8 @@ static void refused(void **state)
     arena_free(a);
 }
 
-static void bounds(void **state)
+TEST_CASE(bounds)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct err e = {0};
     enum { DEEP = 300000, MANY = 1600000 };
@@ -125,16 +113,14 @@ static void check_put(const char *s, int most, const char *expected)
     free(text);
 }
 
-static void marks_are_escaped(void **state)
+TEST_CASE(marks_are_escaped)
 {
-    (void)state;
     check_put("a<b & \"c\" > 'd'", XML_WHOLE, "a&lt;b &amp; &quot;c&quot; &gt; &#39;d&#39;");
     check_put("a\n\033[31mb\177", XML_WHOLE, "a\n[31mb");
 }
 
-static void long_text_is_cut_at_a_letter(void **state)
+TEST_CASE(long_text_is_cut_at_a_letter)
 {
-    (void)state;
     check_put("mlx5_0", 6, "mlx5_0");
     check_put("mlx5_10", 6, "mlx5_1…");
     check_put("同步", 3, "同…");
@@ -143,13 +129,4 @@ static void long_text_is_cut_at_a_letter(void **state)
     check_put(NULL, XML_WHOLE, "");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tree),
-                                       cmocka_unit_test(several_tops_and_loose_comments),
-                                       cmocka_unit_test(refused),
-                                       cmocka_unit_test(bounds),
-                                       cmocka_unit_test(marks_are_escaped),
-                                       cmocka_unit_test(long_text_is_cut_at_a_letter)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_xml)

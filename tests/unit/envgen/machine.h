@@ -4,13 +4,13 @@
 
 #include "envgen/decide/decide.h"
 #include "probe/machines/machines.h"
+#include "tests/lib/unit.h"
 
 static struct topology *machine;
 static struct env_decisions *decisions;
 
 static int set_up(void **state)
 {
-    (void)state;
     struct err e = {0};
     machine = machine_topology("dgx-h100", 2, &e);
     decisions = env_decisions_new(ENV_MARGIN);
@@ -20,7 +20,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     topo_free(machine);
     env_decisions_free(decisions);
     return 0;

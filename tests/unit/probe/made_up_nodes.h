@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "probe/topology/build.h"
-#include "probe/topology/classes.h"
 
 struct made_up {
     int gpus, first_hca, hcas;

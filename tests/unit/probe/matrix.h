@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "probe/import/import.h"
-#include "probe/topology/paths.h"
+#include "probe/topology/topology.h"
 
 /* "GPU0 X NV12 PIX\n…": one row a line, single blanks between the words. */
 static inline const char *matrix_words(const struct topo_class *c, struct arena *a)
@@ -56,17 +56,6 @@ static inline void assert_words(const char *path, const char *expected)
     struct topology *t = load_one(path);
     assert_string_equal(matrix_words(&t->classes[0], t->arena), expected);
     topo_free(t);
-}
-
-/* The file `name` of the corpus of recorded machines; NULL, with the reason printed, where there is no corpus. */
-static inline const char *corpus_file(struct arena *a, const char *name)
-{
-    const char *folder = getenv("NCCLTUNE_CORPUS");
-    const char *path = arena_printf(a, "%s/%s", folder ? folder : "../shared/corpus", name);
-    if (!access(path, R_OK))
-        return path;
-    print_message("%s is not there\n", path);
-    return NULL;
 }
 
 static inline void assert_note(const struct topo_class *c, const char *part)

@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_SLURM_ONE_STORE_H
 #define TESTS_UNIT_SLURM_ONE_STORE_H
 
-#include "tests/lib/skip.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/slurm/store.h"
 
 static struct store store;
@@ -10,14 +10,12 @@ static int untrusted; /* there is no place for one */
 
 static inline int store_set_up(void **state)
 {
-    (void)state;
     untrusted = store_new(&store);
     return 0;
 }
 
 static inline int store_tear_down(void **state)
 {
-    (void)state;
     store_free(&store);
     return 0;
 }

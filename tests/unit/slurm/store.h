@@ -83,16 +83,20 @@ static inline int store_root(struct store *s, const char *base)
     return -1;
 }
 
-/* 0, or -1 where no directory is to be had that the hooks would trust: neither in the tree, which may lie in a folder
- * that everybody can write, nor at home. */
+/* Make a store in a directory that the hooks trust: in the tree, which may lie in a folder that everybody can write, at
+ * home, or in /run. Return -1 if there is none; the store is then an empty directory that they do not trust. */
 static inline int store_new(struct store *s)
 {
     char cwd[200 + sizeof "/build"];
     const char *home = getenv("HOME");
     memset(s, 0, sizeof *s);
     umask(022);
-    if ((!getcwd(cwd, 200) || store_root(s, strcat(cwd, "/build"))) && (!home || store_root(s, home)))
+    if ((!getcwd(cwd, 200) || store_root(s, strcat(cwd, "/build"))) && (!home || store_root(s, home)) &&
+        store_root(s, "/run")) {
+        strcpy(s->root, "/tmp/nccltune-store-XXXXXX");
+        assert_non_null(mkdtemp(s->root));
         return -1;
+    }
     mkdir(store_path(s, "profiles"), 0755);
     mkdir(store_path(s, "profiles/" STORE_HASH), 0755);
     mkdir(store_path(s, "profiles/" STORE_HASH "/nccl.d"), 0755);
@@ -110,6 +114,7 @@ static inline void store_free(struct store *s)
     snprintf(command, sizeof command, "rm -rf '%s'", s->root);
     if (s->root[0] && system(command))
         fprintf(stderr, "# %s is left\n", s->root);
+    s->root[0] = 0;
 }
 
 #endif

@@ -1,13 +1,6 @@
 /* slurm/hook_answer.c: what the prolog leaves for tasks, to the byte; lines that are none, and places where nothing can
  * be left. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "tests/lib/skip.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/slurm/store.h"
 
 static struct hook_answer a, b;
@@ -29,9 +22,8 @@ static void fill(void)
     hook_settings_put(&a.local, "C", "");
 }
 
-static void what_is_printed(void **state)
+TEST_CASE(what_is_printed)
 {
-    (void)state;
     fill();
     assert_int_equal(hook_answer_print(&a, text, sizeof text), 0);
     assert_string_equal(text, full);
@@ -54,9 +46,8 @@ static int parse(const char *what)
     return hook_answer_parse(&b, text, "F", &why);
 }
 
-static void what_is_read(void **state)
+TEST_CASE(what_is_read)
 {
-    (void)state;
     static char again[HOOK_OUTPUT];
     b.nodes = 99;
     b.common.count = b.local.dropped = 5;
@@ -69,9 +60,8 @@ static void what_is_read(void **state)
     assert_true(b.nodes == 0 && !b.table[0] && !b.common.count && b.state == HOOK_UNKNOWN);
 }
 
-static void lines_that_are_none(void **state)
+TEST_CASE(lines_that_are_none)
 {
-    (void)state;
     static const struct {
         const char *lines, *why;
     } bad[] = {{"", "F:1: expected 'nccltune-job/1'"},
@@ -102,14 +92,15 @@ static void lines_that_are_none(void **state)
     }
 }
 
-static void places_where_nothing_can_be_left(void **state)
+TEST_CASE(places_where_nothing_can_be_left)
 {
-    (void)state;
     static struct store store;
     char path[1100], said[1200];
     struct stat st;
-    if (store_new(&store) || getuid() != 0)
+    if (store_new(&store) || getuid() != 0) {
+        store_free(&store);
         skip_because(NEEDS_OWN_STORE);
+    }
     const char *run = store.root;
     why = (struct hook_why){""};
     assert_int_equal(hook_answer_read(run, "7", &b, &why), 1);
@@ -118,35 +109,28 @@ static void places_where_nothing_can_be_left(void **state)
     assert_true(b.nodes == 3 && !strcmp(b.dir, "/d"));
     assert_int_equal(stat(store_path(&store, "7"), &st), 0);
     assert_int_equal(st.st_mode & 07777, 0644);
-    assert_int_equal(hook_write(run, "8", "x", 12345, 0400, &why), 0);
-    assert_int_equal(stat(store_path(&store, "8"), &st), 0);
-    assert_true((st.st_mode & 07777) == 0400 && st.st_uid == 12345 && st.st_size == 1);
     assert_string_equal(why.text, "");
     mkdir(store_path(&store, "9"), 0755);
     assert_int_equal(hook_answer_write(run, "9", full, &why), -1);
     snprintf(said, sizeof said, "%s/9: Is a directory", run);
     assert_string_equal(why.text, said);
-    snprintf(path, sizeof path, "%s/.9.%ld", run, (long)getpid());
-    assert_int_equal(access(path, F_OK), -1); /* nothing is left beside it */
+    assert_int_equal(rmdir(store_path(&store, "9")), 0);
+    snprintf(path, sizeof path, "test -z \"$(ls -A '%s' | grep 9)\"", run);
+    assert_int_equal(system(path), 0); /* nothing is left beside it */
     why = (struct hook_why){""};
     assert_int_equal(hook_answer_write(store_path(&store, "7"), "1", full, &why), -1);
-    snprintf(said, sizeof said, "%s/7 cannot be made", run);
-    assert_string_equal(why.text, said);
+    assert_non_null(strstr(why.text, "Not a directory"));
     assert_int_equal(symlink("/tmp", store_path(&store, "link")), 0);
     why = (struct hook_why){""};
     assert_int_equal(hook_answer_write(store.path, "1", full, &why), -1); /* nothing that somebody else could move */
-    assert_non_null(strstr(why.text, "/link cannot be made"));
+    assert_non_null(strstr(why.text, "/link is not root's alone"));
     store_free(&store);
 }
 
-int main(void)
+static int prepare_group(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_printed),
-        cmocka_unit_test(what_is_read),
-        cmocka_unit_test(lines_that_are_none),
-        cmocka_unit_test(places_where_nothing_can_be_left),
-    };
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+TEST_CASES_WITHIN(test_hook_answer, prepare_group, NULL)

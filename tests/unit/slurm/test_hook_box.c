@@ -1,22 +1,14 @@
 /* The time-box: whatever the child does, the parent is back. */
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "slurm/hook.h"
+#include "tests/lib/unit.h"
 
 #define LIMIT_MS 200
 #define LONG_MS  5000 /* never waited for */
@@ -65,10 +57,9 @@ static struct hook_report *box(hook_function *f, struct hook_why *why)
     return hook_boxed(f, &options, why);
 }
 
-static void reports(void **state)
+TEST_CASE(reports)
 {
     struct hook_why why;
-    (void)state;
     struct hook_report *r = box(good, &why);
     assert_non_null(r);
     assert_string_equal(r->out, "/x");
@@ -80,12 +71,11 @@ static void ignore(int signal)
     (void)signal;
 }
 
-static void waits_on_after_a_signal(void **state)
+TEST_CASE(waits_on_after_a_signal)
 {
     struct hook_why why;
     struct sigaction now = {.sa_handler = ignore}, before;
     struct itimerval t = {.it_value = {.tv_usec = LIMIT_MS * 1000 / 20}};
-    (void)state;
     sigaction(SIGALRM, &now, &before);
     setitimer(ITIMER_REAL, &t, NULL);
     assert_true(box(takes_time, &why)->done);
@@ -93,11 +83,10 @@ static void waits_on_after_a_signal(void **state)
     sigaction(SIGALRM, &before, NULL);
 }
 
-static void is_back(void **state)
+TEST_CASE(is_back)
 {
     struct hook_why why;
     struct timespec a, b;
-    (void)state;
     clock_gettime(CLOCK_MONOTONIC, &a);
     assert_string_equal(box(hangs, &why)->out, "half of it");
     clock_gettime(CLOCK_MONOTONIC, &b);
@@ -111,11 +100,10 @@ static void is_back(void **state)
     assert_string_equal(why.text, "ended by signal 6");
 }
 
-static void says_what_it_cannot_have(void **state)
+TEST_CASE(says_what_it_cannot_have)
 {
     struct hook_why why;
     struct rlimit before, none;
-    (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     none = (struct rlimit){0, before.rlim_max};
     setrlimit(RLIMIT_NOFILE, &none);
@@ -125,12 +113,11 @@ static void says_what_it_cannot_have(void **state)
     assert_false(r->done);
 }
 
-static void has_no_output(void **state)
+TEST_CASE(has_no_output)
 {
     struct hook_why why;
     int ends[2], saved = dup(1);
     char text[64];
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     fflush(stdout);
     dup2(ends[1], 1);
@@ -143,7 +130,7 @@ static void has_no_output(void **state)
     close(ends[0]);
 }
 
-static void programs(void **state)
+TEST_CASE(programs)
 {
     char sh[] = "/bin/sh", c[] = "-c",
          yes[] = "[ \"$SLURM_CONF\" = /x ] && [ \"$SLURM_TIME_FORMAT\" = %s ] && [ -z \"$HOME\" ]", no[] = "exit 1",
@@ -152,7 +139,6 @@ static void programs(void **state)
     char *good_argv[] = {sh, c, yes, NULL}, *bad[] = {sh, c, no, NULL}, *hang[] = {sh, c, slow, NULL},
          *missing[] = {none, NULL}, *talks[] = {sh, c, says, NULL}, *pauses[] = {sh, c, goes_on, NULL};
     char out[8];
-    (void)state;
     setenv("SLURM_CONF", "/x", 1);
     assert_int_equal(hook_run(good_argv, LONG_MS, NULL, 0), 0);
     assert_int_equal(hook_run(talks, LONG_MS, out, sizeof out), 0);
@@ -165,12 +151,11 @@ static void programs(void **state)
 }
 
 /* A program has no input of ours to wait for or to take away. */
-static void programs_have_no_input(void **state)
+TEST_CASE(programs_have_no_input)
 {
     char sh[] = "/bin/sh", c[] = "-c", says[] = "readlink /proc/self/fd/0", out[64];
     char *argv[] = {sh, c, says, NULL};
     int ends[2], saved = dup(0);
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     dup2(ends[0], 0);
     assert_int_equal(hook_run(argv, LONG_MS, out, sizeof out), 0);
@@ -181,14 +166,4 @@ static void programs_have_no_input(void **state)
     close(ends[1]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reports),
-                                       cmocka_unit_test(is_back),
-                                       cmocka_unit_test(waits_on_after_a_signal),
-                                       cmocka_unit_test(says_what_it_cannot_have),
-                                       cmocka_unit_test(has_no_output),
-                                       cmocka_unit_test(programs),
-                                       cmocka_unit_test(programs_have_no_input)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_hook_box)

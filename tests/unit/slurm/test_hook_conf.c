@@ -1,16 +1,9 @@
 /* /etc/nccltune/slurm.conf. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/lib/unit.h"
 #include "tests/unit/slurm/one_store.h"
 
 static int set_up(void **state)
 {
-    (void)state;
     untrusted = store_new(&store) || getuid() != 0; /* the configuration itself belongs to root */
     return 0;
 }
@@ -21,22 +14,20 @@ static int conf_of(const char *text, struct hook_conf *c, struct hook_why *w)
     return hook_conf_read(store_path(&store, "slurm.conf"), c, w);
 }
 
-static void defaults(void **state)
+TEST_CASE(defaults)
 {
     struct hook_why why = {""};
     struct hook_conf c;
-    (void)state;
     assert_int_equal(hook_conf_read("/nowhere/slurm.conf", &c, &why), 0);
     assert_string_equal(c.store, "/etc/nccltune");
     assert_int_equal(c.drain, 0);
     assert_int_equal(c.owner, 0);
 }
 
-static void keys(void **state)
+TEST_CASE(keys)
 {
     struct hook_why why = {""};
     struct hook_conf c;
-    (void)state;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     assert_int_equal(
@@ -52,17 +43,16 @@ static void keys(void **state)
 }
 
 /* Each to its own place, as long as there is room. */
-static void paths(void **state)
+TEST_CASE(paths)
 {
-    static const char *const names[] = {"store", "plugin", "scontrol", "key", "policy=nothing\nmeet"};
+    static const char *const names[] = {"store", "plugin", "scontrol", "policy=nothing\nmeet"};
     struct hook_why why = {""};
     struct hook_conf c;
     char text[2 * HOOK_ROOT], path[HOOK_ROOT + 1];
-    (void)state;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *const places[] = {c.store, c.plugin, c.scontrol, c.key, c.meet};
+        const char *const places[] = {c.store, c.plugin, c.scontrol, c.meet};
         snprintf(path, sizeof path, "/%0*d", HOOK_ROOT - 2, 7);
         snprintf(text, sizeof text, "%s=%s\n", names[i], path);
         assert_int_equal(conf_of(text, &c, &why), 0);
@@ -73,11 +63,26 @@ static void paths(void **state)
     }
 }
 
-static void policies(void **state)
+/* Of a release that gave jobs a key: known, whatever it names. */
+TEST_CASE(a_key_does_nothing)
+{
+    static const char *const lines[] = {"key=/etc/nccltune/secret\n", "key=secret\n", "key=\n"};
+    struct hook_why why = {""};
+    struct hook_conf c;
+    if (untrusted)
+        skip_because(NEEDS_OWN_STORE);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        assert_int_equal(conf_of(lines[i], &c, &why), 0);
+        assert_int_equal(c.has_key, 1);
+    }
+    assert_int_equal(conf_of("#key=/etc/nccltune/secret\n", &c, &why), 0);
+    assert_int_equal(c.has_key, 0);
+}
+
+TEST_CASE(policies)
 {
     struct hook_why why = {""};
     struct hook_conf c;
-    (void)state;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     assert_int_equal(conf_of("policy=log\n", &c, &why), 0);
@@ -94,7 +99,7 @@ static void policies(void **state)
     assert_int_equal(conf_of("meet=/x\n", &c, &why), -1);
 }
 
-static void refuses(void **state)
+TEST_CASE(refuses)
 {
     static const char *const bad[] = {
         "store",          "store=",        "store=relative",    "store=/x/",
@@ -103,7 +108,6 @@ static void refuses(void **state)
         "policy=drained", "drain=",        "drain=hca,",        "drain=everything",
         "policy = drain", "unknown=1",     "scontrol=scontrol",
     };
-    (void)state;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -114,14 +118,4 @@ static void refuses(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults),
-        cmocka_unit_test_setup_teardown(keys, set_up, store_tear_down),
-        cmocka_unit_test_setup_teardown(paths, set_up, store_tear_down),
-        cmocka_unit_test_setup_teardown(policies, set_up, store_tear_down),
-        cmocka_unit_test_setup_teardown(refuses, set_up, store_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_hook_conf, set_up, store_tear_down)

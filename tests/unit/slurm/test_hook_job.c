@@ -1,18 +1,11 @@
 /* Which job this is, by Slurm's variables and by a squeue of this test's own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <time.h>
 
-#include <cmocka.h>
-
+#include "tests/lib/unit.h"
 #include "tests/unit/slurm/one_store.h"
 
 static int set_up(void **state)
 {
-    (void)state;
     unsetenv("SLURM_HET_JOB_ID");
     unsetenv("SLURM_NODELIST");
     setenv("SLURM_JOB_ID", "12", 1);
@@ -25,11 +18,10 @@ static int set_up(void **state)
     return 0;
 }
 
-static void variables(void **state)
+TEST_CASE(variables)
 {
     struct hook_why why = {""};
     struct hook_job job;
-    (void)state;
     assert_int_equal(hook_job_from_environment(&job, &why), 0);
     assert_string_equal(job.id, "12");
     assert_int_equal(job.start, 1234);
@@ -47,7 +39,7 @@ static void variables(void **state)
     assert_string_equal(job.lists[0], "n3");
 }
 
-static void refuses(void **state)
+TEST_CASE(refuses)
 {
     static const char *const wrong[][2] = {{"SLURM_JOB_START_TIME", "soon"},
                                            {"SLURM_JOB_ID", "../12"},
@@ -57,13 +49,12 @@ static void refuses(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct hook_why why = {""};
         struct hook_job job;
-        set_up(state);
         setenv(wrong[i][0], wrong[i][1], 1);
         if (hook_job_from_environment(&job, &why) != -1 || !why.text[0])
             fail_msg("%s=%s was taken", wrong[i][0], wrong[i][1]);
         store_tear_down(state);
+        set_up(state);
     }
-    set_up(state);
 }
 
 /* ask ANSWER: as if squeue printed it. */
@@ -81,11 +72,10 @@ static int ask(const char *answer, struct hook_job *job, struct hook_why *w)
     return hook_job_ask(&store.conf, job, w);
 }
 
-static void asks(void **state)
+TEST_CASE(asks)
 {
     struct hook_why why;
     struct hook_job job;
-    (void)state;
     unsetenv("SLURM_JOB_START_TIME");
     /* The other jobs of an array are not this one, and some have no nodes yet. */
     assert_int_equal(ask("9 main N/A \\n12 canary 5678 n[1-2]\\n13 main 99 n7\\n", &job, &why), 0);
@@ -118,14 +108,13 @@ static void asks(void **state)
 }
 
 /* Near a change of profiles squeue's word on the job's start decides; a part of a job may be its only node. */
-static void decides_by_what_it_is_told(void **state)
+TEST_CASE(decides_by_what_it_is_told)
 {
     static struct hook_answer a;
     struct hook_why why;
     struct hook_job job;
     struct hook_map *m;
     char schedule[256];
-    (void)state;
     if (untrusted)
         skip();
     unsetenv("SLURM_JOB_START_TIME");
@@ -150,9 +139,4 @@ static void decides_by_what_it_is_told(void **state)
     hook_job_free(&job);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, store_tear_down)
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(variables), TEST(refuses), TEST(asks), TEST(decides_by_what_it_is_told)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_hook_job, set_up, store_tear_down)

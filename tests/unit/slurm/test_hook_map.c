@@ -1,25 +1,18 @@
 /* hook.map: what is read, and the hostile ones that are not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/lib/unit.h"
 #include "tests/unit/slurm/one_store.h"
 
 #define MAP  "profiles/" STORE_HASH "/hook.map"
 #define HEAD "nccltune-hook/1\nprofile " STORE_HASH "\n"
 #define SHA  STORE_HASH
 
-static void reads(void **state)
+TEST_CASE(reads)
 {
     struct hook_why why = {""};
     int mixed_settings;
     struct hook_job same = {.lists = {"n[0-2]"}, .nlists = 1}, mixed = {.lists = {"n[0-3]"}, .nlists = 1},
                     unknown = {.lists = {"n[0-1],x"}, .nlists = 1};
     struct hook_file f;
-    (void)state;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     struct hook_map *m = hook_map_read(&store.conf, STORE_HASH, &why);
@@ -68,9 +61,8 @@ static void reads(void **state)
 }
 
 /* What just fits, and where what does not is. */
-static void goes_to_its_limits(void **state)
+TEST_CASE(goes_to_its_limits)
 {
-    (void)state;
     struct hook_why why = {""};
     char name[HOOK_WORD] = "", host[HOOK_WORD + 16];
     if (untrusted)
@@ -120,7 +112,7 @@ static void goes_to_its_limits(void **state)
     }
 }
 
-static void refuses(void **state)
+TEST_CASE(refuses)
 {
     static const char *const bad[] = {
         "",
@@ -149,7 +141,6 @@ static void refuses(void **state)
         HEAD "run reboot\nend\n",
         HEAD "class  a x 0 0\nend\n",
     };
-    (void)state;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -161,11 +152,10 @@ static void refuses(void **state)
     }
 }
 
-static void too_many(void **state)
+TEST_CASE(too_many)
 {
     static const char *const lines[] = {"class c%d x 0 0\n", "port a m%d 1 1\n", "module a m%d\n",
                                         "file f%d 1 " SHA "\n"};
-    (void)state;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -185,13 +175,4 @@ static void too_many(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(reads, store_set_up, store_tear_down),
-        cmocka_unit_test_setup_teardown(goes_to_its_limits, store_set_up, store_tear_down),
-        cmocka_unit_test_setup_teardown(refuses, store_set_up, store_tear_down),
-        cmocka_unit_test_setup_teardown(too_many, store_set_up, store_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_hook_map, store_set_up, store_tear_down)

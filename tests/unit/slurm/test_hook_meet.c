@@ -1,14 +1,9 @@
 /* Nodes that meet in a shared directory: each is a process here. Whatever happens to one of them, all others end with
  * the same answer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "tests/lib/unit.h"
 #include "tests/unit/slurm/one_store.h"
 
 #define NODES    8
@@ -23,7 +18,6 @@ static enum hook_policy *policies;
 
 static int set_up(void **state)
 {
-    (void)state;
     unsetenv("SLURM_JOB_RESTART_COUNT");
     untrusted = store_new(&store);
     mkdir(store_path(&store, "meet"), 0755);
@@ -93,10 +87,9 @@ static void leave(void)
     }
 }
 
-static void all_or_none(void **state)
+TEST_CASE(all_or_none)
 {
     static const enum fate fates[] = {UNTUNED, CANNOT_TELL, ANOTHER, ABSENT, NO_DIRECTORY, LATE};
-    (void)state;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     meet(0, FINE);
@@ -112,9 +105,8 @@ static void all_or_none(void **state)
 }
 
 /* What an earlier run of the job left behind by a node that died must not count. */
-static void requeued(void **state)
+TEST_CASE(requeued)
 {
-    (void)state;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     meet(0, FINE);
@@ -124,9 +116,8 @@ static void requeued(void **state)
 }
 
 /* The verdict was a profile, and a node finds when it comes that it has none: others have the profile. */
-static void too_late_to_be_told(void **state)
+TEST_CASE(too_late_to_be_told)
 {
-    (void)state;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     meet(0, FINE);
@@ -136,11 +127,10 @@ static void too_late_to_be_told(void **state)
 }
 
 /* A node that cannot tell the job's nodes meets nobody. */
-static void alone_without_a_profile(void **state)
+TEST_CASE(alone_without_a_profile)
 {
     static struct hook_answer a;
     struct hook_job job = {.id = "8", .node = "n0"};
-    (void)state;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     a.nodes = 2;
@@ -158,9 +148,8 @@ static void alone_without_a_profile(void **state)
 }
 
 /* Where others can write, root does not; what they have put there is no answer. */
-static void strangers(void **state)
+TEST_CASE(strangers)
 {
-    (void)state;
     if (untrusted || getuid() != 0)
         skip_because(NEEDS_OWN_STORE);
     chmod(store_path(&store, "meet"), 0777);
@@ -200,7 +189,7 @@ static const char *get(const char *name)
 }
 
 /* Node n0 of two, which has a profile; what it says of the other, and what it leaves there. */
-static void word_by_word(void **state)
+TEST_CASE(word_by_word)
 {
     static const struct {
         const char *list, *other, *verdict; /* NULL: not there */
@@ -221,7 +210,6 @@ static void word_by_word(void **state)
         {"n[0-1]", NULL, OTHER "\n", HOOK_UNKNOWN,
          "/meet/7.0: the verdict is bbbbbbbbbbbb, which this node does not have", OTHER "\n"},
         {"n[0-", NULL, NULL, HOOK_NOTHING, "the job's nodes cannot be told", "-the job's nodes cannot be told\n"}};
-    (void)state;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -252,12 +240,11 @@ static void word_by_word(void **state)
 }
 
 /* Nothing where this node alone can do nothing; where the others may have decided, that is not known. */
-static void where_it_cannot_meet(void **state)
+TEST_CASE(where_it_cannot_meet)
 {
     static struct hook_answer a;
     struct hook_job job = {.id = "7", .lists = {"n[0-1]"}, .nlists = 1, .node = "n0"};
     char said[1024];
-    (void)state;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     for (int what = 0; what < 4; what++) {
@@ -265,10 +252,13 @@ static void where_it_cannot_meet(void **state)
         a.nodes = 2, a.policy = HOOK_NONE, a.state = HOOK_TUNED;
         strcpy(a.hash, STORE_HASH);
         mkdir(store_path(&store, "meet/7.0"), 0755);
-        if (what == 0) { /* its answer cannot be made */
-            mkdir(store_path(&store, "meet/7.0/n0.new"), 0755);
-            snprintf(said, sizeof said, "%s/meet/7.0 cannot be written: Is a directory", store.root);
-        } else if (what == 1) { /* nor put in its place */
+        if (what == 0) { /* somebody else could write there */
+            chmod(store_path(&store, "meet/7.0"), 0777);
+            char place[1024], open[1100];
+            snprintf(place, sizeof place, "%s/meet/7.0", store.root);
+            snprintf(open, sizeof open, "%s can be written by others (mode 777)", place);
+            snprintf(said, sizeof said, "%.200s cannot be used: %.260s", place, open);
+        } else if (what == 1) { /* its answer cannot be put in its place */
             mkdir(store_path(&store, "meet/7.0/n0.node"), 0755);
             snprintf(said, sizeof said, "%s/meet/7.0 cannot be written: Is a directory", store.root);
         } else if (what == 2) {
@@ -293,10 +283,9 @@ static void where_it_cannot_meet(void **state)
 }
 
 /* Each run of a job has a place of its own. */
-static void a_place_for_each_run(void **state)
+TEST_CASE(a_place_for_each_run)
 {
     static const char *const counts[][2] = {{"3", "meet/7.3"}, {"x", "meet/7.0"}, {"1073741825", "meet/7.0"}};
-    (void)state;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
@@ -313,11 +302,4 @@ static void a_place_for_each_run(void **state)
     }
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(all_or_none), TEST(requeued),     TEST(alone_without_a_profile), TEST(too_late_to_be_told),
-        TEST(strangers),   TEST(word_by_word), TEST(where_it_cannot_meet),    TEST(a_place_for_each_run)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_hook_meet, set_up, tear_down)

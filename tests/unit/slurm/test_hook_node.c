@@ -1,13 +1,7 @@
 /* What the prolog finds in a /sys of this test's own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <time.h>
 
-#include <cmocka.h>
-
+#include "tests/lib/unit.h"
 #include "tests/unit/slurm/one_store.h"
 
 static struct hook_report report;
@@ -51,7 +45,6 @@ static void conf(const char *more)
 /* A node of class a as it should be. */
 static int set_up(void **state)
 {
-    (void)state;
     unsetenv("SLURM_HET_JOB_ID");
     setenv("SLURM_JOB_START_TIME", "9000", 1);
     setenv("SLURM_JOB_ID", "7", 1);
@@ -92,17 +85,15 @@ static void remove_file(const char *name)
     assert_int_equal(system(command), 0);
 }
 
-static void sound(void **state)
+TEST_CASE(sound)
 {
-    (void)state;
     expect("");
     setenv("SLURMD_NODENAME", "n2", 1); /* class b asks for nothing */
     expect("");
 }
 
-static void findings(void **state)
+TEST_CASE(findings)
 {
-    (void)state;
     remove_file("class/infiniband/mlx5_1");
     expect("HCA mlx5_1 is missing");
     hca("mlx5_1", "1: DOWN\n", "400 Gb/sec (4X NDR)\n");
@@ -137,12 +128,11 @@ static void findings(void **state)
 }
 
 /* What tasks read, to the byte. */
-static void the_answer(void **state)
+TEST_CASE(the_answer)
 {
     struct sha256 sha;
     char hex[SHA256_HEX], *want = NULL;
     static const char csv[] = "allreduce,0,-1,ring,simple,4,-1,-1\n";
-    (void)state;
     expect("");
     sha256_init(&sha);
     sha256_update(&sha, csv, sizeof csv - 1);
@@ -154,7 +144,7 @@ static void the_answer(void **state)
                          store.conf.plugin, store.conf.store, hex) > 0);
     assert_string_equal(report.out, want);
     free(want);
-    assert_string_equal(report.key.hex, "");
+    assert_string_equal(report.warning, "");
     conf("policy=fail\n");
     expect("");
     assert_non_null(strstr(report.out, "\npolicy fail\nstate profile\n"));
@@ -164,11 +154,10 @@ static void the_answer(void **state)
 }
 
 /* Lines that no profile may set are left out, and the first of them is said; findings go before. */
-static void settings_that_are_dropped(void **state)
+TEST_CASE(settings_that_are_dropped)
 {
     char *text = NULL;
     size_t bytes = 0;
-    (void)state;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     for (int local = 1; local >= 0; local--) { /* then the common ones, too */
@@ -181,18 +170,18 @@ static void settings_that_are_dropped(void **state)
         fclose(map);
         store_write(&store, "profiles/" STORE_HASH "/hook.map", text);
         free(text);
-        expect(local
-                   ? "1 lines of settings dropped, first nccl.d/a.conf:1: a value with characters that no setting needs"
-                   : "3 lines of settings dropped, first nccl.conf:2: a variable that is not delivered");
+        expect(
+            local ? "1 lines of settings dropped, first nccl.d/a.conf:1: NCCL_IB_HCA has a value with characters that "
+                    "no setting needs"
+                  : "3 lines of settings dropped, first nccl.conf:2: LD_PRELOAD is no variable that a profile may set");
         assert_non_null(strstr(report.out, "common NCCL_IB_TC=3\nend\n"));
     }
     remove_file("module/nvidia");
     expect("driver nvidia is not loaded");
 }
 
-static void policy(void **state)
+TEST_CASE(policy)
 {
-    (void)state;
     remove_file("module/nvidia");
     conf("policy=drain\n");
     expect("driver nvidia is not loaded");
@@ -205,9 +194,8 @@ static void policy(void **state)
     assert_string_equal(report.reason, "");
 }
 
-static void the_profile_itself(void **state)
+TEST_CASE(the_profile_itself)
 {
-    (void)state;
     conf("policy=drain\ndrain=profile\n");
     /* A job that spans a stranger has nothing, which is no fault of this node's; Slurm calling it what it is not, is.
      */
@@ -231,10 +219,9 @@ static void the_profile_itself(void **state)
 }
 
 /* Whatever Slurm leaves out is said. The job may have other nodes, which have a profile. */
-static void a_job_that_cannot_be_told(void **state)
+TEST_CASE(a_job_that_cannot_be_told)
 {
     static const char *const names[] = {"SLURM_JOB_NODELIST", "SLURMD_NODENAME", "SLURM_JOB_ID"};
-    (void)state;
     unsetenv("SLURM_NODELIST");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char log[64], *before = strdup(getenv(names[i]));
@@ -249,11 +236,10 @@ static void a_job_that_cannot_be_told(void **state)
 }
 
 /* An epilog looks for what the job's profile had, and says it, whatever has been scheduled since. */
-static void epilog(void **state)
+TEST_CASE(epilog)
 {
     struct hook_why why = {""};
     char path[1024], sysfs[1024], run[1024];
-    (void)state;
     expect("");
     snprintf(path, sizeof path, "%s", store_path(&store, "slurm.conf"));
     snprintf(sysfs, sizeof sysfs, "%s", store_path(&store, "sys"));
@@ -270,10 +256,9 @@ static void epilog(void **state)
 }
 
 /* Without what it needs an epilog says so; from where nodes meet it takes what is this one's. */
-static void what_an_epilog_cannot_have(void **state)
+TEST_CASE(what_an_epilog_cannot_have)
 {
     char path[1024], text[1100];
-    (void)state;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     snprintf(path, sizeof path, "%s", store_path(&store, "slurm.conf"));
@@ -304,10 +289,9 @@ static void what_an_epilog_cannot_have(void **state)
 }
 
 /* By hand: a job of this node alone, now. */
-static void by_hand(void **state)
+TEST_CASE(by_hand)
 {
     char path[1024], sysfs[1024];
-    (void)state;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     snprintf(path, sizeof path, "%s", store_path(&store, "slurm.conf"));
@@ -333,11 +317,10 @@ static void by_hand(void **state)
 }
 
 /* policy=nothing: the other nodes are waited for, for a part of the limit. */
-static void a_node_that_does_not_come(void **state)
+TEST_CASE(a_node_that_does_not_come)
 {
     char text[1100];
     struct timespec began, now;
-    (void)state;
     make("../meet");
     snprintf(text, sizeof text, "policy=nothing\nmeet=%s\n", store_path(&store, "meet"));
     conf(text);
@@ -349,19 +332,4 @@ static void a_node_that_does_not_come(void **state)
     assert_true(now.tv_sec - began.tv_sec < 5); /* 0.4 of a second, on a machine that has time */
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, store_tear_down)
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(sound),
-                                       TEST(findings),
-                                       TEST(policy),
-                                       TEST(the_profile_itself),
-                                       TEST(a_job_that_cannot_be_told),
-                                       TEST(epilog),
-                                       TEST(a_node_that_does_not_come),
-                                       TEST(the_answer),
-                                       TEST(settings_that_are_dropped),
-                                       TEST(what_an_epilog_cannot_have),
-                                       TEST(by_hand)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_hook_node, set_up, store_tear_down)

@@ -1,14 +1,6 @@
 /* Slurm's lists of nodes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "slurm/hook.h"
+#include "tests/lib/unit.h"
 
 struct found {
     char text[512];
@@ -26,7 +18,7 @@ static int collect(void *arg, const char *host, struct hook_why *w)
     return 0;
 }
 
-static void lists(void **state)
+TEST_CASE(lists)
 {
     static const struct {
         const char *list, *hosts;
@@ -40,7 +32,6 @@ static void lists(void **state)
         {"n[1-2]-ib", "n1-ib n2-ib "},
         {"[1-2]", "1 2 "},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         struct found f = {0};
         struct hook_why why = {""};
@@ -49,7 +40,7 @@ static void lists(void **state)
     }
 }
 
-static void no_lists(void **state)
+TEST_CASE(no_lists)
 {
     static const char *const bad[] = {
         "",
@@ -78,7 +69,6 @@ static void no_lists(void **state)
         "n[1-300]x[1-300]",
         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct found f = {0};
         struct hook_why why = {""};
@@ -94,17 +84,12 @@ static int stop_at_second(void *arg, const char *host, struct hook_why *w)
     return ++*(int *)arg == 2 ? 7 : 0;
 }
 
-static void stops(void **state)
+TEST_CASE(stops)
 {
     struct hook_why why = {""};
     int seen = 0;
-    (void)state;
     assert_int_equal(hook_nodes_each("n[1-9]", stop_at_second, &seen, &why), 7);
     assert_int_equal(seen, 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lists), cmocka_unit_test(no_lists), cmocka_unit_test(stops)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_hook_nodes)

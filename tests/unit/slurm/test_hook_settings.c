@@ -1,14 +1,6 @@
 /* Which settings are delivered, and which are taken for a hook's own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "slurm/hook.h"
+#include "tests/lib/unit.h"
 
 static struct hook_settings settings;
 
@@ -20,7 +12,7 @@ static void add(const char *line)
     hook_settings_add(&settings, "nccl.conf", text);
 }
 
-static void takes(void **state)
+TEST_CASE(takes)
 {
     static const char *const good[] = {
         "NCCL_IB_HCA==mlx5_0:1,mlx5_1:1",
@@ -31,7 +23,6 @@ static void takes(void **state)
         "FI_CXI_RDZV_PROTO=alt_read",
         "OFI_NCCL_EAGER_MAX_SIZE=-1",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         add(good[i]);
         if (settings.count != 1 || settings.dropped)
@@ -40,7 +31,7 @@ static void takes(void **state)
     }
 }
 
-static void drops(void **state)
+TEST_CASE(drops)
 {
     static const char *const bad[] = {
         "LD_PRELOAD=/tmp/x.so",
@@ -73,7 +64,6 @@ static void drops(void **state)
         "OFI_NCCL_NO_SUCH_NAME=1",
         "HSA_FORCE_FINE_GRAIN_PCIE=1",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         add(bad[i]);
         if (settings.count || settings.dropped != 1 || !settings.first.text[0])
@@ -81,11 +71,10 @@ static void drops(void **state)
     }
 }
 
-static void long_values(void **state)
+TEST_CASE(long_values)
 {
     char line[2048] = "NCCL_IB_HCA=";
     size_t n = strlen(line);
-    (void)state;
     memset(line + n, 'a', HOOK_VALUE - 1);
     add(line);
     assert_int_equal(settings.count, 1);
@@ -94,9 +83,8 @@ static void long_values(void **state)
     assert_int_equal(settings.count, 0);
 }
 
-static void comments_and_repeats(void **state)
+TEST_CASE(comments_and_repeats)
 {
-    (void)state;
     add("# NCCL_IB_HCA=a\n\nNCCL_IB_HCA=a\nNCCL_CROSS_NIC=1\nNCCL_IB_HCA=b\nrubbish\n");
     assert_int_equal(settings.count, 2);
     assert_string_equal(hook_settings_find(&settings, "NCCL_IB_HCA")->value, "b");
@@ -104,9 +92,8 @@ static void comments_and_repeats(void **state)
     assert_non_null(strstr(settings.first.text, "nccl.conf:6:"));
 }
 
-static void own(void **state)
+TEST_CASE(own)
 {
-    (void)state;
     memset(&settings, 0, sizeof settings);
     hook_settings_ours(&settings, "NCCL_IB_HCA==a:1,b:1|NCCLTUNE_HASH=abc||nonsense|LD_PRELOAD=x|FI_X=1|NCCL_X=");
     assert_int_equal(settings.count, 3);
@@ -130,9 +117,4 @@ static void own(void **state)
     assert_string_equal(hook_settings_find(&settings, "FI_PROVIDER")->value, "efa");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(takes), cmocka_unit_test(drops), cmocka_unit_test(long_values),
-                                       cmocka_unit_test(comments_and_repeats), cmocka_unit_test(own)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_hook_settings)

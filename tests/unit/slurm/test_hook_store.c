@@ -1,11 +1,5 @@
 /* Which profile a job gets. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/lib/unit.h"
 #include "tests/unit/slurm/one_store.h"
 
 #define A STORE_HASH
@@ -30,9 +24,8 @@ static void expect(const char *schedule, struct hook_job job, const char *hash)
         fail_msg("'%s' was taken", schedule);
 }
 
-static void chooses(void **state)
+TEST_CASE(chooses)
 {
-    (void)state;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     expect("", job_of("n1", "main", 500), "");
@@ -48,7 +41,7 @@ static void chooses(void **state)
     expect("200 " B " nodes=n1,n2\n300 " A " all\n", job_of("n1", "main", 500), A);
 }
 
-static void refuses(void **state)
+TEST_CASE(refuses)
 {
     static const char *const bad[] = {
         "100 " A " all",
@@ -64,20 +57,20 @@ static void refuses(void **state)
         "99999999999999999999 " A " all\n",
         "100 ../../../etc all\n",
     };
-    (void)state;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         expect(bad[i], job_of("n1", "main", 500), NULL);
 }
 
-static void nothing_installed(void **state)
+TEST_CASE(nothing_installed)
 {
     struct hook_why why = {""};
     struct hook_job job = job_of("n1", "main", 500);
     char found[SHA256_HEX];
     int near;
-    (void)state;
+    if (untrusted)
+        skip_because(NEEDS_OWN_STORE);
     unlink(store_path(&store, "schedule"));
     assert_int_equal(hook_choose(&store.conf, &job, found, &near, &why), 0);
     assert_string_equal(found, "");
@@ -87,7 +80,7 @@ static void nothing_installed(void **state)
 
 /* Where Slurm does not tell when the job began, a change in the last hour, or ahead by a wrong clock, must be asked
  * for. */
-static void near_a_change(void **state)
+TEST_CASE(near_a_change)
 {
     static const struct {
         const char *schedule;
@@ -97,7 +90,6 @@ static void near_a_change(void **state)
                  {"11000 none all\n", 0, 1},
                  {"1000 none all\n20000 none all\n", 0, 0}};
     char found[SHA256_HEX];
-    (void)state;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -111,13 +103,4 @@ static void near_a_change(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(chooses, store_set_up, store_tear_down),
-        cmocka_unit_test_setup_teardown(refuses, store_set_up, store_tear_down),
-        cmocka_unit_test_setup_teardown(nothing_installed, store_set_up, store_tear_down),
-        cmocka_unit_test_setup_teardown(near_a_change, store_set_up, store_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_hook_store, store_set_up, store_tear_down)

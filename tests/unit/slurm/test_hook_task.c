@@ -1,11 +1,5 @@
 /* What a task gets: what the prolog has decided, less what is the user's; and what it does when nodes disagree. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/lib/unit.h"
 #include "tests/unit/slurm/one_store.h"
 
 #define HCA   "export NCCL_IB_HCA==mlx5_0:1,mlx5_1:1\n"
@@ -29,7 +23,6 @@ static int set_up(void **state)
     struct sha256 sha;
     char hex[SHA256_HEX], conf[2048];
     static const char csv[] = "allreduce,0,-1,ring,simple,4,-1,-1\n";
-    (void)state;
     for (size_t i = 0; i < sizeof clean / sizeof *clean; i++)
         unsetenv(clean[i]);
     setenv("SLURMD_NODENAME", "n0", 1);
@@ -93,12 +86,11 @@ static const char *task(void)
 }
 
 /* What is too much for Slurm is nothing, to the last byte. */
-static void fits_or_is_nothing(void **state)
+TEST_CASE(fits_or_is_nothing)
 {
     const struct hook_options o = options();
     struct hook_why why = {""};
     char *answer = malloc(2 * HOOK_OUTPUT);
-    (void)state;
     if (untrusted) {
         free(answer);
         skip();
@@ -161,9 +153,8 @@ static void need_trust(void)
         skip_because(NEEDS_OWN_STORE);
 }
 
-static void all_of_it(void **state)
+TEST_CASE(all_of_it)
 {
-    (void)state;
     need_trust();
     expect(QPS HCA "%sexport NCCLTUNE_SET=" SET_A "%s" PIN "\n", profile, table);
     assert_string_equal(report.log, "");
@@ -171,9 +162,8 @@ static void all_of_it(void **state)
     expect(QPS "%sexport NCCLTUNE_SET=NCCL_IB_QPS_PER_CONNECTION=4%s" PIN "\n", profile, table);
 }
 
-static void the_user_wins(void **state)
+TEST_CASE(the_user_wins)
 {
-    (void)state;
     need_trust();
     setenv("NCCL_IB_HCA", "mine", 1);
     expect(QPS "%sexport NCCLTUNE_SET=NCCL_IB_QPS_PER_CONNECTION=4%s" PIN "\n", profile, table);
@@ -181,11 +171,10 @@ static void the_user_wins(void **state)
     expect(QPS "%sexport NCCLTUNE_SET=NCCL_IB_QPS_PER_CONNECTION=4%s" PIN "\n", profile, table);
 }
 
-static void a_users_table(void **state)
+TEST_CASE(a_users_table)
 {
     static const char *const names[] = {"NCCL_TUNER_PLUGIN", "NCCL_TUNER_CONFIG_FILE", "NCCLTUNE_PROFILE",
                                         "NCCLTUNE_HASH"};
-    (void)state;
     need_trust();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         setenv(names[i], "/mine", 1);
@@ -194,10 +183,9 @@ static void a_users_table(void **state)
     }
 }
 
-static void what_a_hook_set(void **state)
+TEST_CASE(what_a_hook_set)
 {
     char *set;
-    (void)state;
     need_trust();
     /* The batch script ran on n2, and its user changed one value since. */
     assert_true(asprintf(&set, "NCCL_IB_QPS_PER_CONNECTION=2|NCCL_CROSS_NIC=1|NCCL_IB_TC=3%s", table) >= 0);
@@ -214,9 +202,8 @@ static void what_a_hook_set(void **state)
 }
 
 /* The schedule is read by the prolog alone: what changes afterwards is for the next job. */
-static void decided_once(void **state)
+TEST_CASE(decided_once)
 {
-    (void)state;
     need_trust();
     prolog();
     store_write(&store, "schedule", "1 none all\n");
@@ -226,11 +213,10 @@ static void decided_once(void **state)
 }
 
 /* A script's exports reach the next node's task; there the same, nothing, another profile and no answer wait. */
-static void what_the_first_node_decided(void **state)
+TEST_CASE(what_the_first_node_decided)
 {
     const struct hook_options o = options();
     char path[2048];
-    (void)state;
     need_trust();
     output();
     apply();
@@ -256,9 +242,8 @@ static void what_the_first_node_decided(void **state)
 }
 
 /* A job that was submitted from a job has its environment, but not its profile. */
-static void jobs_from_jobs(void **state)
+TEST_CASE(jobs_from_jobs)
 {
-    (void)state;
     need_trust();
     output();
     apply();
@@ -274,9 +259,8 @@ static void jobs_from_jobs(void **state)
 }
 
 /* Nodes of classes a and b: what a script on a exports must not be a's HCAs. */
-static void local_settings_stay(void **state)
+TEST_CASE(local_settings_stay)
 {
-    (void)state;
     need_trust();
     unsetenv("SLURM_STEP_ID");
     const char *out = output();
@@ -292,7 +276,7 @@ static void local_settings_stay(void **state)
     assert_non_null(strstr(output(), HCA));
 }
 
-static void where_the_node_cannot_tell(void **state)
+TEST_CASE(where_the_node_cannot_tell)
 {
     static const struct {
         const char *file, *text, *why;
@@ -303,7 +287,6 @@ static void where_the_node_cannot_tell(void **state)
         {"profiles/" STORE_HASH "/tuner.csv", "allreduce,0,-1,tree,ll,4,-1,-1\n", "not what was installed"},
         {"profiles/" STORE_HASH "/nccl.conf", "", "not what was installed"},
     };
-    (void)state;
     need_trust();
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         tear_down(state);
@@ -325,9 +308,8 @@ static void where_the_node_cannot_tell(void **state)
 }
 
 /* All nodes know these alike. */
-static void nothing_for_all(void **state)
+TEST_CASE(nothing_for_all)
 {
-    (void)state;
     need_trust();
     setenv("SLURM_JOB_NODELIST", "n[0-3]", 1);
     expect("");
@@ -341,10 +323,9 @@ static void nothing_for_all(void **state)
 }
 
 /* Without a schedule nothing is installed, unless the site says that every node has a store. */
-static void no_store(void **state)
+TEST_CASE(no_store)
 {
     char conf[2048];
-    (void)state;
     need_trust();
     unlink(store_path(&store, "schedule"));
     expect("");
@@ -356,10 +337,9 @@ static void no_store(void **state)
     assert_null(strstr(output(), "NCCLTUNE_REFUSE"));
 }
 
-static void no_prolog(void **state)
+TEST_CASE(no_prolog)
 {
     const struct hook_options o = options();
-    (void)state;
     need_trust();
     assert_string_equal(task(), ""); /* of no job */
     mkdir(o.run, 0755);
@@ -370,9 +350,8 @@ static void no_prolog(void **state)
     assert_non_null(strstr(task(), "can be written by others"));
 }
 
-static void explains(void **state)
+TEST_CASE(explains)
 {
-    (void)state;
     need_trust();
     setenv("NCCLTUNE", "explain", 1);
     setenv("NCCL_IB_HCA", "mine", 1);
@@ -383,15 +362,4 @@ static void explains(void **state)
     assert_non_null(strstr(out, QPS "print nccltune: NCCL_IB_QPS_PER_CONNECTION=4\n"));
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(all_of_it),          TEST(the_user_wins),
-                                       TEST(a_users_table),      TEST(what_a_hook_set),
-                                       TEST(decided_once),       TEST(what_the_first_node_decided),
-                                       TEST(jobs_from_jobs),     TEST(local_settings_stay),
-                                       TEST(nothing_for_all),    TEST(where_the_node_cannot_tell),
-                                       TEST(no_store),           TEST(no_prolog),
-                                       TEST(fits_or_is_nothing), TEST(explains)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_hook_task, set_up, tear_down)

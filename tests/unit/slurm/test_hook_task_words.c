@@ -1,11 +1,5 @@
 /* slurm/hook_task.c: what a task prolog prints, to the byte: by what the prolog has left and the task's environment. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/lib/unit.h"
 #include "tests/unit/slurm/one_store.h"
 
 #define OTHER "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
@@ -26,7 +20,6 @@ static const char *const names[] = {"NCCLTUNE",
                                     "NCCLTUNE_PROFILE",
                                     "NCCLTUNE_HASH",
                                     "NCCLTUNE_REFUSE",
-                                    "NCCLTUNE_KEY",
                                     "NCCL_NET",
                                     "NCCL_TUNER_PLUGIN",
                                     "NCCL_TUNER_CONFIG_FILE",
@@ -39,14 +32,12 @@ static const char *const names[] = {"NCCLTUNE",
                                     "SLURM_STEP_ID",
                                     "SLURMD_NODENAME",
                                     "SLURM_JOB_NUM_NODES",
-                                    "NCCLTUNE_ONLINE_KEY_FILE",
                                     "NCCL_IB_TC",
                                     "NCCL_IB_SL",
                                     "NCCL_CROSS_NIC"};
 
 static int set_up(void **state)
 {
-    (void)state;
     untrusted = store_new(&store) || getuid() != 0;
     return 0;
 }
@@ -98,7 +89,7 @@ static void run(const struct word_case *cases, size_t n)
     }
 }
 
-static void where_there_is_a_profile(void **state)
+TEST_CASE(where_there_is_a_profile)
 {
     static const struct word_case cases[] = {
         /* the local one of two, and no pin in a job of one node without anything */
@@ -126,7 +117,6 @@ static void where_there_is_a_profile(void **state)
          {"NCCLTUNE=off", "NCCLTUNE_SET=NCCL_IB_TC=1", "NCCL_IB_TC=1", NULL},
          "unset NCCL_IB_TC\nunset NCCLTUNE_SET\n"},
         {TUNED LOCAL "end\n", {"NCCLTUNE=off", NULL}, ""}};
-    (void)state;
     run(cases, sizeof cases / sizeof *cases);
 }
 
@@ -134,7 +124,7 @@ static void where_there_is_a_profile(void **state)
     HEAD "nodes 3\nmixed 1\nstate profile\njob 7\nprofile " STORE_HASH "\nclass a\nplugin /p.so\ndir /d\n" LOCAL
 
 /* Where nodes differ a script's own settings stay with it; what it starts gets its own from the plugin. */
-static void where_nodes_differ(void **state)
+TEST_CASE(where_nodes_differ)
 {
     static const struct word_case cases[] = {
         {MIXED "end\n", {NULL}, "export A=1\nexport B=3\nexport C=4\nexport NCCLTUNE_SET=A=1|B=3|C=4|" PIN "\n"},
@@ -156,12 +146,11 @@ static void where_nodes_differ(void **state)
         {TUNED LOCAL "end\n",
          {"SLURM_STEP_ID=4294967291", NULL},
          "export A=1\nexport B=3\nexport C=4\nexport NCCLTUNE_SET=A=1|B=3|C=4|" PIN "\n"}};
-    (void)state;
     run(cases, sizeof cases / sizeof *cases);
 }
 
 /* What the first node has decided for this very job stands. */
-static void what_the_first_node_has(void **state)
+TEST_CASE(what_the_first_node_has)
 {
     static const struct word_case cases[] = {
         {TUNED "end\n", {"NCCLTUNE_SET=" PIN, NULL}, "export NCCLTUNE_SET=" PIN "\n"},
@@ -191,11 +180,10 @@ static void what_the_first_node_has(void **state)
         {TUNED "end\n", {"NCCLTUNE_SET=NCCLTUNE_JOB=77:-", NULL}, "export NCCLTUNE_SET=" PIN "\n"},
         {TUNED "end\n", {"NCCLTUNE_SET=NCCLTUNE_JOB=7-", NULL}, "export NCCLTUNE_SET=" PIN "\n"},
         {TUNED "end\n", {"NCCLTUNE_SET=NCCLTUNE_JOB=7:abc", NULL}, "export NCCLTUNE_SET=" PIN "\n"}};
-    (void)state;
     run(cases, sizeof cases / sizeof *cases);
 }
 
-static void where_nobody_can_tell(void **state)
+TEST_CASE(where_nobody_can_tell)
 {
     static const struct word_case cases[] = {
         {UNKNOWN,
@@ -217,19 +205,17 @@ static void where_nobody_can_tell(void **state)
          {"NCCLTUNE=explain", NULL},
          "print nccltune: nothing is set: w\n"},
         {HEAD "nodes 1\nstate nothing\nwhy w\nend\n", {"SLURM_STEP_ID=x", NULL}, ""}};
-    (void)state;
     run(cases, sizeof cases / sizeof *cases);
 }
 
 /* Without a directory for answers no prolog is configured; with one it has left none, and other nodes may have one. */
-static void without_an_answer(void **state)
+TEST_CASE(without_an_answer)
 {
     static const struct {
         const char *nodes;
         int is_refused;
     } cases[] = {{"1", 0}, {"2", 1}, {"x", 1}, {NULL, 0}};
     char said[1024];
-    (void)state;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -251,12 +237,4 @@ static void without_an_answer(void **state)
     assert_string_equal(task(store.root), "");
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, store_tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(where_there_is_a_profile), TEST(where_nodes_differ),
-                                       TEST(what_the_first_node_has), TEST(where_nobody_can_tell),
-                                       TEST(without_an_answer)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_hook_task_words, set_up, store_tear_down)

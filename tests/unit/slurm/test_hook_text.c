@@ -1,18 +1,10 @@
 /* Numbers, hashes, names, words and lines at their bounds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "tests/lib/unit.h"
 #include "tests/unit/slurm/store.h"
 
-static void numbers(void **state)
+TEST_CASE(numbers)
 {
     long long n = -7;
-    (void)state;
     assert_int_equal(hook_number("100", 100, &n), 0);
     assert_int_equal(n, 100);
     assert_int_equal(hook_number("101", 100, &n), -1);
@@ -25,10 +17,9 @@ static void numbers(void **state)
     assert_int_equal(n, -7);
 }
 
-static void hashes(void **state)
+TEST_CASE(hashes)
 {
     char hash[] = STORE_HASH "a";
-    (void)state;
     assert_int_equal(hook_is_hash(hash), 0); /* too long */
     hash[64] = 0;
     assert_int_equal(hook_is_hash(hash), 1);
@@ -38,10 +29,9 @@ static void hashes(void **state)
     assert_int_equal(hook_is_hash(hash), 0); /* too short */
 }
 
-static void names(void **state)
+TEST_CASE(names)
 {
     char longest[HOOK_WORD + 1];
-    (void)state;
     memset(longest, 'n', sizeof longest);
     longest[HOOK_WORD] = 0;
     assert_int_equal(hook_is_name(longest), 0);
@@ -53,10 +43,9 @@ static void names(void **state)
         assert_int_equal(hook_is_name(wrong[i]), 0);
 }
 
-static void words_and_lines(void **state)
+TEST_CASE(words_and_lines)
 {
     char text[] = "one two three\n\nlast", *cursor = text, *words[3];
-    (void)state;
     char *line = hook_line(&cursor);
     assert_string_equal(line, "one two three");
     assert_int_equal(hook_words(line, words, 3), 3);
@@ -70,21 +59,13 @@ static void words_and_lines(void **state)
 }
 
 /* The first complaint stays, and nothing in it acts on a terminal or a log. */
-static void refusals(void **state)
+TEST_CASE(refusals)
 {
     struct hook_why why = {""};
-    (void)state;
     assert_int_equal(hook_refuse(&why, "a\nb\x7f%c%d", 0x1f, 5), -1);
     assert_string_equal(why.text, "a?b??5");
     assert_int_equal(hook_refuse(&why, "another"), -1);
     assert_string_equal(why.text, "a?b??5");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers),         cmocka_unit_test(hashes),   cmocka_unit_test(names),
-        cmocka_unit_test(words_and_lines), cmocka_unit_test(refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_hook_text)

@@ -1,12 +1,5 @@
 /* Which files the hooks read, and which they refuse. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "tests/lib/skip.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/slurm/store.h"
 
 #define LIMIT 4096
@@ -15,13 +8,11 @@ static struct store store;
 
 static int set_up(void **state)
 {
-    (void)state;
     return store_new(&store) ? (store_free(&store), 0) : 0;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     store_free(&store);
     return 0;
 }
@@ -48,11 +39,10 @@ static void need_trust(void)
     }
 }
 
-static void reads(void **state)
+TEST_CASE(reads)
 {
     struct hook_why why = {""};
     struct hook_file f;
-    (void)state;
     need_trust();
     store_write(&store, "f", "two\nlines\n");
     assert_int_equal(hook_read(store_path(&store, "f"), getuid(), LIMIT, &f, &why), 0);
@@ -63,13 +53,12 @@ static void reads(void **state)
     expect("empty", NULL);
 }
 
-static void modes(void **state)
+TEST_CASE(modes)
 {
     static const struct {
         mode_t mode;
         int good;
     } table[] = {{0644, 1}, {0600, 1}, {0444, 1}, {0755, 1}, {0664, 0}, {0646, 0}, {0666, 0}, {0620, 0}, {01777, 0}};
-    (void)state;
     need_trust();
     mkdir(store_path(&store, "d"), 0755);
     store_write(&store, "d/f", "x");
@@ -83,10 +72,9 @@ static void modes(void **state)
     }
 }
 
-static void kinds(void **state)
+TEST_CASE(kinds)
 {
     char target[1024];
-    (void)state;
     need_trust();
     store_write(&store, "real", "x");
     snprintf(target, sizeof target, "%s", store_path(&store, "real"));
@@ -108,10 +96,9 @@ static void kinds(void **state)
     expect("dir/", "is not a plain path");
 }
 
-static void contents(void **state)
+TEST_CASE(contents)
 {
     FILE *f;
-    (void)state;
     need_trust();
     f = fopen(store_path(&store, "binary"), "w");
     assert_int_equal(fwrite("a\0b", 1, 3, f), 3);
@@ -124,11 +111,10 @@ static void contents(void **state)
     expect("large", "is larger than");
 }
 
-static void owners(void **state)
+TEST_CASE(owners)
 {
     struct hook_why why = {""};
     struct hook_file f;
-    (void)state;
     need_trust();
     if (getuid() != 0)
         skip_because("needs root");
@@ -139,11 +125,10 @@ static void owners(void **state)
     free(f.text);
 }
 
-static void relative(void **state)
+TEST_CASE(relative)
 {
     struct hook_why why = {""};
     struct hook_file f;
-    (void)state;
     assert_int_equal(hook_read("Makefile", 0, LIMIT, &f, &why), -1);
     assert_non_null(strstr(why.text, "not an absolute path"));
     char path[HOOK_PATH + 1] = "";
@@ -158,10 +143,9 @@ static void relative(void **state)
 }
 
 /* Whatever it finds, nothing stays open behind it. */
-static void nothing_stays_open(void **state)
+TEST_CASE(nothing_stays_open)
 {
     static const char *const names[] = {"good", "missing", "open", "."};
-    (void)state;
     need_trust();
     store_write(&store, "good", "x");
     store_write(&store, "open", "x");
@@ -174,8 +158,6 @@ static void nothing_stays_open(void **state)
         const char *path = store_path(&store, names[i]);
         assert_int_equal(hook_read(path, getuid(), LIMIT, &f, &why), i ? -1 : 0);
         free(f.text);
-        hook_read_secret(path, LIMIT, &f, &why);
-        free(f.text);
         assert_int_equal(hook_check(path, getuid(), &why), i ? -1 : 0);
         hook_check_directory(path, getuid(), &why);
         int now = dup(0);
@@ -184,14 +166,4 @@ static void nothing_stays_open(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reads),
-                                       cmocka_unit_test(modes),
-                                       cmocka_unit_test(kinds),
-                                       cmocka_unit_test(contents),
-                                       cmocka_unit_test(owners),
-                                       cmocka_unit_test(relative),
-                                       cmocka_unit_test(nothing_stays_open)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_CASES_WITHIN(test_hook_trust, set_up, tear_down)

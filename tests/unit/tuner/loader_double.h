@@ -6,17 +6,11 @@
 
 #include <dlfcn.h>
 #include <float.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/coll.h"
+#include "tests/lib/unit.h"
 #include "tuner/plugin/abi.h"
 
 #define CHECK(condition)                                                            \

@@ -1,18 +1,10 @@
 /* Candidates from a library's word and from a topology. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "bench/candidates/mpi_plan.h"
+#include "bench/candidates/candidates.h"
 #include "core/coll.h"
+#include "tests/lib/unit.h"
 
 static char worker[] = "/tmp/test_mpi_plan_XXXXXX";
 
@@ -28,14 +20,12 @@ static void write_worker(const char *script)
 
 static int make_worker(void **state)
 {
-    (void)state;
     int fd = mkstemp(worker);
     return fd < 0 ? -1 : close(fd);
 }
 
 static int remove_worker(void **state)
 {
-    (void)state;
     return unlink(worker);
 }
 
@@ -47,9 +37,8 @@ static const struct bench_call *find(const struct bench_plan *p, int coll, const
     return NULL;
 }
 
-static void calls_as_the_library_lists_them(void **state)
+TEST_CASE(calls_as_the_library_lists_them)
 {
-    (void)state;
     write_worker(
         "echo '{\"library\":\"Open MPI 9\",\"variables\":{\"coll_tuned_allreduce_algorithm\":{\"ignore\":0,"
         "\"ring\":4,\"segmented_ring\":5,\"brand_new\":17},\"coll_tuned_bcast_algorithm\":{\"pipeline\":3}}}'");
@@ -83,9 +72,8 @@ static void calls_as_the_library_lists_them(void **state)
     arena_free(a);
 }
 
-static void a_worker_that_does_not_answer(void **state)
+TEST_CASE(a_worker_that_does_not_answer)
 {
-    (void)state;
     static const char *const scripts[] = {"echo libmpi.so.40: cannot open >&2; exit 127", "echo '{\"library\":'",
                                           "echo '{\"variables\":{}}'"};
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
@@ -156,9 +144,8 @@ static char *launches(struct arena *a, struct bench_setup s, const char *interfa
     return text;
 }
 
-static void interfaces_that_can_be_used(void **state)
+TEST_CASE(interfaces_that_can_be_used)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct topo_class classes[2] = {{.netdevs = devices, .nnetdevs = sizeof devices / sizeof *devices},
                                     {.netdevs = devices, .nnetdevs = 3}};
@@ -180,9 +167,8 @@ static void interfaces_that_can_be_used(void **state)
     arena_free(a);
 }
 
-static void interface_lists_that_are_none(void **state)
+TEST_CASE(interface_lists_that_are_none)
 {
-    (void)state;
     static const char *const lists[] = {"", ",", "a,", "a b", "a/b", "averylonginterfacename"};
     struct arena *a = arena_new();
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
@@ -195,9 +181,8 @@ static void interface_lists_that_are_none(void **state)
     arena_free(a);
 }
 
-static void pairs(void **state)
+TEST_CASE(pairs)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct bench_setting x = {"btl_tcp_if_include", "ib0"}, y = {"btl_tcp_if_include", "ib1"};
     struct bench_knobs one = {.label = "ib0", .settings = &x, .nsettings = 1};
@@ -211,9 +196,8 @@ static void pairs(void **state)
     arena_free(a);
 }
 
-static void launches_of_jobs(void **state)
+TEST_CASE(launches_of_jobs)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct bench_plan p = {0};
     struct err e = {0};
@@ -236,15 +220,4 @@ static void launches_of_jobs(void **state)
     arena_free(a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_as_the_library_lists_them),
-        cmocka_unit_test(a_worker_that_does_not_answer),
-        cmocka_unit_test(interfaces_that_can_be_used),
-        cmocka_unit_test(interface_lists_that_are_none),
-        cmocka_unit_test(pairs),
-        cmocka_unit_test(launches_of_jobs),
-    };
-    return cmocka_run_group_tests(tests, make_worker, remove_worker);
-}
+TEST_CASES_WITHIN(test_mpi_plan, make_worker, remove_worker)

@@ -1,22 +1,13 @@
 /* What the nccl engine tries, by topology and environment. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "bench/candidates/nccl_plan.h"
+#include "bench/candidates/candidates.h"
 #include "core/coll.h"
+#include "tests/lib/unit.h"
 
 static struct arena *arena;
 static struct bench_plan plan;
 
 static int begin(void **state)
 {
-    (void)state;
     arena = arena_new();
     memset(&plan, 0, sizeof plan);
     unsetenv("NCCL_IB_HCA");
@@ -26,7 +17,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -72,9 +62,8 @@ static struct topology *machine(void)
     return &t;
 }
 
-static void calls_are_what_nccl_has(void **state)
+TEST_CASE(calls_are_what_nccl_has)
 {
-    (void)state;
     nccl_plan_calls(&plan, arena, 1);
     for (int coll = 0; coll < COLL_MEASURED; coll++)
         assert_non_null(call(coll, BENCH_DEFAULT));
@@ -97,9 +86,8 @@ static void calls_are_what_nccl_has(void **state)
     assert_int_equal(nccl_requested_of(&call(COLL_ALLREDUCE, BENCH_DEFAULT)->knobs).algo, -1);
 }
 
-static void hca_sets_come_from_the_topology(void **state)
+TEST_CASE(hca_sets_come_from_the_topology)
 {
-    (void)state;
     struct bench_setup s = {.topology = machine()};
     nccl_plan_launches(&s, 4, &plan, arena);
     assert_string_equal(plan.launches[0].label, BENCH_DEFAULT);
@@ -114,9 +102,8 @@ static void hca_sets_come_from_the_topology(void **state)
 }
 
 /* Both GPUs behind the first switch: the HCA behind the other one is not near them, but the first of its NUMA node. */
-static void hca_sets_differ_where_the_machine_is_lopsided(void **state)
+TEST_CASE(hca_sets_differ_where_the_machine_is_lopsided)
 {
-    (void)state;
     struct bench_setup s = {.topology = machine()};
     struct topo_object *second = &s.topology->classes[0].objects[s.topology->classes[0].gpus[1].object];
     int before = second->parent;
@@ -127,9 +114,8 @@ static void hca_sets_differ_where_the_machine_is_lopsided(void **state)
     assert_string_equal(launch("hca=one-a-numa"), "=mlx5_0:1,mlx5_1:1");
 }
 
-static void queue_pairs_by_splitting(void **state)
+TEST_CASE(queue_pairs_by_splitting)
 {
-    (void)state;
     struct bench_setup s = {.topology = machine()};
     nccl_plan_launches(&s, 4, &plan, arena);
     assert_string_equal(launch("qps=8,split=1"), "8");
@@ -146,9 +132,8 @@ static void queue_pairs_by_splitting(void **state)
     unsetenv("NCCL_IB_QPS_PER_CONNECTION");
 }
 
-static void without_rdma_sockets_are_tried(void **state)
+TEST_CASE(without_rdma_sockets_are_tried)
 {
-    (void)state;
     struct bench_setup s = {0};
     nccl_plan_launches(&s, 2, &plan, arena);
     assert_null(launch("hca=compute"));
@@ -156,9 +141,8 @@ static void without_rdma_sockets_are_tried(void **state)
     assert_string_equal(launch("socket=4x1"), "4");
 }
 
-static void one_node_needs_no_network(void **state)
+TEST_CASE(one_node_needs_no_network)
 {
-    (void)state;
     struct bench_setup s = {.topology = machine()};
     nccl_plan_launches(&s, 1, &plan, arena);
     assert_null(launch("hca=compute"));
@@ -166,9 +150,8 @@ static void one_node_needs_no_network(void **state)
     assert_string_equal(launch("buffer=8M"), "8388608");
 }
 
-static void what_the_user_has_set_is_settled(void **state)
+TEST_CASE(what_the_user_has_set_is_settled)
 {
-    (void)state;
     struct bench_setup s = {.topology = machine()};
     setenv("NCCL_IB_HCA", "mlx5_0", 1);
     setenv("NCCL_BUFFSIZE", "4194304", 1);
@@ -192,9 +175,8 @@ static const char *settings(const char *label)
 }
 
 /* A name means another port on another class of nodes: each has its own list in one launch. */
-static void every_class_has_its_own_hcas(void **state)
+TEST_CASE(every_class_has_its_own_hcas)
 {
-    (void)state;
     struct topology *t = machine(), two = *t;
     struct topo_class classes[] = {t->classes[0], t->classes[0]};
     struct topo_port ports[5];
@@ -220,9 +202,8 @@ static void every_class_has_its_own_hcas(void **state)
     assert_string_equal(settings("qps=4"), "NCCL_IB_QPS_PER_CONNECTION=4");
 }
 
-static void launches_join_when_they_set_different_things(void **state)
+TEST_CASE(launches_join_when_they_set_different_things)
 {
-    (void)state;
     struct bench_setting a = {"NCCL_BUFFSIZE", "8388608"}, b = {"NCCL_MIN_CTAS", "16"};
     struct bench_knobs x = {"buffer=8M", &a, 1}, y = {"ctas>=16", &b, 1}, both;
     assert_true(nccl_plan_combine(&x, &y, arena, &both));
@@ -235,9 +216,8 @@ static void launches_join_when_they_set_different_things(void **state)
     assert_false(nccl_plan_combine(&x, &y, arena, &both));
 }
 
-static void chunk_sizes_fit_the_message(void **state)
+TEST_CASE(chunk_sizes_fit_the_message)
 {
-    (void)state;
     static const struct bench_knobs plain = {BENCH_DEFAULT, NULL, 0};
     struct bench_knobs out[BENCH_VARIATIONS], again[BENCH_VARIATIONS];
     nccl_plan_calls(&plan, arena, 1);
@@ -264,9 +244,8 @@ static int longest(const char *label, const struct bench_knobs *launch)
     return (int)(nccl_requested_of(&out[n - 1]).chunk_bytes >> 10);
 }
 
-static void chunk_sizes_end_where_nccl_cuts_them(void **state)
+TEST_CASE(chunk_sizes_end_where_nccl_cuts_them)
 {
-    (void)state;
     static const struct bench_setting s[] = {
         {"NCCL_BUFFSIZE", "8388608"}, {"NCCL_LL_BUFFSIZE", "2097152"}, {"NCCL_LL128_BUFFSIZE", "1048576"}};
     static const struct bench_knobs plain = {BENCH_DEFAULT, NULL, 0}, others = {"others", s, 3};
@@ -285,9 +264,8 @@ static void chunk_sizes_end_where_nccl_cuts_them(void **state)
     unsetenv("NCCL_BUFFSIZE");
 }
 
-static void verification_compares_jobs_alone(void **state)
+TEST_CASE(verification_compares_jobs_alone)
 {
-    (void)state;
     struct bench_knobs job = {.label = "profile"};
     struct bench_setup s = {.jobs = &job, .njobs = 1};
     nccl_plan_calls(&plan, arena, 0);
@@ -297,21 +275,4 @@ static void verification_compares_jobs_alone(void **state)
     assert_true(plan.keep_all);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(calls_are_what_nccl_has, begin, end),
-        cmocka_unit_test_setup_teardown(queue_pairs_by_splitting, begin, end),
-        cmocka_unit_test_setup_teardown(chunk_sizes_fit_the_message, begin, end),
-        cmocka_unit_test_setup_teardown(chunk_sizes_end_where_nccl_cuts_them, begin, end),
-        cmocka_unit_test_setup_teardown(hca_sets_come_from_the_topology, begin, end),
-        cmocka_unit_test_setup_teardown(hca_sets_differ_where_the_machine_is_lopsided, begin, end),
-        cmocka_unit_test_setup_teardown(without_rdma_sockets_are_tried, begin, end),
-        cmocka_unit_test_setup_teardown(one_node_needs_no_network, begin, end),
-        cmocka_unit_test_setup_teardown(what_the_user_has_set_is_settled, begin, end),
-        cmocka_unit_test_setup_teardown(every_class_has_its_own_hcas, begin, end),
-        cmocka_unit_test_setup_teardown(launches_join_when_they_set_different_things, begin, end),
-        cmocka_unit_test_setup_teardown(verification_compares_jobs_alone, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_nccl_plan, begin, end)

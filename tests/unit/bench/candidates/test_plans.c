@@ -1,20 +1,11 @@
 /* Everything that engines try, as a whole: calls by placement, launches by machine, against a text that was read. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "bench/candidates/mpi_plan.h"
-#include "bench/candidates/nccl_plan.h"
+#include "bench/candidates/candidates.h"
 #include "core/coll.h"
 #include "probe/machines/machines.h"
+#include "tests/lib/unit.h"
 #include "tests/lib/whole.h"
 
 #define FIXTURES "tests/fixtures/bench/plans/"
@@ -26,7 +17,6 @@ static size_t bytes;
 
 static int begin(void **state)
 {
-    (void)state;
     arena = arena_new();
     out = open_memstream(&text, &bytes);
     return out ? 0 : -1;
@@ -34,7 +24,8 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
+    if (out)
+        fclose(out);
     free(text);
     arena_free(arena);
     return 0;
@@ -43,6 +34,7 @@ static int end(void **state)
 static void compare(const char *path)
 {
     fclose(out);
+    out = NULL;
     assert_whole(text, path);
 }
 
@@ -63,10 +55,9 @@ static void tell_calls(const struct bench_plan *p)
     }
 }
 
-static void calls_of_nccl(void **state)
+TEST_CASE(calls_of_nccl)
 {
     static const struct bench_knobs plain = {.label = BENCH_DEFAULT};
-    (void)state;
     for (int one_node = 0; one_node < 2; one_node++) {
         struct bench_plan p = {0};
         nccl_plan_calls(&p, arena, one_node);
@@ -100,10 +91,9 @@ static void tell_launches(const struct bench_setup *s, int nodes)
     }
 }
 
-static void launches_of_nccl(void **state)
+TEST_CASE(launches_of_nccl)
 {
     static const char *const machines[] = {"dgx-h100", "gb200-nvl72", "mi300x", "4x4090"};
-    (void)state;
     for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
         for (int nodes = 1; nodes <= 2; nodes++) {
             struct err e;
@@ -119,7 +109,7 @@ static void launches_of_nccl(void **state)
     compare(FIXTURES "nccl-launches.txt");
 }
 
-static void calls_of_openmpi(void **state)
+TEST_CASE(calls_of_openmpi)
 {
     static const char script[] =
         "#!/bin/sh\nwhile [ $# -gt 0 ]; do echo \"$1\" >&2; shift; done\necho '{\"library\":\"Open MPI 9\","
@@ -130,7 +120,6 @@ static void calls_of_openmpi(void **state)
     struct bench_plan p = {0};
     struct err e = {0};
     int fd = mkstemp(worker);
-    (void)state;
     assert_true(fd >= 0);
     assert_int_equal(write(fd, script, sizeof script - 1), sizeof script - 1);
     assert_int_equal(fchmod(fd, 0755), 0);
@@ -144,9 +133,8 @@ static void calls_of_openmpi(void **state)
 }
 
 /* In whatever order, and all of them. */
-static void launches_that_are_the_same(void **state)
+TEST_CASE(launches_that_are_the_same)
 {
-    (void)state;
     static const struct bench_setting s[] = {{"A", "1"}, {"B", "2"}, {"A", "1"}, {"B", "3"}};
     const struct bench_knobs both = {"", s, 2}, back = {"", s + 1, 2}, other = {"", s + 2, 2}, one = {"", s, 1},
                              none = {0};
@@ -154,13 +142,4 @@ static void launches_that_are_the_same(void **state)
     assert_false(bench_plan_same(&both, &other) || bench_plan_same(&both, &one) || bench_plan_same(&none, &one));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(calls_of_nccl, begin, end),
-        cmocka_unit_test_setup_teardown(launches_of_nccl, begin, end),
-        cmocka_unit_test_setup_teardown(calls_of_openmpi, begin, end),
-        cmocka_unit_test(launches_that_are_the_same),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_plans, begin, end)

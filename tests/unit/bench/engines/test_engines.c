@@ -1,18 +1,10 @@
 /* bench/engines/engines.c: what every engine says of itself, and which is chosen. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "bench/engines/engines.h"
+#include "envgen/predict/predict.h"
+#include "tests/lib/unit.h"
 
-static void all_say_what_they_are(void **state)
+TEST_CASE(all_say_what_they_are)
 {
-    (void)state;
     int n = 0;
     for (; bench_engines[n]; n++) {
         const struct bench_engine *e = bench_engines[n];
@@ -22,25 +14,25 @@ static void all_say_what_they_are(void **state)
         assert_non_null(e->family);
         assert_int_equal(e->options != NULL, e->options_bytes > 0);
         assert_int_equal(e->options != NULL, e->options_title != NULL);
-        assert_int_equal(e->survey != NULL, e->survey_file != NULL);
-        assert_int_equal((e->document != NULL) + (e->predict != NULL) + (e->open != NULL), 1);
+        assert_int_equal((e->documents != NULL) + (e->predicts != NULL) + (e->measures != NULL), 1);
+        if (e->documents)
+            assert_int_equal(e->documents->survey != NULL, e->documents->survey_file != NULL);
+        assert_int_equal(bench_engine_has_ranks(e), !strcmp(e->name, "mpi"));
         assert_int_equal(bench_evidence_of(e->name), e->evidence);
         assert_string_equal(bench_family_of(e->name), e->family);
     }
     assert_null(bench_engine_name(n));
 }
 
-static void unknown_ones_are_evidence_of_nothing(void **state)
+TEST_CASE(unknown_ones_are_evidence_of_nothing)
 {
-    (void)state;
     assert_null(bench_engine_find("cuda"));
     assert_int_equal(bench_evidence_of("cuda"), BENCH_NO_EVIDENCE);
     assert_string_equal(bench_family_of("cuda"), "");
 }
 
-static void the_machine_chooses(void **state)
+TEST_CASE(the_machine_chooses)
 {
-    (void)state;
     struct topo_class c = {.ngpus = 1};
     struct topo_host hosts[] = {{.name = "n0"}, {.name = "n1"}};
     struct topology t = {.classes = &c, .nclasses = 1, .hosts = hosts, .nhosts = 1};
@@ -58,9 +50,8 @@ static void the_machine_chooses(void **state)
 }
 
 /* Every group has a target of its own, all zero, and says whose it is once an option was given. */
-static void options_belong_to_their_engine(void **state)
+TEST_CASE(options_belong_to_their_engine)
 {
-    (void)state;
     struct arena *a = arena_new();
     const struct bench_engine *nccl = bench_engine_find("nccl"), *verbs = bench_engine_find("verbs");
     const char *option = NULL;
@@ -81,10 +72,10 @@ static void options_belong_to_their_engine(void **state)
     arena_free(a);
 }
 
-int main(void)
+static int prepare_group(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_say_what_they_are), cmocka_unit_test(unknown_ones_are_evidence_of_nothing),
-        cmocka_unit_test(the_machine_chooses), cmocka_unit_test(options_belong_to_their_engine)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    bench_engine_register(&bench_engine_model);
+    return 0;
 }
+
+TEST_CASES_WITHIN(test_engines, prepare_group, NULL)

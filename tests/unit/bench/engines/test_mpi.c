@@ -1,22 +1,14 @@
 /* bench/engines/mpi.c over doubles of mpirun and of nccltune-bench: scripts that write down what they are asked, and
  * answer what a file says. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "bench/engines/mpi.h"
+#include "bench/engines/engines.h"
 #include "core/coll.h"
 #include "tests/lib/folder.h"
+#include "tests/lib/unit.h"
 
 static const char mpirun_double[] = "#!/bin/sh\n"
                                     "echo \"$*\" >%s/args\n"
@@ -62,7 +54,6 @@ static void put_program(const char *name, const char *script)
 
 static int begin(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
         unsetenv(launchers[i]);
     arena = arena_new();
@@ -83,7 +74,6 @@ static int begin(void **state)
 static int end(void **state)
 {
     char command[64];
-    (void)state;
     snprintf(command, sizeof command, "rm -r %s", dir);
     arena_free(arena);
     return system(command);
@@ -91,16 +81,15 @@ static int end(void **state)
 
 static void make_plan(void)
 {
-    if (bench_engine_mpi.plan(&setup, arena, &plan, &e))
+    if (bench_engine_mpi.measures->plan(&setup, arena, &plan, &e))
         fail_msg("%s", e.text);
 }
 
 /* ---- the plan ---- */
 
-static void what_can_be_tried(void **state)
+TEST_CASE(what_can_be_tried)
 {
     const char *own = "eth7,ib0"; /* --interfaces */
-    (void)state;
     make_plan();
     assert_string_equal(plan.library, "Open MPI 9");
     assert_int_equal(plan.ncalls, 8);
@@ -119,11 +108,10 @@ static void what_can_be_tried(void **state)
     assert_int_equal(plan.one_session, 1);
 }
 
-static void jobs_are_launched_as_they_are(void **state)
+TEST_CASE(jobs_are_launched_as_they_are)
 {
     const struct bench_setting on = {"btl", "tcp"};
     const struct bench_knobs job = {"today", &on, 1};
-    (void)state;
     setup.jobs = &job;
     setup.njobs = 1;
     make_plan();
@@ -131,28 +119,27 @@ static void jobs_are_launched_as_they_are(void **state)
     assert_int_equal(plan.nlaunches, 2);
     assert_string_equal(plan.launches[1].label, "today");
     put("describe", "{}\n");
-    assert_int_equal(bench_engine_mpi.plan(&setup, arena, &plan, &e), ERR_FAILED);
+    assert_int_equal(bench_engine_mpi.measures->plan(&setup, arena, &plan, &e), ERR_FAILED);
     assert_int_equal(plan.nlaunches, 0);
     setenv("OMPI_COMM_WORLD_RANK", "0", 1);
-    assert_int_equal(bench_engine_mpi.plan(&setup, arena, &plan, &e), ERR_USAGE);
+    assert_int_equal(bench_engine_mpi.measures->plan(&setup, arena, &plan, &e), ERR_USAGE);
     assert_string_equal(e.text, "this needs a launch for each environment: say it without mpirun or srun");
 }
 
-static void what_cannot_be_planned(void **state)
+TEST_CASE(what_cannot_be_planned)
 {
-    (void)state;
     setup.mpirun = "/no/mpirun";
-    assert_int_equal(bench_engine_mpi.plan(&setup, arena, &plan, &e), ERR_LACKS);
+    assert_int_equal(bench_engine_mpi.measures->plan(&setup, arena, &plan, &e), ERR_LACKS);
     assert_non_null(strstr(e.text, "/no/mpirun"));
     assert_int_equal(plan.ncalls, 0);
     setenv("NCCLTUNE_BENCH", "/no/worker", 1);
-    assert_int_equal(bench_engine_mpi.plan(&setup, arena, &plan, &e), ERR_LACKS);
+    assert_int_equal(bench_engine_mpi.measures->plan(&setup, arena, &plan, &e), ERR_LACKS);
     assert_non_null(strstr(e.text, "/no/worker"));
     setenv("SLURM_STEP_NUM_TASKS", "2", 1);
-    assert_int_equal(bench_engine_mpi.plan(&setup, arena, &plan, &e), ERR_USAGE);
+    assert_int_equal(bench_engine_mpi.measures->plan(&setup, arena, &plan, &e), ERR_USAGE);
     assert_non_null(strstr(e.text, "srun started 2 copies"));
-    bench_engine_mpi.finish(&plan);
-    bench_engine_mpi.finish(&(struct bench_plan){0});
+    bench_engine_mpi.measures->finish(&plan);
+    bench_engine_mpi.measures->finish(&(struct bench_plan){0});
 }
 
 /* ---- sessions ---- */
@@ -160,7 +147,7 @@ static void what_cannot_be_planned(void **state)
 static struct bench_session *open_with(const struct bench_knobs *launch, double patience_s)
 {
     static volatile sig_atomic_t stop;
-    return bench_engine_mpi.open(&plan, launch, patience_s, &stop, &e);
+    return bench_engine_mpi.measures->open(&plan, launch, patience_s, &stop, &e);
 }
 
 static struct bench_session *must_open(void)
@@ -171,12 +158,11 @@ static struct bench_session *must_open(void)
     return s;
 }
 
-static void a_launch_has_its_settings(void **state)
+TEST_CASE(a_launch_has_its_settings)
 {
     enum { MANY = 300 };
     struct bench_setting settings[MANY + 1] = {{"btl_tcp_if_include", "ib0"}};
     const char *env = "OMPI_MCA_btl_tcp_if_include=ib0\nOMPI_MCA_coll_tuned_use_dynamic_rules=1\n";
-    (void)state;
     for (int i = 0; i < MANY; i++) {
         settings[i + 1] = (struct bench_setting){arena_printf(arena, "many_%03d", i), "1"};
         env = arena_printf(arena, "%sOMPI_MCA_many_%03d=1\n", env, i);
@@ -186,19 +172,19 @@ static void a_launch_has_its_settings(void **state)
     assert_non_null(s);
     assert_int_equal(s->nodes, 3);
     assert_int_equal(s->ranks, 6);
-    bench_engine_mpi.close(s, 0);
+    bench_engine_mpi.measures->close(s, 0);
     assert_string_equal(got("args"), arena_printf(arena, "-np 2 --oversubscribe %s\n", at("worker")));
     assert_string_equal(got("env"), env);
     assert_true(is_there("left")); /* in good order */
     unlink(at("left"));
     s = must_open();
-    bench_engine_mpi.close(s, 1);
+    bench_engine_mpi.measures->close(s, 1);
     assert_false(is_there("left"));
     assert_int_equal(kill((pid_t)strtol(got("pid"), NULL, 10), 0), -1); /* it is gone */
-    bench_engine_mpi.finish(&plan);
+    bench_engine_mpi.measures->finish(&plan);
 }
 
-static void a_launch_that_does_not_begin(void **state)
+TEST_CASE(a_launch_that_does_not_begin)
 {
     static const struct {
         const char *hello, *last;
@@ -209,7 +195,6 @@ static void a_launch_that_does_not_begin(void **state)
                 {"", "no slots\n", 60, "the launch exited with code 3: no slots"},
                 {"", NULL, 0.2, "no process has spoken within 0 s of the start"}};
     static volatile sig_atomic_t stop = 1;
-    (void)state;
     make_plan();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         put("hello", rows[i].hello);
@@ -223,7 +208,7 @@ static void a_launch_that_does_not_begin(void **state)
         assert_int_equal(e.code, ERR_FAILED);
         assert_false(is_there("left"));
     }
-    assert_null(bench_engine_mpi.open(&plan, &plan.launches[0], 60, &stop, &e));
+    assert_null(bench_engine_mpi.measures->open(&plan, &plan.launches[0], 60, &stop, &e));
     assert_string_equal(e.text, "interrupted");
     unlink(at("mpirun"));
     assert_null(open_with(&plan.launches[0], 60));
@@ -256,12 +241,12 @@ static enum bench_outcome ask(struct bench_session *s, const char *answer, doubl
     struct told t = {s, ""};
     put("answer", answer);
     *detail = 0;
-    enum bench_outcome outcome = bench_engine_mpi.measure(s, &b, &stop, take, &t, detail);
+    enum bench_outcome outcome = bench_engine_mpi.measures->measure(s, &b, &stop, take, &t, detail);
     *told = t.text;
     return outcome;
 }
 
-static void questions_and_answers(void **state)
+TEST_CASE(questions_and_answers)
 {
     static const struct {
         const char *answer;
@@ -283,7 +268,6 @@ static void questions_and_answers(void **state)
         {"{\"error\":\"out of memory\"}\n", 60, 60, BENCH_DIED, "", "out of memory"},
         {"{\"call\":0}\n", 60, 60, BENCH_DIED, "", "worker: expected an answer, found: {\"call\":0}"},
     };
-    (void)state;
     make_plan();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char detail[BENCH_DETAIL];
@@ -292,7 +276,7 @@ static void questions_and_answers(void **state)
         assert_int_equal(ask(s, rows[i].answer, rows[i].first_s, rows[i].second_s, &told, detail), rows[i].outcome);
         assert_string_equal(told, rows[i].told);
         assert_string_equal(detail, rows[i].detail);
-        bench_engine_mpi.close(s, 1);
+        bench_engine_mpi.measures->close(s, 1);
         assert_string_equal(got("asked"),
                             "{\"collective\":\"allreduce\",\"bytes\":4096,\"samples\":3,\"check\":true,\"calls\":["
                             "{\"settings\":{},\"iterations\":5},"
@@ -301,7 +285,7 @@ static void questions_and_answers(void **state)
     }
 }
 
-static void a_launch_that_dies_or_is_interrupted(void **state)
+TEST_CASE(a_launch_that_dies_or_is_interrupted)
 {
     char detail[BENCH_DETAIL];
     const char *told;
@@ -309,45 +293,43 @@ static void a_launch_that_dies_or_is_interrupted(void **state)
     static const struct bench_knobs knobs = {BENCH_DEFAULT, NULL, 0};
     const struct bench_shot shot = {&knobs, 1, 60};
     const struct bench_batch b = {.coll = COLL_ALLREDUCE, .bytes = 4096, .samples = 1, .shots = &shot, .nshots = 1};
-    (void)state;
     make_plan();
     struct bench_session *s = must_open();
     put("answer", "");
-    assert_int_equal(bench_engine_mpi.measure(s, &b, &stop, take, NULL, detail), BENCH_STOPPED);
+    assert_int_equal(bench_engine_mpi.measures->measure(s, &b, &stop, take, NULL, detail), BENCH_STOPPED);
     assert_string_equal(detail, "interrupted");
-    bench_engine_mpi.close(s, 1);
+    bench_engine_mpi.measures->close(s, 1);
     s = must_open();
     assert_int_equal(ask(s, "{\"call\":0,\"us\":2.5}\ndie rank 1 is gone\n", 60, 60, &told, detail), BENCH_DIED);
     assert_string_equal(told, "0 ok 2.5 0 ;");
     assert_string_equal(detail, "exited with code 3: rank 1 is gone");
     assert_int_equal(ask(s, "", 60, 60, &told, detail), BENCH_DIED);
     assert_string_equal(detail, "exited with code 3");
-    bench_engine_mpi.close(s, 1);
+    bench_engine_mpi.measures->close(s, 1);
 }
 
 /* Under somebody else's mpirun there is one session, whose worker takes this rank's place. */
-static void the_only_session(void **state)
+TEST_CASE(the_only_session)
 {
     char detail[BENCH_DETAIL];
     const char *told;
-    (void)state;
     setenv("OMPI_COMM_WORLD_RANK", "0", 1);
     make_plan();
     struct bench_session *s = must_open();
     assert_ptr_equal(must_open(), s);
-    bench_engine_mpi.close(s, 0);
+    bench_engine_mpi.measures->close(s, 0);
     assert_false(is_there("left"));
     assert_int_equal(ask(s, "{\"done\":true}\n", 60, 60, &told, detail), BENCH_ANSWERED);
-    bench_engine_mpi.finish(&plan);
+    bench_engine_mpi.measures->finish(&plan);
     assert_true(is_there("left"));
     assert_false(is_there("args")); /* of mpirun */
     assert_string_equal(got("env"), "OMPI_MCA_coll_tuned_use_dynamic_rules=1\n");
     unlink(at("left"));
     s = must_open();
-    bench_engine_mpi.close(s, 1);
+    bench_engine_mpi.measures->close(s, 1);
     assert_false(is_there("left"));
-    bench_engine_mpi.finish(&plan); /* it is gone already */
-    bench_engine_mpi.close(must_open(), 1);
+    bench_engine_mpi.measures->finish(&plan); /* it is gone already */
+    bench_engine_mpi.measures->close(must_open(), 1);
 }
 
 /* ---- ranks ---- */
@@ -362,53 +344,28 @@ static int joined(const char *rank)
         setenv("OMPI_COMM_WORLD_RANK", rank, 1);
         if (!freopen("/dev/null", "r", stdin) || !freopen(at("said"), "w", stdout))
             _exit(101);
-        _exit(bench_engine_mpi.join(&e));
+        _exit(bench_engine_mpi.measures->join(&e));
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     return WEXITSTATUS(status);
 }
 
-static void other_ranks_become_workers(void **state)
+TEST_CASE(other_ranks_become_workers)
 {
-    (void)state;
-    assert_int_equal(bench_engine_mpi.join(&e), 0);
+    assert_int_equal(bench_engine_mpi.measures->join(&e), 0);
     assert_int_equal(joined("0"), 0);
     assert_false(is_there("left"));
     put("last", "");
     assert_int_equal(joined("1"), 3); /* the worker's */
     assert_string_equal(got("env"), "OMPI_MCA_coll_tuned_use_dynamic_rules=1\n");
     setenv("SLURM_STEP_NUM_TASKS", "2", 1);
-    assert_int_equal(bench_engine_mpi.join(&e), ERR_USAGE);
+    assert_int_equal(bench_engine_mpi.measures->join(&e), ERR_USAGE);
     setenv("OMPI_COMM_WORLD_RANK", "1", 1);
     put_program("worker", "no program");
-    assert_int_equal(bench_engine_mpi.join(&e), ERR_FAILED);
+    assert_int_equal(bench_engine_mpi.measures->join(&e), ERR_FAILED);
     assert_string_equal(e.text, arena_printf(arena, "%s: cannot be started: Exec format error", at("worker")));
     setenv("NCCLTUNE_BENCH", "/no/worker", 1);
-    assert_int_equal(bench_engine_mpi.join(&e), ERR_LACKS);
+    assert_int_equal(bench_engine_mpi.measures->join(&e), ERR_LACKS);
 }
 
-static void for_machines_that_are_here(void **state)
-{
-    (void)state;
-    assert_true(bench_engine_mpi.suits(NULL, 0));
-    assert_false(bench_engine_mpi.suits(NULL, 1));
-}
-
-#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, begin, end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_DIR(what_can_be_tried),
-        IN_DIR(jobs_are_launched_as_they_are),
-        IN_DIR(what_cannot_be_planned),
-        IN_DIR(a_launch_has_its_settings),
-        IN_DIR(a_launch_that_does_not_begin),
-        IN_DIR(questions_and_answers),
-        IN_DIR(a_launch_that_dies_or_is_interrupted),
-        IN_DIR(the_only_session),
-        IN_DIR(other_ranks_become_workers),
-        IN_DIR(for_machines_that_are_here),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_mpi, begin, end)

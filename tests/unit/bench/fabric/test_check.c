@@ -1,14 +1,6 @@
 /* bench/fabric/check.c: what is worse than it was is named, what was so already is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
-#include "bench/fabric/check.h"
+#include "bench/fabric/fabric.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/bench/made_up_fabric.h"
 
 static struct verbs_check check(struct verbs_fabric *now, const struct verbs_fabric *then)
@@ -19,9 +11,8 @@ static struct verbs_check check(struct verbs_fabric *now, const struct verbs_fab
     return c;
 }
 
-static void as_before(void **state)
+TEST_CASE(as_before)
 {
-    (void)state;
     struct verbs_fabric *then = make(&(struct world){.nodes = 2, .rails = 2, .slow_GBps = 3});
     struct verbs_fabric *now = make(&(struct world){.nodes = 2, .rails = 2, .slow_GBps = 2.9});
     struct verbs_check c = check(now, then);
@@ -31,9 +22,8 @@ static void as_before(void **state)
     verbs_fabric_free(then);
 }
 
-static void slower(void **state)
+TEST_CASE(slower)
 {
-    (void)state;
     struct verbs_fabric *then = make(&(struct world){.nodes = 2, .rails = 2});
     struct verbs_fabric *now = make(&(struct world){.nodes = 2, .rails = 2, .slow_GBps = 6});
     struct verbs_check c = check(now, then);
@@ -44,9 +34,8 @@ static void slower(void **state)
     verbs_fabric_free(then);
 }
 
-static void broken_now(void **state)
+TEST_CASE(broken_now)
 {
-    (void)state;
     struct verbs_fabric *then = make(&(struct world){.nodes = 2, .rails = 2});
     struct verbs_fabric *now = make(&(struct world){.nodes = 2, .rails = 2, .bad = port_1_0_bad});
     struct verbs_check c = check(now, then);
@@ -73,9 +62,8 @@ static void keep_upward(struct verbs_fabric *f, int upward)
 }
 
 /* What had failed in one direction is not worse when it fails in the other. */
-static void the_other_way_round(void **state)
+TEST_CASE(the_other_way_round)
 {
-    (void)state;
     struct verbs_fabric *then = make(&(struct world){.nodes = 2, .rails = 2, .bad = port_1_0_bad});
     struct verbs_fabric *now = make(&(struct world){.nodes = 2, .rails = 2, .bad = port_1_0_bad});
     keep_upward(then, 1);
@@ -88,9 +76,8 @@ static void the_other_way_round(void **state)
 }
 
 /* One node of the profile alone, as between two jobs: what its ports sent is what they are held against. */
-static void one_node(void **state)
+TEST_CASE(one_node)
 {
-    (void)state;
     struct verbs_fabric *then = make(&(struct world){.nodes = 3, .rails = 3, .slow_GBps = 6});
     struct verbs_fabric *now = make(&(struct world){.nodes = 1, .rails = 3, .slow_GBps = 6});
     int kept = 0;
@@ -105,9 +92,8 @@ static void one_node(void **state)
     verbs_fabric_free(then);
 }
 
-static void twice(void **state)
+TEST_CASE(twice)
 {
-    (void)state;
     struct verbs_fabric *then = make(&(struct world){.nodes = 2, .rails = 2});
     struct verbs_fabric *first = make(&(struct world){.nodes = 2, .rails = 2, .slow_GBps = 6});
     struct verbs_fabric *second = make(&(struct world){.nodes = 2, .rails = 2, .bad = port_1_0_bad});
@@ -123,9 +109,8 @@ static void twice(void **state)
     verbs_fabric_free(then);
 }
 
-static void rates(void **state)
+TEST_CASE(rates)
 {
-    (void)state;
     struct verbs_fabric *then = make(&(struct world){.nodes = 2, .rails = 1});
     struct verbs_fabric *now = make(&(struct world){.nodes = 2, .rails = 1});
     now->ports[1].rate_Gbps = 100;
@@ -140,9 +125,8 @@ static void rates(void **state)
     verbs_fabric_free(then);
 }
 
-static void nothing_to_compare(void **state)
+TEST_CASE(nothing_to_compare)
 {
-    (void)state;
     struct verbs_fabric *then = verbs_fabric_new(1, 1), *now = make(&(struct world){.nodes = 2, .rails = 1});
     struct verbs_check c;
     struct err e = {0};
@@ -152,9 +136,8 @@ static void nothing_to_compare(void **state)
     verbs_fabric_free(then);
 }
 
-static void ports(void **state)
+TEST_CASE(ports)
 {
-    (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 3, .rails = 2});
     assert_string_equal(verbs_check_ports(f, f->arena), "mlx5_0:1,mlx5_1:1");
     f->ports[2].name = "bnxt_re0:1";
@@ -163,12 +146,4 @@ static void ports(void **state)
     verbs_fabric_free(f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(as_before),  cmocka_unit_test(slower),
-                                       cmocka_unit_test(broken_now), cmocka_unit_test(the_other_way_round),
-                                       cmocka_unit_test(one_node),   cmocka_unit_test(twice),
-                                       cmocka_unit_test(rates),      cmocka_unit_test(nothing_to_compare),
-                                       cmocka_unit_test(ports)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_check)

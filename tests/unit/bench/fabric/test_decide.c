@@ -1,18 +1,8 @@
 /* bench/fabric/decide.c, bench/fabric/print.c: the settings that follow from made-up fabrics, and what is printed of
  * them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "bench/engines/verbs/run.h"
-#include "bench/fabric/decide.h"
+#include "bench/fabric/fabric.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/bench/made_up_fabric.h"
 
 static int all_bad(struct verbs_try t)
@@ -43,9 +33,8 @@ static char *printed(const struct verbs_fabric *f, const struct verbs_decision *
     return text;
 }
 
-static void healthy(void **state)
+TEST_CASE(healthy)
 {
-    (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 3, .rails = 2});
     struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
     assert_int_equal(d.nfaults, 0);
@@ -58,9 +47,8 @@ static void healthy(void **state)
 }
 
 /* A dark port costs its own node first: 1 of 3 nodes is less than 1 of 2 ports of all. */
-static void one_port(void **state)
+TEST_CASE(one_port)
 {
-    (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 3, .rails = 2, .bad = port_1_0_bad});
     struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
     assert_int_equal(d.nfaults, 1);
@@ -86,9 +74,8 @@ static int rail_0_bad_on_two(struct verbs_try t)
 }
 
 /* Where that is less of the cluster, or only two nodes are there, the rail goes. */
-static void a_rail(void **state)
+TEST_CASE(a_rail)
 {
-    (void)state;
     static const struct {
         struct world world;
         const char *hcas, *costs;
@@ -130,7 +117,7 @@ static int pair_and_port_bad(struct verbs_try t)
 
 /* Who is left out by which fault, or nobody: of two nodes both stay, of one rail that; nobody for a pair of two rails.
  */
-static void who_is_left_out(void **state)
+TEST_CASE(who_is_left_out)
 {
     static const struct {
         struct world world;
@@ -165,7 +152,6 @@ static void who_is_left_out(void **state)
         {{.nodes = 4, .rails = 2, .bad = crossing_pair_bad}, -1, -1, NULL},
         {{.nodes = 2, .rails = 1, .slow_GBps = 1}, -1, -1, NULL},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct verbs_fabric *f = make(&rows[i].world);
         struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
@@ -188,9 +174,8 @@ static void who_is_left_out(void **state)
 }
 
 /* A port that nobody has tried is not called fine. */
-static void untried(void **state)
+TEST_CASE(untried)
 {
-    (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 3, .rails = 2});
     int kept = 0, n;
     for (int i = 0; i < f->ntries; i++)
@@ -228,9 +213,8 @@ static void untried(void **state)
     }
 }
 
-static void slow_port(void **state)
+TEST_CASE(slow_port)
 {
-    (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 3, .slow_GBps = 6});
     struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
     assert_int_equal(d.nfaults, 1);
@@ -240,9 +224,8 @@ static void slow_port(void **state)
     verbs_fabric_free(f);
 }
 
-static void separate_rails(void **state)
+TEST_CASE(separate_rails)
 {
-    (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 3, .rails = 2, .bad = crossing_bad});
     struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
     assert_int_equal(d.nfaults, 1);
@@ -252,9 +235,8 @@ static void separate_rails(void **state)
     verbs_fabric_free(f);
 }
 
-static void nothing_works(void **state)
+TEST_CASE(nothing_works)
 {
-    (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 2, .bad = all_bad});
     struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
     assert_int_equal(d.nsettings, 1);
@@ -262,9 +244,8 @@ static void nothing_works(void **state)
     verbs_fabric_free(f);
 }
 
-static void gids(void **state)
+TEST_CASE(gids)
 {
-    (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 2});
     for (int i = 0; i < 4; i++) {
         set_gid(&f->ports[i].gids, 3, "10.0.0.1", 2, 0);
@@ -276,9 +257,8 @@ static void gids(void **state)
     verbs_fabric_free(f);
 }
 
-static void rates_and_mtus(void **state)
+TEST_CASE(rates_and_mtus)
 {
-    (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 2});
     f->ports[3].rate_Gbps = 100;
     f->ports[1].mtu_bytes = 1024;
@@ -301,9 +281,8 @@ static void rates_and_mtus(void **state)
     verbs_fabric_free(f);
 }
 
-static void interfaces(void **state)
+TEST_CASE(interfaces)
 {
-    (void)state;
     struct verbs_fabric *f = verbs_fabric_new(3, 0);
     add_interface(f, "eth0", 2);
     add_interface(f, "docker0", 0);
@@ -318,9 +297,8 @@ static void interfaces(void **state)
 }
 
 /* Too many ports for a map of pairs. */
-static void many_ports(void **state)
+TEST_CASE(many_ports)
 {
-    (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 32, .rails = 8, .bad = port_1_0_bad, .slow_GBps = 3});
     struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
     assert_null(value_of(&d, "NCCL_IB_HCA")); /* 2 of 32 nodes are less than 2 of 8 ports of all */
@@ -334,12 +312,4 @@ static void many_ports(void **state)
     verbs_fabric_free(f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(healthy),         cmocka_unit_test(one_port),      cmocka_unit_test(a_rail),
-        cmocka_unit_test(who_is_left_out), cmocka_unit_test(untried),       cmocka_unit_test(slow_port),
-        cmocka_unit_test(separate_rails),  cmocka_unit_test(nothing_works), cmocka_unit_test(gids),
-        cmocka_unit_test(rates_and_mtus),  cmocka_unit_test(interfaces),    cmocka_unit_test(many_ports)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_decide)

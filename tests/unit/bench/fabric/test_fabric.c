@@ -1,17 +1,9 @@
 /* bench/fabric/fabric.c: a document comes back as it was written; hostile ones are refused with a place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "core/file.h"
-#include "tests/lib/near.h"
+#include "core/json.h"
+#include "tests/lib/unit.h"
 #include "tests/lib/whole.h"
 #include "tests/unit/bench/made_up_fabric.h"
 
@@ -28,9 +20,8 @@ static char *saved(const struct verbs_fabric *f, const char *path)
     return text;
 }
 
-static void comes_back(void **state)
+TEST_CASE(comes_back)
 {
-    (void)state;
     char path[] = "/tmp/nccltune-fabric-XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0);
@@ -61,9 +52,8 @@ static void add_again(struct verbs_fabric *f, const struct verbs_fabric_try *aga
     cJSON_Delete(line);
 }
 
-static void better_alone(void **state)
+TEST_CASE(better_alone)
 {
-    (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 2});
     int n = f->ntries;
     for (int i = 0; i < n; i++) { /* each of them in turn */
@@ -80,9 +70,8 @@ static void better_alone(void **state)
 }
 
 /* Two nodes with two ports, and this. */
-static void hostile(void **state)
+TEST_CASE(hostile)
 {
-    (void)state;
     static const struct {
         const char *text, *says; /* NULL: it is as it should be */
     } cases[] =
@@ -197,9 +186,4 @@ static void hostile(void **state)
     unlink(path);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(comes_back), cmocka_unit_test(better_alone),
-                                       cmocka_unit_test(hostile)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_fabric)

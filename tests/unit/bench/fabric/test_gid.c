@@ -1,17 +1,10 @@
 /* bench/fabric/gid.c, gid_advise.c: made-up GID tables in the layouts that drivers give them, NCCL's choice on
  * them, and the least setting that repairs it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <arpa/inet.h>
-#include <string.h>
 #include <sys/socket.h>
 
-#include "bench/fabric/gid.h"
+#include "bench/fabric/ports.h"
+#include "tests/lib/unit.h"
 
 enum { NCCL_OLD = 22005, NCCL_NOW = 22807 };
 
@@ -42,9 +35,8 @@ static int choice(const struct verbs_gid_table *t, int nccl)
 #define MLX5(last, proven) \
     gid("fe80::" last, 1, 0), gid("fe80::" last, 2, 0), gid("10.0.0." last, 1, 0), gid("10.0.0." last, 2, proven)
 
-static void kinds(void **state)
+TEST_CASE(kinds)
 {
-    (void)state;
     static const struct {
         const char *address;
         int roce;
@@ -63,9 +55,8 @@ static void kinds(void **state)
 }
 
 /* The rules of NCCL's walk, one a case. */
-static void nccl_walk(void **state)
+TEST_CASE(nccl_walk)
 {
-    (void)state;
     TABLE(mlx5, MLX5("1", 1));
     assert_int_equal(choice(&mlx5, NCCL_NOW), 3); /* IPv4 beats link-local, then v2 beats v1 */
     assert_int_equal(choice(&mlx5, 22105), 3);
@@ -84,9 +75,8 @@ static void nccl_walk(void **state)
     assert_int_equal(verbs_gid_nccl_choice(&v6_only, NCCL_NOW, &index), 7); /* unchecked */
 }
 
-static void infiniband(void **state)
+TEST_CASE(infiniband)
 {
-    (void)state;
     TABLE(ib, gid("fe80::1", 0, 0), gid("fec0:0:5::1", 0, 0));
     ib.infiniband = 1;
     struct verbs_gid_setting index = {.index = 3};
@@ -96,9 +86,8 @@ static void infiniband(void **state)
     assert_int_equal(verbs_gid_nccl_choice(&ib, NCCL_OLD, &index), 3); /* obeyed before 2.22.3 */
 }
 
-static void range(void **state)
+TEST_CASE(range)
 {
-    (void)state;
     TABLE(two, gid("fe80::1", 2, 0), gid("192.168.0.1", 2, 0), gid("10.0.0.1", 2, 1));
     struct verbs_gid_setting s = {.index = -1, .prefix = 8, .range = gid("10.0.0.0", 0, 0)};
     assert_int_equal(verbs_gid_nccl_choice(&two, NCCL_NOW, &s), 2);
@@ -110,9 +99,8 @@ static void range(void **state)
     assert_int_equal(verbs_gid_nccl_choice(&first, NCCL_NOW, &s), 0);
 }
 
-static void matching(void **state)
+TEST_CASE(matching)
 {
-    (void)state;
     TABLE(x, gid("fe80::1", 2, 0), gid("10.0.0.1", 2, 0), gid("10.1.0.1", 2, 0));
     TABLE(y, gid("10.1.0.2", 2, 0), gid("fe80::2", 2, 0));
     int ix, iy;
@@ -135,9 +123,8 @@ static struct verbs_gid_advice advise(const struct verbs_gid_table *x, const str
     return advice;
 }
 
-static void left_alone(void **state)
+TEST_CASE(left_alone)
 {
-    (void)state;
     TABLE(x, MLX5("1", 1));
     TABLE(y, gid(NULL, 0, 0), MLX5("2", 1)); /* other indices: no matter */
     assert_int_equal(advise(&x, &y, NCCL_NOW).verdict, VERBS_GID_LEAVE);
@@ -145,9 +132,8 @@ static void left_alone(void **state)
     assert_int_equal(advise(&x, &y, NCCL_OLD).verdict, VERBS_GID_LEAVE);
 }
 
-static void least_setting(void **state)
+TEST_CASE(least_setting)
 {
-    (void)state;
     {
         TABLE(x, gid("fe80::1", 2, 0), gid("fd00::1", 2, 1));
         TABLE(y, gid("fe80::2", 2, 0), gid("fe80::3", 2, 0), gid("fd00::2", 2, 1));
@@ -176,9 +162,8 @@ static void least_setting(void **state)
     }
 }
 
-static void index_only_where_it_is_right_everywhere(void **state)
+TEST_CASE(index_only_where_it_is_right_everywhere)
 {
-    (void)state;
     TABLE(x, MLX5("1", 1));
     TABLE(y, MLX5("2", 1));
     TABLE(z, gid(NULL, 0, 0), MLX5("3", 1));
@@ -188,9 +173,8 @@ static void index_only_where_it_is_right_everywhere(void **state)
 }
 
 /* Each port's choice works with some other, and the two do not with one another. */
-static void one_kind_everywhere(void **state)
+TEST_CASE(one_kind_everywhere)
 {
-    (void)state;
     TABLE(x, gid("fe80::1", 2, 0), gid("10.0.0.1", 1, 1), gid("10.0.0.1", 2, 1));
     TABLE(y, gid("fe80::2", 2, 0), gid("10.0.0.2", 1, 1));
     struct verbs_gid_advice a = advise(&x, &y, NCCL_NOW);
@@ -214,7 +198,7 @@ static void one_kind_everywhere(void **state)
     assert_string_equal(advise(&x, &z, NCCL_NOW).why, "NCCL's own choice works on every port: there is no RoCE port");
 }
 
-static void kinds_in_words(void **state)
+TEST_CASE(kinds_in_words)
 {
     static const char *const names[] = {"RoCE v2 over IPv4",
                                         "RoCE v2 over IPv6",
@@ -224,15 +208,13 @@ static void kinds_in_words(void **state)
                                         "RoCE v1, link-local",
                                         "no usable GID",
                                         "unknown"};
-    (void)state;
     for (int k = 0; k < 8; k++)
         assert_string_equal(verbs_gid_kind_name((enum verbs_gid_kind)k), names[k]);
 }
 
 /* Prefixes as short as they may be: whole bytes and groups at first, all that the proven ones share at last. */
-static void shortest_ranges(void **state)
+TEST_CASE(shortest_ranges)
 {
-    (void)state;
     {
         TABLE(x, gid("fe80::1", 2, 0), gid("10.21.0.1", 2, 0), gid("10.20.0.1", 2, 1));
         TABLE(y, gid("fe80::2", 2, 0), gid("10.20.1.2", 2, 1), gid("10.21.0.2", 2, 0));
@@ -263,9 +245,8 @@ static void shortest_ranges(void **state)
 }
 
 /* RoCE v1 alone works: of IPv4 and of IPv6, with and without other networks in between. */
-static void the_older_version(void **state)
+TEST_CASE(the_older_version)
 {
-    (void)state;
     {
         TABLE(x, gid("fe80::1", 1, 0), gid("192.168.7.1", 1, 0), gid("10.20.0.1", 1, 1), gid("10.20.0.1", 2, 0));
         TABLE(y, gid("fe80::2", 1, 0), gid("10.20.1.2", 1, 1), gid("10.20.1.2", 2, 0));
@@ -286,9 +267,8 @@ static void the_older_version(void **state)
     }
 }
 
-static void nothing_helps(void **state)
+TEST_CASE(nothing_helps)
 {
-    (void)state;
     TABLE(x, MLX5("1", 1));
     TABLE(none, gid("fe80::2", 1, 0), gid("fe80::2", 2, 0));
     assert_int_equal(advise(&x, &none, NCCL_NOW).verdict, VERBS_GID_NONE);
@@ -300,20 +280,4 @@ static void nothing_helps(void **state)
     assert_int_equal(advise(&x, &empty, NCCL_NOW).verdict, VERBS_GID_NONE);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(kinds),
-                                       cmocka_unit_test(nccl_walk),
-                                       cmocka_unit_test(infiniband),
-                                       cmocka_unit_test(range),
-                                       cmocka_unit_test(matching),
-                                       cmocka_unit_test(left_alone),
-                                       cmocka_unit_test(least_setting),
-                                       cmocka_unit_test(index_only_where_it_is_right_everywhere),
-                                       cmocka_unit_test(nothing_helps),
-                                       cmocka_unit_test(shortest_ranges),
-                                       cmocka_unit_test(the_older_version),
-                                       cmocka_unit_test(one_kind_everywhere),
-                                       cmocka_unit_test(kinds_in_words)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_gid)

@@ -1,14 +1,6 @@
 /* bench/fabric/localise.c: made-up clusters with one thing broken; the broken thing must be named, and nothing else. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "bench/fabric/localise.h"
-#include "tests/lib/near.h"
+#include "bench/fabric/ports.h"
+#include "tests/lib/unit.h"
 
 /* What is broken in a made-up cluster. */
 struct world {
@@ -68,18 +60,16 @@ static struct trial try_all(const struct world *w, enum verbs_plan plan, int nod
     return t;
 }
 
-static void nothing_wrong(void **state)
+TEST_CASE(nothing_wrong)
 {
-    (void)state;
     struct trial t = try_all(&healthy, VERBS_PLAN_REACH, 4, 2);
     assert_int_equal(t.nfaults, 0);
     assert_int_equal(verbs_localise(NULL, 0, t.arena, &t.faults), 0);
     arena_free(t.arena);
 }
 
-static void one_port(void **state)
+TEST_CASE(one_port)
 {
-    (void)state;
     struct world w = healthy;
     w.dead_port = (struct verbs_end){5, 3};
     struct trial t = try_all(&w, VERBS_PLAN_REACH, 8, 4);
@@ -92,9 +82,8 @@ static void one_port(void **state)
     arena_free(t.arena);
 }
 
-static void one_node(void **state)
+TEST_CASE(one_node)
 {
-    (void)state;
     struct world w = healthy;
     w.dead_node = 2;
     struct trial t = try_all(&w, VERBS_PLAN_RAILS, 6, 8);
@@ -105,9 +94,8 @@ static void one_node(void **state)
     arena_free(t.arena);
 }
 
-static void everything(void **state)
+TEST_CASE(everything)
 {
-    (void)state;
     struct world w = healthy;
     w.dead_rail = 0;
     struct trial t = try_all(&w, VERBS_PLAN_RAILS, 4, 1);
@@ -118,9 +106,8 @@ static void everything(void **state)
 }
 
 /* Why is that of the first who says it; of a single failure nobody knows whose it is. */
-static void all_have_failed(void **state)
+TEST_CASE(all_have_failed)
 {
-    (void)state;
     const struct verbs_outcome tries[] = {{{{0, 0}, {1, 0}}, VERBS_FAILED, 0, NULL},
                                           {{{1, 0}, {0, 0}}, VERBS_FAILED, 0, "b"},
                                           {{{0, 0}, {2, 0}}, VERBS_FAILED, 0, "c"}};
@@ -137,9 +124,8 @@ static void all_have_failed(void **state)
     arena_free(a);
 }
 
-static void one_direction(void **state)
+TEST_CASE(one_direction)
 {
-    (void)state;
     struct world w = healthy;
     w.mute_port = (struct verbs_end){0, 3};
     w.how = VERBS_SLOW;
@@ -153,9 +139,8 @@ static void one_direction(void **state)
     arena_free(t.arena);
 }
 
-static void rail_and_crossing(void **state)
+TEST_CASE(rail_and_crossing)
 {
-    (void)state;
     struct world w = healthy;
     w.dead_rail = 1;
     struct trial t = try_all(&w, VERBS_PLAN_RAILS, 4, 4);
@@ -176,9 +161,8 @@ static void rail_and_crossing(void **state)
     arena_free(t.arena);
 }
 
-static void two_causes(void **state)
+TEST_CASE(two_causes)
 {
-    (void)state;
     struct world w = healthy;
     w.dead_node = 3;
     w.dead_port = (struct verbs_end){0, 1};
@@ -196,9 +180,8 @@ static void two_causes(void **state)
 }
 
 /* Two nodes, each rail tried once: a failing pair could be either port, and a try with a good port tells which. */
-static void doubt_is_resolved(void **state)
+TEST_CASE(doubt_is_resolved)
 {
-    (void)state;
     struct world w = healthy;
     w.dead_port = (struct verbs_end){1, 2};
     struct trial t = try_all(&w, VERBS_PLAN_RAILS, 2, 4);
@@ -225,9 +208,8 @@ static void doubt_is_resolved(void **state)
 
 /* Three nodes, each pair tried in one direction: the slow pair has two ends, and tries in the direction in which each
  * is slow tell which, on the same rail only. */
-static void slow_end_is_found(void **state)
+TEST_CASE(slow_end_is_found)
 {
-    (void)state;
     const struct verbs_end ends[] = {{0, 0}, {1, 0}, {2, 0}};
     for (int receives = 0; receives < 2; receives++) {
         struct arena *a = arena_new();
@@ -260,7 +242,7 @@ static void slow_end_is_found(void **state)
 }
 
 /* A good port that has not been tried with the doubtful one, of its own rail first; none of its own node. */
-static void who_tells(void **state)
+TEST_CASE(who_tells)
 {
     const struct verbs_end a0 = {0, 0}, b0 = {1, 0}, c0 = {2, 0}, d0 = {3, 0}, e1 = {4, 1}, f1 = {5, 1};
     struct verbs_outcome o[] = {{.pair = {a0, b0}, .verdict = VERBS_FAILED},
@@ -270,7 +252,6 @@ static void who_tells(void **state)
                                 {.pair = {b0, d0}}};
     struct verbs_fault fault = {.kind = VERBS_FAULT_PAIR, .verdict = VERBS_FAILED, .a = a0, .b = b0};
     struct arena *arena = arena_new();
-    (void)state;
     struct verbs_round r = verbs_localise_next(o, 5, &fault, 1, arena);
     assert_int_equal(r.ntries, 1);
     assert_true(same(r.tries[0].from, a0) && same(r.tries[0].to, d0));
@@ -289,9 +270,8 @@ static void who_tells(void **state)
     arena_free(arena);
 }
 
-static void slow_by_the_median(void **state)
+TEST_CASE(slow_by_the_median)
 {
-    (void)state;
     struct verbs_outcome o[] = {{.GBps = 12}, {.GBps = 11}, {.GBps = 5}, {.GBps = 13}, {.verdict = VERBS_FAILED}};
     verbs_mark_slow(o, 5, 0.5);
     assert_int_equal(o[1].verdict, VERBS_GOOD);
@@ -306,12 +286,4 @@ static void slow_by_the_median(void **state)
     assert_true(edge[1].verdict == VERBS_GOOD && edge[4].verdict == VERBS_SLOW);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_wrong),     cmocka_unit_test(one_port),           cmocka_unit_test(one_node),
-        cmocka_unit_test(everything),        cmocka_unit_test(all_have_failed),    cmocka_unit_test(one_direction),
-        cmocka_unit_test(rail_and_crossing), cmocka_unit_test(two_causes),         cmocka_unit_test(doubt_is_resolved),
-        cmocka_unit_test(slow_end_is_found), cmocka_unit_test(slow_by_the_median), cmocka_unit_test(who_tells)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_localise)

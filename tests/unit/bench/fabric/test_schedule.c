@@ -1,13 +1,6 @@
 /* bench/fabric/schedule.c: who meets whom, how often, and never two at one port at once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "bench/fabric/schedule.h"
+#include "bench/fabric/ports.h"
+#include "tests/lib/unit.h"
 
 enum { MOST = 32 };
 
@@ -28,9 +21,8 @@ static void count(const struct verbs_schedule *s, int rails, int met[MOST][MOST]
     }
 }
 
-static void reach(void **state)
+TEST_CASE(reach)
 {
-    (void)state;
     static const struct {
         int nodes, rails, rounds;
     } cases[] = {{2, 1, 1}, {2, 4, 4}, {4, 1, 3}, {5, 1, 5}, {4, 8, 24}, {3, 2, 6}, {1, 4, 0}, {8, 4, 28}};
@@ -48,9 +40,8 @@ static void reach(void **state)
     }
 }
 
-static void rails_alone(void **state)
+TEST_CASE(rails_alone)
 {
-    (void)state;
     int met[MOST][MOST];
     struct arena *a = arena_new();
     struct verbs_schedule *s = verbs_schedule_make(a, VERBS_PLAN_RAILS, 8, 4);
@@ -63,9 +54,8 @@ static void rails_alone(void **state)
     arena_free(a);
 }
 
-static void crossing(void **state)
+TEST_CASE(crossing)
 {
-    (void)state;
     int met[MOST][MOST];
     struct arena *a = arena_new();
     struct verbs_schedule *s = verbs_schedule_make(a, VERBS_PLAN_CROSS, 4, 4);
@@ -85,9 +75,8 @@ static void crossing(void **state)
     arena_free(a);
 }
 
-static void matrix(void **state)
+TEST_CASE(matrix)
 {
-    (void)state;
     static const struct {
         int nodes, rails, rounds;
     } cases[] = {{1, 4, 6}, {2, 2, 6}, {1, 3, 6}, {1, 1, 0}, {8, 4, 62}};
@@ -105,9 +94,4 @@ static void matrix(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reach), cmocka_unit_test(rails_alone),
-                                       cmocka_unit_test(crossing), cmocka_unit_test(matrix)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_schedule)

@@ -1,25 +1,14 @@
 /* bench/fabric/cells.c, bench/fabric/svg.c: what the maps show of made-up fabrics. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <expat.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "bench/engines/verbs/run.h"
-#include "bench/fabric/decide.h"
-#include "tests/lib/near.h"
+#include "bench/fabric/fabric.h"
+#include "tests/lib/unit.h"
 #include "tests/lib/whole.h"
 #include "tests/unit/bench/made_up_fabric.h"
 
-static void cells(void **state)
+TEST_CASE(cells)
 {
-    (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 4, .rails = 2, .bad = port_1_0_bad, .slow_GBps = 3});
     struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
     const struct verbs_cell *c = verbs_cells(f, &d);
@@ -38,13 +27,12 @@ static void cells(void **state)
 }
 
 /* A node at fault excuses whoever met it on any of its rails. */
-static void a_node_at_fault(void **state)
+TEST_CASE(a_node_at_fault)
 {
     static struct verbs_fault fault = {.kind = VERBS_FAULT_NODE, .a = {1, 0}};
     struct verbs_fabric *f = make(&(struct world){.nodes = 4, .rails = 3, .bad = port_1_0_bad, .slow_GBps = 3});
     struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
     const struct verbs_try *pair;
-    (void)state;
     d.faults = &fault;
     d.nfaults = 1;
     for (int i = 0; i < f->ntries; i++) {
@@ -60,9 +48,8 @@ static void a_node_at_fault(void **state)
 
 /* Four nodes, each pair once: port 0 only ever sent to port 1, which is slow, and must not look slow itself. Whichever
  * of the nodes is called the first, on slow links as on fast ones. */
-static void good_end_of_bad_pairs(void **state)
+TEST_CASE(good_end_of_bad_pairs)
 {
-    (void)state;
     static const struct {
         int from, to;
         double GBps;
@@ -109,9 +96,8 @@ static char *draw(struct verbs_fabric *f)
     return text;
 }
 
-static void pictures(void **state)
+TEST_CASE(pictures)
 {
-    (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 3, .rails = 2, .bad = port_1_0_bad, .slow_GBps = 3});
     f->names[2] = "<n&\"2\x01>";
     char *text = draw(f);
@@ -126,9 +112,8 @@ static void pictures(void **state)
 }
 
 /* Shades are parts of the most, on slow links as on fast ones. */
-static void shades(void **state)
+TEST_CASE(shades)
 {
-    (void)state;
     for (int slow = 0; slow < 2; slow++) {
         struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 1});
         f->tries[0].outcome.GBps = slow ? 0.6 : 60;
@@ -142,9 +127,8 @@ static void shades(void **state)
 }
 
 /* Where there are many nodes the names above their columns have no room, and pairs are not drawn. */
-static void many_nodes(void **state)
+TEST_CASE(many_nodes)
 {
-    (void)state;
     static const struct {
         int nodes, rails, titles, names;
         const char *size;
@@ -166,9 +150,8 @@ static void many_nodes(void **state)
     }
 }
 
-static void as_a_whole(void **state)
+TEST_CASE(as_a_whole)
 {
-    (void)state;
     for (int color = 0; color < 2; color++) {
         struct verbs_fabric *f = full();
         struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
@@ -188,11 +171,4 @@ static void as_a_whole(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cells),     cmocka_unit_test(a_node_at_fault), cmocka_unit_test(good_end_of_bad_pairs),
-        cmocka_unit_test(pictures),  cmocka_unit_test(shades),          cmocka_unit_test(many_nodes),
-        cmocka_unit_test(as_a_whole)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_svg)

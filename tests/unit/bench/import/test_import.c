@@ -1,19 +1,12 @@
 /* What other benchmarks print, as measurements. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "bench/import/import.h"
-#include "bench/results/export.h"
+#include "bench/results/results.h"
 #include "core/coll.h"
 #include "core/file.h"
+#include "core/json.h"
+#include "tests/lib/unit.h"
 #include "tests/lib/whole.h"
 
 #define FIXTURES "tests/fixtures/import/"
@@ -54,9 +47,8 @@ static const struct bench_result *one(const struct bench_results *r, int coll, u
 }
 
 /* Three runs in one file, with a shell's, a launcher's and NCCL's lines around them. */
-static void runs_of_nccl_tests(void **state)
+TEST_CASE(runs_of_nccl_tests)
 {
-    (void)state;
     struct bench_results *r = load("three_runs.log", 0, 0);
     assert_non_null(r);
     assert_int_equal(r->count, 12);
@@ -80,9 +72,8 @@ static void runs_of_nccl_tests(void **state)
     bench_results_free(r);
 }
 
-static void json_of_nccl_tests(void **state)
+TEST_CASE(json_of_nccl_tests)
 {
-    (void)state;
     struct bench_results *r = load("report.json", 0, 0);
     assert_non_null(r);
     assert_int_equal(r->count, 2);
@@ -95,9 +86,8 @@ static void json_of_nccl_tests(void **state)
     bench_results_free(r);
 }
 
-static void csv_of_rccl_tests(void **state)
+TEST_CASE(csv_of_rccl_tests)
 {
-    (void)state;
     struct bench_results *r = load("rccl.csv", 0, 0);
     assert_non_null(r);
     assert_int_equal(r->count, 3);
@@ -109,9 +99,8 @@ static void csv_of_rccl_tests(void **state)
 }
 
 /* OSU counts what each rank gives to an AllGather; neither says where it ran. */
-static void osu_and_param(void **state)
+TEST_CASE(osu_and_param)
 {
-    (void)state;
     assert_null(load("osu.txt", 0, 0));
     assert_non_null(strstr(e.text, "no row could be taken: 3 left out"));
     struct bench_results *r = load("osu.txt", 2, 4);
@@ -131,9 +120,8 @@ static void osu_and_param(void **state)
              "# size count type redop root time algbw busbw #wrong\n 1024 256 float sum -1 " time " 1 1 0\n"
 
 /* A candidate that is run again is measured again, and is told from the one beside it. */
-static void repetitions(void **state)
+TEST_CASE(repetitions)
 {
-    (void)state;
     struct bench_results *r =
         parse(RUN("NCCL_BUFFSIZE=1", "10") RUN("NCCL_BUFFSIZE=2", "20") RUN("NCCL_BUFFSIZE=1", "11"));
     assert_non_null(r);
@@ -152,7 +140,7 @@ static void repetitions(void **state)
     bench_results_free(r);
 }
 
-static void what_is_none(void **state)
+TEST_CASE(what_is_none)
 {
     static const char *const none[] = {"",
                                        "x\n",
@@ -162,7 +150,6 @@ static void what_is_none(void **state)
                                        "# size time\n1 2 3\n",
                                        "1024 256 float sum -1 10 1 1 0\n",
                                        "size,time\n1,2\n"};
-    (void)state;
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
         e = (struct err){0};
         struct bench_results *r = parse(none[i]);
@@ -175,9 +162,8 @@ static void what_is_none(void **state)
 }
 
 /* What is written as a journal is read again as the same. */
-static void journal_and_back(void **state)
+TEST_CASE(journal_and_back)
 {
-    (void)state;
     struct bench_results *r = load("three_runs.log", 0, 0), *again;
     char *text = NULL;
     size_t bytes = 0;
@@ -214,9 +200,8 @@ static char *printed(void (*print)(const struct bench_results *r, FILE *out))
     return text;
 }
 
-static void for_other_programs(void **state)
+TEST_CASE(for_other_programs)
 {
-    (void)state;
     char *text = printed(bench_export_csv);
     assert_non_null(strstr(text,
                            "\nnccl,NCCL 2.28.7,allreduce,1048576,2,4,1,default,ring/ll128,,\"float, in place\",1,ok,1,"
@@ -245,7 +230,7 @@ static void for_other_programs(void **state)
 }
 
 /* Every file with all that is taken from it, and what is said of the rest. */
-static void files_as_a_whole(void **state)
+TEST_CASE(files_as_a_whole)
 {
     static const struct {
         const char *name;
@@ -259,7 +244,6 @@ static void files_as_a_whole(void **state)
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
     struct log log = {.out = out, .program = "nccltune"};
-    (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char path[256];
         const char *paths[] = {path};
@@ -293,7 +277,7 @@ static void files_as_a_whole(void **state)
 
 /* Files are read as one, each with its own lines, and nothing of one says anything of the next; a journal among them
  * keeps its words. */
-static void several_files(void **state)
+TEST_CASE(several_files)
 {
     char own[] = "/tmp/test_import_XXXXXX";
     const char *const paths[] = {FIXTURES "three_runs.log", own, FIXTURES "osu.txt"};
@@ -303,7 +287,6 @@ static void several_files(void **state)
     FILE *journal = fdopen(mkstemp(own), "w"), *out = open_memstream(&text, &bytes);
     struct log log = {.out = out, .program = "nccltune"};
     struct bench_results *r = load("report.json", 0, 0);
-    (void)state;
     assert_non_null(journal);
     bench_export_journal(r, journal);
     fclose(journal);
@@ -328,9 +311,8 @@ static void several_files(void **state)
 }
 
 /* A journal in which nothing has been measured yet is one. */
-static void a_journal_without_rows(void **state)
+TEST_CASE(a_journal_without_rows)
 {
-    (void)state;
     struct bench_results *r = parse("{\"format\": \"nccltune-results/1\"}\n");
     assert_non_null(r);
     assert_int_equal(r->count, 0);
@@ -338,9 +320,8 @@ static void a_journal_without_rows(void **state)
 }
 
 /* Ten rows that are left out are told one by one, of more their number. */
-static void warnings_are_counted(void **state)
+TEST_CASE(warnings_are_counted)
 {
-    (void)state;
     for (int n = 10; n <= 12; n++) {
         const struct import_given given = {.coll = COLL_REDUCE, .ranks = 8};
         char *text = NULL, rows[512] = "# size time\n";
@@ -364,13 +345,12 @@ static void warnings_are_counted(void **state)
     }
 }
 
-static void releases_by_number(void **state)
+TEST_CASE(releases_by_number)
 {
     static const struct {
         int code;
         const char *name;
     } rows[] = {{19999, "NCCL"}, {20000, "NCCL 2.0.0"}, {99999, "NCCL 9.99.99"}, {100000, "NCCL"}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct import_given given = {.coll = COLL_REDUCE, .nodes = 1, .ranks = 2, .nccl = rows[i].code};
         struct bench_results *r = import_parse("x", "# size time\n8 1\n", 16, &given, NULL, &e);
@@ -380,22 +360,4 @@ static void releases_by_number(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_of_nccl_tests),
-        cmocka_unit_test(json_of_nccl_tests),
-        cmocka_unit_test(csv_of_rccl_tests),
-        cmocka_unit_test(osu_and_param),
-        cmocka_unit_test(repetitions),
-        cmocka_unit_test(what_is_none),
-        cmocka_unit_test(journal_and_back),
-        cmocka_unit_test(for_other_programs),
-        cmocka_unit_test(files_as_a_whole),
-        cmocka_unit_test(several_files),
-        cmocka_unit_test(a_journal_without_rows),
-        cmocka_unit_test(warnings_are_counted),
-        cmocka_unit_test(releases_by_number),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_import)

@@ -2,24 +2,16 @@
 #ifndef TESTS_UNIT_BENCH_LAUNCH_REAL_AGENTS_H
 #define TESTS_UNIT_BENCH_LAUNCH_REAL_AGENTS_H
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "bench/launch/agents.h"
+#include "bench/launch/launch_internal.h"
 #include "core/locate.h"
 #include "core/progress.h"
 #include "tests/doubles/nccl_setup.h"
+#include "tests/lib/unit.h"
 
 #define MANY 1100
 
@@ -32,7 +24,6 @@ static rlim_t most_files; /* of an agent; 0: as many as this process */
 
 static inline int begin(void **state)
 {
-    (void)state;
     arena = arena_new();
     memset(&e, 0, sizeof e);
     nstarted = 0;
@@ -41,7 +32,6 @@ static inline int begin(void **state)
 
 static inline int end(void **state)
 {
-    (void)state;
     agents_close(&set);
     for (int i = 0; i < nstarted; i++) {
         kill(started[i], SIGKILL);
@@ -87,14 +77,15 @@ static inline int gather(double patience_s)
     return agents_gather(&set, progress_now_s() + patience_s, NULL, &e);
 }
 
-#define TEST(x) cmocka_unit_test_setup_teardown(x, begin, end)
-
-static inline int run_with_doubles(const struct CMUnitTest *tests, size_t n)
+static int begin_doubles(void **state)
 {
-    doubles_begin("channels 1\n", "1");
-    int rc = _cmocka_run_group_tests("agents", tests, n, NULL, NULL);
+    return doubles_begin("channels 1\n", "1");
+}
+
+static int end_doubles(void **state)
+{
     doubles_end();
-    return rc;
+    return 0;
 }
 
 #endif

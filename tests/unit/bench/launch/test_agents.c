@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#include "bench/launch/address.h"
-#include "bench/launch/found.h"
-#include "tests/lib/skip.h"
+#include "bench/launch/launch_internal.h"
+#include "core/wire/wire.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/bench/launch/real_agents.h"
 
 /* A stranger's connection; with SOCK_NONBLOCK it need not be one yet. */
@@ -42,9 +42,8 @@ static int ends_within(pid_t pid, double s)
     return 0;
 }
 
-static void an_agent_ends_with_what_it_is_told(void **state)
+TEST_CASE(an_agent_ends_with_what_it_is_told)
 {
-    (void)state;
     int32_t code = 77;
     int status;
     want(1);
@@ -63,9 +62,8 @@ static int hear_nothing(void *user, int agent, const struct frame *f)
     return 0;
 }
 
-static void a_killed_agent_is_noticed_and_the_others_go_on(void **state)
+TEST_CASE(a_killed_agent_is_noticed_and_the_others_go_on)
 {
-    (void)state;
     want(3);
     start_honest(3);
     assert_int_equal(gather(20), 0);
@@ -81,9 +79,8 @@ static void a_killed_agent_is_noticed_and_the_others_go_on(void **state)
         assert_int_equal(a[i].lost, i == lost);
 }
 
-static void a_stopped_agent_holds_up_nobody(void **state)
+TEST_CASE(a_stopped_agent_holds_up_nobody)
 {
-    (void)state;
     want(2);
     start_honest(2);
     assert_int_equal(gather(20), 0);
@@ -103,16 +100,15 @@ static void a_stopped_agent_holds_up_nobody(void **state)
     assert_true(progress_now_s() - began < 4);
 }
 
-static void agents_and_what_they_run_end_with_the_conductor(void **state)
+TEST_CASE(agents_and_what_they_run_end_with_the_conductor)
 {
-    (void)state;
     want(1);
     start_honest(1);
     assert_int_equal(gather(20), 0);
     const char *argv[] = {"/bin/sh", "-c", "trap '' TERM HUP INT; sleep 60 & sleep 60", NULL};
     struct agents_order o = {.argv = argv, .copies = 3};
     char *body = arena_alloc(arena, FRAME_BODY);
-    size_t bytes = agents_start_body(&o, 0, 0, body);
+    size_t bytes = agents_start_body(&o, 0, body);
     agents_send(&set, 0, AGENT_START, AGENT_ALL, body, bytes);
     usleep(300000);
     agents_close(&set);
@@ -122,9 +118,8 @@ static void agents_and_what_they_run_end_with_the_conductor(void **state)
 /* ---- strangers ---- */
 
 /* Two silent ones, half a message, nonsense and a proof without the secret: nobody counts as an agent. */
-static void strangers_are_not_counted(void **state)
+TEST_CASE(strangers_are_not_counted)
 {
-    (void)state;
     want(2);
     int fds[5];
     for (int i = 0; i < 5; i++)
@@ -145,9 +140,8 @@ static void strangers_are_not_counted(void **state)
 }
 
 /* An agent that has the secret of another run is turned away, and told so. */
-static void the_wrong_secret_gets_nobody_in(void **state)
+TEST_CASE(the_wrong_secret_gets_nobody_in)
 {
-    (void)state;
     struct secret wrong;
     char hex[SECRET_HEX];
     want(1);
@@ -173,9 +167,8 @@ static void flood(int flags)
 
 /* Silent connections by the hundred, more than there is room for, for ever: such as wait their turn in the queue of the
  * listener, and such as do not wait, which keep that queue full. */
-static void a_flood_keeps_nobody_out(void **state)
+TEST_CASE(a_flood_keeps_nobody_out)
 {
-    (void)state;
     want(3);
     flood(0);
     flood(SOCK_NONBLOCK);
@@ -189,9 +182,8 @@ static void a_flood_keeps_nobody_out(void **state)
 }
 
 /* More silent ones than there is room for, in front of an honest one: he need not wait until their time is over. */
-static void a_full_house_makes_room(void **state)
+TEST_CASE(a_full_house_makes_room)
 {
-    (void)state;
     int held[AGENTS_GUESTS + 20];
     want(1);
     for (int i = 0; i < AGENTS_GUESTS + 20; i++)
@@ -205,9 +197,8 @@ static void a_full_house_makes_room(void **state)
 }
 
 /* A guest is given AGENTS_PROOF_S, and no more, while honest ones are still waited for. */
-static void the_silent_are_sent_away(void **state)
+TEST_CASE(the_silent_are_sent_away)
 {
-    (void)state;
     char byte;
     int status;
     want(1);
@@ -225,9 +216,8 @@ static void the_silent_are_sent_away(void **state)
 }
 
 /* Somebody else listens where the agent goes, and answers with noise and an order: he gets its opening, and no more. */
-static void an_agent_obeys_no_stranger(void **state)
+TEST_CASE(an_agent_obeys_no_stranger)
 {
-    (void)state;
     uint16_t port;
     char stack[WIRE_STACK], seen[4096], marker[] = "/tmp/test_agents_XXXXXX";
     struct secret ours;
@@ -237,7 +227,7 @@ static void an_agent_obeys_no_stranger(void **state)
     const char *argv[] = {"/bin/rm", marker, NULL};
     struct agents_order o = {.argv = argv};
     char *body = arena_alloc(arena, FRAME_BODY);
-    size_t bytes = agents_start_body(&o, 0, 0, body);
+    size_t bytes = agents_start_body(&o, 0, body);
     wire_stack(stack);
     assert_int_equal(secret_make(&ours), 0);
     secret_hex(&ours, hex);
@@ -275,9 +265,8 @@ static int count_and_stop(void *user, int agent, const struct frame *f)
 }
 
 /* An answer, and behind it the end of a process: whoever waits next hears of it, though nothing more comes. */
-static void what_nobody_had_asked_for_yet_is_kept(void **state)
+TEST_CASE(what_nobody_had_asked_for_yet_is_kept)
 {
-    (void)state;
     int to[2], from[2], heard = 0, lost;
     assert_int_equal(pipe(to) | pipe(from), 0);
     agents_none(&set, 1);
@@ -292,39 +281,6 @@ static void what_nobody_had_asked_for_yet_is_kept(void **state)
         assert_int_equal(heard, i);
     }
     connection_close(&theirs);
-}
-
-/* ---- a launch that was found ---- */
-
-/* Its port and secret are those that the other nodes have been told; this node's agent is a child. */
-static void a_found_launch_has_its_port_and_secret(void **state)
-{
-    static const char hex[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
-    char places[ADDRESS_PLACES];
-    (void)state;
-    for (int missing = 0; missing < 2; missing++) {
-        struct found f = {.nodes = 2};
-        f.listener = wire_listen(&f.port);
-        snprintf(f.secret, sizeof f.secret, "%s", hex);
-        address_places(f.port, places);
-        if (!missing)
-            start_agent(places, arena_printf(arena, SECRET_VARIABLE "=%s", hex));
-        int rc = agents_open_found(&set, &f, missing ? 1.5 : 60, NULL, &e);
-        assert_int_equal(f.listener, -1); /* taken over */
-        assert_int_equal(rc, missing ? ERR_FAILED : 0);
-        if (missing) {
-            assert_non_null(strstr(e.text, " of 2 nodes have answered"));
-            assert_null(set.arena);
-        } else {
-            assert_true(set.count == 2 && set.port == f.port && set.here.group > 0);
-            assert_int_equal(set.listener, -1); /* nobody else is waited for */
-            agents_close(&set);
-        }
-    }
-    setenv("NCCLTUNE_WORKER", "/no/such/worker", 1);
-    struct found none = {.nodes = 1, .listener = -1};
-    assert_int_equal(agents_open_found(&set, &none, 1, NULL, &e), ERR_LACKS);
-    assert_int_equal(doubles_begin("channels 1\n", "1"), 0);
 }
 
 /* ---- beyond 1,024 ---- */
@@ -352,9 +308,8 @@ static void play_agents(int n, const char *places, const struct secret *s)
     _exit(0);
 }
 
-static void beyond_1024_agents(void **state)
+TEST_CASE(beyond_1024_agents)
 {
-    (void)state;
     struct rlimit before, low;
     getrlimit(RLIMIT_NOFILE, &before);
     if (before.rlim_max < 2 * MANY + 400)
@@ -375,9 +330,8 @@ static void beyond_1024_agents(void **state)
     setrlimit(RLIMIT_NOFILE, &before);
 }
 
-static void too_low_a_hard_limit_is_said(void **state)
+TEST_CASE(too_low_a_hard_limit_is_said)
 {
-    (void)state;
     pid_t pid = fork();
     if (!pid) {
         struct rlimit low = {400, 400};
@@ -390,21 +344,4 @@ static void too_low_a_hard_limit_is_said(void **state)
     assert_int_equal(status, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(an_agent_ends_with_what_it_is_told),
-                                       TEST(a_killed_agent_is_noticed_and_the_others_go_on),
-                                       TEST(a_stopped_agent_holds_up_nobody),
-                                       TEST(agents_and_what_they_run_end_with_the_conductor),
-                                       TEST(strangers_are_not_counted),
-                                       TEST(the_wrong_secret_gets_nobody_in),
-                                       TEST(a_flood_keeps_nobody_out),
-                                       TEST(a_full_house_makes_room),
-                                       TEST(the_silent_are_sent_away),
-                                       TEST(an_agent_obeys_no_stranger),
-                                       TEST(what_nobody_had_asked_for_yet_is_kept),
-                                       TEST(a_found_launch_has_its_port_and_secret),
-                                       TEST(beyond_1024_agents),
-                                       TEST(too_low_a_hard_limit_is_said)};
-    return run_with_doubles(tests, sizeof tests / sizeof *tests);
-}
+TEST_GROUP(test_agents, begin, end, begin_doubles, end_doubles)

@@ -1,20 +1,11 @@
 /* The set of agents with peers on pipes, which say what the test has them say: introductions, losses, last words, and
  * what comes of an order frame by frame. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <signal.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include <signal.h>
-
-#include "bench/launch/agents.h"
+#include "bench/launch/launch_internal.h"
 #include "core/progress.h"
+#include "tests/lib/unit.h"
 
 #define MOST 5
 
@@ -25,7 +16,6 @@ static struct err e;
 
 static int begin(void **state)
 {
-    (void)state;
     signal(SIGPIPE, SIG_IGN);
     arena = arena_new();
     memset(&e, 0, sizeof e);
@@ -35,7 +25,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     for (int i = 0; i < MOST; i++)
         connection_close(&peers[i]);
     agents_close(&set);
@@ -91,10 +80,9 @@ static void meet_called(int n)
 
 /* ---- introductions ---- */
 
-static void in_the_order_of_their_names(void **state)
+TEST_CASE(in_the_order_of_their_names)
 {
     static const char *const names[] = {"node10", "node2", "node1.site"};
-    (void)state;
     meet(3);
     for (int i = 0; i < 3; i++)
         is_called(i, names[i]);
@@ -113,9 +101,8 @@ static void in_the_order_of_their_names(void **state)
 }
 
 /* Two clusters may call their nodes alike. */
-static void the_whole_name_counts_first(void **state)
+TEST_CASE(the_whole_name_counts_first)
 {
-    (void)state;
     meet(2);
     is_called(0, "node1.east");
     is_called(1, "node1.west");
@@ -125,10 +112,9 @@ static void the_whole_name_counts_first(void **state)
     assert_int_equal(agents_find(&set, "node1"), 0);
 }
 
-static void who_says_anything_else_is_dropped(void **state)
+TEST_CASE(who_says_anything_else_is_dropped)
 {
     struct agent_node nobody = {0}, somebody = {.host = "x"};
-    (void)state;
     meet(5);
     is_called(0, "node1");
     says(1, AGENT_OUTPUT, AGENT_ALL, &somebody, sizeof somebody);
@@ -140,10 +126,9 @@ static void who_says_anything_else_is_dropped(void **state)
     assert_int_equal(set.count, 1);
 }
 
-static void who_is_missing_is_said(void **state)
+TEST_CASE(who_is_missing_is_said)
 {
     volatile sig_atomic_t stop = 1;
-    (void)state;
     meet(2);
     assert_int_equal(gather(0.1), ERR_FAILED);
     assert_string_equal(e.text, "0 of 2 nodes have answered: the others have not in time");
@@ -176,11 +161,10 @@ static int hear_nothing(void *user, int agent, const struct frame *f)
     return 0;
 }
 
-static void every_loss_is_told_once(void **state)
+TEST_CASE(every_loss_is_told_once)
 {
     double deadline_s = progress_now_s() + 60;
     int lost = -1;
-    (void)state;
     meet_called(4);
     connection_close(&peers[2]);
     connection_close(&peers[0]);
@@ -214,10 +198,9 @@ static void keep_words(void *user, const char *last)
     heard = arena_printf(arena, "%s[%s]", heard, last);
 }
 
-static void last_words_are_heard(void **state)
+TEST_CASE(last_words_are_heard)
 {
     struct agent_ended long_ones = {.status = -1};
-    (void)state;
     meet_called(3);
     heard = "";
     ends(0, AGENT_ENDED, 4, 0, "before");
@@ -256,14 +239,13 @@ static void expect_frame(int peer, int message, int rank, size_t bytes, struct f
     assert_true(got > 0 && f->head.message == message && f->head.rank == rank && f->head.bytes == bytes);
 }
 
-static void what_is_sent_for_an_order(void **state)
+TEST_CASE(what_is_sent_for_an_order)
 {
     static const char strings[] = "/bin/prog\0a b\0A=1\0B", *const settings[] = {"A=1", "B", NULL};
     static const int words = sizeof "/bin/prog\0a b";
     static char body[FRAME_BODY];
     struct agent_start head;
     struct frame f;
-    (void)state;
     meet_called(4);
     connection_close(&peers[0]); /* it is lost by the time of the order */
     double deadline_s = progress_now_s() + 20;
@@ -288,18 +270,17 @@ static void what_is_sent_for_an_order(void **state)
         expect_frame(i, AGENT_INPUT_END, AGENT_ALL, 0, &f);
         assert_int_equal(connection_next(&peers[i], &f), 0);
     }
-    struct agents_order o = {.argv = program, .settings = settings, .copies = 3};
-    assert_int_equal(agents_start_body(&o, 6, 1, body), sizeof head + sizeof strings);
+    struct agents_order o = {.argv = program, .settings = settings, .copies = 3, .frames = 1};
+    assert_int_equal(agents_start_body(&o, 6, body), sizeof head + sizeof strings);
     memcpy(&head, body, sizeof head);
     assert_true(head.first_rank == 6 && head.count == 3 && head.frames == 1 && head.words == 2 && head.settings == 2);
     assert_memory_equal(body + sizeof head, strings, sizeof strings);
 }
 
 /* Only what is about an agent's own program, which still runs. */
-static void what_is_taken_as_an_answer(void **state)
+TEST_CASE(what_is_taken_as_an_answer)
 {
     char *much = arena_alloc(arena, 6000);
-    (void)state;
     for (int i = 0; i < 6000; i++)
         much[i] = (char)('a' + i % 26);
     meet_called(4);
@@ -352,11 +333,10 @@ static void what_is_taken_as_an_answer(void **state)
     assert_memory_equal(a[0].output, much, 280);
 }
 
-static void what_runs_beside_answers_under_its_own_number(void **state)
+TEST_CASE(what_runs_beside_answers_under_its_own_number)
 {
     struct frame f;
     struct agent_start head;
-    (void)state;
     meet_called(2);
     assert_int_equal(agents_begin_beside(&set, program, &e), 0);
     says(0, AGENT_OUTPUT, 0, "?", 1);
@@ -378,18 +358,17 @@ static void what_runs_beside_answers_under_its_own_number(void **state)
     }
 }
 
-static void orders_that_do_not_fit(void **state)
+TEST_CASE(orders_that_do_not_fit)
 {
     static const char *many[AGENT_MOST_STRINGS + 2];
     static char long_word[FRAME_BODY], body[FRAME_BODY];
     const char *words[] = {long_word, NULL};
-    struct agents_order o = {.argv = words};
+    struct agents_order o = {.argv = words, .frames = 1};
     volatile sig_atomic_t stop = 1;
-    (void)state;
     memset(long_word, 'x', FRAME_BODY - sizeof(struct agent_start) - 1);
-    assert_int_equal(agents_start_body(&o, 0, 0, body), FRAME_BODY);
+    assert_int_equal(agents_start_body(&o, 0, body), FRAME_BODY);
     long_word[FRAME_BODY - sizeof(struct agent_start) - 1] = 'x';
-    assert_int_equal(agents_start_body(&o, 0, 0, body), 0);
+    assert_int_equal(agents_start_body(&o, 0, body), 0);
     meet_called(1);
     assert_null(agents_run(&set, words, progress_now_s() + 60, NULL, arena, &e));
     assert_memory_equal(e.text, "xxx", 3);
@@ -397,10 +376,10 @@ static void orders_that_do_not_fit(void **state)
     for (int i = 0; i < AGENT_MOST_STRINGS; i++)
         many[i] = "w";
     o.argv = many;
-    assert_int_equal(agents_start_body(&o, 0, 1, body), sizeof(struct agent_start) + 2 * AGENT_MOST_STRINGS);
+    assert_int_equal(agents_start_body(&o, 0, body), sizeof(struct agent_start) + 2 * AGENT_MOST_STRINGS);
     assert_true(((struct agent_start *)(void *)body)->frames == 1 && ((struct agent_start *)(void *)body)->count == 1);
     many[AGENT_MOST_STRINGS] = "w";
-    assert_int_equal(agents_start_body(&o, 0, 1, body), 0);
+    assert_int_equal(agents_start_body(&o, 0, body), 0);
     assert_null(agents_run(&set, many, progress_now_s() + 60, NULL, arena, &e));
     assert_string_equal(e.text, "w: its command line is too long");
     assert_int_equal(agents_begin_beside(&set, many, &e), ERR_FAILED);
@@ -413,19 +392,4 @@ static void orders_that_do_not_fit(void **state)
     assert_string_equal(e.text, "interrupted");
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(the_whole_name_counts_first),
-                                       TEST(in_the_order_of_their_names),
-                                       TEST(who_says_anything_else_is_dropped),
-                                       TEST(who_is_missing_is_said),
-                                       TEST(every_loss_is_told_once),
-                                       TEST(last_words_are_heard),
-                                       TEST(what_is_sent_for_an_order),
-                                       TEST(what_is_taken_as_an_answer),
-                                       TEST(what_runs_beside_answers_under_its_own_number),
-                                       TEST(orders_that_do_not_fit)};
-    alarm(300);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_agents_peers, begin, end)

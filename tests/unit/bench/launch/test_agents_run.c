@@ -1,9 +1,8 @@
 /* What agents are told to run: programs on every node and beside them, their input and output, their ends. */
 #include "tests/unit/bench/launch/real_agents.h"
 
-static void a_program_runs_on_every_node(void **state)
+TEST_CASE(a_program_runs_on_every_node)
 {
-    (void)state;
     want(2);
     start_honest(2);
     if (gather(20))
@@ -21,9 +20,8 @@ static void a_program_runs_on_every_node(void **state)
 }
 
 /* What runs beside stays while others are started and killed, and ends with its input. */
-static void one_program_stays_beside_the_others(void **state)
+TEST_CASE(one_program_stays_beside_the_others)
 {
-    (void)state;
     const char *const beside[] = {"/bin/sh", "-c", "read x; echo beside on {host}; echo worried >&2; exit 5", NULL};
     const char *const broken[] = {"/nosuchdirectory/nosuchprogram", NULL};
     const char *const other[] = {"/bin/sh", "-c", "echo other", NULL};
@@ -54,9 +52,8 @@ static void one_program_stays_beside_the_others(void **state)
 }
 
 /* An agent starts workers for days. */
-static void an_agent_closes_what_it_has_opened(void **state)
+TEST_CASE(an_agent_closes_what_it_has_opened)
 {
-    (void)state;
     static const char *const argv[] = {"/bin/true", NULL};
     want(1);
     most_files = 32;
@@ -70,9 +67,8 @@ static void an_agent_closes_what_it_has_opened(void **state)
     }
 }
 
-static void output_is_bounded_and_long_output_whole(void **state)
+TEST_CASE(output_is_bounded_and_long_output_whole)
 {
-    (void)state;
     want(1);
     start_honest(1);
     assert_int_equal(gather(20), 0);
@@ -97,11 +93,10 @@ static int hear_end(void *ended, int agent, const struct frame *f)
 }
 
 /* Nobody, more than one beside; and one whose name is as long as names can be. */
-static void what_makes_no_sense_is_not_started(void **state)
+TEST_CASE(what_makes_no_sense_is_not_started)
 {
     static const char *const argv[] = {"/bin/true", NULL};
     static const int rows[][2] = {{0, 0}, {0, AGENT_MOST_PROCESSES + 1}, {AGENT_BESIDE, 2}};
-    (void)state;
     want(1);
     setenv("SLURMD_NODENAME", "a234567890b234567890c234567890d234567890e234567890f234567890123", 1);
     start_honest(1);
@@ -110,7 +105,7 @@ static void what_makes_no_sense_is_not_started(void **state)
     assert_int_equal(strlen(set.items[0].host), 63);
     for (int i = 0; i < 3; i++) {
         char *body = arena_alloc(arena, FRAME_BODY);
-        size_t bytes = agents_start_body(&(struct agents_order){.argv = argv}, rows[i][0], 0, body);
+        size_t bytes = agents_start_body(&(struct agents_order){.argv = argv}, rows[i][0], body);
         ((struct agent_start *)body)->count = rows[i][1];
         double deadline_s = progress_now_s() + 20;
         struct agent_ended ended;
@@ -122,9 +117,8 @@ static void what_makes_no_sense_is_not_started(void **state)
     }
 }
 
-static void what_cannot_be_started_says_so(void **state)
+TEST_CASE(what_cannot_be_started_says_so)
 {
-    (void)state;
     want(1);
     start_honest(1);
     assert_int_equal(gather(20), 0);
@@ -135,9 +129,8 @@ static void what_cannot_be_started_says_so(void **state)
     assert_non_null(strstr(a[0].errors, "cannot be started: No such file"));
 }
 
-static void what_does_not_end_is_killed_at_the_deadline(void **state)
+TEST_CASE(what_does_not_end_is_killed_at_the_deadline)
 {
-    (void)state;
     want(1);
     start_honest(1);
     assert_int_equal(gather(20), 0);
@@ -153,14 +146,4 @@ static void what_does_not_end_is_killed_at_the_deadline(void **state)
     assert_string_equal(a[0].output, "again\n");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(a_program_runs_on_every_node),
-                                       TEST(output_is_bounded_and_long_output_whole),
-                                       TEST(what_makes_no_sense_is_not_started),
-                                       TEST(what_cannot_be_started_says_so),
-                                       TEST(what_does_not_end_is_killed_at_the_deadline),
-                                       TEST(one_program_stays_beside_the_others),
-                                       TEST(an_agent_closes_what_it_has_opened)};
-    return run_with_doubles(tests, sizeof tests / sizeof *tests);
-}
+TEST_GROUP(test_agents_run, begin, end, begin_doubles, end_doubles)

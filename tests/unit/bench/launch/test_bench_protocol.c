@@ -1,21 +1,10 @@
-/* Requests and answers there and back; and what is neither. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "bench/launch/bench_protocol.h"
+/* Requests and answers there and back, and what is neither; how many calls make a sample. */
+#include "bench/launch/launch_internal.h"
 #include "core/coll.h"
-#include "tests/lib/near.h"
+#include "tests/lib/unit.h"
 
-static void requests_there_and_back(void **state)
+TEST_CASE(requests_there_and_back)
 {
-    (void)state;
     static const struct bench_setting settings[] = {{"coll_tuned_bcast_algorithm", "3"},
                                                     {"coll_tuned_bcast_algorithm_segmentsize", "65536"}};
     static const struct bench_knobs plain = {.label = BENCH_DEFAULT},
@@ -50,9 +39,8 @@ static void requests_there_and_back(void **state)
     arena_free(a);
 }
 
-static void answers_there_and_back(void **state)
+TEST_CASE(answers_there_and_back)
 {
-    (void)state;
     const struct protocol_answer said[] = {
         {.kind = PROTOCOL_HELLO, .nodes = 2, .ranks = 16, .text = "Open MPI 4.1.4"},
         {.kind = PROTOCOL_SAMPLE, .call = 3, .status = BENCH_OK, .us = 231.4},
@@ -81,9 +69,8 @@ static void answers_there_and_back(void **state)
     }
 }
 
-static void refuses_everything_else(void **state)
+TEST_CASE(refuses_everything_else)
 {
-    (void)state;
     static const char *const answers[] = {
         "",
         "hello",
@@ -133,9 +120,8 @@ static void refuses_everything_else(void **state)
     arena_free(a);
 }
 
-static void a_request_too_long_for_a_line(void **state)
+TEST_CASE(a_request_too_long_for_a_line)
 {
-    (void)state;
     static const struct bench_setting setting = {"coll_tuned_allreduce_algorithm", "4"};
     static const struct bench_knobs knobs = {.label = "x", .settings = &setting, .nsettings = 1};
     static struct bench_shot shots[4000];
@@ -146,7 +132,7 @@ static void a_request_too_long_for_a_line(void **state)
 }
 
 /* What is just within the bounds of a request, and just outside. */
-static void bounds_of_requests(void **state)
+TEST_CASE(bounds_of_requests)
 {
     static const struct {
         const char *group, *samples, *iterations, *why;
@@ -170,7 +156,6 @@ static void bounds_of_requests(void **state)
         {"{}", "1", "1", "request: expected nodes, ranks and others in group"},
     };
     struct arena *a = arena_new();
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct bench_batch b;
         struct err e = {0};
@@ -190,7 +175,7 @@ static void bounds_of_requests(void **state)
     arena_free(a);
 }
 
-static void bounds_of_answers(void **state)
+TEST_CASE(bounds_of_answers)
 {
     static const char *const right[] = {"{\"call\":2147483647,\"us\":1,\"slowdown\":0}",
                                         "{\"call\":0,\"us\":1,\"slowdown\":2.5}",
@@ -205,7 +190,6 @@ static void bounds_of_answers(void **state)
     struct protocol_answer w;
     struct err e = {0};
     char want[400], line[400];
-    (void)state;
     for (size_t i = 0; i < sizeof right / sizeof *right; i++)
         assert_int_equal(protocol_answer_parse(right[i], strlen(right[i]), &w, &e), 0);
     assert_true(w.nodes == 7 && w.ranks == 2147483647);
@@ -224,7 +208,7 @@ static void bounds_of_answers(void **state)
 }
 
 /* As texts, which another version of the program may read. */
-static void what_is_said(void **state)
+TEST_CASE(what_is_said)
 {
     static const struct bench_setting setting = {"a", "4"};
     static const struct bench_knobs plain = {.label = "x"},
@@ -243,7 +227,6 @@ static void what_is_said(void **state)
          "{\"hello\":{\"library\":\"MPI\",\"nodes\":2,\"ranks\":4}}\n"},
         {{.kind = PROTOCOL_DONE}, "{\"done\":true}\n"},
         {{.kind = PROTOCOL_ERROR, .text = "no"}, "{\"error\":\"no\"}\n"}};
-    (void)state;
     char *line = protocol_request_print(&b);
     assert_string_equal(line, "{\"collective\":\"broadcast\",\"bytes\":24,\"samples\":3,\"check\":false,\"calls\":[{"
                               "\"settings\":{},\"iterations\":0},{\"settings\":{\"a\":\"4\"},\"iterations\":7}]}\n");
@@ -261,14 +244,13 @@ static void what_is_said(void **state)
 }
 
 /* The longest request that there is, and one longer by a letter. */
-static void a_request_as_long_as_a_line(void **state)
+TEST_CASE(a_request_as_long_as_a_line)
 {
     static char value[PROTOCOL_LINE];
     struct bench_setting setting = {"a", value};
     const struct bench_knobs knobs = {.label = "x", .settings = &setting, .nsettings = 1};
     const struct bench_shot shot = {.knobs = &knobs};
     const struct bench_batch b = {.coll = COLL_ALLREDUCE, .bytes = 8, .samples = 1, .shots = &shot, .nshots = 1};
-    (void)state;
     char *line = protocol_request_print(&b);
     size_t rest = PROTOCOL_LINE - 1 - strlen(line);
     free(line);
@@ -281,17 +263,30 @@ static void a_request_as_long_as_a_line(void **state)
     assert_null(protocol_request_print(&b));
 }
 
-int main(void)
+static const struct {
+    struct bench_sampling s;
+    double us, sample_us;
+    int calls;
+} samples[] = {
+    {{0, 0, 0}, 0, 200, 100000},        {{0, 0, 0}, -1, 200, 100000},      {{0, 0, 0}, 0.002, 200, 100000},
+    {{0, 0, 0}, 0.004, 200, 50000},     {{0, 0, 0}, 1, 200, 200},          {{0, 0, 0}, 150, 300, 2},
+    {{0, 0, 0}, 200, 200, 1},           {{0, 0, 0}, 201, 201, 1},          {{-5, 0, 0}, 100, 200, 2},
+    {{1000, 0, 0}, 0.01, 1000, 100000}, {{1000, 0, 0}, 0.02, 1000, 50000}, {{1000, 0, 0}, 0, 1000, 100000},
+    {{1000, 5000, 10}, 1, 1000, 1000},  {{1000, 5000, 10}, 100, 1000, 10}, {{1000, 5000, 10}, 99, 1089, 11},
+    {{1000, 5000, 10}, 300, 3000, 10},  {{1000, 5000, 10}, 500, 5000, 10}, {{1000, 5000, 10}, 501, 501 * 9, 9},
+    {{1000, 5000, 10}, 2500, 5000, 2},  {{1000, 5000, 10}, 5000, 5000, 1}, {{1000, 5000, 10}, 5001, 5001, 1},
+    {{1000, 5000, 0}, 300, 1200, 4},
+};
+
+TEST_CASE(calls_fill_a_sample)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bounds_of_requests),
-        cmocka_unit_test(bounds_of_answers),
-        cmocka_unit_test(what_is_said),
-        cmocka_unit_test(a_request_as_long_as_a_line),
-        cmocka_unit_test(requests_there_and_back),
-        cmocka_unit_test(answers_there_and_back),
-        cmocka_unit_test(refuses_everything_else),
-        cmocka_unit_test(a_request_too_long_for_a_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+        int calls = bench_sample_calls(&samples[i].s, samples[i].us);
+        double us = bench_sample_us(&samples[i].s, samples[i].us);
+        if (calls != samples[i].calls || fabs(us - samples[i].sample_us) > 1e-6)
+            fail_msg("row %zu: %d calls, %g us", i, calls, us);
+    }
+    assert_int_equal(bench_sample_calls(&samples[0].s, NAN), 100000);
 }
+
+TEST_CASES(test_bench_protocol)

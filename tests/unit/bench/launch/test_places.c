@@ -1,17 +1,8 @@
 /* bench/launch/places.c: which nodes are meant, by what a user says or the surroundings do. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "bench/launch/agents.h"
-#include "bench/launch/places.h"
+#include "bench/launch/launch_internal.h"
+#include "tests/lib/unit.h"
 
 static struct arena *arena;
 static struct places where;
@@ -28,7 +19,6 @@ static const char *const surroundings[] = {"SLURM_JOB_NUM_NODES",
 
 static int forget(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof surroundings / sizeof *surroundings; i++)
         unsetenv(surroundings[i]);
     return 0;
@@ -54,7 +44,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     arena_free(arena);
     return unlink(file) | unlink(own);
 }
@@ -66,7 +55,7 @@ static void find(const struct bench_setup *setup)
         fail_msg("%s", e.text);
 }
 
-static void assert_found(const char *hosts, int nodes, int said, int given, const char *from)
+static void assert_found(const char *hosts, int nodes, int said, int given)
 {
     const char *text = "";
     for (int i = 0; where.hosts && i < where.nodes; i++)
@@ -74,68 +63,61 @@ static void assert_found(const char *hosts, int nodes, int said, int given, cons
     assert_int_equal(where.hosts != NULL, hosts != NULL);
     assert_string_equal(text, hosts ? hosts : "");
     assert_true(where.nodes == nodes && where.said == said && where.given == given);
-    assert_int_equal(where.file != NULL, from != NULL);
-    if (from)
-        assert_string_equal(where.file, from);
 }
 
-static void by_what_a_user_says(void **state)
+TEST_CASE(by_what_a_user_says)
 {
     struct err e = {0};
-    (void)state;
     setenv("SLURM_JOB_NUM_NODES", "7", 1);
     setenv("PBS_NODEFILE", file, 1);
     find(&(struct bench_setup){.hosts = "n[1-2],x", .hostfile = own});
-    assert_found("n1,n2,x", 3, 1, 0, NULL);
+    assert_found("n1,n2,x", 3, 1, 0);
     find(&(struct bench_setup){.hostfile = own});
     assert_true(where.nodes >= 2 && where.said && !where.given);
-    assert_string_equal(where.file, own);
     assert_int_equal(places_find(&(struct bench_setup){.hosts = "a,,b"}, arena, &where, &e), ERR_USAGE);
     assert_int_equal(places_find(&(struct bench_setup){.hostfile = "/no/such"}, arena, &where, &e), ERR_FAILED);
 }
 
-static void by_agents_that_are_lent(void **state)
+TEST_CASE(by_agents_that_are_lent)
 {
     struct agent items[2] = {{.host = "a1"}, {.host = "a2"}};
     struct agents lent = {.items = items, .count = 2};
-    (void)state;
     setenv("PBS_NODEFILE", file, 1);
     find(&(struct bench_setup){.lent = &lent});
-    assert_found("a1,a2", 2, 0, 1, NULL);
+    assert_found("a1,a2", 2, 0, 1);
     find(&(struct bench_setup){.lent = &lent, .hosts = "a2"});
-    assert_found("a2", 1, 1, 0, NULL);
+    assert_found("a2", 1, 1, 0);
 }
 
 /* The first variable that is set, with a node once. Slurm's word counts more; a file that is none counts for nothing.
  */
-static void by_a_file_of_the_job(void **state)
+TEST_CASE(by_a_file_of_the_job)
 {
     static const char *const names[] = {"PBS_NODEFILE", "PRTE_MCA_prte_default_hostfile",
                                         "OMPI_MCA_orte_default_hostfile"};
-    (void)state;
     assert_null(places_mpirun_file());
     for (int i = 0; i < 3; i++) {
         setenv(names[i], i == 1 ? own : file, 1);
         assert_string_equal(places_mpirun_file(), i == 1 ? own : file);
         find(&(struct bench_setup){0});
-        assert_found(i == 1 ? "o1,o2" : "f1,f2", 2, 0, 1, i == 1 ? own : file);
+        assert_found(i == 1 ? "o1,o2" : "f1,f2", 2, 0, 1);
     }
     setenv("SLURM_NNODES", "3", 1);
     find(&(struct bench_setup){0});
-    assert_found(NULL, 3, 0, 1, NULL);
+    assert_found(NULL, 3, 0, 1);
     forget(NULL);
     setenv("PBS_NODEFILE", "/no/such", 1);
     find(&(struct bench_setup){0});
-    assert_found(NULL, 1, 0, 0, NULL);
+    assert_found(NULL, 1, 0, 0);
     setenv("PBS_NODEFILE", "", 1);
     assert_null(places_mpirun_file());
     write_to(file, "a\nb\nb\na\n");
     setenv("PBS_NODEFILE", file, 1);
     find(&(struct bench_setup){0});
-    assert_found("a,b,a", 3, 0, 1, file);
+    assert_found("a,b,a", 3, 0, 1);
 }
 
-static void by_slurm(void **state)
+TEST_CASE(by_slurm)
 {
     static const struct {
         const char *nodes, *older, *list, *hosts;
@@ -152,7 +134,6 @@ static void by_slurm(void **state)
                 {"x", NULL, "n1", NULL, 0},
                 {"1048576", NULL, NULL, NULL, 1048576},
                 {"1048577", NULL, NULL, NULL, 0}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         forget(NULL);
         if (rows[i].nodes)
@@ -162,14 +143,14 @@ static void by_slurm(void **state)
         if (rows[i].list)
             setenv(i % 2 ? "SLURM_NODELIST" : "SLURM_JOB_NODELIST", rows[i].list, 1);
         find(&(struct bench_setup){0});
-        assert_found(rows[i].hosts, rows[i].count ? rows[i].count : 1, 0, rows[i].count > 0, NULL);
+        assert_found(rows[i].hosts, rows[i].count ? rows[i].count : 1, 0, rows[i].count > 0);
     }
     forget(NULL);
     setenv("SLURM_JOB_NUM_NODES", "1", 1);
     setenv("SLURM_JOB_NODELIST", "first", 1);
     setenv("SLURM_NODELIST", "second", 1);
     find(&(struct bench_setup){0});
-    assert_found("first", 1, 0, 1, NULL);
+    assert_found("first", 1, 0, 1);
 }
 
 /* In the place of libc's. */
@@ -180,38 +161,32 @@ int gethostname(char *name, size_t bytes)
     return 0;
 }
 
-static void this_machine_and_no_other(void **state)
+TEST_CASE(this_machine_and_no_other)
 {
     static const struct {
         const char *here, *slurm, *host;
         int alone;
-    } rows[] = {{"n1", NULL, "n1", 1},         {"n1.site", NULL, "n1.site", 1},
-                {"n1.site", NULL, "n1", 1},    {"n1.site", NULL, "n", 0},
-                {"n1.site", NULL, "n1.", 0},   {"n1", NULL, "n1.site", 0},
-                {"n12.site", NULL, "n1", 0},   {"n1.site", NULL, "n2", 0},
-                {"n1", NULL, "localhost", 1},  {"n1", "slurm1", "slurm1", 1},
-                {"n1", "slurm1", "slurm2", 0}, {"n1", NULL, "n2", 0},
-                {"n1.site", NULL, "m1", 0},    {"n1", NULL, "", 0}};
-    (void)state;
+    } rows[] = {{"n1", NULL, "n1", 1},         {"n1.site", NULL, "n1.site", 1}, {"n1.site", NULL, "n1", 1},
+                {"n1.site", NULL, "n", 0},     {"n1.site", NULL, "n1.", 0},     {"n1", NULL, "n1.site", 0},
+                {"n12.site", NULL, "n1", 0},   {"n1.site", NULL, "n2", 0},      {"n1", NULL, "localhost", 1},
+                {"n1", "slurm1", "slurm1", 1}, {"n1", "slurm1", "slurm2", 0},   {"n1", NULL, "n2", 0},
+                {"n1.site", NULL, "m1", 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const char *hosts[] = {rows[i].host, rows[i].host};
         forget(NULL);
         here = rows[i].here;
         if (rows[i].slurm)
             setenv("SLURMD_NODENAME", rows[i].slurm, 1);
-        if (places_here_alone(&(struct places){.hosts = hosts, .nodes = 1}) != rows[i].alone)
+        find(&(struct bench_setup){.hosts = rows[i].host});
+        if (where.here != rows[i].alone)
             fail_msg("row %zu", i);
-        assert_false(places_here_alone(&(struct places){.hosts = hosts, .nodes = 2}));
+        find(&(struct bench_setup){.hosts = arena_printf(arena, "%s,%s", rows[i].host, rows[i].host)});
+        assert_false(where.here);
     }
-    assert_true(places_here_alone(&(struct places){.nodes = 1}));
-    assert_false(places_here_alone(&(struct places){.nodes = 2}));
-    assert_false(places_here_alone(&(struct places){.nodes = 0}));
+    find(&(struct bench_setup){0});
+    assert_true(where.here);
+    setenv("SLURM_JOB_NUM_NODES", "2", 1);
+    find(&(struct bench_setup){0});
+    assert_false(where.here);
 }
 
-#define TEST(f) cmocka_unit_test_setup(f, forget)
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(by_what_a_user_says), TEST(by_agents_that_are_lent),
-                                       TEST(by_a_file_of_the_job), TEST(by_slurm), TEST(this_machine_and_no_other)};
-    return cmocka_run_group_tests(tests, begin, end);
-}
+TEST_GROUP(main, forget, NULL, begin, end)

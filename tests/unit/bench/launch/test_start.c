@@ -1,19 +1,11 @@
 /* Launchers of which only the command line is real: what is chosen, what it is called with, what stays off it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "bench/launch/start.h"
+#include "bench/launch/launch_internal.h"
 #include "core/file.h"
 #include "core/progress.h"
+#include "tests/lib/unit.h"
 
 static char dir[] = "/tmp/test_start_XXXXXX";
 static struct arena *arena;
@@ -32,7 +24,6 @@ static const char *const surroundings[] = {"SLURM_JOB_ID",
 
 static int forget(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof surroundings / sizeof *surroundings; i++)
         unsetenv(surroundings[i]);
     return 0;
@@ -58,7 +49,6 @@ static void make(const char *name)
 
 static int begin(void **state)
 {
-    (void)state;
     arena = arena_new();
     assert_non_null(mkdtemp(dir));
     make("mpirun");
@@ -74,7 +64,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     char command[64];
     snprintf(command, sizeof command, "rm -r %s", dir);
     arena_free(arena);
@@ -114,10 +103,9 @@ static void assert_says(const char *text, const char *part)
         fail_msg("'%s' is not in: %s", part, text);
 }
 
-static void by_srun(void **state)
+TEST_CASE(by_srun)
 {
     char why[BENCH_DETAIL];
-    (void)state;
     setenv("SLURM_JOB_ID", "77", 1);
     setenv("SLURM_JOB_NUM_NODES", "3", 1);
     setenv("SLURM_JOB_NODELIST", "n[1-3]", 1);
@@ -131,10 +119,9 @@ static void by_srun(void **state)
     forget(NULL);
 }
 
-static void by_ssh(void **state)
+TEST_CASE(by_ssh)
 {
     char why[BENCH_DETAIL];
-    (void)state;
     char *text = called((struct bench_setup){.hosts = "n1"}, "ssh", why);
     assert_says(text, "ConnectTimeout=10 n1 '/opt/worker' 'agent' '--connect' '10.0.0.1:4711,127.0.0.1:4711' '--as' "
                       "'n1' '--stdin'\n");
@@ -150,10 +137,9 @@ static void by_ssh(void **state)
     forget(NULL);
 }
 
-static void by_mpirun(void **state)
+TEST_CASE(by_mpirun)
 {
     char why[BENCH_DETAIL], path[128];
-    (void)state;
     char *text = called((struct bench_setup){.hosts = "n[1-2]", .mpirun_args = "--mca x y"}, "mpirun", why);
     assert_says(text, "mpirun -H n1:1,n2:1 -np 2 --oversubscribe --mca x y -x SECRET ");
     assert_says(text, " -x NCCL_IB_HCA ");
@@ -185,7 +171,7 @@ static void by_mpirun(void **state)
     fputs("job-worker-0.job.ns.svc slots=8\njob-worker-1.job.ns.svc slots=8\n", f);
     fclose(f);
     setenv("OMPI_MCA_orte_default_hostfile", path, 1);
-    assert_int_equal(start_nodes(&(struct bench_setup){0}, NULL), 2);
+    assert_int_equal(places_count(&(struct bench_setup){0}, NULL), 2);
     assert_says(called((struct bench_setup){0}, "mpirun", why), "mpirun --map-by ppr:1:node --oversubscribe -x");
     /* PBS writes a node once a slot. */
     forget(NULL);
@@ -193,15 +179,14 @@ static void by_mpirun(void **state)
     fputs("n1\nn1\nn2\nn2\n", f);
     fclose(f);
     setenv("PBS_NODEFILE", path, 1);
-    assert_int_equal(start_nodes(&(struct bench_setup){0}, NULL), 2);
+    assert_int_equal(places_count(&(struct bench_setup){0}, NULL), 2);
     forget(NULL);
 }
 
 /* Where one for all has failed. */
-static void one_for_each(void **state)
+TEST_CASE(one_for_each)
 {
     char why[BENCH_DETAIL];
-    (void)state;
     assert_false(start_is_common(&(struct bench_setup){.hosts = "n1,n2"}));
     assert_true(start_is_common(&(struct bench_setup){.hosts = "n1,n2", .mpirun_args = "--mca x y"}));
     char *text = started((struct bench_setup){.hosts = "n1", .mpirun_args = "--mca x y"}, 1, "mpirun", why);
@@ -218,11 +203,10 @@ static void one_for_each(void **state)
 }
 
 /* One that there is not is mpirun, which says what is missing. */
-static void launchers_by_name(void **state)
+TEST_CASE(launchers_by_name)
 {
     static const char *const names[] = {"auto", "mpirun", "srun", "ssh", NULL};
     char why[BENCH_DETAIL];
-    (void)state;
     for (int i = 0; i < 5; i++)
         if (names[i])
             assert_string_equal(start_launcher_name(i), names[i]);
@@ -231,34 +215,32 @@ static void launchers_by_name(void **state)
     called((struct bench_setup){.hosts = "n1", .launcher = "carrier-pigeon"}, "mpirun", why);
 }
 
-static void this_machine_alone(void **state)
+TEST_CASE(this_machine_alone)
 {
     char name[65] = "";
-    (void)state;
     gethostname(name, sizeof name - 1);
-    assert_true(start_here_alone(&(struct bench_setup){0}));
-    assert_true(start_here_alone(&(struct bench_setup){.hosts = name}));
-    assert_true(start_here_alone(&(struct bench_setup){.hosts = "localhost"}));
-    assert_false(start_here_alone(&(struct bench_setup){.hosts = "elsewhere"}));
-    assert_false(start_here_alone(&(struct bench_setup){.hosts = "n1,n2"}));
-    assert_false(start_here_alone(&(struct bench_setup){.hosts = name, .launcher = "ssh"}));
+    assert_true(places_need_no_launcher(&(struct bench_setup){0}));
+    assert_true(places_need_no_launcher(&(struct bench_setup){.hosts = name}));
+    assert_true(places_need_no_launcher(&(struct bench_setup){.hosts = "localhost"}));
+    assert_false(places_need_no_launcher(&(struct bench_setup){.hosts = "elsewhere"}));
+    assert_false(places_need_no_launcher(&(struct bench_setup){.hosts = "n1,n2"}));
+    assert_false(places_need_no_launcher(&(struct bench_setup){.hosts = name, .launcher = "ssh"}));
     /* A login node with an allocation of one node. */
     setenv("SLURM_JOB_NUM_NODES", "1", 1);
     setenv("SLURM_JOB_NODELIST", "gpu7", 1);
-    assert_false(start_here_alone(&(struct bench_setup){0}));
+    assert_false(places_need_no_launcher(&(struct bench_setup){0}));
     setenv("SLURMD_NODENAME", "gpu7", 1);
-    assert_true(start_here_alone(&(struct bench_setup){0}));
+    assert_true(places_need_no_launcher(&(struct bench_setup){0}));
     forget(NULL);
 }
 
 /* What is started may be listened to, as far as there is room, and what it complains about be asked for. */
-static void what_is_started(void **state)
+TEST_CASE(what_is_started)
 {
     const char *const argv[] = {"/opt/worker", NULL}, *const env[] = {NULL};
     struct pollfd fds[8];
     struct err e = {0};
     char why[BENCH_DETAIL] = "x";
-    (void)state;
     assert_int_equal(start_room(NULL), 0);
     assert_int_equal(start_pollfds(NULL, fds, 8), 0);
     assert_int_equal(start_ended(NULL, why), 0);
@@ -292,12 +274,11 @@ static void what_is_started(void **state)
     assert_int_equal(system(arena_printf(arena, "rm -f %s/said*", dir)), 0);
 }
 
-static void what_agents_take_along(void **state)
+TEST_CASE(what_agents_take_along)
 {
     static const char *const along[] = {"NCCL_TEST", "RCCL_TEST", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX"};
     static const char *const not_along[] = {"NCCL", "XNCCL_TEST", "LD_LIBRARY_PATHX", "NCCL_A-B", "CONDA"};
     char why[BENCH_DETAIL];
-    (void)state;
     for (int i = 0; i < 5; i++) {
         setenv(along[i], "/test", 1);
         setenv(not_along[i], "/test", 1);
@@ -322,11 +303,10 @@ static void what_agents_take_along(void **state)
 }
 
 /* What the site has mpirun take along is asked of the ompi_info beside it. */
-static void the_sites_list_is_that_of_the_same_mpirun(void **state)
+TEST_CASE(the_sites_list_is_that_of_the_same_mpirun)
 {
     static const char *const lists[] = {"Q;R", "", "Q='x'"};
     char why[BENCH_DETAIL], info[128];
-    (void)state;
     snprintf(info, sizeof info, "%s/ompi_info", dir);
     for (int i = 0; i < 3; i++) {
         FILE *f = fopen(info, "w");
@@ -343,12 +323,11 @@ static void the_sites_list_is_that_of_the_same_mpirun(void **state)
     unlink(info);
 }
 
-static void commands_that_are_none(void **state)
+TEST_CASE(commands_that_are_none)
 {
     const char *const argv[] = {"/opt/worker", NULL}, *const env[] = {NULL};
     const struct start_agent what = {argv, env};
     struct err e = {0};
-    (void)state;
     setenv("NCCLTUNE_SSH", "  ", 1);
     assert_null(start_open(&(struct bench_setup){.hosts = "n1", .launcher = "ssh"}, &what, 0, &e));
     assert_string_equal(e.text, "--ssh-command is empty");
@@ -369,12 +348,11 @@ static void commands_that_are_none(void **state)
     called((struct bench_setup){.hosts = "n1", .launcher = "auto"}, "ssh", why);
 }
 
-static void what_makes_no_sense(void **state)
+TEST_CASE(what_makes_no_sense)
 {
     const char *const argv[] = {"/opt/wor'ker", NULL}, *const env[] = {NULL};
     const struct start_agent what = {argv, env};
     struct err e = {0};
-    (void)state;
     assert_null(start_open(&(struct bench_setup){.hosts = "n1,n2"}, &what, 0, &e));
     assert_says(e.text, "quote");
     assert_null(start_open(&(struct bench_setup){.launcher = "ssh"}, &what, 0, &e));
@@ -383,21 +361,7 @@ static void what_makes_no_sense(void **state)
     assert_int_equal(e.code, ERR_USAGE);
     assert_null(start_open(&(struct bench_setup){.hosts = "n1", .mpirun = "no-such-mpirun"}, &what, 0, &e));
     assert_int_equal(e.code, ERR_LACKS);
-    assert_int_equal(start_nodes(&(struct bench_setup){.hosts = "a,,b"}, &e), 0);
+    assert_int_equal(places_count(&(struct bench_setup){.hosts = "a,,b"}, &e), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(by_srun),
-                                       cmocka_unit_test(by_ssh),
-                                       cmocka_unit_test(by_mpirun),
-                                       cmocka_unit_test(one_for_each),
-                                       cmocka_unit_test(launchers_by_name),
-                                       cmocka_unit_test(this_machine_alone),
-                                       cmocka_unit_test(what_is_started),
-                                       cmocka_unit_test(what_agents_take_along),
-                                       cmocka_unit_test(the_sites_list_is_that_of_the_same_mpirun),
-                                       cmocka_unit_test(commands_that_are_none),
-                                       cmocka_unit_test(what_makes_no_sense)};
-    return cmocka_run_group_tests(tests, begin, end);
-}
+TEST_CASES_WITHIN(test_start, begin, end)

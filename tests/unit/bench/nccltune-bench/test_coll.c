@@ -1,15 +1,7 @@
 /* bench/nccltune-bench/coll.c over a double of MPI: what each rank hands to its call is carried out here among all of
  * them, as MPI's standard has it. The data must come out right then, and any element that does not be found. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench/nccltune-bench/coll.c" /* which is in no library */
+#include "tests/lib/unit.h"
 
 #define MOST  5
 #define LARGE ((size_t)1 << 20) /* an allocation that this machine refuses */
@@ -105,7 +97,7 @@ static int ranks;
 static void add(char *into, const char *from, size_t n, size_t element)
 {
     for (size_t i = 0; i < n; i++)
-        put(into, element, i, get(into, element, i) + get(from, element, i));
+        put_value(into, element, i, get_value(into, element, i) + get_value(from, element, i));
 }
 
 static void carry_out_for(int r)
@@ -163,7 +155,6 @@ static void call_all(uint32_t seed)
 static int release(void **state)
 {
     static const struct coll_job nothing;
-    (void)state;
     for (int r = 0; r < MOST; r++) {
         coll_release(&jobs[r]);
         assert_memory_equal(&jobs[r], &nothing, sizeof nothing);
@@ -191,19 +182,18 @@ static void every_element_counts(int r, uint32_t seed)
     if (coll_check(j, seed, &found, &expected) != -1)
         fail_msg("%s on rank %d of %d: %u, expected %u", coll_name(j->coll), r, ranks, found, expected);
     for (size_t i = 0; i < comes(j->coll, r); i++) {
-        uint32_t right = get(j->recv, j->element, i);
-        put(j->recv, j->element, i, right ^ 64);
+        uint32_t right = get_value(j->recv, j->element, i);
+        put_value(j->recv, j->element, i, right ^ 64);
         assert_int_equal(coll_check(j, seed, &found, &expected), i);
         assert_int_equal(found, right ^ 64);
         assert_int_equal(expected, right);
-        put(j->recv, j->element, i, right);
+        put_value(j->recv, j->element, i, right);
     }
     assert_int_not_equal(coll_check(j, seed + 1, &found, &expected), -1);
 }
 
-static void right_data_is_right_and_wrong_is_found(void **state)
+TEST_CASE(right_data_is_right_and_wrong_is_found)
 {
-    (void)state;
     for (size_t c = 0; c < sizeof measured / sizeof *measured; c++)
         for (size_t element = 1; element <= 4; element += 3)
             for (ranks = 1; ranks <= MOST; ranks += 2) {
@@ -220,9 +210,8 @@ static void right_data_is_right_and_wrong_is_found(void **state)
 }
 
 /* What a call of another root and one that fails is handed on as. */
-static void roots_and_errors_pass(void **state)
+TEST_CASE(roots_and_errors_pass)
 {
-    (void)state;
     ranks = 1;
     result = MPI_SUCCESS + 15;
     for (size_t c = 0; c < sizeof measured / sizeof *measured; c++) {
@@ -234,9 +223,8 @@ static void roots_and_errors_pass(void **state)
 }
 
 /* Nothing but what is received is spoilt, and nothing but what is sent is filled. */
-static void buffers_are_filled_as_far_as_they_are_used(void **state)
+TEST_CASE(buffers_are_filled_as_far_as_they_are_used)
 {
-    (void)state;
     ranks = 3;
     for (size_t c = 0; c < sizeof measured / sizeof *measured; c++) {
         release(NULL);
@@ -258,9 +246,8 @@ static void buffers_are_filled_as_far_as_they_are_used(void **state)
     }
 }
 
-static void buffers_only_grow(void **state)
+TEST_CASE(buffers_only_grow)
 {
-    (void)state;
     struct coll_job *j = &jobs[0];
     ranks = 1;
     prepare(COLL_ALLREDUCE, 4096);
@@ -283,7 +270,7 @@ static void buffers_only_grow(void **state)
     assert_int_equal(j->ncounts, 12);
 }
 
-static void what_cannot_be_done(void **state)
+TEST_CASE(what_cannot_be_done)
 {
     const uint64_t most = INT_MAX;
     const struct {
@@ -306,7 +293,6 @@ static void what_cannot_be_done(void **state)
         {COLL_ALLGATHER, LARGE * 5, "no memory for buffers of 5242880 bytes"},
         {COLL_REDUCESCATTER, LARGE * 5, "no memory for buffers of 5242880 bytes"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct err e = {0};
         assert_int_equal(coll_prepare(&jobs[0], rows[i].coll, rows[i].bytes, 0, 5, &e), ERR_FAILED);
@@ -314,11 +300,4 @@ static void what_cannot_be_done(void **state)
     }
 }
 
-#define TEST(f) cmocka_unit_test_teardown(f, release)
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(right_data_is_right_and_wrong_is_found), TEST(roots_and_errors_pass),
-                                       TEST(buffers_are_filled_as_far_as_they_are_used), TEST(buffers_only_grow),
-                                       TEST(what_cannot_be_done)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(main, NULL, release)

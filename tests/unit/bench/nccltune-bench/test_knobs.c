@@ -1,16 +1,7 @@
 /* bench/nccltune-bench/knobs.c over a double of MPI_T: a library with a few variables, which notes what they were when
  * a communicator was made. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench/nccltune-bench/knobs.c" /* which is in no library */
+#include "tests/lib/unit.h"
 
 /* ---- the double ---- */
 
@@ -162,7 +153,6 @@ int MPI_Comm_free(MPI_Comm *which)
 
 static int begin(void **state)
 {
-    (void)state;
     knobs_free();
     others_ok = 1;
     ndups = nfreed = nagreed = dup_rc = 0;
@@ -171,7 +161,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     assert_int_equal(nhandles, 0);
     assert_true(variables[0].value == 0 && variables[1].value == 100);
     return 0;
@@ -179,7 +168,7 @@ static int end(void **state)
 
 /* ---- what there is ---- */
 
-static void the_librarys_name(void **state)
+TEST_CASE(the_librarys_name)
 {
     static const char *const rows[][2] = {{"Open MPI v4.1.4, package: Debian", "Open MPI 4.1.4"},
                                           {"Open MPI v5.0.0rc1\nmore", "Open MPI 5.0.0rc1"},
@@ -190,7 +179,6 @@ static void the_librarys_name(void **state)
                                           {"MPICH Version: 4", "MPICH Version: 4"},
                                           {"Some very 4", "Some very 4"}};
     char text[64];
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         library = rows[i][0];
         knobs_library(text, sizeof text);
@@ -201,12 +189,11 @@ static void the_librarys_name(void **state)
     assert_string_equal(text, "Open MPI");
 }
 
-static void variables_with_the_names_of_their_values(void **state)
+TEST_CASE(variables_with_the_names_of_their_values)
 {
     char *const asked[] = {"segment", "algorithm", "none", "secret", "nameless"};
     char *text = NULL;
     size_t bytes;
-    (void)state;
     FILE *out = open_memstream(&text, &bytes);
     assert_int_equal(knobs_describe(asked, 5, out), 0);
     assert_string_equal(text, "{\"library\":\"Open MPI 4.1.4\",\"variables\":{\"segment\":{},"
@@ -232,9 +219,8 @@ static MPI_Comm under(const char *first, const char *second)
     return comm;
 }
 
-static void a_communicator_for_every_setting(void **state)
+TEST_CASE(a_communicator_for_every_setting)
 {
-    (void)state;
     MPI_Comm one = under("4", "-7"), two = under("3", NULL);
     assert_ptr_equal(one, &seen[0]);
     assert_true(seen[0][0] == 1004 && seen[0][1] == -7);
@@ -251,10 +237,9 @@ static void a_communicator_for_every_setting(void **state)
     assert_ptr_equal(under("3", NULL), &seen[2]);
 }
 
-static void no_more_than_there_is_room_for(void **state)
+TEST_CASE(no_more_than_there_is_room_for)
 {
     char value[16];
-    (void)state;
     for (int i = 0; i < 128; i++) {
         snprintf(value, sizeof value, "%d", i + 1);
         under(value, NULL);
@@ -267,7 +252,7 @@ static void no_more_than_there_is_room_for(void **state)
     assert_ptr_equal(under("1", NULL), &seen[129]);
 }
 
-static void what_cannot_be_set(void **state)
+TEST_CASE(what_cannot_be_set)
 {
     static const struct {
         const char *name, *value, *why;
@@ -280,7 +265,6 @@ static void what_cannot_be_set(void **state)
                 {"fixed", "5", "variable fixed does not take 5"},
                 {"limited", "6", "variable limited does not take 6"},
                 {"gone", "6", "variable gone does not take 6"}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct bench_setting settings[] = {{"algorithm", "4"}, {rows[i].name, rows[i].value}, {"segment", "1"}};
         const struct bench_knobs knobs = {.label = "x", .settings = settings, .nsettings = 3};
@@ -297,12 +281,11 @@ static void what_cannot_be_set(void **state)
     assert_int_equal(nagreed, 10);
 }
 
-static void all_ranks_or_none(void **state)
+TEST_CASE(all_ranks_or_none)
 {
     const struct bench_setting four = {"algorithm", "4"};
     const struct bench_knobs knobs = {.settings = &four, .nsettings = 1};
     MPI_Comm comm;
-    (void)state;
     others_ok = 0;
     assert_int_equal(knobs_comm(&knobs, base, &comm, &e), ERR_FAILED);
     assert_string_equal(e.text, "another rank could not set its variables");
@@ -317,13 +300,12 @@ static void all_ranks_or_none(void **state)
 }
 
 /* "algorithm=" with its value and ';' in 512 characters with their end. */
-static void settings_as_long_as_they_may_be(void **state)
+TEST_CASE(settings_as_long_as_they_may_be)
 {
     char value[KEY];
     struct bench_setting one = {"algorithm", value};
     const struct bench_knobs knobs = {.settings = &one, .nsettings = 1};
     MPI_Comm comm;
-    (void)state;
     memset(value, '0', sizeof value);
     value[KEY - 12] = 0;
     value[KEY - 13] = '3';
@@ -335,15 +317,4 @@ static void settings_as_long_as_they_may_be(void **state)
     assert_int_equal(ndups, 1);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(the_librarys_name),
-                                       TEST(variables_with_the_names_of_their_values),
-                                       TEST(a_communicator_for_every_setting),
-                                       TEST(no_more_than_there_is_room_for),
-                                       TEST(what_cannot_be_set),
-                                       TEST(all_ranks_or_none),
-                                       TEST(settings_as_long_as_they_may_be)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(main, begin, end)

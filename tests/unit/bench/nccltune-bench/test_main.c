@@ -1,22 +1,12 @@
 /* nccltune-bench under a real mpirun, spoken to line by line: what it answers to requests, and to what are none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "bench/launch/bench_protocol.h"
-#include "bench/launch/child_io.h"
+#include "bench/launch/launch.h"
 #include "core/coll.h"
 #include "core/locate.h"
 #include "core/progress.h"
-#include "tests/lib/skip.h"
+#include "tests/lib/unit.h"
 
 #define RANKS "3"
 
@@ -30,7 +20,6 @@ static int find_programs(void **state)
 {
     ssize_t n = readlink("/proc/self/exe", worker, sizeof worker - 64);
     char *tests = NULL;
-    (void)state;
     worker[n > 0 ? n : 0] = 0;
     tests = strstr(worker, "/tests/unit/");
     if (!tests)
@@ -197,9 +186,8 @@ static void computing_beside_calls(void)
     expect_done();
 }
 
-static void a_conversation(void **state)
+TEST_CASE(a_conversation)
 {
-    (void)state;
     begin("NOTHING=");
     says_who_it_is();
     every_collective_is_timed();
@@ -217,9 +205,8 @@ static void a_conversation(void **state)
     assert_int_equal(code_of_end(), 0);
 }
 
-static void wrong_data_is_found_and_nonsense_is_the_end(void **state)
+TEST_CASE(wrong_data_is_found_and_nonsense_is_the_end)
 {
-    (void)state;
     begin(double_of_mpi);
     says_who_it_is();
     for (int i = 0; i < 2; i++) {
@@ -256,10 +243,9 @@ static const char *said(const char *arguments, int *code)
     return text;
 }
 
-static void what_it_says_of_itself(void **state)
+TEST_CASE(what_it_says_of_itself)
 {
     int code;
-    (void)state;
     needs_clean_mpi();
     assert_memory_equal(said("--version </dev/null", &code), "nccltune-bench ", 15);
     assert_int_equal(code, 0);
@@ -275,10 +261,4 @@ static void what_it_says_of_itself(void **state)
     assert_int_equal(code, ERR_FAILED);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_it_says_of_itself), cmocka_unit_test(a_conversation),
-                                       cmocka_unit_test(wrong_data_is_found_and_nonsense_is_the_end)};
-    alarm(300);
-    return cmocka_run_group_tests(tests, find_programs, NULL);
-}
+TEST_CASES_WITHIN(test_main, find_programs, NULL)

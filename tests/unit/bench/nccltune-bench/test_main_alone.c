@@ -1,15 +1,5 @@
 /* nccltune-bench's main.c as one rank of a launch whose other ranks, clock, collectives and variables are this file's:
  * what it calls, in what order, and what it answers, as a whole. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "tests/lib/whole.h"
 
 #define main worker_main
@@ -151,6 +141,9 @@ int MPI_Allreduce(const void *mine, void *all, int n, MPI_Datatype type, MPI_Op 
         assert_int_equal(n, 1);
         fprintf(out, "  sum %d\n", *i);
         *(int *)all = it.nodes;
+    } else if (type == MPI_INT && op == MPI_MAX) { /* who has sourced a profile */
+        assert_int_equal(n, 1);
+        *(int *)all = *i;
     } else if (type == MPI_INT) {
         assert_true(n == 1 && op == MPI_MIN);
         fprintf(out, "  least %d\n", *i);
@@ -375,11 +368,10 @@ static void play(const struct launch *l)
     fclose(in);
 }
 
-static void as_a_whole(void **state)
+TEST_CASE(as_a_whole)
 {
     char *text = NULL;
     size_t bytes;
-    (void)state;
     out = open_memstream(&text, &bytes);
     for (size_t i = 0; i < sizeof launches / sizeof *launches; i++)
         play(&launches[i]);
@@ -388,12 +380,11 @@ static void as_a_whole(void **state)
     free(text);
 }
 
-static void what_is_described(void **state)
+TEST_CASE(what_is_described)
 {
     char words[][20] = {"nccltune-bench", "--describe", "first", "second"};
     char *argv[] = {words[0], words[1], words[2], words[3], NULL}, *text = NULL;
     size_t bytes;
-    (void)state;
     out = open_memstream(&text, &bytes);
     assert_int_equal(worker_main(4, argv), 7);
     assert_int_equal(worker_main(2, argv), 7);
@@ -403,8 +394,4 @@ static void what_is_described(void **state)
     free(text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(as_a_whole), cmocka_unit_test(what_is_described)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(main)

@@ -1,22 +1,14 @@
 /* bench/nccltune-bench/spin.c: what the thread does is counted, and held against what it did alone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "bench/nccltune-bench/spin.c" /* which is in no library */
-#include "tests/lib/near.h"
+#include "tests/lib/unit.h"
 
 /* Without the thread: a second ago so many turns fewer had been done. */
-static void slower_than_alone(void **state)
+TEST_CASE(slower_than_alone)
 {
     static const struct {
         unsigned long turns;
         double alone_per_s, slowdown;
     } rows[] = {{1000, 2000, 2}, {1000, 1000, 1}, {1000, 10, 1}, {1, 8, 8}, {0, 8, 8}, {2, 8, 4}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         spin_begin();
         spin.begun_us -= 1e6;
@@ -27,10 +19,9 @@ static void slower_than_alone(void **state)
     }
 }
 
-static void the_clock_is_in_microseconds(void **state)
+TEST_CASE(the_clock_is_in_microseconds)
 {
     struct timespec t;
-    (void)state;
     clock_gettime(CLOCK_MONOTONIC, &t);
     double before = now_us();
     nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
@@ -39,9 +30,8 @@ static void the_clock_is_in_microseconds(void **state)
     assert_near(before, (double)t.tv_sec * 1e6, 61e6);
 }
 
-static void turns_are_done_until_it_is_stopped(void **state)
+TEST_CASE(turns_are_done_until_it_is_stopped)
 {
-    (void)state;
     spin_stop();
     for (int i = 0; i < 2; i++) {
         assert_int_equal(spin_start(), 0);
@@ -62,10 +52,4 @@ static void turns_are_done_until_it_is_stopped(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(slower_than_alone),
-                                       cmocka_unit_test(the_clock_is_in_microseconds),
-                                       cmocka_unit_test(turns_are_done_until_it_is_stopped)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(main)

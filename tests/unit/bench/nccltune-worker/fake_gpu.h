@@ -3,24 +3,15 @@
 #ifndef TESTS_UNIT_BENCH_NCCLTUNE_WORKER_FAKE_GPU_H
 #define TESTS_UNIT_BENCH_NCCLTUNE_WORKER_FAKE_GPU_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <dlfcn.h>
 
 #include "bench/nccltune-worker/measure.h"
+#include "tests/lib/unit.h"
 
 /* ---- writing down ---- */
 
-#define FAILURE 42
-#define MOST    4096
+#define FAILURE    42
+#define MOST_NOTED 4096
 
 struct thing {
     char name[24];
@@ -28,7 +19,7 @@ struct thing {
 };
 
 static FILE *out;
-static struct thing things[MOST];
+static struct thing things[MOST_NOTED];
 static struct {
     char *at;
     size_t bytes;
@@ -88,7 +79,7 @@ static int noted(const char *fmt, ...)
 static void *new_thing(const char *name, int number)
 {
     struct thing *t = &things[nthings++];
-    assert_true(nthings < MOST);
+    assert_true(nthings < MOST_NOTED);
     snprintf(t->name, sizeof t->name, "%s%d", name, nthings);
     t->number = number;
     return t;
@@ -366,7 +357,7 @@ static int reduce_scatter(const void *send, void *recv, size_t count, int type, 
                      named(comm), named(on)));
 }
 
-static int send(const void *buffer, size_t count, int type, int peer, void *comm, void *on)
+static int send_to(const void *buffer, size_t count, int type, int peer, void *comm, void *on)
 {
     pending = buffer;
     return ncall(did("send %s %zu type %d to %d %s on %s", place(buffer), count, type, peer, named(comm), named(on)));
@@ -443,7 +434,7 @@ static const struct nccl fake_nccl = {.comm_async_error = comm_async_error,
                                       .broadcast = broadcast,
                                       .all_gather = all_gather,
                                       .reduce_scatter = reduce_scatter,
-                                      .send = send,
+                                      .send = send_to,
                                       .recv = receive,
                                       .group_start = group_start,
                                       .group_end = group_end,

@@ -2,24 +2,14 @@
 #ifndef TESTS_UNIT_BENCH_NCCLTUNE_WORKER_TALK_H
 #define TESTS_UNIT_BENCH_NCCLTUNE_WORKER_TALK_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench/launch/agents.h"
-#include "bench/launch/worker_protocol.h"
+#include "bench/launch/launch_internal.h"
 #include "core/proc.h"
 #include "core/progress.h"
+#include "tests/lib/unit.h"
 
 static struct connection talk;
 static struct proc worker;

@@ -19,7 +19,7 @@ static void order(const char *script, int first_rank, int copies, int frames)
 {
     static char body[FRAME_BODY];
     const char *argv[] = {"/bin/sh", "-c", script, NULL};
-    size_t bytes = agents_start_body(&(struct agents_order){.argv = argv, .copies = copies}, first_rank, frames, body);
+    size_t bytes = agents_start_body(&(struct agents_order){argv, NULL, copies, frames}, first_rank, body);
     assert_true(bytes > 0);
     tell(AGENT_START, AGENT_ALL, body, bytes);
 }
@@ -42,9 +42,8 @@ static void expect_bytes(int message, int rank, const char *text)
 
 /* ---- orders ---- */
 
-static void bytes_are_carried(void **state)
+TEST_CASE(bytes_are_carried)
 {
-    (void)state;
     begin();
     order("echo {rank}; cat || exit 9; echo worried >&2; exit $(({rank} + 1))", 4, 2, 0);
     for (int i = 0; i < 2; i++) {
@@ -64,14 +63,13 @@ static void bytes_are_carried(void **state)
 }
 
 /* The first words of those that run, unless another has a warning; what runs beside is not among them. */
-static void those_that_run_are_killed(void **state)
+TEST_CASE(those_that_run_are_killed)
 {
     static const struct {
         const char *script, *last;
     } rows[] = {{"echo said {rank} >&2; echo up; exec sleep 60", "said 0"},
                 {"[ {rank} = 1 ] && echo '" WARNED "' >&2 || echo other >&2; echo up; exec sleep 60", WARNED},
                 {"echo up; exec sleep 60", ""}};
-    (void)state;
     begin();
     order("echo beside >&2; exec sleep 60", AGENT_BESIDE, 1, 0);
     expect_bytes(AGENT_ERRORS, AGENT_BESIDE, "beside\n");
@@ -99,9 +97,8 @@ static void those_that_run_are_killed(void **state)
 }
 
 /* What has been started on pipes and speaks frames is another agent. */
-static void frames_are_carried(void **state)
+TEST_CASE(frames_are_carried)
 {
-    (void)state;
     begin();
     order("exec '{self}' agent --as inner", 6, 1, 1);
     expect(AGENT_NODE, 6, &node, sizeof node);
@@ -122,7 +119,7 @@ static void frames_are_carried(void **state)
     assert_int_equal(talk_end(), 0);
 }
 
-static void what_cannot_be_started_says_why(void **state)
+TEST_CASE(what_cannot_be_started_says_why)
 {
     char body[sizeof(struct agent_start) + 64];
     static const struct {
@@ -139,7 +136,6 @@ static void what_cannot_be_started_says_why(void **state)
         {{0, 65, 0, 1, 0}, "/bin/true", 10, "node7: a request to start 65 processes makes no sense"},
         {{0, 1, 0, 1, 0}, "/no/such", 9, "node7: /no/such cannot be started: No such file or directory"},
     };
-    (void)state;
     begin();
     tell(AGENT_START, AGENT_ALL, body, sizeof(struct agent_start) - 1); /* no order at all */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -151,10 +147,9 @@ static void what_cannot_be_started_says_why(void **state)
     assert_int_equal(talk_end(), 0);
 }
 
-static void as_many_as_there_may_be(void **state)
+TEST_CASE(as_many_as_there_may_be)
 {
     int ends = 0;
-    (void)state;
     begin();
     order("exit {local}", 100, AGENT_MOST_PROCESSES, 0);
     for (int i = 0; i < AGENT_MOST_PROCESSES; i++) {
@@ -170,11 +165,10 @@ static void as_many_as_there_may_be(void **state)
 }
 
 /* Long output, which nobody takes for a while, comes whole. */
-static void much_is_carried_whole(void **state)
+TEST_CASE(much_is_carried_whole)
 {
     size_t came = 0;
     struct frame f;
-    (void)state;
     begin();
     order("head -c 3000000 /dev/zero | tr '\\0' x", 0, 1, 0);
     usleep(100000);
@@ -191,11 +185,10 @@ static void much_is_carried_whole(void **state)
 
 /* ---- its end ---- */
 
-static void it_ends_as_it_is_told(void **state)
+TEST_CASE(it_ends_as_it_is_told)
 {
     int32_t code = 77;
     struct frame f;
-    (void)state;
     begin();
     tell(AGENT_EXIT, AGENT_ALL, &code, sizeof code);
     tell(AGENT_KILL, AGENT_ALL, NULL, 0); /* too late */
@@ -212,13 +205,12 @@ static void it_ends_as_it_is_told(void **state)
 }
 
 /* What an agent says that finds nobody; the secret is not the one of whoever listens. */
-static void who_cannot_reach_the_conductor_says_so(void **state)
+TEST_CASE(who_cannot_reach_the_conductor_says_so)
 {
     struct err e;
     char text[512];
     const char *argv[] = {worker_path(), "agent", "--connect", "127.0.0.1:1", "--as", "node7", NULL};
     const char *env[] = {SECRET_VARIABLE "=short", NULL};
-    (void)state;
     assert_int_equal(proc_spawn(&worker, argv, env, &e), 0);
     assert_true(proc_ended(&worker, 60));
     ssize_t n = read(worker.err, text, sizeof text - 1);
@@ -228,13 +220,4 @@ static void who_cannot_reach_the_conductor_says_so(void **state)
     proc_stop(&worker, 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_are_carried),       cmocka_unit_test(those_that_run_are_killed),
-        cmocka_unit_test(frames_are_carried),      cmocka_unit_test(what_cannot_be_started_says_why),
-        cmocka_unit_test(as_many_as_there_may_be), cmocka_unit_test(much_is_carried_whole),
-        cmocka_unit_test(it_ends_as_it_is_told),   cmocka_unit_test(who_cannot_reach_the_conductor_says_so)};
-    alarm(300);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_agent)

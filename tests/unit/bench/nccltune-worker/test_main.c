@@ -1,24 +1,14 @@
 /* nccltune-worker's command line, what an agent takes from its surroundings, and which plugins it finds loaded. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <dlfcn.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench/nccltune-worker/active.h"
-#include "bench/nccltune-worker/number.h"
-#include "bench/nccltune-worker/surroundings.h"
+#include "bench/nccltune-worker/nccl.h"
+#include "bench/nccltune-worker/worker.h"
 #include "core/arena.h"
 #include "core/err.h"
+#include "tests/lib/unit.h"
 
 static char build[4096];
 static struct arena *arena;
@@ -26,7 +16,6 @@ static struct arena *arena;
 static int find_build(void **state)
 {
     ssize_t n = readlink("/proc/self/exe", build, sizeof build - 1);
-    (void)state;
     build[n > 0 ? n : 0] = 0;
     char *tests = strstr(build, "/tests/unit/");
     if (!tests)
@@ -38,7 +27,6 @@ static int find_build(void **state)
 
 static int drop_arena(void **state)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -56,14 +44,13 @@ static const char *said(const char *arguments, int *code)
     return text;
 }
 
-static void what_it_is_called_with(void **state)
+TEST_CASE(what_it_is_called_with)
 {
     static const char usage[] = "Usage: nccltune-worker agent [--connect ADDRESS:PORT[,...] [--as NAME] [--stdin]]\n";
     static const char *const wrong[] = {"",           "rank",       "rank 1",         "rank x 0",
                                         "rank 0 x",   "rank 0 0 0", "agent agent",    "signs 1",
                                         "worker 0 0", "rank '' 0",  "rank 1048577 0", "rank 0 1048577"};
     int code;
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const char *text = said(wrong[i], &code);
         if (code != ERR_USAGE || strncmp(text, usage, sizeof usage - 1) != 0)
@@ -84,7 +71,7 @@ static void what_it_is_called_with(void **state)
     assert_int_equal(code, 0);
 }
 
-static void numbers(void **state)
+TEST_CASE(numbers)
 {
     static const struct {
         const char *text;
@@ -92,7 +79,6 @@ static void numbers(void **state)
     } rows[] = {{"0", 0, 0},       {"7", 9, 7}, {"100", 100, 100}, {"101", 100, -1}, {"99", 100, 99}, {"109", 109, 109},
                 {"110", 109, -1},  {"", 9, -1}, {"1x", 99, -1},    {"-1", 99, -1},   {"/", 99, -1},   {":", 99, -1},
                 {"1000", 100, -1}, {"9", 9, 9}, {"10", 9, -1},     {"007", 9, 7},    {" 1", 99, -1}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (worker_number(rows[i].text, rows[i].high) != rows[i].number)
             fail_msg("'%s' up to %ld: %ld", rows[i].text, rows[i].high, worker_number(rows[i].text, rows[i].high));
@@ -119,12 +105,11 @@ static int read_from(const char *text, size_t bytes, char rest[16])
     return rc;
 }
 
-static void lines_go_into_the_environment(void **state)
+TEST_CASE(lines_go_into_the_environment)
 {
     static const char text[] =
         "TEST_ONE=1\nTEST_TWO=a=b c\nnothing\n=nobody\nTEST_NONE=\nTEST_WAS=new\n\nTEST_REST=1\n";
     char rest[16];
-    (void)state;
     setenv("TEST_WAS", "old", 1);
     assert_int_equal(read_from(text, sizeof text - 1, rest), 0);
     assert_string_equal(getenv("TEST_ONE"), "1");
@@ -140,11 +125,10 @@ static void lines_go_into_the_environment(void **state)
     assert_int_equal(read_from("\n", 1, rest), 0);
 }
 
-static void a_line_has_a_limit(void **state)
+TEST_CASE(a_line_has_a_limit)
 {
     static char text[65536 + 3];
     char rest[16];
-    (void)state;
     memset(text, 'x', sizeof text);
     strcpy(text, "TEST_LONG=");
     text[10] = 'x';
@@ -156,10 +140,9 @@ static void a_line_has_a_limit(void **state)
     assert_int_equal(read_from(text, 65538, rest), -1);
 }
 
-static void pinning_is_undone(void **state)
+TEST_CASE(pinning_is_undone)
 {
     cpu_set_t all, one, now;
-    (void)state;
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
     CPU_ZERO(&one);
     for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
@@ -173,12 +156,11 @@ static void pinning_is_undone(void **state)
 
 /* ---- plugins ---- */
 
-static void plugins_that_are_loaded(void **state)
+TEST_CASE(plugins_that_are_loaded)
 {
     char text[160], small[8];
     const char *vendor = arena_printf(arena, "%s/tests/doubles/vendor_tuner.so", build);
     const char *ours = arena_printf(arena, "%s/libnccl-tuner-nccltune.so", build);
-    (void)state;
     unsetenv("NCCL_TUNER_PLUGIN");
     active_plugins(text, sizeof text);
     assert_string_equal(text, "");
@@ -214,13 +196,4 @@ static void plugins_that_are_loaded(void **state)
     dlclose(own);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_it_is_called_with),
-                                       cmocka_unit_test(numbers),
-                                       cmocka_unit_test(lines_go_into_the_environment),
-                                       cmocka_unit_test(a_line_has_a_limit),
-                                       cmocka_unit_test(pinning_is_undone),
-                                       cmocka_unit_test(plugins_that_are_loaded)};
-    return cmocka_run_group_tests(tests, find_build, drop_arena);
-}
+TEST_CASES_WITHIN(test_main, find_build, drop_arena)

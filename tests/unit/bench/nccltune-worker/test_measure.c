@@ -8,7 +8,7 @@
 
 #define dlopen open_library
 #define dlsym  find_symbol
-#include "bench/nccltune-worker/kernel.c" /* with the double's libraries */
+#include "bench/nccltune-worker/load.c" /* with the double's libraries */
 #undef dlopen
 #undef dlsym
 
@@ -225,9 +225,8 @@ static void hold_against(const char *fixture)
     free(text);
 }
 
-static void conversations(void **state)
+TEST_CASE(conversations)
 {
-    (void)state;
     begin();
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
         fprintf(out, "%s\n", scenes[i].name);
@@ -237,10 +236,9 @@ static void conversations(void **state)
     hold_against("tests/fixtures/bench/worker.txt");
 }
 
-static void whatever_fails(void **state)
+TEST_CASE(whatever_fails)
 {
     static const int which[] = {0, 4, 5, 6, 7, 9, 10, 12, 15, 16};
-    (void)state;
     begin();
     for (size_t i = 0; i < sizeof which / sizeof *which; i++) {
         fprintf(out, "%s\n", scenes[which[i]].name);
@@ -251,9 +249,8 @@ static void whatever_fails(void **state)
 }
 
 /* Every collective as rank 1 of 3 calls it, in both places. */
-static void every_collective(void **state)
+TEST_CASE(every_collective)
 {
-    (void)state;
     begin();
     for (int coll = 0; coll < COLL_MEASURED; coll++)
         for (int in_place = 0; in_place < 2; in_place++) {
@@ -302,7 +299,7 @@ static struct nccl_choice choice_of(struct nccltune_record r, int nranks, int co
     return t.choice;
 }
 
-static void the_cheapest_that_is_offered_is_nccls_choice(void **state)
+TEST_CASE(the_cheapest_that_is_offered_is_nccls_choice)
 {
     static const struct {
         struct nccltune_record seen;
@@ -316,7 +313,6 @@ static void the_cheapest_that_is_offered_is_nccls_choice(void **state)
                 {{.algos = 2, .protos = 3, .allowed = 0x3f, .algo = 0, .proto = 0, .cost = {9, 1}}, 0, 0},
                 {{.algos = 2, .protos = 3, .allowed = 0x3f, .algo = 1, .proto = -1, .cost = {9, 1, 9, 9, 9, 9}}, 0, 1},
                 {{.algos = 2, .protos = 3, .allowed = 0x3f, .algo = -1, .proto = 0, .cost = {9, 1, 9, 9, 9, 9}}, 0, 1}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct nccl_choice c = choice_of(rows[i].seen, 2, COLL_ALLREDUCE);
         assert_true(c.known == 1 && c.algos == rows[i].seen.algos && c.protos == 3 && !c.refused);
@@ -337,7 +333,7 @@ static void the_cheapest_that_is_offered_is_nccls_choice(void **state)
 
 /* ---- smaller parts ---- */
 
-static void what_a_load_is_slowed(void **state)
+TEST_CASE(what_a_load_is_slowed)
 {
     static const struct {
         float all_ms;
@@ -347,7 +343,6 @@ static void what_a_load_is_slowed(void **state)
                 {0.7F, 200, 100},         {0.599F, 200, 100},       {0.597F, 200, 200 / 3.0}};
     struct load l = {.gpu = &fake_gpu, .units = 4, .unit_us = 100};
     char why[64];
-    (void)state;
     begin();
     fail_at = nthings = ncalls = 0;
     l.start = new_thing("start", 0);
@@ -369,13 +364,12 @@ static void what_a_load_is_slowed(void **state)
 }
 
 /* Once it has failed for one size the next one is not measured without it. */
-static void what_is_to_run_beside_is_missed_again(void **state)
+TEST_CASE(what_is_to_run_beside_is_missed_again)
 {
     const struct nccl_point p = OF(COLL_ALLREDUCE, 64, FIT, SHAPED(1, 2, 0, BENCH_COMPUTE, 1));
     struct measurer m = {.gpu = fake_gpu, .nccl = fake_nccl, .device = 3};
     struct nccl_prepared done;
     char why[512];
-    (void)state;
     begin();
     nthings = nmemories = ncalls = fail_at = not_ready = in_progress = async_code = silent = 0;
     most_bytes = 1 << 20;
@@ -391,13 +385,12 @@ static void what_is_to_run_beside_is_missed_again(void **state)
     free(memories[0].at);
 }
 
-static void what_makes_no_sense(void **state)
+TEST_CASE(what_makes_no_sense)
 {
     struct measurer m = {.all = {.rank = 2, .comm = &things[0]}, .group = {.comm = &things[0]}};
     struct nccl_measure q = {.iterations = 1};
     struct nccl_times t;
     char why[128];
-    (void)state;
     assert_int_equal(measure_run(&m, &q, &t, why, sizeof why), -1);
     assert_string_equal(why, "rank 2: a request without iterations or without a prepared point");
     m.buffers.slots = 1;
@@ -407,12 +400,4 @@ static void what_makes_no_sense(void **state)
     assert_string_equal(why, "rank 2: a request without iterations or without a prepared point");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conversations),         cmocka_unit_test(whatever_fails),
-        cmocka_unit_test(every_collective),      cmocka_unit_test(the_cheapest_that_is_offered_is_nccls_choice),
-        cmocka_unit_test(what_a_load_is_slowed), cmocka_unit_test(what_is_to_run_beside_is_missed_again),
-        cmocka_unit_test(what_makes_no_sense)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(main)

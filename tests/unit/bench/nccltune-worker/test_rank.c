@@ -36,9 +36,8 @@ static int quit(int rank)
 
 /* ---- what it says of itself ---- */
 
-static void says_what_is_there(void **state)
+TEST_CASE(says_what_is_there)
 {
-    (void)state;
     begin("5", "3");
     assert_int_equal(hello.gpus, 2);
     assert_int_equal(hello.rccl, 0);
@@ -55,14 +54,13 @@ static void says_what_is_there(void **state)
     assert_int_equal(quit(0), 0);
 }
 
-static void what_is_missing_is_said(void **state)
+TEST_CASE(what_is_missing_is_said)
 {
     static const struct {
         const char *library, *gpus, *why;
     } rows[] = {{"/no/such.so", "2", "/no/such.so: cannot open shared object file: No such file or directory"},
                 {"libm.so.6", "2", " has no ncclGetVersion: it is no NCCL of version 2.19 or later"},
                 {"libnccl.so.2", "0", "the GPU driver does not start: "}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *words[] = {"rank", "3", "0", "--nccl-lib", rows[i].library, NULL};
         struct frame f;
@@ -79,11 +77,10 @@ static void what_is_missing_is_said(void **state)
 
 /* ---- requests ---- */
 
-static void requests_that_make_no_sense(void **state)
+TEST_CASE(requests_that_make_no_sense)
 {
     static const struct nccl_point point = {.coll = COLL_ALLREDUCE, .bytes = 64, .type = NCCL_TYPE_FITTING};
     static const struct nccl_measure measure = {.iterations = 1};
-    (void)state;
     begin("4", "0");
     tell(NCCL_TIMES, 4, NULL, 0);
     expect_error(4, arena_printf(arena, "rank 4: unknown request %d", NCCL_TIMES));
@@ -96,7 +93,7 @@ static void requests_that_make_no_sense(void **state)
     assert_int_equal(quit(4), 0);
 }
 
-static void one_rank_alone(void **state)
+TEST_CASE(one_rank_alone)
 {
     struct nccl_join join = {.nranks = 1, .control = 1};
     struct nccl_point point = {.coll = COLL_ALLREDUCE, .bytes = 64, .type = NCCL_TYPE_FITTING};
@@ -104,7 +101,6 @@ static void one_rank_alone(void **state)
     struct nccl_joined joined;
     struct nccl_prepared prepared;
     struct nccl_times times;
-    (void)state;
     begin("0", "1");
     tell(NCCL_NAME, 0, NULL, 0);
     expect(NCCL_NAMED, 0, join.id, sizeof join.id);
@@ -132,9 +128,8 @@ static void one_rank_alone(void **state)
 }
 
 /* Steering is asked for, and there is no plugin; where it is not, the two of them go on without. */
-static void two_without_a_plugin(void **state)
+TEST_CASE(two_without_a_plugin)
 {
-    (void)state;
     for (int control = 0; control < 2; control++) {
         struct nccl_join join = {.nranks = 2, .control = control};
         struct nccl_joined joined;
@@ -167,10 +162,9 @@ static void two_without_a_plugin(void **state)
 
 /* ---- its end ---- */
 
-static void its_end(void **state)
+TEST_CASE(its_end)
 {
     struct frame f;
-    (void)state;
     begin("0", "0");
     assert_int_equal(talk_end(), ERR_FAILED); /* nobody there any more */
     begin("0", "0");
@@ -181,7 +175,6 @@ static void its_end(void **state)
 
 static int set_up(void **state)
 {
-    (void)state;
     arena = arena_new();
     unsetenv("NCCL_TUNER_PLUGIN");
     return doubles_begin(law, "2");
@@ -189,18 +182,9 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     arena_free(arena);
     doubles_end();
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(says_what_is_there),          cmocka_unit_test(what_is_missing_is_said),
-        cmocka_unit_test(requests_that_make_no_sense), cmocka_unit_test(one_rank_alone),
-        cmocka_unit_test(two_without_a_plugin),        cmocka_unit_test(its_end)};
-    alarm(300);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_CASES_WITHIN(test_rank, set_up, tear_down)

@@ -1,16 +1,8 @@
 /* "nccltune-worker signs", as an agent runs it: what it prints is what noise_of_node reads. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "bench/noise/signs.h"
+#include "tests/lib/unit.h"
 
 /* ".../nccltune-worker' signs REST" for .../tests/unit/bench/nccltune-worker/test_signs. */
 static const char *command(const char *rest)
@@ -26,9 +18,8 @@ static const char *command(const char *rest)
     return text;
 }
 
-static void says_before_and_after(void **state)
+TEST_CASE(says_before_and_after)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct signs lists[2];
     char text[65536];
@@ -43,8 +34,4 @@ static void says_before_and_after(void **state)
     arena_free(a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(says_before_and_after)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_signs)

@@ -1,25 +1,17 @@
 /* What disturbs a measurement: signs of the double of NVML and of a copied /proc and /sys. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "bench/noise/noise.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/tree.h"
 
 static int use_double(void **state)
 {
     char self[4096], library[sizeof self + 32];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 64);
-    (void)state;
     self[n > 0 ? n : 0] = 0;
     char *tests = strstr(self, "/unit/");
     if (!tests)
@@ -38,7 +30,7 @@ static const struct finding *found(const struct findings *all, const char *id)
 }
 
 /* Each sign by itself: its finding, about GPU 3, and no other. */
-static void tells_every_sign_of_a_gpu(void **state)
+TEST_CASE(tells_every_sign_of_a_gpu)
 {
     struct tree nowhere;
     static const struct {
@@ -59,7 +51,6 @@ static void tells_every_sign_of_a_gpu(void **state)
         {"nvlink", "nvlink-errors", "GPU 3", "meanwhile: ", FINDING_WARNING},
         {"xid", "xid", "GPU 3, Xid 79", "times: 3", FINDING_ERROR},
     };
-    (void)state;
     tree_begin(&nowhere);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct arena *a = arena_new();
@@ -76,11 +67,10 @@ static void tells_every_sign_of_a_gpu(void **state)
 }
 
 /* A process by the name of NVIDIA's MPS server, which holds the GPU for others, beside one by another name. */
-static void the_mps_server_is_nobodys_job(void **state)
+TEST_CASE(the_mps_server_is_nobodys_job)
 {
     static const char *const names[] = {"nvidia-cuda-mps-server", "python3"};
     struct tree nowhere;
-    (void)state;
     tree_begin(&nowhere);
     for (int i = 0; i < 2; i++) {
         int up[2];
@@ -109,9 +99,8 @@ static void the_mps_server_is_nobodys_job(void **state)
     tree_end(&nowhere);
 }
 
-static void says_nothing_of_quiet_ones(void **state)
+TEST_CASE(says_nothing_of_quiet_ones)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct findings all = {.arena = a};
     struct tree nowhere;
@@ -144,7 +133,7 @@ static void put_quiet_node(struct tree *root)
     tree_file(root, "/sys/class/infiniband/mlx5_0/ports/1/counters/link_downed", "3\n");
 }
 
-static void tells_the_signs_of_a_node(void **state)
+TEST_CASE(tells_the_signs_of_a_node)
 {
     static const struct {
         const char *file, *before, *after, *id, *subject, *words;
@@ -159,7 +148,6 @@ static void tells_the_signs_of_a_node(void **state)
         {"/sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error", "12\n", "21\n", "port-errors",
          "mlx5_0:1, symbol_error", "meanwhile: 9"},
     };
-    (void)state;
     unsetenv("FAKE_NVML_SIGNS");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct arena *a = arena_new();
@@ -181,9 +169,8 @@ static void tells_the_signs_of_a_node(void **state)
 }
 
 /* What grows is told, what was there before is not; nobody asks: nothing is read. */
-static void tells_only_what_grew(void **state)
+TEST_CASE(tells_only_what_grew)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct findings all = {.arena = a};
     struct tree root;
@@ -207,9 +194,8 @@ static const struct finding *about(const struct findings *all, const char *subje
 }
 
 /* Each by what it was before, as this node's own are. */
-static void tells_what_another_node_has_said(void **state)
+TEST_CASE(tells_what_another_node_has_said)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct findings all = {.arena = a};
     noise_of_node("node7",
@@ -233,10 +219,9 @@ static void tells_what_another_node_has_said(void **state)
     arena_free(a);
 }
 
-static void a_node_that_says_too_little_is_left_out(void **state)
+TEST_CASE(a_node_that_says_too_little_is_left_out)
 {
     static const char *const cases[] = {"", "at 1\nload 99 \n", "load 99 \n", "at 1\nat 2\n", "\n\n"};
-    (void)state;
     struct arena *a = arena_new();
     struct findings all = {.arena = a};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -246,7 +231,7 @@ static void a_node_that_says_too_little_is_left_out(void **state)
 }
 
 /* Each kind where it begins to be worth telling, and right below; a thousand seconds pass. */
-static void tells_from_its_threshold_on(void **state)
+TEST_CASE(tells_from_its_threshold_on)
 {
     static const struct {
         const char *kind;
@@ -276,7 +261,6 @@ static void tells_from_its_threshold_on(void **state)
         {"port-errors", {7, 1242}, {7, 7}, "errors meanwhile: 1.24e+03"},
         {"xid", {0, 1}, {0, 0}, "came meanwhile, times: 1"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         struct arena *a = arena_new();
         struct findings all = {.arena = a};
@@ -295,9 +279,8 @@ static void tells_from_its_threshold_on(void **state)
 }
 
 /* The node's own load is not that of something on it. */
-static void of_the_same_name_is_not_the_same(void **state)
+TEST_CASE(of_the_same_name_is_not_the_same)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct findings all = {.arena = a};
     noise_of_node("n7", "at 1\nload 3 \nload 0.1 GPU 1\nat 2\nload 0.1 GPU 1\nload 0.1 \n", &all);
@@ -307,9 +290,8 @@ static void of_the_same_name_is_not_the_same(void **state)
     arena_free(a);
 }
 
-static void prints_a_block_for_people(void **state)
+TEST_CASE(prints_a_block_for_people)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct findings all = {.arena = a};
     char *text = NULL;
@@ -327,19 +309,4 @@ static void prints_a_block_for_people(void **state)
     arena_free(a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tells_every_sign_of_a_gpu),
-        cmocka_unit_test(the_mps_server_is_nobodys_job),
-        cmocka_unit_test(says_nothing_of_quiet_ones),
-        cmocka_unit_test(tells_the_signs_of_a_node),
-        cmocka_unit_test(tells_only_what_grew),
-        cmocka_unit_test(tells_what_another_node_has_said),
-        cmocka_unit_test(a_node_that_says_too_little_is_left_out),
-        cmocka_unit_test(tells_from_its_threshold_on),
-        cmocka_unit_test(of_the_same_name_is_not_the_same),
-        cmocka_unit_test(prints_a_block_for_people),
-    };
-    return cmocka_run_group_tests(tests, use_double, NULL);
-}
+TEST_CASES_WITHIN(test_noise, use_double, NULL)

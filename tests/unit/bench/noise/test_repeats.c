@@ -1,16 +1,7 @@
 /* The default against itself. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "bench/noise/repeats.h"
+#include "bench/noise/noise.h"
 #include "core/coll.h"
-
-static const struct history_place at_64k = {COLL_ALLREDUCE, 65536, 1, 8, BENCH_DEFAULT, "nccl"};
+#include "tests/lib/unit.h"
 
 /* Five samples around `us`, 1 % apart. */
 static struct bench_result line(struct arena *a, uint64_t bytes, const char *launch, double us)
@@ -39,41 +30,57 @@ static struct bench_results *results(struct arena *a, const struct bench_result 
     return r;
 }
 
-static void compares_starts_of_the_default_alone(void **state)
+/* What is said of the lines; NULL nothing. */
+static const struct finding *said(struct bench_results *r)
 {
-    (void)state;
+    struct findings *all = ARENA_NEW(r->arena, struct findings);
+    all->arena = r->arena;
+    noise_of_repeats(r, all);
+    assert_true(all->n < 2);
+    return all->n ? &all->list[0] : NULL;
+}
+
+TEST_CASE(compares_starts_of_the_default_alone)
+{
     struct arena *a = arena_new();
-    int apart;
     struct bench_result lines[] = {line(a, 65536, BENCH_DEFAULT, 100), line(a, 65536, "other", 150),
                                    line(a, 65536, BENCH_DEFAULT, 102), line(a, 1024, BENCH_DEFAULT, 300),
                                    line(a, 65536, BENCH_DEFAULT, 500)};
     lines[4].ntimes = 2; /* too few to be believed */
     struct bench_results *r = results(a, lines, 5);
-    assert_true(repeats_spread(r, &at_64k, &apart) > 0.0199 && repeats_spread(r, &at_64k, &apart) < 0.0201);
-    assert_int_equal(apart, 1);
-    assert_int_equal(repeats_is_suspicious(r, &at_64k), 0); /* less than is worth a setting */
+    assert_non_null(strstr(said(r)->text, "at worst by 2.0 %: allreduce of 64 KiB"));
+    assert_int_equal(said(r)->severity, FINDING_OK); /* less than is worth a setting */
     r->count = 1;
-    assert_true(repeats_spread(r, &at_64k, &apart) == 0);
+    assert_null(said(r));
     arena_free(a);
 }
 
-/* Suspicious is what is apart by more than a gain has to be, and beyond doubt. */
-static void suspects_what_is_apart_beyond_doubt(void **state)
+/* One point of several that is apart by more than a gain has to be, and beyond doubt: intervals that touch have
+ * something in common. */
+TEST_CASE(suspects_what_is_apart_beyond_doubt)
 {
-    (void)state;
     struct arena *a = arena_new();
-    struct bench_result lines[] = {line(a, 65536, BENCH_DEFAULT, 100), line(a, 65536, BENCH_DEFAULT, 104)};
-    struct bench_results *r = results(a, lines, 2);
-    assert_int_equal(repeats_is_suspicious(r, &at_64k), 1);
+    struct bench_result lines[] = {line(a, 1024, BENCH_DEFAULT, 100),  line(a, 1024, BENCH_DEFAULT, 101),
+                                   line(a, 4096, BENCH_DEFAULT, 100),  line(a, 4096, BENCH_DEFAULT, 101),
+                                   line(a, 65536, BENCH_DEFAULT, 100), line(a, 65536, BENCH_DEFAULT, 104)};
+    struct bench_results *r = results(a, lines, 6);
+    assert_int_equal(said(r)->severity, FINDING_WARNING);
     double wide[] = {90, 95, 104, 115, 120};
-    r->items[1].times_us = wide;
-    assert_int_equal(repeats_is_suspicious(r, &at_64k), 0);
+    r->items[5].times_us = wide;
+    assert_int_equal(said(r)->severity, FINDING_OK);
+    double fast[] = {98, 99, 100, 101, 102}, slow[] = {102, 109, 110, 111, 112};
+    r->items[4].times_us = slow;
+    r->items[5].times_us = fast;
+    assert_int_equal(said(r)->severity, FINDING_OK);
+    slow[0] = 102.5;
+    assert_int_equal(said(r)->severity, FINDING_WARNING);
+    r->count = 0;
+    assert_null(said(r));
     arena_free(a);
 }
 
-static void says_how_far_and_where(void **state)
+TEST_CASE(says_how_far_and_where)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct findings all = {.arena = a};
     struct bench_result lines[] = {
@@ -82,7 +89,7 @@ static void says_how_far_and_where(void **state)
         line(a, 65536, BENCH_DEFAULT, 110), line(a, 262144, BENCH_DEFAULT, 500),
     };
     struct bench_results *r = results(a, lines, 8);
-    repeats_judge(r, &all);
+    noise_of_repeats(r, &all);
     assert_int_equal(all.n, 1);
     assert_int_equal(all.list[0].severity, FINDING_WARNING);
     assert_non_null(strstr(all.list[0].text, "by 1.0 % from one start to the next (median of 3 points), at worst by"));
@@ -90,21 +97,20 @@ static void says_how_far_and_where(void **state)
     assert_non_null(all.list[0].advice);
     r->count = 4; /* the quiet ones */
     all.n = 0;
-    repeats_judge(r, &all);
+    noise_of_repeats(r, &all);
     assert_int_equal(all.list[0].severity, FINDING_OK);
     assert_null(all.list[0].advice);
     r->count = 1;
     all.n = 0;
-    repeats_judge(r, &all);
+    noise_of_repeats(r, &all);
     assert_int_equal(all.n, 0);
     arena_free(a);
 }
 
 /* What counts is the default, measured well and often enough, of this very point. */
-static void what_is_no_start_of_the_default(void **state)
+TEST_CASE(what_is_no_start_of_the_default)
 {
     enum { LAUNCH, CALL, STATUS, SAMPLES, PREDICTED, BYTES, COLL, NOTHING };
-    (void)state;
     for (int what = LAUNCH; what <= NOTHING; what++) {
         struct arena *a = arena_new();
         struct bench_result lines[] = {line(a, 65536, BENCH_DEFAULT, 100), line(a, 65536, BENCH_DEFAULT, 150)},
@@ -117,57 +123,37 @@ static void what_is_no_start_of_the_default(void **state)
         x->bytes += what == BYTES;
         x->coll = what == COLL ? COLL_REDUCE : x->coll;
         struct bench_results *r = results(a, lines, 2);
-        struct findings all = {.arena = a};
-        int apart = -1, counts = what == NOTHING;
-        double spread = repeats_spread(r, &at_64k, &apart);
-        repeats_judge(r, &all);
-        if ((spread > 0) != counts || apart != counts || all.n != counts)
-            fail_msg("case %d: spread %g, apart %d, %d findings", what, spread, apart, all.n);
+        if ((said(r) != NULL) != (what == NOTHING))
+            fail_msg("case %d", what);
         arena_free(a);
     }
 }
 
-/* Times below a microsecond count like others; intervals that touch have something in common; nothing is no spread. */
-static void spreads_at_their_limits(void **state)
+TEST_CASE(times_below_a_microsecond_count_like_others)
 {
-    (void)state;
     struct arena *a = arena_new();
-    int apart;
     struct bench_result lines[] = {line(a, 65536, BENCH_DEFAULT, 0.5), line(a, 65536, BENCH_DEFAULT, 0.25)};
-    struct bench_results *r = results(a, lines, 2);
-    assert_true(repeats_spread(r, &at_64k, NULL) == 1);
-    double fast[] = {98, 99, 100, 101, 102}, slow[] = {102, 109, 110, 111, 112};
-    r->items[0].times_us = slow;
-    r->items[1].times_us = fast;
-    repeats_spread(r, &at_64k, &apart);
-    assert_int_equal(apart, 0);
-    slow[0] = 102.5;
-    repeats_spread(r, &at_64k, &apart);
-    assert_int_equal(apart, 1);
-    r->count = 0;
-    assert_true(repeats_spread(r, &at_64k, &apart) == 0);
-    assert_int_equal(apart, 0);
+    assert_non_null(strstr(said(results(a, lines, 2))->text, "at worst by 100.0 %"));
     arena_free(a);
 }
 
 /* The sentence as a whole: of points that are equally bad the first; beyond what a gain is worth it is a warning, even
  * where no two starts are apart beyond doubt. */
-static void says_it_in_one_sentence(void **state)
+TEST_CASE(says_it_in_one_sentence)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct findings all = {.arena = a};
     struct bench_result lines[] = {line(a, 1024, BENCH_DEFAULT, 100), line(a, 1024, BENCH_DEFAULT, 102),
                                    line(a, 4096, BENCH_DEFAULT, 100), line(a, 4096, BENCH_DEFAULT, 102)};
     struct bench_results *r = results(a, lines, 4);
-    repeats_judge(r, &all);
+    noise_of_repeats(r, &all);
     assert_int_equal(all.list[0].severity, FINDING_OK);
     assert_string_equal(all.list[0].text, "the default differs from itself by 2.0 % from one start to the next (median "
                                           "of 2 points), at worst by 2.0 %: allreduce of 1 KiB");
     double wide[] = {90, 95, 140, 145, 150};
     r->items[1].times_us = wide;
     r->count = 2;
-    repeats_judge(r, &all);
+    noise_of_repeats(r, &all);
     assert_int_equal(all.list[1].severity, FINDING_WARNING);
     assert_string_equal(all.list[1].text,
                         "the default differs from itself by 40.0 % from one start to the next (median "
@@ -177,15 +163,4 @@ static void says_it_in_one_sentence(void **state)
     arena_free(a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(compares_starts_of_the_default_alone),
-        cmocka_unit_test(suspects_what_is_apart_beyond_doubt),
-        cmocka_unit_test(says_how_far_and_where),
-        cmocka_unit_test(what_is_no_start_of_the_default),
-        cmocka_unit_test(spreads_at_their_limits),
-        cmocka_unit_test(says_it_in_one_sentence),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_repeats)

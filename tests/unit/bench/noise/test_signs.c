@@ -1,29 +1,28 @@
 /* Signs of a node: what is read from a copied /proc and /sys, and the way through text. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "bench/noise/host_signs.h"
 #include "bench/noise/signs.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/tree.h"
 
 #define CPU(n) "/sys/devices/system/cpu/cpu" n
 #define PORT   "/sys/class/infiniband/mlx5_0/ports/1/counters/"
 
-static void tell(void *user, const char *kind, const char *subject, double value)
+/* All that a node without GPUs tells now, in `a`. */
+static const char *told(struct arena *a)
 {
-    fprintf(user, "%s %g %s\n", kind, value, subject ? subject : "");
+    struct signs s = {.arena = a};
+    const char *text = "";
+    signs_read(&s, NULL);
+    for (int i = 0; i < s.n; i++)
+        text = arena_printf(a, "%s%s %g %s\n", text, s.list[i].kind, s.list[i].value,
+                            s.list[i].subject ? s.list[i].subject : "");
+    return text;
 }
 
 /* Each by itself, with all that is told. */
-static void what_a_node_tells(void **state)
+TEST_CASE(what_a_node_tells)
 {
     static const struct {
         struct {
@@ -57,39 +56,25 @@ static void what_a_node_tells(void **state)
         {{{PORT "symbol_error", "12\n"}, {PORT "link_downed", "3\n"}, {PORT "port_xmit_discards", "5\n"}},
          "port-errors 12 mlx5_0:1, symbol_error\nport-errors 3 mlx5_0:1, link_downed\n"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct tree root;
-        char *text = NULL;
-        size_t bytes = 0;
-        FILE *out = open_memstream(&text, &bytes);
         tree_begin(&root);
         for (int f = 0; f < 6 && cases[i].files[f].path; f++)
             tree_file(&root, cases[i].files[f].path, cases[i].files[f].text);
-        host_signs_read(root.a, tell, out);
-        fclose(out);
-        assert_string_equal(text, cases[i].told);
-        free(text);
+        assert_string_equal(told(root.a), cases[i].told);
         tree_end(&root);
     }
 }
 
 /* Load and stolen time are those of one processor, and that is in seconds. */
-static void what_counts_for_each_processor(void **state)
+TEST_CASE(what_counts_for_each_processor)
 {
     struct tree root;
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
     long cpus = sysconf(_SC_NPROCESSORS_ONLN), ticks = sysconf(_SC_CLK_TCK);
-    (void)state;
     tree_begin(&root);
     tree_file(&root, "/proc/loadavg", arena_printf(root.a, "%.2f 7.00 7.00 1/1 1\n", 0.75 * (double)cpus));
     tree_file(&root, "/proc/stat", arena_printf(root.a, "cpu  1 2 3 4 5 6 7 %ld 9 10\n", 12 * cpus * ticks));
-    host_signs_read(root.a, tell, out);
-    fclose(out);
-    assert_string_equal(text, "load 0.75 \ncpu-stolen 12 \n");
-    free(text);
+    assert_string_equal(told(root.a), "load 0.75 \ncpu-stolen 12 \n");
     tree_end(&root);
 }
 
@@ -100,12 +85,11 @@ static double now_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void a_list_says_when(void **state)
+TEST_CASE(a_list_says_when)
 {
     struct tree root;
     struct arena *a = arena_new();
     struct signs s = {.arena = a};
-    (void)state;
     tree_begin(&root);
     tree_file(&root, "/proc/pressure/cpu", "some avg10=2\n");
     double before_s = now_s();
@@ -118,7 +102,7 @@ static void a_list_says_when(void **state)
 }
 
 /* Of more than two lists the first two; whatever is no sign, or stands in front of all lists, is left out. */
-static void lists_out_of_text(void **state)
+TEST_CASE(lists_out_of_text)
 {
     static const struct {
         const char *text, *again;
@@ -131,7 +115,6 @@ static void lists_out_of_text(void **state)
         {"at x\nload 1 \nat 1\nload \nload x\nload x GPU 2\nload 5x GPU 2\n\nload\nload 5\nload 6 GPU",
          "at 1.000\nload 5 \nload 6 GPU\n", 1},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct arena *a = arena_new();
         struct signs lists[3] = {0};
@@ -149,13 +132,4 @@ static void lists_out_of_text(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_node_tells),
-        cmocka_unit_test(what_counts_for_each_processor),
-        cmocka_unit_test(a_list_says_when),
-        cmocka_unit_test(lists_out_of_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_signs)

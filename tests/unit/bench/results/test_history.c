@@ -1,15 +1,7 @@
 /* Questions to a handful of results. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench/results/history.h"
 #include "core/coll.h"
-#include "tests/lib/near.h"
+#include "tests/lib/unit.h"
 
 static const double ten[] = {10, 10, 10}, twenty[] = {20, 20, 20}, forty[] = {40, 40, 40};
 
@@ -47,9 +39,8 @@ static struct history_place at(const char *launch, uint64_t bytes)
     return (struct history_place){.coll = COLL_ALLREDUCE, .bytes = bytes, .nodes = 2, .ranks = 4, .launch = launch};
 }
 
-static void done_by_round(void **state)
+TEST_CASE(done_by_round)
 {
-    (void)state;
     struct history_place here = at("default", 64), there = at("default", 1024), dead = at("ib1", 64);
     assert_true(history_done(&results, &here, BENCH_DEFAULT, 1));
     assert_true(history_done(&results, &here, BENCH_DEFAULT, 2));
@@ -68,9 +59,8 @@ static void done_by_round(void **state)
     assert_false(history_done(&results, &here, BENCH_DEFAULT, 1));
 }
 
-static void times_and_expectations(void **state)
+TEST_CASE(times_and_expectations)
 {
-    (void)state;
     struct history_place here = at("default", 64), above = at("default", 256), below = at("default", 8);
     assert_near(history_time_us(&results, &here, "default"), 15, 1e-9);
     assert_near(history_time_us(&results, &above, "default"), 0, 0);
@@ -84,9 +74,8 @@ static void times_and_expectations(void **state)
     assert_near(history_expect_us(&results, &here, "fell"), 10 + 30 * 56 / 1016.0, 1e-9);
 }
 
-static void who_is_hopeless(void **state)
+TEST_CASE(who_is_hopeless)
 {
-    (void)state;
     static const struct {
         const char *call;
         uint64_t bytes;
@@ -109,9 +98,8 @@ static void who_is_hopeless(void **state)
 }
 
 /* What died here once is not tried again in the session that saw it, but in the next; what died twice, never. */
-static void a_second_try_in_a_later_session(void **state)
+TEST_CASE(a_second_try_in_a_later_session)
 {
-    (void)state;
     struct bench_results r = results;
     struct history_place here = at("default", 64);
     assert_true(history_hopeless(&r, &here, "risky"));
@@ -122,9 +110,8 @@ static void a_second_try_in_a_later_session(void **state)
     assert_true(history_hopeless(&r, &here, "ring"));
 }
 
-static void who_is_losing(void **state)
+TEST_CASE(who_is_losing)
 {
-    (void)state;
     struct history_place between = at("default", 256), beyond = at("default", 4096), other = at("ib0", 256);
     assert_true(history_losing(&results, &between, "ring"));
     assert_false(history_losing(&results, &between, "line")); /* on one side only */
@@ -132,18 +119,16 @@ static void who_is_losing(void **state)
     assert_false(history_losing(&results, &other, "ring"));
 }
 
-static void worst_status(void **state)
+TEST_CASE(worst_status)
 {
-    (void)state;
     struct history_place here = at("default", 64);
     assert_int_equal(history_status(&results, &here, "default"), BENCH_OK);
     assert_int_equal(history_status(&results, &here, "deadly"), BENCH_CRASHED);
     assert_int_equal(history_status(&results, &here, "new"), BENCH_STATUS_COUNT);
 }
 
-static void rival_of_another_launch(void **state)
+TEST_CASE(rival_of_another_launch)
 {
-    (void)state;
     struct history_place ours = at("default", 64), theirs = at("ib0", 64), alone = at("default", 1024);
     assert_near(history_best(&results, &ours, BENCH_DEFAULT, 1).median, 10, 0);
     assert_near(history_best(&results, &theirs, BENCH_DEFAULT, 1).median, 10, 0);
@@ -154,10 +139,9 @@ static void rival_of_another_launch(void **state)
 }
 
 /* A result is at its own place, and nowhere else by any member but its size and launch. */
-static void places_differ_by_every_member(void **state)
+TEST_CASE(places_differ_by_every_member)
 {
     struct bench_result x = items[0];
-    (void)state;
     x.others = 2;
     x.load = 1;
     x.buffers = BENCH_GRAPH;
@@ -178,12 +162,11 @@ static void places_differ_by_every_member(void **state)
     assert_true(history_is_of(&x, &not [6]));
 }
 
-static void the_least_disturbed(void **state)
+TEST_CASE(the_least_disturbed)
 {
     struct bench_result rows[] = {items[1], items[0], items[2], items[1], items[5]};
     const struct bench_results r = {.items = rows, .count = 5};
     struct history_place here = at("default", 64);
-    (void)state;
     rows[1].round = rows[2].round = rows[4].round = 2;
     assert_near(history_undisturbed_us(&r, &here, "default", 2), 10, 0);
     assert_near(history_undisturbed_us(&r, &here, "ring", 2), 40, 0);
@@ -192,9 +175,8 @@ static void the_least_disturbed(void **state)
     assert_near(history_undisturbed_us(&r, &here, "default", 2), 20, 0);
 }
 
-static void close_behind(void **state)
+TEST_CASE(close_behind)
 {
-    (void)state;
     struct history_place between = at("default", 256), above = at("default", 4096), below = at("default", 8);
     /* "line" took 20 us where the default took 15, and 40 where that took 40 */
     assert_true(history_close(&results, &between, "line", 1));
@@ -209,9 +191,8 @@ static void close_behind(void **state)
     assert_false(history_close(&results, &between, "line", 9));
 }
 
-static void dead_launches(void **state)
+TEST_CASE(dead_launches)
 {
-    (void)state;
     struct bench_result twice[] = {items[11], items[11], items[0]};
     struct bench_results r = {.items = twice, .count = 1};
     assert_false(history_dead(&r, "ib1")); /* once may have been somebody else's doing */
@@ -226,12 +207,11 @@ static void dead_launches(void **state)
 }
 
 /* Each sample counts alike, in whichever session it was taken. */
-static void times_are_weighted_by_samples(void **state)
+TEST_CASE(times_are_weighted_by_samples)
 {
     struct bench_result rows[] = {items[0], items[3], items[1]};
     const struct bench_results r = {.items = rows, .count = 3};
     struct history_place here = at("default", 64);
-    (void)state;
     rows[1].bytes = 64;
     rows[1].ntimes = 1;
     assert_near(history_time_us(&r, &here, "default"), (3 * 10 + 40 + 3 * 20) / 7.0, 1e-12);
@@ -246,7 +226,7 @@ static void times_are_weighted_by_samples(void **state)
 }
 
 /* At 64 bytes 10 us, at 1024 bytes 40 us; either may not have been measured to the end. */
-static void expectations_from_either_side(void **state)
+TEST_CASE(expectations_from_either_side)
 {
     static const struct {
         enum bench_status below, above;
@@ -258,7 +238,6 @@ static void expectations_from_either_side(void **state)
                  {BENCH_FAILED, BENCH_HUNG, 0},
                  {BENCH_OK, BENCH_WRONG, 40}};
     struct history_place between = at("default", 256), beyond = at("default", 2048), before = at("default", 32);
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bench_result rows[] = {items[0], items[3]};
         const struct bench_results r = {.items = rows, .count = 2};
@@ -271,12 +250,11 @@ static void expectations_from_either_side(void **state)
 }
 
 /* Of two sessions at the nearest size the later one; farther sizes do not count. */
-static void the_nearest_size_and_the_last_session(void **state)
+TEST_CASE(the_nearest_size_and_the_last_session)
 {
     struct bench_result rows[] = {items[0], items[1], items[0], items[3], items[1]};
     const struct bench_results r = {.items = rows, .count = 5};
     struct history_place between = at("default", 512);
-    (void)state;
     rows[0].bytes = 256, rows[1].bytes = 256, rows[2].bytes = 128; /* 20 us, the later one of the nearest */
     rows[3].bytes = 1024, rows[4].bytes = 1024;                    /* likewise */
     assert_near(history_expect_us(&r, &between, "default"), 20, 1e-9);
@@ -285,12 +263,11 @@ static void the_nearest_size_and_the_last_session(void **state)
 }
 
 /* A death counts here from the first line of the session that runs on. */
-static void deaths_of_this_session(void **state)
+TEST_CASE(deaths_of_this_session)
 {
     struct bench_result rows[] = {items[0], items[10], items[0]};
     struct bench_results r = {.items = rows, .count = 3};
     struct history_place here = at("default", 64);
-    (void)state;
     for (r.session = 0; r.session < 4; r.session++)
         assert_int_equal(history_hopeless(&r, &here, "risky"), r.session <= 1);
     rows[2] = items[10];
@@ -298,12 +275,11 @@ static void deaths_of_this_session(void **state)
 }
 
 /* The fastest result of another launch; what was left behind there is none. */
-static void the_best_rival(void **state)
+TEST_CASE(the_best_rival)
 {
     struct bench_result rows[] = {items[1], items[0], items[5], items[3], items[5], items[6]};
     const struct bench_results r = {.items = rows, .count = 6};
     struct history_place ours = at("ib7", 64);
-    (void)state;
     rows[3].bytes = 64, rows[3].ntimes = 0; /* 40 us that nobody has measured */
     rows[5].times_us = ten;                 /* another call */
     assert_near(history_best(&r, &ours, BENCH_DEFAULT, 1).median, 10, 0);
@@ -315,12 +291,11 @@ static void the_best_rival(void **state)
 }
 
 /* Measured while the machine was busy: what counts is how it did beside the default. */
-static void times_of_a_busy_machine(void **state)
+TEST_CASE(times_of_a_busy_machine)
 {
     struct bench_result rows[] = {items[0], items[2], items[3], items[4]};
     const struct bench_results r = {.items = rows, .count = 4};
     struct history_place here = at("default", 64), between = at("default", 256), beyond = at("default", 4096);
-    (void)state;
     rows[0].over_default = 3; /* of the default that is no word */
     assert_near(history_time_us(&r, &here, "ring"), 40, 0);
     rows[1].over_default = rows[3].over_default = 0.5;
@@ -335,12 +310,11 @@ static void times_of_a_busy_machine(void **state)
 }
 
 /* What stands behind the last result is none. */
-static void nothing_behind_the_last(void **state)
+TEST_CASE(nothing_behind_the_last)
 {
     struct bench_result rows[] = {items[0]};
     const struct bench_results none = {.items = rows};
     struct history_place here = at("default", 64), above = at("default", 256), theirs = at("ib0", 64);
-    (void)state;
     assert_false(history_done(&none, &here, "default", 1));
     assert_int_equal(history_status(&none, &here, "default"), BENCH_STATUS_COUNT);
     assert_near(history_time_us(&none, &here, "default"), 0, 0);
@@ -353,27 +327,4 @@ static void nothing_behind_the_last(void **state)
     assert_int_equal(history_deaths(&none, "ib1"), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_second_try_in_a_later_session),
-        cmocka_unit_test(done_by_round),
-        cmocka_unit_test(times_and_expectations),
-        cmocka_unit_test(who_is_hopeless),
-        cmocka_unit_test(who_is_losing),
-        cmocka_unit_test(worst_status),
-        cmocka_unit_test(rival_of_another_launch),
-        cmocka_unit_test(dead_launches),
-        cmocka_unit_test(places_differ_by_every_member),
-        cmocka_unit_test(the_least_disturbed),
-        cmocka_unit_test(close_behind),
-        cmocka_unit_test(times_are_weighted_by_samples),
-        cmocka_unit_test(expectations_from_either_side),
-        cmocka_unit_test(the_nearest_size_and_the_last_session),
-        cmocka_unit_test(deaths_of_this_session),
-        cmocka_unit_test(the_best_rival),
-        cmocka_unit_test(times_of_a_busy_machine),
-        cmocka_unit_test(nothing_behind_the_last),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_history)

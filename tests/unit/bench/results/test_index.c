@@ -1,13 +1,7 @@
 /* Answers by the index are those of a walk over all results, whatever was measured in whatever order. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "bench/results/history.h"
 #include "core/coll.h"
+#include "tests/lib/unit.h"
 
 #define RESULTS 700 /* the tables grow four times */
 
@@ -56,13 +50,12 @@ static struct bench_results draw_results(struct arena *a, double *times)
     return r;
 }
 
-static void as_by_walking(void **state)
+TEST_CASE(as_by_walking)
 {
     struct arena *a = arena_new();
     double times[RESULTS];
     struct bench_results r = draw_results(a, times), walked = r;
     int known = 0;
-    (void)state;
     walked.index = NULL;
     for (int i = 0; i < 2000; i++) {
         const struct history_place at = draw_place();
@@ -83,7 +76,7 @@ static void as_by_walking(void **state)
 }
 
 /* A journal's lines come with an index; each result is found once, in its place. */
-static void of_a_journal(void **state)
+TEST_CASE(of_a_journal)
 {
     static const char text[] =
         "{\"format\":\"nccltune-results/1\"}\n"
@@ -95,7 +88,6 @@ static void of_a_journal(void **state)
         "\"ib0\"},\"call\":{\"label\":\"ring\"},\"round\":2,\"status\":\"ok\",\"times_us\":[5]}\n";
     struct err e;
     struct bench_results *r = bench_results_parse("journal", text, sizeof text - 1, NULL, &e);
-    (void)state;
     assert_non_null(r);
     assert_int_equal(r->count, 2);
     for (int i = 0; i < 2; i++) {
@@ -109,8 +101,4 @@ static void of_a_journal(void **state)
     bench_results_free(r);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(as_by_walking), cmocka_unit_test(of_a_journal)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_index)

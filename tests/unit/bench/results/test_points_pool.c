@@ -1,30 +1,20 @@
 /* From lines of a journal to candidates: their order, what is pooled, and what deaths do to them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench/results/points.h"
-#include "bench/results/shape.h"
+#include "core/call/shape.h"
 #include "core/coll.h"
 #include "core/stats.h"
-#include "tests/lib/near.h"
+#include "tests/lib/unit.h"
 
 static struct arena *arena;
 
 static int begin(void **state)
 {
-    (void)state;
     arena = arena_new();
     return 0;
 }
 
 static int end(void **state)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -60,13 +50,12 @@ static const struct bench_point *point_of(struct bench_result *items, int n)
 static const double us[] = {5, 1, 4, 2, 3, 6, 9, 7, 8, 10};
 
 /* The untouched default, other calls of that launch, other launches by name; by settings where labels agree. */
-static void candidates_in_order(void **state)
+TEST_CASE(candidates_in_order)
 {
     static const char *const order[] = {"default default 0", "default a 0",   "default a 2 1",       "default a 2 2",
                                         "default a 2 C",     "default b 0",   "default default 2 1", "again default 0",
                                         "zero a 0",          "zero default 0"};
     struct bench_result items[10];
-    (void)state;
     for (int i = 0; i < 10; i++)
         items[i] = result("default", "a", BENCH_OK, us, 5);
     items[0].launch.label = "zero", items[0].call.label = BENCH_DEFAULT;
@@ -93,11 +82,10 @@ static void candidates_in_order(void **state)
 }
 
 /* Every member tells points apart, the first ones before the last ones. */
-static void points_in_order(void **state)
+TEST_CASE(points_in_order)
 {
     struct bench_result low[9], high[9];
     struct bench_point p[7];
-    (void)state;
     for (int i = 0; i < 9; i++) { /* the other members say the contrary behind, and the same before */
         low[i] = high[i] = result("x", "x", BENCH_OK, us, 1);
         low[i].engine = i < 1 ? "a" : "b", high[i].engine = "b";
@@ -130,7 +118,7 @@ static void points_in_order(void **state)
 #define CRASHED BENCH_CRASHED
 
 /* One death after which all went well does not count, nor do deaths of the default that has samples. */
-static void what_deaths_do(void **state)
+TEST_CASE(what_deaths_do)
 {
     static const struct {
         const char *call;
@@ -158,7 +146,6 @@ static void what_deaths_do(void **state)
         {BENCH_DEFAULT, {BENCH_WRONG, OK}, 2, BENCH_WRONG, 2, '0'},
     };
     static const char *const details[] = {"0", "1", "2", "3"};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bench_result items[4];
         for (int k = 0; k < cases[i].n; k++) {
@@ -172,64 +159,57 @@ static void what_deaths_do(void **state)
     }
 }
 
-/* Of pairs those behind, in sessions that went well; few of them beside many samples without are no word. */
-static void pairs_and_what_was_alone(void **state)
+/* A start is one number: the median of its pairs. What was measured while calls were chosen proves nothing, nor does a
+ * start that went wrong; a file of another program is a start beside the default's of the same number. */
+TEST_CASE(starts_prove)
 {
-    static const double beside[] = {6, 9, 8, 20, 10, 30, 14, 8};
-    struct bench_result items[3] = {result("default", "a", BENCH_OK, us, 10),
-                                    result("default", "a", BENCH_WRONG, us, 10),
-                                    result("default", "a", BENCH_DROPPED, us, 3)};
-    (void)state;
-    for (int i = 0; i < 3; i++)
-        items[i].beside_us = beside, items[i].nbeside = 8;
-    items[2].nbeside = 2;
-    const struct bench_candidate *c = &point_of(items, 3)->candidates[0];
-    /* 6/4, 9/2, 8/3, 20/6, 10/9, 30/7, 14/8, 8/10; and 6/1, 9/4 */
-    assert_int_equal(c->paired.n, 10);
-    assert_near(c->paired.median, (9 / 4.0 + 8 / 3.0) / 2, 1e-12);
-    int k = stats_sequence_rank(10, BENCH_CONFIDENCE);
-    assert_int_equal(k, 1);
-    assert_near(c->paired.low, 0.8, 1e-12);
-    assert_near(c->paired.high, 6, 1e-12);
-    assert_int_equal(c->unproven, 0);
-    assert_int_equal(c->time_us.n, 13);
-    items[0].nbeside = 4; /* of one result alone: too few pairs, */
-    c = &point_of(items, 1)->candidates[0];
-    assert_int_equal(c->paired.n, 4);
-    struct bench_result more[] = {items[0], result("default", "a", BENCH_OK, us, 5)};
-    c = &point_of(more, 2)->candidates[0]; /* and five samples without any */
-    assert_int_equal(c->paired.n, 0);
-    assert_int_equal(c->unproven, 0);
-    more[1].ntimes = 4;
-    c = &point_of(more, 2)->candidates[0];
-    assert_int_equal(c->paired.n, 4);
-    items[0].nbeside = 0; /* there was time, and it was not worth it */
-    assert_int_equal(point_of(items, 1)->candidates[0].unproven, 1);
-    more[0] = items[0];
-    assert_int_equal(point_of(more, 2)->candidates[0].unproven, 0); /* the last one was not asked */
-    more[1].beside_us = beside;
-    more[0].beside_us = NULL;
-    more[0].ntimes = 4;
-    assert_int_equal(point_of(more, 2)->candidates[0].unproven, 1);
-    more[0].ntimes = 5;
-    assert_int_equal(point_of(more, 2)->candidates[0].unproven, 0);
+    static const double fast[] = {10, 10, 10, 10, 10, 10}, twice[] = {20, 20, 20, 20, 20, 20},
+                        four[] = {40, 40, 40, 10, 40, 40}, half[] = {5, 5, 5, 5, 5, 5};
+    struct bench_result items[8];
+    for (int i = 0; i < 8; i++) {
+        items[i] = result("default", "a", BENCH_OK, fast, 6);
+        items[i].round = i + 1;
+        items[i].beside_us = i % 2 ? twice : four;
+        items[i].nbeside = 6;
+    }
+    struct bench_interval g = point_of(items, 6)->candidates[0].proof;
+    assert_int_equal(g.n, 6);
+    assert_near(g.median, sqrt(8), 1e-9);
+    assert_int_equal(g.lost, 0);
+    items[0].status = BENCH_WRONG;
+    items[1].nbeside = 3; /* chosen and tried in the same start */
+    items[2].nbeside = 0, items[2].over_default = 0.01;
+    items[3].beside_us = half;
+    g = point_of(items, 6)->candidates[0].proof;
+    assert_int_equal(g.n, 3);
+    assert_near(g.median, cbrt(0.5 * 4 * 2), 1e-9); /* a half, four times, twice */
+    assert_int_equal(g.lost, 1);
+    assert_near(point_of(items, 6)->candidates[0].promise, 100, 1e-9);
+    for (int i = 0; i < 8; i++) {
+        items[i] = result("default", i < 4 ? "default" : "a", BENCH_OK, i < 4 ? twice : i < 6 ? fast : half, 6);
+        items[i].round = i % 4;
+    }
+    items[7].round = 9; /* beside which nobody was */
+    g = point_of(items, 8)->candidates[1].proof;
+    assert_int_equal(g.n, 3);
+    assert_near(g.median, cbrt(2 * 2 * 4), 1e-9);
+    assert_int_equal(point_of(items, 8)->candidates[0].proof.n, 0);
 }
 
 /* A gain that was measured in pairs counts under the default launch, where the default was beside it. */
-static void gains_by_launch(void **state)
+TEST_CASE(gains_by_launch)
 {
     static const double slow[] = {20, 20, 20, 20, 20, 20, 20, 20}, fast[] = {10, 10, 10, 10, 10, 10, 10, 10},
                         beside[] = {40, 40, 40, 40, 40, 40, 40, 40};
     struct bench_result items[] = {result("default", "default", BENCH_OK, slow, 8),
                                    result("default", "a", BENCH_OK, fast, 8), result("rail", "a", BENCH_OK, fast, 8),
                                    result("rail", "b", BENCH_OK, fast, 8), result("zoo", "b", BENCH_DROPPED, us, 1)};
-    (void)state;
     items[1].beside_us = items[2].beside_us = beside;
     items[1].nbeside = items[2].nbeside = 8;
     const struct bench_point *p = point_of(items, 5);
     assert_near(p->candidates[1].gain.median, 4, 0);
     assert_near(p->candidates[2].gain.median, 2, 0);
-    assert_near(p->candidates[2].paired.median, 4, 0);
+    assert_near(p->candidates[2].proof.median, 4, 0);
     assert_near(p->candidates[3].gain.median, 2, 0);
     assert_int_equal(p->best, 1); /* the first of equals, and nobody who was left behind */
     p = point_of(items + 1, 3);
@@ -238,11 +218,10 @@ static void gains_by_launch(void **state)
 }
 
 /* Each session after screening that went well, in its round. */
-static void visits(void **state)
+TEST_CASE(visits)
 {
     static const int rounds[] = {0, 1, 2, 3, 4, 5};
     struct bench_result items[6];
-    (void)state;
     for (int i = 0; i < 6; i++) {
         items[i] = result("default", "a", BENCH_OK, us + i, 3);
         items[i].round = rounds[i];
@@ -265,11 +244,10 @@ static void visits(void **state)
 }
 
 /* What ran beside it counts by samples, and the call's own time comes back from what a step loses. */
-static void slowdowns(void **state)
+TEST_CASE(slowdowns)
 {
     struct bench_result items[] = {result("default", "a", BENCH_OK, us, 6), result("default", "a", BENCH_OK, us, 2),
                                    result("default", "a", BENCH_WRONG, us, 2)};
-    (void)state;
     items[0].slowdown = 2, items[1].slowdown = 4, items[2].slowdown = 100;
     const struct bench_candidate *c = &point_of(items, 2)->candidates[0];
     assert_near(c->time_us.slowdown, 2.5, 1e-12);
@@ -281,12 +259,11 @@ static void slowdowns(void **state)
 }
 
 /* Whose plugins were at work under the untouched default: at last, and before. */
-static void active_plugins(void **state)
+TEST_CASE(active_plugins)
 {
     static const struct {
         const char *first, *second, *active, *mixed;
     } cases[] = {{"", "", "", NULL}, {"a", "b", "b", "a"}, {NULL, "b", "b", NULL}, {"a", NULL, NULL, NULL}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bench_result items[] = {result("default", "default", BENCH_OK, us, 1),
                                        result("default", "default", BENCH_OK, us, 1),
@@ -304,9 +281,8 @@ static void active_plugins(void **state)
 }
 
 /* With too few the range, and a count that says so; then ranks of the sign test. */
-static void gains_one_by_one(void **state)
+TEST_CASE(gains_one_by_one)
 {
-    (void)state;
     assert_int_equal(bench_gain_of(NULL, 0, BENCH_CONFIDENCE).n, 0);
     for (int n = 1; n < 40; n++) {
         double gains[40];
@@ -323,11 +299,10 @@ static void gains_one_by_one(void **state)
 }
 
 /* Of two predictions by themselves each adds what it is unsure of; a measurement has no doubt that could be shared. */
-static void gains_of_predictions(void **state)
+TEST_CASE(gains_of_predictions)
 {
     static const struct bench_doubt doubt = {{0.5}, 0.1, 1, 2};
     struct bench_interval from = {100, 80, 160, 1, 1, NULL}, to = {50, 40, 55, 1, 1, &doubt};
-    (void)state;
     for (int swap = 0; swap < 2; swap++) {
         struct bench_interval g = bench_gain(from, to);
         assert_int_equal(g.predicted, 1);
@@ -352,19 +327,4 @@ static void gains_of_predictions(void **state)
     assert_int_equal(bench_gain(from, to).n, 3);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(candidates_in_order, begin, end),
-        cmocka_unit_test_setup_teardown(points_in_order, begin, end),
-        cmocka_unit_test_setup_teardown(what_deaths_do, begin, end),
-        cmocka_unit_test_setup_teardown(pairs_and_what_was_alone, begin, end),
-        cmocka_unit_test_setup_teardown(gains_by_launch, begin, end),
-        cmocka_unit_test_setup_teardown(visits, begin, end),
-        cmocka_unit_test_setup_teardown(slowdowns, begin, end),
-        cmocka_unit_test_setup_teardown(active_plugins, begin, end),
-        cmocka_unit_test_setup_teardown(gains_one_by_one, begin, end),
-        cmocka_unit_test_setup_teardown(gains_of_predictions, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_points_pool, begin, end)

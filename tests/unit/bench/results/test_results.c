@@ -1,24 +1,16 @@
 /* The journal: what is read, what is refused, what is left after a cut. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "bench/results/journal.h"
+#include "bench/results/results.h"
 #include "core/coll.h"
 #include "core/file.h"
 #include "tests/lib/in_use.h"
+#include "tests/lib/unit.h"
 
 #define FIXTURES "tests/fixtures/bench/"
 
@@ -27,13 +19,11 @@ static char path[64];
 
 static int make_dir(void **state)
 {
-    (void)state;
     return mkdtemp(dir) ? snprintf(path, sizeof path, "%s/r.jsonl", dir) < 0 : -1;
 }
 
 static int remove_dir(void **state)
 {
-    (void)state;
     unlink(path);
     return rmdir(dir);
 }
@@ -72,9 +62,8 @@ static struct bench_result sample(void)
                                  .ntimes = 2};
 }
 
-static void reads_every_field(void **state)
+TEST_CASE(reads_every_field)
 {
-    (void)state;
     struct err e;
     char *said = NULL;
     size_t n;
@@ -108,9 +97,8 @@ static void reads_every_field(void **state)
 }
 
 /* Each warning names its line. */
-static void skips_broken_lines(void **state)
+TEST_CASE(skips_broken_lines)
 {
-    (void)state;
     char *text = NULL;
     size_t n = 0;
     struct log log = {.out = open_memstream(&text, &n), .program = "test"};
@@ -132,9 +120,8 @@ static void skips_broken_lines(void **state)
     bench_results_free(r);
 }
 
-static void skips_a_cut_off_line(void **state)
+TEST_CASE(skips_a_cut_off_line)
 {
-    (void)state;
     struct err e;
     struct bench_results *r = bench_results_load(FIXTURES "cut-off.jsonl", NULL, &e);
     assert_non_null(r);
@@ -142,9 +129,8 @@ static void skips_a_cut_off_line(void **state)
     bench_results_free(r);
 }
 
-static void refuses_what_is_no_journal(void **state)
+TEST_CASE(refuses_what_is_no_journal)
 {
-    (void)state;
     static const char *const texts[] = {
         "",
         "\n",
@@ -166,9 +152,8 @@ static void refuses_what_is_no_journal(void **state)
     assert_null(bench_results_load("/tmp", NULL, &e));
 }
 
-static void appends_what_it_reads(void **state)
+TEST_CASE(appends_what_it_reads)
 {
-    (void)state;
     struct bench_journal j;
     struct err e;
     struct bench_result x = sample(), y = sample();
@@ -206,9 +191,8 @@ static void appends_what_it_reads(void **state)
     bench_results_free(r);
 }
 
-static void resume_cuts_the_broken_line(void **state)
+TEST_CASE(resume_cuts_the_broken_line)
 {
-    (void)state;
     static const char whole[] = "{\"format\":\"nccltune-results/1\"}\n";
     struct arena *a = arena_new();
     struct bench_journal j;
@@ -227,9 +211,8 @@ static void resume_cuts_the_broken_line(void **state)
     arena_free(a);
 }
 
-static void guards_what_is_there(void **state)
+TEST_CASE(guards_what_is_there)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct bench_journal j, second;
     struct err e;
@@ -257,9 +240,8 @@ static void guards_what_is_there(void **state)
     arena_free(a);
 }
 
-static void odd_targets(void **state)
+TEST_CASE(odd_targets)
 {
-    (void)state;
     struct bench_journal j;
     struct err e;
     struct bench_result x = sample();
@@ -277,14 +259,13 @@ static void odd_targets(void **state)
 }
 
 /* A disk that fills up in the middle of a line. */
-static void keeps_whole_lines_on_a_full_disk(void **state)
+TEST_CASE(keeps_whole_lines_on_a_full_disk)
 {
     struct arena *a = arena_new();
     struct bench_journal j;
     struct err e;
     struct bench_result x = sample();
     struct rlimit before, room;
-    (void)state;
     unlink(path);
     assert_int_equal(bench_journal_open(&j, path, "", 0, NULL, &e), 0);
     assert_int_equal(bench_journal_append(&j, &x, &e), 0);
@@ -303,9 +284,8 @@ static void keeps_whole_lines_on_a_full_disk(void **state)
 }
 
 /* A prediction keeps its band; many lines go out together. */
-static void predictions(void **state)
+TEST_CASE(predictions)
 {
-    (void)state;
     static const double us[] = {100};
     struct bench_result two[] = {sample(), sample()};
     struct bench_journal j;
@@ -345,9 +325,8 @@ static struct bench_results *predicted(const char *rest)
     return r;
 }
 
-static void reads_doubt(void **state)
+TEST_CASE(reads_doubt)
 {
-    (void)state;
     struct bench_results *r =
         predicted("[100], \"low_us\": 80, \"high_us\": 120, \"doubt\": "
                   "{\"shared\": [0.5, -1, 0, 0, 0, 9.9], \"rest\": 0.25, \"way\": 3, \"detail\": 8}");
@@ -363,9 +342,8 @@ static void reads_doubt(void **state)
 }
 
 /* What disturbed the measurement is a line of its own, between measurements, and joins what was known. */
-static void keeps_noise(void **state)
+TEST_CASE(keeps_noise)
 {
-    (void)state;
     struct err e;
     struct bench_journal j;
     struct bench_result r = sample();
@@ -398,9 +376,8 @@ static void keeps_noise(void **state)
 }
 
 /* The first broken lines are named, the others counted; blank ones are none. */
-static void many_broken_lines(void **state)
+TEST_CASE(many_broken_lines)
 {
-    (void)state;
     for (int broken = 20; broken <= 22; broken++) {
         char text[512] = "{\"format\": \"nccltune-results/1\"}\n \t\r\n\n", expected[64];
         char *said = NULL;
@@ -430,7 +407,7 @@ static void many_broken_lines(void **state)
 }
 
 /* A hash is 64 hexadecimal digits, in small letters, or none. */
-static void headers(void **state)
+TEST_CASE(headers)
 {
 #define DIGITS "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde"
     static const struct {
@@ -442,7 +419,6 @@ static void headers(void **state)
                  {DIGITS "ff", ERR_FAILED},
                  {DIGITS "F", ERR_FAILED},
                  {DIGITS "g", ERR_FAILED}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[256], topology[SHA256_HEX] = "before";
         struct err e = {0};
@@ -461,14 +437,13 @@ static void headers(void **state)
 }
 
 /* What the first line holds, and what a resumed run makes of it. */
-static void begins_and_goes_on(void **state)
+TEST_CASE(begins_and_goes_on)
 {
     static const char *const rest = ",\"tool\":\"";
     struct arena *a = arena_new();
     struct bench_journal j;
     struct err e;
     char *text;
-    (void)state;
     for (int known = 0; known < 2; known++) {
         unlink(path);
         assert_int_equal(bench_journal_open(&j, path, known ? DIGITS "f" : NULL, 0, NULL, &e), 0);
@@ -510,9 +485,8 @@ static void begins_and_goes_on(void **state)
 }
 
 /* Somebody removes the file, or puts another one in its place: nothing is written where nobody reads it. */
-static void a_file_that_goes_away(void **state)
+TEST_CASE(a_file_that_goes_away)
 {
-    (void)state;
     for (int replaced = 0; replaced < 2; replaced++) {
         struct arena *a = arena_new();
         struct bench_journal j;
@@ -567,32 +541,9 @@ static void every_journal_once(void)
     arena_free(a);
 }
 
-static void nothing_is_kept(void **state)
+TEST_CASE(nothing_is_kept)
 {
-    (void)state;
     assert_keeps_nothing(every_journal_once());
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_every_field),
-        cmocka_unit_test(skips_broken_lines),
-        cmocka_unit_test(skips_a_cut_off_line),
-        cmocka_unit_test(refuses_what_is_no_journal),
-        cmocka_unit_test(appends_what_it_reads),
-        cmocka_unit_test(resume_cuts_the_broken_line),
-        cmocka_unit_test(guards_what_is_there),
-        cmocka_unit_test(odd_targets),
-        cmocka_unit_test(keeps_whole_lines_on_a_full_disk),
-        cmocka_unit_test(predictions),
-        cmocka_unit_test(reads_doubt),
-        cmocka_unit_test(keeps_noise),
-        cmocka_unit_test(nothing_is_kept),
-        cmocka_unit_test(many_broken_lines),
-        cmocka_unit_test(headers),
-        cmocka_unit_test(begins_and_goes_on),
-        cmocka_unit_test(a_file_that_goes_away),
-    };
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
-}
+TEST_CASES_WITHIN(test_results, make_dir, remove_dir)

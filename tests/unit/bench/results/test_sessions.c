@@ -1,30 +1,21 @@
 /* What sessions of two candidates say of them. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "bench/results/sessions.h"
+#include "bench/results/points.h"
 #include "core/stats.h"
-#include "tests/lib/near.h"
+#include "tests/lib/unit.h"
 
 #define CANDIDATE(list)                                            \
     {                                                              \
         .visits = (list), .nvisits = sizeof(list) / sizeof *(list) \
     }
 
-static void one_point(void **state)
+TEST_CASE(one_point)
 {
-    (void)state;
     /* Round 2 went over the point five times, and was disturbed in most; 4 has only one side. */
     struct bench_visit slow[] = {{1, 100}, {2, 190}, {2, 400}, {2, 200}, {2, 400}, {2, 400}, {3, 100}, {4, 1}},
                        fast[] = {{3, 25}, {2, 100}, {1, 50}, {5, 1}};
     struct bench_candidate a = CANDIDATE(slow), b = CANDIDATE(fast);
     const struct bench_candidate *from[] = {&a}, *to[] = {&b}, *nobody[] = {NULL};
-    struct bench_interval g = bench_sessions_gain(from, to, NULL, 1, 0.95);
+    struct bench_interval g = bench_sessions_gain(from, to, NULL, 1, 0.95, 1);
     assert_int_equal(g.n, 3);
     assert_near(g.median, cbrt(2 * 2 * 4), 1e-9);
     double logs[] = {log(2), log(2), log(4)}, mean = (logs[0] + logs[1] + logs[2]) / 3, squares = 0;
@@ -34,17 +25,16 @@ static void one_point(void **state)
     assert_near(g.low, exp(mean - half), 1e-9);
     assert_near(g.high, exp(mean + half), 1e-9);
     b.nvisits = 2; /* too few for an interval */
-    g = bench_sessions_gain(from, to, NULL, 1, 0.95);
+    g = bench_sessions_gain(from, to, NULL, 1, 0.95, 1);
     assert_int_equal(g.n, 2);
     assert_near(g.low, 2, 1e-9);
     assert_near(g.high, 4, 1e-9);
-    assert_int_equal(bench_sessions_gain(from, nobody, NULL, 1, 0.95).n, 0);
-    assert_int_equal(bench_sessions_gain(nobody, to, NULL, 1, 0.95).n, 0);
+    assert_int_equal(bench_sessions_gain(from, nobody, NULL, 1, 0.95, 1).n, 0);
+    assert_int_equal(bench_sessions_gain(nobody, to, NULL, 1, 0.95, 1).n, 0);
 }
 
-static void several_points(void **state)
+TEST_CASE(several_points)
 {
-    (void)state;
     struct bench_visit slow[] = {{1, 100}, {2, 100}, {3, 100}}, fast[] = {{1, 50}, {2, 50}, {3, 50}},
                        same[] = {{1, 100}, {3, 100}}, wild[] = {{1, 1}, {2, 1}, {3, 1}};
     struct bench_candidate a = CANDIDATE(slow), b = CANDIDATE(fast), c = CANDIDATE(same), w = CANDIDATE(wild);
@@ -52,40 +42,63 @@ static void several_points(void **state)
                                  *back[] = {&w, &b, &b, &b}, *three[] = {&b, &c, &c};
     /* Once for 50 and three times for 100, and where one is missing what is there. */
     const double weights[] = {1, 3}, one[] = {1, 0};
-    struct bench_interval g = bench_sessions_gain(from, two, weights, 2, 0.95);
+    struct bench_interval g = bench_sessions_gain(from, two, weights, 2, 0.95, 1);
     assert_int_equal(g.n, 3);
     assert_near(g.median, exp((2 * log(2) / 4 + log(2)) / 3), 1e-9);
-    assert_near(bench_sessions_gain(from, two, one, 2, 0.95).median, 2, 1e-9);
+    assert_near(bench_sessions_gain(from, two, one, 2, 0.95, 1).median, 2, 1e-9);
     /* Of three points less than half says nothing. */
-    assert_int_equal(bench_sessions_gain(from, three, NULL, 3, 0.95).n, 2);
+    assert_int_equal(bench_sessions_gain(from, three, NULL, 3, 0.95, 1).n, 2);
     /* Of four each counts for a factor of four at most, either way; of fewer each as it is. */
-    assert_near(bench_sessions_gain(from, four, NULL, 4, 0.95).median, pow(2 * 2 * 2 * 4, 0.25), 1e-9);
+    assert_near(bench_sessions_gain(from, four, NULL, 4, 0.95, 1).median, pow(2 * 2 * 2 * 4, 0.25), 1e-9);
     const struct bench_candidate *from_wild[] = {&w, &a, &a, &a};
     const struct bench_candidate *to_slow[] = {&a, &b, &b, &b};
-    assert_near(bench_sessions_gain(from_wild, to_slow, NULL, 4, 0.95).median, pow(2 * 2 * 2 / 4.0, 0.25), 1e-9);
-    assert_near(bench_sessions_gain(from, back, NULL, 3, 0.95).median, cbrt(100 * 2 * 2), 1e-9);
+    assert_near(bench_sessions_gain(from_wild, to_slow, NULL, 4, 0.95, 1).median, pow(2 * 2 * 2 / 4.0, 0.25), 1e-9);
+    assert_near(bench_sessions_gain(from, back, NULL, 3, 0.95, 1).median, cbrt(100 * 2 * 2), 1e-9);
 }
 
-static void confidence_of_the_best(void **state)
+/* What a gain has to be worth a setting: five starts, an interval over them that clears the margin, sure to be no loss,
+ * and no start that lost. */
+TEST_CASE(what_clears)
 {
-    (void)state;
-    assert_near(bench_confidence_among(BENCH_CONFIDENCE, 0), BENCH_CONFIDENCE, 1e-12);
-    assert_near(bench_confidence_among(BENCH_CONFIDENCE, 1), BENCH_CONFIDENCE, 1e-12);
-    assert_near(bench_confidence_among(BENCH_CONFIDENCE, 5), 0.99, 1e-12);
+    static const struct {
+        double percent[8]; /* of each start */
+        int n, rivals, lost, clears;
+    } cases[] = {
+        {{30, 31, 29, 30, 32}, 5, 1, 0, 1},
+        {{30, 31, 29, 30}, 4, 1, 0, 0},          /* too few starts */
+        {{2.5, 2.6, 2.4, 2.5, 2.5}, 5, 1, 0, 0}, /* sure, and not worth it */
+        {{30, 31, 29, 30, 32}, 5, 1, 1, 0},      /* a start has lost */
+        {{10, 30, 18, 22, 12}, 5, 1, 0, 0}, /* 95 % of intervals would do; of 200 rows one is to be false, not five */
+        {{10, 30, 18, 22, 12, 17, 20, 15}, 8, 1, 0, 1},
+        {{24, 31, 27, 35, 32}, 5, 1, 0, 1},
+        {{24, 31, 27, 35, 32}, 5, 200, 0, 0}, /* the best of many */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double logs[8];
+        for (int k = 0; k < cases[i].n; k++)
+            logs[k] = log(1 + cases[i].percent[k] / 100);
+        struct bench_interval g = bench_gain_over_starts(logs, cases[i].n, 0.95);
+        bench_gain_among(&g, cases[i].rivals);
+        g.lost = cases[i].lost;
+        if (bench_gain_clears(g, 0.03) != cases[i].clears)
+            fail_msg("case %zu: %.3f (%.3f to %.3f), sure of %.3f", i, g.median, g.low, g.high, g.sure);
+    }
+    assert_true(bench_gain_clears(
+        (struct bench_interval){.median = 1.2, .low = 1.1, .high = 1.3, .n = 1, .predicted = 1}, 0.03));
+    assert_false(bench_gain_clears((struct bench_interval){.median = 2, .low = 1.9, .high = 2.1, .n = 50}, 0.03));
 }
 
 /* The lower quartile of what was measured in a round, of as many as there are. */
-static void passes_of_a_session(void **state)
+TEST_CASE(passes_of_a_session)
 {
     static const double quartile[] = {0, 1, 1, 1, 1, 2, 2, 2, 2, 3};
-    (void)state;
     for (int n = 1; n < 10; n++) {
         struct bench_visit slow[] = {{1, 100}}, fast[9];
         for (int i = 0; i < n; i++)
             fast[i] = (struct bench_visit){1, n - i};
         struct bench_candidate a = CANDIDATE(slow), b = {.visits = fast, .nvisits = n};
         const struct bench_candidate *from[] = {&a}, *to[] = {&b};
-        struct bench_interval g = bench_sessions_gain(from, to, NULL, 1, 0.95);
+        struct bench_interval g = bench_sessions_gain(from, to, NULL, 1, 0.95, 1);
         assert_int_equal(g.n, 1);
         assert_near(g.median, 100 / quartile[n], 1e-9);
         assert_near(g.low, g.median, 1e-9);
@@ -97,31 +110,30 @@ static void passes_of_a_session(void **state)
     struct bench_visit slow[] = {{1, 100}};
     struct bench_candidate a = CANDIDATE(slow), b = CANDIDATE(many);
     const struct bench_candidate *from[] = {&a}, *to[] = {&b};
-    assert_near(bench_sessions_gain(from, to, NULL, 1, 0.95).median, 2, 1e-9);
+    assert_near(bench_sessions_gain(from, to, NULL, 1, 0.95, 1).median, 2, 1e-9);
 }
 
 /* Of sessions that were cut short those count that have half of the points. */
-static void sessions_cut_short(void **state)
+TEST_CASE(sessions_cut_short)
 {
     struct bench_visit both[] = {{1, 100}, {2, 100}, {3, 100}}, twice[] = {{1, 50}, {2, 50}, {3, 50}},
                        first[] = {{1, 25}}, none[] = {{0, 0}};
     struct bench_candidate a = CANDIDATE(both), b = CANDIDATE(twice), c = CANDIDATE(first), d = CANDIDATE(none);
     const struct bench_candidate *from[] = {&a, &a, &a, &a}, *half[] = {&b, &c, &d, &d}, *more[] = {&b, &c, &c, &d},
                                  *late[] = {&c, &c, &c, &b};
-    (void)state;
     d.nvisits = 0;
-    assert_int_equal(bench_sessions_gain(from, half, NULL, 3, 0.95).n, 3);
-    assert_int_equal(bench_sessions_gain(from, more, NULL, 3, 0.95).n, 1);
-    assert_near(bench_sessions_gain(from, more, NULL, 3, 0.95).median, cbrt(2 * 4 * 4), 1e-9);
-    assert_int_equal(bench_sessions_gain(from, late, NULL, 4, 0.95).n, 1);
-    assert_int_equal(bench_sessions_gain(from, late + 3, NULL, 1, 0.95).n, 3);
-    struct bench_interval g = bench_sessions_gain(from, half, NULL, 0, 0.95);
+    assert_int_equal(bench_sessions_gain(from, half, NULL, 3, 0.95, 1).n, 3);
+    assert_int_equal(bench_sessions_gain(from, more, NULL, 3, 0.95, 1).n, 1);
+    assert_near(bench_sessions_gain(from, more, NULL, 3, 0.95, 1).median, cbrt(2 * 4 * 4), 1e-9);
+    assert_int_equal(bench_sessions_gain(from, late, NULL, 4, 0.95, 1).n, 1);
+    assert_int_equal(bench_sessions_gain(from, late + 3, NULL, 1, 0.95, 1).n, 3);
+    struct bench_interval g = bench_sessions_gain(from, half, NULL, 0, 0.95, 1);
     assert_true(g.n == 0 && g.median == 0);
 }
 
 /* A setting that every class of nodes has for itself counts once; with as many a longer list leaves out less, and lists
  * of different things are not compared. */
-static void what_departs_more(void **state)
+TEST_CASE(what_departs_more)
 {
     static const struct bench_setting s[] = {{"A", "1"},        {"HCA", "=a:1,b:1"}, {"HCA", "=b:1"},
                                              {"X@one", "=a,b"}, {"X@two", "=c,d,e"}, {"X@one", "=a,b,c"},
@@ -135,7 +147,6 @@ static void what_departs_more(void **state)
                  {{1, 1}, {7, 1}, 1}, {{3, 1}, {5, 1}, 1}, {{3, 2}, {5, 1}, 1}, {{3, 2}, {3, 1}, 0},
                  {{4, 1}, {3, 1}, 0}, {{5, 2}, {4, 1}, 1}, {{0, 2}, {7, 2}, 1}, {{3, 2}, {1, 1}, 0},
                  {{1, 2}, {7, 2}, 1}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bench_knobs x = {"x", s + cases[i].x.first, cases[i].x.n}, y = {"y", s + cases[i].y.first, cases[i].y.n};
         int there = bench_departs_more(&x, &y), back = bench_departs_more(&y, &x);
@@ -144,15 +155,4 @@ static void what_departs_more(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_point),
-        cmocka_unit_test(several_points),
-        cmocka_unit_test(confidence_of_the_best),
-        cmocka_unit_test(passes_of_a_session),
-        cmocka_unit_test(sessions_cut_short),
-        cmocka_unit_test(what_departs_more),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_sessions)

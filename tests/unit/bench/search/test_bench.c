@@ -1,23 +1,15 @@
 /* bench/search's front door: options that make no sense, and what is missing, are told before anything is touched. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "bench/search/bench.h"
 #include "core/coll.h"
+#include "core/json.h"
 #include "tests/lib/in_use.h"
+#include "tests/lib/unit.h"
 
-static void defaults(void **state)
+TEST_CASE(defaults)
 {
-    (void)state;
     struct bench_options o;
     bench_options_default(&o);
     assert_string_equal(o.engine, "mpi");
@@ -28,9 +20,8 @@ static void defaults(void **state)
     assert_true(o.budget_s > 0 && o.watchdog_s > 0);
 }
 
-static void options_that_make_no_sense(void **state)
+TEST_CASE(options_that_make_no_sense)
 {
-    (void)state;
     struct bench_options good, bad[8];
     bench_options_default(&good);
     good.results = "/nonexistent/r.jsonl";
@@ -46,30 +37,28 @@ static void options_that_make_no_sense(void **state)
     bad[7].watchdog_s = -1;
     for (int i = 0; i < 8; i++) {
         struct err e = {0};
-        assert_int_equal(bench_run(&bad[i], NULL, NULL, NULL, NULL, NULL, NULL, &e), ERR_USAGE);
+        assert_int_equal(bench_run(&bad[i], NULL, NULL, NULL, NULL, NULL, &e), ERR_USAGE);
         assert_true(*e.text);
         assert_null(bench_plan_json(&bad[i], NULL, NULL, &e));
         assert_int_equal(e.code, ERR_USAGE);
     }
 }
 
-static void listed_sizes_ascend(void **state)
+TEST_CASE(listed_sizes_ascend)
 {
-    (void)state;
     static const struct bench_size_list wrong[] = {{1, {0}}, {2, {8, 8}}, {2, {64, 8}}, {1, {(uint64_t)2 << 30}}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct err e = {0};
         struct bench_options o;
         bench_options_default(&o);
         o.sizes = wrong[i];
-        assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, NULL, NULL, &e), ERR_USAGE);
+        assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, NULL, &e), ERR_USAGE);
         assert_non_null(strstr(e.text, "listed sizes"));
     }
 }
 
-static void a_workload_must_call_something(void **state)
+TEST_CASE(a_workload_must_call_something)
 {
-    (void)state;
     char path[] = "/tmp/test_bench_XXXXXX";
     static const char text[] = "{\"format\": \"nccltune-workload/1\", \"ranks\": 8, \"phases\": [{\"name\": \"step\", "
                                "\"collectives\": [{\"collective\": \"sendrecv\", \"bytes\": 64, \"count\": 1, "
@@ -82,19 +71,18 @@ static void a_workload_must_call_something(void **state)
     bench_options_default(&o);
     o.results = "/nonexistent/r.jsonl";
     o.workload = "/nonexistent/w.json";
-    assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, NULL, NULL, &e), ERR_FAILED);
+    assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, NULL, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "/nonexistent/w.json"));
     o.workload = path;
-    assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, NULL, NULL, &e), ERR_USAGE);
+    assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, NULL, &e), ERR_USAGE);
     assert_non_null(strstr(e.text, "calls none of the collectives"));
     assert_null(bench_plan_json(&o, NULL, NULL, &e));
     assert_int_equal(e.code, ERR_USAGE);
     unlink(path);
 }
 
-static void what_is_missing_leaves_no_journal(void **state)
+TEST_CASE(what_is_missing_leaves_no_journal)
 {
-    (void)state;
     char dir[] = "/tmp/test_bench_XXXXXX", path[64];
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/r.jsonl", dir);
@@ -104,11 +92,11 @@ static void what_is_missing_leaves_no_journal(void **state)
     bench_options_default(&o);
     o.results = path;
     setenv("NCCLTUNE_BENCH", "/nonexistent/nccltune-bench", 1);
-    assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, &summary, NULL, &e), ERR_LACKS);
+    assert_int_equal(bench_run(&o, NULL, NULL, NULL, &summary, NULL, &e), ERR_LACKS);
     assert_non_null(strstr(e.text, "/nonexistent/nccltune-bench"));
     setenv("NCCLTUNE_BENCH", "/bin/true", 1);
     o.setup.mpirun = "no-such-mpirun";
-    assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, &summary, NULL, &e), ERR_LACKS);
+    assert_int_equal(bench_run(&o, NULL, NULL, NULL, &summary, NULL, &e), ERR_LACKS);
     assert_non_null(strstr(e.text, "no-such-mpirun"));
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(summary.measured, 0);
@@ -116,14 +104,14 @@ static void what_is_missing_leaves_no_journal(void **state)
 }
 
 /* A plan of every kind, for people. */
-static void a_plan_in_words(void **state)
+TEST_CASE(a_plan_in_words)
 {
     static const char *const plans[] = {
         "{\"engine\":\"e\",\"library\":\"L 1\",\"description\":\"a formula\",\"launches\":[\"default\",\"x=1\"],"
         "\"beside\":[\"b\",\"c\"],\"collectives\":{\"allreduce\":{\"calls\":[\"default\",\"ring\"],\"refinements\":1},"
         "\"broadcast\":{\"calls\":[\"default\"],\"refinements\":0}},\"sizes\":[8,1024],"
         "\"time\":[{\"start_s\":1,\"time_s\":60,\"enough_s\":90,\"points\":3,\"of_points\":4,\"launches\":1,"
-        "\"of_launches\":2,\"pairs\":3},{\"start_s\":5,\"time_s\":60,\"enough_s\":60,\"points\":4,\"of_points\":4,"
+        "\"of_launches\":2,\"pairs\":5},{\"start_s\":5,\"time_s\":60,\"enough_s\":60,\"points\":4,\"of_points\":4,"
         "\"launches\":1,\"of_launches\":2,\"pairs\":2}],\"expected\":[{\"launch\":\"x=1\",\"gain\":1.25,\"time_s\":7.5,"
         "\"gain_per_s\":0.0297},{\"collective\":\"allreduce\",\"bytes\":1024,\"gain\":1.5,\"time_s\":1,"
         "\"gain_per_s\":0.02},{\"collective\":\"allreduce\",\"bytes\":8,\"gain\":1,\"time_s\":1,\"gain_per_s\":0}]}",
@@ -139,7 +127,7 @@ static void a_plan_in_words(void **state)
         "sizes        8 B, 1 KiB\n"
         "time         by what a start takes, which the first one tells\n"
         "  start 1 s    60 s: calls at 3 of 4 points, then 1 of 2 launches in turn, then the best against the default "
-        "in 3 pairs of sessions; 1 min 30 s would do for all\n"
+        "in 5 pairs of sessions; 1 min 30 s would do for all\n"
         "  start 5 s    60 s: calls at 4 of 4 points; no launch can be told from the default\n"
         "expected     by the model, the most per second first, of all calls alike, where a start takes 5 s\n"
         "  launch x=1: 1.25x in 8 s, 3 % of all a second\n"
@@ -149,7 +137,6 @@ static void a_plan_in_words(void **state)
         "alltoall     default\n"
         "sizes        4 KiB\n",
     };
-    (void)state;
     for (int i = 0; i < 2; i++) {
         char text[2048] = "";
         FILE *out = fmemopen(text, sizeof text, "w");
@@ -183,7 +170,6 @@ static const char *script(const char *name, const char *text)
 /* Every first call of a request takes 100 us, others 50; mpirun starts what stands last on its command line. */
 static int make_scripts(void **state)
 {
-    (void)state;
     strcpy(scripts, "/dev/shm/test_bench_XXXXXX");
     if (!mkdtemp(scripts))
         return -1;
@@ -212,7 +198,6 @@ static int remove_scripts(void **state)
 {
     static const char *const names[] = {"worker", "mpirun", "w.json", "r.jsonl", "earlier.jsonl"};
     char path[64];
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", scripts, names[i]);
         unlink(path);
@@ -269,7 +254,7 @@ static void plan_is(const struct bench_options *o, const char *expected)
     ",\"launches\":0,"                                                                                 \
     "\"of_launches\":0,\"pairs\":0}"
 
-static void what_would_be_done(void **state)
+TEST_CASE(what_would_be_done)
 {
     static const char journal[] =
         "{\"format\": \"nccltune-results/1\"}\n"
@@ -283,7 +268,6 @@ static void what_would_be_done(void **state)
         "\"times_us\": [90]}\n";
     struct bench_options o = scripted();
     char expected[2048];
-    (void)state;
     o.budget_s = 60;
     snprintf(expected, sizeof expected,
              PLAN_HEAD "\"ring\",\"tree\"],\"refinements\":0}},\"sizes\":[8,1024],\"time\":[" ROW("1", "2") "," ROW(
@@ -318,12 +302,11 @@ static void what_would_be_done(void **state)
 }
 
 /* Of a workload's collectives those are left out that the engine does not have, and an error where none is left. */
-static void a_workload_with_more_than_the_engine_has(void **state)
+TEST_CASE(a_workload_with_more_than_the_engine_has)
 {
     static const char call[] = "{\"collective\": \"%s\", \"bytes\": 4096, \"count\": 1, \"group_size\": 2}";
     struct bench_options o = scripted();
     char text[1024], first[128], second[128], expected[256];
-    (void)state;
     for (int both = 0; both < 2; both++) {
         snprintf(first, sizeof first, call, "reduce");
         snprintf(second, sizeof second, call, "allreduce");
@@ -348,18 +331,17 @@ static void a_workload_with_more_than_the_engine_has(void **state)
 }
 
 /* All of a run: its journal, what it tells, and who may have the measurements. */
-static void a_whole_run(void **state)
+TEST_CASE(a_whole_run)
 {
     struct bench_options o = scripted();
     struct bench_summary first, second;
     struct bench_results *measured = NULL;
     struct err e = {0};
     char path[64];
-    (void)state;
     snprintf(path, sizeof path, "%s/r.jsonl", scripts);
     o.results = path;
     o.confidence = 0.9;
-    if (bench_run(&o, NULL, NULL, NULL, NULL, &first, &measured, &e))
+    if (bench_run(&o, NULL, NULL, NULL, &first, &measured, &e))
         fail_msg("%s", e.text);
     assert_non_null(measured);
     assert_true(first.measured >= 6 && first.resumed == 0 && first.troubled == 0 && first.left_out == 0);
@@ -374,10 +356,10 @@ static void a_whole_run(void **state)
         assert_true(x->nodes == 1 && x->ranks == 2 && (x->bytes == 8 || x->bytes == 1024));
         assert_string_equal(x->library, "Open MPI 9");
     }
-    assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, &second, &measured, &e), ERR_FAILED); /* it is there */
+    assert_int_equal(bench_run(&o, NULL, NULL, NULL, &second, &measured, &e), ERR_FAILED); /* it is there */
     assert_int_equal(measured->count, first.measured);
     o.resume = 1;
-    if (bench_run(&o, NULL, NULL, NULL, NULL, &second, &measured, &e))
+    if (bench_run(&o, NULL, NULL, NULL, &second, &measured, &e))
         fail_msg("%s", e.text);
     assert_int_equal(second.resumed, first.measured);
     assert_int_equal(measured->count, first.measured + second.measured);
@@ -385,7 +367,7 @@ static void a_whole_run(void **state)
     o.setup.mpirun = "/bin/false";
     o.resume = 0;
     unlink(path);
-    assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, NULL, NULL, &e), ERR_FAILED);
+    assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, NULL, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "the launch exited with code 1"));
     struct bench_results *empty = bench_results_load(path, NULL, &e);
     assert_non_null(empty);
@@ -398,15 +380,14 @@ static void one_of_each(const struct bench_options *o)
 {
     struct err e;
     free(plan_text(o));
-    assert_int_equal(bench_run(o, NULL, NULL, NULL, NULL, NULL, NULL, &e), ERR_FAILED);
+    assert_int_equal(bench_run(o, NULL, NULL, NULL, NULL, NULL, &e), ERR_FAILED);
     unlink(o->results);
 }
 
-static void nothing_is_kept(void **state)
+TEST_CASE(nothing_is_kept)
 {
     struct bench_options o = scripted();
     char path[64];
-    (void)state;
     snprintf(path, sizeof path, "%s/r.jsonl", scripts);
     o.results = path;
     o.setup.mpirun = "/bin/false";
@@ -417,19 +398,4 @@ static void nothing_is_kept(void **state)
     assert_keeps_nothing(one_of_each(&o));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults),
-        cmocka_unit_test(options_that_make_no_sense),
-        cmocka_unit_test(listed_sizes_ascend),
-        cmocka_unit_test(a_workload_must_call_something),
-        cmocka_unit_test(what_is_missing_leaves_no_journal),
-        cmocka_unit_test(a_plan_in_words),
-        cmocka_unit_test_setup_teardown(what_would_be_done, make_scripts, remove_scripts),
-        cmocka_unit_test_setup_teardown(a_workload_with_more_than_the_engine_has, make_scripts, remove_scripts),
-        cmocka_unit_test_setup_teardown(a_whole_run, make_scripts, remove_scripts),
-        cmocka_unit_test_setup_teardown(nothing_is_kept, make_scripts, remove_scripts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_bench, make_scripts, remove_scripts)

@@ -1,20 +1,13 @@
 /* What time buys, and how much is usual. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdlib.h>
-
-#include "bench/results/sessions.h"
+#include "bench/results/points.h"
 #include "bench/search/budget.h"
+#include "core/json.h"
+#include "tests/lib/unit.h"
 #include "tests/lib/whole.h"
 
 /* Longer starts, more points and more launches take more time, within bounds. */
-static void the_usual_time_grows_with_the_task(void **state)
+TEST_CASE(the_usual_time_grows_with_the_task)
 {
-    (void)state;
     const struct budget_task calls = {44, 0, 0}, launches = {44, 12, 0}, large = {440, 12, 0}, many = {44, 500, 0};
     assert_true(budget_usual_s(&calls, 1) >= 60);
     assert_true(budget_usual_s(&launches, 5) > budget_usual_s(&calls, 5));
@@ -24,9 +17,8 @@ static void the_usual_time_grows_with_the_task(void **state)
 }
 
 /* Where samples take long, so do points and sessions: four nodes on 100 Mbit/s, whose 12 points take 0.6 s together. */
-static void long_samples_take_long(void **state)
+TEST_CASE(long_samples_take_long)
 {
-    (void)state;
     const struct budget_task unknown = {12, 4, 0, 0}, slow = {12, 4, 0, 0.6}, slower = {12, 4, 0, 6};
     assert_true(budget_usual_s(&unknown, 1) < 80);
     assert_true(budget_usual_s(&slow, 1) > 120);
@@ -36,13 +28,12 @@ static void long_samples_take_long(void **state)
 }
 
 /* What is usual is enough for everything; a minute with long starts is enough for calls alone. */
-static void what_time_buys(void **state)
+TEST_CASE(what_time_buys)
 {
-    (void)state;
     const struct budget_task t = {22, 12, 0};
     for (double start_s = 1; start_s <= 30; start_s *= 2) {
         struct budget_buys b = budget_buys(&t, budget_usual_s(&t, start_s), start_s), more;
-        assert_true(b.points >= 1 && b.launches >= 1 && b.pairs >= BENCH_FEWEST_SESSIONS);
+        assert_true(b.points >= 1 && b.launches >= 1 && b.pairs >= BENCH_FEWEST);
         for (double s = start_s; s < 4000; s *= 1.5) {
             b = budget_buys(&t, s, start_s);
             more = budget_buys(&t, s * 1.5, start_s);
@@ -51,18 +42,17 @@ static void what_time_buys(void **state)
         }
     }
     struct budget_buys few = budget_buys(&t, 60, 30);
-    assert_true(few.points > 0.5 && few.pairs < BENCH_FEWEST_SESSIONS);
+    assert_true(few.points > 0.5 && few.pairs < BENCH_FEWEST);
 }
 
 /* Lines for tasks, budgets and starts of every kind, as people get them, and the figures behind. */
-static void in_words_and_figures(void **state)
+TEST_CASE(in_words_and_figures)
 {
     static const struct budget_task tasks[] = {{44, 0, 0}, {22, 1, 0}, {44, 12, 0}, {440, 30, 0}, {8, 2, 1}};
     static const double budgets[] = {10, 60, 150, 400, 2000, 1e5}, starts[] = {0.5, 2, 5, 30};
     char *text = NULL, line[BUDGET_TEXT];
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
-    (void)state;
     for (size_t t = 0; t < sizeof tasks / sizeof *tasks; t++) {
         fprintf(out, "%d points, %d launches, all %d\n", tasks[t].points, tasks[t].launches, tasks[t].all);
         for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
@@ -84,18 +74,9 @@ static void in_words_and_figures(void **state)
         }
     }
     fclose(out);
-    assert_true(budget_kept_s(100, 20) == 20 && budget_kept_s(100, 35) == 35 && budget_kept_s(100, 90) == 35);
+    assert_true(budget_kept_s(100, 20) == 20 && budget_kept_s(100, 45) == 45 && budget_kept_s(100, 90) == 45);
     assert_whole(text, "tests/fixtures/bench/budget.txt");
     free(text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_usual_time_grows_with_the_task),
-        cmocka_unit_test(what_time_buys),
-        cmocka_unit_test(long_samples_take_long),
-        cmocka_unit_test(in_words_and_figures),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_budget)

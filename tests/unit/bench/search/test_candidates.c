@@ -1,14 +1,7 @@
 /* Candidates: everybody worth it in the first round, the fastest of them later, variations of a winner. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench/search/candidates.h"
 #include "core/coll.h"
+#include "tests/lib/unit.h"
 
 static const double fastest[] = {5, 5, 5}, fast[] = {10, 10, 10}, middle[] = {20, 20, 20}, slow[] = {40, 40, 40};
 
@@ -49,11 +42,11 @@ static int vary(struct bench_session *s, uint64_t bytes, const struct bench_knob
     return 2;
 }
 
-static const struct bench_engine engine = {.name = "e", .vary = vary};
+static const struct bench_measure_ops ops = {.vary = vary};
+static const struct bench_engine engine = {.name = "e", .measures = &ops};
 
 static int begin(void **state)
 {
-    (void)state;
     arena = arena_new();
     for (int i = 0; i < CALLS; i++)
         calls[i] = (struct bench_call){.coll = COLL_ALLREDUCE, .knobs = {.label = labels[i]}};
@@ -69,7 +62,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -88,9 +80,8 @@ static const char *candidates(uint64_t bytes, int round, int full, struct rounds
     return text;
 }
 
-static void in_the_first_round_all_that_have_a_chance(void **state)
+TEST_CASE(in_the_first_round_all_that_have_a_chance)
 {
-    (void)state;
     struct rounds r;
     /* "winner" and "second" from what they took at 64 bytes; no straight line through two sizes saves "loser". */
     assert_string_equal(candidates(4096, 1, 1, &r), "default between winner second third dropped");
@@ -98,17 +89,15 @@ static void in_the_first_round_all_that_have_a_chance(void **state)
     assert_non_null(strstr(candidates(65536, 1, 1, &r), "large"));
 }
 
-static void later_the_fastest_and_variations(void **state)
+TEST_CASE(later_the_fastest_and_variations)
 {
-    (void)state;
     struct rounds r;
     assert_string_equal(candidates(64, 2, 1, &r), "default winner between winner/4K loser");
     assert_null(r.candidates[3].refines);
 }
 
-static void variations_that_lost_on_both_sides_are_left(void **state)
+TEST_CASE(variations_that_lost_on_both_sides_are_left)
 {
-    (void)state;
     struct rounds r;
     candidates(4096, 1, 1, &r);
     int before = r.ncandidates;
@@ -118,12 +107,4 @@ static void variations_that_lost_on_both_sides_are_left(void **state)
     assert_string_equal(r.candidates[before].refines, "winner");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(in_the_first_round_all_that_have_a_chance, begin, end),
-        cmocka_unit_test_setup_teardown(later_the_fastest_and_variations, begin, end),
-        cmocka_unit_test_setup_teardown(variations_that_lost_on_both_sides_are_left, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_candidates, begin, end)

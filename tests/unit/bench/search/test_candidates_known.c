@@ -1,14 +1,7 @@
 /* Candidates by what is known of them: nearby, in the untouched launch, and from the library; at the bounds of each. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench/search/candidates.h"
 #include "core/coll.h"
+#include "tests/lib/unit.h"
 
 static struct bench_call calls[] = {
     {COLL_ALLREDUCE, 1, {.label = BENCH_DEFAULT}, NULL}, {COLL_ALLREDUCE, 1, {.label = "a"}, NULL},
@@ -21,7 +14,8 @@ static struct bench_call calls[] = {
 static struct arena *arena;
 static struct bench_results results;
 static struct bench_study study;
-static struct bench_engine engine;
+static struct bench_measure_ops ops;
+static const struct bench_engine engine = {.name = "e", .measures = &ops};
 static struct candidate_source source;
 
 /* What the library predicts, by the letter of a call. */
@@ -45,10 +39,9 @@ static int vary(struct bench_session *s, uint64_t bytes, const struct bench_knob
 
 static int begin(void **state)
 {
-    (void)state;
     arena = arena_new();
     results = (struct bench_results){.arena = arena};
-    engine = (struct bench_engine){.name = "e"};
+    ops = (struct bench_measure_ops){0};
     study = (struct bench_study){
         .engine = &engine, .plan = {.calls = calls, .ncalls = CALLS}, .results = &results, .arena = arena};
     memset(predicted, 0, sizeof predicted);
@@ -57,7 +50,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -98,12 +90,11 @@ static const char *list(const char *launch, uint64_t bytes, int round)
     return text;
 }
 
-static void what_the_library_says(void **state)
+TEST_CASE(what_the_library_says)
 {
-    (void)state;
     assert_string_equal(list("l", 256, 1), "default a +a/1 +a/2 b c");
     assert_string_equal(list("l", 255, 1), "default a +a/1 +a/2 b");
-    engine.expect_us = expect;
+    ops.expect_us = expect;
     predicted[1] = 50, predicted[2] = 20;
     assert_string_equal(list("l", 256, 1), "default c b a +a/1 +a/2");
     predicted[0] = 50; /* the plan's order where it is the same */
@@ -117,9 +108,8 @@ static void what_the_library_says(void **state)
     assert_string_equal(list("l", 256, 1), "default b a +a/1 +a/2");
 }
 
-static void what_it_took_in_the_untouched_launch(void **state)
+TEST_CASE(what_it_took_in_the_untouched_launch)
 {
-    (void)state;
     took(BENCH_DEFAULT, 64, BENCH_DEFAULT, 100);
     took(BENCH_DEFAULT, 64, "b", 30);
     struct bench_result *a = took(BENCH_DEFAULT, 64, "a", 60);
@@ -137,9 +127,8 @@ static void what_it_took_in_the_untouched_launch(void **state)
 }
 
 /* By a smaller size b takes 16 us here, and a would take 75; there it took one and a half times what b did. */
-static void far_behind_is_what_was_so_there(void **state)
+TEST_CASE(far_behind_is_what_was_so_there)
 {
-    (void)state;
     took(BENCH_DEFAULT, 64, BENCH_DEFAULT, 100);
     took(BENCH_DEFAULT, 64, "a", 150);
     took(BENCH_DEFAULT, 64, "b", 100);
@@ -148,9 +137,8 @@ static void far_behind_is_what_was_so_there(void **state)
     assert_string_equal(list("l", 64, 1), "default b a +a/1 +a/2");
 }
 
-static void what_lost_on_both_sides(void **state)
+TEST_CASE(what_lost_on_both_sides)
 {
-    (void)state;
     took("l", 64, BENCH_DEFAULT, 10), took("l", 1024, BENCH_DEFAULT, 10);
     took("l", 64, "b", 10), took("l", 1024, "b", 10);
     took("l", 64, "a", 11)->status = BENCH_DROPPED;
@@ -170,9 +158,8 @@ static void what_lost_on_both_sides(void **state)
 
 /* Two of those that were measured here meet again, the fastest, and what has not been is tried: by itself where what it
  * refines has been, and was close. */
-static void the_finalists(void **state)
+TEST_CASE(the_finalists)
 {
-    (void)state;
     took("l", 512, BENCH_DEFAULT, 10);
     took("l", 512, "a", 12), took("l", 512, "b", 11), took("l", 512, "c", 13), took("l", 512, "a/1", 10);
     assert_string_equal(list("l", 512, 2), "default a/1 b a/2");
@@ -190,9 +177,8 @@ static void the_finalists(void **state)
 }
 
 /* Variations stand in no plan; each is listed once, by what it took here. */
-static void variations_of_earlier_rounds(void **state)
+TEST_CASE(variations_of_earlier_rounds)
 {
-    (void)state;
     took("l", 512, "v", 5), took("l", 512, "v", 5), took("l", 512, "w", 4);
     took("m", 512, "x", 1), took("l", 256, "x", 1), took("l", 512, "d", 1)->coll = COLL_BROADCAST;
     took("l", 512, "d", 9);
@@ -202,12 +188,11 @@ static void variations_of_earlier_rounds(void **state)
     assert_string_equal(list("l", 512, 3), "default z w a +a/1 +a/2 b c");
 }
 
-static void variations_that_are_new(void **state)
+TEST_CASE(variations_that_are_new)
 {
     struct candidate room[8];
     struct rounds r = {.arena = arena, .coll = COLL_ALLREDUCE, .bytes = 512, .shape = {1, 4, 0}, .candidates = room};
-    (void)state;
-    engine.vary = vary;
+    ops.vary = vary;
     source = (struct candidate_source){.study = &study, .launch = "l", .round = 1, .full = 1};
     assert_int_equal(candidates_vary(&source, &r, &calls[1].knobs), 3);
     assert_string_equal(r.candidates[2].knobs->label, "a+2");
@@ -227,16 +212,4 @@ static void variations_that_are_new(void **state)
     assert_int_equal(candidates_vary(&source, &r, &calls[1].knobs), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_the_library_says, begin, end),
-        cmocka_unit_test_setup_teardown(what_it_took_in_the_untouched_launch, begin, end),
-        cmocka_unit_test_setup_teardown(far_behind_is_what_was_so_there, begin, end),
-        cmocka_unit_test_setup_teardown(what_lost_on_both_sides, begin, end),
-        cmocka_unit_test_setup_teardown(the_finalists, begin, end),
-        cmocka_unit_test_setup_teardown(variations_of_earlier_rounds, begin, end),
-        cmocka_unit_test_setup_teardown(variations_that_are_new, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_candidates_known, begin, end)

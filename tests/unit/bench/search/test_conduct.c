@@ -1,18 +1,11 @@
 /* Whole runs: screening, rounds, interruption, resume. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/lib/unit.h"
 #include "tests/unit/bench/fake_study.h"
 
 static const char *const rails[] = {"slow0", "fast", "slow1", "slow2"};
 
-static void sizes_between_the_bounds(void **state)
+TEST_CASE(sizes_between_the_bounds)
 {
-    (void)state;
     static const struct {
         uint64_t min, max;
         double factor;
@@ -38,26 +31,22 @@ static void sizes_between_the_bounds(void **state)
 }
 
 /* A call that lost at both sizes around, to one call below and to another above, and is the best between them. */
-static void finds_the_best_call_between_two_others(void **state)
+TEST_CASE(finds_the_best_call_between_two_others)
 {
-    (void)state;
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     fake_begin(&f, 0, NULL, 0);
     f.options.min_bytes = 16;
     f.study.sizes = bench_sizes(&f.options, f.study.arena, &f.study.nsizes);
     assert_int_equal(bench_conduct(&f.study, &f.err), 0);
-    assert_int_equal(fake_count(&f, NULL, "middle", 4 << 10, BENCH_DROPPED), 1);
-    assert_int_equal(fake_count(&f, NULL, "middle", 64 << 10, BENCH_DROPPED), 1);
-    assert_true(fake_count(&f, NULL, "middle", 16 << 10, BENCH_OK) >= 2);
+    assert_true(fake_count(&f, NULL, "middle", 16 << 10, BENCH_OK) > BENCH_FEWEST);
     assert_int_equal(fake_count(&f, NULL, "awful", 16 << 10, -1), 0);
     fake_end(&f);
 }
 
 /* The known optimum at every size, in two or more sessions. */
-static void finds_the_best_call(void **state)
+TEST_CASE(finds_the_best_call)
 {
-    (void)state;
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     fake_begin(&f, 0, NULL, 0);
@@ -69,7 +58,7 @@ static void finds_the_best_call(void **state)
         const char *best = at->bytes < 5000 ? "early" : at->bytes > 100000 ? "late" : NULL;
         if (best)
             assert_string_equal(at->candidates[at->best].call.label, best);
-        assert_true(at->untouched >= 0 && at->candidates[at->untouched].time_us.n >= 18);
+        assert_true(at->untouched >= 0 && at->candidates[at->untouched].time_us.n >= 9);
     }
     assert_true(fake.opened >= 2);
     assert_int_equal(fake.opened, fake.closed);
@@ -94,9 +83,8 @@ static int has_session(const struct fake_run *f, const char *launch, int round, 
     return any && calls == full;
 }
 
-static void finds_the_best_launch(void **state)
+TEST_CASE(finds_the_best_launch)
 {
-    (void)state;
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     fake.fast_launch = "fast";
@@ -114,21 +102,16 @@ static void finds_the_best_launch(void **state)
     assert_int_equal(fake_count(&f, "slow2", NULL, 0, -1), 2);
     assert_true(fake_count(&f, BENCH_DEFAULT, BENCH_DEFAULT, 0, BENCH_OK) >= 2 * f.study.nsizes);
     assert_true(fake_count(&f, "fast", "late", 1 << 20, BENCH_OK) >= 2);
-    /* Where sizes were added the default is measured once more: that makes no pair with a session of all calls. */
-    int full = 0, alone = 0;
-    for (int round = BENCH_PAIRS_ROUND; round < 1000; round++) {
-        int both = has_session(&f, BENCH_DEFAULT, round, 0);
-        full += has_session(&f, "fast", round, 1);
-        alone += both && !has_session(&f, "fast", round, 0);
-        assert_false(both && has_session(&f, "fast", round, 1));
-    }
-    assert_true(full >= 2 && alone == 1);
+    int pairs = 0;
+    for (int round = BENCH_PAIRS_ROUND; round < BENCH_PROBE_ROUND; round++)
+        pairs += (has_session(&f, BENCH_DEFAULT, round, 0) || has_session(&f, BENCH_DEFAULT, round, 1)) &&
+                 (has_session(&f, "fast", round, 0) || has_session(&f, "fast", round, 1));
+    assert_true(pairs >= BENCH_FEWEST);
     fake_end(&f);
 }
 
-static void tries_a_pair_where_it_may_pay(void **state)
+TEST_CASE(tries_a_pair_where_it_may_pay)
 {
-    (void)state;
     static const char *const two[] = {"fast", "other"};
     for (int pays = 0; pays < 2; pays++) {
         struct fake_run f;
@@ -147,9 +130,8 @@ static void tries_a_pair_where_it_may_pay(void **state)
 }
 
 /* What is tried beside any launch is tried beside the best one, though alone it gains nothing. */
-static void tries_more_beside_the_best(void **state)
+TEST_CASE(tries_more_beside_the_best)
 {
-    (void)state;
     static const char *const two[] = {"fast", "other"};
     struct bench_knobs beside[] = {{.label = "a"}, {.label = "b"}};
     struct fake_run f;
@@ -167,9 +149,8 @@ static void tries_more_beside_the_best(void **state)
 }
 
 /* Others are faster, but not by so much that the default is out of the question: its calls are measured too. */
-static void a_default_that_is_close_is_examined_too(void **state)
+TEST_CASE(a_default_that_is_close_is_examined_too)
 {
-    (void)state;
     static const char *const two[] = {"one", "other"};
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
@@ -182,9 +163,8 @@ static void a_default_that_is_close_is_examined_too(void **state)
     fake_end(&f);
 }
 
-static void a_launch_that_does_not_start(void **state)
+TEST_CASE(a_launch_that_does_not_start)
 {
-    (void)state;
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     fake.fast_launch = "fast";
@@ -207,9 +187,8 @@ static void a_launch_that_does_not_start(void **state)
 }
 
 /* A launch that somebody else kept from starting once, and a call that died once, are not excluded for it. */
-static void once_is_no_verdict(void **state)
+TEST_CASE(once_is_no_verdict)
 {
-    (void)state;
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     fake.fast_launch = "fast";
@@ -233,9 +212,8 @@ static void once_is_no_verdict(void **state)
 }
 
 /* A default that never comes through at a size is an error, however well all else goes; --resume tries it again. */
-static void a_default_that_fails_is_an_error(void **state)
+TEST_CASE(a_default_that_fails_is_an_error)
 {
-    (void)state;
     static const enum bench_outcome ways[] = {BENCH_DIED, BENCH_SILENT, BENCH_ANSWERED};
     for (int i = 0; i < 3; i++) {
         struct fake_run f;
@@ -255,9 +233,8 @@ static void a_default_that_fails_is_an_error(void **state)
 }
 
 /* Interrupted anywhere, resumed as often as it takes: every point once a round, children gone. */
-static void interrupted_and_resumed(void **state)
+TEST_CASE(interrupted_and_resumed)
 {
-    (void)state;
     static const int after[] = {1, 7, 60, 300, 1000};
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
@@ -294,9 +271,8 @@ static void interrupted_and_resumed(void **state)
 }
 
 /* Launches take their time to start: those that come after the time for screening are not tried. */
-static void no_time_for_every_launch(void **state)
+TEST_CASE(no_time_for_every_launch)
 {
-    (void)state;
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     fake.open_s = 0.1;
@@ -308,9 +284,8 @@ static void no_time_for_every_launch(void **state)
     fake_end(&f);
 }
 
-static void no_time_at_all(void **state)
+TEST_CASE(no_time_at_all)
 {
-    (void)state;
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     fake_begin(&f, 0, NULL, 0);
@@ -322,22 +297,4 @@ static void no_time_at_all(void **state)
     fake_end(&f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(once_is_no_verdict),
-        cmocka_unit_test(a_default_that_fails_is_an_error),
-        cmocka_unit_test(sizes_between_the_bounds),
-        cmocka_unit_test(finds_the_best_call),
-        cmocka_unit_test(finds_the_best_call_between_two_others),
-        cmocka_unit_test(finds_the_best_launch),
-        cmocka_unit_test(tries_a_pair_where_it_may_pay),
-        cmocka_unit_test(tries_more_beside_the_best),
-        cmocka_unit_test(a_default_that_is_close_is_examined_too),
-        cmocka_unit_test(a_launch_that_does_not_start),
-        cmocka_unit_test(interrupted_and_resumed),
-        cmocka_unit_test(no_time_for_every_launch),
-        cmocka_unit_test(no_time_at_all),
-    };
-    return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
-}
+TEST_CASES_WITHIN(test_conduct, fake_setup, fake_teardown)

@@ -1,17 +1,9 @@
 /* What lost by far in an earlier journal is not tried again; what was close, refined, failed or new is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "bench/search/earlier.h"
 #include "core/coll.h"
+#include "tests/lib/unit.h"
 
 static char path[] = "/tmp/nccltune-earlier-XXXXXX";
 
@@ -27,7 +19,6 @@ static void line(FILE *out, const char *engine, int bytes, const char *launch, c
 
 static int write_journal(void **state)
 {
-    (void)state;
     int fd = mkstemp(path);
     FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
     if (!out)
@@ -49,13 +40,11 @@ static int write_journal(void **state)
 
 static int remove_journal(void **state)
 {
-    (void)state;
     return unlink(path);
 }
 
-static void losers_go(void **state)
+TEST_CASE(losers_go)
 {
-    (void)state;
     struct bench_call calls[] = {
         {.coll = COLL_ALLREDUCE, .knobs = {.label = "default"}},
         {.coll = COLL_ALLREDUCE, .knobs = {.label = "ring"}},
@@ -80,17 +69,12 @@ static void losers_go(void **state)
     assert_string_equal(p.launches[2].label, "new");
 }
 
-static void no_journal(void **state)
+TEST_CASE(no_journal)
 {
-    (void)state;
     struct bench_plan p = {0};
     struct err e = {0};
     assert_int_equal(search_leave_out_losers(&p, "nccl", "/nowhere/results.jsonl", NULL, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "/nowhere/results.jsonl"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(losers_go), cmocka_unit_test(no_journal)};
-    return cmocka_run_group_tests(tests, write_journal, remove_journal);
-}
+TEST_CASES_WITHIN(test_earlier, write_journal, remove_journal)

@@ -1,14 +1,7 @@
 /* What of a measurement's options makes sense, at the bounds, and the sizes that they stand for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench/search/options.h"
 #include "core/coll.h"
+#include "tests/lib/unit.h"
 
 static const struct bench_engine *engine;
 static struct err error;
@@ -31,9 +24,8 @@ static void refused(int accepted, const char *words)
         fail_msg("%s", error.text);
 }
 
-static void bounds_are_accepted(void **state)
+TEST_CASE(bounds_are_accepted)
 {
-    (void)state;
     assert_true(AFTER((void)0));
     assert_string_equal(engine->name, "mpi");
     assert_true(AFTER(o.engine = "nccl"));
@@ -52,9 +44,8 @@ static void bounds_are_accepted(void **state)
     assert_true(AFTER(o.workload = "w.json"));
 }
 
-static void nonsense_is_refused(void **state)
+TEST_CASE(nonsense_is_refused)
 {
-    (void)state;
     refused(AFTER(o.engine = "smoke"), "there are: mpi");
     assert_non_null(strstr(error.text, "nccl"));
     refused(AFTER(o.engine = "verbs"), "--engine verbs says more");
@@ -72,13 +63,12 @@ static void nonsense_is_refused(void **state)
     refused(AFTER(o.watchdog_s = 0), "longer than nothing");
 }
 
-static void sizes_go_by_the_factor(void **state)
+TEST_CASE(sizes_go_by_the_factor)
 {
     static const uint64_t by_half[] = {1, 2, 3, 5, 7, 8}, by_four[] = {8, 32, 128, 512, 600};
     struct bench_options o;
     struct arena *a = arena_new();
     int n;
-    (void)state;
     bench_options_default(&o);
     o.max_bytes = 600;
     const uint64_t *sizes = bench_sizes(&o, a, &n);
@@ -97,9 +87,4 @@ static void sizes_go_by_the_factor(void **state)
     arena_free(a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bounds_are_accepted), cmocka_unit_test(nonsense_is_refused),
-                                       cmocka_unit_test(sizes_go_by_the_factor)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_options)

@@ -1,17 +1,7 @@
 /* Places, sizes and shapes by what is known of them, on results that are made up: at the bounds of every condition. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench/search/shapes.h"
 #include "bench/search/sizes.h"
-#include "tests/lib/near.h"
+#include "tests/lib/unit.h"
 
 static struct bench_options options;
 static struct bench_results results;
@@ -25,7 +15,6 @@ static struct bench_call calls[] = {{COLL_ALLREDUCE, 1, {.label = BENCH_DEFAULT}
 
 static int begin(void **state)
 {
-    (void)state;
     arena = arena_new();
     options = (struct bench_options){.collectives = 1u << COLL_ALLREDUCE};
     results = (struct bench_results){.arena = arena};
@@ -41,7 +30,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -88,12 +76,11 @@ static const char *sizes(void)
 
 /* ---- sizes ---- */
 
-static void as_large_as_memory(void **state)
+TEST_CASE(as_large_as_memory)
 {
     char *text = NULL;
     size_t n;
     struct log log = {.out = open_memstream(&text, &n), .program = "x"};
-    (void)state;
     study.log = &log;
     SIZES(64, 1024, 4096);
     sizes_fit(&study, 100); /* a user has said how far */
@@ -120,9 +107,8 @@ static void border(int after)
     took(after + 1, "a", 105.1), took(after + 1, "b", 100);
 }
 
-static void between_where_choices_change(void **state)
+TEST_CASE(between_where_choices_change)
 {
-    (void)state;
     SIZES(64, 1024, 4096);
     border(0);
     took(2, "b", 100);
@@ -130,10 +116,9 @@ static void between_where_choices_change(void **state)
     assert_string_equal(sizes(), "64 256 1024 4096");
 }
 
-static void not_where_either_would_do(void **state)
+TEST_CASE(not_where_either_would_do)
 {
     static const double at_other_size[][2] = {{105, 106}, {106, 105}, {99, 106}};
-    (void)state;
     for (size_t i = 0; i < sizeof at_other_size / sizeof *at_other_size; i++) {
         SIZES(64, 1024);
         results.count = 0;
@@ -151,9 +136,8 @@ static void not_where_either_would_do(void **state)
     assert_int_equal(sizes_add(&study), 0);
 }
 
-static void not_where_somebody_has_said_which(void **state)
+TEST_CASE(not_where_somebody_has_said_which)
 {
-    (void)state;
     SIZES(64, 1024);
     border(0);
     study.calls = (double[2 * COLL_MEASURED]){0};
@@ -171,7 +155,7 @@ static void not_where_somebody_has_said_which(void **state)
     assert_int_equal(sizes_add(&study), 1);
 }
 
-static void in_the_middle_by_whole_floats(void **state)
+TEST_CASE(in_the_middle_by_whole_floats)
 {
     static const struct {
         uint64_t low, high;
@@ -185,7 +169,6 @@ static void in_the_middle_by_whole_floats(void **state)
         {1000, 1900, "1000 1376 1900"},
         {1000, 1899, "1000 1899"}, /* too near */
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         results.count = 0;
         SIZES(cases[i].low, cases[i].high);
@@ -195,9 +178,8 @@ static void in_the_middle_by_whole_floats(void **state)
     }
 }
 
-static void so_many_and_no_more(void **state)
+TEST_CASE(so_many_and_no_more)
 {
-    (void)state;
     SIZES(1 << 4, 1 << 6, 1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20);
     for (int i = 0; i < 9; i++) {
         took(i, i % 2 ? "a" : "b", 100);
@@ -218,11 +200,10 @@ static int tells_nothing(double a_low, double a_high, double default_high)
     return sizes_tell_nothing(&study, (struct bench_place){COLL_ALLREDUCE, 3, 0, 0});
 }
 
-static void what_lies_in_proportion(void **state)
+TEST_CASE(what_lies_in_proportion)
 {
     struct bench_place at = {COLL_ALLREDUCE, 3, 0, 0}, even = {COLL_ALLREDUCE, 2, 0, 0},
                        last = {COLL_ALLREDUCE, 5, 0, 0};
-    (void)state;
     assert_true(tells_nothing(100, 400, 800));
     assert_false(sizes_tell_nothing(&study, even));
     assert_false(sizes_tell_nothing(&study, last));
@@ -255,10 +236,9 @@ static void what_lies_in_proportion(void **state)
 
 static struct bench_shape shapes[] = {{2, 4, 0}, {1, 2, 1}, {1, 2, 0}, {1, 2, 1, BENCH_COMPUTE}, {2, 2, 0}};
 
-static void twins(void **state)
+TEST_CASE(twins)
 {
     static const int twin[] = {-1, -1, 1, 1, -1, -1};
-    (void)state;
     study.shapes = shapes;
     study.nshapes = 5;
     for (int i = 0; i < 6; i++)
@@ -267,12 +247,11 @@ static void twins(void **state)
     assert_int_equal(search_shapes_twin(&study, 2), -1);
 }
 
-static void probes(void **state)
+TEST_CASE(probes)
 {
     static const struct {
         int nsizes, n, sizes[SEARCH_PROBES];
     } cases[] = {{1, 1, {0}}, {2, 2, {0, 1}}, {3, 3, {0, 1, 2}}, {4, 3, {0, 2, 3}}, {9, 3, {0, 4, 8}}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int found[SEARCH_PROBES];
         study.nsizes = cases[i].nsizes;
@@ -297,9 +276,8 @@ static int alike(int shape, double us, double own_us)
     return search_shapes_alike(&study, shape);
 }
 
-static void what_behaves_alike(void **state)
+TEST_CASE(what_behaves_alike)
 {
-    (void)state;
     assert_true(alike(2, 80, 100)); /* and nobody asks what the second size took, which is no probe */
     assert_true(alike(2, 84, 100));
     assert_true(alike(2, 76.2, 100));
@@ -321,19 +299,4 @@ static void what_behaves_alike(void **state)
     assert_true(search_shapes_alike(&study, 2));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(as_large_as_memory, begin, end),
-        cmocka_unit_test_setup_teardown(between_where_choices_change, begin, end),
-        cmocka_unit_test_setup_teardown(not_where_either_would_do, begin, end),
-        cmocka_unit_test_setup_teardown(not_where_somebody_has_said_which, begin, end),
-        cmocka_unit_test_setup_teardown(in_the_middle_by_whole_floats, begin, end),
-        cmocka_unit_test_setup_teardown(so_many_and_no_more, begin, end),
-        cmocka_unit_test_setup_teardown(what_lies_in_proportion, begin, end),
-        cmocka_unit_test_setup_teardown(twins, begin, end),
-        cmocka_unit_test_setup_teardown(probes, begin, end),
-        cmocka_unit_test_setup_teardown(what_behaves_alike, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_places, begin, end)

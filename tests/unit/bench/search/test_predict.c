@@ -1,13 +1,7 @@
 /* Predictions into a journal, by an engine whose times come from a formula. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "bench/search/predict.h"
 #include "tests/lib/in_use.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/bench/fake_study.h"
 
 /* "late" wins above 64 KiB, "awful" is offered nowhere; launch "fast" is ten times as fast. */
@@ -24,7 +18,8 @@ static int predict(struct bench_plan *plan, const struct history_place *at, cons
     return 0;
 }
 
-static struct bench_engine engine = {.name = "formula", .predict = predict};
+static const struct bench_predict_ops ops = {.predict = predict};
+static const struct bench_engine engine = {.name = "formula", .predicts = &ops};
 static const int nodes[] = {2, 4};
 
 static void begin(struct fake_run *f, int resume)
@@ -58,9 +53,8 @@ static int count(const struct bench_results *r, int n, const char *launch, const
     return found;
 }
 
-static void what_is_written(void **state)
+TEST_CASE(what_is_written)
 {
-    (void)state;
     struct fake_run f;
     struct err e;
     begin(&f, 0);
@@ -102,10 +96,9 @@ static int by_label(struct bench_plan *plan, const struct history_place *at, con
 }
 
 /* Variations of a call are predicted where the call is any good, and from the size on where they mean something. */
-static void refinements(void **state)
+TEST_CASE(refinements)
 {
-    (void)state;
-    static const struct bench_engine labels = {.name = "labels", .predict = by_label};
+    const struct bench_engine labels = {.name = "labels", .predicts = &(struct bench_predict_ops){.predict = by_label}};
     struct bench_call calls[] = {
         {COLL_ALLREDUCE, 0, {.label = BENCH_DEFAULT}, NULL}, {COLL_ALLREDUCE, 0, {.label = "near"}, NULL},
         {COLL_ALLREDUCE, 4096, {.label = "near/2"}, "near"}, {COLL_ALLREDUCE, 0, {.label = "far"}, NULL},
@@ -127,9 +120,8 @@ static void refinements(void **state)
     fake_end(&f);
 }
 
-static void resuming_adds_nothing_twice(void **state)
+TEST_CASE(resuming_adds_nothing_twice)
 {
-    (void)state;
     struct fake_run f;
     struct err e;
     begin(&f, 0);
@@ -141,9 +133,8 @@ static void resuming_adds_nothing_twice(void **state)
     fake_end(&f);
 }
 
-static void stopping(void **state)
+TEST_CASE(stopping)
 {
-    (void)state;
     struct fake_run f;
     struct err e;
     begin(&f, 0);
@@ -156,12 +147,12 @@ static void stopping(void **state)
 }
 
 /* Groups that are asked for are predicted beside one another, where they fit, and the journal keeps them apart. */
-static void groups(void **state)
+TEST_CASE(groups)
 {
-    (void)state;
     struct fake_run f;
     struct err e;
-    static const struct bench_engine grouped = {.name = "formula", .predict = predict};
+    const struct bench_engine grouped = {.name = "formula",
+                                         .predicts = &(struct bench_predict_ops){.predict = predict}};
     begin(&f, 0);
     f.study.engine = &grouped;
     f.options.shapes = (struct bench_shape_list){
@@ -199,12 +190,11 @@ static int nothing(struct bench_plan *plan, const struct history_place *at, cons
     return -1;
 }
 
-static void an_engine_without_a_word(void **state)
+TEST_CASE(an_engine_without_a_word)
 {
-    (void)state;
     struct fake_run f;
     struct err e;
-    static const struct bench_engine silent = {.name = "silent", .predict = nothing};
+    const struct bench_engine silent = {.name = "silent", .predicts = &(struct bench_predict_ops){.predict = nothing}};
     begin(&f, 0);
     f.study.engine = &silent;
     assert_int_equal(bench_predict(&f.study, &e), ERR_FAILED);
@@ -232,16 +222,16 @@ static const char *examined(const struct bench_results *r, int n)
     return small && !large ? "small" : large && !small ? "large" : "neither";
 }
 
-static void what_a_workload_calls(void **state)
+TEST_CASE(what_a_workload_calls)
 {
-    static const struct bench_engine engines[] = {{.name = "formula", .predict = by_size},
-                                                  {.name = "formula", .predict = by_size}};
+    static const struct bench_predict_ops sized = {.predict = by_size};
+    static const struct bench_engine engines[] = {{.name = "formula", .predicts = &sized},
+                                                  {.name = "formula", .predicts = &sized}};
     static const char *const launches[] = {"small", "large"};
     struct workload *w = workload_new();
     struct workload_phase *p = workload_add_phase(w, "step");
     struct fake_run f;
     struct err e;
-    (void)state;
     w->ranks = 32;
     w->ranks_per_node = 8;
     for (int i = 0; i < 2; i++)
@@ -278,13 +268,12 @@ static void what_a_workload_calls(void **state)
 }
 
 /* Sizes that come out the same once they are cut into blocks are one place, those too small for so many ranks none. */
-static void sizes_in_blocks(void **state)
+TEST_CASE(sizes_in_blocks)
 {
-    static const struct bench_engine sized = {.name = "formula", .predict = by_size};
+    const struct bench_engine sized = {.name = "formula", .predicts = &(struct bench_predict_ops){.predict = by_size}};
     struct bench_call calls[] = {{COLL_ALLGATHER, 1, {.label = BENCH_DEFAULT}, NULL}};
     struct fake_run f;
     struct err e;
-    (void)state;
     begin(&f, 0);
     f.study.engine = &sized;
     f.study.plan.calls = calls;
@@ -317,9 +306,10 @@ static int by_number(struct bench_plan *plan, const struct history_place *at, co
 }
 
 /* Refinements of what takes 1.3 times the best at most, and is offered; each with its doubt. */
-static void refinements_of_what_is_close(void **state)
+TEST_CASE(refinements_of_what_is_close)
 {
-    static const struct bench_engine numbers = {.name = "numbers", .predict = by_number};
+    const struct bench_engine numbers = {.name = "numbers",
+                                         .predicts = &(struct bench_predict_ops){.predict = by_number}};
     static const char *const expected[] = {"100", "130", "90", "130.1", "120"};
     struct bench_call calls[] = {
         {COLL_ALLREDUCE, 1, {.label = "100"}, NULL},   {COLL_ALLREDUCE, 1, {.label = "130"}, NULL},
@@ -329,7 +319,6 @@ static void refinements_of_what_is_close(void **state)
         {COLL_BROADCAST, 1, {.label = "50"}, NULL},    {COLL_ALLREDUCE, 1, {.label = "120"}, NULL}};
     struct fake_run f;
     struct err e;
-    (void)state;
     begin(&f, 0);
     f.study.engine = &numbers;
     f.study.plan.calls = calls;
@@ -360,25 +349,9 @@ static void one_prediction(void)
     fake_end(&f);
 }
 
-static void nothing_is_kept(void **state)
+TEST_CASE(nothing_is_kept)
 {
-    (void)state;
     assert_keeps_nothing(one_prediction());
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written),
-        cmocka_unit_test(refinements),
-        cmocka_unit_test(resuming_adds_nothing_twice),
-        cmocka_unit_test(stopping),
-        cmocka_unit_test(groups),
-        cmocka_unit_test(an_engine_without_a_word),
-        cmocka_unit_test(what_a_workload_calls),
-        cmocka_unit_test(sizes_in_blocks),
-        cmocka_unit_test(refinements_of_what_is_close),
-        cmocka_unit_test(nothing_is_kept),
-    };
-    return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
-}
+TEST_CASES_WITHIN(test_predict, fake_setup, fake_teardown)

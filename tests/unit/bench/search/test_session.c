@@ -1,14 +1,9 @@
 /* One session: deaths are journalled, attributed and survived. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
 #include "bench/search/session.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/bench/fake_study.h"
 
 static int run_session(struct fake_run *f)
@@ -22,9 +17,8 @@ static void trouble(int i, const char *call, enum bench_outcome outcome, int tim
     fake.trouble[i] = (struct fake_trouble){.call = call, .bytes = 128, .outcome = outcome, .times = times};
 }
 
-static void a_call_that_kills_is_not_tried_again(void **state)
+TEST_CASE(a_call_that_kills_is_not_tried_again)
 {
-    (void)state;
     static const struct {
         enum bench_outcome outcome;
         enum bench_status status;
@@ -48,9 +42,8 @@ static void a_call_that_kills_is_not_tried_again(void **state)
 }
 
 /* Somebody kills a rank during the default: written down, measured again, and the default stays a candidate. */
-static void the_default_is_tried_again(void **state)
+TEST_CASE(the_default_is_tried_again)
 {
-    (void)state;
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     trouble(0, BENCH_DEFAULT, BENCH_DIED, 1);
@@ -65,9 +58,8 @@ static void the_default_is_tried_again(void **state)
 }
 
 /* A node is lost under a call, and comes back: the call is innocent, nothing is written down, nothing is left out. */
-static void a_lost_node_is_nobodys_fault(void **state)
+TEST_CASE(a_lost_node_is_nobodys_fault)
 {
-    (void)state;
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     trouble(0, "early", BENCH_LOST, 1);
@@ -82,9 +74,8 @@ static void a_lost_node_is_nobodys_fault(void **state)
 }
 
 /* It does not come back, or comes and goes: one sentence, and a journal that holds no word against the launch. */
-static void nodes_that_stay_lost_end_it(void **state)
+TEST_CASE(nodes_that_stay_lost_end_it)
 {
-    (void)state;
     for (int flaps = 0; flaps < 2; flaps++) {
         struct fake_run f;
         memset(&fake, 0, sizeof fake);
@@ -104,10 +95,9 @@ static void nodes_that_stay_lost_end_it(void **state)
 }
 
 /* ^C while a launch starts: it is not the launch's fault, and nothing is wrong. */
-static void an_interruption_is_no_word_against_a_launch(void **state)
+TEST_CASE(an_interruption_is_no_word_against_a_launch)
 {
     static const char *const launches[] = {"ill"};
-    (void)state;
     for (int stopped = 0; stopped < 2; stopped++) {
         struct fake_run f;
         memset(&fake, 0, sizeof fake);
@@ -123,9 +113,8 @@ static void an_interruption_is_no_word_against_a_launch(void **state)
     }
 }
 
-static void too_many_deaths_end_the_visit(void **state)
+TEST_CASE(too_many_deaths_end_the_visit)
 {
-    (void)state;
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     trouble(0, BENCH_DEFAULT, BENCH_DIED, 1000);
@@ -137,9 +126,8 @@ static void too_many_deaths_end_the_visit(void **state)
     fake_end(&f);
 }
 
-static void wrong_data_and_refusals(void **state)
+TEST_CASE(wrong_data_and_refusals)
 {
-    (void)state;
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     fake.trouble[0] = (struct fake_trouble){
@@ -161,9 +149,8 @@ static void wrong_data_and_refusals(void **state)
 }
 
 /* The only session of a launch that is not ours: no second one is asked for. */
-static void the_only_session(void **state)
+TEST_CASE(the_only_session)
 {
-    (void)state;
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     trouble(0, "early", BENCH_DIED, 1);
@@ -176,9 +163,8 @@ static void the_only_session(void **state)
     fake_end(&f);
 }
 
-static void a_full_disk_ends_it(void **state)
+TEST_CASE(a_full_disk_ends_it)
 {
-    (void)state;
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     fake_begin(&f, 0, NULL, 0);
@@ -192,9 +178,8 @@ static void a_full_disk_ends_it(void **state)
 }
 
 /* A run that ended between the lines of one point: only the default, which comes last, is missing. */
-static void a_half_written_point(void **state)
+TEST_CASE(a_half_written_point)
 {
-    (void)state;
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     fake_begin(&f, 0, NULL, 0);
@@ -212,9 +197,8 @@ static void a_half_written_point(void **state)
     fake_end(&f);
 }
 
-static void launches_must_agree_on_their_ranks(void **state)
+TEST_CASE(launches_must_agree_on_their_ranks)
 {
-    (void)state;
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     fake_begin(&f, 0, NULL, 0);
@@ -227,9 +211,8 @@ static void launches_must_agree_on_their_ranks(void **state)
 }
 
 /* AllGather, ReduceScatter and AllToAll want equal blocks. */
-static void sizes_divide_by_the_ranks(void **state)
+TEST_CASE(sizes_divide_by_the_ranks)
 {
-    (void)state;
     assert_int_equal(bench_fitting_bytes(COLL_ALLREDUCE, 8, 3), 8);
     assert_int_equal(bench_fitting_bytes(COLL_BROADCAST, 8, 3), 8);
     assert_int_equal(bench_fitting_bytes(COLL_ALLGATHER, 8, 3), 6);
@@ -252,12 +235,11 @@ static char *said_in(struct fake_run *f, int rc)
 }
 
 /* Nodes lost while it starts: their agents are started anew, once a session and three times in a run. */
-static void nodes_lost_at_the_start(void **state)
+TEST_CASE(nodes_lost_at_the_start)
 {
     static const struct {
         int times, losses, rc, opened;
     } cases[] = {{1, 0, 0, 1}, {1, 2, 0, 1}, {1, 3, ERR_FAILED, 0}, {2, 0, ERR_FAILED, 0}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct fake_run f;
         memset(&fake, 0, sizeof fake);
@@ -281,10 +263,9 @@ static void nodes_lost_at_the_start(void **state)
 }
 
 /* It dies, and does not start again: what is left of this session is left out. */
-static void a_launch_that_does_not_start_again(void **state)
+TEST_CASE(a_launch_that_does_not_start_again)
 {
     struct fake_run f;
-    (void)state;
     memset(&fake, 0, sizeof fake);
     trouble(0, "early", BENCH_DIED, 1);
     fake.dead_after = 1;
@@ -302,7 +283,7 @@ static void a_launch_that_does_not_start_again(void **state)
 }
 
 /* Who does not start, and when, says whether that is the end. */
-static void what_a_launch_that_never_starts_means(void **state)
+TEST_CASE(what_a_launch_that_never_starts_means)
 {
     static const char *const launches[] = {"ill"};
     static const struct {
@@ -312,7 +293,6 @@ static void what_a_launch_that_never_starts_means(void **state)
                  {1, 0, ERR_LACKS, ERR_LACKS, 0},
                  {1, 1, ERR_LACKS, 0, 1},
                  {1, 1, BENCH_NODES_LOST, ERR_FAILED, 0}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct fake_run f;
         memset(&fake, 0, sizeof fake);
@@ -336,11 +316,10 @@ static void what_a_launch_that_never_starts_means(void **state)
 }
 
 /* A launch that an earlier run has seen lose is not started, nor one that has nothing to do or no time. */
-static void sessions_that_need_not_start(void **state)
+TEST_CASE(sessions_that_need_not_start)
 {
     static const char *const launches[] = {"slow"};
     static const double factors[] = {3.3, 2.7};
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct fake_run f;
         memset(&fake, 0, sizeof fake);
@@ -385,7 +364,7 @@ static void write_time(struct fake_run *f, int point, const char *label, double 
 }
 
 /* What an earlier run has seen counts as what is seen: two points in a row, or one where calls are long. */
-static void what_loses_a_launch(void **state)
+TEST_CASE(what_loses_a_launch)
 {
     static const char *const launches[] = {"slow"};
     static const struct {
@@ -394,7 +373,6 @@ static void what_loses_a_launch(void **state)
     } cases[] = {{{31, 20, 31}, 3, 0}, /* the others take 10 */
                  {{20, 31, 31}, 3, 1},    {{30, 30, 30}, 3, 0}, {{31, 31, 31}, 1, 0},
                  {{20, 20, 20001}, 1, 1}, {{0}, 0, 0}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct fake_run f;
         memset(&fake, 0, sizeof fake);
@@ -413,11 +391,10 @@ static void what_loses_a_launch(void **state)
 }
 
 /* Twice as slow as the untouched one is not lost, though a call that was forced there takes a quarter of that. */
-static void launches_differ_by_their_default_calls(void **state)
+TEST_CASE(launches_differ_by_their_default_calls)
 {
     static const char *const launches[] = {"slow"};
     struct fake_run f;
-    (void)state;
     memset(&fake, 0, sizeof fake);
     fake_begin(&f, 0, launches, 1);
     fake.slow_launches = 2;
@@ -430,68 +407,4 @@ static void launches_differ_by_their_default_calls(void **state)
     fake_end(&f);
 }
 
-/* Where starts are dear, `opened` and `closed` after each session. */
-static void processes_that_are_left_running(void **state)
-{
-    (void)state;
-    static const char *const other[] = {"other"};
-    static const struct {
-        int launch, keep, opened, closed;
-    } sessions[] = {
-        {0, 1, 1, 0}, {0, 1, 1, 0}, /* goes on */
-        {1, 1, 2, 1},               /* another launch is another start, and ends the first */
-        {1, 0, 2, 2},               /* the last one */
-        {1, 1, 3, 2},
-    };
-    struct fake_run f;
-    memset(&fake, 0, sizeof fake);
-    fake_begin(&f, 0, other, 1);
-    f.study.start_s = 1e9;
-    for (int i = 0; i < 5; i++) {
-        struct search_session v = {.launch = &f.study.plan.launches[sessions[i].launch],
-                                   .round = 1 + i,
-                                   .full = 1,
-                                   .part = 1,
-                                   .keep = sessions[i].keep};
-        assert_int_equal(search_session_run(&f.study, &v, &f.err), 0);
-        assert_int_equal(fake.opened, sessions[i].opened);
-        assert_int_equal(fake.closed, sessions[i].closed);
-    }
-    search_session_end(&f.study);
-    search_session_end(&f.study);
-    assert_int_equal(fake.closed, 3);
-    assert_int_equal(fake.killed, 0);
-    f.study.start_s = 0; /* and where they are not */
-    f.study.deadline_s = progress_now_s() + 60;
-    struct search_session v = {.launch = &f.study.plan.launches[0], .round = 9, .full = 1, .part = 1, .keep = 1};
-    assert_int_equal(search_session_run(&f.study, &v, &f.err), 0);
-    assert_int_equal(fake.opened, 4);
-    assert_int_equal(fake.closed, 4);
-    fake_end(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nodes_that_stay_lost_end_it),
-        cmocka_unit_test(a_lost_node_is_nobodys_fault),
-        cmocka_unit_test(a_call_that_kills_is_not_tried_again),
-        cmocka_unit_test(the_default_is_tried_again),
-        cmocka_unit_test(an_interruption_is_no_word_against_a_launch),
-        cmocka_unit_test(too_many_deaths_end_the_visit),
-        cmocka_unit_test(wrong_data_and_refusals),
-        cmocka_unit_test(the_only_session),
-        cmocka_unit_test(a_full_disk_ends_it),
-        cmocka_unit_test(a_half_written_point),
-        cmocka_unit_test(launches_must_agree_on_their_ranks),
-        cmocka_unit_test(sizes_divide_by_the_ranks),
-        cmocka_unit_test(nodes_lost_at_the_start),
-        cmocka_unit_test(a_launch_that_does_not_start_again),
-        cmocka_unit_test(what_a_launch_that_never_starts_means),
-        cmocka_unit_test(sessions_that_need_not_start),
-        cmocka_unit_test(what_loses_a_launch),
-        cmocka_unit_test(launches_differ_by_their_default_calls),
-        cmocka_unit_test(processes_that_are_left_running),
-    };
-    return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
-}
+TEST_CASES_WITHIN(test_session, fake_setup, fake_teardown)

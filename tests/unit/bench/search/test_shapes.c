@@ -1,13 +1,6 @@
 /* Shapes of groups in a run: each has its own points and its own winners, old journals are of the whole. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "bench/search/shapes.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/bench/fake_study.h"
 
 static void begin(struct fake_run *f, int resume, const char *const *shapes, int n)
@@ -33,9 +26,8 @@ static int count(const struct fake_run *f, int nodes, int ranks, int others)
 }
 
 /* 2 nodes with 2 ranks each: in pairs "middle" is best, which nobody else asks for. */
-static void each_has_its_own_winner(void **state)
+TEST_CASE(each_has_its_own_winner)
 {
-    (void)state;
     static const char *const shapes[] = {"2x2", "1x2*all", "2x1*2"};
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
@@ -56,9 +48,8 @@ static void each_has_its_own_winner(void **state)
 }
 
 /* What was measured before shapes were known is of everybody: it is not measured again, the groups are. */
-static void old_journals_are_of_everybody(void **state)
+TEST_CASE(old_journals_are_of_everybody)
 {
-    (void)state;
     static const char *const shapes[] = {"2x2", "1x2*2", "1x2"};
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
@@ -79,9 +70,8 @@ static void old_journals_are_of_everybody(void **state)
     fake_end(&f);
 }
 
-static void what_does_not_fit_is_an_error(void **state)
+TEST_CASE(what_does_not_fit_is_an_error)
 {
-    (void)state;
     static const char *const shapes[] = {"3x2", "2x3", "1x2*3"};
     for (int i = 0; i < 3; i++) {
         struct fake_run f;
@@ -97,9 +87,8 @@ static void what_does_not_fit_is_an_error(void **state)
 }
 
 /* Two pairs at once take what one alone does: a few sizes tell, the others are left. */
-static void what_behaves_alike_is_measured_once(void **state)
+TEST_CASE(what_behaves_alike_is_measured_once)
 {
-    (void)state;
     static const char *const shapes[] = {"1x2*2", "1x2"};
     for (int contend = 0; contend < 2; contend++) {
         struct fake_run f;
@@ -123,9 +112,8 @@ static void what_behaves_alike_is_measured_once(void **state)
 }
 
 /* What is best alone takes all of the GPU: beside compute another one is, and the journal says why. */
-static void beside_compute_another_one_wins(void **state)
+TEST_CASE(beside_compute_another_one_wins)
 {
-    (void)state;
     static const char *const shapes[] = {"2x2", "2x2@compute"};
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
@@ -187,9 +175,8 @@ static void shapes_of(int ranks, const struct workload *w, double budget_s, cons
     fake_end(&f);
 }
 
-static void what_is_measured_unless_asked_for(void **state)
+TEST_CASE(what_is_measured_unless_asked_for)
 {
-    (void)state;
     /* Data parallel over all, tensor parallel in fours and twos, rails, and what does not fit. */
     struct workload *w = workload_of((const int[][2]){{8, 1}, {4, 1}, {2, 1}, {2, 4}}, 4);
     shapes_of(8, w, 60, "2x4 1x4*2 1x2*4 2x1*4");
@@ -202,9 +189,8 @@ static void what_is_measured_unless_asked_for(void **state)
 }
 
 /* What the workload hides is measured beside compute, unless somebody says what is to be made short. */
-static void what_is_hidden_is_measured_beside_compute(void **state)
+TEST_CASE(what_is_hidden_is_measured_beside_compute)
 {
-    (void)state;
     struct workload *w = workload_of((const int[][2]){{8, 1}, {8, 1}, {4, 1}, {2, 4}}, 4);
     w->phases[0].calls[1].overlap_us = 50;
     w->phases[0].calls[2].overlap_us = 50;
@@ -220,16 +206,4 @@ static void what_is_hidden_is_measured_beside_compute(void **state)
     workload_free(w);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_has_its_own_winner),
-        cmocka_unit_test(old_journals_are_of_everybody),
-        cmocka_unit_test(what_does_not_fit_is_an_error),
-        cmocka_unit_test(what_behaves_alike_is_measured_once),
-        cmocka_unit_test(what_is_measured_unless_asked_for),
-        cmocka_unit_test(beside_compute_another_one_wins),
-        cmocka_unit_test(what_is_hidden_is_measured_beside_compute),
-    };
-    return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
-}
+TEST_CASES_WITHIN(test_shapes, fake_setup, fake_teardown)

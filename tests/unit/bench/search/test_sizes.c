@@ -1,12 +1,6 @@
 /* Sizes that a run finds by itself: denser where the best call changes, none that there is no room for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "bench/search/sizes.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/bench/fake_study.h"
 
 static void begin(struct fake_run *f, double factor)
@@ -28,9 +22,8 @@ static int has_size(const struct bench_study *s, uint64_t bytes)
 }
 
 /* "early" up to 6 KiB, "middle" up to 32 KiB, "late" behind: borders lie after 4 KiB and after 16 KiB, nowhere else. */
-static void denser_where_the_best_call_changes(void **state)
+TEST_CASE(denser_where_the_best_call_changes)
 {
-    (void)state;
     struct fake_run f;
     begin(&f, 16); /* 16, 256, 4 KiB, 64 KiB, 1 MiB */
     assert_int_equal(bench_conduct(&f.study, &f.err), 0);
@@ -47,9 +40,8 @@ static void denser_where_the_best_call_changes(void **state)
 }
 
 /* From 1 MiB on "late" is best and all is bandwidth: every second size tells nothing. */
-static void sparse_where_times_are_in_proportion(void **state)
+TEST_CASE(sparse_where_times_are_in_proportion)
 {
-    (void)state;
     struct fake_run f;
     begin(&f, 4);
     f.options.min_bytes = 1 << 10;
@@ -64,9 +56,8 @@ static void sparse_where_times_are_in_proportion(void **state)
     fake_end(&f);
 }
 
-static void not_where_a_user_has_said_which(void **state)
+TEST_CASE(not_where_a_user_has_said_which)
 {
-    (void)state;
     struct fake_run f;
     begin(&f, 16);
     f.options.sizes = (struct bench_size_list){2, {4 << 10, 64 << 10}};
@@ -76,9 +67,8 @@ static void not_where_a_user_has_said_which(void **state)
     fake_end(&f);
 }
 
-static void no_larger_than_memory(void **state)
+TEST_CASE(no_larger_than_memory)
 {
-    (void)state;
     for (int said = 0; said < 2; said++) {
         struct fake_run f;
         begin(&f, 16);
@@ -91,13 +81,4 @@ static void no_larger_than_memory(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(denser_where_the_best_call_changes),
-        cmocka_unit_test(sparse_where_times_are_in_proportion),
-        cmocka_unit_test(not_where_a_user_has_said_which),
-        cmocka_unit_test(no_larger_than_memory),
-    };
-    return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
-}
+TEST_CASES_WITHIN(test_sizes, fake_setup, fake_teardown)

@@ -1,17 +1,7 @@
 /* Which points there are and which of them decide, with and without a workload. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "bench/search/study.h"
 #include "core/coll.h"
+#include "tests/lib/unit.h"
 
 #define BIT(coll) (1u << (coll))
 
@@ -26,9 +16,8 @@ static struct bench_study study_of(unsigned collectives, int nsizes)
     return (struct bench_study){.options = &options, .sizes = sizes, .nsizes = nsizes, .nodes = 1, .ranks = 8};
 }
 
-static void they_span_all_sizes(void **state)
+TEST_CASE(they_span_all_sizes)
 {
-    (void)state;
     for (int n = 1; n < 20; n++) {
         struct bench_study s = study_of(BIT(COLL_ALLREDUCE) | BIT(COLL_BROADCAST), n);
         struct bench_place places[BENCH_SCREENING_POINTS];
@@ -43,9 +32,8 @@ static void they_span_all_sizes(void **state)
     }
 }
 
-static void alltoall_is_asked_besides(void **state)
+TEST_CASE(alltoall_is_asked_besides)
 {
-    (void)state;
     struct bench_place places[BENCH_SCREENING_POINTS];
     struct bench_study s = study_of(BIT(COLL_ALLGATHER) | BIT(COLL_ALLTOALL), 10);
     assert_int_equal(bench_screening_points(&s, places), 6);
@@ -84,9 +72,8 @@ static struct workload *workload_with(int group)
 }
 
 /* Ten points, one of them called a thousand times: it counts, and so do the largest. */
-static void a_workload_decides_by_its_time(void **state)
+TEST_CASE(a_workload_decides_by_its_time)
 {
-    (void)state;
     struct bench_place places[BENCH_SCREENING_POINTS];
     struct bench_study s = study_of(~0u, 10);
     struct workload *w = workload_with(8);
@@ -107,9 +94,8 @@ static void a_workload_decides_by_its_time(void **state)
 }
 
 /* No group of the job is like the one that is measured: all of them count. */
-static void a_workload_of_other_groups(void **state)
+TEST_CASE(a_workload_of_other_groups)
 {
-    (void)state;
     struct bench_study s = study_of(~0u, 10);
     struct workload *w = workload_with(4);
     s.workload = w;
@@ -121,7 +107,7 @@ static void a_workload_of_other_groups(void **state)
 }
 
 /* Sizes by their index, with blanks between, and behind a slash those of AllToAll. */
-static void spread_over_the_sizes(void **state)
+TEST_CASE(spread_over_the_sizes)
 {
     static const struct {
         int nsizes;
@@ -132,7 +118,6 @@ static void spread_over_the_sizes(void **state)
                  {5, " 0 1 3 4", " 0 1 3 4 /3 /4"},
                  {10, " 0 3 6 9", " 0 3 6 9 /6 /9"},
                  {16, " 0 5 10 15", " 0 5 10 15 /10 /15"}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int exchange = 0; exchange < 2; exchange++) {
             struct bench_study s =
@@ -150,7 +135,7 @@ static void spread_over_the_sizes(void **state)
 }
 
 /* AllReduce, else what comes before it; else what is exchanged. */
-static void what_launches_are_told_apart_by(void **state)
+TEST_CASE(what_launches_are_told_apart_by)
 {
     static const struct {
         unsigned asked;
@@ -164,7 +149,6 @@ static void what_launches_are_told_apart_by(void **state)
         {BIT(COLL_ALLTOALLV) | BIT(COLL_REDUCESCATTER), COLL_REDUCESCATTER, COLL_ALLTOALLV},
         {BIT(COLL_SENDRECV), COLL_SENDRECV, COLL_SENDRECV},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bench_study s = study_of(cases[i].asked, 10);
         struct bench_place places[BENCH_SCREENING_POINTS];
@@ -176,14 +160,13 @@ static void what_launches_are_told_apart_by(void **state)
 }
 
 /* Of points that take as long those that come first stay; what takes longer takes the place of the first of them. */
-static void the_heaviest_points(void **state)
+TEST_CASE(the_heaviest_points)
 {
     static const int expected[][2] = {{1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0}, {0, 1}};
     struct workload *w = workload_new();
     struct workload_phase *p = workload_add_phase(w, "step");
     struct bench_place places[BENCH_SCREENING_POINTS];
     struct bench_study s = study_of(~0u, 10);
-    (void)state;
     w->ranks = w->ranks_per_node = 8;
     for (int kind = 0; kind < COLL_MEASURED; kind++)
         workload_add_call(w, p,
@@ -204,7 +187,8 @@ static void the_heaviest_points(void **state)
     assert_int_equal(bench_count_points(&s), 9 + 2 + 2);
     s.plan = (struct bench_plan){.nlaunches = 5, .nbeside = 2, .keep_all = 1};
     /* One point is known to take 0.1 s a call, and stands for all. */
-    const struct bench_engine engine = {.name = "fake", .sampling = {2000, 5000, 5}};
+    const struct bench_measure_ops ops = {.sampling = {2000, 5000, 5}};
+    const struct bench_engine engine = {.name = "fake", .measures = &ops};
     struct bench_result known = {.engine = "fake",
                                  .bytes = 8,
                                  .nodes = 1,
@@ -220,13 +204,13 @@ static void the_heaviest_points(void **state)
     results.count = 1;
     struct budget_task t = bench_task(&s);
     assert_true(t.points == 13 && t.launches == 6 && t.all == 1);
-    assert_true(fabs(t.samples_s - 13 * 1e-6 * bench_sample_us(&engine.sampling, 1e5)) < 1e-9);
+    assert_true(fabs(t.samples_s - 13 * 1e-6 * bench_sample_us(&ops.sampling, 1e5)) < 1e-9);
     arena_free(s.arena);
     workload_free(w);
 }
 
 /* What hides behind compute counts for the shape beside it, where the workload says what is measured how. */
-static void parts_of_a_workload(void **state)
+TEST_CASE(parts_of_a_workload)
 {
     static struct bench_shape shapes[] = {{1, 8, 0}, {1, 8, 0, BENCH_COMPUTE}, {1, 4, 1}};
     static const struct {
@@ -242,7 +226,6 @@ static void parts_of_a_workload(void **state)
     size_t bytes;
     struct log log = {.out = open_memstream(&text, &bytes), .program = "x"};
     struct bench_study s = study_of(~0u, 4);
-    (void)state;
     w->ranks = w->ranks_per_node = 8;
     for (int i = 0; i < 3; i++)
         workload_add_call(w, p,
@@ -286,12 +269,11 @@ static void parts_of_a_workload(void **state)
     workload_free(w);
 }
 
-static void places_have_all_that_is_known(void **state)
+TEST_CASE(places_have_all_that_is_known)
 {
     static struct bench_shape shapes[] = {{1, 8, 0}, {2, 3, 5, BENCH_CALLS}};
     static const struct bench_engine engine = {.name = "e"};
     struct bench_study s = study_of(~0u, 4);
-    (void)state;
     s.engine = &engine;
     s.plan.buffers = BENCH_GRAPH;
     struct history_place at = bench_place_of(&s, (struct bench_place){COLL_ALLGATHER, 3, 1, BENCH_BFLOAT16}, "l");
@@ -308,18 +290,4 @@ static void places_have_all_that_is_known(void **state)
     assert_true(bench_guess_us(0) == 30 && bench_guess_us(1000000) == 1030);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(they_span_all_sizes),
-        cmocka_unit_test(alltoall_is_asked_besides),
-        cmocka_unit_test(a_workload_decides_by_its_time),
-        cmocka_unit_test(a_workload_of_other_groups),
-        cmocka_unit_test(spread_over_the_sizes),
-        cmocka_unit_test(what_launches_are_told_apart_by),
-        cmocka_unit_test(the_heaviest_points),
-        cmocka_unit_test(parts_of_a_workload),
-        cmocka_unit_test(places_have_all_that_is_known),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_study)

@@ -1,17 +1,8 @@
 /* Turns with the usual data and with other data: who takes part, how long it goes on, and what is made of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <math.h>
-#include <string.h>
-
 #include "bench/search/turns.h"
 #include "core/coll.h"
-#include "tests/lib/near.h"
 #include "tests/lib/search_world.h"
+#include "tests/lib/unit.h"
 
 #define KIND(a, p) ((const struct bench_setting[]){{"ALGO", (a)}, {"PROTO", (p)}, {"CHANNELS", "8"}})
 #define CANDIDATE(name, list, n, what, us)                                                                \
@@ -25,19 +16,19 @@
     }
 
 static struct bench_options options;
-static struct bench_engine engine;
+static struct bench_measure_ops ops;
+static const struct bench_engine engine = {.name = "e", .measures = &ops};
 static volatile sig_atomic_t stop;
 static struct bench_study study = {.options = &options, .engine = &engine, .stop = &stop};
 
 static int begin(void **state)
 {
-    (void)state;
     options = (struct bench_options){.margin = 0.03, .confidence = 0.95, .watchdog_s = 10};
-    engine = (struct bench_engine){.name = "e", .sampling = {2000, 5000, 5}};
+    ops = (struct bench_measure_ops){.sampling = {2000, 5000, 5}};
     return 0;
 }
 
-/* "ring/ll" is the choice, as "ring/ll/8ch" has not proven its gain and is of the same kind; a dropped one may take
+/* "ring/ll" is the choice, as "ring/ll/8ch" promises less and is of the same kind; a dropped one may take
  * part, what failed or ran under another launch does not. */
 static struct bench_candidate candidates[] = {
     CANDIDATE(BENCH_DEFAULT, NULL, 0, BENCH_OK, 100),
@@ -58,7 +49,8 @@ static struct comparison picked(int n)
 {
     struct bench_point p = {.candidates = candidates, .ncandidates = n};
     struct comparison c = {.study = &study};
-    candidates[RING].paired = (struct bench_interval){2, 1.5, 2.5, 8};
+    candidates[RING].promise = 2;
+    candidates[RING_8].promise = 1.9;
     candidates[ELSEWHERE].launch.label = "other";
     candidates[UNMEASURED].time_us.n = 0;
     turns_pick(&c, &p);
@@ -73,11 +65,10 @@ static void lanes_are(const struct comparison *c, int chosen, int n, const char 
         assert_string_equal(c->lanes[i].knobs->label, labels[i]);
 }
 
-static void the_fastest_of_each_kind_take_part(void **state)
+TEST_CASE(the_fastest_of_each_kind_take_part)
 {
     static const char *const labels[] = {BENCH_DEFAULT, "ring/ll", "tree/ll", "tree/simple"};
     struct comparison c = picked(CANDIDATES);
-    (void)state;
     lanes_are(&c, 1, 4, labels);
     assert_near(c.rest_us, 80, 0);
     assert_near(c.lanes[2].before_us, 60, 0);
@@ -98,29 +89,24 @@ static const char *choice(void)
     return x ? x->call.label : "none";
 }
 
-static void what_has_proven_its_gain_is_the_choice(void **state)
+TEST_CASE(what_promises_most_is_the_choice)
 {
-    (void)state;
     picked(CANDIDATES);
     assert_string_equal(choice(), "ring/ll");
-    candidates[RING].paired.low = 1.03;
+    candidates[RING_8].promise = 0;
+    candidates[RING].promise = 1.031;
     assert_string_equal(choice(), "ring/ll");
-    candidates[RING].paired.low = 1.0299;
+    candidates[RING].promise = 1.03;
     assert_string_equal(choice(), BENCH_DEFAULT);
-    candidates[RING].paired = (struct bench_interval){2, 1.5, 2.5, BENCH_FEWEST - 1};
-    assert_string_equal(choice(), BENCH_DEFAULT);
-    candidates[RING].paired.n = BENCH_FEWEST;
-    candidates[TREE].paired = candidates[NVLS].paired = candidates[RING].paired;
-    candidates[TREE].paired.median = candidates[NVLS].paired.median = 1.9;
+    candidates[TREE].promise = candidates[NVLS].promise = 1.5;
+    candidates[RING].promise = 2;
     candidates[RING].time_us.median = 90; /* as in a burst */
     assert_string_equal(choice(), "ring/ll");
     candidates[RING].time_us.median = 50;
-    candidates[TREE_SIMPLE].paired = candidates[TREE].paired;
-    candidates[TREE_SIMPLE].time_us.median = 40; /* what was left behind is no choice */
+    candidates[TREE_SIMPLE].promise = 3; /* what was left behind is no choice */
     assert_string_equal(choice(), "ring/ll");
-    candidates[TREE_SIMPLE].time_us.median = 70;
-    candidates[TREE].paired = candidates[NVLS].paired = candidates[TREE_SIMPLE].paired = (struct bench_interval){0};
-    candidates[RING].paired.n = 0;
+    candidates[TREE].promise = candidates[NVLS].promise = candidates[TREE_SIMPLE].promise = 0;
+    candidates[RING].promise = 0;
     struct bench_point p = {.candidates = candidates, .ncandidates = CANDIDATES};
     struct comparison c = {.study = &study};
     turns_pick(&c, &p);
@@ -134,7 +120,7 @@ static void what_has_proven_its_gain_is_the_choice(void **state)
 }
 
 /* Of libraries whose candidates have one setting or none. */
-static void kinds_of_few_settings(void **state)
+TEST_CASE(kinds_of_few_settings)
 {
     struct bench_candidate few[] = {
         CANDIDATE(BENCH_DEFAULT, NULL, 0, BENCH_OK, 100), CANDIDATE("a", KIND("1", ""), 1, BENCH_OK, 90),
@@ -143,7 +129,6 @@ static void kinds_of_few_settings(void **state)
     };
     struct bench_point p = {.candidates = few, .ncandidates = 6};
     struct comparison c = {.study = &study};
-    (void)state;
     turns_pick(&c, &p);
     lanes_are(&c, 0, 4, (const char *const[]){BENCH_DEFAULT, "a", "c", "d"});
     assert_near(c.rest_us, 98, 0);
@@ -172,9 +157,8 @@ static int change(const double (*us)[2], int n)
     return turns_change(&c);
 }
 
-static void a_choice_changes_where_another_becomes_better(void **state)
+TEST_CASE(a_choice_changes_where_another_becomes_better)
 {
-    (void)state;
     assert_int_equal(change((const double[][2]){{100, 100}, {50, 100}, {60, 60}}, 3), 2);
     assert_int_equal(change((const double[][2]){{100, 50}, {50, 100}, {60, 60}}, 3), 0); /* by most: the default */
     assert_int_equal(change((const double[][2]){{100, 70}, {50, 100}, {60, 60}, {70, 65}}, 4), 2);
@@ -186,11 +170,10 @@ static void a_choice_changes_where_another_becomes_better(void **state)
 }
 
 /* Gains that come and go: where it has ended undecided, whoever seems to be better by the margin is the change. */
-static void undecided_at_the_end(void **state)
+TEST_CASE(undecided_at_the_end)
 {
     static const double all[][2] = {{100, 100}, {50, 100}, {60, 95}};
     struct comparison c = told(TURNS_MOST, all, 3);
-    (void)state;
     for (int t = 0; t < 7; t++)
         c.lanes[2].us[1][t] = 105;
     assert_int_equal(turns_change(&c), 2); /* 8 of 15 gain 5 % */
@@ -204,11 +187,10 @@ static void undecided_at_the_end(void **state)
 }
 
 /* A call that took no part may be the better one where the choice loses what others do not. */
-static void one_that_took_no_part(void **state)
+TEST_CASE(one_that_took_no_part)
 {
     static const double all[][2] = {{300, 300}, {50, 100}, {150, 150}};
     struct comparison c = told(TURNS_MOST, all, 3);
-    (void)state;
     assert_int_equal(turns_change(&c), -1);
     c.rest_us = 97; /* by 3 % and more below 100 */
     assert_int_equal(turns_change(&c), 3);
@@ -222,11 +204,10 @@ static void one_that_took_no_part(void **state)
     assert_int_equal(turns_change(&c), 3);
 }
 
-static void gains_and_factors(void **state)
+TEST_CASE(gains_and_factors)
 {
     static const double all[][2] = {{90, 120}, {50, 100}, {60, 80}};
     struct comparison c = told(7, all, 3);
-    (void)state;
     assert_near(turns_gain(&c, 2, 0).median, 50 / 60.0, 1e-12);
     assert_near(turns_gain(&c, 2, 1).median, 100 / 80.0, 1e-12);
     assert_near(turns_gain(&c, 1, 1).median, 1, 1e-12);
@@ -264,8 +245,8 @@ static enum bench_outcome measure(struct bench_session *s, const struct bench_ba
     scene.halves++;
     for (int i = 0; i < b->nshots; i++) {
         assert_ptr_equal(b->shots[i].knobs, &knobs[i]);
-        assert_int_equal(b->shots[i].iterations, bench_sample_calls(&engine.sampling, scene.us[i][0]));
-        assert_near(b->shots[i].patience_s, 10 + 1e-5 * bench_sample_us(&engine.sampling, scene.us[i][0]), 1e-9);
+        assert_int_equal(b->shots[i].iterations, bench_sample_calls(&ops.sampling, scene.us[i][0]));
+        assert_near(b->shots[i].patience_s, 10 + 1e-5 * bench_sample_us(&ops.sampling, scene.us[i][0]), 1e-9);
         if (fails && i == scene.fails && scene.outcome != BENCH_ANSWERED) {
             snprintf(detail, BENCH_DETAIL, "it is gone");
             return scene.outcome;
@@ -285,7 +266,7 @@ static struct comparison turn(const double (*us)[2], double until_s, enum bench_
         (struct history_place){.coll = COLL_ALLREDUCE, .bytes = 4096, .nodes = 2, .ranks = 16, .others = 3, .load = 1};
     c.other = BENCH_BFLOAT16;
     c.until_s = until_s;
-    engine.measure = measure;
+    ops.measure = measure;
     scene.us = us;
     scene.halves = 0;
     world_pass(100 - world_now_s());
@@ -295,9 +276,8 @@ static struct comparison turn(const double (*us)[2], double until_s, enum bench_
 
 static const double clear[][2] = {{100, 100}, {50, 100}, {60, 60}}, same[][2] = {{100, 100}, {50, 60}, {60, 57.5}};
 
-static void it_ends_when_all_is_clear(void **state)
+TEST_CASE(it_ends_when_all_is_clear)
 {
-    (void)state;
     scene.fails_at = -1;
     scene.half_s = 1;
     struct comparison c = turn(clear, 200, BENCH_ANSWERED);
@@ -313,7 +293,7 @@ static void it_ends_when_all_is_clear(void **state)
     assert_int_equal(turn(clear, 117.9, BENCH_ANSWERED).turns, 8);
 }
 
-static void what_goes_wrong_ends_it(void **state)
+TEST_CASE(what_goes_wrong_ends_it)
 {
     static const struct {
         int half, lane;
@@ -327,7 +307,6 @@ static void what_goes_wrong_ends_it(void **state)
         {3, 0, BENCH_OK, BENCH_DIED, BENCH_CRASHED, NULL, "it is gone"},
         {4, 2, BENCH_OK, BENCH_SILENT, BENCH_HUNG, NULL, "it is gone"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         scene.fails_at = cases[i].half;
         scene.fails = cases[i].lane;
@@ -348,18 +327,4 @@ static void what_goes_wrong_ends_it(void **state)
     assert_int_equal(turn(clear, 200, BENCH_LOST).status, BENCH_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_fastest_of_each_kind_take_part, begin),
-        cmocka_unit_test_setup(what_has_proven_its_gain_is_the_choice, begin),
-        cmocka_unit_test_setup(kinds_of_few_settings, begin),
-        cmocka_unit_test_setup(a_choice_changes_where_another_becomes_better, begin),
-        cmocka_unit_test_setup(undecided_at_the_end, begin),
-        cmocka_unit_test_setup(one_that_took_no_part, begin),
-        cmocka_unit_test_setup(gains_and_factors, begin),
-        cmocka_unit_test_setup(it_ends_when_all_is_clear, begin),
-        cmocka_unit_test_setup(what_goes_wrong_ends_it, begin),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(main, begin, NULL)

@@ -1,22 +1,17 @@
 /* Types and places of the data: compared at a few sizes, measured everywhere where they change a choice. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "bench/search/turns.h"
 #include "bench/search/variants.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/bench/fake_study.h"
 
-static struct bench_engine engine;
+static struct bench_measure_ops ops;
+static const struct bench_engine engine = {.name = "fake", .description = "a formula", .measures = &ops};
 
 /* A run of an engine that can do it with all kinds of buffers; each run has its own `fake`. */
 static void begin(struct fake_run *f, int resume)
 {
-    engine = fake_engine;
-    engine.buffers = ~0u;
+    ops = fake_ops;
+    ops.buffers = ~0u;
     fake_begin(f, resume, NULL, 0);
     f->study.engine = &engine;
 }
@@ -72,9 +67,8 @@ static const char *best_at(const struct fake_run *f, int buffers, uint64_t bytes
     return "nothing";
 }
 
-static void where_nothing_changes_one_sentence_says_so(void **state)
+TEST_CASE(where_nothing_changes_one_sentence_says_so)
 {
-    (void)state;
     struct fake_run f;
     data_matter(BENCH_BFLOAT16, NULL, 1.5); /* all alike: another time, the same choices */
     run(&f);
@@ -88,9 +82,8 @@ static void where_nothing_changes_one_sentence_says_so(void **state)
 }
 
 /* What wins with float32 loses with bfloat16. */
-static void a_type_that_changes_the_choice_is_measured_everywhere(void **state)
+TEST_CASE(a_type_that_changes_the_choice_is_measured_everywhere)
 {
-    (void)state;
     struct fake_run f;
     data_matter(BENCH_BFLOAT16, "late", 6);
     run(&f);
@@ -106,9 +99,8 @@ static void a_type_that_changes_the_choice_is_measured_everywhere(void **state)
 }
 
 /* What is behind in place wins where the result goes elsewhere. */
-static void so_is_a_place(void **state)
+TEST_CASE(so_is_a_place)
 {
-    (void)state;
     struct fake_run f;
     data_matter(BENCH_OUT_OF_PLACE, "middle", 0.5);
     run(&f);
@@ -120,9 +112,8 @@ static void so_is_a_place(void **state)
 }
 
 /* Captured calls have rows of their own: they are for another run. What cannot be had is no trouble. */
-static void captured_calls_are_for_another_run(void **state)
+TEST_CASE(captured_calls_are_for_another_run)
 {
-    (void)state;
     struct fake_run f;
     data_matter(BENCH_GRAPH, "late", 6);
     fake.refused = BENCH_REGISTERED;
@@ -141,22 +132,21 @@ static void compare_within(struct fake_run *f, double whole_s)
 {
     int rc;
     begin(f, 0);
-    engine.buffers = 0;
+    ops.buffers = 0;
     assert_int_equal(bench_conduct(&f->study, &f->err), 0);
-    engine.buffers = ~0u;
+    ops.buffers = ~0u;
     f->study.deadline_s = progress_now_s() + 1000;
     f->study.started_s = f->study.deadline_s - whole_s;
-    struct bench_session *s = engine.open(&f->study.plan, &f->study.plan.launches[0], 1, f->study.stop, &f->err);
+    struct bench_session *s = ops.open(&f->study.plan, &f->study.plan.launches[0], 1, f->study.stop, &f->err);
     assert_int_equal(variants_compare(&f->study, s, &rc, &f->err), BENCH_ANSWERED);
     assert_int_equal(rc, 0);
-    engine.close(s, 0);
+    ops.close(s, 0);
     says(f, "", FINDING_NOTE, "not compared for lack of time");
     fake_end(f);
 }
 
-static void no_time_is_said(void **state)
+TEST_CASE(no_time_is_said)
 {
-    (void)state;
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     compare_within(&f, 0.01);
@@ -164,9 +154,8 @@ static void no_time_is_said(void **state)
 }
 
 /* A machine on which getting ready for other data takes long: it ends as soon as that is seen. */
-static void no_more_than_its_part_is_taken(void **state)
+TEST_CASE(no_more_than_its_part_is_taken)
 {
-    (void)state;
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     fake.data_s = 0.2;
@@ -175,9 +164,8 @@ static void no_more_than_its_part_is_taken(void **state)
 }
 
 /* Wrong data in bfloat16 alone, and a death: results of the call that nothing which shares its rule goes without. */
-static void what_fails_is_in_the_journal(void **state)
+TEST_CASE(what_fails_is_in_the_journal)
 {
-    (void)state;
     for (int dies = 0; dies < 2; dies++) {
         struct fake_run f;
         int crashed = 0, last = -1;
@@ -206,9 +194,8 @@ static void what_fails_is_in_the_journal(void **state)
     }
 }
 
-static void a_resumed_run_knows(void **state)
+TEST_CASE(a_resumed_run_knows)
 {
-    (void)state;
     struct fake_run f;
     data_matter(BENCH_BFLOAT16, "late", 6);
     run(&f);
@@ -223,17 +210,4 @@ static void a_resumed_run_knows(void **state)
     fake_end(&f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(where_nothing_changes_one_sentence_says_so),
-        cmocka_unit_test(a_type_that_changes_the_choice_is_measured_everywhere),
-        cmocka_unit_test(so_is_a_place),
-        cmocka_unit_test(captured_calls_are_for_another_run),
-        cmocka_unit_test(no_time_is_said),
-        cmocka_unit_test(no_more_than_its_part_is_taken),
-        cmocka_unit_test(what_fails_is_in_the_journal),
-        cmocka_unit_test(a_resumed_run_knows),
-    };
-    return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
-}
+TEST_CASES_WITHIN(test_variants, fake_setup, fake_teardown)

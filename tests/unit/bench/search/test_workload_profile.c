@@ -1,13 +1,6 @@
 /* A workload's calls as points: sizes, groups, counts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "bench/search/workload_profile.h"
-#include "tests/lib/near.h"
+#include "tests/lib/unit.h"
 
 static struct workload *workload;
 static struct arena *arena;
@@ -27,7 +20,6 @@ static void add(int phase, int kind, uint64_t bytes, double count, int group, in
 
 static int begin(void **state)
 {
-    (void)state;
     arena = arena_new();
     workload = workload_new();
     workload->ranks = 16;
@@ -43,22 +35,19 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     workload_free(workload);
     arena_free(arena);
     return 0;
 }
 
-static void collectives_with_send_and_receive(void **state)
+TEST_CASE(collectives_with_send_and_receive)
 {
-    (void)state;
     assert_int_equal(workload_profile_collectives(workload),
                      1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER | 1u << COLL_ALLTOALL | 1u << COLL_SENDRECV);
 }
 
-static void sizes_within_bounds_and_apart(void **state)
+TEST_CASE(sizes_within_bounds_and_apart)
 {
-    (void)state;
     static const uint64_t wanted[] = {100, 1050, 4000, 1 << 20};
     int n;
     uint64_t *sizes = workload_profile_sizes(workload, ~0u, 100, 1 << 20, arena, &n);
@@ -71,9 +60,8 @@ static void sizes_within_bounds_and_apart(void **state)
     assert_int_equal(n, 0);
 }
 
-static void many_sizes_are_thinned_out(void **state)
+TEST_CASE(many_sizes_are_thinned_out)
 {
-    (void)state;
     for (int i = 0; i < 2000; i++)
         add(0, COLL_ALLREDUCE, 5000 + 100 * (uint64_t)i, 1, 16, 1);
     int n;
@@ -84,31 +72,30 @@ static void many_sizes_are_thinned_out(void **state)
         assert_true(sizes[i] > sizes[i - 1]);
 }
 
-static void counts_of_one_kind_of_group(void **state)
+TEST_CASE(counts_of_one_kind_of_group)
 {
-    (void)state;
     static const uint64_t sizes[] = {100, 1050, 4000, 1 << 20};
     double calls[4];
     assert_true(workload_profile_has_part(workload, WORKLOAD_ALL, 2, 16));
     assert_false(workload_profile_has_part(workload, WORKLOAD_ALL, 1, 16));
-    workload_profile_calls(workload, WORKLOAD_ALL, COLL_ALLREDUCE, 2, 16, sizes, 4, calls);
+    workload_profile_calls(workload, WORKLOAD_ALL, COLL_ALLREDUCE, &(struct bench_shape){2, 16}, sizes, 4, calls);
     assert_near(calls[0], 0, 0);
     assert_near(calls[1], 1 + 3 * 1000.0 / 1050, 1e-9);
     assert_near(calls[2], 2, 0);
-    workload_profile_calls(workload, WORKLOAD_ALL, COLL_ALLGATHER, 2, 16, sizes, 4, calls);
+    workload_profile_calls(workload, WORKLOAD_ALL, COLL_ALLGATHER, &(struct bench_shape){2, 16}, sizes, 4, calls);
     assert_near(calls[0], 0, 0); /* groups of eight */
-    workload_profile_calls(workload, WORKLOAD_ALL, COLL_ALLGATHER, 1, 8, sizes, 4, calls);
+    workload_profile_calls(workload, WORKLOAD_ALL, COLL_ALLGATHER, &(struct bench_shape){1, 8}, sizes, 4, calls);
     assert_near(calls[0], 5 * 0.64, 1e-9);
-    workload_profile_calls(workload, WORKLOAD_ALL, COLL_ALLTOALL, 2, 8, sizes, 4,
+    workload_profile_calls(workload, WORKLOAD_ALL, COLL_ALLTOALL, &(struct bench_shape){2, 8}, sizes, 4,
                            calls); /* what is not measured that large counts more often */
     assert_near(calls[3], 1 << 20, 1e-6);
-    workload_profile_calls(workload, WORKLOAD_ALL, COLL_ALLGATHER, 4, 32, sizes, 4, calls); /* no such group: any */
+    workload_profile_calls(workload, WORKLOAD_ALL, COLL_ALLGATHER, &(struct bench_shape){4, 32}, sizes, 4,
+                           calls); /* no such group: any */
     assert_near(calls[0], 5 * 0.64, 1e-9);
 }
 
-static void shapes_of_groups(void **state)
+TEST_CASE(shapes_of_groups)
 {
-    (void)state;
     int n;
     struct bench_shape *s = workload_profile_shapes(workload, ~0u, arena, &n);
     static const struct bench_shape expected[] = {{2, 16, -1}, {1, 8, -1}, {2, 8, -1}, {2, 2, -1}}; /* stages last */
@@ -125,7 +112,7 @@ static void shapes_of_groups(void **state)
 }
 
 /* Hidden calls of such groups beside calls of others that are waited for, in one phase. */
-static void what_meets_on_the_way(void **state)
+TEST_CASE(what_meets_on_the_way)
 {
     static const struct {
         int hidden_phase, hidden_kind, waited_phase;
@@ -137,7 +124,6 @@ static void what_meets_on_the_way(void **state)
         {0, COLL_ALLREDUCE, 0, 5, 0, 0, 0}, {1, COLL_ALLREDUCE, 1, 5, -1, 1, 1},
         {0, COLL_MEASURED, 0, 5, 0, 1, 0},  {0, -1, 0, 5, 0, 1, 0},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         workload_free(workload);
         workload = workload_new();
@@ -161,11 +147,10 @@ static void what_meets_on_the_way(void **state)
 
 /* Sizes of which each is within a tenth of the first of its run are one, the last; where there are still too many the
  * factor is squared. */
-static void runs_of_sizes(void **state)
+TEST_CASE(runs_of_sizes)
 {
     static const uint64_t bytes[] = {1000, 1050, 1100, 1101, 1211, 1212, 2000}, wanted[] = {1100, 1211, 1212, 2000};
     int n;
-    (void)state;
     for (int i = 0; i < 7; i++)
         add(0, COLL_REDUCE, bytes[6 - i], 1, 16, 1);
     uint64_t *sizes = workload_profile_sizes(workload, 1u << COLL_REDUCE, 1, 1 << 20, arena, &n);
@@ -183,39 +168,25 @@ static void runs_of_sizes(void **state)
 }
 
 /* A call counts for the size that is nearest by quotient, the larger of two that are as near. */
-static void the_nearest_size(void **state)
+TEST_CASE(the_nearest_size)
 {
     static const uint64_t sizes[] = {16, 64, 256};
     double calls[3];
-    (void)state;
     add(0, COLL_REDUCE, 32, 1, 16, 1);
     add(0, COLL_REDUCE, 127, 1, 16, 1);
     add(0, COLL_REDUCE, 129, 1, 16, 1);
     add(0, COLL_REDUCE, 1, 1, 16, 1);
     add(0, COLL_REDUCE, 0, 1, 16, 1);
-    workload_profile_calls(workload, WORKLOAD_ALL, COLL_REDUCE, 2, 16, sizes, 3, calls);
+    workload_profile_calls(workload, WORKLOAD_ALL, COLL_REDUCE, &(struct bench_shape){2, 16}, sizes, 3, calls);
     assert_near(calls[0], 1 / 16.0, 1e-12);
     assert_near(calls[1], 0.5 + 127 / 64.0, 1e-12);
     assert_near(calls[2], 129 / 256.0, 1e-12);
-    workload_profile_calls(workload, WORKLOAD_HIDDEN, COLL_REDUCE, 2, 16, sizes, 3, calls);
+    workload_profile_calls(workload, WORKLOAD_HIDDEN, COLL_REDUCE, &(struct bench_shape){2, 16}, sizes, 3, calls);
     assert_near(calls[0] + calls[1] + calls[2], 0, 0);
-    workload_profile_calls(workload, WORKLOAD_EXPOSED, COLL_REDUCE, 2, 16, sizes, 3, calls);
+    workload_profile_calls(workload, WORKLOAD_EXPOSED, COLL_REDUCE, &(struct bench_shape){2, 16}, sizes, 3, calls);
     assert_near(calls[0], 1 / 16.0, 1e-12);
-    workload_profile_calls(workload, WORKLOAD_ALL, COLL_REDUCE, 2, 16, sizes, 0, calls);
+    workload_profile_calls(workload, WORKLOAD_ALL, COLL_REDUCE, &(struct bench_shape){2, 16}, sizes, 0, calls);
     assert_near(calls[0], 1 / 16.0, 1e-12); /* nothing to write to */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(collectives_with_send_and_receive, begin, end),
-        cmocka_unit_test_setup_teardown(sizes_within_bounds_and_apart, begin, end),
-        cmocka_unit_test_setup_teardown(many_sizes_are_thinned_out, begin, end),
-        cmocka_unit_test_setup_teardown(counts_of_one_kind_of_group, begin, end),
-        cmocka_unit_test_setup_teardown(shapes_of_groups, begin, end),
-        cmocka_unit_test_setup_teardown(what_meets_on_the_way, begin, end),
-        cmocka_unit_test_setup_teardown(runs_of_sizes, begin, end),
-        cmocka_unit_test_setup_teardown(the_nearest_size, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_workload_profile, begin, end)

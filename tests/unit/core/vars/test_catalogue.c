@@ -1,21 +1,12 @@
 /* The catalogue against itself, against the recorded facts where they are at hand, and its lookups. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/arena.h"
 #include "core/json.h"
 #include "core/vars/catalogue.h"
+#include "tests/lib/corpus.h"
+#include "tests/lib/unit.h"
 
-static void names_are_sorted_and_single(void **state)
+TEST_CASE(names_are_sorted_and_single)
 {
-    (void)state;
     const struct env_var *v;
     size_t n;
     for (n = 0; (v = env_var_at(n)); n++)
@@ -27,12 +18,11 @@ static void names_are_sorted_and_single(void **state)
     assert_true(n > 200);
 }
 
-static void entries_are_complete(void **state)
+TEST_CASE(entries_are_complete)
 {
-    (void)state;
     const struct env_var *v;
     for (size_t n = 0; (v = env_var_at(n)); n++) {
-        assert_true(v->since >= 20402 && v->since <= ENV_CATALOGUED);
+        assert_true(v->since >= 20402 && v->since <= ENV_NEWEST);
         assert_true(v->last == 0 || (v->last >= v->since && v->last < ENV_CATALOGUED));
         assert_true(v->low <= v->high);
         assert_true(v->meaning && *v->meaning);
@@ -48,9 +38,8 @@ static void entries_are_complete(void **state)
     }
 }
 
-static void defaults_follow_the_release(void **state)
+TEST_CASE(defaults_follow_the_release)
 {
-    (void)state;
     static const struct {
         const char *name;
         int version;
@@ -80,9 +69,8 @@ static void defaults_follow_the_release(void **state)
     }
 }
 
-static void nearest_name_is_the_meant_one(void **state)
+TEST_CASE(nearest_name_is_the_meant_one)
 {
-    (void)state;
     static const struct {
         const char *wrong, *right;
     } rows[] = {
@@ -105,9 +93,8 @@ static void nearest_name_is_the_meant_one(void **state)
     }
 }
 
-static void versions_are_read(void **state)
+TEST_CASE(versions_are_read)
 {
-    (void)state;
     static const struct {
         const char *text;
         int low, high; /* 0: refused */
@@ -134,9 +121,8 @@ static void versions_are_read(void **state)
     assert_string_equal(env_version_text(text, 22809), "2.28.9");
 }
 
-static void libraries_say_their_release(void **state)
+TEST_CASE(libraries_say_their_release)
 {
-    (void)state;
     int low = 0, high = 0;
     assert_int_equal(env_library_release("RCCL 2.21.5 /opt/rocm", &low, &high), 0);
     assert_true(low == 22105 && high == 22105);
@@ -146,9 +132,8 @@ static void libraries_say_their_release(void **state)
     assert_int_equal(env_library_release("NCCL ", &low, &high), -1);
 }
 
-static void interest_is_limited(void **state)
+TEST_CASE(interest_is_limited)
 {
-    (void)state;
     static const char *const yes[] = {"NCCL_X", "RCCL_MSCCL_ENABLE", "HSA_NO_SCRATCH_RECLAIM", "TORCH_NCCL_X",
                                       "CUDA_DEVICE_MAX_CONNECTIONS"};
     static const char *const no[] = {"HOME", "PATH", "NCCL_", "SLURM_JOB_ID", "CUDA_VISIBLE_DEVICES", ""};
@@ -163,10 +148,9 @@ static void interest_is_limited(void **state)
 
 static cJSON *facts(const char *name)
 {
-    const char *corpus = getenv("NCCLTUNE_CORPUS");
     struct arena *a = arena_new();
-    char *path = arena_printf(a, "%s/../facts/%s", corpus ? corpus : "../shared/corpus", name);
-    cJSON *doc = json_load(path, NULL, NULL);
+    const char *path = corpus_file(a, arena_printf(a, "../facts/%s", name));
+    cJSON *doc = path ? json_load(path, NULL, NULL) : NULL;
     arena_free(a);
     return doc;
 }
@@ -181,14 +165,11 @@ static int version_of(const char *tag)
     return env_version_parse(text, &low, &high) ? 0 : low;
 }
 
-static void every_variable_of_the_facts_is_here(void **state)
+TEST_CASE(every_variable_of_the_facts_is_here)
 {
-    (void)state;
     cJSON *doc = facts("nccl_env.json");
-    if (!doc) {
-        print_message("no recorded facts here: NCCLTUNE_CORPUS\n");
-        skip();
-    }
+    if (!doc)
+        skip_because(NEEDS_CORPUS);
     const cJSON *f;
     int n = 0;
     cJSON_ArrayForEach(f, cJSON_GetObjectItem(doc, "variables"))
@@ -210,14 +191,11 @@ static void every_variable_of_the_facts_is_here(void **state)
     assert_true(n > 0);
 }
 
-static void every_other_name_of_the_facts_is_here(void **state)
+TEST_CASE(every_other_name_of_the_facts_is_here)
 {
-    (void)state;
     cJSON *doc = facts("deprecated_or_foreign.json");
-    if (!doc) {
-        print_message("no recorded facts here: NCCLTUNE_CORPUS\n");
-        skip();
-    }
+    if (!doc)
+        skip_because(NEEDS_CORPUS);
     const cJSON *f;
     int n = 0;
     cJSON_ArrayForEach(f, cJSON_GetObjectItem(doc, "entries"))
@@ -231,18 +209,4 @@ static void every_other_name_of_the_facts_is_here(void **state)
     assert_true(n > 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_sorted_and_single),
-        cmocka_unit_test(entries_are_complete),
-        cmocka_unit_test(defaults_follow_the_release),
-        cmocka_unit_test(nearest_name_is_the_meant_one),
-        cmocka_unit_test(versions_are_read),
-        cmocka_unit_test(libraries_say_their_release),
-        cmocka_unit_test(interest_is_limited),
-        cmocka_unit_test(every_variable_of_the_facts_is_here),
-        cmocka_unit_test(every_other_name_of_the_facts_is_here),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_catalogue)

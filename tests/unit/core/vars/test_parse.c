@@ -1,18 +1,9 @@
 /* NCCL's ways of reading values, row by row. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/vars/parse.h"
+#include "tests/lib/unit.h"
 
-static void numbers(void **state)
+TEST_CASE(numbers)
 {
-    (void)state;
     static const struct {
         const char *text;
         enum env_number how;
@@ -45,9 +36,8 @@ static void numbers(void **state)
     }
 }
 
-static void device_lists(void **state)
+TEST_CASE(device_lists)
 {
-    (void)state;
     static const struct {
         const char *list, *name;
         int port, selected;
@@ -90,9 +80,8 @@ static void device_lists(void **state)
 
 #define BIT(x) (1u << (x))
 
-static void algorithms(void **state)
+TEST_CASE(algorithms)
 {
-    (void)state;
     enum { NEW = 22809, OLD = 22304 };
     const unsigned all = BIT(ALGO_COUNT) - 1;
     static const struct {
@@ -136,9 +125,8 @@ static void algorithms(void **state)
     assert_false(env_algos_of(COLL_ALLGATHER, 22203) & BIT(ALGO_PAT));
 }
 
-static void protocols(void **state)
+TEST_CASE(protocols)
 {
-    (void)state;
     struct env_choice c;
     env_parse_proto("^LL128", 22809, &c);
     assert_int_equal(c.allowed[COLL_REDUCE], BIT(PROTO_LL) | BIT(PROTO_SIMPLE));
@@ -148,9 +136,8 @@ static void protocols(void **state)
     assert_int_equal(c.allowed[COLL_REDUCE], 0);
 }
 
-static void words(void **state)
+TEST_CASE(words)
 {
-    (void)state;
     static const struct {
         const char *text;
         int version;
@@ -184,9 +171,8 @@ static void words(void **state)
     assert_int_equal(env_parse_netdevs("MIN:2"), 0);
 }
 
-static void conf_lines(void **state)
+TEST_CASE(conf_lines)
 {
-    (void)state;
     static const struct {
         const char *line;
         int keep_cr;
@@ -214,11 +200,4 @@ static void conf_lines(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers),   cmocka_unit_test(device_lists), cmocka_unit_test(algorithms),
-        cmocka_unit_test(protocols), cmocka_unit_test(words),        cmocka_unit_test(conf_lines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_parse)

@@ -1,17 +1,10 @@
 /* What may stand in a profile's files, and quoting that shells agree with. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/vars/text.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/scratch.h"
 
-static void names_and_values(void **state)
+TEST_CASE(names_and_values)
 {
-    (void)state;
     static const char *const good_names[] = {"NCCL_IB_HCA", "btl_tcp_if_include", "x"};
     static const char *const bad_names[] = {"", "1x", "_x", "A B", "A=B", "A$", "A\n", "a-b", "a.b", "\xc3\xa4"};
     static const char *const good_values[] = {"=mlx5_0:1,mlx5_1:1", "^docker0,lo", "10.0.0.0/24", "a-b.c", "@+%"};
@@ -32,9 +25,8 @@ static void names_and_values(void **state)
     assert_false(env_path_ok("/a b"));
 }
 
-static void too_long_is_not_written(void **state)
+TEST_CASE(too_long_is_not_written)
 {
-    (void)state;
     char name[102], value[1002];
     memset(name, 'a', sizeof name);
     memset(value, 'a', sizeof value);
@@ -46,21 +38,21 @@ static void too_long_is_not_written(void **state)
     assert_true(env_value_ok(value));
 }
 
-static void errors_name_the_setting(void **state)
+TEST_CASE(errors_name_the_setting)
 {
-    (void)state;
     struct err e = {0};
-    assert_int_equal(env_check("good", "value", &e), 0);
-    assert_int_equal(env_check("good", "bad value", &e), ERR_FAILED);
-    assert_non_null(strstr(e.text, "good"));
+    assert_int_equal(env_check("NCCL_NET", "value", &e), 0);
+    assert_int_equal(env_check("NCCL_NET", "bad value", &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "NCCL_NET"));
+    assert_int_equal(env_check("NCCL_NET_PLUGIN", "value", &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "NCCL_NET_PLUGIN=value loads code"));
     assert_int_equal(env_check("bad name", "value", &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "bad name"));
 }
 
 /* Every shell gives back what was quoted, and runs nothing. */
-static void shells_give_back_what_was_quoted(void **state)
+TEST_CASE(shells_give_back_what_was_quoted)
 {
-    (void)state;
     static const char *const texts[] = {"/plain",   "/a b",        "/it's",  "/$(touch x)", "/`id`", "/a\"b",
                                         "/a\\b",    "/a;exit 3",   "/*",     "/a'\\''b",    "'",     "/\xc3\xa4",
                                         "/a#b !$%", "/-n ${HOME}", "/a&b|c", "/~"};
@@ -81,9 +73,8 @@ static void shells_give_back_what_was_quoted(void **state)
     scratch_free(&s);
 }
 
-static void comments_stay_on_their_lines(void **state)
+TEST_CASE(comments_stay_on_their_lines)
 {
-    (void)state;
     struct arena *a = arena_new();
     assert_string_equal(env_comment(a, "a\nb\tc\x7f"), "a?b?c?");
     char *text;
@@ -110,9 +101,8 @@ static void comments_stay_on_their_lines(void **state)
     arena_free(a);
 }
 
-static void conf_lines_are_for_nccl_alone(void **state)
+TEST_CASE(conf_lines_are_for_nccl_alone)
 {
-    (void)state;
     char *text;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
@@ -124,15 +114,4 @@ static void conf_lines_are_for_nccl_alone(void **state)
     free(text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_and_values),
-        cmocka_unit_test(too_long_is_not_written),
-        cmocka_unit_test(errors_name_the_setting),
-        cmocka_unit_test(shells_give_back_what_was_quoted),
-        cmocka_unit_test(comments_stay_on_their_lines),
-        cmocka_unit_test(conf_lines_are_for_nccl_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_text)

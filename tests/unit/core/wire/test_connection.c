@@ -1,19 +1,12 @@
 /* Frames over a socket pair: whole, in pieces, foreign, too large, sealed and tampered with, to somebody who is gone
  * and to somebody who does not read. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/progress.h"
-#include "core/wire/connection.h"
+#include "core/wire/wire.h"
+#include "tests/lib/unit.h"
 
 static struct connection near, far;
 static struct frame f;
@@ -21,14 +14,12 @@ static struct frame f;
 static int begin(void **state)
 {
     int ends[2];
-    (void)state;
     return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) || connection_open(&near, ends[0], ends[0]) ||
            connection_open(&far, ends[1], ends[1]);
 }
 
 static int end(void **state)
 {
-    (void)state;
     connection_close(&near);
     connection_close(&far);
     return 0;
@@ -58,9 +49,8 @@ static int give(const void *bytes, size_t n)
     return connection_next(&near, &f);
 }
 
-static void frames_come_out_as_they_went_in(void **state)
+TEST_CASE(frames_come_out_as_they_went_in)
 {
-    (void)state;
     uint64_t value = 1ULL << 40, got;
     for (int sealed = 0; sealed < 2; sealed++) {
         if (sealed)
@@ -81,9 +71,8 @@ static void frames_come_out_as_they_went_in(void **state)
     }
 }
 
-static void a_frame_may_come_byte_by_byte(void **state)
+TEST_CASE(a_frame_may_come_byte_by_byte)
 {
-    (void)state;
     char bytes[1024];
     seal_both();
     assert_int_equal(connection_send(&far, 40, 3, "half a frame is no frame", 25), 0);
@@ -95,13 +84,12 @@ static void a_frame_may_come_byte_by_byte(void **state)
     assert_string_equal((const char *)f.body, "half a frame is no frame");
 }
 
-static void what_is_no_frame_is_refused(void **state)
+TEST_CASE(what_is_no_frame_is_refused)
 {
-    (void)state;
     assert_int_equal(give("bash: enroot: command not found\n", 32), -1);
 }
 
-static void another_version_and_a_giant_are_refused(void **state)
+TEST_CASE(another_version_and_a_giant_are_refused)
 {
     const struct frame_head heads[] = {{FRAME_MAGIC, FRAME_VERSION + 1, 40, 0, 0},
                                        {FRAME_MAGIC, FRAME_VERSION, 40, 0, FRAME_BODY + 1},
@@ -119,9 +107,8 @@ static void another_version_and_a_giant_are_refused(void **state)
 }
 
 /* The largest frame is as long as the buffer: it comes out, and so does the next. */
-static void the_largest_frame_passes(void **state)
+TEST_CASE(the_largest_frame_passes)
 {
-    (void)state;
     char *body = calloc(1, FRAME_BODY);
     seal_both();
     body[FRAME_BODY - 1] = 'z';
@@ -140,7 +127,7 @@ static void the_largest_frame_passes(void **state)
     free(body);
 }
 
-static void no_bit_of_a_sealed_frame_can_be_changed(void **state)
+TEST_CASE(no_bit_of_a_sealed_frame_can_be_changed)
 {
     char bytes[128];
     for (size_t bit = 0;; bit++) {
@@ -157,7 +144,7 @@ static void no_bit_of_a_sealed_frame_can_be_changed(void **state)
     }
 }
 
-static void sealed_frames_are_not_taken_twice_or_out_of_turn_or_back(void **state)
+TEST_CASE(sealed_frames_are_not_taken_twice_or_out_of_turn_or_back)
 {
     char first[128], second[128];
     for (int kind = 0; kind < 3; kind++) {
@@ -181,9 +168,8 @@ static void sealed_frames_are_not_taken_twice_or_out_of_turn_or_back(void **stat
     }
 }
 
-static void an_unsealed_frame_is_not_taken_by_a_sealed_connection(void **state)
+TEST_CASE(an_unsealed_frame_is_not_taken_by_a_sealed_connection)
 {
-    (void)state;
     seal_both();
     far.sealed = 0;
     char nothing[HMAC_BYTES] = {0};
@@ -191,9 +177,8 @@ static void an_unsealed_frame_is_not_taken_by_a_sealed_connection(void **state)
     assert_int_equal(give(nothing, sizeof nothing), -1);
 }
 
-static void the_end_is_noticed(void **state)
+TEST_CASE(the_end_is_noticed)
 {
-    (void)state;
     connection_close(&far);
     assert_int_equal(connection_fill(&near), 0);
     assert_int_equal(connection_send(&near, 40, 0, NULL, 0), -1);
@@ -207,9 +192,8 @@ static void the_end_is_noticed(void **state)
 }
 
 /* A peer that does not read: sending goes on without waiting, up to a limit; once it reads, it gets all of it. */
-static void who_does_not_read_stops_nobody(void **state)
+TEST_CASE(who_does_not_read_stops_nobody)
 {
-    (void)state;
     static char body[32768];
     double began = progress_now_s();
     int sent = 0, got = 0;
@@ -231,21 +215,10 @@ static void who_does_not_read_stops_nobody(void **state)
     assert_true(progress_now_s() - began < 20);
 }
 
-int main(void)
+static int prepare_group(void **state)
 {
-    const struct CMUnitTest tests[] = {
-#define TEST(x) cmocka_unit_test_setup_teardown(x, begin, end)
-        TEST(frames_come_out_as_they_went_in),
-        TEST(a_frame_may_come_byte_by_byte),
-        TEST(what_is_no_frame_is_refused),
-        TEST(another_version_and_a_giant_are_refused),
-        TEST(the_largest_frame_passes),
-        TEST(no_bit_of_a_sealed_frame_can_be_changed),
-        TEST(sealed_frames_are_not_taken_twice_or_out_of_turn_or_back),
-        TEST(an_unsealed_frame_is_not_taken_by_a_sealed_connection),
-        TEST(the_end_is_noticed),
-        TEST(who_does_not_read_stops_nobody),
-    };
     signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+TEST_GROUP(test_connection, begin, end, prepare_group, NULL)

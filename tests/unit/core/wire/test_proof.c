@@ -1,17 +1,10 @@
 /* The proof over a socket pair: both honest, a wrong secret on either side, old conversations played again, answers
  * sent back, proofs passed on by somebody between, bits changed, silence, and the secret nowhere on the wire. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "core/wire/proof.h"
+#include "core/wire/wire.h"
+#include "tests/lib/unit.h"
 
 static int ends[2]; /* the conductor's, the agent's */
 static struct proof conductor, agent;
@@ -19,14 +12,12 @@ static struct secret ours, theirs;
 
 static int begin(void **state)
 {
-    (void)state;
     return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) || secret_make(&ours) || secret_make(&theirs) ||
            proof_begin(&conductor, &ours, 0) || proof_begin(&agent, &ours, 1);
 }
 
 static int end(void **state)
 {
-    (void)state;
     close(ends[0]);
     close(ends[1]);
     return 0;
@@ -51,9 +42,8 @@ static int talk(void)
     return 0;
 }
 
-static void both_have_it(void **state)
+TEST_CASE(both_have_it)
 {
-    (void)state;
     struct connection a, c;
     struct frame f;
     assert_int_equal(talk(), 1);
@@ -73,9 +63,8 @@ static void both_have_it(void **state)
     connection_close(&c);
 }
 
-static void a_wrong_secret_is_found_by_either_side(void **state)
+TEST_CASE(a_wrong_secret_is_found_by_either_side)
 {
-    (void)state;
     assert_int_equal(proof_begin(&agent, &theirs, 1), 0);
     assert_int_equal(proof_go_on(&agent, ends[1]), 0);
     assert_int_equal(proof_go_on(&conductor, ends[0]), 0);
@@ -91,9 +80,8 @@ static void a_wrong_secret_is_found_by_either_side(void **state)
 }
 
 /* The right secret in a program of another version: its frames would be something else. */
-static void another_version_is_turned_away(void **state)
+TEST_CASE(another_version_is_turned_away)
 {
-    (void)state;
     agent.opening.version++;
     assert_int_equal(talk(), -1);
 }
@@ -114,7 +102,7 @@ static void record(char from_conductor[sizeof(struct proof_answer)], char from_a
     assert_int_equal(proof_go_on(&conductor, ends[0]), 1);
 }
 
-static void an_old_conversation_is_worth_nothing(void **state)
+TEST_CASE(an_old_conversation_is_worth_nothing)
 {
     char answer[sizeof(struct proof_answer)], opening[sizeof(struct proof_opening)], last[sizeof(struct proof_last)];
     struct secret same = ours;
@@ -135,9 +123,8 @@ static void an_old_conversation_is_worth_nothing(void **state)
 }
 
 /* What is seen on the wire is neither the secret nor a key of the frames that follow. */
-static void the_wire_tells_nothing(void **state)
+TEST_CASE(the_wire_tells_nothing)
 {
-    (void)state;
     char seen[sizeof(struct proof_answer) + sizeof(struct proof_opening) + sizeof(struct proof_last)];
     char *opening = seen + sizeof(struct proof_answer), *last = opening + sizeof(struct proof_opening);
     struct connection c = {.from = -1};
@@ -149,7 +136,7 @@ static void the_wire_tells_nothing(void **state)
     assert_null(memmem(&conductor, sizeof conductor, ours.bytes, 8)); /* wiped */
 }
 
-static void no_bit_of_a_proof_can_be_changed(void **state)
+TEST_CASE(no_bit_of_a_proof_can_be_changed)
 {
     char answer[sizeof(struct proof_answer)], opening[sizeof(struct proof_opening)], last[sizeof(struct proof_last)];
     for (size_t bit = 0; bit < 8 * sizeof opening; bit++) {
@@ -181,9 +168,8 @@ static void no_bit_of_a_proof_can_be_changed(void **state)
     }
 }
 
-static void half_a_message_and_silence_prove_nothing(void **state)
+TEST_CASE(half_a_message_and_silence_prove_nothing)
 {
-    (void)state;
     assert_int_equal(proof_go_on(&conductor, ends[0]), 0);
     assert_int_equal(write(ends[1], "\x6b", 1), 1);
     assert_int_equal(proof_go_on(&conductor, ends[0]), 0);
@@ -200,9 +186,8 @@ static void half_a_message_and_silence_prove_nothing(void **state)
 }
 
 /* Frames that come right behind the proof are left for the connection. */
-static void the_first_frame_may_come_with_the_proof(void **state)
+TEST_CASE(the_first_frame_may_come_with_the_proof)
 {
-    (void)state;
     struct proof_answer answer;
     assert_int_equal(proof_go_on(&agent, ends[1]), 0);
     assert_int_equal(proof_go_on(&conductor, ends[0]), 0);
@@ -214,9 +199,8 @@ static void the_first_frame_may_come_with_the_proof(void **state)
     assert_int_equal(read(ends[0], behind, sizeof behind), 6);
 }
 
-static void secrets_in_text(void **state)
+TEST_CASE(secrets_in_text)
 {
-    (void)state;
     char hex[SECRET_HEX], broken[SECRET_HEX + 1];
     struct secret s;
     secret_hex(&ours, hex);
@@ -244,19 +228,4 @@ static void secrets_in_text(void **state)
     assert_int_equal(secret_take_from_environment(&s), -1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(x) cmocka_unit_test_setup_teardown(x, begin, end)
-        TEST(both_have_it),
-        TEST(a_wrong_secret_is_found_by_either_side),
-        TEST(another_version_is_turned_away),
-        TEST(an_old_conversation_is_worth_nothing),
-        TEST(the_wire_tells_nothing),
-        TEST(no_bit_of_a_proof_can_be_changed),
-        TEST(half_a_message_and_silence_prove_nothing),
-        TEST(the_first_frame_may_come_with_the_proof),
-        TEST(secrets_in_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_proof, begin, end)

@@ -1,12 +1,6 @@
 /* What several shapes of job share: one launch, and one call where a tuner cannot tell them apart. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "envgen/decide/table_rules.h"
+#include "envgen/decide/decide.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/synthetic.h"
 
 #define DEFAULT BENCH_DEFAULT
@@ -32,9 +26,8 @@ static const char *launch_of(const struct env_decisions *d, int shape)
 }
 
 /* Groups within a node do not care which network is used, and do not stand in the way of those that do. */
-static void who_does_not_care_goes_along(void **state)
+TEST_CASE(who_does_not_care_goes_along)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     add_launches(&s, 1, 8, 100, 100, 101);
     add_launches(&s, 2, 16, 100, 60, 98);
@@ -47,9 +40,8 @@ static void who_does_not_care_goes_along(void **state)
     finish(&s, d);
 }
 
-static void who_loses_has_a_veto(void **state)
+TEST_CASE(who_loses_has_a_veto)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     add_launches(&s, 1, 8, 100, 120, 100);
     add_launches(&s, 2, 16, 100, 50, 80);
@@ -74,9 +66,8 @@ static const struct env_range *range_of(const struct env_decisions *d, int shape
     return &d->shapes[shape].colls[0].ranges[0];
 }
 
-static void one_alone_and_several_at_once(void **state)
+TEST_CASE(one_alone_and_several_at_once)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     add_calls(&s, 0, (double[]){100, 60, 70});
     add_calls(&s, 7, (double[]){100, 150, 90});
@@ -93,9 +84,8 @@ static void one_alone_and_several_at_once(void **state)
     finish(&s, d);
 }
 
-static void what_is_worse_for_one_is_nobodys(void **state)
+TEST_CASE(what_is_worse_for_one_is_nobodys)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     add_calls(&s, 0, (double[]){100, 80, 200});
     add_calls(&s, 7, (double[]){100, 200, 85});
@@ -106,9 +96,8 @@ static void what_is_worse_for_one_is_nobodys(void **state)
 }
 
 /* No choice is made for groups at once from what was measured alone only. */
-static void what_was_not_measured_in_both_is_left(void **state)
+TEST_CASE(what_was_not_measured_in_both_is_left)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     add_calls(&s, 0, (double[]){100, 60, 70});
     s.others = 3;
@@ -121,9 +110,8 @@ static void what_was_not_measured_in_both_is_left(void **state)
 
 /* bfloat16 and the result's place are shapes of their own that share the usual one's row and launch; captured calls are
  * another row. What was not measured in one of them is agreed on by the others. */
-static void types_that_a_tuner_is_not_told_share_a_row(void **state)
+TEST_CASE(types_that_a_tuner_is_not_told_share_a_row)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     add_calls(&s, 0, (double[]){100, 60, 70});
     synthetic_add(&s, COLL_ALLREDUCE, 128, DEFAULT, DEFAULT, 200, BENCH_OK);
@@ -147,9 +135,8 @@ static void types_that_a_tuner_is_not_told_share_a_row(void **state)
 }
 
 /* A call that gives wrong data in bfloat16 is chosen for nothing that shares its row. */
-static void what_fails_in_one_is_nobodys(void **state)
+TEST_CASE(what_fails_in_one_is_nobodys)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     add_calls(&s, 0, (double[]){100, 60, 70});
     s.buffers = BENCH_BFLOAT16;
@@ -162,9 +149,8 @@ static void what_fails_in_one_is_nobodys(void **state)
 }
 
 /* Their launch is that of the usual data, which alone is held against others in many sessions. */
-static void types_follow_the_usual_launch(void **state)
+TEST_CASE(types_follow_the_usual_launch)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     add_launches(&s, 2, 16, 100, 60, 98);
     s.buffers = BENCH_BFLOAT16;
@@ -175,17 +161,4 @@ static void types_follow_the_usual_launch(void **state)
     finish(&s, d);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_does_not_care_goes_along),
-        cmocka_unit_test(who_loses_has_a_veto),
-        cmocka_unit_test(one_alone_and_several_at_once),
-        cmocka_unit_test(what_is_worse_for_one_is_nobodys),
-        cmocka_unit_test(what_was_not_measured_in_both_is_left),
-        cmocka_unit_test(types_that_a_tuner_is_not_told_share_a_row),
-        cmocka_unit_test(what_fails_in_one_is_nobodys),
-        cmocka_unit_test(types_follow_the_usual_launch),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_agree)

@@ -1,13 +1,6 @@
 /* What is said about RCCL's variables, by the topology's GPUs; nothing of it is a setting. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "envgen/decide/amd.h"
+#include "tests/lib/unit.h"
 
 static struct env_decisions *advise(const char *arch, const char *measured)
 {
@@ -35,9 +28,8 @@ static const char *why(const struct env_decisions *d, const char *name)
     return found;
 }
 
-static void by_architecture(void **state)
+TEST_CASE(by_architecture)
 {
-    (void)state;
     struct env_decisions *d = advise("gfx942", NULL);
     assert_non_null(strstr(why(d, "HSA_NO_SCRATCH_RECLAIM"), "differs between releases"));
     assert_non_null(strstr(why(d, "NCCL_MIN_NCHANNELS"), "112"));
@@ -55,29 +47,19 @@ static void by_architecture(void **state)
     env_decisions_free(d);
 }
 
-static void nothing_for_others(void **state)
+TEST_CASE(nothing_for_others)
 {
-    (void)state;
     struct env_decisions *d = advise(NULL, NULL);
     assert_int_equal(d->nsettings, 0);
     env_decisions_free(d);
 }
 
-static void a_measurement_goes_first(void **state)
+TEST_CASE(a_measurement_goes_first)
 {
-    (void)state;
     struct env_decisions *d = advise("gfx942", "NCCL_MIN_NCHANNELS");
     assert_string_equal(why(d, "NCCL_MIN_NCHANNELS"), "faster");
     assert_string_equal(d->settings[0].value, "112");
     env_decisions_free(d);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_architecture),
-        cmocka_unit_test(nothing_for_others),
-        cmocka_unit_test(a_measurement_goes_first),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_amd)

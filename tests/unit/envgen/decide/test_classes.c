@@ -1,13 +1,6 @@
 /* Nodes that are not alike: no setting is a lie for one of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "envgen/decide/classes.h"
+#include "tests/lib/unit.h"
 
 static const char *const address[] = {"10.0.0.1/24"};
 
@@ -53,9 +46,8 @@ static const char *value(const struct env_decisions *d, const char *name, const 
     return NULL;
 }
 
-static void interfaces_by_class(void **state)
+TEST_CASE(interfaces_by_class)
 {
-    (void)state;
     struct env_decisions *d = decide(NULL, 3);
     assert_string_equal(value(d, "NCCL_SOCKET_IFNAME", "a"), "=eth0");
     assert_string_equal(value(d, "NCCL_SOCKET_IFNAME", "b"), "=eno1");
@@ -69,9 +61,8 @@ static void interfaces_by_class(void **state)
     env_decisions_free(d);
 }
 
-static void hcas_by_class(void **state)
+TEST_CASE(hcas_by_class)
 {
-    (void)state;
     struct env_decisions *d = decide("=mlx5_0:1,mlx5_1:1", 2);
     assert_null(value(d, "NCCL_IB_HCA", "a"));
     assert_string_equal(value(d, "NCCL_IB_HCA", "b"), "=mlx5_0:1,mlx5_1:1");
@@ -85,11 +76,4 @@ static void hcas_by_class(void **state)
     env_decisions_free(d);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(interfaces_by_class),
-        cmocka_unit_test(hcas_by_class),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_classes)

@@ -1,19 +1,10 @@
 /* Numbers of nodes that were not measured: results that follow the model but for one call, which is twice as fast as
  * the model says, on a fabric a fifth slower than it says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "bench/predict/model.h"
 #include "core/coll.h"
-#include "envgen/decide/extrapolate.h"
-#include "envgen/decide/table_rules.h"
+#include "envgen/decide/decide.h"
+#include "model/model.h"
 #include "probe/machines/machines.h"
-#include "tests/lib/near.h"
+#include "tests/lib/unit.h"
 
 #define SLOWER 1.2
 #define FASTER 0.5
@@ -63,6 +54,7 @@ static struct env_shape shape_of(struct arena *a, const struct topology *t, int 
             options[k].call = (struct bench_knobs){calls[k].label, calls[k].settings, k ? 2 : 0};
             options[k].time_us = around(time.us * SLOWER * calls[k].factor);
             options[k].gain = bench_gain(options[0].time_us, options[k].time_us);
+            options[k].gain.sure = options[k].gain.low;
         }
     }
     return (struct env_shape){.engine = "nccl",
@@ -104,9 +96,8 @@ static void end(struct fixture *f)
 
 static const int measured[] = {2, 4, 8};
 
-static void measured_gains_are_carried_on(void **state)
+TEST_CASE(measured_gains_are_carried_on)
 {
-    (void)state;
     struct fixture f = begin(measured, 3, 40);
     env_extrapolate(f.d, f.topology, NULL);
     assert_int_equal(f.d->fit.used, 3 * SIZES * CALLS);
@@ -131,9 +122,8 @@ static void measured_gains_are_carried_on(void **state)
 }
 
 /* The call that wins on both neighbours, at least by the lesser of their gains. */
-static void between_two_both_count(void **state)
+TEST_CASE(between_two_both_count)
 {
-    (void)state;
     struct fixture f = begin(measured, 3, 8);
     int three = 0, five = 0;
     env_extrapolate(f.d, f.topology, NULL);
@@ -150,9 +140,8 @@ static void between_two_both_count(void **state)
 }
 
 /* What only one of the neighbours was measured with is not carried between them. */
-static void between_two_one_is_not_enough(void **state)
+TEST_CASE(between_two_one_is_not_enough)
 {
-    (void)state;
     static const int two[] = {4, 8};
     struct fixture f = begin(two, 2, 8);
     for (int i = 0; i < SIZES; i++)
@@ -163,9 +152,8 @@ static void between_two_one_is_not_enough(void **state)
     end(&f);
 }
 
-static void they_become_rules(void **state)
+TEST_CASE(they_become_rules)
 {
-    (void)state;
     struct fixture f = begin(measured, 3, 40);
     struct env_table_rules rules;
     struct err e = {0};
@@ -189,9 +177,8 @@ static void they_become_rules(void **state)
 }
 
 /* Of one number of nodes nothing is known about others: the interval is that of a machine that was never seen. */
-static void one_number_of_nodes(void **state)
+TEST_CASE(one_number_of_nodes)
 {
-    (void)state;
     static const int one[] = {8};
     struct fixture many = begin(measured, 3, 16), f = begin(one, 1, 16);
     env_extrapolate(f.d, f.topology, NULL);
@@ -207,9 +194,8 @@ static void one_number_of_nodes(void **state)
     end(&f);
 }
 
-static void without_gpus_nothing_is_carried(void **state)
+TEST_CASE(without_gpus_nothing_is_carried)
 {
-    (void)state;
     struct fixture f = begin(measured, 3, 40);
     struct topo_class bare = {.name = "bare"};
     struct topology t = {.classes = &bare, .nclasses = 1};
@@ -219,9 +205,8 @@ static void without_gpus_nothing_is_carried(void **state)
     end(&f);
 }
 
-static void only_where_it_is_asked_for(void **state)
+TEST_CASE(only_where_it_is_asked_for)
 {
-    (void)state;
     struct fixture f = begin(measured, 3, 0), g = begin(measured, 3, 8);
     env_extrapolate(f.d, f.topology, NULL);
     env_extrapolate(g.d, g.topology, NULL);
@@ -233,13 +218,4 @@ static void only_where_it_is_asked_for(void **state)
     end(&g);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(measured_gains_are_carried_on), cmocka_unit_test(they_become_rules),
-        cmocka_unit_test(between_two_both_count),        cmocka_unit_test(between_two_one_is_not_enough),
-        cmocka_unit_test(one_number_of_nodes),           cmocka_unit_test(without_gpus_nothing_is_carried),
-        cmocka_unit_test(only_where_it_is_asked_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_extrapolate)

@@ -1,16 +1,8 @@
 /* Settings from made-up fabrics: for all nodes, for classes of them, beside what was measured on GPUs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "envgen/decide/classes.h"
 #include "envgen/decide/fabric.h"
 #include "envgen/generate/validate.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/bench/made_up_fabric.h"
 
 static const char *const address[] = {"10.0.0.1/24"};
@@ -78,9 +70,8 @@ static const char *value(const struct env_decisions *d, const char *name, const 
     return s ? s->value : NULL;
 }
 
-static void all_well(void **state)
+TEST_CASE(all_well)
 {
-    (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 3});
     add_interface(f, "eth0", 1);
     add_interface(f, "eth1", 1);
@@ -96,9 +87,8 @@ static void all_well(void **state)
     env_decisions_free(d);
 }
 
-static void one_port(void **state)
+TEST_CASE(one_port)
 {
-    (void)state;
     struct env_decisions *d =
         decide(&one_class, make(&(struct world){.nodes = 2, .rails = 3, .bad = port_1_0_bad}), NULL);
     assert_string_equal(value(d, "NCCL_IB_HCA", NULL), "=mlx5_1:1,mlx5_2:1");
@@ -111,9 +101,8 @@ static void one_port(void **state)
     env_decisions_free(d);
 }
 
-static void of_classes(void **state)
+TEST_CASE(of_classes)
 {
-    (void)state;
     static const char *const names[] = {"bnxt_re0:1", "bnxt_re1:1", "bnxt_re2:1"};
     static struct topo_host namesakes[] = {{.name = "n0.east", .class_index = 0},
                                            {.name = "n0.west", .class_index = 1}};
@@ -135,9 +124,8 @@ static void of_classes(void **state)
     }
 }
 
-static void beside_gpus(void **state)
+TEST_CASE(beside_gpus)
 {
-    (void)state;
     /* A list that does without the bad port anyway, and one that does not. */
     struct env_decisions *d =
         decide(&one_class, make(&(struct world){.nodes = 2, .rails = 3, .bad = port_1_0_bad}), "=mlx5_2:1");
@@ -150,18 +138,16 @@ static void beside_gpus(void **state)
     env_decisions_free(d);
 }
 
-static void nothing_connects(void **state)
+TEST_CASE(nothing_connects)
 {
-    (void)state;
     struct env_decisions *d =
         decide(&one_class, make(&(struct world){.nodes = 2, .rails = 3, .bad = everything_bad}), NULL);
     assert_string_equal(value(d, "NCCL_IB_DISABLE", NULL), "1");
     env_decisions_free(d);
 }
 
-static void interfaces(void **state)
+TEST_CASE(interfaces)
 {
-    (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 1});
     add_interface(f, "eth0", 1);
     add_interface(f, "eth1", 0);
@@ -187,10 +173,4 @@ static void interfaces(void **state)
     env_decisions_free(d);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(all_well),         cmocka_unit_test(one_port),
-                                       cmocka_unit_test(of_classes),       cmocka_unit_test(beside_gpus),
-                                       cmocka_unit_test(nothing_connects), cmocka_unit_test(interfaces)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_fabric)

@@ -1,15 +1,7 @@
 /* NCCL_NET_GDR_LEVEL from made-up measurements of GPU memory, on a node with a NIC at every distance. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
-#include "bench/fabric/decide.h"
+#include "bench/fabric/fabric.h"
 #include "envgen/decide/gdr.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/bench/made_up_fabric.h"
 
 /* GPU0 and mlx5_0 behind one switch, mlx5_1 on the same host bridge, mlx5_2 on the other NUMA node. */
@@ -51,9 +43,8 @@ static struct env_setting decide(const double GBps[3], struct verbs_fabric **f)
     return env_gdr_level(&topology, classes, *f, &v);
 }
 
-static void levels(void **state)
+TEST_CASE(levels)
 {
-    (void)state;
     static const struct {
         double GBps[3];
         const char *value, *says;
@@ -77,9 +68,8 @@ static void levels(void **state)
     }
 }
 
-static void nothing_measured(void **state)
+TEST_CASE(nothing_measured)
 {
-    (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 3});
     struct verbs_decision v = verbs_decide(f, 22807);
     static const int classes[2] = {0, 0};
@@ -87,8 +77,4 @@ static void nothing_measured(void **state)
     verbs_fabric_free(f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(levels), cmocka_unit_test(nothing_measured)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_gdr)

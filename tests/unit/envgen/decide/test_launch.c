@@ -1,12 +1,6 @@
 /* envgen/decide/launch.c: launches whose right choice is known. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "envgen/decide/gain.h"
+#include "envgen/decide/decide.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/synthetic.h"
 
 #define DEFAULT BENCH_DEFAULT
@@ -34,9 +28,8 @@ static const char *chosen_launch(const struct env_decisions *d)
     return s->chosen < 0 ? "" : s->launches[s->chosen].knobs.label;
 }
 
-static void the_faster_launch_is_chosen(void **state)
+TEST_CASE(the_faster_launch_is_chosen)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     add_launches(&s, (double[]){50, 25, 25}, 3, BENCH_OK);
     struct env_decisions *d = synthetic_decide(&s);
@@ -48,9 +41,8 @@ static void the_faster_launch_is_chosen(void **state)
     finish(&s, d);
 }
 
-static void a_launch_within_the_noise_is_not(void **state)
+TEST_CASE(a_launch_within_the_noise_is_not)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     add_launches(&s, (double[]){96, 97, 96}, 3, BENCH_OK);
     struct env_decisions *d = synthetic_decide(&s);
@@ -58,9 +50,8 @@ static void a_launch_within_the_noise_is_not(void **state)
     finish(&s, d);
 }
 
-static void a_launch_that_failed_anywhere_is_out(void **state)
+TEST_CASE(a_launch_that_failed_anywhere_is_out)
 {
-    (void)state;
     for (enum bench_status bad = BENCH_WRONG; bad < BENCH_STATUS_COUNT; bad++) {
         struct synthetic s = synthetic_new();
         add_launches(&s, (double[]){10, 10, 10}, 3, bad);
@@ -72,9 +63,8 @@ static void a_launch_that_failed_anywhere_is_out(void **state)
 }
 
 /* Algorithm 3 hangs everywhere: that is its own fault, not the launch's. In the second half it hangs in ib3 only. */
-static void whose_fault_a_hang_is(void **state)
+TEST_CASE(whose_fault_a_hang_is)
 {
-    (void)state;
     for (int own = 0; own < 2; own++) {
         struct synthetic s = synthetic_new();
         synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
@@ -88,9 +78,8 @@ static void whose_fault_a_hang_is(void **state)
 }
 
 /* The untouched launch may be measured with its default call alone. */
-static void a_call_never_tried_untouched_speaks_against_no_launch(void **state)
+TEST_CASE(a_call_never_tried_untouched_speaks_against_no_launch)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
     synthetic_add(&s, COLL_ALLREDUCE, 8, "ib3", DEFAULT, 30, BENCH_OK);
@@ -101,9 +90,8 @@ static void a_call_never_tried_untouched_speaks_against_no_launch(void **state)
 }
 
 /* A second setting has to bring the margin over the first alone. */
-static void a_setting_more_must_be_worth_it(void **state)
+TEST_CASE(a_setting_more_must_be_worth_it)
 {
-    (void)state;
     for (int worth = 0; worth < 2; worth++) {
         struct synthetic s = synthetic_new();
         static const struct bench_setting two[] = {{"btl_tcp_if_include", "ib3"}, {"btl_tcp_links", "2"}};
@@ -118,9 +106,8 @@ static void a_setting_more_must_be_worth_it(void **state)
 }
 
 /* One rail alone, a little faster than with a second one: only beyond doubt, in whichever order they come. */
-static void an_interface_less_must_be_worth_it(void **state)
+TEST_CASE(an_interface_less_must_be_worth_it)
 {
-    (void)state;
     for (int variant = 0; variant < 4; variant++) {
         int worth = variant & 1, pair_first = variant & 2;
         struct synthetic s = synthetic_new();
@@ -140,9 +127,8 @@ static void an_interface_less_must_be_worth_it(void **state)
     }
 }
 
-static void a_launch_seen_at_few_points_is_out(void **state)
+TEST_CASE(a_launch_seen_at_few_points_is_out)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     add_launches(&s, (double[]){10, 0, 0}, 3, BENCH_OK);
     struct env_decisions *d = synthetic_decide(&s);
@@ -152,9 +138,8 @@ static void a_launch_seen_at_few_points_is_out(void **state)
 }
 
 /* Dropped at the size where it is slow: that counts against it. 0.25 × 1.5 on average. */
-static void a_dropped_launch_counts_as_slow(void **state)
+TEST_CASE(a_dropped_launch_counts_as_slow)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     add_launches(&s, (double[]){67, 400}, 2, BENCH_DROPPED);
     struct env_decisions *d = synthetic_decide(&s);
@@ -163,9 +148,8 @@ static void a_dropped_launch_counts_as_slow(void **state)
     finish(&s, d);
 }
 
-static void shapes_that_disagree_stay_untouched(void **state)
+TEST_CASE(shapes_that_disagree_stay_untouched)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     s.nodes = s.ranks = 2;
     synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
@@ -183,9 +167,8 @@ static void shapes_that_disagree_stay_untouched(void **state)
 }
 
 /* On one node there is no launch to choose: it does not stand in the way of the others. */
-static void a_shape_without_a_choice_does_not_vote(void **state)
+TEST_CASE(a_shape_without_a_choice_does_not_vote)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     s.nodes = 1;
     s.ranks = 2;
@@ -199,20 +182,4 @@ static void a_shape_without_a_choice_does_not_vote(void **state)
     finish(&s, d);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_faster_launch_is_chosen),
-        cmocka_unit_test(a_launch_within_the_noise_is_not),
-        cmocka_unit_test(a_launch_that_failed_anywhere_is_out),
-        cmocka_unit_test(whose_fault_a_hang_is),
-        cmocka_unit_test(a_call_never_tried_untouched_speaks_against_no_launch),
-        cmocka_unit_test(a_setting_more_must_be_worth_it),
-        cmocka_unit_test(an_interface_less_must_be_worth_it),
-        cmocka_unit_test(a_launch_seen_at_few_points_is_out),
-        cmocka_unit_test(a_dropped_launch_counts_as_slow),
-        cmocka_unit_test(shapes_that_disagree_stay_untouched),
-        cmocka_unit_test(a_shape_without_a_choice_does_not_vote),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_launch)

@@ -1,17 +1,10 @@
 /* Whom the models are asked about: which class, and under which of a profile's settings. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "envgen/decide/model_setup.h"
+#include "envgen/decide/decide.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/machine.h"
 
-static void settings_that_the_model_knows_count(void **state)
+TEST_CASE(settings_that_the_model_knows_count)
 {
-    (void)state;
     struct env_setting settings[] = {
         {.family = "nccl", .name = "NCCL_NVLS_ENABLE", .value = "0"},
         {.family = "nccl", .name = "NCCL_IB_QPS_PER_CONNECTION", .value = "4"},
@@ -33,9 +26,8 @@ static void settings_that_the_model_knows_count(void **state)
     assert_int_equal(s.min_channels + s.no_pxn + s.nhcas, 0);
 }
 
-static void a_predicted_launch_is_a_choice_and_no_setting(void **state)
+TEST_CASE(a_predicted_launch_is_a_choice_and_no_setting)
 {
-    (void)state;
     struct bench_setting setting = {"NCCL_PXN_DISABLE", "1"};
     struct env_launch launches[] = {{.knobs = {.label = BENCH_DEFAULT}}, {.knobs = {"pxn=off", &setting, 1}}};
     struct env_shape shape = {.engine = "model", .nodes = 2, .ranks = 16, .launches = launches, .chosen = 1};
@@ -48,9 +40,8 @@ static void a_predicted_launch_is_a_choice_and_no_setting(void **state)
     assert_int_equal(s.no_pxn, 1);
 }
 
-static void a_machine_without_gpus_is_nobody(void **state)
+TEST_CASE(a_machine_without_gpus_is_nobody)
 {
-    (void)state;
     struct topology *t = topo_new();
     struct nccl_setup s;
     t->classes = ARENA_NEW(t->arena, struct topo_class);
@@ -59,12 +50,4 @@ static void a_machine_without_gpus_is_nobody(void **state)
     topo_free(t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(settings_that_the_model_knows_count, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_predicted_launch_is_a_choice_and_no_setting, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_machine_without_gpus_is_nobody, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_model_setup, set_up, tear_down)

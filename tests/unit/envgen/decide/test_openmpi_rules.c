@@ -1,15 +1,7 @@
 /* OpenMPI's rules: what OpenMPI would look up in the file that we write, against what was decided. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-#include "envgen/decide/openmpi_rules.h"
+#include "envgen/decide/decide.h"
 #include "envgen/write/write.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/synthetic.h"
 
 #define DEFAULT BENCH_DEFAULT
@@ -112,9 +104,8 @@ static long algorithm(struct written *w, long id, long ranks, long size)
 /* ---- tests ----------------------------------------------------------------------------------------------------------
  */
 
-static void only_measured_communicator_sizes_are_reached(void **state)
+TEST_CASE(only_measured_communicator_sizes_are_reached)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     add(&s, COLL_ALLREDUCE, 8, "3", 50);
     add(&s, COLL_ALLREDUCE, 128, "4", 50);
@@ -131,9 +122,8 @@ static void only_measured_communicator_sizes_are_reached(void **state)
     finish(&s, &w);
 }
 
-static void neighbouring_communicator_sizes(void **state)
+TEST_CASE(neighbouring_communicator_sizes)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     s.nodes = s.ranks = 2;
     add(&s, COLL_ALLREDUCE, 8, "3", 50);
@@ -148,9 +138,8 @@ static void neighbouring_communicator_sizes(void **state)
     finish(&s, &w);
 }
 
-static void sizes_below_the_smallest_measured_one(void **state)
+TEST_CASE(sizes_below_the_smallest_measured_one)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     add(&s, COLL_ALLREDUCE, 4096, "3", 50);
     struct written w = write_rules(&s);
@@ -160,9 +149,8 @@ static void sizes_below_the_smallest_measured_one(void **state)
 }
 
 /* Four ranks on one node and on four: a rule stands where both chose the same. */
-static void placements_must_agree(void **state)
+TEST_CASE(placements_must_agree)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     s.nodes = 1;
     add(&s, COLL_ALLREDUCE, 8, "3", 50);
@@ -176,9 +164,8 @@ static void placements_must_agree(void **state)
     finish(&s, &w);
 }
 
-static void every_collective_by_its_number(void **state)
+TEST_CASE(every_collective_by_its_number)
 {
-    (void)state;
     static const struct {
         int coll;
         long id;
@@ -195,9 +182,8 @@ static void every_collective_by_its_number(void **state)
     finish(&s, &w);
 }
 
-static void nothing_decided_is_an_empty_table(void **state)
+TEST_CASE(nothing_decided_is_an_empty_table)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     add(&s, COLL_ALLREDUCE, 8, "3", 150);
     struct written w = write_rules(&s);
@@ -206,9 +192,8 @@ static void nothing_decided_is_an_empty_table(void **state)
     finish(&s, &w);
 }
 
-static void segments_are_written(void **state)
+TEST_CASE(segments_are_written)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     add(&s, COLL_ALLREDUCE, 8, "5", 50);
     struct bench_setting both[] = {{"coll_tuned_allreduce_algorithm", "5"},
@@ -221,9 +206,8 @@ static void segments_are_written(void **state)
     finish(&s, &w);
 }
 
-static void settings_without_a_place_in_the_file_are_refused(void **state)
+TEST_CASE(settings_without_a_place_in_the_file_are_refused)
 {
-    (void)state;
     static const struct bench_setting hostile[] = {
         {"coll_tuned_allreduce_algorithm", "3 0 0\n99"},
         {"coll_tuned_allreduce_algorithm", "-3"},
@@ -248,9 +232,8 @@ static void settings_without_a_place_in_the_file_are_refused(void **state)
     }
 }
 
-static void find_says_what_the_file_says(void **state)
+TEST_CASE(find_says_what_the_file_says)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     add(&s, COLL_ALLREDUCE, 8, "3", 50);
     add(&s, COLL_ALLREDUCE, 128, "4", 50);
@@ -267,18 +250,4 @@ static void find_says_what_the_file_says(void **state)
     finish(&s, &w);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_measured_communicator_sizes_are_reached),
-        cmocka_unit_test(neighbouring_communicator_sizes),
-        cmocka_unit_test(sizes_below_the_smallest_measured_one),
-        cmocka_unit_test(placements_must_agree),
-        cmocka_unit_test(every_collective_by_its_number),
-        cmocka_unit_test(nothing_decided_is_an_empty_table),
-        cmocka_unit_test(segments_are_written),
-        cmocka_unit_test(settings_without_a_place_in_the_file_are_refused),
-        cmocka_unit_test(find_says_what_the_file_says),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_openmpi_rules)

@@ -1,13 +1,8 @@
 /* The variables of a profile: what is written, what was considered, what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "envgen/decide/openmpi_rules.h"
-#include "envgen/decide/settings.h"
+#include "bench/engines/engines.h"
+#include "envgen/decide/decide.h"
+#include "envgen/predict/predict.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/synthetic.h"
 
 #define DEFAULT BENCH_DEFAULT
@@ -35,9 +30,8 @@ static struct env_decisions *settings_of(struct synthetic *s, double launch_us, 
     return d;
 }
 
-static void launch_and_calls(void **state)
+TEST_CASE(launch_and_calls)
 {
-    (void)state;
     static const struct {
         double launch_us, call_us;
         const char *interface, *dynamic;
@@ -68,9 +62,8 @@ static void launch_and_calls(void **state)
     }
 }
 
-static void without_measurements_nothing_is_said_about_openmpi(void **state)
+TEST_CASE(without_measurements_nothing_is_said_about_openmpi)
 {
-    (void)state;
     static const struct topology nothing;
     struct env_decisions *d = env_decisions_new(ENV_MARGIN);
     struct env_rules rules = {0};
@@ -82,9 +75,8 @@ static void without_measurements_nothing_is_said_about_openmpi(void **state)
 }
 
 /* What NCCL itself was measured with is NCCL's, and goes before what the topology says. */
-static void nccl_launches(void **state)
+TEST_CASE(nccl_launches)
 {
-    (void)state;
     static const struct topology nothing;
     struct env_rules rules = {0};
     struct err e = {0};
@@ -106,9 +98,8 @@ static void nccl_launches(void **state)
 }
 
 /* A launch in which every class of nodes had its own list makes a setting of each class, and none for all. */
-static void of_classes(void **state)
+TEST_CASE(of_classes)
 {
-    (void)state;
     static const struct topology nothing;
     struct env_rules rules = {0};
     struct err e = {0};
@@ -134,9 +125,8 @@ static void of_classes(void **state)
 }
 
 /* What a model predicts is no measurement: it sets nothing unless it is asked for, and says so. */
-static void predictions_set_nothing(void **state)
+TEST_CASE(predictions_set_nothing)
 {
-    (void)state;
     static const struct topology nothing;
     for (int wanted = 0; wanted < 2; wanted++) {
         struct env_rules rules = {0};
@@ -163,9 +153,8 @@ static void predictions_set_nothing(void **state)
 }
 
 /* A hostile value of a launch that won is an error; of one that lost it is never written anyway. */
-static void hostile_values(void **state)
+TEST_CASE(hostile_values)
 {
-    (void)state;
     for (int won = 0; won < 2; won++) {
         struct synthetic s = synthetic_new();
         struct err e = {0};
@@ -185,12 +174,10 @@ static void hostile_values(void **state)
     }
 }
 
-int main(void)
+static int prepare_group(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launch_and_calls),        cmocka_unit_test(without_measurements_nothing_is_said_about_openmpi),
-        cmocka_unit_test(nccl_launches),           cmocka_unit_test(of_classes),
-        cmocka_unit_test(predictions_set_nothing), cmocka_unit_test(hostile_values),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    bench_engine_register(&bench_engine_model);
+    return 0;
 }
+
+TEST_CASES_WITHIN(test_settings, prepare_group, NULL)

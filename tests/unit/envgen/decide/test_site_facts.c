@@ -1,17 +1,8 @@
 /* What is published for machines: each bundled or made-up machine against the table, releases, what the site sets. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/vars/catalogue.h"
-#include "envgen/decide/site_facts.h"
+#include "envgen/decide/decide.h"
 #include "probe/machines/machines.h"
+#include "tests/lib/unit.h"
 
 #define NEWEST 23007
 
@@ -66,9 +57,8 @@ static void like_the_table(const struct topology *t, const char *const *machines
     env_decisions_free(d);
 }
 
-static void bundled_machines(void **state)
+TEST_CASE(bundled_machines)
 {
-    (void)state;
     static const struct {
         const char *bundled, *rows[3];
     } cases[] = {
@@ -105,9 +95,8 @@ static void bundled_machines(void **state)
 }
 
 /* Machines that no bundled one stands for. */
-static void made_up_machines(void **state)
+TEST_CASE(made_up_machines)
 {
-    (void)state;
     static const struct {
         const char *product, *gpu, *hca, *netdev, *rows[3];
         int gpus, ports;
@@ -166,9 +155,8 @@ static struct topology *oci(void)
 }
 
 /* The GID is for releases that do not find it; with some of both it is said and not set. */
-static void by_release(void **state)
+TEST_CASE(by_release)
 {
-    (void)state;
     struct topology *t = oci();
     struct env_decisions *d = decided(t, 21903, 22005, no_value, NULL);
     assert_string_equal(setting(d, "NCCL_IB_GID_INDEX")->value, "3");
@@ -188,9 +176,8 @@ static const char *own_value(const void *arg, const char *name)
     return !strcmp(name, "NCCL_IB_TC") ? "106" : !strcmp(name, "NCCL_IB_TIMEOUT") ? "22" : NULL;
 }
 
-static void what_the_site_sets_is_kept(void **state)
+TEST_CASE(what_the_site_sets_is_kept)
 {
-    (void)state;
     struct topology *t = oci();
     struct env_decisions *d = decided(t, NEWEST, NEWEST, own_value, NULL);
     assert_null(setting(d, "NCCL_IB_TC")->value);
@@ -201,9 +188,8 @@ static void what_the_site_sets_is_kept(void **state)
 }
 
 /* What was measured stands, a value or none; what the topology has nothing to say about is taken. */
-static void measurements_come_first(void **state)
+TEST_CASE(measurements_come_first)
 {
-    (void)state;
     struct err e = {0};
     struct topology *t = machine_topology("mi250x", 1, &e);
     struct env_decisions *d = env_decisions_new(ENV_MARGIN);
@@ -223,9 +209,8 @@ static void measurements_come_first(void **state)
 }
 
 /* Two kinds of machines: each gets its own in nccl.d/, what both have stands for all. */
-static void by_class(void **state)
+TEST_CASE(by_class)
 {
-    (void)state;
     struct err e = {0};
     struct topology *h100 = oci(), *a100 = machine_topology("oci-a100", 1, &e);
     struct topo_class both[2] = {h100->classes[0], a100->classes[0]};
@@ -246,9 +231,8 @@ static void by_class(void **state)
 }
 
 /* Names that something reads, values that NCCL takes, a purpose and a source in every row. */
-static void rows_are_whole(void **state)
+TEST_CASE(rows_are_whole)
 {
-    (void)state;
     int count;
     const struct env_site_fact *all = env_site_facts_all(&count);
     assert_true(count > 60);
@@ -262,16 +246,4 @@ static void rows_are_whole(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bundled_machines),
-        cmocka_unit_test(made_up_machines),
-        cmocka_unit_test(by_release),
-        cmocka_unit_test(what_the_site_sets_is_kept),
-        cmocka_unit_test(measurements_come_first),
-        cmocka_unit_test(by_class),
-        cmocka_unit_test(rows_are_whole),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_site_facts)

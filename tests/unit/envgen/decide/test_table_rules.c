@@ -1,18 +1,9 @@
 /* Rows of tuner.csv across scale: what was measured exactly, what two neighbours agree on between them, nothing else.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/coll.h"
-#include "envgen/decide/table_rules.h"
+#include "envgen/decide/decide.h"
 #include "envgen/write/write.h"
+#include "tests/lib/unit.h"
 #include "tuner/table/table.h"
 
 #define KIB 1024u
@@ -102,9 +93,8 @@ static int choice(const struct table *t, int nodes, int ranks, uint64_t bytes)
     return choice_for(t, nodes, ranks, bytes, 0);
 }
 
-static void measured_shapes_are_exact(void **state)
+TEST_CASE(measured_shapes_are_exact)
 {
-    (void)state;
     static const struct shape shapes[] = {{2, 16, 64 * KIB}, {8, 64, ENV_OPEN}};
     struct table t = table_of(shapes, 2, 0);
     assert_int_equal(choice(&t, 2, 16, 64 * KIB), ALGO_RING);
@@ -118,9 +108,8 @@ static void measured_shapes_are_exact(void **state)
     table_free(&t);
 }
 
-static void between_two_only_what_both_say(void **state)
+TEST_CASE(between_two_only_what_both_say)
 {
-    (void)state;
     static const struct shape shapes[] = {{2, 16, 64 * KIB}, {16, 128, 256 * KIB}};
     struct table t = table_of(shapes, 2, 0);
     for (int n = 3; n < 16; n++) {
@@ -136,9 +125,8 @@ static void between_two_only_what_both_say(void **state)
     table_free(&t);
 }
 
-static void one_node_is_no_neighbour(void **state)
+TEST_CASE(one_node_is_no_neighbour)
 {
-    (void)state;
     static const struct shape shapes[] = {{1, 8, 0}, {4, 32, 0}};
     struct table t = table_of(shapes, 2, 0);
     assert_int_equal(choice(&t, 1, 8, 8), ALGO_RING);
@@ -149,9 +137,8 @@ static void one_node_is_no_neighbour(void **state)
 }
 
 /* 6 nodes with 7 ranks each were measured and say something else: no rule for 8 ranks a node may reach them. */
-static void other_shapes_are_not_covered(void **state)
+TEST_CASE(other_shapes_are_not_covered)
 {
-    (void)state;
     static const struct shape shapes[] = {{4, 32, 0}, {6, 42, ENV_OPEN}, {8, 64, 0}};
     struct table t = table_of(shapes, 3, 0);
     assert_int_equal(choice(&t, 6, 42, 1 << 20), ALGO_TREE);
@@ -160,9 +147,8 @@ static void other_shapes_are_not_covered(void **state)
     table_free(&t);
 }
 
-static void beyond_the_largest_only_on_request(void **state)
+TEST_CASE(beyond_the_largest_only_on_request)
 {
-    (void)state;
     static const struct shape shapes[] = {{2, 16, 64 * KIB}, {4, 32, 128 * KIB}};
     struct table t = table_of(shapes, 2, 0);
     assert_int_equal(choice(&t, 5, 40, 1 << 20), -1);
@@ -184,9 +170,8 @@ static void beyond_the_largest_only_on_request(void **state)
     table_free(&t);
 }
 
-static void equal_neighbours_are_one_rule(void **state)
+TEST_CASE(equal_neighbours_are_one_rule)
 {
-    (void)state;
     static const struct shape shapes[] = {{4, 32, 0}, {5, 40, 0}, {6, 48, 0}, {7, 56, 0}, {8, 64, 0}};
     struct table t = table_of(shapes, 5, 0);
     assert_int_equal(t.rules.count, 2); /* 4 to 7, and 8: never a factor of two */
@@ -197,9 +182,8 @@ static void equal_neighbours_are_one_rule(void **state)
 }
 
 /* Every collective with eight ranges, measured at each power of two up to 512 nodes. */
-static void a_table_for_512_nodes_is_short(void **state)
+TEST_CASE(a_table_for_512_nodes_is_short)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct env_decisions d = {.arena = a, .tool = "0.1.0", .topology = "", .nshapes = 10};
     struct env_table_rules rules;
@@ -234,9 +218,8 @@ static void a_table_for_512_nodes_is_short(void **state)
 }
 
 /* A tuner cannot tell captured calls from registered ones: whichever was measured first, the former's rules count. */
-static void captured_calls_come_before_registered_ones(void **state)
+TEST_CASE(captured_calls_come_before_registered_ones)
 {
-    (void)state;
     for (int turn = 0; turn < 2; turn++)
         for (int plain = 0; plain < 2; plain++) { /* which is alone, or says what the registered ones say */
             struct shape shapes[3] = {{4, 32, plain ? ENV_OPEN : 0, 0}};
@@ -251,9 +234,8 @@ static void captured_calls_come_before_registered_ones(void **state)
         }
 }
 
-static void buffers_that_agree_are_one_rule(void **state)
+TEST_CASE(buffers_that_agree_are_one_rule)
 {
-    (void)state;
     static const struct shape shapes[] = {
         {4, 32, ENV_OPEN, 0}, {4, 32, ENV_OPEN, BENCH_REGISTERED}, {4, 32, ENV_OPEN, BENCH_GRAPH}};
     for (int n = 1; n <= 3; n++) {
@@ -266,9 +248,8 @@ static void buffers_that_agree_are_one_rule(void **state)
     }
 }
 
-static void predictions_are_comments(void **state)
+TEST_CASE(predictions_are_comments)
 {
-    (void)state;
     for (int wanted = 0; wanted < 2; wanted++) {
         struct arena *a = arena_new();
         struct err e = {0};
@@ -295,9 +276,8 @@ static void predictions_are_comments(void **state)
 }
 
 /* The example plugin: no range, no open channels, no header outside comments, every node count a line. */
-static void nvidias_table(void **state)
+TEST_CASE(nvidias_table)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct err e = {0};
     struct env_decisions d = {.arena = a, .tool = "0.1.0", .topology = "", .nshapes = 3};
@@ -325,9 +305,8 @@ static void nvidias_table(void **state)
 }
 
 /* It compares words as they stand and takes any other for ring. */
-static void nvidias_words(void **state)
+TEST_CASE(nvidias_words)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct err e = {0};
     struct env_decisions d = {.arena = a, .tool = "0.1.0", .topology = "", .nshapes = 1};
@@ -345,21 +324,4 @@ static void nvidias_words(void **state)
     arena_free(a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nvidias_words),
-        cmocka_unit_test(measured_shapes_are_exact),
-        cmocka_unit_test(between_two_only_what_both_say),
-        cmocka_unit_test(one_node_is_no_neighbour),
-        cmocka_unit_test(other_shapes_are_not_covered),
-        cmocka_unit_test(beyond_the_largest_only_on_request),
-        cmocka_unit_test(equal_neighbours_are_one_rule),
-        cmocka_unit_test(a_table_for_512_nodes_is_short),
-        cmocka_unit_test(captured_calls_come_before_registered_ones),
-        cmocka_unit_test(buffers_that_agree_are_one_rule),
-        cmocka_unit_test(predictions_are_comments),
-        cmocka_unit_test(nvidias_table),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_table_rules)

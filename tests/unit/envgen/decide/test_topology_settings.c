@@ -1,13 +1,6 @@
 /* NCCL_SOCKET_IFNAME: written where NCCL's own choice is wrong, left alone everywhere else. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "envgen/decide/topology_settings.h"
+#include "tests/lib/unit.h"
 
 static const char *const address[] = {"10.0.0.1/24"};
 
@@ -70,9 +63,8 @@ static struct topo_class class_of(const struct machine *m)
     return c;
 }
 
-static void every_machine(void **state)
+TEST_CASE(every_machine)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
         struct arena *a = arena_new();
         struct topo_class c = class_of(&machines[i]);
@@ -91,9 +83,8 @@ static void every_machine(void **state)
     }
 }
 
-static void classes_must_agree(void **state)
+TEST_CASE(classes_must_agree)
 {
-    (void)state;
     static const struct machine eth = {{LO, NET("eth0", PHYSICAL), NET("cni0", BRIDGE)}, NULL, NULL};
     static const struct machine eno = {{LO, NET("eno1", PHYSICAL), NET("cni0", BRIDGE)}, NULL, NULL};
     struct arena *a = arena_new();
@@ -109,11 +100,4 @@ static void classes_must_agree(void **state)
     arena_free(a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_machine),
-        cmocka_unit_test(classes_must_agree),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_topology_settings)

@@ -1,12 +1,6 @@
 /* Launches weighed by a workload: a launch that is better at some sizes and worse at others. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "bench/workload/workload.h"
+#include "core/call/workload.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/synthetic.h"
 
 #define SMALL 64
@@ -18,7 +12,6 @@ static struct workload *workload;
 /* ib3 halves the time of small AllReduces and doubles that of large ones. */
 static int begin(void **state)
 {
-    (void)state;
     points = synthetic_new();
     synthetic_add(&points, COLL_ALLREDUCE, SMALL, BENCH_DEFAULT, BENCH_DEFAULT, 10, BENCH_OK);
     synthetic_add(&points, COLL_ALLREDUCE, SMALL, "ib3", BENCH_DEFAULT, 5, BENCH_OK);
@@ -32,7 +25,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     workload_free(workload);
     arena_free(points.arena);
     return 0;
@@ -60,17 +52,15 @@ static const char *choose(const struct workload *w, double *gain)
     return label;
 }
 
-static void without_a_workload_all_points_are_alike(void **state)
+TEST_CASE(without_a_workload_all_points_are_alike)
 {
-    (void)state;
     double gain;
     assert_string_equal(choose(NULL, &gain), BENCH_DEFAULT);
     assert_true(gain > 0.999 && gain < 1.001);
 }
 
-static void many_small_calls_want_it(void **state)
+TEST_CASE(many_small_calls_want_it)
 {
-    (void)state;
     double gain;
     calls(COLL_ALLREDUCE, SMALL, 1000);
     assert_string_equal(choose(workload, &gain), "ib3");
@@ -78,9 +68,8 @@ static void many_small_calls_want_it(void **state)
 }
 
 /* A thousand calls of 10 µs and ten of 1000 µs: half of the time each. */
-static void what_counts_is_the_time_of_a_step(void **state)
+TEST_CASE(what_counts_is_the_time_of_a_step)
 {
-    (void)state;
     double gain;
     calls(COLL_ALLREDUCE, SMALL, 1000);
     calls(COLL_ALLREDUCE, LARGE, 10);
@@ -91,22 +80,12 @@ static void what_counts_is_the_time_of_a_step(void **state)
     assert_true(gain > 0.79 && gain < 0.80); /* (2 × 1/2 × 1/2)^(1/3) */
 }
 
-static void a_workload_that_calls_nothing_measured_says_nothing(void **state)
+TEST_CASE(a_workload_that_calls_nothing_measured_says_nothing)
 {
-    (void)state;
     double gain;
     calls(COLL_SENDRECV, SMALL, 1000);
     assert_string_equal(choose(workload, &gain), BENCH_DEFAULT);
     assert_true(gain > 0.999 && gain < 1.001);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(without_a_workload_all_points_are_alike, begin, end),
-        cmocka_unit_test_setup_teardown(many_small_calls_want_it, begin, end),
-        cmocka_unit_test_setup_teardown(what_counts_is_the_time_of_a_step, begin, end),
-        cmocka_unit_test_setup_teardown(a_workload_that_calls_nothing_measured_says_nothing, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_weights, begin, end)

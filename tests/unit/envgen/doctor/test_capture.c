@@ -1,25 +1,19 @@
-/* envgen/doctor/capture.c: the plugin's other name on a node, and a capture that a job asks for. */
+/* envgen/doctor/capture.c: the profiler library on a node, and a capture that a job asks for. */
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "envgen/doctor/doctor_internal.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/scratch.h"
 
-#define PLUGIN "build/libnccl-tuner-nccltune.so"
+#define PLUGIN   "build/libnccl-tuner-nccltune.so"
+#define PROFILER "build/libnccl-profiler-nccltune.so"
 
 static struct scratch s;
 static struct doctor d;
 
 static int set_up(void **state)
 {
-    (void)state;
     s = scratch_new();
     d = (struct doctor){.arena = s.arena, .found.arena = s.arena};
     return 0;
@@ -27,7 +21,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     scratch_free(&s);
     return 0;
 }
@@ -42,53 +35,54 @@ static void expect(enum finding_severity severity, const char *subject, const ch
     d.found.n = 0;
 }
 
-static void link_on_a_node(void **state)
+TEST_CASE(profiler_on_a_node)
 {
-    (void)state;
     const char *plugin = scratch_path(&s, "libnccl-tuner-nccltune.so"),
-               *link = scratch_path(&s, "libnccl-profiler-nccltune.so");
-    char *built = realpath(PLUGIN, NULL);
-    doctor_check_profiler_link(&d, plugin); /* that there is no plugin at all is said elsewhere */
+               *profiler = scratch_path(&s, "libnccl-profiler-nccltune.so");
+    char *built = realpath(PLUGIN, NULL), *built_profiler = realpath(PROFILER, NULL);
+    doctor_check_profiler(&d, plugin); /* that there is no plugin at all is said elsewhere */
     assert_int_equal(d.found.n, 0);
-    assert_non_null(built);
+    assert_true(built && built_profiler);
     assert_int_equal(symlink(built, plugin), 0);
-    free(built);
-    doctor_check_profiler_link(&d, plugin);
+    doctor_check_profiler(&d, plugin);
     expect(FINDING_NOTE, "profiler", "No such file");
     scratch_write(&s, "libnccl-profiler-nccltune.so", "x", 1);
-    doctor_check_profiler_link(&d, plugin);
+    doctor_check_profiler(&d, plugin);
     expect(FINDING_ERROR, "profiler", "cannot be loaded");
-    assert_int_equal(unlink(link), 0);
-    assert_int_equal(symlink("libnccl-tuner-nccltune.so", link), 0);
+    assert_int_equal(unlink(profiler), 0);
+    assert_int_equal(symlink("libnccl-tuner-nccltune.so", profiler), 0); /* as when the two were one library */
+    doctor_check_profiler(&d, plugin);
+    expect(FINDING_ERROR, "profiler", "is not nccltune's profiler");
+    assert_int_equal(unlink(profiler), 0);
+    assert_int_equal(symlink(built_profiler, profiler), 0);
+    free(built);
+    free(built_profiler);
     void *installed = dlopen("libnccl-profiler-nccltune.so", RTLD_LAZY); /* the loader may know one by name */
-    doctor_check_profiler_link(&d, plugin);
+    doctor_check_profiler(&d, plugin);
     expect(installed ? FINDING_OK : FINDING_NOTE, "profiler", "can capture");
 }
 
-static void observing_needs_a_capture(void **state)
+TEST_CASE(observing_needs_a_capture)
 {
-    (void)state;
-    doctor_check_online(&d, NULL, NULL, 0);
-    doctor_check_online(&d, "off", NULL, 0);
-    doctor_check_online(&d, "observe", "/tmp", 0);
-    doctor_check_online(&d, "tune", "/tmp", 1);
+    doctor_check_observe(&d, NULL, NULL, NULL);
+    doctor_check_observe(&d, "0", "off", NULL);
+    doctor_check_observe(&d, "1", NULL, "/tmp");
     assert_int_equal(d.found.n, 0);
-    doctor_check_online(&d, "observe", NULL, 0);
-    expect(FINDING_ERROR, "capture", "needs NCCLTUNE_CAPTURE");
-    doctor_check_online(&d, "tune", NULL, 0);
-    expect(FINDING_ERROR, "capture", "nothing is tuned");
-    doctor_check_online(&d, "guess", "/tmp", 0);
-    expect(FINDING_ERROR, "capture", "NCCLTUNE_ONLINE=guess");
-    doctor_check_online(&d, "tune", "/tmp", 0);
-    expect(FINDING_ERROR, "capture", "needs a key");
+    doctor_check_observe(&d, "1", NULL, NULL);
+    expect(FINDING_ERROR, "capture", "NCCLTUNE_OBSERVE=1 needs NCCLTUNE_CAPTURE=DIR");
+    doctor_check_observe(&d, "yes", NULL, "/tmp");
+    expect(FINDING_ERROR, "capture", "NCCLTUNE_OBSERVE=yes: expected 1 or 0");
+    doctor_check_observe(&d, NULL, "tune", "/tmp");
+    expect(FINDING_ERROR, "capture", "NCCLTUNE_ONLINE=tune is no longer supported");
+    doctor_check_observe(&d, "1", "observe", "/tmp");
+    expect(FINDING_ERROR, "capture", "NCCLTUNE_OBSERVE=1 observes");
 }
 
-static void capture_in_a_job(void **state)
+TEST_CASE(capture_in_a_job)
 {
-    (void)state;
     const char *here = scratch_path(&s, "capture");
-    char *built = realpath(PLUGIN, NULL);
-    assert_non_null(built);
+    char *built = realpath(PROFILER, NULL), *tuner = realpath(PLUGIN, NULL);
+    assert_true(built && tuner);
     doctor_check_capture(&d, NULL, NULL);
     doctor_check_capture(&d, "somebody-elses", NULL);
     assert_int_equal(d.found.n, 0);
@@ -106,19 +100,16 @@ static void capture_in_a_job(void **state)
     assert_non_null(strstr(d.found.list[0].text, "needs NCCL_PROFILER_PLUGIN=nccltune"));
     d.found.n = 0;
     doctor_check_capture(&d, "libc.so.6", here);
-    assert_non_null(strstr(d.found.list[0].text, "another profiler"));
+    assert_non_null(strstr(d.found.list[0].text, "is not nccltune's profiler"));
     d.found.n = 0;
     doctor_check_capture(&d, "nothing-of-that-name", here);
     assert_non_null(strstr(d.found.list[0].text, "cannot be loaded"));
+    d.found.n = 0;
+    doctor_check_capture(&d, tuner, here); /* which was the profiler, too, before it had a library of its own */
+    assert_non_null(strstr(d.found.list[0].text, "is not nccltune's profiler"));
+    d.found.n = 0;
     free(built);
+    free(tuner);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(link_on_a_node, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(observing_needs_a_capture, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(capture_in_a_job, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_capture, set_up, tear_down)

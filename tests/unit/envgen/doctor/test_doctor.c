@@ -1,15 +1,10 @@
 /* The doctor on an empty site, and on one that is installed and then damaged. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "envgen/decide/decide.h"
 #include "envgen/doctor/doctor.h"
 #include "envgen/generate/generate.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/scratch.h"
 
 #define FIXTURES "tests/fixtures/envgen"
@@ -19,7 +14,6 @@ static struct doctor_options options;
 
 static int set_up(void **state)
 {
-    (void)state;
     s = scratch_new();
     options = (struct doctor_options){.site = {.store = scratch_path(&s, "store"),
                                                .nccl_conf = scratch_path(&s, "nccl.conf"),
@@ -30,7 +24,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     scratch_free(&s);
     return 0;
 }
@@ -48,9 +41,8 @@ static void expect(const struct doctor *d, const char *subject, enum finding_sev
     fail_msg("nothing is said about %s", subject);
 }
 
-static void nothing_installed(void **state)
+TEST_CASE(nothing_installed)
 {
-    (void)state;
     struct doctor *d = doctor_run(&options);
     expect(d, "plugin", FINDING_ERROR, "No such file");
     expect(d, "profile", FINDING_NOTE, "none is installed");
@@ -88,9 +80,8 @@ static void hook_says(const char *lines, int status)
     chmod(scratch_write(&s, "hook", text, strlen(text)), 0755);
 }
 
-static void installed(void **state)
+TEST_CASE(installed)
 {
-    (void)state;
     install();
     hook_says("profile abc, this node is of class a\\n", 0);
     struct doctor *d = doctor_run(&options);
@@ -115,9 +106,4 @@ static void installed(void **state)
     doctor_free(d);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(nothing_installed, set_up, tear_down),
-                                       cmocka_unit_test_setup_teardown(installed, set_up, tear_down)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_doctor, set_up, tear_down)

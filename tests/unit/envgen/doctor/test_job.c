@@ -1,21 +1,12 @@
 /* The doctor inside a job: one rank's view, and many ranks held against one another. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/file.h"
-#include "core/json.h"
 #include "envgen/decide/decide.h"
 #include "envgen/doctor/doctor_internal.h"
 #include "envgen/generate/generate.h"
 #include "probe/topology/topology.h"
-#include "tests/lib/skip.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/scratch.h"
 #include "tests/unit/slurm/store.h"
 
@@ -31,7 +22,6 @@ static char hash[SHA256_HEX];
 /* A profile for hand-written results: it sets NCCL_SOCKET_IFNAME for the one class that there is. */
 static int set_up(void **state)
 {
-    (void)state;
     static const char *const results[] = {FIXTURES "/results.jsonl"};
     struct err e = {0};
     s = scratch_new();
@@ -47,7 +37,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     topo_free(machine);
     scratch_free(&s);
     return 0;
@@ -108,9 +97,8 @@ static const char *agreed(const struct doctor *d, const char *name)
 #define VENDOR "build/tests/doubles/vendor_tuner.so"
 
 /* The vendor's variable decides which tuner NCCL loads: our table is not applied, and the doctor says how it would. */
-static void a_foreign_tuner_is_named(void **state)
+TEST_CASE(a_foreign_tuner_is_named)
 {
-    (void)state;
     const char *profile = set("NCCLTUNE_PROFILE", scratch_path(&s, "profile"));
     const char *const foreign[] = {"NCCL_TUNER_PLUGIN=" VENDOR, profile, NULL};
     struct doctor *d = job(foreign);
@@ -143,9 +131,8 @@ static void compare_tuners(const char *over, const char *next, enum finding_seve
     arena_free(d.arena);
 }
 
-static void a_profile_over_another_tuner(void **state)
+TEST_CASE(a_profile_over_another_tuner)
 {
-    (void)state;
     compare_tuners("tuner vendor double, network vendor network", "NCCLTUNE_NEXT_TUNER=" VENDOR, FINDING_OK,
                    "asked before");
     compare_tuners("tuner vendor double", NULL, FINDING_WARNING,
@@ -157,9 +144,8 @@ static void a_profile_over_another_tuner(void **state)
 }
 
 /* The double's network interface is version 8: NCCL 2.19 takes 5 to 7, 2.30 takes 6 to 12. */
-static void network_plugins_by_release(void **state)
+TEST_CASE(network_plugins_by_release)
 {
-    (void)state;
     static const struct {
         const char *nccl;
         enum finding_severity severity;
@@ -184,9 +170,8 @@ static void network_plugins_by_release(void **state)
     dlclose(nccl);
 }
 
-static void nothing_is_pinned(void **state)
+TEST_CASE(nothing_is_pinned)
 {
-    (void)state;
     static const char *const none[] = {NULL};
     struct doctor *d = job(none);
     expect(d, "rank", FINDING_OK, "3 of 8, on n7");
@@ -198,9 +183,8 @@ static void nothing_is_pinned(void **state)
 }
 
 /* What the prolog left on this node against what this rank has. */
-static void what_was_decided(void **state)
+TEST_CASE(what_was_decided)
 {
-    (void)state;
     const char *mine = set("NCCLTUNE_HASH", hash);
     const struct {
         const char *answer, *settings[3];
@@ -216,8 +200,10 @@ static void what_was_decided(void **state)
         {"state profile\ntable TABLE\nend\n", {"NCCL_TUNER_PLUGIN=x"}, FINDING_ERROR, "a table of your own"},
         {"state profile\ntable TABLE\nend\n", {mine}, FINDING_OK, "the job has profile"},
     };
-    if (store_new(&place) || getuid() != 0)
+    if (store_new(&place) || getuid() != 0) {
+        store_free(&place);
         skip_because(NEEDS_OWN_STORE);
+    }
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *settings[] = {"SLURM_JOB_ID=7", cases[i].settings[0], cases[i].settings[1], NULL};
         if (cases[i].answer) {
@@ -236,12 +222,10 @@ static void what_was_decided(void **state)
     expect(d, "refused", FINDING_ERROR, "NCCL will not start: node n7 cannot tell");
     doctor_free(d);
     store_free(&place);
-    place.root[0] = 0;
 }
 
-static void all_is_well(void **state)
+TEST_CASE(all_is_well)
 {
-    (void)state;
     const char *dir = scratch_path(&s, "profile"), *plugin = scratch_path(&s, "plugin.so");
     char *real = realpath(PLUGIN, NULL);
     if (!real)
@@ -267,9 +251,8 @@ static void all_is_well(void **state)
     doctor_free(d);
 }
 
-static void much_is_wrong(void **state)
+TEST_CASE(much_is_wrong)
 {
-    (void)state;
     const char *const settings[] = {"NCCL_TUNER_PLUGIN=/nonexistent/plugin.so",
                                     set("NCCLTUNE_PROFILE", scratch_path(&s, "profile")),
                                     "NCCLTUNE_HASH=0123456789abcdef0123",
@@ -291,9 +274,8 @@ static void much_is_wrong(void **state)
 }
 
 /* Fewer digits than the plugin takes are no hash, and a value is not the one that the hook has set a part of. */
-static void nearly_right(void **state)
+TEST_CASE(nearly_right)
 {
-    (void)state;
     const char *dir = scratch_path(&s, "profile");
     const char *const settings[] = {
         set("NCCLTUNE_PROFILE", dir),
@@ -325,9 +307,8 @@ static void nearly_right(void **state)
 }
 
 /* A node with another CPU than any class of the profile, but its GPUs and rails. */
-static void nearly_the_machine(void **state)
+TEST_CASE(nearly_the_machine)
 {
-    (void)state;
     const char *const settings[] = {set("NCCLTUNE_PROFILE", scratch_path(&s, "profile")), NULL};
     const char *cpu = machine->classes[0].cpu;
     machine->classes[0].cpu = "GenuineIntel 6/1, another";
@@ -338,18 +319,16 @@ static void nearly_the_machine(void **state)
 }
 
 /* torchrun under srun: one task of Slurm's a node, several ranks in it. */
-static void ranks_of_torchrun(void **state)
+TEST_CASE(ranks_of_torchrun)
 {
-    (void)state;
     static const char *const settings[] = {"RANK=17", "WORLD_SIZE=32", NULL};
     struct doctor *d = job(settings);
     expect(d, "rank", FINDING_OK, "17 of 32, on n7");
     doctor_free(d);
 }
 
-static void broken_profiles(void **state)
+TEST_CASE(broken_profiles)
 {
-    (void)state;
     const char *const relative[] = {"NCCLTUNE_PROFILE=profile", NULL};
     struct doctor *d = job(relative);
     expect(d, "profile", FINDING_ERROR, "no absolute path");
@@ -369,9 +348,8 @@ static void broken_profiles(void **state)
 }
 
 /* The first to name a variable wins: the environment, the user's file, the system's. */
-static void files_count_as_nccl_reads_them(void **state)
+TEST_CASE(files_count_as_nccl_reads_them)
 {
-    (void)state;
     static const char user[] = "NCCL_ALGO=Tree\nNCCL_PROTO=Simple\n", site[] = "NCCL_PROTO=LL\nNCCL_CUMEM_ENABLE=0\n";
     const char *const settings[] = {"NCCL_ALGO=Ring",
                                     set("NCCL_CONF_FILE", scratch_write(&s, "user.conf", user, sizeof user - 1)), NULL};
@@ -409,9 +387,8 @@ static struct doctor *compare(const char *text, struct err *e)
     return doctor_job_compare(scratch_write(&s, "lines", text, strlen(text)), e);
 }
 
-static void ranks_that_are_alike(void **state)
+TEST_CASE(ranks_that_are_alike)
 {
-    (void)state;
     struct err e = {0};
     struct doctor *d = compare(arena_printf(s.arena, "hello\n%s2: %s%s%s{\"a\": 1}\n", line_of("0", "NCCL_ALGO=Ring"),
                                             line_of("2", "NCCL_ALGO=Ring"), line_of("1", "NCCL_ALGO=Ring"),
@@ -422,9 +399,8 @@ static void ranks_that_are_alike(void **state)
     doctor_free(d);
 }
 
-static void ranks_that_differ(void **state)
+TEST_CASE(ranks_that_differ)
 {
-    (void)state;
     struct err e = {0};
     struct doctor *d = compare(arena_printf(s.arena, "%s%s%s", line_of("0", "NCCL_ALGO=Ring"),
                                             line_of("1", "NCCL_ALGO=Ring"), line_of("3", "NCCL_IB_TIMEOUT=300")),
@@ -435,9 +411,8 @@ static void ranks_that_differ(void **state)
     doctor_free(d);
 }
 
-static void long_values_are_told_apart(void **state)
+TEST_CASE(long_values_are_told_apart)
 {
-    (void)state;
     static char one[3000] = "NCCL_ALGO=", two[3000];
     struct err e = {0};
     memset(one + 10, '"', sizeof one - 11);
@@ -452,9 +427,8 @@ static void long_values_are_told_apart(void **state)
 }
 
 /* A rank that is read twice does not speak for one that says nothing. */
-static void ranks_that_repeat_themselves(void **state)
+TEST_CASE(ranks_that_repeat_themselves)
 {
-    (void)state;
     struct err e = {0};
     const char *first = line_of("0", "NCCL_ALGO=Ring");
     struct doctor *d = compare(arena_printf(s.arena, "%s%s%s", first, first, line_of("1", "A=b")), &e);
@@ -464,9 +438,8 @@ static void ranks_that_repeat_themselves(void **state)
 }
 
 /* 31 values are told apart; a rank with one of them is not taken for something else, however many there are. */
-static void many_values(void **state)
+TEST_CASE(many_values)
 {
-    (void)state;
     struct err e = {0};
     const char *text = "";
     for (int rank = 0; rank < 40; rank++)
@@ -479,9 +452,8 @@ static void many_values(void **state)
     doctor_free(d);
 }
 
-static void many_ranks(void **state)
+TEST_CASE(many_ranks)
 {
-    (void)state;
     struct err e = {0};
     const char *text = "";
     for (int rank = 0; rank < 60; rank++)
@@ -493,9 +465,8 @@ static void many_ranks(void **state)
     doctor_free(d);
 }
 
-static void lines_from_anywhere(void **state)
+TEST_CASE(lines_from_anywhere)
 {
-    (void)state;
     static const char *const bad[] = {
         "nothing of ours\n",
         "{\"format\": \"" DOCTOR_JOB_FORMAT "\", \"rank\": \n",
@@ -515,28 +486,4 @@ static void lines_from_anywhere(void **state)
     doctor_free(d);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nothing_is_pinned, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_foreign_tuner_is_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_profile_over_another_tuner, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(network_plugins_by_release, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_was_decided, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(all_is_well, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(much_is_wrong, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nearly_right, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nearly_the_machine, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(ranks_of_torchrun, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(broken_profiles, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(files_count_as_nccl_reads_them, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(ranks_that_are_alike, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(ranks_that_differ, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(long_values_are_told_apart, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(ranks_that_repeat_themselves, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(many_values, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(many_ranks, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(lines_from_anywhere, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_job, set_up, tear_down)

@@ -1,13 +1,8 @@
 /* What differs between two profiles made from hand-written results, and between two releases. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "envgen/explain/diff.h"
+#include "core/json.h"
+#include "envgen/explain/explain.h"
 #include "envgen/generate/generate.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/scratch.h"
 
 #define FIXTURES "tests/fixtures/envgen"
@@ -35,9 +30,8 @@ static struct env_profile *make(struct scratch *s, const char *name, int nresult
     return env_profile_open(g.out, &e);
 }
 
-static void profiles(void **state)
+TEST_CASE(profiles)
 {
-    (void)state;
     struct scratch s = scratch_new();
     struct env_profile *x = make(&s, "x", 1, 22105, ENV_MARGIN), *y = make(&s, "y", 2, 22809, 10);
     struct env_diff d = env_diff_profiles(x, y, s.arena);
@@ -72,9 +66,8 @@ static void profiles(void **state)
     scratch_free(&s);
 }
 
-static void releases(void **state)
+TEST_CASE(releases)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct env_diff d = env_diff_releases(22105, 22809, a);
     const struct env_change *timeout = find(&d, "default", "NCCL_IB_TIMEOUT"), *policy;
@@ -90,11 +83,4 @@ static void releases(void **state)
     arena_free(a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(profiles),
-        cmocka_unit_test(releases),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_diff)

@@ -1,14 +1,9 @@
 /* What explain says about a profile made from hand-written results. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/coll.h"
+#include "core/json.h"
 #include "envgen/explain/explain_internal.h"
 #include "envgen/generate/generate.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/scratch.h"
 
 #define FIXTURES "tests/fixtures/envgen"
@@ -18,7 +13,6 @@ static struct env_profile *profile;
 
 static int make(void **state)
 {
-    (void)state;
     static const char *const results[] = {FIXTURES "/results.jsonl"};
     s = scratch_new();
     struct env_generate g = {
@@ -30,7 +24,6 @@ static int make(void **state)
 
 static int drop(void **state)
 {
-    (void)state;
     env_profile_free(profile);
     scratch_free(&s);
     return 0;
@@ -56,9 +49,8 @@ static void expect(const char *text, const char *const *parts)
             fail_msg("'%s' is missing in:\n%s", *parts, text);
 }
 
-static void the_whole(void **state)
+TEST_CASE(the_whole)
 {
-    (void)state;
     static const char *const said[] = {"btl_tcp_if_include = ib3",
                                        "NCCL_SOCKET_IFNAME = =eth0",
                                        "Open MPI 4.1.4 on 4 nodes, 4 ranks",
@@ -71,10 +63,9 @@ static void the_whole(void **state)
     expect(ask((struct env_question){.coll = -1}), said);
 }
 
-static void one_variable(void **state)
+TEST_CASE(one_variable)
 {
-    (void)state;
-    static const char *const set[] = {"btl_tcp_if_include = ib3", "3.99x", "4 nodes", BENCH_HOST_MEMORY, NULL};
+    static const char *const set[] = {"btl_tcp_if_include = ib3", "4.00x", "4 nodes", BENCH_HOST_MEMORY, NULL};
     static const char *const unset[] = {"NCCL_ALGO is not set", "the library's default", NULL};
     static const char *const topology[] = {"=eth0", "topology:", "cni0", NULL};
     expect(ask((struct env_question){.coll = -1, .variable = "btl_tcp_if_include"}), set);
@@ -84,9 +75,8 @@ static void one_variable(void **state)
     assert_null(strstr(ask((struct env_question){.coll = -1, .variable = "NCCL_SOCKET_IFNAME"}), BENCH_HOST_MEMORY));
 }
 
-static void a_variable_that_is_none(void **state)
+TEST_CASE(a_variable_that_is_none)
 {
-    (void)state;
     static const char *const typed[] = {"NCCL_IB_HCAA is no variable", "did you mean NCCL_IB_HCA?", NULL};
     struct env_question q = {.coll = -1, .variable = "NCCL_IB_HCAA"};
     struct err e = {0};
@@ -98,9 +88,8 @@ static void a_variable_that_is_none(void **state)
 }
 
 /* The fastest six, what is used and the default; failed ones last. */
-static void candidates_by_gain(void **state)
+TEST_CASE(candidates_by_gain)
 {
-    (void)state;
     struct env_option options[12] = {0};
     for (int i = 0; i < 12; i++)
         options[i] = (struct env_option){.call.label = "c", .gain = {0.5 + 0.1 * i, 0, 0, 9, 0, NULL}};
@@ -113,9 +102,8 @@ static void candidates_by_gain(void **state)
         assert_int_equal(sorted[i] - options, order[i]);
 }
 
-static void one_call(void **state)
+TEST_CASE(one_call)
 {
-    (void)state;
     static const char *const ring[] = {"used: ring: coll_tuned_allreduce_algorithm=4",
                                        "communicators of 4 ranks, from 32768 bytes: algorithm 4",
                                        "within launch: ib3",
@@ -135,18 +123,16 @@ static void one_call(void **state)
     expect(ask((struct env_question){.coll = COLL_REDUCE, .bytes = 64}), never);
 }
 
-static void a_shape_that_was_not_measured(void **state)
+TEST_CASE(a_shape_that_was_not_measured)
 {
-    (void)state;
     static const char *const said[] = {"was not measured", "4 nodes, 4 ranks", NULL};
     char *text = ask((struct env_question){.coll = COLL_ALLREDUCE, .bytes = 1 << 20, .nodes = 2, .ranks = 16});
     expect(text, said);
     assert_null(strstr(text, "used:"));
 }
 
-static void as_json(void **state)
+TEST_CASE(as_json)
 {
-    (void)state;
     struct err e = {0};
     struct env_question call = {.coll = COLL_ALLREDUCE, .bytes = 8 << 20, .nodes = 4, .ranks = 4};
     cJSON *doc = env_explain_json(profile, &call, &e);
@@ -187,9 +173,8 @@ static cJSON *catalogued(const char *name, const cJSON **entry)
     return doc;
 }
 
-static void a_variable_has_its_catalogue_entry(void **state)
+TEST_CASE(a_variable_has_its_catalogue_entry)
 {
-    (void)state;
     const cJSON *o;
     cJSON *doc = catalogued("NCCL_IB_TIMEOUT", &o);
     const cJSON *defaults = cJSON_GetObjectItem(o, "defaults"), *in = cJSON_GetObjectItem(o, "in_releases");
@@ -225,17 +210,4 @@ static void a_variable_has_its_catalogue_entry(void **state)
     cJSON_Delete(doc);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_whole),
-        cmocka_unit_test(one_variable),
-        cmocka_unit_test(a_variable_that_is_none),
-        cmocka_unit_test(candidates_by_gain),
-        cmocka_unit_test(one_call),
-        cmocka_unit_test(a_shape_that_was_not_measured),
-        cmocka_unit_test(as_json),
-        cmocka_unit_test(a_variable_has_its_catalogue_entry),
-    };
-    return cmocka_run_group_tests(tests, make, drop);
-}
+TEST_CASES_WITHIN(test_explain, make, drop)

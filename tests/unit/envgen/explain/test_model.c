@@ -1,22 +1,16 @@
 /* NCCL's own choices as explain tells them: for a machine with GPUs, for one without, for shapes that make no sense. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/coll.h"
-#include "envgen/explain/model.h"
+#include "core/json.h"
+#include "envgen/explain/explain.h"
 #include "envgen/generate/generate.h"
 #include "probe/machines/machines.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/scratch.h"
 
 static struct scratch s;
 
 static int set_up(void **state)
 {
-    (void)state;
     struct err e = {0};
     s = scratch_new();
     struct topology *t = machine_topology("dgx-h100", 2, &e);
@@ -27,7 +21,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     scratch_free(&s);
     return 0;
 }
@@ -47,9 +40,8 @@ static struct env_profile *profile_of(const char *topology)
 }
 
 /* What MSCCL makes is said, because no choice of RCCL's counts there. */
-static void what_is_not_the_librarys_own(void **state)
+TEST_CASE(what_is_not_the_librarys_own)
 {
-    (void)state;
     struct err e = {0};
     struct topology *t = machine_topology("mi300x", 1, &e);
     assert_int_equal(topo_save(t, scratch_path(&s, "amd.json"), &e), 0);
@@ -70,9 +62,8 @@ static void what_is_not_the_librarys_own(void **state)
     env_profile_free(p);
 }
 
-static void own_choices_of_a_machine(void **state)
+TEST_CASE(own_choices_of_a_machine)
 {
-    (void)state;
     struct env_profile *p = profile_of(scratch_path(&s, "topology.json"));
     struct explain_model *m = explain_model_new(p, 0);
     assert_true(explain_model_speaks(m));
@@ -103,9 +94,8 @@ static void own_choices_of_a_machine(void **state)
     env_profile_free(p);
 }
 
-static void shapes_that_make_no_sense(void **state)
+TEST_CASE(shapes_that_make_no_sense)
 {
-    (void)state;
     static const struct {
         int nodes, ranks;
         const char *why;
@@ -123,9 +113,8 @@ static void shapes_that_make_no_sense(void **state)
 }
 
 /* Where nodes or ranks are left open, GPUs are filled. */
-static void the_shape_of_a_question(void **state)
+TEST_CASE(the_shape_of_a_question)
 {
-    (void)state;
     static const struct {
         int nodes, ranks, want_nodes, want_ranks;
     } cases[] = {{0, 0, 2, 16}, {5, 0, 5, 40}, {0, 4, 1, 4}, {0, 64, 8, 64}, {3, 6, 3, 6}};
@@ -144,9 +133,8 @@ static void the_shape_of_a_question(void **state)
     env_profile_free(p);
 }
 
-static void shapes_are_told_once(void **state)
+TEST_CASE(shapes_are_told_once)
 {
-    (void)state;
     struct env_shape shapes[] = {{.engine = "mpi", .nodes = 2, .ranks = 16},
                                  {.engine = "nccl", .nodes = 2, .ranks = 16},
                                  {.engine = "model", .nodes = 2, .ranks = 16},
@@ -158,9 +146,8 @@ static void shapes_are_told_once(void **state)
     assert_true(explain_model_knows_first(&d, 3));
 }
 
-static void without_gpus_nothing_is_said(void **state)
+TEST_CASE(without_gpus_nothing_is_said)
 {
-    (void)state;
     struct env_profile *p = profile_of("tests/fixtures/envgen/topology.json");
     struct explain_model *m = explain_model_new(p, 0);
     assert_false(explain_model_speaks(m));
@@ -171,15 +158,4 @@ static void without_gpus_nothing_is_said(void **state)
     env_profile_free(p);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(own_choices_of_a_machine, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_not_the_librarys_own, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(shapes_that_make_no_sense, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_shape_of_a_question, set_up, tear_down),
-        cmocka_unit_test(shapes_are_told_once),
-        cmocka_unit_test_setup_teardown(without_gpus_nothing_is_said, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_model, set_up, tear_down)

@@ -1,15 +1,8 @@
 /* envgen/explain/table_rules.c: which rules of tuner.csv a call meets, and which of them are only told. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/coll.h"
+#include "core/json.h"
 #include "envgen/explain/explain_internal.h"
+#include "tests/lib/unit.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -21,7 +14,6 @@ static struct env_profile profile;
 /* Measured on 2 nodes: ring from 1 to 16 MiB. Predicted on 4: tree for all sizes. */
 static int set_up(void **state)
 {
-    (void)state;
     profile = (struct env_profile){.arena = arena_new(), .decisions = env_decisions_new(ENV_MARGIN)};
     struct arena *a = profile.arena;
     struct env_range measured = {.min_bytes = MIB, .max_bytes = 16 * MIB, .call = {"ring", ring, 3}, .why = "faster"};
@@ -44,7 +36,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     env_decisions_free(profile.decisions);
     arena_free(profile.arena);
     return 0;
@@ -64,9 +55,8 @@ static const char *ask(uint64_t bytes, int nodes, int *rules)
     return copy;
 }
 
-static void rows_of_a_call(void **state)
+TEST_CASE(rows_of_a_call)
 {
-    (void)state;
     static const struct {
         uint64_t bytes;
         int nodes, rules;
@@ -83,9 +73,8 @@ static void rows_of_a_call(void **state)
     assert_non_null(strstr(ask(MIB, 2, &rules), "tuner.csv: algorithm ring, protocol simple, 8 channels"));
 }
 
-static void predictions_are_written_where_asked_for(void **state)
+TEST_CASE(predictions_are_written_where_asked_for)
 {
-    (void)state;
     struct env_question q = {.coll = COLL_ALLREDUCE, .bytes = MIB, .nodes = 4};
     int rules;
     for (int asked = 0; asked < 2; asked++) {
@@ -101,11 +90,4 @@ static void predictions_are_written_where_asked_for(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(rows_of_a_call, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(predictions_are_written_where_asked_for, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_table_rules, set_up, tear_down)

@@ -1,14 +1,8 @@
 /* Whatever names a topology has, the shell files set exactly the decided variables and run nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/json.h"
 #include "envgen/generate/generate.h"
 #include "envgen/profile/profile.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/scratch.h"
 
 #define FIXTURES "tests/fixtures/envgen"
@@ -70,9 +64,8 @@ static void check_shell(struct scratch *s, const char *shell, const struct env_p
     assert_int_not_equal(access(scratch_path(s, "ran"), F_OK), 0);
 }
 
-static void odd_topologies(void **state)
+TEST_CASE(odd_topologies)
 {
-    (void)state;
     static const char *const formats[] = {"systemd", "lmod", "tcl-module", "k8s", "docker", "json", "ansible"};
     unsigned seed = 7;
     int finished = 0;
@@ -100,10 +93,4 @@ static void odd_topologies(void **state)
     assert_true(finished > ROUNDS / 3);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(odd_topologies),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_hostile)

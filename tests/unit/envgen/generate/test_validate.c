@@ -1,16 +1,8 @@
 /* Lint as the judge of what generate writes: what a release does not read or what is its default is not written. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/vars/catalogue.h"
 #include "envgen/generate/validate.h"
 #include "envgen/write/write.h"
+#include "tests/lib/unit.h"
 
 static const char *const addresses[] = {"10.0.0.1/24"};
 static struct topo_netdev netdevs[] = {{.name = "eth0",
@@ -36,9 +28,8 @@ static struct env_decisions *decisions(const char *name, const char *value, int 
     return d;
 }
 
-static void rows_of_judgement(void **state)
+TEST_CASE(rows_of_judgement)
 {
-    (void)state;
     static const struct {
         const char *name, *value;
         int low, high;
@@ -70,9 +61,8 @@ static void rows_of_judgement(void **state)
 }
 
 /* Whatever the range: a variable that stays is one that every release in it reads. */
-static void what_stays_is_read_by_all(void **state)
+TEST_CASE(what_stays_is_read_by_all)
 {
-    (void)state;
     static const int ranges[][2] = {{21900, 21900}, {21900, 22809}, {22703, 23100}, {23000, 23100}};
     int stayed = 0, out = 0;
     for (size_t r = 0; r < sizeof ranges / sizeof *ranges; r++) {
@@ -94,9 +84,8 @@ static void what_stays_is_read_by_all(void **state)
     assert_true(stayed > 100 && out > 100);
 }
 
-static void what_was_measured_together_goes_together(void **state)
+TEST_CASE(what_was_measured_together_goes_together)
 {
-    (void)state;
     for (int idle = 0; idle < 2; idle++) {
         struct env_decisions *d = decisions("NCCL_IB_QPS_PER_CONNECTION", "4", 21900, 22809);
         struct env_setting first = d->settings[0];
@@ -121,9 +110,8 @@ static void what_was_measured_together_goes_together(void **state)
     }
 }
 
-static void releases(void **state)
+TEST_CASE(releases)
 {
-    (void)state;
     static const char *libraries[] = {"NCCL 2.21.5 /usr/lib/libnccl.so.2", "NCCL ? /opt/x", "MPI 2.99 /x"};
     struct env_decisions *d = decisions("NCCL_X", "1", 0, 0);
     assert_int_equal(d->nccl_low, ENV_OLDEST_IN_USE);
@@ -152,9 +140,8 @@ static void releases(void **state)
 }
 
 /* RCCL has other defaults: PXN is off there, so that a measured 1 is nothing to write; NCCL's 0 is something. */
-static void defaults_of_rccl(void **state)
+TEST_CASE(defaults_of_rccl)
 {
-    (void)state;
     for (int rccl = 0; rccl < 2; rccl++) {
         classes[0].gpus = rccl ? amd : nvidia;
         struct env_decisions *d = decisions("NCCL_PXN_DISABLE", "1", 22105, 22105);
@@ -167,9 +154,8 @@ static void defaults_of_rccl(void **state)
 }
 
 /* ROCr reads its variables before RCCL reads a file: they stand in nccl.sh alone, and the check knows. */
-static void not_from_the_file(void **state)
+TEST_CASE(not_from_the_file)
 {
-    (void)state;
     struct err e = {0};
     classes[0].gpus = amd;
     struct env_decisions *d = decisions("HSA_NO_SCRATCH_RECLAIM", "1", 22105, 22105);
@@ -189,9 +175,8 @@ static void not_from_the_file(void **state)
     classes[0].gpus = nvidia;
 }
 
-static void files_are_checked(void **state)
+TEST_CASE(files_are_checked)
 {
-    (void)state;
     static const struct {
         const char *file, *text;
         int rc;
@@ -218,16 +203,4 @@ static void files_are_checked(void **state)
     env_decisions_free(d);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_judgement),
-        cmocka_unit_test(what_stays_is_read_by_all),
-        cmocka_unit_test(what_was_measured_together_goes_together),
-        cmocka_unit_test(releases),
-        cmocka_unit_test(defaults_of_rccl),
-        cmocka_unit_test(not_from_the_file),
-        cmocka_unit_test(files_are_checked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_validate)

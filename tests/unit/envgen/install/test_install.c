@@ -1,17 +1,12 @@
 /* Installing, going back, taking away: what lies where afterwards, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "core/file.h"
 #include "core/json.h"
 #include "envgen/generate/generate.h"
 #include "envgen/install/install.h"
 #include "envgen/profile/profile.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/scratch.h"
 
 #define FIXTURES "tests/fixtures/envgen"
@@ -66,7 +61,6 @@ static const char *with_rule(const char *profile)
 
 static int set_up(void **state)
 {
-    (void)state;
     s = scratch_new();
     site = (struct install_site){.store = scratch_path(&s, "store"),
                                  .nccl_conf = scratch_write(&s, "nccl.conf", OWN, strlen(OWN)),
@@ -77,7 +71,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     scratch_free(&s);
     return 0;
 }
@@ -101,11 +94,10 @@ static const char *install(const char *profile, const struct install_scope *scop
     return hash;
 }
 
-static void installs(void **state)
+TEST_CASE(installs)
 {
     struct install_scope all = {0};
     struct err e = {0};
-    (void)state;
     const char *profile = with_rule(generate("profile", ENV_MARGIN)), *hash = install(profile, &all);
     struct env_profile *there = env_profile_open(scratch_path(&s, "store/current"), &e);
     assert_non_null(there);
@@ -129,11 +121,10 @@ static void installs(void **state)
 
 /* Where hooks serve the node NCCL's file gets no more than what is the node's own, and by default nothing: what an
  * earlier release wrote there by default goes. */
-static void hooks_and_file(void **state)
+TEST_CASE(hooks_and_file)
 {
     struct install_scope all = {0};
     struct err e = {0};
-    (void)state;
     const char *profile = with_rule(generate("profile", ENV_MARGIN));
     install(profile, &all);
     assert_non_null(strstr(text_of("nccl.conf"), "NCCL_TUNER_PLUGIN"));
@@ -151,12 +142,11 @@ static void hooks_and_file(void **state)
 }
 
 /* As where OpenMPI alone was measured. */
-static void a_table_without_rules(void **state)
+TEST_CASE(a_table_without_rules)
 {
     struct install_scope all = {0};
     struct install_done done;
     struct err e = {0};
-    (void)state;
     if (install_profile(&site, generate("profile", 1e9), &all, &done, &e))
         fail_msg("%s", e.text);
     assert_int_equal(done.rules, 0);
@@ -166,12 +156,11 @@ static void a_table_without_rules(void **state)
 }
 
 /* A host that the profile does not know gets nothing in its file; nothing is there before the moment. */
-static void strangers_and_later(void **state)
+TEST_CASE(strangers_and_later)
 {
     struct install_scope later = {.since = 4000000000, .later = 1};
     struct install_done done;
     struct err e = {0};
-    (void)state;
     const char *profile = generate("profile", ENV_MARGIN);
     assert_int_equal(install_profile(&site, profile, &later, &done, &e), 0);
     assert_string_equal(text_of("nccl.conf"), OWN);
@@ -187,12 +176,11 @@ static void strangers_and_later(void **state)
 }
 
 /* A plugin that jobs would do without is refused before anything is changed. */
-static void plugins(void **state)
+TEST_CASE(plugins)
 {
     struct install_scope all = {0};
     struct install_done done;
     struct err e = {0};
-    (void)state;
     const char *profile = generate("profile", ENV_MARGIN);
     const char *const bad[] = {"/nosuch/lib.so", s.dir, scratch_write(&s, "text.so", "x", 1),
                                "/lib/x86_64-linux-gnu/libc.so.6"};
@@ -210,11 +198,10 @@ static void plugins(void **state)
 }
 
 /* What goes to a node on its standard input comes out as the same profile. */
-static void bundles(void **state)
+TEST_CASE(bundles)
 {
     struct err e = {0};
     const char *out = NULL;
-    (void)state;
     const char *profile = generate("profile", ENV_MARGIN), *path = scratch_path(&s, "bundle");
     if (install_pack(profile, path, &e) || install_unpack(path, s.dir, s.arena, &out, &e))
         fail_msg("%s", e.text);
@@ -234,10 +221,9 @@ static void bundles(void **state)
     }
 }
 
-static void a_canary_changes_nothing_else(void **state)
+TEST_CASE(a_canary_changes_nothing_else)
 {
     struct install_scope canary = {.partition = "debug"}, nodes = {.nodes = "n[1-4],m1"};
-    (void)state;
     const char *profile = generate("profile", ENV_MARGIN), *hash = install(profile, &canary);
     assert_string_equal(text_of("nccl.conf"), OWN);
     assert_int_equal(access(scratch_path(&s, "store/current"), F_OK), -1);
@@ -246,10 +232,9 @@ static void a_canary_changes_nothing_else(void **state)
     assert_non_null(strstr(text_of("store/schedule"), arena_printf(s.arena, " %s nodes=n[1-4],m1\n", hash)));
 }
 
-static void bad_scopes(void **state)
+TEST_CASE(bad_scopes)
 {
     static const char *const bad[] = {"", "n[1", "n]1[", "n[]", "n 1", "n\n", "n;1", "[[1]]"};
-    (void)state;
     const char *profile = generate("profile", ENV_MARGIN);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct install_scope scope = {.nodes = bad[i]};
@@ -261,12 +246,11 @@ static void bad_scopes(void **state)
     assert_string_equal(text_of("store/schedule"), "");
 }
 
-static void back_and_forth(void **state)
+TEST_CASE(back_and_forth)
 {
     struct install_scope all = {0};
     struct install_done done;
     struct err e = {0};
-    (void)state;
     const char *first = install(with_rule(generate("first", ENV_MARGIN)), &all);
     assert_int_equal(install_previous(&site, &all, &done, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "no other profile"));
@@ -285,11 +269,10 @@ static void back_and_forth(void **state)
     install_done_free(&done);
 }
 
-static void a_damaged_copy_is_made_anew(void **state)
+TEST_CASE(a_damaged_copy_is_made_anew)
 {
     struct install_scope all = {0};
     struct err e = {0};
-    (void)state;
     const char *profile = generate("profile", ENV_MARGIN), *hash = install(profile, &all);
     const char *dir = arena_printf(s.arena, "store/profiles/%s", hash);
     scratch_write(&s, arena_printf(s.arena, "%s/tuner.csv", dir), "x", 1);
@@ -299,12 +282,11 @@ static void a_damaged_copy_is_made_anew(void **state)
     env_profile_free(p);
 }
 
-static void refuses(void **state)
+TEST_CASE(refuses)
 {
     struct install_scope all = {0};
     struct install_done done;
     struct err e = {0};
-    (void)state;
     assert_int_equal(install_profile(&site, s.dir, &all, &done, &e), ERR_FAILED);
     install_done_free(&done);
     const char *profile = generate("profile", ENV_MARGIN);
@@ -325,20 +307,4 @@ static void refuses(void **state)
     assert_string_equal(text_of("store/tuner.csv"), "mine");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(installs, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(hooks_and_file, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(strangers_and_later, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_table_without_rules, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(plugins, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bundles, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_canary_changes_nothing_else, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bad_scopes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(back_and_forth, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_damaged_copy_is_made_anew, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(refuses, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_install, set_up, tear_down)

@@ -1,13 +1,6 @@
 /* hook.map: what of a topology the hooks get, and which classes are compatible. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "envgen/install/install.h"
+#include "tests/lib/unit.h"
 
 #define HASH "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
@@ -31,7 +24,6 @@ static struct arena *arena;
 
 static int set_up(void **state)
 {
-    (void)state;
     arena = arena_new();
     struct topo_class c = {.name = "class0",
                            .objects = &gpu_object,
@@ -53,16 +45,14 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
 
-static void writes(void **state)
+TEST_CASE(writes)
 {
     struct err e = {0};
     int one_compatible = 1;
-    (void)state;
     assert_string_equal(
         install_map_text(&topology, &manifest, arena, &one_compatible, &e),
         "nccltune-hook/1\nprofile " HASH "\nfile nccl.conf 12 " HASH "\nfile tuner.csv 7 " HASH "\n"
@@ -79,10 +69,9 @@ static void writes(void **state)
     assert_int_equal(one_compatible, 1);
 }
 
-static void compatible_classes(void **state)
+TEST_CASE(compatible_classes)
 {
     struct topo_gpu older[2] = {{.object = 0, .sm = 80}, {.object = 0, .sm = 80}};
-    (void)state;
     assert_true(install_compatible(&classes[0], &classes[1]));
     assert_false(install_compatible(&classes[0], &classes[2]));
     classes[1].gpus = older;
@@ -92,11 +81,10 @@ static void compatible_classes(void **state)
     assert_false(install_compatible(&classes[0], &classes[1]));
 }
 
-static void refuses(void **state)
+TEST_CASE(refuses)
 {
     struct err e = {0};
     int one_compatible;
-    (void)state;
     hosts[0].name = "n 0";
     assert_null(install_map_text(&topology, &manifest, arena, &one_compatible, &e));
     assert_non_null(strstr(e.text, "'n 0'"));
@@ -116,10 +104,9 @@ static void refuses(void **state)
     assert_null(install_map_text(&topology, &manifest, arena, &one_compatible, &e));
 }
 
-static void schedule_order(void **state)
+TEST_CASE(schedule_order)
 {
     char last[SHA256_HEX], before[SHA256_HEX];
-    (void)state;
     install_schedule_last(NULL, last, before);
     assert_string_equal(last, "");
     install_schedule_last("# " HASH " all\n1 " HASH " partition=x\n1 short all\n2 " HASH " all\n3 " HASH " all\n", last,
@@ -132,13 +119,4 @@ static void schedule_order(void **state)
     assert_string_equal(before, HASH);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(writes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(compatible_classes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(refuses, set_up, tear_down),
-        cmocka_unit_test(schedule_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_map, set_up, tear_down)

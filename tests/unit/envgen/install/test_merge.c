@@ -1,26 +1,17 @@
 /* Our lines in a file that is not ours: every other byte stays. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "envgen/install/install.h"
+#include "tests/lib/unit.h"
 
 static struct arena *arena;
 
 static int set_up(void **state)
 {
-    (void)state;
     arena = arena_new();
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -34,13 +25,12 @@ static char *merge(const char *old, const char *lines)
     return text;
 }
 
-static void there_and_back(void **state)
+TEST_CASE(there_and_back)
 {
     static const char *const files[] = {
         "",     "NCCL_DEBUG=WARN\n", "NCCL_DEBUG=WARN", "\n",
         "\n\n", "# comment",         "A=1\r\nB=2\r\n",  "# nccltune is great\n",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         const char *with = merge(files[i], "NCCL_CROSS_NIC=1\n");
         assert_int_equal(strncmp(with, files[i], strlen(files[i])), 0);
@@ -53,9 +43,8 @@ static void there_and_back(void **state)
     }
 }
 
-static void what_comes_behind_stays(void **state)
+TEST_CASE(what_comes_behind_stays)
 {
-    (void)state;
     const char *with = arena_printf(arena, "%sB=2\n", merge("A=1\n", "X=1\n"));
     assert_string_equal(merge(with, NULL), "A=1\nB=2\n");
     with = merge(with, "Y=1\n");
@@ -63,10 +52,9 @@ static void what_comes_behind_stays(void **state)
     assert_non_null(strstr(with, "Y=1\n# nccltune end\nB=2\n"));
 }
 
-static void half_a_pair(void **state)
+TEST_CASE(half_a_pair)
 {
     struct err e = {0};
-    (void)state;
     char *with = merge("A=1\n", "X=1\n"), *end = strstr(with, "# nccltune end");
     *end = 0;
     assert_null(install_merge(with, "Y=1\n", "/etc/nccl.conf", arena, &e));
@@ -75,9 +63,4 @@ static void half_a_pair(void **state)
     assert_non_null(strstr(e.text, "/etc/nccl.conf:3: "));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(there_and_back), cmocka_unit_test(what_comes_behind_stays),
-                                       cmocka_unit_test(half_a_pair)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_CASES_WITHIN(test_merge, set_up, tear_down)

@@ -1,17 +1,12 @@
 /* envgen/install/serve.c: more nodes for a profile: another profile by its hash, with the same table. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "envgen/generate/generate.h"
 #include "envgen/install/serve.h"
 #include "envgen/profile/profile.h"
 #include "probe/topology/build.h"
-#include "probe/topology/select.h"
+#include "probe/topology/topology.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/scratch.h"
 
 #define FIXTURES "tests/fixtures/envgen"
@@ -23,7 +18,6 @@ static int set_up(void **state)
 {
     static const char *const results[] = {FIXTURES "/results.jsonl"};
     struct err e = {0};
-    (void)state;
     s = scratch_new();
     store = scratch_path(&s, "store");
     struct env_generate g = {.topology = FIXTURES "/topology.json",
@@ -38,7 +32,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     scratch_free(&s);
     return 0;
 }
@@ -64,9 +57,8 @@ static const char *hash_of(const struct env_profile *p, const char *name)
     return "";
 }
 
-static void joins(void **state)
+TEST_CASE(joins)
 {
-    (void)state;
     struct err e = {0};
     struct cluster_served served;
     struct topology *t = probed("late7");
@@ -96,9 +88,8 @@ static void joins(void **state)
     topo_free(t);
 }
 
-static void nobody_joins(void **state)
+TEST_CASE(nobody_joins)
 {
-    (void)state;
     struct err e = {0};
     struct cluster_served served;
     struct topology *t = probed("late7");
@@ -112,9 +103,8 @@ static void nobody_joins(void **state)
     topo_free(t);
 }
 
-static void nothing_is_installed(void **state)
+TEST_CASE(nothing_is_installed)
 {
-    (void)state;
     struct err e = {0};
     struct cluster_served served;
     struct topology *t = probed("late7");
@@ -123,12 +113,4 @@ static void nothing_is_installed(void **state)
     topo_free(t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(joins, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nobody_joins, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nothing_is_installed, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_serve, set_up, tear_down)

@@ -1,12 +1,7 @@
 /* decisions.json: there and back, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "core/json.h"
 #include "envgen/profile/decisions.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/scratch.h"
 #include "tests/unit/envgen/synthetic.h"
 
@@ -44,9 +39,8 @@ static struct env_decisions *example(struct synthetic *s)
     return d;
 }
 
-static void there_and_back(void **state)
+TEST_CASE(there_and_back)
 {
-    (void)state;
     struct scratch dir = scratch_new();
     struct synthetic s = synthetic_new();
     struct env_decisions *d = example(&s);
@@ -107,9 +101,8 @@ static void broken(const char *from, const char *to)
     scratch_free(&dir);
 }
 
-static void what_does_not_fit_together_is_refused(void **state)
+TEST_CASE(what_does_not_fit_together_is_refused)
 {
-    (void)state;
     static const char *const changes[][2] = {
         {"nccltune-decisions/1", "nccltune-topology/1"},
         {"\"chosen\":1", "\"chosen\":7"},
@@ -142,9 +135,8 @@ static void what_does_not_fit_together_is_refused(void **state)
         broken(changes[i][0], changes[i][1]);
 }
 
-static void no_document_at_all(void **state)
+TEST_CASE(no_document_at_all)
 {
-    (void)state;
     static const char *const texts[] = {
         "",       "{", "[]", "null", "{\"format\":\"nccltune-decisions/2\"}", "{\"format\":\"nccltune-decisions/1\"}",
 
@@ -159,9 +151,8 @@ static void no_document_at_all(void **state)
     }
 }
 
-static void a_hand_written_file(void **state)
+TEST_CASE(a_hand_written_file)
 {
-    (void)state;
     struct err e = {0};
     struct env_decisions *d = env_decisions_load("tests/fixtures/envgen/decisions.json", &e);
     assert_non_null(d);
@@ -173,13 +164,4 @@ static void a_hand_written_file(void **state)
     env_decisions_free(d);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_and_back),
-        cmocka_unit_test(what_does_not_fit_together_is_refused),
-        cmocka_unit_test(no_document_at_all),
-        cmocka_unit_test(a_hand_written_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_decisions)

@@ -1,12 +1,7 @@
 /* manifest.json: the hash that sha256sum would give, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "envgen/profile/manifest.h"
+#include "core/json.h"
+#include "envgen/profile/profile.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/scratch.h"
 
 #define HASH_A "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb" /* of "a" */
@@ -25,9 +20,8 @@ static struct env_manifest example(struct arena *a)
     return m;
 }
 
-static void hash_is_that_of_sha256sum(void **state)
+TEST_CASE(hash_is_that_of_sha256sum)
 {
-    (void)state;
     struct scratch dir = scratch_new();
     struct env_manifest m = example(dir.arena);
     int code;
@@ -51,9 +45,8 @@ static char *text_of(struct scratch *dir)
     return copy;
 }
 
-static void there_and_back(void **state)
+TEST_CASE(there_and_back)
 {
-    (void)state;
     struct scratch dir = scratch_new();
     struct env_manifest m;
     struct err e = {0};
@@ -68,9 +61,8 @@ static void there_and_back(void **state)
     scratch_free(&dir);
 }
 
-static void what_was_changed_is_refused(void **state)
+TEST_CASE(what_was_changed_is_refused)
 {
-    (void)state;
     static const char *const changes[][2] = {
         {"nccltune-manifest/1", "nccltune-manifest/2"},
         {"\"complete\":true", "\"complete\":false"},
@@ -105,9 +97,8 @@ static void what_was_changed_is_refused(void **state)
     }
 }
 
-static void names(void **state)
+TEST_CASE(names)
 {
-    (void)state;
     static const char *const good[] = {"nccl.conf", "nccl.d/class0.conf", "a", "x-1_2.csv"};
     static const char *const bad[] = {"",         "nccl.d/", "nccl.d/../x",   "nccl.d/a/b",           "nccl.d/.x",
                                       "other/x",  "/etc/x",  "manifest.json", "nccl.d/manifest.json", "a b",
@@ -118,13 +109,4 @@ static void names(void **state)
         assert_false(env_manifest_name_ok(bad[i]));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hash_is_that_of_sha256sum),
-        cmocka_unit_test(names),
-        cmocka_unit_test(there_and_back),
-        cmocka_unit_test(what_was_changed_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_manifest)

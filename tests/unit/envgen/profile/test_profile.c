@@ -1,14 +1,9 @@
 /* A finished profile read back: whole, tampered with, and not finished at all. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "envgen/generate/generate.h"
 #include "envgen/profile/profile.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/scratch.h"
 
 #define FIXTURES "tests/fixtures/envgen"
@@ -17,7 +12,6 @@ static struct scratch s;
 
 static int make(void **state)
 {
-    (void)state;
     static const char *const results[] = {FIXTURES "/results.jsonl"};
     s = scratch_new();
     struct env_generate g = {
@@ -27,7 +21,6 @@ static int make(void **state)
 
 static int drop(void **state)
 {
-    (void)state;
     scratch_free(&s);
     return 0;
 }
@@ -40,9 +33,8 @@ static void expect_error(const char *dir, const char *what)
     assert_non_null(strstr(e.text, what));
 }
 
-static void opens(void **state)
+TEST_CASE(opens)
 {
-    (void)state;
     struct err e = {0};
     struct env_profile *p = env_profile_open(s.dir, &e);
     assert_non_null(p);
@@ -51,9 +43,8 @@ static void opens(void **state)
     env_profile_free(p);
 }
 
-static void every_file_is_watched(void **state)
+TEST_CASE(every_file_is_watched)
 {
-    (void)state;
     static const char *const names[] = {
         "decisions.json", "nccl.conf",  "nccl.sh",       "openmpi.rules", "openmpi-mca-params.conf",
         "results.jsonl",  "openmpi.sh", "topology.json", "tuner.csv"};
@@ -72,9 +63,8 @@ static void every_file_is_watched(void **state)
     opens(state);
 }
 
-static void a_manifest_that_points_elsewhere(void **state)
+TEST_CASE(a_manifest_that_points_elsewhere)
 {
-    (void)state;
     char *text = scratch_read(&s, scratch_path(&s, "manifest.json"));
     char *at = strstr(text, "nccl.conf");
     const char *evil = arena_printf(s.arena, "%.*s/etc/hosts%s", (int)(at - text), text, at + strlen("nccl.conf"));
@@ -82,9 +72,8 @@ static void a_manifest_that_points_elsewhere(void **state)
     expect_error(s.dir, "/etc/hosts");
 }
 
-static void broken_manifests(void **state)
+TEST_CASE(broken_manifests)
 {
-    (void)state;
     static const char *const texts[] = {"", "{}", "not json", "[[[[", "{\"format\":\"nccltune-manifest/9\"}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         scratch_write(&s, "manifest.json", texts[i], strlen(texts[i]));
@@ -92,9 +81,8 @@ static void broken_manifests(void **state)
     }
 }
 
-static void no_profile(void **state)
+TEST_CASE(no_profile)
 {
-    (void)state;
     expect_error("/nowhere/at/all", "/nowhere/at/all");
     expect_error(scratch_path(&s, "nccl.conf"), "expected a profile");
     assert_int_equal(unlink(scratch_path(&s, "manifest.json")), 0);
@@ -102,14 +90,4 @@ static void no_profile(void **state)
     assert_int_equal(env_profile_complete(s.dir), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(opens, make, drop),
-        cmocka_unit_test_setup_teardown(every_file_is_watched, make, drop),
-        cmocka_unit_test_setup_teardown(a_manifest_that_points_elsewhere, make, drop),
-        cmocka_unit_test_setup_teardown(broken_manifests, make, drop),
-        cmocka_unit_test_setup_teardown(no_profile, make, drop),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_profile, make, drop)

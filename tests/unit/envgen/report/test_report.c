@@ -1,17 +1,8 @@
 /* envgen/report/: the page is well-formed, loads nothing, and its data are the profile's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
+#include "core/json.h"
 #include "core/xml.h"
 #include "envgen/report/report.h"
-#include "tests/lib/near.h"
+#include "tests/lib/unit.h"
 
 static char *page_of(const struct env_profile *p, size_t *bytes)
 {
@@ -74,9 +65,8 @@ static void same_candidates(const cJSON *coll, const struct env_coll *c)
     assert_null(row);
 }
 
-static void of_the_example(void **state)
+TEST_CASE(of_the_example)
 {
-    (void)state;
     struct env_profile *p = example();
     size_t bytes, again;
     char *page = page_of(p, &bytes), *second = page_of(p, &again);
@@ -99,9 +89,8 @@ static void of_the_example(void **state)
     env_profile_free(p);
 }
 
-static void loads_nothing(void **state)
+TEST_CASE(loads_nothing)
 {
-    (void)state;
     struct env_profile *p = example();
     size_t bytes;
     char *page = page_of(p, &bytes);
@@ -115,9 +104,8 @@ static void loads_nothing(void **state)
     env_profile_free(p);
 }
 
-static void words_from_anywhere(void **state)
+TEST_CASE(words_from_anywhere)
 {
-    (void)state;
     struct env_profile *p = example();
     size_t bytes;
     p->decisions->shapes[0].library = "</script><script>alert(1)</script> ]]> & \"";
@@ -134,9 +122,4 @@ static void words_from_anywhere(void **state)
     env_profile_free(p);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(of_the_example), cmocka_unit_test(loads_nothing),
-                                       cmocka_unit_test(words_from_anywhere)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_report)

@@ -1,14 +1,10 @@
 /* Verification: which rules of a table hold in new measurements, and the profile without the others. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include <sys/stat.h>
 
 #include "core/file.h"
 #include "envgen/generate/generate.h"
 #include "envgen/verify/verify.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/scratch.h"
 
 #define TOPOLOGY "tests/fixtures/envgen/topology.json"
@@ -27,11 +23,14 @@ static const char *line_of(struct arena *a, int bytes, const char *launch, const
                         us * 0.998, us);
 }
 
-/* Journal lines: eight samples around `us` in each of three sessions. */
+/* Journal lines: eight samples around `us` in each of five sessions. */
 static const char *line(struct arena *a, int bytes, const char *launch, const char *call, double us)
 {
-    return arena_printf(a, "%s%s%s", line_of(a, bytes, launch, call, 1, us),
-                        line_of(a, bytes, launch, call, 2, us * 1.001), line_of(a, bytes, launch, call, 3, us * 0.999));
+    static const double off[] = {1, 1.001, 0.999, 1.002, 0.998};
+    const char *lines = "";
+    for (int i = 0; i < 5; i++)
+        lines = arena_printf(a, "%s%s", lines, line_of(a, bytes, launch, call, i + 1, us * off[(i + bytes) % 5]));
+    return lines;
 }
 
 #define PLAIN   "{\"label\": \"default\", \"settings\": {}}"
@@ -82,9 +81,8 @@ static const char *value_of(const struct bench_knobs *k, const char *name)
     return NULL;
 }
 
-static void launches_are_those_of_a_job(void **state)
+TEST_CASE(launches_are_those_of_a_job)
 {
-    (void)state;
     struct scratch s = scratch_new();
     struct err e = {0};
     struct bench_knobs jobs[2];
@@ -102,13 +100,34 @@ static void launches_are_those_of_a_job(void **state)
     scratch_free(&s);
 }
 
+/* Of several classes each node gets its own file's settings. */
+TEST_CASE(every_class_has_its_own)
+{
+    struct scratch s = scratch_new();
+    struct err e = {0};
+    struct bench_knobs jobs[2];
+    struct env_profile *p = make_profile(&s);
+    struct env_manifest_file files[] = {{"tuner.csv"}, {"nccl.d/one.conf"}, {"nccl.d/two.conf"}};
+    p->manifest.files = files;
+    p->manifest.nfiles = 3;
+    mkdir(scratch_path(&s, "profile/nccl.d"), 0755);
+    scratch_write(&s, "profile/nccl.d/one.conf", "# for them\nNCCL_IB_HCA==a\n", 26);
+    scratch_write(&s, "profile/nccl.d/two.conf", "NCCL_IB_HCA==b\n", 15);
+    assert_int_equal(verify_jobs(p, BENCH_ON_GPUS, "/opt/plugin.so", p->arena, jobs, &e), 2);
+    assert_string_equal(value_of(&jobs[0], "NCCL_IB_HCA@one"), "=a");
+    assert_string_equal(value_of(&jobs[1], "NCCL_IB_HCA@one"), "=a");
+    assert_string_equal(value_of(&jobs[1], "NCCL_IB_HCA@two"), "=b");
+    assert_null(value_of(&jobs[1], "NCCL_IB_HCA"));
+    env_profile_free(p);
+    scratch_free(&s);
+}
+
 #define ENVIRONMENT "{\"label\": \"environment\", \"settings\": {\"NCCL_BUFFSIZE\": \"8388608\"}}"
 #define PROFILE     "{\"label\": \"profile\", \"settings\": {\"NCCLTUNE_PROFILE\": \"/p\"}}"
 
 /* Measured again: the first rule is still faster, the second is not. */
-static void rows_are_judged_against_the_environment(void **state)
+TEST_CASE(rows_are_judged_against_the_environment)
 {
-    (void)state;
     struct scratch s = scratch_new();
     struct arena *a = s.arena;
     struct err e = {0};
@@ -127,11 +146,11 @@ static void rows_are_judged_against_the_environment(void **state)
     assert_int_equal(v->nrules, 2);
     assert_int_equal(v->failing, 1);
     assert_string_equal(v->environment.what, "NCCL_BUFFSIZE=8388608 NCCL_SOCKET_IFNAME==eth0"); /* the class's */
-    assert_int_equal(v->environment.verdict, VERIFY_HOLDS);
+    assert_int_equal(v->environment.verdict, VERIFY_CONFIRMED);
     assert_true(v->environment.gain.median > 1.24 && v->environment.gain.median < 1.26);
-    assert_int_equal(v->rules[0].verdict, VERIFY_HOLDS);
+    assert_int_equal(v->rules[0].verdict, VERIFY_CONFIRMED);
     assert_true(v->rules[0].gain.median > 1.99 && v->rules[0].gain.median < 2.01);
-    assert_int_equal(v->rules[1].verdict, VERIFY_FAILS);
+    assert_int_equal(v->rules[1].verdict, VERIFY_REFUTED);
 
     const char *out = scratch_path(&s, "verified");
     assert_int_equal(verify_write(p, v, out, &e), 0);
@@ -153,16 +172,15 @@ static void rows_are_judged_against_the_environment(void **state)
     scratch_free(&s);
 }
 
-static void what_was_not_measured_is_left_alone(void **state)
+TEST_CASE(what_was_not_measured_is_left_alone)
 {
-    (void)state;
     struct scratch s = scratch_new();
     struct err e = {0};
     struct env_profile *p = make_profile(&s);
     struct bench_points none = {0};
     struct verify *v = verify_rules(p, BENCH_ON_GPUS, &none, 0, &e);
     assert_int_equal(v->failing, 0);
-    assert_int_equal(v->rules[0].verdict, VERIFY_UNKNOWN);
+    assert_int_equal(v->rules[0].verdict, VERIFY_UNDECIDED);
     verify_free(v);
     env_profile_free(p);
     scratch_free(&s);
@@ -173,9 +191,8 @@ static void what_was_not_measured_is_left_alone(void **state)
 #define IB3    "{\"label\": \"ib3\", \"settings\": {\"btl_tcp_if_include\": \"ib3\"}}"
 #define LINEAR "{\"label\": \"linear\", \"settings\": {\"coll_tuned_allreduce_algorithm\": \"1\"}}"
 
-static void openmpi_is_verified_with_openmpi(void **state)
+TEST_CASE(openmpi_is_verified_with_openmpi)
 {
-    (void)state;
     engine = "mpi";
     library = "Open MPI 4.1.4";
     struct scratch s = scratch_new();
@@ -212,10 +229,10 @@ static void openmpi_is_verified_with_openmpi(void **state)
     assert_int_equal(v->nrules, 1);
     assert_non_null(strstr(v->rules[0].what, "16 ranks"));
     assert_non_null(strstr(v->rules[0].what, "algorithm 1"));
-    assert_int_equal(v->rules[0].verdict, VERIFY_HOLDS);
+    assert_int_equal(v->rules[0].verdict, VERIFY_CONFIRMED);
     assert_true(v->rules[0].gain.median > 1.99 && v->rules[0].gain.median < 2.01);
     assert_string_equal(v->environment.what, "btl_tcp_if_include=ib3");
-    assert_int_equal(v->environment.verdict, VERIFY_FAILS);
+    assert_int_equal(v->environment.verdict, VERIFY_REFUTED);
     assert_int_equal(v->failing, 1);
     verify_free(v);
     bench_results_free(r);
@@ -223,13 +240,4 @@ static void openmpi_is_verified_with_openmpi(void **state)
     scratch_free(&s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launches_are_those_of_a_job),
-        cmocka_unit_test(rows_are_judged_against_the_environment),
-        cmocka_unit_test(what_was_not_measured_is_left_alone),
-        cmocka_unit_test(openmpi_is_verified_with_openmpi),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_verify)

@@ -1,12 +1,6 @@
 /* nccl.conf by NCCL's rules for such files, nccl.sh by the shells' own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "envgen/write/write.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/scratch.h"
 
 static struct env_setting settings[] = {
@@ -17,9 +11,8 @@ static struct env_setting settings[] = {
 
 /* NCCL's reader: a line whose first character is '#' or that has no '=' is skipped, the first '=' splits, nothing is
  * trimmed. */
-static void conf_by_nccls_rules(void **state)
+TEST_CASE(conf_by_nccls_rules)
 {
-    (void)state;
     struct scratch s = scratch_new();
     struct err e = {0};
     char *text = scratch_print(&s, env_writer_of("nccl.conf")->write, s.dir, settings, 3, &e);
@@ -41,9 +34,8 @@ static void conf_by_nccls_rules(void **state)
 }
 
 /* A class's file has that class's settings and no others, and the common one none of them. */
-static void settings_of_a_class(void **state)
+TEST_CASE(settings_of_a_class)
 {
-    (void)state;
     struct scratch s = scratch_new();
     struct err e = {0};
     struct env_setting list[] = {
@@ -85,9 +77,8 @@ static char *source(struct scratch *s, const char *shell, const char *before)
     return out;
 }
 
-static void shells_export_the_settings(void **state)
+TEST_CASE(shells_export_the_settings)
 {
-    (void)state;
     static const char *const shells[] = {"sh", "dash", "bash"};
     for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) {
         struct scratch s = scratch_new();
@@ -100,9 +91,8 @@ static void shells_export_the_settings(void **state)
     }
 }
 
-static void bad_values_are_refused(void **state)
+TEST_CASE(bad_values_are_refused)
 {
-    (void)state;
     static const char *const values[] = {"=eth0; reboot", "=eth0\nNCCL_DEBUG=INFO", "'", "", "$(id)"};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         struct scratch s = scratch_new();
@@ -115,13 +105,4 @@ static void bad_values_are_refused(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conf_by_nccls_rules),
-        cmocka_unit_test(settings_of_a_class),
-        cmocka_unit_test(shells_export_the_settings),
-        cmocka_unit_test(bad_values_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_nccl)

@@ -1,12 +1,6 @@
 /* openmpi-mca-params.conf by OpenMPI's rules for such files, openmpi.sh by the shells' own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "envgen/write/write.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/scratch.h"
 
 static struct env_setting settings[] = {
@@ -18,9 +12,8 @@ static struct env_setting settings[] = {
 };
 #define NSETTINGS 5
 
-static void conf_has_name_equals_value_lines(void **state)
+TEST_CASE(conf_has_name_equals_value_lines)
 {
-    (void)state;
     struct scratch s = scratch_new();
     struct err e = {0};
     char *text =
@@ -37,9 +30,8 @@ static void conf_has_name_equals_value_lines(void **state)
 }
 
 /* OpenMPI's file knows no quoting: such a path is left to openmpi.sh. */
-static void conf_leaves_a_path_out_that_it_cannot_hold(void **state)
+TEST_CASE(conf_leaves_a_path_out_that_it_cannot_hold)
 {
-    (void)state;
     struct scratch s = scratch_new();
     struct err e = {0};
     char *text =
@@ -50,9 +42,8 @@ static void conf_leaves_a_path_out_that_it_cannot_hold(void **state)
     scratch_free(&s);
 }
 
-static void bad_names_and_values_are_refused(void **state)
+TEST_CASE(bad_names_and_values_are_refused)
 {
-    (void)state;
     struct env_setting bad[] = {
         {"openmpi", "btl_tcp_if_include", "ib3\nrm", "", "", 0},
         {"openmpi", "btl_tcp_if_include", "$(id)", "", "", 0},
@@ -94,9 +85,8 @@ static char *source(struct scratch *s, const char *shell, const char *dir, const
     "OMPI_MCA_coll_tuned_use_dynamic_rules=1\nend=gone\n",                                           \
         (dir)
 
-static void shells_export_the_settings(void **state)
+TEST_CASE(shells_export_the_settings)
 {
-    (void)state;
     static const char *const shells[] = {"sh", "dash", "bash", "bash --posix"};
     for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) {
         struct scratch s = scratch_new();
@@ -106,9 +96,8 @@ static void shells_export_the_settings(void **state)
 }
 
 /* bash finds the rules beside the script even when the directory has moved; dash then leaves them out. */
-static void a_profile_that_has_moved(void **state)
+TEST_CASE(a_profile_that_has_moved)
 {
-    (void)state;
     struct scratch s = scratch_new();
     assert_string_equal(source(&s, "bash", "/nowhere/it's $HOME", ":"), arena_printf(s.arena, ALL(s.dir)));
     char *out = source(&s, "dash", "/nowhere/it's $HOME", ":");
@@ -117,9 +106,8 @@ static void a_profile_that_has_moved(void **state)
     scratch_free(&s);
 }
 
-static void what_the_user_has_set_stays(void **state)
+TEST_CASE(what_the_user_has_set_stays)
 {
-    (void)state;
     struct scratch s = scratch_new();
     char *out = source(&s, "dash", s.dir, "export OMPI_MCA_btl_tcp_if_include=mine");
     assert_non_null(strstr(out, "OMPI_MCA_btl_tcp_if_include=mine\n"));
@@ -133,9 +121,8 @@ static void what_the_user_has_set_stays(void **state)
     scratch_free(&s);
 }
 
-static void a_path_with_control_characters_is_refused(void **state)
+TEST_CASE(a_path_with_control_characters_is_refused)
 {
-    (void)state;
     struct scratch s = scratch_new();
     struct err e = {0};
     assert_null(scratch_print(&s, env_writer_of("openmpi.sh")->write, "/a\nb", settings, NSETTINGS, &e));
@@ -143,16 +130,4 @@ static void a_path_with_control_characters_is_refused(void **state)
     scratch_free(&s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conf_has_name_equals_value_lines),
-        cmocka_unit_test(conf_leaves_a_path_out_that_it_cannot_hold),
-        cmocka_unit_test(bad_names_and_values_are_refused),
-        cmocka_unit_test(shells_export_the_settings),
-        cmocka_unit_test(a_profile_that_has_moved),
-        cmocka_unit_test(what_the_user_has_set_stays),
-        cmocka_unit_test(a_path_with_control_characters_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_openmpi)

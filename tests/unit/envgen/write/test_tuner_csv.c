@@ -1,14 +1,6 @@
 /* tuner.csv, read back by the reader that the plugin uses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "envgen/write/write.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/envgen/synthetic.h"
 #include "tuner/table/table.h"
 
@@ -34,9 +26,8 @@ static int write_csv(struct synthetic *s, struct tuner_table *t, struct err *e)
     return rc;
 }
 
-static void host_memory_results_give_no_rules(void **state)
+TEST_CASE(host_memory_results_give_no_rules)
 {
-    (void)state;
     struct synthetic s = synthetic_new();
     struct tuner_table t = {0};
     struct err e = {0};
@@ -64,9 +55,8 @@ static struct synthetic nccl_results(struct bench_setting *settings, int n)
     return s;
 }
 
-static void nccl_results_give_rules(void **state)
+TEST_CASE(nccl_results_give_rules)
 {
-    (void)state;
     struct bench_setting settings[] = {
         {"algorithm", "NVLSTree"}, {"protocol", "simple"}, {"channels", "16"}, {"chunk_bytes", "65536"}};
     struct synthetic s = nccl_results(settings, 4);
@@ -95,9 +85,8 @@ static void nccl_results_give_rules(void **state)
     arena_free(s.arena);
 }
 
-static void what_a_table_cannot_say_is_refused(void **state)
+TEST_CASE(what_a_table_cannot_say_is_refused)
 {
-    (void)state;
     static const struct bench_setting bad[] = {
         {"algorithm", "butterfly"}, {"protocol", "LL256"}, {"channels", "0"},       {"channels", "65"},
         {"channels", "2\nreduce,"}, {"NCCL_ALGO", "ring"}, {"chunk_bytes", "4096"}, {"algorithm", ""},
@@ -113,9 +102,8 @@ static void what_a_table_cannot_say_is_refused(void **state)
     }
 }
 
-static void an_unknown_nccl_version_is_refused(void **state)
+TEST_CASE(an_unknown_nccl_version_is_refused)
 {
-    (void)state;
     struct bench_setting settings[] = {{"algorithm", "ring"}};
     struct synthetic s = nccl_results(settings, 1);
     struct tuner_table t = {0};
@@ -126,13 +114,4 @@ static void an_unknown_nccl_version_is_refused(void **state)
     arena_free(s.arena);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(host_memory_results_give_no_rules),
-        cmocka_unit_test(nccl_results_give_rules),
-        cmocka_unit_test(what_a_table_cannot_say_is_refused),
-        cmocka_unit_test(an_unknown_nccl_version_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_tuner_csv)

@@ -1,16 +1,10 @@
 /* probe/cluster/cluster.c: nodes asked through an agent, here a small script that plays all of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <sys/stat.h>
 
 #include "core/hostlist.h"
 #include "core/progress.h"
 #include "probe/cluster/cluster.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 
 static char agent[] = "/tmp/nccltune-agent.XXXXXX";
@@ -18,7 +12,6 @@ static char agent[] = "/tmp/nccltune-agent.XXXXXX";
 /* AGENT HOST COMMAND: what each node prints. */
 static int make_agent(void **state)
 {
-    (void)state;
     static const char script[] =
         "#!/bin/sh\n"
         "node() { printf '%s' '{\"format\":\"nccltune-topology/1\",\"classes\":[{\"cpu\":\"'\"$1\"'\",\"objects\":[]}],"
@@ -49,7 +42,6 @@ static int make_agent(void **state)
 
 static int remove_agent(void **state)
 {
-    (void)state;
     return unlink(agent);
 }
 
@@ -76,9 +68,8 @@ static const char *why_missing(const struct topology *t, const char *name)
 }
 
 /* Twenty nodes, one of another kind, several that do not answer properly: the rest goes on. */
-static void mixed(void **state)
+TEST_CASE(mixed)
 {
-    (void)state;
     struct err e = {0};
     double before_s = progress_now_s();
     struct topology *t = gather("node[1-20],other,dead,gone,mute,odd,broken,flood", 3, &e);
@@ -100,17 +91,15 @@ static void mixed(void **state)
     topo_free(t);
 }
 
-static void nobody(void **state)
+TEST_CASE(nobody)
 {
-    (void)state;
     struct err e = {0};
     assert_null(gather("gone", 3, &e));
     assert_string_equal(e.text, "none of 1 nodes answered; the first: gone: exited with code 255: no route to host");
 }
 
-static void no_agent(void **state)
+TEST_CASE(no_agent)
 {
-    (void)state;
     struct err e = {0};
     static const char *const hosts[] = {"a"};
     struct cluster_ask ask = {.hosts = hosts, .nhosts = 1, .agent = "/nowhere/ssh", .deadline_s = 1};
@@ -119,9 +108,8 @@ static void no_agent(void **state)
 }
 
 /* What a node's own probe found to be an error is known of that node, whichever class it joins. */
-static void sick(void **state)
+TEST_CASE(sick)
 {
-    (void)state;
     struct err e = {0};
     struct topology *t = gather("a,sick", 10, &e);
     assert_non_null(t);
@@ -134,9 +122,8 @@ static void sick(void **state)
 
 /* A clock that stands at a moment before it was asked is wrong by that much at least; one that is right is not told of.
  */
-static void clocks(void **state)
+TEST_CASE(clocks)
 {
-    (void)state;
     struct err e = {0};
     struct topology *t = gather("early,right", 30, &e);
     const char *subject;
@@ -158,9 +145,8 @@ static int take_away(const char *ending)
 }
 
 /* An ssh that has said all takes its time to close the connection: meanwhile the next node is asked. */
-static void nobody_waits_for_an_agent_to_leave(void **state)
+TEST_CASE(nobody_waits_for_an_agent_to_leave)
 {
-    (void)state;
     struct err e = {0};
     static const char *const hosts[] = {"linger", "quick", "after"};
     struct cluster_ask ask = {
@@ -173,10 +159,4 @@ static void nobody_waits_for_an_agent_to_leave(void **state)
     topo_free(t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mixed),  cmocka_unit_test(sick),     cmocka_unit_test(clocks),
-        cmocka_unit_test(nobody), cmocka_unit_test(no_agent), cmocka_unit_test(nobody_waits_for_an_agent_to_leave)};
-    return cmocka_run_group_tests(tests, make_agent, remove_agent);
-}
+TEST_CASES_WITHIN(test_cluster, make_agent, remove_agent)

@@ -1,14 +1,8 @@
-/* probe/cluster/groups.c: who is measured together, and who is left out for what reason. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
+/* probe/cluster/groups.c: nodes that are measured together, those that are left out for what reason, and those that
+ * join the class that they equal. */
 #include "probe/cluster/groups.h"
-#include "probe/topology/select.h"
+#include "probe/topology/topology.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/made_up_nodes.h"
 
 #define H100 .gpus = 8, .hcas = 2
@@ -38,9 +32,8 @@ static void assert_groups(struct topology *t, const char *expected)
 }
 
 /* Names and places of HCAs make classes, and are no reason to part them. */
-static void two_classes_and_a_sick_node(void **state)
+TEST_CASE(two_classes_and_a_sick_node)
 {
-    (void)state;
     struct topology *t = topo_new();
     made_up_node(t, "n0", (struct made_up){H100});
     made_up_node(t, "n1", (struct made_up){H100});
@@ -52,9 +45,8 @@ static void two_classes_and_a_sick_node(void **state)
 }
 
 /* The first node of a class does not speak for the others, whatever the class was read from. */
-static void the_first_is_sick(void **state)
+TEST_CASE(the_first_is_sick)
 {
-    (void)state;
     struct topology *t = topo_new();
     made_up_node(t, "n0", (struct made_up){H100, .error = "memlock-low: 64 KiB"});
     made_up_node(t, "n1", (struct made_up){H100});
@@ -62,9 +54,8 @@ static void the_first_is_sick(void **state)
     assert_groups(t, "n1 n2; n0: memlock-low: 64 KiB");
 }
 
-static void all_are_sick(void **state)
+TEST_CASE(all_are_sick)
 {
-    (void)state;
     struct topology *t = topo_new();
     made_up_node(t, "n0", (struct made_up){H100, .error = "memlock-low: 64 KiB"});
     made_up_node(t, "n1", (struct made_up){H100, .error = "memlock-low: 65 KiB"});
@@ -72,9 +63,8 @@ static void all_are_sick(void **state)
     assert_groups(t, "n0 n1 n2; all: memlock-low: 64 KiB");
 }
 
-static void what_does_not_go_together(void **state)
+TEST_CASE(what_does_not_go_together)
 {
-    (void)state;
     struct topology *t = topo_new();
     made_up_node(t, "a0", (struct made_up){H100, .model = "NVIDIA A100"});
     made_up_node(t, "a1", (struct made_up){H100, .model = "NVIDIA A100"});
@@ -97,9 +87,8 @@ static void what_does_not_go_together(void **state)
                      "; old: goes with no other node: NCCL 2.18.3 instead of NCCL 2.21.5");
 }
 
-static void without_gpus(void **state)
+TEST_CASE(without_gpus)
 {
-    (void)state;
     struct topology *t = topo_new();
     made_up_node(t, "n0", (struct made_up){.hcas = 1});
     made_up_node(t, "n1", (struct made_up){.hcas = 1, .driver = "560.28"});
@@ -110,9 +99,8 @@ static void without_gpus(void **state)
 }
 
 /* A selection has its own hosts and classes, under their names. */
-static void selected(void **state)
+TEST_CASE(selected)
 {
-    (void)state;
     const int which[] = {2, 0};
     struct topology *t = topo_new();
     made_up_node(t, "n0", (struct made_up){H100});
@@ -131,15 +119,84 @@ static void selected(void **state)
     topo_free(t);
 }
 
-int main(void)
+/* ---- serve ---- */
+
+static struct topology *measured(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_classes_and_a_sick_node),
-        cmocka_unit_test(the_first_is_sick),
-        cmocka_unit_test(all_are_sick),
-        cmocka_unit_test(what_does_not_go_together),
-        cmocka_unit_test(without_gpus),
-        cmocka_unit_test(selected),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    struct topology *t = topo_new();
+    made_up_node(t, "n0", (struct made_up){H100});
+    made_up_node(t, "n1", (struct made_up){H100});
+    made_up_node(t, "n2", (struct made_up){H100, .first_hca = 2});
+    classes_merge(t);
+    return t;
 }
+
+static const char *class_of(const struct topology *t, const char *name)
+{
+    int host = topo_find_host(t, name);
+    return host < 0 ? "none" : t->classes[t->hosts[host].class_index].name;
+}
+
+TEST_CASE(joined)
+{
+    char before[SHA256_HEX], after[SHA256_HEX];
+    struct arena *a = arena_new();
+    struct topology *t = measured(), *probed = topo_new();
+    topo_hash(t, before);
+    made_up_node(probed, "n7", (struct made_up){H100, .first_hca = 2});
+    made_up_node(probed, "n8", (struct made_up){H100});
+    made_up_node(probed, "odd", (struct made_up){.gpus = 8, .hcas = 1});
+    made_up_node(probed, "sick", (struct made_up){H100, .error = "memlock-low: 64 KiB"});
+    build_missing(probed, "gone", "no answer");
+    classes_merge(probed);
+    struct cluster_served s = cluster_serve(t, probed, a);
+    assert_int_equal(s.joined, 2);
+    assert_string_equal(class_of(t, "n7"), "class1");
+    assert_string_equal(class_of(t, "n8"), "class0");
+    assert_int_equal(t->hosts[topo_find_host(t, "n8")].served, 1);
+    assert_int_equal(t->hosts[topo_find_host(t, "n0")].served, 0);
+    assert_int_equal(t->nhosts, 5);
+    assert_int_equal(s.out.n, 3);
+    assert_string_equal(s.out.list[0].name, "odd");
+    assert_string_equal(s.out.list[0].why, "not as class0: mlx5_1:1 is missing");
+    assert_string_equal(s.out.list[1].why, "memlock-low: 64 KiB");
+    assert_string_equal(s.out.list[2].name, "gone");
+    topo_hash(t, after);
+    assert_string_equal(before, after);
+    topo_free(probed);
+    topo_free(t);
+    arena_free(a);
+}
+
+/* A replaced node: what was measured there was another machine, but it is the same class, or it is none of ours. */
+TEST_CASE(replaced)
+{
+    struct arena *a = arena_new();
+    struct topology *t = measured(), *probed = topo_new();
+    made_up_node(probed, "n1", (struct made_up){H100, .first_hca = 2});
+    made_up_node(probed, "n2", (struct made_up){.gpus = 4});
+    classes_merge(probed);
+    struct cluster_served s = cluster_serve(t, probed, a);
+    assert_int_equal(s.joined, 1);
+    assert_string_equal(class_of(t, "n1"), "class1");
+    assert_string_equal(class_of(t, "n2"), "none");
+    assert_string_equal(s.out.list[0].name, "n2");
+    topo_free(probed);
+    topo_free(t);
+    arena_free(a);
+}
+
+/* What was wrong with the measured nodes, too, keeps nobody out. */
+TEST_CASE(alike_in_sickness)
+{
+    struct arena *a = arena_new();
+    struct topology *t = topo_new(), *probed = topo_new();
+    made_up_node(t, "n0", (struct made_up){H100, .error = "memlock-low: 64 KiB"});
+    made_up_node(probed, "n1", (struct made_up){H100, .error = "memlock-low: 65 KiB"});
+    assert_int_equal(cluster_serve(t, probed, a).joined, 1);
+    topo_free(probed);
+    topo_free(t);
+    arena_free(a);
+}
+
+TEST_CASES(test_groups)

@@ -1,18 +1,11 @@
 /* probe/cluster/ibnetdiscover.c: which switch every port hangs on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "probe/cluster/cluster.h"
 #include "probe/topology/build.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 
-static void leaves(void **state)
+TEST_CASE(leaves)
 {
-    (void)state;
     struct topology *t = load_one(FIXTURE "small.json");
     struct err e = {0};
     build_text(t, &t->hosts[0].addresses, &t->hosts[0].naddresses, "mlx5_0 0x506b4b0300ca1f2e");
@@ -28,9 +21,8 @@ static void leaves(void **state)
     topo_free(t);
 }
 
-static void wrong(void **state)
+TEST_CASE(wrong)
 {
-    (void)state;
     struct topology *t = load_one(FIXTURE "small.json");
     struct err e = {0};
     assert_int_equal(ibnetdiscover_read(t, FIXTURE "small.json", NULL, &e), ERR_FAILED);
@@ -39,8 +31,4 @@ static void wrong(void **state)
     topo_free(t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(leaves), cmocka_unit_test(wrong)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_ibnetdiscover)

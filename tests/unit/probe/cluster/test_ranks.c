@@ -1,16 +1,10 @@
-/* probe/cluster/ranks.c: the processes of a job, played one after the other; rank 0 comes last and waits for one that
- * never does.
+/* probe/cluster/cluster.c inside a job: the processes of a job, played one after the other; rank 0 comes last and waits
+ * for one that never does.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/progress.h"
 #include "probe/cluster/cluster.h"
 #include "probe/topology/build.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 #include "tests/unit/probe/tree.h"
 
@@ -36,9 +30,8 @@ static struct topology *play(const char *dir, int rank, int local, struct err *e
     return ranks_gather(own(rank), dir, 0.3, NULL, e);
 }
 
-static void gather(void **state)
+TEST_CASE(gather)
 {
-    (void)state;
     struct tree tree;
     struct err e = {0};
     tree_begin(&tree);
@@ -63,9 +56,8 @@ static void gather(void **state)
     tree_end(&tree);
 }
 
-static void no_launcher(void **state)
+TEST_CASE(no_launcher)
 {
-    (void)state;
     struct err e = {0};
     unsetenv("OMPI_COMM_WORLD_RANK");
     unsetenv("SLURM_PROCID");
@@ -75,8 +67,4 @@ static void no_launcher(void **state)
     assert_int_equal(e.code, ERR_USAGE);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(gather), cmocka_unit_test(no_launcher)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_ranks)

@@ -1,16 +1,9 @@
 /* probe/findings/: each finding where it belongs, and none on a machine that is well. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <cjson/cJSON.h>
-
 #include "core/file.h"
+#include "core/json.h"
 #include "probe/findings/findings.h"
 #include "probe/topology/build.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 
 /* Two GPUs, each with an HCA below its switch, all as it should be. */
@@ -83,9 +76,8 @@ static struct topo_object *nic(struct topology *t, int port)
     return &t->classes[0].objects[t->classes[0].ports[port].object];
 }
 
-static void none(void **state)
+TEST_CASE(none)
 {
-    (void)state;
     struct topology *t = well();
     int n;
     find(t, "", &n);
@@ -93,9 +85,8 @@ static void none(void **state)
     topo_free(t);
 }
 
-static void ports(void **state)
+TEST_CASE(ports)
 {
-    (void)state;
     struct topology *t = well();
     t->classes[0].ports[1].rate_Gbps = 200;
     expect(t, "rate-differs", "mlx5_1:1 has 200 Gb/s");
@@ -120,9 +111,8 @@ static void ports(void **state)
     topo_free(t);
 }
 
-static void only_management(void **state)
+TEST_CASE(only_management)
 {
-    (void)state;
     struct topology *t = well();
     int n;
     nic(t, 0)->nvlink_management = TOPO_YES;
@@ -133,9 +123,8 @@ static void only_management(void **state)
     topo_free(t);
 }
 
-static void links(void **state)
+TEST_CASE(links)
 {
-    (void)state;
     struct topology *t = well();
     nic(t, 1)->link_width = 8;
     expect(t, "pcie-below-maximum", "0000:21:00.0: 32 GT/s x8 instead of 32 GT/s x16");
@@ -153,9 +142,8 @@ static struct topo_object *switch_above(struct topology *t, int port)
 }
 
 /* A switch whose uplink lost half of its lanes, or that never had more; one of an idle machine is well. */
-static void narrow_uplinks(void **state)
+TEST_CASE(narrow_uplinks)
 {
-    (void)state;
     static const struct {
         double max_GTps;
         int width, max_width, narrow;
@@ -180,9 +168,8 @@ static void narrow_uplinks(void **state)
 }
 
 /* What only root can read: unknown is no finding. */
-static void abilities(void **state)
+TEST_CASE(abilities)
 {
-    (void)state;
     struct topology *t = well();
     nic(t, 0)->relaxed_ordering = TOPO_NO;
     nic(t, 1)->relaxed_ordering = TOPO_YES;
@@ -212,9 +199,8 @@ static void abilities(void **state)
 }
 
 /* Where the IOMMU translates by design, or nobody can tell. */
-static void iommu_of_others(void **state)
+TEST_CASE(iommu_of_others)
 {
-    (void)state;
     struct topology *t = well();
     int n;
     t->classes[0].iommu = "translated";
@@ -231,9 +217,8 @@ static void iommu_of_others(void **state)
 }
 
 /* Virtual switches show no width, or 2.5 GT/s x 1: that is nothing to complain about. */
-static void made_up_links(void **state)
+TEST_CASE(made_up_links)
 {
-    (void)state;
     struct topology *t = well();
     int n;
     t->classes[0].hypervisor = "KVM";
@@ -245,9 +230,8 @@ static void made_up_links(void **state)
     topo_free(t);
 }
 
-static void node(void **state)
+TEST_CASE(node)
 {
-    (void)state;
     struct topology *t = well();
     t->classes[0].gdr_route = "none";
     expect(t, "no-gpudirect", "driver 560.28, no nvidia_peermem");
@@ -288,9 +272,8 @@ static struct topo_class *second_class(struct topology *t)
     return c;
 }
 
-static void cluster(void **state)
+TEST_CASE(cluster)
 {
-    (void)state;
     struct topology *t = well();
     second_class(t)->driver = "550.54";
     expect(t, "driver-differs", "class0: 560.28 and class1: 550.54");
@@ -336,9 +319,8 @@ static struct topology *two_classes(void)
     return t;
 }
 
-static void rails_between_classes(void **state)
+TEST_CASE(rails_between_classes)
 {
-    (void)state;
     struct topology *t = two_classes();
     t->classes[1].ports[1].hca = "mlx5_7";
     expect(t, "common-hcas-partial", "class0: 2 and class1: 2");
@@ -349,9 +331,8 @@ static void rails_between_classes(void **state)
 }
 
 /* Links in one direction; a GPU without any among three. */
-static void broken_nvlinks(void **state)
+TEST_CASE(broken_nvlinks)
 {
-    (void)state;
     struct topology *t = well();
     build_link(t, &t->classes[0], (struct topo_link){.gpu = 0, .peer_gpu = 1, .peer_object = -1, .count = 4});
     build_link(t, &t->classes[0], (struct topo_link){.gpu = 1, .peer_gpu = 0, .peer_object = -1, .count = 4});
@@ -364,9 +345,8 @@ static void broken_nvlinks(void **state)
 }
 
 /* Every kind is described in the manual page, and the page has no other. */
-static void manual(void **state)
+TEST_CASE(manual)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct err e = {0};
     char *page;
@@ -389,22 +369,4 @@ static void manual(void **state)
     arena_free(a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(none),
-        cmocka_unit_test(ports),
-        cmocka_unit_test(only_management),
-        cmocka_unit_test(links),
-        cmocka_unit_test(made_up_links),
-        cmocka_unit_test(narrow_uplinks),
-        cmocka_unit_test(abilities),
-        cmocka_unit_test(iommu_of_others),
-        cmocka_unit_test(node),
-        cmocka_unit_test(cluster),
-        cmocka_unit_test(rails_between_classes),
-        cmocka_unit_test(broken_nvlinks),
-        cmocka_unit_test(manual),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_findings)

@@ -1,14 +1,7 @@
 /* probe/findings/peers.c: what is not like its peers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "probe/findings/findings.h"
 #include "probe/topology/build.h"
+#include "tests/lib/unit.h"
 
 /* Eight H100 behind NVSwitches, each with an HCA. */
 static struct topology *well(void)
@@ -47,9 +40,8 @@ static const char *evidence(struct topology *t, const char *id)
     return NULL;
 }
 
-static void is_well(void **state)
+TEST_CASE(is_well)
 {
-    (void)state;
     static const char *const kinds[] = {"gpu-missing",      "gpu-models-differ",  "vbios-differs",
                                         "firmware-differs", "pcie-unlike-others", "address-twice"};
     struct topology *t = well();
@@ -58,9 +50,8 @@ static void is_well(void **state)
     topo_free(t);
 }
 
-static void within_a_node(void **state)
+TEST_CASE(within_a_node)
 {
-    (void)state;
     struct topology *t = well();
     struct topo_class *c = &t->classes[0];
     c->gpus[3].vbios = "96.00.61";
@@ -80,9 +71,8 @@ static void within_a_node(void **state)
 }
 
 /* Two kinds of slots, four each: nobody is odd. */
-static void half_and_half(void **state)
+TEST_CASE(half_and_half)
 {
-    (void)state;
     struct topology *t = well();
     struct topo_class *c = &t->classes[0];
     for (int i = 4; i < 8; i++)
@@ -91,9 +81,8 @@ static void half_and_half(void **state)
     topo_free(t);
 }
 
-static void a_gpu_is_missing(void **state)
+TEST_CASE(a_gpu_is_missing)
 {
-    (void)state;
     struct topology *t = well();
     t->classes[0].ngpus = t->classes[0].nlinks = 7;
     assert_string_equal(evidence(t, "gpu-missing"), "7 GPUs behind NVSwitches");
@@ -122,9 +111,8 @@ static void address(struct topology *t, int host, const char *text)
     build_text(t, &t->hosts[host].addresses, &t->hosts[host].naddresses, text);
 }
 
-static void addresses(void **state)
+TEST_CASE(addresses)
 {
-    (void)state;
     struct topology *t = well();
     build_netdev(t, &t->classes[0], (struct topo_netdev){.object = -1, .name = "eth0", .kind = TOPO_NET_PHYSICAL});
     build_netdev(t, &t->classes[0], (struct topo_netdev){.object = -1, .name = "docker0", .kind = TOPO_NET_BRIDGE});
@@ -148,10 +136,4 @@ static void addresses(void **state)
     topo_free(t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(is_well), cmocka_unit_test(within_a_node),
-                                       cmocka_unit_test(half_and_half), cmocka_unit_test(a_gpu_is_missing),
-                                       cmocka_unit_test(addresses)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_peers)

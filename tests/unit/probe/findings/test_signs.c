@@ -1,16 +1,10 @@
-/* probe/findings/signs.c and thresholds.c: every kind of sign below its threshold, at it, and where it does not matter.
+/* probe/findings/signs.c and the thresholds: every kind of sign below its threshold, at it, and where it does not
+ * matter.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "probe/findings/findings.h"
 #include "probe/findings/findings_internal.h"
 #include "probe/topology/build.h"
+#include "tests/lib/unit.h"
 
 /* A node with a GPU and an EFA device: whatever needs one of them applies. */
 static struct topology *node(void)
@@ -34,9 +28,8 @@ static const struct finding *find(struct topology *t, const char *id)
     return NULL;
 }
 
-static void every_kind(void **state)
+TEST_CASE(every_kind)
 {
-    (void)state;
     int kinds = 0;
     for (const struct finding_rule *r = findings_of_signs; r->kind.id; r++, kinds++) {
         const struct threshold *least = finding_thresholds;
@@ -62,9 +55,8 @@ static void every_kind(void **state)
 }
 
 /* Every threshold belongs to a kind. */
-static void no_threshold_without_a_kind(void **state)
+TEST_CASE(no_threshold_without_a_kind)
 {
-    (void)state;
     for (const struct threshold *least = finding_thresholds; least->id; least++) {
         const struct finding_kind *k;
         int known = 0;
@@ -75,9 +67,8 @@ static void no_threshold_without_a_kind(void **state)
     }
 }
 
-static void where_they_do_not_matter(void **state)
+TEST_CASE(where_they_do_not_matter)
 {
-    (void)state;
     struct topology *t = node();
     build_sign(t, "numa-balancing", "", 1);
     build_sign(t, "hugepages-none", "", 1);
@@ -95,9 +86,8 @@ static void where_they_do_not_matter(void **state)
 }
 
 /* One finding for the cluster: hosts that say the same stand together. */
-static void many_hosts(void **state)
+TEST_CASE(many_hosts)
 {
-    (void)state;
     struct topology *t = node();
     for (int i = 1; i <= 12; i++) {
         if (i > 1)
@@ -116,9 +106,8 @@ static void many_hosts(void **state)
 }
 
 /* A file may hold anything as a sign. */
-static void hostile(void **state)
+TEST_CASE(hostile)
 {
-    (void)state;
     static const char *const signs[] = {"",
                                         " ",
                                         "port-flaps",
@@ -137,10 +126,4 @@ static void hostile(void **state)
     topo_free(t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_kind), cmocka_unit_test(no_threshold_without_a_kind),
-                                       cmocka_unit_test(where_they_do_not_matter), cmocka_unit_test(many_hosts),
-                                       cmocka_unit_test(hostile)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_signs)

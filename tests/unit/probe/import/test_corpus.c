@@ -1,19 +1,13 @@
 /* Machines of the corpus of recorded topologies, where it is there: every file is read, and the matrices are those that
  * a person finds in the files. The corpus is no part of this repository. */
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <cjson/cJSON.h>
 
 #include "core/file.h"
 #include "core/finding.h"
+#include "core/json.h"
 #include "probe/findings/findings.h"
-#include "tests/lib/skip.h"
+#include "tests/lib/corpus.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 
 static void assert_corpus_words(const char *name, const char *expected)
@@ -30,9 +24,8 @@ static void assert_corpus_words(const char *name, const char *expected)
 /* clang-format off */
 
 /* Four V100 and the only HCA on node 0, four V100 on node 1, no switches. */
-static void azure_ndv2(void **state)
+TEST_CASE(azure_ndv2)
 {
-    (void)state;
     assert_corpus_words("nccl-topology/azure_ndv2.xml",
     "GPU0 X PHB PHB PHB SYS SYS SYS SYS PHB\n"
     "GPU1 PHB X PHB PHB SYS SYS SYS SYS PHB\n"
@@ -46,9 +39,8 @@ static void azure_ndv2(void **state)
 }
 
 /* A switch with two A100 and two HCAs on each of four NUMA nodes, 0 and 1 as well as 2 and 3 in reverse. */
-static void azure_ndv4(void **state)
+TEST_CASE(azure_ndv4)
 {
-    (void)state;
     assert_corpus_words("nccl-topology/azure_ndv4.xml",
     "GPU0 X PIX SYS SYS SYS SYS SYS SYS PIX PIX SYS SYS SYS SYS SYS SYS\n"
     "GPU1 PIX X SYS SYS SYS SYS SYS SYS PIX PIX SYS SYS SYS SYS SYS SYS\n"
@@ -69,9 +61,8 @@ static void azure_ndv4(void **state)
 }
 
 /* A switch for every H100 and its HCA. */
-static void azure_ndv5(void **state)
+TEST_CASE(azure_ndv5)
 {
-    (void)state;
     assert_corpus_words("nccl-topology/azure_ndv5.xml",
     "GPU0 X PHB PHB PHB SYS SYS SYS SYS PIX PHB PHB PHB SYS SYS SYS SYS\n"
     "GPU1 PHB X PHB PHB SYS SYS SYS SYS PHB PIX PHB PHB SYS SYS SYS SYS\n"
@@ -92,9 +83,8 @@ static void azure_ndv5(void **state)
 }
 
 /* A switch for two A100 and an EFA device. */
-static void aws_p4d(void **state)
+TEST_CASE(aws_p4d)
 {
-    (void)state;
     assert_corpus_words("nccl-topology/aws_p4d.24xlarge.xml",
     "GPU0 X PIX PHB PHB SYS SYS SYS SYS PIX PHB SYS SYS\n"
     "GPU1 PIX X PHB PHB SYS SYS SYS SYS PIX PHB SYS SYS\n"
@@ -111,9 +101,8 @@ static void aws_p4d(void **state)
 }
 
 /* Eight MI300X, each with an HCA below one switch, but the GPU behind two more. */
-static void amd_8p_940(void **state)
+TEST_CASE(amd_8p_940)
 {
-    (void)state;
     assert_corpus_words("nccl-topology/amd_8p_940.xml",
     "GPU0 X XGMI1 XGMI1 XGMI1 XGMI1 XGMI1 XGMI1 XGMI1 PXB PHB PHB PHB SYS SYS SYS SYS\n"
     "GPU1 XGMI1 X XGMI1 XGMI1 XGMI1 XGMI1 XGMI1 XGMI1 PHB PXB PHB PHB SYS SYS SYS SYS\n"
@@ -134,9 +123,8 @@ static void amd_8p_940(void **state)
 }
 
 /* The same p4d through hwloc: the guest sees a host bridge for two GPUs and an EFA device, and no switch. */
-static void p4d_hwloc(void **state)
+TEST_CASE(p4d_hwloc)
 {
-    (void)state;
     assert_corpus_words("hwloc/nixl_p4d.24xl-topo.xml",
     "GPU0 X PHB NODE NODE SYS SYS SYS SYS PHB NODE SYS SYS\n"
     "GPU1 PHB X NODE NODE SYS SYS SYS SYS PHB NODE SYS SYS\n"
@@ -152,9 +140,8 @@ static void p4d_hwloc(void **state)
     "rdmap160s27 SYS SYS SYS SYS NODE NODE PHB PHB SYS SYS NODE X\n");
 }
 
-static void power8(void **state)
+TEST_CASE(power8)
 {
-    (void)state;
     assert_corpus_words("hwloc/hwloc_power8gpudistances.xml",
     "GPU0 X NV2 SYS SYS\n"
     "GPU1 NV2 X SYS SYS\n"
@@ -184,9 +171,8 @@ static void assert_cell(const struct path_matrix *m, int row, int column, const 
 }
 
 /* Sixteen V100 with six NVLinks each to NVSwitches. */
-static void dgx2(void **state)
+TEST_CASE(dgx2)
 {
-    (void)state;
     struct topology *t = corpus("hwloc/hwloc_nvidiaDGX2.xml");
     const struct path_matrix *m = path_matrix(&t->classes[0], t->arena);
     assert_int_equal(m->ngpus, 16);
@@ -197,9 +183,8 @@ static void dgx2(void **state)
 }
 
 /* Eight H100 with four EFA devices below the switch of each. */
-static void p5_hwloc(void **state)
+TEST_CASE(p5_hwloc)
 {
-    (void)state;
     struct topology *t = corpus("hwloc/nixl_p5.48xl-topo.xml");
     const struct path_matrix *m = path_matrix(&t->classes[0], t->arena);
     assert_int_equal(m->ngpus, 8);
@@ -215,9 +200,8 @@ static void p5_hwloc(void **state)
 
 /* Eight H100 with 5 + 5 + 4 + 4 NVLinks; two ports of one card beside each GPU, two levels of a Broadcom switch apart,
  * which nvidia-smi counts and NCCL does not. */
-static void oci_h100(void **state)
+TEST_CASE(oci_h100)
 {
-    (void)state;
     struct topology *t = corpus("nccl-topology/oci_h100.xml");
     const struct topo_class *c = &t->classes[0];
     const struct path_matrix *m = path_matrix(c, t->arena);
@@ -237,9 +221,8 @@ static void oci_h100(void **state)
 }
 
 /* A site's table of alternatives: each is a host of its own. */
-static void dtk(void **state)
+TEST_CASE(dtk)
 {
-    (void)state;
     struct topology *t = corpus("nccl-topology/superbench_dtk26.04.xml");
     static const int gpus[] = {8, 8, 0, 8, 8, 8};
     assert_int_equal(t->nhosts, 6);
@@ -275,21 +258,18 @@ static void assert_printed_matrix(const char *name)
     topo_free(t);
 }
 
-static void smi_a100(void **state)
+TEST_CASE(smi_a100)
 {
-    (void)state;
     assert_printed_matrix("topo-matrix/007_Lightning-AI+litgpt_test_utils.py.txt");
 }
 
-static void smi_h100(void **state)
+TEST_CASE(smi_h100)
 {
-    (void)state;
     assert_printed_matrix("topo-matrix/012_dstackai+benchmarks_README.md.txt");
 }
 
-static void smi_h200(void **state)
+TEST_CASE(smi_h200)
 {
-    (void)state;
     assert_printed_matrix("topo-matrix/018_mlcommons+training_results_v5.0_result_0.txt.txt");
 }
 
@@ -303,9 +283,8 @@ static void assert_no_error(struct topology *t, const char *name)
 }
 
 /* What tools print: all is read but a page that only speaks of ibstat. */
-static void every_text(void **state)
+TEST_CASE(every_text)
 {
-    (void)state;
     static const char *const folders[] = {"topo-matrix", "ibverbs"};
     int files = 0;
     for (int i = 0; i < 2; i++) {
@@ -330,9 +309,8 @@ static void every_text(void **state)
 }
 
 /* Every file is read without a false error, written, and read back to the same bytes. */
-static void every_file(void **state)
+TEST_CASE(every_file)
 {
-    (void)state;
     static const char *const folders[] = {"nccl-topology", "hwloc"};
     int files = 0;
     for (int i = 0; i < 2; i++) {
@@ -368,15 +346,4 @@ static void every_file(void **state)
         skip_because(NEEDS_CORPUS);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(smi_a100),   cmocka_unit_test(smi_h100),   cmocka_unit_test(smi_h200),
-        cmocka_unit_test(azure_ndv2), cmocka_unit_test(azure_ndv4), cmocka_unit_test(azure_ndv5),
-        cmocka_unit_test(aws_p4d),    cmocka_unit_test(amd_8p_940), cmocka_unit_test(p4d_hwloc),
-        cmocka_unit_test(power8),     cmocka_unit_test(dgx2),       cmocka_unit_test(p5_hwloc),
-        cmocka_unit_test(oci_h100),   cmocka_unit_test(dtk),        cmocka_unit_test(every_file),
-        cmocka_unit_test(every_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_corpus)

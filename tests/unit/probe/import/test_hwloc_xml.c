@@ -1,19 +1,12 @@
-/* probe/import/hwloc_xml.c, hwloc_matrix.c, pci_tree.c: three versions of hwloc's XML; matrices written down from the
+/* probe/import/hwloc_xml.c: three versions of hwloc's XML; matrices written down from the
  * fixtures. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "probe/import/import_internal.h"
+#include "probe/import/readers.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 
 /* The matrix that nvidia-smi printed on such a machine, its NIC columns in the order of their names. */
-static void dgx1v(void **state)
+TEST_CASE(dgx1v)
 {
-    (void)state;
     struct topology *t = load_one(FIXTURE "hwloc2_dgx1v.xml");
     const struct topo_class *c = &t->classes[0];
     assert_string_equal(matrix_words(c, t->arena), "GPU0 X NV1 NV1 NV2 NV2 SYS SYS SYS PIX PHB SYS SYS\n"
@@ -50,9 +43,8 @@ static void dgx1v(void **state)
     topo_free(t);
 }
 
-static void hidden_places(void **state)
+TEST_CASE(hidden_places)
 {
-    (void)state;
     struct topology *t = load_one(FIXTURE "hwloc3_hidden.xml");
     const struct topo_class *c = &t->classes[0];
     assert_string_equal(matrix_words(c, t->arena), "GPU0 X NV2 ? ?\n"
@@ -67,9 +59,8 @@ static void hidden_places(void **state)
     topo_free(t);
 }
 
-static void version_1(void **state)
+TEST_CASE(version_1)
 {
-    (void)state;
     struct topology *t = load_one(FIXTURE "hwloc1_power8.xml");
     const struct topo_class *c = &t->classes[0];
     assert_string_equal(matrix_words(c, t->arena), "GPU0 X SYS PIX\nGPU1 SYS X SYS\nmlx4_0 PIX SYS X\n");
@@ -80,9 +71,8 @@ static void version_1(void **state)
     topo_free(t);
 }
 
-static void refused(void **state)
+TEST_CASE(refused)
 {
-    (void)state;
     static const struct {
         const char *text, *error;
     } cases[] = {
@@ -118,9 +108,4 @@ static void refused(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(dgx1v), cmocka_unit_test(hidden_places),
-                                       cmocka_unit_test(version_1), cmocka_unit_test(refused)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_hwloc_xml)

@@ -1,27 +1,20 @@
 /* probe/import/import.c: what a file is, its content tells; what is no machine is an error that says so. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "core/file.h"
-#include "probe/topology/classes.h"
+#include "probe/topology/build.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 
 static char folder[] = "/tmp/nccltune-import-XXXXXX";
 
 static int make_folder(void **state)
 {
-    (void)state;
     return mkdtemp(folder) ? 0 : -1;
 }
 
 static int remove_folder(void **state)
 {
-    (void)state;
     return rmdir(folder);
 }
 
@@ -39,9 +32,8 @@ static const char *reading(struct arena *a, const char *content, size_t bytes)
     return t ? "" : arena_strdup(a, e.text);
 }
 
-static void no_machine(void **state)
+TEST_CASE(no_machine)
 {
-    (void)state;
     static const struct {
         const char *content, *error;
     } cases[] = {
@@ -69,9 +61,8 @@ static void no_machine(void **state)
     arena_free(a);
 }
 
-static void missing_and_large(void **state)
+TEST_CASE(missing_and_large)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct err e;
     const char *path = arena_printf(a, "%s/none.xml", folder);
@@ -93,9 +84,8 @@ static void missing_and_large(void **state)
 }
 
 /* Every prefix of a good file is an error, or a machine: never a crash. */
-static void truncated(void **state)
+TEST_CASE(truncated)
 {
-    (void)state;
     static const char *const files[] = {FIXTURE "nccl_nvswitch.xml", FIXTURE "hwloc2_dgx1v.xml"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct arena *a = arena_new();
@@ -112,9 +102,8 @@ static void truncated(void **state)
     }
 }
 
-static void several(void **state)
+TEST_CASE(several)
 {
-    (void)state;
     const char *paths[] = {FIXTURE "nccl_nvswitch.xml", FIXTURE "hwloc2_dgx1v.xml", FIXTURE "small.json"};
     struct err e;
     struct topology *t = probe_files(paths, 3, NULL, &e);
@@ -130,9 +119,8 @@ static void several(void **state)
 }
 
 /* Hosts of one class are folded into it while they are read: the same as when they are merged afterwards. */
-static void folded(void **state)
+TEST_CASE(folded)
 {
-    (void)state;
     const char *paths[] = {FIXTURE "small.json", FIXTURE "nccl_mesh.xml", FIXTURE "small.json",
                            FIXTURE "nccl_mesh.xml"};
     struct err e;
@@ -153,10 +141,4 @@ static void folded(void **state)
     topo_free(one_by_one);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_machine), cmocka_unit_test(missing_and_large),
-                                       cmocka_unit_test(truncated), cmocka_unit_test(several),
-                                       cmocka_unit_test(folded)};
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TEST_CASES_WITHIN(test_import, make_folder, remove_folder)

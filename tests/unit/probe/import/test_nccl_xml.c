@@ -1,18 +1,11 @@
 /* probe/import/nccl_xml.c: the dialects of NCCL, RCCL, clouds and DTK; matrices written down from the fixtures. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "probe/import/import_internal.h"
-#include "probe/topology/roles.h"
+#include "probe/import/readers.h"
+#include "probe/topology/topology_internal.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 
-static void nvswitch(void **state)
+TEST_CASE(nvswitch)
 {
-    (void)state;
     struct topology *t = load_one(FIXTURE "nccl_nvswitch.xml");
     const struct topo_class *c = &t->classes[0];
     assert_int_equal(t->nclasses, 1);
@@ -50,9 +43,8 @@ static void nvswitch(void **state)
     topo_free(t);
 }
 
-static void mesh(void **state)
+TEST_CASE(mesh)
 {
-    (void)state;
     struct topology *t = load_one(FIXTURE "nccl_mesh.xml");
     const struct topo_class *c = &t->classes[0];
     /* dev gives the order, not the place in the file; GPU1 reaches GPU2 over GPU0's NVLinks, which is NVB to NCCL. */
@@ -76,9 +68,8 @@ static void mesh(void **state)
     topo_free(t);
 }
 
-static void xgmi(void **state)
+TEST_CASE(xgmi)
 {
-    (void)state;
     struct topology *t = load_one(FIXTURE "nccl_rccl_xgmi.xml");
     const struct topo_class *c = &t->classes[0];
     assert_string_equal(matrix_words(c, t->arena), "GPU0 X XGMI1 XGMI4 PIX\n"
@@ -92,9 +83,8 @@ static void xgmi(void **state)
     topo_free(t);
 }
 
-static void cloud(void **state)
+TEST_CASE(cloud)
 {
-    (void)state;
     struct topology *t = load_one(FIXTURE "nccl_cloud.xml");
     const struct topo_class *c = &t->classes[0];
     assert_string_equal(matrix_words(c, t->arena), "GPU0 X SYS PIX SYS\n"
@@ -106,9 +96,8 @@ static void cloud(void **state)
     topo_free(t);
 }
 
-static void quirks(void **state)
+TEST_CASE(quirks)
 {
-    (void)state;
     struct topology *t = load_one(FIXTURE "nccl_quirks.xml");
     assert_int_equal(t->nclasses, 3);
     assert_int_equal(t->nhosts, 3);
@@ -130,9 +119,8 @@ static void quirks(void **state)
     topo_free(t);
 }
 
-static void broadcom(void **state)
+TEST_CASE(broadcom)
 {
-    (void)state;
     struct topology *t = load_one(FIXTURE "nccl_broadcom.xml");
     const struct topo_class *c = &t->classes[0];
     /* nvidia-smi counts every bridge; NCCL takes the two levels of such a switch for one. */
@@ -141,9 +129,8 @@ static void broadcom(void **state)
     topo_free(t);
 }
 
-static void groups(void **state)
+TEST_CASE(groups)
 {
-    (void)state;
     struct topology *t = load_one(FIXTURE "nccl_groups.xml");
     assert_int_equal(t->nclasses, 2);
     assert_string_equal(t->hosts[0].name, "four HCAs");
@@ -156,9 +143,8 @@ static void groups(void **state)
     topo_free(t);
 }
 
-static void c2c(void **state)
+TEST_CASE(c2c)
 {
-    (void)state;
     struct topology *t = load_one(FIXTURE "nccl_c2c.xml");
     const struct topo_class *c = &t->classes[0];
     assert_string_equal(matrix_words(c, t->arena), "GPU0 X PHB SYS PHB SYS\n"
@@ -175,9 +161,8 @@ static void c2c(void **state)
     topo_free(t);
 }
 
-static void refused(void **state)
+TEST_CASE(refused)
 {
-    (void)state;
     static const struct {
         const char *text, *error;
     } cases[] = {
@@ -205,9 +190,8 @@ static void refused(void **state)
 }
 
 /* Two dies in one PCI function: each is a GPU, with a name and its share of the links. */
-static void dies(void **state)
+TEST_CASE(dies)
 {
-    (void)state;
     struct topology *t = load_one(FIXTURE "nccl_dies.xml");
     const struct topo_class *c = &t->classes[0];
     assert_int_equal(c->ngpus, 4);
@@ -226,9 +210,8 @@ static void dies(void **state)
 
 /* What NCCL merged are two ports; interfaces that every <cpu> repeats are there once; functions without a class stay.
  */
-static void merged_and_repeated(void **state)
+TEST_CASE(merged_and_repeated)
 {
-    (void)state;
     struct topology *t = load_one(FIXTURE "nccl_merged.xml");
     const struct topo_class *c = &t->classes[0];
     assert_int_equal(c->nports, 2);
@@ -242,15 +225,4 @@ static void merged_and_repeated(void **state)
     topo_free(t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dies),     cmocka_unit_test(merged_and_repeated),
-        cmocka_unit_test(nvswitch), cmocka_unit_test(mesh),
-        cmocka_unit_test(xgmi),     cmocka_unit_test(cloud),
-        cmocka_unit_test(quirks),   cmocka_unit_test(broadcom),
-        cmocka_unit_test(groups),   cmocka_unit_test(c2c),
-        cmocka_unit_test(refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_nccl_xml)

@@ -1,17 +1,10 @@
 /* probe/import/smi_topo.c: a tree with the distances of a printed matrix. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "probe/import/text.h"
+#include "probe/import/readers.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 
-static void a100(void **state)
+TEST_CASE(a100)
 {
-    (void)state;
     assert_words(FIXTURE "smi_topo_a100.txt", "GPU0 X NV4 NV4 NV4 PXB SYS SYS\n"
                                               "GPU1 NV4 X NV4 NV4 PXB SYS SYS\n"
                                               "GPU2 NV4 NV4 X NV4 SYS PIX NODE\n"
@@ -44,9 +37,8 @@ static const char *read_text(struct arena *a, const char *text)
 }
 
 /* More NVLinks than a GPU has ports for in a mesh: NVSwitches. A heading in colour, and words of old drivers. */
-static void variants(void **state)
+TEST_CASE(variants)
 {
-    (void)state;
     struct arena *a = arena_new();
     assert_string_equal(read_text(a, "\033[4mGPU0\tGPU1\tGPU2\tCPU Affinity\033[0m\nGPU0\t X \tNV12\tNV12\t0-7\n"
                                      "GPU1\tNV12\t X \tNV12\t0-7\nGPU2\tNV12\tNV12\t X \t8-15\n"),
@@ -56,9 +48,8 @@ static void variants(void **state)
     arena_free(a);
 }
 
-static void wrong(void **state)
+TEST_CASE(wrong)
 {
-    (void)state;
     static const struct {
         const char *text, *error;
     } cases[] = {
@@ -78,8 +69,4 @@ static void wrong(void **state)
     arena_free(a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a100), cmocka_unit_test(variants), cmocka_unit_test(wrong)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_smi_topo)

@@ -1,13 +1,7 @@
 /* probe/import/text.c and its readers: what tools print, alone, among prose, of several hosts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/file.h"
-#include "probe/topology/roles.h"
+#include "probe/topology/topology.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 
 static const char *hca_list(struct topology *t, int class_index)
@@ -17,9 +11,8 @@ static const char *hca_list(struct topology *t, int class_index)
 }
 
 /* Prose, prompts of two hosts, quotation marks, a matrix in colours, a bond for storage. */
-static void issue(void **state)
+TEST_CASE(issue)
 {
-    (void)state;
     struct topology *t = load_one(FIXTURE "text_issue.txt");
     assert_int_equal(t->nhosts, 2);
     assert_string_equal(t->hosts[0].name, "gpu-a");
@@ -57,9 +50,8 @@ static struct topology *read_text(const char *text)
 #define TWO_GPUS "GPU0 X NV12 PIX\nGPU1 NV12 X SYS\nmlx5_0 PIX SYS X\n"
 
 /* A matrix that a terminal or a mail has broken into lines: in the heading, in a row, before the last columns. */
-static void broken_lines(void **state)
+TEST_CASE(broken_lines)
 {
-    (void)state;
     static const char *const texts[] = {
         "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tNV12\tPIX\t0-7\t0\nGPU1\tNV12\t X \tSYS\t8-15\t1\n"
         "NIC0\tPIX\tSYS\t X \n\nNIC0: mlx5_0\n",
@@ -82,9 +74,8 @@ static void broken_lines(void **state)
 }
 
 /* pdsh: a name before every line, hosts in any order; what has no name is the shell's. */
-static void names_before_lines(void **state)
+TEST_CASE(names_before_lines)
 {
-    (void)state;
     struct topology *t = read_text("$ pdsh -w node[9-10] 'nvidia-smi topo -m; ibdev2netdev'\n"
                                    "node10: \tGPU0\tGPU1\tNIC0\tCPU Affinity\nnode9: \tGPU0\tNIC0\n"
                                    "node10: GPU0\t X \tNV12\tPIX\nnode9: GPU0\t X \tSYS\n"
@@ -115,9 +106,8 @@ static const struct topo_port *port(const struct topo_class *c, const char *hca)
     return &c->ports[at];
 }
 
-static void verbs(void **state)
+TEST_CASE(verbs)
 {
-    (void)state;
     struct topology *t = load_one(FIXTURE "text_verbs.txt");
     const struct topo_class *c = &t->classes[0];
     assert_int_equal(t->nhosts, 1);
@@ -146,9 +136,8 @@ static void verbs(void **state)
 }
 
 /* A tree by the buses of bridges; the HCA of ibdev2netdev -v sits at its address. */
-static void lspci(void **state)
+TEST_CASE(lspci)
 {
-    (void)state;
     struct topology *t = load_one(FIXTURE "text_lspci.txt");
     const struct topo_class *c = &t->classes[0];
     assert_string_equal(matrix_words(c, t->arena), "GPU0 X SYS PIX\nGPU1 SYS X SYS\nmlx5_0 PIX SYS X\n");
@@ -173,9 +162,8 @@ static void lspci(void **state)
     topo_free(t);
 }
 
-static void squares(void **state)
+TEST_CASE(squares)
 {
-    (void)state;
     static const struct {
         const char *file, *words;
     } cases[] = {
@@ -199,9 +187,8 @@ static void squares(void **state)
     topo_free(t);
 }
 
-static void smi_query(void **state)
+TEST_CASE(smi_query)
 {
-    (void)state;
     struct topology *t = load_one(FIXTURE "smi_query.xml");
     const struct topo_class *c = &t->classes[0];
     assert_int_equal(c->ngpus, 2);
@@ -218,9 +205,8 @@ static void smi_query(void **state)
 }
 
 /* XML in the midst of a text, with its line in errors; two matrices without prompts are two hosts. */
-static void embedded(void **state)
+TEST_CASE(embedded)
 {
-    (void)state;
     static const char *const matrix = "GPU0 GPU1 mlx5_0\nGPU0 X SYS PIX\nGPU1 SYS X SYS\nmlx5_0 PIX SYS X\n";
     struct arena *a = arena_new();
     char path[] = "/tmp/nccltune-text.XXXXXX";
@@ -247,11 +233,4 @@ static void embedded(void **state)
     arena_free(a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(issue),     cmocka_unit_test(broken_lines), cmocka_unit_test(names_before_lines),
-        cmocka_unit_test(verbs),     cmocka_unit_test(lspci),        cmocka_unit_test(squares),
-        cmocka_unit_test(smi_query), cmocka_unit_test(embedded)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_text)

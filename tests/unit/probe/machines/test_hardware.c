@@ -1,19 +1,10 @@
-/* probe/machines/hardware.c, hardware_match.c, hardware_list.c: the tables are consistent, and devices are recognised.
- */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-
+/* probe/machines/hardware.c: the tables are consistent, and devices are recognised. */
 #include "core/json.h"
-#include "probe/machines/hardware.h"
 #include "probe/machines/machines.h"
+#include "probe/machines/machines_internal.h"
 #include "probe/topology/build.h"
-#include "tests/lib/skip.h"
+#include "tests/lib/corpus.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 
 enum { AMD = 0x1002, NVIDIA = 0x10de };
@@ -32,9 +23,8 @@ static const char *name_of(struct topo_object o, struct topo_gpu g)
     return hw ? hw->name : "unknown";
 }
 
-static void tables(void **state)
+TEST_CASE(tables)
 {
-    (void)state;
     for (const struct hw_gpu *g = hw_gpus; g->name; g++) {
         assert_ptr_equal(hw_gpu_find(g->name), g);
         assert_true(g->mem_bytes && g->mem_GBps > 0 && g->pcie_GTps > 0 && g->pcie_width > 0);
@@ -56,9 +46,8 @@ static void tables(void **state)
 }
 
 /* What the table calls a GPU, its driver's name and its PCI device all lead back to it. */
-static void own_names(void **state)
+TEST_CASE(own_names)
 {
-    (void)state;
     for (const struct hw_gpu *g = hw_gpus; g->name; g++) {
         struct topo_object by_model = {.model = g->model};
         struct topo_object by_device = {.vendor = g->arch ? AMD : NVIDIA, .device = g->device};
@@ -67,9 +56,8 @@ static void own_names(void **state)
     }
 }
 
-static void other_names(void **state)
+TEST_CASE(other_names)
 {
-    (void)state;
     static const struct {
         const char *model, *want;
     } cases[] = {
@@ -101,9 +89,8 @@ static void other_names(void **state)
                             cases[i].want);
 }
 
-static void by_architecture(void **state)
+TEST_CASE(by_architecture)
 {
-    (void)state;
     struct topo_object nothing = {0};
     assert_string_equal(name_of(nothing, (struct topo_gpu){.sm = 70}), "v100-sxm2");
     assert_string_equal(name_of(nothing, (struct topo_gpu){.sm = 80}), "a100-sxm");
@@ -125,9 +112,8 @@ static void by_architecture(void **state)
                         "unknown");
 }
 
-static void transports(void **state)
+TEST_CASE(transports)
 {
-    (void)state;
     static const struct {
         const char *machine, *nic;
         enum hw_transport want;
@@ -149,9 +135,8 @@ static void transports(void **state)
 }
 
 /* Google's NIC speaks GPUDirect-TCPX beside a GPU on a switch, not beside one on the host bridge. */
-static void google_nic(void **state)
+TEST_CASE(google_nic)
 {
-    (void)state;
     for (int on_switch = 0; on_switch < 2; on_switch++) {
         struct topology *t = topo_new();
         struct topo_class *c = build_class(t, NULL);
@@ -166,9 +151,8 @@ static void google_nic(void **state)
     }
 }
 
-static void nics_by_model(void **state)
+TEST_CASE(nics_by_model)
 {
-    (void)state;
     static const struct {
         const char *model, *want;
     } cases[] = {{"MT27800 Family [ConnectX-5]", "connectx-5"},
@@ -180,9 +164,8 @@ static void nics_by_model(void **state)
     assert_null(hw_nic_of(&(struct topo_object){0}));
 }
 
-static void unknown_name(void **state)
+TEST_CASE(unknown_name)
 {
-    (void)state;
     struct err e = {0};
     assert_int_equal(hw_gpu_unknown("h100sxm", &e), ERR_USAGE);
     assert_non_null(strstr(e.text, "did you mean h100-sxm?"));
@@ -191,9 +174,8 @@ static void unknown_name(void **state)
     assert_non_null(strstr(e.text, "--list-gpus"));
 }
 
-static void lists(void **state)
+TEST_CASE(lists)
 {
-    (void)state;
     char *text = NULL;
     size_t bytes;
     struct err e = {0};
@@ -217,9 +199,8 @@ static void lists(void **state)
 }
 
 /* Every GPU of the recorded machines of which anything is known. */
-static void corpus_gpus(void **state)
+TEST_CASE(corpus_gpus)
 {
-    (void)state;
     static const struct {
         const char *file, *gpu, *nic;
     } cases[] = {
@@ -266,13 +247,4 @@ static void corpus_gpus(void **state)
         skip_because(NEEDS_CORPUS);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables),          cmocka_unit_test(own_names),    cmocka_unit_test(other_names),
-        cmocka_unit_test(by_architecture), cmocka_unit_test(transports),   cmocka_unit_test(google_nic),
-        cmocka_unit_test(nics_by_model),   cmocka_unit_test(unknown_name), cmocka_unit_test(lists),
-        cmocka_unit_test(corpus_gpus),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_hardware)

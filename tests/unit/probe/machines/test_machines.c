@@ -1,24 +1,15 @@
 /* probe/machines/machines.c and machines_table.c: every description builds, holds what its record says, and looks like
  * the recorded machine of its kind where the corpus has one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdlib.h>
-
 #include "core/json.h"
 #include "probe/findings/findings.h"
 #include "probe/format/format.h"
 #include "probe/machines/hardware.h"
 #include "probe/machines/machines.h"
-#include "probe/machines/machines_table.h"
+#include "probe/machines/machines_internal.h"
 #include "probe/topology/build.h"
-#include "probe/topology/roles.h"
-#include "tests/lib/skip.h"
+#include "probe/topology/topology.h"
+#include "tests/lib/corpus.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 
 static struct topology *machine(const char *name)
@@ -81,9 +72,8 @@ static void assert_round_trip(const struct topology *t)
     topo_free(again);
 }
 
-static void every_machine(void **state)
+TEST_CASE(every_machine)
 {
-    (void)state;
     for (const struct machine *m = machines; m->name; m++) {
         struct machine_size size;
         struct topology *t = machine_build(m, 1, &size);
@@ -107,9 +97,8 @@ static void every_machine(void **state)
 }
 
 /* Every format is written of every machine. */
-static void every_format(void **state)
+TEST_CASE(every_format)
 {
-    (void)state;
     for (const struct machine *m = machines; m->name; m++)
         for (const struct probe_format *const *f = probe_formats; *f; f++) {
             char *text = NULL;
@@ -129,9 +118,8 @@ static void every_format(void **state)
 
 /* ---- some of them ------------------------------------------------------------------------------------------------ */
 
-static void dgx_h100(void **state)
+TEST_CASE(dgx_h100)
 {
-    (void)state;
     struct topology *t = machine("DGX-H100");
     const struct topo_class *c = &t->classes[0];
     const struct path_matrix *m = path_matrix(c, t->arena);
@@ -147,9 +135,8 @@ static void dgx_h100(void **state)
     topo_free(t);
 }
 
-static void gb200(void **state)
+TEST_CASE(gb200)
 {
-    (void)state;
     struct err e = {0};
     struct topology *t = machine_topology("gb200-nvl72", 18, &e);
     assert_int_equal(t->classes[0].nnotes, 1);
@@ -162,9 +149,8 @@ static void gb200(void **state)
 }
 
 /* The CPUs of P5 have PCIe 4, its switches PCIe 5. */
-static void faster_below_switches(void **state)
+TEST_CASE(faster_below_switches)
 {
-    (void)state;
     struct topology *t = machine("aws-p5");
     const struct topo_class *c = &t->classes[0];
     const struct topo_object *gpu = &c->objects[c->gpus[0].object], *on = &c->objects[gpu->parent];
@@ -173,18 +159,16 @@ static void faster_below_switches(void **state)
     topo_free(t);
 }
 
-static void accelerators(void **state)
+TEST_CASE(accelerators)
 {
-    (void)state;
     struct topology *t = machine("mi300x");
     const struct topo_class *c = &t->classes[0];
     assert_int_equal(c->objects[c->gpus[0].object].pci_class, 0x120000);
     topo_free(t);
 }
 
-static void geforce(void **state)
+TEST_CASE(geforce)
 {
-    (void)state;
     struct topology *t = machine("4x4090");
     assert_int_equal(t->classes[0].gpus[0].np2p_problems, 3);
     assert_int_equal(t->classes[0].gpus[3].np2p_problems, 0);
@@ -195,9 +179,8 @@ static void geforce(void **state)
 
 /* ---- many nodes, wrong questions --------------------------------------------------------------------------------- */
 
-static void many_nodes(void **state)
+TEST_CASE(many_nodes)
 {
-    (void)state;
     struct err e = {0};
     struct topology *t = machine_topology("dgx-h100", 100000, &e);
     assert_int_equal(t->nclasses, 1);
@@ -216,9 +199,8 @@ static void many_nodes(void **state)
     topo_free(t);
 }
 
-static void wrong_questions(void **state)
+TEST_CASE(wrong_questions)
 {
-    (void)state;
     static const int nodes[] = {0, -1, MACHINE_MOST + 1, 2147483647};
     static const struct {
         const char *name, *near;
@@ -239,9 +221,8 @@ static void wrong_questions(void **state)
     assert_non_null(strstr(e.text, "--list-machines"));
 }
 
-static void lists(void **state)
+TEST_CASE(lists)
 {
-    (void)state;
     char *text = NULL;
     size_t bytes;
     struct err e = {0};
@@ -286,7 +267,7 @@ static int by_text(const void *a, const void *b)
 enum detail { GPUS_ONLY, NICS, SPEEDS };
 
 /* NCCL's class, how many links, and with SPEEDS the narrowest link on the way. */
-static char *append(struct arena *a, char *words, const struct path *p, enum detail detail)
+static char *append(struct arena *a, char *words, const struct topo_path *p, enum detail detail)
 {
     const char *class_ = path_class_name(p->class_);
     words = p->word == WORD_LINKS ? arena_printf(a, "%s %s%d", words, class_, p->links)
@@ -367,22 +348,19 @@ static void assert_alike(const char *name, const char *file, enum detail detail)
     arena_free(a);
 }
 
-static void recorded_dgx(void **state)
+TEST_CASE(recorded_dgx)
 {
-    (void)state;
     assert_alike("dgx-1v", "topo-matrix/016_microsoft+msccl-tools_test_topologies.py.txt", NICS);
     assert_alike("dgx-2", "hwloc/hwloc_nvidiaDGX2.xml", GPUS_ONLY);
 }
 
-static void recorded_hgx(void **state)
+TEST_CASE(recorded_hgx)
 {
-    (void)state;
     assert_alike("hgx-h200", "topo-matrix/018_mlcommons+training_results_v5.0_result_0.txt.txt", NICS);
 }
 
-static void recorded_azure(void **state)
+TEST_CASE(recorded_azure)
 {
-    (void)state;
     /* The file gives the V100 twice the speed that they have. */
     assert_alike("azure-ndv2", "nccl-topology/azure_ndv2.xml", NICS);
     assert_alike("azure-ndv4", "nccl-topology/azure_ndv4.xml", SPEEDS);
@@ -390,34 +368,30 @@ static void recorded_azure(void **state)
     assert_alike("azure-ndv5-mi300x", "nccl-topology/amd_8p_940vm.xml", SPEEDS);
 }
 
-static void recorded_aws(void **state)
+TEST_CASE(recorded_aws)
 {
-    (void)state;
     assert_alike("aws-p4d", "nccl-topology/aws_p4d.24xlarge.xml", SPEEDS);
     assert_alike("aws-p4de", "nccl-topology/aws_p4de.24xlarge.xml", SPEEDS);
     assert_alike("aws-p3dn", "hwloc/nixl_p3dn.24xl-topo.xml", SPEEDS);
     assert_alike("aws-p5", "hwloc/nixl_p5.48xl-topo.xml", SPEEDS);
 }
 
-static void recorded_oci(void **state)
+TEST_CASE(recorded_oci)
 {
-    (void)state;
     /* Recorded while the links above the switches were asleep. */
     assert_alike("oci-h100", "nccl-topology/oci_h100.xml", NICS);
     assert_alike("oci-a100", "nccl-topology/nemo_oci.xml", SPEEDS);
 }
 
-static void recorded_amd(void **state)
+TEST_CASE(recorded_amd)
 {
-    (void)state;
     assert_alike("mi300x", "nccl-topology/amd_8p_940.xml", SPEEDS);
     assert_alike("mi350x", "nccl-topology/amd_8p_950.xml", SPEEDS);
 }
 
 /* The same dies are joined; the file counts every bundle as one link. */
-static void recorded_mi250x(void **state)
+TEST_CASE(recorded_mi250x)
 {
-    (void)state;
     struct arena *a = arena_new();
     const char *path = corpus_file(a, "nccl-topology/amd_8p_90a.xml");
     struct topology *ours = machine("mi250x"), *recorded = path ? load_one(path) : NULL;
@@ -433,26 +407,4 @@ static void recorded_mi250x(void **state)
         skip_because(NEEDS_CORPUS);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_machine),
-        cmocka_unit_test(every_format),
-        cmocka_unit_test(dgx_h100),
-        cmocka_unit_test(gb200),
-        cmocka_unit_test(faster_below_switches),
-        cmocka_unit_test(accelerators),
-        cmocka_unit_test(geforce),
-        cmocka_unit_test(many_nodes),
-        cmocka_unit_test(lists),
-        cmocka_unit_test(wrong_questions),
-        cmocka_unit_test(recorded_dgx),
-        cmocka_unit_test(recorded_hgx),
-        cmocka_unit_test(recorded_azure),
-        cmocka_unit_test(recorded_aws),
-        cmocka_unit_test(recorded_oci),
-        cmocka_unit_test(recorded_amd),
-        cmocka_unit_test(recorded_mi250x),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_machines)

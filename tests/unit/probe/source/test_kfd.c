@@ -1,12 +1,6 @@
 /* probe/source/kfd.c on a hand-made tree: two CPUs and eight MI300X, every pair joined by XGMI. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "probe/source/source.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 #include "tests/unit/probe/tree.h"
 
@@ -33,9 +27,8 @@ static void put_gpu(struct tree *t, int node)
     }
 }
 
-static void mi300x(void **state)
+TEST_CASE(mi300x)
 {
-    (void)state;
     struct tree tree;
     tree_begin(&tree);
     for (int node = 0; node < 2; node++)
@@ -45,7 +38,7 @@ static void mi300x(void **state)
     struct topology *t = topo_new();
     struct topo_class *c = build_class(t, NULL);
     source_kfd.fill(t, c);
-    build_order_gpus(t, c);
+    build_order_devices(t, c);
     assert_int_equal(c->ngpus, 8);
     assert_int_equal(c->nlinks, 8 * 7);
     assert_string_equal(c->gpus[0].arch, "gfx942");
@@ -66,9 +59,8 @@ static void mi300x(void **state)
 }
 
 /* Numbers out of range, links to nowhere, files without lines. */
-static void hostile(void **state)
+TEST_CASE(hostile)
 {
-    (void)state;
     struct tree tree;
     tree_begin(&tree);
     tree_file(&tree, "/sys/class/kfd/kfd/topology/nodes/0/gpu_id", "7\n");
@@ -86,8 +78,4 @@ static void hostile(void **state)
     tree_end(&tree);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(mi300x), cmocka_unit_test(hostile)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_kfd)

@@ -1,14 +1,9 @@
 /* probe/source/netdev.c in a network namespace of its own, with a bridge and both ends of a veth pair. */
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/mount.h>
 
-#include <cmocka.h>
-
 #include "probe/source/source.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 
 extern const struct probe_source source_netdev;
@@ -38,9 +33,8 @@ static const struct topo_netdev *netdev(const struct topo_class *c, const char *
     return NULL;
 }
 
-static void kinds(void **state)
+TEST_CASE(kinds)
 {
-    (void)state;
     const char *why = enter_namespace();
     if (why) {
         print_message("%s\n", why);
@@ -81,8 +75,4 @@ static void kinds(void **state)
     topo_free(t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(kinds)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_netdev)

@@ -1,15 +1,9 @@
 /* probe/source/nvml.c against the double of NVML. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cjson/cJSON.h>
-#include <cmocka.h>
-
+#include "core/json.h"
 #include "probe/findings/findings.h"
 #include "probe/format/format.h"
 #include "probe/source/source.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 
 extern const struct probe_source source_nvml;
@@ -18,7 +12,6 @@ extern const struct probe_source source_nvml;
  * …/tests/unit/probe/source/test_x. */
 static int use_double(void **state)
 {
-    (void)state;
     char self[4096];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 64);
     if (n <= 0)
@@ -55,7 +48,7 @@ static struct topology *machine(const char *fake)
         build_gpu(t, c, (struct topo_gpu){.object = build_object(t, c, o), .index = -1, .gdr = -1});
     }
     source_nvml.fill(t, c);
-    build_order_gpus(t, c);
+    build_order_devices(t, c);
     return t;
 }
 
@@ -65,9 +58,8 @@ static struct topology *machine(const char *fake)
     "GPU4 NV18 NV18 NV18 NV18 X NV18 NV18 NV18\nGPU5 NV18 NV18 NV18 NV18 NV18 X NV18 NV18\n" \
     "GPU6 NV18 NV18 NV18 NV18 NV18 NV18 X NV18\nGPU7 NV18 NV18 NV18 NV18 NV18 NV18 NV18 X\n"
 
-static void h100(void **state)
+TEST_CASE(h100)
 {
-    (void)state;
     struct topology *t = machine("h100");
     const struct topo_class *c = &t->classes[0];
     assert_int_equal(c->nnotes, 0);
@@ -86,9 +78,8 @@ static void h100(void **state)
     topo_free(t);
 }
 
-static void guest(void **state)
+TEST_CASE(guest)
 {
-    (void)state;
     struct topology *t = machine("guest");
     const struct topo_class *c = &t->classes[0];
     assert_string_equal(matrix_words(c, t->arena), ALL_NV18);
@@ -97,9 +88,8 @@ static void guest(void **state)
     topo_free(t);
 }
 
-static void v100(void **state)
+TEST_CASE(v100)
 {
-    (void)state;
     struct topology *t = machine("v100");
     const struct topo_class *c = &t->classes[0];
     assert_string_equal(matrix_words(c, t->arena), "GPU0 X NV1 NV1 NV2 NV2 SYS SYS SYS\n"
@@ -115,9 +105,8 @@ static void v100(void **state)
     topo_free(t);
 }
 
-static void software_and_fabric(void **state)
+TEST_CASE(software_and_fabric)
 {
-    (void)state;
     struct topology *t = machine("rack");
     const struct topo_class *c = &t->classes[0];
     assert_string_equal(c->driver, "550.54.15");
@@ -139,9 +128,8 @@ static void software_and_fabric(void **state)
 }
 
 /* Links that are down are counted, and each makes a finding of its kind. */
-static void broken_links(void **state)
+TEST_CASE(broken_links)
 {
-    (void)state;
     struct topology *t = machine("half");
     const struct topo_class *c = &t->classes[0];
     assert_int_equal(c->gpus[0].links_down, 0);
@@ -168,9 +156,8 @@ static void broken_links(void **state)
 }
 
 /* What is broken or switched off on GPU 3, and nothing on a machine that is well. */
-static void condition(void **state)
+TEST_CASE(condition)
 {
-    (void)state;
     static const struct {
         const char *fake, *sign, *id, *evidence;
     } cases[] = {
@@ -203,9 +190,8 @@ static void condition(void **state)
     topo_free(t);
 }
 
-static void p2p(void **state)
+TEST_CASE(p2p)
 {
-    (void)state;
     struct topology *t = machine("v100");
     for (int i = 0; i < 8; i++)
         assert_int_equal(t->classes[0].gpus[i].np2p_problems, 0);
@@ -242,9 +228,8 @@ static void p2p(void **state)
     topo_free(t);
 }
 
-static void failures(void **state)
+TEST_CASE(failures)
 {
-    (void)state;
     struct topology *t = machine("broken");
     assert_note(&t->classes[0], "NVML: Driver Not Loaded");
     topo_free(t);
@@ -272,14 +257,14 @@ static void failures(void **state)
 }
 
 /* A container that hides /sys: NVML still knows the GPUs, their place is unknown. */
-static void without_a_tree(void **state)
+TEST_CASE(without_a_tree)
 {
     struct topology *t = topo_new();
     struct topo_class *c = build_class(t, NULL);
     assert_int_equal(use_double(state), 0);
     setenv("FAKE_NVML", "v100", 1);
     source_nvml.fill(t, c);
-    build_order_gpus(t, c);
+    build_order_devices(t, c);
     assert_int_equal(c->ngpus, 8);
     assert_string_equal(c->objects[c->gpus[7].object].pci, "0000:80:00.0");
     assert_int_equal(c->objects[c->gpus[7].object].device, 0x1db1);
@@ -289,16 +274,4 @@ static void without_a_tree(void **state)
     topo_free(t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(condition),
-                                       cmocka_unit_test(h100),
-                                       cmocka_unit_test(guest),
-                                       cmocka_unit_test(v100),
-                                       cmocka_unit_test(software_and_fabric),
-                                       cmocka_unit_test(p2p),
-                                       cmocka_unit_test(broken_links),
-                                       cmocka_unit_test(failures),
-                                       cmocka_unit_test(without_a_tree)};
-    return cmocka_run_group_tests(tests, use_double, NULL);
-}
+TEST_CASES_WITHIN(test_nvml, use_double, NULL)

@@ -1,14 +1,9 @@
 /* probe/source/probe.c and the sources that need no special hardware, on whatever machine this is. */
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/utsname.h>
 
-#include <cmocka.h>
-
 #include "probe/source/probe.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 
 static const struct topo_netdev *netdev(const struct topo_class *c, const char *name)
@@ -19,14 +14,13 @@ static const struct topo_netdev *netdev(const struct topo_class *c, const char *
     return NULL;
 }
 
-static void this_machine(void **state)
+TEST_CASE(this_machine)
 {
-    (void)state;
     struct err e = {0};
     struct probe_timings took;
     struct utsname system;
     setenv("NCCLTUNE_NVML", "/nowhere/nvml.so", 1);
-    struct topology *t = probe_machine_timed(NULL, &took, &e);
+    struct topology *t = probe_machine(NULL, &took, &e);
     assert_non_null(t);
     assert_int_equal(t->nclasses, 1);
     assert_int_equal(t->nhosts, 1);
@@ -45,11 +39,10 @@ static void this_machine(void **state)
     topo_free(t);
 }
 
-static void interfaces(void **state)
+TEST_CASE(interfaces)
 {
-    (void)state;
     struct err e = {0};
-    struct topology *t = probe_machine(NULL, &e);
+    struct topology *t = probe_machine(NULL, NULL, &e);
     assert_non_null(t);
     const struct topo_class *c = &t->classes[0];
     const struct topo_netdev *lo = netdev(c, "lo");
@@ -78,12 +71,11 @@ static void interfaces(void **state)
     topo_free(t);
 }
 
-static void twice_the_same(void **state)
+TEST_CASE(twice_the_same)
 {
-    (void)state;
     struct err e = {0};
     char first[SHA256_HEX], second[SHA256_HEX];
-    struct topology *a = probe_machine(NULL, &e), *b = probe_machine(NULL, &e);
+    struct topology *a = probe_machine(NULL, NULL, &e), *b = probe_machine(NULL, NULL, &e);
     assert_non_null(a);
     assert_non_null(b);
     topo_hash(a, first);
@@ -93,9 +85,4 @@ static void twice_the_same(void **state)
     topo_free(b);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(this_machine), cmocka_unit_test(interfaces),
-                                       cmocka_unit_test(twice_the_same)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_probe)

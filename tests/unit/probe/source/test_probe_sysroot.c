@@ -1,14 +1,8 @@
 /* probe_sysroot on the archives of the corpus, where it is there, and on what is no copied tree. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/proc.h"
 #include "probe/source/probe.h"
-#include "tests/lib/skip.h"
+#include "tests/lib/corpus.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 #include "tests/unit/probe/tree.h"
 
@@ -40,9 +34,8 @@ static struct topology *unpacked(const char *archive, const char *folder)
 }
 
 /* A PowerEdge with four sockets and one InfiniBand card. */
-static void xeon(void **state)
+TEST_CASE(xeon)
 {
-    (void)state;
     struct topology *t = unpacked("hwloc/40intel64-2g2n4c+pcilocality.tar.bz2", "40intel64-2g2n4c+pci");
     const struct topo_class *c = &t->classes[0];
     assert_string_equal(c->product, "Dell Inc. PowerEdge R910");
@@ -57,9 +50,8 @@ static void xeon(void **state)
 }
 
 /* A POWER9 with six V100 on two nodes, whose memory is NUMA nodes too. */
-static void power9(void **state)
+TEST_CASE(power9)
 {
-    (void)state;
     struct topology *t = unpacked("hwloc/nvidiagpunumanodes.tar.bz2", "nvidiagpunumanodes");
     const struct topo_class *c = &t->classes[0];
     assert_non_null(strstr(c->cpu, "POWER9"));
@@ -70,9 +62,8 @@ static void power9(void **state)
     topo_free(t);
 }
 
-static void no_tree(void **state)
+TEST_CASE(no_tree)
 {
-    (void)state;
     struct err e = {0};
     assert_null(probe_sysroot("/nowhere", NULL, NULL, &e));
     assert_string_equal(e.text, "/nowhere: expected a directory with sys and proc below it");
@@ -80,8 +71,4 @@ static void no_tree(void **state)
     assert_null(sysfs_root());
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(xeon), cmocka_unit_test(power9), cmocka_unit_test(no_tree)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_probe_sysroot)

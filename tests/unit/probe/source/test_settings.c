@@ -1,12 +1,6 @@
-/* probe/source/settings.c and port_counters.c on a hand-made tree. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* probe/source/settings.c and condition.c on a hand-made tree. */
 #include "probe/source/source.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 #include "tests/unit/probe/tree.h"
 
@@ -45,9 +39,8 @@ static void expect(const struct topology *t, const char *const *signs)
 }
 
 /* Nothing to read: nothing is told but what is known not to be there. */
-static void nothing(void **state)
+TEST_CASE(nothing)
 {
-    (void)state;
     struct tree tree;
     tree_begin(&tree);
     struct topology *t = read_tree();
@@ -56,9 +49,8 @@ static void nothing(void **state)
     tree_end(&tree);
 }
 
-static void well_set(void **state)
+TEST_CASE(well_set)
 {
-    (void)state;
     struct tree tree;
     tree_begin(&tree);
     tree_file(&tree, "/proc/sys/kernel/numa_balancing", "0\n");
@@ -74,9 +66,8 @@ static void well_set(void **state)
     tree_end(&tree);
 }
 
-static void badly_set(void **state)
+TEST_CASE(badly_set)
 {
-    (void)state;
     struct tree tree;
     tree_begin(&tree);
     tree_file(&tree, "/proc/sys/kernel/numa_balancing", "1\n");
@@ -96,9 +87,8 @@ static void badly_set(void **state)
     tree_end(&tree);
 }
 
-static void counters(void **state)
+TEST_CASE(counters)
 {
-    (void)state;
     struct tree tree;
     tree_begin(&tree);
     tree_file(&tree, "/dev/nvidia-caps-imex-channels/channel0", "");
@@ -118,9 +108,8 @@ static void counters(void **state)
     tree_end(&tree);
 }
 
-static void xids(void **state)
+TEST_CASE(xids)
 {
-    (void)state;
     struct tree tree;
     tree_begin(&tree);
     tree_file(&tree, "/dev/nvidia-caps-imex-channels/channel0", "");
@@ -140,9 +129,4 @@ static void xids(void **state)
     tree_end(&tree);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing), cmocka_unit_test(well_set),
-                                       cmocka_unit_test(badly_set), cmocka_unit_test(counters), cmocka_unit_test(xids)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_settings)

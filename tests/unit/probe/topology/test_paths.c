@@ -1,12 +1,10 @@
-/* probe/topology/paths.c: NCCL's classes and nvidia-smi's words, on machines drawn in the test. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* probe/topology/paths.c: NCCL's classes and nvidia-smi's words, on machines drawn in the test; GPUs that are joined by
+ * links, by switches, by a clique, or by nothing. */
+#include "core/json.h"
 #include "probe/topology/build.h"
+#include "probe/topology/topology.h"
+#include "probe/topology/topology_internal.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 
 static int add(struct topology *t, enum topo_kind kind, int parent, const char *pci)
@@ -28,9 +26,8 @@ static struct topology *machine(void)
 }
 
 /* An idle GPU's link is at 2.5 GT/s: what both ends can do counts, else nothing. */
-static void idle(void **state)
+TEST_CASE(idle)
 {
-    (void)state;
     struct topology *t = machine();
     struct topo_class *c = &t->classes[0];
     int above = add(t, TOPO_SWITCH, build_numa(t, c, 0), "0000:02:00.0");
@@ -46,9 +43,8 @@ static void idle(void **state)
     topo_free(t);
 }
 
-static void host_bridges_and_switches(void **state)
+TEST_CASE(host_bridges_and_switches)
 {
-    (void)state;
     struct topology *t = machine();
     struct topo_class *c = &t->classes[0];
     int numa0 = build_numa(t, c, 0), numa1 = build_numa(t, c, 1);
@@ -64,7 +60,7 @@ static void host_bridges_and_switches(void **state)
     add(t, TOPO_NIC, inner, "0000:03:01.0");
     add(t, TOPO_NIC, bridge_c, "0000:82:00.0");
     add(t, TOPO_NIC, bridge_c, "0000:82:00.1");
-    build_order_gpus(t, c);
+    build_order_devices(t, c);
     assert_string_equal(matrix_words(c, t->arena), "GPU0 X PXB PHB NODE SYS ? PIX SYS SYS\n"
                                                    "GPU1 PXB X PHB NODE SYS ? PXB SYS SYS\n"
                                                    "GPU2 PHB PHB X NODE SYS ? PHB SYS SYS\n"
@@ -92,16 +88,15 @@ static void connect_gpu(struct topology *t, enum topo_link_kind link_kind, int g
     build_link(t, &t->classes[0], (struct topo_link){link_kind, gpu, peer_gpu, peer_object, count, 25.0 * count});
 }
 
-static void links(void **state)
+TEST_CASE(links)
 {
-    (void)state;
     struct topology *t = machine();
     struct topo_class *c = &t->classes[0];
     int numa = build_numa(t, c, 0);
     for (int i = 0; i < 6; i++)
         add(t, TOPO_GPU, numa, arena_printf(t->arena, "0000:%02x:00.0", i));
     int first = add(t, TOPO_NVSWITCH, -1, NULL), second = add(t, TOPO_NVSWITCH, -1, NULL);
-    build_order_gpus(t, c);
+    build_order_devices(t, c);
     /* 0 and 1 directly, told by one end only; 1 and 2 as well, so that 0 reaches 2 through 1; 3 and 4 through switches
      * that they do not share, one with fewer links; 5 leads to nowhere known. */
     connect_gpu(t, TOPO_NVLINK, 1, 0, -1, 2);
@@ -128,9 +123,8 @@ static void links(void **state)
     topo_free(t);
 }
 
-static void ends(void **state)
+TEST_CASE(ends)
 {
-    (void)state;
     struct topology *t = machine();
     struct topo_class *c = &t->classes[0];
     assert_int_equal(path_matrix(c, t->arena)->n, 0);
@@ -144,18 +138,16 @@ static void ends(void **state)
     topo_free(t);
 }
 
-static void names(void **state)
+TEST_CASE(names)
 {
-    (void)state;
     assert_string_equal(path_class_name(PATH_NVB), "NVB");
     assert_string_equal(path_class_name(PATH_P2C), "P2C");
     assert_string_equal(path_class_name((enum path_class)99), "?");
 }
 
 /* GPUs 0 and 1 on one socket, 2 on the other, each with a NIC below its switch but for 1; 3 has no NVLink. */
-static void pxn(void **state)
+TEST_CASE(pxn)
 {
-    (void)state;
     struct topology *t = machine();
     struct topo_class *c = &t->classes[0];
     int near = add(t, TOPO_SWITCH, build_numa(t, c, 0), "0000:01:00.0");
@@ -166,7 +158,7 @@ static void pxn(void **state)
     add(t, TOPO_GPU, build_numa(t, c, 0), "0000:04:00.0");
     add(t, TOPO_NIC, near, "0000:02:01.0");
     add(t, TOPO_NIC, far, "0000:82:01.0");
-    build_order_gpus(t, c); /* by address: 02, 03, 04, 82 */
+    build_order_devices(t, c); /* by address: 02, 03, 04, 82 */
     connect_gpu(t, TOPO_NVLINK, 0, 1, -1, 2);
     connect_gpu(t, TOPO_NVLINK, 0, 3, -1, 2);
     const struct path_matrix *m = path_matrix(c, t->arena);
@@ -192,10 +184,99 @@ static void pxn(void **state)
     topo_free(t);
 }
 
-int main(void)
+/* ---- domains ---- */
+
+static struct topology *machine_with_gpus(int ngpus)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(idle),  cmocka_unit_test(host_bridges_and_switches),
-                                       cmocka_unit_test(links), cmocka_unit_test(ends),
-                                       cmocka_unit_test(names), cmocka_unit_test(pxn)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    struct topology *t = topo_new();
+    struct topo_class *c = build_class(t, NULL);
+    for (int i = 0; i < ngpus; i++) {
+        struct topo_object o = {
+            .kind = TOPO_GPU, .parent = build_numa(t, c, 0), .pci = arena_printf(t->arena, "0000:%02x:00.0", i + 1)};
+        build_gpu(t, c, (struct topo_gpu){.object = build_object(t, c, o), .index = i, .gdr = -1});
+    }
+    build_order_devices(t, c);
+    return t;
 }
+
+static void join(struct topology *t, enum topo_link_kind link_kind, int gpu, int peer_gpu, int peer_object)
+{
+    build_link(t, &t->classes[0], (struct topo_link){link_kind, gpu, peer_gpu, peer_object, 1, 25});
+}
+
+static int domains_of(const struct topology *t, struct nvlink_domain **d)
+{
+    return nvlink_domains(&t->classes[0], path_matrix(&t->classes[0], t->arena), t->arena, d);
+}
+
+TEST_CASE(domains_by_links)
+{
+    struct topology *t = machine_with_gpus(8);
+    struct nvlink_domain *d;
+    assert_int_equal(domains_of(t, &d), 0);
+    /* 5 over 0 to 3, told from different ends; 1 and 4 over a switch, which 2 has no link to; 6 and 7 by XGMI. */
+    int nvswitch = build_object(t, &t->classes[0], (struct topo_object){.kind = TOPO_NVSWITCH, .parent = -1});
+    join(t, TOPO_NVLINK, 5, 0, -1);
+    join(t, TOPO_NVLINK, 0, 3, -1);
+    join(t, TOPO_NVLINK, 1, -1, nvswitch);
+    join(t, TOPO_NVLINK, 4, -1, nvswitch);
+    join(t, TOPO_XGMI, 7, 6, -1);
+    assert_int_equal(domains_of(t, &d), 3);
+    static const int first[] = {0, 3, 5}, second[] = {1, 4}, third[] = {6, 7};
+    assert_int_equal(d[0].ngpus, 3);
+    assert_memory_equal(d[0].gpus, first, sizeof first);
+    assert_int_equal(d[1].ngpus, 2);
+    assert_memory_equal(d[1].gpus, second, sizeof second);
+    assert_int_equal(d[1].link_kind, TOPO_NVLINK);
+    assert_null(d[1].clique);
+    assert_int_equal(d[2].ngpus, 2);
+    assert_memory_equal(d[2].gpus, third, sizeof third);
+    assert_int_equal(d[2].link_kind, TOPO_XGMI);
+    topo_free(t);
+}
+
+TEST_CASE(domains_by_clique)
+{
+    struct topology *t = machine_with_gpus(4);
+    struct topo_class *c = &t->classes[0];
+    struct nvlink_domain *d;
+    c->gpus[0].clique = "ab.1";
+    c->gpus[1].clique = "ab.2";
+    c->gpus[2].clique = "ab.1";
+    assert_int_equal(domains_of(t, &d), 2);
+    assert_int_equal(d[0].ngpus, 2);
+    assert_int_equal(d[0].gpus[1], 2);
+    assert_string_equal(d[0].clique, "ab.1");
+    /* One GPU here, its peers in other nodes. */
+    assert_int_equal(d[1].ngpus, 1);
+    assert_string_equal(d[1].clique, "ab.2");
+
+    cJSON *doc = topo_to_json(t);
+    const cJSON *list =
+        cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(doc, "classes"), 0), "nvlink_domains");
+    assert_int_equal(cJSON_GetArraySize(list), 2);
+    assert_string_equal(json_str(cJSON_GetArrayItem(list, 0), "clique", ""), "ab.1");
+    assert_int_equal(cJSON_GetArrayItem(cJSON_GetObjectItem(cJSON_GetArrayItem(list, 1), "gpus"), 0)->valueint, 1);
+    cJSON_Delete(doc);
+    topo_free(t);
+}
+
+/* 18 trays of a rack, two of the next, and a host of none. */
+TEST_CASE(racks)
+{
+    struct topology *t = machine_with_gpus(4);
+    struct nvlink_rack *r;
+    for (int i = 0; i < 21; i++) {
+        build_host(t, arena_printf(t->arena, "tray%02d", i), 0);
+        t->hosts[t->nhosts - 1].clique = i < 18 ? "r1.0" : i < 20 ? "r2.0" : NULL;
+    }
+    assert_int_equal(nvlink_racks(t, t->arena, &r), 2);
+    assert_int_equal(r[0].nhosts, 18);
+    assert_int_equal(r[0].ngpus, 72);
+    assert_string_equal(r[0].hosts[0], "tray00");
+    assert_string_equal(r[0].hosts[r[0].nhosts - 1], "tray17");
+    assert_int_equal(r[1].nhosts, 2);
+    topo_free(t);
+}
+
+TEST_CASES(test_paths)

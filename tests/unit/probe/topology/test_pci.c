@@ -1,16 +1,9 @@
 /* probe/topology/pci.c: addresses, classes, link speeds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "probe/topology/topology.h"
+#include "tests/lib/unit.h"
 
-#include <cmocka.h>
-
-#include "probe/topology/pci.h"
-
-static void addresses(void **state)
+TEST_CASE(addresses)
 {
-    (void)state;
     static const struct {
         const char *written, *address;
     } cases[] = {
@@ -44,9 +37,8 @@ static void addresses(void **state)
     arena_free(a);
 }
 
-static void classes(void **state)
+TEST_CASE(classes)
 {
-    (void)state;
     assert_true(pci_is_gpu(0x030200, 0x10de, 0x2330));
     assert_true(pci_is_gpu(0x030000, 0x1002, 0x73bf));
     assert_true(pci_is_gpu(0x038000, 0x1002, 0x740c));
@@ -66,9 +58,8 @@ static void classes(void **state)
     assert_false(pci_is_nvswitch(0x068000, 0x8086));
 }
 
-static void speeds(void **state)
+TEST_CASE(speeds)
 {
-    (void)state;
     assert_float_equal(pci_GTps("16 GT/s"), 16, 0);
     assert_float_equal(pci_GTps("2.5 GT/s PCIe"), 2.5, 0);
     assert_float_equal(pci_GTps("32.0 GT/s PCIe"), 32, 0);
@@ -88,9 +79,4 @@ static void speeds(void **state)
     assert_float_equal(pci_GBps(16, 0), 0, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(addresses), cmocka_unit_test(classes),
-                                       cmocka_unit_test(speeds)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_pci)

@@ -1,13 +1,7 @@
-/* probe/topology/roles.c: the machines on which simple rules go wrong. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* probe/topology/roles.c: the machines on which simple rules go wrong; compute ports by network. */
 #include "probe/topology/build.h"
-#include "probe/topology/roles.h"
+#include "probe/topology/topology.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 
 enum { IB = TOPO_LINK_INFINIBAND, ETH = TOPO_LINK_ETHERNET };
@@ -81,9 +75,8 @@ static void expect(const struct row *rows, int n, const char *list)
 #define EIGHT_NAMES "=mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_7:1"
 
 /* An HGX B300: the eight NICs at 800 Gb/s are down; the active InfiniBand ports manage the NVLink switches. */
-static void nvlink_management(void **state)
+TEST_CASE(nvlink_management)
 {
-    (void)state;
     static const struct row rows[] = {EIGHT(IB, 800, DOWN, ROLE_DOWN),
                                       {"mlx5_8", -1, IB, 400, UP, ROLE_NVLINK_MANAGEMENT},
                                       {"mlx5_9", -1, IB, 400, UP, ROLE_NVLINK_MANAGEMENT},
@@ -97,9 +90,8 @@ static void nvlink_management(void **state)
 }
 
 /* The same machine where the product data could not be read: still not taken for compute ports. */
-static void nvlink_management_unread(void **state)
+TEST_CASE(nvlink_management_unread)
 {
-    (void)state;
     static const struct row rows[] = {EIGHT(IB, 800, DOWN, ROLE_DOWN),
                                       {"mlx5_8", -1, IB, 400, UP, ROLE_UNKNOWN},
                                       {"mlx5_9", -1, IB, 400, UP, ROLE_UNKNOWN}};
@@ -107,9 +99,8 @@ static void nvlink_management_unread(void **state)
 }
 
 /* "mlx5_1" without '=' and port would also be mlx5_10. */
-static void prefix(void **state)
+TEST_CASE(prefix)
 {
-    (void)state;
     static const struct row rows[] = {{"mlx5_1", 0, IB, 400, UP, ROLE_COMPUTE},
                                       {"mlx5_2", 1, IB, 400, UP, ROLE_COMPUTE},
                                       {"mlx5_10", -1, ETH, 25, UP, ROLE_MANAGEMENT}};
@@ -117,9 +108,8 @@ static void prefix(void **state)
 }
 
 /* Eight bonds beside the GPUs and one for storage, as RoCE clusters are wired: NCCL runs on them. */
-static void bonds(void **state)
+TEST_CASE(bonds)
 {
-    (void)state;
     static const struct row rows[] = {
         {"mlx5_bond_0", -1, ETH, 100, UP, ROLE_STORAGE}, {"mlx5_bond_1", 0, ETH, 400, UP, ROLE_COMPUTE},
         {"mlx5_bond_2", 1, ETH, 400, UP, ROLE_COMPUTE},  {"mlx5_bond_3", 2, ETH, 400, UP, ROLE_COMPUTE},
@@ -140,9 +130,8 @@ static void bonds(void **state)
 }
 
 /* Two devices of a bond that the driver has not made one. */
-static void bond_of_two_devices(void **state)
+TEST_CASE(bond_of_two_devices)
 {
-    (void)state;
     static const struct row rows[] = {{"mlx5_0", 0, ETH, 400, UP, ROLE_COMPUTE},
                                       {"mlx5_1", 1, ETH, 400, UP, ROLE_COMPUTE},
                                       {"mlx5_2", 2, ETH, 400, UP, ROLE_BOND},
@@ -160,9 +149,8 @@ static void bond_of_two_devices(void **state)
 }
 
 /* Virtual functions sit as near to the GPU as their physical one. */
-static void virtual_functions(void **state)
+TEST_CASE(virtual_functions)
 {
-    (void)state;
     static const struct row rows[] = {{"mlx5_0", 0, IB, 200, UP, ROLE_COMPUTE},
                                       {"mlx5_1", 0, IB, 200, UP, ROLE_VF},
                                       {"mlx5_2", 0, IB, 200, UP, ROLE_VF}};
@@ -179,9 +167,8 @@ static void virtual_functions(void **state)
 
 /* A pod: eight virtual functions, their physical ones seen as PCI functions only; then those as devices that belong to
  * the host and cannot be opened; then down. */
-static void virtual_functions_in_a_pod(void **state)
+TEST_CASE(virtual_functions_in_a_pod)
 {
-    (void)state;
     static const struct row alone[] = {EIGHT(IB, 400, UP, ROLE_COMPUTE)};
     static const struct row shared[] = {EIGHT(IB, 400, UP, ROLE_COMPUTE),
                                         {"mlx5_8", 0, IB, 400, UP, ROLE_UNKNOWN},
@@ -205,9 +192,8 @@ static void virtual_functions_in_a_pod(void **state)
 }
 
 /* In a guest the virtual function is all that there is. */
-static void virtual_function_alone(void **state)
+TEST_CASE(virtual_function_alone)
 {
-    (void)state;
     static const struct row rows[] = {{"mlx5_ib0", 0, IB, 200, UP, ROLE_COMPUTE}};
     struct topology *t = machine(rows, 1);
     t->classes[0].objects[t->classes[0].ports[0].object].model = "MT28908 Family [ConnectX-6 Virtual Function]";
@@ -216,9 +202,8 @@ static void virtual_function_alone(void **state)
 }
 
 /* Ten HCAs, two of which are Ethernet for storage, numbered in between. */
-static void storage_ethernet(void **state)
+TEST_CASE(storage_ethernet)
 {
-    (void)state;
     static const struct row rows[] = {EIGHT(IB, 400, UP, ROLE_COMPUTE),
                                       {"mlx5_8", -1, ETH, 200, UP, ROLE_STORAGE},
                                       {"mlx5_9", -1, ETH, 200, UP, ROLE_STORAGE}};
@@ -226,9 +211,8 @@ static void storage_ethernet(void **state)
 }
 
 /* All Ethernet and all of one rate: distance alone tells which are for storage. */
-static void storage_far(void **state)
+TEST_CASE(storage_far)
 {
-    (void)state;
     static const struct row rows[] = {EIGHT(ETH, 400, UP, ROLE_COMPUTE),
                                       {"mlx5_8", -1, ETH, 400, UP, ROLE_STORAGE},
                                       {"mlx5_9", -1, ETH, 400, UP, ROLE_STORAGE}};
@@ -236,9 +220,8 @@ static void storage_far(void **state)
 }
 
 /* A slow port beside no GPU, and a GPU's port that has lost half its lanes. */
-static void rates(void **state)
+TEST_CASE(rates)
 {
-    (void)state;
     static const struct row rows[] = {{"mlx5_0", 0, ETH, 400, UP, ROLE_COMPUTE},
                                       {"mlx5_1", 1, ETH, 200, UP, ROLE_COMPUTE},
                                       {"mlx5_2", -1, ETH, 25, UP, ROLE_MANAGEMENT},
@@ -248,9 +231,8 @@ static void rates(void **state)
 
 /* A port for management below the switch of a GPU that has its own; but two ports of one model, one of them slow, are
  * both the GPU's. */
-static void slower_neighbour(void **state)
+TEST_CASE(slower_neighbour)
 {
-    (void)state;
     struct row rows[] = {EIGHT(ETH, 400, UP, ROLE_COMPUTE),
                          {"mlx5_8", 3, ETH, 200, UP, ROLE_STORAGE},
                          {"mlx5_9", 4, ETH, 100, UP, ROLE_STORAGE}};
@@ -264,9 +246,8 @@ static void slower_neighbour(void **state)
 
 /* HGX B300 as a user without privileges sees it, and a B200 whose fabric is EFA: the active InfiniBand ports manage the
  * NVLink switches, which nobody may read there. */
-static void bridges_unread(void **state)
+TEST_CASE(bridges_unread)
 {
-    (void)state;
     static const struct row b300[] = {EIGHT(IB, 800, UP, ROLE_COMPUTE),
                                       {"mlx5_8", -1, IB, 400, UP, ROLE_NVLINK_MANAGEMENT},
                                       {"mlx5_9", -1, IB, 400, UP, ROLE_NVLINK_MANAGEMENT}};
@@ -295,18 +276,16 @@ static void bridges_unread(void **state)
 }
 
 /* hwloc tells no state of EFA's ports. */
-static void plugin_without_state(void **state)
+TEST_CASE(plugin_without_state)
 {
-    (void)state;
     static const struct row rows[] = {{"rdmap16s27", 0, 0, 100, 0, ROLE_COMPUTE},
                                       {"mlx5_0", 1, IB, 100, 0, ROLE_UNKNOWN}};
     expect(rows, 2, NULL);
 }
 
 /* The rule that decides comes first among those that speak against the port. */
-static void evidence(void **state)
+TEST_CASE(evidence)
 {
-    (void)state;
     static const struct row rows[] = {EIGHT(IB, 400, UP, ROLE_COMPUTE), {"mlx5_8", -1, ETH, 25, UP, ROLE_MANAGEMENT}};
     struct topology *t = machine(rows, 9);
     struct role_evidence *e;
@@ -323,9 +302,8 @@ static void evidence(void **state)
 }
 
 /* GPUs of one socket have their NICs beside them, those of the other only on their node: both kinds are compute. */
-static void uneven(void **state)
+TEST_CASE(uneven)
 {
-    (void)state;
     static const struct row rows[] = {{"mlx5_0", 4, IB, 200, UP, ROLE_COMPUTE},
                                       {"mlx5_1", 5, IB, 200, UP, ROLE_COMPUTE},
                                       {"mlx5_2", 6, IB, 200, UP, ROLE_COMPUTE},
@@ -335,9 +313,8 @@ static void uneven(void **state)
 }
 
 /* A guest that shows no tree: nothing is said about distances, nothing is thought slow or far. */
-static void hidden_tree(void **state)
+TEST_CASE(hidden_tree)
 {
-    (void)state;
     static const struct row rows[] = {{"mlx5_0", -1, IB, 200, UP, ROLE_COMPUTE},
                                       {"mlx5_1", -1, IB, 200, UP, ROLE_COMPUTE},
                                       {"mlx5_an0", -1, ETH, 100, UP, ROLE_STORAGE}};
@@ -356,9 +333,8 @@ static void hidden_tree(void **state)
 }
 
 /* A lone port of another subnet among many; rails with a subnet each are left alone. */
-static void subnets(void **state)
+TEST_CASE(subnets)
 {
-    (void)state;
     struct row rows[] = {EIGHT(IB, 400, UP, ROLE_COMPUTE), {"mlx5_8", 0, IB, 400, UP, ROLE_STORAGE}};
     struct topology *t = machine(rows, 9);
     for (int i = 0; i < 9; i++)
@@ -372,9 +348,8 @@ static void subnets(void **state)
 }
 
 /* Devices without verbs that NCCL knows are compute ports, but no names for NCCL_IB_HCA; odd names are none either. */
-static void not_for_the_list(void **state)
+TEST_CASE(not_for_the_list)
 {
-    (void)state;
     static const struct row rows[] = {{"rdmap16s27", 0, 0, 100, UP, ROLE_COMPUTE},
                                       {"mlx5_0,mlx5_9", 1, IB, 100, UP, ROLE_UNKNOWN},
                                       {"", 1, IB, 100, UP, ROLE_UNKNOWN}};
@@ -385,9 +360,8 @@ static void not_for_the_list(void **state)
 }
 
 /* Two classes: what both can use; then none. */
-static void common(void **state)
+TEST_CASE(common)
 {
-    (void)state;
     static const struct row first[] = {EIGHT(IB, 400, UP, ROLE_COMPUTE)};
     struct topology *t = machine(first, 8);
     const char *why = NULL;
@@ -408,29 +382,60 @@ static void common(void **state)
     topo_free(t);
 }
 
-int main(void)
+/* ---- rails ---- */
+
+static int add_rail_port(struct topology *t, const char *hca, const char *netdev, const char *prefix)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nvlink_management),
-        cmocka_unit_test(nvlink_management_unread),
-        cmocka_unit_test(prefix),
-        cmocka_unit_test(bonds),
-        cmocka_unit_test(bond_of_two_devices),
-        cmocka_unit_test(virtual_functions_in_a_pod),
-        cmocka_unit_test(slower_neighbour),
-        cmocka_unit_test(bridges_unread),
-        cmocka_unit_test(plugin_without_state),
-        cmocka_unit_test(evidence),
-        cmocka_unit_test(virtual_functions),
-        cmocka_unit_test(virtual_function_alone),
-        cmocka_unit_test(storage_ethernet),
-        cmocka_unit_test(storage_far),
-        cmocka_unit_test(rates),
-        cmocka_unit_test(uneven),
-        cmocka_unit_test(hidden_tree),
-        cmocka_unit_test(subnets),
-        cmocka_unit_test(not_for_the_list),
-        cmocka_unit_test(common),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    struct topo_port p = {.object = -1, .hca = hca, .port = 1, .netdev = netdev, .subnet_prefix = prefix};
+    p.layer = prefix ? TOPO_LINK_INFINIBAND : TOPO_LINK_ETHERNET;
+    p.state = TOPO_STATE_ACTIVE;
+    return build_port(t, &t->classes[0], p);
 }
+
+static void add_rail_netdev(struct topology *t, const char *name, const char *address)
+{
+    struct topo_netdev d = {.object = -1, .name = name};
+    build_text(t, &d.addresses, &d.naddresses, "fe80::1/64");
+    build_text(t, &d.addresses, &d.naddresses, address);
+    build_netdev(t, &t->classes[0], d);
+}
+
+TEST_CASE(rails_by_network)
+{
+    struct topology *t = topo_new();
+    struct rail *rails;
+    build_class(t, NULL);
+    add_rail_netdev(t, "eth0", "10.1.2.3/20");
+    add_rail_netdev(t, "eth1", "10.1.15.9/20");
+    add_rail_netdev(t, "eth2", "10.1.16.9/20");
+    add_rail_netdev(t, "eth3", "nonsense");
+    add_rail_port(t, "mlx5_0", "eth0", NULL);
+    add_rail_port(t, "mlx5_1", "eth1", NULL);
+    add_rail_port(t, "mlx5_2", "eth2", NULL);
+    add_rail_port(t, "mlx5_3", "eth3", NULL);
+    add_rail_port(t, "mlx5_4", NULL, NULL);
+    int n = topo_rails(&t->classes[0], roles_of(&t->classes[0], t->arena), t->arena, &rails);
+    assert_int_equal(n, 2);
+    assert_string_equal(rails[0].network, "10.1.0.0/20");
+    assert_int_equal(rails[0].nports, 2);
+    assert_string_equal(rails[1].network, "10.1.16.0/20");
+    assert_int_equal(rails[1].ports[0], 2);
+    topo_free(t);
+}
+
+TEST_CASE(rails_by_subnet)
+{
+    struct topology *t = topo_new();
+    struct rail *rails;
+    build_class(t, NULL);
+    add_rail_port(t, "mlx5_0", NULL, "0xfe80000000000000");
+    add_rail_port(t, "mlx5_1", NULL, "0xfe80000000000001");
+    int third = add_rail_port(t, "mlx5_2", NULL, "0xfe80000000000002");
+    t->classes[0].ports[third].state = TOPO_STATE_DOWN;
+    int n = topo_rails(&t->classes[0], roles_of(&t->classes[0], t->arena), t->arena, &rails);
+    assert_int_equal(n, 2);
+    assert_string_equal(rails[1].network, "0xfe80000000000001");
+    topo_free(t);
+}
+
+TEST_CASES(test_roles)

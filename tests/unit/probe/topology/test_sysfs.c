@@ -1,17 +1,10 @@
 /* probe/topology/sysfs.c on a small tree of its own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/file.h"
 #include "probe/topology/sysfs.h"
+#include "tests/lib/unit.h"
 
 static char root[] = "/tmp/nccltune-sysfs-XXXXXX";
 
@@ -20,7 +13,6 @@ static const char *const folders[] = {"pci0000:17", "pci0000:17/0000:17:00.0", "
 
 static int make_tree(void **state)
 {
-    (void)state;
     struct err e;
     if (!mkdtemp(root) || chdir(root))
         return -1;
@@ -34,7 +26,6 @@ static int make_tree(void **state)
 
 static int remove_tree(void **state)
 {
-    (void)state;
     static const char *const files[] = {"device", "master", "speed", "down", "words", "empty"};
     int rc = 0;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
@@ -44,9 +35,8 @@ static int remove_tree(void **state)
     return rc | chdir("/") | rmdir(root);
 }
 
-static void files(void **state)
+TEST_CASE(files)
 {
-    (void)state;
     struct arena *a = arena_new();
     assert_int_equal(sysfs_int(7, "%s/speed", root), 100000);
     assert_int_equal(sysfs_int(7, "%s/down", root), -1);
@@ -62,9 +52,8 @@ static void files(void **state)
     arena_free(a);
 }
 
-static void links(void **state)
+TEST_CASE(links)
 {
-    (void)state;
     struct arena *a = arena_new();
     assert_string_equal(sysfs_link(a, "%s/master", root), "virtual");
     assert_string_equal(sysfs_link(a, "%s/device", root), "virtio2");
@@ -77,8 +66,4 @@ static void links(void **state)
     arena_free(a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(files), cmocka_unit_test(links)};
-    return cmocka_run_group_tests(tests, make_tree, remove_tree);
-}
+TEST_CASES_WITHIN(test_sysfs, make_tree, remove_tree)

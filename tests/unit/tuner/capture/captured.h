@@ -7,7 +7,7 @@
 #include <math.h>
 #include <time.h>
 
-#include "bench/workload/workload.h"
+#include "core/call/workload.h"
 #include "tests/lib/profiler_double.h"
 #include "tests/unit/tuner/loader_double.h"
 
@@ -17,7 +17,6 @@ static char dir[64], file[128];
 
 static inline int remove_dir(void **state)
 {
-    (void)state;
     char path[512];
     DIR *d = dir[0] ? opendir(dir) : NULL;
     for (const struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
@@ -34,7 +33,8 @@ static inline int remove_dir(void **state)
 /* Captures into the test's directory, as rank 3 of 8 on two nodes of job 42. */
 static inline void use_capture(void)
 {
-    static const char *const others[] = {"NCCLTUNE", "NCCLTUNE_CAPTURE_TIMES", "NCCLTUNE_CAPTURE_MINUTES"};
+    static const char *const others[] = {"NCCLTUNE", "NCCLTUNE_CAPTURE_TIMES", "NCCLTUNE_CAPTURE_MINUTES",
+                                         "NCCL_ALLGATHERV_ENABLE"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         unsetenv(others[i]);
     snprintf(file, sizeof file, "%s/42.rank.3.json", dir);
@@ -43,6 +43,14 @@ static inline void use_capture(void)
     setenv("RANK", "3", 1);
     setenv("WORLD_SIZE", "8", 1);
     setenv("LOCAL_WORLD_SIZE", "4", 1);
+}
+
+/* The same with times, where version 6 of the interface gives right ones. */
+static inline void use_timed_capture(void)
+{
+    use_capture();
+    setenv("NCCLTUNE_CAPTURE_TIMES", "1", 1);
+    setenv("NCCL_ALLGATHERV_ENABLE", "0", 1);
 }
 
 static inline int entries(void)

@@ -1,14 +1,6 @@
 /* tuner/capture/calls.c: calls from their enqueueing to their end, and what sends and receives come to, event by event.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "tests/lib/unit.h"
 #include "tuner/capture/calls.h"
 #include "tuner/capture/process.h"
 
@@ -16,7 +8,6 @@ static struct profiler_comm *c;
 
 static int make(void **state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct profiler_comm *one = calloc(1, sizeof *one);
         assert_non_null(one);
@@ -32,7 +23,6 @@ static int make(void **state)
 
 static int drop(void **state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         free(profiler_comms[i]);
         profiler_comms[i] = NULL;
@@ -70,12 +60,11 @@ static void expect(int kind, uint64_t bytes, uint64_t n, uint64_t timed, uint64_
 /* ---- collectives ------------------------------------------------------------------------------------------------- */
 
 /* From the first channel's start to the last one's stop, once host and channels are through, in any order. */
-static void time_is_of_all_channels(void **state)
+TEST_CASE(time_is_of_all_channels)
 {
-    (void)state;
     for (int last = 0; last < 3; last++) {
         const struct profiler_call call = reduce(64 + (uint64_t)last, 2);
-        void *task = profiler_begin_call(c, &call, 0), *a = profiler_begin_channel(task, 1000),
+        void *task = profiler_begin_call(c, &call), *a = profiler_begin_channel(task, 1000),
              *b = profiler_begin_channel(task, 900);
         assert_true(task && a && b);
         if (last != 0)
@@ -94,39 +83,37 @@ static void time_is_of_all_channels(void **state)
     }
 }
 
-static void calls_without_a_time(void **state)
+TEST_CASE(calls_without_a_time)
 {
-    (void)state;
     struct profiler_call none = reduce(0, 2), still = reduce(64, 1), hidden = reduce(128, 0), late = reduce(256, 2);
-    void *task = profiler_begin_call(c, &none, 0);
+    void *task = profiler_begin_call(c, &none);
     assert_non_null(task); /* a handle of nothing */
     assert_null(profiler_begin_channel(task, 5));
     profiler_end(task);
     assert_int_equal(c->table.used, 0);
-    assert_null(profiler_begin_channel(profiler_begin_call(c, &hidden, 0), 5));
+    assert_null(profiler_begin_channel(profiler_begin_call(c, &hidden), 5));
     expect(COLL_ALLREDUCE, 128, 1, 0, 0);
-    task = profiler_begin_call(c, &still, 0);
+    task = profiler_begin_call(c, &still);
     void *channel = profiler_begin_channel(task, 70);
     profiler_end_channel(channel, 70); /* it has stopped when it began */
     profiler_end(task);
     expect(COLL_ALLREDUCE, 64, 1, 0, 0);
-    task = profiler_begin_call(c, &late, 0);
+    task = profiler_begin_call(c, &late);
     for (int i = 0; i < PROFILER_FLIGHTS; i++)
-        profiler_begin_call(c, &still, 0);
+        profiler_begin_call(c, &still);
     assert_null(profiler_begin_channel(task, 5)); /* its place is another's */
     profiler_end(task);
     expect(COLL_ALLREDUCE, 256, 1, 0, 0);
     c->timed = 0;
-    assert_null(profiler_begin_channel(profiler_begin_call(c, &late, 0), 5));
+    assert_null(profiler_begin_channel(profiler_begin_call(c, &late), 5));
     expect(COLL_ALLREDUCE, 256, 2, 0, 0);
 }
 
 /* What is no handle of ours, or of another kind, does nothing. */
-static void handles_are_what_they_are(void **state)
+TEST_CASE(handles_are_what_they_are)
 {
-    (void)state;
     const struct profiler_call call = reduce(64, 1);
-    void *task = profiler_begin_call(c, &call, 0), *group = profiler_begin_group(c),
+    void *task = profiler_begin_call(c, &call), *group = profiler_begin_group(c),
          *channel = profiler_begin_channel(task, 5);
     assert_null(profiler_begin_channel(group, 5));
     assert_null(profiler_begin_channel(channel, 5));
@@ -146,21 +133,6 @@ static void handles_are_what_they_are(void **state)
     expect(COLL_SENDRECV, 8, 1, 0, 0);
 }
 
-static void times_go_to_who_explores(void **state)
-{
-    (void)state;
-    static struct explore_member m;
-    const struct profiler_call call = reduce(64, 1);
-    explore_member_init(&m);
-    c->explored = &m;
-    for (uint32_t tag = 0; tag < 2; tag++) {
-        void *task = profiler_begin_call(c, &call, tag), *channel = profiler_begin_channel(task, 5);
-        profiler_end(task);
-        profiler_end_channel(channel, 50);
-        assert_int_equal(m.nsamples, tag);
-    }
-}
-
 /* ---- sends and receives ------------------------------------------------------------------------------------------ */
 
 static void send(void *group, int peer, uint64_t bytes)
@@ -176,9 +148,8 @@ static void receive(void *group, int peer)
 }
 
 /* Rank 1; sends of a launch as peers and bytes in turns, ended by -1. */
-static void what_a_launch_comes_to(void **state)
+TEST_CASE(what_a_launch_comes_to)
 {
-    (void)state;
     static const struct {
         int ranks, least, receives, sends[12], kind, bytes, count;
     } cases[] = {{4, 0, 4, {0, 8, 1, 8, 2, 8, 3, 8, -1}, COLL_ALLTOALL, 32, 1},
@@ -216,9 +187,8 @@ static void what_a_launch_comes_to(void **state)
     }
 }
 
-static void more_than_are_followed(void **state)
+TEST_CASE(more_than_are_followed)
 {
-    (void)state;
     void *groups[PROFILER_GROUPS];
     for (int i = 0; i < PROFILER_GROUPS; i++)
         groups[i] = profiler_begin_group(c);
@@ -247,9 +217,8 @@ static void more_than_are_followed(void **state)
 }
 
 /* The time of one send is its own; of several it is nobody's. Who sends to himself has no times from then on. */
-static void times_of_sends(void **state)
+TEST_CASE(times_of_sends)
 {
-    (void)state;
     for (int sends = 1; sends <= 2; sends++) {
         void *group = profiler_begin_group(c), *tasks[2], *channels[2];
         const struct profiler_peer p = {
@@ -272,18 +241,13 @@ static void times_of_sends(void **state)
     profiler_end(group);
     assert_true(c->timed == 0 && c->table.doubted == 1);
     const struct profiler_call call = reduce(64, 1);
-    assert_null(profiler_begin_channel(profiler_begin_call(c, &call, 0), 5));
+    assert_null(profiler_begin_channel(profiler_begin_call(c, &call), 5));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make, drop)
-
-int main(void)
+static int prepare_group(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(time_is_of_all_channels),  TEST(calls_without_a_time),   TEST(handles_are_what_they_are),
-        TEST(times_go_to_who_explores), TEST(what_a_launch_comes_to), TEST(more_than_are_followed),
-        TEST(times_of_sends),
-    };
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+TEST_GROUP(test_calls, make, drop, prepare_group, NULL)

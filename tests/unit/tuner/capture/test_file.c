@@ -28,23 +28,18 @@ static void written_at_the_end_without_a_close(int api)
     workload_free(w);
 }
 
-/* NCCL unloads the plugin with the last communicator and loads it again with the next; here also as a tuner, under its
- * other name. */
+/* NCCL unloads the plugin with the last communicator and loads it again with the next. */
 static void goes_on_after_an_unload(int api)
 {
-    char path[PATH_MAX], link[128];
-    const char *plugin = getenv("NCCLTUNE_PLUGIN_SO");
+    const void *first = NULL;
     use_capture();
-    snprintf(link, sizeof link, "%s/libnccl-profiler-nccltune.so", dir);
-    CHECK(realpath(plugin ? plugin : "build/libnccl-tuner-nccltune.so", path) && !symlink(path, link));
-    setenv("NCCLTUNE_PLUGIN_SO", link, 1);
     for (int i = 0; i < 3; i++) {
-        void *tuner = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         struct profiler_loader l = profiler_load(api);
         struct profiled_comm c = world(870 + (uint64_t)i);
-        CHECK(tuner && tuner == l.library && !profiled_open(&l, &c, NULL));
+        first = first ? first : l.library;
+        CHECK(l.library == first && !profiled_open(&l, &c, NULL));
         launch(&c, one_mib, 4);
-        CHECK(!profiled_close(&c) && !dlclose(l.library) && !dlclose(tuner));
+        CHECK(!profiled_close(&c) && !dlclose(l.library));
     }
     struct workload *w = captured();
     CHECK(calls_in(w) == 12 && w->phases[0].ncalls == 1);

@@ -1,13 +1,7 @@
 /* tuner/capture/file.c: the documents of made-up jobs, to the byte. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "tests/lib/unit.h"
 #include "tests/lib/whole.h"
 #include "tuner/capture/file.h"
 
@@ -60,9 +54,8 @@ static void say(const char *what, const struct profiler_job *job)
         free(comms[--count]);
 }
 
-static void jobs_of_all_kinds(void **state)
+TEST_CASE(jobs_of_all_kinds)
 {
-    (void)state;
     struct profiler_job job = {.dir = "/d", .name = "7", .rank = "h-5", .host = "h", .began = 99, .times = 1, .pid = 5};
     const struct profiler_call reduce = {4096, COLL_ALLREDUCE, 9, ALGO_RING, PROTO_LL128, 8};
     say("nothing", &job);
@@ -146,22 +139,14 @@ static void jobs_of_all_kinds(void **state)
     assert_whole(text, "tests/fixtures/tuner/captured_files.txt");
 }
 
-static void journals_only_where_asked(void **state)
+TEST_CASE(where_a_file_goes)
 {
-    char why[256] = "as it was";
-    (void)state;
+    char why[256];
     const struct profiler_job job = {.dir = "/nowhere/d", .name = "7", .rank = "0"};
-    unsetenv("NCCLTUNE_ONLINE");
-    assert_int_equal(profiler_file_learned(&document, &job, why, sizeof why), 0);
-    setenv("NCCLTUNE_ONLINE", "tune", 1);
-    assert_int_equal(profiler_file_learned(&document, &job, why, sizeof why), 0); /* nothing was learned */
-    assert_string_equal(document.path, "/nowhere/d/7.learned.0.jsonl");
-    assert_string_equal(why, "as it was");
-    snprintf(document.dir, sizeof document.dir, "%s", job.dir);
-    snprintf(document.beside, sizeof document.beside, "%s/.x", job.dir);
+    profiler_file_make(&document, &job, NULL, 0);
+    assert_string_equal(document.path, "/nowhere/d/7.rank.0.json");
     assert_int_equal(profiler_file_write(&document, why, sizeof why), -1);
-    assert_string_equal(why,
-                        "cannot write /nowhere/d/7.learned.0.jsonl: No such file or directory; the capture goes on");
+    assert_string_equal(why, "cannot write /nowhere/d/7.rank.0.json: No such file or directory; the capture goes on");
     char dir[] = "/tmp/nccltune-file-text-XXXXXX";
     assert_non_null(mkdtemp(dir));
     snprintf(document.dir, sizeof document.dir, "%s/d", dir); /* which it makes */
@@ -174,11 +159,4 @@ static void journals_only_where_asked(void **state)
     free(document.text.text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(jobs_of_all_kinds),
-        cmocka_unit_test(journals_only_where_asked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_file_text)

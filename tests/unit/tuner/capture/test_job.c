@@ -1,15 +1,8 @@
 /* tuner/capture/job.c: what the capture's variables and those of launchers come to. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "tests/lib/unit.h"
 #include "tuner/capture/job.h"
 
 #define MINUTE UINT64_C(60000000000)
@@ -40,7 +33,6 @@ static const char *const variables[] = {"NCCLTUNE",
 
 static int set_up(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         unsetenv(variables[i]);
     setenv("NCCLTUNE_CAPTURE", "/tmp/capture", 1);
@@ -52,9 +44,8 @@ static int asked(void)
     return profiler_job_read(&job, why, sizeof why);
 }
 
-static void only_when_asked(void **state)
+TEST_CASE(only_when_asked)
 {
-    (void)state;
     char longest[PROFILER_PATH];
     assert_true(asked() && !why[0]);
     assert_string_equal(job.dir, "/tmp/capture");
@@ -78,9 +69,8 @@ static void only_when_asked(void **state)
     assert_true(asked() && !why[0]);
 }
 
-static void minutes_between_files(void **state)
+TEST_CASE(minutes_between_files)
 {
-    (void)state;
     static const struct {
         const char *text;
         uint64_t ns;
@@ -110,9 +100,8 @@ static void minutes_between_files(void **state)
     }
 }
 
-static void ranks_of_launchers(void **state)
+TEST_CASE(ranks_of_launchers)
 {
-    (void)state;
     setenv("SLURM_PROCID", "1", 1);
     setenv("SLURM_NTASKS", "4", 1);
     setenv("SLURM_NTASKS_PER_NODE", "2(x3)", 1);
@@ -132,9 +121,8 @@ static void ranks_of_launchers(void **state)
     assert_true(job.ranks == 0 && job.per_node == 0);
 }
 
-static void numbers_that_are_none(void **state)
+TEST_CASE(numbers_that_are_none)
 {
-    (void)state;
     static const char *const ranks[] = {"32", "-1", "0x1", "1 ", "99999999999", "1.0"};
     char expected[32];
     snprintf(expected, sizeof expected, "-%d", getpid());
@@ -155,9 +143,8 @@ static void numbers_that_are_none(void **state)
     assert_true(job.ranks == 8 && job.per_node == 0);
 }
 
-static void names_that_fit_a_file(void **state)
+TEST_CASE(names_that_fit_a_file)
 {
-    (void)state;
     assert_true(asked());
     assert_string_equal(job.name, "job");
     setenv("TORCHELASTIC_RUN_ID", "../..\n/etc \"x\"", 1);
@@ -171,57 +158,57 @@ static void names_that_fit_a_file(void **state)
     assert_int_equal(strlen(job.name), sizeof job.name - 1);
 }
 
-/* Observing needs a place for its record; what nobody knows is said and not done. */
-static void observed_where_asked(void **state)
+/* Observing needs a place for its record; what is not done is said. */
+TEST_CASE(observed_where_asked)
 {
-    (void)state;
+#define GONE " is no longer supported and does nothing; NCCLTUNE_OBSERVE=1 observes"
     static const struct {
-        const char *online, *dir, *why;
+        const char *observe, *online, *dir, *why;
         int captures, observes;
     } cases[] = {
-        {"", "/d", "", 1, 0},
-        {"off", "/d", "", 1, 0},
-        {"off", "", "", 0, 0},
-        {"observe", "/d", "", 1, 1},
-        {"tune", "/d", "", 1, 1},
-        {"tune", "", "NCCLTUNE_ONLINE=tune needs NCCLTUNE_CAPTURE=DIR to leave its record in; nothing is observed", 0,
+        {"", "", "/d", "", 1, 0},
+        {"0", "", "/d", "", 1, 0},
+        {"0", "off", "", "", 0, 0},
+        {"1", "", "/d", "", 1, 1},
+        {"1", "off", "/d", "", 1, 1},
+        {"1", "", "", "NCCLTUNE_OBSERVE=1 needs NCCLTUNE_CAPTURE=DIR to leave its record in; nothing is observed", 0,
          0},
-        {"observe", "",
-         "NCCLTUNE_ONLINE=observe needs NCCLTUNE_CAPTURE=DIR to leave its record in; nothing is observed", 0, 0},
-        {"learn", "/d",
-         "NCCLTUNE_ONLINE=learn is nothing that this release can do (observe, tune, off); nothing is observed", 1, 0},
-        {"tune", "./d", "NCCLTUNE_CAPTURE=./d is not an absolute path that files fit in; nothing is captured", 0, 0}};
+        {"yes", "", "/d", "NCCLTUNE_OBSERVE=yes: expected 1 or 0; nothing is observed", 1, 0},
+        {"10", "", "", "NCCLTUNE_OBSERVE=10: expected 1 or 0; nothing is observed", 0, 0},
+        {"", "observe", "/d", "NCCLTUNE_ONLINE=observe" GONE, 1, 0},
+        {"", "tune", "", "NCCLTUNE_ONLINE=tune" GONE, 0, 0},
+        {"0", "learn", "/d", "NCCLTUNE_ONLINE=learn" GONE, 1, 0},
+        {"1", "observe", "/d", "NCCLTUNE_ONLINE=observe" GONE, 1, 1},
+        {"1", "", "./d", "NCCLTUNE_CAPTURE=./d is not an absolute path that files fit in; nothing is captured", 0, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        setenv("NCCLTUNE_OBSERVE", cases[i].observe, 1);
         setenv("NCCLTUNE_ONLINE", cases[i].online, 1);
         setenv("NCCLTUNE_CAPTURE", cases[i].dir, 1);
         job.observed = 0;
         assert_int_equal(asked(), cases[i].captures);
         assert_string_equal(why, cases[i].why);
         assert_int_equal(job.observed, cases[i].observes);
+        unsetenv("NCCLTUNE_OBSERVE");
         unsetenv("NCCLTUNE_ONLINE");
     }
 }
 
-static void times_unless_unwanted(void **state)
+TEST_CASE(times_where_asked_and_right)
 {
-    (void)state;
-    static const char *const wanted[] = {"1", "no", "00", ""};
-    assert_true(asked() && job.times == 1);
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        setenv("NCCLTUNE_CAPTURE_TIMES", wanted[i], 1);
-        assert_true(asked() && job.times == 1);
+    static const char *const unclear[] = {"no", "00", "10"};
+    assert_true(asked() && !job.times);
+    for (size_t i = 0; i < sizeof unclear / sizeof *unclear; i++) {
+        setenv("NCCLTUNE_CAPTURE_TIMES", unclear[i], 1);
+        assert_true(asked() && !job.times && strstr(why, "expected 1 or 0"));
     }
     setenv("NCCLTUNE_CAPTURE_TIMES", "0", 1);
-    assert_true(asked() && job.times == 0);
+    assert_true(asked() && !job.times && !why[0]);
+    setenv("NCCLTUNE_CAPTURE_TIMES", "1", 1);
+    assert_true(asked() && job.times && !profiler_job_refuse_times(&job, 5, why, sizeof why) && job.times);
+    assert_true(profiler_job_refuse_times(&job, 6, why, sizeof why) && !job.times && job.refused_times);
+    setenv("NCCL_ALLGATHERV_ENABLE", "0", 1);
+    assert_true(asked() && job.times && !profiler_job_refuse_times(&job, 6, why, sizeof why) && job.times);
+    unsetenv("NCCL_ALLGATHERV_ENABLE");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(only_when_asked, set_up),       cmocka_unit_test_setup(minutes_between_files, set_up),
-        cmocka_unit_test_setup(ranks_of_launchers, set_up),    cmocka_unit_test_setup(numbers_that_are_none, set_up),
-        cmocka_unit_test_setup(names_that_fit_a_file, set_up), cmocka_unit_test_setup(observed_where_asked, set_up),
-        cmocka_unit_test_setup(times_unless_unwanted, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_job, set_up, NULL)

@@ -1,4 +1,4 @@
-/* NCCLTUNE_ONLINE=observe over whole jobs: four ranks as processes of their own, in a directory with earlier jobs. */
+/* NCCLTUNE_OBSERVE=1 over whole jobs: four ranks as processes of their own, in a directory with earlier jobs. */
 #include <fcntl.h>
 
 #include "tests/unit/tuner/capture/captured.h"
@@ -21,9 +21,9 @@ static const struct job quiet = {"41", 1, -1, -1, -1, -1, 1};
 static void use_observe(const struct job *j, int rank)
 {
     char number[16];
-    use_capture();
+    use_timed_capture();
     unsetenv("NCCLTUNE_PROFILE");
-    setenv("NCCLTUNE_ONLINE", "observe", 1);
+    setenv("NCCLTUNE_OBSERVE", "1", 1);
     setenv("SLURM_JOB_ID", j->number, 1);
     setenv("WORLD_SIZE", "4", 1);
     setenv("LOCAL_WORLD_SIZE", "2", 1);
@@ -176,15 +176,18 @@ static void off_beats_all(int unused)
 static void says_what_it_cannot_do(int which)
 {
     static const struct {
-        const char *online, *capture, *words;
+        const char *observe, *online, *capture, *words;
         int is_captured;
     } cases[] = {
-        {"guess", NULL, "NCCLTUNE_ONLINE=guess is nothing that this release can do", 1},
-        {"observe", "", "NCCLTUNE_ONLINE=observe needs NCCLTUNE_CAPTURE=DIR", 0},
-        {"observe", "here", "not an absolute path", 0},
+        {"guess", NULL, NULL, "NCCLTUNE_OBSERVE=guess: expected 1 or 0", 1},
+        {"1", NULL, "", "NCCLTUNE_OBSERVE=1 needs NCCLTUNE_CAPTURE=DIR", 0},
+        {"1", NULL, "here", "not an absolute path", 0},
+        {"0", "tune", NULL, "NCCLTUNE_ONLINE=tune is no longer supported", 1},
     };
     use_observe(&quiet, 0);
-    setenv("NCCLTUNE_ONLINE", cases[which].online, 1);
+    setenv("NCCLTUNE_OBSERVE", cases[which].observe, 1);
+    if (cases[which].online)
+        setenv("NCCLTUNE_ONLINE", cases[which].online, 1);
     if (cases[which].capture)
         setenv("NCCLTUNE_CAPTURE", cases[which].capture, 1);
     struct profiler_loader l = profiler_load(6);
@@ -199,9 +202,9 @@ TEST(names_the_call_that_is_slower, 1, 1)
 TEST(waits_for_ranks_that_end_later, 1, 1)
 TEST(does_without_a_rank_that_was_killed, 1, 1)
 TEST(off_beats_all, 1, 1)
-TEST(says_what_it_cannot_do, 0, 2)
+TEST(says_what_it_cannot_do, 0, 3)
 
-int main(void)
+int test_observe(void)
 {
     const struct CMUnitTest tests[] = {
         CAPTURE_TEST(says_nothing_of_a_quiet_job),

@@ -143,7 +143,7 @@ TEST(guesses_each_group, 1, 3)
 TEST(counts_ranks_of_one_process_once, 1, 6)
 TEST(a_thousand_communicators, 6, 6)
 
-int main(void)
+int test_process(void)
 {
     const struct CMUnitTest tests[] = {
         CAPTURE_TEST(says_nothing_unasked),     CAPTURE_TEST(refuses_a_relative_path),

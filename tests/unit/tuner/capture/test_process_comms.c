@@ -1,42 +1,9 @@
 /* tuner/capture/process.c: places for communicators, what is asked of NCCL for them, what becomes of them when they
- * close, and who explores. Exploring is this file. */
+ * close. */
 #include <errno.h>
 
 #include "tests/unit/tuner/capture/captured.h"
 #include "tuner/capture/process.h"
-
-/* ---- exploring --------------------------------------------------------------------------------------------------- */
-
-static struct explore_member *member = (struct explore_member *)&member;
-static uint64_t introduced;
-static int introduced_rank, introduced_ranks, closed;
-static const char *reason = "";
-
-struct explore_member *explore_introduce(uint64_t comm, int rank, int ranks, char *why, size_t size)
-{
-    introduced = comm;
-    introduced_rank = rank;
-    introduced_ranks = ranks;
-    snprintf(why, size, "%s", reason);
-    return *reason ? NULL : member;
-}
-
-void explore_close(struct explore_member *m)
-{
-    closed += m == member;
-    errno = EIO; /* as the network may leave it */
-}
-
-int explore_is_wanted(void)
-{
-    return 0;
-}
-
-size_t explore_put_learned(struct observe_text *t, const char *job)
-{
-    (void)t, (void)job;
-    return 0;
-}
 
 /* ---- communicators ----------------------------------------------------------------------------------------------- */
 
@@ -66,12 +33,10 @@ static void what_is_asked_for(int api)
 {
     const int calls = NCCL_PROFILE_GROUP | NCCL_PROFILE_COLL | NCCL_PROFILE_P2P,
               wanted = calls | (api >= 4 ? NCCL_PROFILE_KERNEL_CHANNEL : 0) | (api >= 6 ? NCCL_PROFILE_CE_COLL : 0);
-    use_capture();
+    use_timed_capture();
     const struct profiler_comm *c = open_comm(api, 7, 8);
     CHECK(c && mask == wanted && c->state == PROFILER_LIVE && c->api == api && c->nodes == 2 && c->rank == 1);
     CHECK(c->ranks == 8 && c->id == 7 && c->timed == (api >= 4) && !c->twin && !c->least_ranks && !c->index);
-    CHECK(c->explored == (api >= 5 ? member : NULL)); /* whose number is the tuner's, too */
-    CHECK(introduced == (api >= 5 ? 7 : 0) && introduced_rank == (api >= 5) && introduced_ranks == (api >= 5 ? 8 : 0));
     CHECK(!open_comm(api, 8, 1)); /* nobody to talk to */
     CHECK(!open_comm(api, 7, 8)); /* another rank of it */
     CHECK(open_comm(api, 8, 8)->index == 1);
@@ -80,18 +45,9 @@ static void what_is_asked_for(int api)
 static void without_times(int api)
 {
     use_capture();
-    setenv("NCCLTUNE_CAPTURE_TIMES", "0", 1);
     const struct profiler_comm *c = open_comm(api, 7, 8);
-    CHECK(c && !c->timed && !c->explored && !introduced);
+    CHECK(c && !c->timed);
     CHECK(!(mask & NCCL_PROFILE_KERNEL_CHANNEL));
-}
-
-static void says_why_it_is_not_explored(int api)
-{
-    use_capture();
-    reason = "no key";
-    const struct profiler_comm *c = open_comm(api, 7, 8);
-    CHECK(c && !c->explored && logged.warnings == 1 && strstr(logged.text, "nccltune: no key"));
 }
 
 /* Closed ones of the same shape are one, and their places are used again. */
@@ -103,11 +59,8 @@ static void what_becomes_of_the_closed(int api)
     count(other, 64);
     errno = 99;
     profiler_close(first);
-    CHECK(errno == 99 && first->state == PROFILER_PAST && first->id == 7 && counted(first) == 1 &&
-          closed == (api >= 5));
-    CHECK(!first->explored);
+    CHECK(errno == 99 && first->state == PROFILER_PAST && first->id == 7 && counted(first) == 1);
     profiler_close(first); /* once */
-    CHECK(closed == (api >= 5));
     struct profiler_comm *second = open_comm(api, 7, 8);
     CHECK(second && second != first && second->index == 3);
     count(second, 64);
@@ -123,7 +76,7 @@ static void what_becomes_of_the_closed(int api)
 static void observed_ones_are_kept_apart(int api)
 {
     use_capture();
-    setenv("NCCLTUNE_ONLINE", "observe", 1);
+    setenv("NCCLTUNE_OBSERVE", "1", 1);
     struct profiler_comm *stays = open_comm(api, 1, 8), *c = NULL;
     for (uint64_t i = 0; i < 32; i++) {
         c = open_comm(api, 100 + i, 8);
@@ -162,7 +115,6 @@ static void twins_that_are_found_late(int api)
 
 TEST(what_is_asked_for, 1, 6)
 TEST(without_times, 4, 6)
-TEST(says_why_it_is_not_explored, 5, 6)
 TEST(what_becomes_of_the_closed, 4, 6)
 TEST(observed_ones_are_kept_apart, 5, 6)
 TEST(twins_that_are_found_late, 1, 3)
@@ -170,11 +122,8 @@ TEST(twins_that_are_found_late, 1, 3)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CAPTURE_TEST(what_is_asked_for),
-        CAPTURE_TEST(without_times),
-        CAPTURE_TEST(says_why_it_is_not_explored),
-        CAPTURE_TEST(what_becomes_of_the_closed),
-        CAPTURE_TEST(observed_ones_are_kept_apart),
+        CAPTURE_TEST(what_is_asked_for),          CAPTURE_TEST(without_times),
+        CAPTURE_TEST(what_becomes_of_the_closed), CAPTURE_TEST(observed_ones_are_kept_apart),
         CAPTURE_TEST(twins_that_are_found_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

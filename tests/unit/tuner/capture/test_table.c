@@ -1,14 +1,7 @@
 /* tuner/capture/table.c: exact while there is room, near when there is none, and the same under eight threads. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "tests/lib/near.h"
+#include "tests/lib/unit.h"
 #include "tuner/capture/table.h"
 
 static struct profiler_table *new_table(void)
@@ -39,9 +32,8 @@ static uint64_t total(const struct profiler_table *t, uint64_t *bytes)
     return calls;
 }
 
-static void every_field_comes_back(void **state)
+TEST_CASE(every_field_comes_back)
 {
-    (void)state;
     struct profiler_table *t = new_table();
     static const uint64_t sizes[] = {1, 255, 1 << 20, (UINT64_C(1) << 44) - 2};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
@@ -70,9 +62,8 @@ static void every_field_comes_back(void **state)
 }
 
 /* A table of more sizes than it has places still holds every call, at a size within an eighth of its own. */
-static void more_sizes_than_places(void **state)
+TEST_CASE(more_sizes_than_places)
 {
-    (void)state;
     struct profiler_table *t = new_table();
     uint64_t given = 0, bytes, calls = 0;
     for (uint64_t i = 0; i < 20000; i++) {
@@ -89,9 +80,8 @@ static void more_sizes_than_places(void **state)
 }
 
 /* Wherever its key falls, the first included: a call in a table of its own is as it was. */
-static void every_place_is_a_place(void **state)
+TEST_CASE(every_place_is_a_place)
 {
-    (void)state;
     for (uint64_t i = 0; i < 2000; i++) {
         struct profiler_table *t = new_table();
         struct profiler_call c = allreduce(1000001 + 7919 * i * i);
@@ -102,9 +92,8 @@ static void every_place_is_a_place(void **state)
 }
 
 /* Up and down: the nearest of 1, 1.25, 1.5 and 1.75 times a power of two. */
-static void rounded_to_the_nearest(void **state)
+TEST_CASE(rounded_to_the_nearest)
 {
-    (void)state;
     static const uint64_t sizes[][2] = {{1100, 1024},
                                         {1151, 1024},
                                         {1152, 1280},
@@ -132,9 +121,8 @@ static void rounded_to_the_nearest(void **state)
 }
 
 /* Nothing is forgotten in silence. */
-static void no_place_at_all(void **state)
+TEST_CASE(no_place_at_all)
 {
-    (void)state;
     struct profiler_table *t = new_table();
     uint64_t bytes;
     for (int i = 0; i < 40; i++)
@@ -150,9 +138,8 @@ static void no_place_at_all(void **state)
 
 /* In the middle of its class, as if the times there were spread evenly; what is shorter than a microsecond or so is one
  * class, and so is what is longer than all. */
-static void median_within_a_class(void **state)
+TEST_CASE(median_within_a_class)
 {
-    (void)state;
     static const struct {
         uint64_t ns;
         double us;
@@ -182,10 +169,30 @@ static void median_within_a_class(void **state)
     }
 }
 
-/* Eight to an octave, from one microsecond on; the last for all that is longer. */
-static void classes_of_time(void **state)
+/* One call in twenty takes ten times as long; what happens eight times at most, however long, does not count. */
+TEST_CASE(steady_without_the_longest)
 {
-    (void)state;
+    static const uint64_t accidents[] = {1000000, 500000000, UINT64_C(90000000000)};
+    for (size_t i = 0; i < sizeof accidents / sizeof *accidents; i++) {
+        struct profiler_table *t = new_table(), *whole = new_table();
+        struct profiler_call c = allreduce(64);
+        int slot = profiler_table_count(t, &c);
+        assert_near(profiler_table_steady_us(t, slot), -1, 0);
+        for (uint64_t k = 0; k < 1000; k++)
+            profiler_table_time(t, slot, k % 20 ? 40000 : 400000);
+        for (int k = 0; k < 8; k++)
+            profiler_table_time(t, slot, accidents[i]);
+        assert_near(profiler_table_steady_us(t, slot) / 58, 1, 0.02);
+        profiler_table_drain(whole, t);
+        assert_near(profiler_table_steady_us(whole, profiler_table_count(whole, &c)) / 58, 1, 0.02);
+        free(whole);
+        free(t);
+    }
+}
+
+/* Eight to an octave, from one microsecond on; the last for all that is longer. */
+TEST_CASE(classes_of_time)
+{
     struct profiler_table *t = new_table();
     struct profiler_call c = allreduce(64);
     int slot = profiler_table_count(t, &c);
@@ -203,9 +210,8 @@ static void classes_of_time(void **state)
     free(t);
 }
 
-static void drained_into_another(void **state)
+TEST_CASE(drained_into_another)
 {
-    (void)state;
     struct profiler_table *a = new_table(), *b = new_table();
     struct profiler_call c = allreduce(64), d = allreduce(128), out;
     uint64_t bytes, count;
@@ -230,9 +236,8 @@ static void drained_into_another(void **state)
 }
 
 /* All that is counted beside the calls, each to its own. */
-static void counters_are_drained(void **state)
+TEST_CASE(counters_are_drained)
 {
-    (void)state;
     struct profiler_table *a = new_table(), *b = new_table();
     _Atomic uint64_t *into[4 + 2 * COLL_COUNT] = {&a->rounded, &a->lost, &a->captured, &a->doubted},
                                    *from[4 + 2 * COLL_COUNT] = {&b->rounded, &b->lost, &b->captured, &b->doubted};
@@ -256,9 +261,8 @@ static void counters_are_drained(void **state)
 }
 
 /* One is taken back where it was counted: as it is, near it, or among the lost; never below none. */
-static void taken_back(void **state)
+TEST_CASE(taken_back)
 {
-    (void)state;
     struct profiler_table *t = new_table();
     struct profiler_call c = allreduce(64), far = allreduce(1100), none = allreduce(3000), out;
     uint64_t count;
@@ -293,9 +297,8 @@ static void taken_back(void **state)
 }
 
 /* What has no room in its field is as much as has. */
-static void the_largest_of_each(void **state)
+TEST_CASE(the_largest_of_each)
 {
-    (void)state;
     struct profiler_table *t = new_table();
     const uint64_t most = (UINT64_C(1) << 44) - 1;
     static const int channels[][2] = {{0, 0}, {126, 126}, {127, 127}, {128, 127}, {1000, 127}};
@@ -311,9 +314,8 @@ static void the_largest_of_each(void **state)
     free(t);
 }
 
-static void types_have_names(void **state)
+TEST_CASE(types_have_names)
 {
-    (void)state;
     assert_null(profiler_dtype_name(-1));
     assert_null(profiler_dtype_name(PROFILER_DTYPES));
     assert_string_equal(profiler_dtype_name(0), "int8");
@@ -334,9 +336,8 @@ static void *hammer(void *arg)
 }
 
 /* Eight threads that meet in every place, first of all in taking it. */
-static void eight_threads(void **state)
+TEST_CASE(eight_threads)
 {
-    (void)state;
     struct profiler_table *t = new_table();
     pthread_t threads[8];
     uint64_t bytes;
@@ -350,16 +351,4 @@ static void eight_threads(void **state)
     free(t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_field_comes_back), cmocka_unit_test(more_sizes_than_places),
-        cmocka_unit_test(every_place_is_a_place), cmocka_unit_test(rounded_to_the_nearest),
-        cmocka_unit_test(no_place_at_all),        cmocka_unit_test(median_within_a_class),
-        cmocka_unit_test(drained_into_another),   cmocka_unit_test(classes_of_time),
-        cmocka_unit_test(counters_are_drained),   cmocka_unit_test(taken_back),
-        cmocka_unit_test(the_largest_of_each),    cmocka_unit_test(types_have_names),
-        cmocka_unit_test(eight_threads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_table)

@@ -1,19 +1,11 @@
 /* tuner/observe/conclude.c: the end of a job, word by word: what is read of its ranks and of earlier jobs, what is said
  * and kept. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "tests/lib/unit.h"
 #include "tuner/observe/conclude.h"
 
 #define BEGAN 1790000000
@@ -91,7 +83,6 @@ static const char *record(void)
 
 static int make(void **state)
 {
-    (void)state;
     strcpy(dir + strlen(dir) - 6, "XXXXXX");
     return !mkdtemp(dir);
 }
@@ -99,16 +90,14 @@ static int make(void **state)
 static int clean(void **state)
 {
     char command[128];
-    (void)state;
     snprintf(command, sizeof command, "rm -r %s", dir);
     return system(command);
 }
 
 /* ---- what is said and kept --------------------------------------------------------------------------------------- */
 
-static void keeps_what_the_job_was(void **state)
+TEST_CASE(keeps_what_the_job_was)
 {
-    (void)state;
     for (int rank = 0; rank < 4; rank++)
         put_rank(rank, BEGAN + rank, "true", rank == 1 ? 500 : 1000);
     put("30.rank.2.json",
@@ -123,7 +112,8 @@ static void keeps_what_the_job_was(void **state)
         record(),
         "{\n  \"format\": \"nccltune-workload/1\",\n  \"name\": \"30\",\n  \"source\": \"observed\",\n"
         "  \"began\": 1789999880,\n  \"ranks\": 4,\n  \"ranks_per_node\": 2,\n  \"counts_per\": \"run\",\n"
-        "  \"ranks_read\": 4,\n  \"findings\": [\n    \"rank 1 on n0 comes last: the others waited 50.0 ms, 50 % of "
+        "  \"ranks_read\": 4,\n  \"basis\": \"gpus\",\n  \"findings\": [\n    \"rank 1 on n0 comes last: the others "
+        "waited 50.0 ms, 50 % of "
         "their time in calls\"],\n"
         "  \"phases\": [\n    {\n      \"name\": \"run\",\n      \"collectives\": [\n"
         "        {\"collective\": \"broadcast\", \"bytes\": 4096, \"count\": 100, \"group_size\": 4, \"placement\": "
@@ -136,9 +126,8 @@ static void keeps_what_the_job_was(void **state)
 }
 
 /* Three lines at most, of which a drift has one. */
-static void says_three_lines(void **state)
+TEST_CASE(says_three_lines)
 {
-    (void)state;
     for (int rank = 0; rank < 4; rank++) {
         char name[32], calls[1024];
         size_t used = 0;
@@ -177,9 +166,8 @@ static void says_three_lines(void **state)
     assert_non_null(strstr(record(), "time in calls\",\n    \"allreduce of 1 KiB"));
 }
 
-static void says_three_drifts(void **state)
+TEST_CASE(says_three_drifts)
 {
-    (void)state;
     put("29.observed.json", HEAD CALL CALL CALL CALL, "29", 0, 0, 1, "true", 1, "allreduce", 1, 10.0, 500.0,
         "allreduce", 2, 10.0, 500.0, "allreduce", 3, 10.0, 500.0, "allreduce", 4, 10.0, 500.0);
     put("30.rank.0.json", HEAD CALL CALL CALL CALL, "30", 0, 0, BEGAN, "true", 1, "allreduce", 1, 20.0, 1000.0,
@@ -194,9 +182,8 @@ static void says_three_drifts(void **state)
 /* ---- what is read ------------------------------------------------------------------------------------------------ */
 
 /* Of the others the latest sixteen, as their numbers go; neither its own last one nor what has another name. */
-static void reads_the_latest_sixteen(void **state)
+TEST_CASE(reads_the_latest_sixteen)
 {
-    (void)state;
     char file[64], job[16];
     for (int rank = 0; rank < 4; rank++)
         put_rank(rank, BEGAN, "true", 1000);
@@ -220,9 +207,8 @@ static void reads_the_latest_sixteen(void **state)
 }
 
 /* Ranks of an earlier job of that name, and those that go on, but at the very end. */
-static void reads_whose_files_are_of_this_job(void **state)
+TEST_CASE(reads_whose_files_are_of_this_job)
 {
-    (void)state;
     put_rank(0, BEGAN, "true", 1000);
     put_rank(1, BEGAN - 121, "true", 100);
     put_rank(2, BEGAN - 120, "false", 1000);
@@ -243,9 +229,8 @@ static uint64_t now_ms(void)
 }
 
 /* All of its patience for a rank that does not come, and none of it once all are there. */
-static void waits_as_long_as_it_may(void **state)
+TEST_CASE(waits_as_long_as_it_may)
 {
-    (void)state;
     uint64_t began = now_ms();
     put_rank(0, BEGAN, "true", 1000);
     put_rank(1, BEGAN, "false", 1000);
@@ -258,24 +243,11 @@ static void waits_as_long_as_it_may(void **state)
     assert_true(now_ms() - began < 300000);
 }
 
-static void keeps_nothing_of_nothing(void **state)
+TEST_CASE(keeps_nothing_of_nothing)
 {
-    (void)state;
     conclude(2, 0);
     assert_string_equal(said, "");
     assert_string_equal(record(), "");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(keeps_what_the_job_was, make, clean),
-        cmocka_unit_test_setup_teardown(says_three_lines, make, clean),
-        cmocka_unit_test_setup_teardown(says_three_drifts, make, clean),
-        cmocka_unit_test_setup_teardown(reads_the_latest_sixteen, make, clean),
-        cmocka_unit_test_setup_teardown(reads_whose_files_are_of_this_job, make, clean),
-        cmocka_unit_test_setup_teardown(waits_as_long_as_it_may, make, clean),
-        cmocka_unit_test_setup_teardown(keeps_nothing_of_nothing, make, clean),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_conclude, make, clean)

@@ -1,15 +1,6 @@
 /* tuner/observe/judge.c: which ranks come last, which calls have become slower. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/coll.h"
+#include "tests/lib/unit.h"
 #include "tuner/observe/judge.h"
 
 #define RANKS 8
@@ -20,7 +11,6 @@ static struct observe_job job;
 
 static int set_up(void **state)
 {
-    (void)state;
     job = (struct observe_job){.name = "7", .ranks = ranks, .nranks = RANKS, .calls = calls};
     for (int i = 0; i < RANKS; i++) {
         ranks[i].rank = i;
@@ -57,9 +47,8 @@ static size_t late(struct observe_late *l)
     return observe_late(&job, l, 4);
 }
 
-static void finds_one_rank(void **state)
+TEST_CASE(finds_one_rank)
 {
-    (void)state;
     struct observe_late l[4];
     char text[OBSERVE_SENTENCE];
     all_ranks((double[RANKS]){500, 510, 490, 100, 500, 505, 495, 500});
@@ -70,9 +59,8 @@ static void finds_one_rank(void **state)
     assert_string_equal(text, "rank 3 on n0 comes last: the others waited 400.0 ms, 80 % of their time in calls");
 }
 
-static void finds_a_whole_node(void **state)
+TEST_CASE(finds_a_whole_node)
 {
-    (void)state;
     struct observe_late l[4];
     all_ranks((double[RANKS]){500, 510, 490, 500, 100, 105, 95, 100});
     assert_int_equal(late(l), 1);
@@ -80,9 +68,8 @@ static void finds_a_whole_node(void **state)
 }
 
 /* However short its calls and names are. */
-static void finds_short_ones(void **state)
+TEST_CASE(finds_short_ones)
 {
-    (void)state;
     struct observe_late l[4];
     all_ranks((double[RANKS]){0.5, 0.5, 0.5, 0.1, 0.5, 0.5, 0.5, 0.5});
     for (unsigned i = 0; i < RANKS; i++) {
@@ -99,12 +86,82 @@ static void finds_short_ones(void **state)
     assert_true(l[0].rank == -1 && !strcmp(l[0].host, "1"));
 }
 
-/* Neither noise, nor turns, nor a call of few is a straggler; nor a rank that is late to what costs little. */
-static void finds_nobody(void **state)
+/* By a tenth at every call. */
+TEST_CASE(finds_one_that_is_a_little_late)
 {
-    (void)state;
     struct observe_late l[4];
-    all_ranks((double[RANKS]){500, 510, 490, 420, 500, 505, 495, 500});
+    all_ranks((double[RANKS]){550, 551, 549, 500, 550, 552, 548, 550});
+    assert_int_equal(late(l), 1);
+    assert_true(l[0].rank == 3 && fabs(l[0].share - 0.09) < 0.01);
+}
+
+/* One call of twenty, by ten times as long: medians are the same. */
+TEST_CASE(finds_one_that_is_late_now_and_then)
+{
+    struct observe_late l[4];
+    all_ranks((double[RANKS]){500, 500, 500, 500, 500, 500, 500, 500});
+    for (unsigned i = 0; i < RANKS; i++)
+        calls[i].steady_us = i == 5 ? 500 : 740 + i;
+    assert_int_equal(late(l), 1);
+    assert_true(l[0].rank == 5 && l[0].share > 0.3);
+}
+
+/* A wait that is longer than the job is no wait. */
+TEST_CASE(believes_no_wait_beyond_the_job)
+{
+    struct observe_late l[4];
+    all_ranks((double[RANKS]){36000, 36000, 36000, 150, 36000, 36000, 36000, 36000});
+    for (unsigned i = 0; i < RANKS; i++)
+        ranks[i].seconds = 9;
+    assert_int_equal(late(l), 0);
+    for (unsigned i = 0; i < RANKS; i++)
+        ranks[i].seconds = 0;
+}
+
+static void enter(unsigned rank, uint64_t number, uint64_t at_us)
+{
+    static struct observe_entry entries[RANKS * 200];
+    job.entries = entries;
+    entries[job.nentries++] = (struct observe_entry){1, number, at_us, rank};
+}
+
+/* Without times of GPUs: the host of rank 6 is late to every tenth call; clocks differ by less than they may. */
+TEST_CASE(finds_a_late_host_by_its_clock)
+{
+    struct observe_late l[4];
+    char text[OBSERVE_SENTENCE];
+    for (unsigned i = 0; i < RANKS; i++)
+        ranks[i].clock_error_us = 500;
+    for (uint64_t n = 1; n <= 200; n++)
+        for (unsigned i = 0; i < RANKS; i++)
+            enter(i, n,
+                  1000000 + 20000 * n + (i / 4) * 4000 + 37 * (n * (i + 3) % 11) + (i == 6 && n % 10 == 0) * 9000);
+    assert_int_equal(observe_basis(&job), OBSERVE_HOSTS);
+    assert_int_equal(late(l), 1);
+    assert_true(l[0].rank == 6 && l[0].by_hosts && fabs(l[0].share - 0.1) < 0.01);
+    observe_say_late(&l[0], text);
+    assert_non_null(strstr(text, "rank 6 on n1 comes late to 10 % of the calls, by the hosts' clocks, "));
+    for (unsigned i = 0; i < RANKS; i++)
+        ranks[i].clock_error_us = 5000; /* what is late may be the clock */
+    job.nentries = 0;
+    for (uint64_t n = 1; n <= 200; n++)
+        for (unsigned i = 0; i < RANKS; i++)
+            enter(i, n, 1000000 + 20000 * n + (i / 4) * 12000);
+    assert_int_equal(late(l), 0);
+    for (unsigned i = 0; i < RANKS; i++)
+        ranks[i].clock_error_us = i == 6 ? -1 : 500; /* nobody sets it */
+    job.nentries = 0;
+    for (uint64_t n = 1; n <= 200; n++)
+        for (unsigned i = 0; i < RANKS; i++)
+            enter(i, n, 1000000 + 20000 * n + (i == 6) * 3000000);
+    assert_int_equal(late(l), 0);
+}
+
+/* Neither noise, nor turns, nor a call of few is a straggler; nor a rank that is late to what costs little. */
+TEST_CASE(finds_nobody)
+{
+    struct observe_late l[4];
+    all_ranks((double[RANKS]){500, 510, 490, 480, 500, 505, 495, 500});
     assert_int_equal(late(l), 0);
     for (unsigned i = 0; i < RANKS; i++)
         calls[i].median_us = i < 5 ? 100 : 500; /* more come last than wait */
@@ -128,9 +185,8 @@ static void finds_nobody(void **state)
 }
 
 /* Groups of the same shape are compared each within itself. */
-static void tells_communicators_apart(void **state)
+TEST_CASE(tells_communicators_apart)
 {
-    (void)state;
     struct observe_late l[4];
     all_ranks((double[RANKS]){100, 100, 100, 100, 500, 500, 500, 500});
     for (unsigned i = 0; i < RANKS; i++)
@@ -143,9 +199,8 @@ static void tells_communicators_apart(void **state)
 
 /* What runs another way takes another time on all ranks: nobody comes last. Calls of two ways stand beside one another,
  * those that take as long by their way. */
-static void tells_ways_apart(void **state)
+TEST_CASE(tells_ways_apart)
 {
-    (void)state;
     struct observe_late l[4];
     for (int what = 0; what < 10; what++) {
         job.ncalls = 0;
@@ -174,9 +229,8 @@ static void tells_ways_apart(void **state)
 }
 
 /* The most waited-for first, and no more than are wanted; a host with one rank that is not late has single ones. */
-static void puts_them_in_order(void **state)
+TEST_CASE(puts_them_in_order)
 {
-    (void)state;
     struct observe_late l[5];
     all_ranks((double[RANKS]){500, 200, 100, 500, 500, 500, 299, 500});
     calls[6].timed = OBSERVE_LEAST, calls[6].total_us = 299.0 * OBSERVE_LEAST;
@@ -212,9 +266,8 @@ static struct observe_point *one_job(struct observe_job *j, const char *name, do
     return observe_points(j, count);
 }
 
-static void finds_what_is_slower(void **state)
+TEST_CASE(finds_what_is_slower)
 {
-    (void)state;
     struct observe_job j[4];
     struct observe_earlier e[3] = {{0}};
     struct observe_drift d[2];
@@ -243,9 +296,8 @@ static void finds_what_is_slower(void **state)
 }
 
 /* Several calls in a job, whatever their order; of as many jobs as are looked at; those that cost most first. */
-static void finds_each_call(void **state)
+TEST_CASE(finds_each_call)
 {
-    (void)state;
     struct observe_job before = {.nranks = 1, .ranks = ranks}, now = before;
     struct observe_call was[7], is[14];
     struct observe_earlier e[70];
@@ -281,9 +333,8 @@ static void finds_each_call(void **state)
 }
 
 /* What differs in anything is another call, but for the way that it ran. */
-static void tells_calls_apart(void **state)
+TEST_CASE(tells_calls_apart)
 {
-    (void)state;
     size_t n = 0;
     for (int i = 0; i < 9; i++) {
         struct observe_call *c = &calls[job.ncalls++];
@@ -301,9 +352,8 @@ static void tells_calls_apart(void **state)
     free(points);
 }
 
-static void says_it_in_its_units(void **state)
+TEST_CASE(says_it_in_its_units)
 {
-    (void)state;
     static const struct {
         uint64_t bytes;
         double now_us, then_us;
@@ -342,9 +392,8 @@ static void says_it_in_its_units(void **state)
 }
 
 /* Once as slow is no news. */
-static void knows_times_that_vary(void **state)
+TEST_CASE(knows_times_that_vary)
 {
-    (void)state;
     struct observe_job j[4];
     struct observe_earlier e[3] = {{0}};
     struct observe_drift d[2];
@@ -359,15 +408,4 @@ static void knows_times_that_vary(void **state)
         free((void *)(uintptr_t)e[i].points);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(finds_one_rank, set_up),       cmocka_unit_test_setup(finds_a_whole_node, set_up),
-        cmocka_unit_test_setup(finds_nobody, set_up),         cmocka_unit_test_setup(tells_communicators_apart, set_up),
-        cmocka_unit_test_setup(puts_them_in_order, set_up),   cmocka_unit_test_setup(finds_each_call, set_up),
-        cmocka_unit_test_setup(tells_calls_apart, set_up),    cmocka_unit_test_setup(says_it_in_its_units, set_up),
-        cmocka_unit_test_setup(finds_what_is_slower, set_up), cmocka_unit_test_setup(knows_times_that_vary, set_up),
-        cmocka_unit_test_setup(tells_ways_apart, set_up),     cmocka_unit_test_setup(finds_short_ones, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_judge, set_up, NULL)

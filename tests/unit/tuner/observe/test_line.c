@@ -1,14 +1,7 @@
 /* tuner/observe/line.c: facts on lines of JSON as we write them, and the latest files of a directory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "tests/lib/unit.h"
 #include "tuner/observe/line.h"
 #include "tuner/observe/record.h"
 
@@ -19,9 +12,8 @@ static struct observe_line line(const char *text)
     return l;
 }
 
-static void lines_one_by_one(void **state)
+TEST_CASE(lines_one_by_one)
 {
-    (void)state;
     static const char text[] = "a\n\nbc";
     struct observe_line l = {text, text};
     static const size_t lengths[] = {2, 1, 2};
@@ -32,9 +24,8 @@ static void lines_one_by_one(void **state)
     assert_int_equal(observe_next(&l, text + 5), 0);
 }
 
-static void numbers(void **state)
+TEST_CASE(numbers)
 {
-    (void)state;
     const struct observe_line l =
         line("{\"a\": 17, \"b\": x, \"c\": 18446744073709551609, \"d\": 18446744073709551610, "
              "\"e\":5, \"aa\": 6, \"f\": 9, \"h\": 0, \"i\": 07");
@@ -52,39 +43,15 @@ static void numbers(void **state)
     assert_int_equal(observe_small(&l, "g", 16), 0);
 }
 
-static void decimals(void **state)
+TEST_CASE(decimals)
 {
-    (void)state;
-    static const struct {
-        const char *text;
-        size_t most, n;
-        float values[3];
-    } cases[] = {{"{\"t\": [1.5, 2, 30.25]}", 3, 3, {1.5F, 2, 30.25F}},
-                 {"{\"t\": [1.5, 2, 30.25]}", 2, 2, {1.5F, 2}},
-                 {"{\"t\": [0]}", 3, 1, {0}},
-                 {"{\"t\": []}", 3, 0, {0}},
-                 {"{\"t\": [1, x]}", 3, 0, {0}},
-                 {"{\"t\": 5}", 3, 0, {0}},
-                 {"{\"u\": [5]}", 3, 0, {0}},
-                 {"{\"t\": [7,", 3, 1, {7}},
-                 {"{\"t\": [7, 1000000000000000]}", 3, 0, {0}}};
-    float to[3];
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct observe_line l = line(cases[i].text);
-        size_t n = observe_decimals(&l, "t", to, cases[i].most);
-        if (n != cases[i].n)
-            fail_msg("case %zu: %zu", i, n);
-        for (size_t k = 0; k < n; k++)
-            assert_true(to[k] >= cases[i].values[k] && to[k] <= cases[i].values[k]);
-    }
     const struct observe_line l = line("{\"a\": 12.75, \"b\": .5, \"c\": 999999999999999}");
     assert_true(observe_decimal(&l, "a") == 12.75 && observe_decimal(&l, "b") == -1);
     assert_true(observe_decimal(&l, "c") == 999999999999999.0 && observe_decimal(&l, "d") == -1);
 }
 
-static void words(void **state)
+TEST_CASE(words)
 {
-    (void)state;
     char to[4];
     const struct observe_line l =
         line("{\"a\": \"abc\", \"b\": \"abcd\", \"c\": \"a\\\"\", \"d\": \"~ \", \"e\": \"\", "
@@ -106,9 +73,8 @@ static void words(void **state)
 }
 
 /* By their numbers, the highest first; neither hidden ones nor the job's own. */
-static void the_latest_files(void **state)
+TEST_CASE(the_latest_files)
 {
-    (void)state;
     static const char *const files[] = {"9.x", "10.x", "8.x", "100.y", ".11.x", "12.x", "121.x"};
     static char names[8][OBSERVE_NAME];
     char dir[] = "/tmp/nccltune-latest-XXXXXX", path[64];
@@ -144,13 +110,10 @@ static void the_latest_files(void **state)
     rmdir(dir);
 }
 
-int main(void)
+static int prepare_group(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_one_by_one), cmocka_unit_test(numbers),
-        cmocka_unit_test(decimals),         cmocka_unit_test(words),
-        cmocka_unit_test(the_latest_files),
-    };
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+TEST_CASES_WITHIN(test_line, prepare_group, NULL)

@@ -1,15 +1,8 @@
 /* tuner/observe/record.c: what is taken of a rank's file, and what is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/coll.h"
+#include "tests/lib/unit.h"
 #include "tuner/observe/record.h"
 
 #define HEAD(job, rank)                                                                                               \
@@ -27,7 +20,6 @@ static struct observe_job job;
 
 static int tear_down(void **state)
 {
-    (void)state;
     observe_free(&job);
     return 0;
 }
@@ -37,9 +29,8 @@ static int add(const char *text)
     return observe_add(&job, text, strlen(text));
 }
 
-static void takes_a_call(void **state)
+TEST_CASE(takes_a_call)
 {
-    (void)state;
     assert_int_equal(add(HEAD("7", "3") CALL ",\n" CALL "\n"), 0);
     assert_int_equal(add(HEAD("7", "3") CALL "\n"), 0); /* the same rank once more */
     assert_int_equal(job.nranks, 1);
@@ -52,9 +43,8 @@ static void takes_a_call(void **state)
     assert_true(job.size == 8 && job.per_node == 4 && job.began == 1790000000 && !strcmp(job.ranks[0].host, "n1"));
 }
 
-static void refuses_what_is_no_such_file(void **state)
+TEST_CASE(refuses_what_is_no_such_file)
 {
-    (void)state;
     static const char *const texts[] = {"", "{", "\n\n\n", "{\n  \"name\": \"7\",\n" CALL "\n",
                                         "{\n  \"format\": \"nccltune-topology/1\",\n  \"name\": \"7\"\n" CALL "\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -65,9 +55,8 @@ static void refuses_what_is_no_such_file(void **state)
 }
 
 /* Numbers that are none, too large or of the wrong kind; lines cut anywhere. */
-static void leaves_out_broken_lines(void **state)
+TEST_CASE(leaves_out_broken_lines)
 {
-    (void)state;
     static const char *const lines[] = {
         "{\"collective\": \"allreduce\", \"bytes\": -1, \"count\": 5, \"group_size\": 8}",
         "{\"collective\": \"allreduce\", \"bytes\": 99999999999999999999999, \"count\": 5, \"group_size\": 8}",
@@ -103,9 +92,8 @@ static void add_rank(const char *rank, const char *calls)
 }
 
 /* Room for as many as there are, up to a limit; ranks by their numbers, but for those that have none. */
-static void has_room(void **state)
+TEST_CASE(has_room)
 {
-    (void)state;
     static const char *const unknown[] = {"-1", "-", "", "1234567890", "1x"};
     char number[16];
     for (int i = 0; i < 70; i++) {
@@ -134,9 +122,8 @@ static void has_room(void **state)
 }
 
 /* Values at the very end of a line or of the file; times that are not there. */
-static void takes_what_is_at_the_edge(void **state)
+TEST_CASE(takes_what_is_at_the_edge)
 {
-    (void)state;
     struct observe_head h;
     static const char text[] = "\"format\": \"nccltune-workload/1\"\n\"name\": \"x\"\n\"ended\": true,\n\"began\": 7";
     assert_int_equal(observe_head(text, strlen(text), &h), 0);
@@ -168,9 +155,8 @@ static void takes_what_is_at_the_edge(void **state)
 }
 
 /* A mean within its median's class is the better word, others are not. */
-static void prefers_the_mean_of_its_class(void **state)
+TEST_CASE(prefers_the_mean_of_its_class)
 {
-    (void)state;
     static const struct {
         const char *total;
         double us;
@@ -187,9 +173,8 @@ static void prefers_the_mean_of_its_class(void **state)
     }
 }
 
-static void reads_no_more_than_it_may(void **state)
+TEST_CASE(reads_no_more_than_it_may)
 {
-    (void)state;
     size_t bytes;
     char path[] = "/tmp/nccltune-record-XXXXXX";
     int fd = mkstemp(path);
@@ -206,16 +191,4 @@ static void reads_no_more_than_it_may(void **state)
     assert_null(observe_read("/tmp", &bytes));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(takes_a_call, tear_down),
-        cmocka_unit_test_teardown(refuses_what_is_no_such_file, tear_down),
-        cmocka_unit_test_teardown(leaves_out_broken_lines, tear_down),
-        cmocka_unit_test_teardown(has_room, tear_down),
-        cmocka_unit_test_teardown(takes_what_is_at_the_edge, tear_down),
-        cmocka_unit_test_teardown(prefers_the_mean_of_its_class, tear_down),
-        cmocka_unit_test_teardown(reads_no_more_than_it_may, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_record, NULL, tear_down)

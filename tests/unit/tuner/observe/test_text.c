@@ -1,22 +1,13 @@
 /* tuner/observe/text.c: texts of any length, and files that appear whole. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/lib/unit.h"
+#include "tuner/observe/line.h"
 
-#include "tuner/observe/text.h"
-
-static void grows(void **state)
+TEST_CASE(grows)
 {
-    (void)state;
     struct observe_text t = {0};
     char line[1100];
     for (int i = 0; i < 40000; i++)
@@ -50,9 +41,8 @@ static void grows(void **state)
     free(t.text);
 }
 
-static void appears_whole(void **state)
+TEST_CASE(appears_whole)
 {
-    (void)state;
     char dir[] = "/tmp/nccltune-text-XXXXXX", beside[64], path[64], read[16];
     struct observe_text t = {0};
     assert_non_null(mkdtemp(dir));
@@ -77,8 +67,4 @@ static void appears_whole(void **state)
     free(t.text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(grows), cmocka_unit_test(appears_whole)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_text)

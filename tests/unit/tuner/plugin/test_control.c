@@ -53,6 +53,20 @@ static void records_what_nccl_offered(int minor)
     CHECK(ask(&l, &other) == 0 && last(&r) == 0 && r.sequence == 2 && r.source == NCCLTUNE_SOURCE_NONE && r.algo == -1);
 }
 
+/* As 2.31 asks for tasks on symmetric memory: no question, before a call and after it. */
+static void does_not_count_what_offers_nothing(int minor)
+{
+    struct loader l = prepared(minor);
+    struct nccltune_record r;
+    struct question q = question(COLL_ALLREDUCE, 4096), ignored = q;
+    for (int i = 0; i < ALGO_COUNT * PROTO_COUNT; i++)
+        ignored.cost[i / PROTO_COUNT][i % PROTO_COUNT] = -1;
+    arm();
+    CHECK(ask(&l, &ignored) == 0 && !ignored.channels && last(&r) == -1);
+    CHECK(ask(&l, &q) == 0 && ask(&l, &ignored) == 0);
+    CHECK(last(&r) == 0 && r.sequence == 1 && r.allowed && r.algo == ALGO_TREE && r.channels == 8);
+}
+
 static void forces_until_armed_anew(int minor)
 {
     struct loader l = prepared(minor);
@@ -166,6 +180,7 @@ static void forces_chunk_sizes_of_the_first(int minor)
     }
 
 TEST(records_what_nccl_offered, NCCL_2_22)
+TEST(does_not_count_what_offers_nothing, NCCL_2_22)
 TEST(forces_until_armed_anew, NCCL_2_19)
 TEST(refuses_what_nccl_does_not_offer, NCCL_2_19)
 TEST(checks_its_arguments, NCCL_2_31)
@@ -173,16 +188,13 @@ TEST(forces_chunk_sizes, NCCL_2_30)
 TEST(forces_the_first_of_all, NCCL_2_22)
 TEST(forces_chunk_sizes_of_the_first, NCCL_2_30)
 
-int main(void)
+int test_control(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_records_what_nccl_offered),
-        cmocka_unit_test(test_forces_until_armed_anew),
-        cmocka_unit_test(test_refuses_what_nccl_does_not_offer),
-        cmocka_unit_test(test_checks_its_arguments),
-        cmocka_unit_test(test_forces_chunk_sizes),
-        cmocka_unit_test(test_forces_the_first_of_all),
-        cmocka_unit_test(test_forces_chunk_sizes_of_the_first),
+        cmocka_unit_test(test_records_what_nccl_offered), cmocka_unit_test(test_does_not_count_what_offers_nothing),
+        cmocka_unit_test(test_forces_until_armed_anew),   cmocka_unit_test(test_refuses_what_nccl_does_not_offer),
+        cmocka_unit_test(test_checks_its_arguments),      cmocka_unit_test(test_forces_chunk_sizes),
+        cmocka_unit_test(test_forces_the_first_of_all),   cmocka_unit_test(test_forces_chunk_sizes_of_the_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

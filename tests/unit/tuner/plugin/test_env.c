@@ -1,19 +1,11 @@
 /* NCCL's environment interface: whose value counts, and what a profile may not set. Each case loads the plugin anew in
  * a child, because it reads the profile once. */
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "tests/lib/unit.h"
 #include "tuner/plugin/abi.h"
 
 struct nccl_env_v2 {
@@ -38,7 +30,6 @@ static void put(const char *name, const char *text)
 static int set_up(void **state)
 {
     char path[256];
-    (void)state;
     assert_non_null(mkdtemp(profile));
     snprintf(path, sizeof path, "%s/nccl.d", profile);
     mkdir(path, 0755);
@@ -51,7 +42,6 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     char command[256];
-    (void)state;
     snprintf(command, sizeof command, "rm -rf '%s'", profile);
     return system(command);
 }
@@ -93,9 +83,8 @@ static char *variable(const char *name)
     return text[turn];
 }
 
-static void answers(void **state)
+TEST_CASE(answers)
 {
-    (void)state;
     expect((const char *[]){variable("NCCLTUNE_PROFILE"), "NCCL_CROSS_NIC=0", "NCCL_ALGO=", NULL},
            (const char *[]){"NCCL_CROSS_NIC", "0", "NCCL_ALGO", "", "NCCL_IB_TC", "3", "NCCL_IB_HCA", NULL,
                             "NCCL_TOPO_FILE", "/topo.xml", "NCCL_PROTO", NULL, NULL});
@@ -103,18 +92,16 @@ static void answers(void **state)
            (const char *[]){"NCCL_IB_HCA", "=mlx5_0:1,mlx5_1:1", "NCCL_IB_TC", "4", "NCCL_CROSS_NIC", "1", NULL});
 }
 
-static void never_sets(void **state)
+TEST_CASE(never_sets)
 {
-    (void)state;
     expect((const char *[]){variable("NCCLTUNE_PROFILE"), NULL},
            (const char *[]){"NCCL_NET_PLUGIN", NULL, "NCCL_DEBUG_FILE", NULL, "LD_PRELOAD", NULL, "NCCL_X", NULL,
                             "no setting", NULL, NULL});
 }
 
-static void nothing_to_say(void **state)
+TEST_CASE(nothing_to_say)
 {
     static const char *const none[] = {"NCCL_CROSS_NIC", NULL, "NCCL_IB_HCA", NULL, NULL};
-    (void)state;
     expect((const char *[]){NULL}, none);
     expect((const char *[]){"NCCLTUNE_PROFILE=/nowhere", NULL}, none);
     expect((const char *[]){"NCCLTUNE_PROFILE=relative", NULL}, none);
@@ -125,10 +112,9 @@ static void nothing_to_say(void **state)
 
 /* The class of this host, by the profile's map, whatever else was exported here: another class's name, or its settings
  * as a hook elsewhere set them. What the user set stays. */
-static void this_node(void **state)
+TEST_CASE(this_node)
 {
     char host[128] = "", map[512];
-    (void)state;
     gethostname(host, sizeof host - 1);
     snprintf(map, sizeof map, "nccltune-hook/1\nprofile x\nclass a x 0 0\nhost not%s b\nhost %s2 b\nhost %s a\nend\n",
              host, host, host);
@@ -145,19 +131,12 @@ static void this_node(void **state)
     expect((const char *[]){variable("NCCLTUNE_PROFILE"), NULL}, (const char *[]){"NCCL_IB_HCA", NULL, NULL});
 }
 
-static void large(void **state)
+TEST_CASE(large)
 {
     char path[256];
-    (void)state;
     snprintf(path, sizeof path, "%s/nccl.conf", profile);
     assert_int_equal(truncate(path, (64 << 10) + 1), 0);
     expect((const char *[]){variable("NCCLTUNE_PROFILE"), NULL}, (const char *[]){"NCCL_CROSS_NIC", NULL, NULL});
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(answers), cmocka_unit_test(never_sets),
-                                       cmocka_unit_test(nothing_to_say), cmocka_unit_test(this_node),
-                                       cmocka_unit_test(large)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_CASES_WITHIN(test_env, set_up, tear_down)

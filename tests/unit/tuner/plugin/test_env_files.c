@@ -1,12 +1,7 @@
 /* tuner/plugin/env.c: files and lines of a profile, read in this process: how large they may be, and what is taken. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
+#include "tests/lib/unit.h"
 #include "tuner/plugin/env.c"
 
 static char profile[] = "/tmp/nccltune-env-files-XXXXXX";
@@ -14,7 +9,6 @@ static char path[256];
 
 static int set_up(void **state)
 {
-    (void)state;
     memset(profile + strlen(profile) - 6, 'X', 6);
     assert_non_null(mkdtemp(profile));
     snprintf(path, sizeof path, "%s/nccl.d", profile);
@@ -23,7 +17,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     char command[128];
     snprintf(command, sizeof command, "rm -rf '%s'", profile);
     env.count = env.of_class = env.judged = 0;
@@ -40,9 +33,8 @@ static void put(const char *name, const char *text, size_t bytes)
     fclose(f);
 }
 
-static void as_large_as_it_may_be(void **state)
+TEST_CASE(as_large_as_it_may_be)
 {
-    (void)state;
     static char text[FILE_BYTES + 2], got[FILE_BYTES + 1];
     memset(text, 'x', sizeof text);
     static const struct {
@@ -62,9 +54,8 @@ static void as_large_as_it_may_be(void **state)
     assert_int_equal(read_file("/nowhere/x", got, FILE_BYTES), -1);
 }
 
-static void what_is_taken(void **state)
+TEST_CASE(what_is_taken)
 {
-    (void)state;
     static const struct {
         const char *name;
         int is_taken;
@@ -105,9 +96,8 @@ static void what_is_taken(void **state)
     assert_int_equal(env.count, SETTINGS_MAX);
 }
 
-static void the_class_of_a_host(void **state)
+TEST_CASE(the_class_of_a_host)
 {
-    (void)state;
     static const char map[] =
         "nccltune-hook/1\nhost n1 a\nhost n10 b.c\nhost n2.site d\nhosts n3 e\n host n4 f\nhost n5";
     static const struct {
@@ -123,9 +113,8 @@ static void the_class_of_a_host(void **state)
 }
 
 /* A class's name is one of a file, and the profile's directory has room for it. */
-static void names_that_are_files(void **state)
+TEST_CASE(names_that_are_files)
 {
-    (void)state;
     static const struct {
         char name[220];
         int count;
@@ -168,9 +157,8 @@ static void names_that_are_files(void **state)
     unsetenv("NCCLTUNE_PROFILE");
 }
 
-static void what_hooks_have_set(void **state)
+TEST_CASE(what_hooks_have_set)
 {
-    (void)state;
     static const struct {
         const char *set;
         int is_hooks;
@@ -201,9 +189,8 @@ static void count_settings(int level, unsigned long subsystems, const char *file
 }
 
 /* The first alone reads. */
-static void is_read_once(void **state)
+TEST_CASE(is_read_once)
 {
-    (void)state;
     put("nccl.conf", "NCCL_A=1\n", 9);
     setenv("NCCLTUNE_PROFILE", profile, 1);
     assert_int_equal(init_v2(2, 30, 7, "", count_settings), NCCLTUNE_SUCCESS);
@@ -216,14 +203,10 @@ static void is_read_once(void **state)
     unsetenv("NCCLTUNE_PROFILE");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
+static int prepare_group(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(as_large_as_it_may_be), TEST(what_is_taken),       TEST(the_class_of_a_host),
-        TEST(names_that_are_files),  TEST(what_hooks_have_set), TEST(is_read_once),
-    };
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+TEST_GROUP(main, set_up, tear_down, prepare_group, NULL)

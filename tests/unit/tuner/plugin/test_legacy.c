@@ -143,7 +143,7 @@ static void test_the_first_communicator_counts(void **unused)
     in_child(the_first_communicator_counts, 0);
 }
 
-int main(void)
+int test_legacy(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names_what_runs),

@@ -2,8 +2,9 @@
 #include <limits.h>
 #include <sys/stat.h>
 
-#include "core/sha256.h"
+#include "core/hash.h"
 #include "tests/unit/tuner/loader_double.h"
+#include "tuner/table/index.h"
 
 static char plugin_path[PATH_MAX];
 
@@ -282,6 +283,79 @@ static void hash_decides(int kind)
     CHECK(destroy(&l) == NCCLTUNE_SUCCESS);
 }
 
+/* ---- the prepared form ----------------------------------------------------------------------------------------- */
+
+static char prepared_path[128];
+
+static void remove_prepared(void)
+{
+    unlink(prepared_path);
+}
+
+/* tuner.bin of `text` beside the table, and its hash pinned. */
+static void use_prepared(const char *text)
+{
+    char hash[SHA256_HEX];
+    struct tuner_table t;
+    size_t bytes = 0;
+    sha256_of(text, hash);
+    CHECK(!tuner_table_parse(&t, text, strlen(text), NULL, NULL));
+    void *data = tuner_binary_make(&t, hash, &bytes);
+    tuner_table_free(&t);
+    snprintf(prepared_path, sizeof prepared_path, "%s/tuner.bin", table_dir);
+    FILE *f = fopen(prepared_path, "w");
+    CHECK(data && f && fwrite(data, 1, bytes, f) == bytes && !fclose(f) && !chmod(prepared_path, 0644));
+    free(data);
+    atexit(remove_prepared);
+}
+
+enum {
+    PREPARED_PINNED,
+    PREPARED_LARGE,
+    PREPARED_NOT_PINNED,
+    PREPARED_STALE,
+    PREPARED_WRITABLE,
+    PREPARED_OF_ANOTHER_USER,
+    PREPARED_LINK,
+    PREPARED_DAMAGED,
+    PREPARED_KINDS
+};
+
+/* Where it is the pinned table and nobody else can have written it, tuner.csv is not even read; else it is all there
+ * is.
+ */
+static void the_prepared_form_spares_the_text(int kind)
+{
+    static char text[1 << 20];
+    char hash[SHA256_HEX], elsewhere[160];
+    struct loader l;
+    size_t used = (size_t)snprintf(text, sizeof text, "%s", rule);
+    for (int i = 0; kind == PREPARED_LARGE && i < 12000; i++) /* mapped */
+        used += (size_t)snprintf(text + used, sizeof text - used, "reduce,%d,%d,ring,ll,%d,2,16\n", 100 * i,
+                                 100 * i + 50, 1 + i % 32);
+    use_table(text);
+    sha256_of(text, hash);
+    use_prepared(kind == PREPARED_STALE ? "allreduce,0,-1,ring,ll,1,-1,-1\n" : text);
+    if (kind != PREPARED_NOT_PINNED)
+        setenv("NCCLTUNE_HASH", hash, 1);
+    if (kind == PREPARED_WRITABLE)
+        CHECK(!chmod(prepared_path, 0664));
+    if (kind == PREPARED_OF_ANOTHER_USER && chown(prepared_path, 12345, 12345))
+        exit(0); /* only root can try */
+    if (kind == PREPARED_DAMAGED)
+        CHECK(!truncate(prepared_path, 700));
+    snprintf(elsewhere, sizeof elsewhere, "%s/other", table_dir);
+    if (kind == PREPARED_LINK)
+        CHECK(!rename(prepared_path, elsewhere) && !symlink(elsewhere, prepared_path));
+    int is_used = kind <= PREPARED_LARGE;
+    if (is_used)
+        unlink(table_path);
+    CHECK(opens(&l) == NCCLTUNE_SUCCESS && table_is_used(&l) && logged.warnings == 0);
+    CHECK(says("/tuner.bin: ") == is_used && says("/tuner.csv: ") == !is_used);
+    CHECK(kind == PREPARED_LARGE ? says("12001 rules") : says("1 rule,"));
+    unlink(elsewhere);
+}
+
 /* What a Slurm hook says where it could not tell what the job gets, table or not. */
 static void refuses_with_the_hooks_sentence(int with_table)
 {
@@ -342,6 +416,28 @@ static void another_version_makes_it_inert(int unused)
     CHECK(opens_in_nccl(&l, 23007) == 0 && !table_is_used(&l));
     CHECK(logged.warnings + logged.infos == 1 && says("NCCL 2.30"));
     CHECK(init(&l, 8, 1, NULL, NULL) == 0 && logged.warnings + logged.infos == 1);
+}
+
+/* A table for any release holds for those that the plugin was tested with, and one that names its release for that. */
+static void an_untested_version_makes_it_inert(int which)
+{
+    static const struct {
+        int version, is_used;
+        const char *table, *any;
+    } cases[] = {
+        {23007, 1, "allreduce,0,-1,tree,simple,8,-1,-1\n", "0"},
+        {23100, 0, "allreduce,0,-1,tree,simple,8,-1,-1\n", "0"},
+        {30000, 0, "allreduce,0,-1,tree,simple,8,-1,-1\n", "0"},
+        {23100, 1, "allreduce,0,-1,tree,simple,8,-1,-1\n", "1"},
+        {23100, 1, "# nccl: 2.31\nallreduce,0,-1,tree,simple,8,-1,-1\n", "0"},
+    };
+    struct loader l;
+    use_table(cases[which].table);
+    setenv("NCCLTUNE_ANY_VERSION", cases[which].any, 1);
+    CHECK(opens_in_nccl(&l, cases[which].version) == 0 && table_is_used(&l) == cases[which].is_used);
+    CHECK(says("newer than what this plugin was tested with, up to 2.30") == !cases[which].is_used);
+    CHECK(logged.warnings == !cases[which].is_used);
+    CHECK(opens_in_nccl(&l, cases[which].version) == 0 && logged.warnings == !cases[which].is_used);
 }
 
 static void any_version_can_be_allowed(int unused)
@@ -451,9 +547,11 @@ TEST(unreadable_tables_are_left_alone, 10)
 TEST(broken_lines_are_named_and_capped, 1)
 TEST(the_log_is_short, 1)
 TEST(hash_decides, HASH_NO_TABLE + 1)
+TEST(the_prepared_form_spares_the_text, PREPARED_KINDS)
 TEST(refuses_with_the_hooks_sentence, 2)
 TEST(a_measured_version_fits, 1)
 TEST(another_version_makes_it_inert, 1)
+TEST(an_untested_version_makes_it_inert, 5)
 TEST(any_version_can_be_allowed, 1)
 TEST(an_unknown_version_fits, 1)
 TEST(the_only_nccl_loaded_tells, 1)
@@ -462,7 +560,7 @@ TEST(an_unfit_version_is_no_error_with_a_hash, 1)
 TEST(the_file_is_read_once, 1)
 TEST(unloading_starts_afresh, 1)
 
-int main(void)
+int test_load(void)
 {
     const char *plugin = getenv("NCCLTUNE_PLUGIN_SO");
     if (!realpath(plugin ? plugin : "build/libnccl-tuner-nccltune.so", plugin_path))
@@ -482,9 +580,11 @@ int main(void)
         cmocka_unit_test(test_broken_lines_are_named_and_capped),
         cmocka_unit_test(test_the_log_is_short),
         cmocka_unit_test(test_hash_decides),
+        cmocka_unit_test(test_the_prepared_form_spares_the_text),
         cmocka_unit_test(test_refuses_with_the_hooks_sentence),
         cmocka_unit_test(test_a_measured_version_fits),
         cmocka_unit_test(test_another_version_makes_it_inert),
+        cmocka_unit_test(test_an_untested_version_makes_it_inert),
         cmocka_unit_test(test_any_version_can_be_allowed),
         cmocka_unit_test(test_an_unknown_version_fits),
         cmocka_unit_test(test_the_only_nccl_loaded_tells),

@@ -5,6 +5,8 @@
 
 #include "tests/unit/tuner/loader_double.h"
 
+#define MIB ((size_t)1 << 20)
+
 static uint64_t rnd(uint64_t below)
 {
     static uint64_t state = 0x9e3779b97f4a7c15;
@@ -131,6 +133,71 @@ static void says_nothing_to_an_empty_table(int minor)
     CHECK(ask(&l, &q) == 0 && q.channels == (l.api >= 3 ? 0 : 8));
     CHECK(same_bytes(q.cost, before.cost, sizeof q.cost));
     destroy(&l);
+}
+
+/* The same call asked twice, as 2.31 does where a kernel on symmetric memory is no choice, gets one answer. */
+static void answers_the_same_twice(int minor)
+{
+    use_table("allreduce,0,-1,tree,simple,8,-1,-1\n");
+    struct loader l = opened(minor, 16, 2);
+    struct question ignored = question(COLL_ALLREDUCE, 100), first = question(COLL_ALLREDUCE, 100), second = first;
+    for (int i = 0; i < ALGO_COUNT * PROTO_COUNT; i++)
+        ignored.cost[i / PROTO_COUNT][i % PROTO_COUNT] = -1;
+    CHECK(ask(&l, &ignored) == 0 && ask(&l, &first) == 0 && ask(&l, &ignored) == 0 && ask(&l, &second) == 0);
+    CHECK(first.algo == ALGO_TREE && first.channels == 8 && second.algo == ALGO_TREE && second.channels == 8);
+    CHECK(same_bytes(first.cost, second.cost, sizeof first.cost));
+    destroy(&l);
+}
+
+static struct question priced(int coll, size_t bytes, int ranks, float ring_times);
+
+/* Nor does a rule for another algorithm apply: what was measured is not what runs. */
+static void leaves_it_whatever_the_rule_names(int minor)
+{
+    use_table("allreduce,0,-1,tree,ll,3,-1,-1\n");
+    struct loader l = opened(minor, 16, 2);
+    struct question fp8 = priced(COLL_ALLREDUCE, MIB, 16, 1024), usual = priced(COLL_ALLREDUCE, MIB, 16, 1);
+    CHECK(ask(&l, &usual) == 0 && usual.proto == PROTO_LL && usual.channels == 3);
+    CHECK(ask(&l, &fp8) == 0 && fp8.proto != PROTO_LL && !fp8.channels);
+    destroy(&l);
+}
+
+/* Costs as NCCL's model has them, near enough: Ring by `ranks`, Tree by their logarithm, and bandwidths. */
+static struct question priced(int coll, size_t bytes, int ranks, float ring_times)
+{
+    static const float step_us[PROTO_COUNT] = {4, 8, 20}, GBps[PROTO_COUNT] = {25, 90, 100};
+    struct question q = question(coll, bytes);
+    for (int a = 0; a < ALGO_COUNT; a++)
+        for (int p = 0; p < PROTO_COUNT; p++) {
+            float steps = a == ALGO_RING ? 2 * (float)ranks : 2 * log2f((float)ranks);
+            float us = steps * step_us[p] + (float)bytes / (1000 * GBps[p]) * (a == ALGO_RING ? 1 : 1.3F);
+            q.cost[a][p] = a <= ALGO_RING ? us * (a == ALGO_RING ? ring_times : 1) : -1;
+        }
+    return q;
+}
+
+/* Above eight ranks NCCL makes Ring 1024 times dearer for fp8; the table's Ring was measured with another type. */
+static void leaves_what_nccl_relegates(int minor)
+{
+    static const int ranks[] = {2, 8, 9, 16, 72, 512, 8192};
+    static const int reductions[] = {COLL_ALLREDUCE, COLL_REDUCESCATTER, COLL_REDUCE};
+    use_table("allreduce,0,-1,ring,simple,3,-1,-1\nreducescatter,0,-1,ring,-1,3,-1,-1\n"
+              "reduce,0,-1,ring,ll,3,-1,-1\nallgather,0,-1,ring,simple,3,-1,-1\n"
+              "broadcast,0,-1,ring,simple,3,-1,-1\n");
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        struct loader l = opened(minor, (size_t)ranks[i], ranks[i] > 8 ? (size_t)ranks[i] / 8 : 1);
+        for (size_t bytes = 8; bytes <= (size_t)16 << 30; bytes *= 2)
+            for (size_t k = 0; k < 3; k++) {
+                struct question fp8 = priced(reductions[k], bytes, ranks[i], ranks[i] > 8 ? 1024 : 1), before = fp8;
+                struct question usual = priced(reductions[k], bytes, ranks[i], 1);
+                CHECK(ask(&l, &usual) == 0 && usual.algo == ALGO_RING && usual.channels == 3);
+                CHECK(ask(&l, &fp8) == 0 && (fp8.algo == ALGO_RING) == (ranks[i] <= 8));
+                CHECK(ranks[i] <= 8 || (!fp8.channels && same_bytes(fp8.cost, before.cost, sizeof fp8.cost)));
+            }
+        struct question gather = priced(COLL_ALLGATHER, MIB, ranks[i], 1);
+        CHECK(ask(&l, &gather) == 0 && gather.algo == ALGO_RING && gather.channels == 3);
+        destroy(&l);
+    }
 }
 
 static void knows_sizes_beyond_4_GiB(int minor)
@@ -276,12 +343,15 @@ TEST(falls_through_unavailable_cells, NCCL_2_19)
 TEST(completes_open_choices, NCCL_2_19)
 TEST(leaves_channels_untouched, NCCL_2_24)
 TEST(says_nothing_to_an_empty_table, NCCL_2_19)
+TEST(answers_the_same_twice, NCCL_2_22)
+TEST(leaves_what_nccl_relegates, NCCL_2_24)
+TEST(leaves_it_whatever_the_rule_names, NCCL_2_24)
 TEST(knows_sizes_beyond_4_GiB, NCCL_2_19)
 TEST(tolerates_null_pointers, NCCL_2_19)
 TEST(serves_many_threads, NCCL_2_19)
 TEST(sets_chunk_sizes, NCCL_2_30)
 
-int main(void)
+int test_plugin(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_writes_one_available_cell),
@@ -289,6 +359,9 @@ int main(void)
         cmocka_unit_test(test_completes_open_choices),
         cmocka_unit_test(test_leaves_channels_untouched),
         cmocka_unit_test(test_says_nothing_to_an_empty_table),
+        cmocka_unit_test(test_answers_the_same_twice),
+        cmocka_unit_test(test_leaves_what_nccl_relegates),
+        cmocka_unit_test(test_leaves_it_whatever_the_rule_names),
         cmocka_unit_test(test_knows_sizes_beyond_4_GiB),
         cmocka_unit_test(test_tolerates_null_pointers),
         cmocka_unit_test(test_serves_many_threads),

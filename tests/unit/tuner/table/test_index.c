@@ -1,16 +1,7 @@
 /* The index against a first-match scan written here from the manual page alone: random tables, shapes and calls. */
-#include "tuner/table/index.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/coll.h"
+#include "tests/lib/unit.h"
+#include "tuner/table/index.h"
 #include "tuner/table/lookup.h"
 
 static uint64_t state = 88172645463325252;
@@ -157,7 +148,7 @@ static void compare(const struct tuner_table *t, const struct tuner_index *ix, c
             assert_int_equal(got.channels, want.channels);
         }
         const struct tuner_node *plain = tuner_plain_answer(ix, q.call.coll, q.call.bytes, q.call.cost, q.call.algos,
-                                                            q.call.protos, q.call.reg_buff);
+                                                            q.call.protos, q.call.reg_buff, UINT32_MAX);
         if (plain) { /* the shortcut of the plugin's entry points */
             assert_true(want.found);
             assert_int_equal(tuner_node_cell(plain), want.algo * PROTO_COUNT + want.proto);
@@ -285,12 +276,12 @@ static void regbuff_does_not_leave_the_shortcut(void **unused)
     for (int rule = 0; rule < 3; rule++)
         for (int reg_buff = -2; reg_buff < 8; reg_buff++) {
             const struct tuner_node *n = tuner_plain_answer(ix, COLL_ALLREDUCE, (uint64_t)rule * 100 + 50, cost,
-                                                            ALGO_COUNT, PROTO_COUNT, reg_buff);
+                                                            ALGO_COUNT, PROTO_COUNT, reg_buff, UINT32_MAX);
             assert_int_equal(n != NULL, rule == 0 || reg_buff == rule - 1);
             if (n)
                 assert_int_equal(tuner_node_cell(n), rule * PROTO_COUNT + 2);
         }
-    assert_null(tuner_plain_answer(ix, COLL_ALLREDUCE, 50, cost, ALGO_COUNT - 1, PROTO_COUNT, 0));
+    assert_null(tuner_plain_answer(ix, COLL_ALLREDUCE, 50, cost, ALGO_COUNT - 1, PROTO_COUNT, 0, UINT32_MAX));
     tuner_index_free(ix);
 }
 
@@ -308,7 +299,7 @@ static void an_empty_table_says_nothing(void **unused)
     tuner_index_free(NULL);
 }
 
-int main(void)
+int test_index(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_first_match),     cmocka_unit_test(agrees_on_dense_ranges),

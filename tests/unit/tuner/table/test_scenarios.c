@@ -256,7 +256,7 @@ static void over_releases(void **state)
         }                                                                                \
     }
 
-int main(void)
+int test_scenarios(void)
 {
     const struct CMUnitTest tests[] = {
         SCENARIO(initializes),

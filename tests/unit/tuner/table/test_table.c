@@ -1,16 +1,9 @@
 /* The reader of tuner tables: what is taken, what is refused, and where it says the fault is. */
-#include "tuner/table/table.h"
-
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "core/coll.h"
+#include "tests/lib/unit.h"
+#include "tuner/table/table.h"
 
 #define FAULTS 64
 
@@ -375,7 +368,7 @@ static void walks_the_rules_that_match(void **unused)
     tuner_table_free(&t);
 }
 
-int main(void)
+int test_table(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_every_column),

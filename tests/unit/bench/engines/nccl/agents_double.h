@@ -3,16 +3,7 @@
 #ifndef TESTS_UNIT_BENCH_ENGINES_NCCL_AGENTS_DOUBLE_H
 #define TESTS_UNIT_BENCH_ENGINES_NCCL_AGENTS_DOUBLE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "bench/candidates/engine.h"
 #include "bench/engines/nccl/worker_pool.h"
@@ -20,6 +11,7 @@
 #include "core/progress.h"
 #include "tests/lib/bare_env.h"
 #include "tests/lib/noted.h"
+#include "tests/lib/unit.h"
 
 /* What comes from agents while somebody waits, in order; an entry of message 0 ends one waiting with `event`. */
 static struct coming {
@@ -72,8 +64,6 @@ void agents_close(struct agents *s)
 static inline const char *message_name(int message)
 {
     switch (message) {
-    case AGENT_START:
-        return "start";
     case NCCL_NAME:
         return "name";
     case NCCL_JOIN:
@@ -95,8 +85,7 @@ void agents_send(struct agents *s, int i, int message, int rank, const void *bod
              ((const struct nccl_join *)body)->control, ((const struct nccl_join *)body)->id, i, rank);
     else
         note("%s to %d.%d", message_name(message), i, rank);
-    assert_int_equal(bytes, message == AGENT_START    ? 8
-                            : message == NCCL_JOIN    ? sizeof(struct nccl_join)
+    assert_int_equal(bytes, message == NCCL_JOIN      ? sizeof(struct nccl_join)
                             : message == NCCL_PREPARE ? sizeof(struct nccl_point)
                                                       : 0);
 }
@@ -156,25 +145,26 @@ struct agents_answer *agents_end_beside(struct agents *s, double deadline_s, str
     return all;
 }
 
-size_t agents_start_body(const struct agents_order *o, int first_rank, int frames, char *body)
+int agents_start(struct agents *s, int i, const struct agents_order *o, int first_rank)
 {
     const char *words = "", *settings = "";
-    for (int i = 0; o->argv[i]; i++)
-        words = arena_printf(arena, "%s %s", words, o->argv[i]);
-    for (int i = 0; o->settings[i]; i++)
-        if (strchr(o->settings[i], '=')) /* the rest is what is taken away: test_inherit */
-            settings = arena_printf(arena, "%s %s", settings, o->settings[i]);
+    (void)s;
+    for (int k = 0; o->argv[k]; k++)
+        words = arena_printf(arena, "%s %s", words, o->argv[k]);
+    for (int k = 0; o->settings[k]; k++)
+        if (strchr(o->settings[k], '=')) /* the rest is what is taken away: test_inherit */
+            settings = arena_printf(arena, "%s %s", settings, o->settings[k]);
     note("order%s x%d from %d:%s", words, o->copies, first_rank, settings);
-    assert_int_equal(frames, 1);
-    assert_non_null(body);
-    return too_long ? 0 : 8;
+    assert_int_equal(o->frames, 1);
+    if (!too_long)
+        note("start to %d.%d", i, AGENT_ALL);
+    return -too_long;
 }
 
 /* ---- the pool ---- */
 
 static inline int begin(void **state)
 {
-    (void)state;
     bare_env();
     arena = arena_new();
     notes = "";
@@ -191,7 +181,6 @@ static inline int begin(void **state)
 
 static inline int end(void **state)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -263,7 +252,5 @@ static inline struct nccl_pool *running(void)
     notes = "";
     return t;
 }
-
-#define OVER_DOUBLE(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 #endif

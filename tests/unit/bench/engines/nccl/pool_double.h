@@ -3,20 +3,11 @@
 #ifndef TESTS_UNIT_BENCH_ENGINES_NCCL_POOL_DOUBLE_H
 #define TESTS_UNIT_BENCH_ENGINES_NCCL_POOL_DOUBLE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench/engines/nccl/session.h"
 #include "core/coll.h"
 #include "core/progress.h"
 #include "tests/lib/noted.h"
+#include "tests/lib/unit.h"
 
 #define RANKS 4
 
@@ -124,29 +115,29 @@ static inline const char *call_text(const struct nccl_measure *q)
     return q->check ? arena_printf(arena, "%s checked", text) : text;
 }
 
-enum bench_outcome nccl_pool_ask(struct nccl_pool *t, enum nccl_message message, const void *body, size_t body_bytes,
-                                 enum nccl_message wanted, void *answers, size_t bytes, int *refusals,
-                                 double deadline_s, volatile sig_atomic_t *stop, char detail[BENCH_DETAIL])
+enum bench_outcome nccl_pool_ask(struct nccl_pool *t, struct nccl_question *q, volatile sig_atomic_t *stop,
+                                 char detail[BENCH_DETAIL])
 {
-    int prepares = message == NCCL_PREPARE;
+    int prepares = q->message == NCCL_PREPARE;
     (void)stop;
-    assert_int_equal(body_bytes, prepares ? sizeof(struct nccl_point) : sizeof(struct nccl_measure));
-    assert_int_equal(wanted, prepares ? NCCL_PREPARED : NCCL_TIMES);
-    assert_int_equal(bytes, prepares ? sizeof *t->prepared : sizeof *t->times);
+    assert_int_equal(q->body_bytes, prepares ? sizeof(struct nccl_point) : sizeof(struct nccl_measure));
+    assert_int_equal(q->wanted, prepares ? NCCL_PREPARED : NCCL_TIMES);
+    assert_int_equal(q->bytes, prepares ? sizeof *t->prepared : sizeof *t->times);
+    assert_int_equal(q->first_alone, 0);
     *detail = 0;
     if (prepares) {
         if (t->place)
-            t->place(body);
-        note("prepare %s: %.0f s", point_text(body), left_s(deadline_s));
+            t->place(q->body);
+        note("prepare %s: %.0f s", point_text(q->body), left_s(q->deadline_s));
     } else {
         if (t->law)
-            t->law(body);
-        note("measure %s: %.0f s", call_text(body), left_s(deadline_s));
+            t->law(q->body);
+        note("measure %s: %.0f s", call_text(q->body), left_s(q->deadline_s));
     }
     if (t->detail)
         snprintf(detail, BENCH_DETAIL, "%s", t->detail);
-    memcpy(answers, prepares ? (void *)t->prepared : (void *)t->times, (size_t)t->ranks * bytes);
-    *refusals = prepares ? t->prepare_refusals : t->measure_refusals;
+    memcpy(q->answers, prepares ? (void *)t->prepared : (void *)t->times, (size_t)t->ranks * q->bytes);
+    q->refusals = prepares ? t->prepare_refusals : t->measure_refusals;
     return prepares ? t->prepare : t->measure;
 }
 
@@ -174,7 +165,6 @@ static struct log said;
 
 static inline int begin(void **state)
 {
-    (void)state;
     arena = arena_new();
     notes = "";
     looked_at = 0;
@@ -197,7 +187,6 @@ static inline int begin(void **state)
 
 static inline int end(void **state)
 {
-    (void)state;
     fclose(said.out);
     free(logged);
     arena_free(arena);
@@ -211,7 +200,5 @@ static inline void assert_logged(const char *expected)
     assert_string_equal(logged + looked_at, expected);
     looked_at = logged_bytes;
 }
-
-#define OVER_DOUBLE(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 #endif

@@ -2,22 +2,13 @@
 #ifndef TESTS_UNIT_BENCH_ENGINES_NCCL_SHOOT_H
 #define TESTS_UNIT_BENCH_ENGINES_NCCL_SHOOT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "bench/engines/nccl/engine.h"
-#include "bench/engines/nccl/options.h"
 #include "core/coll.h"
 #include "core/progress.h"
 #include "tests/doubles/nccl_setup.h"
+#include "tests/lib/unit.h"
 
 #define RANKS 3
 
@@ -45,13 +36,11 @@ static struct bench_shape shape; /* of who calls; all zero: everybody */
 
 static inline int set_environment(void **state)
 {
-    (void)state;
     return doubles_begin(law, "3");
 }
 
 static inline int remove_law(void **state)
 {
-    (void)state;
     doubles_end();
     return 0;
 }
@@ -59,11 +48,10 @@ static inline int remove_law(void **state)
 static inline int make_plan(void **state)
 {
     struct err e = {0};
-    (void)state;
     arena = arena_new();
     own = (struct nccl_options){.first_s = 0.5};
     setup = (struct bench_setup){.own = &own};
-    if (!bench_engine_nccl.plan(&setup, arena, &plan, &e))
+    if (!bench_engine_nccl.measures->plan(&setup, arena, &plan, &e))
         return 0;
     fprintf(stderr, "%s\n", e.text);
     return -1;
@@ -71,10 +59,9 @@ static inline int make_plan(void **state)
 
 static inline int drop_plan(void **state)
 {
-    (void)state;
     unsetenv("NCCL_DOUBLE_FAULT");
     unsetenv("DRIVER_DOUBLE_BYTES");
-    bench_engine_nccl.finish(&plan);
+    bench_engine_nccl.measures->finish(&plan);
     arena_free(arena);
     return 0;
 }
@@ -100,7 +87,7 @@ static inline const struct bench_knobs *launch_named(const char *label)
 static inline struct bench_session *open_launch(const char *label, struct err *e)
 {
     static volatile sig_atomic_t stop;
-    return bench_engine_nccl.open(&plan, launch_named(label), 10, &stop, e);
+    return bench_engine_nccl.measures->open(&plan, launch_named(label), 10, &stop, e);
 }
 
 struct answer {
@@ -131,7 +118,7 @@ static inline struct answer shoot(struct bench_session *s, int coll, uint64_t by
         .coll = coll, .bytes = bytes, .samples = 2, .check = 1, .shots = &shot, .nshots = 1, .shape = shape};
     struct answer a = {.status = BENCH_STATUS_COUNT};
     char detail[BENCH_DETAIL] = "";
-    a.outcome = bench_engine_nccl.measure(s, &b, &stop, take, &a, detail);
+    a.outcome = bench_engine_nccl.measures->measure(s, &b, &stop, take, &a, detail);
     if (a.outcome != BENCH_ANSWERED)
         snprintf(a.detail, sizeof a.detail, "%s", detail);
     return a;
@@ -150,8 +137,8 @@ static inline struct bench_session *must_open(const char *label)
 static inline struct bench_session *open_with_fault(const char *fault)
 {
     setenv("NCCL_DOUBLE_FAULT", fault, 1);
-    bench_engine_nccl.finish(&plan);
-    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, NULL), 0);
+    bench_engine_nccl.measures->finish(&plan);
+    assert_int_equal(bench_engine_nccl.measures->plan(&setup, arena, &plan, NULL), 0);
     return must_open(BENCH_DEFAULT);
 }
 
@@ -160,7 +147,5 @@ static inline void assert_about(double value, double expected)
     if (!(value > expected * 0.999 && value < expected * 1.001))
         fail_msg("%g is not about %g", value, expected);
 }
-
-#define WITH_PLAN(test) cmocka_unit_test_setup_teardown(test, make_plan, drop_plan)
 
 #endif

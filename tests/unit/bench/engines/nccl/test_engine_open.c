@@ -2,7 +2,7 @@
  * patience, and what becomes of NCCL's own table. */
 #include "tests/unit/bench/engines/nccl/pool_double.h"
 
-#include "bench/candidates/nccl_plan.h"
+#include "bench/candidates/candidates.h"
 #include "bench/engines/nccl/engine.h"
 
 static volatile sig_atomic_t stop;
@@ -31,14 +31,14 @@ static int begin_plan(void **state)
 
 static void make_plan(void)
 {
-    if (bench_engine_nccl.plan(&setup, arena, &plan, &e))
+    if (bench_engine_nccl.measures->plan(&setup, arena, &plan, &e))
         fail_msg("%s", e.text);
 }
 
 static struct bench_session *open_launch(const struct bench_knobs *knobs)
 {
     e = (struct err){0};
-    return bench_engine_nccl.open(&plan, knobs, 7, &stop, &e);
+    return bench_engine_nccl.measures->open(&plan, knobs, 7, &stop, &e);
 }
 
 static struct nccl_session *must_open(void)
@@ -51,14 +51,14 @@ static struct nccl_session *must_open(void)
 
 static void close_launch(struct nccl_session *session, int kill)
 {
-    bench_engine_nccl.close(&session->base, kill);
+    bench_engine_nccl.measures->close(&session->base, kill);
 }
 
 /* ---- the plan ---- */
 
 #define FOUND(name) "test: " name " from /lib, 4 ranks on 2 nodes (H100)\n"
 
-static void what_is_here_is_looked_at(void **state)
+TEST_CASE(what_is_here_is_looked_at)
 {
     static const struct {
         int version, rccl;
@@ -70,7 +70,6 @@ static void what_is_here_is_looked_at(void **state)
         {23200, 0, "NCCL 2.32.0",
          FOUND("NCCL 2.32.0") "test: warning: NCCL 2.32.0 is newer than the releases that nccltune knows, up to "
                               "2.31: going on\n"}};
-    (void)state;
     setup.hosts = NULL;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         pool.hello.version = rows[i].version;
@@ -79,20 +78,19 @@ static void what_is_here_is_looked_at(void **state)
         assert_noted("open 60 s\nlook 60 s\n");
         assert_string_equal(plan.library, rows[i].library);
         assert_logged(rows[i].log);
-        bench_engine_nccl.finish(&plan);
+        bench_engine_nccl.measures->finish(&plan);
         assert_noted("close\n");
     }
     pool.nodes = 1;
     make_plan();
     fflush(said.out);
     assert_non_null(strstr(logged, "4 ranks on 1 node (H100)\n"));
-    bench_engine_nccl.finish(&(struct bench_plan){0});
+    bench_engine_nccl.measures->finish(&(struct bench_plan){0});
 }
 
-static void other_nodes_are_not(void **state)
+TEST_CASE(other_nodes_are_not)
 {
     static const struct bench_knobs job = {"today", NULL, 0};
-    (void)state;
     make_plan();
     assert_noted("");
     assert_string_equal(plan.library, "NCCL");
@@ -103,17 +101,16 @@ static void other_nodes_are_not(void **state)
     make_plan();
     assert_int_equal(plan.prior_nodes, 0);
     assert_int_equal(plan.nlaunches, 2);
-    bench_engine_nccl.finish(&plan);
+    bench_engine_nccl.measures->finish(&plan);
     assert_noted("");
     struct findings found = {.arena = arena};
-    bench_engine_nccl.noise(&plan, &found);
+    bench_engine_nccl.measures->noise(&plan, &found);
     assert_noted("");
 }
 
 /* NCCL takes what a tuner asks NVLS for as it is; on one node of GPUs of its own that is known to work. */
-static void channels_for_nvls(void **state)
+TEST_CASE(channels_for_nvls)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         int found = 0;
         setup.hosts = i & 1 ? "a" : "a,b";
@@ -125,9 +122,8 @@ static void channels_for_nvls(void **state)
     }
 }
 
-static void buffers_of_a_plan(void **state)
+TEST_CASE(buffers_of_a_plan)
 {
-    (void)state;
     make_plan();
     assert_int_equal(plan.buffers, BENCH_USUAL);
     own.graphs = 1;
@@ -137,60 +133,56 @@ static void buffers_of_a_plan(void **state)
     make_plan();
     assert_int_equal(plan.buffers, BENCH_REGISTERED);
     own.graphs = 1;
-    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, &e), ERR_USAGE);
+    assert_int_equal(bench_engine_nccl.measures->plan(&setup, arena, &plan, &e), ERR_USAGE);
     assert_string_equal(e.text, "--graphs and --registered are two runs: their rules are not the same");
 }
 
-static void what_cannot_be_planned(void **state)
+TEST_CASE(what_cannot_be_planned)
 {
-    (void)state;
     setenv("OMPI_COMM_WORLD_RANK", "0", 1);
     make_plan();
     setenv("OMPI_COMM_WORLD_RANK", "1", 1);
-    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, &e), ERR_USAGE);
+    assert_int_equal(bench_engine_nccl.measures->plan(&setup, arena, &plan, &e), ERR_USAGE);
     assert_non_null(strstr(e.text, "the nccl engine starts its workers itself: run one copy"));
     unsetenv("OMPI_COMM_WORLD_RANK");
     setup.hosts = "a,,b";
-    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, &e), ERR_USAGE);
+    assert_int_equal(bench_engine_nccl.measures->plan(&setup, arena, &plan, &e), ERR_USAGE);
     setup.hosts = NULL;
     pool.closed = "no worker";
-    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, &e), ERR_LACKS);
+    assert_int_equal(bench_engine_nccl.measures->plan(&setup, arena, &plan, &e), ERR_LACKS);
     assert_string_equal(e.text, "no worker");
-    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, NULL), ERR_FAILED);
+    assert_int_equal(bench_engine_nccl.measures->plan(&setup, arena, &plan, NULL), ERR_FAILED);
     pool.closed = NULL;
     notes = "";
     pool.look_code = ERR_USAGE;
-    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, &e), ERR_USAGE);
+    assert_int_equal(bench_engine_nccl.measures->plan(&setup, arena, &plan, &e), ERR_USAGE);
     assert_string_equal(e.text, "nothing to see");
     pool.look_code = BENCH_NODES_LOST;
-    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, &e), ERR_FAILED);
+    assert_int_equal(bench_engine_nccl.measures->plan(&setup, arena, &plan, &e), ERR_FAILED);
     assert_string_equal(e.text, "nccltune-worker has died on this machine");
     assert_noted("open 60 s\nlook 60 s\nclose\nopen 60 s\nlook 60 s\nclose\n");
-    bench_engine_nccl.finish(&plan);
+    bench_engine_nccl.measures->finish(&plan);
     assert_noted("");
     setenv("NCCLTUNE_PLUGIN_SO", "/no/plugin", 1);
-    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, &e), ERR_LACKS);
+    assert_int_equal(bench_engine_nccl.measures->plan(&setup, arena, &plan, &e), ERR_LACKS);
 }
 
-static void two_gpus_are_enough(void **state)
+TEST_CASE(two_gpus_are_enough)
 {
-    (void)state;
     struct topo_class c = {.ngpus = 1};
     struct topo_host hosts[2] = {{.name = "a"}, {.name = "b"}};
     struct topology t = {.classes = &c, .nclasses = 1, .hosts = hosts, .nhosts = 1};
-    assert_false(bench_engine_nccl.suits(&t, 0));
+    assert_false(bench_engine_nccl.measures->suits(&t));
     t.nhosts = 2;
-    assert_true(bench_engine_nccl.suits(&t, 0));
-    assert_false(bench_engine_nccl.suits(&t, 1));
+    assert_true(bench_engine_nccl.measures->suits(&t));
 }
 
 /* ---- launches ---- */
 
 /* A quarter of a second for each rank; then what the first one took, tenfold; and where something may hold a GPU still
  * that time, too. */
-static void patience_for_a_launch(void **state)
+TEST_CASE(patience_for_a_launch)
 {
-    (void)state;
     make_plan();
     close_launch(must_open(), 0);
     assert_noted("open 7 s\nlook 7 s\nstart with plugin, steered 8 s\nstop\n");
@@ -214,16 +206,15 @@ static void patience_for_a_launch(void **state)
     assert_noted("start with plugin, steered 8 s\nstart with plugin, steered 42 s\nstop\n"
                  "start with plugin, steered 12 s\nstop\n");
     struct findings found = {.arena = arena};
-    bench_engine_nccl.noise(&plan, &found);
+    bench_engine_nccl.measures->noise(&plan, &found);
     assert_noted("noise\n");
 }
 
-static void a_launch_as_it_is(void **state)
+TEST_CASE(a_launch_as_it_is)
 {
     static const struct bench_setting settings[] = {{"A", "1"}, {"B", "2"}};
     static const struct bench_knobs two = {"two", settings, 2};
     static const uint64_t free_bytes = (uint64_t)30 << 20;
-    (void)state;
     pool.joined = (struct nccl_joined){.nodes = 3, .api = 5, .free = free_bytes, .active = "tuner x", .no_load = "no"};
     make_plan();
     struct nccl_session *x = (struct nccl_session *)open_launch(&two);
@@ -249,11 +240,10 @@ static void a_launch_as_it_is(void **state)
     close_launch(x, 0);
 }
 
-static void jobs_run_as_they_do(void **state)
+TEST_CASE(jobs_run_as_they_do)
 {
     static const struct bench_setting on = {"A", "1"};
     static const struct bench_knobs job = {"today", &on, 1};
-    (void)state;
     setup.jobs = &job;
     setup.njobs = 1;
     make_plan();
@@ -265,10 +255,9 @@ static void jobs_run_as_they_do(void **state)
 }
 
 /* Only after a good end of what is steered. */
-static void the_default_is_held_against_jobs(void **state)
+TEST_CASE(the_default_is_held_against_jobs)
 {
     static struct default_point one = {.point = {.bytes = 64}, .n = 1};
-    (void)state;
     make_plan();
     for (int kill = 1; kill >= 0; kill--) {
         struct nccl_session *x = must_open();
@@ -280,9 +269,8 @@ static void the_default_is_held_against_jobs(void **state)
     }
 }
 
-static void whose_plugins_are_said_when_they_change(void **state)
+TEST_CASE(whose_plugins_are_said_when_they_change)
 {
-    (void)state;
     setenv("NCCL_IB_TC", "41", 1);
     make_plan();
     close_launch(must_open(), 0);
@@ -299,9 +287,8 @@ static void whose_plugins_are_said_when_they_change(void **state)
     unsetenv("NCCL_IB_TC");
 }
 
-static void agents_that_are_lost(void **state)
+TEST_CASE(agents_that_are_lost)
 {
-    (void)state;
     make_plan();
     close_launch(must_open(), 0);
     notes = "";
@@ -328,7 +315,7 @@ static void agents_that_are_lost(void **state)
     assert_noted("open 7 s\nlook 7 s\nclose\nopen 7 s\nlook 7 s\nstart with plugin, steered 5 s\nstop\n");
     pool.closed = "no worker"; /* nobody is lost any more: just an error */
     pool.lost = "";
-    bench_engine_nccl.finish(&plan);
+    bench_engine_nccl.measures->finish(&plan);
 }
 
 /* ---- NCCL's own table ---- */
@@ -341,13 +328,12 @@ static const struct bench_setting tree_simple[] = {{NCCL_SET_ALGO, "tree"}, {NCC
 static double expected(struct nccl_session *x, uint64_t bytes, const struct bench_setting *settings, int n)
 {
     const struct history_place at = {.coll = COLL_ALLREDUCE, .bytes = bytes, .nodes = 2, .ranks = RANKS};
-    return bench_engine_nccl.expect_us(&x->base, &at, &(struct bench_knobs){"x", settings, n}, &stop);
+    return bench_engine_nccl.measures->expect_us(&x->base, &at, &(struct bench_knobs){"x", settings, n}, &stop);
 }
 
-static void what_nccl_expects(void **state)
+TEST_CASE(what_nccl_expects)
 {
     struct nccl_choice table = {.known = 1, .algos = 7, .protos = 3, .allowed = 1u << 2 | 1u << 3 | (uint64_t)1 << 13};
-    (void)state;
     table.cost_us[2] = 2.5f;
     table.cost_us[3] = 3.5f;
     table.cost_us[13] = 13.5f;
@@ -371,7 +357,7 @@ static void what_nccl_expects(void **state)
 }
 
 /* As large as a release may make it, and as small. */
-static void tables_of_other_sizes(void **state)
+TEST_CASE(tables_of_other_sizes)
 {
     static const struct {
         int known, algos, protos;
@@ -379,7 +365,6 @@ static void tables_of_other_sizes(void **state)
     } rows[] = {{0, 7, 3, 0, 0, 0},   {1, 1, 3, -1, 8, -1}, {1, 2, 3, 8, 8, -1},
                 {1, 7, 2, 8, -1, 8},  {1, 7, 1, 8, -1, -1}, {1, 7, 16, 8, 8, -1},
                 {1, 4, 15, 8, 8, -1}, {1, 5, 15, 8, 8, 8},  {1, 7, 64, -1, 8, -1}};
-    (void)state;
     make_plan();
     struct nccl_session *x = must_open();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -398,9 +383,8 @@ static void tables_of_other_sizes(void **state)
 }
 
 /* What is not answered is not known; it is asked again. */
-static void no_table(void **state)
+TEST_CASE(no_table)
 {
-    (void)state;
     make_plan();
     struct nccl_session *x = must_open();
     for (int r = 0; r < RANKS; r++)
@@ -421,42 +405,18 @@ static void no_table(void **state)
     close_launch(x, 0);
 }
 
-static void chunks_where_nccl_asks_for_them(void **state)
+TEST_CASE(chunks_where_nccl_asks_for_them)
 {
     static const struct bench_setting four[] = {
         {NCCL_SET_ALGO, "tree"}, {NCCL_SET_PROTO, "simple"}, {NCCL_SET_CHANNELS, "4"}};
     const struct bench_knobs call = {"tree/simple/4ch", four, 3};
     struct bench_knobs out[BENCH_VARIATIONS];
-    (void)state;
     make_plan();
     struct nccl_session *x = must_open();
-    assert_true(bench_engine_nccl.vary(&x->base, 1 << 20, &call, arena, out) > 0);
+    assert_true(bench_engine_nccl.measures->vary(&x->base, 1 << 20, &call, arena, out) > 0);
     x->api = 5;
-    assert_int_equal(bench_engine_nccl.vary(&x->base, 1 << 20, &call, arena, out), 0);
+    assert_int_equal(bench_engine_nccl.measures->vary(&x->base, 1 << 20, &call, arena, out), 0);
     close_launch(x, 0);
 }
 
-#define WITH_POOL(test) cmocka_unit_test_setup_teardown(test, begin_plan, end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_POOL(what_is_here_is_looked_at),
-        WITH_POOL(other_nodes_are_not),
-        WITH_POOL(channels_for_nvls),
-        WITH_POOL(buffers_of_a_plan),
-        WITH_POOL(what_cannot_be_planned),
-        WITH_POOL(two_gpus_are_enough),
-        WITH_POOL(patience_for_a_launch),
-        WITH_POOL(a_launch_as_it_is),
-        WITH_POOL(jobs_run_as_they_do),
-        WITH_POOL(the_default_is_held_against_jobs),
-        WITH_POOL(whose_plugins_are_said_when_they_change),
-        WITH_POOL(agents_that_are_lost),
-        WITH_POOL(what_nccl_expects),
-        WITH_POOL(tables_of_other_sizes),
-        WITH_POOL(no_table),
-        WITH_POOL(chunks_where_nccl_asks_for_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(main, begin_plan, end)

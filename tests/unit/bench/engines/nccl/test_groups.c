@@ -21,7 +21,6 @@ static const char grouped[] = "channels 8\n"
 
 static int begin(void **state)
 {
-    (void)state;
     return doubles_begin(grouped, "4");
 }
 
@@ -45,9 +44,8 @@ static const double mb = (1 << 20) / 1e3;
 static const struct bench_shape whole = {1, 4, 0}, pairs = {1, 2, 1}, pair = {1, 2, 0}, three = {1, 3, 0};
 
 /* Back and forth in one session: the plugin steers whichever communicator calls. Data is checked each time. */
-static void each_shape_has_its_law(void **state)
+TEST_CASE(each_shape_has_its_law)
 {
-    (void)state;
     struct bench_session *s = must_open(BENCH_DEFAULT);
     assert_int_equal(s->ranks, 4);
     for (int i = 0; i < 2; i++) {
@@ -56,22 +54,20 @@ static void each_shape_has_its_law(void **state)
         assert_about(group_us(s, pair, COLL_ALLREDUCE, "ring/simple"), 10 + mb / 40);
         assert_about(group_us(s, three, COLL_ALLREDUCE, "ring/simple"), 30 + mb / 100);
     }
-    bench_engine_nccl.close(s, 0);
+    bench_engine_nccl.measures->close(s, 0);
 }
 
 /* Tree is the faster one for a pair alone; two pairs at once are in one another's way, which no cost table tells. */
-static void groups_at_once_contend(void **state)
+TEST_CASE(groups_at_once_contend)
 {
-    (void)state;
     struct bench_session *s = must_open(BENCH_DEFAULT);
     assert_about(group_us(s, pair, COLL_ALLREDUCE, "tree/simple"), 9 + mb / 80);
     assert_about(group_us(s, pairs, COLL_ALLREDUCE, "tree/simple"), 1.5 * (9 + mb / 80));
-    bench_engine_nccl.close(s, 0);
+    bench_engine_nccl.measures->close(s, 0);
 }
 
-static void every_collective_in_groups(void **state)
+TEST_CASE(every_collective_in_groups)
 {
-    (void)state;
     static const int colls[] = {COLL_BROADCAST, COLL_REDUCE,   COLL_ALLGATHER, COLL_REDUCESCATTER,
                                 COLL_ALLTOALL,  COLL_SENDRECV, COLL_ALLTOALLV};
     static const double us[] = {15 + (1 << 20) / 80e3,      15 + (1 << 20) / 80e3, 20 + (1 << 20) / 80e3,
@@ -80,13 +76,12 @@ static void every_collective_in_groups(void **state)
     struct bench_session *s = must_open(BENCH_DEFAULT);
     for (int i = 0; i < 7; i++)
         assert_about(group_us(s, pairs, colls[i], BENCH_DEFAULT), us[i]);
-    bench_engine_nccl.close(s, 0);
+    bench_engine_nccl.measures->close(s, 0);
 }
 
 /* Ranks that count as nodes: pairs of nodes, one rank each. What NCCL tables is that of the group. */
-static void groups_across_nodes(void **state)
+TEST_CASE(groups_across_nodes)
 {
-    (void)state;
     static volatile sig_atomic_t stop;
     own.share_gpus = 1;
     setup.ranks_per_node = 4;
@@ -95,63 +90,52 @@ static void groups_across_nodes(void **state)
     const struct history_place at = {.coll = COLL_ALLREDUCE, .bytes = MB, .nodes = 2, .ranks = 2, .others = 1};
     assert_int_equal(s->nodes, 4);
     assert_about(group_us(s, rails, COLL_ALLREDUCE, "ring/simple"), 50 + mb / 20);
-    assert_about(bench_engine_nccl.expect_us(s, &at, call_named(COLL_ALLREDUCE, "ring/simple"), &stop), 50 + mb / 20);
-    bench_engine_nccl.close(s, 0);
+    assert_about(bench_engine_nccl.measures->expect_us(s, &at, call_named(COLL_ALLREDUCE, "ring/simple"), &stop),
+                 50 + mb / 20);
+    bench_engine_nccl.measures->close(s, 0);
 }
 
 /* Wrong data in one group of several, a rank that dies in one, a split that NCCL refuses. */
-static void what_goes_wrong_in_one_group(void **state)
+TEST_CASE(what_goes_wrong_in_one_group)
 {
-    (void)state;
     struct bench_session *s = open_with_fault("wrong rank=3 algo=tree");
     struct answer a = group_shoot(s, pairs, COLL_ALLREDUCE, "tree/simple");
     assert_int_equal(a.status, BENCH_WRONG);
     assert_non_null(strstr(a.detail, "rank 1 of group 1 (rank 3 of all)"));
     assert_about(group_us(s, pairs, COLL_ALLREDUCE, "ring/simple"), 10 + mb / 40);
-    bench_engine_nccl.close(s, 0);
+    bench_engine_nccl.measures->close(s, 0);
     s = open_with_fault("crash rank=2 proto=ll");
     a = group_shoot(s, pairs, COLL_ALLREDUCE, "tree/ll");
     assert_int_equal(a.outcome, BENCH_DIED);
     assert_non_null(strstr(a.detail, "rank 2"));
-    bench_engine_nccl.close(s, 1);
+    bench_engine_nccl.measures->close(s, 1);
     s = open_with_fault("error-init after=1");
     a = group_shoot(s, pairs, COLL_ALLREDUCE, "tree/ll");
     assert_int_equal(a.outcome, BENCH_ANSWERED);
     assert_int_equal(a.status, BENCH_FAILED);
     assert_non_null(strstr(a.detail, "cannot split groups off"));
     assert_about(group_us(s, whole, COLL_ALLREDUCE, "ring/simple"), 30 + mb / 100);
-    bench_engine_nccl.close(s, 0);
+    bench_engine_nccl.measures->close(s, 0);
 }
 
 /* One group is not offered what the other is: nobody waits for ever. */
-static void one_group_is_refused(void **state)
+TEST_CASE(one_group_is_refused)
 {
-    (void)state;
     struct bench_session *s = open_with_fault("withhold rank=2 proto=ll;withhold rank=3 proto=ll");
     struct answer a = group_shoot(s, pairs, COLL_ALLREDUCE, "tree/ll");
     assert_int_equal(a.outcome, BENCH_ANSWERED);
     assert_int_equal(a.status, BENCH_FAILED);
     assert_about(group_us(s, pair, COLL_ALLREDUCE, "tree/ll"), 90 + mb / 10);
-    bench_engine_nccl.close(s, 0);
+    bench_engine_nccl.measures->close(s, 0);
 }
 
-static void communicators_that_do_not_block(void **state)
+TEST_CASE(communicators_that_do_not_block)
 {
-    (void)state;
     setenv("NCCL_COMM_BLOCKING", "0", 1);
     struct bench_session *s = must_open(BENCH_DEFAULT);
     assert_about(group_us(s, pairs, COLL_ALLREDUCE, "ring/simple"), 10 + mb / 40);
-    bench_engine_nccl.close(s, 0);
+    bench_engine_nccl.measures->close(s, 0);
     unsetenv("NCCL_COMM_BLOCKING");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_PLAN(each_shape_has_its_law),          WITH_PLAN(groups_at_once_contend),
-        WITH_PLAN(every_collective_in_groups),      WITH_PLAN(groups_across_nodes),
-        WITH_PLAN(what_goes_wrong_in_one_group),    WITH_PLAN(one_group_is_refused),
-        WITH_PLAN(communicators_that_do_not_block),
-    };
-    return cmocka_run_group_tests(tests, begin, remove_law);
-}
+TEST_GROUP(test_groups, make_plan, drop_plan, begin, remove_law)

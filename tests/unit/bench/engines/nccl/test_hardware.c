@@ -7,9 +7,8 @@
 
 /* ---- time ---- */
 
-static void first_calls_after_a_switch_are_not_timed(void **state)
+TEST_CASE(first_calls_after_a_switch_are_not_timed)
 {
-    (void)state;
     under("first 5000 0\nswitch 900\n");
     struct bench_session *s = must_open(BENCH_DEFAULT);
     for (int i = 0; i < 2; i++) {
@@ -18,13 +17,12 @@ static void first_calls_after_a_switch_are_not_timed(void **state)
     }
     /* Long ones, of which a sample has few. */
     assert_about(time_of(s, COLL_ALLREDUCE, (uint64_t)24 << 20, "tree/simple"), 20 + (24 << 20) / 50e3);
-    bench_engine_nccl.close(s, 1);
+    bench_engine_nccl.measures->close(s, 1);
 }
 
 /* One host goes on late: who only sends would run into him in the middle of a batch. */
-static void ranks_meet_before_a_sample(void **state)
+TEST_CASE(ranks_meet_before_a_sample)
 {
-    (void)state;
     under("launch 1\ngpu 1 1 3000\n");
     struct bench_session *s = must_open(BENCH_DEFAULT);
     for (int i = 0; i < 3; i++) {
@@ -32,26 +30,24 @@ static void ranks_meet_before_a_sample(void **state)
         assert_about(time_of(s, COLL_REDUCE, SMALL, BENCH_DEFAULT), broadcast_us);
         assert_about(time_of(s, COLL_ALLREDUCE, SMALL, "tree/ll"), tree_ll_us);
     }
-    bench_engine_nccl.close(s, 0);
+    bench_engine_nccl.measures->close(s, 0);
 }
 
-static void a_slow_host_is_what_limits_small_calls(void **state)
+TEST_CASE(a_slow_host_is_what_limits_small_calls)
 {
-    (void)state;
     under("launch 25\n");
     struct bench_session *s = must_open(BENCH_DEFAULT);
     assert_about(time_of(s, COLL_ALLREDUCE, SMALL, "tree/ll"), 25);
     assert_about(time_of(s, COLL_ALLREDUCE, LARGE, "tree/simple"), tree_us);
-    bench_engine_nccl.close(s, 0);
+    bench_engine_nccl.measures->close(s, 0);
 }
 
-static void a_throttled_gpu_slows_all(void **state)
+TEST_CASE(a_throttled_gpu_slows_all)
 {
-    (void)state;
     under("gpu 2 1.5 0\n");
     struct bench_session *s = must_open(BENCH_DEFAULT);
     assert_about(time_of(s, COLL_ALLREDUCE, LARGE, "tree/simple"), 1.5 * tree_us);
-    bench_engine_nccl.close(s, 0);
+    bench_engine_nccl.measures->close(s, 0);
 }
 
 struct series {
@@ -81,52 +77,49 @@ static double ratio(struct bench_session *s, uint64_t bytes, const char *one, co
     struct bench_batch b = {.coll = COLL_ALLREDUCE, .bytes = bytes, .samples = 9, .shots = shots, .nshots = 2};
     struct series x = {0};
     char detail[BENCH_DETAIL];
-    assert_int_equal(bench_engine_nccl.measure(s, &b, &stop, collect, &x, detail), BENCH_ANSWERED);
+    assert_int_equal(bench_engine_nccl.measures->measure(s, &b, &stop, collect, &x, detail), BENCH_ANSWERED);
     for (int i = 0; i < 2; i++)
         qsort(x.us[i], (size_t)x.n[i], sizeof *x.us[i], by_value);
     return x.us[0][4] / x.us[1][4];
 }
 
 /* Whatever the machine does meanwhile, calls that are measured in turn are compared fairly. */
-static void unrest_falls_on_all_alike(void **state)
+TEST_CASE(unrest_falls_on_all_alike)
 {
     static const char *const unrest[] = {"drift 0.3\n", "burst 1500 100 6\n", "tail 150 9\n", "speeds 400 1.3\n",
                                          "session 0.5\nlaunches 0.5\n"};
-    (void)state;
     for (size_t i = 0; i < sizeof unrest / sizeof *unrest; i++) {
         under(unrest[i]);
         struct bench_session *s = must_open(BENCH_DEFAULT);
         double found = ratio(s, SMALL, "tree/simple", "tree/ll"), true_one = (20 + 3.072 / 50) / tree_ll_us;
-        bench_engine_nccl.close(s, 1);
+        bench_engine_nccl.measures->close(s, 1);
         if (fabs(found / true_one - 1) > 0.25)
             fail_msg("%s: %g is not about %g", unrest[i], found, true_one);
     }
 }
 
-static void two_clocks_that_disagree_are_said(void **state)
+TEST_CASE(two_clocks_that_disagree_are_said)
 {
-    (void)state;
     listen();
     under("timer 0.5\n");
     struct bench_session *s = must_open(BENCH_DEFAULT);
     for (int i = 0; i < 6; i++)
         time_of(s, COLL_ALLREDUCE, LARGE, "tree/simple");
-    bench_engine_nccl.close(s, 1);
+    bench_engine_nccl.measures->close(s, 1);
     assert_true(was_said("one of them is wrong"));
     listen();
     under("gpu 1 1 300\n");
     s = must_open(BENCH_DEFAULT);
     for (int i = 0; i < 6; i++)
         time_of(s, COLL_ALLREDUCE, LARGE, "tree/simple");
-    bench_engine_nccl.close(s, 1);
+    bench_engine_nccl.measures->close(s, 1);
     assert_false(was_said("one of them is wrong"));
 }
 
 /* ---- memory ---- */
 
-static void data_has_left_the_cache(void **state)
+TEST_CASE(data_has_left_the_cache)
 {
-    (void)state;
     under("cache 16000000 0.25\ncell allreduce ring ll128 latency=20 GBps=1\n");
     struct bench_session *s = must_open(BENCH_DEFAULT);
     for (int i = 0; i < 3;
@@ -137,7 +130,7 @@ static void data_has_left_the_cache(void **state)
     for (int i = 0; i < 3; i++) /* and all of them have been filled */
         assert_about(time_of(s, COLL_ALLGATHER, LARGE, BENCH_DEFAULT), 20 + (3 << 20) / 80e3);
     assert_about(time_of(s, COLL_ALLREDUCE, SMALL, "tree/ll"), 0.25 * tree_ll_us); /* as in jobs */
-    bench_engine_nccl.close(s, 0);
+    bench_engine_nccl.measures->close(s, 0);
 }
 
 static struct answer half_full(const char *memory)
@@ -145,13 +138,12 @@ static struct answer half_full(const char *memory)
     under(arena_printf(arena, "cache 16000000 0.25\n%s", memory));
     struct bench_session *s = must_open(BENCH_DEFAULT);
     struct answer a = shoot(s, COLL_ALLREDUCE, LARGE, "tree/simple", 10);
-    bench_engine_nccl.close(s, 1);
+    bench_engine_nccl.measures->close(s, 1);
     return a;
 }
 
-static void a_gpu_that_is_half_full_is_used_as_it_is(void **state)
+TEST_CASE(a_gpu_that_is_half_full_is_used_as_it_is)
 {
-    (void)state;
     struct answer a = half_full("memory 64000000 20000000\n");
     assert_int_equal(a.status, BENCH_OK);
     assert_string_equal(a.detail, "");
@@ -163,9 +155,8 @@ static void a_gpu_that_is_half_full_is_used_as_it_is(void **state)
     assert_non_null(strstr(a.detail, "out of memory"));
 }
 
-static void amds_driver_is_told_by_its_own_names(void **state)
+TEST_CASE(amds_driver_is_told_by_its_own_names)
 {
-    (void)state;
     own.library = arena_printf(arena, "%s/librccl.so.1", getenv("LD_LIBRARY_PATH"));
     /* One die's L2 is what the driver reports; what is behind it is larger, and memory is not enough for that. */
     under("memory 64000000 20000000\n");
@@ -174,7 +165,7 @@ static void amds_driver_is_told_by_its_own_names(void **state)
     assert_int_equal(a.status, BENCH_OK);
     if (!strstr(a.detail, "cache of 256"))
         fail_msg("%s", a.detail);
-    bench_engine_nccl.close(s, 1);
+    bench_engine_nccl.measures->close(s, 1);
 }
 
 /* ---- data ---- */
@@ -186,22 +177,20 @@ static struct answer with_fault(const char *fault, int coll, uint64_t bytes)
     struct bench_session *s = must_open(BENCH_DEFAULT);
     shoot(s, coll, bytes, coll == COLL_ALLREDUCE ? "tree/simple" : BENCH_DEFAULT, 10);
     struct answer a = shoot(s, coll, bytes, coll == COLL_ALLREDUCE ? "tree/ll" : BENCH_DEFAULT, 10);
-    bench_engine_nccl.close(s, 1);
+    bench_engine_nccl.measures->close(s, 1);
     unsetenv("NCCL_DOUBLE_FAULT");
     return a;
 }
 
 /* What another call has left there would do, if it stayed. */
-static void a_call_that_does_nothing_is_noticed(void **state)
+TEST_CASE(a_call_that_does_nothing_is_noticed)
 {
-    (void)state;
     assert_int_equal(with_fault("nothing algo=tree proto=ll", COLL_ALLREDUCE, SMALL).status, BENCH_WRONG);
     assert_int_equal(with_fault("nothing coll=allgather after=20", COLL_ALLGATHER, SMALL).status, BENCH_WRONG);
 }
 
-static void the_last_element_counts(void **state)
+TEST_CASE(the_last_element_counts)
 {
-    (void)state;
     struct answer a = with_fault("wrong-last rank=2 algo=tree proto=ll", COLL_ALLREDUCE, (uint64_t)24 << 20);
     assert_int_equal(a.status, BENCH_WRONG);
     assert_non_null(strstr(a.detail, "rank 2: element 6291455 of 6291456"));
@@ -220,14 +209,13 @@ static struct answer with_more_types(const char *fault)
     struct bench_batch b = {COLL_ALLREDUCE, (uint64_t)96 << 10, 1, 1, &shot, 1};
     struct answer a = {0};
     char detail[BENCH_DETAIL] = "";
-    assert_int_equal(bench_engine_nccl.measure(s, &b, &stop, take, &a, detail), BENCH_ANSWERED);
-    bench_engine_nccl.close(s, 1);
+    assert_int_equal(bench_engine_nccl.measures->measure(s, &b, &stop, take, &a, detail), BENCH_ANSWERED);
+    bench_engine_nccl.measures->close(s, 1);
     return a;
 }
 
-static void what_other_types_do_is_said(void **state)
+TEST_CASE(what_other_types_do_is_said)
 {
-    (void)state;
     struct answer a = with_more_types("wrong rank=1 type=9");
     assert_int_equal(a.status, BENCH_WRONG);
     if (strncmp(a.detail, "bfloat16: rank 1: element ", 26) != 0)
@@ -238,9 +226,8 @@ static void what_other_types_do_is_said(void **state)
 }
 
 /* What a batch asks for, beside the plan's own. */
-static void types_and_places_have_times_of_their_own(void **state)
+TEST_CASE(types_and_places_have_times_of_their_own)
 {
-    (void)state;
     static volatile sig_atomic_t stop;
     static const struct {
         int buffers;
@@ -259,18 +246,17 @@ static void types_and_places_have_times_of_their_own(void **state)
                                 .buffers = rows[i].buffers};
         struct answer a = {0};
         char detail[BENCH_DETAIL] = "";
-        assert_int_equal(bench_engine_nccl.measure(s, &b, &stop, take, &a, detail), BENCH_ANSWERED);
+        assert_int_equal(bench_engine_nccl.measures->measure(s, &b, &stop, take, &a, detail), BENCH_ANSWERED);
         assert_int_equal(a.status, BENCH_OK);
         assert_about(a.us, rows[i].factor * (400 + 3.072 / 50));
     }
-    bench_engine_nccl.close(s, 0);
+    bench_engine_nccl.measures->close(s, 0);
 }
 
 /* ---- what NCCL makes of it ---- */
 
-static void captured_and_registered_calls_have_times_of_their_own(void **state)
+TEST_CASE(captured_and_registered_calls_have_times_of_their_own)
 {
-    (void)state;
     const char *line = "cell allreduce nvls simple latency=40 GBps=50 registered=0.25\n";
     for (int kind = 0; kind < 3; kind++) {
         own.graphs = kind == 1;
@@ -281,15 +267,14 @@ static void captured_and_registered_calls_have_times_of_their_own(void **state)
         assert_about(time_of(s, COLL_ALLREDUCE, SMALL, "nvls/simple"), kind ? alone / 4 : alone);
         /* NCCL's own choice differs: it predicts as much. */
         assert_about(time_of(s, COLL_ALLREDUCE, SMALL, BENCH_DEFAULT), kind ? alone / 4 : 20 + 3.072 / 50);
-        bench_engine_nccl.close(s, 0);
+        bench_engine_nccl.measures->close(s, 0);
         assert_int_equal(plan.buffers, kind == 1 ? BENCH_GRAPH : kind ? BENCH_REGISTERED : BENCH_USUAL);
     }
     own.graphs = own.registered = 0;
 }
 
-static void no_more_channels_than_nccl_has_connected(void **state)
+TEST_CASE(no_more_channels_than_nccl_has_connected)
 {
-    (void)state;
     own.share_gpus = 1; /* ranks count as nodes */
     under("cell allreduce nvls simple latency=9 GBps=50\ncell allreduce collnet_direct simple latency=9 GBps=50\n"
           "connected nvls 4\nconnected collnet_direct 2\n");
@@ -300,12 +285,12 @@ static void no_more_channels_than_nccl_has_connected(void **state)
             (!strncmp(label, "nvls/", 5) || !strncmp(label, "collnet_direct", 14)))
             time_of(s, COLL_ALLREDUCE, LARGE, label);
     }
-    bench_engine_nccl.close(s, 0);
+    bench_engine_nccl.measures->close(s, 0);
     own.share_gpus = 0;
 }
 
 /* NCCL cuts chunks to its buffers: what it would cut to the same size is tried once. */
-static void chunks_that_nccl_cuts_to_the_same_are_tried_once(void **state)
+TEST_CASE(chunks_that_nccl_cuts_to_the_same_are_tried_once)
 {
     static const struct {
         const char *call, *launch;
@@ -314,7 +299,6 @@ static void chunks_that_nccl_cuts_to_the_same_are_tried_once(void **state)
                  {"ring/ll128/4ch", BENCH_DEFAULT, 5},
                  {"tree/simple/4ch", BENCH_DEFAULT, 5},
                  {"tree/simple/4ch", "buffer=512K", 3}};
-    (void)state;
     under("cell allreduce ring ll latency=9 GBps=60 chunk_best=4096 chunk_loss=0.2\n"
           "cell allreduce ring ll128 latency=14 GBps=60 chunk_best=4096 chunk_loss=0.2\n"
           "cell allreduce tree simple latency=14 GBps=60 chunk_best=4096 chunk_loss=0.2\n");
@@ -322,13 +306,13 @@ static void chunks_that_nccl_cuts_to_the_same_are_tried_once(void **state)
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         struct bench_knobs launch = {cases[k].launch, &small, strcmp(cases[k].launch, BENCH_DEFAULT) != 0};
         struct err e = {0};
-        struct bench_session *s = bench_engine_nccl.open(&plan, &launch, 10, NULL, &e);
+        struct bench_session *s = bench_engine_nccl.measures->open(&plan, &launch, 10, NULL, &e);
         if (!s)
             fail_msg("%s", e.text);
         struct arena *a = arena_new();
         struct bench_knobs varied[BENCH_VARIATIONS];
         double last = 0;
-        int n = bench_engine_nccl.vary(s, LARGE, call_named(COLL_ALLREDUCE, cases[k].call), a, varied);
+        int n = bench_engine_nccl.measures->vary(s, LARGE, call_named(COLL_ALLREDUCE, cases[k].call), a, varied);
         assert_int_equal(n, cases[k].n);
         for (int i = 0; i < n; i++) {
             static volatile sig_atomic_t stop;
@@ -336,19 +320,18 @@ static void chunks_that_nccl_cuts_to_the_same_are_tried_once(void **state)
             struct bench_batch b = {COLL_ALLREDUCE, LARGE, 2, 1, &shot, 1};
             struct answer got = {0};
             char detail[BENCH_DETAIL];
-            assert_int_equal(bench_engine_nccl.measure(s, &b, &stop, take, &got, detail), BENCH_ANSWERED);
+            assert_int_equal(bench_engine_nccl.measures->measure(s, &b, &stop, take, &got, detail), BENCH_ANSWERED);
             if (got.us < last * 1.05)
                 fail_msg("%s takes %g us, the one before %g: the same", varied[i].label, got.us, last);
             last = got.us;
         }
         arena_free(a);
-        bench_engine_nccl.close(s, 0);
+        bench_engine_nccl.measures->close(s, 0);
     }
 }
 
-static void what_is_in_progress_is_no_failure(void **state)
+TEST_CASE(what_is_in_progress_is_no_failure)
 {
-    (void)state;
     setenv("NCCL_COMM_BLOCKING", "0", 1);
     under("");
     unsetenv("NCCL_COMM_BLOCKING");
@@ -356,51 +339,48 @@ static void what_is_in_progress_is_no_failure(void **state)
     for (int coll = 0; coll < COLL_MEASURED; coll++)
         time_of(s, coll, SMALL, BENCH_DEFAULT);
     assert_about(time_of(s, COLL_ALLREDUCE, SMALL, "tree/ll"), tree_ll_us);
-    bench_engine_nccl.close(s, 0);
+    bench_engine_nccl.measures->close(s, 0);
 }
 
 /* ---- starting ---- */
 
-static void a_gpu_that_is_held_after_a_kill_is_waited_for(void **state)
+TEST_CASE(a_gpu_that_is_held_after_a_kill_is_waited_for)
 {
-    (void)state;
     under("exclusive 2\n");
     struct bench_session *s = must_open(BENCH_DEFAULT);
     time_of(s, COLL_ALLREDUCE, SMALL, "tree/ll");
-    bench_engine_nccl.close(s, 1);
+    bench_engine_nccl.measures->close(s, 1);
     double began = progress_now_s();
     s = must_open(BENCH_DEFAULT);
     assert_true(progress_now_s() - began > 0.9);
     assert_about(time_of(s, COLL_ALLREDUCE, SMALL, "tree/ll"), tree_ll_us);
-    bench_engine_nccl.close(s, 0);
+    bench_engine_nccl.measures->close(s, 0);
     for (int i = 0; i < 3; i++)
         unlink(arena_printf(arena, "%s.gpu%d", doubles_law, i));
 }
 
-static void a_first_use_that_connects_for_long_is_no_hang(void **state)
+TEST_CASE(a_first_use_that_connects_for_long_is_no_hang)
 {
-    (void)state;
     own.first_s = 0;
     under("first 0 0.4\n");
     struct bench_session *s = must_open(BENCH_DEFAULT);
     assert_int_equal(shoot(s, COLL_ALLREDUCE, SMALL, "tree/ll", 0.3).status, BENCH_OK);
-    bench_engine_nccl.close(s, 1);
+    bench_engine_nccl.measures->close(s, 1);
     own.first_s = 0.1; /* it is an option */
     under("first 0 0.4\n");
     s = must_open(BENCH_DEFAULT);
     assert_int_equal(shoot(s, COLL_ALLREDUCE, SMALL, "tree/ll", 0.3).outcome, BENCH_SILENT);
-    bench_engine_nccl.close(s, 1);
+    bench_engine_nccl.measures->close(s, 1);
 }
 
-static void patience_for_a_start_grows_with_ranks(void **state)
+TEST_CASE(patience_for_a_start_grows_with_ranks)
 {
-    (void)state;
     struct err e = {0};
     under("init 0.3\n");
     struct bench_session *s = open_within(0.5, &e); /* and a quarter of a second for each of three */
     if (!s)
         fail_msg("%s", e.text);
-    bench_engine_nccl.close(s, 1);
+    bench_engine_nccl.measures->close(s, 1);
     own.start_s = 0.5;
     under("init 0.3\n");
     assert_null(open_within(60, &e));
@@ -410,9 +390,8 @@ static void patience_for_a_start_grows_with_ranks(void **state)
 
 /* A script in front of the workers lets them come late: rank 2 later than its patience alone, not than the others
  * twice. */
-static void the_others_give_the_measure_for_who_is_late(void **state)
+TEST_CASE(the_others_give_the_measure_for_who_is_late)
 {
-    (void)state;
     char path[] = "/tmp/nccltune-late-XXXXXX";
     int fd = mkstemp(path);
     static const char script[] = "#!/bin/sh\nif [ \"$3\" = 2 ]; then sleep 1.7; else sleep 1; fi\nexec \"$@\"\n";
@@ -427,33 +406,7 @@ static void the_others_give_the_measure_for_who_is_late(void **state)
     unlink(path);
     if (!s)
         fail_msg("%s", e.text);
-    bench_engine_nccl.close(s, 1);
+    bench_engine_nccl.measures->close(s, 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_PLAN(first_calls_after_a_switch_are_not_timed),
-        WITH_PLAN(ranks_meet_before_a_sample),
-        WITH_PLAN(a_slow_host_is_what_limits_small_calls),
-        WITH_PLAN(a_throttled_gpu_slows_all),
-        WITH_PLAN(unrest_falls_on_all_alike),
-        WITH_PLAN(two_clocks_that_disagree_are_said),
-        WITH_PLAN(data_has_left_the_cache),
-        WITH_PLAN(a_gpu_that_is_half_full_is_used_as_it_is),
-        WITH_PLAN(amds_driver_is_told_by_its_own_names),
-        WITH_PLAN(a_call_that_does_nothing_is_noticed),
-        WITH_PLAN(the_last_element_counts),
-        WITH_PLAN(what_other_types_do_is_said),
-        WITH_PLAN(types_and_places_have_times_of_their_own),
-        WITH_PLAN(captured_and_registered_calls_have_times_of_their_own),
-        WITH_PLAN(no_more_channels_than_nccl_has_connected),
-        WITH_PLAN(chunks_that_nccl_cuts_to_the_same_are_tried_once),
-        WITH_PLAN(what_is_in_progress_is_no_failure),
-        WITH_PLAN(a_gpu_that_is_held_after_a_kill_is_waited_for),
-        WITH_PLAN(a_first_use_that_connects_for_long_is_no_hang),
-        WITH_PLAN(patience_for_a_start_grows_with_ranks),
-        WITH_PLAN(the_others_give_the_measure_for_who_is_late),
-    };
-    return cmocka_run_group_tests(tests, set_environment, remove_law);
-}
+TEST_GROUP(test_hardware, make_plan, drop_plan, set_environment, remove_law)

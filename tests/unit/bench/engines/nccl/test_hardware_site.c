@@ -4,9 +4,8 @@
 #include "tests/unit/bench/engines/nccl/under_law.h"
 
 /* Launches, and the default without our plugin after each, come one after the other. */
-static void two_launches_never_share_a_gpu(void **state)
+TEST_CASE(two_launches_never_share_a_gpu)
 {
-    (void)state;
     listen();
     under("together 3\n");
     for (int i = 0; i < 4; i++) {
@@ -15,21 +14,20 @@ static void two_launches_never_share_a_gpu(void **state)
             assert_about(time_of(s, COLL_ALLREDUCE, LARGE, "tree/simple"), tree_us);
         time_of(s, COLL_ALLREDUCE, LARGE, BENCH_DEFAULT);
         time_of(s, COLL_ALLREDUCE, LARGE, BENCH_DEFAULT);
-        bench_engine_nccl.close(s, i > 1);
+        bench_engine_nccl.measures->close(s, i > 1);
     }
     assert_false(was_said("jobs now take"));
 }
 
 /* A vendor's tuner that our plugin does not ask: it chooses Tree with LL for small calls, where NCCL takes another, and
  * what NCCL chooses too for large ones. */
-static void a_vendors_choice_that_is_not_the_default_is_said(void **state)
+TEST_CASE(a_vendors_choice_that_is_not_the_default_is_said)
 {
     static const struct {
         uint64_t bytes;
         const char *next;
         int said;
     } cases[] = {{SMALL, "none", 1}, {LARGE, "none", 0}, {SMALL, NULL, 0}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         setenv("NCCL_TUNER_PLUGIN", doubles_file("vendor_tuner.so", arena), 1);
         if (cases[i].next)
@@ -39,53 +37,50 @@ static void a_vendors_choice_that_is_not_the_default_is_said(void **state)
         struct bench_session *s = must_open(BENCH_DEFAULT);
         for (int k = 0; k < 5; k++)
             time_of(s, COLL_ALLREDUCE, cases[i].bytes, BENCH_DEFAULT);
-        bench_engine_nccl.close(s, 0);
+        bench_engine_nccl.measures->close(s, 0);
         unsetenv("NCCL_TUNER_PLUGIN");
         unsetenv("NCCLTUNE_NEXT_TUNER");
         assert_int_equal(was_said("jobs now take"), cases[i].said);
     }
 }
 
-static void a_default_that_jobs_do_not_have_is_said(void **state)
+TEST_CASE(a_default_that_jobs_do_not_have_is_said)
 {
-    (void)state;
     listen();
     under("untuned 0.6\n");
     struct bench_session *s = must_open(BENCH_DEFAULT);
     for (int i = 0; i < 3; i++)
         time_of(s, COLL_ALLREDUCE, LARGE, BENCH_DEFAULT);
-    bench_engine_nccl.close(s, 0);
+    bench_engine_nccl.measures->close(s, 0);
     assert_true(was_said("jobs now take"));
     listen();
     under("noise 0.01\n");
     s = must_open(BENCH_DEFAULT);
     for (int i = 0; i < 3; i++)
         time_of(s, COLL_ALLREDUCE, LARGE, BENCH_DEFAULT);
-    bench_engine_nccl.close(s, 0);
+    bench_engine_nccl.measures->close(s, 0);
     assert_false(was_said("jobs now take"));
 }
 
 /* Both starts are slow at first; the default of ours has been measured on when that was over. */
-static void a_slow_beginning_is_no_other_default(void **state)
+TEST_CASE(a_slow_beginning_is_no_other_default)
 {
-    (void)state;
     listen();
     under("noise 0.01\nramp 220 2\n");
     struct bench_session *s = must_open(BENCH_DEFAULT);
     for (int i = 0; i < 60; i++)
         time_of(s, COLL_ALLREDUCE, LARGE, BENCH_DEFAULT);
-    bench_engine_nccl.close(s, 0);
+    bench_engine_nccl.measures->close(s, 0);
     assert_false(was_said("jobs now take"));
 }
 
 /* It fails on one rank alone, which then chooses without it while the others choose by it. No plugin can know that; who
  * measures is told by the sentence of the rank that knows half of it, and no time comes of it. */
-static void a_next_tuner_that_fails_on_one_rank_is_noticed(void **state)
+TEST_CASE(a_next_tuner_that_fails_on_one_rank_is_noticed)
 {
     char path[] = "/tmp/nccltune-next-XXXXXX";
     static const char script[] = "#!/bin/sh\n[ \"$3\" != 2 ] || export VENDOR_TUNER_FAULT=init\nexec \"$@\"\n";
     struct err e = {0};
-    (void)state;
     int fd = mkstemp(path);
     assert_int_equal(write(fd, script, sizeof script - 1), sizeof script - 1);
     fchmod(fd, 0700);
@@ -106,7 +101,7 @@ static void a_next_tuner_that_fails_on_one_rank_is_noticed(void **state)
 static const char *today(struct findings *found)
 {
     found->arena = arena;
-    bench_engine_nccl.noise(&plan, found);
+    bench_engine_nccl.measures->noise(&plan, found);
     for (int i = 0; i < found->n; i++)
         if (found->list[i].id && !strcmp(found->list[i].id, BENCH_TODAY))
             return found->list[i].text;
@@ -114,10 +109,9 @@ static const char *today(struct findings *found)
 }
 
 /* A leftover in the environment of jobs: candidates do without it, and what it costs is written down. */
-static void what_jobs_have_pinned_is_measured_beside(void **state)
+TEST_CASE(what_jobs_have_pinned_is_measured_beside)
 {
     struct findings with = {0}, without = {0};
-    (void)state;
     setenv("NCCL_ALGO", "tree", 1);
     listen();
     under("noise 0.01\n");
@@ -125,7 +119,7 @@ static void what_jobs_have_pinned_is_measured_beside(void **state)
     for (int i = 0; i < 5; i++)
         time_of(s, COLL_ALLREDUCE, LARGE, BENCH_DEFAULT);
     assert_about(time_of(s, COLL_ALLREDUCE, LARGE, "tree/simple"), tree_us);
-    bench_engine_nccl.close(s, 0);
+    bench_engine_nccl.measures->close(s, 0);
     const char *text = today(&with);
     unsetenv("NCCL_ALGO");
     assert_non_null(text);
@@ -137,21 +131,10 @@ static void what_jobs_have_pinned_is_measured_beside(void **state)
     s = must_open(BENCH_DEFAULT);
     for (int i = 0; i < 5; i++)
         time_of(s, COLL_ALLREDUCE, LARGE, BENCH_DEFAULT);
-    bench_engine_nccl.close(s, 0);
+    bench_engine_nccl.measures->close(s, 0);
     text = today(&without);
     assert_non_null(text);
     assert_non_null(strstr(text, "without nccltune, take "));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_PLAN(two_launches_never_share_a_gpu),
-        WITH_PLAN(a_vendors_choice_that_is_not_the_default_is_said),
-        WITH_PLAN(a_default_that_jobs_do_not_have_is_said),
-        WITH_PLAN(a_slow_beginning_is_no_other_default),
-        WITH_PLAN(a_next_tuner_that_fails_on_one_rank_is_noticed),
-        WITH_PLAN(what_jobs_have_pinned_is_measured_beside),
-    };
-    return cmocka_run_group_tests(tests, set_environment, remove_law);
-}
+TEST_GROUP(test_hardware_site, make_plan, drop_plan, set_environment, remove_law)

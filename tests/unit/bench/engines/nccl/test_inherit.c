@@ -1,55 +1,31 @@
 /* bench/engines/nccl/inherit.c: which names of the environment stay, which go, and what is said of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench/engines/nccl/inherit.h"
 #include "tests/lib/bare_env.h"
+#include "tests/lib/unit.h"
 
 static int forget_everything(void **state)
 {
-    (void)state;
     bare_env();
     return 0;
 }
 
-static void assert_cleared(int site, const char *expected)
+/* Candidates get nothing that would choose for them. */
+TEST_CASE(what_a_launch_does_not_get)
 {
     struct arena *a = arena_new();
     struct words w = {0};
     const char *text = "";
-    inherit_clear(&w, a, site);
+    inherit_clear(&w, a);
     for (int i = 0; i < w.count; i++)
         text = arena_printf(a, "%s%s%s", text, i ? " " : "", w.items[i]);
-    assert_string_equal(text, expected);
+    assert_string_equal(text, "NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS NCCL_NTHREADS "
+                              "NCCL_TUNER_PLUGIN NCCL_TUNER_CONFIG_FILE NCCL_TOPO_DUMP_FILE");
     arena_free(a);
 }
 
-#define OWN "NCCLTUNE_PROFILE NCCLTUNE_HASH NCCLTUNE"
-
-/* Candidates get nothing that would choose for them; a site's jobs nothing that nccltune has installed. */
-static void what_a_launch_does_not_get(void **state)
-{
-    (void)state;
-    assert_cleared(0, "NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS NCCL_NTHREADS NCCL_TUNER_PLUGIN "
-                      "NCCL_TUNER_CONFIG_FILE NCCL_TOPO_DUMP_FILE " OWN);
-    assert_cleared(1, OWN);
-    setenv("NCCL_TUNER_PLUGIN", "/opt/libvendor.so", 1);
-    assert_cleared(1, OWN);
-    setenv("NCCL_TUNER_PLUGIN", "/opt/libnccl-tuner-nccltune.so", 1);
-    assert_cleared(1, "NCCL_TUNER_PLUGIN " OWN);
-}
-
-static void what_jobs_have_pinned(void **state)
+TEST_CASE(what_jobs_have_pinned)
 {
     struct arena *a = arena_new();
-    (void)state;
     assert_null(inherit_pins(a));
     setenv("NCCL_PROTO", "", 1);
     assert_null(inherit_pins(a));
@@ -73,9 +49,8 @@ static void assert_said(const char *expected)
 }
 
 /* Not what an image says of its NCCL, nor what is taken away anyway. */
-static void what_is_said_of_the_rest(void **state)
+TEST_CASE(what_is_said_of_the_rest)
 {
-    (void)state;
     setenv("NCCL_VERSION", "2.19.3-1", 1);
     setenv("NCCL_TUNER_PLUGIN", "none", 1);
     setenv("NCCLX", "1", 1);
@@ -89,12 +64,4 @@ static void what_is_said_of_the_rest(void **state)
                 "test: set in this environment, and measured beside candidates, which do without: NCCL_ALGO=Tree\n");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(what_a_launch_does_not_get, forget_everything),
-        cmocka_unit_test_setup(what_jobs_have_pinned, forget_everything),
-        cmocka_unit_test_setup(what_is_said_of_the_rest, forget_everything),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_inherit, forget_everything, NULL)

@@ -11,7 +11,7 @@ static const struct bench_shape everybody, pairs = {1, 2, 1, BENCH_ALONE}, rails
 
 /* ---- points ---- */
 
-static void what_a_request_asks_for(void **state)
+TEST_CASE(what_a_request_asks_for)
 {
     static const struct {
         int plans, buffers, coll;
@@ -29,7 +29,6 @@ static void what_a_request_asks_for(void **state)
         {BENCH_GRAPH, BENCH_USUAL, COLL_REDUCE, "reduce 64", 1},
         {BENCH_GRAPH, BENCH_BFLOAT16, COLL_REDUCE, "reduce 64 bfloat16", 0},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         context.buffers = rows[i].plans;
         struct nccl_measure q = nccl_session_question(&s, rows[i].coll, 64, everybody, rows[i].buffers);
@@ -47,11 +46,10 @@ static void what_a_request_asks_for(void **state)
     assert_string_equal(point_text(&p), "reduce 64 by 2x2*1@0");
 }
 
-static void what_makes_another_point(void **state)
+TEST_CASE(what_makes_another_point)
 {
     const struct nccl_point a = {COLL_REDUCE, 0, NCCL_TYPE_FITTING, 0, 64, {pairs, 2}};
     struct nccl_point others[] = {a, a, a, a, a, a};
-    (void)state;
     assert_true(nccl_same_point(&a, &a));
     others[0].coll = COLL_ALLREDUCE;
     others[1].in_place = 1;
@@ -71,10 +69,9 @@ static enum bench_outcome prepare(struct bench_shape shape, uint64_t bytes, int 
 }
 
 /* Longer for groups that are made anew, and for large buffers. */
-static void a_point_is_prepared_once(void **state)
+TEST_CASE(a_point_is_prepared_once)
 {
     int refusals = 7;
-    (void)state;
     s.nused = 3;
     for (int i = 0; i < 3; i++)
         pool.prepared[i].unit_us = i == 1 ? 3 : i;
@@ -104,10 +101,9 @@ static void a_point_is_prepared_once(void **state)
     assert_true(s.unit_us == 0);
 }
 
-static void what_is_not_prepared_is_asked_again(void **state)
+TEST_CASE(what_is_not_prepared_is_asked_again)
 {
     int refusals;
-    (void)state;
     prepare(everybody, MB, &refusals);
     s.unit_us = 7;
     pool.prepare = BENCH_DIED;
@@ -123,10 +119,9 @@ static void what_is_not_prepared_is_asked_again(void **state)
                  "prepare allreduce 1048576 in place: 5 s\nprepare allreduce 1048576 in place: 5 s\n");
 }
 
-static void nodes_are_counted_as_nccl_does(void **state)
+TEST_CASE(nodes_are_counted_as_nccl_does)
 {
     int refusals;
-    (void)state;
     pool.prepared[1].nodes = 1;
     assert_int_equal(prepare(everybody, MB, &refusals), BENCH_ANSWERED);
     assert_int_equal(refusals, 0);
@@ -139,10 +134,9 @@ static void nodes_are_counted_as_nccl_does(void **state)
 }
 
 /* Of all ranks that are in a group the one with the least counts. */
-static void what_is_known_of_a_point(void **state)
+TEST_CASE(what_is_known_of_a_point)
 {
     int refusals;
-    (void)state;
     pool.prepared[0] = (struct nccl_prepared){.group = -1, .working_set = 1, .cache = 9, .type = "nothing"};
     pool.prepared[1] = (struct nccl_prepared){.working_set = 3 * MB, .cache = 4 * MB, .type = "float32"};
     pool.prepared[2] = (struct nccl_prepared){.working_set = 2 * MB, .cache = 4 * MB, .type = "int8"};
@@ -174,10 +168,9 @@ static enum bench_outcome ask(struct nccl_measure q)
     return nccl_session_ask(&r, &q, &status, &us);
 }
 
-static void what_is_used_first_may_take_longer(void **state)
+TEST_CASE(what_is_used_first_may_take_longer)
 {
     struct nccl_measure own = {.point = {.bytes = 64}, .algo = -1, .proto = -1, .iterations = 1}, ring = own;
-    (void)state;
     ring.algo = ALGO_RING;
     ring.proto = PROTO_LL;
     ask(own);
@@ -202,9 +195,8 @@ static void what_is_used_first_may_take_longer(void **state)
                  "measure x1 tree/simple: 15 s\nmeasure x1: 15 s\nmeasure x1: 5 s\n");
 }
 
-static void what_is_no_answer(void **state)
+TEST_CASE(what_is_no_answer)
 {
-    (void)state;
     pool.measure = BENCH_SILENT;
     assert_int_equal(ask((struct nccl_measure){.algo = -1}), BENCH_SILENT);
     assert_true(status == BENCH_STATUS_COUNT && us < 0);
@@ -230,9 +222,8 @@ static void say(int rank, int what, const char *why)
     snprintf(pool.times[rank].detail, sizeof pool.times[rank].detail, "%s", why);
 }
 
-static void the_slowest_rank_counts(void **state)
+TEST_CASE(the_slowest_rank_counts)
 {
-    (void)state;
     assert_judged(BENCH_OK, 100, "");
     assert_true(s.base.slowdown == 0);
     pool.times[0].us = 150;
@@ -251,9 +242,8 @@ static void the_slowest_rank_counts(void **state)
 }
 
 /* Wrong data is worse than a refusal; of several the last one is told. */
-static void trouble_is_told_by_its_rank(void **state)
+TEST_CASE(trouble_is_told_by_its_rank)
 {
-    (void)state;
     say(1, NCCL_REFUSED, "rank 1: not offered");
     assert_judged(BENCH_FAILED, 100, "rank 1: not offered");
     say(2, NCCL_WRONG, "rank 2: element 7");
@@ -282,10 +272,9 @@ static void trouble_is_told_by_its_rank(void **state)
 }
 
 /* Ranks of one group; what others are offered is their own. */
-static void different_offers_are_no_time(void **state)
+TEST_CASE(different_offers_are_no_time)
 {
     struct nccl_choice *c = &pool.times[3].choice;
-    (void)state;
     for (int what = 0; what < 6; what++) {
         c->known = what == 0;
         c->algo = what == 1;
@@ -317,11 +306,10 @@ static void samples(int n, double host_least_us, double host_most_us)
 }
 
 /* A tenth apart is not enough, nor are few samples, nor fewer than half of them; it is said once. */
-static void clocks_that_disagree_are_said(void **state)
+TEST_CASE(clocks_that_disagree_are_said)
 {
     static const char *const words = "test: warning: launch default: the GPU's clock says 90 us a call, by the host's "
                                      "it is %g to %g us: one of them is wrong\n";
-    (void)state;
     for (int r = 0; r < RANKS; r++)
         pool.times[r].us = 90;
     samples(6, 100, 90);
@@ -340,21 +328,4 @@ static void clocks_that_disagree_are_said(void **state)
     assert_true(s.odd == 5);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        OVER_DOUBLE(what_a_request_asks_for),
-        OVER_DOUBLE(what_makes_another_point),
-        OVER_DOUBLE(a_point_is_prepared_once),
-        OVER_DOUBLE(what_is_not_prepared_is_asked_again),
-        OVER_DOUBLE(nodes_are_counted_as_nccl_does),
-        OVER_DOUBLE(what_is_known_of_a_point),
-        OVER_DOUBLE(what_is_used_first_may_take_longer),
-        OVER_DOUBLE(what_is_no_answer),
-        OVER_DOUBLE(the_slowest_rank_counts),
-        OVER_DOUBLE(trouble_is_told_by_its_rank),
-        OVER_DOUBLE(different_offers_are_no_time),
-        OVER_DOUBLE(clocks_that_disagree_are_said),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(main, begin, end)

@@ -33,9 +33,8 @@ static void measured(int n)
     s.nused = 0;
 }
 
-static void how_it_is_measured(void **state)
+TEST_CASE(how_it_is_measured)
 {
-    (void)state;
     measured(1);
     context.start_s = 3;
     context.buffers = BENCH_GRAPH;
@@ -52,12 +51,11 @@ static void how_it_is_measured(void **state)
 }
 
 /* The first, the last, and one between them. */
-static void where_it_is_measured(void **state)
+TEST_CASE(where_it_is_measured)
 {
     static const struct {
         int sizes, at[3];
     } rows[] = {{1, {0}}, {2, {0, 1}}, {3, {0, 1, 2}}, {6, {0, 3, 5}}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int expected[8] = {0};
         measured(rows[i].sizes);
@@ -70,9 +68,8 @@ static void where_it_is_measured(void **state)
     }
 }
 
-static void where_it_is_not(void **state)
+TEST_CASE(where_it_is_not)
 {
-    (void)state;
     measured(0);
     nccl_session_compare_with_site(&s);
     measured(1);
@@ -96,7 +93,7 @@ static void where_it_is_not(void **state)
     "nothing: a tuner of the site's or NCCL's own CTA policy is at work, and gains are not over what jobs get\n"
 
 /* By a twentieth, and beyond doubt; at several visits, of which the nearest to ours counts. */
-static void what_is_something_else(void **state)
+TEST_CASE(what_is_something_else)
 {
     static const struct {
         double site[4], ours[3];
@@ -115,7 +112,6 @@ static void what_is_something_else(void **state)
         {{140, 1, 1, 1}, {60, 100, 140}, 1, "", 1.4},
         {{60, 1, 1, 1}, {60, 100, 140}, 1, "", 0.6},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         measured(1);
         memcpy(site_us[0], rows[i].site, sizeof site_us[0]);
@@ -128,9 +124,8 @@ static void what_is_something_else(void **state)
     }
 }
 
-static void what_cannot_be_compared(void **state)
+TEST_CASE(what_cannot_be_compared)
 {
-    (void)state;
     measured(2);
     s.defaults[0].n = 1; /* one sample says nothing */
     s.defaults[1].n = 2;
@@ -178,11 +173,10 @@ static void assert_found(int n, struct bench_interval one, struct bench_interval
     assert_int_equal(found.list[0].advice != NULL, getenv("NCCL_ALGO") != NULL);
 }
 
-static void what_is_written_down(void **state)
+TEST_CASE(what_is_written_down)
 {
     const struct bench_interval same = {1, 0.95, 1.05, 3}, slower = {1.21, 1.06, 1.3, 3}, faster = {0.81, 0.7, 0.94, 3},
                                 edge = {1.1, 1.05, 1.3, 3}, other_edge = {0.9, 0.8, 0.95, 3};
-    (void)state;
     unsetenv("NCCL_ALGO");
     assert_found(0, same, same, 0, NULL);
     assert_found(1, same, faster, FINDING_OK, TODAY("without nccltune", "1.00", "0.95", "1.05", "1 size"));
@@ -196,11 +190,4 @@ static void what_is_written_down(void **state)
     unsetenv("NCCL_ALGO");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        OVER_DOUBLE(how_it_is_measured),     OVER_DOUBLE(where_it_is_measured),    OVER_DOUBLE(where_it_is_not),
-        OVER_DOUBLE(what_is_something_else), OVER_DOUBLE(what_cannot_be_compared), OVER_DOUBLE(what_is_written_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(main, begin, end)

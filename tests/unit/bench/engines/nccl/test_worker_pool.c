@@ -1,19 +1,12 @@
 /* What the pool and its workers can do beyond what the engine asks of them: all-to-all, in place, other data types,
  * chunk sizes; over the doubles. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench/engines/nccl/engine.h"
 #include "bench/engines/nccl/worker_pool.h"
 #include "core/coll.h"
 #include "core/locate.h"
 #include "core/progress.h"
 #include "tests/doubles/nccl_setup.h"
+#include "tests/lib/unit.h"
 
 #define RANKS 4
 
@@ -35,7 +28,6 @@ static int begin(void **state)
     struct err e = {0};
     struct nccl_hello hello;
     struct nccl_joined joined;
-    (void)state;
     arena = arena_new();
     if (doubles_begin(law, "4"))
         return -1;
@@ -49,11 +41,25 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     nccl_pool_close(pool);
     arena_free(arena);
     doubles_end();
     return 0;
+}
+
+/* How many ranks refuse the point; *outcome: what became of the question. */
+static int prepare(struct nccl_point *p, double patience_s, enum bench_outcome *outcome, char *detail)
+{
+    struct nccl_prepared prepared[RANKS];
+    struct nccl_question q = {.message = NCCL_PREPARE,
+                              .body = p,
+                              .body_bytes = sizeof *p,
+                              .wanted = NCCL_PREPARED,
+                              .answers = prepared,
+                              .bytes = sizeof *prepared,
+                              .deadline_s = progress_now_s() + patience_s};
+    *outcome = nccl_pool_ask(pool, &q, NULL, detail);
+    return q.refusals;
 }
 
 /* Prepares and measures; the slowest rank's time. Fails the test unless all ranks got the right data. */
@@ -62,21 +68,23 @@ static int iterations = 3;
 static double measure(struct nccl_point p, uint32_t chunk)
 {
     struct nccl_times times[RANKS];
-    struct nccl_prepared prepared[RANKS];
     struct nccl_measure q = {
         .point = p, .algo = ALGO_RING, .proto = PROTO_SIMPLE, .iterations = iterations, .check = 1};
     char detail[BENCH_DETAIL];
-    int refused;
-    double us = 0, deadline = progress_now_s() + 20;
+    enum bench_outcome outcome;
+    double us = 0;
     q.chunk_bytes = chunk;
     q.channels = chunk ? 2 : 0;
-    if (nccl_pool_ask(pool, NCCL_PREPARE, &p, sizeof p, NCCL_PREPARED, prepared, sizeof *prepared, &refused, deadline,
-                      NULL, detail) ||
-        refused)
+    if (prepare(&p, 20, &outcome, detail) || outcome != BENCH_ANSWERED)
         fail_msg("%s", detail);
-    if (nccl_pool_ask(pool, NCCL_MEASURE, &q, sizeof q, NCCL_TIMES, times, sizeof *times, &refused, deadline, NULL,
-                      detail) ||
-        refused)
+    struct nccl_question asked = {.message = NCCL_MEASURE,
+                                  .body = &q,
+                                  .body_bytes = sizeof q,
+                                  .wanted = NCCL_TIMES,
+                                  .answers = times,
+                                  .bytes = sizeof *times,
+                                  .deadline_s = progress_now_s() + 20};
+    if (nccl_pool_ask(pool, &asked, NULL, detail) != BENCH_ANSWERED || asked.refusals)
         fail_msg("%s", detail);
     for (int r = 0; r < RANKS; r++) {
         if (times[r].status != NCCL_DONE)
@@ -92,17 +100,15 @@ static void assert_about(double value, double expected)
         fail_msg("%g is not about %g", value, expected);
 }
 
-static void all_to_all(void **state)
+TEST_CASE(all_to_all)
 {
-    (void)state;
     struct nccl_point p = {.coll = COLL_ALLTOALL, .type = NCCL_TYPE_FITTING, .bytes = 1 << 20};
     assert_about(measure(p, 0), 40 + (1 << 20) / 50e3);
 }
 
 /* Three of six blocks go to rank 0, which receives twice as much as the others of an even one: the slowest. */
-static void a_hot_rank_is_waited_for(void **state)
+TEST_CASE(a_hot_rank_is_waited_for)
 {
-    (void)state;
     struct nccl_point p = {.coll = COLL_ALLTOALLV, .type = NCCL_TYPE_FITTING, .bytes = 6 << 18};
     assert_about(measure(p, 0), 40 + 2 * (6 << 18) / 50e3);
     p.bytes = 6; /* of single bytes */
@@ -113,9 +119,8 @@ static void a_hot_rank_is_waited_for(void **state)
     iterations = 3;
 }
 
-static void in_place_and_every_type(void **state)
+TEST_CASE(in_place_and_every_type)
 {
-    (void)state;
     static const int types[] = {0, 2, 7, 9}; /* int8, int32, float32, bfloat16 */
     for (int coll = 0; coll < COLL_COUNT; coll++)
         for (size_t t = 0; t < sizeof types / sizeof *types; t++)
@@ -123,57 +128,39 @@ static void in_place_and_every_type(void **state)
                 measure((struct nccl_point){.coll = coll, .in_place = in_place, .type = types[t], .bytes = 4800}, 0);
 }
 
-static void chunk_size_reaches_nccl(void **state)
+TEST_CASE(chunk_size_reaches_nccl)
 {
-    (void)state;
     struct nccl_point p = {.coll = COLL_ALLREDUCE, .type = NCCL_TYPE_FITTING, .bytes = 1 << 20};
     double best = 30 + (1 << 20) / 100e3;
     assert_about(measure(p, 1 << 17), best);
     assert_about(measure(p, 1 << 16), best * 1.5);
 }
 
-static void a_size_too_small_is_refused_by_all(void **state)
+TEST_CASE(a_size_too_small_is_refused_by_all)
 {
-    (void)state;
     struct nccl_point p = {.coll = COLL_ALLGATHER, .type = NCCL_TYPE_FITTING, .bytes = 3};
-    struct nccl_prepared prepared[RANKS];
+    enum bench_outcome outcome;
     char detail[BENCH_DETAIL];
-    int refused = 0;
-    assert_int_equal(nccl_pool_ask(pool, NCCL_PREPARE, &p, sizeof p, NCCL_PREPARED, prepared, sizeof *prepared,
-                                   &refused, progress_now_s() + 20, NULL, detail),
-                     BENCH_ANSWERED);
-    assert_int_equal(refused, RANKS);
+    assert_int_equal(prepare(&p, 20, &outcome, detail), RANKS);
+    assert_int_equal(outcome, BENCH_ANSWERED);
     assert_non_null(strstr(detail, "leave no element for each of 4 ranks"));
 }
 
 /* Somebody else may have asked when a rank died, and kept it to himself: whoever asks next is told the same. */
-static void a_death_is_told_to_all_who_ask(void **state)
+TEST_CASE(a_death_is_told_to_all_who_ask)
 {
-    (void)state;
     struct nccl_point p = {.coll = COLL_ALLREDUCE, .type = NCCL_TYPE_FITTING, .bytes = 1 << 20};
-    struct nccl_prepared prepared[RANKS];
+    enum bench_outcome outcome;
     char detail[2][BENCH_DETAIL] = {"", ""};
-    int refused;
     assert_int_equal(system("for p in $(pgrep -P $(pgrep -P $PPID -f 'nccltune-worker [a]gent') | head -n 1); do "
                             "kill -KILL $p; done"),
                      0);
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(nccl_pool_ask(pool, NCCL_PREPARE, &p, sizeof p, NCCL_PREPARED, prepared, sizeof *prepared,
-                                       &refused, progress_now_s() + 10, NULL, detail[i]),
-                         BENCH_DIED);
+    for (int i = 0; i < 2; i++) {
+        prepare(&p, 10, &outcome, detail[i]);
+        assert_int_equal(outcome, BENCH_DIED);
+    }
     assert_non_null(strstr(detail[0], "was killed by signal 9"));
     assert_string_equal(detail[0], detail[1]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_to_all),
-        cmocka_unit_test(a_hot_rank_is_waited_for),
-        cmocka_unit_test(in_place_and_every_type),
-        cmocka_unit_test(chunk_size_reaches_nccl),
-        cmocka_unit_test(a_size_too_small_is_refused_by_all),
-        cmocka_unit_test(a_death_is_told_to_all_who_ask), /* the last: nobody runs after it */
-    };
-    return cmocka_run_group_tests(tests, begin, end);
-}
+TEST_CASES_WITHIN(test_worker_pool, begin, end)

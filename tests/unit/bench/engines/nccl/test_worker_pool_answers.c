@@ -7,20 +7,33 @@ static char detail[BENCH_DETAIL];
 
 static const struct nccl_point point = {.bytes = 64};
 
+static volatile sig_atomic_t stop;
+
+static enum bench_outcome ask_until(double deadline_s, struct nccl_pool *t, int *answers, int *refusals)
+{
+    struct nccl_question q = {.message = NCCL_PREPARE,
+                              .body = &point,
+                              .body_bytes = sizeof point,
+                              .wanted = NCCL_PREPARED,
+                              .answers = answers,
+                              .bytes = sizeof *answers,
+                              .deadline_s = deadline_s};
+    enum bench_outcome outcome = nccl_pool_ask(t, &q, &stop, detail);
+    *refusals = q.refusals;
+    return outcome;
+}
+
 static enum bench_outcome ask(struct nccl_pool *t, int *answers, int *refusals)
 {
-    static volatile sig_atomic_t stop;
     *detail = 'x';
-    return nccl_pool_ask(t, NCCL_PREPARE, &point, sizeof point, NCCL_PREPARED, answers, sizeof *answers, refusals,
-                         progress_now_s() + 100, &stop, detail);
+    return ask_until(progress_now_s() + 100, t, answers, refusals);
 }
 
 static const int values[] = {10, 11, 12, 13};
 
-static void answers_of_all(void **state)
+TEST_CASE(answers_of_all)
 {
     int answers[4] = {0}, refusals = 7;
-    (void)state;
     struct nccl_pool *t = running();
     for (int r = 3; r >= 0; r--) {
         comes(r / 2, NCCL_PREPARED, r, &values[r], sizeof values[r]);
@@ -41,11 +54,10 @@ static void answers_of_all(void **state)
     nccl_pool_close(t);
 }
 
-static void refusals_of_all_and_of_some(void **state)
+TEST_CASE(refusals_of_all_and_of_some)
 {
     static const struct nccl_text no = {"rank 2: no"}, other = {"rank 1: other"};
     int answers[4], refusals;
-    (void)state;
     struct nccl_pool *t = running();
     for (int r = 0; r < 4; r++)
         comes(r / 2, NCCL_ERROR, 3 - r, r ? &other : &no, sizeof no);
@@ -79,11 +91,9 @@ static void refusals_of_all_and_of_some(void **state)
 }
 
 /* Who is late has as long again as the others took. */
-static void who_is_waited_for(void **state)
+TEST_CASE(who_is_waited_for)
 {
     int answers[4], refusals;
-    static volatile sig_atomic_t stop;
-    (void)state;
     struct nccl_pool *t = running();
     double began_s = progress_now_s();
     comes(0, NCCL_PREPARED, 0, &values[0], sizeof values[0]);
@@ -96,15 +106,12 @@ static void who_is_waited_for(void **state)
     comes(0, NCCL_PREPARED, 0, &values[0], sizeof values[0]);
     coming[ncoming - 1].sets_in_s = 0.001;
     comes_event(0, AGENTS_LATE);
-    assert_int_equal(nccl_pool_ask(t, NCCL_PREPARE, &point, sizeof point, NCCL_PREPARED, answers, sizeof *answers,
-                                   &refusals, began_s - 100, &stop, detail),
-                     BENCH_SILENT);
+    assert_int_equal(ask_until(began_s - 100, t, answers, &refusals), BENCH_SILENT);
     nccl_pool_close(t);
 }
 
-static void the_first_of_many_silent_ones(void **state)
+TEST_CASE(the_first_of_many_silent_ones)
 {
-    (void)state;
     setup.ranks_per_node = 12;
     own.share_gpus = 1;
     struct nccl_pool *t = looked();
@@ -116,7 +123,7 @@ static void the_first_of_many_silent_ones(void **state)
     nccl_pool_close(t);
 }
 
-static void a_worker_that_ends(void **state)
+TEST_CASE(a_worker_that_ends)
 {
     static const struct {
         struct agent_ended ended;
@@ -125,7 +132,6 @@ static void a_worker_that_ends(void **state)
                 {{9, ""}, "rank 3 on n1 was killed by signal 9 (Killed)"},
                 {{-1, "no such file"}, "rank 3 on n1 did not start: no such file"}};
     int answers[4], refusals;
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct nccl_pool *t = running();
         comes(1, AGENT_ENDED, AGENT_BESIDE, &rows[i].ended, sizeof rows[i].ended); /* that one is not asked */
@@ -138,11 +144,10 @@ static void a_worker_that_ends(void **state)
 }
 
 /* Of words that stand there already none are added. */
-static void words_that_are_told_once(void **state)
+TEST_CASE(words_that_are_told_once)
 {
     static const struct agent_ended ended = {0x0300, "worker: n1: NCCL WARN no route"};
     int answers[4], refusals;
-    (void)state;
     struct nccl_pool *t = running();
     comes(1, AGENT_ENDED, 3, &ended, sizeof ended);
     assert_int_equal(ask(t, answers, &refusals), BENCH_DIED);
@@ -150,10 +155,9 @@ static void words_that_are_told_once(void **state)
     nccl_pool_close(t);
 }
 
-static void a_node_that_is_lost(void **state)
+TEST_CASE(a_node_that_is_lost)
 {
     int answers[4], refusals;
-    (void)state;
     struct nccl_pool *t = running();
     assert_false(nccl_pool_broken(t, detail));
     comes_event(1, AGENTS_LOST);
@@ -162,21 +166,19 @@ static void a_node_that_is_lost(void **state)
     assert_true(nccl_pool_broken(t, NULL));
     assert_noted("prepare to -1.-1\nkill 3 s\n");
     nccl_pool_close(t);
-    static volatile sig_atomic_t stop = 1;
+    stop = 1;
     items[1].lost = 0;
     t = running();
-    assert_int_equal(nccl_pool_ask(t, NCCL_PREPARE, &point, sizeof point, NCCL_PREPARED, answers, sizeof *answers,
-                                   &refusals, progress_now_s() + 9, &stop, detail),
-                     BENCH_STOPPED);
+    assert_int_equal(ask_until(progress_now_s() + 9, t, answers, &refusals), BENCH_STOPPED);
+    stop = 0;
     nccl_pool_close(t);
 }
 
 /* ---- the end ---- */
 
-static void a_good_end(void **state)
+TEST_CASE(a_good_end)
 {
     static const struct agent_ended ended = {0, "bye"};
-    (void)state;
     struct nccl_pool *t = running();
     for (int r = 0; r < 5; r++)
         comes(r / 2, r == 1 ? NCCL_TIMES : AGENT_ENDED, r == 2 ? AGENT_BESIDE : r, &ended, sizeof ended);
@@ -192,13 +194,4 @@ static void a_good_end(void **state)
     assert_noted("close\n");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        OVER_DOUBLE(answers_of_all),      OVER_DOUBLE(refusals_of_all_and_of_some),
-        OVER_DOUBLE(who_is_waited_for),   OVER_DOUBLE(the_first_of_many_silent_ones),
-        OVER_DOUBLE(a_worker_that_ends),  OVER_DOUBLE(words_that_are_told_once),
-        OVER_DOUBLE(a_node_that_is_lost), OVER_DOUBLE(a_good_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(main, begin, end)

@@ -1,10 +1,9 @@
 /* bench/engines/nccl/worker_pool.c: what agents and workers are started with, and what is learnt of them. */
 #include "tests/unit/bench/engines/nccl/agents_double.h"
 
-static void nodes_that_are_watched(void **state)
+TEST_CASE(nodes_that_are_watched)
 {
     struct findings found = {.arena = arena};
-    (void)state;
     struct nccl_pool *t = must_open();
     assert_int_equal(nccl_pool_nodes(t), 2);
     assert_int_equal(nccl_pool_ranks(t), 0);
@@ -29,9 +28,8 @@ static void nodes_that_are_watched(void **state)
     assert_noted("open 7 s\nbeside {self} signs\nclose\n");
 }
 
-static void what_cannot_be_opened(void **state)
+TEST_CASE(what_cannot_be_opened)
 {
-    (void)state;
     fails = 1;
     assert_null(nccl_pool_open(&setup, &own, 7, NULL, &e));
     assert_says(e.text, "nobody comes");
@@ -53,7 +51,7 @@ static int look(struct nccl_pool *t, struct nccl_hello *h)
     return nccl_pool_look(t, h, 10, NULL, &e);
 }
 
-static void what_there_is(void **state)
+TEST_CASE(what_there_is)
 {
     static const struct {
         int gpus[2], ranks_per_node, share, code, ranks;
@@ -68,7 +66,6 @@ static void what_there_is(void **state)
                 {{1, 1}, 0, 0, 0, 2, ""},
                 {{0, 8}, 0, 0, ERR_LACKS, 0, "n0: the driver shows no GPU"},
                 {{8, 0}, 2, 1, ERR_LACKS, 0, "n1: the driver shows no GPU"}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct nccl_hello h;
         setup.ranks_per_node = rows[i].ranks_per_node;
@@ -95,7 +92,7 @@ static void what_there_is(void **state)
     nccl_pool_close(t);
 }
 
-static void all_nodes_need_the_same(void **state)
+TEST_CASE(all_nodes_need_the_same)
 {
     static const struct {
         int version, rccl;
@@ -103,7 +100,6 @@ static void all_nodes_need_the_same(void **state)
     } rows[] = {{22809, 0, ""},
                 {22203, 0, "n0 has NCCL 2.28.9 (/a), n1 has 2.22.3 (/b): all nodes need the same"},
                 {22809, 1, "n0 has NCCL 2.28.9 (/a), n1 has RCCL 2.28.9 (/b): all nodes need the same"}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct nccl_hello h;
         struct nccl_pool *t = must_open();
@@ -126,7 +122,7 @@ static void all_nodes_need_the_same(void **state)
 
 /* ---- starting ---- */
 
-static void what_workers_are_started_with(void **state)
+TEST_CASE(what_workers_are_started_with)
 {
     static struct topo_class classes[] = {{.name = "fat"}, {.name = "thin"}};
     static struct topo_host hosts[] = {{.name = "n0", .class_index = 0}, {.name = "n1", .class_index = 1}};
@@ -135,7 +131,6 @@ static void what_workers_are_started_with(void **state)
         {"NCCL_IB_HCA@fat", "a"}, {"NCCL_IB_HCA@thin", "b"}, {"NCCL_BUFFSIZE", "8"}, {"NCCL_X", "1"}};
     static const struct nccl_start start = {settings, 4, "/plugin", 1, 0};
     struct nccl_joined joined;
-    (void)state;
     setup.topology = &topology;
     own.library = "/opt/libnccl.so";
     own.launch_prefix = "enroot start";
@@ -152,7 +147,7 @@ static void what_workers_are_started_with(void **state)
 }
 
 /* The environment that the command was started in. */
-static void what_stays_of_the_environment(void **state)
+TEST_CASE(what_stays_of_the_environment)
 {
     static const struct {
         const char *tuner, *next, *debug;
@@ -161,10 +156,8 @@ static void what_stays_of_the_environment(void **state)
     } rows[] = {{NULL, NULL, "INFO", 0, ""},
                 {"/opt/vendor.so", NULL, "INFO", 0, " NCCLTUNE_NEXT_TUNER=/opt/vendor.so"},
                 {"/opt/vendor.so", "none", "INFO", 0, ""},
-                {"/opt/libnccl-tuner-nccltune.so", NULL, "INFO", 0, ""},
                 {"", NULL, NULL, 0, " NCCL_DEBUG=WARN"},
                 {NULL, NULL, NULL, 1, " NCCL_DEBUG=WARN NCCL_HOSTID={host}-{local}"}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct nccl_hello h;
         nagents = 1;
@@ -188,13 +181,12 @@ static void what_stays_of_the_environment(void **state)
     }
 }
 
-static void what_does_not_start(void **state)
+TEST_CASE(what_does_not_start)
 {
     static const struct nccl_text no = {"rank 0: no device"};
     static const struct nccl_start start = {0};
     static volatile sig_atomic_t stop = 1;
     struct nccl_joined joined;
-    (void)state;
     struct nccl_pool *t = looked();
     too_long = 1;
     assert_int_equal(nccl_pool_start(t, &start, &joined, 10, NULL, &e), ERR_FAILED);
@@ -218,16 +210,4 @@ static void what_does_not_start(void **state)
     nccl_pool_close(t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        OVER_DOUBLE(nodes_that_are_watched),
-        OVER_DOUBLE(what_cannot_be_opened),
-        OVER_DOUBLE(what_there_is),
-        OVER_DOUBLE(all_nodes_need_the_same),
-        OVER_DOUBLE(what_workers_are_started_with),
-        OVER_DOUBLE(what_stays_of_the_environment),
-        OVER_DOUBLE(what_does_not_start),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(main, begin, end)

@@ -10,10 +10,10 @@ static struct log said;
 /* The law with more lines, and everything started anew under it. */
 static inline void under(const char *lines)
 {
-    bench_engine_nccl.finish(&plan);
+    bench_engine_nccl.measures->finish(&plan);
     assert_int_equal(doubles_begin(arena_printf(arena, "%s%s", law, lines), "3"), 0);
     struct err e = {0};
-    if (bench_engine_nccl.plan(&setup, arena, &plan, &e))
+    if (bench_engine_nccl.measures->plan(&setup, arena, &plan, &e))
         fail_msg("%s", e.text);
 }
 
@@ -55,7 +55,7 @@ static const double __attribute__((unused)) tree_ll_us = 8 + 3.072 / 10, tree_us
 static inline struct bench_session *open_within(double patience_s, struct err *e)
 {
     static volatile sig_atomic_t stop;
-    return bench_engine_nccl.open(&plan, launch_named(BENCH_DEFAULT), patience_s, &stop, e);
+    return bench_engine_nccl.measures->open(&plan, launch_named(BENCH_DEFAULT), patience_s, &stop, e);
 }
 
 #endif

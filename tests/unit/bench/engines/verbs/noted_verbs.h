@@ -2,21 +2,12 @@
 #ifndef TESTS_UNIT_BENCH_ENGINES_VERBS_NOTED_VERBS_H
 #define TESTS_UNIT_BENCH_ENGINES_VERBS_NOTED_VERBS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "bench/engines/verbs/pair.h"
 #include "core/progress.h"
 #include "tests/lib/noted.h"
+#include "tests/lib/unit.h"
 
 /* ibverbs' macros would send these names elsewhere. */
 #undef ibv_query_port
@@ -225,11 +216,8 @@ static void begin_verbs(void)
 
 static int end(void **state)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
-
-#define NOTED(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 #endif

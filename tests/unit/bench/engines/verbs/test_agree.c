@@ -1,16 +1,9 @@
 /* bench/engines/verbs/pair.c: the agreement after every step names the side that failed. Connections need a device: see
  * test_verbs_pair.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
-#include <string.h>
 
 #include "bench/engines/verbs/pair.h"
+#include "tests/lib/unit.h"
 
 /* A peer whose report is fixed beforehand. */
 static int canned_swap(void *user, const void *mine, void *theirs, size_t bytes, double deadline_s)
@@ -31,9 +24,8 @@ static int failing_swap(void *user, const void *mine, void *theirs, size_t bytes
     return EPIPE;
 }
 
-static void agreement_names_the_side(void **state)
+TEST_CASE(agreement_names_the_side)
 {
-    (void)state;
     struct verbs_report good = {.number = 7}, bad = {.failure = "broken"}, short_ = {.failure = "x"}, theirs;
     struct verbs_channel c = {canned_swap, &good, "node0 rxe0:1", "node1 rxe0:1"};
     struct err e = {0};
@@ -72,8 +64,4 @@ static void agreement_names_the_side(void **state)
     assert_non_null(strstr(e.text, "the other side ended; before that x"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(agreement_names_the_side)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_agree)

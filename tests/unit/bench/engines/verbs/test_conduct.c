@@ -1,28 +1,19 @@
 /* bench/engines/verbs as a whole: fabrics measured over the double of libibverbs (tests/doubles/fake_verbs.c), which is
  * linked into this program. The conductor runs here, under it real agents, and as a port's process this program again.
  * Two nodes are two agents, started by a double of ssh, whose processes have another host name. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench/engines/verbs/engine.h"
-#include "bench/engines/verbs/options.h"
 #include "bench/engines/verbs/port.h"
 #include "bench/engines/verbs/run.h"
-#include "bench/engines/verbs/serve.h"
+#include "core/progress.h"
 #include "tests/doubles/nccl_setup.h"
 #include "tests/lib/folder.h"
+#include "tests/lib/unit.h"
 
 #define LINK_GBPS 0.05 /* slow enough for a busy machine */
 
@@ -39,7 +30,6 @@ int gethostname(char *name, size_t bytes)
 /* An agent finds what it starts beside itself. */
 static int begin(void **state)
 {
-    (void)state;
     arena = arena_new();
     strcpy(dir, "/tmp/test_conduct_XXXXXX");
     if (!mkdtemp(dir) || doubles_begin("", "2"))
@@ -59,7 +49,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     char command[64];
     snprintf(command, sizeof command, "rm -r %s", dir);
     doubles_end();
@@ -86,7 +75,7 @@ static struct verbs_task brief(const char *ports)
 
 static struct verbs_fabric *measured(struct verbs_task t)
 {
-    struct verbs_fabric *f = verbs_run(&t, NULL, NULL, &e);
+    struct verbs_fabric *f = verbs_run(&t, NULL, &e);
     if (!f)
         fail_msg("%s", e.text);
     return f;
@@ -120,15 +109,13 @@ static void assert_rate(double GBps, double most)
 static struct verbs_fabric *one_port_to_another(void)
 {
     const struct verbs_options own = {.ports = "mlx5_0:1,mlx5_1:1", .sweep_bytes = 16, .svg = at("map.svg")};
-    const struct bench_setup setup = {.own = &own};
     struct progress progress;
-    const struct bench_document d = {.setup = &setup,
-                                     .path = at("fabric.json"),
-                                     .budget_s = 300,
-                                     .out = fopen(at("said"), "w"),
-                                     .progress = &progress};
+    struct log log = {.out = stderr, .program = "test", .progress = &progress};
+    const struct bench_setup setup = {.own = &own, .log = &log};
+    const struct bench_document d = {
+        .setup = &setup, .path = at("fabric.json"), .budget_s = 300, .out = fopen(at("said"), "w")};
     progress_start(&progress, d.out);
-    assert_int_equal(bench_engine_verbs.document(&d, &e), 0);
+    assert_int_equal(bench_engine_verbs.documents->make(&d, &e), 0);
     fclose(d.out);
     assert_says(got("said"), "round 1 of 2");
     struct verbs_fabric *f = verbs_fabric_load(at("fabric.json"), &e);
@@ -138,7 +125,6 @@ static struct verbs_fabric *one_port_to_another(void)
 
 static void everything_is_measured(void **state)
 {
-    (void)state;
     world(2, "");
     setenv("DRIVER_DOUBLE_GPUS", "2", 1);
     struct verbs_fabric *f = one_port_to_another();
@@ -194,7 +180,6 @@ static void rates_by_codes(void **state)
     struct ibv_device device = {.name = "no such device"};
     struct ibv_context context = {.device = &device};
     struct verbs_port port = {.context = &context, .port = 1};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         port.attr.active_width = (uint8_t)rows[i].width;
         port.attr.active_speed = (uint8_t)rows[i].speed;
@@ -210,7 +195,6 @@ static void rates_by_codes(void **state)
 
 static void a_gpu_that_no_port_can_reach(void **state)
 {
-    (void)state;
     world(2, "");
     setenv("DRIVER_DOUBLE_GPUS", "1", 1);
     setenv("DRIVER_DOUBLE_DMABUF", "0", 1);
@@ -235,7 +219,6 @@ static void faults_are_named(void **state)
     } rows[] = {{"dark", "transport retry counter exceeded"},
                 {"down", "n0 mlx5_1:1: opening the port failed: its link is down"},
                 {"absent", "n0: mlx5_1: no such RDMA device here (3 found)"}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         world(4, arena_printf(arena, "0/mlx5_1=%s", rows[i].fault));
         struct verbs_fabric *f = measured(brief("mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1"));
@@ -254,7 +237,6 @@ static void faults_are_named(void **state)
 
 static void wrong_data_are_noticed(void **state)
 {
-    (void)state;
     world(2, "0/mlx5_0=flips");
     struct verbs_fabric *f = measured(brief("mlx5_0:1,mlx5_1:1"));
     assert_int_equal(between(f, 0, 1)->outcome.verdict, VERBS_FAILED);
@@ -268,7 +250,6 @@ static void an_earlier_run_is_gone_on_with(void **state)
 {
     static const char head[] = "{\"format\": \"nccltune-fabric-journal/1\", \"what\": \"mlx5_0:1,mlx5_1:1,mlx5_2:1 "
                                "brief-matrix 1 nodes\"}\n{\"nodes\":1,\"rails\":3,\"names\":[\"%s\"]}\n";
-    (void)state;
     world(3, "0/mlx5_2=slow");
     struct verbs_task t = brief("mlx5_0:1,mlx5_1:1,mlx5_2:1");
     t.journal = at("journal");
@@ -294,11 +275,11 @@ static void an_earlier_run_is_gone_on_with(void **state)
     verbs_fabric_free(f);
 
     put("journal", arena_printf(arena, head, "elsewhere"));
-    assert_null(verbs_run(&t, NULL, NULL, &e));
+    assert_null(verbs_run(&t, NULL, &e));
     assert_says(e.text,
                 "what was begun was measured on other nodes: {\"nodes\":1,\"rails\":3,\"names\":[\"elsewhere\"]}");
     t.schedule = "reach";
-    assert_null(verbs_run(&t, NULL, NULL, &e));
+    assert_null(verbs_run(&t, NULL, &e));
     assert_says(e.text, "was begun for something else");
     t.resume = 0;
     t.schedule = NULL;
@@ -335,13 +316,12 @@ static pid_t interrupt_after_a_try(const char *journal)
 
 static void an_interrupted_run(void **state)
 {
-    (void)state;
     world(6, "");
     struct verbs_task t = brief("mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1,mlx5_4:1,mlx5_5:1");
     t.journal = at("journal");
     signal(SIGINT, interrupt);
     pid_t child = interrupt_after_a_try(t.journal);
-    struct verbs_fabric *f = verbs_run(&t, NULL, &stop, &e);
+    struct verbs_fabric *f = verbs_run(&t, &stop, &e);
     waitpid(child, NULL, 0);
     signal(SIGINT, SIG_DFL);
     assert_non_null(f);
@@ -355,7 +335,7 @@ static void an_interrupted_run(void **state)
     assert_true(between(f, first.outcome.pair.from.rail, first.outcome.pair.to.rail)->outcome.GBps >=
                 first.outcome.GBps * 0.999);
     verbs_fabric_free(f);
-    assert_null(verbs_run(&t, NULL, &stop, &e));
+    assert_null(verbs_run(&t, &stop, &e));
     assert_says(e.text, "interrupted");
     stop = 0;
 }
@@ -363,7 +343,6 @@ static void an_interrupted_run(void **state)
 /* By RoCE's GIDs: 0 is of version 1, and 1 of version 2, which NCCL takes. */
 static void gids_that_work_are_proven(void **state)
 {
-    (void)state;
     world(0, "");
     setenv("FAKE_VERBS", "mlx5_0:2:roce:0.05:0", 1);
     struct verbs_task t = brief("mlx5_0:1,mlx5_0:2");
@@ -394,7 +373,6 @@ static void gids_that_work_are_proven(void **state)
 /* Of which the second has a port less. */
 static void nodes_of_two_kinds(void **state)
 {
-    (void)state;
     world(2, "1/mlx5_1=absent");
     struct verbs_task t = {.setup = {.hosts = "n0,n1", .launcher = "ssh", .ssh = at("ssh")},
                            .ports = "mlx5_0:1,mlx5_1:1/mlx5_0:1",
@@ -435,11 +413,10 @@ static void what_cannot_be_measured(void **state)
                  ERR_FAILED,
                  "the process that owns a port exited with code 2: nccltune verbs-port: a port's number"},
                 {{.ports = "mlx5_0", .budget_s = 60}, ERR_FAILED, "'mlx5_0' is no port such as mlx5_0:1"}};
-    (void)state;
     world(1, "");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct err why = {0};
-        assert_null(verbs_run(&rows[i].task, NULL, NULL, &why));
+        assert_null(verbs_run(&rows[i].task, NULL, &why));
         assert_says(why.text, rows[i].why);
         assert_int_equal(why.code, rows[i].code);
     }
@@ -449,7 +426,6 @@ static void what_cannot_be_measured(void **state)
 
 static void a_check_against_what_was(void **state)
 {
-    (void)state;
     world(2, "");
     verbs_fabric_free(one_port_to_another());
     const struct verbs_options own = {.check = at("fabric.json")};
@@ -466,7 +442,7 @@ static void a_check_against_what_was(void **state)
         world(2, rows[i].faults);
         const struct bench_document d = {
             .setup = &setup, .budget_s = 300, .margin = rows[i].margin, .out = fopen(at("said"), "w")};
-        assert_int_equal(bench_engine_verbs.document(&d, &e), rows[i].code);
+        assert_int_equal(bench_engine_verbs.documents->make(&d, &e), rows[i].code);
         fclose(d.out);
         assert_string_equal(e.text, "");
         assert_says(got("said"), rows[i].says);
@@ -475,11 +451,11 @@ static void a_check_against_what_was(void **state)
     const struct bench_setup other = {.own = &nothing};
     const struct bench_document d = {.setup = &other, .budget_s = 300};
     unlink(at("fabric.json"));
-    assert_int_equal(bench_engine_verbs.document(&d, &e), ERR_FAILED);
+    assert_int_equal(bench_engine_verbs.documents->make(&d, &e), ERR_FAILED);
     assert_says(e.text, "holds no fabric.json, so there is nothing to compare with");
-    assert_int_equal(bench_engine_verbs.check(&own, NULL, &e), 0);
-    assert_int_equal(bench_engine_verbs.check(NULL, "x", &e), 0);
-    assert_int_equal(bench_engine_verbs.check(NULL, NULL, &e), ERR_USAGE);
+    assert_int_equal(bench_engine_verbs.documents->check(&own, NULL, &e), 0);
+    assert_int_equal(bench_engine_verbs.documents->check(NULL, "x", &e), 0);
+    assert_int_equal(bench_engine_verbs.documents->check(NULL, NULL, &e), ERR_USAGE);
 }
 
 /* What tune begins with. */
@@ -494,9 +470,8 @@ static void a_survey(void **state)
     const struct bench_setup setup = {.topology = &topology, .log = &log};
     struct bench_document d = {.setup = &setup, .path = at("fabric.json"), .budget_s = 300};
     int made = -1;
-    (void)state;
     world(2, "");
-    assert_int_equal(bench_engine_verbs.survey(&d, &made, &e), 0);
+    assert_int_equal(bench_engine_verbs.documents->survey(&d, &made, &e), 0);
     assert_int_equal(made, 1);
     fflush(log.out);
     assert_says(got("log"), "fabric: all 2 pairs of RDMA ports that were tried went well");
@@ -504,22 +479,22 @@ static void a_survey(void **state)
     world(2, "0/mlx5_0=dark 0/mlx5_1=dark"); /* with --resume it is known already */
     const char *before = got("fabric.json");
     d.resume = 1;
-    assert_int_equal(bench_engine_verbs.survey(&d, &made, &e), 0);
+    assert_int_equal(bench_engine_verbs.documents->survey(&d, &made, &e), 0);
     assert_int_equal(made, 1);
     assert_string_equal(got("fabric.json"), before);
     d.resume = 0;
-    assert_int_equal(bench_engine_verbs.survey(&d, &made, &e), 0);
+    assert_int_equal(bench_engine_verbs.documents->survey(&d, &made, &e), 0);
     assert_int_equal(made, 1);
     fflush(log.out);
     assert_says(got("log"), "NO RDMA CONNECTION WORKS: jobs will use TCP sockets (NCCL_IB_DISABLE=1)");
 
     class_.nports = 1; /* nothing to try */
-    assert_int_equal(bench_engine_verbs.survey(&d, &made, &e), 0);
+    assert_int_equal(bench_engine_verbs.documents->survey(&d, &made, &e), 0);
     assert_int_equal(made, 0);
     assert_int_not_equal(access(d.path, F_OK), 0);
     class_.nports = 2;
     setenv("FAKE_VERBS", "", 1); /* the topology is an old one */
-    assert_int_equal(bench_engine_verbs.survey(&d, &made, &e), 0);
+    assert_int_equal(bench_engine_verbs.documents->survey(&d, &made, &e), 0);
     assert_int_equal(made, 0);
     fclose(log.out);
     assert_says(got("log"), "the fabric was not measured: n0: mlx5_0: no such RDMA device here (0 found)");

@@ -1,20 +1,12 @@
 /* bench/engines/verbs/conduct.c, conduct_more.c, conduct_orders.c over ports that only answer: every order of whole
  * fabrics, and what is said of them, held against tests/fixtures/bench/conducted.txt. Defines what the conductor uses
  * of bench/launch/agents.h, so that the real ones are not linked. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <arpa/inet.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "bench/engines/verbs/conduct.h"
+#include "core/json.h"
 #include "core/progress.h"
+#include "tests/lib/unit.h"
 #include "tests/lib/whole.h"
 
 #define MOST 256
@@ -52,14 +44,16 @@ static struct verbs_who who_of(int rank)
 
 /* ---- the agents ---- */
 
-size_t agents_start_body(const struct agents_order *o, int first_rank, int frames, char *body)
+int agents_start(struct agents *s, int i, const struct agents_order *o, int first_rank)
 {
-    (void)body;
+    assert_ptr_equal(s, &agents);
+    assert_int_equal(i, first_rank / o->copies);
     fprintf(out, "start");
-    for (int i = 0; o->argv[i]; i++)
-        fprintf(out, " %s", o->argv[i]);
-    fprintf(out, " x%d from %d%s\n", o->copies, first_rank, frames ? "" : " bytes");
-    return too_long ? 0 : 9;
+    for (int k = 0; o->argv[k]; k++)
+        fprintf(out, " %s", o->argv[k]);
+    fprintf(out, " x%d from %d%s\n", o->copies, first_rank, o->frames ? "" : " bytes");
+    hellos += too_long ? 0 : c.rails ? c.rails : 1;
+    return -too_long;
 }
 
 /* Both sides of a try are told the same, each from its own end. */
@@ -97,9 +91,6 @@ void agents_send(struct agents *s, int i, int message, int rank, const void *bod
         assert_true(orders[rank].brief == 0 || orders[rank].brief == 1);
         look_at_order(rank, &orders[rank]);
         waiting[rank] = 1;
-    } else if (message == AGENT_START) {
-        assert_true(bytes == 9 && rank == AGENT_ALL);
-        hellos += rails;
     } else if (message == VERBS_NET_LIST) {
         assert_int_equal(bytes, sizeof(struct verbs_net_list));
         fprintf(out, "%d.%d: nets of %s\n", i, rank, ((const struct verbs_net_list *)body)->nets[0].name);
@@ -328,11 +319,10 @@ static void fewer_gpus(int rank, const struct verbs_order *o, struct verbs_answe
     }
 }
 
-static void whole_fabrics(void **state)
+TEST_CASE(whole_fabrics)
 {
     char *text = NULL;
     size_t bytes = 0;
-    (void)state;
     out = open_memstream(&text, &bytes);
     conduct("rails of three nodes", 3, 2, "rails", 0);
     conduct("reach of two nodes", 2, 2, "reach", 0);
@@ -371,12 +361,11 @@ static void whole_fabrics(void **state)
 }
 
 /* Up to 64 nodes all the others are tried, beyond those 1, 2, 4 ... further. */
-static void interfaces_of_many_nodes(void **state)
+TEST_CASE(interfaces_of_many_nodes)
 {
     static const struct {
         int nodes, lists;
     } rows[] = {{2, 2}, {64, 64 * 63}, {65, 65 * 7}, {129, 129 * 8}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char *text = NULL;
         size_t bytes = 0;
@@ -393,7 +382,7 @@ static void interfaces_of_many_nodes(void **state)
 
 /* ---- what an earlier run has found ---- */
 
-static void what_is_known_is_not_tried(void **state)
+TEST_CASE(what_is_known_is_not_tried)
 {
     static struct verbs_fabric_try tries[] = {
         {.outcome = {{{0, 2}, {0, 1}}, VERBS_GOOD, 10, NULL}, .gid_index = {3, 1}},
@@ -402,7 +391,6 @@ static void what_is_known_is_not_tried(void **state)
     static const struct verbs_fabric known = {.tries = tries, .ntries = 3};
     char *text = NULL;
     size_t bytes = 0;
-    (void)state;
     out = open_memstream(&text, &bytes);
     assert_int_equal(open_fabric("earlier", 1, 3), 0);
     verbs_conduct_recall(&c, &known);
@@ -454,11 +442,10 @@ static void chatter(agents_hear *hear, void *user)
     assert_int_equal(c.missing, waiting[1] ? 2 : 1);
 }
 
-static void words_between_ports(void **state)
+TEST_CASE(words_between_ports)
 {
     char *text = NULL;
     size_t bytes = 0;
-    (void)state;
     out = open_memstream(&text, &bytes);
     before = chatter;
     conduct("chatter", 1, 2, "brief-matrix", 0);
@@ -488,7 +475,7 @@ static void late_answers(agents_hear *hear, void *user)
         waiting[0] = 0;
 }
 
-static void what_ends_it(void **state)
+TEST_CASE(what_ends_it)
 {
     static const struct {
         int status;
@@ -498,7 +485,6 @@ static void what_ends_it(void **state)
                 {-1, "", "over 1: n0: the process that owns a port did not start\n"}};
     char *text = NULL;
     size_t bytes = 0;
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         out = open_memstream(&text, &bytes);
         ended.status = rows[i].status;
@@ -526,10 +512,9 @@ static void what_ends_it(void **state)
     }
 }
 
-static void what_cannot_begin(void **state)
+TEST_CASE(what_cannot_begin)
 {
     static volatile sig_atomic_t stop = 1;
-    (void)state;
     out = fopen("/dev/null", "w");
     broken = "all";
     assert_int_equal(open_fabric("broken", 2, 2), ERR_LACKS);
@@ -549,15 +534,4 @@ static void what_cannot_begin(void **state)
     assert_true(verbs_conduct_knows("brief-rails") && !verbs_conduct_knows("brief"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_fabrics),
-        cmocka_unit_test(interfaces_of_many_nodes),
-        cmocka_unit_test(what_is_known_is_not_tried),
-        cmocka_unit_test(words_between_ports),
-        cmocka_unit_test(what_ends_it),
-        cmocka_unit_test(what_cannot_begin),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(main)

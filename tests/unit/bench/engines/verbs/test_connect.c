@@ -1,25 +1,16 @@
 /* bench/engines/verbs/connect.c: which GIDs are tried, in which order. Connections themselves are tested in tests/vm.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "bench/engines/verbs/connect.h"
 #include "bench/engines/verbs/measure.h"
 #include "bench/engines/verbs/run.h"
 #include "core/progress.h"
+#include "tests/lib/unit.h"
 #include "tests/unit/bench/made_up_fabric.h"
 
-static void attempts(void **state)
+TEST_CASE(attempts)
 {
-    (void)state;
     struct verbs_gid x_gids[5] = {{{0}}}, y_gids[5] = {{{0}}};
     struct verbs_gid_table x = {"n0", "p", 0, x_gids, 5}, y = {"n1", "p", 0, y_gids, 5};
     struct verbs_attempt a[VERBS_ATTEMPTS];
@@ -134,7 +125,6 @@ static struct verbs_port ports[2] = {{.gids = {"n0", "a", 0, here, 5}}, {.gids =
 
 static int make_gids(void **state)
 {
-    (void)state;
     memset(here, 0, sizeof here);
     memset(there, 0, sizeof there);
     ports[0].gids.count = ports[1].gids.count = 5;
@@ -159,7 +149,7 @@ static void hear_other(int side)
     here[0].proven = there[0].proven = 0;
 }
 
-static void the_first_that_works(void **state)
+TEST_CASE(the_first_that_works)
 {
     static const struct {
         int works, proves, code;
@@ -170,7 +160,6 @@ static void the_first_that_works(void **state)
                 {2, 3, 0, "gid 2;write 2;close 2;gid 3;write 3;", "nothing comes by 2", 3, 1, 3},
                 {0, 0, 0, "gid 2;close 2;gid 3;close 3;gid 0;write 0;", "not 2", 0, 0, 0},
                 {9, 9, ERR_FAILED, "gid 2;close 2;gid 3;close 3;gid 0;close 0;", "not 2", 0, 0, -1}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         make_gids(NULL);
         hear_other(1);
@@ -192,10 +181,9 @@ static void the_first_that_works(void **state)
     assert_true(used.lead == 2 && used.follower == 4 && there[4].proven);
 }
 
-static void what_cannot_be_connected(void **state)
+TEST_CASE(what_cannot_be_connected)
 {
     char words[VERBS_FAILURE_TEXT], expected[VERBS_FAILURE_TEXT + 16];
-    (void)state;
     memset(comes, 0, sizeof comes); /* it has none at all */
     assert_int_equal(connect_port(&ports[0], 1), ERR_FAILED);
     assert_string_equal(e.text, "n0 a and n1 b have no kind of GID in common");
@@ -208,9 +196,8 @@ static void what_cannot_be_connected(void **state)
     assert_string_equal(e.text, expected);
 }
 
-static void infiniband_has_one_way(void **state)
+TEST_CASE(infiniband_has_one_way)
 {
-    (void)state;
     ports[0].gids.infiniband = ports[1].gids.infiniband = 1;
     hear_other(1);
     assert_int_equal(connect_port(&ports[0], 1), 0);
@@ -219,9 +206,8 @@ static void infiniband_has_one_way(void **state)
 }
 
 /* So many as are sent; empty ones and what is behind are not. */
-static void of_very_many(void **state)
+TEST_CASE(of_very_many)
 {
-    (void)state;
     ports[0].gids.count = ports[1].gids.count = 70;
     for (int side = 0; side < 2; side++) {
         memset(side ? there : here, 0, sizeof here);
@@ -239,11 +225,4 @@ static void of_very_many(void **state)
     assert_true(used.kind == VERBS_GID_V2_IPV4 && used.lead == 66 && used.follower == 66 && here[66].proven);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attempts), cmocka_unit_test_setup(the_first_that_works, make_gids),
-        cmocka_unit_test_setup(what_cannot_be_connected, make_gids),
-        cmocka_unit_test_setup(infiniband_has_one_way, make_gids), cmocka_unit_test_setup(of_very_many, make_gids)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(main, make_gids, NULL)

@@ -1,20 +1,10 @@
 /* bench/engines/verbs/measure.c on a simulated clock: one side here, a device that completes what is posted after its
  * time, and the other side's words and writes as the test has them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "bench/engines/verbs/measure.h"
+#include "tests/lib/unit.h"
 
 #define SPACE  262144 /* a slot */
 #define QPS    3
@@ -171,7 +161,6 @@ static int measure(struct verbs_figures *f, const struct verbs_memory *memory)
 
 static int begin(void **state)
 {
-    (void)state;
     message_s = 1e-5;
     silent = ponging = 0;
     lead = 1;
@@ -191,10 +180,9 @@ static void assert_about(double value, double expected)
 
 /* ---- bandwidth ---- */
 
-static void one_writes(void **state)
+TEST_CASE(one_writes)
 {
     struct verbs_figures f;
-    (void)state;
     shot = (struct verbs_shot){VERBS_WRITE, 4100, 3, 0.01 + 1e-9, CHECKS};
     assert_int_equal(measure(&f, NULL), 0);
     assert_int_equal(samples, 6); /* three of warm-up */
@@ -207,13 +195,12 @@ static void one_writes(void **state)
 }
 
 /* As many messages as a sample lasts, two at least; an odd one goes to the first queue pair. */
-static void messages_of_a_sample(void **state)
+TEST_CASE(messages_of_a_sample)
 {
     static const struct {
         double message_s, sample_s;
         int messages, first;
     } rows[] = {{1e-5, 0.00103, 103, 52}, {1e-5, 1e-6, 2, 1}, {1e-5, 3e-5, 3, 2}, {1e-12, 0.5, MOST, MOST / 2}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct verbs_figures f;
         message_s = rows[i].message_s;
@@ -225,13 +212,12 @@ static void messages_of_a_sample(void **state)
 }
 
 /* Enough under way for any link, and soon through a slow one; every fourth part of it asks for a completion. */
-static void what_is_under_way(void **state)
+TEST_CASE(what_is_under_way)
 {
     static const struct {
         int nqps, bytes, open, signals;
     } rows[] = {{1, 8, 128, 32},    {3, 262144, 2, 1000}, {1, 262144, 4, 1000}, {1, 65536, 16, 250},
                 {2, 65536, 8, 500}, {3, 65536, 5, 1000},  {2, 8192, 64, 64}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct verbs_figures f;
         nqps = rows[i].nqps;
@@ -242,10 +228,9 @@ static void what_is_under_way(void **state)
     }
 }
 
-static void both_write(void **state)
+TEST_CASE(both_write)
 {
     struct verbs_figures f;
-    (void)state;
     shot = (struct verbs_shot){VERBS_BOTH, 4096, 2, 0.01, CHECKS};
     their_factor = 0.5; /* the slower one counts */
     assert_int_equal(measure(&f, NULL), 0);
@@ -261,10 +246,9 @@ static void both_write(void **state)
     assert_about(f.time_us.median, 20);
 }
 
-static void one_only_receives(void **state)
+TEST_CASE(one_only_receives)
 {
     struct verbs_figures f;
-    (void)state;
     lead = 0;
     shot = (struct verbs_shot){VERBS_WRITE, 4096, 2, 0.01, CHECKS};
     their_us = 300;
@@ -277,10 +261,9 @@ static void one_only_receives(void **state)
     assert_about(f.time_us.median, 300e-6);
 }
 
-static void a_ping_and_its_pong(void **state)
+TEST_CASE(a_ping_and_its_pong)
 {
     struct verbs_figures f;
-    (void)state;
     ponging = 1;
     shot = (struct verbs_shot){VERBS_PING, 24, 2, 0.0026 + 1e-9, CHECKS};
     assert_int_equal(measure(&f, NULL), 0);
@@ -291,13 +274,12 @@ static void a_ping_and_its_pong(void **state)
 
 /* ---- what goes wrong ---- */
 
-static void wrong_data_are_told(void **state)
+TEST_CASE(wrong_data_are_told)
 {
     static const struct {
         long at;
         int told, qp;
     } rows[] = {{0, 0, 0}, {7, 0, 0}, {8, 8, 0}, {20479, 20472, 0}, {20482, 20480, 0}, {SPACE + 16384, 16384, 1}};
-    (void)state;
     lead = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct verbs_figures f;
@@ -335,11 +317,10 @@ static void wrong_data_are_told(void **state)
     assert_int_equal(measure(&f, NULL), ERR_FAILED);
 }
 
-static void who_does_not_complete(void **state)
+TEST_CASE(who_does_not_complete)
 {
     static const enum verbs_test tests[] = {VERBS_WRITE, VERBS_PING};
     char words[VERBS_FAILURE_TEXT], expected[VERBS_FAILURE_TEXT + 16];
-    (void)state;
     snprintf(expected, sizeof expected, "n0 a: %s", verbs_say_errno(words, VERBS_COMPLETE, ETIMEDOUT));
     for (int i = 0; i < 2; i++) {
         struct verbs_figures f;
@@ -354,7 +335,7 @@ static void who_does_not_complete(void **state)
     }
 }
 
-static void what_is_not_measured(void **state)
+TEST_CASE(what_is_not_measured)
 {
     static const struct verbs_memory gpu = {.user = NULL};
     static const struct {
@@ -367,7 +348,6 @@ static void what_is_not_measured(void **state)
         {{VERBS_WRITE, 8, 0, 0.01, CHECKS}, 0, "n0 a: a measurement of 8 bytes, 0 samples cannot be made"},
         {{VERBS_WRITE, 8, 65, 0.01, CHECKS}, 0, "n0 a: a measurement of 8 bytes, 65 samples cannot be made"},
         {{VERBS_PING, 8, 1, 0.01, CHECKS}, 1, "n0 a: a measurement of 8 bytes, 1 samples cannot be made"}};
-    (void)state;
     struct verbs_figures f;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         shot = rows[i].shot;
@@ -400,7 +380,7 @@ static int get(void *user, void *to, const unsigned char *from, size_t bytes)
 }
 
 /* In pieces of 16 KiB, of which none is forgotten. */
-static void through_the_gpus_driver(void **state)
+TEST_CASE(through_the_gpus_driver)
 {
     static const struct verbs_memory gpu = {.put = put, .get = get};
     static const struct {
@@ -410,7 +390,6 @@ static void through_the_gpus_driver(void **state)
         {7, 99, 1, "n0 a: the GPU's memory cannot be written"}, {8, 0, 1, "n0 a: the GPU's memory cannot be written"},
         {8, 1, 1, "n0 a: the GPU's memory cannot be read"},     {8, 4, 1, "n0 a: the GPU's memory cannot be read"},
         {8, 5, 2, "n0 a: the GPU's memory cannot be written"},  {999, 999, 4, ""}};
-    (void)state;
     lead = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct verbs_figures f;
@@ -423,16 +402,4 @@ static void through_the_gpus_driver(void **state)
     }
 }
 
-#define SIDE(test) cmocka_unit_test_setup(test, begin)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SIDE(one_writes),           SIDE(messages_of_a_sample),
-        SIDE(what_is_under_way),    SIDE(both_write),
-        SIDE(one_only_receives),    SIDE(a_ping_and_its_pong),
-        SIDE(wrong_data_are_told),  SIDE(who_does_not_complete),
-        SIDE(what_is_not_measured), SIDE(through_the_gpus_driver),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(main, begin, NULL)

@@ -1,21 +1,13 @@
 /* bench/engines/verbs/net.c: an interface that answers, one that does not, and one that is only seemingly another node.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "bench/engines/verbs/net.h"
+#include "tests/lib/unit.h"
 
 /* The loopback, which verbs_net_listen leaves out, as if it were a network: 127.0.0.N is node N. */
 static struct verbs_net at(const char *address, in_port_t port)
@@ -39,9 +31,8 @@ static int listen_at(struct verbs_net *net)
     return fd;
 }
 
-static void who_answers(void **state)
+TEST_CASE(who_answers)
 {
-    (void)state;
     struct verbs_net_list mine = {.nets = {at("127.0.0.1", 0)}, .n = 1}, others[4] = {{.n = 1}, {.n = 1}, {.n = 1}};
     int reached[VERBS_NETS] = {0};
     others[0].nets[0] = at("127.0.0.2", 0); /* answers */
@@ -111,12 +102,11 @@ static int has_ipv6(void)
 }
 
 /* Those that run and lead somewhere, IPv4 first, each once. */
-static void which_listen(void **state)
+TEST_CASE(which_listen)
 {
     struct verbs_net_list mine;
     int fds[VERBS_NETS];
     char text[VERBS_NET_TEXT];
-    (void)state;
     ninterfaces = 0;
     has("t-lo", IFF_RUNNING | IFF_LOOPBACK, AF_INET, "127.0.0.1");
     has("t-down", 0, AF_INET, "127.0.0.2");
@@ -148,11 +138,10 @@ static void which_listen(void **state)
     assert_string_equal(verbs_net_address(text, &none), "");
 }
 
-static void no_more_than_nccl_looks_at(void **state)
+TEST_CASE(no_more_than_nccl_looks_at)
 {
     struct verbs_net_list mine;
     int fds[VERBS_NETS];
-    (void)state;
     ninterfaces = 0;
     for (int i = 0; i < 20; i++) {
         char name[16];
@@ -171,11 +160,10 @@ static void no_more_than_nccl_looks_at(void **state)
 }
 
 /* Each interface by itself: found by name and family, and never by an address that is here, too. */
-static void each_by_itself(void **state)
+TEST_CASE(each_by_itself)
 {
     struct verbs_net_list mine = {.nets = {at("127.0.0.1", 0), at("127.0.0.5", 0)}, .n = 2}, others[3] = {{.n = 1}};
     int reached[VERBS_NETS] = {7, 7, 7}, fds[4];
-    (void)state;
     strcpy(mine.nets[1].name, "t-other");
     others[0].n = others[1].n = 2;
     others[2].n = 1;
@@ -215,9 +203,4 @@ static void each_by_itself(void **state)
         close(fds[i]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(who_answers), cmocka_unit_test(which_listen),
-                                       cmocka_unit_test(no_more_than_nccl_looks_at), cmocka_unit_test(each_by_itself)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(main)

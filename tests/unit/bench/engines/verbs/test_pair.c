@@ -1,25 +1,15 @@
 /* bench/engines/verbs/port.c, bench/engines/verbs/pair.c, bench/engines/verbs/measure.c on real verbs devices: those of
  * the VM tests' guest (tests/vm), with four HCAs rxe0 to rxe3 on rail0 to rail3. Two processes, one a side. Skipped
  * elsewhere. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench/engines/verbs/measure.h"
 #include "core/progress.h"
-#include "tests/lib/skip.h"
 #include "tests/lib/socket_swap.h"
+#include "tests/lib/unit.h"
 
 enum { HCAS = 4 };
 
@@ -52,7 +42,6 @@ static void shell(const char *command)
 /* After every test: all interfaces as the guest's start left them. */
 static int mend(void **state)
 {
-    (void)state;
     if (!getenv("NCCLTUNE_VM_NODE"))
         return 0;
     return system("for r in 0 1 2 3; do tc qdisc del dev rail$r root 2>/dev/null; ip link set rail$r up; "
@@ -171,9 +160,8 @@ static int all_pairs(struct job jobs[HCAS * HCAS], const struct job *like)
 
 static const struct verbs_shot write_64k = {VERBS_WRITE, 65536, 5, 0.05, 20};
 
-static void every_pair(void **state)
+TEST_CASE(every_pair)
 {
-    (void)state;
     need_guest();
     struct job jobs[HCAS * HCAS];
     struct outcome o[HCAS * HCAS];
@@ -213,7 +201,7 @@ static const struct job rxe0_to_rxe2 = {
     .hca = {0, 2}, .qps = 1, .only = VERBS_GID_NO_KIND, .shots = {{VERBS_WRITE, 4096, 2, 0.01, 30}}, .nshots = 1};
 
 /* A port that is down is named by either side, and works again afterwards. */
-static void a_link_that_is_down(void **state)
+TEST_CASE(a_link_that_is_down)
 {
     need_guest();
     shell("ip link set rail2 down");
@@ -225,9 +213,8 @@ static void a_link_that_is_down(void **state)
 }
 
 /* Everything is connected, then nothing arrives any more. */
-static void a_link_that_goes_dark(void **state)
+TEST_CASE(a_link_that_goes_dark)
 {
-    (void)state;
     need_guest();
     struct job j = rxe0_to_rxe2;
     j.before = "tc qdisc add dev rail0 root netem loss 100%";
@@ -238,9 +225,8 @@ static void a_link_that_goes_dark(void **state)
 }
 
 /* Without an address a port has its link-local GID only; with IPv6 off nobody can be reached through it. */
-static void a_port_without_a_usable_gid(void **state)
+TEST_CASE(a_port_without_a_usable_gid)
 {
-    (void)state;
     need_guest();
     shell("ip addr flush dev rail2; echo 1 >/proc/sys/net/ipv6/conf/rail2/disable_ipv6");
     struct outcome o = run_one(rxe0_to_rxe2);
@@ -259,9 +245,8 @@ static int tampering_swap(void *user, const void *mine, void *theirs, size_t byt
     return error;
 }
 
-static void wrong_data_are_noticed(void **state)
+TEST_CASE(wrong_data_are_noticed)
 {
-    (void)state;
     need_guest();
     int fds[2], status;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
@@ -285,12 +270,4 @@ static void wrong_data_are_noticed(void **state)
     close(fds[1]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(every_pair, mend),
-                                       cmocka_unit_test_teardown(a_link_that_is_down, mend),
-                                       cmocka_unit_test_teardown(a_link_that_goes_dark, mend),
-                                       cmocka_unit_test_teardown(a_port_without_a_usable_gid, mend),
-                                       cmocka_unit_test_teardown(wrong_data_are_noticed, mend)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(test_pair, NULL, mend)

@@ -41,7 +41,6 @@ static int connect_to(struct verbs_pair *p, struct words *w, struct verbs_pair_s
 
 static int begin(void **state)
 {
-    (void)state;
     begin_verbs();
     port.attr = attr;
     port.gids.infiniband = 0;
@@ -54,11 +53,10 @@ static int begin(void **state)
     "query port 7\npd\ncq of 256\nregister 16384 bytes, local write, remote write\nqp of 128 and 1, 1 and 1 parts\n" \
     "%d init: port 7, access 2\nqp of 128 and 1, 1 and 1 parts\n%d init: port 7, access 2\n"
 
-static void as_nccl_does(void **state)
+TEST_CASE(as_nccl_does)
 {
     struct verbs_pair p;
     struct words other = {.echo = 1}, mine = {.n = 0};
-    (void)state;
     /* The other side has a smaller MTU, and GID 1. */
     struct verbs_pair_setup theirs = setup_of(2);
     theirs.gid = 1;
@@ -91,12 +89,11 @@ static void as_nccl_does(void **state)
     assert_noted("");
 }
 
-static void impatiently(void **state)
+TEST_CASE(impatiently)
 {
     struct verbs_pair p;
     struct words w = {.echo = 1};
     struct verbs_pair_setup setup = setup_of(1);
-    (void)state;
     setup.hasty = 1;
     assert_int_equal(connect_to(&p, &w, setup), 0);
     assert_non_null(strstr(notes, "timeout 14, retries 4 and 7"));
@@ -104,11 +101,10 @@ static void impatiently(void **state)
 }
 
 /* By LID where both are of a subnet; through a router, or where the port asks for it, by GID 0. */
-static void infiniband_goes_by_lid(void **state)
+TEST_CASE(infiniband_goes_by_lid)
 {
     struct verbs_pair p;
     struct words other = {.echo = 1}, mine = {.n = 0};
-    (void)state;
     port.gids.infiniband = 1;
     for (int subnet = 0; subnet < 2; subnet++) {
         gids[0].raw[7] = (unsigned char)subnet;
@@ -131,11 +127,10 @@ static void infiniband_goes_by_lid(void **state)
 }
 
 /* A GID that is not there is zeros, and nothing behind the table is read. */
-static void a_gid_beyond_the_table(void **state)
+TEST_CASE(a_gid_beyond_the_table)
 {
     static const int indices[] = {-1, 3, 2};
     struct verbs_pair p;
-    (void)state;
     for (int i = 0; i < 3; i++) {
         struct words w = {.echo = 1};
         struct verbs_pair_setup setup = setup_of(1);
@@ -168,13 +163,12 @@ static void drop(void *user, struct ibv_mr *mr, unsigned char *start)
 }
 
 /* Memory that is not the host's is made and dropped by whom it belongs to. */
-static void a_gpus_memory(void **state)
+TEST_CASE(a_gpus_memory)
 {
     static const struct verbs_memory gpu = {.make = make, .drop = drop, .user = &no_memory};
     struct verbs_pair p;
     struct words w = {.echo = 1};
     struct verbs_pair_setup setup = setup_of(1);
-    (void)state;
     setup.memory = &gpu;
     assert_int_equal(connect_to(&p, &w, setup), 0);
     assert_non_null(strstr(notes, "cq of 128\nmake 8192 bytes\nqp of"));
@@ -201,7 +195,7 @@ static void a_gpus_memory(void **state)
 
 /* ---- what fails ---- */
 
-static void each_step_that_fails(void **state)
+TEST_CASE(each_step_that_fails)
 {
     static const struct {
         enum call call;
@@ -215,7 +209,6 @@ static void each_step_that_fails(void **state)
                 {INIT, VERBS_INIT, "no qp 101\nno memory\nno cq\nno pd\n"},
                 {RTR, VERBS_RTR, "no qp 101\nno qp 102\nno memory\nno cq\nno pd\n"},
                 {RTS, VERBS_RTS, "no qp 101\nno qp 102\nno memory\nno cq\nno pd\n"}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct verbs_pair p;
         struct words w = {.n = 0};
@@ -239,7 +232,7 @@ static void each_step_that_fails(void **state)
     }
 }
 
-static void ports_that_are_not_active(void **state)
+TEST_CASE(ports_that_are_not_active)
 {
     static const struct {
         int state;
@@ -250,7 +243,6 @@ static void ports_that_are_not_active(void **state)
                 {IBV_PORT_ARMED, "armed"},
                 {IBV_PORT_ACTIVE_DEFER, "deferred"},
                 {IBV_PORT_ACTIVE_DEFER + 1, "unknown"}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct verbs_pair p;
         struct words w = {.n = 0};
@@ -262,10 +254,9 @@ static void ports_that_are_not_active(void **state)
     }
 }
 
-static void what_is_not_asked_for(void **state)
+TEST_CASE(what_is_not_asked_for)
 {
     static const int counts[] = {0, VERBS_MAX_QPS + 1, VERBS_MAX_QPS, 1};
-    (void)state;
     for (int i = 0; i < 4; i++) {
         struct verbs_pair p;
         struct words w = {.echo = i > 1};
@@ -283,10 +274,9 @@ static void what_is_not_asked_for(void **state)
 }
 
 /* What one side is and the other is not. */
-static void two_that_do_not_fit(void **state)
+TEST_CASE(two_that_do_not_fit)
 {
     static const char different[] = "n0 a: the two sides were asked for different measurements";
-    (void)state;
     for (int what = 0; what < 3; what++) {
         struct verbs_pair p;
         struct words w = {.echo = 1};
@@ -308,7 +298,7 @@ static void two_that_do_not_fit(void **state)
 
 /* ---- work ---- */
 
-static void writes_and_completions(void **state)
+TEST_CASE(writes_and_completions)
 {
     struct ibv_mr mr = {.lkey = 66};
     struct ibv_qp qps[] = {{.context = &context, .qp_num = 1}, {.context = &context, .qp_num = 2}};
@@ -323,7 +313,6 @@ static void writes_and_completions(void **state)
                            .peer_key = 88};
     char words[VERBS_FAILURE_TEXT] = "", expected[VERBS_FAILURE_TEXT];
     uint64_t id = 3;
-    (void)state;
     assert_int_equal(verbs_pair_post(&p, 0, 8, 0, 9, words), 0);
     assert_int_equal(verbs_pair_post(&p, 1, 256, 1, 10, words), 0);
     assert_noted("post on 1: 8 bytes at +0, key 66, to +0, key 88, id 9, 1 part, opcode 0\n"
@@ -349,19 +338,4 @@ static void writes_and_completions(void **state)
     assert_int_equal(id, 12);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        NOTED(as_nccl_does),
-        NOTED(impatiently),
-        NOTED(infiniband_goes_by_lid),
-        NOTED(a_gid_beyond_the_table),
-        NOTED(a_gpus_memory),
-        NOTED(each_step_that_fails),
-        NOTED(ports_that_are_not_active),
-        NOTED(what_is_not_asked_for),
-        NOTED(two_that_do_not_fit),
-        NOTED(writes_and_completions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(main, begin, end)

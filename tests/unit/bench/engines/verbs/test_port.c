@@ -3,14 +3,12 @@
 
 static int begin(void **state)
 {
-    (void)state;
     begin_verbs();
     return 0;
 }
 
-static void ports_are_opened(void **state)
+TEST_CASE(ports_are_opened)
 {
-    (void)state;
     attr.link_layer = IBV_LINK_LAYER_ETHERNET;
     struct verbs_port *p = verbs_port_open(arena, "n7", "mlx5_10", 7, &e);
     assert_non_null(p);
@@ -35,7 +33,7 @@ static void ports_are_opened(void **state)
     }
 }
 
-static void ports_that_cannot_be_opened(void **state)
+TEST_CASE(ports_that_cannot_be_opened)
 {
     static const struct {
         const char *hca;
@@ -55,7 +53,6 @@ static void ports_that_cannot_be_opened(void **state)
         {"mlx5_0", 7, NOTHING, "mlx5_0:7: reading GID 3: Operation not permitted",
          "open mlx5_0\nfree list\nquery port 7\nclose device\n"},
     };
-    (void)state;
     code = EACCES;
     attr.gid_tbl_len = 4;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -67,7 +64,7 @@ static void ports_that_cannot_be_opened(void **state)
     }
 }
 
-static void lists_of_devices(void **state)
+TEST_CASE(lists_of_devices)
 {
     static const struct {
         const char *list;
@@ -75,17 +72,8 @@ static void lists_of_devices(void **state)
     } rows[] = {{"mlx5_0:1", 1},         {"mlx5_10:1", 1}, {"mlx5_1:1", 0},           {"mlx5_100:1", 0},
                 {"mlx5_0", 1},           {"", 1},          {"mlx5_0:1,mlx5_10:2", 1}, {"mlx5_0:1,mlx5_2:1", 0},
                 {"mlx5_2:1,mlx5_0:1", 0}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_int_equal(verbs_port_all_here(rows[i].list), rows[i].here);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        NOTED(ports_are_opened),
-        NOTED(ports_that_cannot_be_opened),
-        NOTED(lists_of_devices),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES_EACH(main, begin, end)

@@ -1,14 +1,6 @@
 /* bench/engines/verbs/run.c: which ports of a topology are measured. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-
 #include "bench/engines/verbs/run.h"
+#include "tests/lib/unit.h"
 
 #define PORT(h, s)                                                                    \
     {                                                                                 \
@@ -21,9 +13,8 @@ static struct topo_port thin[] = {PORT("bnxt_re0", ACTIVE), PORT("bnxt_re1", ACT
 static struct topo_class classes[] = {
     {.name = "thick", .ports = thick, .nports = 4}, {.name = "thin", .ports = thin, .nports = 2}, {.name = "bare"}};
 
-static void ports(void **state)
+TEST_CASE(ports)
 {
-    (void)state;
     struct arena *a = arena_new();
     struct topology t = {.classes = classes, .nclasses = 1};
     assert_string_equal(verbs_ports_of(&t, a), "mlx5_0:1,mlx5_2:1,mlx5_3:1");
@@ -38,9 +29,8 @@ static void ports(void **state)
     arena_free(a);
 }
 
-static void worth(void **state)
+TEST_CASE(worth)
 {
-    (void)state;
     struct topology t = {.classes = classes, .nclasses = 1};
     struct bench_setup s = {.topology = &t, .mpirun = "true"};
     unsetenv("SLURM_JOB_NUM_NODES");
@@ -54,8 +44,4 @@ static void worth(void **state)
     assert_false(verbs_worth(&s));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(ports), cmocka_unit_test(worth)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(test_run)

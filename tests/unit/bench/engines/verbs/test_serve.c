@@ -1,22 +1,13 @@
 /* bench/engines/verbs/serve.c, serve_link.c: a port's process, asked over its frames. It has two devices of two ports
  * with two GIDs each, of which the second is of RoCE's second version; connecting is tested in test_conduct. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench/engines/verbs/engine.h"
 #include "bench/engines/verbs/order.h"
 #include "bench/engines/verbs/port.h"
-#include "bench/engines/verbs/serve.h"
+#include "tests/lib/unit.h"
 
 #undef ibv_query_port
 
@@ -165,7 +156,7 @@ static struct verbs_answer answer_to(struct verbs_order o)
 /* ---- who it is ---- */
 
 /* Of several lists the one whose devices are here; else of none where some node has none, else the first. */
-static void which_port_is_its(void **state)
+TEST_CASE(which_port_is_its)
 {
     static const struct {
         const char *ports, *local, *port, *failure;
@@ -182,7 +173,6 @@ static void which_port_is_its(void **state)
         {"-", "0", "", ""},
         {"made_up_0:255", "0", "made_up_0:255", "n7: made_up_0 has no port 255: Invalid argument"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         start(rows[i].ports, "22809", "5", rows[i].local);
         struct verbs_who w = who(5);
@@ -195,7 +185,7 @@ static void which_port_is_its(void **state)
     }
 }
 
-static void what_it_is_not_started_with(void **state)
+TEST_CASE(what_it_is_not_started_with)
 {
     char long_name[100];
     memset(long_name, 'x', sizeof long_name);
@@ -210,7 +200,6 @@ static void what_it_is_not_started_with(void **state)
                 {"-", "22809", "16777217", "0", "a rank"},
                 {"-", "22809", "5", "64", "a rank on its node"},
                 {"-", "22809", "5", NULL, "nccltune verbs-port is started by nccltune bench --engine verbs"}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         start(rows[i].ports, rows[i].nccl, rows[i].rank, rows[i].local);
         assert_int_equal(status_at_end(), ERR_USAGE);
@@ -241,11 +230,10 @@ static void assert_port_line(const char *expected)
     "{\"index\":0,\"gid\":\"10.0.0.1\",\"roce\":1,\"proven\":" first "},"                                     \
     "{\"index\":1,\"gid\":\"10.0.0.2\",\"roce\":2,\"proven\":" second "}]}}"
 
-static void what_a_port_tells(void **state)
+TEST_CASE(what_a_port_tells)
 {
     static const int beyond[] = {-1, 2, 99};
     struct verbs_order o = {.what = VERBS_PROVEN};
-    (void)state;
     start("made_up_1:2", "22809", "0", "0");
     who(0);
     assert_port_line(PORT("false", "false"));
@@ -270,7 +258,7 @@ static void what_a_port_tells(void **state)
 }
 
 /* Neither side of a try can do without its port, and says whose it is. */
-static void tries_without_a_port(void **state)
+TEST_CASE(tries_without_a_port)
 {
     static const int whats[] = {VERBS_TRY, VERBS_SWEEP, VERBS_TRY_GPU};
     static const struct {
@@ -278,7 +266,6 @@ static void tries_without_a_port(void **state)
     } rows[] = {{"made_up_0:1", "n8: dark", "n8: dark"},
                 {"made_up_0:3", "n8: dark", "n7: made_up_0 has no port 3: Invalid argument"},
                 {"-", "", "n7 has no port"}};
-    (void)state;
     for (int i = 0; i < 3; i++) {
         start(rows[i].ports, "22809", "0", "0");
         who(0);
@@ -294,11 +281,10 @@ static void tries_without_a_port(void **state)
     }
 }
 
-static void interfaces_of_a_node(void **state)
+TEST_CASE(interfaces_of_a_node)
 {
     struct verbs_net_list mine, others = {.n = 1};
     struct verbs_order o = {.what = VERBS_LISTEN};
-    (void)state;
     start("-", "22809", "0", "0");
     who(0);
     answer_to((struct verbs_order){.what = VERBS_DEAFEN}); /* who does not listen */
@@ -317,12 +303,4 @@ static void interfaces_of_a_node(void **state)
     assert_int_equal(status_at_end(), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(which_port_is_its),    cmocka_unit_test(what_it_is_not_started_with),
-        cmocka_unit_test(what_a_port_tells),    cmocka_unit_test(tries_without_a_port),
-        cmocka_unit_test(interfaces_of_a_node),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_CASES(main)

@@ -1,0 +1,287 @@
+/* Files, streamed: each line to the readers of all formats, traces as a whole. */
+#include "advise/diagnose/diagnose.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "advise/diagnose/diagnose_internal.h"
+#include "core/file.h"
+#include "core/trust.h"
+
+#define DEEPEST    4 /* directories within a job's directory */
+#define MOST_FILES 4096
+
+/* The readers of lines: what each knows, what a line of it looks like, what it yields. The first one that knows a line
+ * has it. DeepSpeed's lines look like those of old Megatron-LM versions, with other names, so it is asked first. */
+static const struct {
+    const char *name, *looks_like, *yields;
+    int (*read)(struct diagnosis *d, const char *line);
+} readers[] = {
+    {"nvidia-smi samples", "utilization.gpu [%], ... of --query-gpu, or # gpu ... sm of dmon and pmon", "GPU samples",
+     diag_read_smi},
+    {"nvidia-smi table", "| N/A 35C P0 63W / 400W | 45123MiB / 81920MiB | 98% Default |", "GPU samples",
+     diag_read_smi_table},
+    {"nvidia-smi topo -m", "GPU1 NV12 X NV12", "links between GPUs", diag_read_topo},
+    {"NCCL log", "NCCL INFO ...", "version, networks, channels, warnings", diag_read_nccl},
+    {"engine metrics", "Running: 34 reqs, ... of vLLM, vllm:num_requests_running, #running-req: of SGLang",
+     "requests, cache, throughput", diag_read_engine},
+    {"watchdog of collectives", "Watchdog caught collective operation timeout: WorkNCCL(...)", "a hang",
+     diag_read_watchdog},
+    {"DeepSpeed timers", "time (ms) | fwd: 27.5 | bwd: 73.6", "phases", diag_read_deepspeed},
+    {"Megatron-LM timers", "elapsed time per iteration (ms): ..., and timers below", "phases", diag_read_megatron},
+    {"verl console", "step:12 - timing_s/gen:31.2 - ...", "phases", diag_read_verl},
+    {"step lines", "[Step 12] rollout: 185ms | sync: 190ms", "phases", diag_read_step_line},
+    {"records", "{\"step\": 12, \"timing_s/gen\": 31.2}, TRL's and Swift's profiling/Time taken", "phases",
+     diag_read_record},
+    {"sums of kernels", "key_averages().table()", "kernel time", diag_read_table},
+    {"progress bar", "12%|##  | 12/105 [08:00<1:02:00, 40.0s/it]", "steps", diag_read_bar},
+    {"stacks", "Thread 7 (active): \"MainThread\", of py-spy dump", "where processes stand", diag_read_stack},
+    {"messages", "CUDA out of memory, Custom allreduce is disabled", "causes", diag_read_notes},
+    /* These two may stand in any line, whoever else reads it. */
+    {"settings", "use_dynamic_bsz=False, NCCL_IB_DISABLE=1", "what costs time", diag_read_settings},
+    {"NCCL's variables", "export NCCL_IB_HCA=mlx5_0, NCCL_IB_HCA set by environment to mlx5_0", "what the job sets",
+     diag_read_variables},
+};
+enum { NREADERS = sizeof readers / sizeof *readers, FOR_ALL = NREADERS - 2, TRACE_READER = NREADERS };
+_Static_assert(NREADERS < 32, "every reader has a bit");
+
+struct diagnosis *diagnose_new(void)
+{
+    struct diagnosis *d = calloc(1, sizeof *d);
+    if (!d)
+        abort();
+    for (int f = 0; f < DIAG_FORMATS; f++)
+        d->series[f].format = diag_format_name((enum diag_format)f);
+    d->arena = arena_new();
+    return d;
+}
+
+void diagnose_free(struct diagnosis *d)
+{
+    if (!d)
+        return;
+    for (int f = 0; f < DIAG_FORMATS; f++)
+        free(d->series[f].steps);
+    for (int i = 0; i < d->result.nfiles; i++) {
+        free((char *)d->result.files[i].name);
+        free((char *)d->result.files[i].problem);
+    }
+    free(d->result.files);
+    arena_free(d->arena);
+    free(d->samples.gpus);
+    free(d->result.gpus);
+    free(d);
+}
+
+static void read_line(struct diagnosis *d, const char *line)
+{
+    double now_s = diag_clock(line);
+    d->clock_s = now_s >= 0 ? now_s : d->clock_s;
+    line = diag_behind_prefix(line);
+    for (int i = 0; i < NREADERS; i++)
+        if (readers[i].read(d, line)) {
+            d->taken++;
+            d->readers |= 1u << i;
+            i = i < FOR_ALL ? FOR_ALL - 1 : i;
+        }
+}
+
+static void read_lines(struct diagnosis *d, struct diag_input *in)
+{
+    char *line = malloc(DIAG_LINE);
+    size_t bytes;
+    if (!line)
+        abort();
+    d->clock_s = d->progress_s = -1;
+    while (diag_read_line(in, line, &bytes))
+        read_line(d, line);
+    free(line);
+    /* A log that ends within a step still has the step; a table that ends early has no total, so it says nothing. */
+    for (int f = 0; f < DIAG_FORMATS; f++)
+        diag_step_close(d, (enum diag_format)f);
+    if (d->progress_s >= 0 && d->clock_s - d->progress_s > d->stands_s) {
+        d->stands_s = d->clock_s - d->progress_s;
+        diag_here(d, d->stands_place);
+    }
+    diag_end_table(d);
+    d->megatron_block = d->smi.columns = d->smi.table_index = d->in_stack = 0;
+}
+
+/* Files of a job that hold no text, by their names; reading gigabytes of them only takes time. */
+static int is_weights(const char *name)
+{
+    static const char *const ends[] = {".safetensors", ".pt",      ".pth",   ".bin", ".distcp",
+                                       ".npy",         ".parquet", ".arrow", ".so"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (file_ends_with(name, ends[i]))
+            return 1;
+    return 0;
+}
+
+/* Starts the file's entry in the result. */
+static struct diag_file *begin_file(struct diagnosis *d, const char *name)
+{
+    struct diag_result *r = &d->result;
+    struct diag_file *files = realloc(r->files, ((size_t)r->nfiles + 1) * sizeof *files);
+    char *copy = strdup(name);
+    if (!files || !copy)
+        abort();
+    r->files = files;
+    r->files[r->nfiles] = (struct diag_file){.name = copy};
+    return &r->files[r->nfiles++];
+}
+
+static void name_formats(const struct diagnosis *d, char *to, size_t size)
+{
+    size_t n = 0;
+    for (int i = 0; i <= NREADERS; i++)
+        if (d->readers & 1u << i && n < size)
+            n += (size_t)snprintf(to + n, size - n, "%s%s", n ? ", " : "",
+                                  i == TRACE_READER ? "PyTorch trace" : readers[i].name);
+}
+
+static int unknown_file(const char *name, struct err *e)
+{
+    char known[768];
+    size_t n = 0;
+    for (int i = 0; i < NREADERS && n < sizeof known; i++)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", readers[i].name);
+    return err_at(e, name, 0, 0, "no line of a known format; expected a PyTorch trace or lines of: %s", known);
+}
+
+static int is_pickle(const struct diag_input *in)
+{
+    return in->len > 2 && (unsigned char)in->chunk[0] == 0x80 && in->chunk[1] >= 2 && in->chunk[1] <= 5;
+}
+
+static int read_input(struct diagnosis *d, struct diag_input *in, struct err *e)
+{
+    if (in->len >= 2 && (unsigned char)in->chunk[0] == 0x1f && (unsigned char)in->chunk[1] == 0x8b)
+        return err_at(e, in->path, 0, 0, "compressed; unpack it first: zcat FILE | nccltune diagnose -");
+    if (is_pickle(in))
+        return err_at(
+            e, in->path, 0, 0,
+            "a pickle, as the flight recorder writes it; unpack it first: python3 -c 'import json, pickle, sys; "
+            "json.dump(pickle.load(open(sys.argv[1], \"rb\")), sys.stdout, default=str)' FILE | nccltune "
+            "diagnose -");
+    if (!diag_looks_like_trace(in->chunk, in->len)) {
+        read_lines(d, in);
+        return 0;
+    }
+    int rc = diag_read_trace(d, in, e);
+    d->readers |= d->taken ? 1u << TRACE_READER : 0;
+    return rc;
+}
+
+int diagnose_stream(struct diagnosis *d, FILE *f, const char *name, struct err *e)
+{
+    struct diag_input *in = calloc(1, sizeof *in);
+    if (!in)
+        abort();
+    struct diag_file *file = begin_file(d, name);
+    in->file = f;
+    in->path = file->name;
+    d->in = in;
+    d->taken = 0;
+    d->readers = 0;
+    diag_input_fill(in);
+    int rc = read_input(d, in, e);
+    if (!rc && in->failed) {
+        errno = in->failed;
+        rc = err_errno(e, "%s: cannot be read", name);
+    } else if (!rc && !d->taken && !d->passes_over) {
+        rc = unknown_file(name, e);
+    }
+    name_formats(d, file->formats, sizeof file->formats);
+    if (rc && e)
+        file->problem = strdup(e->text);
+    d->in = NULL;
+    free(in);
+    return rc;
+}
+
+static int read_directory(struct diagnosis *d, const char *path, int depth, struct err *e);
+
+static int read_path(struct diagnosis *d, const char *path, int depth, struct err *e)
+{
+    struct stat st;
+    int fd = trust_open(path, TRUST_READ, 0, O_RDONLY, &st, e);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "rb");
+    if (!f) {
+        struct diag_file *file = begin_file(d, path);
+        file->problem = e ? strdup(e->text) : NULL;
+        return ERR_FAILED;
+    }
+    int rc = S_ISDIR(st.st_mode) ? read_directory(d, path, depth, e) : diagnose_stream(d, f, path, e);
+    fclose(f);
+    return rc;
+}
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.' &&
+           (entry->d_type == DT_REG || entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN);
+}
+
+/* What else lies in a job's directory, checkpoints above all, says nothing and is not asked to; so does a file in it
+ * that cannot be read, beyond its entry in the result. */
+static int read_directory(struct diagnosis *d, const char *path, int depth, struct err *e)
+{
+    struct dirent **entries;
+    int n = depth < DEEPEST ? scandir(path, &entries, is_visible, alphasort) : 0;
+    if (n < 0)
+        return err_errno(e, "%s: cannot be read", path);
+    long taken = 0;
+    for (int i = 0; i < n; i++) {
+        char *name = NULL;
+        struct err ignored = {0};
+        if (asprintf(&name, "%s/%s", path, entries[i]->d_name) < 0)
+            abort();
+        int was = d->passes_over;
+        d->passes_over = 1;
+        if (!is_weights(name) && d->result.nfiles < MOST_FILES)
+            read_path(d, name, depth + 1, &ignored);
+        d->passes_over = was;
+        taken += d->taken;
+        free(name);
+        free(entries[i]);
+    }
+    if (depth < DEEPEST)
+        free(entries);
+    d->taken = taken;
+    return taken || d->passes_over ? 0
+                                   : err_at(e, path, 0, 0, "no file in this directory holds a line of a known format");
+}
+
+int diagnose_file(struct diagnosis *d, const char *path, struct err *e)
+{
+    return strcmp(path, "-") != 0 ? read_path(d, path, 0, e) : diagnose_stream(d, stdin, "(standard input)", e);
+}
+
+void diagnose_formats(FILE *out)
+{
+    for (int i = 0; i < NREADERS; i++)
+        fprintf(out, "%-26s %s\n%-26s   says: %s\n", readers[i].name, readers[i].looks_like, "", readers[i].yields);
+    fprintf(
+        out,
+        "%-26s {\"traceEvents\": [...]} of torch.profiler, {\"entries\": [...]} of the flight recorder\n%-26s   says: "
+        "kernels and what they hide; the collective that is not complete\n",
+        "PyTorch trace", "");
+}
+
+void diagnose_expect(struct diagnosis *d, const struct diag_expected *x)
+{
+    d->expected = *x;
+}
+
+const struct diag_result *diagnose_finish(struct diagnosis *d)
+{
+    diag_summarise(d);
+    diag_finish_gpus(d);
+    diag_judge(d);
+    return &d->result;
+}

@@ -1,0 +1,164 @@
+/* Where a training step goes: logs that people have, read into one judgement.
+ *
+ * Files are streamed in constant memory; every line is offered to the readers of all formats, so a file may hold
+ * several. What comes out: phases with their medians, the share of communication, and what to do next, each with the
+ * lines that say so. */
+#ifndef ADVISE_DIAGNOSE_DIAGNOSE_H
+#define ADVISE_DIAGNOSE_DIAGNOSE_H
+
+#include <stdio.h>
+
+#include "core/call/workload.h"
+#include "core/err.h"
+#include "envgen/profile/profile.h"
+#include "probe/topology/topology.h"
+
+#define DIAGNOSE_FORMAT "nccltune-diagnosis/1"
+
+/* Communication beyond this part of a step is the problem, or beyond the second where no phase is larger; beyond this
+ * part of compute it is worth a look. Phases that are this close tie. */
+#define DIAGNOSE_SHARE_LIMIT   0.30
+#define DIAGNOSE_LARGEST_LIMIT 0.20
+#define DIAGNOSE_RATIO_LIMIT   0.30
+#define DIAGNOSE_TIE           0.02
+
+enum diag_kind {
+    DIAG_COMPUTE,
+    DIAG_COMMUNICATION,
+    DIAG_DATA,    /* waiting for input */
+    DIAG_OFFLOAD, /* copies between GPU and host */
+    DIAG_SAVE,    /* checkpoints and validation */
+    DIAG_IDLE,    /* the GPU does nothing */
+    DIAG_OTHER,
+    DIAG_METRIC, /* no time of the step: only for findings */
+    DIAG_KIND_COUNT,
+};
+const char *diag_kind_name(enum diag_kind k); /* "compute", "communication", ... */
+
+enum diag_side { DIAG_NEITHER, DIAG_ROLLOUT, DIAG_TRAIN };
+
+#define DIAG_PHASES 64 /* of one source; more become "other" */
+#define DIAG_NAME   48
+#define DIAG_PLACE  320
+
+struct diag_phase {
+    char name[DIAG_NAME];
+    enum diag_kind kind;
+    enum diag_side side;
+    int guessed; /* nobody knows the name: it counts to no side */
+    double median_ms;
+    double share;           /* of the step, 0 to 1: median over the steps */
+    double growth;          /* last third of the run over the first, minus 1; 0 where there are too few steps */
+    char place[DIAG_PLACE]; /* "train.log:812": the step closest to the median */
+};
+
+/* What one format said, over all files. */
+struct diag_source {
+    const char *format;
+    long steps, left_out; /* read; of these, warm-up steps that do not count */
+    double step_ms;       /* median */
+    double growth;
+    double first_ms; /* the slowest of the steps left out, 0 without */
+    char first_place[DIAG_PLACE];
+    struct diag_phase phases[DIAG_PHASES];
+    int nphases;
+    int visible;                /* communication has a timer of its own */
+    double may_hold;            /* share of the phases that may hold communication which no timer shows */
+    double communication_share; /* of the step, what compute does not hide; 0 to 1 */
+    double hidden_share;        /* communication behind compute, of the step; 0 unknown */
+    double ratio;               /* all communication / compute; -1 unknown */
+    char place[DIAG_PLACE];     /* a typical step */
+};
+
+/* nvidia-smi's samples of one GPU. */
+struct diag_gpu {
+    char name[DIAG_NAME];
+    long samples;
+    double mean, deviation; /* of utilisation, percent */
+    double idle;            /* part of the samples below 5 % */
+    double longest_gap_s;   /* at 0 %, after it had worked; samples count as a second when they have no time */
+    char gap_place[DIAG_PLACE];
+    double power_W, limit_W; /* mean of the samples that say it; 0 without */
+    /* Without change to the end of the file: at 0 or at 100 %, for how long, and the longest such run before. */
+    double tail_s, longest_run_s;
+    int tail_percent;
+    char tail_place[DIAG_PLACE];
+};
+
+enum diag_confidence { DIAG_MEASURED, DIAG_LIKELY, DIAG_POSSIBLE };
+const char *diag_confidence_name(enum diag_confidence c);
+
+struct diag_finding {
+    const char *id; /* "communication", "rollout", "offload", ... */
+    double weight;  /* part of the step that is at stake, 0 to 1 */
+    enum diag_confidence confidence;
+    const char *advice, *command; /* what to do, and what to run next; command "" without */
+    char text[512];
+    char place[DIAG_PLACE]; /* where it stands; "" for what comes from many lines */
+};
+
+#define DIAG_SOURCES  10
+#define DIAG_GPUS     256
+#define DIAG_FINDINGS 64
+#define DIAG_SENTENCE 640
+
+enum diag_verdict { DIAG_UNKNOWN, DIAG_IS_COMMUNICATION, DIAG_NOT_COMMUNICATION };
+const char *diag_verdict_name(enum diag_verdict v);
+
+struct diag_file {
+    const char *name;
+    char formats[160];   /* "verl console, settings"; "" when nothing in it is known */
+    const char *problem; /* why it could not be read; NULL: it could */
+};
+
+struct diag_result {
+    enum diag_verdict verdict;
+    /* The largest phase and its share; communication and what hides it; what cannot be known from these files and which
+     * file would tell. */
+    char opening[3][DIAG_SENTENCE];
+    struct diag_file *files;
+    int nfiles;
+    int primary; /* the source that the verdict rests on; -1: no steps, only GPU samples */
+    struct diag_source sources[DIAG_SOURCES];
+    int nsources;
+    struct diag_gpu *gpus;
+    int ngpus;
+    double gpu_spread;       /* mean difference between the busiest and the idlest GPU at one time, percent points */
+    double gpu_start_idle_s; /* all GPUs at 0 % before the first work */
+    char gpu_start_place[DIAG_PLACE]; /* the first work */
+    struct diag_finding findings[DIAG_FINDINGS];
+    int nfindings;
+};
+
+struct diagnosis;
+struct diagnosis *diagnose_new(void);
+void diagnose_free(struct diagnosis *d); /* NULL is fine */
+
+/* Streams one file ("-": standard input), or the regular files of a job's directory and three levels below, of which
+ * those that hold nothing known are passed over. Errors: unreadable, compressed, or not a line of any known format;
+ * what other files said stays. */
+int diagnose_file(struct diagnosis *d, const char *path, struct err *e);
+
+/* The same from an open stream; `name` is what evidence calls it, copied. */
+int diagnose_stream(struct diagnosis *d, FILE *f, const char *name, struct err *e);
+
+/* Every format that is known: its name, what a line of it looks like, what it says. */
+void diagnose_formats(FILE *out);
+
+/* What logs are held against; NULL where it is not known. All must live as long as `d`. */
+struct diag_expected {
+    const struct topology *topology;   /* what the machine has; the model says on it what faults cost */
+    const struct workload *workload;   /* what a step communicates; without it faults cost a factor */
+    const struct env_profile *profile; /* what jobs should have */
+};
+void diagnose_expect(struct diagnosis *d, const struct diag_expected *x);
+
+/* Judges what was read. The result belongs to `d`; nothing may be read afterwards. */
+const struct diag_result *diagnose_finish(struct diagnosis *d);
+
+void diagnose_text(const struct diag_result *r, FILE *out);
+struct cJSON *diagnose_json(const struct diag_result *r);   /* the caller deletes it */
+void diagnose_html(const struct diag_result *r, FILE *out); /* one page to mail, with picture and data */
+void diagnose_svg(const struct diag_result *r, FILE *out);  /* one stacked bar a source, drawn to scale */
+
+#endif

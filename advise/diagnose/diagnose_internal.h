@@ -1,0 +1,325 @@
+/* Private to the diagnose files: input, step series, words, and what each reader keeps between lines. */
+#ifndef ADVISE_DIAGNOSE_DIAGNOSE_INTERNAL_H
+#define ADVISE_DIAGNOSE_DIAGNOSE_INTERNAL_H
+
+#include <stdint.h>
+
+#include "advise/diagnose/diagnose.h"
+
+/* ---- input ---- */
+
+#define DIAG_CHUNK (64 << 10)
+#define DIAG_LINE  (256 << 10) /* longer lines are cut */
+
+struct diag_input {
+    FILE *file;
+    const char *path;
+    long line;        /* of the last line read, from 1 */
+    int after_return; /* the last segment ended at a carriage return: the same line goes on */
+    int failed;       /* errno of a read error */
+    size_t pos, len;
+    char chunk[DIAG_CHUNK];
+};
+int diag_input_fill(struct diag_input *in); /* 0 at the end */
+int diag_getc(struct diag_input *in);       /* the next byte, -1 at the end */
+
+/* Reads a line, or the part of it up to a carriage return, as valid UTF-8 without colour codes and control characters
+ * and with full-width punctuation as ASCII. `text` takes DIAG_LINE bytes and is ended by a NUL. 0 at the end. */
+int diag_read_line(struct diag_input *in, char *text, size_t *bytes);
+
+/* A time such as "185ms", "1.2 s", "12.345us", "3毫秒" -> milliseconds; `unit_ms` is the unit of a bare number (0: a
+ * bare number is not a time). NULL when there is none, else what follows. */
+const char *diag_time(const char *s, double unit_ms, double *ms);
+
+/* A number, also "np.float64(1.5)". NULL when there is none, else what follows. */
+const char *diag_number(const char *s, double *value);
+
+/* A date and time at `s`, in seconds that only differences have a meaning of; a bare time of day too. -1: none. */
+double diag_timestamp(const char *s);
+/* The time that a line of a log begins with, -1: none. */
+double diag_clock(const char *line);
+/* A line behind what Ray, torchrun, mpirun or srun put in front of it. */
+const char *diag_behind_prefix(const char *line);
+
+/* A row of fields, between commas (of which names between quotes may hold some), blanks, or at least two blanks. */
+#define DIAG_FIELDS 128
+enum diag_between { DIAG_COMMAS, DIAG_BLANKS, DIAG_GAPS };
+struct diag_fields {
+    int n;
+    const char *at[DIAG_FIELDS];
+    size_t len[DIAG_FIELDS];
+};
+int diag_split(struct diag_fields *f, const char *line, enum diag_between by); /* f->n */
+
+/* "4.52 s", "850 ms", three digits. Returns `text`. */
+#define DIAG_TIME 24
+char *diag_time_text(char text[DIAG_TIME], double ms);
+char *diag_time_beside(char text[DIAG_TIME], double ms, double other_ms); /* in the unit of the other */
+
+/* ---- words ---- */
+
+/* Whether a word of `len` bytes is one of "a|b|c". */
+int diag_is_one_of(const char *list, const char *word, size_t len);
+
+/* What a timer's name means. A timer with a `parent` ("a|b": whichever the log has, a before b) runs within that phase,
+ * and is taken out of it. */
+struct diag_word {
+    const char *word;  /* lower case, joined by '_'; several names "a|b" */
+    const char *phase; /* what people are shown; NULL: not a phase */
+    enum diag_kind kind;
+    enum diag_side side;
+    const char *parent;
+    int guessed; /* from parts of the name, or not at all */
+};
+#define DIAG_TOTAL ((const char *)diag_total_mark)
+extern const char diag_total_mark[]; /* a `phase` of this is the whole step */
+
+/* Looks `name` (any case, '-', ' ' or '_') up in `own` (NULL-word ended, may be NULL), then in the common words, then
+ * guesses from its parts. Never fails: an unknown word becomes a phase of its own, kind OTHER. `word->phase` may point
+ * into `buffer`. */
+struct diag_word diag_word_of(const struct diag_word *own, const char *name, size_t len, char buffer[DIAG_NAME]);
+
+/* ---- series ---- */
+
+#define DIAG_STEPS 2048 /* kept of a source: every step, then every second one... */
+
+struct diag_step {
+    long number, line;
+    int file;                   /* index into the result's */
+    double total_ms, hidden_ms; /* total -1: the sum of the phases */
+    double ms[DIAG_PHASES];
+};
+
+struct diag_label {
+    char name[DIAG_NAME], parent[2 * DIAG_NAME];
+    enum diag_kind kind;
+    enum diag_side side;
+    int guessed;
+};
+
+struct diag_series {
+    const char *format;
+    struct diag_label labels[DIAG_PHASES];
+    int nlabels;
+    struct diag_step *steps; /* DIAG_STEPS, allocated with the first */
+    int nsteps;
+    long seen, stride; /* every stride-th step is kept */
+    int is_open;
+    struct diag_step open; /* being put together */
+};
+
+enum diag_format {
+    DIAG_VERL,
+    DIAG_STEP_LINE,
+    DIAG_JSONL,
+    DIAG_MEGATRON,
+    DIAG_DEEPSPEED,
+    DIAG_MICROSTEP,
+    DIAG_TRACE,
+    DIAG_TABLE,
+    DIAG_BAR,
+    DIAG_FORMATS,
+};
+_Static_assert(DIAG_FORMATS <= DIAG_SOURCES, "every format has a place in the result");
+
+/* Opens a step of a format, closing the one before; adds times to the open step; closes it. */
+void diag_step_open(struct diagnosis *d, enum diag_format f, long number);
+void diag_step_add(struct diagnosis *d, enum diag_format f, const struct diag_word *w, double ms);
+void diag_step_close(struct diagnosis *d, enum diag_format f);
+const char *diag_format_name(enum diag_format f);
+
+/* Whether collectives may run within a phase unseen: training, and what nobody knows. */
+int diag_may_hold(const struct diag_phase *p);
+
+/* ---- what the readers keep ---- */
+
+struct diag_setting {
+    const char *id, *text, *advice;
+    double weight;
+    char value[32], place[DIAG_PLACE];
+};
+#define DIAG_SETTINGS 48 /* messages too */
+
+struct diag_sampled_gpu {
+    struct diag_gpu out;
+    double sum, squares, power_sum, gap_start_s, run_start_s, last_s;
+    long idle, powers;
+    int in_gap, has_worked, round_seen;
+    char gap_began[DIAG_PLACE];
+};
+
+struct diag_samples {
+    struct diag_sampled_gpu *gpus; /* DIAG_GPUS */
+    int ngpus;
+    long rounds;
+    double spread_sum, round_low, round_high, first_s, started_s;
+    int in_round, has_started;
+};
+
+/* What nvidia-smi's columns mean; `at` -1: not there. */
+enum diag_smi_column { SMI_TIME, SMI_INDEX, SMI_NAME, SMI_UTIL, SMI_POWER, SMI_LIMIT, SMI_PID, SMI_COLUMNS };
+struct diag_smi {
+    int columns, commas, unnamed;
+    int at[SMI_COLUMNS];
+    const struct diag_sampled_gpu *last;
+    int table_index; /* of the table's row that is being read, plus 1 */
+    double table_s;
+};
+
+/* The trainer's progress bar: what is done, and the bar's time when it last moved and when it was last printed. */
+struct diag_progress {
+    long done, total;
+    double at_s, last_s;
+    char place[DIAG_PLACE];
+};
+
+struct diag_watchdog {
+    int ranks, differ; /* that timed out; whether their collectives differ */
+    long low, high;    /* sequence numbers */
+    long elements, waited_ms;
+    char op[32], place[DIAG_PLACE];
+};
+
+/* PyTorch's flight recorder: the first collective of each dump that did not complete. */
+struct diag_recorder {
+    int files, open, behind; /* dumps; those with such a collective; those behind the furthest */
+    long low, high;
+    char name[DIAG_NAME], place[DIAG_PLACE];
+};
+
+#define DIAG_FRAMES 16
+const char *diag_frame_name(size_t i);
+
+#define DIAG_HCAS 16
+/* What NCCL_DEBUG=INFO says, over all ranks. */
+struct diag_nccl {
+    long lines;
+    char version[24], other_version[24]; /* another one, of other ranks */
+    char hcas[DIAG_HCAS][32];
+    int nhcas;
+    char network[32], plugin[64]; /* plugin: "" where NCCL's own tuner is used, or none is spoken of */
+    int ranks, nodes, channels;
+    long p2p, shm, ib, socket, gdr; /* connections */
+    int no_device, gdr_off, own_tuner, warnings;
+    char no_table[128]; /* what our plugin says of its table when it leaves NCCL's choices */
+    char warning[200];
+    char place[DIAG_PLACE], socket_place[DIAG_PLACE], gdr_place[DIAG_PLACE], warning_place[DIAG_PLACE];
+    char version_place[DIAG_PLACE], tuner_place[DIAG_PLACE];
+};
+
+/* What a job sets of NCCL's variables, by a script or by NCCL's log; the last value. */
+#define DIAG_VARIABLES 32
+struct diag_variable {
+    char name[DIAG_NAME], value[128], place[DIAG_PLACE];
+};
+
+#define DIAG_COLLECTIVES 8
+/* A table of kernels that is being read; 0 columns: none. */
+struct diag_table {
+    int columns, commas, name, self; /* columns in all; of the kernel's name, of its time */
+    double unit_ms;                  /* of the time; 0: each row says its own */
+    double nccl_ms[DIAG_COLLECTIVES], other_ms;
+};
+void diag_end_table(struct diagnosis *d);
+
+/* What an inference engine says of itself; sums over its samples. */
+enum diag_gauge { ENGINE_RUNNING, ENGINE_WAITING, ENGINE_CACHE, ENGINE_TOKENS, ENGINE_PREEMPTIONS, ENGINE_GAUGES };
+struct diag_engine {
+    long lines, full;            /* read; with waiting requests and a cache that is 90 % full */
+    long samples[ENGINE_GAUGES]; /* cache: percent; tokens: generated a second; preemptions: the largest count */
+    double sums[ENGINE_GAUGES];
+    char place[DIAG_PLACE], full_place[DIAG_PLACE];
+};
+
+struct diagnosis {
+    struct diag_series series[DIAG_FORMATS];
+    const struct diag_input *in; /* of the file being read */
+    long taken;                  /* lines and events that a reader understood, of this file */
+    unsigned readers;            /* which ones */
+    int passes_over;             /* files of a directory that say nothing are no errors */
+    double clock_s, progress_s;  /* the file's last time, and that of its last step; -1: none */
+    double stands_s;             /* the longest such difference of a file */
+    char stands_place[DIAG_PLACE];
+    struct diag_samples samples;
+    struct diag_smi smi;
+    long topo_links[6]; /* NV#, PIX, PXB, PHB, NODE, SYS between pairs of GPUs */
+    int topo_gpus;
+    char topo_place[DIAG_PLACE];
+    struct diag_progress bar;
+    struct diag_watchdog watchdog;
+    struct diag_recorder recorder;
+    int in_stack, stack_frames[DIAG_FRAMES];
+    char stack_places[DIAG_FRAMES][DIAG_PLACE];
+    struct diag_nccl nccl;
+    struct arena *arena;
+    struct diag_expected expected;
+    struct diag_variable variables[DIAG_VARIABLES];
+    int nvariables;
+    struct diag_setting settings[DIAG_SETTINGS];
+    int nsettings, open_setting; /* the setting whose value is a line below, plus 1 */
+    int megatron_block;          /* inside a block of timers */
+    char megatron_name[DIAG_NAME];
+    struct diag_table table;
+    struct diag_engine engine;
+    int other_devices, cut_traces;
+    struct diag_result result;
+};
+
+/* "train.log:812", "train.log" for line 0; and for the line being read. */
+void diag_place(char place[DIAG_PLACE], const char *file, long line);
+void diag_here(const struct diagnosis *d, char place[DIAG_PLACE]);
+
+/* Keeps a setting or message that costs time, the first of its id, with the place of the line being read. */
+void diag_keep(struct diagnosis *d, const struct diag_setting *s);
+
+/* The readers: 1 when the line was theirs. Settings and NCCL's variables are looked for in every line: 1 when a new one
+ * was found. */
+int diag_read_smi(struct diagnosis *d, const char *line);
+int diag_read_smi_table(struct diagnosis *d, const char *line);
+int diag_read_topo(struct diagnosis *d, const char *line);
+int diag_read_bar(struct diagnosis *d, const char *line);
+int diag_read_watchdog(struct diagnosis *d, const char *line);
+int diag_read_stack(struct diagnosis *d, const char *line);
+int diag_read_nccl(struct diagnosis *d, const char *line);
+int diag_read_engine(struct diagnosis *d, const char *line);
+int diag_read_notes(struct diagnosis *d, const char *line);
+int diag_read_megatron(struct diagnosis *d, const char *line);
+int diag_read_deepspeed(struct diagnosis *d, const char *line);
+int diag_read_verl(struct diagnosis *d, const char *line);
+int diag_read_step_line(struct diagnosis *d, const char *line);
+int diag_read_record(struct diagnosis *d, const char *line);
+int diag_read_table(struct diagnosis *d, const char *line);
+int diag_read_settings(struct diagnosis *d, const char *line);
+int diag_read_variables(struct diagnosis *d, const char *line);
+
+/* A GPU by its name, NULL when there is no room; a sample of it: percent busy, seconds (-1: samples count as seconds),
+ * watts (0: unknown). */
+struct diag_sampled_gpu *diag_gpu(struct diagnosis *d, const char *name);
+void diag_gpu_sample(struct diagnosis *d, struct diag_sampled_gpu *g, double percent, double now_s, double power_W,
+                     double limit_W);
+void diag_finish_gpus(struct diagnosis *d);
+
+/* One sentence on what NCCL said, behind what stands in `to`. */
+void diag_say_engine(const struct diag_engine *g, char to[DIAG_SENTENCE]);
+void diag_say_nccl(const struct diag_nccl *n, char to[DIAG_SENTENCE]);
+
+/* A Kineto trace as a whole; `in` stands at its first byte. */
+int diag_read_trace(struct diagnosis *d, struct diag_input *in, struct err *e);
+int diag_looks_like_trace(const char *chunk, size_t bytes);
+
+/* ---- overlap of intervals, in constant memory ---- */
+
+/* Which of up to 8 kinds of work ran at each of the sampling points; the points move apart as the time grows. */
+struct diag_timeline;
+struct diag_timeline *diag_timeline_new(void);
+void diag_timeline_free(struct diag_timeline *t);
+void diag_timeline_add(struct diag_timeline *t, double start_us, double duration_us, unsigned bit);
+/* Microseconds within the span where the bits under `mask` are exactly `bits`. */
+double diag_timeline_us(const struct diag_timeline *t, unsigned mask, unsigned bits);
+
+/* ---- judging ---- */
+
+void diag_summarise(struct diagnosis *d); /* series -> result.sources */
+void diag_judge(struct diagnosis *d);     /* result -> verdict and findings */
+
+#endif

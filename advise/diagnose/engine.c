@@ -1,0 +1,123 @@
+/* Inference engines: vLLM's and SGLang's log lines, vLLM's Prometheus metrics. */
+#include <math.h>
+#include <string.h>
+
+#include "advise/diagnose/rules.h"
+
+#define FULL 90.0 /* percent of the KV cache */
+
+static const struct {
+    const char *key;
+    enum diag_gauge gauge;
+    double unit;
+} keys[] = {
+    {"Running: ", ENGINE_RUNNING, 1},
+    {"Waiting: ", ENGINE_WAITING, 1},
+    {"Pending: ", ENGINE_WAITING, 1},
+    {"GPU KV cache usage: ", ENGINE_CACHE, 1},
+    {"Avg generation throughput: ", ENGINE_TOKENS, 1},
+    {"#running-req: ", ENGINE_RUNNING, 1},
+    {"#queue-req: ", ENGINE_WAITING, 1},
+    {"token usage: ", ENGINE_CACHE, 100},
+    {"gen throughput (token/s): ", ENGINE_TOKENS, 1},
+    {"vllm:num_requests_running", ENGINE_RUNNING, 1},
+    {"vllm:num_requests_waiting", ENGINE_WAITING, 1},
+    {"vllm:gpu_cache_usage_perc", ENGINE_CACHE, 100},
+    {"vllm:kv_cache_usage_perc", ENGINE_CACHE, 100},
+    {"vllm:num_preemptions_total", ENGINE_PREEMPTIONS, 1},
+};
+
+/* The number behind a key, and behind the labels of a metric. */
+static int value_of(const char *line, const char *key, double *value)
+{
+    const char *p = strstr(line, key);
+    if (!p)
+        return 0;
+    p += strlen(key);
+    if (*p == '{') {
+        p = strchr(p, '}');
+        p = p ? p + 1 : "";
+    }
+    return diag_number(p, value) && *value >= 0 && *value < 1e12;
+}
+
+int diag_read_engine(struct diagnosis *d, const char *line)
+{
+    struct diag_engine *g = &d->engine;
+    double now[ENGINE_GAUGES] = {0};
+    if (!strncmp(line, "# HELP vllm:", 12) || !strncmp(line, "# TYPE vllm:", 12))
+        return 1;
+    if (strncmp(line, "vllm:", 5) != 0 && !strstr(line, "Avg generation throughput: ") &&
+        !strstr(line, "#running-req: "))
+        return 0;
+    int found = 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        double value;
+        if (!value_of(line, keys[i].key, &value))
+            continue;
+        enum diag_gauge k = keys[i].gauge;
+        now[k] = value * keys[i].unit;
+        g->sums[k] = k == ENGINE_PREEMPTIONS ? fmax(g->sums[k], value) : g->sums[k] + now[k];
+        g->samples[k]++;
+        found = 1;
+    }
+    if (!g->lines++)
+        diag_here(d, g->place);
+    if (found && now[ENGINE_CACHE] > FULL && now[ENGINE_WAITING] > 0 && !g->full++)
+        diag_here(d, g->full_place);
+    return 1;
+}
+
+static double mean(const struct diag_engine *g, enum diag_gauge k)
+{
+    return g->samples[k] ? g->sums[k] / (double)g->samples[k] : 0;
+}
+
+void diag_say_engine(const struct diag_engine *g, char to[DIAG_SENTENCE])
+{
+    diag_say(
+        to,
+        "The inference engine runs %.0f requests at once while %.0f wait, its cache is %.0f %% full, and it generates "
+        "%.0f tokens a second.",
+        mean(g, ENGINE_RUNNING), mean(g, ENGINE_WAITING), mean(g, ENGINE_CACHE), mean(g, ENGINE_TOKENS));
+}
+
+/* ---- rules ---- */
+
+static int cache_full(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_engine *g = &j->d->engine;
+    return mean(g, ENGINE_CACHE) > j->rule->limit && mean(g, ENGINE_WAITING) >= 1 &&
+           diag_hit(h, 0.3, g->full ? g->full_place : g->place,
+                    "the inference engine's cache is %.0f %% full, and %.0f requests wait for it",
+                    mean(g, ENGINE_CACHE), mean(g, ENGINE_WAITING));
+}
+
+static int preempted(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_engine *g = &j->d->engine;
+    return g->sums[ENGINE_PREEMPTIONS] > j->rule->limit &&
+           diag_hit(h, 0.2, g->place, "the inference engine preempted %.0f requests: their tokens are computed twice",
+                    g->sums[ENGINE_PREEMPTIONS]);
+}
+
+static int cache_empty(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_engine *g = &j->d->engine;
+    return g->samples[ENGINE_CACHE] && mean(g, ENGINE_CACHE) < j->rule->limit && mean(g, ENGINE_WAITING) < 1 &&
+           mean(g, ENGINE_RUNNING) > 0 &&
+           diag_hit(h, 0.2, g->place, "the inference engine runs %.0f requests and uses %.0f %% of its cache",
+                    mean(g, ENGINE_RUNNING), mean(g, ENGINE_CACHE));
+}
+
+const struct diag_rule diag_engine_rules[] = {
+    {"engine-full", cache_full, DIAG_MEASURED,
+     "more memory for the cache: gpu_memory_utilization, a smaller max_model_len, FP8 cache, or more engines", "",
+     FULL},
+    {"engine-preempts", preempted, DIAG_MEASURED, "lower max_num_seqs or give the cache more memory", ""},
+    {"engine-starves", cache_empty, DIAG_LIKELY,
+     "there is room for more: a larger batch of prompts, more concurrent requests, or fewer engines; at the end of a "
+     "rollout it is the long tail",
+     "", 30},
+};
+const size_t diag_engine_rules_count = sizeof diag_engine_rules / sizeof *diag_engine_rules;

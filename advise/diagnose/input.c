@@ -1,0 +1,303 @@
+/* Bytes in, clean lines out; numbers and times within them. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/diagnose/diagnose_internal.h"
+#include "core/json.h"
+#include "core/units.h"
+
+int diag_input_fill(struct diag_input *in)
+{
+    if (in->pos < in->len)
+        return 1;
+    in->pos = 0;
+    in->len = fread(in->chunk, 1, sizeof in->chunk, in->file);
+    if (!in->len && ferror(in->file))
+        in->failed = errno ? errno : EIO;
+    return in->len > 0;
+}
+
+int diag_getc(struct diag_input *in)
+{
+    if (in->pos == in->len && !diag_input_fill(in))
+        return -1;
+    return (unsigned char)in->chunk[in->pos++];
+}
+
+/* Punctuation of Chinese logs, as the readers look for it; each form is three bytes of UTF-8. */
+static const struct {
+    const char *wide;
+    char ascii;
+} punctuation[] = {
+    {"：", ':'}, {"｜", '|'}, {"，", ','}, {"【", '['}, {"】", ']'}, {"（", '('}, {"）", ')'}, {"＝", '='}, {"　", ' '},
+};
+
+/* Skips the terminal sequence behind the ESC at `s` (ECMA-48: CSI ends in @ to ~, OSC in BEL or ESC). */
+static size_t skip_escape(const char *s, size_t n)
+{
+    size_t i = 1;
+    if (i < n && s[i] == '[') {
+        for (i++; i < n && !(s[i] >= 0x40 && s[i] <= 0x7e); i++)
+            ;
+        return i < n ? i + 1 : n;
+    }
+    if (i < n && s[i] == ']') {
+        for (i++; i < n && s[i] != '\a' && s[i] != 0x1b; i++)
+            ;
+        return i < n && s[i] == '\a' ? i + 1 : i;
+    }
+    return i < n ? 2 : n;
+}
+
+static char narrow(const char *s)
+{
+    for (size_t i = 0; i < sizeof punctuation / sizeof *punctuation; i++)
+        if (!memcmp(s, punctuation[i].wide, 3))
+            return punctuation[i].ascii;
+    return 0;
+}
+
+static size_t clean(char *text, size_t n)
+{
+    size_t out = 0;
+    text[n] = 0;
+    for (size_t i = 0; i < n;) {
+        unsigned char c = (unsigned char)text[i];
+        size_t len = c >= 0x80 ? json_utf8_length(text + i) : 0;
+        char ascii = len == 3 ? narrow(text + i) : 0;
+        if (c == 0x1b) {
+            i += skip_escape(text + i, n - i);
+        } else if (len && !ascii) {
+            memmove(text + out, text + i, len);
+            out += len;
+            i += len;
+        } else {
+            if (ascii || c >= 0x20 || c == '\t')
+                text[out++] = ascii ? ascii : c == '\t' ? ' ' : c >= 0x7f ? '?' : (char)c;
+            i += ascii ? len : 1;
+        }
+    }
+    text[out] = 0;
+    return out;
+}
+
+int diag_read_line(struct diag_input *in, char *text, size_t *bytes)
+{
+    size_t n = 0;
+    if (!diag_input_fill(in))
+        return 0;
+    in->line += !in->after_return;
+    in->after_return = 0;
+    while (diag_input_fill(in)) {
+        const char *from = in->chunk + in->pos, *end = in->chunk + in->len, *p = from;
+        while (p < end && *p != '\n' && *p != '\r')
+            p++;
+        size_t piece = (size_t)(p - from), left = DIAG_LINE - 1 - n;
+        memcpy(text + n, from, piece < left ? piece : left);
+        n += piece < left ? piece : left;
+        in->pos += piece + (p < end);
+        if (p < end) {
+            in->after_return = *p == '\r' && !(diag_input_fill(in) && in->chunk[in->pos] == '\n');
+            in->pos += *p == '\r' && !in->after_return && in->pos < in->len;
+            break;
+        }
+    }
+    *bytes = clean(text, n);
+    return 1;
+}
+
+const char *diag_number(const char *s, double *value)
+{
+    static const char numpy[] = "np.float";
+    while (*s == ' ' || *s == '(')
+        s++;
+    if (!strncmp(s, numpy, sizeof numpy - 1)) {
+        s += strcspn(s, "(");
+        s += *s == '(';
+    }
+    /* strtod takes "inf", "nan" and hexadecimal too: a number of a log begins with a digit. */
+    const char *digit = *s == '-' || *s == '+' ? s + 1 : s;
+    if (*digit == '.')
+        digit++;
+    if (*digit < '0' || *digit > '9' || digit[1] == 'x' || digit[1] == 'X')
+        return NULL;
+    char *end;
+    *value = strtod(s, &end);
+    return isfinite(*value) ? end : NULL;
+}
+
+const char *diag_time(const char *s, double unit_ms, double *ms)
+{
+    static const struct {
+        const char *name;
+        double ms;
+    } units[] = {
+        {"ms", 1},   {"msec", 1},    {"us", 1e-3},     {"µs", 1e-3},  {"μs", 1e-3}, {"ns", 1e-6},
+        {"s", 1e3},  {"sec", 1e3},   {"seconds", 1e3}, {"min", 6e4},  {"m", 6e4},   {"h", 3.6e6},
+        {"毫秒", 1}, {"微秒", 1e-3}, {"秒", 1e3},      {"分钟", 6e4},
+    };
+    double value;
+    const char *p = diag_number(s, &value);
+    if (!p || value < 0 || value > 1e12)
+        return NULL;
+    while (*p == ' ')
+        p++;
+    size_t n = 0;
+    while ((p[n] >= 'a' && p[n] <= 'z') || (unsigned char)p[n] >= 0x80)
+        n++;
+    for (size_t i = 0; n && i < sizeof units / sizeof *units; i++)
+        if (strlen(units[i].name) == n && !strncmp(units[i].name, p, n)) {
+            *ms = value * units[i].ms;
+            return p + n;
+        }
+    if (unit_ms <= 0 || n || *p == '%')
+        return NULL;
+    *ms = value * unit_ms;
+    return p;
+}
+
+char *diag_time_text(char text[DIAG_TIME], double ms)
+{
+    return diag_time_beside(text, ms, ms);
+}
+
+char *diag_time_beside(char text[DIAG_TIME], double ms, double other_ms)
+{
+    int seconds = other_ms >= 999.5;
+    char number[UNIT_TEXT];
+    unit_three_digits(number, seconds ? ms / 1e3 : ms);
+    snprintf(text, DIAG_TIME, "%.*s%s", DIAG_TIME - 4, number, seconds ? " s" : " ms");
+    return text;
+}
+
+/* ---- time of day ---- */
+
+/* Seconds of a day count by the proleptic Gregorian calendar with the year beginning in March; no time zone. */
+static double seconds_of(long year, long month, long day, const char *time_of_day)
+{
+    char *end;
+    double part[3] = {0};
+    for (int i = 0; i < 3; i++) {
+        if (*time_of_day < '0' || *time_of_day > '9')
+            return -1;
+        part[i] = i < 2 ? (double)strtol(time_of_day, &end, 10) : strtod(time_of_day, &end);
+        if (i < 2 && *end != ':')
+            return -1;
+        time_of_day = end + (i < 2);
+    }
+    if (month < 1 || month > 12 || day < 1 || day > 31 || part[0] > 24 || part[1] > 59 || !(part[2] < 62))
+        return -1;
+    year -= month <= 2;
+    long days = 365L * year + year / 4 - year / 100 + year / 400 + (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day;
+    return (double)days * 86400 + part[0] * 3600 + part[1] * 60 + part[2];
+}
+
+/* "Nov 18 10:00:00 2025", as date(1) and nvidia-smi write it. */
+static double written_date(const char *s)
+{
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    for (long m = 0; m < 12; m++)
+        if (!strncmp(s, months + 3 * m, 3) && s[3] == ' ') {
+            char *time, *year;
+            long day = strtol(s + 3, &time, 10);
+            time += *time == ' ';
+            const char *blank = strchr(time, ' ');
+            long y = blank ? strtol(blank, &year, 10) : 0;
+            return blank && year > blank && y > 1900 && y < 10000 ? seconds_of(y, m + 1, day, time) : -1;
+        }
+    return -1;
+}
+
+double diag_timestamp(const char *s)
+{
+    char *end;
+    if (*s >= '0' && *s <= '9' && s[1] >= '0' && s[1] <= '9' && s[2] == ':')
+        return seconds_of(2000, 1, 1, s);
+    if (*s < '0' || *s > '9')
+        return written_date(s);
+    long part[3] = {strtol(s, &end, 10), 0, 0};
+    int n = 1;
+    for (char mark = *end; (mark == '-' || mark == '/') && *end == mark && n < 3; n++)
+        part[n] = end[1] >= '0' && end[1] <= '9' ? strtol(end + 1, &end, 10) : -1;
+    if (n < 2 || part[0] < 0 || part[0] > 9999 || (*end != ' ' && *end != 'T'))
+        return -1;
+    /* Without a year: a leap year, for any day. */
+    return n == 3 ? seconds_of(part[0], part[1], part[2], end + 1) : seconds_of(2000, part[0], part[1], end + 1);
+}
+
+double diag_clock(const char *line)
+{
+    for (int i = 0; i < 48 && line[i] && line[i + 1]; i++) {
+        int starts = !i || !((line[i - 1] >= '0' && line[i - 1] <= '9') || line[i - 1] == '-' || line[i - 1] == '/');
+        int may = (line[i] >= '0' && line[i] <= '9') || (line[i] >= 'A' && line[i] <= 'S');
+        /* Bare times of day stand at the start; elsewhere they are durations. */
+        double at = starts && may && (i <= 1 || line[i + 2] != ':') ? diag_timestamp(line + i) : -1;
+        if (at >= 0)
+            return at;
+    }
+    return -1;
+}
+
+/* ---- rows ---- */
+
+int diag_split(struct diag_fields *f, const char *line, enum diag_between by)
+{
+    static const char *const marks[] = {",", " ", "  "};
+    f->n = 0;
+    for (const char *p = line + strspn(line, " "); *p && f->n < DIAG_FIELDS; p += strspn(p, " ")) {
+        int quoted = by == DIAG_COMMAS && *p == '"';
+        const char *end = quoted ? strchr(p + 1, '"') : strstr(p, marks[by]);
+        size_t len = end ? (size_t)(end - p) : strlen(p), n = len - (size_t)quoted;
+        while (n && p[quoted + n - 1] == ' ')
+            n--;
+        f->at[f->n] = p + quoted;
+        f->len[f->n++] = n;
+        p += len + (size_t)(quoted && end);
+        p += by == DIAG_COMMAS ? strcspn(p, ",") : 0;
+        p += by == DIAG_COMMAS && *p;
+    }
+    return f->n;
+}
+
+/* ---- prefixes of launchers ---- */
+
+/* Behind "(NAME pid=7, ip=10.0.0.1) ", as Ray writes it. */
+static const char *behind_ray(const char *s)
+{
+    const char *close = *s == '(' ? strchr(s, ')') : NULL, *pid = close ? strstr(s, " pid=") : NULL;
+    return pid && pid < close && close - s < 120 ? close + 1 + (close[1] == ' ') : s;
+}
+
+/* Behind "[rank3]:", "[default3]:" of torchrun, "[1,3]<stdout>:" of mpirun, "3: " of srun --label. */
+static const char *behind_rank(const char *s)
+{
+    const char *p = s;
+    if (!strncmp(s, "[rank", 5) || !strncmp(s, "[default", 8) || (*s == '[' && s[1] >= '0' && s[1] <= '9')) {
+        p += strcspn(p, "]");
+        if (!strncmp(p, "]<std", 5))
+            p += strcspn(p, ">");
+        return *p && p[1] == ':' && p - s < 40 ? p + 2 + (p[2] == ' ') : s;
+    }
+    p += strspn(p, " 0123456789");
+    return p > s && p[-1] != ' ' && *p == ':' && p[1] == ' ' && p - s < 8 ? p + 2 : s;
+}
+
+const char *diag_behind_prefix(const char *line)
+{
+    return behind_rank(behind_ray(line));
+}
+
+void diag_place(char place[DIAG_PLACE], const char *file, long line)
+{
+    size_t n = strlen(file);
+    n = (size_t)snprintf(place, DIAG_PLACE, "%s", n > 280 ? file + n - 280 : file);
+    if (line > 0)
+        snprintf(place + n, DIAG_PLACE - n, ":%ld", line);
+}
+
+void diag_here(const struct diagnosis *d, char place[DIAG_PLACE])
+{
+    diag_place(place, d->in->path, d->in->line);
+}

@@ -1,0 +1,312 @@
+/* A PyTorch profiler trace (Kineto, Chrome trace JSON): NCCL's kernels against compute, and what hides behind what.
+ *
+ * The file is read token by token in constant memory, whatever its size. Of {"traceEvents": [...]} (or a bare array)
+ * each complete event ("ph": "X") counts whose category is a GPU's: kernel, gpu_memcpy, gpu_memset. "ts" and "dur" are
+ * microseconds. A trace holds one process; should it have several GPUs, the first one counts. PyTorch's flight recorder
+ * ("entries": [{"collective_seq_id": 7, "state": "started", ...}]) is read by the same scanner. */
+#include <ctype.h>
+#include <string.h>
+
+#include "advise/diagnose/diagnose_internal.h"
+
+enum { COMM = 1, COMPUTE = 2, COPY = 4 };
+#define TEXT 256 /* of strings that matter; the rest is cut */
+
+/* ---- tokens ---- */
+
+enum token { END, BROKEN, OBJECT, ARRAY, CLOSE_OBJECT, CLOSE_ARRAY, COLON, COMMA, STRING, ATOM };
+
+struct scanner {
+    struct diag_input *in;
+    char text[TEXT]; /* of the last string or atom */
+    int pushed;      /* a character to be read again, -1: none */
+};
+
+static int next_char(struct scanner *s)
+{
+    int c = s->pushed >= 0 ? s->pushed : diag_getc(s->in);
+    if (c == '\n' && s->pushed < 0)
+        s->in->line++;
+    s->pushed = -1;
+    return c;
+}
+
+static enum token read_string(struct scanner *s)
+{
+    size_t n = 0;
+    for (int c; (c = next_char(s)) != '"';) {
+        if (c < 0)
+            return END;
+        /* The only escapes in names that matter are quotes and slashes: the escaped character stands for itself. */
+        if (c == '\\' && (c = next_char(s)) < 0)
+            return END;
+        if (n < TEXT - 1)
+            s->text[n++] = (char)c;
+    }
+    s->text[n] = 0;
+    return STRING;
+}
+
+static enum token read_atom(struct scanner *s, int c)
+{
+    size_t n = 0;
+    for (; isalnum(c) || c == '-' || c == '+' || c == '.'; c = next_char(s))
+        if (n < TEXT - 1)
+            s->text[n++] = (char)c;
+    s->text[n] = 0;
+    s->pushed = c;
+    return n ? ATOM : BROKEN;
+}
+
+static enum token next(struct scanner *s)
+{
+    static const char marks[] = "{[}]:,";
+    static const enum token tokens[] = {OBJECT, ARRAY, CLOSE_OBJECT, CLOSE_ARRAY, COLON, COMMA};
+    int c;
+    do
+        c = next_char(s);
+    while (c == ' ' || c == '\t' || c == '\r' || c == '\n');
+    const char *mark = c > 0 ? strchr(marks, c) : NULL;
+    if (c < 0)
+        return END;
+    if (mark)
+        return tokens[mark - marks];
+    return c == '"' ? read_string(s) : read_atom(s, c);
+}
+
+/* Passes over the value that begins with `t`. Nesting is counted, not recursed into. */
+static enum token skip_value(struct scanner *s, enum token t)
+{
+    long depth = 0;
+    for (;; t = next(s)) {
+        if (t == END || t == BROKEN)
+            return t;
+        depth += (t == OBJECT || t == ARRAY) - (t == CLOSE_OBJECT || t == CLOSE_ARRAY);
+        if (depth <= 0)
+            return t;
+    }
+}
+
+/* ---- events ---- */
+
+struct event {
+    char name[TEXT], category[32], pid[32];
+    int complete;
+    double start_us, duration_us;
+    char state[16]; /* of the flight recorder */
+    double sequence;
+};
+
+struct trace {
+    struct diagnosis *d;
+    struct diag_timeline *timeline;
+    char device[32]; /* "pid" of the GPU that counts */
+    long kernels, steps;
+    /* The flight recorder's entries; the first collective that is not complete. */
+    long entries;
+    double open_sequence, last_sequence;
+    char open_name[DIAG_NAME];
+};
+
+/* The value of a key, `t`. */
+static void take_field(struct event *ev, const char *key, enum token t, const char *text)
+{
+    if (t == STRING && (!strcmp(key, "name") || !strcmp(key, "profiling_name")))
+        snprintf(ev->name, TEXT, "%s", text);
+    else if (t == STRING && !strcmp(key, "cat"))
+        snprintf(ev->category, sizeof ev->category, "%.31s", text);
+    else if (t == STRING && !strcmp(key, "ph"))
+        ev->complete = !strcmp(text, "X");
+    else if (t == STRING && !strcmp(key, "state"))
+        snprintf(ev->state, sizeof ev->state, "%.15s", text);
+    else if (!strcmp(key, "pid"))
+        snprintf(ev->pid, sizeof ev->pid, "%.31s", text);
+    else if (t == ATOM && !strcmp(key, "ts"))
+        diag_number(text, &ev->start_us);
+    else if (t == ATOM && !strcmp(key, "dur"))
+        diag_number(text, &ev->duration_us);
+    else if (t == ATOM && !strcmp(key, "collective_seq_id"))
+        diag_number(text, &ev->sequence);
+}
+
+/* One object of the array, its '{' already read. */
+static enum token read_event(struct scanner *s, struct event *ev)
+{
+    memset(ev, 0, sizeof *ev);
+    ev->duration_us = ev->sequence = -1;
+    for (enum token t = next(s); t != CLOSE_OBJECT; t = next(s)) {
+        char key[24];
+        if (t == COMMA)
+            continue;
+        if (t != STRING)
+            return t == END ? END : BROKEN;
+        snprintf(key, sizeof key, "%.23s", s->text);
+        if ((t = next(s)) != COLON)
+            return t == END ? END : BROKEN;
+        t = next(s);
+        if (t == STRING || t == ATOM)
+            take_field(ev, key, t, s->text);
+        if (t != STRING && t != ATOM && (t = skip_value(s, t)) <= BROKEN)
+            return t;
+    }
+    return CLOSE_OBJECT;
+}
+
+/* Kernels of NCCL and RCCL: ncclDevKernel_..., ncclKernel_..., ncclSymkDevKernel_..., rcclGenericKernel. */
+static int is_nccl(const char *name)
+{
+    return !strncmp(name, "nccl", 4) || strstr(name, "ncclDevKernel") || strstr(name, "ncclKernel") ||
+           !strncmp(name, "rccl", 4) || !strncmp(name, "msccl", 5);
+}
+
+static void take_entry(struct trace *t, const struct event *ev)
+{
+    t->entries++;
+    t->last_sequence = ev->sequence > t->last_sequence ? ev->sequence : t->last_sequence;
+    if (strcmp(ev->state, "completed") != 0 && (t->open_sequence < 0 || ev->sequence < t->open_sequence)) {
+        t->open_sequence = ev->sequence;
+        snprintf(t->open_name, sizeof t->open_name, "%.47s", ev->name);
+    }
+}
+
+static void take_event(struct trace *t, const struct event *ev)
+{
+    if (*ev->state && ev->sequence >= 0)
+        take_entry(t, ev);
+    int kernel = !strcmp(ev->category, "kernel"), copy = !strncmp(ev->category, "gpu_mem", 7);
+    if (!ev->complete || ev->duration_us < 0)
+        return;
+    if (!strncmp(ev->name, "ProfilerStep#", 13) && !strcmp(ev->category, "user_annotation"))
+        t->steps++;
+    if (!kernel && !copy)
+        return;
+    if (!*t->device)
+        memcpy(t->device, ev->pid, sizeof t->device);
+    if (strcmp(t->device, ev->pid) != 0) {
+        t->d->other_devices = 1;
+        return;
+    }
+    t->kernels++;
+    diag_timeline_add(t->timeline, ev->start_us, ev->duration_us, copy ? COPY : is_nccl(ev->name) ? COMM : COMPUTE);
+}
+
+/* The array of events, its '[' already read. */
+static enum token read_events(struct scanner *s, struct trace *t)
+{
+    struct event ev;
+    for (;;) {
+        enum token k = next(s);
+        if (k == CLOSE_ARRAY || k == END)
+            return k;
+        if (k == COMMA)
+            continue;
+        if (k != OBJECT)
+            return BROKEN;
+        k = read_event(s, &ev);
+        if (k != CLOSE_OBJECT)
+            return k;
+        take_event(t, &ev);
+    }
+}
+
+/* The outermost value: an object with "traceEvents", or the array itself. */
+static enum token read_document(struct scanner *s, struct trace *t)
+{
+    enum token k = next(s);
+    if (k == ARRAY)
+        return read_events(s, t);
+    if (k != OBJECT)
+        return k == END ? END : BROKEN;
+    for (k = next(s); k != CLOSE_OBJECT; k = next(s)) {
+        if (k == COMMA)
+            continue;
+        if (k != STRING)
+            return k == END ? END : BROKEN;
+        int events = !strcmp(s->text, "traceEvents") || !strcmp(s->text, "entries");
+        if ((k = next(s)) != COLON)
+            return k == END ? END : BROKEN;
+        k = next(s);
+        k = events && k == ARRAY ? read_events(s, t) : k == STRING || k == ATOM ? k : skip_value(s, k);
+        if (k == END || k == BROKEN)
+            return k;
+    }
+    return k;
+}
+
+/* ---- the trace as one step ---- */
+
+static void add_step(struct trace *t)
+{
+    static const struct {
+        struct diag_word word;
+        unsigned mask, bits;
+    } phases[] = {
+        {{"", "NCCL not hidden", DIAG_COMMUNICATION, DIAG_NEITHER, NULL}, COMM | COMPUTE, COMM},
+        {{"", "compute", DIAG_COMPUTE, DIAG_NEITHER, NULL}, COMPUTE, COMPUTE},
+        {{"", "copies not hidden", DIAG_OFFLOAD, DIAG_NEITHER, NULL}, COMM | COMPUTE | COPY, COPY},
+        {{"", "idle", DIAG_IDLE, DIAG_NEITHER, NULL}, COMM | COMPUTE | COPY, 0},
+    };
+    struct diagnosis *d = t->d;
+    double parts = t->steps > 1 ? (double)t->steps : 1;
+    diag_step_open(d, DIAG_TRACE, 0);
+    d->series[DIAG_TRACE].open.line = 0;
+    for (size_t i = 0; i < sizeof phases / sizeof *phases; i++)
+        diag_step_add(d, DIAG_TRACE, &phases[i].word,
+                      diag_timeline_us(t->timeline, phases[i].mask, phases[i].bits) / 1e3 / parts);
+    d->series[DIAG_TRACE].open.hidden_ms = diag_timeline_us(t->timeline, COMM | COMPUTE, COMM | COMPUTE) / 1e3 / parts;
+    diag_step_close(d, DIAG_TRACE);
+    d->series[DIAG_TRACE].seen += t->steps > 1 ? t->steps - 1 : 0;
+}
+
+int diag_looks_like_trace(const char *chunk, size_t bytes)
+{
+    size_t i = 0;
+    while (i < bytes && isspace((unsigned char)chunk[i]))
+        i++;
+    if (i == bytes || (chunk[i] != '{' && chunk[i] != '['))
+        return 0;
+    if (memmem(chunk, bytes, "\"collective_seq_id\"", 19) || memmem(chunk, bytes, "\"nccl_version\"", 14))
+        return 1;
+    return memmem(chunk, bytes, "\"traceEvents\"", 13) || memmem(chunk, bytes, "\"schemaVersion\"", 15) ||
+           (memmem(chunk, bytes, "\"ph\"", 4) && memmem(chunk, bytes, "\"ts\"", 4));
+}
+
+/* One dump of PyTorch's flight recorder: one rank. */
+static void add_dump(struct trace *t)
+{
+    struct diag_recorder *f = &t->d->recorder;
+    long reached = (long)(t->open_sequence >= 0 ? t->open_sequence : t->last_sequence);
+    if (f->files && reached != f->high)
+        f->behind = reached > f->high ? f->files : f->behind + 1;
+    f->high = !f->files || reached > f->high ? reached : f->high;
+    f->files++;
+    if (t->open_sequence < 0 || (f->open && reached >= f->low))
+        return;
+    f->open = 1;
+    f->low = reached;
+    memcpy(f->name, t->open_name, sizeof f->name);
+    diag_here(t->d, f->place);
+}
+
+int diag_read_trace(struct diagnosis *d, struct diag_input *in, struct err *e)
+{
+    struct scanner s = {.in = in, .pushed = -1};
+    struct trace t = {.d = d, .timeline = diag_timeline_new(), .open_sequence = -1, .last_sequence = -1};
+    in->line = 1;
+    enum token end = read_document(&s, &t);
+    int rc = 0;
+    if (end == BROKEN)
+        rc = err_at(e, in->path, in->line, 0, "not valid JSON; expected a PyTorch profiler trace");
+    else if (t.entries)
+        add_dump(&t);
+    else if (!t.kernels)
+        rc = err_at(e, in->path, end == END ? in->line : 0, 0,
+                    "%s; expected GPU kernels in \"traceEvents\" (profile with ProfilerActivity.CUDA)",
+                    end == END ? "the trace is cut off before any" : "no GPU kernel in the trace");
+    else
+        add_step(&t);
+    d->cut_traces += end == END;
+    d->taken += t.kernels + t.entries;
+    diag_timeline_free(t.timeline);
+    return rc;
+}

@@ -1,0 +1,340 @@
+/* NCCL_DEBUG=INFO: which NCCL, which network, which HCAs, how ranks are connected, and what it warns of.
+ *
+ * Lines of all ranks are counted together; what ranks must have alike and do not is kept as a difference. */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/diagnose/rules.h"
+#include "probe/topology/topology.h"
+
+static void copy_word(char *to, size_t size, const char *s)
+{
+    snprintf(to, size, "%.*s", (int)strcspn(s, " ,;\n"), s);
+}
+
+static void version(struct diagnosis *d, const char *s)
+{
+    char found[sizeof d->nccl.version];
+    s += strspn(s, " :");
+    copy_word(found, sizeof found, s);
+    if (!*d->nccl.version)
+        memcpy(d->nccl.version, found, sizeof found);
+    else if (strcmp(d->nccl.version, found) != 0 && !*d->nccl.other_version) {
+        memcpy(d->nccl.other_version, found, sizeof found);
+        diag_here(d, d->nccl.version_place);
+    }
+}
+
+/* "[0]mlx5_0:1/RoCE [1]mlx5_1:1/IB/SHARP [RO]; OOB eth0:10.0.0.1<0>" */
+static void hcas(struct diagnosis *d, const char *s)
+{
+    struct diag_nccl *n = &d->nccl;
+    const char *oob = strstr(s, "OOB ");
+    for (const char *p = s; (p = strchr(p, '[')) && (!oob || p < oob);) {
+        char name[sizeof n->hcas[0]];
+        const char *close = strchr(p, ']');
+        if (!close)
+            break;
+        p = close + 1;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(p, ":/ ;"), p);
+        int i = 0;
+        while (i < n->nhcas && strcmp(n->hcas[i], name) != 0)
+            i++;
+        if (*name && i == n->nhcas && i < DIAG_HCAS)
+            memcpy(n->hcas[n->nhcas++], name, sizeof name);
+    }
+}
+
+static void network(struct diagnosis *d, const char *s)
+{
+    struct diag_nccl *n = &d->nccl;
+    snprintf(n->network, sizeof n->network, "%s", s);
+    if (!strncmp(s, "Socket", 6) && !*n->socket_place)
+        diag_here(d, n->socket_place);
+}
+
+/* "P2P/IPC", "SHM/direct/direct", "NET/IB/0/GDRDMA", "NET/Socket/1" behind "via ". */
+static void connection(struct diagnosis *d, const char *s)
+{
+    struct diag_nccl *n = &d->nccl;
+    n->p2p += !strncmp(s, "P2P/", 4);
+    n->shm += !strncmp(s, "SHM", 3);
+    if (strncmp(s, "NET/", 4) != 0)
+        return;
+    int gdr = strstr(s, "/GDRDMA") != NULL, socket = !strncmp(s + 4, "Socket", 6);
+    n->socket += socket;
+    n->ib += !socket;
+    n->gdr += gdr;
+    if (socket && !*n->socket_place)
+        diag_here(d, n->socket_place);
+    if (!socket && !gdr && !*n->gdr_place)
+        diag_here(d, n->gdr_place);
+}
+
+static void plugin(struct diagnosis *d, const char *s)
+{
+    copy_word(d->nccl.plugin, sizeof d->nccl.plugin, s);
+    diag_here(d, d->nccl.tuner_place);
+}
+
+/* Our plugin's own lines. */
+static void own_plugin(struct diagnosis *d, const char *s)
+{
+    if (*d->nccl.no_table || (!strstr(s, "NCCL's own choices stay") && strncmp(s, "off (", 5) != 0))
+        return;
+    snprintf(d->nccl.no_table, sizeof d->nccl.no_table, "%s", s);
+    diag_here(d, d->nccl.tuner_place);
+}
+
+/* What follows a mark of a line, and what it means. */
+static const struct {
+    const char *mark;
+    void (*take)(struct diagnosis *d, const char *behind);
+} marks[] = {
+    {"NCCL version ", version},      {"RCCL version ", version},  {"NET/IB : Using ", hcas},
+    {"NET/IBext : Using ", hcas},    {"Using network ", network}, {" via ", connection},
+    {"Using tuner plugin ", plugin}, {" nccltune: ", own_plugin},
+};
+
+#define COUNT(member, place) offsetof(struct diag_nccl, member), offsetof(struct diag_nccl, place)
+/* Lines that are counted; the first one's place is kept. */
+static const struct {
+    const char *mark;
+    size_t count, place;
+} counted[] = {
+    {"NET/IB : No device found", COUNT(no_device, socket_place)},
+    {"GPU Direct RDMA Disabled", COUNT(gdr_off, gdr_place)},
+    {"GPU Direct RDMA (nvidia-peermem) disabled", COUNT(gdr_off, gdr_place)},
+    {"sing internal tuner", COUNT(own_tuner, tuner_place)},
+};
+
+/* Numbers behind a mark, of which the largest counts. */
+static const struct {
+    const char *mark;
+    size_t number;
+} numbers[] = {
+    {" nRanks ", offsetof(struct diag_nccl, ranks)},
+    {" nranks ", offsetof(struct diag_nccl, ranks)},
+    {" nNodes ", offsetof(struct diag_nccl, nodes)},
+};
+
+static void take_counts(struct diagnosis *d, const char *line)
+{
+    char *n = (char *)&d->nccl;
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
+        if (strstr(line, counted[i].mark) && !(*(int *)(void *)(n + counted[i].count))++)
+            diag_here(d, n + counted[i].place);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const char *at = strstr(line, numbers[i].mark);
+        long value = at ? strtol(at + strlen(numbers[i].mark), NULL, 10) : 0;
+        int *most = (int *)(void *)(n + numbers[i].number);
+        *most = value > *most && value < 1 << 20 ? (int)value : *most;
+    }
+}
+
+static void warn(struct diagnosis *d, const char *text)
+{
+    struct diag_nccl *n = &d->nccl;
+    /* Some warnings are notes; the first that speaks of a failure counts most. */
+    static const char *const failures[] = {"rror",    "ailed",    "imed out",  "imeout",
+                                           "no such", "mismatch", "unhandled", "Duplicate GPU"};
+    int fails = 0;
+    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
+        fails |= strstr(text, failures[i]) != NULL;
+    if (!fails || n->warnings++)
+        return;
+    snprintf(n->warning, sizeof n->warning, "%s", text);
+    diag_here(d, n->warning_place);
+}
+
+static void channels(struct diagnosis *d, const char *line)
+{
+    const char *at = strstr(line, " coll channels");
+    const char *p = at;
+    while (p && p > line && p[-1] >= '0' && p[-1] <= '9')
+        p--;
+    long n = p && p < at ? strtol(p, NULL, 10) : 0;
+    d->nccl.channels = n > d->nccl.channels && n < 1024 ? (int)n : d->nccl.channels;
+}
+
+int diag_read_nccl(struct diagnosis *d, const char *line)
+{
+    const char *info = strstr(line, "CCL INFO "), *warning = strstr(line, "CCL WARN ");
+    const char *start = line + strspn(line, " ");
+    if (!info && !warning && strncmp(start, "NCCL version ", 13) != 0 && strncmp(start, "RCCL version ", 13) != 0)
+        return 0;
+    if (!d->nccl.lines++)
+        diag_here(d, d->nccl.place);
+    if (warning)
+        warn(d, warning + 9);
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        const char *at = strstr(line, marks[i].mark);
+        if (at)
+            marks[i].take(d, at + strlen(marks[i].mark));
+    }
+    take_counts(d, line);
+    channels(d, line);
+    /* Settings in it are of interest to others too. */
+    return strstr(line, "set by environment") == NULL;
+}
+
+void diag_say_nccl(const struct diag_nccl *n, char to[DIAG_SENTENCE])
+{
+    diag_say(to, "NCCL%s%s", *n->version ? " " : "", n->version);
+    if (n->ranks)
+        diag_say(to, " joins %d ranks", n->ranks);
+    if (n->nodes)
+        diag_say(to, " on %d node%s", n->nodes, n->nodes == 1 ? "" : "s");
+    if (*n->network)
+        diag_say(to, " over network %s", n->network);
+    if (n->nhcas)
+        diag_say(to, " with %d HCA%s", n->nhcas, n->nhcas == 1 ? "" : "s");
+    if (n->channels)
+        diag_say(to, " and %d channels", n->channels);
+    if (*n->plugin)
+        diag_say(to, ", tuned by plugin %s", n->plugin);
+    diag_say(to, ".");
+}
+
+/* ---- rules ---- */
+
+static int sockets(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_nccl *n = &j->d->nccl;
+    if (n->socket && n->ib)
+        return diag_hit(h, 0.5, n->socket_place,
+                        "some connections between nodes use TCP sockets (%ld), others RDMA (%ld)", n->socket, n->ib);
+    /* Within one node the network does not matter; old releases do not say how many there are. */
+    int alone = n->nodes == 1 || (!n->nodes && n->p2p + n->shm > 0);
+    return (n->socket || (!strncmp(n->network, "Socket", 6) && !alone)) &&
+           diag_hit(h, 0.5, n->socket_place, "NCCL uses TCP sockets for what leaves a node%s",
+                    n->no_device ? ": it found no RDMA device" : "");
+}
+
+/* How NICs reach the GPUs' memory by the topology; "" where that is unknown or not at all. */
+static const char *gdr_route(const struct topology *t)
+{
+    for (int i = 0; t && i < t->nclasses; i++)
+        if (t->classes[i].ngpus && t->classes[i].gdr_route && strcmp(t->classes[i].gdr_route, "none") != 0)
+            return t->classes[i].gdr_route;
+    return "";
+}
+
+static int gdr_off(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_nccl *n = &j->d->nccl;
+    const char *route = gdr_route(j->d->expected.topology), *but = *route ? ", though the topology has it by " : "";
+    if (n->ib && n->gdr < n->ib)
+        return diag_hit(h, 0.3, n->gdr_place,
+                        "%ld of %ld RDMA connections go through host memory: no GPUDirect RDMA%s%s", n->ib - n->gdr,
+                        n->ib, but, route);
+    return !n->ib && n->gdr_off &&
+           diag_hit(h, 0.3, n->gdr_place, "GPUDirect RDMA is off for %d HCAs%s%s", n->gdr_off, but, route);
+}
+
+static int through_memory(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_nccl *n = &j->d->nccl;
+    return n->shm > n->p2p && diag_hit(h, 0.2, n->place,
+                                       "GPUs of a node reach one another through host memory (%ld "
+                                       "connections, %ld direct)",
+                                       n->shm, n->p2p);
+}
+
+static int few_channels(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_nccl *n = &j->d->nccl;
+    return n->channels && n->channels <= j->rule->limit && n->p2p > 0 &&
+           diag_hit(h, 0.1, n->place, "NCCL runs on %d channels", n->channels);
+}
+
+static int versions(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_nccl *n = &j->d->nccl;
+    return *n->other_version &&
+           diag_hit(h, 0.2, n->version_place, "two NCCL versions in one log: %s and %s", n->version, n->other_version);
+}
+
+static int warned(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_nccl *n = &j->d->nccl;
+    return n->warnings && diag_hit(h, 0.6, n->warning_place, "NCCL warns %d time%s of a failure, first: %.120s",
+                                   n->warnings, n->warnings == 1 ? "" : "s", n->warning);
+}
+
+int diag_is_used(const struct diag_nccl *n, const char *hca, size_t len)
+{
+    for (int i = 0; i < n->nhcas; i++)
+        if (strlen(n->hcas[i]) == len && !strncmp(n->hcas[i], hca, len))
+            return 1;
+    return 0;
+}
+
+/* HCAs that the topology has for GPUs and that NCCL does not name. */
+static int unused_hcas(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_nccl *n = &j->d->nccl;
+    const struct topology *t = j->d->expected.topology;
+    struct arena *a = arena_new();
+    const char *missing = "";
+    int all = 0, used = 0;
+    if (j->d->expected.profile)
+        t = NULL; /* which says it itself */
+    for (int c = 0; t && n->nhcas && n->nhcas < DIAG_HCAS && c < t->nclasses; c++) {
+        const struct topo_class *class = &t->classes[c];
+        const struct port_verdict *roles = class->ngpus ? roles_of(class, a) : NULL;
+        for (int p = 0; roles && p < class->nports; p++) {
+            if (roles[p].role != ROLE_COMPUTE || class->ports[p].state == TOPO_STATE_DOWN)
+                continue;
+            int named = diag_is_used(n, class->ports[p].hca, strlen(class->ports[p].hca));
+            all++;
+            used += named;
+            if (!named)
+                missing = arena_printf(a, "%s%s%s", missing, *missing ? ", " : "", class->ports[p].hca);
+        }
+    }
+    int holds = *missing &&
+                diag_hit(h, 0.4 * (1 - (double)used / all), n->place,
+                         "NCCL uses %d of the %d HCAs that the topology has for GPUs: not %.160s", used, all, missing);
+    arena_free(a);
+    return holds;
+}
+
+static int no_nvlink(const struct judge *j, struct diag_hit *h)
+{
+    const struct diagnosis *d = j->d;
+    return d->topo_gpus > 2 && !d->topo_links[0] &&
+           diag_hit(
+               h, 0, d->topo_place,
+               "no two of the %d GPUs are joined by NVLink: the inference engine's own all-reduce is off beyond two "
+               "GPUs, and its calls go through NCCL",
+               d->topo_gpus);
+}
+
+const struct diag_rule diag_nccl_rules[] = {
+    {"nccl-warning", warned, DIAG_MEASURED, "look at what the first rank that warns says before it",
+     "nccltune doctor --job"},
+    {"sockets", sockets, DIAG_MEASURED,
+     "install or load the RDMA stack in the container, name the HCAs (NCCL_IB_HCA) and the GID, and look for a plugin "
+     "that "
+     "failed to load",
+     "nccltune lint --env; nccltune probe"},
+    {"no-gdr", gdr_off, DIAG_MEASURED,
+     "load nvidia-peermem or use an open kernel driver with DMA-BUF, and see that GPU and HCA share a PCIe switch "
+     "(NCCL_NET_GDR_LEVEL)",
+     "nccltune probe"},
+    {"no-peer-access", through_memory, DIAG_MEASURED,
+     "PCIe ACS, a container without --ipc=host, or NCCL_P2P_DISABLE keep GPUs apart; on boxes without NVLink it may be "
+     "all there is",
+     "nvidia-smi topo -p2p r"},
+    {"unused-hcas", unused_hcas, DIAG_MEASURED, "look at NCCL_IB_HCA, and whether the ports are up in the container",
+     "nccltune lint --env --topology topology.json"},
+    {"few-channels", few_channels, DIAG_POSSIBLE,
+     "NVLink wants 16 or more: look for NCCL_MAX_CTAS or NCCL_MAX_NCHANNELS", "nccltune lint --env", 2},
+    {"nccl-versions", versions, DIAG_MEASURED,
+     "one container image for all ranks; two frameworks in one job may be right", "nccltune doctor --job"},
+    {"no-nvlink", no_nvlink, DIAG_MEASURED, "keep the rollout's tensor parallelism at two, or tune small all-reduces",
+     "nccltune workload --from-launch train.sh --no-custom-all-reduce -o workload.json"},
+};
+const size_t diag_nccl_rules_count = sizeof diag_nccl_rules / sizeof *diag_nccl_rules;

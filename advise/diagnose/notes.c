@@ -1,0 +1,52 @@
+/* Lines that say a cause in so many words. */
+#include <string.h>
+
+#include "advise/diagnose/diagnose_internal.h"
+
+#define MIG_TEXT   "GPUs are cut into MIG instances: neither peer access nor NVLink between them"
+#define MIG_ADVICE "switch MIG off for jobs of several GPUs: NCCL goes through host memory between instances"
+
+static const struct {
+    const char *id, *mark;
+    double weight;
+    const char *text, *advice;
+} notes[] = {
+    {"custom-all-reduce-off", "Custom allreduce is disabled because", 0.1,
+     "vLLM's own all-reduce is off: every layer's all-reduce of the rollout goes through NCCL",
+     "without NVLink keep the rollout's tensor parallelism at two, or tune small all-reduces (nccltune workload "
+     "--no-custom-all-reduce)"},
+    {"preempted", " is preempted by ", 0.2, "the inference engine preempts requests: their tokens are computed twice",
+     "lower max_num_seqs or give the cache more memory"},
+    {"out-of-memory", "CUDA out of memory", 0.9,
+     "a rank ran out of GPU memory; the others wait for it until they time out",
+     "smaller micro-batches, recompute, less memory for the inference engine; nccltune workload counts the memory"},
+    {"out-of-memory", "CUDA Error: out of memory", 0.9,
+     "a rank ran out of GPU memory, the inference engine's wake-up perhaps; the others wait for it until they time out",
+     "less memory for the inference engine, smaller micro-batches, recompute; nccltune workload counts the memory"},
+    {"cache-flushes", "pytorch allocator cache flushes since last step", 0.15,
+     "the allocator's cache is flushed within steps: memory is nearly full, and each flush waits for the GPU",
+     "smaller micro-batches, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"},
+    {"killed", "exitcode  : -9", 0.9,
+     "a rank was killed, by the kernel when memory of the host ran out, most of the time",
+     "look at dmesg of that node; less offload and fewer data loader workers need less host memory"},
+    {"killed", "Workers have died", 0.9, "a worker died; the others wait for it",
+     "look for the first error in its own log"},
+    {"xid", "NVRM: Xid", 0.9, "a GPU reports an error", "nccltune doctor, and take the node out if it comes again"},
+    {"mig", "| MIG devices:", 0.3, MIG_TEXT, MIG_ADVICE},
+    {"mig", "(UUID: MIG-", 0.3, MIG_TEXT, MIG_ADVICE},
+    {"duplicate-gpu", "Duplicate GPU detected", 0.9,
+     "two ranks of a node have the same GPU, or two MIG instances of one: NCCL refuses them before 2.30.3",
+     "one rank a GPU (LOCAL_RANK, CUDA_VISIBLE_DEVICES), and MIG off for jobs of several GPUs"},
+    {"flash-attention-off", "flash_attn is not installed", 0.1, "attention runs without FlashAttention",
+     "install flash-attn, or use sdpa"},
+};
+
+int diag_read_notes(struct diagnosis *d, const char *line)
+{
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
+        if (strstr(line, notes[i].mark)) {
+            diag_keep(d, &(struct diag_setting){notes[i].id, notes[i].text, notes[i].advice, notes[i].weight, "", ""});
+            return 1;
+        }
+    return 0;
+}

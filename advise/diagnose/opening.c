@@ -1,0 +1,234 @@
+/* The verdict and the first three sentences: the largest phase, communication, what these files cannot tell. */
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+#include "advise/diagnose/rules.h"
+
+/* ---- the source and its verdict ---- */
+
+static int is_trace(const struct diag_source *s)
+{
+    return !strcmp(s->format, diag_format_name(DIAG_TRACE));
+}
+
+static int is_sums(const struct diag_source *s)
+{
+    return !strcmp(s->format, diag_format_name(DIAG_TABLE));
+}
+
+/* Whole steps with communication of their own first, then kernels, then what has phases, then what there is. */
+static int rank_of(const struct diag_source *s)
+{
+    int phases = 0;
+    for (int i = 0; i < s->nphases; i++)
+        phases += s->phases[i].kind != DIAG_METRIC && strcmp(s->phases[i].name, "not timed") != 0;
+    return s->visible ? (is_trace(s) || is_sums(s) ? 3 : 4) : phases ? 2 : 1;
+}
+
+static int choose_primary(const struct diag_result *r)
+{
+    int best = -1;
+    for (int i = 0; i < r->nsources; i++) {
+        int more = best < 0 ? 1 : rank_of(&r->sources[i]) - rank_of(&r->sources[best]);
+        if (more > 0 || (!more && r->sources[i].steps > r->sources[best].steps))
+            best = i;
+    }
+    return best;
+}
+
+/* The largest phase that is not communication. */
+static double largest_other(const struct diag_source *s)
+{
+    double most = 0;
+    for (int i = 0; i < s->nphases; i++)
+        if (s->phases[i].kind != DIAG_COMMUNICATION && s->phases[i].kind != DIAG_METRIC)
+            most = fmax(most, s->phases[i].share);
+    return most;
+}
+
+static enum diag_verdict judge_source(const struct diag_source *s)
+{
+    double share = s->communication_share;
+    if (share > DIAGNOSE_SHARE_LIMIT || (share >= DIAGNOSE_LARGEST_LIMIT && share >= largest_other(s) - DIAGNOSE_TIE))
+        return DIAG_IS_COMMUNICATION;
+    return share + s->may_hold > DIAGNOSE_SHARE_LIMIT ? DIAG_UNKNOWN : DIAG_NOT_COMMUNICATION;
+}
+
+/* ---- sentences ---- */
+
+static double percent(double share)
+{
+    return 100 * share;
+}
+
+static void say_gpus(const struct diag_result *r, char to[DIAG_SENTENCE])
+{
+    double mean = 0, idle = 0;
+    for (int i = 0; i < r->ngpus; i++) {
+        mean += r->gpus[i].mean / r->ngpus;
+        idle += r->gpus[i].idle / r->ngpus;
+    }
+    diag_say(to, "%d GPU%s busy %.0f %% of the time on average and idle in %.0f %% of the samples.", r->ngpus,
+             r->ngpus == 1 ? " is" : "s are", mean, percent(idle));
+}
+
+static const char *whole_of(const struct diag_source *s)
+{
+    return is_sums(s) ? "all kernels' time" : "the step";
+}
+
+/* The phase, and those that tie with it. */
+static void say_largest(const struct diag_source *s, char to[DIAG_SENTENCE])
+{
+    const struct diag_phase *p = diag_largest(s);
+    char time[2][DIAG_TIME];
+    if (!p || !strcmp(p->name, "not timed")) {
+        diag_say(to, "A step takes %s; %s.", diag_time_text(time[0], s->step_ms),
+                 p ? "this log has no phases of it, or too few" : "this log says no more of it");
+        return;
+    }
+    int ties = 0;
+    for (int i = 0; i < s->nphases; i++)
+        ties += &s->phases[i] != p && s->phases[i].kind != DIAG_METRIC && s->phases[i].share >= p->share - DIAGNOSE_TIE;
+    diag_say(to, ties ? "The largest phases are %s" : "The largest phase is %s", p->name);
+    for (int i = 0; ties && i < s->nphases; i++)
+        if (&s->phases[i] != p && s->phases[i].kind != DIAG_METRIC && s->phases[i].share >= p->share - DIAGNOSE_TIE)
+            diag_say(to, " and %s", s->phases[i].name);
+    diag_say(to, ": %.0f %% of %s%s (%s of %s).", percent(p->share), whole_of(s), ties ? " each" : "",
+             diag_time_beside(time[0], p->median_ms, s->step_ms), diag_time_text(time[1], s->step_ms));
+}
+
+/* The names of the phases that may hold communication, the largest three first. */
+static void say_holders(const struct diag_source *s, char to[DIAG_SENTENCE])
+{
+    double below = INFINITY;
+    for (int n = 0; n < 3; n++) {
+        const struct diag_phase *next = NULL;
+        for (int i = 0; i < s->nphases; i++)
+            if (diag_may_hold(&s->phases[i]) && s->phases[i].share > 0.01 && s->phases[i].share < below &&
+                (!next || s->phases[i].share > next->share))
+                next = &s->phases[i];
+        if (!next)
+            return;
+        diag_say(to, "%s%s", n ? ", " : "", next->name);
+        below = next->share;
+    }
+}
+
+/* What runs within a framework's timers of compute and no setting gives a timer of its own. */
+static const char *unseen_of(const struct diag_source *s)
+{
+    static const struct {
+        enum diag_format format;
+        const char *what;
+    } unseen[] = {
+        {DIAG_DEEPSPEED, "; ZeRO-3's gathers and tensor parallelism have none and count as forward and backward"},
+        {DIAG_MICROSTEP, "; ZeRO-3's gathers and tensor parallelism have none and count as forward and backward"},
+        {DIAG_MEGATRON, "; tensor and expert parallelism have none and count as forward and backward"},
+    };
+    for (size_t i = 0; i < sizeof unseen / sizeof *unseen; i++)
+        if (!strcmp(s->format, diag_format_name(unseen[i].format)))
+            return unseen[i].what;
+    return "";
+}
+
+static void say_communication(const struct diag_result *r, const struct diag_source *s, char to[DIAG_SENTENCE])
+{
+    const double share = percent(s->communication_share), limit = percent(DIAGNOSE_SHARE_LIMIT);
+    const char *whole = whole_of(s);
+    if (r->verdict == DIAG_IS_COMMUNICATION && s->communication_share > DIAGNOSE_SHARE_LIMIT)
+        diag_say(to, "Communication is the problem: %.0f %% of %s (limit %.0f %%)", share, whole, limit);
+    else if (r->verdict == DIAG_IS_COMMUNICATION)
+        diag_say(to, "Communication is the problem: %.0f %% of %s, and no phase is larger", share, whole);
+    else if (r->verdict == DIAG_NOT_COMMUNICATION && s->visible)
+        diag_say(to, "Communication%s is not the problem: %.0f %% of %s (limit %.0f %%)%s",
+                 *unseen_of(s) ? " that has a timer" : "", share, whole, limit, unseen_of(s));
+    else if (r->verdict == DIAG_NOT_COMMUNICATION)
+        diag_say(
+            to,
+            "Communication is not the problem: no timer shows it, but all that may hold some is %.0f %% of the step "
+            "(limit %.0f %%)",
+            percent(s->may_hold), limit);
+    else
+        diag_say(to, "Whether communication is the problem this log cannot tell: ");
+    if (r->verdict == DIAG_UNKNOWN && s->visible)
+        diag_say(to, "timers show %.0f %% of the step, and more may be within ", share);
+    else if (r->verdict == DIAG_UNKNOWN)
+        diag_say(to, "no timer shows it, and it may be within ");
+    if (r->verdict == DIAG_UNKNOWN) {
+        say_holders(s, to);
+        diag_say(to, " (%.0f %% together)", percent(s->may_hold));
+    }
+    if (s->hidden_share > 0.005)
+        diag_say(to, "; another %.0f %% is hidden behind compute", percent(s->hidden_share));
+    diag_say(to, ".");
+}
+
+/* What a kind of file leaves open, and what would tell; the first that holds. */
+static const char *left_open(const struct judge *j)
+{
+    const struct diag_source *s = j->s;
+    if (!s && j->r->ngpus)
+        return "Which phase runs while GPUs wait these samples cannot tell; the job's console log would, given "
+               "together "
+               "with them.";
+    if (!s && j->d->engine.lines)
+        return "What part of a step the rollout is the engine's log cannot tell; the trainer's console log would.";
+    if (!s && j->d->nccl.lines)
+        return "How long the collectives take NCCL's log cannot tell; a torch.profiler trace or the job's console log "
+               "would.";
+    if (!s)
+        return "Where a step goes these files cannot tell; the console log with timers, or a torch.profiler trace, "
+               "would.";
+    if (is_trace(s))
+        return "Whether a collective moves data or waits for the slowest rank one trace cannot tell; the trace of "
+               "another "
+               "rank of the same steps would.";
+    if (is_sums(s))
+        return "What compute hides, and how long the GPU was idle, sums of kernels cannot tell; the trace itself "
+               "would.";
+    if (s->may_hold > 0)
+        return "What of those phases is communication timers cannot tell; a torch.profiler trace of a few steps would "
+               "(Megatron-LM: --timing-log-level 2, DeepSpeed: wall_clock_breakdown).";
+    if (!j->r->ngpus)
+        return "What compute hides, and which GPUs wait, timers cannot tell; a torch.profiler trace, and nvidia-smi "
+               "--query-gpu=timestamp,index,utilization.gpu,power.draw --format=csv -l 1 beside the job, would.";
+    return "What compute hides timers cannot tell; a torch.profiler trace of a few steps would.";
+}
+
+static void say_facts(const struct judge *j, char to[DIAG_SENTENCE])
+{
+    if (j->r->ngpus)
+        say_gpus(j->r, to);
+    else if (j->d->engine.lines)
+        diag_say_engine(&j->d->engine, to);
+    else if (j->d->nccl.lines)
+        diag_say_nccl(&j->d->nccl, to);
+    else
+        diag_say(to, "These files hold no steps of a job.");
+}
+
+void diag_judge(struct diagnosis *d)
+{
+    struct diag_result *r = &d->result;
+    r->primary = choose_primary(r);
+    struct judge j = {.d = d, .r = r, .s = r->primary >= 0 ? &r->sources[r->primary] : NULL};
+    struct diag_hit hang;
+    j.hangs = diag_hangs(&j, &hang) && hang.weight >= 0.5;
+    if (j.s) {
+        r->verdict = judge_source(j.s);
+        say_largest(j.s, r->opening[0]);
+        say_communication(r, j.s, r->opening[1]);
+    } else {
+        say_facts(&j, r->opening[0]);
+        diag_say(r->opening[1], "The share of communication is unknown: there are no steps in these files.");
+    }
+    if (j.hangs) {
+        /* What stands still has no steps to speak of. */
+        r->opening[0][0] = 0;
+        diag_say(r->opening[0], "%c%s.", toupper((unsigned char)hang.text[0]), hang.text + 1);
+    }
+    diag_say(r->opening[2], "%s", left_open(&j));
+    diag_apply_rules(&j);
+}

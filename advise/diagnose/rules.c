@@ -1,0 +1,388 @@
+/* What to do next: a table of rules, each of which looks for one cause and says where it saw it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/diagnose/rules.h"
+
+/* Limits that several rules or none but one function need. */
+#define ROLLOUT_TAIL  0.25 /* of the step, from which long responses matter */
+#define LONG_TAIL     3.0  /* longest over mean response */
+#define STRAGGLER     0.15 /* slowest over fastest rank */
+#define SEQUENCES     0.20 /* of the mean, between the ranks' tokens */
+#define GROWTH        0.15
+#define FIRST_STEP    3.0  /* times a typical step */
+#define GPU_SPREAD    25.0 /* percent points between GPUs at one time */
+#define GPU_DEVIATION 10.0 /* percent points between the means of GPUs */
+#define GPU_IDLE      0.20
+#define GPU_LOW       60.0 /* percent */
+#define START_IDLE_S  30.0
+
+/* The largest phase of a kind, and the sum of all of them. */
+static const struct diag_phase *largest_of(const struct diag_source *s, enum diag_kind kind, double *sum)
+{
+    const struct diag_phase *best = NULL;
+    *sum = 0;
+    for (int i = 0; s && i < s->nphases; i++)
+        if (s->phases[i].kind == kind) {
+            *sum += s->phases[i].share;
+            if (!best || s->phases[i].share > best->share)
+                best = &s->phases[i];
+        }
+    return best;
+}
+
+static double metric(const struct diag_source *s, const char *name)
+{
+    const struct diag_phase *p = diag_phase_named(s, name);
+    return p ? p->median_ms : 0;
+}
+
+static double percent(double share)
+{
+    return 100 * share;
+}
+
+/* ---- conditions on a step ---- */
+
+/* The phases called `j->rule->phase`, or all of `j->rule->kind`, take more than `j->rule->limit`. */
+static int phase_is_large(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_phase *p = diag_phase_named(j->s, j->rule->phase);
+    return p && p->share >= j->rule->limit &&
+           diag_hit(h, p->share, p->place, "%s: %.0f %% of the step", p->name, percent(p->share));
+}
+
+static int kind_is_large(const struct judge *j, struct diag_hit *h)
+{
+    double sum;
+    const struct diag_phase *p = largest_of(j->s, j->rule->kind, &sum);
+    return p && sum > j->rule->limit &&
+           diag_hit(h, sum, p->place, "%s %.0f %% of the step", j->rule->phase, percent(sum));
+}
+
+/* The largest phase where no other rule has a word on it. */
+static int largest_phase(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_phase *p = diag_largest(j->s);
+    if (!p || p->share < j->rule->limit || p->kind == DIAG_COMMUNICATION)
+        return 0;
+    for (int i = 0; i < j->r->nfindings; i++)
+        if (j->r->findings[i].weight >= p->share - 1e-9)
+            return 0;
+    return diag_hit(h, p->share, p->place, "%s: %.0f %% of the step, more than any other phase", p->name,
+                    percent(p->share));
+}
+
+static int communication(const struct judge *j, struct diag_hit *h)
+{
+    double sum;
+    const struct diag_phase *p = largest_of(j->s, DIAG_COMMUNICATION, &sum);
+    int to_engine = p && p->side == DIAG_ROLLOUT;
+    return p && j->r->verdict == DIAG_IS_COMMUNICATION && to_engine == (j->rule->phase != NULL) &&
+           diag_hit(h, j->s->communication_share, p->place, "communication takes %.0f %% of the step; most of it is %s",
+                    percent(j->s->communication_share), p->name);
+}
+
+static int communication_ratio(const struct judge *j, struct diag_hit *h)
+{
+    double sum;
+    const struct diag_phase *p = largest_of(j->s, DIAG_COMMUNICATION, &sum);
+    return p && j->r->verdict != DIAG_IS_COMMUNICATION && j->s->ratio > j->rule->limit &&
+           diag_hit(h, j->s->communication_share, p->place, "communication is %.2f of compute%s", j->s->ratio,
+                    j->s->hidden_share > j->s->communication_share ? ", most of it hidden behind compute" : "");
+}
+
+static int no_timer(const struct judge *j, struct diag_hit *h)
+{
+    return j->s && j->s->may_hold > 0 &&
+           diag_hit(h, 0, j->s->place,
+                    "no timer shows %scommunication: what runs within a phase is counted as that phase",
+                    j->s->visible ? "training's " : "");
+}
+
+static int long_tail(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_phase *p = diag_phase_named(j->s, "rollout"),
+                            *longest = diag_phase_named(j->s, "response length, longest");
+    double mean = metric(j->s, "response length, mean");
+    return p && longest && mean > 0 && p->share >= j->rule->limit && longest->median_ms > LONG_TAIL * mean &&
+           diag_hit(h, 0.9 * p->share, longest->place, "the longest response has %.0f tokens, the mean %.0f",
+                    longest->median_ms, mean);
+}
+
+static int cut_off(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_phase *p = diag_phase_named(j->s, "responses cut off");
+    return p && p->median_ms > j->rule->limit && p->median_ms <= 1 &&
+           diag_hit(h, 0, p->place, "%.0f %% of the responses reach the limit of their length", percent(p->median_ms));
+}
+
+/* By verl's own balancing where the log has it. */
+static int sequences(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_phase *most = diag_phase_named(j->s, "tokens of a rank after balancing, largest"),
+                            *gap = diag_phase_named(j->s, "tokens of a rank, largest less smallest");
+    double mean = metric(j->s, "tokens of a rank, mean");
+    double least = metric(j->s, "tokens of a rank after balancing, smallest");
+    double difference = most ? most->median_ms - least : gap ? gap->median_ms : 0;
+    if (mean <= 0 && most)
+        mean = (most->median_ms + least) / 2;
+    double train = 0;
+    for (int i = 0; j->s && i < j->s->nphases; i++)
+        train += j->s->phases[i].side == DIAG_TRAIN ? j->s->phases[i].share : 0;
+    return mean > 0 && difference > j->rule->limit * mean &&
+           diag_hit(h, fmin(1, difference / mean / 2) * train, (most ? most : gap)->place,
+                    "ranks get different amounts of text: %.0f tokens between the largest and the smallest, %.0f %% of "
+                    "the mean%s",
+                    difference, percent(difference / mean), most ? ", after balancing" : "");
+}
+
+static int stragglers(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_phase *slow = diag_phase_named(j->s, "forward, slowest rank");
+    double fast = metric(j->s, "forward, fastest rank");
+    return slow && fast > 0 && slow->median_ms > (1 + j->rule->limit) * fast &&
+           diag_hit(h, 1 - fast / slow->median_ms, slow->place,
+                    "the slowest rank computes forward in %.0f ms, the fastest in %.0f ms", slow->median_ms, fast);
+}
+
+static int first_step(const struct judge *j, struct diag_hit *h)
+{
+    return j->s && j->s->first_ms > j->rule->limit * j->s->step_ms &&
+           diag_hit(h, 0, j->s->first_place, "a step at the start took %.1f s instead of %.1f s and was left out",
+                    j->s->first_ms / 1e3, j->s->step_ms / 1e3);
+}
+
+static int trend(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_source *s = j->s;
+    const struct diag_phase *worst = NULL;
+    for (int i = 0; s && i < s->nphases; i++)
+        if (s->phases[i].kind != DIAG_METRIC &&
+            (!worst || s->phases[i].growth * s->phases[i].share > worst->growth * worst->share))
+            worst = &s->phases[i];
+    return worst && s->growth >= j->rule->limit && (!strcmp(worst->name, "rollout")) == (j->rule->phase != NULL) &&
+           diag_hit(h, s->growth / (1 + s->growth), worst->place,
+                    "the step grew by %.0f %% from the first third of the run to the last; %s grew most, by %.0f %%",
+                    percent(s->growth), worst->name, percent(worst->growth));
+}
+
+/* ---- conditions on GPUs' samples ---- */
+
+struct gpus {
+    const struct diag_gpu *low, *high, *gap;
+    double idle, mean;
+};
+
+static struct gpus look_at_gpus(const struct diag_result *r)
+{
+    struct gpus all = {0};
+    for (int i = 0; i < r->ngpus; i++) {
+        const struct diag_gpu *g = &r->gpus[i];
+        all.low = !all.low || g->mean < all.low->mean ? g : all.low;
+        all.high = !all.high || g->mean > all.high->mean ? g : all.high;
+        all.gap = !all.gap || g->longest_gap_s > all.gap->longest_gap_s ? g : all.gap;
+        all.idle += g->idle / r->ngpus;
+        all.mean += g->mean / r->ngpus;
+    }
+    return all;
+}
+
+static int start_stall(const struct judge *j, struct diag_hit *h)
+{
+    return j->r->gpu_start_idle_s > j->rule->limit &&
+           diag_hit(h, 0, j->r->gpu_start_place, "all GPUs stayed at 0 %% for %.0f s before the first work",
+                    j->r->gpu_start_idle_s);
+}
+
+static int gpu_imbalance(const struct judge *j, struct diag_hit *h)
+{
+    struct gpus g = look_at_gpus(j->r);
+    return j->r->ngpus > 1 && (g.high->mean - g.low->mean > GPU_DEVIATION || j->r->gpu_spread > j->rule->limit) &&
+           diag_hit(h, j->r->gpu_spread / 100, g.low->gap_place,
+                    "%s is busy %.0f %% of the time, %s %.0f %%; at one moment they differ by %.0f points",
+                    g.high->name, g.high->mean, g.low->name, g.low->mean, j->r->gpu_spread);
+}
+
+static int gpu_idle(const struct judge *j, struct diag_hit *h)
+{
+    struct gpus g = look_at_gpus(j->r);
+    /* One picture of a moment has no gaps. */
+    return g.gap && g.gap->samples > 1 && g.idle > j->rule->limit && !j->hangs &&
+           diag_hit(h, g.idle, g.gap->gap_place,
+                    "GPUs are idle in %.0f %% of the samples; the longest gap is %.0f s, on %s", percent(g.idle),
+                    g.gap->longest_gap_s, g.gap->name);
+}
+
+static int gpu_low(const struct judge *j, struct diag_hit *h)
+{
+    struct gpus g = look_at_gpus(j->r);
+    return g.low && g.mean < j->rule->limit && g.mean > 0 && g.high->mean - g.low->mean <= GPU_DEVIATION && !j->hangs &&
+           g.idle <= GPU_IDLE &&
+           diag_hit(h, 1 - g.mean / 100, g.low->tail_place, "all %d GPU%s are busy %.0f %% of the time, evenly",
+                    j->r->ngpus, j->r->ngpus == 1 ? "" : "s", g.mean);
+}
+
+/* ---- conditions on files ---- */
+
+static int trace_devices(const struct judge *j, struct diag_hit *h)
+{
+    return j->d->other_devices && diag_hit(h, 0, "", "a trace holds several GPUs; only the first of each was read");
+}
+
+static int trace_cut(const struct judge *j, struct diag_hit *h)
+{
+    return j->d->cut_traces && diag_hit(h, 0, "", "%d trace%s cut off; what came before that was read",
+                                        j->d->cut_traces, j->d->cut_traces == 1 ? " is" : "s are");
+}
+
+#define NOT "not the network: "
+#define TUNE                                                        \
+    "nccltune workload --from-launch train.sh -o workload.json && " \
+    "nccltune tune --workload workload.json -o profile"
+#define TRAINER "\"$(pgrep -n python)\""
+
+static const struct diag_rule rules[] = {
+    {"communication", communication, DIAG_MEASURED,
+     "see which collectives the job makes and tune the cluster for them; check the environment with nccltune lint",
+     TUNE},
+    {"communication", communication, DIAG_MEASURED,
+     "the weights' way to the inference engine is the larger part: tune broadcast and all-gather, and look at the path "
+     "with nccltune probe",
+     TUNE, 0, "rollout"},
+    {"communication-ratio", communication_ratio, DIAG_MEASURED, "worth tuning after what weighs more", TUNE,
+     DIAGNOSE_RATIO_LIMIT},
+    {"rollout", phase_is_large, DIAG_MEASURED,
+     NOT "raise the inference engine's memory fraction (gpu_memory_utilization) and batch, use the smallest tensor "
+         "parallelism that holds the model, CUDA graphs, or asynchronous rollout",
+     "curl -s http://localhost:8000/metrics | nccltune diagnose -", 0.35, "rollout"},
+    {"long-tail", long_tail, DIAG_LIKELY,
+     NOT "GPUs wait for the longest responses: over-sample and cut off, roll out asynchronously, or balance by length",
+     "", ROLLOUT_TAIL},
+    {"cut-off", cut_off, DIAG_POSSIBLE,
+     NOT "responses run into max_response_length: raise it, or penalise length; a run of endless responses sets the "
+         "rollout's time",
+     "", 0.2},
+    {"reward", phase_is_large, DIAG_MEASURED,
+     NOT "rewards run on the CPU or on a server: more workers (reward_model.launch_reward_fn_async, num_workers), "
+         "overlap them with the rollout, time-limit each",
+     "py-spy dump --pid " TRAINER " | nccltune diagnose -", 0.15, "reward"},
+    {"log-probabilities", phase_is_large, DIAG_MEASURED,
+     "a forward pass of the trainer: raise log_prob_micro_batch_size or use_dynamic_bsz, remove padding, skip it where "
+     "one "
+     "update follows one rollout; its collectives count as it",
+     "", 0.30, "log-probabilities"},
+    {"reference", phase_is_large, DIAG_MEASURED,
+     "a forward pass of the reference model: larger micro-batches, no offload of its parameters, or no KL term", "",
+     0.25, "reference"},
+    {"actor-update", phase_is_large, DIAG_MEASURED,
+     "larger micro-batches or use_dynamic_bsz, no padding, recompute only where memory asks for it, no offload; a "
+     "trace "
+     "tells compute from its collectives",
+     "nccltune diagnose rank0.pt.trace.json", 0.45, "actor update"},
+    {"critic-update", phase_is_large, DIAG_MEASURED,
+     "larger micro-batches for the critic, a smaller critic, or an algorithm without one (GRPO)", "", 0.25,
+     "critic update", DIAG_COMPUTE},
+    {"weight-sync", phase_is_large, DIAG_MEASURED,
+     "weights on the way to the inference engine: bucketed updates, the same layout on both sides, GPUDirect RDMA",
+     TUNE, 0.20, "weight sync"},
+    {"data-loader", kind_is_large, DIAG_MEASURED,
+     NOT "more data loader workers, pinned memory, prefetch, faster storage", "", 0.10, "waiting for data takes",
+     DIAG_DATA},
+    {"offload", kind_is_large, DIAG_MEASURED,
+     NOT "switch offload of parameters or optimizer off if they fit, or shard further", "", 0.05,
+     "copies between GPU and host that nothing hides take", DIAG_OFFLOAD},
+    {"checkpoint", kind_is_large, DIAG_MEASURED, NOT "save and validate less often, or asynchronously", "", 0.10,
+     "checkpoints and validation take", DIAG_SAVE},
+    {"idle", kind_is_large, DIAG_MEASURED,
+     NOT
+     "launch-bound or waiting for the host: torch.compile or CUDA graphs, larger micro-batches, less synchronisation "
+     "in the training loop",
+     "", 0.20, "the GPU is idle for", DIAG_IDLE},
+    {"not-timed", phase_is_large, DIAG_MEASURED,
+     "profile a few steps with torch.profiler, or switch the framework's timers on",
+     "nccltune diagnose rank0.pt.trace.json", 0.25, "not timed"},
+    {"sequence-imbalance", sequences, DIAG_LIKELY,
+     NOT "ranks wait for the one with the most text: trainer.balance_batch=True, use_dynamic_bsz=True, packing", "",
+     SEQUENCES},
+    {"stragglers", stragglers, DIAG_MEASURED,
+     "collectives wait for the slowest rank: balance pipeline stages and sequence lengths, and compare the GPUs' "
+     "clocks",
+     "nvidia-smi --query-gpu=timestamp,index,utilization.gpu,clocks.sm,power.draw --format=csv -l 1", STRAGGLER},
+    {"largest-phase", largest_phase, DIAG_MEASURED,
+     "the first place to look at, whether it computes or waits: profile a few steps with torch.profiler",
+     "nccltune diagnose rank0.pt.trace.json"},
+    {"hang", diag_hangs, DIAG_LIKELY, diag_hang_advice,
+     "nccltune doctor --job; nccltune lint --pid " TRAINER "; py-spy dump --pid " TRAINER " | nccltune diagnose -"},
+    {"gpu-imbalance", gpu_imbalance, DIAG_MEASURED,
+     "balance work between ranks: sequence lengths, pipeline stages, experts; a GPU that waits shows as one that is "
+     "idle",
+     "", GPU_SPREAD},
+    {"gpu-idle", gpu_idle, DIAG_MEASURED,
+     "see which phase runs then: checkpoints, rewards on the CPU, data, or waiting for the slowest rollout",
+     "nccltune diagnose console.log gpus.csv", GPU_IDLE},
+    {"gpu-low", gpu_low, DIAG_LIKELY,
+     "all wait alike: small batches, a host that launches too slowly, data, rewards, or collectives of all ranks; the "
+     "console log with timers says which",
+     "nccltune diagnose console.log gpus.csv", GPU_LOW},
+    {"trend", trend, DIAG_MEASURED, "responses grow during training: cap their length, or plan for it", "", GROWTH,
+     "rollout"},
+    {"trend", trend, DIAG_MEASURED, "look for growing sequences, fragmented memory, or throttled clocks", "", GROWTH},
+    {"first-step", first_step, DIAG_MEASURED,
+     NOT
+     "compilation, remove-padding kernels or graph capture at the start; cache the compiled kernels if jobs are short",
+     "", FIRST_STEP},
+    {"start-stall", start_stall, DIAG_MEASURED,
+     NOT "weights are loaded or kernels compiled on the host; look there if jobs are short", "", START_IDLE_S},
+    {"no-timer", no_timer, DIAG_MEASURED,
+     "profile a few steps with torch.profiler and read the trace with nccltune diagnose, or switch the framework's "
+     "timers "
+     "on (Megatron-LM --timing-log-level 2, DeepSpeed wall_clock_breakdown)",
+     ""},
+    {"trace-devices", trace_devices, DIAG_MEASURED, "profile one rank a file", ""},
+    {"trace-cut", trace_cut, DIAG_MEASURED, "let the profiler finish writing", ""},
+};
+
+/* ---- applying them ---- */
+
+static int by_weight(const void *a, const void *b)
+{
+    const struct diag_finding *x = a, *y = b;
+    return (x->weight < y->weight) - (x->weight > y->weight);
+}
+
+static void apply(struct judge *j, const struct diag_rule *table, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct diag_hit h = {.place = ""};
+        j->rule = &table[i];
+        if (table[i].holds(j, &h))
+            diag_add_finding(j->r, &table[i], &h);
+    }
+}
+
+static void add_settings(struct judge *j)
+{
+    for (int i = 0; i < j->d->nsettings; i++) {
+        const struct diag_setting *s = &j->d->settings[i];
+        struct diag_hit h;
+        if (*s->value)
+            diag_hit(&h, s->weight, s->place, "%s (%s: %s)", s->text, s->id, s->value);
+        else
+            diag_hit(&h, s->weight, s->place, "%s", s->text);
+        const struct diag_rule rule = {s->id, NULL, *s->value ? DIAG_POSSIBLE : DIAG_LIKELY, s->advice, ""};
+        diag_add_finding(j->r, &rule, &h);
+    }
+}
+
+void diag_apply_rules(struct judge *j)
+{
+    apply(j, rules, sizeof rules / sizeof *rules);
+    apply(j, diag_nccl_rules, diag_nccl_rules_count);
+    apply(j, diag_profile_rules, diag_profile_rules_count);
+    diag_add_causes(j);
+    apply(j, diag_engine_rules, diag_engine_rules_count);
+    add_settings(j);
+    qsort(j->r->findings, (size_t)j->r->nfindings, sizeof *j->r->findings, by_weight);
+}

@@ -1,0 +1,72 @@
+/* How diagnose judges: the source that the verdict rests on, and rules of {condition, finding, what to do}. Private to
+ * its directory. */
+#ifndef ADVISE_DIAGNOSE_RULES_H
+#define ADVISE_DIAGNOSE_RULES_H
+
+#include "advise/diagnose/diagnose_internal.h"
+
+struct diag_rule;
+struct judge {
+    struct diagnosis *d;
+    struct diag_result *r;
+    const struct diag_rule *rule; /* that is asked */
+    const struct diag_source *s;  /* the primary source; NULL: no steps */
+    int hangs;                    /* what looks idle or even may be a hang */
+};
+
+struct diag_hit {
+    double weight; /* part of the step that is at stake */
+    const char *place;
+    char text[512];
+};
+
+/* Fills `h` and returns 1. */
+int diag_hit(struct diag_hit *h, double weight, const char *place, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Adds to a sentence, which is cut where it is full. */
+void diag_say(char to[DIAG_SENTENCE], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+struct diag_rule {
+    const char *id;
+    int (*holds)(const struct judge *j, struct diag_hit *h); /* 1: h is filled */
+    enum diag_confidence confidence;
+    const char *advice, *command; /* command "" without */
+    double limit;                 /* what holds() compares with, as j->rule->limit */
+    const char *phase;            /* the phase, or the start of the sentence */
+    enum diag_kind kind;
+};
+
+/* A phase of that name, NULL; the largest phase, NULL. */
+const struct diag_phase *diag_phase_named(const struct diag_source *s, const char *name);
+const struct diag_phase *diag_largest(const struct diag_source *s);
+
+void diag_apply_rules(struct judge *j); /* fills and sorts the findings */
+
+/* On what NCCL's log and nvidia-smi topo -m say. */
+extern const struct diag_rule diag_nccl_rules[];
+extern const size_t diag_nccl_rules_count;
+
+/* Where NCCL's log and the job's variables contradict the profile or the topology. */
+extern const struct diag_rule diag_profile_rules[];
+extern const size_t diag_profile_rules_count;
+
+/* Why communication may take so long, with what the model says each cause costs on the topology: on findings that are
+ * there, and as findings that are possible. Needs a topology with GPUs. */
+void diag_add_causes(struct judge *j);
+
+/* Whether NCCL's log names that HCA. */
+int diag_is_used(const struct diag_nccl *n, const char *hca, size_t len);
+
+/* Adds a finding where there is room. */
+void diag_add_finding(struct diag_result *r, const struct diag_rule *rule, const struct diag_hit *h);
+
+/* On what an inference engine says of itself. */
+extern const struct diag_rule diag_engine_rules[];
+extern const size_t diag_engine_rules_count;
+
+/* The job stands still: watchdogs, GPUs at 0 or 100 % to the end, no progress (hang.c). */
+int diag_hangs(const struct judge *j, struct diag_hit *h);
+extern const char diag_hang_advice[];
+
+#endif

@@ -1,0 +1,141 @@
+/* Settings that logs print and that explain slow steps: verl's and DeepSpeed's configuration, NCCL's environment. */
+#include <string.h>
+#include <strings.h>
+
+#include "advise/diagnose/diagnose_internal.h"
+
+#define PARAMETERS "parameters are offloaded to host memory: they cross PCIe twice a step"
+#define OPTIMIZER  "the optimizer is offloaded to host memory: its state crosses PCIe twice a step"
+#define FITS       "switch it off if they fit, or lower the rollout's memory fraction first"
+#define SLEEP      "the inference engine gives its memory back while training: its weights move every step"
+
+/* A setting that costs time when its value is one of `words` ("cpu|nvme"), or a number below `below`. */
+static const struct {
+    const char *key, *words;
+    double below, weight;
+    const char *text, *advice;
+} settings[] = {
+    {"use_dynamic_bsz", "false", 0, 0.15,
+     "dynamic batch size is off: micro-batches are padded to a fixed number of "
+     "sequences",
+     "set use_dynamic_bsz=True with ppo_max_token_len_per_gpu for actor, reference and log-probabilities"},
+    {"use_remove_padding", "false", 0, 0.15, "padding is computed on as if it were text",
+     "set use_remove_padding=True"},
+    {"param_offload", "true", 0, 0.10, PARAMETERS, FITS},
+    {"offload_model", "true", 0, 0.10, PARAMETERS " and back for the rollout", FITS},
+    {"optimizer_offload", "true", 0, 0.10, OPTIMIZER, FITS},
+    {"offload_optimizer", "cpu|nvme|true", 0, 0.10, OPTIMIZER, "take offload_optimizer out if the state fits"},
+    {"optimizer_cpu_offload", "true", 0, 0.10, OPTIMIZER, FITS},
+    {"offload_param", "cpu|nvme|true", 0, 0.10, PARAMETERS, "take offload_param out of the configuration if they fit"},
+    {"enable_activation_offload", "true", 0, 0.10, "activations are offloaded to host memory", FITS},
+    {"sleep_level", "1|2", 0, 0.02, SLEEP,
+     "sleep_level 0 if both fit; 1 keeps the weights in host memory, 2 drops them"},
+    {"move_model_batches", "", 1e9, 0, "weights go to the inference engine in several batches",
+     "fewer batches if the memory allows: each gathers parameters of its own"},
+    {"num_workers", "", 1, 0.05, "data is loaded in the training process itself", "set num_workers to 2 or more"},
+    {"dataloader_num_workers", "", 1, 0.05, "data is loaded in the training process itself",
+     "set dataloader_num_workers to 2 or more"},
+    {"gpu_memory_utilization", "", 0.5, 0.10,
+     "the inference engine may use less than half of the GPU's memory, so few sequences run at once",
+     "raise gpu_memory_utilization (0.6 to 0.8) until memory is used"},
+    {"vllm_gpu_memory_utilization", "", 0.5, 0.10,
+     "the inference engine may use less than half of the GPU's memory, so few sequences run at once",
+     "raise vllm_gpu_memory_utilization until memory is used; colocated training leaves less"},
+    {"enforce_eager", "true", 0, 0.05, "the inference engine runs without CUDA graphs", "set enforce_eager=False"},
+    {"overlap_comm", "false", 0, 0.05, "DeepSpeed does not overlap gradient reduction with backward",
+     "set overlap_comm to true"},
+    {"NCCL_P2P_DISABLE", "1", 0, 0.20, "NCCL_P2P_DISABLE=1 keeps NCCL off NVLink and PCIe peer access",
+     "unset it, and run nccltune lint on the environment"},
+    {"NCCL_IB_DISABLE", "1", 0, 0.20, "NCCL_IB_DISABLE=1 sends everything between nodes through TCP sockets",
+     "unset it where there is InfiniBand or RoCE, and run nccltune lint on the environment"},
+    {"NCCL_SHM_DISABLE", "1", 0, 0.10, "NCCL_SHM_DISABLE=1 keeps NCCL off shared memory",
+     "unset it, and run nccltune lint on the environment"},
+};
+#define SETTINGS (sizeof settings / sizeof *settings)
+
+static int is_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* The value behind `key`: key=value, 'key': value, "key": {"device": "cpu"}. NULL when the key is not there. */
+static const char *value_of(const char *line, const char *key)
+{
+    const char *at = strstr(line, key);
+    size_t n = strlen(key);
+    while (at && ((at > line && is_name(at[-1])) || is_name(at[n])))
+        at = strstr(at + 1, key);
+    if (!at)
+        return NULL;
+    const char *p = at + n, *device;
+    p += strspn(p, "'\"");
+    p += strspn(p, " ");
+    static const char said[] = "set by environment to "; /* NCCL_DEBUG=INFO */
+    if (!strncmp(p, said, sizeof said - 1))
+        return p + sizeof said - 1;
+    /* An option of a command line may have its value behind a blank. */
+    int option = at > line + 1 && at[-1] == '-' && p > at + n && *p && *p != '-' && *p != '=' && *p != ':';
+    if (!option && *p != '=' && *p != ':')
+        return NULL;
+    p += option ? 0 : 1 + strspn(p + 1, " ");
+    device = *p == '{' ? strstr(p, "device") : NULL;
+    p = device ? device + 6 : p;
+    return p + strspn(p, device ? "'\" :" : "'\"");
+}
+
+/* Pretty-printed JSON has the device of an offload on a line of its own: the key that waits for it, NULL. */
+static const char *value_below(struct diagnosis *d, const char *line, size_t i)
+{
+    const char *p = line + strspn(line, " \"'");
+    if (d->open_setting != (int)i + 1 || strncmp(p, "device", 6) != 0)
+        return NULL;
+    d->open_setting = 0;
+    return p + 6 + strspn(p + 6, "'\" :");
+}
+
+static int is_costly(size_t i, const char *value)
+{
+    double number;
+    size_t n;
+    for (const char *w = settings[i].words; *w; w += n + (w[n] == '|')) {
+        n = strcspn(w, "|");
+        if (!strncasecmp(value, w, n) && !is_name(value[n]))
+            return 1;
+    }
+    /* No workers at all is the one zero that means something. */
+    return !*settings[i].words && diag_number(value, &number) && number < settings[i].below &&
+           (number > 0 || (number == 0 && settings[i].below == 1));
+}
+
+void diag_keep(struct diagnosis *d, const struct diag_setting *s)
+{
+    for (int i = 0; i < d->nsettings; i++)
+        if (!strcmp(d->settings[i].id, s->id))
+            return;
+    if (d->nsettings == DIAG_SETTINGS)
+        return;
+    d->settings[d->nsettings] = *s;
+    diag_here(d, d->settings[d->nsettings++].place);
+}
+
+/* Settings may stand in any line, whoever else reads it; the first place of each is kept. */
+int diag_read_settings(struct diagnosis *d, const char *line)
+{
+    if (!(strchr(line, '_') || d->open_setting) || !strpbrk(line, "=: "))
+        return 0;
+    int before = d->nsettings;
+    for (size_t i = 0; i < SETTINGS; i++) {
+        const char *value = value_of(line, settings[i].key);
+        if (value && *value == '{')
+            d->open_setting = (int)i + 1;
+        value = value ? value : value_below(d, line, i);
+        if (!value || !is_costly(i, value))
+            continue;
+        struct diag_setting s = {settings[i].key, settings[i].text, settings[i].advice, settings[i].weight, "", ""};
+        size_t n = strcspn(value, " ,'\"}");
+        n -= n && value[n - 1] == '.'; /* of a sentence */
+        snprintf(s.value, sizeof s.value, "%.*s", (int)(n < sizeof s.value ? n : sizeof s.value - 1), value);
+        diag_keep(d, &s);
+    }
+    return d->nsettings > before;
+}

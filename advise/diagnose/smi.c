@@ -1,0 +1,176 @@
+/* What nvidia-smi prints: --query-gpu CSV, dmon and pmon, the table of plain nvidia-smi (also with -l), topo -m.
+ *
+ * Columns are found by the names in the header, which --format=csv,noheader leaves out: such a file cannot be read. */
+#include <string.h>
+
+#include "advise/diagnose/diagnose_internal.h"
+
+static const struct {
+    const char *name;
+    enum diag_smi_column column;
+} columns[] = {
+    {"timestamp", SMI_TIME},
+    {"index", SMI_INDEX},
+    {"utilization.gpu", SMI_UTIL},
+    {"uuid", SMI_NAME},
+    {"pci.bus_id", SMI_NAME},
+    {"gpu_bus_id", SMI_NAME},
+    {"power.draw", SMI_POWER},
+    {"power.limit", SMI_LIMIT},
+    {"enforced.power.limit", SMI_LIMIT},
+    /* of dmon and pmon */
+    {"gpu", SMI_INDEX},
+    {"sm", SMI_UTIL},
+    {"pwr", SMI_POWER},
+    {"Time", SMI_TIME},
+    {"pid", SMI_PID},
+};
+
+/* ---- rows ---- */
+
+static int read_header(struct diag_smi *s, const char *line, int commas)
+{
+    struct diag_fields f;
+    memset(s->at, -1, sizeof s->at);
+    s->commas = commas;
+    s->columns = diag_split(&f, line, commas ? DIAG_COMMAS : DIAG_BLANKS);
+    for (int i = 0; i < f.n; i++)
+        for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
+            size_t n = strlen(columns[k].name);
+            if (f.len[i] >= n && !strncmp(f.at[i], columns[k].name, n) && (f.len[i] == n || f.at[i][n] == ' ') &&
+                s->at[columns[k].column] < 0)
+                s->at[columns[k].column] = i;
+        }
+    s->unnamed = s->at[SMI_INDEX] < 0;
+    if (s->unnamed)
+        s->at[SMI_INDEX] = s->at[SMI_NAME];
+    if (s->at[SMI_UTIL] < 0)
+        s->columns = 0;
+    return s->columns > 0;
+}
+
+/* A value such as "85 %" or "63.2 W", -1 without: "[N/A]", "-". */
+static double value_at(const struct diag_smi *s, const struct diag_fields *f, enum diag_smi_column column)
+{
+    double value;
+    return s->at[column] >= 0 && diag_number(f->at[s->at[column]], &value) && value >= 0 ? value : -1;
+}
+
+/* The GPU of a row: by index, else UUID, else address; rows of a single unnamed GPU are its. */
+static struct diag_sampled_gpu *gpu_of(struct diagnosis *d, const struct diag_fields *f)
+{
+    const struct diag_smi *s = &d->smi;
+    char name[DIAG_NAME] = "GPU";
+    int i = s->at[SMI_INDEX];
+    if (i >= 0)
+        snprintf(name, sizeof name, "%s%.*s", s->unnamed ? "" : "GPU ", (int)(f->len[i] < 40 ? f->len[i] : 40),
+                 f->at[i]);
+    return diag_gpu(d, name);
+}
+
+static int read_row(struct diagnosis *d, const char *line)
+{
+    struct diag_smi *s = &d->smi;
+    struct diag_fields f;
+    int n = diag_split(&f, line, s->commas ? DIAG_COMMAS : DIAG_BLANKS);
+    /* Names of processes may hold blanks. */
+    if (n < s->columns || (n > s->columns && s->at[SMI_PID] < 0))
+        return 0;
+    double percent = value_at(s, &f, SMI_UTIL);
+    const char *text = f.at[s->at[SMI_UTIL]];
+    if (!strncmp(text, "[N/A]", 5) || (!s->commas && *text == '-'))
+        return 1;
+    if (percent < 0 || percent > 100)
+        return 0;
+    struct diag_sampled_gpu *g = gpu_of(d, &f);
+    /* Of the processes of one GPU the first counts. */
+    if (!g || (s->at[SMI_PID] >= 0 && g == s->last))
+        return 1;
+    s->last = g;
+    double power = value_at(s, &f, SMI_POWER), limit = value_at(s, &f, SMI_LIMIT);
+    diag_gpu_sample(d, g, percent, s->at[SMI_TIME] >= 0 ? diag_timestamp(f.at[s->at[SMI_TIME]]) : -1,
+                    power > 0 ? power : 0, limit > 0 ? limit : 0);
+    return 1;
+}
+
+int diag_read_smi(struct diagnosis *d, const char *line)
+{
+    struct diag_smi *s = &d->smi;
+    if (strstr(line, "utilization.gpu"))
+        return strchr(line, ',') && read_header(s, line, 1);
+    if (*line == '#' && (strstr(line, " gpu ") || s->columns)) {
+        const char *names = line + 1;
+        return strstr(line, " sm ") ? read_header(s, names, 0) : s->columns > 0;
+    }
+    return s->columns && read_row(d, line);
+}
+
+/* ---- the table: "|   0  NVIDIA H100 ...  On  | 00000000:1B:00.0 Off |", "| N/A 35C P0 63W / 700W | ... | 98% ... |"
+ * ---- */
+
+static double number_before(const char *line, const char *mark)
+{
+    const char *p = strstr(line, mark);
+    double value = -1;
+    while (p && p > line && ((p[-1] >= '0' && p[-1] <= '9') || p[-1] == '.'))
+        p--;
+    return p && diag_number(p, &value) ? value : -1;
+}
+
+int diag_read_smi_table(struct diagnosis *d, const char *line)
+{
+    struct diag_smi *s = &d->smi;
+    double index, percent = -1;
+    if (strstr(line, "NVIDIA-SMI ") && strchr(line, '|')) {
+        s->table_s = d->clock_s;
+        return 1;
+    }
+    if (*line != '|')
+        return 0;
+    if (strstr(line, "0000:") && diag_number(line + 1, &index) && index >= 0 && index < DIAG_GPUS) {
+        s->table_index = (int)index + 1;
+        return 1;
+    }
+    const char *memory = strstr(line, "MiB /"), *power = strstr(line, "W / ");
+    if (!s->table_index || !memory)
+        return 0;
+    const char *cell = strchr(memory, '|');
+    percent = cell ? number_before(cell, "%") : -1;
+    char name[DIAG_NAME];
+    snprintf(name, sizeof name, "GPU %d", s->table_index - 1);
+    s->table_index = 0;
+    struct diag_sampled_gpu *g = percent >= 0 && percent <= 100 ? diag_gpu(d, name) : NULL;
+    double limit = 0;
+    if (power)
+        diag_number(power + 3, &limit);
+    if (g)
+        diag_gpu_sample(d, g, percent, s->table_s, power ? number_before(line, "W / ") : 0, limit);
+    return g != NULL;
+}
+
+/* ---- topo -m ---- */
+
+int diag_read_topo(struct diagnosis *d, const char *line)
+{
+    static const char *const links[] = {"NV", "PIX", "PXB", "PHB", "NODE", "SYS"};
+    struct diag_fields f;
+    int self = 0, counts[6] = {0};
+    if (strncmp(line + strspn(line, " "), "GPU", 3) != 0 || diag_split(&f, line, DIAG_BLANKS) < 2 || f.len[0] < 4 ||
+        f.at[0][3] < '0' || f.at[0][3] > '9')
+        return 0;
+    /* What follows the X mirrors the rows below. */
+    for (int k = 1; k < f.n && !self; k++) {
+        size_t i = 0;
+        self = f.len[k] == 1 && *f.at[k] == 'X';
+        while (!self && i < 6 && strncmp(f.at[k], links[i], strlen(links[i])) != 0)
+            i++;
+        if (i == 6)
+            return 0;
+        counts[i] += !self;
+    }
+    for (size_t i = 0; self && i < 6; i++)
+        d->topo_links[i] += counts[i];
+    if (self && !d->topo_gpus++)
+        diag_here(d, d->topo_place);
+    return self;
+}

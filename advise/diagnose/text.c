@@ -1,0 +1,144 @@
+/* The diagnosis for people: the verdict, the phases, the GPUs, what to do next. */
+
+#include "advise/diagnose/diagnose_internal.h"
+#include "core/units.h"
+
+/* File names and words of logs come from anywhere. */
+static void put_text(FILE *out, const char *s)
+{
+    for (; *s; s++)
+        fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, out);
+}
+
+/* Columns that a name takes on a terminal: characters, and Chinese ones are two wide. */
+static int width_of(const char *s)
+{
+    int n = 0;
+    for (; *s; s++)
+        if (((unsigned char)*s & 0xc0) != 0x80)
+            n += (unsigned char)*s >= 0xe3 ? 2 : 1;
+    return n;
+}
+
+/* One unit a table: seconds where a step takes ten. */
+static void print_phase(FILE *out, const struct diag_phase *p, double unit_ms)
+{
+    static const char bar[] = "##############################";
+    char time[UNIT_TEXT];
+    int length = (int)(p->share * 30 + 0.5);
+    unit_three_digits(time, p->median_ms / unit_ms);
+    fputs("  ", out);
+    put_text(out, p->name);
+    fprintf(out, "%*s%9s %5.1f  %-13s %-30.*s ", width_of(p->name) < 28 ? 28 - width_of(p->name) : 1, "", time,
+            100 * p->share, p->guessed ? "(unknown)" : diag_kind_name(p->kind), length < 30 ? length : 30, bar);
+    put_text(out, p->place);
+    fputc('\n', out);
+}
+
+static void print_sides(FILE *out, const struct diag_source *s)
+{
+    double side[3] = {0}, guessed = 0;
+    for (int i = 0; i < s->nphases; i++) {
+        side[s->phases[i].side] += s->phases[i].share;
+        guessed += s->phases[i].guessed ? s->phases[i].share : 0;
+    }
+    if (side[DIAG_ROLLOUT] > 0 && side[DIAG_TRAIN] > 0)
+        fprintf(out, "  rollout and its weight sync %.0f %%, training %.0f %%%s", 100 * side[DIAG_ROLLOUT],
+                100 * side[DIAG_TRAIN], guessed > 0 ? "" : "\n");
+    if (side[DIAG_ROLLOUT] > 0 && side[DIAG_TRAIN] > 0 && guessed > 0)
+        fprintf(out, ", timers that are not known %.0f %%\n", 100 * guessed);
+}
+
+static void print_source(FILE *out, const struct diag_source *s, int primary)
+{
+    double unit_ms = s->step_ms >= 9999.5 ? 1e3 : 1;
+    char time[DIAG_TIME];
+    fprintf(out, "\n%s: %ld step%s", s->format, s->steps, s->steps == 1 ? "" : "s");
+    if (s->left_out)
+        fprintf(out, ", %ld at the start left out", s->left_out);
+    fprintf(out, ", median step %s%s\n", diag_time_beside(time, s->step_ms, unit_ms > 1 ? s->step_ms : 0),
+            primary ? "" : " (for comparison)");
+    if (s->nphases)
+        fprintf(out, "  %-28s%9s %5s  %s\n", "phase", unit_ms > 1 ? "s" : "ms", "%", "kind");
+    for (int i = 0; i < s->nphases; i++)
+        if (s->phases[i].kind != DIAG_METRIC)
+            print_phase(out, &s->phases[i], unit_ms);
+    print_sides(out, s);
+    if (s->hidden_share > 0)
+        fprintf(out, "  NCCL kernels that compute hides: %.1f %% of the time\n", 100 * s->hidden_share);
+    if (s->ratio >= 0)
+        fprintf(out, "  communication / compute: %.2f (limit %.1f)\n", s->ratio, DIAGNOSE_RATIO_LIMIT);
+}
+
+static void print_gpus(FILE *out, const struct diag_result *r)
+{
+    if (!r->ngpus)
+        return;
+    fprintf(out, "\nGPU utilisation (nvidia-smi):\n  %-28s%7s%11s%7s%9s%9s%7s\n", "GPU", "mean %", "deviation",
+            "idle %", "samples", "gap s", "W");
+    for (int i = 0; i < r->ngpus; i++) {
+        const struct diag_gpu *g = &r->gpus[i];
+        fputs("  ", out);
+        put_text(out, g->name);
+        fprintf(out, "%*s%7.0f%11.0f%7.0f%9ld%9.0f", width_of(g->name) < 28 ? 28 - width_of(g->name) : 1, "", g->mean,
+                g->deviation, 100 * g->idle, g->samples, g->longest_gap_s);
+        fprintf(out, g->power_W > 0 ? "%7.0f\n" : "      -\n", g->power_W);
+    }
+    if (r->ngpus > 1)
+        fprintf(out, "  busiest and idlest GPU differ by %.0f points on average\n", r->gpu_spread);
+}
+
+static void print_finding(FILE *out, int number, const struct diag_finding *f)
+{
+    fprintf(out, "  %d. ", number);
+    put_text(out, f->text);
+    fprintf(out, " (%s)\n     -> ", diag_confidence_name(f->confidence));
+    put_text(out, f->advice);
+    fputc('\n', out);
+    if (*f->command) {
+        fputs("     ", out);
+        put_text(out, f->command);
+        fputc('\n', out);
+    }
+    if (*f->place) {
+        fputs("     ", out);
+        put_text(out, f->place);
+        fputc('\n', out);
+    }
+}
+
+static void print_files(FILE *out, const struct diag_result *r)
+{
+    if (r->nfiles < 2)
+        return;
+    fputs("\nFiles:\n", out);
+    for (int i = 0; i < r->nfiles; i++) {
+        const struct diag_file *f = &r->files[i];
+        if (!*f->formats && !f->problem)
+            continue;
+        fputs("  ", out);
+        put_text(out, f->name);
+        fputs(": ", out);
+        put_text(out, f->problem ? "not read" : f->formats);
+        fputc('\n', out);
+    }
+}
+
+void diagnose_text(const struct diag_result *r, FILE *out)
+{
+    for (int i = 0; i < 3; i++) {
+        put_text(out, r->opening[i]);
+        fputc('\n', out);
+    }
+    if (r->primary >= 0)
+        print_source(out, &r->sources[r->primary], 1);
+    for (int i = 0; i < r->nsources; i++)
+        if (i != r->primary)
+            print_source(out, &r->sources[i], 0);
+    print_gpus(out, r);
+    if (r->nfindings)
+        fputs("\nNext, by what is at stake:\n", out);
+    for (int i = 0; i < r->nfindings; i++)
+        print_finding(out, i + 1, &r->findings[i]);
+    print_files(out, r);
+}

@@ -1,0 +1,178 @@
+/* Faults that are usual, as variations of the machine under the job's settings. */
+#include "advise/whatif/causes.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "advise/whatif/step_profile.h"
+#include "advise/whatif/whatif.h"
+#include "core/json.h"
+
+#define STAND_IN_BYTES (UINT64_C(256) << 20)
+#define NEARLY_NONE    1.02 /* of the sound time: the fault is not felt */
+
+/* The first HCA that the job uses: of its settings, else of the machine. */
+static const char *first_hca(const struct whatif *w)
+{
+    const struct nccl_setup *s = &w->cases[0].setup.nccl;
+    const struct topo_class *c = &s->topology->classes[s->class_index];
+    for (int i = 0; i < c->nports; i++)
+        for (int k = 0; k < s->nhcas || (!k && !s->nhcas); k++) {
+            size_t n = strlen(c->ports[i].hca);
+            if (!s->nhcas || (!strncmp(s->hcas[k], c->ports[i].hca, n) && (!s->hcas[k][n] || s->hcas[k][n] == ':')))
+                return c->ports[i].hca;
+        }
+    return NULL;
+}
+
+static int add_no_gdr(struct whatif *w, struct err *e)
+{
+    return whatif_add_settings(w, "NCCL_NET_GDR_LEVEL=LOC", e);
+}
+
+static const struct {
+    const char *id, *what, *check;
+    int (*add)(struct whatif *w, struct err *e);
+    int (*add_of_hca)(struct whatif *w, const char *hca, struct err *e); /* the same of the first HCA */
+} faults[] = {
+    {"no-gdr", "no GPUDirect RDMA", "NCCL's log: connections without /GDRDMA; lsmod for nvidia_peermem", add_no_gdr,
+     NULL},
+    {"slow-hca", "one slow NIC, at half its lanes or rate",
+     "nccltune probe; nccltune bench "
+     "--engine verbs",
+     NULL, whatif_add_half_width},
+    {"dead-hca", "one NIC down or not in the container", "NCCL's log: NET/IB : Using; nccltune doctor", NULL,
+     whatif_add_dead},
+    {"unused-hcas", "the wrong NIC, one for all GPUs", "NCCL_IB_HCA; NCCL's log: NET/IB : Using", NULL,
+     whatif_add_hcas},
+    {"sockets", "sockets for all or some of the ranks",
+     "NCCL's log of every rank: via NET/Socket; the GID (NCCL_IB_GID_INDEX)", whatif_add_sockets, NULL},
+};
+#define FAULTS (sizeof faults / sizeof *faults)
+_Static_assert(FAULTS <= STEP_CAUSES, "every fault has a place");
+
+/* -1 where the job uses no HCA. */
+static int add_fault(struct whatif *w, size_t i, struct err *e)
+{
+    const char *hca = first_hca(w);
+    if (faults[i].add)
+        return faults[i].add(w, e);
+    return hca ? faults[i].add_of_hca(w, hca, e) : -1;
+}
+
+static struct workload *stand_in(const struct model_setup *s, struct workload *w)
+{
+    const int gpus = s->nccl.topology->classes[s->nccl.class_index].ngpus;
+    struct workload_call c = {.kind = COLL_ALLREDUCE,
+                              .bytes = STAND_IN_BYTES,
+                              .count = 1,
+                              .group_size = 2 * gpus,
+                              .place = WORKLOAD_CLUSTER,
+                              .stride = 1,
+                              .overlap_us = 0,
+                              .time_us = -1,
+                              .algo = -1,
+                              .proto = -1};
+    w->ranks = c.group_size;
+    w->ranks_per_node = gpus;
+    workload_add_call(w, workload_add_phase(w, "one AllReduce of 256 MiB"), c);
+    return w;
+}
+
+static int nearer(const struct step_cause *x, const struct step_cause *y, double measured_us)
+{
+    if (measured_us > 0)
+        return fabs(log(x->waits.us / measured_us)) < fabs(log(y->waits.us / measured_us));
+    return x->waits.us > y->waits.us;
+}
+
+static void insert(struct step_causes *c, struct step_cause one, double measured_us)
+{
+    int at = c->n++;
+    for (; at && nearer(&one, &c->list[at - 1], measured_us); at--)
+        c->list[at] = c->list[at - 1];
+    c->list[at] = one;
+}
+
+static int try_faults(struct whatif *f, const struct workload *w, double measured_us, struct arena *a,
+                      struct step_causes *out, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; i < FAULTS && !rc; i++) {
+        struct err impossible = {0}; /* on this machine: nothing to say */
+        struct step_estimate s;
+        if (add_fault(f, i, &impossible))
+            continue;
+        struct whatif_case *cases = arena_alloc(a, 2 * sizeof *cases); /* those of `f` move */
+        cases[0] = f->cases[0];
+        cases[1] = f->cases[f->ncases - 1];
+        rc = env_step_between(&cases[0].setup, &cases[1].setup, w, a, &s, e);
+        out->sound = s.now.waits;
+        if (!rc && s.tuned.waits.us > NEARLY_NONE * s.now.waits.us)
+            insert(out, (struct step_cause){faults[i].id, faults[i].what, faults[i].check, s.tuned.waits}, measured_us);
+    }
+    return rc || out->sound.us > 0 ? rc : err_set(e, ERR_FAILED, "nothing in this step can be predicted");
+}
+
+int step_causes_of(const struct model_setup *job, const struct workload *w, double measured_us, struct arena *a,
+                   struct step_causes *out, struct err *e)
+{
+    struct model_setup s = *job;
+    s.nccl.nodes = w && w->ranks > w->ranks_per_node ? (w->ranks + w->ranks_per_node - 1) / w->ranks_per_node : 2;
+    struct whatif *f = whatif_new("the machine", COLL_ALLREDUCE, &s, e);
+    struct workload *own = w ? NULL : workload_new();
+    *out = (struct step_causes){0};
+    int rc = f ? try_faults(f, w ? w : stand_in(&f->cases[0].setup, own), measured_us, a, out, e) : e->code;
+    workload_free(own);
+    whatif_free(f);
+    return rc;
+}
+
+int step_time_holds(const struct step_time *t, double us)
+{
+    return us >= t->low_us && us <= t->high_us;
+}
+
+/* ---- showing them ---- */
+
+void step_causes_print(const struct step_causes *c, double measured_us, FILE *out)
+{
+    if (!c->n)
+        return;
+    const struct step_time *s = &c->sound;
+    if (measured_us > 0 && measured_us > s->high_us)
+        fprintf(out,
+                "\nMeasured %.1f ms is more than the %.1f ms (%.1f to %.1f) that such a machine takes under these "
+                "settings. What "
+                "may be wrong, nearest first:\n",
+                measured_us / 1e3, s->us / 1e3, s->low_us / 1e3, s->high_us / 1e3);
+    else if (measured_us > 0)
+        fprintf(out,
+                "\nMeasured %.1f ms is what such a machine takes: %.1f ms (%.1f to %.1f). What would be "
+                "wrong were it more:\n",
+                measured_us / 1e3, s->us / 1e3, s->low_us / 1e3, s->high_us / 1e3);
+    else
+        fputs("\nShould it take longer, what may be wrong, and the communication then:\n", out);
+    for (int i = 0; i < c->n; i++) {
+        const struct step_cause *x = &c->list[i];
+        fprintf(out, "  %d. %s: %.1f ms (%.1f to %.1f), %.1f times%s\n     see: %s\n", i + 1, x->what,
+                x->waits.us / 1e3, x->waits.low_us / 1e3, x->waits.high_us / 1e3, x->waits.us / s->us,
+                measured_us > 0 && step_time_holds(&x->waits, measured_us) ? "; would explain what was measured" : "",
+                x->check);
+    }
+}
+
+void step_causes_json(const struct step_causes *c, double measured_us, cJSON *doc)
+{
+    cJSON *causes = cJSON_AddArrayToObject(doc, "causes");
+    for (int i = 0; i < c->n; i++) {
+        cJSON *o = json_append(causes);
+        json_add_str(o, "id", c->list[i].id);
+        json_add_str(o, "cause", c->list[i].what);
+        json_add_str(o, "check", c->list[i].check);
+        step_time_json(o, "communication", &c->list[i].waits);
+        cJSON_AddNumberToObject(o, "times", c->list[i].waits.us / c->sound.us);
+        if (measured_us > 0)
+            cJSON_AddBoolToObject(o, "explains_measured", step_time_holds(&c->list[i].waits, measured_us));
+    }
+}

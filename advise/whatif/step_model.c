@@ -1,0 +1,149 @@
+/* Predictions for a step: one prepared model per shape of group, with nothing set and under the profile. */
+#include "advise/whatif/step_model.h"
+
+#include <string.h>
+
+#include "envgen/decide/decide.h"
+#include "envgen/predict/predict.h"
+
+struct prepared {
+    int nodes, per_node, tuned;
+    struct model *model; /* NULL: `why` */
+    const char *why;
+};
+
+struct step_model {
+    struct arena *arena;
+    struct model_setup setups[2]; /* untouched, tuned */
+    struct calibration calibration;
+    struct prepared **shapes;
+    int nshapes;
+    const char **assumptions;
+    int nassumptions, unvalidated;
+};
+
+struct step_model *step_model_new(const struct env_decisions *d, const struct topology *t, int nccl, struct arena *a)
+{
+    struct step_model *m = ARENA_NEW(a, struct step_model);
+    m->arena = a;
+    if (env_model_setup(d, t, nccl, ENV_UNDER_NOTHING, a, &m->setups[0].nccl) ||
+        env_model_setup(d, t, nccl, ENV_UNDER_CHOICES, a, &m->setups[1].nccl))
+        return NULL;
+    const struct model_factors *factors = NULL; /* what the site has measured */
+    if (d->fit.used)
+        factors = &d->fit.factors;
+    else if (calibration_load(NULL, t, m->setups[0].nccl.class_index, a, &m->calibration, NULL) > 0)
+        factors = &m->calibration.fit.factors;
+    m->setups[0].factors = m->setups[1].factors = factors;
+    return m;
+}
+
+struct step_model *step_model_between(const struct model_setup *before, const struct model_setup *after,
+                                      struct arena *a)
+{
+    struct step_model *m = ARENA_NEW(a, struct step_model);
+    m->arena = a;
+    m->setups[0] = *before;
+    m->setups[1] = *after;
+    return m;
+}
+
+static void add_assumptions(struct step_model *m, const struct model *model)
+{
+    const char *const *list = model->assumptions;
+    for (int i = 0; i < model->nassumptions; i++) {
+        int known = 0;
+        for (int k = 0; k < m->nassumptions; k++)
+            known |= !strcmp(m->assumptions[k], list[i]);
+        if (known)
+            continue;
+        m->assumptions = arena_grow(m->arena, (void *)m->assumptions, (size_t)m->nassumptions, sizeof *m->assumptions);
+        m->assumptions[m->nassumptions++] = list[i];
+    }
+}
+
+static const struct prepared *prepare(struct step_model *m, int nodes, int per_node, int tuned)
+{
+    struct err e = {0};
+    for (int i = 0; i < m->nshapes; i++)
+        if (m->shapes[i]->nodes == nodes && m->shapes[i]->per_node == per_node && m->shapes[i]->tuned == tuned)
+            return m->shapes[i];
+    struct prepared *p = ARENA_NEW(m->arena, struct prepared);
+    struct model_setup *s = ARENA_NEW(m->arena, struct model_setup);
+    *s = m->setups[tuned];
+    s->nccl.nodes = nodes;
+    s->nccl.ranks_per_node = per_node;
+    s->others = -1; /* a job's groups of a kind all call at the same time */
+    *p = (struct prepared){nodes, per_node, tuned, model_new(s, m->arena, &e), NULL};
+    if (p->model)
+        add_assumptions(m, p->model);
+    else
+        p->why = arena_strdup(m->arena, e.text);
+    m->shapes = arena_grow(m->arena, (void *)m->shapes, (size_t)m->nshapes, sizeof(struct prepared *));
+    m->shapes[m->nshapes++] = p;
+    return p;
+}
+
+/* A message is what an AllToAll between two ranks sends each way: half of its buffer. */
+static struct step_question as_collective(const struct step_question *q)
+{
+    struct step_question pair = *q;
+    if (q->kind != COLL_SENDRECV)
+        return pair;
+    pair.kind = COLL_ALLTOALL;
+    pair.bytes = 2 * q->bytes;
+    pair.nodes = q->nodes > 1 ? 2 : 1;
+    pair.ranks = 2;
+    return pair;
+}
+
+static struct model_call call_of(const struct step_question *q)
+{
+    struct model_call c = {.coll = q->kind, .bytes = q->bytes, .algo = -1, .proto = -1};
+    if (q->rule && q->rule->algorithm >= 0 && q->rule->protocol >= 0) {
+        c.algo = q->rule->algorithm;
+        c.proto = q->rule->protocol;
+        c.channels = q->rule->channels > 0 ? (int)q->rule->channels : 0;
+    }
+    return c;
+}
+
+static int predict(void *arg, const struct step_question *asked, struct step_time *t, const char **why)
+{
+    struct step_model *m = arg;
+    const struct step_question q = as_collective(asked);
+    struct model_time time;
+    if (q.ranks % q.nodes) {
+        *why = "its groups do not have as many ranks on every node, which the model takes for granted";
+        return -1;
+    }
+    const struct prepared *p = prepare(m, q.nodes, q.ranks / q.nodes, q.tuned);
+    if (!p->model) {
+        *why = p->why;
+        return -1;
+    }
+    struct model_call c = call_of(&q);
+    if (model_predict(p->model, &c, &time)) {
+        *why = "NCCL does not offer it here";
+        return -1;
+    }
+    m->unvalidated |= time.unvalidated;
+    *t = (struct step_time){time.us, time.low_us, time.high_us};
+    return 0;
+}
+
+struct step_predictor step_model_predictor(struct step_model *m)
+{
+    return (struct step_predictor){predict, m};
+}
+
+const char *const *step_model_assumptions(const struct step_model *m, int *n)
+{
+    *n = m->nassumptions;
+    return m->assumptions;
+}
+
+int step_model_unvalidated(const struct step_model *m)
+{
+    return m->unvalidated;
+}

@@ -1,0 +1,26 @@
+/* A step under a finished profile, or under two setups of the model. */
+#ifndef ADVISE_WHATIF_STEP_PROFILE_H
+#define ADVISE_WHATIF_STEP_PROFILE_H
+
+#include "advise/whatif/changes.h"
+#include "envgen/profile/profile.h"
+#include "model/model.h"
+
+/* env_step_of with the profile's decisions, and with a predictor for NCCL `nccl` (0: the newest that the profile is
+ * for) where its topology has GPUs. Everything in `a`; `p` and `w` must live as long. Error: a topology that cannot be
+ * read, decisions that a tuner cannot express. */
+int env_step_of_profile(const struct env_profile *p, const struct workload *w, int nccl, struct arena *a,
+                        struct step_estimate *out, struct err *e);
+
+/* What would save most of the step that env_step_of_profile found: the profile itself, and the job's own changes. */
+int env_step_changes(const struct env_profile *p, int nccl, const struct step_estimate *s, struct step_changes *out,
+                     struct err *e);
+
+/* The same by predictions alone: `now` under `before`, `tuned` under `after`. All must live as long as `a`. */
+int env_step_between(const struct model_setup *before, const struct model_setup *after, const struct workload *w,
+                     struct arena *a, struct step_estimate *out, struct err *e);
+
+/* env_step_print_cover for the job in the file `workload`. */
+int env_step_cover_job(const struct env_profile *p, const char *workload, FILE *out, struct err *e);
+
+#endif

@@ -1,0 +1,224 @@
+/* Variations side by side, as a table for people and as JSON. */
+
+#include "advise/whatif/whatif.h"
+#include "core/coll.h"
+#include "core/json.h"
+#include "core/units.h"
+#include "envgen/predict/predict.h"
+#include "model/model.h"
+
+/* Where latency counts, where both do, where bandwidth does. */
+static const uint64_t shown[] = {(uint64_t)64 << 10, (uint64_t)4 << 20, (uint64_t)1 << 30};
+#define SHOWN (sizeof shown / sizeof *shown)
+
+/* NULL: there is no prediction, or no busbw of it, which a rank alone has none of. */
+static const struct whatif_cell *cell_at(const struct whatif *w, const struct whatif_case *c, uint64_t bytes)
+{
+    for (int i = 0; i < w->nsizes && c->model; i++)
+        if (w->sizes[i] == bytes && whatif_busbw(w, c, bytes, c->cells[i].untouched.us) > 0)
+            return &c->cells[i];
+    return NULL;
+}
+
+/* ---- the table ---- */
+
+static void print_headings(const struct whatif *w, FILE *out)
+{
+    const struct nccl_model *m = w->cases[0].model->nccl;
+    int nodes = w->cases[0].setup.nccl.nodes;
+    char text[UNIT_TEXT];
+    fprintf(out,
+            "# PREDICTED, nothing was measured: busbw in GB/s of %s, %d rank%s on %d node%s of %s, %s\n"
+            "# x: default over that of the machine as it is; interval: nine of ten defaults at %s\n#\n",
+            coll_name(w->coll), m->ranks, m->ranks == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s", w->machine,
+            w->cases[0].model->library, unit_bytes(text, shown[SHOWN - 1]));
+    fprintf(out, "# %-22s", "");
+    for (size_t i = 0; i < SHOWN; i++)
+        fprintf(out, "  ------ %7s ------", unit_bytes(text, shown[i]));
+    fprintf(out, "\n# %-22s", "variation");
+    for (size_t i = 0; i < SHOWN; i++)
+        fprintf(out, "  %7s %7s %5s", "default", "tuned", "x");
+    fputs("  interval        bound by\n", out);
+}
+
+/* NCCL's choice moves with what it believes of the machine: the reason when less of it is faster. */
+static int chooses_otherwise(const struct whatif_cell *now, const struct whatif_cell *base)
+{
+    return now->untouched.algo != base->untouched.algo || now->untouched.proto != base->untouched.proto;
+}
+
+static int any_chooses_otherwise(const struct whatif *w)
+{
+    for (int i = 1; i < w->ncases; i++)
+        for (size_t k = 0; k < SHOWN; k++) {
+            const struct whatif_cell *now = cell_at(w, &w->cases[i], shown[k]),
+                                     *base = cell_at(w, &w->cases[0], shown[k]);
+            if (now && base && chooses_otherwise(now, base))
+                return 1;
+        }
+    return 0;
+}
+
+static void print_case(const struct whatif *w, const struct whatif_case *c, FILE *out)
+{
+    fprintf(out, "  %-22s", c->label);
+    if (c->problem) {
+        fprintf(out, "  cannot be predicted: %s\n", c->problem);
+        return;
+    }
+    const struct whatif_cell *last = NULL;
+    for (size_t i = 0; i < SHOWN; i++) {
+        const struct whatif_cell *now = cell_at(w, c, shown[i]), *base = cell_at(w, &w->cases[0], shown[i]);
+        if (!now) {
+            fprintf(out, "  %7s %7s %5s", "-", "-", "-");
+            continue;
+        }
+        double busbw = whatif_busbw(w, c, now->bytes, now->untouched.us);
+        fprintf(out, "  %7.2f %7.2f", busbw, whatif_busbw(w, c, now->bytes, now->tuned.us));
+        if (base)
+            fprintf(out, "%c%5.2f", chooses_otherwise(now, base) ? '*' : ' ',
+                    busbw / whatif_busbw(w, &w->cases[0], now->bytes, base->untouched.us));
+        else
+            fprintf(out, " %5s", "-");
+        last = now;
+    }
+    if (last) {
+        char interval[40];
+        double low = whatif_busbw(w, c, last->bytes, last->untouched.high_us);
+        double high = whatif_busbw(w, c, last->bytes, last->untouched.low_us);
+        snprintf(interval, sizeof interval, high < 1000 ? "[%.3g, %.3g]" : "[%.3g, %.0f]", low, high);
+        fprintf(out, "  %-14s  %s", interval, last->untouched.limit);
+    }
+    fputc('\n', out);
+}
+
+/* Sizes that other kernels than RCCL's make on the machine as it is. */
+static void print_takers(const struct whatif *w, FILE *out)
+{
+    char text[UNIT_TEXT];
+    for (size_t i = 0; i < SHOWN; i++) {
+        const struct whatif_cell *c = cell_at(w, &w->cases[0], shown[i]);
+        if (c && c->untouched.taken_by)
+            fprintf(out, "\n  At %s %s's kernels make the call, not RCCL's own: %s.\n", unit_bytes(text, shown[i]),
+                    c->untouched.taken_by,
+                    w->coll == COLL_ALLREDUCE ? "the best ring stands in" : "the model does not know their time");
+    }
+}
+
+static int is_unvalidated(const struct whatif *w)
+{
+    for (int i = 0; i < w->ncases; i++) {
+        const struct whatif_cell *c = cell_at(w, &w->cases[i], shown[0]);
+        if (c && c->untouched.unvalidated)
+            return 1;
+    }
+    return 0;
+}
+
+/* What each setting of a job does by itself. */
+static void print_costs(const struct whatif *w, FILE *out)
+{
+    char text[SETTING_COST_TEXT];
+    struct setting_cost cost;
+    for (int i = 1; i < w->ncases; i++)
+        for (int k = 0; k < w->cases[i].nsettings; k++)
+            if (!predict_setting_cost(&w->cases[0].setup.nccl, &w->cases[i].settings[k], w->coll, &cost))
+                fprintf(out, "  %-22s  %s=%s %s\n", w->cases[i].label, w->cases[i].settings[k].name,
+                        w->cases[i].settings[k].value, predict_setting_cost_text(&cost, text));
+}
+
+void whatif_print(const struct whatif *w, FILE *out)
+{
+    print_headings(w, out);
+    for (int i = 0; i < w->ncases; i++)
+        print_case(w, &w->cases[i], out);
+    fputc('\n', out);
+    for (int i = 1; i < w->ncases; i++)
+        fprintf(out, "  %-22s  %s\n", w->cases[i].label, w->cases[i].what);
+    print_costs(w, out);
+    if (any_chooses_otherwise(w))
+        fputs("\n  * NCCL chooses another algorithm or protocol there than on the machine as it is.\n", out);
+    print_takers(w, out);
+    const struct model *m = w->cases[0].model;
+    if (m->nassumptions)
+        fputc('\n', out);
+    for (int i = 0; i < m->nassumptions; i++)
+        fprintf(out, "  assumed: %s\n", m->assumptions[i]);
+    if (is_unvalidated(w))
+        fprintf(out, "\n  Unvalidated beyond %d nodes, the most in published results (doc/MODEL.md).\n",
+                MODEL_VALIDATED_NODES);
+}
+
+/* ---- JSON ---- */
+
+static void add_time(cJSON *point, const char *key, const struct whatif *w, const struct whatif_case *c, uint64_t bytes,
+                     const struct model_time *t)
+{
+    cJSON *o = cJSON_AddObjectToObject(point, key);
+    cJSON_AddNumberToObject(o, "time_us", t->us);
+    cJSON_AddNumberToObject(o, "low_us", t->low_us);
+    cJSON_AddNumberToObject(o, "high_us", t->high_us);
+    cJSON_AddNumberToObject(o, "busbw_GBps", whatif_busbw(w, c, bytes, t->us));
+    json_add_str(o, "algorithm", algo_name(t->algo));
+    json_add_str(o, "protocol", proto_name(t->proto));
+    cJSON_AddNumberToObject(o, "channels", t->channels);
+    json_add_str(o, "limit", t->limit);
+    json_add_str(o, "taken_by", t->taken_by);
+    cJSON_AddBoolToObject(o, "unvalidated", t->unvalidated);
+}
+
+static void add_costs(cJSON *o, const struct whatif *w, const struct whatif_case *c)
+{
+    struct setting_cost cost;
+    cJSON *list = c->nsettings ? cJSON_AddArrayToObject(o, "settings") : NULL;
+    for (int i = 0; i < c->nsettings; i++) {
+        cJSON *row = json_append(list);
+        json_add_str(row, "name", c->settings[i].name);
+        json_add_str(row, "value", c->settings[i].value);
+        if (predict_setting_cost(&w->cases[0].setup.nccl, &c->settings[i], w->coll, &cost))
+            continue;
+        cJSON_AddNumberToObject(row, "times_as_long", cost.factor);
+        cJSON_AddNumberToObject(row, "from_bytes", (double)cost.from_bytes);
+        cJSON_AddNumberToObject(row, "to_bytes", (double)cost.to_bytes);
+    }
+}
+
+static void add_case(cJSON *list, const struct whatif *w, const struct whatif_case *c)
+{
+    cJSON *o = json_append(list);
+    json_add_str(o, "label", c->label);
+    json_add_str(o, "what", c->what);
+    json_add_str(o, "problem", c->problem);
+    cJSON_AddNumberToObject(o, "nodes", c->setup.nccl.nodes);
+    if (!c->model)
+        return;
+    add_costs(o, w, c);
+    cJSON_AddNumberToObject(o, "ranks", c->model->nccl->ranks);
+    cJSON *points = cJSON_AddArrayToObject(o, "points");
+    for (int i = 0; i < w->nsizes; i++) {
+        const struct whatif_cell *cell = &c->cells[i];
+        if (!(cell->untouched.us > 0))
+            continue;
+        cJSON *point = json_append(points);
+        cJSON_AddNumberToObject(point, "bytes", (double)cell->bytes);
+        add_time(point, "default", w, c, cell->bytes, &cell->untouched);
+        add_time(point, "tuned", w, c, cell->bytes, &cell->tuned);
+    }
+}
+
+cJSON *whatif_json(const struct whatif *w)
+{
+    cJSON *doc = cJSON_CreateObject();
+    cJSON_AddStringToObject(doc, "format", "nccltune-whatif/1");
+    cJSON_AddBoolToObject(doc, "predicted", 1);
+    json_add_str(doc, "machine", w->machine);
+    json_add_str(doc, "collective", coll_name(w->coll));
+    if (w->cases[0].model) {
+        json_add_str(doc, "library", w->cases[0].model->library);
+        json_add_strs(doc, "assumed", w->cases[0].model->assumptions, w->cases[0].model->nassumptions);
+    }
+    cJSON *list = cJSON_AddArrayToObject(doc, "variations");
+    for (int i = 0; i < w->ncases; i++)
+        add_case(list, w, &w->cases[i]);
+    return doc;
+}

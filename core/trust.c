@@ -1,0 +1,440 @@
+/* Paths, opened component by component. */
+#include "core/trust.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define MOST_LINKS 40
+#define WALK       (O_PATH | O_DIRECTORY | O_CLOEXEC)
+#define QUIET      (O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+
+/* ---- whose a directory is ---------------------------------------------------------------------------------------- */
+
+static int is_private(int dir)
+{
+    struct stat st;
+    mode_t others = geteuid() ? S_IWOTH : S_IWOTH | S_IWGRP;
+    return !fstat(dir, &st) && (st.st_uid == 0 || st.st_uid == geteuid()) && !(st.st_mode & others);
+}
+
+static int is_procfs(int dir)
+{
+    struct statfs fs;
+    return !fstatfs(dir, &fs) && fs.f_type == PROC_SUPER_MAGIC;
+}
+
+/* A sticky directory such as /tmp is refused too: somebody else may make the file before its owner does. */
+static int check_owned(int fd, uid_t owner, const char *path, int shown, struct err *e)
+{
+    struct stat st;
+    if (fstat(fd, &st))
+        return err_errno(e, "%.*s", shown, path);
+    if (st.st_uid != 0 && st.st_uid != owner)
+        return err_set(e, ERR_FAILED, "%.*s belongs to user %u", shown, path, (unsigned)st.st_uid);
+    if (st.st_mode & (S_IWGRP | S_IWOTH))
+        return err_set(e, ERR_FAILED, "%.*s can be written by others (mode %03o)", shown, path,
+                       (unsigned)st.st_mode & 0777u);
+    return 0;
+}
+
+/* ---- the walk ---------------------------------------------------------------------------------------------------- */
+
+struct walk {
+    const char *path; /* as it was given */
+    enum trust_rule rule;
+    uid_t owner;
+    int dir, links, make;
+    char rest[PATH_MAX]; /* what is still to be walked, from `at` on */
+    size_t at;
+    struct err *e;
+};
+
+static int refuse_errno(const struct walk *w)
+{
+    return err_errno(w->e, w->rule == TRUST_WRITE ? "%s: cannot be created" : "%s: cannot be opened", w->path);
+}
+
+static int step_to(struct walk *w, int next)
+{
+    if (next < 0)
+        return refuse_errno(w);
+    close(w->dir);
+    w->dir = next;
+    return 0;
+}
+
+/* Where the walk begins, and again behind an absolute link. */
+static int start_walk(struct walk *w)
+{
+    int absolute = w->rest[w->at] == '/';
+    w->at += strspn(w->rest + w->at, "/");
+    return step_to(w, open(absolute ? "/" : ".", WALK));
+}
+
+/* Puts what a link says in its place. */
+static int follow_link(struct walk *w, const char *part, const char *target, int last)
+{
+    char rest[PATH_MAX];
+    if (!is_private(w->dir) && (w->rule == TRUST_WRITE || geteuid() == 0))
+        return err_set(w->e, ERR_FAILED,
+                       "%s: '%s' is a symbolic link in a directory where others can write; name the file itself",
+                       w->path, part);
+    if (is_procfs(w->dir)) /* its links lead where no text can */
+        return last ? 0 : step_to(w, openat(w->dir, part, WALK));
+    int n = snprintf(rest, sizeof rest, "%s%s", target, w->rest + w->at);
+    if (++w->links > MOST_LINKS || (size_t)n >= sizeof rest) {
+        errno = ELOOP;
+        return refuse_errno(w);
+    }
+    memcpy(w->rest, rest, (size_t)n + 1);
+    w->at = 0;
+    return w->rest[0] == '/' ? start_walk(w) : 0;
+}
+
+static int enter_directory(struct walk *w, const char *part)
+{
+    int next = openat(w->dir, part, WALK | O_NOFOLLOW);
+    if (next < 0 && w->make && errno == ENOENT && (!mkdirat(w->dir, part, 0777) || errno == EEXIST))
+        next = openat(w->dir, part, WALK | O_NOFOLLOW);
+    if (next < 0 && w->make && errno == ENOTDIR)
+        return err_set(w->e, ERR_FAILED, "%s: '%s' exists and is no directory", w->path, part);
+    return step_to(w, next);
+}
+
+/* Enters what may be followed until the last component is reached, which is left in `place`. */
+static int walk_on(struct walk *w, struct trust_place *place)
+{
+    char target[PATH_MAX];
+    for (;;) {
+        size_t n = strcspn(w->rest + w->at, "/");
+        int last = !w->rest[w->at + n];
+        if (n > NAME_MAX) {
+            errno = ENAMETOOLONG;
+            return refuse_errno(w);
+        }
+        memcpy(place->name, w->rest + w->at, n);
+        place->name[n] = 0;
+        if (!n)
+            memcpy(place->name, ".", 2);
+        w->at += n;
+        ssize_t length = readlinkat(w->dir, place->name, target, sizeof target - 1);
+        if (length >= 0) {
+            target[length] = 0;
+            if (follow_link(w, place->name, target, last))
+                return -1;
+            if (last && is_procfs(w->dir)) {
+                place->is_magic = 1;
+                return 0;
+            }
+        } else if (last && !w->make) {
+            return 0;
+        } else if (enter_directory(w, place->name)) {
+            return -1;
+        } else if (last) {
+            memcpy(place->name, ".", 2);
+            return 0;
+        }
+        w->at += strspn(w->rest + w->at, "/");
+    }
+}
+
+/* The same where nothing is followed and everything is checked. */
+static int walk_owned(struct walk *w, struct trust_place *place)
+{
+    for (;;) {
+        size_t n = strcspn(w->rest + w->at, "/");
+        int last = !w->rest[w->at + n], shown = (int)(w->at + n);
+        memcpy(place->name, w->rest + w->at, n <= NAME_MAX ? n : 0);
+        place->name[n <= NAME_MAX ? n : 0] = 0;
+        if (!place->name[0] || !strcmp(place->name, ".") || !strcmp(place->name, ".."))
+            return err_set(w->e, ERR_FAILED, "'%.100s' is not a plain path", w->path);
+        if (last)
+            return 0;
+        int next = openat(w->dir, place->name, WALK | O_NOFOLLOW), why = errno;
+        if (next < 0 && readlinkat(w->dir, place->name, (char[1]){0}, 1) >= 0)
+            return err_set(w->e, ERR_FAILED, "%.*s is a symbolic link", shown, w->path);
+        errno = why;
+        if (next < 0)
+            return err_errno(w->e, "%.*s", shown, w->path);
+        close(w->dir);
+        w->dir = next;
+        if (check_owned(next, w->owner, w->path, shown, w->e))
+            return -1;
+        w->at += n + 1;
+    }
+}
+
+static int begin_walk(struct walk *w)
+{
+    w->dir = -1;
+    if (w->rule == TRUST_OWNED && (w->path[0] != '/' || !w->path[1] || strlen(w->path) >= sizeof w->rest))
+        return err_set(w->e, ERR_FAILED, "'%.100s' is not an absolute path", w->path);
+    if (!w->path[0] || strlen(w->path) >= sizeof w->rest) {
+        errno = w->path[0] ? ENAMETOOLONG : ENOENT;
+        return refuse_errno(w);
+    }
+    memcpy(w->rest, w->path, strlen(w->path) + 1);
+    if (start_walk(w))
+        return -1;
+    return w->rule == TRUST_OWNED ? check_owned(w->dir, w->owner, w->path, 1, w->e) : 0;
+}
+
+static int find_place(struct walk *w, struct trust_place *place)
+{
+    *place = (struct trust_place){.dir = -1};
+    if (begin_walk(w) || (w->rule == TRUST_OWNED ? walk_owned(w, place) : walk_on(w, place))) {
+        if (w->dir >= 0)
+            close(w->dir);
+        return -1;
+    }
+    place->dir = w->dir;
+    place->is_private = is_private(w->dir);
+    return 0;
+}
+
+int trust_find(const char *path, enum trust_rule rule, uid_t owner, struct trust_place *place, struct err *e)
+{
+    struct walk w = {.path = path, .rule = rule, .owner = owner, .e = e};
+    return find_place(&w, place);
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+static int open_place(const struct walk *w, const struct trust_place *p, int flags, struct stat *st)
+{
+    int fd = openat(p->dir, p->name, flags | QUIET | (p->is_magic ? 0 : O_NOFOLLOW));
+    if (fd >= 0 && !fstat(fd, st) && !S_ISLNK(st->st_mode)) /* O_PATH opens a link itself */
+        return fd;
+    int why = fd < 0 ? errno : ELOOP;
+    if (fd >= 0)
+        close(fd);
+    if (w->rule == TRUST_OWNED && (why == ELOOP || why == ENOTDIR) && readlinkat(p->dir, p->name, (char[1]){0}, 1) >= 0)
+        return err_set(w->e, ERR_FAILED, "%s is a symbolic link", w->path), -1;
+    errno = why;
+    if (w->rule == TRUST_OWNED)
+        err_errno(w->e, "%s", w->path);
+    else
+        refuse_errno(w);
+    return -1;
+}
+
+/* A FIFO with a silent writer would hold us, a device may do anything. */
+static int check_kind(const struct walk *w, const struct trust_place *p, int flags, const struct stat *st)
+{
+    if (S_ISREG(st->st_mode) || S_ISDIR(st->st_mode) || flags & O_PATH)
+        return 0;
+    if (w->rule == TRUST_OWNED)
+        return err_set(w->e, ERR_FAILED, "%s is not a regular file", w->path);
+    return p->is_private
+               ? 0
+               : err_set(w->e, ERR_FAILED,
+                         "%s: is a FIFO or a device in a directory where others can write; expected a file", w->path);
+}
+
+int trust_open(const char *path, enum trust_rule rule, uid_t owner, int flags, struct stat *st, struct err *e)
+{
+    struct walk w = {.path = path, .rule = rule, .owner = owner, .e = e};
+    struct trust_place p;
+    if (find_place(&w, &p))
+        return -1;
+    int fd = open_place(&w, &p, flags, st);
+    close(p.dir);
+    if (fd < 0)
+        return -1;
+    if (check_kind(&w, &p, flags, st) || (rule == TRUST_OWNED && check_owned(fd, owner, path, (int)strlen(path), e))) {
+        close(fd);
+        return -1;
+    }
+    if (!(flags & O_PATH))
+        fcntl(fd, F_SETFL, 0); /* no longer O_NONBLOCK */
+    return fd;
+}
+
+int trust_append(const char *path, mode_t mode, struct err *e)
+{
+    struct trust_place p;
+    struct stat st;
+    if (trust_find(path, TRUST_WRITE, 0, &p, e))
+        return -1;
+    int fd = openat(p.dir, p.name, O_RDWR | O_APPEND | O_CREAT | QUIET | (p.is_magic ? 0 : O_NOFOLLOW), mode);
+    int others = !p.is_private;
+    close(p.dir);
+    if (fd < 0 || fstat(fd, &st)) {
+        err_errno(e, "%s: cannot be opened for writing", path);
+    } else if (others && !S_ISREG(st.st_mode)) {
+        err_set(e, ERR_FAILED, "%s: expected a regular file", path);
+    } else if (geteuid() == 0 && st.st_uid != 0 && S_ISREG(st.st_mode)) {
+        err_set(e, ERR_FAILED, "%s: belongs to user %u, who can change what root would write there; move it away", path,
+                (unsigned)st.st_uid);
+    } else if (others && st.st_nlink > 1) {
+        err_set(e, ERR_FAILED, "%s: has another name (a hard link), and others can write its directory", path);
+    } else {
+        fcntl(fd, F_SETFL, O_APPEND);
+        return fd;
+    }
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+int trust_rename(const char *from, const char *to, struct err *e)
+{
+    struct trust_place source, target;
+    if (trust_find(from, TRUST_WRITE, 0, &source, e))
+        return ERR_FAILED;
+    int rc = trust_find(to, TRUST_WRITE, 0, &target, e) ? ERR_FAILED : 0;
+    if (!rc) {
+        if (renameat(source.dir, source.name, target.dir, target.name))
+            rc = err_errno(e, "%s: cannot be replaced", to);
+        close(target.dir);
+    }
+    close(source.dir);
+    return rc;
+}
+
+int trust_make_directory(const char *path, struct err *e)
+{
+    struct walk w = {.path = path, .rule = TRUST_WRITE, .make = 1, .e = e};
+    struct trust_place p;
+    if (find_place(&w, &p))
+        return -1;
+    int fd = openat(p.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        err_errno(e, "%s: cannot be opened", path);
+    close(p.dir);
+    return fd;
+}
+
+/* ---- in an open directory ---------------------------------------------------------------------------------------- */
+
+int trust_enter(int dir, const char *name, mode_t make)
+{
+    if (make && mkdirat(dir, name, make) && errno != EEXIST)
+        return -1;
+    return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+int trust_open_at(int dir, const char *name, struct stat *st)
+{
+    int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | QUIET);
+    if (fd >= 0 && !fstat(fd, st) && S_ISREG(st->st_mode))
+        return fd;
+    if (fd >= 0) {
+        close(fd);
+        errno = EINVAL;
+    }
+    return -1;
+}
+
+int trust_begin(int dir, const char *name, char temporary[NAME_MAX + 1])
+{
+    for (int tries = 0; tries < 100; tries++) {
+        unsigned number = 0;
+        if (getrandom(&number, sizeof number, 0) < 0)
+            return -1;
+        snprintf(temporary, NAME_MAX + 1, "%.230s.tmp%08x", name, number);
+        int fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+int trust_fill(int fd, const void *data, size_t bytes, mode_t mode)
+{
+    const char *at = data;
+    if (fchmod(fd, mode))
+        return -1;
+    while (bytes) {
+        ssize_t n = write(fd, at, bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        at += n;
+        bytes -= (size_t)n;
+    }
+    return fsync(fd);
+}
+
+int trust_put(int dir, const char *name, const void *data, size_t bytes, mode_t mode)
+{
+    char temporary[NAME_MAX + 1];
+    int fd = trust_begin(dir, name, temporary);
+    if (fd < 0)
+        return -1;
+    int rc = trust_fill(fd, data, bytes, mode), why = errno;
+    if (close(fd) && !rc) {
+        rc = -1;
+        why = errno;
+    }
+    if (!rc && renameat(dir, temporary, dir, name)) {
+        rc = -1;
+        why = errno;
+    }
+    if (rc)
+        unlinkat(dir, temporary, 0);
+    else
+        trust_sync(dir);
+    errno = why;
+    return rc;
+}
+
+void trust_sync(int dir)
+{
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
+}
+
+int trust_link(int dir, const char *name, const char *target)
+{
+    char temporary[NAME_MAX + 1];
+    struct stat st;
+    if (!fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) && !S_ISLNK(st.st_mode)) {
+        errno = EEXIST;
+        return -1;
+    }
+    snprintf(temporary, sizeof temporary, "%.240s.new", name);
+    unlinkat(dir, temporary, 0);
+    return symlinkat(target, dir, temporary) || renameat(dir, temporary, dir, name) ? -1 : 0;
+}
+
+void trust_remove(int dir, const char *name)
+{
+    const struct dirent *entry;
+    int fd = trust_enter(dir, name, 0);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    while (d && (entry = readdir(d)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            trust_remove(fd, entry->d_name);
+    if (d)
+        closedir(d);
+    if (unlinkat(dir, name, 0))
+        unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+int trust_read(int fd, char *text, size_t bytes)
+{
+    size_t used = 0;
+    /* One byte more than it should have: a file that grows is not what was checked. */
+    while (used <= bytes) {
+        ssize_t n = read(fd, text + used, bytes + 1 - used);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        used += (size_t)n;
+    }
+    return used == bytes ? 0 : -1;
+}

@@ -1,0 +1,90 @@
+/* Where predictions meet results: the model fitted to what a site has measured, the engine that writes predictions as
+ * results, the best call, and what measuring and lint ask (core/call/result.h). */
+#ifndef ENVGEN_PREDICT_PREDICT_H
+#define ENVGEN_PREDICT_PREDICT_H
+
+#include "bench/results/points.h"
+#include "core/log.h"
+#include "model/model.h"
+
+struct bench_engine;
+
+/* ---- fit: factors on the parts of a time ---- */
+
+/* A measured default of a site. */
+struct model_observation {
+    int coll, nodes, ranks;
+    uint64_t bytes;
+    int algo, proto, channels; /* as in model_call */
+    double us;
+    int others; /* groups that did the same meanwhile */
+};
+
+struct model_fit {
+    struct model_factors factors;
+    double spread;     /* median factor between prediction and measurement after the fit, 1 = none */
+    double before;     /* the same with the built-in constants */
+    double left_out;   /* the same, each node count predicted from the others; 0: only one node count */
+    int used, bounded; /* observations; factors that ended at a bound (0.2 or 5) */
+};
+
+/* What the observations and the prior say together of the factors on the parts of time, within bounds. The setup's
+ * nodes and factors are not looked at. Errors: no usable observation. */
+int model_calibrate(const struct model_setup *s, const struct model_observation *o, int n, struct model_fit *fit,
+                    struct err *e);
+
+/* ---- calibration: a journal of a few calls of the library's default, kept where it is found again by the kind of
+ * node. The factors are fitted anew whenever it is read. ---- */
+
+struct calibration {
+    const char *path;
+    int version; /* NCCL's, 22809; 0 unknown */
+    struct model_fit fit;
+};
+
+/* Where it is for nodes of this class: below $XDG_STATE_HOME, else ~/.local/state; NULL: there is neither. In `a`. */
+const char *calibration_path(const struct topo_class *c, struct arena *a);
+
+/* What points measured on GPUs tell the model, as many as `*n`, in `a`: every call of the launch "default" that it
+ * knows. `*version` is the library's where it is known. */
+struct model_observation *calibration_observe(const struct bench_points *p, struct arena *a, int *n, int *version);
+
+/* From measurements to factors. Errors: nothing that was measured can be predicted. */
+int calibration_fit(const struct bench_points *p, const struct topology *t, int class_index, struct calibration *c,
+                    struct err *e);
+
+/* Reads the one at `path`; NULL: where it is for the class, which need not be there; "none": none. 1: `*c` holds one;
+ * 0: there is none; below 0 after an error. Strings in `a`. */
+int calibration_load(const char *path, const struct topology *t, int class_index, struct arena *a,
+                     struct calibration *c, struct err *e);
+
+/* "calibrated by 5 results of FILE, which predictions missed by 1.31x before and miss by 1.04x now"; in `a`. */
+const char *calibration_text(const struct calibration *c, struct arena *a);
+
+/* ---- questions ---- */
+
+/* Find the fastest way that the model knows of to make a call, over every algorithm, protocol and number of channels
+ * that a tuner can ask for; NCCL's own choice stands unless another is faster. Return -1 if nothing can be predicted.
+ */
+int predict_best(const struct model *m, int coll, uint64_t bytes, struct model_time *t);
+
+struct setting_cost {
+    double factor; /* × the time without it, at the size of these where it matters most; 1: no difference is sure */
+    uint64_t from_bytes, to_bytes; /* 0: from the smallest, to the largest */
+};
+
+/* Hold NCCL's default with a setting against it without, for a collective from 1 KiB to 1 GiB on the machine that
+ * `base` describes. Return -1 if the model does not know the setting or cannot predict the call. */
+int predict_setting_cost(const struct nccl_setup *base, const struct bench_setting *setting, int coll,
+                         struct setting_cost *cost);
+
+/* "costs up to 2.0x from 4 MiB up", "is up to 1.3x faster up to 64 KiB", "changes nothing beyond doubt". Return `text`.
+ */
+#define SETTING_COST_TEXT 80
+char *predict_setting_cost_text(const struct setting_cost *c, char text[SETTING_COST_TEXT]);
+
+/* The model as measuring and lint ask it, and as an engine whose results are predictions. cli/ passes both on. */
+extern const struct predictor predict_predictor;
+extern const struct bench_engine bench_engine_model;
+
+#endif

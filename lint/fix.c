@@ -1,0 +1,134 @@
+/* Corrections: the document with fixable findings' bytes replaced, from front to back. Of two corrections of the same
+ * bytes the first counts; running lint again finds the other. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lint/lint_internal.h"
+
+struct edit {
+    size_t at, bytes;
+    const char *with;
+};
+
+static int by_offset(const void *x, const void *y)
+{
+    const struct edit *a = x, *b = y;
+    return a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* What takes a line's place when its setting goes: a remark in the document's own syntax, so that a block that holds
+ * nothing else stays valid. */
+static const char *remark_for(const struct lint *l, const struct lint_finding *f)
+{
+    static const char *const scripts[] = {"shell", "csh", "module", NULL};
+    const struct lint_setting *s = f->at;
+    int in_script = 0;
+    for (const char *const *k = scripts; *k; k++)
+        in_script |= !strcmp(s->text->kind, *k);
+    /* YAML's text blocks hold scripts, too. */
+    const char *colon =
+        (in_script && strcmp(s->text->kind, "module") != 0) || !strcmp(s->text->kind, "yaml") ? ": " : "";
+    return arena_printf(l->arena, "%s# nccltune lint, %s: %.*s", colon, f->kind->id, (int)s->line_bytes,
+                        s->text->data + s->line_at);
+}
+
+static int edit_of(const struct lint *l, const struct lint_finding *f, struct edit *e)
+{
+    const struct lint_setting *s = f->at;
+    *e = (struct edit){0};
+    switch (f->fix) {
+    case LINT_FIX_VALUE:
+        *e = (struct edit){s->value_at, s->value_bytes, f->replacement};
+        break;
+    case LINT_FIX_NAME:
+        *e = (struct edit){s->name_at, s->name_bytes, f->replacement};
+        break;
+    case LINT_FIX_LINE:
+        *e = (struct edit){s->line_at, s->line_bytes, NULL};
+        if (s->line_bytes > 0)
+            e->with = f->replacement ? f->replacement : remark_for(l, f);
+        break;
+    default:
+        break;
+    }
+    return e->bytes > 0;
+}
+
+/* What may be corrected unasked: where the next run does the same as before. */
+static int is_safe(const struct lint_finding *f)
+{
+    return !f->changes && f->severity != FINDING_NOTE;
+}
+
+static size_t errors_in(const struct lint *l, const struct lint_text *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < l->nfindings; i++)
+        n += l->findings[i]->at->text == t && l->findings[i]->severity == FINDING_ERROR;
+    return n;
+}
+
+/* Read the corrected text as the first one was read. Error: it cannot be read, or has more errors. */
+static int read_again(const struct lint *l, const struct lint_text *t, const struct lint_fixed *out, struct err *e)
+{
+    struct lint *again = lint_new(&l->options);
+    struct err why = {0};
+    int rc = t->error ? 0 : lint_read_text(again, t->name, out->text, out->bytes, t->kind, &why);
+    lint_check(again);
+    if (rc)
+        rc = err_set(e, ERR_FAILED, "%s: left as it is: the corrected text would be unreadable: %s", t->name, why.text);
+    else if (again->ntexts && errors_in(again, again->texts[0]) > errors_in(l, t))
+        rc = err_set(e, ERR_FAILED, "%s: left as it is: the corrected text would have more errors", t->name);
+    lint_free(again);
+    return rc;
+}
+
+static void apply_edits(const struct lint_text *t, const struct edit *edits, size_t count, struct lint_fixed *out)
+{
+    char *o = out->text;
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (edits[i].at < at)
+            continue;
+        memcpy(o, t->data + at, edits[i].at - at);
+        o += edits[i].at - at;
+        o = stpcpy(o, edits[i].with);
+        at = edits[i].at + edits[i].bytes;
+        out->fixed++;
+    }
+    memcpy(o, t->data + at, t->bytes - at);
+    o += t->bytes - at;
+    *o = '\0';
+    out->bytes = (size_t)(o - out->text);
+}
+
+int lint_fix(const struct lint *l, size_t n, int all, struct lint_fixed *out, struct err *e)
+{
+    *out = (struct lint_fixed){0};
+    if (n >= l->ntexts)
+        return err_set(e, ERR_USAGE, "there is no document %zu", n);
+    const struct lint_text *t = l->texts[n];
+    struct edit *edits = arena_alloc(l->arena, (l->nfindings + 1) * sizeof(*edits));
+    size_t count = 0, size = t->bytes + 1;
+    out->path = t->name;
+    for (size_t i = 0; i < l->nfindings; i++) {
+        const struct lint_finding *f = l->findings[i];
+        if (f->at->text != t || !edit_of(l, f, &edits[count]))
+            continue;
+        if (all || is_safe(f))
+            size += strlen(edits[count++].with);
+        else
+            out->left++;
+    }
+    qsort(edits, count, sizeof(*edits), by_offset);
+    out->text = malloc(size);
+    if (!out->text)
+        return err_set(e, ERR_FAILED, "no memory for a corrected copy");
+    apply_edits(t, edits, count, out);
+    int rc = out->fixed > 0 ? read_again(l, t, out, e) : 0;
+    if (rc) {
+        free(out->text);
+        out->text = NULL;
+    }
+    return rc;
+}

@@ -1,0 +1,217 @@
+/* The table of formats, and how a document's format is recognised: by the file's name, its first line, its content. */
+#include <string.h>
+#include <strings.h>
+
+#include "core/file.h"
+#include "lint/lint_internal.h"
+
+/* What nobody here reads: its names are counted as not understood. */
+static int read_nothing(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+{
+    (void)l, (void)v, (void)group, (void)how, (void)e;
+    return 0;
+}
+
+/* Names: ".sh" is an ending, "Dockerfile" a beginning of the last part of the path. Earlier rows come first. */
+static const struct lint_format_of formats[] = {
+    {"shell", ".sh .bash .sbatch .slurm .slrm .sub .pbs .lsf .zsh .ksh .sge .bashrc .bash_profile .profile .zshrc",
+     lint_read_shell, LINT_LINES | LINT_CR_COUNTS},
+    {"csh", ".csh .tcsh .cshrc .tcshrc", lint_read_csh, LINT_LINES | LINT_CR_COUNTS},
+    {"fish", ".fish", lint_read_fish, LINT_LINES},
+    {"module", ".tcl .modulefile", lint_read_csh, LINT_LINES},
+    {"docker", "Dockerfile Containerfile .dockerfile", lint_read_docker, 0},
+    {"yaml", ".yaml .yml", lint_read_yaml, LINT_TEMPLATE},
+    {"json", ".json .jsonc .json5 .ipynb", lint_read_json, LINT_TEMPLATE},
+    {"python", ".py .pyi", lint_read_python, 0},
+    {"lua", ".lua", lint_read_lua, 0},
+    {"toml", ".toml", lint_read_toml, 0},
+    {"hcl", ".tf .tfvars .hcl .nomad", lint_read_hcl, 0},
+    {"ini", ".ini .cfg .service .slice .scope", lint_read_ini, LINT_LINES},
+    {"make", "Makefile makefile GNUmakefile .mk .mak", lint_read_make, 0},
+    {"markdown", ".md .markdown", lint_read_markdown, 0},
+    {"conf", "nccl.conf .nccl.conf rccl.conf .conf", lint_read_conf, LINT_LINES | LINT_CR_COUNTS},
+    {"env", ".env .env. environment .deepspeed_env", lint_read_env, LINT_LINES | LINT_CR_COUNTS},
+    {"text", "", read_nothing, 0},
+};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+const char *lint_kind(size_t n)
+{
+    return n < FORMATS ? formats[n].kind : NULL;
+}
+
+const struct lint_format_of *lint_format_called(const char *kind)
+{
+    for (size_t k = 0; k < FORMATS; k++)
+        if (!strcmp(formats[k].kind, kind))
+            return &formats[k];
+    return NULL;
+}
+
+/* ---- by name ----------------------------------------------------------------------------------------------------- */
+
+static int fits_names(const char *file, size_t n, const char *names)
+{
+    for (const char *p = names; *p; p += strspn(p, " ")) {
+        size_t length = strcspn(p, " ");
+        int ending = *p == '.' && p[length - 1] != '.';
+        if (n >= length && !(ending ? strncasecmp(file + n - length, p, length) : strncmp(file, p, length)))
+            return 1;
+        p += length;
+    }
+    return 0;
+}
+
+/* Length of a file's name without what marks it as a template. */
+static size_t without_template(const char *file)
+{
+    static const char *const marks[] = {".j2",     ".jinja", ".jinja2",   ".tpl",     ".tmpl",   ".template",
+                                        ".gotmpl", ".in",    "-template", ".example", ".sample", ".dist"};
+    size_t n = strlen(file);
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (n > strlen(marks[i]) && file_ends_with(file, marks[i]))
+            return n - strlen(marks[i]);
+    return n;
+}
+
+const struct lint_format_of *lint_format_named(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *file = slash ? slash + 1 : path;
+    size_t n = without_template(file);
+    for (size_t k = 0; k < FORMATS; k++)
+        if (fits_names(file, n, formats[k].names))
+            return &formats[k];
+    return NULL;
+}
+
+/* ---- by content -------------------------------------------------------------------------------------------------- */
+
+/* Beginnings of lines that one format alone has. */
+static const struct sign {
+    const char *kind, *begins;
+} signs[] = {
+    {"docker", "FROM "},     {"docker", "ARG "},       {"python", "import "},  {"python", "from "},
+    {"python", "def "},      {"python", "os.environ"}, {"python", "class "},   {"python", "with "},
+    {"lua", "setenv("},      {"lua", "pushenv("},      {"lua", "whatis("},     {"lua", "local "},
+    {"csh", "setenv "},      {"module", "pushenv "},   {"fish", "set -x "},    {"fish", "set -gx "},
+    {"fish", "set -Ux "},    {"hcl", "resource \""},   {"hcl", "variable \""}, {"hcl", "module \""},
+    {"hcl", "locals {"},     {"hcl", "job \""},        {"hcl", "provider \""}, {"shell", "export "},
+    {"shell", "#SBATCH"},    {"shell", "#PBS"},        {"shell", "#BSUB"},     {"shell", "srun "},
+    {"shell", "mpirun "},    {"shell", "fi"},          {"shell", "done"},      {"shell", "echo "},
+    {"shell", "set -e"},     {"yaml", "- "},           {"yaml", "---"},        {"json", "{"},
+    {"yaml", "apiVersion:"},
+};
+enum { SIGNS = sizeof signs / sizeof *signs };
+
+static const struct lint_format_of *by_first_line(const char *data, size_t bytes)
+{
+    static const struct sign interpreters[] = {
+        {"python", "python"}, {"lua", "lua"}, {"fish", "fish"}, {"csh", "csh"}, {"make", "make"}, {"shell", "sh"},
+    };
+    const char *newline = memchr(data, '\n', bytes);
+    size_t n = newline ? (size_t)(newline - data) : bytes;
+    if (n >= 8 && !memcmp(data, "#%Module", 8))
+        return lint_format_called("module");
+    for (size_t i = 0; n > 2 && !memcmp(data, "#!", 2) && i < sizeof interpreters / sizeof *interpreters; i++)
+        if (memmem(data, n, interpreters[i].begins, strlen(interpreters[i].begins)))
+            return lint_format_called(interpreters[i].kind);
+    return NULL;
+}
+
+struct lines {
+    int all, plain, yaml, sections, quoted, by_sign[SIGNS];
+    const char *first; /* kind by the first line that counts */
+};
+
+/* "[name]" and nothing else: no test of a shell, no list. */
+static int is_section(const char *s, size_t n)
+{
+    while (n > 0 && strchr(" \t\r", s[n - 1]))
+        n--;
+    if (n < 3 || s[0] != '[' || s[n - 1] != ']')
+        return 0;
+    for (size_t i = 1; i + 1 < n; i++)
+        if (!strchr("._-:@/\"' []", s[i]) && !lint_name_length(s + i, 1) && (s[i] < '0' || s[i] > '9'))
+            return 0;
+    return s[1] != ' ';
+}
+
+static void count_line(struct lines *c, const char *s, size_t n)
+{
+    size_t name = lint_name_length(s, n), equals = name;
+    for (size_t i = 0; i < SIGNS; i++) {
+        size_t length = strlen(signs[i].begins);
+        if (n >= length && !memcmp(s, signs[i].begins, length)) {
+            c->by_sign[i]++;
+            c->first = c->all == 0 ? signs[i].kind : c->first;
+        }
+    }
+    if (*s == '#')
+        return;
+    c->all++;
+    while (equals < n && s[equals] == ' ')
+        equals++;
+    c->plain += name > 0 && name < n && s[name] == '=' && !memchr(s, ';', n);
+    c->quoted += name > 0 && equals + 1 < n && s[equals] == '=' && memchr(s + equals, '"', n - equals) != NULL;
+    c->yaml += (name > 0 && name < n && s[name] == ':') || (n > 1 && !memcmp(s, "- ", 2));
+    c->sections += is_section(s, n);
+}
+
+static int signed_by(const struct lines *c, const char *kind)
+{
+    int count = 0;
+    for (size_t i = 0; i < SIGNS; i++)
+        count += strcmp(signs[i].kind, kind) ? 0 : c->by_sign[i];
+    return count;
+}
+
+static const char *by_lines(const struct lines *c)
+{
+    static const char *const plainly[] = {"lua", "fish", "module", "hcl", "python", "csh"};
+    int shell = signed_by(c, "shell");
+    if (c->first && (!strcmp(c->first, "docker") || !strcmp(c->first, "json")))
+        return c->first;
+    if (c->sections > 0 && shell == 0)
+        return c->quoted > 0 ? "toml" : "ini";
+    for (size_t i = 0; i < sizeof plainly / sizeof *plainly; i++)
+        if (signed_by(c, plainly[i]) > shell)
+            return plainly[i];
+    if (c->yaml * 2 > c->all && shell == 0)
+        return "yaml";
+    if (c->all > 0 && c->plain == c->all)
+        return "env";
+    return shell > 0 ? "shell" : NULL;
+}
+
+static void count_lines(struct lines *c, const char *data, size_t bytes)
+{
+    const char *end = data + bytes;
+    for (const char *p = data; p < end && c->all < 1000;) {
+        const char *newline = memchr(p, '\n', (size_t)(end - p));
+        const char *stop = newline ? newline : end;
+        while (p < stop && strchr(" \t\r", *p))
+            p++;
+        if (p < stop)
+            count_line(c, p, (size_t)(stop - p));
+        p = stop + 1;
+    }
+}
+
+const struct lint_format_of *lint_format_of(const char *path, const char *data, size_t bytes)
+{
+    struct lines c = {0};
+    const struct lint_format_of *f = path ? lint_format_named(path) : NULL;
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    int any_conf = f && !strcmp(f->kind, "conf") && !strstr(slash ? slash : path, "ccl.conf");
+    if (f && !any_conf)
+        return f;
+    count_lines(&c, data, bytes);
+    if (any_conf) /* a drop-in of systemd, a Supervisor's file */
+        return c.sections > 0 ? lint_format_called("ini") : f;
+    f = by_first_line(data, bytes);
+    const char *kind = by_lines(&c);
+    if (!f && !kind) /* without an ending it is most likely a script or a part of one; with a strange one it is not */
+        kind = path && strchr(slash ? slash : path, '.') ? "text" : "shell";
+    return f ? f : lint_format_called(kind);
+}

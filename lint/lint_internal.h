@@ -1,0 +1,273 @@
+/* What lint's own files share: documents, settings, findings, rules. */
+#ifndef LINT_LINT_INTERNAL_H
+#define LINT_LINT_INTERNAL_H
+
+#include <stdint.h>
+
+#include "core/arena.h"
+#include "core/vars/catalogue.h"
+#include "lint/lint.h"
+
+/* ---- what was read ----------------------------------------------------------------------------------------------- */
+
+struct lint_text {
+    const char *name;
+    const char *kind;
+    const char *data; /* '\0' behind the last byte */
+    size_t bytes;
+    size_t *lines; /* offset of each line's first byte; NULL: the document has no lines */
+    size_t nlines;
+    size_t first, count;    /* its settings: they are read one document after the other */
+    int searches;           /* times that rules have looked through all of it */
+    int rccl;               /* it sets what only RCCL has; looked at when the library is not known */
+    int templated;          /* {{ }} or {% %} in it were masked for the reader */
+    int commands;           /* programs that its shell text has run so far */
+    int slurm, export_none; /* it speaks of Slurm; with #SBATCH --export=NONE */
+    struct lint_launch **launches;
+    size_t nlaunches;
+    struct lint_body **bodies; /* files that it writes */
+    size_t nbodies;
+    unsigned char *seen; /* a bit a byte: a name that a reader understood begins here */
+    size_t unread;       /* names that look like settings and that no reader understood */
+    long unread_line;    /* the first of them */
+    const char *error;   /* why it could not be read (to its end); NULL: it was */
+    long error_line;     /* 0: not known */
+};
+
+/* What a reader reads: a document's own text, or text that stands for it, such as a string without its escapes. Every
+ * byte of it knows where it lies in the document. */
+struct lint_view {
+    struct lint_text *t;
+    const char *s;     /* '\0' somewhere behind `to` */
+    size_t from, to;   /* the part to read */
+    const size_t *map; /* offset in the document of each byte of s, and of its end; NULL: the same offsets */
+};
+
+/* How a setting reaches NCCL. */
+enum lint_how {
+    LINT_EXPORTED, /* in the environment of all that follows */
+    LINT_ASSIGNED, /* a shell variable that was not exported */
+    LINT_COMMAND,  /* in the environment of one command */
+    LINT_CONF,     /* a line of nccl.conf */
+    LINT_LAYER,    /* exported inside one RUN of a Dockerfile */
+    LINT_DECLARED, /* an entry of YAML, JSON, ENV: part of a container's environment */
+    LINT_RUNNING,  /* taken from a process */
+    LINT_UNSET,    /* taken away again */
+    LINT_SUBSHELL, /* exported in a shell that ends before anything could use it */
+};
+
+/* One arm of an if or case; settings in different arms of the same block are never in force together. */
+struct lint_branch {
+    const struct lint_branch *outer;
+    int block, arm;
+    int one_node; /* its condition picks one rank or node */
+};
+
+struct lint_setting {
+    struct lint_text *text;   /* NULL: no document */
+    const char *name, *value; /* value NULL: unknown */
+    uint64_t hash;            /* of the name: documents may repeat names thousands of times */
+    enum lint_how how;
+    int group;                    /* 0: the whole document; else one command, container or object */
+    int commands;                 /* programs that the document has run before it */
+    const struct lint_body *body; /* it is written into this file; NULL: it is set here */
+    const struct lint_branch *branch;
+    size_t name_at, name_bytes;   /* where in the document */
+    size_t value_at, value_bytes; /* the literal inside its quotes */
+    size_t line_at, line_bytes;   /* the whole line, when nothing else is on it; bytes 0 otherwise */
+    const struct env_var *var;    /* NULL not in the catalogue */
+};
+
+/* A launch of ranks, and what of the environment it passes on. */
+enum lint_launcher { LINT_MPIRUN, LINT_SRUN, LINT_SSH, LINT_SUDO, LINT_TORCHRUN };
+struct lint_launch {
+    enum lint_launcher launcher;
+    size_t at; /* in the document */
+    int commands, group;
+    const struct lint_branch *branch;
+    int keeps; /* the whole environment goes with it */
+    int lists; /* it names what goes, see `names` */
+    int none;  /* srun --export=NONE */
+    const char **names;
+    size_t nnames;
+    const char *remote; /* ssh: what runs over there */
+};
+
+/* A file that a here-document or echo writes. */
+struct lint_body {
+    const char *file;
+    size_t end; /* of the text, in the document */
+};
+
+/* ---- what was found ---------------------------------------------------------------------------------------------- */
+
+enum lint_fix_kind { LINT_FIX_NONE, LINT_FIX_VALUE, LINT_FIX_NAME, LINT_FIX_LINE };
+
+struct lint_finding {
+    const struct finding_kind *kind;
+    enum finding_severity severity; /* the kind's, or less */
+    const struct lint_setting *at;
+    const char *says, *advice;
+    enum lint_fix_kind fix;
+    int changes;             /* the correction changes what the next run does */
+    const char *replacement; /* LINT_FIX_LINE: NULL takes the line out */
+};
+
+/* Reads a text inside another document: `name` as a file would be called, NULL unknown. It is read by the format of its
+ * name or else its content. */
+typedef void lint_inner(struct lint *l, const struct lint_view *v, const char *name, int group, enum lint_how how);
+#define LINT_DEPTH 5
+
+struct lint {
+    struct arena *arena;
+    struct lint_options options;
+    int low, high; /* releases to judge by */
+    int rccl;      /* the setting that is judged is for AMD's RCCL */
+    int rccl_sure; /* said by the caller or the topology, not guessed by document */
+    struct lint_text **texts;
+    struct lint_setting **settings;
+    struct lint_finding **findings;
+    size_t ntexts, nsettings, nfindings;
+    int groups, blocks;               /* last numbers given out */
+    lint_inner *read_inner;           /* for readers, which stand below the table of formats that it looks into */
+    int depth;                        /* texts inside others that are being read: at most LINT_DEPTH */
+    const struct lint_branch *branch; /* what is read belongs to this arm … */
+    const struct lint_body *body;     /* … and is written into this file */
+    size_t known;                     /* findings that the baseline has taken out */
+    const struct lint_cost *costs;    /* what was predicted of settings, see rules_costs.c */
+    int ncosts;
+};
+
+/* ---- for the readers --------------------------------------------------------------------------------------------- */
+
+/* Reads a view; what it sets belongs to `group` (0: the whole document) and reaches NCCL as `how` says. `e`: what is
+ * wrong with the document itself. */
+typedef int lint_reader(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e);
+lint_reader lint_read_shell, lint_read_csh, lint_read_fish, lint_read_env, lint_read_conf, lint_read_docker;
+lint_reader lint_read_yaml, lint_read_json, lint_read_python, lint_read_lua, lint_read_toml, lint_read_hcl;
+lint_reader lint_read_ini, lint_read_make, lint_read_markdown;
+
+/* A row of the table of formats: how a document is recognised, and who reads it. */
+struct lint_format_of {
+    const char *kind;
+    const char *names; /* of files, blank between: ".sh" is an ending, "Dockerfile" a beginning */
+    lint_reader *read;
+    unsigned flags;
+};
+enum {
+    LINT_LINES = 1,    /* a line that sets one variable and nothing else can become a remark */
+    LINT_TEMPLATE = 2, /* may hold {{ }} and {% %} */
+    LINT_CR_COUNTS = 4 /* a CR at the end of a line becomes a part of the value */
+};
+/* The row for a word of --kind, for a name and a content: NULL nothing fits. */
+const struct lint_format_of *lint_format_called(const char *kind);
+const struct lint_format_of *lint_format_of(const char *path, const char *data, size_t bytes);
+const struct lint_format_of *lint_format_named(const char *path);
+
+/* The offset in the document of byte i of a view. */
+size_t lint_at(const struct lint_view *v, size_t i);
+
+/* A string's text: bytes [from, to) of `v` without the escapes that `style` takes away. */
+enum lint_style {
+    LINT_ESCAPES = 1, /* backslash n, t, quotes and so on */
+    LINT_FOLDED = 2,  /* a line end is a blank */
+    LINT_DOLLARS = 4, /* $$ is $ */
+};
+struct lint_view lint_unescape(struct lint *l, const struct lint_view *v, size_t from, size_t to, unsigned style);
+
+/* A text that another library decoded from bytes [from, to) of `v`, such as a YAML scalar. */
+struct lint_view lint_aligned(struct lint *l, const struct lint_view *v, size_t from, size_t to, const char *decoded);
+
+/* The same part of a document without its template directives: blanks for those that fill a line. */
+struct lint_view lint_masked(struct lint *l, const struct lint_view *v);
+
+/* A new setting for the name at [at, at + bytes) of a view. NULL: the name is nothing to lint, or comes from a
+ * template, or the document has too many already. */
+struct lint_setting *lint_setting_new(struct lint *l, const struct lint_view *v, size_t at, size_t bytes,
+                                      enum lint_how how);
+/* Its value: `text`, for which bytes [at, at + bytes) of the view stand; NULL: they are the text. One that stands for
+ * something that is filled in later leaves the value unknown. */
+void lint_set_value(struct lint *l, struct lint_setting *s, const struct lint_view *v, const char *text, size_t at,
+                    size_t bytes);
+/* Its value: what the word at [at, end) stands for in a shell, unless only a shell can tell. */
+void lint_set_word(struct lint *l, struct lint_setting *s, const struct lint_view *v, size_t at, size_t end);
+/* Whether lint looks at a name: env_of_interest, or a variable of NCCL's in lower case. */
+int lint_of_interest(const char *name, size_t length);
+#define LINT_MOST_SETTINGS 4000 /* of one document; more is an error */
+
+/* The name at this place of a view was understood, though it sets nothing. */
+void lint_understood(struct lint *l, const struct lint_view *v, size_t at);
+/* So are all names in bytes [from, to) of it: prose about them. */
+void lint_talked_of(struct lint *l, const struct lint_view *v, size_t from, size_t to);
+
+/* Whether a text is worth reading as a script or a list of settings. */
+int lint_names_any(const char *s, size_t length);
+
+/* The offset of each line's first byte in s[from..to]; the array is in `a`. */
+size_t *lint_index_lines(struct arena *a, const char *s, size_t from, size_t to, size_t *count);
+
+/* Line and column of an offset, both from 1; the column counts characters of UTF-8. */
+void lint_place(const struct lint_text *t, size_t at, long *line, long *column);
+
+/* Length of a name of letters, digits and '_' at s, not starting with a digit. */
+size_t lint_name_length(const char *s, size_t most);
+
+/* A mistake of the document itself, found while it was read, about a setting that has just been made. */
+struct lint_finding *lint_find(struct lint *l, const struct finding_kind *kind, const struct lint_setting *at,
+                               const char *says, const char *advice);
+
+/* ---- for the rules ----------------------------------------------------------------------------------------------- */
+
+/* How much of the judged releases lies within [since, until]; until 0: no end. */
+enum lint_part { LINT_NONE, LINT_SOME, LINT_ALL };
+enum lint_part lint_holds(const struct lint *l, int since, int until);
+
+/* Whether both can be in force in one run: they are not in different arms of the same block. */
+int lint_can_meet(const struct lint_branch *a, const struct lint_branch *b);
+
+/* The setting of `name` in force where `s` is written: before it in the same document, in a group that includes it and
+ * in a branch that can meet its own; the last such one, NULL none or taken away. Its value may be unknown. */
+const struct lint_setting *lint_before(const struct lint *l, const struct lint_setting *s, const char *name);
+
+/* Any setting of `name` in the document of `s`, whatever its place: for rules about what is missing. */
+const struct lint_setting *lint_anywhere(const struct lint *l, const struct lint_setting *s, const char *name);
+
+/* Whether a word stands anywhere in the document; after LINT_SEARCHES of them no further one is looked for. */
+#define LINT_SEARCHES 200
+int lint_speaks_of(struct lint_text *t, const char *word);
+
+/* Whether the environment of ranks has it, or loses it by it. */
+int lint_reaches(const struct lint_setting *s);
+
+/* 1 when the value is known and NCCL reads this number from it. */
+int lint_number(const struct lint_setting *s, int64_t *value);
+
+/* 1 when that number is not 0. */
+int lint_is_on(const struct lint_setting *s);
+
+/* Whether a node class without RDMA ports really has none: a recorded topology may show NICs without their names, and a
+ * probe may have had no libibverbs. */
+struct topo_class;
+int lint_knows_hcas(const struct topo_class *c);
+
+/* Rules by theme: the kinds of finding that a source reports, and what finds them. A rule is added to the table of its
+ * theme, in one source. Codes never change their meaning and are not used again: people write them into their
+ * configuration. NT1 names, NT2 values, NT3 ranges and effect, NT4 settings that do not go together, NT5 devices, NT6
+ * the document's form, NT7 settings that never reach the ranks. */
+struct lint_rules {
+    const struct finding_kind *kinds;
+    size_t count;
+    void (*check)(struct lint *l,
+                  const struct lint_setting *s); /* `s` is never LINT_UNSET; NULL: a reader finds them */
+};
+extern const struct lint_rules lint_names, lint_values, lint_effects, lint_conflicts, lint_devices, lint_reach,
+    lint_costs;
+extern const struct lint_rules lint_lines, lint_shell, lint_commands, lint_options;
+
+/* Found in values and, where it becomes a part of the value, in nccl.conf. */
+#define LINT_QUOTED_VALUE                                                        \
+    {                                                                            \
+        "NT218", "quoted-value", FINDING_ERROR, "quotes are a part of the value" \
+    }
+
+#endif

@@ -1,0 +1,479 @@
+/* Formats of lines: nccl.conf, Dockerfiles, ini files and systemd units, makefiles, the code in Markdown. */
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/tokens.h"
+#include "core/vars/parse.h"
+#include "lint/lint_internal.h"
+
+enum { CONF_EXPORT, CONF_BLANKS, CONF_COMMENT, CONF_CUT, CONF_EXPANSION, CONF_ITSELF, RUN_LAYER, OLD_FORM };
+static const struct finding_kind kinds[] = {
+    [CONF_EXPORT] = {"NT601", "conf-export", FINDING_ERROR, "\"export\" in nccl.conf is a part of the name"},
+    [CONF_BLANKS] = {"NT602", "conf-blanks", FINDING_ERROR, "blanks in nccl.conf are a part of name or value"},
+    [CONF_COMMENT] = {"NT603", "conf-comment", FINDING_ERROR, "a comment behind a value is a part of it"},
+    [CONF_CUT] = {"NT605", "conf-too-long", FINDING_ERROR, "a name or value above 1,023 bytes is cut"},
+    [CONF_EXPANSION] = {"NT606", "conf-expansion", FINDING_ERROR, "nccl.conf expands no variables"},
+    [CONF_ITSELF] = {"NT607", "conf-file-in-conf", FINDING_WARNING, "NCCL_CONF_FILE inside a configuration file"},
+    [RUN_LAYER] = {"NT610", "lost-export", FINDING_WARNING, "an export that ends with its RUN"},
+    [OLD_FORM] = {"NT614", "env-without-equals", FINDING_ERROR, "ENV without '=' takes the whole line as one value"},
+};
+
+/* ---- nccl.conf by NCCL's own rules, with what people get wrong in it --------------------------------------------- */
+
+static const struct finding_kind quoted_value = LINT_QUOTED_VALUE;
+
+struct conf_line {
+    struct lint *l;
+    const struct lint_view *v;
+    size_t at, end;               /* without '\n' and '\r' */
+    size_t name, name_end, value; /* the name as it was meant: without "export" and blanks */
+};
+
+static int has_blank(const char *s, size_t n)
+{
+    return memchr(s, ' ', n) || memchr(s, '\t', n);
+}
+
+/* The line as it should be; nothing of a setting is lost. */
+static void fix_line(struct lint_finding *f, struct lint *l, const struct conf_line *c, const char *value)
+{
+    f->fix = LINT_FIX_LINE;
+    f->changes = 1;
+    f->replacement = arena_printf(l->arena, "%.*s=%s", (int)(c->name_end - c->name), c->v->s + c->name, value);
+}
+
+/* The value as it was meant: without blanks in front, a comment behind, and quotes around. */
+static const char *meant_value(struct lint *l, const char *s, size_t n)
+{
+    while (n > 0 && (*s == ' ' || *s == '\t')) {
+        s++;
+        n--;
+    }
+    for (size_t i = 1; i < n; i++)
+        if (s[i] == '#' && (s[i - 1] == ' ' || s[i - 1] == '\t'))
+            n = i;
+    while (n > 0 && (s[n - 1] == ' ' || s[n - 1] == '\t'))
+        n--;
+    if (n >= 2 && (s[0] == '"' || s[0] == '\'') && s[n - 1] == s[0])
+        return arena_strndup(l->arena, s + 1, n - 2);
+    return arena_strndup(l->arena, s, n);
+}
+
+static void judge_line(const struct conf_line *c, struct lint_setting *s, const struct env_line *line)
+{
+    struct lint *l = c->l;
+    const char *value = line->value;
+    size_t n = line->value_length;
+    const char *right = meant_value(l, value, n);
+    struct lint_finding *f = NULL;
+    if (c->name > c->at)
+        f = lint_find(l, strncmp(c->v->s + c->at, "export", 6) ? &kinds[CONF_BLANKS] : &kinds[CONF_EXPORT], s,
+                      arena_printf(l->arena,
+                                   "NCCL takes all in front of '=' as the name: this sets a variable called \"%.*s\".",
+                                   (int)line->name_length, line->name),
+                      "Begin the line with the variable's name.");
+    else if (c->name_end < c->at + line->name_length)
+        f = lint_find(l, &kinds[CONF_BLANKS], s, "The blank in front of '=' becomes a part of the variable's name.",
+                      "Write NAME=value without blanks.");
+    else if (n > 0 && (*value == ' ' || *value == '\t'))
+        f = lint_find(l, &kinds[CONF_BLANKS], s, "The blank behind '=' becomes a part of the value.",
+                      "Write NAME=value without blanks.");
+    else if (n >= 2 && (*value == '"' || *value == '\'') && strlen(right) < n)
+        f = lint_find(l, &quoted_value, s, "NCCL takes no quotes away here: they become a part of the value.",
+                      "Write the value without quotes.");
+    else if (memmem(value, n, " #", 2) || memmem(value, n, "\t#", 2))
+        f = lint_find(l, &kinds[CONF_COMMENT], s, "A comment behind a value becomes a part of the value.",
+                      "Give the comment a line of its own, '#' in column 1.");
+    else if (memchr(value, '$', n))
+        lint_find(l, &kinds[CONF_EXPANSION], s, "NCCL expands nothing in this file: '$' is taken as it stands.",
+                  "Write the value itself.");
+    if (f && !strpbrk(right, "\"' \t"))
+        fix_line(f, l, c, right);
+    if (line->cut)
+        lint_find(l, &kinds[CONF_CUT], s, "NCCL cuts a name or value after 1,023 bytes.", "Shorten the line.");
+    if (!strcmp(s->name, "NCCL_CONF_FILE"))
+        lint_find(l, &kinds[CONF_ITSELF], s, "NCCL chooses its files before it reads this one: no effect.",
+                  "Set NCCL_CONF_FILE in the job's environment.");
+}
+
+static void read_conf_line(struct conf_line *c, int group)
+{
+    const char *s = c->v->s;
+    struct env_line line;
+    if (!env_parse_conf_line(s + c->at, c->end - c->at, 1, &line))
+        return;
+    size_t equals = (size_t)(line.value - s) - 1;
+    c->name = c->at + strspn(s + c->at, " \t");
+    if (!strncmp(s + c->name, "export ", 7) || !strncmp(s + c->name, "export\t", 7))
+        c->name += 7 + strspn(s + c->name + 7, " \t");
+    if (c->name > equals)
+        return;
+    c->name_end = c->name + lint_name_length(s + c->name, equals - c->name);
+    if (c->name_end + strspn(s + c->name_end, " \t") != equals)
+        return;
+    struct lint_setting *set = lint_setting_new(c->l, c->v, c->name, c->name_end - c->name, LINT_CONF);
+    if (!set)
+        return;
+    set->group = group;
+    if (!c->v->map) {
+        set->line_at = c->at;
+        set->line_bytes = c->end - c->at;
+    }
+    const char *value = arena_strndup(c->l->arena, line.value, line.value_length);
+    if (!has_blank(value, line.value_length) && !strpbrk(value, "\"'$")) /* else it is judged as written */
+        lint_set_value(c->l, set, c->v, value, equals + 1, line.value_length);
+    judge_line(c, set, &line);
+}
+
+int lint_read_conf(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+{
+    (void)how;
+    (void)e;
+    for (size_t at = v->from; at < v->to;) {
+        size_t end = source_line_end(v->s, at, v->to);
+        struct conf_line c = {.l = l, .v = v, .at = at, .end = end - (end > at && v->s[end - 1] == '\r')};
+        read_conf_line(&c, group);
+        at = end + 1;
+    }
+    return 0;
+}
+
+/* ---- Dockerfiles ------------------------------------------------------------------------------------------------- */
+
+struct docker {
+    struct lint *l;
+    const struct lint_view *v;
+    int group;
+    int unclosed; /* a here-document that no line ends: further ones are not looked for */
+};
+
+/* The end of an instruction: '\' continues a line, and comment lines in between belong to nothing. */
+static size_t instruction_end(const char *s, size_t at, size_t to)
+{
+    for (;;) {
+        size_t end = source_line_end(s, at, to), last = end;
+        while (last > at && (s[last - 1] == ' ' || s[last - 1] == '\t' || s[last - 1] == '\r'))
+            last--;
+        size_t text = at + strspn(s + at, " \t");
+        int comment = text < end && s[text] == '#';
+        if (end == to || (!comment && (last == at || s[last - 1] != '\\')))
+            return end;
+        at = end + 1;
+    }
+}
+
+/* RUN <<EOF: the instruction goes on to the mark. */
+static size_t heredoc_end(struct docker *d, size_t at, size_t end)
+{
+    const char *s = d->v->s;
+    size_t to = d->v->to;
+    const char *mark = memmem(s + at, end - at, "<<", 2);
+    if (!mark || d->unclosed)
+        return end;
+    mark += 2 + (mark[2] == '-');
+    mark += *mark == '"' || *mark == '\'';
+    size_t n = lint_name_length(mark, (size_t)(s + end - mark));
+    size_t after;
+    if (end < to && source_heredoc_end(s, end + 1, to, mark, n, &after) < to)
+        return after;
+    d->unclosed = n > 0;
+    return end;
+}
+
+static struct lint_setting *add_env(const struct docker *d, size_t at, size_t name, size_t value, size_t end)
+{
+    struct lint_setting *s = lint_setting_new(d->l, d->v, at, name, LINT_DECLARED);
+    if (!s)
+        return NULL;
+    s->group = d->group;
+    lint_set_word(d->l, s, d->v, value, end);
+    return s;
+}
+
+/* ENV A=1 B="2", or the old ENV A 1. */
+static void read_env(const struct docker *d, size_t at, size_t end)
+{
+    const char *s = d->v->s;
+    struct shell_word w = shell_next_word(s, at, end);
+    size_t n = w.token == SHELL_WORD ? lint_name_length(s + w.at, w.end - w.at) : 0;
+    if (n > 0 && w.at + n == w.end) {
+        struct shell_word value = shell_next_word(s, w.end, end);
+        struct lint_setting *old = value.token == SHELL_WORD ? add_env(d, w.at, n, value.at, value.end) : NULL;
+        if (old && shell_next_word(s, value.end, end).token == SHELL_WORD)
+            lint_find(d->l, &kinds[OLD_FORM], old,
+                      "Without '=' its value is all the rest of the line, blanks included.",
+                      "Write NAME=value for each of them.");
+        return;
+    }
+    while (w.token != SHELL_END) {
+        n = w.token == SHELL_WORD ? lint_name_length(s + w.at, w.end - w.at) : 0;
+        if (n > 0 && w.at + n < w.end && s[w.at + n] == '=')
+            add_env(d, w.at, n, w.at + n + 1, w.end);
+        w = shell_next_word(s, w.end, end);
+    }
+}
+
+static void find_lost_exports(struct lint *l, size_t first)
+{
+    for (size_t i = first; i < l->nsettings; i++)
+        if (l->settings[i]->how == LINT_LAYER)
+            lint_find(l, &kinds[RUN_LAYER], l->settings[i],
+                      "An export in a RUN ends with that build step: containers of this image do not have it.",
+                      "Use an ENV instruction, or write it to /etc/nccl.conf.");
+}
+
+static int is_instruction(const char *s, size_t n, const char *word)
+{
+    return n == strlen(word) && !strncasecmp(s, word, n);
+}
+
+/* One instruction at [at, end). */
+static void read_instruction(const struct docker *d, size_t at, size_t end)
+{
+    const char *s = d->v->s;
+    size_t n = strcspn(s + at, " \t\r\n"), rest = at + n + strspn(s + at + n, " \t");
+    struct lint_view v = {d->v->t, s, rest < end ? rest : end, end, d->v->map};
+    if (is_instruction(s + at, n, "ENV"))
+        read_env(d, v.from, end);
+    else if (is_instruction(s + at, n, "RUN"))
+        lint_read_shell(d->l, &v, ++d->l->groups, LINT_LAYER, NULL);
+    else if (is_instruction(s + at, n, "ARG")) /* a build's own, not in the container */
+        lint_understood(d->l, d->v, rest);
+    else if (is_instruction(s + at, n, "CMD") || is_instruction(s + at, n, "ENTRYPOINT"))
+        d->l->read_inner(d->l, &v, s[v.from] == '[' ? "words.json" : "words.sh", ++d->l->groups, LINT_EXPORTED);
+}
+
+int lint_read_docker(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+{
+    struct docker d = {l, v, group, 0};
+    size_t first = l->nsettings;
+    (void)how;
+    (void)e;
+    for (size_t at = v->from; at < v->to;) {
+        size_t text = at + strspn(v->s + at, " \t");
+        if (v->s[text] == '#') { /* a remark continues nothing */
+            at = source_line_end(v->s, at, v->to) + 1;
+            continue;
+        }
+        size_t end = heredoc_end(&d, at, instruction_end(v->s, at, v->to));
+        if (text < end)
+            read_instruction(&d, text, end);
+        at = end + 1;
+    }
+    find_lost_exports(l, first);
+    return 0;
+}
+
+struct lines {
+    struct lint *l;
+    const struct lint_view *v;
+    int group;
+    enum lint_how how;
+};
+
+/* The end of a line that '\' continues. */
+static size_t logical_end(const struct lines *x, size_t at)
+{
+    size_t end = source_line_end(x->v->s, at, x->v->to);
+    while (end < x->v->to && end > at && x->v->s[end - 1] == '\\')
+        end = source_line_end(x->v->s, end + 1, x->v->to);
+    return end;
+}
+
+static size_t skip_blanks(const char *s, size_t at, size_t end)
+{
+    while (at < end && strchr(" \t", s[at]))
+        at++;
+    return at;
+}
+
+static size_t trim_end(const char *s, size_t at, size_t end)
+{
+    while (end > at && strchr(" \t\r", s[end - 1]))
+        end--;
+    return end;
+}
+
+/* NAME = VALUE whose value goes to the line's end; quotes around it are a frame. */
+static struct lint_setting *add_line(const struct lines *x, size_t at, size_t bytes, size_t value, size_t end,
+                                     enum lint_how how, int group)
+{
+    const char *s = x->v->s;
+    struct lint_setting *set = lint_setting_new(x->l, x->v, at, bytes, how);
+    if (!set)
+        return NULL;
+    set->group = group;
+    value = skip_blanks(s, value, end);
+    end = trim_end(s, value, end);
+    if (end - value >= 2 && strchr("\"'", s[value]) && s[end - 1] == s[value]) {
+        value++;
+        end--;
+    }
+    if (!memchr(s + value, '$', end - value))
+        lint_set_value(x->l, set, x->v, NULL, value, end - value);
+    return set;
+}
+
+/* ---- ini --------------------------------------------------------------------------------------------------------- */
+
+static int is_key(const char *s, size_t n, const char *key)
+{
+    return n == strlen(key) && !strncasecmp(s, key, n);
+}
+
+/* NAME=value "NAME=value" NAME="value", between blanks or commas. */
+static void read_pairs(const struct lines *x, size_t at, size_t end)
+{
+    const char *s = x->v->s;
+    while (at < end) {
+        size_t stop = at;
+        char quote = '\0';
+        while (stop < end && (quote || !strchr(" \t,\n\\", s[stop]))) {
+            if (quote ? s[stop] == quote : s[stop] == '"' || s[stop] == '\'')
+                quote = quote ? '\0' : s[stop];
+            stop++;
+        }
+        size_t from = at, to = stop;
+        if (to - from > 2 && strchr("\"'", s[from]) && s[to - 1] == s[from]) {
+            from++;
+            to--;
+        }
+        size_t n = lint_name_length(s + from, to - from);
+        if (n > 0 && from + n < to && s[from + n] == '=')
+            add_line(x, from, n, from + n + 1, to, LINT_DECLARED, x->group);
+        at = stop + 1;
+    }
+}
+
+static void read_ini_line(const struct lines *x, size_t at, size_t end, int group)
+{
+    const char *s = x->v->s;
+    size_t n = 0, value;
+    while (at + n < end && (isalnum((unsigned char)s[at + n]) || strchr("_.-", s[at + n])))
+        n++;
+    value = skip_blanks(s, at + n, end);
+    if (n == 0 || value >= end || (s[value] != '=' && s[value] != ':'))
+        return;
+    value = skip_blanks(s, value + 1, end);
+    struct lint_view rest = {x->v->t, s, value, end, x->v->map};
+    if (lint_name_length(s + at, n) == n && env_of_interest(s + at, n)) {
+        struct lint_setting *set = add_line(x, at, n, value, end, LINT_DECLARED, group);
+        if (set && !x->v->map) {
+            set->line_at = at;
+            set->line_bytes = trim_end(s, at, end) - at;
+        }
+    } else if (is_key(s + at, n, "environment") || is_key(s + at, n, "env") || is_key(s + at, n, "setenv")) {
+        read_pairs(x, value, end);
+    } else {
+        x->l->read_inner(x->l, &rest, "words.sh", ++x->l->groups, x->how);
+    }
+}
+
+int lint_read_ini(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+{
+    struct lines x = {l, v, group, how};
+    int section = group;
+    (void)e;
+    for (size_t at = v->from; at < v->to;) {
+        size_t end = logical_end(&x, at), first = skip_blanks(v->s, at, end);
+        if (first < end && v->s[first] == '[')
+            section = ++l->groups;
+        else if (first < end && !strchr("#;\r", v->s[first]))
+            read_ini_line(&x, first, end, section);
+        at = end + 1;
+    }
+    return 0;
+}
+
+/* ---- make -------------------------------------------------------------------------------------------------------- */
+
+/* Behind "export ", and behind "target: " of a target's own variable. */
+static size_t skip_target(const char *s, size_t at, size_t end, int *exported)
+{
+    const char *colon = memchr(s + at, ':', end - at);
+    if (colon && colon + 1 < s + end && colon[1] == ' ' && !memchr(s + at, '=', (size_t)(colon - s) - at))
+        at = skip_blanks(s, (size_t)(colon - s) + 1, end);
+    *exported = end - at > 7 && (!memcmp(s + at, "export ", 7) || !memcmp(s + at, "export\t", 7));
+    return *exported ? skip_blanks(s, at + 7, end) : at;
+}
+
+static void read_make_line(const struct lines *x, size_t at, size_t end)
+{
+    static const char *const signs[] = {"=", ":=", "::=", "?=", "+="};
+    const char *s = x->v->s;
+    int exported;
+    at = skip_target(s, at, end, &exported);
+    size_t n = lint_name_length(s + at, end - at), sign = skip_blanks(s, at + n, end);
+    if (n == 0)
+        return;
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+        size_t length = strlen(signs[i]);
+        if (end - sign < length || memcmp(s + sign, signs[i], length) != 0)
+            continue;
+        const char *comment = memmem(s + sign, end - sign, " #", 2);
+        add_line(x, at, n, sign + length, comment ? (size_t)(comment - s) : end,
+                 exported ? LINT_EXPORTED : LINT_ASSIGNED, x->group);
+        return;
+    }
+}
+
+int lint_read_make(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+{
+    struct lines x = {l, v, group, how};
+    (void)e;
+    for (size_t at = v->from; at < v->to;) {
+        size_t end = logical_end(&x, at), first = at;
+        if (v->s[at] == '\t') {
+            while (first < end && strchr("\t @+-", v->s[first]))
+                first++;
+            struct lint_view recipe = lint_unescape(l, v, first, end, LINT_DOLLARS);
+            l->read_inner(l, &recipe, "recipe.sh", ++l->groups, how);
+        } else if (v->s[at] != '#') {
+            read_make_line(&x, skip_blanks(v->s, at, end), end);
+        }
+        at = end + 1;
+    }
+    return 0;
+}
+
+/* ---- Markdown ---------------------------------------------------------------------------------------------------- */
+
+/* ```yaml: the name of a file that a fence's word stands for. */
+static const char *fenced_file(const char *s, size_t n)
+{
+    static const char *const words[][2] = {
+        {"bash", "x.sh"},         {"sh", "x.sh"},     {"shell", "x.sh"},        {"console", "x.sh"},
+        {"zsh", "x.sh"},          {"python", "x.py"}, {"py", "x.py"},           {"yaml", "x.yaml"},
+        {"yml", "x.yaml"},        {"json", "x.json"}, {"toml", "x.toml"},       {"dockerfile", "Dockerfile"},
+        {"docker", "Dockerfile"}, {"ini", "x.ini"},   {"hcl", "x.tf"},          {"terraform", "x.tf"},
+        {"fish", "x.fish"},       {"lua", "x.lua"},   {"makefile", "Makefile"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (n == strlen(words[i][0]) && !strncasecmp(s, words[i][0], n))
+            return words[i][1];
+    return NULL;
+}
+
+int lint_read_markdown(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+{
+    (void)group;
+    size_t open = 0;
+    const char *name = NULL;
+    (void)e;
+    for (size_t at = v->from; at < v->to;) {
+        size_t end = source_line_end(v->s, at, v->to), first = skip_blanks(v->s, at, end);
+        if (end - first >= 3 && !memcmp(v->s + first, "```", 3)) {
+            if (open && name) {
+                struct lint_view code = {v->t, v->s, open, at, v->map};
+                l->read_inner(l, &code, name, ++l->groups, how);
+            }
+            name = open ? NULL : fenced_file(v->s + first + 3, strcspn(v->s + first + 3, " \t\r\n{"));
+            open = open ? 0 : end + 1;
+        }
+        at = end + 1;
+    }
+    return 0;
+}
+
+const struct lint_rules lint_lines = {kinds, sizeof kinds / sizeof *kinds, NULL};

@@ -1,0 +1,217 @@
+/* Shell scripts, batch scripts and env files as lines: commands, here-documents, the lines of batch systems. */
+#include <string.h>
+
+#include "lint/shell.h"
+
+enum { NOT_EXPORTED };
+static const struct finding_kind kinds[] = {
+    [NOT_EXPORTED] = {"NT609", "not-exported", FINDING_WARNING, "a shell variable that NCCL does not see"},
+};
+
+#define MOST_SEARCHED 100 /* names whose use is looked for in the whole text */
+
+/* The end of a here-document's body that starts at `at`; `*after` is behind its end mark. */
+static size_t body_end(const struct shell *sh, size_t at, const struct shell_body *b, size_t *after)
+{
+    const char *s = sh->s;
+    const char *mark = s + b->at;
+    size_t n = b->end - b->at, to = sh->v->to;
+    if (n >= 2 && (mark[0] == '"' || mark[0] == '\'')) {
+        mark++;
+        n -= 2;
+    }
+    n -= n > 0 && mark[0] == '\\';
+    mark += s[b->at] == '\\';
+    for (size_t line = at; line < to;) {
+        size_t stop = source_line_end(s, line, to);
+        size_t text = line + strspn(s + line, "\t ");
+        size_t length = stop > text ? stop - text : 0;
+        length -= length > 0 && s[text + length - 1] == '\r';
+        if (length == n && !memcmp(s + text, mark, n)) {
+            *after = stop;
+            return line;
+        }
+        line = stop + 1;
+    }
+    *after = to;
+    return to;
+}
+
+static size_t read_bodies(struct shell *sh, size_t at)
+{
+    for (int i = 0; i < sh->nbodies; i++) {
+        size_t after, end = body_end(sh, at, &sh->bodies[i], &after);
+        struct lint_view v = {sh->v->t, sh->s, at, end, sh->v->map};
+        if (sh->bodies[i].target.end)
+            shell_written(sh, &v, &sh->bodies[i].target);
+        else
+            sh->l->read_inner(sh->l, &v, NULL, ++sh->l->groups, LINT_EXPORTED);
+        at = after < sh->v->to ? after + 1 : sh->v->to;
+    }
+    sh->nbodies = 0;
+    return at;
+}
+
+/* #SBATCH --export=ALL,A=1 and its like. */
+static void do_comment(struct shell *sh, size_t at, size_t end)
+{
+    static const struct {
+        const char *mark, *option;
+    } lines[] = {
+        {"#SBATCH", "--export="}, {"#SBATCH", "--export "}, {"#PBS", "-v "}, {"#BSUB", "-env "}, {"#$", "-v "},
+        {"#PJM", "-x "},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        size_t n = strlen(lines[i].mark), option = strlen(lines[i].option);
+        if (end - at <= n || memcmp(sh->s + at, lines[i].mark, n) != 0)
+            continue;
+        const char *found = memmem(sh->s + at + n, end - at - n, lines[i].option, option);
+        if (!found)
+            continue;
+        size_t from = (size_t)(found - sh->s) + option;
+        struct shell_word w = shell_next_word(sh->s, from, end);
+        if (w.token == SHELL_WORD)
+            shell_list(sh, w.at, w.end, ',', LINT_EXPORTED, sh->base_group);
+    }
+}
+
+static size_t do_redirect(struct shell *sh, const struct shell_word *mark)
+{
+    struct shell_word w = shell_next_word(sh->s, mark->end, sh->v->to);
+    if (w.token != SHELL_WORD)
+        return mark->end;
+    if (sh->s[mark->at] == '>' && sh->s[mark->end - 1] != '&')
+        sh->target = w;
+    return w.end;
+}
+
+static size_t do_heredoc(struct shell *sh, size_t at)
+{
+    struct shell_word w = shell_next_word(sh->s, at, sh->v->to);
+    if (w.token == SHELL_WORD && sh->nbodies < MOST_BODIES)
+        sh->bodies[sh->nbodies++] = (struct shell_body){w.at, w.end, {0}};
+    return w.token == SHELL_WORD ? w.end : at;
+}
+
+/* The end of a command; the here-documents of the line go where it writes to. */
+static void do_end(struct shell *sh, const struct shell_word *w)
+{
+    struct shell_word target = sh->target;
+    int pipe = w->token == SHELL_SEPARATOR && sh->s[w->at] == '|' && w->end == w->at + 1;
+    int tee = sh->nbodies > 0 && shell_is(sh, sh->nwords > 0 && shell_is(sh, 0, "sudo"), "tee");
+    for (int k = 1; tee && k < sh->nwords; k++)
+        if (shell_raw(sh, k)[0] != '-' && !shell_is(sh, k, "tee"))
+            target = sh->words[k];
+    for (int i = 0; i < sh->nbodies; i++)
+        if (target.end)
+            sh->bodies[i].target = target;
+    shell_command(sh);
+    if (!pipe)
+        sh->piped = sh->piped_end = 0;
+    if (w->token == SHELL_ARM_END)
+        shell_next_arm(sh);
+}
+
+static void read_lines(struct shell *sh)
+{
+    for (size_t at = sh->v->from;;) {
+        struct shell_word w = shell_next_word(sh->s, at, sh->v->to);
+        at = w.end;
+        switch (w.token) {
+        case SHELL_WORD:
+            if (sh->nwords < MOST_WORDS)
+                sh->words[sh->nwords++] = w;
+            break;
+        case SHELL_COMMENT:
+            do_comment(sh, w.at, w.end);
+            break;
+        case SHELL_REDIRECT:
+            at = do_redirect(sh, &w);
+            break;
+        case SHELL_HEREDOC:
+            at = do_heredoc(sh, at);
+            break;
+        default:
+            do_end(sh, &w);
+            if (w.token == SHELL_NEWLINE)
+                at = read_bodies(sh, at);
+            if (w.token == SHELL_END)
+                return;
+        }
+    }
+}
+
+static int read_as(struct lint *l, const struct lint_view *v, int group, enum lint_how how, enum shell_dialect dialect,
+                   int all_exported)
+{
+    const struct lint_branch *outer = l->branch;
+    struct shell sh = {
+        .l = l, .v = v, .s = v->s, .dialect = dialect, .base_group = group, .all_exported = all_exported, .how = how};
+    read_lines(&sh);
+    l->branch = outer;
+    return 0;
+}
+
+/* Whether a name shows up anywhere but in front of '='. */
+static int is_used(const struct lint_text *t, const struct lint_setting *s)
+{
+    for (const char *p = t->data; (p = strstr(p, s->name)); p += s->name_bytes)
+        if (p[s->name_bytes] != '=' || (p > t->data && (p[-1] == '$' || p[-1] == '{')))
+            return 1;
+    return 0;
+}
+
+/* An assignment is a shell's own matter, unless something else is done with its name. */
+static void find_not_exported(struct lint *l, const struct lint_text *t)
+{
+    const struct lint_setting *seen[MOST_SEARCHED];
+    int unused[MOST_SEARCHED], n = 0;
+    for (size_t i = t->first; i < l->nsettings; i++) {
+        const struct lint_setting *s = l->settings[i];
+        int k = 0;
+        if (s->how != LINT_ASSIGNED || !s->var || s->var->last || s->var->scope == ENV_PLUGIN || !s->name_bytes)
+            continue;
+        while (k < n && seen[k]->var != s->var)
+            k++;
+        if (k == MOST_SEARCHED)
+            continue;
+        if (k == n) {
+            seen[n] = s;
+            unused[n++] = !is_used(t, s);
+        }
+        if (unused[k])
+            lint_find(l, &kinds[NOT_EXPORTED], s,
+                      "Without export this stays inside the shell, unless the name came exported from outside.",
+                      "Write export in front of it, or hand it to the launcher.");
+    }
+}
+
+int lint_read_shell(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+{
+    (void)e;
+    size_t before = l->nsettings;
+    read_as(l, v, group, how, SHELL_SH, 0);
+    if (v->from == 0 && v->to == v->t->bytes && l->nsettings > before)
+        find_not_exported(l, v->t);
+    return 0;
+}
+
+int lint_read_csh(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+{
+    (void)e;
+    return read_as(l, v, group, how, SHELL_CSH, 0);
+}
+
+int lint_read_fish(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+{
+    (void)e;
+    return read_as(l, v, group, how, SHELL_FISH, 0);
+}
+
+int lint_read_env(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+{
+    (void)e;
+    return read_as(l, v, group, how, SHELL_SH, 1);
+}
+
+const struct lint_rules lint_shell = {kinds, sizeof kinds / sizeof *kinds, NULL};

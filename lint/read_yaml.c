@@ -1,0 +1,259 @@
+/* YAML (Kubernetes, Compose, Helm, workflows) through libyaml: environments as maps, as lists of {name, value}, as
+ * lists of "NAME=value", and what is a script or a file of its own inside a string. */
+#include <string.h>
+#include <yaml.h>
+
+#include "lint/lint_internal.h"
+
+#define MOST_LEVELS 128
+
+struct scalar {
+    const char *text; /* NULL: none */
+    size_t from, to;  /* where it stands, with its quotes */
+    int null;
+};
+
+struct level {
+    int is_map, want_value, group;
+    struct scalar key, name, value;
+};
+
+struct yaml {
+    struct lint *l;
+    const struct lint_view *v;
+    size_t *lines; /* offset of each line in the view */
+    size_t nlines;
+    enum lint_how how;
+    struct level levels[MOST_LEVELS];
+    int depth;
+};
+
+/* libyaml counts characters; documents are addressed by bytes. */
+static size_t offset_of(const struct yaml *y, const yaml_mark_t *m)
+{
+    if (m->line >= y->nlines)
+        return y->v->to;
+    size_t at = y->lines[m->line];
+    for (size_t c = 0; c < m->column && at < y->v->to; c++)
+        do
+            at++;
+        while (at < y->v->to && ((unsigned char)y->v->s[at] & 0xC0) == 0x80);
+    return at;
+}
+
+static struct scalar take_scalar(const struct yaml *y, const yaml_event_t *ev)
+{
+    const char *text = (const char *)ev->data.scalar.value;
+    int plain = ev->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    struct scalar s = {arena_strdup(y->l->arena, text), offset_of(y, &ev->start_mark), offset_of(y, &ev->end_mark),
+                       plain && (!*text || !strcmp(text, "null") || !strcmp(text, "~"))};
+    s.from += !plain;
+    if (ev->data.scalar.style == YAML_LITERAL_SCALAR_STYLE || ev->data.scalar.style == YAML_FOLDED_SCALAR_STYLE) {
+        const char *newline = s.from < s.to ? memchr(y->v->s + s.from, '\n', s.to - s.from) : NULL;
+        s.from = newline ? (size_t)(newline - y->v->s) + 1 : s.from; /* the first line is only "|" or ">" */
+    }
+    return s;
+}
+
+static struct lint_view view_of(const struct yaml *y, const struct scalar *s)
+{
+    return lint_aligned(y->l, y->v, s->from < s->to ? s->from : s->to, s->to, s->text);
+}
+
+static void add_setting(struct yaml *y, const struct scalar *name, const struct scalar *value, int group)
+{
+    struct lint_view n = view_of(y, name), v = view_of(y, value);
+    struct lint_setting *s = lint_setting_new(y->l, &n, 0, strlen(name->text), LINT_DECLARED);
+    if (!s)
+        return;
+    s->group = group;
+    if (!strchr(value->text, '$'))
+        lint_set_value(y->l, s, &v, NULL, 0, v.to);
+}
+
+/* "NAME=value" in one string. */
+static int add_pair(struct yaml *y, const struct scalar *text, int group)
+{
+    size_t n = lint_name_length(text->text, strlen(text->text));
+    if (n == 0 || text->text[n] != '=' || !env_of_interest(text->text, n) || strpbrk(text->text + n, " \n"))
+        return 0;
+    struct lint_view v = view_of(y, text);
+    struct lint_setting *s = lint_setting_new(y->l, &v, 0, n, LINT_DECLARED);
+    if (!s)
+        return 0;
+    s->group = group;
+    if (!strchr(text->text, '$'))
+        lint_set_value(y->l, s, &v, NULL, n + 1, v.to - n - 1);
+    return 1;
+}
+
+static int is_prose(const char *key)
+{
+    static const char *const keys[] = {"description", "help", "message", "summary", "title", "comment", "doc", NULL};
+    for (const char *const *k = keys; key && *k; k++)
+        if (!strcmp(key, *k))
+            return 1;
+    return 0;
+}
+
+/* A script, a file's content, or a command's words. */
+static void read_string(struct yaml *y, const struct scalar *s, const char *key, int group)
+{
+    if (!lint_names_any(s->text, strlen(s->text)) || add_pair(y, s, group) || !strpbrk(s->text, " \n"))
+        return;
+    struct lint_view v = view_of(y, s);
+    if (is_prose(key)) {
+        lint_talked_of(y->l, &v, 0, v.to);
+        return;
+    }
+    y->l->read_inner(y->l, &v,
+                     key && strchr(key, '.') ? key
+                     : strchr(s->text, '\n') ? NULL
+                                             : "words.sh",
+                     ++y->l->groups, y->how);
+}
+
+static void on_scalar(struct yaml *y, const yaml_event_t *ev)
+{
+    if (y->depth == 0)
+        return;
+    struct level *v = &y->levels[y->depth - 1];
+    struct scalar s = take_scalar(y, ev);
+    if (v->is_map && !v->want_value) {
+        v->key = s;
+        v->want_value = 1;
+        return;
+    }
+    const char *key = v->is_map ? v->key.text : NULL;
+    v->want_value = 0;
+    if (v->is_map && !key) /* the key was an alias or a collection */
+        return;
+    if (key && env_of_interest(key, strlen(key))) {
+        if (!s.null)
+            add_setting(y, &v->key, &s, v->group);
+    } else if (key && !strcmp(key, "name")) {
+        v->name = s;
+    } else {
+        if (key && !strcmp(key, "value"))
+            v->value = s;
+        read_string(y, &s, key, v->group);
+    }
+}
+
+static int open_level(struct yaml *y, int is_map)
+{
+    if (y->depth == MOST_LEVELS)
+        return -1;
+    y->levels[y->depth++] = (struct level){.is_map = is_map, .group = ++y->l->groups};
+    return 0;
+}
+
+static void close_level(struct yaml *y)
+{
+    struct level *v = &y->levels[--y->depth];
+    if (v->name.text && v->value.text && !v->value.null && lint_of_interest(v->name.text, strlen(v->name.text)))
+        add_setting(y, &v->name, &v->value, y->depth > 0 ? y->levels[y->depth - 1].group : v->group);
+    else if (v->name.text && lint_of_interest(v->name.text, strlen(v->name.text))) { /* valueFrom */
+        struct lint_view name = view_of(y, &v->name);
+        lint_understood(y->l, &name, 0);
+    }
+    if (y->depth > 0)
+        y->levels[y->depth - 1].want_value = 0;
+}
+
+static void on_alias(struct yaml *y)
+{
+    if (y->depth == 0)
+        return;
+    struct level *v = &y->levels[y->depth - 1];
+    v->want_value = v->is_map && !v->want_value;
+    if (v->want_value)
+        v->key.text = NULL;
+}
+
+static int on_event(struct yaml *y, const yaml_event_t *ev)
+{
+    switch (ev->type) {
+    case YAML_SCALAR_EVENT:
+        on_scalar(y, ev);
+        return 0;
+    case YAML_MAPPING_START_EVENT:
+    case YAML_SEQUENCE_START_EVENT:
+        return open_level(y, ev->type == YAML_MAPPING_START_EVENT);
+    case YAML_MAPPING_END_EVENT:
+    case YAML_SEQUENCE_END_EVENT:
+        close_level(y);
+        return 0;
+    case YAML_ALIAS_EVENT:
+        on_alias(y);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+/* ---- what libyaml does not take ---------------------------------------------------------------------------------- */
+
+/* "NAME: value", "- NAME=value", "- name: NAME" with "value: …" on the next line. */
+static void read_line(struct yaml *y, size_t at, size_t end, struct scalar *name)
+{
+    const char *s = y->v->s;
+    at += strspn(s + at, " \t");
+    at += at + 2 <= end && !memcmp(s + at, "- ", 2) ? 2 + strspn(s + at + 2, " ") : 0;
+    size_t n = at < end ? lint_name_length(s + at, end - at) : 0, value = at + n + 1;
+    if (n == 0 || value > end || (s[at + n] != ':' && s[at + n] != '='))
+        return;
+    value += strspn(s + value, " ");
+    while (end > value && strchr(" \t\r", s[end - 1]))
+        end--;
+    if (value < end && strchr("\"'", s[value]) && s[end - 1] == s[value] && end - value > 1) {
+        value++;
+        end--;
+    }
+    struct scalar key = {arena_strndup(y->l->arena, s + at, n), at, at + n, 0};
+    struct scalar text = {arena_strndup(y->l->arena, s + value, end > value ? end - value : 0), value, end, 0};
+    if (!strcmp(key.text, "name"))
+        *name = text;
+    else if (!strcmp(key.text, "value") && name->text && env_of_interest(name->text, strlen(name->text)))
+        add_setting(y, name, &text, 0);
+    else if (env_of_interest(key.text, n) && end > value)
+        add_setting(y, &key, &text, 0);
+}
+
+/* What is plainly set is on lines of its own; a template need be no YAML before it is rendered. */
+static void read_by_lines(struct yaml *y, size_t first)
+{
+    struct scalar name = {0};
+    for (size_t i = first; i < y->nlines; i++)
+        read_line(y, y->lines[i], i + 1 < y->nlines ? y->lines[i + 1] - 1 : y->v->to, &name);
+}
+
+int lint_read_yaml(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+{
+    struct yaml y = {.l = l, .v = v, .how = how == LINT_LAYER ? LINT_EXPORTED : how};
+    yaml_parser_t parser;
+    yaml_event_t ev;
+    int code = 0, done = 0;
+    (void)group;
+    y.lines = lint_index_lines(l->arena, v->s, v->from, v->to, &y.nlines);
+    if (!yaml_parser_initialize(&parser))
+        return err_set(e, ERR_FAILED, "%s: no memory for a YAML parser", v->t->name);
+    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)v->s + v->from, v->to - v->from);
+    while (!done && !code) {
+        if (!yaml_parser_parse(&parser, &ev)) {
+            read_by_lines(&y, parser.problem_mark.line);
+            if (!v->t->templated)
+                code = err_at(e, v->t->name, (long)parser.problem_mark.line + 1, (long)parser.problem_mark.column + 1,
+                              "not valid YAML: %s", parser.problem ? parser.problem : "unreadable");
+            break;
+        }
+        done = ev.type == YAML_STREAM_END_EVENT;
+        if (on_event(&y, &ev))
+            code = err_at(e, v->t->name, (long)ev.start_mark.line + 1, (long)ev.start_mark.column + 1,
+                          "nested deeper than %d levels", MOST_LEVELS);
+        yaml_event_delete(&ev);
+    }
+    yaml_parser_delete(&parser);
+    return code;
+}

@@ -1,0 +1,371 @@
+/* Two settings that do not go together: a table of pairs, each judged where the second of the two is written. */
+#include <string.h>
+#include <strings.h>
+
+#include "core/locate.h"
+#include "core/vars/parse.h"
+#include "lint/lint_internal.h"
+#include "tuner/table/table.h"
+
+enum {
+    TUNER_CONFLICT,
+    P2P_CONFLICT,
+    IB_CONFLICT,
+    MIN_ABOVE_MAX,
+    ALIAS_CONFLICT,
+    NET_CONFLICT,
+    MERGE_CONFLICT,
+    CTA_CONFLICT,
+    AR_CONFLICT,
+    NVLS_CONFLICT,
+    LEVEL_CONFLICT,
+    FILTER_CONFLICT,
+    TABLE_CONFLICT,
+    MNNVL_CONFLICT,
+    FOREIGN_TUNER,
+    CONF_REPEATED
+};
+static const struct finding_kind kinds[] = {
+    [TUNER_CONFLICT] = {"NT401", "pin-beats-tuner", FINDING_WARNING, "a pin beside a tuner plugin"},
+    [P2P_CONFLICT] = {"NT402", "p2p-level-unused", FINDING_WARNING, "NCCL_P2P_LEVEL beside NCCL_P2P_DISABLE"},
+    [IB_CONFLICT] = {"NT403", "ib-setting-unused", FINDING_WARNING, "InfiniBand settings beside NCCL_IB_DISABLE"},
+    [MIN_ABOVE_MAX] = {"NT404", "min-above-max", FINDING_ERROR, "a minimum above the maximum"},
+    [ALIAS_CONFLICT] = {"NT405", "alias-unused", FINDING_WARNING, "an alias beside the name that beats it"},
+    [NET_CONFLICT] = {"NT406", "network-excluded", FINDING_ERROR, "the required network is disabled or unused"},
+    [MERGE_CONFLICT] = {"NT407", "merge-disabled", FINDING_WARNING, "merging is asked for and disabled"},
+    [CTA_CONFLICT] = {"NT408", "cta-policy-unused", FINDING_WARNING, "a CTA policy that another setting takes out"},
+    [AR_CONFLICT] = {"NT409", "ar-threshold-unused", FINDING_WARNING, "NCCL_IB_AR_THRESHOLD beside NCCL_IB_OOO_RQ"},
+    [NVLS_CONFLICT] = {"NT410", "nvls-conflict", FINDING_ERROR, "NVLS is required and ruled out"},
+    [LEVEL_CONFLICT] = {"NT411", "level-limits-c2c", FINDING_WARNING,
+                        "an explicit distance takes GPUDirect over C2C away"},
+    [FILTER_CONFLICT] = {"NT412", "debug-filter-unused", FINDING_NOTE, "a log filter below the level that it filters"},
+    [TABLE_CONFLICT] = {"NT413", "pin-beats-table", FINDING_WARNING, "a pin where the profile's table has rules"},
+    [MNNVL_CONFLICT] = {"NT414", "mnnvl-without-cumem", FINDING_ERROR, "multi-node NVLink without the memory it needs"},
+    [FOREIGN_TUNER] = {"NT415", "tuner-displaces-table", FINDING_WARNING,
+                       "another tuner plugin where a profile's table is to be applied"},
+    [CONF_REPEATED] = {"NT604", "conf-repeated", FINDING_WARNING, "the first of two lines counts"},
+};
+
+/* `a` and `b` in the order of the table's row; `at` is the later one. */
+struct pair {
+    const struct lint_setting *a, *b, *at;
+};
+
+static int is_number(const struct lint_setting *s, int64_t wanted)
+{
+    int64_t value;
+    return lint_number(s, &value) && value == wanted;
+}
+
+static int is_word(const struct lint_setting *s, const char *word)
+{
+    return s->value && !strcasecmp(s->value, word);
+}
+
+static void check_tuner(struct lint *l, const struct pair *p)
+{
+    if (!p->b->value || is_word(p->b, "none") || !p->b->value[0])
+        return;
+    lint_find(l, &kinds[TUNER_CONFLICT], p->at,
+              arena_printf(l->arena, "%s takes its choice away from the tuner plugin, for every size.", p->a->name),
+              "Remove the pin, and let the plugin's table decide.");
+}
+
+static void check_p2p(struct lint *l, const struct pair *p)
+{
+    if (p->a->value && !strcmp(p->a->value, "1"))
+        lint_find(l, &kinds[P2P_CONFLICT], p->at, "NCCL_P2P_DISABLE=1 wins; NCCL_P2P_LEVEL is not looked at.",
+                  "Remove one of the two.");
+}
+
+static void check_min_max(struct lint *l, const struct pair *p)
+{
+    int64_t low, high;
+    if (!lint_number(p->a, &low) || !lint_number(p->b, &high) || low <= high || high < 1)
+        return;
+    lint_find(l, &kinds[MIN_ABOVE_MAX], p->at,
+              strstr(p->a->name, "CTAS") ? "With the minimum above the maximum NCCL takes the maximum for both."
+                                         : "The minimum is applied last and wins over the maximum.",
+              arena_printf(l->arena, "Make %s at most %s.", p->a->name, p->b->name));
+}
+
+static void check_alias(struct lint *l, const struct pair *p)
+{
+    lint_find(l, &kinds[ALIAS_CONFLICT], p->at,
+              arena_printf(l->arena, "%s is an alias that counts only while %s is unset.", p->a->name, p->b->name),
+              arena_printf(l->arena, "Remove %s.", p->a->name));
+}
+
+static void check_network(struct lint *l, const struct pair *p)
+{
+    if (is_word(p->a, "IB") && lint_is_on(p->b))
+        lint_find(l, &kinds[NET_CONFLICT], p->at,
+                  "NCCL_NET=IB requires the transport that NCCL_IB_DISABLE takes out: communicator creation fails.",
+                  "Remove one of the two.");
+}
+
+static void check_socket_hca(struct lint *l, const struct pair *p)
+{
+    if (is_word(p->a, "Socket"))
+        lint_find(l, &kinds[NET_CONFLICT], p->at,
+                  "With NCCL_NET=Socket no RDMA device is used, whatever NCCL_IB_HCA says.", "Remove one of the two.")
+            ->severity = FINDING_WARNING;
+}
+
+static void check_no_plugin(struct lint *l, const struct pair *p)
+{
+    if (p->a->value && p->a->value[0] && !is_word(p->a, "IB") && !is_word(p->a, "Socket") && is_word(p->b, "none"))
+        lint_find(
+            l, &kinds[NET_CONFLICT], p->at,
+            "NCCL_NET asks for a plugin's network, and NCCL_NET_PLUGIN=none loads no plugin: communicator creation "
+            "fails.",
+            "Remove one of the two.");
+}
+
+static void check_mnnvl(struct lint *l, const struct pair *p)
+{
+    if (is_number(p->a, 1) && is_number(p->b, 0))
+        lint_find(l, &kinds[MNNVL_CONFLICT], p->at,
+                  "NVLink between nodes needs the cuMem calls that NCCL_CUMEM_ENABLE=0 rules out.",
+                  "Remove NCCL_CUMEM_ENABLE.");
+}
+
+static void check_merge(struct lint *l, const struct pair *p)
+{
+    if (!is_number(p->a, 0) || is_word(p->b, "LOC") || l->high < 22403)
+        return;
+    lint_find(
+        l, &kinds[MERGE_CONFLICT], p->at,
+        arena_printf(l->arena, "NCCL_IB_MERGE_NICS=0 refuses every merged NIC, so %s merges nothing.", p->b->name),
+        "Remove one of the two.");
+}
+
+static void check_cta_policy(struct lint *l, const struct pair *p)
+{
+    if (!is_number(p->a, 1) && !is_word(p->a, "EFFICIENCY"))
+        return;
+    if (!strcmp(p->b->name, "NCCL_TUNER_PLUGIN") && (!p->b->value || is_word(p->b, "none")))
+        return;
+    lint_find(l, &kinds[CTA_CONFLICT], p->at,
+              arena_printf(l->arena, "The EFFICIENCY policy is left aside while %s is there.", p->b->name),
+              "Remove one of the two.");
+}
+
+/* NCCL loads one tuner: the table is not applied under another one, which ours would ask first. */
+static void find_displaced(struct lint *l, const struct lint_setting *plugin, const struct lint_setting *at)
+{
+    if (!plugin->value || !*plugin->value || locate_is_plugin(plugin->value))
+        return;
+    int none = is_word(plugin, "none");
+    lint_find(l, &kinds[FOREIGN_TUNER], at,
+              none ? "NCCL_TUNER_PLUGIN=none loads no tuner, so the profile's table is not applied."
+                   : "NCCL loads one tuner, and this is not nccltune's: the profile's table is not applied.",
+              none ? "Remove it."
+                   : arena_printf(l->arena,
+                                  "Name libnccl-tuner-nccltune.so there, and this one in NCCLTUNE_NEXT_TUNER=%s: it "
+                                  "is asked first.",
+                                  plugin->value));
+}
+
+static void check_profile_tuner(struct lint *l, const struct pair *p)
+{
+    if (p->a->value && *p->a->value)
+        find_displaced(l, p->b, p->at);
+}
+
+static void check_ar_threshold(struct lint *l, const struct pair *p)
+{
+    if (lint_is_on(p->b))
+        lint_find(l, &kinds[AR_CONFLICT], p->at, "NCCL_IB_OOO_RQ=1 does not use the adaptive routing threshold.",
+                  "Remove NCCL_IB_AR_THRESHOLD.");
+}
+
+static void check_nvls_memory(struct lint *l, const struct pair *p)
+{
+    if (is_number(p->a, 1) && is_number(p->b, 0))
+        lint_find(l, &kinds[NVLS_CONFLICT], p->at,
+                  "NVLS needs the cuMem calls that NCCL_CUMEM_ENABLE=0 rules out, and 1 skips the check for them.",
+                  "Leave NCCL_NVLS_ENABLE at 2, or remove NCCL_CUMEM_ENABLE.");
+}
+
+static void check_nvls_ranks(struct lint *l, const struct pair *p)
+{
+    if (is_number(p->a, 1) && lint_is_on(p->b))
+        lint_find(l, &kinds[NVLS_CONFLICT], p->at,
+                  "Several ranks on one GPU rule NVLS out, and with NCCL_NVLS_ENABLE=1 communicator creation fails.",
+                  "Leave NCCL_NVLS_ENABLE at 2.");
+}
+
+/* NCCL_ALGO that leaves AllReduce to NVLS alone. */
+static void check_nvls_only(struct lint *l, const struct pair *p)
+{
+    const unsigned nvls = 1u << ALGO_NVLS | 1u << ALGO_NVLS_TREE;
+    struct env_choice c;
+    if (!is_number(p->a, 0) || !p->b->value)
+        return;
+    env_parse_algo(p->b->value, l->high, &c);
+    unsigned left = c.allowed[COLL_ALLREDUCE];
+    if (!c.unknown && c.touched[COLL_ALLREDUCE] && left && !(left & ~nvls))
+        lint_find(l, &kinds[NVLS_CONFLICT], p->at,
+                  "NCCL_ALGO leaves AllReduce to NVLS, which NCCL_NVLS_ENABLE=0 turns off.", "Remove one of the two.");
+}
+
+static void check_level_c2c(struct lint *l, const struct pair *p)
+{
+    const char *level = p->b->value ? env_parse_level(p->b->value, l->high) : NULL;
+    if (lint_is_on(p->a) && level && (!strcmp(level, "PIX") || !strcmp(level, "PXB")) && l->high >= 22902)
+        lint_find(
+            l, &kinds[LEVEL_CONFLICT], p->at,
+            "From 2.29.2 on a written level replaces the default that lets C2C paths in: GPUDirect over C2C is off.",
+            "Remove NCCL_NET_GDR_LEVEL, or write P2C.");
+}
+
+static void check_filter(struct lint *l, const struct pair *p)
+{
+    const char *level = p->b->value ? env_parse_debug(p->b->value) : NULL;
+    if (level && strcmp(level, "INFO") != 0 && strcmp(level, "TRACE") != 0)
+        lint_find(l, &kinds[FILTER_CONFLICT], p->at,
+                  arena_printf(l->arena, "The filter counts for INFO and TRACE lines; at %s there are none.", level),
+                  "Remove NCCL_DEBUG_SUBSYS, or set NCCL_DEBUG=INFO while you look for something.");
+}
+
+static const struct {
+    const char *a, *b;
+    void (*judge)(struct lint *, const struct pair *);
+} pairs[] = {
+    {"NCCL_ALGO", "NCCL_TUNER_PLUGIN", check_tuner},
+    {"NCCL_PROTO", "NCCL_TUNER_PLUGIN", check_tuner},
+    {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", check_p2p},
+    {"NCCL_MIN_CTAS", "NCCL_MAX_CTAS", check_min_max},
+    {"NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", check_min_max},
+    {"NCCL_MIN_P2P_NCHANNELS", "NCCL_MAX_P2P_NCHANNELS", check_min_max},
+    {"NCCL_MIN_NRINGS", "NCCL_MIN_NCHANNELS", check_alias},
+    {"NCCL_MAX_NRINGS", "NCCL_MAX_NCHANNELS", check_alias},
+    {"NCCL_NET", "NCCL_IB_DISABLE", check_network},
+    {"NCCL_NET", "NCCL_IB_HCA", check_socket_hca},
+    {"NCCL_NET", "NCCL_NET_PLUGIN", check_no_plugin},
+    {"NCCL_MNNVL_ENABLE", "NCCL_CUMEM_ENABLE", check_mnnvl},
+    {"NCCL_IB_MERGE_NICS", "NCCL_NET_MERGE_LEVEL", check_merge},
+    {"NCCL_IB_MERGE_NICS", "NCCL_NET_FORCE_MERGE", check_merge},
+    {"NCCL_CTA_POLICY", "NCCL_ALGO", check_cta_policy},
+    {"NCCL_CTA_POLICY", "NCCL_PROTO", check_cta_policy},
+    {"NCCL_CTA_POLICY", "NCCL_TUNER_PLUGIN", check_cta_policy},
+    {"NCCLTUNE_PROFILE", "NCCL_TUNER_PLUGIN", check_profile_tuner},
+    {"NCCL_IB_AR_THRESHOLD", "NCCL_IB_OOO_RQ", check_ar_threshold},
+    {"NCCL_NVLS_ENABLE", "NCCL_CUMEM_ENABLE", check_nvls_memory},
+    {"NCCL_NVLS_ENABLE", "NCCL_MULTI_RANK_GPU_ENABLE", check_nvls_ranks},
+    {"NCCL_NVLS_ENABLE", "NCCL_ALGO", check_nvls_only},
+    {"NCCL_NET_GDR_C2C", "NCCL_NET_GDR_LEVEL", check_level_c2c},
+    {"NCCL_DEBUG_SUBSYS", "NCCL_DEBUG", check_filter},
+};
+
+/* Everything of the IB transport beside its switch. */
+static void check_ib_off(struct lint *l, const struct lint_setting *s)
+{
+    int is_switch = !strcmp(s->name, "NCCL_IB_DISABLE");
+    const struct lint_setting *off = is_switch ? s : lint_before(l, s, "NCCL_IB_DISABLE");
+    const struct lint_setting *hca = is_switch ? lint_before(l, s, "NCCL_IB_HCA") : NULL;
+    if (strncmp(s->name, "NCCL_IB_", 8) != 0 || !off || !lint_is_on(off) || (is_switch && !hca))
+        return;
+    lint_find(l, &kinds[IB_CONFLICT], s,
+              is_switch ? "It takes NCCL's own RDMA transport out, so NCCL_IB_HCA above is not used by it."
+                        : "NCCL_IB_DISABLE takes NCCL's own RDMA transport out, so this is not used by it.",
+              "Remove one of the two, unless a network plugin reads it.");
+}
+
+/* ---- a pin and the table that a profile brings ------------------------------------------------------------------- */
+
+/* Whether the table may be applied in one of the judged releases. */
+static int table_applies(const struct lint *l)
+{
+    const struct tuner_table *t = l->options.table;
+    for (int minor = l->low / 100; t && minor <= l->high / 100; minor++)
+        if (tuner_table_fits(t, minor / 100, minor % 100))
+            return 1;
+    return 0;
+}
+
+/* Whether a rule chooses what the pin decides: one for channels alone, or for the other half, works under it. */
+static int is_beaten(const struct tuner_rule *r, int coll, int protocol)
+{
+    return r->coll == coll && (protocol ? r->proto : r->algo) != TUNER_ANY;
+}
+
+/* The collectives for which both the table and the pin choose. */
+static const char *disputed_collectives(struct lint *l, const struct env_choice *pin, int protocol)
+{
+    const struct tuner_table *t = l->options.table;
+    const char *names = NULL;
+    for (int coll = 0; coll < COLL_COUNT; coll++)
+        for (size_t i = 0; i < t->count && pin->touched[coll]; i++)
+            if (is_beaten(&t->rules[i], coll, protocol)) {
+                names = arena_printf(l->arena, "%s%s%s", names ? names : "", names ? ", " : "", coll_name(coll));
+                break;
+            }
+    return names;
+}
+
+/* The plugin is not in the document: the profile's hooks set it for the job. */
+static void check_table(struct lint *l, const struct lint_setting *s)
+{
+    int protocol = !strcmp(s->name, "NCCL_PROTO");
+    struct env_choice pin = {0};
+    if ((!protocol && strcmp(s->name, "NCCL_ALGO") != 0) || !s->value || !s->value[0] || !table_applies(l) ||
+        lint_anywhere(l, s, "NCCL_TUNER_PLUGIN"))
+        return;
+    if (protocol)
+        env_parse_proto(s->value, l->high, &pin);
+    else
+        env_parse_algo(s->value, l->high, &pin);
+    const char *names = disputed_collectives(l, &pin, protocol);
+    if (names)
+        lint_find(l, &kinds[TABLE_CONFLICT], s,
+                  arena_printf(l->arena,
+                               "The profile's table chooses by size for %s, and may not choose what this rules out.",
+                               names),
+                  "Remove the pin: jobs with this profile get the table's choice.");
+}
+
+/* A profile was given beside the document, or is the job's. */
+static void check_tuner_beside_table(struct lint *l, const struct lint_setting *s)
+{
+    if (!strcmp(s->name, "NCCL_TUNER_PLUGIN") && !is_word(s, "none") && table_applies(l) && l->options.table->count &&
+        !lint_anywhere(l, s, "NCCLTUNE_PROFILE"))
+        find_displaced(l, s, s);
+}
+
+/* NCCL inserts lines without overwriting: what comes first stays. */
+static void check_repeated(struct lint *l, const struct lint_setting *s)
+{
+    const struct lint_setting *first = s->how == LINT_CONF ? lint_before(l, s, s->name) : NULL;
+    if (first && first->value && s->value && strcmp(first->value, s->value) != 0) {
+        long line, column;
+        lint_place(first->text, first->name_at, &line, &column);
+        lint_find(l, &kinds[CONF_REPEATED], s,
+                  arena_printf(l->arena,
+                               "The first line for a variable counts, which is line %ld: this one is ignored.", line),
+                  "Remove one of the two.");
+    }
+}
+
+static void check_conflicts(struct lint *l, const struct lint_setting *s)
+{
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        struct pair p = {NULL, NULL, s};
+        if (!strcmp(pairs[i].a, s->name)) {
+            p.a = s;
+            p.b = lint_before(l, s, pairs[i].b);
+        } else if (!strcmp(pairs[i].b, s->name)) {
+            p.a = lint_before(l, s, pairs[i].a);
+            p.b = s;
+        }
+        if (p.a && p.b)
+            pairs[i].judge(l, &p);
+    }
+    check_ib_off(l, s);
+    check_table(l, s);
+    check_tuner_beside_table(l, s);
+    check_repeated(l, s);
+}
+
+const struct lint_rules lint_conflicts = {kinds, sizeof kinds / sizeof *kinds, check_conflicts};

@@ -1,0 +1,273 @@
+/* What NCCL reads and obeys, and what it costs: leftovers that were meant for one evening of looking for a fault, and
+ * on a known machine what the model predicts. */
+#include <string.h>
+#include <unistd.h>
+
+#include "core/call/result.h"
+#include "core/vars/parse.h"
+#include "lint/lint_internal.h"
+#include "probe/topology/topology.h"
+
+enum {
+    P2P_OFF,
+    SHM_OFF,
+    GDR_OFF,
+    DEBUG_FILE,
+    CONNECTIONS,
+    SPLIT_ALONE,
+    PLUGIN_VALUE,
+    PREDICTED,
+    ALREADY,
+    MIG,
+    MISSING_FILE
+};
+static const struct finding_kind kinds[] = {
+    [P2P_OFF] = {"NT316", "p2p-off", FINDING_WARNING, "GPUs of a node no longer reach each other directly"},
+    [SHM_OFF] = {"NT317", "shm-off", FINDING_WARNING, "shared memory is switched off"},
+    [GDR_OFF] = {"NT318", "gpudirect-off", FINDING_WARNING, "GPUDirect RDMA is switched off"},
+    [DEBUG_FILE] = {"NT319", "one-debug-file", FINDING_WARNING, "all ranks log into one file"},
+    [CONNECTIONS] = {"NT320", "hardware-queues", FINDING_WARNING,
+                     "CUDA_DEVICE_MAX_CONNECTIONS against what the job runs"},
+    [SPLIT_ALONE] = {"NT321", "split-without-qps", FINDING_NOTE, "data is split over one queue pair"},
+    [PLUGIN_VALUE] = {"NT322", "plugin-value", FINDING_WARNING, "a value that its reader does not take"},
+    [PREDICTED] = {"NT323", "predicted-cost", FINDING_WARNING, "it makes collectives slower on this machine"},
+    [ALREADY] = {"NT324", "already-there", FINDING_NOTE, "this machine has as much without it"},
+    [MIG] = {"NT325", "mig-instances", FINDING_WARNING, "peer access where GPUs are cut into instances"},
+    [MISSING_FILE] = {"NT509", "missing-file", FINDING_ERROR, "the file is not there"},
+};
+
+static int is_loc(const struct lint_setting *s, const struct lint *l)
+{
+    const char *level = s->value ? env_parse_level(s->value, l->high) : NULL;
+    return level && !strcmp(level, "LOC");
+}
+
+static void check_p2p(struct lint *l, const struct lint_setting *s)
+{
+    int level = !strcmp(s->name, "NCCL_P2P_LEVEL");
+    if (level ? is_loc(s, l) : s->value && !strcmp(s->value, "1"))
+        lint_find(l, &kinds[P2P_OFF], s, "Traffic between the GPUs of a node goes through host memory, NVLink unused.",
+                  "Remove it, unless a test of P2P fails on these nodes.");
+}
+
+static void check_shm(struct lint *l, const struct lint_setting *s)
+{
+    if (lint_is_on(s))
+        lint_find(l, &kinds[SHM_OFF], s,
+                  "Where P2P is not possible, ranks of a node talk over the network instead of shared memory.",
+                  "Remove it, and give containers a large enough /dev/shm.");
+}
+
+static void check_gdr(struct lint *l, const struct lint_setting *s)
+{
+    if (is_loc(s, l))
+        lint_find(l, &kinds[GDR_OFF], s,
+                  "NICs never reach GPU memory directly: all traffic is copied through the host.",
+                  "Remove it, unless GPUDirect fails on these nodes.");
+}
+
+static void check_debug_file(struct lint *l, const struct lint_setting *s)
+{
+    static const char device[] = "/dev/";
+    if (!s->value || !s->value[0] || !strncmp(s->value, device, sizeof device - 1) || strstr(s->value, "%h") ||
+        strstr(s->value, "%p") || strchr(s->value, '\n') || !strcmp(s->value, "stdout") || !strcmp(s->value, "stderr"))
+        return;
+    lint_find(l, &kinds[DEBUG_FILE], s, "Every rank opens this one file and writes over what the others wrote.",
+              "Put %h (host) and %p (process) into the name.");
+}
+
+static int speaks_of(const struct lint_setting *s, const char *const *words)
+{
+    for (; *words; words++)
+        if (lint_speaks_of(s->text, *words))
+            return 1;
+    return 0;
+}
+
+static void check_connections(struct lint *l, const struct lint_setting *s)
+{
+    static const char *const fsdp[] = {"--use-torch-fsdp2", "--use-custom-fsdp", "--use-megatron-fsdp", NULL};
+    static const char *const megatron[] = {"--sequence-parallel", NULL};
+    int64_t n;
+    if (!lint_number(s, &n))
+        return;
+    if (n < 1 || n > 32)
+        lint_find(l, &kinds[CONNECTIONS], s, "The CUDA driver takes 1 to 32.", "Write 1 to 32, or remove it.");
+    else if (n == 1 && speaks_of(s, fsdp))
+        lint_find(l, &kinds[CONNECTIONS], s,
+                  "One hardware queue takes away the overlap that the FSDP of this job needs.",
+                  "Remove it for FSDP jobs.");
+    else if (n != 1 && speaks_of(s, megatron) && !speaks_of(s, fsdp))
+        lint_find(l, &kinds[CONNECTIONS], s, "Megatron's sequence parallelism asks for 1 on GPUs before Blackwell.",
+                  "Write 1.");
+}
+
+static void check_split(struct lint *l, const struct lint_setting *s)
+{
+    int64_t qps = 1;
+    const struct lint_setting *other = lint_anywhere(l, s, "NCCL_IB_QPS_PER_CONNECTION");
+    if (lint_is_on(s) && !l->rccl && (!other || (lint_number(other, &qps) && qps <= 1)))
+        lint_find(l, &kinds[SPLIT_ALONE], s, "A connection has one queue pair, so there is nothing to split data over.",
+                  "Set NCCL_IB_QPS_PER_CONNECTION too, or remove it.");
+}
+
+static const struct {
+    const char *name;
+    void (*check)(struct lint *, const struct lint_setting *);
+} leftovers[] = {
+    {"NCCL_P2P_DISABLE", check_p2p},
+    {"NCCL_P2P_LEVEL", check_p2p},
+    {"NCCL_SHM_DISABLE", check_shm},
+    {"NCCL_NET_GDR_LEVEL", check_gdr},
+    {"NCCL_DEBUG_FILE", check_debug_file},
+    {"CUDA_DEVICE_MAX_CONNECTIONS", check_connections},
+    {"NCCL_IB_SPLIT_DATA_ON_QPS", check_split},
+};
+
+/* ---- values of plugins, frameworks, RCCL ------------------------------------------------------------------------- */
+
+static void check_plugin_value(struct lint *l, const struct lint_setting *s)
+{
+    const struct env_limit *limit = s->value && s->value[0] ? env_limit_find(s->name) : NULL;
+    char text[ENV_LIMIT_TEXT];
+    const char *wanted = limit ? env_limit_broken(limit, s->value, text) : NULL;
+    if (wanted)
+        lint_find(l, &kinds[PLUGIN_VALUE], s, arena_printf(l->arena, "Its reader takes %s.", wanted),
+                  "Write one of these, or remove it.");
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------- */
+
+/* Files that are read; others are written. */
+static void check_missing_file(struct lint *l, const struct lint_setting *s)
+{
+    static const char *const read[] = {"NCCL_TOPO_FILE",
+                                       "NCCL_GRAPH_FILE",
+                                       "NCCL_CONF_FILE",
+                                       "NCCL_TUNER_PLUGIN",
+                                       "NCCL_NET_PLUGIN",
+                                       "NCCL_PROFILER_PLUGIN",
+                                       "NCCL_ENV_PLUGIN",
+                                       "NCCL_TUNER_CONFIG_PATH",
+                                       "NCCL_IBVERBS_LIB",
+                                       "NCCL_TUNER_CONFIG_FILE",
+                                       NULL};
+    const char *const *name = read;
+    while (*name && strcmp(*name, s->name) != 0)
+        name++;
+    if (!*name || !l->options.root || !s->value || s->value[0] != '/')
+        return;
+    if (access(arena_printf(l->arena, "%s%s", l->options.root, s->value), F_OK))
+        lint_find(l, &kinds[MISSING_FILE], s, "There is no such file here.", "Write the path of a file on every node.");
+}
+
+/* ---- predicted --------------------------------------------------------------------------------------------------- */
+
+/* Settings of one lint that the model is asked about. */
+#define MOST_ASKED 64
+
+/* × the time without it that is worth a warning. */
+#define WORTH 1.2
+
+/* Documents repeat settings: each is predicted once. */
+struct lint_cost {
+    const struct lint_cost *next;
+    uint64_t hash;
+    const char *name, *value;
+    int known;
+    struct predicted_cost cost;
+};
+
+static const struct predicted_cost *cost_of(struct lint *l, const struct lint_setting *s)
+{
+    const struct lint_cost *found = l->costs;
+    while (found &&
+           (found->hash != s->hash || strcmp(found->name, s->name) != 0 || strcmp(found->value, s->value) != 0))
+        found = found->next;
+    if (!found && l->ncosts < MOST_ASKED) {
+        const struct bench_setting setting = {s->name, s->value};
+        struct lint_cost *c = ARENA_NEW(l->arena, struct lint_cost);
+        *c = (struct lint_cost){.next = l->costs, .hash = s->hash, .name = s->name, .value = s->value};
+        c->known = !l->options.predictor->setting_cost(l->options.topology, l->options.nccl_high, &setting, &c->cost);
+        l->ncosts += c->known;
+        found = l->costs = c;
+    }
+    return found && found->known ? &found->cost : NULL;
+}
+
+/* Into the finding that there is about the setting, else as one of its own. */
+static void add_to_finding(struct lint *l, const struct lint_setting *s, int kind, const char *says, const char *advice)
+{
+    struct lint_finding *last = l->nfindings ? l->findings[l->nfindings - 1] : NULL;
+    if (last && last->at == s)
+        last->says = arena_printf(l->arena, "%s %s", last->says, says);
+    else
+        lint_find(l, &kinds[kind], s, says, advice);
+}
+
+/* A least number of channels that NCCL has here anyway. */
+static void check_already_there(struct lint *l, const struct lint_setting *s)
+{
+    static const char *const least[] = {"NCCL_MIN_NRINGS", "NCCL_MIN_NCHANNELS", "NCCL_MIN_CTAS"};
+    int64_t value;
+    int asks = 0, nodes;
+    for (size_t i = 0; i < sizeof least / sizeof *least; i++)
+        asks |= !strcmp(least[i], s->name);
+    if (!asks || !lint_number(s, &value) || value < 1)
+        return;
+    int channels = l->options.predictor->channels(l->options.topology, l->options.nccl_high, &nodes);
+    if (channels >= value)
+        add_to_finding(l, s, ALREADY,
+                       arena_printf(l->arena, "NCCL makes %d channels on %d of these nodes without it (predicted).",
+                                    channels, nodes),
+                       "Remove it.");
+}
+
+static void check_predicted(struct lint *l, const struct lint_setting *s)
+{
+    if (!l->options.predictor || !l->options.topology || l->options.measured || !s->value || !lint_reaches(s))
+        return;
+    check_already_there(l, s);
+    const struct predicted_cost *c = cost_of(l, s);
+    if (c && c->factor >= WORTH)
+        add_to_finding(l, s, PREDICTED,
+                       arena_printf(l->arena, "On %d of these nodes an AllReduce %s (predicted).", c->nodes, c->text),
+                       "Remove it, unless a test without it fails on these nodes.");
+}
+
+/* ---- instances of GPUs ------------------------------------------------------------------------------------------- */
+
+static int is_cut(const struct topology *t)
+{
+    for (int k = 0; t && k < t->nclasses; k++)
+        for (int i = 0; i < t->classes[k].ngpus; i++)
+            if (t->classes[k].gpus[i].mig == TOPO_YES)
+                return 1;
+    return 0;
+}
+
+static void check_instances(struct lint *l, const struct lint_setting *s)
+{
+    static const char *const devices[] = {"CUDA_VISIBLE_DEVICES=MIG-", "NVIDIA_VISIBLE_DEVICES=MIG-", NULL};
+    int peers = !strncmp(s->name, "NCCL_P2P_", 9) || !strcmp(s->name, "NCCL_NVLS_ENABLE");
+    if (!peers || (!is_cut(l->options.topology) && !speaks_of(s, devices)))
+        return;
+    lint_find(l, &kinds[MIG], s,
+              "GPUs are cut into instances (MIG) here: between them there is neither peer access nor NVLink, whatever "
+              "this says; before 2.30.3 NCCL refuses two instances of one GPU in a communicator (\"Duplicate GPU "
+              "detected\").",
+              "Switch MIG off for jobs of several GPUs, and remove it.");
+}
+
+static void check_costs(struct lint *l, const struct lint_setting *s)
+{
+    for (size_t i = 0; i < sizeof leftovers / sizeof *leftovers; i++)
+        if (!strcmp(leftovers[i].name, s->name))
+            leftovers[i].check(l, s);
+    check_plugin_value(l, s);
+    check_missing_file(l, s);
+    check_instances(l, s);
+    check_predicted(l, s);
+}
+
+const struct lint_rules lint_costs = {kinds, sizeof kinds / sizeof *kinds, check_costs};

@@ -1,0 +1,309 @@
+/* Device lists held against the topology: names that are not there, are down, or match more than their writer meant. */
+#include <ctype.h>
+#include <string.h>
+
+#include "core/vars/parse.h"
+#include "lint/lint_internal.h"
+#include "probe/topology/topology.h"
+
+enum { PREFIX, NO_SUCH_HCA, HCA_DOWN, NO_HCA_LEFT, NO_SUCH_INTERFACE, INTERFACE_DOWN, IDLE_PORTS };
+static const struct finding_kind kinds[] = {
+    [PREFIX] = {"NT501", "prefix-match", FINDING_WARNING, "a name without '=' matches every longer one too"},
+    [NO_SUCH_HCA] = {"NT502", "no-such-hca", FINDING_ERROR, "the topology has no such RDMA device or port"},
+    [HCA_DOWN] = {"NT503", "hca-down", FINDING_WARNING, "the RDMA port is down"},
+    [NO_HCA_LEFT] = {"NT504", "no-hca-left", FINDING_ERROR, "the list leaves no RDMA device"},
+    [NO_SUCH_INTERFACE] = {"NT505", "no-such-interface", FINDING_ERROR, "the topology has no such interface"},
+    [INTERFACE_DOWN] = {"NT506", "interface-down", FINDING_ERROR, "the interface is down"},
+    [IDLE_PORTS] = {"NT508", "idle-ports", FINDING_NOTE, "the list leaves RDMA ports for compute traffic idle"},
+};
+
+/* ---- without a topology ------------------------------------------------------------------------------------------ */
+
+/* "mlx5_1" and "eth1" have longer namesakes from mlx5_10 on; names made of PCI addresses (enp1s0, rocep1) do not count
+ * up in that way, nothing counts on from 0, and no node has a hundred. */
+static int is_counted(const struct env_device *d)
+{
+    size_t digits = 0;
+    while (digits < d->length && isdigit((unsigned char)d->name[d->length - 1 - digits]))
+        digits++;
+    if (strchr("^=", d->name[0]) || digits != 1 || digits == d->length || d->name[d->length - digits] == '0')
+        return 0;
+    static const char *const by_place[] = {"en", "ibp", "ibs", "roce", "rdma"};
+    static const char *const drivers[] = {"mlx4", "mlx5", "hfi1"}; /* their digit counts nothing */
+    for (size_t i = 0; i < sizeof(by_place) / sizeof(by_place[0]); i++)
+        if (d->length > strlen(by_place[i]) && !memcmp(d->name, by_place[i], strlen(by_place[i])))
+            return 0;
+    for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++)
+        if (d->length == strlen(drivers[i]) && !memcmp(d->name, drivers[i], d->length))
+            return 0;
+    return 1;
+}
+
+static int ends_in_digit(const struct env_device *d)
+{
+    return d->length > 0 && isdigit((unsigned char)d->name[d->length - 1]);
+}
+
+/* Makes the list exact, when every entry is a whole name. */
+static void make_exact(struct lint *l, struct lint_finding *f, const struct lint_setting *s,
+                       const struct env_devices *d)
+{
+    for (int i = 0; i < d->count; i++)
+        if (!ends_in_digit(&d->list[i]))
+            return;
+    f->fix = LINT_FIX_VALUE;
+    f->changes = 1;
+    f->replacement = arena_printf(l->arena, "%s=%s", d->exclude ? "^" : "", s->value + d->exclude);
+}
+
+static void check_prefixes(struct lint *l, const struct lint_setting *s, const struct env_devices *d)
+{
+    for (int i = 0; i < d->count && !d->exact; i++) {
+        const struct env_device *e = &d->list[i];
+        int n = (int)e->length;
+        if (!is_counted(e))
+            continue;
+        struct lint_finding *f = lint_find(
+            l, &kinds[PREFIX], s,
+            arena_printf(l->arena,
+                         "Without '=' a name is a prefix: \"%.*s\" also matches %.*s0 to %.*s9 where a node has them.",
+                         n, e->name, n, e->name, n, e->name),
+            d->exclude ? "Begin the list with '^=' for exact names." : "Begin the list with '=' for exact names.");
+        f->severity = FINDING_NOTE;
+        make_exact(l, f, s, d);
+        return;
+    }
+}
+
+/* ---- against one node class -------------------------------------------------------------------------------------- */
+
+#define PCI_INFINIBAND 0x0207 /* class and subclass */
+
+/* HCAs and interfaces of a class look alike from here. */
+struct device {
+    const char *name;
+    int port; /* -1 for an interface */
+    int down;
+};
+
+struct devices {
+    const struct device *list;
+    int count, known;
+    const char *class_name;
+    int hca;
+};
+
+static struct devices devices_of(struct lint *l, const struct topo_class *c, int hca)
+{
+    int n = hca ? c->nports : c->nnetdevs;
+    struct device *list = arena_alloc(l->arena, (size_t)(n + 1) * sizeof(*list));
+    for (int i = 0; i < n; i++)
+        list[i] = hca ? (struct device){c->ports[i].hca, c->ports[i].port, c->ports[i].state == TOPO_STATE_DOWN}
+                      : (struct device){c->netdevs[i].name, -1, c->netdevs[i].state == TOPO_STATE_DOWN};
+    return (struct devices){list, n, hca ? lint_knows_hcas(c) : n > 0, c->name, hca};
+}
+
+int lint_knows_hcas(const struct topo_class *c)
+{
+    if (c->nports > 0)
+        return 1;
+    for (int i = 0; i < c->nnotes; i++)
+        if (c->notes[i] && strcasestr(c->notes[i], "verbs"))
+            return 0;
+    for (int i = 0; i < c->nobjects; i++)
+        if (c->objects[i].kind == TOPO_NIC && (c->nnetdevs == 0 || c->objects[i].pci_class >> 8 == PCI_INFINIBAND))
+            return 0;
+    return 1;
+}
+
+/* What an entry matches: how many, how many of them down, and the first that is not the entry's own name. */
+struct matches {
+    int count, down, own;
+    const char *stranger;
+};
+
+static struct matches match(const struct env_devices *d, const struct env_device *e, const struct devices *all)
+{
+    struct matches m = {0, 0, 0, NULL};
+    for (int i = 0; i < all->count; i++) {
+        const struct device *x = &all->list[i];
+        if (!x->name || !env_device_matches(d, e, x->name, x->port))
+            continue;
+        m.count++;
+        m.down += x->down;
+        if (strlen(x->name) == e->length)
+            m.own = 1;
+        else if (!m.stranger)
+            m.stranger = x->name;
+    }
+    return m;
+}
+
+/* Entries of one kind, in one sentence. */
+struct names {
+    const char *text;
+    int n;
+};
+
+static void add_name(struct lint *l, struct names *all, const struct env_device *e)
+{
+    all->text =
+        arena_printf(l->arena, "%s%s\"%.*s\"", all->n ? all->text : "", all->n ? ", " : "", (int)e->length, e->name);
+    all->n++;
+}
+
+/* Judge each entry, and return how many match nothing: an excluded name that is not there does no harm. `left` is how
+ * many devices the whole list leaves. */
+static int check_entries(struct lint *l, const struct lint_setting *s, const struct env_devices *d,
+                         const struct devices *all, int left)
+{
+    struct names absent = {"", 0}, down = {"", 0};
+    const char *what = all->hca ? "RDMA port" : "interface";
+    int wider = 0;
+    for (int i = 0; i < d->count; i++) {
+        const struct env_device *e = &d->list[i];
+        struct matches m = match(d, e, all);
+        if (m.count == 0 && !d->exclude)
+            add_name(l, &absent, e);
+        else if (m.count > 0 && m.down == m.count && !d->exclude)
+            add_name(l, &down, e);
+        else if (m.own && m.stranger && !wider++)
+            make_exact(l,
+                       lint_find(l, &kinds[PREFIX], s,
+                                 arena_printf(l->arena,
+                                              "Without '=' the name is a prefix: on node class %s \"%.*s\" also "
+                                              "matches %s.",
+                                              all->class_name, (int)e->length, e->name, m.stranger),
+                                 d->exclude ? "Begin the list with '^=' for exact names."
+                                            : "Begin the list with '=' for exact names."),
+                       s, d);
+    }
+    if (absent.n)
+        lint_find(l, all->hca ? &kinds[NO_SUCH_HCA] : &kinds[NO_SUCH_INTERFACE], s,
+                  arena_printf(l->arena, "Node class %s has no %s that matches %s%s.", all->class_name, what,
+                               absent.text,
+                               left || all->hca ? "" : ", and the list leaves no running one: NCCL's start fails"),
+                  "Name devices that every node class has.");
+    if (down.n)
+        lint_find(l, all->hca ? &kinds[HCA_DOWN] : &kinds[INTERFACE_DOWN], s,
+                  arena_printf(l->arena, "On node class %s %s %s down, and NCCL passes %s by.", all->class_name,
+                               down.text, down.n == 1 ? "is" : "are", down.n == 1 ? "it" : "them"),
+                  "Bring the link up, or take the name out.");
+    return absent.n;
+}
+
+/* Ports that a plugin drives, such as EFA's: NCCL's own list has nothing to do with them. */
+static int has_plugin_ports(struct lint *l, const struct topo_class *c)
+{
+    const struct port_verdict *verdicts = roles_of(c, l->arena);
+    for (int i = 0; i < c->nports; i++)
+        if (verdicts[i].plugin)
+            return 1;
+    return 0;
+}
+
+static void check_class(struct lint *l, const struct lint_setting *s, const struct env_devices *d,
+                        const struct devices *all, const struct topo_class *c)
+{
+    int left = 0;
+    for (int i = 0; i < all->count; i++)
+        left += all->list[i].name && !all->list[i].down && env_devices_select(d, all->list[i].name, all->list[i].port);
+    int absent = check_entries(l, s, d, all, left);
+    if (left > 0 || all->count == 0 || d->count == 0 || (all->hca && has_plugin_ports(l, c)))
+        return;
+    if (all->hca)
+        lint_find(l, &kinds[NO_HCA_LEFT], s,
+                  arena_printf(l->arena,
+                               "On node class %s the list leaves no active RDMA port, and NCCL falls back to TCP.",
+                               all->class_name),
+                  "Name devices that this class has.");
+    else if (!absent)
+        lint_find(l, &kinds[NO_SUCH_INTERFACE], s,
+                  arena_printf(l->arena, "On node class %s the list leaves no running interface: NCCL's start fails.",
+                               all->class_name),
+                  "Name interfaces that this class has.");
+}
+
+/* NCCL_IB_HCA: compute ports that the list keeps from NCCL. A list that leaves nothing at all has its own finding. */
+static void check_idle(struct lint *l, const struct lint_setting *s, const struct env_devices *d,
+                       const struct topo_class *c)
+{
+    int kept = 0, usable = 0, active = 0, active_kept = 0;
+    for (int i = 0; i < c->nports; i++) {
+        int up = c->ports[i].hca && c->ports[i].state == TOPO_STATE_ACTIVE;
+        active += up;
+        active_kept += up && env_devices_select(d, c->ports[i].hca, c->ports[i].port);
+    }
+    if (active_kept == 0 || active_kept == active)
+        return;
+    const struct port_verdict *verdicts = roles_of(c, l->arena);
+    for (int i = 0; i < c->nports; i++) {
+        const struct topo_port *p = &c->ports[i];
+        if (!p->hca || p->state != TOPO_STATE_ACTIVE || verdicts[i].role != ROLE_COMPUTE || verdicts[i].plugin)
+            continue;
+        usable++;
+        kept += env_devices_select(d, p->hca, p->port);
+    }
+    if (kept >= (usable < ROLES_MOST_HCAS ? usable : ROLES_MOST_HCAS))
+        return;
+    lint_find(l, &kinds[IDLE_PORTS], s,
+              arena_printf(l->arena,
+                           "On node class %s the list leaves %d of the %d RDMA ports for compute traffic to NCCL; the "
+                           "others stay idle.",
+                           c->name, kept, usable),
+              arena_printf(l->arena, "Name all of them (%s), or measure with nccltune whether fewer do as well.",
+                           roles_hca_list(c, verdicts, l->arena)));
+}
+
+/* NCCL_NET_FORCE_MERGE: every name must be one device. */
+static void check_groups(struct lint *l, const struct lint_setting *s, const struct devices *all)
+{
+    for (const char *p = s->value; *p;) {
+        size_t n = strcspn(p, ":,;"), rest = strcspn(p, ",;");
+        int found = n == 0;
+        for (int i = 0; i < all->count; i++)
+            found |= all->list[i].name && strlen(all->list[i].name) == n && !memcmp(all->list[i].name, p, n);
+        if (!found) {
+            lint_find(l, &kinds[NO_SUCH_HCA], s,
+                      arena_printf(l->arena, "Node class %s has no device \"%.*s\": communicator creation fails.",
+                                   all->class_name, (int)(n < 60 ? n : 60), p),
+                      "Write each device's exact name.");
+            return;
+        }
+        p += rest;
+        p += *p != '\0';
+    }
+}
+
+static void check_device_lists(struct lint *l, const struct lint_setting *s)
+{
+    const struct topology *t = l->options.topology;
+    struct env_devices d;
+    if (!s->var || !s->value || !s->value[0] || !strcmp(s->name, "NCCL_OOB_NET_IFNAME"))
+        return;
+    int hca = s->var->grammar == ENV_G_HCA;
+    if (s->var->grammar == ENV_G_GROUPS) {
+        for (int c = 0; t && c < t->nclasses; c++) {
+            struct devices all = devices_of(l, &t->classes[c], 1);
+            if (all.known)
+                check_groups(l, s, &all);
+        }
+        return;
+    }
+    if ((!hca && s->var->grammar != ENV_G_IFNAME) || strpbrk(s->value, " \t;") || strlen(s->value) == 1)
+        return;
+    env_parse_devices(s->value, &d);
+    int known = 0;
+    for (int c = 0; t && c < t->nclasses; c++) {
+        struct devices all = devices_of(l, &t->classes[c], hca);
+        known |= all.known;
+        if (all.known)
+            check_class(l, s, &d, &all, &t->classes[c]);
+        if (all.known && !strcmp(s->name, "NCCL_IB_HCA"))
+            check_idle(l, s, &d, &t->classes[c]);
+    }
+    if (!known)
+        check_prefixes(l, s, &d);
+}
+
+const struct lint_rules lint_devices = {kinds, sizeof kinds / sizeof *kinds, check_device_lists};

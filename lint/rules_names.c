@@ -1,0 +1,263 @@
+/* Names: removed, misspelt, another program's, too new, replaced. */
+#include <ctype.h>
+#include <string.h>
+
+#include "lint/lint_internal.h"
+
+enum {
+    REMOVED_NAME,
+    MISSPELT_NAME,
+    UNKNOWN_NAME,
+    FORMER_NAME,
+    FOREIGN_NAME,
+    TOO_NEW,
+    NO_EFFECT_NAME,
+    DEPRECATED_NAME,
+    OTHER_VENDOR,
+    LOWER_CASE
+};
+static const struct finding_kind kinds[] = {
+    [REMOVED_NAME] = {"NT101", "removed-variable", FINDING_WARNING, "NCCL no longer reads this variable"},
+    [MISSPELT_NAME] = {"NT102", "misspelt-variable", FINDING_WARNING, "NCCL never read this name; another is meant"},
+    [UNKNOWN_NAME] = {"NT103", "unknown-variable", FINDING_NOTE, "NCCL never read this name"},
+    [FORMER_NAME] = {"NT104", "former-name", FINDING_WARNING, "another program's name, and its former one"},
+    [FOREIGN_NAME] = {"NT105", "foreign-variable", FINDING_NOTE, "read by another program, not by NCCL"},
+    [TOO_NEW] = {"NT106", "too-new", FINDING_WARNING, "the judged release does not read this variable yet"},
+    [NO_EFFECT_NAME] = {"NT107", "dead-variable", FINDING_WARNING, "declared in NCCL's source, used by nothing"},
+    [DEPRECATED_NAME] = {"NT108", "deprecated-variable", FINDING_NOTE, "still works, but has a successor"},
+    [OTHER_VENDOR] = {"NT109", "other-vendor", FINDING_WARNING, "read by the other vendor's library"},
+    [LOWER_CASE] = {"NT110", "lower-case", FINDING_WARNING, "a name that is not in upper case"},
+};
+
+/* Replacements that are one name can be put in its place. */
+static int is_name(const char *s)
+{
+    return s && *s && lint_name_length(s, strlen(s)) == strlen(s) && strchr(s, '_');
+}
+
+/* Puts the right name in the wrong one's place, unless the document sets that already. */
+static void rename_to(struct lint *l, struct lint_finding *f, const struct lint_setting *s, const char *name,
+                      int changes)
+{
+    if (lint_anywhere(l, s, name)) {
+        f->advice = arena_printf(l->arena, "%s %s is set here, too: keep one of the two.", f->advice, name);
+        return;
+    }
+    f->fix = LINT_FIX_NAME;
+    f->replacement = name;
+    f->changes = changes;
+}
+
+static const char *advice_of(struct lint *l, const struct env_other *o)
+{
+    if (!o || !o->use)
+        return "Remove it, unless something of your own reads it.";
+    if (!strncmp(o->use, "nothing", 7))
+        return o->use[7] ? arena_printf(l->arena, "Remove it (%s).", o->use) : "Remove it.";
+    return arena_printf(l->arena, "Use %s.", o->use);
+}
+
+static const char *add_note(struct lint *l, const char *sentence, const struct env_other *o)
+{
+    return o && o->note ? arena_printf(l->arena, "%s (%s).", sentence, o->note)
+                        : arena_printf(l->arena, "%s.", sentence);
+}
+
+static void check_removed(struct lint *l, const struct lint_setting *s, const struct env_other *o)
+{
+    const struct env_var *v = s->var;
+    char from[ENV_VERSION], to[ENV_VERSION];
+    enum lint_part reads = lint_holds(l, v->flags & ENV_OLDER ? 0 : v->since, v->last);
+    if (reads == LINT_ALL || (l->rccl && o && o->note && strstr(o->note, "RCCL")))
+        return;
+    env_version_text(from, v->since);
+    env_version_text(to, v->last);
+    const char *says = v->flags & ENV_OLDER
+                           ? arena_printf(l->arena, "NCCL read it up to %s; later releases ignore it.", to)
+                           : arena_printf(l->arena, "NCCL reads it from %s to %s; other releases ignore it.", from, to);
+    if (o && o->note && !strstr(o->note, "RCCL"))
+        says = arena_printf(l->arena, "%s There %s.", says, o->note);
+    struct lint_finding *f = lint_find(l, &kinds[REMOVED_NAME], s, says, advice_of(l, o));
+    if (reads == LINT_SOME) {
+        f->severity = FINDING_NOTE;
+        return;
+    }
+    f->fix = LINT_FIX_LINE;
+    if (v->grammar == ENV_G_PATH && o && is_name(o->use) && !strcmp(o->use, "NCCL_GRAPH_FILE"))
+        rename_to(l, f, s, o->use, 1);
+}
+
+static void check_known(struct lint *l, const struct lint_setting *s, const struct env_other *o)
+{
+    const struct env_var *v = s->var;
+    char since[ENV_VERSION];
+    if (v->flags & ENV_DEAD) {
+        struct lint_finding *f =
+            lint_find(l, &kinds[NO_EFFECT_NAME], s,
+                      add_note(l, "NCCL's source declares it and does nothing with it", o), "Remove it.");
+        f->fix = LINT_FIX_LINE;
+        return;
+    }
+    if (l->options.nccl_low && !(v->flags & ENV_OLDER) && l->low < v->since && v->scope != ENV_PLUGIN) {
+        struct lint_finding *f =
+            lint_find(l, &kinds[TOO_NEW], s,
+                      arena_printf(l->arena, "NCCL reads it from %s on; earlier releases ignore it.",
+                                   env_version_text(since, v->since)),
+                      "Update NCCL where you need it, or remove the line.");
+        if (l->high >= v->since)
+            f->severity = FINDING_NOTE;
+    }
+    if (o && o->status == ENV_DEPRECATED && !(strcmp(v->name, "NCCL_CHECK_POINTERS") == 0 && l->high < 22907))
+        lint_find(l, &kinds[DEPRECATED_NAME], s, add_note(l, "NCCL still honours it", o), advice_of(l, o));
+}
+
+/* Names of a family that NCCL does not read. */
+static void check_foreign(struct lint *l, const struct lint_setting *s, enum env_status status, const char *owner,
+                          const struct env_other *o)
+{
+    int amd = status == ENV_RCCL || status == ENV_ROCM;
+    const char *note = o ? o->note : NULL;
+    if (amd && !l->rccl) {
+        struct lint_finding *f = lint_find(l, &kinds[OTHER_VENDOR], s,
+                                           arena_printf(l->arena, "Only %s reads it; NVIDIA's NCCL ignores it.", owner),
+                                           o && o->use ? advice_of(l, o) : "Remove it for NVIDIA GPUs.");
+        if (!l->rccl_sure)
+            f->severity = FINDING_NOTE;
+    } else if (note || (!amd && !strncmp(s->name, "NCCL_", 5))) {
+        lint_find(l, &kinds[FOREIGN_NAME], s,
+                  note ? arena_printf(l->arena, "%c%s reads it%s: %s.", owner[0] == 't' ? 'T' : owner[0], owner + 1,
+                                      amd ? "" : ", not NCCL", note)
+                       : arena_printf(l->arena, "NCCL does not read it: it is a setting of %s.", owner),
+                  amd ? "Measure with and without it on your GPUs." : "Keep it only where that program runs.");
+    }
+}
+
+static void find_misspelt(struct lint *l, const struct lint_setting *s, const char *use, int sure)
+{
+    struct lint_finding *f = lint_find(l, &kinds[MISSPELT_NAME], s, "No release of NCCL from 2.4 on reads this name.",
+                                       arena_printf(l->arena, sure ? "Use %s." : "Probably %s is meant.", use));
+    const struct env_var *v = env_var_find(use);
+    /* A list that the right name does not understand would end the job. */
+    if (sure && v && v->grammar != ENV_G_ALGO && v->grammar != ENV_G_PROTO)
+        rename_to(l, f, s, use, 1);
+}
+
+static void check_other(struct lint *l, const struct lint_setting *s, const struct env_other *o)
+{
+    struct lint_finding *f;
+    switch (o->status) {
+    case ENV_REMOVED:
+        f = lint_find(l, &kinds[REMOVED_NAME], s, add_note(l, "NCCL no longer reads it", o), advice_of(l, o));
+        f->fix = LINT_FIX_LINE;
+        break;
+    case ENV_NEVER:
+        lint_find(l, &kinds[MISSPELT_NAME], s, "No release of NCCL from 2.4 on reads this name.", advice_of(l, o));
+        break;
+    case ENV_MISSPELT:
+        find_misspelt(l, s, o->use, 1);
+        break;
+    case ENV_OLD_SPELLING:
+        f = lint_find(l, &kinds[FORMER_NAME], s,
+                      arena_printf(l->arena, "NCCL never read it: it is %s's, which documents it as %s since 2.2%s%s.",
+                                   o->owner, o->use, o->note ? "; " : "", o->note ? o->note : ""),
+                      advice_of(l, o));
+        rename_to(l, f, s, o->use, 0);
+        break;
+    case ENV_DECLARED:
+    case ENV_DEPRECATED:
+    case ENV_BUILD:
+        break;
+    default:
+        check_foreign(l, s, o->status, o->owner, o);
+        break;
+    }
+}
+
+/* PyTorch's names with the TORCH_ in front forgotten. */
+static int is_torch_name(struct lint *l, const struct lint_setting *s)
+{
+    const struct env_other *o = env_other_find(arena_printf(l->arena, "TORCH_%s", s->name));
+    if (!o)
+        return 0;
+    struct lint_finding *f = lint_find(l, &kinds[FORMER_NAME], s,
+                                       arena_printf(l->arena, "NCCL never read it; %s reads %s.", o->owner, o->name),
+                                       arena_printf(l->arena, "Use %s.", o->name));
+    rename_to(l, f, s, o->name, 1);
+    return 1;
+}
+
+/* Whether the document itself does something with $NAME or "NAME": then it is a variable of its author's. */
+static int is_read_here(struct lint *l, const struct lint_setting *s)
+{
+    static const char *const forms[] = {"$%s", "${%s", "get(\"%s", "getenv(\"%s"};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (lint_speaks_of(s->text, arena_printf(l->arena, forms[i], s->name)))
+            return 1;
+    return 0;
+}
+
+/* nccl_debug: only where it goes into an environment under that name. */
+static int is_lower(struct lint *l, const struct lint_setting *s)
+{
+    char *upper = arena_strdup(l->arena, s->name);
+    for (char *c = upper; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    if (!strcmp(upper, s->name) || !env_var_find(upper))
+        return 0;
+    if (s->how != LINT_ASSIGNED)
+        rename_to(l,
+                  lint_find(l, &kinds[LOWER_CASE], s,
+                            "Names of variables are in upper case; NCCL does not read this one.",
+                            arena_printf(l->arena, "Use %s.", upper)),
+                  s, upper, 1);
+    return 1;
+}
+
+/* OFI_NCCL_*, TORCH_NCCL_*, RCCL_*: names of others, written wrong. */
+static int is_misspelt_other(struct lint *l, const struct lint_setting *s)
+{
+    const struct env_other *near = s->how == LINT_ASSIGNED ? NULL : env_nearest_other(s->name);
+    if (!near)
+        return 0;
+    lint_find(l, &kinds[MISSPELT_NAME], s,
+              arena_printf(l->arena, "%c%s does not read this name.", near->owner[0], near->owner + 1),
+              arena_printf(l->arena, "Probably %s is meant.", near->name));
+    return 1;
+}
+
+static void check_names(struct lint *l, const struct lint_setting *s)
+{
+    const struct env_other *o = env_other_find(s->name);
+    if (s->var) {
+        if (s->var->last)
+            check_removed(l, s, o);
+        else
+            check_known(l, s, o);
+        return;
+    }
+    if (o) {
+        if (s->how != LINT_ASSIGNED || (o->status != ENV_NEVER && o->status != ENV_MISSPELT))
+            check_other(l, s, o);
+        return;
+    }
+    if (is_lower(l, s) || is_misspelt_other(l, s))
+        return;
+    const struct env_prefix *p = env_prefix_find(s->name);
+    if (p && p->status != ENV_BUILD) {
+        check_foreign(l, s, p->status, p->owner, NULL);
+        return;
+    }
+    /* A script's own variables may be called as it likes. */
+    if (p || s->how == LINT_ASSIGNED || strncmp(s->name, "NCCL_", 5) != 0 || is_torch_name(l, s))
+        return;
+    if (is_read_here(l, s))
+        return;
+    const struct env_var *near = env_nearest(s->name);
+    if (near)
+        find_misspelt(l, s, near->name, 0);
+    else
+        lint_find(l, &kinds[UNKNOWN_NAME], s, "No release of NCCL from 2.4 on reads this name.",
+                  "Remove it, unless a plugin or a script of yours reads it.");
+}
+
+const struct lint_rules lint_names = {kinds, sizeof kinds / sizeof *kinds, check_names};

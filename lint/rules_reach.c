@@ -1,0 +1,226 @@
+/* Settings that never reach the ranks: set behind the launch, not passed on by the launcher, set in a shell that ends,
+ * on one node alone, again before anything reads them, in a file that nothing runs. */
+#include <string.h>
+
+#include "lint/lint_internal.h"
+
+enum {
+    AFTER_LAUNCH,
+    NOT_IN_MPIRUN,
+    NOT_IN_SRUN,
+    NOT_IN_SSH,
+    NOT_IN_SUDO,
+    IN_SUBSHELL,
+    ONE_NODE,
+    SET_AGAIN,
+    FILE_UNUSED
+};
+static const struct finding_kind kinds[] = {
+    [AFTER_LAUNCH] = {"NT701", "set-after-launch", FINDING_WARNING, "set behind the last launch"},
+    [NOT_IN_MPIRUN] = {"NT702", "mpirun-leaves-it", FINDING_WARNING, "Open MPI does not take it to other hosts"},
+    [NOT_IN_SRUN] = {"NT703", "srun-leaves-it", FINDING_WARNING, "srun's --export does not name it"},
+    [NOT_IN_SSH] = {"NT704", "ssh-leaves-it", FINDING_WARNING, "ssh takes no environment along"},
+    [NOT_IN_SUDO] = {"NT705", "sudo-drops-it", FINDING_WARNING, "sudo starts with a clean environment"},
+    [IN_SUBSHELL] = {"NT706", "shell-ends", FINDING_WARNING, "exported in a shell that ends at once"},
+    [ONE_NODE] = {"NT707", "one-node-only", FINDING_WARNING, "set on one rank or node alone"},
+    [SET_AGAIN] = {"NT708", "set-again", FINDING_WARNING, "set again or taken away before anything reads it"},
+    [FILE_UNUSED] = {"NT709", "file-never-run", FINDING_WARNING, "written to a script that is not run here"},
+};
+
+#define MOST_LAUNCHES 200 /* of one document */
+
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
+
+/* A name that something reads: losing any other costs nothing. */
+static int has_reader(const struct lint_setting *s)
+{
+    const struct env_other *o = s->var ? NULL : env_other_find(s->name);
+    if (s->var)
+        return !s->var->last && !(s->var->flags & ENV_DEAD);
+    return o && (o->status == ENV_FRAMEWORK || o->status == ENV_RCCL || o->status == ENV_OF_PLUGIN ||
+                 o->status == ENV_FABRIC);
+}
+
+static int is_named(const struct lint_launch *c, const char *name)
+{
+    for (size_t i = 0; i < c->nnames; i++)
+        if (!strcmp(c->names[i], name))
+            return 1;
+    return c->remote && strstr(c->remote, name);
+}
+
+/* Whether ssh's command starts ranks with nothing that could bring the settings along. */
+static int runs_bare(const char *remote)
+{
+    static const char *const programs[] = {"python", "torchrun", "deepspeed", "mpirun", "_perf", "accelerate"};
+    static const char *const brings[] = {"source ", ". /",  ". ~",     "env",    "ENV", "EXPORT",
+                                         "export",  "VARS", "module ", "docker", ".sh"};
+    int runs = 0, brought = 0;
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+        runs |= strstr(remote, programs[i]) != NULL;
+    for (size_t i = 0; i < sizeof brings / sizeof *brings; i++)
+        brought |= strstr(remote, brings[i]) != NULL;
+    return runs && !brought;
+}
+
+static int is_lost(const struct lint_setting *s, const struct lint_launch *c)
+{
+    if (c->keeps || s->body || s->name_at >= c->at || is_named(c, s->name) || !has_reader(s) ||
+        !lint_can_meet(s->branch, c->branch))
+        return 0;
+    if (c->launcher == LINT_SSH && (!c->remote || !runs_bare(c->remote)))
+        return 0;
+    return (s->how == LINT_EXPORTED && s->group == 0) ||
+           (s->how == LINT_COMMAND && s->group == c->group && c->launcher == LINT_MPIRUN);
+}
+
+static const struct {
+    const struct finding_kind *kind;
+    const char *says, *advice, *mark;
+} losses[] = {
+    [LINT_MPIRUN] = {&kinds[NOT_IN_MPIRUN],
+                     "Open MPI starts the ranks of other hosts through ssh and takes along only what -x names",
+                     "Add -x %s, or write /etc/nccl.conf on every node.", " -x "},
+    [LINT_SRUN] = {&kinds[NOT_IN_SRUN], "srun passes on what --export names and nothing else",
+                   "Use --export=ALL, or add %s to the list.", ","},
+    [LINT_SSH] = {&kinds[NOT_IN_SSH], "ssh runs its command in a new environment over there",
+                  "Set %s in the command itself, or write /etc/nccl.conf on every node.", ", "},
+    [LINT_SUDO] = {&kinds[NOT_IN_SUDO], "sudo takes variables away unless it is told to keep them",
+                   "Use sudo -E, or --preserve-env=%s.", ","},
+};
+
+/* One finding a launch, at the first setting that it loses; the advice names all. */
+static void judge_launch(struct lint *l, const struct lint_text *t, const struct lint_launch *c)
+{
+    const struct lint_setting *first = NULL;
+    const char *names = NULL;
+    int n = 0;
+    for (size_t i = t->first; i < t->first + t->count && n < 20; i++) {
+        const struct lint_setting *s = l->settings[i];
+        if (!is_lost(s, c) || (names && strstr(names, s->name)))
+            continue;
+        first = n++ ? first : s;
+        names = n > 1 ? arena_printf(l->arena, "%s%s%s", names, losses[c->launcher].mark, s->name) : s->name;
+    }
+    if (!first)
+        return;
+    long line, column;
+    lint_place(t, c->at, &line, &column);
+    lint_find(l, losses[c->launcher].kind, first,
+              arena_printf(l->arena,
+                           n > 1 ? "%s: the launch in line %ld leaves out this and %d more."
+                                 : "%s: the launch in line %ld leaves it out.",
+                           losses[c->launcher].says, line, n - 1),
+              arena_printf(l->arena, losses[c->launcher].advice, names));
+}
+
+static void check_after_launch(struct lint *l, const struct lint_setting *s)
+{
+    const struct lint_text *t = s->text;
+    const struct lint_launch *last = NULL;
+    if (s->how != LINT_EXPORTED || s->group != 0 || s->body || s->commands < t->commands || !has_reader(s))
+        return;
+    for (size_t i = 0; i < t->nlaunches; i++)
+        if (t->launches[i]->group && t->launches[i]->at < s->name_at &&
+            lint_can_meet(s->branch, t->launches[i]->branch))
+            last = t->launches[i];
+    if (!last)
+        return;
+    long line, column;
+    lint_place(t, last->at, &line, &column);
+    lint_find(l, &kinds[AFTER_LAUNCH], s,
+              arena_printf(l->arena, "The launch is in line %ld, and nothing is started behind this one.", line),
+              "Move it in front of the launch.");
+}
+
+/* ---- lost on the way --------------------------------------------------------------------------------------------- */
+
+static void check_one_node(struct lint *l, const struct lint_setting *s)
+{
+    const struct lint_branch *b = s->branch;
+    while (b && !(b->one_node && b->arm == 0))
+        b = b->outer;
+    if (!b || !s->var || (s->var->agree != ENV_AGREE_YES && s->var->agree != ENV_AGREE_ADVISED) ||
+        s->how != LINT_EXPORTED)
+        return;
+    for (size_t i = s->text->first; i < s->text->first + s->text->count; i++) {
+        const struct lint_setting *o = l->settings[i];
+        if (o != s && o->hash == s->hash && !strcmp(o->name, s->name) && o->branch != s->branch)
+            return;
+    }
+    lint_find(l, &kinds[ONE_NODE], s, "Only one rank or node sets it, and all ranks of a job should have the same.",
+              "Set it in front of the condition.");
+}
+
+static int is_expanded(const struct lint_setting *s)
+{
+    const char *from = s->text->data + s->name_at;
+    return memchr(from, '$', strcspn(from, "\n")) != NULL;
+}
+
+static int may_be_set_again(const struct lint_setting *s)
+{
+    static const char *const kept[] = {"python", "lua", "markdown", "conf", "hcl", "make"};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (!strcmp(s->text->kind, kept[i]))
+            return 0;
+    return s->value && (s->how == LINT_EXPORTED || s->how == LINT_DECLARED || s->how == LINT_COMMAND);
+}
+
+static void check_set_again(struct lint *l, const struct lint_setting *s)
+{
+    int after = 0;
+    for (size_t i = s->text->first; may_be_set_again(s) && i < s->text->first + s->text->count; i++) {
+        const struct lint_setting *o = l->settings[i];
+        if (!after || o->hash != s->hash || strcmp(o->name, s->name) != 0) {
+            after |= o == s;
+            continue;
+        }
+        if (o->group != s->group || o->branch != s->branch || o->body != s->body || o->commands != s->commands ||
+            (o->how != LINT_UNSET && (!o->value || !strcmp(o->value, s->value) || is_expanded(o))))
+            return;
+        long line, column;
+        lint_place(s->text, o->name_at, &line, &column);
+        lint_find(l, &kinds[SET_AGAIN], s,
+                  arena_printf(l->arena, "Line %ld %s before any program could read it: this value never counts.", line,
+                               o->how == LINT_UNSET ? "takes it away" : "sets it again"),
+                  "Remove one of the two.");
+        return;
+    }
+}
+
+/* A script that the document writes, and then neither runs nor hands on. */
+static void check_file_unused(struct lint *l, const struct lint_setting *s)
+{
+    const char *file = s->body ? s->body->file : NULL;
+    size_t i = s->text->first;
+    if (!file || s->text->nlaunches == 0 || strlen(file) < 4 || strcmp(file + strlen(file) - 3, ".sh") != 0 ||
+        strstr(file, "profile") || strchr(file, '$') || !has_reader(s))
+        return;
+    while (l->settings[i]->body != s->body)
+        i++;
+    const char *slash = strrchr(file, '/');
+    if (l->settings[i] != s || strstr(s->text->data + s->body->end, slash ? slash + 1 : file))
+        return;
+    lint_find(l, &kinds[FILE_UNUSED], s,
+              arena_printf(l->arena, "It is written to %s, which nothing below runs or sources.", file),
+              "Let the launcher run that script, or set it here.");
+}
+
+static void check_reach(struct lint *l, const struct lint_setting *s)
+{
+    const struct lint_text *t = s->text;
+    if (!t || !t->lines)
+        return;
+    for (size_t i = 0; s == l->settings[t->first] && i < t->nlaunches && i < MOST_LAUNCHES; i++)
+        judge_launch(l, t, t->launches[i]);
+    if (s->how == LINT_SUBSHELL)
+        lint_find(l, &kinds[IN_SUBSHELL], s, "The shell that exports it ends at once, and the variable with it.",
+                  "Export it in the script itself, or start the program in the same -c text.");
+    check_after_launch(l, s);
+    check_one_node(l, s);
+    check_set_again(l, s);
+    check_file_unused(l, s);
+}
+
+const struct lint_rules lint_reach = {kinds, sizeof kinds / sizeof *kinds, check_reach};

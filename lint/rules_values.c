@@ -1,0 +1,487 @@
+/* Values: what NCCL makes of numbers, words and lists, rule by rule of core/vars/parse.h. */
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/vars/parse.h"
+#include "lint/lint_internal.h"
+
+enum { WORD_AS_NUMBER, TRAILING_TEXT, OCTAL, OVERFLOW, LEVEL_WORD, MERGE_WORD, CHOICE_WORD, CHOICE_FUNCTION };
+enum { CHOICE_EMPTY = CHOICE_FUNCTION + 1, FORCED_LL128, FAMILY_WORD, DEBUG_WORD, SUBSYS_WORD, DEVICE_LIST };
+enum { DEVICE_KIND = DEVICE_LIST + 1, MERGE_GROUPS, POLICY_WORD, QUOTED_VALUE, RANGE_NO_SLASH, TILDE };
+static const struct finding_kind kinds[] = {
+    [WORD_AS_NUMBER] = {"NT201", "word-as-number", FINDING_ERROR, "a word where NCCL reads a number counts as 0"},
+    [TRAILING_TEXT] = {"NT202", "trailing-text", FINDING_ERROR, "text behind a number is ignored"},
+    [OCTAL] = {"NT203", "leading-zero", FINDING_ERROR, "a leading 0 makes the number octal"},
+    [OVERFLOW] = {"NT204", "overflow", FINDING_ERROR, "the number does not fit, so the default is used"},
+    [LEVEL_WORD] = {"NT205", "unknown-level", FINDING_ERROR, "an unknown distance is ignored"},
+    [MERGE_WORD] = {"NT206", "unknown-merge-level", FINDING_ERROR, "an unknown merge level turns merging off"},
+    [CHOICE_WORD] = {"NT207", "unknown-algorithm", FINDING_ERROR,
+                     "an unknown algorithm, protocol or collective ends the job from 2.24.3 on"},
+    [CHOICE_FUNCTION] = {"NT208", "per-collective-too-early", FINDING_ERROR,
+                         "a choice by collective before 2.24.3 is one unknown word"},
+    [CHOICE_EMPTY] = {"NT209", "nothing-left", FINDING_ERROR, "no algorithm or protocol is left for a collective"},
+    [FORCED_LL128] = {"NT210", "forced-ll128", FINDING_WARNING,
+                      "the list forces LL128 on where NCCL would find it unsafe"},
+    [FAMILY_WORD] = {"NT211", "unknown-family", FINDING_ERROR, "an unknown address family is ignored"},
+    [DEBUG_WORD] = {"NT212", "unknown-debug-level", FINDING_ERROR, "an unknown log level logs nothing"},
+    [SUBSYS_WORD] = {"NT213", "unknown-subsystem", FINDING_WARNING, "an unknown subsystem in the log filter"},
+    [DEVICE_LIST] = {"NT214", "device-list", FINDING_ERROR, "a device list that NCCL reads in another way"},
+    [DEVICE_KIND] = {"NT215", "device-kind", FINDING_ERROR,
+                     "a network interface where a verbs device belongs, or the other way round"},
+    [MERGE_GROUPS] = {"NT216", "endless-merge-group", FINDING_ERROR, "a merge group without a name never ends"},
+    [POLICY_WORD] = {"NT217", "unknown-policy", FINDING_ERROR, "an unknown policy or mode falls back"},
+    [QUOTED_VALUE] = LINT_QUOTED_VALUE,
+    [RANGE_NO_SLASH] = {"NT219", "range-without-prefix", FINDING_ERROR, "an address range without '/' is ignored"},
+    [TILDE] = {"NT220", "tilde", FINDING_ERROR, "NCCL does not expand '~'"},
+};
+
+static struct lint_finding *fix_value(struct lint_finding *f, const char *replacement)
+{
+    if (replacement) {
+        f->fix = LINT_FIX_VALUE;
+        f->replacement = replacement;
+        f->changes = 1;
+    }
+    return f;
+}
+
+static const char *upper_case(struct lint *l, const char *s)
+{
+    char *out = arena_strdup(l->arena, s);
+    for (char *c = out; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    return out;
+}
+
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
+
+static int is_one_of(const char *s, const char *const *words)
+{
+    for (; *words; words++)
+        if (!strcasecmp(s, *words))
+            return 1;
+    return 0;
+}
+
+static void find_word_as_number(struct lint *l, const struct lint_setting *s)
+{
+    static const char *const yes[] = {"true", "yes", "on", "enable", "enabled", "t", "y", NULL};
+    static const char *const no[] = {"false", "no", "off", "disable", "disabled", "f", "n", "none", NULL};
+    char usual[ENV_VALUE];
+    int has_default = env_default_at(s->var, l->high, usual);
+    const char *says =
+        arena_printf(l->arena, "NCCL reads a number here, finds none in \"%.40s\" and takes 0.", s->value);
+    if (is_one_of(s->value, no)) {
+        fix_value(lint_find(l, &kinds[WORD_AS_NUMBER], s, says, "Write 0, which is what it comes to."), "0")->severity =
+            FINDING_NOTE;
+    } else if (is_one_of(s->value, yes)) {
+        fix_value(lint_find(l, &kinds[WORD_AS_NUMBER], s, says, "Write 1."), "1");
+    } else {
+        lint_find(l, &kinds[WORD_AS_NUMBER], s, says,
+                  has_default && strcmp(usual, "unset") != 0
+                      ? arena_printf(l->arena, "Write a number, or leave it unset for NCCL's default (%s).", usual)
+                      : "Write a number, or leave it unset for NCCL's default.");
+    }
+}
+
+static void find_trailing_text(struct lint *l, const struct lint_setting *s, int64_t value)
+{
+    static const char units[] = "KMG";
+    const char *rest = s->value + strspn(s->value, " \t+-0123456789xX");
+    const char *unit = *rest ? strchr(units, toupper((unsigned char)*rest)) : NULL;
+    const char *right = NULL;
+    if (unit && value > 0 && value < (1 << 20) &&
+        (!rest[1] || !strcasecmp(rest + 1, "b") || !strcasecmp(rest + 1, "ib")))
+        right = arena_printf(l->arena, "%lld", (long long)value << 10 * (unit - units + 1));
+    struct lint_finding *f =
+        lint_find(l, &kinds[TRAILING_TEXT], s,
+                  arena_printf(l->arena, "NCCL stops reading at \"%.20s\": the value is %lld.", rest, (long long)value),
+                  right ? arena_printf(l->arena, "Write %s.", right) : "Write a plain number.");
+    fix_value(f, right);
+}
+
+static void check_number(struct lint *l, const struct lint_setting *s)
+{
+    int64_t value = 0;
+    const char *digits;
+    switch (env_parse_number(s->value, &value)) {
+    case ENV_NUMBER_WORD:
+        find_word_as_number(l, s);
+        break;
+    case ENV_NUMBER_TRAILING:
+        find_trailing_text(l, s, value);
+        break;
+    case ENV_NUMBER_OCTAL:
+        digits = s->value + strspn(s->value, " \t0");
+        fix_value(lint_find(l, &kinds[OCTAL], s,
+                            arena_printf(l->arena, "A number that begins with 0 is octal to NCCL: \"%.40s\" is %lld.",
+                                         s->value, (long long)value),
+                            "Write it without the leading 0."),
+                  strspn(digits, "0123456789") == strlen(digits) ? digits : NULL);
+        break;
+    case ENV_NUMBER_RANGE:
+        lint_find(l, &kinds[OVERFLOW], s, "The number does not fit 64 bits; NCCL says so and keeps its default.",
+                  "Write a smaller number.");
+        break;
+    case ENV_NUMBER:
+    case ENV_NUMBER_EMPTY:
+        break;
+    }
+}
+
+/* ---- NCCL_ALGO and NCCL_PROTO ------------------------------------------------------------------------------------ */
+
+enum { BY_COLLECTIVE = 22403 };
+
+static const char *const coll_names[COLL_COUNT] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce"};
+
+/* "Broadcast, Reduce and AllGather" for the bits in `colls`. */
+static const char *list_collectives(struct lint *l, unsigned colls)
+{
+    const char *text = "";
+    for (int c = 0; c < COLL_COUNT; c++)
+        if (colls & 1u << c)
+            text = arena_printf(l->arena, "%s%s%s", text,
+                                !*text             ? ""
+                                : colls >> (c + 1) ? ", "
+                                                   : " and ",
+                                coll_names[c]);
+    return text;
+}
+
+static void find_unknown_choice(struct lint *l, const struct lint_setting *s, const struct env_choice *c)
+{
+    const char *is = c->unknown_is_function ? "no collective" : "unknown";
+    struct lint_finding *f =
+        lint_find(l, &kinds[CHOICE_WORD], s,
+                  arena_printf(l->arena,
+                               "\"%.*s\" is %s to NCCL: from 2.24.3 on communicator creation fails with invalid usage, "
+                               "earlier releases skip the word.",
+                               (int)(c->unknown_length < 40 ? c->unknown_length : 40), c->unknown, is),
+                  s->var->grammar == ENV_G_ALGO
+                      ? "Choose from Tree, Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree and PAT, without blanks."
+                      : "Choose from LL, LL128 and Simple, without blanks.");
+    if (l->high < BY_COLLECTIVE)
+        f->severity = FINDING_WARNING;
+}
+
+static void find_nothing_left(struct lint *l, const struct lint_setting *s, unsigned colls)
+{
+    int algo = s->var->grammar == ENV_G_ALGO;
+    int only_allreduce = !(colls & 1u << COLL_ALLREDUCE) && s->value[0] != '^' && !strchr(s->value, ':');
+    const char *before = !algo ? "" : lint_holds(l, 0, BY_COLLECTIVE - 1) == LINT_NONE ? "" : "; before, Ring stood in";
+    struct lint_finding *f = lint_find(
+        l, &kinds[CHOICE_EMPTY], s,
+        arena_printf(l->arena, "From 2.24.3 on this leaves nothing for %s: such a call fails with invalid usage%s.",
+                     list_collectives(l, colls), before),
+        !algo ? "Leave a protocol for every collective."
+        : only_allreduce
+            ? arena_printf(l->arena, "Name the collective (NCCL_ALGO=allreduce:%s), or add Ring.", s->value)
+            : "Leave Ring in, or name the collectives that are meant.");
+    if (l->low < BY_COLLECTIVE)
+        f->severity = FINDING_WARNING;
+    if (only_allreduce && l->low >= BY_COLLECTIVE)
+        fix_value(f, arena_printf(l->arena, "allreduce:%s", s->value));
+}
+
+static void check_choice(struct lint *l, const struct lint_setting *s)
+{
+    int algo = s->var->grammar == ENV_G_ALGO;
+    struct env_choice c;
+    if (!*s->value)
+        return;
+    if (strpbrk(s->value, ":;") && l->low < BY_COLLECTIVE) {
+        struct lint_finding *f = lint_find(
+            l, &kinds[CHOICE_FUNCTION], s,
+            algo ? "Before 2.24.3 a choice by collective is one unknown word: NCCL falls back to Ring without a word."
+                 : "Before 2.24.3 a choice by collective is one unknown word: no protocol is left, and the first "
+                   "collective fails.",
+            "Use the form only with NCCL 2.24.3 and later.");
+        if (l->high >= BY_COLLECTIVE)
+            f->severity = l->options.nccl_low ? FINDING_WARNING : FINDING_NOTE;
+        if (l->high < BY_COLLECTIVE)
+            return;
+    }
+    if (algo)
+        env_parse_algo(s->value, l->high, &c);
+    else
+        env_parse_proto(s->value, l->high, &c);
+    if (c.unknown) {
+        find_unknown_choice(l, s, &c);
+        return;
+    }
+    unsigned empty = 0, forced = 0;
+    for (int f = 0; f < COLL_COUNT; f++) {
+        unsigned left = algo ? c.allowed[f] & env_algos_of(f, l->high) : c.allowed[f];
+        empty |= c.touched[f] && !left ? 1u << f : 0;
+        forced |= !algo && c.touched[f] && (left & 1u << PROTO_LL128) ? 1u << f : 0;
+    }
+    if (empty && l->high >= BY_COLLECTIVE)
+        find_nothing_left(l, s, empty);
+    if (forced && !l->rccl)
+        lint_find(
+            l, &kinds[FORCED_LL128], s,
+            "The list turns LL128 from \"where it is safe\" into \"always\": NCCL no longer checks that GPUs and paths "
+            "keep its 128-byte writes whole.",
+            "Exclude with ^LL128, or list protocols without LL128.");
+}
+
+/* ---- device lists ------------------------------------------------------------------------------------------------ */
+
+static int begins_with(const char *s, size_t n, const char *const *list)
+{
+    for (; *list; list++)
+        if (n >= strlen(*list) && !memcmp(s, *list, strlen(*list)))
+            return 1;
+    return 0;
+}
+
+/* Names that only one of the two kinds has; kernel names like ibp12s0 are used for both. */
+static void check_device_kind(struct lint *l, const struct lint_setting *s, const struct env_devices *d)
+{
+    static const char *const interfaces[] = {"eth", "bond", "ib0", "ib1", "ib2",    "ib3",   "eno", "ens",
+                                             "enp", "enx",  "lo",  "em1", "docker", "virbr", NULL};
+    static const char *const verbs[] = {"mlx5_", "mlx4_", "bnxt_re", "hfi1_", "rocep", "roceo", "rdmap", "efa_", NULL};
+    int hca = s->var->grammar == ENV_G_HCA;
+    if (!strcmp(s->name, "NCCL_OOB_NET_IFNAME"))
+        return;
+    for (int i = 0; i < d->count; i++) {
+        if (!begins_with(d->list[i].name, d->list[i].length, hca ? interfaces : verbs))
+            continue;
+        lint_find(l, &kinds[DEVICE_KIND], s,
+                  arena_printf(l->arena,
+                               hca ? "\"%.*s\" is a network interface's name; this list holds verbs devices, as "
+                                     "ibv_devices prints them."
+                                   : "\"%.*s\" is a verbs device's name; this list holds network interfaces, as ip "
+                                     "link prints them.",
+                               (int)d->list[i].length, d->list[i].name),
+                  hca ? "Write the verbs name, such as mlx5_0." : "Write the interface's name, such as eth0.");
+        return;
+    }
+}
+
+static void check_devices(struct lint *l, const struct lint_setting *s)
+{
+    struct env_devices d;
+    const char *says = NULL, *right = NULL;
+    env_parse_devices(s->value, &d);
+    if (s->var->grammar == ENV_G_IFNAME && strlen(s->value) == 1)
+        says = "NCCL takes a value of one letter as unset.";
+    else if (!strncmp(s->value, "=^", 2)) {
+        says = arena_printf(l->arena, "'^' counts only in front of '=': this looks for a device called \"%.40s\".",
+                            s->value + 1);
+        right = arena_printf(l->arena, "^=%s", s->value + 2);
+    } else if (strpbrk(s->value, " \t;"))
+        says =
+            "The list is split at commas alone: a blank or ';' becomes a part of a name, which then matches nothing.";
+    else if (d.dropped)
+        says = arena_printf(l->arena, "NCCL reads %d entries; %d more are dropped.", ENV_NAMES_MAX, d.dropped);
+    for (int i = 0; i < d.count && !says; i++) {
+        if (d.list[i].length && strchr("^=", d.list[i].name[0]))
+            says = "'^' and '=' count only in front of the whole list; inside it they are a part of a name.";
+        else if (!d.list[i].port_ok && s->var->grammar == ENV_G_HCA)
+            says =
+                arena_printf(l->arena, "The port of \"%.*s\" is no number: it counts as port 0, which no device has.",
+                             (int)d.list[i].length, d.list[i].name);
+    }
+    if (says)
+        fix_value(lint_find(l, &kinds[DEVICE_LIST], s, says,
+                            right ? arena_printf(l->arena, "Write %s.", right)
+                                  : "Write [^][=]name,name without blanks; the prefix holds for the whole list."),
+                  right);
+    else
+        check_device_kind(l, s, &d);
+}
+
+/* ---- words ------------------------------------------------------------------------------------------------------- */
+
+static void check_level(struct lint *l, const struct lint_setting *s)
+{
+    const char *level = env_parse_level(s->value, l->high);
+    if (level) {
+        if (isdigit((unsigned char)s->value[0]))
+            fix_value(lint_find(l, &kinds[LEVEL_WORD], s,
+                                arena_printf(l->arena, "The digit is an old form: %.10s means %s.", s->value, level),
+                                arena_printf(l->arena, "Write %s.", level)),
+                      level)
+                ->severity = FINDING_NOTE;
+        else if (!env_parse_level(s->value, l->low) && l->options.nccl_low)
+            lint_find(l, &kinds[LEVEL_WORD], s, "Some of the judged releases do not know this distance and ignore it.",
+                      "Choose an older name: LOC, NVL, PIX, PXB, PHB, SYS.")
+                ->severity = FINDING_WARNING;
+        return;
+    }
+    const char *right = env_parse_level(upper_case(l, s->value), l->high);
+    fix_value(lint_find(l, &kinds[LEVEL_WORD], s,
+                        arena_printf(l->arena, "NCCL knows no distance \"%.40s\" (case counts) and ignores the line.",
+                                     s->value),
+                        right ? arena_printf(l->arena, "Write %s.", right)
+                              : "Write one of LOC, NVL, NVB, C2C, PIX, PXB, P2C, PXN, PHB, SYS."),
+              right);
+}
+
+static void check_merge_level(struct lint *l, const struct lint_setting *s)
+{
+    if (env_parse_merge_level(s->value))
+        return;
+    const char *right = env_parse_merge_level(upper_case(l, s->value));
+    fix_value(lint_find(l, &kinds[MERGE_WORD], s,
+                        arena_printf(l->arena,
+                                     "NCCL knows no level \"%.40s\" (case counts) and takes LOC: nothing is merged.",
+                                     s->value),
+                        right ? arena_printf(l->arena, "Write %s.", right)
+                              : "Write one of LOC, PORT, PIX, PXB, P2C, PXN, PHB, SYS."),
+              right);
+}
+
+static void check_family(struct lint *l, const struct lint_setting *s)
+{
+    const char *right = upper_case(l, s->value);
+    int ib = !strcmp(s->name, "NCCL_IB_ADDR_FAMILY");
+    if (!strcmp(s->value, "AF_INET") || !strcmp(s->value, "AF_INET6"))
+        return;
+    if (strcmp(right, "AF_INET") != 0 && strcmp(right, "AF_INET6") != 0)
+        right = NULL;
+    fix_value(lint_find(l, &kinds[FAMILY_WORD], s,
+                        ib ? "NCCL compares exactly, and anything but AF_INET6 counts as AF_INET."
+                           : "NCCL compares exactly, and ignores anything but AF_INET and AF_INET6.",
+                        "Write AF_INET or AF_INET6."),
+              right);
+}
+
+static void check_range(struct lint *l, const struct lint_setting *s)
+{
+    if (!strchr(s->value, '/'))
+        lint_find(l, &kinds[RANGE_NO_SLASH], s, "NCCL needs a prefix length and ignores a range without '/'.",
+                  "Write the subnet as address/bits.");
+}
+
+static void check_debug(struct lint *l, const struct lint_setting *s)
+{
+    if (!env_parse_debug(s->value))
+        lint_find(l, &kinds[DEBUG_WORD], s,
+                  arena_printf(l->arena, "NCCL has no log level \"%.40s\" and logs nothing at all, warnings included.",
+                               s->value),
+                  "Write WARN, or VERSION, INFO or TRACE while you look for something.");
+}
+
+static void check_subsys(struct lint *l, const struct lint_setting *s)
+{
+    size_t length;
+    const char *word = env_parse_subsys(s->value, &length);
+    if (word)
+        lint_find(
+            l, &kinds[SUBSYS_WORD], s,
+            arena_printf(l->arena,
+                         "\"%.*s\" is no subsystem: from 2.30.7 on the whole list is dropped, earlier the word.",
+                         (int)(length < 40 ? length : 40), word),
+            "Choose from INIT, COLL, P2P, SHM, NET, GRAPH, TUNING, ENV, ALLOC, CALL, PROXY, NVLS, BOOTSTRAP, REG, "
+            "PROFILE, RAS, ALL.");
+}
+
+static void check_groups(struct lint *l, const struct lint_setting *s)
+{
+    if (env_parse_groups(s->value))
+        lint_find(l, &kinds[MERGE_GROUPS], s, "A group of nothing but commas keeps NCCL in an endless loop.",
+                  "Write dev,dev;dev,dev with at least one name in each group.");
+}
+
+static void check_policy(struct lint *l, const struct lint_setting *s)
+{
+    static const char *const check_modes[] = {"DEFAULT", "DEBUG_LOCAL", "DEBUG_GLOBAL", NULL};
+    static const char *const launch_modes[] = {"PARALLEL", "GROUP", NULL};
+    static const char *const merge_policies[] = {"ALL", "RAIL", NULL};
+    const char *says = NULL, *advice = NULL;
+    enum finding_severity severity = FINDING_ERROR;
+    switch (s->var->grammar) {
+    case ENV_G_CTA_POLICY:
+        if (!env_parse_cta_policy(s->value, l->high)) {
+            says = "This release does not know the policy.";
+            advice = "Write 0, 1 or 2; from 2.29.2 on also DEFAULT, EFFICIENCY or ZERO, joined by '|'.";
+        } else if (!env_parse_cta_policy(s->value, l->low) && isalpha((unsigned char)s->value[0])) {
+            says = "Names are read from 2.29.2 on; before, the word counts as 0.";
+            advice = "Write 0, 1 or 2 where older releases are in use.";
+            severity = FINDING_WARNING;
+        }
+        break;
+    case ENV_G_NETDEVS:
+        if (!env_parse_netdevs(s->value)) {
+            says = "NCCL knows no such policy and takes AUTO.";
+            advice = "Write AUTO, ALL or MAX:n.";
+        }
+        break;
+    case ENV_G_MERGE_POLICY:
+        if (!is_one_of(s->value, merge_policies)) {
+            says = "NCCL knows no such policy and takes ALL.";
+            advice = "Write ALL or RAIL.";
+        }
+        break;
+    case ENV_G_LAUNCH:
+        if (!is_one_of(s->value, launch_modes)) {
+            says = "Anything but GROUP means PARALLEL, the default.";
+            advice = "Remove the line.";
+        } else if (!strcasecmp(s->value, "GROUP")) {
+            says = "GROUP is deprecated since 2.9.";
+            advice = "Remove the line; PARALLEL is the default.";
+        }
+        severity = FINDING_WARNING;
+        break;
+    case ENV_G_CHECK_MODE:
+        if (!is_one_of(s->value, check_modes)) {
+            says = "NCCL knows no such mode and keeps its default.";
+            advice = "Write DEFAULT, DEBUG_LOCAL or DEBUG_GLOBAL.";
+        }
+        break;
+    default:
+        break;
+    }
+    if (says)
+        lint_find(l, &kinds[POLICY_WORD], s, says, advice)->severity = severity;
+}
+
+static void check_path(struct lint *l, const struct lint_setting *s)
+{
+    if (s->value[0] == '~')
+        lint_find(l, &kinds[TILDE], s, "NCCL opens the path as it stands: '~' is not expanded here.",
+                  "Write the whole path, or $HOME where a shell reads the line.");
+}
+
+static void check_values(struct lint *l, const struct lint_setting *s)
+{
+    static void (*const checks[])(struct lint *, const struct lint_setting *) = {
+        [ENV_G_INT] = check_number,
+        [ENV_G_FLAG] = check_number,
+        [ENV_G_PATH] = check_path,
+        [ENV_G_HCA] = check_devices,
+        [ENV_G_IFNAME] = check_devices,
+        [ENV_G_ALGO] = check_choice,
+        [ENV_G_PROTO] = check_choice,
+        [ENV_G_LEVEL] = check_level,
+        [ENV_G_MERGE_LEVEL] = check_merge_level,
+        [ENV_G_GROUPS] = check_groups,
+        [ENV_G_FAMILY] = check_family,
+        [ENV_G_CIDR] = check_range,
+        [ENV_G_DEBUG] = check_debug,
+        [ENV_G_SUBSYS] = check_subsys,
+        [ENV_G_CTA_POLICY] = check_policy,
+        [ENV_G_NETDEVS] = check_policy,
+        [ENV_G_MERGE_POLICY] = check_policy,
+        [ENV_G_LAUNCH] = check_policy,
+        [ENV_G_CHECK_MODE] = check_policy,
+        [ENV_G_WORD_BOOL] = NULL,
+    };
+    if (!s->value || !s->value[0] || !s->var || s->var->last)
+        return;
+    size_t n = strlen(s->value);
+    if (n >= 2 && (s->value[0] == '"' || s->value[0] == '\'') && s->value[n - 1] == s->value[0]) {
+        fix_value(lint_find(l, &kinds[QUOTED_VALUE], s, "The quotes are a part of the value, and NCCL takes none away.",
+                            "Write the value without them."),
+                  arena_strndup(l->arena, s->value + 1, n - 2));
+        return;
+    }
+    if (checks[s->var->grammar])
+        checks[s->var->grammar](l, s);
+}
+
+const struct lint_rules lint_values = {kinds, sizeof kinds / sizeof *kinds, check_values};

@@ -1,0 +1,187 @@
+/* What the readers of a shell script need of a command: its words, how they become settings, and the texts that it
+ * holds. */
+#include <string.h>
+
+#include "lint/shell.h"
+
+/* ---- words ------------------------------------------------------------------------------------------------------- */
+
+const char *shell_raw(const struct shell *sh, int i)
+{
+    return sh->s + sh->words[i].at;
+}
+
+size_t shell_length(const struct shell *sh, int i)
+{
+    return sh->words[i].end - sh->words[i].at;
+}
+
+int shell_is(const struct shell *sh, int i, const char *word)
+{
+    return i < sh->nwords && shell_length(sh, i) == strlen(word) && !memcmp(shell_raw(sh, i), word, strlen(word));
+}
+
+int shell_is_one_of(const struct shell *sh, int i, const char *const *list)
+{
+    for (; *list; list++)
+        if (shell_is(sh, i, *list))
+            return 1;
+    return 0;
+}
+
+size_t shell_assignment(const struct shell *sh, int i)
+{
+    size_t n = i < sh->nwords ? lint_name_length(shell_raw(sh, i), shell_length(sh, i)) : 0;
+    if (n == 0 || n >= shell_length(sh, i))
+        return 0;
+    const char *s = shell_raw(sh, i);
+    return s[n] == '=' || (s[n] == '+' && n + 1 < shell_length(sh, i) && s[n + 1] == '=') ? n : 0;
+}
+
+int shell_runs(const struct shell *sh, int i, const char *const *list)
+{
+    if (i >= sh->nwords)
+        return 0;
+    const char *s = shell_raw(sh, i);
+    size_t n = shell_length(sh, i);
+    const char *slash = memrchr(s, '/', n);
+    if (slash) {
+        n -= (size_t)(slash + 1 - s);
+        s = slash + 1;
+    }
+    for (; *list; list++)
+        if (strlen(*list) == n && !memcmp(s, *list, n))
+            return 1;
+    return 0;
+}
+
+/* ---- settings ---------------------------------------------------------------------------------------------------- */
+
+/* What container runtimes take away in front of a name before they set it. */
+static size_t container_prefix(const char *s, size_t n)
+{
+    static const char *const prefixes[] = {"SINGULARITYENV_", "APPTAINERENV_"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (n > strlen(prefixes[i]) && !memcmp(s, prefixes[i], strlen(prefixes[i])))
+            return strlen(prefixes[i]);
+    return 0;
+}
+
+struct lint_setting *shell_add(struct shell *sh, size_t name, size_t bytes, size_t value, size_t end, enum lint_how how,
+                               int group)
+{
+    size_t prefix = container_prefix(sh->s + name, bytes);
+    struct lint_setting *s = lint_setting_new(sh->l, sh->v, name + prefix, bytes - prefix, how);
+    if (!s)
+        return NULL;
+    s->group = group;
+    lint_set_word(sh->l, s, sh->v, value, end);
+    return s;
+}
+
+struct lint_setting *shell_pair(struct shell *sh, size_t at, size_t end, enum lint_how how, int group)
+{
+    size_t n = lint_name_length(sh->s + at, end - at);
+    if (n == 0 || at + n >= end || sh->s[at + n] != '=')
+        return NULL;
+    return shell_add(sh, at, n, at + n + 1, end, how, group);
+}
+
+void shell_export_name(struct shell *sh, size_t at, size_t bytes)
+{
+    if (!lint_of_interest(sh->s + at, bytes))
+        return;
+    lint_understood(sh->l, sh->v, at);
+    for (size_t k = sh->v->t->first; k < sh->l->nsettings; k++) {
+        struct lint_setting *s = sh->l->settings[k];
+        if (s->how == LINT_ASSIGNED && strlen(s->name) == bytes && !memcmp(s->name, sh->s + at, bytes))
+            s->how = sh->how;
+    }
+}
+
+/* ---- texts that a script holds: scripts in quotes, JSON, files that echo writes, options in variables ------------ */
+
+void shell_script(struct shell *sh, int i, const char *name, int group)
+{
+    size_t at = sh->words[i].at, end = sh->words[i].end, before = sh->l->nsettings;
+    char quote = sh->s[at];
+    if (end - at < 2 || (quote != '"' && quote != '\''))
+        return;
+    struct lint_view v = {sh->v->t, sh->s, at + 1, end - 1, sh->v->map};
+    if (quote == '"' && memmem(sh->s + at, end - at, "\\\"", 2))
+        v = lint_unescape(sh->l, &v, at + 1, end - 1, LINT_ESCAPES);
+    sh->l->read_inner(sh->l, &v, name, group, sh->how);
+    for (size_t k = before; k < sh->l->nsettings; k++) {
+        struct lint_setting *s = sh->l->settings[k];
+        if (s->how == LINT_EXPORTED && s->group == group && s->commands == v.t->commands)
+            s->how = LINT_SUBSHELL;
+    }
+}
+
+void shell_json(struct shell *sh, int i, int group)
+{
+    const char *s = shell_raw(sh, i);
+    const char *brace = memchr(s, '{', shell_length(sh, i));
+    if (!brace || brace == s || !memchr(s, '"', shell_length(sh, i)) || !strchr("'\"", brace[-1]) ||
+        !lint_names_any(s, shell_length(sh, i)))
+        return;
+    struct lint_view v = {sh->v->t, sh->s, (size_t)(brace - sh->s), sh->words[i].end - 1, sh->v->map};
+    if (brace[-1] == '"')
+        v = lint_unescape(sh->l, &v, v.from, v.to, LINT_ESCAPES);
+    sh->l->read_inner(sh->l, &v, "word.json", group, LINT_DECLARED);
+}
+
+void shell_written(struct shell *sh, const struct lint_view *v, const struct shell_word *target)
+{
+    static const char *const variables[] = {"GITHUB_ENV", "/environment", NULL};
+    struct lint_body *body = ARENA_NEW(sh->l->arena, struct lint_body);
+    const struct lint_body *outer = sh->l->body;
+    size_t at = target->at, end = target->end;
+    while (at < end && strchr("\"'", sh->s[at]))
+        at++;
+    while (end > at && strchr("\"'", sh->s[end - 1]))
+        end--;
+    body->file = arena_strndup(sh->l->arena, sh->s + at, end - at);
+    body->end = lint_at(v, v->to);
+    const char *name = strstr(body->file, "nccl.conf") ? "nccl.conf" : body->file;
+    for (const char *const *p = variables; *p; p++)
+        name = strstr(body->file, *p) ? "x.env" : name;
+    sh->l->body = body;
+    sh->l->read_inner(sh->l, v, name, ++sh->l->groups, LINT_EXPORTED);
+    sh->l->body = outer;
+}
+
+void shell_print(struct shell *sh, int i)
+{
+    int escapes = shell_is(sh, i, "printf");
+    for (i++; i < sh->nwords && shell_raw(sh, i)[0] == '-'; i++)
+        escapes |= shell_is(sh, i, "-e") || shell_is(sh, i, "-ne");
+    if (i >= sh->nwords)
+        return;
+    size_t from = sh->words[i].at, to = sh->words[sh->nwords - 1].end;
+    if (strchr("\"'", sh->s[from])) {
+        to = sh->words[i].end - (sh->words[i].end - from > 1);
+        from++;
+    }
+    sh->piped = from;
+    sh->piped_end = to > from ? to : from;
+    lint_talked_of(sh->l, sh->v, sh->words[i].at, sh->words[sh->nwords - 1].end);
+    if (!sh->target.end)
+        return;
+    struct lint_view v = {sh->v->t, sh->s, from, sh->piped_end, sh->v->map};
+    if (escapes)
+        v = lint_unescape(sh->l, &v, v.from, v.to, LINT_ESCAPES);
+    shell_written(sh, &v, &sh->target);
+}
+
+void shell_tee(struct shell *sh, int i, size_t from, size_t to)
+{
+    while (++i < sh->nwords && shell_raw(sh, i)[0] == '-')
+        ;
+    if (i >= sh->nwords)
+        return;
+    sh->target = sh->words[i];
+    struct lint_view v = {sh->v->t, sh->s, from, to, sh->v->map};
+    if (to > from)
+        shell_written(sh, &v, &sh->words[i]);
+}

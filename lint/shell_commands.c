@@ -1,0 +1,357 @@
+/* One command of a shell script: assignments, export, unset, one command's environment, scripts in quotes, what is
+ * written to files. Tolerant: what is not understood sets nothing. */
+#include <string.h>
+
+#include "lint/shell.h"
+
+enum { SHELL_BLANKS };
+static const struct finding_kind kinds[] = {
+    [SHELL_BLANKS] = {"NT611", "shell-blanks", FINDING_ERROR, "blanks around '=' set nothing"},
+};
+
+/* ---- settings ---------------------------------------------------------------------------------------------------- */
+
+/* Marks the line as a setting's own when the words from `from` to `end` are all that is on it, in the document too. */
+static void mark_own_line(struct shell *sh, struct lint_setting *s, size_t from, size_t end)
+{
+    const struct lint_text *t = sh->v->t;
+    size_t at = lint_at(sh->v, from), bytes = end - from, start = at, stop = at + bytes;
+    if (stop > t->bytes || memcmp(t->data + at, sh->s + from, bytes) != 0)
+        return;
+    while (start > 0 && t->data[start - 1] != '\n')
+        start--;
+    while (stop < t->bytes && strchr(" \t\r", t->data[stop]))
+        stop++;
+    if (strspn(t->data + start, " \t") < at - start || (stop < t->bytes && t->data[stop] != '\n'))
+        return;
+    if (start > 1 && t->data[start - 2] == '\\') /* goes on from the line before */
+        return;
+    s->line_at = at;
+    s->line_bytes = bytes;
+}
+
+static void find_blanks(struct shell *sh, int name, size_t bytes)
+{
+    struct lint_setting *s = lint_setting_new(sh->l, sh->v, sh->words[name].at, bytes, LINT_ASSIGNED);
+    if (!s)
+        return;
+    s->group = sh->base_group;
+    lint_find(sh->l, &kinds[SHELL_BLANKS], s, "A shell allows no blanks around '=': this does not set the variable.",
+              "Write NAME=value without blanks.");
+}
+
+/* MPI_FLAGS="-x NAME=value", out=$(NAME=value program): what an assignment of the script's own, word k, holds for a
+ * launcher, or what fills it. */
+static void read_held(struct shell *sh, int k)
+{
+    size_t n = shell_assignment(sh, k), at = sh->words[k].at + n, end = sh->words[k].end;
+    at += 1 + (n > 0 && sh->s[at] == '+');
+    if (n == 0 || end < at + 6 || !strchr("\"'($", sh->s[at]) || !lint_names_any(sh->s + at, end - at) ||
+        env_var_find(arena_strndup(sh->l->arena, shell_raw(sh, k), n)))
+        return;
+    if (n == 26 && !memcmp(shell_raw(sh, k), "OMPI_MCA_mca_base_env_list", 26)) {
+        shell_list(sh, at, end, ';', LINT_EXPORTED, sh->base_group);
+        return;
+    }
+    int runs = sh->s[at] == '$' && sh->s[at + 1] == '(';
+    if (sh->s[at] == '$' && !runs)
+        return;
+    struct lint_view v = {sh->v->t, sh->s, at + 1 + (size_t)runs, end - 1, sh->v->map};
+    if (sh->s[at] != '\'' && !runs)
+        v = lint_unescape(sh->l, &v, v.from, v.to, LINT_FOLDED | (sh->s[at] == '"' ? LINT_ESCAPES : 0));
+    sh->l->read_inner(sh->l, &v, sh->s[at + 1] == '{' ? "held.json" : "held.sh", ++sh->l->groups, LINT_COMMAND);
+}
+
+/* ---- commands that set ------------------------------------------------------------------------------------------- */
+
+static void do_export(struct shell *sh, int i, enum lint_how how)
+{
+    for (int first = i; i < sh->nwords; i++) {
+        size_t n = shell_assignment(sh, i);
+        if (n && i == first && i + 1 == sh->nwords) {
+            struct lint_setting *s = shell_pair(sh, sh->words[i].at, sh->words[i].end, how, sh->base_group);
+            read_held(sh, i);
+            if (s)
+                mark_own_line(sh, s, sh->words[0].at, sh->words[i].end);
+        } else if (n) {
+            read_held(sh, i);
+            if (i + 1 < sh->nwords && sh->words[i].end == sh->words[i].at + n + 1 && sh->words[i + 1].at > 0 &&
+                lint_name_length(shell_raw(sh, i + 1), shell_length(sh, i + 1)) < shell_length(sh, i + 1) &&
+                !shell_assignment(sh, i + 1))
+                find_blanks(sh, i, n);
+            else
+                shell_pair(sh, sh->words[i].at, sh->words[i].end, how, sh->base_group);
+        } else if (i + 1 < sh->nwords && shell_raw(sh, i + 1)[0] == '=') {
+            find_blanks(sh, i, shell_length(sh, i));
+            return;
+        } else if (how != LINT_ASSIGNED) {
+            shell_export_name(sh, sh->words[i].at, shell_length(sh, i));
+        }
+    }
+}
+
+static void do_unset(struct shell *sh, int i)
+{
+    for (; i < sh->nwords; i++) {
+        struct lint_setting *s = lint_setting_new(sh->l, sh->v, sh->words[i].at,
+                                                  lint_name_length(shell_raw(sh, i), shell_length(sh, i)), LINT_UNSET);
+        if (s)
+            s->group = sh->base_group;
+    }
+}
+
+/* set -a; in fish, set -x NAME VALUE. */
+static void do_set(struct shell *sh, int i)
+{
+    int exports = 0, erases = 0;
+    for (; i < sh->nwords; i++) {
+        const char *s = shell_raw(sh, i);
+        size_t n = shell_length(sh, i);
+        if (sh->dialect == SHELL_FISH && s[0] == '-') {
+            exports |= (s[1] != '-' && memchr(s, 'x', n)) || shell_is(sh, i, "--export");
+            erases |= s[1] != '-' && memchr(s, 'e', n);
+        } else if (sh->dialect == SHELL_FISH) {
+            if (erases)
+                do_unset(sh, i);
+            else if (i + 1 < sh->nwords)
+                shell_add(sh, sh->words[i].at, n, sh->words[i + 1].at, sh->words[i + 1].end,
+                          exports ? sh->how : LINT_ASSIGNED, sh->base_group);
+            return;
+        } else if (n >= 2 && s[1] != 'o' && (s[0] == '-' || s[0] == '+') && memchr(s, 'a', n)) {
+            sh->all_exported = s[0] == '-';
+        } else if (shell_is(sh, i, "allexport")) {
+            sh->all_exported = shell_raw(sh, i - 1)[0] == '-';
+        }
+    }
+}
+
+static void do_setenv(struct shell *sh, int i)
+{
+    if (i + 1 < sh->nwords) {
+        struct lint_setting *s = shell_add(sh, sh->words[i].at, lint_name_length(shell_raw(sh, i), shell_length(sh, i)),
+                                           sh->words[i + 1].at, sh->words[i + 1].end, LINT_EXPORTED, sh->base_group);
+        if (s && i + 2 == sh->nwords)
+            mark_own_line(sh, s, sh->words[0].at, sh->words[i + 1].end);
+    }
+}
+
+/* : "${NAME:=value}" */
+static void do_nothing(struct shell *sh, int i)
+{
+    for (; i < sh->nwords; i++) {
+        size_t at = sh->words[i].at, end = sh->words[i].end;
+        if (end - at > 2 && sh->s[at] == '"') {
+            at++;
+            end--;
+        }
+        if (end - at < 5 || memcmp(sh->s + at, "${", 2) != 0 || sh->s[end - 1] != '}')
+            continue;
+        size_t n = lint_name_length(sh->s + at + 2, end - at - 3), value = at + 2 + n;
+        value += sh->s[value] == ':';
+        if (sh->s[value] == '=')
+            shell_add(sh, at + 2, n, value + 1, end - 1, sh->all_exported ? sh->how : LINT_ASSIGNED, sh->base_group);
+    }
+}
+
+/* ---- a command --------------------------------------------------------------------------------------------------- */
+
+static int is_trivial(const struct shell *sh, int i)
+{
+    static const char *const trivial[] = {
+        "export", "unset",    "set",      "declare", "typeset", "local",  "readonly", "echo", "printf", "cd",
+        "mkdir",  "exit",     "wait",     "date",    "sleep",   "test",   "[",        "[[",   "true",   ":",
+        "shift",  "return",   "chmod",    "trap",    "shopt",   "ulimit", "rm",       "cp",   "mv",     "touch",
+        "setenv", "unsetenv", "pushd",    "popd",    "cat",     "tee",    "ls",       "pwd",  "break",  "continue",
+        "false",  "hostname", "which",    "env",     "grep",    "sed",    "awk",      "read", "let",    "type",
+        "end",    "endif",    "function", "alias",   "pip",     NULL};
+    return shell_runs(sh, i, trivial);
+}
+
+/* One that only prints or looks, or whose NAME=value is its own matter. */
+static int is_talker(const struct shell *sh, int i)
+{
+    static const char *const parts[] = {"log", "info", "warn", "msg", "usage", "die", "echo", "print"};
+    const char *name = shell_raw(sh, i);
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+        if (lint_name_length(name, shell_length(sh, i)) == shell_length(sh, i) &&
+            memmem(name, shell_length(sh, i), parts[k], strlen(parts[k])))
+            return 1;
+    static const char *const talkers[] = {"grep", "egrep", "sed",   "awk", "perl", "find", "test", "[",
+                                          "[[",   "make",  "cmake", "pip", "git",  "cat",  NULL};
+    return shell_is_one_of(sh, i, talkers);
+}
+
+/* The words of a program that is started: env's assignments, options, scripts in quotes. */
+static void do_program(struct shell *sh, int i, int group)
+{
+    static const char *const shells[] = {"bash", "sh", "dash", "zsh", "ksh", NULL};
+    static const char *const pythons[] = {"python", "python3", NULL};
+    static const char *const env[] = {"env", NULL};
+    int in_env = 0, in_shell = 0, in_python = 0;
+    for (; i < sh->nwords; i++) {
+        if (in_env && shell_assignment(sh, i)) {
+            shell_pair(sh, sh->words[i].at, sh->words[i].end, LINT_COMMAND, group);
+            continue;
+        }
+        const char *s = shell_raw(sh, i);
+        size_t n = shell_length(sh, i);
+        if (in_env && s[0] != '-')
+            in_env = 0;
+        in_env |= shell_runs(sh, i, env) || (i > 0 && shell_is(sh, i - 1, "vars") && shell_is(sh, i, "set"));
+        in_env |= i > 0 && shell_is(sh, i, "env") && shell_is(sh, i - 1, "set") ? 2 : 0;
+        in_env |= in_env == 0 && i > 0 && shell_is(sh, 0, "kubectl") && shell_assignment(sh, i) ? 2 : 0;
+        in_shell |= shell_runs(sh, i, shells);
+        in_python |= shell_runs(sh, i, pythons);
+        if (in_env == 2 && shell_assignment(sh, i))
+            shell_pair(sh, sh->words[i].at, sh->words[i].end, LINT_COMMAND, group);
+        else if ((in_shell || in_python) && n >= 2 && s[0] == '-' && s[1] != '-' && s[n - 1] == 'c' &&
+                 i + 1 < sh->nwords)
+            shell_script(sh, ++i, in_python && !in_shell ? "code.py" : "code.sh", group);
+        else if (s[0] != '-' || n < 3 || !memchr(s, '{', n))
+            i = shell_option(sh, i, group);
+        if (i < sh->nwords)
+            shell_json(sh, i, group);
+    }
+}
+
+static void do_declare(struct shell *sh, int i)
+{
+    int exported = i + 1 < sh->nwords && shell_raw(sh, i + 1)[0] == '-' &&
+                   memchr(shell_raw(sh, i + 1), 'x', shell_length(sh, i + 1));
+    do_export(sh, i + 1, exported || sh->all_exported ? sh->how : LINT_ASSIGNED);
+}
+
+/* The command that starts at word i, with the assignments in front of it in `group`. */
+static void do_command(struct shell *sh, int i, int group)
+{
+    static const char *const declarers[] = {"declare", "typeset", "local", "readonly", NULL};
+    static const char *const printers[] = {"echo", "printf", NULL};
+    static const char *const unsetters[] = {"unset", "unsetenv", NULL};
+    static const char *const setters[] = {"setenv", "pushenv", NULL};
+    size_t piped = sh->piped, piped_end = sh->piped_end;
+    sh->piped = sh->piped_end = 0;
+    if (shell_is(sh, i, "export"))
+        do_export(sh, i + 1, sh->how);
+    else if (shell_is_one_of(sh, i, declarers))
+        do_declare(sh, i);
+    else if (shell_is_one_of(sh, i, unsetters))
+        do_unset(sh, i + 1);
+    else if (shell_is(sh, i, "set"))
+        do_set(sh, i + 1);
+    else if (shell_is_one_of(sh, i, setters))
+        do_setenv(sh, i + 1);
+    else if (shell_is(sh, i, ":"))
+        do_nothing(sh, i + 1);
+    else if (shell_is_one_of(sh, i, printers))
+        shell_print(sh, i);
+    else if (shell_is(sh, i, "tee"))
+        shell_tee(sh, i, piped, piped_end);
+    else if (is_talker(sh, i))
+        lint_talked_of(sh->l, sh->v, sh->words[i].at, sh->words[sh->nwords - 1].end);
+    else if (!shell_launch(sh, i, group))
+        do_program(sh, i, group);
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+
+/* Whether a condition picks one rank or node: [ $SLURM_NODEID -eq 0 ]. */
+static int picks_one(const struct shell *sh)
+{
+    static const char *const numbers[] = {"NODEID", "PROCID", "RANK", "rank"};
+    int number = 0, zero = 0;
+    for (int i = 1; i < sh->nwords; i++) {
+        const char *s = shell_raw(sh, i);
+        for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+            number |= memchr(s, '$', shell_length(sh, i)) &&
+                      memmem(s, shell_length(sh, i), numbers[k], strlen(numbers[k])) &&
+                      !memmem(s, shell_length(sh, i), "LOCAL", 5);
+        zero |= shell_is(sh, i, "0") || shell_is(sh, i, "\"0\"");
+    }
+    return number && zero;
+}
+
+static void begin_arm(struct shell *sh, int open)
+{
+    const struct lint_branch *now = sh->l->branch;
+    if (!open && !now)
+        return;
+    struct lint_branch *b = ARENA_NEW(sh->l->arena, struct lint_branch);
+    b->outer = open ? now : now->outer;
+    b->block = open ? ++sh->l->blocks : now->block;
+    b->arm = open ? 0 : now->arm + 1;
+    b->one_node = open && picks_one(sh);
+    sh->l->branch = b;
+}
+
+static void close_block(struct shell *sh)
+{
+    if (sh->l->branch)
+        sh->l->branch = sh->l->branch->outer;
+}
+
+/* Reserved words in front of a command; returns the command's first word. */
+static int do_reserved(struct shell *sh)
+{
+    static const char *const plain[] = {"then", "do",      "while", "until", "done",  "{",       "}",   "!",  "time",
+                                        "exec", "command", "sudo",  "nohup", "begin", "builtin", "and", "or", NULL};
+    static const char *const closers[] = {"fi", "esac", "endif", "endsw", NULL};
+    static const char *const fish_blocks[] = {"for", "while", "function", "switch", "begin", NULL};
+    int i = 0, fish = sh->dialect == SHELL_FISH;
+    for (; i < sh->nwords; i++) {
+        if (shell_is(sh, i, "if"))
+            begin_arm(sh, 1);
+        else if (shell_is(sh, i, "elif") || shell_is(sh, i, "else"))
+            begin_arm(sh, 0);
+        else if (shell_is_one_of(sh, i, closers) || (fish && shell_is(sh, i, "end")))
+            close_block(sh);
+        else if ((fish && shell_is_one_of(sh, i, fish_blocks)) || shell_is(sh, i, "case") || shell_is(sh, i, "switch"))
+            return begin_arm(sh, 1), sh->nwords;
+        else if (shell_is(sh, i, "for") || shell_is(sh, i, "select") || shell_is(sh, i, "foreach"))
+            return sh->nwords;
+        else if (shell_is(sh, i, "sudo")) {
+            while (i + 1 < sh->nwords && shell_raw(sh, i + 1)[0] == '-')
+                i++;
+        } else if (!shell_is_one_of(sh, i, plain))
+            break;
+    }
+    return i;
+}
+
+static void do_assignments(struct shell *sh, int first, int end)
+{
+    for (int k = first; k < end; k++) {
+        read_held(sh, k);
+        struct lint_setting *s = shell_pair(sh, sh->words[k].at, sh->words[k].end,
+                                            sh->all_exported ? sh->how : LINT_ASSIGNED, sh->base_group);
+        if (s && end - first == 1 && first == 0)
+            mark_own_line(sh, s, sh->words[k].at, sh->words[k].end);
+    }
+}
+
+void shell_command(struct shell *sh)
+{
+    int i = do_reserved(sh), first = i;
+    while (shell_assignment(sh, i))
+        i++;
+    if (i < sh->nwords && i + 1 < sh->nwords && i == first && shell_raw(sh, i + 1)[0] == '=' &&
+        lint_name_length(shell_raw(sh, i), shell_length(sh, i)) == shell_length(sh, i)) {
+        find_blanks(sh, i, shell_length(sh, i));
+    } else if (i == sh->nwords) {
+        do_assignments(sh, first, i);
+    } else {
+        int group = ++sh->l->groups;
+        for (int k = first; k < i; k++)
+            shell_pair(sh, sh->words[k].at, sh->words[k].end, LINT_COMMAND, group);
+        sh->v->t->commands += !is_trivial(sh, i);
+        do_command(sh, i, group);
+    }
+    sh->nwords = 0;
+    sh->target.end = 0;
+}
+
+void shell_next_arm(struct shell *sh)
+{
+    begin_arm(sh, 0);
+}
+
+const struct lint_rules lint_commands = {kinds, sizeof kinds / sizeof *kinds, NULL};

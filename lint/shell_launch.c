@@ -1,0 +1,454 @@
+/* What launchers, containers and batch systems pass on: options that take variables, and what mpirun, srun, ssh and
+ * sudo take along of the environment or run elsewhere. */
+#include <ctype.h>
+#include <string.h>
+
+#include "lint/shell.h"
+
+enum { EXPORT_COMMA, PAIR_BLANKS };
+static const struct finding_kind kinds[] = {
+    [EXPORT_COMMA] = {"NT612", "export-comma", FINDING_ERROR, "a value with a comma inside Slurm's --export"},
+    [PAIR_BLANKS] = {"NT613", "pair-in-two", FINDING_ERROR, "an option takes NAME=value as one word"},
+};
+
+enum form {
+    PAIR,       /* NAME=value */
+    NAME_VALUE, /* two words */
+    LIST,       /* NAME=value,NAME=value */
+    SOME_LIST,  /* the same with apptainer, a pair with everything else */
+    SEMICOLONS, /* NAME=value;NAME=value */
+    PATHS,      /* a.b.NAME=value,a.env[0].name=NAME,a.env[0].value=value */
+    NAMES,      /* NAME,NAME: passed on */
+};
+static const struct option {
+    const char *word; /* one that ends in '=' has its value inside */
+    enum form form;
+    const char *program; /* the only one that it belongs to; NULL: whoever */
+} options[] = {
+    {"-v", LIST, "qsub"},
+    {"-env", LIST, "bsub"},
+    {"-E", PAIR, NULL},
+    {"-x", PAIR, NULL},
+    {"-x=", PAIR, NULL},
+    {"-e", PAIR, NULL},
+    {"-e=", PAIR, NULL},
+    {"--env", SOME_LIST, NULL},
+    {"--env=", SOME_LIST, NULL},
+    {"--envs", PAIR, NULL},
+    {"--envs=", PAIR, NULL},
+    {"--setenv", PAIR, NULL},
+    {"--setenv=", PAIR, NULL},
+    {"--export", LIST, NULL},
+    {"--export=", LIST, NULL},
+    {"--set-env-vars", LIST, NULL},
+    {"--set-env-vars=", LIST, NULL},
+    {"--update-env-vars", LIST, NULL},
+    {"--update-env-vars=", LIST, NULL},
+    {"-genv", NAME_VALUE, NULL},
+    {"-env", NAME_VALUE, NULL},
+    {"-genvlist", NAMES, NULL},
+    {"-envlist", NAMES, NULL},
+    {"mca_base_env_list", SEMICOLONS, NULL},
+    {"--set", PATHS, "helm"},
+    {"--set-string", PATHS, "helm"},
+    {"--container-env", NAMES, NULL},
+    {"--container-env=", NAMES, NULL},
+};
+
+static int runs_before(const struct shell *sh, int i, const char *const *programs)
+{
+    for (int k = 0; k < i; k++)
+        if (shell_runs(sh, k, programs))
+            return 1;
+    return 0;
+}
+
+static int belongs_to(const struct shell *sh, const struct option *o, int i)
+{
+    return !o->program || runs_before(sh, i, (const char *const[]){o->program, NULL});
+}
+
+static void strip_quotes(const char *s, size_t *at, size_t *end)
+{
+    if (*end - *at >= 2 && (s[*at] == '"' || s[*at] == '\'') && s[*end - 1] == s[*at]) {
+        ++*at;
+        --*end;
+    }
+}
+
+/* ---- lists ------------------------------------------------------------------------------------------------------- */
+
+/* The end of a list's entry: a mark outside of quotes. */
+static size_t find_entry_end(const char *s, size_t at, size_t end, char mark)
+{
+    for (char quote = '\0'; at < end && (quote || s[at] != mark); at++) {
+        if (quote ? s[at] == quote : s[at] == '\'' || s[at] == '"')
+            quote = quote ? '\0' : s[at];
+    }
+    return at;
+}
+
+/* An entry without '=' names a variable to pass on, unless it is plainly the rest of a value that held a comma. */
+static void find_cut_value(struct shell *sh, const struct lint_setting *before, size_t at, size_t end)
+{
+    const char *s = sh->s;
+    if (!before || !before->var || before->var->kind != ENV_LIST || !before->value || end == at ||
+        memchr(s + at, '=', end - at) || (s[at] >= 'A' && s[at] <= 'Z'))
+        return;
+    lint_find(sh->l, &kinds[EXPORT_COMMA], before,
+              arena_printf(sh->l->arena,
+                           "Slurm cuts the list at its commas: the value is \"%.40s\", and \"%.*s\" is taken for "
+                           "the name of a variable.",
+                           before->value, (int)(end - at < 40 ? end - at : 40), s + at),
+              "Export it in the script, or put the value into single quotes.");
+}
+
+void shell_list(struct shell *sh, size_t at, size_t end, char mark, enum lint_how how, int group)
+{
+    struct lint_setting *before = NULL;
+    strip_quotes(sh->s, &at, &end);
+    while (at < end) {
+        size_t stop = find_entry_end(sh->s, at, end, mark);
+        at += strspn(sh->s + at, " ");
+        if (at > stop)
+            break;
+        if (mark == ',')
+            find_cut_value(sh, before, at, stop);
+        before = shell_pair(sh, at, stop, how, group);
+        if (!before)
+            shell_export_name(sh, at, stop - at);
+        at = stop + 1;
+    }
+}
+
+/* helm --set: the name is the last part of a path, or the value of one that ends in ".name". */
+static void read_paths(struct shell *sh, size_t at, size_t end, int group)
+{
+    const char *s = sh->s;
+    size_t name = 0, bytes = 0;
+    strip_quotes(s, &at, &end);
+    while (at < end) {
+        size_t stop = find_entry_end(s, at, end, ',');
+        const char *equals = memchr(s + at, '=', stop - at);
+        size_t value = equals ? (size_t)(equals - s) + 1 : stop, last = value > at ? value - 1 : at;
+        while (last > at && s[last - 1] != '.')
+            last--;
+        if (equals && value - 1 - last == 4 && !memcmp(s + last, "name", 4)) {
+            name = value;
+            bytes = stop - value;
+        } else if (equals && value - 1 - last == 5 && !memcmp(s + last, "value", 5) && bytes) {
+            shell_add(sh, name, bytes, value, stop, LINT_COMMAND, group);
+        } else if (equals) {
+            shell_add(sh, last, value - 1 - last, value, stop, LINT_COMMAND, group);
+        }
+        at = stop + 1;
+    }
+}
+
+/* ---- pairs ------------------------------------------------------------------------------------------------------- */
+
+/* 'NAME=value' with the quotes around both: inside them nothing is taken away any more. */
+static void read_quoted_pair(struct shell *sh, size_t at, size_t end, int group)
+{
+    const char *s = sh->s;
+    size_t n = lint_name_length(s + at, end - at), value = at + n + 1;
+    struct lint_setting *set =
+        n > 0 && value <= end && s[at + n] == '=' ? lint_setting_new(sh->l, sh->v, at, n, LINT_COMMAND) : NULL;
+    if (!set)
+        return;
+    set->group = group;
+    if (!memchr(s + value, '$', end - value) && !memchr(s + value, '`', end - value) &&
+        !memchr(s + value, '\\', end - value))
+        lint_set_value(sh->l, set, sh->v, NULL, value, end - value);
+}
+
+/* A word that can only be meant as a value: a number, INFO, eth0, mlx5_0,mlx5_1. */
+static int is_value(const struct shell *sh, int i)
+{
+    static const char *const begins[] = {"eth",   "mlx5", "ib",     "^",    "=",   "true",
+                                         "false", "AF_",  "Simple", "Ring", "Tree"};
+    size_t n = i < sh->nwords ? shell_length(sh, i) : 0;
+    const char *s = n ? shell_raw(sh, i) : "";
+    size_t capitals = 0;
+    for (size_t k = 0; k < sizeof begins / sizeof *begins; k++)
+        if (n >= strlen(begins[k]) && !memcmp(s, begins[k], strlen(begins[k])))
+            return 1;
+    while (capitals < n && (isupper((unsigned char)s[capitals]) || isdigit((unsigned char)s[capitals])))
+        capitals++;
+    return n > 0 && capitals == n;
+}
+
+/* "-x NAME VALUE", "-x NAME= VALUE", "-x NAME =VALUE". */
+static int find_pair_in_two(struct shell *sh, int i, size_t at, int group)
+{
+    size_t n = lint_name_length(sh->s + at, sh->words[i].end - at), end = sh->words[i].end;
+    int empty = at + n + 1 == end && sh->s[at + n] == '=';
+    if (n == 0 || (at + n != end && !empty) || !is_value(sh, i + 1))
+        return 0;
+    struct lint_setting *s = lint_setting_new(sh->l, sh->v, at, n, LINT_COMMAND);
+    if (!s)
+        return 0;
+    s->group = group;
+    lint_find(sh->l, &kinds[PAIR_BLANKS], s,
+              arena_printf(sh->l->arena, "The option takes one word: \"%.*s\" is not a part of it.",
+                           (int)(shell_length(sh, i + 1) < 40 ? shell_length(sh, i + 1) : 40), shell_raw(sh, i + 1)),
+              "Write NAME=value without blanks.");
+    return 1;
+}
+
+static void read_pair(struct shell *sh, int i, size_t at, size_t end, int group)
+{
+    const char *s = sh->s;
+    if (end - at > 2 && (s[at] == '"' || s[at] == '\'') && s[end - 1] == s[at])
+        read_quoted_pair(sh, at + 1, end - 1, group);
+    else if (!find_pair_in_two(sh, i, at, group) && !shell_pair(sh, at, end, LINT_COMMAND, group))
+        shell_export_name(sh, at, end - at);
+}
+
+/* ---- options ----------------------------------------------------------------------------------------------------- */
+
+static const struct option *option_at(const struct shell *sh, int i)
+{
+    for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
+        size_t n = strlen(options[k].word);
+        int inside = options[k].word[n - 1] == '=';
+        if ((inside ? shell_length(sh, i) > n && !memcmp(shell_raw(sh, i), options[k].word, n)
+                    : shell_is(sh, i, options[k].word)) &&
+            belongs_to(sh, &options[k], i))
+            return &options[k];
+    }
+    return NULL;
+}
+
+int shell_option(struct shell *sh, int i, int group)
+{
+    static const char *const splitters[] = {"apptainer", "singularity", NULL};
+    const struct option *o = option_at(sh, i);
+    if (!o)
+        return i;
+    size_t n = strlen(o->word);
+    int inside = o->word[n - 1] == '=', at_word = inside ? i : i + 1;
+    if (at_word + (o->form == NAME_VALUE) >= sh->nwords)
+        return i;
+    const struct shell_word *w = &sh->words[at_word];
+    size_t at = inside ? w->at + n : w->at;
+    switch (o->form) {
+    case NAME_VALUE:
+        shell_add(sh, at, lint_name_length(sh->s + at, w->end - at), w[1].at, w[1].end, LINT_COMMAND, group);
+        return i + 2;
+    case PATHS:
+        read_paths(sh, at, w->end, group);
+        break;
+    case SEMICOLONS:
+        shell_list(sh, at, w->end, ';', LINT_COMMAND, group);
+        break;
+    case PAIR:
+        read_pair(sh, at_word, at, w->end, group);
+        break;
+    case SOME_LIST:
+        if (!runs_before(sh, i, splitters)) {
+            read_pair(sh, at_word, at, w->end, group);
+            break;
+        }
+        __attribute__((fallthrough));
+    default:
+        shell_list(sh, at, w->end, ',', LINT_COMMAND, group);
+        break;
+    }
+    return at_word;
+}
+
+const struct lint_rules lint_options = {kinds, sizeof kinds / sizeof *kinds, NULL};
+
+static const char *const mpiruns[] = {"mpirun", "mpiexec", "orterun", "prterun", "mpirun_rsh", NULL};
+static const char *const sruns[] = {"srun", NULL};
+static const char *const sshs[] = {"ssh", "pdsh", "clush", "pssh", "parallel-ssh", NULL};
+static const char *const sudos[] = {"sudo", NULL};
+static const char *const others[] = {"torchrun", "deepspeed", "accelerate", "python",
+                                     "python3",  "jsrun",     "horovodrun", NULL};
+
+static struct lint_launch *new_launch(struct shell *sh, enum lint_launcher launcher, int i, int group)
+{
+    struct lint_text *t = sh->v->t;
+    struct lint_launch *c = ARENA_NEW(sh->l->arena, struct lint_launch);
+    t->launches = arena_grow(sh->l->arena, t->launches, t->nlaunches, sizeof(void *));
+    t->launches[t->nlaunches++] = c;
+    *c = (struct lint_launch){.launcher = launcher,
+                              .at = lint_at(sh->v, sh->words[i].at),
+                              .commands = t->commands,
+                              .group = group,
+                              .branch = sh->l->branch};
+    return c;
+}
+
+static void pass_name(struct shell *sh, struct lint_launch *c, size_t at, size_t end)
+{
+    at += at < end && strchr("\"'", sh->s[at]) ? 1 : 0;
+    size_t n = lint_name_length(sh->s + at, end - at);
+    c->lists = 1;
+    if (n == 0)
+        return;
+    c->names = arena_grow(sh->l->arena, c->names, c->nnames, sizeof(char *));
+    c->names[c->nnames++] = arena_strndup(sh->l->arena, sh->s + at, n);
+}
+
+static void pass_list(struct shell *sh, struct lint_launch *c, size_t at, size_t end, char mark)
+{
+    while (at < end) {
+        const char *found = memchr(sh->s + at, mark, end - at);
+        size_t stop = found ? (size_t)(found - sh->s) : end;
+        pass_name(sh, c, at, stop);
+        at = stop + 1;
+    }
+}
+
+/* ---- mpirun ------------------------------------------------------------------------------------------------------ */
+
+static int begins_with(const struct shell *sh, int i, const char *text)
+{
+    return i < sh->nwords && shell_length(sh, i) >= strlen(text) && !memcmp(shell_raw(sh, i), text, strlen(text));
+}
+
+/* Several hosts by name or by a file: then it is Open MPI's own daemons, started through ssh, that start the ranks. */
+static int names_hosts(const struct shell *sh, int i)
+{
+    static const char *const files[] = {"--hostfile", "-hostfile", "--machinefile", "-machinefile", NULL};
+    static const char *const lists[] = {"-H", "--host", "-host", NULL};
+    if (i + 1 >= sh->nwords)
+        return 0;
+    return shell_is_one_of(sh, i, files) ||
+           (shell_is_one_of(sh, i, lists) && memchr(shell_raw(sh, i + 1), ',', shell_length(sh, i + 1)));
+}
+
+static void do_mpirun(struct shell *sh, int i, int group)
+{
+    static const char *const hydras[] = {"-genv", "-genvall", "-genvlist", "-ppn",     "-hosts", "-f",
+                                         "-env",  "-envlist", "-envall",   "-perhost", "-iface", NULL};
+    static const char *const open[] = {
+        "-x",     "--mca",      "-mca", "--bind-to",           "--map-by", "-bind-to", "-map-by",
+        "--host", "--hostfile", "-H",   "--allow-run-as-root", NULL};
+    static const char *const taking[] = {"-np",        "-n",           "--np",          "-N",        "-c",
+                                         "--hostfile", "-hostfile",    "--machinefile", "-H",        "--host",
+                                         "-host",      "-machinefile", "--map-by",      "--bind-to", NULL};
+    struct lint_launch *c = new_launch(sh, LINT_MPIRUN, i, group);
+    int hosts = 0, is_open = 0, program = 0;
+    for (int k = i + 1; k < sh->nwords; k++) {
+        const char *s = shell_raw(sh, k);
+        hosts |= names_hosts(sh, k);
+        is_open |= shell_is_one_of(sh, k, open);
+        c->keeps |= shell_is_one_of(sh, k, hydras);
+        if (shell_is(sh, k, "-x") && k + 1 < sh->nwords)
+            pass_name(sh, c, sh->words[k + 1].at, sh->words[k + 1].end);
+        if (shell_is(sh, k, "mca_base_env_list") && k + 1 < sh->nwords)
+            pass_list(sh, c, sh->words[k + 1].at, sh->words[k + 1].end, ';');
+        /* $MPI_OPTIONS and "${args[@]}" may hold anything; behind an option that takes a value it is one. */
+        if (!program && (s[0] == '$' || !strncmp(s, "\"$", 2)) && !shell_is_one_of(sh, k - 1, taking) &&
+            shell_raw(sh, k - 1)[0] != '-')
+            c->keeps = 1;
+        program |= s[0] != '-' && s[0] != '$' && shell_raw(sh, k - 1)[0] != '-' && k > i + 1;
+    }
+    c->keeps |= !hosts || !is_open || sh->v->t->slurm;
+}
+
+/* ---- srun -------------------------------------------------------------------------------------------------------- */
+
+static void do_export_list(struct shell *sh, struct lint_launch *c, size_t at, size_t end)
+{
+    if (at < end && strchr("\"'", sh->s[at])) {
+        at++;
+        end -= end > at;
+    }
+    size_t n = end - at;
+    c->none = n == 4 && !memcmp(sh->s + at, "NONE", 4);
+    c->keeps = !c->none && (memmem(sh->s + at, n, "ALL", 3) || memchr(sh->s + at, '$', n));
+    pass_list(sh, c, at, end, ',');
+}
+
+static void do_srun(struct shell *sh, int i, int group)
+{
+    struct lint_launch *c = new_launch(sh, LINT_SRUN, i, group);
+    c->keeps = 1;
+    for (int k = i + 1; k < sh->nwords; k++) {
+        if (begins_with(sh, k, "--export="))
+            do_export_list(sh, c, sh->words[k].at + 9, sh->words[k].end);
+        else if (shell_is(sh, k, "--export") && k + 1 < sh->nwords)
+            do_export_list(sh, c, sh->words[k + 1].at, sh->words[k + 1].end);
+    }
+    if (!c->lists && sh->v->t->export_none) {
+        c->keeps = 0;
+        c->none = 1;
+    }
+}
+
+/* ---- ssh, sudo --------------------------------------------------------------------------------------------------- */
+
+/* The first word of what runs elsewhere; 0: a session. */
+static int remote_command(const struct shell *sh, int i)
+{
+    static const char *const taking[] = {"-p", "-i", "-o", "-l", "-F", "-L", "-R", "-J", "-w", "-g", "-f",
+                                         "-u", "-x", "-h", "-H", "-b", "-c", "-m", "-S", "-D", NULL};
+    int host = !shell_runs(sh, i, (const char *const[]){"ssh", NULL});
+    for (int k = i + 1; k < sh->nwords; k++) {
+        if (shell_is_one_of(sh, k, taking))
+            k++;
+        else if (shell_raw(sh, k)[0] != '-' && host++)
+            return k;
+    }
+    return 0;
+}
+
+static void do_ssh(struct shell *sh, int i, int group)
+{
+    struct lint_launch *c = new_launch(sh, LINT_SSH, i, group);
+    int k = remote_command(sh, i);
+    for (int w = i + 1; w < sh->nwords; w++)
+        c->keeps |= memmem(shell_raw(sh, w), shell_length(sh, w), "SendEnv", 7) ||
+                    memmem(shell_raw(sh, w), shell_length(sh, w), "SetEnv", 6);
+    if (!k) {
+        c->keeps = 1;
+        return;
+    }
+    size_t from = sh->words[k].at, to = sh->words[sh->nwords - 1].end;
+    c->remote = arena_strndup(sh->l->arena, sh->s + from, to - from);
+    if (strchr("\"'", sh->s[from])) {
+        shell_script(sh, k, "remote.sh", group);
+    } else {
+        struct lint_view inner = {sh->v->t, sh->s, from, to, sh->v->map};
+        sh->l->read_inner(sh->l, &inner, "remote.sh", group, sh->how);
+    }
+}
+
+static void do_sudo(struct shell *sh, int i, int group)
+{
+    int starts = 0, keeps = 0;
+    for (int k = i + 1; k < sh->nwords && !starts; k++) {
+        keeps |= begins_with(sh, k, "-E") || begins_with(sh, k, "--preserve-env") || shell_assignment(sh, k) ||
+                 begins_with(sh, k, "-i");
+        starts = shell_runs(sh, k, mpiruns) || shell_runs(sh, k, others);
+    }
+    if (starts)
+        new_launch(sh, LINT_SUDO, i, group)->keeps = keeps;
+}
+
+int shell_launch(struct shell *sh, int first, int group)
+{
+    for (int i = 0; i < first; i++)
+        if (shell_runs(sh, i, sudos))
+            do_sudo(sh, i, group);
+    for (int i = first; i < sh->nwords; i++) {
+        if (shell_runs(sh, i, mpiruns)) {
+            do_mpirun(sh, i, group);
+            return 0;
+        }
+        if (shell_runs(sh, i, sruns))
+            do_srun(sh, i, group); /* what it starts may be a launcher, too */
+        else if (shell_runs(sh, i, sshs) && i == first) {
+            do_ssh(sh, i, group);
+            return 1;
+        } else if (shell_runs(sh, i, others)) {
+            new_launch(sh, LINT_TORCHRUN, i, group)->keeps = 1;
+            return 0;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,321 @@
+/* What lint holds: settings as readers found them, findings as rules made them, and what rules ask about both. */
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/hash.h"
+#include "core/tokens.h"
+#include "core/vars/parse.h"
+#include "lint/lint.h"
+#include "lint/lint_internal.h"
+
+/* ---- settings ---------------------------------------------------------------------------------------------------- */
+
+static void set_name(struct lint_setting *s, const char *name)
+{
+    s->name = name;
+    s->hash = hash_text(name);
+    s->var = env_var_find(name);
+}
+
+static struct lint_setting *append_setting(struct lint *l)
+{
+    struct lint_setting *s = ARENA_NEW(l->arena, struct lint_setting);
+    l->settings = arena_grow(l->arena, l->settings, l->nsettings, sizeof(void *));
+    l->settings[l->nsettings++] = s;
+    return s;
+}
+
+/* Whether bytes [at, at + bytes) of a view stand in the document as they are, in one piece. */
+static int is_spelt(const struct lint_view *v, size_t at, size_t bytes)
+{
+    size_t from = lint_at(v, at);
+    return bytes > 0 && from + bytes <= v->t->bytes && lint_at(v, at + bytes - 1) == from + bytes - 1 &&
+           !memcmp(v->t->data + from, v->s + at, bytes);
+}
+
+/* Whether a template fills in a part of them. */
+static int is_templated(const struct lint_view *v, size_t at, size_t bytes)
+{
+    size_t from = lint_at(v, at), to = lint_at(v, at + bytes);
+    return v->t->templated && from <= to && to <= v->t->bytes &&
+           (memmem(v->t->data + from, to - from, "{{", 2) || memmem(v->t->data + from, to - from, "{%", 2));
+}
+
+void lint_understood(struct lint *l, const struct lint_view *v, size_t at)
+{
+    struct lint_text *t = v->t;
+    size_t i = lint_at(v, at);
+    if (!t->seen)
+        t->seen = arena_alloc(l->arena, t->bytes / 8 + 1);
+    if (i <= t->bytes)
+        t->seen[i / 8] |= (unsigned char)(1u << i % 8);
+}
+
+void lint_talked_of(struct lint *l, const struct lint_view *v, size_t from, size_t to)
+{
+    const char *s = v->s;
+    for (const char *p = s + from; (p = memmem(p, (size_t)(s + to - p), "CCL_", 4)); p += 4) {
+        const char *name = p;
+        while (name > s + from && lint_name_length(name - 1, 1))
+            name--;
+        lint_understood(l, v, (size_t)(name - s));
+    }
+}
+
+struct lint_setting *lint_setting_new(struct lint *l, const struct lint_view *v, size_t at, size_t bytes,
+                                      enum lint_how how)
+{
+    if (!lint_of_interest(v->s + at, bytes) || l->nsettings - v->t->first >= LINT_MOST_SETTINGS ||
+        is_templated(v, at, bytes))
+        return NULL;
+    struct lint_setting *s = append_setting(l);
+    s->text = v->t;
+    set_name(s, arena_strndup(l->arena, v->s + at, bytes));
+    s->name_at = lint_at(v, at) < v->t->bytes ? lint_at(v, at) : v->t->bytes;
+    s->name_bytes = is_spelt(v, at, bytes) ? bytes : 0;
+    s->how = how;
+    s->commands = v->t->commands;
+    s->branch = l->branch;
+    s->body = l->body;
+    lint_understood(l, v, at);
+    return s;
+}
+
+/* Whether text stands for something that is filled in later: "$X", "{{ x }}", "<path>", "...". */
+static int is_placeholder(const char *s, size_t length)
+{
+    static const char *const marks[] = {"{{", "${", "$(", "...", "%("};
+    for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+        if (memmem(s, length, marks[i], strlen(marks[i])))
+            return 1;
+    const char *open = memchr(s, '<', length);
+    if (open && memchr(open, '>', length - (size_t)(open - s)))
+        return 1;
+    open = memchr(s, '{', length);
+    return open && memchr(open, '}', length - (size_t)(open - s));
+}
+
+void lint_set_value(struct lint *l, struct lint_setting *s, const struct lint_view *v, const char *text, size_t at,
+                    size_t bytes)
+{
+    if (!text)
+        text = arena_strndup(l->arena, v->s + at, bytes);
+    if (is_placeholder(text, strlen(text)) || is_templated(v, at, bytes))
+        return;
+    s->value = text;
+    if (strlen(text) == bytes && !memcmp(text, v->s + at, bytes) && is_spelt(v, at, bytes)) {
+        s->value_at = lint_at(v, at);
+        s->value_bytes = bytes;
+    }
+}
+
+void lint_set_word(struct lint *l, struct lint_setting *s, const struct lint_view *v, size_t at, size_t end)
+{
+    struct shell_literal text = shell_word_literal(l->arena, v->s, at, end);
+    if (text.text)
+        lint_set_value(l, s, v, text.text, text.bytes ? text.at : at, text.bytes ? text.bytes : end - at);
+}
+
+int lint_of_interest(const char *name, size_t length)
+{
+    char upper[64];
+    if (env_of_interest(name, length))
+        return 1;
+    if (length < 6 || length >= sizeof upper || strncasecmp(name, "NCCL_", 5) != 0)
+        return 0;
+    for (size_t i = 0; i <= length; i++)
+        upper[i] = i < length ? (char)toupper((unsigned char)name[i]) : '\0';
+    return env_var_find(upper) != NULL;
+}
+
+void lint_add(struct lint *l, const char *name, const char *value)
+{
+    struct lint_setting *s = append_setting(l);
+    set_name(s, arena_strdup(l->arena, name));
+    s->value =
+        value && !strpbrk(value, "$`") && !is_placeholder(value, strlen(value)) ? arena_strdup(l->arena, value) : NULL;
+    s->how = LINT_EXPORTED;
+}
+
+int lint_names_any(const char *s, size_t length)
+{
+    static const char *const parts[] = {"NCCL_", "nccl_", "RCCL_", "HSA_", "CUDA_DEVICE_MAX_CONNECTIONS", "FI_", NULL};
+    for (const char *const *p = parts; *p; p++)
+        if (memmem(s, length, *p, strlen(*p)))
+            return 1;
+    return 0;
+}
+
+size_t lint_name_length(const char *s, size_t most)
+{
+    size_t n = 0;
+    while (n < most && (s[n] == '_' || (s[n] >= 'A' && s[n] <= 'Z') || (s[n] >= 'a' && s[n] <= 'z') ||
+                        (n > 0 && s[n] >= '0' && s[n] <= '9')))
+        n++;
+    return n;
+}
+
+void lint_place(const struct lint_text *t, size_t at, long *line, long *column)
+{
+    *line = *column = 0;
+    if (!t->lines)
+        return;
+    size_t low = 0, high = t->nlines;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (t->lines[middle] <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    *line = (long)low + 1;
+    *column = 1;
+    for (size_t i = t->lines[low]; i < at; i++)
+        *column += ((unsigned char)t->data[i] & 0xC0) != 0x80;
+}
+
+/* ---- what the rules ask ------------------------------------------------------------------------------------------ */
+
+enum lint_part lint_holds(const struct lint *l, int since, int until)
+{
+    if (l->high < since || (until && l->low > until))
+        return LINT_NONE;
+    return l->low >= since && (!until || l->high <= until) ? LINT_ALL : LINT_SOME;
+}
+
+int lint_can_meet(const struct lint_branch *a, const struct lint_branch *b)
+{
+    for (; a; a = a->outer)
+        for (const struct lint_branch *x = b; x; x = x->outer)
+            if (a->block == x->block && a->arm != x->arm)
+                return 0;
+    return 1;
+}
+
+const struct lint_setting *lint_before(const struct lint *l, const struct lint_setting *s, const char *name)
+{
+    const struct lint_setting *found = NULL;
+    if (!s->text)
+        return NULL;
+    uint64_t hash = hash_text(name);
+    for (size_t i = s->text->first; i < s->text->first + s->text->count && l->settings[i] != s; i++) {
+        const struct lint_setting *o = l->settings[i];
+        if (o->hash == hash && (o->group == 0 || o->group == s->group) && !strcmp(o->name, name) &&
+            lint_can_meet(o->branch, s->branch))
+            found = o;
+    }
+    return found && found->how != LINT_UNSET ? found : NULL;
+}
+
+const struct lint_setting *lint_anywhere(const struct lint *l, const struct lint_setting *s, const char *name)
+{
+    uint64_t hash = hash_text(name);
+    for (size_t i = 0; s->text && i < s->text->count; i++)
+        if (l->settings[s->text->first + i]->hash == hash && !strcmp(l->settings[s->text->first + i]->name, name))
+            return l->settings[s->text->first + i];
+    return NULL;
+}
+
+int lint_speaks_of(struct lint_text *t, const char *word)
+{
+    return t && t->searches++ < LINT_SEARCHES && memmem(t->data, t->bytes, word, strlen(word));
+}
+
+int lint_number(const struct lint_setting *s, int64_t *value)
+{
+    if (!s || !s->value)
+        return 0;
+    enum env_number how = env_parse_number(s->value, value);
+    return how != ENV_NUMBER_EMPTY && how != ENV_NUMBER_RANGE;
+}
+
+int lint_is_on(const struct lint_setting *s)
+{
+    int64_t value;
+    return lint_number(s, &value) && value != 0;
+}
+
+struct lint_finding *lint_find(struct lint *l, const struct finding_kind *kind, const struct lint_setting *at,
+                               const char *says, const char *advice)
+{
+    struct lint_finding *f = ARENA_NEW(l->arena, struct lint_finding);
+    l->findings = arena_grow(l->arena, l->findings, l->nfindings, sizeof(void *));
+    l->findings[l->nfindings++] = f;
+    f->kind = kind;
+    f->severity = kind->severity;
+    f->at = at;
+    f->says = says;
+    f->advice = advice;
+    return f;
+}
+
+/* ---- the outside view -------------------------------------------------------------------------------------------- */
+
+size_t lint_settings(const struct lint *l)
+{
+    return l->nsettings;
+}
+
+int lint_reaches(const struct lint_setting *s)
+{
+    return s->how != LINT_ASSIGNED && s->how != LINT_LAYER && s->how != LINT_SUBSHELL;
+}
+
+static int is_last(const struct lint *l, size_t i)
+{
+    for (size_t k = i + 1; k < l->nsettings; k++)
+        if (l->settings[k]->hash == l->settings[i]->hash && lint_reaches(l->settings[k]) &&
+            !strcmp(l->settings[k]->name, l->settings[i]->name))
+            return 0;
+    return 1;
+}
+
+struct lint_value *lint_in_force(const struct lint *l, struct arena *a, size_t *n)
+{
+    struct lint_value *values = arena_alloc(a, (l->nsettings + 1) * sizeof *values);
+    *n = 0;
+    for (size_t i = 0; i < l->nsettings; i++) {
+        const struct lint_setting *s = l->settings[i];
+        if (lint_reaches(s) && s->how != LINT_UNSET && is_last(l, i))
+            values[(*n)++] = (struct lint_value){s->name, s->value};
+    }
+    return values;
+}
+
+int lint_document(const struct lint *l, size_t n, struct lint_document *d)
+{
+    if (n >= l->ntexts)
+        return 0;
+    const struct lint_text *t = l->texts[n];
+    *d = (struct lint_document){t->name, t->kind, t->count, t->unread, t->unread_line, t->error, t->error_line};
+    return 1;
+}
+
+size_t lint_count(const struct lint *l, enum finding_severity severity)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < l->nfindings; i++)
+        n += l->findings[i]->severity == severity;
+    return n;
+}
+
+int lint_finding(const struct lint *l, size_t n, struct finding *found)
+{
+    if (n >= l->nfindings)
+        return 0;
+    const struct lint_finding *f = l->findings[n];
+    *found = (struct finding){
+        .id = f->kind->id,
+        .severity = f->severity,
+        .subject = f->at->name,
+        .value = f->at->value,
+        .text = f->says,
+        .advice = f->advice,
+        .file = f->at->text ? f->at->text->name : NULL,
+        .fixable = f->fix != LINT_FIX_NONE,
+    };
+    if (f->at->text)
+        lint_place(f->at->text, f->at->name_at, &found->line, &found->column);
+    return 1;
+}

@@ -1,0 +1,216 @@
+/* The numbers of the prediction. doc/MODEL.md says what each does and which were fitted to published results. */
+#include "model/constants.h"
+
+#include <math.h>
+
+#include <string.h>
+
+#include "probe/machines/hardware.h"
+
+/* clang-format off */
+
+/* Efficiency of links: NCCL's bandwidth of a generation's NVLink over the specification's (SM80_NVLINK_BW and so on in
+ * src/graph/topo.h, 2.28.9: 20 of 25 GB/s, 20.6 of 25, 40.1 of 50); Volta and CDNA 3 fitted. Of NVLS: the same times
+ * nvlsEfficiency of src/graph/tuning.cc, which was fitted for Hopper (0.70 there). Channels: near perChMaxRingLL128Bws
+ * and llMaxBws there. Hops: hwLatencies there, row NVLINK; LL128 of Hopper and Blackwell fitted. The rest was fitted,
+ * where there were results (multiprocessors are the data sheets', of P100, V100, A100, L40S, H100, B200, MI250X's half,
+ * MI300X, MI355X): Ampere and Hopper; Pascal, Volta and Ada follow Ampere, Blackwell follows Hopper. */
+static const struct model_gpu gpus[] = {
+    /*            sm   arch    links  NVLS   GB/s of a channel  peer  start hops              net fill  NVLS,
+                               efficiency    LL  LL128 Simple               LL   LL128 Simple           fill, multiprocessors */
+    {"Pascal",    60,  NULL,   0.90,  0,     {4,   0,    12},   0.9,   7.0,  {0.6, 1.9, 3.4},  0,  0.60, 0,  0, 56, MODEL_FOLLOWS},
+    {"Volta",     70,  NULL,   0.86,  0,     {4,   20,   22},   0.9,   7.0,  {0.6, 1.9, 3.4},  0,  0.60, 0,  0, 80, MODEL_FITTED},
+    {"Ampere",    80,  NULL,   0.80,  0,     {6,   20,   22},   1.3,   7.0,  {0.6, 1.9, 3.4},  0,  0.60, 0,  0, 108, MODEL_FITTED},
+    {"Ada",       86,  NULL,   0.80,  0,     {6,   20,   22},   0.9,   7.0,  {0.6, 1.9, 3.4},  0,  0.60, 0,  0, 142, MODEL_FITTED},
+    {"Hopper",    90,  NULL,   0.824, 0.69,  {16,  36.7, 44},   0.5,   7.0,  {0.6, 1.6, 3.4},  0,  0.09, 12, 10, 132, MODEL_FITTED},
+    {"Blackwell", 100, NULL,   0.802, 0.594, {18,  40.0, 60},   0.5,   7.0,  {0.6, 1.4, 3.4},  0,  0.10, 12, 10, 148, MODEL_FITTED},
+    {"CDNA 2",    0, "gfx90",  0.70,  0,     {4,   0,    22},   0.9,   7.0,  {0.5, 1.0, 3.0},  90, 0.22, 0,  0, 104, MODEL_FOLLOWS},
+    {"CDNA 3",    0, "gfx94",  0.70,  0,     {10,  30,   40},   0.9,   7.0,  {0.5, 1.0, 3.0},  90, 0.22, 0,  0, 304, MODEL_FITTED},
+    {"CDNA 4",    0, "gfx95",  0.70,  0,     {10,  30,   40},   0.9,   7.0,  {0.5, 1.0, 3.0},  90, 0.22, 0,  0, 256, MODEL_FOLLOWS},
+};
+
+/* All fitted to published results but Slingshot, which follows InfiniBand; bare RoCE waits as InfiniBand does (a number
+ * of its own predicts machines that are left out worse). LL128 and Simple wait for one more flag and for one more message
+ * than LL. */
+const struct model_net model_nets[MODEL_NET_KINDS] = {
+    /*                                        efficiency   hops LL, LL128, Simple   idle */
+    [MODEL_NET_INFINIBAND]   = {"InfiniBand",      0.95,     {12, 12, 15},            0, MODEL_FITTED},
+    [MODEL_NET_ROCE]         = {"RoCE",            0.95,     {12, 12, 15},            0, MODEL_FITTED},
+    [MODEL_NET_ROCE_VIRTUAL] = {"RoCE",            0.87,     {37, 38, 41},            0, MODEL_FITTED},
+    [MODEL_NET_EFA]          = {"EFA",             0.86,     {85, 87, 89},            0, MODEL_FITTED},
+    [MODEL_NET_EFA_2]        = {"EFA",             0.92,     {33, 34, 36},            0, MODEL_FITTED},
+    [MODEL_NET_TCPX]         = {"GPUDirect-TCPX",  0.73,     {20, 21, 24},            940, MODEL_FITTED},
+    [MODEL_NET_TCPXO]        = {"GPUDirect-TCPXO", 0.93,     {54, 56, 57},            0, MODEL_FITTED},
+    [MODEL_NET_SLINGSHOT]    = {"Slingshot",       0.92,     {12, 12, 15},            0, MODEL_FOLLOWS},
+    [MODEL_NET_SOCKETS]      = {"TCP sockets",     0.90,     {30, 32, 36},            0, MODEL_FITTED},
+};
+
+const struct model_common model_common = {
+    .proto_efficiency = {0.5, 0.92, 1}, /* LL: 8 of 16 bytes are flags; LL128: 120 of 128 less NCCL's own 2 % */
+    .proto_fill = {0.15, 0.8, 1},       /* fitted */
+    .pcie_efficiency = 0.85,            /* headers of 256-byte payloads, as the PCIe specification has them */
+    .issue_us = 4.3,                    /* fitted: 8 A100 and 4 L40S, each of one process */
+    .issue_channel_us = 0.2,            /* fitted: 8 A100 of one process before 2.14; none with 2.29 */
+    .tcp_GBps = 1.7,                    /* fitted: IPoIB, both directions at once */
+    .tcp_cloud_GBps = 6.8,              /* assumed: four times that */
+    .tree_efficiency = 0.97,            /* fitted */
+    .nvls_tree_efficiency = 0.94,       /* fitted */
+    .host_GBps = 58,                    /* assumed: part of a socket's memory channels */
+    .pcie_hop_us = {0.7, 2.5, 5.7},     /* LL fitted, LL128 assumed, Simple: hwLatencies, row PCI */
+    .shm_us = 0.9,                      /* assumed */
+    .bounce_us = 8,                     /* assumed */
+    .leaf_us = 1.5,                     /* two more switches and cables */
+    .tree_fill = 0.75,                  /* fitted */
+    .parts_fill = 0.7,                  /* fitted: A100, V100; over PCIe none: four L40S */
+    .ring_fill = 0.15,                  /* fitted */
+    .fill_most = 6,                     /* fitted */
+    .peer_us = 0.3,                     /* assumed */
+};
+/* clang-format on */
+
+enum { GPUS = sizeof gpus / sizeof *gpus };
+
+static const struct model_gpu *assume(const char *name, const char **assumed, const char *sentence)
+{
+    int i = 0;
+    while (strcmp(gpus[i].name, name) != 0)
+        i++;
+    *assumed = sentence;
+    return &gpus[i];
+}
+
+static int starts(const char *s, const char *with)
+{
+    return s && with && !strncmp(s, with, strlen(with));
+}
+
+/* Where GPUs differ, the oldest counts. */
+const struct model_gpu *model_gpu_of(const struct topo_class *c, const char **assumed)
+{
+    int sm = 0;
+    const char *arch = NULL;
+    *assumed = NULL;
+    for (int i = 0; i < c->ngpus; i++) {
+        const struct hw_gpu *hw = hw_gpu_of(c, &c->gpus[i]);
+        int own = c->gpus[i].sm ? c->gpus[i].sm : hw ? hw->sm : 0;
+        sm = own && (!sm || own < sm) ? own : sm;
+        arch = c->gpus[i].arch ? c->gpus[i].arch : hw && hw->arch ? hw->arch : arch;
+    }
+    const struct model_gpu *found = NULL;
+    for (int i = 0; i < GPUS; i++)
+        if (sm ? gpus[i].sm && gpus[i].sm <= sm : starts(arch, gpus[i].arch))
+            found = &gpus[i];
+    if (found)
+        return found;
+    if (arch)
+        return assume("CDNA 3", assumed, "the generation of its GPUs is not known: CDNA 3 was assumed");
+    return assume("Ampere", assumed, "the generation of its GPUs is not known: Ampere was assumed");
+}
+
+/* A NIC beside every GPU is what Google calls A3 Mega, with the later of its two transports. */
+static enum model_net_kind tcpx_of(const struct topo_class *c, const struct hw_nic *own)
+{
+    int nics = 0;
+    for (int i = 0; i < c->nobjects; i++) {
+        int parent = c->objects[i].parent;
+        nics += c->objects[i].kind == TOPO_NIC && parent >= 0 && c->objects[parent].kind == TOPO_SWITCH &&
+                hw_nic_of(&c->objects[i]) == own;
+    }
+    return nics >= c->ngpus ? MODEL_NET_TCPXO : MODEL_NET_TCPX;
+}
+
+enum model_net_kind model_net_kind_of(const struct topo_class *c, const struct nccl_net *net, const char **assumed)
+{
+    *assumed = NULL;
+    const struct hw_nic *hw = net->object >= 0 ? hw_nic_of(&c->objects[net->object]) : NULL;
+    if (net->port < 0)
+        return net->gdr && hw && hw->transport == HW_TCPX ? tcpx_of(c, hw) : MODEL_NET_SOCKETS;
+    if (hw && hw->transport == HW_CXI)
+        return MODEL_NET_SLINGSHOT;
+    if (hw && hw->transport == HW_EFA)
+        return strcmp(hw->name, "efa1") ? MODEL_NET_EFA_2 : MODEL_NET_EFA;
+    if (c->ports[net->port].layer == TOPO_LINK_ETHERNET)
+        return c->hypervisor && strcmp(c->hypervisor, "none") != 0 ? MODEL_NET_ROCE_VIRTUAL : MODEL_NET_ROCE;
+    if (c->ports[net->port].layer != TOPO_LINK_INFINIBAND)
+        *assumed = "what kind of network it is on is not known: InfiniBand was assumed";
+    return MODEL_NET_INFINIBAND;
+}
+
+/* NCCL opens 16 sockets a connection on Amazon's adapters and 4 on Google's, else one (src/transport/net_socket.cc);
+ * Slingshot's large frames cost the kernel half. */
+double model_tcp_GBps(const struct topo_class *c, const struct nccl_net *net)
+{
+    enum { AMAZON = 0x1d0f, GOOGLE = 0x1ae0 };
+    const struct hw_nic *hw = net->object >= 0 ? hw_nic_of(&c->objects[net->object]) : NULL;
+    int vendor = net->object >= 0 ? c->objects[net->object].vendor : 0;
+    return vendor == AMAZON || vendor == GOOGLE ? model_common.tcp_cloud_GBps
+           : hw && hw->transport == HW_CXI      ? 2 * model_common.tcp_GBps
+                                                : model_common.tcp_GBps;
+}
+
+/* NCCL's SKL_QPI_BW, SRP_QPI_BW, AMD_BW and the rest in src/graph/topo.h: about what copies through the CPUs reach,
+ * far below what the links are specified for. */
+double model_socket_GBps(const struct topo_class *c)
+{
+    static const struct {
+        const char *vendor;
+        int model; /* Intel family 6: from that model on */
+        double GBps;
+    } sockets[] = {{"", 0, 6},
+                   {"GenuineIntel", 0, 6},
+                   {"GenuineIntel", 85, 10},
+                   {"GenuineIntel", 143, 22},
+                   {"GenuineIntel", 207, 40},
+                   {"AuthenticAMD", 0, 16}};
+    int model = 0;
+    const char *slash = c->cpu ? strchr(c->cpu, '/') : NULL;
+    for (const char *p = slash ? slash + 1 : ""; *p >= '0' && *p <= '9' && model < 1000; p++)
+        model = model * 10 + *p - '0';
+    double GBps = 0;
+    for (size_t i = 0; i < sizeof sockets / sizeof *sockets; i++)
+        if (strstr(c->cpu ? c->cpu : "", sockets[i].vendor) && model >= sockets[i].model)
+            GBps = sockets[i].GBps;
+    return GBps;
+}
+
+/* ---- doubt ---- */
+
+/* The numbers are variance components of the errors against published results, by the EM algorithm over machines, each
+ * left out in turn (tests/perf/perf_model_truth.c prints them; doc/MODEL.md says more), rounded up. What follows
+ * relatives or was assumed is wider by judgement: there is little to estimate it from. */
+
+/* launch, hops, links, hops between nodes, links between nodes */
+static const double spread[][MODEL_PARTS] = {
+    [MODEL_FITTED] = {0.20, 0.50, 0.12, 0.55, 0.08},
+    [MODEL_FOLLOWS] = {0.30, 0.60, 0.25, 1.20, 0.25},
+    [MODEL_UNKNOWN] = {0.50, 0.90, 0.80, 1.00, 0.80},
+};
+#define PCIE_LINKS    0.30
+#define SOCKETS_LINKS 0.30
+#define WAIT          0.20
+#define SOCKETS_WAIT  0.55 /* calls through kernels scatter by themselves */
+#define CARRY         0.08
+
+const char *const model_part_names[MODEL_PARTS] = {"launch", "hops", "links", "net_hops", "net_links"};
+
+struct model_prior model_prior_of(const struct model_basis *b)
+{
+    struct model_prior p = {.wait = WAIT, .carry = CARRY};
+    for (int i = 0; i < MODEL_PARTS; i++) {
+        int known = 1u << i & MODEL_NET_PARTS ? b->net : b->gpu;
+        p.part[i] = spread[b->assumed >> i & 1 ? MODEL_UNKNOWN : known][i];
+    }
+    if (b->pcie)
+        p.part[MODEL_LINKS] = hypot(p.part[MODEL_LINKS], PCIE_LINKS);
+    if (b->sockets) {
+        p.part[MODEL_NET_LINKS] = hypot(p.part[MODEL_NET_LINKS], SOCKETS_LINKS);
+        p.wait = SOCKETS_WAIT;
+    }
+    return p;
+}
+
+double model_rest(const struct model_prior *p, const double share[MODEL_PARTS])
+{
+    double carried = share[MODEL_LINKS] + share[MODEL_NET_LINKS];
+    return sqrt(carried * p->carry * p->carry + (1 - carried) * p->wait * p->wait);
+}

@@ -1,0 +1,291 @@
+/* Links are the specification's, reduced to payload by the constants. What is not known does not limit, unless the
+ * generation's specification helps out: a wrong limit misleads more than none. */
+#include "model/links.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "probe/machines/hardware.h"
+#include "probe/topology/topology.h"
+
+void model_note(struct model_notes *n, unsigned parts, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    n->parts |= parts;
+    for (int i = 0; i < n->n; i++)
+        if (!strcmp(n->texts[i], text))
+            return;
+    if (n->n < MODEL_MOST_NOTES)
+        n->texts[n->n++] = arena_strdup(n->arena, text);
+}
+
+/* ---- building -------------------------------------------------------------------------------------------------- */
+
+static int *indices(struct arena *a, int n)
+{
+    int *p = arena_alloc(a, (size_t)n * sizeof *p);
+    for (int i = 0; i < n; i++)
+        p[i] = -1;
+    return p;
+}
+
+static int add_link(struct model_links *l, double GBps, const char *what, const char *whose)
+{
+    struct model_link *k = &l->links[l->n];
+    snprintf(k->name, sizeof k->name, "%s%s", what, whose ? whose : "");
+    k->GBps = GBps;
+    return l->n++;
+}
+
+static const char *name_of(const struct topo_class *c, int object)
+{
+    int port = topo_first_port(c, object);
+    const struct topo_object *o = &c->objects[object];
+    return port >= 0 ? c->ports[port].hca : o->name ? o->name : o->pci ? o->pci : "a switch";
+}
+
+/* Below it are virtual bridges, which show 2.5 GT/s with one lane whatever they pass. */
+#define MADE_UP_GBps 0.25
+
+/* A link that is slower than it could be is taken as it is when lanes are missing; its speed falls when it is idle. */
+static double object_GBps(const struct topo_class *c, int object, const struct topo_gpu *gpu)
+{
+    const struct topo_object *o = &c->objects[object];
+    if (o->link_max_GTps > 0 && o->link_width > 0 && o->link_GTps > 0 && o->link_GTps < o->link_max_GTps &&
+        o->kind == TOPO_GPU)
+        return pci_GBps(o->link_max_GTps, o->link_width);
+    if (o->link_GBps > MADE_UP_GBps)
+        return o->link_GBps;
+    const struct hw_gpu *hw = gpu ? hw_gpu_of(c, gpu) : NULL;
+    return hw ? pci_GBps(hw->pcie_GTps, hw->pcie_width) : 0;
+}
+
+static void add_pcie(struct model_links *l, struct arena *a)
+{
+    const struct topo_class *c = l->c;
+    l->pcie_up = indices(a, c->nobjects);
+    l->pcie_down = indices(a, c->nobjects);
+    l->memory = indices(a, c->nobjects);
+    l->socket_out = indices(a, c->nobjects);
+    l->socket_in = indices(a, c->nobjects);
+    double socket = model_socket_GBps(c);
+    for (int i = 0; i < c->nobjects; i++) {
+        const struct topo_gpu *gpu = NULL;
+        for (int k = 0; k < c->ngpus; k++)
+            if (c->gpus[k].object == i)
+                gpu = &c->gpus[k];
+        double GBps = object_GBps(c, i, gpu) * model_common.pcie_efficiency;
+        if (GBps > 0) {
+            l->pcie_up[i] = add_link(l, GBps, "PCIe of ", name_of(c, i));
+            l->pcie_down[i] = add_link(l, GBps, "PCIe of ", name_of(c, i));
+        }
+        if (c->objects[i].parent < 0) {
+            l->memory[i] = add_link(l, model_common.host_GBps, "host memory", NULL);
+            l->socket_out[i] = add_link(l, socket, "the link between sockets", NULL);
+            l->socket_in[i] = add_link(l, socket, "the link between sockets", NULL);
+        }
+    }
+}
+
+static double link_GBps(const struct model_links *l, const struct topo_link *k, struct model_notes *notes)
+{
+    if (k->GBps > 0)
+        return k->GBps;
+    const struct hw_gpu *hw = hw_gpu_of(l->c, &l->c->gpus[k->gpu]);
+    double each = hw && hw->link_GBps > 0 ? hw->link_GBps : 25;
+    model_note(notes, 1u << MODEL_LINKS, "the bandwidth of %s is not known: %g GB/s a link was assumed",
+               k->link_kind == TOPO_XGMI ? "XGMI" : "NVLink", each);
+    return each * (k->count > 0 ? k->count : 1);
+}
+
+static void add_gpu_links(struct model_links *l, struct arena *a, struct model_notes *notes)
+{
+    const struct topo_class *c = l->c;
+    l->nvlink_out = indices(a, c->ngpus);
+    l->nvlink_in = indices(a, c->ngpus);
+    l->direct = indices(a, c->ngpus * c->ngpus);
+    for (int i = 0; i < c->nlinks; i++) {
+        const struct topo_link *k = &c->links[i];
+        const char *what = k->link_kind == TOPO_XGMI ? "XGMI of " : "NVLink of ";
+        const char *whose = name_of(c, c->gpus[k->gpu].object);
+        if (k->link_kind == TOPO_C2C)
+            continue;
+        double GBps = link_GBps(l, k, notes) * l->gpu->link_efficiency;
+        if (k->peer_gpu >= 0) {
+            int *forth = &l->direct[k->gpu * c->ngpus + k->peer_gpu];
+            int *back = &l->direct[k->peer_gpu * c->ngpus + k->gpu];
+            if (*forth < 0)
+                *forth = add_link(l, GBps, what, whose);
+            else if (l->links[*forth].GBps < GBps)
+                l->links[*forth].GBps = GBps;
+            if (*back < 0)
+                *back = add_link(l, GBps, what, whose);
+        } else if (k->peer_object >= 0 && c->objects[k->peer_object].kind == TOPO_NVSWITCH) {
+            if (l->nvlink_out[k->gpu] < 0) {
+                l->nvlink_out[k->gpu] = add_link(l, 0, what, whose);
+                l->nvlink_in[k->gpu] = add_link(l, 0, what, whose);
+            }
+            l->links[l->nvlink_out[k->gpu]].GBps += GBps;
+            l->links[l->nvlink_in[k->gpu]].GBps += GBps;
+        }
+    }
+}
+
+static void add_nets(struct model_links *l, struct arena *a, struct model_notes *notes)
+{
+    const struct nccl_model *m = l->nccl;
+    l->nic_out = indices(a, m->nnets);
+    l->nic_in = indices(a, m->nnets);
+    l->kinds = arena_alloc(a, (size_t)m->nnets * sizeof *l->kinds);
+    double tcp_GBps = model_common.tcp_GBps;
+    for (int i = 0; i < m->nnets; i++) {
+        const struct nccl_net *net = &m->nets[i];
+        const char *assumed = NULL;
+        l->kinds[i] = m->setup.sockets ? MODEL_NET_SOCKETS : model_net_kind_of(l->c, net, &assumed);
+        tcp_GBps = fmax(tcp_GBps, model_tcp_GBps(l->c, net));
+        if (assumed)
+            model_note(notes, MODEL_NET_PARTS, "%s: %s", net->name, assumed);
+        double GBps = net->GBps;
+        if (!(GBps > 0) || (net->port >= 0 && !(l->c->ports[net->port].rate_Gbps > 0))) {
+            GBps = 12.5;
+            model_note(notes, 1u << MODEL_NET_LINKS, "the rate of %s is not known: 100 Gb/s was assumed", net->name);
+        }
+        GBps *= model_nets[l->kinds[i]].efficiency;
+        l->nic_out[i] = add_link(l, GBps, "NIC ", net->name);
+        l->nic_in[i] = add_link(l, GBps, "NIC ", net->name);
+        l->links[l->nic_out[i]].between_nodes = l->links[l->nic_in[i]].between_nodes = 1;
+    }
+    l->tcp_out = add_link(l, tcp_GBps, "TCP of the host", NULL);
+    l->tcp_in = add_link(l, tcp_GBps, "TCP of the host", NULL);
+    l->links[l->tcp_out].between_nodes = l->links[l->tcp_in].between_nodes = 1;
+}
+
+/* Multi-node NVLink: all GPUs say that they are in a domain. How many nodes there are in one. */
+static int nodes_a_domain(const struct model_links *l, struct model_notes *notes)
+{
+    const struct topo_class *c = l->c;
+    const struct hw_gpu *hw = hw_gpu_of(c, &c->gpus[0]);
+    if (l->nccl->nodes < 2 || !hw || !hw->domain_gpus)
+        return 0;
+    for (int i = 0; i < c->ngpus; i++)
+        if (!c->gpus[i].clique || l->nvlink_out[i] < 0)
+            return 0;
+    int own = hw->domain_gpus / l->c->ngpus, nodes = l->nccl->nodes;
+    if (own < 2)
+        return 0;
+    if (nodes <= own)
+        model_note(notes, 0, "all nodes were taken to be in one NVLink domain");
+    else
+        model_note(notes, 0, "nodes were taken to fill NVLink domains of %d GPUs, one after the other",
+                   hw->domain_gpus);
+    return nodes < own ? nodes : own;
+}
+
+/* RCCL lays its rings over known machines by hand (src/graph/rome_models.cc), so that a mesh is used evenly. */
+static int is_even_mesh(const struct model_links *l)
+{
+    int n = l->c->ngpus;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n; k++)
+            if (i != k && l->direct[i * n + k] < 0)
+                return 0;
+    return n > 2 && l->nccl->ranks_per_node == n && l->gpu->arch;
+}
+
+/* As RCCL has it, a GPU of a virtual machine of Azure's is beside its NIC, though the PCI tree that the guest sees does
+ * not show it (rcclPathOverride in src/graph/paths.cc). */
+static enum path_class farthest_gate(const struct topo_class *c)
+{
+    return c->hypervisor && !strcmp(c->hypervisor, "Hyper-V") ? PATH_PHB : PATH_PXB;
+}
+
+static int is_taken(const struct model_links *l, int net)
+{
+    for (int i = 0; i < l->ngates; i++)
+        if (l->gates[i].net == net)
+            return 1;
+    return 0;
+}
+
+/* RCCL's rings by hand begin and end at GPUs that have a NIC beside them. */
+static void add_gates(struct model_links *l, struct arena *a)
+{
+    if (!l->even_mesh || l->nccl->nodes < 2)
+        return;
+    l->gates = arena_alloc(a, (size_t)l->c->ngpus * sizeof *l->gates);
+    for (int i = 0; i < l->c->ngpus; i++) {
+        int own = -1;
+        enum path_class nearest = farthest_gate(l->c);
+        for (int k = l->nccl->nnets - 1; k >= 0; k--) {
+            enum path_class class_ = model_class_to_net(l, i, k);
+            if (class_ <= nearest && !is_taken(l, k)) {
+                own = k;
+                nearest = class_;
+            }
+        }
+        if (own >= 0)
+            l->gates[l->ngates++] = (struct model_gate){i, own};
+    }
+    l->ngates = l->ngates > 1 ? l->ngates : 0;
+}
+
+int model_first_gpu(const struct model_links *l)
+{
+    return l->nccl->setup.first_gpu;
+}
+
+int model_end_gpu(const struct model_links *l)
+{
+    int end = model_first_gpu(l) + l->nccl->ranks_per_node;
+    return end < l->c->ngpus ? end : l->c->ngpus;
+}
+
+/* GPUs that nothing is known to join are taken to meet in host memory. */
+static void note_unjoined(const struct model_links *l, struct model_notes *notes)
+{
+    for (int i = model_first_gpu(l); i < model_end_gpu(l); i++)
+        for (int k = model_first_gpu(l); k < i; k++)
+            if (path_between(l->paths, i, k)->class_ == PATH_UNKNOWN) {
+                model_note(notes, 1u << MODEL_HOPS | 1u << MODEL_LINKS,
+                           "no way between %s and %s is known: host memory was assumed", l->paths->ends[k].label,
+                           l->paths->ends[i].label);
+                return;
+            }
+}
+
+struct model_links *model_links_new(const struct nccl_model *nccl, const struct model_gpu *gpu, struct arena *a,
+                                    struct model_notes *notes)
+{
+    struct model_links *l = ARENA_NEW(a, struct model_links);
+    l->nccl = nccl;
+    l->c = &nccl->setup.topology->classes[nccl->setup.class_index];
+    l->gpu = gpu;
+    l->paths = path_matrix(l->c, a);
+    size_t most =
+        (size_t)l->c->nobjects * 5 + (size_t)l->c->ngpus * 2 + (size_t)l->c->nlinks * 2 + (size_t)nccl->nnets * 2 + 2;
+    l->links = arena_alloc(a, most * sizeof *l->links);
+    add_pcie(l, a);
+    add_gpu_links(l, a, notes);
+    add_nets(l, a, notes);
+    l->even_mesh = is_even_mesh(l);
+    add_gates(l, a);
+    l->domain = nodes_a_domain(l, notes);
+    l->domains = l->domain ? (nccl->nodes - 1) / l->domain + 1 : 1;
+    note_unjoined(l, notes);
+    return l;
+}
+
+enum path_class model_class_to_net(const struct model_links *l, int gpu, int net)
+{
+    int object = l->nccl->nets[net].object;
+    for (int i = l->paths->ngpus; i < l->paths->n && object >= 0; i++)
+        if (l->paths->ends[i].object == object)
+            return path_between(l->paths, gpu, i)->class_;
+    return PATH_UNKNOWN;
+}

@@ -1,0 +1,63 @@
+/* The links inside a node and the ways over them: what every copy of a collective loads. */
+#ifndef MODEL_LINKS_H
+#define MODEL_LINKS_H
+
+#include "model/constants.h"
+
+enum { MODEL_LINK_NAME = 48, MODEL_MOST_NOTES = 16 };
+
+/* One direction of something that copies share. */
+struct model_link {
+    char name[MODEL_LINK_NAME]; /* "NVLink of GPU0", "PCIe of mlx5_3", "NIC mlx5_3" */
+    double GBps;                /* of payload, by Simple */
+    int between_nodes;
+};
+
+/* A GPU and the NIC of its own. */
+struct model_gate {
+    int gpu, net;
+};
+
+/* What had to be assumed, a sentence each, and which parts (bits) that makes doubtful. */
+struct model_notes {
+    struct arena *arena;
+    const char *texts[MODEL_MOST_NOTES];
+    int n;
+    unsigned parts;
+};
+void model_note(struct model_notes *n, unsigned parts, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+struct model_links {
+    const struct topo_class *c;
+    const struct nccl_model *nccl;
+    const struct path_matrix *paths;
+    const struct model_gpu *gpu;
+    struct model_link *links;
+    int n;
+    int *nvlink_out, *nvlink_in; /* by GPU, towards NVSwitches; -1 none */
+    int *direct;                 /* by GPU × GPU; -1 none */
+    int *pcie_up, *pcie_down;    /* by object, to and from its parent; -1 unlimited */
+    int *memory;                 /* by object: of a NUMA root; -1 */
+    int *socket_out, *socket_in; /* by object: of a NUMA root towards the others; -1 */
+    int *nic_out, *nic_in;       /* by net */
+    int even_mesh;               /* every GPU is joined to every other, and RCCL's rings use all links alike: */
+    struct model_gate *gates;    /* they come in and go out by these, in turn, */
+    int ngates;                  /* at least 2; 0: as the search has it */
+    int domain;                  /* nodes that share their NVSwitches, between which no copy needs a NIC; 0: none do */
+    int domains;                 /* how many of those there are; 1 without */
+    int tcp_out, tcp_in;         /* what the node's kernel copies for sockets, all interfaces together */
+    enum model_net_kind *kinds;  /* by net */
+};
+
+/* All of it in `a`. */
+struct model_links *model_links_new(const struct nccl_model *nccl, const struct model_gpu *gpu, struct arena *a,
+                                    struct model_notes *notes);
+
+/* The GPUs of a node that are in the communicator: from the first until before `end`. */
+int model_first_gpu(const struct model_links *l);
+int model_end_gpu(const struct model_links *l);
+
+/* How far a net's NIC is from a GPU. */
+enum path_class model_class_to_net(const struct model_links *l, int gpu, int net);
+
+#endif

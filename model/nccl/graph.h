@@ -1,0 +1,146 @@
+/* A node as NCCL sees it, and its search for channels in it. In use by model/nccl/model.c alone.
+ *
+ * Source: NCCL src/graph/topo.cc, paths.cc and search.cc, v2.18.6-1 … v2.30.7-1; written anew. A system is built from a
+ * class (graph_system.c), paths are laid through it (graph_paths.c), and patterns are searched on them
+ * (graph_search.c the recursion, graph_next.c what it tries, graph_compute.c what it is asked for). */
+#ifndef MODEL_NCCL_GRAPH_H
+#define MODEL_NCCL_GRAPH_H
+
+#include "model/nccl/types.h"
+
+enum graph_kind { GRAPH_GPU, GRAPH_PCI, GRAPH_NVS, GRAPH_CPU, GRAPH_NIC, GRAPH_NET, GRAPH_KIND_COUNT };
+
+#define GRAPH_DISCONNECTED  PATH_UNKNOWN /* a path that is none: further than any other */
+#define GRAPH_LOCAL_BW      5000.0f      /* GB/s of what costs nothing */
+#define GRAPH_MOST_CHANNELS 64
+#define GRAPH_MOST_GPUS     64 /* of a node: NCCL searches larger ones too, for seconds */
+
+struct graph_node;
+
+/* One direction. The search takes its bandwidth away and gives it back. */
+struct graph_link {
+    struct graph_node *to;
+    enum path_class type;
+    float bw;
+};
+
+struct graph_path {
+    struct graph_link **hops;
+    int count;
+    float bw;
+    enum path_class type;
+};
+
+struct graph_gpu {
+    int gpu;    /* in the class */
+    int number; /* its number on the node, which NCCL's choice of a NIC goes by */
+    int sm, gdr;
+};
+
+struct graph_net {
+    int net;   /* in the model's nets */
+    int local; /* index of the GPU that is served by it; -1 none */
+    int gdr;
+    float bw, latency;
+};
+
+struct graph_node {
+    enum graph_kind kind;
+    int index; /* among those of its kind */
+    int id;    /* among all */
+    struct graph_link *links;
+    int nlinks;
+    struct graph_node *up;                      /* in the PCI tree; NULL none */
+    struct graph_path *paths[GRAPH_KIND_COUNT]; /* to each GPU, NVSwitch, CPU and net; NULL for other kinds */
+    uint64_t used;                              /* a GPU: channels it is on */
+    struct graph_gpu gpu;
+    struct graph_net net;
+};
+
+struct graph_system {
+    struct arena *arena;
+    struct graph_node **all;
+    int nall;
+    struct graph_node **nodes[GRAPH_KIND_COUNT];
+    int n[GRAPH_KIND_COUNT];
+    int version;
+    int inter; /* there are other nodes to reach */
+    int sm, sm_most, cross_nic, no_pxn;
+    int amd; /* GPUs */
+    enum nccl_cpu cpu;
+    int *part;             /* by GPU: the first of those that it reaches without a NIC */
+    unsigned char *no_p2p; /* GPUs × GPUs: the driver refuses */
+    enum path_class p2p_within, gdr_within;
+    int *scratch; /* of graph_nearest's callers */
+    struct graph_nets {
+        int *nets; /* NULL: not asked for yet */
+        int n;
+    } * near_nets;          /* by distance and GPU: what the search tries, in its order */
+    float max_bw, total_bw; /* GB/s: of one channel, of one GPU */
+};
+
+/* The node of a class with `ranks` GPUs (by their numbers, from setup->first_gpu on), and `nets` where there are other
+ * nodes. `unsure` is set to what had to be assumed, else left alone. */
+struct graph_system *graph_system_new(const struct nccl_setup *s, const struct nccl_net *nets, int nnets, int ranks,
+                                      int version, struct arena *a, const char **unsure);
+
+/* Lays all paths and finds max_bw and total_bw. */
+void graph_paths(struct graph_system *s);
+
+/* How many nodes NCCL makes of this one: its GPUs fall into parts that meet over NICs alone, because those are faster
+ * (ncclTopoCheckNet and ncclTopoTrimSystem in src/graph/paths.cc, since 2.14.3). 1 also where the parts are not alike.
+ */
+int graph_parts(const struct graph_system *s);
+
+/* Indices of `kind` that are nearest to `from` (widest, then closest), into `found` (room for all); returns their
+ * number, 0 when there is no way. */
+int graph_nearest(const struct graph_system *s, const struct graph_node *from, enum graph_kind kind, int *found);
+
+/* The net that a GPU uses for a channel, and how `several` it goes through in turn; -1 none. */
+int graph_net_of(const struct graph_system *s, int gpu, int channel, int *several);
+
+enum graph_pattern { GRAPH_RING, GRAPH_BALANCED_TREE, GRAPH_TREE, GRAPH_NVLS };
+
+/* A search's wanted and its result. */
+struct graph_search {
+    enum graph_pattern pattern;
+    int min_channels, max_channels;
+    int cross_nic;
+    int nchannels;
+    float bw_intra, bw_inter, latency_inter;
+    enum path_class type_intra, type_inter;
+    int same_channels;
+    int hops;
+    int *gpus; /* GRAPH_MOST_CHANNELS × GPUs: indices of GPUs in the order of the channel */
+    int *nets; /* GRAPH_MOST_CHANNELS × 2: indices of nets */
+};
+
+/* Sets up a search of `s` for that many channels, with nothing found. */
+void graph_search_init(struct graph_search *g, const struct graph_system *s, enum graph_pattern pattern, int least,
+                       int most);
+void graph_search_copy(struct graph_search *to, const struct graph_search *from, const struct graph_system *s);
+
+/* GPUs that may follow `gpu` in the channel, the most promising first, into `next` (room for all). `toward_net`: 1 by
+ * their way to the channel's net, 0 not, -1 in reverse where all are alike. */
+int graph_next_gpus(const struct graph_system *s, const struct graph_search *g, const struct graph_node *gpu, int *next,
+                    int toward_net);
+
+/* Nets to try for a GPU (-1: for any): its own ones, then those that are near enough. */
+const struct graph_nets *graph_nets_to_try(const struct graph_system *s, const struct graph_search *g, int gpu);
+
+/* Channels that cross from one net to another do so in pairs: the second comes in where the first went out, and the
+ * other way round. */
+int graph_is_paired(const struct graph_system *s, const struct graph_search *g);
+
+/* Whether a channel that came in by `first` may go out by `net` from the GPU at position `step`. */
+int graph_may_leave_by(const struct graph_system *s, const struct graph_search *g, int first, int net, int step);
+
+/* One search at the bandwidth and distance that `wanted` asks for: replaces `best` by every better result. `*steps` is
+ * how many it may take, and is -1 afterwards when the result cannot be better. */
+void graph_search_run(struct graph_system *s, struct graph_search *wanted, struct graph_search *best, int *steps);
+
+/* The whole search of a pattern: bandwidths from the highest down, distances from near to far, until something is
+ * found, and then upwards again. */
+void graph_compute(struct graph_system *s, struct graph_search *g);
+
+#endif

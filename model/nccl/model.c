@@ -1,0 +1,354 @@
+/* NCCL's own choices on a machine: the channels that it would search out, and what it would use of them for a call. */
+#include "model/nccl/model.h"
+
+#include "model/nccl/cost.h"
+#include "model/nccl/cost_constants.h"
+#include "model/nccl/graph.h"
+#include "model/nccl/model_nets.h"
+#include "model/nccl/rccl.h"
+#include "probe/machines/hardware.h"
+
+#define MOST_NODES 1000000
+
+/* ---- checks ---- */
+
+static int check_setup(const struct nccl_setup *s, struct err *e)
+{
+    if (s->class_index < 0 || s->class_index >= s->topology->nclasses)
+        return err_set(e, ERR_USAGE, "node class %d of a topology that has %d", s->class_index, s->topology->nclasses);
+    const struct topo_class *c = &s->topology->classes[s->class_index];
+    if (!c->ngpus)
+        return err_set(e, ERR_LACKS, "%s has no GPU, so that NCCL has nothing to choose",
+                       c->name ? c->name : "the node class");
+    if (s->nodes < 1 || s->nodes > MOST_NODES)
+        return err_set(e, ERR_USAGE, "%d nodes: from 1 to %d can be modelled", s->nodes, MOST_NODES);
+    int most = c->ngpus < GRAPH_MOST_GPUS ? c->ngpus : GRAPH_MOST_GPUS;
+    int ranks = s->ranks_per_node ? s->ranks_per_node : c->ngpus;
+    if (ranks < 1 || s->first_gpu < 0 || ranks > most - s->first_gpu)
+        return err_set(e, ERR_USAGE, "%d ranks a node: from 1 to %d can be modelled on %s", ranks, most,
+                       c->name ? c->name : "this class");
+    if (s->min_channels < 0 || s->max_channels < 0 || s->version < 0)
+        return err_set(e, ERR_USAGE, "channels and version must not be negative");
+    return 0;
+}
+
+/* What is believed without being told, as one sentence. */
+static void assume(struct nccl_model *m, struct arena *a, const char *what)
+{
+    if (what)
+        m->assumed = m->assumed ? arena_printf(a, "%s; %s", m->assumed, what) : what;
+}
+
+/* What the class leaves open about its GPUs, or what NCCL is not reproduced in. */
+static void assume_about_gpus(struct nccl_model *m, const struct topo_class *c, struct arena *a)
+{
+    int unknown = 0, domain = 0, unlinked = !c->nlinks;
+    for (int i = 0; i < c->ngpus; i++) {
+        unknown |= !c->gpus[i].arch && !c->gpus[i].sm;
+        domain |= c->gpus[i].clique != NULL;
+        const struct hw_gpu *hw = c->gpus[i].object >= 0 ? hw_gpu_of(c, &c->gpus[i]) : NULL;
+        unlinked &= c->gpus[i].sm >= 60 && !(hw && !hw->links);
+    }
+    if (unknown)
+        assume(m, a, "the GPUs' compute capability: unknown, counted as older than Volta");
+    if (domain && m->nodes > 1)
+        assume(m, a, "NVLink between nodes (MNNVL): not counted, every node is on its own");
+    if (unlinked && c->ngpus > 1)
+        assume(m, a, "no NVLink: the topology shows none");
+}
+
+/* ---- channels ---- */
+
+static struct nccl_graph publish(const struct graph_search *g, const struct graph_system *s, struct arena *a)
+{
+    int gpus = s->n[GRAPH_GPU];
+    struct nccl_graph out = {
+        .nchannels = g->nchannels,
+        .bw_intra = g->bw_intra,
+        .bw_inter = g->bw_inter,
+        .latency_inter = g->latency_inter,
+        .type_intra = g->type_intra,
+        .type_inter = g->type_inter,
+        .same_channels = g->same_channels,
+        .plain = g->pattern == GRAPH_TREE,
+        .cross_nic = g->cross_nic,
+    };
+    int *order = arena_alloc(a, (size_t)(g->nchannels * gpus) * sizeof *order);
+    for (int i = 0; i < g->nchannels * gpus; i++)
+        order[i] = s->nodes[GRAPH_GPU][g->gpus[i]]->gpu.gpu;
+    out.gpus = order;
+    if (!s->inter)
+        return out;
+    int *nets = arena_alloc(a, (size_t)g->nchannels * 2 * sizeof *nets);
+    for (int i = 0; i < g->nchannels * 2; i++)
+        nets[i] = s->nodes[GRAPH_NET][g->nets[i]]->net.net;
+    out.nets = nets;
+    return out;
+}
+
+/* Each channel of NVLS is a head only: the other GPUs follow in no order. */
+static void fill_heads(struct graph_search *g, const struct graph_system *s)
+{
+    int gpus = s->n[GRAPH_GPU];
+    for (int c = 0; c < g->nchannels; c++)
+        for (int i = 0, at = 1, head = g->gpus[c * gpus]; i < gpus; i++)
+            if (i != head)
+                g->gpus[c * gpus + at++] = i;
+}
+
+static void search(struct nccl_model *m, struct graph_system *s, struct arena *a)
+{
+    struct graph_search ring, tree, nvls;
+    int most = m->version >= 22500 ? GRAPH_MOST_CHANNELS / 2 : GRAPH_MOST_CHANNELS / 4;
+
+    graph_search_init(&ring, s, GRAPH_RING, 1, most);
+    graph_compute(s, &ring);
+    graph_search_init(&tree, s, GRAPH_BALANCED_TREE, ring.nchannels, ring.nchannels);
+    graph_compute(s, &tree);
+    graph_search_init(&nvls, s, GRAPH_NVLS, 1, most);
+    if (!m->setup.no_nvls && s->n[GRAPH_GPU] > 1)
+        graph_compute(s, &nvls);
+    fill_heads(&nvls, s);
+    /* all three use the same channels */
+    ring.nchannels = tree.nchannels = ring.nchannels < tree.nchannels ? ring.nchannels : tree.nchannels;
+    m->ring = publish(&ring, s, a);
+    m->tree = publish(&tree, s, a);
+    m->nvls = publish(&nvls, s, a);
+}
+
+static int clamp(int n, int least, int most)
+{
+    n = most && n > most ? most : n;
+    return n < least ? least : n;
+}
+
+/* Search channels become those of the communicator: twice as many, on Hopper and later up to four times where few
+ * would not use the links. */
+static void count_channels(struct nccl_model *m)
+{
+    int most = m->version >= 22500 ? GRAPH_MOST_CHANNELS : GRAPH_MOST_CHANNELS / 2;
+    int n = m->ring.nchannels * 2 < most ? m->ring.nchannels * 2 : most;
+    int hopper = m->version >= 22500 ? m->sm >= 90 : m->sm == 90;
+    int few = m->version >= 22000 ? n < 16 : n * 2 <= most;
+    if (hopper && m->nodes > 1 && m->ring.bw_intra > 45.0 && few)
+        n *= 2;
+    int least = m->setup.min_channels < most ? m->setup.min_channels : most;
+    m->nchannels = clamp(n, least, m->setup.max_channels);
+}
+
+/* The narrowest way of a GPU to the nets that it uses, GB/s. */
+static float own_net_bw(const struct graph_system *s)
+{
+    float least = 0;
+    for (int g = 0; g < s->n[GRAPH_GPU]; g++)
+        for (int c = 0, several = 1; c < several; c++) {
+            int net = graph_net_of(s, g, c, &several);
+            float bw = net < 0 ? 0 : s->nodes[GRAPH_GPU][g]->paths[GRAPH_NET][net].bw;
+            least = g + c == 0 || bw < least ? bw : least;
+        }
+    return least;
+}
+
+/* What RCCL has by hand, where it has. */
+static void count_rccl_channels(struct nccl_model *m, const struct graph_system *s, struct arena *a)
+{
+    m->total_bw = s->total_bw;
+    if (!m->rccl_rings && m->ranks_per_node > 1)
+        assume(m, a, "RCCL: this machine is in none of its tables that are known here, NCCL's search stands in");
+    int n = rccl_channels(m, m->rccl_rings ? m->rccl_rings : m->ring.nchannels);
+    m->nchannels = clamp(n, m->setup.min_channels, m->setup.max_channels);
+}
+
+/* NVLS has a number of its own: by GPU, and since 2.30 by NIC too. */
+static void count_nvls_channels(struct nccl_model *m, const struct graph_system *s)
+{
+    if (!m->nvls.nchannels)
+        return;
+    int n = 16;
+    if (m->sm >= 100 && m->version >= 22500)
+        n = m->nodes > 1 || m->version < 22700 ? 32 : 24;
+    if (m->sm >= 100 && m->version >= 23000 && m->nodes > 1) {
+        float bw = own_net_bw(s);
+        int few = m->nodes == 2 || (bw >= 96 && m->ranks_per_node > 8);
+        n = bw >= 48 && !few ? 24 : 32;
+    }
+    m->nvls_channels = clamp(n, m->setup.min_channels, m->setup.max_channels);
+}
+
+/* ---- a call ---- */
+
+static int threads_of(const struct nccl_model *m, int algo, int proto)
+{
+    if (algo == ALGO_NVLS || algo == ALGO_NVLS_TREE)
+        return 640;
+    if (proto == PROTO_LL128)
+        return 640;
+    if (algo == ALGO_RING && proto == PROTO_SIMPLE && m->ring.bw_intra * m->ring.nchannels <= 12.0)
+        return 256;
+    return 512;
+}
+
+/* Channels that the scheduler spreads a call over: it cuts the call into cells, and gives a channel as many as make
+ * its share of the traffic, but no less than the smallest worth having. */
+static int channels_used(const struct nccl_model *m, int coll, int proto, uint64_t bytes, int most, int pool)
+{
+    uint64_t least = nccl_constants_of(m->version).least_channel_traffic;
+    uint64_t ranks = (uint64_t)m->ranks;
+    int gathers = coll == COLL_ALLGATHER || coll == COLL_REDUCESCATTER;
+    uint64_t per_byte = (coll == COLL_ALLREDUCE ? 2 : gathers ? ranks : 1) * (proto == PROTO_LL ? 4 : 1);
+    uint64_t count = gathers ? (bytes + ranks - 1) / ranks : bytes; /* bytes that one rank brings */
+    uint64_t cell = ((least + per_byte - 1) / per_byte + 15) / 16 * 16;
+    uint64_t cells = (count + cell - 1) / cell;
+    uint64_t traffic = count * per_byte > least ? count * per_byte : least;
+    uint64_t share = traffic / (uint64_t)most;
+    share = m->version >= 22900 ? (share + 15) / 16 * 16 : share > least ? share : least;
+    uint64_t per_channel = (share + cell * per_byte - 1) / (cell * per_byte);
+
+    if (!cells)
+        return 1;
+    uint64_t used = (cells + per_channel - 1) / per_channel;
+    return used > (uint64_t)pool ? pool : (int)used;
+}
+
+void nccl_model_channels(const struct nccl_model *m, int coll, int algo, int proto, uint64_t bytes,
+                         struct nccl_choice *c)
+{
+    int n = m->nchannels, threads = threads_of(m, algo, proto), nvls = algo == ALGO_NVLS || algo == ALGO_NVLS_TREE;
+    uint64_t threshold = proto == PROTO_SIMPLE ? 64 : 8; /* bytes that make a thread worth its while */
+
+    *c = (struct nccl_choice){.algo = algo, .proto = proto, .us = nccl_cost_us(m, coll, algo, proto, bytes)};
+    if (algo == ALGO_RING && proto == PROTO_LL)
+        threshold *= (uint64_t)m->ranks;
+    if (nvls) {
+        n = algo == ALGO_NVLS && m->nodes > 1 && m->nvls_channels > n ? n : m->nvls_channels;
+    } else {
+        while (n >= 2 && bytes < (uint64_t)n * (uint64_t)threads * threshold)
+            n--;
+        while (threads % 128 == 0 && bytes < (uint64_t)n * (uint64_t)threads * threshold)
+            threads /= 2;
+    }
+    if (proto == PROTO_SIMPLE && algo == ALGO_RING)
+        threads += 32; /* a warp that only synchronizes */
+    if (algo == ALGO_PAT || algo == ALGO_TREE)
+        threads = 640;
+    c->channels = n < 1 ? 1 : n;
+    c->threads = threads < 96 ? 96 : threads;
+    c->used = m->version < 22200
+                  ? c->channels
+                  : channels_used(m, coll, proto, bytes, c->channels, nvls ? m->nvls_channels : m->nchannels);
+}
+
+int nccl_model_choose(const struct nccl_model *m, int coll, uint64_t bytes, struct nccl_choice *c)
+{
+    double best = -1;
+    int algo = -1, proto = -1;
+
+    if (coll < 0 || coll >= COLL_COUNT)
+        return -1;
+    for (int a = 0; a < ALGO_COUNT; a++)
+        for (int p = 0; p < PROTO_COUNT; p++) {
+            double us = nccl_cost_us(m, coll, a, p, bytes);
+            if (us >= 0 && (best < 0 || us < best)) {
+                best = us;
+                algo = a;
+                proto = p;
+            }
+        }
+    if (algo < 0)
+        return -1;
+    if (m->rccl)
+        proto = rccl_protocol(m, coll, bytes, proto);
+    nccl_model_channels(m, coll, algo, proto, bytes, c);
+    c->taken_by = m->rccl ? rccl_taken_by(m, coll, bytes) : NULL;
+    return 0;
+}
+
+/* ---- the model ---- */
+
+/* A node as NCCL sees it, with its NICs where there are other nodes. NULL after an error. */
+static struct graph_system *see(struct nccl_model *m, const struct nccl_setup *s, struct arena *a, struct err *e)
+{
+    const char *about_nets = NULL, *about_nodes = NULL;
+    m->nodes = s->nodes;
+    m->ranks_per_node = s->ranks_per_node;
+    m->ranks = m->nodes * m->ranks_per_node;
+    m->assumed = NULL;
+    if (m->nodes > 1) {
+        m->nets = nccl_model_nets(s, m->version, a, &m->nnets, &about_nets, e);
+        if (!m->nets)
+            return NULL;
+    }
+    struct graph_system *system =
+        graph_system_new(s, m->nets, m->nnets, m->ranks_per_node, m->version, a, &about_nodes);
+    assume_about_gpus(m, &s->topology->classes[s->class_index], a);
+    if (m->version / 100 > NCCL_NEWEST / 100)
+        assume(m, a, "a release newer than those known: counted as the newest of them");
+    assume(m, a, about_nets);
+    assume(m, a, about_nodes);
+    graph_paths(system);
+    return system;
+}
+
+/* Since this release NICs that are faster than what joins GPUs keep them apart. */
+#define PARTS_SINCE 21403
+
+/* How many nodes NCCL makes of each: where there are no others, its NICs count all the same. */
+static int parts_of(const struct nccl_model *m, const struct nccl_setup *s, const struct graph_system *system,
+                    struct arena *a)
+{
+    if (m->version < PARTS_SINCE || s->no_net_intra || system->amd || s->ranks_per_node < 2)
+        return 1;
+    if (s->nodes > 1)
+        return graph_parts(system);
+    struct nccl_model other = {.version = m->version};
+    struct nccl_setup several = *s;
+    several.nodes = 2;
+    const struct graph_system *with_nets = see(&other, &several, a, NULL);
+    return with_nets ? graph_parts(with_nets) : 1;
+}
+
+/* The same where NCCL takes parts of a node for nodes. */
+static struct graph_system *see_parts(struct nccl_model *m, const struct nccl_setup *s, struct arena *a, struct err *e)
+{
+    struct nccl_setup seen = *s;
+    seen.ranks_per_node = s->ranks_per_node ? s->ranks_per_node : s->topology->classes[s->class_index].ngpus;
+    struct graph_system *system = see(m, &seen, a, e);
+    m->parts = system ? parts_of(m, &seen, system, a) : 1;
+    if (m->parts < 2)
+        return system;
+    seen.nodes *= m->parts;
+    seen.ranks_per_node /= m->parts;
+    system = see(m, &seen, a, e);
+    assume(m, a,
+           arena_printf(a,
+                        "NICs are faster than what joins its GPUs, so that NCCL takes each node for %d, which talk "
+                        "over NICs (NCCL_NET_DISABLE_INTRA=1 ends that)",
+                        m->parts));
+    return system;
+}
+
+struct nccl_model *nccl_model_new(const struct nccl_setup *s, struct arena *a, struct err *e)
+{
+    if (check_setup(s, e))
+        return NULL;
+    struct nccl_model *m = ARENA_NEW(a, struct nccl_model);
+    m->setup = *s;
+    m->version = s->version ? s->version : NCCL_NEWEST;
+    struct graph_system *system = see_parts(m, s, a, e);
+    if (!system)
+        return NULL;
+    m->sm = system->sm;
+    m->sm_most = system->sm_most;
+    m->cpu = system->cpu;
+    m->switches = system->n[GRAPH_NVS] > 0;
+    search(m, system, a);
+    m->rccl_rings = rccl_rings(m, system);
+    m->rccl = rccl_tuning_of(m);
+    if (m->rccl)
+        count_rccl_channels(m, system, a);
+    else
+        count_channels(m);
+    count_nvls_channels(m, system);
+    nccl_cost_fill(m);
+    return m;
+}

@@ -1,0 +1,185 @@
+/* From NCCL's variables to the model's setup. */
+#include "model/model.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/call/result.h"
+#include "core/vars/parse.h"
+
+/* As NCCL reads it: names, prefixes, exclusions. A list that leaves no port of the class is one that NCCL ignores RDMA
+ * for: sockets. Nothing can be said where ports are not known, or may be those of a plugin, which reads no such list.
+ */
+static int take_hcas(const char *value, struct nccl_setup *s, struct arena *a)
+{
+    const struct topo_class *c = &s->topology->classes[s->class_index];
+    struct env_devices list;
+    const char **hcas = arena_alloc(a, (size_t)c->nports * sizeof *hcas);
+    int foreign = !c->nports;
+    env_parse_devices(value, &list);
+    s->nhcas = 0;
+    for (int i = 0; i < c->nports; i++) {
+        foreign |= c->ports[i].layer == TOPO_LINK_UNKNOWN;
+        if (env_devices_select(&list, c->ports[i].hca, c->ports[i].port))
+            hcas[s->nhcas++] = arena_printf(a, "%s:%d", c->ports[i].hca, c->ports[i].port);
+    }
+    if (!s->nhcas && foreign)
+        return -1;
+    s->hcas = hcas;
+    s->sockets |= !s->nhcas;
+    return 0;
+}
+
+static int number(const char *value, int64_t high, int *out)
+{
+    int64_t n = 0;
+    if (env_parse_number(value, &n) != ENV_NUMBER || n < 0 || n > high)
+        return -1;
+    *out = (int)n;
+    return 0;
+}
+
+/* Whose reading of values counts where no release is named. */
+#define NEWEST 23000
+
+static int release_of(const struct nccl_setup *s)
+{
+    return s->version ? s->version : NEWEST;
+}
+
+static int take_nvls(const char *value, struct nccl_setup *s, struct arena *a)
+{
+    int on = 0;
+    (void)a;
+    int rc = number(value, 2, &on);
+    s->no_nvls = !on;
+    return rc;
+}
+
+static int take_net(const char *value, struct nccl_setup *s, struct arena *a)
+{
+    (void)a;
+    s->sockets = !strcasecmp(value, "Socket");
+    return s->sockets || !strcasecmp(value, "IB") ? 0 : -1;
+}
+
+static int take_cross(const char *value, struct nccl_setup *s, struct arena *a)
+{
+    int cross = 0;
+    (void)a;
+    int rc = number(value, 2, &cross);
+    s->cross_nic = cross ? cross : 3; /* see nccl_setup */
+    return rc;
+}
+
+/* The farthest way, "LOC" to "SYS", and 1. */
+static int level(const char *value, const struct nccl_setup *s, int *within)
+{
+    const char *name = env_parse_level(value, release_of(s));
+    for (int i = PATH_LOC; name && i < PATH_UNKNOWN; i++)
+        if (!strcmp(path_class_name((enum path_class)i), name))
+            *within = i + 1;
+    return name ? 0 : -1;
+}
+
+static int take_p2p_level(const char *value, struct nccl_setup *s, struct arena *a)
+{
+    (void)a;
+    return level(value, s, &s->p2p_within);
+}
+
+static int take_p2p(const char *value, struct nccl_setup *s, struct arena *a)
+{
+    int off = 0;
+    (void)a;
+    int rc = number(value, 1, &off);
+    s->p2p_within = off ? PATH_LOC + 1 : s->p2p_within;
+    return rc;
+}
+
+static int take_gdr_level(const char *value, struct nccl_setup *s, struct arena *a)
+{
+    (void)a;
+    return level(value, s, &s->gdr_within);
+}
+
+static void take_choice(const struct env_choice *c, unsigned left[COLL_COUNT])
+{
+    for (int i = 0; i < COLL_COUNT; i++)
+        left[i] = c->touched[i] ? c->allowed[i] : 0;
+}
+
+static int take_algo(const char *value, struct nccl_setup *s, struct arena *a)
+{
+    struct env_choice choice;
+    (void)a;
+    env_parse_algo(value, release_of(s), &choice);
+    take_choice(&choice, s->algos);
+    return 0;
+}
+
+static int take_proto(const char *value, struct nccl_setup *s, struct arena *a)
+{
+    struct env_choice choice;
+    (void)a;
+    env_parse_proto(value, release_of(s), &choice);
+    take_choice(&choice, s->protos);
+    return 0;
+}
+
+/* Some are numbers of the setup, up to `most`. */
+static const struct {
+    const char *name;
+    int (*take)(const char *value, struct nccl_setup *s, struct arena *a);
+    size_t at;
+    int64_t most;
+} variables[] = {
+    {"NCCL_IB_HCA", .take = take_hcas},
+    {"NCCL_MIN_CTAS", .at = offsetof(struct nccl_setup, min_channels), .most = 64},
+    {"NCCL_MAX_CTAS", .at = offsetof(struct nccl_setup, max_channels), .most = 64},
+    {"NCCL_MIN_NCHANNELS", .at = offsetof(struct nccl_setup, min_channels), .most = 64},
+    {"NCCL_MAX_NCHANNELS", .at = offsetof(struct nccl_setup, max_channels), .most = 64},
+    {"NCCL_NVLS_ENABLE", .take = take_nvls},
+    {"NCCL_PXN_DISABLE", .at = offsetof(struct nccl_setup, no_pxn), .most = 1},
+    {"NCCL_IB_DISABLE", .at = offsetof(struct nccl_setup, sockets), .most = 1},
+    {"NCCL_CROSS_NIC", .take = take_cross},
+    {"NCCL_NET", .take = take_net},
+    {"NCCL_NET_DISABLE_INTRA", .at = offsetof(struct nccl_setup, no_net_intra), .most = 1},
+    {"NCCL_MIN_NRINGS", .at = offsetof(struct nccl_setup, min_channels), .most = 64},
+    {"NCCL_MAX_NRINGS", .at = offsetof(struct nccl_setup, max_channels), .most = 64},
+    {"NCCL_P2P_LEVEL", .take = take_p2p_level},
+    {"NCCL_P2P_DISABLE", .take = take_p2p},
+    {"NCCL_NET_GDR_LEVEL", .take = take_gdr_level},
+    {"NCCL_ALGO", .take = take_algo},
+    {"NCCL_PROTO", .take = take_proto},
+};
+#define VARIABLES (sizeof variables / sizeof *variables)
+
+static size_t variable(const char *name)
+{
+    size_t i = 0;
+    while (i < VARIABLES && strcmp(variables[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+static int apply_setting(const char *name, const char *value, struct nccl_setup *s, struct arena *a)
+{
+    size_t i = variable(name);
+    if (i == VARIABLES)
+        return -1;
+    return variables[i].take ? variables[i].take(value, s, a)
+                             : number(value, variables[i].most, (int *)((char *)s + variables[i].at));
+}
+
+int model_apply(const struct bench_knobs *launch, struct nccl_setup *s, struct arena *a)
+{
+    const char *node_class = s->topology ? s->topology->classes[s->class_index].name : NULL;
+    for (int i = 0; i < launch->nsettings; i++) {
+        const char *name = launch->settings[i].name;
+        if (bench_is_for(name, node_class) && apply_setting(bench_plain_name(name, a), launch->settings[i].value, s, a))
+            return -1;
+    }
+    return 0;
+}

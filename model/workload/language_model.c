@@ -1,0 +1,165 @@
+/* The models and their tensors.
+ *
+ * Shapes are those of the models' public config.json files on the Hugging Face hub; the resulting parameter counts are
+ * checked in the tests against the counts published with the weights. */
+#include "model/workload/parts.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* clang-format off */
+const struct language_model language_models[] = {
+    /* name            layers hidden heads kv  dim  inter  vocab   tied bias norm */
+    {"qwen2.5-0.5b",      24,   896,  14,  2,  64,  4864, 151936,  1,   1},
+    {"qwen2.5-1.5b",      28,  1536,  12,  2, 128,  8960, 151936,  1,   1},
+    {"qwen2.5-3b",        36,  2048,  16,  2, 128, 11008, 151936,  1,   1},
+    {"qwen2.5-7b",        28,  3584,  28,  4, 128, 18944, 152064,  0,   1},
+    {"qwen2.5-14b",       48,  5120,  40,  8, 128, 13824, 152064,  0,   1},
+    {"qwen2.5-32b",       64,  5120,  40,  8, 128, 27648, 152064,  0,   1},
+    {"qwen2.5-72b",       80,  8192,  64,  8, 128, 29568, 152064,  0,   1},
+    {"qwen2-7b",          28,  3584,  28,  4, 128, 18944, 152064,  0,   1},
+    {"llama3-8b",         32,  4096,  32,  8, 128, 14336, 128256},
+    {"llama3-70b",        80,  8192,  64,  8, 128, 28672, 128256},
+    {"llama3.2-1b",       16,  2048,  32,  8,  64,  8192, 128256,  1},
+    {"llama3.2-3b",       28,  3072,  24,  8, 128,  8192, 128256,  1},
+    {"qwen3-0.6b",        28,  1024,  16,  8, 128,  3072, 151936,  1,   0,   1},
+    {"qwen3-1.7b",        28,  2048,  16,  8, 128,  6144, 151936,  1,   0,   1},
+    {"qwen3-4b",          36,  2560,  32,  8, 128,  9728, 151936,  1,   0,   1},
+    {"qwen3-8b",          36,  4096,  32,  8, 128, 12288, 151936,  0,   0,   1},
+    {"qwen3-14b",         40,  5120,  40,  8, 128, 17408, 151936,  0,   0,   1},
+    {"qwen3-32b",         64,  5120,  64,  8, 128, 25600, 151936,  0,   0,   1},
+    {"qwen3-30b-a3b",     48,  2048,  32,  4, 128,  6144, 151936,  0,   0,   1,  128, 8,  768},
+    {"qwen3-235b-a22b",   94,  4096,  64,  4, 128, 12288, 151936,  0,   0,   1,  128, 8, 1536},
+    /*                                                                           vision: depth hidden inter gated */
+    {"qwen2-vl-2b",       28,  1536,  12,  2, 128,  8960, 151936,  1,   1,   0,  0, 0, 0,  32, 1280, 5120, 0},
+    {"qwen2-vl-7b",       28,  3584,  28,  4, 128, 18944, 152064,  0,   1,   0,  0, 0, 0,  32, 1280, 5120, 0},
+    {"qwen2.5-vl-3b",     36,  2048,  16,  2, 128, 11008, 151936,  1,   1,   0,  0, 0, 0,  32, 1280, 3420, 1},
+    {"qwen2.5-vl-7b",     28,  3584,  28,  4, 128, 18944, 152064,  0,   1,   0,  0, 0, 0,  32, 1280, 3420, 1},
+    {NULL},
+};
+/* clang-format on */
+
+const struct language_model *language_model_find(const char *name)
+{
+    for (const struct language_model *m = language_models; m->name; m++)
+        if (!strcmp(m->name, name))
+            return m;
+    return NULL;
+}
+
+int language_model_repeats(const struct language_model *m, enum workload_part part)
+{
+    return part == WORKLOAD_LAYER ? m->layers : part == WORKLOAD_VISION_BLOCK ? m->vision_depth : 1;
+}
+
+struct tensor_list {
+    struct workload_tensor *out;
+    int count;
+};
+
+static void add_tensor(struct tensor_list *l, const char *name, enum workload_part part, enum workload_split split,
+                       uint64_t elements, int copies)
+{
+    if (elements)
+        l->out[l->count++] = (struct workload_tensor){name, part, split, elements, copies};
+}
+
+static void add_layer(struct tensor_list *l, const struct language_model *m)
+{
+    uint64_t h = (uint64_t)m->hidden, d = (uint64_t)m->head_dim;
+    uint64_t q = (uint64_t)m->heads * d, kv = (uint64_t)m->kv_heads * d;
+    add_tensor(l, "q", WORKLOAD_LAYER, WORKLOAD_BY_TP, h * q, 1);
+    add_tensor(l, "k, v", WORKLOAD_LAYER, WORKLOAD_BY_TP, h * kv, 2);
+    add_tensor(l, "o", WORKLOAD_LAYER, WORKLOAD_BY_TP, q * h, 1);
+    if (m->qkv_bias) {
+        add_tensor(l, "q bias", WORKLOAD_LAYER, WORKLOAD_BY_TP, q, 1);
+        add_tensor(l, "k, v bias", WORKLOAD_LAYER, WORKLOAD_BY_TP, kv, 2);
+    }
+    if (m->qk_norm)
+        add_tensor(l, "q, k norm", WORKLOAD_LAYER, WORKLOAD_WHOLE, d, 2);
+    add_tensor(l, "layer norm", WORKLOAD_LAYER, WORKLOAD_WHOLE, h, 2);
+    if (m->experts) {
+        add_tensor(l, "router", WORKLOAD_LAYER, WORKLOAD_WHOLE, h * (uint64_t)m->experts, 1);
+        add_tensor(l, "expert gate, up, down", WORKLOAD_LAYER, WORKLOAD_BY_ETP, h * (uint64_t)m->expert_intermediate,
+                   3 * m->experts);
+    } else {
+        add_tensor(l, "gate, up, down", WORKLOAD_LAYER, WORKLOAD_BY_TP, h * (uint64_t)m->intermediate, 3);
+    }
+}
+
+/* The vision tower stays whole under tensor parallelism: it is small, and Megatron-LM recipes replicate it. */
+static void add_vision(struct tensor_list *l, const struct language_model *m)
+{
+    const enum workload_part block = WORKLOAD_VISION_BLOCK;
+    uint64_t h = (uint64_t)m->vision_hidden, inter = (uint64_t)m->vision_intermediate, merged = 4 * h;
+    uint64_t norm = m->vision_gated ? h : 2 * h; /* LayerNorm has a bias too */
+    add_tensor(l, "vision norm", block, WORKLOAD_WHOLE, norm, 2);
+    add_tensor(l, "vision qkv", block, WORKLOAD_WHOLE, 3 * h * h + 3 * h, 1);
+    add_tensor(l, "vision o", block, WORKLOAD_WHOLE, h * h + h, 1);
+    add_tensor(l, m->vision_gated ? "vision gate, up" : "vision up", block, WORKLOAD_WHOLE, h * inter + inter,
+               m->vision_gated ? 2 : 1);
+    add_tensor(l, "vision down", block, WORKLOAD_WHOLE, inter * h + h, 1);
+    add_tensor(l, "vision patches", WORKLOAD_ROOT, WORKLOAD_WHOLE, 3u * 2u * 14u * 14u * h, 1);
+    add_tensor(l, "merger norm", WORKLOAD_ROOT, WORKLOAD_WHOLE, norm, 1);
+    add_tensor(l, "merger in", WORKLOAD_ROOT, WORKLOAD_WHOLE, merged * merged + merged, 1);
+    add_tensor(l, "merger out", WORKLOAD_ROOT, WORKLOAD_WHOLE, merged * (uint64_t)m->hidden + (uint64_t)m->hidden, 1);
+}
+
+int language_model_tensors(const struct language_model *m, struct workload_tensor out[WORKLOAD_TENSORS])
+{
+    struct tensor_list l = {out, 0};
+    uint64_t table = (uint64_t)m->vocab * (uint64_t)m->hidden;
+    add_tensor(&l, "embedding", WORKLOAD_ROOT, WORKLOAD_BY_TP, table, 1);
+    if (!m->tied)
+        add_tensor(&l, "head", WORKLOAD_ROOT, WORKLOAD_BY_TP, table, 1);
+    add_tensor(&l, "final norm", WORKLOAD_ROOT, WORKLOAD_WHOLE, (uint64_t)m->hidden, 1);
+    if (m->vision_depth)
+        add_vision(&l, m);
+    if (!m->parameters) {
+        add_layer(&l, m);
+        return l.count;
+    }
+    /* Only the total is known: equal layers, and the root takes what does not divide. */
+    uint64_t root = table * (m->tied ? 1 : 2) + (uint64_t)m->hidden;
+    uint64_t rest = m->parameters > root ? m->parameters - root : 0, layers = (uint64_t)m->layers;
+    add_tensor(&l, "layer", WORKLOAD_LAYER, WORKLOAD_BY_TP, rest / layers, 1);
+    add_tensor(&l, "remainder", WORKLOAD_ROOT, WORKLOAD_WHOLE, rest % layers, 1);
+    return l.count;
+}
+
+uint64_t language_model_part(const struct language_model *m, enum workload_part part)
+{
+    struct workload_tensor t[WORKLOAD_TENSORS];
+    int n = language_model_tensors(m, t);
+    uint64_t sum = 0;
+    for (int i = 0; i < n; i++)
+        if (t[i].part == part)
+            sum += t[i].elements * (uint64_t)t[i].copies;
+    return sum;
+}
+
+uint64_t language_model_parameters(const struct language_model *m)
+{
+    struct workload_tensor t[WORKLOAD_TENSORS];
+    int n = language_model_tensors(m, t);
+    uint64_t sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += t[i].elements * (uint64_t)t[i].copies * (uint64_t)language_model_repeats(m, t[i].part);
+    return sum;
+}
+
+uint64_t language_model_active(const struct language_model *m)
+{
+    uint64_t idle = (uint64_t)(m->experts - m->experts_per_token);
+    return language_model_parameters(m) -
+           idle * 3 * (uint64_t)m->hidden * (uint64_t)m->expert_intermediate * (uint64_t)m->layers;
+}
+
+uint64_t language_model_adapters(const struct language_model *m, int rank)
+{
+    uint64_t h = (uint64_t)m->hidden, d = (uint64_t)m->head_dim;
+    uint64_t q = (uint64_t)m->heads * d, kv = (uint64_t)m->kv_heads * d;
+    uint64_t mlp =
+        m->experts ? (uint64_t)m->experts * (h + (uint64_t)m->expert_intermediate) : h + (uint64_t)m->intermediate;
+    return (uint64_t)rank * (2 * (h + q) + 2 * (h + kv) + 3 * mlp);
+}

@@ -1,0 +1,280 @@
+/* Launch scripts and configurations as lists of settings. */
+#include "model/workload/script.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "core/file.h"
+#include "core/tokens.h"
+
+#define MOST_SETTINGS 20000
+#define DEEPEST       32
+#define LONGEST       4096 /* of a name or value; the rest is cut */
+
+static void add_setting(struct workload_script *s, const char *name, const char *value, long line)
+{
+    while (*name == '-' || *name == '+' || *name == '~')
+        name++;
+    if (!*name || s->n == MOST_SETTINGS)
+        return;
+    s->list = arena_grow(s->arena, s->list, (size_t)s->n, sizeof *s->list);
+    char *copy = arena_strndup(s->arena, name, strnlen(name, LONGEST));
+    for (char *p = copy; *p; p++)
+        *p = *p == '-' ? '_' : *p;
+    s->list[s->n++] = (struct workload_setting){copy, arena_strndup(s->arena, value, strnlen(value, LONGEST)), line};
+}
+
+/* Whether nothing of a value, or only a directory in front of its last part, comes from the environment. */
+static int is_known(const char *value)
+{
+    const char *unknown = strrchr(value, strstr(value, "$(") ? ')' : '$'), *slash = strrchr(value, '/');
+    return (!strchr(value, '$') || (unknown && slash && slash > unknown)) && strcmp(value, "null") != 0 &&
+           strcmp(value, "None") != 0;
+}
+
+const struct workload_setting *workload_script_find(const struct workload_script *s, const char *name)
+{
+    size_t want = strlen(name);
+    for (int i = s->n - 1; i >= 0; i--) {
+        size_t n = strlen(s->list[i].name);
+        if (n < want || strcmp(s->list[i].name + n - want, name) != 0 ||
+            (n > want && s->list[i].name[n - want - 1] != '.'))
+            continue;
+        if (is_known(s->list[i].value))
+            return &s->list[i];
+    }
+    return NULL;
+}
+
+/* ---- shell ---- */
+
+static const char *variable_of(const void *arg, const char *name, size_t bytes)
+{
+    const struct workload_script *s = arg;
+    for (int i = s->n - 1; i >= 0; i--)
+        if (strlen(s->list[i].name) == bytes && !strncmp(s->list[i].name, name, bytes))
+            return s->list[i].value;
+    return NULL;
+}
+
+static int is_option(const char *word)
+{
+    return word[0] == '-' && word[1] == '-' && isalpha((unsigned char)word[2]);
+}
+
+/* One that still may get a value; "" none. */
+struct option {
+    char name[256];
+    long line;
+};
+
+static void end_option(struct workload_script *s, struct option *o, const char *value)
+{
+    if (*o->name)
+        add_setting(s, o->name, value, o->line);
+    *o->name = 0;
+}
+
+/* "--key value", "--key=value", "key=value"; words that are none of them are values or programs. */
+static void read_word(struct workload_script *s, char *word, struct option *o, long line)
+{
+    char *equals = strchr(word, '=');
+    int key = isalpha((unsigned char)*word) || *word == '+' || *word == '_';
+    for (const char *p = word; key && equals && p < equals; p++)
+        key = isalnum((unsigned char)*p) || strchr("_.+-@/", *p);
+    if (*o->name && !is_option(word)) {
+        end_option(s, o, word);
+        return;
+    }
+    end_option(s, o, "true");
+    if (is_option(word) && !equals) {
+        snprintf(o->name, sizeof o->name, "%s", word);
+        o->line = line;
+    } else if (equals && (key || is_option(word))) {
+        *equals = 0;
+        add_setting(s, word, equals + 1, line);
+    } else if (!strcmp(word, "swift") || !strcmp(word, "megatron") || strstr(word, "verl.trainer") ||
+               strstr(word, "trl")) {
+        add_setting(s, "program", word, line);
+    }
+}
+
+static size_t name_length(const char *p, const char *end)
+{
+    size_t n = 0;
+    while (p + n < end && (isalnum((unsigned char)p[n]) || p[n] == '_'))
+        n++;
+    return n;
+}
+
+/* Return where the words of "NAME=( … )" or "NAME=$( … )" begin, which may hold options; else the word's end. */
+static size_t words_inside(const char *text, const struct shell_word *w)
+{
+    size_t at = w->at + name_length(text + w->at, text + w->end);
+    at += at < w->end && text[at] == '+';
+    size_t open = at + 1 + (at + 1 < w->end && text[at + 1] == '$');
+    int is_list = at > w->at && open < w->end && text[at] == '=' && text[open] == '(';
+    return is_list && !(open + 1 < w->end && text[open + 1] == '(') ? open + 1 : w->end;
+}
+
+/* Whether it is the number of a file descriptor: 2>&1. */
+static int is_descriptor(const char *text, size_t bytes, const struct shell_word *w)
+{
+    size_t at = w->at;
+    while (at < w->end && isdigit((unsigned char)text[at]))
+        at++;
+    return at == w->end && at < bytes && (text[at] == '<' || text[at] == '>');
+}
+
+static void read_shell(struct workload_script *s, const char *text, size_t bytes)
+{
+    const struct shell_variables variables = {variable_of, s};
+    struct option option = {""};
+    size_t room = bytes + 1000, counted = 0;
+    char *word = arena_alloc(s->arena, room + 1);
+    struct shell_word w = {0};
+    long line = 1;
+    do {
+        int redirect = w.token == SHELL_REDIRECT || w.token == SHELL_HEREDOC;
+        w = shell_next_word(text, w.end, bytes);
+        if (w.token == SHELL_WORD && !is_descriptor(text, bytes, &w)) {
+            w.end = words_inside(text, &w);
+            for (; counted < w.end; counted++)
+                line += text[counted] == '\n';
+            size_t n = shell_word_text(&variables, text, w.at, w.end, word, room);
+            if (n && (!redirect || is_option(word)))
+                read_word(s, word, &option, line);
+        } else if (w.token == SHELL_NEWLINE || w.token == SHELL_SEPARATOR || w.token == SHELL_ARM_END ||
+                   w.token == SHELL_END) {
+            end_option(s, &option, "true");
+        }
+    } while (w.token != SHELL_END);
+}
+
+/* ---- YAML, and JSON, which is YAML ---- */
+
+struct path {
+    char name[1024];
+    size_t ends[DEEPEST]; /* length of the name outside of each level */
+    char is_map[DEEPEST], want_value[DEEPEST];
+    int depth;
+};
+
+static void open_level(struct path *p, int is_map)
+{
+    if (p->depth < DEEPEST) {
+        p->ends[p->depth] = strlen(p->name);
+        p->is_map[p->depth] = (char)is_map;
+        p->want_value[p->depth] = 0;
+    }
+    p->depth++;
+}
+
+/* Behind a value: the key that it belonged to is over. */
+static void end_value(struct path *p)
+{
+    if (p->depth < 1 || p->depth > DEEPEST || !p->is_map[p->depth - 1])
+        return;
+    p->want_value[p->depth - 1] = 0;
+    p->name[p->ends[p->depth - 1]] = 0;
+}
+
+static void take_scalar(struct workload_script *s, struct path *p, const yaml_event_t *ev)
+{
+    const char *text = (const char *)ev->data.scalar.value;
+    if (p->depth < 1 || p->depth > DEEPEST)
+        return;
+    if (!p->is_map[p->depth - 1] || p->want_value[p->depth - 1]) {
+        add_setting(s, p->name, text, (long)ev->start_mark.line + 1);
+        end_value(p);
+        return;
+    }
+    size_t n = p->ends[p->depth - 1];
+    snprintf(p->name + n, sizeof p->name - n, "%s%s", n ? "." : "", text);
+    p->want_value[p->depth - 1] = 1;
+}
+
+static int read_yaml(struct workload_script *s, const char *text, size_t bytes, struct err *e)
+{
+    yaml_parser_t parser;
+    yaml_event_t ev;
+    struct path p = {0};
+    int rc = 0, end = 0;
+    if (!yaml_parser_initialize(&parser))
+        return err_set(e, ERR_FAILED, "out of memory");
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, bytes);
+    while (!rc && !end) {
+        if (!yaml_parser_parse(&parser, &ev)) {
+            rc = err_at(e, s->path, (long)parser.problem_mark.line + 1, (long)parser.problem_mark.column + 1, "%s",
+                        parser.problem ? parser.problem : "not valid YAML or JSON");
+            break;
+        }
+        if (ev.type == YAML_SCALAR_EVENT)
+            take_scalar(s, &p, &ev);
+        else if (ev.type == YAML_MAPPING_START_EVENT || ev.type == YAML_SEQUENCE_START_EVENT)
+            open_level(&p, ev.type == YAML_MAPPING_START_EVENT);
+        else if (ev.type == YAML_MAPPING_END_EVENT || ev.type == YAML_SEQUENCE_END_EVENT) {
+            p.depth--;
+            if (p.depth < DEEPEST && p.depth >= 0)
+                p.name[p.ends[p.depth]] = 0;
+            end_value(&p);
+        }
+        end = ev.type == YAML_STREAM_END_EVENT;
+        yaml_event_delete(&ev);
+    }
+    yaml_parser_delete(&parser);
+    return rc;
+}
+
+/* ---- TOML: [section], key = value ---- */
+
+static void read_toml(struct workload_script *s, const char *text, size_t bytes)
+{
+    char section[128] = "", name[256], value[256];
+    long line = 0;
+    for (const char *p = text, *end = text + bytes, *next; p < end; p = next) {
+        const char *newline = memchr(p, '\n', (size_t)(end - p)), *stop = newline ? newline : end;
+        next = newline ? newline + 1 : end;
+        line++;
+        while (p < stop && isspace((unsigned char)*p))
+            p++;
+        size_t left = p < stop ? (size_t)(stop - p) : 0;
+        const char *equals = memchr(p, '=', left), *close = memchr(p, ']', left);
+        if (left && *p == '[' && close) {
+            snprintf(section, sizeof section, "%.*s.", (int)(close - p - 1 < 100 ? close - p - 1 : 100), p + 1);
+        } else if (equals && *p != '#') {
+            const char *v = equals + 1;
+            while (v < stop && strchr(" \t\"'", *v))
+                v++;
+            size_t n = 0;
+            while (v + n < stop && !strchr("\"'#\r", v[n]))
+                n++;
+            while (n && v[n - 1] == ' ')
+                n--;
+            snprintf(name, sizeof name, "%s%.*s", section, (int)name_length(p, stop), p);
+            snprintf(value, sizeof value, "%.*s", (int)(n < 250 ? n : 250), v);
+            add_setting(s, name, value, line);
+        }
+    }
+}
+
+/* ---- whole files ---- */
+
+int workload_script_parse(const char *text, size_t bytes, const char *path, struct arena *a,
+                          struct workload_script *out, struct err *e)
+{
+    *out = (struct workload_script){.path = path, .arena = a};
+    size_t i = 0;
+    while (i < bytes && isspace((unsigned char)text[i]))
+        i++;
+    if (file_ends_with(path, ".toml"))
+        read_toml(out, text, bytes);
+    else if (file_ends_with(path, ".yaml") || file_ends_with(path, ".yml") || (i < bytes && text[i] == '{'))
+        return read_yaml(out, text, bytes, e);
+    else
+        read_shell(out, text, bytes);
+    return 0;
+}

@@ -1,0 +1,37 @@
+/* Jobs as people start them: launch scripts and configurations of verl, Swift, Megatron-LM, TRL and Accelerate,
+ * DeepSpeed and torchtitan.
+ *
+ * A file becomes a list of settings, whatever its syntax (hydra overrides, "--key value", YAML, JSON, TOML); a table
+ * per framework says what they mean for a job. Nothing is evaluated: of shell scripts, variables that are set in the
+ * script are put in, and what comes from elsewhere stays unknown. */
+#ifndef MODEL_WORKLOAD_SCRIPT_H
+#define MODEL_WORKLOAD_SCRIPT_H
+
+#include "model/workload/job.h"
+
+struct workload_setting {
+    const char *name;  /* "actor_rollout_ref.rollout.n", without dashes in front, '-' as '_' */
+    const char *value; /* "true" for an option without a value */
+    long line;
+};
+
+struct workload_script {
+    const char *path;
+    struct arena *arena;
+    struct workload_setting *list;
+    int n;
+};
+
+/* Reads text of any of those syntaxes, by the ending of `path`; strings are in `a`. The last of several settings of a
+ * name counts. */
+int workload_script_parse(const char *text, size_t bytes, const char *path, struct arena *a,
+                          struct workload_script *out, struct err *e);
+
+/* The last setting of that name, or whose name ends in "." and it; NULL: none, or its value is not known. */
+const struct workload_setting *workload_script_find(const struct workload_script *s, const char *name);
+
+/* The job that a script starts, as workload_read_launch has it. */
+int workload_script_job(const struct workload_script *s, struct workload_job *job, struct workload_reading *out,
+                        struct err *e);
+
+#endif

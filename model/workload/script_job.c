@@ -1,0 +1,482 @@
+/* What the settings of each framework mean for a job, as a table. */
+#include <ctype.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/file.h"
+#include "model/workload/script.h"
+
+enum dialect { VERL, HF, MEGATRON, DEEPSPEED, TITAN, DIALECTS };
+#define IN(d) (1u << (d))
+#define ANY   (IN(DIALECTS) - 1)
+
+/* A setting that is one field of the job: a number, or a switch. */
+struct meaning {
+    unsigned dialects;
+    const char *name;
+    size_t field;
+    int flag;
+};
+#define F(member) offsetof(struct workload_job, member)
+
+static const struct meaning meanings[] = {
+    {IN(VERL), "trainer.nnodes", F(nodes), 0},
+    {IN(VERL), "trainer.n_gpus_per_node", F(gpus_per_node), 0},
+    {IN(VERL), "data.max_prompt_length", F(prompt), 0},
+    {IN(VERL), "data.max_response_length", F(response), 0},
+    {IN(VERL), "actor.ppo_micro_batch_size_per_gpu", F(micro_batch), 0},
+    {IN(VERL), "actor.ppo_epochs", F(epochs), 0},
+    {IN(VERL), "rollout.n", F(rollout_n), 0},
+    {IN(VERL), "rollout.tensor_model_parallel_size", F(rollout_tp), 0},
+    {IN(VERL), "actor.megatron.tensor_model_parallel_size", F(tp), 0},
+    {IN(VERL), "actor.megatron.pipeline_model_parallel_size", F(pp), 0},
+    {IN(VERL), "actor.megatron.virtual_pipeline_model_parallel_size", F(vpp), 0},
+    {IN(VERL), "actor.megatron.context_parallel_size", F(cp), 0},
+    {IN(VERL), "actor.megatron.expert_model_parallel_size", F(ep), 0},
+    {IN(VERL), "actor.megatron.expert_tensor_parallel_size", F(etp), 0},
+    {IN(VERL), "ref.megatron.tensor_model_parallel_size", F(ref_tp), 0},
+    {IN(VERL), "ref.megatron.pipeline_model_parallel_size", F(ref_pp), 0},
+    {IN(VERL), "actor.ulysses_sequence_parallel_size", F(sp), 0},
+    {IN(VERL), "actor.fsdp_config.param_offload", F(offload_params), 1},
+    {IN(VERL), "actor.fsdp_config.optimizer_offload", F(offload), 1},
+    {IN(VERL), "actor.megatron.param_offload", F(offload_params), 1},
+    {IN(VERL), "actor.megatron.optimizer_offload", F(offload), 1},
+    {IN(VERL), "model.enable_gradient_checkpointing", F(recompute), 1},
+    {IN(VERL), "model.lora_rank", F(lora_rank), 0},
+    {IN(HF), "per_device_train_batch_size", F(micro_batch), 0},
+    {IN(HF) | IN(DEEPSPEED), "gradient_accumulation_steps", F(grad_accum), 0},
+    {IN(HF), "max_prompt_length", F(prompt), 0},
+    {IN(HF), "max_completion_length", F(response), 0},
+    {IN(HF), "num_generations", F(rollout_n), 0},
+    {IN(HF), "num_iterations", F(epochs), 0},
+    {IN(HF), "vllm_tensor_parallel_size", F(rollout_tp), 0},
+    {IN(HF), "sequence_parallel_size", F(sp), 0},
+    {IN(HF), "gradient_checkpointing", F(recompute), 1},
+    {IN(HF), "offload_model", F(offload_params), 1},
+    {IN(HF), "offload_optimizer", F(offload), 1},
+    {IN(HF), "lora_rank", F(lora_rank), 0},
+    {IN(HF), "lora_r", F(lora_rank), 0},
+    {IN(HF), "num_machines", F(nodes), 0},
+    {ANY, "NNODES", F(nodes), 0},
+    {ANY, "nnodes", F(nodes), 0},
+    {ANY, "NPROC_PER_NODE", F(gpus_per_node), 0},
+    {ANY, "nproc_per_node", F(gpus_per_node), 0},
+    {ANY, "num_gpus", F(gpus_per_node), 0},
+    {ANY, "GPUS_PER_NODE", F(gpus_per_node), 0},
+    {IN(HF) | IN(MEGATRON), "tensor_model_parallel_size", F(tp), 0},
+    {IN(HF) | IN(MEGATRON), "pipeline_model_parallel_size", F(pp), 0},
+    {IN(HF) | IN(MEGATRON), "context_parallel_size", F(cp), 0},
+    {IN(HF) | IN(MEGATRON), "expert_model_parallel_size", F(ep), 0},
+    {IN(HF) | IN(MEGATRON), "expert_tensor_parallel_size", F(etp), 0},
+    {IN(HF) | IN(MEGATRON), "micro_batch_size", F(micro_batch), 0},
+    {IN(HF) | IN(MEGATRON), "global_batch_size", F(mini_batch), 0},
+    {IN(MEGATRON), "seq_length", F(prompt), 0},
+    {IN(MEGATRON), "num_layers", F(model.layers), 0},
+    {IN(MEGATRON), "hidden_size", F(model.hidden), 0},
+    {IN(MEGATRON), "num_attention_heads", F(model.heads), 0},
+    {IN(MEGATRON), "num_query_groups", F(model.kv_heads), 0},
+    {IN(MEGATRON), "kv_channels", F(model.head_dim), 0},
+    {IN(MEGATRON), "ffn_hidden_size", F(model.intermediate), 0},
+    {IN(MEGATRON), "vocab_size", F(model.vocab), 0},
+    {IN(MEGATRON), "num_experts", F(model.experts), 0},
+    {IN(HF) | IN(MEGATRON), "moe_pad_expert_input_to_capacity", F(even_experts), 1},
+    {IN(MEGATRON), "moe_router_topk", F(model.experts_per_token), 0},
+    {IN(MEGATRON), "moe_ffn_hidden_size", F(model.expert_intermediate), 0},
+    {IN(DEEPSPEED), "train_micro_batch_size_per_gpu", F(micro_batch), 0},
+    {IN(DEEPSPEED), "train_batch_size", F(mini_batch), 0},
+    {IN(TITAN), "parallelism.tensor_parallel_degree", F(tp), 0},
+    {IN(TITAN), "parallelism.pipeline_parallel_degree", F(pp), 0},
+    {IN(TITAN), "parallelism.context_parallel_degree", F(cp), 0},
+    {IN(TITAN), "parallelism.expert_parallel_degree", F(ep), 0},
+    {IN(TITAN), "training.local_batch_size", F(micro_batch), 0},
+    {IN(TITAN), "training.batch_size", F(micro_batch), 0},
+    {IN(TITAN), "training.global_batch_size", F(mini_batch), 0},
+    {IN(TITAN), "training.seq_len", F(prompt), 0},
+};
+
+struct reader {
+    const struct workload_script *s;
+    struct workload_job *job;
+    struct workload_reading *out;
+    enum dialect dialect;
+    const struct workload_setting *noted[WORKLOAD_READ]; /* what was told as read, in its order */
+};
+
+static const char *text_of(const struct workload_script *s, const char *name)
+{
+    const struct workload_setting *found = workload_script_find(s, name);
+    return found ? found->value : NULL;
+}
+
+static int is_on(const char *value)
+{
+    return value && (!strcasecmp(value, "true") || !strcmp(value, "1") || !strcasecmp(value, "yes"));
+}
+
+static int is_word(const char *value, const char *word)
+{
+    return value && !strcasecmp(value, word);
+}
+
+static void note_read(struct reader *r, const struct workload_setting *s)
+{
+    struct workload_reading *o = r->out;
+    for (int i = 0; i < o->nread; i++)
+        if (r->noted[i] == s)
+            return;
+    r->noted[o->nread] = s;
+    o->read[o->nread++] = arena_printf(r->s->arena, "read %s:%ld: %s=%.80s", r->s->path, s->line, s->name, s->value);
+}
+
+static void note_assumed(struct reader *r, const char *what)
+{
+    struct workload_reading *o = r->out;
+    o->assumed[o->nassumed++] = arena_printf(r->s->arena, "assumed: %s", what);
+}
+
+/* Two settings that cannot both be meant; `x` counts. */
+static void note_contradiction(struct reader *r, const struct workload_setting *x, const struct workload_setting *y,
+                               const char *why)
+{
+    struct workload_reading *o = r->out;
+    o->odd[o->nodd++] = arena_printf(r->s->arena, "%s:%ld: %s=%.40s beside %s=%.40s in line %ld: %s", r->s->path,
+                                     x->line, x->name, x->value, y->name, y->value, y->line, why);
+}
+
+/* The value of a setting that is told as read; NULL without. */
+static const char *take_value(struct reader *r, const char *name)
+{
+    const struct workload_setting *s = workload_script_find(r->s, name);
+    if (s)
+        note_read(r, s);
+    return s ? s->value : NULL;
+}
+
+static long to_number(const char *value)
+{
+    char *end;
+    double n = value ? strtod(value, &end) : 0;
+    return value && end > value && n > 0 && n < 1e9 ? lround(n) : 0;
+}
+
+/* ---- what framework ---- */
+
+static const struct {
+    enum dialect dialect;
+    const char *name; /* a setting that only it has */
+} marks[] = {
+    {VERL, "actor_rollout_ref.model.path"},
+    {VERL, "actor.ppo_mini_batch_size"},
+    {HF, "per_device_train_batch_size"},
+    {HF, "rlhf_type"},
+    {HF, "train_type"},
+    {MEGATRON, "micro_batch_size"},
+    {MEGATRON, "num_layers"},
+    {DEEPSPEED, "zero_optimization.stage"},
+    {TITAN, "parallelism.data_parallel_shard_degree"},
+    {TITAN, "training.seq_len"},
+};
+
+static int find_dialect(struct reader *r)
+{
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (workload_script_find(r->s, marks[i].name)) {
+            r->dialect = marks[i].dialect;
+            return 0;
+        }
+    return -1;
+}
+
+/* ---- the model ---- */
+
+/* "Qwen/Qwen2.5-7B-Instruct" -> "qwen2.5-7b-instruct", "Meta-Llama-3.1-8B" -> "llama3-8b", as the list has them. */
+static void plain_name(const char *path, char out[96])
+{
+    size_t len = strlen(path);
+    while (len && path[len - 1] == '/')
+        len--;
+    size_t from = len;
+    while (from && path[from - 1] != '/')
+        from--;
+    size_t n = 0;
+    for (size_t i = from; i < len && n < 95; i++)
+        out[n++] = (char)tolower((unsigned char)path[i]);
+    out[n] = 0;
+    static const struct {
+        const char *from, *to;
+    } families[] = {{"meta-llama-3.1-", "llama3-"}, {"meta-llama-3-", "llama3-"}, {"llama-3.1-", "llama3-"},
+                    {"llama-3.3-", "llama3-"},      {"llama-3.2-", "llama3.2-"},  {"llama-3-", "llama3-"}};
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        size_t old = strlen(families[i].from), new = strlen(families[i].to);
+        if (strncmp(out, families[i].from, old) != 0)
+            continue;
+        memmove(out + new, out + old, strlen(out + old) + 1);
+        memcpy(out, families[i].to, new);
+        return;
+    }
+}
+
+static const struct language_model *model_of(const char *path)
+{
+    char name[96];
+    const struct language_model *best = NULL;
+    plain_name(path, name);
+    for (const struct language_model *m = language_models; m->name; m++) {
+        size_t n = strlen(m->name);
+        if (!strncmp(name, m->name, n) && (!name[n] || name[n] == '-') && (!best || n > strlen(best->name)))
+            best = m;
+    }
+    return best;
+}
+
+static int read_model(struct reader *r, struct err *e)
+{
+    static const char *const names[] = {"actor_rollout_ref.model.path",
+                                        "model_name_or_path",
+                                        "model",
+                                        "model.path",
+                                        "hf_model_path",
+                                        "tokenizer_model",
+                                        "load"};
+    const char *path = NULL;
+    for (size_t i = 0; !path && i < sizeof names / sizeof *names; i++)
+        path = text_of(r->s, names[i]) && model_of(text_of(r->s, names[i])) ? take_value(r, names[i]) : NULL;
+    const char *flavor = text_of(r->s, "model.flavor"), *family = text_of(r->s, "model.name");
+    if (!path && flavor && family) {
+        path = arena_printf(r->s->arena, "%s-%s", family, flavor);
+        take_value(r, "model.flavor");
+    }
+    const struct language_model *m = path ? model_of(path) : NULL;
+    if (m)
+        r->job->model = *m;
+    if (m || (r->job->model.layers && r->job->model.hidden))
+        return 0;
+    for (size_t i = 0; !path && i < sizeof names / sizeof *names; i++)
+        path = text_of(r->s, names[i]);
+    return err_set(e, ERR_USAGE, "%s: the model %s%.80s is not known by name; give --model NAME (and its shape)",
+                   r->s->path, path ? "" : "is not in it and", path ? path : "");
+}
+
+/* ---- what needs more than one setting ---- */
+
+static void read_fields(struct reader *r)
+{
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
+        const struct meaning *m = &meanings[i];
+        const struct workload_setting *s = m->dialects & IN(r->dialect) ? workload_script_find(r->s, m->name) : NULL;
+        int *field = (int *)(void *)((char *)r->job + m->field);
+        long value = s ? m->flag ? is_on(s->value) : to_number(s->value) : 0;
+        if (!s || value <= 0)
+            continue;
+        *field = (int)value;
+        note_read(r, s);
+    }
+}
+
+/* The first setting of the actor's megatron group that is more than a default. */
+static const struct workload_setting *megatron_setting(const struct workload_script *s)
+{
+    for (int i = 0; i < s->n; i++)
+        if (strstr(s->list[i].name, "actor.megatron.") && to_number(s->list[i].value) > 1)
+            return &s->list[i];
+    return NULL;
+}
+
+static void find_verl_contradictions(struct reader *r)
+{
+    static const char *const offloads[][2] = {
+        {"actor.fsdp_config.param_offload", "critic.model.fsdp_config.param_offload"},
+        {"actor.fsdp_config.optimizer_offload", "critic.model.fsdp_config.optimizer_offload"},
+        {"actor.megatron.param_offload", "critic.megatron.param_offload"},
+        {"actor.megatron.optimizer_offload", "critic.megatron.optimizer_offload"},
+    };
+    struct workload_job *j = r->job;
+    const struct workload_setting *strategy = workload_script_find(r->s, "actor.strategy"),
+                                  *megatron = megatron_setting(r->s);
+    if (strategy && !is_word(strategy->value, "megatron")) {
+        if (megatron)
+            note_contradiction(r, strategy, megatron, "that is read under strategy megatron alone, and left out here");
+        j->tp = j->pp = j->vpp = j->cp = j->ep = j->etp = j->ref_tp = j->ref_pp = 0;
+    }
+    for (size_t i = 0; i < sizeof offloads / sizeof *offloads; i++) {
+        const struct workload_setting *actor = workload_script_find(r->s, offloads[i][0]),
+                                      *critic = workload_script_find(r->s, offloads[i][1]);
+        if (actor && critic && is_on(actor->value) != is_on(critic->value))
+            note_contradiction(r, actor, critic, "memory and copies of both are counted as the actor's");
+    }
+}
+
+static void read_verl(struct reader *r)
+{
+    struct workload_job *j = r->job;
+    const char *config = text_of(r->s, "config_name"), *strategy = take_value(r, "actor.strategy");
+    find_verl_contradictions(r);
+    int megatron = strategy ? is_word(strategy, "megatron") : (config && strstr(config, "megatron")) || j->tp || j->pp;
+    j->framework = megatron ? "megatron" : is_word(strategy, "fsdp2") ? "fsdp2" : "fsdp";
+    if (!strategy && !megatron)
+        note_assumed(r, "strategy fsdp, which is verl's default");
+    const char *estimator = take_value(r, "algorithm.adv_estimator");
+    j->algorithm = !estimator || is_word(estimator, "gae") ? WORKLOAD_PPO : WORKLOAD_GRPO;
+    int n = j->rollout_n ? j->rollout_n : 1;
+    long train = to_number(take_value(r, "data.train_batch_size")),
+         mini = to_number(take_value(r, "actor.ppo_mini_batch_size"));
+    long tokens = to_number(take_value(r, "actor.ppo_max_token_len_per_gpu"));
+    j->mini_batch = (int)(mini * n);
+    if (mini && train >= mini)
+        j->updates = (int)(train / mini);
+    if (is_on(text_of(r->s, "actor.use_dynamic_bsz")) && (tokens || !j->micro_batch)) {
+        int both = j->prompt + j->response;
+        j->micro_batch = tokens > both && both > 0 ? (int)(tokens / both) : 1;
+        note_assumed(
+            r, "with a dynamic batch size micro-batches are of as many full-length sequences as the token limit takes");
+    }
+    j->no_custom_all_reduce = 1;
+    note_assumed(r, "vLLM leaves every all-reduce to NCCL, as verl starts it");
+}
+
+/* ZeRO stages 1 and 2 reduce gradients and gather weights once a step, as Megatron-LM's distributed optimizer does. */
+static void set_zero_stage(struct reader *r, long stage)
+{
+    struct workload_job *j = r->job;
+    j->framework = stage == 3 ? "zero3" : "megatron";
+    if (stage < 3)
+        note_assumed(
+            r, stage > 0 ? "ZeRO stages 1 and 2 communicate as a distributed optimizer without tensor parallelism"
+                         : "data parallelism communicates as a distributed optimizer does: all-reduce in two halves");
+}
+
+static void read_hugging_face(struct reader *r)
+{
+    struct workload_job *j = r->job;
+    const char *deepspeed = take_value(r, "deepspeed"), *fsdp = text_of(r->s, "fsdp"),
+               *type = take_value(r, "rlhf_type");
+    const char *tuner = take_value(r, "train_type"), *program = text_of(r->s, "program");
+    const char *stage = text_of(r->s, "zero_stage");
+    j->algorithm =
+        is_word(type, "grpo") || (program && strstr(program, "grpo")) || workload_script_find(r->s, "num_generations")
+            ? WORKLOAD_GRPO
+        : is_word(type, "ppo") ? WORKLOAD_PPO
+                               : WORKLOAD_TRAIN;
+    if (j->tp || j->pp || j->ep)
+        j->framework = "megatron";
+    else if (fsdp)
+        j->framework = is_word(text_of(r->s, "fsdp_version"), "2") ? "fsdp2" : "fsdp";
+    else
+        set_zero_stage(r, deepspeed && strstr(deepspeed, "zero") ? to_number(strstr(deepspeed, "zero") + 4)
+                                                                 : to_number(stage));
+    if (deepspeed && strstr(deepspeed, "offload"))
+        j->offload = j->offload_params = !strcmp(j->framework, "zero3");
+    if (is_word(tuner, "lora") && !j->lora_rank) {
+        j->lora_rank = 8;
+        note_assumed(r, "LoRA of rank 8");
+    } else if (is_word(tuner, "full")) {
+        j->lora_rank = 0;
+    }
+    long length = to_number(text_of(r->s, "max_length"));
+    if (j->algorithm == WORKLOAD_TRAIN && !j->prompt && length > 0)
+        j->prompt = (int)to_number(take_value(r, "max_length"));
+    const char *visible = j->gpus_per_node ? NULL : take_value(r, "CUDA_VISIBLE_DEVICES");
+    for (const char *p = visible; p && *p; p += strcspn(p, ","), p += *p == ',')
+        j->gpus_per_node++;
+    if (is_on(text_of(r->s, "move_model_batches")))
+        note_assumed(r, "weights go to the engine at once");
+}
+
+static void read_megatron(struct reader *r)
+{
+    struct workload_job *j = r->job;
+    j->framework = "megatron";
+    j->recompute = is_word(take_value(r, "recompute_granularity"), "full");
+    j->no_sequence_parallel = !is_on(take_value(r, "sequence_parallel"));
+    long piece = to_number(take_value(r, "num_layers_per_virtual_pipeline_stage"));
+    if (piece && j->pp)
+        j->vpp = (int)(j->model.layers / (piece * j->pp));
+    if (!j->model.name && j->model.layers) {
+        struct language_model *m = &j->model;
+        m->name = "custom";
+        if (!m->vocab) {
+            m->vocab = 128256;
+            note_assumed(r, "a vocabulary of 128,256, for the tokenizer is not known here");
+        }
+    }
+}
+
+static void read_deepspeed(struct reader *r)
+{
+    struct workload_job *j = r->job;
+    set_zero_stage(r, to_number(take_value(r, "zero_optimization.stage")));
+    const char *optimizer = take_value(r, "offload_optimizer.device"),
+               *parameters = take_value(r, "offload_param.device");
+    j->offload = optimizer && strcasecmp(optimizer, "none") != 0;
+    j->offload_params = parameters && strcasecmp(parameters, "none") != 0;
+}
+
+static void read_titan(struct reader *r)
+{
+    struct workload_job *j = r->job;
+    j->framework = j->tp > 1 || j->pp > 1 || j->cp > 1 || j->ep > 1 ? "megatron" : "fsdp2";
+    j->recompute = is_word(take_value(r, "activation_checkpoint.mode"), "full");
+    if (!strcmp(j->framework, "megatron"))
+        note_assumed(
+            r, "tensor, context and pipeline parallelism communicate as Megatron-LM's do; shards of the rest as its "
+               "distributed optimizer");
+    long shards = to_number(take_value(r, "parallelism.data_parallel_shard_degree"));
+    j->dp = (int)shards;
+}
+
+/* ---- all of it ---- */
+
+static void note_defaults(struct reader *r)
+{
+    const struct workload_job *j = r->job;
+    const struct {
+        int known;
+        const char *what;
+    } defaults[] = {
+        {j->nodes, "one node, for the script does not say how many"},
+        {j->gpus_per_node, "8 GPUs a node"},
+        {j->prompt || j->response, "1,024 + 1,024 tokens"},
+        {j->micro_batch, "micro-batches of one sequence"},
+        {j->grad_accum || j->mini_batch, "one micro-batch a pipeline stage and optimizer step"},
+    };
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
+        if (!defaults[i].known)
+            note_assumed(r, defaults[i].what);
+}
+
+int workload_script_job(const struct workload_script *s, struct workload_job *job, struct workload_reading *out,
+                        struct err *e)
+{
+    static void (*const dialects[DIALECTS])(struct reader *) = {read_verl, read_hugging_face, read_megatron,
+                                                                read_deepspeed, read_titan};
+    struct reader r = {.s = s, .job = job, .out = out};
+    if (find_dialect(&r))
+        return err_set(e, ERR_FAILED,
+                       "%s: no settings of verl, Swift, TRL, Accelerate, Megatron-LM, DeepSpeed or torchtitan that are "
+                       "known (%d settings in all)",
+                       s->path, s->n);
+    read_fields(&r);
+    dialects[r.dialect](&r);
+    if (job->response && !job->prompt)
+        note_assumed(&r, "prompts of 512 tokens");
+    if (job->response && !job->prompt)
+        job->prompt = 512;
+    note_defaults(&r);
+    return read_model(&r, e);
+}
+
+int workload_read_launch(const char *path, struct arena *a, struct workload_job *job, struct workload_reading *out,
+                         struct err *e)
+{
+    struct workload_script s;
+    char *text;
+    size_t bytes;
+    int rc = file_read_text(path, 4u << 20, a, &text, &bytes, e);
+    if (!rc)
+        rc = workload_script_parse(text, bytes, path, a, &s, e);
+    return rc ? rc : workload_script_job(&s, job, out, e);
+}

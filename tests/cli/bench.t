@@ -1,0 +1,163 @@
+nccltune bench and results: journals of nccltune and output of other programs.
+
+bench --machine: the same journal each time, every line a prediction with its interval
+
+  $ nccltune bench -q --machine dgx-h100 --nodes 2,4 --collectives allreduce --sizes 64K,16M -o a.jsonl >table
+  $ nccltune bench -q --machine dgx-h100 --nodes 2,4 --collectives allreduce --sizes 64K,16M -o b.jsonl | diff table -
+  $ cmp a.jsonl b.jsonl
+  $ sed 1d a.jsonl | jq -r '[.engine, .collective, .bytes, .nodes, .ranks, .status, .low_us <= .times_us[0] and .times_us[0] <= .high_us] | @tsv' | sort | uniq -c | sed 's/^ *[0-9]*//'
+   model	allreduce	16777216	2	16	ok	true
+   model	allreduce	16777216	4	32	ok	true
+   model	allreduce	65536	2	16	ok	true
+   model	allreduce	65536	4	32	ok	true
+  $ head -n 1 a.jsonl | jq -c 'keys'
+  ["format","tool","topology"]
+  $ cat table
+  # model (NCCL 2.30.7, predicted): allreduce, 16 ranks on 2 nodes
+  #              ------------ default -----------   ------------- best ------------
+  #        size        time    algbw    busbw          time    algbw    busbw    gain   interval        best
+  #         (B)        (us)   (GB/s)   (GB/s)          (us)   (GB/s)   (GB/s)
+          65536        41.1     1.60     2.99          41.1     1.60     2.99   1.00x                  default
+       16777216         205     81.7      153           197     85.3      160   1.04x  [0.76, 1.44]    ring/ll128
+
+  # model (NCCL 2.30.7, predicted): allreduce, 32 ranks on 4 nodes
+  #              ------------ default -----------   ------------- best ------------
+  #        size        time    algbw    busbw          time    algbw    busbw    gain   interval        best
+  #         (B)        (us)   (GB/s)   (GB/s)          (us)   (GB/s)   (GB/s)
+          65536        65.2     1.01     1.95          65.2     1.01     1.95   1.00x                  default
+       16777216         274     61.1      118           244     68.9      133   1.13x  [0.88, 1.44]    tree/ll128
+
+bench --json prints the points
+
+  $ nccltune bench -q --machine dgx-h100 --nodes 2 --collectives allreduce,alltoall --sizes 16M --json -o c.jsonl |
+  >     jq -c '.format, (.points[] | [.collective, .bytes, .nodes, .ranks, .candidates[0].call, .candidates[0].time_us.predicted])'
+  "nccltune-points/1"
+  ["allreduce",16777216,2,16,"default",true]
+  ["alltoall",16777216,2,16,"default",true]
+
+bench --resume adds what is missing, --plan runs nothing, a journal is never overwritten
+
+  $ head -n 20 a.jsonl >part.jsonl
+  $ nccltune bench -q --machine dgx-h100 --nodes 2,4 --collectives allreduce --sizes 64K,16M --resume -o part.jsonl | diff table -
+  $ [ "$(wc -l <part.jsonl)" = "$(wc -l <a.jsonl)" ]
+  $ nccltune bench -q --machine dgx-h100 --nodes 2,4 --collectives allreduce --sizes 64K,16M -o part.jsonl
+  nccltune bench: part.jsonl: *--resume* (glob)
+  [1]
+  $ nccltune bench --machine dgx-h100 --nodes 2 --collectives allreduce --sizes 64K --plan 2>/dev/null | cut -d ' ' -f 1
+  engine
+  launches
+  allreduce
+  sizes
+
+tune --machine makes a profile that sets nothing by prediction alone
+
+  $ nccltune tune -q --machine dgx-a100 --nodes 2 --collectives allreduce --sizes 1M,64M --json -o tuned >tuned.json
+  $ ls tuned
+  decisions.json
+  manifest.json
+  nccl.conf
+  nccl.sh
+  openmpi-mca-params.conf
+  openmpi.rules
+  openmpi.sh
+  report.html
+  results.jsonl
+  topology.json
+  tuner.bin
+  tuner.csv
+  $ grep -hv '^#' tuned/nccl.conf tuned/tuner.csv
+  $ nccltune tune -q --machine dgx-a100 --nodes 2 --collectives allreduce --sizes 1M,64M -o tuned
+  nccltune tune: tuned: *--force* (glob)
+  [1]
+
+results reads nccl-tests: runs with other settings become candidates
+
+  $ nccltune results fixtures/import/three_runs.log
+  # nccl (NCCL 2.28.7): allgather, 2 ranks on 2 nodes, buffers: graph
+  #              ------------ default -----------   ------------- best ------------
+  #        size        time    algbw    busbw          time    algbw    busbw    gain   interval        best
+  #         (B)        (us)   (GB/s)   (GB/s)          (us)   (GB/s)   (GB/s)
+        1048576           -        -        -          59.0     17.8     8.89       -                  NCCL_IB_QPS_PER_CONNECTION=4
+
+  # nccl (NCCL 2.28.7): allreduce, 4 ranks on 2 nodes
+  #              ------------ default -----------   ------------- best ------------
+  #        size        time    algbw    busbw          time    algbw    busbw    gain   interval        best
+  #         (B)        (us)   (GB/s)   (GB/s)          (us)   (GB/s)   (GB/s)
+        1048576         100     10.4     15.7          90.5     11.6     17.4   1.12x? too little      ring/ll128
+        2097152         150     14.0     21.0           140     15.0     22.6   1.08x? too little      ring/ll128
+        4194304         250     16.8     25.2             -        -        -       - * (glob)
+  # ? too little was measured to say
+  $ nccltune results --format journal fixtures/import/three_runs.log | sed 1d |
+  >     jq -c '[.collective, .bytes, .nodes, .ranks, .library, .launch.label, .call.label, .status]' | sort -u
+  ["allgather",1048576,2,2,"NCCL 2.28.7","NCCL_IB_QPS_PER_CONNECTION=4","default","ok"]
+  ["allreduce",1048576,2,4,"NCCL 2.28.7","default","default","ok"]
+  ["allreduce",1048576,2,4,"NCCL 2.28.7","default","ring/ll128","ok"]
+  ["allreduce",2097152,2,4,"NCCL 2.28.7","default","default","ok"]
+  ["allreduce",2097152,2,4,"NCCL 2.28.7","default","ring/ll128","ok"]
+  ["allreduce",4194304,2,4,"NCCL 2.28.7","default","default","ok"]
+  ["allreduce",4194304,2,4,"NCCL 2.28.7","default","default","wrong"]
+
+results reads OSU's benchmarks, PARAM and rccl-tests
+
+  $ nccltune results -n 2 --ranks 16 --format csv fixtures/import/osu.txt | cut -d, -f 1-6,13-15
+  engine,library,collective,bytes,nodes,ranks,status,samples,median_us
+  mpi,MPI,allgather,16,2,16,ok,1,4.31
+  mpi,MPI,allgather,16384,2,16,ok,1,9.8
+  mpi,MPI,allreduce,4,2,16,ok,1,11.62
+  $ nccltune results -n 2 --ranks 16 --format csv fixtures/import/param.log 2>/dev/null | cut -d, -f 1-6,13-15
+  engine,library,collective,bytes,nodes,ranks,status,samples,median_us
+  nccl,NCCL,allreduce,1048576,2,16,ok,1,95.5
+  nccl,NCCL,alltoall,1048576,2,16,ok,1,70.1
+  $ nccltune results --format json fixtures/import/rccl.csv | jq -c '.[] | [.collective, .bytes, .data, .status, .times_us]'
+  ["allreduce",1048576,"float","ok",[88.4]]
+  ["allreduce",1048576,"float, in place","ok",[87.1]]
+  ["allreduce",2097152,"float","wrong",[131]]
+
+results --format: every format
+
+  $ nccltune results fixtures/bench/small.jsonl
+  # mpi (Open MPI 4.1.4): broadcast, 4 ranks on 4 nodes
+  #              ------------ default -----------   ------------- best ------------
+  #        size        time    algbw    busbw          time    algbw    busbw    gain   interval        best
+  #         (B)        (us)   (GB/s)   (GB/s)          (us)   (GB/s)   (GB/s)
+              8        3.50    0.002    0.002          3.50    0.002    0.002   1.00x                  default
+
+  # mpi (Open MPI 4.1.4): allreduce, 4 ranks on 4 nodes
+  #              ------------ default -----------   ------------- best ------------
+  #        size        time    algbw    busbw          time    algbw    busbw    gain   interval        best
+  #         (B)        (us)   (GB/s)   (GB/s)          (us)   (GB/s)   (GB/s)
+          65536         102    0.643    0.964          25.0     2.62     3.93   4.08x? too little      ib3
+  # ? too little was measured to say
+  $ for f in csv json openmetrics nccl-tests journal; do
+  >     echo "$f: $(nccltune results --format $f fixtures/bench/small.jsonl | sed -n 2p | cut -c 1-90)"
+  > done
+  csv: mpi,Open MPI 4.1.4,allreduce,65536,4,4,1,default,ring,,,1,ok,3,51,50,52,1.28501960784,1.92
+  json: {"engine":"mpi","collective":"allreduce","bytes":65536,"nodes":4,"ranks":4,"library":"Open
+  openmetrics: # HELP nccltune_call_seconds Median time of one call on the slowest rank.
+  nccl-tests: #       size         count      type   redop    root     time   algbw   busbw  #wrong
+  journal: {"engine":"mpi","collective":"allreduce","bytes":65536,"nodes":4,"ranks":4,"library":"Open
+  $ nccltune results --format json fixtures/bench/small.jsonl | jq -c 'keys'
+  [0,1,2,3,4,5,6]
+
+Broken lines of a journal are skipped, each with its number and member
+
+  $ nccltune results fixtures/bench/broken-lines.jsonl
+  nccltune results: warning: fixtures/bench/broken-lines.jsonl:2:1: * (glob)
+  nccltune results: warning: fixtures/bench/broken-lines.jsonl:4: collective: * (glob)
+  nccltune results: warning: fixtures/bench/broken-lines.jsonl:5: bytes: * (glob)
+  nccltune results: warning: fixtures/bench/broken-lines.jsonl:6: ranks: * (glob)
+  nccltune results: warning: fixtures/bench/broken-lines.jsonl:7: status: * (glob)
+  nccltune results: warning: fixtures/bench/broken-lines.jsonl:8: times_us: * (glob)
+  nccltune results: warning: fixtures/bench/broken-lines.jsonl:9: times_us: * (glob)
+  nccltune results: warning: fixtures/bench/broken-lines.jsonl:10: launch.label: * (glob)
+  nccltune results: warning: fixtures/bench/broken-lines.jsonl:11: launch.settings: * (glob)
+  nccltune results: warning: fixtures/bench/broken-lines.jsonl:12: engine: * (glob)
+  nccltune results: warning: fixtures/bench/broken-lines.jsonl:13: * (glob)
+  nccltune results: warning: fixtures/bench/broken-lines.jsonl:14: load: * (glob)
+  nccltune results: warning: fixtures/bench/broken-lines.jsonl:15: load: * (glob)
+  nccltune results: warning: fixtures/bench/broken-lines.jsonl:16: load: * (glob)
+  # mpi (Open MPI 4.1.4): allreduce, 2 ranks on 1 node
+  #              ------------ default -----------   ------------- best ------------
+  #        size        time    algbw    busbw          time    algbw    busbw    gain   interval        best
+  #         (B)        (us)   (GB/s)   (GB/s)          (us)   (GB/s)   (GB/s)
+              8        1.50    0.005    0.005          1.50    0.005    0.005   1.00x                  default

@@ -1,0 +1,210 @@
+nccltune install-profile, doctor and nccltune-hook: deploying a profile. Output about the machine that
+runs the tests and its Slurm is filtered.
+
+install-profile copies a profile into the store under its hash and schedules it for all jobs
+
+  $ cp -r fixtures/cli/0.1.0-2026-11/profile first
+  $ hash=$(jq -r .hash first/manifest.json)
+  $ install_profile() { nccltune install-profile "$@" --store $PWD/store --no-nccl-conf >out 2>err || { cat err; return 1; }; }
+  $ install_profile first
+  $ sed -n 1p out
+  $PWD/store/profiles/a9204dd15bab240d0ab4e72d1d18c7c58b85d667cdaa6e0aebeaaccb2e28c1d4
+  $ ls store store/profiles/$hash
+  store:
+  current
+  profiles
+  schedule
+  tuner.csv
+
+  store/profiles/a9204dd15bab240d0ab4e72d1d18c7c58b85d667cdaa6e0aebeaaccb2e28c1d4:
+  decisions.json
+  hook.map
+  manifest.json
+  nccl.conf
+  nccl.json
+  nccl.sh
+  openmpi-mca-params.conf
+  openmpi.rules
+  openmpi.sh
+  results.jsonl
+  topology.json
+  tuner.csv
+  $ readlink store/current store/tuner.csv
+  profiles/a9204dd15bab240d0ab4e72d1d18c7c58b85d667cdaa6e0aebeaaccb2e28c1d4
+  current/tuner.csv
+  $ sed 's/^[0-9][0-9]*/SINCE/' store/schedule
+  # SINCE HASH SCOPE, the last that fits a job; see nccltune-hook(8)
+  SINCE a9204dd15bab240d0ab4e72d1d18c7c58b85d667cdaa6e0aebeaaccb2e28c1d4 all
+  $ for f in first/*; do cmp $f store/profiles/$hash/${f#first/}; done
+  $ cat store/profiles/$hash/hook.map
+  nccltune-hook/1
+  profile a9204dd15bab240d0ab4e72d1d18c7c58b85d667cdaa6e0aebeaaccb2e28c1d4
+  file nccl.conf 730 1e929b1102976a4f5f98034de5c959b941050287734d3e6c57d9de31451585bb
+  file tuner.csv 482 61e293064d0ac9854768a1b1890ca018630b5569b1beb05eeb742b0efa0fce35
+  class class0 group0 4 4318
+  port class0 mlx5_0 1 200
+  port class0 mlx5_1 1 200
+  port class0 mlx5_2 1 200
+  port class0 mlx5_3 1 200
+  module class0 nvidia
+  module class0 mlx5_ib
+  host node0001 class0
+  host node0002 class0
+  end
+
+It prints commands for containers and for jobs outside Slurm
+
+  $ nccltune install-profile first --store $PWD/other --no-nccl-conf 2>/dev/null | grep -oE 'NCCL_TUNER_PLUGIN|NCCLTUNE_PROFILE|(docker run|apptainer exec|enroot start|srun|torchrun) ' | sort -u
+  NCCLTUNE_PROFILE
+  NCCL_TUNER_PLUGIN
+  apptainer exec
+  docker run
+  enroot start
+  srun
+  torchrun
+
+--partition limits a profile to a partition, --previous goes back and forth
+
+  $ nccltune probe --machine hgx-a100-4 --nodes 2 -o topology.json
+  $ nccltune generate -q -t topology.json -o second
+  $ second=$(jq -r .hash second/manifest.json)
+  $ current() { [ "$(readlink store/current)" = profiles/$1 ] && echo "$2 is the current one"; }
+  $ scheduled() { sed -E "1d; s/^[0-9]+/SINCE/; s/$hash/FIRST/; s/$second/SECOND/" store/schedule; }
+  $ install_profile second --partition debug; current $hash first; scheduled
+  first is the current one
+  SINCE FIRST all
+  SINCE SECOND partition=debug
+  $ install_profile second; current $second second; scheduled
+  second is the current one
+  SINCE FIRST all
+  SINCE SECOND partition=debug
+  SINCE SECOND all
+  $ install_profile --previous; current $hash first; scheduled
+  first is the current one
+  SINCE FIRST all
+  SINCE SECOND partition=debug
+  SINCE SECOND all
+  SINCE FIRST all
+  $ install_profile --previous; current $second second
+  second is the current one
+
+--uninstall holds for jobs that start later, --purge removes the files
+
+  $ install_profile --uninstall; scheduled | tail -n 1
+  SINCE none all
+  $ ls store store/profiles | grep -c .
+  6
+  $ install_profile --uninstall --purge --force
+  $ find store -type f
+  find: 'store': No such file or directory
+  [1]
+
+--no-hooks merges the settings into nccl.conf between marker lines, --uninstall removes them
+
+  $ jq --arg host "$(uname -n | cut -d. -f1)" '.hosts[0].name = $host' topology.json >here.json
+  $ nccltune generate -q -t here.json --results fixtures/cli/0.1.0-2026-11/profile/results.jsonl --force -o here
+  $ printf 'NCCL_DEBUG=WARN\n' >nccl.conf
+  $ nccltune install-profile here --store $PWD/store --no-hooks --nccl-conf $PWD/nccl.conf >/dev/null
+  $ sed -E 's/[0-9a-f]{64}/HASH/; s|=/.*/|=.../|' nccl.conf
+  NCCL_DEBUG=WARN
+  # nccltune begin: written by `nccltune install-profile`, removed by its --uninstall
+  NCCL_IB_QPS_PER_CONNECTION=4
+  NCCL_TUNER_PLUGIN=.../libnccl-tuner-nccltune.so
+  NCCLTUNE_PROFILE=.../HASH
+  NCCLTUNE_HASH=HASH
+  # nccltune end
+  $ nccltune install-profile --uninstall --store $PWD/store --no-hooks --nccl-conf $PWD/nccl.conf >/dev/null
+  $ cat nccl.conf
+  NCCL_DEBUG=WARN
+
+An incomplete profile is refused and leaves nothing behind
+
+  $ rm -rf store && rm second/nccl.sh
+  $ nccltune install-profile second --store $PWD/store
+  nccltune install-profile: $PWD/second/nccl.sh: cannot be opened: No such file or directory
+  [1]
+  $ nccltune install-profile topology.json --store $PWD/store
+  nccltune install-profile: topology.json: * (glob)
+  [1]
+  $ ls store
+  ls: cannot access 'store': No such file or directory
+  [2]
+
+doctor checks the installed profile and its table
+
+  $ doctor() {
+  >     nccltune doctor --store $PWD/store --nccl-conf $PWD/none --json >out; status=$?
+  >     jq -r '.findings[] | select(.subject == ("profile", "table", "nccl")) | "\(.severity): \(.subject): \(.text)"' out
+  > }
+  $ doctor
+  note: profile: * (glob)
+  note: table: $PWD/store/tuner.csv: No such file or directory
+  $ install_profile first; doctor
+  ok: profile: a9204dd15bab of 2026-11-23T16:01:15Z, *0.1.0* (glob)
+  ok: table: $PWD/store/tuner.csv: 1 rules, 0 broken lines
+  ok: nccl: 2.28.9
+  $ echo >>store/profiles/$hash/tuner.csv; doctor; echo "ends with $status"
+  error: profile: $PWD/store/profiles/a9204dd15bab240d0ab4e72d1d18c7c58b85d667cdaa6e0aebeaaccb2e28c1d4/tuner.csv: * (glob)
+  ok: table: $PWD/store/tuner.csv: 1 rules, 0 broken lines
+  ok: nccl: 2.28.9
+  ends with 1
+
+doctor --job checks a job's environment
+
+  $ plugin=$(dirname $(command -v nccltune))/libnccl-tuner-nccltune.so
+  $ job() {
+  >     env NCCLTUNE_PROFILE=$PWD/first "$@" nccltune doctor --job --json >out
+  >     jq -r 'select(.subject == ("profile", "plugin", "table", "hash", "setting", "lint")) | "\(.severity): \(.subject): \(.id // .text)"' out |
+  >         sed "s|$plugin|PLUGIN|"
+  > }
+  $ job NCCL_TUNER_PLUGIN=$plugin NCCLTUNE_HASH=$(sha256sum <first/tuner.csv | cut -d ' ' -f 1) NCCL_IB_QPS_PER_CONNECTION=4
+  ok: profile: a9204dd15bab in $PWD/first* (glob)
+  ok: plugin: PLUGIN loads and has tuner interfaces v1 to v6
+  ok: table: $PWD/first/tuner.csv: 1 rules, 0 broken lines
+  ok: hash: *NCCLTUNE_HASH* (glob)
+  ok: setting: * (glob)
+  $ job NCCL_ALGO=Ring
+  ok: profile: a9204dd15bab in $PWD/first* (glob)
+  note: plugin: *NCCL_TUNER_PLUGIN* (glob)
+  ok: table: $PWD/first/tuner.csv: 1 rules, 0 broken lines
+  note: hash: *NCCLTUNE_HASH* (glob)
+  note: setting: NCCL_IB_QPS_PER_CONNECTION *4 (glob)
+  warning: lint: NT413
+  $ job NCCL_TUNER_PLUGIN=$plugin NCCLTUNE_HASH=0123456789abcdef | grep hash
+  error: hash: *NCCLTUNE_HASH* (glob)
+  $ job NCCL_TUNER_PLUGIN=$plugin NCCLTUNE=off | grep -c .
+  1
+
+doctor --compare names the ranks that differ
+
+  $ for rank in 0 1 2; do
+  >     algo=Ring; [ $rank = 0 ] || algo=Tree
+  >     RANK=$rank WORLD_SIZE=3 NCCL_ALGO=$algo nccltune doctor --job --json
+  > done >ranks.json
+  $ nccltune doctor --compare ranks.json | grep NCCL_ALGO
+  error: ranks: NCCL_ALGO is 'Ring' on rank 0, is 'Tree' on ranks 1-2
+  [1]
+  $ echo hello | nccltune doctor --compare -
+  nccltune doctor: -: * (glob)
+  [1]
+
+nccltune-hook refuses a store that others can write: the job's NCCL must not start
+
+  $ chmod 777 store && mkdir run sys
+  $ printf "store=$PWD/store\nowner=$(id -u)\nplugin=/nowhere/plugin.so\n" >slurm.conf
+  $ export SLURM_JOB_ID=7 SLURM_JOB_NODELIST='node[0001-0002]' SLURM_JOB_NUM_NODES=2 SLURMD_NODENAME=node0001
+  $ nccltune-hook prolog --conf $PWD/slurm.conf --sysfs $PWD/sys --run $PWD/run
+  $ grep -E '^(job|nodes|state|policy)' run/7
+  nodes 2
+  policy fail
+  state unknown
+  job 7
+  $ SLURM_STEP_ID=0 SLURM_LOCALID=0 nccltune-hook task-prolog --conf $PWD/slurm.conf --sysfs $PWD/sys --run $PWD/run |
+  >     grep -cE '^export (NCCLTUNE_REFUSE|NCCL_NET)='
+  1
+  $ SLURM_STEP_ID=0 NCCLTUNE=off nccltune-hook task-prolog --conf $PWD/slurm.conf --sysfs $PWD/sys --run $PWD/run
+  $ nccltune-hook epilog --conf $PWD/slurm.conf --sysfs $PWD/sys --run $PWD/run
+  $ ls run
+  $ nccltune-hook check --conf $PWD/slurm.conf --sysfs $PWD/sys --run $PWD/run | sed -n '1s/:.*//p'
+  not known
+  [1]

@@ -1,0 +1,142 @@
+nccltune diagnose and drift: logs and captures of jobs.
+
+A job's console log: phases, verdict, findings
+
+  $ nccltune diagnose fixtures/diagnose/verl-rollout.log | head -n 2
+  *rollout: 72 %*(93.5 s of 131 s). (glob)
+  *1 % of the step (limit 30 %). (glob)
+  $ nccltune diagnose fixtures/diagnose/verl-rollout.log --json >out.json
+  $ jq -c '[.format, .verdict, .steps, .left_out, .step_ms]' out.json
+  ["nccltune-diagnosis/1","not communication",30,1,130769]
+  $ jq -r '.sources[].phases[] | select(.median_ms) | [.name, .kind, .side, .median_ms, .evidence] | @tsv' out.json
+  rollout	compute	rollout	93534	fixtures/diagnose/verl-rollout.log:23
+  weight sync within rollout	communication	rollout	1921	fixtures/diagnose/verl-rollout.log:34
+  reward	other	neither	1098	fixtures/diagnose/verl-rollout.log:29
+  log-probabilities	compute	train	6168	fixtures/diagnose/verl-rollout.log:8
+  reference	compute	train	5895	fixtures/diagnose/verl-rollout.log:19
+  advantages	other	neither	200	fixtures/diagnose/verl-rollout.log:14
+  actor update	compute	train	21635	fixtures/diagnose/verl-rollout.log:22
+  $ jq -r '.findings[] | [.id, .confidence, .evidence] | @tsv' out.json
+  rollout	measured	fixtures/diagnose/verl-rollout.log:23
+  long-tail	likely	fixtures/diagnose/verl-rollout.log:6
+  use_dynamic_bsz	possible	fixtures/diagnose/verl-rollout.log:1
+  param_offload	possible	fixtures/diagnose/verl-rollout.log:2
+  gpu_memory_utilization	possible	fixtures/diagnose/verl-rollout.log:3
+  first-step	measured	fixtures/diagnose/verl-rollout.log:5
+  no-timer	measured	fixtures/diagnose/verl-rollout.log:13
+
+Every format is recognized by its content; the files of a directory are one job
+
+  $ for f in fixtures/diagnose/*; do
+  >     echo "${f##*/}: $(nccltune diagnose --json $f 2>&1 | jq -r '[.files[0].formats, .verdict, (.findings | map(.id) | join(" "))] | join("; ")' 2>&1)"
+  > done
+  chinese.log: step lines; communication; communication
+  deepspeed-zero3.json: settings; unknown; offload_param overlap_comm
+  deepspeed.log: DeepSpeed timers, progress bar; communication; communication
+  gpus.csv: nvidia-smi samples; unknown; gpu-idle gpu-imbalance start-stall
+  hang-console.log: progress bar; unknown; hang
+  hang-gpus.csv: nvidia-smi samples; unknown; hang
+  hang-mismatch.log: watchdog of collectives; unknown; hang
+  hang-watchdog.log: watchdog of collectives; unknown; hang
+  key-averages.txt: sums of kernels; communication; largest-phase communication
+  megatron.log: Megatron-LM timers; communication; communication stragglers first-step
+  mixed.log: nvidia-smi samples, step lines, settings, NCCL's variables; communication; gpu-idle communication NCCL_IB_DISABLE first-step
+  nccl-nogdr.log: NCCL log; unknown; no-gdr
+  nccl-socket.log: NCCL log; unknown; sockets
+  nccl-warning.log: NCCL log; unknown; nccl-warning
+  nsys-kern-sum.csv: sums of kernels; not communication; largest-phase
+  nsys-kern-sum.txt: sums of kernels; communication; communication
+  recorder-rank0.json: PyTorch trace; unknown; hang
+  recorder-rank1.json: PyTorch trace; unknown; hang
+  smi-dmon.txt: nvidia-smi samples; unknown; gpu-imbalance
+  smi-pmon.txt: nvidia-smi samples; unknown; gpu-low
+  smi-table-even.txt: nvidia-smi table; unknown; gpu-low
+  smi-table-loop.txt: nvidia-smi table; unknown; hang
+  smi-topo.txt: nvidia-smi topo -m; unknown; no-nvlink
+  stacks.txt: stacks; unknown; hang
+  steps-sync.log: step lines; communication; communication first-step
+  swift-logging.jsonl: records; not communication; rollout long-tail no-timer
+  swift-train.sh: settings; unknown; vllm_gpu_memory_utilization offload_model offload_optimizer dataloader_num_workers sleep_level move_model_batches
+  trace.json: PyTorch trace; communication; largest-phase communication
+  trend.log: step lines; not communication; rollout trend
+  trl-console.log: records, progress bar; unknown; not-timed no-timer
+  verl-actor.log: verl console; unknown; actor-update no-timer
+  verl-file.jsonl: records; communication; communication weight-sync long-tail no-timer
+  verl-imbalance.log: verl console; unknown; largest-phase sequence-imbalance no-timer
+  verl-logprob.log: verl console; unknown; log-probabilities no-timer
+  verl-reward.log: verl console; unknown; reward no-timer
+  verl-rollout.log: verl console, settings; not communication; rollout long-tail use_dynamic_bsz param_offload gpu_memory_utilization first-step no-timer
+  verl-tail.log: verl console; unknown; rollout long-tail cut-off no-timer
+  vllm-metrics.txt: engine metrics; unknown; engine-preempts engine-starves
+  vllm.log: engine metrics, messages; unknown; engine-full custom-all-reduce-off
+  $ mkdir job && cp fixtures/diagnose/{verl-rollout.log,gpus.csv,swift-train.sh} job
+  $ nccltune diagnose --json job | jq -c '[.verdict, (.gpus | length), (.files[] | [.file, .formats])]'
+  ["not communication",4,["job/gpus.csv","nvidia-smi samples"],["job/swift-train.sh","settings"],["job/verl-rollout.log","verl console, settings"]]
+
+A hang: flight recorders of two ranks
+
+  $ nccltune diagnose fixtures/diagnose/recorder-rank0.json fixtures/diagnose/recorder-rank1.json --json | jq -c '.findings[] | [.id, .evidence]'
+  ["hang","fixtures/diagnose/recorder-rank1.json:1"]
+  $ nccltune diagnose fixtures/diagnose/recorder-rank0.json fixtures/diagnose/recorder-rank1.json | sed -n 1p
+  *1 of 2 ranks *nccl:all_reduce number 38*number 41. (glob)
+
+An unreadable file does not stop the diagnosis of the others
+
+  $ echo 'nothing of use' >prose.txt
+  $ nccltune diagnose nowhere.log prose.txt fixtures/diagnose/trend.log --json >out.json
+  nccltune diagnose: nowhere.log: *No such file or directory (glob)
+  nccltune diagnose: prose.txt: * (glob)
+  [1]
+  $ jq -c '[.verdict, .steps]' out.json
+  ["not communication",60]
+
+--html and --svg write well-formed documents
+
+  $ nccltune diagnose fixtures/diagnose/trend.log --html page.html --svg bars.svg -o out.txt
+  $ python3 -c 'import xml.etree.ElementTree as x; print(*(x.parse(f).getroot().tag for f in ("page.html", "bars.svg")), sep="\n")'
+  {http://www.w3.org/1999/xhtml}html
+  {http://www.w3.org/2000/svg}svg
+
+drift: captures of four jobs of eight ranks; rank 5 is late in the second and third, the last one is slower
+
+  $ job() {
+  >     for rank in 0 1 2 3 4 5 6 7; do
+  >         us=$(($3 * (1 + (rank != $2 && $2 >= 0))))
+  >         cat >"capture/$1.rank.$rank.json" <<END
+  > {
+  >   "format": "nccltune-workload/1",
+  >   "name": "$1",
+  >   "rank": "$rank",
+  >   "host": "n$((rank / 4))",
+  >   "began": $((1790000000 + $1 * 86400)),
+  >   "ended": true,
+  >   "ranks": 8,
+  >   "ranks_per_node": 4,
+  >   "phases": [
+  > {"collective": "allreduce", "bytes": 4096, "count": 100, "group_size": 8, "placement": "cluster", "stride": 1, "algorithm": "ring", "protocol": "ll", "time_us": $us, "timed": 50, "total_us": $((us * 50)), "group": "00000000000000ff"},
+  > END
+  >     done
+  > }
+  $ mkdir capture && job 1 -1 100 && nccltune drift capture
+  job               began (UTC)        ranks read  calls   late  slower
+  1                 2026-09-22 14:13       8 of 8      1      0       0
+
+  * (glob)
+  $ job 2 5 100 && job 3 5 100 && job 4 -1 210
+  $ nccltune drift capture >out.txt
+  [1]
+  $ sed -n 1,5p out.txt
+  job               began (UTC)        ranks read  calls   late  slower
+  1                 2026-09-22 14:13       8 of 8      1      0       0
+  2                 2026-09-23 14:13       8 of 8      1      1       0
+  3                 2026-09-24 14:13       8 of 8      1      1       0
+  4                 2026-09-25 14:13       8 of 8      1      0       1
+  $ nccltune drift --json capture | jq -c '(.jobs | length), (.waited_for[] | del(.evidence)), (.slower[] | [.job, .times])'
+  4
+  {"host":"n1","jobs":4,"late":2,"waited_us":20000}
+  {"rank_of_node":1,"nodes":["n1"],"jobs":4,"late":2,"waited_us":20000}
+  ["4",2.1]
+  [1]
+  $ nccltune drift fixtures/probe
+  nccltune drift: fixtures/probe * (glob)
+  [1]

@@ -1,0 +1,197 @@
+nccltune lint: settings in files of many kinds. Rules and places are pinned, the wording is not: most cases print findings as
+FILE:LINE:COLUMN SEVERITY RULE SUBJECT.
+
+A clean file has no findings
+
+  $ findings() {
+  >     nccltune lint "$@" --json | jq -r '.findings[] | "\(.file):\(.line):\(.column) \(.severity) \(.id) \(.subject)"'
+  > }
+  $ nccltune lint fixtures/lint/clean.conf
+  8 settings: 0 errors, 0 warnings, 0 notes
+
+A batch script: options of sbatch, shell defaults, exports of mpirun, a here-document for NCCL
+
+  $ findings fixtures/lint/job.sbatch
+  fixtures/lint/job.sbatch:9:8 error NT301 NCCL_IB_TIMEOUT
+  fixtures/lint/job.sbatch:12:12 warning NT101 NCCL_TREE_THRESHOLD
+  fixtures/lint/job.sbatch:17:1 error NT202 NCCL_BUFFSIZE
+  fixtures/lint/job.sbatch:18:21 error NT205 NCCL_NET_GDR_LEVEL
+  fixtures/lint/job.sbatch:20:27 note NT311 NCCL_PROTO
+  fixtures/lint/job.sbatch:23:1 error NT602 NCCL_IB_TC
+  [1]
+  $ nccltune lint fixtures/lint/job.sbatch >out
+  [1]
+  $ tail -n 1 out
+  12 settings: 4 errors, 1 warning, 1 note
+  $ sed -n '/NT202/,/NT205/p' out
+  fixtures/lint/job.sbatch:17:1: error NT202: NCCL_BUFFSIZE=8M
+      *8. (glob)
+      Write 8388608.
+  fixtures/lint/job.sbatch:18:21: error NT205: NCCL_NET_GDR_LEVEL=phb
+
+A Dockerfile
+
+  $ findings fixtures/lint/Dockerfile
+  fixtures/lint/Dockerfile:3:5 warning NT104 NCCL_ASYNC_ERROR_HANDLING
+  fixtures/lint/Dockerfile:6:5 error NT301 NCCL_IB_TIMEOUT
+  fixtures/lint/Dockerfile:7:12 warning NT610 NCCL_CROSS_NIC
+  [1]
+
+A Kubernetes manifest with an embedded script
+
+  $ findings fixtures/lint/pod.yaml
+  fixtures/lint/pod.yaml:7:13 error NT201 NCCL_IB_DISABLE
+  fixtures/lint/pod.yaml:12:14 error NT207 NCCL_ALGO
+  fixtures/lint/pod.yaml:12:14 note NT311 NCCL_ALGO
+  [1]
+
+JSON, an environment file, nccl.conf
+
+  $ findings fixtures/lint/env.json
+  fixtures/lint/env.json:3:15 error NT202 NCCL_BUFFSIZE
+  fixtures/lint/env.json:4:15 error NT206 NCCL_NET_MERGE_LEVEL
+  [1]
+  $ findings fixtures/lint/train.env
+  fixtures/lint/train.env:2:1 warning NT309 NCCL_P2P_DISABLE
+  fixtures/lint/train.env:3:1 note NT312 NCCL_DEBUG
+  $ findings fixtures/lint/nccl.conf
+  fixtures/lint/nccl.conf:3:8 error NT601 NCCL_IB_SL
+  fixtures/lint/nccl.conf:4:1 error NT218 NCCL_CROSS_NIC
+  fixtures/lint/nccl.conf:5:1 error NT603 NCCL_IB_TC
+  [1]
+
+Shell variables, defaults and conditions
+
+  $ cat >job.sh <<'END'
+  > HCAS=mlx5_0,mlx5_1
+  > export NCCL_IB_HCA=$HCAS NCCL_ALGO=${ALGO:-Rings}
+  > [ "$1" = debug ] && export NCCL_DEBUG=verbose
+  > unset NCCL_PROTO
+  > NCCL_NTHREADS=100 torchrun train.py
+  > END
+  $ findings job.sh
+  job.sh:2:26 error NT207 NCCL_ALGO
+  job.sh:2:26 note NT311 NCCL_ALGO
+  job.sh:3:28 error NT212 NCCL_DEBUG
+  job.sh:5:1 warning NT304 NCCL_NTHREADS
+  [1]
+
+Exit status: 1 for an error, with --strict also for a warning
+
+  $ nccltune lint fixtures/lint/train.env >/dev/null
+  $ nccltune lint --strict fixtures/lint/train.env >/dev/null
+  [1]
+  $ nccltune lint nowhere.sh
+  nowhere.sh: error
+      cannot be opened: No such file or directory
+  0 settings: 0 errors, 0 warnings, 0 notes; 1 file not read
+  [1]
+  $ nccltune lint
+  nccltune lint: *FILE* (glob)
+  Try 'nccltune lint --help'.
+  [2]
+
+Standard input, and the environment
+
+  $ printf 'NCCL_IB_TIMEOUT=300\n' | findings --kind conf -
+  standard input:1:1 error NT301 NCCL_IB_TIMEOUT
+  [1]
+  $ NCCL_IB_TIMEOUT=300 nccltune lint --env --json | jq -r '.findings[] | [.id, .subject, .value] | @tsv'
+  NT301	NCCL_IB_TIMEOUT	300
+  [1]
+
+--nccl: older releases do not read newer names
+
+  $ echo NCCL_MIN_CTAS=4 >ctas.conf
+  $ findings --nccl 2.16 ctas.conf
+  ctas.conf:1:1 warning NT106 NCCL_MIN_CTAS
+  $ findings --nccl 2.28.9 ctas.conf
+
+--topology: devices that the machine lacks
+
+  $ nccltune probe --machine dgx-h100 -o topology.json
+  $ printf 'NCCL_IB_HCA=mlx5_0,mlx5_77\nNCCL_SOCKET_IFNAME=wlan0\n' >hca.conf
+  $ findings hca.conf
+  $ findings --topology topology.json hca.conf
+  hca.conf:1:1 error NT502 NCCL_IB_HCA
+  hca.conf:1:1 note NT508 NCCL_IB_HCA
+  hca.conf:2:1 error NT505 NCCL_SOCKET_IFNAME
+  [1]
+
+Findings for programs: JSON, SARIF, GitHub
+
+  $ nccltune lint --json fixtures/lint/pod.yaml | jq -c '[.format, .settings], (.documents[]), (.findings[0] | keys)'
+  ["nccltune-lint/2",3]
+  {"file":"fixtures/lint/pod.yaml","kind":"yaml","settings":3}
+  ["advice","column","file","fixable","id","line","severity","subject","text","value"]
+  [1]
+  $ nccltune lint --sarif fixtures/lint/pod.yaml | jq -c '.version, (.runs[0].results[] | [.ruleId, .level, .locations[0].physicalLocation.region.startLine])'
+  "2.1.0"
+  ["NT201","error",7]
+  ["NT207","error",12]
+  ["NT311","note",12]
+  [1]
+  $ nccltune lint --format github fixtures/lint/pod.yaml | cut -d, -f 1-3
+  ::error file=fixtures/lint/pod.yaml,line=7,col=13
+  ::error file=fixtures/lint/pod.yaml,line=12,col=14
+  ::notice file=fixtures/lint/pod.yaml,line=12,col=14
+  [1]
+
+--baseline leaves out known findings
+
+  $ nccltune lint --write-baseline known.json job.sh
+  5 settings: 0 errors, 0 warnings, 0 notes; 4 known
+  $ echo 'export NCCL_BUFFSIZE=4M' >>job.sh
+  $ nccltune lint --baseline known.json job.sh --json | jq -c '[.findings[] | [.id, .line]]'
+  [["NT202",6],["NT701",6]]
+  [1]
+
+--fix makes corrections that change no run, --fix=all the others too
+
+  $ nccltune lint --fix fixtures/lint/job.sbatch 2>/dev/null | diff fixtures/lint/job.sbatch -
+  12c12
+  <     export NCCL_TREE_THRESHOLD=0
+  ---
+  >     : # nccltune lint, NT101: export NCCL_TREE_THRESHOLD=0
+  [1]
+  $ nccltune lint --fix=all fixtures/lint/job.sbatch 2>/dev/null | diff fixtures/lint/job.sbatch -
+  12c12
+  <     export NCCL_TREE_THRESHOLD=0
+  ---
+  >     : # nccltune lint, NT101: export NCCL_TREE_THRESHOLD=0
+  17,18c17,18
+  < NCCL_BUFFSIZE=8M srun --export=ALL,NCCL_CROSS_NIC=1 \
+  <     bash -c 'export NCCL_NET_GDR_LEVEL=phb; exec python train.py'
+  ---
+  > NCCL_BUFFSIZE=8388608 srun --export=ALL,NCCL_CROSS_NIC=1 \
+  >     bash -c 'export NCCL_NET_GDR_LEVEL=PHB; exec python train.py'
+  23c23
+  < NCCL_IB_TC = 106
+  ---
+  > NCCL_IB_TC=106
+  [1]
+  $ cp fixtures/lint/pod.yaml . && nccltune lint --fix=all --in-place pod.yaml >/dev/null 2>&1
+  [1]
+  $ diff fixtures/lint/pod.yaml pod.yaml
+  8c8
+  <       value: "true"
+  ---
+  >       value: "1"
+  [1]
+
+Every rule is still known
+
+  $ nccltune lint --list-rules | awk '{ print $1 ":" $2 }' | sort | paste -sd ' ' | fold -s -w 110
+  NT101:warning NT102:warning NT103:note NT104:warning NT105:note NT106:warning NT107:warning NT108:note
+  NT109:warning NT110:warning NT201:error NT202:error NT203:error NT204:error NT205:error NT206:error
+  NT207:error NT208:error NT209:error NT210:warning NT211:error NT212:error NT213:warning NT214:error
+  NT215:error NT216:error NT217:error NT218:error NT219:error NT220:error NT301:error NT302:warning
+  NT303:warning NT304:warning NT305:note NT306:warning NT307:warning NT308:warning NT309:warning NT310:warning
+  NT311:note NT312:note NT313:warning NT314:warning NT315:note NT316:warning NT317:warning NT318:warning
+  NT319:warning NT320:warning NT321:note NT322:warning NT323:warning NT324:note NT325:warning NT401:warning
+  NT402:warning NT403:warning NT404:error NT405:warning NT406:error NT407:warning NT408:warning NT409:warning
+  NT410:error NT411:warning NT412:note NT413:warning NT414:error NT415:warning NT501:warning NT502:error
+  NT503:warning NT504:error NT505:error NT506:error NT507:note NT508:note NT509:error NT601:error NT602:error
+  NT603:error NT604:warning NT605:error NT606:error NT607:warning NT608:error NT609:warning NT610:warning
+  NT611:error NT612:error NT613:error NT614:error NT701:warning NT702:warning NT703:warning NT704:warning
+  NT705:warning NT706:warning NT707:warning NT708:warning NT709:warning

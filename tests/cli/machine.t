@@ -1,0 +1,78 @@
+nccltune probe --machine: machines by name, and the formats that a topology is written in.
+
+A machine by name
+
+  $ nccltune probe --machine dgx-h100 --nodes 32 >out
+  $ head -n 2 out
+  node[0001-0032], 32 nodes
+  Machine: NVIDIA DGX H100
+  $ grep -E '^(GPUs|RDMA ports|NCCL_IB_HCA|  mlx5_1:1 +storage)' out
+  GPUs: 8
+  RDMA ports: 12
+    mlx5_1:1   storage *Ethernet* (glob)
+  NCCL_IB_HCA: =mlx5_0:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_9:1,mlx5_10:1,mlx5_11:1
+  $ grep -E '^  GPU7' out | cut -c 1-50
+    GPU7    0000:2d:00.0  NUMA 1  NVIDIA H100 80GB H
+    GPU7    PIX  mlx5_11:1  50 GB/s
+  $ nccltune probe --machine dgx-h100 --strict=note -o /dev/null
+
+Every machine and GPU is still known
+
+  $ nccltune probe --list-machines --json | jq -r '.[].name' | paste -sd ' ' | fold -s -w 110
+  dgx-1v dgx-2 dgx-a100 dgx-a100-40 dgx-h100 dgx-h200 dgx-b200 dgx-b300 gb200-nvl72 hgx-a100-4 hgx-a100-8
+  hgx-h100 hgx-h200 hgx-b200 azure-ndv2 azure-ndv4 azure-ndmv4 azure-ndv5 azure-ndv5-h200 azure-ndv5-mi300x
+  aws-p3dn aws-p4d aws-p4de aws-p5 aws-p5en gcp-a2-ultra gcp-a3-high gcp-a3-mega gcp-a3-ultra oci-a100 oci-h100
+  mi250x mi300x mi325x mi350x mi355x 4xl40s-pcie 8xl40s 8xa100-pcie 8xh100-nvl 4x4090
+  $ nccltune probe --list-gpus --json | jq -r '.[].name' | paste -sd ' ' | fold -s -w 110
+  p100-sxm2 p100-pcie v100-sxm2 v100-sxm2-32 v100-sxm3 v100-pcie v100-pcie-32 t4 a100-sxm a100-sxm-80 a800-sxm
+  a100-pcie a100-pcie-80 a10g a10 rtx3090 l40s l40 l4 rtx6000ada rtx4090 h100-sxm h800-sxm h20 h100-pcie
+  h100-nvl h200-sxm h200-nvl gh200 b200 gb200 b300 gb300 rtxpro6000 rtx5090 mi50 mi100 mi250x mi300x mi300a
+  mi325x mi350x mi355x
+  $ nccltune probe --machine azure_ndv5
+  nccltune probe: 'azure_ndv5' *did you mean azure-ndv5?* (glob)
+  Try 'nccltune probe --help'.
+  [2]
+
+JSON: members, hash and paths
+
+  $ nccltune probe --machine hgx-a100-4 --nodes 2 -o topology.json
+  $ jq -c '.format, (keys), (.classes[0] | keys)' topology.json
+  "nccltune-topology/1"
+  ["classes","findings","format","hash","hosts","nccl_ib_hca","source","tool"]
+  ["arch","cpu","gids","gpus","links","name","nccl_ib_hca","netdevs","notes","nvlink_domains","objects","paths","ports","product","rails","roles"]
+  $ jq -r '.hash' topology.json
+  e20b2c4d0a25d931d7465acb8258ffcaebcd2dd200c206e88d5a74f3e5e72b5a
+  $ jq -c '.classes[0] | .nccl_ib_hca, (.ports[] | [.hca, .port, .state, .layer, .rate_Gbps])' topology.json
+  "=mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1"
+  ["mlx5_0",1,"active","infiniband",200]
+  ["mlx5_1",1,"active","infiniband",200]
+  ["mlx5_2",1,"active","infiniband",200]
+  ["mlx5_3",1,"active","infiniband",200]
+  $ jq -c '.classes[0].paths' topology.json
+  {"between":["GPU0","GPU1","GPU2","GPU3","mlx5_0","mlx5_1","mlx5_2","mlx5_3"],"nccl_classes":[["LOC","NVL","NVL","NVL","PIX","PXN","PXN","PXN"],["NVL","LOC","NVL","NVL","PXN","PIX","PXN","PXN"],["NVL","NVL","LOC","NVL","PXN","PXN","PIX","PXN"],["NVL","NVL","NVL","LOC","PXN","PXN","PXN","PIX"],["PIX","SYS","SYS","SYS","LOC","SYS","SYS","SYS"],["SYS","PIX","SYS","SYS","SYS","LOC","SYS","SYS"],["SYS","SYS","PIX","SYS","SYS","SYS","LOC","SYS"],["SYS","SYS","SYS","PIX","SYS","SYS","SYS","LOC"]]}
+  $ nccltune probe --from topology.json --json | cmp - topology.json
+
+nccl-xml is read back as the same machine
+
+  $ nccltune probe --machine hgx-a100-4 --format nccl-xml -o node.xml
+  $ nccltune probe --machine hgx-a100-4 | sed -n '/^	GPU0/,/^Legend/p' >matrix
+  $ nccltune probe --from node.xml | sed -n '/^	GPU0/,/^Legend/p' | diff matrix -
+  $ nccltune probe --from node.xml --gpu h100-sxm -o /dev/null
+  nccltune probe: node: 4 GPUs
+  nccltune probe: GPU0 of class0 * h100-sxm* 10de:20b0 * a100-sxm (glob)
+  Try 'nccltune probe --help'.
+  [2]
+  $ grep -c '<gpu ' node.xml
+  4
+
+SVG and HTML are well-formed and name the devices
+
+  $ nccltune probe --from fixtures/probe/nccl_nvswitch.xml --format svg -o node.svg
+  nccltune probe: nccl_nvswitch: 3 GPUs
+  $ nccltune probe --from fixtures/probe/nccl_nvswitch.xml --format html -o node.html
+  nccltune probe: nccl_nvswitch: 3 GPUs
+  $ python3 -c 'import xml.etree.ElementTree as x; print(x.parse("node.svg").getroot().tag)'
+  {http://www.w3.org/2000/svg}svg
+  $ for device in GPU0 GPU1 GPU2 NVSwitch mlx5_2 mlx5_3 mlx5_4 mlx5_10; do
+  >     grep -q "$device" node.svg && grep -q "$device" node.html || echo "$device is missing"
+  > done

@@ -1,0 +1,201 @@
+nccltune probe: recorded machines in many formats.
+
+nvidia-smi topo -m: the same matrix is printed
+
+  $ nccltune probe --from fixtures/probe/smi_topo_a100.txt >out
+  $ grep -E '^(GPUs|RDMA|  GPU[0-9]|  mlx5_[0-9]+:1 .*NUMA)' out
+  GPUs: 4
+    GPU0    -             NUMA 0  12 NVLinks
+    GPU1    -             NUMA 0  12 NVLinks
+    GPU2    -             NUMA 1  12 NVLinks
+    GPU3    -             NUMA 1  12 NVLinks
+  RDMA ports: 3
+    mlx5_0:1  -             NUMA 0
+    mlx5_1:1  -             NUMA 1
+    mlx5_10:1  -             NUMA 1
+    GPU0 GPU1 GPU2 GPU3
+  $ expand -t 8 out | sed -n '/^        GPU0/,/^NIC2/p' | cut -c 1-64
+          GPU0    GPU1    GPU2    GPU3    NIC0    NIC1    NIC2
+  GPU0     X      NV4     NV4     NV4     PXB     SYS     SYS
+  GPU1    NV4      X      NV4     NV4     PXB     SYS     SYS
+  GPU2    NV4     NV4      X      NV4     SYS     PIX     NODE
+  GPU3    NV4     NV4     NV4      X      SYS     PHB     NODE
+  NIC0    PXB     PXB     SYS     SYS      X      SYS     SYS
+  NIC1    SYS     SYS     PIX     PHB     SYS      X      NODE
+  NIC2    SYS     SYS     NODE    NODE    SYS     NODE     X
+
+NCCL's topology file: devices, matrix, roles of the ports, the list of HCAs
+
+  $ nccltune probe --from fixtures/probe/nccl_nvswitch.xml >out
+  $ sed -n '1,/^Network/p' out
+  nccl_nvswitch
+  CPU: GenuineIntel 6/143, x86_64, 2 NUMA nodes
+  GPUs: 3
+    GPU0    0000:14:00.0  NUMA 0  [10de:20b0]  sm_80  PCIe 4.0 x16  12 NVLinks
+    GPU1    0000:16:00.0  NUMA 0  [10de:20b0]  sm_80  PCIe 4.0 x16  12 NVLinks
+    GPU2    0000:92:00.0  NUMA 1  [10de:20b0]  sm_80  PCIe 4.0 x16  11 NVLinks
+  RDMA ports: 4
+    mlx5_2:1  0000:17:00.0  NUMA 0  InfiniBand  active  200 Gb/s
+    mlx5_3:1  0000:98:00.0  NUMA 1  Ethernet  active  100 Gb/s
+    mlx5_4:1  0000:98:00.0  NUMA 1  Ethernet  active  100 Gb/s
+    mlx5_10:1  0000:15:00.0  NUMA 0  InfiniBand  active  200 Gb/s
+  Network interfaces: 0
+  $ expand -t 8 out | sed -n '/^        GPU0/,/^NIC3/p' | cut -c 1-72
+          GPU0    GPU1    GPU2    NIC0    NIC1    NIC2    NIC3    CPU Affi
+  GPU0     X      NV12    NV11    PXB     SYS     SYS     PIX     N/A
+  GPU1    NV12     X      NV11    PIX     SYS     SYS     PXB     N/A
+  GPU2    NV11    NV11     X      SYS     PHB     PHB     SYS     N/A
+  NIC0    PXB     PIX     SYS      X      SYS     SYS     PXB
+  NIC1    SYS     SYS     PHB     SYS      X      PIX     SYS
+  NIC2    SYS     SYS     PHB     SYS     PIX      X      SYS
+  NIC3    PIX     PXB     SYS     PXB     SYS     SYS      X
+  $ sed -n -E '/^Roles/,/^$/s/^  (mlx5_[0-9]+:1) +([a-z]+) .*/\1 \2/p; /^NCCL_IB_HCA/p' out
+  mlx5_2:1 compute
+  mlx5_3:1 storage
+  mlx5_4:1 storage
+  mlx5_10:1 compute
+  NCCL_IB_HCA: =mlx5_2:1,mlx5_10:1
+
+Output of two hosts in one text: two classes, a list for each and one for both
+
+  $ nccltune probe --from fixtures/probe/text_issue.txt >out
+  $ grep -E '^(gpu-|GPUs|  GPU0 |NCCL_IB_HCA|  (warning|error|note) )' out
+  gpu-a
+  GPUs: 4
+    GPU0    -             NUMA 0  NVIDIA H100 80GB HBM3  18 NVLinks
+    GPU0 GPU1 GPU2 GPU3
+    GPU0    PIX  mlx5_0:1
+  NCCL_IB_HCA: =mlx5_0:1,mlx5_1:1
+  gpu-b
+  GPUs: 0
+  NCCL_IB_HCA: =mlx5_1:1
+  NCCL_IB_HCA for all classes: =mlx5_1:1
+    warning common-hcas-partial: cluster: *1 of 2* (glob)
+    warning port-down: class1: *1 of 2* (glob)
+    warning nvlink-inactive: class0: *GPU1: 1 of 19* (glob)
+  $ nccltune probe --from - <fixtures/probe/text_issue.txt | cmp - out
+
+lspci -vvv and ibdev2netdev: devices, and findings about their slots
+
+  $ nccltune probe --from fixtures/probe/text_lspci.txt --json >out
+  $ jq -r '.classes[0] | (.objects[] | select(.kind == "gpu" or .kind == "nic") | [.kind, .pci, .link_width]), (.ports[] | [.hca, .netdev, .state]) | @tsv' out
+  gpu	0000:18:00.0	16
+  nic	0000:19:00.0	8
+  gpu	0000:81:00.0
+  mlx5_0	ib0	active
+  $ jq -r '.findings[] | [.severity, .id, .subject] | @tsv' out
+  warning	gpu-without-nic	class0
+  warning	pcie-below-maximum	class0
+  warning	acs-on	class0
+  warning	relaxed-ordering-off	class0
+  warning	gpu-models-differ	class0
+
+--merge: descriptions of one node in any order
+
+  $ nccltune probe --merge --from fixtures/probe/smi_topo_a100.txt --from fixtures/probe/text_verbs.txt >out
+  $ sed -n -E '/^Roles/,/^$/s/^  (mlx5_[0-9]+:1) +([a-z]+) .*/\1 \2/p; /^NCCL_IB_HCA/p' out
+  mlx5_0:1 compute
+  mlx5_1:1 down
+  mlx5_2:1 storage
+  mlx5_3:1 storage
+  mlx5_4:1 compute
+  mlx5_10:1 unknown
+  NCCL_IB_HCA: =mlx5_0:1,mlx5_4:1
+  $ nccltune probe --merge --from fixtures/probe/text_verbs.txt --from fixtures/probe/smi_topo_a100.txt | grep ^NCCL_IB_HCA
+  NCCL_IB_HCA: =mlx5_0:1,mlx5_4:1
+
+Formats of other vendors and programs
+
+  $ for f in text_rocm.txt text_amd_smi.txt text_metax.txt nccl_rccl_xgmi.xml hwloc2_dgx1v.xml smi_query.xml; do
+  >     echo "$f: $(nccltune probe --from fixtures/probe/$f | grep -E '^(GPUs|RDMA ports)|^GPU1	' | cut -f 1-5 | tr '\t\n' ' ;')"
+  > done
+  text_rocm.txt: GPUs: 4;RDMA ports: 0;GPU1 XGMI1  X  SYS SYS;
+  text_amd_smi.txt: GPUs: 3;RDMA ports: 0;GPU1 XGMI1  X  XGMI1 N/A;
+  text_metax.txt: GPUs: 4;RDMA ports: 0;GPU1 MX1  X  SYS SYS;
+  nccl_rccl_xgmi.xml: GPUs: 3;RDMA ports: 1;GPU1 XGMI1  X  XGMI1 PHB;
+  hwloc2_dgx1v.xml: GPUs: 8;RDMA ports: 4;GPU1 NV1  X  NV2 NV1;
+  smi_query.xml: GPUs: 2;RDMA ports: 0;GPU1 ?  X  N/A N/A;
+
+--sysroot reads a copy of /sys
+
+  $ mkdir -p sys/class/infiniband/mlx5_0/ports/1 sys/class/net
+  $ echo '4: ACTIVE' >sys/class/infiniband/mlx5_0/ports/1/state
+  $ echo '400 Gb/sec (4X NDR)' >sys/class/infiniband/mlx5_0/ports/1/rate
+  $ echo InfiniBand >sys/class/infiniband/mlx5_0/ports/1/link_layer
+  $ nccltune probe --sysroot . 2>/dev/null | grep mlx5_0:1
+    mlx5_0:1  -             NUMA ?  InfiniBand  active  400 Gb/s
+    mlx5_0:1  compute            400 Gb/s InfiniBand; there is no GPU here
+  NCCL_IB_HCA: =mlx5_0:1
+
+--ibnetdiscover adds the leaf switch of every port
+
+  $ nccltune probe --from fixtures/probe/roce_leaf.json --ibnetdiscover fixtures/probe/ibnetdiscover.txt --json |
+  >     jq -c '.hosts'
+  [{"name":"node1","class":0,"addresses":["mlx5_0 0x506b4b0300ca1f2e"],"differs":["memlock 64 KiB instead of unlimited"],"leaves":["mlx5_0:1 leaf-1 port 3","mlx5_0:2 0xb8cef60300bb0001 port 9"]}]
+
+--why prints the rule that keeps a port off the list
+
+  $ nccltune probe --from fixtures/probe/text_issue.txt --why mlx5_bond_0
+  class0, mlx5_bond_0:1: storage, not on the list for NCCL_IB_HCA
+    state                    active
+    product data             -
+    virtual function         -
+    bond                     *bond0 (glob)
+    access                   -
+    name in a list           -
+    NVLink bridge            -
+    others down              -
+    driver                   -
+    link layer               -
+    rate                     -
+    distance          no     *GPU2, PHB* (glob)
+    subnet                   -
+    name                     -
+    so                       * (glob)
+  $ nccltune probe --from fixtures/probe/text_issue.txt --why mlx5_0:1 --json |
+  >     jq -c '.[] | [.class, .port, .role, .on_list, (.evidence[] | select(.against) | .rule)]'
+  ["class0","mlx5_0:1","compute",true]
+  ["class1","mlx5_0:1","down",false,"state"]
+  $ nccltune probe --from fixtures/probe/text_issue.txt --why mlx5_9
+  nccltune probe: *mlx5_9* (glob)
+  [3]
+
+Findings: severity, kind, subject; --strict turns them into the exit status
+
+  $ nccltune probe --from fixtures/probe/roce_leaf.json --json | jq -r '.findings[] | [.severity, .id, .subject] | @tsv'
+  error	no-gpudirect	class0
+  error	memlock-low	class0
+  warning	node-missing	cluster
+  warning	node-differs	node1
+  warning	no-roce-v2-ipv4	class0
+  warning	pcie-below-maximum	class0
+  warning	acs-on	class0
+  warning	mig-on	class0
+  $ nccltune probe --from fixtures/probe/roce_leaf.json >/dev/null
+  $ nccltune probe --strict --from fixtures/probe/roce_leaf.json >/dev/null
+  [1]
+  $ nccltune probe --strict --from fixtures/probe/small.json >/dev/null
+  $ nccltune probe --strict=note --from fixtures/probe/small.json >/dev/null
+  [1]
+  $ nccltune probe --strict=tree-hidden --from fixtures/probe/small.json >/dev/null
+  [1]
+  $ nccltune probe --strict=mig-on --from fixtures/probe/small.json >/dev/null
+
+Every kind of finding is still known
+
+  $ nccltune probe --list-findings | awk '{ print $1 ":" $2 }' | sort | paste -sd ' ' | fold -s -w 110
+  acs-on:warning address-twice:error ats-off:note clock-skew:warning common-hcas-partial:warning
+  cpu-differs:warning cpu-governor:note driver-differs:warning ecc-off:note ecc-uncorrected:error
+  fabric-not-ready:error firmware-differs:warning gdr-on-some:warning gid-index-differs:warning gpu-lost:error
+  gpu-missing:error gpu-models-differ:warning gpu-slowed:warning gpu-without-nic:warning hugepages-large:note
+  hugepages-none:note imex-no-channel:warning iommu-translated:warning library-differs:warning
+  memlock-low:error mig-on:warning mtu-differs:warning mtu-small:note nccl-xml-too-large:note
+  nic-wrong-numa:warning no-common-hcas:error no-compute-port:error no-gpudirect:error no-roce-v2-ipv4:warning
+  node-differs:warning node-missing:warning nofile-low:warning numa-balancing:warning nvlink-errors:warning
+  nvlink-inactive:warning nvlink-missing:error nvlink-one-way:error only-management-ports:error
+  p2p-refused:warning pcie-below-maximum:warning pcie-replays:warning pcie-slow-busy:warning
+  pcie-unlike-others:warning persistence-off:note port-discards:warning port-down:warning port-errors:warning
+  port-flaps:warning port-marked:note port-resent:warning port-timeouts:warning rail-differs:warning
+  rate-differs:warning relaxed-ordering-off:warning rows-failed:error rows-pending:warning shm-small:warning
+  switch-uplink-narrow:warning thp-never:note tree-hidden:note vbios-differs:warning wrong-driver:error
+  xid-hardware:warning xid-program:note

@@ -1,0 +1,182 @@
+nccltune generate, explain, verify, report: from measurements to a profile, and what can be read from it. The measurements are
+a journal written by hand: five rounds on two nodes of four GPUs, in which Ring with LL128 takes half of NCCL's time at 1 MiB
+and 16 MiB and a fifth more at 64 KiB, and four queue pairs take a tenth off everything.
+
+generate writes the settings and rules that pay off
+
+  $ nccltune probe --machine hgx-a100-4 --nodes 2 -o topology.json
+  $ journal() {
+  >     local bytes=$1 us=$2 launch=$3 factor=$4 settings='{}' call
+  >     [ "$launch" = default ] || settings='{"NCCL_IB_QPS_PER_CONNECTION": "4"}'
+  >     for call in '"default", "settings": {}' '"ring/ll128", "settings": {"algorithm": "ring", "protocol": "ll128"}'; do
+  >         for round in 1 2 3 4 5; do
+  >             printf '{"engine": "nccl", "library": "NCCL 2.28.9", "collective": "allreduce", "bytes": %d, "nodes": 2, "ranks": 8,
+  >                 "launch": {"label": "%s", "settings": %s}, "call": {"label": %s}, "round": %d, "status": "ok",
+  >                 "times_us": [%d.%d, %d.%d, %d.%d, %d.5, %d.5, %d.5]}' "$bytes" "$launch" "$settings" "$call" $round \
+  >                 $us $round $us $round $us $round $us $us $us | tr -d '\n'
+  >             echo
+  >         done
+  >         us=$((us * factor / 10))
+  >     done
+  > }
+  $ { echo '{"format": "nccltune-results/1", "topology": "'$(jq -r .hash topology.json)'"}'
+  >   journal 65536 480 default 12; journal 65536 432 qps=4 12
+  >   journal 1048576 1680 default 5; journal 1048576 1512 qps=4 5
+  >   journal 16777216 20880 default 5; journal 16777216 18792 qps=4 5; } >results.jsonl
+  $ nccltune generate -q -t topology.json --results results.jsonl --also systemd --also nvidia-csv -o profile
+  $ ls profile
+  decisions.json
+  manifest.json
+  nccl.conf
+  nccl.sh
+  nccl.systemd.env
+  openmpi-mca-params.conf
+  openmpi.rules
+  openmpi.sh
+  results.jsonl
+  topology.json
+  tuner.bin
+  tuner.csv
+  tuner.nvidia.csv
+  $ grep -v '^#' profile/nccl.conf
+
+  NCCL_IB_QPS_PER_CONNECTION=4
+  $ grep -v '^#' profile/tuner.csv
+  allreduce,1048576,16777216,ring,ll128,-1,2,8,-1,0,-1,-1
+  $ grep -E '^# (nccl|collective)' profile/tuner.csv
+  # nccltune-tuner/1
+  # nccl: 2.28
+  # collective,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff,chunk_bytes,nvlDomains
+
+The manifest has the hash of every file; sha256sum of all files is the profile's hash
+
+  $ jq -c '.format, .topology, .complete, .libraries' profile/manifest.json
+  "nccltune-manifest/1"
+  "e20b2c4d0a25d931d7465acb8258ffcaebcd2dd200c206e88d5a74f3e5e72b5a"
+  true
+  [{"name":"NCCL 2.28.9"}]
+  $ cd profile && jq -r '.files[] | "\(.sha256)  \(.name)"' manifest.json | sha256sum --quiet -c
+  $ jq -r '.files[].name' manifest.json | diff - <(ls | grep -v manifest)
+  $ [ "$(jq -r .hash manifest.json)" = "$(sha256sum $(ls | grep -v manifest) | sha256sum | cut -d ' ' -f 1)" ]
+  $ cd ..
+  $ nccltune generate -q -t topology.json --results results.jsonl --also systemd --also nvidia-csv -o again
+  $ diff <(jq -c '.hash, .files' profile/manifest.json) <(jq -c '.hash, .files' again/manifest.json)
+
+nccl.sh keeps what is set, NCCLTUNE=force overrides it, NCCLTUNE=off does nothing
+
+  $ (. profile/nccl.sh; env | grep ^NCCL_)
+  NCCL_IB_QPS_PER_CONNECTION=4
+  $ (export NCCL_IB_QPS_PER_CONNECTION=2; . profile/nccl.sh; env | grep ^NCCL_)
+  NCCL_IB_QPS_PER_CONNECTION=2
+  $ (export NCCL_IB_QPS_PER_CONNECTION=2 NCCLTUNE=force; . profile/nccl.sh; env | grep ^NCCL_)
+  NCCL_IB_QPS_PER_CONNECTION=4
+  $ (export NCCLTUNE=off; . profile/nccl.sh; env | grep ^NCCL_)
+  [1]
+
+explain: the whole profile
+
+  $ nccltune explain profile >out
+  $ grep -E 'NCCL_IB_QPS|^  allreduce|ring/ll128|^ +16.0 MiB' out
+    NCCL_IB_QPS_PER_CONNECTION = 4
+    allreduce          64 KiB to 1.0 MiB          default
+                        1 MiB to 16 MiB           ring/ll128               2.00x (2.00 to 2.00) at 1 MiB to 16 MiB  NCCL would: ring/ll, ring/simple
+                     16.0 MiB to any larger size  default
+  $ nccltune explain profile --json | jq -c '.format, .topology, (.settings[] | select(.source == "measured on GPUs" or .value) | [.name, .value]),
+  >     (.shapes[] | [.engine, .library, .nodes, .ranks, (.collectives[].ranges[] | [.min_bytes, .max_bytes, .call.label])])'
+  "nccltune-decisions/1"
+  "e20b2c4d0a25d931d7465acb8258ffcaebcd2dd200c206e88d5a74f3e5e72b5a"
+  ["NCCL_IB_QPS_PER_CONNECTION","4"]
+  ["nccl","NCCL 2.28.9",2,8,[65536,1048575,"default"],[1048576,16777216,"ring/ll128"],[16777217,-1,"default"]]
+
+explain: one call, with the evidence
+
+  $ nccltune explain profile --collectives allreduce --bytes 4M --nodes 2 --ranks 8 --json >call.json
+  $ jq -c '.shapes[].collectives[].ranges[] | [.min_bytes, .max_bytes, .call.label, (.gain.median * 100 | round / 100)],
+  >     (.points[].candidates[] | [.label, .time_us.median, .lines])' call.json
+  [1048576,16777216,"ring/ll128",2]
+  ["ring/ll128",756.5,"results.jsonl:37,38,39,40,41"]
+  ["default",1512.5,"results.jsonl:32,33,34,35,36"]
+  $ jq -c '.model[0] | [.algorithm, .protocol, .estimate_us > 0]' call.json
+  ["ring","simple",true]
+  $ nccltune explain profile --collectives allreduce --bytes 4M --nodes 2 --ranks 8 | grep -E '^  (used|tuner.csv|evidence)|^  \*'
+    used: ring/ll128: algorithm=ring protocol=ll128, from 1 MiB to 16 MiB
+    evidence at 1 MiB, the nearest size measured (times in us; gain over the default call):
+    * ring/ll128               ok             756       756       756   30  2.00x (2.00 to 2.00)  results.jsonl:37,38,39,40,41
+    tuner.csv: algorithm ring, protocol ll128
+
+explain: one variable
+
+  $ nccltune explain profile NCCL_IB_QPS_PER_CONNECTION | sed -n 1p
+    NCCL_IB_QPS_PER_CONNECTION = 4
+  $ nccltune explain profile NCCL_IB_TIMEOUT --json | jq -c '.catalogue.defaults[-1]'
+  {"since":"2.23.4","value":"20"}
+  $ nccltune explain 2.21.5 --diff 2.28.9 --json | jq -c 'keys'
+  ["after","before","changes","format"]
+
+explain: a job's step with and without the profile
+
+  $ cat >job.json <<'END'
+  > {"format": "nccltune-workload/1", "name": "hand", "ranks": 8, "ranks_per_node": 4, "phases": [
+  >  {"name": "backward", "compute_us": 100000, "collectives": [
+  >   {"collective": "allreduce", "bytes": 1048576, "count": 10, "group_size": 8, "placement": "cluster", "overlap_us": 0}]}]}
+  > END
+  $ nccltune explain profile --workload job.json --json | jq -c '.from_us, [.now.waited_for.time_us, .tuned.waited_for.time_us | round]'
+  {"measured":16805}
+  [16805,7565]
+
+verify without a library to measure: status 3, and 0 in the metrics
+
+  $ nccltune verify profile --engine model
+  nccltune verify: --engine: *nccl or mpi* (glob)
+  Try 'nccltune verify --help'.
+  [2]
+  $ nccltune verify profile -q --nccl-lib $PWD/libnowhere.so --textfile metrics.prom
+  nccltune verify: $PWD/libnowhere.so: cannot open shared object file: No such file or directory
+  [3]
+  $ grep -o '^nccltune_verify_success.*' metrics.prom
+  nccltune_verify_success{profile="profile"} 0
+
+report: one page that loads nothing and holds its data
+
+  $ nccltune report profile -o report.html
+  $ python3 - <<'END'
+  > import json, re, xml.etree.ElementTree as x
+  > text = open("report.html").read()
+  > page = x.fromstring(text)
+  > print([u for u in re.findall(r"https?://[^\"' <]*", text) if "www.w3.org" not in u])
+  > data = json.loads(next(e for e in page.iter() if e.get("id") == "nccltune-data").text)
+  > print([(s["engine"], s["nodes"], s["ranks"], [c["collective"] for c in s["collectives"]]) for s in data["shapes"]])
+  > END
+  []
+  [('nccl', 2, 8, ['allreduce'])]
+  $ nccltune report profile
+  $ nccltune report profile -o - | cmp - profile/report.html
+
+A changed profile is refused, a complete one is not overwritten
+
+  $ echo 'allreduce,0,-1,tree,ll,-1,-1,-1' >>again/tuner.csv
+  $ nccltune explain again
+  nccltune explain: $PWD/again/tuner.csv: *manifest* (glob)
+  [1]
+  $ nccltune report again -o x.html
+  nccltune report: $PWD/again/tuner.csv: *manifest* (glob)
+  [1]
+  $ nccltune install-profile again --store $PWD/store
+  nccltune install-profile: $PWD/again/tuner.csv: *manifest* (glob)
+  [1]
+  $ nccltune generate -q -t topology.json -o profile
+  nccltune generate: profile: *--force* (glob)
+  [1]
+
+Without measurements: only what the topology justifies
+
+  $ nccltune probe --machine azure-ndv5 -o azure.json
+  $ nccltune generate -q -t azure.json --nccl 2.28 -o azure
+  $ grep -v '^#' azure/nccl.conf
+
+
+  NCCL_TOPO_FILE=/opt/microsoft/ndv5/topo.xml
+
+  NCCL_IGNORE_CPU_AFFINITY=1
+  $ grep -v '^#' azure/tuner.csv
+  [1]

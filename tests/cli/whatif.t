@@ -1,0 +1,93 @@
+nccltune whatif: predicted cost of variations of a machine.
+
+Two of eight HCAs cost a factor near four for large messages
+
+  $ nccltune whatif --machine dgx-a100 --nodes 4 --hcas mlx5_0,mlx5_1 | grep -E '^  (as it is|only mlx5_0,mlx5_1) +[0-9]'
+    as it is                   1.91    1.91  1.00    41.85   48.62  1.00   176.34  177.45  1.00  [141, 221]      NIC mlx5_0:1
+    only mlx5_0,mlx5_1         1.75    1.75  0.92    15.22   20.18* 0.36    46.60   46.60  0.26  [37.6, 57.7]    NIC mlx5_0:1
+  $ nccltune whatif --machine dgx-a100 --nodes 4 --hcas mlx5_0,mlx5_1 --json >out.json
+  $ jq -c '.format, .predicted, .machine, (.variations[] | [.label, .nodes, .ranks, (.points | length)])' out.json
+  "nccltune-whatif/1"
+  true
+  "dgx-a100"
+  ["as it is",4,32,25]
+  ["only mlx5_0,mlx5_1",4,32,25]
+  $ jq '[.variations[].points[-1].default.time_us] | .[1] / .[0] | . > 3.5 and . < 4.1' out.json
+  true
+  $ jq -c '.variations[0].points[-1] | keys, (.default | [.low_us < .time_us, .time_us < .high_us, .algorithm, .protocol, .limit])' out.json
+  ["bytes","default","tuned"]
+  [true,true,"ring","simple","NIC mlx5_0:1"]
+
+Without a variation, a single node: more nodes
+
+  $ nccltune whatif --machine azure-ndv5 --json | jq -c '.variations[].nodes'
+  1
+  4
+  16
+
+Without a variation, several nodes: all that make sense
+
+  $ nccltune whatif --machine azure-ndv4 --nodes 8 --json | jq -r '.variations[].label'
+  as it is
+  only mlx5_ib0
+  4 of 8 HCAs
+  without mlx5_ib4
+  mlx5_ib0 at half width
+  sockets
+  mixed rails
+  2:1 oversubscribed
+  32 nodes
+  128 nodes
+
+Faults: a dead rail, half a link, sockets, wrong cabling
+
+  $ nccltune whatif --machine dgx-a100 --nodes 16 --dead-rail mlx5_3 --half-width mlx5_0 --sockets --mixed-rails \
+  >     --oversubscription 2 --json >out.json
+  $ jq -r '.variations | .[0].points[-1].default.time_us as $base | .[] |
+  >     [.label, (.points[-1].default.time_us / $base * 100 | round / 100), .points[-1].default.limit] | @tsv' out.json
+  as it is	1	NIC mlx5_0:1
+  without mlx5_3	1.14	NIC mlx5_0:1
+  mlx5_0 at half width	1.76	PCIe of mlx5_0
+  sockets	109.63	TCP of the host
+  mixed rails	1	NIC mlx5_0:1
+  2:1 oversubscribed	1	NIC mlx5_0:1
+
+--script: the cost of a job's settings
+
+  $ printf '#!/bin/bash\n#SBATCH -N 2\nexport NCCL_IB_HCA=mlx5_ib0,mlx5_ib1\nexport NCCL_DEBUG=$LEVEL\nsrun ./train\n' >job.sbatch
+  $ nccltune whatif --machine azure-ndv4 --nodes 2 --script job.sbatch --json |
+  >     jq -c '.variations[1] | .label, (.settings[] | [.name, .value, (.times_as_long * 10 | round / 10)])'
+  nccltune whatif: warning: job.sbatch: *NCCL_DEBUG* (glob)
+  "job.sbatch"
+  ["NCCL_IB_HCA","mlx5_ib0,mlx5_ib1",3.9]
+  $ nccltune whatif --machine azure-ndv4 --nodes 2 --script nowhere.sh
+  nccltune whatif: nowhere.sh: cannot be opened: No such file or directory
+  [1]
+
+--workload: a job's step
+
+  $ nccltune workload --preset verl-ppo-fsdp-7b -o job.json
+  $ nccltune whatif --machine dgx-a100 --nodes 2 --workload job.json --set NCCL_IB_HCA=mlx5_0,mlx5_1 --against NCCL_IB_HCA=mlx5 --json >step.json
+  $ jq -c 'keys, (.cases[] | [.label, (.communication.time_us / 1000 | round)])' step.json
+  ["before","cases","causes","changes","compute_us","format","machine","workload"]
+  ["as it is",184]
+  ["variables 1",641]
+  ["with NCCL_IB_HCA=mlx5",184]
+
+--svg writes a well-formed picture
+
+  $ nccltune whatif --machine dgx-a100 --nodes 4 --sockets --svg w.svg >/dev/null
+  $ python3 -c 'import xml.etree.ElementTree as x; print(x.parse("w.svg").getroot().tag)'
+  {http://www.w3.org/2000/svg}svg
+  $ grep -o sockets w.svg | sort -u
+  sockets
+
+Errors: no such port, no GPU
+
+  $ nccltune whatif --machine dgx-h100 --nodes 4 --dead-rail mlx9
+  nccltune whatif: *'mlx9'* (glob)
+  Try 'nccltune whatif --help'.
+  [2]
+  $ nccltune whatif --topology fixtures/envgen/topology.json
+  nccltune whatif: *no node has a GPU* (glob)
+  [1]

@@ -1,0 +1,353 @@
+#!/usr/bin/env bash
+# What two users without rights try against root and against each other, as SECURITY.md lists it: planted modes, links and
+# FIFOs, files exchanged underway, forged profiles, floods, taken names, oversized documents. Every line is an attack that
+# once worked or that would work without a check. NCCLTUNE_BUILD names another build to try them on.
+# shellcheck disable=SC2086,SC2012,SC2206,SC2317,SC1007 # no blanks in these; functions are called by name
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+. tests/lib/tap.sh
+[ "$(id -u)" = 0 ] || cannot_start attack "needs root"
+for program in setpriv python3 gcc jq; do
+    command -v $program >/dev/null || cannot_start attack "no $program"
+done
+
+P=${NCCLTUNE_BUILD:-$PWD/build}
+work=$(mktemp -d /tmp/nccltune-attack-XXXXXX)
+chmod 755 "$work"
+mallory=65534 alice=65533
+end() {
+    rm -rf "$work" "/run/nccltune-attack-$$"
+}
+trap end EXIT
+as() { # as UID COMMAND...
+    local uid=$1
+    shift
+    setpriv --reuid "$uid" --regid "$uid" --clear-groups "$@"
+}
+
+shared=$work/shared # like /tmp
+open=$work/open     # a directory of a group, where everybody can write
+own=$work/mallory   # mallory's own
+root=$work/root     # root's own, closed
+mkdir -m 1777 "$shared"
+mkdir -m 777 "$open"
+mkdir -m 755 "$own"
+chown "$mallory" "$own"
+mkdir -m 700 "$root"
+umask 022
+
+# fresh PROFILE: a copy of the example that mallory owns.
+fresh() {
+    rm -rf "${own:?}/$1"
+    cp -r examples/profile "$own/$1" && chown -R "$mallory" "$own/$1" && chmod -R u+w "$own/$1"
+}
+secret() { echo "root's own" >"$root/secret" && chmod 600 "$root/secret"; }
+is_secret() { [ "$(cat "$root/secret")" = "root's own" ] && [ "$(stat -c %a "$root/secret")" = 600 ]; }
+# plain FILE: nobody but root can write it or become anything by it.
+plain() { [ "$(stat -c '%u %a' "$1")" = "0 644" ]; }
+
+# ---- what root writes ------------------------------------------------------------------------------------------------
+writes_over() { # MODE COMMAND...: mallory makes the name first
+    local mode=$1
+    shift
+    rm -f "$shared/f"
+    as $mallory sh -c "echo x >'$shared/f'; chmod $mode '$shared/f'"
+    "$@" "$shared/f" >/dev/null 2>&1
+    plain "$shared/f"
+}
+probe() { timeout 20 "$P/nccltune" probe --machine dgx-h100 -o "$1"; }
+report() { timeout 20 "$P/nccltune" report examples/profile -o "$1"; }
+for mode in 6777 0666; do
+    check "probe -o over a file of mode $mode that a user made" writes_over $mode probe
+    check "report -o over a file of mode $mode that a user made" writes_over $mode report
+done
+
+through_link() { # DIRECTORY COMMAND: the name is mallory's link to a file of root's
+    secret
+    rm -f "$1/link"
+    as $mallory ln -s "$root/secret" "$1/link"
+    "$2" "$1/link" >/dev/null 2>&1
+    is_secret
+}
+for dir in "$shared" "$open" "$own"; do
+    check "probe -o through a user's link in ${dir##*/}" through_link "$dir" probe
+done
+through_directory() { # a directory of the path is mallory's link
+    rm -rf "$root/d" "$own/way"
+    mkdir "$root/d"
+    as $mallory ln -s "$root/d" "$own/way"
+    "$1" "$own/way/f" >/dev/null 2>&1
+    [ -z "$(ls -A "$root/d")" ]
+}
+check "probe -o through a user's link to a directory" through_directory probe
+journal() { timeout 20 "$P/nccltune" bench --engine model --machine dgx-h100 -o "$1"; }
+journal_through_link() {
+    rm -f "$root/new" "$own/j"
+    as $mallory ln -s "$root/new" "$own/j"
+    journal "$own/j" >/dev/null 2>&1
+    [ ! -e "$root/new" ]
+}
+check "a journal through a user's link" journal_through_link
+journal_of_others() {
+    rm -f "$shared/j"
+    as $mallory sh -c "touch '$shared/j'; chmod 666 '$shared/j'"
+    journal "$shared/j" >/dev/null 2>&1
+    [ ! -s "$shared/j" ]
+}
+check "root adds nothing to a journal that somebody else can change" journal_of_others
+default_report() {
+    secret
+    fresh p
+    as $mallory ln -sf "$root/secret" "$own/p/report.html"
+    timeout 20 "$P/nccltune" report "$own/p" >/dev/null 2>&1
+    is_secret
+}
+check "report DIR where DIR/report.html is a user's link" default_report
+keeps_working() {
+    local f=$root/out/topo.json
+    mkdir -p "$root/out" && ln -sfn out "$root/link"
+    probe "$root/link/topo.json" && chmod 640 "$f" && probe "$root/link/topo.json" && [ "$(stat -c %a "$f")" = 640 ] || return 1
+    probe "$open/new.json" && plain "$open/new.json" || return 1
+    report /dev/stdout | grep -q '</html>' || return 1
+    journal "$root/j" >/dev/null && [ -s "$root/j" ] || return 1
+    as $alice sh -c "mkdir -m 700 '$shared/alice'; '$P/nccltune' probe --machine dgx-h100 -o '$shared/alice/f'"
+}
+check "root's own links, modes and devices, and new files where others can write" keeps_working
+
+# ---- what root reads -------------------------------------------------------------------------------------------------
+no_hang() { timeout 5 "$@" >/dev/null 2>&1 </dev/null; [ $? != 124 ]; }
+mkdir "$own/captured" && chown "$mallory" "$own/captured"
+as $mallory mkfifo "$own/captured/topology.json" "$own/captured/job.log" "$own/captured/1.rank.0.json"
+check "a FIFO where a document should be: probe --from" no_hang "$P/nccltune" probe --from "$own/captured/topology.json"
+check "... diagnose FILE" no_hang "$P/nccltune" diagnose "$own/captured/job.log"
+check "... diagnose DIR" no_hang "$P/nccltune" diagnose "$own/captured"
+check "... drift DIR" no_hang "$P/nccltune" drift "$own/captured"
+fifo_in_sysroot() {
+    mkdir -p "$own/sysroot/sys/class/dmi/id" "$own/sysroot/proc" && chown -R "$mallory" "$own/sysroot"
+    as $mallory mkfifo "$own/sysroot/sys/class/dmi/id/product_name" "$own/sysroot/proc/cpuinfo" 2>/dev/null
+    no_hang "$P/nccltune" probe --sysroot "$own/sysroot"
+}
+check "... in a copied tree of /sys" fifo_in_sysroot
+fifo_in_profile() {
+    fresh p
+    as $mallory sh -c "rm '$own/p/nccl.conf'; mkfifo '$own/p/nccl.conf'"
+    no_hang "$P/nccltune" report "$own/p" && no_hang "$P/nccltune" install-profile "$own/p" --store "$root/store" --no-nccl-conf
+}
+check "... in a profile: report, install-profile" fifo_in_profile
+# ---- what root installs ----------------------------------------------------------------------------------------------
+site=/run/nccltune-attack-$$ # what hooks believe
+mkdir -m 755 "$site"
+store=$root/store
+install_profile() { timeout 20 "$P/nccltune" install-profile --delay 1m "$@" --store "$store" 2>&1; }
+# forge PROFILE FILE TEXT...: lines added to a file of a profile, and a manifest that fits.
+forge() {
+    fresh "$1"
+    python3 - "$own/$1" "${@:2}" <<'PY'
+import hashlib, json, os, sys
+profile, name, *lines = sys.argv[1:]
+path = os.path.join(profile, name)
+os.makedirs(os.path.dirname(path), exist_ok=True)
+with open(path, "a") as f:
+    f.write("".join(line + "\n" for line in lines))
+m = json.load(open(profile + "/manifest.json"))
+m["files"] = [f for f in m["files"] if f["name"] != name] + [{"name": name}]
+for f in m["files"]:
+    data = open(os.path.join(profile, f["name"]), "rb").read()
+    f["sha256"], f["bytes"] = hashlib.sha256(data).hexdigest(), len(data)
+m["files"].sort(key=lambda f: f["name"])
+m["hash"] = hashlib.sha256("".join(f"{f['sha256']}  {f['name']}\n" for f in m["files"]).encode()).hexdigest()
+json.dump(m, open(profile + "/manifest.json", "w"))
+PY
+    chown -R "$mallory" "$own/$1"
+}
+refused() { # FILE NEEDLE LINE...: install-profile names FILE, nothing is in the store, nothing in NCCL's file
+    rm -rf "$store" "$root/nccl.conf"
+    forge evil "$1" "${@:3}" || return 1
+    local said
+    said=$(install_profile "$own/evil" --delay 2s --no-hooks --nccl-conf "$root/nccl.conf" --plugin "$P/libnccl-tuner-nccltune.so")
+    [[ $said == *"$1"* && $said == *"$2"* ]] || { echo "said: $said" && return 1; }
+    [ -z "$(ls -A "$store/profiles" 2>/dev/null)" ] && [ ! -e "$root/nccl.conf" ]
+}
+check "a forged nccl.conf that loads a network plugin" refused nccl.conf "loads code" NCCL_NET_PLUGIN="$own/x.so"
+check "... that preloads a library" refused nccl.conf LD_PRELOAD LD_PRELOAD="$own/x.so"
+check "... that writes a file of root's" refused nccl.conf "names a file" NCCL_DEBUG_FILE=/root/x
+check "... that sends jobs elsewhere" refused nccl.conf NCCL_COMM_ID NCCL_COMM_ID=10.0.0.1:1
+check "a forged file of a class of nodes" refused nccl.d/x.conf "loads code" NCCL_TUNER_PLUGIN="$own/x.so"
+check "a forged nccl.sh" refused nccl.sh "no line" 'touch /tmp/owned'
+check "a forged openmpi.sh with a parameter that names a program" refused openmpi.sh OMPI_MCA_plm_rsh_agent \
+    "    export OMPI_MCA_plm_rsh_agent='id'"
+check "a forged openmpi-mca-params.conf" refused openmpi-mca-params.conf mca_base_component_path 'mca_base_component_path = /tmp'
+check "a forged env-file of containers" refused nccl.docker.env LD_PRELOAD LD_PRELOAD="$own/x.so"
+check "a forged ConfigMap" refused nccl.configmap.yaml LD_PRELOAD '  LD_PRELOAD: "/tmp/x.so"'
+check "... behind what YAML takes for a line's end" refused nccl.configmap.yaml "no line" $'# x\u0085  LD_PRELOAD: "/tmp/x.so"'
+check "a forged module of Lmod, within a comment of several lines" refused nccl.lua "no line" '--[[' ']] os.execute("id")'
+check "a forged file of another kind" refused hook.sh "no file" 'id'
+what_we_write() {
+    local also=()
+    for format in nvidia-csv systemd docker lmod tcl-module k8s json ansible; do also+=(--also $format); done
+    rm -rf "$store" "$work"/all*
+    "$P/nccltune" probe --machine mi250x --nodes 4 -o "$work/ex.json" >/dev/null
+    "$P/nccltune" generate -t "$work/ex.json" "${also[@]}" -o "$work/all1" >/dev/null || return 1
+    "$P/nccltune" generate -t examples/profile/topology.json --results examples/profile/results.jsonl \
+        --fabric examples/profile/fabric.json "${also[@]}" -o "$work/all2" >/dev/null || return 1
+    grep -q "^export\|^    export" "$work"/all1/nccl.sh || return 1
+    install_profile "$work/all1" --no-nccl-conf >/dev/null && install_profile "$work/all2" --no-nccl-conf >/dev/null &&
+        install_profile examples/profile --no-nccl-conf >/dev/null && [ "$(ls "$store/profiles" | wc -l)" = 3 ]
+}
+check "what nccltune writes itself is installed" what_we_write
+
+# swap PROFILE FILE TARGET: mallory exchanges FILE for a link as soon as root has opened topology.json OPENED times.
+cat >"$work/swap.c" <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+int main(int argc, char **argv) /* WATCHED OPENED FILE LINK */
+{
+    char events[4096], *at;
+    int fd = inotify_init(), left = atoi(argv[2]);
+    if (argc != 5 || inotify_add_watch(fd, argv[1], IN_OPEN) < 0 || puts("ready") < 0 || fflush(stdout))
+        return 1;
+    while (left > 0) {
+        ssize_t n = read(fd, events, sizeof events);
+        for (at = events; at < events + n; at += sizeof(struct inotify_event) + ((struct inotify_event *)at)->len)
+            left--;
+    }
+    return rename(argv[4], argv[3]) != 0;
+}
+C
+gcc -o "$work/swap" "$work/swap.c" || not_ok "swap.c"
+swapped() { # FILE OPENED: nothing of root's secret comes out
+    secret
+    fresh p
+    rm -rf "$store"
+    as $mallory ln -s "$root/secret" "$own/p.link"
+    rm -f "$work/ready"
+    setpriv --reuid $mallory --clear-groups "$work/swap" "$own/p/topology.json" "$2" "$own/p/$1" "$own/p.link" >"$work/ready" 2>&1 &
+    local pid=$!
+    while [ ! -s "$work/ready" ]; do sleep 0.01; done
+    install_profile "$own/p" --no-nccl-conf >/dev/null
+    kill "$pid" 2>/dev/null
+    wait "$pid" 2>/dev/null
+    ! grep -rqs "root's own" "$store"
+}
+for opened in 1 2; do
+    check "nccl.conf exchanged for a link while root installs ($opened)" swapped nccl.conf $opened
+done
+private_copy() { # the copy can be reached by nobody else while it is made, and SIGTERM leaves nothing
+    rm -rf "$work/s" && mkdir -m 755 "$work/s"
+    fresh p
+    head -c 60000000 /dev/zero | tr '\0' '\n' >>"$own/p/results.jsonl"
+    forge_manifest_only "$own/p"
+    "$P/nccltune" install-profile "$own/p" --store "$work/s" --no-nccl-conf --delay 1m >/dev/null 2>&1 &
+    local pid=$! mode= n=0
+    while kill -0 $pid 2>/dev/null && [ -z "$mode" ] && [ $n -lt 400 ]; do
+        mode=$(stat -c %a "$work"/s/profiles/.new* 2>/dev/null)
+        n=$((n + 1))
+    done
+    kill -TERM $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    [ "$mode" = 700 ] && [ -z "$(find "$work/s/profiles" -name '.new*')" ]
+}
+forge_manifest_only() { python3 -c "
+import hashlib, json, sys
+p = sys.argv[1]
+m = json.load(open(p + '/manifest.json'))
+for f in m['files']:
+    data = open(p + '/' + f['name'], 'rb').read()
+    f['sha256'], f['bytes'] = hashlib.sha256(data).hexdigest(), len(data)
+m['hash'] = hashlib.sha256(''.join(f\"{f['sha256']}  {f['name']}\\n\" for f in sorted(m['files'], key=lambda f: f['name'])).encode()).hexdigest()
+json.dump(m, open(p + '/manifest.json', 'w'))" "$1"; }
+check "the copy is root's alone while it is made, and SIGTERM leaves none of it" private_copy
+# ---- schedules -------------------------------------------------------------------------------------------------------
+printf '%s\n' "store=$site/store" "plugin=$site/plugin.so" policy=fail >"$site/slurm.conf"
+on_site() { timeout 20 "$P/nccltune" install-profile examples/profile --store "$site/store" --no-nccl-conf --delay 1m "$@" 2>&1; }
+hook_knows() { SLURMD_NODENAME=n1 "$P/nccltune-hook" check --conf "$site/slurm.conf" --sysfs "$work" | grep -q "^nothing: \|^profile "; }
+long_list() { python3 -c "print(','.join('node%d-%s' % (i * 37, 'x' * 9) for i in range($1, $1 + 1000)))"; }
+outgrown() {
+    local i said=
+    rm -rf "$site/store"
+    for i in $(seq 30); do said=$(on_site --jobs-on "$(long_list "$i")") || break; done
+    hook_knows || return 1
+    [[ $said == *"hooks read no more than"* ]] || return 1
+    "$P/nccltune" doctor --store "$site/store" 2>&1 | grep -q "bytes that hooks read"
+}
+check "a schedule that grows is refused before the hooks refuse it, and the doctor warns" outgrown
+superseded() { # eight thousand earlier lines for all jobs, a day apart
+    rm -rf "$site/store"
+    on_site >/dev/null || return 1
+    local hash
+    hash=$(ls "$site/store/profiles")
+    python3 -c "for i in range(3000): print(1000000000 + i, '$hash', 'all')" >"$site/store/schedule"
+    on_site >/dev/null && on_site --previous >/dev/null 2>&1
+    hook_knows && [ "$(wc -c <"$site/store/schedule")" -lt 1000 ]
+}
+check "lines of the schedule that decide for no job any more go" superseded
+many_classes() { # refused before anything is measured
+    python3 - "$work/many.json" <<'PY'
+import copy, json, sys
+t = json.load(open("examples/profile/topology.json"))
+c, h = t["classes"][0], t["hosts"][0]
+t["classes"] = [dict(copy.deepcopy(c), name=f"c{i}") for i in range(65)]
+t["hosts"] = [dict(copy.deepcopy(h), name=f"n{i}", **{"class": f"c{i}"}) for i in range(65)]
+json.dump(t, open(sys.argv[1], "w"))
+PY
+    timeout 20 "$P/nccltune" tune --topology "$work/many.json" -o "$work/many" 2>&1 | grep -q "of 65 kinds"
+}
+# ---- what root sees --------------------------------------------------------------------------------------------------
+sed "s/\"label\":\"[^\"]*\"/\"label\":\"\\\\u001b]0;owned\\\\u0007\\\\u001b[2J\\\\u009b2J\\\\nnext: 1.00x\"/g" examples/profile/results.jsonl >"$own/esc.jsonl"
+shows_no_escape() { # FORMAT
+    local out
+    out=$(timeout 20 "$P/nccltune" results "$own/esc.jsonl" --format "$1" 2>&1) && [ -n "$out" ] || return 1
+    ! LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|^next:' <<<"$out"
+}
+grep -q owned "$own/esc.jsonl" || not_ok "the forged journal has no label"
+for format in $("$P/nccltune" results --help | sed -n 's/.*how to print: *//p' | tr -d ,); do
+    check "escapes of a terminal in a journal: results --format $format" shows_no_escape "$format"
+done
+
+# ---- what an input costs ---------------------------------------------------------------------------------------------
+cheap() { # COMMAND...: ends within 200 MB and 10 s
+    local peak
+    peak=$(python3 -c '
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=10)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)' "$@") || return 1
+    [ "$peak" -le 200 ] || { echo "$peak MB" && return 1; }
+}
+python3 -c "
+open('$own/wide.json', 'w').write('{\"format\": \"nccltune-topology/1\", \"x\": [' + '0,' * 31000000 + '0]}')
+open('$own/strings.json', 'w').write('{\"format\": \"nccltune-topology/1\", \"x\": [' + '\"\",' * 20000000 + '0]}')
+open('$own/one.json', 'w').write('{\"format\": \"nccltune-topology/1\", \"x\": \"' + 'x' * 66000000 + '\"}')
+open('$own/deep.json', 'w').write('[' * 10000000)"
+for kind in wide strings one deep; do
+    check "62 MB of JSON, $kind: within 200 MB" cheap "$P/nccltune" probe --from "$own/$kind.json"
+done
+sockets() { # mallory takes every name that root's measurement could use, first
+    cat >"$work/take.py" <<'PY'
+import socket, sys, time
+held = []
+for name in ["nccltune-0-srun-77-0"] + [f"nccltune-0-srun-77-0-{i:016x}" for i in range(300)]:
+    s = socket.socket(socket.AF_UNIX)
+    s.bind(b"\0" + name.encode())
+    s.listen(1)
+    held.append(s)
+print("ready", flush=True)
+time.sleep(60)
+PY
+    chmod 644 "$work/take.py"
+    rm -f "$work/ready"
+    setpriv --reuid $mallory --clear-groups /usr/bin/env python3 "$work/take.py" >"$work/ready" 2>"$work/take.err" &
+    local pid=$! said
+    while [ ! -s "$work/ready" ]; do kill -0 $pid || return 1; sleep 0.02; done
+    said=$(env SLURM_JOB_ID=77 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 SLURM_NTASKS=2 SLURM_PROCID=0 SLURM_LOCALID=0 \
+        SLURM_NTASKS_PER_NODE=1 SLURM_STEP_NUM_NODES=2 timeout 1 "$P/nccltune" tune --engine nccl --budget 1s -o "$root/socket" 2>&1)
+    kill $pid
+    [[ $said != *"another nccltune"* ]]
+}
+check "names of sockets that a user took first" sockets
+few_descriptors() { # one node asks for no more than it can need
+    (ulimit -n 100 && ! timeout 60 "$P/nccltune" bench --engine nccl --budget 1s -o "$root/few.jsonl" 2>&1 | grep -q "file descriptors")
+}
+check "one node, 100 descriptors" few_descriptors
+finish

@@ -1,0 +1,71 @@
+/* advise/diagnose/steps.c: verl, "[Step N]" lines, JSON lines. */
+#include "tests/lib/unit.h"
+#include "tests/unit/advise/diagnose/feed.h"
+
+TEST_CASE(verl_console)
+{
+    struct diagnosis *d =
+        read_text("(TaskRunner pid=7) step:3 - actor/loss:0.1 - timing_s/gen:np.float64(6.0) - timing_s/reshard:1.5 - "
+                  "timing_s/generate_sequences:4.5 - timing_s/update_actor:3.0 - timing_s/step:10.0 - "
+                  "timing_s/agent_loop/slowest/gen:6.0 - timing_per_token_ms/gen:0.1 - response_length/mean:99.0\n");
+    const struct diag_result *r = diagnose_finish(d);
+    assert_near(r->sources[0].step_ms, 10000, 1e-9);
+    assert_near(phase_of(r, "rollout")->median_ms, 4500, 1e-9);
+    assert_near(phase_of(r, "weight sync within rollout")->median_ms, 1500, 1e-9);
+    assert_near(phase_of(r, "actor update")->median_ms, 3000, 1e-9);
+    assert_near(phase_of(r, "not timed")->share, 0.1, 1e-9);
+    assert_near(phase_of(r, "response length, mean")->median_ms, 99, 0);
+    assert_int_equal(r->sources[0].nphases, 5);
+    diagnose_free(d);
+}
+
+TEST_CASE(lines_that_are_not_steps)
+{
+    struct err e = {0};
+    static const char *const texts[] = {
+        "step:0 - val-core/gsm8k/acc:0.5\n", "step:x - timing_s/gen:1\n", "global_step:7 timing_s/gen:1\n",
+        "[Step 4] loss: 0.3 | lr: 1e-5\n",   "[Step ] rollout: 3ms\n",    "[Stepping 4] rollout: 3ms\n",
+        "{\"step\": 1, \"loss\": 0.5}\n",    "{\"timing_s/gen\": \n",     "{\"timing_s/gen\": \"fast\"}\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct diagnosis *d = diagnose_new();
+        int rc = feed(d, texts[i], &e);
+        if (!rc && diagnose_finish(d)->nsources)
+            fail_msg("'%s' became a step", texts[i]);
+        diagnose_free(d);
+    }
+}
+
+TEST_CASE(step_lines)
+{
+    struct diagnosis *d =
+        read_text("12:01:44 INFO [Step 12/500] rollout: 185ms | logprob=40 ms | loss: 0.3 | gpu: 85% | sync: 0.19s | "
+                  "total: 500ms");
+    const struct diag_result *r = diagnose_finish(d);
+    assert_int_equal(d->series[DIAG_STEP_LINE].steps[0].number, 12);
+    assert_near(r->sources[0].step_ms, 500, 0);
+    assert_near(phase_of(r, "rollout")->median_ms, 185, 0);
+    assert_near(phase_of(r, "log-probabilities")->median_ms, 40, 0);
+    assert_near(phase_of(r, "sync")->median_ms, 190, 1e-9);
+    assert_near(r->sources[0].communication_share, 0.38, 1e-9);
+    assert_null(phase_of(r, "loss"));
+    assert_null(phase_of(r, "gpu"));
+    diagnose_free(d);
+}
+
+TEST_CASE(json_lines)
+{
+    struct diagnosis *d = read_text(
+        "{\"step\": 5, \"data\": {\"timing_s/gen\": 2, \"timing_s/update_weights\": 3, \"timing_s/step\": 6}}\n"
+        "{\"_step\": 6, \"timing_s/gen\": 2, \"timing_s/update_weights\": 3, \"timing_s/step\": 6, \"loss\": 1}\n"
+        "{\"step\": 7, \"profiling/Time taken: GRPOTrainer._move_model_to_vllm\": 4}\n");
+    assert_int_equal(d->series[DIAG_JSONL].nsteps, 3);
+    assert_int_equal(d->series[DIAG_JSONL].steps[0].number, 5);
+    assert_int_equal(d->series[DIAG_JSONL].steps[1].number, 6);
+    const struct diag_result *r = diagnose_finish(d);
+    assert_near(phase_of(r, "weight sync")->median_ms, 3000, 0);
+    assert_near(r->sources[0].communication_share, 0.5, 1e-12);
+    diagnose_free(d);
+}
+
+TEST_CASES(test_steps)

@@ -1,0 +1,83 @@
+/* What lint prints: text for people, JSON and SARIF that parse and carry every finding. */
+#include "core/json.h"
+#include "lint/lint.h"
+#include "tests/lib/unit.h"
+
+static const char document[] = "export NCCL_IB_TIMEOUT=40\nexport NCCL_TREE_THRESHOLD=0\nexport NCCL_DEBUG='a\033b'\n";
+
+static char *printed(const char *name, const char *text, enum lint_format format)
+{
+    struct lint_options o = {.rccl = 0};
+    struct lint *l = lint_new(&o);
+    char *out = NULL;
+    size_t bytes;
+    FILE *f = open_memstream(&out, &bytes);
+    assert_int_equal(lint_read_text(l, name, text, strlen(text), "shell", NULL), 0);
+    lint_check(l);
+    assert_int_equal(lint_print(l, format, f, NULL), 0);
+    fclose(f);
+    lint_free(l);
+    return out;
+}
+
+TEST_CASE(text)
+{
+    char *out = printed("job.sh", document, LINT_TEXT);
+    assert_non_null(strstr(out, "job.sh:1:8: error NT301: NCCL_IB_TIMEOUT=40\n"));
+    assert_non_null(strstr(out, "job.sh:2:8: warning NT101: NCCL_TREE_THRESHOLD=0\n"));
+    assert_non_null(strstr(out, "3 settings: 2 errors, 1 warning, 0 notes\n"));
+    assert_null(strchr(out, '\033'));
+    free(out);
+    out = printed("clean.sh", "export NCCL_CROSS_NIC=1\n", LINT_TEXT);
+    assert_string_equal(out, "1 setting: 0 errors, 0 warnings, 0 notes\n");
+    free(out);
+}
+
+TEST_CASE(json)
+{
+    char *out = printed("job.sh", document, LINT_JSON);
+    cJSON *doc = json_parse(out, strlen(out), "out", 1, NULL);
+    assert_non_null(doc);
+    assert_int_equal(json_check_format(doc, "nccltune-lint/2", "out", NULL), 0);
+    assert_string_equal(json_str(doc, "library", ""), "nccl");
+    const cJSON *list = cJSON_GetObjectItem(doc, "findings");
+    assert_int_equal(cJSON_GetArraySize(list), 3);
+    const cJSON *first = cJSON_GetArrayItem(list, 0);
+    assert_string_equal(json_str(first, "file", ""), "job.sh");
+    assert_int_equal(json_int(first, "line", 0), 1);
+    assert_int_equal(json_int(first, "column", 0), 8);
+    assert_string_equal(json_str(first, "id", ""), "NT301");
+    assert_string_equal(json_str(first, "severity", ""), "error");
+    assert_string_equal(json_str(first, "subject", ""), "NCCL_IB_TIMEOUT");
+    assert_string_equal(json_str(first, "value", ""), "40");
+    assert_true(strlen(json_str(first, "text", "")) > 10);
+    cJSON_Delete(doc);
+    free(out);
+}
+
+TEST_CASE(sarif)
+{
+    char *out = printed("jobs/my job.sh", document, LINT_SARIF);
+    cJSON *doc = json_parse(out, strlen(out), "out", 1, NULL);
+    assert_non_null(doc);
+    assert_string_equal(json_str(doc, "version", ""), "2.1.0");
+    const cJSON *run = cJSON_GetArrayItem(cJSON_GetObjectItem(doc, "runs"), 0);
+    const cJSON *rules = cJSON_GetObjectItem(cJSON_GetObjectItem(cJSON_GetObjectItem(run, "tool"), "driver"), "rules");
+    const cJSON *results = cJSON_GetObjectItem(run, "results");
+    assert_int_equal(cJSON_GetArraySize(results), 3);
+    const cJSON *r;
+    cJSON_ArrayForEach(r, results)
+    {
+        const cJSON *rule = cJSON_GetArrayItem(rules, (int)json_int(r, "ruleIndex", -1));
+        assert_string_equal(json_str(rule, "id", "none"), json_str(r, "ruleId", ""));
+        const cJSON *place =
+            cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(r, "locations"), 0), "physicalLocation");
+        assert_string_equal(json_str(cJSON_GetObjectItem(place, "artifactLocation"), "uri", ""), "jobs/my%20job.sh");
+        assert_true(json_int(cJSON_GetObjectItem(place, "region"), "startLine", 0) > 0);
+        assert_true(strlen(json_str(cJSON_GetObjectItem(r, "message"), "text", "")) > 10);
+    }
+    cJSON_Delete(doc);
+    free(out);
+}
+
+TEST_CASES(test_print)
