@@ -28,22 +28,26 @@
 #define COLD_SAMPLES 8
 #define COLD_S       0.25 /* at most */
 
-struct listener {
-    struct rounds *rounds;
-    const int *lanes; /* candidate of each shot */
-    int nlanes, next; /* the shot whose sample is to come */
-    double *told_us;  /* of each shot, in place of the candidates' own samples; NULL */
+struct sample {
+    double us, slowdown; /* of what ran beside; 0: nothing did */
 };
 
-static void take_sample(struct rounds *r, struct candidate *x, double us, double slowdown)
+struct listener {
+    struct rounds *rounds;
+    const int *lanes;    /* candidate of each shot */
+    int nlanes, next;    /* the shot whose sample is to come */
+    struct sample *told; /* of each shot, in place of the candidates' own samples; NULL */
+};
+
+static void take_sample(struct rounds *r, struct candidate *x, const struct sample *s)
 {
     if (x->n < ROUNDS_SAMPLES) {
-        x->slowdown += (slowdown - x->slowdown) / (x->n + 1);
-        x->us[x->n] = us;
-        x->beside_us[x->n++] = x == r->candidates ? us : r->beside_us;
+        x->slowdown += (s->slowdown - x->slowdown) / (x->n + 1);
+        x->us[x->n] = s->us;
+        x->beside_us[x->n++] = x == r->candidates ? s->us : r->beside_us;
     }
     if (x == r->candidates)
-        r->beside_us = us;
+        r->beside_us = s->us;
 }
 
 static void on_sample(void *user, int shot, enum bench_status status, double us, const char *detail)
@@ -51,17 +55,17 @@ static void on_sample(void *user, int shot, enum bench_status status, double us,
     struct listener *l = user;
     struct rounds *r = l->rounds;
     struct candidate *x = &r->candidates[l->lanes[shot]];
-    double slowdown = r->shape.load ? fmax(1, r->session->slowdown) : 0;
-    if (slowdown > 0)
-        us = bench_lost_us(us, slowdown);
+    struct sample s = {us, r->shape.load ? fmax(1, r->session->slowdown) : 0};
+    if (s.slowdown > 0)
+        s.us = bench_lost_us(us, s.slowdown);
     if (detail && *detail && !x->detail)
         x->detail = arena_strdup(r->arena, detail);
     if (status != BENCH_OK)
         x->status = status;
-    else if (l->told_us)
-        l->told_us[shot] = us;
+    else if (l->told)
+        l->told[shot] = s;
     else
-        take_sample(r, x, us, slowdown);
+        take_sample(r, x, &s);
     /* Whose call has failed is passed over from then on, and cannot be who kills the session. */
     l->next = shot;
     do
@@ -348,40 +352,39 @@ static enum bench_outcome take_pairs(struct rounds *r, int i, int calls, char *d
     r->seed = hash_add(r->seed, (uint64_t)i);
     int first = r->seed >> 17 & 1 ? i : 0, second = i - first;
     const int lanes[QUINTET] = {first, first, second, second, first};
-    double us[QUINTET] = {0};
-    enum bench_outcome outcome = run_batch(&(struct listener){r, lanes, QUINTET, 0, us}, 1, 0, calls, detail);
-    double slowdown = r->shape.load ? fmax(1, r->session->slowdown) : 0;
+    struct sample told[QUINTET] = {0};
+    enum bench_outcome outcome = run_batch(&(struct listener){r, lanes, QUINTET, 0, told}, 1, 0, calls, detail);
     for (int k = 1; k < QUINTET && outcome == BENCH_ANSWERED; k += 2) {
         int own = lanes[k] == i ? k : k + 1, beside = 2 * k + 1 - own;
-        if (!(us[own] > 0) || !(us[beside] > 0))
+        if (!(told[own].us > 0) || !(told[beside].us > 0))
             continue;
-        take_sample(r, &r->candidates[0], us[beside], slowdown);
-        take_sample(r, &r->candidates[i], us[own], slowdown);
+        take_sample(r, &r->candidates[0], &told[beside]);
+        take_sample(r, &r->candidates[i], &told[own]);
     }
     return outcome;
 }
 
 /* Calls a sample, the same for both of a pair: enough for the faster one. */
-static int calls_of(const struct rounds *r, const double *warm_us, int i)
+static int calls_of(const struct rounds *r, const struct sample *warm, int i)
 {
-    return bench_sample_calls(&r->engine->sampling, fmin(warm_us[0], warm_us[i]));
+    return bench_sample_calls(&r->engine->sampling, fmin(warm[0].us, warm[i].us));
 }
 
 /* Samples of everybody that count for nothing, the first of them checked. */
-static enum bench_outcome warm_up(struct rounds *r, double *warm_us, char *detail)
+static enum bench_outcome warm_up(struct rounds *r, struct sample *warm, char *detail)
 {
     enum bench_outcome outcome = BENCH_ANSWERED;
     for (int i = 0; i < r->ncandidates && outcome == BENCH_ANSWERED; i++) {
         int samples = r->candidates[i].cold ? (int)fmax(1, fmin(COLD_SAMPLES, COLD_S / sample_s(r, i))) : 1;
-        outcome = run_batch(&(struct listener){r, &i, 1, 0, warm_us + i}, samples, 1, 0, detail);
+        outcome = run_batch(&(struct listener){r, &i, 1, 0, warm + i}, samples, 1, 0, detail);
     }
     return outcome;
 }
 
 enum bench_outcome rounds_prove(struct rounds *r, char detail[BENCH_DETAIL])
 {
-    double *warm_us = arena_alloc(r->arena, (size_t)r->ncandidates * sizeof *warm_us);
-    enum bench_outcome outcome = warm_up(r, warm_us, detail);
+    struct sample *warm = arena_alloc(r->arena, (size_t)r->ncandidates * sizeof *warm);
+    enum bench_outcome outcome = warm_up(r, warm, detail);
     for (int pairs = 0; pairs < r->samples && outcome == BENCH_ANSWERED; pairs += 2) {
         if (pairs && progress_now_s() >= r->until_s)
             break;
@@ -390,7 +393,7 @@ enum bench_outcome rounds_prove(struct rounds *r, char detail[BENCH_DETAIL])
         for (int k = 1; k < r->ncandidates && outcome == BENCH_ANSWERED; k++) {
             int i = 1 + (k + turn) % (r->ncandidates - 1);
             if (r->candidates[i].status == BENCH_OK && r->candidates[0].status == BENCH_OK)
-                outcome = take_pairs(r, i, calls_of(r, warm_us, i), detail);
+                outcome = take_pairs(r, i, calls_of(r, warm, i), detail);
         }
     }
     return outcome;
