@@ -139,6 +139,7 @@ wait $!
 check "torchrun's ranks are killed, nobody could clean up" test -n "$(find "$work/torchrun" -name '.head*')"
 copies 2 "${torchrun[@]}" TORCHELASTIC_RESTART_COUNT=1 -- build/nccltune tune "${small[@]}" --resume -o "$work/torchrun"
 check "it starts them again: copies of torchrun find one another by the profile's directory" test "$codes" = 00000000
+note "$work/copy.0.0"
 check "... every node was probed, and its GPUs measured" bash -c \
     "grep -q '\"nodes\":4,\"ranks\":8' '$work/torchrun/results.jsonl' && [ \$(grep -c '$prefix-n.\"' '$work/torchrun/topology.json') -ge 4 ]"
 check "... and left nothing there" test -z "$(find "$work/torchrun" -name '.head*')"
