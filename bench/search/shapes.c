@@ -163,15 +163,31 @@ static int is_alike(const struct bench_study *s, struct bench_place place, struc
     return fabs(log(us / other_us)) <= ALIKE;
 }
 
+/* Whether a call of ours was measured there. */
+static int is_known(const struct bench_study *s, struct bench_place place, const char *call)
+{
+    struct history_place at = bench_place_of(s, place, BENCH_DEFAULT);
+    return strcmp(call, BENCH_DEFAULT) != 0 && history_time_us(s->results, &at, call) > 0;
+}
+
 int search_shapes_alike(const struct bench_study *s, int shape)
 {
     int sizes[SEARCH_PROBES], n = search_shapes_probes(s, sizes), twin = search_shapes_twin(s, shape);
-    for (int i = 0; i < n && twin >= 0; i++)
+    for (int i = 0; i < n && twin >= 0; i++) {
+        unsigned here = 0, there = 0; /* collectives of which a call of ours was measured */
         for (int c = 0; c < s->plan.ncalls; c++) {
-            struct bench_place place = {s->plan.calls[c].coll, sizes[i], shape}, there = place;
-            there.shape = twin;
-            if (bench_calls(s, place) > 0 && !is_alike(s, place, there, s->plan.calls[c].knobs.label))
+            const char *call = s->plan.calls[c].knobs.label;
+            struct bench_place place = {s->plan.calls[c].coll, sizes[i], shape}, other = place;
+            other.shape = twin;
+            if (!(bench_calls(s, place) > 0))
+                continue;
+            if (!is_alike(s, place, other, call))
                 return 0;
+            here |= (unsigned)is_known(s, place, call) << place.coll;
+            there |= (unsigned)is_known(s, other, call) << place.coll;
         }
+        if (there & ~here)
+            return 0;
+    }
     return twin >= 0;
 }

@@ -45,6 +45,8 @@ tune() {
 check "tune measures them" tune --workload "$work/workload.json" --shapes '1x4,1x2*2,1x2'
 check "each in lines of its own" grep -q '"nodes":1,"ranks":2,"groups":2' "$work/profile/results.jsonl"
 check "all four have their rule" grep -q '^allreduce,.*,tree,simple,-1,1,4,' "$work/profile/tuner.csv"
+check "pairs have theirs, which loses least alone or at once" grep -q '^allreduce,.*,nvls,simple,-1,1,2,' "$work/profile/tuner.csv"
+check "decisions have both figures" grep -q 'one alone would take tree/ll .* 2 at once would take nvls/simple' "$work/profile/decisions.json"
 explain() { build/nccltune explain "$work/profile" --coll allreduce --bytes 64K --nodes 1 --ranks 2; }
 check "explain knows the shape" bash -c "$(declare -f explain); work=$work; explain | grep -q '2 ranks, 2 such groups at once'"
 
@@ -81,6 +83,7 @@ counted() { # ALGORITHM: every call of the job has it, and all four ranks call
 check "the job runs under the table" found
 check "every rank of all four finds the row" test -z "$(counted tree)"
 check "the job runs in pairs" found -s 2
+check "every rank of both pairs finds the row" test -z "$(counted nvls)"
 
 # ---- and what it really takes is held against them ----
 drift() { # DIR [VARIABLE=VALUE]...: a job of all four, captured, beside the profile
