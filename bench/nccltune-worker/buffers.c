@@ -304,7 +304,7 @@ static int set_error(const struct buffers_owner *o, const struct buffers *b, int
 
 static int count_slots(size_t pair, size_t point, size_t cold)
 {
-    if (point <= HOT_BYTES)
+    if (point <= HOT_BYTES || !pair)
         return 1;
     size_t n = cold / pair + 1;
     return n < 2 ? 2 : n < MAX_SLOTS ? (int)n : MAX_SLOTS;
