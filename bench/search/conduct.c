@@ -291,10 +291,11 @@ static int examine_calls(struct bench_study *s, const struct bench_knobs *launch
 /* ---- all of it ---- */
 
 /* What the library does untouched is what everything is compared with. Where that fails, the site has something to
- * repair first: nothing is decided. */
+ * repair first: nothing is decided. What failed before this run was resumed may have been killed, and was tried again
+ * if it is still asked for. */
 static int check_default(const struct bench_study *s, struct err *e)
 {
-    for (int i = 0; i < s->results->count; i++) {
+    for (int i = s->summary->resumed; i < s->results->count; i++) {
         const struct bench_result *x = &s->results->items[i];
         const struct history_place at = history_place_of(x);
         char size[UNIT_TEXT];

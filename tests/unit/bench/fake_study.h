@@ -50,6 +50,7 @@ static inline void fake_begin(struct fake_run *f, int resume, const char *const 
                               .stop = &fake.stop,
                               .summary = &f->summary};
     s->results = f->journal.results;
+    f->summary.resumed = s->results->count;
     s->arena = s->results->arena;
     fake_plan(NULL, s->arena, &s->plan, &f->err);
     struct bench_knobs *list = arena_alloc(s->arena, (size_t)(nlaunches + 1) * sizeof *list);

@@ -211,7 +211,8 @@ TEST_CASE(once_is_no_verdict)
     fake_end(&f);
 }
 
-/* A default that never comes through at a size is an error, however well all else goes; --resume tries it again. */
+/* A default that never comes through at a size is an error, however well all else goes. --resume tries it again if that
+ * size is still asked for: what fails may have been killed, as by a launcher that ends a job's workers before us. */
 TEST_CASE(a_default_that_fails_is_an_error)
 {
     static const enum bench_outcome ways[] = {BENCH_DIED, BENCH_SILENT, BENCH_ANSWERED};
@@ -223,6 +224,14 @@ TEST_CASE(a_default_that_fails_is_an_error)
         fake_begin(&f, 0, NULL, 0);
         assert_int_equal(bench_conduct(&f.study, &f.err), ERR_FAILED);
         assert_non_null(strstr(f.err.text, "Fake 1.0 itself fails, untouched, at allreduce of 128 B"));
+        fake_end(&f);
+        fake_begin(&f, 1, NULL, 0);
+        assert_int_equal(bench_conduct(&f.study, &f.err), ERR_FAILED);
+        fake_end(&f);
+        fake_begin(&f, 1, NULL, 0);
+        f.options.min_bytes = 1024;
+        f.study.sizes = bench_sizes(&f.options, f.study.arena, &f.study.nsizes);
+        assert_int_equal(bench_conduct(&f.study, &f.err), 0);
         fake_end(&f);
         fake.trouble[0].times = 0;
         fake_begin(&f, 1, NULL, 0);
