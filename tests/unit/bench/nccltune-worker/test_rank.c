@@ -4,7 +4,7 @@
 #include "core/coll.h"
 #include "core/err.h"
 #include "tests/doubles/nccl_setup.h"
-#include "tests/lib/near.h"
+#include "tests/lib/unit.h"
 
 static const char law[] = "channels 8\nmemory 64000000 20000000\ncell allreduce ring simple latency=30 GBps=100\n"
                           "cell allreduce tree simple latency=20 GBps=50\n";
