@@ -1,6 +1,5 @@
 /* Arguments of options that several commands have. */
-#ifndef CLI_ARGUMENTS_H
-#define CLI_ARGUMENTS_H
+#pragma once
 
 #include "core/option.h"
 #include "envgen/generate/generate.h"
@@ -27,5 +26,3 @@ extern const struct option_spec cli_writing_options[]; /* into struct cli_writin
 
 /* What was asked for, into what makes a profile. */
 void cli_writing_into(const struct cli_writing *w, struct env_generate *g);
-
-#endif

@@ -32,8 +32,7 @@ struct log cli_log(const char *program, int quiet)
     return (struct log){.out = stderr, .program = program, .quiet = quiet};
 }
 
-/* ---- the command line ----------------------------------------------------------------------------------------------
- */
+/* ---- the command line -------------------------------------------------------------------------------------------- */
 
 struct common {
     int help, version;
@@ -100,8 +99,7 @@ int cli_parse(const struct cli_page *page, struct option_group *groups, int argc
     return rc;
 }
 
-/* ---- interrupts ----------------------------------------------------------------------------------------------------
- */
+/* ---- interrupts -------------------------------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t interrupted;
 

@@ -1,6 +1,5 @@
 /* What the subcommands share: their table, their command line, their errors. */
-#ifndef CLI_CLI_H
-#define CLI_CLI_H
+#pragma once
 
 #include <signal.h>
 
@@ -53,5 +52,3 @@ struct log cli_log(const char *program, int quiet);
 
 /* ^C and SIGTERM set the flag instead of ending the program; a second one ends it. */
 volatile sig_atomic_t *cli_catch_interrupt(void);
-
-#endif

@@ -110,8 +110,7 @@ static int explain(const struct request *r, struct err *e)
     return rc;
 }
 
-/* ---- differences ----------------------------------------------------------------------------------------------------
- */
+/* ---- differences ------------------------------------------------------------------------------------------------- */
 
 static int print_diff(const struct env_diff *d, int json, struct err *e)
 {
@@ -156,8 +155,7 @@ static int compare(const char *from, const char *to, int json, struct err *e)
     return rc;
 }
 
-/* ---- the command line -----------------------------------------------------------------------------------------------
- */
+/* ---- the command line -------------------------------------------------------------------------------------------- */
 
 /* What goes together; 0 or the exit code. */
 static int check_request(const struct request *r, const char *of_call)

@@ -1,6 +1,5 @@
 /* The settings that a job has: of a script or file, of a process that runs, of a profile. */
-#ifndef CLI_JOB_H
-#define CLI_JOB_H
+#pragma once
 
 #include "core/call/result.h"
 #include "core/log.h"
@@ -21,5 +20,3 @@ int cli_job_of_profile(struct cli_job *j, const char *dir, const char *node_clas
 
 /* The table that the profile `dir` brings; one without rules where it has none. */
 int cli_read_table(const char *dir, struct tuner_table *t, struct arena *a, struct err *e);
-
-#endif

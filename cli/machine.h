@@ -1,6 +1,5 @@
 /* The options that name a machine which is described instead of looked at, for the commands that predict. */
-#ifndef CLI_MACHINE_H
-#define CLI_MACHINE_H
+#pragma once
 
 #include "core/option.h"
 #include "probe/topology/topology.h"
@@ -33,5 +32,3 @@ int cli_machine_named(const struct cli_machine *m);
 /* Its topology; topo_free frees. NULL after an error: mutually exclusive options, an unknown machine or GPU, a
  * file that cannot be read. */
 struct topology *cli_machine_open(const struct cli_machine *m, struct log *log, struct err *e);
-
-#endif

@@ -14,8 +14,7 @@
 
 #define LARGEST ((uint64_t)1 << 30) /* bytes, where nobody says */
 
-/* ---- what ---------------------------------------------------------------------------------------------------------
- */
+/* ---- what -------------------------------------------------------------------------------------------------------- */
 
 static int add_size(const struct option_value *v, void *out, struct err *e)
 {
@@ -92,8 +91,7 @@ static const struct option_spec what_options[] = {
     {0},
 };
 
-/* ---- where and how long --------------------------------------------------------------------------------------------
- */
+/* ---- where and how long ------------------------------------------------------------------------------------------ */
 
 static const struct option_spec where_options[] = {
     {0, "hosts", "LIST", "the nodes, such as n1,n2 or n[1-4]; without, those of the Slurm allocation, or this machine",
@@ -133,8 +131,7 @@ static const struct option_spec how_sure_options[] = {
     {0},
 };
 
-/* ---- together ------------------------------------------------------------------------------------------------------
- */
+/* ---- together ---------------------------------------------------------------------------------------------------- */
 
 struct option_group *cli_measure_groups(const struct option_group *command, struct bench_options *o, int documents,
                                         struct arena *a)

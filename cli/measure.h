@@ -1,6 +1,5 @@
 /* The options that say what to measure and where, for the commands that measure. */
-#ifndef CLI_MEASURE_H
-#define CLI_MEASURE_H
+#pragma once
 
 #include "bench/search/bench.h"
 #include "cli/arguments.h"
@@ -27,5 +26,3 @@ int cli_measure_check(const struct bench_options *o, struct err *e);
 /* What depends on other options, once o->engine is known; `r` is what --nccl said. Error: hosts where nothing is
  * measured. */
 int cli_measure_resolve_defaults(struct bench_options *o, const struct cli_releases *r, struct err *e);
-
-#endif

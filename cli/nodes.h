@@ -1,6 +1,5 @@
 /* The nodes that a command is about: its agents there, and what each node is. */
-#ifndef CLI_NODES_H
-#define CLI_NODES_H
+#pragma once
 
 #include <signal.h>
 
@@ -37,5 +36,3 @@ struct topology *cli_nodes_probe(struct agents *agents, struct bench_setup *setu
  */
 struct topology *cli_nodes_ask(const struct bench_setup *setup, const struct cli_nodes *nodes,
                                const volatile sig_atomic_t *stop, struct err *e);
-
-#endif

@@ -58,8 +58,7 @@ static const struct option_spec profile_options[] = {
     {0},
 };
 
-/* ---- the stages -----------------------------------------------------------------------------------------------------
- */
+/* ---- the stages -------------------------------------------------------------------------------------------------- */
 
 static int exists(const char *path)
 {
@@ -331,8 +330,7 @@ static int tune_profile(struct tune *t, struct err *e)
     return rc || !t->lacks ? rc : ERR_LACKS;
 }
 
-/* ---- the command line -----------------------------------------------------------------------------------------------
- */
+/* ---- the command line -------------------------------------------------------------------------------------------- */
 
 static int check_request(const struct tune *t, struct err *e)
 {

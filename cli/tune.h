@@ -1,6 +1,5 @@
 /* What the files of `tune` share: a run, and its parts, one for all nodes that go together. */
-#ifndef CLI_TUNE_H
-#define CLI_TUNE_H
+#pragma once
 
 #include "bench/search/bench.h"
 #include "cli/arguments.h"
@@ -74,5 +73,3 @@ int tune_plan_json(const struct tune *t, struct err *e); /* on standard output *
 
 /* Both into the log before a run: what is left out and who is not served, as warnings. */
 void tune_plan_log(struct tune *t);
-
-#endif

@@ -1,6 +1,5 @@
 /* What came of tuning, for people and as JSON. */
-#ifndef CLI_TUNE_REPORT_H
-#define CLI_TUNE_REPORT_H
+#pragma once
 
 #include "bench/results/points.h"
 #include "core/arena.h"
@@ -19,5 +18,3 @@ struct tune_result {
 
 /* Says what was measured or predicted, what was decided, and the lines for a job script. */
 int tune_report(const struct tune_result *t, struct arena *a, struct err *e);
-
-#endif

@@ -84,8 +84,7 @@ static const struct option_spec setup_options[] = {
     {0},
 };
 
-/* ---- variations -----------------------------------------------------------------------------------------------------
- */
+/* ---- variations -------------------------------------------------------------------------------------------------- */
 
 static int add_oversubscription(struct whatif *w, struct variation *v, struct err *e)
 {
@@ -225,8 +224,7 @@ static const struct option_spec output_options[] = {
     {0},
 };
 
-/* ---- what came of it ------------------------------------------------------------------------------------------------
- */
+/* ---- what came of it --------------------------------------------------------------------------------------------- */
 
 static int draw(const struct whatif *w, const char *svg, struct err *e)
 {

@@ -1,6 +1,5 @@
 /* A job's step under the variations of a machine. */
-#ifndef CLI_WHATIF_STEP_H
-#define CLI_WHATIF_STEP_H
+#pragma once
 
 #include "advise/whatif/whatif.h"
 
@@ -12,5 +11,3 @@ struct cli_whatif_job {
 /* Prints the step of a workload file under case `before` and under every other one, and what would save most and what
  * may be wrong; adds the cases that it tries for that. */
 int cli_whatif_step(struct whatif *w, int before, const struct cli_whatif_job *job, int json, struct err *e);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * An allocation that cannot be had ends the program through abort(): there is no way to go on with half a document,
  * and every reader bounds its input long before that. Memory is zeroed. */
-#ifndef CORE_ARENA_H
-#define CORE_ARENA_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap) __attribute__(
 void *arena_grow(struct arena *a, void *array, size_t count, size_t size);
 
 #define ARENA_NEW(a, type) ((type *)arena_alloc((a), sizeof(type)))
-
-#endif

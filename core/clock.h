@@ -1,6 +1,5 @@
 /* The clock that waits go by, which nobody sets back. libc only. */
-#ifndef CORE_CLOCK_H
-#define CORE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -16,5 +15,3 @@ static inline uint64_t clock_now_ms(void)
 {
     return clock_now_ns() / 1000000;
 }
-
-#endif

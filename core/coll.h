@@ -2,8 +2,7 @@
  *
  * The numbers are NCCL's own (ncclFunc_t, NCCL_ALGO_*, NCCL_PROTO_*, unchanged since 2.19; PAT since 2.23), so that the
  * tuner plugin can use them as they are. libc only. */
-#ifndef CORE_COLL_H
-#define CORE_COLL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -61,5 +60,3 @@ int coll_blocks(int coll, int nranks);
  * AllReduce 2(n-1)/n, AllGather, ReduceScatter and both AllToAll (n-1)/n, Broadcast and Reduce 1. */
 double coll_algbw_GBps(double bytes, double time_us);
 double coll_busbw_factor(int coll, int nranks);
-
-#endif

@@ -5,8 +5,7 @@
  * NCCLTUNE_PROFILE, our plugin as tuner or as environment plugin, or a path into a profile, beside that profile's
  * settings; and by a block of lines in a file that NCCL reads. A variable counts as delivered only while it has the
  * delivered value: the user's and the site's stay. */
-#ifndef CORE_DELIVERED_H
-#define CORE_DELIVERED_H
+#pragma once
 
 #include "core/arena.h"
 
@@ -37,5 +36,3 @@ const char *delivered_beyond(enum delivered_purpose purpose);
 
 /* Take our block out of the text of a file. Return true if there was one. */
 int delivered_cut(char *text);
-
-#endif

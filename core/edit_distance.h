@@ -1,6 +1,5 @@
 /* How far two words are apart, for "did you mean". */
-#ifndef CORE_EDIT_DISTANCE_H
-#define CORE_EDIT_DISTANCE_H
+#pragma once
 
 #define EDIT_DISTANCE_LENGTH 64 /* words above are far from everything */
 
@@ -14,5 +13,3 @@ const char *edit_distance_nearest(const char *word, const char *(*at)(int i));
 
 /* The same of an array that ends with a NULL. */
 const char *edit_distance_nearest_of(const char *word, const char *const *words);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Functions below cli/ never print and never exit. They fill a `struct err` and return ERR_* (> 0), or 0 on success.
  * The values are the program's exit codes, so cli/ needs no translation. */
-#ifndef CORE_ERR_H
-#define CORE_ERR_H
+#pragma once
 
 enum {
     ERR_OK = 0,
@@ -27,5 +26,3 @@ int err_at(struct err *e, const char *file, long line, long column, const char *
 
 /* err_set(ERR_FAILED) with ": " and errno's text behind the sentence. */
 int err_errno(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -1,6 +1,5 @@
 /* Whole files in, whole files out: bounded reads and atomic writes, by the rules of core/trust.h. */
-#ifndef CORE_FILE_H
-#define CORE_FILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -46,5 +45,3 @@ int file_mkdirs(const char *path, struct err *e);
 
 /* SHA-256 of a file's content, as sha256sum prints it. */
 int file_sha256(const char *path, char hex[SHA256_HEX], struct err *e);
-
-#endif

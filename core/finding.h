@@ -1,7 +1,6 @@
 /* What was found: about a machine, a job, a setting, an installation. One type, and one way each to print it for
  * people, for programs (JSON) and for code hosts (SARIF 2.1.0). */
-#ifndef CORE_FINDING_H
-#define CORE_FINDING_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -91,5 +90,3 @@ int findings_print_sarif(const struct finding_run *r, FILE *out, struct err *e);
 
 /* A line that GitHub shows beside the source when a workflow prints it; `name` of the kind, NULL none. */
 void finding_print_github(const struct finding *f, const char *name, FILE *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* The GPU driver, loaded when it is needed: CUDA's driver interface or HIP's runtime, which has the same functions
  * under other names. Functions return the driver's code, 0 for success. */
-#ifndef CORE_GPU_DRIVER_H
-#define CORE_GPU_DRIVER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -62,5 +61,3 @@ int gpu_is_taken(int code);
 
 /* "out of memory"; never NULL. */
 const char *gpu_error(const struct gpu *g, int code);
-
-#endif

@@ -1,7 +1,6 @@
 /* Hashes: FNV-1a for tables in memory, SHA-256 for files, HMAC-SHA256 for messages. libc only: the plugin, the hook and
  * the worker use them. */
-#ifndef CORE_HASH_H
-#define CORE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ void hmac_wipe(void *secret, size_t bytes);
 
 /* Compares in a time that does not depend on where they differ. */
 int hmac_equal(const unsigned char a[HMAC_BYTES], const unsigned char b[HMAC_BYTES]);
-
-#endif

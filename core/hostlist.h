@@ -1,6 +1,5 @@
 /* Lists of hosts as users, files and Slurm write them: "a,b", "node[01-16,20],login", "r[1-2]n[0-9]". libc only. */
-#ifndef CORE_HOSTLIST_H
-#define CORE_HOSTLIST_H
+#pragma once
 
 #include "core/arena.h"
 #include "core/err.h"
@@ -25,5 +24,3 @@ const char *hostlist_fold(const char *const *hosts, int n, struct arena *a);
 /* The hosts of a file: the first word of every line is a list; what follows (mpirun's "slots=8") is left out, and so
  * are comments behind '#'. */
 int hostlist_read(const char *path, struct arena *a, const char ***hosts, int *n, struct err *e);
-
-#endif

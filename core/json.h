@@ -5,8 +5,7 @@
  *
  * The only file that includes cJSON's header. Headers that mention a document declare `struct cJSON` instead of
  * including this one, so a change here rebuilds only what reads or writes JSON. */
-#ifndef CORE_JSON_H
-#define CORE_JSON_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdint.h>
@@ -57,5 +56,3 @@ void json_add_each(cJSON *o, const char *key, const void *records, int n, size_t
 
 /* Bytes of the UTF-8 character at s (RFC 3629); 0 where there is none. */
 size_t json_utf8_length(const char *s);
-
-#endif

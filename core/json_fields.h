@@ -3,8 +3,7 @@
  * A field has a key, a kind and its place in the struct. A document adds kinds of its own: two functions. Whoever reads
  * believes nothing: what does not fit is an error that names the place ("shapes[0].launches[2].points: expected ...").
  */
-#ifndef CORE_JSON_FIELDS_H
-#define CORE_JSON_FIELDS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -84,5 +83,3 @@ int json_is_known(const struct json_field *f, const void *at);
 
 /* The count of the array whose pointer is at `at`. */
 int *json_count(void *at);
-
-#endif

@@ -1,7 +1,6 @@
 /* Which of a job's processes this is, by what torchrun, mpirun and srun tell those that they start. libc only: the
  * plugin asks, too. */
-#ifndef CORE_LAUNCHER_H
-#define CORE_LAUNCHER_H
+#pragma once
 
 struct launcher_rank {
     const char *launcher; /* "torchrun", "mpirun", "mpiexec", "srun": whose variables they are */
@@ -17,5 +16,3 @@ typedef const char *launcher_get(const void *arg, const char *name);
 
 /* Whether a launcher tells. `get` NULL: of this process's environment. */
 int launcher_find(launcher_get *get, const void *arg, struct launcher_rank *found);
-
-#endif

@@ -3,8 +3,7 @@
  * One order for all of our files: what an environment variable says decides alone; then the directory of the running
  * program, which finds a build tree; then the installation that this program is part of, wherever it was moved to; then
  * the directory that the build was configured for. Paths are in `a`. */
-#ifndef CORE_LOCATE_H
-#define CORE_LOCATE_H
+#pragma once
 
 #include "core/arena.h"
 #include "core/err.h"
@@ -45,5 +44,3 @@ char *locate_self_dir(struct arena *a);
 /* Open the NCCL or RCCL that jobs of this environment load, PyTorch's above all, which is not always the system's.
  * Return a handle of dlopen's for libnccl.so.2 or librccl.so.1; NULL: none was found. */
 void *nccl_library_open(void);
-
-#endif

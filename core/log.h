@@ -1,6 +1,5 @@
 /* The logger that is handed down from cli/: where warnings and progress lines go. A NULL logger is silent. */
-#ifndef CORE_LOG_H
-#define CORE_LOG_H
+#pragma once
 
 #include <stdio.h>
 
@@ -15,5 +14,3 @@ struct log {
 
 void log_info(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void log_warn(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A command's options are groups, each a table with a title and the struct that it fills, so that tables which several
  * commands share (what to measure, an engine's own) stand beside the command's own. */
-#ifndef CORE_OPTION_H
-#define CORE_OPTION_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -80,5 +79,3 @@ int option_each(const struct option_value *v, option_take *one, void *out, struc
 /* The error for a word that is none of `word`'s: lists them unless they are many, and says which was most likely
  * meant. */
 int option_not_a_word(const struct option_value *v, struct err *e);
-
-#endif

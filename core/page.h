@@ -1,7 +1,6 @@
 /* One page of HTML to be mailed: nothing in it is loaded from elsewhere, it is as well-formed as XML, light or dark as
  * its reader likes, and all of it is there without scripts and in print. With scripts its parts are tabs. */
-#ifndef CORE_PAGE_H
-#define CORE_PAGE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -35,5 +34,3 @@ void page_paper_end(FILE *out);
 
 /* Data for programs, and for the page's own script: <script type="application/json" id="ID">. */
 void page_island(FILE *out, const char *id, const struct cJSON *doc);
-
-#endif

@@ -1,7 +1,6 @@
 /* A plot of times or rates over sizes, both logarithmic, as SVG for a page (core/page.h): its colours are the page's,
  * so that it is light or dark as the page is, and its figures show under the pointer and by the arrow keys. */
-#ifndef CORE_PLOT_H
-#define CORE_PLOT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -45,5 +44,3 @@ void plot_draw(const struct plot *p, FILE *out);
 
 /* A picture of its own: so many plots side by side and below one another. */
 void plot_sheet(const struct plot *plots, int n, const char *title, FILE *out);
-
-#endif

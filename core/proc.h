@@ -1,6 +1,5 @@
 /* Child processes: starting them in a group of their own, feeding them, ending all of them. */
-#ifndef CORE_PROC_H
-#define CORE_PROC_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -46,5 +45,3 @@ char *proc_status_text(int status, char text[PROC_STATUS_TEXT]);
 /* Splits a command line at blanks without a shell: '…' and "…" keep blanks, a backslash the character behind it,
  * nothing else is special. The NULL-terminated list and its words live in `a`; NULL after an error (an open quote). */
 const char **proc_split(const char *line, struct arena *a, int *nwords, struct err *e);
-
-#endif

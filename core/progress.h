@@ -1,6 +1,5 @@
 /* How far long work has come: a bar with an estimate on a terminal, a plain line every now and then elsewhere. */
-#ifndef CORE_PROGRESS_H
-#define CORE_PROGRESS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -22,5 +21,3 @@ void progress_update(struct progress *p, double fraction, double left_s, const c
 void progress_clear(struct progress *p); /* takes the bar off the line; NULL is fine */
 
 double progress_now_s(void); /* CLOCK_MONOTONIC, seconds */
-
-#endif

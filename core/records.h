@@ -1,7 +1,6 @@
 /* Rows of named values for other programs: CSV, JSON, OpenMetrics (which is what Prometheus and node_exporter's
  * textfile collector read, too). */
-#ifndef CORE_RECORDS_H
-#define CORE_RECORDS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -33,5 +32,3 @@ void records_add(struct records *r, const struct record_cell *cells, int ncells)
 void records_csv(const struct records *r, FILE *out);
 void records_json(const struct records *r, FILE *out);
 void records_openmetrics(const struct records *r, FILE *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Quantiles of samples, and how sure one may be of them: doc/STATISTICS.md. */
-#ifndef CORE_STATS_H
-#define CORE_STATS_H
+#pragma once
 
 void stats_sort(double *values, int n);
 
@@ -22,5 +21,3 @@ int stats_sequence_rank(int n, double confidence);
 /* The t for which Student's distribution with df (1 or more) degrees of freedom has `confidence` within [-t, t].
  * Abramowitz and Stegun, 26.7.3 and 26.7.4. */
 double stats_student_t(int df, double confidence);
-
-#endif

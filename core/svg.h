@@ -1,6 +1,5 @@
 /* The elements that all pictures are made of. */
-#ifndef CORE_SVG_H
-#define CORE_SVG_H
+#pragma once
 
 #include <stdio.h>
 
@@ -41,5 +40,3 @@ void svg_label(struct svg *s, double x, double y, enum svg_at at, double size, d
 
 /* A framed box; `lines` ("": none) stand in its middle, the first in bold. */
 void svg_box(struct svg *s, double x, double y, double width, double height, const char *fill, const char *lines);
-
-#endif

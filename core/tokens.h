@@ -1,7 +1,6 @@
 /* Tokens of shell and of other source text, without running any of it: what the readers of lint and of launch scripts
  * build on. */
-#ifndef CORE_TOKENS_H
-#define CORE_TOKENS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -88,5 +87,3 @@ size_t source_heredoc_end(const char *s, size_t at, size_t to, const char *mark,
 
 /* The token that starts at or after `at` in s[0..to). Words hold dots: os.environ.setdefault is one. */
 struct source_token source_next(const struct source_language *g, const char *s, size_t at, size_t to);
-
-#endif

@@ -8,8 +8,7 @@
  * directory.
  *
  * libc and core/err.h alone. Functions return 0 or a descriptor, or -1 with a sentence unless said otherwise. */
-#ifndef CORE_TRUST_H
-#define CORE_TRUST_H
+#pragma once
 
 #include <limits.h>
 #include <sys/stat.h>
@@ -78,5 +77,3 @@ void trust_remove(int dir, const char *name);
 
 /* Reads `bytes` bytes, all that the file has, into `text`, with room for one more: -1 where it has grown or shrunk. */
 int trust_read(int fd, char *text, size_t bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* Sizes and times as people write them. */
-#ifndef CORE_UNITS_H
-#define CORE_UNITS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ char *unit_three_digits(char text[UNIT_TEXT], double value);
 
 /* "12.3 us", "4.50 ms", "1 s": three digits at most, in the unit that needs fewest. Returns `text`. */
 char *unit_time_us(char text[UNIT_TEXT], double us);
-
-#endif

@@ -202,8 +202,7 @@ int xml_is(const struct xml_node *n, const char *name)
     return !strcmp(n->name, name);
 }
 
-/* ---- writing -------------------------------------------------------------------------------------------------------
- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static const char *print_escaped(unsigned char c)
 {

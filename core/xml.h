@@ -1,7 +1,6 @@
 /* XML documents as a tree, within bounds: through expat, without entities, and with line numbers for errors. And what
  * every picture and page needs: words from anywhere as text of an SVG, HTML or XML document. */
-#ifndef CORE_XML_H
-#define CORE_XML_H
+#pragma once
 
 #include <limits.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ int xml_is(const struct xml_node *n, const char *name);
  * What lies beyond `most` bytes is cut at a letter's beginning, and "…" stands for it. */
 #define XML_WHOLE INT_MAX
 void xml_put(FILE *out, const char *s, int most);
-
-#endif

@@ -7,8 +7,7 @@
  *     lint_free(l);
  *
  * Nothing is ever evaluated: a value that a shell would have to expand is unknown and is not judged. */
-#ifndef LINT_LINT_H
-#define LINT_LINT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -110,5 +109,3 @@ struct lint_fixed {
 /* Correct the n-th document. `all` 0: only where the next run does the same as before; notes stay. Error: the corrected
  * text could not be read again, or n is past the last; `text` is NULL then. */
 int lint_fix(const struct lint *l, size_t n, int all, struct lint_fixed *out, struct err *e);
-
-#endif

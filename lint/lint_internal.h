@@ -1,6 +1,5 @@
 /* What lint's own files share: documents, settings, findings, rules. */
-#ifndef LINT_LINT_INTERNAL_H
-#define LINT_LINT_INTERNAL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -269,5 +268,3 @@ extern const struct lint_rules lint_lines, lint_shell, lint_commands, lint_optio
     {                                                                            \
         "NT218", "quoted-value", FINDING_ERROR, "quotes are a part of the value" \
     }
-
-#endif

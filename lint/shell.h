@@ -1,7 +1,6 @@
 /* A shell script while it is read: read_shell.c cuts it into commands, shell_commands.c reads them, shell_launch.c the
  * options by which programs take variables and what starts ranks; shell.c is what all of them need. */
-#ifndef LINT_SHELL_H
-#define LINT_SHELL_H
+#pragma once
 
 #include "core/tokens.h"
 #include "lint/lint_internal.h"
@@ -79,5 +78,3 @@ void shell_list(struct shell *sh, size_t at, size_t end, char mark, enum lint_ho
 /* Notes what starts ranks, or reads what runs elsewhere: the command begins at word i. 1: nothing of it is left to
  * read. */
 int shell_launch(struct shell *sh, int i, int group);
-
-#endif

@@ -5,8 +5,7 @@
  * A row of such a table is a mean over calls: one sample. What was set is taken from the command line in front of a
  * run, from NCCL's log and from nccl-tests' JSON. NCCL_ALGO and NCCL_PROTO that name one each are a call's settings; of
  * the other variables those that all runs have in common are the site's own, the rest make launches. */
-#ifndef BENCH_IMPORT_IMPORT_H
-#define BENCH_IMPORT_IMPORT_H
+#pragma once
 
 #include "bench/results/results.h"
 
@@ -25,5 +24,3 @@ struct bench_results *import_load(const char *const *paths, int npaths, const st
 /* The same of a text in memory; `path` is only named. */
 struct bench_results *import_parse(const char *path, const char *text, size_t bytes, const struct import_given *given,
                                    struct log *log, struct err *e);
-
-#endif

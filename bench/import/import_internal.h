@@ -1,6 +1,5 @@
 /* Between the readers of formats and what becomes of their rows. */
-#ifndef BENCH_IMPORT_IMPORT_INTERNAL_H
-#define BENCH_IMPORT_IMPORT_INTERNAL_H
+#pragma once
 
 #include "bench/import/import.h"
 
@@ -68,5 +67,3 @@ void import_name_candidates(struct import *m); /* when all runs are known */
 
 /* lines.c: a line of any of the formats that consist of lines. */
 void import_line(struct import *m, char *line);
-
-#endif

@@ -1,6 +1,5 @@
 /* A worker's collectives: buffers with a known pattern, one call, and whether the result is right. */
-#ifndef BENCH_NCCLTUNE_BENCH_COLL_H
-#define BENCH_NCCLTUNE_BENCH_COLL_H
+#pragma once
 
 #include <mpi.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ void coll_fill(struct coll_job *j, uint32_t seed);
 
 /* The first wrong element of this rank's result, -1 when all are right. */
 long coll_check(const struct coll_job *j, uint32_t seed, uint32_t *found, uint32_t *expected);
-
-#endif

@@ -1,6 +1,5 @@
 /* A worker's call knobs: MPI_T control variables, and one communicator for every setting of them. */
-#ifndef BENCH_NCCLTUNE_BENCH_KNOBS_H
-#define BENCH_NCCLTUNE_BENCH_KNOBS_H
+#pragma once
 
 #include <mpi.h>
 #include <stdio.h>
@@ -20,5 +19,3 @@ void knobs_library(char *text, size_t size);
 int knobs_comm(const struct bench_knobs *knobs, MPI_Comm base, MPI_Comm *comm, struct err *e);
 
 void knobs_free(void); /* before MPI_Finalize */
-
-#endif

@@ -1,6 +1,5 @@
 /* A thread that computes beside the calls of its rank, and how much slower it does so meanwhile. */
-#ifndef BENCH_NCCLTUNE_BENCH_SPIN_H
-#define BENCH_NCCLTUNE_BENCH_SPIN_H
+#pragma once
 
 /* Starts it, and finds out how fast it is by itself. -1: there is no thread to be had. */
 int spin_start(void);
@@ -10,5 +9,3 @@ void spin_begin(void);
 double spin_end(void);
 
 void spin_stop(void); /* also where none was started */
-
-#endif

@@ -1,7 +1,6 @@
 /* What collectives are fed with and what must come out: small whole numbers whose sums are exact in every type; and the
  * buffers of a point: as many pairs as it takes to be out of the GPU's cache when their turn comes again. */
-#ifndef BENCH_NCCLTUNE_WORKER_BUFFERS_H
-#define BENCH_NCCLTUNE_WORKER_BUFFERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -71,5 +70,3 @@ struct pair buffers_pair(const struct buffers *b);
 
 /* The next pair's turn: goes on from sample to sample. */
 void buffers_turn(struct buffers *b);
-
-#endif

@@ -1,8 +1,7 @@
 /* What runs beside the calls that are measured, in equal pieces on a stream of its own: matrix multiplications by
  * cuBLAS or hipBLAS, where there is neither a small kernel that keeps all of the GPU busy, or AllReduces of a second
  * communicator. */
-#ifndef BENCH_NCCLTUNE_WORKER_LOAD_H
-#define BENCH_NCCLTUNE_WORKER_LOAD_H
+#pragma once
 
 #include "bench/nccltune-worker/nccl.h"
 #include "core/gpu_driver.h"
@@ -51,5 +50,3 @@ int load_calibrate(struct load *l, char *why, size_t bytes);
 
 /* How many times longer the pieces took while calls of `us` ran beside them; 1: not at all. */
 int load_slowdown(const struct load *l, double us, double *slowdown, char *why, size_t bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* One group of ranks, one point at a time: buffers, one call, a timed batch of calls, the check of the data. Everything
  * that the GPU does for it is on one stream. */
-#ifndef BENCH_NCCLTUNE_WORKER_MEASURE_H
-#define BENCH_NCCLTUNE_WORKER_MEASURE_H
+#pragma once
 
 #include "bench/nccltune-worker/buffers.h"
 #include "bench/nccltune-worker/load.h"
@@ -39,5 +38,3 @@ int measure_prepare(struct measurer *m, const struct nccl_point *p, struct nccl_
 
 /* NCCL_DONE, NCCL_WRONG or NCCL_REFUSED go into `t`. */
 int measure_run(struct measurer *m, const struct nccl_measure *q, struct nccl_times *t, char *why, size_t bytes);
-
-#endif

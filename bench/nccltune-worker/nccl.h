@@ -1,6 +1,5 @@
 /* NCCL or RCCL, found and loaded at run time; only what has been in every release since 2.19 is used. */
-#ifndef BENCH_NCCLTUNE_WORKER_NCCL_H
-#define BENCH_NCCLTUNE_WORKER_NCCL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -80,5 +79,3 @@ int group_enter(struct group *g, const struct nccl *n, const struct group *whole
 
 /* Gives back what is not `whole`. */
 void group_leave(struct group *g, const struct nccl *n, const struct group *whole);
-
-#endif

@@ -1,6 +1,5 @@
 /* A process that an agent has started: three pipes, a group of its own, its last words. libc only. */
-#ifndef BENCH_NCCLTUNE_WORKER_PROCESS_H
-#define BENCH_NCCLTUNE_WORKER_PROCESS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -41,5 +40,3 @@ void process_close_errors(struct process *p);
 
 /* Closes its standard input. */
 void process_end_input(struct process *p);
-
-#endif

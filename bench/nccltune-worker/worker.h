@@ -1,7 +1,6 @@
 /* The roles of the nccltune-worker program; the result is the exit code. Agent and rank serve frames
  * (bench/launch/worker_protocol.h, worker_protocol.h) until their input ends. */
-#ifndef BENCH_NCCLTUNE_WORKER_WORKER_H
-#define BENCH_NCCLTUNE_WORKER_WORKER_H
+#pragma once
 
 struct worker_options {
     const char *nccl;    /* worker: library to load; NULL: search */
@@ -25,5 +24,3 @@ void surroundings_unpin(void);
 
 /* Read digits alone, at most `high`; -1 otherwise. (strtol binds a symbol of glibc 2.38 where that is installed.) */
 long worker_number(const char *s, long high);
-
-#endif

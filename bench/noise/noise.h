@@ -1,7 +1,6 @@
 /* What disturbs a measurement: the condition of this node and its GPUs before and after it, and how well the default
  * repeats itself. What is worth knowing becomes findings, which go to the journal with the measurements. */
-#ifndef BENCH_NOISE_NOISE_H
-#define BENCH_NOISE_NOISE_H
+#pragma once
 
 #include "bench/results/results.h"
 #include "core/finding.h"
@@ -24,5 +23,3 @@ void noise_print(const struct findings *noise, FILE *out);
 /* Add one finding about all points: how far the default differs from itself from one start to the next, in the median
  * and at worst. A smaller difference is no gain. Nothing where no point was measured in several starts. */
 void noise_of_repeats(const struct bench_results *r, struct findings *found);
-
-#endif

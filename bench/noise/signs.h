@@ -1,7 +1,6 @@
 /* Signs of a node's condition and its GPUs', as a list and as lines of text. libc only: nccltune-worker reads them too.
  */
-#ifndef BENCH_NOISE_SIGNS_H
-#define BENCH_NOISE_SIGNS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -36,5 +35,3 @@ void signs_print(const struct signs *s, FILE *out);
 
 /* Read up to two lists from what was printed one after the other; how many there were. Other lines are skipped. */
 int signs_parse(const char *text, struct arena *a, struct signs lists[2]);
-
-#endif

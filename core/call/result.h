@@ -1,7 +1,6 @@
 /* A call and its time: what it was told to do, how long it took or is predicted to take, and how far that may be off.
  */
-#ifndef CORE_CALL_RESULT_H
-#define CORE_CALL_RESULT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -169,5 +168,3 @@ struct predictor {
     /* Return NCCL's number of channels there and set `*nodes` to the nodes it holds for; 0 if unknown. */
     int (*channels)(const struct topology *t, int nccl, int *nodes);
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* The shape of a group of ranks: on how many nodes, how many in all, how many groups like it work at once, and what
  * the GPUs do meanwhile. */
-#ifndef CORE_CALL_SHAPE_H
-#define CORE_CALL_SHAPE_H
+#pragma once
 
 #include "core/arena.h"
 #include "core/err.h"
@@ -45,5 +44,3 @@ int bench_shape_group(const struct bench_shape *s, const struct bench_shape *who
 /* The shapes that jobs make of a machine of `whole`, the more usual first, into `out`; returns how many. */
 #define BENCH_SHAPES 32
 int bench_shapes_usual(const struct bench_shape *whole, struct bench_shape out[BENCH_SHAPES]);
-
-#endif

@@ -3,8 +3,7 @@
  * A workload is the phases of one training step (rollout, forward, backward, weight sync...), each with the collective
  * calls that one rank makes in it. Files are generated from a model and a framework (model/workload/job.h), captured
  * from a real job, or written by hand; nccltune-workload.json(5) describes them. */
-#ifndef CORE_CALL_WORKLOAD_H
-#define CORE_CALL_WORKLOAD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -85,5 +84,3 @@ double workload_bytes(const struct workload *w, const struct workload_phase *pha
 struct workload_phase *workload_add_phase(struct workload *w, const char *name);
 struct workload_call *workload_add_call(struct workload *w, struct workload_phase *phase, struct workload_call call);
 void workload_add_note(struct workload *w, const char *note);
-
-#endif

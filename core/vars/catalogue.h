@@ -3,8 +3,7 @@
  * Facts come from NCCL's source at 60 tags from 2.4.2 to 2.30.7, of 2.31 from its development branch (2.31.0a7), and
  * from RCCL 2.21.5 and the plugins' own sources; where guide and source differ the source was believed. All data is
  * constant and compiled in. */
-#ifndef CORE_VARS_CATALOGUE_H
-#define CORE_VARS_CATALOGUE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -161,5 +160,3 @@ int env_version_parse(const char *s, int *low, int *high);
 
 /* The same for the name of a library: "NCCL 2.21.5", "RCCL 2.21.5 /opt/...", "NCCL 2.21.5 (RCCL)". -1: it says none. */
 int env_library_release(const char *library, int *low, int *high);
-
-#endif

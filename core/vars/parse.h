@@ -2,8 +2,7 @@
  *
  * The rules are those of NCCL's source (src/misc/param.cc, src/misc/utils.cc, src/graph/tuning.cc, src/graph/paths.cc,
  * src/graph/topo.cc at 2.4 to 2.30.7). Nothing here allocates; names point into the text that was given. */
-#ifndef CORE_VARS_PARSE_H
-#define CORE_VARS_PARSE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -100,5 +99,3 @@ struct env_line {
 /* One line of nccl.conf without its '\n': 1 it sets a variable, 0 it does not. '#' counts in column 0 alone, nothing is
  * trimmed, quotes stay, the first '=' splits. `keep_cr`: releases before 2.30 leave a final '\r' in the value. */
 int env_parse_conf_line(const char *line, size_t length, int keep_cr, struct env_line *out);
-
-#endif

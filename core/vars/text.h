@@ -2,8 +2,7 @@
  *
  * Names of devices and settings come from measurements and topologies, that is from anywhere. Nothing that is not
  * matched here reaches a file that a shell, OpenMPI or NCCL reads. */
-#ifndef CORE_VARS_TEXT_H
-#define CORE_VARS_TEXT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -41,5 +40,3 @@ int env_print_conf_line(FILE *out, const char *name, const char *value);
 
 /* ERR_FAILED with a sentence when name or value may not be written, or not be delivered (env_undeliverable). */
 int env_check(const char *name, const char *value, struct err *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the conductor and the agents on the nodes talk through: frames over pipes or TCP, the proof that both sides have
  * the secret of this run, and the addresses under which the conductor can be reached. libc only. */
-#ifndef CORE_WIRE_WIRE_H
-#define CORE_WIRE_WIRE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -178,5 +177,3 @@ int address_leads_away(const struct sockaddr *to, const struct sockaddr *const *
  * returns nonzero to keep it; the others are closed. Returns the descriptor, or -1 with a sentence in `why`. */
 typedef int address_try(void *user, int fd);
 int address_connect(const char *places, int patience_ms, address_try *try, void *user, char *why, size_t bytes);
-
-#endif

@@ -20,8 +20,7 @@ static void add_change(struct env_diff *d, const char *kind, const char *what, c
     d->changes[d->count++] = (struct env_change){kind, what, before, after};
 }
 
-/* ---- settings -------------------------------------------------------------------------------------------------------
- */
+/* ---- settings ---------------------------------------------------------------------------------------------------- */
 
 static int same_place(const struct env_setting *x, const struct env_setting *y)
 {
@@ -66,8 +65,7 @@ static const char *releases(struct env_diff *out, const struct env_decisions *d)
                         env_version_text(high, d->nccl_high));
 }
 
-/* ---- calls ----------------------------------------------------------------------------------------------------------
- */
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
 
 static const char *call_text(struct env_diff *out, const struct env_range *r)
 {
@@ -155,8 +153,7 @@ struct env_diff env_diff_profiles(const struct env_profile *x, const struct env_
     return d;
 }
 
-/* ---- releases -------------------------------------------------------------------------------------------------------
- */
+/* ---- releases ---------------------------------------------------------------------------------------------------- */
 
 static const char *default_text(struct arena *a, const struct env_var *v, int release)
 {
@@ -177,8 +174,7 @@ struct env_diff env_diff_releases(int before, int after, struct arena *a)
     return d;
 }
 
-/* ---- printing -------------------------------------------------------------------------------------------------------
- */
+/* ---- printing ---------------------------------------------------------------------------------------------------- */
 
 void env_diff_print(const struct env_diff *d, FILE *out)
 {

@@ -17,8 +17,7 @@ static const char *safe(struct arena *a, const char *s)
     return env_comment(a, s);
 }
 
-/* ---- variables ------------------------------------------------------------------------------------------------------
- */
+/* ---- variables --------------------------------------------------------------------------------------------------- */
 
 static int same_reason(const struct env_setting *x, const struct env_setting *y)
 {
@@ -88,8 +87,7 @@ static void explain_variable(const struct env_profile *p, const struct env_quest
     explain_catalogued(p->decisions, q, name, out);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------
- */
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 /* A summary shows this many of the launches that were not chosen. */
 #define RUNNERS_UP 4

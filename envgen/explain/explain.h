@@ -1,6 +1,5 @@
 /* What a profile makes OpenMPI and NCCL do, and why: as a whole, for one variable, or for one call. */
-#ifndef ENVGEN_EXPLAIN_EXPLAIN_H
-#define ENVGEN_EXPLAIN_EXPLAIN_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -94,5 +93,3 @@ struct cJSON *explain_model_json(struct explain_model *m, int coll, uint64_t byt
 
 /* "RCCL" where the GPUs are AMD's, else "NCCL". */
 const char *explain_model_library(const struct explain_model *m);
-
-#endif

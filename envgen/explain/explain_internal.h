@@ -1,6 +1,5 @@
 /* The parts of an answer that speak of NCCL, private to envgen/explain/. */
-#ifndef ENVGEN_EXPLAIN_EXPLAIN_INTERNAL_H
-#define ENVGEN_EXPLAIN_EXPLAIN_INTERNAL_H
+#pragma once
 
 #include "core/units.h"
 #include "envgen/explain/explain.h"
@@ -40,5 +39,3 @@ int explain_rules(const struct env_profile *p, const struct env_question *q, FIL
 
 /* The same as an array of objects, with "basis" and "why"; the caller adds it to a document. */
 struct cJSON *explain_rules_json(const struct env_profile *p, const struct env_question *q);
-
-#endif

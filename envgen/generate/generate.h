@@ -1,6 +1,5 @@
 /* The generate stage: topology and results in, a complete profile out. */
-#ifndef ENVGEN_GENERATE_GENERATE_H
-#define ENVGEN_GENERATE_GENERATE_H
+#pragma once
 
 #include "bench/results/points.h"
 #include "core/err.h"
@@ -49,5 +48,3 @@ struct env_generate {
  *
  * `made` is for env_generated_free, and empty after an error; NULL: not wanted. */
 int env_generate(const struct env_generate *g, struct env_generated *made, struct log *log, struct err *e);
-
-#endif

@@ -9,8 +9,7 @@
 #include "core/vars/text.h"
 #include "lint/lint.h"
 
-/* ---- releases -------------------------------------------------------------------------------------------------------
- */
+/* ---- releases ---------------------------------------------------------------------------------------------------- */
 
 struct found {
     int low, high, nodes, measured, predicted;
@@ -59,8 +58,7 @@ void env_releases(struct env_decisions *d, const struct topology *t, int low, in
                                                   : "measured";
 }
 
-/* ---- settings -------------------------------------------------------------------------------------------------------
- */
+/* ---- settings ---------------------------------------------------------------------------------------------------- */
 
 /* Findings below a warning that take a setting out all the same, by their codes in `man nccltune-lint`. */
 static const struct {
@@ -180,8 +178,7 @@ void env_validate(struct env_decisions *d, const struct topology *t)
     }
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------------------
- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static int check_findings(const struct env_decisions *d, const struct topology *t, const char *file, const char *text,
                           size_t bytes, struct err *e)

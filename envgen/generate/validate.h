@@ -1,6 +1,5 @@
 /* Judging by lint what goes into the files for NCCL: settings before they are written, files after. */
-#ifndef ENVGEN_GENERATE_VALIDATE_H
-#define ENVGEN_GENERATE_VALIDATE_H
+#pragma once
 
 #include "envgen/profile/decisions.h"
 
@@ -17,5 +16,3 @@ void env_validate(struct env_decisions *d, const struct topology *t);
  * nccltune itself. */
 int env_validate_file(const struct env_decisions *d, const struct topology *t, const char *node_class, const char *file,
                       const char *text, size_t bytes, struct err *e);
-
-#endif

@@ -5,8 +5,7 @@
  *   STORE/current           link to the profile that all jobs get
  *   STORE/tuner.csv         link to its table: where the plugin looks by itself when STORE is /etc/nccltune
  *   /etc/nccl.conf          between two marker lines, what NCCL reads by itself */
-#ifndef ENVGEN_INSTALL_INSTALL_H
-#define ENVGEN_INSTALL_INSTALL_H
+#pragma once
 
 #include "core/arena.h"
 #include "core/err.h"
@@ -80,8 +79,7 @@ int install_unschedule(const struct install_site *site, const char *hash, long l
 void install_done_free(struct install_done *done);
 void install_remove_directory(const char *path); /* with all that is in it */
 
-/* ---- what is there ------------------------------------------------------------------------------------------------
- */
+/* ---- what is there ----------------------------------------------------------------------------------------------- */
 
 /* Loads the plugin for a try. Errors: none there, not a file, not this plugin. */
 int install_try_plugin(const char *path, struct err *e);
@@ -106,8 +104,7 @@ int install_running_jobs(const struct install_site *site, struct arena *a, const
 /* When the oldest job started that can still ask the schedule: by squeue, else three months ago. */
 long long install_oldest_job(struct arena *a);
 
-/* ---- many nodes without a shared file system ----------------------------------------------------------------------
- */
+/* ---- many nodes without a shared file system --------------------------------------------------------------------- */
 
 struct install_hosts {
     const char *const *hosts;
@@ -152,5 +149,3 @@ char *install_merge(const char *old, const char *lines, const char *path, struct
 
 /* The last hash of the schedule for all jobs, "" when that is none, and the last other one before it. */
 void install_schedule_last(const char *text, char last[SHA256_HEX], char before[SHA256_HEX]);
-
-#endif

@@ -1,6 +1,5 @@
 /* More nodes for a profile, without measuring anew. */
-#ifndef ENVGEN_INSTALL_SERVE_H
-#define ENVGEN_INSTALL_SERVE_H
+#pragma once
 
 #include "probe/cluster/groups.h"
 
@@ -10,5 +9,3 @@
  * `*served` are in `a`, names those of `probed`. Errors: not a whole profile, none is installed, no right to write. */
 int install_extend(const char *store, const char *profile, const struct topology *probed, const char *dir,
                    struct cluster_served *served, struct arena *a, struct err *e);
-
-#endif

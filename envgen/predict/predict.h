@@ -1,7 +1,6 @@
 /* Where predictions meet results: the model fitted to what a site has measured, the engine that writes predictions as
  * results, the best call, and what measuring and lint ask (core/call/result.h). */
-#ifndef ENVGEN_PREDICT_PREDICT_H
-#define ENVGEN_PREDICT_PREDICT_H
+#pragma once
 
 #include "bench/results/points.h"
 #include "core/log.h"
@@ -86,5 +85,3 @@ char *predict_setting_cost_text(const struct setting_cost *c, char text[SETTING_
 /* The model as measuring and lint ask it, and as an engine whose results are predictions. cli/ passes both on. */
 extern const struct predictor predict_predictor;
 extern const struct bench_engine bench_engine_model;
-
-#endif

@@ -1,6 +1,5 @@
 /* decisions.json: every choice of a profile with its evidence, as structures and as a document. */
-#ifndef ENVGEN_PROFILE_DECISIONS_H
-#define ENVGEN_PROFILE_DECISIONS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -161,5 +160,3 @@ void env_decisions_records(const struct env_decisions *d, struct records *r);
 
 /* Reads a file back. NULL after an error, which names the file and what was expected where. */
 struct env_decisions *env_decisions_load(const char *path, struct err *e);
-
-#endif

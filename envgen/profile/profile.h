@@ -1,6 +1,5 @@
 /* A finished profile, read back: the directory that stages hand to one another and that a site installs. */
-#ifndef ENVGEN_PROFILE_PROFILE_H
-#define ENVGEN_PROFILE_PROFILE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -69,5 +68,3 @@ int env_profile_copy(const struct env_profile *p, const char *dir, const char *n
 
 /* Whether `dir` holds a manifest, so that it may not be written into without being told to. */
 int env_profile_complete(const char *dir);
-
-#endif

@@ -1,7 +1,6 @@
 /* Several files of one directory, replaced together: all are written beside their targets first, and nothing that was
  * there changes before every byte of the new ones is on disk. */
-#ifndef ENVGEN_PROFILE_STAGED_WRITE_H
-#define ENVGEN_PROFILE_STAGED_WRITE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ int env_staged_write_commit(struct env_staged_write *s, const char *last, struct
 
 /* Removes what was written so far and closes the directory. To be called after a commit, too. */
 void env_staged_write_abandon(struct env_staged_write *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* A profile as one page of HTML that can be mailed: what was found, measured, decided and why, and the data of it. */
-#ifndef ENVGEN_REPORT_REPORT_H
-#define ENVGEN_REPORT_REPORT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -20,5 +19,3 @@ const char **env_report_lines(const struct env_profile *p, struct arena *a);
 
 /* A path as a shell reads it. */
 const char *env_report_word(struct arena *a, const char *path);
-
-#endif

@@ -1,6 +1,5 @@
 /* The parts of a profile's page, private to envgen/report/. */
-#ifndef ENVGEN_REPORT_REPORT_INTERNAL_H
-#define ENVGEN_REPORT_REPORT_INTERNAL_H
+#pragma once
 
 #include "bench/fabric/fabric.h"
 #include "envgen/explain/explain.h"
@@ -42,5 +41,3 @@ struct report_size *report_sizes(struct report *r, const struct env_coll *c, int
 
 /* All of it for programs and for the page's script, {"format": "nccltune-report/1", ...}; cJSON_Delete frees. */
 struct cJSON *report_data(struct report *r);
-
-#endif

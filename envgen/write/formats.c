@@ -7,8 +7,7 @@
 #include "core/vars/text.h"
 #include "envgen/write/write_internal.h"
 
-/* ---- one setting ----------------------------------------------------------------------------------------------------
- */
+/* ---- one setting ------------------------------------------------------------------------------------------------- */
 
 static void print_plain(FILE *out, const struct env_setting *s)
 {
@@ -31,8 +30,7 @@ static void print_yaml(FILE *out, const struct env_setting *s)
     fprintf(out, "  %s: \"%s\"\n", s->name, s->value);
 }
 
-/* ---- the files ------------------------------------------------------------------------------------------------------
- */
+/* ---- the files --------------------------------------------------------------------------------------------------- */
 
 static int sets_anything(const struct env_writing *w)
 {

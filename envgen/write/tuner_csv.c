@@ -14,8 +14,7 @@
 #include "envgen/write/write_internal.h"
 #include "tuner/table/index.h"
 
-/* ---- what a rule rests on -----------------------------------------------------------------------------------------
- */
+/* ---- what a rule rests on ---------------------------------------------------------------------------------------- */
 
 static void print_reason(const struct env_writing *w, FILE *out, const struct env_table_rule *r)
 {
@@ -32,8 +31,7 @@ static int is_rule(const struct env_decisions *d, const struct env_table_rule *r
     return r->basis != ENV_PREDICTED || d->predicted;
 }
 
-/* ---- our own table --------------------------------------------------------------------------------------------------
- */
+/* ---- our own table ----------------------------------------------------------------------------------------------- */
 
 static void print_word(FILE *out, const char *word)
 {

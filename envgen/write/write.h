@@ -1,6 +1,5 @@
 /* The files that decisions are written to. Each source beside this header holds a family of writers and their table. */
-#ifndef ENVGEN_WRITE_WRITE_H
-#define ENVGEN_WRITE_WRITE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -29,5 +28,3 @@ const struct env_writer *env_writer_at(size_t n);
 /* The writer of a file, or of a format; NULL: there is none of that name. */
 const struct env_writer *env_writer_of(const char *file);
 const struct env_writer *env_format(const char *name);
-
-#endif

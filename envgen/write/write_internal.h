@@ -1,6 +1,5 @@
 /* What the writers share, and their tables. A writer is added to the table of its family, in one source. */
-#ifndef ENVGEN_WRITE_WRITE_INTERNAL_H
-#define ENVGEN_WRITE_WRITE_INTERNAL_H
+#pragma once
 
 #include "envgen/write/write.h"
 
@@ -21,5 +20,3 @@ int env_write_each(const struct env_writing *w, FILE *out, void (*print)(FILE *o
 
 /* "NCCL 2.19 to 2.31 (every release in use)": the releases that the settings are for. */
 const char *env_write_releases(const struct env_writing *w);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Source of the formulas: NCCL src/graph/tuning.cc and src/enqueue.cc of the release named. CollNet (SHARP) needs a
  * network plugin that offers it and is off by default, so its cells stay empty. */
-#ifndef MODEL_NCCL_COST_H
-#define MODEL_NCCL_COST_H
+#pragma once
 
 #include "model/nccl/types.h"
 
@@ -12,5 +11,3 @@ void nccl_cost_fill(struct nccl_model *m);
 
 /* NCCL's estimate for one call, microseconds; below 0: NCCL does not offer that here. `bytes` is NCCL's nBytes. */
 double nccl_cost_us(const struct nccl_model *m, int coll, int algo, int proto, uint64_t bytes);
-
-#endif

@@ -1,8 +1,7 @@
 /* The constants of NCCL's cost model, by release.
  *
  * Source: NCCL src/graph/tuning.cc and src/enqueue.cc of the release named. */
-#ifndef MODEL_NCCL_COST_CONSTANTS_H
-#define MODEL_NCCL_COST_CONSTANTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -35,5 +34,3 @@ struct nccl_constants nccl_constants_of(int version);
 /* Factor on a tree's bandwidth by log2(bytes / 64), the same in all releases: trees do not follow the model between
  * small and large. */
 extern const float nccl_tree_size[PROTO_COUNT][24];
-
-#endif

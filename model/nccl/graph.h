@@ -3,8 +3,7 @@
  * Source: NCCL src/graph/topo.cc, paths.cc and search.cc, v2.18.6-1 … v2.30.7-1; written anew. A system is built from a
  * class (graph_system.c), paths are laid through it (graph_paths.c), and patterns are searched on them
  * (graph_search.c the recursion, graph_next.c what it tries, graph_compute.c what it is asked for). */
-#ifndef MODEL_NCCL_GRAPH_H
-#define MODEL_NCCL_GRAPH_H
+#pragma once
 
 #include "model/nccl/types.h"
 
@@ -142,5 +141,3 @@ void graph_search_run(struct graph_system *s, struct graph_search *wanted, struc
 /* The whole search of a pattern: bandwidths from the highest down, distances from near to far, until something is
  * found, and then upwards again. */
 void graph_compute(struct graph_system *s, struct graph_search *g);
-
-#endif

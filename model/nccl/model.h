@@ -1,8 +1,7 @@
 /* What NCCL would do by itself on a machine: its search of rings, trees and NVLS channels, and its cost model,
  * reproduced closely enough to give the same algorithm, protocol and channel count. Every number here is NCCL's belief,
  * not a prediction of ours (model/model.h has those). */
-#ifndef MODEL_NCCL_MODEL_H
-#define MODEL_NCCL_MODEL_H
+#pragma once
 
 #include "model/nccl/types.h"
 
@@ -25,5 +24,3 @@ int nccl_model_choose(const struct nccl_model *m, int coll, uint64_t bytes, stru
 /* Channels and threads that NCCL would use if a tuner forced algorithm and protocol. */
 void nccl_model_channels(const struct nccl_model *m, int coll, int algo, int proto, uint64_t bytes,
                          struct nccl_choice *c);
-
-#endif

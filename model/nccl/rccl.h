@@ -1,7 +1,6 @@
 /* Where RCCL, AMD's NCCL, chooses by its own tables: rings laid by hand over known machines, a tuning model by
  * architecture, and ranges of sizes for its protocols. */
-#ifndef MODEL_NCCL_RCCL_H
-#define MODEL_NCCL_RCCL_H
+#pragma once
 
 #include "model/nccl/graph.h"
 
@@ -36,5 +35,3 @@ const char *rccl_taken_by(const struct nccl_model *m, int coll, uint64_t bytes);
 
 /* What NCCL's cost model has chosen, or what RCCL makes of it by the size of a call. */
 int rccl_protocol(const struct nccl_model *m, int coll, uint64_t bytes, int proto);
-
-#endif

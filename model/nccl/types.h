@@ -1,6 +1,5 @@
 /* What NCCL is told of a machine and what it makes of it: its NICs, its channels and the tables of its cost model. */
-#ifndef MODEL_NCCL_TYPES_H
-#define MODEL_NCCL_TYPES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -75,5 +74,3 @@ struct nccl_model {
     float bw[COLL_COUNT][ALGO_COUNT][PROTO_COUNT];      /* GB/s; 0: not available */
     float latency[COLL_COUNT][ALGO_COUNT][PROTO_COUNT]; /* microseconds */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* The nodes of a cluster as one topology, and the switches that they are connected to. */
-#ifndef PROBE_CLUSTER_CLUSTER_H
-#define PROBE_CLUSTER_CLUSTER_H
+#pragma once
 
 #include <signal.h>
 
@@ -48,5 +47,3 @@ int ranks_first_on_node(void);
 
 /* Add to every host the switches of its ports ("mlx5_0:1 leaf-3 port 7"), from a file that ibnetdiscover wrote. */
 int ibnetdiscover_read(struct topology *t, const char *path, struct log *log, struct err *e);
-
-#endif

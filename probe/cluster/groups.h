@@ -1,7 +1,6 @@
 /* What of a cluster can be measured: nodes that go together, and those that are left out, by name and reason; and nodes
  * that are not measured but join the class that they equal. */
-#ifndef PROBE_CLUSTER_GROUPS_H
-#define PROBE_CLUSTER_GROUPS_H
+#pragma once
 
 #include "probe/topology/topology.h"
 
@@ -45,5 +44,3 @@ struct cluster_served {
 /* Add the hosts of `probed` to `t`, each to the class that it is identical to; classes are never added: the hash of `t`
  * stays. A host that `t` has already, such as a replaced node, is replaced. Strings of the result are in `a`. */
 struct cluster_served cluster_serve(struct topology *t, const struct topology *probed, struct arena *a);
-
-#endif

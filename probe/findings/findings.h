@@ -1,6 +1,5 @@
 /* What is wrong with a machine or a cluster, as data. */
-#ifndef PROBE_FINDINGS_FINDINGS_H
-#define PROBE_FINDINGS_FINDINGS_H
+#pragma once
 
 #include "core/finding.h"
 #include "probe/topology/topology.h"
@@ -15,5 +14,3 @@ const struct finding_kind *findings_kind(int i);
 /* All kinds for people, and as a JSON array of {id, severity, text}. */
 void findings_list(FILE *out);
 int findings_list_json(FILE *out, struct err *e);
-
-#endif

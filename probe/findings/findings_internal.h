@@ -1,6 +1,5 @@
 /* What the files of findings share: each has a table of the kinds that it looks for, and one function for each. */
-#ifndef PROBE_FINDINGS_FINDINGS_INTERNAL_H
-#define PROBE_FINDINGS_FINDINGS_INTERNAL_H
+#pragma once
 
 #include "core/finding.h"
 #include "probe/topology/topology.h"
@@ -59,5 +58,3 @@ double threshold_of(const struct search *s);
 
 /* "From 10 errors on (…)."; NULL: there is none. In `a`. */
 const char *threshold_text(const char *id, struct arena *a);
-
-#endif

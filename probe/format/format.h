@@ -1,6 +1,5 @@
 /* The exporters behind one table, and texts of a topology for others. */
-#ifndef PROBE_FORMAT_FORMAT_H
-#define PROBE_FORMAT_FORMAT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -32,5 +31,3 @@ const char *text_pcie(const struct topo_object *o, struct arena *a);
 /* "NVLink" by kind; "18 NVLinks, 450 GB/s" (GBps 0: unknown), in `a`. */
 extern const char *const text_link_kinds[];
 const char *text_links(struct arena *a, enum topo_link_kind kind, int n, double GBps);
-
-#endif

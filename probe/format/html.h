@@ -1,6 +1,5 @@
 /* The parts of a topology's page, for pages that say more. */
-#ifndef PROBE_FORMAT_HTML_H
-#define PROBE_FORMAT_HTML_H
+#pragma once
 
 #include <stdio.h>
 
@@ -8,5 +7,3 @@
 
 void probe_page_picture(const struct topology *t, FILE *out);
 void probe_page_matrices(const struct topology *t, FILE *out); /* how far devices are from one another, in colour */
-
-#endif

@@ -1,6 +1,5 @@
 /* A node of the picture, and what its parts share with those of the cluster. */
-#ifndef PROBE_FORMAT_SVG_NODE_H
-#define PROBE_FORMAT_SVG_NODE_H
+#pragma once
 
 #include "core/svg.h"
 #include "probe/topology/topology.h"
@@ -19,5 +18,3 @@ double svg_pen(double GBps);
 
 /* Draw a node of the class: its NUMA nodes, PCIe and NVLink. Return the height that it took. */
 double svg_node(struct svg *to, const struct topology *t, int class_index, double x, double y, struct arena *a);
-
-#endif

@@ -1,6 +1,5 @@
 /* Topologies of recorded machines. */
-#ifndef PROBE_IMPORT_IMPORT_H
-#define PROBE_IMPORT_IMPORT_H
+#pragma once
 
 #include "core/log.h"
 #include "probe/topology/topology.h"
@@ -12,5 +11,3 @@ struct topology *probe_files(const char *const *paths, int npaths, struct log *l
 
 /* The same, but identical machines become one class (classes_merge); needs memory for the classes alone. */
 struct topology *probe_hosts(const char *const *paths, int npaths, struct log *log, struct err *e);
-
-#endif

@@ -1,8 +1,7 @@
 /* Readers of recorded machines: one function for each XML format, which adds classes and hosts to a topology, and one
  * struct for each tool that prints text. `name` is what a host that has no name of its own is called, `file` is for
  * errors. */
-#ifndef PROBE_IMPORT_READERS_H
-#define PROBE_IMPORT_READERS_H
+#pragma once
 
 #include "core/xml.h"
 #include "probe/topology/build.h"
@@ -79,5 +78,3 @@ struct topo_port *text_port(struct topology *t, struct topo_class *c, const char
 
 /* The GPU of that number, added without a place where it is new; NULL beyond TOPO_MOST_GPUS. */
 struct topo_gpu *text_gpu(struct topology *t, struct topo_class *c, int index);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the generations of GPUs and NICs can do by their public specifications: data for machines that are described,
  * and for files that leave things out. Nothing here is measured. */
-#ifndef PROBE_MACHINES_HARDWARE_H
-#define PROBE_MACHINES_HARDWARE_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -63,5 +62,3 @@ const struct hw_nic *hw_nic_find(const char *name); /* exact, any case; NULL unk
 
 /* Return the generation of a NIC in a topology: by its PCI device, else by its model's words; NULL unknown. */
 const struct hw_nic *hw_nic_of(const struct topo_object *nic);
-
-#endif

@@ -1,6 +1,5 @@
 /* Machines that can be looked at without having one: descriptions of our own from public specifications. */
-#ifndef PROBE_MACHINES_MACHINES_H
-#define PROBE_MACHINES_MACHINES_H
+#pragma once
 
 #include <stdio.h>
 
@@ -21,5 +20,3 @@ struct topology *machine_topology(const char *name, int nodes, struct err *e);
 /* Fill in what a file does not say about its GPUs: model, compute capability, memory, NVLink. `gpu` is a name of
  * hw_gpus. What the topology knows stays; a contradiction (another compute capability) is an error. */
 int machine_complete_gpus(struct topology *t, const char *gpu, struct err *e);
-
-#endif

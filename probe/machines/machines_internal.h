@@ -1,6 +1,5 @@
 /* What the files of this directory share: the record of a bundled machine, and how GPUs are joined. */
-#ifndef PROBE_MACHINES_MACHINES_INTERNAL_H
-#define PROBE_MACHINES_MACHINES_INTERNAL_H
+#pragma once
 
 #include "probe/machines/hardware.h"
 #include "probe/topology/build.h"
@@ -58,5 +57,3 @@ enum hw_transport hw_transport_of(const struct topo_class *c, int object);
 /* Add to a class without links those that its GPUs, all of the kind `hw`, have on the board that is usual for their
  * number: NVSwitches; a mesh; the hybrid cube of eight V100; the four modules of eight MI250X dies; bridges. */
 void wiring_usual(struct topology *t, struct topo_class *c, const struct hw_gpu *hw);
-
-#endif

@@ -1,7 +1,6 @@
 /* The condition of GPUs and RDMA ports while something is measured: heat, throttling, other processes, errors,
  * congestion. Needs libc alone: nccltune-worker links it. */
-#ifndef PROBE_SOURCE_CONDITION_H
-#define PROBE_SOURCE_CONDITION_H
+#pragma once
 
 #include "core/arena.h"
 
@@ -40,5 +39,3 @@ void gpu_watch_read(struct gpu_watch *w, gpu_sign_fn *tell, void *user);
  * What a driver does not count is left out. Scratch in `a`. */
 typedef void port_counter_fn(void *user, const char *kind, const char *port, const char *counter, double value);
 void port_counters_read(struct arena *a, port_counter_fn *tell, void *user);
-
-#endif

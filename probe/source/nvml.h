@@ -1,7 +1,6 @@
 /* The part of NVML's interface that probing needs, declared here so that building needs no CUDA (NVML API Reference
  * Guide, unchanged from driver 418 on). */
-#ifndef PROBE_SOURCE_NVML_H
-#define PROBE_SOURCE_NVML_H
+#pragma once
 
 #include "probe/source/condition.h"
 
@@ -87,5 +86,3 @@ void gpu_errors_count(const struct gpu_errors *from, nvml_device d, const char *
  * (rows or pages that are replaced at the next reset), ecc-off, persistence-off, gpu-slowed (for heat or power, just
  * now). */
 void gpu_errors_state(const struct gpu_errors *from, nvml_device d, const char *gpu, gpu_sign_fn *tell, void *user);
-
-#endif

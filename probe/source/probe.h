@@ -1,6 +1,5 @@
 /* A topology of this machine, or of a copy of its files. */
-#ifndef PROBE_SOURCE_PROBE_H
-#define PROBE_SOURCE_PROBE_H
+#pragma once
 
 #include "core/log.h"
 #include "probe/topology/topology.h"
@@ -21,5 +20,3 @@ struct topology *probe_machine(struct log *log, struct probe_timings *timings, s
 
 /* Probe the machine whose /sys and /proc were copied below `dir`, from the sources that need files alone. */
 struct topology *probe_sysroot(const char *dir, struct log *log, struct probe_timings *timings, struct err *e);
-
-#endif

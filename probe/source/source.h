@@ -1,7 +1,6 @@
 /* Sources of knowledge about this machine: one file each, which fill the same class one after the other. Each is
  * optional: a source that finds nothing leaves a note with the reason, and the class as it is. */
-#ifndef PROBE_SOURCE_SOURCE_H
-#define PROBE_SOURCE_SOURCE_H
+#pragma once
 
 #include "probe/topology/build.h"
 
@@ -20,5 +19,3 @@ extern const struct probe_source *const probe_sources[];
  * hwloc_topology_destroy frees; -1 with errno. */
 struct hwloc_topology;
 int probe_hwloc_load(struct hwloc_topology **h);
-
-#endif

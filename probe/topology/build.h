@@ -1,7 +1,6 @@
 /* Building a topology, for probe's sources, importers and machines: records, a PCI tree, and several descriptions that
  * become one. Pointers to classes and objects are valid until the next one of the kind is added; indices stay. */
-#ifndef PROBE_TOPOLOGY_BUILD_H
-#define PROBE_TOPOLOGY_BUILD_H
+#pragma once
 
 #include "probe/topology/topology.h"
 
@@ -121,5 +120,3 @@ void classes_index_free(struct class_index *index);
  * number, ports and interfaces by name. The tree of the description that knows most is kept; the others fill what is
  * unknown, and a note tells where they contradict it. */
 void merge_nodes(struct topology *t);
-
-#endif

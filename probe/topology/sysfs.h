@@ -1,7 +1,6 @@
 /* Small files and links under /sys and /proc, of this machine or of a copied tree. Every function takes a printf-like
  * path that begins with '/'. */
-#ifndef PROBE_TOPOLOGY_SYSFS_H
-#define PROBE_TOPOLOGY_SYSFS_H
+#pragma once
 
 #include "core/arena.h"
 
@@ -31,5 +30,3 @@ int sysfs_list(struct arena *a, const char ***names, const char *fmt, ...) __att
 
 /* Up to `room` bytes of a file of any content; how many were read. */
 size_t sysfs_bytes(unsigned char *bytes, size_t room, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-
-#endif

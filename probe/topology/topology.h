@@ -4,8 +4,7 @@
  * Devices of a class are flat arrays that refer to one another by index (-1: none), so that a class can be written,
  * hashed and compared without chasing pointers. What could not be read is unknown (0, -1, NULL or *_UNKNOWN as said at
  * the member), never guessed. Everything lives in the topology's arena. */
-#ifndef PROBE_TOPOLOGY_TOPOLOGY_H
-#define PROBE_TOPOLOGY_TOPOLOGY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -469,5 +468,3 @@ int topo_gpu_class(const struct topology *t);
 
 /* Return how many hosts the class has; 1 if the topology names none. */
 int topo_class_hosts(const struct topology *t, int class_index);
-
-#endif

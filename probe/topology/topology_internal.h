@@ -1,6 +1,5 @@
 /* What the files of this directory share. */
-#ifndef PROBE_TOPOLOGY_TOPOLOGY_INTERNAL_H
-#define PROBE_TOPOLOGY_TOPOLOGY_INTERNAL_H
+#pragma once
 
 #include "core/json_fields.h"
 #include "probe/topology/build.h"
@@ -20,5 +19,3 @@ enum path_class path_class_nccl(const struct path_matrix *m, int from, int to);
 
 /* Object i has become object where[i]: update the indices of everything but the objects themselves. */
 void build_renumber(struct topo_class *c, const int *where);
-
-#endif

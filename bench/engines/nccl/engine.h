@@ -1,6 +1,5 @@
 /* The nccl engine: collectives on device memory through NCCL or RCCL. */
-#ifndef BENCH_ENGINES_NCCL_ENGINE_H
-#define BENCH_ENGINES_NCCL_ENGINE_H
+#pragma once
 
 #include "bench/candidates/engine.h"
 
@@ -16,5 +15,3 @@ struct nccl_options {
 };
 
 extern const struct bench_engine bench_engine_nccl;
-
-#endif

@@ -1,6 +1,5 @@
 /* What workers have of the environment that the command was started in. */
-#ifndef BENCH_ENGINES_NCCL_INHERIT_H
-#define BENCH_ENGINES_NCCL_INHERIT_H
+#pragma once
 
 #include "bench/launch/launch.h"
 #include "core/log.h"
@@ -13,5 +12,3 @@ const char *inherit_pins(struct arena *a);
 
 /* Says what holds for every candidate, and what for none. */
 void inherit_log(struct log *log);
-
-#endif

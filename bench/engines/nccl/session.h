@@ -1,6 +1,5 @@
 /* A running launch of the nccl engine, and asking it. */
-#ifndef BENCH_ENGINES_NCCL_SESSION_H
-#define BENCH_ENGINES_NCCL_SESSION_H
+#pragma once
 
 #include "bench/candidates/engine.h"
 #include "bench/engines/nccl/worker_pool.h"
@@ -107,5 +106,3 @@ void nccl_session_judge_site(const struct nccl_context *c, struct findings *foun
 /* A GPU's clock ramps and NCCL's proxies are threads on the host: 2 ms are worth more than the samples of a search on
  * host memory. */
 #define NCCL_SAMPLING ((struct bench_sampling){.least_us = 2000, .most_us = 5000, .calls = 5})
-
-#endif

@@ -4,8 +4,7 @@
  * process. On one node the agent is a child on a pipe. On several, mpirun starts the agents (it is only a launcher: no
  * MPI is spoken) and they come back over TCP on whatever network reaches this machine, so that the fabric under test
  * carries nothing but NCCL. */
-#ifndef BENCH_ENGINES_NCCL_WORKER_POOL_H
-#define BENCH_ENGINES_NCCL_WORKER_POOL_H
+#pragma once
 
 #include <signal.h>
 
@@ -75,5 +74,3 @@ void nccl_pool_noise(struct nccl_pool *t, struct findings *found);
 
 /* Ends the launch: lets NCCL close its connections unless `kill`. */
 void nccl_pool_stop(struct nccl_pool *t, int kill);
-
-#endif
