@@ -55,7 +55,7 @@ PLUGIN_SRC  := $(filter-out %/binary_write.c,$(call tree,tuner/plugin tuner/tabl
 PROFILER_SRC := $(call tree,tuner/capture tuner/observe tuner/libc) core/coll.c core/launcher.c
 BENCH_SRC   := $(call tree,bench/nccltune-bench)
 WORKER_PARTS    := core/call/shape.c $(addprefix core/wire/,connection.c proof.c tcp.c) bench/noise/signs.c \
-                   probe/source/condition.c probe/topology/pci.c probe/topology/sysfs.c $(addprefix core/,arena.c coll.c delivered.c err.c gpu_driver.c hash.c locate.c nccl_library.c units.c)
+                   probe/source/condition.c probe/topology/pci.c probe/topology/sysfs.c $(addprefix core/,arena.c coll.c delivered.c err.c gpu_driver.c hash.c launcher.c locate.c nccl_library.c units.c)
 WORKER_SRC  := $(call tree,bench/nccltune-worker) $(WORKER_PARTS)
 CLI_SRC     := $(call tree,cli)
 HOOK_PARTS  := $(filter-out slurm/hook_main.c,$(call tree,slurm))

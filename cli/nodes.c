@@ -134,10 +134,11 @@ static const char **name_hosts(const struct cli_nodes *nodes, const struct agent
     return names;
 }
 
-static struct topology *probe_by_agents(const struct bench_setup *setup, const struct cli_nodes *nodes,
-                                        const struct agents *lent, struct log *log, volatile sig_atomic_t *stop,
-                                        struct err *e)
+/* Have each node probe itself. A node that cannot gets no work afterwards. */
+static struct topology *probe_by_agents(struct bench_setup *setup, const struct cli_nodes *nodes, struct log *log,
+                                        volatile sig_atomic_t *stop, struct err *e)
 {
+    struct agents *lent = setup->lent;
     struct arena *a = arena_new();
     struct agents agents;
     const char *argv[] = {"{bin}/nccltune", "probe", "--json", NULL};
@@ -154,16 +155,20 @@ static struct topology *probe_by_agents(const struct bench_setup *setup, const s
     double answered_s = cluster_clock_s();
     for (int i = 0; said && i < agents.count; i++) {
         answers[i] = (struct cluster_answer){names[i], said[i].output, said[i].bytes, NULL, asked_s, answered_s};
-        if (said[i].lost)
-            answers[i].why = "no answer in time";
-        else if (said[i].status)
+        if (said[i].lost || said[i].status)
             answers[i].why = arena_strdup(a, said[i].errors);
     }
+    int asked = agents.count;
     for (int i = 0; i < lent->nabsent; i++)
         answers[agents.count + i] = (struct cluster_answer){.host = lent->absent[i].host, .why = lent->absent[i].why};
     if (said)
         t = cluster_merge(answers, agents.count + lent->nabsent, log, e);
+    for (int i = 0; i < asked; i++)
+        names[i] = arena_strdup(a, names[i]);
     agents_close(&agents);
+    for (int i = 0; t && i < asked; i++)
+        if (answers[i].why)
+            agents_leave_out(lent, setup, names[i], answers[i].why);
     arena_free(a);
     return t;
 }
@@ -172,8 +177,7 @@ struct topology *cli_nodes_probe(struct agents *agents, struct bench_setup *setu
                                  struct log *log, volatile sig_atomic_t *stop, struct arena *a, struct err *e)
 {
     if (!nodes->here || setup->lent)
-        return agents_lend(agents, setup, DEADLINE_S, stop, a, e) ? NULL
-                                                                  : probe_by_agents(setup, nodes, agents, log, stop, e);
+        return agents_lend(agents, setup, DEADLINE_S, stop, a, e) ? NULL : probe_by_agents(setup, nodes, log, stop, e);
     struct topology *t = probe_here(log, e);
     if (t && nodes->names) /* as the user or Slurm calls it */
         t->hosts[0].name = arena_strdup(t->arena, nodes->names[0]);

@@ -173,8 +173,52 @@ static int drop_bad_nodes(struct tune *t, struct tune_part *p, struct err *e)
     return p->topology->nhosts < before ? topo_save(p->topology, p->file, e) : 0;
 }
 
-/* Measures into the profile's journal. That this machine has no launcher is no error: the topology still says things.
- */
+/* Leave out the nodes that were lost for good while the part was measured, if the others have at least half of the time
+ * to themselves. Return how many. */
+static int drop_lost_nodes(struct tune *t, struct tune_part *p, double took_s)
+{
+    int n, before = p->topology->nhosts, fixed = bench_engine_has_ranks(bench_engine_find(p->bench.engine));
+    tune_hosts(p->topology, 0, t->arena, &n);
+    for (int i = before - 1; i >= 0 && p->bench.setup.lent && !fixed && 2 * took_s < p->bench.budget_s; i--) {
+        const char *name = p->topology->hosts[i].name, *gone = agents_gone(&t->agents, name);
+        if (p->topology->hosts[i].served || !gone || --n < 1)
+            continue;
+        const char *why = arena_strdup(t->arena, gone);
+        name = arena_strdup(t->arena, name);
+        agents_leave_out(&t->agents, &t->bench.setup, name, why);
+        tune_drop(t, p, name, why);
+        log_warn(&t->log, "%s is left out: %s", name, why);
+    }
+    return before - p->topology->nhosts;
+}
+
+/* Measures into the profile's journal; without the nodes that are lost on the way, from the start. */
+static int measure_nodes(struct tune *t, struct tune_part *p, struct bench_summary *summary,
+                         struct bench_results **measured, struct err *e)
+{
+    for (;;) {
+        double began_s = progress_now_s();
+        progress_start(&t->progress, t->quiet ? NULL : stderr);
+        int rc = bench_run(&p->bench, p->topology, &t->log, t->stop, summary, measured, e);
+        progress_clear(&t->progress);
+        double took_s = progress_now_s() - began_s;
+        if (rc != ERR_FAILED || *t->stop || !drop_lost_nodes(t, p, took_s))
+            return rc;
+        bench_results_free(*measured);
+        *measured = NULL;
+        *e = (struct err){0};
+        *summary = (struct bench_summary){0};
+        p->bench.budget_s -= took_s;
+        p->bench.resume = 0;
+        unlink(p->bench.results);
+        findings_attach(p->topology);
+        rc = topo_save(p->topology, p->file, e);
+        if (rc)
+            return rc;
+    }
+}
+
+/* That this machine has no launcher is no error: the topology still says things. */
 static int measure(struct tune *t, struct tune_part *p, struct bench_results **measured, struct err *e)
 {
     struct bench_summary summary = {0};
@@ -182,10 +226,8 @@ static int measure(struct tune *t, struct tune_part *p, struct bench_results **m
     int rc = bench_engine_has_ranks(bench_engine_find(p->bench.engine))
                  ? agents_become_ranks(&t->agents, &p->bench.setup, e)
                  : 0;
-    progress_start(&t->progress, t->quiet ? NULL : stderr);
     if (!rc)
-        rc = bench_run(&p->bench, p->topology, &t->log, t->stop, &summary, measured, e);
-    progress_clear(&t->progress);
+        rc = measure_nodes(t, p, &summary, measured, e);
     t->noise = !rc && *measured ? (*measured)->noise : (struct findings){0};
     if (rc == ERR_LACKS) {
         log_warn(&t->log, "%s", e->text);

@@ -11,6 +11,7 @@
 #define MOST_OUTPUT    ((size_t)16 << 20)
 #define MOST_ERRORS    ((size_t)4 << 10)
 #define KILL_S         3.0
+#define LAST_WORDS_S   0.3 /* from an agent's end to that of its launcher */
 
 int agents_find(const struct agents *s, const char *host)
 {
@@ -283,10 +284,25 @@ static int hear_answer(void *user, int i, const struct frame *f)
     return r->left == 0;
 }
 
-static void give_up_answer(struct running *r, int i)
+/* `why` counts where the program itself has said nothing. */
+static void give_up_answer(struct running *r, int i, const char *why)
 {
-    r->all[i].lost |= !r->done[i];
+    if (r->done[i])
+        return;
+    if (!*r->all[i].errors)
+        keep_errors(r->all[i].errors, why, strlen(why));
+    r->all[i].lost = 1;
     finish_answer(r, i);
+}
+
+/* The same of an agent that has gone, by what its launcher says. */
+static void give_up_lost(struct running *r, int i)
+{
+    const struct agents *s = r->agents->lender ? r->agents->lender : r->agents;
+    char words[BENCH_DETAIL], why[BENCH_DETAIL + 32] = "its agent has ended";
+    if (start_node_ended(s->start, r->agents->items[i].host, LAST_WORDS_S, words))
+        snprintf(why, sizeof why, "its agent has ended: %s", words);
+    give_up_answer(r, i, why);
 }
 
 /* Until all have answered; those that have not by the deadline are killed. */
@@ -303,17 +319,17 @@ static struct agents_answer *collect_answers(struct agents *s, int rank, double 
         r.all[i] =
             (struct agents_answer){.status = -1, .errors = arena_alloc(a, MOST_ERRORS), .output = arena_strdup(a, "")};
         if (s->items[i].lost)
-            give_up_answer(&r, i);
+            give_up_lost(&r, i);
     }
     while (r.left && event == AGENTS_LOST) {
         event = agents_wait(s, &deadline_s, stop, hear_answer, &r, &lost);
         if (event == AGENTS_LOST)
-            give_up_answer(&r, lost);
+            give_up_lost(&r, lost);
     }
     if (r.left)
         agents_kill(s, KILL_S, NULL, NULL);
     for (int i = 0; i < s->count; i++)
-        give_up_answer(&r, i);
+        give_up_answer(&r, i, "no answer in time");
     if (event != AGENTS_STOPPED)
         return r.all;
     err_set(e, ERR_FAILED, "interrupted");

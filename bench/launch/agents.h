@@ -26,6 +26,7 @@
 struct agent {
     char host[AGENTS_HOST]; /* what its node calls itself */
     struct connection connection;
+    int rank; /* among copies that were found started; -1 */
     int lost; /* gone, or given up: its connection is closed; 2 once agents_wait has reported it */
 };
 
@@ -33,6 +34,7 @@ struct agent {
 struct copies {
     const char *launcher; /* "torchrun", "srun", ... */
     int nodes;
+    int per_node;        /* ranks; 0 unknown */
     const char *job;     /* what keeps this run apart on a node */
     const char *meeting; /* the file that tells where the head is; NULL none */
     int siblings;        /* the socket at which the other copies of this node wait */
@@ -54,14 +56,17 @@ struct agents {
     uint16_t port;
     struct guest *guests;
     int nguests;
-    struct start *start;   /* the launchers that have started them; NULL none */
-    struct proc here;      /* the agent of this node, on pipes */
-    struct agents *lender; /* whose they are; NULL their own */
-    int *from;             /* their numbers there */
-    int some;              /* those that come are enough */
+    struct start *start;       /* the launchers that have started them; NULL none */
+    struct proc here;          /* the agent of this node, on pipes */
+    struct agents *lender;     /* whose they are; NULL their own */
+    int *from;                 /* their numbers there */
+    const struct places *some; /* those of these nodes that come are enough; NULL: all have to */
+    int refused;               /* how many of another release have come */
 
-    const struct bench_setup *again; /* how a lender's are started anew when some or all are lost; NULL: not */
-    struct agents_absent *absent;    /* what agents_lend has gone on without */
+    /* What a lender keeps when its agents end, in `keep`. */
+    struct arena *keep;
+    struct bench_setup *again;    /* how they are started anew when some or all are lost; NULL: not */
+    struct agents_absent *absent; /* the nodes that it goes on without */
     int nabsent;
     struct copies *copies; /* this is the head of copies that were found started; NULL: it is not */
 };
@@ -88,17 +93,23 @@ enum agents_role {
  * for the agents of all and lends them through `setup`. Copies meet by a file in the directory `dir` (made if missing;
  * NULL: the present one), readable by its owner alone: where the head is, and the secret of this run. Where nothing is
  * shared, MASTER_ADDR and MASTER_PORT say where, and AGENTS_KEY, the same on all ranks, makes the secret. A `setup`
- * that names a launcher or hosts looks for no copies. Nobody is waited for longer than a minute. `s` needs no
- * initialisation; what it keeps is in `a`. */
+ * that names a launcher or hosts looks for no copies. Nobody is waited for longer than a minute; nodes that do not come
+ * are listed in s->absent. `s` needs no initialisation; what it keeps is in `a`. */
 #define AGENTS_KEY "NCCLTUNE_KEY"
 enum agents_role agents_meet(struct agents *s, struct bench_setup *setup, const char *dir, volatile sig_atomic_t *stop,
                              struct arena *a, int *code, struct err *e);
 
 /* Unless `setup` lends agents already: start one on every node that it means and lend them, as long as `a` lives. Nodes
- * that do not come are listed in s->absent. Where one launcher for all fails, try one for each node. Errors: as
- * agents_open, and no node comes. */
+ * that do not come are listed in s->absent and taken out of `setup`. Where one launcher for all fails, try one for each
+ * node. Errors: as agents_open, and no node comes. */
 int agents_lend(struct agents *s, struct bench_setup *setup, double patience_s, volatile sig_atomic_t *stop,
                 struct arena *a, struct err *e);
+
+/* Go on without a node whose agent was lent and has been given back: nobody gets it any more. */
+void agents_leave_out(struct agents *s, struct bench_setup *setup, const char *host, const char *why);
+
+/* Return why a node's agent cannot be had now: absent or lost; NULL: it can. */
+const char *agents_gone(const struct agents *s, const char *host);
 
 /* Before ranks of MPI are measured: started agents end until they are wanted again; copies go on as ranks, of which
  * this is rank 0. ERR_LACKS: their launcher does not speak MPI. */
@@ -143,7 +154,7 @@ struct agents_answer {
     int status;   /* as from waitpid; -1 it did not start, `errors` says why */
     char *output; /* the first 16 MiB, \0-terminated, from the arena */
     size_t bytes;
-    char *errors; /* the last 4 KiB of its standard error, \0-terminated */
+    char *errors; /* the last 4 KiB of its standard error, \0-terminated; if it has none, why the agent was lost */
 };
 
 /* Have every agent run a program, with its own number as {rank} and no input, and collect the answers: one for each

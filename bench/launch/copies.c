@@ -398,6 +398,7 @@ enum agents_role copies_begin(struct agents *s, const char *dir, double patience
         return AGENTS_CONDUCT;
     struct copies *c = ARENA_NEW(a, struct copies);
     *c = (struct copies){.launcher = r.launcher, .nodes = count_nodes(&r, e), .job = name_job(&r, a)};
+    c->per_node = c->nodes ? r.ranks / c->nodes : 0;
     if (!c->nodes)
         return AGENTS_FAILED;
     if (r.local > 0)
@@ -415,6 +416,28 @@ enum agents_role copies_begin(struct agents *s, const char *dir, double patience
     return AGENTS_FAILED;
 }
 
+/* List the nodes whose copies have not come: by name where Slurm tells the names, else by a rank of theirs. Ranks are
+ * numbered node by node, or each node gets one in turn. */
+static void list_missing_copies(struct agents *s)
+{
+    const struct copies *c = s->copies;
+    const char *why =
+        arena_printf(s->keep, "no copy of %s's there has reached rank 0 within %.0f s", c->launcher, PATIENCE_S);
+    struct places where;
+    int named = !places_find(&(struct bench_setup){0}, s->keep, &where, NULL) && where.hosts && where.nodes == c->nodes;
+    int step = c->per_node;
+    for (int i = 0; i < s->count; i++)
+        step = s->items[i].rank % c->per_node ? 1 : step;
+    for (int node = 0; node < c->nodes && s->count + s->nabsent < c->nodes; node++) {
+        int come = named && agents_find(s, where.hosts[node]) >= 0;
+        for (int i = 0; i < s->count && !named; i++)
+            come |= s->items[i].rank == node * step;
+        if (!come)
+            agents_add_absent(s, named ? where.hosts[node] : arena_printf(s->keep, "the node of rank %d", node * step),
+                              why);
+    }
+}
+
 enum agents_role agents_meet(struct agents *s, struct bench_setup *setup, const char *dir, volatile sig_atomic_t *stop,
                              struct arena *a, int *code, struct err *e)
 {
@@ -424,9 +447,14 @@ enum agents_role agents_meet(struct agents *s, struct bench_setup *setup, const 
         role = copies_begin(s, dir, PATIENCE_S, a, code, e);
     if (role != AGENTS_CONDUCT || !s->arena)
         return role;
+    static const struct places unnamed;
     int rc = agents_start_here(s, e);
+    s->keep = a;
+    s->some = &unnamed;
     rc = rc ? rc : agents_gather(s, progress_now_s() + PATIENCE_S, stop, e);
+    s->some = NULL;
     if (!rc) {
+        list_missing_copies(s);
         setup->lent = s;
         return AGENTS_CONDUCT;
     }

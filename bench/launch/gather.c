@@ -13,8 +13,10 @@
 #define STOP_PERIOD_MS 100
 #define GRACE_S        1.0
 #define GIVE_BACK_S    3.0
-#define SPARE_FDS      64  /* for everything that is not an agent */
-#define SHORT_STAY_S   0.2 /* a guest that is younger is not sent away for another: honest ones need less */
+#define SPARE_FDS      64   /* for everything that is not an agent */
+#define COMMON_S       20.0 /* for one launcher for all; then each node has its own */
+#define COMMON_NODE_S  0.1  /* more for each node */
+#define SHORT_STAY_S   0.2  /* a guest that is younger is not sent away for another: honest ones need less */
 
 /* A connection that has proven nothing yet. */
 struct guest {
@@ -171,17 +173,45 @@ static int count_introduced(const struct agents *s)
     return n;
 }
 
-/* Return 1 once the agent has said its name, 0 if not yet, -1 if it never will. */
-static int read_introduction(struct agent *m)
+void agents_add_absent(struct agents *s, const char *host, const char *why)
+{
+    struct arena *a = s->keep ? s->keep : s->arena;
+    s->absent = arena_grow(a, s->absent, (size_t)s->nabsent, sizeof *s->absent);
+    s->absent[s->nabsent++] = (struct agents_absent){arena_strdup(a, host), arena_strdup(a, why)};
+}
+
+static int find_absent(const struct agents *s, const char *host)
+{
+    for (int i = 0; i < s->nabsent; i++)
+        if (!strcmp(s->absent[i].host, host))
+            return i;
+    return -1;
+}
+
+/* Return 1 once the agent has said its name, 0 if not yet, -1 if it never will, or is of another release. */
+static int read_introduction(struct agents *s, struct agent *m)
 {
     struct frame f;
-    struct agent_node node;
+    struct agent_node node = {0};
+    char why[BENCH_DETAIL];
     int alive = connection_fill(&m->connection), got = connection_next(&m->connection, &f);
     if (!got)
         return alive ? 0 : -1;
-    if (got < 0 || f.head.message != AGENT_NODE || frame_body(&f, &node, sizeof node) || !*node.host)
+    if (got < 0 || f.head.message != AGENT_NODE || f.head.bytes < sizeof node.host)
         return -1;
-    snprintf(m->host, sizeof m->host, "%.*s", (int)sizeof node.host - 1, node.host);
+    memcpy(&node, f.body, f.head.bytes < sizeof node ? f.head.bytes : sizeof node);
+    node.host[sizeof node.host - 1] = node.release[sizeof node.release - 1] = 0;
+    if (!*node.host)
+        return -1;
+    if (strcmp(node.release, wire_release) != 0) {
+        snprintf(why, sizeof why, "its nccltune-worker is of %s%s, this is %s: install the same on all nodes",
+                 *node.release ? "release " : "an older release", node.release, wire_release);
+        agents_add_absent(s, node.host, why);
+        s->refused++;
+        return -1;
+    }
+    snprintf(m->host, sizeof m->host, "%s", node.host);
+    m->rank = node.rank;
     return 1;
 }
 
@@ -195,7 +225,7 @@ static void drop_newcomer(struct agents *s, int i)
 static void hear_newcomers(struct agents *s, const struct pollfd *fds, int n)
 {
     for (int i = n - 1; i >= 0; i--)
-        if (fds[i].revents && read_introduction(&s->items[i]) < 0)
+        if (fds[i].revents && read_introduction(s, &s->items[i]) < 0)
             drop_newcomer(s, i);
 }
 
@@ -216,20 +246,22 @@ static int set_missing_error(const struct agents *s, const char *why, struct err
                    used ? (s->count > 3 && used >= sizeof names - 80 ? " and more)" : ")") : "", why);
 }
 
-/* Count those that will not come any more: their launchers have ended. */
-static int count_given_up(const struct agents *s)
+/* Count those that will not come any more: they were refused, or their launchers have ended. */
+static int count_given_up(const struct agents *s, const struct places *where)
 {
     char why[BENCH_DETAIL];
-    int n = 0;
-    for (int i = 0; s->some && i < s->wanted; i++)
-        n += start_node_ended(s->start, i, why) && agents_find(s, start_node(s->start, i)) < 0;
+    int n = s->refused;
+    for (int i = 0; i < where->nodes && where->hosts; i++)
+        n += find_absent(s, where->hosts[i]) < 0 && agents_find(s, where->hosts[i]) < 0 &&
+             start_node_ended(s->start, where->hosts[i], 0, why);
     return n;
 }
 
 static int is_complete(const struct agents *s, double deadline_s)
 {
     int n = count_introduced(s);
-    return n == s->wanted || (s->some && n && (n + count_given_up(s) >= s->wanted || progress_now_s() > deadline_s));
+    return n == s->wanted ||
+           (s->some && n && (n + count_given_up(s, s->some) >= s->wanted || progress_now_s() > deadline_s));
 }
 
 static int find_failure(struct agents *s, double deadline_s, volatile sig_atomic_t *stop, struct err *e)
@@ -237,7 +269,9 @@ static int find_failure(struct agents *s, double deadline_s, volatile sig_atomic
     char why[BENCH_DETAIL] = "";
     if (stop && *stop)
         return err_set(e, ERR_FAILED, "interrupted");
-    if ((!s->some || count_given_up(s) == s->wanted) && start_ended(s->start, why))
+    if (s->refused && (!s->some || s->refused == s->wanted))
+        return err_set(e, ERR_FAILED, "%s: %s", s->absent[s->nabsent - 1].host, s->absent[s->nabsent - 1].why);
+    if ((!s->some || count_given_up(s, s->some) >= s->wanted) && start_ended(s->start, why))
         return s->count ? set_missing_error(s, why, e) : err_set(e, ERR_FAILED, "%s", why);
     if (s->here.group && proc_ended(&s->here, 0))
         return err_set(e, ERR_FAILED, "nccltune-worker ended before it had answered");
@@ -300,7 +334,7 @@ int agents_start_here(struct agents *s, struct err *e)
 
 /* How a command starts agents of its own. */
 struct opening {
-    const struct bench_setup *setup;
+    struct bench_setup *setup; /* narrowed to the nodes that have come */
     double patience_s;
     volatile sig_atomic_t *stop;
     int each; /* by a launcher for each node */
@@ -319,14 +353,50 @@ static int start_on_nodes(struct agents *s, const struct opening *o, struct err 
     return s->start ? 0 : e->code ? e->code : ERR_FAILED;
 }
 
+/* Name the hosts of `setup` that have agents; where agents have other names (of addresses), the agents'. */
+static const char *join_present(const struct agents *s, const struct places *where, struct arena *a)
+{
+    const char *hosts = "";
+    for (int i = 0; i < where->nodes; i++)
+        if (agents_find(s, where->hosts[i]) >= 0)
+            hosts = arena_printf(a, "%s%s%s", hosts, *hosts ? "," : "", where->hosts[i]);
+    for (int i = 0; i < s->count && !*hosts; i++)
+        hosts = arena_printf(a, "%s%s%s", hosts, i ? "," : "", s->items[i].host);
+    return hosts;
+}
+
+/* Note who has not come, and why, and take them out of `setup`. */
+static void narrow_setup(struct agents *s, struct bench_setup *setup, const struct places *where)
+{
+    struct arena *a = s->keep;
+    char why[BENCH_DETAIL];
+    for (int i = 0; i < where->nodes; i++)
+        if (agents_find(s, where->hosts[i]) < 0 && find_absent(s, where->hosts[i]) < 0)
+            agents_add_absent(s, where->hosts[i],
+                              start_node_ended(s->start, where->hosts[i], 0, why) ? why : "no answer in time");
+    setup->hosts = join_present(s, where, a);
+    setup->hostfile = NULL;
+}
+
 static int open_own(struct agents *s, const struct opening *o, struct err *e)
 {
-    int nodes = places_count(o->setup, e), rc = nodes ? agents_begin(s, nodes, e) : e->code;
+    struct arena *keep = s->keep;
+    struct agents_absent *absent = s->absent;
+    struct places where;
+    int nabsent = s->nabsent, nodes = places_count(o->setup, e), rc = nodes ? agents_begin(s, nodes, e) : e->code;
     if (rc)
         return rc;
-    s->some = o->some;
-    rc = places_need_no_launcher(o->setup) ? agents_start_here(s, e) : start_on_nodes(s, o, e);
+    s->keep = keep;
+    s->absent = absent;
+    s->nabsent = nabsent;
+    rc = places_find(o->setup, s->arena, &where, e);
+    s->some = o->some && where.hosts ? &where : NULL;
+    if (!rc)
+        rc = places_need_no_launcher(o->setup) ? agents_start_here(s, e) : start_on_nodes(s, o, e);
     rc = rc ? rc : agents_gather(s, progress_now_s() + o->patience_s, o->stop, e);
+    if (!rc && s->some && s->count < s->wanted)
+        narrow_setup(s, o->setup, &where);
+    s->some = NULL;
     if (rc)
         agents_close(s);
     return rc;
@@ -334,34 +404,24 @@ static int open_own(struct agents *s, const struct opening *o, struct err *e)
 
 /* ---- lending ---- */
 
-/* Open agents that are lent: they can be started anew, and what `s` knows of copies stays. */
-static int open_to_lend(struct agents *s, const struct opening *o, struct err *e)
+/* Open agents that are lent, by one launcher for all, else by one for each node: they can be started anew. */
+static int open_to_lend(struct agents *s, struct opening o, struct err *e)
 {
     struct copies *copies = s->copies;
-    int rc = open_own(s, o, e);
-    s->again = o->setup;
+    const double all_s = o.patience_s, common_s = COMMON_S + places_count(o.setup, NULL) * COMMON_NODE_S;
+    const int common = start_is_common(o.setup);
+    o.some = !common;
+    o.patience_s = common && common_s < all_s ? common_s : all_s;
+    int rc = open_own(s, &o, e);
+    if (rc == ERR_FAILED && common && !(o.stop && *o.stop)) {
+        *e = (struct err){0};
+        o.each = o.some = 1;
+        o.patience_s = all_s;
+        rc = open_own(s, &o, e);
+    }
+    s->again = o.setup;
     s->copies = copies;
     return rc;
-}
-
-/* List who has not come, and why, as far as that is known, and take them out of `again`. */
-static void find_absent(struct agents *s, struct bench_setup *again, struct arena *a)
-{
-    struct places where;
-    const char *hosts = "";
-    if (s->count == s->wanted || places_find(again, a, &where, NULL))
-        return;
-    s->absent = arena_alloc(a, (size_t)where.nodes * sizeof *s->absent);
-    for (int i = 0; i < where.nodes; i++) {
-        char why[BENCH_DETAIL];
-        if (agents_find(s, where.hosts[i]) >= 0)
-            hosts = arena_printf(a, "%s%s%s", hosts, *hosts ? "," : "", where.hosts[i]);
-        else
-            s->absent[s->nabsent++] = (struct agents_absent){
-                where.hosts[i], start_node_ended(s->start, i, why) ? arena_strdup(a, why) : "no answer in time"};
-    }
-    again->hosts = hosts;
-    again->hostfile = NULL;
 }
 
 int agents_lend(struct agents *s, struct bench_setup *setup, double patience_s, volatile sig_atomic_t *stop,
@@ -371,19 +431,38 @@ int agents_lend(struct agents *s, struct bench_setup *setup, double patience_s, 
         return 0;
     struct bench_setup *again = ARENA_NEW(a, struct bench_setup);
     *again = *setup;
-    int common = start_is_common(again);
-    struct opening o = {.setup = again, .patience_s = patience_s, .stop = stop, .some = !common};
-    int rc = open_to_lend(s, &o, e);
-    if (rc == ERR_FAILED && common && !*stop) {
-        *e = (struct err){0};
-        o.each = o.some = 1;
-        rc = open_to_lend(s, &o, e);
-    }
+    *s = (struct agents){.listener = -1, .keep = a, .copies = s->copies};
+    int rc = open_to_lend(s, (struct opening){.setup = again, .patience_s = patience_s, .stop = stop}, e);
     if (rc)
         return rc;
-    find_absent(s, again, a);
+    setup->hosts = again->hosts;
+    setup->hostfile = again->hostfile;
     setup->lent = s;
     return 0;
+}
+
+void agents_leave_out(struct agents *s, struct bench_setup *setup, const char *host, const char *why)
+{
+    struct places where;
+    int i = agents_find(s, host);
+    if (find_absent(s, host) < 0)
+        agents_add_absent(s, host, why);
+    if (i >= 0) {
+        s->lost -= s->items[i].lost != 0;
+        s->reported -= s->items[i].lost == 2;
+        connection_close(&s->items[i].connection);
+        memmove(&s->items[i], &s->items[i + 1], (size_t)(--s->count - i) * sizeof *s->items);
+    }
+    if (!s->again || places_find(s->again, s->keep, &where, NULL) || !where.hosts)
+        return;
+    setup->hosts = s->again->hosts = join_present(s, &where, s->keep);
+    setup->hostfile = s->again->hostfile = NULL;
+}
+
+const char *agents_gone(const struct agents *s, const char *host)
+{
+    int i = agents_find(s, host), gone = find_absent(s, host);
+    return gone >= 0 ? s->absent[gone].why : i >= 0 && s->items[i].lost ? "its agent was lost again and again" : NULL;
 }
 
 /* ---- borrowing ---- */
@@ -392,9 +471,14 @@ int agents_lend(struct agents *s, struct bench_setup *setup, double patience_s, 
 static int borrow_places(struct agents *s, const struct places *where, struct err *e)
 {
     const struct agents *lender = s->lender;
-    int by_name = where->nodes != lender->count || agents_find(lender, where->hosts[0]) >= 0;
+    int by_name = where->nodes != lender->count;
+    for (int i = 0; i < where->nodes && !by_name; i++)
+        by_name = agents_find(lender, where->hosts[i]) >= 0;
     for (int i = 0; i < where->nodes; i++) {
         int at = by_name ? agents_find(lender, where->hosts[i]) : i;
+        int gone = at < 0 ? find_absent(lender, where->hosts[i]) : -1;
+        if (gone >= 0)
+            return err_set(e, ERR_FAILED, "%s: %s", where->hosts[i], lender->absent[gone].why);
         if (at < 0 || lender->items[at].lost)
             return err_set(e, ERR_FAILED, at < 0 ? "no agent was started on %s" : "the node %s is gone",
                            at < 0 ? where->hosts[i] : lender->items[at].host);
@@ -405,19 +489,19 @@ static int borrow_places(struct agents *s, const struct places *where, struct er
 }
 
 /* After some were lost, or all were sent home, all are started anew. */
-static int borrow_agents(struct agents *s, const struct opening *o, struct err *e)
+static int borrow_agents(struct agents *s, const struct bench_setup *setup, double patience_s,
+                         volatile sig_atomic_t *stop, struct err *e)
 {
-    struct agents *lender = o->setup->lent;
-    struct opening again = {lender->again, o->patience_s, o->stop, 0, 0};
+    struct agents *lender = setup->lent;
     struct arena *a = arena_new();
     struct places where = {0};
     int rc = 0;
-    if (again.setup && (lender->lost || !lender->arena)) {
+    if (lender->again && (lender->lost || !lender->arena)) {
         agents_close(lender);
-        rc = open_to_lend(lender, &again, e);
+        rc = open_to_lend(lender, (struct opening){.setup = lender->again, .patience_s = patience_s, .stop = stop}, e);
     }
     if (!rc)
-        rc = places_find(o->setup, a, &where, e);
+        rc = places_find(setup, a, &where, e);
     if (!rc) {
         agents_none(s, where.nodes);
         s->lender = lender;
@@ -434,8 +518,10 @@ int agents_open(struct agents *s, const struct bench_setup *setup, double patien
                 struct err *e)
 {
     struct err why = {0};
-    const struct opening o = {.setup = setup, .patience_s = patience_s, .stop = stop};
-    int rc = setup->lent ? borrow_agents(s, &o, &why) : open_own(s, &o, &why);
+    struct bench_setup own = *setup;
+    const struct opening o = {.setup = &own, .patience_s = patience_s, .stop = stop};
+    *s = (struct agents){.listener = -1};
+    int rc = setup->lent ? borrow_agents(s, setup, patience_s, stop, &why) : open_own(s, &o, &why);
     if (rc && e)
         *e = why;
     return rc;
@@ -475,7 +561,12 @@ void agents_close(struct agents *s)
         proc_ended(&s->here, GRACE_S);
     proc_stop(&s->here, GRACE_S);
     arena_free(s->arena);
-    const struct agents kept = {.listener = -1, .again = s->again, .copies = s->copies};
+    const struct agents kept = {.listener = -1,
+                                .keep = s->keep,
+                                .again = s->again,
+                                .absent = s->keep ? s->absent : NULL,
+                                .nabsent = s->keep ? s->nabsent : 0,
+                                .copies = s->copies};
     explicit_bzero(s, sizeof *s);
     *s = kept;
 }

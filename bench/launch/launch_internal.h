@@ -34,11 +34,14 @@ const char *agents_secret_variable(const struct agents *s, struct arena *a);
 /* Take in an agent on pipes that nobody else has (a child, or ssh): it needs no proof. Takes over both descriptors. */
 int agents_add(struct agents *s, int from, int to, struct err *e);
 
+/* Note that a node does not take part. */
+void agents_add_absent(struct agents *s, const char *host, const char *why);
+
 /* Start this node's agent as a child. */
 int agents_start_here(struct agents *s, struct err *e);
 
-/* Wait until all `wanted` agents have proven themselves and said their names, then close the port. Errors name who has
- * not come as far as that is known. */
+/* Wait until all `wanted` agents have proven themselves and said their names, then close the port. With s->some those
+ * that come are enough, and who is refused becomes absent. Errors name who has not come as far as that is known. */
 int agents_gather(struct agents *s, double deadline_s, volatile sig_atomic_t *stop, struct err *e);
 
 /* ---- copies.c ---- */
@@ -97,9 +100,9 @@ void start_listen(struct start *s);
  * where there is a launcher for each ("node7: ssh exited with code 255: ssh: connect to host node7 port 22: ..."). */
 int start_ended(struct start *s, char why[BENCH_DETAIL]);
 
-/* The same of the launcher for node `i` alone, the sentence without its name; and that name. */
-int start_node_ended(struct start *s, int i, char why[BENCH_DETAIL]);
-const char *start_node(const struct start *s, int i);
+/* The same of the launcher for that node alone, the sentence without its name, once it has ended or `grace_s` is over.
+ */
+int start_node_ended(struct start *s, const char *host, double grace_s, char why[BENCH_DETAIL]);
 
 /* Write the first complaint so far; "" none. Returns `text`. */
 char *start_complaint(const struct start *s, char text[BENCH_DETAIL]);

@@ -139,11 +139,10 @@ void start_listen(struct start *s)
 
 /* ---- the end ---- */
 
-int start_node_ended(struct start *s, int i, char why[BENCH_DETAIL])
+static int has_ended(struct start *s, struct runner *r, double grace_s, char why[BENCH_DETAIL])
 {
     char status[PROC_STATUS_TEXT], words[BENCH_DETAIL - PROC_STATUS_TEXT];
-    struct runner *r = s && i < s->count ? &s->runners[i] : NULL;
-    if (!r || !proc_ended(&r->proc, 0))
+    if (!proc_ended(&r->proc, grace_s))
         return 0;
     start_listen(s);
     complaint_text(&r->complaint, words, sizeof words);
@@ -152,16 +151,19 @@ int start_node_ended(struct start *s, int i, char why[BENCH_DETAIL])
     return 1;
 }
 
-const char *start_node(const struct start *s, int i)
+int start_node_ended(struct start *s, const char *host, double grace_s, char why[BENCH_DETAIL])
 {
-    return s->runners[i].host;
+    for (int i = 0; s && i < s->count; i++)
+        if (s->runners[i].host && !strcmp(s->runners[i].host, host))
+            return has_ended(s, &s->runners[i], grace_s, why);
+    return 0;
 }
 
 int start_ended(struct start *s, char why[BENCH_DETAIL])
 {
     char words[BENCH_DETAIL];
     for (int i = 0; s && i < s->count; i++)
-        if (start_node_ended(s, i, words)) {
+        if (has_ended(s, &s->runners[i], 0, words)) {
             const char *host = s->runners[i].host;
             snprintf(why, BENCH_DETAIL, "%.100s%s%.290s", host ? host : "", host ? ": " : "", words);
             return 1;

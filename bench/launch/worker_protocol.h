@@ -38,6 +38,8 @@ enum agent_message {
 
 struct agent_node {
     char host[64];
+    char release[32]; /* wire_release; "": older than this member */
+    int32_t rank;     /* among the copies that a launcher has started; -1 it was not started by one */
 };
 
 /* Followed by `words` strings, the command line, and `settings` strings "NAME=value" or "NAME" (taken out of the

@@ -12,6 +12,7 @@
 #include "bench/nccltune-worker/process.h"
 #include "bench/nccltune-worker/worker.h"
 #include "core/err.h"
+#include "core/launcher.h"
 #include "core/wire/wire.h"
 
 #define REACH_S      30   /* for the conductor to be reached */
@@ -171,9 +172,8 @@ static int pass_frames(struct agent *a, struct process *p)
     while ((got = connection_next(&p->io, &f)) > 0)
         send_head(a, f.head.message, p->rank, f.body, f.head.bytes);
     if (got < 0) {
-        snprintf(p->last, sizeof p->last,
-                 "something else than nccltune-worker of version " NCCLTUNE_VERSION " answered: %.*s",
-                 p->io.used < 200 ? (int)p->io.used : 200, p->io.in);
+        snprintf(p->last, sizeof p->last, "something else than nccltune-worker of version %s answered: %.*s",
+                 wire_release, p->io.used < 200 ? (int)p->io.used : 200, p->io.in);
         process_kill(p);
     }
     return alive && got >= 0;
@@ -279,13 +279,17 @@ static int connect_to(struct agent *a, const char *places)
 int agent_serve(const struct worker_options *o)
 {
     struct agent a = {.count = 1};
-    struct agent_node node = {0};
+    struct agent_node node = {.rank = -1};
+    struct launcher_rank launched;
     char last[AGENT_TEXT];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     process_names_here(&a.names, o->name);
     if (o->connect ? connect_to(&a, o->connect) : connection_open(&a.head, dup(STDIN_FILENO), dup(STDOUT_FILENO)))
         return ERR_FAILED;
     snprintf(node.host, sizeof node.host, "%s", a.names.host);
+    snprintf(node.release, sizeof node.release, "%s", wire_release);
+    if (launcher_find(NULL, NULL, &launched))
+        node.rank = launched.rank;
     send_head(&a, AGENT_NODE, AGENT_ALL, &node, sizeof node);
     while (!a.leaving)
         serve_once(&a);

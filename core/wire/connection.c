@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+const char wire_release[] = NCCLTUNE_VERSION;
+
 int connection_open(struct connection *c, int from, int to)
 {
     *c = (struct connection){.from = from, .to = to, .in = malloc(FRAME_BYTES)};

@@ -17,9 +17,13 @@
  * between can add, change, drop or replay a frame. */
 
 #define FRAME_VERSION 4
-#define FRAME_MAGIC   0x6e74576bU
-#define FRAME_BYTES   ((size_t)1 << 16) /* the largest frame, with its head and seal */
-#define FRAME_BODY    (FRAME_BYTES - sizeof(struct frame_head) - HMAC_BYTES)
+
+/* The release that this program belongs to, such as "1.2.0". Programs of two releases do not work together. */
+extern const char wire_release[];
+
+#define FRAME_MAGIC 0x6e74576bU
+#define FRAME_BYTES ((size_t)1 << 16) /* the largest frame, with its head and seal */
+#define FRAME_BODY  (FRAME_BYTES - sizeof(struct frame_head) - HMAC_BYTES)
 
 /* A connection whose peer leaves more than this unread is given up. */
 #define CONNECTION_QUEUE ((size_t)8 << 20)

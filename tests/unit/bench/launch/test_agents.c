@@ -302,6 +302,7 @@ static void play_agents(int n, const char *places, const struct secret *s)
             _exit(1);
         proof_seal(&p, &c);
         snprintf(node.host, sizeof node.host, "n%d", i);
+        snprintf(node.release, sizeof node.release, "%s", wire_release);
         connection_send(&c, AGENT_NODE, AGENT_ALL, &node, sizeof node);
     }
     pause();

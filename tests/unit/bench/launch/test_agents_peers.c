@@ -53,6 +53,7 @@ static void is_called(int peer, const char *name)
 {
     struct agent_node node = {0};
     snprintf(node.host, sizeof node.host, "%s", name);
+    snprintf(node.release, sizeof node.release, "%s", wire_release);
     says(peer, AGENT_NODE, AGENT_ALL, &node, sizeof node);
 }
 
@@ -118,12 +119,33 @@ TEST_CASE(who_says_anything_else_is_dropped)
     meet(5);
     is_called(0, "node1");
     says(1, AGENT_OUTPUT, AGENT_ALL, &somebody, sizeof somebody);
-    says(2, AGENT_NODE, AGENT_ALL, &somebody, sizeof somebody - 1);
+    says(2, AGENT_NODE, AGENT_ALL, &somebody, sizeof somebody.host - 1);
     says(3, AGENT_NODE, AGENT_ALL, &nobody, sizeof nobody);
     connection_close(&peers[4]);
     assert_int_equal(gather(0.2), ERR_FAILED);
     assert_string_equal(e.text, "1 of 5 nodes have answered (node1): the others have not in time");
     assert_int_equal(set.count, 1);
+}
+
+/* A release before this one said its name alone. */
+TEST_CASE(another_release_is_refused)
+{
+    struct agent_node other = {.host = "node2", .release = "0.0.9"};
+    meet(2);
+    is_called(0, "node1");
+    says(1, AGENT_NODE, AGENT_ALL, &other, sizeof other);
+    assert_int_equal(gather(60), ERR_FAILED);
+    assert_string_equal(e.text, arena_printf(arena,
+                                             "node2: its nccltune-worker is of release 0.0.9, this is %s: install the "
+                                             "same on all nodes",
+                                             wire_release));
+    agents_close(&set);
+    for (int i = 0; i < 2; i++)
+        connection_close(&peers[i]);
+    meet(1);
+    says(0, AGENT_NODE, AGENT_ALL, &other, sizeof other.host);
+    assert_int_equal(gather(60), ERR_FAILED);
+    assert_non_null(strstr(e.text, "node2: its nccltune-worker is of an older release, this is "));
 }
 
 TEST_CASE(who_is_missing_is_said)
@@ -259,7 +281,7 @@ TEST_CASE(what_is_sent_for_an_order)
     for (int i = 0; i < 4; i++) {
         assert_true(a[i].lost == (i < 1) && !a[i].bytes);
         assert_int_equal(a[i].status, i == 1 ? 0 : i == 2 ? 7 << 8 : -1);
-        assert_string_equal(a[i].errors, i == 3 ? "no such thing" : "");
+        assert_string_equal(a[i].errors, i == 3 ? "no such thing" : i ? "" : "its agent has ended");
         assert_string_equal(a[i].output, "");
     }
     for (int i = 1; i < 4; i++) {

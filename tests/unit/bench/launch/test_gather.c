@@ -107,7 +107,45 @@ TEST_CASE(those_that_do_not_come_are_named_and_the_others_go_on)
     assert_string_equal(lent.absent[0].host, "bad2");
     assert_string_equal(lent.absent[0].why, "ssh exited with code 255: no route to it");
     assert_string_equal(borrow(&setup), "n1 n3");
+    assert_string_equal(own.hosts, "n1,n3"); /* whoever asks for all gets these */
+    assert_string_equal(borrow(&own), "n1 n3");
+    setup.hosts = "bad2,n3";
+    assert_string_equal(borrow(&setup), "bad2: ssh exited with code 255: no route to it");
     assert_int_equal(count_starts(), 3);
+}
+
+TEST_CASE(who_is_left_out_is_not_started_again)
+{
+    struct bench_setup own = {.hosts = "n[1-3]"};
+    start(&own, 20);
+    assert_null(agents_gone(&lent, "n2"));
+    agents_leave_out(&lent, &own, "n2", "its probe failed");
+    assert_string_equal(agents_gone(&lent, "n2"), "its probe failed");
+    assert_string_equal(borrow(&own), "n1 n3");
+    agents_close(&lent);
+    assert_string_equal(borrow(&own), "n1 n3");
+    assert_int_equal(count_starts(), 5);
+    lent.again = NULL;
+}
+
+/* n2 is lost, and does not come back. */
+TEST_CASE(who_does_not_come_back_is_named)
+{
+    struct bench_setup own = {.hosts = "n1,n2"};
+    const char *argv[] = {"/bin/sh", "-c", "[ {host} = n1 ] || kill -KILL $PPID; sleep 0.1", NULL};
+    start(&own, 20);
+    struct agents all;
+    assert_int_equal(agents_open(&all, &own, 20, &never, &e), 0);
+    struct agents_answer *said = agents_run(&all, argv, progress_now_s() + 20, &never, arena, &e);
+    assert_true(said[1].lost);
+    assert_string_equal(said[1].errors, "its agent has ended: ssh was killed by signal 9 (Killed)");
+    agents_close(&all);
+    script("ssh", "[ $1 = n1 ] || { echo 'n2 is down' >&2; exit 255; }\nexec sh -c \"$2\"\n");
+    assert_string_equal(borrow(&own), "n2: ssh exited with code 255: n2 is down");
+    assert_string_equal(agents_gone(&lent, "n2"), "ssh exited with code 255: n2 is down");
+    own.hosts = "n1";
+    assert_string_equal(borrow(&own), "n1");
+    lent.again = NULL;
 }
 
 TEST_CASE(who_hangs_is_waited_for_in_vain)
@@ -158,6 +196,7 @@ TEST_CASE(where_one_for_all_fails_there_is_one_for_each)
     assert_string_equal(lent.absent[0].host, "bad2");
     assert_string_equal(lent.absent[0].why, "mpirun exited with code 1: bad2 is down");
     assert_string_equal(borrow(&setup), "n1 n3");
+    assert_string_equal(own.hosts, "n1,n3");
 }
 
 static int begin_doubles(void **state)
