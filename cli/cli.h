@@ -22,6 +22,7 @@ int lint_main(int argc, char **argv);
 int workload_main(int argc, char **argv);
 int diagnose_main(int argc, char **argv);
 int drift_main(int argc, char **argv);
+int trials_main(int argc, char **argv);
 
 /* As shells report a program that ^C has ended. */
 #define CLI_INTERRUPTED 130

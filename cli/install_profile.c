@@ -13,6 +13,7 @@
 #include "envgen/install/install.h"
 #include "envgen/install/serve.h"
 #include "envgen/profile/profile.h"
+#include "slurm/hook.h"
 
 #define COMMAND "nccltune install-profile"
 
@@ -28,6 +29,7 @@ static const struct cli_page page = {
     "  nccltune install-profile profile --store /shared/nccltune --partition debug\n"
     "  nccltune install-profile profile --hosts n[1-64]\n"
     "  nccltune install-profile profile --no-hooks\n"
+    "  nccltune install-profile profile --trial ring --share 50%\n"
     "  nccltune install-profile --serve n[65-128]    more nodes for the installed one, without measuring\n"
     "  nccltune install-profile --previous\n"
     "\n"
@@ -42,6 +44,7 @@ struct request {
     long delay_s;
     int no_nccl_conf, no_hooks, previous, uninstall, purge, force, stage;
     long long since;
+    double share;
 };
 
 static int take_delay(const struct option_value *v, void *out, struct err *e)
@@ -76,6 +79,13 @@ static const struct option_spec options[] = {
      offsetof(struct request, scope.partition)},
     {0, "jobs-on", "LIST", "only for jobs whose nodes are all in this list", option_text,
      offsetof(struct request, scope.nodes)},
+    {0, "trial", "NAME",
+     "only for a share of these jobs, by their numbers, to compare it with what the others have: nccltune trials",
+     option_text, offsetof(struct request, scope.trial)},
+    {0, "share", "PERCENT", "of a trial's jobs that get it, a whole number; 50%", option_percent,
+     offsetof(struct request, share), .low = 1, .high = 99},
+    {0, "jobs", "COUNT", "after which a trial is judged for good, of both groups together; 40", option_int,
+     offsetof(struct request, scope.jobs), .low = 8, .high = HOOK_TRIAL_JOBS},
     {0, "delay", "TIME",
      "from so long from now on: give the time that a shared file system takes to show a change on all nodes",
      take_delay, offsetof(struct request, delay_s)},
@@ -129,6 +139,13 @@ static int check_request(struct request *r, char **words)
         return cli_usage(COMMAND, "--partition and --jobs-on are mutually exclusive");
     if ((r->scope.partition || r->scope.nodes) && !given && !r->set)
         return cli_usage(COMMAND, "--partition and --jobs-on go with a PROFILE");
+    if (r->scope.trial && (!given || r->no_hooks || r->hosts))
+        return cli_usage(COMMAND, "--trial goes with a PROFILE and a store that all nodes share, and needs Slurm's "
+                                  "hooks: neither --hosts nor --no-hooks");
+    if ((r->share > 0 || r->scope.jobs) && !r->scope.trial)
+        return cli_usage(COMMAND, "--share and --jobs belong to --trial");
+    r->scope.share = r->share > 0 ? (int)(100 * r->share + 0.5) : 50;
+    r->scope.jobs = r->scope.jobs ? r->scope.jobs : 40;
     if (r->hosts && !given)
         return cli_usage(COMMAND, "--hosts goes with a PROFILE");
     if (!is_absolute(r->site.store) || (r->site.plugin && !is_absolute(r->site.plugin)))
@@ -176,6 +193,8 @@ static void print_who(const struct request *w)
 {
     char when[64];
     const time_t since = (time_t)w->scope.since;
+    if (w->scope.trial)
+        printf("trial %s: %d %% of the ", w->scope.trial, w->scope.share);
     if (w->scope.partition)
         printf("jobs of partition %s", w->scope.partition);
     else if (w->scope.nodes)
@@ -243,7 +262,7 @@ static int finish(const struct request *r, struct install_done *done, struct err
         fprintf(stderr, COMMAND ": all is in place; waiting %ld s for the moment of change\n", r->delay_s);
     if (r->no_hooks || r->delay_s <= MOST_WAIT_S)
         wait_until(r->scope.since);
-    return r->scope.partition || r->scope.nodes ? 0 : install_switch(&r->site, done, e);
+    return install_is_for_all(&r->scope) ? install_switch(&r->site, done, e) : 0;
 }
 
 static int run_here(struct request *r, struct err *e)
@@ -343,7 +362,7 @@ static int spread_all(struct spread *s, const char *bundle, struct err *e)
                             : "; nothing has changed");
     }
     s->hosts.patience_s = PATIENCE_S + (double)(since - (long long)time(NULL));
-    failed = s->r->scope.partition || s->r->scope.nodes ? 0 : step(s, "--finish", s->hash, NULL, since);
+    failed = install_is_for_all(&s->r->scope) ? step(s, "--finish", s->hash, NULL, since) : 0;
     if (failed)
         return err_set(e, ERR_FAILED, "all hosts have it; %d of %d could not set links or NCCL's file", failed, n);
     printf("%d hosts have %.12s\n", n, s->hash);

@@ -29,6 +29,7 @@ static const struct cli_command {
     {"diagnose", diagnose_main, "say where a training step goes, from the logs that jobs write"},
     {"drift", drift_main, "say who is waited for and what has become slower, from the captures of many jobs"},
     {"install-profile", install_profile_main, "make a profile what jobs get, through Slurm or NCCL's own file"},
+    {"trials", trials_main, "compare the jobs that a trial of a profile had with the others"},
     {"doctor", doctor_main, "check what is installed on this node"},
     /* Internal, so that help and completion stop before it: agents start it on their nodes. */
     {"verbs-port", verbs_serve_main, NULL},

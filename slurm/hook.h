@@ -129,10 +129,33 @@ int hook_job_nodes(const struct hook_job *job, struct hook_why *w);
 #define HOOK_SCHEDULE_BYTES \
     ((size_t)256 << 10) /* of a schedule; install-profile keeps to it, the doctor warns at half */
 
-/* The hash of the profile that the store's schedule gives this job; "" for none. Depends on the schedule and on what
- * every node of the job sees alike, on nothing else. *near: the job's start decides, and it is not known. */
-int hook_choose(const struct hook_conf *c, const struct hook_job *job, char hash[SHA256_HEX], int *near,
-                struct hook_why *w);
+struct hook_choice {
+    char hash[SHA256_HEX];  /* of the profile that the job gets; "" none */
+    char trial[HOOK_WORD];  /* that the job is part of; "" none */
+    char tried[SHA256_HEX]; /* the profile of that trial */
+    int is_tried;           /* the job gets that one; otherwise it is one of those that are compared with it */
+    int near;               /* the job's start decides, and it is not known */
+};
+
+/* What the store's schedule gives this job. Depends on the schedule and on what every node of the job sees alike, on
+ * nothing else. */
+int hook_choose(const struct hook_conf *conf, const struct hook_job *job, struct hook_choice *c, struct hook_why *w);
+
+/* The same by a schedule that has been read, which is cut in place; `path` is for errors. */
+int hook_choose_by(char *schedule, const char *path, const struct hook_job *job, struct hook_choice *c,
+                   struct hook_why *w);
+
+/* A trial as the third word of its line names it. */
+#define HOOK_TRIAL_JOBS 100000
+struct hook_trial {
+    const char *name;
+    int share;         /* percent of the jobs; 0: the trial ends */
+    int jobs;          /* of both groups, after which it is judged for good */
+    const char *scope; /* NULL: the trial ends */
+};
+
+/* 1; 0: it is another kind of scope; -1. Cuts the word in place. */
+int hook_trial_parse(char *scope, struct hook_trial *t, struct hook_why *w);
 
 /* ---- hook_map.c: what of a profile concerns the hook ------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
  * which are the same on all of them, so that all nodes that can compute it agree; one that cannot says so. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "slurm/hook.h"
 
@@ -46,12 +47,14 @@ static int load(const struct hook_conf *c, const struct hook_map *m, int node, s
 /* The schedule's word, with what Slurm has to be asked for it. */
 static int choose(const struct hook_conf *c, struct hook_job *job, char hash[SHA256_HEX], struct hook_why *w)
 {
-    int near = 0;
+    struct hook_choice choice;
     if (getenv("SLURM_HET_JOB_ID") && hook_job_ask(c, job, w))
         return -1;
-    if (hook_choose(c, job, hash, &near, w))
+    if (hook_choose(c, job, &choice, w) ||
+        (choice.near && (hook_job_ask(c, job, w) || hook_choose(c, job, &choice, w))))
         return -1;
-    return near && (hook_job_ask(c, job, w) || hook_choose(c, job, hash, &near, w)) ? -1 : 0;
+    memcpy(hash, choice.hash, sizeof choice.hash);
+    return 0;
 }
 
 /* HOOK_UNKNOWN with a sentence, or what is the same on all nodes. */

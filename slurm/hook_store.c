@@ -1,9 +1,12 @@
 /* Which profile a job gets: the store's schedule against what all nodes of the job know alike.
  *
- *   SINCE HASH SCOPE      SINCE: seconds since 1970; HASH: a profile, or "none"
- *                         SCOPE: all | partition=NAME | nodes=LIST (a job whose nodes are all in the list)
+ *   SINCE HASH SCOPE                           SINCE: seconds since 1970; HASH: a profile, or "none"
+ *                                              SCOPE: all | partition=NAME | nodes=LIST (all nodes of the job)
+ *   SINCE HASH trial=NAME,SHARE,JOBS,SCOPE     a trial: SHARE percent of the jobs in SCOPE
+ *   SINCE none trial=NAME                      its end
  *
- * The last line decides whose scope has the job and whose time is not after the job's start. Lines are added, and go
+ * The last line decides whose scope has the job and whose time is not after the job's start. A trial decides for its
+ * share of jobs alone, and until it ends or a later line has the job. Lines are added, and go
  * only when later ones decide for every job that can still run, so a job keeps its profile for all its steps, and a
  * change that is dated a minute ahead reaches every node's copy before any job can be seen differently by two of them.
  */
@@ -13,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/hash.h"
 #include "slurm/hook.h"
 
 #define FAR_FUTURE (1LL << 40)
@@ -76,48 +80,124 @@ static int in_scope(const char *scope, const struct hook_job *job, struct hook_w
     return hook_refuse(w, "'%.40s' is not a scope", scope);
 }
 
+/* ---- trials ------------------------------------------------------------------------------------------------------ */
+
+int hook_trial_parse(char *scope, struct hook_trial *t, struct hook_why *w)
+{
+    static const char trial[] = "trial=";
+    long long numbers[2] = {0, 0};
+    if (strncmp(scope, trial, sizeof trial - 1) != 0)
+        return 0;
+    *t = (struct hook_trial){.name = scope + sizeof trial - 1};
+    char *words[3] = {strchr(scope, ',')};
+    for (int i = 1; i < 3 && words[i - 1]; i++)
+        words[i] = strchr(words[i - 1] + 1, ',');
+    for (int i = 0; i < 3 && words[i]; i++)
+        *words[i]++ = 0;
+    int is_end = !words[0];
+    if (!hook_is_name(t->name) || (!is_end && (!words[2] || hook_number(words[0], 99, &numbers[0]) || numbers[0] < 1 ||
+                                               hook_number(words[1], HOOK_TRIAL_JOBS, &numbers[1]) || numbers[1] < 1)))
+        return hook_refuse(w, "expected trial=NAME,SHARE,JOBS,SCOPE or trial=NAME");
+    t->share = (int)numbers[0];
+    t->jobs = (int)numbers[1];
+    t->scope = words[2];
+    return 1;
+}
+
+/* The same for a job and a trial wherever it is asked, and evenly spread over jobs. */
+static int is_in_share(const char *trial, const char *job, int share)
+{
+    struct sha256 sha;
+    unsigned char digest[SHA256_BYTES];
+    sha256_init(&sha);
+    sha256_update(&sha, trial, strlen(trial) + 1);
+    sha256_update(&sha, job, strlen(job));
+    sha256_end(&sha, digest);
+    uint64_t lot = (uint64_t)digest[0] << 24 | (uint64_t)digest[1] << 16 | (uint64_t)digest[2] << 8 | digest[3];
+    return lot * 100 >> 32 < (uint64_t)share;
+}
+
 /* ---- the schedule ------------------------------------------------------------------------------------------------ */
 
-static int take_line(char *line, const struct hook_job *job, char hash[SHA256_HEX], int *near, struct hook_why *w)
+static void copy_hash(char to[SHA256_HEX], const char *hash)
+{
+    snprintf(to, SHA256_HEX, "%s", strcmp(hash, "none") != 0 ? hash : "");
+}
+
+static int take_trial(const struct hook_trial *t, const char *hash, const struct hook_job *job, struct hook_choice *c,
+                      struct hook_why *w)
+{
+    int rc = t->scope ? in_scope(t->scope, job, w) : 0;
+    if (rc < 0)
+        return -1;
+    if (rc || !strcmp(c->trial, t->name))
+        c->trial[0] = 0;
+    if (!rc)
+        return 0;
+    snprintf(c->trial, sizeof c->trial, "%s", t->name);
+    copy_hash(c->tried, hash);
+    c->is_tried = is_in_share(t->name, job->id, t->share);
+    return 0;
+}
+
+static int take_line(char *line, const struct hook_job *job, struct hook_choice *c, struct hook_why *w)
 {
     char *words[3];
     long long since;
+    struct hook_trial t;
     if (!*line || *line == '#')
         return 0;
     if (hook_words(line, words, 3) != 3 || hook_number(words[0], FAR_FUTURE, &since) ||
         (strcmp(words[1], "none") != 0 && !hook_is_hash(words[1])))
         return hook_refuse(w, "expected SINCE HASH SCOPE");
-    *near |= !job->start_known && llabs(since - job->start) < NEAR_S;
-    int rc = since > job->start ? 0 : in_scope(words[2], job, w);
-    if (rc > 0)
-        snprintf(hash, SHA256_HEX, "%s", strcmp(words[1], "none") != 0 ? words[1] : "");
+    c->near |= !job->start_known && llabs(since - job->start) < NEAR_S;
+    int rc = since > job->start ? 0 : hook_trial_parse(words[2], &t, w);
+    if (since > job->start || rc < 0)
+        return rc;
+    if (rc)
+        return take_trial(&t, words[1], job, c, w);
+    rc = in_scope(words[2], job, w);
+    if (rc > 0) {
+        copy_hash(c->hash, words[1]);
+        c->trial[0] = 0;
+    }
     return rc < 0 ? -1 : 0;
 }
 
-int hook_choose(const struct hook_conf *c, const struct hook_job *job, char hash[SHA256_HEX], int *near,
-                struct hook_why *w)
+int hook_choose_by(char *schedule, const char *path, const struct hook_job *job, struct hook_choice *c,
+                   struct hook_why *w)
+{
+    int rc = 0, number = 0;
+    size_t bytes = strlen(schedule);
+    char *cursor = schedule, *line;
+    struct hook_why why = {""};
+    *c = (struct hook_choice){.near = 0};
+    /* A line without an end is one that is being written. */
+    if (bytes && schedule[bytes - 1] != '\n')
+        return hook_refuse(w, "%s ends in the middle of a line", path);
+    while (!rc && (line = hook_line(&cursor))) {
+        number++;
+        if (take_line(line, job, c, &why))
+            rc = hook_refuse(w, "%s:%d: %s", path, number, why.text);
+    }
+    c->is_tried = c->is_tried && c->trial[0];
+    if (c->is_tried)
+        memcpy(c->hash, c->tried, sizeof c->hash);
+    return rc;
+}
+
+int hook_choose(const struct hook_conf *conf, const struct hook_job *job, struct hook_choice *c, struct hook_why *w)
 {
     char path[HOOK_PATH];
     struct hook_file f;
-    hash[0] = 0;
-    *near = 0;
-    snprintf(path, sizeof path, "%s/schedule", c->store);
+    *c = (struct hook_choice){.near = 0};
+    snprintf(path, sizeof path, "%s/schedule", conf->store);
     /* Nothing is installed, which is not a fault, unless the site has said that every node has a store. */
-    if (c->policy != HOOK_FAIL && access(path, F_OK) && errno == ENOENT)
+    if (conf->policy != HOOK_FAIL && access(path, F_OK) && errno == ENOENT)
         return 0;
-    if (hook_read(path, c->owner, HOOK_SCHEDULE_BYTES, &f, w))
+    if (hook_read(path, conf->owner, HOOK_SCHEDULE_BYTES, &f, w))
         return -1;
-    int rc = 0, number = 0;
-    char *cursor = f.text, *line;
-    struct hook_why why = {""};
-    /* A line without an end is one that is being written. */
-    if (f.bytes && f.text[f.bytes - 1] != '\n')
-        rc = hook_refuse(w, "%s ends in the middle of a line", path);
-    while (!rc && (line = hook_line(&cursor))) {
-        number++;
-        if (take_line(line, job, hash, near, &why))
-            rc = hook_refuse(w, "%s:%d: %s", path, number, why.text);
-    }
+    int rc = hook_choose_by(f.text, path, job, c, w);
     free(f.text);
     return rc;
 }

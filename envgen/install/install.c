@@ -283,7 +283,19 @@ static int schedule(const struct install_site *site, const char *hash, const str
         to = arena_printf(a, "partition=%s", scope->partition);
     else if (scope->nodes)
         to = arena_printf(a, "nodes=%s", scope->nodes);
+    if (scope->trial && !hook_is_name(scope->trial))
+        return err_set(e, ERR_USAGE, "'%s' cannot be the name of a trial", scope->trial);
+    if (scope->trial)
+        to = arena_printf(a, "trial=%s,%d,%d,%s", scope->trial, scope->share, scope->jobs, to);
     return add_line(site, arena_printf(a, "%lld %s %s\n", since, hash, to), a, e);
+}
+
+int install_end_trial(const struct install_site *site, const char *trial, long long since, struct err *e)
+{
+    struct arena *a = arena_new();
+    int rc = add_line(site, arena_printf(a, "%lld none trial=%s\n", since, trial), a, e);
+    arena_free(a);
+    return rc;
 }
 
 int install_unschedule(const struct install_site *site, const char *hash, long long since, struct err *e)
@@ -396,8 +408,8 @@ int install_switch(const struct install_site *site, struct install_done *done, s
 static int activate(const struct install_site *site, const struct install_scope *scope, struct install_done *done,
                     struct err *e)
 {
-    int everywhere = !scope->partition && !scope->nodes, rc = schedule(site, done->hash, scope, done->arena, e);
-    return rc || !everywhere || scope->later ? rc : install_switch(site, done, e);
+    int rc = schedule(site, done->hash, scope, done->arena, e);
+    return rc || !install_is_for_all(scope) || scope->later ? rc : install_switch(site, done, e);
 }
 
 /* The class of this host, by its name or by what stands before the first dot; NULL: it is not in the topology. */

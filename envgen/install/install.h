@@ -1,7 +1,8 @@
 /* Site installation: a store of finished profiles, the schedule that says which jobs get which, NCCL's own file.
  *
  *   STORE/profiles/HASH/    the files of a profile, and hook.map: what of it the Slurm hooks need
- *   STORE/schedule          SINCE HASH SCOPE lines, see nccltune-hook(8); added to, "none" by --uninstall
+ *   STORE/schedule          SINCE HASH SCOPE lines, see nccltune-hook(8); added to, "none" by --uninstall and for the
+ *                           end of a trial
  *   STORE/current           link to the profile that all jobs get
  *   STORE/tuner.csv         link to its table: where the plugin looks by itself when STORE is /etc/nccltune
  *   /etc/nccl.conf          between two marker lines, what NCCL reads by itself */
@@ -31,11 +32,13 @@ struct install_site {
     enum install_conf conf;
 };
 
-/* Which jobs get it, and from when on. Both NULL: all. */
+/* Which jobs get it, and from when on. Partition and nodes NULL: all. */
 struct install_scope {
     const char *partition, *nodes;
-    long long since; /* seconds since 1970; 0: now */
-    int later;       /* links and NCCL's file are left to install_switch */
+    const char *trial; /* NULL: all of them; else its name: */
+    int share, jobs;   /* so many percent of them, judged after so many jobs */
+    long long since;   /* seconds since 1970; 0: now */
+    int later;         /* links and NCCL's file are left to install_switch */
 };
 
 /* What was done, for the caller to tell. */
@@ -72,6 +75,15 @@ int install_switch(const struct install_site *site, struct install_done *done, s
 /* Schedules that no job gets anything, and takes the links and the lines in NCCL's file away; with `purge` the profiles
  * too, and, unless `hooks` read it, the schedule. What the site has put there stays. */
 int install_remove(const struct install_site *site, int purge, int hooks, struct err *e);
+
+/* Whether that is what a job gets unless something else is said: what STORE's links and NCCL's file stand for. */
+static inline int install_is_for_all(const struct install_scope *scope)
+{
+    return !scope->partition && !scope->nodes && !scope->trial;
+}
+
+/* Schedules that no job that starts at `since` or later is part of the trial; it need not be there. */
+int install_end_trial(const struct install_site *site, const char *trial, long long since, struct err *e);
 
 /* Takes back what was scheduled for `since`, which is still to come. */
 int install_unschedule(const struct install_site *site, const char *hash, long long since, struct err *e);

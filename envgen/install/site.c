@@ -132,15 +132,16 @@ void install_find_hooks(struct arena *a, struct install_hooks *h)
  * have one. */
 static int has_profile(const struct hook_conf *c, char *line)
 {
-    char *words[4], hash[SHA256_HEX];
+    char *words[4];
     struct hook_why ignored = {""};
     struct hook_job job = {.nlists = 1, .start_known = 1};
-    int near;
+    struct hook_choice choice;
     if (hook_words(line, words, 4) != 4 || hook_number(words[2], 1LL << 40, &job.start))
         return 1;
+    snprintf(job.id, sizeof job.id, "%s", words[0]);
     job.partition = words[1];
     job.lists[0] = words[3];
-    return hook_choose(c, &job, hash, &near, &ignored) || hash[0];
+    return hook_choose(c, &job, &choice, &ignored) || choice.hash[0];
 }
 
 /* Jobs that run, a line each: ID PARTITION START NODES. NULL: squeue does not tell. */

@@ -208,3 +208,47 @@ nccltune-hook refuses a store that others can write: the job's NCCL must not sta
   $ nccltune-hook check --conf $PWD/slurm.conf --sysfs $PWD/sys --run $PWD/run | sed -n '1s/:.*//p'
   not known
   [1]
+
+install-profile --trial gives a share of jobs another profile; trials compares them
+
+  $ nccltune probe --machine hgx-a100-4 --nodes 2 -o topology.json && nccltune generate -q -t topology.json -o third
+  $ rm -rf store && install_profile first && install_profile third --trial tree --share 30% --jobs 20 --partition debug
+  $ current $hash first; sed -E "1d; s/^[0-9]+/SINCE/; s/$hash/FIRST/; s/$(jq -r .hash third/manifest.json)/THIRD/" store/schedule
+  first is the current one
+  SINCE FIRST all
+  SINCE THIRD trial=tree,30,20,partition=debug
+  $ install_profile third --trial tree
+  $ sed -n '$s/.* //p' store/schedule
+  trial=tree,50,40,all
+  $ nccltune install-profile third --store $PWD/store --trial tree --hosts n1 2>&1 | head -n 1
+  nccltune install-profile: --trial goes with a PROFILE and a store that all nodes share* (glob)
+  [2]
+  $ trials() { nccltune trials --store $PWD/store "$@"; }
+  $ PATH=${PATH%%:*} trials
+  nccltune trials: there is no sacct here; --sacct FILE has what it has printed elsewhere
+  [3]
+  $ echo "JobIDRaw|" >sacct.txt
+  $ trials ring --sacct sacct.txt
+  nccltune trials: $PWD/store/schedule has no trial 'ring'
+  Try 'nccltune trials --help'.
+  [2]
+  $ trials tree --sacct sacct.txt
+  Trial tree: profile * for 50 % of the jobs (all) from * on (glob)
+    elapsed time of 0 jobs with it and 0 without, in 0 kinds of jobs: undecided: 0 and 0 jobs that can be compared are too few
+    0 of the 40 planned jobs have ended, 0 run
+
+trials --stop-if-slower says nothing of a trial that is not slower; --stop ends it
+
+  $ sed -i -E "s/^[0-9]+ (.*trial)/1000 \1/" store/schedule
+  $ for i in $(seq 7000 7059); do echo "$i|$i|root|debug|$((i - 5000))|100|COMPLETED|2|node[0001-0002]|train"; done >sacct.txt
+  $ trials --sacct sacct.txt --stop-if-slower
+  $ trials --sacct sacct.txt --json | jq -c '.trials[] | [.name, .verdict, .jobs_with + .jobs_without, .time_ratio]'
+  ["tree","alike",40,1]
+  $ seq 7000 7059 | sed 's/$/ 100/' >figures.txt; echo 7000 >>figures.txt
+  $ trials --sacct sacct.txt --figures figures.txt
+  nccltune trials: figures.txt:61:1: expected the number of a job, a blank and a figure
+  [1]
+  $ trials tree --stop
+  trial tree ends: jobs that start from now on get what the others have
+  $ sed -E -n '$s/^[0-9]+/SINCE/p' store/schedule
+  SINCE none trial=tree

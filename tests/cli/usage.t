@@ -17,7 +17,7 @@ Every command has help, with status 0
   $ nccltune >/dev/null 2>&1
   [2]
   $ nccltune --help | sed -n -E 's/^  ([a-z-]+) .*/\1/p' | grep -v ^nccltune | paste -sd ' '
-  tune probe bench generate results whatif verify explain report lint workload diagnose drift install-profile doctor man
+  tune probe bench generate results whatif verify explain report lint workload diagnose drift install-profile trials doctor man
 
 Every option is still known and named by help
 
@@ -58,7 +58,9 @@ Every option is still known and named by help
   > diagnose --html --json --list-formats --output --profile --svg --topology --workload
   > drift --json --output --profile
   > install-profile --delay --finish --force --hosts --jobs-on --nccl-conf --no-hooks --no-nccl-conf --partition \
-  > --plugin --previous --program --purge --schedule --serve --since --ssh --stage --store --uninstall --unschedule
+  > --jobs --plugin --previous --program --purge --schedule --serve --share --since --ssh --stage --store --trial \
+  > --uninstall --unschedule
+  > trials --captures --figures --json --output --rates --sacct --stop --stop-if-slower --store
   > doctor --compare --hook --job --json --nccl-conf --node --plugin --slurm-conf --store
   > END
   $ while read command options; do

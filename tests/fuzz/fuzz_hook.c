@@ -19,8 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     static char printed[HOOK_OUTPUT];
     struct hook_why why = {""}, other = {""};
     struct hook_job job = {.lists = {"n[1-3]"}, .nlists = 1, .partition = "main", .start = 1000};
-    char hash[SHA256_HEX] = "";
-    int hosts = 0, mixed = 0, near = 0;
+    struct hook_choice choice = {.near = 0};
+    int hosts = 0, mixed = 0;
     char *text = malloc(bytes + 1), *copy = malloc(bytes + 1);
     struct hook_map *m = calloc(1, sizeof *m);
     if (!text || !copy || !m || memchr(data, 0, bytes))
@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (!hook_answer_parse(&answer, copy, "answer", &other) && !hook_answer_print(&answer, printed, sizeof printed) &&
         hook_answer_parse(&again, printed, "answer", &other))
         abort();
-    take_schedule_line(text, &job, hash, &near, &why);
+    take_schedule_line(text, &job, &choice, &why);
 out:
     free(text);
     free(copy);

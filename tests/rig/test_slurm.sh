@@ -306,6 +306,65 @@ check "a job from a canary's job has what its own partition has" \
     same "$new $(sha256sum <"$p/tuner.csv" | cut -d' ' -f1)|$old_line" canary_and_child
 only all
 
+# ---- a trial ---------------------------------------------------------------------------------------------------------
+# Jobs of two nodes under a trial; what they took is made up from the profile that they had.
+trial_jobs=${TRIAL_JOBS:-12}
+base=$old tried=$new
+run_trial_jobs() { # run_trial_jobs COUNT: a line "JOB PROFILE" each; more than one where the nodes of a job differ
+    local i
+    # shellcheck disable=SC2016 # expanded by the task
+    for i in $(seq "$1"); do
+        slurm srun -Q -w ${n}0,${n}1 sh -c 'echo $SLURM_JOB_ID $(basename $NCCLTUNE_PROFILE)' | sort -u
+    done
+}
+profiles_of() { run_trial_jobs "$1" | cut -d' ' -f2 | sort -u; }
+# As sacct would print them.
+accounting() {
+    SLURM_TIME_FORMAT=%s slurm squeue -h -t all -o '%A|%i|%u|%P|%S|100|%T|%D|%N|%j'
+}
+# figures SPREAD FACTOR SEED: under the trial jobs take FACTOR times as long, each within its SPREAD.
+figures() {
+    awk -v spread="$1" -v factor="$2" -v seed="$3" -v tried="$tried" 'BEGIN { srand(seed) }
+        { print $1, 100 * exp(spread * sqrt(-2 * log(1 - rand())) * cos(6.283185 * rand())) * ($2 == tried ? factor : 1) }' "$work/trial" >"$work/figures"
+}
+trials() { build/nccltune trials --store "$store" --sacct "$work/sacct" --figures "$work/figures" "$@"; }
+verdict() { # verdict SPREAD FACTOR SEED
+    figures "$@"
+    trials --json | sed -n 's/.*"verdict":[[:space:]]*"\([a-z]*\)".*/\1/p' | head -n 1
+}
+verdicts_of_equal() { # at most 4 of 20 are wrong, where 1 is expected
+    local i wrong=0
+    for i in $(seq 20); do
+        [[ $(verdict 0.05 1 "$i") != [sf]* ]] || wrong=$((wrong + 1))
+    done
+    echo "$wrong of 20 wrong"
+    [ $wrong -le 4 ]
+}
+{
+    echo "$(($(date +%s) - 1)) $base all"
+    echo "$(($(date +%s) - 1)) $tried trial=tree,50,$trial_jobs,nodes=${n}[0-1]"
+} >"$store/schedule"
+run_trial_jobs "$trial_jobs" >"$work/trial"
+accounting >"$work/sacct"
+shares() { cut -d' ' -f2 "$work/trial" | sort | uniq -c | sed "s/^ *//; s/$base/base/; s/$tried/tried/" | paste -sd' '; }
+echo "# $trial_jobs jobs: $(shares)"
+check "a trial: one profile for all nodes of a job" test "$(cut -d' ' -f1 "$work/trial" | sort -u | wc -l) $(wc -l <"$work/trial")" = "$trial_jobs $trial_jobs"
+check "and some jobs with each" test "$(cut -d' ' -f2 "$work/trial" | sort -u | wc -l)" = 2
+for spread in 0.02 0.05 0.10; do
+    for factor in 0.909 1.1; do
+        echo "# spread $spread, factor $factor: $(verdict $spread $factor 1)"
+    done
+done
+check "a profile that is 10 % faster" same faster verdict 0.02 0.909 2
+check "and one that is 10 % slower" same slower verdict 0.02 1.1 3
+check "and one that is as fast" verdicts_of_equal
+figures 0.02 0.909 4
+check "--stop-if-slower leaves a faster one" same "" trials --stop-if-slower
+figures 0.02 1.1 4
+check "and ends a slower one" same "trial tree ends, because it is slower: jobs that start from now on get what the others have" trials --stop-if-slower
+sleep 2.1
+check "so that jobs from then on have what the others had" same "$base" profiles_of 4
+
 # ---- one node without the store, and a busy cluster -----------------------------------------------------------------------
 # uniform COUNT WANT: runs of 200 tasks on four nodes, 10 ms an open in the prolog, all cores busy. WANT: what all ranks
 # but those of the lost node have ("tuned" or "nothing"), and what those have.

@@ -14,12 +14,11 @@ static struct hook_job job_of(const char *list, const char *partition, long long
 static void expect(const char *schedule, struct hook_job job, const char *hash)
 {
     struct hook_why why = {""};
-    char found[SHA256_HEX];
-    int near;
+    struct hook_choice found;
     store_write(&store, "schedule", schedule);
-    int rc = hook_choose(&store.conf, &job, found, &near, &why);
-    if (hash && (rc || strcmp(found, hash) != 0))
-        fail_msg("'%s': found '%s' (%s)", schedule, found, why.text);
+    int rc = hook_choose(&store.conf, &job, &found, &why);
+    if (hash && (rc || strcmp(found.hash, hash) != 0))
+        fail_msg("'%s': found '%s' (%s)", schedule, found.hash, why.text);
     if (!hash && (rc != -1 || !why.text[0]))
         fail_msg("'%s' was taken", schedule);
 }
@@ -56,6 +55,14 @@ TEST_CASE(refuses)
         "100 " A " nodes=\n",
         "99999999999999999999 " A " all\n",
         "100 ../../../etc all\n",
+        "100 " A " trial=t,0,40,all\n",
+        "100 " A " trial=t,100,40,all\n",
+        "100 " A " trial=t,50,0,all\n",
+        "100 " A " trial=t,50,all\n",
+        "100 " A " trial=t,50,40,everything\n",
+        "100 " A " trial=,50,40,all\n",
+        "100 " A " trial=../t,50,40,all\n",
+        "100 " A " trial=t,50\n",
     };
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
@@ -67,15 +74,50 @@ TEST_CASE(nothing_installed)
 {
     struct hook_why why = {""};
     struct hook_job job = job_of("n1", "main", 500);
-    char found[SHA256_HEX];
-    int near;
+    struct hook_choice found;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     unlink(store_path(&store, "schedule"));
-    assert_int_equal(hook_choose(&store.conf, &job, found, &near, &why), 0);
-    assert_string_equal(found, "");
+    assert_int_equal(hook_choose(&store.conf, &job, &found, &why), 0);
+    assert_string_equal(found.hash, "");
     store.conf.policy = HOOK_FAIL; /* the site has said that there is a store */
-    assert_int_equal(hook_choose(&store.conf, &job, found, &near, &why), -1);
+    assert_int_equal(hook_choose(&store.conf, &job, &found, &why), -1);
+}
+
+/* How many of a thousand jobs get B, as every node of theirs decides. */
+static int count_b(const char *schedule, const char *partition, long long start)
+{
+    int count = 0;
+    struct hook_why why = {""};
+    for (int i = 0; i < 1000; i++) {
+        struct hook_job job = job_of("n1", partition, start);
+        struct hook_choice choice;
+        char text[1024];
+        snprintf(text, sizeof text, "%s", schedule);
+        snprintf(job.id, sizeof job.id, "%d", 7000 + i);
+        assert_int_equal(hook_choose_by(text, "schedule", &job, &choice, &why), 0);
+        assert_true(!strcmp(choice.hash, choice.is_tried ? B : A) || !strcmp(choice.hash, choice.trial[0] ? A : ""));
+        count += !strcmp(choice.hash, B);
+    }
+    return count;
+}
+
+/* A share of jobs by their numbers: the same whenever it is asked, another one under another name, larger where more
+ * is asked for, and nobody before it begins or after it ends. */
+TEST_CASE(trials)
+{
+    int half = count_b("100 " A " all\n200 " B " trial=t,50,40,all\n", "main", 500);
+    assert_in_range(half, 440, 560);
+    assert_in_range(count_b("100 " A " all\n200 " B " trial=t,10,40,all\n", "main", 500), 60, 140);
+    assert_int_equal(count_b("100 " A " all\n200 " B " trial=t,50,40,all\n", "main", 199), 0);
+    assert_int_equal(count_b("100 " A " all\n200 " B " trial=t,50,40,all\n300 none trial=t\n", "main", 299), half);
+    assert_int_equal(count_b("100 " A " all\n200 " B " trial=t,50,40,all\n300 none trial=t\n", "main", 500), 0);
+    assert_int_equal(count_b("100 " A " all\n200 " B " trial=t,50,40,all\n300 none trial=u\n", "main", 500), half);
+    assert_int_equal(count_b("100 " A " all\n200 " B " trial=t,50,40,all\n300 " A " all\n", "main", 500), 0);
+    assert_int_equal(count_b("100 " A " all\n200 " B " trial=t,50,40,partition=p\n", "main", 500), 0);
+    assert_int_equal(count_b("100 " A " all\n200 " B " trial=t,50,40,partition=p\n", "p", 500), half);
+    assert_int_equal(count_b("100 " A " all\n200 " B " trial=t,50,40,nodes=n0,n1\n", "p", 500), half);
+    assert_true(count_b("100 " A " all\n200 " B " trial=v,50,40,all\n", "main", 500) != half);
 }
 
 /* Where Slurm does not tell when the job began, a change in the last hour, or ahead by a wrong clock, must be asked
@@ -89,17 +131,16 @@ TEST_CASE(near_a_change)
                  {"9000 none all\n", 1, 0},
                  {"11000 none all\n", 0, 1},
                  {"1000 none all\n20000 none all\n", 0, 0}};
-    char found[SHA256_HEX];
+    struct hook_choice found;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct hook_why why = {""};
         struct hook_job job = job_of("n1", "main", 10000);
-        int near;
         job.start_known = cases[i].known;
         store_write(&store, "schedule", cases[i].schedule);
-        assert_int_equal(hook_choose(&store.conf, &job, found, &near, &why), 0);
-        assert_int_equal(near, cases[i].near);
+        assert_int_equal(hook_choose(&store.conf, &job, &found, &why), 0);
+        assert_int_equal(found.near, cases[i].near);
     }
 }
 

@@ -1,0 +1,238 @@
+/* nccltune trials: what the jobs of a trial say of its profile. */
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "advise/drift/expect.h"
+#include "advise/trials/trials.h"
+#include "cli/cli.h"
+#include "core/file.h"
+#include "core/json.h"
+#include "core/locate.h"
+#include "core/proc.h"
+#include "envgen/install/install.h"
+#include "slurm/hook.h"
+
+#define COMMAND "nccltune trials"
+
+static const struct cli_page page = {
+    COMMAND,
+    "nccltune trials [NAME] [OPTION]...\n"
+    "Compare jobs that have had a trial's profile (install-profile --trial) with those that have not: by their "
+    "elapsed\n"
+    "time, by figures that the site has of them, or by captures. Nothing is switched, unless --stop asks for it.\n",
+    "Examples\n"
+    "  nccltune trials\n"
+    "  nccltune trials ring --figures step-times.txt      lines JOBID SECONDS\n"
+    "  nccltune trials ring --captures /shared/capture\n"
+    "  nccltune trials --stop-if-slower                   for cron, as root\n"
+    "\n"
+    "Exit status: 0; 1 the profile of a trial is slower or jobs fail with it, unless --stop-if-slower has ended it, "
+    "or\n"
+    "something cannot be read; 2 wrong usage.\n",
+    1};
+
+struct request {
+    const char *store, *sacct, *figures, *output, *name;
+    struct option_list captures;
+    int rates, json, stop, stop_if_slower;
+};
+
+static const struct option_spec options[] = {
+    {0, "store", "DIR", "where install-profile keeps profiles; " INSTALL_STORE, option_text,
+     offsetof(struct request, store)},
+    {0, "sacct", "FILE", "what sacct -anXP -o " TRIALS_SACCT_FIELDS " has printed; without it sacct is asked",
+     option_text, offsetof(struct request, sacct)},
+    {0, "figures", "FILE", "compare these, lines JOBID FIGURE such as the time of a step, instead of elapsed times",
+     option_text, offsetof(struct request, figures)},
+    {0, "rates", NULL, "with --figures: larger is faster", option_flag, offsetof(struct request, rates)},
+    {0, "captures", "DIR", "compare the calls of captures (NCCLTUNE_CAPTURE) instead; may be repeated", option_append,
+     offsetof(struct request, captures)},
+    {0, "stop", NULL, "end the trial NAME: no job that starts from now on is part of it", option_flag,
+     offsetof(struct request, stop)},
+    {0, "stop-if-slower", NULL, "end trials that are slower, or with which jobs fail more often; says so, or nothing",
+     option_flag, offsetof(struct request, stop_if_slower)},
+    {'o', "output", "FILE", "write the text or JSON there", option_text, offsetof(struct request, output)},
+    {'j', "json", NULL, "print JSON", option_flag, offsetof(struct request, json)},
+    {0},
+};
+
+#define SACCT_BYTES   ((size_t)256 << 20)
+#define SACCT_SECONDS 120
+
+/* ---- what is known of jobs --------------------------------------------------------------------------------------- */
+
+/* Jobs since the first of the trials. */
+static const char *ask_sacct(const struct trials *t, struct arena *a, struct err *e)
+{
+    static const char *const seconds[] = {"SLURM_TIME_FORMAT=%s", NULL};
+    char since[32];
+    int status = 0;
+    time_t first = (time_t)t->list[0].since;
+    struct tm day;
+    for (size_t i = 1; i < t->count; i++)
+        first = t->list[i].since < first ? (time_t)t->list[i].since : first;
+    if (!localtime_r(&first, &day) || !strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%S", &day))
+        return NULL;
+    const char *const argv[] = {"sacct", "-anXP", "-S", since, "-o", TRIALS_SACCT_FIELDS, NULL};
+    const char *text = proc_output(argv, seconds, SACCT_BYTES, SACCT_SECONDS, a, &status, e);
+    if (text && status)
+        err_set(e, ERR_FAILED, "sacct does not tell about jobs; --sacct FILE has what it has printed elsewhere");
+    return text && !status ? text : NULL;
+}
+
+static int read_jobs(const struct request *r, const struct trials *t, struct trials_jobs *jobs, struct arena *a,
+                     struct err *e)
+{
+    char *text = NULL;
+    size_t bytes;
+    if (r->sacct) {
+        if (file_read_text(r->sacct, SACCT_BYTES, a, &text, &bytes, e))
+            return e->code;
+    } else if (locate_in_path("sacct", a)) {
+        struct err ignored = {0};
+        text = (char *)(uintptr_t)ask_sacct(t, a, r->captures.count ? &ignored : e);
+    } else if (!r->captures.count) {
+        return err_set(e, ERR_LACKS, "there is no sacct here; --sacct FILE has what it has printed elsewhere");
+    }
+    if (!text && !r->captures.count)
+        return ERR_FAILED;
+    trials_read_sacct(text ? text : "", a, jobs);
+    return 0;
+}
+
+static int read_figures(const struct request *r, struct trials_jobs *jobs, struct trials *t, struct arena *a,
+                        struct err *e)
+{
+    char *text;
+    size_t bytes;
+    if (!r->figures)
+        return 0;
+    t->figure = "figures";
+    return file_read_text(r->figures, FILE_LIMIT, a, &text, &bytes, e) ||
+                   trials_read_figures(text, r->figures, r->rates, jobs, &t->unknown, e)
+               ? e->code
+               : 0;
+}
+
+/* ---- what is to be done ------------------------------------------------------------------------------------------ */
+
+static int print_trials(const struct request *r, const struct trials *t, struct err *e)
+{
+    struct file_out out;
+    if (r->json)
+        return json_save(trials_json(t), r->output, e);
+    int rc = file_out_begin(&out, e);
+    if (rc)
+        return rc;
+    trials_print(t, out.stream);
+    return file_out_commit(&out, r->output, e);
+}
+
+#define LEAD_S 2 /* as install-profile: the line is there before the second that it names */
+
+static int stop_trial(const struct request *r, const struct trial *t, const char *why, struct err *e)
+{
+    const struct install_site site = {.store = r->store};
+    int rc = install_end_trial(&site, t->name, (long long)time(NULL) + LEAD_S, e);
+    if (!rc)
+        printf("trial %s ends%s: jobs that start from now on get what the others have\n", t->name, why);
+    return rc;
+}
+
+static int is_bad(const struct trial *t)
+{
+    return t->comparison.verdict == TRIALS_SLOWER || t->breaks;
+}
+
+static int stop_slower(const struct request *r, const struct trials *t, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; i < t->count && !rc; i++)
+        if (!t->list[i].until && is_bad(&t->list[i]))
+            rc = stop_trial(r, &t->list[i],
+                            t->list[i].breaks ? ", because jobs fail with it" : ", because it is slower", e);
+    return rc;
+}
+
+static int judge_trials(const struct request *r, const char *schedule, struct trials *t, struct arena *a, struct err *e)
+{
+    struct trials_jobs jobs = {0};
+    struct drift_fleet *captured = NULL;
+    int found = 0, rc = t->count ? read_jobs(r, t, &jobs, a, e) : 0;
+    if (!rc)
+        rc = read_figures(r, &jobs, t, a, e);
+    if (!rc && r->captures.count) {
+        captured = drift_read(r->captures.items, (size_t)r->captures.count, a, e);
+        rc = captured ? 0 : e->code;
+    }
+    if (!rc && captured)
+        t->figure = trials_take_captures(captured, a, &jobs);
+    if (!rc) {
+        trials_judge(schedule, &jobs, a, t);
+        rc = r->stop_if_slower ? stop_slower(r, t, e) : print_trials(r, t, e);
+    }
+    for (size_t i = 0; i < t->count; i++)
+        found |= !t->list[i].until && is_bad(&t->list[i]) && !r->stop_if_slower;
+    drift_free(captured);
+    return rc ? cli_fail(COMMAND, e) : found ? ERR_FAILED : 0;
+}
+
+/* The one that is named alone; ERR_USAGE: there is none. */
+static int keep_named(const struct request *r, struct trials *t, struct err *e)
+{
+    size_t i = 0;
+    if (!r->name)
+        return 0;
+    while (i < t->count && strcmp(t->list[i].name, r->name) != 0)
+        i++;
+    if (i == t->count)
+        return err_set(e, ERR_USAGE, "%s/schedule has no trial '%s'", r->store, r->name);
+    t->list[0] = t->list[i];
+    t->count = 1;
+    return 0;
+}
+
+static int run_trials(const struct request *r, struct arena *a, struct err *e)
+{
+    const char *path = arena_printf(a, "%s/schedule", r->store);
+    struct trials t;
+    char *schedule = arena_strdup(a, "");
+    size_t bytes;
+    if ((!access(path, F_OK) && file_read_text(path, HOOK_SCHEDULE_BYTES, a, &schedule, &bytes, e)) ||
+        trials_list(schedule, path, a, &t, e) || keep_named(r, &t, e))
+        return cli_fail(COMMAND, e);
+    if (r->stop)
+        return stop_trial(r, &t.list[0], "", e) ? cli_fail(COMMAND, e) : 0;
+    return judge_trials(r, schedule, &t, a, e);
+}
+
+static int check_request(const struct request *r)
+{
+    if (*r->store != '/')
+        return cli_usage(COMMAND, "--store: expected an absolute path");
+    if (r->stop && !r->name)
+        return cli_usage(COMMAND, "--stop goes with the NAME of a trial");
+    if (r->rates && !r->figures)
+        return cli_usage(COMMAND, "--rates belongs to --figures");
+    if (r->figures && r->captures.count)
+        return cli_usage(COMMAND, "--figures and --captures are mutually exclusive");
+    return -1;
+}
+
+int trials_main(int argc, char **argv)
+{
+    struct request r = {.store = INSTALL_STORE};
+    struct option_group groups[] = {{NULL, options, &r}, {0}};
+    struct arena *a = arena_new();
+    struct err e = {0};
+    int first, rc = cli_parse(&page, groups, argc, argv, a, &first);
+    if (rc < 0) {
+        r.name = first < argc ? argv[first] : NULL;
+        rc = check_request(&r);
+    }
+    if (rc < 0)
+        rc = run_trials(&r, a, &e);
+    arena_free(a);
+    return rc;
+}
