@@ -1,5 +1,6 @@
 /* nccltune diagnose: where a training step goes, from the logs that people have. */
 #include <stdio.h>
+#include <string.h>
 
 #include "advise/diagnose/diagnose.h"
 #include "cli/cli.h"
@@ -27,6 +28,7 @@ static const struct cli_page page = {
 
 struct request {
     const char *output, *svg, *html, *topology, *profile, *workload;
+    const char *messages;
     int json, formats;
 };
 
@@ -35,6 +37,8 @@ static const struct option_spec options[] = {
     {'j', "json", NULL, "print the diagnosis as JSON, with communication_share from 0 to 1", option_flag,
      offsetof(struct request, json)},
     {0, "list-formats", NULL, "what is known, with a line of each", option_flag, offsetof(struct request, formats)},
+    {0, "list-messages", "FORM", "the messages that are known, with causes and remedies: markdown or manual",
+     option_text, offsetof(struct request, messages)},
     {0, "topology", "FILE", "the machine's topology.json: which of its HCAs NCCL's log leaves out, what faults cost",
      option_text, offsetof(struct request, topology)},
     {0, "profile", "DIR", "what jobs should have, and its topology: what NCCL's log and the job's script contradict",
@@ -126,6 +130,14 @@ int diagnose_main(int argc, char **argv)
     if (rc < 0 && r.formats) {
         diagnose_formats(stdout);
         rc = 0;
+    }
+    if (rc < 0 && r.messages) {
+        int as_manual = !strcmp(r.messages, "manual");
+        if (!as_manual && strcmp(r.messages, "markdown") != 0)
+            rc = cli_usage(COMMAND, "--list-messages: expected markdown or manual");
+        else
+            diagnose_messages(stdout, as_manual);
+        rc = rc < 0 ? 0 : rc;
     }
     if (rc < 0 && first == argc)
         rc = cli_usage(COMMAND, "expected a log to read");

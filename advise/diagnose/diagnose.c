@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "advise/diagnose/diagnose_internal.h"
+#include "advise/diagnose/messages.h"
 #include "core/file.h"
 #include "core/trust.h"
 
@@ -26,7 +27,12 @@ static const struct {
     {"nvidia-smi table", "| N/A 35C P0 63W / 400W | 45123MiB / 81920MiB | 98% Default |", "GPU samples",
      diag_read_smi_table},
     {"nvidia-smi topo -m", "GPU1 NV12 X NV12", "links between GPUs", diag_read_topo},
+    {"tools of the machine",
+     "hca_id: mlx5_0 of ibv_devinfo, CA 'mlx5_0' of ibstat, show_gids, ibdev2netdev, lspci -vvv",
+     "HCAs, findings of probe", diag_read_tools},
     {"NCCL log", "NCCL INFO ...", "version, networks, channels, warnings", diag_read_nccl},
+    {"nccl-tests", "8388608 2097152 float sum -1 231.4 36.24 36.24 0 ...", "bandwidth, wrong values",
+     diag_read_nccl_tests},
     {"engine metrics", "Running: 34 reqs, ... of vLLM, vllm:num_requests_running, #running-req: of SGLang",
      "requests, cache, throughput", diag_read_engine},
     {"watchdog of collectives", "Watchdog caught collective operation timeout: WorkNCCL(...)", "a hang",
@@ -41,12 +47,14 @@ static const struct {
     {"progress bar", "12%|##  | 12/105 [08:00<1:02:00, 40.0s/it]", "steps", diag_read_bar},
     {"stacks", "Thread 7 (active): \"MainThread\", of py-spy dump", "where processes stand", diag_read_stack},
     {"messages", "CUDA out of memory, Custom allreduce is disabled", "causes", diag_read_notes},
-    /* These two may stand in any line, whoever else reads it. */
+    /* These may stand in any line, whoever else reads it. */
+    {"messages of failures", "NCCL WARN ..., Watchdog caught ..., NVRM: Xid ...", "what failed, where, why, what to do",
+     diag_read_messages},
     {"settings", "use_dynamic_bsz=False, NCCL_IB_DISABLE=1", "what costs time", diag_read_settings},
     {"NCCL's variables", "export NCCL_IB_HCA=mlx5_0, NCCL_IB_HCA set by environment to mlx5_0", "what the job sets",
      diag_read_variables},
 };
-enum { NREADERS = sizeof readers / sizeof *readers, FOR_ALL = NREADERS - 2, TRACE_READER = NREADERS };
+enum { NREADERS = sizeof readers / sizeof *readers, FOR_ALL = NREADERS - 3, TRACE_READER = NREADERS };
 _Static_assert(NREADERS < 32, "every reader has a bit");
 
 struct diagnosis *diagnose_new(void)
@@ -57,6 +65,8 @@ struct diagnosis *diagnose_new(void)
     for (int f = 0; f < DIAG_FORMATS; f++)
         d->series[f].format = diag_format_name((enum diag_format)f);
     d->arena = arena_new();
+    d->origins = diag_origins_new();
+    d->events = diag_events_new();
     return d;
 }
 
@@ -72,6 +82,10 @@ void diagnose_free(struct diagnosis *d)
     }
     free(d->result.files);
     arena_free(d->arena);
+    free(d->paste);
+    topo_free(d->machine);
+    free(d->origins);
+    free(d->events);
     free(d->samples.gpus);
     free(d->result.gpus);
     free(d);
@@ -81,6 +95,7 @@ static void read_line(struct diagnosis *d, const char *line)
 {
     double now_s = diag_clock(line);
     d->clock_s = now_s >= 0 ? now_s : d->clock_s;
+    diag_find_origin(d, line);
     line = diag_behind_prefix(line);
     for (int i = 0; i < NREADERS; i++)
         if (readers[i].read(d, line)) {
@@ -97,8 +112,12 @@ static void read_lines(struct diagnosis *d, struct diag_input *in)
     if (!line)
         abort();
     d->clock_s = d->progress_s = -1;
-    while (diag_read_line(in, line, &bytes))
+    d->file_rank = diag_rank_of_name(in->path);
+    while (diag_read_line(in, line, &bytes)) {
+        diag_keep_paste(d, line, bytes);
         read_line(d, line);
+    }
+    diag_read_paste(d);
     free(line);
     /* A log that ends within a step still has the step; a table that ends early has no total, so it says nothing. */
     for (int f = 0; f < DIAG_FORMATS; f++)
@@ -260,6 +279,11 @@ static int read_directory(struct diagnosis *d, const char *path, int depth, stru
 int diagnose_file(struct diagnosis *d, const char *path, struct err *e)
 {
     return strcmp(path, "-") != 0 ? read_path(d, path, 0, e) : diagnose_stream(d, stdin, "(standard input)", e);
+}
+
+void diagnose_messages(FILE *out, int as_manual)
+{
+    messages_page(out, as_manual);
 }
 
 void diagnose_formats(FILE *out)

@@ -102,6 +102,22 @@ struct diag_finding {
 #define DIAG_FINDINGS 64
 #define DIAG_SENTENCE 640
 
+/* Why a job failed, where its logs say that it did. */
+#define DIAG_EVIDENCE 8
+struct diag_failure {
+    const char *id;             /* of the message that is the cause; NULL: nothing failed */
+    char what[DIAG_SENTENCE];   /* what failed */
+    char where[DIAG_SENTENCE];  /* "rank 3, node n7, GPU 2, HCA mlx5_1, peer ..." */
+    char why[DIAG_SENTENCE];    /* causes, the likeliest first, and what in these logs bears on them */
+    const char *remedy, *check; /* what to do; the command that tells the causes apart */
+    enum diag_confidence confidence;
+    long echoes; /* lines of other messages that follow from it */
+    struct {
+        char place[DIAG_PLACE], text[240];
+    } evidence[DIAG_EVIDENCE]; /* the cause's first line first */
+    int nevidence;
+};
+
 enum diag_verdict { DIAG_UNKNOWN, DIAG_IS_COMMUNICATION, DIAG_NOT_COMMUNICATION };
 const char *diag_verdict_name(enum diag_verdict v);
 
@@ -113,6 +129,7 @@ struct diag_file {
 
 struct diag_result {
     enum diag_verdict verdict;
+    struct diag_failure failure;
     /* The largest phase and its share; communication and what hides it; what cannot be known from these files and which
      * file would tell. */
     char opening[3][DIAG_SENTENCE];
@@ -141,6 +158,9 @@ int diagnose_file(struct diagnosis *d, const char *path, struct err *e);
 
 /* The same from an open stream; `name` is what evidence calls it, copied. */
 int diagnose_stream(struct diagnosis *d, FILE *f, const char *name, struct err *e);
+
+/* The catalogue of messages as Markdown, or as the body of a manual page. */
+void diagnose_messages(FILE *out, int as_manual);
 
 /* Every format that is known: its name, what a line of it looks like, what it says. */
 void diagnose_formats(FILE *out);

@@ -133,6 +133,22 @@ int diag_may_hold(const struct diag_phase *p);
 
 /* ---- what the readers keep ---- */
 
+/* Who prints a line; -1 or "" where that is not known. */
+struct diag_origin {
+    char host[48];
+    long pid;
+    int gpu, rank;
+};
+struct diag_origins; /* the processes that were seen */
+struct diag_events;  /* the messages that were seen */
+
+/* What all ranks should have alike, and the first other value. */
+#define DIAG_FACTS 48
+struct diag_fact {
+    char name[DIAG_NAME], value[160], other[160], place[DIAG_PLACE];
+    struct diag_origin who, other_who;
+};
+
 struct diag_setting {
     const char *id, *text, *advice;
     double weight;
@@ -173,11 +189,14 @@ struct diag_progress {
     char place[DIAG_PLACE];
 };
 
+#define DIAG_RANKS 16384
 struct diag_watchdog {
-    int ranks, differ; /* that timed out; whether their collectives differ */
-    long low, high;    /* sequence numbers */
-    long elements, waited_ms;
+    int ranks, differ;        /* that timed out; whether their collectives differ */
+    long low, high;           /* sequence numbers */
+    long elements, waited_ms; /* -1: not said */
     char op[32], place[DIAG_PLACE];
+    int highest;                             /* rank that timed out; -1: none is named */
+    unsigned char timed_out[DIAG_RANKS / 8]; /* one bit a rank */
 };
 
 /* PyTorch's flight recorder: the first collective of each dump that did not complete. */
@@ -199,11 +218,10 @@ struct diag_nccl {
     int nhcas;
     char network[32], plugin[64]; /* plugin: "" where NCCL's own tuner is used, or none is spoken of */
     int ranks, nodes, channels;
-    long p2p, shm, ib, socket, gdr; /* connections */
-    int no_device, gdr_off, own_tuner, warnings;
+    long p2p, shm, ib, socket, gdr;                   /* connections */
+    int no_device, gdr_off, own_tuner, roce, peermem; /* peermem: lsmod lists it */
     char no_table[128]; /* what our plugin says of its table when it leaves NCCL's choices */
-    char warning[200];
-    char place[DIAG_PLACE], socket_place[DIAG_PLACE], gdr_place[DIAG_PLACE], warning_place[DIAG_PLACE];
+    char place[DIAG_PLACE], socket_place[DIAG_PLACE], gdr_place[DIAG_PLACE];
     char version_place[DIAG_PLACE], tuner_place[DIAG_PLACE];
 };
 
@@ -231,20 +249,40 @@ struct diag_engine {
     char place[DIAG_PLACE], full_place[DIAG_PLACE];
 };
 
+/* Tables of nccl-tests: the best row, and who took part. */
+#define DIAG_TEST_HOSTS 256
+struct diag_tests {
+    long rows, wrong;                /* sizes; those with wrong values */
+    double busbw_GBps, bytes, ratio; /* of the best: busbw, size, busbw over algbw */
+    const char *program;
+    int ranks, nhosts;
+    char hosts[DIAG_TEST_HOSTS][32], place[DIAG_PLACE], wrong_place[DIAG_PLACE];
+};
+
 struct diagnosis {
     struct diag_series series[DIAG_FORMATS];
     const struct diag_input *in; /* of the file being read */
     long taken;                  /* lines and events that a reader understood, of this file */
     unsigned readers;            /* which ones */
     int passes_over;             /* files of a directory that say nothing are no errors */
-    double clock_s, progress_s;  /* the file's last time, and that of its last step; -1: none */
-    double stands_s;             /* the longest such difference of a file */
+    struct diag_origins *origins;
+    struct diag_events *events;
+    struct diag_origin who; /* of the line being read */
+    int file_rank;          /* by the file's name, -1 */
+    struct diag_fact facts[DIAG_FACTS];
+    int nfacts;
+    double clock_s, progress_s; /* the file's last time, and that of its last step; -1: none */
+    double stands_s;            /* the longest such difference of a file */
     char stands_place[DIAG_PLACE];
     struct diag_samples samples;
     struct diag_smi smi;
     long topo_links[6]; /* NV#, PIX, PXB, PHB, NODE, SYS between pairs of GPUs */
-    int topo_gpus;
+    int topo_gpus, topo_nics;
     char topo_place[DIAG_PLACE];
+    char *paste; /* the text that was read, while it is small and tells of a machine */
+    size_t paste_bytes;
+    int paste_tells;
+    struct topology *machine; /* what the paste tells of it; NULL */
     struct diag_progress bar;
     struct diag_watchdog watchdog;
     struct diag_recorder recorder;
@@ -261,6 +299,7 @@ struct diagnosis {
     char megatron_name[DIAG_NAME];
     struct diag_table table;
     struct diag_engine engine;
+    struct diag_tests tests;
     int other_devices, cut_traces;
     struct diag_result result;
 };
@@ -272,16 +311,34 @@ void diag_here(const struct diagnosis *d, char place[DIAG_PLACE]);
 /* Keeps a setting or message that costs time, the first of its id, with the place of the line being read. */
 void diag_keep(struct diagnosis *d, const struct diag_setting *s);
 
+/* Keeps a line of a paste; reads the machine that the paste tells of; NULL where it tells of none. */
+void diag_keep_paste(struct diagnosis *d, const char *line, size_t bytes);
+void diag_read_paste(struct diagnosis *d);
+
+/* Who prints a line, from the line as it stands in the file; and a text of it: "rank 3, node n7, GPU 2". */
+struct diag_origins *diag_origins_new(void);
+struct diag_events *diag_events_new(void);
+void diag_find_origin(struct diagnosis *d, const char *raw);
+char *diag_origin_text(const struct diag_origin *who, char text[2 * DIAG_NAME]);
+int diag_rank_of_name(const char *path);
+int diag_host_count(const struct diagnosis *d);
+
+/* Keeps what a rank has; the first that has something else is a difference. */
+void diag_note_fact(struct diagnosis *d, const char *name, size_t name_len, const char *value, size_t len);
+
 /* The readers: 1 when the line was theirs. Settings and NCCL's variables are looked for in every line: 1 when a new one
  * was found. */
 int diag_read_smi(struct diagnosis *d, const char *line);
 int diag_read_smi_table(struct diagnosis *d, const char *line);
 int diag_read_topo(struct diagnosis *d, const char *line);
+int diag_read_nccl_tests(struct diagnosis *d, const char *line);
+int diag_read_tools(struct diagnosis *d, const char *line);
 int diag_read_bar(struct diagnosis *d, const char *line);
 int diag_read_watchdog(struct diagnosis *d, const char *line);
 int diag_read_stack(struct diagnosis *d, const char *line);
 int diag_read_nccl(struct diagnosis *d, const char *line);
 int diag_read_engine(struct diagnosis *d, const char *line);
+int diag_read_messages(struct diagnosis *d, const char *line);
 int diag_read_notes(struct diagnosis *d, const char *line);
 int diag_read_megatron(struct diagnosis *d, const char *line);
 int diag_read_deepspeed(struct diagnosis *d, const char *line);
@@ -301,6 +358,7 @@ void diag_finish_gpus(struct diagnosis *d);
 
 /* One sentence on what NCCL said, behind what stands in `to`. */
 void diag_say_engine(const struct diag_engine *g, char to[DIAG_SENTENCE]);
+void diag_say_tests(const struct diag_tests *t, char to[DIAG_SENTENCE]);
 void diag_say_nccl(const struct diag_nccl *n, char to[DIAG_SENTENCE]);
 
 /* A Kineto trace as a whole; `in` stands at its first byte. */

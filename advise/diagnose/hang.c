@@ -55,21 +55,44 @@ static double bar_stands(const struct judge *j)
     return b->total && b->done < b->total ? too_long(j, b->last_s - b->at_s) : 0;
 }
 
+/* The ranks below the highest that timed out which did not: they never came, or died. */
+static const char *missing_ranks(const struct judge *j, int *n)
+{
+    const struct diag_watchdog *w = &j->d->watchdog;
+    const char *list = "";
+    *n = 0;
+    for (int r = 0; r < w->highest; r++)
+        if (!(w->timed_out[r / 8] & 1u << r % 8) && ++*n <= 8)
+            list = arena_printf(j->d->arena, "%s%s%d", list, *list ? ", " : "", r);
+    return *n > 8 ? arena_printf(j->d->arena, "%s and %d more", list, *n - 8) : list;
+}
+
 static int by_watchdog(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_watchdog *w = &j->d->watchdog;
-    char waited[UNIT_TEXT];
+    char waited[UNIT_TEXT], number[48] = "", elements[48] = "", since[64] = "", named[128] = "";
+    int missing;
     if (!w->ranks)
         return 0;
+    const char *ranks = missing_ranks(j, &missing);
+    /* Where fewer timed out than did not, the log holds some ranks only. */
+    if (missing && missing < w->ranks)
+        snprintf(named, sizeof named, "; rank%s %.90s did not time out: look there first", missing == 1 ? "" : "s",
+                 ranks);
     if (w->differ || w->low != w->high)
         return diag_hit(
             h, 1, w->place,
             "a hang: %d ranks timed out in different collectives (sequence numbers %ld to %ld): they do not make the "
-            "same calls, or one is behind",
-            w->ranks, w->low, w->high);
-    return diag_hit(h, 1, w->place, "a hang: %d rank%s timed out in %s number %ld of %ld elements after %s", w->ranks,
-                    w->ranks == 1 ? "" : "s", w->op, w->low, w->elements,
-                    unit_seconds(waited, (double)w->waited_ms / 1e3));
+            "same calls, or one is behind%s",
+            w->ranks, w->low, w->high, named);
+    if (w->low >= 0)
+        snprintf(number, sizeof number, " number %ld", w->low);
+    if (w->elements >= 0)
+        snprintf(elements, sizeof elements, " of %ld elements", w->elements);
+    if (w->waited_ms >= 0)
+        snprintf(since, sizeof since, " after %s", unit_seconds(waited, (double)w->waited_ms / 1e3));
+    return diag_hit(h, 1, w->place, "a hang: %d rank%s timed out in %s%s%s%s%s", w->ranks, w->ranks == 1 ? "" : "s",
+                    w->op, number, elements, since, named);
 }
 
 static int by_recorder(const struct judge *j, struct diag_hit *h)

@@ -67,6 +67,24 @@ static void put_finding(cJSON *o, const void *finding)
         json_add_str(o, "evidence", f->place);
 }
 
+static void put_failure(cJSON *o, const struct diag_failure *f)
+{
+    json_add_str(o, "id", f->id);
+    json_add_str(o, "what", f->what);
+    json_add_str(o, "where", f->where);
+    json_add_str(o, "why", f->why);
+    json_add_str(o, "do", f->remedy);
+    json_add_str(o, "check", f->check);
+    json_add_str(o, "confidence", diag_confidence_name(f->confidence));
+    cJSON_AddNumberToObject(o, "echoes", (double)f->echoes);
+    cJSON *evidence = cJSON_AddArrayToObject(o, "evidence");
+    for (int i = 0; i < f->nevidence; i++) {
+        cJSON *line = json_append(evidence);
+        json_add_str(line, "place", f->evidence[i].place);
+        json_add_str(line, "text", f->evidence[i].text);
+    }
+}
+
 static void put_file(cJSON *o, const void *file)
 {
     const struct diag_file *f = file;
@@ -92,6 +110,8 @@ cJSON *diagnose_json(const struct diag_result *r)
     cJSON *opening = cJSON_AddArrayToObject(doc, "opening");
     for (int i = 0; i < 3; i++)
         json_append_str(opening, r->opening[i]);
+    if (r->failure.id)
+        put_failure(cJSON_AddObjectToObject(doc, "failure"), &r->failure);
     add_or_null(doc, "communication_share", s ? s->communication_share : 0, s != NULL);
     add_or_null(doc, "communication_compute_ratio", s ? s->ratio : 0, s && s->ratio >= 0);
     cJSON_AddBoolToObject(doc, "communication_visible", s && s->visible);

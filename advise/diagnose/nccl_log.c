@@ -18,6 +18,7 @@ static void version(struct diagnosis *d, const char *s)
     char found[sizeof d->nccl.version];
     s += strspn(s, " :");
     copy_word(found, sizeof found, s);
+    diag_note_fact(d, "NCCL version", 12, found, strlen(found));
     if (!*d->nccl.version)
         memcpy(d->nccl.version, found, sizeof found);
     else if (strcmp(d->nccl.version, found) != 0 && !*d->nccl.other_version) {
@@ -31,6 +32,9 @@ static void hcas(struct diagnosis *d, const char *s)
 {
     struct diag_nccl *n = &d->nccl;
     const char *oob = strstr(s, "OOB ");
+    n->roce += strstr(s, "/RoCE") != NULL;
+    if (oob)
+        diag_note_fact(d, "HCAs", 4, s, (size_t)(oob - s));
     for (const char *p = s; (p = strchr(p, '[')) && (!oob || p < oob);) {
         char name[sizeof n->hcas[0]];
         const char *close = strchr(p, ']');
@@ -50,6 +54,7 @@ static void network(struct diagnosis *d, const char *s)
 {
     struct diag_nccl *n = &d->nccl;
     snprintf(n->network, sizeof n->network, "%s", s);
+    diag_note_fact(d, "network", 7, s, strcspn(s, "\n"));
     if (!strncmp(s, "Socket", 6) && !*n->socket_place)
         diag_here(d, n->socket_place);
 }
@@ -133,21 +138,6 @@ static void take_counts(struct diagnosis *d, const char *line)
     }
 }
 
-static void warn(struct diagnosis *d, const char *text)
-{
-    struct diag_nccl *n = &d->nccl;
-    /* Some warnings are notes; the first that speaks of a failure counts most. */
-    static const char *const failures[] = {"rror",    "ailed",    "imed out",  "imeout",
-                                           "no such", "mismatch", "unhandled", "Duplicate GPU"};
-    int fails = 0;
-    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
-        fails |= strstr(text, failures[i]) != NULL;
-    if (!fails || n->warnings++)
-        return;
-    snprintf(n->warning, sizeof n->warning, "%s", text);
-    diag_here(d, n->warning_place);
-}
-
 static void channels(struct diagnosis *d, const char *line)
 {
     const char *at = strstr(line, " coll channels");
@@ -166,8 +156,6 @@ int diag_read_nccl(struct diagnosis *d, const char *line)
         return 0;
     if (!d->nccl.lines++)
         diag_here(d, d->nccl.place);
-    if (warning)
-        warn(d, warning + 9);
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
         const char *at = strstr(line, marks[i].mark);
         if (at)
@@ -224,6 +212,9 @@ static const char *gdr_route(const struct topology *t)
 static int gdr_off(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_nccl *n = &j->d->nccl;
+    /* NCCL has said why, or the module is there: other advice. */
+    if (j->rule->limit != (double)(n->peermem != 0) || (j->r->failure.id && !strcmp(j->r->failure.id, "gdr-distance")))
+        return 0;
     const char *route = gdr_route(j->d->expected.topology), *but = *route ? ", though the topology has it by " : "";
     if (n->ib && n->gdr < n->ib)
         return diag_hit(h, 0.3, n->gdr_place,
@@ -254,13 +245,6 @@ static int versions(const struct judge *j, struct diag_hit *h)
     const struct diag_nccl *n = &j->d->nccl;
     return *n->other_version &&
            diag_hit(h, 0.2, n->version_place, "two NCCL versions in one log: %s and %s", n->version, n->other_version);
-}
-
-static int warned(const struct judge *j, struct diag_hit *h)
-{
-    const struct diag_nccl *n = &j->d->nccl;
-    return n->warnings && diag_hit(h, 0.6, n->warning_place, "NCCL warns %d time%s of a failure, first: %.120s",
-                                   n->warnings, n->warnings == 1 ? "" : "s", n->warning);
 }
 
 int diag_is_used(const struct diag_nccl *n, const char *hca, size_t len)
@@ -313,8 +297,6 @@ static int no_nvlink(const struct judge *j, struct diag_hit *h)
 }
 
 const struct diag_rule diag_nccl_rules[] = {
-    {"nccl-warning", warned, DIAG_MEASURED, "look at what the first rank that warns says before it",
-     "nccltune doctor --job"},
     {"sockets", sockets, DIAG_MEASURED,
      "install or load the RDMA stack in the container, name the HCAs (NCCL_IB_HCA) and the GID, and look for a plugin "
      "that "
@@ -324,6 +306,11 @@ const struct diag_rule diag_nccl_rules[] = {
      "load nvidia-peermem or use an open kernel driver with DMA-BUF, and see that GPU and HCA share a PCIe switch "
      "(NCCL_NET_GDR_LEVEL)",
      "nccltune probe"},
+    {"no-gdr", gdr_off, DIAG_MEASURED,
+     "nvidia-peermem is loaded: see that GPU and HCA share a PCIe switch (NCCL_NET_GDR_LEVEL, nvidia-smi topo -m), "
+     "that "
+     "the container sees it, and what NCCL says of the distance",
+     "nccltune probe", 1},
     {"no-peer-access", through_memory, DIAG_MEASURED,
      "PCIe ACS, a container without --ipc=host, or NCCL_P2P_DISABLE keep GPUs apart; on boxes without NVLink it may be "
      "all there is",

@@ -203,6 +203,8 @@ static void say_facts(const struct judge *j, char to[DIAG_SENTENCE])
         say_gpus(j->r, to);
     else if (j->d->engine.lines)
         diag_say_engine(&j->d->engine, to);
+    else if (j->d->tests.rows)
+        diag_say_tests(&j->d->tests, to);
     else if (j->d->nccl.lines)
         diag_say_nccl(&j->d->nccl, to);
     else
@@ -230,5 +232,20 @@ void diag_judge(struct diagnosis *d)
         diag_say(r->opening[0], "%c%s.", toupper((unsigned char)hang.text[0]), hang.text + 1);
     }
     diag_say(r->opening[2], "%s", left_open(&j));
+    diag_judge_failure(&j);
+    if (r->failure.id && !j.s) {
+        /* A failure is the answer; of steps there is nothing to say. */
+        memset(r->opening, 0, sizeof r->opening);
+        diag_say(r->opening[0], "%s Where: %s.", r->failure.what, r->failure.where);
+        diag_say(r->opening[1], "Why: %s", r->failure.why);
+        diag_say(r->opening[2], "Do: %s", r->failure.remedy);
+    }
+    if (!r->failure.id && !j.s && !d->tests.rows && !d->nccl.lines && !r->ngpus && !j.hangs)
+        diag_say_machine(&j);
     diag_apply_rules(&j);
+    if (!j.s && !r->failure.id && !j.hangs && r->nfindings && r->findings[0].weight > 0.1 && !r->ngpus) {
+        r->opening[1][0] = 0;
+        diag_say(r->opening[1], "%c%s. Do: %s.", toupper((unsigned char)*r->findings[0].text), r->findings[0].text + 1,
+                 r->findings[0].advice);
+    }
 }

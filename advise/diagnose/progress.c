@@ -113,15 +113,22 @@ int diag_read_watchdog(struct diagnosis *d, const char *line)
     long seq = number_behind(at, "SeqNum=");
     op += 7;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(op, ",) "), op);
+    long rank = number_behind(line, "[Rank ");
+    rank = rank < 0 ? d->who.rank : rank;
     if (!w->ranks++) {
         memcpy(w->op, name, sizeof name);
         w->low = w->high = seq;
         w->elements = number_behind(at, "NumelIn=");
         w->waited_ms = number_behind(at, "ran for ");
+        w->highest = -1;
         diag_here(d, w->place);
     }
+    if (rank >= 0 && rank < DIAG_RANKS) {
+        w->timed_out[rank / 8] |= (unsigned char)(1u << rank % 8);
+        w->highest = rank > w->highest ? (int)rank : w->highest;
+    }
     w->differ |= strcmp(w->op, name) != 0;
-    w->low = seq < w->low ? seq : w->low;
+    w->low = seq >= 0 && (seq < w->low || w->low < 0) ? seq : w->low;
     w->high = seq > w->high ? seq : w->high;
     return 1;
 }

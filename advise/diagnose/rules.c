@@ -381,8 +381,11 @@ void diag_apply_rules(struct judge *j)
     apply(j, rules, sizeof rules / sizeof *rules);
     apply(j, diag_nccl_rules, diag_nccl_rules_count);
     apply(j, diag_profile_rules, diag_profile_rules_count);
+    apply(j, diag_tests_rules, diag_tests_rules_count);
     diag_add_causes(j);
     apply(j, diag_engine_rules, diag_engine_rules_count);
     add_settings(j);
+    diag_add_messages(j);
+    diag_add_machine(j);
     qsort(j->r->findings, (size_t)j->r->nfindings, sizeof *j->r->findings, by_weight);
 }

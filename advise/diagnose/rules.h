@@ -61,6 +61,18 @@ int diag_is_used(const struct diag_nccl *n, const char *hca, size_t len);
 /* Adds a finding where there is room. */
 void diag_add_finding(struct diag_result *r, const struct diag_rule *rule, const struct diag_hit *h);
 
+/* What a paste of the machine's tools tells: its findings, and the HCAs for NCCL where nothing else is asked. */
+void diag_add_machine(struct judge *j);
+int diag_say_machine(const struct judge *j);
+
+/* The failure that messages tell of, and messages as findings (failure.c). */
+void diag_judge_failure(struct judge *j);
+void diag_add_messages(struct judge *j);
+
+/* On tables of nccl-tests. */
+extern const struct diag_rule diag_tests_rules[];
+extern const size_t diag_tests_rules_count;
+
 /* On what an inference engine says of itself. */
 extern const struct diag_rule diag_engine_rules[];
 extern const size_t diag_engine_rules_count;

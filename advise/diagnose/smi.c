@@ -170,6 +170,7 @@ int diag_read_topo(struct diagnosis *d, const char *line)
     }
     for (size_t i = 0; self && i < 6; i++)
         d->topo_links[i] += counts[i];
+    d->paste_tells |= self;
     if (self && !d->topo_gpus++)
         diag_here(d, d->topo_place);
     return self;

@@ -1,5 +1,7 @@
 /* The diagnosis for people: the verdict, the phases, the GPUs, what to do next. */
 
+#include <string.h>
+
 #include "advise/diagnose/diagnose_internal.h"
 #include "core/units.h"
 
@@ -107,6 +109,34 @@ static void print_finding(FILE *out, int number, const struct diag_finding *f)
     }
 }
 
+static void print_labelled(FILE *out, const char *label, const char *text)
+{
+    fprintf(out, "%-7s", label);
+    put_text(out, text);
+    fputc('\n', out);
+}
+
+static void print_failure(FILE *out, const struct diag_failure *f)
+{
+    char sure[DIAG_NAME * 2];
+    snprintf(sure, sizeof sure, f->echoes ? "%s; %ld other lines follow from it" : "%s",
+             diag_confidence_name(f->confidence), f->echoes);
+    print_labelled(out, "What:", f->what);
+    print_labelled(out, "Where:", f->where);
+    print_labelled(out, "Why:", f->why);
+    print_labelled(out, "Do:", f->remedy);
+    print_labelled(out, "Check:", f->check);
+    print_labelled(out, "Sure:", sure);
+    fputs("Evidence:\n", out);
+    for (int i = 0; i < f->nevidence; i++) {
+        fputs("  ", out);
+        put_text(out, f->evidence[i].place);
+        fputs("  ", out);
+        put_text(out, f->evidence[i].text);
+        fputc('\n', out);
+    }
+}
+
 static void print_files(FILE *out, const struct diag_result *r)
 {
     if (r->nfiles < 2)
@@ -126,7 +156,11 @@ static void print_files(FILE *out, const struct diag_result *r)
 
 void diagnose_text(const struct diag_result *r, FILE *out)
 {
-    for (int i = 0; i < 3; i++) {
+    if (r->failure.id)
+        print_failure(out, &r->failure);
+    if (r->failure.id && r->primary >= 0)
+        fputc('\n', out);
+    for (int i = 0; i < 3 && (!r->failure.id || r->primary >= 0); i++) {
         put_text(out, r->opening[i]);
         fputc('\n', out);
     }
@@ -136,9 +170,14 @@ void diagnose_text(const struct diag_result *r, FILE *out)
         if (i != r->primary)
             print_source(out, &r->sources[i], 0);
     print_gpus(out, r);
-    if (r->nfindings)
-        fputs("\nNext, by what is at stake:\n", out);
-    for (int i = 0; i < r->nfindings; i++)
-        print_finding(out, i + 1, &r->findings[i]);
+    /* The failure's own finding stands above. */
+    int number = 0;
+    for (int i = 0; i < r->nfindings; i++) {
+        if (r->failure.id && !strcmp(r->findings[i].id, r->failure.id))
+            continue;
+        if (!number)
+            fputs("\nNext, by what is at stake:\n", out);
+        print_finding(out, ++number, &r->findings[i]);
+    }
     print_files(out, r);
 }

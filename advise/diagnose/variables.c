@@ -24,7 +24,8 @@ int diag_read_variables(struct diagnosis *d, const char *line)
         const char *name = p, *value = NULL;
         int starts = p == line || !strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_#", p[-1]);
         p += len;
-        if (!strncmp(p, said, sizeof said - 1))
+        int said_so = !strncmp(p, said, sizeof said - 1);
+        if (said_so)
             value = p + sizeof said - 1;
         else if (*p == '=')
             value = p + 1;
@@ -36,6 +37,9 @@ int diag_read_variables(struct diagnosis *d, const char *line)
         struct diag_variable *v = *value != '$' ? variable(d, name, len) : NULL;
         if (!v)
             continue;
+        /* Ranks of a log should have the same; a script may set a variable several times, but not this one. */
+        if ((said_so && !strstr(v->name, "FILE") && !strstr(v->name, "HOSTID")) || !strcmp(v->name, "NCCL_IB_HCA"))
+            diag_note_fact(d, v->name, strlen(v->name), value, n);
         snprintf(v->value, sizeof v->value, "%.*s", (int)(n < sizeof v->value ? n : sizeof v->value - 1), value);
         diag_here(d, v->place);
     }

@@ -371,6 +371,15 @@ struct topology *probe_files(const char *const *paths, int npaths, struct log *l
     return read_files(paths, npaths, 0, log, e);
 }
 
+struct topology *probe_text(char *text, const char *name, struct err *e)
+{
+    struct topology *t = topo_new();
+    if (!import_text(t, text, arena_strdup(t->arena, name), name, e) && t->nhosts)
+        return t;
+    topo_free(t);
+    return NULL;
+}
+
 struct topology *probe_hosts(const char *const *paths, int npaths, struct log *log, struct err *e)
 {
     struct topology *t = read_files(paths, npaths, 1, log, e);

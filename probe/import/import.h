@@ -9,5 +9,9 @@
  * may tell of several hosts. */
 struct topology *probe_files(const char *const *paths, int npaths, struct log *log, struct err *e);
 
+/* The same of a text that tools printed, among anything else; `text` is written to. NULL without an error's text where
+ * it tells of no machine. */
+struct topology *probe_text(char *text, const char *name, struct err *e);
+
 /* The same, but identical machines become one class (classes_merge); needs memory for the classes alone. */
 struct topology *probe_hosts(const char *const *paths, int npaths, struct log *log, struct err *e);

@@ -36,14 +36,14 @@ Every format is recognized by its content; the files of a directory are one job
   gpus.csv: nvidia-smi samples; unknown; gpu-idle gpu-imbalance start-stall
   hang-console.log: progress bar; unknown; hang
   hang-gpus.csv: nvidia-smi samples; unknown; hang
-  hang-mismatch.log: watchdog of collectives; unknown; hang
-  hang-watchdog.log: watchdog of collectives; unknown; hang
+  hang-mismatch.log: watchdog of collectives, messages of failures; unknown; hang
+  hang-watchdog.log: watchdog of collectives, messages of failures; unknown; hang
   key-averages.txt: sums of kernels; communication; largest-phase communication
   megatron.log: Megatron-LM timers; communication; communication stragglers first-step
   mixed.log: nvidia-smi samples, step lines, settings, NCCL's variables; communication; gpu-idle communication NCCL_IB_DISABLE first-step
   nccl-nogdr.log: NCCL log; unknown; no-gdr
   nccl-socket.log: NCCL log; unknown; sockets
-  nccl-warning.log: NCCL log; unknown; nccl-warning
+  nccl-warning.log: NCCL log, messages of failures; unknown; ib-retry
   nsys-kern-sum.csv: sums of kernels; not communication; largest-phase
   nsys-kern-sum.txt: sums of kernels; communication; communication
   recorder-rank0.json: PyTorch trace; unknown; hang

@@ -1,0 +1,477 @@
+/* Messages of failures: what is the cause, what follows from it, and what else in the logs bears on it. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/diagnose/messages.h"
+#include "advise/diagnose/rules.h"
+
+#define DAYS_S    172800.0 /* times farther apart are not of one calendar */
+#define ORIGINS   4        /* of a message, by name */
+#define UNKNOWN_S (-1.0)
+
+/* The first time of a message; `others` are further ranks that print it. */
+struct seen {
+    long count, order;
+    double at_s;
+    struct diag_origin who, others[ORIGINS];
+    int nothers;
+    char text[240], place[DIAG_PLACE];
+};
+
+struct diag_events {
+    long order; /* of lines */
+    int next_is_error;
+    struct seen unknown; /* a warning without an entry */
+    struct seen of[];    /* by message */
+};
+
+struct diag_events *diag_events_new(void)
+{
+    struct diag_events *e = calloc(1, sizeof *e + message_count() * sizeof *e->of);
+    if (!e)
+        abort();
+    return e;
+}
+
+static int is_same(const struct diag_origin *a, const struct diag_origin *b)
+{
+    return a->rank == b->rank && a->pid == b->pid && !strcmp(a->host, b->host);
+}
+
+static int is_before(const struct diagnosis *d, const struct seen *s)
+{
+    return d->clock_s >= 0 && s->at_s >= 0 && d->clock_s < s->at_s && s->at_s - d->clock_s < DAYS_S;
+}
+
+static void note_time(struct diagnosis *d, struct seen *s, const char *text)
+{
+    int first = !s->count++ || is_before(d, s);
+    if (first) {
+        s->order = d->events->order;
+        s->at_s = d->clock_s;
+        s->who = d->who;
+        snprintf(s->text, sizeof s->text, "%s", text);
+        diag_here(d, s->place);
+    } else if (s->nothers < ORIGINS && !is_same(&s->who, &d->who)) {
+        for (int i = 0; i < s->nothers; i++)
+            if (is_same(&s->others[i], &d->who))
+                return;
+        s->others[s->nothers++] = d->who;
+    }
+}
+
+/* The text of a line behind NCCL's prefix, from the source file on. */
+static const char *behind_prefix(const char *line)
+{
+    const char *nccl = strstr(line, "CCL WARN "), *p = nccl;
+    if (!nccl)
+        return line;
+    while (p > line && !(p[-1] == ' ' && p > line + 1 && p[-2] == ']'))
+        p--;
+    return p;
+}
+
+int diag_read_messages(struct diagnosis *d, const char *line)
+{
+    struct diag_events *e = d->events;
+    int warning = strstr(line, "CCL WARN ") != NULL || !strncmp(line, "WARN: Function:", 15) || e->next_is_error;
+    const char *text = warning ? behind_prefix(line) : line;
+    e->order++;
+    if (!*line)
+        return 0;
+    /* PyTorch prints NCCL's last warning on a line of its own. */
+    const char *error = strstr(line, "Last error:");
+    e->next_is_error = error && !error[11 + strspn(error + 11, " \\n\"")];
+    int i = message_of(text, warning);
+    if (i >= 0)
+        note_time(d, &e->of[i], text);
+    else if (warning)
+        note_time(d, &e->unknown, text);
+    return i >= 0 || warning;
+}
+
+/* ---- facts that all ranks should share ---- */
+
+void diag_note_fact(struct diagnosis *d, const char *name, size_t name_len, const char *value, size_t len)
+{
+    struct diag_fact *f = d->facts;
+    char text[sizeof f->value];
+    int i = 0;
+    snprintf(text, sizeof text, "%.*s", (int)(len < sizeof text ? len : sizeof text - 1), value);
+    while (i < d->nfacts && (strlen(f[i].name) != name_len || strncmp(f[i].name, name, name_len) != 0))
+        i++;
+    if (i == DIAG_FACTS || name_len >= sizeof f->name)
+        return;
+    if (i == d->nfacts) {
+        d->nfacts++;
+        f[i] = (struct diag_fact){.who = d->who};
+        snprintf(f[i].name, sizeof f[i].name, "%.*s", (int)name_len, name);
+        memcpy(f[i].value, text, sizeof text);
+    } else if (strcmp(f[i].value, text) != 0 && !*f[i].other) {
+        memcpy(f[i].other, text, sizeof text);
+        f[i].other_who = d->who;
+        diag_here(d, f[i].place);
+    }
+}
+
+static const struct diag_fact *find_difference(const struct diagnosis *d, const char *name)
+{
+    for (int i = 0; i < d->nfacts; i++)
+        if (*d->facts[i].other && (!name || !strcmp(d->facts[i].name, name)))
+            return &d->facts[i];
+    return NULL;
+}
+
+static const char *variable_value(const struct diagnosis *d, const char *name)
+{
+    for (int i = 0; i < d->nvariables; i++)
+        if (!strcmp(d->variables[i].name, name))
+            return d->variables[i].value;
+    return NULL;
+}
+
+/* ---- which message counts ---- */
+
+static int is_earlier(const struct seen *a, const struct seen *b)
+{
+    if (a->at_s >= 0 && b->at_s >= 0 && a->at_s != b->at_s && a->at_s - b->at_s < DAYS_S && b->at_s - a->at_s < DAYS_S)
+        return a->at_s < b->at_s;
+    return a->order < b->order;
+}
+
+static int is_kind(const struct message *m, enum message_kind kind)
+{
+    return m->kind == kind || (kind == MESSAGE_CAUSE && m->kind == MESSAGE_CALL);
+}
+
+static int first_of(const struct diag_events *e, enum message_kind kind)
+{
+    int best = -1;
+    for (size_t i = 0; i < message_count(); i++)
+        if (e->of[i].count && is_kind(message_at(i), kind) && (best < 0 || is_earlier(&e->of[i], &e->of[best])))
+            best = (int)i;
+    return best;
+}
+
+static int index_of(const char *id)
+{
+    for (size_t i = 0; i < message_count(); i++)
+        if (!strcmp(message_at(i)->id, id))
+            return (int)i;
+    return -1;
+}
+
+/* What explains another message wherever it stands. */
+static int replaced_by(const struct diag_events *e, int i)
+{
+    static const struct {
+        const char *id, *by;
+    } explains[] = {
+        {"ib-retry", "ib-port-error"}, {"cuda-failure", "xid-79"},          {"launch-failure", "xid-79"},
+        {"launch-failure", "xid-ecc"}, {"nvls-multicast", "xid-nvlink"},    {"shm-other", "shm-full"},
+        {"p2p-access", "acs"},         {"ib-remote-access", "acs"},         {"ib-fatal-event", "ib-protection"},
+        {"reg-mr", "memlock"},         {"socket-connect", "out-of-memory"},
+    };
+    for (size_t k = 0; i >= 0 && k < sizeof explains / sizeof *explains; k++) {
+        int by = strcmp(message_at((size_t)i)->id, explains[k].id) ? -1 : index_of(explains[k].by);
+        if (by >= 0 && e->of[by].count)
+            return by;
+    }
+    return i;
+}
+
+static int find_cause(const struct diag_events *e)
+{
+    static const enum message_kind kinds[] = {MESSAGE_CAUSE, MESSAGE_INTERNAL, MESSAGE_ECHO};
+    int best = -1;
+    for (size_t k = 0; k < 3 && best < 0; k++)
+        best = first_of(e, kinds[k]);
+    return replaced_by(e, best);
+}
+
+/* ---- what else bears on it ---- */
+
+/* "2.18.3+cuda12" below "2.21": 1; unknown: 0. */
+static int is_release_before(const char *version, long minor)
+{
+    char *end;
+    long major = strtol(version, &end, 10);
+    return major && *end == '.' && (major < 2 || (major == 2 && strtol(end + 1, NULL, 10) < minor));
+}
+
+static int is_roce(const struct diagnosis *d)
+{
+    return d->nccl.roce > 0;
+}
+
+static void add_gid(const struct diagnosis *d, const struct seen *s, char *why)
+{
+    const char *gid = variable_value(d, "NCCL_IB_GID_INDEX");
+    (void)s;
+    const struct diag_fact *f = find_difference(d, "NCCL_IB_GID_INDEX");
+    if (f)
+        diag_say(why, " Ranks set different NCCL_IB_GID_INDEX: %s and %s.", f->value, f->other);
+    else if (is_roce(d) && !gid && is_release_before(d->nccl.version, 21))
+        diag_say(why,
+                 " The HCAs are RoCE, NCCL_IB_GID_INDEX is not set, and NCCL %s then takes index 0, which seldom is "
+                 "the routed RoCE v2 address.",
+                 d->nccl.version);
+    else if (is_roce(d) && gid)
+        diag_say(why,
+                 " The HCAs are RoCE and NCCL_IB_GID_INDEX is %s: see that it is the routed address on every node.",
+                 gid);
+}
+
+/* Addresses that only their own node has. */
+static void add_address(const struct diagnosis *d, const struct seen *s, char *why)
+{
+    static const struct {
+        const char *start, *of;
+    } private[] = {
+        {"o 172.17.", "docker0"},
+        {"o 172.18.", "a docker bridge"},
+        {"o 192.168.122.", "virbr0"},
+        {"o 127.", "loopback"},
+        {"o fe80:", "a link-local address, often of an IPoIB or docker interface"},
+        {"o 169.254.", "a link-local address"},
+        {"o 172.21.0.1<", "a docker bridge"},
+    };
+    for (size_t i = 0; i < sizeof private / sizeof *private; i++)
+        if (strstr(s->text, private[i].start))
+            diag_say(why, " The address is %s: another node cannot reach it.", private[i].of);
+    const struct diag_fact *f = find_difference(d, "NCCL_SOCKET_IFNAME");
+    if (f)
+        diag_say(why, " Ranks set different NCCL_SOCKET_IFNAME: %s and %s.", f->value, f->other);
+}
+
+static void add_differences(const struct diagnosis *d, const struct seen *s, char *why)
+{
+    (void)s;
+    for (int i = 0; i < d->nfacts; i++)
+        if (*d->facts[i].other)
+            diag_say(why, " Ranks differ in %s: %s and %s.", d->facts[i].name, d->facts[i].value, d->facts[i].other);
+}
+
+/* "(distance 7 > 4)": NCCL's classes of paths, which got two more in 2.26. Its own limit is PXB, 4 and later 5. */
+static void add_distance(const struct diagnosis *d, const struct seen *s, char *why)
+{
+    static const char *const before[] = {"LOC", "NVL", "NVB", "PIX", "PXB", "PXN", "PHB", "SYS", "NET", "DIS"};
+    static const char *const since[] = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB",
+                                        "PXN", "P2C", "PHB", "SYS", "NET", "DIS"};
+    long distance, limit;
+    const char *p = strstr(s->text, "(distance ");
+    if (!p || sscanf(p, "(distance %3ld > %3ld)", &distance, &limit) != 2 || distance < 0 || distance > 9 ||
+        limit < 0 || limit > 9)
+        return;
+    int old = *d->nccl.version ? is_release_before(d->nccl.version, 26) : limit == 4;
+    const char *name = (old ? before : since)[distance];
+    diag_say(why, " The distance %ld is %s%s, and NCCL's limit %ld is %s.", distance, name,
+             !strcmp(name, "SYS")   ? " (GPU and HCA are on different CPU sockets)"
+             : !strcmp(name, "PHB") ? " (GPU and HCA meet at the CPU)"
+                                    : "",
+             limit, (old ? before : since)[limit]);
+}
+
+static const struct {
+    const char *ids; /* "a|b" */
+    void (*add)(const struct diagnosis *d, const struct seen *s, char *why);
+} additions[] = {
+    {"ib-retry|qp-unreachable|qp-timeout|qp-invalid|qp-other", add_gid},
+    {"gdr-distance", add_distance},
+    {"connect-refused|no-route|connect-timeout|socket-connect|peer-closed", add_address},
+    {"truncated|topology|version-mismatch|ib-remote-invalid|ib-internal", add_differences},
+};
+
+/* ---- the answer ---- */
+
+static void copy_word(char *to, size_t size, const char *text, const char *mark)
+{
+    const char *p = strstr(text, mark);
+    *to = 0;
+    if (p)
+        snprintf(to, size, "%.*s", (int)strcspn(p + strlen(mark), " ,)\"<"), p + strlen(mark));
+}
+
+static void say_where(const struct seen *s, char *to)
+{
+    static const struct {
+        const char *mark, *name;
+    } words[] = {{" hca ", "HCA"},       {"on dev ", "HCA"},     {"NET/IB : mlx", "HCA mlx"},
+                 {"from peer ", "peer"}, {"onnect to ", "peer"}, {"by remote peer ", "peer"},
+                 {"(PCI:", "GPU at"}};
+    char text[2 * DIAG_NAME], word[64];
+    diag_say(to, "%s", diag_origin_text(&s->who, text));
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        copy_word(word, sizeof word, s->text, words[i].mark);
+        if (*word)
+            diag_say(to, "%s%s%s%s", *to ? ", " : "", words[i].name,
+                     words[i].name[strlen(words[i].name) - 1] == 'x' ? "" : " ", word);
+    }
+    if (!*to)
+        diag_say(to, "the log does not say which rank");
+    for (int i = 0; i < s->nothers; i++)
+        if (*diag_origin_text(&s->others[i], text))
+            diag_say(to, "%s%s", i ? "; " : "; also ", text);
+}
+
+static enum diag_confidence confidence_of(const struct message *m, const struct seen *s)
+{
+    if (m->kind == MESSAGE_NOTE)
+        return DIAG_LIKELY;
+    if (m->kind != MESSAGE_CAUSE && m->kind != MESSAGE_CALL)
+        return DIAG_POSSIBLE;
+    /* An errno, a status or a plain sentence names the cause; a call that failed does not. */
+    return strstr(m->id, "other") || strstr(m->id, "cuda-failure") || strstr(m->id, "completion") || !s->count
+               ? DIAG_POSSIBLE
+               : DIAG_LIKELY;
+}
+
+static void add_evidence(struct diag_failure *f, const char *place, const char *text)
+{
+    if (f->nevidence == DIAG_EVIDENCE)
+        return;
+    memcpy(f->evidence[f->nevidence].place, place, DIAG_PLACE);
+    snprintf(f->evidence[f->nevidence++].text, sizeof f->evidence->text, "%s", text);
+}
+
+/* The messages that follow from the cause: the first lines of each, and how many lines there are. */
+static void add_echoes(const struct diag_events *e, int cause, struct diag_failure *f)
+{
+    for (size_t i = 0; i < message_count(); i++)
+        if (e->of[i].count && (int)i != cause && message_at(i)->kind != MESSAGE_NOTE) {
+            f->echoes += e->of[i].count;
+            add_evidence(f, e->of[i].place, e->of[i].text);
+        }
+}
+
+static void say_failure(const struct judge *j, int cause, struct diag_failure *f)
+{
+    const struct message *m = message_at((size_t)cause);
+    const struct seen *s = &j->d->events->of[cause];
+    f->id = m->id;
+    f->remedy = m->remedy;
+    f->check = m->check;
+    f->confidence = confidence_of(m, s);
+    diag_say(f->what, "%s", m->means);
+    say_where(s, f->where);
+    diag_say(f->why, "likeliest first: %s.", m->causes);
+    for (size_t i = 0; i < sizeof additions / sizeof *additions; i++)
+        if (diag_is_one_of(additions[i].ids, m->id, strlen(m->id)))
+            additions[i].add(j->d, s, f->why);
+    add_evidence(f, s->place, s->text);
+    add_echoes(j->d->events, cause, f);
+}
+
+/* A warning that has no entry: where in NCCL it stands. */
+static void say_unknown(const struct seen *s, struct diag_failure *f)
+{
+    f->id = "internal";
+    f->remedy = "Run again with NCCL_DEBUG=INFO on all ranks; report it with that log if it comes again.";
+    f->check = "NCCL_DEBUG=INFO";
+    f->confidence = DIAG_POSSIBLE;
+    diag_say(f->what, "NCCL warns of something that the catalogue does not have (internal, %.*s).",
+             (int)strcspn(s->text, " :"), s->text);
+    say_where(s, f->where);
+    diag_say(f->why, "not known.");
+    add_evidence(f, s->place, s->text);
+}
+
+/* Settings that differ where nothing else is said to have failed. */
+static void say_difference(const struct diag_fact *fact, struct diag_failure *f)
+{
+    char text[2 * DIAG_NAME];
+    int one_node = *fact->who.host && !strcmp(fact->who.host, fact->other_who.host);
+    f->id = "ranks-differ";
+    f->confidence = one_node || !strcmp(fact->name, "NCCL_IB_HCA") ? DIAG_LIKELY : DIAG_POSSIBLE;
+    f->check = "grep 'set by environment' of all ranks; env | grep NCCL_";
+    f->remedy = "Give all ranks the same NCCL release, network plugin and variables. NCCL builds one topology a node: "
+                "list all HCAs of the node in NCCL_IB_HCA for every rank, and let NCCL choose among them.";
+    diag_say(f->what, "Ranks differ in %s: %.100s and %.100s.", fact->name, fact->value, fact->other);
+    diag_say(f->where, "%s", diag_origin_text(&fact->who, text));
+    if (*diag_origin_text(&fact->other_who, text))
+        diag_say(f->where, "%s%s", *f->where ? " and " : "", text);
+    if (!*f->where)
+        diag_say(f->where, "the script or log that sets it");
+    diag_say(f->why, "%s",
+             one_node || !*fact->who.host
+                 ? "NCCL expects the same settings on all ranks of a node; others break its search of "
+                   "rings and slow it down or end it."
+                 : "nodes with different settings or software may not connect, or hang.");
+    add_evidence(f, fact->place, fact->other);
+}
+
+static const struct diag_fact *worst_difference(const struct diagnosis *d)
+{
+    static const char *const names[] = {"NCCL_IB_HCA", "NCCL version", "network"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (find_difference(d, names[i]))
+            return find_difference(d, names[i]);
+    return NULL;
+}
+
+/* What explains a paste in which nothing failed: of the notes the first; GPUDirect RDMA that is off for some pairs
+ * alone is as it should be. */
+static int find_note(const struct judge *j)
+{
+    static const char *const ids[] = {"acs", "p2p-nvlink", "gdr-distance"};
+    const struct diag_nccl *n = &j->d->nccl;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        int k = index_of(ids[i]);
+        if (k >= 0 && j->d->events->of[k].count &&
+            (strcmp(ids[i], "gdr-distance") != 0 || (!n->gdr && (n->ib || n->lines < 20))))
+            return k;
+    }
+    return -1;
+}
+
+void diag_judge_failure(struct judge *j)
+{
+    const struct diag_events *e = j->d->events;
+    struct diag_failure *f = &j->r->failure;
+    int cause = find_cause(e);
+    int only_echo = cause >= 0 && message_at((size_t)cause)->kind == MESSAGE_ECHO;
+    const struct diag_fact *fact = worst_difference(j->d);
+    if (cause >= 0 && !(only_echo && (j->hangs || fact || e->unknown.count)))
+        say_failure(j, cause, f);
+    else if (e->unknown.count)
+        say_unknown(&e->unknown, f);
+    else if (fact && !j->s)
+        say_difference(fact, f);
+    else if (!j->s && find_note(j) >= 0)
+        say_failure(j, find_note(j), f);
+}
+
+/* ---- findings ---- */
+
+static void add_message(struct judge *j, const struct message *m, const struct seen *s, double weight)
+{
+    struct diag_hit h;
+    char text[2 * DIAG_NAME];
+    diag_origin_text(&s->who, text);
+    diag_hit(&h, weight, s->place, "%s%s%s%s", m->means, *text ? " (" : "", text, *text ? ")" : "");
+    const struct diag_rule rule = {m->id, NULL, confidence_of(m, s), m->remedy, m->check};
+    diag_add_finding(j->r, &rule, &h);
+}
+
+void diag_add_messages(struct judge *j)
+{
+    static const double weights[] = {0.9, 0.9, 0.3, 0, 0.15};
+    const struct diag_events *e = j->d->events;
+    for (size_t i = 0; i < message_count(); i++) {
+        const struct message *m = message_at(i);
+        int is_cause = j->r->failure.id && !strcmp(m->id, j->r->failure.id);
+        if (e->of[i].count && (weights[m->kind] > 0 || is_cause))
+            add_message(j, m, &e->of[i], is_cause ? 0.95 : weights[m->kind] * 0.6);
+    }
+    for (int i = 0; i < j->d->nfacts; i++) {
+        const struct diag_fact *f = &j->d->facts[i];
+        static const struct diag_rule rule = {"ranks-differ", NULL, DIAG_MEASURED,
+                                              "give all ranks the same, unless the nodes differ on purpose",
+                                              "grep 'set by environment' of all ranks"};
+        struct diag_hit h;
+        if (*f->other &&
+            diag_hit(&h, 0.3, f->place, "ranks differ in %s: %.150s and %.150s", f->name, f->value, f->other))
+            diag_add_finding(j->r, &rule, &h);
+    }
+}

@@ -1,0 +1,104 @@
+/* What tools of the machine printed, within a paste: read as probe reads recorded machines, with probe's findings. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/diagnose/rules.h"
+#include "probe/findings/findings.h"
+#include "probe/import/import.h"
+
+#define PASTE (1 << 20) /* bytes; what is longer is a log */
+
+void diag_keep_paste(struct diagnosis *d, const char *line, size_t bytes)
+{
+    if (!d->paste && !(d->paste = malloc(PASTE)))
+        return;
+    if (d->paste_bytes + bytes + 2 > PASTE) {
+        d->paste_bytes = PASTE; /* full: it is no paste */
+        return;
+    }
+    memcpy(d->paste + d->paste_bytes, line, bytes);
+    d->paste_bytes += bytes;
+    d->paste[d->paste_bytes++] = '\n';
+}
+
+/* Lines of tools that probe knows and no other reader takes. */
+int diag_read_tools(struct diagnosis *d, const char *line)
+{
+    static const char *const starts[] = {"hca_id:", "CA '", "NIC Legend", "DEV\tPORT\tINDEX", "DEV PORT INDEX"};
+    const char *p = line + strspn(line, " ");
+    int tells = strstr(p, " ==> ") != NULL && strstr(p, " port ");
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        tells |= !strncmp(p, starts[i], strlen(starts[i]));
+    d->paste_tells |= tells;
+    int loaded = (!strncmp(p, "nvidia_peermem ", 15) || !strncmp(p, "nv_peer_mem ", 12)) && strpbrk(p, "0123456789");
+    d->nccl.peermem |= loaded;
+    tells |= loaded;
+    return tells || strstr(p, "ACSCtl:") != NULL;
+}
+
+void diag_read_paste(struct diagnosis *d)
+{
+    struct err e = {0};
+    if (d->paste_tells && d->paste && d->paste_bytes < PASTE && !d->machine) {
+        d->paste[d->paste_bytes] = 0;
+        d->machine = probe_text(d->paste, "paste", &e);
+        if (d->machine)
+            findings_attach(d->machine);
+        for (int i = 0; d->machine && i < d->machine->nclasses; i++)
+            d->topo_nics = d->machine->classes[i].nports > d->topo_nics ? d->machine->classes[i].nports : d->topo_nics;
+    }
+    free(d->paste);
+    d->paste = NULL;
+    d->paste_bytes = 0;
+    d->paste_tells = 0;
+}
+
+void diag_add_machine(struct judge *j)
+{
+    const struct topology *t = j->d->machine;
+    for (int i = 0; t && i < t->nfindings; i++) {
+        const struct finding *f = &t->findings[i];
+        const struct diag_rule rule = {f->id, NULL, DIAG_MEASURED, f->advice ? f->advice : "", "nccltune probe"};
+        struct diag_hit h;
+        if (f->severity < FINDING_WARNING)
+            continue;
+        diag_hit(&h, f->severity == FINDING_ERROR ? 0.4 : 0.2, "", "%s", f->text);
+        diag_add_finding(j->r, &rule, &h);
+    }
+}
+
+/* The GPU class with its ports taken as up where their states are not told. */
+static const struct topo_class *assume_up(struct topology *t, int *assumed)
+{
+    int i = topo_gpu_class(t);
+    struct topo_class *c = i >= 0 ? &t->classes[i] : NULL;
+    for (int p = 0; c && p < c->nports; p++)
+        if (c->ports[p].state == TOPO_STATE_UNKNOWN) {
+            c->ports[p].state = TOPO_STATE_ACTIVE;
+            *assumed = 1;
+        }
+    return c;
+}
+
+int diag_say_machine(const struct judge *j)
+{
+    int assumed = 0, left_out = 0;
+    const struct topo_class *c = j->d->machine ? assume_up(j->d->machine, &assumed) : NULL;
+    if (!c || !c->nports)
+        return 0;
+    const struct port_verdict *v = roles_of(c, j->d->arena);
+    const char *list = roles_hca_list(c, v, j->d->arena);
+    char(*o)[DIAG_SENTENCE] = j->r->opening;
+    memset(o, 0, sizeof j->r->opening);
+    diag_say(o[0], assumed ? "If all ports are up and on one network: " : "For this machine: ");
+    diag_say(o[0], list ? "NCCL_IB_HCA=%s." : "no HCA can be named.", list);
+    for (int p = 0; p < c->nports; p++)
+        if (v[p].role != ROLE_COMPUTE)
+            diag_say(o[1], "%s%s:%d (%s)", left_out++ ? ", " : "Not ", c->ports[p].hca, c->ports[p].port, v[p].reason);
+    diag_say(o[1], left_out ? "." : "All HCAs of the matrix are in it.");
+    diag_say(o[2], assumed
+                       ? "A matrix tells distances only: check states, rates and addresses with ibstat or ibv_devinfo "
+                         "and show_gids, and paste them beside it."
+                       : "NCCL finds the same by itself where no other HCA is up.");
+    return 1;
+}

@@ -1,0 +1,152 @@
+/* The tables of nccl-tests and rccl-tests, with or without their heading: what was reached, on how many ranks. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/diagnose/rules.h"
+#include "core/units.h"
+
+static int is_number(const struct diag_fields *f, int i, double *value)
+{
+    const char *end = diag_number(f->at[i], value);
+    return end && end == f->at[i] + f->len[i];
+}
+
+/* "  8388608  2097152  float  sum  -1  231.4  36.24  36.24  0 ..." of any release: type is the third word, and the last
+ * four or eight words are time, algbw, busbw and the number of wrong values. */
+static int read_row(struct diagnosis *d, const char *line)
+{
+    static const char types[] =
+        "int8|uint8|int32|uint32|int64|uint64|half|float|double|bfloat16|fp8_e4m3|fp8_e5m2|f8e4m3|"
+        "f8e5m2|char|int|fp8_e4m3fn";
+    struct diag_fields f;
+    double bytes, count, time_us, algbw, busbw, wrong;
+    int n = diag_split(&f, line, DIAG_BLANKS), at = n >= 11 ? n - 8 : n - 4;
+    if (n < 7 || n > 13 || at < 3 || !diag_is_one_of(types, f.at[2], f.len[2]) || !is_number(&f, 0, &bytes) ||
+        !is_number(&f, 1, &count) || !is_number(&f, at, &time_us) || !is_number(&f, at + 1, &algbw) ||
+        !is_number(&f, at + 2, &busbw))
+        return 0;
+    struct diag_tests *t = &d->tests;
+    t->rows++;
+    t->wrong += is_number(&f, at + 3, &wrong) && wrong > 0;
+    if (t->wrong == 1 && !*t->wrong_place)
+        diag_here(d, t->wrong_place);
+    if (busbw > t->busbw_GBps) {
+        t->busbw_GBps = busbw;
+        t->bytes = bytes;
+        t->ratio = algbw > 0 ? busbw / algbw : 0;
+        diag_here(d, t->place);
+    }
+    return 1;
+}
+
+/* "#  Rank  0 Group  0 Pid  100 on  node1 device  0 [0x18] NVIDIA H100" */
+static int read_rank(struct diagnosis *d, const char *line)
+{
+    const char *rank = *line == '#' ? strstr(line, "Rank ") : NULL, *on = rank ? strstr(rank, " on ") : NULL;
+    if (!on || !strstr(on, " device "))
+        return 0;
+    struct diag_tests *t = &d->tests;
+    char host[sizeof *t->hosts];
+    on += 4 + strspn(on + 4, " ");
+    snprintf(host, sizeof host, "%.*s", (int)strcspn(on, " "), on);
+    t->ranks++;
+    int i = 0;
+    while (i < t->nhosts && strcmp(t->hosts[i], host) != 0)
+        i++;
+    if (i == t->nhosts && i < DIAG_TEST_HOSTS)
+        memcpy(t->hosts[t->nhosts++], host, sizeof host);
+    return 1;
+}
+
+int diag_read_nccl_tests(struct diagnosis *d, const char *line)
+{
+    static const char *const programs[] = {"all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "alltoall_perf",
+                                           "broadcast_perf",  "reduce_perf",     "sendrecv_perf"};
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+        if (strstr(line, programs[i])) {
+            d->tests.program = programs[i];
+            break;
+        }
+    return read_row(d, line) || read_rank(d, line);
+}
+
+/* What busbw over algbw tells: 2(n-1)/n of AllReduce, (n-1)/n of AllGather, ReduceScatter and AllToAll, 1 of others. */
+static void say_ratio(const struct diag_tests *t, char *to)
+{
+    double r = t->ratio;
+    if (t->program || r <= 0.4 || r >= 2)
+        return;
+    if (r > 1.01)
+        diag_say(to, "; busbw over algbw is %.2f, as of an AllReduce on %.0f ranks", r, 2 / (2 - r));
+    else if (r < 0.99)
+        diag_say(to, "; busbw over algbw is %.2f, as of AllGather, ReduceScatter or AllToAll on %.0f ranks", r,
+                 1 / (1 - r));
+    else
+        diag_say(to, "; busbw equals algbw, as of an AllReduce on 2 ranks, Broadcast, Reduce or SendRecv");
+}
+
+void diag_say_tests(const struct diag_tests *t, char to[DIAG_SENTENCE])
+{
+    char size[UNIT_TEXT];
+    diag_say(to, "%s reaches a bus bandwidth of %.1f GB/s at %s", t->program ? t->program : "nccl-tests", t->busbw_GBps,
+             unit_bytes(size, (uint64_t)t->bytes));
+    if (t->ranks)
+        diag_say(to, " on %d ranks of %d node%s", t->ranks, t->nhosts, t->nhosts == 1 ? "" : "s");
+    say_ratio(t, to);
+    diag_say(to, ".");
+}
+
+/* ---- rules ---- */
+
+static int read_table(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_tests *t = &j->d->tests;
+    return t->rows && diag_hit(h, 0.02, t->place, "a table of nccl-tests with %ld sizes", t->rows);
+}
+
+static int wrong_values(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_tests *t = &j->d->tests;
+    return t->wrong &&
+           diag_hit(h, 0.9, t->wrong_place, "nccl-tests counts wrong values in %ld of %ld sizes", t->wrong, t->rows);
+}
+
+/* How many HCAs the job may use: of topo -m, else of NCCL_IB_HCA or NCCL's log. */
+static int hca_count(const struct diagnosis *d)
+{
+    int n = d->topo_nics > d->nccl.nhcas ? d->topo_nics : d->nccl.nhcas;
+    for (int i = 0; i < d->nvariables; i++)
+        if (!strcmp(d->variables[i].name, "NCCL_IB_HCA") && *d->variables[i].value != '^') {
+            int named = 1;
+            for (const char *p = d->variables[i].value; *p; p++)
+                named += *p == ',';
+            return named;
+        }
+    return n;
+}
+
+static int one_gpu_a_node(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_tests *t = &j->d->tests;
+    int hcas = hca_count(j->d);
+    return t->rows && t->nhosts > 1 && t->ranks == t->nhosts && hcas > 1 &&
+           diag_hit(
+               h, 0.5, t->place,
+               "the run has one GPU a node and %d HCAs: a GPU drives the HCAs at its own PCIe switch, and its PCIe "
+               "slot is the limit (about 25 GB/s with Gen 4, 50 GB/s with Gen 5); %.1f GB/s were reached",
+               hcas, t->busbw_GBps);
+}
+
+const struct diag_rule diag_tests_rules[] = {
+    {"wrong-values", wrong_values, DIAG_MEASURED,
+     "a defect of hardware or driver: run with one GPU pair, one HCA and one protocol (NCCL_PROTO=Simple) at a time to "
+     "find where; PCIe ACS, a GPU or a link that flips bits",
+     "NCCL_P2P_DISABLE=1, NCCL_NET_GDR_LEVEL=LOC, NCCL_PROTO=Simple, one at a time"},
+    {"one-gpu-a-node", one_gpu_a_node, DIAG_LIKELY,
+     "start one rank on every GPU of the nodes to use all HCAs; one GPU a node cannot fill more than its own HCA",
+     "mpirun -np GPUS -N GPUS_PER_NODE ... -g 1"},
+    {"nccl-tests", read_table, DIAG_MEASURED, "compare with other runs, and tune from them",
+     "nccltune results FILE; nccltune whatif --help"},
+};
+const size_t diag_tests_rules_count = sizeof diag_tests_rules / sizeof *diag_tests_rules;

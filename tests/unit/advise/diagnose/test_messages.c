@@ -1,0 +1,177 @@
+/* The catalogue of messages: what it recognises, and how much of NCCL's own warnings that is.
+ *
+ * With NCCLTUNE_NCCL_SOURCES, the git directory of NCCL's public repository, every warning of the releases below is
+ * looked up, and the share that has an entry is printed per release. Nothing of the sources is part of this one. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/diagnose/messages.h"
+#include "tests/lib/whole.h"
+
+static const char *id_of(const char *line, int is_warning)
+{
+    int i = message_of(line, is_warning);
+    return i < 0 ? "" : message_at((size_t)i)->id;
+}
+
+TEST_CASE(entries_are_whole)
+{
+    for (size_t i = 0; i < message_count(); i++) {
+        const struct message *m = message_at(i);
+        const char *parts[] = {m->fragments, m->means, m->causes, m->check, m->remedy};
+        for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+            if (strlen(parts[k]) < 3)
+                fail_msg("%s: a part is missing", m->id);
+        for (size_t k = 0; k < i; k++)
+            if (!strcmp(message_at(k)->id, m->id))
+                fail_msg("%s: twice", m->id);
+        if (m->means[strlen(m->means) - 1] != '.' || m->remedy[strlen(m->remedy) - 1] != '.')
+            fail_msg("%s: a sentence without its full stop", m->id);
+    }
+}
+
+/* Short lines that we wrote in the form of each program, with the entry that they are. */
+TEST_CASE(lines_have_their_entry)
+{
+    static const struct {
+        const char *line, *id;
+        int is_warning;
+    } lines[] = {
+        {"init.cc:1 NCCL WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 7000", "duplicate-gpu", 1},
+        {"net_ib.cc:1 NCCL WARN NET/IB: Got completion from peer 10.0.0.2<1> with status=12 opcode=0 len=0", "ib-retry",
+         1},
+        {"NCCL WARN NET/IB : Got completion from peer 10.0.0.2<1> with error 12, opcode 0, len 0, vendor err 129",
+         "ib-retry", 1},
+        {"NCCL WARN NET/IB: Got completion from peer a<1> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=X(0)", "ib-retry",
+         1},
+        {"NCCL WARN NET/IB : Got completion from peer a<1> with status=5 opcode=0 len=0 vendor err 249", "ib-flush", 1},
+        {"NCCL WARN NET/IB : Got completion from peer a<1> with error 4, opcode 0, len 0, vendor err 81",
+         "ib-protection", 1},
+        {"NCCL WARN NET/IB : Got completion from peer a<1> with status=10 opcode=0", "ib-remote-access", 1},
+        {"NCCL WARN NET/IB : Got completion from peer a<1> with status=99 opcode=0", "ib-completion", 1},
+        {"misc/ibvwrap.cc:1 NCCL WARN Call to ibv_modify_qp failed with error Network is unreachable", "qp-unreachable",
+         1},
+        {"NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_0:1", "qp-timeout", 1},
+        {"NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory", "memlock", 1},
+        {"include/shm.h:1 NCCL WARN Call to posix_fallocate failed : No space left on device", "shm-full", 1},
+        {"transport/nvls.cc:1 NCCL WARN Cuda failure 1 'invalid argument'", "nvls-multicast", 1},
+        {"misc/socket.cc:1 NCCL WARN socketProgress: Connection closed by remote peer a<1>", "peer-closed", 1},
+        {"NCCL WARN socketStartConnect: Connect to 10.0.0.2<1> failed : Software caused connection abort",
+         "connect-refused", 1},
+        {"NCCL WARN socketPollConnect: Connect to 10.0.0.4<1> returned 113(No route to host) errno 115", "no-route", 1},
+        {"NCCL WARN something that no release prints", "", 1},
+        {"[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5)", "watchdog", 0},
+        {"NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.", "xid-79", 0},
+        {"NVRM: Xid (PCI:0000:3b:00): 999, pid=1", "xid", 0},
+        {"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", "out-of-memory", 0},
+        /* Words of NCCL's entries in lines of others. */
+        {"step 12 | loss 1.2 | norm of the gradient | information on the format", "", 0},
+        {"could not connect to redis: Connection refused", "", 0},
+        {"h:1:2 [0] NCCL INFO NET/OFI Selected provider is efa", "", 0},
+        {"h:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB", "", 0},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (strcmp(id_of(lines[i].line, lines[i].is_warning), lines[i].id) != 0)
+            fail_msg("%s: '%s', not '%s'", lines[i].line, id_of(lines[i].line, lines[i].is_warning), lines[i].id);
+}
+
+/* doc/messages.md is what the program prints: make it anew with NCCLTUNE_WRITE_FIXTURES=1. */
+TEST_CASE(the_page_is_that_of_the_table)
+{
+    char *page = NULL;
+    size_t bytes;
+    FILE *f = open_memstream(&page, &bytes);
+    messages_page(f, 0);
+    fclose(f);
+    assert_whole(page, "doc/messages.md");
+    free(page);
+}
+
+/* ---- coverage, by the public sources ---- */
+
+/* The text of WARN("..." PRIx64 "...", ...) behind its parenthesis; 0 where there is none. */
+static int read_text(const char *s, char *text, size_t size)
+{
+    size_t n = 0;
+    int depth = 0, seen = 0;
+    for (; *s && !(depth == 0 && ((*s == ',' && seen) || *s == ')')); s++) {
+        depth += (*s == '(') - (*s == ')');
+        if (*s != '"')
+            continue;
+        for (s++; *s && *s != '"'; s++) {
+            if (*s == '\\' && s[1])
+                s++;
+            if (n < size - 1)
+                text[n++] = (char)(isspace((unsigned char)*s) ? ' ' : *s);
+        }
+        seen = 1;
+        if (!*s)
+            break;
+    }
+    text[n] = 0;
+    return seen;
+}
+
+struct coverage {
+    long texts, known;
+};
+
+static void read_source(const char *repository, const char *tag, const char *path, struct coverage *c)
+{
+    char command[1024], text[1024], line[1400];
+    size_t room = 1 << 20;
+    char *source = malloc(room);
+    snprintf(command, sizeof command, "git -C '%s' show '%s:%s' 2>/dev/null", repository, tag, path);
+    FILE *f = popen(command, "r");
+    size_t n = f && source ? fread(source, 1, room - 1, f) : 0;
+    if (f)
+        pclose(f);
+    if (source)
+        source[n] = 0;
+    for (const char *p = source; p && (p = strstr(p, "WARN("));) {
+        int word = p > source && (isalnum((unsigned char)p[-1]) || p[-1] == '_');
+        p += 5;
+        if (word || !read_text(p, text, sizeof text))
+            continue;
+        snprintf(line, sizeof line, "%s:1 NCCL WARN %s", path + (strncmp(path, "src/", 4) ? 0 : 4), text);
+        int known = message_of(line, 1) >= 0;
+        c->texts++;
+        c->known += known;
+        if (!known && getenv("NCCLTUNE_MISSING"))
+            printf("# %s %s\n", tag, line);
+    }
+    free(source);
+}
+
+TEST_CASE(most_warnings_of_each_release_have_an_entry)
+{
+    static const char *const tags[] = {"v2.18.1-1", "v2.19.3-1", "v2.20.5-1", "v2.21.5-1", "v2.22.3-1",
+                                       "v2.23.4-1", "v2.24.3-1", "v2.25.1-1", "v2.26.2-1", "v2.27.3-1",
+                                       "v2.28.9-1", "v2.29.7-1", "v2.30.7-1"};
+    const char *repository = getenv("NCCLTUNE_NCCL_SOURCES");
+    if (!repository) {
+        printf("# skipped: NCCLTUNE_NCCL_SOURCES is not set (the git directory of NCCL's public repository)\n");
+        skip();
+    }
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+        char command[1024], path[512];
+        struct coverage c = {0};
+        snprintf(command, sizeof command, "git -C '%s' ls-tree -r --name-only '%s' src", repository, tags[i]);
+        FILE *f = popen(command, "r");
+        while (f && fgets(path, sizeof path, f)) {
+            path[strcspn(path, "\n")] = 0;
+            const char *dot = strrchr(path, '.');
+            if (dot && (!strcmp(dot, ".cc") || !strcmp(dot, ".h") || !strcmp(dot, ".cu") || !strcmp(dot, ".c")))
+                read_source(repository, tags[i], path, &c);
+        }
+        if (f)
+            pclose(f);
+        printf("# %s: %ld of %ld warnings have an entry (%.0f %%)\n", tags[i], c.known, c.texts,
+               c.texts ? 100.0 * (double)c.known / (double)c.texts : 0);
+        assert_true(c.texts > 200);
+        assert_true((double)c.known >= 0.7 * (double)c.texts);
+    }
+}
+
+TEST_CASES(test_messages)

@@ -1,0 +1,158 @@
+/* Pastes of public threads, in a reduced form that we wrote, with the cause that their maintainers named: the id of the
+ * failure (or of the first finding, or "hang"), and a word that the answer must have. */
+#include "tests/lib/unit.h"
+#include "tests/unit/advise/diagnose/feed.h"
+
+#define FOLDER "tests/fixtures/threads/"
+
+static const struct {
+    const char *file, *id, *says;
+} threads[] = {
+    {"nccl-426.log", "ib-retry", "NCCL_IB_GID_INDEX is not set"},
+    {"pytorch-81628.log", "ib-retry", "NCCL_IB_GID_INDEX"},
+    {"nccl-1170.log", "ib-retry", "do not reach"},
+    {"nccl-905.log", "ib-port-error", "flaps"},
+    {"nccl-290.log", "shm-full", "--shm-size"},
+    {"nccl-342.log", "shm-full", "64 MB"},
+    {"nccl-525.log", "shm-full", "emptyDir"},
+    {"nccl-606.log", "acs", "BIOS"},
+    {"nccl-2079.log", "acs", "setpci"},
+    {"nccl-1672.log", "nvls-multicast", "NCCL_NVLS_ENABLE=0"},
+    {"nccl-1788.log", "nvls-multicast", "Fabric Manager"},
+    {"nccl-1488.log", "nvls-multicast", "reset"},
+    {"nccl-tests-276.log", "nvls-multicast", "Fabric Manager"},
+    {"pytorch-177472.log", "nvls-multicast", "Fabric Manager"},
+    {"nccl-1151.log", "gdr-distance", "NCCL_NET_GDR_LEVEL=SYS"},
+    {"nccl-1478.txt", "ranks-differ", "NCCL_IB_HCA"},
+    {"nccl-1634.log", "ranks-differ", "IBext_v8"},
+    {"nccl-1357.log", "one-gpu-a-node", "one GPU a node"},
+    {"nccl-tests-232.log", "one-gpu-a-node", "PCIe"},
+    {"nccl-tests-185.log", "qp-unreachable", "NCCL_IB_HCA"},
+    {"nccl-tests-206.log", "memlock", "ulimit -l"},
+    {"open-r1-620.log", "hang", "rank 0 did not time out"},
+    {"nccl-442.log", "sysfs", "WSL"},
+    {"nccl-tests-14.log", "no-interface", "container"},
+    {"nccl-229.log", "ofi-no-provider", "EFA"},
+    {"aws-ofi-785.log", "topo-file", "update aws-ofi-nccl"},
+    {"gpustack-2275.log", "connect-refused", "docker bridge"},
+    {"sglang-3820.log", "no-route", "NCCL_SOCKET_IFNAME"},
+    {"nccl-1874.log", "too-many-peers", "8 peers"},
+    {"vllm-3710.log", "libcuda", "container"},
+    {"megatron-661.log", "duplicate-gpu", "LOCAL_RANK"},
+    {"nccl-969.log", "truncated", "NCCL variables"},
+    {"nccl-tests-41.log", "ib-open", "ibverbs-providers"},
+    {"deepep-137.log", "deepep-timeout", "NVSHMEM_HCA_PE_MAPPING"},
+    {"deepep-150.log", "nvshmem-init", "NVSHMEM"},
+};
+
+static int answers(const struct diag_result *r, const char *word)
+{
+    const struct diag_failure *f = &r->failure;
+    for (int i = 0; i < 3; i++)
+        if (strstr(r->opening[i], word))
+            return 1;
+    return f->id &&
+           (strstr(f->what, word) || strstr(f->why, word) || strstr(f->remedy, word) || strstr(f->check, word));
+}
+
+TEST_CASE(threads_get_their_maintainers_answer)
+{
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        char path[256];
+        struct err e = {0};
+        struct diagnosis *d = diagnose_new();
+        snprintf(path, sizeof path, FOLDER "%s", threads[i].file);
+        if (diagnose_file(d, path, &e))
+            fail_msg("%s", e.text);
+        const struct diag_result *r = diagnose_finish(d);
+        const char *id = r->failure.id ? r->failure.id : r->nfindings ? r->findings[0].id : "";
+        if (strcmp(id, threads[i].id) != 0)
+            fail_msg("%s: '%s', not '%s'", threads[i].file, id, threads[i].id);
+        if (!answers(r, threads[i].says))
+            fail_msg("%s: nothing of '%s'", threads[i].file, threads[i].says);
+        /* One node alone needs no RDMA. */
+        if (strstr(threads[i].file, "nccl-tests-14") && answers(r, "install or load the RDMA"))
+            fail_msg("%s: sent to install RDMA", threads[i].file);
+        diagnose_free(d);
+    }
+}
+
+/* ---- first cause, echoes, differences, who ---- */
+
+static const struct diag_failure *failure_of(const char *text, struct diagnosis **d)
+{
+    *d = read_text(text);
+    return &diagnose_finish(*d)->failure;
+}
+
+TEST_CASE(an_echo_gives_way_to_its_cause)
+{
+    struct diagnosis *d;
+    const struct diag_failure *f =
+        failure_of("b:1:2 [0] misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remote peer a<1>\n"
+                   "[rank0]: torch.distributed.DistBackendError: NCCL error in: x, remote process exited\n"
+                   "a:7:8 [3] NCCL INFO ncclCommInitRank comm 0x5 rank 3 nranks 8 cudaDev 3 busId 5d000 - Init START\n"
+                   "a:7:9 [3] include/alloc.h:1 NCCL WARN Cuda failure 2 'out of memory'\n",
+                   &d);
+    assert_string_equal(f->id, "out-of-memory");
+    assert_non_null(strstr(f->where, "rank 3, node a, GPU 3"));
+    assert_int_equal(f->echoes, 2);
+    diagnose_free(d);
+}
+
+/* Of two causes the earlier in time, whichever file is read first. */
+TEST_CASE(the_first_in_time_wins)
+{
+    struct diagnosis *d = diagnose_new();
+    struct err e = {0};
+    feed(d,
+         "[2026-01-02 10:00:09] b:1:2 [0] x.cc:1 NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate "
+         "memory\n",
+         &e);
+    feed(d,
+         "[2026-01-02 10:00:05] a:1:2 [0] x.cc:1 NCCL WARN Error: failed to extend /dev/shm/nccl-x to 9 bytes, error: "
+         "No space left on device (28)\n",
+         &e);
+    assert_string_equal(diagnose_finish(d)->failure.id, "shm-full");
+    diagnose_free(d);
+}
+
+TEST_CASE(a_warning_without_an_entry_is_internal)
+{
+    struct diagnosis *d;
+    const struct diag_failure *f = failure_of("a:1:2 [0] misc/new.cc:7 NCCL WARN something that nobody knows\n", &d);
+    assert_string_equal(f->id, "internal");
+    assert_non_null(strstr(f->what, "misc/new.cc"));
+    diagnose_free(d);
+}
+
+TEST_CASE(ranks_that_differ_are_named)
+{
+    struct diagnosis *d;
+    const struct diag_failure *f =
+        failure_of("a:1:2 [0] NCCL INFO NCCL_IB_GID_INDEX set by environment to 3.\n"
+                   "b:1:2 [0] NCCL INFO NCCL_IB_GID_INDEX set by environment to 0.\n"
+                   "a:1:3 [0] x.cc:1 NCCL WARN NET/IB: Got completion from peer b<1> with status=12 opcode=0 len=0\n",
+                   &d);
+    assert_string_equal(f->id, "ib-retry");
+    assert_non_null(strstr(f->why, "different NCCL_IB_GID_INDEX: 3 and 0"));
+    diagnose_free(d);
+}
+
+/* A module that lsmod lists is not to be loaded. */
+TEST_CASE(peermem_that_is_loaded_is_not_asked_for)
+{
+    static const char log[] = "a:1:2 [0] NCCL INFO comm 0x5 rank 0 nRanks 16 nNodes 2 localRanks 8\n"
+                              "a:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0\n";
+    char text[512];
+    for (int loaded = 0; loaded < 2; loaded++) {
+        snprintf(text, sizeof text, "%s%s", log, loaded ? "nvidia_peermem         16384  0\n" : "");
+        struct diagnosis *d = read_text(text);
+        const struct diag_finding *f = finding_of(diagnose_finish(d), "no-gdr");
+        assert_non_null(f);
+        assert_int_equal(strncmp(f->advice, "load nvidia-peermem", 19) == 0, !loaded);
+        diagnose_free(d);
+    }
+}
+
+TEST_CASES(test_threads)
