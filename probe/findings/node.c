@@ -219,6 +219,23 @@ static void find_hidden_tree(struct search *s)
               "which NIC is near which GPU is hidden here");
 }
 
+/* With one CPU for all, every way between devices of different switches is PHB. */
+static void find_unknown_numa(struct search *s)
+{
+    const struct topo_class *c = s->c;
+    int nodes = 0;
+    for (int i = 0; i < c->nobjects; i++)
+        nodes += c->objects[i].kind == TOPO_NUMA && c->objects[i].numa >= 0;
+    for (int i = 0; i < c->nobjects && nodes > 1 && !is_virtual(c); i++) {
+        const struct topo_object *root = &c->objects[topo_root(c, i)];
+        if ((c->objects[i].kind == TOPO_GPU || c->objects[i].kind == TOPO_NIC) && root->kind == TOPO_NUMA &&
+            root->numa < 0)
+            named(s, "%s", object_name(s->a, &c->objects[i]));
+    }
+    found_named(s, "numa_node is -1 for %d device%s of a machine with %d NUMA nodes: NCCL puts them all on one CPU",
+                s->n, s->n == 1 ? "" : "s", nodes);
+}
+
 /* The file of that class would have an element for every object and two for a port (nic, net), and NCCL takes 256 (its
  * topo/xml.h, MAX_NODES). */
 static void find_large_xml(struct search *s)
@@ -407,6 +424,15 @@ const struct finding_rule findings_of_nodes[] = {
       "with nvidia-smi topo -m. Use the provider's NCCL_TOPO_FILE."},
      "take the provider's NCCL_TOPO_FILE: without it NCCL cannot tell which NIC is near which GPU",
      find_hidden_tree},
+    {{"numa-unknown", NULL, FINDING_WARNING,
+      "On bare metal with several NUMA nodes, the firmware does not say which node GPUs and NICs belong to. NCCL then "
+      "puts them on one CPU: it cannot tell a near NIC from one behind the other socket, nor bind to the right cores. "
+      "Confirm with cat /sys/bus/pci/devices/*/numa_node. Update the BIOS, switch its NUMA options (SRAT, SLIT, "
+      "_PXM) on; until then set NCCL_TOPO_FILE to a file with the right numaid."},
+     "cat /sys/bus/pci/devices/*/numa_node confirms it; update the BIOS or switch NUMA (SRAT, _PXM) on there; until "
+     "then "
+     "NCCL_TOPO_FILE with the right numaid helps",
+     find_unknown_numa},
     {{"nccl-xml-too-large", NULL, FINDING_NOTE,
       "A topology file of this machine would have more elements than NCCL's reader takes (256). Confirm with probe "
       "--format nccl-xml. Leave out what no job uses."},

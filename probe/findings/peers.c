@@ -111,6 +111,9 @@ static int has_nvswitches(const struct topo_class *c)
     for (int i = 0; i < c->nlinks; i++)
         if (c->links[i].peer_object >= 0 && c->objects[c->links[i].peer_object].kind == TOPO_NVSWITCH)
             return 1;
+    for (int i = 0; i < c->nobjects; i++) /* a copied tree has no links */
+        if (c->objects[i].kind == TOPO_NVSWITCH)
+            return 1;
     return 0;
 }
 
@@ -119,13 +122,20 @@ static int is_power_of_two(int n)
     return (n & (n - 1)) == 0;
 }
 
-/* Baseboards with NVSwitches carry 4, 8 or 16 GPUs, and machines give away 1, 2, 4 or 8 of them. */
+/* Baseboards with NVSwitches carry 4, 8 or 16 GPUs, and machines give away 1, 2, 4 or 8 of them. Elsewhere the ports
+ * that were made for GPUs tell. */
 static void find_missing_gpus(struct search *s)
 {
     const struct topo_class *c = s->c;
     int contained = c->container && strcmp(c->container, "none") != 0;
-    if (!contained && has_nvswitches(c) && !is_power_of_two(c->ngpus))
-        found(s, arena_printf(s->a, "%d GPUs behind NVSwitches", c->ngpus), "a GPU seems to be missing");
+    if (contained || !c->ngpus)
+        return;
+    for (int i = 0; i < c->nports; i++)
+        if (s->roles[i].gpu_missing)
+            named(s, "%s is beside no GPU", found_port(s->a, &c->ports[i]));
+    if (has_nvswitches(c) && !is_power_of_two(c->ngpus))
+        named(s, "%d GPUs behind NVSwitches", c->ngpus);
+    found_named(s, "a GPU seems to be missing: there are %d", c->ngpus);
 }
 
 /* Machines of one product and one model of GPU, of which some have fewer. */
@@ -221,8 +231,9 @@ const struct finding_rule findings_of_peers[] = {
      NULL,
      find_shared_addresses},
     {{"gpu-missing", NULL, FINDING_ERROR,
-      "A machine with NVSwitches shows a number of GPUs that no such board has, such as 7, or nodes have fewer GPUs "
-      "than others of the same product. Confirm with nvidia-smi -L and lspci -d 10de:. Look for Xid 79 in the kernel's "
+      "A machine with NVSwitches shows a number of GPUs that no such board has, such as 7, a compute port is beside no "
+      "GPU where each other has one, or nodes have fewer GPUs than others of the same product. Confirm with nvidia-smi "
+      "-L and lspci -d 10de:. Look for Xid 79 in the kernel's "
       "log, reboot the node, and have the board replaced if it stays."},
      "compare nvidia-smi -L with lspci -d 10de:; reboot the node, and have the board replaced if it stays",
      find_missing_gpus,

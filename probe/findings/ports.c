@@ -220,6 +220,66 @@ static void find_no_ipv4_gid(struct search *s)
     found_named(s, "%d compute port%s no RoCE v2 GID with an IPv4 address", s->n, s->n == 1 ? " has" : "s have");
 }
 
+/* Half of the bandwidth of a bond is gone, and its RDMA device stays active. */
+static void find_lost_slaves(struct search *s)
+{
+    const struct topo_class *c = s->c;
+    for (int i = 0; i < c->nports; i++) {
+        const char *down = s->roles[i].role == ROLE_COMPUTE ? topo_slave_down(c, c->ports[i].netdev) : NULL;
+        if (down)
+            named(s, "%s: %s", found_port(s->a, &c->ports[i]), down);
+    }
+    found_named(s, "%d bond%s lost an interface", s->n, s->n == 1 ? " has" : "s have");
+}
+
+/* The other list: with the open ports that are out, without those that are in; ports of another link layer alone. */
+static const char *other_list(struct search *s)
+{
+    const struct topo_class *c = s->c;
+    struct port_verdict *other = arena_alloc(s->a, (size_t)c->nports * sizeof *other);
+    enum topo_link_layer layer = TOPO_LINK_UNKNOWN;
+    for (int i = 0; i < c->nports; i++)
+        if (s->roles[i].role == ROLE_COMPUTE)
+            layer = c->ports[i].layer;
+    int apart = 0;
+    for (int i = 0; i < c->nports; i++)
+        apart |= s->roles[i].open && c->ports[i].layer != layer;
+    for (int i = 0; i < c->nports; i++) {
+        other[i] = s->roles[i];
+        if (other[i].open || apart)
+            other[i].role = other[i].open && other[i].role != ROLE_COMPUTE ? ROLE_COMPUTE : ROLE_UNKNOWN;
+    }
+    return roles_hca_list(c, other, s->a);
+}
+
+static void find_open_list(struct search *s)
+{
+    const struct topo_class *c = s->c;
+    for (int i = 0; i < c->nports; i++) {
+        int gpu = s->roles[i].nearest_gpu;
+        if (!s->roles[i].open)
+            continue;
+        const char *beside = NULL;
+        for (int k = 0; k < c->nports && gpu >= 0; k++)
+            if (k != i && s->roles[k].nearest_gpu == gpu && s->roles[k].role == ROLE_COMPUTE)
+                beside = found_port(s->a, &c->ports[k]);
+        named(s, "%s%s%s", beside ? beside : "", beside ? " and " : "", found_port(s->a, &c->ports[i]));
+    }
+    const char *own = roles_hca_list(c, s->roles, s->a), *other = s->n && own ? other_list(s) : NULL;
+    if (other)
+        found_named(s, "what %d port%s for cannot be told here: the list is %s, or %s", s->n,
+                    s->n == 1 ? " is" : "s are", own, other);
+}
+
+static void find_slingshot(struct search *s)
+{
+    const struct topo_class *c = s->c;
+    for (int i = 0; i < c->nports; i++)
+        if (s->roles[i].role == ROLE_COMPUTE && s->roles[i].plugin && strstr(s->roles[i].plugin, "Slingshot"))
+            named(s, "%s (%s)", found_port(s->a, &c->ports[i]), c->ports[i].netdev ? c->ports[i].netdev : "?");
+    found_named(s, "NCCL reaches %d Slingshot port%s through aws-ofi-nccl only", s->n, s->n == 1 ? "" : "s");
+}
+
 const struct finding_rule findings_of_ports[] = {
     {{"only-management-ports", NULL, FINDING_ERROR,
       "All active RDMA ports belong to NVLink switches (product data \"SW_MNG\") or to management, while others are "
@@ -234,6 +294,25 @@ const struct finding_rule findings_of_ports[] = {
       "beside the GPUs, or set NCCL_IB_DISABLE=1."},
      "probe --why PORT says what rules a port out; until one is right, NCCL_IB_DISABLE=1 keeps NCCL off the wrong ones",
      find_no_compute},
+    {{"hca-list-open", NULL, FINDING_WARNING,
+      "One GPU has more ports beside it than the others, or InfiniBand and Ethernet carry as much, so that the files "
+      "of the machine leave two lists of HCAs possible. A port of another fabric in the list hangs jobs. Confirm "
+      "with ibnetdiscover (or the switch's LLDP table) on which fabric each port is, or let nccltune bench --engine "
+      "verbs connect every pair of ports. Set NCCL_IB_HCA to the list whose ports reach one another."},
+     "ibnetdiscover, or nccltune bench --engine verbs between two nodes, shows which ports reach one another; set that "
+     "list",
+     find_open_list},
+    {{"bond-slave-down", NULL, FINDING_WARNING,
+      "An interface of a bond whose RDMA device NCCL uses is down: the device stays active with part of its bandwidth. "
+      "Confirm with cat /proc/net/bonding/BOND. Check the cable and the switch port."},
+     "cat /proc/net/bonding/BOND confirms it; check the cable and the switch port",
+     find_lost_slaves},
+    {{"network-plugin", NULL, FINDING_NOTE,
+      "The network is Slingshot, which has no verbs: without the plugin aws-ofi-nccl (libnccl-net.so) NCCL uses "
+      "sockets over its interfaces. Confirm with NCCL_DEBUG=INFO (NET/OFI Selected provider is cxi). Load the plugin "
+      "in every job, and leave NCCL_IB_HCA unset."},
+     "load aws-ofi-nccl (libnccl-net.so) in every job; NCCL_DEBUG=INFO then shows NET/OFI with the provider cxi",
+     find_slingshot},
     {{"port-down", NULL, FINDING_WARNING,
       "RDMA ports that are down. Confirm with ibstat (State, Physical state). Check cable and switch port; ports that "
       "nobody uses can stay so."},

@@ -158,7 +158,7 @@ static const char *guid_text(struct arena *a, const char *v)
 }
 
 struct devinfo {
-    const char *name, *firmware, *guid, *board;
+    const char *name, *node_type, *firmware, *guid, *board;
 };
 
 /* "4X (2)" and "100.0 Gbps (128)" of -v: lanes times speed. */
@@ -173,7 +173,9 @@ static int devinfo_line(struct text *x, struct topology *t, struct topo_class *c
 {
     const char *line = text_line(x, 0), *v;
     struct topo_port *p = *port ? text_port(t, c, d->name, *port) : NULL;
-    if ((v = text_value(x, line, "fw_ver:")))
+    if ((v = text_value(x, line, "transport:")))
+        d->node_type = strstr(v, "iWARP") ? "RNIC" : strstr(v, "InfiniBand") ? "CA" : NULL;
+    else if ((v = text_value(x, line, "fw_ver:")))
         d->firmware = arena_strdup(t->arena, v);
     else if ((v = text_value(x, line, "node_guid:")))
         d->guid = guid_text(t->arena, v);
@@ -184,6 +186,7 @@ static int devinfo_line(struct text *x, struct topology *t, struct topo_class *c
         p->firmware = d->firmware;
         p->guid = d->guid;
         p->board_id = d->board;
+        p->node_type = d->node_type;
         *lanes = 0;
     } else if (p && (v = text_value(x, line, "state:")))
         p->state = strstr(v, "PORT_ACTIVE") ? TOPO_STATE_ACTIVE : TOPO_STATE_DOWN;
@@ -191,6 +194,8 @@ static int devinfo_line(struct text *x, struct topology *t, struct topo_class *c
         p->mtu_bytes = (int)read_number(v, 65536);
     else if (p && (v = text_value(x, line, "port_lid:")))
         p->lid = (int)read_number(v, 0xfffe);
+    else if (p && (v = text_value(x, line, "sm_lid:")))
+        p->sm_lid = (int)read_number(v, 0xfffe);
     else if (p && (v = text_value(x, line, "link_layer:")))
         p->layer = read_layer(v);
     else if (p && (v = text_value(x, line, "active_width:")))

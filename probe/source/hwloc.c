@@ -79,6 +79,30 @@ static struct pci_function function_of(struct topology *t, hwloc_obj_t o)
     };
 }
 
+/* The node that the kernel's file names for the devices below a host bridge, which is what NCCL reads: hwloc knows
+ * their cores alone. -1: the firmware told none; NO_FILE: nor is there a file. */
+#define NO_FILE (-2)
+static int told_numa(struct topology *t, hwloc_obj_t bridge)
+{
+    hwloc_obj_t child = bridge->io_first_child;
+    if (!child)
+        return NO_FILE;
+    return (int)sysfs_int(NO_FILE, "/sys/bus/pci/devices/%s/numa_node", function_of(t, child).pci);
+}
+
+/* A host bridge of a NUMA node, or, as in NCCL's tree, of the one CPU for all devices whose node is not known. */
+static struct pci_place add_host_bridge(struct topology *t, struct topo_class *c, hwloc_topology_t h, hwloc_obj_t b)
+{
+    const char *name = arena_printf(t->arena, "pci%04x:%02x", b->attr->bridge.downstream.pci.domain,
+                                    b->attr->bridge.downstream.pci.secondary_bus);
+    int numa = numa_of(h, hwloc_get_non_io_ancestor_obj(h, b)), told = numa < 0 ? told_numa(t, b) : numa;
+    int cpu = told == -1 ? build_numa(t, c, -1) : -1;
+    struct pci_place place = pci_tree_host_bridge(t, c, told, name);
+    if (cpu >= 0)
+        c->objects[place.parent].parent = cpu;
+    return place;
+}
+
 /* What only sysfs has: speed and width apart, also readable without root. */
 static void add_link(struct topology *t, struct topo_object *o)
 {
@@ -148,9 +172,7 @@ static void fill_from_hwloc(struct topology *t, struct topo_class *c)
     for (hwloc_obj_t b = NULL; (b = hwloc_get_next_bridge(h, b));) {
         if (b->attr->bridge.upstream_type != HWLOC_OBJ_BRIDGE_HOST)
             continue;
-        const char *name = arena_printf(t->arena, "pci%04x:%02x", b->attr->bridge.downstream.pci.domain,
-                                        b->attr->bridge.downstream.pci.secondary_bus);
-        add_below(t, c, b, pci_tree_host_bridge(t, c, numa_of(h, hwloc_get_non_io_ancestor_obj(h, b)), name));
+        add_below(t, c, b, add_host_bridge(t, c, h, b));
     }
     pci_tree_prune(c);
     for (int i = 0; i < c->nobjects; i++)

@@ -43,6 +43,7 @@ static int add_netdev(struct topology *t, struct topo_class *c, const char *name
         .speed_Gbps = speed_Mbps > 0 ? (double)speed_Mbps / 1000 : 0,
         .mtu_bytes = mtu > 0 && mtu <= 65536 ? (int)mtu : 0,
         .master = sysfs_link(a, NET "/master", name),
+        .port_name = sysfs_line(a, NET "/phys_port_name", name),
     };
     return build_netdev(t, c, d);
 }

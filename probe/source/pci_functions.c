@@ -99,8 +99,23 @@ static const char *iommu_of(struct topology *t, const struct topo_class *c)
     return NULL;
 }
 
+/* NVSwitches, which hwloc leaves out and NVML tells of where it is asked: of a copied tree it is not. */
+static void add_nvswitches(struct topology *t, struct topo_class *c)
+{
+    const char **functions;
+    int n = sysfs_list(t->arena, &functions, "/sys/bus/pci/devices");
+    for (int i = 0; i < n; i++) {
+        const char *pci = pci_address(t->arena, functions[i]);
+        long class_ = sysfs_int(0, PCI "/class", functions[i]), vendor = sysfs_int(0, PCI "/vendor", functions[i]);
+        if (pci && vendor && pci_is_nvswitch((uint32_t)class_, (uint16_t)vendor))
+            build_nvswitch(t, c, pci);
+    }
+}
+
 static void fill_from_pci(struct topology *t, struct topo_class *c)
 {
+    if (sysfs_root())
+        add_nvswitches(t, c);
     for (int i = 0; i < c->nobjects; i++) {
         struct topo_object *o = &c->objects[i];
         if (!o->pci || !sysfs_exists(PCI, o->pci))

@@ -54,16 +54,28 @@ static const char *read_guid(struct arena *a, const char *text)
     return n == 16 && strspn(digits, "0") < 16 ? arena_printf(a, "0x%s", digits) : NULL;
 }
 
-/* The interface of a port: of several on one function the one whose dev_port says so. */
+/* "CA" of "1: CA". */
+static const char *read_node_type(struct arena *a, const char *hca)
+{
+    const char *type = sysfs_line(a, IB "/node_type", hca);
+    return type && strstr(type, ": ") ? strstr(type, ": ") + 2 : NULL;
+}
+
+/* The interface of a port: of several on one function the one whose dev_port says so. Representors of virtual functions
+ * are on the physical function, too, and their dev_port is 0. */
 static const char *find_netdev(struct arena *a, const char *hca, int port)
 {
     const char **names, *own = sysfs_line(a, PORT "/gid_attrs/ndevs/0", hca, port);
     if (own)
         return own;
     int n = sysfs_list(a, &names, IB "/device/net", hca);
-    for (int i = 0; i < n; i++)
-        if (n == 1 || sysfs_int(-1, IB "/device/net/%s/dev_port", hca, names[i]) == port - 1)
+    for (int i = 0; i < n; i++) {
+        const char *port_name = sysfs_line(a, "/sys/class/net/%s/phys_port_name", names[i]);
+        if (n == 1 ? port == 1
+                   : sysfs_int(-1, IB "/device/net/%s/dev_port", hca, names[i]) == port - 1 &&
+                         !topo_is_representor(port_name))
             return names[i];
+    }
     return sysfs_line(a, IB "/parent", hca);
 }
 
@@ -116,8 +128,11 @@ static struct topo_port read_port(struct topology *t, const char *hca, int port)
         .netdev = find_netdev(a, hca, port),
         .firmware = sysfs_line(a, IB "/fw_ver", hca),
         .board_id = sysfs_line(a, IB "/board_id", hca),
+        .node_type = read_node_type(a, hca),
     };
     if (p.layer == TOPO_LINK_INFINIBAND) {
+        long sm_lid = sysfs_int(0, PORT "/sm_lid", hca, port);
+        p.sm_lid = sm_lid > 0 && sm_lid < 0xffff ? (int)sm_lid : 0;
         p.lid = lid > 0 && lid < 0xffff ? (int)lid : 0;
         p.subnet_prefix = read_raw_gid(a, hca, port, 0, gid) ? subnet_prefix(a, gid) : NULL;
     }
@@ -127,17 +142,19 @@ static struct topo_port read_port(struct topology *t, const char *hca, int port)
 /* Add the GID table of ports[port], entry by entry. */
 static void read_gids(struct topology *t, struct topo_class *c, int port)
 {
-    const struct topo_port *p = &c->ports[port];
+    struct topo_port *p = &c->ports[port];
     struct arena *a = t->arena;
     const char **entries;
     unsigned char raw[16];
     int n = sysfs_list(a, &entries, PORT "/gids", p->hca, p->port);
+    p->no_gids = n > 0 ? TOPO_YES : TOPO_NOT_KNOWN;
     for (int i = 0; i < n; i++) {
         int index = (int)strtol(entries[i], NULL, 10);
         const char *gid = read_raw_gid(a, p->hca, p->port, index, raw) ? gid_text(a, raw) : NULL;
         if (!gid)
             continue;
         const char *type = sysfs_line(a, PORT "/gid_attrs/types/%d", p->hca, p->port, index);
+        p->no_gids = TOPO_NOT_KNOWN;
         build_gid(t, c,
                   (struct topo_gid){
                       .port = port,
@@ -211,6 +228,8 @@ static int ask_gids(struct topology *t, struct topo_class *c, struct ibv_context
 {
     struct ibv_gid_entry *entries = calloc(MOST_GIDS, sizeof *entries);
     ssize_t n = entries ? ibv_query_gid_table(context, entries, MOST_GIDS, 0) : -1;
+    for (int port = first; port < c->nports && n >= 0; port++)
+        c->ports[port].no_gids = TOPO_YES;
     for (ssize_t i = 0; i < n; i++) {
         const struct ibv_gid_entry *g = &entries[i];
         int port = first + (int)g->port_num - 1;
@@ -218,6 +237,7 @@ static int ask_gids(struct topology *t, struct topo_class *c, struct ibv_context
         char netdev[IF_NAMESIZE];
         if (!text || g->port_num < 1 || port >= c->nports)
             continue;
+        c->ports[port].no_gids = TOPO_NOT_KNOWN;
         build_gid(t, c,
                   (struct topo_gid){
                       .port = port,

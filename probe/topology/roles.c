@@ -1,12 +1,16 @@
 /* Roles of RDMA ports: every port goes through a table of rules, of which the first that speaks against it decides.
  * Facts about the device come first, then what sets it apart from its neighbours, names last. */
-#include <arpa/inet.h>
 #include <fnmatch.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "probe/topology/topology.h"
+
+/* Ports of a kind that is rare here. */
+struct odd_ports {
+    int *usual;  /* for each port: one of the kind that is usual; -1: the port is no odd one out */
+    int of_kind; /* ports of that kind */
+};
 
 struct role_view {
     const struct topo_class *c;
@@ -18,9 +22,14 @@ struct role_view {
     int nbeside, nbeside_down;  /* ports beside a GPU that are in question, and that are down */
     enum topo_link_layer layer; /* the one that carries most of the bandwidth in question */
     double best_Gbps;           /* of the ports in question with that layer */
+    int layers_even;            /* as much of it is of the other */
     const char *prefix;         /* the subnet prefix that most of them have */
     int nprefix;
     const char *plugin; /* through which most of the bandwidth in question is reached; NULL: verbs */
+    int *ends;          /* of the ports in the matrix */
+    struct odd_ports boards, managers;
+    int *gpu_ports;  /* ports of the usual kind beside each GPU */
+    int usual_ports; /* ports beside a GPU, as most GPUs have them; 0: there is no such number */
 };
 
 /* A rule: the first one that speaks against a port decides. */
@@ -33,13 +42,6 @@ struct role_rule {
 enum { MELLANOX = 0x15b3, BLACKWELL = 100 };
 #define SLOW_Gbps 40 /* below it: management rather than storage */
 
-const char *role_name(enum port_role role)
-{
-    static const char *const names[] = {"unknown",           "compute", "storage", "management",
-                                        "nvlink-management", "bond",    "vf",      "down"};
-    return names[role];
-}
-
 static const char *name_layer(enum topo_link_layer layer)
 {
     static const char *const names[] = {"unknown link layer", "InfiniBand", "Ethernet"};
@@ -50,6 +52,16 @@ static const char *name_layer(enum topo_link_layer layer)
 static int is_beside_gpu(const struct port_verdict *v)
 {
     return v->nearest_gpu >= 0 && v->nearest_class <= PATH_P2C;
+}
+
+/* The way to the nearest GPU in the matrix's word, with NCCL's class where that is another one. */
+static const char *name_way(const struct role_view *v, int port)
+{
+    char word[PATH_WORD];
+    const struct port_verdict *own = &v->verdicts[port];
+    const char *class_ = path_class_name(own->nearest_class);
+    path_word(word, path_between(v->matrix, v->ends[port], own->nearest_gpu));
+    return strcmp(word, class_) ? arena_printf(v->a, "%s, for NCCL %s", word, class_) : class_;
 }
 
 /* The port's NIC; NULL unknown. */
@@ -79,15 +91,51 @@ static const struct topo_netdev *netdev_named(const struct topo_class *c, const 
 
 static struct role_evidence see_state(const struct role_view *v, int port)
 {
+    const struct topo_netdev *d = netdev_named(v->c, v->c->ports[port].netdev);
     switch (v->c->ports[port].state) {
     case TOPO_STATE_DOWN:
-        return against(ROLE_DOWN, "the port is down");
+        return against(ROLE_DOWN,
+                       d && d->master
+                           ? arena_printf(v->a, "the port is down; its interface %s belongs to %s", d->name, d->master)
+                           : "the port is down");
     case TOPO_STATE_ACTIVE:
         return fine("active");
     default:
         /* What a plugin reaches is on no list, so that nothing wrong can come of it. */
         return v->verdicts[port].plugin ? fine("not known") : against(ROLE_UNKNOWN, "its state could not be read");
     }
+}
+
+/* NCCL connects queue pairs by itself, which iWARP does through a connection manager only, and usNIC not at all. */
+static struct role_evidence see_node_type(const struct role_view *v, int port)
+{
+    const char *type = v->c->ports[port].node_type;
+    if (!type || (strcmp(type, "RNIC") && strncmp(type, "usNIC", 5)))
+        return fine(type);
+    return against(ROLE_UNKNOWN, arena_printf(v->a, "node type %s%s: no transport of NCCL's", type,
+                                              strcmp(type, "RNIC") ? "" : " (iWARP)"));
+}
+
+static struct role_evidence see_port_name(const struct role_view *v, int port)
+{
+    const struct topo_netdev *d = netdev_named(v->c, v->c->ports[port].netdev);
+    if (!d || !topo_is_representor(d->port_name))
+        return fine(d ? d->port_name : NULL);
+    return against(ROLE_UNKNOWN,
+                   arena_printf(v->a, "its interface %s is the representor %s of a function: raw Ethernet", d->name,
+                                d->port_name));
+}
+
+/* Without a GID no queue pair of RoCE can be connected. */
+static struct role_evidence see_gids(const struct role_view *v, int port)
+{
+    const struct topo_port *p = &v->c->ports[port];
+    int n = 0;
+    for (int i = 0; i < v->c->ngids; i++)
+        n += v->c->gids[i].port == port;
+    if (p->no_gids == TOPO_YES && p->layer == TOPO_LINK_ETHERNET && !v->verdicts[port].plugin)
+        return against(ROLE_UNKNOWN, "Ethernet with no GID: RoCE is off, or it is a representor's port");
+    return fine(n ? arena_printf(v->a, "%d entr%s", n, n == 1 ? "y" : "ies") : NULL);
 }
 
 static struct role_evidence see_access(const struct role_view *v, int port)
@@ -107,7 +155,20 @@ static struct role_evidence see_product_data(const struct role_view *v, int port
                : fine("no word of NVLink switches");
 }
 
-/* The port, up and ours, on the function at that address, or on any physical one of the same vendor on the bus. */
+static int is_same_card(const char *a, const char *b)
+{
+    size_t n = strcspn(a, ".");
+    return !strncmp(a, b, n) && b[n] == '.';
+}
+
+static int is_on_bond(const struct role_view *v, int port)
+{
+    const struct topo_netdev *d = netdev_named(v->c, v->c->ports[port].netdev);
+    return d && d->kind == TOPO_NET_BOND;
+}
+
+/* The port, up and ours, on the function at that address, or on any physical one of the same vendor on the bus. A card
+ * whose functions are one bond has one device for both of them. */
 static const char *physical_port(const struct role_view *v, const struct topo_object *vf)
 {
     const char *colon = vf->pci ? strrchr(vf->pci, ':') : NULL;
@@ -116,7 +177,7 @@ static const char *physical_port(const struct role_view *v, const struct topo_ob
         const struct topo_object *o = nic_of(v, i);
         if (!o || !o->pci || p->state != TOPO_STATE_ACTIVE || p->opens == TOPO_NO)
             continue;
-        if (vf->pf ? !strcmp(o->pci, vf->pf)
+        if (vf->pf ? !strcmp(o->pci, vf->pf) || (is_on_bond(v, i) && is_same_card(o->pci, vf->pf))
                    : colon && o->vendor == vf->vendor && o->model && !strstr(o->model, "Virtual Function") &&
                          !strncmp(o->pci, vf->pci, (size_t)(colon - vf->pci) + 1))
             return p->hca;
@@ -144,8 +205,11 @@ static struct role_evidence see_bond(const struct role_view *v, int port)
     const struct topo_netdev *master = d ? netdev_named(v->c, d->master) : NULL;
     if (master && master->kind == TOPO_NET_BOND)
         return against(ROLE_BOND, arena_printf(v->a, "its interface %s belongs to the bond %s", d->name, master->name));
-    if (d && d->kind == TOPO_NET_BOND)
-        return fine(arena_printf(v->a, "one device for the bond %s", d->name));
+    if (d && d->kind == TOPO_NET_BOND) {
+        const char *down = topo_slave_down(v->c, d->name);
+        return fine(arena_printf(v->a, "one device for the bond %s%s%s", d->name, down ? ", of which " : "",
+                                 down ? arena_printf(v->a, "%s is down", down) : ""));
+    }
     return fine(strstr(v->c->ports[port].hca, "_bond_") ? "one device for a bond, by its name" : NULL);
 }
 
@@ -211,9 +275,12 @@ static struct role_evidence see_layer(const struct role_view *v, int port)
         return fine(NULL);
     if (p->layer == v->layer)
         return fine(name_layer(p->layer));
-    return against(slow ? ROLE_MANAGEMENT : ROLE_STORAGE,
-                   arena_printf(v->a, "%s at %g Gb/s, while most of the bandwidth is %s", name_layer(p->layer),
-                                p->rate_Gbps, name_layer(v->layer)));
+    struct role_evidence e =
+        against(slow ? ROLE_MANAGEMENT : ROLE_STORAGE,
+                arena_printf(v->a, "%s at %g Gb/s, while %s of the bandwidth is %s", name_layer(p->layer), p->rate_Gbps,
+                             v->layers_even ? "as much" : "most", name_layer(v->layer)));
+    e.open = v->layers_even;
+    return e;
 }
 
 static int same_text(const char *a, const char *b)
@@ -229,23 +296,100 @@ static int same_card_model(const struct topo_port *p, const struct topo_object *
             a->device == b->device && a->subsystem_device == b->subsystem_device);
 }
 
+/* Whether ports i and k are of one kind; of a port and itself: whether its kind is known. */
+typedef int is_alike(const struct role_view *v, int i, int k);
+
+static int is_same_model(const struct role_view *v, int i, int k)
+{
+    return same_card_model(&v->c->ports[i], nic_of(v, i), &v->c->ports[k], nic_of(v, k));
+}
+
+static int is_same_manager(const struct role_view *v, int i, int k)
+{
+    const struct topo_port *p = &v->c->ports[i], *q = &v->c->ports[k];
+    return p->sm_lid > 0 && p->sm_lid == q->sm_lid &&
+           (!p->subnet_prefix || !q->subnet_prefix || !strcmp(p->subnet_prefix, q->subnet_prefix));
+}
+
+/* Whether it is in question with the ports that carry most: by its link layer, and reached as they are. */
+static int is_rival(const struct role_view *v, int i)
+{
+    const struct topo_port *p = &v->c->ports[i];
+    return !v->excluded[i] && (p->layer == v->layer || p->layer == TOPO_LINK_UNKNOWN) &&
+           !v->verdicts[i].plugin == !v->plugin;
+}
+
+/* Whether a port like `usual` is as near to every GPU to which the port is nearest. */
+static int is_replaced(const struct role_view *v, int port, int usual, is_alike *alike)
+{
+    const struct path_matrix *m = v->matrix;
+    int end = v->verdicts[port].nearest_gpu < 0 ? -1 : v->ends[port];
+    for (int g = 0; end >= 0 && g < m->ngpus; g++) {
+        enum path_class own = path_between(m, end, g)->class_;
+        int near = own != v->verdicts[port].nearest_class;
+        for (int i = 0; i < v->c->nports && !near; i++)
+            near = v->ends[i] >= 0 && path_between(m, v->ends[i], g)->class_ <= own && is_rival(v, i) &&
+                   (i == usual || (alike && alike(v, i, usual)));
+        if (!near)
+            return 0;
+    }
+    return end >= 0;
+}
+
+/* For every port that is an odd one out: a port of the kind that there is at least twice as often, and that serves the
+ * same GPUs. `of_kind` counts that kind. */
+static void find_odd_ports(const struct role_view *v, is_alike *alike, struct odd_ports *odd)
+{
+    int n = v->c->nports, usual = -1, *count = arena_alloc(v->a, (size_t)n * sizeof *count);
+    odd->usual = arena_alloc(v->a, (size_t)n * sizeof *odd->usual);
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < n && is_rival(v, i); k++)
+            count[i] += is_rival(v, k) && alike(v, i, k);
+        if (count[i] > odd->of_kind) {
+            odd->of_kind = count[i];
+            usual = i;
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        int is_odd = count[i] > 0 && 2 * count[i] <= odd->of_kind && !alike(v, i, usual);
+        odd->usual[i] = is_odd && is_replaced(v, i, usual, alike) ? usual : -1;
+    }
+}
+
+static const char *name_model(const struct role_view *v, int port)
+{
+    const struct topo_object *o = nic_of(v, port);
+    const char *board = v->c->ports[port].board_id;
+    return board ? board : arena_printf(v->a, "%04x:%04x", o ? o->device : 0, o ? o->subsystem_device : 0);
+}
+
+/* An adapter for storage or the host beside a GPU that has one of the usual kind as near. */
+static struct role_evidence see_board(const struct role_view *v, int port)
+{
+    int usual = v->boards.usual[port];
+    if (usual < 0)
+        return fine(is_same_model(v, port, port) ? name_model(v, port) : NULL);
+    return against(ROLE_STORAGE, arena_printf(v->a, "board %s, while %d others are %s and serve the same GPUs",
+                                              name_model(v, port), v->boards.of_kind, name_model(v, usual)));
+}
+
+/* Fabrics that nobody gave a prefix of their own have the same one; their subnet managers differ. */
+static struct role_evidence see_manager(const struct role_view *v, int port)
+{
+    int own = v->c->ports[port].sm_lid, usual = v->managers.usual[port];
+    if (usual < 0)
+        return fine(own ? arena_printf(v->a, "LID %d", own) : NULL);
+    return against(ROLE_STORAGE, arena_printf(v->a, "subnet manager at LID %d, while %d others have it at %d", own,
+                                              v->managers.of_kind, v->c->ports[usual].sm_lid));
+}
+
 /* A faster port, of another model, that is as near to every GPU to which the port is nearest. */
 static const char *find_faster_port(const struct role_view *v, int port)
 {
-    const struct path_matrix *m = v->matrix;
-    const struct topo_port *p = &v->c->ports[port];
-    int end = path_end_of(m, p->hca);
-    for (int i = 0; i < v->c->nports && end >= 0; i++) {
-        const struct topo_port *q = &v->c->ports[i];
-        int other = v->excluded[i] ? -1 : path_end_of(m, q->hca), near = 1;
-        if (other < 0 || !(q->rate_Gbps > p->rate_Gbps) || same_card_model(p, nic_of(v, port), q, nic_of(v, i)))
-            continue;
-        for (int g = 0; g < m->ngpus; g++)
-            near &= path_between(m, end, g)->class_ != v->verdicts[port].nearest_class ||
-                    path_between(m, other, g)->class_ <= path_between(m, end, g)->class_;
-        if (near)
-            return q->hca;
-    }
+    for (int i = 0; i < v->c->nports; i++)
+        if (is_rival(v, i) && v->c->ports[i].rate_Gbps > v->c->ports[port].rate_Gbps && !is_same_model(v, port, i) &&
+            v->boards.usual[i] < 0 && is_replaced(v, port, i, NULL))
+            return v->c->ports[i].hca;
     return NULL;
 }
 
@@ -269,7 +413,7 @@ static struct role_evidence see_rate(const struct role_view *v, int port)
 /* Whether one of the GPUs that are nearest to the port has no other port beside it. */
 static int serves_lone_gpu(const struct role_view *v, int port)
 {
-    int end = path_end_of(v->matrix, v->c->ports[port].hca);
+    int end = v->ends[port];
     for (int g = 0; end >= 0 && g < v->matrix->ngpus; g++)
         if (!v->served[g] && path_between(v->matrix, end, g)->class_ == v->verdicts[port].nearest_class)
             return 1;
@@ -282,11 +426,93 @@ static struct role_evidence see_distance(const struct role_view *v, int port)
     if (own->nearest_gpu < 0)
         return fine(NULL);
     int index = v->c->gpus[own->nearest_gpu].index;
-    const char *way = path_class_name(own->nearest_class);
+    const char *way = name_way(v, port);
+    if (own->gpu_missing)
+        return fine(arena_printf(v->a,
+                                 "beside no GPU (nearest: GPU%d, %s), though like the others: its GPU seems to be "
+                                 "missing",
+                                 index, way));
     if (!v->nbeside || is_beside_gpu(own) || serves_lone_gpu(v, port))
         return fine(arena_printf(v->a, "%s GPU%d (%s)", is_beside_gpu(own) ? "beside" : "nearest to", index, way));
     return against(ROLE_STORAGE, arena_printf(v->a, "beside no GPU (nearest: GPU%d, %s), while %d others are", index,
                                               way, v->nbeside));
+}
+
+/* ---- ports by GPU ------------------------------------------------------------------------------------------------ */
+
+/* Whether the port is one of those of the usual kind, wherever it is. */
+static int is_usual(const struct role_view *v, int port)
+{
+    return is_rival(v, port) && v->boards.usual[port] < 0 && v->managers.usual[port] < 0 &&
+           !(v->c->ports[port].rate_Gbps < v->best_Gbps / 2);
+}
+
+static int is_port_of_gpu(const struct role_view *v, int port, int gpu)
+{
+    const struct port_verdict *own = &v->verdicts[port];
+    return v->ends[port] >= 0 && is_beside_gpu(own) && is_usual(v, port) &&
+           path_between(v->matrix, v->ends[port], gpu)->class_ == own->nearest_class;
+}
+
+/* How many ports most GPUs have beside them. And GPUs that seem to be missing: each of a number that no board has has
+ * one port, and the ports make up such a number together with some like them that are beside no GPU. */
+static void find_symmetry(struct role_view *v)
+{
+    int with_one = 0, ports = 0, ngpus = v->matrix->ngpus;
+    v->gpu_ports = arena_alloc(v->a, (size_t)ngpus * sizeof *v->gpu_ports);
+    for (int i = 0; i < v->c->nports; i++) {
+        ports += is_usual(v, i);
+        for (int g = 0; g < ngpus; g++)
+            v->gpu_ports[g] += is_port_of_gpu(v, i, g);
+    }
+    for (int g = 0; g < ngpus; g++) {
+        int alike = 0;
+        for (int k = 0; k < ngpus; k++)
+            alike += v->gpu_ports[k] == v->gpu_ports[g];
+        if (2 * alike > ngpus)
+            v->usual_ports = v->gpu_ports[g];
+        with_one += v->gpu_ports[g] == 1;
+    }
+    if (with_one != ngpus || __builtin_popcount((unsigned)ngpus) == 1 || __builtin_popcount((unsigned)ports) != 1 ||
+        ports <= ngpus || ports > 2 * ngpus)
+        return;
+    for (int i = 0; i < v->c->nports; i++)
+        v->verdicts[i].gpu_missing = is_usual(v, i) && !is_beside_gpu(&v->verdicts[i]);
+}
+
+static char function_of(const struct role_view *v, int port)
+{
+    const struct topo_object *o = nic_of(v, port);
+    const char *dot = o && o->pci ? strrchr(o->pci, '.') : NULL;
+    return dot ? dot[1] : '?';
+}
+
+/* A GPU that has more ports than most: one on another function of its card is told from those that all have. */
+static struct role_evidence see_symmetry(const struct role_view *v, int port)
+{
+    const struct port_verdict *own = &v->verdicts[port];
+    const struct topo_port *p = &v->c->ports[port];
+    const char *other = "another";
+    int like_it = 0, before = 0, gpu = own->nearest_gpu, n = gpu < 0 ? 0 : v->gpu_ports[gpu],
+        surplus = n - v->usual_ports;
+    if (!v->usual_ports || surplus <= 0 || !is_port_of_gpu(v, port, gpu))
+        return fine(n ? arena_printf(v->a, "%d beside GPU%d", n, v->c->gpus[gpu].index) : NULL);
+    for (int i = 0; i < v->c->nports; i++) {
+        like_it += is_usual(v, i) && v->c->ports[i].port == p->port && function_of(v, i) == function_of(v, port);
+        if (i != port && is_port_of_gpu(v, i, gpu)) {
+            other = arena_printf(v->a, "%s:%d", v->c->ports[i].hca, v->c->ports[i].port);
+            before += i < port;
+        }
+    }
+    const char *seen = arena_printf(v->a, "GPU%d has %d ports, most have %d: %s is beside it, too",
+                                    v->c->gpus[gpu].index, n, v->usual_ports, other);
+    struct role_evidence e = {.seen = seen, .role = ROLE_COMPUTE, .open = before >= v->usual_ports};
+    if (like_it <= surplus && 2 * like_it < v->nbeside)
+        e = (struct role_evidence){
+            .seen = arena_printf(v->a, "%s; most are not on function %c, port %d", seen, function_of(v, port), p->port),
+            .role = ROLE_STORAGE,
+            .open = 1};
+    return e;
 }
 
 /* Rails may have a subnet each, but then each is as large as the next. */
@@ -322,18 +548,24 @@ static struct role_evidence see_name(const struct role_view *v, int port)
 
 static const struct role_rule role_rules[] = {
     {"state", see_state},
+    {"node type", see_node_type},
     {"product data", see_product_data},
     {"virtual function", see_virtual_function},
     {"bond", see_bond},
+    {"port name", see_port_name},
+    {"GID table", see_gids},
     {"access", see_access},
     {"name in a list", see_plain_name},
     {"NVLink bridge", see_nvlink_bridge, 1},
     {"others down", see_others_down, 1},
     {"driver", see_transport, 1},
     {"link layer", see_layer, 1},
+    {"board", see_board, 1},
     {"rate", see_rate, 1},
     {"distance", see_distance, 1},
     {"subnet", see_subnet, 1},
+    {"subnet manager", see_manager, 1},
+    {"symmetry", see_symmetry, 1},
     {"name", see_name, 1},
     {NULL, NULL},
 };
@@ -378,7 +610,7 @@ static const char *explain_compute(const struct role_view *v, int port)
     if (own->nearest_gpu < 0)
         return arena_printf(v->a, "%s; its distance to the GPUs is not known", what);
     return arena_printf(v->a, "%s, %s GPU%d (%s)", what, is_beside_gpu(own) ? "beside" : "nearest to",
-                        v->c->gpus[own->nearest_gpu].index, path_class_name(own->nearest_class));
+                        v->c->gpus[own->nearest_gpu].index, name_way(v, port));
 }
 
 /* Whether a rule of that kind speaks against the port; the first one decides. */
@@ -386,6 +618,7 @@ static int apply_rules(const struct role_view *v, int port, int neighbours)
 {
     for (const struct role_rule *r = role_rules; r->name; r++) {
         struct role_evidence s = r->neighbours == neighbours ? r->look(v, port) : fine(NULL);
+        v->verdicts[port].open |= s.open;
         if (s.role != ROLE_COMPUTE) {
             v->verdicts[port].role = s.role;
             v->verdicts[port].reason = s.seen;
@@ -398,7 +631,7 @@ static int apply_rules(const struct role_view *v, int port, int neighbours)
 static void find_nearest_gpu(const struct role_view *v, int port)
 {
     struct port_verdict *own = &v->verdicts[port];
-    int end = path_end_of(v->matrix, v->c->ports[port].hca);
+    int end = v->ends[port];
     own->nearest_gpu = -1;
     own->nearest_class = PATH_UNKNOWN;
     for (int g = 0; end >= 0 && g < v->matrix->ngpus; g++) {
@@ -413,7 +646,7 @@ static void find_nearest_gpu(const struct role_view *v, int port)
 static void find_served_gpus(const struct role_view *v)
 {
     for (int i = 0; i < v->c->nports; i++) {
-        int end = path_end_of(v->matrix, v->c->ports[i].hca);
+        int end = v->ends[i];
         for (int g = 0; end >= 0 && g < v->matrix->ngpus && !v->excluded[i]; g++)
             v->served[g] |= path_between(v->matrix, end, g)->class_ <= PATH_P2C;
     }
@@ -438,6 +671,9 @@ static void find_transport(struct role_view *v)
         layer_Gbps[p->layer] += rate_Gbps;
     }
     v->plugin = plugin_Gbps > verbs_Gbps ? plugin : NULL;
+    v->layers_even = layer_Gbps[TOPO_LINK_INFINIBAND] > 0 &&
+                     !(layer_Gbps[TOPO_LINK_INFINIBAND] > layer_Gbps[TOPO_LINK_ETHERNET]) &&
+                     !(layer_Gbps[TOPO_LINK_INFINIBAND] < layer_Gbps[TOPO_LINK_ETHERNET]);
     v->layer =
         layer_Gbps[TOPO_LINK_INFINIBAND] >= layer_Gbps[TOPO_LINK_ETHERNET] ? TOPO_LINK_INFINIBAND : TOPO_LINK_ETHERNET;
 }
@@ -469,7 +705,9 @@ static struct role_view view_ports(const struct topo_class *c, struct arena *a)
     v.verdicts = arena_alloc(a, n * sizeof *v.verdicts);
     v.excluded = arena_alloc(a, n);
     v.served = arena_alloc(a, (size_t)c->ngpus);
+    v.ends = arena_alloc(a, n * sizeof *v.ends);
     for (int i = 0; i < c->nports; i++) {
+        v.ends[i] = path_end_of(v.matrix, c->ports[i].hca);
         find_nearest_gpu(&v, i);
         v.verdicts[i].plugin = plugin_of(&v, i);
         v.excluded[i] = apply_rules(&v, i, 0) != 0;
@@ -479,6 +717,9 @@ static struct role_view view_ports(const struct topo_class *c, struct arena *a)
     find_served_gpus(&v);
     find_transport(&v);
     find_common_values(&v);
+    find_odd_ports(&v, is_same_model, &v.boards);
+    find_odd_ports(&v, is_same_manager, &v.managers);
+    find_symmetry(&v);
     for (int i = 0; i < c->nports; i++)
         if (!v.excluded[i] && !apply_rules(&v, i, 1)) {
             v.verdicts[i].role = ROLE_COMPUTE;
@@ -502,110 +743,6 @@ int roles_evidence(const struct topo_class *c, int port, struct arena *a, struct
     for (int i = 0; i < n; i++) {
         (*rows)[i] = role_rules[i].look(&v, port);
         (*rows)[i].rule = role_rules[i].name;
-    }
-    return n;
-}
-
-const char *roles_hca_list(const struct topo_class *c, const struct port_verdict *verdicts, struct arena *a)
-{
-    const char *list = NULL;
-    int n = 0;
-    for (int i = 0; i < c->nports && n < ROLES_MOST_HCAS; i++)
-        if (verdicts[i].role == ROLE_COMPUTE && !verdicts[i].plugin) {
-            list = arena_printf(a, "%s%s%s:%d", list ? list : "=", list ? "," : "", c->ports[i].hca, c->ports[i].port);
-            n++;
-        }
-    return list;
-}
-
-/* ---- the list of HCAs for all classes ---------------------------------------------------------------------------- */
-
-static int has_compute_port(const struct topo_class *c, const struct port_verdict *verdicts, const struct topo_port *p)
-{
-    for (int i = 0; i < c->nports; i++)
-        if (verdicts[i].role == ROLE_COMPUTE && c->ports[i].port == p->port && c->ports[i].layer == p->layer &&
-            !strcmp(c->ports[i].hca, p->hca))
-            return 1;
-    return 0;
-}
-
-const char *roles_hca_common(const struct topology *t, struct arena *a, const char **why)
-{
-    const struct port_verdict **verdicts = arena_alloc(a, (size_t)t->nclasses * sizeof *verdicts);
-    const struct topo_class *first = NULL;
-    struct port_verdict *common = NULL;
-    *why = "no class of nodes has an RDMA port";
-    for (int i = 0; i < t->nclasses; i++) {
-        verdicts[i] = roles_of(&t->classes[i], a);
-        if (t->classes[i].nports && !roles_hca_list(&t->classes[i], verdicts[i], a)) {
-            *why = arena_printf(a, "%s has no compute port", t->classes[i].name);
-            return NULL;
-        }
-        if (!first && t->classes[i].nports) {
-            first = &t->classes[i];
-            common = roles_of(first, a);
-        }
-    }
-    for (int i = 0; first && i < t->nclasses; i++) {
-        if (!t->classes[i].nports && !t->classes[i].ngpus)
-            continue;
-        for (int k = 0; k < first->nports; k++)
-            if (common[k].role == ROLE_COMPUTE && !has_compute_port(&t->classes[i], verdicts[i], &first->ports[k]))
-                common[k].role = ROLE_UNKNOWN;
-        if (!roles_hca_list(first, common, a)) {
-            *why = arena_printf(
-                a, "no port name, number and link layer is a compute port in %s and in the classes before it",
-                t->classes[i].name);
-            return NULL;
-        }
-    }
-    return first ? roles_hca_list(first, common, a) : NULL;
-}
-
-/* ---- rails: by subnet prefix (InfiniBand) or by the IPv4 network of the port's interface (Ethernet) -------------- */
-
-/* "10.0.1.7/24" as "10.0.1.0/24"; NULL when it is no IPv4 address with a prefix length. */
-static const char *network_of_address(struct arena *a, const char *address)
-{
-    const char *slash = strchr(address, '/');
-    struct in_addr in;
-    char text[INET_ADDRSTRLEN];
-    long bits = slash ? strtol(slash + 1, NULL, 10) : -1;
-    if (bits < 1 || bits > 32 || inet_pton(AF_INET, arena_strndup(a, address, (size_t)(slash - address)), &in) != 1)
-        return NULL;
-    in.s_addr &= htonl(UINT32_MAX << (32 - bits));
-    return inet_ntop(AF_INET, &in, text, sizeof text) ? arena_printf(a, "%s/%ld", text, bits) : NULL;
-}
-
-static const char *network_of_port(const struct topo_class *c, const struct topo_port *p, struct arena *a)
-{
-    if (p->layer == TOPO_LINK_INFINIBAND)
-        return p->subnet_prefix;
-    const struct topo_netdev *d = netdev_named(c, p->netdev);
-    const char *network = NULL;
-    for (int i = 0; d && i < d->naddresses && !network; i++)
-        network = network_of_address(a, d->addresses[i]);
-    return network;
-}
-
-int topo_rails(const struct topo_class *c, const struct port_verdict *verdicts, struct arena *a, struct rail **rails)
-{
-    int n = 0;
-    *rails = NULL;
-    for (int i = 0; i < c->nports; i++) {
-        const char *network = verdicts[i].role == ROLE_COMPUTE ? network_of_port(c, &c->ports[i], a) : NULL;
-        int at = 0;
-        if (!network)
-            continue;
-        while (at < n && strcmp((*rails)[at].network, network) != 0)
-            at++;
-        if (at == n) {
-            *rails = arena_grow(a, *rails, (size_t)n, sizeof **rails);
-            (*rails)[n++] = (struct rail){.network = network};
-        }
-        struct rail *r = &(*rails)[at];
-        r->ports = arena_grow(a, r->ports, (size_t)r->nports, sizeof *r->ports);
-        r->ports[r->nports++] = i;
     }
     return n;
 }

@@ -45,6 +45,24 @@ int topo_find_netdev(const struct topo_class *c, const char *name)
     return -1;
 }
 
+/* "pf" and its number after the controller's ("c1"), then "vf", "sf" or "hpf": net/core/devlink of the Linux kernel
+ * (__devlink_port_phys_port_name_get). */
+int topo_is_representor(const char *port_name)
+{
+    const char *p = port_name ? port_name : "";
+    if (*p == 'c')
+        p += 1 + strspn(p + 1, "0123456789");
+    return !strncmp(p, "pf", 2) && p[2] >= '0' && p[2] <= '9';
+}
+
+const char *topo_slave_down(const struct topo_class *c, const char *bond)
+{
+    for (int i = 0; i < c->nnetdevs; i++)
+        if (c->netdevs[i].master && !strcmp(c->netdevs[i].master, bond) && c->netdevs[i].state == TOPO_STATE_DOWN)
+            return c->netdevs[i].name;
+    return NULL;
+}
+
 int topo_numa_root(const struct topo_class *c, int object)
 {
     while (object >= 0 && c->objects[object].kind != TOPO_NUMA)

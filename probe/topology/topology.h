@@ -94,6 +94,9 @@ struct topo_port {
     const char *firmware;      /* "28.43.2566", NULL unknown */
     const char *board_id;      /* "MT_0000000834", NULL unknown */
     enum topo_known opens;     /* TOPO_NO: the device could not be opened, though it is shown */
+    const char *node_type;     /* of the device, as the kernel names it: "CA", "RNIC" (iWARP); NULL unknown */
+    int sm_lid;                /* InfiniBand: LID of the subnet manager; 0 none or unknown; host-specific */
+    enum topo_known no_gids;   /* TOPO_YES: its GID table was read and is empty; else unknown */
 };
 
 enum topo_gid_type { TOPO_GID_UNKNOWN, TOPO_GID_IB, TOPO_GID_ROCE_V1, TOPO_GID_ROCE_V2 };
@@ -125,6 +128,7 @@ struct topo_netdev {
     double speed_Gbps;     /* 0 unknown */
     int mtu_bytes;
     const char *master;     /* bridge or bond it belongs to, NULL none */
+    const char *port_name;  /* the kernel's phys_port_name: "p0", "pf0vf1" (a representor); NULL none or unknown */
     const char **addresses; /* "10.0.0.1/24", "fe80::1/64"; host-specific */
     int naddresses;
 };
@@ -241,6 +245,13 @@ void topo_class_hash(const struct topo_class *c, char hex[SHA256_HEX]);
 /* Return the index into ports of that port, into netdevs of the interface of that name; -1: none, as for NULL. */
 int topo_find_port(const struct topo_class *c, const char *hca, int port);
 int topo_find_netdev(const struct topo_class *c, const char *name);
+
+/* Return whether the kernel names an interface so that stands for a virtual function's or subfunction's port inside a
+ * switch in the NIC: "pf0vf1", "c1pf0sf88", "pf0hpf"; "p0" is the NIC's own port. NULL is none. */
+int topo_is_representor(const char *port_name);
+
+/* Return the name of an interface that belongs to that bond and is down; NULL: none is known to be. */
+const char *topo_slave_down(const struct topo_class *c, const char *bond);
 
 /* Return the index into ports of the first port of that NIC, an index into objects; -1. */
 int topo_first_port(const struct topo_class *c, int object);
@@ -424,6 +435,8 @@ struct port_verdict {
     const char *plugin; /* NCCL reaches the port through this network plugin, not through verbs; NULL: verbs */
     int nearest_gpu;    /* index into gpus; -1 none or unknown */
     enum path_class nearest_class; /* towards it */
+    int gpu_missing;               /* it is like the ports beside GPUs, and the GPU beside it seems to be missing */
+    int open;                      /* whether jobs should use it cannot be told from here: `reason` says why */
 };
 
 /* What a rule on roles sees of a port. */
@@ -431,6 +444,7 @@ struct role_evidence {
     const char *rule;    /* "rate" */
     const char *seen;    /* "100 Gb/s, while the fastest have 400"; NULL: nothing is known */
     enum port_role role; /* what that makes of the port; ROLE_COMPUTE: nothing speaks against it */
+    int open;            /* that could be otherwise, and nothing here tells */
 };
 
 const char *role_name(enum port_role role); /* "compute", "nvlink-management" */

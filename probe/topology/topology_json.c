@@ -165,6 +165,9 @@ const struct json_field topo_port_fields[] = {
     {"firmware", &json_as_text, AT(firmware), .mark = TOPO_MOVES},
     {"board_id", &json_as_text, AT(board_id)},
     {"opens", &json_as_word, AT(opens), .words = known_words},
+    {"node_type", &json_as_text, AT(node_type), .mark = TOPO_MOVES},
+    {"sm_lid", &json_as_int, AT(sm_lid), .low = -1, .mark = TOPO_MOVES},
+    {"no_gids", &json_as_word, AT(no_gids), .words = known_words},
     {NULL},
 };
 #undef AT
@@ -178,6 +181,7 @@ const struct json_field topo_netdev_fields[] = {
     {"speed_Gbps", &json_as_number, AT(speed_Gbps), .high = 1e12},
     {"mtu_bytes", &json_as_int, AT(mtu_bytes), .low = -1},
     {"master", &json_as_text, AT(master)},
+    {"port_name", &json_as_text, AT(port_name), .mark = TOPO_MOVES},
     {"addresses", &json_as_texts, AT(addresses), .mark = TOPO_MOVES},
     {NULL},
 };

@@ -138,18 +138,24 @@ Formats of other vendors and programs
   $ nccltune probe --from fixtures/probe/text_issue.txt --why mlx5_bond_0
   class0, mlx5_bond_0:1: storage, not on the list for NCCL_IB_HCA
     state                    active
+    node type                -
     product data             -
     virtual function         -
     bond                     *bond0 (glob)
+    port name                -
+    GID table                -
     access                   -
     name in a list           -
     NVLink bridge            -
     others down              -
     driver                   -
     link layer               -
+    board                    -
     rate                     -
-    distance          no     *GPU2, PHB* (glob)
+    distance          no     *GPU2, NODE, for NCCL PHB* (glob)
     subnet                   -
+    subnet manager           -
+    symmetry                 1 beside GPU2
     name                     -
     so                       * (glob)
   $ nccltune probe --from fixtures/probe/text_issue.txt --why mlx5_0:1 --json |
@@ -184,14 +190,15 @@ Findings: severity, kind, subject; --strict turns them into the exit status
 Every kind of finding is still known
 
   $ nccltune probe --list-findings | awk '{ print $1 ":" $2 }' | sort | paste -sd ' ' | fold -s -w 110
-  acs-on:warning address-twice:error ats-off:note clock-skew:warning common-hcas-partial:warning
-  cpu-differs:warning cpu-governor:note driver-differs:warning ecc-off:note ecc-uncorrected:error
-  fabric-not-ready:error firmware-differs:warning gdr-on-some:warning gid-index-differs:warning gpu-lost:error
-  gpu-missing:error gpu-models-differ:warning gpu-slowed:warning gpu-without-nic:warning hugepages-large:note
-  hugepages-none:note imex-no-channel:warning iommu-translated:warning library-differs:warning
-  memlock-low:error mig-on:warning mtu-differs:warning mtu-small:note nccl-xml-too-large:note
-  nic-wrong-numa:warning no-common-hcas:error no-compute-port:error no-gpudirect:error no-roce-v2-ipv4:warning
-  node-differs:warning node-missing:warning nofile-low:warning numa-balancing:warning nvlink-errors:warning
+  acs-on:warning address-twice:error ats-off:note bond-slave-down:warning clock-skew:warning
+  common-hcas-partial:warning cpu-differs:warning cpu-governor:note driver-differs:warning ecc-off:note
+  ecc-uncorrected:error fabric-not-ready:error firmware-differs:warning gdr-on-some:warning
+  gid-index-differs:warning gpu-lost:error gpu-missing:error gpu-models-differ:warning gpu-slowed:warning
+  gpu-without-nic:warning hca-list-open:warning hugepages-large:note hugepages-none:note
+  imex-no-channel:warning iommu-translated:warning library-differs:warning memlock-low:error mig-on:warning
+  mtu-differs:warning mtu-small:note nccl-xml-too-large:note network-plugin:note nic-wrong-numa:warning
+  no-common-hcas:error no-compute-port:error no-gpudirect:error no-roce-v2-ipv4:warning node-differs:warning
+  node-missing:warning nofile-low:warning numa-balancing:warning numa-unknown:warning nvlink-errors:warning
   nvlink-inactive:warning nvlink-missing:error nvlink-one-way:error only-management-ports:error
   p2p-refused:warning pcie-below-maximum:warning pcie-replays:warning pcie-slow-busy:warning
   pcie-unlike-others:warning persistence-off:note port-discards:warning port-down:warning port-errors:warning

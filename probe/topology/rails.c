@@ -1,0 +1,120 @@
+/* Words for the roles of ports, and what follows from roles: the list of HCAs of a class and of all classes, and rails
+ * by network. */
+#include <arpa/inet.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/topology/topology.h"
+
+const char *role_name(enum port_role role)
+{
+    static const char *const names[] = {"unknown",           "compute", "storage", "management",
+                                        "nvlink-management", "bond",    "vf",      "down"};
+    return names[role];
+}
+
+const char *roles_hca_list(const struct topo_class *c, const struct port_verdict *verdicts, struct arena *a)
+{
+    const char *list = NULL;
+    int n = 0;
+    for (int i = 0; i < c->nports && n < ROLES_MOST_HCAS; i++)
+        if (verdicts[i].role == ROLE_COMPUTE && !verdicts[i].plugin) {
+            list = arena_printf(a, "%s%s%s:%d", list ? list : "=", list ? "," : "", c->ports[i].hca, c->ports[i].port);
+            n++;
+        }
+    return list;
+}
+
+/* ---- the list of HCAs for all classes ---------------------------------------------------------------------------- */
+
+static int has_compute_port(const struct topo_class *c, const struct port_verdict *verdicts, const struct topo_port *p)
+{
+    for (int i = 0; i < c->nports; i++)
+        if (verdicts[i].role == ROLE_COMPUTE && c->ports[i].port == p->port && c->ports[i].layer == p->layer &&
+            !strcmp(c->ports[i].hca, p->hca))
+            return 1;
+    return 0;
+}
+
+const char *roles_hca_common(const struct topology *t, struct arena *a, const char **why)
+{
+    const struct port_verdict **verdicts = arena_alloc(a, (size_t)t->nclasses * sizeof *verdicts);
+    const struct topo_class *first = NULL;
+    struct port_verdict *common = NULL;
+    *why = "no class of nodes has an RDMA port";
+    for (int i = 0; i < t->nclasses; i++) {
+        verdicts[i] = roles_of(&t->classes[i], a);
+        if (t->classes[i].nports && !roles_hca_list(&t->classes[i], verdicts[i], a)) {
+            *why = arena_printf(a, "%s has no compute port", t->classes[i].name);
+            return NULL;
+        }
+        if (!first && t->classes[i].nports) {
+            first = &t->classes[i];
+            common = roles_of(first, a);
+        }
+    }
+    for (int i = 0; first && i < t->nclasses; i++) {
+        if (!t->classes[i].nports && !t->classes[i].ngpus)
+            continue;
+        for (int k = 0; k < first->nports; k++)
+            if (common[k].role == ROLE_COMPUTE && !has_compute_port(&t->classes[i], verdicts[i], &first->ports[k]))
+                common[k].role = ROLE_UNKNOWN;
+        if (!roles_hca_list(first, common, a)) {
+            *why = arena_printf(
+                a, "no port name, number and link layer is a compute port in %s and in the classes before it",
+                t->classes[i].name);
+            return NULL;
+        }
+    }
+    return first ? roles_hca_list(first, common, a) : NULL;
+}
+
+/* ---- rails: by subnet prefix (InfiniBand) or by the IPv4 network of the port's interface (Ethernet) -------------- */
+
+/* "10.0.1.7/24" as "10.0.1.0/24"; NULL when it is no IPv4 address with a prefix length. */
+static const char *network_of_address(struct arena *a, const char *address)
+{
+    const char *slash = strchr(address, '/');
+    struct in_addr in;
+    char text[INET_ADDRSTRLEN];
+    long bits = slash ? strtol(slash + 1, NULL, 10) : -1;
+    if (bits < 1 || bits > 32 || inet_pton(AF_INET, arena_strndup(a, address, (size_t)(slash - address)), &in) != 1)
+        return NULL;
+    in.s_addr &= htonl(UINT32_MAX << (32 - bits));
+    return inet_ntop(AF_INET, &in, text, sizeof text) ? arena_printf(a, "%s/%ld", text, bits) : NULL;
+}
+
+static const char *network_of_port(const struct topo_class *c, const struct topo_port *p, struct arena *a)
+{
+    if (p->layer == TOPO_LINK_INFINIBAND)
+        return p->subnet_prefix;
+    int at = topo_find_netdev(c, p->netdev);
+    const struct topo_netdev *d = at < 0 ? NULL : &c->netdevs[at];
+    const char *network = NULL;
+    for (int i = 0; d && i < d->naddresses && !network; i++)
+        network = network_of_address(a, d->addresses[i]);
+    return network;
+}
+
+int topo_rails(const struct topo_class *c, const struct port_verdict *verdicts, struct arena *a, struct rail **rails)
+{
+    int n = 0;
+    *rails = NULL;
+    for (int i = 0; i < c->nports; i++) {
+        const char *network = verdicts[i].role == ROLE_COMPUTE ? network_of_port(c, &c->ports[i], a) : NULL;
+        int at = 0;
+        if (!network)
+            continue;
+        while (at < n && strcmp((*rails)[at].network, network) != 0)
+            at++;
+        if (at == n) {
+            *rails = arena_grow(a, *rails, (size_t)n, sizeof **rails);
+            (*rails)[n++] = (struct rail){.network = network};
+        }
+        struct rail *r = &(*rails)[at];
+        r->ports = arena_grow(a, r->ports, (size_t)r->nports, sizeof *r->ports);
+        r->ports[r->nports++] = i;
+    }
+    return n;
+}
