@@ -73,7 +73,7 @@ static double count_within(double angle, int df)
     return df % 2 ? 2 / acos(-1) * (angle + sin(angle) * sum) : sin(angle) * sum;
 }
 
-double stats_student_t(int df, double confidence)
+static double student_of_whole(int df, double confidence)
 {
     double low = 0, high = acos(-1) / 2;
     for (int i = 0; i < 60; i++) {
@@ -84,4 +84,12 @@ double stats_student_t(int df, double confidence)
             high = middle;
     }
     return tan(low) * sqrt(df);
+}
+
+double stats_student_t(double df, double confidence)
+{
+    int whole = df < 1 ? 1 : (int)df;
+    double part = df > whole ? (1 / df - 1.0 / whole) / (1.0 / (whole + 1) - 1.0 / whole) : 0;
+    double t = student_of_whole(whole, confidence);
+    return part > 0 ? t * pow(student_of_whole(whole + 1, confidence) / t, part) : t;
 }

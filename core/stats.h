@@ -18,6 +18,6 @@ double stats_median(double *values, int n);
  * trials, Biometrika 70(3), 1983. Values between two looks only widen the interval. */
 int stats_sequence_rank(int n, double confidence);
 
-/* The t for which Student's distribution with df (1 or more) degrees of freedom has `confidence` within [-t, t].
- * Abramowitz and Stegun, 26.7.3 and 26.7.4. */
-double stats_student_t(int df, double confidence);
+/* Return the t for which Student's distribution with df (1 or more) degrees of freedom has `confidence` within [-t, t].
+ * Abramowitz and Stegun, 26.7.3 and 26.7.4; between whole numbers the logarithm is linear in 1 / df. */
+double stats_student_t(double df, double confidence);

@@ -160,14 +160,32 @@ struct start {
     int lost; /* the start by itself says that the call is slower */
 };
 
-/* Pairs of a start that had no part in choosing; there all samples are pairs. */
+int bench_count_equal(const double *samples, int n, double *scratch)
+{
+    int equal = 0;
+    memcpy(scratch, samples, (size_t)n * sizeof *scratch);
+    stats_sort(scratch, n);
+    for (int i = 1; i < n; i++)
+        equal += scratch[i] == scratch[i - 1];
+    return equal;
+}
+
+/* Pairs of a start that had no part in choosing; there all samples are pairs. What a coarse clock cuts off is right in
+ * the mean only. */
 static int start_of_pairs(const struct bench_result *r, double *pool, double *scratch, struct start *s)
 {
-    for (int i = 0; i < r->nbeside; i++)
+    double own = 0, beside = 0;
+    for (int i = 0; i < r->nbeside; i++) {
         pool[i] = log(r->beside_us[i] / r->times_us[i]);
+        own += r->times_us[i];
+        beside += r->beside_us[i];
+    }
     struct bench_interval v = bench_interval_of(pool, r->nbeside, scratch);
     *s = (struct start){v.median, v.n > BENCH_FEWEST && v.high < log(1 - BENCH_MARGIN)};
-    return isfinite(v.median);
+    if (bench_count_equal(r->times_us, r->nbeside, scratch) + bench_count_equal(r->beside_us, r->nbeside, scratch) >=
+        r->nbeside / 2)
+        s->log = log(beside / own);
+    return isfinite(s->log);
 }
 
 static double median_of(const struct bench_result *r, double *scratch)
@@ -207,12 +225,12 @@ static double promise_of(const struct bench_result *const *r, int n)
     return starts ? exp(sum / starts) : 0;
 }
 
-/* What the `n` results of a call prove; `point` are all of the point's. */
-static struct bench_interval prove(const struct bench_result *const *r, int n, const struct bench_result *const *point,
-                                   int npoint, const struct pooling *p)
+/* What the `n` results of a call say, start by start; `point` are all of the point's. */
+static void list_starts(struct bench_candidate *c, const struct bench_result *const *r, int n,
+                        const struct bench_result *const *point, int npoint, struct arena *a, const struct pooling *p)
 {
-    double *logs = arena_alloc(p->work, (size_t)n * sizeof *logs);
-    int starts = 0, lost = 0;
+    double *logs = arena_alloc(a, (size_t)n * sizeof *logs);
+    c->starts.logs = logs;
     for (int i = 0; i < n; i++) {
         int paired = r[i]->nbeside && r[i]->nbeside == r[i]->ntimes;
         struct start s;
@@ -220,12 +238,9 @@ static struct bench_interval prove(const struct bench_result *const *r, int n, c
             !(paired ? start_of_pairs(r[i], p->pool, p->scratch, &s)
                      : start_of_rounds(r[i], point, npoint, p->scratch, &s)))
             continue;
-        logs[starts++] = s.log;
-        lost += s.lost;
+        logs[c->starts.n++] = s.log;
+        c->proof.lost += s.lost;
     }
-    struct bench_interval v = bench_gain_over_starts(logs, starts, p->confidence);
-    v.lost = lost;
-    return v;
 }
 
 static void add_visits(struct bench_candidate *c, const struct bench_result *const *r, int n, double *scratch,
@@ -282,17 +297,21 @@ static int count_rivals(const struct bench_point *p, const struct bench_knobs *l
 {
     int n = 0;
     for (int i = 0; i < p->ncandidates; i++)
-        n += p->candidates[i].proof.n > 0 && !compare_knobs(&p->candidates[i].launch, launch);
+        n += p->candidates[i].starts.n > 0 && !compare_knobs(&p->candidates[i].launch, launch);
     return n;
 }
 
-static void compare_candidates(struct bench_point *p)
+static void compare_candidates(struct bench_point *p, const struct bench_points *all)
 {
     const struct bench_interval *from = p->untouched >= 0 ? &p->candidates[p->untouched].time_us : NULL;
     for (int i = 0; i < p->ncandidates; i++) {
         struct bench_candidate *c = &p->candidates[i];
-        if (c->proof.n)
+        if (c->starts.n) {
+            int lost = c->proof.lost;
+            c->proof = bench_gain_over_starts(c->starts.logs, c->starts.n, all->alike, all->confidence);
+            c->proof.lost = lost;
             bench_gain_among(&c->proof, count_rivals(p, &c->launch));
+        }
         if (from)
             c->gain = c->proof.n && is_default(&c->launch) ? c->proof : bench_gain(*from, c->time_us);
         if (c->status == BENCH_OK && c->time_us.n &&
@@ -321,7 +340,7 @@ static struct bench_point make_point(const struct bench_result *const *r, int n,
         p.candidates = arena_grow(a, p.candidates, (size_t)p.ncandidates, sizeof *p.candidates);
         p.candidates[p.ncandidates] = pool_candidate(r + i, j - i, how);
         if (!is_default(&r[i]->call))
-            p.candidates[p.ncandidates].proof = prove(r + i, j - i, r, n, how);
+            list_starts(&p.candidates[p.ncandidates], r + i, j - i, r, n, a, how);
         add_visits(&p.candidates[p.ncandidates], r + i, j - i, how->scratch, a);
         if (is_untouched(r[i]) && p.candidates[p.ncandidates].time_us.n) {
             p.untouched = p.ncandidates;
@@ -332,8 +351,21 @@ static struct bench_point make_point(const struct bench_result *const *r, int n,
         }
         p.ncandidates++;
     }
-    compare_candidates(&p);
     return p;
+}
+
+/* What lasts longer than a start is found in all calls together. */
+static double find_alike(const struct bench_points *points, struct arena *work)
+{
+    struct bench_starts *calls = NULL;
+    int n = 0;
+    for (int i = 0; i < points->count; i++)
+        for (int k = 0; k < points->items[i].ncandidates; k++)
+            if (points->items[i].candidates[k].starts.n) {
+                calls = arena_grow(work, calls, (size_t)n, sizeof *calls);
+                calls[n++] = points->items[i].candidates[k].starts;
+            }
+    return bench_starts_alike(calls, n);
 }
 
 struct bench_points *bench_points_of(const struct bench_results *r, struct arena *a)
@@ -358,6 +390,9 @@ struct bench_points *bench_points_of(const struct bench_results *r, struct arena
         points->items = arena_grow(a, points->items, (size_t)points->count, sizeof *points->items);
         points->items[points->count++] = make_point(order + i, j - i, &how, a);
     }
+    points->alike = find_alike(points, work);
+    for (int i = 0; i < points->count; i++)
+        compare_candidates(&points->items[i], points);
     arena_free(work);
     return points;
 }

@@ -20,11 +20,15 @@ struct bench_interval {
     double slowdown; /* of what ran beside: the time is what a step loses (core/call/shape.h); 0: nothing did */
     double sure;     /* of a gain over starts: it is greater than this, but for BENCH_FALSE of those that are tested */
     double error;    /* of a gain over starts: the standard error of its logarithm */
+    double worth;    /* of a gain over starts: as many independent ones say as much as these n */
     int lost;        /* of a gain over starts: so many were slower by themselves, by the margin, beyond doubt */
 };
 
 /* Of `n` samples in any order; `scratch` holds n doubles. */
 struct bench_interval bench_interval_of(const double *samples, int n, double *scratch);
+
+/* Return how many of the samples equal another one; where many do a clock has cut them off. `scratch` as above. */
+int bench_count_equal(const double *samples, int n, double *scratch);
 
 /* With fewer starts, or samples of a time, nothing can be said. */
 #define BENCH_FEWEST 5
@@ -49,10 +53,21 @@ const char *bench_gain_text(struct arena *a, struct bench_interval gain);
 /* Times that a gain is looked at before one stops, each with a part of that. */
 #define BENCH_LOOKS 4
 
-/* Of what `n` starts say, a logarithm each: mean and Student's interval. And what is sure of one that is the best of
- * `rivals`. */
-struct bench_interval bench_gain_over_starts(const double *logs, int n, double confidence);
+/* Of what `n` starts say, a logarithm each in the order of time: mean and Student's interval. `alike` is the
+ * correlation of a start with the next one, and its power that with later ones. And what is sure of one that is the
+ * best of `rivals`. */
+struct bench_interval bench_gain_over_starts(const double *logs, int n, double alike, double confidence);
 void bench_gain_among(struct bench_interval *gain, int rivals);
+
+/* What the starts of one call say, a logarithm each in the order of time. */
+struct bench_starts {
+    const double *logs;
+    int n;
+};
+
+/* Return the correlation of a start with the next one, of `n` calls together: what lasts longer than a start makes
+ * neighbours alike. 0 where these calls do not show one. */
+double bench_starts_alike(const struct bench_starts *calls, int n);
 
 /* The one rule for what is worth a setting: over BENCH_FEWEST starts the interval clears the margin, it is sure to be
  * no loss, and none of the starts says otherwise. For predictions the interval alone counts. */
@@ -73,6 +88,7 @@ struct bench_candidate {
     struct bench_interval gain;  /* over the point's default */
     struct bench_interval proof; /* over the default call of the same launch, in starts that had no part in choosing
                                     it; `n` of them, 0: none */
+    struct bench_starts starts;  /* that prove it */
     double promise;              /* how many times as fast as that it was in the starts that chose; 0: in none */
     struct bench_visit *visits;  /* the sessions after screening, in the order of the journal */
     int nvisits;
@@ -99,6 +115,7 @@ struct bench_points {
     struct bench_point *items; /* by engine, nodes, ranks, buffers, groups, collective, bytes */
     int count;
     double confidence; /* of the intervals of gains */
+    double alike;      /* bench_starts_alike of all calls */
 };
 
 /* Allocated in `a`, which must live as long as `r`. */

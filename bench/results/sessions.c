@@ -54,7 +54,16 @@ static int last_round(const struct bench_candidate *const *to, int n)
     return last;
 }
 
-struct bench_interval bench_gain_over_starts(const double *logs, int n, double confidence)
+/* Half of what correlations add to the variance of a mean of `n`, in parts of it. */
+static double sum_correlations(int n, double alike)
+{
+    double sum = 0, power = 1;
+    for (int k = 1; k < n; k++)
+        sum += (1 - (double)k / n) * (power *= alike);
+    return sum;
+}
+
+struct bench_interval bench_gain_over_starts(const double *logs, int n, double alike, double confidence)
 {
     double mean = 0, squares = 0, low = INFINITY, high = -INFINITY;
     for (int i = 0; i < n; i++) {
@@ -66,9 +75,12 @@ struct bench_interval bench_gain_over_starts(const double *logs, int n, double c
         squares += (logs[i] - mean) * (logs[i] - mean);
     struct bench_interval v = {.median = exp(mean), .low = exp(low), .high = exp(high), .n = n};
     if (n > 2) {
-        v.error = sqrt(squares / (n - 1) / n);
-        v.low = exp(mean - stats_student_t(n - 1, confidence) * v.error);
-        v.high = exp(mean + stats_student_t(n - 1, confidence) * v.error);
+        double sum = sum_correlations(n, alike), variance = squares / (n - 1) / (1 - 2 * sum / (n - 1));
+        v.worth = n / (1 + 2 * sum);
+        v.error = sqrt(variance / v.worth);
+        double half = stats_student_t(v.worth - 1, confidence) * v.error;
+        v.low = exp(mean - half);
+        v.high = exp(mean + half);
         bench_gain_among(&v, 1);
     }
     return n ? v : (struct bench_interval){0};
@@ -76,9 +88,56 @@ struct bench_interval bench_gain_over_starts(const double *logs, int n, double c
 
 void bench_gain_among(struct bench_interval *gain, int rivals)
 {
-    double t =
-        gain->n > 2 ? stats_student_t(gain->n - 1, 1 - 2 * BENCH_FALSE / BENCH_LOOKS / fmax(rivals, 1)) : INFINITY;
-    gain->sure = gain->n > 2 ? gain->median * exp(-t * gain->error) : 0;
+    double confidence = 1 - 2 * BENCH_FALSE / BENCH_LOOKS / fmax(rivals, 1);
+    gain->sure = gain->n > 2 ? gain->median * exp(-stats_student_t(gain->worth - 1, confidence) * gain->error) : 0;
+}
+
+/* Squares of the steps from one start to the next over those of all deviations: 1 in the mean where starts are
+ * independent (J. von Neumann), less where neighbours are alike. */
+static double steps_over_squares(const struct bench_starts *c)
+{
+    double mean = 0, steps = 0, squares = 0;
+    for (int i = 0; i < c->n; i++)
+        mean += c->logs[i] / c->n;
+    for (int i = 0; i < c->n; i++) {
+        squares += (c->logs[i] - mean) * (c->logs[i] - mean);
+        steps += i ? (c->logs[i] - c->logs[i - 1]) * (c->logs[i] - c->logs[i - 1]) : 0;
+    }
+    return squares > 0 ? steps / squares / 2 : 1;
+}
+
+/* Chance makes starts look alike: so many standard deviations of that are left out. */
+#ifndef SURE
+#define SURE 1.0
+#endif
+
+/* More is not told from a drift. */
+#define MOST_ALIKE 0.9
+
+double bench_starts_alike(const struct bench_starts *calls, int n)
+{
+    double found = 0, variance = 0, low = 0, high = MOST_ALIKE;
+    for (int i = 0; i < n; i++) {
+        double m = calls[i].n;
+        if (m < 3)
+            continue;
+        found += (m - 1) * steps_over_squares(&calls[i]);
+        variance += (m - 1) * (m - 1) * (m - 2) / (m * m - 1);
+    }
+    found += SURE * sqrt(variance);
+    for (int k = 0; k < 20; k++) {
+        double alike = (low + high) / 2, expected = 0;
+        for (int i = 0; i < n; i++) {
+            double m = calls[i].n;
+            if (m >= 3)
+                expected += (m - 1) * (1 - alike) / (1 - 2 * sum_correlations(calls[i].n, alike) / (m - 1));
+        }
+        if (expected > found)
+            low = alike;
+        else
+            high = alike;
+    }
+    return low;
 }
 
 int bench_gain_clears(struct bench_interval gain, double margin)
@@ -101,7 +160,7 @@ struct bench_interval bench_sessions_gain(const struct bench_candidate *const *f
     for (int i = 0; i < pairs; i++) /* sessions that were cut short compare other points */
         if (2 * counts[i] >= most)
             gains[kept++] = gains[i];
-    struct bench_interval v = bench_gain_over_starts(gains, kept, 1 - (1 - confidence) / (rivals > 1 ? rivals : 1));
+    struct bench_interval v = bench_gain_over_starts(gains, kept, 0, 1 - (1 - confidence) / (rivals > 1 ? rivals : 1));
     v.sure = v.low; /* of few launches one is chosen, of many calls many are */
     return v;
 }

@@ -24,9 +24,14 @@
 /* Default and candidate in each order once, behind a sample that only stands before them. */
 #define QUINTET 5
 
-/* Samples that count for nothing where a call has not run in this session: first uses take longer, some a while. */
+/* Samples that count for nothing where a call has not run in this session, with a quarter of the calls: first uses take
+ * longer, some a while. */
 #define COLD_SAMPLES 8
+#define COLD_SHORTER 4.0
 #define COLD_S       0.25 /* at most */
+
+/* So many times as long are samples where a clock cuts them off. */
+#define COARSE 3
 
 struct sample {
     double us, slowdown; /* of what ran beside; 0: nothing did */
@@ -370,22 +375,45 @@ static int calls_of(const struct rounds *r, const struct sample *warm, int i)
     return bench_sample_calls(&r->engine->sampling, fmin(warm[0].us, warm[i].us));
 }
 
-/* Samples of everybody that count for nothing, the first of them checked. */
+/* Samples of everybody that count for nothing, the first of them checked, the others short. */
 static enum bench_outcome warm_up(struct rounds *r, struct sample *warm, char *detail)
 {
     enum bench_outcome outcome = BENCH_ANSWERED;
     for (int i = 0; i < r->ncandidates && outcome == BENCH_ANSWERED; i++) {
-        int samples = r->candidates[i].cold ? (int)fmax(1, fmin(COLD_SAMPLES, COLD_S / sample_s(r, i))) : 1;
-        outcome = run_batch(&(struct listener){r, &i, 1, 0, warm + i}, samples, 1, 0, detail);
+        outcome = run_batch(&(struct listener){r, &i, 1, 0, warm + i}, 1, 1, 0, detail);
+        if (outcome != BENCH_ANSWERED || !r->candidates[i].cold || r->candidates[i].status != BENCH_OK)
+            continue;
+        int calls = (int)ceil(bench_sample_calls(&r->engine->sampling, warm[i].us) / COLD_SHORTER);
+        int samples = (int)fmin(COLD_SAMPLES, COLD_S * 1e6 / (calls * warm[i].us));
+        if (samples > 0)
+            outcome = run_batch(&(struct listener){r, &i, 1, 0, warm + i}, samples, 0, calls, detail);
     }
     return outcome;
+}
+
+/* Drop what a coarse clock has cut off, which shows by equal times; return whether it was. */
+static int drop_coarse(struct rounds *r)
+{
+    double scratch[ROUNDS_SAMPLES];
+    int samples = 0, equal = 0;
+    for (int i = 0; i < r->ncandidates; i++) {
+        samples += r->candidates[i].n;
+        equal += bench_count_equal(r->candidates[i].us, r->candidates[i].n, scratch);
+    }
+    for (int i = 0; i < r->ncandidates && 3 * equal > samples; i++)
+        r->candidates[i].n = 0;
+    return 3 * equal > samples;
 }
 
 enum bench_outcome rounds_prove(struct rounds *r, char detail[BENCH_DETAIL])
 {
     struct sample *warm = arena_alloc(r->arena, (size_t)r->ncandidates * sizeof *warm);
     enum bench_outcome outcome = warm_up(r, warm, detail);
-    for (int pairs = 0; pairs < r->samples && outcome == BENCH_ANSWERED; pairs += 2) {
+    for (int pairs = 0, longer = 1; pairs < r->samples && outcome == BENCH_ANSWERED; pairs += 2) {
+        if (pairs == 2 && longer == 1 && drop_coarse(r)) {
+            pairs = 0;
+            longer = COARSE;
+        }
         if (pairs && progress_now_s() >= r->until_s)
             break;
         r->seed = hash_add(r->seed, (uint64_t)pairs);
@@ -393,7 +421,7 @@ enum bench_outcome rounds_prove(struct rounds *r, char detail[BENCH_DETAIL])
         for (int k = 1; k < r->ncandidates && outcome == BENCH_ANSWERED; k++) {
             int i = 1 + (k + turn) % (r->ncandidates - 1);
             if (r->candidates[i].status == BENCH_OK && r->candidates[0].status == BENCH_OK)
-                outcome = take_pairs(r, i, calls_of(r, warm, i), detail);
+                outcome = take_pairs(r, i, longer * calls_of(r, warm, i), detail);
         }
     }
     return outcome;

@@ -58,7 +58,7 @@ struct session {
     struct bench_session *session;
     struct point *points;
     int npoints, deaths;
-    const char **warm; /* labels of the calls that it has run; where calls are proven */
+    const char **warm; /* the calls that it has run, by note_cold */
     int nwarm;
     int enough; /* samples of each candidate */
     double until_s;
@@ -368,12 +368,14 @@ static int replace_lost(struct session *v, const char *launch, const char *detai
     return reopen_session(v, launch, e);
 }
 
-/* Which candidates the session has not run yet; from now on it has. */
+/* Note which candidates the session has not run yet; from now on it has. Each collective makes connections of its own,
+ * and the default may be another algorithm at every size. */
 static void note_cold(struct session *v, struct rounds *r)
 {
     for (int i = 0; i < r->ncandidates; i++) {
         const char *label = r->candidates[i].knobs->label;
         int known = 0;
+        label = arena_printf(v->arena, "%s %d %llu", label, r->coll, i ? 0 : (unsigned long long)r->bytes);
         for (int k = 0; k < v->nwarm; k++)
             known |= !strcmp(v->warm[k], label);
         r->candidates[i].cold = !known;

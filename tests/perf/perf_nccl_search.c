@@ -7,8 +7,9 @@
  * LAWS machines, or of FIRST-LAWS, which are those made up and behind them what tests/lib/search_machines.h has
  * (NCCLTUNE_CORPUS). BUDGET and START, seconds, are for "regimes", "alike" and "each", which has a line for every run.
  *
- * Regret is the true time of what was decided over that of the best call in the best launch. Nothing is judged here;
- * tests/unit/bench/search/test_search_world.c does that with a part. */
+ * Regret is the true time of what was decided over that of the best call in the best launch; "worst" of rows and of
+ * sizes that were not measured is the time of NCCL's own choice over that of the row, below 1 where it is slower.
+ * Nothing is judged here; tests/unit/bench/search/test_search_world.c does that with a part. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +91,7 @@ static void print_head(const char *what)
 static void print_reach(const struct world_reach *r)
 {
     printf("| %5.0f %% %5.1f %% %6.2f         ", percent(r->gained, r->possible), percent(r->slower, r->replaced),
-           r->worst);
+           1 / r->worst);
 }
 
 static void print_sums(const char *name)
@@ -102,7 +103,7 @@ static void print_sums(const char *name)
     printf("%-28s |%4.0f %% |    %6.2f %5.1f %6.1f | %11d %8d %4.1f %% %5.2f | %4.1f %% | %4.0f %% %4.0f %% %4.1f %% ",
            name, percent(all.s.gained, all.s.possible), 100 * sum / all.n,
            100 * stats_quantile_sorted(all.regrets, all.n, 0.95), 100 * all.regrets[all.n - 1], all.s.tested,
-           all.s.replaced, percent(all.s.false_gains, all.s.tested), all.s.worst_row, percent(all.s.missed, all.n),
+           all.s.replaced, percent(all.s.false_gains, all.s.tested), 1 / all.s.worst_row, percent(all.s.missed, all.n),
            percent(all.found[1], all.pays[1]), percent(all.found[2], all.pays[2]),
            percent(all.s.launch_false, all.runs));
     print_reach(&all.s.between);
@@ -156,7 +157,7 @@ static void each(void)
             printf("%-9s machine %3zu %s: gain %3.0f %%; %d settings make it %.2f times as fast, %s chosen%s; between "
                    "%.2f; %.0f s\n",
                    world_regimes[r], n, m ? search_machine_name(m) : "", percent(s.gained, s.possible), s.pays, s.worth,
-                   s.launch_label, s.pays && !s.launch ? ", MISSED" : "", s.between.worst, s.spent_s);
+                   s.launch_label, s.pays && !s.launch ? ", MISSED" : "", 1 / s.between.worst, s.spent_s);
             fflush(stdout);
         }
 }

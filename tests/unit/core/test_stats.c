@@ -50,6 +50,8 @@ TEST_CASE(student)
     assert_near(stats_student_t(3, 0.99), 5.841, 1e-3);
     assert_near(stats_student_t(9, 0.95), 2.262, 1e-3);
     assert_near(stats_student_t(30, 0.9), 1.697, 1e-3);
+    assert_true(stats_student_t(1.5, 0.95) < 12.7 && stats_student_t(1.5, 0.95) > 4.4);
+    assert_near(stats_student_t(0.3, 0.95), 12.706, 1e-3);
 }
 
 TEST_CASES(test_stats)

@@ -77,7 +77,7 @@ TEST_CASE(what_clears)
         double logs[8];
         for (int k = 0; k < cases[i].n; k++)
             logs[k] = log(1 + cases[i].percent[k] / 100);
-        struct bench_interval g = bench_gain_over_starts(logs, cases[i].n, 0.95);
+        struct bench_interval g = bench_gain_over_starts(logs, cases[i].n, 0, 0.95);
         bench_gain_among(&g, cases[i].rivals);
         g.lost = cases[i].lost;
         if (bench_gain_clears(g, 0.03) != cases[i].clears)
@@ -86,6 +86,40 @@ TEST_CASE(what_clears)
     assert_true(bench_gain_clears(
         (struct bench_interval){.median = 1.2, .low = 1.1, .high = 1.3, .n = 1, .predicted = 1}, 0.03));
     assert_false(bench_gain_clears((struct bench_interval){.median = 2, .low = 1.9, .high = 2.1, .n = 50}, 0.03));
+}
+
+/* Gains of 20 calls in `n` starts, each as in as many starts as `lasts` says. */
+static double alike_where(int lasts, int n)
+{
+    static double logs[20][20];
+    struct bench_starts calls[20];
+    unsigned drawn = 7;
+    for (int c = 0; c < 20; c++) {
+        for (int i = 0; i < n; i++) {
+            drawn = drawn * 1103515245 + 12345;
+            logs[c][i] = (i + c) % lasts && i ? logs[c][i - 1] : (drawn >> 16 & 0xfff) / 4096.0;
+        }
+        calls[c] = (struct bench_starts){logs[c], n};
+    }
+    return bench_starts_alike(calls, 20);
+}
+
+/* What lasts longer than a start is not one observation for each of them. */
+TEST_CASE(starts_that_share_a_spell)
+{
+    const double logs[] = {0.10, 0.11, 0.10, 0.12, 0.11};
+    struct bench_interval apart = bench_gain_over_starts(logs, 5, 0, 0.95),
+                          alike = bench_gain_over_starts(logs, 5, 0.6, 0.95);
+    assert_near(apart.worth, 5, 1e-9);
+    assert_true(alike.worth < 2.5);
+    assert_true(log(alike.high / alike.low) > 3 * log(apart.high / apart.low));
+    assert_true(bench_gain_clears(apart, 0.03) && !bench_gain_clears(alike, 0.03));
+    for (int n = 5; n <= 20; n += 15) {
+        assert_true(alike_where(1, n) < 0.1);
+        assert_true(alike_where(3, n) > 0.4);
+    }
+    assert_near(bench_starts_alike(&(struct bench_starts){logs, 2}, 1), 0, 1e-5);
+    assert_near(bench_starts_alike(NULL, 0), 0, 1e-5);
 }
 
 /* The lower quartile of what was measured in a round, of as many as there are. */

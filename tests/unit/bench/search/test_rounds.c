@@ -254,7 +254,7 @@ static double behind_slow; /* what comes behind the call "slows" takes so much l
 static enum bench_outcome note_order(struct bench_session *s, const struct bench_batch *b, volatile sig_atomic_t *halt,
                                      bench_sample_fn *tell, void *user, char detail[BENCH_DETAIL])
 {
-    static int slows;
+    static int slows, samples;
     (void)s, (void)halt, (void)detail;
     for (int k = 0; k < b->samples; k++)
         for (int i = 0; i < b->nshots; i++) {
@@ -262,7 +262,7 @@ static enum bench_outcome note_order(struct bench_session *s, const struct bench
             int is_default = !strcmp(label, BENCH_DEFAULT);
             if (b->nshots > 1)
                 strcat(order, is_default ? "0" : label + strlen(label) - 1);
-            tell(user, i, BENCH_OK, 1000 * (slows ? behind_slow : 1), NULL);
+            tell(user, i, BENCH_OK, 1000 * (slows ? behind_slow : 1) + 0.001 * samples++, NULL);
             slows = !strcmp(label, "slows");
         }
     return BENCH_ANSWERED;
@@ -306,6 +306,46 @@ TEST_CASE(pairs_are_fair)
         arena_free(r.arena);
     }
     assert_true(before[0] > 40 && before[1] > 40);
+}
+
+static int fewest_calls, most_calls; /* of the samples that were taken with a coarse clock */
+
+static enum bench_outcome tick(struct bench_session *s, const struct bench_batch *b, volatile sig_atomic_t *halt,
+                               bench_sample_fn *tell, void *user, char detail[BENCH_DETAIL])
+{
+    (void)s, (void)halt, (void)detail;
+    for (int i = 0; i < b->nshots; i++) {
+        int n = b->shots[i].iterations ? b->shots[i].iterations : 20;
+        if (b->nshots > 1) {
+            fewest_calls = fewest_calls && fewest_calls < n ? fewest_calls : n;
+            most_calls = most_calls > n ? most_calls : n;
+        }
+        tell(user, i, BENCH_OK, 1000.0 * (120 * n / 1000) / n, NULL);
+    }
+    return BENCH_ANSWERED;
+}
+
+/* Equal times are a clock that ticks: samples get longer, and those before count for nothing. */
+TEST_CASE(coarse_clocks_get_longer_samples)
+{
+    static const struct bench_measure_ops ticking = {.sampling = {2000, 5000, 5}, .measure = tick};
+    static struct bench_knobs two[] = {{.label = BENCH_DEFAULT}, {.label = "a"}};
+    struct candidate c[] = {{.knobs = &two[0]}, {.knobs = &two[1]}};
+    struct rounds r = {.engine = &ticking,
+                       .session = &session,
+                       .stop = &stop,
+                       .arena = arena_new(),
+                       .candidates = c,
+                       .ncandidates = 2,
+                       .samples = 8,
+                       .until_s = progress_now_s() + 30};
+    char detail[BENCH_DETAIL];
+    assert_int_equal(rounds_prove(&r, detail), BENCH_ANSWERED);
+    assert_true(most_calls >= 3 * fewest_calls);
+    assert_int_equal(c[1].n, 8);
+    for (int i = 0; i < c[1].n; i++)
+        assert_near(c[1].us[i], 1000.0 * (120 * most_calls / 1000) / most_calls, 1e-9);
+    arena_free(r.arena);
 }
 
 /* Two pairs of each whatever the time; who fails is passed over, and nobody is where the default does. */
