@@ -54,6 +54,8 @@ static const struct option_spec profile_options[] = {
     {0, "plan", NULL, "look at the nodes, say what would be measured and for how long, and end", option_flag,
      offsetof(struct tune, plan)},
     {'j', "json", NULL, "print the result, or the plan, as JSON", option_flag, offsetof(struct tune, json)},
+    {'v', "verbose", NULL, "print every point and every decision, not only what changes", option_flag,
+     offsetof(struct tune, verbose)},
     {'q', "quiet", NULL, "print warnings and the result only", option_flag, offsetof(struct tune, quiet)},
     {0},
 };
@@ -254,7 +256,8 @@ static int report(struct tune *t, const struct env_profile *profile, const struc
                                   .noise = points ? &t->noise : NULL,
                                   .machine = t->machine.name,
                                   .workload = t->bench.workload,
-                                  .json = t->json};
+                                  .json = t->json,
+                                  .verbose = t->verbose};
     struct err unwritten = {0};
     if (env_report_save(profile, NULL, &unwritten))
         log_warn(&t->log, "%s", unwritten.text);

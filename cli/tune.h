@@ -23,7 +23,7 @@ struct tune_part {
 
 struct tune {
     struct env_generate generate; /* what is the same for all parts, and the first one's `out` */
-    int resume, json, quiet, plan;
+    int resume, json, verbose, quiet, plan;
     const char *renew;          /* a profile that was made with other releases; NULL */
     struct env_profile *before; /* the same */
     const char *serve;          /* nodes that are not measured: a list, or partition=NAME */

@@ -10,9 +10,11 @@
 #include "advise/whatif/step_profile.h"
 #include "bench/noise/noise.h"
 #include "bench/results/points.h"
+#include "core/coll.h"
 #include "core/hostlist.h"
 #include "core/json.h"
 #include "core/locate.h"
+#include "core/units.h"
 #include "core/vars/text.h"
 #include "envgen/explain/explain.h"
 #include "envgen/profile/profile.h"
@@ -65,16 +67,25 @@ static int applies(const struct env_decisions *d)
     return d->predicted || !env_shape_with(d, BENCH_PREDICTED);
 }
 
-/* The default against what is used at every point. */
-static void print_points(const struct tune_result *t)
+/* Print the default against what is used: with --verbose at all points, else where the two differ. */
+static void print_points(const struct tune_result *t, struct arena *a)
 {
+    const struct env_decisions *d = t->profile->decisions;
     if (!t->points)
         return;
-    if (env_shape_with(t->profile->decisions, BENCH_PREDICTED))
-        printf("PREDICTED%s%s, nothing was measured; intervals are bands that hold nine of ten\n\n",
+    bench_used_fn *used = applies(d) ? used_at : NULL;
+    struct bench_points shown = {.items = arena_alloc(a, ((size_t)t->points->count + 1) * sizeof *shown.items),
+                                 .confidence = t->points->confidence};
+    for (int i = 0; i < t->points->count; i++) {
+        const struct bench_point *p = &t->points->items[i];
+        if (t->verbose || (used ? used_at(p, d) : p->best) != p->untouched)
+            shown.items[shown.count++] = *p;
+    }
+    if (shown.count && env_shape_with(d, BENCH_PREDICTED))
+        printf("PREDICTED%s%s, nothing was measured; intervals hold nine of ten predictions\n\n",
                t->machine ? " for " : "", t->machine ? t->machine : "");
-    if (t->points->count)
-        bench_points_print(t->points, applies(t->profile->decisions) ? used_at : NULL, t->profile->decisions, stdout);
+    if (shown.count)
+        bench_points_print(&shown, used, d, stdout);
 }
 
 /* Whether a launch or a call was chosen that is not the library's own. */
@@ -100,16 +111,68 @@ static const char *standing_of_predictions(const struct env_decisions *d)
                         : "Predicted, not measured: written as comments; --predicted would make settings of it.";
 }
 
-/* What the numbers are worth. */
-static void print_standing(const struct env_decisions *d)
+/* "48 points (4 collectives, 8 B to 16 MiB)" */
+static const char *points_text(const struct bench_points *points, struct arena *a)
 {
+    char from[UNIT_TEXT], to[UNIT_TEXT];
+    unsigned colls = 0;
+    uint64_t low = UINT64_MAX, high = 0;
+    for (int i = 0; i < points->count; i++) {
+        const struct bench_point *p = &points->items[i];
+        colls |= 1u << p->coll;
+        low = p->bytes < low ? p->bytes : low;
+        high = p->bytes > high ? p->bytes : high;
+    }
+    int n = __builtin_popcount(colls);
+    return arena_printf(a, "%d point%s (%d collective%s, %s to %s)", points->count, points->count == 1 ? "" : "s", n,
+                        n == 1 ? "" : "s", unit_bytes(from, low), unit_bytes(to, high));
+}
+
+/* Print a line for each launch and each range of sizes that is faster than its default. */
+static void print_gains(const struct env_decisions *d, struct arena *a)
+{
+    for (int i = 0; i < d->nshapes; i++) {
+        const struct env_shape *s = &d->shapes[i];
+        if (s->chosen > 0)
+            printf("  %s on %s: %s\n", s->launches[s->chosen].knobs.label, env_shape_text(a, s),
+                   env_gain_text(a, s->launches[s->chosen].gain));
+        for (int c = 0; c < s->ncolls; c++)
+            for (int r = 0; r < s->colls[c].nranges; r++) {
+                const struct env_range *range = &s->colls[c].ranges[r];
+                char from[UNIT_TEXT], to[UNIT_TEXT];
+                if (!strcmp(range->call.label, BENCH_DEFAULT) || !range->npoints)
+                    continue;
+                unit_bytes(from, range->points[0].bytes);
+                unit_bytes(to, range->points[range->npoints - 1].bytes);
+                printf("  %s of %s%s%s on %s: %s with %s\n", coll_name(s->colls[c].coll), from,
+                       range->npoints > 1 ? " to " : "", range->npoints > 1 ? to : "", env_shape_text(a, s),
+                       env_gain_text(a, range->gain), range->call.label);
+            }
+    }
+}
+
+/* Print what came of it, with its caveats. */
+static void print_verdict(const struct tune_result *t, struct arena *a)
+{
+    const struct env_decisions *d = t->profile->decisions;
+    int predicted = env_shape_with(d, BENCH_PREDICTED) != NULL;
+    putchar('\n');
     if (!d->nshapes)
-        puts("No collective was measured: it holds what topology and fabric alone justify.");
-    if (env_shape_with(d, BENCH_PREDICTED))
+        puts("No collective was measured: the profile holds what topology and fabric alone justify.");
+    else if (predicted)
         puts(standing_of_predictions(d));
+    else if (changes(d)) {
+        printf("Faster than the default:\n");
+        print_gains(d, a);
+        puts("Everything else stays at its default.");
+    } else
+        printf("Nothing is faster than the default here beyond doubt: tested at %s.\n",
+               t->points ? points_text(t->points, a) : "all measured sizes");
     for (const struct bench_engine *const *e = bench_engines; *e; e++)
         if ((*e)->report && env_shape_with(d, (*e)->evidence))
             puts((*e)->report);
+    if (t->noise)
+        noise_print(t->noise, stdout);
 }
 
 /* ---- what to do with it ---- */
@@ -131,10 +194,8 @@ static void print_machine(const struct env_profile *p, struct arena *a)
     topo_free(t);
 }
 
-static void print_lines(const char *const *lines, const struct env_decisions *d)
+static void print_lines(const char *const *lines)
 {
-    if (!*lines && !env_shape_with(d, BENCH_PREDICTED))
-        puts("Nothing is better than the library's defaults beyond doubt: a job needs no setting.");
     if (*lines)
         puts("\nFor a job script:");
     for (; *lines; lines++)
@@ -151,12 +212,12 @@ static void print_next(const struct env_profile *p, int changes_jobs, struct are
     const char *self = typed_self(a), *dir = typed(a, p->dir);
     struct next rows[4];
     int n = 0, width = 0;
-    rows[n++] = (struct next){arena_printf(a, "%s explain %s", self, dir), "why, and what lost"};
+    rows[n++] = (struct next){arena_printf(a, "%s explain %s", self, dir), "what was decided, and why"};
     if (changes_jobs && d->nshapes && !env_shape_with(d, BENCH_PREDICTED))
         rows[n++] = (struct next){arena_printf(a, "%s verify %s", self, dir), "measure it against the default again"};
-    if (changes_jobs)
+    if (changes_jobs && !env_shape_with(d, BENCH_ON_HOST))
         rows[n++] = (struct next){arena_printf(a, "%s install-profile %s", self, dir),
-                                  "every job gets it; --uninstall takes it back"};
+                                  "deploy it to jobs; --uninstall takes it back"};
     if (!env_shape_with(d, BENCH_ON_GPUS))
         rows[n++] = (struct next){arena_printf(a, "%s tune --hosts 'node[1-4]' -o /shared/profile", self),
                                   "measure nodes with GPUs, from here or in a job"};
@@ -190,15 +251,13 @@ static int print(const struct tune_result *t, const struct step_estimate *step, 
         return print_json(t, step, a, e);
     const struct env_profile *p = t->profile;
     const char **lines = env_report_lines(p, a);
-    print_points(t);
-    if (t->noise)
-        noise_print(t->noise, stdout);
-    env_print_decisions(p->decisions, stdout);
+    print_points(t, a);
+    if (t->verbose || changes(p->decisions))
+        env_print_decisions(p->decisions, stdout);
     print_machine(p, a);
-    printf("Profile: %s (hash %.16s)\n", p->dir, p->manifest.hash);
-    print_standing(p->decisions);
-    printf("Report: %s/" ENV_REPORT "\n", env_report_word(a, p->dir));
-    print_lines(lines, p->decisions);
+    print_verdict(t, a);
+    printf("\nProfile: %s (hash %.16s); report: %s/" ENV_REPORT "\n", p->dir, p->manifest.hash, typed(a, p->dir));
+    print_lines(lines);
     print_next(p, *lines != NULL, a);
     if (step) {
         putchar('\n');

@@ -13,7 +13,7 @@ struct tune_result {
     const struct findings *noise;      /* what disturbed the measurement; NULL: nothing was measured */
     const char *machine;               /* the name of the one that was predicted; NULL */
     const char *workload;              /* NULL */
-    int json;
+    int json, verbose;
 };
 
 /* Says what was measured or predicted, what was decided, and the lines for a job script. */

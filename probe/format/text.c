@@ -365,38 +365,49 @@ static void put_networks(FILE *out, const struct topo_class *c, struct arena *a)
     }
 }
 
-static void put_nearest(FILE *out, const struct topo_class *c, const struct port_verdict *v, struct arena *a)
+struct nearest_ports {
+    enum path_class class_;
+    const char *names; /* "mlx5_0:1 mlx5_1:1"; "" if there is none */
+    double GBps;       /* of the slowest of them; 0 if unknown */
+};
+
+/* Find the compute ports that are nearest to the GPU at index `g` of the matrix; at most eight are named. */
+static struct nearest_ports find_nearest_ports(const struct topo_class *c, const struct port_verdict *v,
+                                               const struct path_matrix *m, int g, struct arena *a)
 {
     const int most = 8;
+    struct nearest_ports near = {PATH_UNKNOWN, "", 0};
+    int n = 0;
+    for (int i = 0; i < c->nports; i++) {
+        int end = path_end_of(m, c->ports[i].hca);
+        const struct topo_path *p = end < 0 ? NULL : path_between(m, g, end);
+        if (!p || v[i].role != ROLE_COMPUTE || p->class_ > near.class_ || p->class_ == PATH_UNKNOWN)
+            continue;
+        int nearer = p->class_ < near.class_;
+        n = nearer ? 1 : n + 1;
+        if (n <= most)
+            near.names = arena_printf(a, "%s%s%s:%d", nearer ? "" : near.names, nearer ? "" : " ", c->ports[i].hca,
+                                      c->ports[i].port);
+        double own = c->ports[i].rate_Gbps / 8; /* a port is often slower than its slot */
+        own = p->GBps > 0 && (p->GBps < own || !(own > 0)) ? p->GBps : own;
+        near.GBps = nearer || own < near.GBps ? own : near.GBps;
+        near.class_ = p->class_;
+    }
+    near.names = text_inert(a, n > most ? arena_printf(a, "%s and %d more", near.names, n - most) : near.names);
+    return near;
+}
+
+static void put_nearest(FILE *out, const struct topo_class *c, const struct port_verdict *v, struct arena *a)
+{
     const struct path_matrix *m = path_matrix(c, a);
     fputs("\nNearest compute ports:\n", out);
     for (int g = 0; g < m->ngpus; g++) {
-        enum path_class best = PATH_UNKNOWN;
-        double GBps = 0;
-        const char *names = "";
-        int n = 0;
-        for (int i = 0; i < c->nports; i++) {
-            int end = path_end_of(m, c->ports[i].hca);
-            const struct topo_path *p = end < 0 ? NULL : path_between(m, g, end);
-            if (!p || v[i].role != ROLE_COMPUTE || p->class_ > best || p->class_ == PATH_UNKNOWN)
-                continue;
-            int nearer = p->class_ < best;
-            n = nearer ? 1 : n + 1;
-            if (n <= most)
-                names = arena_printf(a, "%s%s%s:%d", nearer ? "" : names, nearer ? "" : " ", c->ports[i].hca,
-                                     c->ports[i].port);
-            double own = c->ports[i].rate_Gbps / 8; /* a port is often slower than its slot */
-            own = p->GBps > 0 && (p->GBps < own || !(own > 0)) ? p->GBps : own;
-            GBps = nearer || own < GBps ? own : GBps;
-            best = p->class_;
-        }
-        fprintf(out, "  GPU%-3d  %s", c->gpus[g].index, path_class_name(best));
-        if (*names)
-            fprintf(out, "  %s", text_inert(a, names));
-        if (n > most)
-            fprintf(out, " and %d more", n - most);
-        if (GBps > 0)
-            fprintf(out, "  %g GB/s", GBps);
+        struct nearest_ports near = find_nearest_ports(c, v, m, g, a);
+        fprintf(out, "  GPU%-3d  %s", c->gpus[g].index, path_class_name(near.class_));
+        if (*near.names)
+            fprintf(out, "  %s", near.names);
+        if (near.GBps > 0)
+            fprintf(out, "  %g GB/s", near.GBps);
         fputc('\n', out);
     }
 }
@@ -536,6 +547,79 @@ static void put_cluster(FILE *out, const struct topology *t, struct arena *a)
     put_leaves(out, t, a);
     put_findings(out, t);
 }
+
+/* ---- the short form ---------------------------------------------------------------------------------------------- */
+
+/* Print each GPU beside its nearest compute ports, at most four in a line, a block for each NUMA node. */
+static void put_gpu_rows(FILE *out, const struct topo_class *c, const struct port_verdict *v, struct arena *a)
+{
+    const struct path_matrix *m = path_matrix(c, a);
+    const int width = 18; /* "GPU0 PIX mlx5_10:1" */
+    for (int g = 0, numa = -2, column = 0, gap = 0; g < m->ngpus; g++) {
+        struct nearest_ports near = find_nearest_ports(c, v, m, g, a);
+        const char *name = arena_printf(a, "GPU%d", c->gpus[g].index);
+        int own = c->objects[c->gpus[g].object].numa;
+        column = own == numa ? column + 1 : 0;
+        if (column % 4 == 0) {
+            const char *node = own < 0 ? "NUMA ?" : arena_printf(a, "NUMA %d", own);
+            fprintf(out, "%s  %-8s", g ? "\n" : "", column ? "" : node);
+            gap = 0;
+        }
+        if (*near.names)
+            name = arena_printf(a, "%s %s %s", name, path_class_name(near.class_), near.names);
+        fprintf(out, "%*s  %s", gap, "", name);
+        gap = width > (int)strlen(name) ? width - (int)strlen(name) : 0;
+        numa = own;
+    }
+    if (m->ngpus)
+        fputc('\n', out);
+}
+
+static void put_short_class(FILE *out, const struct topo_class *c, struct arena *a)
+{
+    const struct port_verdict *v = roles_of(c, a);
+    const char *model = c->ngpus ? c->objects[c->gpus[0].object].model : NULL, *list = roles_hca_list(c, v, a);
+    double Gbps = 0;
+    int ncompute = 0;
+    for (int i = 0; i < c->nports; i++)
+        if (v[i].role == ROLE_COMPUTE) {
+            Gbps = c->ports[i].rate_Gbps;
+            ncompute++;
+        }
+    fprintf(out, "  %d GPU%s%s%s", c->ngpus, plural(c->ngpus), model ? ", " : "", model ? text_inert(a, model) : "");
+    if (c->ngpus)
+        put_bundle(out, c, 0, a);
+    fprintf(out, "; %d compute port%s", ncompute, plural(ncompute));
+    put_rate(out, Gbps);
+    fputc('\n', out);
+    put_gpu_rows(out, c, v, a);
+    const char *others = "";
+    for (int i = 0; i < c->nports; i++)
+        if (v[i].role != ROLE_COMPUTE)
+            others = arena_printf(a, "%s  %s:%d %s", others, text_inert(a, c->ports[i].hca), c->ports[i].port,
+                                  role_name(v[i].role));
+    if (*others)
+        fprintf(out, "  not used%s\n", others);
+    if (list)
+        fprintf(out, "  NCCL_IB_HCA=%s\n", text_inert(a, list));
+}
+
+static int write_short(const struct topology *t, FILE *out, struct err *e)
+{
+    struct arena *a = arena_new();
+    for (int i = 0; i < t->nclasses; i++) {
+        const char *product = t->classes[i].product;
+        fprintf(out, "%s%s%s\n", text_inert(a, text_hosts(t, i, a)), product ? ": " : "",
+                product ? text_inert(a, product) : "");
+        put_short_class(out, &t->classes[i], a);
+    }
+    put_findings(out, t);
+    arena_free(a);
+    return ferror(out) ? err_set(e, ERR_FAILED, "the summary cannot be written") : 0;
+}
+
+const struct probe_format format_short = {"short", "a few lines for each kind of node: GPUs, ports, NCCL_IB_HCA",
+                                          write_short};
 
 static int write_text(const struct topology *t, FILE *out, struct err *e)
 {

@@ -52,6 +52,16 @@ JSON: members, hash and paths
   {"between":["GPU0","GPU1","GPU2","GPU3","mlx5_0","mlx5_1","mlx5_2","mlx5_3"],"nccl_classes":[["LOC","NVL","NVL","NVL","PIX","PXN","PXN","PXN"],["NVL","LOC","NVL","NVL","PXN","PIX","PXN","PXN"],["NVL","NVL","LOC","NVL","PXN","PXN","PIX","PXN"],["NVL","NVL","NVL","LOC","PXN","PXN","PXN","PIX"],["PIX","SYS","SYS","SYS","LOC","SYS","SYS","SYS"],["SYS","PIX","SYS","SYS","SYS","LOC","SYS","SYS"],["SYS","SYS","PIX","SYS","SYS","SYS","LOC","SYS"],["SYS","SYS","SYS","PIX","SYS","SYS","SYS","LOC"]]}
   $ nccltune probe --from topology.json --json | cmp - topology.json
 
+a short form for a terminal: GPUs beside their ports, and the line that one needs
+
+  $ nccltune probe --machine dgx-h100 --format short
+  node0001: NVIDIA DGX H100
+    8 GPUs, NVIDIA H100 80GB HBM3  18 NVLinks, 450 GB/s; 8 compute ports  400 Gb/s
+    NUMA 0    GPU0 PIX mlx5_0:1   GPU1 PIX mlx5_3:1   GPU2 PIX mlx5_4:1   GPU3 PIX mlx5_5:1
+    NUMA 1    GPU4 PIX mlx5_6:1   GPU5 PIX mlx5_9:1   GPU6 PIX mlx5_10:1  GPU7 PIX mlx5_11:1
+    not used  mlx5_1:1 storage  mlx5_2:1 storage  mlx5_7:1 storage  mlx5_8:1 storage
+    NCCL_IB_HCA==mlx5_0:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_9:1,mlx5_10:1,mlx5_11:1
+
 nccl-xml is read back as the same machine
 
   $ nccltune probe --machine hgx-a100-4 --format nccl-xml -o node.xml
