@@ -3,6 +3,10 @@
 #include <string.h>
 
 #include "bench/fabric/fabric.h"
+#include "core/stats.h"
+
+/* The ways of one node's GPUs to its ports differ: across sockets it is a third of that on one switch. */
+#define GPU_SLOW_ALONE 0.2
 
 /* ---- ports and faults in words ---- */
 
@@ -31,7 +35,8 @@ const char *verbs_fault_name(const struct verbs_fabric *f, const struct verbs_fa
         return arena_printf(f->arena, "rail %d (%s), between nodes:", s->a.rail,
                             f->ports[s->a.rail].name ? f->ports[s->a.rail].name : "?");
     default:
-        return arena_printf(f->arena, "between %s and %s:", port_text(f, s->a), port_text(f, s->b));
+        return arena_printf(f->arena, s->one_way ? "from %s to %s:" : "between %s and %s:", port_text(f, s->a),
+                            port_text(f, s->b));
     }
 }
 
@@ -251,6 +256,36 @@ static void find_small_mtu(struct verbs_fabric *f, struct findings *found)
                        "partition, and of the switches";
 }
 
+/* What a port sends from a GPU's memory, or receives there; 0 nothing. */
+static double gpu_rate(const struct verbs_fabric_gpu *g, int receives)
+{
+    return receives ? g->receive_GBps : g->send_GBps;
+}
+
+/* A GPU whose memory a port carries far more slowly than others do, or not at all. It is held against the same GPU and
+ * port of the other nodes; where there are no others, against all of its node, whose ways differ. */
+static void find_slow_gpus(struct verbs_fabric *f, struct findings *found)
+{
+    double *values = arena_alloc(f->arena, ((size_t)f->ngpus + 1) * sizeof *values);
+    for (int i = 0; i < 2 * f->ngpus; i++) {
+        const struct verbs_fabric_gpu *g = &f->gpus[i / 2];
+        int receives = i % 2, n = 0;
+        for (int k = 0; k < f->ngpus; k++) {
+            const struct verbs_fabric_gpu *o = &f->gpus[k];
+            if (o != g && gpu_rate(o, receives) > 0 && (f->nodes == 1 || (o->gpu == g->gpu && o->rail == g->rail)))
+                values[n++] = gpu_rate(o, receives);
+        }
+        double usual = stats_median(values, n), least = usual * (f->nodes == 1 ? GPU_SLOW_ALONE : VERBS_SLOW_RATIO);
+        if (!n || gpu_rate(g, receives) >= least)
+            continue;
+        finding_add(found, FINDING_WARNING, "gpu-memory-slow",
+                    arena_printf(f->arena, "%s, GPU %d", port_text(f, (struct verbs_end){g->node, g->rail}), g->gpu),
+                    "%.3g GB/s %s its memory, others have %.3g%s%s", gpu_rate(g, receives), receives ? "into" : "from",
+                    usual, g->why ? ": " : "", g->why ? g->why : "")
+            ->advice = "check the GPU's PCIe link, ACS and the IOMMU; hold it against nvidia-smi topo -m";
+    }
+}
+
 static struct findings find_odd_ports(struct verbs_fabric *f)
 {
     static const struct measure rate = {"rate-below", "a rate", "Gb/s",
@@ -261,6 +296,7 @@ static struct findings find_odd_ports(struct verbs_fabric *f)
     find_below(f, &found, &rate);
     find_below(f, &found, &mtu);
     find_small_mtu(f, &found);
+    find_slow_gpus(f, &found);
     return found;
 }
 

@@ -189,6 +189,23 @@ static int by_pair(const void *x, const void *y)
     return order ? order : a->outcome - b->outcome;
 }
 
+/* The fault of two ports alone, all of whose outcomes are `members`. */
+static struct verbs_fault pair_fault(const struct grid *g, const int *members, int n)
+{
+    struct verbs_try t = undirected(g->outcomes[members[0]].pair);
+    int bad[2] = {0}, good[2] = {0};
+    for (int i = 0; i < n; i++) {
+        const struct verbs_outcome *o = &g->outcomes[members[i]];
+        int back = port_order(o->pair.from, t.from) != 0;
+        bad[back] += o->verdict == g->verdict;
+        good[back] += o->verdict == VERBS_GOOD;
+    }
+    if (bad[1] && !bad[0])
+        t = (struct verbs_try){t.to, t.from};
+    return (struct verbs_fault){
+        .kind = VERBS_FAULT_PAIR, .a = t.from, .b = t.to, .one_way = (!bad[0] && good[0]) || (!bad[1] && good[1])};
+}
+
 /* What no wide fault explains is the fault of the two ports alone. */
 static void add_pairs(const struct grid *g, struct arena *a, struct verbs_fault **list, int *count, int *members)
 {
@@ -208,9 +225,7 @@ static void add_pairs(const struct grid *g, struct arena *a, struct verbs_fault 
             unexplained += g->outcomes[o].verdict == g->verdict && !g->explained[o];
         }
         if (unexplained)
-            add_fault(g, a, list, count,
-                      (struct verbs_fault){.kind = VERBS_FAULT_PAIR, .a = sorted[i].pair.from, .b = sorted[i].pair.to},
-                      members, next - i);
+            add_fault(g, a, list, count, pair_fault(g, members, next - i), members, next - i);
     }
 }
 

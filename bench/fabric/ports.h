@@ -137,6 +137,7 @@ enum verbs_fault_kind {
 struct verbs_fault {
     enum verbs_fault_kind kind;
     struct verbs_end a, b;      /* what the kind needs of them: a.node, a.rail, a; b for a pair */
+    int one_way;                /* of a pair: from a to b; back it went well */
     enum verbs_verdict verdict; /* VERBS_FAILED or VERBS_SLOW */
     int tried, bad;             /* pairs that it had to do with, and those of them that went badly */
     double GBps, others_GBps;   /* medians of its bad ones and of all good ones; 0 none */

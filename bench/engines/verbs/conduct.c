@@ -182,7 +182,20 @@ static void append_outcome(struct verbs_conductor *c, struct verbs_outcome o)
     c->outcomes[c->noutcomes++] = o;
 }
 
-/* Makes the outcome number `at` of a try: a new one, or a better one in its place. */
+/* Make the outcome number `at` of a try: a new one, or a better one in its place. */
+static void keep_try(struct verbs_conductor *c, const struct verbs_fabric_try *one, int at)
+{
+    const int again = at < c->noutcomes;
+    if (again && (one->outcome.verdict != VERBS_GOOD || one->outcome.GBps <= c->outcomes[at].GBps))
+        return;
+    if (again)
+        c->outcomes[at] = one->outcome;
+    else
+        append_outcome(c, one->outcome);
+    tell_part(c, again ? "again" : "try", verbs_fabric_json(VERBS_PART_TRY, one));
+}
+
+/* The way back is a try of its own. Of one that failed nothing is known but that. */
 static void keep_answer(struct verbs_conductor *c, const struct verbs_try *pair, struct verbs_answer *t, int at)
 {
     t->gid[sizeof t->gid - 1] = t->why[sizeof t->why - 1] = 0;
@@ -195,14 +208,14 @@ static void keep_answer(struct verbs_conductor *c, const struct verbs_try *pair,
                                    .messages_per_s = t->messages_per_s,
                                    .gid = t->gid[0] ? t->gid : NULL,
                                    .gid_index = {t->gid_index[0], t->gid_index[1]}};
-    if (at < c->noutcomes && (one.outcome.verdict != VERBS_GOOD || t->GBps <= c->outcomes[at].GBps))
+    keep_try(c, &one, at);
+    if (one.outcome.verdict != VERBS_GOOD || t->back_GBps <= 0)
         return;
-    const char *key = at < c->noutcomes ? "again" : "try";
-    if (at == c->noutcomes)
-        append_outcome(c, one.outcome);
-    else
-        c->outcomes[at] = one.outcome;
-    tell_part(c, key, verbs_fabric_json(VERBS_PART_TRY, &one));
+    keep_try(c,
+             &(struct verbs_fabric_try){.outcome = {.pair = {pair->to, pair->from}, .GBps = t->back_GBps},
+                                        .gid = one.gid,
+                                        .gid_index = {t->gid_index[1], t->gid_index[0]}},
+             c->noutcomes);
 }
 
 static int by_pair(const void *x, const void *y)
@@ -235,17 +248,18 @@ void verbs_conduct_recall(struct verbs_conductor *c, const struct verbs_fabric *
 
 /* ---- rounds ---- */
 
-/* All tries of a round at once. Their outcomes are new ones from number `at` on, or `at` is the one outcome that the
- * round's one try repeats. */
-static void run_round(struct verbs_conductor *c, const struct verbs_round *r, int brief, int at)
+/* All tries of a round at once. Their outcomes are new ones, or that number `again` of the round's one try; -1: it is
+ * new. */
+static void run_round(struct verbs_conductor *c, const struct verbs_round *r, struct verbs_order o, int again)
 {
+    o.what = VERBS_TRY;
     begin_turn(c);
     for (int i = 0; i < r->ntries; i++)
-        add_pair_orders(c, &r->tries[i], (struct verbs_order){.what = VERBS_TRY, .brief = brief});
+        add_pair_orders(c, &r->tries[i], o);
     if (run_turn(c))
         return;
     for (int i = 0; i < r->ntries; i++)
-        keep_answer(c, &r->tries[i], &c->answers[rank_of(c, r->tries[i].from)], at++);
+        keep_answer(c, &r->tries[i], &c->answers[rank_of(c, r->tries[i].from)], again < 0 ? c->noutcomes : again);
 }
 
 static int is_dead(const struct verbs_conductor *c, struct verbs_end p)
@@ -256,8 +270,8 @@ static int is_dead(const struct verbs_conductor *c, struct verbs_end p)
 
 /* Every round of `s`, those of its tries that are not known; with `skip_dead` not those with a port that only ever
  * failed. */
-static void run_schedule(struct verbs_conductor *c, const struct verbs_schedule *s, int brief, int skip_dead, int done,
-                         int of)
+static void run_schedule(struct verbs_conductor *c, const struct verbs_schedule *s, struct verbs_order o, int skip_dead,
+                         int done, int of)
 {
     for (int i = 0; i < s->nrounds && !c->over; i++) {
         struct verbs_round unknown = {.tries =
@@ -269,7 +283,7 @@ static void run_schedule(struct verbs_conductor *c, const struct verbs_schedule 
         }
         c->show(c->user, done + i + 1, of);
         if (unknown.ntries)
-            run_round(c, &unknown, brief, c->noutcomes);
+            run_round(c, &unknown, o, -1);
     }
 }
 
@@ -292,7 +306,7 @@ static void repeat_slow(struct verbs_conductor *c)
         const struct verbs_round alone = {&pair, 1};
         if (judged[i].verdict != VERBS_SLOW)
             continue;
-        run_round(c, &alone, 0, i);
+        run_round(c, &alone, (struct verbs_order){.brief = 0}, i);
         repeated++;
     }
 }
@@ -307,7 +321,7 @@ static void resolve_doubts(struct verbs_conductor *c, int brief)
         struct verbs_round next = verbs_localise_next(judged, c->noutcomes, faults, n, c->arena);
         if (!next.ntries)
             return;
-        run_round(c, &next, brief, c->noutcomes);
+        run_round(c, &next, (struct verbs_order){.brief = brief}, -1);
     }
 }
 
@@ -511,9 +525,11 @@ void verbs_conduct_run(struct verbs_conductor *c, const char *schedule, uint64_t
     const struct verbs_schedule *first = schedule_of(c, p->plan, 0);
     const struct verbs_schedule *then = schedule_of(c, p->then, 1);
     int rest = p->then == p->plan ? 0 : then->nrounds;
-    run_schedule(c, first, p->brief, p->skip_dead, 0, first->nrounds + rest);
+    /* A matrix has both ways of every pair as tries of their own. */
+    const struct verbs_order one = {.brief = p->brief, .back = p->plan != VERBS_PLAN_MATRIX};
+    run_schedule(c, first, one, p->skip_dead, 0, first->nrounds + rest);
     if (rest)
-        run_schedule(c, then, 1, 1, first->nrounds, first->nrounds + rest);
+        run_schedule(c, then, (struct verbs_order){.brief = 1, .back = 1}, 1, first->nrounds, first->nrounds + rest);
     repeat_slow(c);
     resolve_doubts(c, p->brief);
     if (!p->brief)

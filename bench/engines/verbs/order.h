@@ -43,9 +43,10 @@ struct verbs_order {
     int32_t other, lead;   /* the rank to do it with, and whether this side leads */
     struct verbs_end mine; /* what this port is to the whole */
     struct verbs_end peer;
-    char theirs[160];  /* "node1 mlx5_0:1" */
-    char failure[400]; /* why that port cannot be opened */
-    int32_t brief, qps, number, owns;
+    char theirs[160];    /* "node1 mlx5_0:1" */
+    char failure[400];   /* why that port cannot be opened */
+    int32_t brief, back; /* VERBS_TRY: less to measure; also what the other side writes */
+    int32_t qps, number, owns;
     uint64_t bytes;
 };
 
@@ -53,6 +54,7 @@ struct verbs_answer {
     int32_t verdict;                                    /* enum verbs_verdict */
     int32_t count;                                      /* GPUs of the node */
     double GBps, both_GBps, latency_us, messages_per_s; /* with a GPU: what it sends, what it receives */
+    double back_GBps;                                   /* 0 not asked for */
     int32_t gid_index[2];                               /* as in struct verbs_fabric_try */
     char gid[40], pci[32], via[16], why[900];
     int reached[VERBS_NETS];

@@ -136,19 +136,22 @@ static void fail_try(struct verbs_answer *a, const char *why)
 
 /* ---- a try ---- */
 
-static int measure_pair(struct verbs_pair *pair, int brief_only, int lead, struct verbs_answer *a, struct err *e)
+/* The way back takes as long as the first measurement alone. */
+static int measure_pair(struct verbs_pair *pair, const struct verbs_order *o, struct verbs_answer *a, struct err *e)
 {
-    const struct verbs_shot *shots = brief_only ? brief : full;
+    const struct verbs_shot *shots = o->brief ? brief : full;
     double *const into[] = {&a->GBps, &a->both_GBps, &a->latency_us, &a->messages_per_s};
-    int n = brief_only ? (int)(sizeof brief / sizeof *brief) : (int)(sizeof full / sizeof *full);
-    for (int i = 0; i < n; i++) {
-        struct verbs_figures f;
-        int code = verbs_measure(pair, &shots[i], lead, &f, e);
-        if (code)
-            return code;
-        *into[i] = i < 2 ? f.GBps : i == 2 ? f.time_us.median : 1e6 / f.time_us.median;
+    const int n = o->brief ? (int)(sizeof brief / sizeof *brief) : (int)(sizeof full / sizeof *full);
+    struct verbs_figures f;
+    int code = 0;
+    for (int i = 0; i < n && !code; i++) {
+        code = verbs_measure(pair, &shots[i], o->lead, &f, e);
+        if (!code)
+            *into[i] = i < 2 ? f.GBps : i == 2 ? f.time_us.median : 1e6 / f.time_us.median;
     }
-    return 0;
+    if (!code && o->back && !(code = verbs_measure(pair, &shots[0], !o->lead, &f, e)))
+        a->back_GBps = f.GBps;
+    return code;
 }
 
 static void try_pair(struct verbs_server *s, const struct verbs_order *o, struct verbs_answer *a)
@@ -165,7 +168,7 @@ static void try_pair(struct verbs_server *s, const struct verbs_order *o, struct
         a->gid_index[1] = used.follower + 1;
     }
     if (!code)
-        code = measure_pair(&link.pair, o->brief, o->lead, a, &e);
+        code = measure_pair(&link.pair, o, a, &e);
     verbs_pair_close(&link.pair);
     if (code)
         fail_try(a, e.text);

@@ -101,9 +101,8 @@ TEST_CASE(twice)
     struct verbs_check c = check(second, then);
     assert_int_equal(c.nworse, 1);
     /* What failed the second time had worked the first time; what both have found slow stays. */
-    assert_string_equal(c.worse[0],
-                        "between n0 mlx5_1:1 and n1 mlx5_0:1: 1 of 2 tries slower, at 25 % of the profile's "
-                        "bandwidth");
+    assert_string_equal(c.worse[0], "from n0 mlx5_1:1 to n1 mlx5_0:1: 1 of 2 tries slower, at 25 % of the profile's "
+                                    "bandwidth");
     verbs_fabric_free(first);
     verbs_fabric_free(second);
     verbs_fabric_free(then);

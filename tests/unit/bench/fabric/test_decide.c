@@ -281,6 +281,40 @@ TEST_CASE(rates_and_mtus)
     verbs_fabric_free(f);
 }
 
+/* One GPU of four is far below the same GPU of the other node, and one is not carried at all. */
+TEST_CASE(gpus)
+{
+    struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 1});
+    static struct verbs_fabric_gpu gpus[] = {{0, 0, 0, "", "dma-buf", NULL, 0.074, 0.4},
+                                             {0, 0, 1, "", "dma-buf", NULL, 0.2, 0.2}, /* further off, on both */
+                                             {0, 0, 2, "", NULL, "no peer memory", 0, 0},
+                                             {1, 0, 0, "", "dma-buf", NULL, 0.41, 0.41},
+                                             {1, 0, 1, "", "dma-buf", NULL, 0.2, 0.21},
+                                             {1, 0, 2, "", "dma-buf", NULL, 0.4, 0.4}};
+    f->gpus = gpus;
+    f->ngpus = 6;
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    assert_int_equal(d.found.n, 3);
+    assert_string_equal(d.found.list[0].id, "gpu-memory-slow");
+    assert_string_equal(finding_sentence(&d.found.list[0], f->arena),
+                        "n0 mlx5_0:1, GPU 0: 0.074 GB/s from its memory, others have 0.41");
+    assert_non_null(strstr(finding_sentence(&d.found.list[1], f->arena), "GPU 2: 0 GB/s from its memory, others have "
+                                                                         "0.4: no peer memory"));
+    verbs_fabric_free(f);
+    f = make(&(struct world){.nodes = 1, .rails = 2});
+    static struct verbs_fabric_gpu one[] = {{0, 0, 0, "", "dma-buf", NULL, 0.4, 0.4},
+                                            {0, 0, 1, "", "dma-buf", NULL, 0.15, 0.15}, /* across sockets */
+                                            {0, 1, 0, "", "dma-buf", NULL, 0.4, 0.4},
+                                            {0, 1, 1, "", "dma-buf", NULL, 0.4, 0.04}};
+    f->gpus = one;
+    f->ngpus = 4;
+    d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    assert_int_equal(d.found.n, 1);
+    assert_non_null(
+        strstr(finding_sentence(&d.found.list[0], f->arena), "n0 mlx5_1:1, GPU 1: 0.04 GB/s into its memory"));
+    verbs_fabric_free(f);
+}
+
 TEST_CASE(interfaces)
 {
     struct verbs_fabric *f = verbs_fabric_new(3, 0);

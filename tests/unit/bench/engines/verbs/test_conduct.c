@@ -383,7 +383,8 @@ static void nodes_of_two_kinds(void **state)
     assert_string_equal(f->names[1], "n1");
     assert_true(f->ports[0].name && f->ports[1].name && f->ports[2].name && !f->ports[3].name);
     assert_string_equal(f->ports[2].node, "n1");
-    assert_int_equal(f->ntries, 2);
+    assert_int_equal(f->ntries, 4); /* both ways */
+    assert_rate(between(f, 0, 2)->outcome.GBps, LINK_GBPS);
     assert_rate(between(f, 2, 0)->outcome.GBps, LINK_GBPS);
     assert_rate(between(f, 2, 0)->both_GBps, 2 * LINK_GBPS);
     assert_rate(between(f, 2, 1)->outcome.GBps, LINK_GBPS);
@@ -392,6 +393,25 @@ static void nodes_of_two_kinds(void **state)
         assert_true(f->interfaces[i].tried == 1 && !f->interfaces[i].reached &&
                     f->interfaces[i].node == (i >= f->ninterfaces / 2) && *f->interfaces[i].address);
     verbs_fabric_free(f);
+}
+
+/* Whichever of two nodes sends at a tenth, it is named, and so is the way. */
+static void one_of_two_that_sends_slowly(void **state)
+{
+    for (int slow = 0; slow < 2; slow++) {
+        world(2, arena_printf(arena, "%d/mlx5_0=slow", slow));
+        struct verbs_fabric *f =
+            measured((struct verbs_task){.setup = {.hosts = "n0,n1", .launcher = "ssh", .ssh = at("ssh")},
+                                         .ports = "mlx5_0:1,mlx5_1:1",
+                                         .brief = 1,
+                                         .budget_s = 300});
+        struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+        assert_int_equal(f->ntries, 4);
+        assert_int_equal(d.nbroken, 1);
+        assert_says(verbs_fault_text(f, &d.faults[0]), slow ? "from n1 mlx5_0:1 to n0 mlx5_0:1: 1 of 2 tries slow"
+                                                            : "from n0 mlx5_0:1 to n1 mlx5_0:1: 1 of 2 tries slow");
+        verbs_fabric_free(f);
+    }
 }
 
 static void what_cannot_be_measured(void **state)
@@ -502,13 +522,19 @@ static void a_survey(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_is_measured),       cmocka_unit_test(rates_by_codes),
-        cmocka_unit_test(a_gpu_that_no_port_can_reach), cmocka_unit_test(faults_are_named),
-        cmocka_unit_test(wrong_data_are_noticed),       cmocka_unit_test(an_earlier_run_is_gone_on_with),
-        cmocka_unit_test(an_interrupted_run),           cmocka_unit_test(gids_that_work_are_proven),
-        cmocka_unit_test(nodes_of_two_kinds),           cmocka_unit_test(what_cannot_be_measured),
-        cmocka_unit_test(a_check_against_what_was),     cmocka_unit_test(a_survey)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(everything_is_measured),
+                                       cmocka_unit_test(rates_by_codes),
+                                       cmocka_unit_test(a_gpu_that_no_port_can_reach),
+                                       cmocka_unit_test(faults_are_named),
+                                       cmocka_unit_test(wrong_data_are_noticed),
+                                       cmocka_unit_test(an_earlier_run_is_gone_on_with),
+                                       cmocka_unit_test(an_interrupted_run),
+                                       cmocka_unit_test(gids_that_work_are_proven),
+                                       cmocka_unit_test(nodes_of_two_kinds),
+                                       cmocka_unit_test(one_of_two_that_sends_slowly),
+                                       cmocka_unit_test(what_cannot_be_measured),
+                                       cmocka_unit_test(a_check_against_what_was),
+                                       cmocka_unit_test(a_survey)};
     if (argc > 1 && !strcmp(argv[1], "verbs-port"))
         return verbs_serve_main(argc - 1, argv + 1);
     return cmocka_run_group_tests(tests, begin, end);

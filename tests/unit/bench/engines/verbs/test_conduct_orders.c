@@ -119,6 +119,8 @@ static void answer(int rank, struct verbs_answer *a)
         a->count = c.nodes - 1;
         a->reached[0] = rank;
     }
+    if (orders[rank].back)
+        a->back_GBps = 10;
     if (law)
         law(rank, &orders[rank], a);
 }
@@ -358,6 +360,46 @@ TEST_CASE(whole_fabrics)
     fclose(out);
     assert_whole(text, "tests/fixtures/bench/conducted.txt");
     free(text);
+}
+
+static int rounds_seen, last_turn;
+
+static void count_rounds(int rank, const struct verbs_order *o, struct verbs_answer *a)
+{
+    (void)rank, (void)a;
+    rounds_seen += o->what == VERBS_TRY && o->turn != last_turn;
+    last_turn = o->turn;
+}
+
+/* Every two ports of a rail once each way, in the rounds in which each two of n nodes meet once: one measurement more
+ * in a try, and as many tries as one way would take. */
+TEST_CASE(both_ways_in_the_time_of_a_try)
+{
+    static const char *const schedules[] = {"rails", "brief-rails", "reach"};
+    for (int nodes = 2; nodes <= 9; nodes++)
+        for (int rails = 1; rails <= 3; rails++)
+            for (int s = 0; s < 3; s++) {
+                out = fopen("/dev/null", "w");
+                rounds_seen = 0;
+                law = count_rounds;
+                assert_int_equal(open_fabric("both ways", nodes, rails), 0);
+                verbs_conduct_run(&c, schedules[s], 0);
+                int met[32][32] = {{0}}, rounds = nodes % 2 ? nodes : nodes - 1;
+                for (int i = 0; i < c.noutcomes; i++) {
+                    const struct verbs_try *t = &c.outcomes[i].pair;
+                    met[t->from.node * rails + t->from.rail][t->to.node * rails + t->to.rail]++;
+                }
+                for (int x = 0; x < nodes * rails; x++)
+                    for (int y = 0; y < nodes * rails; y++) {
+                        int other = x / rails != y / rails, same = x % rails == y % rails;
+                        if (s == 2 || same)
+                            assert_int_equal(met[x][y], other);
+                        assert_int_equal(met[x][y], met[y][x]);
+                    }
+                assert_true(rounds_seen <= rounds * (s == 0 ? 1 + (rails > 1) : s == 1 ? 1 : rails));
+                finish();
+                fclose(out);
+            }
 }
 
 /* Up to 64 nodes all the others are tried, beyond those 1, 2, 4 ... further. */
