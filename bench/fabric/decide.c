@@ -286,7 +286,36 @@ static void find_slow_gpus(struct verbs_fabric *f, struct findings *found)
     }
 }
 
-static struct findings find_odd_ports(struct verbs_fabric *f)
+static int is_proven(const struct verbs_gid_table *t)
+{
+    for (int i = 0; i < t->count; i++)
+        if (t->gids[i].proven)
+            return 1;
+    return 0;
+}
+
+/* An index that the environment asks for, and that does not connect while another does, or has no GID. */
+static void find_wrong_index(struct verbs_fabric *f, struct findings *found, int nccl)
+{
+    for (int i = 0; i < f->nodes * f->rails; i++) {
+        const struct verbs_gid_table *t = &f->ports[i].gids;
+        const struct verbs_gid_setting asked = verbs_gid_asked(t);
+        int index = verbs_gid_nccl_choice(t, nccl, &asked);
+        int there = index < t->count && verbs_gid_kind(&t->gids[index]) != VERBS_GID_NO_KIND;
+        char address[VERBS_GID_TEXT];
+        if (asked.index < 0 || t->infiniband || !f->ports[i].name ||
+            (there && (t->gids[index].proven || !is_proven(t))))
+            continue;
+        finding_add(found, FINDING_ERROR, "gid-index-wrong",
+                    port_text(f, (struct verbs_end){i / f->rails, i % f->rails}),
+                    "NCCL_IB_GID_INDEX=%s of the environment: %s%s", t->asked, there ? "nothing connects by " : "",
+                    there ? verbs_gid_print(address, &t->gids[index]) : "the port has no such GID")
+            ->advice = "take it out of the environment and of nccl.conf, where NCCL would then choose as is said under "
+                       "GIDs";
+    }
+}
+
+static struct findings find_odd_ports(struct verbs_fabric *f, int nccl)
 {
     static const struct measure rate = {"rate-below", "a rate", "Gb/s",
                                         "check cable, transceiver and the setting of the switch port", 0};
@@ -297,6 +326,7 @@ static struct findings find_odd_ports(struct verbs_fabric *f)
     find_below(f, &found, &mtu);
     find_small_mtu(f, &found);
     find_slow_gpus(f, &found);
+    find_wrong_index(f, &found, nccl);
     return found;
 }
 
@@ -375,7 +405,7 @@ struct verbs_decision verbs_decide(struct verbs_fabric *f, int nccl)
     d.nfaults = verbs_localise(d.outcomes, f->ntries, f->arena, &d.faults);
     for (int i = 0; i < d.nfaults; i++)
         d.nbroken += d.faults[i].kind != VERBS_FAULT_CROSS;
-    d.found = find_odd_ports(f);
+    d.found = find_odd_ports(f, nccl);
     if (f->ntries && !good) {
         d.gid = "no pair of ports connects";
         add_setting(f, &d, "NCCL_IB_DISABLE", "1",

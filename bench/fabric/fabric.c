@@ -181,6 +181,7 @@ static const struct json_field port_fields[] = {
     FIGURE("rate_Gbps", AT(rate_Gbps)),
     {"mtu_bytes", &json_as_int, AT(mtu_bytes)},
     {"max_mtu_bytes", &json_as_int, AT(max_mtu_bytes)},
+    {"NCCL_IB_GID_INDEX", &json_as_text, AT(gids.asked)},
     {"gids", &gid_table, AT(gids.gids)},
     {NULL},
 };

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "bench/fabric/ports.h"
+#include "core/units.h"
 
 /* Versions of NCCL at which the rules changed. */
 #define NCCL_CHOOSES_GID        22105 /* by itself; before: index 0 */
@@ -115,6 +116,15 @@ static int prefers(const struct verbs_gid *current, const struct verbs_gid *next
     if (family_of(current) != family)
         return 1;
     return is_address(next) && next->roce == roce && (current->roce != roce || !is_address(current));
+}
+
+struct verbs_gid_setting verbs_gid_asked(const struct verbs_gid_table *t)
+{
+    struct verbs_gid_setting s = VERBS_GID_UNSET;
+    long index;
+    if (t->asked && !unit_parse_int(t->asked, 0, 255, &index, "", NULL))
+        s.index = (int)index;
+    return s;
 }
 
 int verbs_gid_nccl_choice(const struct verbs_gid_table *t, int nccl, const struct verbs_gid_setting *s)

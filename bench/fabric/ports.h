@@ -21,6 +21,7 @@ struct verbs_gid_table {
     int infiniband;
     struct verbs_gid *gids;
     int count;
+    const char *asked; /* the node's NCCL_IB_GID_INDEX; NULL not set */
 };
 
 /* The kinds in the order in which they are worth trying. Link-local ones never leave their wire, and NCCL counts them
@@ -56,6 +57,9 @@ struct verbs_gid_setting {
     struct verbs_gid range;
 };
 #define VERBS_GID_UNSET ((struct verbs_gid_setting){.index = -1})
+
+/* Return what the environment of the port's node says. */
+struct verbs_gid_setting verbs_gid_asked(const struct verbs_gid_table *t);
 
 /* The index that NCCL takes on that port; `nccl` as ncclGetVersion says it (22105 for 2.21.5). Follows the walk over
  * the table in NCCL's RoCE transport (src/transport/net_ib, 2.21.5 to 2.31); before 2.21.5 it is 0 unless set. */

@@ -14,15 +14,15 @@ struct gid_list {
         unsigned char raw[16];
         int32_t index, roce;
     } gids[GIDS_SENT];
-    int32_t n, count, infiniband;
+    int32_t n, count, infiniband, asked; /* -1 no index */
 };
 
 int verbs_attempts(const struct verbs_gid_table *lead, const struct verbs_gid_table *follower, int nccl,
                    struct verbs_attempt attempts[VERBS_ATTEMPTS])
 {
-    const struct verbs_gid_setting unset = VERBS_GID_UNSET;
-    struct verbs_attempt automatic = {verbs_gid_nccl_choice(lead, nccl, &unset),
-                                      verbs_gid_nccl_choice(follower, nccl, &unset), VERBS_GID_NO_KIND};
+    const struct verbs_gid_setting leads = verbs_gid_asked(lead), follows = verbs_gid_asked(follower);
+    struct verbs_attempt automatic = {verbs_gid_nccl_choice(lead, nccl, &leads),
+                                      verbs_gid_nccl_choice(follower, nccl, &follows), VERBS_GID_NO_KIND};
     int n = 0;
     if (lead->infiniband && follower->infiniband) {
         attempts[n++] = automatic;
@@ -45,7 +45,7 @@ int verbs_attempts(const struct verbs_gid_table *lead, const struct verbs_gid_ta
 
 static void pack_gids(const struct verbs_gid_table *t, struct gid_list *list)
 {
-    *list = (struct gid_list){.count = t->count, .infiniband = t->infiniband};
+    *list = (struct gid_list){.count = t->count, .infiniband = t->infiniband, .asked = verbs_gid_asked(t).index};
     for (int i = 0; i < t->count && list->n < GIDS_SENT; i++) {
         if (verbs_gid_kind(&t->gids[i]) == VERBS_GID_NO_KIND && !t->infiniband)
             continue;
@@ -58,7 +58,8 @@ static void pack_gids(const struct verbs_gid_table *t, struct gid_list *list)
 /* The other side's table, as far as it was sent; the rest is empty. */
 static struct verbs_gid_table unpack_gids(const struct gid_list *list, struct arena *a)
 {
-    struct verbs_gid_table t = {.infiniband = list->infiniband};
+    struct verbs_gid_table t = {.infiniband = list->infiniband,
+                                .asked = list->asked < 0 ? NULL : arena_printf(a, "%d", list->asked)};
     for (int i = 0; i < list->n && i < GIDS_SENT; i++)
         if (list->gids[i].index >= t.count && list->gids[i].index < list->count)
             t.count = list->gids[i].index + 1;

@@ -11,8 +11,9 @@ struct verbs_attempt {
 };
 #define VERBS_ATTEMPTS (VERBS_GID_KIND_COUNT + 1)
 
-/* The attempts worth making between two ports, best first: what NCCL `nccl` (22105: 2.21.5) takes by itself, when that
- * is of one kind on both sides; then every kind that both have. Returns their number. On InfiniBand there is one. */
+/* The attempts worth making between two ports, best first: what NCCL `nccl` (22105: 2.21.5) takes under the
+ * nodes' NCCL_IB_GID_INDEX, when that is of one kind on both sides; then every kind that both have. Returns their
+ * number. On InfiniBand there is one. */
 int verbs_attempts(const struct verbs_gid_table *lead, const struct verbs_gid_table *follower, int nccl,
                    struct verbs_attempt attempts[VERBS_ATTEMPTS]);
 

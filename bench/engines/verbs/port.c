@@ -62,6 +62,7 @@ struct verbs_port *verbs_port_open(struct arena *a, const char *node, const char
     }
     p->gids.node = arena_strdup(a, node);
     p->gids.port = p->name;
+    p->gids.asked = getenv("NCCL_IB_GID_INDEX");
     p->gids.infiniband = p->attr.link_layer == IBV_LINK_LAYER_INFINIBAND;
     if (read_gids(p, a, e))
         goto fail;

@@ -257,6 +257,33 @@ TEST_CASE(gids)
     verbs_fabric_free(f);
 }
 
+TEST_CASE(an_index_of_the_environment)
+{
+    struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 1});
+    for (int i = 0; i < 2; i++) {
+        struct verbs_gid_table *t = &f->ports[i].gids;
+        t->infiniband = 0;
+        t->gids = arena_alloc(f->arena, 3 * sizeof *t->gids);
+        t->count = 3;
+        set_gid(t, 0, "fe80::1", 2, 0);
+        set_gid(t, 1, "10.0.0.1", 2, 1);
+        t->asked = "1";
+    }
+    assert_int_equal(verbs_decide(f, VERBS_NCCL_NEWEST).found.n, 0);
+    f->ports[0].gids.asked = "0";
+    f->ports[1].gids.asked = "5";
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    assert_int_equal(d.found.n, 2);
+    assert_string_equal(d.found.list[0].id, "gid-index-wrong");
+    assert_string_equal(finding_sentence(&d.found.list[0], f->arena),
+                        "n0 mlx5_0:1: NCCL_IB_GID_INDEX=0 of the environment: nothing connects by fe80::1");
+    assert_string_equal(finding_sentence(&d.found.list[1], f->arena),
+                        "n1 mlx5_0:1: NCCL_IB_GID_INDEX=5 of the environment: the port has no such GID");
+    f->ports[0].gids.gids[1].proven = 0; /* the port is at fault, not the index */
+    assert_int_equal(verbs_decide(f, VERBS_NCCL_NEWEST).found.n, 1);
+    verbs_fabric_free(f);
+}
+
 TEST_CASE(rates_and_mtus)
 {
     struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 2});

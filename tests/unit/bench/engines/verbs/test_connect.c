@@ -32,6 +32,14 @@ TEST_CASE(attempts)
     assert_int_equal(verbs_attempts(&x, &y, 22005, a), 3);
     assert_int_equal(a[0].kind, VERBS_GID_V2_LINK_LOCAL);
     assert_int_equal(a[1].kind, VERBS_GID_V2_IPV4);
+    /* What the environment asks for comes first, and what works without it is known afterwards. */
+    x.asked = "3";
+    y.asked = "1";
+    assert_int_equal(verbs_attempts(&x, &y, VERBS_NCCL_NEWEST, a), 3);
+    assert_true(a[0].lead == 3 && a[0].follower == 1 && a[1].kind == VERBS_GID_V2_IPV4);
+    x.asked = "17"; /* of no GID */
+    assert_int_equal(verbs_attempts(&x, &y, VERBS_NCCL_NEWEST, a), 3);
+    assert_int_equal(a[0].kind, VERBS_GID_V2_IPV4);
     x.infiniband = y.infiniband = 1;
     assert_int_equal(verbs_attempts(&x, &y, VERBS_NCCL_NEWEST, a), 1);
     assert_int_equal(a[0].lead, 0);
