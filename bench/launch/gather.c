@@ -462,7 +462,11 @@ void agents_leave_out(struct agents *s, struct bench_setup *setup, const char *h
 const char *agents_gone(const struct agents *s, const char *host)
 {
     int i = agents_find(s, host), gone = find_absent(s, host);
-    return gone >= 0 ? s->absent[gone].why : i >= 0 && s->items[i].lost ? "its agent was lost again and again" : NULL;
+    if (gone >= 0)
+        return s->absent[gone].why;
+    return i < 0 || !s->items[i].lost ? NULL
+           : s->again                 ? "its agent is lost whenever it is started"
+                                      : "its agent is lost";
 }
 
 /* ---- borrowing ---- */
