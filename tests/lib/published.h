@@ -24,9 +24,13 @@ struct published_row {
 extern struct published_run published_runs[PUBLISHED_RUNS];
 extern struct published_row published_rows[PUBLISHED_MOST];
 extern int published_nruns, published_nrows;
+extern int published_unread; /* rows of machines whose topology is not there */
 
 /* Reads both tables, in `a`. -1: there is no corpus. Anything else that is wrong ends the program. */
 int published_read(struct arena *a);
+
+/* Read instead the table that no constant was ever fitted to, and none may be. */
+int published_read_unseen(struct arena *a);
 
 /* What joins the GPUs of a call: an index into names. */
 enum { PUBLISHED_FABRICS = 5 };

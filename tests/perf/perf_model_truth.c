@@ -222,11 +222,11 @@ static void print_cell(const char *size, const char *fabric, const struct cell *
     printf("   %6.2f %8.2f\n", c->line_factor, c->nccl_factor);
 }
 
-static void print_tables(int left_out)
+static void print_tables(const char *what)
 {
     printf("Published times against predictions%s\n\n"
            "%-12s  %-20s %5s %9s   %6s %7s %8s   %26s   %6s %8s\n",
-           left_out ? ", of each machine from constants fitted without it" : "", "size", "what joins GPUs", "rows",
+           what, "size", "what joins GPUs", "rows",
            "machines", "factor", "band", "inside", "after 3: rows factor band inside", "line", "NCCL's");
     for (int size = 0; size < SIZES; size++) {
         for (int fabric = 0; fabric <= FABRICS; fabric++) {
@@ -365,6 +365,39 @@ static void print_rows(void)
     }
 }
 
+/* Judge the rows that were never used for fitting, by run too. */
+static void print_unseen(struct arena *a)
+{
+    static double e[3][PUBLISHED_MOST];
+    memset(rows, 0, sizeof rows);
+    if (published_read_unseen(a)) {
+        puts("\nno results that were never fitted: more2.csv is not there");
+        return;
+    }
+    for (int run = 0; run < published_nruns; run++)
+        judge(run);
+    for (int i = 0; i < published_nrows; i++)
+        put_line(i);
+    putchar('\n');
+    print_tables(" that no constant was fitted to");
+    puts("\nBy run: rows, those within the interval, and the median factor of the model and of NCCL's own estimate");
+    for (int run = 0; run < published_nruns; run++) {
+        int n = 0, in = 0, nccl = 0;
+        for (int i = 0; i < published_nrows; i++) {
+            if (published_rows[i].run != run || !(rows[i].t.us > 0))
+                continue;
+            in += published_rows[i].us >= rows[i].t.low_us && published_rows[i].us <= rows[i].t.high_us;
+            e[0][n++] = fabs(error_of(&rows[i].t, i));
+            if (rows[i].nccl_us > 0)
+                e[1][nccl++] = fabs(log(published_rows[i].us / rows[i].nccl_us));
+        }
+        printf("%-28s %-16s %3d %3d  %5.2f %6.2f\n", published_runs[run].name, published_runs[run].machine, n, in,
+               factor(e[0], n), factor(e[1], nccl));
+    }
+    if (published_unread)
+        printf("%d rows are of machines whose topology is not there\n", published_unread);
+}
+
 int main(int argc, char **argv)
 {
     struct arena *a = arena_new();
@@ -392,9 +425,10 @@ int main(int argc, char **argv)
     if (argc > 1 && !strcmp(argv[argc - 1], "-v"))
         print_rows();
     else {
-        print_tables(left_out);
+        print_tables(left_out ? ", of each machine from constants fitted without it" : "");
         print_decisions();
         print_outside();
+        print_unseen(a);
     }
     arena_free(a);
     return 0;
