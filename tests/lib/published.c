@@ -226,6 +226,20 @@ int published_read(struct arena *a)
     return -1;
 }
 
+void published_checksum(int run, char hex[SHA256_HEX])
+{
+    struct sha256 sum;
+    sha256_init(&sum);
+    for (int i = 0; i < published_nrows; i++) {
+        char line[64];
+        const struct published_row *r = &published_rows[i];
+        if (r->run == run)
+            sha256_update(&sum, line,
+                          (size_t)snprintf(line, sizeof line, "%llu %.4g\n", (unsigned long long)r->call.bytes, r->us));
+    }
+    sha256_hex(&sum, hex);
+}
+
 int published_read_unseen(struct arena *a)
 {
     published_nruns = published_nrows = 0;

@@ -2,6 +2,7 @@
 #ifndef TESTS_LIB_PUBLISHED_H
 #define TESTS_LIB_PUBLISHED_H
 
+#include "core/hash.h"
 #include "model/model.h"
 
 enum { PUBLISHED_MOST = 4000, PUBLISHED_RUNS = 200 };
@@ -31,6 +32,9 @@ int published_read(struct arena *a);
 
 /* Read instead the table that no constant was ever fitted to, and none may be. */
 int published_read_unseen(struct arena *a);
+
+/* SHA-256 over "BYTES US\n" of a run's rows, as read. */
+void published_checksum(int run, char hex[SHA256_HEX]);
 
 /* What joins the GPUs of a call: an index into names. */
 enum { PUBLISHED_FABRICS = 5 };

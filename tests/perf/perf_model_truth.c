@@ -226,8 +226,8 @@ static void print_tables(const char *what)
 {
     printf("Published times against predictions%s\n\n"
            "%-12s  %-20s %5s %9s   %6s %7s %8s   %26s   %6s %8s\n",
-           what, "size", "what joins GPUs", "rows",
-           "machines", "factor", "band", "inside", "after 3: rows factor band inside", "line", "NCCL's");
+           what, "size", "what joins GPUs", "rows", "machines", "factor", "band", "inside",
+           "after 3: rows factor band inside", "line", "NCCL's");
     for (int size = 0; size < SIZES; size++) {
         for (int fabric = 0; fabric <= FABRICS; fabric++) {
             struct cell c = cell_of(size, fabric < FABRICS ? fabric : -1);

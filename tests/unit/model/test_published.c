@@ -195,4 +195,45 @@ TEST_CASE(band_holds_for_the_unknown)
     arena_free(a);
 }
 
+/* ---- the ledger -------------------------------------------------------------------------------------------------- */
+
+#define LEDGER "doc/published.tsv"
+
+/* Return how many runs of the table that was read are not in the ledger with this use, or with other rows. */
+static int count_unlisted(const char *use)
+{
+    int unlisted = 0;
+    for (int run = 0; run < published_nruns; run++) {
+        char hex[SHA256_HEX], line[MOST_LINE];
+        int listed = 0;
+        published_checksum(run, hex);
+        FILE *f = fopen(LEDGER, "r");
+        assert_non_null(f);
+        while (!listed && fgets(line, sizeof line, f)) {
+            char *at = line, *column[8] = {0};
+            for (int i = 0; i < 8 && at; i++)
+                column[i] = strsep(&at, "\t\n");
+            listed = column[7] && !strcmp(column[0], published_runs[run].name) && !strcmp(column[1], use) &&
+                     !strcmp(column[3], published_runs[run].machine) && !strncmp(column[6], hex, 16) && *column[7];
+        }
+        fclose(f);
+        if (!listed)
+            print_error("%s: not in " LEDGER " as '%s' on %s with %.16s\n", published_runs[run].name, use,
+                        published_runs[run].machine, hex);
+        unlisted += !listed;
+    }
+    return unlisted;
+}
+
+TEST_CASE(every_run_is_in_the_ledger)
+{
+    if (!published_nrows)
+        skip_because(NEEDS_CORPUS);
+    assert_int_equal(count_unlisted("fit"), 0);
+    struct arena *a = arena_new();
+    if (!published_read_unseen(a))
+        assert_int_equal(count_unlisted("never"), 0);
+    arena_free(a);
+}
+
 TEST_CASES(test_published)
