@@ -45,6 +45,7 @@ static const struct {
      diag_read_record},
     {"sums of kernels", "key_averages().table()", "kernel time", diag_read_table},
     {"progress bar", "12%|##  | 12/105 [08:00<1:02:00, 40.0s/it]", "steps", diag_read_bar},
+    {"NCCL RAS", "Job summary ... of ncclras, and its JSON", "ranks that are missing, dead or behind", diag_read_ras},
     {"stacks", "Thread 7 (active): \"MainThread\", of py-spy dump", "where processes stand", diag_read_stack},
     {"messages", "CUDA out of memory, Custom allreduce is disabled", "causes", diag_read_notes},
     /* These may stand in any line, whoever else reads it. */
@@ -82,6 +83,7 @@ void diagnose_free(struct diagnosis *d)
     }
     free(d->result.files);
     arena_free(d->arena);
+    free(d->recorder.dumps);
     free(d->paste);
     topo_free(d->machine);
     free(d->origins);
@@ -127,7 +129,10 @@ static void read_lines(struct diagnosis *d, struct diag_input *in)
         diag_here(d, d->stands_place);
     }
     diag_end_table(d);
-    d->megatron_block = d->smi.columns = d->smi.table_index = d->in_stack = 0;
+    diag_end_stack(d);
+    d->stacks.is_open = 0;
+    d->stacks.pid = 0;
+    d->megatron_block = d->smi.columns = d->smi.table_index = d->ras.open = 0;
 }
 
 /* Files of a job that hold no text, by their names; reading gigabytes of them only takes time. */
@@ -187,6 +192,8 @@ static int read_input(struct diagnosis *d, struct diag_input *in, struct err *e)
             "a pickle, as the flight recorder writes it; unpack it first: python3 -c 'import json, pickle, sys; "
             "json.dump(pickle.load(open(sys.argv[1], \"rb\")), sys.stdout, default=str)' FILE | nccltune "
             "diagnose -");
+    if (diag_looks_like_ras(in->chunk, in->len))
+        return diag_read_ras_json(d, in, e);
     if (!diag_looks_like_trace(in->chunk, in->len)) {
         read_lines(d, in);
         return 0;

@@ -199,15 +199,48 @@ struct diag_watchdog {
     unsigned char timed_out[DIAG_RANKS / 8]; /* one bit a rank */
 };
 
-/* PyTorch's flight recorder: the first collective of each dump that did not complete. */
+/* PyTorch's flight recorder: what one rank did in one process group. */
+struct diag_dump {
+    char group[24], open_name[DIAG_NAME];
+    int rank, file;          /* rank -1: unknown; file: index into the result's */
+    long open_seq, last_seq; /* the first collective that is not complete, -1 none; the last that was called */
+};
 struct diag_recorder {
-    int files, open, behind; /* dumps; those with such a collective; those behind the furthest */
-    long low, high;
-    char name[DIAG_NAME], place[DIAG_PLACE];
+    struct diag_dump *dumps;
+    int n;
+};
+void diag_recorder_add(struct diagnosis *d, const struct diag_dump *dump);
+
+/* NCCL's RAS: how many ranks or processes are in a state, and the first of them. */
+enum diag_ras_state { RAS_MISSING, RAS_DEAD, RAS_BEHIND, RAS_ERROR, RAS_STATES };
+struct diag_ras {
+    long lines;
+    int open; /* within its report */
+    enum diag_ras_state section;
+    long most, lowest; /* operations of the ranks that are furthest, and of the one that is spelled out and least far */
+    int has_lowest;
+    char collective[24];
+    int count[RAS_STATES];
+    struct diag_origin first[RAS_STATES];
+    char what[RAS_STATES][64], place[RAS_STATES][DIAG_PLACE];
 };
 
-#define DIAG_FRAMES 16
-const char *diag_frame_name(size_t i);
+/* Stacks of processes, by where they stand. */
+#define DIAG_STACK_GROUPS 24
+struct diag_stack_group {
+    char at[96], top[96], place[DIAG_PLACE];
+    int count, rank; /* rank and pid of the first; -1 and 0: unknown */
+    long pid;
+};
+struct diag_stacks {
+    int n, ngroups;
+    struct diag_stack_group groups[DIAG_STACK_GROUPS];
+    /* The stack being read. */
+    int is_open;
+    long pid;
+    const char *what;
+    char top[96], place[DIAG_PLACE];
+};
 
 #define DIAG_HCAS 16
 /* What NCCL_DEBUG=INFO says, over all ranks. */
@@ -286,8 +319,8 @@ struct diagnosis {
     struct diag_progress bar;
     struct diag_watchdog watchdog;
     struct diag_recorder recorder;
-    int in_stack, stack_frames[DIAG_FRAMES];
-    char stack_places[DIAG_FRAMES][DIAG_PLACE];
+    struct diag_ras ras;
+    struct diag_stacks stacks;
     struct diag_nccl nccl;
     struct arena *arena;
     struct diag_expected expected;
@@ -333,8 +366,10 @@ int diag_read_smi_table(struct diagnosis *d, const char *line);
 int diag_read_topo(struct diagnosis *d, const char *line);
 int diag_read_nccl_tests(struct diagnosis *d, const char *line);
 int diag_read_tools(struct diagnosis *d, const char *line);
+int diag_read_ras(struct diagnosis *d, const char *line);
 int diag_read_bar(struct diagnosis *d, const char *line);
 int diag_read_watchdog(struct diagnosis *d, const char *line);
+void diag_end_stack(struct diagnosis *d);
 int diag_read_stack(struct diagnosis *d, const char *line);
 int diag_read_nccl(struct diagnosis *d, const char *line);
 int diag_read_engine(struct diagnosis *d, const char *line);
@@ -363,6 +398,9 @@ void diag_say_nccl(const struct diag_nccl *n, char to[DIAG_SENTENCE]);
 
 /* A Kineto trace as a whole; `in` stands at its first byte. */
 int diag_read_trace(struct diagnosis *d, struct diag_input *in, struct err *e);
+/* NCCL's RAS status as JSON, as a whole. */
+int diag_read_ras_json(struct diagnosis *d, struct diag_input *in, struct err *e);
+int diag_looks_like_ras(const char *chunk, size_t bytes);
 int diag_looks_like_trace(const char *chunk, size_t bytes);
 
 /* ---- overlap of intervals, in constant memory ---- */

@@ -95,39 +95,6 @@ static int by_watchdog(const struct judge *j, struct diag_hit *h)
                     w->op, number, elements, since, named);
 }
 
-static int by_recorder(const struct judge *j, struct diag_hit *h)
-{
-    const struct diag_recorder *f = &j->d->recorder;
-    if (!f->open)
-        return 0;
-    if (f->behind)
-        return diag_hit(h, 1, f->place,
-                        "a hang: by the flight recorder %d of %d ranks stand in %s number %ld, and others have come to "
-                        "number %ld",
-                        f->behind, f->files, f->name, f->low, f->high);
-    return diag_hit(h, 1, f->place, "a hang: by the flight recorder the last collective is %s number %ld, not complete",
-                    f->name, f->low);
-}
-
-/* Where the processes stand whose stacks were given. */
-static int by_stack(const struct judge *j, struct diag_hit *h)
-{
-    const int *n = j->d->stack_frames;
-    int most = -1, odd = -1, all = 0;
-    for (int i = 0; i < DIAG_FRAMES; i++) {
-        all += n[i];
-        most = n[i] && (most < 0 || n[i] > n[most]) ? i : most;
-        odd = n[i] && (odd < 0 || n[i] < n[odd]) ? i : odd;
-    }
-    if (!all)
-        return 0;
-    if (odd == most)
-        return diag_hit(h, 0.9, j->d->stack_places[most], "every stack (%d) is at the same: %s", all,
-                        diag_frame_name((size_t)most));
-    return diag_hit(h, 0.9, j->d->stack_places[odd], "of %d stacks %d are at %s, but %d at %s: look there first", all,
-                    n[most], diag_frame_name((size_t)most), n[odd], diag_frame_name((size_t)odd));
-}
-
 static int by_gpus(const struct judge *j, struct diag_hit *h)
 {
     int at = 0;
@@ -164,5 +131,6 @@ static int by_console(const struct judge *j, struct diag_hit *h)
 
 int diag_hangs(const struct judge *j, struct diag_hit *h)
 {
-    return by_watchdog(j, h) || by_recorder(j, h) || by_stack(j, h) || by_gpus(j, h) || by_console(j, h);
+    return diag_hangs_by_ras(j, h) || by_watchdog(j, h) || diag_hangs_by_recorder(j, h) || diag_hangs_by_stack(j, h) ||
+           by_gpus(j, h) || by_console(j, h);
 }

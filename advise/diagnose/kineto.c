@@ -5,12 +5,14 @@
  * microseconds. A trace holds one process; should it have several GPUs, the first one counts. PyTorch's flight recorder
  * ("entries": [{"collective_seq_id": 7, "state": "started", ...}]) is read by the same scanner. */
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "advise/diagnose/diagnose_internal.h"
 
 enum { COMM = 1, COMPUTE = 2, COPY = 4 };
-#define TEXT 256 /* of strings that matter; the rest is cut */
+#define TEXT   256 /* of strings that matter; the rest is cut */
+#define GROUPS 64  /* process groups of a rank */
 
 /* ---- tokens ---- */
 
@@ -93,7 +95,7 @@ struct event {
     char name[TEXT], category[32], pid[32];
     int complete;
     double start_us, duration_us;
-    char state[16]; /* of the flight recorder */
+    char state[16], group[24]; /* of the flight recorder */
     double sequence;
 };
 
@@ -102,10 +104,10 @@ struct trace {
     struct diag_timeline *timeline;
     char device[32]; /* "pid" of the GPU that counts */
     long kernels, steps;
-    /* The flight recorder's entries; the first collective that is not complete. */
+    /* The flight recorder's entries, by process group, and the rank that the dump names. */
     long entries;
-    double open_sequence, last_sequence;
-    char open_name[DIAG_NAME];
+    struct diag_dump dumps[GROUPS];
+    int ndumps, rank;
 };
 
 /* The value of a key, `t`. */
@@ -129,6 +131,17 @@ static void take_field(struct event *ev, const char *key, enum token t, const ch
         diag_number(text, &ev->sequence);
 }
 
+/* ["0", "default_pg"]: the first is the group's name. Returns a closing bracket, END or BROKEN. */
+static enum token read_group(struct scanner *s, struct event *ev)
+{
+    enum token t = next(s);
+    if (t == STRING)
+        snprintf(ev->group, sizeof ev->group, "%.23s", s->text);
+    while (t == STRING || t == ATOM || t == COMMA)
+        t = next(s);
+    return t == CLOSE_ARRAY || t == END ? t : BROKEN;
+}
+
 /* One object of the array, its '{' already read. */
 static enum token read_event(struct scanner *s, struct event *ev)
 {
@@ -146,7 +159,9 @@ static enum token read_event(struct scanner *s, struct event *ev)
         t = next(s);
         if (t == STRING || t == ATOM)
             take_field(ev, key, t, s->text);
-        if (t != STRING && t != ATOM && (t = skip_value(s, t)) <= BROKEN)
+        if (t == ARRAY && !strcmp(key, "process_group") && (t = read_group(s, ev)) <= BROKEN)
+            return t;
+        if ((t == OBJECT || t == ARRAY || t == COLON || t == COMMA) && (t = skip_value(s, t)) <= BROKEN)
             return t;
     }
     return CLOSE_OBJECT;
@@ -161,17 +176,29 @@ static int is_nccl(const char *name)
 
 static void take_entry(struct trace *t, const struct event *ev)
 {
+    const long seq = (long)ev->sequence;
+    int i = 0;
     t->entries++;
-    t->last_sequence = ev->sequence > t->last_sequence ? ev->sequence : t->last_sequence;
-    if (strcmp(ev->state, "completed") != 0 && (t->open_sequence < 0 || ev->sequence < t->open_sequence)) {
-        t->open_sequence = ev->sequence;
-        snprintf(t->open_name, sizeof t->open_name, "%.47s", ev->name);
+    while (i < t->ndumps && strcmp(t->dumps[i].group, ev->group) != 0)
+        i++;
+    if (i == GROUPS)
+        return;
+    struct diag_dump *x = &t->dumps[i];
+    if (i == t->ndumps) {
+        t->ndumps++;
+        *x = (struct diag_dump){.open_seq = -1, .last_seq = -1};
+        memcpy(x->group, ev->group, sizeof x->group);
+    }
+    x->last_seq = seq > x->last_seq ? seq : x->last_seq;
+    if (strcmp(ev->state, "completed") != 0 && (x->open_seq < 0 || seq < x->open_seq)) {
+        x->open_seq = seq;
+        snprintf(x->open_name, sizeof x->open_name, "%.47s", ev->name);
     }
 }
 
 static void take_event(struct trace *t, const struct event *ev)
 {
-    if (*ev->state && ev->sequence >= 0)
+    if (*ev->state && ev->sequence >= 0 && ev->sequence < 1e15)
         take_entry(t, ev);
     int kernel = !strcmp(ev->category, "kernel"), copy = !strncmp(ev->category, "gpu_mem", 7);
     if (!ev->complete || ev->duration_us < 0)
@@ -222,10 +249,13 @@ static enum token read_document(struct scanner *s, struct trace *t)
             continue;
         if (k != STRING)
             return k == END ? END : BROKEN;
-        int events = !strcmp(s->text, "traceEvents") || !strcmp(s->text, "entries");
+        int events = !strcmp(s->text, "traceEvents") || !strcmp(s->text, "entries"), rank = !strcmp(s->text, "rank");
+        double number;
         if ((k = next(s)) != COLON)
             return k == END ? END : BROKEN;
         k = next(s);
+        if (rank && k == ATOM && diag_number(s->text, &number) && number >= 0 && number < DIAG_RANKS)
+            t->rank = (int)number;
         k = events && k == ARRAY ? read_events(s, t) : k == STRING || k == ATOM ? k : skip_value(s, k);
         if (k == END || k == BROKEN)
             return k;
@@ -271,34 +301,33 @@ int diag_looks_like_trace(const char *chunk, size_t bytes)
            (memmem(chunk, bytes, "\"ph\"", 4) && memmem(chunk, bytes, "\"ts\"", 4));
 }
 
-/* One dump of PyTorch's flight recorder: one rank. */
-static void add_dump(struct trace *t)
+/* One dump of PyTorch's flight recorder: one rank, by what the dump, the file's name or its last digits say. */
+static void add_dumps(struct trace *t, const char *path)
 {
-    struct diag_recorder *f = &t->d->recorder;
-    long reached = (long)(t->open_sequence >= 0 ? t->open_sequence : t->last_sequence);
-    if (f->files && reached != f->high)
-        f->behind = reached > f->high ? f->files : f->behind + 1;
-    f->high = !f->files || reached > f->high ? reached : f->high;
-    f->files++;
-    if (t->open_sequence < 0 || (f->open && reached >= f->low))
-        return;
-    f->open = 1;
-    f->low = reached;
-    memcpy(f->name, t->open_name, sizeof f->name);
-    diag_here(t->d, f->place);
+    const char *base = strrchr(path, '/'), *p;
+    int rank = t->rank >= 0 ? t->rank : diag_rank_of_name(path);
+    base = base ? base + 1 : path;
+    p = base + strcspn(base, "0123456789");
+    if (rank < 0 && *p && p[strspn(p, "0123456789")] == '.')
+        rank = (int)strtol(p, NULL, 10) % DIAG_RANKS;
+    for (int i = 0; i < t->ndumps; i++) {
+        t->dumps[i].rank = rank;
+        t->dumps[i].file = t->d->result.nfiles - 1;
+        diag_recorder_add(t->d, &t->dumps[i]);
+    }
 }
 
 int diag_read_trace(struct diagnosis *d, struct diag_input *in, struct err *e)
 {
     struct scanner s = {.in = in, .pushed = -1};
-    struct trace t = {.d = d, .timeline = diag_timeline_new(), .open_sequence = -1, .last_sequence = -1};
+    struct trace t = {.d = d, .timeline = diag_timeline_new(), .rank = -1};
     in->line = 1;
     enum token end = read_document(&s, &t);
     int rc = 0;
     if (end == BROKEN)
         rc = err_at(e, in->path, in->line, 0, "not valid JSON; expected a PyTorch profiler trace");
     else if (t.entries)
-        add_dump(&t);
+        add_dumps(&t, in->path);
     else if (!t.kernels)
         rc = err_at(e, in->path, end == END ? in->line : 0, 0,
                     "%s; expected GPU kernels in \"traceEvents\" (profile with ProfilerActivity.CUDA)",

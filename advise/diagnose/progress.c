@@ -1,4 +1,4 @@
-/* How far a job came and where it stands: progress bars, watchdogs of collectives, stacks. */
+/* How far a job came and where it stands: progress bars, watchdogs of collectives. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,57 +131,4 @@ int diag_read_watchdog(struct diagnosis *d, const char *line)
     w->low = seq >= 0 && (seq < w->low || w->low < 0) ? seq : w->low;
     w->high = seq > w->high ? seq : w->high;
     return 1;
-}
-
-/* ---- stacks, as py-spy dump and faulthandler write them: the innermost frame first ---- */
-
-static const struct {
-    const char *frame, *what;
-} frames[] = {
-    {"distributed_c10d.py", "a collective of torch.distributed"},
-    {"all_reduce", "a collective of torch.distributed"},
-    {"all_gather", "a collective of torch.distributed"},
-    {"barrier", "a collective of torch.distributed"},
-    {"vllm/", "the inference engine"},
-    {"sglang/", "the inference engine"},
-    {"_try_get_data", "a data loader that waits for its worker"},
-    {"dataloader.py", "a data loader that waits for its worker"},
-    {"ray/_private/worker.py", "Ray, waiting for a task"},
-    {"serialization.py", "a checkpoint that is written or read"},
-    {"subprocess.py", "another process that it waits for"},
-    {"ssl.py", "a server that it waits for"},
-    {"socket.py", "a server that it waits for"},
-    {"torch/cuda/__init__.py", "the GPU, waiting for a kernel"},
-    {"synchronize", "the GPU, waiting for a kernel"},
-};
-#define FRAMES (sizeof frames / sizeof *frames)
-_Static_assert(FRAMES <= DIAG_FRAMES, "every frame has a count");
-
-const char *diag_frame_name(size_t i)
-{
-    return frames[i].what;
-}
-
-int diag_read_stack(struct diagnosis *d, const char *line)
-{
-    int thread = (!strncmp(line, "Thread ", 7) && (strstr(line, "(active") || strstr(line, "(idle"))) ||
-                 strstr(line, "(most recent call first)") != NULL;
-    if (thread) {
-        /* Threads beside the main one wait by their nature. */
-        d->in_stack = strstr(line, "MainThread") || !strchr(line, '"');
-        return 1;
-    }
-    if (!d->in_stack || *line != ' ')
-        return 0;
-    for (size_t i = 0; i < FRAMES; i++)
-        if (strstr(line, frames[i].frame)) {
-            /* Names that mean the same count as the first of them. */
-            while (i && !strcmp(frames[i - 1].what, frames[i].what))
-                i--;
-            if (!d->stack_frames[i]++)
-                diag_here(d, d->stack_places[i]);
-            d->in_stack = 0;
-            return 1;
-        }
-    return strstr(line, ".py") != NULL;
 }
