@@ -99,6 +99,11 @@ static int run_command(int argc, char **argv)
         return puts("nccltune " NCCLTUNE_VERSION) < 0;
     if (!strcmp(word, "--print-options"))
         return print_words();
+    /* A paste without a word: `nccltune -` is `nccltune diagnose -`. */
+    if (!strcmp(word, "-") && argc == 2) {
+        char *paste[] = {(char *)"diagnose", argv[1], NULL};
+        return find_command("diagnose")->main(2, paste);
+    }
     const struct cli_command *c = find_command(word);
     return c ? c->main(argc - 1, argv + 1) : ERR_USAGE;
 }

@@ -107,17 +107,47 @@ static void read_line(struct diagnosis *d, const char *line)
         }
 }
 
+/* A terminal cuts long lines at its width, and what is copied from it has them in two: a watchdog's line that is as
+ * long as the longest and lacks its end goes on in the next one. */
+#define WRAP_MIN 72
+#define WRAP_MAX 512
+static int is_wrapped(const char *line, size_t bytes, size_t longest)
+{
+    return bytes >= WRAP_MIN && bytes <= WRAP_MAX && bytes == longest && strstr(line, "[Rank ") &&
+           strstr(line, "Watchdog caught collective") && !strstr(line, "timing out");
+}
+
+/* Reads a wrapped line with those that follow it, up to a shorter one; it stands where it begins. */
+static void read_wrapped(struct diagnosis *d, struct diag_input *in, char *line, size_t bytes)
+{
+    const long first = in->line;
+    size_t width = bytes, more = bytes;
+    while (more == width && bytes + width < 4 * (size_t)WRAP_MAX && diag_read_line(in, line + bytes, &more)) {
+        diag_keep_paste(d, line + bytes, more);
+        bytes += more;
+    }
+    const long last = in->line;
+    in->line = first;
+    read_line(d, line);
+    in->line = last;
+}
+
 static void read_lines(struct diagnosis *d, struct diag_input *in)
 {
-    char *line = malloc(DIAG_LINE);
-    size_t bytes;
+    /* Room behind a wrapped line for a whole one. */
+    char *line = malloc(DIAG_LINE + 4 * WRAP_MAX);
+    size_t bytes, longest = 0;
     if (!line)
         abort();
     d->clock_s = d->progress_s = -1;
     d->file_rank = diag_rank_of_name(in->path);
     while (diag_read_line(in, line, &bytes)) {
         diag_keep_paste(d, line, bytes);
-        read_line(d, line);
+        longest = bytes > longest ? bytes : longest;
+        if (is_wrapped(line, bytes, longest))
+            read_wrapped(d, in, line, bytes);
+        else
+            read_line(d, line);
     }
     diag_read_paste(d);
     free(line);
@@ -192,8 +222,11 @@ static int read_input(struct diagnosis *d, struct diag_input *in, struct err *e)
             "a pickle, as the flight recorder writes it; unpack it first: python3 -c 'import json, pickle, sys; "
             "json.dump(pickle.load(open(sys.argv[1], \"rb\")), sys.stdout, default=str)' FILE | nccltune "
             "diagnose -");
-    if (diag_looks_like_ras(in->chunk, in->len))
+    if (diag_looks_like_ras(in->chunk, in->len)) {
+        for (int i = 0; i < NREADERS; i++)
+            d->readers |= readers[i].read == diag_read_ras ? 1u << i : 0;
         return diag_read_ras_json(d, in, e);
+    }
     if (!diag_looks_like_trace(in->chunk, in->len)) {
         read_lines(d, in);
         return 0;

@@ -193,8 +193,9 @@ static int sockets(const struct judge *j, struct diag_hit *h)
     if (n->socket && n->ib)
         return diag_hit(h, 0.5, n->socket_place,
                         "some connections between nodes use TCP sockets (%ld), others RDMA (%ld)", n->socket, n->ib);
-    /* Within one node the network does not matter; old releases do not say how many there are. */
-    int alone = n->nodes == 1 || (!n->nodes && n->p2p + n->shm > 0);
+    /* Within one node the network does not matter; old releases do not say how many there are, and a log of one node
+     * that connects to none other is taken as all there is. */
+    int alone = n->nodes == 1 || (!n->nodes && (n->p2p + n->shm > 0 || diag_host_count(j->d) == 1));
     return (n->socket || (!strncmp(n->network, "Socket", 6) && !alone)) &&
            diag_hit(h, 0.5, n->socket_place, "NCCL uses TCP sockets for what leaves a node%s",
                     n->no_device ? ": it found no RDMA device" : "");

@@ -46,6 +46,8 @@ Every format is recognized by its content; the files of a directory are one job
   nccl-warning.log: NCCL log, messages of failures; unknown; ib-retry
   nsys-kern-sum.csv: sums of kernels; not communication; largest-phase
   nsys-kern-sum.txt: sums of kernels; communication; communication
+  ras.json: NCCL RAS; unknown; hang
+  ras.txt: NCCL RAS; unknown; hang
   recorder-rank0.json: PyTorch trace; unknown; hang
   recorder-rank1.json: PyTorch trace; unknown; hang
   smi-dmon.txt: nvidia-smi samples; unknown; gpu-imbalance
@@ -78,7 +80,20 @@ A hang: flight recorders of two ranks
   $ nccltune diagnose fixtures/diagnose/recorder-rank0.json fixtures/diagnose/recorder-rank1.json --json | jq -c '.findings[] | [.id, .evidence]'
   ["hang","fixtures/diagnose/recorder-rank1.json:1"]
   $ nccltune diagnose fixtures/diagnose/recorder-rank0.json fixtures/diagnose/recorder-rank1.json | sed -n 1p
-  *1 of 2 ranks *nccl:all_reduce number 38*number 41. (glob)
+  *1 of 2 ranks *nccl:all_reduce number 38*number 41: look at rank 1 first. (glob)
+
+A paste of any mixture: the failure first, what follows from it counted, the machine's tools read
+  $ nccltune - < fixtures/threads/nccl-tests-206.log | head -2
+  What:  Memory cannot be locked for RDMA* (glob)
+  Where: node n, GPU 1* (glob)
+  $ nccltune diagnose --json fixtures/threads/nccl-tests-206.log | jq -c '.failure | [.id, .confidence, .echoes, .evidence[0].place]'
+  ["memlock","likely",2,"fixtures/threads/nccl-tests-206.log:1"]
+  $ head -20 fixtures/threads/nccl-1357.log | nccltune diagnose - | head -1
+  If all ports are up and on one network: NCCL_IB_HCA==mlx5_0:1,mlx5_1:1,mlx5_4:1,mlx5_5:1.
+  $ nccltune diagnose --json fixtures/threads/nccl-1357.log | jq -r '.findings[0].id'
+  one-gpu-a-node
+  $ nccltune diagnose --list-messages markdown | grep -c '^### '
+  1?? (glob)
 
 An unreadable file does not stop the diagnosis of the others
 

@@ -139,6 +139,36 @@ TEST_CASE(ranks_that_differ_are_named)
     diagnose_free(d);
 }
 
+/* A terminal of 100 columns cut the line in two. */
+TEST_CASE(wrapped_lines_are_joined)
+{
+    struct diagnosis *d = read_text(
+        "[rank1]: [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=4, OpType=BROADCAST, Nu\n"
+        "melIn=112, NumelOut=112, Timeout(ms)=1800000) ran for 1800010 milliseconds before timing out.\n");
+    const struct diag_result *r = diagnose_finish(d);
+    assert_non_null(strstr(r->opening[0], "BROADCAST number 4 of 112 elements after 30 min"));
+    diagnose_free(d);
+}
+
+/* What the watchdog of older releases does not print is left out. */
+TEST_CASE(numbers_that_are_missing_are_not_printed)
+{
+    struct diagnosis *d =
+        read_text("[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(OpType=ALLREDUCE, x)\n");
+    const struct diag_result *r = diagnose_finish(d);
+    assert_string_equal(r->opening[0], "A hang: 1 rank timed out in ALLREDUCE.");
+    diagnose_free(d);
+}
+
+/* A log of one node: sockets are all right there. */
+TEST_CASE(one_node_is_not_sent_to_install_rdma)
+{
+    struct diagnosis *d =
+        read_text("a:1:2 [0] NCCL INFO NET/IB : No device found.\na:1:2 [0] NCCL INFO Using network Socket\n");
+    assert_null(finding_of(diagnose_finish(d), "sockets"));
+    diagnose_free(d);
+}
+
 /* A module that lsmod lists is not to be loaded. */
 TEST_CASE(peermem_that_is_loaded_is_not_asked_for)
 {
