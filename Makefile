@@ -107,7 +107,7 @@ UNIT_PROGRAMS := $(UNIT_ALONE) $(UNIT_DIRS:%=$(B)/%/tests)
 SUPPORT_OBJ := $(call obj,obj,$(wildcard tests/lib/*.c))
 DOUBLE_SRC  := $(filter-out $(wildcard tests/doubles/nccl_*.c),$(wildcard tests/doubles/*.c))
 DOUBLES     := $(patsubst tests/doubles/%.c,$(B)/tests/doubles/%.so,$(DOUBLE_SRC))
-VENDOR_TUNERS := $(patsubst %,$(B)/tests/doubles/vendor_tuner_v%.so,1 2 3 4 5 6)
+VENDOR_TUNERS := $(patsubst %,$(B)/tests/doubles/vendor_tuner_v%.so,1 2 3 4 5 6 7)
 GPU_DOUBLE_SRC := tests/doubles/nccl_gpu.c tests/doubles/nccl_law.c core/coll.c
 NCCL_DOUBLE_SRC := $(filter-out %/nccl_driver.c %/nccl_hip.c %/nccl_gpu.c %/nccl_blas.c,$(wildcard tests/doubles/nccl_*.c)) core/coll.c
 NCCL_DOUBLES := $(addprefix $(B)/tests/doubles/lib/,libnccl.so.2 librccl.so.1 libcuda.so.1 libamdhip64.so libcublas.so.13)

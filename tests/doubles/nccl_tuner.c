@@ -1,4 +1,4 @@
-/* Loading and asking a tuner plugin, interface versions 3 to 6 (NCCL 2.22 and later; an earlier one loads none). */
+/* Loading and asking a tuner plugin, interface versions 3 to 7 (NCCL 2.22 and later; an earlier one loads none). */
 #include "tests/doubles/nccl_tuner.h"
 
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ struct v4 {
     collinfo_v4 *info;
     int (*destroy)(void *);
 };
-struct v6 { /* version 5 ends before `chunk` */
+struct v6 { /* and 7; version 5 ends before `chunk` */
     const char *name;
     init_new *init;
     collinfo_v4 *info;
@@ -39,7 +39,7 @@ struct v6 { /* version 5 ends before `chunk` */
 
 static int newest_version(int nccl) /* 0 none */
 {
-    return nccl >= 23003 ? 6 : nccl >= 22803 ? 5 : nccl >= 22403 ? 4 : nccl >= 22203 ? 3 : 0;
+    return nccl >= 23100 ? 7 : nccl >= 23003 ? 6 : nccl >= 22803 ? 5 : nccl >= 22403 ? 4 : nccl >= 22203 ? 3 : 0;
 }
 
 /* The first network plugin that there is: NCCL loads it before the tuner, whose library it may be, too. */
@@ -79,7 +79,7 @@ static void *open_library(void)
 
 int tuner_load(struct tuner_double *t, int version, const struct tuner_comm *c, tuner_log *log)
 {
-    static double constants[144];
+    static double constants[159]; /* 144 before version 7 */
     int domains[3] = {c->nnodes, c->nranks / c->nnodes, (c->nranks + c->nnodes - 1) / c->nnodes};
     int newest = newest_version(version);
     open_network(); /* stays */
@@ -160,5 +160,5 @@ int tuner_ask_chunk(const struct tuner_double *t, int coll, size_t slice_bytes, 
                     size_t *chunk_bytes)
 {
     const struct v6 *v = t->symbol;
-    return t->version == 6 && v->chunk ? v->chunk(t->context, coll, slice_bytes, algo, proto, 1, chunk_bytes) : SUCCESS;
+    return t->version >= 6 && v->chunk ? v->chunk(t->context, coll, slice_bytes, algo, proto, 1, chunk_bytes) : SUCCESS;
 }

@@ -224,8 +224,11 @@ static int open_new(int api, void **context, uint64_t comm, size_t ranks, size_t
     seen->domains = domains->domains;
     seen->min_ranks = domains->min_ranks;
     seen->max_ranks = domains->max_ranks;
-    seen->constants = *(double *)constants;
-    *(double *)constants = 42;
+    double *first = (double *)constants, *last = first + VENDOR_TUNER_LAST(api);
+    seen->constants = *first;
+    seen->last = *last;
+    *first = 42;
+    *last = 43;
     return open_context(api, ranks, nodes, log, context);
 }
 
@@ -239,6 +242,12 @@ static int init_v6(void **context, uint64_t comm, size_t ranks, size_t nodes, nc
                    struct nccl_nvl_domains *domains, struct nccl_constants *constants)
 {
     return open_new(6, context, comm, ranks, nodes, log, domains, constants);
+}
+
+static int init_v7(void **context, uint64_t comm, size_t ranks, size_t nodes, nccl_logger log,
+                   struct nccl_nvl_domains *domains, struct nccl_constants *constants)
+{
+    return open_new(7, context, comm, ranks, nodes, log, domains, constants);
 }
 
 static int chunk_v6(void *context, int coll, size_t bytes, int algo, int proto, int channels, size_t *chunk)
@@ -259,3 +268,4 @@ PLUGIN_EXPORT const struct nccl_tuner_v3 ncclTunerPlugin_v3 = {NAME, init_v3, in
 PLUGIN_EXPORT const struct nccl_tuner_v4 ncclTunerPlugin_v4 = {NAME, init_v4, info_v4, close_context};
 PLUGIN_EXPORT const struct nccl_tuner_v5 ncclTunerPlugin_v5 = {NAME, init_v5, info_v4, close_context};
 PLUGIN_EXPORT const struct nccl_tuner_v6 ncclTunerPlugin_v6 = {NAME, init_v6, info_v4, close_context, chunk_v6};
+PLUGIN_EXPORT const struct nccl_tuner_v6 ncclTunerPlugin_v7 = {NAME, init_v7, info_v4, close_context, chunk_v6};

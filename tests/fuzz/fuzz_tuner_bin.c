@@ -39,12 +39,14 @@ static void open_as_it_is(const uint8_t *data, size_t size)
     struct tuner_table t;
     void *copy = malloc(size ? size : 1);
     memcpy(copy, data, size);
-    if (!tuner_binary_open(&b, copy, size, &t))
+    if (!tuner_binary_open(&b, copy, size, &t)) {
         for (size_t i = 0; i < SHAPES; i++) {
             struct tuner_index *ix = tuner_binary_index(&b, &shapes[i]);
             walk(ix, ix);
             tuner_index_free(ix);
         }
+        tuner_binary_close(&b);
+    }
     free(copy);
 }
 
@@ -63,6 +65,8 @@ static void prepare(const struct tuner_table *t)
         tuner_index_free(ix);
         tuner_index_free(plain);
     }
+    if (data)
+        tuner_binary_close(&b);
     free(data);
 }
 

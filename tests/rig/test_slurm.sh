@@ -312,10 +312,14 @@ trial_jobs=${TRIAL_JOBS:-12}
 base=$old tried=$new
 run_trial_jobs() { # run_trial_jobs COUNT: a line "JOB PROFILE" each; more than one where the nodes of a job differ
     local i
+    rm -f "$work"/trial.*
     # shellcheck disable=SC2016 # expanded by the task
     for i in $(seq "$1"); do
-        slurm srun -Q -w ${n}0,${n}1 sh -c 'echo $SLURM_JOB_ID $(basename $NCCLTUNE_PROFILE)' | sort -u
+        slurm srun -Q -w ${n}0,${n}1 sh -c 'echo $SLURM_JOB_ID $(basename $NCCLTUNE_PROFILE)' >"$work/trial.$i" &
+        [ $((i % 4)) != 0 ] || wait
     done
+    wait
+    sort -u "$work"/trial.*
 }
 profiles_of() { run_trial_jobs "$1" | cut -d' ' -f2 | sort -u; }
 # As sacct would print them.

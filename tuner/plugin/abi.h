@@ -1,4 +1,4 @@
-/* NCCL's tuner interface, versions 1 to 6, declared by us: what NCCL 2.19 to 2.31 looks for in a tuner library.
+/* NCCL's tuner interface, versions 1 to 7, declared by us: what NCCL 2.19 to 2.31 looks for in a tuner library.
  *
  *   NCCL          newest version it loads
  *   2.19, 2.20    1 (and nothing else)
@@ -6,7 +6,8 @@
  *   2.22, 2.23    3
  *   2.24 to 2.27  4
  *   2.28, 2.29    5
- *   2.30, 2.31    6
+ *   2.30          6
+ *   2.31          7 (6 before its release)
  *
  * Enumerations travel as int. tests/plugin-abi compares the values with an installed <nccl.h>. */
 #ifndef TUNER_PLUGIN_ABI_H
@@ -40,8 +41,17 @@ struct nccl_nvl_domains {
     int domains, min_ranks, max_ranks;
 };
 
-/* The model's constants (version 5 on) differ between NCCL and RCCL; the plugin never looks inside. */
+/* The model's constants (version 5 on) differ between NCCL and RCCL; the plugin never looks inside. Those of version 7
+ * have a row more in each of the arrays behind the latencies, for a fifth generation of GPUs. */
 struct nccl_constants;
+enum {
+    NCCL_LATENCIES = 84,
+    NCCL_BANDWIDTHS = 5,
+    NCCL_BANDWIDTH_ROW = 3,
+    NCCL_ROWS_V5 = 4,
+    NCCL_ROWS_V7 = 5,
+    NCCL_CONSTANTS_V7 = NCCL_LATENCIES + NCCL_BANDWIDTHS * NCCL_BANDWIDTH_ROW * NCCL_ROWS_V7
+};
 
 /* The cost table is float[algos][protos], contiguous, in spite of its type; -1 is a combination that is not available.
  * `channels` comes in as 0, which means NCCL's choice. */
@@ -90,7 +100,7 @@ struct nccl_tuner_v5 {
     int (*finalize)(void *context);
 };
 
-struct nccl_tuner_v6 {
+struct nccl_tuner_v6 { /* and 7 */
     const char *name;
     nccl_init_v5 *init;
     nccl_get_coll_info_v4 *get_coll_info;

@@ -18,6 +18,21 @@ struct init_call {
     const struct plugin_opening *opening;
 };
 
+/* As NCCL itself hands its constants to a tuner of another version, and takes them back. */
+static void copy_constants(double *to, int rows_to, const double *from, int rows_from)
+{
+    const size_t row = NCCL_BANDWIDTH_ROW, rows = (size_t)(rows_to < rows_from ? rows_to : rows_from);
+    memcpy(to, from, NCCL_LATENCIES * sizeof *to);
+    for (size_t i = 0; i < NCCL_BANDWIDTHS; i++)
+        memcpy(to + NCCL_LATENCIES + i * row * (size_t)rows_to, from + NCCL_LATENCIES + i * row * (size_t)rows_from,
+               rows * row * sizeof *to);
+}
+
+static int rows_of(int version)
+{
+    return version >= 7 ? NCCL_ROWS_V7 : NCCL_ROWS_V5;
+}
+
 static int init_new(struct plugin_chain *c, const struct plugin_opening *o)
 {
     static double unread[CONSTANTS_BYTES / sizeof(double)];
@@ -29,7 +44,15 @@ static int init_new(struct plugin_chain *c, const struct plugin_opening *o)
         memset(unread, 0, sizeof unread);
         constants = (struct nccl_constants *)unread;
     }
-    return t->init(&c->context, o->comm_id, o->ranks, o->nodes, o->log, o->domains ? o->domains : &plain, constants);
+    double translated[NCCL_CONSTANTS_V7] = {0};
+    int ours = rows_of(o->api), theirs = rows_of(c->next->version), differ = o->constants && ours != theirs;
+    if (differ)
+        copy_constants(translated, theirs, (const double *)constants, ours);
+    int rc = t->init(&c->context, o->comm_id, o->ranks, o->nodes, o->log, o->domains ? o->domains : &plain,
+                     differ ? (struct nccl_constants *)translated : constants);
+    if (differ && rc == NCCLTUNE_SUCCESS)
+        copy_constants((double *)constants, ours, translated, theirs);
+    return rc;
 }
 
 static int init_any(void *arg)
@@ -78,7 +101,7 @@ static int reg_buff_of(const struct tuner_call *call)
 static int ask_costs(const struct plugin_chain *c, const struct tuner_call *call, float *cost, int *channels)
 {
     const struct nccl_tuner_v3 *v3 = c->next->tuner;
-    const struct nccl_tuner_v4 *v4 = c->next->tuner; /* the same call in versions 5 and 6 */
+    const struct nccl_tuner_v4 *v4 = c->next->tuner; /* the same call in versions 5 to 7 */
     float **table = (float **)cost;
     return c->next->version == 3 ? v3->get_coll_info(c->context, call->coll, call->bytes, call->pipe_ops, table,
                                                      call->algos, call->protos, channels)
@@ -136,7 +159,7 @@ int plugin_chain_names(const struct plugin_chain *c, const struct tuner_call *ca
 int plugin_chain_chunk(const struct plugin_chain *c, const struct plugin_slice *s, size_t *chunk_bytes)
 {
     const struct nccl_tuner_v6 *v6 = c->next->tuner;
-    return c->next->version == 6 && v6->get_chunk_size
+    return c->next->version >= 6 && v6->get_chunk_size
                ? v6->get_chunk_size(c->context, s->coll, s->bytes, s->algo, s->proto, s->channels, chunk_bytes)
                : NCCLTUNE_SUCCESS;
 }

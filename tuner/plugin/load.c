@@ -452,5 +452,6 @@ __attribute__((destructor)) static void unload(void)
         free(c);
     }
     tuner_table_free(&process.table);
+    tuner_binary_close(&process.binary);
     plugin_prepared_free(&process.prepared);
 }

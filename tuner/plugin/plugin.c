@@ -43,7 +43,7 @@ static struct tuner_choice choose(const struct plugin_context *c, const struct t
     return armed() ? plugin_control_choose(c, call, given) : plugin_table_choose(c, call, given);
 }
 
-/* ---- versions 3 to 6: the plugin edits a cost table ------------------------------------------------------------ */
+/* ---- versions 3 to 7: the plugin edits a cost table ------------------------------------------------------------ */
 
 /* The next tuner has answered into `cost`, and `i` is the table's choice: nothing else may be as cheap. Releases differ
  * on which of equals wins and on what a negative cost means, so what was available and is not dearer becomes the
@@ -145,6 +145,13 @@ static int init_v6(void **context, uint64_t comm_id, size_t ranks, size_t nodes,
     return open_context(&o, context);
 }
 
+static int init_v7(void **context, uint64_t comm_id, size_t ranks, size_t nodes, nccl_logger log,
+                   struct nccl_nvl_domains *domains, struct nccl_constants *constants)
+{
+    struct plugin_opening o = {ranks, nodes, comm_id, domains, constants, 7, log, __builtin_return_address(0)};
+    return open_context(&o, context);
+}
+
 static int get_chunk_size_v6(void *context, int coll, size_t bytes, int algo, int proto, int channels,
                              size_t *chunk_bytes)
 {
@@ -233,4 +240,6 @@ PLUGIN_EXPORT const struct nccl_tuner_v3 ncclTunerPlugin_v3 = {NAME, init_v3, ge
 PLUGIN_EXPORT const struct nccl_tuner_v4 ncclTunerPlugin_v4 = {NAME, init_v4, get_coll_info_v4, close_context};
 PLUGIN_EXPORT const struct nccl_tuner_v5 ncclTunerPlugin_v5 = {NAME, init_v5, get_coll_info_v4, close_context};
 PLUGIN_EXPORT const struct nccl_tuner_v6 ncclTunerPlugin_v6 = {NAME, init_v6, get_coll_info_v4, close_context,
+                                                               get_chunk_size_v6};
+PLUGIN_EXPORT const struct nccl_tuner_v6 ncclTunerPlugin_v7 = {NAME, init_v7, get_coll_info_v4, close_context,
                                                                get_chunk_size_v6};

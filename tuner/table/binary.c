@@ -156,7 +156,30 @@ static void borrow(struct tuner_spans *m, const struct tuner_binary *b, const st
     }
 }
 
-struct tuner_index *tuner_binary_index(const struct tuner_binary *b, const struct tuner_shape *s)
+/* Memory that was written to once: a page's first use takes as long as all the rest of a communicator's init. */
+#define PLACES 6
+
+static struct tuner_index *take_place(struct tuner_binary *b)
+{
+    if (!b->indexes && !b->used) {
+        b->indexes = malloc(PLACES * sizeof *b->indexes);
+        if (b->indexes)
+            memset(b->indexes, 0, PLACES * sizeof *b->indexes);
+    }
+    if (!b->indexes || b->used == PLACES)
+        return calloc(1, sizeof(struct tuner_index));
+    struct tuner_index *ix = &b->indexes[b->used++];
+    *ix = (struct tuner_index){.is_placed = 1};
+    return ix;
+}
+
+void tuner_binary_close(struct tuner_binary *b)
+{
+    free(b->indexes);
+    b->indexes = NULL;
+}
+
+struct tuner_index *tuner_binary_index(struct tuner_binary *b, const struct tuner_shape *s)
 {
     const struct tuner_binary_head *h = b->data;
     const int values[3] = {s->nodes, s->ranks, s->domains};
@@ -166,7 +189,7 @@ struct tuner_index *tuner_binary_index(const struct tuner_binary *b, const struc
     const struct tuner_binary_view *view = part(b, h->views_at);
     const struct tuner_binary_set *sets = part(b, h->sets_at);
     view += ((const uint32_t *)part(b, h->cells_at))[cell];
-    struct tuner_index *ix = calloc(1, sizeof *ix);
+    struct tuner_index *ix = take_place(b);
     if (!ix)
         return NULL;
     ix->rules = view->rules;

@@ -101,7 +101,8 @@ void tuner_index_free(struct tuner_index *ix)
         tuner_spans_free(&ix->calls[coll]);
         tuner_spans_free(&ix->chunks[coll]);
     }
-    free(ix);
+    if (ix && !ix->is_placed)
+        free(ix);
 }
 
 size_t tuner_index_rules(const struct tuner_index *ix)

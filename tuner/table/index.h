@@ -17,7 +17,9 @@ void tuner_index_free(struct tuner_index *ix); /* NULL is fine */
 struct tuner_binary {
     void *data;
     size_t bytes;
-    char csv_sha256[65]; /* of the tuner.csv that it was made from */
+    char csv_sha256[65];         /* of the tuner.csv that it was made from */
+    struct tuner_index *indexes; /* for its first shapes */
+    unsigned used;               /* of these */
 };
 
 /* The prepared form of a table, freed by the caller. NULL: no memory, or more kinds of shapes than can be prepared. Not
@@ -29,7 +31,10 @@ void *tuner_binary_make(const struct tuner_table *t, const char *csv_sha256, siz
 int tuner_binary_open(struct tuner_binary *b, void *data, size_t bytes, struct tuner_table *t);
 
 /* What tuner_index_new gives for the table. NULL without memory. */
-struct tuner_index *tuner_binary_index(const struct tuner_binary *b, const struct tuner_shape *s);
+struct tuner_index *tuner_binary_index(struct tuner_binary *b, const struct tuner_shape *s);
+
+/* Frees the places of its first indexes; none of them may be used, or freed, any more. */
+void tuner_binary_close(struct tuner_binary *b);
 
 size_t tuner_index_rules(const struct tuner_index *ix); /* rules that fit the communicator */
 int tuner_index_is_scanned(const struct tuner_index *ix);

@@ -10,7 +10,8 @@ struct tuner_index {
     struct tuner_spans calls[COLL_COUNT];  /* over the size of the collective */
     struct tuner_spans chunks[COLL_COUNT]; /* over one channel's slice */
     size_t rules;
-    int is_borrowed; /* the memory behind it is a tuner_binary's */
+    int is_borrowed; /* the memory behind it is a tuner_binary's ... */
+    int is_placed;   /* ... and so is this */
 };
 
 /* The common case of a call, and the whole of it for most tables: a cost table of the size that NCCL has had

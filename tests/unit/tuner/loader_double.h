@@ -138,7 +138,7 @@ static inline void *plugin_library(void)
 /* Newest first, from the newest that the release knows; 2.19 and 2.21 know one each. */
 static inline struct loader load(int minor)
 {
-    int newest = minor >= 30 ? 6 : minor >= 28 ? 5 : minor >= 24 ? 4 : minor >= 22 ? 3 : minor >= 21 ? 2 : 1;
+    int newest = minor >= 31 ? 7 : minor >= 30 ? 6 : minor >= 28 ? 5 : minor >= 24 ? 4 : minor >= 22 ? 3 : minor >= 21 ? 2 : 1;
     int oldest = minor >= 21 ? 2 : 1;
     struct loader l = {.minor = minor};
     void *lib = plugin_library();
@@ -156,7 +156,7 @@ static inline int init(struct loader *l, size_t ranks, size_t nodes, struct nccl
                        struct nccl_constants *constants)
 {
     const struct nccl_tuner_v1 *v1 = l->tuner;
-    const struct nccl_tuner_v2 *v2 = l->tuner; /* init is the same in versions 2 to 4 and in 5 and 6 */
+    const struct nccl_tuner_v2 *v2 = l->tuner; /* init is the same in versions 2 to 4 and in 5 to 7 */
     const struct nccl_tuner_v5 *v5 = l->tuner;
     nccl_logger log = l->silent ? NULL : remember;
     l->context = NULL;

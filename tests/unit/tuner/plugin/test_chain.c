@@ -47,12 +47,15 @@ static struct loader vendor_alone(int minor, int version)
     return l;
 }
 
+enum { VERSIONS = 7 }; /* of the interface */
 static struct nccl_nvl_domains two_domains = {2, 8, 8};
 static _Thread_local double some_constants[256];
 
 static int open_communicator(struct loader *l, size_t ranks, size_t nodes)
 {
     some_constants[0] = 7;
+    some_constants[VENDOR_TUNER_LAST(l->api)] = 9;
+    some_constants[NCCL_CONSTANTS_V7 - 1] = l->api >= 7 ? 11 : 0;
     return init(l, ranks, nodes, &two_domains, (struct nccl_constants *)some_constants);
 }
 
@@ -109,7 +112,7 @@ static void same_outcome(const struct loader *chain, const struct loader *alone,
 /* Where no row of ours matches, whatever was asked: bit for bit the vendor's. */
 static void answers_as_the_vendor(int pair)
 {
-    int minor = releases[pair / 6], version = pair % 6 + 1;
+    int minor = releases[pair / VERSIONS], version = pair % VERSIONS + 1;
     struct loader chain = chained("reduce,1,1,ring,ll,1,-1,-1\n", minor, vendor_path(version));
     struct loader alone = vendor_alone(minor, version);
     CHECK(open_communicator(&alone, 16, 2) == NCCLTUNE_SUCCESS);
@@ -139,13 +142,15 @@ static void answers_as_the_vendor(int pair)
 /* What init is told: everything that NCCL's version passes, the plain case for what it does not. */
 static void passes_on_what_init_is_told(int pair)
 {
-    int minor = releases[pair / 6], version = pair % 6 + 1;
+    int minor = releases[pair / VERSIONS], version = pair % VERSIONS + 1;
     struct loader l = chained(nothing, minor, vendor_path(version));
     struct vendor_tuner_seen *seen = vendor_seen(version);
     CHECK(seen->inits == 1);
     if (version >= 5 && l.api >= 5) {
         CHECK(seen->comm == 7 && seen->domains == 2 && seen->min_ranks == 8 && seen->max_ranks == 8);
-        CHECK(seen->constants == 7 && some_constants[0] == 42);
+        double *last = &some_constants[VENDOR_TUNER_LAST(l.api)];
+        CHECK(seen->constants == 7 && seen->last == 9 && some_constants[0] == 42 && *last == 43);
+        CHECK(some_constants[NCCL_CONSTANTS_V7 - 1] == (l.api >= 7 ? 11 : 0)); /* no tuner touches it */
     } else {
         CHECK(some_constants[0] == 7);
     }
@@ -166,7 +171,7 @@ static void passes_on_what_init_is_told(int pair)
 /* A row of ours decides its own cell, over whatever the vendor has made the cheapest; the rest stays the vendor's. */
 static void a_row_decides_its_own(int pair)
 {
-    int minor = releases[pair / 6], version = pair % 6 + 1;
+    int minor = releases[pair / VERSIONS], version = pair % VERSIONS + 1;
     struct loader l = chained("allreduce,0,4096,ring,simple,5,-1,-1\n"
                               "allreduce,65536,65536,tree,simple,-1,-1,-1\n",
                               minor, vendor_path(version));
@@ -225,7 +230,7 @@ static void chunks_are_the_vendors_first(int version)
     struct loader l =
         chained("allreduce,8388608,8388608,ring,simple,1,-1,-1,-1,-1,65536\n", NCCL_2_30, vendor_path(version));
     CHECK(chunk(&l, 1000, 4096) == 4096);
-    CHECK(chunk(&l, MIB, 4096) == (version == 6 ? 131072 : 4096));
+    CHECK(chunk(&l, MIB, 4096) == (version >= 6 ? 131072 : 4096));
     CHECK(chunk(&l, 8 * MIB, 4096) == 65536);
     destroy(&l);
 }
@@ -285,12 +290,12 @@ static void left_out_once(const char *fault, int minor, int version, const char 
 
 static void a_failing_init_is_left_out(int pair)
 {
-    left_out_once("init", releases[pair / 6], pair % 6 + 1, "its init failed (result 3)");
+    left_out_once("init", releases[pair / VERSIONS], pair % VERSIONS + 1, "its init failed (result 3)");
 }
 
 static void a_crashing_init_is_left_out(int pair)
 {
-    left_out_once("crash", releases[pair / 6], pair % 6 + 1, "its init crashed (signal 11)");
+    left_out_once("crash", releases[pair / VERSIONS], pair % VERSIONS + 1, "its init crashed (signal 11)");
 }
 
 static void an_aborting_init_is_left_out(int version)
@@ -364,7 +369,7 @@ static void a_second_init_that_fails(int version)
 static void a_failing_call_is_passed_on(int pair)
 {
     setenv("VENDOR_TUNER_FAULT", "call", 1);
-    struct loader l = chained(nothing, releases[pair / 6], vendor_path(pair % 6 + 1));
+    struct loader l = chained(nothing, releases[pair / VERSIONS], vendor_path(pair % VERSIONS + 1));
     struct question q = offered(COLL_ALLREDUCE, 4096, 0, 0);
     CHECK(ask(&l, &q) == 3);
     destroy(&l);
@@ -481,11 +486,11 @@ static void takes_older_versions(int release)
     in_directory_of("libnccl-tuner.so", vendor_path(2), release, version_text(api == 1 ? 0 : 2));
 }
 
-/* NCCL would not load what it does not know: version 6 is for 2.30. */
+/* NCCL would not load what it does not know: version 6 is for 2.30 and later. */
 static void leaves_newer_versions(int release)
 {
     int api = load(releases[release]).api;
-    in_directory_of("libnccl-tuner.so", vendor_path(6), release, version_text(api == 6 ? 6 : 0));
+    in_directory_of("libnccl-tuner.so", vendor_path(6), release, version_text(api >= 6 ? 6 : 0));
 }
 
 static void takes_the_network_plugin_that_is_loaded(int release)
@@ -570,7 +575,7 @@ static void threads_share_the_next_tuner(int version)
 /* ---- all of them --------------------------------------------------------------------------------------------------
  */
 
-#define PAIRS   ((int)(RELEASES * 6))
+#define PAIRS   ((int)(RELEASES * VERSIONS))
 #define TEST(f) static void test_##f(void **state)
 #define EACH(f, from, to)                    \
     TEST(f)                                  \
@@ -583,18 +588,18 @@ static void threads_share_the_next_tuner(int version)
 EACH(answers_as_the_vendor, 0, PAIRS - 1)
 EACH(passes_on_what_init_is_told, 0, PAIRS - 1)
 EACH(a_row_decides_its_own, 0, PAIRS - 1)
-EACH(what_the_vendor_forbids_stays_forbidden, 3, 6)
-EACH(nothing_undercuts_a_row, 2, 6)
-EACH(wild_vendors_do_not_lead_rows_astray, 3, 6)
-EACH(chunks_are_the_vendors_first, 1, 6)
+EACH(what_the_vendor_forbids_stays_forbidden, 3, VERSIONS)
+EACH(nothing_undercuts_a_row, 2, VERSIONS)
+EACH(wild_vendors_do_not_lead_rows_astray, 3, VERSIONS)
+EACH(chunks_are_the_vendors_first, 1, VERSIONS)
 EACH(every_communicator_has_its_own_context, 0, (int)RELEASES - 1)
-EACH(a_null_context_is_a_context, 2, 6)
+EACH(a_null_context_is_a_context, 2, VERSIONS)
 EACH(a_failing_init_is_left_out, 0, PAIRS - 1)
 EACH(a_crashing_init_is_left_out, 0, PAIRS - 1)
-EACH(an_aborting_init_is_left_out, 1, 6)
+EACH(an_aborting_init_is_left_out, 1, VERSIONS)
 EACH(handlers_come_back, 0, 0)
 EACH(other_threads_crash_as_ever, PLAIN, DEADLY)
-EACH(a_second_init_that_fails, 2, 6)
+EACH(a_second_init_that_fails, 2, VERSIONS)
 EACH(a_failing_call_is_passed_on, 0, PAIRS - 1)
 EACH(what_cannot_be_had_is_said, 0, 0)
 EACH(never_itself, 0, 1)
@@ -606,7 +611,7 @@ EACH(takes_the_network_plugin_that_is_named, 0, (int)RELEASES - 1)
 EACH(leaves_a_network_plugin_that_is_not_loaded, 0, (int)RELEASES - 1)
 EACH(the_table_decides_where_nothing_is_set, 0, (int)RELEASES - 1)
 EACH(auto_never_finds_itself, 0, (int)RELEASES - 1)
-EACH(threads_share_the_next_tuner, 2, 6)
+EACH(threads_share_the_next_tuner, 2, VERSIONS)
 
 int main(int argc, char **argv)
 {

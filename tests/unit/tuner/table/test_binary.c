@@ -80,6 +80,7 @@ TEST_CASE(answers_as_the_table_does)
             tuner_index_free(plain);
             tuner_index_free(quick);
         }
+        tuner_binary_close(&b);
         free(data);
         tuner_table_free(&t);
     }
@@ -107,6 +108,8 @@ static int opens(const void *data, size_t bytes)
         same_answers(ix, ix);
         tuner_index_free(ix);
     }
+    if (!rc)
+        tuner_binary_close(&b);
     free(copy);
     return !rc;
 }
