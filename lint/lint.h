@@ -95,8 +95,8 @@ int lint_finding(const struct lint *l, size_t n, struct finding *found);
 enum lint_format { LINT_TEXT, LINT_JSON, LINT_SARIF, LINT_GITHUB };
 int lint_print(const struct lint *l, enum lint_format format, FILE *out, struct err *e);
 
-/* Every rule, by its code; in `a`. */
-const struct finding_kind *lint_kinds(struct arena *a, int *n);
+/* Every rule, by its code. */
+const struct finding_kind *lint_kinds(int *n);
 
 /* A document with its fixable findings corrected. */
 struct lint_fixed {

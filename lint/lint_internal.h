@@ -102,6 +102,12 @@ struct lint_body {
 
 enum lint_fix_kind { LINT_FIX_NONE, LINT_FIX_VALUE, LINT_FIX_NAME, LINT_FIX_LINE };
 
+enum lint_rule {
+#define RULE(code, rule, name, severity, title) NT_##rule,
+#include "lint/rules.inc"
+#undef RULE
+};
+
 struct lint_finding {
     const struct finding_kind *kind;
     enum finding_severity severity; /* the kind's, or less */
@@ -211,9 +217,9 @@ void lint_place(const struct lint_text *t, size_t at, long *line, long *column);
 /* Length of a name of letters, digits and '_' at s, not starting with a digit. */
 size_t lint_name_length(const char *s, size_t most);
 
-/* A mistake of the document itself, found while it was read, about a setting that has just been made. */
-struct lint_finding *lint_find(struct lint *l, const struct finding_kind *kind, const struct lint_setting *at,
-                               const char *says, const char *advice);
+/* A finding about a setting. Readers use it, too, for mistakes of the document itself. */
+struct lint_finding *lint_find(struct lint *l, enum lint_rule rule, const struct lint_setting *at, const char *says,
+                               const char *advice);
 
 /* ---- for the rules ----------------------------------------------------------------------------------------------- */
 
@@ -249,22 +255,7 @@ int lint_is_on(const struct lint_setting *s);
 struct topo_class;
 int lint_knows_hcas(const struct topo_class *c);
 
-/* Rules by theme: the kinds of finding that a source reports, and what finds them. A rule is added to the table of its
- * theme, in one source. Codes never change their meaning and are not used again: people write them into their
- * configuration. NT1 names, NT2 values, NT3 ranges and effect, NT4 settings that do not go together, NT5 devices, NT6
- * the document's form, NT7 settings that never reach the ranks. */
-struct lint_rules {
-    const struct finding_kind *kinds;
-    size_t count;
-    void (*check)(struct lint *l,
-                  const struct lint_setting *s); /* `s` is never LINT_UNSET; NULL: a reader finds them */
-};
-extern const struct lint_rules lint_names, lint_values, lint_effects, lint_conflicts, lint_devices, lint_reach,
-    lint_costs;
-extern const struct lint_rules lint_lines, lint_shell, lint_commands, lint_options;
-
-/* Found in values and, where it becomes a part of the value, in nccl.conf. */
-#define LINT_QUOTED_VALUE                                                        \
-    {                                                                            \
-        "NT218", "quoted-value", FINDING_ERROR, "quotes are a part of the value" \
-    }
+/* The rules of a theme on one setting, which is never LINT_UNSET. */
+typedef void lint_check_fn(struct lint *l, const struct lint_setting *s);
+lint_check_fn lint_check_names, lint_check_values, lint_check_effects, lint_check_conflicts, lint_check_devices,
+    lint_check_reach, lint_check_costs;

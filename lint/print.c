@@ -120,7 +120,7 @@ int lint_print(const struct lint *l, enum lint_format format, FILE *out, struct 
     int rc, nkinds;
     collect_findings(&p);
     if (format == LINT_SARIF) {
-        const struct finding_kind *kinds = lint_kinds(p.a, &nkinds);
+        const struct finding_kind *kinds = lint_kinds(&nkinds);
         rc = findings_print_sarif(
             &(struct finding_run){"nccltune lint", kinds, p.list, p.problems, nkinds, (int)l->nfindings, p.nproblems},
             out, e);

@@ -7,21 +7,7 @@
 #include "core/vars/parse.h"
 #include "lint/lint_internal.h"
 
-enum { CONF_EXPORT, CONF_BLANKS, CONF_COMMENT, CONF_CUT, CONF_EXPANSION, CONF_ITSELF, RUN_LAYER, OLD_FORM };
-static const struct finding_kind kinds[] = {
-    [CONF_EXPORT] = {"NT601", "conf-export", FINDING_ERROR, "\"export\" in nccl.conf is a part of the name"},
-    [CONF_BLANKS] = {"NT602", "conf-blanks", FINDING_ERROR, "blanks in nccl.conf are a part of name or value"},
-    [CONF_COMMENT] = {"NT603", "conf-comment", FINDING_ERROR, "a comment behind a value is a part of it"},
-    [CONF_CUT] = {"NT605", "conf-too-long", FINDING_ERROR, "a name or value above 1,023 bytes is cut"},
-    [CONF_EXPANSION] = {"NT606", "conf-expansion", FINDING_ERROR, "nccl.conf expands no variables"},
-    [CONF_ITSELF] = {"NT607", "conf-file-in-conf", FINDING_WARNING, "NCCL_CONF_FILE inside a configuration file"},
-    [RUN_LAYER] = {"NT610", "lost-export", FINDING_WARNING, "an export that ends with its RUN"},
-    [OLD_FORM] = {"NT614", "env-without-equals", FINDING_ERROR, "ENV without '=' takes the whole line as one value"},
-};
-
 /* ---- nccl.conf by NCCL's own rules, with what people get wrong in it --------------------------------------------- */
-
-static const struct finding_kind quoted_value = LINT_QUOTED_VALUE;
 
 struct conf_line {
     struct lint *l;
@@ -68,32 +54,32 @@ static void judge_line(const struct conf_line *c, struct lint_setting *s, const 
     const char *right = meant_value(l, value, n);
     struct lint_finding *f = NULL;
     if (c->name > c->at)
-        f = lint_find(l, strncmp(c->v->s + c->at, "export", 6) ? &kinds[CONF_BLANKS] : &kinds[CONF_EXPORT], s,
+        f = lint_find(l, strncmp(c->v->s + c->at, "export", 6) ? NT_CONF_BLANKS : NT_CONF_EXPORT, s,
                       arena_printf(l->arena,
                                    "NCCL takes all in front of '=' as the name: this sets a variable called \"%.*s\".",
                                    (int)line->name_length, line->name),
                       "Begin the line with the variable's name.");
     else if (c->name_end < c->at + line->name_length)
-        f = lint_find(l, &kinds[CONF_BLANKS], s, "The blank in front of '=' becomes a part of the variable's name.",
+        f = lint_find(l, NT_CONF_BLANKS, s, "The blank in front of '=' becomes a part of the variable's name.",
                       "Write NAME=value without blanks.");
     else if (n > 0 && (*value == ' ' || *value == '\t'))
-        f = lint_find(l, &kinds[CONF_BLANKS], s, "The blank behind '=' becomes a part of the value.",
+        f = lint_find(l, NT_CONF_BLANKS, s, "The blank behind '=' becomes a part of the value.",
                       "Write NAME=value without blanks.");
     else if (n >= 2 && (*value == '"' || *value == '\'') && strlen(right) < n)
-        f = lint_find(l, &quoted_value, s, "NCCL takes no quotes away here: they become a part of the value.",
+        f = lint_find(l, NT_QUOTED_VALUE, s, "NCCL takes no quotes away here: they become a part of the value.",
                       "Write the value without quotes.");
     else if (memmem(value, n, " #", 2) || memmem(value, n, "\t#", 2))
-        f = lint_find(l, &kinds[CONF_COMMENT], s, "A comment behind a value becomes a part of the value.",
+        f = lint_find(l, NT_CONF_COMMENT, s, "A comment behind a value becomes a part of the value.",
                       "Give the comment a line of its own, '#' in column 1.");
     else if (memchr(value, '$', n))
-        lint_find(l, &kinds[CONF_EXPANSION], s, "NCCL expands nothing in this file: '$' is taken as it stands.",
+        lint_find(l, NT_CONF_EXPANSION, s, "NCCL expands nothing in this file: '$' is taken as it stands.",
                   "Write the value itself.");
     if (f && !strpbrk(right, "\"' \t"))
         fix_line(f, l, c, right);
     if (line->cut)
-        lint_find(l, &kinds[CONF_CUT], s, "NCCL cuts a name or value after 1,023 bytes.", "Shorten the line.");
+        lint_find(l, NT_CONF_TOO_LONG, s, "NCCL cuts a name or value after 1,023 bytes.", "Shorten the line.");
     if (!strcmp(s->name, "NCCL_CONF_FILE"))
-        lint_find(l, &kinds[CONF_ITSELF], s, "NCCL chooses its files before it reads this one: no effect.",
+        lint_find(l, NT_CONF_FILE_IN_CONF, s, "NCCL chooses its files before it reads this one: no effect.",
                   "Set NCCL_CONF_FILE in the job's environment.");
 }
 
@@ -201,7 +187,7 @@ static void read_env(const struct docker *d, size_t at, size_t end)
         struct shell_word value = shell_next_word(s, w.end, end);
         struct lint_setting *old = value.token == SHELL_WORD ? add_env(d, w.at, n, value.at, value.end) : NULL;
         if (old && shell_next_word(s, value.end, end).token == SHELL_WORD)
-            lint_find(d->l, &kinds[OLD_FORM], old,
+            lint_find(d->l, NT_ENV_WITHOUT_EQUALS, old,
                       "Without '=' its value is all the rest of the line, blanks included.",
                       "Write NAME=value for each of them.");
         return;
@@ -218,7 +204,7 @@ static void find_lost_exports(struct lint *l, size_t first)
 {
     for (size_t i = first; i < l->nsettings; i++)
         if (l->settings[i]->how == LINT_LAYER)
-            lint_find(l, &kinds[RUN_LAYER], l->settings[i],
+            lint_find(l, NT_LOST_EXPORT, l->settings[i],
                       "An export in a RUN ends with that build step: containers of this image do not have it.",
                       "Use an ENV instruction, or write it to /etc/nccl.conf.");
 }
@@ -475,5 +461,3 @@ int lint_read_markdown(struct lint *l, const struct lint_view *v, int group, enu
     }
     return 0;
 }
-
-const struct lint_rules lint_lines = {kinds, sizeof kinds / sizeof *kinds, NULL};

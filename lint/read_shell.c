@@ -3,11 +3,6 @@
 
 #include "lint/shell.h"
 
-enum { NOT_EXPORTED };
-static const struct finding_kind kinds[] = {
-    [NOT_EXPORTED] = {"NT609", "not-exported", FINDING_WARNING, "a shell variable that NCCL does not see"},
-};
-
 #define MOST_SEARCHED 100 /* names whose use is looked for in the whole text */
 
 /* The end of a here-document's body that starts at `at`; `*after` is behind its end mark. */
@@ -180,7 +175,7 @@ static void find_not_exported(struct lint *l, const struct lint_text *t)
             unused[n++] = !is_used(t, s);
         }
         if (unused[k])
-            lint_find(l, &kinds[NOT_EXPORTED], s,
+            lint_find(l, NT_NOT_EXPORTED, s,
                       "Without export this stays inside the shell, unless the name came exported from outside.",
                       "Write export in front of it, or hand it to the launcher.");
     }
@@ -213,5 +208,3 @@ int lint_read_env(struct lint *l, const struct lint_view *v, int group, enum lin
     (void)e;
     return read_as(l, v, group, how, SHELL_SH, 1);
 }
-
-const struct lint_rules lint_shell = {kinds, sizeof kinds / sizeof *kinds, NULL};

@@ -7,45 +7,6 @@
 #include "lint/lint_internal.h"
 #include "tuner/table/table.h"
 
-enum {
-    TUNER_CONFLICT,
-    P2P_CONFLICT,
-    IB_CONFLICT,
-    MIN_ABOVE_MAX,
-    ALIAS_CONFLICT,
-    NET_CONFLICT,
-    MERGE_CONFLICT,
-    CTA_CONFLICT,
-    AR_CONFLICT,
-    NVLS_CONFLICT,
-    LEVEL_CONFLICT,
-    FILTER_CONFLICT,
-    TABLE_CONFLICT,
-    MNNVL_CONFLICT,
-    FOREIGN_TUNER,
-    CONF_REPEATED
-};
-static const struct finding_kind kinds[] = {
-    [TUNER_CONFLICT] = {"NT401", "pin-beats-tuner", FINDING_WARNING, "a pin beside a tuner plugin"},
-    [P2P_CONFLICT] = {"NT402", "p2p-level-unused", FINDING_WARNING, "NCCL_P2P_LEVEL beside NCCL_P2P_DISABLE"},
-    [IB_CONFLICT] = {"NT403", "ib-setting-unused", FINDING_WARNING, "InfiniBand settings beside NCCL_IB_DISABLE"},
-    [MIN_ABOVE_MAX] = {"NT404", "min-above-max", FINDING_ERROR, "a minimum above the maximum"},
-    [ALIAS_CONFLICT] = {"NT405", "alias-unused", FINDING_WARNING, "an alias beside the name that beats it"},
-    [NET_CONFLICT] = {"NT406", "network-excluded", FINDING_ERROR, "the required network is disabled or unused"},
-    [MERGE_CONFLICT] = {"NT407", "merge-disabled", FINDING_WARNING, "merging is asked for and disabled"},
-    [CTA_CONFLICT] = {"NT408", "cta-policy-unused", FINDING_WARNING, "a CTA policy that another setting takes out"},
-    [AR_CONFLICT] = {"NT409", "ar-threshold-unused", FINDING_WARNING, "NCCL_IB_AR_THRESHOLD beside NCCL_IB_OOO_RQ"},
-    [NVLS_CONFLICT] = {"NT410", "nvls-conflict", FINDING_ERROR, "NVLS is required and ruled out"},
-    [LEVEL_CONFLICT] = {"NT411", "level-limits-c2c", FINDING_WARNING,
-                        "an explicit distance takes GPUDirect over C2C away"},
-    [FILTER_CONFLICT] = {"NT412", "debug-filter-unused", FINDING_NOTE, "a log filter below the level that it filters"},
-    [TABLE_CONFLICT] = {"NT413", "pin-beats-table", FINDING_WARNING, "a pin where the profile's table has rules"},
-    [MNNVL_CONFLICT] = {"NT414", "mnnvl-without-cumem", FINDING_ERROR, "multi-node NVLink without the memory it needs"},
-    [FOREIGN_TUNER] = {"NT415", "tuner-displaces-table", FINDING_WARNING,
-                       "another tuner plugin where a profile's table is to be applied"},
-    [CONF_REPEATED] = {"NT604", "conf-repeated", FINDING_WARNING, "the first of two lines counts"},
-};
-
 /* `a` and `b` in the order of the table's row; `at` is the later one. */
 struct pair {
     const struct lint_setting *a, *b, *at;
@@ -66,7 +27,7 @@ static void check_tuner(struct lint *l, const struct pair *p)
 {
     if (!p->b->value || is_word(p->b, "none") || !p->b->value[0])
         return;
-    lint_find(l, &kinds[TUNER_CONFLICT], p->at,
+    lint_find(l, NT_PIN_BEATS_TUNER, p->at,
               arena_printf(l->arena, "%s takes its choice away from the tuner plugin, for every size.", p->a->name),
               "Remove the pin, and let the plugin's table decide.");
 }
@@ -74,7 +35,7 @@ static void check_tuner(struct lint *l, const struct pair *p)
 static void check_p2p(struct lint *l, const struct pair *p)
 {
     if (p->a->value && !strcmp(p->a->value, "1"))
-        lint_find(l, &kinds[P2P_CONFLICT], p->at, "NCCL_P2P_DISABLE=1 wins; NCCL_P2P_LEVEL is not looked at.",
+        lint_find(l, NT_P2P_LEVEL_UNUSED, p->at, "NCCL_P2P_DISABLE=1 wins; NCCL_P2P_LEVEL is not looked at.",
                   "Remove one of the two.");
 }
 
@@ -83,7 +44,7 @@ static void check_min_max(struct lint *l, const struct pair *p)
     int64_t low, high;
     if (!lint_number(p->a, &low) || !lint_number(p->b, &high) || low <= high || high < 1)
         return;
-    lint_find(l, &kinds[MIN_ABOVE_MAX], p->at,
+    lint_find(l, NT_MIN_ABOVE_MAX, p->at,
               strstr(p->a->name, "CTAS") ? "With the minimum above the maximum NCCL takes the maximum for both."
                                          : "The minimum is applied last and wins over the maximum.",
               arena_printf(l->arena, "Make %s at most %s.", p->a->name, p->b->name));
@@ -91,7 +52,7 @@ static void check_min_max(struct lint *l, const struct pair *p)
 
 static void check_alias(struct lint *l, const struct pair *p)
 {
-    lint_find(l, &kinds[ALIAS_CONFLICT], p->at,
+    lint_find(l, NT_ALIAS_UNUSED, p->at,
               arena_printf(l->arena, "%s is an alias that counts only while %s is unset.", p->a->name, p->b->name),
               arena_printf(l->arena, "Remove %s.", p->a->name));
 }
@@ -99,7 +60,7 @@ static void check_alias(struct lint *l, const struct pair *p)
 static void check_network(struct lint *l, const struct pair *p)
 {
     if (is_word(p->a, "IB") && lint_is_on(p->b))
-        lint_find(l, &kinds[NET_CONFLICT], p->at,
+        lint_find(l, NT_NETWORK_EXCLUDED, p->at,
                   "NCCL_NET=IB requires the transport that NCCL_IB_DISABLE takes out: communicator creation fails.",
                   "Remove one of the two.");
 }
@@ -107,7 +68,7 @@ static void check_network(struct lint *l, const struct pair *p)
 static void check_socket_hca(struct lint *l, const struct pair *p)
 {
     if (is_word(p->a, "Socket"))
-        lint_find(l, &kinds[NET_CONFLICT], p->at,
+        lint_find(l, NT_NETWORK_EXCLUDED, p->at,
                   "With NCCL_NET=Socket no RDMA device is used, whatever NCCL_IB_HCA says.", "Remove one of the two.")
             ->severity = FINDING_WARNING;
 }
@@ -116,7 +77,7 @@ static void check_no_plugin(struct lint *l, const struct pair *p)
 {
     if (p->a->value && p->a->value[0] && !is_word(p->a, "IB") && !is_word(p->a, "Socket") && is_word(p->b, "none"))
         lint_find(
-            l, &kinds[NET_CONFLICT], p->at,
+            l, NT_NETWORK_EXCLUDED, p->at,
             "NCCL_NET asks for a plugin's network, and NCCL_NET_PLUGIN=none loads no plugin: communicator creation "
             "fails.",
             "Remove one of the two.");
@@ -125,7 +86,7 @@ static void check_no_plugin(struct lint *l, const struct pair *p)
 static void check_mnnvl(struct lint *l, const struct pair *p)
 {
     if (is_number(p->a, 1) && is_number(p->b, 0))
-        lint_find(l, &kinds[MNNVL_CONFLICT], p->at,
+        lint_find(l, NT_MNNVL_WITHOUT_CUMEM, p->at,
                   "NVLink between nodes needs the cuMem calls that NCCL_CUMEM_ENABLE=0 rules out.",
                   "Remove NCCL_CUMEM_ENABLE.");
 }
@@ -135,7 +96,7 @@ static void check_merge(struct lint *l, const struct pair *p)
     if (!is_number(p->a, 0) || is_word(p->b, "LOC") || l->high < 22403)
         return;
     lint_find(
-        l, &kinds[MERGE_CONFLICT], p->at,
+        l, NT_MERGE_DISABLED, p->at,
         arena_printf(l->arena, "NCCL_IB_MERGE_NICS=0 refuses every merged NIC, so %s merges nothing.", p->b->name),
         "Remove one of the two.");
 }
@@ -146,7 +107,7 @@ static void check_cta_policy(struct lint *l, const struct pair *p)
         return;
     if (!strcmp(p->b->name, "NCCL_TUNER_PLUGIN") && (!p->b->value || is_word(p->b, "none")))
         return;
-    lint_find(l, &kinds[CTA_CONFLICT], p->at,
+    lint_find(l, NT_CTA_POLICY_UNUSED, p->at,
               arena_printf(l->arena, "The EFFICIENCY policy is left aside while %s is there.", p->b->name),
               "Remove one of the two.");
 }
@@ -157,7 +118,7 @@ static void find_displaced(struct lint *l, const struct lint_setting *plugin, co
     if (!plugin->value || !*plugin->value || locate_is_plugin(plugin->value))
         return;
     int none = is_word(plugin, "none");
-    lint_find(l, &kinds[FOREIGN_TUNER], at,
+    lint_find(l, NT_TUNER_DISPLACES_TABLE, at,
               none ? "NCCL_TUNER_PLUGIN=none loads no tuner, so the profile's table is not applied."
                    : "NCCL loads one tuner, and this is not nccltune's: the profile's table is not applied.",
               none ? "Remove it."
@@ -176,14 +137,14 @@ static void check_profile_tuner(struct lint *l, const struct pair *p)
 static void check_ar_threshold(struct lint *l, const struct pair *p)
 {
     if (lint_is_on(p->b))
-        lint_find(l, &kinds[AR_CONFLICT], p->at, "NCCL_IB_OOO_RQ=1 does not use the adaptive routing threshold.",
+        lint_find(l, NT_AR_THRESHOLD_UNUSED, p->at, "NCCL_IB_OOO_RQ=1 does not use the adaptive routing threshold.",
                   "Remove NCCL_IB_AR_THRESHOLD.");
 }
 
 static void check_nvls_memory(struct lint *l, const struct pair *p)
 {
     if (is_number(p->a, 1) && is_number(p->b, 0))
-        lint_find(l, &kinds[NVLS_CONFLICT], p->at,
+        lint_find(l, NT_NVLS_CONFLICT, p->at,
                   "NVLS needs the cuMem calls that NCCL_CUMEM_ENABLE=0 rules out, and 1 skips the check for them.",
                   "Leave NCCL_NVLS_ENABLE at 2, or remove NCCL_CUMEM_ENABLE.");
 }
@@ -191,7 +152,7 @@ static void check_nvls_memory(struct lint *l, const struct pair *p)
 static void check_nvls_ranks(struct lint *l, const struct pair *p)
 {
     if (is_number(p->a, 1) && lint_is_on(p->b))
-        lint_find(l, &kinds[NVLS_CONFLICT], p->at,
+        lint_find(l, NT_NVLS_CONFLICT, p->at,
                   "Several ranks on one GPU rule NVLS out, and with NCCL_NVLS_ENABLE=1 communicator creation fails.",
                   "Leave NCCL_NVLS_ENABLE at 2.");
 }
@@ -206,8 +167,8 @@ static void check_nvls_only(struct lint *l, const struct pair *p)
     env_parse_algo(p->b->value, l->high, &c);
     unsigned left = c.allowed[COLL_ALLREDUCE];
     if (!c.unknown && c.touched[COLL_ALLREDUCE] && left && !(left & ~nvls))
-        lint_find(l, &kinds[NVLS_CONFLICT], p->at,
-                  "NCCL_ALGO leaves AllReduce to NVLS, which NCCL_NVLS_ENABLE=0 turns off.", "Remove one of the two.");
+        lint_find(l, NT_NVLS_CONFLICT, p->at, "NCCL_ALGO leaves AllReduce to NVLS, which NCCL_NVLS_ENABLE=0 turns off.",
+                  "Remove one of the two.");
 }
 
 static void check_level_c2c(struct lint *l, const struct pair *p)
@@ -215,7 +176,7 @@ static void check_level_c2c(struct lint *l, const struct pair *p)
     const char *level = p->b->value ? env_parse_level(p->b->value, l->high) : NULL;
     if (lint_is_on(p->a) && level && (!strcmp(level, "PIX") || !strcmp(level, "PXB")) && l->high >= 22902)
         lint_find(
-            l, &kinds[LEVEL_CONFLICT], p->at,
+            l, NT_LEVEL_LIMITS_C2C, p->at,
             "From 2.29.2 on a written level replaces the default that lets C2C paths in: GPUDirect over C2C is off.",
             "Remove NCCL_NET_GDR_LEVEL, or write P2C.");
 }
@@ -224,7 +185,7 @@ static void check_filter(struct lint *l, const struct pair *p)
 {
     const char *level = p->b->value ? env_parse_debug(p->b->value) : NULL;
     if (level && strcmp(level, "INFO") != 0 && strcmp(level, "TRACE") != 0)
-        lint_find(l, &kinds[FILTER_CONFLICT], p->at,
+        lint_find(l, NT_DEBUG_FILTER_UNUSED, p->at,
                   arena_printf(l->arena, "The filter counts for INFO and TRACE lines; at %s there are none.", level),
                   "Remove NCCL_DEBUG_SUBSYS, or set NCCL_DEBUG=INFO while you look for something.");
 }
@@ -267,7 +228,7 @@ static void check_ib_off(struct lint *l, const struct lint_setting *s)
     const struct lint_setting *hca = is_switch ? lint_before(l, s, "NCCL_IB_HCA") : NULL;
     if (strncmp(s->name, "NCCL_IB_", 8) != 0 || !off || !lint_is_on(off) || (is_switch && !hca))
         return;
-    lint_find(l, &kinds[IB_CONFLICT], s,
+    lint_find(l, NT_IB_SETTING_UNUSED, s,
               is_switch ? "It takes NCCL's own RDMA transport out, so NCCL_IB_HCA above is not used by it."
                         : "NCCL_IB_DISABLE takes NCCL's own RDMA transport out, so this is not used by it.",
               "Remove one of the two, unless a network plugin reads it.");
@@ -319,7 +280,7 @@ static void check_table(struct lint *l, const struct lint_setting *s)
         env_parse_algo(s->value, l->high, &pin);
     const char *names = disputed_collectives(l, &pin, protocol);
     if (names)
-        lint_find(l, &kinds[TABLE_CONFLICT], s,
+        lint_find(l, NT_PIN_BEATS_TABLE, s,
                   arena_printf(l->arena,
                                "The profile's table chooses by size for %s, and may not choose what this rules out.",
                                names),
@@ -341,14 +302,14 @@ static void check_repeated(struct lint *l, const struct lint_setting *s)
     if (first && first->value && s->value && strcmp(first->value, s->value) != 0) {
         long line, column;
         lint_place(first->text, first->name_at, &line, &column);
-        lint_find(l, &kinds[CONF_REPEATED], s,
+        lint_find(l, NT_CONF_REPEATED, s,
                   arena_printf(l->arena,
                                "The first line for a variable counts, which is line %ld: this one is ignored.", line),
                   "Remove one of the two.");
     }
 }
 
-static void check_conflicts(struct lint *l, const struct lint_setting *s)
+void lint_check_conflicts(struct lint *l, const struct lint_setting *s)
 {
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
         struct pair p = {NULL, NULL, s};
@@ -367,5 +328,3 @@ static void check_conflicts(struct lint *l, const struct lint_setting *s)
     check_tuner_beside_table(l, s);
     check_repeated(l, s);
 }
-
-const struct lint_rules lint_conflicts = {kinds, sizeof kinds / sizeof *kinds, check_conflicts};

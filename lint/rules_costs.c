@@ -8,34 +8,6 @@
 #include "lint/lint_internal.h"
 #include "probe/topology/topology.h"
 
-enum {
-    P2P_OFF,
-    SHM_OFF,
-    GDR_OFF,
-    DEBUG_FILE,
-    CONNECTIONS,
-    SPLIT_ALONE,
-    PLUGIN_VALUE,
-    PREDICTED,
-    ALREADY,
-    MIG,
-    MISSING_FILE
-};
-static const struct finding_kind kinds[] = {
-    [P2P_OFF] = {"NT316", "p2p-off", FINDING_WARNING, "GPUs of a node no longer reach each other directly"},
-    [SHM_OFF] = {"NT317", "shm-off", FINDING_WARNING, "shared memory is switched off"},
-    [GDR_OFF] = {"NT318", "gpudirect-off", FINDING_WARNING, "GPUDirect RDMA is switched off"},
-    [DEBUG_FILE] = {"NT319", "one-debug-file", FINDING_WARNING, "all ranks log into one file"},
-    [CONNECTIONS] = {"NT320", "hardware-queues", FINDING_WARNING,
-                     "CUDA_DEVICE_MAX_CONNECTIONS against what the job runs"},
-    [SPLIT_ALONE] = {"NT321", "split-without-qps", FINDING_NOTE, "data is split over one queue pair"},
-    [PLUGIN_VALUE] = {"NT322", "plugin-value", FINDING_WARNING, "a value that its reader does not take"},
-    [PREDICTED] = {"NT323", "predicted-cost", FINDING_WARNING, "it makes collectives slower on this machine"},
-    [ALREADY] = {"NT324", "already-there", FINDING_NOTE, "this machine has as much without it"},
-    [MIG] = {"NT325", "mig-instances", FINDING_WARNING, "peer access where GPUs are cut into instances"},
-    [MISSING_FILE] = {"NT509", "missing-file", FINDING_ERROR, "the file is not there"},
-};
-
 static int is_loc(const struct lint_setting *s, const struct lint *l)
 {
     const char *level = s->value ? env_parse_level(s->value, l->high) : NULL;
@@ -46,14 +18,14 @@ static void check_p2p(struct lint *l, const struct lint_setting *s)
 {
     int level = !strcmp(s->name, "NCCL_P2P_LEVEL");
     if (level ? is_loc(s, l) : s->value && !strcmp(s->value, "1"))
-        lint_find(l, &kinds[P2P_OFF], s, "Traffic between the GPUs of a node goes through host memory, NVLink unused.",
+        lint_find(l, NT_P2P_OFF, s, "Traffic between the GPUs of a node goes through host memory, NVLink unused.",
                   "Remove it, unless a test of P2P fails on these nodes.");
 }
 
 static void check_shm(struct lint *l, const struct lint_setting *s)
 {
     if (lint_is_on(s))
-        lint_find(l, &kinds[SHM_OFF], s,
+        lint_find(l, NT_SHM_OFF, s,
                   "Where P2P is not possible, ranks of a node talk over the network instead of shared memory.",
                   "Remove it, and give containers a large enough /dev/shm.");
 }
@@ -61,7 +33,7 @@ static void check_shm(struct lint *l, const struct lint_setting *s)
 static void check_gdr(struct lint *l, const struct lint_setting *s)
 {
     if (is_loc(s, l))
-        lint_find(l, &kinds[GDR_OFF], s,
+        lint_find(l, NT_GPUDIRECT_OFF, s,
                   "NICs never reach GPU memory directly: all traffic is copied through the host.",
                   "Remove it, unless GPUDirect fails on these nodes.");
 }
@@ -72,7 +44,7 @@ static void check_debug_file(struct lint *l, const struct lint_setting *s)
     if (!s->value || !s->value[0] || !strncmp(s->value, device, sizeof device - 1) || strstr(s->value, "%h") ||
         strstr(s->value, "%p") || strchr(s->value, '\n') || !strcmp(s->value, "stdout") || !strcmp(s->value, "stderr"))
         return;
-    lint_find(l, &kinds[DEBUG_FILE], s, "Every rank opens this one file and writes over what the others wrote.",
+    lint_find(l, NT_ONE_DEBUG_FILE, s, "Every rank opens this one file and writes over what the others wrote.",
               "Put %h (host) and %p (process) into the name.");
 }
 
@@ -92,13 +64,13 @@ static void check_connections(struct lint *l, const struct lint_setting *s)
     if (!lint_number(s, &n))
         return;
     if (n < 1 || n > 32)
-        lint_find(l, &kinds[CONNECTIONS], s, "The CUDA driver takes 1 to 32.", "Write 1 to 32, or remove it.");
+        lint_find(l, NT_HARDWARE_QUEUES, s, "The CUDA driver takes 1 to 32.", "Write 1 to 32, or remove it.");
     else if (n == 1 && speaks_of(s, fsdp))
-        lint_find(l, &kinds[CONNECTIONS], s,
+        lint_find(l, NT_HARDWARE_QUEUES, s,
                   "One hardware queue takes away the overlap that the FSDP of this job needs.",
                   "Remove it for FSDP jobs.");
     else if (n != 1 && speaks_of(s, megatron) && !speaks_of(s, fsdp))
-        lint_find(l, &kinds[CONNECTIONS], s, "Megatron's sequence parallelism asks for 1 on GPUs before Blackwell.",
+        lint_find(l, NT_HARDWARE_QUEUES, s, "Megatron's sequence parallelism asks for 1 on GPUs before Blackwell.",
                   "Write 1.");
 }
 
@@ -107,7 +79,8 @@ static void check_split(struct lint *l, const struct lint_setting *s)
     int64_t qps = 1;
     const struct lint_setting *other = lint_anywhere(l, s, "NCCL_IB_QPS_PER_CONNECTION");
     if (lint_is_on(s) && !l->rccl && (!other || (lint_number(other, &qps) && qps <= 1)))
-        lint_find(l, &kinds[SPLIT_ALONE], s, "A connection has one queue pair, so there is nothing to split data over.",
+        lint_find(l, NT_SPLIT_WITHOUT_QPS, s,
+                  "A connection has one queue pair, so there is nothing to split data over.",
                   "Set NCCL_IB_QPS_PER_CONNECTION too, or remove it.");
 }
 
@@ -132,7 +105,7 @@ static void check_plugin_value(struct lint *l, const struct lint_setting *s)
     char text[ENV_LIMIT_TEXT];
     const char *wanted = limit ? env_limit_broken(limit, s->value, text) : NULL;
     if (wanted)
-        lint_find(l, &kinds[PLUGIN_VALUE], s, arena_printf(l->arena, "Its reader takes %s.", wanted),
+        lint_find(l, NT_PLUGIN_VALUE, s, arena_printf(l->arena, "Its reader takes %s.", wanted),
                   "Write one of these, or remove it.");
 }
 
@@ -158,7 +131,7 @@ static void check_missing_file(struct lint *l, const struct lint_setting *s)
     if (!*name || !l->options.root || !s->value || s->value[0] != '/')
         return;
     if (access(arena_printf(l->arena, "%s%s", l->options.root, s->value), F_OK))
-        lint_find(l, &kinds[MISSING_FILE], s, "There is no such file here.", "Write the path of a file on every node.");
+        lint_find(l, NT_MISSING_FILE, s, "There is no such file here.", "Write the path of a file on every node.");
 }
 
 /* ---- predicted --------------------------------------------------------------------------------------------------- */
@@ -196,13 +169,14 @@ static const struct predicted_cost *cost_of(struct lint *l, const struct lint_se
 }
 
 /* Into the finding that there is about the setting, else as one of its own. */
-static void add_to_finding(struct lint *l, const struct lint_setting *s, int kind, const char *says, const char *advice)
+static void add_to_finding(struct lint *l, const struct lint_setting *s, enum lint_rule rule, const char *says,
+                           const char *advice)
 {
     struct lint_finding *last = l->nfindings ? l->findings[l->nfindings - 1] : NULL;
     if (last && last->at == s)
         last->says = arena_printf(l->arena, "%s %s", last->says, says);
     else
-        lint_find(l, &kinds[kind], s, says, advice);
+        lint_find(l, rule, s, says, advice);
 }
 
 /* A least number of channels that NCCL has here anyway. */
@@ -217,7 +191,7 @@ static void check_already_there(struct lint *l, const struct lint_setting *s)
         return;
     int channels = l->options.predictor->channels(l->options.topology, l->options.nccl_high, &nodes);
     if (channels >= value)
-        add_to_finding(l, s, ALREADY,
+        add_to_finding(l, s, NT_ALREADY_THERE,
                        arena_printf(l->arena, "NCCL makes %d channels on %d of these nodes without it (predicted).",
                                     channels, nodes),
                        "Remove it.");
@@ -230,7 +204,7 @@ static void check_predicted(struct lint *l, const struct lint_setting *s)
     check_already_there(l, s);
     const struct predicted_cost *c = cost_of(l, s);
     if (c && c->factor >= WORTH)
-        add_to_finding(l, s, PREDICTED,
+        add_to_finding(l, s, NT_PREDICTED_COST,
                        arena_printf(l->arena, "On %d of these nodes an AllReduce %s (predicted).", c->nodes, c->text),
                        "Remove it, unless a test without it fails on these nodes.");
 }
@@ -252,14 +226,14 @@ static void check_instances(struct lint *l, const struct lint_setting *s)
     int peers = !strncmp(s->name, "NCCL_P2P_", 9) || !strcmp(s->name, "NCCL_NVLS_ENABLE");
     if (!peers || (!is_cut(l->options.topology) && !speaks_of(s, devices)))
         return;
-    lint_find(l, &kinds[MIG], s,
+    lint_find(l, NT_MIG_INSTANCES, s,
               "GPUs are cut into instances (MIG) here: between them there is neither peer access nor NVLink, whatever "
               "this says; before 2.30.3 NCCL refuses two instances of one GPU in a communicator (\"Duplicate GPU "
               "detected\").",
               "Switch MIG off for jobs of several GPUs, and remove it.");
 }
 
-static void check_costs(struct lint *l, const struct lint_setting *s)
+void lint_check_costs(struct lint *l, const struct lint_setting *s)
 {
     for (size_t i = 0; i < sizeof leftovers / sizeof *leftovers; i++)
         if (!strcmp(leftovers[i].name, s->name))
@@ -269,5 +243,3 @@ static void check_costs(struct lint *l, const struct lint_setting *s)
     check_instances(l, s);
     check_predicted(l, s);
 }
-
-const struct lint_rules lint_costs = {kinds, sizeof kinds / sizeof *kinds, check_costs};

@@ -6,17 +6,6 @@
 #include "lint/lint_internal.h"
 #include "probe/topology/topology.h"
 
-enum { PREFIX, NO_SUCH_HCA, HCA_DOWN, NO_HCA_LEFT, NO_SUCH_INTERFACE, INTERFACE_DOWN, IDLE_PORTS };
-static const struct finding_kind kinds[] = {
-    [PREFIX] = {"NT501", "prefix-match", FINDING_WARNING, "a name without '=' matches every longer one too"},
-    [NO_SUCH_HCA] = {"NT502", "no-such-hca", FINDING_ERROR, "the topology has no such RDMA device or port"},
-    [HCA_DOWN] = {"NT503", "hca-down", FINDING_WARNING, "the RDMA port is down"},
-    [NO_HCA_LEFT] = {"NT504", "no-hca-left", FINDING_ERROR, "the list leaves no RDMA device"},
-    [NO_SUCH_INTERFACE] = {"NT505", "no-such-interface", FINDING_ERROR, "the topology has no such interface"},
-    [INTERFACE_DOWN] = {"NT506", "interface-down", FINDING_ERROR, "the interface is down"},
-    [IDLE_PORTS] = {"NT508", "idle-ports", FINDING_NOTE, "the list leaves RDMA ports for compute traffic idle"},
-};
-
 /* ---- without a topology ------------------------------------------------------------------------------------------ */
 
 /* "mlx5_1" and "eth1" have longer namesakes from mlx5_10 on; names made of PCI addresses (enp1s0, rocep1) do not count
@@ -64,7 +53,7 @@ static void check_prefixes(struct lint *l, const struct lint_setting *s, const s
         if (!is_counted(e))
             continue;
         struct lint_finding *f = lint_find(
-            l, &kinds[PREFIX], s,
+            l, NT_PREFIX_MATCH, s,
             arena_printf(l->arena,
                          "Without '=' a name is a prefix: \"%.*s\" also matches %.*s0 to %.*s9 where a node has them.",
                          n, e->name, n, e->name, n, e->name),
@@ -169,7 +158,7 @@ static int check_entries(struct lint *l, const struct lint_setting *s, const str
             add_name(l, &down, e);
         else if (m.own && m.stranger && !wider++)
             make_exact(l,
-                       lint_find(l, &kinds[PREFIX], s,
+                       lint_find(l, NT_PREFIX_MATCH, s,
                                  arena_printf(l->arena,
                                               "Without '=' the name is a prefix: on node class %s \"%.*s\" also "
                                               "matches %s.",
@@ -179,13 +168,13 @@ static int check_entries(struct lint *l, const struct lint_setting *s, const str
                        s, d);
     }
     if (absent.n)
-        lint_find(l, all->hca ? &kinds[NO_SUCH_HCA] : &kinds[NO_SUCH_INTERFACE], s,
+        lint_find(l, all->hca ? NT_NO_SUCH_HCA : NT_NO_SUCH_INTERFACE, s,
                   arena_printf(l->arena, "Node class %s has no %s that matches %s%s.", all->class_name, what,
                                absent.text,
                                left || all->hca ? "" : ", and the list leaves no running one: NCCL's start fails"),
                   "Name devices that every node class has.");
     if (down.n)
-        lint_find(l, all->hca ? &kinds[HCA_DOWN] : &kinds[INTERFACE_DOWN], s,
+        lint_find(l, all->hca ? NT_HCA_DOWN : NT_INTERFACE_DOWN, s,
                   arena_printf(l->arena, "On node class %s %s %s down, and NCCL passes %s by.", all->class_name,
                                down.text, down.n == 1 ? "is" : "are", down.n == 1 ? "it" : "them"),
                   "Bring the link up, or take the name out.");
@@ -212,13 +201,13 @@ static void check_class(struct lint *l, const struct lint_setting *s, const stru
     if (left > 0 || all->count == 0 || d->count == 0 || (all->hca && has_plugin_ports(l, c)))
         return;
     if (all->hca)
-        lint_find(l, &kinds[NO_HCA_LEFT], s,
+        lint_find(l, NT_NO_HCA_LEFT, s,
                   arena_printf(l->arena,
                                "On node class %s the list leaves no active RDMA port, and NCCL falls back to TCP.",
                                all->class_name),
                   "Name devices that this class has.");
     else if (!absent)
-        lint_find(l, &kinds[NO_SUCH_INTERFACE], s,
+        lint_find(l, NT_NO_SUCH_INTERFACE, s,
                   arena_printf(l->arena, "On node class %s the list leaves no running interface: NCCL's start fails.",
                                all->class_name),
                   "Name interfaces that this class has.");
@@ -246,7 +235,7 @@ static void check_idle(struct lint *l, const struct lint_setting *s, const struc
     }
     if (kept >= (usable < ROLES_MOST_HCAS ? usable : ROLES_MOST_HCAS))
         return;
-    lint_find(l, &kinds[IDLE_PORTS], s,
+    lint_find(l, NT_IDLE_PORTS, s,
               arena_printf(l->arena,
                            "On node class %s the list leaves %d of the %d RDMA ports for compute traffic to NCCL; the "
                            "others stay idle.",
@@ -264,7 +253,7 @@ static void check_groups(struct lint *l, const struct lint_setting *s, const str
         for (int i = 0; i < all->count; i++)
             found |= all->list[i].name && strlen(all->list[i].name) == n && !memcmp(all->list[i].name, p, n);
         if (!found) {
-            lint_find(l, &kinds[NO_SUCH_HCA], s,
+            lint_find(l, NT_NO_SUCH_HCA, s,
                       arena_printf(l->arena, "Node class %s has no device \"%.*s\": communicator creation fails.",
                                    all->class_name, (int)(n < 60 ? n : 60), p),
                       "Write each device's exact name.");
@@ -275,7 +264,7 @@ static void check_groups(struct lint *l, const struct lint_setting *s, const str
     }
 }
 
-static void check_device_lists(struct lint *l, const struct lint_setting *s)
+void lint_check_devices(struct lint *l, const struct lint_setting *s)
 {
     const struct topology *t = l->options.topology;
     struct env_devices d;
@@ -305,5 +294,3 @@ static void check_device_lists(struct lint *l, const struct lint_setting *s)
     if (!known)
         check_prefixes(l, s, &d);
 }
-
-const struct lint_rules lint_devices = {kinds, sizeof kinds / sizeof *kinds, check_device_lists};

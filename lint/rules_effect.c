@@ -8,45 +8,6 @@
 #include "lint/lint_internal.h"
 #include "probe/topology/topology.h"
 
-enum {
-    OUT_OF_RANGE,
-    CLAMPED,
-    SOCKETS,
-    MULTIPLE,
-    DEFAULT,
-    SOCKETS_ALONE,
-    GID_INDEX,
-    GID_HINTS,
-    P2P_SWITCH,
-    IB_OFF,
-    PIN,
-    DEBUG_ON,
-    UNSAFE,
-    LOOPBACK,
-    TCP_ONLY,
-    LINK_LAYER
-};
-static const struct finding_kind kinds[] = {
-    [OUT_OF_RANGE] = {"NT301", "out-of-range", FINDING_ERROR, "a number outside of what the hardware or NCCL takes"},
-    [CLAMPED] = {"NT302", "clamped", FINDING_WARNING, "a number that NCCL replaces by its limit"},
-    [SOCKETS] = {"NT303", "too-many-sockets", FINDING_WARNING, "more than 64 TCP connections to a peer"},
-    [MULTIPLE] = {"NT304", "not-a-multiple", FINDING_WARNING, "a number of the wrong shape is replaced"},
-    [DEFAULT] = {"NT305", "default-value", FINDING_NOTE, "this is NCCL's default already"},
-    [SOCKETS_ALONE] = {"NT306", "sockets-without-threads", FINDING_WARNING,
-                       "NCCL_NSOCKS_PERTHREAD does nothing without threads"},
-    [GID_INDEX] = {"NT307", "fixed-gid-index", FINDING_WARNING, "a fixed GID index"},
-    [GID_HINTS] = {"NT308", "gid-hint-unused", FINDING_WARNING,
-                   "hints for the automatic GID choice beside a fixed index"},
-    [P2P_SWITCH] = {"NT309", "p2p-disable-value", FINDING_WARNING, "only the value 1 disables P2P"},
-    [IB_OFF] = {"NT310", "rdma-off", FINDING_WARNING, "RDMA is switched off"},
-    [PIN] = {"NT311", "pinned-choice", FINDING_NOTE, "pins algorithm or protocol for every size"},
-    [DEBUG_ON] = {"NT312", "debug-left-on", FINDING_NOTE, "logging or checks that cost time are on"},
-    [UNSAFE] = {"NT313", "unsafe-flush", FINDING_WARNING, "trades correctness of GPUDirect receives for time"},
-    [LOOPBACK] = {"NT314", "local-interface", FINDING_WARNING, "an interface that no other node can reach"},
-    [TCP_ONLY] = {"NT315", "tcp-only-setting", FINDING_NOTE, "counts only where NCCL talks TCP"},
-    [LINK_LAYER] = {"NT507", "wrong-link-layer", FINDING_NOTE, "without effect on this link layer"},
-};
-
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
 static int is_equal(const struct lint_setting *s, const char *usual)
@@ -83,32 +44,32 @@ static int is_default(const struct lint *l, const struct lint_setting *s)
 /* What comes of a number outside the catalogue's range. */
 static const struct consequence {
     const char *name;
-    const struct finding_kind *kind;
+    enum lint_rule rule;
     const char *says, *advice;
 } consequences[] = {
-    {"NCCL_IB_TIMEOUT", &kinds[OUT_OF_RANGE],
+    {"NCCL_IB_TIMEOUT", NT_OUT_OF_RANGE,
      "The InfiniBand field holds 0 to 31; a larger exponent is cut or refused by the driver.",
      "Write at most 31; each step doubles the wait, and 22 is 17 seconds already."},
-    {"NCCL_IB_RETRY_CNT", &kinds[OUT_OF_RANGE],
+    {"NCCL_IB_RETRY_CNT", NT_OUT_OF_RANGE,
      "The InfiniBand field holds 0 to 7; a larger count is cut or refused by the driver.",
      "Write 7, the default, and raise NCCL_IB_TIMEOUT to wait longer."},
-    {"NCCL_IB_SL", &kinds[OUT_OF_RANGE], "InfiniBand has the service levels 0 to 15.", "Write 0 to 15."},
-    {"NCCL_IB_TC", &kinds[OUT_OF_RANGE], "A traffic class has 8 bits.", "Write 0 to 255."},
-    {"NCCL_IB_FIFO_TC", &kinds[OUT_OF_RANGE], "A traffic class has 8 bits.", "Write 0 to 255."},
-    {"NCCL_GIN_IB_TC", &kinds[OUT_OF_RANGE], "A traffic class has 8 bits.", "Write 0 to 255."},
-    {"NCCL_IB_GID_INDEX", &kinds[OUT_OF_RANGE], "A GID index has 8 bits.", "Write 0 to 255, or leave it unset."},
-    {"NCCL_IB_QPS_PER_CONNECTION", &kinds[OUT_OF_RANGE],
+    {"NCCL_IB_SL", NT_OUT_OF_RANGE, "InfiniBand has the service levels 0 to 15.", "Write 0 to 15."},
+    {"NCCL_IB_TC", NT_OUT_OF_RANGE, "A traffic class has 8 bits.", "Write 0 to 255."},
+    {"NCCL_IB_FIFO_TC", NT_OUT_OF_RANGE, "A traffic class has 8 bits.", "Write 0 to 255."},
+    {"NCCL_GIN_IB_TC", NT_OUT_OF_RANGE, "A traffic class has 8 bits.", "Write 0 to 255."},
+    {"NCCL_IB_GID_INDEX", NT_OUT_OF_RANGE, "A GID index has 8 bits.", "Write 0 to 255, or leave it unset."},
+    {"NCCL_IB_QPS_PER_CONNECTION", NT_OUT_OF_RANGE,
      "NCCL does not check the number, and its structures hold 128 queue pairs a connection.", "Write 1 to 128."},
-    {"NCCL_SOCKET_NTHREADS", &kinds[CLAMPED], "NCCL starts at most 16 helper threads.", "Write 0 to 16."},
-    {"NCCL_NTHREADS", &kinds[CLAMPED], "NCCL takes 64 for anything less and 512 for anything more.",
+    {"NCCL_SOCKET_NTHREADS", NT_CLAMPED, "NCCL starts at most 16 helper threads.", "Write 0 to 16."},
+    {"NCCL_NTHREADS", NT_CLAMPED, "NCCL takes 64 for anything less and 512 for anything more.",
      "Write a multiple of 32 from 64 to 512, or nothing."},
-    {"NCCL_LL128_NTHREADS", &kinds[CLAMPED], "NCCL takes 160 for anything less and 640 for anything more.",
+    {"NCCL_LL128_NTHREADS", NT_CLAMPED, "NCCL takes 160 for anything less and 640 for anything more.",
      "Write a multiple of 32 from 160 to 640, or nothing."},
-    {"NCCL_MAX_CTAS", &kinds[CLAMPED], "NCCL ignores 0 and less, and caps at 64 (32 before 2.25).", "Write 1 to 64."},
-    {"NCCL_MIN_CTAS", &kinds[CLAMPED], "NCCL ignores 0 and less, and caps at 64 (32 before 2.25).", "Write 1 to 64."},
-    {"NCCL_MAX_NCHANNELS", &kinds[CLAMPED], "NVIDIA's NCCL has at most 64 channels (32 before 2.25), at least 1.",
+    {"NCCL_MAX_CTAS", NT_CLAMPED, "NCCL ignores 0 and less, and caps at 64 (32 before 2.25).", "Write 1 to 64."},
+    {"NCCL_MIN_CTAS", NT_CLAMPED, "NCCL ignores 0 and less, and caps at 64 (32 before 2.25).", "Write 1 to 64."},
+    {"NCCL_MAX_NCHANNELS", NT_CLAMPED, "NVIDIA's NCCL has at most 64 channels (32 before 2.25), at least 1.",
      "Write 1 to 64; 112 is a number for AMD's RCCL on MI300."},
-    {"NCCL_MIN_NCHANNELS", &kinds[CLAMPED], "NVIDIA's NCCL has at most 64 channels (32 before 2.25).",
+    {"NCCL_MIN_NCHANNELS", NT_CLAMPED, "NVIDIA's NCCL has at most 64 channels (32 before 2.25).",
      "Write at most 64; 112 is a number for AMD's RCCL on MI300."},
 };
 
@@ -127,14 +88,14 @@ static void check_range(struct lint *l, const struct lint_setting *s, int64_t va
         return;
     for (size_t i = 0; i < sizeof(consequences) / sizeof(consequences[0]); i++)
         if (!strcmp(consequences[i].name, s->name)) {
-            lint_find(l, consequences[i].kind, s,
+            lint_find(l, consequences[i].rule, s,
                       l->rccl && counts_channels(s->name) ? "RCCL has at most 128 channels." : consequences[i].says,
                       consequences[i].advice);
             return;
         }
     if (!strcmp(s->name, "NCCL_P2P_DISABLE")) /* a rule of its own */
         return;
-    lint_find(l, &kinds[OUT_OF_RANGE], s,
+    lint_find(l, NT_OUT_OF_RANGE, s,
               arena_printf(l->arena, "NCCL knows the numbers %lld to %lld here and does not check for others.",
                            (long long)v->low, (long long)high),
               arena_printf(l->arena, "Write %lld to %lld.", (long long)v->low, (long long)high))
@@ -146,11 +107,11 @@ static void check_shape(struct lint *l, const struct lint_setting *s, int64_t va
     int threads = !strcmp(s->name, "NCCL_NTHREADS") || !strcmp(s->name, "NCCL_LL128_NTHREADS");
     if (threads && value >= s->var->low && value <= s->var->high && value % 32)
         lint_find(
-            l, &kinds[MULTIPLE], s,
+            l, NT_NOT_A_MULTIPLE, s,
             arena_printf(l->arena, "NCCL wants a multiple of 32 and takes %lld instead.", (long long)s->var->high),
             "Write a multiple of 32, or nothing.");
     if (!strcmp(s->name, "NCCL_WORK_FIFO_BYTES") && value > 0 && ((value & (value - 1)) || value > 1 << 30))
-        lint_find(l, &kinds[MULTIPLE], s,
+        lint_find(l, NT_NOT_A_MULTIPLE, s,
                   "NCCL wants a power of two up to 1 GiB and takes its default, 1 MiB, instead.",
                   "Write a power of two, or nothing.");
 }
@@ -168,7 +129,7 @@ static void check_sockets(struct lint *l, const struct lint_setting *s, int64_t 
     *(is_threads ? &threads : &sockets) = value;
     if (threads < 1 || sockets < 1 || threads > 16 || sockets > 64 || threads * sockets <= 64)
         return;
-    lint_find(l, &kinds[SOCKETS], s,
+    lint_find(l, NT_TOO_MANY_SOCKETS, s,
               arena_printf(l->arena,
                            "%lld threads with %lld sockets each are more than 64: NCCL takes %lld a thread and warns.",
                            (long long)threads, (long long)sockets, (long long)(64 / threads)),
@@ -191,13 +152,13 @@ static void check_default(struct lint *l, const struct lint_setting *s)
         return;
     if (!l->rccl) {
         if (is_default(l, s))
-            lint_find(l, &kinds[DEFAULT], s, "This is what NCCL does without the line, in every release judged.",
+            lint_find(l, NT_DEFAULT_VALUE, s, "This is what NCCL does without the line, in every release judged.",
                       "Remove it, unless it has to undo something set elsewhere.");
         return;
     }
     for (size_t i = 0; i < sizeof(rccl_defaults) / sizeof(rccl_defaults[0]); i++)
         if (!strcmp(rccl_defaults[i].name, s->name) && is_equal(s, rccl_defaults[i].value))
-            lint_find(l, &kinds[DEFAULT], s, "This is RCCL's own default, unlike NCCL's.",
+            lint_find(l, NT_DEFAULT_VALUE, s, "This is RCCL's own default, unlike NCCL's.",
                       "Remove it, unless it has to undo something set elsewhere.");
 }
 
@@ -243,7 +204,7 @@ static struct fabric fabric_of(const struct topology *t)
 static void check_sockets_alone(struct lint *l, const struct lint_setting *s)
 {
     if (!lint_anywhere(l, s, "NCCL_SOCKET_NTHREADS"))
-        lint_find(l, &kinds[SOCKETS_ALONE], s,
+        lint_find(l, NT_SOCKETS_WITHOUT_THREADS, s,
                   "NCCL opens threads x this many sockets, and the automatic thread count is 0 except on AWS ENA and "
                   "Google gVNIC: nothing changes.",
                   "Set NCCL_SOCKET_NTHREADS too, or remove it.");
@@ -257,7 +218,7 @@ static void check_tcp_only(struct lint *l, const struct lint_setting *s)
         return;
     if (f.known && f.active == 0)
         return;
-    lint_find(l, &kinds[TCP_ONLY], s,
+    lint_find(l, NT_TCP_ONLY_SETTING, s,
               f.known ? "NCCL uses it for data over TCP alone, and this topology has active RDMA ports."
                       : "NCCL uses it for data over TCP alone, not on InfiniBand or RoCE; a plugin for TCP, such as "
                         "Google's GPUDirect-TCPX, may read it too.",
@@ -275,14 +236,14 @@ static void check_gid_index(struct lint *l, const struct lint_setting *s)
         return;
     if (f.known && f.infiniband + f.ethernet > 0 && f.ethernet == 0) {
         if (l->high >= 22203)
-            lint_find(l, &kinds[GID_INDEX], s, arena_printf(l->arena, "%s, all that this topology has.", on_ib),
+            lint_find(l, NT_FIXED_GID_INDEX, s, arena_printf(l->arena, "%s, all that this topology has.", on_ib),
                       "Remove it.");
         return;
     }
     if (l->high < 22105) /* no automatic choice yet: it has to be set on RoCE */
         return;
     struct lint_finding *found =
-        lint_find(l, &kinds[GID_INDEX], s,
+        lint_find(l, NT_FIXED_GID_INDEX, s,
                   f.ethernet && !f.infiniband ? arena_printf(l->arena, "O%s.", on_roce + 1)
                                               : arena_printf(l->arena, "%s; %s.", on_ib, on_roce),
                   l->low >= 22105 ? "Remove it, unless a connection test shows that the automatic choice is wrong."
@@ -297,10 +258,10 @@ static void check_gid_hint(struct lint *l, const struct lint_setting *s)
     struct fabric f = fabric_of(l->options.topology);
     const struct lint_setting *fixed = lint_before(l, s, "NCCL_IB_GID_INDEX");
     if (lint_number(fixed, &index) && index >= 0)
-        lint_find(l, &kinds[GID_HINTS], s, "It guides the automatic GID choice, which NCCL_IB_GID_INDEX turns off.",
+        lint_find(l, NT_GID_HINT_UNUSED, s, "It guides the automatic GID choice, which NCCL_IB_GID_INDEX turns off.",
                   "Remove NCCL_IB_GID_INDEX, or this.");
     else if (f.infiniband && !f.ethernet)
-        lint_find(l, &kinds[LINK_LAYER], s, "It guides the GID choice on RoCE; this topology has InfiniBand alone.",
+        lint_find(l, NT_WRONG_LINK_LAYER, s, "It guides the GID choice on RoCE; this topology has InfiniBand alone.",
                   "Remove it.");
 }
 
@@ -314,7 +275,7 @@ static void check_gid_hints_before(struct lint *l, const struct lint_setting *s)
     for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
         const struct lint_setting *hint = lint_before(l, s, hints[i]);
         if (hint)
-            lint_find(l, &kinds[GID_HINTS], hint,
+            lint_find(l, NT_GID_HINT_UNUSED, hint,
                       "It guides the automatic GID choice, which NCCL_IB_GID_INDEX turns off.",
                       "Remove NCCL_IB_GID_INDEX, or this.");
     }
@@ -324,14 +285,14 @@ static void check_traffic_class(struct lint *l, const struct lint_setting *s)
 {
     struct fabric f = fabric_of(l->options.topology);
     if (f.infiniband && !f.ethernet)
-        lint_find(l, &kinds[LINK_LAYER], s, "A traffic class is applied on RoCE; this topology has InfiniBand alone.",
+        lint_find(l, NT_WRONG_LINK_LAYER, s, "A traffic class is applied on RoCE; this topology has InfiniBand alone.",
                   "Use NCCL_IB_SL to choose a service level, or remove it.");
 }
 
 static void check_p2p_switch(struct lint *l, const struct lint_setting *s)
 {
     if (s->value && s->value[0] && strcmp(s->value, "1") != 0 && strcmp(s->value, "0") != 0)
-        lint_find(l, &kinds[P2P_SWITCH], s, "Since 2.6.4 only the value 1 disables P2P; any other changes nothing.",
+        lint_find(l, NT_P2P_DISABLE_VALUE, s, "Since 2.6.4 only the value 1 disables P2P; any other changes nothing.",
                   "Write 1, or remove it.");
 }
 
@@ -354,13 +315,13 @@ static void check_ib_off(struct lint *l, const struct lint_setting *s)
     if (!lint_number(s, &off) || !off)
         return;
     if (f.known && f.active == 0) {
-        lint_find(l, &kinds[IB_OFF], s, "This topology has no active RDMA port: nothing changes.", "Remove it.")
+        lint_find(l, NT_RDMA_OFF, s, "This topology has no active RDMA port: nothing changes.", "Remove it.")
             ->severity = FINDING_NOTE;
         return;
     }
     int here = l->options.root && has_hcas(l);
     struct lint_finding *found = lint_find(
-        l, &kinds[IB_OFF], s,
+        l, NT_RDMA_OFF, s,
         here && !f.known ? "This machine has RDMA ports, and they go unused: data takes TCP, unless a network plugin "
                            "brings its own transport."
         : f.known
@@ -379,7 +340,7 @@ static void check_pin(struct lint *l, const struct lint_setting *s)
 {
     if (!s->value || !s->value[0])
         return;
-    lint_find(l, &kinds[PIN], s,
+    lint_find(l, NT_PINNED_CHOICE, s,
               arena_printf(l->arena,
                            "It holds for every message size of %s, and a tuner cannot choose what it rules out.",
                            strchr(s->value, ':') ? "these collectives" : "all collectives"),
@@ -400,7 +361,7 @@ static void check_debug_on(struct lint *l, const struct lint_setting *s)
     else if (!strcmp(s->name, "NCCL_CHECK_POINTERS") && lint_number(s, &value) && value)
         says = "Each call's pointers are checked, which costs time on every call.";
     if (says)
-        lint_find(l, &kinds[DEBUG_ON], s, says,
+        lint_find(l, NT_DEBUG_LEFT_ON, s, says,
                   s->var->grammar == ENV_G_DEBUG ? "Write WARN for production." : "Remove it for production.");
 }
 
@@ -408,7 +369,7 @@ static void check_unsafe_flush(struct lint *l, const struct lint_setting *s)
 {
     int64_t value;
     if (!l->rccl && lint_number(s, &value) && value)
-        lint_find(l, &kinds[UNSAFE], s,
+        lint_find(l, NT_UNSAFE_FLUSH, s,
                   "NCCL leaves out the read that orders GPUDirect writes: a kernel may see old data where the hardware "
                   "does not order them itself.",
                   "Remove it; NCCL leaves the flush out by itself where that is safe.");
@@ -424,7 +385,7 @@ static void check_local_interface(struct lint *l, const struct lint_setting *s)
     for (int i = 0; i < d.count && !d.exclude; i++)
         for (size_t k = 0; k < sizeof(local) / sizeof(local[0]); k++)
             if (d.list[i].length == strlen(local[k]) && !strncmp(d.list[i].name, local[k], d.list[i].length)) {
-                lint_find(l, &kinds[LOOPBACK], s,
+                lint_find(l, NT_LOCAL_INTERFACE, s,
                           arena_printf(l->arena,
                                        "\"%s\" reaches this node alone; bootstrap between nodes fails over it.",
                                        local[k]),
@@ -458,7 +419,7 @@ static const struct {
     {"NCCL_SOCKET_IFNAME", check_local_interface},
 };
 
-static void check_effects(struct lint *l, const struct lint_setting *s)
+void lint_check_effects(struct lint *l, const struct lint_setting *s)
 {
     if (!s->var)
         return;
@@ -467,5 +428,3 @@ static void check_effects(struct lint *l, const struct lint_setting *s)
         if (!strcmp(effects[i].name, s->name))
             effects[i].check(l, s);
 }
-
-const struct lint_rules lint_effects = {kinds, sizeof kinds / sizeof *kinds, check_effects};

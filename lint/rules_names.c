@@ -4,31 +4,6 @@
 
 #include "lint/lint_internal.h"
 
-enum {
-    REMOVED_NAME,
-    MISSPELT_NAME,
-    UNKNOWN_NAME,
-    FORMER_NAME,
-    FOREIGN_NAME,
-    TOO_NEW,
-    NO_EFFECT_NAME,
-    DEPRECATED_NAME,
-    OTHER_VENDOR,
-    LOWER_CASE
-};
-static const struct finding_kind kinds[] = {
-    [REMOVED_NAME] = {"NT101", "removed-variable", FINDING_WARNING, "NCCL no longer reads this variable"},
-    [MISSPELT_NAME] = {"NT102", "misspelt-variable", FINDING_WARNING, "NCCL never read this name; another is meant"},
-    [UNKNOWN_NAME] = {"NT103", "unknown-variable", FINDING_NOTE, "NCCL never read this name"},
-    [FORMER_NAME] = {"NT104", "former-name", FINDING_WARNING, "another program's name, and its former one"},
-    [FOREIGN_NAME] = {"NT105", "foreign-variable", FINDING_NOTE, "read by another program, not by NCCL"},
-    [TOO_NEW] = {"NT106", "too-new", FINDING_WARNING, "the judged release does not read this variable yet"},
-    [NO_EFFECT_NAME] = {"NT107", "dead-variable", FINDING_WARNING, "declared in NCCL's source, used by nothing"},
-    [DEPRECATED_NAME] = {"NT108", "deprecated-variable", FINDING_NOTE, "still works, but has a successor"},
-    [OTHER_VENDOR] = {"NT109", "other-vendor", FINDING_WARNING, "read by the other vendor's library"},
-    [LOWER_CASE] = {"NT110", "lower-case", FINDING_WARNING, "a name that is not in upper case"},
-};
-
 /* Replacements that are one name can be put in its place. */
 static int is_name(const char *s)
 {
@@ -77,7 +52,7 @@ static void check_removed(struct lint *l, const struct lint_setting *s, const st
                            : arena_printf(l->arena, "NCCL reads it from %s to %s; other releases ignore it.", from, to);
     if (o && o->note && !strstr(o->note, "RCCL"))
         says = arena_printf(l->arena, "%s There %s.", says, o->note);
-    struct lint_finding *f = lint_find(l, &kinds[REMOVED_NAME], s, says, advice_of(l, o));
+    struct lint_finding *f = lint_find(l, NT_REMOVED_VARIABLE, s, says, advice_of(l, o));
     if (reads == LINT_SOME) {
         f->severity = FINDING_NOTE;
         return;
@@ -92,15 +67,14 @@ static void check_known(struct lint *l, const struct lint_setting *s, const stru
     const struct env_var *v = s->var;
     char since[ENV_VERSION];
     if (v->flags & ENV_DEAD) {
-        struct lint_finding *f =
-            lint_find(l, &kinds[NO_EFFECT_NAME], s,
-                      add_note(l, "NCCL's source declares it and does nothing with it", o), "Remove it.");
+        struct lint_finding *f = lint_find(
+            l, NT_DEAD_VARIABLE, s, add_note(l, "NCCL's source declares it and does nothing with it", o), "Remove it.");
         f->fix = LINT_FIX_LINE;
         return;
     }
     if (l->options.nccl_low && !(v->flags & ENV_OLDER) && l->low < v->since && v->scope != ENV_PLUGIN) {
         struct lint_finding *f =
-            lint_find(l, &kinds[TOO_NEW], s,
+            lint_find(l, NT_TOO_NEW, s,
                       arena_printf(l->arena, "NCCL reads it from %s on; earlier releases ignore it.",
                                    env_version_text(since, v->since)),
                       "Update NCCL where you need it, or remove the line.");
@@ -108,7 +82,7 @@ static void check_known(struct lint *l, const struct lint_setting *s, const stru
             f->severity = FINDING_NOTE;
     }
     if (o && o->status == ENV_DEPRECATED && !(strcmp(v->name, "NCCL_CHECK_POINTERS") == 0 && l->high < 22907))
-        lint_find(l, &kinds[DEPRECATED_NAME], s, add_note(l, "NCCL still honours it", o), advice_of(l, o));
+        lint_find(l, NT_DEPRECATED_VARIABLE, s, add_note(l, "NCCL still honours it", o), advice_of(l, o));
 }
 
 /* Names of a family that NCCL does not read. */
@@ -118,13 +92,13 @@ static void check_foreign(struct lint *l, const struct lint_setting *s, enum env
     int amd = status == ENV_RCCL || status == ENV_ROCM;
     const char *note = o ? o->note : NULL;
     if (amd && !l->rccl) {
-        struct lint_finding *f = lint_find(l, &kinds[OTHER_VENDOR], s,
+        struct lint_finding *f = lint_find(l, NT_OTHER_VENDOR, s,
                                            arena_printf(l->arena, "Only %s reads it; NVIDIA's NCCL ignores it.", owner),
                                            o && o->use ? advice_of(l, o) : "Remove it for NVIDIA GPUs.");
         if (!l->rccl_sure)
             f->severity = FINDING_NOTE;
     } else if (note || (!amd && !strncmp(s->name, "NCCL_", 5))) {
-        lint_find(l, &kinds[FOREIGN_NAME], s,
+        lint_find(l, NT_FOREIGN_VARIABLE, s,
                   note ? arena_printf(l->arena, "%c%s reads it%s: %s.", owner[0] == 't' ? 'T' : owner[0], owner + 1,
                                       amd ? "" : ", not NCCL", note)
                        : arena_printf(l->arena, "NCCL does not read it: it is a setting of %s.", owner),
@@ -134,7 +108,7 @@ static void check_foreign(struct lint *l, const struct lint_setting *s, enum env
 
 static void find_misspelt(struct lint *l, const struct lint_setting *s, const char *use, int sure)
 {
-    struct lint_finding *f = lint_find(l, &kinds[MISSPELT_NAME], s, "No release of NCCL from 2.4 on reads this name.",
+    struct lint_finding *f = lint_find(l, NT_MISSPELT_VARIABLE, s, "No release of NCCL from 2.4 on reads this name.",
                                        arena_printf(l->arena, sure ? "Use %s." : "Probably %s is meant.", use));
     const struct env_var *v = env_var_find(use);
     /* A list that the right name does not understand would end the job. */
@@ -147,17 +121,17 @@ static void check_other(struct lint *l, const struct lint_setting *s, const stru
     struct lint_finding *f;
     switch (o->status) {
     case ENV_REMOVED:
-        f = lint_find(l, &kinds[REMOVED_NAME], s, add_note(l, "NCCL no longer reads it", o), advice_of(l, o));
+        f = lint_find(l, NT_REMOVED_VARIABLE, s, add_note(l, "NCCL no longer reads it", o), advice_of(l, o));
         f->fix = LINT_FIX_LINE;
         break;
     case ENV_NEVER:
-        lint_find(l, &kinds[MISSPELT_NAME], s, "No release of NCCL from 2.4 on reads this name.", advice_of(l, o));
+        lint_find(l, NT_MISSPELT_VARIABLE, s, "No release of NCCL from 2.4 on reads this name.", advice_of(l, o));
         break;
     case ENV_MISSPELT:
         find_misspelt(l, s, o->use, 1);
         break;
     case ENV_OLD_SPELLING:
-        f = lint_find(l, &kinds[FORMER_NAME], s,
+        f = lint_find(l, NT_FORMER_NAME, s,
                       arena_printf(l->arena, "NCCL never read it: it is %s's, which documents it as %s since 2.2%s%s.",
                                    o->owner, o->use, o->note ? "; " : "", o->note ? o->note : ""),
                       advice_of(l, o));
@@ -179,9 +153,9 @@ static int is_torch_name(struct lint *l, const struct lint_setting *s)
     const struct env_other *o = env_other_find(arena_printf(l->arena, "TORCH_%s", s->name));
     if (!o)
         return 0;
-    struct lint_finding *f = lint_find(l, &kinds[FORMER_NAME], s,
-                                       arena_printf(l->arena, "NCCL never read it; %s reads %s.", o->owner, o->name),
-                                       arena_printf(l->arena, "Use %s.", o->name));
+    struct lint_finding *f =
+        lint_find(l, NT_FORMER_NAME, s, arena_printf(l->arena, "NCCL never read it; %s reads %s.", o->owner, o->name),
+                  arena_printf(l->arena, "Use %s.", o->name));
     rename_to(l, f, s, o->name, 1);
     return 1;
 }
@@ -206,8 +180,7 @@ static int is_lower(struct lint *l, const struct lint_setting *s)
         return 0;
     if (s->how != LINT_ASSIGNED)
         rename_to(l,
-                  lint_find(l, &kinds[LOWER_CASE], s,
-                            "Names of variables are in upper case; NCCL does not read this one.",
+                  lint_find(l, NT_LOWER_CASE, s, "Names of variables are in upper case; NCCL does not read this one.",
                             arena_printf(l->arena, "Use %s.", upper)),
                   s, upper, 1);
     return 1;
@@ -219,13 +192,13 @@ static int is_misspelt_other(struct lint *l, const struct lint_setting *s)
     const struct env_other *near = s->how == LINT_ASSIGNED ? NULL : env_nearest_other(s->name);
     if (!near)
         return 0;
-    lint_find(l, &kinds[MISSPELT_NAME], s,
+    lint_find(l, NT_MISSPELT_VARIABLE, s,
               arena_printf(l->arena, "%c%s does not read this name.", near->owner[0], near->owner + 1),
               arena_printf(l->arena, "Probably %s is meant.", near->name));
     return 1;
 }
 
-static void check_names(struct lint *l, const struct lint_setting *s)
+void lint_check_names(struct lint *l, const struct lint_setting *s)
 {
     const struct env_other *o = env_other_find(s->name);
     if (s->var) {
@@ -256,8 +229,6 @@ static void check_names(struct lint *l, const struct lint_setting *s)
     if (near)
         find_misspelt(l, s, near->name, 0);
     else
-        lint_find(l, &kinds[UNKNOWN_NAME], s, "No release of NCCL from 2.4 on reads this name.",
+        lint_find(l, NT_UNKNOWN_VARIABLE, s, "No release of NCCL from 2.4 on reads this name.",
                   "Remove it, unless a plugin or a script of yours reads it.");
 }
-
-const struct lint_rules lint_names = {kinds, sizeof kinds / sizeof *kinds, check_names};

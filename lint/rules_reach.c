@@ -4,29 +4,6 @@
 
 #include "lint/lint_internal.h"
 
-enum {
-    AFTER_LAUNCH,
-    NOT_IN_MPIRUN,
-    NOT_IN_SRUN,
-    NOT_IN_SSH,
-    NOT_IN_SUDO,
-    IN_SUBSHELL,
-    ONE_NODE,
-    SET_AGAIN,
-    FILE_UNUSED
-};
-static const struct finding_kind kinds[] = {
-    [AFTER_LAUNCH] = {"NT701", "set-after-launch", FINDING_WARNING, "set behind the last launch"},
-    [NOT_IN_MPIRUN] = {"NT702", "mpirun-leaves-it", FINDING_WARNING, "Open MPI does not take it to other hosts"},
-    [NOT_IN_SRUN] = {"NT703", "srun-leaves-it", FINDING_WARNING, "srun's --export does not name it"},
-    [NOT_IN_SSH] = {"NT704", "ssh-leaves-it", FINDING_WARNING, "ssh takes no environment along"},
-    [NOT_IN_SUDO] = {"NT705", "sudo-drops-it", FINDING_WARNING, "sudo starts with a clean environment"},
-    [IN_SUBSHELL] = {"NT706", "shell-ends", FINDING_WARNING, "exported in a shell that ends at once"},
-    [ONE_NODE] = {"NT707", "one-node-only", FINDING_WARNING, "set on one rank or node alone"},
-    [SET_AGAIN] = {"NT708", "set-again", FINDING_WARNING, "set again or taken away before anything reads it"},
-    [FILE_UNUSED] = {"NT709", "file-never-run", FINDING_WARNING, "written to a script that is not run here"},
-};
-
 #define MOST_LAUNCHES 200 /* of one document */
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
@@ -75,17 +52,17 @@ static int is_lost(const struct lint_setting *s, const struct lint_launch *c)
 }
 
 static const struct {
-    const struct finding_kind *kind;
+    enum lint_rule rule;
     const char *says, *advice, *mark;
 } losses[] = {
-    [LINT_MPIRUN] = {&kinds[NOT_IN_MPIRUN],
+    [LINT_MPIRUN] = {NT_MPIRUN_LEAVES_IT,
                      "Open MPI starts the ranks of other hosts through ssh and takes along only what -x names",
                      "Add -x %s, or write /etc/nccl.conf on every node.", " -x "},
-    [LINT_SRUN] = {&kinds[NOT_IN_SRUN], "srun passes on what --export names and nothing else",
+    [LINT_SRUN] = {NT_SRUN_LEAVES_IT, "srun passes on what --export names and nothing else",
                    "Use --export=ALL, or add %s to the list.", ","},
-    [LINT_SSH] = {&kinds[NOT_IN_SSH], "ssh runs its command in a new environment over there",
+    [LINT_SSH] = {NT_SSH_LEAVES_IT, "ssh runs its command in a new environment over there",
                   "Set %s in the command itself, or write /etc/nccl.conf on every node.", ", "},
-    [LINT_SUDO] = {&kinds[NOT_IN_SUDO], "sudo takes variables away unless it is told to keep them",
+    [LINT_SUDO] = {NT_SUDO_DROPS_IT, "sudo takes variables away unless it is told to keep them",
                    "Use sudo -E, or --preserve-env=%s.", ","},
 };
 
@@ -106,7 +83,7 @@ static void judge_launch(struct lint *l, const struct lint_text *t, const struct
         return;
     long line, column;
     lint_place(t, c->at, &line, &column);
-    lint_find(l, losses[c->launcher].kind, first,
+    lint_find(l, losses[c->launcher].rule, first,
               arena_printf(l->arena,
                            n > 1 ? "%s: the launch in line %ld leaves out this and %d more."
                                  : "%s: the launch in line %ld leaves it out.",
@@ -128,7 +105,7 @@ static void check_after_launch(struct lint *l, const struct lint_setting *s)
         return;
     long line, column;
     lint_place(t, last->at, &line, &column);
-    lint_find(l, &kinds[AFTER_LAUNCH], s,
+    lint_find(l, NT_SET_AFTER_LAUNCH, s,
               arena_printf(l->arena, "The launch is in line %ld, and nothing is started behind this one.", line),
               "Move it in front of the launch.");
 }
@@ -148,7 +125,7 @@ static void check_one_node(struct lint *l, const struct lint_setting *s)
         if (o != s && o->hash == s->hash && !strcmp(o->name, s->name) && o->branch != s->branch)
             return;
     }
-    lint_find(l, &kinds[ONE_NODE], s, "Only one rank or node sets it, and all ranks of a job should have the same.",
+    lint_find(l, NT_ONE_NODE_ONLY, s, "Only one rank or node sets it, and all ranks of a job should have the same.",
               "Set it in front of the condition.");
 }
 
@@ -181,7 +158,7 @@ static void check_set_again(struct lint *l, const struct lint_setting *s)
             return;
         long line, column;
         lint_place(s->text, o->name_at, &line, &column);
-        lint_find(l, &kinds[SET_AGAIN], s,
+        lint_find(l, NT_SET_AGAIN, s,
                   arena_printf(l->arena, "Line %ld %s before any program could read it: this value never counts.", line,
                                o->how == LINT_UNSET ? "takes it away" : "sets it again"),
                   "Remove one of the two.");
@@ -202,12 +179,12 @@ static void check_file_unused(struct lint *l, const struct lint_setting *s)
     const char *slash = strrchr(file, '/');
     if (l->settings[i] != s || strstr(s->text->data + s->body->end, slash ? slash + 1 : file))
         return;
-    lint_find(l, &kinds[FILE_UNUSED], s,
+    lint_find(l, NT_FILE_NEVER_RUN, s,
               arena_printf(l->arena, "It is written to %s, which nothing below runs or sources.", file),
               "Let the launcher run that script, or set it here.");
 }
 
-static void check_reach(struct lint *l, const struct lint_setting *s)
+void lint_check_reach(struct lint *l, const struct lint_setting *s)
 {
     const struct lint_text *t = s->text;
     if (!t || !t->lines)
@@ -215,12 +192,10 @@ static void check_reach(struct lint *l, const struct lint_setting *s)
     for (size_t i = 0; s == l->settings[t->first] && i < t->nlaunches && i < MOST_LAUNCHES; i++)
         judge_launch(l, t, t->launches[i]);
     if (s->how == LINT_SUBSHELL)
-        lint_find(l, &kinds[IN_SUBSHELL], s, "The shell that exports it ends at once, and the variable with it.",
+        lint_find(l, NT_SHELL_ENDS, s, "The shell that exports it ends at once, and the variable with it.",
                   "Export it in the script itself, or start the program in the same -c text.");
     check_after_launch(l, s);
     check_one_node(l, s);
     check_set_again(l, s);
     check_file_unused(l, s);
 }
-
-const struct lint_rules lint_reach = {kinds, sizeof kinds / sizeof *kinds, check_reach};

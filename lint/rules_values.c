@@ -6,36 +6,6 @@
 #include "core/vars/parse.h"
 #include "lint/lint_internal.h"
 
-enum { WORD_AS_NUMBER, TRAILING_TEXT, OCTAL, OVERFLOW, LEVEL_WORD, MERGE_WORD, CHOICE_WORD, CHOICE_FUNCTION };
-enum { CHOICE_EMPTY = CHOICE_FUNCTION + 1, FORCED_LL128, FAMILY_WORD, DEBUG_WORD, SUBSYS_WORD, DEVICE_LIST };
-enum { DEVICE_KIND = DEVICE_LIST + 1, MERGE_GROUPS, POLICY_WORD, QUOTED_VALUE, RANGE_NO_SLASH, TILDE };
-static const struct finding_kind kinds[] = {
-    [WORD_AS_NUMBER] = {"NT201", "word-as-number", FINDING_ERROR, "a word where NCCL reads a number counts as 0"},
-    [TRAILING_TEXT] = {"NT202", "trailing-text", FINDING_ERROR, "text behind a number is ignored"},
-    [OCTAL] = {"NT203", "leading-zero", FINDING_ERROR, "a leading 0 makes the number octal"},
-    [OVERFLOW] = {"NT204", "overflow", FINDING_ERROR, "the number does not fit, so the default is used"},
-    [LEVEL_WORD] = {"NT205", "unknown-level", FINDING_ERROR, "an unknown distance is ignored"},
-    [MERGE_WORD] = {"NT206", "unknown-merge-level", FINDING_ERROR, "an unknown merge level turns merging off"},
-    [CHOICE_WORD] = {"NT207", "unknown-algorithm", FINDING_ERROR,
-                     "an unknown algorithm, protocol or collective ends the job from 2.24.3 on"},
-    [CHOICE_FUNCTION] = {"NT208", "per-collective-too-early", FINDING_ERROR,
-                         "a choice by collective before 2.24.3 is one unknown word"},
-    [CHOICE_EMPTY] = {"NT209", "nothing-left", FINDING_ERROR, "no algorithm or protocol is left for a collective"},
-    [FORCED_LL128] = {"NT210", "forced-ll128", FINDING_WARNING,
-                      "the list forces LL128 on where NCCL would find it unsafe"},
-    [FAMILY_WORD] = {"NT211", "unknown-family", FINDING_ERROR, "an unknown address family is ignored"},
-    [DEBUG_WORD] = {"NT212", "unknown-debug-level", FINDING_ERROR, "an unknown log level logs nothing"},
-    [SUBSYS_WORD] = {"NT213", "unknown-subsystem", FINDING_WARNING, "an unknown subsystem in the log filter"},
-    [DEVICE_LIST] = {"NT214", "device-list", FINDING_ERROR, "a device list that NCCL reads in another way"},
-    [DEVICE_KIND] = {"NT215", "device-kind", FINDING_ERROR,
-                     "a network interface where a verbs device belongs, or the other way round"},
-    [MERGE_GROUPS] = {"NT216", "endless-merge-group", FINDING_ERROR, "a merge group without a name never ends"},
-    [POLICY_WORD] = {"NT217", "unknown-policy", FINDING_ERROR, "an unknown policy or mode falls back"},
-    [QUOTED_VALUE] = LINT_QUOTED_VALUE,
-    [RANGE_NO_SLASH] = {"NT219", "range-without-prefix", FINDING_ERROR, "an address range without '/' is ignored"},
-    [TILDE] = {"NT220", "tilde", FINDING_ERROR, "NCCL does not expand '~'"},
-};
-
 static struct lint_finding *fix_value(struct lint_finding *f, const char *replacement)
 {
     if (replacement) {
@@ -73,12 +43,12 @@ static void find_word_as_number(struct lint *l, const struct lint_setting *s)
     const char *says =
         arena_printf(l->arena, "NCCL reads a number here, finds none in \"%.40s\" and takes 0.", s->value);
     if (is_one_of(s->value, no)) {
-        fix_value(lint_find(l, &kinds[WORD_AS_NUMBER], s, says, "Write 0, which is what it comes to."), "0")->severity =
+        fix_value(lint_find(l, NT_WORD_AS_NUMBER, s, says, "Write 0, which is what it comes to."), "0")->severity =
             FINDING_NOTE;
     } else if (is_one_of(s->value, yes)) {
-        fix_value(lint_find(l, &kinds[WORD_AS_NUMBER], s, says, "Write 1."), "1");
+        fix_value(lint_find(l, NT_WORD_AS_NUMBER, s, says, "Write 1."), "1");
     } else {
-        lint_find(l, &kinds[WORD_AS_NUMBER], s, says,
+        lint_find(l, NT_WORD_AS_NUMBER, s, says,
                   has_default && strcmp(usual, "unset") != 0
                       ? arena_printf(l->arena, "Write a number, or leave it unset for NCCL's default (%s).", usual)
                       : "Write a number, or leave it unset for NCCL's default.");
@@ -95,7 +65,7 @@ static void find_trailing_text(struct lint *l, const struct lint_setting *s, int
         (!rest[1] || !strcasecmp(rest + 1, "b") || !strcasecmp(rest + 1, "ib")))
         right = arena_printf(l->arena, "%lld", (long long)value << 10 * (unit - units + 1));
     struct lint_finding *f =
-        lint_find(l, &kinds[TRAILING_TEXT], s,
+        lint_find(l, NT_TRAILING_TEXT, s,
                   arena_printf(l->arena, "NCCL stops reading at \"%.20s\": the value is %lld.", rest, (long long)value),
                   right ? arena_printf(l->arena, "Write %s.", right) : "Write a plain number.");
     fix_value(f, right);
@@ -114,14 +84,14 @@ static void check_number(struct lint *l, const struct lint_setting *s)
         break;
     case ENV_NUMBER_OCTAL:
         digits = s->value + strspn(s->value, " \t0");
-        fix_value(lint_find(l, &kinds[OCTAL], s,
+        fix_value(lint_find(l, NT_LEADING_ZERO, s,
                             arena_printf(l->arena, "A number that begins with 0 is octal to NCCL: \"%.40s\" is %lld.",
                                          s->value, (long long)value),
                             "Write it without the leading 0."),
                   strspn(digits, "0123456789") == strlen(digits) ? digits : NULL);
         break;
     case ENV_NUMBER_RANGE:
-        lint_find(l, &kinds[OVERFLOW], s, "The number does not fit 64 bits; NCCL says so and keeps its default.",
+        lint_find(l, NT_OVERFLOW, s, "The number does not fit 64 bits; NCCL says so and keeps its default.",
                   "Write a smaller number.");
         break;
     case ENV_NUMBER:
@@ -154,7 +124,7 @@ static void find_unknown_choice(struct lint *l, const struct lint_setting *s, co
 {
     const char *is = c->unknown_is_function ? "no collective" : "unknown";
     struct lint_finding *f =
-        lint_find(l, &kinds[CHOICE_WORD], s,
+        lint_find(l, NT_UNKNOWN_ALGORITHM, s,
                   arena_printf(l->arena,
                                "\"%.*s\" is %s to NCCL: from 2.24.3 on communicator creation fails with invalid usage, "
                                "earlier releases skip the word.",
@@ -172,7 +142,7 @@ static void find_nothing_left(struct lint *l, const struct lint_setting *s, unsi
     int only_allreduce = !(colls & 1u << COLL_ALLREDUCE) && s->value[0] != '^' && !strchr(s->value, ':');
     const char *before = !algo ? "" : lint_holds(l, 0, BY_COLLECTIVE - 1) == LINT_NONE ? "" : "; before, Ring stood in";
     struct lint_finding *f = lint_find(
-        l, &kinds[CHOICE_EMPTY], s,
+        l, NT_NOTHING_LEFT, s,
         arena_printf(l->arena, "From 2.24.3 on this leaves nothing for %s: such a call fails with invalid usage%s.",
                      list_collectives(l, colls), before),
         !algo ? "Leave a protocol for every collective."
@@ -193,7 +163,7 @@ static void check_choice(struct lint *l, const struct lint_setting *s)
         return;
     if (strpbrk(s->value, ":;") && l->low < BY_COLLECTIVE) {
         struct lint_finding *f = lint_find(
-            l, &kinds[CHOICE_FUNCTION], s,
+            l, NT_PER_COLLECTIVE_TOO_EARLY, s,
             algo ? "Before 2.24.3 a choice by collective is one unknown word: NCCL falls back to Ring without a word."
                  : "Before 2.24.3 a choice by collective is one unknown word: no protocol is left, and the first "
                    "collective fails.",
@@ -221,7 +191,7 @@ static void check_choice(struct lint *l, const struct lint_setting *s)
         find_nothing_left(l, s, empty);
     if (forced && !l->rccl)
         lint_find(
-            l, &kinds[FORCED_LL128], s,
+            l, NT_FORCED_LL128, s,
             "The list turns LL128 from \"where it is safe\" into \"always\": NCCL no longer checks that GPUs and paths "
             "keep its 128-byte writes whole.",
             "Exclude with ^LL128, or list protocols without LL128.");
@@ -249,7 +219,7 @@ static void check_device_kind(struct lint *l, const struct lint_setting *s, cons
     for (int i = 0; i < d->count; i++) {
         if (!begins_with(d->list[i].name, d->list[i].length, hca ? interfaces : verbs))
             continue;
-        lint_find(l, &kinds[DEVICE_KIND], s,
+        lint_find(l, NT_DEVICE_KIND, s,
                   arena_printf(l->arena,
                                hca ? "\"%.*s\" is a network interface's name; this list holds verbs devices, as "
                                      "ibv_devices prints them."
@@ -286,7 +256,7 @@ static void check_devices(struct lint *l, const struct lint_setting *s)
                              (int)d.list[i].length, d.list[i].name);
     }
     if (says)
-        fix_value(lint_find(l, &kinds[DEVICE_LIST], s, says,
+        fix_value(lint_find(l, NT_DEVICE_LIST, s, says,
                             right ? arena_printf(l->arena, "Write %s.", right)
                                   : "Write [^][=]name,name without blanks; the prefix holds for the whole list."),
                   right);
@@ -301,19 +271,19 @@ static void check_level(struct lint *l, const struct lint_setting *s)
     const char *level = env_parse_level(s->value, l->high);
     if (level) {
         if (isdigit((unsigned char)s->value[0]))
-            fix_value(lint_find(l, &kinds[LEVEL_WORD], s,
+            fix_value(lint_find(l, NT_UNKNOWN_LEVEL, s,
                                 arena_printf(l->arena, "The digit is an old form: %.10s means %s.", s->value, level),
                                 arena_printf(l->arena, "Write %s.", level)),
                       level)
                 ->severity = FINDING_NOTE;
         else if (!env_parse_level(s->value, l->low) && l->options.nccl_low)
-            lint_find(l, &kinds[LEVEL_WORD], s, "Some of the judged releases do not know this distance and ignore it.",
+            lint_find(l, NT_UNKNOWN_LEVEL, s, "Some of the judged releases do not know this distance and ignore it.",
                       "Choose an older name: LOC, NVL, PIX, PXB, PHB, SYS.")
                 ->severity = FINDING_WARNING;
         return;
     }
     const char *right = env_parse_level(upper_case(l, s->value), l->high);
-    fix_value(lint_find(l, &kinds[LEVEL_WORD], s,
+    fix_value(lint_find(l, NT_UNKNOWN_LEVEL, s,
                         arena_printf(l->arena, "NCCL knows no distance \"%.40s\" (case counts) and ignores the line.",
                                      s->value),
                         right ? arena_printf(l->arena, "Write %s.", right)
@@ -326,7 +296,7 @@ static void check_merge_level(struct lint *l, const struct lint_setting *s)
     if (env_parse_merge_level(s->value))
         return;
     const char *right = env_parse_merge_level(upper_case(l, s->value));
-    fix_value(lint_find(l, &kinds[MERGE_WORD], s,
+    fix_value(lint_find(l, NT_UNKNOWN_MERGE_LEVEL, s,
                         arena_printf(l->arena,
                                      "NCCL knows no level \"%.40s\" (case counts) and takes LOC: nothing is merged.",
                                      s->value),
@@ -343,7 +313,7 @@ static void check_family(struct lint *l, const struct lint_setting *s)
         return;
     if (strcmp(right, "AF_INET") != 0 && strcmp(right, "AF_INET6") != 0)
         right = NULL;
-    fix_value(lint_find(l, &kinds[FAMILY_WORD], s,
+    fix_value(lint_find(l, NT_UNKNOWN_FAMILY, s,
                         ib ? "NCCL compares exactly, and anything but AF_INET6 counts as AF_INET."
                            : "NCCL compares exactly, and ignores anything but AF_INET and AF_INET6.",
                         "Write AF_INET or AF_INET6."),
@@ -353,14 +323,14 @@ static void check_family(struct lint *l, const struct lint_setting *s)
 static void check_range(struct lint *l, const struct lint_setting *s)
 {
     if (!strchr(s->value, '/'))
-        lint_find(l, &kinds[RANGE_NO_SLASH], s, "NCCL needs a prefix length and ignores a range without '/'.",
+        lint_find(l, NT_RANGE_WITHOUT_PREFIX, s, "NCCL needs a prefix length and ignores a range without '/'.",
                   "Write the subnet as address/bits.");
 }
 
 static void check_debug(struct lint *l, const struct lint_setting *s)
 {
     if (!env_parse_debug(s->value))
-        lint_find(l, &kinds[DEBUG_WORD], s,
+        lint_find(l, NT_UNKNOWN_DEBUG_LEVEL, s,
                   arena_printf(l->arena, "NCCL has no log level \"%.40s\" and logs nothing at all, warnings included.",
                                s->value),
                   "Write WARN, or VERSION, INFO or TRACE while you look for something.");
@@ -372,7 +342,7 @@ static void check_subsys(struct lint *l, const struct lint_setting *s)
     const char *word = env_parse_subsys(s->value, &length);
     if (word)
         lint_find(
-            l, &kinds[SUBSYS_WORD], s,
+            l, NT_UNKNOWN_SUBSYSTEM, s,
             arena_printf(l->arena,
                          "\"%.*s\" is no subsystem: from 2.30.7 on the whole list is dropped, earlier the word.",
                          (int)(length < 40 ? length : 40), word),
@@ -383,7 +353,7 @@ static void check_subsys(struct lint *l, const struct lint_setting *s)
 static void check_groups(struct lint *l, const struct lint_setting *s)
 {
     if (env_parse_groups(s->value))
-        lint_find(l, &kinds[MERGE_GROUPS], s, "A group of nothing but commas keeps NCCL in an endless loop.",
+        lint_find(l, NT_ENDLESS_MERGE_GROUP, s, "A group of nothing but commas keeps NCCL in an endless loop.",
                   "Write dev,dev;dev,dev with at least one name in each group.");
 }
 
@@ -437,17 +407,17 @@ static void check_policy(struct lint *l, const struct lint_setting *s)
         break;
     }
     if (says)
-        lint_find(l, &kinds[POLICY_WORD], s, says, advice)->severity = severity;
+        lint_find(l, NT_UNKNOWN_POLICY, s, says, advice)->severity = severity;
 }
 
 static void check_path(struct lint *l, const struct lint_setting *s)
 {
     if (s->value[0] == '~')
-        lint_find(l, &kinds[TILDE], s, "NCCL opens the path as it stands: '~' is not expanded here.",
+        lint_find(l, NT_TILDE, s, "NCCL opens the path as it stands: '~' is not expanded here.",
                   "Write the whole path, or $HOME where a shell reads the line.");
 }
 
-static void check_values(struct lint *l, const struct lint_setting *s)
+void lint_check_values(struct lint *l, const struct lint_setting *s)
 {
     static void (*const checks[])(struct lint *, const struct lint_setting *) = {
         [ENV_G_INT] = check_number,
@@ -475,7 +445,7 @@ static void check_values(struct lint *l, const struct lint_setting *s)
         return;
     size_t n = strlen(s->value);
     if (n >= 2 && (s->value[0] == '"' || s->value[0] == '\'') && s->value[n - 1] == s->value[0]) {
-        fix_value(lint_find(l, &kinds[QUOTED_VALUE], s, "The quotes are a part of the value, and NCCL takes none away.",
+        fix_value(lint_find(l, NT_QUOTED_VALUE, s, "The quotes are a part of the value, and NCCL takes none away.",
                             "Write the value without them."),
                   arena_strndup(l->arena, s->value + 1, n - 2));
         return;
@@ -483,5 +453,3 @@ static void check_values(struct lint *l, const struct lint_setting *s)
     if (checks[s->var->grammar])
         checks[s->var->grammar](l, s);
 }
-
-const struct lint_rules lint_values = {kinds, sizeof kinds / sizeof *kinds, check_values};

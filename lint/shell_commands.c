@@ -4,11 +4,6 @@
 
 #include "lint/shell.h"
 
-enum { SHELL_BLANKS };
-static const struct finding_kind kinds[] = {
-    [SHELL_BLANKS] = {"NT611", "shell-blanks", FINDING_ERROR, "blanks around '=' set nothing"},
-};
-
 /* ---- settings ---------------------------------------------------------------------------------------------------- */
 
 /* Marks the line as a setting's own when the words from `from` to `end` are all that is on it, in the document too. */
@@ -36,7 +31,7 @@ static void find_blanks(struct shell *sh, int name, size_t bytes)
     if (!s)
         return;
     s->group = sh->base_group;
-    lint_find(sh->l, &kinds[SHELL_BLANKS], s, "A shell allows no blanks around '=': this does not set the variable.",
+    lint_find(sh->l, NT_SHELL_BLANKS, s, "A shell allows no blanks around '=': this does not set the variable.",
               "Write NAME=value without blanks.");
 }
 
@@ -353,5 +348,3 @@ void shell_next_arm(struct shell *sh)
 {
     begin_arm(sh, 0);
 }
-
-const struct lint_rules lint_commands = {kinds, sizeof kinds / sizeof *kinds, NULL};

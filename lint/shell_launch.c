@@ -5,12 +5,6 @@
 
 #include "lint/shell.h"
 
-enum { EXPORT_COMMA, PAIR_BLANKS };
-static const struct finding_kind kinds[] = {
-    [EXPORT_COMMA] = {"NT612", "export-comma", FINDING_ERROR, "a value with a comma inside Slurm's --export"},
-    [PAIR_BLANKS] = {"NT613", "pair-in-two", FINDING_ERROR, "an option takes NAME=value as one word"},
-};
-
 enum form {
     PAIR,       /* NAME=value */
     NAME_VALUE, /* two words */
@@ -95,7 +89,7 @@ static void find_cut_value(struct shell *sh, const struct lint_setting *before, 
     if (!before || !before->var || before->var->kind != ENV_LIST || !before->value || end == at ||
         memchr(s + at, '=', end - at) || (s[at] >= 'A' && s[at] <= 'Z'))
         return;
-    lint_find(sh->l, &kinds[EXPORT_COMMA], before,
+    lint_find(sh->l, NT_EXPORT_COMMA, before,
               arena_printf(sh->l->arena,
                            "Slurm cuts the list at its commas: the value is \"%.40s\", and \"%.*s\" is taken for "
                            "the name of a variable.",
@@ -189,7 +183,7 @@ static int find_pair_in_two(struct shell *sh, int i, size_t at, int group)
     if (!s)
         return 0;
     s->group = group;
-    lint_find(sh->l, &kinds[PAIR_BLANKS], s,
+    lint_find(sh->l, NT_PAIR_IN_TWO, s,
               arena_printf(sh->l->arena, "The option takes one word: \"%.*s\" is not a part of it.",
                            (int)(shell_length(sh, i + 1) < 40 ? shell_length(sh, i + 1) : 40), shell_raw(sh, i + 1)),
               "Write NAME=value without blanks.");
@@ -257,8 +251,6 @@ int shell_option(struct shell *sh, int i, int group)
     }
     return at_word;
 }
-
-const struct lint_rules lint_options = {kinds, sizeof kinds / sizeof *kinds, NULL};
 
 static const char *const mpiruns[] = {"mpirun", "mpiexec", "orterun", "prterun", "mpirun_rsh", NULL};
 static const char *const sruns[] = {"srun", NULL};

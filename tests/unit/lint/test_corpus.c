@@ -36,10 +36,9 @@ static double now_s(void)
 
 static void print_counts(const struct lint *l)
 {
-    struct arena *a = arena_new();
     struct finding f;
     int n;
-    const struct finding_kind *kinds = lint_kinds(a, &n);
+    const struct finding_kind *kinds = lint_kinds(&n);
     for (int i = 0; i < n; i++) {
         int count = 0;
         for (size_t k = 0; lint_finding(l, k, &f); k++)
@@ -47,7 +46,6 @@ static void print_counts(const struct lint *l)
         if (count)
             print_message("  %s %-24s %4d\n", kinds[i].id, kinds[i].name, count);
     }
-    arena_free(a);
 }
 
 TEST_CASE(settings_of_public_scripts)
