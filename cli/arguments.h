@@ -1,8 +1,10 @@
 /* Arguments of options that several commands have. */
 #pragma once
 
+#include "core/call/result.h"
 #include "core/option.h"
 #include "envgen/generate/generate.h"
+#include "tuner/table/table.h"
 
 /* Releases of NCCL, as version * 10000 …; 0: not said. */
 struct cli_releases {
@@ -26,3 +28,20 @@ extern const struct option_spec cli_writing_options[]; /* into struct cli_writin
 
 /* What was asked for, into what makes a profile. */
 void cli_writing_into(const struct cli_writing *w, struct env_generate *g);
+
+/* The settings that a job has: of a script or file, of a process that runs, of a profile. */
+struct cli_job {
+    const char *label; /* "job.sbatch", "process 4711", the profile's directory */
+    struct bench_setting *settings;
+    int nsettings;
+    struct tuner_table table; /* of a profile; without rules where it has none. tuner_table_free frees */
+};
+
+/* In the formats of nccltune lint; what a shell would have to work out first is left out, with a warning. */
+int cli_job_of_file(struct cli_job *j, const char *path, struct arena *a, struct log *log, struct err *e);
+int cli_job_of_process(struct cli_job *j, int pid, struct arena *a, struct log *log, struct err *e);
+/* Its settings for nodes of that class, and its table. */
+int cli_job_of_profile(struct cli_job *j, const char *dir, const char *node_class, struct arena *a, struct err *e);
+
+/* The table that the profile `dir` brings; one without rules where it has none. */
+int cli_read_table(const char *dir, struct tuner_table *t, struct arena *a, struct err *e);

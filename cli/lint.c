@@ -7,7 +7,6 @@
 
 #include "cli/arguments.h"
 #include "cli/cli.h"
-#include "cli/job.h"
 #include "core/arena.h"
 #include "core/file.h"
 #include "envgen/predict/predict.h"
@@ -123,13 +122,11 @@ static int check_args(const struct request *a)
 
 static int list_rules(void)
 {
-    struct arena *a = arena_new();
     int n;
-    const struct finding_kind *kinds = lint_kinds(a, &n);
+    const struct finding_kind *kinds = lint_kinds(&n);
     for (int i = 0; i < n; i++)
         printf("%s  %-7s  %-26s %s\n", kinds[i].id, finding_severity_name(kinds[i].severity), kinds[i].name,
                kinds[i].title);
-    arena_free(a);
     return 0;
 }
 

@@ -23,14 +23,6 @@ int explain_told(const struct env_point *p, const struct env_option **sorted);
 /* "64 KiB", "any larger size". */
 const char *explain_range_end(const struct env_range *r, char text[UNIT_TEXT]);
 
-/* Whether a name looks like one of NCCL's and is none, and the one that was most likely meant (NULL). */
-int explain_is_unknown(const char *name);
-const char *explain_nearest_variable(const char *name);
-
-/* What the catalogue knows about a variable: what it does, its default in the release that was asked for, else in those
- * of the profile. Nothing for names that are not there. */
-void explain_catalogued(const struct env_decisions *d, const struct env_question *q, const char *name, FILE *out);
-
 /* The same as an object, with every change of the default; NULL for such names. */
 struct cJSON *explain_catalogued_json(const struct env_decisions *d, const struct env_question *q);
 

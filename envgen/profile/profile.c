@@ -5,10 +5,205 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/file.h"
+#include "core/json.h"
 #include "core/trust.h"
+#include "envgen/profile/staged_write.h"
+
+/* ---- manifest.json, both ways ------------------------------------------------------------------------------------ */
+
+#define FILES_MAX 1000
+
+int env_manifest_name_ok(const char *name)
+{
+    if (!strncmp(name, ENV_CLASSES, sizeof ENV_CLASSES - 1))
+        name += sizeof ENV_CLASSES - 1;
+    size_t n = strlen(name);
+    return n > 0 && n <= 100 && *name != '.' && strcmp(name, ENV_MANIFEST) != 0 &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == n;
+}
+
+static int hash_ok(const char *hex)
+{
+    return strlen(hex) == SHA256_HEX - 1 && strspn(hex, "0123456789abcdef") == SHA256_HEX - 1;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct env_manifest_file *x = a, *y = b;
+    return strcmp(x->name, y->name);
+}
+
+void env_manifest_hash(struct env_manifest *m)
+{
+    struct sha256 s;
+    sha256_init(&s);
+    if (m->nfiles > 1)
+        qsort(m->files, (size_t)m->nfiles, sizeof *m->files, by_name);
+    for (int i = 0; i < m->nfiles; i++) {
+        sha256_update(&s, m->files[i].sha256, SHA256_HEX - 1);
+        sha256_update(&s, "  ", 2);
+        sha256_update(&s, m->files[i].name, strlen(m->files[i].name));
+        sha256_update(&s, "\n", 1);
+    }
+    sha256_hex(&s, m->hash);
+}
+
+cJSON *env_manifest_json(const struct env_manifest *m)
+{
+    cJSON *doc = cJSON_CreateObject();
+    json_add_str(doc, "format", ENV_MANIFEST_FORMAT);
+    json_add_str(doc, "tool", m->tool);
+    json_add_str(doc, "created", m->created);
+    json_add_str(doc, "topology", m->topology);
+    json_add_str(doc, "hash", m->hash);
+    cJSON_AddBoolToObject(doc, "complete", 1);
+    cJSON *libraries = cJSON_AddArrayToObject(doc, "libraries");
+    for (int i = 0; i < m->nlibraries; i++) {
+        cJSON *o = json_append(libraries);
+        json_add_str(o, "name", m->libraries[i]);
+    }
+    cJSON *files = cJSON_AddArrayToObject(doc, "files");
+    for (int i = 0; i < m->nfiles; i++) {
+        cJSON *o = json_append(files);
+        json_add_str(o, "name", m->files[i].name);
+        json_add_str(o, "sha256", m->files[i].sha256);
+        cJSON_AddNumberToObject(o, "bytes", (double)m->files[i].bytes);
+    }
+    return doc;
+}
+
+static int read_file(const cJSON *o, const char *path, struct arena *a, struct env_manifest_file *f, struct err *e)
+{
+    const char *name = json_str(o, "name", ""), *sha256 = json_str(o, "sha256", "");
+    int64_t bytes = json_int(o, "bytes", -1);
+    if (!env_manifest_name_ok(name))
+        return err_at(e, path, 0, 0, "'%s' cannot be the name of a profile's file", name);
+    if (!hash_ok(sha256) || bytes < 0)
+        return err_at(e, path, 0, 0, "file %s: expected \"sha256\" of 64 hex digits and \"bytes\"", name);
+    f->name = arena_strdup(a, name);
+    memcpy(f->sha256, sha256, SHA256_HEX);
+    f->bytes = (uint64_t)bytes;
+    return 0;
+}
+
+static int read_files(const cJSON *files, const char *path, struct arena *a, struct env_manifest *m, struct err *e)
+{
+    const cJSON *item;
+    int n = cJSON_GetArraySize(files);
+    if (!cJSON_IsArray(files) || n < 1 || n > FILES_MAX)
+        return err_at(e, path, 0, 0, "expected \"files\" as an array of 1 to %d", FILES_MAX);
+    m->files = arena_alloc(a, (size_t)n * sizeof *m->files);
+    cJSON_ArrayForEach(item, files)
+    {
+        int rc = read_file(item, path, a, &m->files[m->nfiles++], e);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+static int read_all(const cJSON *doc, const char *path, struct arena *a, struct env_manifest *m, struct err *e)
+{
+    const cJSON *libraries = cJSON_GetObjectItemCaseSensitive(doc, "libraries"), *item;
+    *m = (struct env_manifest){
+        .tool = arena_strdup(a, json_str(doc, "tool", "")),
+        .created = arena_strdup(a, json_str(doc, "created", "")),
+        .topology = arena_strdup(a, json_str(doc, "topology", "")),
+    };
+    cJSON_ArrayForEach(item, libraries)
+    {
+        m->libraries = arena_grow(a, m->libraries, (size_t)m->nlibraries, sizeof *m->libraries);
+        m->libraries[m->nlibraries++] = arena_strdup(a, json_str(item, "name", ""));
+    }
+    if (!json_bool(doc, "complete", 0))
+        return err_at(e, path, 0, 0, "expected \"complete\": true");
+    int rc = read_files(cJSON_GetObjectItemCaseSensitive(doc, "files"), path, a, m, e);
+    if (rc)
+        return rc;
+    env_manifest_hash(m);
+    for (int i = 1; i < m->nfiles; i++)
+        if (!strcmp(m->files[i].name, m->files[i - 1].name))
+            return err_at(e, path, 0, 0, "file %s is listed twice", m->files[i].name);
+    if (strcmp(m->hash, json_str(doc, "hash", "")) != 0)
+        return err_at(e, path, 0, 0, "\"hash\" does not fit the files that are listed: the manifest was changed");
+    return 0;
+}
+
+int env_manifest_load(const char *dir, struct arena *a, struct env_manifest *m, struct err *e)
+{
+    const char *path = arena_printf(a, "%s/" ENV_MANIFEST, dir);
+    cJSON *doc = json_load(path, ENV_MANIFEST_FORMAT, e);
+    if (!doc)
+        return ERR_FAILED;
+    int rc = read_all(doc, path, a, m, e);
+    cJSON_Delete(doc);
+    return rc;
+}
+
+/* ---- a profile with one file changed is another profile, with a hash of its own ---------------------------------- */
+
+static int stage_file(struct env_staged_write *s, const struct env_profile *p, const char *name, struct err *e)
+{
+    char *data;
+    size_t bytes;
+    int rc = file_read(arena_printf(s->arena, "%s/%s", p->dir, name), FILE_LIMIT, s->arena, &data, &bytes, e);
+    return rc ? rc : env_staged_write_add(s, name, data, bytes, e);
+}
+
+static int stage_manifest(struct env_staged_write *s, const struct env_profile *p, struct err *e)
+{
+    struct env_manifest m = p->manifest;
+    char created[32];
+    time_t now = time(NULL);
+    strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+    m.created = created;
+    m.nfiles = 0;
+    m.files = arena_alloc(s->arena, (size_t)(s->count + 1) * sizeof *m.files);
+    for (int i = 0; i < s->count; i++) {
+        struct env_manifest_file *f = &m.files[m.nfiles++];
+        *f = (struct env_manifest_file){.name = s->files[i].name, .bytes = s->files[i].bytes};
+        memcpy(f->sha256, s->files[i].sha256, SHA256_HEX);
+    }
+    env_manifest_hash(&m);
+    cJSON *doc = env_manifest_json(&m);
+    char *text = cJSON_Print(doc);
+    cJSON_Delete(doc);
+    int rc = text ? 0 : err_set(e, ERR_FAILED, "out of memory");
+    const char *line = rc ? NULL : arena_printf(s->arena, "%s\n", text);
+    cJSON_free(text);
+    return rc ? rc : env_staged_write_add(s, ENV_MANIFEST, line, strlen(line), e);
+}
+
+int env_profile_copy(const struct env_profile *p, const char *dir, const char *name, const char *data, size_t bytes,
+                     struct err *e)
+{
+    struct arena *a = arena_new();
+    struct env_staged_write s;
+    int rc = env_profile_complete(dir) ? err_set(e, ERR_FAILED, "%s: holds a finished profile already", dir)
+                                       : file_mkdirs(dir, e);
+    if (rc) {
+        arena_free(a);
+        return rc;
+    }
+    env_staged_write_begin(&s, dir, a);
+    for (int i = 0; i < p->manifest.nfiles && !rc; i++) {
+        const char *file = p->manifest.files[i].name;
+        if (!strcmp(file, "tuner.bin") && !strcmp(name, "tuner.csv"))
+            continue; /* made from the other one */
+        rc = strcmp(file, name) ? stage_file(&s, p, file, e) : env_staged_write_add(&s, name, data, bytes, e);
+    }
+    if (!rc)
+        rc = stage_manifest(&s, p, e);
+    if (!rc)
+        rc = env_staged_write_commit(&s, ENV_MANIFEST, e);
+    env_staged_write_abandon(&s);
+    arena_free(a);
+    return rc;
+}
 
 int env_profile_complete(const char *dir)
 {

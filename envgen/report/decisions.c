@@ -1,17 +1,133 @@
-/* What was decided and on what evidence, and what was tried and lost. */
+/* What was measured: plots, what was decided and on what evidence, what was tried and lost, what the model says. */
 #include <string.h>
 
 #include "core/coll.h"
 #include "core/page.h"
+#include "core/plot.h"
 #include "core/units.h"
 #include "core/xml.h"
 #include "envgen/decide/decide.h"
 #include "envgen/report/report_internal.h"
+#include "model/model.h"
+
+/* ---- every collective of every shape of job as a plot: the library as it comes against what is used now ---------- */
+
+/* What can be said of one size of a collective: what the library takes as it comes, and what is used now. An interval
+ * with n 0: not measured. */
+struct report_size {
+    const struct env_range *range;
+    const struct env_point *point;
+    const struct env_option *used; /* NULL: nothing was measured */
+    struct bench_interval untouched, gain;
+};
+
+/* "812 us (790 to 840, 30 samples)"; "-" not measured. */
+static const char *time_text(struct arena *a, const struct bench_interval *us)
+{
+    char time[UNIT_TEXT], low[UNIT_TEXT], high[UNIT_TEXT];
+    if (!us->n)
+        return "-";
+    unit_time_us(time, us->median);
+    if (us->predicted)
+        return arena_printf(a, "%s (nine of ten within %s to %s)", time, unit_time_us(low, us->low),
+                            unit_time_us(high, us->high));
+    if (bench_few(us))
+        return arena_printf(a, "%s (%d sample%s)", time, us->n, us->n == 1 ? "" : "s");
+    return arena_printf(a, "%s (%s to %s, %d samples)", time, unit_time_us(low, us->low), unit_time_us(high, us->high),
+                        us->n);
+}
+
+/* All sizes of a collective, ascending; in r->a. */
+static struct report_size *sizes_of(struct report *r, const struct env_coll *c, int *n)
+{
+    struct report_size *sizes = NULL;
+    *n = 0;
+    for (int i = 0; i < c->nranges; i++)
+        for (int k = 0; k < c->ranges[i].npoints; k++) {
+            const struct env_point *p = &c->ranges[i].points[k];
+            struct report_size s = {.range = &c->ranges[i],
+                                    .point = p,
+                                    .used = p->chosen >= 0 ? &p->options[p->chosen] : NULL,
+                                    .untouched = p->untouched_us,
+                                    .gain = p->total_gain};
+            if (!s.untouched.n && p->fallback >= 0)
+                s.untouched = p->options[p->fallback].time_us;
+            if (!s.gain.n && s.used)
+                s.gain = s.used->gain;
+            sizes = arena_grow(r->a, sizes, (size_t)*n, sizeof *sizes);
+            sizes[(*n)++] = s;
+        }
+    return sizes;
+}
+
+static struct plot_point point_of(const struct report_size *s, const struct bench_interval *us)
+{
+    int sure = us->n && (us->predicted || !bench_few(us));
+    return (struct plot_point){(double)s->point->bytes, us->median, sure ? us->low : 0, sure ? us->high : us->median};
+}
+
+static const char *text_of(struct report *r, const struct report_size *s)
+{
+    char size[UNIT_TEXT];
+    const char *text =
+        arena_printf(r->a, "%s: default %s", unit_bytes(size, s->point->bytes), time_text(r->a, &s->untouched));
+    if (!s->used)
+        return text;
+    text = arena_printf(r->a, "%s; used: %s %s", text, s->used->call.label, time_text(r->a, &s->used->time_us));
+    return s->gain.n ? arena_printf(r->a, "%s; %s", text, bench_gain_text(r->a, s->gain)) : text;
+}
+
+static void draw_coll(struct report *r, const struct env_shape *shape, const struct env_coll *c, FILE *out)
+{
+    int n;
+    struct report_size *sizes = sizes_of(r, c, &n);
+    size_t room = (size_t)n + 1;
+    struct plot_point *before = arena_alloc(r->a, room * sizeof *before),
+                      *after = arena_alloc(r->a, room * sizeof *after);
+    struct plot_column *columns = arena_alloc(r->a, room * sizeof *columns);
+    struct plot_mark *marks = arena_alloc(r->a, ((size_t)c->nranges + 1) * sizeof *marks);
+    for (int i = 0; i < n; i++) {
+        before[i] = point_of(&sizes[i], &sizes[i].untouched);
+        if (sizes[i].used)
+            after[i] = point_of(&sizes[i], &sizes[i].used->time_us);
+        columns[i] = (struct plot_column){(double)sizes[i].point->bytes, text_of(r, &sizes[i])};
+    }
+    for (int i = 0; i < c->nranges; i++)
+        marks[i] = (struct plot_mark){(double)c->ranges[i].min_bytes, c->ranges[i].call.label};
+    int predicted = bench_evidence_of(shape->engine) == BENCH_PREDICTED;
+    const struct plot p = {.title = arena_printf(r->a, "%s%s", coll_name(c->coll), predicted ? ", PREDICTED" : ""),
+                           .series = {{"as it comes", before, n}, {"with this profile", after, n}},
+                           .nseries = 2,
+                           .marks = marks,
+                           .nmarks = c->nranges,
+                           .columns = columns,
+                           .ncolumns = n,
+                           .band = predicted};
+    plot_draw(&p, out);
+}
+
+static void draw_calls(struct report *r, FILE *out)
+{
+    page_put(out, "p",
+             "Time over size, both logarithmic. Bars are intervals that hold the median with 95 % confidence (areas: "
+             "bands of a prediction that hold nine of ten); dashed lines are where another way to make the call takes "
+             "over, named above the plot. Figures: the pointer, or Tab and the arrow keys.");
+    for (int i = 0; i < r->d->nshapes; i++) {
+        const struct env_shape *s = &r->d->shapes[i];
+        page_put(out, "h3", arena_printf(r->a, "%s on %s", s->library, env_shape_text(r->a, s)));
+        fputs("<div class=\"plots\">\n", out);
+        for (int c = 0; c < s->ncolls; c++)
+            draw_coll(r, s, &s->colls[c], out);
+        fputs("</div>\n", out);
+    }
+}
 
 static int has_shapes(const struct report *r)
 {
     return r->d->nshapes > 0;
 }
+
+const struct report_part report_calls = {"collectives", "Collectives", has_shapes, draw_calls};
 
 static void put_shape(struct report *r, const struct env_shape *s, FILE *out)
 {
@@ -49,10 +165,15 @@ static void put_ranges(struct report *r, const struct env_shape *s, const struct
 }
 
 /* Figures without their unit, which stands above the column. */
-static const char *us_text(struct arena *a, const struct bench_interval *us)
+static const char *three_digits(struct arena *a, double us)
 {
     char text[UNIT_TEXT];
-    return us->n ? arena_strdup(a, unit_three_digits(text, us->median)) : "-";
+    return arena_strdup(a, unit_three_digits(text, us));
+}
+
+static const char *us_text(struct arena *a, const struct bench_interval *us)
+{
+    return us->n ? three_digits(a, us->median) : "-";
 }
 
 static void put_size(struct report *r, const struct report_size *s, int shape, int coll, FILE *out)
@@ -75,7 +196,7 @@ static void put_size(struct report *r, const struct report_size *s, int shape, i
 static void put_sizes(struct report *r, int shape, int coll, FILE *out)
 {
     int n;
-    struct report_size *sizes = report_sizes(r, &r->d->shapes[shape].colls[coll], &n);
+    struct report_size *sizes = sizes_of(r, &r->d->shapes[shape].colls[coll], &n);
     fputs("<details><summary>Size by size; a size opens to all that was tried there</summary>", out);
     PAGE_TABLE(out, NULL, "size", "as it comes (us)", "used (us)", "gain", "used");
     for (int i = 0; i < n; i++)
@@ -191,3 +312,89 @@ static void draw_tried(struct report *r, FILE *out)
 }
 
 const struct report_part report_tried = {"tried", "Tried and lost", has_shapes, draw_tried};
+
+/* ---- the model against what was measured ------------------------------------------------------------------------- */
+
+static int is_measured(const struct env_shape *s)
+{
+    return bench_evidence_of(s->engine) == BENCH_ON_GPUS && !s->others && !s->load && !s->buffers &&
+           s->ranks % s->nodes == 0;
+}
+
+static int has_measured(const struct report *r)
+{
+    for (int i = 0; i < r->d->nshapes; i++)
+        if (r->t && is_measured(&r->d->shapes[i]))
+            return 1;
+    return 0;
+}
+
+static struct model *model_of(struct report *r, const struct env_shape *s, struct err *e)
+{
+    struct model_setup with = {0};
+    if (env_model_setup(r->d, r->t, 0, ENV_UNDER_NOTHING, r->a, &with.nccl)) {
+        err_set(e, ERR_LACKS, "the topology has no GPU");
+        return NULL;
+    }
+    with.nccl.nodes = s->nodes;
+    with.nccl.ranks_per_node = s->ranks / s->nodes;
+    return model_new(&with, r->a, e);
+}
+
+static void put_predicted_size(struct report *r, int coll, const struct report_size *s, const struct model *m,
+                               FILE *out)
+{
+    struct model_time t;
+    const struct model_call call = {coll, s->point->bytes, -1, -1, 0};
+    char size[UNIT_TEXT];
+    if (!s->untouched.n || model_predict(m, &call, &t))
+        return;
+    double off = s->untouched.median / t.us;
+    int inside = s->untouched.median >= t.low_us && s->untouched.median <= t.high_us;
+    PAGE_ROW(out, inside ? NULL : "warning", coll_name(coll), unit_bytes(size, s->point->bytes),
+             three_digits(r->a, s->untouched.median), three_digits(r->a, t.us), three_digits(r->a, t.low_us),
+             three_digits(r->a, t.high_us), arena_printf(r->a, "%.2fx", off),
+             inside    ? ""
+             : off > 1 ? "slower than predicted"
+                       : "faster than predicted",
+             t.limit);
+}
+
+static void put_predicted_shape(struct report *r, const struct env_shape *s, FILE *out)
+{
+    struct err e = {0};
+    struct model *m = model_of(r, s, &e);
+    page_put(out, "h3", arena_printf(r->a, "%s on %s", s->library, env_shape_text(r->a, s)));
+    if (!m) {
+        page_put(out, "p", e.text);
+        return;
+    }
+    PAGE_TABLE(out, NULL, "collective", "size", "measured (us)", "predicted (us)", "low (us)", "high (us)",
+               "measured / predicted", "", "what bounds it");
+    for (int c = 0; c < s->ncolls; c++) {
+        int n;
+        struct report_size *sizes = sizes_of(r, &s->colls[c], &n);
+        for (int i = 0; i < n; i++)
+            put_predicted_size(r, s->colls[c].coll, &sizes[i], m, out);
+    }
+    page_table_end(out);
+}
+
+static void draw_predicted(struct report *r, FILE *out)
+{
+    const struct model_fit *f = &r->d->fit;
+    page_put(out, "p",
+             "The library as it comes against what the built-in model says that this machine should do; low to high "
+             "holds nine of ten. What is far slower than predicted is worth a look at the machine.");
+    if (f->used)
+        page_put(out, "p",
+                 arena_printf(r->a,
+                              "Fitted to %d results here, the model misses by a factor of %.2f in the median; as "
+                              "built in, by %.2f.",
+                              f->used, f->spread, f->before));
+    for (int i = 0; i < r->d->nshapes; i++)
+        if (is_measured(&r->d->shapes[i]))
+            put_predicted_shape(r, &r->d->shapes[i], out);
+}
+
+const struct report_part report_predicted = {"predicted", "Predicted and measured", has_measured, draw_predicted};

@@ -26,18 +26,3 @@ struct report_part {
 
 extern const struct report_part report_summary, report_found, report_machine, report_fabric, report_calls,
     report_decisions, report_tried, report_settings, report_predicted, report_noise, report_environment, report_install;
-
-/* What can be said of one size of a collective: what the library takes as it comes, and what is used now. An interval
- * with n 0: not measured. */
-struct report_size {
-    const struct env_range *range;
-    const struct env_point *point;
-    const struct env_option *used; /* NULL: nothing was measured */
-    struct bench_interval untouched, gain;
-};
-
-/* All sizes of a collective, ascending; in r->a. */
-struct report_size *report_sizes(struct report *r, const struct env_coll *c, int *n);
-
-/* All of it for programs and for the page's script, {"format": "nccltune-report/1", ...}; cJSON_Delete frees. */
-struct cJSON *report_data(struct report *r);

@@ -48,7 +48,8 @@ int env_write_each(const struct env_writing *w, FILE *out, void (*print)(FILE *o
     return 0;
 }
 
-const char *env_write_releases(const struct env_writing *w)
+/* "NCCL 2.19 to 2.31 (every release in use)" */
+static const char *releases_text(const struct env_writing *w)
 {
     const struct env_decisions *d = w->decisions;
     char low[ENV_VERSION], high[ENV_VERSION];
@@ -59,4 +60,10 @@ const char *env_write_releases(const struct env_writing *w)
     if (d->nccl_low == d->nccl_high)
         return arena_printf(w->scratch, "%s %s (%s)", d->rccl ? "RCCL" : "NCCL", low, d->nccl_source);
     return arena_printf(w->scratch, "%s %s to %s (%s)", d->rccl ? "RCCL" : "NCCL", low, high, d->nccl_source);
+}
+
+void env_write_nccl_heading(const struct env_writing *w, FILE *out, const char *what)
+{
+    env_write_heading(w, out, what);
+    env_print_comment(out, w->scratch, mark(w), arena_printf(w->scratch, "For %s.", releases_text(w)));
 }

@@ -1,4 +1,4 @@
-/* envgen/explain/table_rules.c: which rules of tuner.csv a call meets, and which of them are only told. */
+/* envgen/explain/call.c: which rules of tuner.csv a call meets, and which of them are only told. */
 #include "core/coll.h"
 #include "core/json.h"
 #include "envgen/explain/explain_internal.h"

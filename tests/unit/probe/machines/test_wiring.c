@@ -1,4 +1,4 @@
-/* probe/machines/wiring.c: every kind of board, as the matrix shows it; files without models and links, completed by
+/* probe/machines/machines.c: every kind of board, as the matrix shows it; files without models and links, completed by
  * name. */
 #include "probe/machines/machines.h"
 #include "probe/machines/machines_internal.h"
