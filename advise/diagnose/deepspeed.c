@@ -36,7 +36,7 @@ static const struct diag_word *find_word(const char *name, size_t len, int *is_m
 static void add_word(struct diagnosis *d, enum diag_format f, const struct diag_word *w, double ms)
 {
     if (!d->series[f].is_open)
-        diag_step_open(d, f, d->series[f].seen + 1);
+        diag_step_open(d, f, -1);
     diag_step_add(d, f, w, ms);
 }
 

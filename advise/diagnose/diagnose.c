@@ -24,6 +24,8 @@ static const struct {
 } readers[] = {
     {"nvidia-smi samples", "utilization.gpu [%], ... of --query-gpu, or # gpu ... sm of dmon and pmon", "GPU samples",
      diag_read_smi},
+    {"DCGM samples", "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 97, or #Entity GPUTL of dcgmi dmon", "GPU samples",
+     diag_read_dcgm},
     {"nvidia-smi table", "| N/A 35C P0 63W / 400W | 45123MiB / 81920MiB | 98% Default |", "GPU samples",
      diag_read_smi_table},
     {"nvidia-smi topo -m", "GPU1 NV12 X NV12", "links between GPUs", diag_read_topo},
@@ -40,6 +42,12 @@ static const struct {
     {"DeepSpeed timers", "time (ms) | fwd: 27.5 | bwd: 73.6", "phases", diag_read_deepspeed},
     {"Megatron-LM timers", "elapsed time per iteration (ms): ..., and timers below", "phases", diag_read_megatron},
     {"verl console", "step:12 - timing_s/gen:31.2 - ...", "phases", diag_read_verl},
+    {"NeMo-RL console", "Timing: and a list: Total step time: 120.5s, policy_training: 11.2s (9.3%)", "phases",
+     diag_read_bullets},
+    {"AReaL tables", "| timeperf/rollout | 2.4e+02 |", "phases", diag_read_boxes},
+    {"torchtitan console", "step: 10  loss: 7.4  tps: 8,200  tflops: 583.0  mfu: 59.0%", "steps, MFU", diag_read_titan},
+    {"exported tables", "\"Step\",\"run - timing_s/gen\" of W&B, Wall time,Step,Value of TensorBoard", "phases",
+     diag_read_csv},
     {"step lines", "[Step 12] rollout: 185ms | sync: 190ms", "phases", diag_read_step_line},
     {"records", "{\"step\": 12, \"timing_s/gen\": 31.2}, TRL's and Swift's profiling/Time taken", "phases",
      diag_read_record},
@@ -75,8 +83,10 @@ void diagnose_free(struct diagnosis *d)
 {
     if (!d)
         return;
-    for (int f = 0; f < DIAG_FORMATS; f++)
+    for (int f = 0; f < DIAG_FORMATS; f++) {
         free(d->series[f].steps);
+        free(d->series[f].origins);
+    }
     for (int i = 0; i < d->result.nfiles; i++) {
         free((char *)d->result.files[i].name);
         free((char *)d->result.files[i].problem);
@@ -98,7 +108,9 @@ static void read_line(struct diagnosis *d, const char *line)
     double now_s = diag_clock(line);
     d->clock_s = now_s >= 0 ? now_s : d->clock_s;
     diag_find_origin(d, line);
+    diag_logger_of(line, &d->writer);
     line = diag_behind_prefix(line);
+    diag_read_shape(d, line);
     for (int i = 0; i < NREADERS; i++)
         if (readers[i].read(d, line)) {
             d->taken++;
@@ -107,50 +119,60 @@ static void read_line(struct diagnosis *d, const char *line)
         }
 }
 
-/* A terminal cuts long lines at its width, and what is copied from it has them in two: a watchdog's line that is as
- * long as the longest and lacks its end goes on in the next one. */
-#define WRAP_MIN 72
+/* A terminal cuts long lines at its width, and what is copied from it has them in two. A line of verl's console, or a
+ * watchdog's that lacks its end, may be the first of such pieces. */
+#define WRAP_MIN 60
 #define WRAP_MAX 512
-static int is_wrapped(const char *line, size_t bytes, size_t longest)
+static int is_wrapped(const char *line, size_t bytes)
 {
-    return bytes >= WRAP_MIN && bytes <= WRAP_MAX && bytes == longest && strstr(line, "[Rank ") &&
-           strstr(line, "Watchdog caught collective") && !strstr(line, "timing out");
+    if (bytes < WRAP_MIN || bytes > WRAP_MAX)
+        return 0;
+    return (strstr(line, "step:") && strstr(line, " - ")) ||
+           (strstr(line, "[Rank ") && strstr(line, "Watchdog caught collective") && !strstr(line, "timing out"));
 }
 
-/* Reads a wrapped line with those that follow it, up to a shorter one; it stands where it begins. */
-static void read_wrapped(struct diagnosis *d, struct diag_input *in, char *line, size_t bytes)
+/* Reads on and appends the pieces of a wrapped line to it: equally long but the last, and beginning with nothing that a
+ * line begins with. `piece` then holds the line behind them; 0: there is none. */
+static int join_wrapped(struct diag_input *in, char *line, size_t width, char *piece)
 {
-    const long first = in->line;
-    size_t width = bytes, more = bytes;
-    while (more == width && bytes + width < 4 * (size_t)WRAP_MAX && diag_read_line(in, line + bytes, &more)) {
-        diag_keep_paste(d, line + bytes, more);
-        bytes += more;
+    size_t n = width, len, last = is_wrapped(line, width) ? width : 0;
+    while (diag_read_line(in, piece, &len)) {
+        if (last != width || !len || len > width || n + len >= DIAG_LINE || diag_behind_prefix(piece) != piece ||
+            strstr(piece, "step:0") || strstr(piece, ") step:"))
+            return 1;
+        memcpy(line + n, piece, len + 1);
+        n += len;
+        last = len;
     }
-    const long last = in->line;
-    in->line = first;
-    read_line(d, line);
-    in->line = last;
+    return 0;
 }
 
 static void read_lines(struct diagnosis *d, struct diag_input *in)
 {
-    /* Room behind a wrapped line for a whole one. */
-    char *line = malloc(DIAG_LINE + 4 * WRAP_MAX);
-    size_t bytes, longest = 0;
-    if (!line)
+    char *line = malloc(DIAG_LINE), *next = malloc(DIAG_LINE);
+    size_t bytes;
+    if (!line || !next)
         abort();
-    d->clock_s = d->progress_s = -1;
+    d->clock_s = d->progress_s = d->console_step = -1;
     d->file_rank = diag_rank_of_name(in->path);
-    while (diag_read_line(in, line, &bytes)) {
-        diag_keep_paste(d, line, bytes);
-        longest = bytes > longest ? bytes : longest;
-        if (is_wrapped(line, bytes, longest))
-            read_wrapped(d, in, line, bytes);
-        else
-            read_line(d, line);
+    d->titan = (struct diag_titan){0, -1};
+    d->csv.columns = d->in_record = d->in_bullets = 0;
+    for (int more = diag_read_line(in, next, &bytes); more;) {
+        char *this = next;
+        next = line;
+        line = this;
+        long number = in->line;
+        more = join_wrapped(in, line, strlen(line), next);
+        long ahead = in->line;
+        in->line = number;
+        diag_keep_paste(d, line, strlen(line));
+        read_line(d, line);
+        in->line = ahead;
     }
     diag_read_paste(d);
     free(line);
+    free(next);
+    diag_end_megatron(d);
     /* A log that ends within a step still has the step; a table that ends early has no total, so it says nothing. */
     for (int f = 0; f < DIAG_FORMATS; f++)
         diag_step_close(d, (enum diag_format)f);
@@ -162,7 +184,7 @@ static void read_lines(struct diagnosis *d, struct diag_input *in)
     diag_end_stack(d);
     d->stacks.is_open = 0;
     d->stacks.pid = 0;
-    d->megatron_block = d->smi.columns = d->smi.table_index = d->ras.open = 0;
+    d->smi.columns = d->smi.table_index = d->ras.open = 0;
 }
 
 /* Files of a job that hold no text, by their names; reading gigabytes of them only takes time. */
@@ -214,6 +236,7 @@ static int is_pickle(const struct diag_input *in)
 
 static int read_input(struct diagnosis *d, struct diag_input *in, struct err *e)
 {
+    static const char sqlite[] = "SQLite format 3";
     if (in->len >= 2 && (unsigned char)in->chunk[0] == 0x1f && (unsigned char)in->chunk[1] == 0x8b)
         return err_at(e, in->path, 0, 0, "compressed; unpack it first: zcat FILE | nccltune diagnose -");
     if (is_pickle(in))
@@ -227,6 +250,11 @@ static int read_input(struct diagnosis *d, struct diag_input *in, struct err *e)
             d->readers |= readers[i].read == diag_read_ras ? 1u << i : 0;
         return diag_read_ras_json(d, in, e);
     }
+    if (in->len >= sizeof sqlite && !memcmp(in->chunk, sqlite, sizeof sqlite))
+        return err_at(
+            e, in->path, 0, 0,
+            "an SQLite export of Nsight Systems; print its sums first: nsys stats -r cuda_gpu_kern_sum FILE | "
+            "nccltune diagnose -");
     if (!diag_looks_like_trace(in->chunk, in->len)) {
         read_lines(d, in);
         return 0;

@@ -29,6 +29,7 @@ enum diag_kind {
     DIAG_OFFLOAD, /* copies between GPU and host */
     DIAG_SAVE,    /* checkpoints and validation */
     DIAG_IDLE,    /* the GPU does nothing */
+    DIAG_WAITING, /* for a slower rank, or for the rollout of other GPUs */
     DIAG_OTHER,
     DIAG_METRIC, /* no time of the step: only for findings */
     DIAG_KIND_COUNT,
@@ -37,37 +38,49 @@ const char *diag_kind_name(enum diag_kind k); /* "compute", "communication", ...
 
 enum diag_side { DIAG_NEITHER, DIAG_ROLLOUT, DIAG_TRAIN };
 
-#define DIAG_PHASES 64 /* of one source; more become "other" */
-#define DIAG_NAME   48
-#define DIAG_PLACE  320
+#define DIAG_PHASES   64 /* of one source; more become "other" */
+#define DIAG_NAME     48
+#define DIAG_PLACE    320
+#define DIAG_RUN      96
+#define DIAG_SENTENCE 640
 
 struct diag_phase {
     char name[DIAG_NAME];
     enum diag_kind kind;
     enum diag_side side;
-    int guessed; /* nobody knows the name: it counts to no side */
-    double median_ms;
-    double share;           /* of the step, 0 to 1: median over the steps */
+    int guessed;            /* nobody knows the name: it counts to no side */
+    double median_ms;       /* over the steps that have it */
+    double share;           /* of wall time, 0 to 1: its sum over the steps' sum */
+    int period;             /* it happens every so many steps; 0: in most steps */
     double growth;          /* last third of the run over the first, minus 1; 0 where there are too few steps */
     char place[DIAG_PLACE]; /* "train.log:812": the step closest to the median */
 };
 
-/* What one format said, over all files. */
+/* What one format said of one run of a job, over all files and ranks. */
 struct diag_source {
     const char *format;
+    char run[DIAG_RUN];   /* which, where the files hold several: "pid=111", "run 2, after a restart" */
     long steps, left_out; /* read; of these, warm-up steps that do not count */
     double step_ms;       /* median */
     double growth;
-    double first_ms; /* the slowest of the steps left out, 0 without */
+    double first_ms;             /* the slowest of the steps left out, 0 without */
+    char first_phase[DIAG_NAME]; /* what took most of its excess */
     char first_place[DIAG_PLACE];
+    int ranks;               /* that logged steps, at least 1 */
+    char slow[DIAG_RUN];     /* the rank, or the ranks of the host, that the others wait for; "" none */
+    double slow_ms, fast_ms; /* what it computes in a step, what the fastest computes */
+    double waiting;          /* share of wall time that ranks wait for slower ones */
     struct diag_phase phases[DIAG_PHASES];
     int nphases;
     int visible;                /* communication has a timer of its own */
     double may_hold;            /* share of the phases that may hold communication which no timer shows */
     double communication_share; /* of the step, what compute does not hide; 0 to 1 */
-    double hidden_share;        /* communication behind compute, of the step; 0 unknown */
-    double ratio;               /* all communication / compute; -1 unknown */
-    char place[DIAG_PLACE];     /* a typical step */
+    /* What it may be: what may be waiting or hidden left out, what no timer shows added; and what bounds it. */
+    double communication_low, communication_high;
+    char bound[DIAG_SENTENCE];
+    double hidden_share;    /* communication behind compute, of the step; 0 unknown */
+    double ratio;           /* all communication / compute; -1 unknown */
+    char place[DIAG_PLACE]; /* a typical step */
 };
 
 /* nvidia-smi's samples of one GPU. */
@@ -97,10 +110,9 @@ struct diag_finding {
     char place[DIAG_PLACE]; /* where it stands; "" for what comes from many lines */
 };
 
-#define DIAG_SOURCES  10
+#define DIAG_SOURCES  16
 #define DIAG_GPUS     256
 #define DIAG_FINDINGS 64
-#define DIAG_SENTENCE 640
 
 /* Why a job failed, where its logs say that it did. */
 #define DIAG_EVIDENCE 8

@@ -86,8 +86,21 @@ struct diag_word diag_word_of(const struct diag_word *own, const char *name, siz
 struct diag_step {
     long number, line;
     int file;                   /* index into the result's */
+    int origin;                 /* index into the series' */
     double total_ms, hidden_ms; /* total -1: the sum of the phases */
+    int has_total;              /* a timer said it */
+    uint64_t has;               /* phases that were timed, by bit */
     double ms[DIAG_PHASES];
+};
+
+/* Who logged steps: a rank, an actor of Ray, a task of srun, a file; again after each restart. */
+#define DIAG_LOGGERS 1024
+struct diag_logger {
+    char name[DIAG_NAME], host[DIAG_NAME]; /* "rank 5", "pid=4112"; "" unknown */
+    int is_driver;                         /* there is one to a job */
+    int file, run;                         /* run: index into the series' runs */
+    long first, last;                      /* when it logged, counted over all steps of the series */
+    long low, high, count;                 /* numbers of its steps, and how many */
 };
 
 struct diag_label {
@@ -103,7 +116,11 @@ struct diag_series {
     int nlabels;
     struct diag_step *steps; /* DIAG_STEPS, allocated with the first */
     int nsteps;
-    long seen, stride; /* every stride-th step is kept */
+    long stride; /* steps whose number is a multiple of stride are kept */
+    struct diag_logger *origins;
+    int norigins;
+    long logged;       /* steps opened, of all origins */
+    int is_unnumbered; /* the numbers come again and again */
     int is_open;
     struct diag_step open; /* being put together */
 };
@@ -118,6 +135,10 @@ enum diag_format {
     DIAG_TRACE,
     DIAG_TABLE,
     DIAG_BAR,
+    DIAG_BULLETS,
+    DIAG_BOXES,
+    DIAG_CSV,
+    DIAG_TITAN,
     DIAG_FORMATS,
 };
 _Static_assert(DIAG_FORMATS <= DIAG_SOURCES, "every format has a place in the result");
@@ -127,9 +148,34 @@ void diag_step_open(struct diagnosis *d, enum diag_format f, long number);
 void diag_step_add(struct diagnosis *d, enum diag_format f, const struct diag_word *w, double ms);
 void diag_step_close(struct diagnosis *d, enum diag_format f);
 const char *diag_format_name(enum diag_format f);
+/* Adds to the last step of a format what happened after it, beside its total. */
+void diag_step_after(struct diagnosis *d, enum diag_format f, const struct diag_word *w, double ms);
+/* The label's index of a phase; the last place stands for everything that has no place left. */
+int diag_label(struct diag_series *s, const struct diag_word *w);
+/* The sum of a step's phases without those of a kind; DIAG_METRIC: of all. */
+double diag_sum(const struct diag_series *s, const struct diag_step *step, enum diag_kind without);
+#define DIAG_WAIT_SLOWEST "waiting for slower ranks"
+#define DIAG_WAIT_ROLLOUT "waiting for the rollout"
+
+/* Puts the ranks of a job into one run, restarts and other jobs into runs of their own. Returns how many (ranks.c). */
+int diag_runs(const struct diagnosis *d, struct diag_series *s);
+/* The steps of a run as they are over its ranks, by number; into `out` (DIAG_STEPS). Fills what `source` says of ranks.
+ */
+int diag_merge_run(struct diagnosis *d, struct diag_series *s, int run, struct diag_step *out,
+                   struct diag_source *source);
+/* The interval of what may be communication, and what bounds it (bounds.c). */
+void diag_bound(const struct diagnosis *d, enum diag_format f, struct diag_source *s);
 
 /* Whether collectives may run within a phase unseen: training, and what nobody knows. */
 int diag_may_hold(const struct diag_phase *p);
+
+/* Who wrote a line, by what Ray, torchrun, mpirun, srun or DeepSpeed put in front of it. Fills name, host and
+ * is_driver.
+ */
+void diag_logger_of(const char *line, struct diag_logger *o);
+/* A file's name with its numbers left out; whether it speaks of a rank or node. */
+#define DIAG_FOLDED 256
+int diag_fold_file(const char *name, char folded[DIAG_FOLDED]);
 
 /* ---- what the readers keep ---- */
 
@@ -152,6 +198,7 @@ struct diag_fact {
 struct diag_setting {
     const char *id, *text, *advice;
     double weight;
+    int if_hung; /* a known stall: only said of jobs that stand still */
     char value[32], place[DIAG_PLACE];
 };
 #define DIAG_SETTINGS 48 /* messages too */
@@ -264,6 +311,28 @@ struct diag_variable {
     char name[DIAG_NAME], value[128], place[DIAG_PLACE];
 };
 
+/* A timer of Megatron-LM that has a line for every rank, while it is read. */
+#define DIAG_VOTES 1024
+struct diag_rank_timer {
+    char name[DIAG_NAME];
+    int ranks;
+    long slowest;
+    double low, high;
+};
+
+/* Columns of an exported table: the timer of each, "" others. */
+#define DIAG_COLUMNS 64
+struct diag_csv {
+    int columns, step, commas;
+    char keys[DIAG_COLUMNS][DIAG_NAME];
+};
+
+/* torchtitan's last line: its steps' times are those between lines. */
+struct diag_titan {
+    long step;
+    double at_s;
+};
+
 #define DIAG_COLLECTIVES 8
 /* A table of kernels that is being read; 0 columns: none. */
 struct diag_table {
@@ -292,8 +361,19 @@ struct diag_tests {
     char hosts[DIAG_TEST_HOSTS][32], place[DIAG_PLACE], wrong_place[DIAG_PLACE];
 };
 
+/* What logs say of the job's shape; 0: nothing. */
+struct diag_shape {
+    double peak_TFLOPs; /* dense bf16, of the GPUs that are named */
+    int is_hopper;
+    int rollout_tp, train_tp, experts, context, zero_stage;
+    int is_slow_link; /* no custom all-reduce: the rollout's tensor parallelism goes over PCIe */
+    int is_async;     /* rollouts run beside training */
+};
+
 struct diagnosis {
     struct diag_series series[DIAG_FORMATS];
+    struct diag_logger writer; /* of the line being read */
+    struct diag_shape shape;
     const struct diag_input *in; /* of the file being read */
     long taken;                  /* lines and events that a reader understood, of this file */
     unsigned readers;            /* which ones */
@@ -309,6 +389,7 @@ struct diagnosis {
     char stands_place[DIAG_PLACE];
     struct diag_samples samples;
     struct diag_smi smi;
+    int dcgm_column;    /* of the use of GPUs in dcgmi dmon's rows, 0 none */
     long topo_links[6]; /* NV#, PIX, PXB, PHB, NODE, SYS between pairs of GPUs */
     int topo_gpus, topo_nics;
     char topo_place[DIAG_PLACE];
@@ -328,8 +409,16 @@ struct diagnosis {
     int nvariables;
     struct diag_setting settings[DIAG_SETTINGS];
     int nsettings, open_setting; /* the setting whose value is a line below, plus 1 */
-    int megatron_block;          /* inside a block of timers */
-    char megatron_name[DIAG_NAME];
+    char record[16 << 10];       /* of several lines, being read */
+    size_t record_bytes;
+    int in_record;
+    struct diag_csv csv;
+    struct diag_titan titan;
+    int in_bullets;     /* within NeMo-RL's list of timers */
+    long console_step;  /* the step that a console last named, -1 */
+    int megatron_block; /* inside a block of timers */
+    struct diag_rank_timer rank_timer;
+    int slow_votes[DIAG_VOTES]; /* how often each rank was the slowest */
     struct diag_table table;
     struct diag_engine engine;
     struct diag_tests tests;
@@ -359,6 +448,10 @@ int diag_host_count(const struct diagnosis *d);
 /* Keeps what a rank has; the first that has something else is a difference. */
 void diag_note_fact(struct diagnosis *d, const char *name, size_t name_len, const char *value, size_t len);
 
+/* Adds a value under the key of a tracker to the open step, where the key is known; whether it is a timer. */
+void diag_add_pair(struct diagnosis *d, enum diag_format f, const char *key, size_t len, double value);
+int diag_is_timer(const char *key, size_t len);
+
 /* The readers: 1 when the line was theirs. Settings and NCCL's variables are looked for in every line: 1 when a new one
  * was found. */
 int diag_read_smi(struct diagnosis *d, const char *line);
@@ -375,6 +468,7 @@ int diag_read_nccl(struct diagnosis *d, const char *line);
 int diag_read_engine(struct diagnosis *d, const char *line);
 int diag_read_messages(struct diagnosis *d, const char *line);
 int diag_read_notes(struct diagnosis *d, const char *line);
+void diag_end_megatron(struct diagnosis *d); /* at the end of a file, before its step is closed */
 int diag_read_megatron(struct diagnosis *d, const char *line);
 int diag_read_deepspeed(struct diagnosis *d, const char *line);
 int diag_read_verl(struct diagnosis *d, const char *line);
@@ -382,6 +476,12 @@ int diag_read_step_line(struct diagnosis *d, const char *line);
 int diag_read_record(struct diagnosis *d, const char *line);
 int diag_read_table(struct diagnosis *d, const char *line);
 int diag_read_settings(struct diagnosis *d, const char *line);
+void diag_read_shape(struct diagnosis *d, const char *line);
+int diag_read_bullets(struct diagnosis *d, const char *line);
+int diag_read_boxes(struct diagnosis *d, const char *line);
+int diag_read_csv(struct diagnosis *d, const char *line);
+int diag_read_titan(struct diagnosis *d, const char *line);
+int diag_read_dcgm(struct diagnosis *d, const char *line);
 int diag_read_variables(struct diagnosis *d, const char *line);
 
 /* A GPU by its name, NULL when there is no room; a sample of it: percent busy, seconds (-1: samples count as seconds),

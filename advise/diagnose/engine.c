@@ -25,6 +25,10 @@ static const struct {
     {"vllm:gpu_cache_usage_perc", ENGINE_CACHE, 100},
     {"vllm:kv_cache_usage_perc", ENGINE_CACHE, 100},
     {"vllm:num_preemptions_total", ENGINE_PREEMPTIONS, 1},
+    {"sglang:num_running_reqs", ENGINE_RUNNING, 1},
+    {"sglang:num_queue_reqs", ENGINE_WAITING, 1},
+    {"sglang:token_usage", ENGINE_CACHE, 100},
+    {"sglang:gen_throughput", ENGINE_TOKENS, 1},
 };
 
 /* The number behind a key, and behind the labels of a metric. */
@@ -45,10 +49,11 @@ int diag_read_engine(struct diagnosis *d, const char *line)
 {
     struct diag_engine *g = &d->engine;
     double now[ENGINE_GAUGES] = {0};
-    if (!strncmp(line, "# HELP vllm:", 12) || !strncmp(line, "# TYPE vllm:", 12))
+    const char *metric = !strncmp(line, "# HELP ", 7) || !strncmp(line, "# TYPE ", 7) ? line + 7 : line;
+    int is_metric = !strncmp(metric, "vllm:", 5) || !strncmp(metric, "sglang:", 7);
+    if (is_metric && metric > line)
         return 1;
-    if (strncmp(line, "vllm:", 5) != 0 && !strstr(line, "Avg generation throughput: ") &&
-        !strstr(line, "#running-req: "))
+    if (!is_metric && !strstr(line, "Avg generation throughput: ") && !strstr(line, "#running-req: "))
         return 0;
     int found = 0;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {

@@ -15,6 +15,8 @@ static void put_phase(cJSON *o, const void *phase)
     cJSON_AddNumberToObject(o, p->kind == DIAG_METRIC ? "median" : "median_ms", p->median_ms);
     if (p->kind != DIAG_METRIC)
         cJSON_AddNumberToObject(o, "share", p->share);
+    if (p->period)
+        cJSON_AddNumberToObject(o, "every_steps", p->period);
     cJSON_AddNumberToObject(o, "growth", p->growth);
     json_add_str(o, "evidence", p->place);
 }
@@ -23,13 +25,21 @@ static void put_source(cJSON *o, const void *source)
 {
     const struct diag_source *s = source;
     json_add_str(o, "format", s->format);
+    if (*s->run)
+        json_add_str(o, "run", s->run);
+    cJSON_AddNumberToObject(o, "ranks", s->ranks);
     cJSON_AddNumberToObject(o, "steps", (double)s->steps);
     cJSON_AddNumberToObject(o, "left_out", (double)s->left_out);
     cJSON_AddNumberToObject(o, "step_ms", s->step_ms);
     cJSON_AddNumberToObject(o, "growth", s->growth);
     cJSON_AddBoolToObject(o, "communication_visible", s->visible);
     cJSON_AddNumberToObject(o, "communication_share", s->communication_share);
+    cJSON_AddNumberToObject(o, "communication_low", s->communication_low);
+    cJSON_AddNumberToObject(o, "communication_high", s->communication_high);
     cJSON_AddNumberToObject(o, "hidden_share", s->hidden_share);
+    cJSON_AddNumberToObject(o, "waiting_share", s->waiting);
+    if (*s->slow)
+        json_add_str(o, "slow_rank", s->slow);
     cJSON_AddNumberToObject(o, "may_hold_communication", s->may_hold);
     json_add_each(o, "phases", s->phases, s->nphases, sizeof *s->phases, put_phase);
 }
@@ -113,6 +123,8 @@ cJSON *diagnose_json(const struct diag_result *r)
     if (r->failure.id)
         put_failure(cJSON_AddObjectToObject(doc, "failure"), &r->failure);
     add_or_null(doc, "communication_share", s ? s->communication_share : 0, s != NULL);
+    add_or_null(doc, "communication_low", s ? s->communication_low : 0, s != NULL);
+    add_or_null(doc, "communication_high", s ? s->communication_high : 0, s != NULL);
     add_or_null(doc, "communication_compute_ratio", s ? s->ratio : 0, s && s->ratio >= 0);
     cJSON_AddBoolToObject(doc, "communication_visible", s && s->visible);
     cJSON_AddNumberToObject(doc, "steps", s ? (double)s->steps : 0);

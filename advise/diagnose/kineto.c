@@ -278,14 +278,14 @@ static void add_step(struct trace *t)
     };
     struct diagnosis *d = t->d;
     double parts = t->steps > 1 ? (double)t->steps : 1;
-    diag_step_open(d, DIAG_TRACE, 0);
+    diag_step_open(d, DIAG_TRACE, -1);
     d->series[DIAG_TRACE].open.line = 0;
     for (size_t i = 0; i < sizeof phases / sizeof *phases; i++)
         diag_step_add(d, DIAG_TRACE, &phases[i].word,
                       diag_timeline_us(t->timeline, phases[i].mask, phases[i].bits) / 1e3 / parts);
     d->series[DIAG_TRACE].open.hidden_ms = diag_timeline_us(t->timeline, COMM | COMPUTE, COMM | COMPUTE) / 1e3 / parts;
     diag_step_close(d, DIAG_TRACE);
-    d->series[DIAG_TRACE].seen += t->steps > 1 ? t->steps - 1 : 0;
+    d->series[DIAG_TRACE].origins[d->series[DIAG_TRACE].open.origin].count += t->steps > 1 ? t->steps - 1 : 0;
 }
 
 int diag_looks_like_trace(const char *chunk, size_t bytes)

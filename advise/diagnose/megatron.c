@@ -35,9 +35,12 @@ static const struct diag_word words[] = {
     {NULL},
 };
 
-static const struct diag_word slowest = {"", "forward, slowest rank", DIAG_METRIC, DIAG_TRAIN, NULL};
-static const struct diag_word fastest = {"", "forward, fastest rank", DIAG_METRIC, DIAG_TRAIN, NULL};
+static const struct diag_word slowest = {"", "forward, slowest rank", DIAG_METRIC, DIAG_TRAIN, NULL, 0};
+static const struct diag_word fastest = {"", "forward, fastest rank", DIAG_METRIC, DIAG_TRAIN, NULL, 0};
+static const struct diag_word waiting = {"", DIAG_WAIT_SLOWEST, DIAG_WAITING, DIAG_TRAIN, WHOLE, 0};
 
+/* A timer over the ranks, `low` -1 unknown. The rank that enters a collective last waits least: the minimum moves data,
+ * the rest of the maximum is waiting. */
 static void add_timer(struct diagnosis *d, const char *name, size_t len, double low, double high)
 {
     char buffer[DIAG_NAME];
@@ -48,7 +51,22 @@ static void add_timer(struct diagnosis *d, const char *name, size_t len, double 
         diag_step_add(d, DIAG_MEGATRON, &slowest, high);
         diag_step_add(d, DIAG_MEGATRON, &fastest, low);
     }
-    diag_step_add(d, DIAG_MEGATRON, &w, high);
+    int moves = w.kind == DIAG_COMMUNICATION && low >= 0 && low <= high;
+    diag_step_add(d, DIAG_MEGATRON, &w, moves ? low : high);
+    if (moves)
+        diag_step_add(d, DIAG_MEGATRON, &waiting, high - low);
+}
+
+/* The timer that has a line for every rank, once it is over; the slowest rank of forward is remembered. */
+static void end_ranks(struct diagnosis *d)
+{
+    struct diag_rank_timer *t = &d->rank_timer;
+    if (t->ranks) {
+        if (!strcmp(t->name, "forward-compute") && t->slowest < DIAG_VOTES)
+            d->slow_votes[t->slowest]++;
+        add_timer(d, t->name, strlen(t->name), t->ranks > 1 ? t->low : -1, t->high);
+    }
+    t->ranks = 0;
 }
 
 /* " iteration 10/ 500 | ... | elapsed time per iteration (ms): 1234.5 | ..." */
@@ -60,8 +78,14 @@ static int read_iteration(struct diagnosis *d, const char *line)
     double ms;
     if (!word || !time || !diag_time(time + sizeof elapsed - 1, 1, &ms))
         return 0;
+    end_ranks(d);
     diag_step_open(d, DIAG_MEGATRON, strtol(word + 10, NULL, 10));
     diag_step_add(d, DIAG_MEGATRON, &total, ms);
+    static const struct diag_word rate = {"", "TFLOP/s", DIAG_METRIC, DIAG_NEITHER, NULL, 0};
+    static const char throughput[] = "throughput per GPU (TFLOP/s/GPU):";
+    const char *at = strstr(line, throughput);
+    if (at && diag_number(at + sizeof throughput - 1, &ms) && ms > 0)
+        diag_step_add(d, DIAG_MEGATRON, &rate, ms);
     d->megatron_block = 0;
     return 1;
 }
@@ -77,21 +101,18 @@ static int read_timer(struct diagnosis *d, const char *line)
     if (!strncmp(name, "rank ", 5)) {
         if (!diag_number(colon + 1, &high))
             return 0;
-        /* One timer of every rank: the slowest counts. */
-        struct diag_series *s = &d->series[DIAG_MEGATRON];
-        char buffer[DIAG_NAME];
-        struct diag_word w = diag_word_of(words, d->megatron_name, strlen(d->megatron_name), buffer);
-        for (int i = 0; w.phase && i < s->nlabels; i++)
-            if (s->is_open && !strcmp(s->labels[i].name, w.phase) && s->open.ms[i] > 0) {
-                s->open.ms[i] = fmax(s->open.ms[i], high);
-                return 1;
-            }
-        diag_step_add(d, DIAG_MEGATRON, &w, high);
+        struct diag_rank_timer *t = &d->rank_timer;
+        t->low = t->ranks ? fmin(t->low, high) : high;
+        if (!t->ranks++ || high > t->high) {
+            t->high = high;
+            t->slowest = strtol(name + 5, NULL, 10);
+        }
         return 1;
     }
+    end_ranks(d);
     size_t n = strcspn(name, " :");
     if (!diag_number(colon + 1, &low)) {
-        snprintf(d->megatron_name, sizeof d->megatron_name, "%.*s", (int)(n < DIAG_NAME ? n : DIAG_NAME - 1), name);
+        snprintf(d->rank_timer.name, DIAG_NAME, "%.*s", (int)(n < DIAG_NAME ? n : DIAG_NAME - 1), name);
         return !colon[1 + strspn(colon + 1, " ")];
     }
     const char *comma = strchr(colon, ',');
@@ -129,5 +150,13 @@ int diag_read_megatron(struct diagnosis *d, const char *line)
         return 1;
     }
     d->megatron_block = d->megatron_block && read_timer(d, line);
+    if (!d->megatron_block)
+        end_ranks(d);
     return d->megatron_block;
+}
+
+void diag_end_megatron(struct diagnosis *d)
+{
+    end_ranks(d);
+    d->megatron_block = 0;
 }

@@ -4,12 +4,15 @@
 #include "advise/diagnose/diagnose_internal.h"
 
 static const char *const format_names[DIAG_FORMATS] = {
-    "verl console",          "step lines",    "records",         "Megatron-LM timers", "DeepSpeed timers",
-    "DeepSpeed micro-steps", "PyTorch trace", "sums of kernels", "progress bar",
+    "verl console",       "step lines",       "records",
+    "Megatron-LM timers", "DeepSpeed timers", "DeepSpeed micro-steps",
+    "PyTorch trace",      "sums of kernels",  "progress bar",
+    "NeMo-RL console",    "AReaL tables",     "exported tables",
+    "torchtitan console",
 };
 
 static const char *const kind_names[DIAG_KIND_COUNT] = {
-    "compute", "communication", "data", "offload", "save", "idle", "other", "metric",
+    "compute", "communication", "data", "offload", "save", "idle", "waiting", "other", "metric",
 };
 
 static const char *const confidence_names[] = {"measured", "likely", "possible"};

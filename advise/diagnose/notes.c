@@ -30,7 +30,8 @@ int diag_read_notes(struct diagnosis *d, const char *line)
 {
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
         if (strstr(line, notes[i].mark)) {
-            diag_keep(d, &(struct diag_setting){notes[i].id, notes[i].text, notes[i].advice, notes[i].weight, "", ""});
+            diag_keep(d,
+                      &(struct diag_setting){notes[i].id, notes[i].text, notes[i].advice, notes[i].weight, 0, "", ""});
             return 1;
         }
     return 0;

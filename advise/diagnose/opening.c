@@ -5,6 +5,8 @@
 
 #include "advise/diagnose/rules.h"
 
+#define ENOUGH_STEPS 3 /* of a run, to be judged by */
+
 /* ---- the source and its verdict ---- */
 
 static int is_trace(const struct diag_source *s)
@@ -23,7 +25,17 @@ static int rank_of(const struct diag_source *s)
     int phases = 0;
     for (int i = 0; i < s->nphases; i++)
         phases += s->phases[i].kind != DIAG_METRIC && strcmp(s->phases[i].name, "not timed") != 0;
-    return s->visible ? (is_trace(s) || is_sums(s) ? 3 : 4) : phases ? 2 : 1;
+    return s->visible ? (is_sums(s) ? 2 : is_trace(s) ? 3 : 4) : phases ? 2 : 1;
+}
+
+/* A later run of the same format took its place: it restarted, and has steps enough. */
+static int is_superseded(const struct diag_result *r, int i)
+{
+    for (int k = i + 1; k < r->nsources; k++)
+        if (!strcmp(r->sources[k].format, r->sources[i].format) && strstr(r->sources[k].run, "restart") &&
+            r->sources[k].steps >= ENOUGH_STEPS)
+            return 1;
+    return 0;
 }
 
 static int choose_primary(const struct diag_result *r)
@@ -31,7 +43,7 @@ static int choose_primary(const struct diag_result *r)
     int best = -1;
     for (int i = 0; i < r->nsources; i++) {
         int more = best < 0 ? 1 : rank_of(&r->sources[i]) - rank_of(&r->sources[best]);
-        if (more > 0 || (!more && r->sources[i].steps > r->sources[best].steps))
+        if (!is_superseded(r, i) && (more > 0 || (!more && r->sources[i].steps > r->sources[best].steps)))
             best = i;
     }
     return best;
@@ -47,12 +59,13 @@ static double largest_other(const struct diag_source *s)
     return most;
 }
 
+/* Both ends of the interval must agree. */
 static enum diag_verdict judge_source(const struct diag_source *s)
 {
-    double share = s->communication_share;
-    if (share > DIAGNOSE_SHARE_LIMIT || (share >= DIAGNOSE_LARGEST_LIMIT && share >= largest_other(s) - DIAGNOSE_TIE))
+    double low = s->communication_low;
+    if (low > DIAGNOSE_SHARE_LIMIT || (low >= DIAGNOSE_LARGEST_LIMIT && low >= largest_other(s) - DIAGNOSE_TIE))
         return DIAG_IS_COMMUNICATION;
-    return share + s->may_hold > DIAGNOSE_SHARE_LIMIT ? DIAG_UNKNOWN : DIAG_NOT_COMMUNICATION;
+    return s->communication_high > DIAGNOSE_SHARE_LIMIT ? DIAG_UNKNOWN : DIAG_NOT_COMMUNICATION;
 }
 
 /* ---- sentences ---- */
@@ -95,8 +108,12 @@ static void say_largest(const struct diag_source *s, char to[DIAG_SENTENCE])
     for (int i = 0; ties && i < s->nphases; i++)
         if (&s->phases[i] != p && s->phases[i].kind != DIAG_METRIC && s->phases[i].share >= p->share - DIAGNOSE_TIE)
             diag_say(to, " and %s", s->phases[i].name);
-    diag_say(to, ": %.0f %% of %s%s (%s of %s).", percent(p->share), whole_of(s), ties ? " each" : "",
-             diag_time_beside(time[0], p->median_ms, s->step_ms), diag_time_text(time[1], s->step_ms));
+    if (p->period)
+        diag_say(to, ": %.0f %% of wall time (%s, every %d steps).", percent(p->share),
+                 diag_time_text(time[0], p->median_ms), p->period);
+    else
+        diag_say(to, ": %.0f %% of %s%s (%s of %s).", percent(p->share), whole_of(s), ties ? " each" : "",
+                 diag_time_beside(time[0], p->median_ms, s->step_ms), diag_time_text(time[1], s->step_ms));
 }
 
 /* The names of the phases that may hold communication, the largest three first. */
@@ -116,50 +133,33 @@ static void say_holders(const struct diag_source *s, char to[DIAG_SENTENCE])
     }
 }
 
-/* What runs within a framework's timers of compute and no setting gives a timer of its own. */
-static const char *unseen_of(const struct diag_source *s)
-{
-    static const struct {
-        enum diag_format format;
-        const char *what;
-    } unseen[] = {
-        {DIAG_DEEPSPEED, "; ZeRO-3's gathers and tensor parallelism have none and count as forward and backward"},
-        {DIAG_MICROSTEP, "; ZeRO-3's gathers and tensor parallelism have none and count as forward and backward"},
-        {DIAG_MEGATRON, "; tensor and expert parallelism have none and count as forward and backward"},
-    };
-    for (size_t i = 0; i < sizeof unseen / sizeof *unseen; i++)
-        if (!strcmp(s->format, diag_format_name(unseen[i].format)))
-            return unseen[i].what;
-    return "";
-}
-
 static void say_communication(const struct diag_result *r, const struct diag_source *s, char to[DIAG_SENTENCE])
 {
     const double share = percent(s->communication_share), limit = percent(DIAGNOSE_SHARE_LIMIT);
     const char *whole = whole_of(s);
-    if (r->verdict == DIAG_IS_COMMUNICATION && s->communication_share > DIAGNOSE_SHARE_LIMIT)
+    if (r->verdict == DIAG_IS_COMMUNICATION && s->communication_low > DIAGNOSE_SHARE_LIMIT)
         diag_say(to, "Communication is the problem: %.0f %% of %s (limit %.0f %%)", share, whole, limit);
     else if (r->verdict == DIAG_IS_COMMUNICATION)
         diag_say(to, "Communication is the problem: %.0f %% of %s, and no phase is larger", share, whole);
     else if (r->verdict == DIAG_NOT_COMMUNICATION && s->visible)
-        diag_say(to, "Communication%s is not the problem: %.0f %% of %s (limit %.0f %%)%s",
-                 *unseen_of(s) ? " that has a timer" : "", share, whole, limit, unseen_of(s));
+        diag_say(to, "Communication is not the problem: it is %.0f %% to %.0f %% of %s (limit %.0f %%)",
+                 percent(s->communication_low), percent(s->communication_high), whole, limit);
     else if (r->verdict == DIAG_NOT_COMMUNICATION)
-        diag_say(
-            to,
-            "Communication is not the problem: no timer shows it, but all that may hold some is %.0f %% of the step "
-            "(limit %.0f %%)",
-            percent(s->may_hold), limit);
+        diag_say(to, "Communication is not the problem: it is at most %.0f %% of the step (limit %.0f %%)",
+                 percent(s->communication_high), limit);
     else
-        diag_say(to, "Whether communication is the problem this log cannot tell: ");
-    if (r->verdict == DIAG_UNKNOWN && s->visible)
-        diag_say(to, "timers show %.0f %% of the step, and more may be within ", share);
-    else if (r->verdict == DIAG_UNKNOWN)
-        diag_say(to, "no timer shows it, and it may be within ");
-    if (r->verdict == DIAG_UNKNOWN) {
+        diag_say(to, "This log cannot show whether communication is the bottleneck: it is %.0f %% to %.0f %% of %s",
+                 percent(s->communication_low), percent(s->communication_high), whole);
+    if (r->verdict == DIAG_UNKNOWN && s->may_hold > 0) {
+        diag_say(to, ", and no timer shows it within ");
         say_holders(s, to);
-        diag_say(to, " (%.0f %% together)", percent(s->may_hold));
     }
+    if (*s->bound)
+        diag_say(to, "; %s", s->bound);
+    if (*s->slow && s->waiting > 0.01)
+        diag_say(to, "; another %.0f %% is waiting for %s", percent(s->waiting), s->slow);
+    else if (s->waiting > 0.01)
+        diag_say(to, "; another %.0f %% is waiting for slower ranks", percent(s->waiting));
     if (s->hidden_share > 0.005)
         diag_say(to, "; another %.0f %% is hidden behind compute", percent(s->hidden_share));
     diag_say(to, ".");

@@ -59,7 +59,7 @@ static void advance(struct diagnosis *d, long done, double at_s, double rate_s)
     double step_s = b->done < done ? (at_s - b->at_s) / (double)(done - b->done) : 0;
     /* A bar that is first seen midway says how long a step takes by its rate alone. */
     if (done > b->done && (b->total || rate_s > 0)) {
-        diag_step_open(d, DIAG_BAR, done);
+        diag_step_open(d, DIAG_BAR, -1);
         diag_step_add(d, DIAG_BAR, &total, 1e3 * (rate_s <= 0 || (b->total && step_s >= 10) ? step_s : rate_s));
         diag_step_close(d, DIAG_BAR);
     }

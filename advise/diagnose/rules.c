@@ -57,8 +57,12 @@ static int kind_is_large(const struct judge *j, struct diag_hit *h)
 {
     double sum;
     const struct diag_phase *p = largest_of(j->s, j->rule->kind, &sum);
-    return p && sum > j->rule->limit &&
-           diag_hit(h, sum, p->place, "%s %.0f %% of the step", j->rule->phase, percent(sum));
+    if (!p || sum <= j->rule->limit)
+        return 0;
+    if (p->period)
+        return diag_hit(h, sum, p->place, "%s %.0f %% of wall time: %s every %d steps", j->rule->phase, percent(sum),
+                        p->name, p->period);
+    return diag_hit(h, sum, p->place, "%s %.0f %% of the step", j->rule->phase, percent(sum));
 }
 
 /* The largest phase where no other rule has a word on it. */
@@ -138,20 +142,57 @@ static int sequences(const struct judge *j, struct diag_hit *h)
                     difference, percent(difference / mean), most ? ", after balancing" : "");
 }
 
+/* By the ranks that logged steps, else by Megatron-LM's minimum and maximum over them. */
 static int stragglers(const struct judge *j, struct diag_hit *h)
 {
+    if (j->s && *j->s->slow)
+        return diag_hit(h, fmax(j->s->waiting, 0.01), j->s->place,
+                        "%s computes %.0f ms a step, the fastest rank %.0f ms: the others wait for it, %.0f %% of the "
+                        "time",
+                        j->s->slow, j->s->slow_ms, j->s->fast_ms, percent(j->s->waiting));
     const struct diag_phase *slow = diag_phase_named(j->s, "forward, slowest rank");
     double fast = metric(j->s, "forward, fastest rank");
-    return slow && fast > 0 && slow->median_ms > (1 + j->rule->limit) * fast &&
-           diag_hit(h, 1 - fast / slow->median_ms, slow->place,
-                    "the slowest rank computes forward in %.0f ms, the fastest in %.0f ms", slow->median_ms, fast);
+    if (!slow || fast <= 0 || slow->median_ms <= (1 + j->rule->limit) * fast)
+        return 0;
+    int most = 0, all = 0;
+    for (int i = 0; i < DIAG_VOTES; i++) {
+        most = j->d->slow_votes[i] > j->d->slow_votes[most] ? i : most;
+        all += j->d->slow_votes[i];
+    }
+    char name[32] = "the slowest rank";
+    if (all && 3 * j->d->slow_votes[most] > 2 * all)
+        snprintf(name, sizeof name, "rank %d", most);
+    return diag_hit(h, fmax(j->s->waiting, 1 - fast / slow->median_ms), slow->place,
+                    "%s computes forward in %.0f ms, the fastest in %.0f ms", name, slow->median_ms, fast);
+}
+
+/* Several jobs or restarts, which are kept apart. */
+static int several_runs(const struct judge *j, struct diag_hit *h)
+{
+    char list[320] = "";
+    int n = 0;
+    size_t bytes = 0;
+    for (int i = 0; j->s && i < j->r->nsources && bytes < sizeof list - 120; i++) {
+        const struct diag_source *s = &j->r->sources[i];
+        char time[DIAG_TIME];
+        if (!*s->run || strcmp(s->format, j->s->format) != 0)
+            continue;
+        bytes += (size_t)snprintf(list + bytes, sizeof list - bytes, "%s%s (%ld steps of %s)", n ? ", " : "", s->run,
+                                  s->steps, diag_time_text(time, s->step_ms));
+        n++;
+    }
+    return n > 1 && diag_hit(h, 0, j->s->place,
+                             "the files hold %d runs, which are judged apart: %s; the first lines speak of %s", n, list,
+                             j->s->run);
 }
 
 static int first_step(const struct judge *j, struct diag_hit *h)
 {
     return j->s && j->s->first_ms > j->rule->limit * j->s->step_ms &&
-           diag_hit(h, 0, j->s->first_place, "a step at the start took %.1f s instead of %.1f s and was left out",
-                    j->s->first_ms / 1e3, j->s->step_ms / 1e3);
+           diag_hit(h, 0, j->s->first_place,
+                    "a step at the start, the first of its kind, took %.1f s instead of %.1f s and was left out%s%s",
+                    j->s->first_ms / 1e3, j->s->step_ms / 1e3, *j->s->first_phase ? ": most of it " : "",
+                    j->s->first_phase);
 }
 
 static int trend(const struct judge *j, struct diag_hit *h)
@@ -300,6 +341,11 @@ static const struct diag_rule rules[] = {
      "launch-bound or waiting for the host: torch.compile or CUDA graphs, larger micro-batches, less synchronisation "
      "in the training loop",
      "", 0.20, "the GPU is idle for", DIAG_IDLE},
+    {"waiting-for-rollout", phase_is_large, DIAG_MEASURED,
+     NOT
+     "the trainer idles until rollouts come: give the rollout more GPUs or the trainer fewer, allow more staleness, or "
+     "cut long responses",
+     "", 0.20, DIAG_WAIT_ROLLOUT},
     {"not-timed", phase_is_large, DIAG_MEASURED,
      "profile a few steps with torch.profiler, or switch the framework's timers on",
      "nccltune diagnose rank0.pt.trace.json", 0.25, "not timed"},
@@ -310,6 +356,7 @@ static const struct diag_rule rules[] = {
      "collectives wait for the slowest rank: balance pipeline stages and sequence lengths, and compare the GPUs' "
      "clocks",
      "nvidia-smi --query-gpu=timestamp,index,utilization.gpu,clocks.sm,power.draw --format=csv -l 1", STRAGGLER},
+    {"runs", several_runs, DIAG_MEASURED, "give the files of one job alone to see no other", ""},
     {"largest-phase", largest_phase, DIAG_MEASURED,
      "the first place to look at, whether it computes or waits: profile a few steps with torch.profiler",
      "nccltune diagnose rank0.pt.trace.json"},
@@ -367,6 +414,8 @@ static void add_settings(struct judge *j)
     for (int i = 0; i < j->d->nsettings; i++) {
         const struct diag_setting *s = &j->d->settings[i];
         struct diag_hit h;
+        if (s->if_hung && !j->hangs)
+            continue;
         if (*s->value)
             diag_hit(&h, s->weight, s->place, "%s (%s: %s)", s->text, s->id, s->value);
         else

@@ -1,23 +1,80 @@
-/* Steps as they come in, thinned out evenly once there are many: medians and trends in constant memory. */
+/* Steps as they come in, of every rank, thinned out evenly once there are many. */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "advise/diagnose/diagnose_internal.h"
-#include "core/stats.h"
 
-/* A leading step this much slower than the median is warm-up: compilation, allocation, first connections. */
-#define WARM_UP       1.5
-#define WARM_UP_STEPS 10
-#define TREND_STEPS   9 /* fewer say nothing about a trend */
+#define MOST_UNNAMED 64 /* ranks that say nobody's name */
+#define TREND_STEPS  9  /* fewer say nothing about a trend */
 
 /* ---- putting a step together ---- */
+
+/* The last origin of that name in this file; restarts begin new ones. NULL: none. */
+static struct diag_logger *find_origin(const struct diag_series *s, const char *name, int file)
+{
+    for (int i = s->norigins - 1; i >= 0; i--)
+        if (s->origins[i].file == file && !strcmp(s->origins[i].name, name))
+            return &s->origins[i];
+    return NULL;
+}
+
+static struct diag_logger *add_origin(struct diag_series *s, const struct diag_logger *writer, const char *name,
+                                      int file)
+{
+    if (s->norigins == DIAG_LOGGERS)
+        return &s->origins[DIAG_LOGGERS - 1];
+    if (!s->origins && !(s->origins = malloc(DIAG_LOGGERS * sizeof *s->origins)))
+        abort();
+    struct diag_logger *o = &s->origins[s->norigins++];
+    *o = *writer;
+    snprintf(o->name, sizeof o->name, "%s", name);
+    o->file = file;
+    o->first = s->logged;
+    o->low = o->high = LONG_MIN;
+    return o;
+}
+
+/* Lines that say nobody's name may be several ranks': a number that comes again is another rank's, which is called #2,
+ * #3, ...; one that lies well behind is a restart. Where it comes again too often it numbers nothing. */
+static struct diag_logger *origin_of_step(struct diagnosis *d, struct diag_series *s, int file, long *number)
+{
+    char name[DIAG_NAME];
+    snprintf(name, sizeof name, "%s", d->writer.name);
+    *number = s->is_unnumbered && !*name ? -1 : *number;
+    for (int k = 2;; k++) {
+        struct diag_logger *o = find_origin(s, name, file);
+        if (!o || *number < 0 || *number > o->high || (*d->writer.name && *number == o->high))
+            return o ? o : add_origin(s, &d->writer, name, file);
+        if (*d->writer.name || *number < o->high - 1)
+            return add_origin(s, &d->writer, name, file);
+        if (k > MOST_UNNAMED) {
+            s->is_unnumbered = 1;
+            *number = -1;
+            return o;
+        }
+        snprintf(name, sizeof name, "#%d", k);
+    }
+}
 
 void diag_step_open(struct diagnosis *d, enum diag_format f, long number)
 {
     struct diag_series *s = &d->series[f];
     diag_step_close(d, f);
     memset(&s->open, 0, sizeof s->open);
+    /* Sums and traces have no numbers: those of several files are steps of one run, unless the names tell ranks. */
+    char folded[DIAG_FOLDED];
+    int file = d->result.nfiles - 1;
+    int is_whole = (f == DIAG_TRACE || f == DIAG_TABLE) && !diag_fold_file(d->result.files[file].name, folded);
+    struct diag_logger *o = origin_of_step(d, s, is_whole ? 0 : file, &number);
+    if (number < 0)
+        number = o->count ? o->high + 1 : 1;
+    o->low = o->count ? o->low : number;
+    o->count += !o->count || number != o->high;
+    o->high = number;
+    o->last = s->logged++;
+    s->open.origin = (int)(o - s->origins);
     s->open.number = number;
     s->open.line = d->in->line;
     s->open.file = d->result.nfiles - 1;
@@ -26,8 +83,7 @@ void diag_step_open(struct diagnosis *d, enum diag_format f, long number)
     d->progress_s = d->clock_s;
 }
 
-/* The label's index; the last place stands for everything that has no place left. */
-static int label_of(struct diag_series *s, const struct diag_word *w)
+int diag_label(struct diag_series *s, const struct diag_word *w)
 {
     int i = 0;
     while (i < s->nlabels && strcmp(s->labels[i].name, w->phase) != 0)
@@ -53,10 +109,26 @@ void diag_step_add(struct diagnosis *d, enum diag_format f, const struct diag_wo
     struct diag_series *s = &d->series[f];
     if (!s->is_open || !w->phase)
         return;
-    if (w->phase == DIAG_TOTAL)
+    if (w->phase == DIAG_TOTAL) {
         s->open.total_ms = ms;
-    else
-        s->open.ms[label_of(s, w)] += ms;
+        s->open.has_total = 1;
+        return;
+    }
+    int k = diag_label(s, w);
+    s->open.ms[k] += ms;
+    s->open.has |= 1ull << k;
+}
+
+void diag_step_after(struct diagnosis *d, enum diag_format f, const struct diag_word *w, double ms)
+{
+    struct diag_series *s = &d->series[f];
+    struct diag_step *last = s->nsteps ? &s->steps[s->nsteps - 1] : NULL;
+    if (!last || s->is_open || last->file != d->result.nfiles - 1)
+        return;
+    int k = diag_label(s, w);
+    last->ms[k] += ms;
+    last->has |= 1ull << k;
+    last->total_ms += ms;
 }
 
 static int find_label(const struct diag_series *s, const char *name, size_t len)
@@ -67,16 +139,28 @@ static int find_label(const struct diag_series *s, const char *name, size_t len)
     return -1;
 }
 
+double diag_sum(const struct diag_series *s, const struct diag_step *step, enum diag_kind without)
+{
+    double sum = 0;
+    for (int i = 0; i < s->nlabels; i++)
+        sum += s->labels[i].kind != DIAG_METRIC && s->labels[i].kind != without ? step->ms[i] : 0;
+    return sum;
+}
+
 /* A timer that runs within another one is taken out of it, by what both said. What does not fit the first parent runs
- * within the next: TRL takes log-probabilities while it prepares a batch and within the loss, under one name. */
+ * within the next: TRL takes log-probabilities while it prepares a batch and within the loss, under one name. A parent
+ * behind '?' holds it in some releases only: where the phases sum to more than the step. */
 static void carve_out_children(const struct diag_series *s, struct diag_step *step)
 {
     const struct diag_step said = *step;
+    int exceeds = step->total_ms > 0 && diag_sum(s, step, DIAG_METRIC) > 1.02 * step->total_ms;
     for (int i = 0; i < s->nlabels; i++) {
         double left = said.ms[i];
         for (const char *p = s->labels[i].parent; *p && left > 0; p += strspn(p, "|")) {
+            int sometimes = *p == '?';
+            p += sometimes;
             size_t n = strcspn(p, "|");
-            int k = find_label(s, p, n);
+            int k = !sometimes || exceeds ? find_label(s, p, n) : -1;
             double taken = k >= 0 ? fmin(left, step->ms[k]) : 0;
             if (taken > 0)
                 step->ms[k] -= taken;
@@ -86,15 +170,7 @@ static void carve_out_children(const struct diag_series *s, struct diag_step *st
     }
 }
 
-static double sum_of(const struct diag_series *s, const struct diag_step *step)
-{
-    double sum = 0;
-    for (int i = 0; i < s->nlabels; i++)
-        if (s->labels[i].kind != DIAG_METRIC)
-            sum += step->ms[i];
-    return sum;
-}
-
+/* Numbers are thinned, so that a step is kept of all ranks or of none. */
 static void keep_step(struct diag_series *s, const struct diag_step *step)
 {
     if (!s->steps) {
@@ -103,15 +179,16 @@ static void keep_step(struct diag_series *s, const struct diag_step *step)
         if (!s->steps)
             abort();
     }
-    if (s->seen++ % s->stride)
-        return;
-    if (s->nsteps == DIAG_STEPS) {
-        for (int i = 0; i < DIAG_STEPS / 2; i++)
-            s->steps[i] = s->steps[2 * i];
-        s->nsteps = DIAG_STEPS / 2;
+    while (s->nsteps == DIAG_STEPS && s->stride < LONG_MAX / 2) {
         s->stride *= 2;
+        int n = 0;
+        for (int i = 0; i < s->nsteps; i++)
+            if (s->steps[i].number % s->stride == 0)
+                s->steps[n++] = s->steps[i];
+        s->nsteps = n;
     }
-    s->steps[s->nsteps++] = *step;
+    if (step->number % s->stride == 0 && s->nsteps < DIAG_STEPS)
+        s->steps[s->nsteps++] = *step;
 }
 
 void diag_step_close(struct diagnosis *d, enum diag_format f)
@@ -121,184 +198,10 @@ void diag_step_close(struct diagnosis *d, enum diag_format f)
         return;
     s->is_open = 0;
     carve_out_children(s, &s->open);
-    double sum = sum_of(s, &s->open);
+    double sum = diag_sum(s, &s->open, DIAG_METRIC);
     if (s->open.total_ms < 0)
         s->open.total_ms = sum;
     if (s->open.total_ms <= 0)
         return;
     keep_step(s, &s->open);
-}
-
-/* ---- from steps to numbers ---- */
-
-/* Phases of the kept steps [from, n) as columns that quantiles can be taken of. */
-struct column {
-    const struct diag_series *series;
-    int from, n;
-    double *buffer; /* DIAG_STEPS */
-};
-
-static double step_value(const struct diag_step *s, int phase)
-{
-    return phase < 0 ? s->total_ms : s->ms[phase];
-}
-
-/* Median of a phase (-1: of the step) over [from, to). */
-static double median_of(const struct column *c, int phase, int from, int to)
-{
-    for (int i = from; i < to; i++)
-        c->buffer[i - from] = step_value(&c->series->steps[i], phase);
-    return stats_median(c->buffer, to - from);
-}
-
-static double median_share(const struct column *c, int phase)
-{
-    for (int i = c->from; i < c->n; i++)
-        c->buffer[i - c->from] = fmin(1, c->series->steps[i].ms[phase] / c->series->steps[i].total_ms);
-    return stats_median(c->buffer, c->n - c->from);
-}
-
-static double growth_of(const struct column *c, int phase)
-{
-    int third = (c->n - c->from) / 3;
-    if (c->n - c->from < TREND_STEPS)
-        return 0;
-    double first = median_of(c, phase, c->from, c->from + third), last = median_of(c, phase, c->n - third, c->n);
-    return first > 0 ? last / first - 1 : 0;
-}
-
-static int warm_up_steps(const struct column *c, double *slowest, int *where)
-{
-    double typical = median_of(c, -1, 0, c->n);
-    int most = c->n / 3 < WARM_UP_STEPS ? c->n / 3 : WARM_UP_STEPS, k = 0;
-    while (k < most && c->series->steps[k].total_ms > WARM_UP * typical) {
-        if (c->series->steps[k].total_ms > *slowest) {
-            *slowest = c->series->steps[k].total_ms;
-            *where = k;
-        }
-        k++;
-    }
-    return k;
-}
-
-static void place_of(const struct diagnosis *d, const struct diag_step *s, char place[DIAG_PLACE])
-{
-    diag_place(place, d->result.files[s->file].name, s->line);
-}
-
-static const struct diag_step *closest(const struct column *c, int phase, double value)
-{
-    const struct diag_step *best = &c->series->steps[c->from];
-    for (int i = c->from; i < c->n; i++)
-        if (fabs(step_value(&c->series->steps[i], phase) - value) < fabs(step_value(best, phase) - value))
-            best = &c->series->steps[i];
-    return best;
-}
-
-/* Per step: communication over the step, hidden communication over the step, all communication over compute. */
-static void communication(const struct column *c, struct diag_source *out)
-{
-    static const int share = 0, hidden = 1, ratio = 2;
-    double result[3] = {0};
-    for (int what = share; what <= ratio; what++) {
-        int n = 0;
-        for (int i = c->from; i < c->n; i++) {
-            const struct diag_step *s = &c->series->steps[i];
-            double comm = 0, compute = 0;
-            for (int k = 0; k < c->series->nlabels; k++) {
-                comm += c->series->labels[k].kind == DIAG_COMMUNICATION ? s->ms[k] : 0;
-                compute += c->series->labels[k].kind == DIAG_COMPUTE ? s->ms[k] : 0;
-            }
-            if (what == ratio && compute <= 0)
-                continue;
-            c->buffer[n++] = what == share    ? fmin(1, comm / s->total_ms)
-                             : what == hidden ? fmin(1, s->hidden_ms / s->total_ms)
-                                              : (comm + s->hidden_ms) / compute;
-        }
-        result[what] = n ? stats_median(c->buffer, n) : -1;
-    }
-    out->communication_share = result[share];
-    out->hidden_share = result[hidden];
-    out->ratio = out->visible ? result[ratio] : -1;
-}
-
-/* What the step's timer covers and no phase does. */
-static void add_untimed(const struct column *c, struct diag_source *out)
-{
-    for (int i = c->from; i < c->n; i++) {
-        const struct diag_step *s = &c->series->steps[i];
-        c->buffer[i - c->from] = fmax(0, 1 - sum_of(c->series, s) / s->total_ms);
-    }
-    double share = stats_median(c->buffer, c->n - c->from);
-    if (share < 0.01 || out->nphases == DIAG_PHASES)
-        return;
-    struct diag_phase *p = &out->phases[out->nphases++];
-    *p =
-        (struct diag_phase){.name = "not timed", .kind = DIAG_OTHER, .share = share, .median_ms = share * out->step_ms};
-    memcpy(p->place, out->place, sizeof p->place);
-}
-
-int diag_may_hold(const struct diag_phase *p)
-{
-    return p->kind == DIAG_COMPUTE ? p->side == DIAG_TRAIN
-                                   : p->kind == DIAG_OTHER && (p->guessed || !strcmp(p->name, "not timed"));
-}
-
-/* Collectives of training run within its phases unless a timer takes them out. A timer of the weights' way to the
- * inference engine says nothing of them. */
-static double may_hold(const struct diag_source *out)
-{
-    double sum = 0;
-    for (int i = 0; i < out->nphases; i++) {
-        const struct diag_phase *p = &out->phases[i];
-        if (p->kind == DIAG_COMMUNICATION && p->side != DIAG_ROLLOUT)
-            return 0;
-        sum += diag_may_hold(p) ? p->share : 0;
-    }
-    return fmin(1, sum);
-}
-
-static void summarise(const struct diagnosis *d, const struct diag_series *s, double *buffer, struct diag_source *out)
-{
-    struct column c = {s, 0, s->nsteps, buffer};
-    int slowest = 0;
-    c.from = warm_up_steps(&c, &out->first_ms, &slowest);
-    out->format = s->format;
-    out->steps = s->seen;
-    out->left_out = c.from;
-    if (c.from)
-        place_of(d, &s->steps[slowest], out->first_place);
-    out->step_ms = median_of(&c, -1, c.from, c.n);
-    out->growth = growth_of(&c, -1);
-    place_of(d, closest(&c, -1, out->step_ms), out->place);
-    for (int i = 0; i < s->nlabels; i++) {
-        struct diag_phase *p = &out->phases[out->nphases++];
-        memcpy(p->name, s->labels[i].name, sizeof p->name);
-        p->kind = s->labels[i].kind;
-        p->side = s->labels[i].side;
-        p->guessed = s->labels[i].guessed;
-        p->median_ms = median_of(&c, i, c.from, c.n);
-        p->share = p->kind == DIAG_METRIC ? 0 : median_share(&c, i);
-        p->growth = growth_of(&c, i);
-        place_of(d, closest(&c, i, p->median_ms), p->place);
-        out->visible |= p->kind == DIAG_COMMUNICATION;
-    }
-    communication(&c, out);
-    add_untimed(&c, out);
-    out->may_hold = may_hold(out);
-}
-
-void diag_summarise(struct diagnosis *d)
-{
-    struct diag_result *r = &d->result;
-    double *buffer = malloc(DIAG_STEPS * sizeof *buffer);
-    if (!buffer)
-        abort();
-    /* Micro-steps only count where no line says what a whole step took. */
-    if (d->series[DIAG_DEEPSPEED].nsteps)
-        d->series[DIAG_MICROSTEP].nsteps = 0;
-    for (int f = 0; f < DIAG_FORMATS; f++)
-        if (d->series[f].nsteps)
-            summarise(d, &d->series[f], buffer, &r->sources[r->nsources++]);
-    free(buffer);
 }

@@ -14,13 +14,19 @@ static const struct {
     const char *key, *words;
     double below, weight;
     const char *text, *advice;
+    int if_hung; /* it costs nothing, but jobs are known to stall with it */
 } settings[] = {
     {"use_dynamic_bsz", "false", 0, 0.15,
      "dynamic batch size is off: micro-batches are padded to a fixed number of "
      "sequences",
      "set use_dynamic_bsz=True with ppo_max_token_len_per_gpu for actor, reference and log-probabilities"},
     {"use_remove_padding", "false", 0, 0.15, "padding is computed on as if it were text",
-     "set use_remove_padding=True"},
+     "try use_remove_padding=True in a short run first: with it jobs have stalled at their first step (verl issue "
+     "387); "
+     "leave it off where one does"},
+    /* Said of jobs that stand still alone. */
+    {"use_remove_padding", "true", 0, 0.3, "jobs have stalled at their first step with use_remove_padding=True",
+     "start once with use_remove_padding=False; if that runs, rebuild flash-attn for this PyTorch", 1},
     {"param_offload", "true", 0, 0.10, PARAMETERS, FITS},
     {"offload_model", "true", 0, 0.10, PARAMETERS " and back for the rollout", FITS},
     {"optimizer_offload", "true", 0, 0.10, OPTIMIZER, FITS},
@@ -131,7 +137,8 @@ int diag_read_settings(struct diagnosis *d, const char *line)
         value = value ? value : value_below(d, line, i);
         if (!value || !is_costly(i, value))
             continue;
-        struct diag_setting s = {settings[i].key, settings[i].text, settings[i].advice, settings[i].weight, "", ""};
+        struct diag_setting s = {
+            settings[i].key, settings[i].text, settings[i].advice, settings[i].weight, settings[i].if_hung, "", ""};
         size_t n = strcspn(value, " ,'\"}");
         n -= n && value[n - 1] == '.'; /* of a sentence */
         snprintf(s.value, sizeof s.value, "%.*s", (int)(n < sizeof s.value ? n : sizeof s.value - 1), value);

@@ -1,6 +1,8 @@
 /* What nvidia-smi prints: --query-gpu CSV, dmon and pmon, the table of plain nvidia-smi (also with -l), topo -m.
  *
- * Columns are found by the names in the header, which --format=csv,noheader leaves out: such a file cannot be read. */
+ * Columns are found by the names in the header. Where --format=csv,noheader leaves it out, units tell: the first value
+ * in percent is the GPU's use, watts are its power, a small whole number is its index. DCGM's exporter and dcgmi dmon
+ * say the same under names of their own. */
 #include <string.h>
 
 #include "advise/diagnose/diagnose_internal.h"
@@ -93,8 +95,41 @@ static int read_row(struct diagnosis *d, const char *line)
     return 1;
 }
 
+static int is_unit(const char *s, size_t len, const char *unit)
+{
+    size_t n = strlen(unit);
+    double value;
+    return len > n && !strncmp(s + len - n, unit, n) && diag_number(s, &value);
+}
+
+/* Columns by the units of a first row, which has at least an index or a time before the use. */
+static int guess_columns(struct diag_smi *s, const char *line)
+{
+    struct diag_fields f;
+    double value;
+    memset(s->at, -1, sizeof s->at);
+    s->commas = 1;
+    s->unnamed = 0;
+    s->columns = diag_split(&f, line, DIAG_COMMAS);
+    for (int i = 0; i < s->columns; i++) {
+        int at = is_unit(f.at[i], f.len[i], " %")                                                     ? SMI_UTIL
+                 : is_unit(f.at[i], f.len[i], " W")                                                   ? SMI_POWER
+                 : diag_timestamp(f.at[i]) >= 0                                                       ? SMI_TIME
+                 : f.len[i] <= 3 && diag_number(f.at[i], &value) && value == (int)value && value >= 0 ? SMI_INDEX
+                                                                                                      : SMI_COLUMNS;
+        if (at < SMI_COLUMNS && s->at[at] < 0)
+            s->at[at] = i;
+    }
+    if (s->at[SMI_UTIL] < 0 || s->at[SMI_INDEX] < 0 || s->at[SMI_INDEX] > s->at[SMI_UTIL])
+        s->columns = 0;
+    return s->columns > 0;
+}
+
 int diag_read_smi(struct diagnosis *d, const char *line)
 {
+    if (!d->smi.columns && d->in->line == 1 && strstr(line, " %,") && guess_columns(&d->smi, line))
+        return read_row(d, line);
+
     struct diag_smi *s = &d->smi;
     if (strstr(line, "utilization.gpu"))
         return strchr(line, ',') && read_header(s, line, 1);
@@ -103,6 +138,52 @@ int diag_read_smi(struct diagnosis *d, const char *line)
         return strstr(line, " sm ") ? read_header(s, names, 0) : s->columns > 0;
     }
     return s->columns && read_row(d, line);
+}
+
+/* ---- DCGM: "DCGM_FI_DEV_GPU_UTIL{gpu="0",...} 97", and "GPU 0  97  0.81" below "#Entity  GPUTL  SMACT" ---- */
+
+static int read_exporter(struct diagnosis *d, const char *line)
+{
+    const char *gpu = strstr(line, "gpu=\""), *host = strstr(line, "Hostname=\""), *end = strchr(line, '}');
+    char name[DIAG_NAME];
+    double value;
+    if (!gpu || !end || !diag_number(end + 1, &value) || value < 0)
+        return 0;
+    snprintf(name, sizeof name, "%.*s%sGPU %.*s", host ? (int)strcspn(host + 10, "\"") : 0, host ? host + 10 : "",
+             host ? " " : "", (int)strcspn(gpu + 5, "\""), gpu + 5);
+    if (!strncmp(line, "DCGM_FI_DEV_GPU_UTIL{", 21) && value <= 100) {
+        struct diag_sampled_gpu *g = diag_gpu(d, name);
+        if (g)
+            diag_gpu_sample(d, g, value, -1, 0, 0);
+    }
+    return 1;
+}
+
+int diag_read_dcgm(struct diagnosis *d, const char *line)
+{
+    struct diag_smi *s = &d->smi;
+    struct diag_fields f;
+    double percent;
+    if (!strncmp(line, "DCGM_FI_", 8))
+        return read_exporter(d, line);
+    if (!strncmp(line, "#Entity", 7)) {
+        d->dcgm_column = 0;
+        int n = diag_split(&f, line, DIAG_BLANKS);
+        for (int i = 1; i < n; i++)
+            if (f.len[i] == 5 && !strncmp(f.at[i], "GPUTL", 5))
+                d->dcgm_column = i + 1; /* rows name the entity in two words */
+        s->columns = 0;
+        return d->dcgm_column > 0;
+    }
+    if (!d->dcgm_column || strncmp(line, "GPU ", 4) != 0 || diag_split(&f, line, DIAG_BLANKS) <= d->dcgm_column ||
+        !diag_number(f.at[d->dcgm_column], &percent) || percent < 0 || percent > 100)
+        return 0;
+    char name[DIAG_NAME];
+    snprintf(name, sizeof name, "GPU %.*s", (int)(f.len[1] < 8 ? f.len[1] : 8), f.at[1]);
+    struct diag_sampled_gpu *g = diag_gpu(d, name);
+    if (g)
+        diag_gpu_sample(d, g, percent, -1, 0, 0);
+    return 1;
 }
 
 /* ---- the table: "|   0  NVIDIA H100 ...  On  | 00000000:1B:00.0 Off |", "| N/A 35C P0 63W / 700W | ... | 98% ... |"

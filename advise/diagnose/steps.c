@@ -12,7 +12,7 @@
 static const struct diag_word verl_words[] = {
     {"generate_sequences|gen_max|generation_timing|start_profile|stop_profile",
      NULL}, /* the rollout without its weight sync */
-    {"generate_async|wait_prev_gen", "rollout", DIAG_COMPUTE, DIAG_ROLLOUT},
+    {"generate_async", "rollout", DIAG_COMPUTE, DIAG_ROLLOUT},
     {"refpolicy", "reference", DIAG_COMPUTE, DIAG_TRAIN},
     {NULL},
 };
@@ -37,18 +37,63 @@ static const struct diag_word trl_words[] = {
     {NULL},
 };
 
+/* OpenRLHF's: in older releases experience is made with the generation in it. */
+static const struct diag_word openrlhf_words[] = {
+    {"generation", "rollout", DIAG_COMPUTE, DIAG_ROLLOUT, "?making experience"},
+    {"make_experience", "making experience", DIAG_COMPUTE, DIAG_TRAIN},
+    {"ppo_train", "training", DIAG_COMPUTE, DIAG_TRAIN},
+    {"broadcast", "weight sync", DIAG_COMMUNICATION, DIAG_ROLLOUT},
+    {"actor_idle_wait", DIAG_WAIT_ROLLOUT, DIAG_WAITING, DIAG_ROLLOUT},
+    {"vllm_idle_wait", NULL},
+    {NULL},
+};
+
+/* slime's, which stand among other numbers under perf/: no other name is a timer. */
+static const struct diag_word slime_words[] = {
+    {"rollout_time", "rollout", DIAG_COMPUTE, DIAG_ROLLOUT},
+    {"train_wait_time", DIAG_WAIT_ROLLOUT, DIAG_WAITING, DIAG_ROLLOUT},
+    {"train_time", "training", DIAG_COMPUTE, DIAG_TRAIN},
+    {"actor_train_time", "actor update", DIAG_COMPUTE, DIAG_TRAIN, "training"},
+    {"critic_train_time", "critic update", DIAG_COMPUTE, DIAG_TRAIN, "training"},
+    {"log_probs_time", "log-probabilities", DIAG_COMPUTE, DIAG_TRAIN, "training"},
+    {"ref_log_probs_time", "reference", DIAG_COMPUTE, DIAG_TRAIN, "training"},
+    {"data_preprocess_time", "data", DIAG_DATA, DIAG_TRAIN, "training"},
+    {"update_weights_time", "weight sync", DIAG_COMMUNICATION, DIAG_ROLLOUT, "?" DIAG_WAIT_ROLLOUT},
+    {"sleep_time|wake_up_time", "offload", DIAG_OFFLOAD, DIAG_NEITHER, "?" DIAG_WAIT_ROLLOUT},
+    {"save_model_time", "checkpoint", DIAG_SAVE, DIAG_NEITHER},
+    {"eval_time", "validation", DIAG_SAVE, DIAG_NEITHER},
+    {"step_time", diag_total_mark},
+    {NULL},
+};
+
+/* ROLL's steps, under time/. */
+static const struct diag_word roll_words[] = {
+    {"step_generate|step_rollout", "rollout", DIAG_COMPUTE, DIAG_ROLLOUT},
+    {"step_train", "training", DIAG_COMPUTE, DIAG_TRAIN},
+    {"step_model_update", "weight sync", DIAG_COMMUNICATION, DIAG_ROLLOUT},
+    {"ref_log_probs_values|step_ref_log_probs", "reference", DIAG_COMPUTE, DIAG_TRAIN},
+    {"old_log_probs_values|old_log_probs|step_old_log_probs_values", "log-probabilities", DIAG_COMPUTE, DIAG_TRAIN},
+    {"step_stop_server|step_log|step_compute_data_metrics", "the controller", DIAG_OTHER, DIAG_NEITHER},
+    {"val_step|step_val", "validation", DIAG_SAVE, DIAG_NEITHER},
+    {"step_total", diag_total_mark},
+    {NULL},
+};
+
 /* Key prefixes of timers, with the unit of their values. */
 static const struct {
     const char *prefix;
     double unit_ms;
     const struct diag_word *words;
+    int no_others; /* names that these words do not have are no timers */
 } prefixes[] = {
     {"profiling/Time taken: ", 1e3, trl_words},
     {"timing_ms/", 1, verl_words},
     {"timing_s/", 1e3, verl_words},
     {"time_ms/", 1, verl_words},
     {"time_s/", 1e3, verl_words},
-    {"timing/", 1e3, verl_words},
+    {"timing/", 1e3, openrlhf_words},
+    {"perf/", 1e3, slime_words, 1},
+    {"time/", 1e3, roll_words},
 };
 #define PREFIXES (sizeof prefixes / sizeof *prefixes)
 
@@ -69,6 +114,10 @@ static const struct {
     {"train_speed(iter/s)", {"", diag_total_mark}, -1e3},
     {"time_metrics/end_to_end(s)", {"", diag_total_mark}, 1e3},
     {"time_metrics/data_loading(s)", {"", "data", DIAG_DATA, DIAG_NEITHER}, 1e3},
+    {"perf/mfu/actor", METRIC("MFU, actor update"), 1},
+    {"perf/actor_train_tflops", METRIC("TFLOP/s, actor update"), 1},
+    {"MFU", METRIC("MFU by Swift"), 1},
+    {"fully_async/trainer/idle_ratio", METRIC("part that the trainer idles"), 1},
     {"response_length/mean", METRIC("response length, mean"), 1},
     {"response_length/max", METRIC("response length, longest"), 1},
     {"response_length/clip_ratio", METRIC("responses cut off"), 1},
@@ -87,16 +136,27 @@ static int is_key(const char *key, size_t len, const char *word)
     return strlen(word) == len && !strncmp(word, key, len);
 }
 
+static int has_word(const struct diag_word *words, const char *name, size_t len)
+{
+    for (; words->word; words++)
+        if (diag_is_one_of(words->word, name, len))
+            return 1;
+    return 0;
+}
+
 /* The timer's prefix, or -1. */
 static int prefix_of(const char *key, size_t len)
 {
-    for (size_t i = 0; i < PREFIXES; i++)
-        if (len > strlen(prefixes[i].prefix) && !strncmp(key, prefixes[i].prefix, strlen(prefixes[i].prefix)))
+    for (size_t i = 0; i < PREFIXES; i++) {
+        size_t n = strlen(prefixes[i].prefix);
+        if (len > n && !strncmp(key, prefixes[i].prefix, n) &&
+            (!prefixes[i].no_others || has_word(prefixes[i].words, key + n, len - n)))
             return (int)i;
+    }
     return -1;
 }
 
-static int is_timer(const char *key, size_t len)
+int diag_is_timer(const char *key, size_t len)
 {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (keys[i].word.kind != DIAG_METRIC && is_key(key, len, keys[i].key))
@@ -129,15 +189,23 @@ static void add_timer(struct diagnosis *d, enum diag_format f, const char *key, 
         return;
     key += strlen(prefixes[i].prefix);
     len -= strlen(prefixes[i].prefix);
+    /* verl's fully asynchronous trainer logs "timing_s/timing_s/param_sync". */
+    while (len > 9 && !strncmp(key, "timing_s/", 9)) {
+        key += 9;
+        len -= 9;
+    }
     /* Names with further parts ("agent_loop/slowest/...") are details of one worker. */
     if (memchr(key, '/', len))
         return;
     struct diag_word w =
         prefixes[i].words == trl_words ? trl_word(key, len, buffer) : diag_word_of(prefixes[i].words, key, len, buffer);
+    /* Of an asynchronous trainer "gen" is how long it waits for samples. */
+    if (d->shape.is_async && f == DIAG_VERL && w.phase && !strcmp(w.phase, "rollout"))
+        w = (struct diag_word){"", DIAG_WAIT_ROLLOUT, DIAG_WAITING, DIAG_ROLLOUT, NULL, 0};
     diag_step_add(d, f, &w, value * prefixes[i].unit_ms);
 }
 
-static void add_pair(struct diagnosis *d, enum diag_format f, const char *key, size_t len, double value)
+void diag_add_pair(struct diagnosis *d, enum diag_format f, const char *key, size_t len, double value)
 {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (is_key(key, len, keys[i].key) && value >= 0 && (value > 1e-9 || keys[i].unit > 0))
@@ -163,7 +231,7 @@ int diag_read_verl(struct diagnosis *d, const char *line)
         const char *colon = memchr(p, ':', n);
         double value;
         if (colon && diag_number(colon + 1, &value))
-            add_pair(d, DIAG_VERL, p, (size_t)(colon - p), value);
+            diag_add_pair(d, DIAG_VERL, p, (size_t)(colon - p), value);
         next = next ? next + 3 : NULL;
     }
     diag_step_close(d, DIAG_VERL);
@@ -192,28 +260,96 @@ static const char *behind_step(const char *line, long *number)
     return NULL;
 }
 
-int diag_read_step_line(struct diagnosis *d, const char *line)
+/* Behind "step 12", "Step 12/500:", "iter=12", wherever it stands; NULL without. */
+static const char *behind_bare_step(const char *line, long *number)
 {
-    long number;
-    const char *p = behind_step(line, &number);
+    static const char *const words[] = {"step", "Step", "STEP", "iteration", "Iteration", "iter", "Iter"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const char *at = strstr(line, words[i]), *p = at ? at + strlen(words[i]) : NULL;
+        char *end;
+        if (!at || (at > line && ((at[-1] >= 'a' && at[-1] <= 'z') || at[-1] == '_' || at[-1] == '/')))
+            continue;
+        p += strspn(p, " :=#");
+        *number = strtol(p, &end, 10);
+        if (end == p || *number < 0)
+            continue;
+        if (*end == '/')
+            strtol(end + 1, &end, 10);
+        return end + strspn(end, "]:,|; -");
+    }
+    return NULL;
+}
+
+/* A part "name: time", "name=time" or "name time" of `n` bytes. `unit_ms` is that of a bare number, 0: it is no time.
+ */
+static int read_part(const char *p, size_t n, double unit_ms, struct diag_word *w, char buffer[DIAG_NAME], double *ms)
+{
+    size_t name = strcspn(p, ":=|");
+    if (name >= n) {
+        name = n;
+        while (name && !(p[name - 1] == ' ' && (p[name] == '.' || (p[name] >= '0' && p[name] <= '9'))))
+            name--;
+        name -= name > 0;
+    }
+    const char *rest = name && name < n ? diag_time(p + name + 1, unit_ms, ms) : NULL;
+    if (!rest || rest > p + n)
+        return 0;
+    *w = diag_word_of(NULL, p, name, buffer);
+    return 1;
+}
+
+/* Adds the parts of a line to a step, which the first of them opens. Returns how many were added. */
+static int read_parts(struct diagnosis *d, const char *p, const char *between, double unit_ms, long number)
+{
     int opened = 0;
-    for (; p && *p; p += *p != 0) {
-        size_t n = strcspn(p, "|"), name = strcspn(p, ":=|");
+    for (; *p; p += *p != 0) {
+        size_t n = strcspn(p, between);
         char buffer[DIAG_NAME];
+        struct diag_word w;
         double ms;
-        const char *rest = name < n ? diag_time(p + name + 1, 0, &ms) : NULL;
-        if (rest && rest <= p + n) {
-            struct diag_word w = diag_word_of(NULL, p, name, buffer);
-            if (!opened)
+        /* Of what has no unit or stands in a sentence, names that are known count. */
+        if (read_part(p, n, unit_ms, &w, buffer, &ms) && (!w.guessed || (unit_ms <= 0 && *between == '|'))) {
+            if (!opened++)
                 diag_step_open(d, DIAG_STEP_LINE, number);
-            opened = 1;
             diag_step_add(d, DIAG_STEP_LINE, &w, ms);
         }
         p += n;
     }
+    return opened;
+}
+
+/* How many parts of a line are known timers, read so. */
+static int count_parts(const char *p, const char *between, double unit_ms)
+{
+    int known = 0;
+    for (; *p; p += *p != 0) {
+        size_t n = strcspn(p, between);
+        char buffer[DIAG_NAME];
+        struct diag_word w;
+        double ms;
+        known += read_part(p, n, unit_ms, &w, buffer, &ms) && !w.guessed;
+        p += n;
+    }
+    return known;
+}
+
+/* "[Step N] rollout: 185ms | sync: 190ms"; where no part has a unit they count as seconds, for the shares are right in
+ * any unit; and sentences with a step and at least two known timers: "step 3: rollout 1.2s, train 0.3s". */
+int diag_read_step_line(struct diagnosis *d, const char *line)
+{
+    static const char *const marks[] = {"|", ",;", " "};
+    long number;
+    const char *p = behind_step(line, &number);
+    int opened = p ? read_parts(d, p, "|", 0, number) : 0;
+    if (!opened && p && count_parts(p, "|", 1e3) >= 2)
+        opened = read_parts(d, p, "|", 1e3, number);
+    if (!opened && !p && !strchr(line, '{') && (p = behind_bare_step(line, &number)))
+        for (size_t i = 0; i < sizeof marks / sizeof *marks && !opened; i++)
+            if (count_parts(p, marks[i], 0) >= 2)
+                opened = read_parts(d, p, marks[i], 0, number);
     if (opened)
         diag_step_close(d, DIAG_STEP_LINE);
-    return opened;
+    return opened > 0;
 }
 
 /* ---- records: {"key": 1.5, ...}, {'key': '1.5', ...} ---- */
@@ -254,10 +390,60 @@ static const char *next_pair(const char *p, const char **key, size_t *len, doubl
     return NULL;
 }
 
+/* The number of "Global step 3: {", "perf 3: {"; -1 without. */
+static long number_before(const char *line, const char *brace)
+{
+    const char *end = brace;
+    while (end > line && (end[-1] == ' ' || end[-1] == ':'))
+        end--;
+    const char *p = end;
+    while (p > line && p[-1] >= '0' && p[-1] <= '9')
+        p--;
+    return p < end && p > line && p[-1] == ' ' && end < brace && end - p < 10 ? strtol(p, NULL, 10) : -1;
+}
+
+/* What a record of an evaluation says: TRL and Swift log it on its own, behind the step. */
+static int read_evaluation(struct diagnosis *d, const char *start)
+{
+    static const struct diag_word word = {"", "validation", DIAG_SAVE, DIAG_NEITHER, NULL, 0};
+    const char *at = strstr(start, "eval_runtime");
+    double value;
+    if (!at || !diag_number(at + 12 + strspn(at + 12, "'\": "), &value) || value <= 0)
+        return 0;
+    diag_step_after(d, DIAG_JSONL, &word, 1e3 * value);
+    return 1;
+}
+
+static int read_record(struct diagnosis *d, const char *line);
+
+/* A record of several lines, as trainer_state.json has them: kept until its brace closes. */
 int diag_read_record(struct diagnosis *d, const char *line)
 {
-    static const char *const steps[] = {"step", "_step", "global_step", "training/global_step",
-                                        "global_step/max_steps"};
+    const char *p = line + strspn(line, " ");
+    if (*p == '{' && !p[1 + strspn(p + 1, " ")]) {
+        d->record_bytes = 0;
+        d->in_record = 1;
+        return 0;
+    }
+    if (!d->in_record)
+        return read_record(d, line);
+    size_t n = strlen(p);
+    if (*p == '"' && d->record_bytes + n + 2 < sizeof d->record) {
+        memcpy(d->record + d->record_bytes, p, n + 1);
+        d->record_bytes += n;
+        return 0;
+    }
+    d->in_record = 0;
+    if (*p != '}')
+        return read_record(d, line);
+    char *text = arena_printf(d->arena, "{%.*s}", (int)d->record_bytes, d->record);
+    return read_record(d, text);
+}
+
+static int read_record(struct diagnosis *d, const char *line)
+{
+    static const char *const steps[] = {"step",        "_step",     "global_step",          "training/global_step",
+                                        "system/step", "iteration", "global_step/max_steps"};
     const char *start = strchr(line, '{'), *key;
     size_t len;
     double value;
@@ -265,17 +451,18 @@ int diag_read_record(struct diagnosis *d, const char *line)
     int timers = 0;
     if (!start || !strpbrk(start, "'\""))
         return 0;
+    number = number_before(line, start);
     for (const char *p = start; (p = next_pair(p, &key, &len, &value));) {
-        timers += is_timer(key, len);
+        timers += diag_is_timer(key, len);
         for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
             if (is_key(key, len, steps[i]) && value >= 0 && value < 1e15)
                 number = (long)value;
     }
     if (!timers)
-        return 0;
+        return read_evaluation(d, start);
     diag_step_open(d, DIAG_JSONL, number);
     for (const char *p = start; (p = next_pair(p, &key, &len, &value));)
-        add_pair(d, DIAG_JSONL, key, len, value);
+        diag_add_pair(d, DIAG_JSONL, key, len, value);
     diag_step_close(d, DIAG_JSONL);
     return 1;
 }

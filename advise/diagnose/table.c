@@ -103,7 +103,7 @@ void diag_end_table(struct diagnosis *d)
     for (size_t k = 0; k <= OTHERS; k++)
         nccl += t->nccl_ms[k];
     if (t->columns && t->unit_ms > 0 && nccl + t->other_ms > 0) {
-        diag_step_open(d, DIAG_TABLE, d->series[DIAG_TABLE].seen + 1);
+        diag_step_open(d, DIAG_TABLE, -1);
         for (size_t k = 0; k <= OTHERS; k++) {
             char name[DIAG_NAME];
             snprintf(name, sizeof name, "NCCL %s", collectives[k]);

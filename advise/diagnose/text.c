@@ -34,6 +34,8 @@ static void print_phase(FILE *out, const struct diag_phase *p, double unit_ms)
     fprintf(out, "%*s%9s %5.1f  %-13s %-30.*s ", width_of(p->name) < 28 ? 28 - width_of(p->name) : 1, "", time,
             100 * p->share, p->guessed ? "(unknown)" : diag_kind_name(p->kind), length < 30 ? length : 30, bar);
     put_text(out, p->place);
+    if (p->period)
+        fprintf(out, ", every %d steps", p->period);
     fputc('\n', out);
 }
 
@@ -55,7 +57,11 @@ static void print_source(FILE *out, const struct diag_source *s, int primary)
 {
     double unit_ms = s->step_ms >= 9999.5 ? 1e3 : 1;
     char time[DIAG_TIME];
-    fprintf(out, "\n%s: %ld step%s", s->format, s->steps, s->steps == 1 ? "" : "s");
+    fprintf(out, "\n%s: ", s->format);
+    put_text(out, s->run);
+    fprintf(out, "%s%ld step%s", *s->run ? ", " : "", s->steps, s->steps == 1 ? "" : "s");
+    if (s->ranks > 1)
+        fprintf(out, " of %d ranks", s->ranks);
     if (s->left_out)
         fprintf(out, ", %ld at the start left out", s->left_out);
     fprintf(out, ", median step %s%s\n", diag_time_beside(time, s->step_ms, unit_ms > 1 ? s->step_ms : 0),
@@ -66,6 +72,8 @@ static void print_source(FILE *out, const struct diag_source *s, int primary)
         if (s->phases[i].kind != DIAG_METRIC)
             print_phase(out, &s->phases[i], unit_ms);
     print_sides(out, s);
+    fprintf(out, "  communication is %.0f to %.0f %% of wall time\n", 100 * s->communication_low,
+            100 * s->communication_high);
     if (s->hidden_share > 0)
         fprintf(out, "  NCCL kernels that compute hides: %.1f %% of the time\n", 100 * s->hidden_share);
     if (s->ratio >= 0)

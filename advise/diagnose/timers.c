@@ -8,8 +8,9 @@ const char diag_total_mark[] = "step";
 /* Names that several frameworks and hand-written logs share. verl's are those of its trainer's timers. */
 static const struct diag_word common[] = {
     {"gen|generate|generation|rollout|inference|生成|采样|推理", "rollout", DIAG_COMPUTE, DIAG_ROLLOUT},
-    {"logprob|log_prob|logprobs|old_log_prob|对数概率", "log-probabilities", DIAG_COMPUTE, DIAG_TRAIN},
-    {"ref|reference|ref_log_prob|参考模型", "reference", DIAG_COMPUTE, DIAG_TRAIN},
+    {"logprob|log_prob|logprobs|old_log_prob|old_log_probs|log_probs|对数概率", "log-probabilities", DIAG_COMPUTE,
+     DIAG_TRAIN},
+    {"ref|reference|ref_log_prob|ref_log_probs|参考模型", "reference", DIAG_COMPUTE, DIAG_TRAIN},
     {"values", "critic values", DIAG_COMPUTE, DIAG_TRAIN},
     {"loss", "loss", DIAG_COMPUTE, DIAG_TRAIN},
     {"step_actor|actor|update_actor|update|更新", "actor update", DIAG_COMPUTE, DIAG_TRAIN},
@@ -30,15 +31,18 @@ static const struct diag_word common[] = {
     {"alltoall|all_to_all", "all-to-all", DIAG_COMMUNICATION, DIAG_NEITHER},
     {"comm|communication|通信", "communication", DIAG_COMMUNICATION, DIAG_NEITHER},
     {"grad_sync|gradient_sync|梯度同步", "gradient sync", DIAG_COMMUNICATION, DIAG_TRAIN},
-    {"weight_sync|param_sync|sync_rollout_weights|update_weights|move_model_to_vllm|权重同步|参数同步", "weight sync",
-     DIAG_COMMUNICATION, DIAG_ROLLOUT},
+    {"weight_sync|param_sync|sync_rollout_weights|update_weights|model_update|refit|move_model_to_vllm|权重同步|"
+     "参数同步",
+     "weight sync", DIAG_COMMUNICATION, DIAG_ROLLOUT},
     {"reshard", "weight sync within rollout", DIAG_COMMUNICATION, DIAG_ROLLOUT, "rollout"},
     {"data|dataloader|data_loading|data_loader|data_time|数据|数据加载", "data", DIAG_DATA, DIAG_NEITHER},
     {"offload|onload|卸载", "offload", DIAG_OFFLOAD, DIAG_NEITHER},
-    {"testing|eval|validation|验证", "validation", DIAG_SAVE, DIAG_NEITHER},
-    {"save|checkpoint|ckpt|save_checkpoint|保存", "checkpoint", DIAG_SAVE, DIAG_NEITHER},
+    {"testing|eval|val|validation|evaluate|evaluation|验证", "validation", DIAG_SAVE, DIAG_NEITHER},
+    {"save|checkpoint|ckpt|save_checkpoint|checkpointing|save_model|保存", "checkpoint", DIAG_SAVE, DIAG_NEITHER},
     {"idle|空闲|wait|等待", "idle", DIAG_IDLE, DIAG_NEITHER},
-    {"total|step|step_time|iteration|elapsed|总计|总耗时", diag_total_mark},
+    {"train_wait|wait_prev_gen|wait_for_rollout|wait_rollout|exposed_generation", DIAG_WAIT_ROLLOUT, DIAG_WAITING,
+     DIAG_ROLLOUT},
+    {"total|step|step_time|step_total|iteration|elapsed|总计|总耗时", diag_total_mark},
     {NULL},
 };
 

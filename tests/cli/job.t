@@ -4,7 +4,7 @@ A job's console log: phases, verdict, findings
 
   $ nccltune diagnose fixtures/diagnose/verl-rollout.log | head -n 2
   *rollout: 72 %*(93.5 s of 131 s). (glob)
-  *1 % of the step (limit 30 %). (glob)
+  *% of the step (limit 30 %)* (glob)
   $ nccltune diagnose fixtures/diagnose/verl-rollout.log --json >out.json
   $ jq -c '[.format, .verdict, .steps, .left_out, .step_ms]' out.json
   ["nccltune-diagnosis/1","not communication",30,1,130769]
@@ -38,14 +38,14 @@ Every format is recognized by its content; the files of a directory are one job
   hang-gpus.csv: nvidia-smi samples; unknown; hang
   hang-mismatch.log: watchdog of collectives, messages of failures; unknown; hang
   hang-watchdog.log: watchdog of collectives, messages of failures; unknown; hang
-  key-averages.txt: sums of kernels; communication; largest-phase communication
-  megatron.log: Megatron-LM timers; communication; communication stragglers first-step
+  key-averages.txt: sums of kernels; unknown; largest-phase communication-ratio
+  megatron.log: Megatron-LM timers; unknown; largest-phase stragglers first-step
   mixed.log: nvidia-smi samples, step lines, settings, NCCL's variables; communication; gpu-idle communication NCCL_IB_DISABLE first-step
   nccl-nogdr.log: NCCL log; unknown; no-gdr
   nccl-socket.log: NCCL log; unknown; sockets
   nccl-warning.log: NCCL log, messages of failures; unknown; ib-retry
   nsys-kern-sum.csv: sums of kernels; not communication; largest-phase
-  nsys-kern-sum.txt: sums of kernels; communication; communication
+  nsys-kern-sum.txt: sums of kernels; unknown; communication-ratio
   ras.json: NCCL RAS; unknown; hang
   ras.txt: NCCL RAS; unknown; hang
   recorder-rank0.json: PyTorch trace; unknown; hang

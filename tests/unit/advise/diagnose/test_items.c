@@ -91,6 +91,12 @@ static const struct item lines[] = {
      "out-of-memory", NULL},
     {"> [Rank 0] time (ms) | fwd: 38.3 | bwd: 112.6 | bwd_inner: 105.0 | bwd_allreduce: 7.5 | step: 8.2",
      "The largest phase is backward: 66 %", NO, "largest-phase", "communication"},
+    /* A known stall is spoken of where a job stands still. */
+    {"use_remove_padding=True\n[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5, "
+     "OpType=ALLREDUCE, NumelIn=1, Timeout(ms)=600000) ran for 600014 milliseconds",
+     "A hang", ASK, "use_remove_padding", NULL},
+    {"use_remove_padding=True\n[Step 1] rollout: 20ms | sync: 80ms", "The largest phase is sync: 80 %", YES, NULL,
+     "use_remove_padding"},
     {"  offload_optimizer=True,", "These files hold no steps", ASK, "offload_optimizer", NULL},
     {"--enable_activation_offload true", "These files hold no steps", ASK, "enable_activation_offload", NULL},
 };
@@ -130,7 +136,7 @@ static const struct item files[] = {
      ASK, "no-gdr", "sockets"},
     {"nccl-socket.log", "NCCL 2.21.5+cuda12.4 joins 16 ranks on 2 nodes over network Socket", ASK, "sockets", "no-gdr"},
     {"nccl-warning.log", "An RDMA packet was never acknowledged", ASK, "ib-retry", NULL},
-    {"nsys-kern-sum.txt", "The largest phase is other kernels: 50 % of all kernels' time", YES, "communication", NULL},
+    {"nsys-kern-sum.txt", "The largest phase is other kernels: 50 % of all kernels' time", ASK, NULL, "communication"},
     {"nsys-kern-sum.csv", "The largest phase is other kernels: 90 % of all kernels' time", NO, NULL, "communication"},
     {"deepspeed-zero3.json", "These files hold no steps", ASK, "offload_param", "offload_optimizer"},
     {"swift-train.sh", "These files hold no steps", ASK, "vllm_gpu_memory_utilization", NULL},

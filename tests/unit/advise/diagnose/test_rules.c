@@ -3,16 +3,16 @@
 #include "tests/lib/unit.h"
 #include "tests/unit/advise/diagnose/feed.h"
 
-#define STEPS(line) line "\n" line "\n" line "\n"
+#define STEPS(phases) "[Step 2] " phases "\n[Step 3] " phases "\n[Step 4] " phases "\n"
 
 TEST_CASE(limits)
 {
-    struct diagnosis *d = read_text(STEPS("[Step 1] actor: 70ms | sync: 30ms"));
+    struct diagnosis *d = read_text(STEPS("actor: 70ms | sync: 30ms"));
     const struct diag_result *r = diagnose_finish(d);
     assert_int_equal(r->verdict, DIAG_NOT_COMMUNICATION);
     assert_non_null(finding_of(r, "communication-ratio"));
     diagnose_free(d);
-    d = read_text(STEPS("[Step 1] actor: 69ms | sync: 31ms"));
+    d = read_text(STEPS("actor: 69ms | sync: 31ms"));
     r = diagnose_finish(d);
     assert_int_equal(r->verdict, DIAG_IS_COMMUNICATION);
     assert_non_null(finding_of(r, "communication"));
@@ -26,14 +26,14 @@ TEST_CASE(without_a_timer)
         const char *log;
         enum diag_verdict verdict;
     } cases[] = {
-        {STEPS("[Step 1] rollout: 60ms | actor: 40ms"), DIAG_UNKNOWN},
-        {STEPS("[Step 1] rollout: 75ms | actor: 25ms"), DIAG_NOT_COMMUNICATION},
-        {STEPS("[Step 1] rollout: 60ms | magic: 40ms"), DIAG_UNKNOWN},
+        {STEPS("rollout: 60ms | actor: 40ms"), DIAG_UNKNOWN},
+        {STEPS("rollout: 75ms | actor: 25ms"), DIAG_NOT_COMMUNICATION},
+        {STEPS("rollout: 60ms | magic: 40ms"), DIAG_UNKNOWN},
         /* The weights' way to the engine says nothing of training's collectives. */
-        {STEPS("[Step 1] rollout: 20ms | weight_sync: 10ms | actor: 70ms"), DIAG_UNKNOWN},
-        {STEPS("[Step 1] data: 75ms | actor: 25ms"), DIAG_NOT_COMMUNICATION},
-        {STEPS("[Step 1] rollout: 20ms | actor: 80ms"), DIAG_UNKNOWN},
-        {STEPS("[Step 1] actor: 20ms | data: 40ms | total: 100ms"), DIAG_UNKNOWN},
+        {STEPS("rollout: 20ms | weight_sync: 10ms | actor: 70ms"), DIAG_UNKNOWN},
+        {STEPS("data: 75ms | actor: 25ms"), DIAG_NOT_COMMUNICATION},
+        {STEPS("rollout: 20ms | actor: 80ms"), DIAG_UNKNOWN},
+        {STEPS("actor: 20ms | data: 40ms | total: 100ms"), DIAG_UNKNOWN},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct diagnosis *d = read_text(cases[i].log);
@@ -50,15 +50,15 @@ TEST_CASE(causes)
     static const struct {
         const char *log, *id, *advice;
     } cases[] = {
-        {STEPS("[Step 1] rollout: 60ms | actor: 35ms | sync: 5ms"), "rollout", "not the network"},
-        {STEPS("[Step 1] data: 20ms | actor: 75ms | sync: 5ms"), "data-loader", "not the network"},
-        {STEPS("[Step 1] offload: 20ms | actor: 75ms | sync: 5ms"), "offload", "not the network"},
-        {STEPS("[Step 1] save: 20ms | actor: 75ms | sync: 5ms"), "checkpoint", "not the network"},
-        {STEPS("[Step 1] idle: 30ms | actor: 65ms | sync: 5ms"), "idle", "not the network"},
-        {STEPS("[Step 1] actor: 60ms | sync: 5ms | total: 100ms"), "not-timed", "torch.profiler"},
-        {STEPS("[Step 1] rollout: 40ms | actor: 60ms"), "no-timer", "torch.profiler"},
-        {"[Step 1] actor: 900ms | sync: 1ms\n" STEPS("[Step 1] actor: 90ms | sync: 1ms"), "first-step", "compil"},
-        {STEPS("[Step 1] weight_sync: 50ms | actor: 50ms"), "communication", "inference engine"},
+        {STEPS("rollout: 60ms | actor: 35ms | sync: 5ms"), "rollout", "not the network"},
+        {STEPS("data: 20ms | actor: 75ms | sync: 5ms"), "data-loader", "not the network"},
+        {STEPS("offload: 20ms | actor: 75ms | sync: 5ms"), "offload", "not the network"},
+        {STEPS("save: 20ms | actor: 75ms | sync: 5ms"), "checkpoint", "not the network"},
+        {STEPS("idle: 30ms | actor: 65ms | sync: 5ms"), "idle", "not the network"},
+        {STEPS("actor: 60ms | sync: 5ms | total: 100ms"), "not-timed", "torch.profiler"},
+        {STEPS("rollout: 40ms | actor: 60ms"), "no-timer", "torch.profiler"},
+        {"[Step 1] actor: 900ms | sync: 1ms\n" STEPS("actor: 90ms | sync: 1ms"), "first-step", "compil"},
+        {STEPS("weight_sync: 50ms | actor: 50ms"), "communication", "inference engine"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct diagnosis *d = read_text(cases[i].log);
@@ -67,7 +67,7 @@ TEST_CASE(causes)
             fail_msg("%s: %s", cases[i].id, f ? f->advice : "not found");
         diagnose_free(d);
     }
-    struct diagnosis *d = read_text(STEPS("[Step 1] rollout: 30ms | actor: 65ms | sync: 5ms"));
+    struct diagnosis *d = read_text(STEPS("rollout: 30ms | actor: 65ms | sync: 5ms"));
     const struct diag_result *r = diagnose_finish(d);
     assert_int_equal(r->nfindings, 1);
     assert_non_null(finding_of(r, "actor-update"));
@@ -76,8 +76,7 @@ TEST_CASE(causes)
 
 TEST_CASE(heaviest_first)
 {
-    struct diagnosis *d =
-        read_text("use_remove_padding: False\n" STEPS("[Step 1] rollout: 50ms | sync: 35ms | data: 15ms"));
+    struct diagnosis *d = read_text("use_remove_padding: False\n" STEPS("rollout: 50ms | sync: 35ms | data: 15ms"));
     const struct diag_result *r = diagnose_finish(d);
     assert_true(r->nfindings >= 4);
     assert_string_equal(r->findings[0].id, "rollout");

@@ -64,7 +64,7 @@ TEST_CASE(json_lines)
     assert_int_equal(d->series[DIAG_JSONL].steps[1].number, 6);
     const struct diag_result *r = diagnose_finish(d);
     assert_near(phase_of(r, "weight sync")->median_ms, 3000, 0);
-    assert_near(r->sources[0].communication_share, 0.5, 1e-12);
+    assert_near(r->sources[0].communication_share, 10.0 / 16, 1e-12); /* of all time */
     diagnose_free(d);
 }
 
