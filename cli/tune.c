@@ -11,6 +11,7 @@
 #include "cli/tune.h"
 #include "cli/tune_report.h"
 #include "core/file.h"
+#include "core/units.h"
 #include "envgen/profile/profile.h"
 #include "envgen/report/report.h"
 #include "probe/findings/findings.h"
@@ -254,6 +255,7 @@ static int report(struct tune *t, const struct env_profile *profile, const struc
     const struct tune_result r = {.profile = profile,
                                   .points = points,
                                   .noise = points ? &t->noise : NULL,
+                                  .delivered = t->delivered.gain.n ? &t->delivered : NULL,
                                   .machine = t->machine.name,
                                   .workload = t->bench.workload,
                                   .json = t->json,
@@ -267,9 +269,58 @@ static int report(struct tune *t, const struct env_profile *profile, const struc
     return rc;
 }
 
+/* The last act: the finished profile as jobs get it, against the baseline. */
+static int check_delivery(void *user, struct env_profile *profile, struct err *e)
+{
+    struct tune *t = user;
+    struct bench_options how = t->checked->bench;
+    struct err why = {0};
+    char text[UNIT_TEXT];
+    if (!tune_report_changes(profile->decisions))
+        return 0;
+    how.budget_s = verify_check_s(how.budget_s);
+    how.budget_open = how.resume = 0;
+    how.results = how.earlier = how.workload = NULL;
+    struct log quiet = cli_log(TUNE_COMMAND, 1);
+    quiet.progress = &t->progress;
+    struct verify_request q = {.profile = profile,
+                               .bench = &how,
+                               .topology = t->checked->topology,
+                               .whole = 1,
+                               .log = &quiet,
+                               .stop = t->stop};
+    log_info(&t->log, "delivery check: the finished profile against the baseline, %s at most",
+             unit_seconds(text, how.budget_s));
+    progress_start(&t->progress, t->quiet ? NULL : stderr);
+    int rc = verify_deliver(&q, &t->delivered, &why);
+    progress_clear(&t->progress);
+    if (t->delivered.interrupted || *t->stop)
+        return interrupted(t);
+    if (rc)
+        return err_set(e, ERR_FAILED, "the finished profile cannot be measured: %s", why.text);
+    if (!t->delivered.gain.n)
+        log_warn(&t->log, "delivery check: undecided, there was no time for a pair of starts");
+    if (t->delivered.verdict != VERIFY_REFUTED)
+        return 0;
+    return err_set(e, ERR_FAILED, "the finished profile is not faster as jobs get it, and is not completed: %s%s%s",
+                   bench_gain_text(t->arena, t->delivered.gain), t->delivered.refuted ? "; " : "",
+                   t->delivered.refuted ? t->delivered.refuted : "");
+}
+
+/* Whether the part was measured, and can be again. */
+static int can_check(const struct tune *t, const struct tune_part *p)
+{
+    return p->because && !t->lacks && exists(p->bench.results) &&
+           !(t->agents.copies && bench_engine_has_ranks(bench_engine_find(p->bench.engine)));
+}
+
 static int generate(struct tune *t, struct tune_part *p, struct bench_results **measured, struct err *e)
 {
     struct env_generated made = {0};
+    t->checked = p;
+    t->delivered = (struct verify_delivery){0};
+    p->generate.check = can_check(t, p) ? check_delivery : NULL;
+    p->generate.user = t;
     p->generate.topology = p->file;
     p->generate.workload = p->bench.workload;
     p->generate.results = &p->bench.results;

@@ -7,6 +7,7 @@
 #include "cli/nodes.h"
 #include "core/progress.h"
 #include "envgen/generate/generate.h"
+#include "envgen/verify/verify.h"
 #include "probe/cluster/groups.h"
 
 #define TUNE_COMMAND "nccltune tune"
@@ -36,9 +37,11 @@ struct tune {
     struct agents agents; /* of all nodes, unless this is the only one */
     volatile sig_atomic_t *stop;
     struct arena *arena;
-    int choose;            /* which engine is ours to choose: --engine was not given */
-    int lacks;             /* nothing could be measured */
-    struct findings noise; /* what disturbed the measurement of a part; lives as long as its results */
+    int choose;                       /* which engine is ours to choose: --engine was not given */
+    int lacks;                        /* nothing could be measured */
+    struct tune_part *checked;        /* the part whose profile is being checked, */
+    struct verify_delivery delivered; /* and what that has found */
+    struct findings noise;            /* what disturbed the measurement of a part; lives as long as its results */
 
     struct topology *all;         /* every node that was asked, and answered */
     struct cluster_groups groups; /* of these; those left out in `left` */

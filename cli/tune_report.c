@@ -88,8 +88,7 @@ static void print_points(const struct tune_result *t, struct arena *a)
         bench_points_print(&shown, used, d, stdout);
 }
 
-/* Whether a launch or a call was chosen that is not the library's own. */
-static int changes(const struct env_decisions *d)
+int tune_report_changes(const struct env_decisions *d)
 {
     for (int i = 0; i < d->nshapes; i++) {
         const struct env_shape *s = &d->shapes[i];
@@ -105,10 +104,18 @@ static int changes(const struct env_decisions *d)
 
 static const char *standing_of_predictions(const struct env_decisions *d)
 {
-    if (!changes(d))
+    if (!tune_report_changes(d))
         return "Predicted, not measured: no gain is larger than the doubt about it, so the defaults stay.";
     return d->predicted ? "Predicted, not measured: written as settings because --predicted asked for it."
                         : "Predicted, not measured: written as comments; --predicted would make settings of it.";
+}
+
+/* The headline: what was measured of the finished profile. */
+static void print_delivered(const struct verify_delivery *d, struct arena *a)
+{
+    if (d)
+        printf("Delivered: %s over the baseline, at %d points, in %d pairs of starts of the finished profile: %s\n",
+               bench_gain_text(a, d->gain), d->points, d->gain.n, verify_verdict_name(d->verdict));
 }
 
 /* "48 points (4 collectives, 8 B to 16 MiB)" */
@@ -157,11 +164,12 @@ static void print_verdict(const struct tune_result *t, struct arena *a)
     const struct env_decisions *d = t->profile->decisions;
     int predicted = env_shape_with(d, BENCH_PREDICTED) != NULL;
     putchar('\n');
+    print_delivered(t->delivered, a);
     if (!d->nshapes)
         puts("No collective was measured: the profile holds what topology and fabric alone justify.");
     else if (predicted)
         puts(standing_of_predictions(d));
-    else if (changes(d)) {
+    else if (tune_report_changes(d)) {
         printf("Faster than the default:\n");
         print_gains(d, a);
         puts("Everything else stays at its default.");
@@ -240,6 +248,15 @@ static int print_json(const struct tune_result *t, const struct step_estimate *s
         json_append_str(array, *line);
     if (t->noise)
         findings_add_json(doc, "noise", t->noise->list, t->noise->n);
+    if (t->delivered) {
+        cJSON *o = cJSON_AddObjectToObject(doc, "delivered");
+        json_add_str(o, "verdict", verify_verdict_name(t->delivered->verdict));
+        cJSON_AddNumberToObject(o, "gain", t->delivered->gain.median);
+        cJSON_AddNumberToObject(o, "gain_low", t->delivered->gain.low);
+        cJSON_AddNumberToObject(o, "gain_high", t->delivered->gain.high);
+        cJSON_AddNumberToObject(o, "points", t->delivered->points);
+        cJSON_AddNumberToObject(o, "pairs", t->delivered->gain.n);
+    }
     if (step)
         cJSON_AddItemToObject(doc, "step", env_step_json(step));
     return json_save(doc, "-", e);
@@ -252,7 +269,7 @@ static int print(const struct tune_result *t, const struct step_estimate *step, 
     const struct env_profile *p = t->profile;
     const char **lines = env_report_lines(p, a);
     print_points(t, a);
-    if (t->verbose || changes(p->decisions))
+    if (t->verbose || tune_report_changes(p->decisions))
         env_print_decisions(p->decisions, stdout);
     print_machine(p, a);
     print_verdict(t, a);

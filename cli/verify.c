@@ -1,20 +1,16 @@
 /* nccltune verify: measure default against profile once more, as jobs would run them. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "advise/whatif/step_profile.h"
 #include "advise/whatif/whatif.h"
 #include "bench/engines/engines.h"
 #include "bench/noise/noise.h"
-#include "bench/search/bench.h"
 #include "cli/cli.h"
 #include "cli/measure.h"
 #include "cli/nodes.h"
 #include "core/coll.h"
 #include "core/json.h"
-#include "core/locate.h"
 #include "core/progress.h"
 #include "core/units.h"
 #include "envgen/verify/verify.h"
@@ -220,29 +216,18 @@ static int conclude(const struct request *w, struct env_profile *p, const struct
 static int measure(struct request *w, struct env_profile *p, const struct topology *t, struct err *e)
 {
     struct log log = cli_log(COMMAND, w->quiet);
-    struct bench_knobs *jobs = arena_alloc(p->arena, 2 * sizeof *jobs);
-    struct bench_summary summary;
+    struct bench_summary summary = {0};
     struct progress progress;
     struct bench_results *measured = NULL;
-    const enum bench_evidence on = bench_evidence_of(w->bench.engine);
-    const char *plugin = on == BENCH_ON_HOST ? "" : locate_plugin(p->arena, e);
-    if (!plugin)
-        return ERR_LACKS;
-    int njobs = verify_jobs(p, on, plugin, p->arena, jobs, e);
-    if (njobs < 0)
-        return ERR_FAILED;
-    if (!njobs) {
-        log_info(&log, "%s changes nothing: there is nothing to verify", p->dir);
-        return 0;
-    }
-    w->bench.setup.jobs = jobs;
-    w->bench.setup.njobs = njobs;
-    verify_measure_like(&w->bench, p);
+    struct verify_request q = {
+        .profile = p, .bench = &w->bench, .topology = t, .log = &log, .stop = cli_catch_interrupt()};
     progress_start(&progress, w->quiet ? NULL : stderr);
     log.progress = &progress;
-    int rc = bench_run(&w->bench, t, &log, cli_catch_interrupt(), &summary, &measured, e);
+    int rc = verify_measure(&q, &summary, &measured, e);
     progress_clear(&progress);
-    if (!rc)
+    if (!rc && !measured)
+        log_info(&log, "%s changes nothing: there is nothing to verify", p->dir);
+    else if (!rc)
         rc = summary.interrupted ? CLI_INTERRUPTED : conclude(w, p, t, measured, &log, e);
     bench_results_free(measured);
     return rc || !summary.troubled ? rc : ERR_FAILED;
@@ -250,8 +235,6 @@ static int measure(struct request *w, struct env_profile *p, const struct topolo
 
 static int verify_profile(struct request *w, struct err *e)
 {
-    char scratch[] = "/tmp/nccltune-verify-XXXXXX";
-    int fd = -1;
     struct env_profile *p = env_profile_open(w->profile, e);
     if (p && !w->bench.engine)
         w->bench.engine = verify_engine(p)->name;
@@ -259,17 +242,7 @@ static int verify_profile(struct request *w, struct err *e)
         err_set(e, ERR_USAGE,
                 "--output leaves rules out of tuner.csv; %s holds rules of OpenMPI, which tune makes anew", p->dir);
     struct topology *t = p && !*e->text ? topo_load(arena_printf(p->arena, "%s/topology.json", p->dir), e) : NULL;
-    if (t && !w->bench.results) {
-        fd = mkstemp(scratch);
-        if (fd < 0)
-            err_errno(e, "%s cannot be made", scratch);
-        w->bench.results = arena_strdup(p->arena, scratch);
-    }
     int rc = t && !*e->text ? measure(w, p, t, e) : e->code;
-    if (fd >= 0) {
-        close(fd);
-        unlink(scratch);
-    }
     topo_free(t);
     env_profile_free(p);
     return rc;

@@ -270,7 +270,7 @@ static const char *utc_now(struct arena *a)
     return arena_strdup(a, text);
 }
 
-static int write_manifest(struct job *j, struct err *e)
+static void make_manifest(struct job *j)
 {
     struct env_manifest m = {.tool = NCCLTUNE_VERSION, .created = utc_now(j->arena)};
     m.topology = arena_strdup(j->arena, j->topology_hash);
@@ -290,7 +290,11 @@ static int write_manifest(struct job *j, struct err *e)
     }
     env_manifest_hash(&m);
     j->made.profile.manifest = m;
-    cJSON *doc = env_manifest_json(&m);
+}
+
+static int write_manifest(struct job *j, struct err *e)
+{
+    cJSON *doc = env_manifest_json(&j->made.profile.manifest);
     char *text = cJSON_Print(doc);
     cJSON_Delete(doc);
     if (!text)
@@ -318,6 +322,9 @@ static int write_all(struct job *j, struct err *e)
             rc = write_one(j, w, w->file, NULL, e);
     if (!rc)
         rc = write_classes(j, e);
+    make_manifest(j);
+    if (!rc && j->options->check && !(rc = env_staged_write_commit(&j->staged, ENV_MANIFEST, e)))
+        rc = j->options->check(j->options->user, &j->made.profile, e);
     if (!rc)
         rc = write_manifest(j, e);
     if (!rc)

@@ -40,6 +40,10 @@ struct env_generate {
     int nformats;
     const char *site_conf; /* NCCL's file of the site: what it and the environment set is kept; NULL: nobody is asked */
     const char *out;
+    /* Called when all files but the manifest are in place: what fails here is not completed. NULL: nothing is checked.
+     */
+    int (*check)(void *user, struct env_profile *p, struct err *e);
+    void *user;
 };
 
 /* Writes the profile. Topology and journals are copied into it unless they lie there already, so that the evidence

@@ -36,8 +36,8 @@ static const void *rule_at(const struct verify *v, const struct bench_point *p)
     return env_rules_find(&v->openmpi, p->coll, p->ranks, p->bytes, &name);
 }
 
-/* The environment is compared with the default, a rule with the environment, where there is one. */
-static void judge_rule(struct verify *v, struct verify_rule *rule, const struct bench_points *points)
+/* Compare launch `to` with the default, or with the environment where that was measured for a rule. */
+static void judge_rule(struct verify *v, struct verify_rule *rule, const char *to, const struct bench_points *points)
 {
     size_t bytes = (size_t)(points->count + 1) * sizeof(struct bench_candidate *);
     const struct bench_candidate **before = arena_alloc(v->arena, bytes), **after = arena_alloc(v->arena, bytes);
@@ -47,8 +47,7 @@ static void judge_rule(struct verify *v, struct verify_rule *rule, const struct 
         if (rule->rule && rule_at(v, p) != rule->rule)
             continue;
         const struct bench_candidate *environment = verify_candidate(p, VERIFY_ENVIRONMENT),
-                                     *untouched = verify_candidate(p, BENCH_DEFAULT),
-                                     *with = rule->rule ? verify_candidate(p, VERIFY_PROFILE) : environment,
+                                     *untouched = verify_candidate(p, BENCH_DEFAULT), *with = verify_candidate(p, to),
                                      *without = rule->rule && environment ? environment : untouched;
         bad |= with && with->status > BENCH_DROPPED;
         if (with && without) {
@@ -152,7 +151,7 @@ static int judge_environment(struct verify *v, const struct env_profile *p, enum
         what = arena_printf(v->arena, "%s%s%s=%s", what, i ? " " : "", jobs[0].settings[i].name,
                             jobs[0].settings[i].value);
     r->what = what;
-    judge_rule(v, r, points);
+    judge_rule(v, r, VERIFY_ENVIRONMENT, points);
     if (r->verdict != VERIFY_CONFIRMED && r->gain.n && r->gain.high >= 1 && !launch_was_measured(p, on))
         r->verdict = VERIFY_EVEN;
     v->failing += r->verdict == VERIFY_REFUTED;
@@ -167,10 +166,13 @@ struct verify *verify_rules(struct env_profile *p, enum bench_evidence on, const
     v->arena = a;
     v->margin = margin;
     int rc = on == BENCH_ON_HOST ? read_openmpi_rules(v, p, e) : read_table(v, p, e);
+    judge_rule(v, &v->whole, VERIFY_PROFILE, points);
+    if (!v->whole.gain.n)
+        judge_rule(v, &v->whole, VERIFY_ENVIRONMENT, points);
     if (!rc)
         rc = judge_environment(v, p, on, points, e);
     for (int i = 0; i < v->nrules && !rc; i++) {
-        judge_rule(v, &v->rules[i], points);
+        judge_rule(v, &v->rules[i], VERIFY_PROFILE, points);
         v->failing += v->rules[i].verdict == VERIFY_REFUTED;
     }
     if (!rc)

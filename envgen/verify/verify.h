@@ -37,6 +37,7 @@ struct verify {
     const char *text;         /* of tuner.csv; NULL: by these */
     struct env_rules openmpi;
     struct verify_rule *rules;
+    struct verify_rule whole;       /* all of the profile against the default */
     struct verify_rule environment; /* `what` NULL: the profile sets nothing but its rules */
     int nrules, failing;            /* failing: with the environment */
 };
@@ -66,6 +67,37 @@ int verify_write(const struct env_profile *p, const struct verify *v, const char
 /* What was not said in `o`, once its engine is known, is taken over from the profile: collectives, sizes, shapes of
  * groups, as far as they fit, and for OpenMPI the ranks a node. */
 void verify_measure_like(struct bench_options *o, const struct env_profile *p);
+
+/* ---- a measurement of a profile as jobs get it: files, variables, plugin and table. ---- */
+
+struct verify_request {
+    struct env_profile *profile;       /* on disk, with a manifest in memory */
+    const struct bench_options *bench; /* engine, budget, place; `results` NULL: the journal is not kept */
+    const struct topology *topology;
+    int whole; /* measure all of the profile alone, not its environment besides */
+    struct log *log;
+    volatile sig_atomic_t *stop;
+};
+
+/* Measure the profile's jobs beside the baseline. Leave *measured alone where the profile changes nothing. Errors as of
+ * bench_run, and ERR_LACKS without our plugin. */
+int verify_measure(const struct verify_request *q, struct bench_summary *summary, struct bench_results **measured,
+                   struct err *e);
+
+/* What a finished profile is worth. */
+struct verify_delivery {
+    struct bench_interval gain; /* of all of it, as a geometric mean over the points; n: pairs of starts, 0: it changes
+                                   nothing */
+    enum verify_verdict verdict;
+    int points, interrupted;
+    const char *refuted; /* a rule that is slower than the default beyond doubt, in the profile's arena; NULL none */
+};
+
+/* Measure and judge it: refuted where it, or a rule of it, fails or is slower beyond doubt. */
+int verify_deliver(const struct verify_request *q, struct verify_delivery *d, struct err *e);
+
+/* The budget of that, seconds, where the profile's own was `budget_s`. */
+double verify_check_s(double budget_s);
 
 /* ---- a verification as a health check: its verdicts for Prometheus. ---- */
 

@@ -103,8 +103,8 @@ static void print_sums(const char *name)
     printf("%-28s |%4.0f %% |    %6.2f %5.1f %6.1f | %11d %8d %4.1f %% %5.2f | %4.1f %% | %4.0f %% %4.0f %% %4.1f %% ",
            name, percent(all.s.gained, all.s.possible), 100 * sum / all.n,
            100 * stats_quantile_sorted(all.regrets, all.n, 0.95), 100 * all.regrets[all.n - 1], all.s.tested,
-           all.s.replaced, percent(all.s.false_gains, all.s.tested), 1 / all.s.worst_row, percent(all.s.missed, all.n),
-           percent(all.found[1], all.pays[1]), percent(all.found[2], all.pays[2]),
+           all.s.replaced, percent(all.s.false_gains, all.s.tested), all.s.worst_row > 0 ? 1 / all.s.worst_row : NAN,
+           percent(all.s.missed, all.n), percent(all.found[1], all.pays[1]), percent(all.found[2], all.pays[2]),
            percent(all.s.launch_false, all.runs));
     print_reach(&all.s.between);
     print_reach(&all.s.beyond);

@@ -1,6 +1,7 @@
 /* The generate stage on hand-written input: a whole profile, or the old one untouched. */
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/json.h"
 #include "envgen/generate/generate.h"
@@ -243,6 +244,34 @@ TEST_CASE(a_complete_profile_is_immutable)
 }
 
 /* Input that lies in the profile already stays where it is, and the rest is built around it. */
+/* All files of the profile are there, and it is not complete yet. */
+static int check_files(void *user, struct env_profile *p, struct err *e)
+{
+    int *verdict = user;
+    assert_false(env_profile_complete(p->dir));
+    assert_int_equal(access(arena_printf(p->arena, "%s/tuner.csv", p->dir), F_OK), 0);
+    assert_true(p->manifest.nfiles > 5);
+    return *verdict ? err_set(e, *verdict, "slower") : 0;
+}
+
+TEST_CASE(what_fails_its_check_is_not_completed)
+{
+    struct scratch s = scratch_new();
+    struct err e;
+    int verdict = ERR_FAILED;
+    struct env_generate g = options(scratch_path(&s, "profile"), 1);
+    g.check = check_files;
+    g.user = &verdict;
+    assert_int_equal(run(&g, &e), ERR_FAILED);
+    assert_string_equal(e.text, "slower");
+    assert_false(env_profile_complete(g.out));
+    verdict = 0;
+    assert_int_equal(run(&g, &e), 0);
+    env_profile_free(env_profile_open(g.out, &e));
+    assert_true(env_profile_complete(g.out));
+    scratch_free(&s);
+}
+
 TEST_CASE(input_within_the_profile)
 {
     struct scratch s = scratch_new();

@@ -147,6 +147,8 @@ TEST_CASE(rows_are_judged_against_the_environment)
     assert_int_equal(v->failing, 1);
     assert_string_equal(v->environment.what, "NCCL_BUFFSIZE=8388608 NCCL_SOCKET_IFNAME==eth0"); /* the class's */
     assert_int_equal(v->environment.verdict, VERIFY_CONFIRMED);
+    assert_int_equal(v->whole.verdict, VERIFY_CONFIRMED);
+    assert_near(v->whole.gain.median, sqrt(20.0 / 8 * 200 / 170), 0.02);
     assert_true(v->environment.gain.median > 1.24 && v->environment.gain.median < 1.26);
     assert_int_equal(v->rules[0].verdict, VERIFY_CONFIRMED);
     assert_true(v->rules[0].gain.median > 1.99 && v->rules[0].gain.median < 2.01);
@@ -181,6 +183,7 @@ TEST_CASE(what_was_not_measured_is_left_alone)
     struct verify *v = verify_rules(p, BENCH_ON_GPUS, &none, 0, &e);
     assert_int_equal(v->failing, 0);
     assert_int_equal(v->rules[0].verdict, VERIFY_UNDECIDED);
+    assert_int_equal(v->whole.verdict, VERIFY_UNDECIDED);
     verify_free(v);
     env_profile_free(p);
     scratch_free(&s);
