@@ -117,7 +117,7 @@ PERF_SRC    := $(wildcard tests/perf/perf_*.c)
 PERFS       := $(patsubst tests/perf/%.c,$(B)/perf/%,$(PERF_SRC))
 TIMER       := $(B)/tests/coll-times
 
-.PHONY: all run check check-corpus check-long check-gpu units bench-perf fuzz fuzzers mutants lint format deps install \
+.PHONY: all run check check-quick check-corpus check-long check-gpu units bench-perf fuzz fuzzers mutants lint format deps install \
         uninstall dist deb clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -253,6 +253,9 @@ units: $(UNITS) $(DOUBLES) $(VENDOR_TUNERS) $(NCCL_DOUBLES) $(TIMER)
 check:
 	$(Q)tools/deps check
 	$(Q)tests/check
+check-quick:
+	$(Q)tools/deps quick
+	$(Q)tests/check build units e2e
 check-corpus:
 	$(Q)tools/deps check
 	$(Q)tests/check corpus
@@ -315,6 +318,7 @@ help:
 	@echo 'all           build the programs into build/ (needs the packages that `make deps` installs); CFLAGS etc. as usual'
 	@echo 'run           install what is missing, build, tune this machine into build/profile; ends with what to do next'
 	@echo 'check         install what is missing, run every test; last line: N passed, N failed'
+	@echo 'check-quick   run the unit and end-to-end tests, with libcmocka-dev beyond what building needs'
 	@echo 'check-corpus  run only the tests that read recorded files of real machines, in NCCLTUNE_CORPUS (default ../shared/corpus)'
 	@echo 'check-long    proofs that take too long for every change'
 	@echo 'check-gpu     acceptance run on GPUs: half an hour, one report to send back; says plainly when there is none'
@@ -322,7 +326,7 @@ help:
 	@echo 'fuzz          fuzz every reader (FUZZ_SECONDS=60 each)'
 	@echo 'mutants       mutation score: which small change to the code does no test notice (hours; see tests/mutants --help)'
 	@echo 'lint          formatting, compiler warnings as errors (gcc, clang), clang-tidy, cppcheck, shellcheck'
-	@echo 'deps          install missing Debian/Ubuntu packages (root or sudo)'
+	@echo 'deps          install missing Debian packages (root or sudo)'
 	@echo 'install       PREFIX=/usr/local DESTDIR=; uninstall takes the same'
 	@echo 'dist          in build/, a tarball of the source and one of the programs, which run from any directory'
 	@echo 'deb           Debian packages, in build/'
