@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "probe/findings/findings.h"
 
 #define COMMAND "nccltune diagnose"
 
@@ -77,6 +78,8 @@ static int load(const struct request *r, struct held_against *x, struct arena *a
         topology = arena_printf(a, "%s/topology.json", x->profile->dir);
     if (topology && !(x->topology = topo_load(topology, e)))
         return e->code;
+    if (x->topology)
+        findings_attach(x->topology);
     return r->workload && !(x->workload = workload_load(r->workload, e)) ? e->code : 0;
 }
 

@@ -358,7 +358,7 @@ struct diag_tests {
     double busbw_GBps, bytes, ratio; /* of the best: busbw, size, busbw over algbw */
     const char *program;
     int ranks, nhosts;
-    char hosts[DIAG_TEST_HOSTS][32], place[DIAG_PLACE], wrong_place[DIAG_PLACE];
+    char hosts[DIAG_TEST_HOSTS][32], place[DIAG_PLACE], wrong_place[DIAG_PLACE], twin_place[DIAG_PLACE];
 };
 
 /* What logs say of the job's shape; 0: nothing. */
@@ -406,7 +406,7 @@ struct diagnosis {
     struct arena *arena;
     struct diag_expected expected;
     struct diag_variable variables[DIAG_VARIABLES];
-    int nvariables;
+    int nvariables, by_rank; /* by_rank: a script that looks at the rank of its process */
     struct diag_setting settings[DIAG_SETTINGS];
     int nsettings, open_setting; /* the setting whose value is a line below, plus 1 */
     char record[16 << 10];       /* of several lines, being read */

@@ -5,6 +5,7 @@
 
 #include "advise/diagnose/messages.h"
 #include "advise/diagnose/rules.h"
+#include "core/finding.h"
 
 #define DAYS_S    172800.0 /* times farther apart are not of one calendar */
 #define ORIGINS   4        /* of a message, by name */
@@ -345,6 +346,49 @@ static void add_echoes(const struct diag_events *e, int cause, struct diag_failu
         }
 }
 
+/* What probe finds wrong with a machine that explains a message: both together are as good as measured. */
+static void add_probe(const struct judge *j, struct diag_failure *f)
+{
+    static const struct {
+        const char *id, *findings; /* "a|b" */
+    } explains[] = {
+        {"memlock", "memlock-low"},
+        {"shm-full", "shm-small"},
+        {"shm-other", "shm-small"},
+        {"sockets-limit", "nofile-low"},
+        {"acs", "acs-on"},
+        {"p2p-access", "p2p-refused|acs-on|iommu-translated|mig-on"},
+        {"ib-remote-access", "acs-on|iommu-translated"},
+        {"ib-retry", "no-roce-v2-ipv4|gid-index-differs|mtu-differs|address-twice|port-down|port-flaps|port-timeouts"},
+        {"ib-port-error", "port-flaps|port-errors|port-down|port-resent"},
+        {"qp-unreachable", "no-roce-v2-ipv4|gid-index-differs|only-management-ports"},
+        {"qp-timeout", "no-roce-v2-ipv4|gid-index-differs|address-twice"},
+        {"qp-invalid", "no-roce-v2-ipv4|gid-index-differs|mtu-differs"},
+        {"reg-mr", "no-gpudirect|wrong-driver|iommu-translated"},
+        {"ib-open", "wrong-driver|no-compute-port"},
+        {"nvls-multicast", "fabric-not-ready|nvlink-missing"},
+        {"system-not-ready", "fabric-not-ready"},
+        {"mnnvl", "imex-no-channel|fabric-not-ready"},
+        {"net-mismatch", "port-down|rail-differs"},
+        {"gdr-distance", "nic-wrong-numa|gpu-without-nic|no-gpudirect"},
+        {"xid-79", "gpu-lost|gpu-missing"},
+        {"xid-ecc", "ecc-uncorrected|rows-failed|rows-pending"},
+    };
+    const struct topology *machines[] = {j->d->machine, j->d->expected.topology};
+    const char *ids = "";
+    for (size_t i = 0; i < sizeof explains / sizeof *explains; i++)
+        if (!strcmp(explains[i].id, f->id))
+            ids = explains[i].findings;
+    for (size_t m = 0; m < 2; m++)
+        for (int i = 0; machines[m] && i < machines[m]->nfindings; i++) {
+            const struct finding *x = &machines[m]->findings[i];
+            if (!x->id || !diag_is_one_of(ids, x->id, strlen(x->id)))
+                continue;
+            diag_say(f->why, " Probe finds %s: %.160s.", x->id, x->text);
+            f->confidence = DIAG_MEASURED;
+        }
+}
+
 static void say_failure(const struct judge *j, int cause, struct diag_failure *f)
 {
     const struct message *m = message_at((size_t)cause);
@@ -359,6 +403,7 @@ static void say_failure(const struct judge *j, int cause, struct diag_failure *f
     for (size_t i = 0; i < sizeof additions / sizeof *additions; i++)
         if (diag_is_one_of(additions[i].ids, m->id, strlen(m->id)))
             additions[i].add(j->d, s, f->why);
+    add_probe(j, f);
     add_evidence(f, s->place, s->text);
     add_echoes(j->d->events, cause, f);
 }
@@ -470,7 +515,7 @@ void diag_add_messages(struct judge *j)
                                               "give all ranks the same, unless the nodes differ on purpose",
                                               "grep 'set by environment' of all ranks"};
         struct diag_hit h;
-        if (*f->other &&
+        if (*f->other && strcmp(f->name, "NCCL version") != 0 && /* which a rule tells of */
             diag_hit(&h, 0.3, f->place, "ranks differ in %s: %.150s and %.150s", f->name, f->value, f->other))
             diag_add_finding(j->r, &rule, &h);
     }

@@ -50,6 +50,9 @@ static int read_rank(struct diagnosis *d, const char *line)
     char host[sizeof *t->hosts];
     on += 4 + strspn(on + 4, " ");
     snprintf(host, sizeof host, "%.*s", (int)strcspn(on, " "), on);
+    long number = strtol(rank + 5, NULL, 10);
+    if (number == 0 && t->ranks && !*t->twin_place && strcmp(t->hosts[0], host) != 0)
+        diag_here(d, t->twin_place);
     t->ranks++;
     int i = 0;
     while (i < t->nhosts && strcmp(t->hosts[i], host) != 0)
@@ -126,6 +129,15 @@ static int hca_count(const struct diagnosis *d)
     return n;
 }
 
+/* Rank 0 on two nodes: every process is a job of its own. */
+static int separate_runs(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_tests *t = &j->d->tests;
+    return *t->twin_place &&
+           diag_hit(h, 0.9, t->twin_place, "the nodes ran nccl-tests each by itself: rank 0 is there on %d nodes",
+                    t->nhosts);
+}
+
 static int one_gpu_a_node(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_tests *t = &j->d->tests;
@@ -143,6 +155,10 @@ const struct diag_rule diag_tests_rules[] = {
      "a defect of hardware or driver: run with one GPU pair, one HCA and one protocol (NCCL_PROTO=Simple) at a time to "
      "find where; PCIe ACS, a GPU or a link that flips bits",
      "NCCL_P2P_DISABLE=1, NCCL_NET_GDR_LEVEL=LOC, NCCL_PROTO=Simple, one at a time"},
+    {"separate-runs", separate_runs, DIAG_LIKELY,
+     "build nccl-tests with MPI=1 and the MPI_HOME of the mpirun that starts it, and see that the same program lies on "
+     "every node",
+     "ldd ./build/all_reduce_perf | grep mpi"},
     {"one-gpu-a-node", one_gpu_a_node, DIAG_LIKELY,
      "start one rank on every GPU of the nodes to use all HCAs; one GPU a node cannot fill more than its own HCA",
      "mpirun -np GPUS -N GPUS_PER_NODE ... -g 1"},

@@ -19,6 +19,7 @@ int diag_read_variables(struct diagnosis *d, const char *line)
 {
     static const char said[] = " set by environment to ";
     int before = d->nvariables;
+    d->by_rank |= strstr(line, "LOCAL_RANK") != NULL || strstr(line, "SLURM_LOCALID") != NULL;
     for (const char *p = line; (p = strstr(p, "NCCL_"));) {
         size_t len = strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
         const char *name = p, *value = NULL;
@@ -37,8 +38,9 @@ int diag_read_variables(struct diagnosis *d, const char *line)
         struct diag_variable *v = *value != '$' ? variable(d, name, len) : NULL;
         if (!v)
             continue;
-        /* Ranks of a log should have the same; a script may set a variable several times, but not this one. */
-        if ((said_so && !strstr(v->name, "FILE") && !strstr(v->name, "HOSTID")) || !strcmp(v->name, "NCCL_IB_HCA"))
+        /* Ranks of a log should have the same; a script may set a variable several times, but this one not by rank. */
+        if ((said_so && !strstr(v->name, "FILE") && !strstr(v->name, "HOSTID")) ||
+            (d->by_rank && !strcmp(v->name, "NCCL_IB_HCA")))
             diag_note_fact(d, v->name, strlen(v->name), value, n);
         snprintf(v->value, sizeof v->value, "%.*s", (int)(n < sizeof v->value ? n : sizeof v->value - 1), value);
         diag_here(d, v->place);

@@ -31,6 +31,23 @@ TEST_CASE(entries_are_whole)
     }
 }
 
+/* No fragment is hidden by an earlier entry, or too short for the index. */
+TEST_CASE(every_fragment_is_found)
+{
+    for (size_t i = 0; i < message_count(); i++)
+        for (const char *p = message_at(i)->fragments; *p;) {
+            char line[256] = "a.cc:1 NCCL WARN ", *to = line + strlen(line);
+            size_t n = strcspn(p, "|");
+            for (size_t k = *p == '~'; k < n && to < line + 240; k++)
+                to = p[k] == '*' ? strcpy(to, " x ") + 3 : (*to = p[k], to + 1);
+            *to = 0;
+            int found = message_of(line, 1);
+            if (found < 0 || found > (int)i)
+                fail_msg("%s: not found by '%s'", message_at(i)->id, line);
+            p += n + (p[n] == '|');
+        }
+}
+
 /* Short lines that we wrote in the form of each program, with the entry that they are. */
 TEST_CASE(lines_have_their_entry)
 {

@@ -1,5 +1,6 @@
 /* Pastes of public threads, in a reduced form that we wrote, with the cause that their maintainers named: the id of the
  * failure (or of the first finding, or "hang"), and a word that the answer must have. */
+#include "core/finding.h"
 #include "tests/lib/unit.h"
 #include "tests/unit/advise/diagnose/feed.h"
 
@@ -33,6 +34,8 @@ static const struct {
     {"nccl-442.log", "sysfs", "WSL"},
     {"nccl-tests-14.log", "no-interface", "container"},
     {"nccl-229.log", "ofi-no-provider", "EFA"},
+    {"nccl-tests-213.log", "separate-runs", "MPI=1"},
+    {"aws-ofi-584.log", "ofi-reg-mr", "1.29"},
     {"aws-ofi-785.log", "topo-file", "update aws-ofi-nccl"},
     {"gpustack-2275.log", "connect-refused", "docker bridge"},
     {"sglang-3820.log", "no-route", "NCCL_SOCKET_IFNAME"},
@@ -166,6 +169,22 @@ TEST_CASE(one_node_is_not_sent_to_install_rdma)
     struct diagnosis *d =
         read_text("a:1:2 [0] NCCL INFO NET/IB : No device found.\na:1:2 [0] NCCL INFO Using network Socket\n");
     assert_null(finding_of(diagnose_finish(d), "sockets"));
+    diagnose_free(d);
+}
+
+/* What probe finds on the machine makes a cause certain. */
+TEST_CASE(what_probe_finds_bears_on_it)
+{
+    static const struct finding found = {
+        .id = "memlock-low", .severity = FINDING_ERROR, .text = "64 KiB may be locked"};
+    const struct topology machine = {.findings = &found, .nfindings = 1};
+    struct diagnosis *d = diagnose_new();
+    struct err e = {0};
+    diagnose_expect(d, &(struct diag_expected){.topology = &machine});
+    feed(d, "a:1:2 [0] x.cc:1 NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory\n", &e);
+    const struct diag_failure *f = &diagnose_finish(d)->failure;
+    assert_non_null(strstr(f->why, "Probe finds memlock-low: 64 KiB may be locked."));
+    assert_int_equal(f->confidence, DIAG_MEASURED);
     diagnose_free(d);
 }
 
