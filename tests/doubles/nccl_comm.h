@@ -125,5 +125,6 @@ int comm_run(struct ncclComm *c, const struct move *m, void *stream, int depth);
 /* The end of a group: by communicator, those that are alike and within a factor of 4 are chosen for as one of all their
  * bytes (NCCL 2.28.9, src/enqueue.cc, ncclPrepareTasks). */
 int comm_end_group(void);
+int comm_simulate_group(void); /* all questions, no launch */
 
 #endif

@@ -48,13 +48,15 @@ static int choose_for(struct comm_call *const *calls, int count, int *rc)
 }
 
 /* All questions, then all launches. */
-static int run_calls(struct comm_call **calls, int count)
+static int run_calls(struct comm_call **calls, int count, int is_simulated)
 {
     int rc = SUCCESS;
     struct profiler_double *profiler = calls[0]->comm->profiler;
     qsort(calls, (size_t)count, sizeof(struct comm_call *), by_size);
     for (int i = 0; i < count && !rc;)
         i += choose_for(calls + i, count - i, &rc);
+    if (is_simulated)
+        return rc;
     profiler_gather(profiler);
     for (int i = 0; i < count && !rc; i++)
         rc = comm_launch(calls[i]);
@@ -62,7 +64,7 @@ static int run_calls(struct comm_call **calls, int count)
     return rc;
 }
 
-int comm_end_group(void)
+static int end_group(int is_simulated)
 {
     int rc = SUCCESS, all = ngrouped;
     ngrouped = 0;
@@ -73,9 +75,19 @@ int comm_end_group(void)
         for (int i = first; i < all && c; i++)
             if (grouped[i].comm == c)
                 calls[count++] = &grouped[i];
-        rc = count ? run_calls(calls, count) : SUCCESS;
+        rc = count ? run_calls(calls, count, is_simulated) : SUCCESS;
         for (int i = first; i < all; i++)
             grouped[i].comm = grouped[i].comm == c ? NULL : grouped[i].comm;
     }
     return rc;
+}
+
+int comm_end_group(void)
+{
+    return end_group(0);
+}
+
+int comm_simulate_group(void)
+{
+    return end_group(1);
 }

@@ -108,4 +108,38 @@ check "every format is listed" bash -c "$nccltune diagnose --list-formats | grep
 check "one unreadable file does not silence the other" bash -c \
     "$nccltune diagnose $work/none tests/fixtures/diagnose/trend.log 2>/dev/null | grep -q 'The largest phase is rollout'"
 check "a missing file is an error" bash -c "! $nccltune diagnose $work/none 2>$work/err && grep -q $work/none $work/err"
+
+# ---- a job of four processes ends as it does without the plugins: data, status, and in time ----
+unset NCCLTUNE_CAPTURE_TIMES NCCL_ALLGATHERV_ENABLE
+doubles=$PWD/build/tests/doubles/lib
+check "the job builds" cc -std=gnu11 -D_GNU_SOURCE -I. -o "$work/coll_job" tests/tools/coll_job.c -L"$doubles" -l:libnccl.so.2 -l:libcuda.so.1 -lpthread
+# ranks VARIABLE=VALUE...: what the four ranks print, and how many failed.
+ranks() {
+    local rank failed=0 pids=()
+    rm -f "$work/id"
+    for rank in 0 1 2 3; do
+        env LD_LIBRARY_PATH="$doubles" NCCL_DOUBLE_LAW="$PWD/tests/fixtures/nccl/law.txt" DRIVER_DOUBLE_GPUS=4 NCCL_SOCKET_IFNAME=lo RANK=$rank \
+            WORLD_SIZE=4 LOCAL_WORLD_SIZE=4 SLURM_JOB_ID=5 "$@" "$work/coll_job" "$rank" 4 "$work/id" >"$work/rank.$rank" 2>&1 &
+        pids+=($!)
+    done
+    for rank in 0 1 2 3; do
+        wait "${pids[$rank]}" || failed=$((failed + 1))
+    done
+    cat "$work"/rank.[0-3]
+    echo "$failed failed"
+}
+printf '%s\n' allreduce,0,65536,tree,ll,2,-1,-1 allreduce,65537,-1,ring,simple,4,-1,-1 broadcast,0,-1,ring,simple,4,-1,-1 \
+    reducescatter,0,-1,ring,ll,-1,-1,-1 >"$work/table.csv"
+table=(NCCL_TUNER_PLUGIN="$PWD/build/libnccl-tuner-nccltune.so" NCCL_TUNER_CONFIG_FILE="$work/table.csv")
+captured=(NCCL_PROFILER_PLUGIN="$PWD/build/libnccl-profiler-nccltune.so" NCCLTUNE_CAPTURE="$work/loops" NCCLTUNE_OBSERVE=1)
+ranks >"$work/alone"
+check "the job runs: four ranks, none fails" test "$(grep -c '^rank' "$work/alone") $(tail -n 1 "$work/alone")" = "4 0 failed"
+unchanged() { ranks "$@" >"$work/with"; diff "$work/alone" "$work/with"; }
+for nccl in 22809 23007 23100; do
+    check "NCCL $nccl: with a table" unchanged "${table[@]}" NCCL_DOUBLE_VERSION=$nccl
+    check "NCCL $nccl: captured and observed" unchanged "${captured[@]}" NCCL_DOUBLE_VERSION=$nccl
+    check "NCCL $nccl: with both, and times asked for" unchanged "${table[@]}" "${captured[@]}" NCCLTUNE_CAPTURE_TIMES=1 NCCL_DOUBLE_VERSION=$nccl
+done
+check "with times that are right" unchanged "${table[@]}" "${captured[@]}" NCCLTUNE_CAPTURE_TIMES=1 NCCL_ALLGATHERV_ENABLE=0
+check "the capture is of the job" grep -q '"broadcast", "bytes": 4008, "count": 30' "$work/loops/5.rank.3.json"
 finish
