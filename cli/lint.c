@@ -231,7 +231,8 @@ static int parse(int argc, char **argv, struct request *r)
         return code;
     r->files = argv + first;
     r->nfiles = argc - first;
-    r->lint.root = r->env ? "" : NULL;
+    r->lint.root = "";
+    r->lint.elsewhere = !r->env;
     r->lint.nccl_low = r->releases.low;
     r->lint.nccl_high = r->releases.high;
     return r->list_rules ? list_rules() : check_args(r);
@@ -273,7 +274,7 @@ int lint_main(int argc, char **argv)
     if (code >= 0)
         return code;
     if (a.pid && snprintf(root, sizeof root, "/proc/%d/root", a.pid) > 0)
-        a.lint.root = access(root, X_OK) ? NULL : root;
+        a.lint.root = access(root, X_OK) ? NULL : root, a.lint.elsewhere = 0;
     code = read_machine(&a, &topology, &table, &e);
     if (code)
         goto out;

@@ -28,9 +28,15 @@ static const struct lint_format_of formats[] = {
     {"hcl", ".tf .tfvars .hcl .nomad", lint_read_hcl, 0},
     {"ini", ".ini .cfg .service .slice .scope", lint_read_ini, LINT_LINES},
     {"make", "Makefile makefile GNUmakefile .mk .mak", lint_read_make, 0},
-    {"markdown", ".md .markdown", lint_read_markdown, 0},
+    {"markdown", ".md .markdown .mdx .qmd .rmd", lint_read_markdown, 0},
+    {"rst", ".rst", lint_read_rst, 0},
+    {"c", ".c .cc .cpp .cxx .cu .cuh .h .hh .hpp .hip", lint_read_c, 0},
+    {"go", ".go", lint_read_go, 0},
+    {"rust", ".rs", lint_read_rust, 0},
+    {"diff", ".diff .patch", lint_read_diff, 0},
     {"conf", "nccl.conf .nccl.conf rccl.conf .conf", lint_read_conf, LINT_LINES | LINT_CR_COUNTS},
     {"env", ".env .env. environment .deepspeed_env", lint_read_env, LINT_LINES | LINT_CR_COUNTS},
+    {"prose", "", lint_read_prose, 0},
     {"text", "", read_nothing, 0},
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
@@ -89,18 +95,19 @@ const struct lint_format_of *lint_format_named(const char *path)
 
 /* Beginnings of lines that one format alone has. */
 static const struct sign {
-    const char *kind, *begins;
+    const char *kind, *begins, *has; /* `has`: what the line has behind it; NULL nothing certain */
 } signs[] = {
-    {"docker", "FROM "},     {"docker", "ARG "},       {"python", "import "},  {"python", "from "},
-    {"python", "def "},      {"python", "os.environ"}, {"python", "class "},   {"python", "with "},
-    {"lua", "setenv("},      {"lua", "pushenv("},      {"lua", "whatis("},     {"lua", "local "},
-    {"csh", "setenv "},      {"module", "pushenv "},   {"fish", "set -x "},    {"fish", "set -gx "},
-    {"fish", "set -Ux "},    {"hcl", "resource \""},   {"hcl", "variable \""}, {"hcl", "module \""},
-    {"hcl", "locals {"},     {"hcl", "job \""},        {"hcl", "provider \""}, {"shell", "export "},
-    {"shell", "#SBATCH"},    {"shell", "#PBS"},        {"shell", "#BSUB"},     {"shell", "srun "},
-    {"shell", "mpirun "},    {"shell", "fi"},          {"shell", "done"},      {"shell", "echo "},
-    {"shell", "set -e"},     {"yaml", "- "},           {"yaml", "---"},        {"json", "{"},
-    {"yaml", "apiVersion:"},
+    {"docker", "FROM "},     {"docker", "ARG "},       {"python", "import "},     {"python", "from ", " import "},
+    {"python", "def ", "("}, {"python", "os.environ"}, {"python", "class ", ":"}, {"python", "with ", ":"},
+    {"lua", "setenv(\""},    {"lua", "pushenv("},      {"lua", "whatis("},        {"lua", "local ", "="},
+    {"csh", "setenv "},      {"module", "pushenv "},   {"fish", "set -x "},       {"fish", "set -gx "},
+    {"fish", "set -Ux "},    {"hcl", "resource \""},   {"hcl", "variable \""},    {"hcl", "module \""},
+    {"hcl", "locals {"},     {"hcl", "job \""},        {"hcl", "provider \""},    {"shell", "export "},
+    {"shell", "$ "},         {"shell", "docker run "}, {"shell", "torchrun "},    {"shell", "horovodrun "},
+    {"shell", "#SBATCH"},    {"shell", "#PBS"},        {"shell", "#BSUB"},        {"shell", "srun "},
+    {"shell", "mpirun "},    {"shell", "fi"},          {"shell", "done"},         {"shell", "echo "},
+    {"shell", "set -e"},     {"yaml", "- "},           {"yaml", "---"},           {"json", "{"},
+    {"yaml", "apiVersion:"}, {"prose", "```"},         {"prose", ".. code"},      {"diff", "diff --git "},
 };
 enum { SIGNS = sizeof signs / sizeof *signs };
 
@@ -120,7 +127,7 @@ static const struct lint_format_of *by_first_line(const char *data, size_t bytes
 }
 
 struct lines {
-    int all, plain, yaml, sections, quoted, by_sign[SIGNS];
+    int all, plain, spaced, commands, yaml, sections, quoted, by_sign[SIGNS];
     const char *first; /* kind by the first line that counts */
 };
 
@@ -137,12 +144,24 @@ static int is_section(const char *s, size_t n)
     return s[1] != ' ';
 }
 
+/* NAME=value in front of a program. */
+static int runs_program(const char *s, size_t n)
+{
+    static const char *const programs[] = {" python",     " torchrun", " mpirun", " srun",  " ./",   " accelerate ",
+                                           " deepspeed ", " pip ",     " bash ",  " vllm ", " ray ", " sglang "};
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+        if (memmem(s, n, programs[i], strlen(programs[i])))
+            return 1;
+    return 0;
+}
+
 static void count_line(struct lines *c, const char *s, size_t n)
 {
     size_t name = lint_name_length(s, n), equals = name;
     for (size_t i = 0; i < SIGNS; i++) {
         size_t length = strlen(signs[i].begins);
-        if (n >= length && !memcmp(s, signs[i].begins, length)) {
+        if (n >= length && !memcmp(s, signs[i].begins, length) &&
+            (!signs[i].has || memmem(s + length, n - length, signs[i].has, strlen(signs[i].has)))) {
             c->by_sign[i]++;
             c->first = c->all == 0 ? signs[i].kind : c->first;
         }
@@ -153,6 +172,8 @@ static void count_line(struct lines *c, const char *s, size_t n)
     while (equals < n && s[equals] == ' ')
         equals++;
     c->plain += name > 0 && name < n && s[name] == '=' && !memchr(s, ';', n);
+    c->spaced += name > 0 && name < n && s[name] == '=' && memchr(s + name, ' ', n - name) && !memchr(s, '"', n);
+    c->commands += runs_program(s + name, n - name);
     c->quoted += name > 0 && equals + 1 < n && s[equals] == '=' && memchr(s + equals, '"', n - equals) != NULL;
     c->yaml += (name > 0 && name < n && s[name] == ':') || (n > 1 && !memcmp(s, "- ", 2));
     c->sections += is_section(s, n);
@@ -170,8 +191,10 @@ static const char *by_lines(const struct lines *c)
 {
     static const char *const plainly[] = {"lua", "fish", "module", "hcl", "python", "csh"};
     int shell = signed_by(c, "shell");
-    if (c->first && (!strcmp(c->first, "docker") || !strcmp(c->first, "json")))
+    if (c->first && (!strcmp(c->first, "docker") || !strcmp(c->first, "json") || !strcmp(c->first, "diff")))
         return c->first;
+    if (signed_by(c, "prose"))
+        return "prose";
     if (c->sections > 0 && shell == 0)
         return c->quoted > 0 ? "toml" : "ini";
     for (size_t i = 0; i < sizeof plainly / sizeof *plainly; i++)
@@ -207,11 +230,25 @@ const struct lint_format_of *lint_format_of(const char *path, const char *data, 
     if (f && !any_conf)
         return f;
     count_lines(&c, data, bytes);
-    if (any_conf) /* a drop-in of systemd, a Supervisor's file */
-        return c.sections > 0 ? lint_format_called("ini") : f;
+    if (any_conf) /* a drop-in of systemd, a Supervisor's file, a script to be sourced */
+        return lint_format_called(c.sections > 0 ? "ini" : signed_by(&c, "shell") ? "shell" : "conf");
     f = by_first_line(data, bytes);
     const char *kind = by_lines(&c);
+    int prose = path && (file_ends_with(path, ".txt") || strstr(slash ? slash : path, "README"));
+    if (prose && (!kind || c.plain < c.all))
+        kind = "prose";
     if (!f && !kind) /* without an ending it is most likely a script or a part of one; with a strange one it is not */
         kind = path && strchr(slash ? slash : path, '.') ? "text" : "shell";
     return f ? f : lint_format_called(kind);
+}
+
+const struct lint_format_of *lint_format_told(const char *data, size_t bytes)
+{
+    struct lines c = {0};
+    const struct lint_format_of *f = by_first_line(data, bytes);
+    count_lines(&c, data, bytes);
+    const char *kind = by_lines(&c);
+    if (kind && !strcmp(kind, "env") && c.spaced) /* a sentence, or one command's environment */
+        kind = c.commands ? "shell" : NULL;
+    return f ? f : kind ? lint_format_called(kind) : NULL;
 }

@@ -321,8 +321,6 @@ static void count_unread(struct lint *l, struct lint_text *t)
     const char *s = t->data;
     long number = 1;
     int comment = begins_comment(s);
-    if (!strcmp(t->kind, "markdown")) /* prose names them as it likes */
-        return;
     for (size_t i = 0; i < t->bytes;) {
         size_t n = lint_name_length(s + i, t->bytes - i);
         int is_seen = comment || (t->seen && t->seen[i / 8] & 1u << i % 8);

@@ -29,6 +29,7 @@ struct lint_options {
     const struct predictor *predictor; /* predicts what a setting costs; NULL none */
     const struct tuner_table *table;   /* what a tuner plugin will apply; NULL none; the same */
     const char *root; /* paths in settings are looked for below it: "" this machine, "/proc/7/root"; NULL: not at all */
+    int elsewhere;    /* the documents need not be for the machine of `root`: what it lacks is a note */
 };
 
 struct lint *lint_new(const struct lint_options *o);

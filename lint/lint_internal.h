@@ -150,7 +150,8 @@ struct lint {
 typedef int lint_reader(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e);
 lint_reader lint_read_shell, lint_read_csh, lint_read_fish, lint_read_env, lint_read_conf, lint_read_docker;
 lint_reader lint_read_yaml, lint_read_json, lint_read_python, lint_read_lua, lint_read_toml, lint_read_hcl;
-lint_reader lint_read_ini, lint_read_make, lint_read_markdown;
+lint_reader lint_read_ini, lint_read_make, lint_read_markdown, lint_read_rst, lint_read_prose, lint_read_diff;
+lint_reader lint_read_c, lint_read_go, lint_read_rust;
 
 /* A row of the table of formats: how a document is recognised, and who reads it. */
 struct lint_format_of {
@@ -168,6 +169,8 @@ enum {
 const struct lint_format_of *lint_format_called(const char *kind);
 const struct lint_format_of *lint_format_of(const char *path, const char *data, size_t bytes);
 const struct lint_format_of *lint_format_named(const char *path);
+/* The same for a content that is plainly of one format. */
+const struct lint_format_of *lint_format_told(const char *data, size_t bytes);
 
 /* The offset in the document of byte i of a view. */
 size_t lint_at(const struct lint_view *v, size_t i);

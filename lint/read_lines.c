@@ -200,10 +200,23 @@ static void read_env(const struct docker *d, size_t at, size_t end)
     }
 }
 
-static void find_lost_exports(struct lint *l, size_t first)
+/* Whether the rest of the RUN uses the variable: by its name, or in a program that NCCL runs in. */
+static int is_used_in_run(struct lint *l, const struct lint_setting *s, size_t end)
+{
+    const char *name = arena_printf(l->arena, "$%s", s->name), *braced = arena_printf(l->arena, "${%s", s->name);
+    const char *const uses[] = {name, braced, "python", "torchrun", "mpirun", "_perf", "pytest"};
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
+        if (memmem(s->text->data + s->name_at, end - s->name_at, uses[i], strlen(uses[i])))
+            return 1;
+    return 0;
+}
+
+/* Those of a RUN that ends at `end` of the document and whose settings begin at `first`. */
+static void find_lost_exports(struct lint *l, size_t first, size_t end)
 {
     for (size_t i = first; i < l->nsettings; i++)
-        if (l->settings[i]->how == LINT_LAYER)
+        if (l->settings[i]->how == LINT_LAYER && l->settings[i]->name_at < end &&
+            !is_used_in_run(l, l->settings[i], end))
             lint_find(l, NT_LOST_EXPORT, l->settings[i],
                       "An export in a RUN ends with that build step: containers of this image do not have it.",
                       "Use an ENV instruction, or write it to /etc/nccl.conf.");
@@ -222,9 +235,11 @@ static void read_instruction(const struct docker *d, size_t at, size_t end)
     struct lint_view v = {d->v->t, s, rest < end ? rest : end, end, d->v->map};
     if (is_instruction(s + at, n, "ENV"))
         read_env(d, v.from, end);
-    else if (is_instruction(s + at, n, "RUN"))
+    else if (is_instruction(s + at, n, "RUN")) {
+        size_t first = d->l->nsettings;
         lint_read_shell(d->l, &v, ++d->l->groups, LINT_LAYER, NULL);
-    else if (is_instruction(s + at, n, "ARG")) /* a build's own, not in the container */
+        find_lost_exports(d->l, first, lint_at(&v, v.to));
+    } else if (is_instruction(s + at, n, "ARG")) /* a build's own, not in the container */
         lint_understood(d->l, d->v, rest);
     else if (is_instruction(s + at, n, "CMD") || is_instruction(s + at, n, "ENTRYPOINT"))
         d->l->read_inner(d->l, &v, s[v.from] == '[' ? "words.json" : "words.sh", ++d->l->groups, LINT_EXPORTED);
@@ -233,7 +248,6 @@ static void read_instruction(const struct docker *d, size_t at, size_t end)
 int lint_read_docker(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
 {
     struct docker d = {l, v, group, 0};
-    size_t first = l->nsettings;
     (void)how;
     (void)e;
     for (size_t at = v->from; at < v->to;) {
@@ -247,7 +261,6 @@ int lint_read_docker(struct lint *l, const struct lint_view *v, int group, enum 
             read_instruction(&d, text, end);
         at = end + 1;
     }
-    find_lost_exports(l, first);
     return 0;
 }
 
@@ -417,45 +430,6 @@ int lint_read_make(struct lint *l, const struct lint_view *v, int group, enum li
             l->read_inner(l, &recipe, "recipe.sh", ++l->groups, how);
         } else if (v->s[at] != '#') {
             read_make_line(&x, skip_blanks(v->s, at, end), end);
-        }
-        at = end + 1;
-    }
-    return 0;
-}
-
-/* ---- Markdown ---------------------------------------------------------------------------------------------------- */
-
-/* ```yaml: the name of a file that a fence's word stands for. */
-static const char *fenced_file(const char *s, size_t n)
-{
-    static const char *const words[][2] = {
-        {"bash", "x.sh"},         {"sh", "x.sh"},     {"shell", "x.sh"},        {"console", "x.sh"},
-        {"zsh", "x.sh"},          {"python", "x.py"}, {"py", "x.py"},           {"yaml", "x.yaml"},
-        {"yml", "x.yaml"},        {"json", "x.json"}, {"toml", "x.toml"},       {"dockerfile", "Dockerfile"},
-        {"docker", "Dockerfile"}, {"ini", "x.ini"},   {"hcl", "x.tf"},          {"terraform", "x.tf"},
-        {"fish", "x.fish"},       {"lua", "x.lua"},   {"makefile", "Makefile"},
-    };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (n == strlen(words[i][0]) && !strncasecmp(s, words[i][0], n))
-            return words[i][1];
-    return NULL;
-}
-
-int lint_read_markdown(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
-{
-    (void)group;
-    size_t open = 0;
-    const char *name = NULL;
-    (void)e;
-    for (size_t at = v->from; at < v->to;) {
-        size_t end = source_line_end(v->s, at, v->to), first = skip_blanks(v->s, at, end);
-        if (end - first >= 3 && !memcmp(v->s + first, "```", 3)) {
-            if (open && name) {
-                struct lint_view code = {v->t, v->s, open, at, v->map};
-                l->read_inner(l, &code, name, ++l->groups, how);
-            }
-            name = open ? NULL : fenced_file(v->s + first + 3, strcspn(v->s + first + 3, " \t\r\n{"));
-            open = open ? 0 : end + 1;
         }
         at = end + 1;
     }

@@ -14,13 +14,16 @@
 
 #define MOST_LEVELS 200
 
-enum language { PYTHON, LUA, TOML, HCL, JSON };
+enum language { PYTHON, LUA, TOML, HCL, JSON, C, GO, RUST };
 static const struct source_language languages[] = {
     [PYTHON] = {"python", "#", NULL, NULL, SOURCE_TRIPLE | SOURCE_PREFIX | SOURCE_GLOBALS},
     [LUA] = {"lua", "--", "--[[", "]]", SOURCE_BRACKETS | SOURCE_GLOBALS},
     [TOML] = {"toml", "#", NULL, NULL, SOURCE_TRIPLE | SOURCE_LITERAL},
     [HCL] = {"hcl", "# //", "/*", "*/", SOURCE_HEREDOC},
     [JSON] = {"json", "//", "/*", "*/", 0},
+    [C] = {"c", "//", "/*", "*/", 0},
+    [GO] = {"go", "//", "/*", "*/", SOURCE_BACKTICK},
+    [RUST] = {"rust", "//", "/*", "*/", 0},
 };
 
 struct level {
@@ -78,6 +81,12 @@ static struct source_token beyond_lines(const struct source *p, const struct sou
     while (n.type == SOURCE_NEWLINE)
         n = next_token(p, &n);
     return n;
+}
+
+/* In these a name of the program's own means nothing: calls, maps and lists of strings set. */
+static int is_compiled(const struct source *p)
+{
+    return p->g >= &languages[C];
 }
 
 static struct level *top_level(struct source *p)
@@ -176,6 +185,7 @@ static const char *const setters[] = {"setdefault", "setenv",  "putenv",      "s
                                       "pushenv",    "set_var", "Setenv",      "add_env",
                                       "setEnv",     "env_set", "prepend_env", "set_environment_variable",
                                       NULL};
+static const char *const holders[] = {"putenv", "_putenv", "append", "push_back", "emplace_back", NULL};
 static const char *const talkers[] = {
     "print", "info",       "warning",      "warn",           "debug",       "error",    "log",         "exception",
     "write", "ValueError", "RuntimeError", "add_argument",   "echo",        "fail",     "skip",        "startswith",
@@ -187,6 +197,19 @@ static const char *const talkers[] = {
 static int is_own_variable(const struct source *p, const struct source_token *name, char sign)
 {
     return name->type == SOURCE_WORD && p->depth == 0 && (p->g->flags & SOURCE_GLOBALS) && strchr("=:", sign);
+}
+
+/* {"NAME", "value"}, an element of a C++ map, and Rust's .env("NAME", "value") of a command. */
+static int is_pair_of_map(struct source *p, const struct level *v, const struct source_token *name,
+                          const struct source_token *value)
+{
+    static const char *const own[] = {"env", "envs", "SetEnv", "_putenv_s", "qputenv", "emplace", NULL};
+    struct source_token n = next_token(p, value);
+    if (!is_compiled(p) || name->type != SOURCE_STRING || value->type != SOURCE_STRING)
+        return 0;
+    return (v->open == '(' && calls_one_of(p, v, own)) ||
+           (v->open == '{' && p->before.type == SOURCE_PUNCT && p->before.punct == '{' && n.type == SOURCE_PUNCT &&
+            n.punct == '}');
 }
 
 /* `name` is one of NCCL's: finds what is done with it. */
@@ -202,8 +225,10 @@ static void on_name(struct source *p, const struct source_token *name)
         return;
     }
     value = beyond_lines(p, &n);
-    if (n.punct == ',' && !closed && v && calls_one_of(p, v, setters)) {
-        add_setting(p, name, &value, p->block);
+    if (n.punct == ',' && !closed && v && (calls_one_of(p, v, setters) || is_pair_of_map(p, v, name, &value))) {
+        add_setting(p, name, &value, is_compiled(p) ? group_of(p) : p->block);
+    } else if (is_compiled(p) && (name->type == SOURCE_WORD || (n.punct == '=' && closed != 1))) {
+        lint_understood(p->l, p->v, name->from);
     } else if (n.punct == '=' || (n.punct == ':' && !closed && p->depth > 0)) {
         p->depth -= closed < p->depth ? closed : p->depth; /* the value stands outside of the key's brackets */
         if (is_own_variable(p, name, n.punct) && !closed)
@@ -286,6 +311,12 @@ static void on_string(struct source *p, const struct source_token *t)
     const char *s = text_at(p, t);
     if (!lint_names_any(s, token_length(t)))
         return;
+    if (is_compiled(p)) {
+        int holds = v && (v->open == '{' || calls_one_of(p, v, holders)); /* others are messages */
+        if (!holds || !on_pair(p, t))
+            lint_talked_of(p->l, p->v, t->from, t->to);
+        return;
+    }
     if (is_documentation(p) || (v && v->open == '(' && calls_one_of(p, v, talkers))) {
         lint_talked_of(p->l, p->v, t->from, t->to);
         return;
@@ -388,3 +419,6 @@ READER(lua, LUA)
 READER(toml, TOML)
 READER(hcl, HCL)
 READER(json, JSON)
+READER(c, C)
+READER(go, GO)
+READER(rust, RUST)

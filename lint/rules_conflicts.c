@@ -23,13 +23,47 @@ static int is_word(const struct lint_setting *s, const char *word)
     return s->value && !strcasecmp(s->value, word);
 }
 
+/* Names under which there is no plugin: NCCL looks for none, or for a library that nobody has. */
+static int is_no_plugin(const struct lint_setting *s)
+{
+    return s->value && (!*s->value || is_word(s, "none") || is_word(s, "UNUSED"));
+}
+
+/* The collectives for which the list leaves one algorithm or protocol; all of them where it leaves one to each that it
+ * is about. NULL: a tuner can still choose, or the list is not known. */
+static const char *pinned_collectives(struct lint *l, const struct lint_setting *s)
+{
+    struct env_choice c;
+    int protocol = !strcmp(s->name, "NCCL_PROTO"), touched = 0, pinned = 0;
+    const char *names = NULL;
+    if (!s->value || !*s->value)
+        return NULL;
+    if (protocol)
+        env_parse_proto(s->value, l->high, &c);
+    else
+        env_parse_algo(s->value, l->high, &c);
+    for (int i = 0; i < COLL_COUNT && !c.unknown; i++) {
+        unsigned left = c.allowed[i] & (protocol ? ~0u : env_algos_of(i, l->high));
+        touched += c.touched[i];
+        if (!c.touched[i] || __builtin_popcount(left) != 1)
+            continue;
+        pinned++;
+        names = arena_printf(l->arena, "%s%s%s", names ? names : "", names ? ", " : "", coll_name(i));
+    }
+    /* Some collectives have one algorithm anyway: that of AllReduce says what is meant. */
+    int choice = !protocol && c.touched[COLL_ALLREDUCE] &&
+                 __builtin_popcount(c.allowed[COLL_ALLREDUCE] & env_algos_of(COLL_ALLREDUCE, l->high)) > 1;
+    return choice || !pinned ? NULL : pinned == touched ? "every collective" : names;
+}
+
 static void check_tuner(struct lint *l, const struct pair *p)
 {
-    if (!p->b->value || is_word(p->b, "none") || !p->b->value[0])
-        return;
-    lint_find(l, NT_PIN_BEATS_TUNER, p->at,
-              arena_printf(l->arena, "%s takes its choice away from the tuner plugin, for every size.", p->a->name),
-              "Remove the pin, and let the plugin's table decide.");
+    const char *pinned = !p->b->value || is_no_plugin(p->b) ? NULL : pinned_collectives(l, p->a);
+    if (pinned)
+        lint_find(l, NT_PIN_BEATS_TUNER, p->at,
+                  arena_printf(l->arena, "%s leaves the tuner plugin one choice for %s, whatever the size.", p->a->name,
+                               pinned),
+                  "Remove the pin, and let the plugin's table decide.");
 }
 
 static void check_p2p(struct lint *l, const struct pair *p)
@@ -93,7 +127,13 @@ static void check_mnnvl(struct lint *l, const struct pair *p)
 
 static void check_merge(struct lint *l, const struct pair *p)
 {
-    if (!is_number(p->a, 0) || is_word(p->b, "LOC") || l->high < 22403)
+    if (l->high < 22403)
+        return;
+    if (lint_is_on(p->a) && is_word(p->b, "LOC"))
+        lint_find(l, NT_MERGE_DISABLED, p->at,
+                  "NCCL_NET_MERGE_LEVEL=LOC merges no ports, so the older NCCL_IB_MERGE_NICS=1 asks in vain.",
+                  "Remove one of the two.");
+    if (!is_number(p->a, 0) || is_word(p->b, "LOC"))
         return;
     lint_find(
         l, NT_MERGE_DISABLED, p->at,
@@ -105,7 +145,7 @@ static void check_cta_policy(struct lint *l, const struct pair *p)
 {
     if (!is_number(p->a, 1) && !is_word(p->a, "EFFICIENCY"))
         return;
-    if (!strcmp(p->b->name, "NCCL_TUNER_PLUGIN") && (!p->b->value || is_word(p->b, "none")))
+    if (!strcmp(p->b->name, "NCCL_TUNER_PLUGIN") && (!p->b->value || is_no_plugin(p->b)))
         return;
     lint_find(l, NT_CTA_POLICY_UNUSED, p->at,
               arena_printf(l->arena, "The EFFICIENCY policy is left aside while %s is there.", p->b->name),
@@ -190,10 +230,53 @@ static void check_filter(struct lint *l, const struct pair *p)
                   "Remove NCCL_DEBUG_SUBSYS, or set NCCL_DEBUG=INFO while you look for something.");
 }
 
+static void check_efa(struct lint *l, const struct pair *p)
+{
+    if (is_word(p->b, "efa"))
+        lint_find(l, NT_IB_SETTING_BESIDE_EFA, p->at,
+                  arena_printf(l->arena, "EFA is reached through the plugin aws-ofi-nccl, which does not read %s.",
+                               p->a->name),
+                  arena_printf(l->arena, "Remove %s.", p->a->name));
+}
+
+/* A fixed GID index tells RoCE. */
+static void check_routing(struct lint *l, const struct pair *p)
+{
+    int64_t index;
+    if (lint_is_on(p->a) && lint_number(p->b, &index) && index >= 0)
+        lint_find(l, NT_ADAPTIVE_ROUTING_ON_ROCE, p->at,
+                  "A GID index is for RoCE, where NCCL counts on packets in order by default: with 1 every large "
+                  "message takes one more write, which pays only on switches that route adaptively.",
+                  "Remove NCCL_IB_ADAPTIVE_ROUTING, unless the Ethernet fabric routes adaptively.");
+}
+
+static void check_switch(struct lint *l, const struct pair *p)
+{
+    if (!is_number(p->b, 0) || is_number(p->a, 0))
+        return;
+    lint_find(l, NT_FEATURE_OFF, p->at,
+              arena_printf(l->arena, "%s=0 switches off what %s is about.", p->b->name, p->a->name),
+              "Remove one of the two.");
+}
+
 static const struct {
     const char *a, *b;
     void (*judge)(struct lint *, const struct pair *);
 } pairs[] = {
+    {"NCCL_IB_HCA", "FI_PROVIDER", check_efa},
+    {"NCCL_IB_GID_INDEX", "FI_PROVIDER", check_efa},
+    {"NCCL_IB_TIMEOUT", "FI_PROVIDER", check_efa},
+    {"NCCL_IB_ADAPTIVE_ROUTING", "NCCL_IB_GID_INDEX", check_routing},
+    {"NCCL_GIN_TYPE", "NCCL_GIN_ENABLE", check_switch},
+    {"NCCL_GIN_PLUGIN", "NCCL_GIN_ENABLE", check_switch},
+    {"NCCL_GIN_NCONNECTIONS", "NCCL_GIN_ENABLE", check_switch},
+    {"NCCL_GIN_NCONTEXTS", "NCCL_GIN_ENABLE", check_switch},
+    {"NCCL_SYM_GIN_KERNELS_ENABLE", "NCCL_GIN_ENABLE", check_switch},
+    {"NCCL_SYM_KERNEL", "NCCL_WIN_ENABLE", check_switch},
+    {"NCCL_SYM_CTAS", "NCCL_WIN_ENABLE", check_switch},
+    {"NCCL_SYM_CE_THRESHOLD", "NCCL_WIN_ENABLE", check_switch},
+    {"NCCL_SYM_GIN_KERNELS_ENABLE", "NCCL_WIN_ENABLE", check_switch},
+    {"NCCL_WIN_ENABLE", "NCCL_CUMEM_ENABLE", check_switch},
     {"NCCL_ALGO", "NCCL_TUNER_PLUGIN", check_tuner},
     {"NCCL_PROTO", "NCCL_TUNER_PLUGIN", check_tuner},
     {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", check_p2p},

@@ -32,10 +32,28 @@ static void check_shm(struct lint *l, const struct lint_setting *s)
 
 static void check_gdr(struct lint *l, const struct lint_setting *s)
 {
+    const char *level = s->value ? env_parse_level(s->value, l->high) : NULL;
+    if (level && !strcmp(level, "SYS"))
+        lint_find(l, NT_GPUDIRECT_EVERYWHERE, s,
+                  "NICs also reach GPUs behind the other socket directly, which many CPUs forward slowly.",
+                  "Measure with and without it; where nodes have one socket, or a NIC beside each GPU, remove it.");
     if (is_loc(s, l))
         lint_find(l, NT_GPUDIRECT_OFF, s,
                   "NICs never reach GPU memory directly: all traffic is copied through the host.",
                   "Remove it, unless GPUDirect fails on these nodes.");
+}
+
+/* "1" and words for it, as CUDA and PyTorch read them. */
+static void check_serial(struct lint *l, const struct lint_setting *s)
+{
+    int cuda = !strncmp(s->name, "CUDA_", 5);
+    if (!s->value || (strcmp(s->value, "1") != 0 && (cuda || !strchr("tTyY", s->value[0]) || !s->value[0])))
+        return;
+    lint_find(
+        l, NT_WAITS_FOR_EACH_CALL, s,
+        cuda ? "Every kernel launch waits for the kernel's end: communication no longer overlaps with computation."
+             : "The host waits in every collective until it ends, and PyTorch's watchdog no longer handles errors.",
+        cuda ? "Remove it outside of debugging." : "Remove it; TORCH_NCCL_ASYNC_ERROR_HANDLING ends hung jobs.");
 }
 
 static void check_debug_file(struct lint *l, const struct lint_setting *s)
@@ -95,6 +113,8 @@ static const struct {
     {"NCCL_DEBUG_FILE", check_debug_file},
     {"CUDA_DEVICE_MAX_CONNECTIONS", check_connections},
     {"NCCL_IB_SPLIT_DATA_ON_QPS", check_split},
+    {"CUDA_LAUNCH_BLOCKING", check_serial},
+    {"TORCH_NCCL_BLOCKING_WAIT", check_serial},
 };
 
 /* ---- values of plugins, frameworks, RCCL ------------------------------------------------------------------------- */
@@ -131,7 +151,10 @@ static void check_missing_file(struct lint *l, const struct lint_setting *s)
     if (!*name || !l->options.root || !s->value || s->value[0] != '/')
         return;
     if (access(arena_printf(l->arena, "%s%s", l->options.root, s->value), F_OK))
-        lint_find(l, NT_MISSING_FILE, s, "There is no such file here.", "Write the path of a file on every node.");
+        lint_find(l, NT_MISSING_FILE, s,
+                  l->options.elsewhere ? "There is no such file on this machine." : "There is no such file here.",
+                  "Write the path of a file on every node.")
+            ->severity = l->options.elsewhere ? FINDING_NOTE : FINDING_ERROR;
 }
 
 /* ---- predicted --------------------------------------------------------------------------------------------------- */

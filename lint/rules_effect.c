@@ -319,7 +319,7 @@ static void check_ib_off(struct lint *l, const struct lint_setting *s)
             ->severity = FINDING_NOTE;
         return;
     }
-    int here = l->options.root && has_hcas(l);
+    int here = l->options.root && !l->options.elsewhere && has_hcas(l);
     struct lint_finding *found = lint_find(
         l, NT_RDMA_OFF, s,
         here && !f.known ? "This machine has RDMA ports, and they go unused: data takes TCP, unless a network plugin "

@@ -98,6 +98,9 @@ static void check_foreign(struct lint *l, const struct lint_setting *s, enum env
         if (!l->rccl_sure)
             f->severity = FINDING_NOTE;
     } else if (note || (!amd && !strncmp(s->name, "NCCL_", 5))) {
+        for (size_t i = l->nfindings; i-- > 0 && l->findings[i]->at->text == s->text;) /* said once */
+            if (!strcmp(l->findings[i]->kind->id, "NT105") && !strcmp(l->findings[i]->at->name, s->name))
+                return;
         lint_find(l, NT_FOREIGN_VARIABLE, s,
                   note ? arena_printf(l->arena, "%c%s reads it%s: %s.", owner[0] == 't' ? 'T' : owner[0], owner + 1,
                                       amd ? "" : ", not NCCL", note)

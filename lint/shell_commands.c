@@ -25,8 +25,14 @@ static void mark_own_line(struct shell *sh, struct lint_setting *s, size_t from,
     s->line_bytes = bytes;
 }
 
+/* Four words are a sentence, and so is a line in quotes. */
 static void find_blanks(struct shell *sh, int name, size_t bytes)
 {
+    int inner = sh->l->depth > 0 && !memchr(sh->s + sh->v->from, '\n', sh->v->to - sh->v->from);
+    if (inner || (name == 0 && sh->nwords > 3)) {
+        lint_understood(sh->l, sh->v, sh->words[name].at);
+        return;
+    }
     struct lint_setting *s = lint_setting_new(sh->l, sh->v, sh->words[name].at, bytes, LINT_ASSIGNED);
     if (!s)
         return;
@@ -287,8 +293,9 @@ static void close_block(struct shell *sh)
 /* Reserved words in front of a command; returns the command's first word. */
 static int do_reserved(struct shell *sh)
 {
-    static const char *const plain[] = {"then", "do",      "while", "until", "done",  "{",       "}",   "!",  "time",
-                                        "exec", "command", "sudo",  "nohup", "begin", "builtin", "and", "or", NULL};
+    static const char *const plain[] = {"then",    "do",   "while", "until",   "done", "{",     "}",
+                                        "!",       "time", "exec",  "command", "sudo", "nohup", "begin",
+                                        "builtin", "and",  "or",    "$",       NULL};
     static const char *const closers[] = {"fi", "esac", "endif", "endsw", NULL};
     static const char *const fish_blocks[] = {"for", "while", "function", "switch", "begin", NULL};
     int i = 0, fish = sh->dialect == SHELL_FISH;

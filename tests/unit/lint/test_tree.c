@@ -46,7 +46,7 @@ static int make_tree(void **state)
     put("no-names.sh", "echo hello\n");
     put("tool", "#!/bin/sh\nexport NCCL_IB_TIMEOUT=40\n");
     put("data.bin", "NCCL_IB_TIMEOUT=40");
-    put("source.c", "int NCCL_IB_TIMEOUT = 40;\n");
+    put("source.pas", "int NCCL_IB_TIMEOUT = 40;\n");
     return 0;
 }
 
