@@ -393,19 +393,24 @@ static int find_others(struct request *w)
     return cli_nodes_meet(&w->agents, &w->bench.setup, dir, COMMAND, cli_catch_interrupt(), w->arena);
 }
 
-/* What is described, or every node that is to be measured, as it sees itself: all of them have to be there. */
+/* What is described, or every node that is to be measured, as it sees itself. All of them have to be there, but for a
+ * document. */
 static struct topology *look(struct request *w, struct log *log, struct err *e)
 {
     const struct bench_engine *engine = w->engine;
+    const struct bench_document_ops *documents = engine->documents;
     struct cli_nodes nodes;
     if (cli_machine_named(&w->machine))
         return cli_machine_open(&w->machine, log, e);
-    if (engine->predicts || engine->documents || (bench_engine_has_ranks(engine) && mpirun_attached_rank(NULL) >= 0))
+    if (engine->predicts || (documents && !documents->asks_nodes(bench_engine_own(w->bench.own, engine))) ||
+        (bench_engine_has_ranks(engine) && mpirun_attached_rank(NULL) >= 0))
         return probe_machine(log, NULL, e);
     if (cli_nodes_measured(&w->bench.setup, w->arena, &nodes, e))
         return NULL;
     struct topology *t = cli_nodes_probe(&w->agents, &w->bench.setup, &nodes, log, cli_catch_interrupt(), w->arena, e);
-    if (!t || !t->nmissing)
+    for (int i = 0; t && documents && i < t->nmissing; i++)
+        log_warn(log, "%s is left out: %s", t->missing[i].name, t->missing[i].why);
+    if (!t || !t->nmissing || documents)
         return t;
     err_set(e, ERR_FAILED, "%s cannot be measured: %s", t->missing[0].name, t->missing[0].why);
     topo_free(t);

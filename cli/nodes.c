@@ -52,14 +52,10 @@ int cli_nodes_measured(const struct bench_setup *setup, struct arena *a, struct 
     return 0;
 }
 
-int cli_nodes_served(const char *text, struct arena *a, struct cli_nodes *nodes, struct err *e)
+/* Ask sinfo for nodes: of a partition, or all with NULL. Errors: no sinfo, or it fails. */
+static int ask_sinfo(const char *partition, struct arena *a, struct cli_nodes *nodes, struct err *e)
 {
-    static const char partition[] = "partition=";
-    *nodes = (struct cli_nodes){0};
-    if (strncmp(text, partition, sizeof partition - 1) != 0)
-        return hostlist_parse(text, "--serve", a, &nodes->names, &nodes->n, e);
-    nodes->partition = text + sizeof partition - 1;
-    const char *argv[] = {"sinfo", "-h", "-N", "-o", "%N", "-p", nodes->partition, NULL};
+    const char *argv[] = {"sinfo", "-h", "-N", "-o", "%N", partition ? "-p" : NULL, partition, NULL};
     char why[PROC_STATUS_TEXT];
     int status;
     const char *list = proc_output(argv, NULL, MOST_OUTPUT, SINFO_S, a, &status, e);
@@ -67,9 +63,37 @@ int cli_nodes_served(const char *text, struct arena *a, struct cli_nodes *nodes,
         return e->code;
     if (status)
         return err_set(e, ERR_FAILED, "%s %s", argv[0], proc_status_text(status, why));
-    if (!list[strspn(list, " \t\r\n")])
-        return err_set(e, ERR_USAGE, "--serve: Slurm knows no partition '%s', or it has no nodes", nodes->partition);
-    return hostlist_parse(list, "sinfo", a, &nodes->names, &nodes->n, e);
+    if (list[strspn(list, " \t\r\n")])
+        return hostlist_parse(list, "sinfo", a, &nodes->names, &nodes->n, e);
+    return err_set(e, ERR_USAGE, "--serve: Slurm knows no partition '%s', or it has no nodes", partition);
+}
+
+int cli_nodes_served(const char *text, struct arena *a, struct cli_nodes *nodes, struct err *e)
+{
+    static const char partition[] = "partition=";
+    *nodes = (struct cli_nodes){0};
+    if (strncmp(text, partition, sizeof partition - 1) != 0)
+        return hostlist_parse(text, "--serve", a, &nodes->names, &nodes->n, e);
+    nodes->partition = text + sizeof partition - 1;
+    return ask_sinfo(nodes->partition, a, nodes, e);
+}
+
+const char *cli_nodes_of_cluster(struct arena *a)
+{
+    struct cli_nodes all = {0};
+    struct err none = {0};
+    if (!locate_in_path("sinfo", a) || ask_sinfo(NULL, a, &all, &none))
+        return NULL;
+    int n = 0; /* sinfo names a node once for each of its partitions */
+    for (int i = 0; i < all.n; i++) {
+        struct cli_nodes here;
+        if (n && !strcmp(all.names[n - 1], all.names[i]))
+            continue;
+        all.names[n++] = all.names[i];
+        if (!cli_nodes_measured(&(struct bench_setup){.hosts = all.names[i]}, a, &here, &none) && here.here)
+            return NULL;
+    }
+    return n ? hostlist_fold(all.names, n, a) : NULL;
 }
 
 /* ---- the way ---- */

@@ -30,6 +30,10 @@ int cli_nodes_served(const char *text, struct arena *a, struct cli_nodes *nodes,
 struct topology *cli_nodes_probe(struct agents *agents, struct bench_setup *setup, const struct cli_nodes *nodes,
                                  struct log *log, volatile sig_atomic_t *stop, struct arena *a, struct err *e);
 
+/* Return the nodes of the Slurm cluster that this machine belongs to without being one of them, as on a login node,
+ * folded ("n[0-3]"), from `a`; NULL: it stands alone, or is one. */
+const char *cli_nodes_of_cluster(struct arena *a);
+
 /* The same of nodes that are not measured, each asked by a program of its own: those of a partition by a job for each,
  * others through what `setup` says: mpirun where it or arguments for it are named, srun in a Slurm allocation, else
  * ssh.

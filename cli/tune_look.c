@@ -62,6 +62,19 @@ static int take_file(struct tune *t, struct cli_nodes *nodes, struct err *e)
     return rc;
 }
 
+/* The memory of a cluster's login node is not what anybody wants to measure. */
+static int check_login_node(const struct tune *t, struct err *e)
+{
+    const char *nodes = !t->choose || t->bench.setup.launcher || getenv("SLURM_JOB_ID") || topo_measured_gpus(t->all)
+                            ? NULL
+                            : cli_nodes_of_cluster(t->arena);
+    return !nodes ? 0
+                  : err_set(e, ERR_LACKS,
+                            "this machine has no GPU and is not one of the nodes of its Slurm cluster, %s: say "
+                            "'salloc -N4 nccltune tune -o %s' or --hosts (--engine mpi measures this machine)",
+                            nodes, t->generate.out);
+}
+
 static int find_nodes(struct tune *t, struct cli_nodes *nodes, struct err *e)
 {
     int rc = cli_nodes_measured(&t->bench.setup, t->arena, nodes, e);
@@ -72,7 +85,7 @@ static int find_nodes(struct tune *t, struct cli_nodes *nodes, struct err *e)
     else
         log_info(&t->log, "%d nodes look at themselves", nodes->n);
     t->all = cli_nodes_probe(&t->agents, &t->bench.setup, nodes, &t->log, t->stop, t->arena, e);
-    return t->all ? 0 : e->code;
+    return !t->all ? e->code : nodes->here && !nodes->names ? check_login_node(t, e) : 0;
 }
 
 /* ---- the parts --------------------------------------------------------------------------------------------------- */

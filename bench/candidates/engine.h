@@ -167,6 +167,9 @@ struct bench_document_ops {
      * measured is a warning, no error; nor is *stop, after which d->resume goes on. May be NULL. */
     int (*survey)(const struct bench_document *d, int *made, struct err *e);
     const char *survey_file; /* its name in a profile */
+
+    /* Return whether the engine's options leave it to the nodes what there is to measure. */
+    int (*asks_nodes)(const void *own);
 };
 
 /* ---- all kinds ---- */

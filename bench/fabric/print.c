@@ -299,9 +299,11 @@ void verbs_print(const struct verbs_fabric *f, const struct verbs_decision *d, i
     if (f->npoints)
         print_sweep(f, out);
     print_interfaces(f, out);
-    fprintf(out, "\nGIDs: %s\n", d->gid);
+    if (f->rails)
+        fprintf(out, "\nGIDs: %s\n", d->gid);
     if (!d->nsettings)
-        fputs("Settings: none; NCCL's defaults are right.\n", out);
+        fputs(f->rails ? "Settings: none; NCCL's defaults are right.\n" : "\nSettings: none; NCCL uses sockets.\n",
+              out);
     for (int i = 0; i < d->nsettings; i++)
         fprintf(out, "%s%s=%s\n    %s\n", i ? "" : "Settings:\n", d->settings[i].name, d->settings[i].value,
                 d->settings[i].why);

@@ -15,7 +15,8 @@
 #define RULE 40 /* dashes of OpenMPI's frames: 74 */
 
 /* What says nothing about a failure, by how it begins. */
-static const char *const chatter[] = {"Warning: Permanently added", "srun: warning: can't run", "Connection to ",
+static const char *const chatter[] = {"Warning: Permanently added", "srun: warning: can't run",
+                                      "srun: cluster configuration lacks support for cpu binding", "Connection to ",
                                       "Primary job  terminated normally"};
 
 /* What counts in a frame, too, whatever stands outside: who died, and of what. */

@@ -206,7 +206,8 @@ static int read_introduction(struct agents *s, struct agent *m)
     if (strcmp(node.release, wire_release) != 0) {
         snprintf(why, sizeof why, "its nccltune-worker is of %s%s, this is %s: install the same on all nodes",
                  *node.release ? "release " : "an older release", node.release, wire_release);
-        agents_add_absent(s, node.host, why);
+        if (find_absent(s, node.host) < 0)
+            agents_add_absent(s, node.host, why);
         s->refused++;
         return -1;
     }

@@ -86,3 +86,17 @@ SVG and HTML are well-formed and name the devices
   $ for device in GPU0 GPU1 GPU2 NVSwitch mlx5_2 mlx5_3 mlx5_4 mlx5_10; do
   >     grep -q "$device" node.svg && grep -q "$device" node.html || echo "$device is missing"
   > done
+
+tune on a login node measures nothing there, and says what to type; a node of the cluster, or --engine mpi, insists
+
+  $ mkdir login; printf '#!/bin/sh\nprintf "n0\\nn0\\nn1\\nn2\\n"\n' >login/sinfo; chmod 755 login/sinfo
+  $ PATH=$PWD/login:$PATH nccltune tune -q -o p
+  nccltune tune: this machine has no GPU and is not one of the nodes of its Slurm cluster, n[0-2]: say 'salloc -N4 nccltune tune -o p' or --hosts (--engine mpi measures this machine)
+  [3]
+  $ test -e p
+  [1]
+  $ PATH=$PWD/login:$PATH nccltune tune -q --plan --engine mpi -o p | grep -c '^measured     1 node'
+  1
+  $ printf '#!/bin/sh\nhostname\n' >login/sinfo
+  $ PATH=$PWD/login:$PATH nccltune tune -q --plan -o p | grep -c '^measured     1 node'
+  1

@@ -275,6 +275,12 @@ static int is_check(const void *own)
     return said && said->check;
 }
 
+static int asks_nodes(const void *own)
+{
+    const struct verbs_options *said = own;
+    return !said || (!said->ports && !said->check);
+}
+
 static int check_options(const void *own, const char *path, struct err *e)
 {
     return path || is_check(own) ? 0 : err_set(e, ERR_USAGE, "say where the measurements go: -o RESULTS");
@@ -285,7 +291,7 @@ static int make_document(const struct bench_document *d, struct err *e)
     return is_check(d->setup->own) ? check_fabric(d, e) : make_fabric(d, e);
 }
 
-static const struct bench_document_ops ops = {check_options, make_document, survey_fabric, "fabric.json"};
+static const struct bench_document_ops ops = {check_options, make_document, survey_fabric, "fabric.json", asks_nodes};
 
 const struct bench_engine bench_engine_verbs = {
     .name = "verbs",
