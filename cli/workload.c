@@ -380,6 +380,9 @@ static int generate(struct request *o, struct err *e)
         struct findings f = workload_check(&o->job, t, a);
         for (int i = 0; i < o->reading.nodd; i++)
             finding_add(&f, FINDING_WARNING, "launch", NULL, "%s", o->reading.odd[i]);
+        for (int i = 0; i < o->reading.nunused; i++)
+            finding_add(&f, FINDING_NOTE, "launch-unused", NULL, "not used, though it concerns the step: %s",
+                        o->reading.unused[i]);
         rc = report(&f, e);
     }
     if (!rc) {

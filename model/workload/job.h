@@ -133,7 +133,8 @@ struct workload *workload_generate(const struct workload_job *job);
 enum { WORKLOAD_READ = 128 };
 struct workload_reading {
     const char *read[WORKLOAD_READ], *assumed[32], *odd[8]; /* odd: settings that contradict one another */
-    int nread, nassumed, nodd;
+    const char *unused[64]; /* that concern the step, and have no part in the job: "name=value (line 3)" */
+    int nread, nassumed, nodd, nunused;
 };
 
 /* Fill `job` from a launch script or a configuration of verl, Swift, Megatron-LM, TRL and Accelerate, DeepSpeed or

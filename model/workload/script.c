@@ -193,6 +193,7 @@ static void take_scalar(struct workload_script *s, struct path *p, const yaml_ev
         return;
     }
     size_t n = p->ends[p->depth - 1];
+    text += strspn(text, "-"); /* Megatron-LM's recipes have options as keys */
     snprintf(p->name + n, sizeof p->name - n, "%s%s", n ? "." : "", text);
     p->want_value[p->depth - 1] = 1;
 }

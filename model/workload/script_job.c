@@ -47,6 +47,8 @@ static const struct meaning meanings[] = {
     {IN(VERL), "actor.megatron.optimizer_offload", F(offload), 1},
     {IN(VERL), "model.enable_gradient_checkpointing", F(recompute), 1},
     {IN(VERL), "model.lora_rank", F(lora_rank), 0},
+    {IN(VERL), "model.lora.rank", F(lora_rank), 0},
+    {IN(VERL), "override_optimizer_config.optimizer_cpu_offload", F(offload), 1},
     {IN(HF), "per_device_train_batch_size", F(micro_batch), 0},
     {IN(HF) | IN(DEEPSPEED), "gradient_accumulation_steps", F(grad_accum), 0},
     {IN(HF), "max_prompt_length", F(prompt), 0},
@@ -60,6 +62,7 @@ static const struct meaning meanings[] = {
     {IN(HF), "offload_optimizer", F(offload), 1},
     {IN(HF), "lora_rank", F(lora_rank), 0},
     {IN(HF), "lora_r", F(lora_rank), 0},
+    {IN(HF) | IN(MEGATRON), "optimizer_cpu_offload", F(offload), 1},
     {IN(HF), "num_machines", F(nodes), 0},
     {ANY, "NNODES", F(nodes), 0},
     {ANY, "nnodes", F(nodes), 0},
@@ -174,6 +177,7 @@ static const struct {
     {HF, "per_device_train_batch_size"},
     {HF, "rlhf_type"},
     {HF, "train_type"},
+    {HF, "tuner_type"},
     {MEGATRON, "micro_batch_size"},
     {MEGATRON, "num_layers"},
     {DEEPSPEED, "zero_optimization.stage"},
@@ -233,9 +237,30 @@ static const struct language_model *model_of(const char *path)
     return best;
 }
 
+/* The full name of the last setting called `name` that names a known model and is not of a model that judges or
+ * teaches; NULL without. */
+static const char *trained_model(const struct workload_script *s, const char *name)
+{
+    static const char *const others[] = {"reward", "judge", "teacher", "critic"};
+    size_t want = strlen(name);
+    for (int i = s->n - 1; i >= 0; i--) {
+        const char *own = s->list[i].name;
+        size_t n = strlen(own), k = 0;
+        if (n < want || strcmp(own + n - want, name) != 0 || (n > want && own[n - want - 1] != '.'))
+            continue;
+        while (k < sizeof others / sizeof *others && !strstr(own, others[k]))
+            k++;
+        if (k == sizeof others / sizeof *others && model_of(s->list[i].value))
+            return own;
+    }
+    return NULL;
+}
+
 static int read_model(struct reader *r, struct err *e)
 {
     static const char *const names[] = {"actor_rollout_ref.model.path",
+                                        "actor_train.model_args.model_name_or_path",
+                                        "pretrain",
                                         "model_name_or_path",
                                         "model",
                                         "model.path",
@@ -244,7 +269,7 @@ static int read_model(struct reader *r, struct err *e)
                                         "load"};
     const char *path = NULL;
     for (size_t i = 0; !path && i < sizeof names / sizeof *names; i++)
-        path = text_of(r->s, names[i]) && model_of(text_of(r->s, names[i])) ? take_value(r, names[i]) : NULL;
+        path = trained_model(r->s, names[i]) ? take_value(r, trained_model(r->s, names[i])) : NULL;
     const char *flavor = text_of(r->s, "model.flavor"), *family = text_of(r->s, "model.name");
     if (!path && flavor && family) {
         path = arena_printf(r->s->arena, "%s-%s", family, flavor);
@@ -328,14 +353,19 @@ static void read_verl(struct reader *r)
     j->mini_batch = (int)(mini * n);
     if (mini && train >= mini)
         j->updates = (int)(train / mini);
-    if (is_on(text_of(r->s, "actor.use_dynamic_bsz")) && (tokens || !j->micro_batch)) {
+    if (is_on(take_value(r, "actor.use_dynamic_bsz")) && (tokens || !j->micro_batch)) {
         int both = j->prompt + j->response;
         j->micro_batch = tokens > both && both > 0 ? (int)(tokens / both) : 1;
         note_assumed(
             r, "with a dynamic batch size micro-batches are of as many full-length sequences as the token limit takes");
     }
-    j->no_custom_all_reduce = 1;
-    note_assumed(r, "vLLM leaves every all-reduce to NCCL, as verl starts it");
+    const char *recompute = take_value(r, "recompute_granularity");
+    j->recompute = j->recompute || is_word(recompute, "full");
+    j->no_custom_all_reduce = is_on(take_value(r, "disable_custom_all_reduce"));
+    if (!j->no_custom_all_reduce)
+        note_assumed(r,
+                     "vLLM's own all-reduce, as verl starts it since January 2026; --no-custom-all-reduce is for verl "
+                     "before that");
 }
 
 /* ZeRO stages 1 and 2 reduce gradients and gather weights once a step, as Megatron-LM's distributed optimizer does. */
@@ -349,13 +379,32 @@ static void set_zero_stage(struct reader *r, long stage)
                          : "data parallelism communicates as a distributed optimizer does: all-reduce in two halves");
 }
 
+/* The stage in the name of a DeepSpeed configuration: zero3, ds_z3_config.json, stage3; 0 without. */
+static long stage_of(const char *config)
+{
+    static const char *const words[] = {"zero", "stage", "z"};
+    const char *slash = config ? strrchr(config, '/') : NULL, *base = slash ? slash + 1 : config;
+    for (size_t i = 0; base && i < sizeof words / sizeof *words; i++)
+        for (const char *p = base; (p = strstr(p, words[i])); p++) {
+            const char *digit = p + strlen(words[i]);
+            digit += *digit == '_' || *digit == '-';
+            if (*digit >= '0' && *digit <= '3' && !isdigit((unsigned char)digit[1]))
+                return *digit - '0';
+        }
+    return 0;
+}
+
 static void read_hugging_face(struct reader *r)
 {
     struct workload_job *j = r->job;
-    const char *deepspeed = take_value(r, "deepspeed"), *fsdp = text_of(r->s, "fsdp"),
+    const char *deepspeed = take_value(r, "deepspeed"), *fsdp = take_value(r, "fsdp"),
                *type = take_value(r, "rlhf_type");
-    const char *tuner = take_value(r, "train_type"), *program = text_of(r->s, "program");
-    const char *stage = text_of(r->s, "zero_stage");
+    const char *tuner = take_value(r, "tuner_type"), *program = text_of(r->s, "program");
+    const char *stage = take_value(r, "zero_stage");
+    tuner = tuner ? tuner : take_value(r, "train_type"); /* Swift's name before release 4 */
+    deepspeed = deepspeed ? deepspeed : take_value(r, "deepspeed_config_file");
+    take_value(r, "bf16"); /* the default */
+    take_value(r, is_word(text_of(r->s, "torch_dtype"), "bfloat16") ? "torch_dtype" : "bf16");
     j->algorithm =
         is_word(type, "grpo") || (program && strstr(program, "grpo")) || workload_script_find(r->s, "num_generations")
             ? WORKLOAD_GRPO
@@ -364,10 +413,14 @@ static void read_hugging_face(struct reader *r)
     if (j->tp || j->pp || j->ep)
         j->framework = "megatron";
     else if (fsdp)
-        j->framework = is_word(text_of(r->s, "fsdp_version"), "2") ? "fsdp2" : "fsdp";
+        j->framework = is_word(take_value(r, "fsdp_version"), "2") ? "fsdp2" : "fsdp";
     else
-        set_zero_stage(r, deepspeed && strstr(deepspeed, "zero") ? to_number(strstr(deepspeed, "zero") + 4)
-                                                                 : to_number(stage));
+        set_zero_stage(r, stage_of(deepspeed) ? stage_of(deepspeed) : to_number(stage));
+    if (!strcmp(j->framework, "megatron") && (j->tp || j->pp || j->ep) && !j->etp) {
+        j->etp = 1; /* Swift's default; Megatron-LM's is tp */
+        if (j->ep)
+            note_assumed(r, "expert tensor parallelism 1, which is Swift's default");
+    }
     if (deepspeed && strstr(deepspeed, "offload"))
         j->offload = j->offload_params = !strcmp(j->framework, "zero3");
     if (is_word(tuner, "lora") && !j->lora_rank) {
@@ -376,9 +429,19 @@ static void read_hugging_face(struct reader *r)
     } else if (is_word(tuner, "full")) {
         j->lora_rank = 0;
     }
-    long length = to_number(text_of(r->s, "max_length"));
-    if (j->algorithm == WORKLOAD_TRAIN && !j->prompt && length > 0)
+    /* Of sequences when fine-tuning, of prompts when responses are generated. */
+    if (!j->prompt)
         j->prompt = (int)to_number(take_value(r, "max_length"));
+    const struct workload_setting *server = workload_script_find(r->s, "vllm_mode");
+    if ((server && is_word(server->value, "server")) || text_of(r->s, "vllm_server_host")) {
+        take_value(r, "vllm_mode");
+        take_value(r, "vllm_server_host");
+        note_assumed(
+            r, "rollouts on the trainer's GPUs, though a vLLM server has GPUs of its own: its part of the step and "
+               "the weights' way to it are not this script's");
+    }
+    const char *recompute = take_value(r, "recompute_granularity");
+    j->recompute = recompute ? is_word(recompute, "full") : j->recompute;
     const char *visible = j->gpus_per_node ? NULL : take_value(r, "CUDA_VISIBLE_DEVICES");
     for (const char *p = visible; p && *p; p += strcspn(p, ","), p += *p == ',')
         j->gpus_per_node++;
@@ -389,6 +452,7 @@ static void read_hugging_face(struct reader *r)
 static void read_megatron(struct reader *r)
 {
     struct workload_job *j = r->job;
+    take_value(r, "bf16"); /* the default */
     j->framework = "megatron";
     j->recompute = is_word(take_value(r, "recompute_granularity"), "full");
     j->no_sequence_parallel = !is_on(take_value(r, "sequence_parallel"));
@@ -409,6 +473,7 @@ static void read_deepspeed(struct reader *r)
 {
     struct workload_job *j = r->job;
     set_zero_stage(r, to_number(take_value(r, "zero_optimization.stage")));
+    take_value(r, "bf16.enabled"); /* the default */
     const char *optimizer = take_value(r, "offload_optimizer.device"),
                *parameters = take_value(r, "offload_param.device");
     j->offload = optimizer && strcasecmp(optimizer, "none") != 0;
@@ -426,6 +491,49 @@ static void read_titan(struct reader *r)
                "distributed optimizer");
     long shards = to_number(take_value(r, "parallelism.data_parallel_shard_degree"));
     j->dp = (int)shards;
+}
+
+/* ---- what has no part in the job ---- */
+
+/* Parts of names that concern parallelism, length, batch, precision, recomputation, adapters, offload or overlap. */
+static const char *const concerns[] = {
+    "parallel",   "_tp",     "_pp",          "_length",   "_len",          "seq_len",
+    "batch",      "bsz",     "fp8",          "fp16",      "bf16",          "fp4",
+    "precision",  "dtype",   "quant",        "recompute", "checkpointing", "activation_checkpoint",
+    "lora",       "offload", "overlap",      "nnodes",    "num_nodes",     "n_gpus",
+    "world_size", "packing", "padding_free", "nproc",     "accumulation",
+};
+/* They do not: names of files, ranks that a launcher fills in, what a table's name repeats. */
+static const char *const besides[] = {"filter_", "dataset", "_files",    "checkpointing_steps", "save_",
+                                      "eval_",   "val_",    "node_rank", "pin_memory"};
+
+static int names_one(const char *name, const char *const *parts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strstr(name, parts[i]))
+            return 1;
+    return 0;
+}
+
+/* Settings that concern the step and that nothing has taken; of several of a name the last. Variables of the shell are
+ * only what options are made of. */
+static void note_unused(struct reader *r)
+{
+    struct workload_reading *o = r->out;
+    for (int i = 0; i < r->s->n && o->nunused < (int)(sizeof o->unused / sizeof *o->unused); i++) {
+        const struct workload_setting *s = &r->s->list[i];
+        int taken = workload_script_find(r->s, s->name) != s ||
+                    !names_one(s->name, concerns, sizeof concerns / sizeof *concerns) ||
+                    names_one(s->name, besides, sizeof besides / sizeof *besides) || !strcasecmp(s->value, "false") ||
+                    !strcmp(s->value, "null");
+        int is_variable = 1;
+        for (const char *p = s->name; *p; p++)
+            is_variable &= !(*p >= 'a' && *p <= 'z');
+        for (int k = 0; k < o->nread && !taken; k++)
+            taken = r->noted[k] == s;
+        if (!taken && !is_variable)
+            o->unused[o->nunused++] = arena_printf(r->s->arena, "%s=%.40s (line %ld)", s->name, s->value, s->line);
+    }
 }
 
 /* ---- all of it ---- */
@@ -466,7 +574,9 @@ int workload_script_job(const struct workload_script *s, struct workload_job *jo
     if (job->response && !job->prompt)
         job->prompt = 512;
     note_defaults(&r);
-    return read_model(&r, e);
+    int rc = read_model(&r, e);
+    note_unused(&r);
+    return rc;
 }
 
 int workload_read_launch(const char *path, struct arena *a, struct workload_job *job, struct workload_reading *out,

@@ -30,6 +30,7 @@ A model and a framework: sizes, counts and groups of FSDP's collectives
 A launch script of Megatron-LM: notes name the line of each option
 
   $ nccltune workload --from-launch fixtures/workload/launch/megatron-pretrain.sh --json >job.json
+  nccltune workload: note launch-unused: not used, *: recompute_method=uniform (line 16) (glob)
   $ jq -c '[.parameters, .ranks, .ranks_per_node], (.phases[] | [.name, (.collectives | length)])' job.json
   [8030261248,32,8]
   ["forward",5]
@@ -45,7 +46,7 @@ Files of other frameworks
 
   $ cd fixtures/workload/launch
   $ for f in deepspeed-zero3.json swift-grpo.sh titan.toml trl-sft.sh verl-fsdp.yaml verl-grpo.sh; do
-  >     echo "$f: $(nccltune workload --from-launch $f --model qwen2.5-7b --json 2>&1 | jq -c '[.framework, .ranks, ([.phases[].name] | join(" "))]')"
+  >     echo "$f: $(nccltune workload --from-launch $f --model qwen2.5-7b --json 2>/dev/null | jq -c '[.framework, .ranks, ([.phases[].name] | join(" "))]')"
   > done
   deepspeed-zero3.json: ["zero3",8,"forward backward optimizer offload"]
   swift-grpo.sh: ["zero3",4,"rollout logprob reference actor forward actor backward actor optimizer weight sync offload"]

@@ -351,7 +351,8 @@ TEST_CASE(numbers)
         {"CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=4 " SWIFT, FIELD(gpus_per_node), 4},
         {SWIFT "--max_completion_length 9", FIELD(prompt), 512},
         {SWIFT "--max_completion_length 9 --max_prompt_length 7", FIELD(prompt), 7},
-        {SWIFT "--max_length 99", FIELD(prompt), 0},
+        {SWIFT "--max_length 99", FIELD(prompt), 99}, /* of prompts, where responses are generated */
+        {SWIFT "--max_length 99 --max_completion_length 7", FIELD(response), 7},
         {"swift sft --train_type lora --model Qwen/Qwen2.5-7B --max_length 99", FIELD(prompt), 99},
         {"swift sft --train_type lora --model Qwen/Qwen2.5-7B", FIELD(lora_rank), 8},
         {"swift sft --train_type lora --lora_rank 4 --model Qwen/Qwen2.5-7B", FIELD(lora_rank), 4},
@@ -379,7 +380,21 @@ TEST_CASE(numbers)
         {VERL "algorithm.adv_estimator=gae", FIELD(algorithm), WORKLOAD_PPO},
         {VERL "algorithm.adv_estimator=grpo", FIELD(algorithm), WORKLOAD_GRPO},
         {VERL, FIELD(algorithm), WORKLOAD_PPO},
-        {VERL, FIELD(no_custom_all_reduce), 1},
+        {VERL, FIELD(no_custom_all_reduce), 0}, /* verl since January 2026 */
+        {VERL "+actor_rollout_ref.rollout.engine_kwargs.vllm.disable_custom_all_reduce=True",
+         FIELD(no_custom_all_reduce), 1},
+        {VERL "actor_rollout_ref.model.lora.rank=16", FIELD(lora_rank), 16},
+        {VERL "+" A "megatron.override_transformer_config.recompute_granularity=full", FIELD(recompute), 1},
+        {VERL "+" A "optim.override_optimizer_config.optimizer_cpu_offload=True", FIELD(offload), 1},
+        {"swift sft --tuner_type lora --model Qwen/Qwen2.5-7B", FIELD(lora_rank), 8},
+        {"megatron sft --tuner_type full --model Qwen/Qwen3-30B-A3B --tensor_model_parallel_size 4 "
+         "--expert_model_parallel_size 8",
+         FIELD(etp), 1},
+        {"megatron sft --tuner_type full --model Qwen/Qwen3-8B --optimizer_cpu_offload true", FIELD(offload), 1},
+        {"x --micro-batch-size 1 --num-layers 12 --hidden-size 8 --optimizer-cpu-offload", FIELD(offload), 1},
+        {"X=${X:-\"${HOME}/verl\"}\n" VERL "trainer.nnodes=3", FIELD(nodes), 3},
+        {"ARGS=(\n  --num-layers 12\n  --hidden-size 8 # a comment\n)\nx --micro-batch-size 1 ${ARGS[@]}",
+         FIELD(model.layers), 12},
         {"x --micro-batch-size 1 --num-layers 12 --hidden-size 8 --pipeline-model-parallel-size 3 "
          "--num-layers-per-virtual-pipeline-stage 2",
          FIELD(vpp), 2},
@@ -423,6 +438,9 @@ TEST_CASE(which_framework)
         {SWIFT, "megatron"}, /* which is how data parallelism alone communicates */
         {SWIFT "--deepspeed zero3", "zero3"},
         {SWIFT "--deepspeed zero2", "megatron"},
+        {SWIFT "--deepspeed examples/deepspeed/ds_z3_config.json", "zero3"},
+        {SWIFT "--deepspeed ds_z2_offload_config.json", "megatron"},
+        {SWIFT "--deepspeed configs/zero_stage3.json", "zero3"},
         {SWIFT "--zero_stage 3", "zero3"},
         {SWIFT "--fsdp full_shard", "fsdp"},
         {SWIFT "--fsdp full_shard --fsdp_version 2", "fsdp2"},
@@ -449,6 +467,59 @@ TEST_CASE(which_framework)
             fail_msg("%s: %s %s", cases[i][0], j.framework, e.text);
         arena_free(a);
     }
+}
+
+/* What concerns the step and has no part in the job is named; what is off, is another model's or a file's is not. */
+TEST_CASE(unused)
+{
+    static const struct {
+        const char *text, *unused; /* NULL: nothing */
+    } cases[] = {
+        {SWIFT "--fp8_format hybrid", "fp8_format=hybrid (line 1)"},
+        {SWIFT "--overlap_grad_reduce true", "overlap_grad_reduce=true (line 1)"},
+        {SWIFT "--packing true", "packing=true (line 1)"},
+        {SWIFT "--packing false --dataset_num_proc 4", NULL},
+        {VERL "actor_rollout_ref.rollout.quantization=fp8", "actor_rollout_ref.rollout.quantization=fp8 (line 1)"},
+        {"x --micro-batch-size 1 --num-layers 12 --hidden-size 8\ny --fp8-recipe mxfp8", "fp8_recipe=mxfp8 (line 2)"},
+        {"BATCH_SIZE=3\n" VERL, NULL},
+        {SWIFT "--lora_rank 4 --lora_rank 8", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct arena *a = arena_new();
+        struct workload_script s = parse(cases[i].text, "a.sh", a);
+        struct workload_job j = {0};
+        struct workload_reading read = {0};
+        struct err e = {0};
+        workload_script_job(&s, &j, &read, &e);
+        if (read.nunused != (cases[i].unused != NULL) ||
+            (cases[i].unused && strcmp(read.unused[0], cases[i].unused) != 0))
+            fail_msg("%s: %d, %s", cases[i].text, read.nunused, read.nunused ? read.unused[0] : "none");
+        arena_free(a);
+    }
+}
+
+/* A judge's model is not the one that is trained; keys that are options count without their dashes. */
+TEST_CASE(recipes)
+{
+    struct arena *a = arena_new();
+    struct workload_script s = parse("pretrain: Qwen/Qwen2.5-7B\nactor_train:\n  training_args:\n    "
+                                     "per_device_train_batch_size: 1\nrewards:\n  llm_judge:\n    model_args:\n      "
+                                     "model_name_or_path: Qwen/Qwen2.5-72B-Instruct\n",
+                                     "roll.yaml", a);
+    struct workload_job j = {0};
+    struct workload_reading read = {0};
+    struct err e = {0};
+    assert_int_equal(workload_script_job(&s, &j, &read, &e), 0);
+    assert_string_equal(j.model.name, "qwen2.5-7b");
+    s = parse("MODEL_ARGS:\n  --num-layers: 12\n  --hidden-size: 512\n  --micro-batch-size: 4\n"
+              "  --tensor-model-parallel-size: 2\n",
+              "model_config.yaml", a);
+    j = (struct workload_job){0};
+    read = (struct workload_reading){0};
+    assert_int_equal(workload_script_job(&s, &j, &read, &e), 0);
+    assert_int_equal(j.model.layers, 12);
+    assert_int_equal(j.tp, 2);
+    arena_free(a);
 }
 
 /* Names as hubs and directories have them. */
