@@ -16,19 +16,24 @@
 static const struct cli_page page = {
     COMMAND,
     "nccltune explain PROFILE [VARIABLE | --collectives C --bytes N [--nodes N] [--ranks N]] [--json]\n"
+    "       nccltune explain VARIABLE [--nccl VERSION] [--json]\n"
     "       nccltune explain PROFILE --workload FILE [--json]\n"
     "       nccltune explain PROFILE|VERSION --diff PROFILE2|VERSION2 [--json]\n"
-    "Say what a profile makes OpenMPI and NCCL do, and why: as a whole, for one variable, or for one call; what it is\n"
-    "worth to a training step; or what another profile, or another release of NCCL, makes different.\n",
+    "Explain what a profile makes OpenMPI and NCCL do, and why: as a whole, for one variable, or for one call; what "
+    "it\n"
+    "is worth to a training step; or what another profile, or another release of NCCL, makes different. Without a\n"
+    "profile, explain a variable of NCCL: what it does, and its default by release.\n",
     "Examples\n"
     "  nccltune explain profile\n"
+    "  nccltune explain NCCL_IB_HCA\n"
     "  nccltune explain profile btl_tcp_if_include\n"
     "  nccltune explain profile --collectives allreduce --bytes 64M --nodes 2 --ranks 16\n"
     "  nccltune explain profile --workload workload.json\n"
     "  nccltune explain profile --diff profile-of-last-year\n"
     "  nccltune explain 2.21.5 --diff 2.28.9\n"
     "\n"
-    "Exit status: 0 done, 1 the profile is incomplete, was changed or cannot be read, 2 wrong usage.\n",
+    "Exit status: 0 done, 1 the profile is incomplete, was changed or cannot be read, 2 wrong usage or an unknown\n"
+    "variable.\n",
     2};
 
 struct request {
@@ -70,9 +75,11 @@ static int save(cJSON *doc, struct err *e)
 static int answer(const struct request *r, const struct env_profile *p, struct err *e)
 {
     struct file_out out;
-    if (r->json)
+    int rc = r->question.variable ? env_explain_check(p, r->question.variable, e) : 0;
+    if (!rc && r->json)
         return save(env_explain_json(p, &r->question, e), e);
-    int rc = file_out_begin(&out, e);
+    if (!rc)
+        rc = file_out_begin(&out, e);
     if (rc)
         return rc;
     return file_out_end(&out, "-", env_explain(p, &r->question, out.stream, e), e);
@@ -186,7 +193,11 @@ int explain_main(int argc, char **argv)
         r.profile = argv[first];
         r.question.variable = first + 1 < argc ? argv[first + 1] : NULL;
         rc = check_request(&r, groups[1].given);
-        if (!rc && (r.diff ? compare(r.profile, r.diff, r.json, &e) : explain(&r, &e)))
+        int alone = first + 1 == argc && !r.diff && !r.workload && !groups[1].given && env_explain_knows(r.profile);
+        if (!rc && alone) {
+            if (env_explain_variable(r.profile, r.question.nccl, r.json, stdout, &e))
+                rc = cli_fail(COMMAND, &e);
+        } else if (!rc && (r.diff ? compare(r.profile, r.diff, r.json, &e) : explain(&r, &e)))
             rc = cli_fail(COMMAND, &e);
     }
     arena_free(a);

@@ -35,9 +35,10 @@ static const char *variable_name(int i)
     return v ? v->name : NULL;
 }
 
+/* Return true for what looks like a variable of the environment and is not in the catalogue. */
 static int explain_is_unknown(const char *name)
 {
-    return (!strncmp(name, "NCCL_", 5) || !strncmp(name, "RCCL_", 5)) && !env_var_find(name) && !env_other_find(name);
+    return !env_var_find(name) && !env_other_find(name) && !name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")];
 }
 
 /* Whether a name looks like one of NCCL's and is none, and the one that was most likely meant (NULL). */
@@ -232,16 +233,49 @@ static void explain_variable(const struct env_profile *p, const struct env_quest
                 fprintf(out, "      %s\n", BENCH_HOST_MEMORY);
             found = 1;
         }
-    const char *near = found ? NULL : explain_nearest_variable(name);
-    if (!found && explain_is_unknown(name))
-        fprintf(out, "  %s is no variable of NCCL's that is known%s%s%s\n", safe(p->arena, name),
-                near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
-    else if (!found)
+    if (!found)
         fprintf(out,
                 "  %s is not set\n      nothing was measured and no rule speaks for it: the library's default is "
                 "used\n",
                 safe(p->arena, name));
     explain_catalogued(p->decisions, q, name, out);
+}
+
+/* Return true if the profile decides about the variable. */
+static int is_decided(const struct env_profile *p, const char *name)
+{
+    for (int i = 0; i < p->decisions->nsettings; i++)
+        if (!strcmp(p->decisions->settings[i].name, name))
+            return 1;
+    return 0;
+}
+
+int env_explain_check(const struct env_profile *p, const char *variable, struct err *e)
+{
+    if (!explain_is_unknown(variable) || (p && is_decided(p, variable)))
+        return 0;
+    const char *near = explain_nearest_variable(variable);
+    return err_set(e, ERR_USAGE, "'%.64s' is not a variable that NCCL is known to read%s%s%s", variable,
+                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+int env_explain_knows(const char *word)
+{
+    return env_var_find(word) || env_other_find(word) || !strncmp(word, "NCCL_", 5) || !strncmp(word, "RCCL_", 5);
+}
+
+int env_explain_variable(const char *variable, int nccl, int json, FILE *out, struct err *e)
+{
+    const struct env_question q = {.variable = variable, .coll = -1, .nccl = nccl};
+    int rc = env_explain_check(NULL, variable, e);
+    if (rc)
+        return rc;
+    const struct env_decisions none = {0};
+    if (json)
+        return json_print(explain_catalogued_json(&none, &q), out, e);
+    fprintf(out, "  %s\n", variable);
+    explain_catalogued(&none, &q, variable, out);
+    return 0;
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */

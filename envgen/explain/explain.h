@@ -14,7 +14,7 @@ struct env_question {
     int nccl;         /* the release whose own choices and defaults are told; 0: those that the profile is for */
 };
 
-/* Prints the answer for people. Error: nothing, so far; an unknown variable or shape is an answer, too. */
+/* Print the answer for people. Error: nothing, so far; an unknown shape is an answer, too. */
 int env_explain(const struct env_profile *p, const struct env_question *q, FILE *out, struct err *e);
 
 /* The same as a document: decisions.json less what was not asked for (of a call the nearest size that was measured, and
@@ -22,6 +22,17 @@ int env_explain(const struct env_profile *p, const struct env_question *q, FILE 
  * the "rules" and the rules of "tuner" that apply, for a variable its "catalogue" entry, and as "model" what NCCL would
  * choose by itself. cJSON_Delete frees. NULL after an error. */
 struct cJSON *env_explain_json(const struct env_profile *p, const struct env_question *q, struct err *e);
+
+/* Return ERR_USAGE, with the nearest name, for a variable that neither the catalogue nor the profile has. `p`: NULL if
+ * there is none. */
+int env_explain_check(const struct env_profile *p, const char *variable, struct err *e);
+
+/* Return true if a word names a variable rather than a profile. */
+int env_explain_knows(const char *word);
+
+/* Print what the catalogue has about a variable: meaning, default by release, what it interacts with. `nccl` as in
+ * struct env_question. Error: the name is unknown. */
+int env_explain_variable(const char *variable, int nccl, int json, FILE *out, struct err *e);
 
 /* The table of what was decided: per shape its launch, and per collective the ranges with their gains. */
 void env_print_decisions(const struct env_decisions *d, FILE *out);

@@ -113,6 +113,21 @@ explain: one variable
   $ nccltune explain 2.21.5 --diff 2.28.9 --json | jq -c 'keys'
   ["after","before","changes","format"]
 
+explain: a variable without a profile; an unknown one is refused with the nearest name
+
+  $ nccltune explain NCCL_ALGO --json | jq -c '.name, .known, .meaning'
+  "NCCL_ALGO"
+  true
+  "algorithms that the cost model may choose from"
+  $ nccltune explain NCCL_IB_HCAA
+  nccltune explain: * did you mean NCCL_IB_HCA? (glob)
+  * (glob)
+  [2]
+  $ nccltune explain profile NCCL_IB_HCAA
+  nccltune explain: * did you mean NCCL_IB_HCA? (glob)
+  * (glob)
+  [2]
+
 explain: a job's step with and without the profile
 
   $ cat >job.json <<'END'
