@@ -51,16 +51,17 @@ MPI_LIBS     = $(eval MPI_LIBS := $(call pkg,--libs ompi-c))$(MPI_LIBS)
 # bench/nccltune-worker/ is the worker that runs NCCL (libc only), tuner/plugin/ is the tuner plugin.
 tree         = $(sort $(shell find $(1) -name '*.c'))
 TUNER_SRC   := $(call tree,tuner/table tuner/libc tuner/capture tuner/observe)
-PLUGIN_SRC  := $(filter-out %/binary_write.c,$(call tree,tuner/plugin tuner/table)) tuner/libc/elf.c core/coll.c core/hash.c
+PLUGIN_SRC  := $(filter-out %/binary_write.c,$(call tree,tuner/plugin tuner/table)) tuner/libc/elf.c core/coll.c core/hash.c \
+               core/vars/deliver.c
 PROFILER_SRC := $(call tree,tuner/capture tuner/observe tuner/libc) core/coll.c core/launcher.c
 BENCH_SRC   := $(call tree,bench/nccltune-bench)
 WORKER_PARTS    := core/call/shape.c $(addprefix core/wire/,connection.c proof.c tcp.c) bench/noise/signs.c \
-                   probe/source/condition.c probe/topology/pci.c probe/topology/sysfs.c $(addprefix core/,arena.c coll.c delivered.c err.c gpu_driver.c hash.c launcher.c locate.c nccl_library.c units.c)
+                   probe/source/condition.c probe/topology/pci.c probe/topology/sysfs.c $(addprefix core/,arena.c coll.c delivered.c err.c file.c gpu_driver.c hash.c launcher.c locate.c nccl_library.c trust.c units.c)
 WORKER_SRC  := $(call tree,bench/nccltune-worker) $(WORKER_PARTS)
 CLI_SRC     := $(call tree,cli)
 HOOK_PARTS  := $(filter-out slurm/hook_main.c,$(call tree,slurm))
-HOOK_SRC    := slurm/hook_main.c $(HOOK_PARTS) core/vars/catalogue.c \
-               $(addprefix core/,arena.c edit_distance.c err.c file.c hash.c hostlist.c locate.c trust.c)
+HOOK_SRC    := slurm/hook_main.c $(HOOK_PARTS) core/vars/deliver.c \
+               $(addprefix core/,arena.c err.c file.c hash.c hostlist.c locate.c trust.c)
 LIB_SRC     := $(filter-out $(BENCH_SRC) $(WORKER_SRC),$(call tree,core probe model lint bench envgen advise)) \
                $(TUNER_SRC) $(HOOK_PARTS) $(WORKER_PARTS)
 

@@ -123,15 +123,16 @@ static int measure_calls(const struct bench_options *o, const struct topology *t
 {
     struct bench_summary summary = {0};
     struct bench_results *measured = NULL;
-    unlink(o->results);
-    int rc = bench_run(o, t, log, cli_catch_interrupt(), &summary, &measured, e);
+    int rc = trust_unlink(o->results, e);
+    if (!rc)
+        rc = bench_run(o, t, log, cli_catch_interrupt(), &summary, &measured, e);
     progress_clear(log->progress);
     if (!rc)
         rc = summary.interrupted ? CLI_INTERRUPTED : print_fit(measured, t, class_index, c, json, e);
     if (!rc)
         rc = trust_rename(o->results, c->path, e);
     if (rc)
-        unlink(o->results);
+        trust_unlink(o->results, &(struct err){0});
     bench_results_free(measured);
     return rc;
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -371,7 +372,6 @@ static int spread_all(struct spread *s, const char *bundle, struct err *e)
 
 static int run_on_hosts(const struct request *r, struct arena *a, struct err *e)
 {
-    char path[] = "/tmp/nccltune-bundle-XXXXXX";
     struct spread s = {.r = r, .a = a};
     const char **hosts, *own = locate_self_dir(a);
     s.hosts = (struct install_hosts){.agent = r->agent ? r->agent : "ssh -o BatchMode=yes",
@@ -390,10 +390,8 @@ static int run_on_hosts(const struct request *r, struct arena *a, struct err *e)
     s.hosts.hosts = hosts;
     s.answers = arena_alloc(a, (size_t)s.hosts.nhosts * sizeof *s.answers);
     /* Without a name, so that nothing is left whatever ends us. */
-    int fd = mkstemp(path), rc = fd < 0 ? err_errno(e, "%s: cannot be made", path) : 0;
+    int fd = memfd_create("bundle", MFD_CLOEXEC), rc = fd < 0 ? err_errno(e, "the bundle cannot be made") : 0;
     const char *bundle = arena_printf(a, "/proc/%d/fd/%d", (int)getpid(), fd);
-    if (!rc && unlink(path))
-        rc = err_errno(e, "%s: cannot be removed", path);
     if (!rc)
         rc = install_pack(r->profile, bundle, e);
     if (!rc)

@@ -11,6 +11,7 @@
 #include "cli/tune.h"
 #include "cli/tune_report.h"
 #include "core/file.h"
+#include "core/trust.h"
 #include "core/units.h"
 #include "envgen/profile/profile.h"
 #include "envgen/report/report.h"
@@ -87,8 +88,8 @@ static int clear_old(struct tune *t, const struct tune_part *p, struct err *e)
     const char *const stale[] = {arena_printf(t->arena, "%s/" ENV_MANIFEST, p->generate.out), p->bench.results,
                                  p->file};
     for (size_t i = 0; i < sizeof stale / sizeof *stale; i++)
-        if (unlink(stale[i]) && errno != ENOENT)
-            return err_errno(e, "%s: cannot be replaced", stale[i]);
+        if (trust_unlink(stale[i], e))
+            return e->code;
     return 0;
 }
 
@@ -213,7 +214,7 @@ static int measure_nodes(struct tune *t, struct tune_part *p, struct bench_summa
         *summary = (struct bench_summary){0};
         p->bench.budget_s -= took_s;
         p->bench.resume = 0;
-        unlink(p->bench.results);
+        trust_unlink(p->bench.results, e);
         findings_attach(p->topology);
         rc = topo_save(p->topology, p->file, e);
         if (rc)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/file.h"
 #include "core/locate.h"
 
 #define MOST_BYTES ((size_t)64 << 10) /* of a file of settings */
@@ -77,16 +78,13 @@ static void remove_items(struct removal *r, char *text, const char *between)
 
 /* ---- profiles that variables lead to ---- */
 
-/* Return up to MOST_BYTES of a file, NULL where there is none. */
+/* Return a file of at most MOST_BYTES, NULL where there is none. */
 static char *read_text(const char *path, struct arena *a)
 {
-    FILE *f = fopen(path, "re");
-    char *text = f ? arena_alloc(a, MOST_BYTES + 1) : NULL;
-    if (f) {
-        text[fread(text, 1, MOST_BYTES, f)] = 0;
-        fclose(f);
-    }
-    return text;
+    struct err ignored = {0};
+    char *text;
+    size_t bytes;
+    return access(path, F_OK) || file_read(path, MOST_BYTES, a, &text, &bytes, &ignored) ? NULL : text;
 }
 
 static void remove_settings_of(struct removal *r, const char *profile)

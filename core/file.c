@@ -133,7 +133,7 @@ static int write_in_place(const struct trust_place *p, const char *path, const v
 }
 
 /* The mode of a new file: that of the one it replaces, where nobody else can have chosen it. */
-static mode_t mode_of_new(const struct trust_place *p, const struct stat *old)
+static mode_t mode_like(const struct trust_place *p, const struct stat *old)
 {
     mode_t mask = umask(0);
     umask(mask);
@@ -151,7 +151,7 @@ int file_write(const char *path, const void *data, size_t bytes, struct err *e)
         rc = err_set(e, ERR_FAILED, "%s: is a directory, expected a file name", path);
     else if (exists && (p.is_magic || !S_ISREG(st.st_mode)))
         rc = write_in_place(&p, path, data, bytes, e);
-    else if (trust_put(p.dir, p.name, data, bytes, mode_of_new(&p, exists ? &st : NULL)))
+    else if (trust_put(p.dir, p.name, data, bytes, mode_like(&p, exists ? &st : NULL)))
         rc = err_errno(e, "%s: cannot be written", path);
     close(p.dir);
     return rc;

@@ -25,6 +25,12 @@ static int is_private(int dir)
     return !fstat(dir, &st) && (st.st_uid == 0 || st.st_uid == geteuid()) && !(st.st_mode & others);
 }
 
+/* A directory can hand on a group, or an access list, that somebody else has chosen. */
+static mode_t mode_of_new(mode_t mode)
+{
+    return geteuid() ? mode : mode & ~(mode_t)(S_IWGRP | S_IWOTH);
+}
+
 static int is_procfs(int dir)
 {
     struct statfs fs;
@@ -51,7 +57,7 @@ struct walk {
     const char *path; /* as it was given */
     enum trust_rule rule;
     uid_t owner;
-    int dir, links, make;
+    int dir, links, make, kept;
     char rest[PATH_MAX]; /* what is still to be walked, from `at` on */
     size_t at;
     struct err *e;
@@ -83,6 +89,7 @@ static int start_walk(struct walk *w)
 static int follow_link(struct walk *w, const char *part, const char *target, int last)
 {
     char rest[PATH_MAX];
+    errno = ELOOP;
     if (!is_private(w->dir) && (w->rule == TRUST_WRITE || geteuid() == 0))
         return err_set(w->e, ERR_FAILED,
                        "%s: '%s' is a symbolic link in a directory where others can write; name the file itself",
@@ -99,10 +106,32 @@ static int follow_link(struct walk *w, const char *part, const char *target, int
     return w->rest[0] == '/' ? start_walk(w) : 0;
 }
 
+/* Whether root or the owner alone can have made this directory's entries, and can exchange them. */
+static int is_kept(int dir, const char *part, uid_t owner)
+{
+    struct stat st, entry;
+    if (fstat(dir, &st) || (st.st_uid != 0 && st.st_uid != owner))
+        return 0;
+    if (!(st.st_mode & (S_IWGRP | S_IWOTH)))
+        return 1;
+    if (!(st.st_mode & S_ISVTX))
+        return 0;
+    return fstatat(dir, part, &entry, AT_SYMLINK_NOFOLLOW) ? errno == ENOENT
+                                                           : entry.st_uid == 0 || entry.st_uid == owner;
+}
+
+static int refuse_exchangeable(const struct walk *w, const char *part)
+{
+    errno = EPERM;
+    return err_set(w->e, ERR_FAILED,
+                   "%s: others can write where '%s' is, and exchange it; expected directories of root's alone", w->path,
+                   part);
+}
+
 static int enter_directory(struct walk *w, const char *part)
 {
     int next = openat(w->dir, part, WALK | O_NOFOLLOW);
-    if (next < 0 && w->make && errno == ENOENT && (!mkdirat(w->dir, part, 0777) || errno == EEXIST))
+    if (next < 0 && w->make && errno == ENOENT && (!mkdirat(w->dir, part, mode_of_new(0777)) || errno == EEXIST))
         next = openat(w->dir, part, WALK | O_NOFOLLOW);
     if (next < 0 && w->make && errno == ENOTDIR)
         return err_set(w->e, ERR_FAILED, "%s: '%s' exists and is no directory", w->path, part);
@@ -125,6 +154,8 @@ static int walk_on(struct walk *w, struct trust_place *place)
         if (!n)
             memcpy(place->name, ".", 2);
         w->at += n;
+        if (w->kept && !is_kept(w->dir, place->name, w->owner))
+            return refuse_exchangeable(w, place->name);
         ssize_t length = readlinkat(w->dir, place->name, target, sizeof target - 1);
         if (length >= 0) {
             target[length] = 0;
@@ -258,14 +289,24 @@ int trust_open(const char *path, enum trust_rule rule, uid_t owner, int flags, s
     return fd;
 }
 
+/* Whether only root can have given a name of this directory to a file of root's. */
+static int keeps_names(int dir)
+{
+    struct stat st;
+    return !fstat(dir, &st) && st.st_uid == 0 && st.st_mode & S_ISVTX;
+}
+
 int trust_append(const char *path, mode_t mode, struct err *e)
 {
+    const int flags = O_RDWR | O_APPEND | QUIET;
     struct trust_place p;
     struct stat st;
     if (trust_find(path, TRUST_WRITE, 0, &p, e))
         return -1;
-    int fd = openat(p.dir, p.name, O_RDWR | O_APPEND | O_CREAT | QUIET | (p.is_magic ? 0 : O_NOFOLLOW), mode);
-    int others = !p.is_private;
+    int fd = openat(p.dir, p.name, flags | O_CREAT | O_EXCL, mode_of_new(mode)), made = fd >= 0;
+    if (fd < 0 && errno == EEXIST)
+        fd = openat(p.dir, p.name, flags | (p.is_magic ? 0 : O_NOFOLLOW));
+    int others = !p.is_private, exchangeable = others && geteuid() == 0 && !keeps_names(p.dir);
     close(p.dir);
     if (fd < 0 || fstat(fd, &st)) {
         err_errno(e, "%s: cannot be opened for writing", path);
@@ -274,6 +315,9 @@ int trust_append(const char *path, mode_t mode, struct err *e)
     } else if (geteuid() == 0 && st.st_uid != 0 && S_ISREG(st.st_mode)) {
         err_set(e, ERR_FAILED, "%s: belongs to user %u, who can change what root would write there; move it away", path,
                 (unsigned)st.st_uid);
+    } else if (exchangeable && !made) {
+        err_set(e, ERR_FAILED, "%s: is there already, in a directory where others can exchange files; move it away",
+                path);
     } else if (others && st.st_nlink > 1) {
         err_set(e, ERR_FAILED, "%s: has another name (a hard link), and others can write its directory", path);
     } else {
@@ -313,11 +357,52 @@ int trust_make_directory(const char *path, struct err *e)
     return fd;
 }
 
+int trust_check_kept(const char *path, uid_t owner, struct err *e)
+{
+    struct err why = {0};
+    struct walk w = {.path = path, .rule = TRUST_WRITE, .owner = owner, .kept = 1, .e = &why};
+    struct trust_place p;
+    struct stat st;
+    if (geteuid() != 0)
+        return 0;
+    errno = 0;
+    if (find_place(&w, &p)) {
+        if (errno == ENOENT)
+            return 0;
+        *e = why;
+        return ERR_FAILED;
+    }
+    int rc = !fstatat(p.dir, p.name, &st, AT_SYMLINK_NOFOLLOW) &&
+                     ((st.st_uid != 0 && st.st_uid != owner) || st.st_mode & (S_IWGRP | S_IWOTH))
+                 ? err_set(e, ERR_FAILED, "%s: others can write there; expected directories of root's alone", path)
+                 : 0;
+    close(p.dir);
+    return rc;
+}
+
+int trust_unlink(const char *path, struct err *e)
+{
+    struct trust_place p;
+    struct err why = {0};
+    errno = 0;
+    if (trust_find(path, TRUST_WRITE, 0, &p, &why)) {
+        if (errno != ENOENT)
+            *e = why;
+        return errno == ENOENT ? 0 : ERR_FAILED;
+    }
+    int rc =
+        !unlinkat(p.dir, p.name, 0) || (errno == EISDIR && !unlinkat(p.dir, p.name, AT_REMOVEDIR)) || errno == ENOENT
+            ? 0
+            : err_errno(e, "%s: cannot be removed", path);
+    close(p.dir);
+    return rc;
+}
+
 /* ---- in an open directory ---------------------------------------------------------------------------------------- */
 
 int trust_enter(int dir, const char *name, mode_t make)
 {
-    if (make && mkdirat(dir, name, make) && errno != EEXIST)
+    if (make && mkdirat(dir, name, mode_of_new(make)) && errno != EEXIST)
         return -1;
     return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
@@ -351,7 +436,7 @@ int trust_begin(int dir, const char *name, char temporary[NAME_MAX + 1])
 int trust_fill(int fd, const void *data, size_t bytes, mode_t mode)
 {
     const char *at = data;
-    if (fchmod(fd, mode))
+    if (fchmod(fd, mode_of_new(mode)))
         return -1;
     while (bytes) {
         ssize_t n = write(fd, at, bytes);

@@ -5,7 +5,7 @@
  * So a directory is *private* when it belongs to root or to this user and nobody else can write it (nor the group, for
  * root). Symbolic links and special files are followed and used in private directories alone. A file that replaces
  * another is always a new one; it takes the mode of the old one only where that is this user's own, in a private
- * directory.
+ * directory. What root makes only root can write, whatever umask, group or access list it would inherit.
  *
  * libc and core/err.h alone. Functions return 0 or a descriptor, or -1 with a sentence unless said otherwise. */
 #pragma once
@@ -39,7 +39,8 @@ int trust_find(const char *path, enum trust_rule rule, uid_t owner, struct trust
 int trust_open(const char *path, enum trust_rule rule, uid_t owner, int flags, struct stat *st, struct err *e);
 
 /* Opens a file for appending and reading, and makes it with `mode` less the umask. Refuses what is not a regular file
- * in a directory where others can write and, for root, a file of somebody else's. */
+ * in a directory where others can write and, for root, a file of somebody else's, and one that is there already where
+ * others can exchange names: it may be another file of root's. */
 int trust_append(const char *path, mode_t mode, struct err *e);
 
 /* Moves a file, within a file system, in one step: 0 or ERR_FAILED. */
@@ -47,6 +48,13 @@ int trust_rename(const char *from, const char *to, struct err *e);
 
 /* Opens a directory, and makes it and its missing parents, mode 0777 less the umask. */
 int trust_make_directory(const char *path, struct err *e);
+
+/* Removes a file or an empty directory; one that is not there is no error. 0 or ERR_FAILED. */
+int trust_unlink(const char *path, struct err *e);
+
+/* Checks for root a directory whose path is opened more than once: 0 where nobody but root and this owner can exchange
+ * a part of the path or write into it. Parts that are not there yet are no error; check again when they are made. */
+int trust_check_kept(const char *path, uid_t owner, struct err *e);
 
 /* ---- in an open directory: names without '/', no link is followed ------------------------------------------------ */
 

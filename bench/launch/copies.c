@@ -281,7 +281,7 @@ static void leave_copies(struct agents *s, int code)
     agents_close(s);
     if (!s->copies)
         return;
-    unlink(s->copies->meeting);
+    trust_unlink(s->copies->meeting, &(struct err){0});
     siblings_tell(s->copies->siblings, code);
     s->copies = NULL;
 }

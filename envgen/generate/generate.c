@@ -12,6 +12,7 @@
 #include "core/call/workload.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/trust.h"
 #include "core/vars/parse.h"
 #include "envgen/decide/decide.h"
 #include "envgen/generate/validate.h"
@@ -250,13 +251,14 @@ static int is_wanted(const struct env_generate *o, const struct env_writer *w)
 /* What belonged to the profile that was replaced and not to this one. Journals stay: they are measurements. */
 static void remove_stale(const struct job *j, const struct env_manifest *old)
 {
+    struct err ignored = {0};
     for (int i = 0; i < old->nfiles; i++) {
         const char *name = old->files[i].name;
         int kept = strstr(name, ".jsonl") != NULL;
         for (int k = 0; k < j->staged.count && !kept; k++)
             kept = !strcmp(j->staged.files[k].name, name);
         if (!kept)
-            unlink(arena_printf(j->arena, "%s/%s", j->made.profile.dir, name));
+            trust_unlink(arena_printf(j->arena, "%s/%s", j->made.profile.dir, name), &ignored);
     }
 }
 
@@ -381,7 +383,7 @@ int env_generate(const struct env_generate *g, struct env_generated *made, struc
     if (!rc)
         rc = write_all(&j, e);
     if (rc && created)
-        rmdir(g->out);
+        trust_unlink(g->out, &(struct err){0});
     if (rc || !made)
         env_generated_free(&j.made);
     if (made)

@@ -42,6 +42,18 @@ static int get(const char *path, size_t limit, struct arena *a, char **text, str
     return access(path, F_OK) && errno == ENOENT ? 0 : file_read(path, limit, a, text, &bytes, e);
 }
 
+/* Refuses a store that others could exchange while it is read again, or that the hooks would not believe. */
+static int check_store(const struct install_site *site, struct err *e)
+{
+    struct hook_conf c;
+    struct hook_why ignored = {""};
+    uid_t owner = hook_conf_read(HOOK_CONF_PATH, &c, &ignored) ? 0 : c.owner;
+    struct arena *a = arena_new();
+    int rc = trust_check_kept(arena_printf(a, "%s/profiles", site->store), owner, e);
+    arena_free(a);
+    return rc;
+}
+
 /* Points STORE/name at `target` in one step; what is there must be such a link already. */
 static int point(const struct install_site *site, const char *name, const char *target, struct err *e)
 {
@@ -303,7 +315,9 @@ int install_unschedule(const struct install_site *site, const char *hash, long l
     struct arena *a = arena_new();
     const char *path = arena_printf(a, "%s/schedule", site->store), *begin = arena_printf(a, "%lld %s ", since, hash);
     char *old, *kept = arena_strdup(a, "");
-    int rc = get(path, OLD_SCHEDULE, a, &old, e);
+    int rc = check_store(site, e);
+    if (!rc)
+        rc = get(path, OLD_SCHEDULE, a, &old, e);
     for (const char *line = old; !rc && line && *line;) {
         size_t n = strcspn(line, "\n");
         if (strncmp(line, begin, strlen(begin)) != 0)
@@ -359,7 +373,7 @@ static int write_conf(const struct install_site *site, const char *lines, struct
     if (!text)
         return ERR_FAILED;
     if (!*text)
-        return old && unlink(site->nccl_conf) ? err_errno(e, "%s: cannot be removed", site->nccl_conf) : 0;
+        return old ? trust_unlink(site->nccl_conf, e) : 0;
     return old && !strcmp(old, text) ? 0 : put(site->nccl_conf, text, strlen(text), e);
 }
 
@@ -461,7 +475,11 @@ static int open_profiles(const struct install_site *site, struct err *e)
 {
     struct arena *a = arena_new();
     mode_t before = umask(022);
-    int fd = trust_make_directory(arena_printf(a, "%s/profiles", site->store), e);
+    int fd = check_store(site, e) ? -1 : trust_make_directory(arena_printf(a, "%s/profiles", site->store), e);
+    if (fd >= 0 && check_store(site, e)) { /* now that all of it is there */
+        close(fd);
+        fd = -1;
+    }
     umask(before);
     arena_free(a);
     return fd;
@@ -574,6 +592,8 @@ int install_stored(const struct install_site *site, const char *hash, const stru
 {
     *done = (struct install_done){.arena = arena_new()};
     char *map;
+    if (check_store(site, e))
+        return ERR_FAILED;
     struct env_profile *p =
         open_profile(site, arena_printf(done->arena, "%s/profiles/%s", site->store, hash), done, &map, e);
     if (!p)
@@ -612,7 +632,9 @@ int install_remove(const struct install_site *site, int purge, int hooks, struct
     struct arena *a = arena_new();
     struct trust_place p;
     const char *path = arena_printf(a, "%s/schedule", site->store);
-    int rc = site->nccl_conf ? write_conf(site, NULL, a, e) : 0;
+    int rc = check_store(site, e);
+    if (!rc && site->nccl_conf)
+        rc = write_conf(site, NULL, a, e);
     if (!rc && !access(path, F_OK))
         rc = add_line(site, arena_printf(a, "%lld none all\n", (long long)time(NULL)), a, e);
     arena_free(a);

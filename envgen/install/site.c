@@ -10,6 +10,7 @@
 #include "core/file.h"
 #include "core/locate.h"
 #include "core/proc.h"
+#include "core/trust.h"
 #include "envgen/install/install.h"
 #include "slurm/hook.h"
 
@@ -41,7 +42,8 @@ const char *install_plugin_before(const char *nccl_conf, struct arena *a)
     struct err ignored = {0};
     char *text;
     size_t bytes;
-    if (!nccl_conf || access(nccl_conf, F_OK) || file_read(nccl_conf, SCRIPT_LIMIT, a, &text, &bytes, &ignored))
+    if (!nccl_conf || access(nccl_conf, F_OK) || trust_check_kept(nccl_conf, 0, &ignored) ||
+        file_read(nccl_conf, SCRIPT_LIMIT, a, &text, &bytes, &ignored))
         return NULL;
     const char *ours = strstr(text, DELIVERED_BEGIN), *at = ours ? strstr(ours, name) : NULL;
     return at ? arena_strndup(a, at + sizeof name - 1, strcspn(at + sizeof name - 1, "\n")) : NULL;

@@ -18,6 +18,7 @@
 #include "core/locate.h"
 #include "core/proc.h"
 #include "core/progress.h"
+#include "core/trust.h"
 #include "probe/topology/build.h"
 
 #define PARALLEL   64
@@ -454,7 +455,7 @@ static void add_rank(struct topology *t, const char *dir, const struct job *j, i
         judge_clock(t, &t->hosts[t->nhosts - 1], (double)st.st_mtime - WRITTEN_S, (double)st.st_mtime + 1);
     cJSON_Delete(doc);
     topo_free(one);
-    unlink(path);
+    trust_unlink(path, &e);
     arena_free(a);
 }
 

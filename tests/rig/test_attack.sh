@@ -41,6 +41,32 @@ fresh() {
     rm -rf "${own:?}/$1"
     cp -r examples/profile "$own/$1" && chown -R "$mallory" "$own/$1" && chmod -R u+w "$own/$1"
 }
+# forge_manifest DIRECTORY [FILE LINE...]: adds lines to a file, and makes the manifest fit.
+forge_manifest() {
+    python3 - "$@" <<'PY'
+import hashlib, json, os, sys
+profile, *more = sys.argv[1:]
+m = json.load(open(profile + "/manifest.json"))
+if more:
+    path = os.path.join(profile, more[0])
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "a") as f:
+        f.write("".join(line + "\n" for line in more[1:]))
+    m["files"] = [f for f in m["files"] if f["name"] != more[0]] + [{"name": more[0]}]
+for f in m["files"]:
+    data = open(os.path.join(profile, f["name"]), "rb").read()
+    f["sha256"], f["bytes"] = hashlib.sha256(data).hexdigest(), len(data)
+m["files"].sort(key=lambda f: f["name"])
+m["hash"] = hashlib.sha256("".join(f"{f['sha256']}  {f['name']}\n" for f in m["files"]).encode()).hexdigest()
+json.dump(m, open(profile + "/manifest.json", "w"))
+PY
+}
+# forge PROFILE FILE LINE...: the example with lines added to a file, mallory's.
+forge() {
+    fresh "$1"
+    forge_manifest "$own/$1" "${@:2}"
+    chown -R "$mallory" "${own:?}/$1"
+}
 secret() { echo "root's own" >"$root/secret" && chmod 600 "$root/secret"; }
 is_secret() { [ "$(cat "$root/secret")" = "root's own" ] && [ "$(stat -c %a "$root/secret")" = 600 ]; }
 # plain FILE: nobody but root can write it or become anything by it.
@@ -103,6 +129,37 @@ default_report() {
     is_secret
 }
 check "report DIR where DIR/report.html is a user's link" default_report
+group_of_theirs() { # a directory that gives new files mallory's group, and a umask that lets groups write
+    local dir=$work/setgid
+    rm -rf "$dir" && mkdir "$dir" && chown "$mallory:$mallory" "$dir" && chmod 2775 "$dir"
+    (umask 002 && probe "$dir/f" && journal "$dir/j" &&
+        timeout 20 "$P/nccltune" generate -t examples/profile/topology.json -o "$dir/made/p") >/dev/null 2>&1
+    [ -s "$dir/f" ] && [ -s "$dir/j" ] && [ -s "$dir/made/p/manifest.json" ] && [ -z "$(find "$dir" -mindepth 1 -perm /022)" ]
+}
+check "umask 002 in a directory that hands on a user's group" group_of_theirs
+replaced_profile() { # the profile that is replaced says which files go, and its directory is a link by then
+    rm -rf "$root/d" && mkdir "$root/d" && echo x >"$root/d/victim.conf"
+    forge p nccl.d/victim.conf NCCL_ALGO=ring
+    rm -rf "${own:?}/p/nccl.d" && as $mallory ln -s "$root/d" "$own/p/nccl.d"
+    timeout 20 "$P/nccltune" generate -t examples/profile/topology.json --force -o "$own/p" >/dev/null 2>&1
+    [ -s "$root/d/victim.conf" ]
+}
+check "generate --force removes nothing that a link of the replaced profile leads to" replaced_profile
+our_lines() { printf '%s\n' '# nccltune begin: written by `nccltune install-profile`, removed by its --uninstall' "$@" '# nccltune end'; }
+removed_conf() { # the file of NCCL's that --uninstall empties and removes is in a directory that is a link by then
+    rm -rf "$root/d" "${own:?}/etc" && mkdir "$root/d" && as $mallory ln -s "$root/d" "$own/etc"
+    our_lines NCCL_IB_TC=106 >"$root/d/nccl.conf"
+    "$P/nccltune" install-profile --uninstall --store "$root/store" --nccl-conf "$own/etc/nccl.conf" >/dev/null 2>&1
+    [ -s "$root/d/nccl.conf" ]
+}
+check "--uninstall with NCCL's file through a user's link" removed_conf
+journal_moved_in() { # mallory can take away the second name of a file at any moment
+    rm -f "$own/empty"
+    : >"$own/empty"
+    journal "$own/empty" >/dev/null 2>&1
+    [ ! -s "$own/empty" ]
+}
+check "root adds nothing to a file that it finds where others can exchange names" journal_moved_in
 keeps_working() {
     local f=$root/out/topo.json
     mkdir -p "$root/out" && ln -sfn out "$root/link"
@@ -139,27 +196,6 @@ site=/run/nccltune-attack-$$ # what hooks believe
 mkdir -m 755 "$site"
 store=$root/store
 install_profile() { timeout 20 "$P/nccltune" install-profile --delay 1m "$@" --store "$store" 2>&1; }
-# forge PROFILE FILE TEXT...: lines added to a file of a profile, and a manifest that fits.
-forge() {
-    fresh "$1"
-    python3 - "$own/$1" "${@:2}" <<'PY'
-import hashlib, json, os, sys
-profile, name, *lines = sys.argv[1:]
-path = os.path.join(profile, name)
-os.makedirs(os.path.dirname(path), exist_ok=True)
-with open(path, "a") as f:
-    f.write("".join(line + "\n" for line in lines))
-m = json.load(open(profile + "/manifest.json"))
-m["files"] = [f for f in m["files"] if f["name"] != name] + [{"name": name}]
-for f in m["files"]:
-    data = open(os.path.join(profile, f["name"]), "rb").read()
-    f["sha256"], f["bytes"] = hashlib.sha256(data).hexdigest(), len(data)
-m["files"].sort(key=lambda f: f["name"])
-m["hash"] = hashlib.sha256("".join(f"{f['sha256']}  {f['name']}\n" for f in m["files"]).encode()).hexdigest()
-json.dump(m, open(profile + "/manifest.json", "w"))
-PY
-    chown -R "$mallory" "$own/$1"
-}
 refused() { # FILE NEEDLE LINE...: install-profile names FILE, nothing is in the store, nothing in NCCL's file
     rm -rf "$store" "$root/nccl.conf"
     forge evil "$1" "${@:3}" || return 1
@@ -172,6 +208,8 @@ check "a forged nccl.conf that loads a network plugin" refused nccl.conf "loads 
 check "... that preloads a library" refused nccl.conf LD_PRELOAD LD_PRELOAD="$own/x.so"
 check "... that writes a file of root's" refused nccl.conf "names a file" NCCL_DEBUG_FILE=/root/x
 check "... that sends jobs elsewhere" refused nccl.conf NCCL_COMM_ID NCCL_COMM_ID=10.0.0.1:1
+check "... that has jobs read a file of a user's" refused nccl.conf "names a file" NCCL_TOPO_FILE="$own/x.xml"
+check "... that has jobs listen to the network" refused nccl.conf NCCL_RAS_ADDR NCCL_RAS_ADDR=0.0.0.0:28028
 check "a forged file of a class of nodes" refused nccl.d/x.conf "loads code" NCCL_TUNER_PLUGIN="$own/x.so"
 check "a forged nccl.sh" refused nccl.sh "no line" 'touch /tmp/owned'
 check "a forged openmpi.sh with a parameter that names a program" refused openmpi.sh OMPI_MCA_plm_rsh_agent \
@@ -195,6 +233,40 @@ what_we_write() {
         install_profile examples/profile --no-nccl-conf >/dev/null && [ "$(ls "$store/profiles" | wc -l)" = 3 ]
 }
 check "what nccltune writes itself is installed" what_we_write
+
+# What a job in a container gets of a profile that never was in a store: NCCL's environment interface, the same list.
+cat >"$work/ask.c" <<'C'
+#include <dlfcn.h>
+#include <stdio.h>
+struct env_v1 {
+    const char *name;
+    int (*init)(unsigned char, unsigned char, unsigned char, const char *);
+    int (*finalize)(void);
+    const char *(*get_env)(const char *);
+};
+int main(int argc, char **argv)
+{
+    void *library = dlopen(argv[1], RTLD_NOW);
+    struct env_v1 *env = library ? dlsym(library, "ncclEnvPlugin_v1") : NULL;
+    if (!env || env->init(2, 28, 7, ""))
+        return 2;
+    for (int i = 2; i < argc; i++) {
+        const char *value = env->get_env(argv[i]);
+        printf("%s=%s\n", argv[i], value ? value : "(unset)");
+    }
+    return 0;
+}
+C
+gcc -o "$work/ask" "$work/ask.c" -ldl || not_ok "ask.c"
+in_container() {
+    local names=(NCCL_IBVERBS_LIB NCCL_COMM_ID NCCL_RAS_ADDR NCCL_TOPO_FILE NCCL_PROXY_PROFILE NCCL_NOT_KNOWN) name said
+    fresh evil
+    for name in "${names[@]}"; do echo "$name=$own/x"; done >>"$own/evil/nccl.conf"
+    echo "NCCL_IB_TC=106" >>"$own/evil/nccl.conf"
+    said=$(NCCLTUNE_PROFILE=$own/evil "$work/ask" "$P/libnccl-tuner-nccltune.so" "${names[@]}" NCCL_IB_TC)
+    [ "$(grep -c "(unset)" <<<"$said")" = ${#names[@]} ] && grep -qx NCCL_IB_TC=106 <<<"$said"
+}
+check "a forged nccl.conf in a container" in_container
 
 # swap PROFILE FILE TARGET: mallory exchanges FILE for a link as soon as root has opened topology.json OPENED times.
 cat >"$work/swap.c" <<'C'
@@ -238,7 +310,7 @@ private_copy() { # the copy can be reached by nobody else while it is made, and 
     rm -rf "$work/s" && mkdir -m 755 "$work/s"
     fresh p
     head -c 60000000 /dev/zero | tr '\0' '\n' >>"$own/p/results.jsonl"
-    forge_manifest_only "$own/p"
+    forge_manifest "$own/p"
     "$P/nccltune" install-profile "$own/p" --store "$work/s" --no-nccl-conf --delay 1m >/dev/null 2>&1 &
     local pid=$! mode= n=0
     while kill -0 $pid 2>/dev/null && [ -z "$mode" ] && [ $n -lt 400 ]; do
@@ -249,16 +321,26 @@ private_copy() { # the copy can be reached by nobody else while it is made, and 
     wait $pid 2>/dev/null
     [ "$mode" = 700 ] && [ -z "$(find "$work/s/profiles" -name '.new*')" ]
 }
-forge_manifest_only() { python3 -c "
-import hashlib, json, sys
-p = sys.argv[1]
-m = json.load(open(p + '/manifest.json'))
-for f in m['files']:
-    data = open(p + '/' + f['name'], 'rb').read()
-    f['sha256'], f['bytes'] = hashlib.sha256(data).hexdigest(), len(data)
-m['hash'] = hashlib.sha256(''.join(f\"{f['sha256']}  {f['name']}\\n\" for f in sorted(m['files'], key=lambda f: f['name'])).encode()).hexdigest()
-json.dump(m, open(p + '/manifest.json', 'w'))" "$1"; }
 check "the copy is root's alone while it is made, and SIGTERM leaves none of it" private_copy
+exchanged_store() { # others can rename the store, or write into it
+    local place
+    rm -rf "${open:?}/store" "$work/theirs" && mkdir -m 775 "$work/theirs" && chgrp "$mallory" "$work/theirs"
+    for place in "$open/store" "$work/theirs" "$own/store"; do
+        timeout 20 "$P/nccltune" install-profile examples/profile --delay 2s --no-hooks --store "$place" \
+            --nccl-conf "$root/nccl.conf" 2>&1 | grep -q "others can write\|belongs to user" || return 1
+        [ -z "$(ls -A "$place" 2>/dev/null)" ] || return 1
+    done
+}
+check "a store that others can exchange or write" exchanged_store
+evil_library() { # root, too, loads the plugin that NCCL's file names
+    echo "extern int creat(const char *, unsigned); __attribute__((constructor)) static void f(void) { creat(\"$root/owned\", 0600); }" |
+        gcc -shared -fPIC -o "$own/evil.so" -xc -
+    rm -rf "$root/owned" "$store"
+    our_lines "NCCL_TUNER_PLUGIN=$own/evil.so" >"$own/nccl.conf" && chown "$mallory" "$own/nccl.conf"
+    install_profile examples/profile --no-hooks --nccl-conf "$own/nccl.conf" --delay 2s
+    [ ! -e "$root/owned" ] && [ -d "$store/profiles" ]
+}
+check "root loads no library that a file of a user's names" evil_library
 # ---- schedules -------------------------------------------------------------------------------------------------------
 printf '%s\n' "store=$site/store" "plugin=$site/plugin.so" policy=fail >"$site/slurm.conf"
 on_site() { timeout 20 "$P/nccltune" install-profile examples/profile --store "$site/store" --no-nccl-conf --delay 1m "$@" 2>&1; }
@@ -289,11 +371,12 @@ import copy, json, sys
 t = json.load(open("examples/profile/topology.json"))
 c, h = t["classes"][0], t["hosts"][0]
 t["classes"] = [dict(copy.deepcopy(c), name=f"c{i}") for i in range(65)]
-t["hosts"] = [dict(copy.deepcopy(h), name=f"n{i}", **{"class": f"c{i}"}) for i in range(65)]
+t["hosts"] = [dict(copy.deepcopy(h), name=f"n{i}", **{"class": i}) for i in range(65)]
 json.dump(t, open(sys.argv[1], "w"))
 PY
     timeout 20 "$P/nccltune" tune --topology "$work/many.json" -o "$work/many" 2>&1 | grep -q "of 65 kinds"
 }
+check "more classes of nodes than hooks take are refused before anything is measured" many_classes
 # ---- what root sees --------------------------------------------------------------------------------------------------
 sed "s/\"label\":\"[^\"]*\"/\"label\":\"\\\\u001b]0;owned\\\\u0007\\\\u001b[2J\\\\u009b2J\\\\nnext: 1.00x\"/g" examples/profile/results.jsonl >"$own/esc.jsonl"
 shows_no_escape() { # FORMAT

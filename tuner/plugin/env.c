@@ -15,13 +15,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/vars/catalogue.h"
 #include "tuner/plugin/abi.h"
 
 #define FILE_BYTES   (64 << 10)
 #define MAP_BYTES    (4 << 20)
 #define HOST_BYTES   256
 #define SETTINGS_MAX 256
-#define NAMES        "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 #define WORD         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 struct nccl_env_v1 {
@@ -49,18 +49,6 @@ static struct {
     char class_name[HOST_BYTES];
 } env = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* What loads code or names outputs is no business of a profile's. */
-static int deliverable(const char *name)
-{
-    static const char plugin[] = "_PLUGIN", file[] = "_FILE";
-    size_t n = strlen(name);
-    if (strncmp(name, "NCCL_", 5) != 0 || strspn(name, NAMES) != n)
-        return 0;
-    if (n > sizeof plugin && !strcmp(name + n - (sizeof plugin - 1), plugin))
-        return 0;
-    return !strcmp(name, "NCCL_TOPO_FILE") || n <= sizeof file || strcmp(name + n - (sizeof file - 1), file) != 0;
-}
-
 /* NAME=value lines in the syntax of /etc/nccl.conf. */
 static void take_lines(char *text)
 {
@@ -72,7 +60,7 @@ static void take_lines(char *text)
         if (*line == '#' || !value)
             continue;
         *value++ = 0;
-        if (!deliverable(line))
+        if (strncmp(line, "NCCL_", 5) != 0 || env_undeliverable(line, value))
             continue;
         env.settings[env.count].name = line;
         env.settings[env.count++].value = value;

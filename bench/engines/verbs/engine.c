@@ -9,6 +9,7 @@
 #include "bench/fabric/fabric.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/trust.h"
 
 /* Beside the document while it is being made. */
 #define JOURNAL_OF "%s.journal"
@@ -240,7 +241,7 @@ static int measure_for_survey(const struct verbs_task *t, const struct bench_doc
         *made = !code;
     }
     if (!interrupted)
-        unlink(t->journal);
+        trust_unlink(t->journal, &why);
     verbs_fabric_free(f);
     return code;
 }
@@ -255,12 +256,12 @@ static int survey_fabric(const struct bench_document *d, int *made, struct err *
     int code = 0;
     *made = d->resume && is_complete(d->path);
     if (!*made) {
-        unlink(d->path);
-        if (verbs_worth(&t.setup)) {
+        code = trust_unlink(d->path, e);
+        if (!code && verbs_worth(&t.setup)) {
             log_info(d->setup->log, "trying which network ports reach which");
             code = measure_for_survey(&t, d, made, e);
         } else {
-            unlink(t.journal);
+            trust_unlink(t.journal, &(struct err){0});
         }
     }
     arena_free(a);

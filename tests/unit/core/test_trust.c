@@ -131,6 +131,86 @@ TEST_CASE(modes)
     assert_int_equal(mode_of("shared/f"), 0644);
 }
 
+/* Nothing that root makes can be written by the group that a directory hands on. */
+TEST_CASE(groups)
+{
+    need_root();
+    mkdir("theirs", 0700);
+    assert_int_equal(chown("theirs", STRANGER, STRANGER), 0);
+    chmod("theirs", 02775);
+    umask(0);
+    assert_int_equal(file_write("theirs/f", "x", 1, &e), 0);
+    assert_int_equal(file_mkdirs("theirs/a/b", &e), 0);
+    assert_int_equal(file_write("theirs/a/b/f", "x", 1, &e), 0);
+    close(trust_append("theirs/a/j", 0666, &e));
+    int d = open("theirs/a", O_RDONLY | O_DIRECTORY);
+    close(trust_enter(d, "c", 0777));
+    close(d);
+    umask(022);
+    static const char *const made[] = {"theirs/f", "theirs/a/b/f", "theirs/a/j"};
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(mode_of(made[i]), 0644);
+    assert_int_equal(mode_of("theirs/a") & 0777, 0755);
+    assert_int_equal(mode_of("theirs/a/b") & 0777, 0755);
+    assert_int_equal(mode_of("theirs/a/c") & 0777, 0755);
+}
+
+TEST_CASE(removing)
+{
+    need_root();
+    mkdir("d", 0755);
+    mkdir("theirs", 0755);
+    assert_true(!file_write("d/f", "x", 1, &e) && !symlink("../d", "theirs/way") && !symlink("d", "way"));
+    assert_int_equal(chown("theirs", STRANGER, 0), 0);
+    assert_int_equal(trust_unlink("theirs/way/f", &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "is a symbolic link"));
+    assert_int_equal(trust_unlink("d", &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "d: cannot be removed: Directory not empty"));
+    assert_int_equal(access("d/f", F_OK), 0);
+    assert_int_equal(trust_unlink("way/f", &e), 0);
+    assert_int_equal(trust_unlink("way/f", &e), 0);
+    assert_int_equal(trust_unlink("none/f", &e), 0);
+    assert_int_equal(trust_unlink("d", &e), 0);
+    assert_int_equal(access("d", F_OK), -1);
+}
+
+/* Paths that are opened more than once: nobody else can exchange a part of them. */
+TEST_CASE(kept)
+{
+    static const struct {
+        mode_t mode;
+        uid_t owner;
+        int holds, holds_new; /* for what is there, and for what is not there yet */
+    } table[] = {{0755, 0, 1, 1},  {0700, 0, 1, 1},        {0775, 0, 0, 0},        {0757, 0, 0, 0},
+                 {01777, 0, 1, 1}, {0755, STRANGER, 0, 0}, {01777, STRANGER, 0, 0}};
+    need_root();
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        mkdir("d", 0700);
+        assert_int_equal(file_mkdirs("d/store/profiles", &e), 0);
+        assert_int_equal(chown("d", table[i].owner, 0), 0);
+        chmod("d", table[i].mode);
+        assert_int_equal(!trust_check_kept("d/store/profiles", 0, &e), table[i].holds);
+        assert_int_equal(!trust_check_kept("d/new/profiles", 0, &e), table[i].holds_new);
+        assert_int_equal(!trust_check_kept("d/store", STRANGER, &e),
+                         table[i].holds || table[i].mode == 0755 || table[i].mode == 01777);
+        if (!table[i].holds)
+            assert_int_equal(trust_check_kept("d/store", 0, &e), ERR_FAILED);
+        assert_int_equal(!trust_check_kept("d", 0, &e), table[i].holds && table[i].mode != 01777);
+        chmod("d", 0755);
+        assert_int_equal(chown("d", 0, 0) | chown("d/store/profiles", STRANGER, 0), 0);
+        assert_int_equal(trust_check_kept("d/store/profiles", 0, &e), ERR_FAILED);
+        assert_non_null(strstr(e.text, "others can write there"));
+        assert_int_equal(trust_check_kept("d/store/profiles", STRANGER, &e), 0);
+        assert_int_equal(chown("d/store", STRANGER, 0), 0);
+        chmod("d", 01777); /* in a sticky directory names stay with the owner of the file */
+        assert_int_equal(trust_check_kept("d/store/profiles", 0, &e), ERR_FAILED);
+        assert_non_null(strstr(e.text, "others can write where 'store' is"));
+        assert_int_equal(system("rm -rf d"), 0);
+    }
+    assert_int_equal(symlink("loop", "loop"), 0);
+    assert_int_equal(trust_check_kept("loop/x", 0, &e), ERR_FAILED);
+}
+
 TEST_CASE(special_files)
 {
     need_root();
@@ -152,7 +232,7 @@ TEST_CASE(appending)
 {
     need_root();
     mkdir("open", 0777);
-    chmod("open", 0777);
+    chmod("open", 01777);
     assert_int_equal(file_write("theirs.jsonl", "", 0, &e), 0);
     assert_int_equal(chown("theirs.jsonl", STRANGER, 0), 0);
     assert_int_equal(trust_append("theirs.jsonl", 0666, &e), -1);
@@ -161,6 +241,24 @@ TEST_CASE(appending)
     assert_int_equal(link("mine", "open/mine"), 0);
     assert_int_equal(trust_append("open/mine", 0666, &e), -1);
     assert_non_null(strstr(e.text, "hard link"));
+    static const struct {
+        mode_t mode;
+        uid_t owner;
+        int appends;
+    } table[] = {{0755, 0, 1}, {01777, 0, 1}, {0777, 0, 0}, {0755, STRANGER, 0}, {01755, STRANGER, 0}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        assert_int_equal(unlink("open/mine") && errno != ENOENT, 0);
+        assert_int_equal(chown("open", table[i].owner, 0), 0);
+        chmod("open", table[i].mode);
+        for (int again = 0; again < 2; again++) { /* what is there already may be another file of root's by now */
+            int made = trust_append("open/mine", 0666, &e);
+            assert_int_equal(made >= 0, !again || table[i].appends);
+            if (made >= 0)
+                close(made);
+            else
+                assert_non_null(strstr(e.text, "is there already"));
+        }
+    }
     int fd = trust_append("mine", 0666, &e);
     assert_true(fd >= 0 && write(fd, "a", 1) == 1);
     close(fd);

@@ -34,7 +34,7 @@ static int set_up(void **state)
     snprintf(path, sizeof path, "%s/nccl.d", profile);
     mkdir(path, 0755);
     put("nccl.conf", "# common\nNCCL_CROSS_NIC=1\nNCCL_IB_TC=3\nNCCL_NET_PLUGIN=/x.so\nNCCL_DEBUG_FILE=/x\n"
-                     "LD_PRELOAD=/x.so\nNCCL_TOPO_FILE=/topo.xml\nno setting\nNCCL_X");
+                     "LD_PRELOAD=/x.so\nNCCL_TOPO_FILE=/opt/topo.xml\nno setting\nNCCL_X");
     put("nccl.d/a.conf", "NCCL_IB_HCA==mlx5_0:1,mlx5_1:1\nNCCL_IB_TC=4\n");
     return 0;
 }
@@ -87,7 +87,7 @@ TEST_CASE(answers)
 {
     expect((const char *[]){variable("NCCLTUNE_PROFILE"), "NCCL_CROSS_NIC=0", "NCCL_ALGO=", NULL},
            (const char *[]){"NCCL_CROSS_NIC", "0", "NCCL_ALGO", "", "NCCL_IB_TC", "3", "NCCL_IB_HCA", NULL,
-                            "NCCL_TOPO_FILE", "/topo.xml", "NCCL_PROTO", NULL, NULL});
+                            "NCCL_TOPO_FILE", "/opt/topo.xml", "NCCL_PROTO", NULL, NULL});
     expect((const char *[]){variable("NCCLTUNE_PROFILE"), "NCCLTUNE_CLASS=a", NULL},
            (const char *[]){"NCCL_IB_HCA", "=mlx5_0:1,mlx5_1:1", "NCCL_IB_TC", "4", "NCCL_CROSS_NIC", "1", NULL});
 }

@@ -56,42 +56,19 @@ TEST_CASE(as_large_as_it_may_be)
 
 TEST_CASE(what_is_taken)
 {
-    static const struct {
-        const char *name;
-        int is_taken;
-    } names[] = {{"NCCL_A", 1},
-                 {"NCCL_", 1},
-                 {"NCCL", 0},
-                 {"nccl_a", 0},
-                 {"NCCL_a", 0},
-                 {"NCCL_A-B", 0},
-                 {"OTHER", 0},
-                 {"NCCL_NET_PLUGIN", 0},
-                 {"NCCL_A_PLUGIN", 0},
-                 {"NCCL_PLUGIN", 0},
-                 {"NCCL_PLUGINS", 1},
-                 {"NCCL_PLUGIN_X", 1},
-                 {"NCCL_FILE", 0},
-                 {"NCCL_X_FILE", 0},
-                 {"NCCL_TOPO_FILE", 1},
-                 {"NCCL_GRAPH_FILE", 0},
-                 {"NCCL_FILES", 1},
-                 {"NCCL_PROFILE", 1},
-                 {"", 0}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (deliverable(names[i].name) != names[i].is_taken)
-            fail_msg("%s", names[i].name);
-    char text[] = "NCCL_A=1\n#NCCL_B=2\nNCCL_C\n\nNCCL_D==x=y\nNCCL_E=\nLD_PRELOAD=x\nNCCL_F=6";
+    char text[] =
+        "NCCL_IB_TC=1\n#NCCL_IB_SL=2\nNCCL_PROTO\n\nNCCL_IB_HCA==x=y\nNCCL_ALGO=\nLD_PRELOAD=x\nFI_CXI_RDZV_PROTO=alt\n"
+        "NCCL_NET_PLUGIN=x\nNCCL_A=1\nNCCL_IB_SL=6";
     take_lines(text);
-    assert_int_equal(env.count, 4);
-    static const char *const settings[][2] = {{"NCCL_A", "1"}, {"NCCL_D", "=x=y"}, {"NCCL_E", ""}, {"NCCL_F", "6"}};
-    for (int i = 0; i < 4; i++) {
+    assert_int_equal(env.count, 3);
+    static const char *const settings[][2] = {{"NCCL_IB_TC", "1"}, {"NCCL_IB_HCA", "=x=y"}, {"NCCL_IB_SL", "6"}};
+    for (int i = 0; i < 3; i++) {
         assert_string_equal(env.settings[i].name, settings[i][0]);
         assert_string_equal(env.settings[i].value, settings[i][1]);
     }
     static char many[SETTINGS_MAX * 16];
     for (int i = 0; i < SETTINGS_MAX; i++)
-        sprintf(many + strlen(many), "NCCL_X%d=1\n", i);
+        sprintf(many + strlen(many), "NCCL_IB_TC=%d\n", i);
     take_lines(many);
     assert_int_equal(env.count, SETTINGS_MAX);
 }
@@ -119,9 +96,9 @@ TEST_CASE(names_that_are_files)
         char name[220];
         int count;
     } classes[] = {{"a", 2}, {"b", 1}, {".a", 1}, {"", 1}, {"a/", 1}, {"../nccl.d/a", 1}};
-    put("nccl.conf", "NCCL_A=1\n", 9);
-    put("nccl.d/a.conf", "NCCL_B=2\n", 9);
-    put("nccl.d/.a.conf", "NCCL_B=2\n", 9);
+    put("nccl.conf", "NCCL_ALGO=1\n", 12);
+    put("nccl.d/a.conf", "NCCL_PROTO=2\n", 13);
+    put("nccl.d/.a.conf", "NCCL_PROTO=2\n", 13);
     setenv("NCCLTUNE_PROFILE", profile, 1);
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
         env.count = 0;
@@ -130,7 +107,7 @@ TEST_CASE(names_that_are_files)
         assert_string_equal(env.class_name, classes[i].name);
         assert_int_equal(env.count, classes[i].count);
         assert_int_equal(env.of_class, classes[i].count - 1);
-        assert_string_equal(get_env("NCCL_A"), "1");
+        assert_string_equal(get_env("NCCL_ALGO"), "1");
     }
     unsetenv("NCCLTUNE_CLASS");
     char name[201];
@@ -139,7 +116,7 @@ TEST_CASE(names_that_are_files)
         memset(name, 'k', sizeof name);
         name[length] = 0;
         snprintf(file, sizeof file, "nccl.d/%s.conf", name);
-        put(file, "NCCL_B=2\n", 9);
+        put(file, "NCCL_PROTO=2\n", 13);
         setenv("NCCLTUNE_CLASS", name, 1);
         env.count = 0;
         read_settings();
@@ -191,11 +168,11 @@ static void count_settings(int level, unsigned long subsystems, const char *file
 /* The first alone reads. */
 TEST_CASE(is_read_once)
 {
-    put("nccl.conf", "NCCL_A=1\n", 9);
+    put("nccl.conf", "NCCL_ALGO=1\n", 12);
     setenv("NCCLTUNE_PROFILE", profile, 1);
     assert_int_equal(init_v2(2, 30, 7, "", count_settings), NCCLTUNE_SUCCESS);
     assert_int_equal(logged, 1);
-    put("nccl.conf", "NCCL_A=1\nNCCL_B=2\n", 18);
+    put("nccl.conf", "NCCL_ALGO=1\nNCCL_PROTO=2\n", 25);
     logged = 0;
     assert_int_equal(init_v2(2, 30, 7, "", count_settings), NCCLTUNE_SUCCESS);
     assert_int_equal(logged, 1);
