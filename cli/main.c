@@ -91,24 +91,24 @@ static void terminal_guard_stdout(void)
 static const struct cli_command {
     const char *name;
     int (*main)(int argc, char **argv);
-    const char *description;
+    const char *description, *group; /* group: begins there */
 } commands[] = {
-    {"tune", tune_main, "probe, measure, decide: from a machine to a profile in one command"},
-    {"probe", probe_main, "say what is in this machine, or in a recorded one, and how it is connected"},
-    {"bench", bench_main, "measure collectives over algorithms and network choices"},
-    {"generate", generate_main, "turn measurements into a profile: settings, tuner table, evidence"},
-    {"results", results_main, "read measurements of any origin, and write them for other programs"},
-    {"whatif", whatif_main, "predict variations of a machine: dead rails, other HCAs, more nodes"},
-    {"verify", verify_main, "measure a profile against the library's default once more"},
-    {"explain", explain_main, "say what a profile sets, for one variable or one call, and why"},
-    {"report", report_main, "write a profile as one page to mail: plots, decisions, evidence, data"},
-    {"lint", lint_main, "find wrong NCCL settings in scripts, container files and environments"},
-    {"workload", workload_main, "write which collectives a training job makes, from what is known of the job"},
-    {"diagnose", diagnose_main, "say where a training step goes, from the logs that jobs write"},
-    {"drift", drift_main, "say who is waited for and what has become slower, from the captures of many jobs"},
-    {"install-profile", install_profile_main, "make a profile what jobs get, through Slurm or NCCL's own file"},
-    {"trials", trials_main, "compare the jobs that a trial of a profile had with the others"},
+    {"probe", probe_main, "show a machine's topology: this one, a recorded one, a cluster", "Look"},
+    {"lint", lint_main, "find wrong NCCL settings in scripts, containers, environments"},
+    {"whatif", whatif_main, "predict other HCAs, settings, dead rails, more nodes"},
+    {"workload", workload_main, "derive the collectives of a training job"},
+    {"tune", tune_main, "probe, measure, decide: from a machine to a profile", "Measure"},
+    {"bench", bench_main, "measure collectives, or RDMA ports in pairs"},
+    {"results", results_main, "read and convert results of nccl-tests, OSU and others"},
+    {"generate", generate_main, "turn results into a profile"},
+    {"explain", explain_main, "explain what a profile sets, or one variable of NCCL", "Deliver"},
+    {"verify", verify_main, "measure a profile against the baseline again"},
+    {"report", report_main, "write a profile as one page of HTML"},
+    {"install-profile", install_profile_main, "deploy a profile to jobs"},
+    {"trials", trials_main, "compare a trial profile's jobs with the others"},
     {"doctor", doctor_main, "check what is installed on this node"},
+    {"diagnose", diagnose_main, "explain failures and training steps from what jobs leave", "Understand"},
+    {"drift", drift_main, "find stragglers and regressions across jobs"},
     /* Internal, so that help and completion stop before it: agents start it on their nodes. */
     {"verbs-port", verbs_serve_main, NULL},
     {0},
@@ -119,12 +119,15 @@ static int help(FILE *out)
     fputs("Usage: nccltune COMMAND [OPTION]...\n"
           "Make a GPU cluster communicate as fast as its wires allow: measure, decide with evidence, deliver.\n\n",
           out);
-    for (const struct cli_command *c = commands; c->description; c++)
+    for (const struct cli_command *c = commands; c->description; c++) {
+        if (c->group)
+            fprintf(out, "%s%s\n", c == commands ? "" : "\n", c->group);
         fprintf(out, "  %-15s %s\n", c->name, c->description);
-    fputs("\n  nccltune tune -o PROFILE         the whole pipeline on this machine\n"
-          "  nccltune help COMMAND            options and examples of one command\n"
-          "  nccltune --version               the version\n"
-          "  man nccltune                     the concepts, files and exit codes\n",
+    }
+    fputs("\nnccltune tune -o PROFILE     run the whole pipeline on this machine\n"
+          "nccltune help COMMAND        show options and examples of one command\n"
+          "nccltune --version           show the version\n"
+          "man nccltune                 explain concepts, files and exit codes\n",
           out);
     return 0;
 }

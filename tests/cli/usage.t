@@ -17,7 +17,7 @@ Every command has help, with status 0
   $ nccltune >/dev/null 2>&1
   [2]
   $ nccltune --help | sed -n -E 's/^  ([a-z-]+) .*/\1/p' | grep -v ^nccltune | paste -sd ' '
-  tune probe bench generate results whatif verify explain report lint workload diagnose drift install-profile trials doctor man
+  probe lint whatif workload tune bench results generate explain verify report install-profile trials doctor diagnose drift
 
 Every option is still known and named by help
 
