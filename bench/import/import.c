@@ -124,6 +124,7 @@ static int read_text(struct import *m, const char *path, const char *text, size_
     import_begin_run(m); /* whatever the file before has left */
     if (blank == bytes || text[blank] != '{') {
         read_lines(m, text, bytes);
+        import_tell_collectives(m);
         return 0;
     }
     if (is_journal(text, bytes)) {
@@ -133,6 +134,8 @@ static int read_text(struct import *m, const char *path, const char *text, size_
     cJSON *doc = json_parse(text, bytes, path, 1, e);
     int rc = doc ? read_json(m, doc, e) : ERR_FAILED;
     cJSON_Delete(doc);
+    if (!rc)
+        import_tell_collectives(m);
     return rc;
 }
 

@@ -29,6 +29,8 @@ struct import_run {
     int nsettings;
     int graph, rows;
     int time[2], wrong[2]; /* columns of nccl-tests' tables, out of place and in place; below 0: none */
+    double ratio;          /* bus bandwidth over algorithm bandwidth of its last row; 0 unknown */
+    int reduces;           /* a column names a reduction */
     int is_osu;
     int csv_columns, csv[IMPORT_COLUMNS]; /* how many there are; where each stands, -1 nowhere */
 };
@@ -63,7 +65,8 @@ void import_host(struct import *m, const char *host);    /* one more rank, there
 void import_version(struct import *m, long code);        /* 22807 */
 void import_set(struct import *m, const char *name, size_t length, const char *value, size_t bytes);
 void import_row(struct import *m, const struct import_row *row);
-void import_name_candidates(struct import *m); /* when all runs are known */
+void import_tell_collectives(struct import *m); /* when a file is read */
+void import_name_candidates(struct import *m);  /* when all runs are known */
 
 /* lines.c: a line of any of the formats that consist of lines. */
 void import_line(struct import *m, char *line);

@@ -145,7 +145,14 @@ static void read_comment(struct import *m, const struct words *w)
 
 static void read_table_row(struct import *m, const struct words *w)
 {
-    const struct import_run *r = import_run(m);
+    static const char *const reductions[] = {"sum", "prod", "min", "max", "avg"};
+    struct import_run *r = import_run(m);
+    double algbw, busbw;
+    if (parse_number(get_word(w, r->time[0] + 1), &algbw) && parse_number(get_word(w, r->time[0] + 2), &busbw) &&
+        algbw > 1) /* GB/s: two digits behind the point tell 1 % */
+        r->ratio = busbw / algbw;
+    for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++)
+        r->reduces |= !strcmp(get_word(w, 3), reductions[i]);
     for (int side = 0; side < 2; side++) {
         struct import_row row = {.bytes = parse_whole(w->item[0]), .in_place = side};
         double wrong = 0;

@@ -110,8 +110,6 @@ void import_row(struct import *m, const struct import_row *row)
     int ranks = m->given->ranks ? m->given->ranks : r->ranks;
     r->coll = r->coll < 0 ? m->given->coll : r->coll;
     r->rows++;
-    if (r->coll < 0)
-        return leave_row_out(m, "nothing says which collective this is (--collective)");
     if (r->coll == COLL_ALLTOALLV)
         return leave_row_out(m, "every benchmark has an uneven AllToAll of its own");
     if (nodes < 1 || ranks < nodes || ranks > MOST_RANKS)
@@ -140,6 +138,38 @@ void import_row(struct import *m, const struct import_row *row)
         .detail = row->ntimes ? "from a file" : "from a file: a mean over calls",
         .line = m->line,
     };
+}
+
+/* ---- collectives that only the bandwidths tell ---- */
+
+/* Return the collective of a table whose rows have this bus bandwidth over algorithm bandwidth (nccl-tests,
+ * doc/PERFORMANCE.md): 2 (n - 1) / n is an AllReduce, (n - 1) / n with a reduction a ReduceScatter. -1: several fit. */
+static int find_collective(const struct import_run *r, int ranks)
+{
+    const double part = ranks > 2 ? 1 - 1.0 / ranks : 0;
+    if (fabs(r->ratio - 2 * part) < 0.01 * part)
+        return COLL_ALLREDUCE;
+    return r->reduces && fabs(r->ratio - part) < 0.01 * part ? COLL_REDUCESCATTER : -1;
+}
+
+void import_tell_collectives(struct import *m)
+{
+    struct bench_results *all = m->results;
+    int kept = 0;
+    for (int i = 0; i < all->count; i++) {
+        struct bench_result *item = &all->items[i];
+        struct import_run *r = item->launch.label ? NULL : &m->runs[item->round - 1];
+        if (r && r->coll < 0)
+            r->coll = find_collective(r, item->ranks);
+        if (r && item->coll < 0)
+            item->coll = r->coll;
+        m->line = item->line;
+        if (item->coll < 0)
+            leave_row_out(m, "nothing says which collective this is (--collective)");
+        else
+            all->items[kept++] = *item;
+    }
+    all->count = kept;
 }
 
 /* ---- candidates: when all runs are known ---- */

@@ -53,9 +53,9 @@ static int check_topology(const struct job *j, const char *path, const char *has
 /* What the caller has just measured need not be read. */
 static struct bench_results *known_or_read(const struct env_generate *o, int i, struct log *log, struct err *e)
 {
-    static const struct import_given nothing = {.coll = -1};
+    const struct import_given given = {.coll = -1, .nccl = o->nccl_high}; /* where files do not say it */
     if (i || !o->measured || !*o->measured)
-        return import_load((const char *const *)&o->results[i], 1, &nothing, log, e);
+        return import_load((const char *const *)&o->results[i], 1, &given, log, e);
     struct bench_results *known = *o->measured;
     *o->measured = NULL;
     return known;

@@ -75,8 +75,7 @@ static int print_version(FILE *out, const char *library, struct err *e)
     unsigned long minor = end && *end == '.' ? strtoul(end + 1, &last, 10) : 0;
     if (!last || last == end + 1 || !major || major > 99 || minor > 999)
         return err_set(e, ERR_FAILED,
-                       "the library of an NCCL result is '%s': expected \"NCCL\" and its version; "
-                       "of other programs' logs `nccltune results --nccl VERSION --format journal` makes such results",
+                       "the release of NCCL that was measured is unknown ('%s'); name it, such as --nccl 2.28.9",
                        library);
     fprintf(out, "# nccl: %lu.%lu\n", major, minor);
     return 0;

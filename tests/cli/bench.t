@@ -161,3 +161,29 @@ Broken lines of a journal are skipped, each with its number and member
   #        size        time    algbw    busbw          time    algbw    busbw    gain   interval        best
   #         (B)        (us)   (GB/s)   (GB/s)          (us)   (GB/s)   (GB/s)
               8        1.50    0.005    0.005          1.50    0.005    0.005   1.00x                  default
+
+results, generate: nccl-tests of an older release, whose program nobody named: busbw over algbw tells an AllReduce
+
+  $ cat >old.log <<'END'
+  > #   Rank  0 Pid  12345 on   node1 device  0 [0x07] NVIDIA A100-SXM4-40GB
+  > #   Rank  1 Pid  12345 on   node1 device  1 [0x0f] NVIDIA A100-SXM4-40GB
+  > #   Rank  2 Pid  12345 on   node1 device  2 [0x47] NVIDIA A100-SXM4-40GB
+  > #   Rank  3 Pid  12345 on   node1 device  3 [0x4e] NVIDIA A100-SXM4-40GB
+  > #                                                     out-of-place                       in-place
+  > #       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error
+  > #        (B)    (elements)                     (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+  >            8             2   float     sum    12.30    0.00    0.00  1e-07    12.20    0.00    0.00  1e-07
+  >     33554432       8388608   float     sum   342.10   98.08  147.12  1e-06   341.00   98.40  147.60  1e-06
+  > END
+  $ nccltune results old.log --format json | jq -c '.[] | [.collective, .bytes, .ranks] | select(. != null)' | sort -u
+  ["allreduce",33554432,4]
+  ["allreduce",8,4]
+  $ nccltune probe --machine dgx-a100 -o topology.json
+  $ nccltune generate --results old.log -t topology.json -o profile
+  nccltune generate: the release of NCCL that was measured is unknown ('NCCL'); name it, such as --nccl 2.28.9
+  [1]
+  $ nccltune generate --results old.log --nccl 2.20.5 -t topology.json -o profile --json | jq -r .format
+  nccltune-decisions/1
+  $ nccltune diagnose old.log | grep -c 'wrong values'
+  0
+  [1]
