@@ -2,7 +2,9 @@
 #include "core/finding.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "core/hash.h"
@@ -78,13 +80,47 @@ static void put(FILE *out, const char *before, const char *s)
     fwrite(clean, 1, (size_t)(s - clean), out);
 }
 
-void finding_print(const struct finding *f, int indent, FILE *out)
+/* Columns of the terminal that `out` is; 0: it is none. */
+static int terminal_columns(FILE *out)
 {
+    struct winsize w;
+    int fd = out == stdout ? STDOUT_FILENO : fileno(out); /* the program may have put a filter in its place */
+    if (fd < 0 || !isatty(fd))
+        return 0;
+    return !ioctl(fd, TIOCGWINSZ, &w) && w.ws_col > 20 ? w.ws_col : 80;
+}
+
+/* Lines of at most that many columns, broken at blanks; those that follow are indented by four. */
+static void put_wrapped(FILE *out, const char *text, int columns)
+{
+    int column = 0;
+    for (const char *p = text; *p;) {
+        size_t bytes = strcspn(p, " \n");
+        int wide = 0;
+        for (size_t i = 0; i < bytes; i++)
+            wide += ((unsigned char)p[i] & 0xC0) != 0x80;
+        if (column > 4 && column + 1 + wide > columns)
+            column = fprintf(out, "\n    ") - 1;
+        else if (p > text && p[-1] == ' ')
+            column += fprintf(out, " ");
+        column += wide;
+        fwrite(p, 1, bytes, out);
+        p += bytes;
+        if (*p == '\n')
+            column = fprintf(out, "\n") - 1;
+        p += *p != 0;
+    }
+}
+
+static void print_plain(const struct finding *f, int indent, int coloured, FILE *out)
+{
+    static const char *const colours[] = {"32", "36", "33", "31"};
     fprintf(out, "%*s", indent, "");
     put(out, "", f->file);
     if (f->file && f->line)
         fprintf(out, ":%ld:%ld", f->line, f->column);
-    fprintf(out, "%s%s", f->file ? ": " : "", severities[f->severity]);
+    fprintf(out, coloured ? "%s\033[49;%sm%s\033[0m" : "%s%.0s%s", f->file ? ": " : "", colours[f->severity],
+            severities[f->severity]);
     put(out, " ", f->id);
     put(out, ": ", f->subject);
     put(out, "=", f->value);
@@ -92,6 +128,22 @@ void finding_print(const struct finding *f, int indent, FILE *out)
     put(out, ": ", f->evidence);
     put(out, "\n    ", f->advice);
     fputc('\n', out);
+}
+
+void finding_print(const struct finding *f, int indent, FILE *out)
+{
+    int columns = terminal_columns(out);
+    char *text = NULL;
+    size_t bytes;
+    FILE *page = columns ? open_memstream(&text, &bytes) : NULL;
+    if (!page) {
+        print_plain(f, indent, 0, out);
+        return;
+    }
+    print_plain(f, indent, !getenv("NO_COLOR"), page);
+    if (!fclose(page))
+        put_wrapped(out, text, columns);
+    free(text);
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */

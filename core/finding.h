@@ -56,8 +56,9 @@ char *finding_sentence(const struct finding *f, struct arena *a);
 
 /* For people: "SEVERITY ID: SUBJECT=VALUE: TEXT: EVIDENCE", without what is not there, then the advice on a line of its
  * own. In a document "FILE:LINE:COLUMN: " comes first, as compilers have it, and the text has a line of its own, too.
- * The first line is indented by `indent` blanks, others by four. Strings may come from anywhere: control characters and
- * what is no UTF-8 become '?'. */
+ * The first line is indented by `indent` blanks, others by four. On a terminal lines wrap at its width, and the
+ * severity has a colour unless NO_COLOR is set. Strings may come from anywhere: control characters and what is no UTF-8
+ * become '?'. */
 void finding_print(const struct finding *f, int indent, FILE *out);
 
 /* {id, severity, subject, value, text, evidence, advice, file, line, column, fixable}, without what is not there;

@@ -48,8 +48,10 @@ static int print_text(const struct page *p, FILE *out, struct err *e)
 {
     const struct lint *l = p->l;
     size_t bad = 0;
-    for (size_t n = 0; n < l->nfindings; n++)
-        finding_print(&p->list[n], 0, out);
+    for (int severity = FINDING_ERROR; severity >= FINDING_OK; severity--) /* the most harmful first */
+        for (size_t n = 0; n < l->nfindings; n++)
+            if (p->list[n].severity == (enum finding_severity)severity)
+                finding_print(&p->list[n], 0, out);
     for (int n = 0; n < p->nproblems; n++) {
         finding_print(&p->problems[n], 0, out);
         bad += p->problems[n].severity == FINDING_ERROR;

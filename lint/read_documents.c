@@ -116,8 +116,12 @@ static void read_block(struct document *d, size_t from, size_t to, const char *n
         return;
     if (!name)
         lint_talked_of(d->l, d->v, from, to);
-    else if (*name || lint_format_told(d->v->s + from, to - from))
-        d->l->read_inner(d->l, &code, *name ? name : NULL, ++d->l->groups, d->how);
+    else {
+        const struct lint_format_of *told = lint_format_told(d->v->s + from, to - from);
+        int settings = told && told->read == lint_read_env; /* also where they are called C for their colours */
+        if (*name || told)
+            d->l->read_inner(d->l, &code, settings || !*name ? NULL : name, ++d->l->groups, d->how);
+    }
 }
 
 static size_t fence_length(const char *s, size_t at, size_t end, char c)

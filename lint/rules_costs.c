@@ -150,6 +150,9 @@ static void check_missing_file(struct lint *l, const struct lint_setting *s)
         name++;
     if (!*name || !l->options.root || !s->value || s->value[0] != '/')
         return;
+    int of_hosts = s->text && (!strcmp(s->text->kind, "shell") || !strcmp(s->text->kind, "conf"));
+    if (l->options.elsewhere && !of_hosts) /* a container's files are its own */
+        return;
     if (access(arena_printf(l->arena, "%s%s", l->options.root, s->value), F_OK))
         lint_find(l, NT_MISSING_FILE, s,
                   l->options.elsewhere ? "There is no such file on this machine." : "There is no such file here.",

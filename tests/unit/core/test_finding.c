@@ -1,4 +1,7 @@
 /* Findings as text, JSON and SARIF. */
+#include <fcntl.h>
+#include <sys/ioctl.h>
+
 #include "core/finding.h"
 #include "core/json.h"
 #include "tests/lib/unit.h"
@@ -47,6 +50,33 @@ TEST_CASE(nothing_acts_on_a_terminal)
 {
     struct finding f = {.severity = FINDING_NOTE, .subject = "a\033[31mb\n", .text = "2 × 3 \xc2\x9b \x9b\xff \177"};
     expect_text(&f, 0, "note: a?[31mb?: 2 × 3 ? ?? ?\n");
+}
+
+/* On a terminal of 40 columns: lines wrap at blanks, and the severity has a colour. */
+TEST_CASE(terminal)
+{
+    char got[1024] = "", *line, *rest = NULL;
+    struct winsize size = {.ws_row = 24, .ws_col = 40};
+    struct finding f = whole;
+    int master = posix_openpt(O_RDWR | O_NOCTTY), slave;
+    assert_true(master >= 0 && !grantpt(master) && !unlockpt(master));
+    slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+    assert_true(slave >= 0);
+    assert_int_equal(ioctl(slave, TIOCSWINSZ, &size), 0);
+    FILE *out = fdopen(slave, "w");
+    f.text = "The InfiniBand field holds 0 to 31; a larger exponent is cut or refused by the driver";
+    unsetenv("NO_COLOR");
+    finding_print(&f, 0, out);
+    fflush(out);
+    assert_true(read(master, got, sizeof got - 1) > 0);
+    fclose(out);
+    close(master);
+    assert_non_null(strstr(got, "\033[49;31merror\033[0m"));
+    assert_non_null(strstr(got, "31\r\n    use 22\r\n"));
+    for (line = strtok_r(strchr(got, '\n'), "\r\n", &rest); line; line = strtok_r(NULL, "\r\n", &rest)) {
+        assert_true(strlen(line) <= 40);
+        assert_memory_equal(line, "    ", 4);
+    }
 }
 
 TEST_CASE(json)
