@@ -149,11 +149,12 @@ struct nccl_measure {
 struct nccl_choice {
     int32_t known;
     int32_t algos, protos;
-    int32_t algo, proto; /* taken: what was requested, or NCCL's own cheapest */
-    int32_t channels;    /* requested; 0: NCCL's */
-    int32_t refused;     /* NCCL does not offer what was requested: nothing was changed */
-    int32_t registered;  /* what NCCL told the tuner as regBuff; below 0: this release does not */
-    uint64_t allowed;    /* bit per cell */
+    int32_t algo, proto;  /* taken: what was requested, or NCCL's own cheapest */
+    int32_t channels;     /* requested; 0: NCCL's */
+    int32_t channels_run; /* what NCCL made of that; 0: unknown */
+    int32_t refused;      /* NCCL does not offer what was requested: nothing was changed */
+    int32_t registered;   /* what NCCL told the tuner as regBuff; below 0: this release does not */
+    uint64_t allowed;     /* bit per cell */
     float cost_us[NCCL_CELLS];
 };
 

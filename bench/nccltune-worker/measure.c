@@ -234,6 +234,7 @@ static void read_choice(struct measurer *m, struct nccl_choice *c)
                               .protos = r.protos,
                               .allowed = r.allowed,
                               .channels = r.channels,
+                              .channels_run = r.channels_run,
                               .refused = r.source == NCCLTUNE_SOURCE_REFUSED,
                               .registered = r.reg_buff};
     memcpy(c->cost_us, r.cost, sizeof c->cost_us);

@@ -71,12 +71,36 @@ int comm_choose(struct comm_call *x, uint64_t bytes)
     return SUCCESS;
 }
 
+/* How 2.30 cuts a call (2.30.7, src/enqueue.cc, scheduleCollTasksToPlan): slices of the first channel, the last one and
+ * those between, all but the last of whole cells; `cell` 1: of as many bytes each. Returns how many channels that
+ * takes. */
+static int cut_into_slices(uint64_t bytes, int channels, uint64_t cell, uint64_t slices[3])
+{
+    uint64_t cells = (bytes + cell - 1) / cell, each = (cells + (uint64_t)channels - 1) / (uint64_t)channels;
+    uint64_t between = (cells - each) / each, last = (cells - each) % each;
+    if (!last && between) {
+        last = each;
+        between--;
+    }
+    slices[0] = each * cell - (last ? 0 : cells * cell - bytes);
+    slices[1] = last ? last * cell - (cells * cell - bytes) : 0;
+    slices[2] = between ? each * cell : 0;
+    return 1 + (last > 0) + (int)between;
+}
+
 int comm_choose_chunk(struct comm_call *x)
 {
     struct header *h = &x->header;
-    uint64_t longest = longest_chunk(h);
-    size_t chunk = h->chunk < longest ? h->chunk : longest;
-    int rc = tuner_ask_chunk(&x->comm->tuner, h->coll, x->bytes / (size_t)h->channels, h->algo, h->proto, &chunk);
+    uint64_t longest = longest_chunk(h), slices[3],
+             cell = x->comm->law.cell_bytes > 0 ? (uint64_t)x->comm->law.cell_bytes : 1;
+    size_t asked = h->chunk < longest ? h->chunk : longest, chunk = asked;
+    int rc = SUCCESS;
+    h->channels = cut_into_slices(x->bytes, h->channels, cell, slices);
+    for (int i = 0; i < 3 && !rc; i++)
+        if (slices[i]) {
+            chunk = asked;
+            rc = tuner_ask_chunk(&x->comm->tuner, h->coll, slices[i], h->algo, h->proto, &chunk);
+        }
     h->chunk = chunk < longest ? chunk : longest;
     return rc;
 }

@@ -97,6 +97,7 @@ static const struct {
     {"together", {AT(together)}, 1},
     {"init", {AT(init_s)}, 1},
     {"untuned", {AT(untuned)}, 1},
+    {"cell_bytes", {AT(cell_bytes)}, 1},
     {"timer", {AT(timer)}, 1},
     {"compute", {AT(compute_us), AT(sms)}, 2},
     {"shared", {AT(shared)}, 1},

@@ -41,7 +41,8 @@
  *   late RANK US EVERY               the GPU of that rank of the first communicator comes US late to one call in EVERY,
  *                                    and the others wait for it; hosts, which run ahead, do not know
  *   untuned F                        times F where no tuner is loaded
- *   timer F                          events tell F times what has passed
+ *   cell_bytes BYTES                 channels get whole cells of so many bytes, so that fewer may run than were asked
+ * for timer F                          events tell F times what has passed
  *
  * A chunk that is longer than the protocol's buffers allow is cut. registered: times F, prediction too, where both
  * buffers are registered or the call is captured, which NCCL tells the tuner as regBuff 1. bfloat16, in_place: times F
@@ -94,7 +95,7 @@ struct law {
     int channels;
     double noise, launch_us, first_us, first_s, switch_us, session, launches, drift, ramp_calls, ramp, burst_every,
         burst_calls, burst, tail_every, tail, speeds_calls, speeds, cache_bytes, cache, reports_bytes, memory_bytes,
-        memory_used, exclusive_s, together, init_s, untuned, timer;
+        memory_used, exclusive_s, together, init_s, untuned, timer, cell_bytes;
     struct {
         double factor, wake_us;
     } gpus[LAW_GPUS];

@@ -12,6 +12,8 @@
 #include "tuner/plugin/control_internal.h"
 #include "tuner/plugin/load.h"
 
+#define SLICES 3
+
 _Atomic int plugin_armed;
 
 static struct {
@@ -19,6 +21,8 @@ static struct {
     int forced[COLL_COUNT];
     struct nccltune_force force[COLL_COUNT];
     struct nccltune_record record;
+    uint64_t slices[SLICES]; /* that NCCL asked chunk sizes for since: of the first channel, the last, those between */
+    int nslices;             /* more than SLICES: of several calls */
 } control = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static const struct nccltune_force *forced_for(int coll)
@@ -30,6 +34,7 @@ static void record_call(const struct plugin_context *c, const struct tuner_call 
 {
     struct nccltune_record *r = &control.record;
     r->sequence++;
+    r->channels_run = control.nslices = 0;
     r->bytes = call->bytes;
     r->allowed = 0;
     r->api = c ? c->api : 0;
@@ -88,9 +93,31 @@ static int concerns(const struct nccltune_force *f, const struct plugin_slice *s
     return (f->algo < 0 || f->algo == s->algo) && (f->proto < 0 || f->proto == s->proto);
 }
 
+/* NCCL cuts a call into cells of a size that a channel is worth having for, so that it may need fewer channels than it
+ * was asked to take (2.30.7, src/enqueue.cc, scheduleCollTasksToPlan). */
+static void note_slice(const struct plugin_slice *s)
+{
+    struct nccltune_record *r = &control.record;
+    if (s->coll != r->coll || control.nslices > SLICES)
+        return;
+    if (control.nslices < SLICES)
+        control.slices[control.nslices] = s->bytes;
+    int n = ++control.nslices;
+    uint64_t rest = r->bytes - control.slices[0] - control.slices[1], between = control.slices[2];
+    if (s->channels > 1)
+        r->channels_run = n == 1 ? s->channels : 0;
+    else if (n < SLICES)
+        r->channels_run = n;
+    else
+        r->channels_run = n == SLICES && between && rest % between == 0 && rest / between <= TUNER_MAX_CHANNELS
+                              ? 2 + (int)(rest / between)
+                              : 0;
+}
+
 uint32_t plugin_control_chunk(const struct plugin_context *c, const struct plugin_slice *s)
 {
     pthread_mutex_lock(&control.mutex);
+    note_slice(s);
     const struct nccltune_force *f = forced_for(s->coll);
     uint32_t chunk = !f ? plugin_table_chunk(c, s) : concerns(f, s) ? f->chunk_bytes : 0;
     pthread_mutex_unlock(&control.mutex);

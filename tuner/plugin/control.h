@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define NCCLTUNE_CONTROL_VERSION 3
+#define NCCLTUNE_CONTROL_VERSION 4
 #define NCCLTUNE_CONTROL_CELLS   64 /* cells of a cost table that are recorded; NCCL has 21 */
 #define NCCLTUNE_CONTROL_ALL     (-1)
 
@@ -33,12 +33,14 @@ struct nccltune_record {
     uint64_t sequence; /* calls since the plugin was armed */
     uint64_t bytes;
     uint64_t allowed; /* bit per recorded cell that NCCL offered and the next tuner has not taken away */
-    int api;          /* 1 to 6: version of the interface that NCCL called */
+    int api;          /* 1 to 7: version of the interface that NCCL called */
     int coll, nodes, ranks;
-    int pipe_ops, reg_buff;             /* reg_buff -2: not passed by this version */
-    int algos, protos;                  /* versions 1 and 2 pass no costs: allowed combinations show as small numbers */
-    int algo, proto, channels;          /* what was written; -1, -1 and 0 for nothing */
-    int source;                         /* enum nccltune_source */
+    int pipe_ops, reg_buff;    /* reg_buff -2: not passed by this version */
+    int algos, protos;         /* versions 1 and 2 pass no costs: allowed combinations show as small numbers */
+    int algo, proto, channels; /* what was written; -1, -1 and 0 for nothing */
+    int source;                /* enum nccltune_source */
+    int channels_run;          /* what NCCL made of them, by the slices that it asked chunk sizes for (version 6
+                                  on); 0 unknown */
     float cost[NCCLTUNE_CONTROL_CELLS]; /* as NCCL gave it, before anything was written */
 };
 

@@ -202,6 +202,10 @@ static enum bench_status judge_answers(struct nccl_session *s, double *us, char 
     }
     if (status == BENCH_OK)
         compare_clocks(s, slowest);
+    const struct nccl_choice *c = &slowest->choice;
+    if (status == BENCH_OK && c->channels && c->channels_run && c->channels_run != c->channels)
+        snprintf(detail, BENCH_DETAIL, "NCCL runs %d of the %d channels that it was asked for", c->channels_run,
+                 c->channels);
     return status;
 }
 

@@ -147,7 +147,7 @@ TEST_CASE(two_without_a_plugin)
             expect(NCCL_ERROR, 0, &why, sizeof why);
             assert_non_null(strstr(why.text,
                                    " did not load the tuner plugin (none given); NCCL loads one from 2.19 on, "
-                                   "this worker steers version 3 of its control interface"));
+                                   "this worker steers version 4 of its control interface"));
             assert_memory_equal(why.text, "NCCL 2.", 7);
         } else {
             expect(NCCL_JOINED, 0, &joined, sizeof joined);

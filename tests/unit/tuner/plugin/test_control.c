@@ -141,6 +141,37 @@ static void forces_chunk_sizes(int minor)
     CHECK(v6->get_chunk_size(l.context, COLL_ALLREDUCE, 512, ALGO_TREE, PROTO_LL, 1, &chunk) == 0 && chunk == 1000);
 }
 
+/* NCCL 2.30 and later ask for the chunk sizes of the first channel, the last one and those between. */
+static void counts_the_channels_that_run(int minor)
+{
+    struct loader l = prepared(minor);
+    const struct nccl_tuner_v6 *v6 = l.tuner;
+    struct nccltune_force f = {.coll = COLL_BROADCAST, .algo = ALGO_RING, .proto = PROTO_LL128, .channels = 4};
+    static const struct {
+        size_t slices[4];
+        int channels, run; /* that are passed with each slice */
+    } cases[] = {{{40960, 40960, 40960}, 1, 4},
+                 {{49152, 49152, 65536}, 1, 3},
+                 {{98304, 65536}, 1, 2},
+                 {{163840}, 1, 1},
+                 {{163840}, 4, 4},
+                 {{1, 1, 1, 1}, 1, 0},
+                 {{5, 5, 7}, 1, 0},
+                 {{0}, 1, 0}};
+    arm();
+    CHECK(force(&f) == 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct question q = question(COLL_BROADCAST, 163840);
+        struct nccltune_record r;
+        size_t chunk = 1000;
+        CHECK(ask(&l, &q) == 0);
+        for (int k = 0; k < 4 && cases[i].slices[k]; k++)
+            CHECK(v6->get_chunk_size(l.context, COLL_BROADCAST, cases[i].slices[k], ALGO_RING, PROTO_LL128,
+                                     cases[i].channels, &chunk) == 0);
+        CHECK(last(&r) == 0 && r.channels == 4 && r.channels_run == cases[i].run);
+    }
+}
+
 /* The smallest numbers of everything: the first collective, algorithm and protocol, one channel. */
 static void forces_the_first_of_all(int minor)
 {
@@ -185,16 +216,22 @@ TEST(forces_until_armed_anew, NCCL_2_19)
 TEST(refuses_what_nccl_does_not_offer, NCCL_2_19)
 TEST(checks_its_arguments, NCCL_2_31)
 TEST(forces_chunk_sizes, NCCL_2_30)
+TEST(counts_the_channels_that_run, NCCL_2_30)
 TEST(forces_the_first_of_all, NCCL_2_22)
 TEST(forces_chunk_sizes_of_the_first, NCCL_2_30)
 
 int test_control(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_records_what_nccl_offered), cmocka_unit_test(test_does_not_count_what_offers_nothing),
-        cmocka_unit_test(test_forces_until_armed_anew),   cmocka_unit_test(test_refuses_what_nccl_does_not_offer),
-        cmocka_unit_test(test_checks_its_arguments),      cmocka_unit_test(test_forces_chunk_sizes),
-        cmocka_unit_test(test_forces_the_first_of_all),   cmocka_unit_test(test_forces_chunk_sizes_of_the_first),
+        cmocka_unit_test(test_records_what_nccl_offered),
+        cmocka_unit_test(test_does_not_count_what_offers_nothing),
+        cmocka_unit_test(test_forces_until_armed_anew),
+        cmocka_unit_test(test_refuses_what_nccl_does_not_offer),
+        cmocka_unit_test(test_checks_its_arguments),
+        cmocka_unit_test(test_forces_chunk_sizes),
+        cmocka_unit_test(test_counts_the_channels_that_run),
+        cmocka_unit_test(test_forces_the_first_of_all),
+        cmocka_unit_test(test_forces_chunk_sizes_of_the_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
