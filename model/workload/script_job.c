@@ -10,7 +10,7 @@
 #include "core/file.h"
 #include "model/workload/script.h"
 
-enum dialect { VERL, HF, MEGATRON, DEEPSPEED, TITAN, DIALECTS };
+enum dialect { VERL, HF, MEGATRON, DEEPSPEED, TITAN, SLIME, NEMO, OPENRLHF, DIALECTS };
 #define IN(d) (1u << (d))
 #define ANY   (IN(DIALECTS) - 1)
 
@@ -62,7 +62,7 @@ static const struct meaning meanings[] = {
     {IN(HF), "offload_optimizer", F(offload), 1},
     {IN(HF), "lora_rank", F(lora_rank), 0},
     {IN(HF), "lora_r", F(lora_rank), 0},
-    {IN(HF) | IN(MEGATRON), "optimizer_cpu_offload", F(offload), 1},
+    {IN(HF) | IN(MEGATRON) | IN(SLIME), "optimizer_cpu_offload", F(offload), 1},
     {IN(HF), "num_machines", F(nodes), 0},
     {ANY, "NNODES", F(nodes), 0},
     {ANY, "nnodes", F(nodes), 0},
@@ -70,25 +70,25 @@ static const struct meaning meanings[] = {
     {ANY, "nproc_per_node", F(gpus_per_node), 0},
     {ANY, "num_gpus", F(gpus_per_node), 0},
     {ANY, "GPUS_PER_NODE", F(gpus_per_node), 0},
-    {IN(HF) | IN(MEGATRON), "tensor_model_parallel_size", F(tp), 0},
-    {IN(HF) | IN(MEGATRON), "pipeline_model_parallel_size", F(pp), 0},
-    {IN(HF) | IN(MEGATRON), "context_parallel_size", F(cp), 0},
-    {IN(HF) | IN(MEGATRON), "expert_model_parallel_size", F(ep), 0},
-    {IN(HF) | IN(MEGATRON), "expert_tensor_parallel_size", F(etp), 0},
-    {IN(HF) | IN(MEGATRON), "micro_batch_size", F(micro_batch), 0},
-    {IN(HF) | IN(MEGATRON), "global_batch_size", F(mini_batch), 0},
+    {IN(HF) | IN(MEGATRON) | IN(SLIME) | IN(NEMO), "tensor_model_parallel_size", F(tp), 0},
+    {IN(HF) | IN(MEGATRON) | IN(SLIME) | IN(NEMO), "pipeline_model_parallel_size", F(pp), 0},
+    {IN(HF) | IN(MEGATRON) | IN(SLIME) | IN(NEMO), "context_parallel_size", F(cp), 0},
+    {IN(HF) | IN(MEGATRON) | IN(SLIME) | IN(NEMO), "expert_model_parallel_size", F(ep), 0},
+    {IN(HF) | IN(MEGATRON) | IN(SLIME) | IN(NEMO), "expert_tensor_parallel_size", F(etp), 0},
+    {IN(HF) | IN(MEGATRON) | IN(SLIME), "micro_batch_size", F(micro_batch), 0},
+    {IN(HF) | IN(MEGATRON) | IN(SLIME), "global_batch_size", F(mini_batch), 0},
     {IN(MEGATRON), "seq_length", F(prompt), 0},
-    {IN(MEGATRON), "num_layers", F(model.layers), 0},
-    {IN(MEGATRON), "hidden_size", F(model.hidden), 0},
-    {IN(MEGATRON), "num_attention_heads", F(model.heads), 0},
-    {IN(MEGATRON), "num_query_groups", F(model.kv_heads), 0},
-    {IN(MEGATRON), "kv_channels", F(model.head_dim), 0},
-    {IN(MEGATRON), "ffn_hidden_size", F(model.intermediate), 0},
-    {IN(MEGATRON), "vocab_size", F(model.vocab), 0},
-    {IN(MEGATRON), "num_experts", F(model.experts), 0},
+    {IN(MEGATRON) | IN(SLIME), "num_layers", F(model.layers), 0},
+    {IN(MEGATRON) | IN(SLIME), "hidden_size", F(model.hidden), 0},
+    {IN(MEGATRON) | IN(SLIME), "num_attention_heads", F(model.heads), 0},
+    {IN(MEGATRON) | IN(SLIME), "num_query_groups", F(model.kv_heads), 0},
+    {IN(MEGATRON) | IN(SLIME), "kv_channels", F(model.head_dim), 0},
+    {IN(MEGATRON) | IN(SLIME), "ffn_hidden_size", F(model.intermediate), 0},
+    {IN(MEGATRON) | IN(SLIME), "vocab_size", F(model.vocab), 0},
+    {IN(MEGATRON) | IN(SLIME), "num_experts", F(model.experts), 0},
     {IN(HF) | IN(MEGATRON), "moe_pad_expert_input_to_capacity", F(even_experts), 1},
-    {IN(MEGATRON), "moe_router_topk", F(model.experts_per_token), 0},
-    {IN(MEGATRON), "moe_ffn_hidden_size", F(model.expert_intermediate), 0},
+    {IN(MEGATRON) | IN(SLIME), "moe_router_topk", F(model.experts_per_token), 0},
+    {IN(MEGATRON) | IN(SLIME), "moe_ffn_hidden_size", F(model.expert_intermediate), 0},
     {IN(DEEPSPEED), "train_micro_batch_size_per_gpu", F(micro_batch), 0},
     {IN(DEEPSPEED), "train_batch_size", F(mini_batch), 0},
     {IN(TITAN), "parallelism.tensor_parallel_degree", F(tp), 0},
@@ -99,6 +99,36 @@ static const struct meaning meanings[] = {
     {IN(TITAN), "training.batch_size", F(micro_batch), 0},
     {IN(TITAN), "training.global_batch_size", F(mini_batch), 0},
     {IN(TITAN), "training.seq_len", F(prompt), 0},
+    {IN(SLIME) | IN(OPENRLHF), "actor_num_nodes", F(nodes), 0},
+    {IN(SLIME) | IN(OPENRLHF), "actor_num_gpus_per_node", F(gpus_per_node), 0},
+    {IN(SLIME) | IN(OPENRLHF), "n_samples_per_prompt", F(rollout_n), 0},
+    {IN(SLIME), "rollout_num_gpus_per_engine", F(rollout_tp), 0},
+    {IN(SLIME), "rollout_max_prompt_len", F(prompt), 0},
+    {IN(SLIME), "rollout_max_response_len", F(response), 0},
+    {IN(NEMO), "cluster.num_nodes", F(nodes), 0},
+    {IN(NEMO), "cluster.gpus_per_node", F(gpus_per_node), 0},
+    {IN(NEMO), "policy.train_micro_batch_size", F(micro_batch), 0},
+    {IN(NEMO), "policy.train_global_batch_size", F(mini_batch), 0},
+    {IN(NEMO), "grpo.num_generations_per_prompt", F(rollout_n), 0},
+    {IN(NEMO), "generation.vllm_cfg.tensor_parallel_size", F(rollout_tp), 0},
+    {IN(NEMO), "dtensor_cfg.cpu_offload", F(offload), 1},
+    {IN(OPENRLHF), "actor.num_nodes", F(nodes), 0},
+    {IN(OPENRLHF), "actor.num_gpus_per_node", F(gpus_per_node), 0},
+    {IN(OPENRLHF), "vllm_tensor_parallel_size", F(rollout_tp), 0},
+    {IN(OPENRLHF), "vllm.tensor_parallel_size", F(rollout_tp), 0},
+    {IN(OPENRLHF), "micro_train_batch_size", F(micro_batch), 0},
+    {IN(OPENRLHF), "train.micro_batch_size", F(micro_batch), 0},
+    {IN(OPENRLHF), "train_batch_size", F(mini_batch), 0},
+    {IN(OPENRLHF), "train.batch_size", F(mini_batch), 0},
+    {IN(OPENRLHF), "rollout.n_samples_per_prompt", F(rollout_n), 0},
+    {IN(OPENRLHF), "prompt_max_len", F(prompt), 0},
+    {IN(OPENRLHF), "generate_max_len", F(response), 0},
+    {IN(OPENRLHF), "rollout.max_new_tokens", F(response), 0},
+    {IN(OPENRLHF), "ring_attn_size", F(sp), 0},
+    {IN(OPENRLHF), "gradient_checkpointing", F(recompute), 1},
+    {IN(OPENRLHF), "gradient_checkpointing_enable", F(recompute), 1},
+    {IN(OPENRLHF), "adam_offload", F(offload), 1},
+    {IN(OPENRLHF), "lora_rank", F(lora_rank), 0},
 };
 
 struct reader {
@@ -174,6 +204,15 @@ static const struct {
 } marks[] = {
     {VERL, "actor_rollout_ref.model.path"},
     {VERL, "actor.ppo_mini_batch_size"},
+    {VERL, "actor_rollout_ref.rollout.n"},
+    {VERL, "actor_rollout_ref.rollout.name"},
+    {SLIME, "rollout_max_response_len"},
+    {SLIME, "rollout_num_gpus_per_engine"},
+    {NEMO, "policy.train_micro_batch_size"},
+    {NEMO, "policy.train_global_batch_size"},
+    {NEMO, "policy.model_name"},
+    {OPENRLHF, "micro_train_batch_size"},
+    {OPENRLHF, "ds.zero_stage"},
     {HF, "per_device_train_batch_size"},
     {HF, "rlhf_type"},
     {HF, "train_type"},
@@ -260,6 +299,9 @@ static int read_model(struct reader *r, struct err *e)
 {
     static const char *const names[] = {"actor_rollout_ref.model.path",
                                         "actor_train.model_args.model_name_or_path",
+                                        "policy.model_name",
+                                        "hf_checkpoint",
+                                        "actor.model_name_or_path",
                                         "pretrain",
                                         "model_name_or_path",
                                         "model",
@@ -493,6 +535,74 @@ static void read_titan(struct reader *r)
     j->dp = (int)shards;
 }
 
+/* Updates that a step makes of `prompts` prompts with n responses each. */
+static void set_updates(struct reader *r, long prompts)
+{
+    struct workload_job *j = r->job;
+    long n = j->rollout_n ? j->rollout_n : 1;
+    if (j->mini_batch && prompts * n >= j->mini_batch)
+        j->updates = (int)(prompts * n / j->mini_batch);
+}
+
+static void read_slime(struct reader *r)
+{
+    struct workload_job *j = r->job;
+    const char *estimator = take_value(r, "advantage_estimator");
+    j->algorithm = is_word(estimator, "ppo") ? WORKLOAD_PPO : WORKLOAD_GRPO;
+    read_megatron(r);
+    if (is_word(take_value(r, "train_backend"), "fsdp"))
+        j->framework = "fsdp2";
+    long tokens = to_number(take_value(r, "max_tokens_per_gpu")), both = (j->prompt ? j->prompt : 512) + j->response;
+    if (is_on(take_value(r, "use_dynamic_batch_size")) && tokens)
+        j->micro_batch = tokens > both ? (int)(tokens / both) : 1;
+    set_updates(r, to_number(take_value(r, "rollout_batch_size")));
+}
+
+/* Recipes name the base that they change (workload_read_launch). Which of its two trainers is on decides whose
+ * parallelism counts. */
+static void read_nemo(struct reader *r)
+{
+    struct workload_job *j = r->job;
+    long total = to_number(take_value(r, "policy.max_total_sequence_length"));
+    int megatron = is_on(take_value(r, "megatron_cfg.enabled"));
+    j->algorithm = workload_script_find(r->s, "grpo.num_prompts_per_step") ? WORKLOAD_GRPO : WORKLOAD_TRAIN;
+    if (!megatron) {
+        j->tp = (int)to_number(take_value(r, "dtensor_cfg.tensor_parallel_size"));
+        j->cp = (int)to_number(take_value(r, "dtensor_cfg.context_parallel_size"));
+        j->pp = j->ep = j->etp = 0;
+    }
+    j->recompute = is_on(
+        take_value(r, megatron ? "megatron_cfg.activation_checkpointing" : "dtensor_cfg.activation_checkpointing"));
+    j->no_sequence_parallel =
+        !is_on(take_value(r, megatron ? "megatron_cfg.sequence_parallel" : "dtensor_cfg.sequence_parallel"));
+    j->framework = megatron || j->tp > 1 || j->cp > 1 ? "megatron" : "fsdp2";
+    if (!megatron && j->tp > 1)
+        note_assumed(r, "tensor parallelism of DTensor communicates as Megatron-LM's does");
+    if (total && j->algorithm == WORKLOAD_GRPO) {
+        j->prompt = (int)(total / 4);
+        j->response = (int)(total - total / 4);
+        note_assumed(r, "a quarter of the sequence length for prompts");
+    } else if (total) {
+        j->prompt = (int)total;
+    }
+    set_updates(r, to_number(take_value(r, "grpo.num_prompts_per_step")));
+}
+
+static void read_openrlhf(struct reader *r)
+{
+    struct workload_job *j = r->job;
+    const char *estimator = take_value(r, "advantage_estimator"), *other = take_value(r, "advantage.estimator");
+    estimator = estimator ? estimator : other;
+    int generates = j->response > 0;
+    j->algorithm = !generates ? WORKLOAD_TRAIN : !estimator || is_word(estimator, "gae") ? WORKLOAD_PPO : WORKLOAD_GRPO;
+    set_zero_stage(r, to_number(take_value(r, "zero_stage")));
+    long total = to_number(take_value(r, "max_len"));
+    if (total && !j->prompt)
+        j->prompt = (int)(total > j->response ? total - j->response : total);
+    long prompts = to_number(take_value(r, "rollout_batch_size"));
+    set_updates(r, prompts ? prompts : to_number(take_value(r, "rollout.batch_size")));
+}
+
 /* ---- what has no part in the job ---- */
 
 /* Parts of names that concern parallelism, length, batch, precision, recomputation, adapters, offload or overlap. */
@@ -559,12 +669,13 @@ static void note_defaults(struct reader *r)
 int workload_script_job(const struct workload_script *s, struct workload_job *job, struct workload_reading *out,
                         struct err *e)
 {
-    static void (*const dialects[DIALECTS])(struct reader *) = {read_verl, read_hugging_face, read_megatron,
-                                                                read_deepspeed, read_titan};
+    static void (*const dialects[DIALECTS])(struct reader *) = {
+        read_verl, read_hugging_face, read_megatron, read_deepspeed, read_titan, read_slime, read_nemo, read_openrlhf};
     struct reader r = {.s = s, .job = job, .out = out};
     if (find_dialect(&r))
         return err_set(e, ERR_FAILED,
-                       "%s: no settings of verl, Swift, TRL, Accelerate, Megatron-LM, DeepSpeed or torchtitan that are "
+                       "%s: no settings of verl, Swift, TRL, Accelerate, Megatron-LM, DeepSpeed, torchtitan, slime, "
+                       "NeMo-RL or OpenRLHF that are "
                        "known (%d settings in all)",
                        s->path, s->n);
     read_fields(&r);
@@ -579,14 +690,40 @@ int workload_script_job(const struct workload_script *s, struct workload_job *jo
     return rc;
 }
 
-int workload_read_launch(const char *path, struct arena *a, struct workload_job *job, struct workload_reading *out,
-                         struct err *e)
+#define BASES 8 /* of a recipe that changes one that changes one... */
+
+/* Reads a file behind the base that its "defaults: PATH.yaml" names: what is nearer counts. */
+static int read_with_bases(const char *path, int depth, struct arena *a, struct workload_script *s, struct err *e)
 {
-    struct workload_script s;
     char *text;
     size_t bytes;
     int rc = file_read_text(path, 4u << 20, a, &text, &bytes, e);
     if (!rc)
-        rc = workload_script_parse(text, bytes, path, a, &s, e);
+        rc = workload_script_parse(text, bytes, path, a, s, e);
+    const struct workload_setting *base = rc ? NULL : workload_script_find(s, "defaults");
+    if (!base || !file_ends_with(base->value, ".yaml") || depth == BASES)
+        return rc;
+    const char *slash = strrchr(path, '/');
+    struct workload_script below;
+    struct err unread = {0}; /* a recipe without its base still says what it changes */
+    const char *name = *base->value == '/' || !slash
+                           ? base->value
+                           : arena_printf(a, "%.*s/%s", (int)(slash - path), path, base->value);
+    if (read_with_bases(name, depth + 1, a, &below, &unread))
+        return 0;
+    for (int i = 0; i < s->n; i++) {
+        below.list = arena_grow(a, below.list, (size_t)below.n, sizeof *below.list);
+        below.list[below.n++] = s->list[i];
+    }
+    below.path = path;
+    *s = below;
+    return 0;
+}
+
+int workload_read_launch(const char *path, struct arena *a, struct workload_job *job, struct workload_reading *out,
+                         struct err *e)
+{
+    struct workload_script s;
+    int rc = read_with_bases(path, 0, a, &s, e);
     return rc ? rc : workload_script_job(&s, job, out, e);
 }

@@ -408,6 +408,20 @@ TEST_CASE(numbers)
         {"x --micro-batch-size 1 --num-layers 12 --hidden-size 8 --recompute-granularity selective", FIELD(recompute),
          0},
         {TITAN "data_parallel_shard_degree = 4\n", FIELD(dp), 4},
+#define SLIME "x --hf-checkpoint /m/Qwen3-8B --rollout-max-response-len 3584 "
+        {SLIME "--actor-num-nodes 2 --actor-num-gpus-per-node 4", FIELD(nodes), 2},
+        {SLIME "--rollout-num-gpus-per-engine 4", FIELD(rollout_tp), 4},
+        {SLIME "--n-samples-per-prompt 8 --global-batch-size 64 --rollout-batch-size 32", FIELD(updates), 4},
+        {SLIME "--use-dynamic-batch-size --max-tokens-per-gpu 9216", FIELD(micro_batch), 2},
+        {SLIME "--advantage-estimator grpo", FIELD(algorithm), WORKLOAD_GRPO},
+#define OPENRLHF "x --pretrain Qwen/Qwen3-8B --micro_train_batch_size 2 --generate_max_len 1024 "
+        {OPENRLHF "--actor_num_nodes 2 --actor_num_gpus_per_node 4", FIELD(gpus_per_node), 4},
+        {OPENRLHF "--n_samples_per_prompt 8 --train_batch_size 128 --rollout_batch_size 64", FIELD(updates), 4},
+        {OPENRLHF, FIELD(algorithm), WORKLOAD_PPO},
+        {OPENRLHF "--advantage_estimator group_norm", FIELD(algorithm), WORKLOAD_GRPO},
+        {"x --actor.model_name_or_path Qwen/Qwen3-8B --ds.zero_stage 3 --rollout.max_new_tokens 2048 --data.max_len "
+         "4096",
+         FIELD(prompt), 2048},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct arena *a = arena_new();
@@ -447,6 +461,10 @@ TEST_CASE(which_framework)
         {SWIFT "--deepspeed zero3 --tensor_model_parallel_size 2", "megatron"},
         {SWIFT "--deepspeed zero3 --pipeline_model_parallel_size 2", "megatron"},
         {SWIFT "--deepspeed zero3 --expert_model_parallel_size 2", "megatron"},
+        {OPENRLHF "--zero_stage 3", "zero3"},
+        {OPENRLHF "--zero_stage 2", "megatron"},
+        {SLIME, "megatron"},
+        {SLIME "--train-backend fsdp", "fsdp2"},
         {TITAN, "fsdp2"},
         {TITAN "tensor_parallel_degree = 1\n", "fsdp2"},
         {TITAN "tensor_parallel_degree = 2\n", "megatron"},
@@ -519,6 +537,19 @@ TEST_CASE(recipes)
     assert_int_equal(workload_script_job(&s, &j, &read, &e), 0);
     assert_int_equal(j.model.layers, 12);
     assert_int_equal(j.tp, 2);
+    /* NeMo-RL's name the base that they change. */
+    j = (struct workload_job){0};
+    read = (struct workload_reading){0};
+    assert_int_equal(workload_read_launch("tests/fixtures/workload/recipes/grpo-8b-2n8g.yaml", a, &j, &read, &e), 0);
+    assert_string_equal(j.model.name, "qwen3-8b");
+    assert_string_equal(j.framework, "megatron");
+    assert_int_equal(j.algorithm, WORKLOAD_GRPO);
+    assert_int_equal(j.nodes * j.gpus_per_node, 16);
+    assert_int_equal(j.tp, 2);
+    assert_int_equal(j.rollout_tp, 4);
+    assert_int_equal(j.updates, 2);
+    assert_int_equal(j.prompt + j.response, 4096);
+    assert_int_equal(j.recompute, 1);
     arena_free(a);
 }
 
