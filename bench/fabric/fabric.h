@@ -2,8 +2,7 @@
  * NCCL, and whether it has become worse. It is told line by line by the processes that own ports, and kept as one
  * document,
  * {"format": "nccltune-fabric/1"}. */
-#ifndef BENCH_FABRIC_FABRIC_H
-#define BENCH_FABRIC_FABRIC_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -197,5 +196,3 @@ void verbs_check_better(struct verbs_fabric *now, const struct verbs_fabric *oth
 
 /* The ports of that fabric's nodes, as verbs_ports_of of bench/engines/verbs/run.h; in `a`. */
 const char *verbs_check_ports(const struct verbs_fabric *then, struct arena *a);
-
-#endif

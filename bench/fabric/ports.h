@@ -1,7 +1,6 @@
 /* Ports and pairs of them: which GIDs connect two, which pairs are measured together, and from pairs that failed or
  * were slow to the few things that are broken. Pure logic on tables; nothing here opens a device. */
-#ifndef BENCH_FABRIC_PORTS_H
-#define BENCH_FABRIC_PORTS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -158,5 +157,3 @@ int verbs_localise(const struct verbs_outcome *outcomes, int n, struct arena *a,
  * port that is known to be good, no port twice. An empty round when there is no doubt or no good port left. */
 struct verbs_round verbs_localise_next(const struct verbs_outcome *outcomes, int n, const struct verbs_fault *faults,
                                        int nfaults, struct arena *a);
-
-#endif

@@ -9,8 +9,7 @@
  * A command has its agents once and lends them through bench_setup.lent; all that it runs on nodes (probes, the fabric,
  * NCCL) borrows them with agents_open. Strangers on the port cost nothing: at most AGENTS_GUESTS connections that have
  * proven nothing are kept, each for at most AGENTS_PROOF_S. */
-#ifndef BENCH_LAUNCH_AGENTS_H
-#define BENCH_LAUNCH_AGENTS_H
+#pragma once
 
 #include <signal.h>
 
@@ -167,5 +166,3 @@ struct agents_answer *agents_run(struct agents *s, const char *const *argv, doub
  * input, waits for its end and returns its output (an answer for each agent). */
 int agents_begin_beside(struct agents *s, const char *const *argv, struct err *e);
 struct agents_answer *agents_end_beside(struct agents *s, double deadline_s, struct arena *a, struct err *e);
-
-#endif

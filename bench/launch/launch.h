@@ -1,7 +1,6 @@
 /* Launching what measures: what a user may say about it, a request to a running launch, the command line of MPI's
  * launchers, and the conversation with nccltune-bench. */
-#ifndef BENCH_LAUNCH_LAUNCH_H
-#define BENCH_LAUNCH_LAUNCH_H
+#pragma once
 
 #include <signal.h>
 
@@ -219,5 +218,3 @@ struct protocol_answer {
 
 char *protocol_answer_print(const struct protocol_answer *w); /* as protocol_request_print */
 int protocol_answer_parse(const char *text, size_t bytes, struct protocol_answer *w, struct err *e);
-
-#endif

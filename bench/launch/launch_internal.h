@@ -1,6 +1,5 @@
 /* Between the files of bench/launch: agents while they come, launchers, and what is left of a child's complaints. */
-#ifndef BENCH_LAUNCH_LAUNCH_INTERNAL_H
-#define BENCH_LAUNCH_LAUNCH_INTERNAL_H
+#pragma once
 
 #include <poll.h>
 
@@ -140,5 +139,3 @@ int complaint_read(struct complaint *c, int fd);
 
 /* Write "first / last", one of them when they are the same, "" without any. Returns `text`. */
 char *complaint_text(const struct complaint *c, char *text, size_t bytes);
-
-#endif

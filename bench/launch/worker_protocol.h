@@ -6,8 +6,7 @@
  * An agent does not know what it runs: it starts processes, passes frames to them and frames or bytes from them, keeps
  * their last words and kills them. Messages below AGENT_MESSAGES are the agent's own; the others are for the workers.
  * The engine addresses a worker by its rank, or all of them with AGENT_ALL. */
-#ifndef BENCH_LAUNCH_WORKER_PROTOCOL_H
-#define BENCH_LAUNCH_WORKER_PROTOCOL_H
+#pragma once
 
 #include "core/call/shape.h"
 #include "core/wire/wire.h"
@@ -168,5 +167,3 @@ struct nccl_times {
     struct nccl_choice choice;
     char detail[NCCL_TEXT];
 };
-
-#endif

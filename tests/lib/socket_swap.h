@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* A verbs_channel's `swap` (see bench/engines/verbs/pair.h); `user` points to the socket's number, an int. Sends and
+/* A verbs_channel's `swap` (see bench/engines/verbs/verbs.h); `user` points to the socket's number, an int. Sends and
  * receives at the same time, so that two sides with full buffers do not wait for one another. 0 or an errno: ETIMEDOUT
  * at the deadline, EPIPE when the other side is gone. */
 int socket_swap(void *user, const void *mine, void *theirs, size_t bytes, double deadline_s);

@@ -1,7 +1,6 @@
 /* The conductor of a fabric's measurement: tells the processes that own ports what to try with whom, round by round,
  * and keeps what came of it. */
-#ifndef BENCH_ENGINES_VERBS_CONDUCT_H
-#define BENCH_ENGINES_VERBS_CONDUCT_H
+#pragma once
 
 #include "bench/engines/verbs/order.h"
 #include "bench/fabric/fabric.h"
@@ -51,5 +50,3 @@ int verbs_conduct_knows(const char *schedule);
 void verbs_conduct_run(struct verbs_conductor *c, const char *schedule, uint64_t sweep_bytes);
 
 void verbs_conduct_end(struct verbs_conductor *c);
-
-#endif

@@ -1,9 +1,8 @@
 /* Trying GIDs. Both sides work through the same list, which follows from the two tables. */
-#include "bench/engines/verbs/connect.h"
+#include "bench/engines/verbs/verbs.h"
 
 #include <string.h>
 
-#include "bench/engines/verbs/measure.h"
 #include "core/progress.h"
 
 /* As many GIDs of a port are sent to the other side; more addresses than that on one port are not tried. */

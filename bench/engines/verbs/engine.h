@@ -1,6 +1,5 @@
 /* The verbs engine: which RDMA ports reach which, how fast, by which GID. */
-#ifndef BENCH_ENGINES_VERBS_ENGINE_H
-#define BENCH_ENGINES_VERBS_ENGINE_H
+#pragma once
 
 #include "bench/candidates/engine.h"
 
@@ -21,5 +20,3 @@ extern const struct bench_engine bench_engine_verbs;
  * has; "-" for none. NCCL is a version as ncclGetVersion says it. Frames come on standard input and go to standard
  * output. Returns the exit code. */
 int verbs_serve_main(int argc, char **argv);
-
-#endif

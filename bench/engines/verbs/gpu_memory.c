@@ -1,5 +1,5 @@
 /* GPU memory that an RDMA device reads and writes by itself. */
-#include "bench/engines/verbs/gpu_memory.h"
+#include "bench/engines/verbs/verbs.h"
 
 #include <ctype.h>
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 /* Timing writes over a connected pair, and checking what arrived. */
-#include "bench/engines/verbs/measure.h"
+#include "bench/engines/verbs/verbs.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
 /* Listening on and connecting through single network interfaces. */
-#include "bench/engines/verbs/net.h"
+#include "bench/engines/verbs/order.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Connecting two ports by reliable-connection queue pairs, as NCCL's InfiniBand transport does: one GID or LID a side,
  * RDMA writes only. */
-#include "bench/engines/verbs/pair.h"
+#include "bench/engines/verbs/verbs.h"
 
 #include <errno.h>
 #include <stdio.h>

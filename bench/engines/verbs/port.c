@@ -1,5 +1,5 @@
 /* Ports: open, read their GIDs, close; and the words for failures of verbs calls. */
-#include "bench/engines/verbs/port.h"
+#include "bench/engines/verbs/verbs.h"
 
 #include <errno.h>
 #include <stdio.h>

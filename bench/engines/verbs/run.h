@@ -1,7 +1,6 @@
 /* Measuring a fabric: agents on every node start a process for each port, which the conductor brings together two by
  * two. Their words go through it; what is measured goes over verbs. */
-#ifndef BENCH_ENGINES_VERBS_RUN_H
-#define BENCH_ENGINES_VERBS_RUN_H
+#pragma once
 
 #include <signal.h>
 
@@ -50,5 +49,3 @@ int verbs_journal_add(struct verbs_journal *j, const char *line, struct err *e);
 
 /* Closes it, and removes the file when the measurement is `complete`. Nothing when it is not open. */
 void verbs_journal_close(struct verbs_journal *j, int complete);
-
-#endif

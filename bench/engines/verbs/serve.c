@@ -8,11 +8,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "bench/engines/verbs/connect.h"
 #include "bench/engines/verbs/engine.h"
-#include "bench/engines/verbs/gpu_memory.h"
-#include "bench/engines/verbs/measure.h"
 #include "bench/engines/verbs/order.h"
+#include "bench/engines/verbs/verbs.h"
 #include "bench/fabric/fabric.h"
 #include "core/json.h"
 #include "core/progress.h"

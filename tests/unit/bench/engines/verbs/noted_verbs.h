@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "bench/engines/verbs/pair.h"
+#include "bench/engines/verbs/verbs.h"
 #include "core/progress.h"
 #include "tests/lib/noted.h"
 #include "tests/lib/unit.h"

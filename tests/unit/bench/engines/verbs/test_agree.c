@@ -2,7 +2,7 @@
  * test_verbs_pair.c. */
 #include <errno.h>
 
-#include "bench/engines/verbs/pair.h"
+#include "bench/engines/verbs/verbs.h"
 #include "tests/lib/unit.h"
 
 /* A peer whose report is fixed beforehand. */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "bench/engines/verbs/engine.h"
-#include "bench/engines/verbs/port.h"
+#include "bench/engines/verbs/verbs.h"
 #include "bench/engines/verbs/run.h"
 #include "core/progress.h"
 #include "tests/doubles/nccl_setup.h"

@@ -2,8 +2,7 @@
  */
 #include <errno.h>
 
-#include "bench/engines/verbs/connect.h"
-#include "bench/engines/verbs/measure.h"
+#include "bench/engines/verbs/verbs.h"
 #include "bench/engines/verbs/run.h"
 #include "core/progress.h"
 #include "tests/lib/unit.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <time.h>
 
-#include "bench/engines/verbs/measure.h"
+#include "bench/engines/verbs/verbs.h"
 #include "tests/lib/unit.h"
 
 #define SPACE  262144 /* a slot */

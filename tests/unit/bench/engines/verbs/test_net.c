@@ -6,7 +6,7 @@
 #include <net/if.h>
 #include <unistd.h>
 
-#include "bench/engines/verbs/net.h"
+#include "bench/engines/verbs/order.h"
 #include "tests/lib/unit.h"
 
 /* The loopback, which verbs_net_listen leaves out, as if it were a network: 127.0.0.N is node N. */

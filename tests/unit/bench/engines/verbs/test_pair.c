@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench/engines/verbs/measure.h"
+#include "bench/engines/verbs/verbs.h"
 #include "core/progress.h"
 #include "tests/lib/socket_swap.h"
 #include "tests/lib/unit.h"

@@ -1,7 +1,7 @@
 /* bench/fabric/failure_text.c: a failure says the step, the library's words and numbers, and the usual cause. */
 #include <errno.h>
 
-#include "bench/engines/verbs/port.h"
+#include "bench/engines/verbs/verbs.h"
 #include "tests/lib/unit.h"
 
 TEST_CASE(errno_in_words)

@@ -6,7 +6,7 @@
 
 #include "bench/engines/verbs/engine.h"
 #include "bench/engines/verbs/order.h"
-#include "bench/engines/verbs/port.h"
+#include "bench/engines/verbs/verbs.h"
 #include "tests/lib/unit.h"
 
 #undef ibv_query_port
