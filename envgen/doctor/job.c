@@ -240,6 +240,49 @@ static void check_table(struct job *j)
 
 /* ---- this node --------------------------------------------------------------------------------------------------- */
 
+/* Count the rules of the table that hold on so many nodes; -1: it cannot be read. */
+static int count_rules(const struct job *j, int nodes, int *of)
+{
+    struct tuner_table t = {0};
+    struct err ignored;
+    char *text;
+    size_t bytes;
+    int fit = 0;
+    if (!j->table || file_read(j->table, TUNER_BYTES_LIMIT, j->d->arena, &text, &bytes, &ignored) ||
+        tuner_table_parse(&t, text, bytes, NULL, NULL))
+        return -1;
+    *of = (int)t.count;
+    for (size_t i = 0; i < t.count; i++)
+        fit += tuner_rule_fits_shape(&t.rules[i], &(struct tuner_shape){nodes, j->d->ranks, TUNER_UNKNOWN});
+    tuner_table_free(&t);
+    return fit;
+}
+
+/* On how many nodes the profile was measured, beside how many this job has. */
+static void check_evidence(struct job *j, const struct topology *t)
+{
+    struct launcher_rank r = {.rank = -1};
+    int measured = 0, of = 0;
+    for (int i = 0; i < t->nhosts; i++)
+        measured += !t->hosts[i].served;
+    launcher_find(given_to, j, &r);
+    int nodes = r.nodes || r.per_node <= 0 ? r.nodes : r.ranks / r.per_node, rules = count_rules(j, nodes, &of);
+    if (!measured || !nodes)
+        return;
+    const char *table =
+        rules < 0 ? "" : arena_printf(j->d->arena, "; %d of the table's %d rules are for that", rules, of);
+    if (nodes <= measured)
+        finding_add(&j->d->found, FINDING_OK, NULL, "evidence",
+                    "the profile was measured on %d node%s, this job has %d%s", measured, measured == 1 ? "" : "s",
+                    nodes, table);
+    else
+        finding_add(
+            &j->d->found, FINDING_NOTE, NULL, "evidence",
+            "the profile was measured on no more than %d node%s, and this job has %d%s; its other settings were not "
+            "measured there",
+            measured, measured == 1 ? "" : "s", nodes, table);
+}
+
 static void check_machine(struct job *j)
 {
     struct err e = {0};
@@ -252,6 +295,8 @@ static void check_machine(struct job *j)
         j->node_class = arena_strdup(j->d->arena, doctor_compare(j->d, t, here));
     else
         finding_add(&j->d->found, FINDING_ERROR, NULL, "machine", "cannot be compared: %s", e.text);
+    if (t)
+        check_evidence(j, t);
     topo_free(probed);
     topo_free(t);
 }

@@ -251,6 +251,22 @@ TEST_CASE(all_is_well)
     doctor_free(d);
 }
 
+/* The profile is of one node. */
+TEST_CASE(what_there_is_evidence_for)
+{
+    static const struct {
+        const char *nodes, *text;
+        enum finding_severity severity;
+    } rows[] = {{"1", "measured on 1 node, this job has 1; ", FINDING_OK},
+                {"4", "measured on no more than 1 node, and this job has 4; 0 of the table's", FINDING_NOTE}};
+    for (int i = 0; i < 2; i++) {
+        struct doctor *d = job((const char *const[]){set("NCCLTUNE_PROFILE", scratch_path(&s, "profile")),
+                                                     set("SLURM_STEP_NUM_NODES", rows[i].nodes), NULL});
+        expect(d, "evidence", rows[i].severity, rows[i].text);
+        doctor_free(d);
+    }
+}
+
 TEST_CASE(much_is_wrong)
 {
     const char *const settings[] = {"NCCL_TUNER_PLUGIN=/nonexistent/plugin.so",
