@@ -506,6 +506,8 @@ void diag_add_messages(struct judge *j)
     for (size_t i = 0; i < message_count(); i++) {
         const struct message *m = message_at(i);
         int is_cause = j->r->failure.id && !strcmp(m->id, j->r->failure.id);
+        if (!is_cause && replaced_by(e, (int)i) != (int)i)
+            continue;
         if (e->of[i].count && (weights[m->kind] > 0 || is_cause))
             add_message(j, m, &e->of[i], is_cause ? 0.95 : weights[m->kind] * 0.6);
     }

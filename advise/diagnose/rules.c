@@ -436,5 +436,6 @@ void diag_apply_rules(struct judge *j)
     add_settings(j);
     diag_add_messages(j);
     diag_add_machine(j);
+    diag_add_lint(j);
     qsort(j->r->findings, (size_t)j->r->nfindings, sizeof *j->r->findings, by_weight);
 }

@@ -65,6 +65,9 @@ void diag_add_finding(struct diag_result *r, const struct diag_rule *rule, const
 void diag_add_machine(struct judge *j);
 int diag_say_machine(const struct judge *j);
 
+/* What lint makes of the variables that logs and scripts set. */
+void diag_add_lint(struct judge *j);
+
 /* The failure that messages tell of, and messages as findings (failure.c). */
 void diag_judge_failure(struct judge *j);
 void diag_add_messages(struct judge *j);

@@ -36,6 +36,19 @@ TEST_CASE(what_is_none)
     expect("NCCL_PROTO=LL\nNCCL_ALGO is not set\n", "NCCL_ALGO", NULL);
 }
 
+/* Lint's word on them, by the release that the log names. */
+TEST_CASE(lint_is_asked)
+{
+    struct diagnosis *d =
+        read_text("NCCL version 2.21.5+cuda12.4\na:1:2 [0] NCCL INFO NCCL_ALGO set by environment to Rng.\n");
+    const struct diag_result *r = diagnose_finish(d);
+    int told = 0;
+    for (int i = 0; i < r->nfindings; i++)
+        told |= strstr(r->findings[i].text, "NCCL_ALGO=Rng") && !strcmp(r->findings[i].place, "log:2");
+    assert_true(told);
+    diagnose_free(d);
+}
+
 /* More than there is room for: the first stay. */
 TEST_CASE(too_many)
 {
