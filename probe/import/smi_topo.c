@@ -13,6 +13,8 @@
 #define MOST_NVLINKS  18 /* of a GPU: more together than that go through NVSwitches */
 #define MOST_BROKEN   8  /* lines that a heading may be broken into */
 #define UNKNOWN_LEVEL 6
+#define MOST_CELL     5   /* bytes: "MX123" */
+#define UNTOLD_LINKS  255 /* "MX": there are some */
 
 /* How near, nearest first; NV# is none of them. */
 enum level { LEVEL_SELF, LEVEL_PIX, LEVEL_PXB, LEVEL_PHB, LEVEL_NODE, LEVEL_SYS };
@@ -25,9 +27,11 @@ struct matrix {
     int affinity[MOST_ENDS];     /* NUMA node that is printed behind a GPU; -1 none */
     const char *cpus[MOST_ENDS]; /* the CPUs that are printed there; NULL none */
     int n, rows;
-    unsigned char *level; /* n × n; UNKNOWN_LEVEL: NV#, or not told */
-    unsigned char *links; /* n × n: # of NV# */
-    int node_first;       /* MetaX: the NUMA node stands before the CPUs */
+    unsigned char *level;          /* n × n; UNKNOWN_LEVEL: NV#, or not told */
+    unsigned char *links;          /* n × n: # of NV# */
+    int node_first;                /* the NUMA node stands before the CPUs, as MetaX' tool has it */
+    int has_numa;                  /* there is a column for it */
+    unsigned char read[MOST_ENDS]; /* rows that were read */
     enum topo_link_kind link_kind;
     int group[LEVEL_SYS][MOST_ENDS];
 };
@@ -48,14 +52,33 @@ static int is_affinity(const char *word)
     return !word[strspn(word, "0123456789,-")] || !strcmp(word, "N/A");
 }
 
+/* The words of a line, also of one in a table of Markdown: without its bars, and of "|---|" none. */
+static int read_words(const struct text *x, const char *line, const char **words, int most)
+{
+    char *copy = arena_strdup(x->a, line);
+    for (char *p = copy; *p; p++)
+        if (*p == '|')
+            *p = ' ';
+    return copy[strspn(copy, " \t-:")] ? text_words(x, copy, words, most) : 0;
+}
+
+/* The unread row of that label; -1. */
+static int find_row(const struct matrix *m, const char *label)
+{
+    for (int i = 0; i < m->n; i++)
+        if (!m->read[i] && !strcmp(label, m->labels[i]))
+            return i;
+    return -1;
+}
+
 /* Adds the words of the lines below as long as a terminal or a mail has broken this one in two: until there are `need`,
- * or a line begins with `next`, the label of the row below. */
-static int gather_words(const struct matrix *m, const char **words, int n, int need, const char *next)
+ * or a line begins with the label of a row. */
+static int gather_words(const struct matrix *m, const char **words, int n, int need)
 {
     struct text *x = m->x;
     for (int taken = n; taken; n += taken) {
-        taken = text_words(x, text_line(x, 1), words + n, TEXT_MOST_WORDS - n);
-        if (!taken || (next && !strcmp(words[n], next)))
+        taken = read_words(x, text_line(x, 1), words + n, TEXT_MOST_WORDS - n);
+        if (!taken || (m->level ? find_row(m, words[n]) >= 0 : !strcmp(words[n], "GPU0")))
             break;
         int behind = n >= need;
         for (int i = 0; i < taken && behind; i++)
@@ -71,11 +94,17 @@ static int gather_words(const struct matrix *m, const char **words, int n, int n
 static int read_heading(struct matrix *m, const char *line)
 {
     const char *words[TEXT_MOST_WORDS];
-    int n = text_words(m->x, strstr(line, "GPU0"), words, TEXT_MOST_WORDS);
-    n = gather_words(m, words, n, TEXT_MOST_WORDS, "GPU0");
+    const char *first = strstr(line, "GPU0"), *nic = strstr(line, "NIC0");
+    int n = read_words(m->x, nic && nic < first ? nic : first, words, TEXT_MOST_WORDS), cpu = -1;
+    n = gather_words(m, words, n, TEXT_MOST_WORDS);
+    for (int i = n - 1; i >= 0; i--) {
+        int numa = !strcmp(words[i], "Node") || !strcmp(words[i], "NUMA");
+        m->has_numa |= numa;
+        m->node_first |= numa && cpu > i;
+        cpu = strcmp(words[i], "CPU") ? cpu : i;
+    }
     for (int i = 0; i < n; i++) {
-        m->node_first = !strcmp(words[i], "Node");
-        if (!strcmp(words[i], "CPU") || !strcmp(words[i], "NUMA") || m->node_first)
+        if (!strcmp(words[i], "CPU") || !strcmp(words[i], "NUMA") || !strcmp(words[i], "Node"))
             break;
         if (m->n == MOST_ENDS)
             return text_wrong(m->x, "more than %d devices", MOST_ENDS);
@@ -96,24 +125,26 @@ static long links_in(struct matrix *m, const char *word)
     int metax = !strncmp(word, "MX", 2);
     if (!metax && strncmp(word, "NV", 2) != 0)
         return 0;
-    long links = metax && !word[2] ? 1 : strtol(word + 2, &end, 10);
-    if (links < 1 || links > 255 || (word[2] && *end))
+    long links = metax && !word[2] ? UNTOLD_LINKS : strtol(word + 2, &end, 10);
+    if (links < 1 || links > UNTOLD_LINKS || (word[2] && *end))
         return 0;
     m->link_kind = metax ? TOPO_METAXLINK : TOPO_NVLINK;
     return links;
 }
 
+static const struct {
+    const char *word;
+    enum level level;
+} level_words[] = {{"X", LEVEL_SELF},    {"PIX", LEVEL_PIX},     {"PXB", LEVEL_PXB},    {"PHB", LEVEL_PHB},
+                   {"NODE", LEVEL_NODE}, {"SYS", LEVEL_SYS},     {"SOC", LEVEL_SYS}, /* drivers before 396 */
+                   {"PSB", LEVEL_PIX},   {"ETH", UNKNOWN_LEVEL}, {"N/A", UNKNOWN_LEVEL}};
+enum { LEVEL_WORDS = sizeof level_words / sizeof *level_words };
+
 static int read_word(struct matrix *m, int row, int column, const char *word)
 {
-    static const struct {
-        const char *word;
-        enum level level;
-    } words[] = {{"X", LEVEL_SELF},    {"PIX", LEVEL_PIX},     {"PXB", LEVEL_PXB},    {"PHB", LEVEL_PHB},
-                 {"NODE", LEVEL_NODE}, {"SYS", LEVEL_SYS},     {"SOC", LEVEL_SYS}, /* drivers before 396 */
-                 {"PSB", LEVEL_PIX},   {"ETH", UNKNOWN_LEVEL}, {"N/A", UNKNOWN_LEVEL}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (!strcmp(word, words[i].word)) {
-            m->level[cell(m, row, column)] = (unsigned char)words[i].level;
+    for (size_t i = 0; i < LEVEL_WORDS; i++)
+        if (!strcmp(word, level_words[i].word)) {
+            m->level[cell(m, row, column)] = (unsigned char)level_words[i].level;
             return 0;
         }
     long links = links_in(m, word);
@@ -129,14 +160,64 @@ static int is_number(const char *s)
     return isdigit((unsigned char)*s) && strlen(s) < 6;
 }
 
-/* "GPU0\t X \tNV12\tPXB\t0-63,128-191\t0\t\tN/A": 1 when it is the next row. */
+/* Length of the cell that `s` begins with: a word of the matrix, NV#, CPUs or a node's number; above all of its
+ * length where it is none of them. */
+static size_t cell_length(const char *s)
+{
+    size_t n = strspn(s, "0123456789,-");
+    for (size_t i = 0; i < LEVEL_WORDS; i++)
+        if (!strncmp(s, level_words[i].word, strlen(level_words[i].word)))
+            return strlen(level_words[i].word);
+    if (!strncmp(s, "NV", 2) && isdigit((unsigned char)s[2]))
+        return isdigit((unsigned char)s[3]) ? 4 : 3;
+    if (!strncmp(s, "MX", 2))
+        return 2 + strspn(s + 2, "0123456789");
+    return n ? n : strlen(s) + MOST_CELL;
+}
+
+/* Cells that a copy has glued together: "NODENODE", "0N/A", "SYSSYS". Words that hold something else stay whole. */
+static int split_cells(const struct matrix *m, const char **words, int n)
+{
+    const char *all[TEXT_MOST_WORDS];
+    int count = 0;
+    for (int i = 0; i < n && count < TEXT_MOST_WORDS; i++) {
+        size_t at = 0, length = strlen(words[i]);
+        while (at < length)
+            at += cell_length(words[i] + at);
+        if (at > length || !i) {
+            all[count++] = words[i];
+            continue;
+        }
+        for (const char *p = words[i]; *p && count < TEXT_MOST_WORDS; p += cell_length(p))
+            all[count++] = arena_strndup(m->a, p, cell_length(p));
+    }
+    memcpy(words, all, (size_t)count * sizeof *all);
+    return count;
+}
+
+/* "0-2231", CPUs 0-223 and node 1: cuts the last digit off where a column for the node is announced and empty. */
+static const char *split_node(struct matrix *m, const char **cpus)
+{
+    size_t length = *cpus ? strlen(*cpus) : 0;
+    const char *dash = *cpus ? strrchr(*cpus, '-') : NULL;
+    if (!m->has_numa || !dash || strlen(dash) < 3)
+        return NULL;
+    const char *node = arena_strdup(m->a, *cpus + length - 1);
+    *cpus = arena_strndup(m->a, *cpus, length - 1);
+    return node;
+}
+
+/* "GPU0\t X \tNV12\tPXB\t0-63,128-191\t0\t\tN/A": a row of the matrix, in any order. */
 static int read_row(struct matrix *m, const char *line)
 {
     const char *words[TEXT_MOST_WORDS];
-    int n = text_words(m->x, line, words, TEXT_MOST_WORDS), row = m->rows;
-    if (!n || strcmp(words[0], m->labels[row]) != 0)
+    int n = read_words(m->x, line, words, TEXT_MOST_WORDS), row = n ? find_row(m, words[0]) : -1;
+    if (row < 0)
         return 0;
-    n = gather_words(m, words, n, m->n + 1, row + 1 < m->n ? m->labels[row + 1] : NULL);
+    m->read[row] = 1;
+    n = split_cells(m, words, n);
+    n = gather_words(m, words, n, m->n + 1);
+    n = split_cells(m, words, n);
     m->rows++;
     for (int i = 0; i < m->n; i++) {
         if (i + 1 >= n)
@@ -146,6 +227,10 @@ static int read_row(struct matrix *m, const char *line)
     }
     const char *first = m->n + 1 < n ? words[m->n + 1] : NULL, *second = m->n + 2 < n ? words[m->n + 2] : NULL;
     const char *cpus = m->node_first ? second : first, *numa = m->node_first ? first : second;
+    if (cpus && (!numa || !is_number(numa)) && is_gpu(words[0])) {
+        const char *glued = split_node(m, &cpus);
+        numa = glued ? glued : numa;
+    }
     m->cpus[row] = is_gpu(words[0]) ? cpus : NULL;
     if (numa && is_number(numa))
         m->affinity[row] = (int)strtol(numa, NULL, 10);
@@ -156,7 +241,7 @@ static int read_row(struct matrix *m, const char *line)
 static int read_legend(struct matrix *m, const char *line)
 {
     const char *words[3];
-    int n = text_words(m->x, line, words, 3);
+    int n = read_words(m->x, line, words, 3);
     size_t length = n ? strlen(words[0]) : 0;
     if (!n || strstr(line, "Legend") || strstr(line, " = "))
         return 1;
@@ -180,7 +265,9 @@ static int read_lines(struct matrix *m)
         if (read_row(m, text_line(x, 0)))
             return ERR_FAILED;
     if (m->rows < m->n)
-        return err_at(x->e, x->file, 0, 0, "expected a row for %s of the heading", m->labels[m->rows]);
+        for (int i = 0;; i++)
+            if (!m->read[i])
+                return err_at(x->e, x->file, 0, 0, "expected a row for %s of the heading", m->labels[i]);
     while (x->at < x->n && read_legend(m, text_line(x, 0)))
         x->at++;
     return 0;
@@ -346,7 +433,7 @@ static void add_links(struct tree *tree)
         if (!is_gpu(m->labels[i]))
             continue;
         for (int k = 0; k < m->n; k++) {
-            int links = m->links[cell(m, i, k)];
+            int links = m->links[cell(m, i, k)] == UNTOLD_LINKS ? 1 : m->links[cell(m, i, k)];
             sum += links;
             most = links > most ? links : most;
         }
@@ -361,8 +448,9 @@ static void add_links(struct tree *tree)
         }
         for (int k = 0; k < m->n && sum <= MOST_NVLINKS; k++) {
             l.peer_gpu = peer;
-            l.count = m->links[cell(m, i, k)];
-            if (l.count && is_gpu(m->labels[k]))
+            int links = m->links[cell(m, i, k)];
+            l.count = links == UNTOLD_LINKS ? 0 : links;
+            if (links && is_gpu(m->labels[k]))
                 build_link(tree->t, tree->c, l);
             peer += is_gpu(m->labels[k]);
         }
@@ -409,8 +497,9 @@ static int topo_begins(const struct text *x)
         return 0;
     int n = 0;
     for (int ahead = 1; ahead <= MOST_BROKEN && (n < 2 || strcmp(words[0], "GPU0") != 0); ahead++)
-        n = text_words(x, ahead == 1 ? text_next_line(x) : text_line(x, ahead), words, 4);
-    if (n < 2 || strcmp(words[0], "GPU0") != 0 || strcmp(words[1], "X") != 0)
+        n = read_words(x, ahead == 1 ? text_next_line(x) : text_line(x, ahead), words, 4);
+    if (n < 2 || strcmp(words[0], "GPU0") != 0 || isdigit((unsigned char)*words[1]) ||
+        cell_length(words[1]) > MOST_CELL)
         return 0;
     for (int i = 0; others[i] && n > 2; i++)
         if (!strcmp(words[2], others[i]))

@@ -21,7 +21,7 @@ char *path_word(char text[PATH_WORD], const struct topo_path *p)
 {
     static const char *const words[] = {"X", NULL, "PIX", "PXB", "PHB", "NODE", "SYS", "?"};
     if (p->word == WORD_LINKS)
-        snprintf(text, PATH_WORD, "%s%d",
+        snprintf(text, PATH_WORD, p->links ? "%s%d" : "%s",
                  p->link_kind == TOPO_XGMI        ? "XGMI"
                  : p->link_kind == TOPO_METAXLINK ? "MX"
                                                   : "NV",
@@ -199,6 +199,7 @@ struct bundle {
     enum topo_link_kind link_kind;
     int links;
     double GBps;
+    int untold; /* there are links, and nobody says how many */
 };
 
 struct links {
@@ -210,8 +211,10 @@ struct links {
 
 static void add_to_bundle(struct bundle *b, const struct topo_link *l)
 {
+    int untold = l->link_kind == TOPO_METAXLINK && !l->count; /* MetaX' tool says that there are links, not how many */
     b->link_kind = l->link_kind;
-    b->links += l->count;
+    b->links += untold ? 1 : l->count;
+    b->untold |= untold;
     b->GBps += l->GBps;
 }
 
@@ -263,7 +266,7 @@ static struct topo_path gpu_path(const struct links *f, int i, int k)
     struct topo_path p = pci_path(c, c->gpus[i].object, c->gpus[k].object);
     struct bundle b = bundle_between(f, i, k);
     if (b.links)
-        return (struct topo_path){PATH_NVL, WORD_LINKS, b.link_kind, b.links, b.GBps};
+        return (struct topo_path){PATH_NVL, WORD_LINKS, b.link_kind, b.untold ? 0 : b.links, b.GBps};
     if (p.class_ == PATH_LOC) /* two dies or two GPUs of one card are not one GPU */
         return (struct topo_path){PATH_PIX, WORD_PIX};
     if (meet_at_third_gpu(f, i, k))

@@ -141,7 +141,7 @@ struct topo_link {
     int gpu;         /* index into gpus */
     int peer_gpu;    /* index into gpus; -1: `peer_object`, or an unknown remote end when both are -1 */
     int peer_object; /* an NVSwitch or a NUMA node */
-    int count;       /* links of this kind between the two */
+    int count;       /* links of this kind between the two; 0 unknown (MetaX) */
     double GBps;     /* all `count` together, one direction; 0 unknown */
 };
 
@@ -361,7 +361,7 @@ struct topo_path {
     enum path_class class_;
     enum path_word word;
     enum topo_link_kind link_kind; /* WORD_LINKS: of which kind */
-    int links;                     /* WORD_LINKS: how many */
+    int links;                     /* WORD_LINKS: how many; 0 unknown */
     double GBps; /* the narrowest link on the way, one direction; WORD_LINKS: all of them; 0 unknown */
 };
 

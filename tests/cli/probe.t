@@ -111,7 +111,7 @@ Formats of other vendors and programs
   > done
   text_rocm.txt: GPUs: 4;RDMA ports: 0;GPU1 XGMI1  X  SYS SYS;
   text_amd_smi.txt: GPUs: 3;RDMA ports: 0;GPU1 XGMI1  X  XGMI1 N/A;
-  text_metax.txt: GPUs: 4;RDMA ports: 0;GPU1 MX1  X  SYS SYS;
+  text_metax.txt: GPUs: 4;RDMA ports: 0;GPU1 MX  X  SYS SYS;
   nccl_rccl_xgmi.xml: GPUs: 3;RDMA ports: 1;GPU1 XGMI1  X  XGMI1 PHB;
   hwloc2_dgx1v.xml: GPUs: 8;RDMA ports: 4;GPU1 NV1  X  NV2 NV1;
   smi_query.xml: GPUs: 2;RDMA ports: 0;GPU1 ?  X  N/A N/A;

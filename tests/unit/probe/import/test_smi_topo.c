@@ -48,6 +48,33 @@ TEST_CASE(variants)
     arena_free(a);
 }
 
+/* What mails and tables make of it: cells that are glued, columns and rows in another order, the node before the CPUs.
+ */
+TEST_CASE(copies)
+{
+    static const char *const copies[] = {
+        "GPU0 GPU1 NIC0 CPU Affinity NUMA Affinity GPU NUMA ID\nGPU0 X NODENODE 0-1110N/A\nGPU1 NODE X NODE "
+        "112-2230N/A\n"
+        "NIC0 NODENODE X\n",
+        "| | NIC0 | GPU0 | GPU1 | NUMA Affinity | CPU Affinity |\n|---|---|---|---|---|---|\n"
+        "| GPU0 | NODE | X | NODE | 0 | 0-111 |\n| NIC0 | X | NODE | NODE | | |\n| GPU1 | NODE | NODE | X | 0 | "
+        "112-223 |\n",
+    };
+    static const char *const expected[] = {"GPU0 X NODE NODE\nGPU1 NODE X NODE\nNIC0 NODE NODE X\n",
+                                           "GPU0 X NODE NODE\nGPU1 NODE X NODE\nNIC0 NODE NODE X\n"};
+    for (size_t i = 0; i < 2; i++) {
+        struct err e = {0};
+        struct topology *t = topo_new();
+        if (import_text(t, arena_strdup(t->arena, copies[i]), "host", "f", &e))
+            fail_msg("%s", e.text);
+        const struct topo_class *c = &t->classes[0];
+        assert_string_equal(matrix_words(c, t->arena), expected[i]);
+        assert_int_equal(c->objects[c->gpus[1].object].numa, 0);
+        assert_string_equal(c->objects[topo_numa_root(c, c->gpus[0].object)].cpus, "112-223");
+        topo_free(t);
+    }
+}
+
 TEST_CASE(wrong)
 {
     static const struct {

@@ -170,7 +170,7 @@ TEST_CASE(squares)
         {FIXTURE "text_rocm.txt", "GPU0 X XGMI1 SYS SYS\nGPU1 XGMI1 X SYS SYS\nGPU2 SYS SYS X XGMI1\n"
                                   "GPU3 SYS SYS XGMI1 X\n"},
         {FIXTURE "text_amd_smi.txt", "GPU0 X XGMI1 XGMI1\nGPU1 XGMI1 X XGMI1\nGPU2 XGMI1 XGMI1 X\n"},
-        {FIXTURE "text_metax.txt", "GPU0 X MX1 SYS SYS\nGPU1 MX1 X SYS SYS\nGPU2 SYS SYS X MX1\nGPU3 SYS SYS MX1 X\n"},
+        {FIXTURE "text_metax.txt", "GPU0 X MX SYS SYS\nGPU1 MX X SYS SYS\nGPU2 SYS SYS X MX\nGPU3 SYS SYS MX X\n"},
     };
     for (size_t i = 0; i < 3; i++)
         assert_words(cases[i].file, cases[i].words);
