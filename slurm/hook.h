@@ -311,6 +311,7 @@ struct hook_report {
 struct hook_options {
     const char *conf, *sysfs, *run; /* HOOK_CONF_PATH, "/sys", HOOK_RUN */
     long limit_ms;
+    char *answer; /* for hook_task in place of RUN/JOB, cut in place; NULL: that file */
 };
 
 /* hook_decide.c: the prolog's part, which gives every task of the job its settings. *m: the profile's map, to be freed,

@@ -4,9 +4,10 @@
  *   nccltune-hook task-prolog    as the user, before every task: prints what was decided
  *   nccltune-hook epilog         as root, after a job: takes the decision away, compares once more, only logs
  *   nccltune-hook check          by hand: what a job of this node alone would get; exit code 1 when something is wrong
+ *   nccltune-hook env            in the prologue of another scheduler: prints what a job gets, for a shell
  *
- * Except for `check`, anything that goes wrong ends with 0 and one line in syslog. The one way to another exit code is
- * a finding that the site wants a node drained for. */
+ * Except for `check` and `env`, anything that goes wrong ends with 0 and one line in syslog. The one way to another
+ * exit code is a finding that the site wants a node drained for. */
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,6 +30,10 @@
 #define OPTION_SYSFS 257
 #define OPTION_LIMIT 258
 #define OPTION_RUN   259
+#define OPTION_JOB   260
+#define OPTION_HOSTS 261
+#define OPTION_NODE  262
+#define OPTION_START 263
 
 /* ---- syslog: a daemon that hangs must not hold a job, and a signal handler must be able to say something ------------
  */
@@ -124,24 +129,29 @@ static void drain(const struct hook_report *r)
         log_line("scontrol could not set the reason");
 }
 
-/* A process that could do nothing leaves no text: then that is the answer. Tasks of a part of a heterogeneous job may
- * go by the part's number. */
-static void leave_answer(const struct hook_options *o, const struct hook_report *r, const char *why)
+/* Return what the prolog's process decided; one that could do nothing leaves no text: then that is the answer. */
+static const char *find_answer(const struct hook_report *r, const char *why, const char *job)
 {
     static struct hook_answer a;
-    char id[HOOK_WORD], part[HOOK_WORD];
     static char text[HOOK_OUTPUT];
+    if (r && r->out[0])
+        return r->out;
+    snprintf(a.job, sizeof a.job, "%s", job);
+    snprintf(a.why, sizeof a.why, "%s", why[0] ? why : "more settings than a job can have");
+    a.nodes = 2;
+    hook_answer_print(&a, text, sizeof text);
+    return text;
+}
+
+/* Tasks of a part of a heterogeneous job may go by the part's number. */
+static void leave_answer(const struct hook_options *o, const struct hook_report *r, const char *why)
+{
+    char id[HOOK_WORD], part[HOOK_WORD];
     struct hook_why w = {""};
     if (hook_job_id(id))
         return;
     snprintf(part, sizeof part, "%s", plain("SLURM_JOB_ID", id));
-    if (!r || !r->out[0]) {
-        snprintf(a.job, sizeof a.job, "%s", id);
-        snprintf(a.why, sizeof a.why, "%s", why[0] ? why : "more settings than a job can have");
-        a.nodes = 2;
-        hook_answer_print(&a, text, sizeof text);
-    }
-    const char *answer = r && r->out[0] ? r->out : text;
+    const char *answer = find_answer(r, why, id);
     if (hook_answer_write(o->run, id, answer, &w) ||
         (strcmp(id, part) != 0 && hook_answer_write(o->run, part, answer, &w)))
         log_line(w.text);
@@ -195,18 +205,94 @@ static int check(const struct hook_options *o)
     return found;
 }
 
+/* ---- other schedulers -------------------------------------------------------------------------------------------- */
+
+/* The job as Slurm's variables have it. */
+static struct {
+    const char *id, *hosts, *node, *start;
+} given;
+
+static int describe_job(void)
+{
+    static const char *const others[] = {"SLURM_HET_JOB_ID", "SLURM_JOB_PARTITION", "SLURM_NODELIST",
+                                         "SLURM_JOB_START_TIME"};
+    static char host[HOOK_WORD], id[HOOK_WORD];
+    if (!given.id || !given.hosts)
+        return -1;
+    snprintf(id, sizeof id, "%.*s", (int)strspn(given.id, "0123456789"), given.id); /* PBS: 1234.server */
+    if (!given.node && !gethostname(host, sizeof host - 1)) {
+        host[strcspn(host, ".")] = 0;
+        given.node = host;
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        unsetenv(others[i]);
+    if (given.start)
+        setenv("SLURM_JOB_START_TIME", given.start, 1);
+    return setenv("SLURM_JOB_ID", id, 1) || setenv("SLURM_JOB_NODELIST", given.hosts, 1) ||
+           setenv("SLURMD_NODENAME", given.node ? given.node : "", 1) || setenv("SLURM_STEP_ID", "0", 1) ||
+           setenv("SLURM_LOCALID", "0", 1);
+}
+
+/* Print the lines of a task prolog for a shell: "export NAME='VALUE'"; what is meant for people goes to stderr. */
+static void print_exports(char *lines)
+{
+    static const char set[] = "export ", say[] = "print ";
+    for (char *line; (line = hook_line(&lines));) {
+        char *value = strchr(line, '=');
+        if (!strncmp(line, say, sizeof say - 1))
+            fprintf(stderr, "%s\n", line + sizeof say - 1);
+        else if (strncmp(line, set, sizeof set - 1) != 0 || !value)
+            puts(line);
+        else {
+            printf("%.*s='", (int)(value - line), line);
+            for (const char *p = value + 1; *p; p++)
+                fputs(*p == '\'' ? "'\\''" : (char[]){*p, 0}, stdout);
+            puts("'");
+        }
+    }
+}
+
+/* The prolog's decision and the task prolog's output in one. */
+static int print_environment(const struct hook_options *o)
+{
+    static struct hook_report lines;
+    static char answer[HOOK_OUTPUT];
+    struct hook_options own = *o;
+    char id[HOOK_WORD];
+    struct hook_why why = {""};
+    if (describe_job() || hook_job_id(id)) {
+        fputs("nccltune-hook env: expected --job NUMBER and --hosts LIST\n", stderr);
+        return 1;
+    }
+    const struct hook_report *r = hook_boxed(hook_prolog, &own, &why);
+    snprintf(answer, sizeof answer, "%s", find_answer(r, why.text, id));
+    own.answer = answer;
+    hook_task(&own, &lines);
+    print_exports(lines.out);
+    if (why.text[0])
+        fprintf(stderr, "nccltune-hook env: %s\n", why.text);
+    return why.text[0] != 0;
+}
+
 static const struct {
     const char *name;
     int (*main)(const struct hook_options *o);
-} hooks[] = {{"task-prolog", task_prolog}, {"prolog", prolog}, {"epilog", epilog}, {"check", check}};
+} hooks[] = {
+    {"task-prolog", task_prolog}, {"prolog", prolog}, {"epilog", epilog}, {"check", check}, {"env", print_environment}};
 #define HOOKS (sizeof hooks / sizeof *hooks)
 
-static const char help_text[] = "Usage: nccltune-hook task-prolog | prolog | epilog | check [OPTION]...\n"
-                                "What Slurm runs on every node; see nccltune-hook(8).\n"
-                                "      --conf FILE    instead of " HOOK_CONF_PATH "\n"
-                                "      --sysfs DIR    instead of /sys\n"
-                                "      --run DIR      instead of " HOOK_RUN "\n"
-                                "      --limit MS     prolog, epilog: give up after so many milliseconds; 10000\n";
+static const char help_text[] =
+    "Usage: nccltune-hook task-prolog | prolog | epilog | check [OPTION]...\n"
+    "       nccltune-hook env --job ID --hosts LIST [--node NAME] [--start SECONDS]\n"
+    "What Slurm runs on every node; see nccltune-hook(8).\n"
+    "      --conf FILE    instead of " HOOK_CONF_PATH "\n"
+    "      --sysfs DIR    instead of /sys\n"
+    "      --run DIR      instead of " HOOK_RUN "\n"
+    "      --limit MS     prolog, epilog: give up after so many milliseconds; 10000\n"
+    "      --job ID       env: the job's number, which decides about trials\n"
+    "      --hosts LIST   env: all nodes of the job, n[1-4] or n1,n2\n"
+    "      --node NAME    env: this node, as the list has it; the host's name\n"
+    "      --start S      env: the job's start, seconds since 1970, the same on all nodes\n";
 
 static int usage(void)
 {
@@ -220,6 +306,10 @@ int main(int argc, char **argv)
                                             {"sysfs", required_argument, NULL, OPTION_SYSFS},
                                             {"run", required_argument, NULL, OPTION_RUN},
                                             {"limit", required_argument, NULL, OPTION_LIMIT},
+                                            {"job", required_argument, NULL, OPTION_JOB},
+                                            {"hosts", required_argument, NULL, OPTION_HOSTS},
+                                            {"node", required_argument, NULL, OPTION_NODE},
+                                            {"start", required_argument, NULL, OPTION_START},
                                             {"help", no_argument, NULL, 'h'},
                                             {"version", no_argument, NULL, 'V'},
                                             {NULL, 0, NULL, 0}};
@@ -233,6 +323,14 @@ int main(int argc, char **argv)
             o.sysfs = optarg;
         else if (option == OPTION_RUN)
             o.run = optarg;
+        else if (option == OPTION_JOB)
+            given.id = optarg;
+        else if (option == OPTION_HOSTS)
+            given.hosts = optarg;
+        else if (option == OPTION_NODE)
+            given.node = optarg;
+        else if (option == OPTION_START)
+            given.start = optarg;
         else if (option == OPTION_LIMIT && !hook_number(optarg, 60000, &ms) && ms > 0)
             o.limit_ms = (long)ms;
         else if (option == 'h')

@@ -240,7 +240,8 @@ void hook_task(const struct hook_options *o, struct hook_report *r)
     t.aloud = is_first_here();
     hook_settings_ours(&t.ours, getenv(HOOK_SET));
     if (!(mode && !strcmp(mode, "off")) && !hook_job_id(t.job)) {
-        int rc = hook_answer_read(o->run, t.job, &t.answer, &why);
+        int rc = o->answer ? hook_answer_parse(&t.answer, o->answer, "the answer", &why)
+                           : hook_answer_read(o->run, t.job, &t.answer, &why);
         if (rc)
             no_answer(&t.answer, o->run);
         if (rc < 0)

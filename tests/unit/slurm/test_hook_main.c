@@ -165,6 +165,37 @@ TEST_CASE(ignores_a_key)
     assert_int_equal(access(store_path(&store, "7"), F_OK), -1);
 }
 
+/* In the prologue of another scheduler: on each node what the prolog and the task prolog would give a step there. */
+TEST_CASE(prints_the_environment_for_other_schedulers)
+{
+    char steps[sizeof printed];
+    if (untrusted)
+        skip_because(NEEDS_OWN_STORE);
+    char text[1200];
+    snprintf(text, sizeof text, "store=%s\nplugin=%s/plugin.so\n", store.root, store.root);
+    store_write(&store, "slurm.conf", text);
+    for (int n = 0; n < 3; n++) {
+        assert_int_equal(hook("--conf '%s/slurm.conf' env --job 7.pbs --hosts 'n[0-2]' --node n%d", store.root, n), 0);
+        assert_non_null(strstr(printed, "export NCCL_IB_QPS_PER_CONNECTION='4'\n"));
+        assert_int_equal(!strstr(printed, "export NCCL_IB_HCA='=mlx5_0:1,mlx5_1:1'\n"), n == 2); /* of another class */
+        memcpy(steps, printed, sizeof steps);
+        snprintf(text, sizeof text, "n%d", n);
+        setenv("SLURM_JOB_ID", "7", 1);
+        setenv("SLURMD_NODENAME", text, 1);
+        setenv("SLURM_JOB_NODELIST", "n[0-2]", 1);
+        setenv("SLURM_STEP_ID", "0", 1);
+        assert_int_equal(hook("--conf '%s/slurm.conf' --run '%s' prolog", store.root, store.root), 0);
+        assert_int_equal(hook("--run '%s' task-prolog | sed \"s/=/='/; s/$/'/\"", store.root), 0);
+        assert_string_equal(printed, steps);
+        assert_int_equal(hook("--run '%s' epilog", store.root), 0);
+    }
+    unsetenv("SLURM_STEP_ID");
+    assert_int_equal(hook("--conf '%s/slurm.conf' env --job 7 --hosts n0,stranger --node n0", store.root), 0);
+    assert_string_equal(printed, "");
+    assert_int_equal(hook("env --job 7 2>/dev/null"), 1);
+    assert_int_equal(hook("env --job x --hosts n0 2>/dev/null"), 1);
+}
+
 /* A task of a part of a heterogeneous job looks for the whole job's answer, an epilog for its part's. */
 TEST_CASE(leaves_an_answer_for_each_part)
 {
