@@ -225,3 +225,47 @@ void noise_of_repeats(const struct bench_results *r, struct findings *found)
     if (noisy)
         f->advice = "gains of that size are noise; a quiet machine or a larger --budget tells them apart";
 }
+
+/* Starts that are less alike than this count as nearly as many. */
+#define ALIKE 0.2
+
+void noise_of_starts(const struct bench_results *r, struct findings *found)
+{
+    struct arena *a = arena_new();
+    const struct bench_points *points = bench_points_of(r, a);
+    int modes = 0, proven = 0, most = 0;
+    double worth = 0;
+    char size[UNIT_TEXT];
+    const struct bench_point *where = NULL;
+    const char *call = "";
+    for (int i = 0; i < points->count; i++)
+        for (int k = 0; k < points->items[i].ncandidates; k++) {
+            const struct bench_candidate *c = &points->items[i].candidates[k];
+            int keeps = c->proof.n >= BENCH_FEWEST && c->proof.lost && c->proof.median >= 1 + BENCH_MARGIN;
+            proven += c->proof.n >= BENCH_FEWEST;
+            if (c->proof.n > most) {
+                most = c->proof.n;
+                worth = c->proof.worth;
+            }
+            if (keeps && !modes++) {
+                where = &points->items[i];
+                call = c->call.label;
+            }
+        }
+    if (proven && points->alike > ALIKE) {
+        struct finding *f = finding_add(found, FINDING_WARNING, "starts-alike", NULL,
+                                        "what disturbs calls lasts longer than a start: a start and the next one "
+                                        "correlate by %.2f, and %d starts count as %.1f",
+                                        points->alike, most, worth);
+        f->advice = "a larger --budget spreads starts over more time";
+    }
+    if (modes) {
+        struct finding *f = finding_add(
+            found, FINDING_NOTE, "modes", NULL,
+            "%d call%s faster in most starts and slower in others, for the whole of a start, such as %s at "
+            "%s of %s: no rule is written for them",
+            modes, modes == 1 ? " is" : "s are", call, coll_name(where->coll), unit_bytes(size, where->bytes));
+        f->advice = "placement of processes, clocks or rings may differ from start to start: fix those first";
+    }
+    arena_free(a);
+}

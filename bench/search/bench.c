@@ -10,6 +10,7 @@
 #include "bench/search/earlier.h"
 #include "bench/search/predict.h"
 #include "bench/search/prior.h"
+#include "bench/search/shapes.h"
 #include "bench/search/workload_profile.h"
 #include "core/coll.h"
 #include "core/json.h"
@@ -103,8 +104,10 @@ static int write_noise(struct bench_study *s, struct noise_watch *watch, int rc,
     noise_end(watch, worth ? &noise : NULL);
     if (worth && s->engine->measures->noise)
         s->engine->measures->noise(&s->plan, &noise);
-    if (worth)
+    if (worth) {
         noise_of_repeats(s->results, &noise);
+        noise_of_starts(s->results, &noise);
+    }
     return rc ? rc : bench_journal_append_noise(s->journal, &noise, e);
 }
 
@@ -203,8 +206,15 @@ static cJSON *plan_json(const struct bench_options *o, const struct bench_setup 
     for (int i = 0; i < nsizes; i++)
         cJSON_AddItemToArray(list, cJSON_CreateNumber((double)sizes[i]));
     if (!engine->predicts) {
-        int shapes = o->shapes.count ? o->shapes.count : 1, colls = __builtin_popcount(o->collectives);
-        struct budget_task task = {colls * nsizes * shapes, p->nlaunches - 1 + p->nbeside, p->keep_all};
+        struct bench_shape groups[BENCH_SHAPES];
+        int shapes = p->keep_all && !o->shapes.count ? 0 : search_shapes_plan(o, setup->topology, groups);
+        int colls = __builtin_popcount(o->collectives);
+        struct arena *a = arena_new();
+        cJSON *names = shapes ? cJSON_AddArrayToObject(doc, "shapes") : NULL;
+        for (int i = 0; i < shapes; i++)
+            json_append_str(names, bench_shape_text(&groups[i], a));
+        arena_free(a);
+        struct budget_task task = {colls * nsizes * (shapes ? shapes : 1), p->nlaunches - 1 + p->nbeside, p->keep_all};
         cJSON_AddItemToObject(doc, "time", budget_json(&task, o->budget_open ? 0 : o->budget_s));
         cJSON *expected = search_prior_json(setup, p, o->collectives, sizes, nsizes, USUAL_START);
         if (expected)
@@ -276,6 +286,10 @@ void bench_plan_print(const cJSON *plan, FILE *out)
         comma = ",";
     }
     fputc('\n', out);
+    if (cJSON_GetObjectItemCaseSensitive(plan, "shapes")) {
+        print_words("groups", cJSON_GetObjectItemCaseSensitive(plan, "shapes"), out);
+        fputc('\n', out);
+    }
     if (time) {
         fputs("time         by what a start takes, which the first one tells\n", out);
         budget_print(time, out);

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "bench/search/workload_profile.h"
+#include "probe/topology/topology.h"
 
-/* Without --shapes, so much of the budget for every shape. */
-#define SHAPE_S 120.0
+/* Without --shapes, so much of a given budget for every shape; an open one grows by what so many shapes ask for. */
+#define SHAPE_S     120.0
+#define OPEN_SHAPES 4
 
 /* Two shapes behave alike where no call's times differ by more. */
 #define ALIKE 0.05
@@ -100,13 +102,49 @@ static const char *names_of(const struct bench_study *s, const struct bench_shap
     return text;
 }
 
-/* The usual ones: all, or as many as the budget has time for. */
+/* List the usual shapes in the order in which a run takes them: all ranks, the whole node, one rank of each node, all
+ * ranks of two nodes, then the rest. Return their number; `*taken` of them are for this run. */
+static int list_usual(const struct bench_options *o, const struct bench_shape *whole, int all,
+                      struct bench_shape usual[BENCH_SHAPES], int *taken)
+{
+    int n = bench_shapes_usual(whole, usual), open = o->budget_open;
+    int most = open ? OPEN_SHAPES : 1 + (int)fmin(o->budget_s / SHAPE_S, BENCH_SHAPES);
+    for (int i = OPEN_SHAPES; i < n; i++) {
+        const struct bench_shape two = usual[i];
+        if (two.nodes != 2 || two.ranks / 2 != whole->ranks / whole->nodes)
+            continue;
+        memmove(usual + OPEN_SHAPES, usual + OPEN_SHAPES - 1, (size_t)(i - OPEN_SHAPES + 1) * sizeof *usual);
+        usual[OPEN_SHAPES - 1] = two;
+        break;
+    }
+    *taken = all || n < most ? n : most;
+    return n;
+}
+
+int search_shapes_plan(const struct bench_options *o, const struct topology *t, struct bench_shape out[BENCH_SHAPES])
+{
+    const struct bench_shape_list *listed = &o->shapes;
+    struct bench_shape whole = {0};
+    int taken = 0;
+    if (listed->count || o->workload) {
+        memcpy(out, listed->items, (size_t)listed->count * sizeof *out);
+        return listed->count;
+    }
+    for (int i = 0; t && i < t->nhosts; i++)
+        whole.nodes += !t->hosts[i].served;
+    whole.ranks = whole.nodes * (o->setup.ranks_per_node ? o->setup.ranks_per_node
+                                 : t && t->nclasses      ? t->classes[0].ngpus
+                                                         : 0);
+    if (whole.ranks >= 2)
+        list_usual(o, &whole, listed->usual, out, &taken);
+    return taken;
+}
+
 static void take_usual(struct bench_study *s, int all)
 {
     const struct bench_shape whole = {s->nodes, s->ranks};
     struct bench_shape usual[BENCH_SHAPES];
-    int n = bench_shapes_usual(&whole, usual), most = 1 + (int)fmin(s->options->budget_s / SHAPE_S, BENCH_SHAPES);
-    int taken = all || n < most ? n : most;
+    int taken, n = list_usual(s->options, &whole, all, usual, &taken);
     for (int i = 0; i < taken; i++)
         take(s, usual[i]);
     if (taken < n)

@@ -9,6 +9,10 @@
  * asked for does not fit. */
 int search_shapes_take(struct bench_study *s, struct err *e);
 
+/* The same beforehand, where options and the topology (NULL: unknown) say how many ranks there will be: return how many
+ * shapes, 0 where nobody knows. */
+int search_shapes_plan(const struct bench_options *o, const struct topology *t, struct bench_shape out[BENCH_SHAPES]);
+
 /* The shape that a tuner cannot tell from this one (as many nodes and ranks, something else beside it) and that comes
  * before it; -1: none, as where launches are compared with one another. */
 int search_shapes_twin(const struct bench_study *s, int shape);

@@ -163,4 +163,50 @@ TEST_CASE(says_it_in_one_sentence)
     arena_free(a);
 }
 
+/* Gains of eight calls in ten starts, of which each shares its disturbance with `lasts` others. */
+static struct findings said_of_starts(struct arena *a, int lasts, int loses)
+{
+    struct bench_result lines[80];
+    struct findings all = {.arena = a};
+    unsigned drawn = 5;
+    for (int c = 0; c < 8; c++) {
+        double off = 0;
+        for (int i = 0; i < 10; i++) {
+            drawn = drawn * 1103515245 + 12345;
+            off = (i + c) % lasts && i ? off : (drawn >> 16 & 0xff) / 2560.0;
+            struct bench_result *x = &lines[10 * c + i];
+            *x = line(a, 1024 << c, BENCH_DEFAULT, 100);
+            double *beside = arena_alloc(a, 8 * sizeof *beside), *own = arena_alloc(a, 8 * sizeof *own);
+            for (int k = 0; k < 8; k++) {
+                own[k] = 100 + k;
+                beside[k] = own[k] * (c == 3 && loses && i < 2 ? 0.8 : 1.3 + off);
+            }
+            x->library = "NCCL 2.30.7";
+            x->call.label = "ring";
+            x->round = i + 1;
+            x->times_us = own;
+            x->beside_us = beside;
+            x->ntimes = x->nbeside = 8;
+        }
+    }
+    noise_of_starts(results(a, lines, 80), &all);
+    return all;
+}
+
+TEST_CASE(what_outlasts_a_start_is_said)
+{
+    struct arena *a = arena_new();
+    assert_int_equal(said_of_starts(a, 1, 0).n, 0);
+    struct findings f = said_of_starts(a, 4, 0);
+    assert_int_equal(f.n, 1);
+    assert_string_equal(f.list[0].id, "starts-alike");
+    assert_non_null(strstr(f.list[0].text, "10 starts count as "));
+    f = said_of_starts(a, 1, 1);
+    assert_int_equal(f.n, 1);
+    assert_string_equal(f.list[0].id, "modes");
+    assert_non_null(strstr(f.list[0].text, "1 call is faster in most starts"));
+    assert_non_null(strstr(f.list[0].text, "such as ring at allreduce of 8 KiB"));
+    arena_free(a);
+}
+
 TEST_CASES(test_repeats)

@@ -274,10 +274,11 @@ TEST_CASE(what_would_be_done)
                  "5", "2") "," ROW("30", "2") "]}\n",
              "60", "60", "122");
     plan_is(&o, expected);
-    o.shapes.count = 3; /* every shape has its points */
+    o.shapes =
+        (struct bench_shape_list){.count = 3, .items = {{2, 4}, {1, 2}, {2, 2}}}; /* every shape has its points */
     snprintf(expected, sizeof expected,
-             PLAN_HEAD "\"ring\",\"tree\"],\"refinements\":0}},\"sizes\":[8,1024],\"time\":[" ROW("1", "6") "," ROW(
-                 "5", "6") "," ROW("30", "6") "]}\n",
+             PLAN_HEAD "\"ring\",\"tree\"],\"refinements\":0}},\"sizes\":[8,1024],\"shapes\":[\"2x2\",\"1x2\",\"2x1\"],"
+                       "\"time\":[" ROW("1", "6") "," ROW("5", "6") "," ROW("30", "6") "]}\n",
              "60", "60", "126");
     plan_is(&o, expected);
     o.shapes.count = 0;

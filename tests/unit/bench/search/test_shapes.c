@@ -153,7 +153,7 @@ static struct workload *workload_of(const int (*groups)[2], int n)
     return w;
 }
 
-static int objective;
+static int objective, nodes = 2;
 
 static void shapes_of(int ranks, const struct workload *w, double budget_s, const char *expected)
 {
@@ -162,9 +162,10 @@ static void shapes_of(int ranks, const struct workload *w, double budget_s, cons
     fake.ranks = ranks;
     begin(&f, 0, NULL, 0);
     f.study.workload = w;
-    f.study.nodes = 2;
+    f.study.nodes = nodes;
     f.study.ranks = ranks;
-    f.options.budget_s = budget_s;
+    f.options.budget_open = !(budget_s > 0);
+    f.options.budget_s = budget_s > 0 ? budget_s : 60;
     f.options.objective = objective;
     assert_int_equal(search_shapes_take(&f.study, &f.err), 0);
     const char *text = "";
@@ -185,7 +186,30 @@ TEST_CASE(what_is_measured_unless_asked_for)
     shapes_of(8, NULL, 60, "2x4");
     shapes_of(8, NULL, 300, "2x4 1x4*2 2x1*4");
     shapes_of(8, NULL, 36000, "2x4 1x4*2 2x1*4 1x2*4 2x2*2 2x1");
+    shapes_of(8, NULL, 0, "2x4 1x4*2 2x1*4 1x2*4");
+    nodes = 8;
+    shapes_of(32, NULL, 0, "8x4 1x4*8 8x1*4 2x4*4");
+    nodes = 2;
     shapes_of(3, NULL, 36000, ""); /* one node has more ranks than the other */
+}
+
+/* A plan counts them before any start, where the number of ranks is known. */
+TEST_CASE(shapes_are_planned)
+{
+    struct bench_options o;
+    struct bench_shape out[BENCH_SHAPES];
+    struct topo_host hosts[5] = {{0}, {0}, {0}, {0}, {.served = 1}};
+    struct topo_class class = {.ngpus = 8};
+    struct topology t = {.hosts = hosts, .nhosts = 5, .classes = &class, .nclasses = 1};
+    bench_options_default(&o);
+    assert_int_equal(search_shapes_plan(&o, &t, out), 1);
+    assert_int_equal(out[0].ranks, 32);
+    o.budget_open = 1;
+    assert_int_equal(search_shapes_plan(&o, &t, out), 4);
+    assert_int_equal(out[3].nodes, 2);
+    assert_int_equal(search_shapes_plan(&o, NULL, out), 0);
+    o.shapes.count = 2;
+    assert_int_equal(search_shapes_plan(&o, &t, out), 2);
 }
 
 /* What the workload hides is measured beside compute, unless somebody says what is to be made short. */
