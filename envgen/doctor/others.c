@@ -7,7 +7,7 @@
 #include "core/vars/catalogue.h"
 #include "envgen/doctor/doctor_internal.h"
 
-#define NEWEST_TUNER 6
+#define NEWEST_TUNER 7
 #define NEWEST_NET   12
 #define AMAZONS      "nccl_ofi_tuner" /* its network plugin sets NCCL_TUNER_PLUGIN to itself */
 

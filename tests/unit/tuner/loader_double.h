@@ -138,7 +138,13 @@ static inline void *plugin_library(void)
 /* Newest first, from the newest that the release knows; 2.19 and 2.21 know one each. */
 static inline struct loader load(int minor)
 {
-    int newest = minor >= 31 ? 7 : minor >= 30 ? 6 : minor >= 28 ? 5 : minor >= 24 ? 4 : minor >= 22 ? 3 : minor >= 21 ? 2 : 1;
+    int newest = minor >= 31   ? 7
+                 : minor >= 30 ? 6
+                 : minor >= 28 ? 5
+                 : minor >= 24 ? 4
+                 : minor >= 22 ? 3
+                 : minor >= 21 ? 2
+                               : 1;
     int oldest = minor >= 21 ? 2 : 1;
     struct loader l = {.minor = minor};
     void *lib = plugin_library();
