@@ -24,7 +24,9 @@
 
 struct whatif_job {
     const char *workload; /* a file */
-    double measured_s;    /* what its communication takes a step; 0: not said */
+    double measured_s;    /* what its communication takes a step, or one collective; 0: not said */
+    uint64_t bytes;       /* of that collective; 0: not said */
+    double usual_s;       /* what it takes where nothing is wrong; 0: not said */
 };
 
 struct comparison {
@@ -224,6 +226,70 @@ static int compare_step(struct whatif *w, int before, const struct whatif_job *a
     return rc;
 }
 
+/* ---- nccltune whatif --measured without a workload: why one collective takes so long ---- */
+
+#define SIZING 8 /* rounds until the model's time of a size is the usual one */
+
+struct one_call {
+    struct whatif *w;
+    const struct whatif_job *asked;
+    struct step_causes causes;
+};
+
+static int find_causes(struct one_call *c, uint64_t bytes, struct err *e)
+{
+    const struct nccl_setup *s = &c->w->cases[0].setup.nccl;
+    const struct whatif_case *job = &c->w->cases[c->w->ncases - 1]; /* with its settings, where there are some */
+    const int gpus = s->topology->classes[s->class_index].ngpus;
+    struct workload *one = workload_new();
+    one->ranks_per_node = s->ranks_per_node ? s->ranks_per_node : gpus;
+    one->ranks = one->ranks_per_node * (s->nodes ? s->nodes : 1);
+    workload_add_call(one, workload_add_phase(one, "one call"),
+                      (struct workload_call){.kind = c->w->coll,
+                                             .bytes = bytes,
+                                             .count = 1,
+                                             .group_size = one->ranks,
+                                             .place = WORKLOAD_CLUSTER,
+                                             .stride = 1,
+                                             .time_us = -1,
+                                             .algo = -1,
+                                             .proto = -1});
+    int rc = step_causes_of(&job->setup, one, 1e6 * c->asked->measured_s, c->w->arena, &c->causes, e);
+    workload_free(one);
+    return rc;
+}
+
+/* Where only the usual time is known, the size is the one that the model has it for. */
+static int explain_call(struct whatif *w, const struct whatif_job *asked, int json, struct err *e)
+{
+    struct one_call c = {.w = w, .asked = asked};
+    uint64_t bytes = asked->bytes ? asked->bytes : UINT64_C(1) << 30;
+    int rc = find_causes(&c, bytes, e);
+    for (int i = 0; i < SIZING && !rc && !asked->bytes; i++) {
+        double factor = 1e6 * asked->usual_s / c.causes.sound.us;
+        if (!(factor * (double)bytes >= 1 && factor * (double)bytes < 1e15))
+            return err_set(e, ERR_USAGE, "--usual: no size of this collective takes that long on this machine");
+        if (factor > 0.99 && factor < 1.01)
+            break;
+        bytes = (uint64_t)(factor * (double)bytes);
+        rc = find_causes(&c, bytes, e);
+    }
+    if (rc)
+        return rc;
+    if (json) {
+        cJSON *doc = cJSON_CreateObject();
+        cJSON_AddStringToObject(doc, "format", FORMAT);
+        json_add_str(doc, "machine", w->machine);
+        cJSON_AddNumberToObject(doc, "bytes", (double)bytes);
+        step_causes_json(&c.causes, 1e6 * asked->measured_s, doc);
+        return json_save(doc, NULL, e);
+    }
+    printf("One %s of %.3g GB on %s, PREDICTED", coll_name(w->coll), (double)bytes / 1e9, w->machine);
+    puts(asked->bytes ? "" : "; the size is the one for which the model has the usual time");
+    step_causes_print(&c.causes, 1e6 * asked->measured_s, stdout);
+    return 0;
+}
+
 #define COMMAND "nccltune whatif"
 
 static const struct cli_page page = {
@@ -236,6 +302,7 @@ static const struct cli_page page = {
     "  nccltune whatif --machine dgx-a100 --nodes 16 --dead-rail mlx5_3 --sockets --svg dead.svg\n"
     "  nccltune whatif --machine azure-ndv4 --nodes 2 --set NCCL_IB_HCA=mlx5_ib0,mlx5_ib1 --set NCCL_NET=Socket\n"
     "  nccltune whatif --topology topology.json --nodes 8 --script job.sbatch --profile profile\n"
+    "  nccltune whatif --machine dgx-a100 --nodes 2 --measured 210ms --usual 85ms\n"
     "  nccltune whatif --topology topology.json --workload job.json --script job.sh --against "
     "NCCL_IB_HCA=mlx5_0,mlx5_1\n"
     "  nccltune whatif --topology topology.json --nodes 4 --more-nodes 64,512 --collectives allgather\n"
@@ -425,8 +492,13 @@ static const struct option_spec output_options[] = {
     {'w', "workload", "FILE",
      "the step of this job under each variation, by phase; what would save most, what may be wrong", option_text,
      offsetof(struct request, job.workload)},
-    {0, "measured", "TIME", "a step's communication takes this long (210ms): which faults would explain it",
+    {0, "measured", "TIME",
+     "a step's communication, or one collective, takes this long (210ms): which faults would explain it",
      option_seconds, offsetof(struct request, job.measured_s)},
+    {0, "bytes", "N", "with --measured: the size of one collective: 4G", option_bytes,
+     offsetof(struct request, job.bytes)},
+    {0, "usual", "TIME", "with --measured: what that collective takes where nothing is wrong (85ms)", option_seconds,
+     offsetof(struct request, job.usual_s)},
     {0, "svg", "FILE", "draw busbw over size", option_text, offsetof(struct request, svg)},
     {'j', "json", NULL, "print every size as JSON", option_flag, offsetof(struct request, json)},
     {0},
@@ -478,13 +550,15 @@ static int predict_variations(struct request *a, const struct topology *t, struc
     if (t->nclasses > 1)
         log_warn(log, "the nodes are not all alike: predicted for nodes of %s only",
                  t->classes[w->cases[0].setup.nccl.class_index].name);
-    int rc = a->variations.count || a->job.workload ? 0 : whatif_add_usual(w, e);
+    int rc = a->variations.count || a->job.workload || a->job.measured_s > 0 ? 0 : whatif_add_usual(w, e);
     for (int i = 0; i < a->variations.count && !rc; i++) {
         a->variations.items[i].log = log;
         rc = add_variation(w, &a->variations.items[i], e);
     }
     if (!rc && a->job.workload)
         rc = compare_step(w, a->before, &a->job, a->json, e);
+    else if (!rc && a->job.measured_s > 0)
+        rc = explain_call(w, &a->job, a->json, e);
     else if (!rc && !(rc = whatif_predict(w, e)))
         rc = print_variations(a, w, e);
     for (int i = 0; i < a->variations.count; i++)
@@ -506,8 +580,11 @@ int whatif_main(int argc, char **argv)
     int first, rc = cli_parse(&page, groups, argc, argv, arena, &first);
     if (rc < 0 && r.machine.nodes.count > 1)
         rc = cli_usage(COMMAND, "--nodes: one number here; --more-nodes are variations");
-    if (rc < 0 && r.job.measured_s > 0 && !r.job.workload)
-        rc = cli_usage(COMMAND, "--measured is the time of a job's step: it needs --workload");
+    if (rc < 0 && r.job.measured_s > 0 && !r.job.workload && !r.job.bytes && !(r.job.usual_s > 0))
+        rc = cli_usage(COMMAND, "--measured needs what was timed: --bytes 4G or --usual 85ms of one collective, or the "
+                                "step of --workload FILE");
+    if (rc < 0 && (r.job.bytes || r.job.usual_s > 0) && !(r.job.measured_s > 0))
+        rc = cli_usage(COMMAND, "--bytes and --usual belong to --measured");
     if (rc < 0) {
         struct log log = cli_log(COMMAND, 0);
         struct topology *t =

@@ -49,7 +49,8 @@ static const struct {
      "NCCL's log of every rank: via NET/Socket; the GID (NCCL_IB_GID_INDEX)", whatif_add_sockets, NULL},
 };
 #define FAULTS (sizeof faults / sizeof *faults)
-_Static_assert(FAULTS <= STEP_CAUSES, "every fault has a place");
+_Static_assert(FAULTS < STEP_CAUSES, /* and one for fewer HCAs */
+               "every fault has a place");
 
 /* -1 where the job uses no HCA. */
 static int add_fault(struct whatif *w, size_t i, struct err *e)
@@ -94,6 +95,49 @@ static void insert(struct step_causes *c, struct step_cause one, double measured
     c->list[at] = one;
 }
 
+/* The step under the case of `f` that was added last, beside the first. */
+static int estimate_last(struct whatif *f, const struct workload *w, struct arena *a, struct step_estimate *s,
+                         struct err *e)
+{
+    struct whatif_case *cases = arena_alloc(a, 2 * sizeof *cases); /* those of `f` move */
+    cases[0] = f->cases[0];
+    cases[1] = f->cases[f->ncases - 1];
+    return env_step_between(&cases[0].setup, &cases[1].setup, w, a, s, e);
+}
+
+/* Some of the HCAs in use: as many as what was measured lies between, half of them where nothing was. */
+static int try_fewer_hcas(struct whatif *f, const struct workload *w, double measured_us, struct arena *a,
+                          struct step_causes *out, struct err *e)
+{
+    const char **hcas, *list = "";
+    struct err impossible = {0};
+    struct step_time last = {0};
+    int n = whatif_used_hcas(f, &hcas, &impossible), rc = 0;
+    for (int k = 1; k < n && !rc; k++) {
+        struct step_estimate s;
+        list = arena_printf(a, "%s%s%s", list, k > 1 ? "," : "", hcas[k - 1]);
+        if (whatif_add_hcas(f, list, &impossible) || (rc = estimate_last(f, w, a, &s, e)))
+            return rc;
+        struct step_time t = s.tuned.waits;
+        int is_it = measured_us > 0 ? t.us <= measured_us && k > 1 && last.us > measured_us : k == n / 2 && k > 1;
+        if (is_it && t.us > NEARLY_NONE * s.now.waits.us) {
+            for (int i = k; i < n; i++)
+                list = arena_printf(a, "%s,%s", list, hcas[i]);
+            const char *some = measured_us > 0 ? arena_printf(a, "%d to %d", k - 1, k) : arena_printf(a, "%d", k);
+            insert(
+                out,
+                (struct step_cause){
+                    "some-hcas", arena_printf(a, "%s of the %d HCAs in use", some, n),
+                    arena_printf(a, "NCCL's log of every node: NET/IB : Using; all of them are NCCL_IB_HCA==%s", list),
+                    t},
+                measured_us);
+            return 0;
+        }
+        last = t;
+    }
+    return rc;
+}
+
 static int try_faults(struct whatif *f, const struct workload *w, double measured_us, struct arena *a,
                       struct step_causes *out, struct err *e)
 {
@@ -103,14 +147,13 @@ static int try_faults(struct whatif *f, const struct workload *w, double measure
         struct step_estimate s;
         if (add_fault(f, i, &impossible))
             continue;
-        struct whatif_case *cases = arena_alloc(a, 2 * sizeof *cases); /* those of `f` move */
-        cases[0] = f->cases[0];
-        cases[1] = f->cases[f->ncases - 1];
-        rc = env_step_between(&cases[0].setup, &cases[1].setup, w, a, &s, e);
+        rc = estimate_last(f, w, a, &s, e);
         out->sound = s.now.waits;
         if (!rc && s.tuned.waits.us > NEARLY_NONE * s.now.waits.us)
             insert(out, (struct step_cause){faults[i].id, faults[i].what, faults[i].check, s.tuned.waits}, measured_us);
     }
+    if (!rc)
+        rc = try_fewer_hcas(f, w, measured_us, a, out, e);
     return rc || out->sound.us > 0 ? rc : err_set(e, ERR_FAILED, "nothing in this step can be predicted");
 }
 
@@ -146,6 +189,12 @@ void step_causes_print(const struct step_causes *c, double measured_us, FILE *ou
                 "settings. What "
                 "may be wrong, nearest first:\n",
                 measured_us / 1e3, s->us / 1e3, s->low_us / 1e3, s->high_us / 1e3);
+    else if (measured_us > 0 && measured_us < s->low_us)
+        fprintf(
+            out,
+            "\nMeasured %.1f ms is less than the %.1f ms (%.1f to %.1f) that the model predicts: nothing is slow, or "
+            "not all of these calls were measured. What would be wrong were it more:\n",
+            measured_us / 1e3, s->us / 1e3, s->low_us / 1e3, s->high_us / 1e3);
     else if (measured_us > 0)
         fprintf(out,
                 "\nMeasured %.1f ms is what such a machine takes: %.1f ms (%.1f to %.1f). What would be "

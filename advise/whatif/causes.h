@@ -12,7 +12,7 @@ struct step_cause {
     struct step_time waits; /* what a step's communication then takes, beyond what compute hides */
 };
 
-#define STEP_CAUSES 6
+#define STEP_CAUSES 7
 struct step_causes {
     struct step_time sound; /* without any of them */
     struct step_cause list[STEP_CAUSES];

@@ -263,9 +263,7 @@ int whatif_add_nodes(struct whatif *w, int nodes, struct err *e)
 
 /* ---- all that make sense ---- */
 
-/* The HCAs whose loss is felt: of the ports that NCCL uses those that are as fast as the fastest, in the machine's
- * order. Storage and management are slower. */
-static int compute_hcas(struct whatif *w, const char ***names, struct err *e)
+int whatif_used_hcas(struct whatif *w, const char ***names, struct err *e)
 {
     const struct topo_port **used;
     double best = 0;
@@ -303,7 +301,7 @@ int whatif_add_usual(struct whatif *w, struct err *e)
 {
     const char **hcas = NULL;
     const struct model_setup *base = &w->cases[0].setup;
-    int nodes = base->nccl.nodes, n = nodes > 1 && !base->nccl.sockets ? compute_hcas(w, &hcas, e) : 0;
+    int nodes = base->nccl.nodes, n = nodes > 1 && !base->nccl.sockets ? whatif_used_hcas(w, &hcas, e) : 0;
     int mixed = base->switches.mixed_rails;
     if (n < 0)
         return e->code;

@@ -45,6 +45,10 @@ struct whatif {
 struct whatif *whatif_new(const char *machine, int coll, const struct model_setup *base, struct err *e);
 void whatif_free(struct whatif *w); /* NULL is fine */
 
+/* The HCAs whose loss is felt: of the ports that NCCL uses those that are as fast as the fastest, in the machine's
+ * order; storage and management are slower. Returns how many, -1 with an error. Names are in w's arena. */
+int whatif_used_hcas(struct whatif *w, const char ***names, struct err *e);
+
 /* Variations. Errors: the machine has no such HCA, a number that makes no sense. */
 int whatif_add_hcas(struct whatif *w, const char *list, struct err *e);          /* these alone: "mlx5_0,mlx5_1:1" */
 int whatif_add_dead(struct whatif *w, const char *hca, struct err *e);           /* that one is missing on every node */

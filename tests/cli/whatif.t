@@ -91,3 +91,15 @@ Errors: no such port, no GPU
   $ nccltune whatif --topology fixtures/envgen/topology.json
   nccltune whatif: *no node has a GPU* (glob)
   [1]
+
+One collective that takes longer than usual: which faults that could be, and the line that names all HCAs
+
+  $ nccltune whatif --machine dgx-a100 --nodes 2 --measured 210ms --usual 85ms | grep -A1 '  1\.'
+    1. 3 to 4 of the 8 HCAs in use: * (glob)
+       see: *NCCL_IB_HCA==mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_6,mlx5_7,mlx5_8,mlx5_9 (glob)
+  $ nccltune whatif --machine dgx-a100 --nodes 2 --measured 20ms --bytes 4G | grep Measured
+  Measured 20.0 ms is less than the * (glob)
+  $ nccltune whatif --machine dgx-a100 --nodes 2 --measured 20ms
+  nccltune whatif: --measured needs what was timed: --bytes 4G or --usual 85ms of one collective, or the step of --workload FILE
+  Try 'nccltune whatif --help'.
+  [2]

@@ -89,6 +89,21 @@ TEST_CASE(all_candidates_are_named_with_their_cost)
     assert_string_equal(all.list[all.n - 1].id, "sockets");
 }
 
+/* Without settings the same machine takes 2.5 times as long with 3 to 4 of its 8 HCAs; the line that names all is
+ * given. */
+TEST_CASE(some_of_the_hcas)
+{
+    struct case_of_210 *c = *state;
+    struct step_causes all;
+    struct err e = {0};
+    c->job->phases[0].calls[0].bytes = UINT64_C(8570) << 20;
+    c->job->phases[0].calls[0].count = 1;
+    assert_int_equal(step_causes_of(&c->w->cases[0].setup, c->job, 210e3, c->a, &all, &e), 0);
+    assert_string_equal(all.list[0].id, "some-hcas");
+    assert_string_equal(all.list[0].what, "3 to 4 of the 8 HCAs in use");
+    assert_non_null(strstr(all.list[0].check, "NCCL_IB_HCA==mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_6,mlx5_7,mlx5_8,mlx5_9"));
+}
+
 TEST_CASE(the_dearest_first_where_nothing_was_measured)
 {
     struct step_causes all = causes_of(*state, NULL, 0);
@@ -119,6 +134,7 @@ TEST_CASE(sentences)
                         "measured\n     see: the log\n"
                         "  2. sockets: 900.0 ms (500.0 to 1400.0), 10.6 times\n     see: the other log\n");
     assert_non_null(strstr(printed(&all, 90e3), "Measured 90.0 ms is what such a machine takes: 85.0 ms"));
+    assert_non_null(strstr(printed(&all, 20e3), "Measured 20.0 ms is less than the 85.0 ms (60.0 to 110.0)"));
     assert_non_null(strstr(printed(&all, 0), "Should it take longer"));
     cJSON *doc = cJSON_CreateObject();
     step_causes_json(&all, 210e3, doc);
