@@ -1,9 +1,18 @@
 /* What a measured fabric means: faults in words, what is left out, findings, and the settings where NCCL's default is
  * wrong. */
+#include <math.h>
 #include <string.h>
 
 #include "bench/fabric/fabric.h"
 #include "core/stats.h"
+
+/* An unsteady port: in so many tries at least, beyond doubt so much more than others, and so much by itself. */
+#define LEAST_TRIES         4
+#define UNSTEADY_CONFIDENCE 0.999
+#define UNSTEADY_RATIO      2.0
+#define UNSTEADY_SPREAD     0.1
+#define LEAST_SPREAD        0.001
+#define MOST_UNSTEADY       16
 
 /* The ways of one node's GPUs to its ports differ: across sockets it is a third of that on one switch. */
 #define GPU_SLOW_ALONE 0.2
@@ -286,6 +295,83 @@ static void find_slow_gpus(struct verbs_fabric *f, struct findings *found)
     }
 }
 
+/* Logarithms of spreads: how many, their sum and that of their squares. */
+struct spreads {
+    int n;
+    double sum, squares;
+};
+
+static void add_spread(struct spreads *s, double spread)
+{
+    double v = log(fmax(spread, LEAST_SPREAD));
+    s->n++;
+    s->sum += v;
+    s->squares += v * v;
+}
+
+/* The variance of their mean. */
+static double variance_of(const struct spreads *s)
+{
+    return fmax(0, s->squares - s->sum * s->sum / s->n) / (s->n - 1) / s->n;
+}
+
+/* How much larger the spreads `a` are than `b` beyond doubt, as a logarithm (Welch's interval). */
+static double spreads_beyond(const struct spreads *a, const struct spreads *b)
+{
+    if (a->n < LEAST_TRIES || b->n < LEAST_TRIES)
+        return 0;
+    double va = variance_of(a), vb = variance_of(b), both = va + vb;
+    if (both <= 0)
+        return 0;
+    double df = both * both / (va * va / (a->n - 1) + vb * vb / (b->n - 1));
+    return a->sum / a->n - b->sum / b->n - stats_student_t(df, UNSTEADY_CONFIDENCE) * sqrt(both);
+}
+
+/* Ports whose bandwidth differs from sample to sample far more than that of others, the worst first: lost packets are
+ * sent again. What was tried with a port that has been named counts for nobody else. */
+static void find_unsteady(struct verbs_fabric *f, struct findings *found)
+{
+    const int ports = f->nodes * f->rails;
+    char *named = arena_alloc(f->arena, (size_t)ports + 1);
+    struct spreads *by_port = arena_alloc(f->arena, ((size_t)ports + 1) * sizeof *by_port);
+    for (int turn = 0; turn < MOST_UNSTEADY; turn++) {
+        struct spreads all = {0}, mine = {0}, others = {0};
+        int worst = -1;
+        double most = log(UNSTEADY_RATIO);
+        memset(by_port, 0, (size_t)ports * sizeof *by_port);
+        for (int i = 0; i < f->ntries; i++) {
+            const struct verbs_try *t = &f->tries[i].outcome.pair;
+            int x = verbs_port_index(f, t->from), y = verbs_port_index(f, t->to);
+            if (f->tries[i].spread <= 0 || named[x] || named[y])
+                continue;
+            add_spread(&all, f->tries[i].spread);
+            add_spread(&by_port[x], f->tries[i].spread);
+            add_spread(&by_port[y], f->tries[i].spread);
+        }
+        for (int i = 0; i < ports; i++) {
+            const struct spreads *p = &by_port[i];
+            const struct spreads rest = {all.n - p->n, all.sum - p->sum, all.squares - p->squares};
+            double beyond = spreads_beyond(p, &rest);
+            if (beyond <= most || exp(p->sum / p->n) < UNSTEADY_SPREAD)
+                continue;
+            most = beyond;
+            worst = i;
+            mine = *p;
+            others = rest;
+        }
+        if (worst < 0)
+            return;
+        named[worst] = 1;
+        finding_add(
+            found, FINDING_WARNING, "bandwidth-unsteady",
+            port_text(f, (struct verbs_end){worst / f->rails, worst % f->rails}),
+            "its bandwidth varies by %.0f %% from sample to sample, that of others by %.0f %% (%d and %d tries)",
+            100 * exp(mine.sum / mine.n), 100 * exp(others.sum / others.n), mine.n, others.n)
+            ->advice = "packets are lost or paused on its way: read its counters (out_of_sequence, packet_seq_err, "
+                       "rx_discards, pause frames), check cable, optics and PFC";
+    }
+}
+
 static int is_proven(const struct verbs_gid_table *t)
 {
     for (int i = 0; i < t->count; i++)
@@ -327,6 +413,7 @@ static struct findings find_odd_ports(struct verbs_fabric *f, int nccl)
     find_small_mtu(f, &found);
     find_slow_gpus(f, &found);
     find_wrong_index(f, &found, nccl);
+    find_unsteady(f, &found);
     return found;
 }
 

@@ -195,6 +195,7 @@ static const struct json_field try_fields[] = {
     FIGURE("both_GBps", AT(both_GBps)),
     FIGURE("latency_us", AT(latency_us)),
     FIGURE("messages_per_s", AT(messages_per_s)),
+    FIGURE("write_spread", AT(spread)),
     {"gid", &json_as_text, AT(gid)},
     {"gid_index", &indices, AT(gid_index)},
     {"why", &json_as_text, AT(outcome.why)},

@@ -36,6 +36,7 @@ struct verbs_fabric_try {
     struct verbs_outcome outcome; /* VERBS_GOOD or VERBS_FAILED; who is slow is judged later */
     double both_GBps, latency_us; /* 0 not measured */
     double messages_per_s;        /* of 8 bytes */
+    double spread;                /* of the samples of the bandwidth: (most - least) / median; 0 unknown */
     const char *gid;              /* "RoCE v2 over IPv4"; NULL unknown */
     int gid_index[2];             /* of the two sides, the writer's first, both by one more; 0 unknown */
 };

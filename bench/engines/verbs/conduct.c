@@ -206,6 +206,7 @@ static void keep_answer(struct verbs_conductor *c, const struct verbs_try *pair,
                                    .both_GBps = t->both_GBps,
                                    .latency_us = t->latency_us,
                                    .messages_per_s = t->messages_per_s,
+                                   .spread = t->spread,
                                    .gid = t->gid[0] ? t->gid : NULL,
                                    .gid_index = {t->gid_index[0], t->gid_index[1]}};
     keep_try(c, &one, at);
@@ -213,6 +214,7 @@ static void keep_answer(struct verbs_conductor *c, const struct verbs_try *pair,
         return;
     keep_try(c,
              &(struct verbs_fabric_try){.outcome = {.pair = {pair->to, pair->from}, .GBps = t->back_GBps},
+                                        .spread = t->back_spread,
                                         .gid = one.gid,
                                         .gid_index = {t->gid_index[1], t->gid_index[0]}},
              c->noutcomes);

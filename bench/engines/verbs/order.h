@@ -85,6 +85,7 @@ struct verbs_answer {
     int32_t count;                                      /* GPUs of the node */
     double GBps, both_GBps, latency_us, messages_per_s; /* with a GPU: what it sends, what it receives */
     double back_GBps;                                   /* 0 not asked for */
+    double spread, back_spread;                         /* as in struct verbs_fabric_try */
     int32_t gid_index[2];                               /* as in struct verbs_fabric_try */
     char gid[40], pci[32], via[16], why[900];
     int reached[VERBS_NETS];

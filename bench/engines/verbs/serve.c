@@ -1,6 +1,7 @@
 /* A port's process: opening the port, taking orders, measuring with another port. */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,6 +135,16 @@ static void fail_try(struct verbs_answer *a, const char *why)
 
 /* ---- a try ---- */
 
+static double spread_of(const struct verbs_figures *f, int samples)
+{
+    double least = f->samples_us[0], most = least;
+    for (int i = 1; i < samples; i++) {
+        least = fmin(least, f->samples_us[i]);
+        most = fmax(most, f->samples_us[i]);
+    }
+    return f->time_us.median > 0 ? (most - least) / f->time_us.median : 0;
+}
+
 /* The way back takes as long as the first measurement alone. */
 static int measure_pair(struct verbs_pair *pair, const struct verbs_order *o, struct verbs_answer *a, struct err *e)
 {
@@ -146,9 +157,13 @@ static int measure_pair(struct verbs_pair *pair, const struct verbs_order *o, st
         code = verbs_measure(pair, &shots[i], o->lead, &f, e);
         if (!code)
             *into[i] = i < 2 ? f.GBps : i == 2 ? f.time_us.median : 1e6 / f.time_us.median;
+        if (!code && !i)
+            a->spread = spread_of(&f, shots[0].samples);
     }
-    if (!code && o->back && !(code = verbs_measure(pair, &shots[0], !o->lead, &f, e)))
+    if (!code && o->back && !(code = verbs_measure(pair, &shots[0], !o->lead, &f, e))) {
         a->back_GBps = f.GBps;
+        a->back_spread = spread_of(&f, shots[0].samples);
+    }
     return code;
 }
 

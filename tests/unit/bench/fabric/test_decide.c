@@ -1,5 +1,7 @@
 /* bench/fabric/decide.c, bench/fabric/print.c: the settings that follow from made-up fabrics, and what is printed of
  * them. */
+#include <math.h>
+
 #include "bench/engines/verbs/run.h"
 #include "bench/fabric/fabric.h"
 #include "tests/lib/unit.h"
@@ -340,6 +342,51 @@ TEST_CASE(gpus)
     assert_non_null(
         strstr(finding_sentence(&d.found.list[0], f->arena), "n0 mlx5_1:1, GPU 1: 0.04 GB/s into its memory"));
     verbs_fabric_free(f);
+}
+
+/* Normal, from the sum of twelve (M. E. Muller 1959), reproducible. */
+static double normal(unsigned *seed)
+{
+    double sum = -6;
+    for (int i = 0; i < 12; i++)
+        sum += (double)rand_r(seed) / RAND_MAX;
+    return sum;
+}
+
+/* Spreads of about 5 %, a factor of 1.6 from one to another as on a busy machine; those of one port `times` as large.
+ */
+static int unsteady(int nodes, int rails, int port, double times, unsigned seed, const char **text)
+{
+    struct verbs_fabric *f = make(&(struct world){.nodes = nodes, .rails = rails});
+    for (int i = 0; i < f->ntries; i++) {
+        const struct verbs_try *t = &f->tries[i].outcome.pair;
+        int mine = verbs_port_index(f, t->from) == port || verbs_port_index(f, t->to) == port;
+        f->tries[i].spread = 0.05 * exp(0.47 * normal(&seed)) * (mine ? times : 1);
+    }
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    int named = d.found.n;
+    *text = named ? strdup(finding_sentence(&d.found.list[0], f->arena)) : strdup("");
+    verbs_fabric_free(f);
+    return named;
+}
+
+/* Of 400 healthy fabrics none is accused; a port with ten times the spread is named, and nothing else. */
+TEST_CASE(loss_shows_as_variance)
+{
+    const char *text;
+    int alarms = 0, found = 0;
+    for (unsigned seed = 1; seed <= 400; seed++) {
+        alarms += unsteady(4, 2, -1, 1, seed, &text);
+        free((char *)text);
+    }
+    for (unsigned seed = 1; seed <= 50; seed++) {
+        found += unsteady(4, 2, 3, 10, seed, &text) == 1 && strstr(text, "n1 mlx5_1:1: its bandwidth varies by ");
+        free((char *)text);
+    }
+    assert_int_equal(alarms, 0);
+    assert_true(found >= 48);
+    assert_int_equal(unsteady(2, 1, 0, 10, 1, &text), 0); /* two tries tell nothing */
+    free((char *)text);
 }
 
 TEST_CASE(interfaces)
