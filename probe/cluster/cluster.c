@@ -35,6 +35,7 @@ struct answer {
     char *text; /* NULL: it is missing */
     size_t used;
     char *why;                  /* NULL: nothing to complain about so far */
+    int exited;                 /* the agent */
     double asked_s, answered_s; /* seconds since 1970 by our clock; 0: unknown */
 };
 
@@ -55,13 +56,12 @@ struct gathering {
     const char **agent;
     int nagent;
     const char *command;
-    struct topology *t;
-    struct class_index index;
-    struct log *log;
+    cluster_take_fn *take;
+    void *user;
     struct slot *slots;
     int nslots, next;
     struct answer *answers;
-    int taken; /* answers[0..taken) are in the topology, or among the missing */
+    int taken; /* answers[0..taken) have been */
 };
 
 /* ---- what nodes say of themselves -------------------------------------------------------------------------------- */
@@ -260,8 +260,8 @@ static void read_complaint(struct slot *s)
     s->complaint[s->complained] = 0;
 }
 
-/* Add the answers whose turn it is. */
-static void add_answers(struct gathering *g)
+/* Hand on the answers whose turn it is. */
+static void take_answers(struct gathering *g)
 {
     for (; g->taken < g->ask->nhosts && g->answers[g->taken].done; g->taken++) {
         struct answer *own = &g->answers[g->taken];
@@ -269,9 +269,10 @@ static void add_answers(struct gathering *g)
                                               .text = own->text,
                                               .bytes = own->used,
                                               .why = own->why,
+                                              .exited = own->exited,
                                               .asked_s = own->asked_s,
                                               .answered_s = own->answered_s};
-        add_node(g->t, &g->index, &answer, g->log);
+        g->take(g->user, g->taken, &answer);
         free(own->text);
         free(own->why);
         *own = (struct answer){.done = 1};
@@ -296,7 +297,8 @@ static void keep_answer(struct gathering *g, struct slot *s)
     struct answer *answer = &g->answers[s->host];
     while (s->complained && s->complaint[s->complained - 1] == ' ')
         s->complaint[--s->complained] = 0;
-    if (proc_ended(&s->p, s->ended ? 0 : LINGER_S) && s->p.status != 0) {
+    answer->exited = proc_ended(&s->p, s->ended ? 0 : LINGER_S);
+    if (answer->exited && s->p.status != 0) {
         snprintf(why, sizeof why, "%s%s%s", proc_status_text(s->p.status, status), s->complained ? ": " : "",
                  s->complaint);
         answer->why = must_copy(why);
@@ -353,7 +355,7 @@ static void ask_all(struct gathering *g, const volatile sig_atomic_t *stop)
                 ask_host(g, &g->slots[i]);
             busy += g->slots[i].host >= 0;
         }
-        add_answers(g);
+        take_answers(g);
         if (stop && *stop)
             return;
         if (busy)
@@ -370,10 +372,10 @@ static const char *own_command(struct arena *a)
     return !program || strchr(program, '\'') ? "nccltune probe --json" : arena_printf(a, "'%s' probe --json", program);
 }
 
-struct topology *cluster_gather(const struct cluster_ask *ask, struct log *log, const volatile sig_atomic_t *stop,
-                                struct err *e)
+int cluster_ask_each(const struct cluster_ask *ask, const volatile sig_atomic_t *stop, cluster_take_fn *take,
+                     void *user, struct err *e)
 {
-    struct gathering g = {.ask = ask, .t = topo_new(), .log = log};
+    struct gathering g = {.ask = ask, .take = take, .user = user};
     struct arena *a = arena_new();
     g.agent = proc_split(ask->agent ? ask->agent : "ssh -o BatchMode=yes -o ConnectTimeout=10", a, &g.nagent, e);
     g.command = ask->command ? ask->command : own_command(a);
@@ -383,21 +385,39 @@ struct topology *cluster_gather(const struct cluster_ask *ask, struct log *log, 
     for (int i = 0; i < g.nslots; i++)
         g.slots[i] = (struct slot){.host = -1, .p = {.in = -1, .out = -1, .err = -1}};
     g.answers = arena_alloc(a, (size_t)ask->nhosts * sizeof *g.answers);
-    if (g.agent && g.nagent)
+    int rc = !g.agent ? e->code : g.nagent ? 0 : err_set(e, ERR_USAGE, "'%s' is not a command", ask->agent);
+    if (!rc)
         ask_all(&g, stop);
     for (int i = 0; i < g.nslots; i++)
         clear_slot(&g.slots[i]);
-    if (stop && *stop) {
-        err_set(e, ERR_FAILED, "interrupted");
-        g.t->nhosts = 0;
-    }
     for (int i = g.taken; i < ask->nhosts; i++) {
         free(g.answers[i].text);
         free(g.answers[i].why);
     }
-    struct topology *t = finish_topology(g.t, &g.index, ask->nhosts, e);
     arena_free(a);
-    return t;
+    return rc ? rc : stop && *stop ? err_set(e, ERR_FAILED, "interrupted") : 0;
+}
+
+struct merging {
+    struct topology *t;
+    struct class_index index;
+    struct log *log;
+};
+
+static void merge_answer(void *user, int host, const struct cluster_answer *answer)
+{
+    struct merging *m = user;
+    (void)host;
+    add_node(m->t, &m->index, answer, m->log);
+}
+
+struct topology *cluster_gather(const struct cluster_ask *ask, struct log *log, const volatile sig_atomic_t *stop,
+                                struct err *e)
+{
+    struct merging m = {.t = topo_new(), .log = log};
+    if (cluster_ask_each(ask, stop, merge_answer, &m, e))
+        m.t->nhosts = 0;
+    return finish_topology(m.t, &m.index, ask->nhosts, e);
 }
 
 /* ---- ranks of a job ---------------------------------------------------------------------------------------------- */

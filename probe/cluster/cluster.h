@@ -12,16 +12,10 @@ struct cluster_ask {
     int nhosts;
     const char *agent;   /* split at blanks, no shell here; NULL: ssh */
     int without_shell;   /* the agent starts a program (srun, mpirun) instead of a line for a shell (ssh) */
-    const char *command; /* run on the node: prints a topology.json; NULL: this program's "probe --json" */
+    const char *command; /* run on the node; NULL: this program's "probe --json" */
     double deadline_s;   /* for each node */
     int parallel;        /* nodes asked at the same time; 0: 64 */
 };
-
-/* Ask all nodes. A node that does not answer in time, or with something else than a topology, is in `missing` of the
- * result, with a warning; the others go on. `stop` (may be NULL) ends the gathering when it becomes non-zero. Errors:
- * no node answered, interrupted. topo_free frees. */
-struct topology *cluster_gather(const struct cluster_ask *ask, struct log *log, const volatile sig_atomic_t *stop,
-                                struct err *e);
 
 /* What a node printed, however it was asked. */
 struct cluster_answer {
@@ -29,8 +23,20 @@ struct cluster_answer {
     const char *text; /* a topology.json; NULL: the node is missing */
     size_t bytes;
     const char *why;            /* the reason why it is missing, or what it complained about; or NULL */
+    int exited;                 /* the agent, too; 0: what became of the command is not known */
     double asked_s, answered_s; /* by cluster_clock_s, to judge the node's own clock; 0, 0: unknown */
 };
+/* Ask all nodes and hand on what they print, in the order of the hosts. Errors: no such agent, interrupted. */
+typedef void cluster_take_fn(void *user, int host, const struct cluster_answer *answer);
+int cluster_ask_each(const struct cluster_ask *ask, const volatile sig_atomic_t *stop, cluster_take_fn *take,
+                     void *user, struct err *e);
+
+/* Ask all nodes. A node that does not answer in time, or with something else than a topology, is in `missing` of the
+ * result, with a warning; the others go on. `stop` (may be NULL) ends the gathering when it becomes non-zero. Errors:
+ * no node answered, interrupted. topo_free frees. */
+struct topology *cluster_gather(const struct cluster_ask *ask, struct log *log, const volatile sig_atomic_t *stop,
+                                struct err *e);
+
 double cluster_clock_s(void); /* our clock, in seconds since 1970 */
 
 /* The same from answers that are there already. */

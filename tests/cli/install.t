@@ -117,6 +117,23 @@ It prints commands for containers and for jobs outside Slurm
   $ cat nccl.conf
   NCCL_DEBUG=WARN
 
+--hosts has every node take the profile before any schedules it; a node that cannot names its reason
+
+  $ cat >agent <<'EOF'
+  > [ "$1" != bad ] || { echo "no route to bad" >&2; exit 255; }
+  > exec sh -c "$(echo "$2" | sed "s|/store|/store-$1|")"
+  > EOF
+  $ nccltune install-profile first --store $PWD/store --hosts n1,bad --ssh "sh $PWD/agent"
+  nccltune install-profile: bad: no route to bad
+  nccltune install-profile: 1 of 2 hosts could not take the profile; nothing has changed
+  [1]
+  $ ls store-n1 store-n1/profiles
+  store-n1:
+  profiles
+
+  store-n1/profiles:
+  a9204dd15bab240d0ab4e72d1d18c7c58b85d667cdaa6e0aebeaaccb2e28c1d4
+
 An incomplete profile is refused and leaves nothing behind
 
   $ rm -rf store && rm second/nccl.sh
