@@ -13,11 +13,11 @@
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Name, kind, grammar, scope, whether ranks must agree, first and last release, flags, range, defaults, what an
- * automatic default comes to, ncclConfig_t's field, meaning, what it interacts with. */
+ * automatic default comes to, ncclConfig_t's field, meaning; and what it interacts with, where it does. */
 #define VAR(name, kind, grammar, scope, agree, since, last, flags, low, high, defaults, effective, field, meaning, \
-            interacts)                                                                                             \
-    {#name, ENV_##kind, ENV_G_##grammar, ENV_##scope, ENV_AGREE_##agree, since,    last, flags, low,               \
-     high,  defaults,   effective,       field,       meaning,           interacts},
+            ...)                                                                                                   \
+    {#name, ENV_##kind, ENV_G_##grammar, ENV_##scope, ENV_AGREE_##agree, since,      last, flags, low,             \
+     high,  defaults,   effective,       field,       meaning,           __VA_ARGS__},
 
 static const struct env_var ib[] = {
 #include "core/vars/ib.inc"

@@ -228,8 +228,7 @@ const struct finding_rule findings_of_peers[] = {
       "address or ibstat on both. Give one of them another address; a GUID that is there twice needs the card's "
       "firmware tools (flint)."},
      "ip -br address, or ibstat for GUIDs, on both nodes confirms it; change one of them",
-     NULL,
-     find_shared_addresses},
+     .in_cluster = find_shared_addresses},
     {{"gpu-missing", NULL, FINDING_ERROR,
       "A machine with NVSwitches shows a number of GPUs that no such board has, such as 7, a compute port is beside no "
       "GPU where each other has one, or nodes have fewer GPUs than others of the same product. Confirm with nvidia-smi "
