@@ -62,7 +62,7 @@ static struct row *rows_of(const struct bench_points *p, const struct topology *
     return rows;
 }
 
-static void print(const struct calibration *c, const struct row *rows, int n)
+static void print_rows(const struct calibration *c, const struct row *rows, int n)
 {
     char size[UNIT_TEXT];
     printf("# %s\n#\n# %-14s %9s %12s   %-32s  %s\n", rows[0].point->library, "collective", "size", "measured us",
@@ -113,7 +113,7 @@ static int print_fit(const struct bench_results *r, const struct topology *t, in
         return rc ? rc : err_set(e, ERR_FAILED, "nothing was measured that the model can predict");
     if (json)
         return print_json(c, rows, n, e);
-    print(c, rows, n);
+    print_rows(c, rows, n);
     return 0;
 }
 
@@ -287,7 +287,7 @@ static int check_request(const struct request *w, struct err *e)
 }
 
 /* -1 to go on, or the exit code. */
-static int parse(int argc, char **argv, struct request *w, struct arena *a)
+static int parse_request(int argc, char **argv, struct request *w, struct arena *a)
 {
     struct err e = {0};
     const struct option_group own[] = {
@@ -323,7 +323,7 @@ static int print_points(const struct request *w, const struct bench_results *r, 
 }
 
 /* What a person has to know beyond the table; the exit code. */
-static int conclude(const struct request *w, const struct bench_summary *s, struct log *log)
+static int conclude_run(const struct request *w, const struct bench_summary *s, struct log *log)
 {
     if (s->interrupted) {
         log_warn(log, "interrupted; %s holds what was measured, the same command with --resume goes on",
@@ -381,7 +381,7 @@ static int run_journal(const struct request *w, const struct topology *t, struct
     bench_results_free(measured);
     if (rc == ERR_FAILED && (summary.measured || summary.resumed))
         log_warn(log, "%s holds what was measured, the same command with --resume goes on", w->bench.results);
-    return rc ? rc : conclude(w, &summary, log);
+    return rc ? rc : conclude_run(w, &summary, log);
 }
 
 /* Where the copies of this command that a launcher has put on every rank meet: beside what is written. */
@@ -396,7 +396,7 @@ static int find_others(struct request *w)
 
 /* What is described, or every node that is to be measured, as it sees itself. All of them have to be there, but for a
  * document. */
-static struct topology *look(struct request *w, struct log *log, struct err *e)
+static struct topology *look_at_nodes(struct request *w, struct log *log, struct err *e)
 {
     const struct bench_engine *engine = w->engine;
     const struct bench_document_ops *documents = engine->documents;
@@ -424,7 +424,7 @@ static int run_bench(struct request *w, struct err *e)
     struct log log = cli_log(COMMAND, w->quiet);
     if (bench_join(&w->bench, e))
         return e->code;
-    struct topology *t = look(w, &log, e);
+    struct topology *t = look_at_nodes(w, &log, e);
     if (!t)
         return e->code;
     if (bench_engine_has_ranks(w->engine) && !w->plan && agents_become_ranks(&w->agents, &w->bench.setup, e)) {
@@ -447,7 +447,7 @@ int bench_main(int argc, char **argv)
     struct err e = {0};
     struct arena *a = arena_new();
     struct request w = {.arena = a};
-    int rc = parse(argc, argv, &w, a);
+    int rc = parse_request(argc, argv, &w, a);
     if (rc < 0) {
         cli_measure_leave_out(COMMAND, w.quiet, a);
         rc = find_others(&w);

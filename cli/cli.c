@@ -62,7 +62,7 @@ static int print_help(const struct cli_page *page, const struct option_group *gr
     return 0;
 }
 
-static int answer(const struct cli_page *page, const struct option_group *groups, const struct common *c)
+static int answer_common(const struct cli_page *page, const struct option_group *groups, const struct common *c)
 {
     if (c->help)
         return print_help(page, groups);
@@ -93,7 +93,7 @@ int cli_parse(const struct cli_page *page, struct option_group *groups, int argc
         groups[i].given = all[i].given;
     if (*first < 0)
         return cli_fail(page->program, &e);
-    int rc = answer(page, all, &common);
+    int rc = answer_common(page, all, &common);
     if (rc < 0 && page->words >= 0 && argc - *first > page->words)
         rc = cli_usage(page->program, "unexpected argument '%s'", argv[*first + page->words]);
     return rc;

@@ -58,7 +58,7 @@ static int print_json(const struct doctor *d, struct err *e)
     return json_save(doc, NULL, e);
 }
 
-static int print(const struct doctor *d, int job, int json, struct err *e)
+static int print_findings(const struct doctor *d, int job, int json, struct err *e)
 {
     if (json)
         return job ? doctor_job_print_json(d, stdout, e) : print_json(d, e);
@@ -95,7 +95,7 @@ int doctor_main(int argc, char **argv)
     if (!d)
         return cli_fail(COMMAND, &e);
     int wrong = finding_count(d->found.list, d->found.n, FINDING_ERROR);
-    rc = print(d, r.job, r.json, &e);
+    rc = print_findings(d, r.job, r.json, &e);
     doctor_free(d);
     if (rc)
         return cli_fail(COMMAND, &e);

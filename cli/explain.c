@@ -72,7 +72,7 @@ static int save(cJSON *doc, struct err *e)
     return doc ? json_save(doc, "-", e) : e->code;
 }
 
-static int answer(const struct request *r, const struct env_profile *p, struct err *e)
+static int answer_question(const struct request *r, const struct env_profile *p, struct err *e)
 {
     struct file_out out;
     int rc = r->question.variable ? env_explain_check(p, r->question.variable, e) : 0;
@@ -112,7 +112,7 @@ static int explain(const struct request *r, struct err *e)
     struct env_profile *p = env_profile_open(r->profile, e);
     int rc = e->code;
     if (p)
-        rc = r->workload ? answer_step(r, p, e) : answer(r, p, e);
+        rc = r->workload ? answer_step(r, p, e) : answer_question(r, p, e);
     env_profile_free(p);
     return rc;
 }

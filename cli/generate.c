@@ -59,7 +59,7 @@ static const struct option_spec options[] = {
     {0},
 };
 
-static int report(const struct env_profile *p, int json, int quiet, struct err *e)
+static int report_profile(const struct env_profile *p, int json, int quiet, struct err *e)
 {
     if (json)
         return json_save(env_decisions_json(p->decisions), "-", e);
@@ -82,7 +82,7 @@ static int generate_profile(struct request *r, struct err *e)
     struct env_generated made;
     int rc = env_generate(g, &made, &log, e);
     if (!rc)
-        rc = report(&made.profile, r->json, r->quiet, e);
+        rc = report_profile(&made.profile, r->json, r->quiet, e);
     if (!rc && g->workload && !r->json && !r->quiet)
         rc = env_step_cover_job(&made.profile, g->workload, stdout, e);
     env_generated_free(&made);

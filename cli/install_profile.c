@@ -156,7 +156,7 @@ static int check_request(struct request *r, char **words)
 }
 
 /* What NCCL's file gets, and which plugin: the one given, else that of the present installation. */
-static void settle(struct request *r, struct arena *a)
+static void settle_site(struct request *r, struct arena *a)
 {
     int asked = r->site.nccl_conf != NULL;
     if (!r->site.nccl_conf)
@@ -257,7 +257,7 @@ static void wait_until(long long since)
 }
 
 /* Where NCCL's file delivers, the moment is when it is written. */
-static int finish(const struct request *r, struct install_done *done, struct err *e)
+static int finish_install(const struct request *r, struct install_done *done, struct err *e)
 {
     if (r->no_hooks && r->delay_s > MOST_WAIT_S)
         fprintf(stderr, COMMAND ": all is in place; waiting %ld s for the moment of change\n", r->delay_s);
@@ -274,7 +274,7 @@ static int run_here(struct request *r, struct err *e)
     int rc = r->previous ? install_previous(&r->site, &r->scope, &done, e)
                          : install_profile(&r->site, r->profile, &r->scope, &done, e);
     if (!rc)
-        rc = finish(r, &done, e);
+        rc = finish_install(r, &done, e);
     if (!rc)
         print_done(r, &done);
     install_done_free(&done);
@@ -312,7 +312,7 @@ struct spread {
 };
 
 /* One step on all hosts: those that failed are named. */
-static int step(const struct spread *s, const char *what, const char *value, const char *bundle, long long since)
+static int run_step(const struct spread *s, const char *what, const char *value, const char *bundle, long long since)
 {
     const struct request *r = s->r;
     const char *words[16];
@@ -349,21 +349,21 @@ static int step(const struct spread *s, const char *what, const char *value, con
 /* All have the profile, then all have the line of the schedule, before the moment that it names; or nobody keeps it. */
 static int spread_all(struct spread *s, const char *bundle, struct err *e)
 {
-    int failed = step(s, "--stage", "-", bundle, 0), n = s->hosts.nhosts;
+    int failed = run_step(s, "--stage", "-", bundle, 0), n = s->hosts.nhosts;
     if (failed)
         return err_set(e, ERR_FAILED, "%d of %d hosts could not take the profile; nothing has changed", failed, n);
     long delay_s = !s->r->delay_s ? HOSTS_S : s->r->delay_s > LEAD_S ? s->r->delay_s : LEAD_S;
     long long since = (long long)time(NULL) + delay_s;
     s->hosts.patience_s = (double)delay_s / 2;
-    failed = step(s, "--schedule", s->hash, NULL, since);
+    failed = run_step(s, "--schedule", s->hash, NULL, since);
     if (failed || (long long)time(NULL) >= since) {
-        int kept = step(s, "--unschedule", s->hash, NULL, since);
+        int kept = run_step(s, "--unschedule", s->hash, NULL, since);
         return err_set(e, ERR_FAILED, "%d of %d hosts could not schedule it%s", failed, n,
                        kept ? "; those named last may still have the line: see their schedule"
                             : "; nothing has changed");
     }
     s->hosts.patience_s = PATIENCE_S + (double)(since - (long long)time(NULL));
-    failed = install_is_for_all(&s->r->scope) ? step(s, "--finish", s->hash, NULL, since) : 0;
+    failed = install_is_for_all(&s->r->scope) ? run_step(s, "--finish", s->hash, NULL, since) : 0;
     if (failed)
         return err_set(e, ERR_FAILED, "all hosts have it; %d of %d could not set links or NCCL's file", failed, n);
     printf("%d hosts have %.12s\n", n, s->hash);
@@ -488,7 +488,7 @@ int install_profile_main(int argc, char **argv)
     if (rc < 0)
         rc = check_request(&r, argv + first);
     if (rc < 0 && !r.hosts)
-        settle(&r, a);
+        settle_site(&r, a);
     if (rc < 0) {
         rc = run_request(&r, a, &e);
         if (rc && *e.text)

@@ -221,7 +221,7 @@ static int read_machine(struct request *a, struct topology **t, struct tuner_tab
 }
 
 /* -1: go on; else the exit code. */
-static int parse(int argc, char **argv, struct request *r)
+static int parse_request(int argc, char **argv, struct request *r)
 {
     struct option_group groups[] = {{NULL, options, r}, {0}};
     struct arena *arena = arena_new();
@@ -243,7 +243,7 @@ static enum lint_format format_of(const struct request *a)
     return a->format >= 0 ? (enum lint_format)a->format : a->json ? LINT_JSON : a->sarif ? LINT_SARIF : LINT_TEXT;
 }
 
-static int report(struct lint *l, const struct request *a, struct err *e)
+static int report_findings(struct lint *l, const struct request *a, struct err *e)
 {
     struct lint_document d;
     int unread = 0;
@@ -270,7 +270,7 @@ int lint_main(int argc, char **argv)
     struct tuner_table table = {0};
     struct lint *l = NULL;
     char root[32];
-    int code = parse(argc, argv, &a);
+    int code = parse_request(argc, argv, &a);
     if (code >= 0)
         return code;
     if (a.pid && snprintf(root, sizeof root, "/proc/%d/root", a.pid) > 0)
@@ -285,7 +285,7 @@ int lint_main(int argc, char **argv)
     if (code)
         goto out;
     lint_check(l);
-    code = report(l, &a, &e);
+    code = report_findings(l, &a, &e);
 out:
     if (e.code)
         code = cli_fail(COMMAND, &e);

@@ -114,7 +114,7 @@ static const struct cli_command {
     {0},
 };
 
-static int help(FILE *out)
+static int print_help(FILE *out)
 {
     fputs("Usage: nccltune COMMAND [OPTION]...\n"
           "Make a GPU cluster communicate as fast as its wires allow: measure, decide with evidence, deliver.\n\n",
@@ -168,14 +168,14 @@ static int help_of(char *name)
 static int run_command(int argc, char **argv)
 {
     if (argc < 2) {
-        help(stderr);
+        print_help(stderr);
         return ERR_USAGE;
     }
     const char *word = argv[1];
     if (!strcmp(word, "help") && argc > 2)
         return help_of(argv[2]);
     if (!strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help"))
-        return help(stdout);
+        return print_help(stdout);
     if (!strcmp(word, "--version") || !strcmp(word, "-V") || !strcmp(word, "version"))
         return puts("nccltune " NCCLTUNE_VERSION) < 0;
     if (!strcmp(word, "--print-options"))

@@ -248,7 +248,8 @@ static int by_name(const void *x, const void *y)
 }
 
 /* What is looked at. With --gather every process of the job but one gets a topology without hosts. */
-static struct topology *look(const struct request *o, struct log *log, struct probe_timings *took, struct err *e)
+static struct topology *look_at_nodes(const struct request *o, struct log *log, struct probe_timings *took,
+                                      struct err *e)
 {
     if (o->machine)
         return machine_topology(o->machine, o->nodes ? o->nodes : 1, e);
@@ -271,7 +272,7 @@ static struct topology *look(const struct request *o, struct log *log, struct pr
 }
 
 /* Before anything is looked at: -1 to go on, or the exit code. */
-static int parse(int argc, char **argv, struct request *r, struct arena *a)
+static int parse_request(int argc, char **argv, struct request *r, struct arena *a)
 {
     struct option_group groups[] = {{"What to look at (default: this machine)", what_options, r},
                                     {"How to reach nodes", reach_options, r},
@@ -293,7 +294,7 @@ static int probe_nodes(const struct request *r, struct err *e)
     struct probe_timings took = {.n = 0};
     double before_s = progress_now_s();
     int rc = 0;
-    struct topology *t = look(r, &log, &took, e);
+    struct topology *t = look_at_nodes(r, &log, &took, e);
     if (!t)
         return e->code;
     if (r->timings)
@@ -316,7 +317,7 @@ int probe_main(int argc, char **argv)
     struct request r = {.deadline_s = 30};
     struct arena *a = arena_new();
     struct err e = {0};
-    int rc = parse(argc, argv, &r, a);
+    int rc = parse_request(argc, argv, &r, a);
     if (rc < 0) {
         rc = lists_asked(&r) ? write_list(&r, &e) : probe_nodes(&r, &e);
         if (rc && *e.text)

@@ -151,7 +151,7 @@ static int print_document(const struct request *r, const struct document *d, con
     return err_set(e, ERR_USAGE, "%s: is written as --format csv, json or openmetrics; %s shows it", path, d->shown_by);
 }
 
-static int print(const struct request *r, const char *const *paths, int npaths, struct err *e)
+static int print_results(const struct request *r, const char *const *paths, int npaths, struct err *e)
 {
     const struct document *document = npaths == 1 ? document_of(*paths) : NULL;
     if (document)
@@ -178,7 +178,7 @@ int results_main(int argc, char **argv)
     if (rc < 0 && first == argc)
         rc = cli_usage(COMMAND, "say which files");
     if (rc < 0)
-        rc = print(&r, (const char *const *)argv + first, argc - first, &e) ? cli_fail(COMMAND, &e) : 0;
+        rc = print_results(&r, (const char *const *)argv + first, argc - first, &e) ? cli_fail(COMMAND, &e) : 0;
     arena_free(a);
     return rc;
 }

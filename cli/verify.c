@@ -66,7 +66,7 @@ static int check_request(const struct request *w, struct err *e)
 }
 
 /* -1 to go on, or the exit code. */
-static int parse(int argc, char **argv, struct request *w, struct arena *a)
+static int parse_request(int argc, char **argv, struct request *w, struct arena *a)
 {
     struct err e = {0};
     const struct option_group own[] = {{"The answer", answer_options, w}, {0}};
@@ -183,8 +183,8 @@ static int print_json(const struct bench_points *points, const struct verify *v,
 /* ---- the command ---- */
 
 /* From measurements to verdicts. */
-static int conclude(const struct request *w, struct env_profile *p, const struct topology *t,
-                    const struct bench_results *r, struct log *log, struct err *e)
+static int judge_rules(const struct request *w, struct env_profile *p, const struct topology *t,
+                       const struct bench_results *r, struct log *log, struct err *e)
 {
     struct bench_points *points = bench_points_of(r, r->arena);
     struct findings sanity = {.arena = r->arena};
@@ -213,7 +213,7 @@ static int conclude(const struct request *w, struct env_profile *p, const struct
 
 /* ---- the command ---- */
 
-static int measure(struct request *w, struct env_profile *p, const struct topology *t, struct err *e)
+static int measure_profile(struct request *w, struct env_profile *p, const struct topology *t, struct err *e)
 {
     struct log log = cli_log(COMMAND, w->quiet);
     struct bench_summary summary = {0};
@@ -228,7 +228,7 @@ static int measure(struct request *w, struct env_profile *p, const struct topolo
     if (!rc && !measured)
         log_info(&log, "%s changes nothing: there is nothing to verify", p->dir);
     else if (!rc)
-        rc = summary.interrupted ? CLI_INTERRUPTED : conclude(w, p, t, measured, &log, e);
+        rc = summary.interrupted ? CLI_INTERRUPTED : judge_rules(w, p, t, measured, &log, e);
     bench_results_free(measured);
     return rc || !summary.troubled ? rc : ERR_FAILED;
 }
@@ -242,7 +242,7 @@ static int verify_profile(struct request *w, struct err *e)
         err_set(e, ERR_USAGE,
                 "--output leaves rules out of tuner.csv; %s holds rules of OpenMPI, which tune makes anew", p->dir);
     struct topology *t = p && !*e->text ? topo_load(arena_printf(p->arena, "%s/topology.json", p->dir), e) : NULL;
-    int rc = t && !*e->text ? measure(w, p, t, e) : e->code;
+    int rc = t && !*e->text ? measure_profile(w, p, t, e) : e->code;
     topo_free(t);
     env_profile_free(p);
     return rc;
@@ -253,7 +253,7 @@ int verify_main(int argc, char **argv)
     struct request w = {0};
     struct err e = {0};
     struct arena *a = arena_new();
-    int rc = parse(argc, argv, &w, a);
+    int rc = parse_request(argc, argv, &w, a);
     if (rc < 0) { /* copies that a launcher has put on every rank meet beside what is written, or in the profile */
         cli_measure_leave_out(COMMAND, w.quiet, a);
         rc = cli_nodes_meet(&w.agents, &w.bench.setup, w.out ? w.out : w.profile, COMMAND, cli_catch_interrupt(), a);

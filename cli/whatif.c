@@ -506,7 +506,7 @@ static const struct option_spec output_options[] = {
 
 /* ---- what came of it --------------------------------------------------------------------------------------------- */
 
-static int draw(const struct whatif *w, const char *svg, struct err *e)
+static int write_picture(const struct whatif *w, const char *svg, struct err *e)
 {
     struct file_out out;
     if (file_out_begin(&out, e))
@@ -522,7 +522,7 @@ static int print_variations(const struct request *a, const struct whatif *w, str
         rc = json_save(whatif_json(w), NULL, e);
     else
         whatif_print(w, stdout);
-    return rc || !a->svg ? rc : draw(w, a->svg, e);
+    return rc || !a->svg ? rc : write_picture(w, a->svg, e);
 }
 
 /* What the site has measured, if it has. */

@@ -221,7 +221,7 @@ static int list_json(struct err *e)
     return json_save(doc, NULL, e);
 }
 
-static int list(void)
+static int list_names(void)
 {
     puts("Presets:");
     for (const struct workload_preset *p = workload_presets; p->name; p++)
@@ -319,7 +319,7 @@ static void print_summary(const struct workload *w)
         printf("  note: %s\n", w->notes[i]);
 }
 
-static int deliver(const struct workload *w, const struct request *o, struct err *e)
+static int deliver_workload(const struct workload *w, const struct request *o, struct err *e)
 {
     int rc = 0, to_stdout = o->json || (!o->output && !o->summary && !isatty(STDOUT_FILENO));
     if (o->output)
@@ -333,7 +333,7 @@ static int deliver(const struct workload *w, const struct request *o, struct err
 
 /* ---- the two ways to a workload ---- */
 
-static int merge(const struct request *o, int n, char **files, struct err *e)
+static int merge_files(const struct request *o, int n, char **files, struct err *e)
 {
     struct arena *a = arena_new();
     struct workload **parts = arena_alloc(a, (size_t)n * sizeof(struct workload *)), *w = NULL;
@@ -346,7 +346,7 @@ static int merge(const struct request *o, int n, char **files, struct err *e)
     if (w && o->job.name)
         w->name = o->job.name;
     if (w)
-        rc = deliver(w, o, e);
+        rc = deliver_workload(w, o, e);
     workload_free(w);
     for (int i = 0; i < n; i++)
         workload_free(parts[i]);
@@ -354,7 +354,7 @@ static int merge(const struct request *o, int n, char **files, struct err *e)
     return rc;
 }
 
-static int report(const struct findings *f, struct err *e)
+static int report_findings(const struct findings *f, struct err *e)
 {
     for (int i = 0; i < f->n; i++) {
         fputs(COMMAND ": ", stderr);
@@ -364,7 +364,7 @@ static int report(const struct findings *f, struct err *e)
     return errors ? err_set(e, ERR_USAGE, "%d thing%s to fix, nothing was written", errors, errors == 1 ? "" : "s") : 0;
 }
 
-static int generate(struct request *o, struct err *e)
+static int generate_workload(struct request *o, struct err *e)
 {
     struct arena *a = arena_new();
     struct topology *t = NULL;
@@ -383,7 +383,7 @@ static int generate(struct request *o, struct err *e)
         for (int i = 0; i < o->reading.nunused; i++)
             finding_add(&f, FINDING_NOTE, "launch-unused", NULL, "not used, though it concerns the step: %s",
                         o->reading.unused[i]);
-        rc = report(&f, e);
+        rc = report_findings(&f, e);
     }
     if (!rc) {
         w = workload_generate(&o->job);
@@ -391,7 +391,7 @@ static int generate(struct request *o, struct err *e)
             workload_add_note(w, o->reading.read[i]);
         for (int i = 0; i < o->reading.nassumed; i++)
             workload_add_note(w, o->reading.assumed[i]);
-        rc = deliver(w, o, e);
+        rc = deliver_workload(w, o, e);
     }
     workload_free(w);
     topo_free(t);
@@ -402,8 +402,8 @@ static int generate(struct request *o, struct err *e)
 static int run_request(struct request *r, int nfiles, char **files, struct err *e)
 {
     if (r->list)
-        return r->json ? list_json(e) : list();
-    return r->merge ? merge(r, nfiles, files, e) : generate(r, e);
+        return r->json ? list_json(e) : list_names();
+    return r->merge ? merge_files(r, nfiles, files, e) : generate_workload(r, e);
 }
 
 int workload_main(int argc, char **argv)

@@ -38,7 +38,7 @@ static int same_word(const char *word, const char *s, size_t len)
     return i == len;
 }
 
-static int parse(const char *const *table, int count, const char *s, size_t len)
+static int parse_name(const char *const *table, int count, const char *s, size_t len)
 {
     for (int i = 0; i < count; i++)
         if (same_word(table[i], s, len))
@@ -63,17 +63,17 @@ const char *proto_name(int proto)
 
 int coll_parse(const char *s, size_t len)
 {
-    return parse(colls, COLL_MEASURED, s, len);
+    return parse_name(colls, COLL_MEASURED, s, len);
 }
 
 int algo_parse(const char *s, size_t len)
 {
-    return parse(algos, ALGO_COUNT, s, len);
+    return parse_name(algos, ALGO_COUNT, s, len);
 }
 
 int proto_parse(const char *s, size_t len)
 {
-    return parse(protos, PROTO_COUNT, s, len);
+    return parse_name(protos, PROTO_COUNT, s, len);
 }
 
 int coll_blocks(int coll, int nranks)

@@ -62,7 +62,7 @@ static int is_control(const char *s, size_t length)
 }
 
 /* `before`, then `s` as a terminal shows it without acting on it; nothing when it is NULL. */
-static void put(FILE *out, const char *before, const char *s)
+static void put_text(FILE *out, const char *before, const char *s)
 {
     if (!s)
         return;
@@ -116,17 +116,17 @@ static void print_plain(const struct finding *f, int indent, int coloured, FILE 
 {
     static const char *const colours[] = {"32", "36", "33", "31"};
     fprintf(out, "%*s", indent, "");
-    put(out, "", f->file);
+    put_text(out, "", f->file);
     if (f->file && f->line)
         fprintf(out, ":%ld:%ld", f->line, f->column);
     fprintf(out, coloured ? "%s\033[49;%sm%s\033[0m" : "%s%.0s%s", f->file ? ": " : "", colours[f->severity],
             severities[f->severity]);
-    put(out, " ", f->id);
-    put(out, ": ", f->subject);
-    put(out, "=", f->value);
-    put(out, f->file ? "\n    " : ": ", f->text);
-    put(out, ": ", f->evidence);
-    put(out, "\n    ", f->advice);
+    put_text(out, " ", f->id);
+    put_text(out, ": ", f->subject);
+    put_text(out, "=", f->value);
+    put_text(out, f->file ? "\n    " : ": ", f->text);
+    put_text(out, ": ", f->evidence);
+    put_text(out, "\n    ", f->advice);
     fputc('\n', out);
 }
 

@@ -109,7 +109,7 @@ int frame_body(const struct frame *f, void *to, size_t bytes)
 /* ---- out ---- */
 
 /* As much as goes at once; -1 when nobody is there. */
-static ssize_t put(int fd, const char *data, size_t bytes)
+static ssize_t write_some(int fd, const char *data, size_t bytes)
 {
     ssize_t n;
     do {
@@ -122,7 +122,7 @@ static ssize_t put(int fd, const char *data, size_t bytes)
 
 int connection_flush(struct connection *c)
 {
-    ssize_t n = c->to < 0 ? -1 : c->queued ? put(c->to, c->out, c->queued) : 0;
+    ssize_t n = c->to < 0 ? -1 : c->queued ? write_some(c->to, c->out, c->queued) : 0;
     if (n < 0)
         return -1;
     c->queued -= (size_t)n;

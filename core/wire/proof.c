@@ -78,13 +78,13 @@ int proof_begin(struct proof *p, const struct secret *s, int agent)
     return agent ? fill_randomly(p->opening.nonce, NONCE_BYTES) : fill_randomly(p->answer.nonce, NONCE_BYTES);
 }
 
-static int put(int fd, const void *data, size_t bytes)
+static int send_bytes(int fd, const void *data, size_t bytes)
 {
     return send(fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)bytes ? 0 : -1;
 }
 
 /* 1 all `bytes` are in p->in; 0 not yet; -1 nobody is there. Nothing behind the message is read. */
-static int take(struct proof *p, int fd, size_t bytes)
+static int receive_bytes(struct proof *p, int fd, size_t bytes)
 {
     ssize_t n = recv(fd, p->in + p->got, bytes - p->got, MSG_DONTWAIT);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
@@ -98,7 +98,7 @@ static int take(struct proof *p, int fd, size_t bytes)
 
 static int hear_opening(struct proof *p, int fd)
 {
-    int rc = take(p, fd, sizeof p->opening);
+    int rc = receive_bytes(p, fd, sizeof p->opening);
     if (rc < 1)
         return rc;
     memcpy(&p->opening, p->in, sizeof p->opening);
@@ -106,14 +106,14 @@ static int hear_opening(struct proof *p, int fd)
         return -1;
     mac_of(p, "conductor", p->answer.mac);
     p->step = EXPECT_LAST;
-    return put(fd, &p->answer, sizeof p->answer) ? -1 : 1;
+    return send_bytes(fd, &p->answer, sizeof p->answer) ? -1 : 1;
 }
 
 static int hear_answer(struct proof *p, int fd)
 {
     unsigned char mac[HMAC_BYTES];
     struct proof_last last;
-    int rc = take(p, fd, sizeof p->answer);
+    int rc = receive_bytes(p, fd, sizeof p->answer);
     if (rc < 1)
         return rc;
     memcpy(&p->answer, p->in, sizeof p->answer);
@@ -122,13 +122,13 @@ static int hear_answer(struct proof *p, int fd)
         return -1;
     mac_of(p, "agent", last.mac);
     p->step = PROVEN;
-    return put(fd, &last, sizeof last) ? -1 : 1;
+    return send_bytes(fd, &last, sizeof last) ? -1 : 1;
 }
 
 static int hear_last(struct proof *p, int fd)
 {
     unsigned char mac[HMAC_BYTES];
-    int rc = take(p, fd, sizeof(struct proof_last));
+    int rc = receive_bytes(p, fd, sizeof(struct proof_last));
     if (rc < 1)
         return rc;
     mac_of(p, "agent", mac);
@@ -142,7 +142,7 @@ int proof_go_on(struct proof *p, int fd)
     int rc = 1;
     if (p->agent && !p->opened) {
         p->opened = 1;
-        rc = put(fd, &p->opening, sizeof p->opening) ? -1 : 1;
+        rc = send_bytes(fd, &p->opening, sizeof p->opening) ? -1 : 1;
     }
     while (rc > 0 && p->step != PROVEN)
         rc = hear[p->step](p, fd);

@@ -88,7 +88,7 @@ static int read_input(struct job *j, struct err *e)
 }
 
 /* All journals as one, for the points. */
-static void merge(struct job *j)
+static void merge_journals(struct job *j)
 {
     int total = 0;
     for (int i = 0; i < j->options->nresults; i++)
@@ -142,7 +142,7 @@ static void take_today(struct job *j, struct env_decisions *d)
 
 static int decide(struct job *j, struct err *e)
 {
-    merge(j);
+    merge_journals(j);
     read_site(j);
     struct env_decisions *d = j->made.profile.decisions = env_decisions_new(j->options->margin);
     d->topology = arena_strdup(d->arena, j->topology_hash);

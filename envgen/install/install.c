@@ -26,7 +26,7 @@
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
 /* Everything here is read by everybody and written by its owner alone: the hooks refuse anything else. */
-static int put(const char *path, const char *data, size_t bytes, struct err *e)
+static int write_shared(const char *path, const char *data, size_t bytes, struct err *e)
 {
     mode_t before = umask(022);
     int rc = file_write(path, data, bytes, e);
@@ -35,7 +35,7 @@ static int put(const char *path, const char *data, size_t bytes, struct err *e)
 }
 
 /* A text that may be missing: NULL then. */
-static int get(const char *path, size_t limit, struct arena *a, char **text, struct err *e)
+static int read_optional(const char *path, size_t limit, struct arena *a, char **text, struct err *e)
 {
     size_t bytes;
     *text = NULL;
@@ -153,9 +153,10 @@ static int name_profile(int profiles, const char *made, const char *map, const s
     struct err ignored = {0};
     struct env_profile *there = env_profile_open(done->dir, &ignored);
     char *old = NULL;
-    int whole = there &&
-                !get(arena_printf(done->arena, "%s/hook.map", done->dir), FILE_LIMIT, done->arena, &old, &ignored) &&
-                old && !strcmp(old, map);
+    int whole =
+        there &&
+        !read_optional(arena_printf(done->arena, "%s/hook.map", done->dir), FILE_LIMIT, done->arena, &old, &ignored) &&
+        old && !strcmp(old, map);
     env_profile_free(there);
     if (whole)
         return 0;
@@ -267,7 +268,7 @@ static int add_line(const struct install_site *site, const char *line, struct ar
 {
     const char *path = arena_printf(a, "%s/schedule", site->store);
     char *old;
-    if (get(path, OLD_SCHEDULE, a, &old, e))
+    if (read_optional(path, OLD_SCHEDULE, a, &old, e))
         return e->code;
     const char *text = arena_printf(
         a, "%s%s", old ? old : "# SINCE HASH SCOPE, the last that fits a job; see nccltune-hook(8)\n", line);
@@ -279,7 +280,7 @@ static int add_line(const struct install_site *site, const char *line, struct ar
             "%s: would have %zu bytes, and the hooks read no more than %zu; nothing is scheduled. Install for "
             "all jobs, or for a --partition, in place of long lists of nodes",
             path, strlen(text), HOOK_SCHEDULE_BYTES);
-    return put(path, text, strlen(text), e);
+    return write_shared(path, text, strlen(text), e);
 }
 
 static int schedule(const struct install_site *site, const char *hash, const struct install_scope *scope,
@@ -317,7 +318,7 @@ int install_unschedule(const struct install_site *site, const char *hash, long l
     char *old, *kept = arena_strdup(a, "");
     int rc = check_store(site, e);
     if (!rc)
-        rc = get(path, OLD_SCHEDULE, a, &old, e);
+        rc = read_optional(path, OLD_SCHEDULE, a, &old, e);
     for (const char *line = old; !rc && line && *line;) {
         size_t n = strcspn(line, "\n");
         if (strncmp(line, begin, strlen(begin)) != 0)
@@ -325,7 +326,7 @@ int install_unschedule(const struct install_site *site, const char *hash, long l
         line += n + (line[n] == '\n');
     }
     if (!rc && old)
-        rc = put(path, kept, strlen(kept), e);
+        rc = write_shared(path, kept, strlen(kept), e);
     arena_free(a);
     return rc;
 }
@@ -336,7 +337,7 @@ int install_unschedule(const struct install_site *site, const char *hash, long l
 static char *add_settings(char *lines, const char *path, struct arena *a, struct err *e)
 {
     char *text;
-    if (get(path, CONF_LIMIT, a, &text, e))
+    if (read_optional(path, CONF_LIMIT, a, &text, e))
         return NULL;
     for (const char *line = text; line && *line;) {
         size_t n = strcspn(line, "\n");
@@ -368,13 +369,13 @@ static int conf_lines(const struct install_site *site, const struct install_done
 static int write_conf(const struct install_site *site, const char *lines, struct arena *a, struct err *e)
 {
     char *old;
-    int rc = get(site->nccl_conf, CONF_LIMIT, a, &old, e);
+    int rc = read_optional(site->nccl_conf, CONF_LIMIT, a, &old, e);
     const char *text = rc ? NULL : install_merge(old, lines, site->nccl_conf, a, e);
     if (!text)
         return ERR_FAILED;
     if (!*text)
         return old ? trust_unlink(site->nccl_conf, e) : 0;
-    return old && !strcmp(old, text) ? 0 : put(site->nccl_conf, text, strlen(text), e);
+    return old && !strcmp(old, text) ? 0 : write_shared(site->nccl_conf, text, strlen(text), e);
 }
 
 /* ---- public ------------------------------------------------------------------------------------------------------ */
@@ -405,7 +406,7 @@ int install_switch(const struct install_site *site, struct install_done *done, s
         rc = point(site, "tuner.csv", "current/tuner.csv", e);
     if (rc || !site->nccl_conf)
         return rc;
-    rc = get(site->nccl_conf, CONF_LIMIT, a, &old, e);
+    rc = read_optional(site->nccl_conf, CONF_LIMIT, a, &old, e);
     if (rc || (!old && site->conf == INSTALL_CONF_NOTHING))
         return rc;
     rc = conf_lines(site, done, &lines, a, e);
@@ -463,7 +464,7 @@ static int has_lines(const char *path, struct arena *a)
 {
     struct err ignored = {0};
     char *text;
-    if (get(path, FILE_LIMIT, a, &text, &ignored) || !text)
+    if (read_optional(path, FILE_LIMIT, a, &text, &ignored) || !text)
         return 0;
     for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
         if (*line != '#' && *line != '\n')
@@ -609,7 +610,7 @@ int install_previous(const struct install_site *site, const struct install_scope
     struct arena *a = arena_new();
     char *text, last[SHA256_HEX], before[SHA256_HEX];
     *done = (struct install_done){0};
-    int rc = get(arena_printf(a, "%s/schedule", site->store), OLD_SCHEDULE, a, &text, e);
+    int rc = read_optional(arena_printf(a, "%s/schedule", site->store), OLD_SCHEDULE, a, &text, e);
     if (!rc)
         install_schedule_last(text, last, before);
     arena_free(a);

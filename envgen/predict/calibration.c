@@ -186,7 +186,7 @@ static double rest_of(const struct fit *f, const struct state *s)
 #define LONGEST 0.5
 
 /* Goes from the state by b, within bounds; how far the farthest factor came. */
-static double step(struct state *s, const double *b)
+static double take_step(struct state *s, const double *b)
 {
     double longest = 0, moved = 0;
     for (int k = 0; k < FACTORS; k++)
@@ -213,7 +213,7 @@ static void fit_factors(struct fit *f, struct state *s)
             return;
         memcpy(a, s->precision, sizeof a);
         solve(a, b);
-        moved = step(s, b);
+        moved = take_step(s, b);
     }
 }
 

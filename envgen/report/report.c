@@ -170,7 +170,7 @@ static const char *title_of(const struct report *r)
     return n > 1 ? arena_printf(r->a, "nccltune: %s, %d nodes", whose, n) : arena_printf(r->a, "nccltune: %s", whose);
 }
 
-static void draw(struct report *r, FILE *out)
+static void draw_page(struct report *r, FILE *out)
 {
     page_begin(out, title_of(r));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
@@ -190,7 +190,7 @@ int env_report_write(const struct env_profile *p, FILE *out, struct err *e)
     int rc = read_files(&r, e);
     if (!rc) {
         r.model = explain_model_new(p, 0);
-        draw(&r, out);
+        draw_page(&r, out);
         rc = ferror(out) ? err_set(e, ERR_FAILED, "the report cannot be written") : 0;
     }
     explain_model_free(r.model);

@@ -209,7 +209,7 @@ static int is_vain(const struct quest *q)
     return w->pattern != f->pattern || w->cross_nic != f->cross_nic || f->hops <= most * least_hops(s, w->pattern);
 }
 
-static void ask(struct quest *q, int *steps)
+static void search_wanted(struct quest *q, int *steps)
 {
     int most = q->wanted.same_channels || q->spent > STEPS_ALL ? STEPS_SAME : q->s->amd ? STEPS_AMD : STEPS;
     *steps = most;
@@ -279,7 +279,7 @@ static void descend(struct quest *q)
 
     for (;;) {
         int steps;
-        ask(q, &steps);
+        search_wanted(q, &steps);
         left -= q->wanted.same_channels ? STEPS_SAME : STEPS;
         if (steps == -1 || (float)q->found->nchannels * q->found->bw_inter >= s->total_bw)
             return;
@@ -323,7 +323,7 @@ static void climb(struct quest *q)
         } else {
             return;
         }
-        ask(q, &steps);
+        search_wanted(q, &steps);
     }
 }
 

@@ -356,7 +356,7 @@ int graph_parts(const struct graph_system *s)
 }
 
 /* The most that one channel, and one GPU, can do. */
-static void measure(struct graph_system *s)
+static void find_most_bandwidth(struct graph_system *s)
 {
     s->max_bw = s->total_bw = 0;
     if (!s->inter && s->n[GRAPH_GPU] == 1) {
@@ -391,5 +391,5 @@ void graph_paths(struct graph_system *s)
     divert_nets(s);
     size_t lists = ((size_t)GRAPH_DISCONNECTED + 1) * ((size_t)s->n[GRAPH_GPU] + 1);
     s->near_nets = arena_alloc(s->arena, lists * sizeof *s->near_nets);
-    measure(s);
+    find_most_bandwidth(s);
 }

@@ -96,7 +96,7 @@ static void fill_heads(struct graph_search *g, const struct graph_system *s)
                 g->gpus[c * gpus + at++] = i;
 }
 
-static void search(struct nccl_model *m, struct graph_system *s, struct arena *a)
+static void search_graphs(struct nccl_model *m, struct graph_system *s, struct arena *a)
 {
     struct graph_search ring, tree, nvls;
     int most = m->version >= 22500 ? GRAPH_MOST_CHANNELS / 2 : GRAPH_MOST_CHANNELS / 4;
@@ -341,7 +341,7 @@ struct nccl_model *nccl_model_new(const struct nccl_setup *s, struct arena *a, s
     m->sm_most = system->sm_most;
     m->cpu = system->cpu;
     m->switches = system->n[GRAPH_NVS] > 0;
-    search(m, system, a);
+    search_graphs(m, system, a);
     m->rccl_rings = rccl_rings(m, system);
     m->rccl = rccl_tuning_of(m);
     if (m->rccl)
