@@ -1,7 +1,6 @@
 /* What the prediction assumes of GPUs, networks and hosts: one table for each, by generation, never by machine. Which
  * numbers are specified, which are NCCL's and which were fitted to published results is said beside them. */
-#ifndef MODEL_CONSTANTS_H
-#define MODEL_CONSTANTS_H
+#pragma once
 
 #include "core/coll.h"
 #include "model/model.h"
@@ -105,5 +104,3 @@ struct model_prior model_prior_of(const struct model_basis *b);
 
 /* Of several groups at once and of pairs of ranks, of which no result is published: judgement. */
 #define MODEL_UNPUBLISHED_DOUBT 0.15
-
-#endif

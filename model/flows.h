@@ -1,6 +1,5 @@
 /* Collectives laid over the links: what each pattern loads, by the number of channels that share the work. */
-#ifndef MODEL_FLOWS_H
-#define MODEL_FLOWS_H
+#pragma once
 
 #include "model/ways.h"
 
@@ -38,5 +37,3 @@ struct model_flow {
  * nodes, do the same: `rings` and the like are each group's own. */
 void model_flows(const struct model_links *l, const struct nccl_model *const *beside, int nbeside,
                  const struct model_switches *switches, struct model_flow *flows, struct arena *a);
-
-#endif

@@ -1,6 +1,5 @@
 /* The links inside a node and the ways over them: what every copy of a collective loads. */
-#ifndef MODEL_LINKS_H
-#define MODEL_LINKS_H
+#pragma once
 
 #include "model/constants.h"
 
@@ -59,5 +58,3 @@ int model_end_gpu(const struct model_links *l);
 
 /* How far a net's NIC is from a GPU. */
 enum path_class model_class_to_net(const struct model_links *l, int gpu, int net);
-
-#endif

@@ -3,8 +3,7 @@
  * A flow-level model: every channel is laid over the real hops of its ring or tree, hops that channels share are
  * shared, and each hop has the bandwidth and latency of its kind. NCCL's own belief is in model/nccl/model.h,
  * which also gives the channels. Every result is a prediction with a band, and must be shown as such. */
-#ifndef MODEL_MODEL_H
-#define MODEL_MODEL_H
+#pragma once
 
 #include "core/call/result.h"
 #include "model/nccl/model.h"
@@ -108,5 +107,3 @@ struct model_time {
 /* Thread-safe, allocates nothing. -1 when NCCL does not offer that combination here (NVLS without switches, PAT for
  * AllReduce, ...), else 0. */
 int model_predict(const struct model *m, const struct model_call *c, struct model_time *t);
-
-#endif

@@ -1,6 +1,5 @@
 /* The ways that copies take over the links of a node. */
-#ifndef MODEL_WAYS_H
-#define MODEL_WAYS_H
+#pragma once
 
 #include "model/links.h"
 
@@ -17,5 +16,3 @@ enum model_way model_way_gpus(const struct model_links *l, int from, int to, dou
 enum model_way model_way_mesh(const struct model_links *l, int from, double load, double *loads); /* by all links */
 enum model_way model_way_out(const struct model_links *l, int gpu, int net, double load, double *loads);
 enum model_way model_way_in(const struct model_links *l, int net, int gpu, double load, double *loads);
-
-#endif

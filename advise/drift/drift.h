@@ -1,6 +1,5 @@
 /* What the captures of many jobs say of a cluster: who keeps the others waiting, and what has become slower. */
-#ifndef ADVISE_DRIFT_DRIFT_H
-#define ADVISE_DRIFT_DRIFT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -54,5 +53,3 @@ void drift_free(struct drift_fleet *f); /* NULL is fine; the arena keeps the res
 
 void drift_print(const struct drift_fleet *f, FILE *out);
 struct cJSON *drift_json(const struct drift_fleet *f);
-
-#endif

@@ -1,6 +1,5 @@
 /* A job's calls beside what a profile expects of them. */
-#ifndef ADVISE_DRIFT_EXPECT_H
-#define ADVISE_DRIFT_EXPECT_H
+#pragma once
 
 #include "advise/drift/drift.h"
 #include "envgen/profile/profile.h"
@@ -27,5 +26,3 @@ int drift_expect(const struct drift_fleet *f, const struct env_profile *p, struc
 
 void drift_expect_print(const struct drift_expectation *x, FILE *out);
 struct cJSON *drift_expect_json(const struct drift_expectation *x);
-
-#endif

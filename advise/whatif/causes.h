@@ -1,6 +1,5 @@
 /* Why a step communicates longer than it should: faults that are usual, each with what the model says it costs. */
-#ifndef ADVISE_WHATIF_CAUSES_H
-#define ADVISE_WHATIF_CAUSES_H
+#pragma once
 
 #include "advise/whatif/step.h"
 #include "model/model.h"
@@ -31,5 +30,3 @@ int step_time_holds(const struct step_time *t, double us);
 /* The list for people, beside what was measured (0: nothing was); and as the member "causes". */
 void step_causes_print(const struct step_causes *c, double measured_us, FILE *out);
 void step_causes_json(const struct step_causes *c, double measured_us, struct cJSON *doc);
-
-#endif

@@ -1,6 +1,5 @@
 /* What would shorten a job's step most, network or not: what a caller tried, and variations of the job itself. */
-#ifndef ADVISE_WHATIF_CHANGES_H
-#define ADVISE_WHATIF_CHANGES_H
+#pragma once
 
 #include "advise/whatif/step.h"
 
@@ -30,5 +29,3 @@ int step_changes_of_job(struct step_changes *c, const struct step_estimate *now,
 /* The first three, with their bands; and all of them as the member "changes". */
 void step_changes_print(const struct step_changes *c, FILE *out);
 void step_changes_json(const struct step_changes *c, struct cJSON *doc);
-
-#endif

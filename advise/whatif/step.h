@@ -5,8 +5,7 @@
  * measured to take beside compute, where it was, and costs the step what it slows that by. Where it did not, a
  * predictor may answer; where none does, the time that the job's own capture saw stands for both; else it is unknown
  * and left out of the sums. The sources are never mixed within a call, and told apart everywhere. */
-#ifndef ADVISE_WHATIF_STEP_H
-#define ADVISE_WHATIF_STEP_H
+#pragma once
 
 #include <stdio.h>
 
@@ -121,5 +120,3 @@ struct cJSON *env_step_json(const struct step_estimate *s);
 
 /* A time with its band as the member `key`. */
 void step_time_json(struct cJSON *o, const char *key, const struct step_time *t);
-
-#endif

@@ -1,6 +1,5 @@
 /* Predicted times for a step, where nothing was measured; private to advise/whatif/. */
-#ifndef ADVISE_WHATIF_STEP_MODEL_H
-#define ADVISE_WHATIF_STEP_MODEL_H
+#pragma once
 
 #include "advise/whatif/step.h"
 #include "model/model.h"
@@ -23,5 +22,3 @@ struct step_predictor step_model_predictor(struct step_model *m);
  * was held against. */
 const char *const *step_model_assumptions(const struct step_model *m, int *n);
 int step_model_unvalidated(const struct step_model *m);
-
-#endif

@@ -1,6 +1,5 @@
 /* A step under a finished profile, or under two setups of the model. */
-#ifndef ADVISE_WHATIF_STEP_PROFILE_H
-#define ADVISE_WHATIF_STEP_PROFILE_H
+#pragma once
 
 #include "advise/whatif/changes.h"
 #include "envgen/profile/profile.h"
@@ -22,5 +21,3 @@ int env_step_between(const struct model_setup *before, const struct model_setup 
 
 /* env_step_print_cover for the job in the file `workload`. */
 int env_step_cover_job(const struct env_profile *p, const char *workload, FILE *out, struct err *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* What would happen if: one machine and variations of it, each predicted with NCCL's default and tuned. */
-#ifndef ADVISE_WHATIF_WHATIF_H
-#define ADVISE_WHATIF_WHATIF_H
+#pragma once
 
 #include <stdio.h>
 
@@ -91,5 +90,3 @@ void sanity_check(const struct bench_points *p, const struct topology *t, struct
 
 /* For people; nothing where there is nothing. */
 void sanity_print(const struct findings *found, FILE *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the engines can try, and how plans grow. */
-#ifndef BENCH_CANDIDATES_CANDIDATES_H
-#define BENCH_CANDIDATES_CANDIDATES_H
+#pragma once
 
 #include "bench/candidates/engine.h"
 
@@ -62,5 +61,3 @@ int mpi_plan_launches(const struct bench_setup *s, const char *interfaces, int n
 /* Both launches' interfaces together; 0 when they do not name one each. */
 int mpi_plan_combine(const struct bench_knobs *x, const struct bench_knobs *y, struct arena *a,
                      struct bench_knobs *both);
-
-#endif

@@ -3,8 +3,7 @@
  * An engine knows how to reach one library. It is of one of three kinds: it measures calls, predicts them, or makes a
  * document of its own. What is tried when, how often, for how long and what is concluded is decided above, once for all
  * engines. doc/engines/ has a skeleton of each kind. */
-#ifndef BENCH_CANDIDATES_ENGINE_H
-#define BENCH_CANDIDATES_ENGINE_H
+#pragma once
 
 #include <signal.h>
 #include <stdio.h>
@@ -210,5 +209,3 @@ struct bench_engine {
     const struct bench_predict_ops *predicts;
     const struct bench_document_ops *documents;
 };
-
-#endif

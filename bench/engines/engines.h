@@ -1,6 +1,5 @@
 /* The engines' table. */
-#ifndef BENCH_ENGINES_ENGINES_H
-#define BENCH_ENGINES_ENGINES_H
+#pragma once
 
 #include "bench/candidates/engine.h"
 
@@ -45,5 +44,3 @@ const char *bench_family_of(const char *engine);
 
 /* "measured on GPUs", "measured on host memory", ... */
 const char *bench_evidence_text(enum bench_evidence e);
-
-#endif

@@ -1,7 +1,6 @@
 /* What has been measured so far, from an earlier run's journal or from this run: the search asks it what to expect and
  * what not to try again. */
-#ifndef BENCH_RESULTS_HISTORY_H
-#define BENCH_RESULTS_HISTORY_H
+#pragma once
 
 #include "bench/results/points.h"
 
@@ -65,5 +64,3 @@ int history_deaths(const struct bench_results *r, const char *launch);
 
 /* Whether it has died twice without getting anywhere: it need not be tried again. */
 int history_dead(const struct bench_results *r, const char *launch);
-
-#endif

@@ -1,7 +1,6 @@
 /* Which results are of one call under one launch: of some ten thousand the search asks for a few, some ten thousand
  * times. */
-#ifndef BENCH_RESULTS_INDEX_H
-#define BENCH_RESULTS_INDEX_H
+#pragma once
 
 #include "core/arena.h"
 #include "core/call/result.h"
@@ -17,5 +16,3 @@ struct bench_index *bench_index_add(struct bench_index *x, const struct bench_re
  * among them. */
 int bench_index_first(const struct bench_index *x, const struct bench_result *like, int here);
 int bench_index_next(const struct bench_index *x, int number, int here);
-
-#endif

@@ -20,8 +20,7 @@
  * A candidate is a launch (settings fixed for a whole process) and a call (settings that may differ between calls). The
  * label "default" with no settings is the library untouched. A run that was cut off leaves at most one broken last
  * line, which is dropped when the journal is opened again. */
-#ifndef BENCH_RESULTS_RESULTS_H
-#define BENCH_RESULTS_RESULTS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -102,5 +101,3 @@ void bench_export_openmetrics(const struct bench_results *r, FILE *out);
 
 /* A table a candidate in the columns of nccl-tests, which scripts read that expect those. */
 void bench_export_nccl_tests(const struct bench_results *r, FILE *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* What bench/ offers to those above it: measure collectives over everything that can be chosen, into a journal.
  */
-#ifndef BENCH_SEARCH_BENCH_H
-#define BENCH_SEARCH_BENCH_H
+#pragma once
 
 #include <signal.h>
 #include <stdio.h>
@@ -34,5 +33,3 @@ void bench_plan_print(const struct cJSON *plan, FILE *out);
 /* To be called before anything else is done: under an mpirun or srun that started this program on every rank, returns
  * in the one that conducts and turns the others into workers. */
 int bench_join(const struct bench_options *o, struct err *e);
-
-#endif

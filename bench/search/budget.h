@@ -1,6 +1,5 @@
 /* How much time a search should have, and what a given time buys. Figures behind it: doc/STATISTICS.md. */
-#ifndef BENCH_SEARCH_BUDGET_H
-#define BENCH_SEARCH_BUDGET_H
+#pragma once
 
 #include <stdio.h>
 
@@ -63,5 +62,3 @@ void budget_print(const struct cJSON *budget, FILE *out);
 /* The line for one start. */
 #define BUDGET_TEXT 256
 void budget_text(const struct budget_task *t, double budget_s, double start_s, char text[BUDGET_TEXT]);
-
-#endif

@@ -1,7 +1,6 @@
 /* The candidates of a point: the default, and of the engine's calls those that what is known leaves a chance; or those
  * that are to prove it. */
-#ifndef BENCH_SEARCH_CANDIDATES_H
-#define BENCH_SEARCH_CANDIDATES_H
+#pragma once
 
 #include "bench/search/rounds.h"
 #include "bench/search/study.h"
@@ -48,5 +47,3 @@ void candidates_list_contenders(const struct candidate_source *e, const struct b
 
 /* The point of `at`; NULL: nothing was measured there. */
 const struct bench_point *candidates_point(const struct bench_points *p, const struct history_place *at);
-
-#endif

@@ -1,6 +1,5 @@
 /* An earlier measurement, of another release: what it has shown to be far behind is not tried again. */
-#ifndef BENCH_SEARCH_EARLIER_H
-#define BENCH_SEARCH_EARLIER_H
+#pragma once
 
 #include "bench/candidates/engine.h"
 #include "core/err.h"
@@ -10,5 +9,3 @@
  * wrong data or was not tried then. `log` is told how many went. */
 #define EARLIER_BEHIND 1.5
 int search_leave_out_losers(struct bench_plan *p, const char *engine, const char *path, struct log *log, struct err *e);
-
-#endif

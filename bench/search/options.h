@@ -1,6 +1,5 @@
 /* What is asked of a measurement, and what is told of it. */
-#ifndef BENCH_SEARCH_OPTIONS_H
-#define BENCH_SEARCH_OPTIONS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -75,5 +74,3 @@ struct bench_summary {
     int left_out;    /* points without a measurement for lack of time */
     int interrupted; /* *stop was set */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* What the conductor is for engines that compute: every point of every candidate, without sessions, samples or rounds.
  */
-#ifndef BENCH_SEARCH_PREDICT_H
-#define BENCH_SEARCH_PREDICT_H
+#pragma once
 
 #include "bench/search/study.h"
 
@@ -9,5 +8,3 @@
  * untouched launch and the best one every call. What the journal holds already is not written again. Errors: the
  * journal cannot be written; the engine predicts nothing for the untouched library. */
 int bench_predict(struct bench_study *s, struct err *e);
-
-#endif

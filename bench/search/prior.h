@@ -1,6 +1,5 @@
 /* What the model says about launches before any of them is measured. */
-#ifndef BENCH_SEARCH_PRIOR_H
-#define BENCH_SEARCH_PRIOR_H
+#pragma once
 
 #include <stdio.h>
 
@@ -22,5 +21,3 @@ struct cJSON *search_prior_json(const struct bench_setup *s, const struct bench_
 
 /* The first of them, a line each, for people. */
 void search_prior_print(const struct cJSON *expected, FILE *out);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Proving takes few candidates, in a start that had no part in choosing them: pairs with the default, each as often
  * before it as behind it, candidates in random order. */
-#ifndef BENCH_SEARCH_ROUNDS_H
-#define BENCH_SEARCH_ROUNDS_H
+#pragma once
 
 #include "bench/candidates/engine.h"
 #include "bench/results/points.h"
@@ -69,5 +68,3 @@ enum bench_outcome rounds_explore(struct rounds *r, char detail[BENCH_DETAIL]);
 
 /* Takes pairs of every candidate, their data checked first; two pairs of each whatever the time. */
 enum bench_outcome rounds_prove(struct rounds *r, char detail[BENCH_DETAIL]);
-
-#endif

@@ -1,6 +1,5 @@
 /* Screening: which launches are worth examining, told at a few points with the library's own algorithm. */
-#ifndef BENCH_SEARCH_SCREENING_H
-#define BENCH_SEARCH_SCREENING_H
+#pragma once
 
 #include "bench/search/study.h"
 
@@ -26,5 +25,3 @@ int screening_run(struct bench_study *s, struct screening *f, struct err *e);
 
 /* How many times as fast as the default the best of those seemed; 0: there is none. */
 double screening_best(const struct screening *f);
-
-#endif

@@ -1,6 +1,5 @@
 /* A session in one launch. */
-#ifndef BENCH_SEARCH_SESSION_H
-#define BENCH_SEARCH_SESSION_H
+#pragma once
 
 #include "bench/search/study.h"
 
@@ -18,5 +17,3 @@ struct search_session {
 /* Runs it. What crashes or hangs is journalled, killed and replaced. Errors: the journal cannot be written; the
  * default launch does not start. */
 int search_session_run(struct bench_study *s, const struct search_session *v, struct err *e);
-
-#endif

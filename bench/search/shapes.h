@@ -1,6 +1,5 @@
 /* Which shapes of groups a run measures. */
-#ifndef BENCH_SEARCH_SHAPES_H
-#define BENCH_SEARCH_SHAPES_H
+#pragma once
 
 #include "bench/search/study.h"
 
@@ -25,5 +24,3 @@ int search_shapes_probes(const struct bench_study *s, int sizes[SEARCH_PROBES]);
 /* Whether it has been measured at all probes under the default launch, and every call there took as long as in its
  * twin. */
 int search_shapes_alike(const struct bench_study *s, int shape);
-
-#endif

@@ -1,6 +1,5 @@
 /* The sizes of a run, once something is known of the nodes and of the calls. */
-#ifndef BENCH_SEARCH_SIZES_H
-#define BENCH_SEARCH_SIZES_H
+#pragma once
 
 #include "bench/search/study.h"
 
@@ -17,5 +16,3 @@ int sizes_add(struct bench_study *s);
 /* Whether a size, one of every second that are measured behind the others, lies between two with the same fastest call
  * whose time, and the default's, is in proportion to the size: nothing changes in between. */
 int sizes_tell_nothing(const struct bench_study *s, struct bench_place at);
-
-#endif

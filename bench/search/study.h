@@ -1,6 +1,5 @@
 /* One run: everything about it, which points it has and what each is worth. */
-#ifndef BENCH_SEARCH_STUDY_H
-#define BENCH_SEARCH_STUDY_H
+#pragma once
 
 #include <signal.h>
 
@@ -91,5 +90,3 @@ struct budget_task bench_task(const struct bench_study *s);
  * is asked for) at four sizes from the smallest to the largest, and AllToAll at two large ones. Smaller ones first. */
 #define BENCH_SCREENING_POINTS 6
 int bench_screening_points(const struct bench_study *s, struct bench_place places[BENCH_SCREENING_POINTS]);
-
-#endif

@@ -3,8 +3,7 @@
  * Calls take turns: all with the usual data, then all with the other. Only times of the same turn are compared. That
  * all calls take longer alike changes no choice; that another call becomes the better one, which it was not with the
  * usual data, does. */
-#ifndef BENCH_SEARCH_TURNS_H
-#define BENCH_SEARCH_TURNS_H
+#pragma once
 
 #include "bench/search/study.h"
 
@@ -58,5 +57,3 @@ double turns_over_default(const struct comparison *c, int lane);
 
 /* What a half takes, beside getting ready for it. */
 double turns_sample_us(const struct comparison *c);
-
-#endif

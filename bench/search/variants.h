@@ -1,7 +1,6 @@
 /* Whether choices depend on the type and the place of the data, which a tuner is not told; and whether they do on
  * captured calls and registered buffers, which can have rules of their own. */
-#ifndef BENCH_SEARCH_VARIANTS_H
-#define BENCH_SEARCH_VARIANTS_H
+#pragma once
 
 #include "bench/search/study.h"
 
@@ -20,5 +19,3 @@ int variants_fit(const struct bench_study *s, struct bench_place place);
 
 /* Takes over what an earlier run has found, from the journal. */
 void variants_resume(struct bench_study *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a workload asks the bench for: which collectives and sizes its steps call, and how often each. */
-#ifndef BENCH_SEARCH_WORKLOAD_PROFILE_H
-#define BENCH_SEARCH_WORKLOAD_PROFILE_H
+#pragma once
 
 #include "core/call/shape.h"
 #include "core/call/workload.h"
@@ -32,5 +31,3 @@ int workload_profile_meets(const struct workload *w, int nodes, int ranks);
  * another one. */
 void workload_profile_calls(const struct workload *w, enum workload_hiding part, int coll,
                             const struct bench_shape *shape, const uint64_t *sizes, int n, double *calls);
-
-#endif

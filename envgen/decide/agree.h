@@ -1,6 +1,5 @@
 /* What must be the same for several shapes of job. */
-#ifndef ENVGEN_DECIDE_AGREE_H
-#define ENVGEN_DECIDE_AGREE_H
+#pragma once
 
 #include "envgen/decide/weights.h"
 #include "envgen/profile/decisions.h"
@@ -22,5 +21,3 @@ struct decide_side {
 /* Where the sides would choose differently at a size, all take the call that loses least in any of them, of those that
  * were measured in all that have the size: the greatest of its losses is the smallest. The points' `shared` says so. */
 void decide_agree_on_calls(struct env_decisions *d, struct decide_side *sides, int n);
-
-#endif

@@ -1,6 +1,5 @@
 /* The call decisions. */
-#ifndef ENVGEN_DECIDE_CALLS_H
-#define ENVGEN_DECIDE_CALLS_H
+#pragma once
 
 #include "envgen/decide/evidence.h"
 #include "envgen/decide/weights.h"
@@ -9,5 +8,3 @@
 /* Fills colls of `n` shapes that a tuner cannot tell apart (envgen/decide/agree.h), each for its chosen launch. */
 void decide_calls(struct env_decisions *d, struct env_shape *shapes, const struct decide_slice *slices, int n,
                   const struct decide_index *index);
-
-#endif

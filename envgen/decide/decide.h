@@ -10,8 +10,7 @@
  *      which is without end where the largest sizes say so (envgen/decide/open_end.h).
  * A gain clears the margin when the lower end of its interval does and, for a call, at least five samples of either
  * side stand behind it. Everything else stays at the library's default. */
-#ifndef ENVGEN_DECIDE_DECIDE_H
-#define ENVGEN_DECIDE_DECIDE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -194,5 +193,3 @@ int env_rules_of(struct env_decisions *d, struct env_rules *rules, struct err *e
  * OpenMPI name. */
 const struct env_rule *env_rules_find(const struct env_rules *rules, int coll, int ranks, uint64_t bytes,
                                       const char **name);
-
-#endif

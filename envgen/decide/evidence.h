@@ -1,6 +1,5 @@
 /* Where a candidate stands in the journals: what the evidence lines of decisions.json name. */
-#ifndef ENVGEN_DECIDE_EVIDENCE_H
-#define ENVGEN_DECIDE_EVIDENCE_H
+#pragma once
 
 #include "bench/results/points.h"
 #include "core/arena.h"
@@ -19,5 +18,3 @@ struct decide_index *decide_index_new(struct arena *a, const struct env_source *
  * there are none. */
 const char *decide_lines(struct arena *a, const struct decide_index *index, const struct bench_point *p,
                          const struct bench_candidate *c);
-
-#endif

@@ -1,7 +1,6 @@
 /* What a measured fabric (fabric.json, of the verbs engine) justifies: settings for NCCL, common or of single classes
  * of nodes, each with the numbers that speak for it. */
-#ifndef ENVGEN_DECIDE_FABRIC_H
-#define ENVGEN_DECIDE_FABRIC_H
+#pragma once
 
 #include "bench/fabric/fabric.h"
 #include "envgen/profile/decisions.h"
@@ -12,5 +11,3 @@
  * whose ports have other names get the list in their own. What was looked at and needs no setting is added without a
  * value. */
 void env_fabric(struct env_decisions *d, const struct topology *t, struct verbs_fabric *f);
-
-#endif

@@ -1,6 +1,5 @@
 /* How far GPUDirect RDMA is worth it. */
-#ifndef ENVGEN_DECIDE_GDR_H
-#define ENVGEN_DECIDE_GDR_H
+#pragma once
 
 #include "bench/fabric/fabric.h"
 #include "envgen/profile/decisions.h"
@@ -11,5 +10,3 @@
  * `classes` has the class of every node of the fabric, -1 unknown. Everything is allocated in the fabric's arena. */
 struct env_setting env_gdr_level(const struct topology *t, const int *classes, const struct verbs_fabric *f,
                                  const struct verbs_decision *v);
-
-#endif

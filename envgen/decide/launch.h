@@ -1,6 +1,5 @@
 /* The launch decision. */
-#ifndef ENVGEN_DECIDE_LAUNCH_H
-#define ENVGEN_DECIDE_LAUNCH_H
+#pragma once
 
 #include "envgen/decide/weights.h"
 #include "envgen/profile/decisions.h"
@@ -10,5 +9,3 @@ void decide_launch(struct env_decisions *d, struct env_shape *shape, struct deci
 
 /* For a shape of other types or places of the data (env_shape_follows): the launch of the usual shape like it. */
 void decide_follow(struct env_decisions *d, struct env_shape *shape);
-
-#endif

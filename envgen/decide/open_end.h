@@ -1,6 +1,5 @@
 /* Whether a choice holds for larger sizes than were measured. */
-#ifndef ENVGEN_DECIDE_OPEN_END_H
-#define ENVGEN_DECIDE_OPEN_END_H
+#pragma once
 
 #include "envgen/profile/decisions.h"
 
@@ -12,5 +11,3 @@
  * for in this launch is judged by `untouched`, the same sizes in the untouched one (NULL: this is it). The default
  * always goes on. */
 int decide_goes_on(const struct env_point *points, const struct env_point *untouched, int n, double margin);
-
-#endif

@@ -1,6 +1,5 @@
 /* NCCL settings that the topology alone justifies: only where NCCL's automatic choice would be wrong. */
-#ifndef ENVGEN_DECIDE_TOPOLOGY_SETTINGS_H
-#define ENVGEN_DECIDE_TOPOLOGY_SETTINGS_H
+#pragma once
 
 #include "envgen/profile/decisions.h"
 
@@ -19,5 +18,3 @@ struct env_setting env_socket_ifname_of(const struct topo_class *c, struct arena
 
 /* The interfaces of a class that NCCL takes when nothing is set; their number. */
 int env_socket_automatic(const struct topo_class *c, const struct topo_netdev *out[ENV_INTERFACES]);
-
-#endif

@@ -1,7 +1,6 @@
 /* The points of one shape of job, what the steps of env_decide ask of their candidates, and what each is worth to a
  * workload. */
-#ifndef ENVGEN_DECIDE_WEIGHTS_H
-#define ENVGEN_DECIDE_WEIGHTS_H
+#pragma once
 
 #include "bench/results/points.h"
 #include "core/arena.h"
@@ -23,5 +22,3 @@ struct bench_knobs decide_knobs(struct arena *a, const struct bench_knobs *k);
 /* The time that a step of `d`'s workload spends at each point by default. NULL: there is no workload, or it calls
  * nothing of the kind. Lives in `d`'s arena. */
 double *decide_weights(const struct env_decisions *d, struct decide_slice s);
-
-#endif

@@ -1,6 +1,5 @@
 /* What is installed on this node, and whether it would work. */
-#ifndef ENVGEN_DOCTOR_DOCTOR_H
-#define ENVGEN_DOCTOR_DOCTOR_H
+#pragma once
 
 #include <stdio.h>
 
@@ -63,5 +62,3 @@ int doctor_job_print_json(const struct doctor *d, FILE *out, struct err *e);
 /* Such lines of many ranks ("-": standard input; other lines are left out), held against one another: what is not
  * alike, who is missing, what was wrong with each. NULL after an error: not one such line, a line that is broken. */
 struct doctor *doctor_job_compare(const char *path, struct err *e);
-
-#endif

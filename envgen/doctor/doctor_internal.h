@@ -1,6 +1,5 @@
 /* What the doctor's own files share. */
-#ifndef ENVGEN_DOCTOR_DOCTOR_INTERNAL_H
-#define ENVGEN_DOCTOR_DOCTOR_INTERNAL_H
+#pragma once
 
 #include "core/file.h"
 #include "core/launcher.h"
@@ -48,5 +47,3 @@ int doctor_nccl_version(void);
 
 /* Which class of the profile's topology this machine is, or is like; NULL none. */
 const char *doctor_compare(struct doctor *d, const struct topology *t, const struct topology *here);
-
-#endif

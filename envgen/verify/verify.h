@@ -1,6 +1,5 @@
 /* Which rules of a profile hold when they are measured again, and the profile without the others. */
-#ifndef ENVGEN_VERIFY_VERIFY_H
-#define ENVGEN_VERIFY_VERIFY_H
+#pragma once
 
 #include "bench/results/points.h"
 #include "bench/search/options.h"
@@ -104,5 +103,3 @@ double verify_check_s(double budget_s);
 /* Writes the metrics of a verification (NULL: it could not be done) to `path`, atomically, as node_exporter's textfile
  * collector wants it. */
 int verify_health_write(const char *profile, const struct verify *v, const char *path, struct err *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* From what people know about a job (model, framework, parallelism, batch), or from the script that launches it, to its
  * workload. */
-#ifndef MODEL_WORKLOAD_JOB_H
-#define MODEL_WORKLOAD_JOB_H
+#pragma once
 
 #include <stdint.h>
 
@@ -142,5 +141,3 @@ struct workload_reading {
  * caller who knows it. Other errors: unreadable, or no framework is recognised. */
 int workload_read_launch(const char *path, struct arena *a, struct workload_job *job, struct workload_reading *out,
                          struct err *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of this directory share: the tensors of a model, the memory of a job, and building its workload. */
-#ifndef MODEL_WORKLOAD_PARTS_H
-#define MODEL_WORKLOAD_PARTS_H
+#pragma once
 
 #include "model/workload/job.h"
 
@@ -105,5 +104,3 @@ struct workload_parts {
     void (*hand_over)(struct workload_build *b); /* weights from trainer to inference engine */
 };
 extern const struct workload_parts workload_sharded, workload_zero3, workload_megatron;
-
-#endif

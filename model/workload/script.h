@@ -4,8 +4,7 @@
  * A file becomes a list of settings, whatever its syntax (hydra overrides, "--key value", YAML, JSON, TOML); a table
  * per framework says what they mean for a job. Nothing is evaluated: of shell scripts, variables that are set in the
  * script are put in, and what comes from elsewhere stays unknown. */
-#ifndef MODEL_WORKLOAD_SCRIPT_H
-#define MODEL_WORKLOAD_SCRIPT_H
+#pragma once
 
 #include "model/workload/job.h"
 
@@ -33,5 +32,3 @@ const struct workload_setting *workload_script_find(const struct workload_script
 /* The job that a script starts, as workload_read_launch has it. */
 int workload_script_job(const struct workload_script *s, struct workload_job *job, struct workload_reading *out,
                         struct err *e);
-
-#endif

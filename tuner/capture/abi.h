@@ -11,8 +11,7 @@
  * Only the members of an event that a capture reads are described beyond their place; events are read where NCCL puts
  * them and never copied whole, so that their tails (proxy and network events) need no words here. tests/plugin-abi
  * compares all of it with NCCL's own headers where they are at hand. */
-#ifndef TUNER_CAPTURE_ABI_H
-#define TUNER_CAPTURE_ABI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -295,5 +294,3 @@ AT(v5, ce_coll.stream, 104);
 #undef AT
 _Static_assert(sizeof(struct nccl_profiler_v1) == 6 * sizeof(void *), "name and five functions");
 _Static_assert(sizeof(struct nccl_profiler_v5) == 6 * sizeof(void *), "name and five functions");
-
-#endif

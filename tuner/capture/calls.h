@@ -1,6 +1,5 @@
 /* Events to counts, by NCCL's threads: no lock, no allocation. */
-#ifndef TUNER_CAPTURE_CALLS_H
-#define TUNER_CAPTURE_CALLS_H
+#pragma once
 
 #include "tuner/capture/comm.h"
 
@@ -23,5 +22,3 @@ void *profiler_begin_peer(struct profiler_comm *c, void *group, const struct pro
 void *profiler_begin_channel(void *task, uint64_t start_ns);
 void profiler_end_channel(void *channel, uint64_t stop_ns);
 void profiler_end(void *handle);
-
-#endif

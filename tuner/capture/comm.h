@@ -1,6 +1,5 @@
 /* A communicator that is captured: what is known of it, its calls on their way, and what was counted. */
-#ifndef TUNER_CAPTURE_COMM_H
-#define TUNER_CAPTURE_COMM_H
+#pragma once
 
 #include "tuner/capture/table.h"
 
@@ -63,5 +62,3 @@ struct profiler_comm {
     struct profiler_group groups[PROFILER_GROUPS];
     struct profiler_table table;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* The file of a rank: made in memory from the counts, and written where nobody waits for it. */
-#ifndef TUNER_CAPTURE_FILE_H
-#define TUNER_CAPTURE_FILE_H
+#pragma once
 
 #include "tuner/capture/comm.h"
 #include "tuner/capture/job.h"
@@ -20,5 +19,3 @@ void profiler_file_make(struct profiler_document *d, const struct profiler_job *
  * system likes. The calling thread blocks SIGXFSZ, which a limit on the size of files would otherwise kill the job
  * with. */
 int profiler_file_write(struct profiler_document *d, char *why, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* Whether this process is captured, and whose file it writes. */
-#ifndef TUNER_CAPTURE_JOB_H
-#define TUNER_CAPTURE_JOB_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ int profiler_job_refuse_times(struct profiler_job *job, int api, char *why, size
 
 /* No launcher's word is right where a communicator has more ranks than it says. */
 void profiler_job_doubt(struct profiler_job *job, int comm_ranks);
-
-#endif

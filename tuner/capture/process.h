@@ -1,6 +1,5 @@
 /* The capture of a process: opening and closing its communicators, and writing its file in time. */
-#ifndef TUNER_CAPTURE_PROCESS_H
-#define TUNER_CAPTURE_PROCESS_H
+#pragma once
 
 #include "tuner/capture/comm.h"
 #include "tuner/plugin/abi.h"
@@ -23,5 +22,3 @@ void profiler_introduce(struct profiler_comm *c, uint64_t id);
 /* Not 0: the writer of the file has something to say, and profiler_say says it with NCCL's logger, once. */
 extern _Atomic int profiler_unsaid;
 void profiler_say(void);
-
-#endif

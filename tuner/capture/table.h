@@ -2,8 +2,7 @@
  *
  * Its size is fixed and any thread may count at any time without a lock: what tells calls apart fits one word, so that
  * a place in the table is taken by one compare-and-swap. Times are kept in eighths of an octave from 1 µs to 17 s. */
-#ifndef TUNER_CAPTURE_TABLE_H
-#define TUNER_CAPTURE_TABLE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -69,5 +68,3 @@ void profiler_table_drain(struct profiler_table *into, struct profiler_table *fr
 /* "bfloat16"; NULL for what is not known. */
 const char *profiler_dtype_name(int dtype);
 int profiler_dtype_bytes(int dtype); /* 1 for what is not known: all that NCCL leaves unnamed has 1 byte */
-
-#endif

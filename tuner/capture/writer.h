@@ -1,6 +1,5 @@
 /* The thread that writes a process's file, so that no thread of NCCL's ever waits for a file system. */
-#ifndef TUNER_CAPTURE_WRITER_H
-#define TUNER_CAPTURE_WRITER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ void profiler_writer_wait(uint64_t patience_ns);
 
 /* How many files were left out so far: asked for, or due, while an earlier one was being written. */
 unsigned profiler_writer_late(void);
-
-#endif

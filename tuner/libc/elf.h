@@ -1,6 +1,5 @@
 /* Loaded objects, without the functions of libdl. */
-#ifndef TUNER_PLUGIN_ELF_H
-#define TUNER_PLUGIN_ELF_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ const char *plugin_elf_error(void);
 
 /* Keeps the loaded object that holds `address` until the end of the process, whoever unloads it. 0: it could not. */
 int plugin_elf_stay(const void *address);
-
-#endif

@@ -1,6 +1,5 @@
 /* The end of a job that is observed: what its ranks have left is read, judged, said and kept for the next job. */
-#ifndef TUNER_OBSERVE_CONCLUDE_H
-#define TUNER_OBSERVE_CONCLUDE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ struct observe_end {
  * those of the latest 16 jobs before it that were observed in the same directory, says what it finds on standard error,
  * a line each and three at most, and writes DIR/JOB.observed.json. Whatever goes wrong, less is said. */
 void observe_conclude(const struct observe_end *e);
-
-#endif

@@ -4,8 +4,7 @@
  * calls take the least of its communicator in all is the one that the others wait for, be it at every call or at a few.
  * Where no such times were asked for there are the hosts': when each of them entered a call. They show hosts that are
  * late, as behind a data loader, and not GPUs, which their hosts run ahead of. */
-#ifndef TUNER_OBSERVE_JUDGE_H
-#define TUNER_OBSERVE_JUDGE_H
+#pragma once
 
 #include "tuner/observe/record.h"
 
@@ -65,5 +64,3 @@ size_t observe_drifts(const struct observe_point *now, size_t count, const struc
 #define OBSERVE_SENTENCE 512
 void observe_say_late(const struct observe_late *late, char to[OBSERVE_SENTENCE]);
 void observe_say_drift(const struct observe_drift *d, char to[OBSERVE_SENTENCE]);
-
-#endif

@@ -1,7 +1,6 @@
 /* Lines of JSON as we write them: one object a line, a space behind each colon and comma, no escapes, no exponents.
  * What is not so written is not found. */
-#ifndef TUNER_OBSERVE_LINE_H
-#define TUNER_OBSERVE_LINE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ void observe_put_us(struct observe_text *t, const char *key, double us);
  * system likes. The calling thread blocks SIGXFSZ, which a limit on the size of files would otherwise kill the job
  * with. */
 int observe_write(struct observe_text *t, const char *beside, const char *path);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * libc only, because a job reads at its end what its ranks and earlier jobs have left. Files may be anybody's: a line
  * that is not as a capture writes it is not taken, and what is read is bounded. */
-#ifndef TUNER_OBSERVE_RECORD_H
-#define TUNER_OBSERVE_RECORD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -74,5 +73,3 @@ char *observe_read(const char *path, size_t *bytes);
  * those of the highest come first. */
 #define OBSERVE_NAME 256
 size_t observe_latest(const char *dir, const char *pattern, const char *own, char (*names)[OBSERVE_NAME], size_t most);
-
-#endif

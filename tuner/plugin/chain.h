@@ -1,6 +1,5 @@
 /* Asking the next tuner, in its own version of the interface. */
-#ifndef TUNER_PLUGIN_CHAIN_H
-#define TUNER_PLUGIN_CHAIN_H
+#pragma once
 
 #include "tuner/plugin/abi.h"
 #include "tuner/plugin/context.h"
@@ -39,5 +38,3 @@ int plugin_chain_names(const struct plugin_chain *c, const struct tuner_call *ca
                        const struct plugin_names *names);
 
 int plugin_chain_chunk(const struct plugin_chain *c, const struct plugin_slice *s, size_t *chunk_bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* A communicator as the plugin holds it, and the answers of its table. */
-#ifndef TUNER_PLUGIN_CONTEXT_H
-#define TUNER_PLUGIN_CONTEXT_H
+#pragma once
 
 #include <float.h>
 
@@ -61,5 +60,3 @@ static inline uint32_t plugin_table_chunk(const struct plugin_context *c, const 
     uint64_t slice = s->channels > 1 ? s->bytes / (uint64_t)s->channels : s->bytes;
     return tuner_index_chunk(c->index, s->coll, slice, s->algo, s->proto);
 }
-
-#endif

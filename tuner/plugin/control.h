@@ -4,8 +4,7 @@
  * The functions are exported by libnccl-tuner-nccltune.so; find them with dlsym on the handle of the library that NCCL
  * loaded. Until nccltune_control_arm the plugin's calls pay one test of a flag for all this. Calls are serialised while
  * armed. Every rank of a communicator has to force the same. */
-#ifndef TUNER_PLUGIN_CONTROL_H
-#define TUNER_PLUGIN_CONTROL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -64,5 +63,3 @@ void nccltune_control_next(struct nccltune_next *n);
 
 /* Copies the record. 0, or -1 when no call was made since the plugin was armed. */
 int nccltune_control_last(struct nccltune_record *r);
-
-#endif

@@ -1,6 +1,5 @@
 /* The control interface as the plugin's entry points see it. */
-#ifndef TUNER_PLUGIN_CONTROL_INTERNAL_H
-#define TUNER_PLUGIN_CONTROL_INTERNAL_H
+#pragma once
 
 #include "tuner/plugin/context.h"
 
@@ -11,5 +10,3 @@ extern _Atomic int plugin_armed;
 struct tuner_choice plugin_control_choose(const struct plugin_context *c, const struct tuner_call *call,
                                           const float *given);
 uint32_t plugin_control_chunk(const struct plugin_context *c, const struct plugin_slice *slice);
-
-#endif

@@ -1,6 +1,5 @@
 /* What NCCL 2.19 to 2.21 can run, as a cost table. */
-#ifndef TUNER_PLUGIN_LEGACY_H
-#define TUNER_PLUGIN_LEGACY_H
+#pragma once
 
 #include "core/coll.h"
 
@@ -11,5 +10,3 @@
  * unchecked. `nodes` 0: not known. */
 void plugin_legacy_costs(float cost[PLUGIN_LEGACY_ALGOS * PLUGIN_LEGACY_PROTOS], int coll, int collnet, int nvls,
                          int nodes);
-
-#endif

@@ -1,6 +1,5 @@
 /* The process's table, loaded once, and a context for every shape of communicator. */
-#ifndef TUNER_PLUGIN_LOAD_H
-#define TUNER_PLUGIN_LOAD_H
+#pragma once
 
 #include "tuner/plugin/chain.h"
 
@@ -15,5 +14,3 @@ void plugin_close(void *context);
 
 /* What is asked before the table; NULL: nothing, or it was left out. */
 const struct plugin_next *plugin_next_active(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* The tuner that NCCL would have without this one: which library, and which version of its interface. */
-#ifndef TUNER_PLUGIN_NEXT_H
-#define TUNER_PLUGIN_NEXT_H
+#pragma once
 
 #include <limits.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ struct plugin_next {
  * this library, under whatever name, nor a copy of it. What is loaded stays. 0; -1 with `why` when a tuner that was
  * named cannot be had. */
 int plugin_next_load(struct plugin_next *n, const char *named, int api, char *why, size_t size);
-
-#endif

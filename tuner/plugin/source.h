@@ -1,6 +1,5 @@
 /* Which table this process uses, and its content. */
-#ifndef TUNER_PLUGIN_SOURCE_H
-#define TUNER_PLUGIN_SOURCE_H
+#pragma once
 
 #include <limits.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ struct plugin_prepared {
 /* 1; 0: there is none, or one that somebody else than root or this user can have written. */
 int plugin_prepared_read(struct plugin_prepared *p);
 void plugin_prepared_free(struct plugin_prepared *p);
-
-#endif

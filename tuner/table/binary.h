@@ -6,8 +6,7 @@
  *
  * The cuts are the numbers at which some rule begins or ceases to fit; a cell is a box between them. Offsets count from
  * the head and are multiples of 8. */
-#ifndef TUNER_TABLE_BINARY_H
-#define TUNER_TABLE_BINARY_H
+#pragma once
 
 #include "core/coll.h"
 #include "tuner/table/spans.h"
@@ -39,5 +38,3 @@ struct tuner_binary_set {
     uint32_t nodes, entries, buckets, spans; /* nodes 0: the spans are scanned */
     struct tuner_octave octave[64];
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* What NCCL asks a table about a call, and what is answered: a cell of its cost table. */
-#ifndef TUNER_TABLE_CHOICE_H
-#define TUNER_TABLE_CHOICE_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -48,5 +47,3 @@ static inline int tuner_has_cell(const struct tuner_call *call, int algo, int pr
 /* A cell for `algo` and `proto`, either of which may be TUNER_ANY: the cheapest that is available, the lowest numbered
  * of equals. Both TUNER_ANY: no cell, but some must be available. Channels are 0. */
 struct tuner_choice tuner_choose_cell(int algo, int proto, const struct tuner_call *call);
-
-#endif

@@ -1,6 +1,5 @@
 /* One line of a tuner table: its fields, and the rule they make. */
-#ifndef TUNER_TABLE_LINE_H
-#define TUNER_TABLE_LINE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ struct tuner_word tuner_trim(const char *s, size_t len);
 
 /* Decimal digits alone, at most `high`: 0, or -1. */
 int tuner_parse_number(struct tuner_word w, uint64_t high, uint64_t *value);
-
-#endif

@@ -1,6 +1,5 @@
 /* One rule of a tuner table. */
-#ifndef TUNER_TABLE_RULE_H
-#define TUNER_TABLE_RULE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ struct tuner_rule {
     int reg_buff; /* TUNER_ANY, 0 or 1 */
     long line;
 };
-
-#endif

@@ -4,8 +4,7 @@
  * the file, without those that an earlier one of the list always beats. The search starts from a table over the top
  * bits of the size (finer where bounds are dense) and ends with a short binary search. A set of ranges whose lists
  * would grow out of all proportion stays a plain array and is scanned. */
-#ifndef TUNER_TABLE_SPANS_H
-#define TUNER_TABLE_SPANS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -81,5 +80,3 @@ static inline const struct tuner_node *tuner_spans_find_near(const struct tuner_
 
 /* The interval of any `n`; m->nodes must not be NULL. */
 const struct tuner_node *tuner_spans_find(const struct tuner_spans *m, uint64_t n);
-
-#endif

@@ -4,8 +4,7 @@
  *   collective,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks[,numPipeOps[,regBuff[,chunk_bytes[,nvlDomains]]]]
  * The first ten columns are those of the CSV that NVIDIA's example tuner reads. man/nccltune-tuner.csv.5 has the format
  * in full. libc only and no abort on a full memory, because the plugin parses inside other people's programs. */
-#ifndef TUNER_TABLE_TABLE_H
-#define TUNER_TABLE_TABLE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -57,5 +56,3 @@ int tuner_rule_fits_shape(const struct tuner_rule *r, const struct tuner_shape *
 const struct tuner_rule *tuner_table_match(const struct tuner_table *t, const struct tuner_rule *from,
                                            const struct tuner_shape *s, int coll, uint64_t bytes, int pipe_ops,
                                            int reg_buff);
-
-#endif
