@@ -193,6 +193,7 @@ struct diag_events;  /* the messages that were seen */
 struct diag_fact {
     char name[DIAG_NAME], value[160], other[160], place[DIAG_PLACE];
     struct diag_origin who, other_who;
+    int varies; /* within a process */
 };
 
 struct diag_setting {

@@ -109,6 +109,8 @@ void diag_note_fact(struct diagnosis *d, const char *name, size_t name_len, cons
         f[i] = (struct diag_fact){.who = d->who};
         snprintf(f[i].name, sizeof f[i].name, "%.*s", (int)name_len, name);
         memcpy(f[i].value, text, sizeof text);
+    } else if (strcmp(f[i].value, text) != 0 && is_same(&f[i].who, &d->who) && *d->who.host) {
+        f[i].varies = 1; /* within one process: it is no difference of ranks */
     } else if (strcmp(f[i].value, text) != 0 && !*f[i].other) {
         memcpy(f[i].other, text, sizeof text);
         f[i].other_who = d->who;
@@ -116,10 +118,15 @@ void diag_note_fact(struct diagnosis *d, const char *name, size_t name_len, cons
     }
 }
 
+static int differs(const struct diag_fact *f)
+{
+    return *f->other && !f->varies;
+}
+
 static const struct diag_fact *find_difference(const struct diagnosis *d, const char *name)
 {
     for (int i = 0; i < d->nfacts; i++)
-        if (*d->facts[i].other && (!name || !strcmp(d->facts[i].name, name)))
+        if (differs(&d->facts[i]) && (!name || !strcmp(d->facts[i].name, name)))
             return &d->facts[i];
     return NULL;
 }
@@ -250,7 +257,7 @@ static void add_differences(const struct diagnosis *d, const struct seen *s, cha
 {
     (void)s;
     for (int i = 0; i < d->nfacts; i++)
-        if (*d->facts[i].other)
+        if (differs(&d->facts[i]))
             diag_say(why, " Ranks differ in %s: %s and %s.", d->facts[i].name, d->facts[i].value, d->facts[i].other);
 }
 
@@ -517,7 +524,7 @@ void diag_add_messages(struct judge *j)
                                               "give all ranks the same, unless the nodes differ on purpose",
                                               "grep 'set by environment' of all ranks"};
         struct diag_hit h;
-        if (*f->other && strcmp(f->name, "NCCL version") != 0 && /* which a rule tells of */
+        if (differs(f) && strcmp(f->name, "NCCL version") != 0 && /* which a rule tells of */
             diag_hit(&h, 0.3, f->place, "ranks differ in %s: %.150s and %.150s", f->name, f->value, f->other))
             diag_add_finding(j->r, &rule, &h);
     }

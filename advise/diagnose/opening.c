@@ -211,6 +211,13 @@ static void say_facts(const struct judge *j, char to[DIAG_SENTENCE])
         diag_say(to, "These files hold no steps of a job.");
 }
 
+/* Without its full stop. */
+static size_t sentence_length(const char *s)
+{
+    size_t n = strlen(s);
+    return n && s[n - 1] == '.' ? n - 1 : n;
+}
+
 void diag_judge(struct diagnosis *d)
 {
     struct diag_result *r = &d->result;
@@ -245,7 +252,8 @@ void diag_judge(struct diagnosis *d)
     diag_apply_rules(&j);
     if (!j.s && !r->failure.id && !j.hangs && r->nfindings && r->findings[0].weight > 0.1 && !r->ngpus) {
         r->opening[1][0] = 0;
-        diag_say(r->opening[1], "%c%s. Do: %s.", toupper((unsigned char)*r->findings[0].text), r->findings[0].text + 1,
-                 r->findings[0].advice);
+        const struct diag_finding *f = &r->findings[0];
+        diag_say(r->opening[1], "%c%.*s. Do: %.*s.", toupper((unsigned char)*f->text),
+                 (int)sentence_length(f->text + 1), f->text + 1, (int)sentence_length(f->advice), f->advice);
     }
 }

@@ -142,6 +142,16 @@ TEST_CASE(ranks_that_differ_are_named)
     diagnose_free(d);
 }
 
+/* What one process sets anew for another communicator is no difference between ranks. */
+TEST_CASE(a_value_that_changes_within_a_process)
+{
+    struct diagnosis *d = read_text("a:1:2 [0] NCCL INFO NCCL_COLLNET_ENABLE set by environment to 1.\n"
+                                    "a:1:2 [0] NCCL INFO NCCL_COLLNET_ENABLE set by environment to 0.\n"
+                                    "a:7:8 [1] NCCL INFO NCCL_COLLNET_ENABLE set by environment to 0.\n");
+    assert_null(finding_of(diagnose_finish(d), "ranks-differ"));
+    diagnose_free(d);
+}
+
 /* A terminal of 100 columns cut the line in two. */
 TEST_CASE(wrapped_lines_are_joined)
 {
