@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/topology/topology.h"
+#include "probe/topology/topology_internal.h"
 
 const char *role_name(enum port_role role)
 {
@@ -85,16 +85,19 @@ static const char *network_of_address(struct arena *a, const char *address)
     return inet_ntop(AF_INET, &in, text, sizeof text) ? arena_printf(a, "%s/%ld", text, bits) : NULL;
 }
 
-static const char *network_of_port(const struct topo_class *c, const struct topo_port *p, struct arena *a)
+const char *topo_ip_network(const struct topo_class *c, const char *netdev, struct arena *a)
 {
-    if (p->layer == TOPO_LINK_INFINIBAND)
-        return p->subnet_prefix;
-    int at = topo_find_netdev(c, p->netdev);
+    int at = topo_find_netdev(c, netdev);
     const struct topo_netdev *d = at < 0 ? NULL : &c->netdevs[at];
     const char *network = NULL;
     for (int i = 0; d && i < d->naddresses && !network; i++)
         network = network_of_address(a, d->addresses[i]);
     return network;
+}
+
+static const char *network_of_port(const struct topo_class *c, const struct topo_port *p, struct arena *a)
+{
+    return p->layer == TOPO_LINK_INFINIBAND ? p->subnet_prefix : topo_ip_network(c, p->netdev, a);
 }
 
 int topo_rails(const struct topo_class *c, const struct port_verdict *verdicts, struct arena *a, struct rail **rails)

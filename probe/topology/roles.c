@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "probe/topology/topology.h"
+#include "probe/topology/topology_internal.h"
 
 /* Ports of a kind that is rare here. */
 struct odd_ports {
@@ -25,9 +25,10 @@ struct role_view {
     int layers_even;            /* as much of it is of the other */
     const char *prefix;         /* the subnet prefix that most of them have */
     int nprefix;
-    const char *plugin; /* through which most of the bandwidth in question is reached; NULL: verbs */
-    int *ends;          /* of the ports in the matrix */
-    struct odd_ports boards, managers;
+    const char *plugin;    /* through which most of the bandwidth in question is reached; NULL: verbs */
+    int *ends;             /* of the ports in the matrix */
+    const char **networks; /* of the IPv4 addresses of their interfaces */
+    struct odd_ports boards, managers, by_network;
     int *gpu_ports;  /* ports of the usual kind beside each GPU */
     int usual_ports; /* ports beside a GPU, as most GPUs have them; 0: there is no such number */
 };
@@ -161,12 +162,6 @@ static int is_same_card(const char *a, const char *b)
     return !strncmp(a, b, n) && b[n] == '.';
 }
 
-static int is_on_bond(const struct role_view *v, int port)
-{
-    const struct topo_netdev *d = netdev_named(v->c, v->c->ports[port].netdev);
-    return d && d->kind == TOPO_NET_BOND;
-}
-
 /* The port, up and ours, on the function at that address, or on any physical one of the same vendor on the bus. A card
  * whose functions are one bond has one device for both of them. */
 static const char *physical_port(const struct role_view *v, const struct topo_object *vf)
@@ -175,9 +170,11 @@ static const char *physical_port(const struct role_view *v, const struct topo_ob
     for (int i = 0; i < v->c->nports; i++) {
         const struct topo_port *p = &v->c->ports[i];
         const struct topo_object *o = nic_of(v, i);
+        const struct topo_netdev *d = netdev_named(v->c, p->netdev);
+        int bonded = d && d->kind == TOPO_NET_BOND;
         if (!o || !o->pci || p->state != TOPO_STATE_ACTIVE || p->opens == TOPO_NO)
             continue;
-        if (vf->pf ? !strcmp(o->pci, vf->pf) || (is_on_bond(v, i) && is_same_card(o->pci, vf->pf))
+        if (vf->pf ? !strcmp(o->pci, vf->pf) || (bonded && is_same_card(o->pci, vf->pf))
                    : colon && o->vendor == vf->vendor && o->model && !strstr(o->model, "Virtual Function") &&
                          !strncmp(o->pci, vf->pci, (size_t)(colon - vf->pci) + 1))
             return p->hca;
@@ -311,6 +308,11 @@ static int is_same_manager(const struct role_view *v, int i, int k)
            (!p->subnet_prefix || !q->subnet_prefix || !strcmp(p->subnet_prefix, q->subnet_prefix));
 }
 
+static int is_same_network(const struct role_view *v, int i, int k)
+{
+    return same_text(v->networks[i], v->networks[k]);
+}
+
 /* Whether it is in question with the ports that carry most: by its link layer, and reached as they are. */
 static int is_rival(const struct role_view *v, int i)
 {
@@ -336,22 +338,22 @@ static int is_replaced(const struct role_view *v, int port, int usual, is_alike 
     return end >= 0;
 }
 
-/* For every port that is an odd one out: a port of the kind that there is at least twice as often, and that serves the
- * same GPUs. `of_kind` counts that kind. */
+/* For every port that is an odd one out: a port of the kind that most are of, and that serves the same GPUs. */
 static void find_odd_ports(const struct role_view *v, is_alike *alike, struct odd_ports *odd)
 {
-    int n = v->c->nports, usual = -1, *count = arena_alloc(v->a, (size_t)n * sizeof *count);
+    int n = v->c->nports, usual = -1, all = 0, *count = arena_alloc(v->a, (size_t)n * sizeof *count);
     odd->usual = arena_alloc(v->a, (size_t)n * sizeof *odd->usual);
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < n && is_rival(v, i); k++)
             count[i] += is_rival(v, k) && alike(v, i, k);
+        all += is_rival(v, i);
         if (count[i] > odd->of_kind) {
             odd->of_kind = count[i];
             usual = i;
         }
     }
     for (int i = 0; i < n; i++) {
-        int is_odd = count[i] > 0 && 2 * count[i] <= odd->of_kind && !alike(v, i, usual);
+        int is_odd = count[i] > 0 && 2 * odd->of_kind > all && 2 * count[i] <= odd->of_kind && !alike(v, i, usual);
         odd->usual[i] = is_odd && is_replaced(v, i, usual, alike) ? usual : -1;
     }
 }
@@ -363,24 +365,43 @@ static const char *name_model(const struct role_view *v, int port)
     return board ? board : arena_printf(v->a, "%04x:%04x", o ? o->device : 0, o ? o->subsystem_device : 0);
 }
 
-/* An adapter for storage or the host beside a GPU that has one of the usual kind as near. */
+/* An odd one out is for storage or the host: its GPUs have a port of the usual kind as near. `own` is NULL if the
+ * port's kind is not known. */
+static struct role_evidence see_odd(const struct role_view *v, const struct odd_ports *odd, int port, const char *own,
+                                    const char *(*name)(const struct role_view *v, int port))
+{
+    int usual = odd->usual[port];
+    if (usual < 0)
+        return fine(own);
+    return against(ROLE_STORAGE, arena_printf(v->a, "%s, while %d others have %s and serve the same GPUs", own,
+                                              odd->of_kind, name(v, usual)));
+}
+
 static struct role_evidence see_board(const struct role_view *v, int port)
 {
-    int usual = v->boards.usual[port];
-    if (usual < 0)
-        return fine(is_same_model(v, port, port) ? name_model(v, port) : NULL);
-    return against(ROLE_STORAGE, arena_printf(v->a, "board %s, while %d others are %s and serve the same GPUs",
-                                              name_model(v, port), v->boards.of_kind, name_model(v, usual)));
+    return see_odd(v, &v->boards, port, is_same_model(v, port, port) ? name_model(v, port) : NULL, name_model);
+}
+
+static const char *name_manager(const struct role_view *v, int port)
+{
+    return arena_printf(v->a, "LID %d", v->c->ports[port].sm_lid);
 }
 
 /* Fabrics that nobody gave a prefix of their own have the same one; their subnet managers differ. */
 static struct role_evidence see_manager(const struct role_view *v, int port)
 {
-    int own = v->c->ports[port].sm_lid, usual = v->managers.usual[port];
-    if (usual < 0)
-        return fine(own ? arena_printf(v->a, "LID %d", own) : NULL);
-    return against(ROLE_STORAGE, arena_printf(v->a, "subnet manager at LID %d, while %d others have it at %d", own,
-                                              v->managers.of_kind, v->c->ports[usual].sm_lid));
+    return see_odd(v, &v->managers, port, v->c->ports[port].sm_lid ? name_manager(v, port) : NULL, name_manager);
+}
+
+static const char *name_network(const struct role_view *v, int port)
+{
+    return v->networks[port];
+}
+
+/* By the IPv4 address of the port's interface, IPoIB or Ethernet. */
+static struct role_evidence see_network(const struct role_view *v, int port)
+{
+    return see_odd(v, &v->by_network, port, v->networks[port], name_network);
 }
 
 /* A faster port, of another model, that is as near to every GPU to which the port is nearest. */
@@ -444,7 +465,7 @@ static struct role_evidence see_distance(const struct role_view *v, int port)
 static int is_usual(const struct role_view *v, int port)
 {
     return is_rival(v, port) && v->boards.usual[port] < 0 && v->managers.usual[port] < 0 &&
-           !(v->c->ports[port].rate_Gbps < v->best_Gbps / 2);
+           v->by_network.usual[port] < 0 && !(v->c->ports[port].rate_Gbps < v->best_Gbps / 2);
 }
 
 static int is_port_of_gpu(const struct role_view *v, int port, int gpu)
@@ -565,37 +586,13 @@ static const struct role_rule role_rules[] = {
     {"distance", see_distance, 1},
     {"subnet", see_subnet, 1},
     {"subnet manager", see_manager, 1},
+    {"IP network", see_network, 1},
     {"symmetry", see_symmetry, 1},
     {"name", see_name, 1},
     {NULL, NULL},
 };
 
 /* ---- verdicts ---------------------------------------------------------------------------------------------------- */
-
-/* Devices that speak no verbs that NCCL knows: Amazon's EFA, HPE's Slingshot, Cisco's usNIC. */
-static const char *plugin_of(const struct role_view *v, int port)
-{
-    static const struct {
-        uint16_t vendor;
-        const char *pattern, *plugin;
-    } others[] = {
-        {0x1d0f, "*", "aws-ofi-nccl (EFA)"},
-        {0, "efa_[0-9]*", "aws-ofi-nccl (EFA)"},
-        {0, "rdmap[0-9]*s[0-9]*", "aws-ofi-nccl (EFA)"}, /* rdma-core's name for what is neither InfiniBand nor RoCE */
-        {0x17db, "*", "an OFI plugin (Slingshot)"},
-        {0, "cxi[0-9]*", "an OFI plugin (Slingshot)"},
-        {0, "usnic_*", "none that exists (usNIC)"},
-    };
-    const struct topo_object *o = nic_of(v, port);
-    uint16_t vendor = o ? o->vendor : 0;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        int named = !fnmatch(others[i].pattern, v->c->ports[port].hca, 0);
-        /* A name alone tells where nothing else does. */
-        if (named && (others[i].vendor ? others[i].vendor == vendor : !vendor))
-            return others[i].plugin;
-    }
-    return NULL;
-}
 
 static const char *explain_compute(const struct role_view *v, int port)
 {
@@ -706,10 +703,12 @@ static struct role_view view_ports(const struct topo_class *c, struct arena *a)
     v.excluded = arena_alloc(a, n);
     v.served = arena_alloc(a, (size_t)c->ngpus);
     v.ends = arena_alloc(a, n * sizeof *v.ends);
+    v.networks = arena_alloc(a, n * sizeof *v.networks);
     for (int i = 0; i < c->nports; i++) {
         v.ends[i] = path_end_of(v.matrix, c->ports[i].hca);
+        v.networks[i] = topo_ip_network(c, c->ports[i].netdev, a);
         find_nearest_gpu(&v, i);
-        v.verdicts[i].plugin = plugin_of(&v, i);
+        v.verdicts[i].plugin = topo_port_plugin(c, i);
         v.excluded[i] = apply_rules(&v, i, 0) != 0;
         v.nbeside += !v.excluded[i] && is_beside_gpu(&v.verdicts[i]);
         v.nbeside_down += v.verdicts[i].role == ROLE_DOWN && is_beside_gpu(&v.verdicts[i]);
@@ -719,6 +718,7 @@ static struct role_view view_ports(const struct topo_class *c, struct arena *a)
     find_common_values(&v);
     find_odd_ports(&v, is_same_model, &v.boards);
     find_odd_ports(&v, is_same_manager, &v.managers);
+    find_odd_ports(&v, is_same_network, &v.by_network);
     find_symmetry(&v);
     for (int i = 0; i < c->nports; i++)
         if (!v.excluded[i] && !apply_rules(&v, i, 1)) {

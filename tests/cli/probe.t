@@ -155,6 +155,7 @@ Formats of other vendors and programs
     distance          no     *GPU2, NODE, for NCCL PHB* (glob)
     subnet                   -
     subnet manager           -
+    IP network               -
     symmetry                 1 beside GPU2
     name                     -
     so                       * (glob)

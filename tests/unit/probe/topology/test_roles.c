@@ -347,6 +347,33 @@ TEST_CASE(subnets)
     topo_free(t);
 }
 
+/* Storage cards beside GPUs, told by the addresses of their IPoIB interfaces; rails with a network each are left alone.
+ */
+TEST_CASE(ip_networks)
+{
+    struct row rows[] = {EIGHT(IB, 400, UP, ROLE_COMPUTE),
+                         {"mlx5_8", 0, IB, 400, UP, ROLE_STORAGE},
+                         {"mlx5_9", 4, IB, 400, UP, ROLE_STORAGE}};
+    for (int rails = 0; rails < 2; rails++) {
+        struct topology *t = machine(rows, 10);
+        struct topo_class *c = &t->classes[0];
+        for (int i = 0; i < 10; i++) {
+            struct topo_netdev d = {.object = -1, .name = arena_printf(t->arena, "ib%d", i)};
+            build_text(t, &d.addresses, &d.naddresses,
+                       arena_printf(t->arena, "10.%d.0.%d/16",
+                                    i > 7   ? 99
+                                    : rails ? i
+                                            : 0,
+                                    i + 1));
+            build_netdev(t, c, d);
+            c->ports[i].netdev = d.name;
+        }
+        rows[8].expected = rows[9].expected = rails ? ROLE_COMPUTE : ROLE_STORAGE;
+        check(t, rows, 10, rails ? EIGHT_NAMES ",mlx5_8:1,mlx5_9:1" : EIGHT_NAMES);
+        topo_free(t);
+    }
+}
+
 /* Devices without verbs that NCCL knows are compute ports, but no names for NCCL_IB_HCA; odd names are none either. */
 TEST_CASE(not_for_the_list)
 {
