@@ -223,13 +223,6 @@ static void drop_newcomer(struct agents *s, int i)
     s->items[i] = s->items[--s->count];
 }
 
-static void hear_newcomers(struct agents *s, const struct pollfd *fds, int n)
-{
-    for (int i = n - 1; i >= 0; i--)
-        if (fds[i].revents && read_introduction(s, &s->items[i]) < 0)
-            drop_newcomer(s, i);
-}
-
 static int compare_hosts(const void *a, const void *b)
 {
     return strverscmp(((const struct agent *)a)->host, ((const struct agent *)b)->host);
@@ -295,7 +288,9 @@ static void poll_newcomers(struct agents *s, struct pollfd *fds)
     int launchers = start_pollfds(s->start, fds + port + 1, start_room(s->start));
     poll(fds, (nfds_t)port + 1 + (nfds_t)launchers, STOP_PERIOD_MS);
     start_listen(s->start);
-    hear_newcomers(s, fds, n);
+    for (int i = n - 1; i >= 0; i--)
+        if (fds[i].revents && read_introduction(s, &s->items[i]) < 0)
+            drop_newcomer(s, i);
     hear_guests(s, fds + n, progress_now_s());
     for (int i = 0; i < AGENTS_GUESTS / 4 && fds[port].revents && may_accept(s, now); i++)
         accept_guest(s, progress_now_s());

@@ -420,15 +420,6 @@ static void try_gpus(struct verbs_conductor *c, const struct verbs_schedule *s)
 
 /* ---- ports and interfaces ---- */
 
-static void describe_ports(struct verbs_conductor *c)
-{
-    begin_turn(c);
-    for (int r = 0; r < c->ranks; r++)
-        if (c->who[r].port[0]) /* else its node has fewer than another */
-            add_order(c, r, (struct verbs_order){.what = VERBS_PORT});
-    run_turn(c);
-}
-
 /* The first process of each node does it for all. */
 static int order_all_nodes(struct verbs_conductor *c, enum verbs_what what)
 {
@@ -495,9 +486,9 @@ int verbs_conduct_knows(const char *schedule)
     return find_plan(schedule) != NULL;
 }
 
-static int is_absent(const struct verbs_conductor *c, struct verbs_end p)
+static int is_absent(const struct verbs_conductor *c, int rank)
 {
-    return !c->who[rank_of(c, p)].port[0];
+    return !c->who[rank].port[0];
 }
 
 /* Less the tries with a port that its node does not have, because nodes of another class have more; `across`: and less
@@ -509,7 +500,7 @@ static struct verbs_schedule *schedule_of(struct verbs_conductor *c, enum verbs_
         struct verbs_round *r = &s->rounds[i];
         int n = 0;
         for (int k = 0; k < r->ntries; k++)
-            if (!is_absent(c, r->tries[k].from) && !is_absent(c, r->tries[k].to) &&
+            if (!is_absent(c, rank_of(c, r->tries[k].from)) && !is_absent(c, rank_of(c, r->tries[k].to)) &&
                 !(across && r->tries[k].from.rail == r->tries[k].to.rail))
                 r->tries[n++] = r->tries[k];
         r->ntries = n;
@@ -538,7 +529,11 @@ void verbs_conduct_run(struct verbs_conductor *c, const char *schedule, uint64_t
         try_gpus(c, first);
     if (sweep_bytes)
         sweep_sizes(c, first, sweep_bytes);
-    describe_ports(c);
+    begin_turn(c);
+    for (int r = 0; r < c->ranks; r++)
+        if (!is_absent(c, r)) /* else its node has fewer than another */
+            add_order(c, r, (struct verbs_order){.what = VERBS_PORT});
+    run_turn(c);
 }
 
 /* ---- start and end ---- */

@@ -73,13 +73,6 @@ static int deliver_fabric(const struct bench_document *doc, const char *svg, str
     return !code && (d.nbroken || !f->complete) ? ERR_FAILED : code;
 }
 
-/* A device such as /dev/null has no neighbours to go on with. */
-static const char *journal_of(const char *path, struct arena *a)
-{
-    struct stat st;
-    return path && (stat(path, &st) || S_ISREG(st.st_mode)) ? arena_printf(a, JOURNAL_OF, path) : NULL;
-}
-
 /* Measure the fabric, write what is asked for and print what was found. ERR_FAILED with an empty `e` when something is
  * broken or slow. */
 static int make_fabric(const struct bench_document *d, struct err *e)
@@ -87,12 +80,15 @@ static int make_fabric(const struct bench_document *d, struct err *e)
     static const struct verbs_options none;
     const struct verbs_options *own = d->setup->own ? d->setup->own : &none;
     struct arena *a = arena_new();
+    struct stat st;
+    /* A device such as /dev/null has no neighbours to go on with. */
+    int beside = d->path && (stat(d->path, &st) || S_ISREG(st.st_mode));
     struct verbs_task t = {.setup = *d->setup,
                            .ports = own->ports,
                            .schedule = own->schedule,
                            .sweep_bytes = own->sweep_bytes,
                            .budget_s = d->budget_s,
-                           .journal = journal_of(d->path, a),
+                           .journal = beside ? arena_printf(a, JOURNAL_OF, d->path) : NULL,
                            .resume = d->resume};
     int finished = t.journal && t.resume && access(t.journal, F_OK) && !access(d->path, F_OK);
     struct verbs_fabric *f = finished ? verbs_fabric_load(d->path, e) : verbs_run(&t, d->stop, e);

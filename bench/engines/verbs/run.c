@@ -144,15 +144,6 @@ int verbs_worth(const struct bench_setup *s)
     return nodes > 1 || (nodes == 1 && rails > 1);
 }
 
-static const char *choose_schedule(const struct verbs_task *o, int nodes)
-{
-    if (o->schedule)
-        return o->schedule;
-    if (o->brief)
-        return nodes > 1 ? "brief-rails" : "brief-matrix";
-    return nodes > 1 ? "rails" : "matrix";
-}
-
 /* What is measured: ports, schedule, nodes. */
 static int choose_task(const struct verbs_task *o, struct verbs_conductor *c, const char **schedule, struct arena *a,
                        struct err *e)
@@ -164,7 +155,10 @@ static int choose_task(const struct verbs_task *o, struct verbs_conductor *c, co
     c->rails = rails_of(c->ports);
     if (!c->rails && nodes < 2)
         return err_set(e, ERR_LACKS, "no RDMA port is active here; nccltune probe shows all of them");
-    *schedule = choose_schedule(o, nodes);
+    *schedule = o->schedule ? o->schedule
+                : o->brief  ? (nodes > 1 ? "brief-rails" : "brief-matrix")
+                : nodes > 1 ? "rails"
+                            : "matrix";
     if (!verbs_conduct_knows(*schedule))
         return err_set(e, ERR_USAGE, "'%s' is no schedule: rails, reach, matrix", *schedule);
     if (!strcmp(*schedule, "matrix") && nodes > MATRIX_NODES)
@@ -223,17 +217,6 @@ static void show_progress(void *user, int round, int of)
     char what[64];
     snprintf(what, sizeof what, "round %d of %d", round, of);
     progress_update(c->progress, fraction, fraction > 0 ? took_s / fraction - took_s : -1, what);
-}
-
-/* What an earlier run has learnt. Its words on interfaces are said anew. */
-static int recall_lines(struct collection *c, struct err *e)
-{
-    int code = 0;
-    for (int i = 0; i < c->journal.nlines && !code; i++)
-        code = read_line(c, c->journal.lines[i], e);
-    if (c->fabric)
-        c->fabric->ninterfaces = 0;
-    return code;
 }
 
 /* What an interrupted run cannot do without. */
@@ -311,8 +294,10 @@ struct verbs_fabric *verbs_run(const struct verbs_task *o, volatile sig_atomic_t
         code = verbs_journal_open(&c.journal, o->journal,
                                   arena_printf(a, "%s %s %d nodes", w.ports, schedule, places_count(&o->setup, NULL)),
                                   o->resume, a, &why);
-    if (!code)
-        code = recall_lines(&c, &why);
+    for (int i = 0; !code && i < c.journal.nlines; i++)
+        code = read_line(&c, c.journal.lines[i], &why);
+    if (c.fabric)
+        c.fabric->ninterfaces = 0; /* they are said anew */
     if (!code) {
         code = agents_open(&own, &o->setup, START_S, stop, &why);
         open = !code;
