@@ -137,8 +137,9 @@ static int join_wrapped(struct diag_input *in, char *line, size_t width, char *p
 {
     size_t n = width, len, last = is_wrapped(line, width) ? width : 0;
     while (diag_read_line(in, piece, &len)) {
+        const char *step = strstr(piece, "step:");
         if (last != width || !len || len > width || n + len >= DIAG_LINE || diag_behind_prefix(piece) != piece ||
-            strstr(piece, "step:0") || strstr(piece, ") step:"))
+            (step && (step == piece || step[-1] == ' ') && step[5] >= '0' && step[5] <= '9'))
             return 1;
         memcpy(line + n, piece, len + 1);
         n += len;

@@ -127,6 +127,17 @@ static void merge_ranks(struct diag_series *s, struct diag_step *const *list, in
 
 /* ---- stragglers ---- */
 
+static double compute_of(const struct diag_series *s, const struct diag_step *step)
+{
+    double sum = 0;
+    for (int k = 0; k < s->nlabels; k++)
+        sum += s->labels[k].kind != DIAG_METRIC && s->labels[k].kind != DIAG_COMMUNICATION &&
+                       s->labels[k].kind != DIAG_WAITING
+                   ? step->ms[k]
+                   : 0;
+    return sum;
+}
+
 /* What an origin computes in a step, on average; 0 where it has no steps. */
 static double mean_compute_ms(const struct diag_series *s, int origin, uint64_t *has)
 {
@@ -136,11 +147,7 @@ static double mean_compute_ms(const struct diag_series *s, int origin, uint64_t 
     for (int i = 0; i < s->nsteps; i++)
         if (s->steps[i].origin == origin) {
             const struct diag_step *step = &s->steps[i];
-            for (int k = 0; k < s->nlabels; k++)
-                sum += s->labels[k].kind != DIAG_METRIC && s->labels[k].kind != DIAG_COMMUNICATION &&
-                               s->labels[k].kind != DIAG_WAITING
-                           ? step->ms[k]
-                           : 0;
+            sum += compute_of(s, step);
             *has |= step->has;
             n++;
         }
@@ -161,6 +168,32 @@ static void name_origin(const struct diagnosis *d, const struct diag_logger *o, 
 static int are_on_one_host(const struct diag_logger *a, const struct diag_logger *b)
 {
     return *a->host || *b->host ? !strcmp(a->host, b->host) : a->file == b->file;
+}
+
+/* Lines without a rank: one of each step is slow, and nobody knows whose it is. `list` is sorted by step. */
+static void find_unnamed_straggler(const struct diag_series *s, struct diag_step *const *list, int n,
+                                   struct diag_source *out)
+{
+    double slow = 0, fast = 0;
+    int groups = 0;
+    for (int i = 0, k; i < n; i = k) {
+        double low = INFINITY, high = 0;
+        for (k = i; k < n && list[k]->number == list[i]->number; k++) {
+            double ms = list[k]->has == list[i]->has ? compute_of(s, list[k]) : 0;
+            low = ms > 0 ? fmin(low, ms) : low;
+            high = fmax(high, ms);
+        }
+        if (k - i > 1 && high > 0) {
+            slow += high;
+            fast += low;
+            groups++;
+        }
+    }
+    if (groups && slow > SLOWER * fast) {
+        snprintf(out->slow, sizeof out->slow, "one rank (the lines name none)");
+        out->slow_ms = slow / groups;
+        out->fast_ms = fast / groups;
+    }
 }
 
 /* Names the rank that the others wait for, or its host where all of that host are slow and no other is. */
@@ -246,13 +279,19 @@ int diag_merge_run(struct diagnosis *d, struct diag_series *s, int run, struct d
         settle_step(s, &out[merged]);
         merged += out[merged].total_ms > 0;
     }
-    free(list);
+    int unnamed = 0;
     for (int i = 0; i < s->norigins; i++) {
+        unnamed |= s->origins[i].run == run && *s->origins[i].name == '#';
         nruns = s->origins[i].run >= nruns ? s->origins[i].run + 1 : nruns;
         if (s->origins[i].run == run && s->origins[i].count > source->steps)
             source->steps = s->origins[i].count;
     }
     find_straggler(d, s, run, source);
+    if (unnamed) {
+        *source->slow = 0;
+        find_unnamed_straggler(s, list, n, source);
+    }
+    free(list);
     name_run(d, s, run, nruns, source);
     return merged;
 }

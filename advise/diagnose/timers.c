@@ -116,6 +116,16 @@ struct diag_word diag_word_of(const struct diag_word *own, const char *name, siz
     const struct diag_word *known = find_word(own, buffer);
     if (!known)
         known = find_word(common, buffer);
+    /* "forward_time", "sync_ms": the unit is no part of the name. */
+    static const char *const units[] = {"_time", "_ms", "_s", "_sec", "_seconds"};
+    for (size_t i = 0; !known && i < sizeof units / sizeof *units; i++) {
+        size_t n = strlen(buffer), unit = strlen(units[i]);
+        char plain[DIAG_NAME];
+        if (n <= unit || strcmp(buffer + n - unit, units[i]) != 0)
+            continue;
+        snprintf(plain, sizeof plain, "%.*s", (int)(n - unit), buffer);
+        known = find_word(common, plain);
+    }
     if (known)
         return *known;
     if (is_model_act(buffer))

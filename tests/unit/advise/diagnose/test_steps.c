@@ -68,4 +68,44 @@ TEST_CASE(json_lines)
     diagnose_free(d);
 }
 
+/* Eight ranks whose lines say nobody's name and come in any order are eight lines of a step. */
+TEST_CASE(ranks_without_names)
+{
+    char text[4096];
+    size_t n = 0;
+    for (int step = 1; step <= 5; step++)
+        for (int rank = 0; rank < 8; rank++) {
+            int is_slow = rank == (step * 3) % 8;
+            n += (size_t)snprintf(text + n, sizeof text - n, "[Step %d] compute: %dms | sync: %dms\n", step,
+                                  is_slow ? 400 : 180, is_slow ? 10 : 230);
+        }
+    struct diagnosis *d = read_text(text);
+    const struct diag_result *r = diagnose_finish(d);
+    assert_int_equal(r->verdict, DIAG_NOT_COMMUNICATION);
+    assert_int_equal(r->sources[0].steps, 5);
+    assert_int_equal(r->sources[0].ranks, 8);
+    assert_near(r->sources[0].slow_ms, 400, 1e-9);
+    assert_near(r->sources[0].fast_ms, 180, 1e-9);
+    assert_non_null(finding_of(r, "stragglers"));
+    diagnose_free(d);
+}
+
+/* Lines of verl's console that are as short as a terminal's are whole all the same; one step back is a restart. */
+TEST_CASE(short_lines_are_whole)
+{
+    struct diagnosis *d = read_text(
+        "step:1 - actor/loss:0.10 - timing_s/gen:50.10 - timing_s/update_actor:30.10 - timing_s/step:84.10\n"
+        "step:2 - actor/loss:0.10 - timing_s/gen:50.20 - timing_s/update_actor:30.20 - timing_s/step:84.20\n"
+        "step:3 - actor/loss:0.10 - timing_s/gen:50.30 - timing_s/update_actor:30.30 - timing_s/step:84.30\n"
+        "step:1 - actor/loss:0.10 - timing_s/gen:20.10 - timing_s/update_actor:60.10 - timing_s/step:84.10\n"
+        "step:2 - actor/loss:0.10 - timing_s/gen:20.20 - timing_s/update_actor:60.20 - timing_s/step:84.20\n"
+        "step:3 - actor/loss:0.10 - timing_s/gen:20.30 - timing_s/update_actor:60.30 - timing_s/step:84.30\n");
+    const struct diag_result *r = diagnose_finish(d);
+    assert_int_equal(r->nsources, 2);
+    assert_int_equal(r->primary, 1);
+    assert_near(phase_of(r, "rollout")->median_ms, 20200, 1e-6);
+    assert_non_null(finding_of(r, "runs"));
+    diagnose_free(d);
+}
+
 TEST_CASES(test_steps)
