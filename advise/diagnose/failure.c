@@ -267,12 +267,14 @@ static void add_distance(const struct diagnosis *d, const struct seen *s, char *
     static const char *const before[] = {"LOC", "NVL", "NVB", "PIX", "PXB", "PXN", "PHB", "SYS", "NET", "DIS"};
     static const char *const since[] = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB",
                                         "PXN", "P2C", "PHB", "SYS", "NET", "DIS"};
-    long distance, limit;
     const char *p = strstr(s->text, "(distance ");
-    if (!p || sscanf(p, "(distance %3ld > %3ld)", &distance, &limit) != 2 || distance < 0 || distance > 9 ||
-        limit < 0 || limit > 9)
-        return;
+    char *end = NULL;
+    long distance = p ? strtol(p + 10, &end, 10) : -1,
+         limit = end && !strncmp(end, " > ", 3) ? strtol(end + 3, NULL, 10) : -1;
     int old = *d->nccl.version ? is_release_before(d->nccl.version, 26) : limit == 4;
+    const long classes = (long)(old ? sizeof before / sizeof *before : sizeof since / sizeof *since);
+    if (distance < 0 || limit < 0 || distance >= classes || limit >= classes)
+        return;
     const char *name = (old ? before : since)[distance];
     diag_say(why, " The distance %ld is %s%s, and NCCL's limit %ld is %s.", distance, name,
              !strcmp(name, "SYS")   ? " (GPU and HCA are on different CPU sockets)"

@@ -1,6 +1,5 @@
 /* The catalogue of messages: which entry a line is, and what the entry says. Private to its directory. */
-#ifndef ADVISE_DIAGNOSE_MESSAGES_H
-#define ADVISE_DIAGNOSE_MESSAGES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -26,5 +25,3 @@ int message_of(const char *line, int is_warning);
 
 /* The page of all messages: as Markdown, or as the body of a manual page. */
 void messages_page(FILE *out, int as_manual);
-
-#endif

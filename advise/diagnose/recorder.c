@@ -123,7 +123,7 @@ int diag_hangs_by_recorder(const struct judge *j, struct diag_hit *h)
 {
     struct progress p = find_worst(&j->d->recorder);
     char *place = arena_alloc(j->d->arena, DIAG_PLACE);
-    if (!p.open)
+    if (!p.open || !p.at)
         return 0;
     const char *missing = missing_dumps(j, p.group);
     const struct diag_dump *guilty = p.behind ? p.behind : p.other ? p.other : p.at;
@@ -134,7 +134,7 @@ int diag_hangs_by_recorder(const struct judge *j, struct diag_hit *h)
                         "number %ld: look at %s first%s",
                         p.nbehind, p.ranks, p.behind->open_name, p.behind->open_seq, p.high, name_rank(j, p.behind),
                         missing);
-    if (p.behind && p.at)
+    if (p.behind)
         return diag_hit(
             h, 1, place,
             "a hang: by the flight recorder %s never came to %s number %ld, in which others wait: its last is "
