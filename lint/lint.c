@@ -220,6 +220,7 @@ struct lint *lint_new(const struct lint_options *o)
     l->low = o->nccl_low ? o->nccl_low : ENV_OLDEST_IN_USE;
     l->high = o->nccl_high ? o->nccl_high : ENV_NEWEST;
     l->read_inner = read_inner;
+    l->format_told = lint_format_told;
     return l;
 }
 

@@ -121,6 +121,7 @@ struct lint_finding {
 /* Reads a text inside another document: `name` as a file would be called, NULL unknown. It is read by the format of its
  * name or else its content. */
 typedef void lint_inner(struct lint *l, const struct lint_view *v, const char *name, int group, enum lint_how how);
+typedef const struct lint_format_of *lint_told(const char *data, size_t bytes); /* see lint_format_told */
 #define LINT_DEPTH 5
 
 struct lint {
@@ -135,6 +136,7 @@ struct lint {
     size_t ntexts, nsettings, nfindings;
     int groups, blocks;               /* last numbers given out */
     lint_inner *read_inner;           /* for readers, which stand below the table of formats that it looks into */
+    lint_told *format_told;           /* the same */
     int depth;                        /* texts inside others that are being read: at most LINT_DEPTH */
     const struct lint_branch *branch; /* what is read belongs to this arm … */
     const struct lint_body *body;     /* … and is written into this file */

@@ -117,7 +117,7 @@ static void read_block(struct document *d, size_t from, size_t to, const char *n
     if (!name)
         lint_talked_of(d->l, d->v, from, to);
     else {
-        const struct lint_format_of *told = lint_format_told(d->v->s + from, to - from);
+        const struct lint_format_of *told = d->l->format_told(d->v->s + from, to - from);
         int settings = told && told->read == lint_read_env; /* also where they are called C for their colours */
         if (*name || told)
             d->l->read_inner(d->l, &code, settings || !*name ? NULL : name, ++d->l->groups, d->how);
@@ -210,7 +210,7 @@ static size_t read_commands(struct document *d, size_t at)
         size_t name = lint_name_length(s + text, end - text);
         int sets = name > 4 && text + name < end && s[text + name] == '=' && memchr(s + text, '_', name);
         if (!goes_on && !sets && s[text] != '#' && strncmp(s + text, "$ ", 2) != 0 &&
-            !lint_format_told(s + text, end - text))
+            !d->l->format_told(s + text, end - text))
             break;
         goes_on = end > stop && s[end - 1] == '\\';
         stop = end < to ? end + 1 : to;
@@ -266,7 +266,7 @@ int lint_read_diff(struct lint *l, const struct lint_view *v, int group, enum li
         int header = !strncmp(s + at, "+++ ", 4) || !strncmp(s + at, "diff ", 5);
         if (header || at == v->to) {
             struct lint_view file = {v->t, s, from, at, v->map};
-            if (at > from && (name || lint_format_told(s + from, at - from)))
+            if (at > from && (name || l->format_told(s + from, at - from)))
                 l->read_inner(l, &file, name, ++l->groups, how);
             from = end < v->to ? end + 1 : v->to;
             name = NULL;

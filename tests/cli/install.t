@@ -176,7 +176,7 @@ doctor --job checks a job's environment
   > }
   $ job NCCL_TUNER_PLUGIN=$plugin NCCLTUNE_HASH=$(sha256sum <first/tuner.csv | cut -d ' ' -f 1) NCCL_IB_QPS_PER_CONNECTION=4
   ok: profile: a9204dd15bab in $PWD/first* (glob)
-  ok: plugin: PLUGIN loads and has tuner interfaces v1 to v6
+  ok: plugin: PLUGIN loads and has tuner interfaces v1 to v7
   ok: table: $PWD/first/tuner.csv: 1 rules, 0 broken lines
   ok: hash: *NCCLTUNE_HASH* (glob)
   ok: setting: * (glob)

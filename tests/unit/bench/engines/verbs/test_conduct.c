@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "bench/engines/verbs/engine.h"
-#include "bench/engines/verbs/verbs.h"
 #include "bench/engines/verbs/run.h"
+#include "bench/engines/verbs/verbs.h"
 #include "core/progress.h"
 #include "tests/doubles/nccl_setup.h"
 #include "tests/lib/folder.h"

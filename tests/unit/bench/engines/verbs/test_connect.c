@@ -2,8 +2,8 @@
  */
 #include <errno.h>
 
-#include "bench/engines/verbs/verbs.h"
 #include "bench/engines/verbs/run.h"
+#include "bench/engines/verbs/verbs.h"
 #include "core/progress.h"
 #include "tests/lib/unit.h"
 #include "tests/unit/bench/made_up_fabric.h"
