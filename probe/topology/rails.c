@@ -1,6 +1,5 @@
 /* Words for the roles of ports, and what follows from roles: the list of HCAs of a class and of all classes, and rails
  * by network. */
-#include <arpa/inet.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,29 +70,6 @@ const char *roles_hca_common(const struct topology *t, struct arena *a, const ch
 }
 
 /* ---- rails: by subnet prefix (InfiniBand) or by the IPv4 network of the port's interface (Ethernet) -------------- */
-
-/* "10.0.1.7/24" as "10.0.1.0/24"; NULL when it is no IPv4 address with a prefix length. */
-static const char *network_of_address(struct arena *a, const char *address)
-{
-    const char *slash = strchr(address, '/');
-    struct in_addr in;
-    char text[INET_ADDRSTRLEN];
-    long bits = slash ? strtol(slash + 1, NULL, 10) : -1;
-    if (bits < 1 || bits > 32 || inet_pton(AF_INET, arena_strndup(a, address, (size_t)(slash - address)), &in) != 1)
-        return NULL;
-    in.s_addr &= htonl(UINT32_MAX << (32 - bits));
-    return inet_ntop(AF_INET, &in, text, sizeof text) ? arena_printf(a, "%s/%ld", text, bits) : NULL;
-}
-
-const char *topo_ip_network(const struct topo_class *c, const char *netdev, struct arena *a)
-{
-    int at = topo_find_netdev(c, netdev);
-    const struct topo_netdev *d = at < 0 ? NULL : &c->netdevs[at];
-    const char *network = NULL;
-    for (int i = 0; d && i < d->naddresses && !network; i++)
-        network = network_of_address(a, d->addresses[i]);
-    return network;
-}
 
 static const char *network_of_port(const struct topo_class *c, const struct topo_port *p, struct arena *a)
 {

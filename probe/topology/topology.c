@@ -1,10 +1,12 @@
 /* A topology's memory, and what one asks of its hosts and classes. */
 #include "probe/topology/topology.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/stats.h"
+#include "probe/topology/topology_internal.h"
 
 struct topology *topo_new(void)
 {
@@ -249,4 +251,27 @@ int topo_gpu_class(const struct topology *t)
         if (t->classes[i].ngpus && (best < 0 || topo_class_hosts(t, i) > topo_class_hosts(t, best)))
             best = i;
     return best;
+}
+
+/* "10.0.1.7/24" as "10.0.1.0/24"; NULL when it is no IPv4 address with a prefix length. */
+static const char *network_of_address(struct arena *a, const char *address)
+{
+    const char *slash = strchr(address, '/');
+    struct in_addr in;
+    char text[INET_ADDRSTRLEN];
+    long bits = slash ? strtol(slash + 1, NULL, 10) : -1;
+    if (bits < 1 || bits > 32 || inet_pton(AF_INET, arena_strndup(a, address, (size_t)(slash - address)), &in) != 1)
+        return NULL;
+    in.s_addr &= htonl(UINT32_MAX << (32 - bits));
+    return inet_ntop(AF_INET, &in, text, sizeof text) ? arena_printf(a, "%s/%ld", text, bits) : NULL;
+}
+
+const char *topo_ip_network(const struct topo_class *c, const char *netdev, struct arena *a)
+{
+    int at = topo_find_netdev(c, netdev);
+    const struct topo_netdev *d = at < 0 ? NULL : &c->netdevs[at];
+    const char *network = NULL;
+    for (int i = 0; d && i < d->naddresses && !network; i++)
+        network = network_of_address(a, d->addresses[i]);
+    return network;
 }
