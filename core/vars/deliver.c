@@ -6,55 +6,52 @@
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
-/* What is known of a name: the grammar of NCCL's own, the status of others. */
-struct known {
-    const char *name;
-    int what;
-};
-
-#define VAR(name, kind, grammar, ...) {#name, ENV_G_##grammar},
-static const struct known ib[] = {
-#include "core/vars/ib.inc"
-};
-static const struct known net[] = {
-#include "core/vars/net.inc"
-};
-static const struct known compute[] = {
+/* Names one behind another, without pointers, which the loader would have to write in every process of a job. */
+#define VAR(name, ...) #name "\0"
+static const char own_names[] =
 #include "core/vars/compute.inc"
-};
-static const struct known process[] = {
+#include "core/vars/ib.inc"
+#include "core/vars/net.inc"
 #include "core/vars/process.inc"
-};
-static const struct known samples[] = {
+#include "core/vars/samples.inc"
+    ;
+#undef VAR
+#define VAR(name, kind, grammar, ...) ENV_G_##grammar,
+static const unsigned char own_grammars[] = {
+#include "core/vars/compute.inc"
+#include "core/vars/ib.inc"
+#include "core/vars/net.inc"
+#include "core/vars/process.inc"
 #include "core/vars/samples.inc"
 };
 
-#define OTHER(name, status, ...) {#name, ENV_##status},
-static const struct known others[] = {
+/* Of other names those of network plugins, what they are built on, and RCCL. */
+#define OTHER(name, status, ...) OTHER_##status(#name "\0")
+#define OTHER_FABRIC(text)       text
+#define OTHER_OF_PLUGIN(text)    text
+#define OTHER_RCCL(text)         text
+#define OTHER_BUILD(text)
+#define OTHER_DECLARED(text)
+#define OTHER_DEPRECATED(text)
+#define OTHER_FRAMEWORK(text)
+#define OTHER_MISSPELT(text)
+#define OTHER_NEVER(text)
+#define OTHER_OLD_SPELLING(text)
+#define OTHER_REMOVED(text)
+#define OTHER_ROCM(text)
+static const char other_names[] =
 #include "core/vars/others.inc"
-};
-
-static const struct {
-    const struct known *names;
-    size_t count;
-} themes[] = {
-    {ib, LENGTH(ib)},           {net, LENGTH(net)},         {compute, LENGTH(compute)},
-    {process, LENGTH(process)}, {samples, LENGTH(samples)},
-};
+    ;
 
 #define VALUE_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:;=^/+-"
 
-static int by_name(const void *key, const void *element)
+/* Its number among the names; -1: it is none of them. */
+static int find_name(const char *names, const char *name)
 {
-    return strcmp(key, ((const struct known *)element)->name);
-}
-
-static const struct known *find_own(const char *name)
-{
-    const struct known *found = NULL;
-    for (size_t i = 0; i < LENGTH(themes) && !found && !strncmp(name, "NCCL_", 5); i++)
-        found = bsearch(name, themes[i].names, themes[i].count, sizeof *found, by_name);
-    return found;
+    for (int i = 0; *names; i++, names += strlen(names) + 1)
+        if (!strcmp(names, name))
+            return i;
+    return -1;
 }
 
 /* OpenMPI's parameters: interfaces and collectives. Others name programs and directories of plugins. */
@@ -69,11 +66,10 @@ static int is_of_openmpi(const char *name)
 /* What network plugins, RCCL and ROCr read. None of these loads code; what names a file has no other value. */
 static int is_of_others(const char *name)
 {
-    const struct known *o = bsearch(name, others, LENGTH(others), sizeof *o, by_name);
-    return (o && ((o->what == ENV_FABRIC && !strncmp(name, "FI_", 3)) ||
-                  (o->what == ENV_OF_PLUGIN && !strncmp(name, "OFI_NCCL_", 9)) ||
-                  (o->what == ENV_RCCL && !strncmp(name, "RCCL_", 5) && !strstr(name, "_FILE")))) ||
-           !strcmp(name, "HSA_NO_SCRATCH_RECLAIM") || is_of_openmpi(name);
+    int is_theirs = !strncmp(name, "FI_", 3) || !strncmp(name, "OFI_NCCL_", 9) ||
+                    (!strncmp(name, "RCCL_", 5) && !strstr(name, "_FILE"));
+    return (is_theirs && find_name(other_names, name) >= 0) || !strcmp(name, "HSA_NO_SCRATCH_RECLAIM") ||
+           is_of_openmpi(name);
 }
 
 /* A file that images and drivers bring, in a directory of root's. */
@@ -88,18 +84,19 @@ static int is_of_system(const char *path)
 
 const char *env_undeliverable(const char *name, const char *value)
 {
-    const struct known *v = find_own(name);
-    if (!v && !is_of_others(name))
+    int own = strncmp(name, "NCCL_", 5) != 0 ? -1 : find_name(own_names, name);
+    int grammar = own < 0 ? -1 : own_grammars[own];
+    if (own < 0 && !is_of_others(name))
         return "is no variable that a profile may set";
-    if (v && v->what == ENV_G_PLUGIN)
+    if (grammar == ENV_G_PLUGIN)
         return "loads code";
-    if (v && v->what == ENV_G_PATH && (strcmp(name, "NCCL_TOPO_FILE") != 0 || !is_of_system(value)))
+    if (grammar == ENV_G_PATH && (strcmp(name, "NCCL_TOPO_FILE") != 0 || !is_of_system(value)))
         return "names a file";
     if (!strcmp(name, "NCCL_COMM_ID"))
         return "says whom a job connects to";
     if (!strcmp(name, "NCCL_RAS_ADDR"))
         return "says where a job listens";
-    if (!*value || value[strspn(value, VALUE_CHARACTERS)] || (!v && strchr(value, '/')))
+    if (!*value || value[strspn(value, VALUE_CHARACTERS)] || (own < 0 && strchr(value, '/')))
         return "has a value with characters that no setting needs";
     return NULL;
 }

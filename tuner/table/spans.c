@@ -382,16 +382,3 @@ void tuner_spans_free(struct tuner_spans *m)
     free(m->spans);
     *m = (struct tuner_spans){0};
 }
-
-const struct tuner_node *tuner_spans_find(const struct tuner_spans *m, uint64_t n)
-{
-    unsigned e = octave_of(n);
-    const uint32_t *bucket = m->buckets + (uint32_t)(m->octave[e].base + (uint32_t)(n >> m->octave[e].shift));
-    const struct tuner_node *node = m->nodes + bucket[0];
-    for (uint32_t left = bucket[1] - bucket[0]; left;) { /* it is one of node[0..left] */
-        uint32_t half = (left + 1) / 2;
-        node = node[half].start <= n ? node + half : node;
-        left -= half;
-    }
-    return node;
-}

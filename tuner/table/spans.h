@@ -77,6 +77,3 @@ static inline const struct tuner_node *tuner_spans_find_near(const struct tuner_
         return NULL;
     return node + (node[1].start <= n) + (node[2].start <= n);
 }
-
-/* The interval of any `n`; m->nodes must not be NULL. */
-const struct tuner_node *tuner_spans_find(const struct tuner_spans *m, uint64_t n);
