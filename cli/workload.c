@@ -108,9 +108,9 @@ static const struct option_spec own_options[] = {
     {0, "preset", "NAME", "a job known by name; further options change it", option_text,
      offsetof(struct request, preset), .word = preset_word},
     {0, "from-launch", "FILE",
-     "what a launch script or configuration of verl, Swift, TRL, Accelerate, Megatron-LM, DeepSpeed or torchtitan "
-     "says; "
-     "further options change it",
+     "what a launch script or configuration of verl, Swift, TRL, Accelerate, Megatron-LM, DeepSpeed, torchtitan, "
+     "slime, "
+     "NeMo-RL or OpenRLHF says; further options change it",
      option_text, offsetof(struct request, launch)},
     {0, "topology", "FILE", "check against this machine's NVLink domain, rails, GPU memory and host links", option_text,
      offsetof(struct request, topology)},

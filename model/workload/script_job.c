@@ -251,11 +251,22 @@ static void plain_name(const char *path, char out[96])
     out[n] = 0;
     static const struct {
         const char *from, *to;
-    } families[] = {{"meta-llama-3.1-", "llama3-"}, {"meta-llama-3-", "llama3-"}, {"llama-3.1-", "llama3-"},
-                    {"llama-3.3-", "llama3-"},      {"llama-3.2-", "llama3.2-"},  {"llama-3-", "llama3-"}};
+    } families[] = {{"meta-llama-3.1-", "llama3-"},
+                    {"meta-llama-3-", "llama3-"},
+                    {"llama-3.1-", "llama3-"},
+                    {"llama-3.3-", "llama3-"},
+                    {"llama-3.2-", "llama3.2-"},
+                    {"llama-3-", "llama3-"},
+                    {"qwen2.5-math-", "qwen2.5-"},
+                    {"qwen2.5-coder-", "qwen2.5-"},
+                    {"deepseek-r1-distill-qwen-1.5b", "r1-distill-1.5b"},
+                    {"deepseek-r1-distill-qwen-", "qwen2.5-"},
+                    {"deepseek-r1-distill-llama-", "llama3-"},
+                    {"deepseek-r1-0528-qwen3-", "qwen3-"},
+                    {"qwen2-72b", "qwen2.5-72b"}};
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         size_t old = strlen(families[i].from), new = strlen(families[i].to);
-        if (strncmp(out, families[i].from, old) != 0)
+        if (strncmp(out, families[i].from, old) != 0 || strlen(out) - old + new >= 96)
             continue;
         memmove(out + new, out + old, strlen(out + old) + 1);
         memcpy(out, families[i].to, new);

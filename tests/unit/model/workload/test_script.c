@@ -565,6 +565,12 @@ TEST_CASE(models)
         {"meta-llama/Llama-3.2-1B", "llama3.2-1b"},
         {"Qwen/Qwen2.5-VL-7B-Instruct", "qwen2.5-vl-7b"},
         {"Qwen/Qwen3-30B-A3B-Base", "qwen3-30b-a3b"},
+        {"Qwen/Qwen2.5-Math-7B", "qwen2.5-7b"},
+        {"deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B", "r1-distill-1.5b"},
+        {"deepseek-ai/DeepSeek-R1-Distill-Qwen-32B", "qwen2.5-32b"},
+        {"deepseek-ai/DeepSeek-R1-Distill-Llama-8B", "llama3-8b"},
+        {"mistralai/Mistral-Nemo-Instruct-2407", "mistral-nemo"},
+        {"Qwen/Qwen2-72B-Instruct", "qwen2.5-72b"},
         {"Qwen/Qwen2.5-7Bx", NULL},
         {"/", NULL},
     };
