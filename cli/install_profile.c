@@ -100,6 +100,12 @@ static const struct option_spec options[] = {
      option_text, offsetof(struct request, site.nccl_conf)},
     {0, "no-nccl-conf", NULL, "leave NCCL's file as it is, lines of an earlier installation included", option_flag,
      offsetof(struct request, no_nccl_conf)},
+    {0, "cdi", "DIR",
+     "containers: write a CDI spec for this node there, such as /etc/cdi; a container asks for "
+     "--device nccltune.org/profile=node",
+     option_text, offsetof(struct request, site.cdi)},
+    {0, "enroot", "DIR", "containers: write environ.d and mounts.d of enroot (Pyxis) for this node, /etc/enroot",
+     option_text, offsetof(struct request, site.enroot)},
     {0, "plugin", "FILE", "where " LOCATE_PLUGIN " is; that of this installation", option_text,
      offsetof(struct request, site.plugin)},
     {0, "previous", NULL, "back to the profile before this one; once more is forth again", option_flag,
@@ -149,6 +155,8 @@ static int check_request(struct request *r, char **words)
     r->scope.jobs = r->scope.jobs ? r->scope.jobs : 40;
     if (r->hosts && !given)
         return cli_usage(COMMAND, "--hosts goes with a PROFILE");
+    if ((r->site.cdi || r->site.enroot) && (r->hosts || !install_is_for_all(&r->scope)))
+        return cli_usage(COMMAND, "--cdi and --enroot are about this node, for all jobs: neither --hosts nor a scope");
     if (!is_absolute(r->site.store) || (r->site.plugin && !is_absolute(r->site.plugin)))
         return cli_usage(COMMAND, "--store and --plugin: expected absolute paths");
     r->profile = *words;

@@ -366,6 +366,19 @@ static int conf_lines(const struct install_site *site, const struct install_done
     return *lines ? 0 : ERR_FAILED;
 }
 
+/* Containers of a node get all of it, whatever NCCL's file gets; nothing where this host is not in the profile. */
+static int write_containers(const struct install_site *site, const struct install_done *done, struct arena *a,
+                            struct err *e)
+{
+    struct install_site all = *site;
+    char *lines;
+    all.conf = INSTALL_CONF_ALL;
+    if (!site->cdi && !site->enroot)
+        return 0;
+    int rc = conf_lines(&all, done, &lines, a, e);
+    return rc ? rc : install_containers(site, done, lines, a, e);
+}
+
 static int write_conf(const struct install_site *site, const char *lines, struct arena *a, struct err *e)
 {
     char *old;
@@ -404,6 +417,8 @@ int install_switch(const struct install_site *site, struct install_done *done, s
     int rc = point(site, "current", arena_printf(a, "profiles/%s", done->hash), e);
     if (!rc && done->table)
         rc = point(site, "tuner.csv", "current/tuner.csv", e);
+    if (!rc)
+        rc = write_containers(site, done, a, e);
     if (rc || !site->nccl_conf)
         return rc;
     rc = read_optional(site->nccl_conf, CONF_LIMIT, a, &old, e);
@@ -636,6 +651,8 @@ int install_remove(const struct install_site *site, int purge, int hooks, struct
     int rc = check_store(site, e);
     if (!rc && site->nccl_conf)
         rc = write_conf(site, NULL, a, e);
+    if (!rc)
+        rc = install_containers(site, NULL, NULL, a, e);
     if (!rc && !access(path, F_OK))
         rc = add_line(site, arena_printf(a, "%lld none all\n", (long long)time(NULL)), a, e);
     arena_free(a);

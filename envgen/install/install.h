@@ -30,6 +30,7 @@ struct install_site {
     const char *nccl_conf; /* NULL: leave NCCL's file alone */
     const char *plugin;    /* libnccl-tuner-nccltune.so */
     enum install_conf conf;
+    const char *cdi, *enroot; /* directories of specs of the Container Device Interface, and of enroot's files; NULL */
 };
 
 /* Which jobs get it, and from when on. Partition and nodes NULL: all. */
@@ -158,6 +159,11 @@ int install_compatible(const struct topo_class *a, const struct topo_class *b);
 /* `old` (NULL: there is no such file) with `lines` between the markers instead of what stood there; `lines` NULL takes
  * the markers away. NULL after an error: a marker without its partner; `path` is for that. */
 char *install_merge(const char *old, const char *lines, const char *path, struct arena *a, struct err *e);
+
+/* Write or, where `lines` is NULL, remove the files for containers in site->cdi and site->enroot. `lines`: what NCCL's
+ * own file would get, INSTALL_CONF_ALL. */
+int install_containers(const struct install_site *site, const struct install_done *done, const char *lines,
+                       struct arena *a, struct err *e);
 
 /* The last hash of the schedule for all jobs, "" when that is none, and the last other one before it. */
 void install_schedule_last(const char *text, char last[SHA256_HEX], char before[SHA256_HEX]);

@@ -95,6 +95,24 @@ check "the lines of nccl.conf are enough" says "chosen: tree ll128 7" inside yes
 check "as mounted by a user namespace, where host root is nobody" says "chosen: tree ll128 7" \
     unshare --user env -i NCCL_TUNER_PLUGIN="$plugin" NCCLTUNE_PROFILE="$installed" "$work/load_tuner"
 
+# ---- files for container runtimes: what the hooks give a job of this node ----------------------------------------------
+inst() { "$nccltune" install-profile "$@" --store "$store" --no-nccl-conf --plugin "$plugin"; }
+check "a CDI spec and enroot's files are written" inst "$work/profile" --cdi "$work/cdi" --enroot "$work/enroot"
+jq -r '.devices[0].containerEdits.env[]' "$work/cdi/nccltune.json" | sort >"$work/cdi.env"
+sort "$work/enroot/environ.d/50-nccltune.env" >"$work/enroot.env"
+hook | sed -n 's/^export //p' | grep -v ^NCCLTUNE_SET= | sort >"$work/hook.env"
+check "the CDI spec has the hook's settings" cmp "$work/hook.env" "$work/cdi.env"
+check "and so has enroot's environ.d" cmp "$work/hook.env" "$work/enroot.env"
+check "the spec is of version 0.5.0" test "$(jq -r '[.cdiVersion, .kind, .devices[].name] | join(" ")' "$work/cdi/nccltune.json")" = "0.5.0 nccltune.org/profile node"
+check "both mount profile and plugin, read-only" test "$(jq -r '.devices[0].containerEdits.mounts[] | "\(.hostPath) \(.containerPath) \(.options[0])"' "$work/cdi/nccltune.json")" = "$installed $installed ro
+$plugin $plugin ro"
+check "enroot the same" test "$(awk '{print $1, $2, $3}' "$work/enroot/mounts.d/50-nccltune.fstab")" = "$installed $installed none
+$plugin $plugin none"
+mapfile -t settings <"$work/cdi.env"
+check "a container with these settings and mounts takes the table" says "chosen: tree ll128 7" inside yes "${settings[@]}"
+inst --uninstall --cdi "$work/cdi" --enroot "$work/enroot" >"$work/uninstalled"
+check "--uninstall removes them" test -z "$(find "$work/cdi" "$work/enroot" -type f)"
+
 # ---- the packages ------------------------------------------------------------------------------------------------------
 if ! tools/deps deb >"$work/deps" 2>&1; then
     skip "the Debian packages" "$(head -n 1 "$work/deps")"
