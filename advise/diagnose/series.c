@@ -70,6 +70,7 @@ void diag_step_open(struct diagnosis *d, enum diag_format f, long number)
     struct diag_logger *o = origin_of_step(d, s, is_whole ? 0 : file, &number);
     if (number < 0)
         number = o->count ? o->high + 1 : 1;
+    number = number < LONG_MAX / 2 ? number : LONG_MAX / 2; /* any text may stand behind "step" */
     o->low = o->count ? o->low : number;
     o->count += !o->count || number != o->high;
     o->high = number;

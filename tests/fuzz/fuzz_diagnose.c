@@ -14,6 +14,8 @@ static void check(const struct diag_result *r)
         if (!(s->communication_share >= 0 && s->communication_share <= 1) || !(s->step_ms > 0) || isnan(s->ratio) ||
             s->left_out > s->steps)
             __builtin_trap();
+        if (!(s->communication_low >= 0 && s->communication_low <= s->communication_high && s->communication_high <= 1))
+            __builtin_trap();
         for (int k = 0; k < s->nphases; k++)
             if (!(s->phases[k].share >= 0 && s->phases[k].share <= 1))
                 __builtin_trap();
