@@ -353,7 +353,7 @@ static int start_on_nodes(struct agents *s, const struct opening *o, struct err 
 static const char *join_present(const struct agents *s, const struct places *where, struct arena *a)
 {
     const char *hosts = "";
-    for (int i = 0; i < where->nodes; i++)
+    for (int i = 0; where->hosts && i < where->nodes; i++)
         if (agents_find(s, where->hosts[i]) >= 0)
             hosts = arena_printf(a, "%s%s%s", hosts, *hosts ? "," : "", where->hosts[i]);
     for (int i = 0; i < s->count && !*hosts; i++)
@@ -366,7 +366,7 @@ static void narrow_setup(struct agents *s, struct bench_setup *setup, const stru
 {
     struct arena *a = s->keep;
     char why[BENCH_DETAIL];
-    for (int i = 0; i < where->nodes; i++)
+    for (int i = 0; where->hosts && i < where->nodes; i++)
         if (agents_find(s, where->hosts[i]) < 0 && find_absent(s, where->hosts[i]) < 0)
             agents_add_absent(s, where->hosts[i],
                               start_node_ended(s->start, where->hosts[i], 0, why) ? why : "no answer in time");
