@@ -18,12 +18,12 @@ int cli_fail(const char *program, const struct err *e)
 
 int cli_usage(const char *program, const char *fmt, ...)
 {
+    char text[1024];
     va_list ap;
     va_start(ap, fmt);
-    fprintf(stderr, "%s: ", program);
-    vfprintf(stderr, fmt, ap);
+    vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    fprintf(stderr, "\nTry '%s --help'.\n", program);
+    fprintf(stderr, "%s: %s\nTry '%s --help'.\n", program, err_mask_controls(text), program);
     return ERR_USAGE;
 }
 

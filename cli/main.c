@@ -151,8 +151,8 @@ static const struct cli_command *find_command(const char *name)
         if (!strcmp(name, c->name))
             return c;
     const char *near = edit_distance_nearest(name, command_name);
-    fprintf(stderr, "nccltune: unknown command '%s'%s%s%s\nTry 'nccltune --help'.\n", name,
-            near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    cli_usage("nccltune", "unknown command '%s'%s%s%s", name, near ? "; did you mean " : "", near ? near : "",
+              near ? "?" : "");
     return NULL;
 }
 

@@ -6,18 +6,23 @@
 #include <stdio.h>
 #include <string.h>
 
-static void mask_controls(char *s)
+char *err_mask_controls(char *text)
 {
-    for (; *s; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f)
-            *s = '?';
+    char *to = text;
+    for (const char *s = text; *s; s++) {
+        int is_c1 = *s == '\xc2' && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] < 0xa0;
+        *to++ = (unsigned char)*s < 0x20 || *s == 0x7f || is_c1 ? '?' : *s;
+        s += is_c1;
+    }
+    *to = 0;
+    return text;
 }
 
 static void append_text(struct err *e, size_t at, const char *fmt, va_list ap)
 {
     if (at < sizeof e->text)
         vsnprintf(e->text + at, sizeof e->text - at, fmt, ap);
-    mask_controls(e->text);
+    err_mask_controls(e->text);
 }
 
 int err_set(struct err *e, int code, const char *fmt, ...)

@@ -20,6 +20,10 @@ struct err {
  * characters, which file contents may smuggle in, become '?'. */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* Puts '?' in the place of all that a terminal would act on: control characters, line ends and those of UTF-8 (U+0080 to
+ * U+009F) included. Returns `text`. */
+char *err_mask_controls(char *text);
+
 /* err_set(ERR_FAILED) with "FILE:LINE:COLUMN: " in front; a `line` or `column` of 0 is left out. */
 int err_at(struct err *e, const char *file, long line, long column, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));

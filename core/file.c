@@ -214,16 +214,21 @@ int file_mkdirs(const char *path, struct err *e)
 
 int file_sha256(const char *path, char hex[SHA256_HEX], struct err *e)
 {
-    struct arena *a = arena_new();
-    char *data = NULL;
-    size_t bytes = 0;
-    int rc = file_read(path, (size_t)1 << 30, a, &data, &bytes, e);
-    if (!rc) {
-        struct sha256 s;
-        sha256_init(&s);
-        sha256_update(&s, data, bytes);
+    char part[1 << 16];
+    struct sha256 s;
+    ssize_t n = 1;
+    int fd = open_for_reading(path, e);
+    if (fd < 0)
+        return ERR_FAILED;
+    sha256_init(&s);
+    for (size_t left = (size_t)1 << 30; left > sizeof part && (n = read_some(fd, part, sizeof part)) > 0;
+         left -= (size_t)n)
+        sha256_update(&s, part, (size_t)n);
+    int rc = n < 0   ? err_errno(e, "%s: cannot be read", path)
+             : n > 0 ? err_set(e, ERR_FAILED, "%s: larger than 1 GiB", path)
+                     : 0;
+    close(fd);
+    if (!rc)
         sha256_hex(&s, hex);
-    }
-    arena_free(a);
     return rc;
 }

@@ -3,17 +3,15 @@
 
 #include <stdarg.h>
 
+#include "core/err.h"
 #include "core/progress.h"
 
 static void print_line(struct log *l, const char *kind, const char *fmt, va_list ap)
 {
     char text[1024];
     vsnprintf(text, sizeof text, fmt, ap);
-    for (char *p = text; *p; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            *p = '?';
     progress_clear(l->progress);
-    fprintf(l->out, "%s: %s%s\n", l->program, kind, text);
+    fprintf(l->out, "%s: %s%s\n", l->program, kind, err_mask_controls(text));
     fflush(l->out);
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/err.h"
 #include "slurm/hook.h"
 
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
@@ -15,9 +16,7 @@ int hook_refuse(struct hook_why *w, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(w->text, sizeof w->text, fmt, args);
     va_end(args);
-    for (char *p = w->text; *p; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            *p = '?';
+    err_mask_controls(w->text);
     return -1;
 }
 

@@ -93,7 +93,7 @@ static int take_up(struct bench_journal *j, const char *topology_hash, struct lo
     struct arena *a = arena_new();
     char *text, found[SHA256_HEX] = "";
     size_t bytes;
-    int rc = file_read_text(j->path, FILE_LIMIT, a, &text, &bytes, e);
+    int rc = file_read_text(j->path, BENCH_LIMIT, a, &text, &bytes, e);
     if (rc)
         goto out;
     const char *eol = memchr(text, '\n', bytes);

@@ -96,7 +96,7 @@ struct bench_results *bench_results_load(const char *path, struct log *log, stru
     struct arena *a = arena_new();
     char *text;
     size_t bytes;
-    int rc = file_read_text(path, FILE_LIMIT, a, &text, &bytes, e);
+    int rc = file_read_text(path, BENCH_LIMIT, a, &text, &bytes, e);
     struct bench_results *r = rc ? NULL : bench_results_parse(path, text, bytes, log, e);
     arena_free(a);
     return r;

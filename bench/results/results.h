@@ -31,6 +31,7 @@
 #include "core/log.h"
 
 #define BENCH_FORMAT "nccltune-results/1"
+#define BENCH_LIMIT  ((size_t)40 << 20) /* bytes of a journal that are read: four times as many in memory */
 
 /* The finding that says how what jobs take today compares with the untouched default. */
 #define BENCH_TODAY "jobs-today"

@@ -58,11 +58,7 @@ char *env_shell_quote(struct arena *a, const char *s)
 
 char *env_comment(struct arena *a, const char *s)
 {
-    char *out = arena_strdup(a, s);
-    for (char *p = out; *p; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            *p = '?';
-    return out;
+    return err_mask_controls(arena_strdup(a, s));
 }
 
 static char *one_line(struct arena *a, const char *s)

@@ -88,7 +88,8 @@ static int copy_file(int from, int to, const char *dir, const char *name, size_t
     const char *inner = slash ? arena_strndup(a, name, (size_t)(slash - name)) : ".";
     int source = trust_enter(from, inner, 0), target = trust_enter(to, inner, 0700), rc = 0;
     int fd = source < 0 || target < 0 ? -1 : trust_open_at(source, base, &st);
-    char *data = fd < 0 || (size_t)st.st_size > *room ? NULL : arena_alloc(a, (size_t)st.st_size + 1);
+    char *data =
+        fd < 0 || (size_t)st.st_size > *room || (size_t)st.st_size > FILE_LIMIT ? NULL : malloc((size_t)st.st_size + 1);
     if (fd < 0 && errno == ELOOP)
         rc = err_set(e, ERR_FAILED, "%s/%s: is a symbolic link, expected a file", dir, name);
     else if (fd < 0 && errno == EINVAL)
@@ -96,13 +97,15 @@ static int copy_file(int from, int to, const char *dir, const char *name, size_t
     else if (fd < 0)
         rc = err_errno(e, "%s/%s: cannot be opened", dir, name);
     else if (!data)
-        rc = err_set(e, ERR_FAILED, "%s/%s: the profile is larger than %zu MiB", dir, name, PROFILE_LIMIT >> 20);
+        rc = err_set(e, ERR_FAILED, "%s/%s: larger than %zu MiB, or the profile than %zu MiB", dir, name,
+                     FILE_LIMIT >> 20, PROFILE_LIMIT >> 20);
     else if (trust_read(fd, data, (size_t)st.st_size))
         rc = err_set(e, ERR_FAILED, "%s/%s: changes while it is read", dir, name);
     else if (trust_put(target, base, data, (size_t)st.st_size, 0644))
         rc = err_errno(e, "%s/%s: cannot be copied", dir, name);
     else
         *room -= (size_t)st.st_size;
+    free(data);
     const int open[] = {source, target, fd};
     for (int i = 0; i < 3; i++)
         if (open[i] >= 0)
@@ -225,23 +228,27 @@ static int odd_host(void *arg, const char *host)
     return !is_plain(host);
 }
 
-/* The words of a line "SINCE HASH SCOPE". -1: it is none. */
-static int read_line(const char *line, struct arena *a, char *words[3], long long *since)
+/* A line "SINCE HASH SCOPE"; without a scope it is none. */
+struct entry {
+    const char *line, *scope;
+    long long since;
+};
+
+static struct entry read_entry(const char *line, struct arena *a)
 {
-    char *copy = arena_strndup(a, line, strcspn(line, "\n"));
-    return *copy == '#' || hook_words(copy, words, 3) != 3 || hook_number(words[0], 1LL << 40, since) ? -1 : 0;
+    struct entry entry = {.line = line};
+    char *words[3], *copy = arena_strndup(a, line, strcspn(line, "\n"));
+    if (*copy != '#' && hook_words(copy, words, 3) == 3 && !hook_number(words[0], 1LL << 40, &entry.since))
+        entry.scope = words[2];
+    return entry;
 }
 
 /* Whether a line decides for no job that started at `oldest` or later: one behind it has the same jobs, or all. */
-static int is_superseded(const char *line, long long oldest, struct arena *a)
+static int is_superseded(const struct entry *entry, const struct entry *end, long long oldest)
 {
-    char *words[3], *later[3];
-    long long since;
-    if (read_line(line, a, words, &since))
-        return 0;
-    while (*(line += strcspn(line, "\n")) && *++line)
-        if (!read_line(line, a, later, &since) && since <= oldest &&
-            (!strcmp(later[2], "all") || !strcmp(later[2], words[2])))
+    for (const struct entry *later = entry + 1; entry->scope && later < end; later++)
+        if (later->scope && later->since <= oldest &&
+            (!strcmp(later->scope, "all") || !strcmp(later->scope, entry->scope)))
             return 1;
     return 0;
 }
@@ -249,18 +256,21 @@ static int is_superseded(const char *line, long long oldest, struct arena *a)
 /* The schedule without lines that no job needs any more; those stay that tell what --previous goes back to. */
 static const char *leave_out_superseded(const char *text, long long oldest, struct arena *a)
 {
-    char last[SHA256_HEX], before[SHA256_HEX], *kept = arena_strdup(a, text), *end = kept;
+    char last[SHA256_HEX], before[SHA256_HEX], *kept = arena_strdup(a, text), *to = kept;
+    struct entry *entries = NULL;
+    size_t n = 0;
     install_schedule_last(text, last, before);
-    for (const char *line = text; *line;) {
-        size_t n = strcspn(line, "\n");
-        const char *hash = hash_for_all(line, n);
-        int needed = hash && before[0] && !strncmp(hash, before, SHA256_HEX - 1);
-        n += line[n] == '\n';
-        if (needed || !is_superseded(line, oldest, a))
-            end = (char *)mempcpy(end, line, n);
-        line += n;
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        entries = arena_grow(a, entries, n, sizeof *entries);
+        entries[n++] = read_entry(line, a);
     }
-    *end = 0;
+    for (const struct entry *entry = entries; entry < entries + n; entry++) {
+        size_t length = strcspn(entry->line, "\n");
+        const char *hash = hash_for_all(entry->line, length);
+        if ((hash && before[0] && !strncmp(hash, before, SHA256_HEX - 1)) || !is_superseded(entry, entries + n, oldest))
+            to = (char *)mempcpy(to, entry->line, length + (entry->line[length] == '\n'));
+    }
+    *to = 0;
     return kept;
 }
 

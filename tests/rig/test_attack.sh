@@ -341,6 +341,15 @@ evil_library() { # root, too, loads the plugin that NCCL's file names
     [ ! -e "$root/owned" ] && [ -d "$store/profiles" ]
 }
 check "root loads no library that a file of a user's names" evil_library
+cheap() { # COMMAND...: ends within 200 MB and 10 s of CPU
+    local peak
+    peak=$(python3 -c '
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_maxrss // 1024 if used.ru_utime < 10 else 1000000)' "$@") || return 1
+    [ "$peak" -le 200 ] || { echo "$peak MB" && return 1; }
+}
 # ---- schedules -------------------------------------------------------------------------------------------------------
 printf '%s\n' "store=$site/store" "plugin=$site/plugin.so" policy=fail >"$site/slurm.conf"
 on_site() { timeout 20 "$P/nccltune" install-profile examples/profile --store "$site/store" --no-nccl-conf --delay 1m "$@" 2>&1; }
@@ -365,6 +374,12 @@ superseded() { # eight thousand earlier lines for all jobs, a day apart
     hook_knows && [ "$(wc -c <"$site/store/schedule")" -lt 1000 ]
 }
 check "lines of the schedule that decide for no job any more go" superseded
+crowded() { # as many lines, each of a partition of its own, as hooks read
+    rm -rf "$site/store"
+    on_site >/dev/null || return 1
+    python3 -c "for i in range(10000): print(1000000000 + i, 'none', 'partition=p%d' % i)" >"$site/store/schedule"
+    cheap "$P/nccltune" install-profile examples/profile --store "$site/store" --no-nccl-conf --delay 2s
+}
 many_classes() { # refused before anything is measured
     python3 - "$work/many.json" <<'PY'
 import copy, json, sys
@@ -376,6 +391,7 @@ json.dump(t, open(sys.argv[1], "w"))
 PY
     timeout 20 "$P/nccltune" tune --topology "$work/many.json" -o "$work/many" 2>&1 | grep -q "of 65 kinds"
 }
+check "a schedule of ten thousand partitions: within 200 MB" crowded
 check "more classes of nodes than hooks take are refused before anything is measured" many_classes
 # ---- what root sees --------------------------------------------------------------------------------------------------
 sed "s/\"label\":\"[^\"]*\"/\"label\":\"\\\\u001b]0;owned\\\\u0007\\\\u001b[2J\\\\u009b2J\\\\nnext: 1.00x\"/g" examples/profile/results.jsonl >"$own/esc.jsonl"
@@ -389,15 +405,25 @@ for format in $("$P/nccltune" results --help | sed -n 's/.*how to print: *//p' |
     check "escapes of a terminal in a journal: results --format $format" shows_no_escape "$format"
 done
 
-# ---- what an input costs ---------------------------------------------------------------------------------------------
-cheap() { # COMMAND...: ends within 200 MB and 10 s
-    local peak
-    peak=$(python3 -c '
-import resource, subprocess, sys
-subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=10)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)' "$@") || return 1
-    [ "$peak" -le 200 ] || { echo "$peak MB" && return 1; }
+shows_no_control() { # COMMAND...: nothing on either stream that a terminal acts on
+    local out
+    out=$(timeout 20 "$P/nccltune" "$@" 2>&1 </dev/null)
+    [[ $out == *owned* ]] && ! LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|^next:' <<<"$out"
 }
+esc=$'\e]0;owned\a\e[2J\xc2\x9b2J\nnext: 1.00x'
+fresh esc
+json_esc='\u001b]0;owned\u0007\u001b[2J\u009b2J\nnext: 1.00x'
+sed -i "s|nccltune-topology/1|nccltune-topology/1$json_esc|" "$own/esc/topology.json"
+printf 'n1:1:2 [0] NCCL WARN owned %s\n' "$esc" >"$own/esc.log"
+printf 'export NCCL_ALGO=owned%s\n' "$esc" >"$own/esc.sh"
+check "... in a topology: probe --from" shows_no_control probe --from "$own/esc/topology.json"
+check "... in a name of a file" shows_no_control probe --from "$own/$esc"
+check "... in an argument" shows_no_control whatif "$esc"
+check "... in a command" shows_no_control "$esc"
+check "... in a log: diagnose" shows_no_control diagnose "$own/esc.log"
+check "... in a script: lint" shows_no_control lint "$own/esc.sh"
+
+# ---- what an input costs ---------------------------------------------------------------------------------------------
 python3 -c "
 open('$own/wide.json', 'w').write('{\"format\": \"nccltune-topology/1\", \"x\": [' + '0,' * 31000000 + '0]}')
 open('$own/strings.json', 'w').write('{\"format\": \"nccltune-topology/1\", \"x\": [' + '\"\",' * 20000000 + '0]}')
@@ -406,6 +432,19 @@ open('$own/deep.json', 'w').write('[' * 10000000)"
 for kind in wide strings one deep; do
     check "62 MB of JSON, $kind: within 200 MB" cheap "$P/nccltune" probe --from "$own/$kind.json"
 done
+python3 - examples/profile/results.jsonl "$own/rows.jsonl" <<'PY'
+import sys
+head, *rows = open(sys.argv[1]).read().splitlines()
+text = "\n".join(rows) + "\n"
+open(sys.argv[2], "w").write(head + "\n" + text * (62000000 // len(text)))
+PY
+check "a journal of 62 MB: within 200 MB" cheap "$P/nccltune" results "$own/rows.jsonl"
+sparse_profile() { # a profile whose manifest is right, of files that take no room on disk
+    fresh p
+    truncate -s 300M "$own/p/a.bin" && forge_manifest "$own/p" a.bin
+    cheap "$P/nccltune" install-profile "$own/p" --store "$root/store" --no-nccl-conf && cheap "$P/nccltune" explain "$own/p"
+}
+check "a profile of 300 MB: within 200 MB" sparse_profile
 sockets() { # mallory takes every name that root's measurement could use, first
     cat >"$work/take.py" <<'PY'
 import socket, sys, time

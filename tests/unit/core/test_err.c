@@ -47,4 +47,25 @@ TEST_CASE(without_object)
     assert_int_equal(err_errno(NULL, "x"), ERR_FAILED);
 }
 
+TEST_CASE(masks_what_a_terminal_acts_on)
+{
+    static const char *const cases[][2] = {
+        {"plain \xc3\xa4 \xc2\xa0 \xc2\xb5", "plain \xc3\xa4 \xc2\xa0 \xc2\xb5"},
+        {"\x1b[2J\n\t\r\x7f\x1f ", "?[2J????? "},
+        {"a\xc2\x80"
+         "b\xc2\x9b"
+         "2J\xc2\x9f",
+         "a?b?2J?"},
+        {"\xc2", "\xc2"},
+        {"\xc2\x1b", "\xc2?"},
+        {"\xe2\x80\x9b", "\xe2\x80\x9b"},
+        {"", ""},
+    };
+    char text[64];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(text, sizeof text, "%s", cases[i][0]);
+        assert_string_equal(err_mask_controls(text), cases[i][1]);
+    }
+}
+
 TEST_CASES(test_err)
