@@ -9,7 +9,7 @@
 #include "core/file.h"
 #include "core/json.h"
 
-#define TEXT_LIMIT ((size_t)256 << 20)
+#define TEXT_LIMIT BENCH_LIMIT
 #define MOST_TIMES 100000
 
 /* ---- JSON of nccl-tests ---- */
