@@ -111,6 +111,18 @@ static int write_noise(struct bench_study *s, struct noise_watch *watch, int rc,
     return rc ? rc : bench_journal_append_noise(s->journal, &noise, e);
 }
 
+/* A budget that was given is for all of a run: resumed without one, it goes on with what is left. */
+static void take_what_is_left(const struct bench_study *s, struct bench_options *o)
+{
+    char text[UNIT_TEXT];
+    double left_s = s->results->count ? s->results->items[s->results->count - 1].left_s : 0;
+    if (!o->resume || !o->budget_open || !(left_s > 0))
+        return;
+    o->budget_open = 0;
+    o->budget_s = left_s;
+    log_info(s->log, "%s are left of the budget that this run was begun with", unit_seconds(text, left_s));
+}
+
 int bench_run(const struct bench_options *o, const struct topology *topology, struct log *log,
               volatile sig_atomic_t *stop, struct bench_summary *summary, struct bench_results **measured,
               struct err *e)
@@ -144,7 +156,8 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
     if (!(rc = begin_study(&s, &resolved, &setup, a, e))) {
         struct noise_watch *watch = s.engine->measures ? noise_begin(a) : NULL;
         s.started_s = progress_now_s();
-        s.deadline_s = s.started_s + o->budget_s;
+        take_what_is_left(&s, &resolved);
+        s.deadline_s = s.started_s + resolved.budget_s;
         rc = s.engine->measures ? bench_conduct(&s, e) : bench_predict(&s, e);
         if (watch)
             rc = write_noise(&s, watch, rc, a, e);

@@ -1,6 +1,7 @@
 /* Which points there are, what each is worth, and the few that tell launches apart. */
 #include "bench/search/study.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "bench/search/workload_profile.h"
@@ -57,6 +58,8 @@ int bench_write(struct bench_study *s, const struct history_place *at, struct be
     r.engine = s->engine->name;
     r.library = s->plan.library;
     history_set_place(&r, at);
+    if (s->engine->measures && !s->options->budget_open)
+        r.left_s = fmax(1, floor(s->deadline_s - progress_now_s()));
     if (troubled && (!r.detail || !*r.detail))
         r.detail = "no reason known";
     s->summary->measured++;

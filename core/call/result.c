@@ -151,6 +151,7 @@ static const struct json_field fields[] = {
     {"times_us", &times, AT(times_us), .always = 1},
     {"beside_us", &times, AT(beside_us)},
     {"over_default", &json_as_number, AT(over_default)},
+    {"left_s", &json_as_number, AT(left_s)},
     {NULL},
 };
 #undef AT

@@ -129,8 +129,9 @@ struct bench_result {
     double over_default;    /* the median of times_us over the default's right before each; 0: nobody says, or is it */
     double low_us, high_us; /* predicted: the band that holds nine of ten around the one time; 0: measured */
     const struct bench_doubt *doubt; /* whose band that is; NULL: measured, or not said */
-    const char *detail;              /* why it failed, what bounds a prediction, what else to know; NULL */
-    long line;                       /* where it stands in the journal; 0: not written yet */
+    double left_s;      /* of the budget that was given, when this was written; 0: none was, or nobody says */
+    const char *detail; /* why it failed, what bounds a prediction, what else to know; NULL */
+    long line;          /* where it stands in the journal; 0: not written yet */
 };
 
 /* What stands in line `line` of the journal `path`, into `r` and `a`. */

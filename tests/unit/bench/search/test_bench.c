@@ -364,6 +364,21 @@ TEST_CASE(a_whole_run)
         fail_msg("%s", e.text);
     assert_int_equal(second.resumed, first.measured);
     assert_int_equal(measured->count, first.measured + second.measured);
+    /* A budget that was given is for all of it; whoever gives another one means that. */
+    double left_s = measured->items[measured->count - 1].left_s;
+    assert_true(left_s >= 1 && left_s <= o.budget_s);
+    for (int open = 0; open < 2; open++) {
+        char *said = NULL;
+        size_t n;
+        FILE *out = open_memstream(&said, &n);
+        struct log log = {.out = out, .program = "x"};
+        o.budget_open = open;
+        assert_int_equal(bench_run(&o, NULL, &log, NULL, NULL, NULL, &e), 0);
+        fclose(out);
+        assert_int_equal(strstr(said, " are left of the budget that this run was begun with") != NULL, open);
+        free(said);
+    }
+    o.budget_open = 0;
     bench_results_free(measured);
     o.setup.mpirun = "/bin/false";
     o.resume = 0;
