@@ -92,6 +92,9 @@ void bench_gain_among(struct bench_interval *gain, int rivals)
     gain->sure = gain->n > 2 ? gain->median * exp(-stats_student_t(gain->worth - 1, confidence) * gain->error) : 0;
 }
 
+/* Starts that deviate by less are as good as equal: what they have in common is rounding. */
+#define STILL 1e-4
+
 /* Squares of the steps from one start to the next over those of all deviations: 1 in the mean where starts are
  * independent (J. von Neumann), less where neighbours are alike. */
 static double steps_over_squares(const struct bench_starts *c)
@@ -103,35 +106,44 @@ static double steps_over_squares(const struct bench_starts *c)
         squares += (c->logs[i] - mean) * (c->logs[i] - mean);
         steps += i ? (c->logs[i] - c->logs[i - 1]) * (c->logs[i] - c->logs[i - 1]) : 0;
     }
-    return squares > 0 ? steps / squares / 2 : 1;
+    return squares > (c->n - 1) * STILL * STILL ? steps / squares / 2 : 1;
 }
 
-/* Chance makes starts look alike: so many standard deviations of that are left out. */
-#ifndef SURE
-#define SURE 1.0
-#endif
+/* Chance makes starts look alike: half a standard deviation of that is left out. */
+#define SURE 0.5
+
+/* Few calls say little: as if there were so many more, whose starts are independent. */
+#define INDEPENDENT 2
 
 /* More is not told from a drift. */
 #define MOST_ALIKE 0.9
 
+/* What steps over squares are in the mean for `n` starts that correlate so. */
+static double expect_steps(int n, double alike)
+{
+    return (1 - alike) / (1 - 2 * sum_correlations(n, alike) / (n - 1));
+}
+
 double bench_starts_alike(const struct bench_starts *calls, int n)
 {
-    double found = 0, variance = 0, low = 0, high = MOST_ALIKE;
+    double found = 0, variance = 0, weights = 0, low = 0, high = MOST_ALIKE;
+    int known = 0;
     for (int i = 0; i < n; i++) {
         double m = calls[i].n;
         if (m < 3)
             continue;
         found += (m - 1) * steps_over_squares(&calls[i]);
         variance += (m - 1) * (m - 1) * (m - 2) / (m * m - 1);
+        weights += m - 1;
+        known++;
     }
-    found += SURE * sqrt(variance);
-    for (int k = 0; k < 20; k++) {
-        double alike = (low + high) / 2, expected = 0;
-        for (int i = 0; i < n; i++) {
-            double m = calls[i].n;
-            if (m >= 3)
-                expected += (m - 1) * (1 - alike) / (1 - 2 * sum_correlations(calls[i].n, alike) / (m - 1));
-        }
+    double independent = known ? INDEPENDENT * weights / known : 0;
+    int usual = known ? 1 + (int)(weights / known) : 0;
+    found += SURE * sqrt(variance) + independent;
+    for (int k = 0; k < 20 && known; k++) {
+        double alike = (low + high) / 2, expected = independent * expect_steps(usual, alike);
+        for (int i = 0; i < n; i++)
+            expected += calls[i].n < 3 ? 0 : (calls[i].n - 1) * expect_steps(calls[i].n, alike);
         if (expected > found)
             low = alike;
         else

@@ -120,6 +120,17 @@ TEST_CASE(starts_that_share_a_spell)
     }
     assert_near(bench_starts_alike(&(struct bench_starts){logs, 2}, 1), 0, 1e-5);
     assert_near(bench_starts_alike(NULL, 0), 0, 1e-5);
+    double rounded[6]; /* what a library without any noise leaves */
+    for (int i = 0; i < 6; i++)
+        rounded[i] = 0.7 + 1e-9 * i;
+    struct bench_starts still[8];
+    for (int i = 0; i < 8; i++)
+        still[i] = (struct bench_starts){rounded, 6};
+    assert_near(bench_starts_alike(still, 8), 0, 1e-5);
+    /* One call alone, of a log of six runs, that goes down by a tenth of a per cent each time. */
+    const double down[] = {0.692, 0.691, 0.690, 0.689, 0.688, 0.687};
+    double few = bench_starts_alike(&(struct bench_starts){down, 6}, 1);
+    assert_true(bench_gain_clears(bench_gain_over_starts(down, 6, few, 0.95), 0.03));
 }
 
 /* The lower quartile of what was measured in a round, of as many as there are. */
