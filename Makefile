@@ -321,7 +321,7 @@ help:
 	@echo 'all           build the programs into build/ (needs the packages that `make deps` installs); CFLAGS etc. as usual'
 	@echo 'run           install what is missing, build, tune this machine into build/profile; ends with what to do next'
 	@echo 'check         install what is missing, run every test; last line: N passed, N failed'
-	@echo 'check-quick   run the unit and end-to-end tests, with libcmocka-dev beyond what building needs'
+	@echo 'check-quick   run the unit and end-to-end tests; installs no daemons, no compilers beyond gcc'
 	@echo 'check-corpus  run only the tests that read recorded files of real machines, in NCCLTUNE_CORPUS (default ../shared/corpus)'
 	@echo 'check-long    proofs that take too long for every change'
 	@echo 'check-gpu     acceptance run on GPUs: half an hour, one report to send back; says plainly when there is none'
