@@ -1,8 +1,298 @@
 /* Does the job stand still, since when, and in what? */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "advise/diagnose/rules.h"
 #include "core/units.h"
+
+/* ---- flight recorder -------------------------------------------------------------------------------------------- */
+
+/* PyTorch's flight recorder: dumps of several ranks held against one another, by process group. */
+
+#define MOST_DUMPS 8192 /* ranks times groups */
+
+void diag_recorder_add(struct diagnosis *d, const struct diag_dump *dump)
+{
+    struct diag_recorder *f = &d->recorder;
+    if (f->n == MOST_DUMPS)
+        return;
+    struct diag_dump *all = f->n % 64 ? f->dumps : realloc(f->dumps, (size_t)(f->n + 64) * sizeof *all);
+    if (!all)
+        abort();
+    f->dumps = all;
+    all[f->n++] = *dump;
+}
+
+/* Of a process group: how far its ranks came. */
+struct progress {
+    const char *group;
+    int ranks, open;            /* dumps; those with a collective that is not complete */
+    long low, high;             /* the last collective that a rank called */
+    const struct diag_dump *at; /* an open one of the furthest, or of the lowest */
+    const struct diag_dump *behind;
+    const struct diag_dump *other; /* calls something else under the number of `at` */
+    int nbehind, nothers;
+};
+
+static long last_of(const struct diag_dump *x)
+{
+    return x->open_seq >= 0 ? x->open_seq : x->last_seq;
+}
+
+static struct progress progress_of(const struct diag_recorder *f, const char *group)
+{
+    struct progress p = {.group = group, .low = -1, .high = -1};
+    for (int i = 0; i < f->n; i++) {
+        const struct diag_dump *x = &f->dumps[i];
+        if (strcmp(x->group, group) != 0)
+            continue;
+        long last = last_of(x);
+        p.ranks++;
+        p.open += x->open_seq >= 0;
+        p.low = p.low < 0 || last < p.low ? last : p.low;
+        p.high = last > p.high ? last : p.high;
+        if (x->open_seq >= 0 && (!p.at || x->open_seq > p.at->open_seq))
+            p.at = x;
+    }
+    int same = 0;
+    for (int i = 0; i < f->n; i++) {
+        const struct diag_dump *x = &f->dumps[i];
+        if (strcmp(x->group, group) != 0)
+            continue;
+        if (last_of(x) < p.high) {
+            p.nbehind++;
+            p.behind = p.behind && last_of(p.behind) <= last_of(x) ? p.behind : x;
+        } else if (p.at && x->open_seq == p.at->open_seq && strcmp(x->open_name, p.at->open_name) != 0) {
+            p.nothers++;
+            p.other = x;
+        } else {
+            same++;
+        }
+    }
+    /* The fewer are the others. */
+    if (p.other && p.nothers > same) {
+        const struct diag_dump *x = p.at;
+        p.at = p.other;
+        p.other = x;
+        p.nothers = same;
+    }
+    return p;
+}
+
+/* The group that says most: ranks that differ before ranks that wait alike. */
+static struct progress find_worst(const struct diag_recorder *f)
+{
+    struct progress worst = {0};
+    for (int i = 0; i < f->n; i++) {
+        int seen = 0;
+        for (int k = 0; k < i && !seen; k++)
+            seen = !strcmp(f->dumps[k].group, f->dumps[i].group);
+        if (seen)
+            continue;
+        struct progress p = progress_of(f, f->dumps[i].group);
+        int value = p.open ? 1 + 2 * (p.nbehind || p.nothers) : 0;
+        int most = worst.open ? 1 + 2 * (worst.nbehind || worst.nothers) : 0;
+        if (value > most || (value == most && p.ranks > worst.ranks))
+            worst = p;
+    }
+    return worst;
+}
+
+/* "rank 3", or the file of a dump that names no rank. */
+static const char *name_rank(const struct judge *j, const struct diag_dump *x)
+{
+    return x->rank >= 0 ? arena_printf(j->d->arena, "rank %d", x->rank) : j->r->files[x->file].name;
+}
+
+/* Ranks below the highest without a dump. */
+static const char *missing_dumps(const struct judge *j, const char *group)
+{
+    const struct diag_recorder *f = &j->d->recorder;
+    const char *list = "";
+    int highest = -1, n = 0;
+    for (int i = 0; i < f->n; i++)
+        highest = !strcmp(f->dumps[i].group, group) && f->dumps[i].rank > highest ? f->dumps[i].rank : highest;
+    for (int r = 0; r < highest && r < DIAG_RANKS && n <= 8; r++) {
+        int there = 0;
+        for (int i = 0; i < f->n && !there; i++)
+            there = f->dumps[i].rank == r;
+        if (!there && ++n <= 8)
+            list = arena_printf(j->d->arena, "%s%s%d", list, *list ? ", " : "", r);
+    }
+    return n ? arena_printf(j->d->arena, "; there is no dump of rank%s %s%s", n > 1 ? "s" : "", list,
+                            n > 8 ? "..." : "")
+             : "";
+}
+
+int diag_hangs_by_recorder(const struct judge *j, struct diag_hit *h)
+{
+    struct progress p = find_worst(&j->d->recorder);
+    char *place = arena_alloc(j->d->arena, DIAG_PLACE);
+    if (!p.open || !p.at)
+        return 0;
+    const char *missing = missing_dumps(j, p.group);
+    const struct diag_dump *guilty = p.behind ? p.behind : p.other ? p.other : p.at;
+    diag_place(place, j->r->files[guilty->file].name, 1);
+    if (p.behind && p.behind->open_seq >= 0)
+        return diag_hit(h, 1, place,
+                        "a hang: by the flight recorder %d of %d ranks stand in %s number %ld, and others have come to "
+                        "number %ld: look at %s first%s",
+                        p.nbehind, p.ranks, p.behind->open_name, p.behind->open_seq, p.high, name_rank(j, p.behind),
+                        missing);
+    if (p.behind)
+        return diag_hit(
+            h, 1, place,
+            "a hang: by the flight recorder %s never came to %s number %ld, in which others wait: its last is "
+            "number %ld (%d of %d ranks are behind)%s",
+            name_rank(j, p.behind), p.at->open_name, p.at->open_seq, last_of(p.behind), p.nbehind, p.ranks, missing);
+    if (p.other)
+        return diag_hit(h, 1, place,
+                        "a hang: by the flight recorder %s calls %s where others call %s (number %ld, %d of %d ranks "
+                        "differ)%s",
+                        name_rank(j, p.other), p.other->open_name, p.at->open_name, p.at->open_seq, p.nothers, p.ranks,
+                        missing);
+    return diag_hit(h, 1, place, "a hang: by the flight recorder the last collective is %s number %ld, not complete%s",
+                    p.at->open_name, p.at->open_seq, missing);
+}
+
+/* ---- stacks ----------------------------------------------------------------------------------------------------- */
+
+/* Stacks of processes, as py-spy dump and faulthandler write them, the innermost frame first: where each main thread
+ * stands, and which process stands elsewhere than the others. */
+
+#define COLLECTIVE "a collective of torch.distributed"
+
+static const struct {
+    const char *frame, *what; /* NULL: a launcher, which always waits */
+} frames[] = {
+    {"torch/distributed/elastic", NULL},
+    {"torch/distributed/run.py", NULL},
+    {"multiprocessing/popen_fork.py", NULL},
+    {"distributed_c10d.py", COLLECTIVE},
+    {"all_reduce", COLLECTIVE},
+    {"all_gather", COLLECTIVE},
+    {"barrier", COLLECTIVE},
+    {"vllm/", "the inference engine"},
+    {"sglang/", "the inference engine"},
+    {"_try_get_data", "a data loader that waits for its worker"},
+    {"dataloader.py", "a data loader that waits for its worker"},
+    {"ray/_private/worker.py", "Ray, waiting for a task"},
+    {"serialization.py", "a checkpoint that is written or read"},
+    {"subprocess.py", "another process that it waits for"},
+    {"ssl.py", "a server that it waits for"},
+    {"socket.py", "a server that it waits for"},
+    {"torch/cuda/__init__.py", "the GPU, waiting for a kernel"},
+    {"synchronize", "the GPU, waiting for a kernel"},
+};
+
+/* The stack that was being read: it counts where a known frame says, else at its innermost frame. */
+void diag_end_stack(struct diagnosis *d)
+{
+    struct diag_stacks *s = &d->stacks;
+    const char *key = s->what ? s->what : s->top;
+    if (!s->is_open || (!s->what && !*s->top))
+        return;
+    s->is_open = 0;
+    s->n++;
+    int i = 0;
+    while (i < s->ngroups && strcmp(s->groups[i].at, key) != 0)
+        i++;
+    if (i == DIAG_STACK_GROUPS)
+        return;
+    struct diag_stack_group *g = &s->groups[i];
+    if (i == s->ngroups) {
+        s->ngroups++;
+        *g = (struct diag_stack_group){.pid = s->pid, .rank = d->file_rank};
+        snprintf(g->at, sizeof g->at, "%s", key);
+        snprintf(g->top, sizeof g->top, "%s", s->top);
+        memcpy(g->place, s->place, sizeof g->place);
+    }
+    g->count++;
+}
+
+/* A thread's heading: the main one counts, others wait by their nature. */
+static void begin_stack(struct diagnosis *d, const char *line)
+{
+    struct diag_stacks *s = &d->stacks;
+    diag_end_stack(d);
+    s->is_open = strstr(line, "MainThread") || !strchr(line, '"');
+    s->what = NULL;
+    *s->top = 0;
+}
+
+int diag_read_stack(struct diagnosis *d, const char *line)
+{
+    struct diag_stacks *s = &d->stacks;
+    if ((!strncmp(line, "Thread ", 7) && (strstr(line, "(active") || strstr(line, "(idle"))) ||
+        strstr(line, "(most recent call first)")) {
+        begin_stack(d, line);
+        return 1;
+    }
+    if (!strncmp(line, "Process ", 8) && strchr(line, ':')) {
+        diag_end_stack(d);
+        s->pid = strtol(line + 8, NULL, 10);
+        return 0;
+    }
+    if (!s->is_open || *line != ' ')
+        return 0;
+    const char *frame = line + strspn(line, " ");
+    if (!*s->top) {
+        snprintf(s->top, sizeof s->top, "%s", frame);
+        diag_here(d, s->place);
+    }
+    for (size_t i = 0; !s->what && i < sizeof frames / sizeof *frames; i++)
+        if (strstr(frame, frames[i].frame)) {
+            s->what = frames[i].what;
+            s->is_open = s->what != NULL;
+            diag_here(d, s->place);
+            break;
+        }
+    return strstr(line, ".py") != NULL;
+}
+
+/* Who is not in the collective that others wait in; without one, the smallest group. */
+static const struct diag_stack_group *find_odd(const struct diag_stacks *s, const struct diag_stack_group *most)
+{
+    const struct diag_stack_group *odd = NULL;
+    for (int i = 0; i < s->ngroups; i++) {
+        const struct diag_stack_group *g = &s->groups[i];
+        if (g != most && (!odd || g->count < odd->count))
+            odd = g;
+    }
+    return odd;
+}
+
+static const struct diag_stack_group *find_most(const struct diag_stacks *s)
+{
+    const struct diag_stack_group *most = NULL;
+    for (int i = 0; i < s->ngroups; i++) {
+        const struct diag_stack_group *g = &s->groups[i];
+        if (!strcmp(g->at, COLLECTIVE))
+            return g;
+        most = !most || g->count > most->count ? g : most;
+    }
+    return most;
+}
+
+int diag_hangs_by_stack(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_stacks *s = &j->d->stacks;
+    const struct diag_stack_group *most = find_most(s), *odd = most ? find_odd(s, most) : NULL;
+    char who[64] = "";
+    if (!most)
+        return 0;
+    if (!odd)
+        return diag_hit(h, 0.9, most->place, "every stack (%d) is at the same: %s", s->n, most->at);
+    if (odd->rank >= 0)
+        snprintf(who, sizeof who, " (rank %d)", odd->rank);
+    else if (odd->pid > 0)
+        snprintf(who, sizeof who, " (process %ld)", odd->pid);
+    return diag_hit(h, 0.9, odd->place, "of %d stacks %d are at %s, but %d at %s%s: look there first", s->n,
+                    most->count, most->at, odd->count, odd->at, who);
+}
+
+/* ---- hangs ------------------------------------------------------------------------------------------------------ */
 
 #define STANDS_S    60.0 /* no change for so long */
 #define RUN_TIMES   3.0  /* an end without change is this much longer than any before */

@@ -119,7 +119,7 @@ int message_of(const char *line, int is_warning)
     return best;
 }
 
-/* ---- the page ---- */
+/* ---- the page --------------------------------------------------------------------------------------------------- */
 
 /* A text for Markdown or troff; fragments show * as dots. */
 static void put_text(FILE *out, const char *s, int as_manual)

@@ -40,7 +40,7 @@ static int read_header(struct diagnosis *d, const char *line, int commas)
     return t->columns > 0;
 }
 
-/* ---- rows ---- */
+/* ---- rows ------------------------------------------------------------------------------------------------------- */
 
 static const char *const collectives[] = {"AllReduce", "AllGather", "ReduceScatter", "Broadcast",
                                           "Reduce",    "SendRecv",  "AllToAll",      "other collectives"};
