@@ -46,7 +46,8 @@ static inline char *tree_place(struct tree *t, const char *path)
     struct err e = {0};
     char *full = arena_printf(t->a, "%s%s", t->root, path), *slash = strrchr(full, '/');
     *slash = 0;
-    assert_int_equal(file_mkdirs(full, &e), 0);
+    if (access(full, F_OK)) /* file_mkdirs opens every folder above: most are there */
+        assert_int_equal(file_mkdirs(full, &e), 0);
     *slash = '/';
     return full;
 }
