@@ -6,7 +6,7 @@
 
 #include "advise/diagnose/diagnose_internal.h"
 
-/* ---- Megatron --------------------------------------------------------------------------------------------------- */
+/* ---- Megatron ---------------------------------------------------------------------------------------------------- */
 
 /* Megatron-LM: an iteration line, then a block of timers in one of three shapes (minimum and maximum over the ranks,
  * maximum, every rank), or the one-line shape of older versions. Names are those of its timers. */
@@ -166,11 +166,11 @@ void diag_end_megatron(struct diagnosis *d)
     d->megatron_block = 0;
 }
 
-/* ---- progress bars ---------------------------------------------------------------------------------------------- */
+/* ---- progress bars ----------------------------------------------------------------------------------------------- */
 
 /* How far a job came and where it stands: progress bars, watchdogs of collectives. */
 
-/* ---- progress bars: " 12%|##   | 12/105 [08:00<1:02:00, 40.0s/it]" ---- */
+/* ---- progress bars: " 12%|##   | 12/105 [08:00<1:02:00, 40.0s/it]" ----------------------------------------------- */
 
 /* "08:00" or "1:02:03" -> seconds, -1: not such a time. */
 static double elapsed(const char *s, const char **end)
@@ -258,7 +258,7 @@ int diag_read_bar(struct diagnosis *d, const char *line)
     return 1;
 }
 
-/* ---- PyTorch's watchdog ---- */
+/* ---- PyTorch's watchdog ------------------------------------------------------------------------------------------ */
 
 static long number_behind(const char *line, const char *key)
 {
@@ -299,7 +299,7 @@ int diag_read_watchdog(struct diagnosis *d, const char *line)
     return 1;
 }
 
-/* ---- DeepSpeed -------------------------------------------------------------------------------------------------- */
+/* ---- DeepSpeed --------------------------------------------------------------------------------------------------- */
 
 /* DeepSpeed with wall_clock_breakdown: "rank=0 time (ms) | fwd_microstep: 27.5 | bwd_microstep: 73.6 | ...", and at the
  * end of a step "time (ms) | fwd: ... | bwd: ... | step: ...". Timers of the optimizer and of the pipeline come on
@@ -364,7 +364,7 @@ int diag_read_deepspeed(struct diagnosis *d, const char *line)
     return taken;
 }
 
-/* ---- other consoles --------------------------------------------------------------------------------------------- */
+/* ---- other consoles ---------------------------------------------------------------------------------------------- */
 
 /* "= Step 3/20 =", "Train step 3/1160 done." */
 static void read_step_number(struct diagnosis *d, const char *line)
@@ -423,7 +423,7 @@ int diag_read_bullets(struct diagnosis *d, const char *line)
     return 1;
 }
 
-/* ---- AReaL: "| timeperf/rollout | 2.40e+02 | ..." between lines drawn with box characters ---- */
+/* ---- AReaL: "| timeperf/rollout | 2.40e+02 | ..." between lines drawn with box characters ------------------------ */
 
 static const struct diag_word areal_words[] = {
     {"train_step|ppo_update|ppo_actor_update", "training", DIAG_COMPUTE, DIAG_TRAIN},
@@ -461,7 +461,7 @@ int diag_read_boxes(struct diagnosis *d, const char *line)
     return 1;
 }
 
-/* ---- torchtitan: "step: 10  loss: 7.4  ...  tps: 8,200  tflops: 583.0  mfu: 59.0%" ---- */
+/* ---- torchtitan: "step: 10  loss: 7.4  ...  tps: 8,200  tflops: 583.0  mfu: 59.0%" ------------------------------- */
 
 static double value_behind(const char *line, const char *key)
 {

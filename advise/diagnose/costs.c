@@ -8,7 +8,7 @@
 #include "core/vars/catalogue.h"
 #include "model/model.h"
 
-/* ---- against what a site installed ------------------------------------------------------------------------------ */
+/* ---- against what a site installed ------------------------------------------------------------------------------- */
 
 /* What NCCL's log and the job's variables contradict: the profile that jobs should have, the machine's topology. */
 
@@ -128,7 +128,7 @@ const struct diag_rule diag_profile_rules[] = {
 };
 const size_t diag_profile_rules_count = sizeof diag_profile_rules / sizeof *diag_profile_rules;
 
-/* ---- costs ------------------------------------------------------------------------------------------------------ */
+/* ---- costs ------------------------------------------------------------------------------------------------------- */
 
 /* What NCCL's log rules out. */
 static int is_ruled_out(const struct diag_nccl *n, const char *id)

@@ -87,7 +87,7 @@ void diag_say_engine(const struct diag_engine *g, char to[DIAG_SENTENCE])
         mean(g, ENGINE_RUNNING), mean(g, ENGINE_WAITING), mean(g, ENGINE_CACHE), mean(g, ENGINE_TOKENS));
 }
 
-/* ---- rules ------------------------------------------------------------------------------------------------------ */
+/* ---- rules ------------------------------------------------------------------------------------------------------- */
 
 static int cache_full(const struct judge *j, struct diag_hit *h)
 {

@@ -92,7 +92,7 @@ int diag_read_messages(struct diagnosis *d, const char *line)
     return i >= 0 || warning;
 }
 
-/* ---- facts that all ranks should share -------------------------------------------------------------------------- */
+/* ---- facts that all ranks should share --------------------------------------------------------------------------- */
 
 void diag_note_fact(struct diagnosis *d, const char *name, size_t name_len, const char *value, size_t len)
 {
@@ -139,7 +139,7 @@ static const char *variable_value(const struct diagnosis *d, const char *name)
     return NULL;
 }
 
-/* ---- which message counts --------------------------------------------------------------------------------------- */
+/* ---- which message counts ---------------------------------------------------------------------------------------- */
 
 static int is_earlier(const struct seen *a, const struct seen *b)
 {
@@ -198,7 +198,7 @@ static int find_cause(const struct diag_events *e)
     return replaced_by(e, best);
 }
 
-/* ---- what else bears on it -------------------------------------------------------------------------------------- */
+/* ---- what else bears on it --------------------------------------------------------------------------------------- */
 
 /* "2.18.3+cuda12" below "2.21": 1; unknown: 0. */
 static int is_release_before(const char *version, long minor)
@@ -293,7 +293,7 @@ static const struct {
     {"truncated|topology|version-mismatch|ib-remote-invalid|ib-internal", add_differences},
 };
 
-/* ---- the answer ------------------------------------------------------------------------------------------------- */
+/* ---- the answer -------------------------------------------------------------------------------------------------- */
 
 static void copy_word(char *to, size_t size, const char *text, const char *mark)
 {
@@ -496,7 +496,7 @@ void diag_judge_failure(struct judge *j)
         say_failure(j, find_note(j), f);
 }
 
-/* ---- findings --------------------------------------------------------------------------------------------------- */
+/* ---- findings ---------------------------------------------------------------------------------------------------- */
 
 static void add_message(struct judge *j, const struct message *m, const struct seen *s, double weight)
 {

@@ -6,7 +6,7 @@
 #include "advise/diagnose/rules.h"
 #include "core/units.h"
 
-/* ---- flight recorder -------------------------------------------------------------------------------------------- */
+/* ---- flight recorder --------------------------------------------------------------------------------------------- */
 
 /* PyTorch's flight recorder: dumps of several ranks held against one another, by process group. */
 
@@ -156,7 +156,7 @@ int diag_hangs_by_recorder(const struct judge *j, struct diag_hit *h)
                     p.at->open_name, p.at->open_seq, missing);
 }
 
-/* ---- stacks ----------------------------------------------------------------------------------------------------- */
+/* ---- stacks ------------------------------------------------------------------------------------------------------ */
 
 /* Stacks of processes, as py-spy dump and faulthandler write them, the innermost frame first: where each main thread
  * stands, and which process stands elsewhere than the others. */
@@ -292,7 +292,7 @@ int diag_hangs_by_stack(const struct judge *j, struct diag_hit *h)
                     most->count, most->at, odd->count, odd->at, who);
 }
 
-/* ---- hangs ------------------------------------------------------------------------------------------------------ */
+/* ---- hangs ------------------------------------------------------------------------------------------------------- */
 
 #define STANDS_S    60.0 /* no change for so long */
 #define RUN_TIMES   3.0  /* an end without change is this much longer than any before */

@@ -6,7 +6,7 @@
 #include "core/svg.h"
 #include "core/xml.h"
 
-/* ---- the picture ------------------------------------------------------------------------------------------------ */
+/* ---- the picture ------------------------------------------------------------------------------------------------- */
 
 /* The diagnosis as a picture: one stacked bar a source, its phases drawn to scale, with a legend. */
 
@@ -78,7 +78,7 @@ void diagnose_svg(const struct diag_result *r, FILE *out)
     arena_free(a);
 }
 
-/* ---- the page --------------------------------------------------------------------------------------------------- */
+/* ---- the page ---------------------------------------------------------------------------------------------------- */
 
 static void put_phases(const struct diag_source *s, struct arena *a, FILE *out)
 {

@@ -172,7 +172,7 @@ char *diag_time_beside(char text[DIAG_TIME], double ms, double other_ms)
     return text;
 }
 
-/* ---- time of day ------------------------------------------------------------------------------------------------ */
+/* ---- time of day ------------------------------------------------------------------------------------------------- */
 
 /* Seconds of a day count by the proleptic Gregorian calendar with the year beginning in March; no time zone. */
 static double seconds_of(long year, long month, long day, const char *time_of_day)
@@ -240,7 +240,7 @@ double diag_clock(const char *line)
     return -1;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 int diag_split(struct diag_fields *f, const char *line, enum diag_between by)
 {
@@ -261,7 +261,7 @@ int diag_split(struct diag_fields *f, const char *line, enum diag_between by)
     return f->n;
 }
 
-/* ---- prefixes of launchers -------------------------------------------------------------------------------------- */
+/* ---- prefixes of launchers --------------------------------------------------------------------------------------- */
 
 /* Behind "(NAME pid=7, ip=10.0.0.1) ", as Ray writes it. */
 static const char *behind_ray(const char *s)

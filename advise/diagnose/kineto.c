@@ -10,7 +10,7 @@
 
 #include "advise/diagnose/diagnose_internal.h"
 
-/* ---- overlap ---------------------------------------------------------------------------------------------------- */
+/* ---- overlap ----------------------------------------------------------------------------------------------------- */
 
 /* When did which kinds of work run, and when several at once? Traces are not sorted and have millions of intervals, so
  * the time is sampled: a byte for each of 16 Mi evenly spaced points holds the kinds that cover it. A span that does
@@ -118,13 +118,13 @@ double diag_timeline_us(const struct diag_timeline *t, unsigned mask, unsigned b
     return (double)n * t->spacing_us;
 }
 
-/* ---- traces ----------------------------------------------------------------------------------------------------- */
+/* ---- traces ------------------------------------------------------------------------------------------------------ */
 
 enum { COMM = 1, COMPUTE = 2, COPY = 4 };
 #define TEXT   256 /* of strings that matter; the rest is cut */
 #define GROUPS 64  /* process groups of a rank */
 
-/* ---- tokens ----------------------------------------------------------------------------------------------------- */
+/* ---- tokens ------------------------------------------------------------------------------------------------------ */
 
 enum token { END, BROKEN, OBJECT, ARRAY, CLOSE_OBJECT, CLOSE_ARRAY, COLON, COMMA, STRING, ATOM };
 
@@ -199,7 +199,7 @@ static enum token skip_value(struct scanner *s, enum token t)
     }
 }
 
-/* ---- events ----------------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
 struct event {
     char name[TEXT], category[32], pid[32];
@@ -373,7 +373,7 @@ static enum token read_document(struct scanner *s, struct trace *t)
     return k;
 }
 
-/* ---- the trace as one step -------------------------------------------------------------------------------------- */
+/* ---- the trace as one step --------------------------------------------------------------------------------------- */
 
 static void add_step(struct trace *t)
 {

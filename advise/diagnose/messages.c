@@ -45,7 +45,7 @@ const struct message *message_at(size_t i)
     return &messages[i];
 }
 
-/* ---- the index: fragments by the hash of their first three bytes ---- */
+/* ---- the index: fragments by the hash of their first three bytes ------------------------------------------------- */
 
 #define FRAGMENTS  1536
 #define HASH_BITS  13
@@ -119,7 +119,7 @@ int message_of(const char *line, int is_warning)
     return best;
 }
 
-/* ---- the page --------------------------------------------------------------------------------------------------- */
+/* ---- the page ---------------------------------------------------------------------------------------------------- */
 
 /* A text for Markdown or troff; fragments show * as dots. */
 static void put_text(FILE *out, const char *s, int as_manual)

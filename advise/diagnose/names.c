@@ -5,7 +5,7 @@
 
 #include "advise/diagnose/diagnose_internal.h"
 
-/* ---- who wrote a line ------------------------------------------------------------------------------------------- */
+/* ---- who wrote a line -------------------------------------------------------------------------------------------- */
 
 /* Who wrote a line, and which files are of ranks of one job, by their names. */
 
@@ -75,7 +75,7 @@ int diag_fold_file(const char *name, char folded[DIAG_FOLDED])
     return is_rank;
 }
 
-/* ---- words ------------------------------------------------------------------------------------------------------ */
+/* ---- words ------------------------------------------------------------------------------------------------------- */
 
 static const char *const format_names[DIAG_FORMATS] = {
     "verl console",       "step lines",       "records",

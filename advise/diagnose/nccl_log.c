@@ -185,7 +185,7 @@ void diag_say_nccl(const struct diag_nccl *n, char to[DIAG_SENTENCE])
     diag_say(to, ".");
 }
 
-/* ---- rules ------------------------------------------------------------------------------------------------------ */
+/* ---- rules ------------------------------------------------------------------------------------------------------- */
 
 static int sockets(const struct judge *j, struct diag_hit *h)
 {

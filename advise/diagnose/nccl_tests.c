@@ -100,7 +100,7 @@ void diag_say_tests(const struct diag_tests *t, char to[DIAG_SENTENCE])
     diag_say(to, ".");
 }
 
-/* ---- rules ------------------------------------------------------------------------------------------------------ */
+/* ---- rules ------------------------------------------------------------------------------------------------------- */
 
 static int read_table(const struct judge *j, struct diag_hit *h)
 {

@@ -7,7 +7,7 @@
 
 #define ENOUGH_STEPS 3 /* of a run, to be judged by */
 
-/* ---- the source and its verdict --------------------------------------------------------------------------------- */
+/* ---- the source and its verdict ---------------------------------------------------------------------------------- */
 
 static int is_trace(const struct diag_source *s)
 {
@@ -68,7 +68,7 @@ static enum diag_verdict judge_source(const struct diag_source *s)
     return s->communication_high > DIAGNOSE_SHARE_LIMIT ? DIAG_UNKNOWN : DIAG_NOT_COMMUNICATION;
 }
 
-/* ---- sentences -------------------------------------------------------------------------------------------------- */
+/* ---- sentences --------------------------------------------------------------------------------------------------- */
 
 static double percent(double share)
 {

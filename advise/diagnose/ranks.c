@@ -11,7 +11,7 @@
 #define SLOWER       1.15 /* a straggler computes this much longer than the fastest rank */
 #define WAITING_PART 0.03 /* of wall time, below which nobody is named */
 
-/* ---- runs ------------------------------------------------------------------------------------------------------- */
+/* ---- runs -------------------------------------------------------------------------------------------------------- */
 
 static int are_files_of_one_job(const struct diagnosis *d, int a, int b)
 {
@@ -52,7 +52,7 @@ int diag_runs(const struct diagnosis *d, struct diag_series *s)
     return n;
 }
 
-/* ---- one run's steps over its ranks ---- */
+/* ---- one run's steps over its ranks ------------------------------------------------------------------------------ */
 
 static int by_number(const void *a, const void *b)
 {
@@ -125,7 +125,7 @@ static void merge_ranks(struct diag_series *s, struct diag_step *const *list, in
     }
 }
 
-/* ---- stragglers ------------------------------------------------------------------------------------------------- */
+/* ---- stragglers -------------------------------------------------------------------------------------------------- */
 
 static double compute_of(const struct diag_series *s, const struct diag_step *step)
 {

@@ -23,7 +23,7 @@ static void note_rank(struct diagnosis *d, enum diag_ras_state state, int rank, 
     diag_here(d, r->place[state]);
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
 /* "... -- GPU 3 managed by process 7 on node n1" or "Process 7 on node n1 managing GPUs 0,1". */
 static void read_place(const char *line, char host[48], int *gpu)
@@ -106,7 +106,7 @@ int diag_read_ras(struct diagnosis *d, const char *line)
     return 0;
 }
 
-/* ---- JSON ---- */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 int diag_looks_like_ras(const char *chunk, size_t bytes)
 {
@@ -181,7 +181,7 @@ int diag_read_ras_json(struct diagnosis *d, struct diag_input *in, struct err *e
     return rc;
 }
 
-/* ---- judgement -------------------------------------------------------------------------------------------------- */
+/* ---- judgement --------------------------------------------------------------------------------------------------- */
 
 int diag_hangs_by_ras(const struct judge *j, struct diag_hit *h)
 {

@@ -43,7 +43,7 @@ static double percent(double share)
     return 100 * share;
 }
 
-/* ---- conditions on a step --------------------------------------------------------------------------------------- */
+/* ---- conditions on a step ---------------------------------------------------------------------------------------- */
 
 /* The phases called `j->rule->phase`, or all of `j->rule->kind`, take more than `j->rule->limit`. */
 static int phase_is_large(const struct judge *j, struct diag_hit *h)
@@ -209,7 +209,7 @@ static int trend(const struct judge *j, struct diag_hit *h)
                     percent(s->growth), worst->name, percent(worst->growth));
 }
 
-/* ---- conditions on GPUs' samples ---- */
+/* ---- conditions on GPUs' samples --------------------------------------------------------------------------------- */
 
 struct gpus {
     const struct diag_gpu *low, *high, *gap;
@@ -265,7 +265,7 @@ static int gpu_low(const struct judge *j, struct diag_hit *h)
                     j->r->ngpus, j->r->ngpus == 1 ? "" : "s", g.mean);
 }
 
-/* ---- conditions on files ---------------------------------------------------------------------------------------- */
+/* ---- conditions on files ----------------------------------------------------------------------------------------- */
 
 static int trace_devices(const struct judge *j, struct diag_hit *h)
 {
@@ -391,7 +391,7 @@ static const struct diag_rule rules[] = {
     {"trace-cut", trace_cut, DIAG_MEASURED, "let the profiler finish writing", ""},
 };
 
-/* ---- applying them ---------------------------------------------------------------------------------------------- */
+/* ---- applying them ----------------------------------------------------------------------------------------------- */
 
 static int by_weight(const void *a, const void *b)
 {

@@ -9,7 +9,7 @@
 #define MOST_UNNAMED 64 /* ranks that say nobody's name */
 #define TREND_STEPS  9  /* fewer say nothing about a trend */
 
-/* ---- putting a step together ------------------------------------------------------------------------------------ */
+/* ---- putting a step together ------------------------------------------------------------------------------------- */
 
 /* The last origin of that name in this file; restarts begin new ones. NULL: none. */
 static struct diag_logger *find_origin(const struct diag_series *s, const char *name, int file)

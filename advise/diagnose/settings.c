@@ -7,7 +7,7 @@
 #include "core/vars/catalogue.h"
 #include "lint/lint.h"
 
-/* ---- notes ------------------------------------------------------------------------------------------------------ */
+/* ---- notes ------------------------------------------------------------------------------------------------------- */
 
 /* Lines that say a cause in so many words. */
 
@@ -45,7 +45,7 @@ int diag_read_notes(struct diagnosis *d, const char *line)
     return 0;
 }
 
-/* ---- variables -------------------------------------------------------------------------------------------------- */
+/* ---- variables --------------------------------------------------------------------------------------------------- */
 
 /* NCCL's variables as a job sets them: "export NCCL_IB_HCA=mlx5_0", "NCCL_IB_HCA set by environment to mlx5_0". */
 
@@ -94,7 +94,7 @@ int diag_read_variables(struct diagnosis *d, const char *line)
     return d->nvariables > before;
 }
 
-/* ---- what lint makes of them ------------------------------------------------------------------------------------ */
+/* ---- what lint makes of them ------------------------------------------------------------------------------------- */
 
 /* A reader that has its own word on a variable needs none of lint's. */
 static int is_told(const struct diagnosis *d, const char *name)
@@ -139,7 +139,7 @@ void diag_add_lint(struct judge *j)
     lint_free(l);
 }
 
-/* ---- settings --------------------------------------------------------------------------------------------------- */
+/* ---- settings ---------------------------------------------------------------------------------------------------- */
 
 #define PARAMETERS "parameters are offloaded to host memory: they cross PCIe twice a step"
 #define OPTIMIZER  "the optimizer is offloaded to host memory: its state crosses PCIe twice a step"

@@ -8,7 +8,7 @@
 
 #include "advise/diagnose/diagnose_internal.h"
 
-/* ---- how busy GPUs are ------------------------------------------------------------------------------------------ */
+/* ---- how busy GPUs are ------------------------------------------------------------------------------------------- */
 
 /* How busy each GPU is over the samples of any tool: gaps, spread, and how a file ends. */
 
@@ -135,7 +135,7 @@ void diag_finish_gpus(struct diagnosis *d)
     r->gpu_start_idle_s = s->has_started ? s->started_s - s->first_s : 0;
 }
 
-/* ---- nvidia-smi and DCGM ---------------------------------------------------------------------------------------- */
+/* ---- nvidia-smi and DCGM ----------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -158,7 +158,7 @@ static const struct {
     {"pid", SMI_PID},
 };
 
-/* ---- rows ------------------------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static int read_header(struct diag_smi *s, const char *line, int commas)
 {
@@ -270,7 +270,7 @@ int diag_read_smi(struct diagnosis *d, const char *line)
     return s->columns && read_row(d, line);
 }
 
-/* ---- DCGM: "DCGM_FI_DEV_GPU_UTIL{gpu="0",...} 97", and "GPU 0  97  0.81" below "#Entity  GPUTL  SMACT" ---- */
+/* ---- DCGM: "DCGM_FI_DEV_GPU_UTIL{gpu="0",...} 97", and "GPU 0  97  0.81" below "#Entity  GPUTL  SMACT" ----------- */
 
 static int read_exporter(struct diagnosis *d, const char *line)
 {
@@ -359,7 +359,7 @@ int diag_read_smi_table(struct diagnosis *d, const char *line)
     return g != NULL;
 }
 
-/* ---- topo -m ---- */
+/* ---- topo -m ----------------------------------------------------------------------------------------------------- */
 
 int diag_read_topo(struct diagnosis *d, const char *line)
 {

@@ -7,7 +7,7 @@
 
 #include "advise/diagnose/diagnose_internal.h"
 
-/* ---- tables of loggers ------------------------------------------------------------------------------------------ */
+/* ---- tables of loggers ------------------------------------------------------------------------------------------- */
 
 /* Tables that trackers export: of W&B one column a metric ("Step", "RUN - timing_s/gen", its MIN and MAX), of
  * TensorBoard one file a metric ("Wall time,Step,Value"), whose name ends in -tag-NAME.csv with '/' as '_'. */
@@ -76,7 +76,7 @@ int diag_read_csv(struct diagnosis *d, const char *line)
     return 1;
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------------ */
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
 
 /* verl's timers beside the common words. */
 static const struct diag_word verl_words[] = {
@@ -283,7 +283,7 @@ void diag_add_pair(struct diagnosis *d, enum diag_format f, const char *key, siz
     add_timer(d, f, key, len, value);
 }
 
-/* ---- verl's console ---- */
+/* ---- verl's console ---------------------------------------------------------------------------------------------- */
 
 int diag_read_verl(struct diagnosis *d, const char *line)
 {
@@ -308,7 +308,7 @@ int diag_read_verl(struct diagnosis *d, const char *line)
     return 1;
 }
 
-/* ---- [Step N] name: time | name: time ---- */
+/* ---- [Step N] name: time | name: time ---------------------------------------------------------------------------- */
 
 static const char *const step_words[] = {"[Step ", "[step ", "[STEP ", "[Iter ", "[iter ",
                                          "[步骤 ", "[步骤",  "[第 ",   "[第"};
@@ -422,7 +422,7 @@ int diag_read_step_line(struct diagnosis *d, const char *line)
     return opened > 0;
 }
 
-/* ---- records: {"key": 1.5, ...}, {'key': '1.5', ...} ---- */
+/* ---- records: {"key": 1.5, ...}, {'key': '1.5', ...} ------------------------------------------------------------- */
 
 /* The quote that ends the string whose quote is at `p`; NULL when there is none. */
 static const char *closing(const char *p)

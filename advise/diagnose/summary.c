@@ -7,7 +7,7 @@
 #include "advise/diagnose/rules.h"
 #include "core/stats.h"
 
-/* ---- bounds ----------------------------------------------------------------------------------------------------- */
+/* ---- bounds ------------------------------------------------------------------------------------------------------ */
 
 /* What of a step may be communication: an interval, by timers, waiting, overlap, MFU and parallelism; and the facts
  * about the job that logs say in passing. */
@@ -36,7 +36,7 @@
 #define UNSEEN_PARALLEL 0.60
 #define UNSEEN_UNKNOWN  0.25
 
-/* ---- facts ------------------------------------------------------------------------------------------------------ */
+/* ---- facts ------------------------------------------------------------------------------------------------------- */
 
 /* Dense bf16 peaks, TFLOP/s, of NVIDIA's and AMD's data sheets. The longer name first. */
 static const struct {
@@ -93,7 +93,7 @@ void diag_read_shape(struct diagnosis *d, const char *line)
         strstr(line, "partial_rollout") || strstr(line, "fully_async/") || strstr(line, "staleness_threshold");
 }
 
-/* ---- the interval ----------------------------------------------------------------------------------------------- */
+/* ---- the interval ------------------------------------------------------------------------------------------------ */
 
 int diag_may_hold(const struct diag_phase *p)
 {
@@ -208,7 +208,7 @@ void diag_bound(const struct diagnosis *d, enum diag_format f, struct diag_sourc
                  *s->bound ? "; " : "", x->is_slow_link ? " without custom all-reduce" : "", 100 * rollout_part(x, f));
 }
 
-/* ---- summary ---------------------------------------------------------------------------------------------------- */
+/* ---- summary ----------------------------------------------------------------------------------------------------- */
 
 /* A leading step this much slower than the median is warm-up: compilation, allocation, first connections. */
 #define WARM_UP       1.5

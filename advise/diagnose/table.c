@@ -40,7 +40,7 @@ static int read_header(struct diagnosis *d, const char *line, int commas)
     return t->columns > 0;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static const char *const collectives[] = {"AllReduce", "AllGather", "ReduceScatter", "Broadcast",
                                           "Reduce",    "SendRecv",  "AllToAll",      "other collectives"};
@@ -93,7 +93,7 @@ static int read_row(struct diag_table *t, const char *line)
     return 1;
 }
 
-/* ---- the table's end ---- */
+/* ---- the table's end --------------------------------------------------------------------------------------------- */
 
 void diag_end_table(struct diagnosis *d)
 {
