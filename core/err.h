@@ -20,8 +20,8 @@ struct err {
  * characters, which file contents may smuggle in, become '?'. */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* Puts '?' in the place of all that a terminal would act on: control characters, line ends and those of UTF-8 (U+0080 to
- * U+009F) included. Returns `text`. */
+/* Puts '?' in the place of all that a terminal would act on: control characters, line ends and those of UTF-8 (U+0080
+ * to U+009F) included. Returns `text`. */
 char *err_mask_controls(char *text);
 
 /* err_set(ERR_FAILED) with "FILE:LINE:COLUMN: " in front; a `line` or `column` of 0 is left out. */

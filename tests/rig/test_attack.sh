@@ -145,6 +145,7 @@ replaced_profile() { # the profile that is replaced says which files go, and its
     [ -s "$root/d/victim.conf" ]
 }
 check "generate --force removes nothing that a link of the replaced profile leads to" replaced_profile
+# shellcheck disable=SC2016 # text of a file
 our_lines() { printf '%s\n' '# nccltune begin: written by `nccltune install-profile`, removed by its --uninstall' "$@" '# nccltune end'; }
 removed_conf() { # the file of NCCL's that --uninstall empties and removes is in a directory that is a link by then
     rm -rf "$root/d" "${own:?}/etc" && mkdir "$root/d" && as $mallory ln -s "$root/d" "$own/etc"
