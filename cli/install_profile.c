@@ -302,7 +302,11 @@ static int remove_all(const struct request *r, struct arena *a, struct err *e)
                        "does not ask",
                        jobs);
     install_find_hooks(a, &hooks);
-    rc = install_remove(&r->site, r->purge, hooks.serve, e);
+    /* A mount of a profile that is gone would keep every container from starting. */
+    struct install_site site = r->site;
+    site.cdi = site.cdi ? site.cdi : "/etc/cdi";
+    site.enroot = site.enroot ? site.enroot : "/etc/enroot";
+    rc = install_remove(&site, r->purge, hooks.serve, e);
     if (!rc)
         printf("jobs that start from now on get nothing of %s%s\n", r->site.store,
                r->purge ? ", whose profiles are removed" : "; its profiles stay until --purge");

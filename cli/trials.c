@@ -145,11 +145,21 @@ static int is_bad(const struct trial *t)
     return t->comparison.verdict == TRIALS_SLOWER || t->breaks;
 }
 
+/* Keep the trials that can still be ended: a year of jobs is not asked for because of one that ended then. */
+static void keep_open(struct trials *t)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < t->count; i++)
+        if (!t->list[i].until || t->list[i].until > (long long)time(NULL))
+            t->list[kept++] = t->list[i];
+    t->count = kept;
+}
+
 static int stop_slower(const struct request *r, const struct trials *t, struct err *e)
 {
     int rc = 0;
     for (size_t i = 0; i < t->count && !rc; i++)
-        if (!t->list[i].until && is_bad(&t->list[i]))
+        if (is_bad(&t->list[i]))
             rc = stop_trial(r, &t->list[i],
                             t->list[i].breaks ? ", because jobs fail with it" : ", because it is slower", e);
     return rc;
@@ -204,6 +214,8 @@ static int run_trials(const struct request *r, struct arena *a, struct err *e)
         return cli_fail(COMMAND, e);
     if (r->stop)
         return stop_trial(r, &t.list[0], "", e) ? cli_fail(COMMAND, e) : 0;
+    if (r->stop_if_slower)
+        keep_open(&t);
     return judge_trials(r, schedule, &t, a, e);
 }
 

@@ -299,13 +299,13 @@ static int check_delivery(void *user, struct env_profile *profile, struct err *e
         return interrupted(t);
     if (rc)
         return err_set(e, ERR_FAILED, "the finished profile cannot be measured: %s", why.text);
-    if (!t->delivered.gain.n)
+    if (!t->delivered.gain.n && t->delivered.verdict != VERIFY_REFUTED)
         log_warn(&t->log, "delivery check: undecided, there was no time for a pair of starts");
     if (t->delivered.verdict != VERIFY_REFUTED)
         return 0;
     return err_set(e, ERR_FAILED, "the finished profile is not faster as jobs get it, and is not completed: %s%s%s",
-                   bench_gain_text(t->arena, t->delivered.gain), t->delivered.refuted ? "; " : "",
-                   t->delivered.refuted ? t->delivered.refuted : "");
+                   t->delivered.gain.n ? bench_gain_text(t->arena, t->delivered.gain) : "it fails",
+                   t->delivered.refuted ? "; " : "", t->delivered.refuted ? t->delivered.refuted : "");
 }
 
 /* Whether the part was measured, and can be again. */
@@ -354,7 +354,7 @@ static int report_finished(struct tune *t, struct err *e)
 static int say_how_to_go_on(const struct tune *t, const struct tune_part *p, int rc, struct err *e)
 {
     const struct err was = *e;
-    return rc != ERR_FAILED || !exists(p->bench.results)
+    return rc != ERR_FAILED || !exists(p->bench.results) || t->delivered.verdict == VERIFY_REFUTED
                ? rc
                : err_set(e, rc, "%.800s; 'nccltune tune --resume -o %s' goes on", was.text, t->generate.out);
 }

@@ -256,29 +256,35 @@ READER(prose, FENCES | DIRECTIVES | COMMANDS)
 /* What a file of the diff is after it: removed lines and marks become blanks, so that every byte keeps its place. */
 int lint_read_diff(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
 {
-    char *s = arena_alloc(l->arena, v->to + 1);
-    memcpy(s, v->s, v->to);
+    /* A page may have thousands of blocks: each copies itself alone. */
+    const size_t base = v->from, to = v->to - base;
+    char *s = arena_alloc(l->arena, to + 1);
+    size_t *map = arena_alloc(l->arena, (to + 1) * sizeof *map);
+    memcpy(s, v->s + base, to);
+    s[to] = 0;
+    for (size_t i = 0; i <= to; i++)
+        map[i] = lint_at(v, base + i);
     const char *name = NULL;
-    size_t from = v->from;
+    size_t from = 0;
     (void)group, (void)e;
-    for (size_t at = v->from; at <= v->to; at = source_line_end(s, at, v->to) + 1) {
-        size_t end = source_line_end(s, at, v->to);
+    for (size_t at = 0; at <= to; at = source_line_end(s, at, to) + 1) {
+        size_t end = source_line_end(s, at, to);
         int header = !strncmp(s + at, "+++ ", 4) || !strncmp(s + at, "diff ", 5);
-        if (header || at == v->to) {
-            struct lint_view file = {v->t, s, from, at, v->map};
+        if (header || at == to) {
+            struct lint_view file = {v->t, s, from, at, map};
             if (at > from && (name || l->format_told(s + from, at - from)))
                 l->read_inner(l, &file, name, ++l->groups, how);
-            from = end < v->to ? end + 1 : v->to;
+            from = end < to ? end + 1 : to;
             name = NULL;
         }
         if (!strncmp(s + at, "+++ ", 4)) {
             size_t n = strcspn(s + at + 4, " \t\r\n");
             name = arena_strndup(l->arena, s + at + 4, n);
         }
-        if (at == v->to)
+        if (at == to)
             break;
         if (s[at] == '-' || s[at] == '@' || s[at] == '\\' || header) {
-            lint_talked_of(l, v, at, end);
+            lint_talked_of(l, v, base + at, base + end);
             memset(s + at, ' ', end - at);
         } else if (s[at] == '+') {
             s[at] = ' ';

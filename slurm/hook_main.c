@@ -17,6 +17,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 #include <syslog.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "slurm/hook.h"
@@ -216,7 +217,7 @@ static int describe_job(void)
 {
     static const char *const others[] = {"SLURM_HET_JOB_ID", "SLURM_JOB_PARTITION", "SLURM_NODELIST",
                                          "SLURM_JOB_START_TIME"};
-    static char host[HOOK_WORD], id[HOOK_WORD];
+    static char host[HOOK_WORD], id[HOOK_WORD], now[32];
     if (!given.id || !given.hosts)
         return -1;
     snprintf(id, sizeof id, "%.*s", (int)strspn(given.id, "0123456789"), given.id); /* PBS: 1234.server */
@@ -226,8 +227,8 @@ static int describe_job(void)
     }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         unsetenv(others[i]);
-    if (given.start)
-        setenv("SLURM_JOB_START_TIME", given.start, 1);
+    snprintf(now, sizeof now, "%lld", (long long)time(NULL)); /* there is no squeue that could be asked */
+    setenv("SLURM_JOB_START_TIME", given.start ? given.start : now, 1);
     return setenv("SLURM_JOB_ID", id, 1) || setenv("SLURM_JOB_NODELIST", given.hosts, 1) ||
            setenv("SLURMD_NODENAME", given.node ? given.node : "", 1) || setenv("SLURM_STEP_ID", "0", 1) ||
            setenv("SLURM_LOCALID", "0", 1);
@@ -256,22 +257,31 @@ static void print_exports(char *lines)
 static int print_environment(const struct hook_options *o)
 {
     static struct hook_report lines;
-    static char answer[HOOK_OUTPUT];
+    static struct hook_answer a;
+    static char answer[HOOK_OUTPUT], copy[HOOK_OUTPUT];
     struct hook_options own = *o;
+    struct hook_conf c;
     char id[HOOK_WORD];
-    struct hook_why why = {""};
+    struct hook_why why = {""}, bad = {""};
     if (describe_job() || hook_job_id(id)) {
         fputs("nccltune-hook env: expected --job NUMBER and --hosts LIST\n", stderr);
         return 1;
     }
+    /* No epilog would remove what the nodes of a job leave for one another. */
+    if (!hook_conf_read(o->conf, &c, &bad) && c.policy == HOOK_NONE) {
+        fputs("nccltune-hook env: policy=nothing needs Slurm; write policy=log,fail\n", stderr);
+        return 1;
+    }
     const struct hook_report *r = hook_boxed(hook_prolog, &own, &why);
     snprintf(answer, sizeof answer, "%s", find_answer(r, why.text, id));
+    memcpy(copy, answer, sizeof copy);
+    int is_unknown = hook_answer_parse(&a, copy, "the answer", &bad) || a.state == HOOK_UNKNOWN;
     own.answer = answer;
     hook_task(&own, &lines);
     print_exports(lines.out);
-    if (why.text[0])
-        fprintf(stderr, "nccltune-hook env: %s\n", why.text);
-    return why.text[0] != 0;
+    if (why.text[0] || lines.log[0])
+        fprintf(stderr, "nccltune-hook env: %s\n", why.text[0] ? why.text : lines.log);
+    return why.text[0] || lines.log[0] || is_unknown;
 }
 
 static const struct {

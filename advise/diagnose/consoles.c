@@ -194,7 +194,11 @@ static double elapsed(const char *s, const char **end)
 static int is_training(const char *line, const char *bar)
 {
     static const char *const names[] = {"rain", "poch", "tep", "ter"};
+    static const char *const others[] = {"examples/s", "B/s", "Map", "Filter", "split:", "dataset", "Tokeniz"};
     const char *p = bar;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strstr(line, others[i]))
+            return 0;
     while (p > line && ((p[-1] >= '0' && p[-1] <= '9') || p[-1] == ' ' || p[-1] == '%' || p[-1] == ':'))
         p--;
     if (p == line || p[-1] == ')' || p[-1] == ']')
@@ -281,7 +285,9 @@ int diag_read_watchdog(struct diagnosis *d, const char *line)
     snprintf(name, sizeof name, "%.*s", (int)strcspn(op, ",) "), op);
     long rank = number_behind(line, "[Rank ");
     rank = rank < 0 ? d->who.rank : rank;
-    if (!w->ranks++) {
+    /* The same text comes up to three times: the error, the end of the watchdog, what() of the exception. */
+    int again = rank >= 0 && rank < DIAG_RANKS && (w->timed_out[rank / 8] & 1u << rank % 8);
+    if (!again && !w->ranks++) {
         memcpy(w->op, name, sizeof name);
         w->low = w->high = seq;
         w->elements = number_behind(at, "NumelIn=");

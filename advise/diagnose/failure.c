@@ -350,7 +350,7 @@ static void add_echoes(const struct diag_events *e, int cause, struct diag_failu
 {
     for (size_t i = 0; i < message_count(); i++)
         if (e->of[i].count && (int)i != cause && message_at(i)->kind != MESSAGE_NOTE) {
-            f->echoes += e->of[i].count;
+            f->echoes += message_at(i)->kind == MESSAGE_CAUSE ? 0 : e->of[i].count;
             add_evidence(f, e->of[i].place, e->of[i].text);
         }
 }

@@ -96,7 +96,7 @@ static int matches(const struct fragment *f, const char *s)
         return 0;
     while ((part += n + 1) < end) {
         n = strcspn(part, "*|");
-        const char *at = memmem(s, strlen(s), part, n);
+        const char *at = memmem(s, strnlen(s, 1024), part, n); /* of one message */
         if (!at)
             return 0;
         s = at + n;

@@ -115,11 +115,15 @@ int diag_looks_like_ras(const char *chunk, size_t bytes)
 
 static void read_counts(struct diagnosis *d, const cJSON *ranks)
 {
+    const int most_ops = 64; /* NCCL has about ten */
     const cJSON *first = cJSON_GetObjectItem(ranks->child, "collective_counts"), *op;
+    int ops = 0;
     cJSON_ArrayForEach(op, first)
     {
         const cJSON *x;
         double most = 0;
+        if (ops++ == most_ops)
+            break;
         cJSON_ArrayForEach(x, ranks)
         {
             double n = json_num(cJSON_GetObjectItem(x, "collective_counts"), op->string, 0);
@@ -198,8 +202,11 @@ int diag_hangs_by_ras(const struct judge *j, struct diag_hit *h)
         if (is_text)
             snprintf(ops, sizeof ops, " operation %ld, others %ld", r->lowest, r->most);
         diag_origin_text(&r->first[s], who);
-        return diag_hit(h, 1, r->place[s],
-                        "a hang: by NCCL's RAS %d rank%s or process%s %s, first: %s%s%s%s: look there first",
+        return diag_hit(h, s == RAS_BEHIND ? 0.6 : 1, r->place[s],
+                        s == RAS_BEHIND
+                            ? "a hang, if a second report says the same: by NCCL's RAS %d rank%s or "
+                              "process%s %s, first: %s%s%s%s: look there first"
+                            : "a hang: by NCCL's RAS %d rank%s or process%s %s, first: %s%s%s%s: look there first",
                         r->count[s], r->count[s] == 1 ? "" : "s", r->count[s] == 1 ? " is" : "es are", states[s],
                         *who ? who : "unnamed", *r->what[s] ? ", " : "", r->what[s], ops);
     }

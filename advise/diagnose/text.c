@@ -127,7 +127,7 @@ static void print_labelled(FILE *out, const char *label, const char *text)
 static void print_failure(FILE *out, const struct diag_failure *f)
 {
     char sure[DIAG_NAME * 2];
-    snprintf(sure, sizeof sure, f->echoes ? "%s; %ld other lines follow from it" : "%s",
+    snprintf(sure, sizeof sure, f->echoes ? "%s; lines that follow from it: %ld" : "%s",
              diag_confidence_name(f->confidence), f->echoes);
     print_labelled(out, "What:", f->what);
     print_labelled(out, "Where:", f->where);

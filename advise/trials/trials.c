@@ -41,7 +41,7 @@ static int take_line(char *line, struct arena *a, struct trials *t, struct hook_
         one = &t->list[t->count++];
     }
     *one = (struct trial){.name = arena_strdup(a, parsed.name),
-                          .scope = arena_strdup(a, parsed.scope),
+                          .scope = err_mask_controls(arena_strdup(a, parsed.scope)),
                           .share = parsed.share,
                           .planned = (size_t)parsed.jobs,
                           .since = since};
@@ -168,7 +168,7 @@ void trials_judge(const char *schedule, const struct trials_jobs *jobs, struct a
 {
     struct places p = {.schedule = schedule, .bytes = strlen(schedule)};
     struct trials_job **sorted = arena_alloc(a, (jobs->count + 1) * sizeof *sorted);
-    int has_figures = 0;
+    int has_figures = strcmp(t->figure, "elapsed time") != 0;
     p.copy = arena_alloc(a, p.bytes + 1);
     for (size_t i = 0; i < jobs->count; i++) {
         sorted[i] = &jobs->list[i];

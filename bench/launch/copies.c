@@ -430,6 +430,8 @@ static void list_missing_copies(struct agents *s)
         step = s->items[i].rank % c->per_node ? 1 : step;
     for (int node = 0; node < c->nodes && s->count + s->nabsent < c->nodes; node++) {
         int come = named && agents_find(s, where.hosts[node]) >= 0;
+        for (int i = 0; i < s->nabsent && named; i++)
+            come |= !strcmp(s->absent[i].host, where.hosts[node]);
         for (int i = 0; i < s->count && !named; i++)
             come |= s->items[i].rank == node * step;
         if (!come)

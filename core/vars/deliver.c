@@ -67,7 +67,7 @@ static int is_of_openmpi(const char *name)
 static int is_of_others(const char *name)
 {
     int is_theirs = !strncmp(name, "FI_", 3) || !strncmp(name, "OFI_NCCL_", 9) ||
-                    (!strncmp(name, "RCCL_", 5) && !strstr(name, "_FILE"));
+                    (!strncmp(name, "RCCL_", 5) && !strstr(name, "_FILE") && !strstr(name, "_PATH"));
     return (is_theirs && find_name(other_names, name) >= 0) || !strcmp(name, "HSA_NO_SCRATCH_RECLAIM") ||
            is_of_openmpi(name);
 }

@@ -30,6 +30,17 @@ static const char *next_setting(const char *lines, const char **cursor, struct a
     return NULL;
 }
 
+/* Return true for a setting whose value is a file of this node. A mount of a file that is missing would keep every
+ * container from starting. */
+static int names_file(const char *line)
+{
+    static const char *const names[] = {"NCCL_TUNER_PLUGIN=", "NCCL_TOPO_FILE="};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strncmp(line, names[i], strlen(names[i])))
+            return !access(line + strlen(names[i]), R_OK);
+    return 0;
+}
+
 static void add_mount(cJSON *mounts, const char *path)
 {
     static const char *const options[] = {"ro", "nosuid", "nodev", "bind"};
@@ -55,11 +66,13 @@ static int write_cdi(const struct install_site *site, const struct install_done 
     cJSON_AddItemToArray(devices, device);
     json_add_str(device, "name", "node");
     cJSON *edits = cJSON_AddObjectToObject(device, "containerEdits"), *env = cJSON_AddArrayToObject(edits, "env");
-    while ((line = next_setting(lines, &cursor, a)))
-        json_append_str(env, line);
     cJSON *mounts = cJSON_AddArrayToObject(edits, "mounts");
     add_mount(mounts, done->dir);
-    add_mount(mounts, site->plugin);
+    while ((line = next_setting(lines, &cursor, a))) {
+        json_append_str(env, line);
+        if (names_file(line))
+            add_mount(mounts, strchr(line, '=') + 1);
+    }
     return json_save(doc, path, e);
 }
 
@@ -68,12 +81,13 @@ static int write_enroot(const struct install_site *site, const struct install_do
                         struct arena *a, struct err *e)
 {
     const char *env = "", *cursor = lines, *line;
-    while ((line = next_setting(lines, &cursor, a)))
+    const char *mounts = arena_printf(a, "%s %s none x-create=dir,bind,ro,nosuid,nodev 0 0\n", done->dir, done->dir);
+    while ((line = next_setting(lines, &cursor, a))) {
         env = arena_printf(a, "%s%s\n", env, line);
-    const char *mounts = arena_printf(a,
-                                      "%s %s none x-create=dir,bind,ro,nosuid,nodev 0 0\n"
-                                      "%s %s none x-create=file,bind,ro,nosuid,nodev 0 0\n",
-                                      done->dir, done->dir, site->plugin, site->plugin);
+        const char *file = strchr(line, '=') + 1;
+        if (names_file(line))
+            mounts = arena_printf(a, "%s%s %s none x-create=file,bind,ro,nosuid,nodev 0 0\n", mounts, file, file);
+    }
     int rc = file_mkdirs(arena_printf(a, "%s/environ.d", site->enroot), e);
     if (!rc)
         rc = file_mkdirs(arena_printf(a, "%s/mounts.d", site->enroot), e);

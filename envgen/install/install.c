@@ -316,7 +316,9 @@ static int schedule(const struct install_site *site, const char *hash, const str
 int install_end_trial(const struct install_site *site, const char *trial, long long since, struct err *e)
 {
     struct arena *a = arena_new();
-    int rc = add_line(site, arena_printf(a, "%lld none trial=%s\n", since, trial), a, e);
+    int rc = check_store(site, e);
+    if (!rc)
+        rc = add_line(site, arena_printf(a, "%lld none trial=%s\n", since, trial), a, e);
     arena_free(a);
     return rc;
 }

@@ -54,8 +54,10 @@ int verify_deliver(const struct verify_request *q, struct verify_delivery *d, st
     struct bench_results *measured = NULL;
     *d = (struct verify_delivery){0};
     int rc = verify_measure(q, &summary, &measured, e);
-    if (rc || !measured)
+    if (rc || !measured) {
+        bench_results_free(measured);
         return rc;
+    }
     const struct bench_points *points = bench_points_of(measured, measured->arena);
     struct verify *v = verify_rules(q->profile, bench_evidence_of(q->bench->engine), points, 0, e);
     if (v) {
@@ -64,6 +66,9 @@ int verify_deliver(const struct verify_request *q, struct verify_delivery *d, st
                                       .verdict = v->whole.verdict,
                                       .points = points->count,
                                       .interrupted = summary.interrupted};
+        /* To set nothing, a loss need not be proven as a gain has to be. */
+        if (d->gain.n > 2 && d->gain.high < 1)
+            d->verdict = VERIFY_REFUTED;
         for (int i = 0; i < v->nrules; i++)
             if (v->rules[i].verdict == VERIFY_REFUTED) {
                 worst = arena_printf(q->profile->arena, "%s: %s", v->rules[i].what,

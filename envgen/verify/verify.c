@@ -25,6 +25,15 @@ const struct bench_candidate *verify_candidate(const struct bench_point *p, cons
     return NULL;
 }
 
+/* Return true if the launch failed at a point, whether or not it has times there. */
+static int fails_at(const struct bench_point *p, const char *launch)
+{
+    for (int i = 0; i < p->ncandidates; i++)
+        if (!strcmp(p->candidates[i].launch.label, launch) && p->candidates[i].status > BENCH_DROPPED)
+            return 1;
+    return 0;
+}
+
 /* The rule that the profile has for a point's call; NULL: none. */
 static const void *rule_at(const struct verify *v, const struct bench_point *p)
 {
@@ -49,7 +58,7 @@ static void judge_rule(struct verify *v, struct verify_rule *rule, const char *t
         const struct bench_candidate *environment = verify_candidate(p, VERIFY_ENVIRONMENT),
                                      *untouched = verify_candidate(p, BENCH_DEFAULT), *with = verify_candidate(p, to),
                                      *without = rule->rule && environment ? environment : untouched;
-        bad |= with && with->status > BENCH_DROPPED;
+        bad |= fails_at(p, to);
         if (with && without) {
             before[n] = without;
             after[n++] = with;
@@ -167,7 +176,7 @@ struct verify *verify_rules(struct env_profile *p, enum bench_evidence on, const
     v->margin = margin;
     int rc = on == BENCH_ON_HOST ? read_openmpi_rules(v, p, e) : read_table(v, p, e);
     judge_rule(v, &v->whole, VERIFY_PROFILE, points);
-    if (!v->whole.gain.n)
+    if (!v->whole.gain.n && v->whole.verdict != VERIFY_REFUTED)
         judge_rule(v, &v->whole, VERIFY_ENVIRONMENT, points);
     if (!rc)
         rc = judge_environment(v, p, on, points, e);

@@ -31,6 +31,7 @@ struct matrix {
     unsigned char *links;          /* n × n: # of NV# */
     int node_first;                /* the NUMA node stands before the CPUs, as MetaX' tool has it */
     int has_numa;                  /* there is a column for it */
+    int columns;                   /* of affinities */
     unsigned char read[MOST_ENDS]; /* rows that were read */
     enum topo_link_kind link_kind;
     int group[LEVEL_SYS][MOST_ENDS];
@@ -100,6 +101,7 @@ static int read_heading(struct matrix *m, const char *line)
     for (int i = n - 1; i >= 0; i--) {
         int numa = !strcmp(words[i], "Node") || !strcmp(words[i], "NUMA");
         m->has_numa |= numa;
+        m->columns += !strcmp(words[i], "Affinity") || !strcmp(words[i], "ID");
         m->node_first |= numa && cpu > i;
         cpu = strcmp(words[i], "CPU") ? cpu : i;
     }
@@ -227,7 +229,7 @@ static int read_row(struct matrix *m, const char *line)
     }
     const char *first = m->n + 1 < n ? words[m->n + 1] : NULL, *second = m->n + 2 < n ? words[m->n + 2] : NULL;
     const char *cpus = m->node_first ? second : first, *numa = m->node_first ? first : second;
-    if (cpus && (!numa || !is_number(numa)) && is_gpu(words[0])) {
+    if (cpus && n - m->n - 1 < m->columns && (!numa || !is_number(numa)) && is_gpu(words[0])) {
         const char *glued = split_node(m, &cpus);
         numa = glued ? glued : numa;
     }

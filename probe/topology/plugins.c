@@ -17,7 +17,8 @@ const char *topo_port_plugin(const struct topo_class *c, int port)
         {0, "cxi[0-9]*", "an OFI plugin (Slingshot)"},
         {0, "usnic_*", "none that exists (usNIC)"},
     };
-    const struct topo_object *o = c->ports[port].object < 0 ? NULL : &c->objects[c->ports[port].object];
+    const int at = c->ports[port].object;
+    const struct topo_object *o = at < 0 || at >= c->nobjects ? NULL : &c->objects[at];
     uint16_t vendor = o ? o->vendor : 0;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         int named = !fnmatch(others[i].pattern, c->ports[port].hca, 0);

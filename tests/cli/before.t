@@ -63,7 +63,7 @@ The results lead to the same files
   #              ------------ default -----------   ------------- best ------------
   #        size        time    algbw    busbw          time    algbw    busbw    gain   interval        best
   #         (B)        (us)   (GB/s)   (GB/s)          (us)   (GB/s)   (GB/s)
-          65536         301    0.218    0.381           181    0.363    0.635   1.67x* [1.65, 1.68]    ring
+          65536         301    0.218    0.381           181    0.363    0.635   1.67x* [1.66, 1.67]    ring
 
   # nccl (NCCL 2.28.9): allreduce, 8 ranks on 2 nodes
   #              ------------ default -----------   ------------- best ------------

@@ -39,7 +39,8 @@ TEST_CASE(ras_text_names_the_rank)
         read_text(HEAD "#0-0 (00000000abcd) MISMATCH\n  Communicator ranks have different AllReduce operation counts\n"
                        "  Rank 5 has launched up to operation 8 -- GPU 1 managed by process 77 on node n2\n"
                        "  7 ranks have launched up to operation 12\n"),
-        "A hang: by NCCL's RAS 1 rank or process is behind, first: rank 5, node n2, GPU 1, AllReduce operation 8, "
+        "A hang, if a second report says the same: by NCCL's RAS 1 rank or process is behind, first: rank 5, node n2, "
+        "GPU 1, AllReduce operation 8, "
         "others 12: look there first");
     expect_start(
         read_text(HEAD "#0-0 (00000000abcd) ERROR\n  Asynchronous error on 1 rank\n"
@@ -68,10 +69,10 @@ TEST_CASE(ras_text_of_ranks_that_are_ahead)
 
 TEST_CASE(ras_json_names_the_rank)
 {
-    expect_start(
-        read_text(JSON(RANK(0, 7) "," RANK(1, 5) "," RANK(2, 7), "")),
-        "A hang: by NCCL's RAS 1 rank or process is behind, first: rank 1, node n1, GPU 1, AllReduce operation 5, "
-        "others 7");
+    expect_start(read_text(JSON(RANK(0, 7) "," RANK(1, 5) "," RANK(2, 7), "")),
+                 "A hang, if a second report says the same: by NCCL's RAS 1 rank or process is behind, first: rank 1, "
+                 "node n1, GPU 1, AllReduce operation 5, "
+                 "others 7");
     expect_start(
         read_text(JSON(RANK(0, 7) "," RANK(1, 5),
                        "{\"rank\": 2, \"host\": \"n9\", \"cuda_dev\": 0, \"status\": {\"considered_dead\": true}}")),

@@ -191,4 +191,35 @@ TEST_CASE(most_warnings_of_each_release_have_an_entry)
     }
 }
 
+/* Settings, timings and the routine of start-up are not failures; neither are digits of an address an errno. */
+TEST_CASE(ordinary_lines_are_no_failures)
+{
+    static const char *const lines[] = {
+        "export NVSHMEM_IB_ENABLE_IBGDA=1",
+        "nvshmem/src/host/init/init.cu: INFO nvshmem setup done",
+        "[layer 3] DeepEP dispatch 142 us, DeepEP combine 190 us",
+        "gloo/transport/tcp device: using eth0",
+        "Unable to shutdown process 3 via Signals.SIGTERM, forcefully exiting via Signals.SIGKILL",
+        "# if the job dies with SIGKILL see slurm",
+        "Using TCPStore; if it fails, see the documentation",
+        "[W socket.cpp:663] [c10d] The client socket has failed to connect to [node1]:29500 (errno: 111).",
+        "epoch 1 mean error 220.5 val error 802.1",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (message_of(lines[i], 0) >= 0)
+            fail_msg("%s: %s", lines[i], message_at((size_t)message_of(lines[i], 0))->id);
+    static const struct {
+        const char *line, *id;
+    } told[] = {
+        {"NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out, local GID ::ffff:10.0.101.5",
+         "qp-timeout"},
+        {"NCCL WARN Call to ibv_modify_qp failed with 22 Invalid argument, local GID ::ffff:10.110.0.5", "qp-invalid"},
+        {"NCCL WARN NUMA auto balancing enabled which can lead to variability in the RCCL performance!", "rocm-iommu"},
+        {"slurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have been OOM Killed.",
+         "killed"},
+    };
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        assert_string_equal(message_at((size_t)message_of(told[i].line, 1))->id, told[i].id);
+}
+
 TEST_CASES(test_messages)

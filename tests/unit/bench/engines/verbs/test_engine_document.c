@@ -412,6 +412,7 @@ TEST_CASE(where_nothing_is_measured)
     stop = stops = 0;
     fabrics[1] = fabric(NULL, 0, 1);
     assert_int_equal(mkdir(at("fabric.json"), 0700), 0);
+    put("fabric.json/x", "x");
     assert_int_equal(survey(0), ERR_FAILED); /* it cannot be written */
     assert_int_equal(made, 0);
 }
