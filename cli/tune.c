@@ -281,7 +281,7 @@ static int check_delivery(void *user, struct env_profile *profile, struct err *e
         return 0;
     how.budget_s = verify_check_s(how.budget_s);
     how.budget_open = how.resume = 0;
-    how.results = how.earlier = how.workload = NULL;
+    how.results = how.earlier = NULL;
     struct log quiet = cli_log(TUNE_COMMAND, 1);
     quiet.progress = &t->progress;
     struct verify_request q = {.profile = profile,

@@ -227,9 +227,8 @@ static void on_name(struct source *p, const struct source_token *name)
     value = beyond_lines(p, &n);
     if (n.punct == ',' && !closed && v && (calls_one_of(p, v, setters) || is_pair_of_map(p, v, name, &value))) {
         add_setting(p, name, &value, is_compiled(p) ? group_of(p) : p->block);
-    } else if (is_compiled(p) && (name->type == SOURCE_WORD || (n.punct == '=' && closed != 1))) {
-        lint_understood(p->l, p->v, name->from);
-    } else if (n.punct == '=' || (n.punct == ':' && !closed && p->depth > 0)) {
+    } else if (!(is_compiled(p) && (name->type == SOURCE_WORD || (n.punct == '=' && closed != 1))) &&
+               (n.punct == '=' || (n.punct == ':' && !closed && p->depth > 0))) {
         p->depth -= closed < p->depth ? closed : p->depth; /* the value stands outside of the key's brackets */
         if (is_own_variable(p, name, n.punct) && !closed)
             lint_understood(p->l, p->v, name->from);

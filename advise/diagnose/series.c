@@ -175,7 +175,7 @@ static void carve_out_children(const struct diag_series *s, struct diag_step *st
 static void keep_step(struct diag_series *s, const struct diag_step *step)
 {
     if (!s->steps) {
-        s->steps = malloc(DIAG_STEPS * sizeof *s->steps);
+        s->steps = calloc(DIAG_STEPS, sizeof *s->steps);
         s->stride = 1;
         if (!s->steps)
             abort();

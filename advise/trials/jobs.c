@@ -49,7 +49,7 @@ static enum line parse_job(char *line, struct trials_job *job)
                                .start = start,
                                .elapsed_s = elapsed_s > 0 && elapsed_s < 1e10 ? elapsed_s : 0,
                                .state = fields[STATE],
-                               .node_count = atoi(fields[NODE_COUNT]),
+                               .node_count = (int)strtol(fields[NODE_COUNT], NULL, 10),
                                .nodes = fields[NODES],
                                .name = fields[NAME]};
     return JOB;

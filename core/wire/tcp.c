@@ -167,11 +167,10 @@ static int connect_one(const struct sockaddr *to, socklen_t bytes, int patience_
     socklen_t size = sizeof error;
     if (fd < 0)
         return -1;
-    if (connect(fd, to, bytes) && errno != EINPROGRESS)
-        error = errno;
-    else if (poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, patience_ms) < 1)
+    int failed = connect(fd, to, bytes) && errno != EINPROGRESS;
+    if (!failed && poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, patience_ms) < 1)
         error = ETIMEDOUT;
-    else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size))
+    else if (failed || getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size))
         error = errno;
     if (!error)
         return fd;

@@ -327,7 +327,7 @@ int install_unschedule(const struct install_site *site, const char *hash, long l
 {
     struct arena *a = arena_new();
     const char *path = arena_printf(a, "%s/schedule", site->store), *begin = arena_printf(a, "%lld %s ", since, hash);
-    char *old, *kept = arena_strdup(a, "");
+    char *old = NULL, *kept = arena_strdup(a, "");
     int rc = check_store(site, e);
     if (!rc)
         rc = read_optional(path, OLD_SCHEDULE, a, &old, e);

@@ -200,7 +200,7 @@ static void ask_host(struct gathering *g, struct slot *s)
     struct arena *a = arena_new();
     const char **argv = arena_alloc(a, (size_t)(g->nagent + 5) * sizeof *argv);
     int host = g->next++, n = g->nagent;
-    for (int i = 0; i < g->nagent; i++)
+    for (int i = 0; g->agent && i < g->nagent; i++)
         argv[i] = g->agent[i];
     argv[n++] = g->ask->hosts[host];
     if (g->ask->without_shell) {

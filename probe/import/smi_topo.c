@@ -180,7 +180,7 @@ static size_t cell_length(const char *s)
 /* Cells that a copy has glued together: "NODENODE", "0N/A", "SYSSYS". Words that hold something else stay whole. */
 static int split_cells(const struct matrix *m, const char **words, int n)
 {
-    const char *all[TEXT_MOST_WORDS];
+    const char *all[TEXT_MOST_WORDS] = {NULL};
     int count = 0;
     for (int i = 0; i < n && count < TEXT_MOST_WORDS; i++) {
         size_t at = 0, length = strlen(words[i]);

@@ -29,6 +29,7 @@ typedef struct {
 typedef int ncclResult_t, ncclDataType_t, ncclRedOp_t;
 typedef void *cudaStream_t;
 typedef struct ncclConfig ncclConfig_t;
+typedef void ncclSimInfo_t;
 enum {
     ncclSuccess,
     ncclUnhandledCudaError,
@@ -298,7 +299,7 @@ static ncclResult_t run_messages(void)
 }
 
 /* Asks, and launches nothing. */
-ncclResult_t ncclGroupSimulateEnd(void *info)
+ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info)
 {
     (void)info;
     if (!group.depth)

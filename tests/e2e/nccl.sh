@@ -221,10 +221,10 @@ check "their time is without the launch" \
 (cat "$NCCL_DOUBLE_LAW" && echo "cell_bytes 98304") >"$work/cells-law"
 channels() {
     NCCL_BUFFSIZE=4194304 NCCL_MAX_CTAS=32 NCCL_DOUBLE_LAW=$work/cells-law bench --budget 5s --collectives allreduce --sizes 256K \
-        -o "$work/n.jsonl" >/dev/null
+        -o "$work/channels.jsonl" >/dev/null
 }
 check "a call that runs fewer channels than it was asked to" channels
-check "is told of, with the channels that run" grep -q '"channels":"16".*"status":"ok".*"detail":"NCCL runs 3 of the 16 channels' "$work/n.jsonl"
+check "is told of, with the channels that run" grep -q '"channels":"16".*"status":"ok".*"detail":"NCCL runs 3 of the 16 channels' "$work/channels.jsonl"
 
 # ---- faults ----
 # fault NAME STATUS FAULT WORDS: the sweep goes on, ends with status 1, and the journal has STATUS with WORDS. One launch
