@@ -90,7 +90,9 @@ void bench_gain_among(struct bench_interval *gain, int rivals)
 {
     double confidence = 1 - 2 * BENCH_FALSE / BENCH_LOOKS / fmax(rivals, 1);
     /* Starts that are worth less than two independent ones prove nothing. */
-    gain->sure = gain->n > 2 && gain->worth >= 2 ? gain->median * exp(-stats_student_t(gain->worth - 1, confidence) * gain->error) : 0;
+    gain->sure = gain->n > 2 && gain->worth >= 2
+                     ? gain->median * exp(-stats_student_t(gain->worth - 1, confidence) * gain->error)
+                     : 0;
 }
 
 /* Starts that deviate by less are as good as equal: what they have in common is rounding. */

@@ -74,7 +74,7 @@ tuned() {
 }
 # Of all ranks but those of the delivery check, which have the new profile as jobs will: they see nothing but candidates'
 # settings.
-# shellcheck disable=SC2046 # names without blanks
+# shellcheck disable=SC2046,SC2002 # names without blanks, several of them
 seen() { cat $(grep -L "^NCCLTUNE_PROFILE=$dir/$1\$" "$dir/$1.notes"/*) | grep -vE '^NCCL_TUNER_PLUGIN=.*/build/' | sort -u; }
 clean() {
     [ -n "$(ls "$dir/$1.notes")" ] || return 1
