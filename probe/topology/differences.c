@@ -76,10 +76,10 @@ static void compare_port(struct sentences *l, const struct topo_class *c, const 
 
 static void compare_ports(struct sentences *l, const struct topo_class *first, const struct topo_class *other)
 {
-    for (int i = 0; i < first->nports; i++)
+    for (int i = 0; first->ports && i < first->nports; i++)
         if (!find_port_like(other, &first->ports[i]))
             add_sentence(l, "%s:%d is missing", first->ports[i].hca, first->ports[i].port);
-    for (int i = 0; i < other->nports; i++) {
+    for (int i = 0; other->ports && i < other->nports; i++) {
         const struct topo_port *q = &other->ports[i], *p = find_port_like(first, q);
         if (p)
             compare_port(l, first, other, p, q);

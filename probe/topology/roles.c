@@ -111,7 +111,7 @@ static struct role_evidence see_state(const struct role_view *v, int port)
 static struct role_evidence see_node_type(const struct role_view *v, int port)
 {
     const char *type = v->c->ports[port].node_type;
-    if (!type || (strcmp(type, "RNIC") && strncmp(type, "usNIC", 5)))
+    if (!type || (strcmp(type, "RNIC") != 0 && strncmp(type, "usNIC", 5) != 0))
         return fine(type);
     return against(ROLE_UNKNOWN, arena_printf(v->a, "node type %s%s: no transport of NCCL's", type,
                                               strcmp(type, "RNIC") ? "" : " (iWARP)"));

@@ -320,7 +320,7 @@ static enum bench_outcome tick(struct bench_session *s, const struct bench_batch
             fewest_calls = fewest_calls && fewest_calls < n ? fewest_calls : n;
             most_calls = most_calls > n ? most_calls : n;
         }
-        tell(user, i, BENCH_OK, 1000.0 * (120 * n / 1000) / n, NULL);
+        tell(user, i, BENCH_OK, 1000.0 * floor(120 * n / 1000.0) / n, NULL);
     }
     return BENCH_ANSWERED;
 }
@@ -344,7 +344,7 @@ TEST_CASE(coarse_clocks_get_longer_samples)
     assert_true(most_calls >= 3 * fewest_calls);
     assert_int_equal(c[1].n, 8);
     for (int i = 0; i < c[1].n; i++)
-        assert_near(c[1].us[i], 1000.0 * (120 * most_calls / 1000) / most_calls, 1e-9);
+        assert_near(c[1].us[i], 1000.0 * floor(120 * most_calls / 1000.0) / most_calls, 1e-9);
     arena_free(r.arena);
 }
 

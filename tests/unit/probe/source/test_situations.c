@@ -75,11 +75,13 @@ static const char *write_card(struct situation *s, int gpu, int slot, const char
 /* "gpus 0-7 [device=2330] [numa=-1]": each below a switch of its own. */
 static void write_gpus(struct situation *s, const char *line)
 {
-    int first, last;
-    assert_int_equal(sscanf(line, "gpus %d-%d", &first, &last), 2);
+    char *end;
+    int first = (int)strtol(line + strlen("gpus "), &end, 10);
+    assert_int_equal(*end, '-');
+    int last = (int)strtol(end + 1, NULL, 10);
     const char *numa = value_of(s, line, "numa", NULL);
     for (int i = first; i <= last; i++) {
-        int node = numa ? atoi(numa) : s->numas > 1 ? i / ((last + 2) / 2) : 0;
+        int node = numa ? (int)strtol(numa, NULL, 10) : s->numas > 1 ? i / ((last + 2) / 2) : 0;
         write_function(s, write_card(s, i, s->below[i]++, "0", node), "0x030200", value_of(s, line, "vendor", "0x10de"),
                        value_of(s, line, "device", "0x2330"), node, 0, 0);
     }
@@ -88,7 +90,7 @@ static void write_gpus(struct situation *s, const char *line)
 /* "switches 4": NVSwitches on NUMA node 0. */
 static void write_switches(struct situation *s, const char *line)
 {
-    for (int i = 0; i < atoi(line + 9); i++)
+    for (int i = 0; i < strtol(line + 9, NULL, 10); i++)
         write_function(s, write_card(s, -1, s->alone[0]++, "0", 0), "0x068000", "0x10de", "0x22a3", 0, 0, 0);
 }
 
@@ -148,10 +150,10 @@ static void write_nic(struct situation *s, const char *line)
     char hca[64], where[16];
     int ethernet = !strcmp(value_of(s, line, "layer", "IB"), "Eth");
     assert_int_equal(sscanf(line, "nic %63s on %15s", hca, where), 2);
-    int gpu = strncmp(where, "node", 4) ? atoi(where) : -1 - atoi(where + 4);
+    int gpu = (int)(strncmp(where, "node", 4) != 0 ? strtol(where, NULL, 10) : -1 - strtol(where + 4, NULL, 10));
     const char *function = value_of(s, line, "fn", "0"), *numa = value_of(s, line, "numa", NULL);
     int *used = gpu < 0 ? &s->alone[-1 - gpu] : &s->below[gpu], slot = strcmp(function, "0") ? *used - 1 : (*used)++;
-    int node = numa ? atoi(numa) : gpu < 0 ? -1 - gpu : s->numas > 1 ? gpu / 4 : 0;
+    int node = numa ? (int)strtol(numa, NULL, 10) : gpu < 0 ? -1 - gpu : s->numas > 1 ? gpu / 4 : 0;
     const char *path = write_card(s, gpu, slot, function, node), *address = strrchr(path, '/') + 1;
     const char *folder = arena_printf(a, "/sys/devices%s", path), *vf = value_of(s, line, "vf", NULL);
     write_function(s, path, ethernet ? "0x020000" : "0x020700", value_of(s, line, "vendor", "0x15b3"),
@@ -175,10 +177,10 @@ static void write_nic(struct situation *s, const char *line)
     const char *device = arena_printf(a, "/sys/class/infiniband/%s", hca);
     tree_link(&s->tree, arena_printf(a, "%s/device", device), arena_printf(a, "../../../devices%s", path));
     static const char *const types[] = {"?", "1: CA", "2: switch", "3: router", "4: RNIC", "5: usNIC", "6: usNIC UDP"};
-    write_number(s, device, "node_type", types[atoi(value_of(s, line, "type", "1"))]);
+    write_number(s, device, "node_type", types[strtol(value_of(s, line, "type", "1"), NULL, 10)]);
     write_number(s, device, "board_id", value_of(s, line, "board", "MT_0000000838"));
     write_number(s, device, "fw_ver", "28.43.2566");
-    for (int port = 1; port <= atoi(value_of(s, line, "ports", "1")); port++)
+    for (int port = 1; port <= strtol(value_of(s, line, "ports", "1"), NULL, 10); port++)
         write_rdma_port(s, arena_printf(a, "%s/ports/%d", device, port),
                         port == 1 ? line : arena_printf(a, "%s gids=none", strstr(line, "on ")), netdev);
 }
@@ -283,7 +285,7 @@ static void write_line(struct situation *s, const char *line)
     else if (!strncmp(line, "bond ", 5))
         write_bond(s, line);
     else if (!strncmp(line, "numas ", 6))
-        s->numas = atoi(line + 6);
+        s->numas = (int)strtol(line + 6, NULL, 10);
     else if (!strncmp(line, "file ", 5))
         write_number(s, "", arena_strndup(s->tree.a, line + 6, strcspn(line + 6, " ")), strchr(line + 6, ' ') + 1);
     else if (*line && *line != '#')
