@@ -96,7 +96,7 @@ static void put_cpu(FILE *out, const struct topo_class *c, struct arena *a)
 {
     int nodes = 0;
     for (int i = 0; i < c->nobjects; i++)
-        nodes += c->objects[i].kind == TOPO_NUMA;
+        nodes += c->objects[i].kind == TOPO_NUMA && c->objects[i].numa >= 0; /* -1: devices whose node is not known */
     fprintf(out, "CPU: %s%s%s, %d NUMA node%s\n", c->cpu ? text_inert(a, c->cpu) : "unknown", c->arch ? ", " : "",
             c->arch ? text_inert(a, c->arch) : "", nodes, plural(nodes));
 }
