@@ -56,10 +56,10 @@ check "... and all HCAs stay" bash -c '! grep -q NCCL_IB_HCA' < <(part healthy)
 check "NCCL's own GIDs work" says healthy "^GIDs: NCCL's own choice works on every port: RoCE v2 over IPv4"
 check "a dark rail is a fault" says dark '^status 1$'
 check "... is left out of the HCA list" says dark '^NCCL_IB_HCA==rxe0:1$'
-check "... with the reason" says dark 'without rxe1:1: between node0 rxe1:1 and node1 rxe1:1: .* tries failed; the first: node'
+check "... with the reason" says dark 'without rxe1:1: between node[01] rxe1:1 and node[01] rxe1:1: .* tries failed; the first: node'
 check "tune measures the fabric by itself" says tune '^NCCL_IB_HCA==rxe0:1$'
-check "... and explain says why" says tune 'measured on the fabric: without rxe1:1: between node0 rxe1:1 and node1 rxe1:1: '
-check "a health check names what has become dark since" says check '^  between node0 rxe0:1 and node1 rxe0:1: 1 of 1 tries failed'
+check "... and explain says why" says tune 'measured on the fabric: without rxe1:1: between node[01] rxe1:1 and node[01] rxe1:1: '
+check "a health check names what has become dark since" says check '^  between node[01] rxe0:1 and node[01] rxe0:1: 1 of 1 tries failed'
 check "... and fails" says check '^status 1$'
 check "GIDs at different indices need no setting" says indices "^GIDs: NCCL's own choice works on every port"
 check "... and never an index" bash -c '! grep -q NCCL_IB_GID_INDEX' < <(part indices)
