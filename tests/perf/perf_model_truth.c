@@ -368,7 +368,7 @@ static void print_rows(void)
 /* Judge the rows that were never used for fitting, by run too. */
 static void print_unseen(struct arena *a)
 {
-    static double e[3][PUBLISHED_MOST];
+    static double e[2][PUBLISHED_MOST];
     memset(rows, 0, sizeof rows);
     if (published_read_unseen(a)) {
         puts("\nno results that were never fitted: more2.csv is not there");
