@@ -1,6 +1,6 @@
-/* Pastes of public threads, in a reduced form that we wrote, with the answer that is expected: the id of the failure (or
- * of the first finding, or "hang"), and a word that the answer must have. It is the maintainers' answer where that could
- * be read, else what the poster's own data say. */
+/* Pastes of public threads, in a reduced form that we wrote, with the answer that is expected: the id of the failure
+ * (or of the first finding, or "hang"), and a word that the answer must have. It is the maintainers' answer where that
+ * could be read, else what the poster's own data say. */
 #include "core/finding.h"
 #include "tests/lib/unit.h"
 #include "tests/unit/advise/diagnose/feed.h"
