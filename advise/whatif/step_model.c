@@ -30,9 +30,7 @@ struct step_model *step_model_new(const struct env_decisions *d, const struct to
         env_model_setup(d, t, nccl, ENV_UNDER_CHOICES, a, &m->setups[1].nccl))
         return NULL;
     const struct model_factors *factors = NULL; /* what the site has measured */
-    if (d->fit.used)
-        factors = &d->fit.factors;
-    else if (calibration_load(NULL, t, m->setups[0].nccl.class_index, a, &m->calibration, NULL) > 0)
+    if (calibration_load(NULL, t, m->setups[0].nccl.class_index, a, &m->calibration, NULL) > 0)
         factors = &m->calibration.fit.factors;
     m->setups[0].factors = m->setups[1].factors = factors;
     return m;

@@ -91,32 +91,18 @@ enum env_under {
 int env_model_setup(const struct env_decisions *d, const struct topology *t, int nccl, enum env_under under,
                     struct arena *a, struct nccl_setup *s);
 
-/* ---- numbers of nodes that were not measured: NCCL's results fit the model's few free constants, and the fitted model
- * carries the measured gains to them. ---- */
-
-/* Fills fit and extrapolations of `d`, unless extrapolate_nodes is 0. Measured shapes with the same ranks a node are a
- * series. Their gains are multiplied by how the model says that they change: between two of them from both, where the
- * lesser counts, and beyond the largest up to extrapolate_nodes; their intervals take up the model's band. A call has
- * an extrapolation where its gain still clears the margin at both ends of a box of node counts, which never spans a
- * factor of two. One node is no neighbour: within a node another fabric carries the data. Where the topology has no
- * GPU, or nothing was measured with NCCL that the model can predict, nothing is filled, and the table's rules go by
- * agreement alone. Says to `log` how well the model fits. */
-void env_extrapolate(struct env_decisions *d, const struct topology *t, struct log *log);
-
 /* ---- the rules of tuner.csv: what the decisions of the nccl engine mean per call, for every number of nodes that
  * something is known about.  * A shape that was measured has its own rules. For the node counts between two measured
  * ones with the same ranks a node, those rules stand on which both agree. One node is no neighbour of two: within a
- * node another fabric carries the data. Where env_decisions.extrapolate_nodes asks for it and the model could be
- * fitted, what the model carries to unmeasured node counts stands behind them (envgen/decide/decide.h); where it could
- * not, rules beyond the largest measured count stand as the two largest agree (or as the largest says when there is no
- * other).  * A rule holds for the kind of buffers that was measured. NCCL counts captured calls as registered, so that
- * of what was measured with --graphs and with --registered the former's rules come first, all of them. Where plain and
- * registered ones agree a rule holds for both; so it does for releases that do not tell a tuner (before 2.24), and for
- * what was predicted.  * A rule for several node counts is a box in the table: low to high nodes, and as many ranks. It
- * never spans a factor of two, so that communicators with half the ranks a node or fewer stay outside, and never holds
- * a measured shape of another number of ranks a node. ---- */
+ * node another fabric carries the data. Beyond the largest count there are no rules.  * A rule holds for the kind of
+ * buffers that was measured. NCCL counts captured calls as registered, so that of what was measured with --graphs and
+ * with --registered the former's rules come first, all of them. Where plain and registered ones agree a rule holds for
+ * both; so it does for releases that do not tell a tuner (before 2.24), and for what was predicted.  * A rule for
+ * several node counts is a box in the table: low to high nodes, and as many ranks. It never spans a factor of two, so
+ * that communicators with half the ranks a node or fewer stay outside, and never holds a measured shape of another
+ * number of ranks a node. ---- */
 
-enum env_basis { ENV_MEASURED, ENV_AGREED, ENV_FITTED, ENV_EXTRAPOLATED, ENV_PREDICTED };
+enum env_basis { ENV_MEASURED, ENV_AGREED, ENV_PREDICTED };
 
 struct env_table_rule {
     int coll; /* enum coll */

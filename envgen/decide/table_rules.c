@@ -229,56 +229,7 @@ static void fill(struct builder *b, const struct series *s, const struct segment
     }
 }
 
-/* What the fitted model carries on, see envgen/decide/decide.h. */
-static int add_extrapolations(struct builder *b, const struct series *s)
-{
-    struct segment own = {0};
-    for (int i = 0; i < b->d->nextrapolations; i++) {
-        const struct env_extrapolation *r = &b->d->extrapolations[i];
-        if (r->ranks_per_node != s->per_node || !is_free(b->d, s->per_node, r->nodes_low, r->nodes_high))
-            continue;
-        int below = s->count - 1;
-        while (below > 0 && s->shapes[below]->nodes > r->nodes_low)
-            below--;
-        struct env_table_rule rule = {.coll = r->coll,
-                                      .min_bytes = r->min_bytes,
-                                      .max_bytes = r->max_bytes,
-                                      .algorithm = -1,
-                                      .protocol = -1,
-                                      .channels = -1,
-                                      .chunk_bytes = -1,
-                                      .nodes_low = r->nodes_low,
-                                      .nodes_high = r->nodes_high,
-                                      .ranks_low = r->nodes_low * s->per_node,
-                                      .ranks_high = r->nodes_high * s->per_node,
-                                      .reg_buff = s->reg_buff,
-                                      .basis = below + 1 < s->count ? ENV_FITTED : ENV_EXTRAPOLATED,
-                                      .base = s->shapes[below]->nodes,
-                                      .why = r->why,
-                                      .buffers = s->buffers};
-        int rc = read_call(&r->call, &rule, b->err);
-        if (rc)
-            return rc;
-        add_rule(b, &own, rule);
-    }
-    emit(b, s, NULL, &own);
-    return 0;
-}
-
-/* By agreement alone, where the model says nothing. */
-static void extrapolate(struct builder *b, const struct series *s)
-{
-    int n = s->count, largest = s->shapes[n - 1]->nodes;
-    int64_t most = b->d->extrapolate_nodes;
-    if (largest < 2 || most <= largest || most * s->per_node > INT32_MAX)
-        return;
-    struct segment rules = s->own[n - 1];
-    if (n > 1 && s->shapes[n - 2]->nodes > 1)
-        rules = agreement(b, &s->own[n - 1], &s->own[n - 2]);
-    fill(b, s, &rules, largest + 1, (int)most, ENV_EXTRAPOLATED);
-}
-
-static int write_series(struct builder *b, const struct series *s)
+static void write_series(struct builder *b, const struct series *s)
 {
     struct segment last = emit(b, s, NULL, &s->own[0]);
     for (int i = 1; i < s->count; i++) {
@@ -289,10 +240,6 @@ static int write_series(struct builder *b, const struct series *s)
         }
         last = emit(b, s, &last, &s->own[i]);
     }
-    if (b->d->fit.used)
-        return add_extrapolations(b, s);
-    extrapolate(b, s);
-    return 0;
 }
 
 /* The series that a shape belongs to; a shape with nodes of unequal size has one of its own. */
@@ -347,10 +294,9 @@ static int add_measured(struct builder *b)
         if (rc)
             return rc;
     }
-    int rc = 0;
-    for (int i = 0; i < count && !rc; i++)
-        rc = write_series(b, &all[i]);
-    return rc;
+    for (int i = 0; i < count; i++)
+        write_series(b, &all[i]);
+    return 0;
 }
 
 static int was_measured(const struct env_decisions *d, const struct env_shape *s)
@@ -446,10 +392,6 @@ const char *env_table_rule_basis(const struct env_table_rule *r, struct arena *a
         return arena_printf(a, "measured on %s%s", r->nodes_low == r->nodes_high ? "" : "each of ", nodes);
     case ENV_AGREED:
         return arena_printf(a, "for %s, what was measured below and above agrees; on %d", nodes, r->base);
-    case ENV_FITTED:
-        return arena_printf(a, "fitted for %s", nodes);
-    case ENV_EXTRAPOLATED:
-        return arena_printf(a, "EXTRAPOLATED to %s from %d", nodes, r->base);
     default:
         return arena_printf(a, "PREDICTED for %d node%s", r->base, r->base == 1 ? "" : "s");
     }

@@ -61,7 +61,7 @@ static void add_count(cJSON *o, const char *low_key, const char *high_key, int l
 
 cJSON *explain_rules_json(const struct env_profile *p, const struct env_question *q)
 {
-    static const char *const bases[] = {"measured", "agreed", "fitted", "extrapolated", "predicted"};
+    static const char *const bases[] = {"measured", "agreed", "predicted"};
     struct env_table_rules rules = {0};
     struct err ignored = {0};
     cJSON *array = cJSON_CreateArray();
@@ -381,7 +381,12 @@ static void print_one(const struct env_profile *p, const struct env_question *q,
         }
     if (!found)
         print_unmeasured(p, q, out);
-    if (!explain_rules(p, q, out))
+    int rules = explain_rules(p, q, out);
+    if (!rules && p->decisions->extrapolate_nodes > 0)
+        fputs("\nNCCL: this profile was made with --extrapolate of an earlier release; only tuner.csv shows those "
+              "rules.\n",
+              out);
+    else if (!rules)
         fprintf(out, "\nNCCL: %stuner.csv holds no rule for this call: NCCL's own choice is used.\n",
                 env_shape_with(p->decisions, BENCH_ON_GPUS) ? "" : "not measured, ");
     print_own_choice(p, q, m, out);

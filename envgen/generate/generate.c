@@ -153,10 +153,6 @@ static int decide(struct job *j, struct err *e)
     int rc = env_decide(d, j->made.points, j->made.sources, j->options->nresults, e);
     env_releases(d, j->made.topology, j->options->nccl_low, j->options->nccl_high);
     d->predicted = j->options->predicted;
-    d->extrapolate_nodes =
-        j->options->extrapolate == ENV_ALL_NODES ? j->made.topology->nhosts : j->options->extrapolate;
-    if (!rc)
-        env_extrapolate(d, j->made.topology, j->log);
     if (!rc)
         rc = env_rules_of(d, &j->rules, e);
     if (!rc)

@@ -6,8 +6,6 @@
 #include "core/log.h"
 #include "envgen/profile/profile.h"
 
-#define ENV_ALL_NODES (-1)
-
 /* What a run made: the profile as env_profile_open would read it, and the points that it was decided from. */
 struct env_generated {
     struct env_profile profile;
@@ -35,7 +33,6 @@ struct env_generate {
     int nccl_low,
         nccl_high;   /* releases to write for; 0: those that were measured or found, see envgen/generate/validate.h */
     int predicted;   /* write what was only predicted, too */
-    int extrapolate; /* tuner.csv reaches up to this many nodes; ENV_ALL_NODES: as many as the topology has */
     const char *const *formats; /* further files, by their names, see envgen/write/write.h */
     int nformats;
     const char *site_conf; /* NCCL's file of the site: what it and the environment set is kept; NULL: nobody is asked */

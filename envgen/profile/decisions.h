@@ -93,16 +93,6 @@ struct env_setting {
     const char *node_class; /* NULL: common to all nodes; else it stands in nccl.d/CLASS.conf */
 };
 
-/* A call that is faster than the default at numbers of nodes that were not measured, by the fitted model. */
-struct env_extrapolation {
-    int coll;
-    uint64_t min_bytes, max_bytes; /* as in struct env_range */
-    int nodes_low, nodes_high, ranks_per_node;
-    struct bench_knobs call;
-    struct bench_interval gain; /* the least at either end, over sizes too */
-    const char *why;
-};
-
 struct env_decisions {
     struct arena *arena;
     const struct workload *workload; /* env_decide weighs the points of launches by it; NULL: all alike */
@@ -114,14 +104,11 @@ struct env_decisions {
     const char *nccl_source; /* how they are known */
     int rccl;                /* they are releases of AMD's RCCL, numbered as the NCCL that it is built on */
     int predicted;           /* what was only predicted is written, too */
-    int extrapolate_nodes;   /* tuner.csv reaches up to this many nodes; 0: no further than was measured */
+    int extrapolate_nodes;   /* an earlier release has written rules for up to this many nodes; 0: none */
     struct env_shape *shapes;
     int nshapes;
     struct env_setting *settings;
     int nsettings;
-    struct model_fit fit; /* of the model to what was measured, for extrapolation; used 0: not fitted */
-    struct env_extrapolation *extrapolations;
-    int nextrapolations;
 };
 
 struct env_decisions *env_decisions_new(double margin);

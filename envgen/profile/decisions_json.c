@@ -9,9 +9,8 @@
 #include "core/vars/catalogue.h"
 #include "envgen/profile/decisions.h"
 
-#define MOST_SHAPES         10000 /* answers compare each with each */
-#define MOST_EXTRAPOLATIONS 100000
-#define MOST_NODES          1000000
+#define MOST_SHAPES 10000 /* answers compare each with each */
+#define MOST_NODES  1000000
 
 /* ---- kinds of members ---- */
 
@@ -54,23 +53,8 @@ static int get_version(struct json_reader *in, const struct json_field *f, const
                : 0;
 }
 
-static void put_factors(cJSON *o, const struct json_field *f, const void *at)
-{
-    cJSON *factors = cJSON_AddObjectToObject(o, f->key);
-    for (int i = 0; i < MODEL_PARTS; i++)
-        cJSON_AddNumberToObject(factors, model_part_names[i], ((const double *)at)[i]);
-}
-
-static int get_factors(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
-{
-    (void)in, (void)f;
-    for (int i = 0; i < MODEL_PARTS; i++)
-        ((double *)at)[i] = json_num(item, model_part_names[i], 1);
-    return 0;
-}
-
 static const struct json_kind end = {put_end, get_end}, evidence = {put_evidence, get_nothing},
-                              version = {put_version, get_version}, factors = {put_factors, get_factors};
+                              version = {put_version, get_version};
 
 /* ---- records, inner ones first ---- */
 
@@ -242,60 +226,6 @@ static const struct json_field setting_fields[] = {
 static const struct json_record setting = {setting_fields, sizeof(struct env_setting)};
 #undef AT
 
-/* What the model carries on; the fit itself is for people. */
-#define AT(member) offsetof(struct env_extrapolation, member)
-static const struct json_field extrapolation_fields[] = {
-    COLL(AT(coll)),
-    {"min_bytes", &json_as_bytes, AT(min_bytes), .required = 1},
-    {"max_bytes", &end, AT(max_bytes), .required = 1},
-    {"nodes_low", &json_as_int, AT(nodes_low), .low = 2, .high = MOST_NODES, .required = 1},
-    {"nodes_high", &json_as_int, AT(nodes_high), .low = 2, .high = MOST_NODES, .required = 1},
-    {"ranks_per_node", &json_as_int, AT(ranks_per_node), .low = 1, .high = INT32_MAX / MOST_NODES, .required = 1},
-    {"call", &json_as_object, AT(call), .required = 1, .record = &knobs},
-    INTERVAL("gain", AT(gain)),
-    WORD("why", AT(why)),
-    {NULL},
-};
-#undef AT
-
-static int check_extrapolation(struct json_reader *in, void *record)
-{
-    const struct env_extrapolation *x = record;
-    if (x->coll < COLL_COUNT && x->max_bytes >= x->min_bytes && x->nodes_high >= x->nodes_low)
-        return 0;
-    return json_wrong(in, "", "a collective of NCCL's, and upper ends that are not below the lower ones");
-}
-
-/* Whether there is a model to carry on. */
-static int has_model(const void *extrapolations)
-{
-    const size_t at = offsetof(struct env_decisions, extrapolations);
-    return ((const struct env_decisions *)(const void *)((const char *)extrapolations - at))->fit.used;
-}
-
-static const struct json_record extrapolation = {extrapolation_fields, sizeof(struct env_extrapolation),
-                                                 MOST_EXTRAPOLATIONS, check_extrapolation, has_model};
-
-#define AT(member) offsetof(struct model_fit, member)
-static const struct json_field fit_fields[] = {
-    {"results", &json_as_int, AT(used), .low = 1, .required = 1},
-    {"before", &json_as_number, AT(before), .always = 1},
-    {"spread", &json_as_number, AT(spread), .always = 1},
-    {"left_out", &json_as_number, AT(left_out)},
-    {"bounded", &json_as_int, AT(bounded), .high = MODEL_PARTS, .always = 1},
-    {"factors", &factors, AT(factors.time)},
-    {"rest", &json_as_number, AT(factors.rest), .always = 1},
-    {NULL},
-};
-#undef AT
-
-static int is_fitted(const void *at)
-{
-    return ((const struct model_fit *)at)->used;
-}
-
-static const struct json_record fit = {fit_fields, .known = is_fitted};
-
 /* ---- the document ---- */
 
 #define AT(member) offsetof(struct env_decisions, member)
@@ -327,8 +257,6 @@ static const struct json_field fields[] = {
     {"host_memory", &json_as_constant, .text = BENCH_HOST_MEMORY},
     {"settings", &json_as_array, AT(settings), .required = 1, .record = &setting},
     {"shapes", &json_as_array, AT(shapes), .required = 1, .record = &shape},
-    {"model_fit", &json_as_object, AT(fit), .record = &fit},
-    {"beyond", &json_as_array, AT(extrapolations), .required = 1, .record = &extrapolation},
     {NULL},
 };
 #undef AT
@@ -337,6 +265,7 @@ cJSON *env_decisions_json(const struct env_decisions *d)
 {
     cJSON *doc = cJSON_CreateObject();
     json_put_fields(doc, fields, d);
+    cJSON_AddArrayToObject(doc, "beyond"); /* earlier releases ask for it */
     return doc;
 }
 

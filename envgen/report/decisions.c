@@ -382,16 +382,9 @@ static void put_predicted_shape(struct report *r, const struct env_shape *s, FIL
 
 static void draw_predicted(struct report *r, FILE *out)
 {
-    const struct model_fit *f = &r->d->fit;
     page_put(out, "p",
              "The library as it comes against what the built-in model says that this machine should do; low to high "
              "holds nine of ten. What is far slower than predicted is worth a look at the machine.");
-    if (f->used)
-        page_put(out, "p",
-                 arena_printf(r->a,
-                              "Fitted to %d results here, the model misses by a factor of %.2f in the median; as "
-                              "built in, by %.2f.",
-                              f->used, f->spread, f->before));
     for (int i = 0; i < r->d->nshapes; i++)
         if (is_measured(&r->d->shapes[i]))
             put_predicted_shape(r, &r->d->shapes[i], out);

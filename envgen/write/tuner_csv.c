@@ -81,19 +81,6 @@ static int print_version(FILE *out, const char *library, struct err *e)
     return 0;
 }
 
-/* How well the model knows this site, where rules rest on it. */
-static void print_fit(const struct env_decisions *d, FILE *out)
-{
-    const struct model_fit *f = &d->fit;
-    if (!f->used)
-        return;
-    fprintf(out, "# beyond what was measured: model fitted to %d results, median factor %.2f between the two", f->used,
-            f->spread);
-    if (f->left_out > 0)
-        fprintf(out, ", %.2f for a number of nodes that is left out", f->left_out);
-    fputc('\n', out);
-}
-
 /* A tuner is not told types, so rows hold for all of them. Reductions of fp8 are never measured, and NCCL relegates
  * some algorithms there; the plugin leaves such calls alone. */
 static void print_types(const struct env_decisions *d, FILE *out)
@@ -133,7 +120,6 @@ static int write_own(const struct env_writing *w, FILE *out, struct err *e)
         rc = env_table_rules_of(w->decisions, w->scratch, &rules, e);
     if (rc)
         return rc;
-    print_fit(w->decisions, out);
     fputs("# collective,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff,chunk_bytes,"
           "nvlDomains\n",
           out);

@@ -22,7 +22,7 @@ Every command has help, with status 0
 Every option is still known and named by help
 
   $ cat >options <<'END'
-  > tune --also --budget --calibration --collectives --confidence --engine --extrapolate --first-use-patience \
+  > tune --also --budget --calibration --collectives --confidence --engine --first-use-patience \
   > --force --from --gpu --graphs --hostfile --hosts --interfaces --json --launch-prefix --launcher --machine \
   > --margin --max-bytes --min-bytes --mpirun --mpirun-args --nccl --nccl-lib --nodes --objective --output --plan \
   > --predicted --quiet --ranks-per-node --registered --renew --resume --serve --shapes --share-gpus --sizes \
@@ -34,7 +34,7 @@ Every option is still known and named by help
   > --max-bytes --min-bytes --mpirun --mpirun-args --nccl --nccl-lib --nodes --objective --output --plan --ports \
   > --quiet --ranks-per-node --registered --resume --schedule --shapes --share-gpus --sizes --ssh-command \
   > --start-patience --step-factor --svg --sweep --topology --watchdog --workload
-  > generate --also --confidence --extrapolate --fabric --force --json --margin --nccl --output --predicted --quiet \
+  > generate --also --confidence --fabric --force --json --margin --nccl --output --predicted --quiet \
   > --results --topology --workload
   > results --collective --format --nccl --nodes --output --quiet --ranks
   > whatif --against --calibration --collectives --dead-rail --env --from --gpu --half-width --hcas --json --launch \

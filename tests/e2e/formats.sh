@@ -154,8 +154,6 @@ check "tuner.csv speaks of the nodes between" grep -q "$between" "$profile/tuner
 check "and of none beyond" silent EXTRAPOLATED cat "$profile/tuner.csv"
 check "NVIDIA's table has every node count" says ,16,7,56,-1,0 cat "$profile/tuner.nvidia.csv"
 check "and no header outside comments" silent collective grep -v '^#' "$profile/tuner.nvidia.csv"
-check "--extrapolate reaches further" generate --extrapolate=32 -o further
-check "and says so" says "EXTRAPOLATED to 9 to 17 nodes" cat further/tuner.csv
 check "--nccl leaves out what a release does not read" generate --nccl 2.3-2.4 -o old
 check "and says why" says "NCCL_IB_QPS_PER_CONNECTION is not set: 4 would be a choice, but" cat old/nccl.conf
 check "explain --diff shows it" says "NCCL_IB_QPS_PER_CONNECTION" "$bin" explain "$profile" --diff old

@@ -93,23 +93,6 @@ check "with --predicted" status 0 "$bin" generate --predicted -t "$topo" --resul
 check "it is a rule" grep -q '^allreduce,1048576,1048576,tree,ll,-1,4,32,' "$scratch/asked/tuner.csv"
 check "for the release that was predicted" grep -qx '# nccl: 2.28' "$scratch/asked/tuner.csv"
 
-# ---- measured on few nodes, carried on to many -----------------------------------------------------------------------
-# The same predictions, passed off as measurements of five starts, with one call a third faster than the model says.
-sed -E -e '1!s/"engine":"model"/"engine":"nccl"/; s/NCCL ([0-9.]+), predicted/NCCL \1/; s/,"low_us":[0-9.]+,"high_us":[0-9.]+//; s/,"detail":"[^"]*"//' \
-    -e 's/"times_us":\[([0-9.]+)\]/"times_us":[\1,\1,\1,\1,\1,\1]/' "$scratch/m.jsonl" |
-    awk '/"tree\/ll128"/ && match($0, /"times_us":\[[0-9.]+/) {
-             us = substr($0, RSTART + 12, RLENGTH - 12) / 3
-             sub(/"times_us":\[.*\]/, "\"times_us\":[" us "," us "," us "," us "," us "," us "]")
-         } /"round":1,/ { for (i = 1; i <= 5; i++) { sub(/"round":[0-9]+/, "\"round\":" i); print }; next } { print }' \
-            >"$scratch/nccl.jsonl"
-"$bin" probe --machine dgx-h100 --nodes 1 -o "$scratch/one.json" >/dev/null 2>&1
-check "generate --extrapolate fits the model and says how well" \
-    says "for a number of nodes that is left out" "$bin" generate -t "$scratch/one.json" --results "$scratch/nccl.jsonl" --extrapolate=16 -o "$scratch/far"
-check "so does tuner.csv" grep -q '^# beyond what was measured: model fitted to [0-9]* results' "$scratch/far/tuner.csv"
-check "and decisions.json" grep -q '"left_out"' "$scratch/far/decisions.json"
-check "rules beyond carry an interval" grep -q 'EXTRAPOLATED to 5 to 9 nodes' "$scratch/far/tuner.csv"
-check "which explain reads back" says "carried on from 4 nodes" "$bin" explain "$scratch/far" --collectives allreduce --bytes 1M --nodes 8 --ranks 64
-
 # ---- what if ---------------------------------------------------------------------------------------------------------
 check "whatif without variations shows those that make sense" status 0 "$bin" whatif --machine azure-ndv4 --nodes 8
 for word in "as it is" "4 of 8 HCAs" "without mlx5" "half width" sockets "mixed rails" "2:1 oversubscribed" "32 nodes"; do

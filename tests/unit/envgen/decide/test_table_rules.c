@@ -51,14 +51,13 @@ struct table {
     struct env_table_rules rules;
 };
 
-static struct table table_of(const struct shape *shapes, int n, int reach)
+static struct table table_of(const struct shape *shapes, int n)
 {
     struct table t = {.arena = arena_new()};
     struct err e = {0};
     char *text;
     size_t bytes;
-    t.decisions = (struct env_decisions){
-        .arena = t.arena, .tool = "0.1.0", .topology = "", .extrapolate_nodes = reach, .nshapes = n};
+    t.decisions = (struct env_decisions){.arena = t.arena, .tool = "0.1.0", .topology = "", .nshapes = n};
     t.decisions.shapes = arena_alloc(t.arena, (size_t)(n + 1) * sizeof *t.decisions.shapes);
     for (int i = 0; i < n; i++)
         t.decisions.shapes[i] = shape_of(t.arena, shapes[i]);
@@ -96,7 +95,7 @@ static int choice(const struct table *t, int nodes, int ranks, uint64_t bytes)
 TEST_CASE(measured_shapes_are_exact)
 {
     static const struct shape shapes[] = {{2, 16, 64 * KIB}, {8, 64, ENV_OPEN}};
-    struct table t = table_of(shapes, 2, 0);
+    struct table t = table_of(shapes, 2);
     assert_int_equal(choice(&t, 2, 16, 64 * KIB), ALGO_RING);
     assert_int_equal(choice(&t, 2, 16, 64 * KIB - 1), -1);
     assert_int_equal(choice(&t, 8, 64, 1), ALGO_TREE);
@@ -111,7 +110,7 @@ TEST_CASE(measured_shapes_are_exact)
 TEST_CASE(between_two_only_what_both_say)
 {
     static const struct shape shapes[] = {{2, 16, 64 * KIB}, {16, 128, 256 * KIB}};
-    struct table t = table_of(shapes, 2, 0);
+    struct table t = table_of(shapes, 2);
     for (int n = 3; n < 16; n++) {
         assert_int_equal(choice(&t, n, n * 8, 256 * KIB), ALGO_RING);
         assert_int_equal(choice(&t, n, n * 8, 256 * KIB - 1), -1);
@@ -128,7 +127,7 @@ TEST_CASE(between_two_only_what_both_say)
 TEST_CASE(one_node_is_no_neighbour)
 {
     static const struct shape shapes[] = {{1, 8, 0}, {4, 32, 0}};
-    struct table t = table_of(shapes, 2, 0);
+    struct table t = table_of(shapes, 2);
     assert_int_equal(choice(&t, 1, 8, 8), ALGO_RING);
     assert_int_equal(choice(&t, 4, 32, 8), ALGO_RING);
     assert_int_equal(choice(&t, 2, 16, 8), -1);
@@ -140,40 +139,25 @@ TEST_CASE(one_node_is_no_neighbour)
 TEST_CASE(other_shapes_are_not_covered)
 {
     static const struct shape shapes[] = {{4, 32, 0}, {6, 42, ENV_OPEN}, {8, 64, 0}};
-    struct table t = table_of(shapes, 3, 0);
+    struct table t = table_of(shapes, 3);
     assert_int_equal(choice(&t, 6, 42, 1 << 20), ALGO_TREE);
     assert_int_equal(choice(&t, 4, 32, 1 << 20), ALGO_RING);
     assert_int_equal(choice(&t, 6, 48, 1 << 20), -1);
     table_free(&t);
 }
 
-TEST_CASE(beyond_the_largest_only_on_request)
+TEST_CASE(nothing_beyond_the_largest)
 {
     static const struct shape shapes[] = {{2, 16, 64 * KIB}, {4, 32, 128 * KIB}};
-    struct table t = table_of(shapes, 2, 0);
+    struct table t = table_of(shapes, 2);
     assert_int_equal(choice(&t, 5, 40, 1 << 20), -1);
-    table_free(&t);
-    t = table_of(shapes, 2, 16);
-    for (int n = 5; n <= 16; n++) {
-        assert_int_equal(choice(&t, n, n * 8, 128 * KIB), ALGO_RING);
-        assert_int_equal(choice(&t, n, n * 8, 128 * KIB - 1), -1);
-    }
-    assert_int_equal(choice(&t, 17, 17 * 8, 1 << 20), -1);
-    int marked = 0;
-    for (int i = 0; i < t.rules.count; i++) {
-        marked += t.rules.items[i]->basis == ENV_EXTRAPOLATED;
-        assert_true((t.rules.items[i]->basis == ENV_EXTRAPOLATED) == (t.rules.items[i]->nodes_high > 4));
-        assert_true((strstr(env_table_rule_basis(t.rules.items[i], t.arena), "EXTRAPOLATED") != NULL) ==
-                    (t.rules.items[i]->nodes_high > 4));
-    }
-    assert_true(marked > 0);
     table_free(&t);
 }
 
 TEST_CASE(equal_neighbours_are_one_rule)
 {
     static const struct shape shapes[] = {{4, 32, 0}, {5, 40, 0}, {6, 48, 0}, {7, 56, 0}, {8, 64, 0}};
-    struct table t = table_of(shapes, 5, 0);
+    struct table t = table_of(shapes, 5);
     assert_int_equal(t.rules.count, 2); /* 4 to 7, and 8: never a factor of two */
     assert_int_equal(t.rules.items[0]->nodes_high, 7);
     assert_int_equal(t.rules.items[0]->ranks_high, 56);
@@ -225,7 +209,7 @@ TEST_CASE(captured_calls_come_before_registered_ones)
             struct shape shapes[3] = {{4, 32, plain ? ENV_OPEN : 0, 0}};
             shapes[1 + turn] = (struct shape){4, 32, 64 * KIB, BENCH_GRAPH};
             shapes[2 - turn] = (struct shape){4, 32, ENV_OPEN, BENCH_REGISTERED};
-            struct table t = table_of(shapes, 3, 0);
+            struct table t = table_of(shapes, 3);
             assert_int_equal(t.rules.count, plain ? 2 : 3);
             assert_int_equal(choice_for(&t, 4, 32, 1 << 20, 1), ALGO_RING);
             assert_int_equal(choice_for(&t, 4, 32, 1 << 10, 1), ALGO_TREE);
@@ -239,7 +223,7 @@ TEST_CASE(buffers_that_agree_are_one_rule)
     static const struct shape shapes[] = {
         {4, 32, ENV_OPEN, 0}, {4, 32, ENV_OPEN, BENCH_REGISTERED}, {4, 32, ENV_OPEN, BENCH_GRAPH}};
     for (int n = 1; n <= 3; n++) {
-        struct table t = table_of(shapes, n, 0);
+        struct table t = table_of(shapes, n);
         assert_int_equal(t.rules.count, 1);
         assert_int_equal(t.rules.items[0]->reg_buff, n == 1 ? 0 : -1);
         assert_int_equal(choice_for(&t, 4, 32, 1 << 20, 0), ALGO_TREE);

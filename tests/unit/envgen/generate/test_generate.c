@@ -166,7 +166,6 @@ TEST_CASE(releases_stand_in_the_profile)
     g.nccl_low = 22700;
     g.nccl_high = 22899;
     g.predicted = 1;
-    g.extrapolate = 64;
     assert_int_equal(run(&g, &e), 0);
     struct env_profile *p = env_profile_open(g.out, &e);
     assert_non_null(p);
@@ -174,7 +173,6 @@ TEST_CASE(releases_stand_in_the_profile)
     assert_int_equal(p->decisions->nccl_high, 22899);
     assert_string_equal(p->decisions->nccl_source, "as asked for");
     assert_int_equal(p->decisions->predicted, 1);
-    assert_int_equal(p->decisions->extrapolate_nodes, 64);
     assert_non_null(strstr(scratch_read(&s, scratch_path(&s, "profile/nccl.conf")), "NCCL 2.27.0 to 2.28.99"));
     env_profile_free(p);
     scratch_free(&s);
