@@ -2,9 +2,9 @@
  *
  * The untouched launch comes first: its calls are explored. What its start has taken says how many launches the time is
  * for: some are screened, each by a short session of its own; the best of them and the default then take turns, session
- * by session, because only sessions tell launches apart. The calls of the launch that has won are explored, and what
- * came out best is proven in fresh starts. Where the time is not enough for launches, all of it goes to the calls of
- * the untouched one. */
+ * by session, because only sessions tell launches apart. Of the launch that has won each setting is left out once, and
+ * what does not pay goes. Its calls are explored, and what came out best is proven in fresh starts. Where the time is
+ * not enough for launches, all of it goes to the calls of the untouched one. */
 #include "bench/search/conduct.h"
 
 #include <math.h>
@@ -35,6 +35,9 @@
 
 /* Of the time that is left where calls are explored, no more than this is kept for proving them. */
 #define PROOF_PART 0.6
+
+/* What leaving out settings may take beside the budget, in parts of it. */
+#define LEAST_PART 0.75 /* man pages and --plan say so */
 
 static double session_s(const struct bench_study *s)
 {
@@ -215,6 +218,193 @@ static int compare_launches(struct bench_study *s, const struct screening *f, co
     return rc;
 }
 
+/* ---- settings of the launch that has won ---- */
+
+/* Whether `x` is the setting `name`, of whatever class of nodes. */
+static int is_setting(const struct bench_setting *x, const char *name)
+{
+    size_t n = strcspn(name, "@");
+    return strcspn(x->name, "@") == n && !strncmp(x->name, name, n);
+}
+
+static int is_first_of_name(const struct bench_knobs *launch, int i)
+{
+    int k = 0;
+    while (!is_setting(&launch->settings[k], launch->settings[i].name))
+        k++;
+    return k == i;
+}
+
+static int count_names(const struct bench_knobs *launch)
+{
+    int n = 0;
+    for (int i = 0; i < launch->nsettings; i++)
+        n += is_first_of_name(launch, i);
+    return n;
+}
+
+/* The number of settings that `x` has in common with the first of the `n` in `s`, if it has no others; else 0. */
+static int count_covered(const struct bench_knobs *x, const struct bench_setting *s, int n)
+{
+    for (int i = 0; i < x->nsettings; i++)
+        if (i >= n || strcmp(x->settings[i].name, s[i].name) != 0 || strcmp(x->settings[i].value, s[i].value) != 0)
+            return 0;
+    return x->nsettings;
+}
+
+/* The label that these settings have in the plan: launches that are tried together are joined by commas. */
+static const char *label_of(const struct bench_study *s, const struct bench_setting *settings, int n)
+{
+    const char *label = "";
+    for (int i = 0, most; i < n; i += most) {
+        const char *part = arena_printf(s->arena, "%s=%s", settings[i].name, settings[i].value);
+        most = 0;
+        for (int k = 0; k < s->plan.nlaunches + s->plan.nbeside; k++) {
+            const struct bench_knobs *x =
+                k < s->plan.nlaunches ? &s->plan.launches[k] : &s->plan.beside[k - s->plan.nlaunches];
+            int covered = count_covered(x, settings + i, n - i);
+            part = covered > most ? x->label : part;
+            most = covered > most ? covered : most;
+        }
+        label = arena_printf(s->arena, "%s%s%s", label, i ? "," : "", part);
+        most = most ? most : 1;
+    }
+    return label;
+}
+
+static const struct bench_knobs *leave_out(const struct bench_study *s, const struct bench_knobs *launch,
+                                           const char *name)
+{
+    struct bench_setting *rest = arena_alloc(s->arena, (size_t)launch->nsettings * sizeof *rest);
+    struct bench_knobs *without = ARENA_NEW(s->arena, struct bench_knobs);
+    int n = 0;
+    for (int i = 0; i < launch->nsettings; i++)
+        if (!is_setting(&launch->settings[i], name))
+            rest[n++] = launch->settings[i];
+    *without = (struct bench_knobs){label_of(s, rest, n), rest, n};
+    return without;
+}
+
+/* Drop those without a setting that pays; return whether more rounds would tell more of the others. */
+static int drop_needed(const struct bench_study *s, struct screening *f)
+{
+    int kept = 2, open = 0;
+    for (int i = 2; i < f->count; i++) {
+        struct bench_interval worth = gain_over(s, f->items[i].launch, f->items[1].launch, 1);
+        if (bench_gain_clears(worth, s->options->margin))
+            continue;
+        open |= worth.n < BENCH_FEWEST || worth.high >= 1 + s->options->margin;
+        f->items[kept++] = f->items[i];
+    }
+    f->count = kept;
+    return open && kept > 2;
+}
+
+/* Of the launches in `f` behind the first two the best that beats the default; NULL: none does. */
+static const struct bench_knobs *best_without(const struct bench_study *s, const struct screening *f, int rivals)
+{
+    const struct bench_knobs *best = NULL;
+    double most = 0;
+    for (int i = 2; i < f->count; i++) {
+        struct bench_interval gain = gain_over(s, f->items[0].launch, f->items[i].launch, rivals);
+        if (!bench_gain_clears(gain, s->options->margin) || gain.median <= most)
+            continue;
+        most = gain.median;
+        best = f->items[i].launch;
+    }
+    return best;
+}
+
+/* Leaving settings out: until when, and what it has come to. */
+struct leaving {
+    double until_s;
+    int round, rivals;
+    const struct bench_knobs *launch;
+};
+
+/* Whether there is time for the fewest rounds of so many launches. */
+static int has_time_without(const struct bench_study *s, const struct leaving *l, int launches)
+{
+    return l->until_s - progress_now_s() >= BENCH_FEWEST * launches * session_s(s);
+}
+
+/* Compare the launch with `n` that have fewer settings, in turns with the default, and take the best of those that are
+ * as fast; `*found` says whether there is one. */
+static int try_without(struct bench_study *s, struct leaving *l, const struct bench_knobs *const *fewer, int n,
+                       int *found, struct err *e)
+{
+    struct screening f = {arena_alloc(s->arena, ((size_t)n + 2) * sizeof *f.items), n + 2};
+    int rc = 0, first = l->round;
+    f.items[0].launch = &s->plan.launches[0];
+    f.items[1].launch = l->launch;
+    for (int i = 0; i < n; i++)
+        f.items[i + 2].launch = fewer[i];
+    l->rivals += n;
+    for (int open = 1; open && !rc && !bench_stopped(s) && l->round - first < BUDGET_MOST_PAIRS &&
+                       (l->round - first < BENCH_FEWEST || count_rounds(s, &f, l->until_s) > 0);) {
+        rc = run_round(s, &f, l->round++, 0, e);
+        open = drop_needed(s, &f);
+    }
+    const struct bench_knobs *less = rc || bench_stopped(s) ? NULL : best_without(s, &f, l->rivals);
+    if (less)
+        log_info(s->log, "launch %s is as fast as %s", less->label, l->launch->label);
+    l->launch = less ? less : l->launch;
+    *found = less != NULL;
+    return rc;
+}
+
+/* Of many settings most may do nothing. A short session without each names those that seem to pay, which are then
+ * compared with all. */
+static int try_core(struct bench_study *s, struct leaving *l, struct err *e)
+{
+    const struct bench_knobs *core = l->launch;
+    int rc = 0, found;
+    for (int i = 0; i < l->launch->nsettings && !rc && !bench_stopped(s); i++) {
+        const char *name = l->launch->settings[i].name;
+        double worth = INFINITY;
+        if (is_first_of_name(l->launch, i) && has_time_without(s, l, 3))
+            rc = screening_worth(s, l->launch, leave_out(s, l->launch, name), &worth, e);
+        if (worth < 1 + s->options->margin / 2)
+            core = leave_out(s, core, name);
+    }
+    if (rc || bench_stopped(s) || core == l->launch || !core->nsettings || !has_time_without(s, l, 3))
+        return rc;
+    return try_without(s, l, &core, 1, &found, e);
+}
+
+/* Leave out each setting of the winner once, in turns with all of them; what does not pay goes, one after another. That
+ * has a time of its own. */
+static int leave_out_idle(struct bench_study *s, const struct bench_knobs **winner, struct err *e)
+{
+    double began_s = progress_now_s(), kept_s = left_s(s);
+    int n = count_names(*winner), found = 1;
+    double own_s =
+        fmin(AMPLE * (BENCH_FEWEST * (n + 2 + 3) + n) * session_s(s), LEAST_PART * (s->deadline_s - s->started_s));
+    struct leaving l = {began_s + own_s, BENCH_LEAST_ROUND, BUDGET_FINALISTS, *winner};
+    char text[UNIT_TEXT];
+    if (n < 2)
+        return 0;
+    log_info(s->log, "launch %s: each setting is left out once, %s at most beside the budget", (*winner)->label,
+             unit_seconds(text, own_s));
+    s->deadline_s += own_s;
+    int rc = try_core(s, &l, e);
+    while (!rc && found && (n = count_names(l.launch)) > 1 && !bench_stopped(s)) {
+        const struct bench_knobs **fewer = arena_alloc(s->arena, (size_t)n * sizeof(struct bench_knobs *));
+        found = 0;
+        if (!has_time_without(s, &l, n + 2)) {
+            log_info(s->log, "launch %s: there was no time to leave each setting out", l.launch->label);
+            break;
+        }
+        for (int i = 0, k = 0; i < l.launch->nsettings; i++)
+            if (is_first_of_name(l.launch, i))
+                fewer[k++] = leave_out(s, l.launch, l.launch->settings[i].name);
+        rc = try_without(s, &l, fewer, n, &found, e);
+    }
+    *winner = l.launch;
+    s->deadline_s = progress_now_s() + kept_s;
+    return rc;
+}
+
 /* ---- calls ---- */
 
 /* At how many points something is left to prove. */
@@ -351,6 +541,8 @@ static int search(struct bench_study *s, struct screening *f, struct err *e)
         rc = screening_run(s, f, e);
         if (!rc && !bench_stopped(s) && (ample || screening_best(f) > PROMISING))
             rc = compare_launches(s, f, &winner, e);
+        if (!rc && !bench_stopped(s))
+            rc = leave_out_idle(s, &winner, e);
     }
     return rc || bench_stopped(s) ? rc : examine_calls(s, winner, BENCH_CALLS_ROUND, e);
 }

@@ -424,3 +424,24 @@ double screening_best(const struct screening *f)
 {
     return f->count > 1 ? f->items[0].score / f->items[1].score : 0;
 }
+
+int screening_worth(struct bench_study *s, const struct bench_knobs *launch, const struct bench_knobs *without,
+                    double *worth, struct err *e)
+{
+    double with_us[BENCH_SCREENING_POINTS] = {0}, without_us[BENCH_SCREENING_POINTS] = {0};
+    double weights[BENCH_SCREENING_POINTS] = {0}, sum = 0, weight = 0;
+    int rc = screen(s, launch, e);
+    if (!rc && !bench_stopped(s))
+        rc = screen(s, without, e);
+    int n = screening_times(s, launch, with_us);
+    screening_times(s, without, without_us);
+    screening_weights(s, weights);
+    for (int i = 0; i < n; i++) {
+        if (!(with_us[i] > 0) || !(without_us[i] > 0))
+            continue;
+        sum += weights[i] * log(without_us[i] / with_us[i]);
+        weight += weights[i];
+    }
+    *worth = weight > 0 ? exp(sum / weight) : NAN;
+    return rc;
+}

@@ -25,3 +25,7 @@ int screening_run(struct bench_study *s, struct screening *f, struct err *e);
 
 /* How many times as fast as the default the best of those seemed; 0: there is none. */
 double screening_best(const struct screening *f);
+
+/* Screen both, unless that was done; `*worth` is the time of `without` over that of `launch`; NAN unknown. */
+int screening_worth(struct bench_study *s, const struct bench_knobs *launch, const struct bench_knobs *without,
+                    double *worth, struct err *e);

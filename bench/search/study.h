@@ -46,7 +46,7 @@ struct bench_study {
 };
 
 /* Rounds are numbers in the journal: screening, the first session, the default screened again, and from then on pairs
- * of sessions, those that explore calls, and those that prove them. */
+ * of sessions, those that explore calls, those that prove them, and those that leave a setting out. */
 enum {
     BENCH_SCREENING_ROUND,
     BENCH_FIRST_ROUND,
@@ -55,6 +55,7 @@ enum {
     BENCH_PROBE_ROUND = 99, /* the very first start */
     BENCH_CALLS_ROUND,
     BENCH_PROOF_ROUND = 120,
+    BENCH_LEAST_ROUND = 160,
 };
 
 int bench_stopped(const struct bench_study *s);

@@ -87,6 +87,20 @@ void score_place(struct world_score *s, const struct world_place *p, const struc
         s->worst_row = fmax(s->worst_row, us / own_here);
 }
 
+/* Count the settings without which the launch is as fast, within 1 %. */
+static int count_idle(const struct bench_knobs *launch)
+{
+    struct bench_setting *rest = arena_alloc(world.study.arena, (size_t)(launch->nsettings + 1) * sizeof *rest);
+    int idle = 0;
+    for (int i = 0; i < launch->nsettings; i++) {
+        for (int k = 0, n = 0; k < launch->nsettings; k++)
+            if (k != i)
+                rest[n++] = launch->settings[k];
+        idle += gain_of(launch) < 1.01 * gain_of(&(struct bench_knobs){"", rest, launch->nsettings - 1});
+    }
+    return idle;
+}
+
 static const struct env_range *range_of(const struct env_coll *c, uint64_t bytes)
 {
     for (int i = 0; i < c->nranges; i++)
@@ -168,6 +182,8 @@ void score_run(struct world_score *s)
     s->worth = gain_of(&best);
     s->pays = s->worth > 1 + ENV_MARGIN ? best.nsettings : 0;
     s->launch = s->pays && gain_of(&launch) * (1 + ENV_MARGIN) >= s->worth;
+    s->settings = launch.nsettings;
+    s->idle = world.options.alike ? launch.nsettings : count_idle(&launch);
     s->launch_false = launch.nsettings > 0 && (gain_of(&launch) < 1 || world.options.alike);
     for (int c = 0; shape && c < shape->ncolls; c++) {
         score_reach(s, &shape->colls[c], &launch);

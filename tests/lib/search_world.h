@@ -68,6 +68,7 @@ struct world_score {
     int pays;                          /* launches that one should have: 0 the default, 1 one, 2 two together */
     double worth;                      /* and how many times as fast that is, as a mean over the places */
     int launch, launch_false;          /* one was chosen that is within the margin of that; slower than the default */
+    int settings, idle;                /* of the launch that was chosen; those without which it is as fast */
     struct world_reach between, beyond;
     long stated, held;               /* intervals of gains of calls; and the truth was inside */
     long launch_stated, launch_held; /* the same of launches */

@@ -56,6 +56,8 @@ static void add(const struct world_score *x)
     all.pays[x->pays]++;
     all.found[x->pays] += x->launch;
     all.s.launch_false += x->launch_false;
+    all.s.settings += x->settings;
+    all.s.idle += x->idle;
     add_reach(&all.s.between, &x->between);
     add_reach(&all.s.beyond, &x->beyond);
     all.s.stated += x->stated;
@@ -82,10 +84,10 @@ static double percent(double part, double whole)
 
 static void print_head(const char *what)
 {
-    printf(
-        "%-28s | gain | regret mean   p95  worst | rows tested replaced  false worst | missed | launch  pair false | "
-        "between: gain slower worst | beyond: gain slower worst | held calls launches | agree\n",
-        what);
+    printf("%-28s | gain | regret mean   p95  worst | rows tested replaced  false worst | missed | launch  pair false "
+           "settings idle | "
+           "between: gain slower worst | beyond: gain slower worst | held calls launches | agree\n",
+           what);
 }
 
 static void print_reach(const struct world_reach *r)
@@ -100,12 +102,13 @@ static void print_sums(const char *name)
     for (int i = 0; i < all.n; i++)
         sum += all.regrets[i];
     stats_sort(all.regrets, all.n);
-    printf("%-28s |%4.0f %% |    %6.2f %5.1f %6.1f | %11d %8d %4.1f %% %5.2f | %4.1f %% | %4.0f %% %4.0f %% %4.1f %% ",
+    printf("%-28s |%4.0f %% |    %6.2f %5.1f %6.1f | %11d %8d %4.1f %% %5.2f | %4.1f %% | %4.0f %% %4.0f %% %4.1f %% "
+           "%8d %4d ",
            name, percent(all.s.gained, all.s.possible), 100 * sum / all.n,
            100 * stats_quantile_sorted(all.regrets, all.n, 0.95), 100 * all.regrets[all.n - 1], all.s.tested,
            all.s.replaced, percent(all.s.false_gains, all.s.tested), all.s.worst_row > 0 ? 1 / all.s.worst_row : NAN,
            percent(all.s.missed, all.n), percent(all.found[1], all.pays[1]), percent(all.found[2], all.pays[2]),
-           percent(all.s.launch_false, all.runs));
+           percent(all.s.launch_false, all.runs), all.s.settings, all.s.idle);
     print_reach(&all.s.between);
     print_reach(&all.s.beyond);
     printf("|   %5.1f   %5.1f    | %5.1f\n", percent((double)all.s.held, (double)all.s.stated),
@@ -154,10 +157,10 @@ static void each(void)
                                                                      .budget_s = budget_s,
                                                                      .launches = WORLD_LAUNCH_N});
             const struct search_machine *m = n < WORLD_LAWS ? NULL : search_machine((int)(n - WORLD_LAWS));
-            printf("%-9s machine %3zu %s: gain %3.0f %%; %d settings make it %.2f times as fast, %s chosen%s; between "
-                   "%.2f; %.0f s\n",
+            printf("%-9s machine %3zu %s: gain %3.0f %%; %d settings make it %.2f times as fast, %s chosen%s, %d "
+                   "idle; between %.2f; %.0f s\n",
                    world_regimes[r], n, m ? search_machine_name(m) : "", percent(s.gained, s.possible), s.pays, s.worth,
-                   s.launch_label, s.pays && !s.launch ? ", MISSED" : "", 1 / s.between.worst, s.spent_s);
+                   s.launch_label, s.pays && !s.launch ? ", MISSED" : "", s.idle, 1 / s.between.worst, s.spent_s);
             fflush(stdout);
         }
 }

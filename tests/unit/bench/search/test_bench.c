@@ -129,6 +129,7 @@ TEST_CASE(a_plan_in_words)
         "  start 1 s    60 s: calls at 3 of 4 points, then 1 of 2 launches in turn, then the best against the default "
         "in 5 pairs of sessions; 1 min 30 s would do for all\n"
         "  start 5 s    60 s: calls at 4 of 4 points; no launch can be told from the default\n"
+        "  and three quarters as long at most to leave out each setting of the launch that wins\n"
         "expected     by the model, the most per second first, of all calls alike, where a start takes 5 s\n"
         "  launch x=1: 1.25x in 8 s, 3 % of all a second\n"
         "  allreduce 1 KiB: 1.50x in 1 s, 2 % of all a second\n",

@@ -127,6 +127,20 @@ TEST_CASE(launches_are_found)
                     .launch);
 }
 
+/* A launch that pays is found together with settings that do nothing: those go, the ones that pay stay. */
+TEST_CASE(idle_settings_go)
+{
+    static const size_t laws[] = {0, 48, 72, 1};
+    for (size_t i = 0; i < 4; i += PART) {
+        struct world_score s = world_run(&(struct world_options){
+            .law = laws[i], .seed = laws[i], .start_s = 2, .budget_s = 120, .launches = WORLD_LAUNCH_N});
+        assert_true(s.launch);
+        assert_int_equal(s.settings, s.pays);
+        assert_int_equal(s.idle, 0);
+        assert_true(s.spent_s < 120 * 1.75 + 2 * 2.4);
+    }
+}
+
 /* Starts that differ by 5 % make settings that do nothing alone seem harmful, and others lucky. */
 TEST_CASE(pairs_are_found_where_starts_differ)
 {
