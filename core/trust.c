@@ -38,17 +38,20 @@ static int is_procfs(int dir)
 }
 
 /* A sticky directory such as /tmp is refused too: somebody else may make the file before its owner does. */
+static int judge_owned(const struct stat *st, uid_t owner, const char *path, int shown, struct err *e)
+{
+    if (st->st_uid != 0 && st->st_uid != owner)
+        return err_set(e, ERR_FAILED, "%.*s belongs to user %u", shown, path, (unsigned)st->st_uid);
+    if (st->st_mode & (S_IWGRP | S_IWOTH))
+        return err_set(e, ERR_FAILED, "%.*s can be written by others (mode %03o)", shown, path,
+                       (unsigned)st->st_mode & 0777u);
+    return 0;
+}
+
 static int check_owned(int fd, uid_t owner, const char *path, int shown, struct err *e)
 {
     struct stat st;
-    if (fstat(fd, &st))
-        return err_errno(e, "%.*s", shown, path);
-    if (st.st_uid != 0 && st.st_uid != owner)
-        return err_set(e, ERR_FAILED, "%.*s belongs to user %u", shown, path, (unsigned)st.st_uid);
-    if (st.st_mode & (S_IWGRP | S_IWOTH))
-        return err_set(e, ERR_FAILED, "%.*s can be written by others (mode %03o)", shown, path,
-                       (unsigned)st.st_mode & 0777u);
-    return 0;
+    return fstat(fd, &st) ? err_errno(e, "%.*s", shown, path) : judge_owned(&st, owner, path, shown, e);
 }
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
@@ -270,23 +273,39 @@ static int check_kind(const struct walk *w, const struct trust_place *p, int fla
                          "%s: is a FIFO or a device in a directory where others can write; expected a file", w->path);
 }
 
-int trust_open(const char *path, enum trust_rule rule, uid_t owner, int flags, struct stat *st, struct err *e)
+static int open_found(const struct walk *w, const struct trust_place *p, int flags, struct stat *st)
 {
-    struct walk w = {.path = path, .rule = rule, .owner = owner, .e = e};
-    struct trust_place p;
-    if (find_place(&w, &p))
-        return -1;
-    int fd = open_place(&w, &p, flags, st);
-    close(p.dir);
+    int fd = open_place(w, p, flags, st);
     if (fd < 0)
         return -1;
-    if (check_kind(&w, &p, flags, st) || (rule == TRUST_OWNED && check_owned(fd, owner, path, (int)strlen(path), e))) {
+    if (check_kind(w, p, flags, st) ||
+        (w->rule == TRUST_OWNED && judge_owned(st, w->owner, w->path, (int)strlen(w->path), w->e))) {
         close(fd);
         return -1;
     }
     if (!(flags & O_PATH))
         fcntl(fd, F_SETFL, 0); /* no longer O_NONBLOCK */
     return fd;
+}
+
+int trust_open(const char *path, enum trust_rule rule, uid_t owner, int flags, struct stat *st, struct err *e)
+{
+    struct walk w = {.path = path, .rule = rule, .owner = owner, .e = e};
+    struct trust_place p;
+    if (find_place(&w, &p))
+        return -1;
+    int fd = open_found(&w, &p, flags, st);
+    close(p.dir);
+    return fd;
+}
+
+int trust_open_owned_at(int dir, const char *name, const char *path, uid_t owner, int flags, struct stat *st,
+                        struct err *e)
+{
+    const struct walk w = {.path = path, .rule = TRUST_OWNED, .owner = owner, .e = e};
+    struct trust_place p = {.dir = dir};
+    snprintf(p.name, sizeof p.name, "%s", name);
+    return open_found(&w, &p, flags, st);
 }
 
 /* Whether only root can have given a name of this directory to a file of root's. */
@@ -520,6 +539,8 @@ int trust_read(int fd, char *text, size_t bytes)
         if (n <= 0)
             break;
         used += (size_t)n;
+        if (used == bytes) /* the end: a read stops short of what was asked for nowhere else */
+            break;
     }
     return used == bytes ? 0 : -1;
 }

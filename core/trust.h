@@ -38,6 +38,10 @@ int trust_find(const char *path, enum trust_rule rule, uid_t owner, struct trust
  * in a private directory alone, with TRUST_OWNED not at all. */
 int trust_open(const char *path, enum trust_rule rule, uid_t owner, int flags, struct stat *st, struct err *e);
 
+/* The same of a name in a directory that has been opened by TRUST_OWNED; `path` is what sentences call it. */
+int trust_open_owned_at(int dir, const char *name, const char *path, uid_t owner, int flags, struct stat *st,
+                        struct err *e);
+
 /* Opens a file for appending and reading, and makes it with `mode` less the umask. Refuses what is not a regular file
  * in a directory where others can write and, for root, a file of somebody else's, and one that is there already where
  * others can exchange names: it may be another file of root's. */

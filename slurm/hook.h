@@ -38,6 +38,10 @@ struct hook_file {
  * write there, and no component of the path is a symbolic link. Text alone: a NUL byte is refused. */
 int hook_read(const char *path, uid_t owner, size_t limit, struct hook_file *f, struct hook_why *w);
 
+/* The same of `name` in a directory that hook_open_directory has opened, and without a look at what is in it. */
+int hook_read_at(int dir, const char *name, const char *path, uid_t owner, size_t limit, struct hook_file *f,
+                 struct hook_why *w);
+
 /* The same of a file that is not read. */
 int hook_check(const char *path, uid_t owner, struct hook_why *w);
 int hook_check_directory(const char *path, uid_t owner, struct hook_why *w);
@@ -137,13 +141,13 @@ struct hook_choice {
     int near;               /* the job's start decides, and it is not known */
 };
 
-/* What the store's schedule gives this job. Depends on the schedule and on what every node of the job sees alike, on
- * nothing else. */
-int hook_choose(const struct hook_conf *conf, const struct hook_job *job, struct hook_choice *c, struct hook_why *w);
+/* Opens the store and reads its schedule: f->text NULL where nothing is installed. *store is a descriptor, or -1. */
+int hook_schedule_read(const struct hook_conf *conf, int *store, struct hook_file *f, struct hook_why *w);
 
-/* The same by a schedule that has been read, which is cut in place; `path` is for errors. */
-int hook_choose_by(char *schedule, const char *path, const struct hook_job *job, struct hook_choice *c,
-                   struct hook_why *w);
+/* What the schedule gives this job; NULL: nothing. Depends on the schedule and on what every node of the job sees
+ * alike, on nothing else. `path` is for errors. */
+int hook_choose(const char *schedule, const char *path, const struct hook_job *job, struct hook_choice *c,
+                struct hook_why *w);
 
 /* A trial as the third word of its line names it. */
 #define HOOK_TRIAL_JOBS 100000
@@ -195,6 +199,7 @@ struct hook_host_class {
 struct hook_map {
     struct hook_file file; /* everything below points into it */
     char dir[HOOK_PATH];   /* of the profile */
+    uid_t owner;           /* whose files are believed besides root's */
     struct hook_map_file files[HOOK_FILES];
     struct hook_class classes[HOOK_CLASSES];
     struct hook_port ports[HOOK_PORTS];
@@ -218,9 +223,21 @@ int hook_map_class(const struct hook_map *m, const char *host);
 int hook_map_fits(const struct hook_map *m, const struct hook_job *job, int *mixed, struct hook_why *w);
 
 /* A file of the profile, checked against its size and hash in the map; f->text NULL when the map does not have it. */
-int hook_map_load(const struct hook_map *m, const char *name, const struct hook_conf *c, struct hook_file *f,
-                  struct hook_why *w);
+int hook_map_load(const struct hook_map *m, const char *name, struct hook_file *f, struct hook_why *w);
 const struct hook_map_file *hook_map_file(const struct hook_map *m, const char *name); /* NULL: none */
+
+/* Whether it is the name of a file of a profile that the hooks read: a name, or one in nccl.d/. */
+int hook_map_is_file(const char *name);
+
+/* ---- hook_copy.c: the node's copy of a profile ------------------------------------------------------------------- */
+
+#define HOOK_NODE_BYTES  (16u << 20) /* of STORE/profiles/HASH.node: the files of a profile that nodes need, as one */
+#define HOOK_NODE_FORMAT "nccltune-bundle/1\n"
+#define HOOK_COPIES      "profiles" /* in RUN and in the store */
+
+/* Finds RUN/profiles/HASH, or, with the descriptor of a store, makes it; -1 otherwise: then the profile is read where
+ * it is. *copy: as `c`, of that place. */
+int hook_copy(const struct hook_conf *c, int store, const char *run, const char *hash, struct hook_conf *copy);
 
 /* ---- hook_settings.c: NAME=value, and whose it is ---------------------------------------------------------------- */
 
@@ -280,7 +297,10 @@ void hook_answer_clear(struct hook_answer *a);
 int hook_answer_print(const struct hook_answer *a, char *text, size_t size);
 int hook_answer_parse(struct hook_answer *a, char *text, const char *path, struct hook_why *w);
 
-/* Replaces RUN/JOB, which all may read, in one step, and makes RUN. */
+/* Opens RUN, which is root's alone, after making it; -1. */
+int hook_run_open(const char *run, struct hook_why *w);
+
+/* Replaces RUN/JOB, which all may read, in one step. */
 int hook_answer_write(const char *run, const char *job, const char *text, struct hook_why *w);
 
 /* Reads RUN/JOB. 1: there is none. */
@@ -311,12 +331,14 @@ struct hook_report {
 struct hook_options {
     const char *conf, *sysfs, *run; /* HOOK_CONF_PATH, "/sys", HOOK_RUN */
     long limit_ms;
+    int keep;     /* hook_prolog: the node keeps a copy of the profile in RUN */
     char *answer; /* for hook_task in place of RUN/JOB, cut in place; NULL: that file */
 };
 
-/* hook_decide.c: the prolog's part, which gives every task of the job its settings. *m: the profile's map, to be freed,
- * or NULL. */
-void hook_decide(const struct hook_conf *c, struct hook_job *job, struct hook_answer *a, struct hook_map **m);
+/* hook_decide.c: the prolog's part, which gives every task of the job its settings. The node keeps a copy of the
+ * profile in `run`, unless that is NULL. *m: the profile's map, to be freed, or NULL. */
+void hook_decide(const struct hook_conf *c, const char *run, struct hook_job *job, struct hook_answer *a,
+                 struct hook_map **m);
 
 void hook_task(const struct hook_options *o, struct hook_report *r);   /* hook_task.c: reads RUN/JOB alone */
 void hook_prolog(const struct hook_options *o, struct hook_report *r); /* hook_node.c, all three */

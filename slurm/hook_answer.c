@@ -54,7 +54,7 @@ int hook_answer_print(const struct hook_answer *a, char *text, size_t size)
     return bad || used < 0 || (size_t)used >= size ? -1 : 0;
 }
 
-int hook_answer_write(const char *run, const char *job, const char *text, struct hook_why *w)
+int hook_run_open(const char *run, struct hook_why *w)
 {
     if (mkdir(run, 0755) && errno != EEXIST)
         return hook_refuse(w, "%s cannot be made: %s", run, strerror(errno));
@@ -67,6 +67,14 @@ int hook_answer_write(const char *run, const char *job, const char *text, struct
         close(dir);
         return hook_refuse(w, "%s is not root's alone", run);
     }
+    return dir;
+}
+
+int hook_answer_write(const char *run, const char *job, const char *text, struct hook_why *w)
+{
+    int dir = hook_run_open(run, w);
+    if (dir < 0)
+        return -1;
     int rc = trust_put(dir, job, text, strlen(text), 0644) ? hook_refuse(w, "%s/%s: %s", run, job, strerror(errno)) : 0;
     close(dir);
     return rc;

@@ -3,14 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "slurm/hook.h"
 
-static int add_file(const struct hook_conf *c, const struct hook_map *m, const char *name, struct hook_settings *s,
-                    struct hook_why *w)
+static int add_file(const struct hook_map *m, const char *name, struct hook_settings *s, struct hook_why *w)
 {
     struct hook_file f;
-    if (hook_map_load(m, name, c, &f, w))
+    if (hook_map_load(m, name, &f, w))
         return -1;
     if (f.text)
         hook_settings_add(s, name, f.text);
@@ -25,7 +25,7 @@ static int add_table(const struct hook_conf *c, const struct hook_map *m, struct
     const struct hook_map_file *entry = hook_map_file(m, "tuner.csv");
     if (!entry)
         return 0;
-    if (hook_check(c->plugin, c->owner, w) || hook_map_load(m, "tuner.csv", c, &f, w))
+    if ((!a->plugin[0] && hook_check(c->plugin, c->owner, w)) || hook_map_load(m, "tuner.csv", &f, w))
         return -1;
     free(f.text);
     snprintf(a->table, sizeof a->table, "%s", entry->sha256);
@@ -37,32 +37,34 @@ static int load(const struct hook_conf *c, const struct hook_map *m, int node, s
 {
     char name[HOOK_WORD + 16];
     snprintf(a->class_name, sizeof a->class_name, "%s", m->classes[node].name);
-    snprintf(a->dir, sizeof a->dir, "%s", m->dir);
+    snprintf(a->dir, sizeof a->dir, "%s/" HOOK_COPIES "/%s", c->store, a->hash);
     snprintf(name, sizeof name, "nccl.d/%s.conf", a->class_name);
-    return add_file(c, m, "nccl.conf", &a->common, w) || add_file(c, m, name, &a->local, w) || add_table(c, m, a, w)
-               ? -1
-               : 0;
+    return add_file(m, "nccl.conf", &a->common, w) || add_file(m, name, &a->local, w) || add_table(c, m, a, w) ? -1 : 0;
 }
 
 /* The schedule's word, with what Slurm has to be asked for it. */
-static int choose(const struct hook_conf *c, struct hook_job *job, char hash[SHA256_HEX], struct hook_why *w)
+static int choose(const char *schedule, const struct hook_conf *c, struct hook_job *job, char hash[SHA256_HEX],
+                  struct hook_why *w)
 {
     struct hook_choice choice;
+    char path[HOOK_PATH];
+    snprintf(path, sizeof path, "%s/schedule", c->store);
     if (getenv("SLURM_HET_JOB_ID") && hook_job_ask(c, job, w))
         return -1;
-    if (hook_choose(c, job, &choice, w) ||
-        (choice.near && (hook_job_ask(c, job, w) || hook_choose(c, job, &choice, w))))
+    if (hook_choose(schedule, path, job, &choice, w) ||
+        (choice.near && (hook_job_ask(c, job, w) || hook_choose(schedule, path, job, &choice, w))))
         return -1;
     memcpy(hash, choice.hash, sizeof choice.hash);
     return 0;
 }
 
 /* HOOK_UNKNOWN with a sentence, or what is the same on all nodes. */
-static enum hook_state decide(const struct hook_conf *c, struct hook_job *job, struct hook_answer *a,
-                              struct hook_map **m, struct hook_why *w)
+static enum hook_state decide(const struct hook_conf *c, const char *run, int store, const char *schedule,
+                              struct hook_job *job, struct hook_answer *a, struct hook_map **m, struct hook_why *w)
 {
     struct hook_why unfit = {""};
-    if (choose(c, job, a->hash, w))
+    struct hook_conf copy;
+    if (choose(schedule, c, job, a->hash, w))
         return HOOK_UNKNOWN;
     a->nodes = hook_job_nodes(job, w);
     if (a->nodes < 0)
@@ -71,7 +73,7 @@ static enum hook_state decide(const struct hook_conf *c, struct hook_job *job, s
         hook_refuse(w, "no profile is scheduled for this job");
         return HOOK_NOTHING;
     }
-    *m = hook_map_read(c, a->hash, w);
+    *m = hook_map_read(run && !hook_copy(c, store, run, a->hash, &copy) ? &copy : c, a->hash, w);
     if (!*m)
         return HOOK_UNKNOWN;
     if (hook_map_fits(*m, job, &a->mixed, &unfit)) {
@@ -85,16 +87,23 @@ static enum hook_state decide(const struct hook_conf *c, struct hook_job *job, s
     return HOOK_UNKNOWN;
 }
 
-void hook_decide(const struct hook_conf *c, struct hook_job *job, struct hook_answer *a, struct hook_map **m)
+void hook_decide(const struct hook_conf *c, const char *run, struct hook_job *job, struct hook_answer *a,
+                 struct hook_map **m)
 {
     struct hook_why why = {""}, untrusted = {""};
+    struct hook_file schedule;
+    int store;
     *m = NULL;
     hook_answer_clear(a);
     snprintf(a->job, sizeof a->job, "%s", job->id);
     a->policy = c->policy;
     if (!hook_check(c->plugin, c->owner, &untrusted))
         snprintf(a->plugin, sizeof a->plugin, "%s", c->plugin);
-    a->state = decide(c, job, a, m, &why);
+    a->state = hook_schedule_read(c, &store, &schedule, &why) ? HOOK_UNKNOWN
+                                                              : decide(c, run, store, schedule.text, job, a, m, &why);
+    free(schedule.text);
+    if (store >= 0)
+        close(store);
     snprintf(a->why, sizeof a->why, "%s", why.text);
     if (a->nodes < 1) {
         why = (struct hook_why){""};

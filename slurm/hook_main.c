@@ -161,7 +161,9 @@ static void leave_answer(const struct hook_options *o, const struct hook_report 
 static int prolog(const struct hook_options *o)
 {
     struct hook_why why = {""};
-    const struct hook_report *r = boxed(hook_prolog, o, &why);
+    struct hook_options own = *o;
+    own.keep = 1;
+    const struct hook_report *r = boxed(hook_prolog, &own, &why);
     leave_answer(o, r, why.text);
     if (!r || why.text[0] || !r->reason[0])
         return 0;

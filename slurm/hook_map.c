@@ -30,7 +30,7 @@ static int find_class(const struct hook_map *m, const char *name)
     return -1;
 }
 
-static int is_plain_file(const char *name)
+int hook_map_is_file(const char *name)
 {
     static const char classes[] = "nccl.d/";
     return hook_is_name(strncmp(name, classes, sizeof classes - 1) ? name : name + sizeof classes - 1);
@@ -39,7 +39,7 @@ static int is_plain_file(const char *name)
 static int take_file(struct hook_map *m, char **word)
 {
     struct hook_map_file *f = &m->files[m->nfiles];
-    if (m->nfiles == HOOK_FILES || !is_plain_file(word[0]) || hook_number(word[1], FILE_BYTES, &f->bytes) ||
+    if (m->nfiles == HOOK_FILES || !hook_map_is_file(word[0]) || hook_number(word[1], FILE_BYTES, &f->bytes) ||
         !hook_is_hash(word[2]))
         return -1;
     f->name = word[0];
@@ -162,7 +162,8 @@ struct hook_map *hook_map_read(const struct hook_conf *c, const char *hash, stru
         hook_refuse(w, "no memory");
         return NULL;
     }
-    snprintf(m->dir, sizeof m->dir, "%s/profiles/%s", c->store, hash);
+    m->owner = c->owner;
+    snprintf(m->dir, sizeof m->dir, "%s/" HOOK_COPIES "/%s", c->store, hash);
     snprintf(path, sizeof path, "%s/hook.map", m->dir);
     if (!hook_read(path, c->owner, MAP_BYTES, &m->file, w) && !parse(m, hash, path, w))
         return m;
@@ -259,8 +260,7 @@ const struct hook_map_file *hook_map_file(const struct hook_map *m, const char *
     return NULL;
 }
 
-int hook_map_load(const struct hook_map *m, const char *name, const struct hook_conf *c, struct hook_file *f,
-                  struct hook_why *w)
+int hook_map_load(const struct hook_map *m, const char *name, struct hook_file *f, struct hook_why *w)
 {
     const struct hook_map_file *entry = hook_map_file(m, name);
     char path[HOOK_PATH + HOOK_WORD + 16], hex[SHA256_HEX];
@@ -269,7 +269,7 @@ int hook_map_load(const struct hook_map *m, const char *name, const struct hook_
     if (!entry)
         return 0;
     snprintf(path, sizeof path, "%s/%s", m->dir, name);
-    if (hook_read(path, c->owner, FILE_BYTES, f, w))
+    if (hook_read(path, m->owner, FILE_BYTES, f, w))
         return -1;
     sha256_init(&sha);
     sha256_update(&sha, f->text, f->bytes);

@@ -180,7 +180,7 @@ void hook_prolog(const struct hook_options *o, struct hook_report *r)
         a.nodes = hook_job_nodes(&job, &why);
         a.policy = c.policy;
         print_unfinished(r, &a);
-        hook_decide(&c, &job, &a, &m);
+        hook_decide(&c, o->keep ? o->run : NULL, &job, &a, &m);
         a.policy = HOOK_FAIL; /* what another node makes of this one's answer is not known until hook_meet returns */
         print_unfinished(r, &a);
         a.policy = c.policy;
@@ -203,7 +203,7 @@ void hook_epilog(const struct hook_options *o, struct hook_report *r)
 {
     static struct hook_answer a;
     struct node n = {.sysfs = o->sysfs};
-    struct hook_conf c;
+    struct hook_conf c, copy;
     struct hook_why why = {""};
     struct hook_job job;
     struct hook_map *m = NULL;
@@ -213,7 +213,7 @@ void hook_epilog(const struct hook_options *o, struct hook_report *r)
         if (c.policy == HOOK_NONE)
             hook_meet_leave(&c, &job);
         if (hook_answer_read(o->run, job.id, &a, &why) == 0 && a.state == HOOK_TUNED)
-            m = hook_map_read(&c, a.hash, &why);
+            m = hook_map_read(hook_copy(&c, -1, o->run, a.hash, &copy) ? &c : &copy, a.hash, &why);
         a.state = HOOK_NOTHING;
         check_job(&n, m, &job, &a, r);
     }

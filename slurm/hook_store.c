@@ -164,40 +164,40 @@ static int take_line(char *line, const struct hook_job *job, struct hook_choice 
     return rc < 0 ? -1 : 0;
 }
 
-int hook_choose_by(char *schedule, const char *path, const struct hook_job *job, struct hook_choice *c,
-                   struct hook_why *w)
+int hook_choose(const char *schedule, const char *path, const struct hook_job *job, struct hook_choice *c,
+                struct hook_why *w)
 {
     int rc = 0, number = 0;
-    size_t bytes = strlen(schedule);
-    char *cursor = schedule, *line;
+    size_t bytes = schedule ? strlen(schedule) : 0;
+    char *copy = schedule ? strdup(schedule) : NULL, *cursor = copy, *line;
     struct hook_why why = {""};
     *c = (struct hook_choice){.near = 0};
+    if (schedule && !copy)
+        return hook_refuse(w, "no memory");
     /* A line without an end is one that is being written. */
     if (bytes && schedule[bytes - 1] != '\n')
-        return hook_refuse(w, "%s ends in the middle of a line", path);
-    while (!rc && (line = hook_line(&cursor))) {
+        rc = hook_refuse(w, "%s ends in the middle of a line", path);
+    while (!rc && copy && (line = hook_line(&cursor))) {
         number++;
         if (take_line(line, job, c, &why))
             rc = hook_refuse(w, "%s:%d: %s", path, number, why.text);
     }
+    free(copy);
     c->is_tried = c->is_tried && c->trial[0];
     if (c->is_tried)
         memcpy(c->hash, c->tried, sizeof c->hash);
     return rc;
 }
 
-int hook_choose(const struct hook_conf *conf, const struct hook_job *job, struct hook_choice *c, struct hook_why *w)
+int hook_schedule_read(const struct hook_conf *conf, int *store, struct hook_file *f, struct hook_why *w)
 {
     char path[HOOK_PATH];
-    struct hook_file f;
-    *c = (struct hook_choice){.near = 0};
+    struct hook_why why = {""};
+    *f = (struct hook_file){0};
     snprintf(path, sizeof path, "%s/schedule", conf->store);
+    *store = hook_open_directory(conf->store, conf->owner, &why);
+    if (*store >= 0 && !hook_read_at(*store, "schedule", path, conf->owner, HOOK_SCHEDULE_BYTES, f, &why))
+        return strlen(f->text) == f->bytes ? 0 : hook_refuse(w, "%s is not text", path);
     /* Nothing is installed, which is not a fault, unless the site has said that every node has a store. */
-    if (conf->policy != HOOK_FAIL && access(path, F_OK) && errno == ENOENT)
-        return 0;
-    if (hook_read(path, conf->owner, HOOK_SCHEDULE_BYTES, &f, w))
-        return -1;
-    int rc = hook_choose_by(f.text, path, job, c, w);
-    free(f.text);
-    return rc;
+    return conf->policy != HOOK_FAIL && access(path, F_OK) && errno == ENOENT ? 0 : hook_refuse(w, "%s", why.text);
 }

@@ -16,31 +16,50 @@ static int open_owned(const char *path, uid_t owner, int flags, struct stat *st,
     return fd < 0 ? hook_refuse(w, "%s", e.text) : fd;
 }
 
-int hook_read(const char *path, uid_t owner, size_t limit, struct hook_file *f, struct hook_why *w)
+/* Reads all of an open file and closes it. */
+static int read_opened(int fd, const struct stat *st, const char *path, size_t limit, struct hook_file *f,
+                       struct hook_why *w)
 {
-    struct stat st = {0};
     int rc = -1;
-    *f = (struct hook_file){0};
-    int fd = open_owned(path, owner, O_RDONLY, &st, w);
-    if (fd < 0)
-        return -1;
-    if (!S_ISREG(st.st_mode))
+    if (!S_ISREG(st->st_mode))
         hook_refuse(w, "%s is not a regular file", path);
-    else if ((uint64_t)st.st_size > limit)
+    else if ((uint64_t)st->st_size > limit)
         hook_refuse(w, "%s is larger than %zu bytes", path, limit);
-    else if (!(f->text = calloc((size_t)st.st_size + 2, 1)) || trust_read(fd, f->text, (size_t)st.st_size))
+    else if (!(f->text = calloc((size_t)st->st_size + 2, 1)) || trust_read(fd, f->text, (size_t)st->st_size))
         hook_refuse(w, "%s cannot be read whole", path);
-    else if (memchr(f->text, 0, (size_t)st.st_size))
-        hook_refuse(w, "%s is not text", path);
     else
         rc = 0;
     close(fd);
-    f->bytes = (size_t)st.st_size;
+    f->bytes = (size_t)st->st_size;
     if (rc) {
         free(f->text);
         *f = (struct hook_file){0};
     }
     return rc;
+}
+
+int hook_read(const char *path, uid_t owner, size_t limit, struct hook_file *f, struct hook_why *w)
+{
+    struct stat st = {0};
+    *f = (struct hook_file){0};
+    int fd = open_owned(path, owner, O_RDONLY, &st, w);
+    if (fd < 0 || read_opened(fd, &st, path, limit, f, w))
+        return -1;
+    if (!memchr(f->text, 0, f->bytes))
+        return 0;
+    free(f->text);
+    *f = (struct hook_file){0};
+    return hook_refuse(w, "%s is not text", path);
+}
+
+int hook_read_at(int dir, const char *name, const char *path, uid_t owner, size_t limit, struct hook_file *f,
+                 struct hook_why *w)
+{
+    struct stat st = {0};
+    struct err e = {0};
+    *f = (struct hook_file){0};
+    int fd = trust_open_owned_at(dir, name, path, owner, O_RDONLY, &st, &e);
+    return fd < 0 ? hook_refuse(w, "%s", e.text) : read_opened(fd, &st, path, limit, f, w);
 }
 
 int hook_check(const char *path, uid_t owner, struct hook_why *w)

@@ -63,15 +63,8 @@ int trials_list(const char *schedule, const char *path, struct arena *a, struct 
 
 /* ---- which group a job is in ------------------------------------------------------------------------------------- */
 
-/* A schedule, and room for a copy that can be cut. */
-struct places {
-    const char *schedule;
-    char *copy;
-    size_t bytes;
-};
-
 /* Whether the job is part of the trial, and then of which group. */
-static int is_placed(const struct places *p, const struct trial *t, const struct trials_job *job, int *is_tried)
+static int is_placed(const char *schedule, const struct trial *t, const struct trials_job *job, int *is_tried)
 {
     struct hook_job asked = {.lists = {job->nodes},
                              .nlists = 1,
@@ -82,8 +75,7 @@ static int is_placed(const struct places *p, const struct trial *t, const struct
     struct hook_choice choice;
     struct hook_why why = {""};
     snprintf(asked.id, sizeof asked.id, "%s", job->id);
-    memcpy(p->copy, p->schedule, p->bytes + 1);
-    if (hook_choose_by(p->copy, "", &asked, &choice, &why) || strcmp(choice.trial, t->name) != 0)
+    if (hook_choose(schedule, "", &asked, &choice, &why) || strcmp(choice.trial, t->name) != 0)
         return 0;
     *is_tried = choice.is_tried;
     return 1;
@@ -138,7 +130,7 @@ static void count_end(struct trial *t, const struct trials_job *job, int is_trie
     *(is_tried ? &t->failed_tried : &t->failed_others) += (size_t)fails;
 }
 
-static void judge_trial(struct trial *t, const struct places *p, struct trials_job *const *jobs, size_t count,
+static void judge_trial(struct trial *t, const char *schedule, struct trials_job *const *jobs, size_t count,
                         int has_figures, struct arena *a)
 {
     struct trials_unit *units = arena_alloc(a, (count + 1) * sizeof *units);
@@ -148,7 +140,7 @@ static void judge_trial(struct trial *t, const struct places *p, struct trials_j
     for (size_t i = 0; i < count; i++) {
         const struct trials_job *job = jobs[i];
         int is_tried, is_over = !is_state(job, unfinished);
-        if (job->start < t->since || (t->until && job->start >= t->until) || !is_placed(p, t, job, &is_tried))
+        if (job->start < t->since || (t->until && job->start >= t->until) || !is_placed(schedule, t, job, &is_tried))
             continue;
         double figure = has_figures ? job->figure : is_state(job, completed) ? job->elapsed_s : 0;
         count_end(t, job, is_tried);
@@ -166,10 +158,8 @@ static void judge_trial(struct trial *t, const struct places *p, struct trials_j
 
 void trials_judge(const char *schedule, const struct trials_jobs *jobs, struct arena *a, struct trials *t)
 {
-    struct places p = {.schedule = schedule, .bytes = strlen(schedule)};
     struct trials_job **sorted = arena_alloc(a, (jobs->count + 1) * sizeof *sorted);
     int has_figures = strcmp(t->figure, "elapsed time") != 0;
-    p.copy = arena_alloc(a, p.bytes + 1);
     for (size_t i = 0; i < jobs->count; i++) {
         sorted[i] = &jobs->list[i];
         has_figures |= jobs->list[i].figure > 0;
@@ -177,5 +167,5 @@ void trials_judge(const char *schedule, const struct trials_jobs *jobs, struct a
     qsort(sorted, jobs->count, sizeof *sorted, by_start);
     t->odd = jobs->odd;
     for (size_t i = 0; i < t->count; i++)
-        judge_trial(&t->list[i], &p, sorted, jobs->count, has_figures, a);
+        judge_trial(&t->list[i], schedule, sorted, jobs->count, has_figures, a);
 }

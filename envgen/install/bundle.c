@@ -1,14 +1,16 @@
-/* A profile as one file, for nodes that share no file system: for each file a line "NAME BYTES", and its bytes. */
+/* A profile as one file, for nodes that share no file system, and what of it a node keeps: for each file a line
+ * "NAME BYTES", and its bytes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/file.h"
+#include "core/trust.h"
 #include "envgen/install/install.h"
 #include "envgen/profile/profile.h"
-
-#define FORMAT "nccltune-bundle/1\n"
+#include "slurm/hook.h"
 
 static int pack_file(const char *dir, const char *name, FILE *out, struct arena *a, struct err *e)
 {
@@ -30,13 +32,41 @@ int install_pack(const char *profile, const char *path, struct err *e)
         return rc;
     }
     struct arena *a = arena_new();
-    fputs(FORMAT, o.stream);
+    fputs(HOOK_NODE_FORMAT, o.stream);
     for (int i = 0; i < p->manifest.nfiles && !rc; i++)
         rc = pack_file(p->dir, p->manifest.files[i].name, o.stream, a, e);
     if (!rc)
         rc = pack_file(p->dir, ENV_MANIFEST, o.stream, a, e);
     rc = file_out_end(&o, path, rc, e);
     env_profile_free(p);
+    arena_free(a);
+    return rc;
+}
+
+int install_pack_for_nodes(int profiles, const struct install_done *done, const char *map, struct err *e)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    struct arena *a = arena_new();
+    FILE *out = open_memstream(&text, &bytes);
+    if (out)
+        fputs(HOOK_NODE_FORMAT, out);
+    int rc = out ? pack_file(done->dir, "hook.map", out, a, e) : err_errno(e, "no memory");
+    if (!rc && !access(arena_printf(a, "%s/tuner.bin", done->dir), F_OK))
+        rc = pack_file(done->dir, "tuner.bin", out, a, e);
+    for (const char *line = map; !rc && *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *name = line + strlen("file ");
+        if (!strncmp(line, "file ", strlen("file ")))
+            rc = pack_file(done->dir, arena_strndup(a, name, strcspn(name, " ")), out, a, e);
+    }
+    if (out && fclose(out) && !rc)
+        rc = err_errno(e, "no memory");
+    const char *name = arena_printf(a, "%s.node", done->hash);
+    if (!rc && bytes > HOOK_NODE_BYTES)
+        unlinkat(profiles, name, 0); /* nodes read the files themselves */
+    else if (!rc && trust_put(profiles, name, text, bytes, 0644))
+        rc = err_errno(e, "%s.node: cannot be written", done->dir);
+    free(text);
     arena_free(a);
     return rc;
 }
@@ -75,11 +105,11 @@ static int unpack_file(const char *dir, const char **at, const char *end, struct
 int install_unpack(const char *path, const char *dir, struct arena *a, const char **profile, struct err *e)
 {
     char *data, *made = arena_printf(a, "%s/nccltune-bundle-XXXXXX", dir);
-    size_t bytes, head = sizeof FORMAT - 1;
+    size_t bytes, head = sizeof HOOK_NODE_FORMAT - 1;
     int rc = file_read(path, FILE_LIMIT, a, &data, &bytes, e);
     if (rc)
         return rc;
-    if (bytes < head || memcmp(data, FORMAT, head) != 0)
+    if (bytes < head || memcmp(data, HOOK_NODE_FORMAT, head) != 0)
         return err_set(e, ERR_FAILED, "%s: expected a bundle of nccltune's",
                        strcmp(path, "-") ? path : "standard input");
     if (!mkdtemp(made))

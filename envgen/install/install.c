@@ -582,6 +582,8 @@ static int take_copy(const struct install_site *site, int profiles, const char *
     int rc = done->table ? install_try_plugin(site->plugin, e) : 0;
     if (!rc)
         rc = name_profile(profiles, made, map, done, e);
+    if (!rc)
+        rc = install_pack_for_nodes(profiles, done, map, e);
     env_profile_free(p);
     return rc;
 }

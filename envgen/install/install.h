@@ -1,6 +1,7 @@
 /* Site installation: a store of finished profiles, the schedule that says which jobs get which, NCCL's own file.
  *
  *   STORE/profiles/HASH/    the files of a profile, and hook.map: what of it the Slurm hooks need
+ *   STORE/profiles/HASH.node  the files of it that nodes copy, as one
  *   STORE/schedule          SINCE HASH SCOPE lines, see nccltune-hook(8); added to, "none" by --uninstall and for the
  *                           end of a trial
  *   STORE/current           link to the profile that all jobs get
@@ -142,6 +143,10 @@ int install_on_hosts(const struct install_hosts *h, const char *const *words, co
 /* A profile as one file, and back into a directory of its own below `dir`, whose path is in `a`. */
 int install_pack(const char *profile, const char *path, struct err *e);
 int install_unpack(const char *path, const char *dir, struct arena *a, const char **profile, struct err *e);
+
+/* STORE/profiles/HASH.node of the profile that `done` describes, whose hook.map is `map`; slurm/hook_copy.c reads it.
+ */
+int install_pack_for_nodes(int profiles, const struct install_done *done, const char *map, struct err *e);
 
 /* Whether all files of a profile are such as nccltune writes, and all their settings such as may be delivered. Errors:
  * the first line that is not. */

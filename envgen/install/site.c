@@ -1,6 +1,7 @@
 /* What is there already: a plugin that can be loaded, hooks that Slurm runs, jobs that have a profile. */
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -130,9 +131,9 @@ void install_find_hooks(struct arena *a, struct install_hooks *h)
 
 /* ---- jobs -------------------------------------------------------------------------------------------------------- */
 
-/* Whether the store's schedule gives this job ("ID PARTITION START NODES") a profile; a job that cannot be judged may
- * have one. */
-static int has_profile(const struct hook_conf *c, char *line)
+/* Whether the schedule gives this job ("ID PARTITION START NODES") a profile; a job that cannot be judged may have one.
+ */
+static int has_profile(const char *schedule, char *line)
 {
     char *words[4];
     struct hook_why ignored = {""};
@@ -143,7 +144,7 @@ static int has_profile(const struct hook_conf *c, char *line)
     snprintf(job.id, sizeof job.id, "%s", words[0]);
     job.partition = words[1];
     job.lists[0] = words[3];
-    return hook_choose(c, &job, &choice, &ignored) || choice.hash[0];
+    return hook_choose(schedule, "", &job, &choice, &ignored) || choice.hash[0];
 }
 
 /* Jobs that run, a line each: ID PARTITION START NODES. NULL: squeue does not tell. */
@@ -182,11 +183,17 @@ int install_running_jobs(const struct install_site *site, struct arena *a, const
     if (strlen(site->store) >= sizeof c.store)
         return err_set(e, ERR_USAGE, "%s: longer than a store's path can be", site->store);
     snprintf(c.store, sizeof c.store, "%s", site->store);
+    struct hook_file schedule;
+    struct hook_why ignored = {""};
+    int store, is_unread = hook_schedule_read(&c, &store, &schedule, &ignored);
     char *cursor = arena_strdup(a, text), *line;
     while ((line = hook_line(&cursor))) {
         const char *id = arena_strndup(a, line, strcspn(line, " "));
-        if (has_profile(&c, line))
+        if (is_unread || has_profile(schedule.text, line))
             *jobs = arena_printf(a, "%s%s%s", *jobs, **jobs ? ", " : "", id);
     }
+    free(schedule.text);
+    if (store >= 0)
+        close(store);
     return 0;
 }

@@ -29,20 +29,7 @@ profile() {
     printf 'allreduce,0,-1,tree,ll128,7,2,16\n' >"$p/tuner.csv"
     mkdir -p "$p/nccl.d"
     printf '# of this class\nNCCL_IB_HCA==mlx5_0:1\n' >"$p/nccl.d/class0.conf"
-    python3 - "$p" <<'END'
-import hashlib, json, os, sys
-path = sys.argv[1]
-manifest = json.load(open(path + "/manifest.json"))
-if not any(f["name"] == "nccl.d/class0.conf" for f in manifest["files"]):
-    manifest["files"].append({"name": "nccl.d/class0.conf"})
-total = hashlib.sha256()
-for f in sorted(manifest["files"], key=lambda f: f["name"]):
-    data = open(os.path.join(path, f["name"]), "rb").read()
-    f["sha256"], f["bytes"] = hashlib.sha256(data).hexdigest(), len(data)
-    total.update(f'{f["sha256"]}  {f["name"]}\n'.encode())
-manifest["hash"] = total.hexdigest()
-json.dump(manifest, open(path + "/manifest.json", "w"))
-END
+    tests/tools/manifest "$p" nccl.d/class0.conf
 }
 check "a profile is made" profile
 check "and installed" "$nccltune" install-profile "$work/profile" --no-hooks --store "$store" --nccl-conf "$work/nccl.conf" --plugin "$plugin"

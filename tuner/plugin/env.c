@@ -17,6 +17,7 @@
 
 #include "core/vars/catalogue.h"
 #include "tuner/plugin/abi.h"
+#include "tuner/plugin/source.h"
 
 #define FILE_BYTES   (64 << 10)
 #define MAP_BYTES    (4 << 20)
@@ -116,9 +117,10 @@ static void find_class(const char *profile)
 static void read_settings(void)
 {
     const char *profile = getenv("NCCLTUNE_PROFILE"), *mode = getenv("NCCLTUNE"), *name = env.class_name;
-    char path[PATH_MAX];
+    char path[PATH_MAX], near[PATH_MAX];
     if (!profile || *profile != '/' || strlen(profile) > sizeof path - 300 || (mode && !strcmp(mode, "off")))
         return;
+    profile = plugin_near(profile, near);
     find_class(profile);
     /* The class's file first: the first of two settings is the one that is found. */
     if (*name && *name != '.' && strlen(name) < 200 && strspn(name, WORD) == strlen(name)) {

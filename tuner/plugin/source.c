@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/hash.h"
 #include "tuner/libc/elf.h"
 #include "tuner/table/table.h"
 
@@ -75,13 +76,27 @@ static int read_table(struct plugin_source *s)
     return rc;
 }
 
+const char *plugin_near(const char *profile, char near[PATH_MAX])
+{
+    static const char copies[] = "/run/nccltune/profiles", map[] = "/hook.map";
+    const char *name = strrchr(profile, '/');
+    if (!name || strlen(name) != SHA256_HEX || strspn(name + 1, "0123456789abcdef") != SHA256_HEX - 1)
+        return profile;
+    snprintf(near, PATH_MAX, "%s%s%s", copies, name, map);
+    if (access(near, R_OK))
+        return profile;
+    near[strlen(near) - strlen(map)] = 0;
+    return near;
+}
+
 /* A path that a variable names; `suffix` is put behind a directory. 0 when the variable does not decide. */
 static int name_by_variable(struct plugin_source *s, const char *name, const char *suffix)
 {
     const char *value = getenv(name);
     if (!value || !*value)
         return 0;
-    int n = snprintf(s->path, sizeof s->path, "%s%s", value, suffix);
+    char near[PATH_MAX];
+    int n = snprintf(s->path, sizeof s->path, "%s%s", *suffix ? plugin_near(value, near) : value, suffix);
     if (value[0] != '/')
         snprintf(s->error, sizeof s->error, "%s=%.200s is not an absolute path; ranks may run in different directories",
                  name, value);

@@ -12,6 +12,10 @@ struct plugin_source {
     char error[PATH_MAX + 256]; /* why a table that was named or found cannot be used; "" when all is well */
 };
 
+/* Where to read a profile that has such a path: the copy that the job prolog has made on this node, `near`, or there.
+ */
+const char *plugin_near(const char *profile, char near[PATH_MAX]);
+
 /* Looks through NCCLTUNE_PROFILE, NCCL_TUNER_CONFIG_FILE, the plugin's own directory and /etc/nccltune, and reads the
  * first table there is. A variable that is set decides alone. */
 void plugin_source_read(struct plugin_source *s);

@@ -123,7 +123,7 @@ TEST_CASE(decides_by_what_it_is_told)
     assert_int_equal(ask("12 main 5678 n[1-2]\\n", &job, &why), 0);
     job.start_known = 0;
     job.start = time(NULL);
-    hook_decide(&store.conf, &job, &a, &m);
+    hook_decide(&store.conf, NULL, &job, &a, &m);
     assert_int_equal(a.state, HOOK_NOTHING);
     assert_string_equal(a.why, "no profile is scheduled for this job");
     assert_int_equal(a.nodes, 2);
@@ -131,7 +131,7 @@ TEST_CASE(decides_by_what_it_is_told)
     snprintf(schedule, sizeof schedule, "12 main %lld n1\\n", (long long)time(NULL));
     setenv("SLURM_HET_JOB_ID", "12", 1);
     assert_int_equal(ask(schedule, &job, &why), 0);
-    hook_decide(&store.conf, &job, &a, &m);
+    hook_decide(&store.conf, NULL, &job, &a, &m);
     assert_int_equal(a.state, HOOK_TUNED);
     assert_string_equal(a.hash, STORE_HASH);
     assert_int_equal(a.nodes, 1);

@@ -45,17 +45,17 @@ TEST_CASE(reads)
     why.text[0] = 0;
     assert_int_equal(hook_map_fits(m, &unknown, &mixed_settings, &why), -1);
     assert_non_null(strstr(why.text, "node x is not in the profile"));
-    assert_int_equal(hook_map_load(m, "nccl.d/a.conf", &store.conf, &f, &why), 0);
+    assert_int_equal(hook_map_load(m, "nccl.d/a.conf", &f, &why), 0);
     assert_string_equal(f.text, "NCCL_IB_HCA==mlx5_0:1,mlx5_1:1\n");
     free(f.text);
-    assert_int_equal(hook_map_load(m, "nccl.d/b.conf", &store.conf, &f, &why), 0);
+    assert_int_equal(hook_map_load(m, "nccl.d/b.conf", &f, &why), 0);
     assert_null(f.text);
     store_write(&store, "profiles/" STORE_HASH "/nccl.conf", "# common\nNCCL_IB_QPS_PER_CONNECTION=5\n");
     why.text[0] = 0;
-    assert_int_equal(hook_map_load(m, "nccl.conf", &store.conf, &f, &why), -1);
+    assert_int_equal(hook_map_load(m, "nccl.conf", &f, &why), -1);
     assert_non_null(strstr(why.text, "not what was installed"));
     unlink(store_path(&store, "profiles/" STORE_HASH "/nccl.conf"));
-    assert_int_equal(hook_map_load(m, "nccl.conf", &store.conf, &f, &why), -1);
+    assert_int_equal(hook_map_load(m, "nccl.conf", &f, &why), -1);
     hook_map_free(m);
     hook_map_free(NULL);
 }

@@ -15,8 +15,7 @@ static void expect(const char *schedule, struct hook_job job, const char *hash)
 {
     struct hook_why why = {""};
     struct hook_choice found;
-    store_write(&store, "schedule", schedule);
-    int rc = hook_choose(&store.conf, &job, &found, &why);
+    int rc = hook_choose(schedule, "schedule", &job, &found, &why);
     if (hash && (rc || strcmp(found.hash, hash) != 0))
         fail_msg("'%s': found '%s' (%s)", schedule, found.hash, why.text);
     if (!hash && (rc != -1 || !why.text[0]))
@@ -25,8 +24,6 @@ static void expect(const char *schedule, struct hook_job job, const char *hash)
 
 TEST_CASE(chooses)
 {
-    if (untrusted)
-        skip_because(NEEDS_OWN_STORE);
     expect("", job_of("n1", "main", 500), "");
     expect("# a comment\n\n100 " A " all\n", job_of("n1", "main", 500), A);
     expect("100 " A " all\n500 " B " all\n", job_of("n1", "main", 499), A);
@@ -64,8 +61,6 @@ TEST_CASE(refuses)
         "100 " A " trial=../t,50,40,all\n",
         "100 " A " trial=t,50\n",
     };
-    if (untrusted)
-        skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         expect(bad[i], job_of("n1", "main", 500), NULL);
 }
@@ -73,15 +68,26 @@ TEST_CASE(refuses)
 TEST_CASE(nothing_installed)
 {
     struct hook_why why = {""};
-    struct hook_job job = job_of("n1", "main", 500);
-    struct hook_choice found;
+    struct hook_file schedule;
+    int dir;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     unlink(store_path(&store, "schedule"));
-    assert_int_equal(hook_choose(&store.conf, &job, &found, &why), 0);
-    assert_string_equal(found.hash, "");
+    assert_int_equal(hook_schedule_read(&store.conf, &dir, &schedule, &why), 0);
+    assert_null(schedule.text);
+    close(dir);
     store.conf.policy = HOOK_FAIL; /* the site has said that there is a store */
-    assert_int_equal(hook_choose(&store.conf, &job, &found, &why), -1);
+    assert_int_equal(hook_schedule_read(&store.conf, &dir, &schedule, &why), -1);
+    close(dir);
+}
+
+TEST_CASE(nothing_scheduled)
+{
+    struct hook_why why = {""};
+    struct hook_job job = job_of("n1", "main", 500);
+    struct hook_choice found;
+    assert_int_equal(hook_choose(NULL, "schedule", &job, &found, &why), 0);
+    assert_string_equal(found.hash, "");
 }
 
 /* How many of a thousand jobs get B, as every node of theirs decides. */
@@ -92,10 +98,8 @@ static int count_b(const char *schedule, const char *partition, long long start)
     for (int i = 0; i < 1000; i++) {
         struct hook_job job = job_of("n1", partition, start);
         struct hook_choice choice;
-        char text[1024];
-        snprintf(text, sizeof text, "%s", schedule);
         snprintf(job.id, sizeof job.id, "%d", 7000 + i);
-        assert_int_equal(hook_choose_by(text, "schedule", &job, &choice, &why), 0);
+        assert_int_equal(hook_choose(schedule, "schedule", &job, &choice, &why), 0);
         assert_true(!strcmp(choice.hash, choice.is_tried ? B : A) || !strcmp(choice.hash, choice.trial[0] ? A : ""));
         count += !strcmp(choice.hash, B);
     }
@@ -132,14 +136,11 @@ TEST_CASE(near_a_change)
                  {"11000 none all\n", 0, 1},
                  {"1000 none all\n20000 none all\n", 0, 0}};
     struct hook_choice found;
-    if (untrusted)
-        skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct hook_why why = {""};
         struct hook_job job = job_of("n1", "main", 10000);
         job.start_known = cases[i].known;
-        store_write(&store, "schedule", cases[i].schedule);
-        assert_int_equal(hook_choose(&store.conf, &job, &found, &why), 0);
+        assert_int_equal(hook_choose(cases[i].schedule, "schedule", &job, &found, &why), 0);
         assert_int_equal(found.near, cases[i].near);
     }
 }
