@@ -15,7 +15,8 @@ int cli_take_releases(const struct option_value *v, void *out, struct err *e)
 {
     struct cli_releases *r = out;
     if (env_version_parse(v->text, &r->low, &r->high))
-        return err_set(e, ERR_USAGE, "%s: '%s' is no release such as 2.28.9, 2.28 or 2.19-2.28", v->what, v->text);
+        return err_set(e, ERR_USAGE, "%s: invalid release '%s' (expected e.g. 2.28.9, 2.28 or 2.19-2.28)", v->what,
+                       v->text);
     if (r->high / 100 <= ENV_NEWEST / 100)
         return 0;
     char newest[ENV_VERSION];

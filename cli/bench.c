@@ -66,7 +66,7 @@ static void print_rows(const struct calibration *c, const struct row *rows, int 
 {
     char size[UNIT_TEXT];
     printf("# %s\n#\n# %-14s %9s %12s   %-32s  %s\n", rows[0].point->library, "collective", "size", "measured us",
-           "predicted before, nine of ten", "and now");
+           "predicted before, 90 %", "and now");
     for (int i = 0; i < n; i++)
         printf("  %-14s %9s %12.1f   %10.1f [%.1f, %.1f]  %10.1f [%.1f, %.1f]\n", coll_name(rows[i].point->coll),
                unit_bytes(size, rows[i].point->bytes), rows[i].measured_us, rows[i].before.us, rows[i].before.low_us,
@@ -152,7 +152,7 @@ static int calibrate(const struct bench_options *asked, const struct topology *t
     const char *slash = c.path ? strrchr(c.path, '/') : NULL;
     int rc = 0;
     if (!c.path)
-        rc = err_set(e, ERR_LACKS, "neither XDG_STATE_HOME nor HOME is set: say where the calibration goes, -o FILE");
+        rc = err_set(e, ERR_LACKS, "neither XDG_STATE_HOME nor HOME is set: name the calibration's file with -o FILE");
     else if (slash)
         rc = file_mkdirs(arena_strndup(a, c.path, (size_t)(slash - c.path) + 1), e);
     bench_options_default(&usual);
@@ -173,7 +173,7 @@ static int calibrate(const struct bench_options *asked, const struct topology *t
 static const struct cli_page page = {
     COMMAND,
     "nccltune bench [OPTION]... -o RESULTS\n"
-    "Measure collectives over algorithms and network interfaces, the library's untouched default among them.\n"
+    "Measure collectives over algorithms and network interfaces, the baseline among them.\n"
     "Every measurement is a line of RESULTS, on disk before the next one begins. With --engine model, which --machine\n"
     "and --from imply, nothing is measured: every line is a prediction with its band.\n",
     "Examples\n"
@@ -231,7 +231,7 @@ static const struct option_spec output_options[] = {
      "measure the default at a few sizes, about ten seconds, for all that is predicted of such nodes from now on; to "
      "RESULTS, else where predictions look for it",
      option_flag, offsetof(struct request, calibrate)},
-    {0, "plan", NULL, "say what would be run, and run nothing", option_flag, offsetof(struct request, plan)},
+    {0, "plan", NULL, "show what would be run, and run nothing", option_flag, offsetof(struct request, plan)},
     {'j', "json", NULL, "print the points, or the plan, as JSON", option_flag, offsetof(struct request, json)},
     {'q', "quiet", NULL, "no progress, only warnings", option_flag, offsetof(struct request, quiet)},
     {0},
@@ -280,7 +280,7 @@ static int check_request(const struct request *w, struct err *e)
     if (w->calibrate && (w->plan || w->bench.resume || w->bench.workload))
         return err_set(e, ERR_USAGE, "--calibrate measures a few points anew: not with --plan, --resume or --workload");
     if (!engine->documents && !w->bench.results && !w->plan && !w->calibrate)
-        return err_set(e, ERR_USAGE, "say where the measurements go: -o RESULTS");
+        return err_set(e, ERR_USAGE, "missing output file: -o RESULTS");
     int rc =
         engine->documents ? engine->documents->check(bench_engine_own(w->bench.own, engine), w->bench.results, e) : 0;
     return rc ? rc : cli_measure_check(&w->bench, e);

@@ -13,7 +13,8 @@
 static const struct cli_page page = {
     COMMAND,
     "nccltune diagnose [OPTION]... FILE|DIR...\n"
-    "Say where the steps of a training job go, whether communication is the problem, and what to do next.\n"
+    "Explain failures and training steps: where the time goes, whether communication is the problem, and what to do\n"
+    "next.\n"
     "FILE is a log, a trace or GPU samples; - is standard input; DIR is a job's directory, whose files are joined.\n"
     "Formats are told by content and may be mixed: verl, TRL, Swift, Megatron-LM and DeepSpeed logs, \"[Step N] "
     "rollout:\n"

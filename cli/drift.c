@@ -10,7 +10,7 @@
 static const struct cli_page page = {
     COMMAND,
     "nccltune drift [OPTION]... DIR...\n"
-    "Say who keeps the others waiting and what has become slower, from the captures of many jobs.\n"
+    "Find stragglers and regressions across jobs, from their captures.\n"
     "DIR holds what NCCLTUNE_CAPTURE=DIR has left: JOB.rank.N.json, of any number of jobs.\n",
     "Examples\n"
     "  nccltune drift /shared/capture\n"

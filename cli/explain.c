@@ -1,4 +1,4 @@
-/* nccltune explain: say what a profile sets, and why. */
+/* nccltune explain: explain a profile, or one variable of NCCL. */
 #include <stdio.h>
 
 #include "advise/whatif/step_profile.h"

@@ -20,7 +20,7 @@
 static const struct cli_page page = {
     COMMAND,
     "nccltune lint [OPTION]... FILE... | DIRECTORY... | - | --env | --pid N\n"
-    "Say what NCCL makes of the settings in scripts, configuration files, container and cluster descriptions and\n"
+    "Find wrong NCCL settings in scripts, configuration files, container and cluster descriptions and\n"
     "programs: names that it does not read, values that it reads as something else, settings without effect, at odds,\n"
     "or lost before they reach the ranks.\n",
     "Examples\n"

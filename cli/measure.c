@@ -12,7 +12,7 @@
 #include "core/launcher.h"
 #include "envgen/predict/predict.h"
 
-#define LARGEST ((uint64_t)1 << 30) /* bytes, where nobody says */
+#define LARGEST ((uint64_t)1 << 30) /* bytes, if not given */
 
 /* ---- what -------------------------------------------------------------------------------------------------------- */
 
@@ -122,12 +122,12 @@ static const struct option_spec how_long_options[] = {
 
 static const struct option_spec how_sure_options[] = {
     {'m', "margin", "PERCENT",
-     "a setting is worth it where its gain is this much beyond doubt; 3%, for rows that are verified 0%; of a fabric "
+     "least gain that the interval of a setting must clear; 3%, for rows that are verified 0%; of a fabric "
      "that "
      "is checked, how much slower is worse; 30%",
      option_percent, offsetof(struct bench_options, margin), .high = 1000},
-    {0, "confidence", "PERCENT", "what is beyond doubt: an interval holds the truth with so much confidence; 95%",
-     option_percent, offsetof(struct bench_options, confidence), .low = 50, .high = 99.999},
+    {0, "confidence", "PERCENT", "confidence of intervals; 95%", option_percent,
+     offsetof(struct bench_options, confidence), .low = 50, .high = 99.999},
     {0},
 };
 
@@ -207,7 +207,7 @@ int cli_measure_check(const struct bench_options *o, struct err *e)
     return rc || !o->workload ? rc : check_workload(o->workload, e);
 }
 
-/* The largest size where nobody says. */
+/* The largest size if not given. */
 static uint64_t usual_bytes(const struct bench_options *o, int predicts)
 {
     const struct bench_engine *engine = bench_engine_find(o->engine);

@@ -36,7 +36,7 @@ struct request {
 static const struct cli_page page = {
     COMMAND,
     "nccltune probe [OPTION]...\n"
-    "Say what is in this machine, in a cluster or in recorded ones, and how it is connected.\n",
+    "Show what is in this machine, in a cluster or in recorded ones, and how it is connected.\n",
     "Examples\n"
     "  nccltune probe                          devices, matrix, roles of the ports, findings\n"
     "  nccltune probe -o topology.json         the same for the other commands\n"

@@ -32,7 +32,7 @@ static const struct cli_page page = {
     "  nccltune tune --renew profile -o profile-2.31               after an upgrade of NCCL or the GPU driver\n"
     "  nccltune tune --machine azure-ndv5 --nodes 32 -o profile   on a laptop: all predicted\n"
     "\n"
-    "Predictions carry a band that holds nine of ten, and stand in comments unless --predicted is given.\n"
+    "Predictions have 90 % intervals, and are written as comments unless --predicted is given.\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage, 3 nothing could be measured (no mpirun) and the profile holds\n"
     "what the topology alone justifies, 130 interrupted.\n",
     0};
@@ -53,7 +53,7 @@ static const struct option_spec profile_options[] = {
      "equals; "
      "partition=NAME: all nodes of that Slurm partition",
      option_text, offsetof(struct tune, serve)},
-    {0, "plan", NULL, "look at the nodes, say what would be measured and for how long, and end", option_flag,
+    {0, "plan", NULL, "show what would be measured on which nodes and for how long, and end", option_flag,
      offsetof(struct tune, plan)},
     {'j', "json", NULL, "print the result, or the plan, as JSON", option_flag, offsetof(struct tune, json)},
     {'v', "verbose", NULL, "print every point and every decision, not only what changes", option_flag,

@@ -82,8 +82,8 @@ static void print_points(const struct tune_result *t, struct arena *a)
             shown.items[shown.count++] = *p;
     }
     if (shown.count && env_shape_with(d, BENCH_PREDICTED))
-        printf("PREDICTED%s%s, nothing was measured; intervals hold nine of ten predictions\n\n",
-               t->machine ? " for " : "", t->machine ? t->machine : "");
+        printf("PREDICTED%s%s, nothing was measured; intervals have 90 %%\n\n", t->machine ? " for " : "",
+               t->machine ? t->machine : "");
     if (shown.count)
         bench_points_print(&shown, used, d, stdout);
 }
@@ -174,7 +174,7 @@ static void print_verdict(const struct tune_result *t, struct arena *a)
         print_gains(d, a);
         puts("Everything else stays at its default.");
     } else
-        printf("Nothing is faster than the default here beyond doubt: tested at %s.\n",
+        printf("Nothing is proven to be faster than the default here: tested at %s.\n",
                t->points ? points_text(t->points, a) : "all measured sizes");
     for (const struct bench_engine *const *e = bench_engines; *e; e++)
         if ((*e)->report && env_shape_with(d, (*e)->evidence))

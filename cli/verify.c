@@ -21,7 +21,7 @@ static const struct cli_page page = {
     COMMAND,
     "nccltune verify PROFILE [OPTION]...\n"
     "Measure the library's default against the library with the profile, in turns, with the environment, plugin and\n"
-    "rules that a job has, and judge every rule: it holds when it is faster than without it beyond doubt.\n",
+    "rules that a job has, and judge every rule: a rule holds if its gain is proven again.\n",
     "Engine, collectives, sizes and groups of ranks are those that the profile was made with, as far as they fit.\n"
     "\n"
     "Examples\n"

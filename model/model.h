@@ -92,7 +92,7 @@ struct model_call {
 #define MODEL_VALIDATED_NODES 2
 
 struct model_time {
-    double us, low_us, high_us; /* nine of ten calls lie between low and high */
+    double us, low_us, high_us; /* 90 % of calls lie between low and high */
     int algo, proto, channels;  /* what was predicted; algo and proto -1 where there is none */
     const char *taken_by;       /* see nccl_choice: the best ring stands in, for AllReduce */
     double share[MODEL_PARTS];  /* of the parts; together 1, and each the sensitivity of log time to the part's */

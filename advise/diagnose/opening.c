@@ -170,31 +170,32 @@ static const char *left_open(const struct judge *j)
 {
     const struct diag_source *s = j->s;
     if (!s && j->r->ngpus)
-        return "Which phase runs while GPUs wait these samples cannot tell; the job's console log would, given "
+        return "These samples cannot show which phase runs while GPUs wait; the job's console log would, given "
                "together "
                "with them.";
     if (!s && j->d->engine.lines)
-        return "What part of a step the rollout is the engine's log cannot tell; the trainer's console log would.";
+        return "The engine's log cannot show what part of a step the rollout is; the trainer's console log would.";
     if (!s && j->d->nccl.lines)
-        return "How long the collectives take NCCL's log cannot tell; a torch.profiler trace or the job's console log "
+        return "NCCL's log cannot show how long the collectives take; a torch.profiler trace or the job's console log "
                "would.";
     if (!s)
-        return "Where a step goes these files cannot tell; the console log with timers, or a torch.profiler trace, "
+        return "These files cannot show where a step goes; the console log with timers, or a torch.profiler trace, "
                "would.";
     if (is_trace(s))
-        return "Whether a collective moves data or waits for the slowest rank one trace cannot tell; the trace of "
+        return "One trace cannot show whether a collective moves data or waits for the slowest rank; the trace of "
                "another "
                "rank of the same steps would.";
     if (is_sums(s))
-        return "What compute hides, and how long the GPU was idle, sums of kernels cannot tell; the trace itself "
+        return "Sums of kernels cannot show what compute hides, nor how long the GPU was idle; the trace itself "
                "would.";
     if (s->may_hold > 0)
-        return "What of those phases is communication timers cannot tell; a torch.profiler trace of a few steps would "
+        return "Timers cannot show how much of those phases is communication; a torch.profiler trace of a few steps "
+               "would "
                "(Megatron-LM: --timing-log-level 2, DeepSpeed: wall_clock_breakdown).";
     if (!j->r->ngpus)
-        return "What compute hides, and which GPUs wait, timers cannot tell; a torch.profiler trace, and nvidia-smi "
+        return "Timers cannot show what compute hides, nor which GPUs wait; a torch.profiler trace, and nvidia-smi "
                "--query-gpu=timestamp,index,utilization.gpu,power.draw --format=csv -l 1 beside the job, would.";
-    return "What compute hides timers cannot tell; a torch.profiler trace of a few steps would.";
+    return "Timers cannot show what compute hides; a torch.profiler trace of a few steps would.";
 }
 
 static void say_facts(const struct judge *j, char to[DIAG_SENTENCE])

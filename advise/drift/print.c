@@ -72,17 +72,17 @@ void drift_print(const struct drift_fleet *f, FILE *out)
     char sentence[OBSERVE_SENTENCE];
     print_jobs(f, out);
     if (f->ncauses)
-        fputs("\nWho is waited for\n", out);
+        fputs("\nRanks that others wait for\n", out);
     for (size_t i = 0; i < f->ncauses && i < MOST; i++)
         print_cause(&f->causes[i], out);
     if (f->ncalls)
-        fputs("\nWhat has become slower\n", out);
+        fputs("\nCalls that have become slower\n", out);
     for (size_t i = 0; i < f->ncalls && i < MOST; i++) {
         observe_say_drift(&f->calls[i], sentence);
         fprintf(out, "  job %s: %s\n", f->calls[i].now.job->name, sentence);
     }
     if (!f->ncauses && !f->ncalls)
-        fputs("\nNobody is waited for, and nothing has become slower.\n", out);
+        fputs("\nNo rank keeps others waiting, and no call has become slower.\n", out);
     print_basis(f, out);
 }
 

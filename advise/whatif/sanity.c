@@ -133,7 +133,7 @@ static void judge_group(const struct topology *t, const struct group *g, struct 
             found, FINDING_WARNING, "slower-than-machine",
             arena_printf(a, "%s %s on %d node%s", coll_name(o->coll), unit_bytes(size, o->bytes), o->nodes,
                          o->nodes == 1 ? "" : "s"),
-            "%.1fx slower than this machine should be: %.4g us measured, %.4g us predicted, nine of ten within %.4g to "
+            "%.1fx slower than this machine should be: %.4g us measured, %.4g us predicted, 90 %% within %.4g to "
             "%.4g us",
             o->us / expected.us, o->us, expected.us, expected.low_us, expected.high_us);
         f->advice = *causes ? arena_printf(a, "The likeliest causes: %s.", causes)

@@ -39,7 +39,7 @@ static int is_time(const struct bench_interval *t)
     return t->n > 0 && t->median > 0 && t->low > 0 && t->high > 0;
 }
 
-/* The time of `label` at a point, the library as it comes when that is NULL; NULL: not measured. */
+/* The time of `label` at a point, the baseline when that is NULL; NULL: not measured. */
 static const struct bench_interval *time_at(const struct env_point *p, const char *label)
 {
     if (!label)
@@ -127,7 +127,7 @@ static int interpolate(const struct env_coll *c, uint64_t bytes, const char *lab
     return 0;
 }
 
-/* Whether the library was measured as it comes at just this size. */
+/* Whether the baseline was measured at exactly this size. */
 static int is_measured(const struct env_coll *c, uint64_t bytes)
 {
     struct bracket b = bracket_of(c, bytes, NULL);
@@ -191,7 +191,7 @@ static const char *label_for(const struct env_coll *c, uint64_t bytes)
     return r ? r->call.label : BENCH_DEFAULT;
 }
 
-/* The measured sizes that stand for a call: those of its own type, where both the library as it comes and what is used
+/* The measured sizes that stand for a call: those of its own type, where both the baseline and what is used
  * were measured so, for `usual`. */
 static const struct env_coll *of_type(const struct env_decisions *d, enum bench_evidence evidence,
                                       const struct step_call *c, const struct env_coll *usual, const char *label)

@@ -1,4 +1,4 @@
-/* What the collectives of one training step take: with the library as it comes, and with what a profile decides.
+/* What the collectives of one training step take: with the baseline, and with what a profile decides.
  *
  * A time is measured where the profile measured that collective on as many nodes and ranks: between two measured sizes
  * it follows a straight line in the logarithms of size and time. A call that hides behind compute takes what it was

@@ -205,7 +205,7 @@ int whatif_add_sockets(struct whatif *w, struct err *e)
     return 0;
 }
 
-/* How many nodes a leaf holds when nobody says so: as many as it has ports for, per rail or for whole nodes. */
+/* How many nodes a leaf holds by default: as many as it has ports for, per rail or for whole nodes. */
 static int usual_leaf(const struct whatif *w, int mixed)
 {
     const struct topo_class *c = class_of(&w->cases[0].setup);

@@ -83,7 +83,7 @@ double whatif_busbw(const struct whatif *w, const struct whatif_case *c, uint64_
 
 /* ---- whether measured times are what this machine should give, and what would make them so much longer. ---- */
 
-/* Holds the untouched defaults that were measured on GPUs against the model's band, uncalibrated: a finding for each
+/* Holds the baselines that were measured on GPUs against the model's band, uncalibrated: a finding for each
  * number of nodes whose times lie above it, at the size where that matters most, with the variations of the machine
  * that come nearest to all that was measured there. Nothing where the model has nothing to say. */
 void sanity_check(const struct bench_points *p, const struct topology *t, struct findings *found);

@@ -69,7 +69,7 @@ void whatif_draw(const struct whatif *w, FILE *out)
             plots[n++] = plot_of(w, i);
     give_one_scale(plots, n);
     plot_sheet(plots, n,
-               arena_printf(w->arena, "PREDICTED busbw (GB/s; bands: nine of ten) of %s, %d rank%s on %d node%s of %s",
+               arena_printf(w->arena, "PREDICTED busbw (GB/s; bands: 90 %%) of %s, %d rank%s on %d node%s of %s",
                             coll_name(w->coll), m->ranks, m->ranks == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s",
                             w->machine),
                out);

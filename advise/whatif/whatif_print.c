@@ -29,7 +29,7 @@ static void print_headings(const struct whatif *w, FILE *out)
     char text[UNIT_TEXT];
     fprintf(out,
             "# PREDICTED, nothing was measured: busbw in GB/s of %s, %d rank%s on %d node%s of %s, %s\n"
-            "# x: default over that of the machine as it is; interval: nine of ten defaults at %s\n#\n",
+            "# x: default over that of the machine as it is; 90 %% interval of the default at %s\n#\n",
             coll_name(w->coll), m->ranks, m->ranks == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s", w->machine,
             w->cases[0].model->library, unit_bytes(text, shown[SHOWN - 1]));
     fprintf(out, "# %-22s", "");

@@ -24,7 +24,7 @@ struct bench_call {
                             where that one has won; NULL: on its own */
 };
 
-/* The untouched default comes first in `launches`, and in `calls` for each collective. */
+/* The baseline comes first in `launches`, and in `calls` for each collective. */
 struct bench_plan {
     const char *library;
     int buffers; /* enum bench_buffers */
@@ -123,7 +123,7 @@ struct bench_measure_ops {
 
 /* ---- engines that predict ---- */
 
-/* A prediction: nine of ten calls lie between low and high. */
+/* A prediction: 90 % of calls lie between low and high. */
 struct bench_prediction {
     double us, low_us, high_us;
     double call_us, slowdown; /* beside a load, as in struct bench_result; 0 alone */

@@ -6,7 +6,7 @@
 #include "bench/fabric/fabric.h"
 #include "core/stats.h"
 
-/* An unsteady port: in so many tries at least, beyond doubt so much more than others, and so much by itself. */
+/* An unsteady port: in so many tries at least, at 99.9 % confidence so much more than others, and so much by itself. */
 #define LEAST_TRIES         4
 #define UNSTEADY_CONFIDENCE 0.999
 #define UNSTEADY_RATIO      2.0
@@ -315,7 +315,7 @@ static double variance_of(const struct spreads *s)
     return fmax(0, s->squares - s->sum * s->sum / s->n) / (s->n - 1) / s->n;
 }
 
-/* How much larger the spreads `a` are than `b` beyond doubt, as a logarithm (Welch's interval). */
+/* Lower bound of how much larger the spreads `a` are than `b`, as a logarithm (Welch's interval). */
 static double spreads_beyond(const struct spreads *a, const struct spreads *b)
 {
     if (a->n < LEAST_TRIES || b->n < LEAST_TRIES)

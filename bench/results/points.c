@@ -128,7 +128,7 @@ static int is_default(const struct bench_knobs *k)
     return !strcmp(k->label, BENCH_DEFAULT);
 }
 
-/* The untouched default stands first within its point, then other calls of that launch, then the rest by name: of two
+/* The baseline stands first within its point, then other calls of that launch, then the rest by name: of two
  * that are equally fast the one that asks for less comes first. Equal ones as they were written. */
 static int by_order(const void *pa, const void *pb)
 {

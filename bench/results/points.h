@@ -3,7 +3,7 @@
  * Times are pooled over all rounds; their intervals are those of the median by order statistics (distribution-free, at
  * least 95 %; with fewer than six samples: the range). A gain is default time / candidate time, and its unit of
  * evidence is the start: clocks, placement and neighbours are common to everything that is measured in one start of the
- * processes, which therefore counts once. For two predictions the interval holds nine of ten quotients: what the model
+ * processes, which therefore counts once. For two predictions the interval holds 90 % of the quotients: what the model
  * gets wrong for both alike has cancelled. doc/STATISTICS.md is the argument. */
 #ifndef BENCH_RESULTS_POINTS_H
 #define BENCH_RESULTS_POINTS_H
@@ -15,13 +15,13 @@
 struct bench_interval {
     double median, low, high;
     int n;                           /* samples; 0: not measured, the rest is 0 */
-    int predicted;                   /* low and high are a model's band, which holds nine of ten */
+    int predicted;                   /* low and high are a model's 90 % interval */
     const struct bench_doubt *doubt; /* of a predicted time; NULL: a measurement, or the journal does not say */
     double slowdown; /* of what ran beside: the time is what a step loses (core/call/shape.h); 0: nothing did */
     double sure;     /* of a gain over starts: it is greater than this, but for BENCH_FALSE of those that are tested */
     double error;    /* of a gain over starts: the standard error of its logarithm */
     double worth;    /* of a gain over starts: as many independent ones say as much as these n */
-    int lost;        /* of a gain over starts: so many were slower by themselves, by the margin, beyond doubt */
+    int lost;        /* of a gain over starts: so many were slower by themselves, interval beyond the margin */
 };
 
 /* Of `n` samples in any order; `scratch` holds n doubles. */
@@ -93,15 +93,15 @@ struct bench_candidate {
     struct bench_visit *visits;  /* the sessions after screening, in the order of the journal */
     int nvisits;
     enum bench_status status; /* the worst seen; only BENCH_OK can be chosen. One crash or hang does not count when
-                                 the candidate was measured well after it, any number not for the untouched default
+                                 the candidate was measured well after it, any number not for the baseline
                                  with samples: there is nothing to fall back on behind it. */
     const char *detail;
 };
 
 struct bench_point {
     const char *engine, *library;
-    const char *active; /* the same; of the untouched default, or NULL */
-    const char *mixed;  /* the untouched default was measured over these, too; NULL: over nothing else */
+    const char *active; /* the same; of the baseline, or NULL */
+    const char *mixed;  /* the baseline was measured over these, too; NULL: over nothing else */
     int coll;
     uint64_t bytes;
     int nodes, ranks, others, load, buffers; /* of struct bench_result */
@@ -138,7 +138,7 @@ typedef int bench_used_fn(const struct bench_point *p, const void *decisions);
 
 /* The table for people, in the conventions of nccl-tests: size, time (us), algbw and busbw (GB/s) for the default and
  * the best candidate, or with `used` the one that is used, the gain with its interval. Behind the gain "*" where that
- * is beyond doubt by BENCH_MARGIN, or is used, and "?" where too little was measured to say. */
+ * clears BENCH_MARGIN, or is used, and "?" where too little was measured to say. */
 void bench_points_print(const struct bench_points *p, bench_used_fn *used, const void *decisions, FILE *out);
 
 /* The same with every candidate, {"format": "nccltune-points/1", "points": [...]}; cJSON_Delete frees. */
@@ -154,7 +154,7 @@ struct bench_interval bench_sessions_gain(const struct bench_candidate *const *f
                                           const struct bench_candidate *const *to, const double *weights, int n,
                                           double confidence, int rivals);
 
-/* Positive where `x` departs further from the library as it comes than `y`, 0 where both do alike: by more settings, or
+/* Positive where `x` departs further from the baseline than `y`, 0 where both do alike: by more settings, or
  * with as many by a shorter list in the same one, such as the interfaces "ib3" beside "ib2,ib3", which leaves more of
  * the machine unused. Of a setting that every class of nodes has for itself the first stands for all. What departs
  * further has to be worth the margin. */

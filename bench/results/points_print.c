@@ -121,7 +121,7 @@ void bench_points_print(const struct bench_points *points, bench_used_fn *used, 
         fprintf(out, "# %s%s%s\n",
                 !t.sure ? ""
                 : used  ? "* is not the default"
-                        : "* is faster beyond doubt",
+                        : "* is faster, interval above 1.00x",
                 t.sure && t.few ? ", " : "", t.few ? "? too little was measured to say" : "");
 }
 

@@ -33,7 +33,7 @@
 #define BENCH_FORMAT "nccltune-results/1"
 #define BENCH_LIMIT  ((size_t)40 << 20) /* bytes of a journal that are read: four times as many in memory */
 
-/* The finding that says how what jobs take today compares with the untouched default. */
+/* The finding that says how what jobs take today compares with the baseline. */
 #define BENCH_TODAY "jobs-today"
 
 struct bench_results {

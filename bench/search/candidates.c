@@ -7,7 +7,7 @@
 /* A call that lost at both neighbouring sizes is tried when it is expected within this factor of the best. */
 #define NEAR_BEST 1.1
 
-/* And this much behind the best in the untouched launch is so in others. */
+/* And this much behind the best in the baseline launch is so in others. */
 #define FAR_BEHIND 2.0
 
 /* As many of those who came through the first round meet again in the later ones, the fastest. */
@@ -75,7 +75,7 @@ static int refines(const struct bench_plan *p, int i, const char *label)
     return i < p->ncalls && p->calls[i].refines && !strcmp(p->calls[i].refines, label);
 }
 
-/* Whether it and what refines it took so much longer in the untouched launch that another one does not change that. */
+/* Whether it and what refines it took so much longer in the baseline launch that another one does not change that. */
 static int was_far_behind(const struct bench_plan *p, int call, const struct known *known)
 {
     double least = known[call].behind;

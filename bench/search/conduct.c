@@ -1,6 +1,6 @@
 /* Which launches are run when.
  *
- * The untouched launch comes first: its calls are explored. What its start has taken says how many launches the time is
+ * The baseline launch comes first: its calls are explored. What its start has taken says how many launches the time is
  * for: some are screened, each by a short session of its own; the best of them and the default then take turns, session
  * by session, because only sessions tell launches apart. Of the launch that has won each setting is left out once, and
  * what does not pay goes. Its calls are explored, and what came out best is proven in fresh starts. Where the time is
@@ -420,7 +420,7 @@ static int count_contests(const struct bench_study *s, const struct bench_knobs 
     return n;
 }
 
-/* Sizes between others where the best call changes; the untouched launch is measured there, too, in a round of its own:
+/* Sizes between others where the best call changes; the baseline launch is measured there, too, in a round of its own:
  * with a session in which all calls are measured it makes no pair. */
 static int add_sizes(struct bench_study *s, const struct bench_knobs *launch, int round, struct err *e)
 {
@@ -515,7 +515,7 @@ static int is_ample(const struct bench_study *s, const struct screening *f)
     return left_s(s) > AMPLE * (f->count + BUDGET_SPARE) * session_s(s);
 }
 
-/* Explores the calls of the untouched launch, from which others learn. */
+/* Explores the calls of the baseline launch, from which others learn. */
 static int explore_untouched(struct bench_study *s, const struct screening *f, struct err *e)
 {
     struct search_session v = {

@@ -5,6 +5,6 @@
 #include "bench/search/study.h"
 
 /* Writes the predictions of `s->engine` to the journal: of every launch its default calls and its best ones, and of the
- * untouched launch and the best one every call. What the journal holds already is not written again. Errors: the
+ * baseline launch and the best one every call. What the journal holds already is not written again. Errors: the
  * journal cannot be written; the engine predicts nothing for the untouched library. */
 int bench_predict(struct bench_study *s, struct err *e);

@@ -212,7 +212,7 @@ static int write_rounds(struct session *v, const struct history_place *at, const
 
 /* ---- a point ---- */
 
-/* What the default takes, in the untouched launch where this one has not been there. */
+/* What the default takes, in the baseline launch where this one has not been there. */
 static double expect_us(const struct session *v, const struct history_place *at)
 {
     struct history_place untouched = *at;

@@ -84,7 +84,7 @@ double bench_calls(const struct bench_study *s, struct bench_place p);
 int bench_count_shapes(const struct bench_study *s);
 int bench_count_points(const struct bench_study *s);
 
-/* What there is to measure, and what that takes as far as the untouched launch has shown. */
+/* What there is to measure, and what that takes as far as the baseline launch has shown. */
 struct budget_task bench_task(const struct bench_study *s);
 
 /* The few points that tell launches apart: those that take most of a step; without a workload, AllReduce (or what else

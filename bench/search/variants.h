@@ -7,7 +7,7 @@
 /* The part of the time that this may take. */
 #define VARIANTS_PART 0.05
 
-/* At a few sizes the usual choice and its rivals with both, side by side in a session of the untouched launch where all
+/* At a few sizes the usual choice and its rivals with both, side by side in a session of the baseline launch where all
  * else has been measured; once a run. Collectives and types or places where the choice changes are noted in s->matters,
  * for the sessions to come; what was found is a line of the journal. BENCH_ANSWERED, also where there is nothing to do
  * or no time for it; BENCH_STOPPED; else the session is of no further use, and who was at fault is in the journal. `rc`

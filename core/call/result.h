@@ -96,7 +96,7 @@ struct bench_doubt {
     int detail;
 };
 
-/* Half the width, in standard deviations, of an interval that holds nine of ten. */
+/* Half the width, in standard deviations, of a 90 % interval. */
 #define BENCH_NINE_OF_TEN 1.645
 
 /* Standard deviation of the logarithm of a time, and of the quotient of two. */
@@ -124,14 +124,15 @@ struct bench_result {
     const double *times_us; /* one sample each: the slowest rank's time of one call */
     int ntimes;
     const double *beside_us; /* what the launch's default call took right before each of the last `nbeside` of those, */
-    int nbeside; /* NULL: nobody says; taken after the choice for this call had been made: only these can prove a gain
+    int nbeside; /* NULL: unknown; taken after the choice for this call had been made: only these can prove a gain
                   */
-    double over_default;    /* the median of times_us over the default's right before each; 0: nobody says, or is it */
-    double low_us, high_us; /* predicted: the band that holds nine of ten around the one time; 0: measured */
+    double over_default;    /* the median of times_us over the default's right before each; 0 if unknown, or the default
+                               itself */
+    double low_us, high_us; /* predicted: the 90 % interval around the one time; 0: measured */
     const struct bench_doubt *doubt; /* whose band that is; NULL: measured, or not said */
-    double left_s;      /* of the budget that was given, when this was written; 0: none was, or nobody says */
-    const char *detail; /* why it failed, what bounds a prediction, what else to know; NULL */
-    long line;          /* where it stands in the journal; 0: not written yet */
+    double left_s;                   /* of the budget that was given, when this was written; 0: none was, or unknown */
+    const char *detail;              /* why it failed, what bounds a prediction, what else to know; NULL */
+    long line;                       /* where it stands in the journal; 0: not written yet */
 };
 
 /* What stands in line `line` of the journal `path`, into `r` and `a`. */

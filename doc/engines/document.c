@@ -11,7 +11,7 @@
 static int check_options(const void *own, const char *path, struct err *e)
 {
     (void)own;
-    return path ? 0 : err_set(e, ERR_USAGE, "say where the document goes: -o FILE");
+    return path ? 0 : err_set(e, ERR_USAGE, "missing output file: -o FILE");
 }
 
 /* Measure within d->budget_s, unless *d->stop; write the document to d->path, whole or not at all; tell people what it

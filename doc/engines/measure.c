@@ -34,7 +34,7 @@ struct skeleton_session {
 };
 
 /* List what can be tried, in `a`. A call knob is what the library decides per call, a launch knob what it reads when it
- * starts. The untouched default comes first, in the launches and in the calls of each collective. Say here what the
+ * starts. The baseline comes first, in the launches and in the calls of each collective. Say here what the
  * machine lacks (ERR_LACKS). */
 static int plan_launches(const struct bench_setup *setup, struct arena *a, struct bench_plan *p, struct err *e)
 {

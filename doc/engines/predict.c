@@ -27,7 +27,7 @@ static int plan_predictions(const struct bench_setup *setup, struct arena *a, st
     return 0;
 }
 
-/* Predict one call at a point: its time, and the band that holds nine of ten measurements. Return -1 where it is not
+/* Predict one call at a point: its time, and its 90 % interval. Return -1 where it is not
  * offered: here, beside a load. */
 static int predict_call(struct bench_plan *p, const struct history_place *at, const struct bench_knobs *launch,
                         const struct bench_knobs *call, struct bench_prediction *g)

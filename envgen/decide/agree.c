@@ -8,13 +8,13 @@
 
 /* ---- launches ---- */
 
-/* A shape with a choice of launches; on one node the network is not used, and there is only the untouched launch. */
+/* A shape with a choice of launches; on one node the network is not used, and there is only the baseline launch. */
 static int had_choice(const struct env_shape *s)
 {
     return s->chosen >= 0 && s->nlaunches > 1 && !env_shape_follows(s);
 }
 
-/* Whether it was measured here, works, and does not lose beyond doubt. */
+/* Return true if it was measured here, works, and is not proven slower. */
 static int is_bearable(const struct env_decisions *d, const struct env_shape *s, int launch)
 {
     const struct env_launch *l = launch < 0 ? NULL : &s->launches[launch];
@@ -84,7 +84,7 @@ void decide_agree_on_launch(struct env_decisions *d, struct env_shape *first, st
     const char *why =
         best.n ? arena_printf(d->arena,
                               "a launch setting is common to all jobs; by themselves they would choose %s; '%s' is %s "
-                              "over the library as it comes for all together, and loses for none",
+                              "over the baseline for all together, and loses for none",
                               own, label, env_gain_text(d->arena, best))
                : arena_printf(d->arena,
                               "a launch setting is common to all jobs, and they would choose differently: %s; none is "
@@ -150,7 +150,7 @@ static const char *shared_text(struct env_decisions *d, const struct env_shape *
     return text;
 }
 
-/* Whether a side would choose it, or might have: better than its default beyond doubt. */
+/* Return true if a side would choose it, or might have: proven better than its default. */
 static int is_wanted(const struct env_decisions *d, const struct env_point *p, int option)
 {
     const struct env_option *o = &p->options[option];

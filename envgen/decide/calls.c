@@ -182,7 +182,7 @@ static const char *why_default(struct env_decisions *d, const struct env_range *
         return arena_printf(d->arena, "too little was measured to say; nearest was %s at %s with %s", near->call.label,
                             unit_bytes(size, where->bytes), bench_gain_text(d->arena, near->gain));
     return arena_printf(
-        d->arena, "nothing is faster than the default by %g %% or more beyond doubt; nearest was %s at %s with %s, %s",
+        d->arena, "nothing is proven to be faster than the default by %g %% or more; nearest was %s at %s with %s, %s",
         d->margin * 100, near->call.label, unit_bytes(size, where->bytes), env_gain_text(d->arena, near->gain),
         near->gain.predicted ? "predicted" : arena_printf(d->arena, "%d samples", near->gain.n));
 }
@@ -265,7 +265,7 @@ static void make_ranges(struct env_decisions *d, struct env_coll *c, struct env_
     }
 }
 
-/* What the choice gains over the library as it comes; exactly nothing when it is the library as it comes. */
+/* What the choice gains over the baseline; exactly nothing when it is the baseline. */
 static struct bench_interval total_gain(const struct env_point *p, const char *launch)
 {
     if (p->chosen < 0 || p->untouched_us.n <= 0)

@@ -70,7 +70,7 @@ static double *worth_of(const struct env_decisions *d, const struct decide_slice
     return worth;
 }
 
-/* What the user gets: the geometric mean of all points' gains over the library as it comes. */
+/* What the user gets: the geometric mean of all points' gains over the baseline. */
 static void sum_up(struct env_decisions *d, struct env_shape *s)
 {
     struct bench_interval *gains = NULL;

@@ -2,8 +2,8 @@
  *
  * A decision is made in two steps, because a launch setting holds for a whole process while a call setting may differ
  * from size to size:
- *   1. the launch: per engine, the candidate whose gain over the untouched launch clears the margin, and of several the
- *      fastest, but one that departs further from the library as it comes (more settings, a shorter list of interfaces)
+ *   1. the launch: per engine, the candidate whose gain over the baseline launch clears the margin, and of several the
+ *      fastest, but one that departs further from the baseline (more settings, a shorter list of interfaces)
  *      only where its gain over the other clears the margin too;
  *   2. the calls: per collective and size within that launch, the candidate whose gain over the launch's own default
  *      clears the margin. Neighbouring sizes with the same choice become one range,
@@ -27,7 +27,7 @@
  *
  * A launch must have been measured at half of the points or more; a point where it was not counts as no gain. A launch
  * is out when its default call failed, hung, crashed or gave wrong data anywhere, or when another call hung, crashed or
- * gave wrong data that never failed in the untouched launch. Since a launch setting is common to all jobs, and a tuner
+ * gave wrong data that never failed in the baseline launch. Since a launch setting is common to all jobs, and a tuner
  * cannot tell one group from several at once, shapes have to agree (envgen/decide/agree.h). A call that failed at one
  * size of a collective is not chosen at another.
  *
@@ -81,7 +81,7 @@ const struct env_site_fact *env_site_facts_all(int *count);
  */
 
 enum env_under {
-    ENV_UNDER_NOTHING,  /* the library as it comes */
+    ENV_UNDER_NOTHING,  /* the baseline */
     ENV_UNDER_SETTINGS, /* what the profile sets */
     ENV_UNDER_CHOICES,  /* and the launch that was only predicted to be better */
 };

@@ -18,7 +18,7 @@ static void add_launch(struct env_decisions *d, struct env_shape *shape, const s
 
 static void collect_launches(struct env_decisions *d, struct env_shape *shape, struct decide_slice s)
 {
-    for (int pass = 0; pass < 2; pass++) /* the untouched launch first */
+    for (int pass = 0; pass < 2; pass++) /* the baseline launch first */
         for (int i = 0; i < s.count; i++)
             for (int c = 0; c < s.points[i].ncandidates; c++) {
                 const struct bench_knobs *k = &s.points[i].candidates[c].launch;
@@ -157,18 +157,17 @@ static int eligible(struct env_decisions *d, struct env_launch *l, struct decide
     }
     if (!l->gain.predicted && l->gain.n < BENCH_FEWEST) {
         l->why =
-            arena_printf(d->arena, "too few sessions: %d beside the untouched launch's, and only %d tell something",
-                         l->gain.n, BENCH_FEWEST);
+            arena_printf(d->arena, "too few sessions: %d of the baseline, and only %d usable", l->gain.n, BENCH_FEWEST);
         return 0;
     }
     int clears = bench_gain_clears(l->gain, d->margin);
-    l->why = arena_printf(d->arena, "%s over the untouched launch, %s the margin of %g %%",
-                          env_gain_text(d->arena, l->gain), clears ? "clears" : "does not clear", d->margin * 100);
+    l->why = arena_printf(d->arena, "%s over the baseline, %s the margin of %g %%", env_gain_text(d->arena, l->gain),
+                          clears ? "clears" : "does not clear", d->margin * 100);
     return clears;
 }
 
-/* Whether `l` is to be preferred to `other`: the faster one, but what departs further from the library as it comes has
- * to be worth the margin, beyond doubt and measured against the other. */
+/* Whether `l` is to be preferred to `other`: the faster one, but what departs further from the baseline has
+ * to clear the margin, measured against the other. */
 static int is_better(struct env_decisions *d, struct decide_slice s, const struct env_launch *l,
                      const struct env_launch *other)
 {
@@ -196,7 +195,7 @@ void decide_launch(struct env_decisions *d, struct env_shape *shape, struct deci
     collect_launches(d, shape, s);
     if (env_find_launch(shape, BENCH_DEFAULT) != 0) {
         shape->chosen = -1;
-        shape->why = "the library as it comes was not measured, so nothing can be said to be better";
+        shape->why = "the baseline was not measured, so nothing can be said to be better";
         return;
     }
     int rivals = count_rivals(d, shape, s);
@@ -205,7 +204,7 @@ void decide_launch(struct env_decisions *d, struct env_shape *shape, struct deci
         l->gain = gain_over(d, s, BENCH_DEFAULT, l->knobs.label, rivals);
         l->points = timed_points(s, l->knobs.label);
         if (i == 0)
-            l->why = "the library as it comes";
+            l->why = "the baseline";
         else if (eligible(d, l, s) && (!shape->chosen || is_better(d, s, l, &shape->launches[shape->chosen])))
             shape->chosen = i;
     }
@@ -213,10 +212,9 @@ void decide_launch(struct env_decisions *d, struct env_shape *shape, struct deci
     if (shape->nlaunches == 1)
         shape->why = "no other launch was tried";
     else if (!shape->chosen)
-        shape->why =
-            arena_printf(d->arena, "no launch beats the library as it comes by %g %% or more", d->margin * 100);
+        shape->why = arena_printf(d->arena, "no launch beats the baseline by %g %% or more", d->margin * 100);
     else
-        shape->why = arena_printf(d->arena, "%s is %s over the library as it comes, over %d %s%s", best->knobs.label,
+        shape->why = arena_printf(d->arena, "%s is %s over the baseline, over %d %s%s", best->knobs.label,
                                   env_gain_text(d->arena, best->gain), best->gain.n,
                                   best->gain.predicted ? "points" : "pairs of sessions",
                                   s.weights ? ", each by its share of the workload's step" : "");

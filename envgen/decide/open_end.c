@@ -52,7 +52,8 @@ static int is_straight(const struct env_point *const at[SIZES], const char *call
            steep->median <= BENT * before.median && before.median <= BENT * steep->median;
 }
 
-/* Whether the call is faster at the two largest sizes beyond doubt, and by as much at the last one as before it. */
+/* Return true if the intervals show the call faster at the two largest sizes, and by as much at the last one as before
+ * it. */
 static int keeps_gain(const struct env_point *const at[SIZES], const char *call, double margin)
 {
     struct bench_interval last = option_of(at[0], call)->gain, before = option_of(at[1], call)->gain;

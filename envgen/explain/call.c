@@ -248,7 +248,7 @@ static void print_shape(const struct env_profile *p, const struct env_shape *s, 
     if (point) {
         print_evidence(p->arena, point, bench_evidence_of(s->engine) == BENCH_PREDICTED, out);
         if (point->total_gain.n > 0)
-            fprintf(out, "  together with the launch: %s over the library as it comes\n",
+            fprintf(out, "  together with the launch: %s over the baseline\n",
                     bench_gain_text(p->arena, point->total_gain));
     }
     double even_us = 0, skew = q->coll == COLL_ALLTOALLV ? explain_skew(s, q->bytes, &even_us) : 0;

@@ -364,14 +364,14 @@ static void print_decisions(const struct env_decisions *d, struct explain_model 
         const struct env_shape *s = &d->shapes[i];
         fprintf(out, "\n%s on %s\n", safe(d->arena, s->library), env_shape_text(d->arena, s));
         if (s->active)
-            fprintf(out, "  the library as it comes: with %s\n",
+            fprintf(out, "  the baseline: with %s\n",
                     *s->active ? safe(d->arena, s->active) : "its own tuner and network");
         print_launches(d->arena, s, summary, out);
         for (int c = 0; c < s->ncolls; c++)
             print_ranges(d->arena, m, s, &s->colls[c], out);
         if (s->total_gain.n > 0)
-            fprintf(out, "  altogether %s over the library as it comes, over %d size%s\n",
-                    env_gain_text(d->arena, s->total_gain), s->total_gain.n, s->total_gain.n == 1 ? "" : "s");
+            fprintf(out, "  altogether %s over the baseline, over %d size%s\n", env_gain_text(d->arena, s->total_gain),
+                    s->total_gain.n, s->total_gain.n == 1 ? "" : "s");
     }
 }
 

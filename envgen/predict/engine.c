@@ -35,7 +35,7 @@ static const struct option_spec model_options[] = {
 struct context {
     struct arena *arena;
     struct calibration calibration;
-    struct model_setup setup; /* of the untouched launch, less the nodes */
+    struct model_setup setup; /* of the baseline launch, less the nodes */
     struct prepared *prepared;
     int nprepared;
     int parts; /* that NCCL counts as nodes of each node */

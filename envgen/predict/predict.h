@@ -77,7 +77,7 @@ struct setting_cost {
 int predict_setting_cost(const struct nccl_setup *base, const struct bench_setting *setting, int coll,
                          struct setting_cost *cost);
 
-/* "costs up to 2.0x from 4 MiB up", "is up to 1.3x faster up to 64 KiB", "changes nothing beyond doubt". Return `text`.
+/* "costs up to 2.0x from 4 MiB up", "is up to 1.3x faster up to 64 KiB", "makes no clear difference". Return `text`.
  */
 #define SETTING_COST_TEXT 80
 char *predict_setting_cost_text(const struct setting_cost *c, char text[SETTING_COST_TEXT]);

@@ -110,7 +110,7 @@ char *predict_setting_cost_text(const struct setting_cost *c, char text[SETTING_
 {
     char from[UNIT_TEXT], to[UNIT_TEXT];
     if (c->factor == 1) {
-        snprintf(text, SETTING_COST_TEXT, "changes nothing beyond doubt");
+        snprintf(text, SETTING_COST_TEXT, "makes no clear difference");
         return text;
     }
     int n = c->factor > 1 ? snprintf(text, SETTING_COST_TEXT, "costs up to %.1fx", c->factor)

@@ -36,7 +36,7 @@ struct env_point {
     int chosen;         /* index of what is used at this size; -1: nothing was measured */
     const char *shared; /* why the choice is one for several groups at once and one alone; NULL: it is not */
     int smoothed;       /* the choice was taken over from both neighbours, see env_decide */
-    /* The library as it comes, launch and call, and the gain of the choice over it: what the user gets in the end. */
+    /* The baseline, launch and call, and the gain of the choice over it: what the user gets in the end. */
     struct bench_interval untouched_us, total_gain;
 };
 
@@ -75,7 +75,7 @@ struct env_shape {
     int buffers;                 /* of struct bench_result */
     struct env_launch *launches; /* "default" first when it was measured */
     int nlaunches;
-    int chosen; /* index; -1: the untouched launch was not measured, so nothing is decided */
+    int chosen; /* index; -1: the baseline launch was not measured, so nothing is decided */
     const char *why;
     struct bench_interval total_gain; /* geometric mean over all points of choice / untouched; n: points */
     struct env_coll *colls;
@@ -98,7 +98,7 @@ struct env_decisions {
     const struct workload *workload; /* env_decide weighs the points of launches by it; NULL: all alike */
     const char *tool, *topology;     /* versions; hash, "" unknown */
     double margin, confidence;
-    const char *today; /* how what jobs took before compares with the untouched default, a sentence; NULL unknown */
+    const char *today; /* how what jobs took before compares with the baseline, a sentence; NULL unknown */
     int nccl_low,
         nccl_high; /* the releases that the settings are for, see envgen/generate/validate.h; 0: not yet known */
     const char *nccl_source; /* how they are known */

@@ -10,9 +10,9 @@
 #include "envgen/report/report_internal.h"
 #include "model/model.h"
 
-/* ---- every collective of every shape of job as a plot: the library as it comes against what is used now ---------- */
+/* ---- every collective of every shape of job as a plot: the baseline against what is used now ---------- */
 
-/* What can be said of one size of a collective: what the library takes as it comes, and what is used now. An interval
+/* What can be said of one size of a collective: the baseline's time, and what is used now. An interval
  * with n 0: not measured. */
 struct report_size {
     const struct env_range *range;
@@ -29,8 +29,7 @@ static const char *time_text(struct arena *a, const struct bench_interval *us)
         return "-";
     unit_time_us(time, us->median);
     if (us->predicted)
-        return arena_printf(a, "%s (nine of ten within %s to %s)", time, unit_time_us(low, us->low),
-                            unit_time_us(high, us->high));
+        return arena_printf(a, "%s (90 %%: %s to %s)", time, unit_time_us(low, us->low), unit_time_us(high, us->high));
     if (bench_few(us))
         return arena_printf(a, "%s (%d sample%s)", time, us->n, us->n == 1 ? "" : "s");
     return arena_printf(a, "%s (%s to %s, %d samples)", time, unit_time_us(low, us->low), unit_time_us(high, us->high),
@@ -96,7 +95,7 @@ static void draw_coll(struct report *r, const struct env_shape *shape, const str
         marks[i] = (struct plot_mark){(double)c->ranges[i].min_bytes, c->ranges[i].call.label};
     int predicted = bench_evidence_of(shape->engine) == BENCH_PREDICTED;
     const struct plot p = {.title = arena_printf(r->a, "%s%s", coll_name(c->coll), predicted ? ", PREDICTED" : ""),
-                           .series = {{"as it comes", before, n}, {"with this profile", after, n}},
+                           .series = {{"baseline", before, n}, {"with this profile", after, n}},
                            .nseries = 2,
                            .marks = marks,
                            .nmarks = c->nranges,
@@ -110,7 +109,7 @@ static void draw_calls(struct report *r, FILE *out)
 {
     page_put(out, "p",
              "Time over size, both logarithmic. Bars are intervals that hold the median with 95 % confidence (areas: "
-             "bands of a prediction that hold nine of ten); dashed lines are where another way to make the call takes "
+             "90 % intervals of a prediction); dashed lines are where another way to make the call takes "
              "over, named above the plot. Figures: the pointer, or Tab and the arrow keys.");
     for (int i = 0; i < r->d->nshapes; i++) {
         const struct env_shape *s = &r->d->shapes[i];
@@ -134,10 +133,9 @@ static void put_shape(struct report *r, const struct env_shape *s, FILE *out)
     page_put(out, "h3", arena_printf(r->a, "%s on %s", s->library, env_shape_text(r->a, s)));
     if (s->active)
         page_put(out, "p",
-                 arena_printf(r->a, "The library as it comes: with %s.",
-                              *s->active ? s->active : "its own tuner and network"));
+                 arena_printf(r->a, "The baseline: with %s.", *s->active ? s->active : "its own tuner and network"));
     if (bench_evidence_of(s->engine) == BENCH_PREDICTED)
-        page_put(out, "p", "PREDICTED, not measured: intervals are bands that hold nine of ten.");
+        page_put(out, "p", "PREDICTED, not measured; intervals have 90 %.");
 }
 
 static const char *range_text(struct report *r, const struct env_range *range)
@@ -198,7 +196,7 @@ static void put_sizes(struct report *r, int shape, int coll, FILE *out)
     int n;
     struct report_size *sizes = sizes_of(r, &r->d->shapes[shape].colls[coll], &n);
     fputs("<details><summary>Size by size; a size opens to all that was tried there</summary>", out);
-    PAGE_TABLE(out, NULL, "size", "as it comes (us)", "used (us)", "gain", "used");
+    PAGE_TABLE(out, NULL, "size", "baseline (us)", "used (us)", "gain", "used");
     for (int i = 0; i < n; i++)
         put_size(r, &sizes[i], shape, coll, out);
     page_table_end(out);
@@ -383,8 +381,8 @@ static void put_predicted_shape(struct report *r, const struct env_shape *s, FIL
 static void draw_predicted(struct report *r, FILE *out)
 {
     page_put(out, "p",
-             "The library as it comes against what the built-in model says that this machine should do; low to high "
-             "holds nine of ten. What is far slower than predicted is worth a look at the machine.");
+             "The baseline beside what the built-in model predicts for this machine; low to high is a "
+             "90 % interval. If a time is far above it, look at the machine.");
     for (int i = 0; i < r->d->nshapes; i++)
         if (is_measured(&r->d->shapes[i]))
             put_predicted_shape(r, &r->d->shapes[i], out);

@@ -94,7 +94,7 @@ static void put_gains(struct report *r, FILE *out)
         const struct env_shape *s = &r->d->shapes[i];
         const char *on = arena_printf(r->a, "%s, %s, %s", s->library, env_shape_text(r->a, s),
                                       bench_evidence_text(bench_evidence_of(s->engine)));
-        put_card(out, s->total_gain.n ? arena_printf(r->a, "%.2fx", s->total_gain.median) : "as it comes",
+        put_card(out, s->total_gain.n ? arena_printf(r->a, "%.2fx", s->total_gain.median) : "baseline",
                  s->total_gain.n ? arena_printf(r->a, "(%.2f to %.2f) over %d sizes: %s", s->total_gain.low,
                                                 s->total_gain.high, s->total_gain.n, on)
                                  : on);
@@ -162,7 +162,7 @@ static void put_standing(struct report *r, FILE *out)
     if (!r->d->nshapes)
         page_put(out, "p", "No collective was measured: the profile holds what topology and fabric alone justify.");
     if (env_shape_with(r->d, BENCH_PREDICTED))
-        page_put(out, "p", "PREDICTED for a machine that was not measured: intervals are bands that hold nine of ten.");
+        page_put(out, "p", "PREDICTED for a machine that was not measured; intervals have 90 %.");
     for (const struct bench_engine *const *e = bench_engines; *e; e++)
         if ((*e)->report && env_shape_with(r->d, (*e)->evidence))
             page_put(out, "p", (*e)->report);

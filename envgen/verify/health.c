@@ -12,7 +12,7 @@ static void add_rule(struct records *r, const char *profile, const struct verify
         {"profile", profile, 0, NULL},
         {"rule", v->what, 0, NULL},
         {"verify_rule_holds", NULL, v->verdict == VERIFY_UNDECIDED ? NAN : v->verdict != VERIFY_REFUTED,
-         "Whether the rule is still faster than without it, beyond doubt."},
+         "Whether the rule is still proven to be faster than the baseline."},
         {"verify_gain_ratio", NULL, v->gain.n ? v->gain.median : NAN, "Time without the rule over that with it."},
         {"verify_gain_low_ratio", NULL, v->gain.n ? v->gain.low : NAN, "Lower end of the gain's interval."},
         {"verify_gain_high_ratio", NULL, v->gain.n ? v->gain.high : NAN, "Upper end of the gain's interval."},

@@ -8,7 +8,7 @@
 #include "core/file.h"
 #include "core/units.h"
 
-static const char *const verdicts[] = {"confirmed", "refuted", "undecided", "no difference beyond doubt"};
+static const char *const verdicts[] = {"confirmed", "refuted", "undecided", "no clear difference"};
 
 const char *verify_verdict_name(enum verify_verdict v)
 {

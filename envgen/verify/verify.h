@@ -7,16 +7,16 @@
 #include "envgen/profile/profile.h"
 #include "tuner/table/table.h"
 
-/* The launches that a verification measures besides the untouched default: the environment of the profile alone, and
+/* The launches that a verification measures besides the baseline: the environment of the profile alone, and
  * the same with its rules: NCCL's plugin with the table, or OpenMPI's rules file. */
 #define VERIFY_ENVIRONMENT "environment"
 #define VERIFY_PROFILE     "profile"
 
 enum verify_verdict {
     VERIFY_CONFIRMED, /* as bench_gain_clears has it */
-    VERIFY_REFUTED,   /* it failed, or is not faster beyond doubt */
+    VERIFY_REFUTED,   /* it failed, or is not proven faster */
     VERIFY_UNDECIDED, /* neither, or no size within it was measured */
-    VERIFY_EVEN,      /* nobody has said that it is faster, and it is not slower beyond doubt */
+    VERIFY_EVEN,      /* nothing claims that it is faster, and it is not proven slower */
 };
 const char *verify_verdict_name(enum verify_verdict v);
 
@@ -50,7 +50,7 @@ int verify_jobs(const struct env_profile *p, enum bench_evidence on, const char 
                 struct bench_knobs jobs[2], struct err *e);
 
 /* Judges the environment and every rule by `points`, which were measured `on` GPUs or host memory: it holds where it is
- * faster by more than `margin` beyond doubt. NULL after an error. */
+ * proven faster by more than `margin`. NULL after an error. */
 struct verify *verify_rules(struct env_profile *p, enum bench_evidence on, const struct bench_points *points,
                             double margin, struct err *e);
 void verify_free(struct verify *v); /* NULL is fine */
@@ -89,10 +89,10 @@ struct verify_delivery {
                                    nothing */
     enum verify_verdict verdict;
     int points, interrupted;
-    const char *refuted; /* a rule that is slower than the default beyond doubt, in the profile's arena; NULL none */
+    const char *refuted; /* a rule that is proven slower than the default, in the profile's arena; NULL none */
 };
 
-/* Measure and judge it: refuted where it, or a rule of it, fails or is slower beyond doubt. */
+/* Measure and judge it: refuted where it, or a rule of it, fails or is proven slower. */
 int verify_deliver(const struct verify_request *q, struct verify_delivery *d, struct err *e);
 
 /* The budget of that, seconds, where the profile's own was `budget_s`. */

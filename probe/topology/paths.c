@@ -199,7 +199,7 @@ struct bundle {
     enum topo_link_kind link_kind;
     int links;
     double GBps;
-    int untold; /* there are links, and nobody says how many */
+    int untold; /* there are links, and their number is unknown */
 };
 
 struct links {

@@ -23,7 +23,7 @@ enum topo_kind {
     TOPO_GPU,
     TOPO_NIC, /* a PCI function with network or RDMA devices, or a virtual device resolved to none */
     TOPO_NVSWITCH,
-    TOPO_FUNCTION, /* a PCI function of which nobody says what it is */
+    TOPO_FUNCTION, /* a PCI function of unknown kind */
     TOPO_KIND_COUNT,
 };
 

@@ -134,7 +134,7 @@ check "generate takes that" build/nccltune generate --topology "$topo" --results
 check "what the vendor chooses already is no gain" test -z "$(grep '^allreduce,0,[0-9]*,tree,ll' "$work/over/tuner.csv")"
 check "the table asks for that tuner first" grep -qx '# next-tuner: auto' "$work/over/tuner.csv"
 check "and says which it was" grep -qx '# measured over: tuner vendor double, network vendor network' "$work/over/tuner.csv"
-explained() { build/nccltune explain "$work/over" | grep -q 'the library as it comes: with tuner vendor double'; }
+explained() { build/nccltune explain "$work/over" | grep -q 'the baseline: with tuner vendor double'; }
 check "explain says so" explained
 today() { grep -q '"id":"jobs-today"' "$work/v.jsonl" && build/nccltune explain "$work/over" | grep -q '^jobs as they run here today, without nccltune, take '; }
 check "what jobs take today goes from the journal to explain" today

@@ -204,7 +204,7 @@ double search_machine_us(const struct search_machine *m, int coll, int algo, int
     return m->own.n && us > 0 && own > 0 ? us / own * curve_us(&m->own, bytes) : us;
 }
 
-/* Of published tables nobody says what was chosen: what took nearest to as long. */
+/* Published tables do not name the choice: what took nearest to as long. */
 double search_machine_predict_us(const struct search_machine *m, int coll, int algo, int proto, uint64_t bytes)
 {
     const struct curve *forced = m->model ? NULL : forced_of(m, algo, proto);

@@ -14,7 +14,7 @@
 
 /* A choice for one collective (enum coll of core/coll.h), or for NCCLTUNE_CONTROL_ALL of them. algo and proto -1: no
  * cell is written; one of them -1: the cheapest of the other's row or column. channels and chunk_bytes 0: NCCL's.
- * With nothing set it holds the table back: NCCL's untouched default. */
+ * With nothing set it holds the table back: the baseline. */
 struct nccltune_force {
     int coll, algo, proto, channels;
     uint32_t chunk_bytes;

@@ -28,7 +28,7 @@ struct nccl_context {
     int inherited;                                 /* the environment's NCCL variables have been logged */
     int killed;                                    /* the launch before this one did not end by itself */
     int compared;                                  /* the default was held against the site's, which costs a start */
-    struct bench_interval today[NCCL_SITE_POINTS]; /* what a job takes now over what the untouched default takes */
+    struct bench_interval today[NCCL_SITE_POINTS]; /* what a job takes now over what the baseline takes */
     int ntoday;
     uint64_t beside[COLL_COUNT]; /* cells whose data was checked with other types and places */
 };
@@ -100,7 +100,7 @@ enum bench_outcome nccl_session_measure(struct bench_session *base, const struct
  * another time then. After this the session is of no further use. */
 void nccl_session_compare_with_site(struct nccl_session *s);
 
-/* Adds what came of it for the untouched launch: one finding, BENCH_TODAY. */
+/* Adds what came of it for the baseline launch: one finding, BENCH_TODAY. */
 void nccl_session_judge_site(const struct nccl_context *c, struct findings *found);
 
 /* A GPU's clock ramps and NCCL's proxies are threads on the host: 2 ms are worth more than the samples of a search on

@@ -41,7 +41,7 @@ static const struct option_spec options[] = {
     {0, "sweep", "[=BYTES]", "also all sizes from 2 bytes to BYTES (8M) on 1, 2 and 4 queue pairs, on a few pairs",
      take_sweep, offsetof(struct verbs_options, sweep_bytes), .low = 2, .high = SWEEP_MOST},
     {0, "svg", "FILE", "draw the map of bandwidths", option_text, offsetof(struct verbs_options, svg)},
-    {0, "check", "PROFILE", "measure briefly and say what has become worse than in PROFILE; exit status 1 then",
+    {0, "check", "PROFILE", "measure briefly and print what has become worse than in PROFILE; exit status 1 then",
      option_text, offsetof(struct verbs_options, check)},
     {0},
 };
@@ -280,7 +280,7 @@ static int asks_nodes(const void *own)
 
 static int check_options(const void *own, const char *path, struct err *e)
 {
-    return path || is_check(own) ? 0 : err_set(e, ERR_USAGE, "say where the measurements go: -o RESULTS");
+    return path || is_check(own) ? 0 : err_set(e, ERR_USAGE, "missing output file: -o RESULTS");
 }
 
 static int make_document(const struct bench_document *d, struct err *e)

@@ -384,7 +384,7 @@ static int open_port(struct verbs_server *s, const char *name, struct err *e)
     struct err why = {0};
     const char *colon = strrchr(name, ':');
     if (!colon || (size_t)(colon - name) >= sizeof hca)
-        return err_set(e, ERR_USAGE, "'%s' is no port such as mlx5_0:1", name);
+        return err_set(e, ERR_USAGE, "invalid port '%s' (expected e.g. mlx5_0:1)", name);
     snprintf(hca, sizeof hca, "%.*s", (int)(colon - name), name);
     if (unit_parse_int(colon + 1, 1, 255, &port, "a port's number", e))
         return ERR_USAGE;

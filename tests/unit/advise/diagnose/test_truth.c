@@ -1,5 +1,5 @@
 /* Logs whose truth is known: tests/fixtures/steps/truth.txt names each with its verdict, the share of communication
- * that it was made with, and what the diagnosis must and must not say. Counted: at least nine of ten are right; a
+ * that it was made with, and what the diagnosis must and must not say. Counted: at least 90 % are right; a
  * verdict that contradicts the truth fails at once. */
 #include <stdlib.h>
 

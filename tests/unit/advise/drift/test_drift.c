@@ -132,7 +132,7 @@ TEST_CASE(a_call_has_become_slower)
     judge();
     assert_int_equal(fleet->ncalls, 1);
     assert_non_null(strstr(printed, "job 3: allreduce of 4 KiB among 8 ranks takes 2.1 times as long as in job "));
-    assert_null(strstr(printed, "Who is waited for"));
+    assert_null(strstr(printed, "Ranks that others wait for"));
 }
 
 static int prepare_group(void **state)

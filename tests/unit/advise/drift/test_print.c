@@ -124,7 +124,7 @@ static void says_that_nothing_is(void **state)
     fclose(out);
     assert_string_equal(text, "job               began (UTC)        ranks read  calls   late  slower\n"
                               "1                 2026-09-22 14:13       4 of 4      1      0       0\n"
-                              "\nNobody is waited for, and nothing has become slower.\n");
+                              "\nNo rank keeps others waiting, and no call has become slower.\n");
     free(text);
     drift_free(f);
     drift_free(NULL);

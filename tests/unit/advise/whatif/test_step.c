@@ -240,7 +240,7 @@ TEST_CASE(captured_calls_are_others)
     arena_free(s.arena);
 }
 
-/* A measured size: the library as it comes, and tree. */
+/* A measured size: the baseline, and tree. */
 static struct env_shape timed(struct arena *a, int buffers, double untouched_us, double tree_us)
 {
     struct env_shape s = on_gpus(a, buffers, "tree");

@@ -55,7 +55,7 @@ TEST_CASE(compares_starts_of_the_default_alone)
     arena_free(a);
 }
 
-/* One point of several that is apart by more than a gain has to be, and beyond doubt: intervals that touch have
+/* One point of several that is apart by more than a gain has to be, with intervals apart: those that touch have
  * something in common. */
 TEST_CASE(suspects_what_is_apart_beyond_doubt)
 {
@@ -138,7 +138,7 @@ TEST_CASE(times_below_a_microsecond_count_like_others)
 }
 
 /* The sentence as a whole: of points that are equally bad the first; beyond what a gain is worth it is a warning, even
- * where no two starts are apart beyond doubt. */
+ * where no two starts have intervals apart. */
 TEST_CASE(says_it_in_one_sentence)
 {
     struct arena *a = arena_new();

@@ -49,7 +49,7 @@ static const struct bench_point *point_of(struct bench_result *items, int n)
 
 static const double us[] = {5, 1, 4, 2, 3, 6, 9, 7, 8, 10};
 
-/* The untouched default, other calls of that launch, other launches by name; by settings where labels agree. */
+/* The baseline, other calls of that launch, other launches by name; by settings where labels agree. */
 TEST_CASE(candidates_in_order)
 {
     static const char *const order[] = {"default default 0", "default a 0",   "default a 2 1",       "default a 2 2",
@@ -268,7 +268,7 @@ TEST_CASE(slowdowns)
     assert_near(bench_candidate_call_us(c), 3.5, 0);
 }
 
-/* Whose plugins were at work under the untouched default: at last, and before. */
+/* Whose plugins were at work under the baseline: at last, and before. */
 TEST_CASE(active_plugins)
 {
     static const struct {

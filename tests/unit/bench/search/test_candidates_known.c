@@ -1,4 +1,4 @@
-/* Candidates by what is known of them: nearby, in the untouched launch, and from the library; at the bounds of each. */
+/* Candidates by what is known of them: nearby, in the baseline launch, and from the library; at the bounds of each. */
 #include "bench/search/candidates.h"
 #include "core/coll.h"
 #include "tests/lib/unit.h"

@@ -11,7 +11,7 @@
         .median = (gain), .low = (gain)-0.01, .high = (gain) + 0.01, .n = 10, .sure = (gain)-0.02 \
     }
 
-/* One allreduce table on the untouched launch: per size the default's median and those of algorithms 3 and 4. */
+/* One allreduce table on the baseline launch: per size the default's median and those of algorithms 3 and 4. */
 static struct env_decisions *decide_sizes(struct synthetic *s, const double us[][3], int n)
 {
     uint64_t bytes = 8;
@@ -186,7 +186,7 @@ TEST_CASE(what_another_launch_says_of_the_open_end)
     assert_true(goes_on_in_a_launch(3000, 0));
     assert_false(goes_on_in_a_launch(440, 0));
     assert_true(goes_on_in_a_launch(440, 1500)); /* it was tried here, and is steep */
-    assert_true(goes_on_in_a_launch(558, 0));    /* 158 us more where 3 would have 160 in the untouched launch */
+    assert_true(goes_on_in_a_launch(558, 0));    /* 158 us more where 3 would have 160 in the baseline launch */
     assert_false(goes_on_in_a_launch(554, 0));   /* less by the margin */
 }
 
@@ -357,7 +357,7 @@ TEST_CASE(bands_of_predictions_stay_as_wide)
     assert_true(mean.low > 0.9999 && mean.low < 1.0001 && mean.high > 3.9999 && mean.high < 4.0001);
 }
 
-/* A prediction is no sample: its band alone says whether a gain is beyond doubt. */
+/* A prediction is no sample: its interval alone decides whether there is a gain. */
 TEST_CASE(predictions_are_chosen_by_their_bands)
 {
     struct synthetic s = synthetic_new();

@@ -77,7 +77,7 @@ TEST_CASE(whose_fault_a_hang_is)
     }
 }
 
-/* The untouched launch may be measured with its default call alone. */
+/* The baseline launch may be measured with its default call alone. */
 TEST_CASE(a_call_never_tried_untouched_speaks_against_no_launch)
 {
     struct synthetic s = synthetic_new();
@@ -105,7 +105,7 @@ TEST_CASE(a_setting_more_must_be_worth_it)
     }
 }
 
-/* One rail alone, a little faster than with a second one: only beyond doubt, in whichever order they come. */
+/* One rail alone, a little faster than with a second one: only with intervals apart, in whichever order they come. */
 TEST_CASE(an_interface_less_must_be_worth_it)
 {
     for (int variant = 0; variant < 4; variant++) {

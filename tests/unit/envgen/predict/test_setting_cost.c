@@ -71,7 +71,7 @@ TEST_CASE(sentences)
         {{0.5, 0, 65536}, "is up to 2.0x faster up to 64 KiB"},
         {{8.04, 0, 0}, "costs up to 8.0x at all sizes"},
         {{1.5, 1024, 65536}, "costs up to 1.5x from 1 KiB to 64 KiB"},
-        {{1, 0, 0}, "changes nothing beyond doubt"},
+        {{1, 0, 0}, "makes no clear difference"},
     };
     char text[SETTING_COST_TEXT];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

@@ -92,7 +92,7 @@ TEST_CASE(where_it_is_not)
     "test: warning: reduce of 64 B: jobs now take " us " us, and 100 us where nccltune's plugin is loaded and says " \
     "nothing: a tuner of the site's or NCCL's own CTA policy is at work, and gains are not over what jobs get\n"
 
-/* By a twentieth, and beyond doubt; at several visits, of which the nearest to ours counts. */
+/* By a twentieth, intervals apart; at several visits, of which the nearest to ours counts. */
 TEST_CASE(what_is_something_else)
 {
     static const struct {

@@ -432,7 +432,7 @@ static void what_cannot_be_measured(void **state)
                 {{.ports = "mlx5_0:256", .budget_s = 60},
                  ERR_FAILED,
                  "the process that owns a port exited with code 2: nccltune verbs-port: a port's number"},
-                {{.ports = "mlx5_0", .budget_s = 60}, ERR_FAILED, "'mlx5_0' is no port such as mlx5_0:1"}};
+                {{.ports = "mlx5_0", .budget_s = 60}, ERR_FAILED, "invalid port 'mlx5_0' (expected e.g. mlx5_0:1)"}};
     world(1, "");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct err why = {0};

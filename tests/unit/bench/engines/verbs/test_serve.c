@@ -192,8 +192,8 @@ TEST_CASE(what_it_is_not_started_with)
     strcpy(long_name + 80, ":1");
     const struct {
         const char *ports, *nccl, *rank, *local, *why;
-    } rows[] = {{"made_up_0", "22809", "5", "0", "'made_up_0' is no port such as mlx5_0:1"},
-                {long_name, "22809", "5", "0", " is no port such as mlx5_0:1"},
+    } rows[] = {{"made_up_0", "22809", "5", "0", "invalid port 'made_up_0' (expected e.g. mlx5_0:1)"},
+                {long_name, "22809", "5", "0", "' (expected e.g. mlx5_0:1)"},
                 {"made_up_0:0", "22809", "5", "0", "a port's number"},
                 {"made_up_0:256", "22809", "5", "0", "a port's number"},
                 {"-", "1000001", "5", "0", "NCCL's version"},
