@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/engines/engines.h"
 #include "cli/cli.h"
 #include "cli/nodes.h"
 #include "core/hostlist.h"
@@ -114,7 +115,8 @@ static const struct option_spec options[] = {
      option_flag, offsetof(struct request, uninstall)},
     {0, "purge", NULL, "with --uninstall: remove the profiles too, unless jobs that run have one", option_flag,
      offsetof(struct request, purge)},
-    {0, "force", NULL, "with --purge: even then", option_flag, offsetof(struct request, force)},
+    {0, "force", NULL, "a profile that nothing was measured for; with --purge: even then", option_flag,
+     offsetof(struct request, force)},
     {0, "stage", NULL, "into the store only; PROFILE may be -, a bundle. What --hosts runs on each node, with the next",
      option_flag, offsetof(struct request, stage)},
     {0, "schedule", "HASH", "a profile of the store for jobs that start at --since or later", option_text,
@@ -140,8 +142,8 @@ static int check_request(struct request *r, char **words)
                                         : "expected a PROFILE, --serve, --previous or --uninstall");
     if (r->purge && !r->uninstall)
         return cli_usage(COMMAND, "--purge belongs to --uninstall");
-    if (r->force && !r->purge)
-        return cli_usage(COMMAND, "--force belongs to --purge");
+    if (r->force && !r->purge && !*words)
+        return cli_usage(COMMAND, "--force belongs to --purge, or to a PROFILE");
     if (r->scope.partition && r->scope.nodes)
         return cli_usage(COMMAND, "--partition and --jobs-on are mutually exclusive");
     if ((r->scope.partition || r->scope.nodes) && !given && !r->set)
@@ -479,8 +481,30 @@ static int run_served(struct request *r, struct arena *a, struct err *e)
     return rc ? rc : left ? ERR_FAILED : 0;
 }
 
+/* Refuses what tune leaves where it could measure nothing: nobody who installs it means that. A profile that cannot be
+ * opened is left to who installs it. */
+static int check_measured(const char *profile, struct err *e)
+{
+    struct err ignored = {0};
+    struct env_profile *p = env_profile_open(profile, &ignored);
+    int measured = !p, rc = 0;
+    for (int i = 0; p && i < p->decisions->nshapes; i++)
+        measured |= bench_evidence_of(p->decisions->shapes[i].engine) < BENCH_PREDICTED;
+    for (int i = 0; p && i < p->manifest.nfiles; i++)
+        measured |= !strcmp(p->manifest.files[i].name, "fabric.json");
+    if (!measured)
+        rc = err_set(e, ERR_FAILED,
+                     "%s: nothing was measured for this profile: it holds what the topology alone justifies. Measure "
+                     "with nccltune tune; --force installs it as it is",
+                     profile);
+    env_profile_free(p);
+    return rc;
+}
+
 static int run_request(struct request *r, struct arena *a, struct err *e)
 {
+    if (r->profile && !r->stage && !r->force && check_measured(r->profile, e))
+        return e->code;
     if (r->serve)
         return run_served(r, a, e);
     if (r->stage || r->set || r->unset || r->finish)

@@ -68,13 +68,16 @@ It prints commands for containers and for jobs outside Slurm
   $ nccltune probe --machine hgx-a100-4 --nodes 2 -o topology.json
   $ nccltune generate -q -t topology.json -o second
   $ second=$(jq -r .hash second/manifest.json)
+  $ nccltune install-profile second --store $PWD/store
+  nccltune install-profile: second: nothing was measured for this profile: it holds what the topology alone justifies. Measure with nccltune tune; --force installs it as it is
+  [1]
   $ current() { [ "$(readlink store/current)" = profiles/$1 ] && echo "$2 is the current one"; }
   $ scheduled() { sed -E "1d; s/^[0-9]+/SINCE/; s/$hash/FIRST/; s/$second/SECOND/" store/schedule; }
-  $ install_profile second --partition debug; current $hash first; scheduled
+  $ install_profile second --force --partition debug; current $hash first; scheduled
   first is the current one
   SINCE FIRST all
   SINCE SECOND partition=debug
-  $ install_profile second; current $second second; scheduled
+  $ install_profile second --force; current $second second; scheduled
   second is the current one
   SINCE FIRST all
   SINCE SECOND partition=debug
@@ -93,7 +96,7 @@ It prints commands for containers and for jobs outside Slurm
   $ install_profile --uninstall; scheduled | tail -n 1
   SINCE none all
   $ ls store store/profiles | grep -c .
-  6
+  8
   $ install_profile --uninstall --purge --force
   $ find store -type f
   find: 'store': No such file or directory
@@ -133,6 +136,7 @@ It prints commands for containers and for jobs outside Slurm
 
   store-n1/profiles:
   a9204dd15bab240d0ab4e72d1d18c7c58b85d667cdaa6e0aebeaaccb2e28c1d4
+  a9204dd15bab240d0ab4e72d1d18c7c58b85d667cdaa6e0aebeaaccb2e28c1d4.node
 
 An incomplete profile is refused and leaves nothing behind
 
@@ -229,12 +233,12 @@ nccltune-hook refuses a store that others can write: the job's NCCL must not sta
 install-profile --trial gives a share of jobs another profile; trials compares them
 
   $ nccltune probe --machine hgx-a100-4 --nodes 2 -o topology.json && nccltune generate -q -t topology.json -o third
-  $ rm -rf store && install_profile first && install_profile third --trial tree --share 30% --jobs 20 --partition debug
+  $ rm -rf store && install_profile first && install_profile third --force --trial tree --share 30% --jobs 20 --partition debug
   $ current $hash first; sed -E "1d; s/^[0-9]+/SINCE/; s/$hash/FIRST/; s/$(jq -r .hash third/manifest.json)/THIRD/" store/schedule
   first is the current one
   SINCE FIRST all
   SINCE THIRD trial=tree,30,20,partition=debug
-  $ install_profile third --trial tree
+  $ install_profile third --force --trial tree
   $ sed -n '$s/.* //p' store/schedule
   trial=tree,50,40,all
   $ nccltune install-profile third --store $PWD/store --trial tree --hosts n1 2>&1 | head -n 1

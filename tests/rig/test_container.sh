@@ -32,7 +32,7 @@ profile() {
     tests/tools/manifest "$p" nccl.d/class0.conf
 }
 check "a profile is made" profile
-check "and installed" "$nccltune" install-profile "$work/profile" --no-hooks --store "$store" --nccl-conf "$work/nccl.conf" --plugin "$plugin"
+check "and installed" "$nccltune" install-profile "$work/profile" --force --no-hooks --store "$store" --nccl-conf "$work/nccl.conf" --plugin "$plugin"
 installed=$(readlink -f "$store/current")
 check "NCCL's file has the settings of this node's class" grep -qx "NCCL_IB_HCA==mlx5_0:1" "$work/nccl.conf"
 printf '%s\n' "store=$store" "plugin=$plugin" >"$work/slurm.conf"
@@ -84,7 +84,7 @@ check "as mounted by a user namespace, where host root is nobody" says "chosen: 
 
 # ---- files for container runtimes: what the hooks give a job of this node ----------------------------------------------
 inst() { "$nccltune" install-profile "$@" --store "$store" --no-nccl-conf --plugin "$plugin"; }
-check "a CDI spec and enroot's files are written" inst "$work/profile" --cdi "$work/cdi" --enroot "$work/enroot"
+check "a CDI spec and enroot's files are written" inst "$work/profile" --force --cdi "$work/cdi" --enroot "$work/enroot"
 jq -r '.devices[0].containerEdits.env[]' "$work/cdi/nccltune.json" | sort >"$work/cdi.env"
 sort "$work/enroot/environ.d/50-nccltune.env" >"$work/enroot.env"
 hook | sed -n 's/^export //p' | grep -v ^NCCLTUNE_SET= | sort >"$work/hook.env"
@@ -133,7 +133,7 @@ use='
     export PATH=/usr/sbin:/usr/bin:/sbin:/bin
     dpkg --force-unsafe-io -i /run/x/*.deb
     nccltune --version
-    nccltune install-profile /run/x/profile --no-hooks
+    nccltune install-profile /run/x/profile --force --no-hooks
     grep -q ^NCCL_TUNER_PLUGIN=/usr/lib/.*/libnccl-tuner-nccltune.so /etc/nccl.conf
     nccltune doctor --node nowhere | tee /run/x/doctor || true
     grep -q "^ok: plugin:" /run/x/doctor
