@@ -19,7 +19,11 @@
     tab.setAttribute("aria-controls", p.id);
     p.setAttribute("role", "tabpanel");
     p.setAttribute("aria-labelledby", tab.id);
-    tab.onclick = () => { show(p); history.replaceState(null, "", "#" + p.id); };
+    tab.onclick = () => {
+      nav.classList.toggle("open"); // on a narrow page, where the tabs are a menu
+      show(p);
+      history.replaceState(null, "", "#" + p.id);
+    };
     nav.append(tab);
   });
   nav.onkeydown = (e) => {

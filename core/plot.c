@@ -70,10 +70,12 @@ static int frame_of(const struct plot *p, struct frame *f)
 
 /* ---- the axes ---- */
 
-static void draw_axes(const struct frame *f, int rate, FILE *out)
+static void draw_axes(const struct frame *f, enum plot_unit unit, FILE *out)
 {
-    const double steps[] = {1, 2, 5};
-    int step = (int)ceil((f->x_high - f->x_low) / 7), levels = f->y_high - f->y_low < 2.5 ? 3 : 1;
+    static const double steps[] = {1, 2, 5, 1.1, 1.2, 1.5, 3, 7, 8, 9};
+    int step = (int)ceil((f->x_high - f->x_low) / 7), levels = unit == PLOT_GAIN && f->y_high - f->y_low < 0.6 ? 10
+                                                               : f->y_high - f->y_low < 2.5                    ? 3
+                                                                                                               : 1;
     char text[UNIT_TEXT];
     for (int power = (int)ceil(fmax(f->x_low, 0) / step) * step; power < f->x_high && power < 64; power += step) {
         double x = across(f, exp2(power));
@@ -86,9 +88,12 @@ static void draw_axes(const struct frame *f, int rate, FILE *out)
             if (y < TOP || y > HEIGHT - BOTTOM)
                 continue;
             fprintf(out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", LEFT, y, WIDTH - RIGHT);
-            snprintf(text, sizeof text, "%g", v);
-            svg_words(out, LEFT - 6, y + 4, " text-anchor=\"end\"", rate ? text : unit_time_us(text, v), 16);
+            snprintf(text, sizeof text, unit == PLOT_GAIN ? "%gx" : "%g", v);
+            svg_words(out, LEFT - 6, y + 4, " text-anchor=\"end\"", unit == PLOT_TIME ? unit_time_us(text, v) : text,
+                      16);
         }
+    if (unit == PLOT_GAIN && f->y_low < 0 && f->y_high > 0)
+        fprintf(out, "<path class=\"axis\" d=\"M%.1f %.1fH%.1f\"/>", LEFT, down(f, 1), WIDTH - RIGHT);
     fprintf(out, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n", LEFT, TOP, HEIGHT - BOTTOM, WIDTH - RIGHT);
 }
 
@@ -165,7 +170,7 @@ static void draw_column(const struct plot *p, int i, const struct frame *f, FILE
 
 static void draw_all(const struct plot *p, const struct frame *f, FILE *out)
 {
-    draw_axes(f, p->rate, out);
+    draw_axes(f, p->unit, out);
     draw_marks(p, f, out);
     for (int i = 0; i < p->nseries; i++)
         draw_series(p, i, f, out);

@@ -1,11 +1,11 @@
-/* A plot of times or rates over sizes, both logarithmic, as SVG for a page (core/page.h): its colours are the page's,
- * so that it is light or dark as the page is, and its figures show under the pointer and by the arrow keys. */
+/* A plot of times, rates or gains over sizes, both logarithmic, as SVG for a page (core/page.h): its colours are the
+ * page's, so that it is light or dark as the page is, and its figures show under the pointer and by the arrow keys. */
 #pragma once
 
 #include <stdio.h>
 
 struct plot_point {
-    double x, y, low, high; /* bytes; microseconds or GB/s with their interval, low 0: none */
+    double x, y, low, high; /* bytes; y in the plot's unit with its interval, low 0: none */
 };
 
 struct plot_series {
@@ -26,6 +26,12 @@ struct plot_column {
     const char *text;
 };
 
+enum plot_unit {
+    PLOT_TIME, /* y is in microseconds */
+    PLOT_RATE, /* GB/s */
+    PLOT_GAIN, /* a factor; there is a line at 1 */
+};
+
 #define PLOT_SERIES 3 /* that have a colour */
 
 struct plot {
@@ -34,8 +40,8 @@ struct plot {
     struct plot_mark *marks; /* ascending; NULL none */
     struct plot_column *columns;
     int nseries, nmarks, ncolumns;
-    int band;         /* the intervals are bands of a prediction: drawn as areas */
-    int rate;         /* y is GB/s */
+    int band; /* the intervals are bands of a prediction: drawn as areas */
+    enum plot_unit unit;
     double low, high; /* y is shown from here to there at least; 0: as far as there are points */
 };
 

@@ -29,7 +29,7 @@ static struct plot_series series_of(const struct whatif *w, const struct whatif_
 static struct plot plot_of(const struct whatif *w, int index)
 {
     const struct whatif_case *c = &w->cases[index];
-    struct plot p = {.title = c->label, .band = 1, .rate = 1};
+    struct plot p = {.title = c->label, .band = 1, .unit = PLOT_RATE};
     p.series[p.nseries++] = series_of(w, c, "default", 0);
     if (w->coll < COLL_COUNT) /* of others nothing can be tuned */
         p.series[p.nseries++] = series_of(w, c, "tuned", 1);

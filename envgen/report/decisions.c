@@ -10,7 +10,7 @@
 #include "envgen/report/report_internal.h"
 #include "model/model.h"
 
-/* ---- every collective of every shape of job as a plot: the baseline against what is used now ---------- */
+/* ---- every collective of every shape of job as a plot: the gain over size ---------------------------------------- */
 
 /* What can be said of one size of a collective: the baseline's time, and what is used now. An interval
  * with n 0: not measured. */
@@ -59,10 +59,14 @@ static struct report_size *sizes_of(struct report *r, const struct env_coll *c, 
     return sizes;
 }
 
-static struct plot_point point_of(const struct report_size *s, const struct bench_interval *us)
+/* The gain of what is used over the baseline: 1 where that is the baseline itself; y 0: nothing is known. */
+static struct plot_point point_of(const struct report_size *s)
 {
-    int sure = us->n && (us->predicted || !bench_few(us));
-    return (struct plot_point){(double)s->point->bytes, us->median, sure ? us->low : 0, sure ? us->high : us->median};
+    const struct bench_interval *g = &s->gain;
+    if (!g->n)
+        return (struct plot_point){(double)s->point->bytes, s->used && !s->used->call.nsettings, 0, 0};
+    int sure = g->predicted || !bench_few(g);
+    return (struct plot_point){(double)s->point->bytes, g->median, sure ? g->low : 0, sure ? g->high : g->median};
 }
 
 static const char *text_of(struct report *r, const struct report_size *s)
@@ -76,47 +80,48 @@ static const char *text_of(struct report *r, const struct report_size *s)
     return s->gain.n ? arena_printf(r->a, "%s; %s", text, bench_gain_text(r->a, s->gain)) : text;
 }
 
-static void draw_coll(struct report *r, const struct env_shape *shape, const struct env_coll *c, FILE *out)
+void report_draw_gain(struct report *r, const struct env_shape *shape, const struct env_coll *c, FILE *out)
 {
     int n;
     struct report_size *sizes = sizes_of(r, c, &n);
-    size_t room = (size_t)n + 1;
-    struct plot_point *before = arena_alloc(r->a, room * sizeof *before),
-                      *after = arena_alloc(r->a, room * sizeof *after);
-    struct plot_column *columns = arena_alloc(r->a, room * sizeof *columns);
+    struct plot_point *gains = arena_alloc(r->a, ((size_t)n + 1) * sizeof *gains);
+    struct plot_column *columns = arena_alloc(r->a, ((size_t)n + 1) * sizeof *columns);
     struct plot_mark *marks = arena_alloc(r->a, ((size_t)c->nranges + 1) * sizeof *marks);
     for (int i = 0; i < n; i++) {
-        before[i] = point_of(&sizes[i], &sizes[i].untouched);
-        if (sizes[i].used)
-            after[i] = point_of(&sizes[i], &sizes[i].used->time_us);
+        gains[i] = point_of(&sizes[i]);
         columns[i] = (struct plot_column){(double)sizes[i].point->bytes, text_of(r, &sizes[i])};
     }
     for (int i = 0; i < c->nranges; i++)
         marks[i] = (struct plot_mark){(double)c->ranges[i].min_bytes, c->ranges[i].call.label};
     int predicted = bench_evidence_of(shape->engine) == BENCH_PREDICTED;
-    const struct plot p = {.title = arena_printf(r->a, "%s%s", coll_name(c->coll), predicted ? ", PREDICTED" : ""),
-                           .series = {{"baseline", before, n}, {"with this profile", after, n}},
-                           .nseries = 2,
+    const struct plot p = {.title = arena_printf(r->a, "%s on %s%s", coll_name(c->coll), env_shape_text(r->a, shape),
+                                                 predicted ? ", PREDICTED" : ""),
+                           .series = {{"gain over baseline", gains, n}},
+                           .nseries = 1,
                            .marks = marks,
                            .nmarks = c->nranges,
                            .columns = columns,
                            .ncolumns = n,
-                           .band = predicted};
+                           .band = predicted,
+                           .unit = PLOT_GAIN,
+                           .low = 1,
+                           .high = 1};
     plot_draw(&p, out);
 }
 
 static void draw_calls(struct report *r, FILE *out)
 {
-    page_put(out, "p",
-             "Time over size, both logarithmic. Bars are intervals that hold the median with 95 % confidence (areas: "
-             "90 % intervals of a prediction); dashed lines are where another way to make the call takes "
-             "over, named above the plot. Figures: the pointer, or Tab and the arrow keys.");
+    page_put(
+        out, "p",
+        "Gain over the baseline by size; at 1.0x the call is NCCL's default, or no faster. Bars are 95 % intervals "
+        "of what was measured, areas 90 % intervals of predictions. Dashed lines show where another algorithm is "
+        "used, with its name above. For times, point at a size, or press Tab and the arrow keys.");
     for (int i = 0; i < r->d->nshapes; i++) {
         const struct env_shape *s = &r->d->shapes[i];
         page_put(out, "h3", arena_printf(r->a, "%s on %s", s->library, env_shape_text(r->a, s)));
         fputs("<div class=\"plots\">\n", out);
         for (int c = 0; c < s->ncolls; c++)
-            draw_coll(r, s, &s->colls[c], out);
+            report_draw_gain(r, s, &s->colls[c], out);
         fputs("</div>\n", out);
     }
 }

@@ -8,7 +8,7 @@
 
 /* ---- findings ---------------------------------------------------------------------------------------------------- */
 
-static void draw_found(struct report *r, FILE *out)
+void report_draw_findings(struct report *r, FILE *out)
 {
     struct findings all = {.arena = r->a};
     for (int i = 0; r->t && i < r->t->nfindings; i++)
@@ -18,14 +18,17 @@ static void draw_found(struct report *r, FILE *out)
                     verbs_fault_text(r->fabric, &r->verdict.faults[i]));
     for (int i = 0; r->fabric && i < r->verdict.found.n; i++)
         *finding_add(&all, FINDING_NOTE, NULL, NULL, "%s", "") = r->verdict.found.list[i];
+    page_put(out, "h3", "Machine and fabric");
     page_findings(out, all.list, all.n);
     if (!all.n)
-        page_put(out, "p",
-                 r->t ? "Nothing is wrong with the machine or its fabric, as far as was looked."
-                      : "The profile has no topology to look at.");
+        page_put(out, "p", r->t ? "No fault was found." : "The profile has no topology.");
+    if (!r->measured)
+        return;
+    page_put(out, "h3", "What disturbed the measurement");
+    page_findings(out, r->measured->noise.list, r->measured->noise.n);
+    if (!r->measured->noise.n)
+        page_put(out, "p", "Nothing was found that disturbed it.");
 }
-
-const struct report_part report_found = {"findings", "Findings", NULL, draw_found};
 
 /* ---- topology and fabric ----------------------------------------------------------------------------------------- */
 
@@ -55,22 +58,6 @@ static void draw_fabric(struct report *r, FILE *out)
 }
 
 const struct report_part report_fabric = {"fabric", "Fabric", has_fabric, draw_fabric};
-
-/* ---- noise ------------------------------------------------------------------------------------------------------- */
-
-static int has_noise(const struct report *r)
-{
-    return r->measured != NULL;
-}
-
-static void draw_noise(struct report *r, FILE *out)
-{
-    page_findings(out, r->measured->noise.list, r->measured->noise.n);
-    if (!r->measured->noise.n)
-        page_put(out, "p", "Nothing disturbed the measurement, as far as was looked.");
-}
-
-const struct report_part report_noise = {"noise", "Noise", has_noise, draw_noise};
 
 /* ---- versions ---------------------------------------------------------------------------------------------------- */
 

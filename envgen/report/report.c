@@ -136,8 +136,8 @@ static cJSON *report_data(struct report *r)
 }
 
 static const struct report_part *const parts[] = {
-    &report_summary, &report_found,  &report_calls,     &report_decisions, &report_tried,       &report_settings,
-    &report_machine, &report_fabric, &report_predicted, &report_noise,     &report_environment, &report_install,
+    &report_summary, &report_calls,  &report_decisions, &report_tried,       &report_settings,
+    &report_machine, &report_fabric, &report_predicted, &report_environment, &report_install,
 };
 
 static const char *file_of(const struct report *r, const char *name)

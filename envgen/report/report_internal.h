@@ -24,5 +24,11 @@ struct report_part {
     void (*draw)(struct report *r, FILE *out);
 };
 
-extern const struct report_part report_summary, report_found, report_machine, report_fabric, report_calls,
-    report_decisions, report_tried, report_settings, report_predicted, report_noise, report_environment, report_install;
+extern const struct report_part report_summary, report_machine, report_fabric, report_calls, report_decisions,
+    report_tried, report_settings, report_predicted, report_environment, report_install;
+
+/* A plot of a collective's gain over the baseline, by size. */
+void report_draw_gain(struct report *r, const struct env_shape *shape, const struct env_coll *c, FILE *out);
+
+/* What is wrong with machine and fabric, and what disturbed the measurement. */
+void report_draw_findings(struct report *r, FILE *out);

@@ -12,7 +12,9 @@
 #include "envgen/decide/decide.h"
 #include "envgen/report/report.h"
 #include "envgen/report/report_internal.h"
+#include "model/model.h"
 #include "probe/format/format.h"
+#include "probe/format/html.h"
 #include "tuner/table/table.h"
 
 /* ---- what a job script needs of a profile, to be pasted ---------------------------------------------------------- */
@@ -60,66 +62,10 @@ const char **env_report_lines(const struct env_profile *p, struct arena *a)
 
 /* ---- summary ----------------------------------------------------------------------------------------------------- */
 
-static void put_card(FILE *out, const char *figure, const char *words)
-{
-    fputs("<li><b>", out);
-    xml_put(out, figure, XML_WHOLE);
-    fputs("</b>", out);
-    xml_put(out, words, XML_WHOLE);
-    fputs("</li>\n", out);
-}
-
-/* What changes: settings that are written, and ranges of sizes for which a call is not the library's own. */
-static int count_settings(const struct env_decisions *d)
-{
-    int n = 0;
-    for (int i = 0; i < d->nsettings; i++)
-        n += d->settings[i].value != NULL;
-    return n;
-}
-
-static int count_calls(const struct env_decisions *d)
-{
-    int n = 0;
-    for (int i = 0; i < d->nshapes; i++)
-        for (int c = 0; c < d->shapes[i].ncolls; c++)
-            for (int k = 0; k < d->shapes[i].colls[c].nranges; k++)
-                n += d->shapes[i].colls[c].ranges[k].call.nsettings > 0;
-    return n;
-}
-
-static void put_gains(struct report *r, FILE *out)
-{
-    for (int i = 0; i < r->d->nshapes; i++) {
-        const struct env_shape *s = &r->d->shapes[i];
-        const char *on = arena_printf(r->a, "%s, %s, %s", s->library, env_shape_text(r->a, s),
-                                      bench_evidence_text(bench_evidence_of(s->engine)));
-        put_card(out, s->total_gain.n ? arena_printf(r->a, "%.2fx", s->total_gain.median) : "baseline",
-                 s->total_gain.n ? arena_printf(r->a, "(%.2f to %.2f) over %d sizes: %s", s->total_gain.low,
-                                                s->total_gain.high, s->total_gain.n, on)
-                                 : on);
-    }
-}
-
-static void put_counts(struct report *r, FILE *out)
-{
-    int settings = count_settings(r->d), calls = count_calls(r->d);
-    put_card(out, arena_printf(r->a, "%d", settings), settings == 1 ? "variable is set" : "variables are set");
-    put_card(out, arena_printf(r->a, "%d", calls),
-             calls == 1 ? "range of sizes has a call of its own" : "ranges of sizes have a call of their own");
-    if (!r->t)
-        return;
-    int errors = finding_count(r->t->findings, r->t->nfindings, FINDING_ERROR),
-        warnings = finding_count(r->t->findings, r->t->nfindings, FINDING_WARNING);
-    put_card(out, arena_printf(r->a, "%d / %d", errors, warnings), "errors and warnings about the machine");
-    if (r->fabric)
-        put_card(out, arena_printf(r->a, "%d", r->verdict.nfaults), "faults of the fabric");
-}
-
 /* A range of sizes whose call is not the library's own. */
 struct gained {
     const struct env_shape *shape;
-    int coll;
+    const struct env_coll *coll;
     const struct env_range *range;
 };
 
@@ -129,64 +75,135 @@ static int by_gain(const void *x, const void *y)
     return (b->range->gain.median > a->range->gain.median) - (b->range->gain.median < a->range->gain.median);
 }
 
-static void put_largest(struct report *r, FILE *out)
+/* The ranges of sizes with another call than the baseline's, the largest gain first; in r->a. */
+static struct gained *gains_of(struct report *r, int *n)
 {
-    const int most = 8;
     struct gained *all = NULL;
-    int n = 0;
+    *n = 0;
     for (int i = 0; i < r->d->nshapes; i++)
         for (int c = 0; c < r->d->shapes[i].ncolls; c++)
             for (int k = 0; k < r->d->shapes[i].colls[c].nranges; k++) {
                 const struct env_coll *coll = &r->d->shapes[i].colls[c];
                 if (!coll->ranges[k].call.nsettings || !coll->ranges[k].gain.n)
                     continue;
-                all = arena_grow(r->a, all, (size_t)n, sizeof *all);
-                all[n++] = (struct gained){&r->d->shapes[i], coll->coll, &coll->ranges[k]};
+                all = arena_grow(r->a, all, (size_t)*n, sizeof *all);
+                all[(*n)++] = (struct gained){&r->d->shapes[i], coll, &coll->ranges[k]};
             }
+    if (*n)
+        qsort(all, (size_t)*n, sizeof *all, by_gain);
+    return all;
+}
+
+/* The launch with the largest gain; NULL: no shape uses another one than the baseline's. */
+static const struct env_shape *best_launch(const struct env_decisions *d)
+{
+    const struct env_shape *best = NULL;
+    for (int i = 0; i < d->nshapes; i++) {
+        const struct env_shape *s = &d->shapes[i];
+        if (s->chosen > 0 && (!best || s->launches[s->chosen].gain.median > best->launches[best->chosen].gain.median))
+            best = s;
+    }
+    return best;
+}
+
+/* What came of it in one or two sentences, and what limits that. */
+static void put_verdict(struct report *r, const struct gained *all, int n, FILE *out)
+{
+    const struct env_shape *launch = best_launch(r->d);
+    const char *text = "";
+    char size[UNIT_TEXT];
+    if (env_shape_with(r->d, BENCH_PREDICTED))
+        text = "PREDICTED for a machine that was not measured; intervals have 90 %. ";
+    if (!r->d->nshapes)
+        text = "No collective was measured: the profile holds what topology and fabric alone justify.";
+    else if (!launch && !n)
+        text = arena_printf(r->a, "%sNothing is proven to be faster than the baseline.", text);
+    if (launch)
+        text =
+            arena_printf(r->a, "%s%s on %s: %s over the baseline. ", text, launch->launches[launch->chosen].knobs.label,
+                         env_shape_text(r->a, launch), env_gain_text(r->a, launch->launches[launch->chosen].gain));
+    if (n)
+        text = arena_printf(
+            r->a,
+            "%s%d size range%s use%s another call than the baseline; the largest gain is %s with %s of %s from %s up.",
+            text, n, n == 1 ? "" : "s", n == 1 ? "s" : "", env_gain_text(r->a, all[0].range->gain),
+            all[0].range->call.label, coll_name(all[0].coll->coll), unit_bytes(size, all[0].range->min_bytes));
+    page_put(out, "p class=\"verdict\"", text);
+    for (const struct bench_engine *const *e = bench_engines; *e; e++)
+        if ((*e)->report && env_shape_with(r->d, (*e)->evidence))
+            page_put(out, "p", (*e)->report);
+    for (int i = 0; r->measured && i < r->measured->noise.n; i++)
+        if (r->measured->noise.list[i].severity > FINDING_NOTE)
+            page_put(out, "p", arena_printf(r->a, "Caution: %s.", r->measured->noise.list[i].text));
+    if (r->d->today)
+        page_put(out, "p", r->d->today);
+}
+
+static void put_gains(struct report *r, const struct gained *all, int n, FILE *out)
+{
+    const int most = 8, plots = 2;
+    const struct env_shape *launch = best_launch(r->d);
+    fputs("<div class=\"plots\">\n", out);
+    for (int i = 0; !n && launch && i < launch->ncolls && i < plots; i++)
+        report_draw_gain(r, launch, &launch->colls[i], out);
+    for (int i = 0, drawn = 0; i < n && drawn < plots; i++) {
+        int before = 0;
+        for (int k = 0; k < i; k++)
+            before |= all[k].coll == all[i].coll;
+        if (!before) {
+            report_draw_gain(r, all[i].shape, all[i].coll, out);
+            drawn++;
+        }
+    }
+    fputs("</div>\n", out);
     if (!n)
         return;
-    qsort(all, (size_t)n, sizeof *all, by_gain);
-    page_put(out, "h3", "The largest gains");
     PAGE_TABLE(out, NULL, "gain of the call", "used", "collective", "from", "on");
     for (int i = 0; i < n && i < most; i++) {
         char size[UNIT_TEXT];
-        PAGE_ROW(out, NULL, env_gain_text(r->a, all[i].range->gain), all[i].range->call.label, coll_name(all[i].coll),
-                 unit_bytes(size, all[i].range->min_bytes), env_shape_text(r->a, all[i].shape));
+        PAGE_ROW(out, NULL, env_gain_text(r->a, all[i].range->gain), all[i].range->call.label,
+                 coll_name(all[i].coll->coll), unit_bytes(size, all[i].range->min_bytes),
+                 env_shape_text(r->a, all[i].shape));
     }
     page_table_end(out);
 }
 
-/* What goes with the results of the engines. */
-static void put_standing(struct report *r, FILE *out)
+/* The machine's picture, and what its largest AllReduce is bound by. */
+static void put_machine(struct report *r, FILE *out)
 {
-    if (!r->d->nshapes)
-        page_put(out, "p", "No collective was measured: the profile holds what topology and fabric alone justify.");
-    if (env_shape_with(r->d, BENCH_PREDICTED))
-        page_put(out, "p", "PREDICTED for a machine that was not measured; intervals have 90 %.");
-    for (const struct bench_engine *const *e = bench_engines; *e; e++)
-        if ((*e)->report && env_shape_with(r->d, (*e)->evidence))
-            page_put(out, "p", (*e)->report);
+    struct model_setup with = {0};
+    struct model_time t;
+    const struct topo_class *c = r->t && r->t->nclasses ? &r->t->classes[0] : NULL;
+    if (!c || (!c->ngpus && !c->nports))
+        return;
+    probe_page_picture(r->t, out);
+    const struct model_call call = {COLL_ALLREDUCE, (uint64_t)1 << 30, -1, -1, 0};
+    if (env_model_setup(r->d, r->t, 0, ENV_UNDER_NOTHING, r->a, &with.nccl))
+        return;
+    with.nccl.nodes = r->t->nhosts;
+    with.nccl.ranks_per_node = c->ngpus;
+    const struct model *m = model_new(&with, r->a, NULL);
+    if (m && !model_predict(m, &call, &t))
+        page_put(out, "p",
+                 arena_printf(r->a, "An AllReduce of 1 GiB among all GPUs is bound by: %s (predicted).", t.limit));
 }
 
 static void draw_summary(struct report *r, FILE *out)
 {
-    const int most = 8; /* classes */
-    fputs("<ul class=\"cards\">\n", out);
-    put_gains(r, out);
-    put_counts(r, out);
-    fputs("</ul>\n", out);
-    put_standing(r, out);
-    if (r->d->today)
-        page_put(out, "p", r->d->today);
-    put_largest(r, out);
-    for (int i = 0; r->t && i < r->t->nclasses && i < most; i++) {
-        const struct topo_class *c = &r->t->classes[i];
-        const char *gpu = c->ngpus ? c->objects[c->gpus[0].object].model : NULL;
-        page_put(out, "p",
-                 arena_printf(r->a, "%s: %d GPU%s%s%s%s, %d network port%s, %s", text_hosts(r->t, i, r->a), c->ngpus,
-                              c->ngpus == 1 ? "" : "s", gpu ? " (" : "", gpu ? gpu : "", gpu ? ")" : "", c->nports,
-                              c->nports == 1 ? "" : "s", c->cpu ? c->cpu : "processors not known"));
-    }
+    int n;
+    const struct gained *all = gains_of(r, &n);
+    const char *profile = env_report_word(r->a, r->p->dir);
+    put_verdict(r, all, n, out);
+    put_gains(r, all, n, out);
+    put_machine(r, out);
+    page_put(out, "h3", "Next");
+    page_put(out, "pre",
+             arena_printf(r->a,
+                          "nccltune explain %s            # each setting and rule, with its evidence\n"
+                          "nccltune verify %s             # measure it against the baseline again\n"
+                          "nccltune install-profile %s    # deploy it to jobs; undo: --previous, --uninstall",
+                          profile, profile, profile));
+    report_draw_findings(r, out);
     page_put(out, "p",
              arena_printf(r->a, "Profile %s, hash %.16s, written %s by nccltune %s.", r->p->dir, r->p->manifest.hash,
                           r->p->manifest.created, r->p->manifest.tool));

@@ -100,7 +100,7 @@ TEST_CASE(sheets)
         {0, "tree/ll"}, {100, "ring/ll128"}, {1 << 14, "ring/simple of 16 channels"}, {1 << 22, "nvls"}};
     struct plot_column columns[] = {{8, "8 B: 10 us"}, {512, "512 B"}, {1 << 14, "16 KiB"}, {1 << 30, "1 GiB"}};
     struct plot plots[10] = {
-        {.title = "rates", .series = {{"GB/s", few, 3}, {"predicted", few, 2}}, .nseries = 2, .band = 1, .rate = 1},
+        {.title = "rates", .series = {{"GB/s", few, 3}, {"predicted", few, 2}}, .nseries = 2, .band = 1, .unit = PLOT_RATE},
         {.title = "times",
          .series = {{"default", many, 4}, {"ours", many, 2}, {"model", one, 1}},
          .nseries = 3,
