@@ -221,8 +221,7 @@ $(B)/obj/tests/unit/%.o: private NAMED += -O0 -U_FORTIFY_SOURCE
 # Over a double of MPI. The worker's own files are in no library.
 $(B)/obj/tests/unit/bench/nccltune-bench/%.o: private NAMED += $(MPI_CFLAGS) $(version_flags)
 WORKER_TESTED := $(call obj,obj,$(filter-out %/main.c,$(call tree,bench/nccltune-worker)))
-$(filter-out %/test_measure,$(filter $(B)/tests/unit/bench/nccltune-worker/%,$(UNIT_PROGRAMS))): $(WORKER_TESTED)
-$(B)/tests/unit/bench/nccltune-worker/test_measure: $(filter-out %/load.o,$(WORKER_TESTED)) # which has it with libraries of its own
+$(filter $(B)/tests/unit/bench/nccltune-worker/%,$(UNIT_PROGRAMS)): $(WORKER_TESTED)
 # In the place of libibverbs.
 $(B)/tests/unit/bench/engines/verbs/test_conduct: $(B)/double/tests/doubles/fake_verbs.o
 # Some distributions' libraries have the older table of symbols alone.

@@ -3,6 +3,7 @@
 
 #include "tests/lib/unit.h"
 #include "tuner/plugin/env.c"
+#include "tuner/plugin/source.c"
 
 static char profile[] = "/tmp/nccltune-env-files-XXXXXX";
 static char path[256];

@@ -1,13 +1,12 @@
-/* bench/engines/verbs/conduct.c, conduct_more.c, conduct_orders.c over ports that only answer: every order of whole
- * fabrics, and what is said of them, held against tests/fixtures/bench/conducted.txt. Defines what the conductor uses
- * of bench/launch/agents.h, so that the real ones are not linked. */
+/* bench/engines/verbs/conduct.c over ports that only answer: fabrics of many nodes, what an earlier run has found, and
+ * processes that send nonsense or end. Defines what the conductor uses of bench/launch/agents.h, so that the real ones
+ * are not linked. */
 #include <arpa/inet.h>
 
 #include "bench/engines/verbs/conduct.h"
 #include "core/json.h"
 #include "core/progress.h"
 #include "tests/lib/unit.h"
-#include "tests/lib/whole.h"
 
 #define MOST 256
 
@@ -17,14 +16,13 @@ static struct agents agents = {.items = items};
 static struct verbs_conductor c;
 static struct verbs_order orders[MOST]; /* that have not been answered */
 static char waiting[MOST];
-static int hellos, ngpus, too_long, answered; /* the last turn that was */
+static int hellos, too_long, answered; /* the last turn that was */
 static void (*law)(int rank, const struct verbs_order *o, struct verbs_answer *a);
 static void (*before)(agents_hear *hear, void *user); /* what comes before the answers */
 static enum agents_event then;                        /* what comes of waiting for who does not answer */
 static struct err e;
 
-/* Who a port is: "absent" has no name, "broken" says why it cannot be opened. */
-static const char *absent, *broken;
+static int broken; /* no port can be opened */
 
 static struct verbs_who who_of(int rank)
 {
@@ -33,12 +31,8 @@ static struct verbs_who who_of(int rank)
     snprintf(w.node, sizeof w.node, "n%d", rank / rails);
     if (c.rails)
         snprintf(w.port, sizeof w.port, "m%d", rank % rails);
-    char name[160];
-    snprintf(name, sizeof name, "%s/%s", w.node, w.port);
-    if (absent && !strcmp(name, absent))
-        w.port[0] = 0;
-    if (broken && (!strcmp(name, broken) || !strcmp(broken, "all")))
-        snprintf(w.failure, sizeof w.failure, "%s is broken", name);
+    if (broken)
+        snprintf(w.failure, sizeof w.failure, "%s/%s is broken", w.node, w.port);
     return w;
 }
 
@@ -109,12 +103,6 @@ static int hear_from(agents_hear *hear, void *user, int agent, int message, int 
 static void answer(int rank, struct verbs_answer *a)
 {
     *a = (struct verbs_answer){.GBps = 10, .both_GBps = 19, .latency_us = 2, .messages_per_s = 5};
-    if (orders[rank].what == VERBS_GPUS)
-        a->count = ngpus;
-    if (orders[rank].what == VERBS_TRY_GPU) {
-        snprintf(a->pci, sizeof a->pci, "0:%d", orders[rank].number);
-        snprintf(a->via, sizeof a->via, "dma-buf");
-    }
     if (orders[rank].what == VERBS_TRY_NETS) {
         a->count = c.nodes - 1;
         a->reached[0] = rank;
@@ -243,8 +231,7 @@ static void finish(void)
     verbs_conduct_end(&c); /* once is enough */
     law = NULL;
     before = NULL;
-    absent = broken = NULL;
-    ngpus = too_long = hellos = 0;
+    broken = too_long = hellos = 0;
     then = AGENTS_LATE;
     memset(waiting, 0, sizeof waiting);
 }
@@ -256,110 +243,6 @@ static void conduct(const char *title, int nodes, int rails, const char *schedul
     verbs_conduct_run(&c, schedule, sweep_bytes);
     fprintf(out, "%d outcomes, over %d%s%s\n", c.noutcomes, c.over, c.why.code ? ": " : "", c.why.text);
     finish();
-}
-
-static int is_between(const struct verbs_order *o, int rank, int x, int y)
-{
-    return o->what == VERBS_TRY && ((rank == x && o->other == y) || (rank == y && o->other == x));
-}
-
-static void fail_port_2(int rank, const struct verbs_order *o, struct verbs_answer *a)
-{
-    if (o->what == VERBS_TRY && (rank == 2 || o->other == 2)) {
-        *a = (struct verbs_answer){.verdict = VERBS_FAILED};
-        memset(a->why, 'y', sizeof a->why); /* without an end */
-        snprintf(a->why, 8, "is dark");
-        a->why[7] = 0;
-    }
-}
-
-/* Slow between 0 and 1, at the first look or at both; GIDs are known. */
-static int looks;
-static void slow_pair(int rank, const struct verbs_order *o, struct verbs_answer *a)
-{
-    snprintf(a->gid, sizeof a->gid, "RoCE v2");
-    a->gid_index[0] = 4;
-    a->gid_index[1] = 5;
-    if (is_between(o, rank, 0, 1) && o->lead)
-        a->GBps = ++looks == 1 ? 1 : looks == 2 ? 2 : looks == 3 ? 2 : 9;
-}
-
-static void slower_again(int rank, const struct verbs_order *o, struct verbs_answer *a)
-{
-    if (is_between(o, rank, 0, 1) && o->lead)
-        a->GBps = ++looks == 1 ? 2 : 1;
-}
-
-static void fail_again(int rank, const struct verbs_order *o, struct verbs_answer *a)
-{
-    if (is_between(o, rank, 0, 1) && o->lead && ++looks == 2)
-        a->verdict = VERBS_SLOW; /* no word of a port's */
-    else if (is_between(o, rank, 0, 1) && o->lead)
-        a->GBps = 1;
-}
-
-/* What only these two know of: others have to tell whose fault it is. */
-static void fail_pair(int rank, const struct verbs_order *o, struct verbs_answer *a)
-{
-    if (is_between(o, rank, 0, 3))
-        *a = (struct verbs_answer){.verdict = VERBS_FAILED, .why = "x"};
-}
-
-static void fail_port_0(int rank, const struct verbs_order *o, struct verbs_answer *a)
-{
-    if (o->what == VERBS_TRY && (rank == 0 || o->other == 0))
-        *a = (struct verbs_answer){.verdict = VERBS_FAILED, .why = "is dark"};
-}
-
-static void fewer_gpus(int rank, const struct verbs_order *o, struct verbs_answer *a)
-{
-    if (o->what == VERBS_GPUS)
-        a->count = rank == 1 ? 2 : 1;
-    if (o->what == VERBS_TRY_GPU && rank == 1) {
-        a->via[0] = 0;
-        snprintf(a->why, sizeof a->why, "%s", o->number ? "x" : "no peer memory");
-    }
-}
-
-TEST_CASE(whole_fabrics)
-{
-    char *text = NULL;
-    size_t bytes = 0;
-    out = open_memstream(&text, &bytes);
-    conduct("rails of three nodes", 3, 2, "rails", 0);
-    conduct("reach of two nodes", 2, 2, "reach", 0);
-    ngpus = 2;
-    conduct("all of one node, its GPUs and sizes", 1, 2, "matrix", 64);
-    law = fewer_gpus;
-    conduct("GPUs of three ports, one with more", 1, 3, "matrix", 0);
-    conduct("brief ones", 1, 2, "brief-matrix", 0);
-    conduct("brief rails", 2, 1, "brief-rails", 0);
-    conduct("nodes without ports", 2, 0, "rails", 0);
-    conduct("one without", 1, 0, "rails", 0);
-    conduct("nothing of the name", 1, 2, "sideways", 0);
-    law = fail_port_2;
-    conduct("a port that is dark", 4, 1, "rails", 0);
-    law = fail_port_2;
-    conduct("a port that is dark, of a node", 1, 4, "brief-matrix", 0);
-    looks = 0;
-    law = slow_pair;
-    conduct("a pair that is slow, less so alone", 1, 3, "brief-matrix", 0);
-    looks = 0;
-    law = slower_again;
-    conduct("a pair that is slower alone", 1, 3, "brief-matrix", 0);
-    looks = 0;
-    law = fail_again;
-    conduct("a pair that is slow and fails alone", 1, 3, "brief-matrix", 0);
-    law = fail_pair;
-    conduct("a pair that fails, of ports that nobody else has tried", 2, 3, "brief-rails", 0);
-    law = fail_port_0;
-    conduct("a port that is dark, which nobody else has tried", 2, 3, "brief-rails", 0);
-    absent = "n1/m1";
-    broken = "n0/m0";
-    conduct("a port less, and one that is broken", 2, 2, "rails", 0);
-    fclose(out);
-    assert_whole(text, "tests/fixtures/bench/conducted.txt");
-    free(text);
 }
 
 static int rounds_seen, last_turn;
@@ -558,7 +441,7 @@ TEST_CASE(what_cannot_begin)
 {
     static volatile sig_atomic_t stop = 1;
     out = fopen("/dev/null", "w");
-    broken = "all";
+    broken = 1;
     assert_int_equal(open_fabric("broken", 2, 2), ERR_LACKS);
     assert_string_equal(e.text, "n0/m0 is broken");
     finish();
