@@ -1,5 +1,6 @@
 /* nccltune results: measurements of this program and of others, read, put together, and written for other programs. */
 #include <string.h>
+#include <unistd.h>
 
 #include "bench/fabric/fabric.h"
 #include "bench/import/import.h"
@@ -15,7 +16,7 @@
 
 static const struct cli_page page = {
     COMMAND,
-    "nccltune results [--format F] [--nodes N --ranks N] [-o FILE] FILE...\n"
+    "nccltune results [--format F] [--nodes N --ranks N] [-o FILE] FILE|PROFILE...\n"
     "Read measurements and print them, as one table or for other programs (bench measures; this imports and exports).\n"
     "FILEs are nccltune's journals, a profile's decisions.json or fabric.json by itself, and what\n"
     "nccl-tests and rccl-tests (text, -J JSON, CSV), OSU's benchmarks and PARAM have printed, with NCCL's log and\n"
@@ -168,6 +169,17 @@ static int print_results(const struct request *r, const char *const *paths, int 
     return rc;
 }
 
+/* Return the files that are meant: of a profile its journal. */
+static const char *const *paths_of(char **argv, int n, struct arena *a)
+{
+    const char **paths = arena_alloc(a, (size_t)n * sizeof *paths);
+    for (int i = 0; i < n; i++) {
+        const char *journal = arena_printf(a, "%s/results.jsonl", argv[i]);
+        paths[i] = access(journal, F_OK) ? argv[i] : journal;
+    }
+    return paths;
+}
+
 int results_main(int argc, char **argv)
 {
     struct arena *a = arena_new();
@@ -178,7 +190,7 @@ int results_main(int argc, char **argv)
     if (rc < 0 && first == argc)
         rc = cli_usage(COMMAND, "say which files");
     if (rc < 0)
-        rc = print_results(&r, (const char *const *)argv + first, argc - first, &e) ? cli_fail(COMMAND, &e) : 0;
+        rc = print_results(&r, paths_of(argv + first, argc - first, a), argc - first, &e) ? cli_fail(COMMAND, &e) : 0;
     arena_free(a);
     return rc;
 }

@@ -227,7 +227,10 @@ static int unknown_file(const char *name, struct err *e)
     size_t n = 0;
     for (int i = 0; i < NREADERS && n < sizeof known; i++)
         n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", readers[i].name);
-    return err_at(e, name, 0, 0, "no line of a known format; expected a PyTorch trace or lines of: %s", known);
+    return err_at(e, name, 0, 0,
+                  "no line of a known format (results of benchmarks: nccltune results); expected a "
+                  "PyTorch trace or lines of: %s",
+                  known);
 }
 
 static int is_pickle(const struct diag_input *in)

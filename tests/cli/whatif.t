@@ -103,3 +103,10 @@ One collective that takes longer than usual: which faults that could be, and the
   nccltune whatif: --measured needs what was timed: --bytes 4G or --usual 85ms of one collective, or the step of --workload FILE
   Try 'nccltune whatif --help'.
   [2]
+
+A variable that NCCL does not read is wrong usage
+
+  $ nccltune whatif --machine dgx-a100 --nodes 2 --set 'NCCL_ALGO=Ring NCCL_IB_HCAZ=mlx5_0'
+  nccltune whatif: 'NCCL_IB_HCAZ' is not a variable that NCCL is known to read; did you mean NCCL_IB_HCA?
+  Try 'nccltune whatif --help'.
+  [2]
