@@ -78,7 +78,7 @@ static void print_points(const struct tune_result *t, struct arena *a)
                                  .confidence = t->points->confidence};
     for (int i = 0; i < t->points->count; i++) {
         const struct bench_point *p = &t->points->items[i];
-        if (t->verbose || (used ? used_at(p, d) : p->best) != p->untouched)
+        if (t->verbose || used_at(p, d) != p->untouched)
             shown.items[shown.count++] = *p;
     }
     if (shown.count && env_shape_with(d, BENCH_PREDICTED))
@@ -105,7 +105,7 @@ int tune_report_changes(const struct env_decisions *d)
 static const char *standing_of_predictions(const struct env_decisions *d)
 {
     if (!tune_report_changes(d))
-        return "Predicted, not measured: no gain is larger than the doubt about it, so the defaults stay.";
+        return "Predicted, not measured: every interval contains 1.0x, so the defaults stay.";
     return d->predicted ? "Predicted, not measured: written as settings because --predicted asked for it."
                         : "Predicted, not measured: written as comments; --predicted would make settings of it.";
 }
