@@ -8,7 +8,6 @@
 #include "core/file.h"
 #include "core/vars/catalogue.h"
 #include "envgen/profile/profile.h"
-#include "envgen/write/write.h"
 #include "lint/lint.h"
 
 int cli_take_releases(const struct option_value *v, void *out, struct err *e)
@@ -64,23 +63,7 @@ int cli_take_collectives(const struct option_value *v, void *out, struct err *e)
 
 /* ---- how decisions are written ---- */
 
-static const char *also_word(int i)
-{
-    const struct env_writer *w;
-    for (size_t n = 0; (w = env_writer_at(n)); n++)
-        if (w->format && !i--)
-            return w->format;
-    return NULL;
-}
-
-static int take_also(const struct option_value *v, void *out, struct err *e)
-{
-    return env_format(v->text) ? option_append(v, out, e) : option_not_a_word(v, e);
-}
-
 const struct option_spec cli_writing_options[] = {
-    {0, "also", "FORMAT", "write NCCL's settings in one more format; may be repeated:", take_also,
-     offsetof(struct cli_writing, also), .word = also_word},
     {0, "predicted", NULL, "set what was only predicted, too (else it stands in comments)", option_flag,
      offsetof(struct cli_writing, predicted)},
     {0},
@@ -88,8 +71,6 @@ const struct option_spec cli_writing_options[] = {
 
 void cli_writing_into(const struct cli_writing *w, struct env_generate *g)
 {
-    g->formats = w->also.items;
-    g->nformats = w->also.count;
     g->predicted = w->predicted;
     g->site_conf = "/etc/nccl.conf";
 }

@@ -21,7 +21,6 @@ const char *cli_collective_word(int i);
 
 /* How decisions are written. */
 struct cli_writing {
-    struct option_list also; /* further files, by their names in env_writers */
     int predicted;
 };
 extern const struct option_spec cli_writing_options[]; /* into struct cli_writing */

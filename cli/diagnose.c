@@ -29,7 +29,7 @@ static const struct cli_page page = {
     -1};
 
 struct request {
-    const char *output, *svg, *html, *topology, *profile, *workload;
+    const char *output, *topology, *profile, *workload;
     const char *messages;
     int json, formats;
 };
@@ -47,19 +47,16 @@ static const struct option_spec options[] = {
      option_text, offsetof(struct request, profile)},
     {'w', "workload", "FILE", "what a step communicates: what that should take on the topology", option_text,
      offsetof(struct request, workload)},
-    {0, "html", "FILE", "write all of it as one page to mail", option_text, offsetof(struct request, html)},
-    {0, "svg", "FILE", "draw the phases as stacked bars", option_text, offsetof(struct request, svg)},
     {0},
 };
 
-static int write_text(const struct diag_result *r, const char *path, void (*print)(const struct diag_result *, FILE *),
-                      struct err *e)
+static int write_text(const struct diag_result *r, const char *path, struct err *e)
 {
     struct file_out out;
     int rc = file_out_begin(&out, e);
     if (rc)
         return rc;
-    print(r, out.stream);
+    diagnose_text(r, out.stream);
     return file_out_commit(&out, path, e);
 }
 
@@ -107,11 +104,7 @@ static int diagnose(const struct request *r, const struct held_against *x, char 
     }
     const struct diag_result *result = read ? diagnose_finish(d) : NULL;
     if (result)
-        rc = r->json ? json_save(diagnose_json(result), r->output, e) : write_text(result, r->output, diagnose_text, e);
-    if (!rc && result && r->html)
-        rc = write_text(result, r->html, diagnose_html, e);
-    if (!rc && result && r->svg)
-        rc = write_text(result, r->svg, diagnose_svg, e);
+        rc = r->json ? json_save(diagnose_json(result), r->output, e) : write_text(result, r->output, e);
     diagnose_free(d);
     return rc ? cli_fail(COMMAND, e) : unread ? ERR_FAILED : 0;
 }

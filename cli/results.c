@@ -1,16 +1,12 @@
 /* nccltune results: measurements of this program and of others, read, put together, and written for other programs. */
-#include <string.h>
 #include <unistd.h>
 
-#include "bench/fabric/fabric.h"
 #include "bench/import/import.h"
 #include "bench/results/points.h"
 #include "bench/results/results.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "core/file.h"
-#include "core/json.h"
-#include "envgen/profile/decisions.h"
 
 #define COMMAND "nccltune results"
 
@@ -18,16 +14,16 @@ static const struct cli_page page = {
     COMMAND,
     "nccltune results [--format F] [--nodes N --ranks N] [-o FILE] FILE|PROFILE...\n"
     "Read measurements and print them, as one table or for other programs (bench measures; this imports and exports).\n"
-    "FILEs are nccltune's journals, a profile's decisions.json or fabric.json by itself, and what\n"
-    "nccl-tests and rccl-tests (text, -J JSON, CSV), OSU's benchmarks and PARAM have printed, with NCCL's log and\n"
-    "launchers' prefixes among it. Settings are taken from command lines in front of runs and from NCCL's log: those\n"
-    "that all runs have in common are the site's own, the others are candidates.\n",
+    "FILEs are nccltune's journals, and what nccl-tests and rccl-tests (text, -J JSON, CSV), OSU's benchmarks and "
+    "PARAM\n"
+    "have printed, with NCCL's log and launchers' prefixes among it. Settings are taken from command lines in front "
+    "of\n"
+    "runs and from NCCL's log: those that all runs have in common are the site's own, the others are candidates.\n",
     "Examples\n"
     "  nccltune results default.log ring.log tree.log\n"
     "  nccltune results *.log --format journal -o results.jsonl\n"
     "  nccltune generate -t topology.json --results results.jsonl -o profile\n"
-    "  nccltune results profile/results.jsonl --format csv\n"
-    "  nccltune results profile/decisions.json --format openmetrics -o decisions.prom\n"
+    "  nccltune results profile --format csv\n"
     "\n"
     "Other programs print means: a run counts as one sample, and a candidate is decided on when it was run several\n"
     "times, like the default.\n"
@@ -81,82 +77,8 @@ static const struct option_spec options[] = {
     {0},
 };
 
-/* ---- profiles' other documents ---- */
-
-/* Fills rows from a document of that format, which lives until `done`. */
-static int decisions_rows(const char *path, struct records *rows, void (*print)(const struct records *r, FILE *out),
-                          FILE *out, struct err *e)
-{
-    struct env_decisions *d = env_decisions_load(path, e);
-    if (d) {
-        env_decisions_records(d, rows);
-        print(rows, out);
-    }
-    env_decisions_free(d);
-    return d ? 0 : e->code;
-}
-
-static int fabric_rows(const char *path, struct records *rows, void (*print)(const struct records *r, FILE *out),
-                       FILE *out, struct err *e)
-{
-    struct verbs_fabric *f = verbs_fabric_load(path, e);
-    if (f) {
-        verbs_fabric_records(f, rows);
-        print(rows, out);
-    }
-    verbs_fabric_free(f);
-    return f ? 0 : e->code;
-}
-
-static const struct document {
-    const char *format, *shown_by;
-    int (*rows)(const char *path, struct records *rows, void (*print)(const struct records *r, FILE *out), FILE *out,
-                struct err *e);
-} documents[] = {
-    {ENV_FORMAT, "nccltune explain", decisions_rows},
-    {VERBS_FABRIC_FORMAT, "nccltune report", fabric_rows},
-};
-
-static const struct {
-    const char *word;
-    void (*print)(const struct records *r, FILE *out);
-} row_formats[] = {{"csv", records_csv}, {"json", records_json}, {"openmetrics", records_openmetrics}};
-
-/* Which of a profile's other documents this is; NULL: none. */
-static const struct document *document_of(const char *path)
-{
-    struct err ignored;
-    cJSON *doc = file_ends_with(path, ".json") ? json_load(path, NULL, &ignored) : NULL;
-    const struct document *found = NULL;
-    for (size_t i = 0; doc && i < sizeof documents / sizeof *documents; i++)
-        if (!strcmp(json_str(doc, "format", ""), documents[i].format))
-            found = &documents[i];
-    cJSON_Delete(doc);
-    return found;
-}
-
-static int print_document(const struct request *r, const struct document *d, const char *path, struct err *e)
-{
-    struct file_out out;
-    for (size_t i = 0; i < sizeof row_formats / sizeof *row_formats; i++) {
-        if (strcmp(row_formats[i].word, formats[r->format].word) != 0)
-            continue;
-        int rc = file_out_begin(&out, e);
-        if (rc)
-            return rc;
-        struct records rows = {.arena = arena_new()};
-        rc = file_out_end(&out, r->out, d->rows(path, &rows, row_formats[i].print, out.stream, e), e);
-        arena_free(rows.arena);
-        return rc;
-    }
-    return err_set(e, ERR_USAGE, "%s: is written as --format csv, json or openmetrics; %s shows it", path, d->shown_by);
-}
-
 static int print_results(const struct request *r, const char *const *paths, int npaths, struct err *e)
 {
-    const struct document *document = npaths == 1 ? document_of(*paths) : NULL;
-    if (document)
-        return print_document(r, document, *paths, e);
     struct log log = cli_log(COMMAND, r->quiet);
     struct bench_results *all = import_load(paths, npaths, &r->given, &log, e);
     struct file_out out;

@@ -300,7 +300,7 @@ static const struct cli_page page = {
     "measured, and none of these needs the machine. Without any variation, all that make sense for it.\n",
     "Examples\n"
     "  nccltune whatif --machine azure-ndv5 --nodes 32\n"
-    "  nccltune whatif --machine dgx-a100 --nodes 16 --dead-rail mlx5_3 --sockets --svg dead.svg\n"
+    "  nccltune whatif --machine dgx-a100 --nodes 16 --dead-rail mlx5_3 --sockets\n"
     "  nccltune whatif --machine azure-ndv4 --nodes 2 --set NCCL_IB_HCA=mlx5_ib0,mlx5_ib1 --set NCCL_NET=Socket\n"
     "  nccltune whatif --topology topology.json --nodes 8 --script job.sbatch --profile profile\n"
     "  nccltune whatif --machine dgx-a100 --nodes 2 --measured 210ms --usual 85ms\n"
@@ -334,7 +334,7 @@ struct request {
     struct model_setup base;
     struct variations variations;
     int coll;
-    const char *svg, *calibration;
+    const char *calibration;
     struct whatif_job job;
     int json, before; /* before: the case that others are compared with */
 };
@@ -516,31 +516,11 @@ static const struct option_spec output_options[] = {
      offsetof(struct request, job.bytes)},
     {0, "usual", "TIME", "with --measured: what that collective takes where nothing is wrong (85ms)", option_seconds,
      offsetof(struct request, job.usual_s)},
-    {0, "svg", "FILE", "draw busbw over size", option_text, offsetof(struct request, svg)},
     {'j', "json", NULL, "print every size as JSON", option_flag, offsetof(struct request, json)},
     {0},
 };
 
 /* ---- what came of it --------------------------------------------------------------------------------------------- */
-
-static int write_picture(const struct whatif *w, const char *svg, struct err *e)
-{
-    struct file_out out;
-    if (file_out_begin(&out, e))
-        return e->code;
-    whatif_draw(w, out.stream);
-    return file_out_commit(&out, svg, e);
-}
-
-static int print_variations(const struct request *a, const struct whatif *w, struct err *e)
-{
-    int rc = 0;
-    if (a->json)
-        rc = json_save(whatif_json(w), NULL, e);
-    else
-        whatif_print(w, stdout);
-    return rc || !a->svg ? rc : write_picture(w, a->svg, e);
-}
 
 /* What the site has measured, if it has. */
 static int calibrate(struct request *a, const struct topology *t, struct log *log, struct err *e)
@@ -577,7 +557,7 @@ static int predict_variations(struct request *a, const struct topology *t, struc
     else if (!rc && a->job.measured_s > 0)
         rc = explain_call(w, &a->job, a->json, e);
     else if (!rc && !(rc = whatif_predict(w, e)))
-        rc = print_variations(a, w, e);
+        rc = a->json ? json_save(whatif_json(w), NULL, e) : (whatif_print(w, stdout), 0);
     for (int i = 0; i < a->variations.count; i++)
         tuner_table_free(&a->variations.items[i].job.table);
     whatif_free(w);

@@ -6,16 +6,13 @@
 #include "core/units.h"
 #include "core/xml.h"
 
-#define WIDTH   560.0
-#define HEIGHT  320.0
-#define LEFT    62.0
-#define RIGHT   12.0
-#define TOP     44.0 /* two rows of names of what holds */
-#define BOTTOM  62.0 /* sizes and the legend */
-#define LETTER  6.0  /* the width of one */
-#define HEADING 28   /* of a sheet, and of each plot on it */
-
-extern const char page_css[]; /* core/page.css, by the Makefile */
+#define WIDTH  560.0
+#define HEIGHT 320.0
+#define LEFT   62.0
+#define RIGHT  12.0
+#define TOP    44.0 /* two rows of names of what holds */
+#define BOTTOM 62.0 /* sizes and the legend */
+#define LETTER 6.0  /* the width of one */
 
 /* Logarithms of what is drawn, and where that lies on the paper. */
 struct frame {
@@ -168,17 +165,6 @@ static void draw_column(const struct plot *p, int i, const struct frame *f, FILE
             HEIGHT - TOP - BOTTOM);
 }
 
-static void draw_all(const struct plot *p, const struct frame *f, FILE *out)
-{
-    draw_axes(f, p->unit, out);
-    draw_marks(p, f, out);
-    for (int i = 0; i < p->nseries; i++)
-        draw_series(p, i, f, out);
-    for (int i = 0; i < p->ncolumns; i++)
-        if (p->columns[i].x > 0)
-            draw_column(p, i, f, out);
-}
-
 void plot_draw(const struct plot *p, FILE *out)
 {
     struct frame f;
@@ -192,35 +178,12 @@ void plot_draw(const struct plot *p, FILE *out)
             WIDTH, HEIGHT);
     xml_put(out, p->title, XML_WHOLE);
     fputs("\">\n", out);
-    draw_all(p, &f, out);
+    draw_axes(&f, p->unit, out);
+    draw_marks(p, &f, out);
+    for (int i = 0; i < p->nseries; i++)
+        draw_series(p, i, &f, out);
+    for (int i = 0; i < p->ncolumns; i++)
+        if (p->columns[i].x > 0)
+            draw_column(p, i, &f, out);
     fputs("</svg><output></output></figure>\n", out);
-}
-
-/* What the page's sheet of styles says, in plain colours: not all who draw SVG know variables. */
-static const char sheet_style[] =
-    "<style>.grid{stroke:#d5dae1}.axis{stroke:#667080;fill:none}.line{fill:none;stroke-width:1.8}.bar{fill:none}"
-    ".area{opacity:.18}.s0 .line{stroke-width:4;opacity:.55}"
-    ".s0 path{stroke:#2f6da8}.s0 circle,.s0 .area{fill:#2f6da8}.s1 path{stroke:#c45a00}.s1 circle,.s1 "
-    ".area{fill:#c45a00}"
-    ".s2 path{stroke:#4d8b31}.s2 circle,.s2 .area{fill:#4d8b31}</style>\n";
-
-void plot_sheet(const struct plot *plots, int n, const char *title, FILE *out)
-{
-    int columns = n > 9 ? 4 : n > 4 ? 3 : n > 1 ? 2 : 1, rows = (n + columns - 1) / columns;
-    struct svg s;
-    svg_begin(&s);
-    svg_reach(&s, columns * WIDTH, rows * (HEIGHT + HEADING) + HEADING);
-    fputs(sheet_style, s.out);
-    svg_words(s.out, LEFT, HEADING - 8, " font-size=\"16\"", title, XML_WHOLE);
-    for (int i = 0; i < n; i++) {
-        struct frame f;
-        int row = i / columns;
-        fprintf(s.out, "<g transform=\"translate(%.0f %.0f)\">", i % columns * WIDTH,
-                HEADING + row * (HEIGHT + HEADING));
-        svg_words(s.out, LEFT, HEADING - 6, " font-weight=\"bold\"", plots[i].title, XML_WHOLE);
-        if (!frame_of(&plots[i], &f))
-            draw_all(&plots[i], &f, s.out);
-        fputs("</g>\n", s.out);
-    }
-    svg_end(&s, out);
 }

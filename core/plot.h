@@ -28,7 +28,6 @@ struct plot_column {
 
 enum plot_unit {
     PLOT_TIME, /* y is in microseconds */
-    PLOT_RATE, /* GB/s */
     PLOT_GAIN, /* a factor; there is a line at 1 */
 };
 
@@ -47,6 +46,3 @@ struct plot {
 
 /* Nothing where no point is above 0. */
 void plot_draw(const struct plot *p, FILE *out);
-
-/* A picture of its own: so many plots side by side and below one another. */
-void plot_sheet(const struct plot *plots, int n, const char *title, FILE *out);

@@ -1,11 +1,8 @@
-/* Rows of named values, printed three ways. */
+/* Rows of named values, for other programs. */
 #include "core/records.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "core/json.h"
 
 void records_add(struct records *r, const struct record_cell *cells, int ncells)
 {
@@ -46,28 +43,6 @@ void records_csv(const struct records *r, FILE *out)
         }
     }
     putc('\n', out);
-}
-
-/* ---- JSON ---- */
-
-void records_json(const struct records *r, FILE *out)
-{
-    fputs("[\n", out);
-    for (int i = 0; i < r->count; i++) {
-        cJSON *o = cJSON_CreateObject();
-        for (int c = 0; c < r->rows[i].ncells; c++) {
-            const struct record_cell *cell = &r->rows[i].cells[c];
-            if (cell->text)
-                json_add_str(o, cell->name, cell->text);
-            else if (!isnan(cell->number))
-                cJSON_AddNumberToObject(o, cell->name, cell->number);
-        }
-        char *text = cJSON_PrintUnformatted(o);
-        fprintf(out, "%s%s\n", text ? text : "{}", i + 1 < r->count ? "," : "");
-        free(text);
-        cJSON_Delete(o);
-    }
-    fputs("]\n", out);
 }
 
 /* ---- OpenMetrics ---- */

@@ -1,4 +1,4 @@
-/* Rows of named values for other programs: CSV, JSON, OpenMetrics (which is what Prometheus and node_exporter's
+/* Rows of named values for other programs: CSV, OpenMetrics (which is what Prometheus and node_exporter's
  * textfile collector read, too). */
 #pragma once
 
@@ -27,8 +27,7 @@ struct records {
 /* Adds a row, whose cells are copied; their texts must live as long. */
 void records_add(struct records *r, const struct record_cell *cells, int ncells);
 
-/* CSV has the columns of the first row, which all must have, quoted as RFC 4180 has it; JSON is an array of objects. In
+/* CSV has the columns of the first row, which all must have, quoted as RFC 4180 has it. In
  * OpenMetrics each family stands together, with the row's other cells as labels. */
 void records_csv(const struct records *r, FILE *out);
-void records_json(const struct records *r, FILE *out);
 void records_openmetrics(const struct records *r, FILE *out);

@@ -189,8 +189,6 @@ void diagnose_expect(struct diagnosis *d, const struct diag_expected *x);
 const struct diag_result *diagnose_finish(struct diagnosis *d);
 
 void diagnose_text(const struct diag_result *r, FILE *out);
-struct cJSON *diagnose_json(const struct diag_result *r);   /* the caller deletes it */
-void diagnose_html(const struct diag_result *r, FILE *out); /* one page to mail, with picture and data */
-void diagnose_svg(const struct diag_result *r, FILE *out);  /* one stacked bar a source, drawn to scale */
+struct cJSON *diagnose_json(const struct diag_result *r); /* the caller deletes it */
 
 #endif

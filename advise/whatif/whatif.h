@@ -72,11 +72,9 @@ int whatif_add_usual(struct whatif *w, struct err *e);
 /* Fills cells. A case that cannot be predicted says why in `problem`; it is an error of the first one only. */
 int whatif_predict(struct whatif *w, struct err *e);
 
-/* busbw in GB/s: a table at a few sizes, with the ratio to the machine as it is; everything as JSON; a picture (SVG)
- * of all sizes from 32 KiB on. */
+/* busbw in GB/s: a table at a few sizes, with the ratio to the machine as it is; everything as JSON. */
 void whatif_print(const struct whatif *w, FILE *out);
 struct cJSON *whatif_json(const struct whatif *w);
-void whatif_draw(const struct whatif *w, FILE *out);
 
 /* busbw of a time at that size; 0 for no time. */
 double whatif_busbw(const struct whatif *w, const struct whatif_case *c, uint64_t bytes, double us);

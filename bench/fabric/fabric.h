@@ -13,7 +13,6 @@
 #include "core/finding.h"
 
 struct cJSON;
-struct records;
 
 #define VERBS_FABRIC_FORMAT "nccltune-fabric/1"
 
@@ -106,9 +105,6 @@ int verbs_fabric_add_names(struct verbs_fabric *f, const struct cJSON *array, co
 /* The document (NULL or "-": standard output), written atomically. */
 int verbs_fabric_save(const struct verbs_fabric *f, const char *path, struct err *e);
 struct verbs_fabric *verbs_fabric_load(const char *path, struct err *e);
-
-/* A row a try between two ports; texts are the fabric's. */
-void verbs_fabric_records(const struct verbs_fabric *f, struct records *r);
 
 /* ---- what it means for NCCL ---- */
 

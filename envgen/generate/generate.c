@@ -236,14 +236,6 @@ static int write_classes(struct job *j, struct err *e)
     return rc;
 }
 
-static int is_wanted(const struct env_generate *o, const struct env_writer *w)
-{
-    for (int i = 0; i < o->nformats; i++)
-        if (w->format && !strcmp(o->formats[i], w->format))
-            return 1;
-    return !w->format;
-}
-
 /* What belonged to the profile that was replaced and not to this one. Journals stay: they are measurements. */
 static void remove_stale(const struct job *j, const struct env_manifest *old)
 {
@@ -316,8 +308,7 @@ static int write_all(struct job *j, struct err *e)
         rc = take_in(j, j->options->fabric, "fabric.json", e);
     const struct env_writer *w;
     for (size_t n = 0; !rc && (w = env_writer_at(n)); n++)
-        if (is_wanted(j->options, w))
-            rc = write_one(j, w, w->file, NULL, e);
+        rc = write_one(j, w, w->file, NULL, e);
     if (!rc)
         rc = write_classes(j, e);
     make_manifest(j);

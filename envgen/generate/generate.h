@@ -33,8 +33,6 @@ struct env_generate {
     int nccl_low,
         nccl_high;   /* releases to write for; 0: those that were measured or found, see envgen/generate/validate.h */
     int predicted;   /* write what was only predicted, too */
-    const char *const *formats; /* further files, by their names, see envgen/write/write.h */
-    int nformats;
     const char *site_conf; /* NCCL's file of the site: what it and the environment set is kept; NULL: nobody is asked */
     const char *out;
     /* Called when all files but the manifest are in place: what fails here is not completed. NULL: nothing is checked.

@@ -228,22 +228,10 @@ static int check_values(const struct env_decisions *d, const char *node_class, c
     return missing ? err_at(e, file, 0, 0, "self-check: %s is missing", missing->name) : 0;
 }
 
-/* Modulefiles are for other readers alone. */
-static int lint_can_read(const char *file)
-{
-    static const char *const ends[] = {".conf", ".sh", ".env", ".json", ".yaml"};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (file_ends_with(file, ends[i]))
-            return 1;
-    return 0;
-}
-
 int env_validate_file(const struct env_decisions *d, const struct topology *t, const char *node_class, const char *file,
                       const char *text, size_t bytes, struct err *e)
 {
     struct topology one = *t;
-    if (!lint_can_read(file))
-        return 0;
     for (int c = 0; c < t->nclasses && node_class; c++)
         if (!strcmp(t->classes[c].name, node_class))
             one = only(t, c);

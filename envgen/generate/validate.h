@@ -11,7 +11,7 @@ void env_releases(struct env_decisions *d, const struct topology *t, int low, in
  * or that lint warns of on this topology; `why` says so then. What was measured together stays or goes together. */
 void env_validate(struct env_decisions *d, const struct topology *t);
 
-/* Checks a finished file, unless it is of a kind that lint does not read: lint has nothing to warn of, and nccl.conf
+/* Checks a finished file: lint has nothing to warn of, and nccl.conf
  * read by NCCL's rules gives exactly the settings of `node_class` (NULL: the common ones). An error is a mistake of
  * nccltune itself. */
 int env_validate_file(const struct env_decisions *d, const struct topology *t, const char *node_class, const char *file,

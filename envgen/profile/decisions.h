@@ -7,7 +7,6 @@
 #include "bench/results/points.h"
 #include "core/arena.h"
 #include "core/err.h"
-#include "core/records.h"
 #include "envgen/predict/predict.h"
 
 struct workload;
@@ -141,9 +140,6 @@ const char *env_shape_text(struct arena *a, const struct env_shape *s);
 
 /* The whole as a document; cJSON_Delete frees. */
 struct cJSON *env_decisions_json(const struct env_decisions *d);
-
-/* A row each range of sizes; texts are the decisions'. */
-void env_decisions_records(const struct env_decisions *d, struct records *r);
 
 /* Reads a file back. NULL after an error, which names the file and what was expected where. */
 struct env_decisions *env_decisions_load(const char *path, struct err *e);

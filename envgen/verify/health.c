@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "core/file.h"
+#include "core/records.h"
 
 static void add_rule(struct records *r, const char *profile, const struct verify_rule *v)
 {

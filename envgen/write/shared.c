@@ -5,23 +5,18 @@
 #include "core/vars/text.h"
 #include "envgen/write/write_internal.h"
 
-static const char *mark(const struct env_writing *w)
-{
-    return w->mark ? w->mark : "#";
-}
-
 void env_write_heading(const struct env_writing *w, FILE *out, const char *what)
 {
-    env_print_comment(out, w->scratch, mark(w), what);
-    fprintf(out, "%s Written by nccltune %s. Evidence: decisions.json, or 'nccltune explain' on this directory.\n",
-            mark(w), w->decisions->tool);
+    env_print_comment(out, w->scratch, "#", what);
+    fprintf(out, "# Written by nccltune %s. Evidence: decisions.json, or 'nccltune explain' on this directory.\n",
+            w->decisions->tool);
 }
 
 void env_write_reason(const struct env_writing *w, FILE *out, const struct env_setting *s)
 {
     const char *text = s->value ? arena_printf(w->scratch, "%s (%s): %s.", s->name, s->source, s->why)
                                 : arena_printf(w->scratch, "%s is not set: %s.", s->name, s->why);
-    env_print_comment(out, w->scratch, mark(w), text);
+    env_print_comment(out, w->scratch, "#", text);
 }
 
 static int is_here(const struct env_writing *w, const struct env_setting *s)
@@ -65,5 +60,5 @@ static const char *releases_text(const struct env_writing *w)
 void env_write_nccl_heading(const struct env_writing *w, FILE *out, const char *what)
 {
     env_write_heading(w, out, what);
-    env_print_comment(out, w->scratch, mark(w), arena_printf(w->scratch, "For %s.", releases_text(w)));
+    env_print_comment(out, w->scratch, "#", arena_printf(w->scratch, "For %s.", releases_text(w)));
 }

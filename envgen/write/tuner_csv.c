@@ -1,5 +1,5 @@
-/* tuner.csv: the table that the tuner plugin applies per call, and the same for NVIDIA's example plugin. Rules come
- * from measurements of NCCL itself; predictions are comments unless they were asked for. */
+/* tuner.csv: the table that the tuner plugin applies per call. Rules come from measurements of NCCL itself; predictions
+ * are comments unless they were asked for. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,66 +171,8 @@ static int write_prepared(const struct env_writing *w, FILE *out, struct err *e)
     return rc;
 }
 
-/* ---- NVIDIA's table -------------------------------------------------------------------------------------------------
- *
- * Seen in ext-tuner/example/plugin.c of NCCL 2.27 and later: names are compared as they stand and an unknown one counts
- * as another; counts are read by atoi, so that "4-16" is 4; channels -1 makes NCCL run on one; where nothing matches,
- * one channel, too; lines are read in pieces, so that comments are kept short. */
-
-#define NVIDIA_RULES 100000 /* with every node count on a line of its own */
-
-static int nvidia_can(const struct env_table_rule *r)
-{
-    return r->algorithm >= 0 && r->protocol >= 0 && r->channels > 0 && r->chunk_bytes < 0 &&
-           (r->nodes_low == r->nodes_high || (r->ranks_high - r->ranks_low) % (r->nodes_high - r->nodes_low) == 0);
-}
-
-static void print_nvidia_rule(FILE *out, const struct env_table_rule *r, int nodes)
-{
-    int per_node = r->nodes_high > r->nodes_low ? (r->ranks_high - r->ranks_low) / (r->nodes_high - r->nodes_low) : 0;
-    print_bytes(out,
-                &(struct env_table_rule){.coll = r->coll,
-                                         .min_bytes = r->min_bytes,
-                                         .max_bytes = r->max_bytes == ENV_OPEN ? (uint64_t)INT64_MAX : r->max_bytes});
-    print_word(out, algo_name(r->algorithm));
-    print_word(out, proto_name(r->protocol));
-    fprintf(out, ",%ld,%d,%d,-1,%d\n", r->channels, nodes, r->ranks_low + (nodes - r->nodes_low) * per_node,
-            r->reg_buff);
-}
-
-static int write_nvidia(const struct env_writing *w, FILE *out, struct err *e)
-{
-    struct env_table_rules rules;
-    long written = 0, left = 0;
-    int rc = env_table_rules_of(w->decisions, w->scratch, &rules, e);
-    if (rc)
-        return rc;
-    env_write_heading(w, out, "Rules for the example tuner plugin that comes with NCCL, from 2.27 on.");
-    env_print_comment(
-        out, w->scratch, "#",
-        "That plugin makes NCCL run on one channel wherever no rule matches; nccltune's own plugin leaves "
-        "NCCL's choice there.");
-    fputs("# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n", out);
-    for (int i = 0; i < rules.count; i++) {
-        const struct env_table_rule *r = rules.items[i];
-        if (!is_rule(w->decisions, r))
-            continue;
-        left += !nvidia_can(r);
-        for (int nodes = r->nodes_low; nodes <= r->nodes_high && nvidia_can(r); nodes++)
-            if (++written <= NVIDIA_RULES)
-                print_nvidia_rule(out, r, nodes);
-    }
-    if (written > NVIDIA_RULES)
-        return err_set(e, ERR_FAILED, "tuner.nvidia.csv would have %ld rules, more than %d", written, NVIDIA_RULES);
-    if (left)
-        fprintf(out, "# %ld rules are left out: they name no number of channels, or what that plugin cannot say.\n",
-                left);
-    return 0;
-}
-
 const struct env_writer env_writers_tuner[] = {
     {"tuner.csv", write_own},
     {"tuner.bin", write_prepared},
-    {"tuner.nvidia.csv", write_nvidia, "nvidia-csv"},
     {NULL},
 };

@@ -12,19 +12,16 @@ struct env_writing {
     const char *dir; /* the profile, absolute: where OpenMPI finds openmpi.rules */
     struct arena *scratch;
     const char *node_class; /* NULL: what is common to all nodes */
-    const char *mark;       /* what a comment begins with; NULL: "#" */
 };
 
 /* Errors: a name or value that may not stand in such a file. What was printed by then is thrown away by the caller. */
 struct env_writer {
     const char *file;
     int (*write)(const struct env_writing *w, FILE *out, struct err *e);
-    const char *format; /* NULL: always written; else only when `--also` names it */
 };
 
 /* The n-th writer, in the order in which the files are written; NULL past the end. */
 const struct env_writer *env_writer_at(size_t n);
 
-/* The writer of a file, or of a format; NULL: there is none of that name. */
+/* The writer of a file; NULL: there is none of that name. */
 const struct env_writer *env_writer_of(const char *file);
-const struct env_writer *env_format(const char *name);

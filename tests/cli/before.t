@@ -54,8 +54,8 @@ The topology describes the same machine and has the same hash
 
 The results lead to the same files
 
-  $ nccltune generate -q -t $old/profile/topology.json --results $old/profile/results.jsonl --also json -o profile
-  $ for f in nccl.conf nccl.json nccl.sh openmpi-mca-params.conf openmpi.rules openmpi.sh tuner.csv; do
+  $ nccltune generate -q -t $old/profile/topology.json --results $old/profile/results.jsonl -o profile
+  $ for f in nccl.conf nccl.sh openmpi-mca-params.conf openmpi.rules openmpi.sh tuner.csv; do
   >     sed "s|/srv/nccltune/|$PWD/|" $old/profile/$f | diff -I 'nccltune [0-9]' -I '^# measured with' -I NCCLTUNE_SOURCED -I 'over 5 pairs' - profile/$f
   > done
   $ nccltune results $old/profile

@@ -105,13 +105,6 @@ An unreadable file does not stop the diagnosis of the others
   $ jq -c '[.verdict, .steps]' out.json
   ["not communication",60]
 
---html and --svg write well-formed documents
-
-  $ nccltune diagnose fixtures/diagnose/trend.log --html page.html --svg bars.svg -o out.txt
-  $ python3 -c 'import xml.etree.ElementTree as x; print(*(x.parse(f).getroot().tag for f in ("page.html", "bars.svg")), sep="\n")'
-  {http://www.w3.org/1999/xhtml}html
-  {http://www.w3.org/2000/svg}svg
-
 drift: captures of four jobs of eight ranks; rank 5 is late in the second and third, the last one is slower
 
   $ job() {

@@ -23,13 +23,12 @@ generate writes the settings and rules that pay off
   >   journal 65536 480 default 12; journal 65536 432 qps=4 12
   >   journal 1048576 1680 default 5; journal 1048576 1512 qps=4 5
   >   journal 16777216 20880 default 5; journal 16777216 18792 qps=4 5; } >results.jsonl
-  $ nccltune generate -q -t topology.json --results results.jsonl --also systemd --also nvidia-csv -o profile
+  $ nccltune generate -q -t topology.json --results results.jsonl -o profile
   $ ls profile
   decisions.json
   manifest.json
   nccl.conf
   nccl.sh
-  nccl.systemd.env
   openmpi-mca-params.conf
   openmpi.rules
   openmpi.sh
@@ -37,7 +36,6 @@ generate writes the settings and rules that pay off
   topology.json
   tuner.bin
   tuner.csv
-  tuner.nvidia.csv
   $ grep -v '^#' profile/nccl.conf
 
   NCCL_IB_QPS_PER_CONNECTION=4
@@ -59,7 +57,7 @@ The manifest has the hash of every file; sha256sum of all files is the profile's
   $ jq -r '.files[].name' manifest.json | diff - <(ls | grep -v manifest)
   $ [ "$(jq -r .hash manifest.json)" = "$(sha256sum $(ls | grep -v manifest) | sha256sum | cut -d ' ' -f 1)" ]
   $ cd ..
-  $ nccltune generate -q -t topology.json --results results.jsonl --also systemd --also nvidia-csv -o again
+  $ nccltune generate -q -t topology.json --results results.jsonl -o again
   $ diff <(jq -c '.hash, .files' profile/manifest.json) <(jq -c '.hash, .files' again/manifest.json)
 
 nccl.sh keeps what is set, NCCLTUNE=force overrides it, NCCLTUNE=off does nothing

@@ -22,7 +22,7 @@ Every command has help, with status 0
 Every option is still known and named by help
 
   $ cat >options <<'END'
-  > tune --also --budget --calibration --collectives --confidence --engine --first-use-patience \
+  > tune --budget --calibration --collectives --confidence --engine --first-use-patience \
   > --force --from --gpu --graphs --hostfile --hosts --interfaces --json --launch-prefix --launcher --machine \
   > --margin --max-bytes --min-bytes --mpirun --mpirun-args --nccl --nccl-lib --nodes --objective --output --plan \
   > --predicted --quiet --ranks-per-node --registered --renew --resume --serve --shapes --share-gpus --sizes \
@@ -34,12 +34,12 @@ Every option is still known and named by help
   > --max-bytes --min-bytes --mpirun --mpirun-args --nccl --nccl-lib --nodes --objective --output --plan --ports \
   > --quiet --ranks-per-node --registered --resume --schedule --shapes --share-gpus --sizes --ssh-command \
   > --start-patience --step-factor --svg --sweep --topology --watchdog --workload
-  > generate --also --confidence --fabric --force --json --margin --nccl --output --predicted --quiet \
+  > generate --confidence --fabric --force --json --margin --nccl --output --predicted --quiet \
   > --results --topology --workload
   > results --collective --format --nccl --nodes --output --quiet --ranks
   > whatif --against --calibration --collectives --dead-rail --env --from --gpu --half-width --hcas --json --launch \
   > --machine --measured --mixed-rails --more-nodes --nccl --nodes --nodes-per-leaf --oversubscription --pid \
-  > --profile --ranks-per-node --script --set --sockets --svg --topology --workload
+  > --profile --ranks-per-node --script --set --sockets --topology --workload
   > verify --budget --calibration --collectives --confidence --engine --first-use-patience --graphs --hostfile \
   > --hosts --interfaces --journal --json --launch-prefix --launcher --margin --max-bytes --min-bytes --mpirun \
   > --mpirun-args --nccl-lib --objective --output --quiet --ranks-per-node --registered --shapes --share-gpus \
@@ -55,7 +55,7 @@ Every option is still known and named by help
   > --output --params --pp --prefetch --preset --prompt --recompute --reduce-dtype --ref-pp --ref-tp --response \
   > --rollout-n --rollout-tp --seq --sp --summary --tflops --tied --topology --tp --updates --vocab --vpp \
   > --zero-bubble
-  > diagnose --html --json --list-formats --output --profile --svg --topology --workload
+  > diagnose --json --list-formats --output --profile --topology --workload
   > drift --json --output --profile
   > install-profile --cdi --delay --enroot --finish --force --hosts --jobs-on --nccl-conf --no-hooks --no-nccl-conf --partition \
   > --jobs --plugin --previous --program --purge --schedule --serve --share --since --ssh --stage --store --trial \
@@ -83,10 +83,9 @@ Wrong usage ends with 2 and names the option
   nccltune bench: --sizes
   nccltune bench: --engine
   nccltune tune: --collectives
-  $ wrong tune --shapes 1x4*2,2*8; wrong bench --max-bytes 1T; wrong generate --also toml -t x; wrong generate -t x --margin some
+  $ wrong tune --shapes 1x4*2,2*8; wrong bench --max-bytes 1T; wrong generate -t x --margin some
   nccltune tune: --shapes
   nccltune bench: --max-bytes
-  nccltune generate: --also
   nccltune generate: --margin
   $ wrong probe --format yaml; wrong probe --machine dgx-h100 --nodes 0; wrong workload --model llama3-8b --framework fsdb
   nccltune probe: --format

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What generate writes for NCCL, read by the programs that it is for: shells, systemd, Lmod, a YAML and a JSON parser.
-# Every reader must find exactly the settings of the profile, whatever names the topology has, and nothing may run.
+# nccl.conf and nccl.sh, read by the programs that they are for: shells, systemd and what takes env files. Every reader
+# must find exactly the settings of the profile, whatever names the topology has, and nothing may run.
 cd "$(dirname "$0")/../.." || exit 2
 . tests/lib/tap.sh
 
@@ -70,9 +70,7 @@ silent() { # silent TEXT COMMAND...: succeeds and does not say it
     ! grep -aF -e "$text" said
 }
 
-all=()
-for f in systemd lmod tcl-module k8s docker json ansible nvidia-csv; do all+=(--also "$f"); done
-check "generate writes every format" generate "${all[@]}" -o "$profile"
+check "generate writes a profile" generate -o "$profile"
 
 # ---- shells ----------------------------------------------------------------------------------------------------------
 source_it() { # source_it SHELL BEFORE
@@ -89,7 +87,7 @@ done
 # ---- other programs --------------------------------------------------------------------------------------------------
 by_systemd() {
     mkdir -p config/environment.d
-    cp "$profile/nccl.systemd.env" config/environment.d/nccl.conf
+    cp "$profile/nccl.conf" config/environment.d/nccl.conf
     env -i XDG_CONFIG_HOME="$PWD/config" HOME="$PWD" "$1"
 }
 generator=/usr/lib/systemd/user-environment-generators/30-systemd-environment-d-generator
@@ -99,61 +97,15 @@ else
     skip "systemd reads its file" "no systemd"
 fi
 
-lmod=$(find /usr/share/lmod -path '*/libexec/lmod' 2>/dev/null | tail -n 1)
-by_lmod() { # by_lmod MODULE BEFORE AFTER
-    # shellcheck disable=SC2016
-    env -i PATH="$PATH" HOME="$PWD" MODULEPATH="$PWD/modules" LMOD_CMD="$lmod" bash -c \
-        'module() { eval "$("$LMOD_CMD" bash "$@")"; }; '"$2"'; module load "$1"; '"$3"'; env' x "$1"
-}
-mkdir modules
-cp "$profile/nccl.lua" modules/lua-module.lua
-cp "$profile/nccl.tcl" modules/tcl-module
-if [ -n "$lmod" ]; then
-    check "Lmod loads its module" exact by_lmod lua-module : :
-    check "Lmod brings back what was set" says NCCL_SOCKET_IFNAME=mine \
-        by_lmod lua-module "export NCCL_SOCKET_IFNAME=mine" "module unload lua-module"
-    check "Lmod loads the Tcl modulefile" exact by_lmod tcl-module : :
-else
-    skip "Lmod loads its module" "no Lmod"
-fi
-by_tclsh() {
-    # shellcheck disable=SC2016
-    echo 'proc module-whatis args {}; proc setenv {n v} {puts "$n=$v"}; source [lindex $argv 0]' >reader.tcl
-    tclsh reader.tcl "$profile/nccl.tcl"
-}
-if command -v tclsh >/dev/null; then
-    check "tclsh runs the modulefile" exact by_tclsh
-else
-    skip "tclsh runs the modulefile" "no tclsh"
-fi
-
-by_json() {
-    python3 -c 'import json, sys; [print(f"{k}={v}") for k, v in json.load(open(sys.argv[1])).items()]' "$profile/nccl.json"
-}
-check "python reads the JSON" exact by_json
-by_jq() { jq -r 'to_entries[] | "\(.key)=\(.value)"' "$profile/nccl.json"; }
-if command -v jq >/dev/null; then check "jq reads the JSON" exact by_jq; else skip "jq reads the JSON" "no jq"; fi
-by_yaml() {
-    python3 -c 'import yaml, sys; [print(f"{k}={v}") for k, v in yaml.safe_load(open(sys.argv[1]))[sys.argv[2]].items()]' "$@"
-}
-if python3 -c 'import yaml' 2>/dev/null; then
-    check "a YAML parser reads the ConfigMap" exact by_yaml "$profile/nccl.configmap.yaml" data
-    check "a YAML parser reads Ansible's variables" exact by_yaml "$profile/nccl.ansible.yaml" nccltune_nccl
-else
-    skip "a YAML parser reads the ConfigMap" "python3 has no yaml"
-fi
 # docker and podman: lines with '#' in column 1 are comments, the rest is NAME=value as it stands.
-check "the file for docker has plain lines" exact grep -av '^#' "$profile/nccl.docker.env"
-check "lint has nothing against the files" "$bin" lint --strict --profile "$profile" "$profile/nccl.conf" \
-    "$profile/nccl.sh" "$profile/nccl.json"
+check "for docker it has plain lines" exact grep -av '^#' "$profile/nccl.conf"
+check "lint has nothing against the files" "$bin" lint --strict --profile "$profile" "$profile/nccl.conf" "$profile/nccl.sh"
 check "nothing of it ran" test ! -e ran
 
 # ---- releases, scale, differences ------------------------------------------------------------------------------------
 between='^allreduce,1048576,1048576,ring,ll128,16,3-5,24-40,'
 check "tuner.csv speaks of the nodes between" grep -q "$between" "$profile/tuner.csv"
 check "and of none beyond" silent EXTRAPOLATED cat "$profile/tuner.csv"
-check "NVIDIA's table has every node count" says ,16,7,56,-1,0 cat "$profile/tuner.nvidia.csv"
-check "and no header outside comments" silent collective grep -v '^#' "$profile/tuner.nvidia.csv"
 check "--nccl leaves out what a release does not read" generate --nccl 2.3-2.4 -o old
 check "and says why" says "NCCL_IB_QPS_PER_CONNECTION is not set: 4 would be a choice, but" cat old/nccl.conf
 check "explain --diff shows it" says "NCCL_IB_QPS_PER_CONNECTION" "$bin" explain "$profile" --diff old
@@ -170,7 +122,6 @@ check "as rules do" says "# allreduce,1048576,1048576,ring,ll128,16,2,16" cat pr
 check "--predicted sets them" predict --predicted -o predicted-set
 check "as settings" grep -q '^NCCL_IB_QPS_PER_CONNECTION=4$' predicted-set/nccl.conf
 check "and as rules" grep -q '^allreduce,1048576,1048576,ring,ll128,16,2,16' predicted-set/tuner.csv
-check "an unknown format is a usage error" status 2 generate --also toml -o bad
-check "so is a version that is none" status 2 generate --nccl newest -o bad
+check "a version that is none is a usage error" status 2 generate --nccl newest -o bad
 check "and a profile against a version" status 2 "$bin" explain "$profile" --diff 2.28.9
 finish

@@ -258,20 +258,6 @@ else
     skip "a full disk" "no tmpfs"
 fi
 
-# ---- for other programs ----------------------------------------------------------------------------------------------
-export_of() { "$bin" results "examples/profile/$1" --format "$2" -o "$scratch/export"; }
-check "decisions as CSV" export_of decisions.json csv
-check "have a row a range of sizes" python3 -c 'import csv, sys
-rows = list(csv.DictReader(open(sys.argv[1])))
-assert rows and all(r["launch"] == "ib3" and int(r["min_bytes"]) >= 0 and r["call"] for r in rows), rows' "$scratch/export"
-check "the fabric as JSON" export_of fabric.json json
-check "has a row an interface that was tried" jq -e 'length > 0 and all(.[]; .from and .from_port and .interface_tried >= .interface_reached)' "$scratch/export"
-for document in decisions fabric; do
-    check "$document in OpenMetrics" export_of $document.json openmetrics
-    check "which can be read" python3 tests/tools/openmetrics.py "$scratch/export"
-done
-check "not as a table" status 2 "$bin" results examples/profile/decisions.json
-
 # ---- what examples/ shows --------------------------------------------------------------------------------------------
 check "the sample profile is whole" says "btl_tcp_if_include = ib3" "$bin" explain examples/profile
 check "its journal is read by ten lines of Python" says "ib3        ring" examples/read_journal.py examples/profile/results.jsonl

@@ -2,7 +2,6 @@
 #include "core/plot.h"
 #include "core/xml.h"
 #include "tests/lib/unit.h"
-#include "tests/lib/whole.h"
 
 static char *drawn(const struct plot *p)
 {
@@ -84,48 +83,6 @@ TEST_CASE(figures_from_anywhere)
     p.series[0].n = 1; /* nothing that could be drawn */
     char *text = drawn(&p);
     assert_string_equal(text, "");
-    free(text);
-}
-
-/* Pictures that somebody has looked at. */
-TEST_CASE(sheets)
-{
-    struct plot_point few[] = {{1000, 0.5, 0.4, 0.7}, {1 << 20, 2, 0, 0}, {1 << 21, 2.5, 2.4, 2.6}},
-                      many[] = {{8, 10, 9, 12},
-                                {512, 11, 0, 11},
-                                {1 << 14, 40, 38, 44},
-                                {1 << 30, 80000, 79000, 81000}},
-                      one[] = {{64, 3, 0, 3}};
-    struct plot_mark marks[] = {
-        {0, "tree/ll"}, {100, "ring/ll128"}, {1 << 14, "ring/simple of 16 channels"}, {1 << 22, "nvls"}};
-    struct plot_column columns[] = {{8, "8 B: 10 us"}, {512, "512 B"}, {1 << 14, "16 KiB"}, {1 << 30, "1 GiB"}};
-    struct plot plots[10] = {
-        {.title = "rates", .series = {{"GB/s", few, 3}, {"predicted", few, 2}}, .nseries = 2, .band = 1, .unit = PLOT_RATE},
-        {.title = "times",
-         .series = {{"default", many, 4}, {"ours", many, 2}, {"model", one, 1}},
-         .nseries = 3,
-         .marks = marks,
-         .nmarks = 4},
-        {.title = "one", .series = {{"alone", one, 1}}, .nseries = 1},
-        {.title = "limits", .series = {{"alone", one, 1}}, .nseries = 1, .low = 0.01, .high = 100},
-        {.title = "none"}};
-    char *text = NULL;
-    size_t bytes;
-    FILE *out = open_memstream(&text, &bytes);
-    plot_sheet(plots, 5, "five plots", out);
-    plots[1].columns = columns;
-    plots[1].ncolumns = 4;
-    plot_draw(&plots[1], out);
-    plot_sheet(plots + 2, 1, "one", out);
-    plot_sheet(plots + 2, 2, "two", out);
-    plot_sheet(plots + 4, 4, "empty", out);
-    plots[9] = plots[2];
-    plot_sheet(plots + 4, 6, "four empty ones and one", out);
-    for (int i = 0; i < 10; i++)
-        plots[i] = plots[2];
-    plot_sheet(plots, 10, "ten", out);
-    fclose(out);
-    assert_whole(text, "tests/fixtures/plots.txt");
     free(text);
 }
 

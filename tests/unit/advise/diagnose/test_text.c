@@ -1,6 +1,4 @@
-/* advise/diagnose/text.c, advise/diagnose/json.c and advise/diagnose/svg.c: one diagnosis, three forms. */
-#include <expat.h>
-
+/* advise/diagnose/text.c and advise/diagnose/json.c: one diagnosis, two forms. */
 #include "core/json.h"
 #include "tests/lib/unit.h"
 #include "tests/unit/advise/diagnose/feed.h"
@@ -53,45 +51,6 @@ TEST_CASE(json_has_the_share)
     doc = diagnose_json(diagnose_finish(d));
     assert_true(cJSON_IsNull(cJSON_GetObjectItem(doc, "communication_share")));
     cJSON_Delete(doc);
-    diagnose_free(d);
-}
-
-/* Widths of the bar's parts, as an XML parser sees them. */
-struct parts {
-    int count;
-    double width;
-};
-static void on_element(void *user, const XML_Char *name, const XML_Char **attributes)
-{
-    struct parts *p = user;
-    double width = 0;
-    int bar = 0;
-    for (; *attributes; attributes += 2) {
-        if (!strcmp(attributes[0], "width"))
-            width = strtod(attributes[1], NULL);
-        bar |= !strcmp(attributes[0], "stroke");
-    }
-    if (!strcmp(name, "rect") && bar) {
-        p->count++;
-        p->width += width;
-    }
-}
-
-TEST_CASE(svg_is_xml_to_scale)
-{
-    struct diagnosis *d = read_text(hostile);
-    char *text = print(diagnose_finish(d), diagnose_svg);
-    struct parts parts = {0};
-    XML_Parser p = XML_ParserCreate(NULL);
-    XML_SetUserData(p, &parts);
-    XML_SetStartElementHandler(p, on_element);
-    if (XML_Parse(p, text, (int)strlen(text), 1) != XML_STATUS_OK)
-        fail_msg("%s in %s", XML_ErrorString(XML_GetErrorCode(p)), text);
-    XML_ParserFree(p);
-    assert_int_equal(parts.count, 3);
-    assert_near(parts.width, 900, 0.1);
-    assert_non_null(strstr(text, "&lt;b&gt;&amp;&quot;&#39;"));
-    free(text);
     diagnose_free(d);
 }
 

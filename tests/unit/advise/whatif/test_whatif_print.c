@@ -2,7 +2,6 @@
 #include "advise/whatif/whatif.h"
 #include "core/coll.h"
 #include "core/json.h"
-#include "core/xml.h"
 #include "probe/machines/machines.h"
 #include "tests/lib/unit.h"
 
@@ -121,44 +120,6 @@ TEST_CASE(the_document)
     assert_true(json_num(last, "busbw_GBps", 0) > 0);
     assert_non_null(json_str(cJSON_GetArrayItem(cases, 2), "problem", NULL));
     cJSON_Delete(doc);
-    end(&f);
-}
-
-static char *picture_of(struct fixture *f)
-{
-    char *text = NULL;
-    size_t bytes;
-    FILE *out = open_memstream(&text, &bytes);
-    whatif_draw(f->whatif, out);
-    fclose(out);
-    return text;
-}
-
-/* A machine's name comes from anywhere: the picture stays well-formed, with a plot for what could be predicted. */
-TEST_CASE(the_picture)
-{
-    struct fixture f = begin("x</text> & <y>");
-    char *text = picture_of(&f);
-    struct err e = {0};
-    if (!xml_parse(arena_strdup(f.whatif->arena, text), strlen(text), "picture", f.whatif->arena, &e))
-        fail_msg("%s", e.text);
-    int plots = 0;
-    for (const char *p = text; (p = strstr(p, "<g transform")); p++)
-        plots++;
-    assert_int_equal(plots, 2);
-    assert_non_null(strstr(text, "nodes of x&lt;/text&gt; &amp; &lt;y&gt;"));
-    assert_non_null(strstr(text, ">sockets<"));
-    assert_non_null(strstr(text, ">as it is<"));
-    assert_non_null(strstr(text, ">32 KiB<"));
-    assert_non_null(strstr(text, ">tuned<"));
-    assert_null(strstr(text, "nan"));
-    free(text);
-    for (int coll = COLL_COUNT; coll < COLL_MEASURED; coll++) { /* which no tuner is asked about */
-        f.whatif->coll = coll;
-        text = picture_of(&f);
-        assert_null(strstr(text, ">tuned<"));
-        free(text);
-    }
     end(&f);
 }
 

@@ -10,7 +10,6 @@
 
 static const struct bench_setting ring[] = {{"algorithm", "ring"}, {"protocol", "simple"}};
 static const struct bench_setting ring16[] = {{"algorithm", "ring"}, {"protocol", "simple"}, {"channels", "16"}};
-static const struct bench_setting nvls[] = {{"algorithm", "nvlstree"}, {"protocol", "simple"}, {"channels", "8"}};
 static const struct bench_setting tree[] = {{"algorithm", "tree"}, {"protocol", "ll128"}};
 
 struct shape {
@@ -257,55 +256,6 @@ TEST_CASE(predictions_are_comments)
         free(text);
         arena_free(a);
     }
-}
-
-/* The example plugin: no range, no open channels, no header outside comments, every node count a line. */
-TEST_CASE(nvidias_table)
-{
-    struct arena *a = arena_new();
-    struct err e = {0};
-    struct env_decisions d = {.arena = a, .tool = "0.1.0", .topology = "", .nshapes = 3};
-    struct env_writing w = {.decisions = &d, .scratch = a};
-    char *text;
-    size_t bytes;
-    d.shapes = arena_alloc(a, 3 * sizeof *d.shapes);
-    d.shapes[0] = shape_of(a, (struct shape){2, 16, 0});
-    d.shapes[1] = shape_of(a, (struct shape){6, 48, 0});
-    d.shapes[2] = shape_of(a, (struct shape){8, 64, ENV_OPEN}); /* tree, without a number of channels */
-    FILE *out = open_memstream(&text, &bytes);
-    assert_int_equal(env_writer_of("tuner.nvidia.csv")->write(&w, out, &e), 0);
-    fclose(out);
-    for (int nodes = 2; nodes <= 6; nodes++)
-        assert_non_null(strstr(
-            text, arena_printf(a, "\nallreduce,0,9223372036854775807,ring,simple,16,%d,%d,-1,0\n", nodes, nodes * 8)));
-    int rules = 0;
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-        assert_true(strlen(line) < 255); /* it reads in pieces of that size */
-        rules += *line != '#';
-    }
-    assert_int_equal(rules, 5);
-    free(text);
-    arena_free(a);
-}
-
-/* It compares words as they stand and takes any other for ring. */
-TEST_CASE(nvidias_words)
-{
-    struct arena *a = arena_new();
-    struct err e = {0};
-    struct env_decisions d = {.arena = a, .tool = "0.1.0", .topology = "", .nshapes = 1};
-    struct env_writing w = {.decisions = &d, .scratch = a};
-    char *text;
-    size_t bytes;
-    d.shapes = arena_alloc(a, sizeof *d.shapes);
-    d.shapes[0] = shape_of(a, (struct shape){2, 16, 0});
-    d.shapes[0].colls[0].ranges[0].call = (struct bench_knobs){"x", nvls, 3};
-    FILE *out = open_memstream(&text, &bytes);
-    assert_int_equal(env_writer_of("tuner.nvidia.csv")->write(&w, out, &e), 0);
-    fclose(out);
-    assert_non_null(strstr(text, ",nvls_tree,simple,8,2,16,-1,0\n"));
-    free(text);
-    arena_free(a);
 }
 
 TEST_CASES(test_table_rules)

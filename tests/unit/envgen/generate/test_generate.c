@@ -141,23 +141,6 @@ TEST_CASE(classes_have_files_of_their_own)
     scratch_free(&s);
 }
 
-TEST_CASE(formats_are_written_on_request)
-{
-    static const char *const formats[] = {"systemd", "lmod", "tcl-module", "k8s",
-                                          "docker",  "json", "ansible",    "nvidia-csv"};
-    struct scratch s = scratch_new();
-    struct err e;
-    struct env_generate g = options(scratch_path(&s, "profile"), 1);
-    g.formats = formats;
-    g.nformats = 8;
-    assert_int_equal(run(&g, &e), 0);
-    struct env_profile *p = env_profile_open(g.out, &e);
-    assert_non_null(p);
-    assert_int_equal(p->manifest.nfiles, 18);
-    env_profile_free(p);
-    scratch_free(&s);
-}
-
 TEST_CASE(releases_stand_in_the_profile)
 {
     struct scratch s = scratch_new();

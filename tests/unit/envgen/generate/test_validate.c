@@ -190,7 +190,6 @@ TEST_CASE(files_are_checked)
         {"nccl.sh", "export NCCL_IB_QPS_PER_CONNECTION='4'\n", 0},
         {"nccl.sh", "export NCCL_IB_QPS_PER_CONNECTION='4M'\n", ERR_FAILED},
         {"nccl.json", "{\"NCCL_BUFFSIZE\": \"8M\"}\n", ERR_FAILED},
-        {"nccl.lua", "pushenv(\"NCCL_BUFFSIZE\", \"8M\")\n", 0}, /* lint does not read Lua */
     };
     struct env_decisions *d = decisions("NCCL_IB_QPS_PER_CONNECTION", "4", 22809, 22809);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
