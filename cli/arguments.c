@@ -61,20 +61,6 @@ int cli_take_collectives(const struct option_value *v, void *out, struct err *e)
     return option_each(v, add_collective, out, e);
 }
 
-/* ---- how decisions are written ---- */
-
-const struct option_spec cli_writing_options[] = {
-    {0, "predicted", NULL, "set what was only predicted, too (else it stands in comments)", option_flag,
-     offsetof(struct cli_writing, predicted)},
-    {0},
-};
-
-void cli_writing_into(const struct cli_writing *w, struct env_generate *g)
-{
-    g->predicted = w->predicted;
-    g->site_conf = "/etc/nccl.conf";
-}
-
 /* ---- what a job has, from where people keep it ------------------------------------------------------------------- */
 
 static void add_setting(struct cli_job *j, const char *name, const char *value, struct arena *a)

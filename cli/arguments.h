@@ -3,7 +3,6 @@
 
 #include "core/call/result.h"
 #include "core/option.h"
-#include "envgen/generate/generate.h"
 #include "tuner/table/table.h"
 
 /* Releases of NCCL, as version * 10000 …; 0: not said. */
@@ -18,15 +17,6 @@ option_take cli_take_collectives; /* unsigned: a bit for each of a list */
 
 /* The names of collectives, for a table of options. */
 const char *cli_collective_word(int i);
-
-/* How decisions are written. */
-struct cli_writing {
-    int predicted;
-};
-extern const struct option_spec cli_writing_options[]; /* into struct cli_writing */
-
-/* What was asked for, into what makes a profile. */
-void cli_writing_into(const struct cli_writing *w, struct env_generate *g);
 
 /* The settings that a job has: of a script or file, of a process that runs, of a profile. */
 struct cli_job {

@@ -7,6 +7,7 @@
 #include "core/json.h"
 #include "envgen/explain/explain.h"
 #include "envgen/generate/generate.h"
+#include "envgen/install/install.h"
 #include "envgen/profile/decisions.h"
 
 #define COMMAND "nccltune generate"
@@ -27,7 +28,6 @@ struct request {
     struct env_generate generate;
     struct option_list results;
     struct cli_releases releases;
-    struct cli_writing writing;
     int json, quiet;
 };
 
@@ -54,6 +54,8 @@ static const struct option_spec options[] = {
     {'o', "output", "PROFILE", "the directory to write", option_text, offsetof(struct request, generate.out)},
     {'f', "force", NULL, "replace a complete profile; take results of another topology, with a warning", option_flag,
      offsetof(struct request, generate.force)},
+    {0, "predicted", NULL, "set what was only predicted, too (else it stands in comments)", option_flag,
+     offsetof(struct request, generate.predicted)},
     {'j', "json", NULL, "print the decisions as JSON", option_flag, offsetof(struct request, json)},
     {'q', "quiet", NULL, "print warnings only", option_flag, offsetof(struct request, quiet)},
     {0},
@@ -78,7 +80,6 @@ static int generate_profile(struct request *r, struct err *e)
     g->nresults = r->results.count;
     g->nccl_low = r->releases.low;
     g->nccl_high = r->releases.high;
-    cli_writing_into(&r->writing, g);
     struct env_generated made;
     int rc = env_generate(g, &made, &log, e);
     if (!rc)
@@ -92,8 +93,8 @@ static int generate_profile(struct request *r, struct err *e)
 int generate_main(int argc, char **argv)
 {
     struct arena *arena = arena_new();
-    struct request r = {.generate = {.margin = ENV_MARGIN}};
-    struct option_group groups[] = {{NULL, options, &r}, {"How it is written", cli_writing_options, &r.writing}, {0}};
+    struct request r = {.generate = {.margin = ENV_MARGIN, .site_conf = INSTALL_NCCL_CONF}};
+    struct option_group groups[] = {{NULL, options, &r}, {0}};
     struct err e = {0};
     int first, rc = cli_parse(&page, groups, argc, argv, arena, &first);
     if (rc < 0 && (!r.generate.topology || !r.generate.out))

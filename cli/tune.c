@@ -13,6 +13,7 @@
 #include "core/file.h"
 #include "core/trust.h"
 #include "core/units.h"
+#include "envgen/install/install.h"
 #include "envgen/profile/profile.h"
 #include "envgen/report/report.h"
 #include "probe/findings/findings.h"
@@ -53,6 +54,8 @@ static const struct option_spec profile_options[] = {
      "equals; "
      "partition=NAME: all nodes of that Slurm partition",
      option_text, offsetof(struct tune, serve)},
+    {0, "predicted", NULL, "set what was only predicted, too (else it stands in comments)", option_flag,
+     offsetof(struct tune, generate.predicted)},
     {0, "plan", NULL, "show what would be measured on which nodes and for how long, and end", option_flag,
      offsetof(struct tune, plan)},
     {'j', "json", NULL, "print the result, or the plan, as JSON", option_flag, offsetof(struct tune, json)},
@@ -454,7 +457,6 @@ static int parse(int argc, char **argv, struct tune *t)
 {
     struct err e = {0};
     const struct option_group own[] = {{"The profile", profile_options, t},
-                                       {NULL, cli_writing_options, &t->writing},
                                        {"Predict for a machine that is not here", cli_machine_options, &t->machine},
                                        {0}};
     int first;
@@ -471,7 +473,7 @@ static int parse(int argc, char **argv, struct tune *t)
         rc = cli_fail(TUNE_COMMAND, &e);
     t->generate.nccl_low = t->releases.low;
     t->generate.nccl_high = t->releases.high;
-    cli_writing_into(&t->writing, &t->generate);
+    t->generate.site_conf = INSTALL_NCCL_CONF;
     return rc;
 }
 

@@ -31,7 +31,6 @@ struct tune {
     struct bench_options bench;
     struct cli_machine machine; /* a described one, or a topology.json of the nodes */
     struct cli_releases releases;
-    struct cli_writing writing;
     struct log log;
     struct progress progress;
     struct agents agents; /* of all nodes, unless this is the only one */
