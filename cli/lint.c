@@ -27,7 +27,7 @@ static const struct cli_page page = {
     "  nccltune lint job.sbatch\n"
     "  nccltune lint --nccl 2.28.9 --topology topology.json /etc/nccl.conf\n"
     "  nccltune lint --fix=all job.sh -o job.fixed.sh\n"
-    "  nccltune lint --baseline known.json --format github .\n"
+    "  nccltune lint --format github .\n"
     "\n"
     "Exit status: 0 no error found, 1 an error found (with --strict: or a warning) or a file not read, 2 wrong "
     "usage.\n",
@@ -36,9 +36,9 @@ static const struct cli_page page = {
 struct request {
     struct lint_options lint;
     struct cli_releases releases;
-    const char *topology, *profile, *kind, *out, *baseline, *write_baseline;
+    const char *topology, *profile, *kind, *out;
     int format; /* enum lint_format; -1: not given */
-    int pid, env, fix, in_place, strict, list_rules, json, sarif;
+    int pid, env, fix, in_place, strict, list_rules, json;
     char **files;
     int nfiles;
 };
@@ -50,7 +50,7 @@ static const char *kind_word(int i)
 
 static const char *format_word(int i)
 {
-    static const char *const words[] = {"text", "json", "sarif", "github", NULL};
+    static const char *const words[] = {"text", "json", "github", NULL};
     return words[i];
 }
 
@@ -82,10 +82,6 @@ static const struct option_spec options[] = {
     {0, "format", "FORMAT", "print findings as one of:", option_which, offsetof(struct request, format),
      .word = format_word},
     {'j', "json", NULL, "--format json", option_flag, offsetof(struct request, json)},
-    {0, "sarif", NULL, "--format sarif", option_flag, offsetof(struct request, sarif)},
-    {0, "baseline", "FILE", "leave out the findings that FILE knows", option_text, offsetof(struct request, baseline)},
-    {0, "write-baseline", "FILE", "write what is found now to FILE, and report none of it", option_text,
-     offsetof(struct request, write_baseline)},
     {0, "fix", "[=all]",
      "write a copy to standard output, findings to standard error, with corrections that change no run; all: with "
      "those that do, too",
@@ -100,10 +96,8 @@ static int check_args(const struct request *a)
 {
     if (a->topology && a->profile)
         return cli_usage(COMMAND, "--topology and --profile are mutually exclusive");
-    if (a->json + a->sarif + (a->format >= 0) > 1)
-        return cli_usage(COMMAND, "--format, --json and --sarif are mutually exclusive");
-    if (a->fix && (a->baseline || a->write_baseline))
-        return cli_usage(COMMAND, "--fix and a baseline are mutually exclusive");
+    if (a->json && a->format >= 0)
+        return cli_usage(COMMAND, "--format and --json are mutually exclusive");
     if (a->nfiles == 0 && !a->env && !a->pid)
         return cli_usage(COMMAND, "expected a FILE or a directory, '-', --env or --pid");
     if (a->fix && a->nfiles == 0)
@@ -240,18 +234,13 @@ static int parse_request(int argc, char **argv, struct request *r)
 
 static enum lint_format format_of(const struct request *a)
 {
-    return a->format >= 0 ? (enum lint_format)a->format : a->json ? LINT_JSON : a->sarif ? LINT_SARIF : LINT_TEXT;
+    return a->format >= 0 ? (enum lint_format)a->format : a->json ? LINT_JSON : LINT_TEXT;
 }
 
 static int report_findings(struct lint *l, const struct request *a, struct err *e)
 {
     struct lint_document d;
     int unread = 0;
-    if (a->write_baseline && lint_write_baseline(l, a->write_baseline, e))
-        return e->code;
-    const char *baseline = a->write_baseline ? a->write_baseline : a->baseline;
-    if (baseline && lint_apply_baseline(l, baseline, e))
-        return e->code;
     int code = lint_print(l, format_of(a), a->fix && !a->in_place && !a->out ? stderr : stdout, e);
     if (!code && a->fix)
         code = write_fixed(l, a, e);

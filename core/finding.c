@@ -1,13 +1,11 @@
-/* Findings: lists, text, JSON, SARIF. */
+/* Findings: lists, text, JSON, GitHub's annotations. */
 #include "core/finding.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "core/hash.h"
 #include "core/json.h"
 
 static const char *const severities[FINDING_SEVERITIES] = {"ok", "note", "warning", "error"};
@@ -210,35 +208,7 @@ void finding_take(struct findings *all, const cJSON *doc)
     all->list[i] = f;
 }
 
-/* ---- SARIF ------------------------------------------------------------------------------------------------------- */
-
-static const char *level_of(enum finding_severity severity)
-{
-    return severity == FINDING_OK ? "none" : severities[severity];
-}
-
-static void add_text(cJSON *o, const char *key, const char *text)
-{
-    json_add_str(cJSON_AddObjectToObject(o, key), "text", text);
-}
-
-static void add_driver(cJSON *run, const char *tool, const struct finding_kind *kinds, int nkinds)
-{
-    cJSON *driver = cJSON_AddObjectToObject(cJSON_AddObjectToObject(run, "tool"), "driver");
-    cJSON_AddStringToObject(driver, "name", tool);
-    cJSON_AddStringToObject(driver, "version", NCCLTUNE_VERSION);
-    cJSON *rules = cJSON_AddArrayToObject(driver, "rules");
-    for (int i = 0; i < nkinds; i++) {
-        cJSON *o = json_append(rules);
-        cJSON_AddStringToObject(o, "id", kinds[i].id);
-        json_add_str(o, "name", kinds[i].name);
-        add_text(o, "shortDescription", kinds[i].title);
-        add_text(o, "fullDescription", kinds[i].title);
-        add_text(o, "help", kinds[i].title);
-        cJSON_AddStringToObject(cJSON_AddObjectToObject(o, "defaultConfiguration"), "level",
-                                level_of(kinds[i].severity));
-    }
-}
+/* ---- GitHub ------------------------------------------------------------------------------------------------------ */
 
 /* As seen from the current directory when it is below it. */
 static const char *from_here(const char *path)
@@ -248,88 +218,6 @@ static const char *from_here(const char *path)
     path += n > 0 && !strncmp(path, here, n) && path[n] == '/' ? n + 1 : 0;
     return strncmp(path, "./", 2) ? path : path + 2;
 }
-
-/* File names as URI references: bytes that a URI may not hold are escaped. */
-static char *uri_of(struct arena *a, const char *path)
-{
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
-    char *out = arena_alloc(a, strlen(path) * 3 + 1), *o = out;
-    for (; *path; path++) {
-        if (strchr(plain, *path))
-            *o++ = *path;
-        else
-            o += snprintf(o, 4, "%%%02X", (unsigned)(unsigned char)*path);
-    }
-    return out;
-}
-
-static void add_place(cJSON *result, const struct finding *f, struct arena *a)
-{
-    cJSON *place = json_append(cJSON_AddArrayToObject(result, "locations"));
-    cJSON *physical = cJSON_AddObjectToObject(place, "physicalLocation");
-    json_add_str(cJSON_AddObjectToObject(physical, "artifactLocation"), "uri", uri_of(a, from_here(f->file)));
-    if (!f->line)
-        return;
-    cJSON *region = cJSON_AddObjectToObject(physical, "region");
-    cJSON_AddNumberToObject(region, "startLine", (double)f->line);
-    cJSON_AddNumberToObject(region, "startColumn", (double)f->column);
-    if (f->subject)
-        cJSON_AddNumberToObject(region, "endColumn", (double)(f->column + (long)strlen(f->subject)));
-}
-
-static cJSON *result_of(const struct finding *f, const struct finding_kind *kinds, int nkinds, struct arena *a)
-{
-    cJSON *o = cJSON_CreateObject();
-    json_add_str(o, "ruleId", f->id);
-    for (int i = 0; i < nkinds && f->id; i++)
-        if (!strcmp(f->id, kinds[i].id))
-            cJSON_AddNumberToObject(o, "ruleIndex", i);
-    cJSON_AddStringToObject(o, "level", level_of(f->severity));
-    add_text(o, "message",
-             arena_printf(a, "%s%s%s", finding_sentence(f, a), f->advice ? " " : "", f->advice ? f->advice : ""));
-    if (f->file)
-        add_place(o, f, a);
-    /* Lines move; what is found about what does not. */
-    cJSON_AddStringToObject(
-        cJSON_AddObjectToObject(o, "partialFingerprints"), "nccltune/v1",
-        arena_printf(a, "%016" PRIx64,
-                     hash_text(arena_printf(a, "%s %s %s %s", f->id ? f->id : "", f->file ? from_here(f->file) : "",
-                                            f->subject ? f->subject : "", f->value ? f->value : ""))));
-    return o;
-}
-
-static void add_invocation(cJSON *run, const struct finding *problems, int n, struct arena *a)
-{
-    cJSON *o = json_append(cJSON_AddArrayToObject(run, "invocations"));
-    cJSON_AddBoolToObject(o, "executionSuccessful", finding_count(problems, n, FINDING_ERROR) == 0);
-    cJSON *notes = cJSON_AddArrayToObject(o, "toolExecutionNotifications");
-    for (int i = 0; i < n; i++) {
-        cJSON *note = json_append(notes);
-        cJSON_AddStringToObject(note, "level", level_of(problems[i].severity));
-        add_text(note, "message", problems[i].text);
-        if (problems[i].file)
-            add_place(note, &problems[i], a);
-    }
-}
-
-int findings_print_sarif(const struct finding_run *r, FILE *out, struct err *e)
-{
-    struct arena *a = arena_new();
-    cJSON *doc = cJSON_CreateObject();
-    cJSON_AddStringToObject(doc, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
-    cJSON_AddStringToObject(doc, "version", "2.1.0");
-    cJSON *run = json_append(cJSON_AddArrayToObject(doc, "runs"));
-    add_driver(run, r->tool, r->kinds, r->nkinds);
-    cJSON_AddStringToObject(run, "columnKind", "unicodeCodePoints");
-    add_invocation(run, r->problems, r->nproblems, a);
-    cJSON *results = cJSON_AddArrayToObject(run, "results");
-    for (int i = 0; i < r->n; i++)
-        cJSON_AddItemToArray(results, result_of(&r->list[i], r->kinds, r->nkinds, a));
-    arena_free(a);
-    return json_print(doc, out, e);
-}
-
-/* ---- GitHub ------------------------------------------------------------------------------------------------------ */
 
 /* A part of the line; in a property ':' and ',' mean something, too. */
 static void put_escaped(FILE *out, const char *s, int property)

@@ -1,5 +1,5 @@
 /* What was found: about a machine, a job, a setting, an installation. One type, and one way each to print it for
- * people, for programs (JSON) and for code hosts (SARIF 2.1.0). */
+ * people, for programs (JSON) and beside the source (GitHub). */
 #pragma once
 
 #include <stdarg.h>
@@ -77,17 +77,6 @@ struct finding_kind {
     const char *title;
 };
 
-struct finding_run {
-    const char *tool; /* the program's name, "nccltune lint" */
-    const struct finding_kind *kinds;
-    const struct finding *list;
-    const struct finding
-        *problems; /* that kept it from looking at everything, each with a text, a file and a severity */
-    int nkinds, n, nproblems;
-};
-
-/* Print a SARIF log of one run. Files below the current directory are named from there, as code hosts have it. */
-int findings_print_sarif(const struct finding_run *r, FILE *out, struct err *e);
-
-/* A line that GitHub shows beside the source when a workflow prints it; `name` of the kind, NULL none. */
+/* A line that GitHub shows beside the source when a workflow prints it; `name` of the kind, NULL none. Files below the
+ * current directory are named from there. */
 void finding_print_github(const struct finding *f, const char *name, FILE *out);

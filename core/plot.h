@@ -1,4 +1,4 @@
-/* A plot of times, rates or gains over sizes, both logarithmic, as SVG for a page (core/page.h): its colours are the
+/* A plot of times or gains over sizes, both logarithmic, as SVG for a page (core/page.h): its colours are the
  * page's, so that it is light or dark as the page is, and its figures show under the pointer and by the arrow keys. */
 #pragma once
 

@@ -82,18 +82,13 @@ struct lint_document {
 };
 int lint_document(const struct lint *l, size_t n, struct lint_document *d);
 
-/* Findings that are known: those of a file that lint_write_baseline wrote are taken out, and their number is printed. A
- * finding is known by its document, code, variable and value, as often as it was found then; lines may have moved. */
-int lint_apply_baseline(struct lint *l, const char *path, struct err *e);
-int lint_write_baseline(const struct lint *l, const char *path, struct err *e);
-
 size_t lint_count(const struct lint *l, enum finding_severity severity);
 
 /* Findings by file, line, column: `id` is the rule's code, `subject` the variable, `value` NULL where it is unknown.
  * Strings live as long as `l`. 0 past the end. */
 int lint_finding(const struct lint *l, size_t n, struct finding *found);
 
-enum lint_format { LINT_TEXT, LINT_JSON, LINT_SARIF, LINT_GITHUB };
+enum lint_format { LINT_TEXT, LINT_JSON, LINT_GITHUB };
 int lint_print(const struct lint *l, enum lint_format format, FILE *out, struct err *e);
 
 /* Every rule, by its code. */

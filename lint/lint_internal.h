@@ -140,7 +140,6 @@ struct lint {
     int depth;                        /* texts inside others that are being read: at most LINT_DEPTH */
     const struct lint_branch *branch; /* what is read belongs to this arm … */
     const struct lint_body *body;     /* … and is written into this file */
-    size_t known;                     /* findings that the baseline has taken out */
     const struct lint_cost *costs;    /* what was predicted of settings, see rules_costs.c */
     int ncosts;
 };

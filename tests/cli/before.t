@@ -97,9 +97,3 @@ whatif and workload --merge read the workload
   "sockets"
   $ nccltune workload --merge $old/workload.json --json | jq -c '[.ranks, (.phases[].collectives | length)]'
   [8,2,3,1]
-
-lint --baseline knows the findings of the baseline
-
-  $ printf '#!/bin/bash\nexport NCCL_TREE_THRESHOLD=0\nexport NCCL_BUFFSIZE=8M\n' >train.sh
-  $ nccltune lint --baseline $old/baseline.json train.sh
-  2 settings: 0 errors, 0 warnings, 0 notes; 2 known

@@ -118,32 +118,17 @@ Standard input, and the environment
   hca.conf:2:1 error NT505 NCCL_SOCKET_IFNAME
   [1]
 
-Findings for programs: JSON, SARIF, GitHub
+Findings for programs: JSON, GitHub
 
   $ nccltune lint --json fixtures/lint/pod.yaml | jq -c '[.format, .settings], (.documents[]), (.findings[0] | keys)'
   ["nccltune-lint/2",3]
   {"file":"fixtures/lint/pod.yaml","kind":"yaml","settings":3}
   ["advice","column","file","fixable","id","line","severity","subject","text","value"]
   [1]
-  $ nccltune lint --sarif fixtures/lint/pod.yaml | jq -c '.version, (.runs[0].results[] | [.ruleId, .level, .locations[0].physicalLocation.region.startLine])'
-  "2.1.0"
-  ["NT201","error",7]
-  ["NT207","error",12]
-  ["NT311","note",12]
-  [1]
   $ nccltune lint --format github fixtures/lint/pod.yaml | cut -d, -f 1-3
   ::error file=fixtures/lint/pod.yaml,line=7,col=13
   ::error file=fixtures/lint/pod.yaml,line=12,col=14
   ::notice file=fixtures/lint/pod.yaml,line=12,col=14
-  [1]
-
---baseline leaves out known findings
-
-  $ nccltune lint --write-baseline known.json job.sh
-  5 settings: 0 errors, 0 warnings, 0 notes; 4 known
-  $ echo 'export NCCL_BUFFSIZE=4M' >>job.sh
-  $ nccltune lint --baseline known.json job.sh --json | jq -c '[.findings[] | [.id, .line]]'
-  [["NT202",6],["NT701",6]]
   [1]
 
 --fix makes corrections that change no run, --fix=all the others too

@@ -46,8 +46,8 @@ Every option is still known and named by help
   > --sizes --ssh-command --start-patience --step-factor --textfile --watchdog --workload
   > explain --bytes --collectives --diff --json --nccl --nodes --ranks --workload
   > report --output
-  > lint --baseline --env --fix --format --in-place --json --kind --list-rules --nccl --output --pid --profile \
-  > --rccl --sarif --strict --topology --write-baseline
+  > lint --env --fix --format --in-place --json --kind --list-rules --nccl --output --pid --profile --rccl \
+  > --strict --topology
   > workload --algorithm --cp --dp --dtype --ep --epochs --etp --even-experts --expert-intermediate --experts \
   > --experts-per-token --framework --from-launch --gpu --gpus-per-node --grad-accum --head-dim --heads --hidden \
   > --host-bandwidth --intermediate --json --kv-heads --layers --list --lora-rank --memory --merge --micro-batch \

@@ -1,4 +1,4 @@
-/* Findings as text, JSON and SARIF. */
+/* Findings as text and JSON. */
 #include <fcntl.h>
 #include <sys/ioctl.h>
 
@@ -93,41 +93,6 @@ TEST_CASE(json)
                                  "\"fixable\":true},{\"severity\":\"ok\",\"text\":\"all is well\"}]");
     cJSON_free(printed);
     cJSON_Delete(doc);
-}
-
-TEST_CASE(sarif)
-{
-    const struct finding_kind kinds[] = {{"NT101", "Removed", FINDING_WARNING, "a name that is gone"},
-                                         {"NT301", NULL, FINDING_ERROR, "a value that is out of range"}};
-    const struct finding list[] = {whole, bare};
-    char *printed = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&printed, &bytes);
-    assert_int_equal(
-        findings_print_sarif(&(struct finding_run){"nccltune test", kinds, list, NULL, 2, 2, 0}, out, NULL), 0);
-    fclose(out);
-    cJSON *doc = json_parse(printed, bytes, "out", 1, NULL);
-    assert_non_null(doc);
-    assert_string_equal(json_str(doc, "version", ""), "2.1.0");
-    const cJSON *run = cJSON_GetArrayItem(cJSON_GetObjectItem(doc, "runs"), 0);
-    const cJSON *driver = cJSON_GetObjectItem(cJSON_GetObjectItem(run, "tool"), "driver");
-    assert_string_equal(json_str(driver, "name", ""), "nccltune test");
-    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(driver, "rules")), 2);
-    const cJSON *results = cJSON_GetObjectItem(run, "results"), *first = cJSON_GetArrayItem(results, 0);
-    assert_string_equal(json_str(first, "ruleId", ""), "NT301");
-    assert_int_equal(json_int(first, "ruleIndex", -1), 1);
-    assert_string_equal(json_str(first, "level", ""), "error");
-    assert_string_equal(json_str(cJSON_GetObjectItem(first, "message"), "text", ""),
-                        "NCCL_IB_TIMEOUT=40: out of range: 0 to 31 use 22");
-    const cJSON *place =
-        cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(first, "locations"), 0), "physicalLocation");
-    assert_string_equal(json_str(cJSON_GetObjectItem(place, "artifactLocation"), "uri", ""), "my%20job.sh");
-    const cJSON *region = cJSON_GetObjectItem(place, "region");
-    assert_int_equal(json_int(region, "startLine", 0), 3);
-    assert_int_equal(json_int(region, "endColumn", 0), 8 + (int)strlen("NCCL_IB_TIMEOUT"));
-    assert_string_equal(json_str(cJSON_GetArrayItem(results, 1), "level", ""), "none");
-    cJSON_Delete(doc);
-    free(printed);
 }
 
 TEST_CASE(lists)

@@ -110,36 +110,4 @@ TEST_CASE(a_missing_directory_is_said)
     lint_free(l);
 }
 
-TEST_CASE(known_findings_are_left_out)
-{
-    char path[128];
-    struct lint_options o = {.rccl = 0};
-    struct finding f;
-    struct err e = {0};
-    snprintf(path, sizeof path, "%s/known.json", root);
-    static const char before[] = "export NCCL_IB_TIMEOUT=40\nexport NCCL_IB_TIMEOUT=40\n";
-    static const char after[] = "# moved\nexport NCCL_IB_TIMEOUT=40\n./a\nexport NCCL_IB_TIMEOUT=40\n./b\n"
-                                "export NCCL_IB_TIMEOUT=40\nexport NCCL_BUFFSIZE=8M\n";
-    struct lint *l = lint_new(&o);
-    lint_read_text(l, "job.sh", before, strlen(before), NULL, NULL);
-    lint_check(l);
-    assert_int_equal(lint_write_baseline(l, path, &e), 0);
-    assert_int_equal(lint_apply_baseline(l, path, &e), 0);
-    assert_int_equal(l->known, 2);
-    assert_int_equal(lint_finding(l, 0, &f), 0);
-    lint_free(l);
-    l = lint_new(&o);
-    lint_read_text(l, "job.sh", after, strlen(after), NULL, NULL);
-    lint_check(l);
-    assert_int_equal(lint_apply_baseline(l, path, &e), 0);
-    assert_int_equal(l->known, 2); /* as often as then, and no third one */
-    assert_int_equal(lint_finding(l, 0, &f), 1);
-    assert_int_equal(f.line, 6);
-    assert_int_equal(lint_finding(l, 1, &f), 1);
-    assert_string_equal(f.id, "NT202");
-    assert_int_equal(lint_finding(l, 2, &f), 0);
-    assert_int_not_equal(lint_apply_baseline(l, "/nowhere.json", &e), 0);
-    lint_free(l);
-}
-
 TEST_CASES_WITHIN(test_tree, make_tree, remove_tree)
