@@ -94,7 +94,7 @@ static int read_json(struct import *m, const cJSON *doc, struct err *e)
 
 static void read_lines(struct import *m, const char *text, size_t bytes)
 {
-    for (const char *p = text, *end = text + bytes; p < end;) {
+    for (const char *p = text, *end = text + bytes; p < end && m->results->count <= BENCH_MOST;) {
         const char *eol = memchr(p, '\n', (size_t)(end - p));
         size_t n = (size_t)((eol ? eol : end) - p);
         struct arena *scratch = arena_new();
@@ -125,7 +125,7 @@ static int read_text(struct import *m, const char *path, const char *text, size_
     if (blank == bytes || text[blank] != '{') {
         read_lines(m, text, bytes);
         import_tell_collectives(m);
-        return 0;
+        return bench_results_check_count(m->results, path, e);
     }
     if (is_journal(text, bytes)) {
         m->journals++;
@@ -136,7 +136,7 @@ static int read_text(struct import *m, const char *path, const char *text, size_
     cJSON_Delete(doc);
     if (!rc)
         import_tell_collectives(m);
-    return rc;
+    return rc ? rc : bench_results_check_count(m->results, path, e);
 }
 
 static struct bench_results *begin_import(struct import *m, const struct import_given *given, struct log *log)
@@ -177,14 +177,16 @@ struct bench_results *import_load(const char *const *paths, int npaths, const st
                                   struct log *log, struct err *e)
 {
     struct import m;
-    struct arena *a = begin_import(&m, given, log)->arena;
     int rc = 0;
+    begin_import(&m, given, log);
     for (int i = 0; i < npaths && !rc; i++) {
+        struct arena *a = arena_new();
         char *text;
         size_t bytes;
         rc = file_read_text(paths[i], TEXT_LIMIT, a, &text, &bytes, e);
         if (!rc)
             rc = read_text(&m, paths[i], text, bytes, e);
+        arena_free(a);
     }
     return finish_import(&m, rc, npaths ? paths[0] : "", e);
 }

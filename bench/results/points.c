@@ -193,17 +193,53 @@ static double median_of(const struct bench_result *r, double *scratch)
     return bench_interval_of(r->times_us, r->ntimes, scratch).median;
 }
 
-/* A start of its own, as a file of another program is: beside that of the default of the same number. */
-static int start_of_rounds(const struct bench_result *r, const struct bench_result *const *point, int n,
-                           double *scratch, struct start *s)
+/* The results of a launch's default call, by round: of several in a round the first. */
+struct rounds {
+    const struct bench_result *const *launch; /* all results of the launch */
+    int nlaunch, known, n;
+    struct default_time {
+        int round, place;
+        double median;
+    } * times;
+};
+
+static int by_round(const void *pa, const void *pb)
 {
-    for (int i = 0; i < n && r->ntimes; i++)
-        if (point[i]->round == r->round && point[i]->ntimes && is_default(&point[i]->call) &&
-            !compare_knobs(&point[i]->launch, &r->launch)) {
-            *s = (struct start){log(median_of(point[i], scratch) / median_of(r, scratch)), 0};
-            return isfinite(s->log);
-        }
-    return 0;
+    const struct default_time *a = pa, *b = pb;
+    return a->round != b->round ? (a->round > b->round) - (a->round < b->round)
+                                : (a->place > b->place) - (a->place < b->place);
+}
+
+static void sort_rounds(struct rounds *d, const struct pooling *p)
+{
+    d->times = arena_alloc(p->work, (size_t)d->nlaunch * sizeof *d->times);
+    d->known = 1;
+    for (int i = 0; i < d->nlaunch; i++)
+        if (is_default(&d->launch[i]->call) && d->launch[i]->ntimes)
+            d->times[d->n++] = (struct default_time){d->launch[i]->round, i, median_of(d->launch[i], p->scratch)};
+    if (d->n)
+        qsort(d->times, (size_t)d->n, sizeof *d->times, by_round);
+}
+
+/* A start of its own, as a file of another program is: beside that of the default of the same number. */
+static int start_of_rounds(const struct bench_result *r, struct rounds *d, const struct pooling *p, struct start *s)
+{
+    if (!r->ntimes)
+        return 0;
+    if (!d->known)
+        sort_rounds(d, p);
+    int low = 0;
+    for (int high = d->n; low < high;) {
+        int middle = low + (high - low) / 2;
+        if (d->times[middle].round < r->round)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == d->n || d->times[low].round != r->round)
+        return 0;
+    *s = (struct start){log(d->times[low].median / median_of(r, p->scratch)), 0};
+    return isfinite(s->log);
 }
 
 /* Of what a start says while calls were chosen in it nothing counts. */
@@ -225,9 +261,9 @@ static double promise_of(const struct bench_result *const *r, int n)
     return starts ? exp(sum / starts) : 0;
 }
 
-/* What the `n` results of a call say, start by start; `point` are all of the point's. */
-static void list_starts(struct bench_candidate *c, const struct bench_result *const *r, int n,
-                        const struct bench_result *const *point, int npoint, struct arena *a, const struct pooling *p)
+/* What the `n` results of a call say, start by start. */
+static void list_starts(struct bench_candidate *c, const struct bench_result *const *r, int n, struct rounds *defaults,
+                        struct arena *a, const struct pooling *p)
 {
     double *logs = arena_alloc(a, (size_t)n * sizeof *logs);
     c->starts.logs = logs;
@@ -236,7 +272,7 @@ static void list_starts(struct bench_candidate *c, const struct bench_result *co
         struct start s;
         if (r[i]->status > BENCH_DROPPED || r[i]->low_us > 0 || (!paired && is_explored(r[i])) ||
             !(paired ? start_of_pairs(r[i], p->pool, p->scratch, &s)
-                     : start_of_rounds(r[i], point, npoint, p->scratch, &s)))
+                     : start_of_rounds(r[i], defaults, p, &s)))
             continue;
         logs[c->starts.n++] = s.log;
         c->proof.lost += s.lost;
@@ -292,25 +328,28 @@ static struct bench_candidate pool_candidate(const struct bench_result *const *r
     return c;
 }
 
-/* Calls of a launch that were proven side by side. */
-static int count_rivals(const struct bench_point *p, const struct bench_knobs *launch)
+/* Calls of a candidate's launch that were proven side by side; the launch's candidates follow one another. */
+static int count_rivals(const struct bench_candidate *c, const struct bench_candidate *end)
 {
     int n = 0;
-    for (int i = 0; i < p->ncandidates; i++)
-        n += p->candidates[i].starts.n > 0 && !compare_knobs(&p->candidates[i].launch, launch);
+    for (const struct bench_candidate *other = c; other < end && !compare_knobs(&other->launch, &c->launch); other++)
+        n += other->starts.n > 0;
     return n;
 }
 
 static void compare_candidates(struct bench_point *p, const struct bench_points *all)
 {
     const struct bench_interval *from = p->untouched >= 0 ? &p->candidates[p->untouched].time_us : NULL;
+    int rivals = 0;
     for (int i = 0; i < p->ncandidates; i++) {
         struct bench_candidate *c = &p->candidates[i];
+        if (!i || compare_knobs(&c->launch, &p->candidates[i - 1].launch))
+            rivals = count_rivals(c, p->candidates + p->ncandidates);
         if (c->starts.n) {
             int lost = c->proof.lost;
             c->proof = bench_gain_over_starts(c->starts.logs, c->starts.n, all->alike, all->confidence);
             c->proof.lost = lost;
-            bench_gain_among(&c->proof, count_rivals(p, &c->launch));
+            bench_gain_among(&c->proof, rivals);
         }
         if (from)
             c->gain = c->proof.n && is_default(&c->launch) ? c->proof : bench_gain(*from, c->time_us);
@@ -334,13 +373,20 @@ static struct bench_point make_point(const struct bench_result *const *r, int n,
                             .load = r[0]->load,
                             .untouched = -1,
                             .best = -1};
+    struct rounds defaults = {0};
+    int launch_end = 0;
     for (int i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && same_candidate(r[i], r[j]);)
             j++;
         p.candidates = arena_grow(a, p.candidates, (size_t)p.ncandidates, sizeof *p.candidates);
         p.candidates[p.ncandidates] = pool_candidate(r + i, j - i, how);
+        if (i >= launch_end) {
+            for (launch_end = j; launch_end < n && !compare_knobs(&r[i]->launch, &r[launch_end]->launch);)
+                launch_end++;
+            defaults = (struct rounds){.launch = r + i, .nlaunch = launch_end - i};
+        }
         if (!is_default(&r[i]->call))
-            list_starts(&p.candidates[p.ncandidates], r + i, j - i, r, n, a, how);
+            list_starts(&p.candidates[p.ncandidates], r + i, j - i, &defaults, a, how);
         add_visits(&p.candidates[p.ncandidates], r + i, j - i, how->scratch, a);
         if (is_untouched(r[i]) && p.candidates[p.ncandidates].time_us.n) {
             p.untouched = p.ncandidates;

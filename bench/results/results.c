@@ -60,6 +60,13 @@ static int is_blank(const char *s, size_t n)
     return 1;
 }
 
+int bench_results_check_count(const struct bench_results *r, const char *path, struct err *e)
+{
+    return r->count <= BENCH_MOST
+               ? 0
+               : err_set(e, ERR_FAILED, "%s: more than %d results, the most that are read together", path, BENCH_MOST);
+}
+
 int bench_results_take(struct bench_results *r, const char *path, const char *text, size_t bytes, struct log *log,
                        struct err *e)
 {
@@ -72,6 +79,8 @@ int bench_results_take(struct bench_results *r, const char *path, const char *te
             return ERR_FAILED;
         if (line > 1 && !is_blank(p, n) && read_line(r, p, n, path, line, &broken) && ++skipped <= LINE_WARNINGS)
             log_warn(log, "%s; line skipped", broken.text);
+        if (bench_results_check_count(r, path, e))
+            return ERR_FAILED;
         p += n + 1;
     }
     if (skipped > LINE_WARNINGS)

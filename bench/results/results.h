@@ -31,7 +31,8 @@
 #include "core/log.h"
 
 #define BENCH_FORMAT "nccltune-results/1"
-#define BENCH_LIMIT  ((size_t)40 << 20) /* bytes of a journal that are read: four times as many in memory */
+#define BENCH_LIMIT  ((size_t)40 << 20) /* bytes of a file of results */
+#define BENCH_MOST   100000             /* results that are read; both limits together keep to 200 MB of memory */
 
 /* The finding that says how what jobs take today compares with the baseline. */
 #define BENCH_TODAY "jobs-today"
@@ -56,6 +57,8 @@ struct bench_results *bench_results_parse(const char *path, const char *text, si
 /* Adds all of a journal to `r`, in the same way. */
 int bench_results_take(struct bench_results *r, const char *path, const char *text, size_t bytes, struct log *log,
                        struct err *e);
+/* Refuses more than BENCH_MOST results. */
+int bench_results_check_count(const struct bench_results *r, const char *path, struct err *e);
 /* Adds the measurement that stands in line `line` of the journal `path`. */
 int bench_results_add(struct bench_results *r, const struct cJSON *doc, const char *path, long line, struct err *e);
 /* Reads a journal's first line: its format, and the topology's hash into `topology`. */
