@@ -470,9 +470,12 @@ static int run_served(struct request *r, struct arena *a, struct err *e)
     char made[] = "/tmp/nccltune-serve-XXXXXX";
     const char *profile = r->profile;
     int left;
+    volatile const sig_atomic_t *stop = cli_catch_interrupt();
     if (!mkdtemp(made))
         return err_errno(e, "%s: cannot be made", made);
     int rc = extend_profile(r, made, &left, a, e);
+    if (!rc && *stop)
+        rc = err_set(e, ERR_FAILED, "interrupted; nothing has changed");
     r->profile = made;
     if (!rc && env_profile_complete(made))
         rc = r->hosts ? run_on_hosts(r, a, e) : run_here(r, e);

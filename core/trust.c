@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -61,13 +62,15 @@ struct walk {
     enum trust_rule rule;
     uid_t owner;
     int dir, links, make, kept;
+    int missing;         /* a part of the path is not there */
     char rest[PATH_MAX]; /* what is still to be walked, from `at` on */
     size_t at;
     struct err *e;
 };
 
-static int refuse_errno(const struct walk *w)
+static int refuse_errno(struct walk *w)
 {
+    w->missing = errno == ENOENT;
     return err_errno(w->e, w->rule == TRUST_WRITE ? "%s: cannot be created" : "%s: cannot be opened", w->path);
 }
 
@@ -92,7 +95,6 @@ static int start_walk(struct walk *w)
 static int follow_link(struct walk *w, const char *part, const char *target, int last)
 {
     char rest[PATH_MAX];
-    errno = ELOOP;
     if (!is_private(w->dir) && (w->rule == TRUST_WRITE || geteuid() == 0))
         return err_set(w->e, ERR_FAILED,
                        "%s: '%s' is a symbolic link in a directory where others can write; name the file itself",
@@ -125,7 +127,6 @@ static int is_kept(int dir, const char *part, uid_t owner)
 
 static int refuse_exchangeable(const struct walk *w, const char *part)
 {
-    errno = EPERM;
     return err_set(w->e, ERR_FAILED,
                    "%s: others can write where '%s' is, and exchange it; expected directories of root's alone", w->path,
                    part);
@@ -136,8 +137,6 @@ static int enter_directory(struct walk *w, const char *part)
     int next = openat(w->dir, part, WALK | O_NOFOLLOW);
     if (next < 0 && w->make && errno == ENOENT && (!mkdirat(w->dir, part, mode_of_new(0777)) || errno == EEXIST))
         next = openat(w->dir, part, WALK | O_NOFOLLOW);
-    if (next < 0 && w->make && errno == ENOTDIR)
-        return err_set(w->e, ERR_FAILED, "%s: '%s' exists and is no directory", w->path, part);
     return step_to(w, next);
 }
 
@@ -155,7 +154,7 @@ static int walk_on(struct walk *w, struct trust_place *place)
         memcpy(place->name, w->rest + w->at, n);
         place->name[n] = 0;
         if (!n)
-            memcpy(place->name, ".", 2);
+            strcpy(place->name, ".");
         w->at += n;
         if (w->kept && !is_kept(w->dir, place->name, w->owner))
             return refuse_exchangeable(w, place->name);
@@ -168,13 +167,11 @@ static int walk_on(struct walk *w, struct trust_place *place)
                 place->is_magic = 1;
                 return 0;
             }
-        } else if (last && !w->make) {
-            return 0;
-        } else if (enter_directory(w, place->name)) {
-            return -1;
-        } else if (last) {
-            memcpy(place->name, ".", 2);
-            return 0;
+        } else {
+            if ((!last || w->make) && enter_directory(w, place->name))
+                return -1;
+            if (last)
+                return 0;
         }
         w->at += strspn(w->rest + w->at, "/");
     }
@@ -186,9 +183,8 @@ static int walk_owned(struct walk *w, struct trust_place *place)
     for (;;) {
         size_t n = strcspn(w->rest + w->at, "/");
         int last = !w->rest[w->at + n], shown = (int)(w->at + n);
-        memcpy(place->name, w->rest + w->at, n <= NAME_MAX ? n : 0);
-        place->name[n <= NAME_MAX ? n : 0] = 0;
-        if (!place->name[0] || !strcmp(place->name, ".") || !strcmp(place->name, ".."))
+        snprintf(place->name, sizeof place->name, "%.*s", (int)n, w->rest + w->at);
+        if (!n || n > NAME_MAX || !strcmp(place->name, ".") || !strcmp(place->name, ".."))
             return err_set(w->e, ERR_FAILED, "'%.100s' is not a plain path", w->path);
         if (last)
             return 0;
@@ -209,7 +205,7 @@ static int walk_owned(struct walk *w, struct trust_place *place)
 static int begin_walk(struct walk *w)
 {
     w->dir = -1;
-    if (w->rule == TRUST_OWNED && (w->path[0] != '/' || !w->path[1] || strlen(w->path) >= sizeof w->rest))
+    if (w->rule == TRUST_OWNED && (w->path[0] != '/' || !w->path[1]))
         return err_set(w->e, ERR_FAILED, "'%.100s' is not an absolute path", w->path);
     if (!w->path[0] || strlen(w->path) >= sizeof w->rest) {
         errno = w->path[0] ? ENAMETOOLONG : ENOENT;
@@ -242,7 +238,7 @@ int trust_find(const char *path, enum trust_rule rule, uid_t owner, struct trust
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-static int open_place(const struct walk *w, const struct trust_place *p, int flags, struct stat *st)
+static int open_place(struct walk *w, const struct trust_place *p, int flags, struct stat *st)
 {
     int fd = openat(p->dir, p->name, flags | QUIET | (p->is_magic ? 0 : O_NOFOLLOW));
     if (fd >= 0 && !fstat(fd, st) && !S_ISLNK(st->st_mode)) /* O_PATH opens a link itself */
@@ -384,35 +380,31 @@ int trust_check_kept(const char *path, uid_t owner, struct err *e)
     struct stat st;
     if (geteuid() != 0)
         return 0;
-    errno = 0;
     if (find_place(&w, &p)) {
-        if (errno == ENOENT)
-            return 0;
-        *e = why;
-        return ERR_FAILED;
+        if (!w.missing)
+            *e = why;
+        return w.missing ? 0 : ERR_FAILED;
     }
-    int rc = !fstatat(p.dir, p.name, &st, AT_SYMLINK_NOFOLLOW) &&
-                     ((st.st_uid != 0 && st.st_uid != owner) || st.st_mode & (S_IWGRP | S_IWOTH))
-                 ? err_set(e, ERR_FAILED, "%s: others can write there; expected directories of root's alone", path)
-                 : 0;
+    int others = !fstatat(p.dir, p.name, &st, AT_SYMLINK_NOFOLLOW) &&
+                 ((st.st_uid != 0 && st.st_uid != owner) || st.st_mode & (S_IWGRP | S_IWOTH));
     close(p.dir);
-    return rc;
+    return others ? err_set(e, ERR_FAILED, "%s: others can write there; expected directories of root's alone", path)
+                  : 0;
 }
 
 int trust_unlink(const char *path, struct err *e)
 {
-    struct trust_place p;
     struct err why = {0};
-    errno = 0;
-    if (trust_find(path, TRUST_WRITE, 0, &p, &why)) {
-        if (errno != ENOENT)
+    struct walk w = {.path = path, .rule = TRUST_WRITE, .e = &why};
+    struct trust_place p;
+    if (find_place(&w, &p)) {
+        if (!w.missing)
             *e = why;
-        return errno == ENOENT ? 0 : ERR_FAILED;
+        return w.missing ? 0 : ERR_FAILED;
     }
-    int rc =
-        !unlinkat(p.dir, p.name, 0) || (errno == EISDIR && !unlinkat(p.dir, p.name, AT_REMOVEDIR)) || errno == ENOENT
-            ? 0
-            : err_errno(e, "%s: cannot be removed", path);
+    int rc = unlinkat(p.dir, p.name, 0) && (errno != EISDIR || unlinkat(p.dir, p.name, AT_REMOVEDIR)) && errno != ENOENT
+                 ? err_errno(e, "%s: cannot be removed", path)
+                 : 0;
     close(p.dir);
     return rc;
 }
@@ -452,6 +444,16 @@ int trust_begin(int dir, const char *name, char temporary[NAME_MAX + 1])
     return -1;
 }
 
+void trust_delay_end(sigset_t *before)
+{
+    sigset_t ending;
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGINT);
+    sigaddset(&ending, SIGTERM);
+    sigaddset(&ending, SIGHUP);
+    sigprocmask(SIG_BLOCK, &ending, before);
+}
+
 int trust_fill(int fd, const void *data, size_t bytes, mode_t mode)
 {
     const char *at = data;
@@ -472,11 +474,10 @@ int trust_fill(int fd, const void *data, size_t bytes, mode_t mode)
 int trust_put(int dir, const char *name, const void *data, size_t bytes, mode_t mode)
 {
     char temporary[NAME_MAX + 1];
-    int fd = trust_begin(dir, name, temporary);
-    if (fd < 0)
-        return -1;
-    int rc = trust_fill(fd, data, bytes, mode), why = errno;
-    if (close(fd) && !rc) {
+    sigset_t before;
+    trust_delay_end(&before);
+    int fd = trust_begin(dir, name, temporary), rc = fd < 0 ? -1 : trust_fill(fd, data, bytes, mode), why = errno;
+    if (fd >= 0 && close(fd) && !rc) {
         rc = -1;
         why = errno;
     }
@@ -484,9 +485,10 @@ int trust_put(int dir, const char *name, const void *data, size_t bytes, mode_t 
         rc = -1;
         why = errno;
     }
-    if (rc)
+    if (rc && fd >= 0)
         unlinkat(dir, temporary, 0);
-    else
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (!rc)
         trust_sync(dir);
     errno = why;
     return rc;
@@ -512,6 +514,26 @@ int trust_link(int dir, const char *name, const char *target)
     snprintf(temporary, sizeof temporary, "%.240s.new", name);
     unlinkat(dir, temporary, 0);
     return symlinkat(target, dir, temporary) || renameat(dir, temporary, dir, name) ? -1 : 0;
+}
+
+int trust_lock(int dir, const char *name)
+{
+    for (;;) {
+        struct stat st = {0}, owner;
+        int fd = openat(dir, name, O_RDWR | O_CREAT | O_NOFOLLOW | QUIET, 0600), rc = -1;
+        if (fd < 0)
+            return -1;
+        if (geteuid() || (!fstat(dir, &owner) && !fchown(fd, owner.st_uid, (gid_t)-1)))
+            while ((rc = flock(fd, LOCK_EX)) && errno == EINTR)
+                ;
+        if (!rc && !fstat(fd, &st) && st.st_nlink)
+            return fd;
+        int why = errno;
+        close(fd);
+        errno = why;
+        if (rc) /* else it was removed meanwhile */
+            return -1;
+    }
 }
 
 void trust_remove(int dir, const char *name)

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <limits.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -72,10 +73,14 @@ int trust_open_at(int dir, const char *name, struct stat *st);
 /* A name for a new file beside `name`, and its descriptor, which only this process has. -1 with errno. */
 int trust_begin(int dir, const char *name, char temporary[NAME_MAX + 1]);
 
+/* Delays signals that end a program while there are files that it would leave behind; `before`, unless NULL,
+ * gets what to go back to. */
+void trust_delay_end(sigset_t *before);
+
 /* Writes all of `data` to a new file, gives it `mode` and has it on disk when it returns: 0, or -1 with errno. */
 int trust_fill(int fd, const void *data, size_t bytes, mode_t mode);
 
-/* Replaces `name` by a new file of this mode in one step: 0, or -1 with errno. */
+/* Replaces `name` by a new file of this mode in one step: 0, or -1 with errno. A signal leaves no other file. */
 int trust_put(int dir, const char *name, const void *data, size_t bytes, mode_t mode);
 
 /* So that the names in a directory survive a power cut; what cannot be synced is no worse than before. */
@@ -83,6 +88,10 @@ void trust_sync(int dir);
 
 /* Points the link `name` at `target` in one step; EEXIST: something that is no link has that name. */
 int trust_link(int dir, const char *name, const char *target);
+
+/* Opens the file `name`, which it makes for the directory's owner, and waits for its lock, which goes with the
+ * descriptor or the process. Only where nobody else can write in `dir`. -1 with errno. */
+int trust_lock(int dir, const char *name);
 
 /* Removes a file, or a directory with all that is in it. What cannot be removed stays. */
 void trust_remove(int dir, const char *name);

@@ -271,8 +271,7 @@ static void list_starts(struct bench_candidate *c, const struct bench_result *co
         int paired = r[i]->nbeside && r[i]->nbeside == r[i]->ntimes;
         struct start s;
         if (r[i]->status > BENCH_DROPPED || r[i]->low_us > 0 || (!paired && is_explored(r[i])) ||
-            !(paired ? start_of_pairs(r[i], p->pool, p->scratch, &s)
-                     : start_of_rounds(r[i], defaults, p, &s)))
+            !(paired ? start_of_pairs(r[i], p->pool, p->scratch, &s) : start_of_rounds(r[i], defaults, p, &s)))
             continue;
         logs[c->starts.n++] = s.log;
         c->proof.lost += s.lost;

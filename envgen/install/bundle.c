@@ -112,6 +112,7 @@ int install_unpack(const char *path, const char *dir, struct arena *a, const cha
     if (bytes < head || memcmp(data, HOOK_NODE_FORMAT, head) != 0)
         return err_set(e, ERR_FAILED, "%s: expected a bundle of nccltune's",
                        strcmp(path, "-") ? path : "standard input");
+    trust_delay_end(NULL);
     if (!mkdtemp(made))
         return err_errno(e, "%s: no directory can be made there", dir);
     *profile = made;

@@ -21,6 +21,7 @@
 
 #define CONF_LIMIT    ((size_t)1 << 20)
 #define PROFILE_LIMIT ((size_t)256 << 20)
+#define SCHEDULE_LOCK ".schedule.lock"
 #define OLD_SCHEDULE  (4 * HOOK_SCHEDULE_BYTES) /* earlier releases wrote more than the hooks read */
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
@@ -274,7 +275,19 @@ static const char *leave_out_superseded(const char *text, long long oldest, stru
     return kept;
 }
 
-static int add_line(const struct install_site *site, const char *line, struct arena *a, struct err *e)
+/* Locks the schedule until the descriptor is closed: of two that change it at the same time none loses a line. */
+static int lock_schedule(const struct install_site *site, struct err *e)
+{
+    int dir = trust_make_directory(site->store, e);
+    int lock = dir < 0 ? -1 : trust_lock(dir, SCHEDULE_LOCK);
+    if (dir >= 0 && lock < 0)
+        err_errno(e, "%s/" SCHEDULE_LOCK ": cannot be locked", site->store);
+    if (dir >= 0)
+        close(dir);
+    return lock;
+}
+
+static int change_schedule(const struct install_site *site, const char *line, struct arena *a, struct err *e)
 {
     const char *path = arena_printf(a, "%s/schedule", site->store);
     char *old;
@@ -291,6 +304,14 @@ static int add_line(const struct install_site *site, const char *line, struct ar
             "all jobs, or for a --partition, in place of long lists of nodes",
             path, strlen(text), HOOK_SCHEDULE_BYTES);
     return write_shared(path, text, strlen(text), e);
+}
+
+static int add_line(const struct install_site *site, const char *line, struct arena *a, struct err *e)
+{
+    int lock = lock_schedule(site, e), rc = lock < 0 ? ERR_FAILED : change_schedule(site, line, a, e);
+    if (lock >= 0)
+        close(lock);
+    return rc;
 }
 
 static int schedule(const struct install_site *site, const char *hash, const struct install_scope *scope,
@@ -327,18 +348,20 @@ int install_unschedule(const struct install_site *site, const char *hash, long l
 {
     struct arena *a = arena_new();
     const char *path = arena_printf(a, "%s/schedule", site->store), *begin = arena_printf(a, "%lld %s ", since, hash);
-    char *old = NULL, *kept = arena_strdup(a, "");
-    int rc = check_store(site, e);
-    if (!rc)
-        rc = read_optional(path, OLD_SCHEDULE, a, &old, e);
-    for (const char *line = old; !rc && line && *line;) {
+    char *text = NULL, *to;
+    int rc = check_store(site, e), lock = rc ? -1 : lock_schedule(site, e);
+    rc = lock < 0 ? ERR_FAILED : read_optional(path, OLD_SCHEDULE, a, &text, e);
+    for (const char *line = to = text; text && *line;) {
         size_t n = strcspn(line, "\n");
+        n += line[n] == '\n';
         if (strncmp(line, begin, strlen(begin)) != 0)
-            kept = arena_printf(a, "%s%.*s\n", kept, (int)n, line);
-        line += n + (line[n] == '\n');
+            to = (char *)memmove(to, line, n) + n;
+        line += n;
     }
-    if (!rc && old)
-        rc = write_shared(path, kept, strlen(kept), e);
+    if (text)
+        rc = write_shared(path, text, (size_t)(to - text), e);
+    if (lock >= 0)
+        close(lock);
     arena_free(a);
     return rc;
 }
@@ -351,13 +374,15 @@ static char *add_settings(char *lines, const char *path, struct arena *a, struct
     char *text;
     if (read_optional(path, CONF_LIMIT, a, &text, e))
         return NULL;
+    char *all = arena_alloc(a, strlen(lines) + (text ? strlen(text) : 0) + 2), *to = stpcpy(all, lines);
     for (const char *line = text; line && *line;) {
         size_t n = strcspn(line, "\n");
         if (n && *line != '#')
-            lines = arena_printf(a, "%s%.*s\n", lines, (int)n, line);
+            to = stpcpy((char *)mempcpy(to, line, n), "\n");
         line += n + (line[n] == '\n');
     }
-    return lines;
+    *to = 0;
+    return all;
 }
 
 /* What NCCL's file gets: this node's own settings before the common ones, because NCCL keeps the first of two; and the
@@ -593,16 +618,12 @@ int install_profile(const struct install_site *site, const char *profile, const 
 {
     *done = (struct install_done){.arena = arena_new()};
     const char *made = NULL, *source = profile;
-    sigset_t ending, before;
+    sigset_t before;
     int profiles = open_profiles(site, e);
     if (profiles < 0)
         return ERR_FAILED;
     /* Who is told to end does so when the private copy is gone. */
-    sigemptyset(&ending);
-    sigaddset(&ending, SIGINT);
-    sigaddset(&ending, SIGTERM);
-    sigaddset(&ending, SIGHUP);
-    sigprocmask(SIG_BLOCK, &ending, &before);
+    trust_delay_end(&before);
     int rc = copy_profile(profiles, site->store, profile, &source, &made, done->arena, e);
     if (!rc)
         rc = take_copy(site, profiles, made, done, e);
@@ -679,8 +700,8 @@ int install_remove(const struct install_site *site, int purge, int hooks, struct
             rc = remove_link(store, "tuner.csv", site->store, e);
         if (!rc && purge)
             trust_remove(store, "profiles");
-        if (!rc && purge && !hooks)
-            unlinkat(store, "schedule", 0);
+        if (!rc && purge && !hooks && !unlinkat(store, "schedule", 0))
+            unlinkat(store, SCHEDULE_LOCK, 0);
         close(store);
     }
     if (!rc)

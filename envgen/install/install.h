@@ -140,7 +140,8 @@ struct install_answer {
 int install_on_hosts(const struct install_hosts *h, const char *const *words, const char *bundle, struct arena *a,
                      struct install_answer *answers);
 
-/* A profile as one file, and back into a directory of its own below `dir`, whose path is in `a`. */
+/* A profile as one file, and back into a directory of its own below `dir`, whose path is in `a`. Signals that end a
+ * program are blocked from then on, so that the caller can remove the directory. */
 int install_pack(const char *profile, const char *path, struct err *e);
 int install_unpack(const char *path, const char *dir, struct arena *a, const char **profile, struct err *e);
 

@@ -50,6 +50,9 @@ int env_staged_write_add(struct env_staged_write *s, const char *name, const voi
     umask(mask);
     if (s->fd < 0)
         return err_set(e, ERR_FAILED, "%s", s->failed.text);
+    if (!s->delays_end)
+        trust_delay_end(&s->signals);
+    s->delays_end = 1;
     int dir = open_directory_of(s, &base, 1), fd = dir < 0 ? -1 : trust_begin(dir, base, temporary);
     if (dir >= 0)
         close(dir);
@@ -82,6 +85,14 @@ int env_staged_write_keep(struct env_staged_write *s, const char *name, struct e
     return 0;
 }
 
+/* No temporary file is left. */
+static void allow_end(struct env_staged_write *s)
+{
+    if (s->delays_end)
+        sigprocmask(SIG_SETMASK, &s->signals, NULL);
+    s->delays_end = 0;
+}
+
 /* Moves one file into place; its directory is on disk then, too. */
 static int move_into_place(const struct env_staged_write *s, const struct env_staged *f)
 {
@@ -110,6 +121,7 @@ int env_staged_write_commit(struct env_staged_write *s, const char *last, struct
         s->files[i].temporary = NULL;
     }
     trust_sync(s->fd);
+    allow_end(s);
     return 0;
 }
 
@@ -135,4 +147,5 @@ void env_staged_write_abandon(struct env_staged_write *s)
         close(s->fd);
     s->fd = -1;
     s->count = 0;
+    allow_end(s);
 }

@@ -2,6 +2,8 @@
  * there changes before every byte of the new ones is on disk. */
 #pragma once
 
+#include <signal.h>
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +25,8 @@ struct env_staged_write {
     struct err failed; /* why it is -1 */
     struct env_staged *files;
     int count;
+    int delays_end;   /* there are temporary files: signals that end a program wait until they are gone */
+    sigset_t signals; /* which were blocked before */
 };
 
 /* `dir` exists and outlives the staged write; so does `a`. */

@@ -321,6 +321,44 @@ private_copy() { # the copy can be reached by nobody else while it is made, and 
     [ "$mode" = 700 ] && [ -z "$(find "$work/s/profiles" -name '.new*')" ]
 }
 check "the copy is root's alone while it is made, and SIGTERM leaves none of it" private_copy
+left_behind() { ls -d /tmp/nccltune-bundle-* /tmp/nccltune-serve-* 2>/dev/null; }
+ended() { # INPUT COMMAND...: told to end as soon as its temporary directory is there
+    local pid n=0
+    [ -z "$(left_behind)" ] || return 1
+    "${@:2}" <"$1" >/dev/null 2>&1 &
+    pid=$!
+    while [ -z "$(left_behind)" ] && kill -0 $pid 2>/dev/null && [ $n -lt 1000 ]; do
+        n=$((n + 1))
+        sleep 0.01
+    done
+    [ -n "$(left_behind)" ] || return 1
+    kill -TERM $pid
+    wait $pid
+    [ -z "$(left_behind)" ]
+}
+ended_stage() {
+    fresh p
+    head -c 30000000 /dev/zero | tr '\0' '\n' >>"$own/p/results.jsonl"
+    forge_manifest "$own/p"
+    python3 - "$own/p" >"$root/bundle" <<'PY'
+import json, sys
+names = [f["name"] for f in json.load(open(sys.argv[1] + "/manifest.json"))["files"]] + ["manifest.json"]
+sys.stdout.buffer.write(b"nccltune-bundle/1\n")
+for name in names:
+    data = open(f"{sys.argv[1]}/{name}", "rb").read()
+    sys.stdout.buffer.write(f"{name} {len(data)}\n".encode() + data)
+PY
+    "$P/nccltune" install-profile --stage --store "$root/staged" - <"$root/bundle" >/dev/null && [ -z "$(left_behind)" ] &&
+        ended "$root/bundle" "$P/nccltune" install-profile --stage --store "$root/staged2" -
+}
+ended_serve() {
+    printf '#!/bin/sh\nexec sleep 3\n' >"$root/agent" && chmod 755 "$root/agent"
+    rm -rf "$store"
+    install_profile examples/profile --no-nccl-conf >/dev/null &&
+        ended /dev/null "$P/nccltune" install-profile --serve n9 --ssh "$root/agent" --store "$store" --no-nccl-conf
+}
+check "SIGTERM leaves no directory: install-profile --stage -" ended_stage
+check "... --serve" ended_serve
 exchanged_store() { # others can rename the store, or write into it
     local place
     rm -rf "${open:?}/store" "$work/theirs" && mkdir -m 775 "$work/theirs" && chgrp "$mallory" "$work/theirs"
@@ -379,6 +417,14 @@ crowded() { # as many lines, each of a partition of its own, as hooks read
     python3 -c "for i in range(10000): print(1000000000 + i, 'none', 'partition=p%d' % i)" >"$site/store/schedule"
     cheap "$P/nccltune" install-profile examples/profile --store "$site/store" --no-nccl-conf --delay 2s
 }
+at_once() { # installs that run at the same moment
+    local i
+    rm -rf "$site/store"
+    on_site >/dev/null || return 1
+    for i in $(seq 12); do on_site --partition "p$i" >/dev/null & done
+    wait
+    [ "$(grep -c partition=p "$site/store/schedule")" = 12 ] && on_site --partition last >/dev/null
+}
 many_classes() { # refused before anything is measured
     python3 - "$work/many.json" <<'PY'
 import copy, json, sys
@@ -390,6 +436,7 @@ json.dump(t, open(sys.argv[1], "w"))
 PY
     timeout 20 "$P/nccltune" tune --topology "$work/many.json" -o "$work/many" 2>&1 | grep -q "of 65 kinds"
 }
+check "twelve installs at the same moment: no line of the schedule is lost" at_once
 check "a schedule of ten thousand partitions: within 200 MB" crowded
 check "more classes of nodes than hooks take are refused before anything is measured" many_classes
 # ---- what root sees --------------------------------------------------------------------------------------------------

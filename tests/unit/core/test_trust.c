@@ -1,11 +1,14 @@
 /* core/trust.c: whose a directory is, links, modes, what is not a file. As root, beside a user who is not. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/file.h"
 #include "core/trust.h"
+#include "tests/lib/trusted.h"
 #include "tests/lib/unit.h"
 
 #define STRANGER 65534
@@ -330,7 +333,7 @@ TEST_CASE(owned)
     assert_int_equal(chdir("/"), 0);
     assert_int_equal(rmdir(dir), 0);
     strcpy(dir, "/run/nccltune-test-XXXXXX");
-    if (!mkdtemp(dir) || chmod(dir, 0755) || chdir(dir) || !opens(dir, TRUST_OWNED))
+    if (!mkdtemp(dir) || chmod(dir, 0755) || chdir(dir) || !is_trusted(dir))
         skip_because("needs a /run that is root's");
     assert_int_equal(system("mkdir -p a/b/c && echo x >a/b/c/f && ln -s f a/b/c/link && ln -s b a/way && mkfifo a/p"),
                      0);
@@ -348,8 +351,26 @@ TEST_CASE(owned)
     refuses_owned("a//b", "is not a plain path");
     refuses_owned("a/../a/p", "is not a plain path");
     refuses_owned("a/", "is not a plain path");
+    char name[NAME_MAX + 2] = "";
+    memset(name, 'x', NAME_MAX);
+    refuses_owned(name, ": No such file");
+    name[NAME_MAX] = 'x';
+    refuses_owned(name, "is not a plain path");
     refuses_owned("./a", "is not an absolute path");
     refuses_owned("/", "is not an absolute path");
+    refuses_owned(".", "is not an absolute path");
+    int input = fcntl(0, F_DUPFD_CLOEXEC, 10);
+    close(0); /* descriptor 0 is one like others */
+    int sane = opens(path, TRUST_OWNED) && opens(inner, TRUST_OWNED) && fcntl(0, F_GETFD) < 0;
+    refuses_owned("a/b/c/link", "/a/b/c/link is a symbolic link");
+    refuses_owned("a/way/c/f", "/a/way is a symbolic link");
+    refuses_owned("a/b/none/f", "/a/b/none: No such file");
+    refuses_owned("a/none/f", "/a/none: No such file");
+    refuses_owned("a/p", "is not a regular file");
+    sane = sane && fcntl(0, F_GETFD) < 0;
+    dup2(input, 0);
+    close(input);
+    assert_true(sane);
     chmod("a/b", 0775);
     assert_false(opens(path, TRUST_OWNED));
     assert_non_null(strstr(e.text, "/a/b can be written by others (mode 775)"));
@@ -412,6 +433,266 @@ TEST_CASE(renaming)
     assert_int_equal(file_mkdirs("n/e/w/", &e), 0);
     assert_int_equal(file_mkdirs("n/e/w", &e), 0);
     assert_int_equal(access("n/e/w", W_OK), 0);
+}
+
+/* ---- as a user --------------------------------------------------------------------------------------------------- */
+
+static int writes(const char *path)
+{
+    return !file_write(path, "mine", 4, &e);
+}
+
+static int appends(const char *path)
+{
+    int fd = trust_append(path, 0666, &e);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+static int makes(const char *path)
+{
+    int fd = trust_make_directory(path, &e);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+/* The line of the first expectation that does not hold. */
+#define EXPECT(that) \
+    if (!(that))     \
+    return __LINE__
+
+static int check_as_user(void)
+{
+    umask(0);
+    EXPECT(writes("own/link") && writes("own/dir/made") && makes("own/dir/d") && appends("own/dir/j"));
+    EXPECT(mode_of("own/target/made") == 0666 && mode_of("own/target/d") == 0777 && mode_of("own/target/j") == 0666);
+    EXPECT(writes("group/link") && writes("roots/link"));
+    EXPECT(!writes("open/link") && !writes("strangers/link") && !writes("open/dir/made"));
+    EXPECT(strstr(e.text, "is a symbolic link in a directory where others can write"));
+    EXPECT(opens("open/link", TRUST_READ) && opens("strangers/link", TRUST_READ) && opens("open/dir/made", TRUST_READ));
+    EXPECT(opens("group/fifo", TRUST_READ) && !opens("open/fifo", TRUST_READ) && !writes("open/fifo"));
+    EXPECT(appends("open/theirs") && appends("open/theirs"));
+    EXPECT(!trust_check_kept("open/theirs", 0, &e));
+    EXPECT(!writes("none/f") && strstr(e.text, "none/f: cannot be created: No such file"));
+    EXPECT(!opens("none/f", TRUST_READ) && strstr(e.text, "none/f: cannot be opened: No such file"));
+    EXPECT(!makes("roots/d") && strstr(e.text, "roots/d: cannot be created: Permission denied"));
+    EXPECT(!makes("own/link/d") && strstr(e.text, "own/link/d: cannot be created: Not a directory"));
+    EXPECT(trust_unlink("own/link", &e) == 0 && trust_unlink("own/target/d", &e) == 0);
+    EXPECT(trust_unlink("roots/fifo", &e) == ERR_FAILED);
+    int d = open("own", O_RDONLY | O_DIRECTORY);
+    int lock = trust_lock(d, "lock");
+    EXPECT(lock >= 0 && mode_of("own/lock") == 0600);
+    return 0;
+}
+
+/* Who is not root has the group for a friend, may read through all links, and keeps the umask. */
+TEST_CASE(as_a_user)
+{
+    need_root();
+    umask(0);
+    static const struct {
+        const char *name;
+        mode_t mode;
+        uid_t owner;
+    } dirs[] = {{"own", 0755, STRANGER}, {"group", 0775, STRANGER}, {"roots", 0755, 0},
+                {"open", 0777, 0},       {"strangers", 0755, 1234}, {"own/target", 0777, STRANGER}};
+    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+        char link[64];
+        assert_int_equal(mkdir(dirs[i].name, 0777) | chmod(dirs[i].name, dirs[i].mode), 0);
+        assert_int_equal(chown(dirs[i].name, dirs[i].owner, STRANGER), 0);
+        snprintf(link, sizeof link, "%s/link", dirs[i].name);
+        assert_int_equal(symlink("../own/target/f", link), 0);
+        snprintf(link, sizeof link, "%s/dir", dirs[i].name);
+        assert_int_equal(symlink("../own/target", link), 0);
+        snprintf(link, sizeof link, "%s/fifo", dirs[i].name);
+        assert_int_equal(mkfifo(link, 0666), 0);
+    }
+    int fd = open("open/theirs", O_WRONLY | O_CREAT, 0666);
+    assert_true(fd >= 0 && !close(fd) && !chmod(dir, 0755));
+    pid_t child = fork();
+    if (!child) {
+        int line = setregid(STRANGER, STRANGER) || setreuid(STRANGER, STRANGER) ? __LINE__ : check_as_user();
+        if (line)
+            fprintf(stderr, "# line %d: %s\n", line, e.text);
+        _exit(line != 0);
+    }
+    int status = 1;
+    assert_true(waitpid(child, &status, 0) == child);
+    assert_int_equal(status, 0);
+}
+
+/* ---- limits and odd descriptors ---------------------------------------------------------------------------------- */
+
+/* "./././f", so many characters. */
+static const char *long_path(size_t length, const char *end)
+{
+    static char path[PATH_MAX + 16];
+    size_t n = 0;
+    while (n + strlen(end) + 2 <= length)
+        n += (size_t)sprintf(path + n, "./");
+    while (n + strlen(end) < length)
+        path[n++] = '/';
+    strcpy(path + n, end);
+    return path;
+}
+
+TEST_CASE(lengths)
+{
+    char name[NAME_MAX + 8], target[PATH_MAX];
+    assert_true(writes("f") && opens(long_path(PATH_MAX - 1, "f"), TRUST_READ));
+    assert_false(opens(long_path(PATH_MAX, "f"), TRUST_READ));
+    memset(name, 'x', sizeof name);
+    strcpy(name + NAME_MAX, "/f");
+    assert_true(makes(long_path(NAME_MAX, "")) && !mkdir("d", 0755));
+    name[NAME_MAX] = 0;
+    assert_true(makes(name) && opens(name, TRUST_READ));
+    strcpy(name + NAME_MAX, "x");
+    assert_false(opens(name, TRUST_READ));
+    assert_non_null(strstr(e.text, "cannot be opened: File name too long"));
+    /* What a link says and what is behind it in the path. */
+    snprintf(target, sizeof target, "%s", long_path(PATH_MAX - 3, "d"));
+    assert_true(!symlink(target, "way") && writes("d/f") && opens("way/f", TRUST_READ));
+    assert_false(opens("way//f", TRUST_READ));
+    assert_non_null(strstr(e.text, "Too many levels of symbolic links"));
+    snprintf(target, sizeof target, "%s", long_path(PATH_MAX - 1, "d"));
+    assert_true(!symlink(target, "whole") && opens("whole", TRUST_READ));
+    /* As many links as the kernel follows. */
+    assert_int_equal(symlink("f", "l1"), 0);
+    for (int i = 2; i <= 41; i++) {
+        char to[16], from[16];
+        snprintf(to, sizeof to, "l%d", i - 1);
+        snprintf(from, sizeof from, "l%d", i);
+        assert_int_equal(symlink(to, from), 0);
+    }
+    assert_true(opens("l40", TRUST_READ));
+    assert_false(opens("l41", TRUST_READ));
+}
+
+/* A link of /proc leads where no text can. */
+TEST_CASE(magic_links)
+{
+    char path[64];
+    int fd = open("gone", O_RDWR | O_CREAT, 0600);
+    assert_true(fd >= 0 && write(fd, "x", 1) == 1 && !unlink("gone"));
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    assert_true(opens(path, TRUST_READ) && writes(path) && appends(path));
+    assert_int_equal(lseek(fd, 0, SEEK_END), 5 - 1);
+    close(fd);
+    mkdir("d", 0755);
+    fd = open("d", O_RDONLY | O_DIRECTORY);
+    snprintf(path, sizeof path, "/proc/self/fd/%d/f", fd);
+    assert_true(writes(path) && opens("d/f", TRUST_READ));
+    close(fd);
+}
+
+static int check_without_input(void)
+{
+    static const char *const good[] = {"f", "d/f", "d/e/f", "way/f", "way/e/f"};
+    static const char *const bad[] = {"none/f", "d/none/f", "loop", "loop/f", "f/g", "d/f/g"};
+    struct stat st;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        EXPECT(writes(good[i]) && opens(good[i], TRUST_READ) && appends(good[i]));
+        EXPECT(!trust_rename(good[i], "d/moved", &e) && !trust_rename("d/moved", good[i], &e));
+        EXPECT(!trust_check_kept(good[i], 0, &e) && !trust_unlink(good[i], &e) && writes(good[i]));
+        EXPECT(fcntl(0, F_GETFD) < 0);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        EXPECT(!opens(bad[i], TRUST_READ) && !writes(bad[i]) && !appends(bad[i]));
+        EXPECT(fcntl(0, F_GETFD) < 0);
+    }
+    EXPECT(!makes("f/g") && !makes("d/f/g") && !makes("loop/x") && fcntl(0, F_GETFD) < 0);
+    EXPECT(makes("n/e/w") && makes("n/e/w/er") && makes("way/e/w"));
+    int d = open(".", O_RDONLY | O_DIRECTORY); /* and as the directory that a name is in */
+    EXPECT(d == 0 && !trust_put(d, "put", "x", 1, 0644) && !trust_link(d, "link", "put"));
+    close(d);
+    d = fcntl(open(".", O_RDONLY | O_DIRECTORY), F_DUPFD, 20);
+    close(0);
+    EXPECT(!trust_put(d, "put", "x", 1, 0644) && trust_put(d, "none/put", "x", 1, 0644) && fcntl(0, F_GETFD) < 0);
+    int fd = trust_open_at(d, "f", &st);
+    EXPECT(fd == 0 && !close(fd) && trust_open_at(d, "d", &st) < 0 && errno == EINVAL && fcntl(0, F_GETFD) < 0);
+    fd = trust_lock(d, "lock");
+    EXPECT(fd == 0 && !close(fd));
+    trust_sync(d);
+    trust_remove(d, "n");
+    EXPECT(access("n", F_OK) && fcntl(0, F_GETFD) < 0);
+    close(d);
+    return 0;
+}
+
+/* Descriptor 0 is one like others where standard input is closed. */
+TEST_CASE(without_standard_input)
+{
+    mkdir("d", 0755);
+    assert_true(!mkdir("d/e", 0755) && !symlink("d", "way") && !symlink("loop", "loop"));
+    int input = fcntl(0, F_DUPFD_CLOEXEC, 10);
+    close(0);
+    int line = check_without_input();
+    close(0);
+    if (input >= 0)
+        dup2(input, 0);
+    close(input);
+    if (line)
+        fail_msg("line %d: %s", line, e.text);
+}
+
+/* A signal that comes while a file is written ends the program when nothing is left of it but whole files. */
+TEST_CASE(ended_underway)
+{
+    static char data[1 << 20];
+    mkdir("d", 0755);
+    for (int i = 0; i < 12; i++) {
+        pid_t child = fork();
+        if (!child) {
+            int d = open("d", O_RDONLY | O_DIRECTORY);
+            while (!trust_put(d, "f", data, sizeof data, 0644))
+                ;
+            _exit(1);
+        }
+        int status = 0;
+        usleep(3000 + 500 * (useconds_t)i);
+        kill(child, i % 2 ? SIGTERM : SIGHUP);
+        assert_true(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+    }
+    assert_int_equal(system("test \"$(ls d)\" = f || test -z \"$(ls d)\""), 0);
+}
+
+/* Who waits for the lock has it when the other closes it, and never that of a file that is gone. */
+TEST_CASE(locking)
+{
+    mkdir("d", 0755);
+    int d = open("d", O_RDONLY | O_DIRECTORY), lock = trust_lock(d, "lock"), ends[2];
+    char byte = 0;
+    assert_true(lock >= 0 && fcntl(lock, F_GETFD) & FD_CLOEXEC && !pipe(ends));
+    assert_int_equal(mode_of("d/lock"), 0600);
+    pid_t child = fork();
+    if (!child) {
+        close(lock);
+        int own = trust_lock(d, "lock");
+        struct stat st, there;
+        _exit(own < 0 || fstat(own, &st) || stat("d/lock", &there) || st.st_ino != there.st_ino ||
+              write(ends[1], "l", 1) != 1);
+    }
+    usleep(50000);
+    assert_true(!fcntl(ends[0], F_SETFL, O_NONBLOCK) && read(ends[0], &byte, 1) < 0 && errno == EAGAIN);
+    assert_int_equal(unlink("d/lock"), 0);
+    close(lock);
+    int status = 1;
+    assert_true(waitpid(child, &status, 0) == child && !status && read(ends[0], &byte, 1) == 1);
+    assert_int_equal(symlink("x", "d/link"), 0);
+    assert_int_equal(trust_lock(d, "link"), -1);
+    assert_int_equal(access("d/x", F_OK), -1);
+    if (geteuid() == 0) { /* the store's owner can use what root has made */
+        struct stat st;
+        assert_int_equal(chown("d", STRANGER, 0), 0);
+        lock = trust_lock(d, "owners");
+        assert_true(lock >= 0 && !fstat(lock, &st) && st.st_uid == STRANGER && st.st_gid == 0);
+        close(lock);
+    }
+    close(d);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 TEST_CASES_EACH(test_trust, setup, teardown)

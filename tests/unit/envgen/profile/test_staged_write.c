@@ -1,6 +1,8 @@
 /* Several files replaced together, or not at all. */
+#include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "envgen/profile/staged_write.h"
 #include "tests/lib/unit.h"
@@ -23,6 +25,34 @@ TEST_CASE(files_in_a_directory)
     scratch_write(&dir, "file", "", 0);
     assert_int_equal(env_staged_write_add(&s, "file/a.conf", "x", 1, &e), ERR_FAILED);
     env_staged_write_abandon(&s);
+    scratch_free(&dir);
+}
+
+/* A signal that ends the program takes the temporary files along. */
+TEST_CASE(ended_underway)
+{
+    struct scratch dir = scratch_new();
+    struct env_staged_write s;
+    struct err e = {0};
+    for (int commits = 0; commits < 2; commits++) {
+        pid_t child = fork();
+        if (!child) {
+            env_staged_write_begin(&s, dir.dir, dir.arena);
+            env_staged_write_add(&s, "a", "x", 1, &e);
+            raise(SIGTERM);
+            env_staged_write_add(&s, "nccl.d/b", "x", 1, &e);
+            if (commits)
+                env_staged_write_commit(&s, "last", &e);
+            env_staged_write_abandon(&s);
+            _exit(0);
+        }
+        int status = 0;
+        assert_true(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+        char command[600];
+        snprintf(command, sizeof command, "test \"$(cd %s && find . -type f | sort | tr '\\n' ' ')\" = '%s'", dir.dir,
+                 commits ? "./a ./nccl.d/b " : "");
+        assert_int_equal(system(command), 0);
+    }
     scratch_free(&dir);
 }
 
