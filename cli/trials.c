@@ -57,7 +57,7 @@ static const struct option_spec options[] = {
     {0},
 };
 
-#define SACCT_BYTES   ((size_t)256 << 20)
+#define SACCT_BYTES   ((size_t)32 << 20) /* half a million jobs, five times as many bytes in memory */
 #define SACCT_SECONDS 120
 
 /* ---- what is known of jobs --------------------------------------------------------------------------------------- */

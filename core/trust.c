@@ -38,6 +38,12 @@ static int is_procfs(int dir)
     return !fstatfs(dir, &fs) && fs.f_type == PROC_SUPER_MAGIC;
 }
 
+static int is_link(int dir, const char *name)
+{
+    struct stat st;
+    return !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISLNK(st.st_mode);
+}
+
 /* A sticky directory such as /tmp is refused too: somebody else may make the file before its owner does. */
 static int judge_owned(const struct stat *st, uid_t owner, const char *path, int shown, struct err *e)
 {
@@ -51,8 +57,9 @@ static int judge_owned(const struct stat *st, uid_t owner, const char *path, int
 
 static int check_owned(int fd, uid_t owner, const char *path, int shown, struct err *e)
 {
-    struct stat st;
-    return fstat(fd, &st) ? err_errno(e, "%.*s", shown, path) : judge_owned(&st, owner, path, shown, e);
+    struct stat st = {.st_uid = (uid_t)-1};
+    fstat(fd, &st);
+    return judge_owned(&st, owner, path, shown, e);
 }
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
@@ -189,7 +196,7 @@ static int walk_owned(struct walk *w, struct trust_place *place)
         if (last)
             return 0;
         int next = openat(w->dir, place->name, WALK | O_NOFOLLOW), why = errno;
-        if (next < 0 && readlinkat(w->dir, place->name, (char[1]){0}, 1) >= 0)
+        if (next < 0 && is_link(w->dir, place->name))
             return err_set(w->e, ERR_FAILED, "%.*s is a symbolic link", shown, w->path);
         errno = why;
         if (next < 0)
@@ -212,9 +219,7 @@ static int begin_walk(struct walk *w)
         return refuse_errno(w);
     }
     memcpy(w->rest, w->path, strlen(w->path) + 1);
-    if (start_walk(w))
-        return -1;
-    return w->rule == TRUST_OWNED ? check_owned(w->dir, w->owner, w->path, 1, w->e) : 0;
+    return start_walk(w) || (w->rule == TRUST_OWNED && check_owned(w->dir, w->owner, w->path, 1, w->e)) ? -1 : 0;
 }
 
 static int find_place(struct walk *w, struct trust_place *place)
@@ -246,7 +251,7 @@ static int open_place(struct walk *w, const struct trust_place *p, int flags, st
     int why = fd < 0 ? errno : ELOOP;
     if (fd >= 0)
         close(fd);
-    if (w->rule == TRUST_OWNED && (why == ELOOP || why == ENOTDIR) && readlinkat(p->dir, p->name, (char[1]){0}, 1) >= 0)
+    if (w->rule == TRUST_OWNED && is_link(p->dir, p->name))
         return err_set(w->e, ERR_FAILED, "%s is a symbolic link", w->path), -1;
     errno = why;
     if (w->rule == TRUST_OWNED)
@@ -269,7 +274,7 @@ static int check_kind(const struct walk *w, const struct trust_place *p, int fla
                          "%s: is a FIFO or a device in a directory where others can write; expected a file", w->path);
 }
 
-static int open_found(const struct walk *w, const struct trust_place *p, int flags, struct stat *st)
+static int open_found(struct walk *w, const struct trust_place *p, int flags, struct stat *st)
 {
     int fd = open_place(w, p, flags, st);
     if (fd < 0)
@@ -298,7 +303,7 @@ int trust_open(const char *path, enum trust_rule rule, uid_t owner, int flags, s
 int trust_open_owned_at(int dir, const char *name, const char *path, uid_t owner, int flags, struct stat *st,
                         struct err *e)
 {
-    const struct walk w = {.path = path, .rule = TRUST_OWNED, .owner = owner, .e = e};
+    struct walk w = {.path = path, .rule = TRUST_OWNED, .owner = owner, .e = e};
     struct trust_place p = {.dir = dir};
     snprintf(p.name, sizeof p.name, "%s", name);
     return open_found(&w, &p, flags, st);
@@ -432,16 +437,11 @@ int trust_open_at(int dir, const char *name, struct stat *st)
 
 int trust_begin(int dir, const char *name, char temporary[NAME_MAX + 1])
 {
-    for (int tries = 0; tries < 100; tries++) {
-        unsigned number = 0;
-        if (getrandom(&number, sizeof number, 0) < 0)
-            return -1;
-        snprintf(temporary, NAME_MAX + 1, "%.230s.tmp%08x", name, number);
-        int fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd >= 0 || errno != EEXIST)
-            return fd;
-    }
-    return -1;
+    unsigned number = 0;
+    if (getrandom(&number, sizeof number, 0) < 0)
+        return -1;
+    snprintf(temporary, NAME_MAX + 1, "%.230s.tmp%08x", name, number);
+    return openat(dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
 void trust_delay_end(sigset_t *before)
@@ -506,8 +506,7 @@ void trust_sync(int dir)
 int trust_link(int dir, const char *name, const char *target)
 {
     char temporary[NAME_MAX + 1];
-    struct stat st;
-    if (!fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) && !S_ISLNK(st.st_mode)) {
+    if (!faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) && !is_link(dir, name)) {
         errno = EEXIST;
         return -1;
     }

@@ -9,6 +9,8 @@
 #define DEEPEST    64
 #define MOST_NODES 300000
 
+#define MOST_BYTES ((size_t)16 << 20) /* attributes take seven times as many */
+
 struct reading {
     XML_Parser parser;
     const char *file;
@@ -163,6 +165,10 @@ static size_t parse_one(struct reading *r, const char *text, size_t bytes)
 struct xml_node *xml_parse(char *text, size_t bytes, const char *file, struct arena *a, struct err *e)
 {
     struct reading r = {.file = file, .first_line = 1, .a = a, .e = e};
+    if (bytes > MOST_BYTES) {
+        err_set(e, ERR_FAILED, "%s: larger than the %zu MiB that are read of XML", file, MOST_BYTES >> 20);
+        return NULL;
+    }
     const char *unclosed = blank_comments(text, bytes);
     if (unclosed) {
         err_at(e, file, 1 + lines_before(text, unclosed), 0, "expected \"-->\": this comment has no end");

@@ -19,7 +19,7 @@ struct xml_node {
 
 /* The tree of text[0..bytes), all in `a`; several top elements, which NCCL's own reader takes too, are siblings.
  * Comments may hold "--", as some files' do; `text` is overwritten by blanks where they stood. NULL after an error: not
- * well-formed, a DOCTYPE with declarations of its own, nested deeper than 64, more than 300,000 elements. */
+ * well-formed, a DOCTYPE with declarations of its own, nested deeper than 64, more than 300,000 elements or 16 MiB. */
 struct xml_node *xml_parse(char *text, size_t bytes, const char *file, struct arena *a, struct err *e);
 
 /* The attribute's value; NULL when there is none. */

@@ -85,7 +85,10 @@ static void drop_twice_told(struct trials_jobs *jobs)
 
 void trials_read_sacct(const char *text, struct arena *a, struct trials_jobs *jobs)
 {
-    *jobs = (struct trials_jobs){0};
+    size_t lines = 1;
+    for (const char *end = text; (end = strchr(end, '\n')); end++)
+        lines++;
+    *jobs = (struct trials_jobs){.list = arena_alloc(a, lines * sizeof *jobs->list)};
     for (const char *line = text; *line;) {
         size_t n = strcspn(line, "\n");
         char *copy = arena_strndup(a, line, n);
@@ -97,7 +100,6 @@ void trials_read_sacct(const char *text, struct arena *a, struct trials_jobs *jo
         jobs->odd += is == ODD;
         if (is != JOB)
             continue;
-        jobs->list = arena_grow(a, jobs->list, jobs->count, sizeof job);
         jobs->list[jobs->count++] = job;
     }
     if (jobs->count)

@@ -45,6 +45,14 @@ static int opens(const char *path, enum trust_rule rule)
     return fd >= 0;
 }
 
+static int count_open(void)
+{
+    int n = 0;
+    for (int fd = 0; fd < 256; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
 static void need_root(void)
 {
     if (geteuid() != 0)
@@ -103,6 +111,7 @@ TEST_CASE(chains)
     assert_non_null(strstr(e.text, "loop: cannot be opened"));
     assert_false(opens("loop/f", TRUST_READ));
     assert_false(opens("", TRUST_READ));
+    assert_string_equal(e.text, ": cannot be opened: No such file or directory");
     assert_false(opens("a/f/g", TRUST_READ));
     assert_int_equal(file_write("chain/f", "yz", 2, &e), 0);
     struct stat st;
@@ -234,6 +243,7 @@ TEST_CASE(special_files)
 TEST_CASE(appending)
 {
     need_root();
+    int before = count_open();
     mkdir("open", 0777);
     chmod("open", 01777);
     assert_int_equal(file_write("theirs.jsonl", "", 0, &e), 0);
@@ -262,6 +272,11 @@ TEST_CASE(appending)
                 assert_non_null(strstr(e.text, "is there already"));
         }
     }
+    assert_int_equal(trust_append("none/f", 0666, &e), -1);
+    assert_non_null(strstr(e.text, "none/f: cannot be created: No such file"));
+    assert_int_equal(trust_append("open", 0666, &e), -1);
+    assert_non_null(strstr(e.text, "open: cannot be opened for writing: Is a directory"));
+    assert_int_equal(count_open(), before);
     int fd = trust_append("mine", 0666, &e);
     assert_true(fd >= 0 && write(fd, "a", 1) == 1);
     close(fd);
@@ -298,6 +313,15 @@ TEST_CASE(in_a_directory)
     assert_int_equal(trust_enter(d, "up", 0755), -1);
     int inner = trust_enter(d, "inner", 0700);
     assert_true(inner >= 0);
+    close(inner);
+    inner = trust_enter(d, "inner", 0700); /* it is there already */
+    assert_true(inner >= 0);
+    assert_int_equal(trust_enter(d, "f", 0700), -1);
+    assert_int_equal(errno, ENOTDIR);
+    assert_int_equal(trust_enter(d, "none/inner", 0700), -1);
+    char long_name[NAME_MAX + 1] = "";
+    memset(long_name, 'x', NAME_MAX);
+    assert_int_equal(trust_put(inner, long_name, "x", 1, 0600), 0);
     assert_int_equal(trust_put(inner, "f", "x", 1, 0600), 0);
     close(inner);
     trust_remove(d, "inner");
@@ -383,17 +407,21 @@ TEST_CASE(owned)
     assert_false(opens(path, TRUST_OWNED));
     assert_non_null(strstr(e.text, "/a belongs to user 65534"));
     struct stat st;
+    int before = count_open();
+    snprintf(inner, sizeof inner, "%s/a/b/c/link", dir);
+    assert_int_equal(trust_open(inner, TRUST_OWNED, STRANGER, O_PATH, &st, &e), -1);
+    assert_non_null(strstr(e.text, "link is a symbolic link"));
+    assert_int_equal(count_open(), before);
+    pid_t child = fork();
+    if (!child) /* a root directory that others can write */
+        _exit(chown("a", 0, 0) || chmod("a", 0777) || chroot("a") || chdir("/") || opens("/b/c/f", TRUST_OWNED) ||
+              strcmp(e.text, "/ can be written by others (mode 777)") != 0 || chmod("/", 0755) ||
+              chown("/", STRANGER, 0));
+    int status = 1;
+    assert_true(waitpid(child, &status, 0) == child && !status);
     int fd = trust_open(path, TRUST_OWNED, STRANGER, O_RDONLY, &st, &e);
     assert_true(fd >= 0 && st.st_size == 2 && !(fcntl(fd, F_GETFL) & O_NONBLOCK));
     close(fd);
-}
-
-static int count_open(void)
-{
-    int n = 0;
-    for (int fd = 0; fd < 256; fd++)
-        n += fcntl(fd, F_GETFD) >= 0;
-    return n;
 }
 
 /* Nothing stays open, whatever comes of it. */
@@ -479,6 +507,8 @@ static int check_as_user(void)
     EXPECT(!opens("none/f", TRUST_READ) && strstr(e.text, "none/f: cannot be opened: No such file"));
     EXPECT(!makes("roots/d") && strstr(e.text, "roots/d: cannot be created: Permission denied"));
     EXPECT(!makes("own/link/d") && strstr(e.text, "own/link/d: cannot be created: Not a directory"));
+    EXPECT(makes("own/shut") && !chmod("own/shut", 0300) && !makes("own/shut"));
+    EXPECT(strstr(e.text, "own/shut: cannot be opened: Permission denied"));
     EXPECT(trust_unlink("own/link", &e) == 0 && trust_unlink("own/target/d", &e) == 0);
     EXPECT(trust_unlink("roots/fifo", &e) == ERR_FAILED);
     int d = open("own", O_RDONLY | O_DIRECTORY);
@@ -652,7 +682,7 @@ TEST_CASE(ended_underway)
         }
         int status = 0;
         usleep(3000 + 500 * (useconds_t)i);
-        kill(child, i % 2 ? SIGTERM : SIGHUP);
+        kill(child, (const int[]){SIGTERM, SIGHUP, SIGINT}[i % 3]);
         assert_true(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
     }
     assert_int_equal(system("test \"$(ls d)\" = f || test -z \"$(ls d)\""), 0);
