@@ -197,6 +197,7 @@ site=/run/nccltune-attack-$$ # what hooks believe
 mkdir -m 755 "$site"
 store=$root/store
 install_profile() { timeout 20 "$P/nccltune" install-profile --delay 1m "$@" --store "$store" 2>&1; }
+profiles_in() { find "$1/profiles" -mindepth 1 -maxdepth 1 -type d -printf '%f\n'; } # STORE
 refused() { # FILE NEEDLE LINE...: install-profile names FILE, nothing is in the store, nothing in NCCL's file
     rm -rf "$store" "$root/nccl.conf"
     forge evil "$1" "${@:3}" || return 1
@@ -228,8 +229,8 @@ what_we_write() {
     "$P/nccltune" generate -t examples/profile/topology.json --results examples/profile/results.jsonl \
         --fabric examples/profile/fabric.json -o "$work/all2" >/dev/null || return 1
     grep -q "^export\|^    export" "$work"/all1/nccl.sh || return 1
-    install_profile "$work/all1" --no-nccl-conf >/dev/null && install_profile "$work/all2" --no-nccl-conf >/dev/null &&
-        install_profile examples/profile --no-nccl-conf >/dev/null && [ "$(ls "$store/profiles" | wc -l)" = 3 ]
+    install_profile "$work/all1" --force --no-nccl-conf >/dev/null && install_profile "$work/all2" --no-nccl-conf >/dev/null &&
+        install_profile examples/profile --no-nccl-conf >/dev/null && [ "$(profiles_in "$store" | wc -l)" = 3 ]
 }
 check "what nccltune writes itself is installed" what_we_write
 
@@ -302,7 +303,7 @@ swapped() { # FILE OPENED: nothing of root's secret comes out
     wait "$pid" 2>/dev/null
     ! grep -rqs "root's own" "$store"
 }
-for opened in 1 2; do
+for opened in 1 2 3 4; do
     check "nccl.conf exchanged for a link while root installs ($opened)" swapped nccl.conf $opened
 done
 private_copy() { # the copy can be reached by nobody else while it is made, and SIGTERM leaves nothing
@@ -405,7 +406,7 @@ superseded() { # eight thousand earlier lines for all jobs, a day apart
     rm -rf "$site/store"
     on_site >/dev/null || return 1
     local hash
-    hash=$(ls "$site/store/profiles")
+    hash=$(profiles_in "$site/store")
     python3 -c "for i in range(3000): print(1000000000 + i, '$hash', 'all')" >"$site/store/schedule"
     on_site >/dev/null && on_site --previous >/dev/null 2>&1
     hook_knows && [ "$(wc -c <"$site/store/schedule")" -lt 1000 ]
@@ -485,6 +486,33 @@ text = "\n".join(rows) + "\n"
 open(sys.argv[2], "w").write(head + "\n" + text * (62000000 // len(text)))
 PY
 check "a journal of 62 MB: within 200 MB" cheap "$P/nccltune" results "$own/rows.jsonl"
+python3 - "$own" <<'PY'
+import sys
+own = sys.argv[1]
+row = '{"engine":"mpi","collective":"allreduce","bytes":%d,"nodes":4,"ranks":4,"library":"L","launch":{"label":"l%d"},"call":{"label":"c%d"},"round":%d,"status":"ok","times_us":[9]}\n'
+head = open("examples/profile/results.jsonl").readline()
+for name, form in {"sizes": lambda i: (8 * i + 8, 0, 0, 0), "launches": lambda i: (8, i, 0, 0), "calls": lambda i: (8, 0, i, 0), "rounds": lambda i: (8, 0, 0, i)}.items():
+    with open(f"{own}/{name}.jsonl", "w") as f:
+        f.write(head)
+        f.writelines(row % form(i) for i in range(230000))
+with open(own + "/osu.txt", "w") as f:
+    f.write("# OSU MPI Allreduce Latency Test v7.0\n# Size       Avg Latency(us)\n" + "8 1.5\n" * 6000000)
+open(own + "/sacct.txt", "w").write("123|123|u|p|1764110000|10|COMPLETED|1|n1|x\n" * 1500000)
+open(own + "/wide.xml", "w").write('<system version="1"><a ' + 'x="1" ' * 10000000 + "/></system>")
+open(own + "/many.xml", "w").write('<system version="1">' + '<cpu numaid="0"/>' * 3500000 + "</system>")
+PY
+for kind in sizes launches calls rounds; do
+    check "a journal of 39 MB, as many $kind as rows: within 200 MB" cheap "$P/nccltune" results "$own/$kind.jsonl"
+done
+check "a table of 36 MB in short rows: within 200 MB" cheap "$P/nccltune" results --nodes 1 --ranks 8 "$own/osu.txt"
+for kind in wide many; do
+    check "60 MB of XML, $kind: within 200 MB" cheap "$P/nccltune" probe --from "$own/$kind.xml"
+done
+many_jobs() {
+    mkdir -p "$root/trial" && echo "1000000000 none trial=a,50,40,all" >"$root/trial/schedule"
+    cheap "$P/nccltune" trials --store "$root/trial" --sacct "$own/sacct.txt"
+}
+check "a million jobs of sacct's: within 200 MB" many_jobs
 sparse_profile() { # a profile whose manifest is right, of files that take no room on disk
     fresh p
     truncate -s 300M "$own/p/a.bin" && forge_manifest "$own/p" a.bin
