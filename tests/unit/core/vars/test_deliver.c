@@ -34,6 +34,8 @@ TEST_CASE(may_be_set)
         {"coll_tuned_allreduce_algorithm", "3"},
         {"OMPI_MCA_btl_tcp_if_include", "eth0,eth1"},
         {"btl_tcp_if_exclude", "lo"},
+        {"NCCL_AGG_ALLOC_MODE", "a/b"}, /* the first of each table */
+        {"FI_CXI_DEFAULT_CQ_SIZE", "1"},
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         expect(good[i][0], good[i][1], NULL);
@@ -43,6 +45,9 @@ TEST_CASE(may_not_be_set)
 {
     static const char unknown[] = "is no variable", file[] = "names a file", characters[] = "characters";
     static const char *const bad[][3] = {
+        {"OMPI_MCAXcoll_tuned_use_dynamic_rules", "1", unknown},
+        {"coll_tunedXallreduce_algorithm", "3", unknown},
+        {"OFI_NCCL_EAGER_MAX_SIZE", "/x", characters},
         {"LD_PRELOAD", "/x.so", unknown},
         {"PATH", "/x", unknown},
         {"", "1", unknown},
