@@ -63,6 +63,35 @@ TEST_CASE(both_have_it)
     connection_close(&c);
 }
 
+/* The conversation comes byte by byte. */
+TEST_CASE(a_slow_network_proves_it_too)
+{
+    int more[2], a = 0, c = 0;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, more), 0);
+    for (int i = 0; i < 2000 && (a != 1 || c != 1); i++) {
+        char byte;
+        a = a == 1 ? 1 : proof_go_on(&agent, ends[1]);
+        c = c == 1 ? 1 : proof_go_on(&conductor, more[0]);
+        assert_true(a >= 0 && c >= 0);
+        if (recv(ends[0], &byte, 1, MSG_DONTWAIT) == 1)
+            assert_int_equal(send(more[1], &byte, 1, 0), 1);
+        if (recv(more[1], &byte, 1, MSG_DONTWAIT) == 1)
+            assert_int_equal(send(ends[0], &byte, 1, 0), 1);
+    }
+    assert_true(a == 1 && c == 1);
+    close(more[0]);
+    close(more[1]);
+}
+
+TEST_CASE(a_secret_is_what_its_digits_say)
+{
+    struct secret read;
+    char hex[SECRET_HEX];
+    secret_hex(&ours, hex);
+    assert_int_equal(secret_parse(&read, hex), 0);
+    assert_memory_equal(read.bytes, ours.bytes, sizeof read.bytes);
+}
+
 TEST_CASE(a_wrong_secret_is_found_by_either_side)
 {
     assert_int_equal(proof_begin(&agent, &theirs, 1), 0);
