@@ -251,6 +251,14 @@ int lint_reaches(const struct lint_setting *s);
 /* 1 when the value is known and NCCL reads this number from it. */
 int lint_number(const struct lint_setting *s, int64_t *value);
 
+/* Whether something reads a name: losing any other costs nothing. */
+int lint_has_reader(const struct lint_setting *s);
+
+/* What NCCL_ALGO or NCCL_PROTO makes of its value in the newest judged release; returns 0 if that is not known or
+ * empty. */
+struct env_choice;
+int lint_choice(const struct lint *l, const struct lint_setting *s, struct env_choice *c);
+
 /* 1 when that number is not 0. */
 int lint_is_on(const struct lint_setting *s);
 

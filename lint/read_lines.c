@@ -87,12 +87,21 @@ static void read_conf_line(struct conf_line *c, int group)
 {
     const char *s = c->v->s;
     struct env_line line;
-    if (!env_parse_conf_line(s + c->at, c->end - c->at, 1, &line))
+    if (!env_parse_conf_line(s + c->at, c->end - c->at, 1, &line)) {
+        size_t n = lint_name_length(s + c->at, c->end - c->at);
+        struct lint_setting *bare =
+            n > 0 && c->at + n < c->end ? lint_setting_new(c->l, c->v, c->at, n, LINT_CONF) : NULL;
+        if (bare)
+            lint_find(c->l, NT_CONF_BLANKS, bare, "NCCL skips a line without '='.", "Write NAME=value.");
         return;
+    }
     size_t equals = (size_t)(line.value - s) - 1;
     c->name = c->at + strspn(s + c->at, " \t");
-    if (!strncmp(s + c->name, "export ", 7) || !strncmp(s + c->name, "export\t", 7))
-        c->name += 7 + strspn(s + c->name + 7, " \t");
+    static const char *const words[] = {"export", "set", "setenv", "env"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t n = strlen(words[i]), blanks = strncmp(s + c->name, words[i], n) ? 0 : strspn(s + c->name + n, " \t");
+        c->name += blanks ? n + blanks : 0;
+    }
     if (c->name > equals)
         return;
     c->name_end = c->name + lint_name_length(s + c->name, equals - c->name);
@@ -194,8 +203,12 @@ static void read_env(const struct docker *d, size_t at, size_t end)
     }
     while (w.token != SHELL_END) {
         n = w.token == SHELL_WORD ? lint_name_length(s + w.at, w.end - w.at) : 0;
+        struct lint_setting *bare = n > 0 && w.at + n == w.end ? add_env(d, w.at, n, w.end, w.end) : NULL;
         if (n > 0 && w.at + n < w.end && s[w.at + n] == '=')
             add_env(d, w.at, n, w.at + n + 1, w.end);
+        else if (bare)
+            lint_find(d->l, NT_ENV_WITHOUT_EQUALS, bare, "A name without '=' behind pairs ends the build.",
+                      "Write NAME=value for each of them.");
         w = shell_next_word(s, w.end, end);
     }
 }
@@ -215,11 +228,27 @@ static int is_used_in_run(struct lint *l, const struct lint_setting *s, size_t e
 static void find_lost_exports(struct lint *l, size_t first, size_t end)
 {
     for (size_t i = first; i < l->nsettings; i++)
-        if (l->settings[i]->how == LINT_LAYER && l->settings[i]->name_at < end &&
+        if (l->settings[i]->how == LINT_LAYER && l->settings[i]->name_at < end && lint_has_reader(l->settings[i]) &&
             !is_used_in_run(l, l->settings[i], end))
             lint_find(l, NT_LOST_EXPORT, l->settings[i],
                       "An export in a RUN ends with that build step: containers of this image do not have it.",
                       "Use an ENV instruction, or write it to /etc/nccl.conf.");
+}
+
+/* ARG NAME=value that no ENV hands on. */
+static void read_arg(const struct docker *d, size_t at, size_t end)
+{
+    size_t n = at < end ? lint_name_length(d->v->s + at, end - at) : 0;
+    const char *name = arena_strndup(d->l->arena, d->v->s + at, n);
+    lint_understood(d->l, d->v, at);
+    if (n == 0 || at + n >= end || d->v->s[at + n] != '=' || !env_var_find(name) ||
+        lint_speaks_of(d->v->t, arena_printf(d->l->arena, "$%s", name)) ||
+        lint_speaks_of(d->v->t, arena_printf(d->l->arena, "${%s", name)))
+        return;
+    struct lint_setting *s = lint_setting_new(d->l, d->v, at, n, LINT_LAYER);
+    if (s)
+        lint_find(d->l, NT_LOST_EXPORT, s, "An ARG ends with the build: containers of this image do not have it.",
+                  "Use an ENV instruction.");
 }
 
 static int is_instruction(const char *s, size_t n, const char *word)
@@ -239,8 +268,8 @@ static void read_instruction(const struct docker *d, size_t at, size_t end)
         size_t first = d->l->nsettings;
         lint_read_shell(d->l, &v, ++d->l->groups, LINT_LAYER, NULL);
         find_lost_exports(d->l, first, lint_at(&v, v.to));
-    } else if (is_instruction(s + at, n, "ARG")) /* a build's own, not in the container */
-        lint_understood(d->l, d->v, rest);
+    } else if (is_instruction(s + at, n, "ARG"))
+        read_arg(d, v.from, end);
     else if (is_instruction(s + at, n, "CMD") || is_instruction(s + at, n, "ENTRYPOINT"))
         d->l->read_inner(d->l, &v, s[v.from] == '[' ? "words.json" : "words.sh", ++d->l->groups, LINT_EXPORTED);
 }

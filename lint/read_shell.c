@@ -88,6 +88,36 @@ static size_t do_heredoc(struct shell *sh, size_t at)
     return w.token == SHELL_WORD ? w.end : at;
 }
 
+/* NCCL_ALGO=allreduce:tree;allgather:ring without quotes. */
+static void find_cut_value(struct shell *sh, const struct shell_word *w)
+{
+    const struct lint *l = sh->l;
+    const struct lint_setting *s = l->nsettings > sh->v->t->first ? l->settings[l->nsettings - 1] : NULL;
+    int takes = s && s->var && s->value &&
+                (s->var->grammar == ENV_G_ALGO || s->var->grammar == ENV_G_PROTO || s->var->grammar == ENV_G_GROUPS);
+    if (takes && sh->s[w->at] == ';' && w->end < sh->v->to && !strchr(" \t\r\n", sh->s[w->end]) &&
+        s->value_at + s->value_bytes == lint_at(sh->v, w->at))
+        lint_find(sh->l, NT_VALUE_CUT, s,
+                  arena_printf(sh->l->arena, "A shell ends the value at ';': NCCL gets \"%.40s\".", s->value),
+                  "Put the value into quotes.");
+}
+
+/* ( … ): a shell of its own. */
+static void do_bracket(struct shell *sh, const struct shell_word *w)
+{
+    struct lint *l = sh->l;
+    char c = w->end == w->at + 1 ? sh->s[w->at] : '\0'; /* not of (( … )) */
+    if (c == '(' && sh->nsubshells < MOST_SUBSHELLS)
+        sh->subshells[sh->nsubshells++] = (struct subshell){l->nsettings, sh->v->t->commands, l->branch};
+    if (c != ')' || !sh->nsubshells || sh->subshells[sh->nsubshells - 1].branch != l->branch)
+        return;
+    const struct subshell *b = &sh->subshells[--sh->nsubshells];
+    for (size_t k = b->first; k < l->nsettings; k++)
+        if (l->settings[k]->how == LINT_EXPORTED && l->settings[k]->group == sh->base_group &&
+            sh->v->t->commands == b->commands)
+            l->settings[k]->how = LINT_SUBSHELL;
+}
+
 /* The end of a command; the here-documents of the line go where it writes to. */
 static void do_end(struct shell *sh, const struct shell_word *w)
 {
@@ -100,11 +130,19 @@ static void do_end(struct shell *sh, const struct shell_word *w)
     for (int i = 0; i < sh->nbodies; i++)
         if (target.end)
             sh->bodies[i].target = target;
+    size_t first = sh->l->nsettings;
     shell_command(sh);
     if (!pipe)
         sh->piped = sh->piped_end = 0;
+    for (size_t k = first; k < sh->l->nsettings && pipe; k++) /* each part of a pipe is a shell of its own */
+        if (sh->l->settings[k]->how == LINT_EXPORTED && sh->l->settings[k]->group == sh->base_group)
+            sh->l->settings[k]->how = LINT_SUBSHELL;
     if (w->token == SHELL_ARM_END)
         shell_next_arm(sh);
+    if (w->token == SHELL_SEPARATOR) {
+        find_cut_value(sh, w);
+        do_bracket(sh, w);
+    }
 }
 
 static void read_lines(struct shell *sh)

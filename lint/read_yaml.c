@@ -75,6 +75,15 @@ static void add_setting(struct yaml *y, const struct scalar *name, const struct 
 static int add_pair(struct yaml *y, const struct scalar *text, int group)
 {
     size_t n = lint_name_length(text->text, strlen(text->text));
+    if (n > 0 && !strncmp(text->text + n, " = ", 3) && env_var_find(arena_strndup(y->l->arena, text->text, n)) &&
+        !strpbrk(text->text + n + 3, " \n")) {
+        struct lint_view v = view_of(y, text);
+        struct lint_setting *s = lint_setting_new(y->l, &v, 0, n, LINT_DECLARED);
+        if (s)
+            lint_find(y->l, NT_PAIR_IN_TWO, s, "The blank in front of '=' becomes a part of the variable's name.",
+                      "Write NAME=value without blanks.");
+        return 1;
+    }
     if (n == 0 || text->text[n] != '=' || !env_of_interest(text->text, n) || strpbrk(text->text + n, " \n"))
         return 0;
     struct lint_view v = view_of(y, text);
@@ -194,12 +203,13 @@ static int on_event(struct yaml *y, const yaml_event_t *ev)
 
 /* ---- what libyaml does not take ---------------------------------------------------------------------------------- */
 
-/* "NAME: value", "- NAME=value", "- name: NAME" with "value: …" on the next line. */
+/* "NAME: value", "- NAME=value", "export NAME=value" in a script, "- name: NAME" with "value: …" on the next line. */
 static void read_line(struct yaml *y, size_t at, size_t end, struct scalar *name)
 {
     const char *s = y->v->s;
     at += strspn(s + at, " \t");
     at += at + 2 <= end && !memcmp(s + at, "- ", 2) ? 2 + strspn(s + at + 2, " ") : 0;
+    at += at + 7 <= end && !memcmp(s + at, "export ", 7) ? 7 : 0;
     size_t n = at < end ? lint_name_length(s + at, end - at) : 0, value = at + n + 1;
     if (n == 0 || value > end || (s[at + n] != ':' && s[at + n] != '='))
         return;
@@ -224,8 +234,20 @@ static void read_line(struct yaml *y, size_t at, size_t end, struct scalar *name
 static void read_by_lines(struct yaml *y, size_t first)
 {
     struct scalar name = {0};
-    for (size_t i = first; i < y->nlines; i++)
-        read_line(y, y->lines[i], i + 1 < y->nlines ? y->lines[i + 1] - 1 : y->v->to, &name);
+    for (size_t i = first; i < y->nlines; i++) {
+        size_t at = y->lines[i], end = i + 1 < y->nlines ? y->lines[i + 1] - 1 : y->v->to;
+        size_t item = at + strspn(y->v->s + at, " -");
+        if (item >= end || y->v->s[item] != '{')
+            read_line(y, at, end, &name);
+        else /* { name: NAME, value: … } */
+            for (size_t stop; ++item < end; item = stop) {
+                char quote = '\0';
+                for (stop = item; stop < end && (quote || !strchr(",}", y->v->s[stop])); stop++)
+                    if (strchr("\"'", y->v->s[stop]) && (!quote || quote == y->v->s[stop]))
+                        quote = quote ? '\0' : y->v->s[stop];
+                read_line(y, item, stop, &name);
+            }
+    }
 }
 
 int lint_read_yaml(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)

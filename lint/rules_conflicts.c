@@ -36,13 +36,9 @@ static const char *pinned_collectives(struct lint *l, const struct lint_setting 
     struct env_choice c;
     int protocol = !strcmp(s->name, "NCCL_PROTO"), touched = 0, pinned = 0;
     const char *names = NULL;
-    if (!s->value || !*s->value)
+    if (!lint_choice(l, s, &c))
         return NULL;
-    if (protocol)
-        env_parse_proto(s->value, l->high, &c);
-    else
-        env_parse_algo(s->value, l->high, &c);
-    for (int i = 0; i < COLL_COUNT && !c.unknown; i++) {
+    for (int i = 0; i < COLL_COUNT; i++) {
         unsigned left = c.allowed[i] & (protocol ? ~0u : env_algos_of(i, l->high));
         touched += c.touched[i];
         if (!c.touched[i] || __builtin_popcount(left) != 1)
@@ -197,18 +193,55 @@ static void check_nvls_ranks(struct lint *l, const struct pair *p)
                   "Leave NCCL_NVLS_ENABLE at 2.");
 }
 
-/* NCCL_ALGO that leaves AllReduce to NVLS alone. */
-static void check_nvls_only(struct lint *l, const struct pair *p)
+#define NVLS    (1u << ALGO_NVLS | 1u << ALGO_NVLS_TREE)
+#define COLLNET (1u << ALGO_COLLNET_DIRECT | 1u << ALGO_COLLNET_CHAIN)
+
+/* NCCL_ALGO beside the switch of what it lists for AllReduce, or of what it leaves out. */
+static void check_switched_algorithms(struct lint *l, const struct pair *p)
 {
-    const unsigned nvls = 1u << ALGO_NVLS | 1u << ALGO_NVLS_TREE;
+    int nvls = !strcmp(p->a->name, "NCCL_NVLS_ENABLE");
+    unsigned switched = nvls ? NVLS : COLLNET;
+    const char *name = nvls ? "NVLS" : "CollNet";
     struct env_choice c;
-    if (!is_number(p->a, 0) || !p->b->value)
+    if (!lint_choice(l, p->b, &c) || !c.touched[COLL_ALLREDUCE] || !c.allowed[COLL_ALLREDUCE])
         return;
-    env_parse_algo(p->b->value, l->high, &c);
     unsigned left = c.allowed[COLL_ALLREDUCE];
-    if (!c.unknown && c.touched[COLL_ALLREDUCE] && left && !(left & ~nvls))
-        lint_find(l, NT_NVLS_CONFLICT, p->at, "NCCL_ALGO leaves AllReduce to NVLS, which NCCL_NVLS_ENABLE=0 turns off.",
+    if (is_number(p->a, 0) && !(left & ~switched))
+        lint_find(l, nvls ? NT_NVLS_CONFLICT : NT_FEATURE_OFF, p->at,
+                  arena_printf(l->arena, "NCCL_ALGO leaves AllReduce to %s, which %s=0 turns off.", name, p->a->name),
                   "Remove one of the two.");
+    else if (is_number(p->a, 0) && (left & switched) && !strchr(p->b->value, '^'))
+        lint_find(l, NT_FEATURE_OFF, p->at,
+                  arena_printf(l->arena, "NCCL_ALGO lists %s, which %s=0 turns off.", name, p->a->name),
+                  "Remove one of the two.");
+    else if (is_number(p->a, 1) && !(left & switched) && !strchr(p->b->value, ':'))
+        lint_find(l, NT_FEATURE_OFF, p->at,
+                  arena_printf(l->arena, "NCCL_ALGO leaves out %s, which %s=1 turns on.", name, p->a->name),
+                  "Remove one of the two.")
+            ->severity = FINDING_NOTE;
+}
+
+/* All but Ring and Tree exist with Simple alone. */
+static void check_algorithm_and_protocol(struct lint *l, const struct pair *p)
+{
+    const unsigned any_protocol = 1u << ALGO_RING | 1u << ALGO_TREE;
+    struct env_choice algos, protos;
+    const char *names = NULL;
+    if (l->high < 22403 || !lint_choice(l, p->a, &algos) || !lint_choice(l, p->b, &protos))
+        return;
+    for (int i = 0; i < COLL_COUNT; i++) {
+        unsigned left = algos.allowed[i] & env_algos_of(i, l->high);
+        if (algos.touched[i] && protos.touched[i] && left && !(left & any_protocol) && protos.allowed[i] &&
+            !(protos.allowed[i] & 1u << PROTO_SIMPLE))
+            names = arena_printf(l->arena, "%s%s%s", names ? names : "", names ? ", " : "", coll_name(i));
+    }
+    if (names)
+        lint_find(l, NT_NOTHING_LEFT, p->at,
+                  arena_printf(l->arena,
+                               "NCCL_ALGO leaves %s algorithms that exist with Simple alone, which NCCL_PROTO leaves "
+                               "out: from 2.24.3 on such a call fails with invalid usage.",
+                               names),
+                  "Add Simple to NCCL_PROTO, or Ring to NCCL_ALGO.");
 }
 
 static void check_level_c2c(struct lint *l, const struct pair *p)
@@ -250,6 +283,14 @@ static void check_routing(struct lint *l, const struct pair *p)
                   "Remove NCCL_IB_ADAPTIVE_ROUTING, unless the Ethernet fabric routes adaptively.");
 }
 
+static void check_family_of_range(struct lint *l, const struct pair *p)
+{
+    if (is_word(p->a, "AF_INET6") && p->b->value && strchr(p->b->value, '/') && !strchr(p->b->value, ':'))
+        lint_find(l, NT_FEATURE_OFF, p->at,
+                  "With NCCL_IB_ADDR_FAMILY=AF_INET6 NCCL drops a range of IPv4 addresses without a word.",
+                  "Write a range of IPv6 addresses, or AF_INET.");
+}
+
 static void check_switch(struct lint *l, const struct pair *p)
 {
     if (!is_number(p->b, 0) || is_number(p->a, 0))
@@ -267,6 +308,7 @@ static const struct {
     {"NCCL_IB_GID_INDEX", "FI_PROVIDER", check_efa},
     {"NCCL_IB_TIMEOUT", "FI_PROVIDER", check_efa},
     {"NCCL_IB_ADAPTIVE_ROUTING", "NCCL_IB_GID_INDEX", check_routing},
+    {"NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE", check_family_of_range},
     {"NCCL_GIN_TYPE", "NCCL_GIN_ENABLE", check_switch},
     {"NCCL_GIN_PLUGIN", "NCCL_GIN_ENABLE", check_switch},
     {"NCCL_GIN_NCONNECTIONS", "NCCL_GIN_ENABLE", check_switch},
@@ -298,7 +340,9 @@ static const struct {
     {"NCCL_IB_AR_THRESHOLD", "NCCL_IB_OOO_RQ", check_ar_threshold},
     {"NCCL_NVLS_ENABLE", "NCCL_CUMEM_ENABLE", check_nvls_memory},
     {"NCCL_NVLS_ENABLE", "NCCL_MULTI_RANK_GPU_ENABLE", check_nvls_ranks},
-    {"NCCL_NVLS_ENABLE", "NCCL_ALGO", check_nvls_only},
+    {"NCCL_NVLS_ENABLE", "NCCL_ALGO", check_switched_algorithms},
+    {"NCCL_COLLNET_ENABLE", "NCCL_ALGO", check_switched_algorithms},
+    {"NCCL_ALGO", "NCCL_PROTO", check_algorithm_and_protocol},
     {"NCCL_NET_GDR_C2C", "NCCL_NET_GDR_LEVEL", check_level_c2c},
     {"NCCL_DEBUG_SUBSYS", "NCCL_DEBUG", check_filter},
 };
@@ -354,13 +398,9 @@ static void check_table(struct lint *l, const struct lint_setting *s)
 {
     int protocol = !strcmp(s->name, "NCCL_PROTO");
     struct env_choice pin = {0};
-    if ((!protocol && strcmp(s->name, "NCCL_ALGO") != 0) || !s->value || !s->value[0] || !table_applies(l) ||
+    if ((!protocol && strcmp(s->name, "NCCL_ALGO") != 0) || !table_applies(l) || !lint_choice(l, s, &pin) ||
         lint_anywhere(l, s, "NCCL_TUNER_PLUGIN"))
         return;
-    if (protocol)
-        env_parse_proto(s->value, l->high, &pin);
-    else
-        env_parse_algo(s->value, l->high, &pin);
     const char *names = disputed_collectives(l, &pin, protocol);
     if (names)
         lint_find(l, NT_PIN_BEATS_TABLE, s,
@@ -376,6 +416,29 @@ static void check_tuner_beside_table(struct lint *l, const struct lint_setting *
     if (!strcmp(s->name, "NCCL_TUNER_PLUGIN") && !is_word(s, "none") && table_applies(l) && l->options.table->count &&
         !lint_anywhere(l, s, "NCCLTUNE_PROFILE"))
         find_displaced(l, s, s);
+}
+
+/* What counts only while another variable, off by default, is 1. A default changes nothing anyway. */
+static void check_needed(struct lint *l, const struct lint_setting *s)
+{
+    static const struct {
+        const char *name, *needs;
+    } needs[] = {
+        {"NCCL_GDRCOPY_FLUSH_ENABLE", "NCCL_GDRCOPY_ENABLE"},
+        {"NCCL_GDRCOPY_SYNC_ENABLE", "NCCL_GDRCOPY_ENABLE"},
+        {"NCCL_GDRCOPY_FIFO_ENABLE", "NCCL_GDRCOPY_ENABLE"},
+        {"NCCL_COLLNET_NODE_THRESHOLD", "NCCL_COLLNET_ENABLE"},
+    };
+    char usual[ENV_VALUE];
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        if (!strcmp(needs[i].name, s->name) && !is_number(s, 0) && !lint_anywhere(l, s, needs[i].needs) &&
+            !(s->value && env_default_at(s->var, l->high, usual) && !strcmp(usual, s->value)))
+            lint_find(l, NT_FEATURE_OFF, s,
+                      arena_printf(l->arena, "It counts only with %s=1, which is not set here and off by default.",
+                                   needs[i].needs),
+                      arena_printf(l->arena, "Set %s=1 too, or remove it.", needs[i].needs))
+                ->severity =
+                strstr(s->name, "COLLNET") ? FINDING_NOTE : FINDING_WARNING; /* job managers turn SHARP on */
 }
 
 /* NCCL inserts lines without overwriting: what comes first stays. */
@@ -406,6 +469,7 @@ void lint_check_conflicts(struct lint *l, const struct lint_setting *s)
         if (p.a && p.b)
             pairs[i].judge(l, &p);
     }
+    check_needed(l, s);
     check_ib_off(l, s);
     check_table(l, s);
     check_tuner_beside_table(l, s);

@@ -110,6 +110,10 @@ static void check_shape(struct lint *l, const struct lint_setting *s, int64_t va
             l, NT_NOT_A_MULTIPLE, s,
             arena_printf(l->arena, "NCCL wants a multiple of 32 and takes %lld instead.", (long long)s->var->high),
             "Write a multiple of 32, or nothing.");
+    if ((strstr(s->name, "BUFFSIZE") || strstr(s->name, "CHUNKSIZE")) && value <= 0 &&
+        value != -2) /* -2: its default */
+        lint_find(l, NT_OUT_OF_RANGE, s, "NCCL takes the number of bytes as it stands, and this is none.",
+                  "Write a number of bytes, or remove it.");
     if (!strcmp(s->name, "NCCL_WORK_FIFO_BYTES") && value > 0 && ((value & (value - 1)) || value > 1 << 30))
         lint_find(l, NT_NOT_A_MULTIPLE, s,
                   "NCCL wants a power of two up to 1 GiB and takes its default, 1 MiB, instead.",
@@ -394,10 +398,24 @@ static void check_local_interface(struct lint *l, const struct lint_setting *s)
             }
 }
 
+/* Words for its own networks that NCCL does not know. */
+static void check_network_name(struct lint *l, const struct lint_setting *s)
+{
+    static const char *const words[] = {"infiniband", "ibverbs", "verbs", "rdma", "roce", "tcp",  "sockets",
+                                        "ethernet",   "eth0",    "ib0",   "mlx5", "true", "auto", "nccl_ib"};
+    for (size_t i = 0; s->value && i < sizeof words / sizeof *words; i++)
+        if (!strcasecmp(s->value, words[i]))
+            lint_find(l, NT_NETWORK_EXCLUDED, s,
+                      "NCCL's own networks are called IB and Socket. Without a plugin of this name communicator "
+                      "creation fails.",
+                      "Write IB or Socket, or remove it.");
+}
+
 static const struct {
     const char *name;
     void (*check)(struct lint *, const struct lint_setting *);
 } effects[] = {
+    {"NCCL_NET", check_network_name},
     {"NCCL_NSOCKS_PERTHREAD", check_sockets_alone},
     {"NCCL_NSOCKS_PERTHREAD", check_tcp_only},
     {"NCCL_SOCKET_NTHREADS", check_tcp_only},

@@ -8,16 +8,6 @@
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
-/* A name that something reads: losing any other costs nothing. */
-static int has_reader(const struct lint_setting *s)
-{
-    const struct env_other *o = s->var ? NULL : env_other_find(s->name);
-    if (s->var)
-        return !s->var->last && !(s->var->flags & ENV_DEAD);
-    return o && (o->status == ENV_FRAMEWORK || o->status == ENV_RCCL || o->status == ENV_OF_PLUGIN ||
-                 o->status == ENV_FABRIC);
-}
-
 static int is_named(const struct lint_launch *c, const char *name)
 {
     for (size_t i = 0; i < c->nnames; i++)
@@ -42,7 +32,7 @@ static int runs_bare(const char *remote)
 
 static int is_lost(const struct lint_setting *s, const struct lint_launch *c)
 {
-    if (c->keeps || s->body || s->name_at >= c->at || is_named(c, s->name) || !has_reader(s) ||
+    if (c->keeps || s->body || s->name_at >= c->at || is_named(c, s->name) || !lint_has_reader(s) ||
         !lint_can_meet(s->branch, c->branch))
         return 0;
     if (c->launcher == LINT_SSH && (!c->remote || !runs_bare(c->remote)))
@@ -95,7 +85,7 @@ static void check_after_launch(struct lint *l, const struct lint_setting *s)
 {
     const struct lint_text *t = s->text;
     const struct lint_launch *last = NULL;
-    if (s->how != LINT_EXPORTED || s->group != 0 || s->body || s->commands < t->commands || !has_reader(s))
+    if (s->how != LINT_EXPORTED || s->group != 0 || s->body || s->commands < t->commands || !lint_has_reader(s))
         return;
     for (size_t i = 0; i < t->nlaunches; i++)
         if (t->launches[i]->group && t->launches[i]->at < s->name_at &&
@@ -172,7 +162,7 @@ static void check_file_unused(struct lint *l, const struct lint_setting *s)
     const char *file = s->body ? s->body->file : NULL;
     size_t i = s->text->first;
     if (!file || s->text->nlaunches == 0 || strlen(file) < 4 || strcmp(file + strlen(file) - 3, ".sh") != 0 ||
-        strstr(file, "profile") || strchr(file, '$') || !has_reader(s))
+        strstr(file, "profile") || strchr(file, '$') || !lint_has_reader(s))
         return;
     while (l->settings[i]->body != s->body)
         i++;

@@ -173,11 +173,7 @@ static void check_choice(struct lint *l, const struct lint_setting *s)
         if (l->high < BY_COLLECTIVE)
             return;
     }
-    if (algo)
-        env_parse_algo(s->value, l->high, &c);
-    else
-        env_parse_proto(s->value, l->high, &c);
-    if (c.unknown) {
+    if (!lint_choice(l, s, &c)) {
         find_unknown_choice(l, s, &c);
         return;
     }
@@ -217,6 +213,12 @@ static void check_device_kind(struct lint *l, const struct lint_setting *s, cons
     if (!strcmp(s->name, "NCCL_OOB_NET_IFNAME"))
         return;
     for (int i = 0; i < d->count; i++) {
+        size_t n = d->list[i].length;
+        if (n >= 7 && strspn(d->list[i].name, "0123456789.") >= n) {
+            lint_find(l, NT_DEVICE_KIND, s, "An address stands where NCCL looks for the name of a device.",
+                      "Write the device's name, or for RoCE addresses NCCL_IB_ADDR_RANGE.");
+            return;
+        }
         if (!begins_with(d->list[i].name, d->list[i].length, hca ? interfaces : verbs))
             continue;
         lint_find(l, NT_DEVICE_KIND, s,
@@ -245,6 +247,9 @@ static void check_devices(struct lint *l, const struct lint_setting *s)
     } else if (strpbrk(s->value, " \t;"))
         says =
             "The list is split at commas alone: a blank or ';' becomes a part of a name, which then matches nothing.";
+    else if (strpbrk(s->value, "*?[]()|/"))
+        says = "NCCL knows no patterns, ranges or paths: such a character is a part of a name, which then matches "
+               "nothing.";
     else if (d.dropped)
         says = arena_printf(l->arena, "NCCL reads %d entries; %d more are dropped.", ENV_NAMES_MAX, d.dropped);
     for (int i = 0; i < d.count && !says; i++) {

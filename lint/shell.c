@@ -96,7 +96,15 @@ void shell_export_name(struct shell *sh, size_t at, size_t bytes)
         struct lint_setting *s = sh->l->settings[k];
         if (s->how == LINT_ASSIGNED && strlen(s->name) == bytes && !memcmp(s->name, sh->s + at, bytes))
             s->how = sh->how;
+        if (strlen(s->name) == bytes && !memcmp(s->name, sh->s + at, bytes))
+            return;
     }
+    /* A name that nothing here sets: it comes from outside, unless it is no name at all. */
+    const char *name = arena_strndup(sh->l->arena, sh->s + at, bytes);
+    const struct env_other *other = env_other_find(name);
+    if (other ? other->status == ENV_MISSPELT || other->status == ENV_REMOVED
+              : !env_var_find(name) && !strncmp(name, "NCCL_", 5) && env_nearest(name))
+        lint_setting_new(sh->l, sh->v, at, bytes, LINT_COMMAND);
 }
 
 /* ---- texts that a script holds: scripts in quotes, JSON, files that echo writes, options in variables ------------ */
@@ -122,11 +130,12 @@ void shell_json(struct shell *sh, int i, int group)
 {
     const char *s = shell_raw(sh, i);
     const char *brace = memchr(s, '{', shell_length(sh, i));
-    if (!brace || brace == s || !memchr(s, '"', shell_length(sh, i)) || !strchr("'\"", brace[-1]) ||
+    int bare = brace == s;
+    if (!brace || !memchr(s, '"', shell_length(sh, i)) || (!bare && !strchr("'\"", brace[-1])) ||
         !lint_names_any(s, shell_length(sh, i)))
         return;
-    struct lint_view v = {sh->v->t, sh->s, (size_t)(brace - sh->s), sh->words[i].end - 1, sh->v->map};
-    if (brace[-1] == '"')
+    struct lint_view v = {sh->v->t, sh->s, (size_t)(brace - sh->s), sh->words[i].end - !bare, sh->v->map};
+    if (!bare && brace[-1] == '"')
         v = lint_unescape(sh->l, &v, v.from, v.to, LINT_ESCAPES);
     sh->l->read_inner(sh->l, &v, "word.json", group, LINT_DECLARED);
 }

@@ -5,14 +5,22 @@
 #include "core/tokens.h"
 #include "lint/lint_internal.h"
 
-#define MOST_WORDS  512 /* of one command; what follows is not looked at */
-#define MOST_BODIES 16  /* here-documents that one line opens */
+#define MOST_WORDS     512 /* of one command; what follows is not looked at */
+#define MOST_BODIES    16  /* here-documents that one line opens */
+#define MOST_SUBSHELLS 8
 
 enum shell_dialect { SHELL_SH, SHELL_CSH, SHELL_FISH };
 
 struct shell_body {
     size_t at, end;           /* its end mark */
     struct shell_word target; /* the file that it is written to; end 0: none */
+};
+
+/* An open bracket. */
+struct subshell {
+    size_t first; /* setting inside it */
+    int commands; /* that ran before it */
+    const struct lint_branch *branch;
 };
 
 struct shell {
@@ -29,6 +37,8 @@ struct shell {
     size_t piped, piped_end;  /* what the command in front of '|' prints; 0, 0: nothing known */
     struct shell_body bodies[MOST_BODIES];
     int nbodies;
+    struct subshell subshells[MOST_SUBSHELLS];
+    int nsubshells;
 };
 
 /* ---- words of the command ---- */

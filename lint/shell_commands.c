@@ -25,6 +25,19 @@ static void mark_own_line(struct shell *sh, struct lint_setting *s, size_t from,
     s->line_bytes = bytes;
 }
 
+/* A word NAME=value or $NAME=value where it sets nothing. */
+static void find_no_assignment(struct shell *sh, int i, const char *says, const char *advice)
+{
+    size_t at = sh->words[i].at + (shell_raw(sh, i)[0] == '$'), end = sh->words[i].end;
+    size_t n = at < end ? lint_name_length(sh->s + at, end - at) : 0;
+    int pair = n > 0 && at + n < end && sh->s[at + n] == '=';
+    struct lint_setting *s = pair ? lint_setting_new(sh->l, sh->v, at, n, LINT_COMMAND) : NULL;
+    if (!s)
+        return;
+    s->group = ++sh->l->groups;
+    lint_find(sh->l, NT_SHELL_BLANKS, s, says, advice);
+}
+
 /* Four words are a sentence, and so is a line in quotes. */
 static void find_blanks(struct shell *sh, int name, size_t bytes)
 {
@@ -85,6 +98,9 @@ static void do_export(struct shell *sh, int i, enum lint_how how)
         } else if (i + 1 < sh->nwords && shell_raw(sh, i + 1)[0] == '=') {
             find_blanks(sh, i, shell_length(sh, i));
             return;
+        } else if (shell_raw(sh, i)[0] == '$') {
+            find_no_assignment(sh, i, "With '$' the variable's value stands in the place of its name.",
+                               "Write export NAME=value.");
         } else if (how != LINT_ASSIGNED) {
             shell_export_name(sh, sh->words[i].at, shell_length(sh, i));
         }
@@ -94,6 +110,11 @@ static void do_export(struct shell *sh, int i, enum lint_how how)
 static void do_unset(struct shell *sh, int i)
 {
     for (; i < sh->nwords; i++) {
+        if (shell_assignment(sh, i)) {
+            find_no_assignment(sh, i, "unset takes names alone: this neither sets nor unsets the variable.",
+                               "Write unset NAME, or export NAME=value.");
+            continue;
+        }
         struct lint_setting *s = lint_setting_new(sh->l, sh->v, sh->words[i].at,
                                                   lint_name_length(shell_raw(sh, i), shell_length(sh, i)), LINT_UNSET);
         if (s)
@@ -105,6 +126,8 @@ static void do_unset(struct shell *sh, int i)
 static void do_set(struct shell *sh, int i)
 {
     int exports = 0, erases = 0;
+    if (sh->dialect == SHELL_SH && i + 1 == sh->nwords && !strcmp(sh->v->t->kind, "shell"))
+        find_no_assignment(sh, i, "In a shell, set NAME=value sets $1 and no variable.", "Write export NAME=value.");
     for (; i < sh->nwords; i++) {
         const char *s = shell_raw(sh, i);
         size_t n = shell_length(sh, i);
@@ -128,6 +151,9 @@ static void do_set(struct shell *sh, int i)
 
 static void do_setenv(struct shell *sh, int i)
 {
+    if (i + 1 == sh->nwords)
+        find_no_assignment(sh, i, "setenv takes name and value as two words: this sets nothing.",
+                           "Write setenv NAME value.");
     if (i + 1 < sh->nwords) {
         struct lint_setting *s = shell_add(sh, sh->words[i].at, lint_name_length(shell_raw(sh, i), shell_length(sh, i)),
                                            sh->words[i + 1].at, sh->words[i + 1].end, LINT_EXPORTED, sh->base_group);

@@ -59,7 +59,8 @@ static int runs_before(const struct shell *sh, int i, const char *const *program
 
 static int belongs_to(const struct shell *sh, const struct option *o, int i)
 {
-    return !o->program || runs_before(sh, i, (const char *const[]){o->program, NULL});
+    return !o->program || runs_before(sh, i, (const char *const[]){o->program, NULL}) ||
+           shell_raw(sh, 0)[0] == '-'; /* FLAGS=(--set …) */
 }
 
 static void strip_quotes(const char *s, size_t *at, size_t *end)
@@ -176,16 +177,18 @@ static int is_value(const struct shell *sh, int i)
 static int find_pair_in_two(struct shell *sh, int i, size_t at, int group)
 {
     size_t n = lint_name_length(sh->s + at, sh->words[i].end - at), end = sh->words[i].end;
-    int empty = at + n + 1 == end && sh->s[at + n] == '=';
-    if (n == 0 || (at + n != end && !empty) || !is_value(sh, i + 1))
+    int empty = at + n + 1 == end && sh->s[at + n] == '=', colon = n > 0 && at + n + 1 < end && sh->s[at + n] == ':';
+    if (n == 0 || (!colon && ((at + n != end && !empty) || !is_value(sh, i + 1))))
         return 0;
     struct lint_setting *s = lint_setting_new(sh->l, sh->v, at, n, LINT_COMMAND);
     if (!s)
         return 0;
     s->group = group;
     lint_find(sh->l, NT_PAIR_IN_TWO, s,
-              arena_printf(sh->l->arena, "The option takes one word: \"%.*s\" is not a part of it.",
-                           (int)(shell_length(sh, i + 1) < 40 ? shell_length(sh, i + 1) : 40), shell_raw(sh, i + 1)),
+              colon ? "Only '=' joins a name and its value here."
+                    : arena_printf(sh->l->arena, "The option takes one word: \"%.*s\" is not a part of it.",
+                                   (int)(shell_length(sh, i + 1) < 40 ? shell_length(sh, i + 1) : 40),
+                                   shell_raw(sh, i + 1)),
               "Write NAME=value without blanks.");
     return 1;
 }
@@ -216,7 +219,7 @@ static const struct option *option_at(const struct shell *sh, int i)
 
 int shell_option(struct shell *sh, int i, int group)
 {
-    static const char *const splitters[] = {"apptainer", "singularity", NULL};
+    static const char *const splitters[] = {"apptainer", "singularity", "torchx", NULL};
     const struct option *o = option_at(sh, i);
     if (!o)
         return i;

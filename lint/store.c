@@ -231,10 +231,13 @@ struct lint_setting *lint_setting_new(struct lint *l, const struct lint_view *v,
 /* Whether text stands for something that is filled in later: "$X", "{{ x }}", "<path>", "...". */
 static int is_placeholder(const char *s, size_t length)
 {
-    static const char *const marks[] = {"{{", "${", "$(", "...", "%("};
+    static const char *const marks[] = {"{{", "${", "$(", "...",
+                                        "%(", "[^", ".*", ".+"}; /* the last: patterns for text */
     for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
         if (memmem(s, length, marks[i], strlen(marks[i])))
             return 1;
+    if (length > 2 && s[0] == '[' && s[length - 1] == ']')
+        return 1;
     const char *open = memchr(s, '<', length);
     if (open && memchr(open, '>', length - (size_t)(open - s)))
         return 1;
@@ -286,7 +289,8 @@ void lint_add(struct lint *l, const char *name, const char *value)
 
 int lint_names_any(const char *s, size_t length)
 {
-    static const char *const parts[] = {"NCCL_", "nccl_", "RCCL_", "HSA_", "CUDA_DEVICE_MAX_CONNECTIONS", "FI_", NULL};
+    static const char *const parts[] = {
+        "NCCL_", "nccl_", "RCCL_", "HSA_", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_LAUNCH_BLOCKING", "FI_", NULL};
     for (const char *const *p = parts; *p; p++)
         if (memmem(s, length, *p, strlen(*p)))
             return 1;
@@ -374,6 +378,24 @@ int lint_number(const struct lint_setting *s, int64_t *value)
         return 0;
     enum env_number how = env_parse_number(s->value, value);
     return how != ENV_NUMBER_EMPTY && how != ENV_NUMBER_RANGE;
+}
+
+int lint_has_reader(const struct lint_setting *s)
+{
+    const struct env_other *o = s->var ? NULL : env_other_find(s->name);
+    if (s->var)
+        return !s->var->last && !(s->var->flags & ENV_DEAD);
+    return o && (o->status == ENV_FRAMEWORK || o->status == ENV_RCCL || o->status == ENV_OF_PLUGIN ||
+                 o->status == ENV_FABRIC);
+}
+
+int lint_choice(const struct lint *l, const struct lint_setting *s, struct env_choice *c)
+{
+    *c = (struct env_choice){.unknown = NULL};
+    if (!s->value || !s->value[0])
+        return 0;
+    (strcmp(s->name, "NCCL_PROTO") ? env_parse_algo : env_parse_proto)(s->value, l->high, c);
+    return !c->unknown;
 }
 
 int lint_is_on(const struct lint_setting *s)
