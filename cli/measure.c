@@ -10,6 +10,7 @@
 #include "core/delivered.h"
 #include "core/hostlist.h"
 #include "core/launcher.h"
+#include "core/vars/catalogue.h"
 #include "envgen/predict/predict.h"
 
 #define LARGEST ((uint64_t)1 << 30) /* bytes, if not given */
@@ -97,6 +98,10 @@ static const struct option_spec where_options[] = {
     {0, "hosts", "LIST", "the nodes, such as n1,n2 or n[1-4]; without, those of the Slurm allocation, or this machine",
      option_text, offsetof(struct bench_options, setup.hosts)},
     {0, "hostfile", "FILE", "the nodes, one a line", option_text, offsetof(struct bench_options, setup.hostfile)},
+    {0, "topo-file", "FILE",
+     "a topology file that every node has below /etc, /opt or /usr (probe --tree ... --format nccl-xml): tried as "
+     "NCCL_TOPO_FILE",
+     option_text, offsetof(struct bench_options, setup.topo_file)},
     {0, "ranks-per-node", "N", "default: a node's GPUs; without any, 1, or on a single node its cores (2 to 8)",
      option_int, offsetof(struct bench_options, setup.ranks_per_node), .low = 1, .high = 4096},
     {0, "launcher", "NAME", "what starts an agent on every node; auto takes srun in a Slurm allocation, else ssh:",
@@ -228,6 +233,11 @@ int cli_measure_resolve_defaults(struct bench_options *o, const struct cli_relea
         o->max_bytes = usual_bytes(o, predicts);
     if (!o->collectives)
         o->collectives = o->workload ? ~0u : usual.collectives;
+    const char *refused = o->setup.topo_file ? env_undeliverable("NCCL_TOPO_FILE", o->setup.topo_file) : NULL;
+    if (refused)
+        return err_set(e, ERR_USAGE,
+                       "--topo-file: '%s' %s that a profile could name: expected one below /etc, /opt or /usr",
+                       o->setup.topo_file, refused);
     if (predicts && (o->setup.hosts || o->setup.hostfile))
         return err_set(e, ERR_USAGE, "--hosts and --hostfile name nodes that are measured; --nodes is for predictions");
     cli_measure_budget(o);

@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/machine.h"
+#include "cli/tree.h"
 #include "core/file.h"
 #include "core/hostlist.h"
 #include "core/progress.h"
@@ -23,7 +24,7 @@ struct request {
     struct option_list from;
     int merge;
     const char *sysroot, *hosts, *hostfile, *gather, *switches;
-    const char *machine, *gpu;
+    const char *machine, *gpu, *tree;
     int nodes; /* of that machine; 0: not given */
     int list_machines, list_gpus, list_findings;
     const char *agent, *command;
@@ -73,6 +74,10 @@ static const struct option_spec what_options[] = {
     {0, "gpu", "NAME",
      "what the GPUs of --from or --sysroot are (--list-gpus): completes files that tell neither model nor NVLink",
      option_text, offsetof(struct request, gpu), .word = cli_gpu_word},
+    {0, "tree", "NAME|FILE",
+     "where GPUs and NICs are in a virtual machine or container that does not show it: a bundled machine, a provider's "
+     "topology file, or measured bandwidths, lines of \"GPU0 mlx5_0 24.1\" (GB/s)",
+     option_text, offsetof(struct request, tree)},
     {0, "ibnetdiscover", "FILE", "also tell which switch every HCA hangs on, from what ibnetdiscover printed",
      option_text, offsetof(struct request, switches)},
     {0},
@@ -288,9 +293,43 @@ static int parse_request(int argc, char **argv, struct request *r, struct arena 
     return -1;
 }
 
+/* A bundled machine, a file that begins like a document, or else measured bandwidths. */
+static struct topology *describe_tree(const struct topology *t, const char *tree, struct log *log, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct topology *like = NULL;
+    char *text;
+    size_t bytes;
+    int i = 0;
+    while (machine_name(i) && strcmp(machine_name(i), tree) != 0)
+        i++;
+    if (machine_name(i))
+        like = machine_topology(tree, 1, e);
+    else if (!file_read_text(tree, FILE_LIMIT, a, &text, &bytes, e))
+        like = strchr("<{", text[strspn(text, " \t\r\n")]) ? probe_files(&tree, 1, log, e)
+                                                           : machine_from_bandwidths(t, tree, e);
+    arena_free(a);
+    return like;
+}
+
+static int complete_tree(struct topology *t, const char *tree, struct log *log, struct err *e)
+{
+    struct topology *like = describe_tree(t, tree, log, e), *before = like ? cli_copy_topology(t, e) : NULL;
+    int rc = before ? machine_complete_tree(t, like, e) : e->code;
+    for (int i = 0; i < t->nclasses && !rc; i++)
+        for (int k = 0; k < t->classes[i].nnotes; k++)
+            if (!strncmp(t->classes[i].notes[k], TREE_ASSUMED, strlen(TREE_ASSUMED)))
+                log_warn(log, "%s: %s", t->classes[i].name, t->classes[i].notes[k]);
+    if (!rc)
+        cli_compare_trees(before, t, log);
+    topo_free(before);
+    topo_free(like);
+    return rc;
+}
+
 static int probe_nodes(const struct request *r, struct err *e)
 {
-    struct log log = cli_log(COMMAND, !r->output);
+    struct log log = cli_log(COMMAND, !r->output && !r->tree);
     struct probe_timings took = {.n = 0};
     double before_s = progress_now_s();
     int rc = 0;
@@ -301,6 +340,8 @@ static int probe_nodes(const struct request *r, struct err *e)
         print_timings(&took, (progress_now_s() - before_s) * 1e3);
     if (r->gpu)
         rc = machine_complete_gpus(t, r->gpu, e);
+    if (!rc && r->tree)
+        rc = complete_tree(t, r->tree, &log, e);
     if (!rc && r->switches)
         rc = ibnetdiscover_read(t, r->switches, &log, e);
     if (!rc)

@@ -421,6 +421,8 @@ void nccl_plan_launches(const struct bench_setup *s, int nodes, struct bench_pla
     for (int i = 0; c && i < c->nports; i++)
         rdma |= c->ports[i].state == TOPO_STATE_ACTIVE;
     add_settings(p, a, BENCH_DEFAULT, NULL, 0);
+    if (s->topo_file && !getenv("NCCL_TOPO_FILE"))
+        add_launch(p, a, "topo-file", "NCCL_TOPO_FILE", s->topo_file);
     if (nodes != 1 && rdma && !getenv("NCCL_IB_HCA"))
         add_hca_sets(p, a, s->topology);
     if (nodes != 1 && rdma)

@@ -30,6 +30,7 @@ struct bench_setup {
     int ranks_per_node;      /* 0: the engine chooses */
     const int *nodes;        /* where all is computed: how many nodes; one prediction each */
     int nnodes;              /* 0: as many as the topology has */
+    const char *topo_file;   /* an NCCL_TOPO_FILE on all nodes, to try as a launch; NULL none */
     int nccl_version;        /* and whose choices are predicted, 22809 is 2.28.9; 0: the newest known */
     unsigned collectives;    /* a bit for each (enum coll) that is to be measured; 0 unknown */
     const struct bench_knobs

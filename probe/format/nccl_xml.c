@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "probe/format/format.h"
+#include "probe/machines/machines.h"
 
 enum { CLASS_GPU = 0x030200, CLASS_NIC = 0x020000, CLASS_INFINIBAND = 0x020700, CLASS_SWITCH = 0x060400 };
 #define MOST_OBJECTS   4096 /* far above what NCCL takes */
@@ -31,6 +32,14 @@ static const char *plain_text(struct arena *a, const char *s)
     for (char *p = copy; *p; p++)
         if (*p < ' ' || *p > '~' || strchr("\"'<>&", *p))
             *p = '?';
+    return copy;
+}
+
+static const char *plain_comment(struct arena *a, const char *s)
+{
+    char *copy = arena_strdup(a, plain_text(a, s));
+    for (char *p = copy; (p = strstr(p, "--")); p++)
+        *p = '?';
     return copy;
 }
 
@@ -236,6 +245,9 @@ static int write_nccl_xml(const struct topology *t, FILE *out, struct err *e)
     int nodes = 0;
     if (t->nclasses == 1 && w.c->nobjects <= MOST_OBJECTS) {
         fputs("<system version=\"1\">\n", out);
+        for (int i = 0; i < w.c->nnotes; i++)
+            if (!strncmp(w.c->notes[i], TREE_ASSUMED, strlen(TREE_ASSUMED)))
+                fprintf(out, "  <!-- %s -->\n", plain_comment(w.a, w.c->notes[i]));
         for (int i = 0; i < w.c->nobjects; i++) {
             if (w.c->objects[i].kind != TOPO_NUMA || w.c->objects[i].parent >= 0)
                 continue;

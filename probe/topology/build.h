@@ -87,6 +87,9 @@ struct pci_place pci_tree_bridge(struct topology *t, struct topo_class *c, struc
 int pci_tree_device(struct topology *t, struct topo_class *c, struct pci_place at, struct pci_function f,
                     enum topo_kind claimed);
 
+/* Object i has become object where[i]: update the indices of everything but the objects themselves. */
+void build_renumber(struct topo_class *c, const int *where);
+
 /* Remove the switches and host bridges below which no device was added. */
 void pci_tree_prune(struct topo_class *c);
 

@@ -22,6 +22,3 @@ const char *topo_port_plugin(const struct topo_class *c, int port);
 
 /* Return the network of an interface's first IPv4 address, "10.0.1.0/24", in `a`; NULL: unknown, as for NULL. */
 const char *topo_ip_network(const struct topo_class *c, const char *netdev, struct arena *a);
-
-/* Object i has become object where[i]: update the indices of everything but the objects themselves. */
-void build_renumber(struct topo_class *c, const int *where);

@@ -207,3 +207,20 @@ Every kind of finding is still known
   rate-differs:warning relaxed-ordering-off:warning rows-failed:error rows-pending:warning shm-small:warning
   switch-uplink-narrow:warning thp-never:note tree-hidden:note vbios-differs:warning wrong-driver:error
   xid-hardware:warning xid-program:note
+
+A tree that a guest hides is completed, with every assumption in the file
+
+  $ nccltune probe --machine azure-ndv2 --tree azure-ndv2 --format nccl-xml 2>tree.txt | grep -c assumed
+  2
+  $ cat tree.txt
+  nccltune probe: warning: class0: assumed: all GPUs are where the bundled description of azure-ndv2 has their PCI addresses
+  nccltune probe: warning: class0: assumed: all NICs are where the bundled description of azure-ndv2 has their PCI addresses
+  nccltune probe: class0: on two nodes NCCL would make, without this tree: 2 channels, 1 x 10 GB/s to the network over PHB, without GPUDirect RDMA
+  nccltune probe: class0: with it: 2 channels, 1 x 10 GB/s to the network over PHB, without GPUDirect RDMA
+  $ printf 'GPU0 mlx5_ib0 12.1\nGPU7 mlx5_ib0 7.5\n' >near.txt
+  $ nccltune probe --machine azure-ndv2 --tree near.txt --format short 2>&1 | grep 'one switch'
+  nccltune probe: warning: class0: assumed: GPU0, mlx5_ib0 are behind one switch, by near.txt
+  $ nccltune probe --machine azure-ndv2 --tree dgx-2 --format nccl-xml
+  nccltune probe: the bundled description of dgx-2 has 16 GPUs, class0 has 8
+  Try 'nccltune probe --help'.
+  [2]

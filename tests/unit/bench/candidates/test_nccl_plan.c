@@ -86,6 +86,19 @@ TEST_CASE(calls_are_what_nccl_has)
     assert_int_equal(nccl_requested_of(&call(COLL_ALLREDUCE, BENCH_DEFAULT)->knobs).algo, -1);
 }
 
+/* Unless the site has one already. */
+TEST_CASE(topology_file_is_a_launch)
+{
+    struct bench_setup s = {.topology = machine(), .topo_file = "/etc/nccl-topo.xml"};
+    nccl_plan_launches(&s, 1, &plan, arena);
+    assert_string_equal(launch("topo-file"), "/etc/nccl-topo.xml");
+    plan.nlaunches = 0;
+    setenv("NCCL_TOPO_FILE", "/opt/site.xml", 1);
+    nccl_plan_launches(&s, 1, &plan, arena);
+    unsetenv("NCCL_TOPO_FILE");
+    assert_null(launch("topo-file"));
+}
+
 TEST_CASE(hca_sets_come_from_the_topology)
 {
     struct bench_setup s = {.topology = machine()};
@@ -93,6 +106,7 @@ TEST_CASE(hca_sets_come_from_the_topology)
     assert_string_equal(plan.launches[0].label, BENCH_DEFAULT);
     assert_string_equal(launch("hca=compute"), "=mlx5_0:1,mlx5_1:1,mlx5_2:1");
     assert_string_equal(launch("hca=near-gpus"), "=mlx5_0:1,mlx5_1:1");
+    assert_null(launch("topo-file"));
     assert_string_equal(launch("hca=mlx5_2"), "=mlx5_2:1");
     assert_null(launch("hca=one-a-numa")); /* the same set as near-gpus: measured once */
     assert_null(launch("hca=mlx5_3"));
