@@ -114,6 +114,39 @@ static int is_script(void)
     return !step || hook_number(step, 1LL << 30, &number); /* Slurm's own steps have numbers from the other end */
 }
 
+struct visit {
+    char first[HOOK_WORD];
+    int is_there; /* the host that `first` names */
+};
+
+static int note_first(void *arg, const char *host, struct hook_why *w)
+{
+    (void)w;
+    snprintf(((struct visit *)arg)->first, HOOK_WORD, "%s", host);
+    return 1;
+}
+
+static int note_whether(void *arg, const char *host, struct hook_why *w)
+{
+    struct visit *v = arg;
+    (void)w;
+    v->is_there |= !strcmp(v->first, host);
+    return 0;
+}
+
+/* What mpirun in a batch script starts on the job's other nodes: a step of one task a node without the script's own
+ * node, whose ranks are mpirun's children and have what the script has. All ranks are to have the same. */
+static int is_daemon(const struct task *t)
+{
+    const char *job = getenv("SLURM_JOB_NODELIST"), *step = getenv("SLURM_STEP_NODELIST"),
+               *nodes = getenv("SLURM_STEP_NUM_NODES"), *tasks = getenv("SLURM_STEP_NUM_TASKS");
+    struct visit v = {.first = ""};
+    struct hook_why ignored = {""};
+    return pinned(t) && job && step && nodes && tasks && !strcmp(nodes, tasks) &&
+           hook_nodes_each(job, note_first, &v, &ignored) == 1 && !hook_nodes_each(step, note_whether, &v, &ignored) &&
+           !v.is_there;
+}
+
 /* ---- what is set ------------------------------------------------------------------------------------------------- */
 
 static int has_own_table(struct task *t)
@@ -128,11 +161,12 @@ static int has_own_table(struct task *t)
 }
 
 /* Where nodes of the job differ, a script's own node's settings must not travel: steps get their node's from here, and
- * what the script itself starts gets them from the plugin, which looks where it is. */
+ * what the script itself starts, here and on other nodes, gets them from the plugin, which looks where it is: or,
+ * before NCCL 2.28.7, none of it has them. */
 static void set_profile(struct task *t)
 {
     const struct hook_answer *a = &t->answer;
-    int travels = a->mixed && is_script(), own = has_own_table(t);
+    int travels = a->mixed && (is_script() || is_daemon(t)), own = has_own_table(t);
     for (int i = 0; i < a->common.count; i++)
         if (!hook_settings_find(&a->local, a->common.items[i].name))
             deliver(t, a->common.items[i].name, a->common.items[i].value);

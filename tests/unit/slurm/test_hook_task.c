@@ -13,13 +13,23 @@ static struct hook_report report;
 
 static int set_up(void **state)
 {
-    static const char *const clean[] = {"NCCLTUNE",          "NCCLTUNE_SET",
-                                        "NCCL_IB_HCA",       "NCCL_IB_QPS_PER_CONNECTION",
-                                        "NCCL_TUNER_PLUGIN", "NCCL_TUNER_CONFIG_FILE",
-                                        "NCCLTUNE_PROFILE",  "NCCLTUNE_HASH",
-                                        "SLURM_HET_JOB_ID",  "SLURM_JOB_START_TIME",
-                                        "NCCL_ENV_PLUGIN",   "NCCLTUNE_REFUSE",
-                                        "SLURM_LOCALID",     "NCCL_NET"};
+    static const char *const clean[] = {"NCCLTUNE",
+                                        "NCCLTUNE_SET",
+                                        "NCCL_IB_HCA",
+                                        "NCCL_IB_QPS_PER_CONNECTION",
+                                        "NCCL_TUNER_PLUGIN",
+                                        "NCCL_TUNER_CONFIG_FILE",
+                                        "NCCLTUNE_PROFILE",
+                                        "NCCLTUNE_HASH",
+                                        "SLURM_HET_JOB_ID",
+                                        "SLURM_JOB_START_TIME",
+                                        "NCCL_ENV_PLUGIN",
+                                        "NCCLTUNE_REFUSE",
+                                        "SLURM_LOCALID",
+                                        "NCCL_NET",
+                                        "SLURM_STEP_NODELIST",
+                                        "SLURM_STEP_NUM_NODES",
+                                        "SLURM_STEP_NUM_TASKS"};
     struct sha256 sha;
     char hex[SHA256_HEX], conf[2048];
     static const char csv[] = "allreduce,0,-1,ring,simple,4,-1,-1\n";
@@ -271,6 +281,18 @@ TEST_CASE(local_settings_stay)
     setenv("SLURM_STEP_ID", "0", 1);
     assert_non_null(strstr(output(), HCA));
     assert_non_null(strstr(report.out, "unset NCCL_ENV_PLUGIN\n"));
+    /* Of its mpirun's daemons, which are on the other nodes, neither; a step with more tasks or on n0 is a step. */
+    static const struct {
+        const char *nodes, *count, *tasks;
+        int has;
+    } steps[] = {{"n[1-2]", "2", "2", 0}, {"n[1-2]", "2", "16", 1}, {"n[0-2]", "3", "3", 1}};
+    for (size_t i = 0; i < 3; i++) {
+        setenv("SLURM_STEP_NODELIST", steps[i].nodes, 1);
+        setenv("SLURM_STEP_NUM_NODES", steps[i].count, 1);
+        setenv("SLURM_STEP_NUM_TASKS", steps[i].tasks, 1);
+        assert_int_equal(strstr(output(), HCA) != NULL, steps[i].has);
+        assert_int_equal(strstr(report.out, "NCCL_ENV_PLUGIN=") != NULL, !steps[i].has);
+    }
     setenv("SLURM_JOB_NODELIST", "n[0-1]", 1); /* where all are of class a they may */
     unsetenv("SLURM_STEP_ID");
     assert_non_null(strstr(output(), HCA));
