@@ -394,8 +394,17 @@ static int find_others(struct request *w)
     return cli_nodes_meet(&w->agents, &w->bench.setup, dir, COMMAND, cli_catch_interrupt(), w->arena);
 }
 
-/* What is described, or every node that is to be measured, as it sees itself. All of them have to be there, but for a
- * document. */
+/* Whether the node has not come at all: its launcher, or its agent, has failed, and the setup is without it. */
+static int is_absent(const struct agents *s, const char *host)
+{
+    for (int i = 0; i < s->nabsent; i++)
+        if (!strcmp(s->absent[i].host, host))
+            return 1;
+    return 0;
+}
+
+/* What is described, or every node that is to be measured, as it sees itself. Those that do not come are left out; one
+ * that comes and cannot say what it is ends the run, but for a document. */
 static struct topology *look_at_nodes(struct request *w, struct log *log, struct err *e)
 {
     const struct bench_engine *engine = w->engine;
@@ -409,13 +418,15 @@ static struct topology *look_at_nodes(struct request *w, struct log *log, struct
     if (cli_nodes_measured(&w->bench.setup, w->arena, &nodes, e))
         return NULL;
     struct topology *t = cli_nodes_probe(&w->agents, &w->bench.setup, &nodes, log, cli_catch_interrupt(), w->arena, e);
-    for (int i = 0; t && documents && i < t->nmissing; i++)
+    for (int i = 0; t && i < t->nmissing; i++) {
+        if (!documents && !is_absent(&w->agents, t->missing[i].name)) {
+            err_set(e, ERR_FAILED, "%s cannot be measured: %s", t->missing[i].name, t->missing[i].why);
+            topo_free(t);
+            return NULL;
+        }
         log_warn(log, "%s is left out: %s", t->missing[i].name, t->missing[i].why);
-    if (!t || !t->nmissing || documents)
-        return t;
-    err_set(e, ERR_FAILED, "%s cannot be measured: %s", t->missing[0].name, t->missing[0].why);
-    topo_free(t);
-    return NULL;
+    }
+    return t;
 }
 
 static int run_bench(struct request *w, struct err *e)

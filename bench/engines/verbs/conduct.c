@@ -195,8 +195,9 @@ static void keep_try(struct verbs_conductor *c, const struct verbs_fabric_try *o
     tell_part(c, again ? "again" : "try", verbs_fabric_json(VERBS_PART_TRY, one));
 }
 
-/* The way back is a try of its own. Of one that failed nothing is known but that. */
-static void keep_answer(struct verbs_conductor *c, const struct verbs_try *pair, struct verbs_answer *t, int at)
+/* The way back is a try of its own, and is told first: a run that goes on from one that ended between the two tries the
+ * pair again, for which the way there stands. Of one that failed nothing is known but that. */
+static void keep_answer(struct verbs_conductor *c, const struct verbs_try *pair, struct verbs_answer *t, int again)
 {
     t->gid[sizeof t->gid - 1] = t->why[sizeof t->why - 1] = 0;
     struct verbs_fabric_try one = {.outcome = {.pair = *pair,
@@ -209,15 +210,14 @@ static void keep_answer(struct verbs_conductor *c, const struct verbs_try *pair,
                                    .spread = t->spread,
                                    .gid = t->gid[0] ? t->gid : NULL,
                                    .gid_index = {t->gid_index[0], t->gid_index[1]}};
-    keep_try(c, &one, at);
-    if (one.outcome.verdict != VERBS_GOOD || t->back_GBps <= 0)
-        return;
-    keep_try(c,
-             &(struct verbs_fabric_try){.outcome = {.pair = {pair->to, pair->from}, .GBps = t->back_GBps},
-                                        .spread = t->back_spread,
-                                        .gid = one.gid,
-                                        .gid_index = {t->gid_index[1], t->gid_index[0]}},
-             c->noutcomes);
+    if (one.outcome.verdict == VERBS_GOOD && t->back_GBps > 0)
+        keep_try(c,
+                 &(struct verbs_fabric_try){.outcome = {.pair = {pair->to, pair->from}, .GBps = t->back_GBps},
+                                            .spread = t->back_spread,
+                                            .gid = one.gid,
+                                            .gid_index = {t->gid_index[1], t->gid_index[0]}},
+                 c->noutcomes);
+    keep_try(c, &one, again < 0 ? c->noutcomes : again);
 }
 
 static int by_pair(const void *x, const void *y)
@@ -261,7 +261,7 @@ static void run_round(struct verbs_conductor *c, const struct verbs_round *r, st
     if (run_turn(c))
         return;
     for (int i = 0; i < r->ntries; i++)
-        keep_answer(c, &r->tries[i], &c->answers[rank_of(c, r->tries[i].from)], again < 0 ? c->noutcomes : again);
+        keep_answer(c, &r->tries[i], &c->answers[rank_of(c, r->tries[i].from)], again);
 }
 
 static int is_dead(const struct verbs_conductor *c, struct verbs_end p)

@@ -337,6 +337,34 @@ TEST_CASE(what_is_known_is_not_tried)
     fclose(out);
 }
 
+/* A run may end between any two parts: the way back is never what is missing. */
+static char told[4096];
+
+static void note_try(void *user, cJSON *o)
+{
+    const cJSON *t = cJSON_GetObjectItem(o, "try");
+    char *text = t ? cJSON_PrintUnformatted(t) : NULL;
+    if (text)
+        snprintf(told + strlen(told), sizeof told - strlen(told), "%s\n", text);
+    free(text);
+    cJSON_Delete(o);
+}
+
+TEST_CASE(the_way_back_is_told_first)
+{
+    out = fopen("/dev/null", "w");
+    assert_int_equal(open_fabric("back", 2, 1), 0);
+    c.say = note_try;
+    told[0] = 0;
+    verbs_conduct_run(&c, "rails", 0);
+    assert_int_equal(c.noutcomes, 2);
+    assert_true(c.outcomes[0].pair.from.node == 1 && c.outcomes[1].pair.from.node == 0);
+    assert_non_null(strchr(told, '\n'));
+    assert_int_not_equal(*(strchr(told, '\n') + 1), 0);
+    finish();
+    fclose(out);
+}
+
 /* ---- what comes from processes ---- */
 
 static void chatter(agents_hear *hear, void *user)
