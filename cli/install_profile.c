@@ -506,7 +506,7 @@ static int check_measured(const char *profile, struct err *e)
 
 static int run_request(struct request *r, struct arena *a, struct err *e)
 {
-    if (r->profile && !r->stage && !r->force && check_measured(r->profile, e))
+    if (!r->stage && !r->force && r->profile && check_measured(r->profile, e))
         return e->code;
     if (r->serve)
         return run_served(r, a, e);

@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define REAL(name)                 \
-    static __typeof__(&name) real; \
-    if (!real)                     \
+#define REAL(name)                   \
+    static __typeof__(&(name)) real; \
+    if (!real)                       \
     *(void **)&real = dlsym(RTLD_NEXT, #name)
 
 /* The path of a descriptor, AT_FDCWD among them. */

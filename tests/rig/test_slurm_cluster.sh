@@ -2,7 +2,8 @@
 # One tune from a login node without GPUs, in an allocation of five nodes with doubles of GPUs, HCAs and NCCL: n0 and n1
 # are of one class, n2 and n3 have other HCAs, n4 has no port that is up, and behind a port of n1 it is dark, which only
 # trying shows. n5 is taken in without measuring. Then a job on each node, and on all of them. The commands are those of
-# README's section on clusters, as they stand there.
+# README's section on clusters, as they stand there. With CLUSTER_AGAIN they run once more a year later, on the site that
+# they have left; CLUSTER_POLICY is the site's policy= from the beginning, CLUSTER_SECONDS the time of those measurements.
 # shellcheck disable=SC2086 # $n holds no blanks
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -14,7 +15,7 @@ done
 prefix=nc$$
 n=$prefix-n
 dir=/run/nccltune-rig-$prefix
-profile=$dir/shared/profile store=/shared/nccltune plugin=$dir/lib/libnccl-tuner-nccltune.so
+store=/shared/nccltune plugin=$dir/lib/libnccl-tuner-nccltune.so
 made=()
 for d in /etc/nccltune /shared; do [ -d $d ] || { mkdir $d && made+=("$d"); }; done
 trap 'tests/rig/slurm down $prefix >/dev/null 2>&1; rmdir -- "${made[@]}"' EXIT
@@ -22,7 +23,7 @@ trap 'tests/rig/slurm down $prefix >/dev/null 2>&1; rmdir -- "${made[@]}"' EXIT
 mkdir -p "$dir/libexec" "$dir/lib" "$dir/site" "$dir/shared" "$dir/bin"
 install -m 755 build/nccltune-hook slurm/task_prolog slurm/prolog "$dir/libexec/"
 install -m 755 build/libnccl-tuner-nccltune.so "$plugin"
-printf '%s\n' "store=$store" "plugin=$plugin" >"$dir/site/slurm.conf"
+printf '%s\n' "store=$store" "plugin=$plugin" ${CLUSTER_POLICY:+policy=$CLUSTER_POLICY} >"$dir/site/slurm.conf"
 
 # hcas NODE STATE HCA...: what the node shows in /sys/class/infiniband, and the law of its NCCL: two HCAs are slower than
 # the first alone, which is worth finding on every class.
@@ -80,22 +81,34 @@ cat >"$dir/bin/nccltune" <<END
 #!/bin/sh
 export LD_PRELOAD=$PWD/build/tests/doubles/fake_verbs.so
 case \$1 in
-tune) set -- "\$@" --collectives allreduce \${SIZES---max-bytes 256K --step-factor 32 --budget 60s} ;;
+tune) set -- "\$@" --collectives allreduce \${SIZES---max-bytes 256K --step-factor 32 --budget ${CLUSTER_SECONDS:-60}s} ;;
 install-profile) set -- "\$@" --no-nccl-conf --plugin $plugin ;;
 esac
 exec $PWD/build/nccltune "\$@"
 END
 chmod 755 "$dir/bin/nccltune"
-# as_written WORD...: the one line of README's commands that has all of them, run on the login node.
-as_written() {
+today=2026-01-02
+date() { if [ "$*" = +%F ]; then echo "$today"; else command date "$@"; fi; }
+# written WORD...: the one line of README's commands that has all of them.
+written() {
     local line word
     line=$(sed -n '/^<!-- tests.rig.test_slurm_cluster.sh runs/,/^[^ <]/s/^    //p' README.md)
     for word in "$@"; do line=$(grep -F -e "$word" <<<"$line"); done
     line=${line%%  #*}
-    echo "# README: $line"
-    # shellcheck disable=SC2046 # words
-    nodes 150 ${line//node17/${n}4}
+    echo "${line//node17/${n}4}"
 }
+# place: where README's first line puts the profile, on the nodes.
+# shellcheck disable=SC2154 # README sets it
+place() (eval "$(written 'profile=')" && echo "$profile")
+# as_written WORD...: that line, run on the login node.
+as_written() {
+    local line profile
+    line=$(written "$@")
+    profile=$(place)
+    echo "# README: $line"
+    eval "nodes $((90 + 3 * ${CLUSTER_SECONDS:-60})) $line"
+}
+profile=$dir$(place)
 
 # ---- the plan --------------------------------------------------------------------------------------------------------
 nodes 150 salloc -Q -w "${n}[0-4]" -N5 nccltune tune --serve partition=gpu -o /shared/profile --plan --json \
@@ -116,7 +129,7 @@ check "bench knows both classes' HCAs, too" grep -q 'hca=rail0' "$dir/bench.plan
 # ---- measured, with HCAs of every class ------------------------------------------------------------------------------
 as_written salloc "tune --serve" >"$dir/tune.log" 2>&1
 check "it is measured" test -e "$profile/manifest.json"
-check "it says before what, and for how long" grep -q "measuring ${n}\[0-3\] (4 nodes) for at most 60 s with the nccl engine" "$dir/tune.log"
+check "it says before what, and for how long" grep -q "measuring ${n}\[0-3\] (4 nodes) for at most [0-9a-z ]* with the nccl engine" "$dir/tune.log"
 check "and who is not served" grep -q "warning: ${n}4 is not served: " "$dir/tune.log"
 check "the dark port costs its node, in numbers" grep -q "warning: ${n}1 is left out: .*costs 1 of 4 nodes (25 %).* 1 of 2 ports (50 %)" "$dir/tune.log"
 check "six ranks on the three others" grep -q '"nodes":3,"ranks":6' "$profile/results.jsonl"
@@ -128,7 +141,8 @@ check "a table comes of it" grep -q '^allreduce,' "$profile/tuner.csv"
 
 # ---- jobs ------------------------------------------------------------------------------------------------------------
 slurm() { tests/rig/slurm exec $prefix timeout -k 5 60 "$@"; }
-check "it is installed" as_written install-profile /shared/profile
+# shellcheck disable=SC2016 # as README has it
+check "it is installed" as_written 'install-profile $profile'
 table=$(sha256sum <"$profile/tuner.csv" | cut -d' ' -f1)
 # gets HCA SRUN-ARGUMENT...: every task of such a job has the table, and these HCAs.
 # shellcheck disable=SC2016 # expanded by the task
@@ -150,6 +164,25 @@ check "a node that was replaced joins what is installed, asked by ssh" as_writte
 check "a job on n4 gets it now" gets "$table =mlx5_0:1" -w ${n}4
 check "so do all others that are asked, as jobs of the partition" nodes 60 nccltune install-profile --store "$store" --serve partition=gpu
 check "the table is the same, a job on all six gets it" gets "$table =mlx5_0:1|$table =mlx5_2:1" -N6
+
+# ---- the same lines a year later, while hooks deliver what they made ---------------------------------------------------
+if [ -n "${CLUSTER_AGAIN-}" ]; then
+    sed -i "s/^[0-9]* /$(($(date +%s) - 31536000)) /" "$dir/shared/nccltune/schedule"
+    check "hooks deliver last year's profile" gets "$table =mlx5_0:1|$table =mlx5_2:1" -N6
+    today=2027-01-02 profile=$dir$(place)
+    as_written --plan >"$dir/plan.again" 2>&1
+    check "README's plan a year later" grep -q "^measured     4 nodes: class0 ${n}\[0-1\], class1 ${n}\[2-3\]" "$dir/plan.again"
+    as_written salloc "tune --serve" >"$dir/tune.again" 2>&1
+    check "it is measured again, on all four now" grep -q '"nodes":4,"ranks":8' "$profile/results.jsonl"
+    check "the baseline has nothing of last year's: every class's HCA is found anew" bash -c "grep -hv '^#' $profile/nccl.d/class0.conf $profile/nccl.d/class1.conf |
+        grep NCCL_IB_HCA | paste -sd' ' | grep -x 'NCCL_IB_HCA==mlx5_0:1 NCCL_IB_HCA==mlx5_2:1'"
+    # shellcheck disable=SC2016 # as README has it
+    check "and installed" as_written 'install-profile $profile'
+    table=$(sha256sum <"$profile/tuner.csv" | cut -d' ' -f1)
+    check "a job on all six gets it" gets "$table =mlx5_0:1|$table =mlx5_2:1" -N6
+    check "nothing was refused" test "$(cat "$dir"/*.log "$dir"/*.again | grep -c 'NCCL will not start')" = 0
+    [ "$tap_failed" = 0 ] || { note "$dir/plan.again" && note "$dir/tune.again"; }
+fi
 
 # ---- two classes that may not share a job ----------------------------------------------------------------------------
 # The other class's ports run at half the rate now, and one of its nodes has died: a profile for each class, both measured.
