@@ -60,7 +60,14 @@ struct bench_session {
     uint64_t room_bytes; /* the largest size that there is memory for; 0: it is not known */
     const char *no_load; /* why nothing can run beside calls; NULL: it can, and */
     double slowdown;     /* of what ran beside the sample that is being told: bench_batch.shape.load; 0: nothing did */
+    double until_s;      /* set by the search: progress_now_s() from which no answer is waited for; 0: no bound */
 };
+
+/* Return the time until which an answer is waited for that may come until `until_s`. */
+static inline double bench_wait_until(const struct bench_session *s, double until_s)
+{
+    return s->until_s > 0 && s->until_s < until_s ? s->until_s : until_s;
+}
 
 /* Called for every sample as it comes: BENCH_OK with the slowest rank's time of one call and, where there is something
  * to know about it, a sentence ("" or NULL: nothing), or BENCH_WRONG or BENCH_FAILED with a sentence, and no further

@@ -161,7 +161,7 @@ static enum bench_outcome measure_batch(struct bench_session *base, const struct
     /* Samples come in order; a shot that has failed is left out of later rounds, which only makes us more patient. */
     for (int next = 0; !lost; next = (w.call + 1) % b->nshots) {
         double patience_s = b->shots[next].patience_s;
-        switch (child_next(&s->child, progress_now_s() + patience_s, stop, &line)) {
+        switch (child_next(&s->child, bench_wait_until(base, progress_now_s() + patience_s), stop, &line)) {
         case CHILD_LINE:
             break;
         case CHILD_LATE:

@@ -62,6 +62,8 @@ static int write_header(struct bench_journal *j, const char *topology_hash, stru
     if (topology_hash && *topology_hash)
         cJSON_AddStringToObject(doc, "topology", topology_hash);
     cJSON_AddStringToObject(doc, "tool", NCCLTUNE_VERSION);
+    if (j->budget_s > 0)
+        cJSON_AddNumberToObject(doc, "budget_s", j->budget_s);
     rc = finish_lines(j, &line, print_line(line.stream, doc, e), e);
     cJSON_Delete(doc);
     return rc;
@@ -86,6 +88,14 @@ static long count_lines(const char *text, size_t bytes)
     return n;
 }
 
+static double read_budget(const char *header, size_t bytes)
+{
+    cJSON *doc = cJSON_ParseWithLength(header, bytes);
+    double budget_s = json_num(doc, "budget_s", 0);
+    cJSON_Delete(doc);
+    return budget_s;
+}
+
 /* Checks what is there, leaves it ending in a whole line, and reads it. */
 static int take_up(struct bench_journal *j, const char *topology_hash, struct log *log, struct err *e)
 {
@@ -99,6 +109,7 @@ static int take_up(struct bench_journal *j, const char *topology_hash, struct lo
     const char *eol = memchr(text, '\n', bytes);
     if (eol || strncmp(text, beginning, sizeof beginning - 1) != 0) { /* else it was cut off in its first line */
         rc = bench_results_read_header(text, eol ? (size_t)(eol - text) : bytes, j->path, found, e);
+        j->budget_s = eol ? read_budget(text, (size_t)(eol - text)) : j->budget_s;
         if (!rc && topology_hash && *topology_hash && *found && strcmp(found, topology_hash) != 0)
             rc = err_at(e, j->path, 1, 0, "was measured on another topology (%.12s, this one is %.12s)", found,
                         topology_hash);
@@ -121,7 +132,13 @@ out:
 int bench_journal_open(struct bench_journal *j, const char *path, const char *topology_hash, int resume,
                        struct log *log, struct err *e)
 {
-    *j = (struct bench_journal){.path = path};
+    return bench_journal_begin(j, path, topology_hash, 0, resume, log, e);
+}
+
+int bench_journal_begin(struct bench_journal *j, const char *path, const char *topology_hash, double budget_s,
+                        int resume, struct log *log, struct err *e)
+{
+    *j = (struct bench_journal){.path = path, .budget_s = budget_s};
     j->fd = trust_append(path, 0666, e);
     if (j->fd < 0)
         return ERR_FAILED;

@@ -74,12 +74,16 @@ struct bench_journal {
     const char *path;
     struct bench_results *results; /* grows with every line; freed by bench_journal_close unless taken away (NULL) */
     long lines;
+    double budget_s; /* what the run was begun with, as the first line has it; 0: nobody has named one */
 };
 
 /* Makes a new journal (an existing non-empty file is an error unless `resume`), or cuts a broken last line off an
  * existing one, checks that it holds for the same topology, and reads it: broken lines are reported to `log`. */
 int bench_journal_open(struct bench_journal *j, const char *path, const char *topology_hash, int resume,
                        struct log *log, struct err *e);
+/* The same, and a new one's first line keeps what the run may take, seconds. */
+int bench_journal_begin(struct bench_journal *j, const char *path, const char *topology_hash, double budget_s,
+                        int resume, struct log *log, struct err *e);
 /* A line, which also joins `results`. It goes out in one write followed by fdatasync. */
 int bench_journal_append(struct bench_journal *j, const struct bench_result *r, struct err *e);
 /* Many lines in one write: for what costs less than bringing it to disk. */

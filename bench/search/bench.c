@@ -84,7 +84,7 @@ static int begin_study(struct bench_study *s, struct bench_options *o, const str
         topo_hash(setup->topology, hash);
     int rc = make_plan(o, s->engine, setup, a, &s->plan, e);
     if (!rc)
-        rc = bench_journal_open(s->journal, o->results, hash, o->resume, s->log, e);
+        rc = bench_journal_begin(s->journal, o->results, hash, o->budget_open ? 0 : o->budget_s, o->resume, s->log, e);
     if (rc)
         return rc;
     s->results = s->journal->results;
@@ -115,7 +115,7 @@ static int write_noise(struct bench_study *s, struct noise_watch *watch, int rc,
 static void take_what_is_left(const struct bench_study *s, struct bench_options *o)
 {
     char text[UNIT_TEXT];
-    double left_s = s->results->count ? s->results->items[s->results->count - 1].left_s : 0;
+    double left_s = s->results->count ? s->results->items[s->results->count - 1].left_s : s->journal->budget_s;
     if (!o->resume || !o->budget_open || !(left_s > 0))
         return;
     o->budget_open = 0;

@@ -480,6 +480,21 @@ static int examine_calls(struct bench_study *s, const struct bench_knobs *launch
 
 /* ---- all of it ---- */
 
+/* Whether the default has failed in a result: wrong data, a death, or no answer, which is believed the second time
+ * where the time was over before it had come. */
+static int has_failed(const struct bench_study *s, const struct bench_result *x)
+{
+    const struct history_place at = history_place_of(x);
+    int hangs = 0;
+    for (int i = s->summary->resumed; i < s->results->count; i++) {
+        const struct bench_result *y = &s->results->items[i];
+        hangs += y->status == BENCH_HUNG && history_is_of(y, &at) && y->bytes == x->bytes &&
+                 !strcmp(y->launch.label, BENCH_DEFAULT) && !strcmp(y->call.label, BENCH_DEFAULT);
+    }
+    return x->status == BENCH_WRONG || x->status == BENCH_CRASHED ||
+           (x->status == BENCH_HUNG && (hangs > 1 || !bench_is_over(s)));
+}
+
 /* What the library does untouched is what everything is compared with. Where that fails, the site has something to
  * repair first: nothing is decided. What failed before this run was resumed may have been killed, and was tried again
  * if it is still asked for. */
@@ -489,8 +504,7 @@ static int check_default(const struct bench_study *s, struct err *e)
         const struct bench_result *x = &s->results->items[i];
         const struct history_place at = history_place_of(x);
         char size[UNIT_TEXT];
-        int failed = x->status == BENCH_WRONG || x->status == BENCH_CRASHED || x->status == BENCH_HUNG;
-        if (failed && !strcmp(x->launch.label, BENCH_DEFAULT) && !strcmp(x->call.label, BENCH_DEFAULT) &&
+        if (has_failed(s, x) && !strcmp(x->launch.label, BENCH_DEFAULT) && !strcmp(x->call.label, BENCH_DEFAULT) &&
             !strcmp(x->engine, s->engine->name) && !(history_time_us(s->results, &at, BENCH_DEFAULT) > 0))
             return err_set(e, ERR_FAILED,
                            "%s itself fails, untouched, at %s of %s (%s: %s): there is nothing to compare with",
@@ -547,6 +561,21 @@ static int search(struct bench_study *s, struct screening *f, struct err *e)
     return rc || bench_stopped(s) ? rc : examine_calls(s, winner, BENCH_CALLS_ROUND, e);
 }
 
+/* Count the points that there was no time for. */
+static int count_left_out(const struct bench_study *s)
+{
+    int n = 0;
+    for (int shape = 0; shape < bench_count_shapes(s) && s->nodes; shape++)
+        for (int coll = 0; coll < COLL_MEASURED; coll++)
+            for (int i = 0; i < s->nsizes; i++) {
+                struct bench_place place = {coll, i, shape};
+                struct history_place at = bench_place_of(s, place, BENCH_DEFAULT);
+                n += bench_calls(s, place) > 0 && at.bytes && !(s->spared >> shape & 1) &&
+                     !sizes_tell_nothing(s, place) && !(history_time_us(s->results, &at, BENCH_DEFAULT) > 0);
+            }
+    return n;
+}
+
 int bench_conduct(struct bench_study *s, struct err *e)
 {
     struct screening f = {0};
@@ -556,5 +585,7 @@ int bench_conduct(struct bench_study *s, struct err *e)
              : f.count > 1    ? search(s, &f, e)
                               : examine_calls(s, f.items[0].launch, BENCH_FIRST_ROUND, e);
     s->summary->interrupted = bench_stopped(s);
+    if (bench_is_over(s))
+        s->summary->left_out = count_left_out(s);
     return rc || s->summary->interrupted ? rc : check_default(s, e);
 }

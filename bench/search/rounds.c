@@ -180,6 +180,7 @@ static enum bench_outcome first_sample(struct rounds *r, int i, char *detail)
     enum bench_outcome outcome = run_batch(&(struct listener){r, &i, 1, 0, NULL}, 1, 1, 0, detail);
     double us = r->candidates[i].n ? r->candidates[i].us[0] : 0;
     r->until_s += fmax(0, progress_now_s() - before_s - 1e-6 * (us + bench_sample_us(&r->engine->sampling, us)));
+    r->until_s = r->deadline_s > 0 ? fmin(r->until_s, r->deadline_s) : r->until_s;
     return outcome;
 }
 

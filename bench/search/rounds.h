@@ -50,7 +50,8 @@ struct rounds {
     int ncandidates;
     double expect_us;  /* of the default; 0 unknown */
     int samples;       /* enough for each candidate; of pairs where it is proven */
-    double until_s;    /* progress_now_s() at which the time for this point is spent; first uses extend it */
+    double until_s;    /* progress_now_s() at which the time for this point is spent; first uses extend it, up to */
+    double deadline_s; /* this; 0: no bound */
     double beside_us;  /* the default's last sample */
     double watchdog_s; /* how long a sample may take beside what is expected */
     uint64_t seed;     /* of the order in which pairs are taken */

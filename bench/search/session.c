@@ -306,6 +306,7 @@ static int open_session(struct session *v, struct err *e)
     if (!v->session)
         return e->code;
     s->start_s = fmax(s->start_s, progress_now_s() - before_s);
+    v->session->until_s = bench_last_s(s);
     if (!s->nodes) {
         s->nodes = v->session->nodes;
         s->ranks = v->session->ranks;
@@ -351,9 +352,16 @@ static int record_failure(struct session *v, const struct history_place *at, con
     int rc = write_result(v, at, &dead, e);
     if (!rc && v->study->plan.one_session)
         return err_set(e, ERR_FAILED, "the launch that this program runs under has died: %s", detail);
-    if (rc || v->deaths >= DEATHS_LIMIT || bench_stopped(v->study))
+    if (rc || v->deaths >= DEATHS_LIMIT || bench_stopped(v->study) || bench_is_over(v->study))
         return rc;
     return reopen_session(v, at->launch, e);
+}
+
+/* Nobody has answered before the time was over, which says nothing about the call: keep what there is. */
+static int end_for_time(struct session *v, const struct history_place *at, const struct rounds *r, struct err *e)
+{
+    close_session(v, 1);
+    return r->candidates[0].n ? write_rounds(v, at, r, e) : 0;
 }
 
 /* Nodes are gone, or their agents: the launch is innocent, and goes on where it was. */
@@ -407,6 +415,7 @@ static int run_point(struct session *v, int i, struct err *e)
                            .expect_us = expect_us(v, at),
                            .samples = v->enough,
                            .until_s = point_until(v, i),
+                           .deadline_s = s->deadline_s,
                            .watchdog_s = s->options->watchdog_s,
                            .seed = hash_add((uint64_t)v->want->round, at->bytes),
                            .vary = s->engine->measures->vary && v->want->full ? candidates_vary : NULL,
@@ -417,10 +426,13 @@ static int run_point(struct session *v, int i, struct err *e)
             candidates_list(&source, at, &r);
         note_cold(v, &r);
         show_progress(v, at);
+        v->session->until_s = bench_last_s(s);
         enum bench_outcome outcome = v->proving ? rounds_prove(&r, detail) : rounds_explore(&r, detail);
         int died = outcome == BENCH_DIED || outcome == BENCH_SILENT;
         again = died || outcome == BENCH_LOST;
-        if (died)
+        if (again && outcome != BENCH_DIED && bench_is_over(s))
+            rc = end_for_time(v, at, &r, e);
+        else if (died)
             rc = record_failure(v, at, &r, outcome, detail, e);
         else if (outcome == BENCH_LOST)
             rc = replace_lost(v, at->launch, detail, e);

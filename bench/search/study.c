@@ -12,9 +12,22 @@
 #define GUESS_LATENCY_US 30.0
 #define GUESS_GBPS       1.0
 
+/* What is under way when the time is over may end within this, or what a start takes: seconds. */
+#define LEAST_OVER_S 1.0
+
 int bench_stopped(const struct bench_study *s)
 {
     return *s->stop != 0;
+}
+
+int bench_is_over(const struct bench_study *s)
+{
+    return progress_now_s() >= s->deadline_s;
+}
+
+double bench_last_s(const struct bench_study *s)
+{
+    return s->options->budget_open ? 0 : s->deadline_s + fmax(s->start_s, LEAST_OVER_S);
 }
 
 double bench_guess_us(uint64_t bytes)

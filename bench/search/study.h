@@ -60,6 +60,11 @@ enum {
 
 int bench_stopped(const struct bench_study *s);
 
+/* Whether the time is over; and from when on no answer is waited for, a start later: 0 where nobody has named a budget,
+ * which then grows with what samples take. */
+int bench_is_over(const struct bench_study *s);
+double bench_last_s(const struct bench_study *s);
+
 /* A collective, at an index into sizes, of groups of a shape by its index, with data that is not that of the plan. */
 struct bench_place {
     int coll, size, shape;

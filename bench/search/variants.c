@@ -171,7 +171,8 @@ static enum bench_outcome compare(struct tally *t, struct bench_session *session
         return BENCH_ANSWERED;
     }
     enum bench_outcome outcome = turns_run(&c);
-    if (outcome != BENCH_STOPPED && outcome != BENCH_LOST)
+    int over = outcome == BENCH_SILENT && bench_is_over(s);
+    if (outcome != BENCH_STOPPED && outcome != BENCH_LOST && !over)
         *rc = judge(t, &c, e);
     if (c.turns)
         t->turn_s = fmax(0, (progress_now_s() - began_s) / c.turns / 2 - 1e-6 * turns_sample_us(&c));

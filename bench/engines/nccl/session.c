@@ -104,7 +104,8 @@ enum bench_outcome nccl_session_prepare(const struct nccl_request *r, const stru
                               .wanted = NCCL_PREPARED,
                               .answers = s->prepared,
                               .bytes = sizeof *s->prepared,
-                              .deadline_s = until_s};
+                              .deadline_s = bench_wait_until(&s->base, until_s),
+                              .last_s = s->base.until_s};
     enum bench_outcome outcome = nccl_pool_ask(s->context->pool, &q, r->stop, r->detail);
     *refusals = q.refusals;
     if (outcome == BENCH_ANSWERED && !*refusals && !counts_alike(s, p, r->detail))
@@ -233,7 +234,8 @@ enum bench_outcome nccl_session_ask(const struct nccl_request *r, const struct n
                                   .wanted = NCCL_TIMES,
                                   .answers = s->times,
                                   .bytes = sizeof *s->times,
-                                  .deadline_s = progress_now_s() + patience_s};
+                                  .deadline_s = bench_wait_until(&s->base, progress_now_s() + patience_s),
+                                  .last_s = s->base.until_s};
     enum bench_outcome outcome = nccl_pool_ask(s->context->pool, &asked, r->stop, r->detail);
     if (outcome == BENCH_ANSWERED)
         *status = asked.refusals ? BENCH_FAILED : judge_answers(s, us, r->detail);

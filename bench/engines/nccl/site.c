@@ -8,6 +8,7 @@
 #include "bench/engines/nccl/session.h"
 #include "bench/results/points.h"
 #include "core/coll.h"
+#include "core/progress.h"
 #include "core/units.h"
 
 #define SAMPLES    7
@@ -16,6 +17,8 @@
 /* Times a point that differs is looked at, all points in turn: what was slow at the first look alone was a start or a
  * burst (on an H100 calls of 8 B took 80 us falling to 50 for a tenth of a second after one start in five, else 26). */
 #define VISITS 4
+/* The part of the time that is left that this may take. */
+#define PART 0.1
 
 /* Nonzero: no time came of it. */
 static int take_default(const struct nccl_request *r, const struct nccl_measure *q, double *us)
@@ -95,13 +98,15 @@ void nccl_session_compare_with_site(struct nccl_session *s)
     memset(&s->point, 0, sizeof s->point);
     struct comparison all[NCCL_SITE_POINTS] = {{0}};
     const int places[NCCL_SITE_POINTS] = {0, s->ndefaults / 2, s->ndefaults - 1};
+    double now_s = progress_now_s(),
+           end_s = now_s + (s->base.until_s > 0 ? PART * (s->base.until_s - now_s) : INFINITY);
     int n = 0;
     for (int i = 0; i < NCCL_SITE_POINTS; i++)
         if (!i || places[i] != places[i - 1])
             all[n++].of = &s->defaults[places[i]];
     for (int turn = 0; turn < VISITS; turn++)
         for (int i = 0; i < n; i++)
-            if (!turn || is_apart(&all[i]))
+            if (progress_now_s() < end_s && (!turn || is_apart(&all[i])))
                 visit_point(s, &all[i]);
     for (int i = 0; i < n; i++)
         tell_difference(s, &all[i]);

@@ -206,6 +206,7 @@ static int hear_answer(void *user, int m, const struct frame *f)
             memcpy((char *)q->answers + (size_t)rank * q->bytes, f->body, q->bytes);
         /* A rank counts as hung after twice the time that the others took. */
         double twice_s = 2 * progress_now_s() - h->began_s;
+        twice_s = q->last_s > 0 && q->last_s < twice_s ? q->last_s : twice_s;
         if (q->deadline_s < twice_s && !q->refusals)
             q->deadline_s = twice_s;
     } else {

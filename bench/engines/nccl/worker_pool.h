@@ -57,7 +57,8 @@ struct nccl_question {
     size_t bytes;
     int first_alone; /* rank 0 alone is asked, not all */
     double deadline_s;
-    int refusals; /* out: how many could not do it */
+    double last_s; /* the deadline is not moved beyond this; 0: no bound */
+    int refusals;  /* out: how many could not do it */
 };
 
 /* Send a request and wait for the answer of each:

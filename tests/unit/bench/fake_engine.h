@@ -54,6 +54,7 @@ static struct {
     } data[4];               /* what calls take with data that is not the usual */
     double data_s;           /* what getting ready for other data takes */
     int refused;             /* such buffers cannot be had */
+    int waits;               /* who is silent is waited for */
     int with[BENCH_BUFFERS]; /* samples with such */
     int opened, closed, killed, samples, requests;
     unsigned noise;
@@ -189,6 +190,11 @@ static enum bench_outcome fake_measure(struct bench_session *base, const struct 
             struct fake_trouble *t = fake_trouble_at(s, call, b->bytes, b->buffers);
             if (t) {
                 t->times--;
+                if (t->outcome == BENCH_SILENT && fake.waits) {
+                    double now_s = progress_now_s();
+                    double until_s = bench_wait_until(base, now_s + b->shots[i].patience_s);
+                    usleep((useconds_t)(fmax(0, until_s - now_s) * 1e6));
+                }
                 if (t->outcome != BENCH_ANSWERED) {
                     snprintf(detail, BENCH_DETAIL, "was killed by signal 9 (Killed)");
                     return t->outcome;

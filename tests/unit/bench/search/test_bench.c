@@ -390,6 +390,17 @@ TEST_CASE(a_whole_run)
     assert_non_null(empty);
     assert_int_equal(empty->count + empty->noise.n, 0);
     bench_results_free(empty);
+    /* Before the first result, too. */
+    char *said = NULL;
+    size_t n;
+    FILE *out = open_memstream(&said, &n);
+    struct log log = {.out = out, .program = "x"};
+    o.resume = o.budget_open = 1;
+    o.budget_s += 100;
+    assert_int_equal(bench_run(&o, NULL, &log, NULL, NULL, NULL, &e), ERR_FAILED);
+    fclose(out);
+    assert_non_null(strstr(said, " are left of the budget that this run was begun with"));
+    free(said);
 }
 
 /* Plans and runs that come to nothing: of a launch that never starts, and of a journal that cannot be. */

@@ -293,6 +293,27 @@ TEST_CASE(no_time_for_every_launch)
     fake_end(&f);
 }
 
+/* Calls that take longer than there is time: that ends a start later, and nobody is told to hang. */
+TEST_CASE(calls_that_outlast_the_budget)
+{
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake.waits = 1;
+    fake.trouble[0] =
+        (struct fake_trouble){.call = BENCH_DEFAULT, .bytes = 1 << 20, .outcome = BENCH_SILENT, .times = 100};
+    fake_begin(&f, 0, rails, 4);
+    for (int hangs = 0; hangs < 2; hangs++) { /* and where it has hung once before the time was over */
+        f.options.watchdog_s = hangs ? 0.3 : 3;
+        f.study.started_s = progress_now_s();
+        f.study.deadline_s = f.study.started_s + 0.5;
+        assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+        assert_true(progress_now_s() - f.study.started_s < 2.5);
+        assert_int_equal(f.summary.troubled, hangs);
+        assert_true(f.summary.left_out > 0);
+    }
+    fake_end(&f);
+}
+
 TEST_CASE(no_time_at_all)
 {
     struct fake_run f;
