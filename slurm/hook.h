@@ -4,8 +4,7 @@
  * argument why all ranks of a job get the same. libc alone, no plugins of
  * libc either (no getpwnam, no getaddrinfo: they may ask a directory server that is down). Whoever refuses something
  * says why in one sentence, and nothing is done then. Functions return 0, or -1 with the sentence. */
-#ifndef SLURM_HOOK_H
-#define SLURM_HOOK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -356,5 +355,3 @@ struct hook_report *hook_boxed(hook_function *hook, const struct hook_options *o
 /* Runs argv[0] (a path), a program of Slurm's, which gets nothing of the environment but SLURM_CONF, and tells times in
  * seconds; 0 when it ended with status 0 in time. Its output, cut off at `size`, goes to `out`; NULL: nowhere. */
 int hook_run(char *const *argv, long limit_ms, char *out, size_t size);
-
-#endif

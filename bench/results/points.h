@@ -5,8 +5,7 @@
  * evidence is the start: clocks, placement and neighbours are common to everything that is measured in one start of the
  * processes, which therefore counts once. For two predictions the interval holds 90 % of the quotients: what the model
  * gets wrong for both alike has cancelled. doc/STATISTICS.md is the argument. */
-#ifndef BENCH_RESULTS_POINTS_H
-#define BENCH_RESULTS_POINTS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -159,5 +158,3 @@ struct bench_interval bench_sessions_gain(const struct bench_candidate *const *f
  * the machine unused. Of a setting that every class of nodes has for itself the first stands for all. What departs
  * further has to be worth the margin. */
 int bench_departs_more(const struct bench_knobs *x, const struct bench_knobs *y);
-
-#endif

@@ -1,6 +1,5 @@
 /* The inside of the NCCL double: a communicator, the log, and one call. Results are numbers of ncclResult_t. */
-#ifndef TESTS_DOUBLES_NCCL_COMM_H
-#define TESTS_DOUBLES_NCCL_COMM_H
+#pragma once
 
 #include "tests/doubles/nccl_driver.h"
 #include "tests/doubles/nccl_law.h"
@@ -126,5 +125,3 @@ int comm_run(struct ncclComm *c, const struct move *m, void *stream, int depth);
  * bytes (NCCL 2.28.9, src/enqueue.cc, ncclPrepareTasks). */
 int comm_end_group(void);
 int comm_simulate_group(void); /* all questions, no launch */
-
-#endif

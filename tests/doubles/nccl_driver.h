@@ -1,6 +1,5 @@
 /* What the NCCL double and the worker need from the GPU driver double, on top of the driver's own interface. */
-#ifndef TESTS_DOUBLES_NCCL_DRIVER_H
-#define TESTS_DOUBLES_NCCL_DRIVER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ typedef int double_device(void);
 
 /* Whether memory is one of the devices'; for the double of libibverbs, which cannot register it without help. */
 typedef int double_owner(const void *memory);
-
-#endif

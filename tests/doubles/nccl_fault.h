@@ -7,8 +7,7 @@
  * wrong: a byte in the middle of the result; wrong-last: its last one; nothing: the call moves no data at all.
  * error: a WARN and ncclSystemError from the call; async-error: the same seen by ncclCommGetAsyncError, as when a peer
  * is lost; withhold: the rank is not offered the combination. */
-#ifndef TESTS_DOUBLES_NCCL_FAULT_H
-#define TESTS_DOUBLES_NCCL_FAULT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -36,5 +35,3 @@ struct fault_call {
 /* The first entry that this call meets; `*factor`, untouched without one, for FAULT_SLOW. A broken entry ends the
  * process with a word on standard error: a test with a misspelt fault must not pass. */
 enum fault_kind fault_of(const struct fault_call *c, double *factor);
-
-#endif

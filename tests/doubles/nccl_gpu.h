@@ -10,8 +10,7 @@
  *   DRIVER_DOUBLE_BYTES   memory of each; an allocation beyond it fails as on a GPU
  *   DRIVER_DOUBLE_DMABUF  0: memory cannot be exported as dma-buf
  *   NCCL_DOUBLE_LAW       the law (nccl_law.h): gpu, cache, memory, exclusive, launch, timer */
-#ifndef TESTS_DOUBLES_NCCL_GPU_H
-#define TESTS_DOUBLES_NCCL_GPU_H
+#pragma once
 
 #include <stddef.h>
 
@@ -74,5 +73,3 @@ int gpu_graph_make(struct gpu_graph_exec **exec, struct gpu_graph *graph, unsign
 int gpu_graph_launch(struct gpu_graph_exec *exec, struct gpu_stream *stream);
 int gpu_graph_free(struct gpu_graph_exec *exec);
 int gpu_graph_drop(struct gpu_graph *graph);
-
-#endif

@@ -1,6 +1,5 @@
 /* How ranks of the NCCL double meet: TCP to rank 0, whose address is in the unique id, and exchanges through it. */
-#ifndef TESTS_DOUBLES_NCCL_JOIN_H
-#define TESTS_DOUBLES_NCCL_JOIN_H
+#pragma once
 
 #include <netinet/in.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ int join_gather(struct join *j, const void *mine, size_t bytes, struct join_blob
 
 /* Rank 0's bytes for each rank; `mine` gets exactly `bytes`. */
 int join_scatter(struct join *j, const struct join_blob *each, void *mine, size_t bytes);
-
-#endif

@@ -55,8 +55,7 @@
  * R ranks on N nodes. Words are those of tuner tables; an
  * uneven all-to-all is an "alltoall" of what its hottest rank receives. A combination without a cell is not offered.
  * predict (default 1) is prediction / truth. */
-#ifndef TESTS_DOUBLES_NCCL_LAW_H
-#define TESTS_DOUBLES_NCCL_LAW_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -141,5 +140,3 @@ double law_noise(const struct law *l, uint64_t n);
 
 /* The factor of a communicator whose unique id hashes to `id`, under this process's NCCL_ variables. */
 double law_session(const struct law *l, uint64_t id);
-
-#endif

@@ -1,6 +1,5 @@
 /* The data of a collective of the NCCL double: gathered on rank 0, reduced or rearranged there, and given back. */
-#ifndef TESTS_DOUBLES_NCCL_MOVE_H
-#define TESTS_DOUBLES_NCCL_MOVE_H
+#pragma once
 
 #include "tests/doubles/nccl_join.h"
 
@@ -26,5 +25,3 @@ size_t move_recv_bytes(const struct move *m, int nranks);
 
 /* 0 or -1: a peer is gone. */
 int move_data(struct join *j, const struct move *m);
-
-#endif

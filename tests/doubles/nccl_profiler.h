@@ -1,6 +1,5 @@
 /* The profiler side of the NCCL double: finds NCCL_PROFILER_PLUGIN and tells it what runs, as NCCL 2.30 does. */
-#ifndef TESTS_DOUBLES_NCCL_PROFILER_H
-#define TESTS_DOUBLES_NCCL_PROFILER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ void profiler_launch(struct profiler_double *p);
 
 /* What became of a call. */
 void profiler_tell(struct profiler_double *p, const struct move *m, int algo, int proto, int channels, double us);
-
-#endif

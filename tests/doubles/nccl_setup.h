@@ -1,7 +1,6 @@
 /* Makes the doubles, the worker and the plugin of the running program's build variant the ones that the nccl engine
  * finds. For test programs in build/[VARIANT/]tests/unit and build/[VARIANT/]perf. */
-#ifndef TESTS_DOUBLES_NCCL_SETUP_H
-#define TESTS_DOUBLES_NCCL_SETUP_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,5 +51,3 @@ static inline void doubles_end(void)
     }
     unlink(doubles_law);
 }
-
-#endif

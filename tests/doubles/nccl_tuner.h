@@ -1,7 +1,6 @@
 /* The tuner side of the NCCL double: finds the plugin and asks it as NCCL does. The interface is declared here once
  * more, from the recorded facts and not from tuner/plugin/abi.h, so that the two check one another. */
-#ifndef TESTS_DOUBLES_NCCL_TUNER_H
-#define TESTS_DOUBLES_NCCL_TUNER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ int tuner_ask(const struct tuner_double *t, int coll, size_t bytes, int register
 /* The chunk size for a slice, version 6 alone. */
 int tuner_ask_chunk(const struct tuner_double *t, int coll, size_t slice_bytes, int algo, int proto,
                     size_t *chunk_bytes);
-
-#endif

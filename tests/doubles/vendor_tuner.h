@@ -1,6 +1,5 @@
 /* What the vendor-like tuner double has seen: the symbol `vendor_tuner_seen` of its library. */
-#ifndef TESTS_DOUBLES_VENDOR_TUNER_H
-#define TESTS_DOUBLES_VENDOR_TUNER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ struct vendor_tuner_seen {
     int coll, pipe_ops, reg_buff, collnet, nvls;
     size_t bytes;
 };
-
-#endif

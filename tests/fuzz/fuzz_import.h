@@ -1,6 +1,5 @@
 /* What the XML importers' fuzzers share: parse, import, then use the result in every way that others use it. */
-#ifndef TESTS_FUZZ_IMPORT_H
-#define TESTS_FUZZ_IMPORT_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -65,5 +64,3 @@ static inline int fuzz_import(const uint8_t *data, size_t size,
     arena_free(a);
     return 0;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TESTS_LIB_BARE_ENV_H
-#define TESTS_LIB_BARE_ENV_H
+#pragma once
 
 /* An environment without variables, but for how cmocka reports. */
 #include <stdlib.h>
@@ -14,5 +13,3 @@ static inline void bare_env(void)
         setenv("CMOCKA_MESSAGE_OUTPUT", report, 1);
     free(report);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Recorded files of real machines, which are no part of this repository. NCCLTUNE_CORPUS names their directory.
  * `make check-corpus` runs the unit tests that include this header; without the files they skip. */
-#ifndef TESTS_LIB_CORPUS_H
-#define TESTS_LIB_CORPUS_H
+#pragma once
 
 #include "core/arena.h"
 
@@ -9,5 +8,3 @@
 
 /* Return the path of a file or folder of the corpus, allocated in `a`. NULL, after a message, if it is not there. */
 const char *corpus_file(struct arena *a, const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* A directory of a test's own, what is put there and what is found there; texts are in `arena`. */
-#ifndef TESTS_LIB_FOLDER_H
-#define TESTS_LIB_FOLDER_H
+#pragma once
 
 #include "core/arena.h"
 #include "tests/lib/unit.h"
@@ -32,5 +31,3 @@ static inline const char *got(const char *name)
     fclose(f);
     return text;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What is allocated, for tests of what is kept: leaks show without sanitizers, too. */
-#ifndef TESTS_LIB_IN_USE_H
-#define TESTS_LIB_IN_USE_H
+#pragma once
 
 #include <malloc.h>
 
@@ -25,5 +24,3 @@ static inline size_t bytes_in_use(void)
         if (kept[1] > kept[0] + 512 && kept[2] > kept[1] + 512)                           \
             fail_msg("%zu and %zu bytes are kept", kept[1] - kept[0], kept[2] - kept[1]); \
     } while (0)
-
-#endif

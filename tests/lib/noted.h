@@ -1,6 +1,5 @@
 /* What a double is asked, a line each, and what has been asked since the last look; texts are in `arena`. */
-#ifndef TESTS_LIB_NOTED_H
-#define TESTS_LIB_NOTED_H
+#pragma once
 
 #include "core/arena.h"
 #include "tests/lib/unit.h"
@@ -24,5 +23,3 @@ static inline void assert_noted(const char *expected)
     if (strcmp(noted, expected) != 0)
         fail_msg("noted was\n%sinstead of\n%s", noted, expected);
 }
-
-#endif

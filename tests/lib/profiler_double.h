@@ -1,7 +1,6 @@
 /* A double of NCCL's side of the profiler interface, versions 1 to 6: it opens communicators, and launches tasks with
  * the events that a release of that version gives, in its order, and only those that the plugin asked for. */
-#ifndef PROFILER_DOUBLE_H
-#define PROFILER_DOUBLE_H
+#pragma once
 
 #include <dlfcn.h>
 #include <stdint.h>
@@ -439,5 +438,3 @@ static inline void profiled_launch(struct profiled_comm *c, const struct profile
         longest = tasks[i].ns > longest ? tasks[i].ns : longest;
     c->gpu_ns += longest + 1000;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Published nccl-tests results of the corpus (tests/lib/corpus.h), as calls that the model can be asked about. */
-#ifndef TESTS_LIB_PUBLISHED_H
-#define TESTS_LIB_PUBLISHED_H
+#pragma once
 
 #include "core/hash.h"
 #include "model/model.h"
@@ -40,5 +39,3 @@ void published_checksum(int run, char hex[SHA256_HEX]);
 enum { PUBLISHED_FABRICS = 5 };
 extern const char *const published_fabrics[PUBLISHED_FABRICS];
 int published_fabric(const struct published_run *r, const struct model_time *t);
-
-#endif

@@ -1,6 +1,5 @@
 /* The model's constants fitted anew without a machine: what a machine that is in no table should expect. */
-#ifndef TESTS_LIB_REFIT_H
-#define TESTS_LIB_REFIT_H
+#pragma once
 
 #include "model/model.h"
 
@@ -13,5 +12,3 @@ void refit_committed(void);
 /* Every constant, a line each: committed, where the fit starts, fitted last, the quotient of the first and the third,
  * and the factor that it is uncertain by, from all fits without a machine so far (jackknife; nothing below two). */
 void refit_print(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Machines for tests/lib/search_world.h that are no formula: published tables of nccl-tests, forced algorithms among
  * them, from the corpus (none without it), and the bundled machines as the model sees them. */
-#ifndef TESTS_SEARCH_MACHINES_H
-#define TESTS_SEARCH_MACHINES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ unsigned search_machine_collectives(const struct search_machine *m);
  */
 double search_machine_us(const struct search_machine *m, int coll, int algo, int proto, int channels, uint64_t bytes);
 double search_machine_predict_us(const struct search_machine *m, int coll, int algo, int proto, uint64_t bytes);
-
-#endif

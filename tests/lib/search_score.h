@@ -1,6 +1,5 @@
 /* Between the simulated cluster and the score: what everything truly takes, and how good a decision is. */
-#ifndef TESTS_SEARCH_SCORE_H
-#define TESTS_SEARCH_SCORE_H
+#pragma once
 
 #include "tests/lib/search_world.h"
 
@@ -14,5 +13,3 @@ int world_is_candidate(const struct bench_call *c, int coll, uint64_t bytes);
 void score_place(struct world_score *s, const struct world_place *p, const struct bench_knobs *best,
                  const struct bench_knobs *launch, const struct bench_knobs *call);
 void score_run(struct world_score *s);
-
-#endif

@@ -1,8 +1,7 @@
 /* A cluster in no time, for judging a search: what every combination of launch, algorithm, protocol and channels truly
  * takes is known, starts and calls take their time on a simulated clock (link with -Wl,--wrap=progress_now_s), and what
  * is told of them is as noisy as clusters are. */
-#ifndef TESTS_SEARCH_WORLD_H
-#define TESTS_SEARCH_WORLD_H
+#pragma once
 
 #include "bench/search/study.h"
 #include "tests/doubles/nccl_law.h"
@@ -118,5 +117,3 @@ double world_sample_us(const struct world_place *p, int call);
 
 /* The call that a rival chooses at a place before the clock says until_s; tests/lib/search_rivals.c. */
 int world_rival_choice(enum world_rival rival, const struct world_place *p, double until_s);
-
-#endif

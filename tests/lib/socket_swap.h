@@ -1,6 +1,5 @@
 /* The way between the two sides of a pair over a connected stream socket. */
-#ifndef TESTS_LIB_SOCKET_SWAP_H
-#define TESTS_LIB_SOCKET_SWAP_H
+#pragma once
 
 #include <stddef.h>
 
@@ -8,5 +7,3 @@
  * receives at the same time, so that two sides with full buffers do not wait for one another. 0 or an errno: ETIMEDOUT
  * at the deadline, EPIPE when the other side is gone. */
 int socket_swap(void *user, const void *mine, void *theirs, size_t bytes, double deadline_s);
-
-#endif

@@ -1,7 +1,6 @@
 /* What every unit test includes: cmocka with the headers that it needs, tests that need no list, comparison of
  * floating-point numbers, which cmocka 1.1.5 lacks, and skipping with a reason. */
-#ifndef TESTS_LIB_UNIT_H
-#define TESTS_LIB_UNIT_H
+#pragma once
 
 #include <math.h>
 #include <setjmp.h>
@@ -65,5 +64,3 @@ static inline void add_case(const char *name, CMUnitTestFunction test)
         print_message("%s\n", why); \
         skip();                     \
     } while (0)
-
-#endif

@@ -1,6 +1,5 @@
 /* What a program writes, held as a whole against a file of tests/fixtures that somebody has read and found right. */
-#ifndef TESTS_LIB_WHOLE_H
-#define TESTS_LIB_WHOLE_H
+#pragma once
 
 #include "tests/lib/unit.h"
 
@@ -28,5 +27,3 @@ static inline void assert_whole(const char *text, const char *path)
         fail_msg("%s:%zu: here is\n%.*s\ninstead of\n%.*s\n(NCCLTUNE_WRITE_FIXTURES=1 writes the file anew)", path,
                  line, (int)strcspn(text + start, "\n"), text + start, (int)strcspn(want + start, "\n"), want + start);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What a job calls of the doubles of NCCL and the GPU driver; their times are those of the law, by events. */
-#ifndef NCCL_CALLS_H
-#define NCCL_CALLS_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -69,5 +68,3 @@ static inline double timer_end(const struct timer *t, void *stream)
     MUST(cuEventElapsedTime(&ms, t->from, t->to));
     return 1e3 * ms;
 }
-
-#endif

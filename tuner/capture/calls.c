@@ -113,7 +113,7 @@ void profiler_end_channel(void *channel, uint64_t stop_ns)
 }
 
 /* Calls of nothing are made, and cost nothing worth a record. */
-static int count(struct profiler_comm *c, const struct profiler_call *call)
+static int count_call(struct profiler_comm *c, const struct profiler_call *call)
 {
     return call->bytes ? profiler_table_count(&c->table, call) : -1;
 }
@@ -168,7 +168,7 @@ static void doubt_times(struct profiler_comm *c)
 
 void *profiler_begin_call(struct profiler_comm *c, const struct profiler_call *call)
 {
-    int slot = count(c, call), channels = awaited_channels(c, call);
+    int slot = count_call(c, call), channels = awaited_channels(c, call);
     if (c->api < 5) /* later ones tell of calls as they are made */
         profiler_enter(c);
     return handle_of(TASK_CALL, c, slot >= 0 && channels ? take_off(c, slot, 1 + channels) : 0);
@@ -209,7 +209,7 @@ void *profiler_begin_peer(struct profiler_comm *c, void *group, const struct pro
         doubt_times(c);
     if (!g || (p->is_send && g->sends >= PROFILER_PEERS)) {
         if (p->is_send)
-            count(c, &p->call);
+            count_call(c, &p->call);
         return NULL;
     }
     if (p->is_send) {
@@ -260,10 +260,10 @@ static void end_group(struct profiler_comm *c, struct profiler_group *g)
         struct profiler_call whole = g->send[0];
         whole.kind = is_uneven(g) ? COLL_ALLTOALLV : COLL_ALLTOALL;
         whole.bytes = g->sends == (unsigned)ranks ? g->bytes : g->bytes + g->bytes / g->sends; /* with its own share */
-        slot = count(c, &whole);
+        slot = count_call(c, &whole);
     } else {
         for (unsigned i = 0; i < g->sends; i++)
-            slot = count(c, &g->send[i]);
+            slot = count_call(c, &g->send[i]);
         if (g->sends != 1)
             slot = -1; /* one time for many messages is no message's time */
     }

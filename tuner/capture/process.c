@@ -53,7 +53,7 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static void say(int level, const char *text)
+static void log_text(int level, const char *text)
 {
     if (process.log)
         process.log(level, level == NCCLTUNE_LOG_WARN ? NCCLTUNE_SUBSYS_ALL : NCCLTUNE_SUBSYS_INIT, __FILE__, __LINE__,
@@ -132,7 +132,7 @@ void profiler_say(void)
     int was = UNSAID, before = errno;
     if (!is_ours() || !atomic_compare_exchange_strong(&profiler_unsaid, &was, BEING_SAID))
         return;
-    say(NCCLTUNE_LOG_WARN, unsaid);
+    log_text(NCCLTUNE_LOG_WARN, unsaid);
     atomic_store(&profiler_unsaid, NOTHING_UNSAID);
     errno = before;
 }
@@ -224,26 +224,26 @@ static void set_mask(int *mask, int events)
     __atomic_store_n(mask, events, __ATOMIC_RELAXED);
 }
 
-static void judge(int api, nccl_logger log)
+static void judge_job(int api, nccl_logger log)
 {
     char why[512];
     process.judged = 1;
     process.log = log;
     process.wanted = profiler_job_read(&process.job, why, sizeof why);
     if (why[0])
-        say(NCCLTUNE_LOG_WARN, why);
+        log_text(NCCLTUNE_LOG_WARN, why);
     process.began_ns = process.wrote_ns = now_ns();
     if (!process.wanted)
         return;
     if (profiler_job_refuse_times(&process.job, api, why, sizeof why))
-        say(NCCLTUNE_LOG_WARN, why);
+        log_text(NCCLTUNE_LOG_WARN, why);
     /* NCCL unloads us with the last communicator, but the counts are of the process: the thread keeps us. */
     int error = profiler_writer_start(write_file, process.job.interval_ns);
     if (!error)
         return;
     process.wanted = 0;
     snprintf(why, sizeof why, "no thread for the capture's file: %s; nothing is captured", strerror(error));
-    say(NCCLTUNE_LOG_WARN, why);
+    log_text(NCCLTUNE_LOG_WARN, why);
 }
 
 struct profiler_comm *profiler_open(const struct profiler_shape *shape, nccl_logger log, int *mask)
@@ -255,7 +255,7 @@ struct profiler_comm *profiler_open(const struct profiler_shape *shape, nccl_log
     }
     lock();
     if (!process.judged)
-        judge(shape->api, log);
+        judge_job(shape->api, log);
     set_mask(mask, process.wanted ? wanted_events(shape->api) : 0);
     if (process.wanted) {
         profiler_job_doubt(&process.job, shape->ranks);

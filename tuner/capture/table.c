@@ -35,7 +35,7 @@ static uint64_t key_of(const struct profiler_call *c)
     return key << BYTES_BITS | (c->bytes < ALL_ONES(BYTES_BITS) ? c->bytes : ALL_ONES(BYTES_BITS));
 }
 
-static int take(uint64_t *key, int bits)
+static int take_key_bits(uint64_t *key, int bits)
 {
     int value = (int)(*key & ALL_ONES(bits));
     *key >>= bits;
@@ -46,11 +46,11 @@ static void call_of(uint64_t key, struct profiler_call *c)
 {
     c->bytes = key & ALL_ONES(BYTES_BITS);
     key >>= BYTES_BITS;
-    c->kind = take(&key, KIND_BITS);
-    c->dtype = take(&key, DTYPE_BITS);
-    c->algo = take(&key, ALGO_BITS);
-    c->proto = take(&key, PROTO_BITS);
-    c->channels = take(&key, CHANNEL_BITS);
+    c->kind = take_key_bits(&key, KIND_BITS);
+    c->dtype = take_key_bits(&key, DTYPE_BITS);
+    c->algo = take_key_bits(&key, ALGO_BITS);
+    c->proto = take_key_bits(&key, PROTO_BITS);
+    c->channels = take_key_bits(&key, CHANNEL_BITS);
     c->algo = c->algo < ALGO_COUNT ? c->algo : -1;
     c->proto = c->proto < PROTO_COUNT ? c->proto : -1;
 }
@@ -69,7 +69,7 @@ static uint64_t rounded(uint64_t key)
 /* ---- places ------------------------------------------------------------------------------------------------------ */
 
 /* The place of a key; a new one only while fewer than `limit` are taken. -1: none. */
-static int find(struct profiler_table *t, uint64_t key, uint32_t limit)
+static int find_place(struct profiler_table *t, uint64_t key, uint32_t limit)
 {
     unsigned start = (unsigned)(key * UINT64_C(0x9e3779b97f4a7c15) >> 56);
     for (unsigned i = 0; i < PROBES; i++) {
@@ -91,11 +91,11 @@ static int find(struct profiler_table *t, uint64_t key, uint32_t limit)
     return -1;
 }
 
-static int add(struct profiler_table *t, uint64_t key, uint64_t count)
+static int add_to_place(struct profiler_table *t, uint64_t key, uint64_t count)
 {
-    int slot = find(t, key, EXACT_SLOTS);
+    int slot = find_place(t, key, EXACT_SLOTS);
     if (slot < 0) {
-        slot = find(t, rounded(key), PROFILER_SLOTS);
+        slot = find_place(t, rounded(key), PROFILER_SLOTS);
         atomic_fetch_add_explicit(slot < 0 ? &t->lost : &t->rounded, count, memory_order_relaxed);
     }
     if (slot >= 0)
@@ -105,7 +105,7 @@ static int add(struct profiler_table *t, uint64_t key, uint64_t count)
 
 int profiler_table_count(struct profiler_table *t, const struct profiler_call *call)
 {
-    return add(t, key_of(call), 1);
+    return add_to_place(t, key_of(call), 1);
 }
 
 static int lower(_Atomic uint64_t *n)
@@ -119,7 +119,7 @@ static int lower(_Atomic uint64_t *n)
 void profiler_table_uncount(struct profiler_table *t, const struct profiler_call *call)
 {
     uint64_t key = key_of(call);
-    int slot = find(t, key, 0), near = slot < 0 ? find(t, rounded(key), 0) : -1;
+    int slot = find_place(t, key, 0), near = slot < 0 ? find_place(t, rounded(key), 0) : -1;
     if (slot >= 0)
         lower(&t->counts[slot]);
     else if (near < 0)
@@ -221,7 +221,7 @@ void profiler_table_drain(struct profiler_table *into, struct profiler_table *fr
 {
     for (int i = 0; i < PROFILER_SLOTS; i++) {
         uint64_t key = atomic_exchange(&from->keys[i], 0), count = atomic_exchange(&from->counts[i], 0);
-        int slot = key && into ? add(into, key, count) : -1;
+        int slot = key && into ? add_to_place(into, key, count) : -1;
         add_up(slot >= 0 ? &into->sums_ns[slot] : NULL, &from->sums_ns[i]);
         add_up(slot >= 0 ? &into->beyond_ns[slot] : NULL, &from->beyond_ns[i]);
         for (int k = 0; key && k < PROFILER_TIMES; k++) {

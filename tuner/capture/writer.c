@@ -33,13 +33,13 @@ static int sleep_while(_Atomic uint32_t *word, uint32_t value, uint64_t until_ns
     return 1;
 }
 
-static void wake(_Atomic uint32_t *word)
+static void wake_waiters(_Atomic uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
 /* Asked for one by one or due by the clock: what came while a file was being written is made up for by the next. */
-static void *run(void *unused)
+static void *write_files(void *unused)
 {
     uint64_t next = writer.interval_ns ? clock_now_ns() + writer.interval_ns : UINT64_MAX;
     uint32_t done = atomic_load(&writer.done);
@@ -54,7 +54,7 @@ static void *run(void *unused)
         writer.write();
         atomic_store(&writer.hangs, 0);
         atomic_store(&writer.done, done = asked);
-        wake(&writer.done);
+        wake_waiters(&writer.done);
         if (!writer.interval_ns)
             continue;
         atomic_fetch_add(&writer.late, (unsigned)((clock_now_ns() - began) / writer.interval_ns));
@@ -67,13 +67,13 @@ int profiler_writer_start(void (*write)(void), uint64_t interval_ns)
 {
     writer.write = write;
     writer.interval_ns = interval_ns;
-    return plugin_thread_start(run, NULL);
+    return plugin_thread_start(write_files, NULL);
 }
 
 void profiler_writer_ask(void)
 {
     atomic_fetch_add(&writer.asked, 1);
-    wake(&writer.asked);
+    wake_waiters(&writer.asked);
 }
 
 void profiler_writer_wait(uint64_t patience_ns)

@@ -29,7 +29,7 @@ static int holds(const struct dl_phdr_info *o, const void *address)
 }
 
 /* The loader has made most addresses in the section absolute; those of the vDSO, among others, are still offsets. */
-static const void *absolute(uintptr_t base, uintptr_t value)
+static const void *absolute_address(uintptr_t base, uintptr_t value)
 {
     return (const void *)(value < base ? base + value : value); // NOLINT(performance-no-int-to-ptr)
 }
@@ -42,7 +42,7 @@ static int read_dynamic(const struct dl_phdr_info *o, struct dynamic *d)
             continue;
         const ElfW(Dyn) *e = (const void *)(d->base + o->dlpi_phdr[i].p_vaddr); // NOLINT(performance-no-int-to-ptr)
         for (; e->d_tag != DT_NULL; e++) {
-            const void *at = absolute(d->base, e->d_un.d_ptr);
+            const void *at = absolute_address(d->base, e->d_un.d_ptr);
             if (e->d_tag == DT_SYMTAB)
                 d->symbols = at;
             else if (e->d_tag == DT_STRTAB)
@@ -95,7 +95,7 @@ static const void *find_sysv(const struct dynamic *d, const char *name)
     return NULL;
 }
 
-static const void *find(const struct dl_phdr_info *o, const char *name)
+static const void *find_in_object(const struct dl_phdr_info *o, const char *name)
 {
     struct dynamic d;
     if (!read_dynamic(o, &d))
@@ -138,7 +138,7 @@ static int visit_version(struct dl_phdr_info *o, size_t size, void *arg)
 {
     (void)size;
     struct version_walk *w = arg;
-    const void *at = find(o, "ncclGetVersion");
+    const void *at = find_in_object(o, "ncclGetVersion");
     if (!at)
         return 0;
     w->function = at;
@@ -170,7 +170,7 @@ static int visit_function(struct dl_phdr_info *o, size_t size, void *arg)
 {
     (void)size;
     struct function_walk *w = arg;
-    w->at = find(o, w->name);
+    w->at = find_in_object(o, w->name);
     return w->at != NULL;
 }
 

@@ -96,7 +96,7 @@ struct findings {
     size_t npoints;
 };
 
-static void say(const char *job, const char *sentence)
+static void print_sentence(const char *job, const char *sentence)
 {
     char line[OBSERVE_SENTENCE + 128];
     int n = snprintf(line, sizeof line, "nccltune: job %s: %s\n", job, sentence);
@@ -110,16 +110,16 @@ static void say_all(const struct observe_end *e, const struct findings *f)
     size_t said = 0, all = f->nlate + f->ndrifts;
     for (size_t i = 0; i < f->nlate && said < SAID - (f->ndrifts > 0); i++, said++) {
         observe_say_late(&f->late[i], sentence);
-        say(e->name, sentence);
+        print_sentence(e->name, sentence);
     }
     for (size_t i = 0; i < f->ndrifts && said < SAID; i++, said++) {
         observe_say_drift(&f->drifts[i], sentence);
-        say(e->name, sentence);
+        print_sentence(e->name, sentence);
     }
     if (said == all)
         return;
     snprintf(sentence, sizeof sentence, "%zu more in %.300s/%s%s", all - said, e->dir, e->name, OBSERVE_ENDING);
-    say(e->name, sentence);
+    print_sentence(e->name, sentence);
 }
 
 static void put_point(struct observe_text *t, const struct observe_call *c, int first)
@@ -165,7 +165,7 @@ static void put_record(struct observe_text *t, const struct observe_end *e, cons
     observe_put(t, "]\n    }\n  ]\n}\n");
 }
 
-static void keep(const struct observe_end *e, const struct observe_job *j, const struct findings *f)
+static void keep_record(const struct observe_end *e, const struct observe_job *j, const struct findings *f)
 {
     struct observe_text t = {0};
     char path[PATH_SIZE], beside[PATH_SIZE];
@@ -190,7 +190,7 @@ void observe_conclude(const struct observe_end *e)
         f->ndrifts = observe_drifts(points, f->npoints, before->points, before->count, f->drifts, FOUND);
         say_all(e, f);
         if (j.nranks)
-            keep(e, &j, f);
+            keep_record(e, &j, f);
         free_earlier(before);
     }
     free(points);

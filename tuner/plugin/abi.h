@@ -10,8 +10,7 @@
  *   2.31          7 (6 before its release)
  *
  * Enumerations travel as int. tests/plugin-abi compares the values with an installed <nccl.h>. */
-#ifndef TUNER_PLUGIN_ABI_H
-#define TUNER_PLUGIN_ABI_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -114,5 +113,3 @@ _Static_assert(sizeof(struct nccl_nvl_domains) == 12, "three ints");
 _Static_assert(sizeof(struct nccl_tuner_v1) == 4 * sizeof(void *), "name and three functions");
 _Static_assert(sizeof(struct nccl_tuner_v5) == 4 * sizeof(void *), "name and three functions");
 _Static_assert(sizeof(struct nccl_tuner_v6) == 5 * sizeof(void *), "name and four functions");
-
-#endif

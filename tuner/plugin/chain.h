@@ -1,9 +1,24 @@
-/* Asking the next tuner, in its own version of the interface. */
+/* The tuner that NCCL would have without this one: which library, and asking it in its own version of the interface. */
 #pragma once
+
+#include <limits.h>
+#include <stddef.h>
 
 #include "tuner/plugin/abi.h"
 #include "tuner/plugin/context.h"
-#include "tuner/plugin/next.h"
+
+struct plugin_next {
+    const void *tuner; /* struct nccl_tuner_vN; NULL: there is none */
+    int version;       /* N */
+    const char *name;  /* as the tuner says it */
+    char path[PATH_MAX];
+};
+
+/* Loads a tuner by a path or name as NCCL_TUNER_PLUGIN takes them, for an NCCL that calls version `api` of the
+ * interface. "auto" is what that NCCL would load with NCCL_TUNER_PLUGIN unset, by its own rules; "none" is none. Never
+ * this library, under whatever name, nor a copy of it. What is loaded stays. 0; -1 with `why` when a tuner that was
+ * named cannot be had. */
+int plugin_next_load(struct plugin_next *n, const char *named, int api, char *why, size_t size);
 
 /* What NCCL says of a communicator; what its version of the interface does not pass is 0. */
 struct plugin_opening {

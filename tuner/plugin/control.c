@@ -88,7 +88,7 @@ struct tuner_choice plugin_control_choose(const struct plugin_context *c, const 
     return choice;
 }
 
-static int concerns(const struct nccltune_force *f, const struct plugin_slice *s)
+static int force_concerns(const struct nccltune_force *f, const struct plugin_slice *s)
 {
     return (f->algo < 0 || f->algo == s->algo) && (f->proto < 0 || f->proto == s->proto);
 }
@@ -119,7 +119,7 @@ uint32_t plugin_control_chunk(const struct plugin_context *c, const struct plugi
     pthread_mutex_lock(&control.mutex);
     note_slice(s);
     const struct nccltune_force *f = forced_for(s->coll);
-    uint32_t chunk = !f ? plugin_table_chunk(c, s) : concerns(f, s) ? f->chunk_bytes : 0;
+    uint32_t chunk = !f ? plugin_table_chunk(c, s) : force_concerns(f, s) ? f->chunk_bytes : 0;
     pthread_mutex_unlock(&control.mutex);
     return chunk;
 }

@@ -123,7 +123,7 @@ static int is_set(const char *name, const char *value)
 }
 
 /* Parses what was read and warns of broken lines. */
-static int parse(nccl_logger log, const char *wanted)
+static int parse_wanted_table(nccl_logger log, const char *wanted)
 {
     struct complaints c = {.log = log, .path = process.source.path};
     int rc = tuner_table_parse(&process.table, process.source.text, process.source.bytes, complain, &c);
@@ -177,7 +177,7 @@ static int take_prepared(const char *wanted)
     return 0;
 }
 
-static void judge(nccl_logger log, const void *caller)
+static void judge_environment(nccl_logger log, const void *caller)
 {
     struct plugin_source *s = &process.source;
     const char *wanted = getenv("NCCLTUNE_HASH"), *refusal = getenv("NCCLTUNE_REFUSE");
@@ -210,7 +210,7 @@ static void judge(nccl_logger log, const void *caller)
             char why[WHY_MAX];
             snprintf(why, sizeof why, "%s is %s", s->path, process.hash);
             unusable(log, wanted, why);
-        } else if (!parse(log, wanted)) {
+        } else if (!parse_wanted_table(log, wanted)) {
             process.nccl = plugin_elf_nccl_version(caller);
             process.active = version_fits(log);
         }
@@ -409,7 +409,7 @@ int plugin_open(const struct plugin_opening *o, struct plugin_context **context)
     *context = NULL;
     pthread_mutex_lock(&process.mutex);
     if (!process.judged) {
-        judge(o->log, o->caller);
+        judge_environment(o->log, o->caller);
         if (!process.refused)
             load_next(o);
     }

@@ -38,7 +38,8 @@ static inline int armed(void)
     return __builtin_expect(atomic_load_explicit(&plugin_armed, memory_order_relaxed), 0);
 }
 
-static struct tuner_choice choose(const struct plugin_context *c, const struct tuner_call *call, const float *given)
+static struct tuner_choice choose_cell(const struct plugin_context *c, const struct tuner_call *call,
+                                       const float *given)
 {
     return armed() ? plugin_control_choose(c, call, given) : plugin_table_choose(c, call, given);
 }
@@ -71,7 +72,7 @@ static int edit_answer(const struct plugin_context *c, struct tuner_call call, f
     for (size_t i = 0; i < cells; i++)
         offered[i] = tuner_is_available(given[i]) ? cost[i] : given[i];
     call.cost = cells ? offered : NULL;
-    struct tuner_choice choice = choose(c, &call, given);
+    struct tuner_choice choice = choose_cell(c, &call, given);
     if (cells && choice.algo >= 0)
         make_cheapest((size_t)choice.algo * (size_t)call.protos + (size_t)choice.proto, cost, given, cells);
     if (choice.channels > 0 && channels)
@@ -84,7 +85,7 @@ static __attribute__((noinline)) int edit_costs(const struct plugin_context *c, 
 {
     if (c && c->chain)
         return edit_answer(c, *call, cost, channels);
-    struct tuner_choice choice = choose(c, call, call->cost);
+    struct tuner_choice choice = choose_cell(c, call, call->cost);
     if (choice.algo >= 0)
         cost[(size_t)choice.algo * (size_t)call->protos + (size_t)choice.proto] = 0.0F;
     if (choice.channels > 0 && channels)
@@ -107,7 +108,7 @@ static int get_coll_info_v4(void *context, int coll, size_t bytes, int pipe_ops,
     float *cells = (float *)cost;
     const struct tuner_node *answer =
         !armed() && c && c->alone
-            ? tuner_plain_answer(c->alone, coll, bytes, cells, algos, protos, reg_buff, c->dear_bits)
+            ? tuner_plain_answer(c->alone, coll, bytes, tuner_plain_cost(cells, algos, protos), reg_buff, c->dear_bits)
             : NULL;
     if (answer && channels) {
         cells[tuner_node_cell(answer)] = 0.0F;
@@ -179,7 +180,7 @@ static int name_choice(const struct plugin_context *c, struct tuner_call call, i
     int rc = c && c->chain && names->algo && names->proto && names->channels
                  ? plugin_chain_names(c->chain, &call, collnet, nvls, cost, names)
                  : NCCLTUNE_SUCCESS;
-    struct tuner_choice choice = choose(c, &call, cost);
+    struct tuner_choice choice = choose_cell(c, &call, cost);
     if (choice.algo >= 0 && names->algo && names->proto) {
         *names->algo = choice.algo;
         *names->proto = choice.proto;

@@ -40,8 +40,8 @@ static int chunk_span(const struct tuner_rule *r, struct tuner_span *s)
 typedef int make_span(const struct tuner_rule *r, struct tuner_span *s);
 
 /* Makes the spans of one collective's rules that fit the shape, into `spans` unless that is NULL; returns how many. */
-static size_t fill(struct tuner_span *spans, const struct tuner_table *t, const struct tuner_shape *shape, int coll,
-                   make_span *make)
+static size_t fill_spans(struct tuner_span *spans, const struct tuner_table *t, const struct tuner_shape *shape,
+                         int coll, make_span *make)
 {
     size_t count = 0;
     struct tuner_span s;
@@ -55,16 +55,16 @@ static size_t fill(struct tuner_span *spans, const struct tuner_table *t, const 
 }
 
 /* 0, or -1 without memory. */
-static int build(struct tuner_spans *m, const struct tuner_table *t, const struct tuner_shape *shape, int coll,
-                 make_span *make)
+static int build_spans(struct tuner_spans *m, const struct tuner_table *t, const struct tuner_shape *shape, int coll,
+                       make_span *make)
 {
-    size_t count = fill(NULL, t, shape, coll, make);
+    size_t count = fill_spans(NULL, t, shape, coll, make);
     struct tuner_span *spans = NULL;
     if (count) {
         spans = malloc(count * sizeof *spans);
         if (!spans)
             return -1;
-        fill(spans, t, shape, coll, make);
+        fill_spans(spans, t, shape, coll, make);
     }
     tuner_spans_build(m, spans, count);
     return 0;
@@ -85,12 +85,12 @@ struct tuner_index *tuner_index_new(const struct tuner_table *t, const struct tu
         return NULL;
     int chunks = has_chunks(t);
     for (int coll = 0; coll < COLL_COUNT; coll++) {
-        if (build(&ix->calls[coll], t, s, coll, call_span) ||
-            (chunks && build(&ix->chunks[coll], t, s, coll, chunk_span))) {
+        if (build_spans(&ix->calls[coll], t, s, coll, call_span) ||
+            (chunks && build_spans(&ix->chunks[coll], t, s, coll, chunk_span))) {
             tuner_index_free(ix);
             return NULL;
         }
-        ix->rules += fill(NULL, t, s, coll, call_span);
+        ix->rules += fill_spans(NULL, t, s, coll, call_span);
     }
     return ix;
 }
@@ -134,12 +134,12 @@ int tuner_index_is_scanned(const struct tuner_index *ix)
 
 /* ---- asking ---------------------------------------------------------------------------------------------------- */
 
-static int contains(const struct tuner_span *s, uint64_t bytes)
+static int span_contains(const struct tuner_span *s, uint64_t bytes)
 {
     return bytes >= s->low && bytes <= s->high;
 }
 
-static int take(const struct tuner_entry *e, const struct tuner_call *call, struct tuner_choice *choice)
+static int take_entry(const struct tuner_entry *e, const struct tuner_call *call, struct tuner_choice *choice)
 {
     if ((e->pipe_ops != TUNER_ANY && e->pipe_ops != call->pipe_ops) ||
         (e->reg_buff != TUNER_ANY && e->reg_buff != call->reg_buff))
@@ -165,12 +165,12 @@ struct tuner_choice tuner_index_choose(const struct tuner_index *ix, const struc
         const struct tuner_node *node = find_node(m, call->bytes);
         const struct tuner_entry *e = m->entries + node->first;
         for (const struct tuner_entry *end = e + node->count; e < end; e++)
-            if (take(e, call, &choice))
+            if (take_entry(e, call, &choice))
                 return choice;
         return tuner_no_choice;
     }
     for (size_t i = 0; i < m->count; i++)
-        if (contains(&m->spans[i], call->bytes) && take(&m->spans[i].entry, call, &choice))
+        if (span_contains(&m->spans[i], call->bytes) && take_entry(&m->spans[i].entry, call, &choice))
             return choice;
     return tuner_no_choice;
 }
@@ -194,7 +194,7 @@ uint32_t tuner_index_chunk(const struct tuner_index *ix, int coll, uint64_t slic
         return 0;
     }
     for (size_t i = 0; i < m->count; i++)
-        if (contains(&m->spans[i], slice_bytes) && runs_with(&m->spans[i].entry, algo, proto))
+        if (span_contains(&m->spans[i], slice_bytes) && runs_with(&m->spans[i].entry, algo, proto))
             return m->spans[i].entry.chunk_bytes;
     return 0;
 }

@@ -1,7 +1,6 @@
 /* The rules of a table that fit one communicator, ready to be asked per call. Lookups only read: any number of threads
  * may share an index. */
-#ifndef TUNER_TABLE_INDEX_H
-#define TUNER_TABLE_INDEX_H
+#pragma once
 
 #include "tuner/table/choice.h"
 #include "tuner/table/table.h"
@@ -46,5 +45,3 @@ struct tuner_choice tuner_index_choose(const struct tuner_index *ix, const struc
  * channels, and without conditions that this interface does not pass, the first that matches at slice × channels
  * decides. 0: keep NCCL's. */
 uint32_t tuner_index_chunk(const struct tuner_index *ix, int coll, uint64_t slice_bytes, int algo, int proto);
-
-#endif

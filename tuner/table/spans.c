@@ -145,7 +145,7 @@ static int covers(int a, int b)
 
 /* Whether a call that `b` could take is always taken by `a`, which comes first in the file. A cell that `b` asks for
  * lies in the row or column that `a` leaves open, so `a` finds an available cell wherever `b` does. */
-static int beats(const struct tuner_entry *a, const struct tuner_entry *b)
+static int entry_beats(const struct tuner_entry *a, const struct tuner_entry *b)
 {
     return covers(a->pipe_ops, b->pipe_ops) && covers(a->reg_buff, b->reg_buff) && covers(a->algo, b->algo) &&
            covers(a->proto, b->proto);
@@ -176,7 +176,7 @@ static size_t candidates(struct sweep *s)
     qsort(s->list, found, sizeof *s->list, by_number);
     for (size_t i = 0; i < found && s->work <= WORK_LIMIT(s->count); i++) {
         size_t j = 0;
-        while (j < kept && !beats(&s->spans[s->list[j]].entry, &s->spans[s->list[i]].entry))
+        while (j < kept && !entry_beats(&s->spans[s->list[j]].entry, &s->spans[s->list[i]].entry))
             j++;
         s->work += j + 1;
         if (j == kept)

@@ -1,13 +1,248 @@
-/* A tuner table: text to rules, metadata, and the plain first-match walk over them. */
+/* A tuner table: text to rules, metadata, and the plain first-match walk over them. The columns of a line are a table
+ * of their own: name, where it goes, what may stand there. */
 #include "tuner/table/table.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/table/line.h"
+#include "core/coll.h"
 
 /* Longer than any line that can mean something; keeps error columns and the time spent on junk small. */
-#define LINE_LIMIT 4096
+#define LINE_LIMIT      4096
+#define FIELDS_REQUIRED 8
+#define FIELDS_MAX      12
+
+/* Where a line went wrong. */
+struct fault {
+    long column; /* 1-based */
+    char text[192];
+};
+
+enum {
+    LINE_RULE,
+    LINE_HEADER, /* column names, ours or those of NVIDIA's example */
+    LINE_BROKEN,
+};
+
+/* A word without blanks at either end. */
+struct word {
+    const char *s;
+    size_t len;
+};
+
+/* ---- words ----------------------------------------------------------------------------------------------------- */
+
+static int is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static struct word trim_word(const char *s, size_t len)
+{
+    while (len && is_blank(s[0]))
+        s++, len--;
+    while (len && is_blank(s[len - 1]))
+        len--;
+    return (struct word){s, len};
+}
+
+/* Read decimal digits alone, at most `high`: 0, or -1. */
+static int parse_number(struct word w, uint64_t high, uint64_t *value)
+{
+    uint64_t v = 0;
+    if (!w.len)
+        return -1;
+    for (size_t i = 0; i < w.len; i++) {
+        unsigned digit = (unsigned char)w.s[i] - (unsigned)'0';
+        if (digit > 9 || v > (high - digit) / 10 || digit > high)
+            return -1;
+        v = v * 10 + digit;
+    }
+    *value = v;
+    return 0;
+}
+
+static int is_word(struct word w, const char *word)
+{
+    size_t i = 0;
+    for (; i < w.len && word[i]; i++) {
+        char c = w.s[i] >= 'A' && w.s[i] <= 'Z' ? (char)(w.s[i] - 'A' + 'a') : w.s[i];
+        if (c != word[i])
+            return 0;
+    }
+    return i == w.len && !word[i];
+}
+
+static int is_any(struct word w)
+{
+    return is_word(w, "-1");
+}
+
+/* ---- the columns: each parser returns 0, or -1 when the word is none of what `expected` says ------------------- */
+
+struct column {
+    const char *name;
+    int (*parse)(const struct column *c, void *to, struct word w);
+    size_t member;      /* of struct tuner_rule */
+    uint64_t any, high; /* of a number: what -1 stands for, and the largest */
+    const char *expected;
+};
+
+static int parse_coll(const struct column *c, void *to, struct word w)
+{
+    int coll = coll_parse(w.s, w.len);
+    (void)c;
+    *(int *)to = coll;
+    return coll < 0 || coll >= COLL_COUNT ? -1 : 0;
+}
+
+static int parse_bytes(const struct column *c, void *to, struct word w)
+{
+    *(uint64_t *)to = c->any;
+    return is_any(w) ? 0 : parse_number(w, UINT64_MAX, to);
+}
+
+static int parse_count(const struct column *c, void *to, struct word w)
+{
+    uint64_t v = c->any;
+    if (!is_any(w) && parse_number(w, c->high, &v))
+        return -1;
+    *(int *)to = (int)v;
+    return 0;
+}
+
+static int parse_word(int *to, struct word w, int (*parse)(const char *s, size_t len))
+{
+    int any = is_any(w) || is_word(w, "any");
+    *to = any ? TUNER_ANY : parse(w.s, w.len);
+    return !any && *to < 0 ? -1 : 0;
+}
+
+static int parse_algo(const struct column *c, void *to, struct word w)
+{
+    (void)c;
+    return parse_word(to, w, algo_parse);
+}
+
+static int parse_proto(const struct column *c, void *to, struct word w)
+{
+    (void)c;
+    return parse_word(to, w, proto_parse);
+}
+
+static int parse_range(const struct column *c, void *to, struct word w)
+{
+    struct tuner_range *range = to;
+    (void)c;
+    *range = (struct tuner_range){INT_MIN, INT_MAX};
+    if (is_any(w))
+        return 0;
+    const char *dash = memchr(w.s, '-', w.len);
+    struct word low = w, high = w;
+    if (dash) {
+        low = trim_word(w.s, (size_t)(dash - w.s));
+        high = trim_word(dash + 1, (size_t)(w.s + w.len - dash - 1));
+    }
+    uint64_t first, last;
+    if (parse_number(low, INT_MAX, &first) || parse_number(high, INT_MAX, &last) || first < 1 || first > last)
+        return -1;
+    *range = (struct tuner_range){(int)first, (int)last};
+    return 0;
+}
+
+#define TO(member) offsetof(struct tuner_rule, member)
+#define ANY        ((uint64_t)TUNER_ANY)
+#define NUMBER     "a count from 1, a range such as 4-16, or -1"
+
+/* NCCL keeps chunk sizes in an int. */
+static const struct column columns[FIELDS_MAX] = {
+    {"collective", parse_coll, TO(coll), 0, 0, "broadcast, reduce, allgather, reducescatter or allreduce"},
+    {"min_bytes", parse_bytes, TO(min_bytes), 0, 0, "a number of bytes, or -1"},
+    {"max_bytes", parse_bytes, TO(max_bytes), UINT64_MAX, 0, "a number of bytes, or -1 for no bound"},
+    {"algorithm", parse_algo, TO(algo), 0, 0,
+     "tree, ring, collnet_direct, collnet_chain, nvls, nvls_tree, pat, or -1 for any"},
+    {"protocol", parse_proto, TO(proto), 0, 0, "ll, ll128, simple, or -1 for any"},
+    {"channels", parse_count, TO(channels), 0, TUNER_MAX_CHANNELS, "1 to 64, or -1 to keep NCCL's choice"},
+    {"nNodes", parse_range, TO(nodes), 0, 0, NUMBER},
+    {"nRanks", parse_range, TO(ranks), 0, 0, NUMBER},
+    {"numPipeOps", parse_count, TO(pipe_ops), ANY, INT_MAX, "a count, or -1"},
+    {"regBuff", parse_count, TO(reg_buff), ANY, 1, "0, 1 or -1"},
+    {"chunk_bytes", parse_count, TO(chunk_bytes), 0, INT_MAX,
+     "a number of bytes below 2 GiB, or -1 to keep NCCL's choice"},
+    {"nvlDomains", parse_range, TO(domains), 0, 0, NUMBER},
+};
+
+/* ---- faults ---------------------------------------------------------------------------------------------------- */
+
+static int break_line(struct fault *f, long column, const char *text)
+{
+    f->column = column;
+    snprintf(f->text, sizeof f->text, "%s", text);
+    return LINE_BROKEN;
+}
+
+/* Names the column and shows the word, short and printable: the file may come from anywhere. */
+static int broken_field(struct fault *f, long column, const struct column *c, struct word w)
+{
+    char shown[33];
+    size_t n = w.len < sizeof shown - 1 ? w.len : sizeof shown - 1;
+    for (size_t i = 0; i < n; i++)
+        shown[i] = (unsigned char)w.s[i] < ' ' || w.s[i] == 0x7f ? '?' : w.s[i];
+    shown[n] = 0;
+    f->column = column;
+    snprintf(f->text, sizeof f->text, "%s is \"%s%s\", expected %s", c->name, shown, n < w.len ? "..." : "",
+             c->expected);
+    return LINE_BROKEN;
+}
+
+static int is_header(const struct word *w, int count)
+{
+    static const char *const first[] = {"collective", "collective_type", "colltype"};
+    if (count < 2 || !(is_word(w[1], "min_bytes") || is_word(w[1], "minbytes")))
+        return 0;
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        if (is_word(w[0], first[i]))
+            return 1;
+    return 0;
+}
+
+/* Parse s[0..len), one line without its end, neither blank nor a comment, into `*r` (all but r->line). */
+static int parse_fields(struct tuner_rule *r, const char *s, size_t len, struct fault *f)
+{
+    struct word words[FIELDS_MAX];
+    long starts[FIELDS_MAX];
+    int count = 0;
+    for (size_t at = 0; at <= len; count++) {
+        const char *comma = memchr(s + at, ',', len - at);
+        size_t n = comma ? (size_t)(comma - s) - at : len - at;
+        if (count == FIELDS_MAX)
+            return break_line(f, (long)at + 1, "more than 12 columns");
+        words[count] = trim_word(s + at, n);
+        starts[count] = (words[count].len ? words[count].s - s : (long)at) + 1;
+        at += n + 1;
+    }
+    if (is_header(words, count))
+        return LINE_HEADER;
+    if (count < FIELDS_REQUIRED) {
+        char text[80];
+        snprintf(text, sizeof text, "%d column%s, expected 8 to 12", count, count == 1 ? "" : "s");
+        return break_line(f, (long)len + 1, text);
+    }
+    struct tuner_range any = {INT_MIN, INT_MAX};
+    *r = (struct tuner_rule){.pipe_ops = TUNER_ANY, .reg_buff = TUNER_ANY, .domains = any};
+    for (int i = 0; i < count; i++)
+        if (columns[i].parse(&columns[i], (char *)r + columns[i].member, words[i]))
+            return broken_field(f, starts[i], &columns[i], words[i]);
+    if (r->min_bytes > r->max_bytes)
+        return break_line(f, starts[1], "min_bytes is larger than max_bytes");
+    if (r->chunk_bytes && !r->channels)
+        return break_line(f, starts[10], "chunk_bytes without channels, expected a number of channels in column 6");
+    return LINE_RULE;
+}
+
+/* ---- the parser ------------------------------------------------------------------------------------------------ */
 
 struct parser {
     struct tuner_table *table;
@@ -34,7 +269,7 @@ static void skip_line(struct parser *p, long line, long column, const char *text
     complain(p, line, column, text);
 }
 
-static int starts_with(struct tuner_word w, const char *prefix)
+static int starts_with(struct word w, const char *prefix)
 {
     size_t n = strlen(prefix);
     return w.len >= n && !memcmp(w.s, prefix, n);
@@ -44,18 +279,18 @@ static int starts_with(struct tuner_word w, const char *prefix)
 
 /* "# nccl: 2.27,2.28": the table may be used with these and no others. An entry that cannot be read fits no NCCL: a
  * table that was meant to be limited must not become one for all. */
-static void parse_versions(struct parser *p, struct tuner_word w, long line, long column)
+static void parse_versions(struct parser *p, struct word w, long line, long column)
 {
     struct tuner_table *t = p->table;
     t->nccl_given = 1;
     for (size_t at = 0; at <= w.len;) {
         const char *comma = memchr(w.s + at, ',', w.len - at);
         size_t n = comma ? (size_t)(comma - w.s) - at : w.len - at;
-        struct tuner_word v = tuner_trim(w.s + at, n);
+        struct word v = trim_word(w.s + at, n);
         const char *dot = v.len ? memchr(v.s, '.', v.len) : NULL;
         uint64_t major = 0, minor = 0;
-        if (!dot || tuner_parse_number((struct tuner_word){v.s, (size_t)(dot - v.s)}, 999, &major) ||
-            tuner_parse_number((struct tuner_word){dot + 1, (size_t)(v.s + v.len - dot - 1)}, 999, &minor))
+        if (!dot || parse_number((struct word){v.s, (size_t)(dot - v.s)}, 999, &major) ||
+            parse_number((struct word){dot + 1, (size_t)(v.s + v.len - dot - 1)}, 999, &minor))
             skip_line(p, line, column + (long)at, "expected NCCL versions such as 2.27,2.28");
         else if (t->nccl_count == TUNER_MAX_VERSIONS)
             skip_line(p, line, column + (long)at, "more than 32 NCCL versions");
@@ -66,20 +301,20 @@ static void parse_versions(struct parser *p, struct tuner_word w, long line, lon
 }
 
 /* `w` is what follows the '#'. -1 when the whole file is of a kind that this program does not know. */
-static int parse_comment(struct parser *p, struct tuner_word w, const char *line_start, long line)
+static int parse_comment(struct parser *p, struct word w, const char *line_start, long line)
 {
     static const char name[] = "nccltune-tuner/", versions[] = "nccl:", next[] = "next-tuner:";
     if (starts_with(w, name)) {
-        struct tuner_word major = {w.s + sizeof name - 1, w.len - (sizeof name - 1)};
+        struct word major = {w.s + sizeof name - 1, w.len - (sizeof name - 1)};
         if (major.len == 1 && major.s[0] == '1')
             return 0;
         return refuse(p, "the format is not " TUNER_FORMAT ", the only one that is understood");
     }
     if (starts_with(w, versions)) {
-        struct tuner_word list = tuner_trim(w.s + sizeof versions - 1, w.len - (sizeof versions - 1));
+        struct word list = trim_word(w.s + sizeof versions - 1, w.len - (sizeof versions - 1));
         parse_versions(p, list, line, list.s - line_start + 1);
     } else if (starts_with(w, next)) {
-        struct tuner_word value = tuner_trim(w.s + sizeof next - 1, w.len - (sizeof next - 1));
+        struct word value = trim_word(w.s + sizeof next - 1, w.len - (sizeof next - 1));
         p->table->next_auto = value.len == 4 && !memcmp(value.s, "auto", 4);
         if (!p->table->next_auto && (value.len != 4 || memcmp(value.s, "none", 4) != 0))
             skip_line(p, line, value.s - line_start + 1, "expected auto or none");
@@ -108,22 +343,22 @@ static int add_rule(struct parser *p, const struct tuner_rule *r)
 
 static int parse_line(struct parser *p, const char *s, size_t len, long line)
 {
-    struct tuner_word w = tuner_trim(s, len);
+    struct word w = trim_word(s, len);
     if (!w.len)
         return 0;
     if (w.s[0] == '#')
-        return parse_comment(p, tuner_trim(w.s + 1, w.len - 1), s, line);
+        return parse_comment(p, trim_word(w.s + 1, w.len - 1), s, line);
     if (w.len > LINE_LIMIT) {
         skip_line(p, line, LINE_LIMIT + 1, "line longer than 4096 bytes");
         return 0;
     }
     struct tuner_rule rule;
-    struct tuner_fault fault;
-    switch (tuner_line_parse(&rule, w.s, w.len, &fault)) {
-    case TUNER_LINE_RULE:
+    struct fault fault;
+    switch (parse_fields(&rule, w.s, w.len, &fault)) {
+    case LINE_RULE:
         rule.line = line;
         return add_rule(p, &rule);
-    case TUNER_LINE_BROKEN:
+    case LINE_BROKEN:
         skip_line(p, line, fault.column + (w.s - s), fault.text);
         return 0;
     default:

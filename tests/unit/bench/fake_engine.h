@@ -1,6 +1,5 @@
 /* An engine whose times come from a formula, and that dies, hangs and errs where a test says so. */
-#ifndef TESTS_FAKE_ENGINE_H
-#define TESTS_FAKE_ENGINE_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -236,5 +235,3 @@ static const struct bench_measure_ops fake_ops = {
     .close = fake_close,
 };
 static const struct bench_engine fake_engine = {.name = "fake", .description = "a formula", .measures = &fake_ops};
-
-#endif

@@ -1,6 +1,5 @@
 /* A whole run of the fake engine, with a journal in a directory of its own. */
-#ifndef TESTS_FAKE_STUDY_H
-#define TESTS_FAKE_STUDY_H
+#pragma once
 
 #include <unistd.h>
 
@@ -95,5 +94,3 @@ static inline int fake_repeated(const struct fake_run *f)
                  !strcmp(r[i].launch.label, r[k].launch.label) && !strcmp(r[i].call.label, r[k].call.label);
     return n;
 }
-
-#endif

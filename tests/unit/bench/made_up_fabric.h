@@ -1,6 +1,5 @@
 /* Made-up fabrics for the tests of what is concluded from them. */
-#ifndef TESTS_UNIT_BENCH_MADE_UP_FABRIC_H
-#define TESTS_UNIT_BENCH_MADE_UP_FABRIC_H
+#pragma once
 
 #include <arpa/inet.h>
 
@@ -108,5 +107,3 @@ static inline struct verbs_fabric *full(void)
     }
     return f;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Two nodes of a bundled machine, and decisions that decide nothing yet, before every test. */
-#ifndef TESTS_ENVGEN_MACHINE_H
-#define TESTS_ENVGEN_MACHINE_H
+#pragma once
 
 #include "envgen/decide/decide.h"
 #include "probe/machines/machines.h"
@@ -24,5 +23,3 @@ static int tear_down(void **state)
     env_decisions_free(decisions);
     return 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A directory of its own for a test, files in it, and commands run on them. */
-#ifndef TESTS_UNIT_ENVGEN_SCRATCH_H
-#define TESTS_UNIT_ENVGEN_SCRATCH_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,5 +91,3 @@ static inline char *scratch_read(struct scratch *s, const char *path)
     fclose(f);
     return text;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Points made up for a test: medians that are known, intervals of a known width. */
-#ifndef TESTS_UNIT_ENVGEN_SYNTHETIC_H
-#define TESTS_UNIT_ENVGEN_SYNTHETIC_H
+#pragma once
 
 #include <string.h>
 
@@ -106,5 +105,3 @@ static inline struct env_decisions *synthetic_decide(struct synthetic *s)
     }
     return d;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A model of a bundled machine, which a test then changes. */
-#ifndef TESTS_UNIT_MODEL_MODEL_BED_H
-#define TESTS_UNIT_MODEL_MODEL_BED_H
+#pragma once
 
 #include "model/constants.h"
 #include "model/model.h"
@@ -58,5 +57,3 @@ static inline double busbw(const struct bed *b, int coll, uint64_t bytes)
 {
     return coll_algbw_GBps((double)bytes, predict(b, coll, bytes).us) * coll_busbw_factor(coll, b->m->nccl->ranks);
 }
-
-#endif

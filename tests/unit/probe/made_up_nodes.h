@@ -1,6 +1,5 @@
 /* Nodes of a cluster, each a class of its own until classes_merge: GPUs, HCAs, a driver, a release of NCCL. */
-#ifndef TESTS_UNIT_PROBE_MADE_UP_NODES_H
-#define TESTS_UNIT_PROBE_MADE_UP_NODES_H
+#pragma once
 
 #include <string.h>
 
@@ -45,5 +44,3 @@ static inline void made_up_node(struct topology *t, const char *name, struct mad
     if (m.error)
         build_text(t, &h->errors, &h->nerrors, m.error);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Comparing a class's matrix with one that a person wrote down from looking at the machine's file. */
-#ifndef TESTS_UNIT_PROBE_MATRIX_H
-#define TESTS_UNIT_PROBE_MATRIX_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,5 +64,3 @@ static inline void assert_note(const struct topo_class *c, const char *part)
             return;
     fail_msg("no note says '%s'", part);
 }
-
-#endif

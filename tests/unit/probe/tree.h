@@ -1,6 +1,5 @@
 /* A copied /sys in a temporary folder, made file by file. */
-#ifndef TESTS_UNIT_PROBE_TREE_H
-#define TESTS_UNIT_PROBE_TREE_H
+#pragma once
 
 #include <ftw.h>
 #include <stdio.h>
@@ -69,5 +68,3 @@ static inline void tree_link(struct tree *t, const char *path, const char *targe
 {
     assert_int_equal(symlink(target, tree_place(t, path)), 0);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What a program of tests has that needs one store for each test. */
-#ifndef TESTS_UNIT_SLURM_ONE_STORE_H
-#define TESTS_UNIT_SLURM_ONE_STORE_H
+#pragma once
 
 #include "tests/lib/unit.h"
 #include "tests/unit/slurm/store.h"
@@ -19,5 +18,3 @@ static inline int store_tear_down(void **state)
     store_free(&store);
     return 0;
 }
-
-#endif

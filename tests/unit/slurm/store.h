@@ -1,6 +1,5 @@
 /* A store of one profile, written by hand into a directory of this test, and a trusted place for it. */
-#ifndef TESTS_UNIT_SLURM_STORE_H
-#define TESTS_UNIT_SLURM_STORE_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,5 +115,3 @@ static inline void store_free(struct store *s)
         fprintf(stderr, "# %s is left\n", s->root);
     s->root[0] = 0;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* A double of NCCL's side of the tuner interface: it looks for symbols newest first as each release does, passes the
  * cost table flat, and selects from it as that release does. Also what every test of the plugin needs around it: a
  * child process per test, because the plugin reads its table once per process, and a logger that remembers. */
-#ifndef LOADER_DOUBLE_H
-#define LOADER_DOUBLE_H
+#pragma once
 
 #include <dlfcn.h>
 #include <float.h>
@@ -246,5 +245,3 @@ static inline int ask(const struct loader *l, struct question *q)
         select_cell(l, q, before);
     return rc;
 }
-
-#endif

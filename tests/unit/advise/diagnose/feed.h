@@ -1,6 +1,5 @@
 /* Text into a diagnosis, as if it were a file called "log". */
-#ifndef TESTS_UNIT_ADVISE_DIAGNOSE_FEED_H
-#define TESTS_UNIT_ADVISE_DIAGNOSE_FEED_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -49,5 +48,3 @@ static inline const struct diag_finding *finding_of(const struct diag_result *r,
             return &r->findings[i];
     return NULL;
 }
-
-#endif

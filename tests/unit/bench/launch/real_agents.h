@@ -1,6 +1,5 @@
 /* Real agents over TCP on this machine, for the tests of the set of agents and of what it has them run. */
-#ifndef TESTS_UNIT_BENCH_LAUNCH_REAL_AGENTS_H
-#define TESTS_UNIT_BENCH_LAUNCH_REAL_AGENTS_H
+#pragma once
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -87,5 +86,3 @@ static int end_doubles(void **state)
     doubles_end();
     return 0;
 }
-
-#endif

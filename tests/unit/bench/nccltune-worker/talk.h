@@ -1,6 +1,5 @@
 /* nccltune-worker of this build variant on two pipes, spoken to in frames. */
-#ifndef TESTS_UNIT_BENCH_NCCLTUNE_WORKER_TALK_H
-#define TESTS_UNIT_BENCH_NCCLTUNE_WORKER_TALK_H
+#pragma once
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -77,5 +76,3 @@ static inline int talk_end(void)
     proc_stop(&worker, 1);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
-
-#endif

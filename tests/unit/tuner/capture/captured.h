@@ -1,7 +1,6 @@
 /* What the tests of the capture share: a directory for each, NCCL's double, and the file that comes of it, read back by
  * the reader of workloads. */
-#ifndef CAPTURED_H
-#define CAPTURED_H
+#pragma once
 
 #include <dirent.h>
 #include <math.h>
@@ -155,5 +154,3 @@ static inline void each(void (*test)(int), int first, int last)
         each(name, first, last);          \
     }
 #define CAPTURE_TEST(name) cmocka_unit_test_teardown(test_##name, remove_dir)
-
-#endif

@@ -147,8 +147,9 @@ static void compare(const struct tuner_table *t, const struct tuner_index *ix, c
             assert_int_equal(got.proto, want.proto);
             assert_int_equal(got.channels, want.channels);
         }
-        const struct tuner_node *plain = tuner_plain_answer(ix, q.call.coll, q.call.bytes, q.call.cost, q.call.algos,
-                                                            q.call.protos, q.call.reg_buff, UINT32_MAX);
+        const float *cost = tuner_plain_cost(q.call.cost, q.call.algos, q.call.protos);
+        const struct tuner_node *plain =
+            tuner_plain_answer(ix, q.call.coll, q.call.bytes, cost, q.call.reg_buff, UINT32_MAX);
         if (plain) { /* the shortcut of the plugin's entry points */
             assert_true(want.found);
             assert_int_equal(tuner_node_cell(plain), want.algo * PROTO_COUNT + want.proto);
@@ -275,13 +276,14 @@ static void regbuff_does_not_leave_the_shortcut(void **unused)
     static const float cost[ALGO_COUNT * PROTO_COUNT];
     for (int rule = 0; rule < 3; rule++)
         for (int reg_buff = -2; reg_buff < 8; reg_buff++) {
-            const struct tuner_node *n = tuner_plain_answer(ix, COLL_ALLREDUCE, (uint64_t)rule * 100 + 50, cost,
-                                                            ALGO_COUNT, PROTO_COUNT, reg_buff, UINT32_MAX);
+            const struct tuner_node *n =
+                tuner_plain_answer(ix, COLL_ALLREDUCE, (uint64_t)rule * 100 + 50, cost, reg_buff, UINT32_MAX);
             assert_int_equal(n != NULL, rule == 0 || reg_buff == rule - 1);
             if (n)
                 assert_int_equal(tuner_node_cell(n), rule * PROTO_COUNT + 2);
         }
-    assert_null(tuner_plain_answer(ix, COLL_ALLREDUCE, 50, cost, ALGO_COUNT - 1, PROTO_COUNT, 0, UINT32_MAX));
+    assert_null(tuner_plain_cost(cost, ALGO_COUNT - 1, PROTO_COUNT));
+    assert_null(tuner_plain_answer(ix, COLL_ALLREDUCE, 50, NULL, 0, UINT32_MAX));
     tuner_index_free(ix);
 }
 

@@ -1,7 +1,6 @@
 /* Agents that only note: what they are told, and whose frames say what the test has laid ready. Defines what the pool
  * uses of bench/launch/agents.h, so that the real ones are not linked. */
-#ifndef TESTS_UNIT_BENCH_ENGINES_NCCL_AGENTS_DOUBLE_H
-#define TESTS_UNIT_BENCH_ENGINES_NCCL_AGENTS_DOUBLE_H
+#pragma once
 
 #include <unistd.h>
 
@@ -252,5 +251,3 @@ static inline struct nccl_pool *running(void)
     notes = "";
     return t;
 }
-
-#endif

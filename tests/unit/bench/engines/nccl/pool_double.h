@@ -1,7 +1,6 @@
 /* The nccl engine without processes: a pool that notes what it is asked, and answers what the test says. Defines all
  * functions of worker_pool.h, so that the real ones are not linked. Two nodes with two ranks each. */
-#ifndef TESTS_UNIT_BENCH_ENGINES_NCCL_POOL_DOUBLE_H
-#define TESTS_UNIT_BENCH_ENGINES_NCCL_POOL_DOUBLE_H
+#pragma once
 
 #include "bench/engines/nccl/session.h"
 #include "core/coll.h"
@@ -200,5 +199,3 @@ static inline void assert_logged(const char *expected)
     assert_string_equal(logged + looked_at, expected);
     looked_at = logged_bytes;
 }
-
-#endif

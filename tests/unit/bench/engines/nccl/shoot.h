@@ -1,6 +1,5 @@
 /* For tests of the nccl engine over the doubles: a plan, sessions and samples in one line each. Three GPUs, a law. */
-#ifndef TESTS_UNIT_BENCH_ENGINES_NCCL_SHOOT_H
-#define TESTS_UNIT_BENCH_ENGINES_NCCL_SHOOT_H
+#pragma once
 
 #include <unistd.h>
 
@@ -147,5 +146,3 @@ static inline void assert_about(double value, double expected)
     if (!(value > expected * 0.999 && value < expected * 1.001))
         fail_msg("%g is not about %g", value, expected);
 }
-
-#endif

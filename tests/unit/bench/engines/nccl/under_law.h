@@ -1,6 +1,5 @@
 /* The nccl engine under other laws than the usual one of the doubles, and what it says then. */
-#ifndef TESTS_UNIT_BENCH_ENGINES_NCCL_UNDER_LAW_H
-#define TESTS_UNIT_BENCH_ENGINES_NCCL_UNDER_LAW_H
+#pragma once
 
 #include "tests/unit/bench/engines/nccl/shoot.h"
 
@@ -57,5 +56,3 @@ static inline struct bench_session *open_within(double patience_s, struct err *e
     static volatile sig_atomic_t stop;
     return bench_engine_nccl.measures->open(&plan, launch_named(BENCH_DEFAULT), patience_s, &stop, e);
 }
-
-#endif
