@@ -139,7 +139,7 @@ static void read_one(struct walk *w, const char *path, const char *shown, const 
     struct arena *a = arena_new();
     if (!file_read(path, MOST_BYTES, a, &text, &bytes, NULL) && !memchr(text, '\0', bytes)) {
         w->looked++;
-        if (is_candidate(name, text, bytes) && lint_names_any(text, bytes))
+        if (is_candidate(name, text, bytes) && (lint_names_any(text, bytes) || strstr(text, ".com/gpu:")))
             lint_read_text(w->l, shown, text, bytes, NULL, NULL);
     }
     arena_free(a);

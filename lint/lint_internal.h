@@ -267,6 +267,9 @@ int lint_is_on(const struct lint_setting *s);
 struct topo_class;
 int lint_knows_hcas(const struct topo_class *c);
 
+/* What the pods of a YAML text lack, whose settings have been read. */
+void lint_check_pods(struct lint *l, const struct lint_view *v);
+
 /* The rules of a theme on one setting, which is never LINT_UNSET. */
 typedef void lint_check_fn(struct lint *l, const struct lint_setting *s);
 lint_check_fn lint_check_names, lint_check_values, lint_check_effects, lint_check_conflicts, lint_check_devices,

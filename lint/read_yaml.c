@@ -277,5 +277,7 @@ int lint_read_yaml(struct lint *l, const struct lint_view *v, int group, enum li
         yaml_event_delete(&ev);
     }
     yaml_parser_delete(&parser);
+    if (!code)
+        lint_check_pods(l, v);
     return code;
 }

@@ -455,6 +455,19 @@ static const struct kase cases[] = {
     {"shell", NULL, NOWHERE, "# export NCCL_IB_TIMEOUT=40\n", "", "NT301"},
     {"shell", NULL, NOWHERE, "echo NCCL_IB_TIMEOUT=40\necho 'export NCCL_IB_TIMEOUT=40'\n", "", "NT301"},
     {"shell", NULL, NOWHERE, "export NCCL_IB_TIMEOUT=$(cat timeout)\n", "", "NT301"},
+    /* what pods lack; more of it in tests/fixtures/lint/cases/containers.txt */
+    {"yaml", NULL, NOWHERE,
+     "kind: MPIJob\nspec:\n  containers:\n  - env: [{name: NCCL_IB_TIMEOUT, value: \"22\"}]\n"
+     "    resources: {limits: {nvidia.com/gpu: 8}}\n",
+     "NT801 NT803", NULL},
+    {"yaml", NULL, NOWHERE,
+     "kind: Pod\nspec:\n  containers:\n  - resources: {limits: {nvidia.com/gpu: 1, rdma/ib: 1}}\n", "NT802", NULL},
+    {"yaml", NULL, NOWHERE,
+     "kind: MPIJob\nspec:\n  containers:\n  - env: [{name: NCCL_IB_TIMEOUT, value: \"22\"}]\n"
+     "    resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 1}}\n"
+     "    securityContext: {capabilities: {add: [IPC_LOCK]}}\n    volumeMounts: [{name: a, mountPath: "
+     "/dev/shm}]\n",
+     "", "NT801 NT802 NT803"},
 };
 
 /* ---- the places -------------------------------------------------------------------------------------------------- */
