@@ -1,4 +1,4 @@
-/* Which nodes are meant: by the user, by agents that are lent, by a job's file, by Slurm. */
+/* Which nodes are meant: by the user, by agents that are lent, by a job's file, by Flux, by Slurm. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,11 @@
 
 #include "bench/launch/launch_internal.h"
 #include "core/hostlist.h"
+#include "core/proc.h"
 #include "core/units.h"
+
+#define FLUX_S    10.0
+#define FLUX_MOST ((size_t)1 << 20)
 
 static const char *first_variable(const char *const *names)
 {
@@ -34,7 +38,17 @@ static int count_slurm_nodes(void)
     return text && !unit_parse_int(text, 1, 1 << 20, &n, "", NULL) ? (int)n : 0;
 }
 
-/* PBS writes a node once a slot. */
+/* Ask Flux for the nodes of the instance that this process runs in; NULL: none. */
+static const char *ask_flux(struct arena *a)
+{
+    static const char *const ask[] = {"flux", "getattr", "hostlist", NULL};
+    const char *uri = getenv("FLUX_URI");
+    int status = 0;
+    const char *list = uri && *uri ? proc_output(ask, NULL, FLUX_MOST, FLUX_S, a, &status, NULL) : NULL;
+    return status ? NULL : list;
+}
+
+/* PBS and LSF write a node once a slot. */
 static void drop_repeated(struct places *p)
 {
     int kept = 0;
@@ -56,8 +70,10 @@ static void name_lent(const struct agents *lent, struct arena *a, struct places 
 static int find_hosts(const struct bench_setup *setup, struct arena *a, struct places *p, struct err *e)
 {
     static const char *const lists[] = {"SLURM_JOB_NODELIST", "SLURM_NODELIST", NULL};
-    const char *nodelist = first_variable(lists), *file = places_mpirun_file();
+    static const char *const lsf[] = {"LSB_DJOB_HOSTFILE", NULL};
+    const char *nodelist = first_variable(lists), *file = places_mpirun_file(), *flux;
     int nodes = count_slurm_nodes();
+    file = file ? file : first_variable(lsf);
     *p = (struct places){.said = setup->hosts || setup->hostfile};
     if (setup->hosts)
         return hostlist_parse(setup->hosts, "--hosts", a, &p->hosts, &p->nodes, e);
@@ -69,6 +85,10 @@ static int find_hosts(const struct bench_setup *setup, struct arena *a, struct p
     }
     if (!nodes && file && !hostlist_read(file, a, &p->hosts, &p->nodes, NULL)) {
         drop_repeated(p);
+        p->given = 1;
+        return 0;
+    }
+    if (!nodes && (flux = ask_flux(a)) && !hostlist_parse(flux, "", a, &p->hosts, &p->nodes, NULL)) {
         p->given = 1;
         return 0;
     }

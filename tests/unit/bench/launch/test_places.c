@@ -1,4 +1,5 @@
 /* bench/launch/places.c: which nodes are meant, by what a user says or the surroundings do. */
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bench/launch/launch_internal.h"
@@ -14,6 +15,8 @@ static const char *const surroundings[] = {"SLURM_JOB_NUM_NODES",
                                            "SLURM_NODELIST",
                                            "SLURMD_NODENAME",
                                            "PBS_NODEFILE",
+                                           "LSB_DJOB_HOSTFILE",
+                                           "FLUX_URI",
                                            "OMPI_MCA_orte_default_hostfile",
                                            "PRTE_MCA_prte_default_hostfile"};
 
@@ -115,6 +118,38 @@ TEST_CASE(by_a_file_of_the_job)
     setenv("PBS_NODEFILE", file, 1);
     find(&(struct bench_setup){0});
     assert_found("a,b,a", 3, 0, 1);
+}
+
+/* Neither is a file that mpirun knows of. */
+TEST_CASE(by_lsf_and_flux)
+{
+    char dir[] = "/tmp/test_places_XXXXXX";
+    const char *path = getenv("PATH"), *flux = arena_printf(arena, "%s/flux", mkdtemp(dir));
+    write_to(file, "f1\nf1\nf2\n");
+    setenv("LSB_DJOB_HOSTFILE", file, 1);
+    find(&(struct bench_setup){0});
+    assert_found("f1,f2", 2, 0, 1);
+    assert_null(places_mpirun_file());
+    forget(NULL);
+    write_to(arena_strdup(arena, flux), "#!/bin/sh\n[ \"$*\" = 'getattr hostlist' ] && echo 'n[1-3],x'\n");
+    chmod(flux, 0755);
+    setenv("PATH", arena_printf(arena, "%s:%s", dir, path), 1);
+    find(&(struct bench_setup){0});
+    assert_found(NULL, 1, 0, 0);
+    setenv("FLUX_URI", "local:///run/flux/local", 1);
+    find(&(struct bench_setup){0});
+    assert_found("n1,n2,n3,x", 4, 0, 1);
+    setenv("SLURM_NNODES", "3", 1);
+    find(&(struct bench_setup){0});
+    assert_found(NULL, 3, 0, 1);
+    unlink(flux);
+    forget(NULL);
+    setenv("FLUX_URI", "local:///run/flux/local", 1);
+    setenv("PATH", dir, 1);
+    find(&(struct bench_setup){0});
+    assert_found(NULL, 1, 0, 0);
+    setenv("PATH", path, 1);
+    rmdir(dir);
 }
 
 TEST_CASE(by_slurm)
