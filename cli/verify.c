@@ -13,7 +13,9 @@
 #include "core/json.h"
 #include "core/progress.h"
 #include "core/units.h"
+#include "envgen/doctor/doctor.h"
 #include "envgen/verify/verify.h"
+#include "probe/source/probe.h"
 
 #define COMMAND "nccltune verify"
 
@@ -138,6 +140,17 @@ static void print_active(const struct env_profile *p, const struct bench_points 
         printf("The default is over %s, as jobs run here without nccltune.\n\n", or_own(now));
 }
 
+/* Gains may be gone where the machine is not what it was. On a login node this tells nothing. */
+static void print_changes(const struct topology *t, struct arena *a)
+{
+    struct err none = {0};
+    struct topology *here = probe_machine(NULL, NULL, &none);
+    const char *changes = here && here->nclasses == 1 ? doctor_changes(t, here, a) : NULL;
+    if (changes)
+        printf("Since the profile was measured: %s.\n\n", changes);
+    topo_free(here);
+}
+
 static void print_verdicts(const struct env_profile *p, const struct bench_points *points, const struct verify *v)
 {
     if (v->text)
@@ -195,8 +208,10 @@ static int judge_rules(const struct request *w, struct env_profile *p, const str
         rc = verify_health_write(p->dir, v, w->textfile, e);
     if (!rc && w->json)
         rc = print_json(points, v, &r->noise, &sanity, e);
-    else if (!rc)
+    else if (!rc) {
+        print_changes(t, r->arena);
         print_verdicts(p, points, v);
+    }
     if (!rc && !w->json) {
         noise_print(&r->noise, stdout);
         sanity_print(&sanity, stdout);

@@ -113,25 +113,61 @@ static void class_hash(const struct topo_class *c, char hex[SHA256_HEX])
     topo_hash(&one, hex);
 }
 
-const char *doctor_compare(struct doctor *d, const struct topology *t, const struct topology *here)
+/* A class of the profile that this machine is of or goes with; `sentences`: what is otherwise here. */
+struct likeness {
+    const struct topo_class *of; /* NULL none */
+    int equal, n;
+    const char **sentences;
+};
+
+static struct likeness find_likeness(const struct topology *t, const struct topo_class *now, struct arena *a)
 {
     char mine[SHA256_HEX], theirs[SHA256_HEX];
-    class_hash(&here->classes[0], mine);
-    for (int i = 0; i < t->nclasses; i++) {
-        class_hash(&t->classes[i], theirs);
-        if (!strcmp(mine, theirs)) {
-            finding_add(&d->found, FINDING_OK, NULL, "machine", "is what the profile calls %s", t->classes[i].name);
-            return t->classes[i].name;
-        }
+    struct likeness best = {.of = NULL};
+    class_hash(now, mine);
+    for (int i = 0; i < t->nclasses && !best.equal; i++) {
+        struct likeness l = {.of = &t->classes[i]};
+        class_hash(l.of, theirs);
+        l.equal = !strcmp(mine, theirs);
+        if (!l.equal && !install_compatible(now, l.of))
+            continue;
+        if (!l.equal)
+            l.n = differences_of(l.of, now, a, &l.sentences);
+        if (!best.of || l.equal || l.n < best.n)
+            best = l;
     }
-    for (int i = 0; i < t->nclasses; i++)
-        if (install_compatible(&here->classes[0], &t->classes[i])) {
-            finding_add(
-                &d->found, FINDING_NOTE, NULL, "machine",
-                "differs from every class of the profile, but has the GPUs and rails of %s (nccltune probe shows more)",
-                t->classes[i].name);
-            return t->classes[i].name;
-        }
-    finding_add(&d->found, FINDING_ERROR, NULL, "machine", "is of no class that the profile was made for");
-    return NULL;
+    return best;
+}
+
+const char *doctor_changes(const struct topology *t, const struct topology *here, struct arena *a)
+{
+    const int most = 4; /* that are told */
+    const char **within, *text = NULL;
+    const struct likeness l = find_likeness(t, &here->classes[0], a);
+    int n = l.of ? differences_within(l.of, &here->classes[0], a, &within) : 0, told = 0, all = 0;
+    for (int i = 0; i < l.n + n; i++) {
+        const char *s = i < l.n ? l.sentences[i] : within[i - l.n];
+        if (!strncmp(s, "memlock", 7)) /* jobs have another limit than a shell */
+            continue;
+        if (all++ < most && ++told)
+            text = text ? arena_printf(a, "%s; %s", text, s) : s;
+    }
+    return all > told ? arena_printf(a, "%s; and %d more", text, all - told) : text;
+}
+
+const char *doctor_compare(struct doctor *d, const struct topology *t, const struct topology *here)
+{
+    const struct likeness l = find_likeness(t, &here->classes[0], d->arena);
+    const char *changes = doctor_changes(t, here, d->arena);
+    if (!l.of)
+        finding_add(&d->found, FINDING_ERROR, NULL, "machine", "is of no class that the profile was made for");
+    else if (l.equal)
+        finding_add(&d->found, FINDING_OK, NULL, "machine", "is what the profile calls %s", l.of->name);
+    else
+        finding_add(&d->found, FINDING_NOTE, NULL, "machine",
+                    "differs from every class of the profile, but has the GPUs and rails of %s", l.of->name);
+    if (changes)
+        finding_add(&d->found, FINDING_WARNING, NULL, "changed",
+                    "since the profile was measured: %s; verify it again (nccltune verify)", changes);
+    return l.of ? l.of->name : NULL;
 }

@@ -38,6 +38,10 @@ struct doctor_options {
 struct doctor *doctor_run(const struct doctor_options *options);
 void doctor_free(struct doctor *d); /* NULL is fine */
 
+/* Return what is otherwise on this machine than on the class of the profile that it goes with, such as "GPU driver
+ * 560.28 instead of 550.54; libraries ...", from `a`; NULL: nothing, or it goes with none. */
+const char *doctor_changes(const struct topology *t, const struct topology *here, struct arena *a);
+
 /* ---- inside a job ------------------------------------------------------------------------------------------------ */
 
 struct doctor_job_options {

@@ -240,6 +240,8 @@ int differences_within(const struct topo_class *first, const struct topo_class *
     compare_text(&l, "libraries", join_texts(a, first->libraries, first->nlibraries),
                  join_texts(a, other->libraries, other->nlibraries));
     compare_text(&l, "GPUDirect RDMA by", first->gdr_route, other->gdr_route);
+    if (first->container && other->container)
+        compare_text(&l, "container", first->container, other->container);
     *sentences = l.list;
     return l.n;
 }

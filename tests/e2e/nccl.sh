@@ -83,11 +83,17 @@ check "its last range is NVLS" grep -qE '^allreduce,[0-9]*,(-1|262144),nvls,simp
 check "tuner.csv names the NCCL it was measured on" grep -qx '# nccl: 2.30' "$work/profile/tuner.csv"
 check "nccl.conf has the launch that was found" grep -qx 'NCCL_BUFFSIZE=8388608' "$work/profile/nccl.conf"
 verify() { timeout 120 build/nccltune verify "$@" -q --max-bytes 256K --step-factor 8 --budget 20s; }
-check "verify confirms it" verify "$work/profile" --collectives allreduce
+as_it_was() { verify "$work/profile" --collectives allreduce >"$work/verify.txt" && ! grep "Since the profile was measured" "$work/verify.txt"; }
+check "verify confirms it, on the machine as it was" as_it_was
 sed 's/^cell allreduce tree ll .*/cell allreduce tree ll latency=40 GBps=5 predict=3/' "$NCCL_DOUBLE_LAW" >"$work/other-law"
-slow_now() { NCCL_DOUBLE_LAW=$work/other-law verify "$work/profile" --collectives allreduce -o "$work/verified" >"$work/verify.txt"; }
+# The same profile of a machine that had another NCCL.
+cp -r "$work/profile" "$work/aged"
+jq '.classes[0].libraries = ["NCCL 2.20.0 /old"]' "$work/profile/topology.json" >"$work/aged/topology.json"
+tests/tools/manifest "$work/aged"
+slow_now() { NCCL_DOUBLE_LAW=$work/other-law verify "$work/aged" --collectives allreduce -o "$work/verified" >"$work/verify.txt"; }
 slow_now
 check "verify says so where a rule no longer holds (status 1)" test $? = 1
+check "and that the library is another" grep -q 'Since the profile was measured: libraries .* instead of NCCL 2.20.0 /old' "$work/verify.txt"
 check "it is the right rule" grep -q 'tree/ll.*refuted' "$work/verify.txt"
 check "the new profile has the rule as a comment" grep -q '^# dropped by nccltune verify.*tree,ll' "$work/verified/tuner.csv"
 check "and is complete" build/nccltune explain "$work/verified"

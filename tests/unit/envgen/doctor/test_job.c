@@ -331,6 +331,35 @@ TEST_CASE(nearly_the_machine)
     struct doctor *d = job(settings);
     machine->classes[0].cpu = cpu;
     expect(d, "machine", FINDING_NOTE, "has the GPUs and rails of class0");
+    expect(d, "changed", FINDING_WARNING, "CPU GenuineIntel 6/1, another instead of ");
+    doctor_free(d);
+}
+
+/* What may change without making another machine of it: driver, NCCL and container, as a job with another image sees.
+ */
+TEST_CASE(changed_since_it_was_measured)
+{
+    static const char *libraries[] = {"NCCL 2.30.7 /opt/nccl/libnccl.so.2"};
+    const char *const own[] = {set("NCCLTUNE_PROFILE", scratch_path(&s, "profile")), NULL};
+    struct topo_class *c = &machine->classes[0];
+    const struct topo_class before = *c;
+    struct doctor *d = job(own);
+    for (int i = 0; i < d->found.n; i++)
+        assert_string_not_equal(d->found.list[i].subject, "changed");
+    doctor_free(d);
+    c->libraries = libraries;
+    c->nlibraries = 1;
+    c->memlock_bytes = 65536; /* is another in every shell */
+    d = job(own);
+    expect(d, "machine", FINDING_OK, "class0");
+    expect(d, "changed", FINDING_WARNING,
+           "measured: libraries NCCL 2.30.7 /opt/nccl/libnccl.so.2 instead of unknown; verify it again");
+    doctor_free(d);
+    c->driver = "560.28.03";
+    d = job(own);
+    *c = before;
+    expect(d, "machine", FINDING_NOTE, "class0");
+    expect(d, "changed", FINDING_WARNING, "GPU driver 560.28.03 instead of unknown; libraries NCCL 2.30.7");
     doctor_free(d);
 }
 
