@@ -119,7 +119,7 @@ PERFS       := $(patsubst tests/perf/%.c,$(B)/perf/%,$(PERF_SRC))
 TIMER       := $(B)/tests/coll-times
 
 .PHONY: all run check check-quick check-corpus check-long check-gpu units bench-perf fuzz fuzzers mutants lint format deps install \
-        uninstall dist deb clean help FORCE
+        uninstall dist deb image clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -313,6 +313,8 @@ dist:
 	$(Q)tools/dist binary $(VERSION)
 deb:
 	$(Q)tools/deb $(VERSION)
+image:
+	$(Q)tools/image $(VERSION)
 clean:
 	rm -rf build
 
@@ -332,6 +334,7 @@ help:
 	@echo 'install       PREFIX=/usr/local DESTDIR=; uninstall takes the same'
 	@echo 'dist          in build/, a tarball of the source and one of the programs, which run from any directory'
 	@echo 'deb           Debian packages, in build/'
+	@echo 'image         a container image with them, by mmdebstrap: build/nccltune-image.tar'
 	@echo 'clean         remove build/'
 
 -include $(shell find $(addprefix $(B)/,obj mpi pic double) -name '*.d' 2>/dev/null)

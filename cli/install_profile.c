@@ -107,6 +107,8 @@ static const struct option_spec options[] = {
      option_text, offsetof(struct request, site.cdi)},
     {0, "enroot", "DIR", "containers: write environ.d and mounts.d of enroot (Pyxis) for this node, /etc/enroot",
      option_text, offsetof(struct request, site.enroot)},
+    {0, "node", "NAME", "this node's name in the profile, as for a pod whose host name is another; its host name",
+     option_text, offsetof(struct request, site.node)},
     {0, "plugin", "FILE", "where " LOCATE_PLUGIN " is; that of this installation", option_text,
      offsetof(struct request, site.plugin)},
     {0, "previous", NULL, "back to the profile before this one; once more is forth again", option_flag,

@@ -480,10 +480,13 @@ static int activate(const struct install_site *site, const struct install_scope 
 }
 
 /* The class of this host, by its name or by what stands before the first dot; NULL: it is not in the topology. */
-static const char *class_here(const struct topology *t, struct arena *a)
+static const char *class_here(const struct topology *t, const char *node, struct arena *a)
 {
     char host[HOST_NAME_MAX + 1] = "";
-    gethostname(host, HOST_NAME_MAX);
+    if (node)
+        snprintf(host, sizeof host, "%s", node);
+    else
+        gethostname(host, HOST_NAME_MAX);
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < t->nhosts; i++)
             if (!strcmp(t->hosts[i].name, host))
@@ -549,7 +552,7 @@ static struct env_profile *open_profile(const struct install_site *site, const c
     }
     struct topology *t = p ? topo_load(arena_printf(done->arena, "%s/topology.json", p->dir), e) : NULL;
     *map = t ? install_map_text(t, &p->manifest, done->arena, &done->one_compatible, e) : NULL;
-    done->node_class = t ? class_here(t, done->arena) : NULL;
+    done->node_class = t ? class_here(t, site->node, done->arena) : NULL;
     done->hosts = t ? hosts_text(t, done->arena) : "";
     topo_free(t);
     if (!*map) {

@@ -32,6 +32,7 @@ struct install_site {
     const char *plugin;    /* libnccl-tuner-nccltune.so */
     enum install_conf conf;
     const char *cdi, *enroot; /* directories of specs of the Container Device Interface, and of enroot's files; NULL */
+    const char *node;         /* this host's name in the profile; NULL: its host name */
 };
 
 /* Which jobs get it, and from when on. Partition and nodes NULL: all. */

@@ -305,6 +305,7 @@ struct cluster_served cluster_serve(struct topology *t, const struct topology *p
             continue;
         classes_add_host(t, places[i].class_index, &probed->classes[h->class_index], h, h->name);
         t->hosts[t->nhosts - 1].served = !places[i].measured;
+        t->hosts[t->nhosts - 1].nsigns = 0; /* of the moment: the same nodes make the same profile */
         s.joined++;
     }
     return s;

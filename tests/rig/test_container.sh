@@ -19,17 +19,21 @@ says() { # says TEXT COMMAND...
     [[ $out == *"$text"* ]] || { echo "'$text' is missing in: $out"; return 1; }
 }
 
-# ---- a profile with one rule, installed --------------------------------------------------------------------------------
-# Table and class file are written by hand, because rules come from measurements of NCCL alone; the manifest is made to
-# fit. This host is the profile's only one.
+# ---- a profile of two classes of nodes, installed -----------------------------------------------------------------------
+# The first class is this machine, the second this machine without its network interfaces, as a network namespace shows
+# it. Table and class files are written by hand, because rules come from measurements of NCCL alone; the manifest is made
+# to fit. This host is of the first class, "other" of the second.
 profile() {
     local p=$work/profile
-    sed 's/"name":[[:space:]]*"[^"]*",\([[:space:]]*"class":\)/"name": "'"$(hostname)"'",\1/' tests/fixtures/envgen/topology.json >"$work/topology.json"
+    "$nccltune" probe -o "$work/here.json" && unshare --net "$nccltune" probe -o "$work/bare.json" || return 1
+    jq -n --slurpfile a "$work/here.json" --slurpfile b "$work/bare.json" '$a[0] | del(.findings)
+        | .classes += [$b[0].classes[0] + {name: "class1"}] | .hosts += [$b[0].hosts[0] + {name: "other", class: 1}]' >"$work/topology.json"
     "$nccltune" generate -q --topology "$work/topology.json" -o "$p" || return 1
-    printf 'allreduce,0,-1,tree,ll128,7,2,16\n' >"$p/tuner.csv"
+    printf 'allreduce,0,-1,tree,ll128,7,2,16\nallreduce,0,-1,tree,ll128,7,1,2\n' >"$p/tuner.csv"
     mkdir -p "$p/nccl.d"
     printf '# of this class\nNCCL_IB_HCA==mlx5_0:1\n' >"$p/nccl.d/class0.conf"
-    tests/tools/manifest "$p" nccl.d/class0.conf
+    printf 'NCCL_IB_HCA==mlx5_4:1,mlx5_5:1\n' >"$p/nccl.d/class1.conf"
+    tests/tools/manifest "$p" nccl.d/class0.conf nccl.d/class1.conf
 }
 check "a profile is made" profile
 check "and installed" "$nccltune" install-profile "$work/profile" --force --no-hooks --store "$store" --nccl-conf "$work/nccl.conf" --plugin "$plugin"
@@ -69,7 +73,7 @@ inside() {
         inside "$root" "$plugin" "$installed" "$mounts" "$@"
 }
 table=$(sha256sum <"$work/profile/tuner.csv" | cut -d' ' -f1)
-check "the plugin loads and finds its table" says "$installed/tuner.csv: 1 rule" \
+check "the plugin loads and finds its table" says "$installed/tuner.csv: 2 rules" \
     inside yes NCCL_TUNER_PLUGIN="$plugin" NCCLTUNE_PROFILE="$installed"
 check "and applies it" says "chosen: tree ll128 7" \
     inside yes NCCL_TUNER_PLUGIN="$plugin" NCCLTUNE_PROFILE="$installed" NCCLTUNE_HASH="$table"
@@ -99,6 +103,79 @@ mapfile -t settings <"$work/cdi.env"
 check "a container with these settings and mounts takes the table" says "chosen: tree ll128 7" inside yes "${settings[@]}"
 inst --uninstall --cdi "$work/cdi" --enroot "$work/enroot" >"$work/uninstalled"
 check "--uninstall removes them" test -z "$(find "$work/cdi" "$work/enroot" -type f)"
+
+# ---- nodes of Kubernetes: examples/kubernetes/node-setup.sh, by a profile in a .tar.gz as a ConfigMap holds it -----------
+tar -czf "$work/profile.tar.gz" -C "$work" profile
+mkdir "$work/bin" && ln -s "$nccltune" "$work/bin/nccltune"
+# setup NODE [COMMAND...]: what the DaemonSet does on this node, whose directories lie in $work/NODE.
+setup() {
+    local node=$work/$1
+    mkdir -p "$node/features"
+    env PATH="$work/bin:$PATH" NODE_NAME="$1" PROFILE="$work/profile.tar.gz" PLUGIN="$PWD/build/libnccl-tuner-nccltune.so" STORE="$node/store" \
+        LIB="$node/lib" CDI="$node/cdi" FEATURES="$node/features" "${@:2}" examples/kubernetes/node-setup.sh --force
+}
+check "a node that was not measured joins the class that it equals" says "node-setup: node-a is of class class0" setup node-a
+check "one without interfaces joins the other" says "node-setup: node-b is of class class1" setup node-b unshare --net
+check "NFD makes a label of the class" grep -qx nccltune.org/class=class1 "$work/node-b/features/nccltune"
+# of_node NODE: what a pod of this node gets; of_job NODE: what the Slurm hook gives a job there, from the node's own store.
+of_node() { jq -r '.devices[0].containerEdits.env[]' "$work/$1/cdi/nccltune.json" | sort; }
+of_job() {
+    printf '%s\n' "store=$work/$1/store" "plugin=$work/$1/lib/libnccl-tuner-nccltune.so" >"$work/slurm.conf"
+    build/nccltune-hook env --conf "$work/slurm.conf" --run "$work/run" --job 8 --hosts "$1" --node "$1" |
+        sed -n "s/^export \\([^=]*\\)='\\(.*\\)'/\\1=\\2/p" | grep -v ^NCCLTUNE_SET= | sort
+}
+for node in node-a node-b; do
+    of_node $node >"$work/$node.pod" && of_job $node >"$work/$node.job"
+    check "a pod on $node gets what a job there gets" cmp "$work/$node.pod" "$work/$node.job"
+    check "and so says NCCL's file" cmp "$work/$node.pod" <(grep -v '^#' "$work/$node/store/nccl.conf" | sort)
+    check "with the table" grep -qx "NCCLTUNE_HASH=$table" "$work/$node.pod"
+done
+check "the HCA lists are the classes'" test "$(grep -h NCCL_IB_HCA "$work"/node-?.pod | xargs)" = "NCCL_IB_HCA==mlx5_0:1 NCCL_IB_HCA==mlx5_4:1,mlx5_5:1"
+before=$(find "$work/node-a" -type f -not -name schedule -not -name '*.node' -printf '%P %i\n' | grep -v -e cdi -e features | sort)
+check "a pod that starts again changes nothing" setup node-a
+check "of profile, plugin and NCCL's file" test "$before" = "$(find "$work/node-a" -type f -not -name schedule -not -name '*.node' -printf '%P %i\n' | grep -v -e cdi -e features | sort)"
+
+# ---- the same in a container of podman ---------------------------------------------------------------------------------
+cp "$(command -v env)" "$root/bin/" # of the C library alone, as the loader
+export DOUBLES=$PWD/build/tests/doubles/lib
+check "a double of all_reduce_perf builds" cc -std=gnu11 -D_GNU_SOURCE -I. -o "$root/bin/all_reduce_perf" tests/tools/all_reduce_perf.c -L"$DOUBLES" -l:libnccl.so.2 -l:libcuda.so.1
+LD_LIBRARY_PATH=$DOUBLES ldd "$root/bin/all_reduce_perf" | grep -o '/[^ ]*' | while read -r lib; do
+    mkdir -p "$root$(dirname "$lib")"
+    cp -nL "$lib" "$root$lib"
+done
+printf '%s\n' 'cell allreduce ring simple latency=30 GBps=100' 'cell allreduce tree ll128 latency=4000 GBps=100' >"$root/law"
+# podman_as NODE COMMAND...: a container that asks for the node's device and has no variable of ours otherwise.
+podman_as() {
+    # shellcheck disable=SC2016 # expanded by the inner shell
+    unshare --mount bash -c '
+        work=$1 root=$2 node=$3
+        shift 3
+        umount /sys/fs/cgroup/unified 2>/dev/null # crun 1.8 takes cgroups of one version
+        mount --bind "$work/$node/cdi" /run/cdi && exec timeout -k 5 60 podman --root "$work/podman" --runroot "$work/podman-run" \
+            --cgroup-manager=cgroupfs run --rm --network=none --cgroups=disabled --ulimit nofile=1024:1024 --ulimit nproc=512:512 \
+            --device nccltune.org/profile=node -e DRIVER_DOUBLE_GPUS=2 -e NCCL_DOUBLE_LAW=/law -e NCCL_SOCKET_IFNAME=lo -e LD_LIBRARY_PATH="$DOUBLES" --rootfs "$root" "$@"' \
+        podman "$work" "$root" "$@"
+}
+settings_of() { podman_as "$1" /bin/env | grep -e ^NCCL -e ^NCCLTUNE | grep -v -e ^NCCL_DOUBLE -e ^NCCL_SOCKET | sort; }
+# time_of COMMAND...: of the 1 MiB AllReduce, in us.
+time_of() { "$@" all_reduce_perf -b 1048576 -e 1048576 -f 2 -t 2 -n 3 -w 1 | awk '$1 == 1048576 { print int($6) }'; }
+if command -v podman >/dev/null && mkdir -p /run/cdi && podman_as node-a /bin/env >"$work/podman.log" 2>&1; then
+    for node in node-a node-b; do
+        settings_of $node >"$work/$node.podman"
+        check "podman on $node: settings, plugin and hash" cmp "$work/$node.pod" "$work/$node.podman"
+        check "podman on $node: the table is applied" says "chosen: tree ll128 7" podman_as $node /bin/load_tuner
+    done
+    time_of podman_as node-a /bin/env NCCL_TUNER_PLUGIN=none >"$work/without"
+    time_of podman_as node-a /bin/env >"$work/with"
+    check "NCCL's double takes it: $(cat "$work/without") us without, $(cat "$work/with") us with this law's slow cell" \
+        test "$(cat "$work/without")" -lt 1000 -a "$(cat "$work/with")" -gt 4000
+else
+    skip "a container of podman" "$(command -v podman >/dev/null && tail -n 1 "$work/podman.log" || echo "no podman")"
+fi
+rmdir /run/cdi 2>/dev/null
+# shellcheck disable=SC2016 # expanded by the inner shell
+check "a node of no class gets nothing" says "node-setup: node-a gets nothing" setup node-a unshare --net sh -c 'ip link add one type veth peer name two && exec "$0" "$@"'
+check "and what it had is gone" test ! -e "$work/node-a/cdi/nccltune.json" -a ! -e "$work/node-a/features/nccltune" -a ! -s "$work/node-a/store/nccl.conf"
 
 # ---- the packages ------------------------------------------------------------------------------------------------------
 if ! tools/deps deb >"$work/deps" 2>&1; then

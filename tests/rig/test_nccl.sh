@@ -152,22 +152,28 @@ began=$(date +%s)
 copies 2 "${torchrun[@]}" -- build/nccltune tune "${small[@]}" -o "$work/torchrun"
 check "when the head refuses, all end" test "$codes" = 11111111 -a $(($(date +%s) - began)) -lt 30
 check "... with one sentence" test "$(cat "$work"/copy.*)" = "$(cat "$work/copy.0.0")" -a "$(wc -l <"$work/copy.0.0")" = 1
-# command_of KIND ROLE PROFILE: what a pod of an example runs, with this build, little time and that profile.
+# command_of NAME PROFILE: what the pods of an example run that tune, with this build, little time and that profile.
 command_of() {
     python3 -c 'import sys, yaml
-job = yaml.safe_load(open("examples/" + sys.argv[1].lower() + ".yaml"))
-assert job["kind"] == sys.argv[1]
-for word in job["spec"][job["kind"].lower().replace("job", "ReplicaSpecs")][sys.argv[2]]["template"]["spec"]["containers"][0]["command"]:
-    print({"nccltune": "build/nccltune", "30m": "4s", "/shared/profile": sys.argv[3]}.get(word, word))' "$@"
+def containers(node):
+    for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else []:
+        yield from containers(value)
+    yield from node.get("containers", []) if isinstance(node, dict) else []
+job = yaml.safe_load(open("examples/kubernetes/" + sys.argv[1] + ".yaml"))
+tunes = [c for c in containers(job) if "tune" in c.get("command", [])][0]
+names = {v["name"] for v in tunes.get("env", [])}
+assert names in ({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "NCCLTUNE_KEY"}, set()), names
+for word in tunes["command"]:
+    print({"nccltune": "build/nccltune", "30m": "4s", "/shared/profile": sys.argv[2]}.get(word, word))' "$@"
 }
 # As the operator would start the example's pods, which share a secret only: the master is told another address of itself.
-readarray -t pod < <(command_of PyTorchJob Worker "$work/pods")
-copies 1 RANK=%k WORLD_SIZE=4 MASTER_ADDR=%m MASTER_PORT=23456 PYTHONUNBUFFERED=0 NCCLTUNE_KEY=0123abcd -- "${pod[@]}" --collectives allreduce --sizes 64K
-check "a PyTorchJob's pods find one another by its master and a secret" test "$codes" = 0000
+readarray -t pod < <(command_of jobset "$work/pods")
+copies 1 RANK=%k WORLD_SIZE=4 MASTER_ADDR=%m MASTER_PORT=23456 NCCLTUNE_KEY=0123abcd -- "${pod[@]}" --collectives allreduce --sizes 64K
+check "a JobSet's pods find one another by the first one and a secret" test "$codes" = 0000
 check "... and are measured" grep -q '"nodes":4,"ranks":8' "$work/pods/results.jsonl"
 # The launcher of an MPIJob is no worker; the operator gives mpirun its list of them and what reaches them.
 for k in 1 2 3; do echo "$prefix-n$k slots=2"; done >"$work/hostfile"
-readarray -t pod < <(command_of MPIJob Launcher "$work/mpijob")
+readarray -t pod < <(command_of mpijob "$work/mpijob")
 # A list of variables of the site's, beside which mpirun refuses -x.
 check "the launcher of an MPIJob starts an agent on each of its workers" env OMPI_MCA_orte_default_hostfile="$work/hostfile" \
     OMPI_MCA_mca_base_env_list="DRIVER_DOUBLE_GPUS;SITE=1" \
