@@ -37,31 +37,6 @@ double stats_median(double *values, int n)
     return stats_quantile(values, n, 0.5);
 }
 
-/* Signs are looked at after the first so many and after every third from then on, half of the doubt that is allowed is
- * spent by this many of them, and more than that many are taken for as many, which is valid, and enough. */
-#define FIRST 7
-#define LOOK  3
-#define HALF  15
-#define MOST  2048
-
-int stats_sequence_rank(int n, double confidence)
-{
-    /* Of the runs of fair coins that no look has excluded, the part that has so many heads: from `rank` to `high`. */
-    double part[MOST + 1] = {1}, spent = 0;
-    int rank = 0, high = 0;
-    for (int k = 1; n >= FIRST && k <= n - (n - FIRST) % LOOK && k <= MOST; k++) {
-        for (int heads = ++high; heads >= rank; heads--)
-            part[heads] = (part[heads] + (heads ? part[heads - 1] : 0)) / 2;
-        int is_look = k >= FIRST && (k - FIRST) % LOOK == 0;
-        double allowed = (1 - confidence) * k / (k + HALF);
-        for (; is_look && 2 * rank + 2 <= k && spent + 2 * part[rank] <= allowed; rank++, high--) {
-            spent += 2 * part[rank];
-            part[rank] = part[k - rank] = 0;
-        }
-    }
-    return rank;
-}
-
 /* The probability within [-t, t], of the angle atan(t / sqrt(df)). */
 static double count_within(double angle, int df)
 {

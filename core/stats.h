@@ -11,13 +11,6 @@ double stats_quantile_sorted(const double *sorted, int n, double q);
 double stats_quantile(double *values, int n, double q);
 double stats_median(double *values, int n);
 
-/* The rank k, counted from 1, for which [x(k), x(n+1-k)] of n sorted values holds their median with probability
- * `confidence`, however often one has looked before and whatever made one stop; 0: too few. The sign test after
- * seven, and every third from then on: the probability that a fair coin is excluded by any look so far is counted
- * exactly, and rises with n to 1 - confidence. K. Lan and D. DeMets, Discrete sequential boundaries for clinical
- * trials, Biometrika 70(3), 1983. Values between two looks only widen the interval. */
-int stats_sequence_rank(int n, double confidence);
-
 /* Return the t for which Student's distribution with df (1 or more) degrees of freedom has `confidence` within [-t, t].
  * Abramowitz and Stegun, 26.7.3 and 26.7.4; between whole numbers the logarithm is linear in 1 / df. */
 double stats_student_t(double df, double confidence);

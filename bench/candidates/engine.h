@@ -36,8 +36,6 @@ struct bench_plan {
     int keep_all;     /* launches are compared with one another: none is left behind */
     int prior_nodes;  /* a model may be asked about so many, and the order of launches goes by that where they are
                        * several;  0: of these calls it knows nothing */
-    double *expected; /* of each launch, how many times as fast as the default it is by prediction; 0: the model is
-                       * silent; NULL: nothing was predicted */
     const int *nodes; /* engines that predict: the numbers of nodes, and */
     int nnodes, ranks_per_node;
     int one_session; /* the session that `open` gives cannot be had twice: a death ends the measurement */

@@ -179,35 +179,11 @@ int history_hopeless(const struct bench_results *r, const struct history_place *
         if (!is_call(x, at, call))
             continue;
         int here = x->bytes == at->bytes, died = is_death(x);
-        if (x->status == BENCH_FAILED || (here && x->status != BENCH_OK && (!died || i >= r->session)))
+        if (x->status == BENCH_FAILED || (here && x->status != BENCH_OK && !died))
             return 1;
         deaths += died;
     }
     return deaths > 1;
-}
-
-int history_losing(const struct bench_results *r, const struct history_place *at, const char *call)
-{
-    const struct bench_result *below = neighbour(r, at, call, -1), *above = neighbour(r, at, call, 1);
-    return below && above && below->status == BENCH_DROPPED && above->status == BENCH_DROPPED;
-}
-
-int history_close(const struct bench_results *r, const struct history_place *at, const char *call, double factor)
-{
-    int close = 0;
-    for (int i = first_of(r, at, call, 0); i >= 0; i = next_of(r, i, 0))
-        if (is_call(&r->items[i], at, call) && r->items[i].status > BENCH_DROPPED)
-            return 0;
-    for (int side = -1; side <= 1; side += 2) {
-        const struct bench_result *x = neighbour(r, at, call, side);
-        if (!x || !has_time(x))
-            continue;
-        struct history_place there = *at;
-        there.bytes = x->bytes;
-        double own = history_time_us(r, &there, BENCH_DEFAULT);
-        close |= own > 0 && time_of(r, x) <= factor * own;
-    }
-    return close;
 }
 
 struct bench_interval history_best(const struct bench_results *r, const struct history_place *at, const char *call,

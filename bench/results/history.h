@@ -43,16 +43,8 @@ double history_expect_us(const struct bench_results *r, const struct history_pla
 
 /* Whether `call` need not be tried: it gave wrong data or was left behind at this very place; the library has refused
  * it at any size; or a process died or hung under it twice. Once may have been somebody else's doing (a node that ran
- * out of memory, a process that somebody stopped): the place gets a second try, though not in the session that saw it.
- */
+ * out of memory, a process that somebody stopped). */
 int history_hopeless(const struct bench_results *r, const struct history_place *at, const char *call);
-
-/* Whether `call` was left behind at the nearest size on either side. */
-int history_losing(const struct bench_results *r, const struct history_place *at, const char *call);
-
-/* Whether `call`, though left behind, came within `factor` of the default at the nearest size on either side and never
- * failed: a variation of it may still win here. */
-int history_close(const struct bench_results *r, const struct history_place *at, const char *call, double factor);
 
 /* The best single measurement of `call` at this place, or with `others` at this point under any other launch; n counts
  * the samples of all such measurements. */

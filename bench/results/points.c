@@ -40,21 +40,6 @@ struct bench_interval bench_interval_of(const double *samples, int n, double *sc
     return v;
 }
 
-struct bench_interval bench_gain_of(double *gains, int n, double confidence)
-{
-    int k = stats_sequence_rank(n, confidence);
-    if (n < 1)
-        return (struct bench_interval){0};
-    stats_sort(gains, n);
-    struct bench_interval v = {.median = stats_quantile_sorted(gains, n, 0.5), .low = gains[0], .high = gains[n - 1]};
-    v.n = k || n < BENCH_FEWEST ? n : BENCH_FEWEST - 1;
-    if (k) {
-        v.low = gains[k - 1];
-        v.high = gains[n - k];
-    }
-    return v;
-}
-
 struct bench_interval bench_gain(struct bench_interval from, struct bench_interval to)
 {
     struct bench_interval v = {0};
@@ -293,7 +278,8 @@ static void add_visits(struct bench_candidate *c, const struct bench_result *con
 /* Pools the `n` results of one candidate. */
 static struct bench_candidate pool_candidate(const struct bench_result *const *r, int n, const struct pooling *p)
 {
-    struct bench_candidate c = {.launch = r[0]->launch, .call = r[0]->call, .status = BENCH_OK};
+    struct bench_candidate c = {
+        .launch = r[0]->launch, .call = r[0]->call, .status = BENCH_OK, .results = r, .nresults = n};
     int samples = 0, deaths = 0;
     double slowdowns = 0;
     enum bench_status alive = BENCH_OK; /* the worst that is no death */
@@ -420,7 +406,7 @@ struct bench_points *bench_points_of(const struct bench_results *r, struct arena
     struct arena *work = how.work;
     size_t samples = 0;
     points->confidence = how.confidence;
-    const struct bench_result **order = arena_alloc(work, (size_t)r->count * sizeof(struct bench_result *));
+    const struct bench_result **order = arena_alloc(a, (size_t)r->count * sizeof(struct bench_result *));
     for (int i = 0; i < r->count; i++) {
         order[i] = &r->items[i];
         samples += (size_t)r->items[i].ntimes;

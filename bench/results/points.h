@@ -32,12 +32,9 @@ int bench_count_equal(const double *samples, int n, double *scratch);
 /* With fewer starts, or samples of a time, nothing can be said. */
 #define BENCH_FEWEST 5
 
-/* Of `n` quotients that were measured one by one and are looked at again and again; sorts them. Where there are too few
- * for `confidence` the range, and `n` below BENCH_FEWEST. */
-struct bench_interval bench_gain_of(double *gains, int n, double confidence);
 #define BENCH_CONFIDENCE 0.95
 
-/* Whether that is so; predictions have no samples. */
+/* Whether so little was measured; predictions have no samples. */
 int bench_few(const struct bench_interval *v);
 
 /* Of one point: "1.31x (1.22 to 1.40)", or "1.31x (too little was measured)". */
@@ -89,7 +86,9 @@ struct bench_candidate {
                                     it; `n` of them, 0: none */
     struct bench_starts starts;  /* that prove it */
     double promise;              /* how many times as fast as that it was in the starts that chose; 0: in none */
-    struct bench_visit *visits;  /* the sessions after screening, in the order of the journal */
+    const struct bench_result *const *results; /* that it was pooled from, in the order of the journals */
+    int nresults;
+    struct bench_visit *visits; /* the sessions after screening, in the order of the journal */
     int nvisits;
     enum bench_status status; /* the worst seen; only BENCH_OK can be chosen. One crash or hang does not count when
                                  the candidate was measured well after it, any number not for the baseline

@@ -45,7 +45,6 @@ struct bench_results {
     struct bench_index *index; /* of the items; NULL: not added one by one, every question walks over all */
     struct findings noise;     /* what disturbed the measurement (bench/noise); of an earlier run's lines, too */
     double confidence;         /* of the intervals that come of it; 0: BENCH_CONFIDENCE */
-    int session; /* items from here on are of the session that runs now; 0 none has been told from another */
 };
 
 /* Reads a journal. Broken lines are reported to `log` with their number and skipped; a file that is no journal at all

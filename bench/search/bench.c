@@ -197,9 +197,6 @@ static cJSON *calls_json(const struct bench_plan *p, int coll)
     return o;
 }
 
-/* What a plan's gains per second are for, seconds. */
-#define USUAL_START 5
-
 static cJSON *plan_json(const struct bench_options *o, const struct bench_setup *setup,
                         const struct bench_engine *engine, const struct bench_plan *p, const uint64_t *sizes,
                         int nsizes)
@@ -229,9 +226,6 @@ static cJSON *plan_json(const struct bench_options *o, const struct bench_setup 
         arena_free(a);
         struct budget_task task = {colls * nsizes * (shapes ? shapes : 1), p->nlaunches - 1 + p->nbeside, p->keep_all};
         cJSON_AddItemToObject(doc, "time", budget_json(&task, o->budget_open ? 0 : o->budget_s));
-        cJSON *expected = search_prior_json(setup, p, o->collectives, sizes, nsizes, USUAL_START);
-        if (expected)
-            cJSON_AddItemToObject(doc, "expected", expected);
     }
     return doc;
 }
@@ -275,7 +269,6 @@ void bench_plan_print(const cJSON *plan, FILE *out)
 {
     const cJSON *beside = cJSON_GetObjectItemCaseSensitive(plan, "beside"), *item;
     const cJSON *time = cJSON_GetObjectItemCaseSensitive(plan, "time");
-    const cJSON *expected = cJSON_GetObjectItemCaseSensitive(plan, "expected");
     char text[UNIT_TEXT];
     fprintf(out, "engine       %s (%s): %s\n", json_str(plan, "engine", ""), json_str(plan, "library", ""),
             json_str(plan, "description", ""));
@@ -309,9 +302,4 @@ void bench_plan_print(const cJSON *plan, FILE *out)
         if (json_int(cJSON_GetArrayItem(time, 0), "of_launches", 0))
             fputs("  and three quarters as long at most to leave out each setting of the launch that wins\n", out);
     }
-    if (expected)
-        fprintf(out,
-                "expected     by the model, the most per second first, of all calls alike, where a start takes %d s\n",
-                USUAL_START);
-    search_prior_print(expected, out);
 }

@@ -13,13 +13,11 @@ struct candidate_source {
     int full; /* all calls; else the default call alone */
 };
 
-/* Fills the candidates of `r`, in its arena: the default, then every call worth trying, the most promising first, those
- * without a past last; in later rounds the fastest of those that came through the first, and what was not tried in it.
- * Room for BENCH_VARIATIONS more is left. */
+/* Fill the candidates of `r`, in its arena: the default, then every call that has not failed, what the library believes
+ * in first. Room for BENCH_VARIATIONS more is left. */
 void candidates_list(const struct candidate_source *e, const struct history_place *at, struct rounds *r);
 
-/* For rounds.vary, with struct candidate_source as `user`: variations of the winner that have not been tried here and
- * did not lose on both sides. */
+/* For rounds.vary, with struct candidate_source as `user`: variations of the winner that have not failed. */
 int candidates_vary(void *user, struct rounds *r, const struct bench_knobs *winner);
 
 /* ---- what is to be proven ---- */

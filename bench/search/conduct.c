@@ -15,7 +15,6 @@
 #include "bench/search/candidates.h"
 #include "bench/search/screening.h"
 #include "bench/search/session.h"
-#include "bench/search/sizes.h"
 #include "bench/search/variants.h"
 #include "core/coll.h"
 #include "core/hash.h"
@@ -24,9 +23,8 @@
 /* Sessions of each where launches are only compared with one another. */
 #define ROUNDS BENCH_FEWEST
 
-/* Starts that explore the calls of the launch that has won, and that prove them at most. */
-#define EXPLORING 2
-#define PROVING   24
+/* Starts that prove the calls of the launch that has won, at most. */
+#define PROVING 24
 
 /* So many times what launches take leaves something for calls, too; and where there is less, a launch that seems to
  * gain as much comes before them. */
@@ -420,39 +418,12 @@ static int count_contests(const struct bench_study *s, const struct bench_knobs 
     return n;
 }
 
-/* Sizes between others where the best call changes; the baseline launch is measured there, too, in a round of its own:
- * with a session in which all calls are measured it makes no pair. */
-static int add_sizes(struct bench_study *s, const struct bench_knobs *launch, int round, struct err *e)
-{
-    struct search_session untouched = {.launch = &s->plan.launches[0], .round = round + EXPLORING, .part = 0.3};
-    int added = sizes_add(s);
-    if (added > 0)
-        log_info(s->log, "%d sizes more, where the best call changes", added);
-    return added > 0 && launch != untouched.launch ? run_session(s, &untouched, e) : 0;
-}
-
-/* The part of the time that is left for exploring, where there are to be so many starts of that. */
-static double exploring_part(const struct bench_study *s, int starts)
-{
-    double kept = left_s(s) > 0 ? fmin(PROOF_PART, proof_s(s) / left_s(s)) : 0;
-    return (1 - kept) / starts;
-}
-
+/* Leaves the time to prove what it finds. */
 static int explore_calls(struct bench_study *s, const struct bench_knobs *launch, int round, struct err *e)
 {
-    int rc = 0;
-    for (int k = 0; k < EXPLORING && !rc && !bench_stopped(s); k++) {
-        struct search_session v = {
-            .launch = launch, .round = round + k, .full = 1, .part = exploring_part(s, EXPLORING - k)};
-        int first = !k && round == BENCH_FIRST_ROUND;
-        if (!first && left_s(s) < (k ? 3 : 1) * proof_s(s) + session_s(s))
-            break;
-        if (k)
-            rc = add_sizes(s, launch, round + k, e);
-        if (!rc)
-            rc = run_session(s, &v, e);
-    }
-    return rc;
+    double left = left_s(s), kept = left > 0 ? fmin(PROOF_PART, proof_s(s) / left) : 0;
+    struct search_session v = {.launch = launch, .round = round, .full = 1, .part = 1 - kept};
+    return round == BENCH_FIRST_ROUND || left >= proof_s(s) + session_s(s) ? run_session(s, &v, e) : 0;
 }
 
 static int prove_calls(struct bench_study *s, const struct bench_knobs *launch, struct err *e)
@@ -570,8 +541,7 @@ static int count_left_out(const struct bench_study *s)
             for (int i = 0; i < s->nsizes; i++) {
                 struct bench_place place = {coll, i, shape};
                 struct history_place at = bench_place_of(s, place, BENCH_DEFAULT);
-                n += bench_calls(s, place) > 0 && at.bytes && !(s->spared >> shape & 1) &&
-                     !sizes_tell_nothing(s, place) && !(history_time_us(s->results, &at, BENCH_DEFAULT) > 0);
+                n += bench_calls(s, place) > 0 && at.bytes && !(history_time_us(s->results, &at, BENCH_DEFAULT) > 0);
             }
     return n;
 }

@@ -91,13 +91,25 @@ static double default_us(const struct rounds *r)
     return bench_interval_of(r->candidates[0].us, r->candidates[0].n, scratch).median;
 }
 
-/* The median of the times over the default's, brought back to a time. */
+double rounds_over_default(const struct candidate *x)
+{
+    double over[ROUNDS_SAMPLES], scratch[ROUNDS_SAMPLES], own = 0, beside = 0;
+    int n = 0;
+    for (int i = 0; i < x->n; i++)
+        if (x->beside_us[i] > 0) {
+            over[n++] = x->us[i] / x->beside_us[i];
+            own += x->us[i];
+            beside += x->beside_us[i];
+        }
+    int is_coarse = n > 2 && 2 * bench_count_equal(x->us, x->n, scratch) > x->n;
+    return is_coarse ? own / beside : bench_interval_of(over, n, scratch).median;
+}
+
+/* That, brought back to a time. */
 static double time_of(const struct rounds *r, const struct candidate *x)
 {
-    double scratch[ROUNDS_SAMPLES], us[ROUNDS_SAMPLES], scale = default_us(r);
-    for (int i = 0; i < x->n; i++)
-        us[i] = x->beside_us[i] > 0 ? x->us[i] / x->beside_us[i] * scale : x->us[i];
-    return bench_interval_of(us, x->n, scratch).median;
+    double over = rounds_over_default(x), scratch[ROUNDS_SAMPLES];
+    return over > 0 ? over * default_us(r) : bench_interval_of(x->us, x->n, scratch).median;
 }
 
 /* The least time of all that were measured; 0: nothing was. */

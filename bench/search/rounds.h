@@ -67,5 +67,9 @@ struct rounds {
  * BENCH_ANSWERED. */
 enum bench_outcome rounds_explore(struct rounds *r, char detail[BENCH_DETAIL]);
 
+/* Return how many times as long as the default right before it a candidate takes; 0 unknown. The median, or of times
+ * that a coarse clock has cut off, of which many are equal, the quotient of the sums. */
+double rounds_over_default(const struct candidate *x);
+
 /* Takes pairs of every candidate, their data checked first; two pairs of each whatever the time. */
 enum bench_outcome rounds_prove(struct rounds *r, char detail[BENCH_DETAIL]);

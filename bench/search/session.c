@@ -7,7 +7,6 @@
 #include "bench/search/budget.h"
 #include "bench/search/candidates.h"
 #include "bench/search/shapes.h"
-#include "bench/search/sizes.h"
 #include "bench/search/variants.h"
 #include "core/coll.h"
 #include "core/hash.h"
@@ -21,7 +20,7 @@
 #define LOST_FOR_GOOD 2
 
 /* Deaths in one session before the launch is left for later. */
-#define DEATHS_LIMIT 3
+#define DEATHS_LIMIT 4
 
 /* Times in a run that agents are started anew after nodes were lost. */
 #define LOSSES_LIMIT 3
@@ -45,16 +44,18 @@ struct point {
     int shape, size; /* indices in the study */
     double calls;    /* per step */
     double us;       /* what its default is expected to take */
-    int skipped;     /* not to be measured; where launches are told apart alone */
     double claim;    /* see weigh_points */
 };
+
+/* Calls are explored, or one default call is measured; calls are proven; other data is compared with the usual. */
+enum mode { EXPLORING, PROVING, COMPARING };
 
 struct session {
     struct arena *arena;
     struct bench_study *study;
     const struct search_session *want;
-    const struct bench_points *known; /* before it began; where calls are proven */
-    int proving;
+    const struct bench_points *known; /* what was known before; for proving and comparing */
+    enum mode mode;
     struct bench_session *session;
     struct point *points;
     int npoints, deaths;
@@ -78,8 +79,9 @@ static void add_point(struct session *v, struct bench_place place)
 {
     const struct bench_study *s = v->study;
     struct history_place at = bench_place_of(s, place, v->want->launch->label);
-    int known =
-        !at.bytes || (v->proving ? !contends(v, &at) : history_done(s->results, &at, BENCH_DEFAULT, v->want->round));
+    int known = !at.bytes || (v->mode == PROVING     ? !contends(v, &at)
+                              : v->mode == EXPLORING ? history_done(s->results, &at, BENCH_DEFAULT, v->want->round)
+                                                     : 0);
     for (int i = 0; i < v->npoints; i++)
         known |= v->points[i].at.coll == at.coll && v->points[i].at.bytes == at.bytes &&
                  v->points[i].shape == place.shape && v->points[i].at.buffers == at.buffers;
@@ -110,14 +112,6 @@ static void add_variants(struct session *v, int shape)
             }
 }
 
-/* Where a shape is held against one like it. */
-static void add_probes(struct session *v, int shape)
-{
-    int sizes[SEARCH_PROBES], n = search_shapes_probes(v->study, sizes);
-    for (int i = 0; i < n; i++)
-        add_size(v, shape, sizes[i]);
-}
-
 /* What a start does first meets another machine than what it does last: every start has an order of its own. */
 static void shuffle_points(struct session *v)
 {
@@ -135,27 +129,25 @@ static void shuffle_points(struct session *v)
  * comes first, so that it is done when large sizes take longer than they should. */
 static void list_points(struct session *v)
 {
-    struct bench_place places[BENCH_SCREENING_POINTS];
+    struct bench_place screening[BENCH_SCREENING_POINTS], *places = screening;
     v->npoints = 0;
-    if (v->want->screening) {
-        int n = bench_screening_points(v->study, places);
+    if (v->want->screening || v->mode == COMPARING) {
+        int n = v->mode == COMPARING ? variants_list(v->study, v->known, v->arena, &places)
+                                     : bench_screening_points(v->study, places);
         for (int i = 0; i < n; i++)
             add_point(v, places[i]);
         return;
     }
     int half = v->study->nsizes / 2 & ~1, bounds[] = {0, half, v->study->nsizes};
-    for (int shape = 0; shape < bench_count_shapes(v->study); shape++) {
-        if (search_shapes_twin(v->study, shape) >= 0)
-            add_probes(v, shape);
+    for (int shape = 0; shape < bench_count_shapes(v->study); shape++)
         for (int part = 0; part < 2; part++)
             for (int first = 0; first < 2; first++)
                 for (int i = bounds[part] + first; i < bounds[part + 1]; i += 2)
                     add_size(v, shape, i);
-    }
-    for (int shape = 0; shape < bench_count_shapes(v->study) && (v->want->full || v->proving); shape++)
-        if (search_shapes_twin(v->study, shape) < 0)
+    for (int shape = 0; shape < bench_count_shapes(v->study) && (v->want->full || v->mode == PROVING); shape++)
+        if (!v->study->nshapes || !v->study->shapes[shape].load)
             add_variants(v, shape);
-    if (v->proving)
+    if (v->mode == PROVING)
         shuffle_points(v);
 }
 
@@ -167,20 +159,9 @@ static double median_us(const struct candidate *x)
     return bench_interval_of(x->us, x->n, scratch).median;
 }
 
-/* Its times over the default's right before them; 0: is the default. */
-static double over_default(const struct candidate *x)
-{
-    double over[ROUNDS_SAMPLES], scratch[ROUNDS_SAMPLES];
-    int n = 0;
-    for (int i = 0; i < x->n && strcmp(x->knobs->label, BENCH_DEFAULT) != 0; i++)
-        if (x->beside_us[i] > 0)
-            over[n++] = x->us[i] / x->beside_us[i];
-    return bench_interval_of(over, n, scratch).median;
-}
-
 static int write_result(struct session *v, const struct history_place *at, const struct candidate *x, struct err *e)
 {
-    int proof = v->proving && x->beside_us[0] > 0 && strcmp(x->knobs->label, BENCH_DEFAULT) != 0;
+    int proof = v->mode == PROVING && x->beside_us[0] > 0 && strcmp(x->knobs->label, BENCH_DEFAULT) != 0;
     const struct bench_result r = {.call_us = x->slowdown > 0 ? bench_call_us(median_us(x), x->slowdown) : 0,
                                    .slowdown = x->slowdown,
                                    .launch = *v->want->launch,
@@ -193,7 +174,8 @@ static int write_result(struct session *v, const struct history_place *at, const
                                    .ntimes = x->n,
                                    .beside_us = x->beside_us,
                                    .nbeside = proof ? x->n : 0,
-                                   .over_default = proof ? 0 : over_default(x),
+                                   .over_default =
+                                       proof || !strcmp(x->knobs->label, BENCH_DEFAULT) ? 0 : rounds_over_default(x),
                                    .detail = x->detail};
     return bench_write(v->study, at, r, e);
 }
@@ -229,7 +211,7 @@ static void weigh_points(struct session *v, int i)
     double sum = 0;
     for (int k = i; k < v->npoints; k++) {
         struct point *p = &v->points[k];
-        p->us = v->want->full || v->proving ? expect_us(v, &p->at) : p->us;
+        p->us = v->want->full || v->mode == PROVING ? expect_us(v, &p->at) : p->us;
         p->claim = v->study->calls ? p->calls * p->us : bench_sample_us(&v->study->engine->measures->sampling, p->us);
         sum += p->claim;
     }
@@ -298,6 +280,19 @@ static void take_time(struct bench_study *s, int tell)
     log_info(s->log, "%s", text);
 }
 
+/* Leaves out what there is no room for, unless a user asked for it; `room_bytes` 0: unknown. */
+static void fit_sizes(struct bench_study *s, uint64_t room_bytes)
+{
+    char most[UNIT_TEXT], text[UNIT_TEXT];
+    int n = s->nsizes;
+    while (s->options->to_memory && room_bytes && n > 1 && s->sizes[n - 1] > room_bytes)
+        n--;
+    if (n < s->nsizes)
+        log_info(s->log, "sizes go up to %s: the free GPU memory has room for %s", unit_bytes(most, s->sizes[n - 1]),
+                 unit_bytes(text, room_bytes));
+    s->nsizes = n;
+}
+
 static int open_session(struct session *v, struct err *e)
 {
     struct bench_study *s = v->study;
@@ -311,7 +306,7 @@ static int open_session(struct session *v, struct err *e)
         s->nodes = v->session->nodes;
         s->ranks = v->session->ranks;
         s->no_load = v->session->no_load;
-        sizes_fit(s, v->session->room_bytes);
+        fit_sizes(s, v->session->room_bytes);
         int rc = search_shapes_take(s, e);
         if (rc) {
             close_session(v, 0);
@@ -347,6 +342,8 @@ static int record_failure(struct session *v, const struct history_place *at, con
 {
     close_session(v, 1);
     v->deaths++;
+    if (v->mode == COMPARING)
+        v->study->matters[at->coll] |= 1u << at->buffers;
     enum bench_status status = outcome == BENCH_SILENT ? BENCH_HUNG : BENCH_CRASHED;
     struct candidate dead = {.knobs = r->candidates[r->failed].knobs, .status = status, .detail = detail};
     int rc = write_result(v, at, &dead, e);
@@ -394,6 +391,14 @@ static void note_cold(struct session *v, struct rounds *r)
     }
 }
 
+/* What is known of the same point with the usual data. */
+static const struct bench_point *known_with_usual(const struct session *v, const struct history_place *at)
+{
+    struct history_place usual = *at;
+    usual.buffers = v->study->plan.buffers;
+    return candidates_point(v->known, &usual);
+}
+
 /* One point, again after a death. */
 static int run_point(struct session *v, int i, struct err *e)
 {
@@ -418,16 +423,19 @@ static int run_point(struct session *v, int i, struct err *e)
                            .deadline_s = s->deadline_s,
                            .watchdog_s = s->options->watchdog_s,
                            .seed = hash_add((uint64_t)v->want->round, at->bytes),
-                           .vary = s->engine->measures->vary && v->want->full ? candidates_vary : NULL,
+                           .vary = s->engine->measures->vary && v->want->full && v->mode == EXPLORING ? candidates_vary
+                                                                                                      : NULL,
                            .user = &source};
-        if (v->proving)
+        if (v->mode == EXPLORING)
+            candidates_list(&source, at, &r);
+        else if (v->mode == PROVING)
             candidates_list_contenders(&source, candidates_point(v->known, at), &r);
         else
-            candidates_list(&source, at, &r);
+            variants_candidates(s, known_with_usual(v, at), &r);
         note_cold(v, &r);
         show_progress(v, at);
         v->session->until_s = bench_last_s(s);
-        enum bench_outcome outcome = v->proving ? rounds_prove(&r, detail) : rounds_explore(&r, detail);
+        enum bench_outcome outcome = v->mode == PROVING ? rounds_prove(&r, detail) : rounds_explore(&r, detail);
         int died = outcome == BENCH_DIED || outcome == BENCH_SILENT;
         again = died || outcome == BENCH_LOST;
         if (again && outcome != BENCH_DIED && bench_is_over(s))
@@ -436,40 +444,11 @@ static int run_point(struct session *v, int i, struct err *e)
             rc = record_failure(v, at, &r, outcome, detail, e);
         else if (outcome == BENCH_LOST)
             rc = replace_lost(v, at->launch, detail, e);
-        else if (outcome == BENCH_ANSWERED)
+        else if (outcome == BENCH_ANSWERED && (v->mode != COMPARING || variants_change(s, at, &r)))
             rc = write_rounds(v, at, &r, e);
         arena_free(r.arena);
     }
     return rc;
-}
-
-/* Whether the point need not be measured, because its groups behave like others that were. */
-static int is_spared(struct session *v, int i)
-{
-    struct bench_study *s = v->study;
-    const struct point *p = &v->points[i];
-    int told = s->spared >> p->shape & 1;
-    if (v->want->screening || search_shapes_twin(s, p->shape) < 0 || (!told && !search_shapes_alike(s, p->shape)))
-        return 0;
-    if (!told)
-        log_info(s->log, "%s behaves like %s: measured once", bench_shape_text(&s->shapes[p->shape], s->arena),
-                 bench_shape_text(&s->shapes[search_shapes_twin(s, p->shape)], s->arena));
-    s->spared |= 1u << p->shape;
-    return 1;
-}
-
-/* Whether it lies where all is in proportion to the size. */
-static int is_between(struct session *v, int i)
-{
-    const struct point *p = &v->points[i];
-    char size[UNIT_TEXT];
-    if (v->want->screening ||
-        !sizes_tell_nothing(v->study, (struct bench_place){p->at.coll, p->size, p->shape, p->at.buffers}))
-        return 0;
-    if (v->want->round <= 1)
-        log_info(v->study->log, "%s of %s is left out: between its neighbours times are in proportion to the size",
-                 coll_name(p->at.coll), unit_bytes(size, p->at.bytes));
-    return 1;
 }
 
 /* A launch that does not start at all is written down once, so that a resumed run leaves it alone. */
@@ -522,26 +501,12 @@ static int run_points(struct session *v, int *done, struct err *e)
 {
     int rc = 0, lost = 0, i = 0;
     for (; i < v->npoints && v->session && !rc && !bench_stopped(v->study); i++) {
-        if (progress_now_s() >= (v->proving ? v->until_s : v->study->deadline_s) || lost >= LOST_FOR_GOOD)
+        if (progress_now_s() >= (v->mode == EXPLORING ? v->study->deadline_s : v->until_s) || lost >= LOST_FOR_GOOD)
             break;
-        int skipped = v->want->full ? is_spared(v, i) || is_between(v, i) : v->points[i].skipped;
-        rc = skipped ? 0 : run_point(v, i, e);
+        rc = run_point(v, i, e);
         lost = v->want->screening ? lost_in_a_row(v, &v->points[i].at, lost) : 0;
     }
     *done = i;
-    return rc;
-}
-
-/* Types and places of the data, once there is a first choice everywhere. */
-static int compare_variants(struct session *v, struct err *e)
-{
-    struct bench_study *s = v->study;
-    int rc = 0, untouched = v->want->launch == &s->plan.launches[0], points = bench_count_points(s);
-    enum bench_outcome outcome = untouched ? variants_compare(s, v->session, &rc, e) : BENCH_ANSWERED;
-    if (outcome != BENCH_ANSWERED)
-        close_session(v, 1);
-    if (bench_count_points(s) > points)
-        take_time(s, 1);
     return rc;
 }
 
@@ -564,23 +529,49 @@ static struct point *room_for_points(const struct session *v)
     return arena_alloc(v->arena, most * sizeof(struct point));
 }
 
-/* The calls that have something to prove, as long as the session is to last. */
-static int prove_points(struct session *v, double until_s, struct err *e)
+/* Other points of the session, until then: the calls that have something to prove, or other data. `*done` of `*wanted`
+ * points were had. */
+static int run_others(struct session *v, enum mode mode, int enough, double until_s, int *done, int *wanted,
+                      struct err *e)
 {
     const struct session before = *v;
-    int done;
-    v->proving = 1;
+    v->mode = mode;
     v->points = room_for_points(v);
-    v->enough = CONTENDER_PAIRS;
+    v->enough = enough;
     v->until_s = until_s;
     list_points(v);
-    int rc = run_points(v, &done, e);
-    v->proving = 0;
+    int rc = run_points(v, done, e);
+    *wanted = v->npoints;
+    v->mode = before.mode;
     v->points = before.points;
     v->npoints = before.npoints;
     v->enough = before.enough;
     v->until_s = before.until_s;
     return rc;
+}
+
+static int prove_points(struct session *v, double until_s, struct err *e)
+{
+    int done, wanted;
+    return run_others(v, PROVING, CONTENDER_PAIRS, until_s, &done, &wanted, e);
+}
+
+/* Types and places of the data, once there is a first choice everywhere. */
+static int compare_variants(struct session *v, struct err *e)
+{
+    struct bench_study *s = v->study;
+    double now_s = progress_now_s(), part_s = VARIANTS_PART * (s->deadline_s - s->started_s);
+    int done, wanted, points = bench_count_points(s);
+    if (v->want->launch != &s->plan.launches[0] || s->compared)
+        return 0;
+    v->known = bench_points_of(s->results, v->arena);
+    int rc = run_others(v, COMPARING, ROUNDS_ENOUGH, fmin(now_s + part_s, s->deadline_s), &done, &wanted, e);
+    if (!rc && !bench_stopped(s))
+        rc = variants_finish(s, done, wanted, e);
+    if (rc || bench_count_points(s) == points)
+        return rc;
+    take_time(s, 1);
+    return run_others(v, EXPLORING, ROUNDS_AHEAD, end_of(v, progress_now_s()), &done, &wanted, e);
 }
 
 /* Samples of each candidate where all calls are measured: few where points have less time than they usually need. */
@@ -598,7 +589,6 @@ static int samples_of_launch(struct session *v)
     double pass_s = 0;
     for (int i = 0; i < v->npoints; i++) {
         struct point *p = &v->points[i];
-        p->skipped = is_spared(v, i) || is_between(v, i);
         p->us = expect_us(v, &p->at);
         pass_s += 1e-6 * p->us;
     }
@@ -640,7 +630,6 @@ int search_session_run(struct bench_study *s, const struct search_session *want,
     struct session v = {.arena = a, .study = s, .want = want};
     struct err why = {0};
     int rc = 0;
-    s->results->session = s->results->count;
     v.known = want->full || want->screening ? NULL : bench_points_of(s->results, a);
     v.points = room_for_points(&v);
     if (s->nodes)

@@ -1,4 +1,4 @@
-/* Shapes of groups: asked for, of a workload, or the usual ones; and which need not be measured at every size. */
+/* Shapes of groups: asked for, of a workload, or the usual ones. */
 #include "bench/search/shapes.h"
 
 #include <math.h>
@@ -10,9 +10,6 @@
 /* Without --shapes, so much of a given budget for every shape; an open one grows by what so many shapes ask for. */
 #define SHAPE_S     120.0
 #define OPEN_SHAPES 4
-
-/* Two shapes behave alike where no call's times differ by more. */
-#define ALIKE 0.05
 
 /* ---- which there are ---- */
 
@@ -167,65 +164,4 @@ int search_shapes_take(struct bench_study *s, struct err *e)
     for (int i = 0; i < s->nshapes; i++)
         loaded |= s->engine->predicts ? s->shapes[i].load == BENCH_CALLS : s->shapes[i].load != BENCH_ALONE;
     return !rc && loaded && s->no_load ? err_set(e, ERR_LACKS, "nothing can run beside calls: %s", s->no_load) : rc;
-}
-
-/* ---- twins ---- */
-
-int search_shapes_twin(const struct bench_study *s, int shape)
-{
-    for (int i = 0; i < shape && shape < s->nshapes && !s->plan.keep_all; i++)
-        if (s->shapes[i].nodes == s->shapes[shape].nodes && s->shapes[i].ranks == s->shapes[shape].ranks)
-            return i;
-    return -1;
-}
-
-int search_shapes_probes(const struct bench_study *s, int sizes[SEARCH_PROBES])
-{
-    int n = 0, last = -1, wanted[SEARCH_PROBES] = {0, s->nsizes / 2, s->nsizes - 1};
-    for (int i = 0; i < SEARCH_PROBES; i++)
-        if (wanted[i] > last)
-            sizes[n++] = last = wanted[i];
-    return n;
-}
-
-/* Whether a call that was measured in both took as long in both; where one of them is beside a load and the other is
- * not, as many times as long as the default. */
-static int is_alike(const struct bench_study *s, struct bench_place place, struct bench_place twin, const char *call)
-{
-    struct history_place here = bench_place_of(s, place, BENCH_DEFAULT), there = bench_place_of(s, twin, BENCH_DEFAULT);
-    double us = history_time_us(s->results, &here, call), other_us = history_time_us(s->results, &there, call);
-    if (!(us > 0 && other_us > 0))
-        return strcmp(call, BENCH_DEFAULT) != 0;
-    if (here.load != there.load)
-        us *= history_time_us(s->results, &there, BENCH_DEFAULT) / history_time_us(s->results, &here, BENCH_DEFAULT);
-    return fabs(log(us / other_us)) <= ALIKE;
-}
-
-/* Whether a call of ours was measured there. */
-static int is_known(const struct bench_study *s, struct bench_place place, const char *call)
-{
-    struct history_place at = bench_place_of(s, place, BENCH_DEFAULT);
-    return strcmp(call, BENCH_DEFAULT) != 0 && history_time_us(s->results, &at, call) > 0;
-}
-
-int search_shapes_alike(const struct bench_study *s, int shape)
-{
-    int sizes[SEARCH_PROBES], n = search_shapes_probes(s, sizes), twin = search_shapes_twin(s, shape);
-    for (int i = 0; i < n && twin >= 0; i++) {
-        unsigned here = 0, there = 0; /* collectives of which a call of ours was measured */
-        for (int c = 0; c < s->plan.ncalls; c++) {
-            const char *call = s->plan.calls[c].knobs.label;
-            struct bench_place place = {s->plan.calls[c].coll, sizes[i], shape}, other = place;
-            other.shape = twin;
-            if (!(bench_calls(s, place) > 0))
-                continue;
-            if (!is_alike(s, place, other, call))
-                return 0;
-            here |= (unsigned)is_known(s, place, call) << place.coll;
-            there |= (unsigned)is_known(s, other, call) << place.coll;
-        }
-        if (there & ~here)
-            return 0;
-    }
-    return twin >= 0;
 }

@@ -32,9 +32,9 @@ struct bench_study {
     const char *no_load;        /* something can run beside calls; why not, NULL: it can */
     struct bench_shape *shapes; /* of the groups that are measured, the first is what launches are told apart by */
     int nshapes;                /* 0: everybody together alone */
-    unsigned spared;            /* a bit for each shape that was found to behave like another */
     unsigned matters[COLL_MEASURED]; /* a bit for each enum bench_buffers that is measured everywhere, too */
-    int compared;                    /* that has been looked into (bench/search/variants.h) */
+    int compared;                    /* that has been looked into (bench/search/variants.h), */
+    struct findings found_types;     /* with these findings */
     int losses;                      /* times that agents were started anew after nodes were lost */
     double started_s;                /* progress_now_s() */
     double deadline_s;

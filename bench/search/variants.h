@@ -1,18 +1,27 @@
-/* Whether choices depend on the type and the place of the data, which a tuner is not told; and whether they do on
- * captured calls and registered buffers, which can have rules of their own. */
+/* Whether choices depend on the type and the place of the data, which a tuner is not told. */
 #pragma once
 
+#include "bench/search/rounds.h"
 #include "bench/search/study.h"
 
 /* The part of the time that this may take. */
 #define VARIANTS_PART 0.05
 
-/* At a few sizes the usual choice and its rivals with both, side by side in a session of the baseline launch where all
- * else has been measured; once a run. Collectives and types or places where the choice changes are noted in s->matters,
- * for the sessions to come; what was found is a line of the journal. BENCH_ANSWERED, also where there is nothing to do
- * or no time for it; BENCH_STOPPED; else the session is of no further use, and who was at fault is in the journal. `rc`
- * is an error where the journal cannot be written. */
-enum bench_outcome variants_compare(struct bench_study *s, struct bench_session *session, int *rc, struct err *e);
+/* List the points, in the arena, at which other data is compared with the usual: a few sizes of each collective, those
+ * first at which something else than the default promises to win. None where it has been done, or cannot be. */
+int variants_list(const struct bench_study *s, const struct bench_points *known, struct arena *a,
+                  struct bench_place **places);
+
+/* Fill the candidates of `r` for such a point, of which `p` is known with the usual data: the default, what is chosen
+ * there, and the fastest of other kinds. */
+void variants_candidates(const struct bench_study *s, const struct bench_point *p, struct rounds *r);
+
+/* Return whether another of them wins with these data, beyond doubt, or one of them fails: the point is a result then,
+ * and the collective is measured with these data everywhere (s->matters). A finding says so. */
+int variants_change(struct bench_study *s, const struct history_place *at, const struct rounds *r);
+
+/* Add the finding that sums up `compared` of `wanted` comparisons, to the journal, too. Once a run. */
+int variants_finish(struct bench_study *s, int compared, int wanted, struct err *e);
 
 /* Whether a rank has an element for each other one there. */
 int variants_fit(const struct bench_study *s, struct bench_place place);

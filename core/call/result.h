@@ -133,6 +133,7 @@ struct bench_result {
     double left_s;                   /* of the budget that was given, when this was written; 0: none was, or unknown */
     const char *detail;              /* why it failed, what bounds a prediction, what else to know; NULL */
     long line;                       /* where it stands in the journal; 0: not written yet */
+    const char *source;              /* that journal, as a profile calls it; NULL: results.jsonl */
 };
 
 /* What stands in line `line` of the journal `path`, into `r` and `a`. */
@@ -158,9 +159,6 @@ struct predictor {
     /* Return the mean log(time in us) of AllReduces of 64 KiB, 4 MiB and 256 MiB under a launch; NAN if unknown.
      * `ranks_per_node` 0: one per GPU. */
     double (*launch_log_us)(const struct topology *t, int nodes, int ranks_per_node, const struct bench_knobs *launch);
-
-    /* Return the time of NCCL's own choice over that of the best call for `bytes`; 0 if unknown. */
-    double (*best_gain)(const struct topology *t, int nodes, int ranks_per_node, int coll, uint64_t bytes);
 
     /* Predict what a setting costs an AllReduce of 1 KiB to 1 GiB on all hosts of the topology (2 if it names one).
      * `nccl` as 22809. Return -1 if the model does not know the setting or the machine. */

@@ -32,7 +32,6 @@ static int same_choice(const struct env_point *x, const struct env_point *y)
 struct of_one_coll {
     struct decide_slice *slices; /* a shape each */
     int n;
-    const struct decide_index *index;
 };
 
 /* A call that failed, hung or gave wrong data at one size of the collective is not trusted at another, nor in a shape
@@ -60,6 +59,24 @@ static void state_gains(struct env_point *p, const struct bench_candidate **sour
     }
 }
 
+#define INSIDE "measured inside job " /* in journals that jobs of earlier releases left when they explored */
+
+/* Where a candidate stands in the journals: "results.jsonl:7,31", with a word on what a job has measured. */
+static const char *lines_of(struct arena *a, const struct bench_candidate *c)
+{
+    const char *text = "", *source = NULL;
+    for (int i = 0; i < c->nresults; i++) {
+        const struct bench_result *r = c->results[i];
+        const char *own = r->source ? r->source : "results.jsonl";
+        text = source && !strcmp(source, own) ? arena_printf(a, "%s,%ld", text, r->line)
+                                              : arena_printf(a, "%s%s%s:%ld", text, source ? " " : "", own, r->line);
+        if (r->detail && !strncmp(r->detail, INSIDE, strlen(INSIDE)))
+            text = arena_printf(a, "%s (%s)", text, r->detail);
+        source = own;
+    }
+    return text;
+}
+
 static struct env_point read_point(struct env_decisions *d, const struct bench_point *p, const char *launch,
                                    const struct of_one_coll *all)
 {
@@ -78,7 +95,7 @@ static struct env_point read_point(struct env_decisions *d, const struct bench_p
             .time_us = c->time_us,
             .status = c->status,
             .banned = strcmp(c->call.label, BENCH_DEFAULT) != 0 && is_banned(all, c->call.label),
-            .lines = decide_lines(d->arena, all->index, p, c),
+            .lines = lines_of(d->arena, c),
         };
     }
     if (p->untouched >= 0 && decide_timed(&p->candidates[p->untouched]))
@@ -326,11 +343,10 @@ static struct decide_slice of_coll(struct decide_slice s, int coll)
     return s;
 }
 
-void decide_calls(struct env_decisions *d, struct env_shape *shapes, const struct decide_slice *slices, int n,
-                  const struct decide_index *index)
+void decide_calls(struct env_decisions *d, struct env_shape *shapes, const struct decide_slice *slices, int n)
 {
     struct decide_side *sides = arena_alloc(d->arena, (size_t)n * sizeof *sides);
-    struct of_one_coll all = {arena_alloc(d->arena, (size_t)n * sizeof *all.slices), n, index};
+    struct of_one_coll all = {arena_alloc(d->arena, (size_t)n * sizeof *all.slices), n};
     for (int coll = 0; coll < COLL_MEASURED; coll++) {
         for (int i = 0; i < n; i++)
             all.slices[i] = of_coll(slices[i], coll);

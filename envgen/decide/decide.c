@@ -87,8 +87,7 @@ static void sum_up(struct env_decisions *d, struct env_shape *s)
     s->total_gain = env_mean_gain(gains, n);
 }
 
-int env_decide(struct env_decisions *d, const struct bench_points *points, const struct env_source *sources,
-               int nsources, struct err *e)
+int env_decide(struct env_decisions *d, const struct bench_points *points, struct err *e)
 {
     int rc = check_libraries(points, e);
     if (points->confidence > 0)
@@ -99,7 +98,6 @@ int env_decide(struct env_decisions *d, const struct bench_points *points, const
         rc = check_defaults(points, e);
     if (rc)
         return rc;
-    struct decide_index *index = decide_index_new(d->arena, sources, nsources);
     struct decide_slice *slices = arena_alloc(d->arena, ((size_t)points->count + 1) * sizeof *slices);
     for (int i = 0; i < points->count; i++) {
         const struct bench_point *p = &points->items[i];
@@ -136,7 +134,7 @@ int env_decide(struct env_decisions *d, const struct bench_points *points, const
     for (int i = 0, k; i < d->nshapes; i = k) {
         for (k = i + 1; k < d->nshapes && env_shapes_alike(&d->shapes[k], &d->shapes[i]);)
             k++;
-        decide_calls(d, &d->shapes[i], &slices[i], k - i, index);
+        decide_calls(d, &d->shapes[i], &slices[i], k - i);
     }
     for (int i = 0; i < d->nshapes; i++)
         sum_up(d, &d->shapes[i]);

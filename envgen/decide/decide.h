@@ -18,7 +18,6 @@
 #include "bench/results/points.h"
 #include "core/arena.h"
 #include "core/log.h"
-#include "envgen/decide/evidence.h"
 #include "envgen/profile/decisions.h"
 #include "model/model.h"
 #include "probe/topology/topology.h"
@@ -34,8 +33,7 @@
  * Islands: a point between two neighbours that agree on another choice takes that choice unless its own is faster than
  * it by the margin; it must have been measured there, and it must not be slower than the default by its median.
  */
-int env_decide(struct env_decisions *d, const struct bench_points *points, const struct env_source *sources,
-               int nsources, struct err *e);
+int env_decide(struct env_decisions *d, const struct bench_points *points, struct err *e);
 
 /* ---- gains: how much faster a candidate is than the default, over one point or many. ---- */
 

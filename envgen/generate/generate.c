@@ -99,7 +99,8 @@ static void merge_journals(struct job *j)
         const struct bench_results *r = j->made.sources[i].results;
         if (r->count)
             memcpy(j->merged.items + j->merged.count, r->items, (size_t)r->count * sizeof *r->items);
-        j->merged.count += r->count;
+        for (int k = 0; k < r->count; k++)
+            j->merged.items[j->merged.count++].source = j->made.sources[i].name;
     }
 }
 
@@ -150,7 +151,7 @@ static int decide(struct job *j, struct err *e)
     j->merged.confidence = j->options->confidence;
     take_today(j, d);
     j->made.points = bench_points_of(&j->merged, j->arena);
-    int rc = env_decide(d, j->made.points, j->made.sources, j->options->nresults, e);
+    int rc = env_decide(d, j->made.points, e);
     env_releases(d, j->made.topology, j->options->nccl_low, j->options->nccl_high);
     d->predicted = j->options->predicted;
     if (!rc)

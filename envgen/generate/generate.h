@@ -6,6 +6,12 @@
 #include "core/log.h"
 #include "envgen/profile/profile.h"
 
+/* A journal that the points were made from. */
+struct env_source {
+    const char *name; /* as it is called in the profile */
+    struct bench_results *results;
+};
+
 /* What a run made: the profile as env_profile_open would read it, and the points that it was decided from. */
 struct env_generated {
     struct env_profile profile;
@@ -31,8 +37,8 @@ struct env_generate {
     double confidence;               /* of the intervals that have to clear it; 0: BENCH_CONFIDENCE */
     int force;                       /* replace a complete profile, take results of another topology */
     int nccl_low,
-        nccl_high;   /* releases to write for; 0: those that were measured or found, see envgen/generate/validate.h */
-    int predicted;   /* write what was only predicted, too */
+        nccl_high; /* releases to write for; 0: those that were measured or found, see envgen/generate/validate.h */
+    int predicted; /* write what was only predicted, too */
     const char *site_conf; /* NCCL's file of the site: what it and the environment set is kept; NULL: nobody is asked */
     const char *out;
     /* Called when all files but the manifest are in place: what fails here is not completed. NULL: nothing is checked.

@@ -156,18 +156,6 @@ static double predict_launch_log_us(const struct topology *t, int nodes, int ran
     return sum / LAUNCH_SIZES;
 }
 
-static double predict_best_gain(const struct topology *t, int nodes, int ranks_per_node, int coll, uint64_t bytes)
-{
-    struct arena *a = arena_new();
-    struct model_setup s;
-    const struct model *m = set_machine(&s, t, nodes, ranks_per_node) ? NULL : model_new(&s, a, NULL);
-    const struct model_call own = {coll, bytes, -1, -1, 0};
-    struct model_time time, best;
-    double gain = !m || model_predict(m, &own, &time) || predict_best(m, coll, bytes, &best) ? 0 : time.us / best.us;
-    arena_free(a);
-    return gain;
-}
-
 /* All hosts of the class, two where the topology is of one node. */
 static int set_jobs_machine(struct model_setup *s, const struct topology *t, int nccl)
 {
@@ -203,5 +191,4 @@ static int predict_channels(const struct topology *t, int nccl, int *nodes)
     return channels;
 }
 
-const struct predictor predict_predictor = {predict_launch_log_us, predict_best_gain, lint_setting_cost,
-                                            predict_channels};
+const struct predictor predict_predictor = {predict_launch_log_us, lint_setting_cost, predict_channels};

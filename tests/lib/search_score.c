@@ -168,9 +168,8 @@ void score_run(struct world_score *s)
 {
     struct env_decisions *d = env_decisions_new(ENV_MARGIN);
     struct bench_points *points = bench_points_of(world.study.results, world.study.arena);
-    struct env_source source = {"results.jsonl", world.study.results};
     struct err e;
-    if (env_decide(d, points, &source, 1, &e))
+    if (env_decide(d, points, &e))
         abort();
     const struct env_shape *shape = d->nshapes ? &d->shapes[0] : NULL;
     struct bench_knobs best = best_launch(), launch = untouched;

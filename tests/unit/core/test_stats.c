@@ -17,31 +17,6 @@ TEST_CASE(quantiles)
     assert_near(stats_median(one, 0), 0, 0);
 }
 
-/* Looking after every one of a thousand coins, in how many of all runs one is ever sure that they are no coins:
- * counted, not tried. Not above 5 %, and not far below: what is left cannot be spent in whole ranks
- * (doc/STATISTICS.md). */
-TEST_CASE(looking_often_does_not_help)
-{
-    static double part[1001] = {1}; /* of the runs that are not sure yet, by heads */
-    double sure = 0;
-    assert_int_equal(stats_sequence_rank(6, 0.95), 0);
-    assert_int_equal(stats_sequence_rank(7, 0.95), 1);
-    assert_int_equal(stats_sequence_rank(7, 0.99), 0);
-    assert_true(stats_sequence_rank(100000, 0.95) >= stats_sequence_rank(2000, 0.95));
-    assert_int_equal(stats_sequence_rank(0, 0.95), 0);
-    for (int n = 1; n <= 1000; n++) {
-        int rank = stats_sequence_rank(n, 0.95);
-        for (int heads = n; heads >= 0; heads--) {
-            part[heads] = (part[heads] + (heads ? part[heads - 1] : 0)) / 2;
-            if (heads < rank || n - heads < rank) {
-                sure += part[heads];
-                part[heads] = 0;
-            }
-        }
-    }
-    assert_true(sure > 0.045 && sure <= 0.05);
-}
-
 TEST_CASE(student)
 {
     /* Fisher and Yates's table */

@@ -99,7 +99,7 @@ static inline struct env_decisions *synthetic_decide(struct synthetic *s)
 {
     struct err e = {0};
     struct env_decisions *d = env_decisions_new(ENV_MARGIN);
-    if (env_decide(d, &s->points, NULL, 0, &e)) {
+    if (env_decide(d, &s->points, &e)) {
         env_decisions_free(d);
         return NULL;
     }

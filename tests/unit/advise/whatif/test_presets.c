@@ -120,9 +120,8 @@ static void run(const struct workload *w, double share[STEP_COVERS], int *left_o
     if (bench_conduct(&s, &e))
         fail_msg("%s", e.text);
     struct env_decisions *d = env_decisions_new(ENV_MARGIN);
-    struct env_source source = {"results.jsonl", s.results};
     d->workload = w;
-    assert_int_equal(env_decide(d, bench_points_of(s.results, s.arena), &source, 1, &e), 0);
+    assert_int_equal(env_decide(d, bench_points_of(s.results, s.arena), &e), 0);
     struct step_estimate step;
     assert_int_equal(env_step_of(&(struct step_input){.workload = w, .decisions = d}, d->arena, &step, &e), 0);
     double sum = 0;

@@ -88,8 +88,8 @@ TEST_CASE(who_is_hopeless)
         {"refused", 64, 1}, /* refused here */
         {"refused", 4096, 1} /* refused anywhere */,
         {"deadly", 256, 1}, /* brought processes down twice */
-        {"risky", 64, 1},   /* did so here */
-        {"risky", 256, 0},  /* once is not enough elsewhere */
+        {"risky", 64, 0},   /* nor here */
+        {"risky", 256, 0},  /* once is not enough */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct history_place place = at("default", cases[i].bytes);
@@ -97,26 +97,15 @@ TEST_CASE(who_is_hopeless)
     }
 }
 
-/* What died here once is not tried again in the session that saw it, but in the next; what died twice, never. */
-TEST_CASE(a_second_try_in_a_later_session)
+/* What died here once is tried again; what died twice, never. */
+TEST_CASE(a_second_try)
 {
     struct bench_results r = results;
     struct history_place here = at("default", 64);
-    assert_true(history_hopeless(&r, &here, "risky"));
-    r.session = r.count;
     assert_false(history_hopeless(&r, &here, "risky"));
     assert_true(history_hopeless(&r, &here, "deadly"));
     assert_true(history_hopeless(&r, &here, "refused"));
     assert_true(history_hopeless(&r, &here, "ring"));
-}
-
-TEST_CASE(who_is_losing)
-{
-    struct history_place between = at("default", 256), beyond = at("default", 4096), other = at("ib0", 256);
-    assert_true(history_losing(&results, &between, "ring"));
-    assert_false(history_losing(&results, &between, "line")); /* on one side only */
-    assert_false(history_losing(&results, &beyond, "ring"));
-    assert_false(history_losing(&results, &other, "ring"));
 }
 
 TEST_CASE(worst_status)
@@ -173,22 +162,6 @@ TEST_CASE(the_least_disturbed)
     assert_near(history_undisturbed_us(&r, &here, "default", 1), 0, 0);
     rows[1].status = BENCH_WRONG;
     assert_near(history_undisturbed_us(&r, &here, "default", 2), 20, 0);
-}
-
-TEST_CASE(close_behind)
-{
-    struct history_place between = at("default", 256), above = at("default", 4096), below = at("default", 8);
-    /* "line" took 20 us where the default took 15, and 40 where that took 40 */
-    assert_true(history_close(&results, &between, "line", 1));
-    assert_true(history_close(&results, &above, "line", 1));
-    assert_false(history_close(&results, &below, "line", 1.3));
-    assert_true(history_close(&results, &below, "line", 20.0 / 15));
-    assert_false(history_close(&results, &between, "line", 0.9));
-    assert_false(history_close(&results, &between, "fell", 9)); /* a process died under it */
-    assert_false(history_close(&results, &between, "deadly", 9));
-    assert_false(history_close(&results, &between, "new", 9));
-    between.ranks = 8;
-    assert_false(history_close(&results, &between, "line", 9));
 }
 
 TEST_CASE(dead_launches)
@@ -262,18 +235,6 @@ TEST_CASE(the_nearest_size_and_the_last_session)
     assert_near(history_expect_us(&r, &between, "default"), 20 + 20 * 256 / 768.0, 1e-9);
 }
 
-/* A death counts here from the first line of the session that runs on. */
-TEST_CASE(deaths_of_this_session)
-{
-    struct bench_result rows[] = {items[0], items[10], items[0]};
-    struct bench_results r = {.items = rows, .count = 3};
-    struct history_place here = at("default", 64);
-    for (r.session = 0; r.session < 4; r.session++)
-        assert_int_equal(history_hopeless(&r, &here, "risky"), r.session <= 1);
-    rows[2] = items[10];
-    assert_true(history_hopeless(&r, &here, "risky"));
-}
-
 /* The fastest result of another launch; what was left behind there is none. */
 TEST_CASE(the_best_rival)
 {
@@ -303,8 +264,6 @@ TEST_CASE(times_of_a_busy_machine)
     assert_near(history_time_us(&r, &here, "ring"), 5, 0);
     assert_near(history_expect_us(&r, &between, "ring"), 5 + 15 * 0.2, 1e-9);
     assert_near(history_expect_us(&r, &beyond, "ring"), 80, 0);
-    assert_true(history_close(&r, &between, "ring", 0.5));
-    assert_false(history_close(&r, &between, "ring", 0.49));
     rows[0].ntimes = 0; /* nobody has timed the default */
     assert_near(history_time_us(&r, &here, "ring"), 40, 0);
 }

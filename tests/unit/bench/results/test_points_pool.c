@@ -290,24 +290,6 @@ TEST_CASE(active_plugins)
     }
 }
 
-/* With too few the range, and a count that says so; then ranks of the sign test. */
-TEST_CASE(gains_one_by_one)
-{
-    assert_int_equal(bench_gain_of(NULL, 0, BENCH_CONFIDENCE).n, 0);
-    for (int n = 1; n < 40; n++) {
-        double gains[40];
-        for (int i = 0; i < n; i++)
-            gains[i] = n - i;
-        int k = stats_sequence_rank(n, BENCH_CONFIDENCE);
-        struct bench_interval v = bench_gain_of(gains, n, BENCH_CONFIDENCE);
-        assert_int_equal(v.n, n < 7 && n > 4 ? 4 : n);
-        assert_int_equal(k > 0, n >= 7);
-        assert_near(v.low, k ? k : 1, 0);
-        assert_near(v.high, k ? n + 1 - k : n, 0);
-        assert_near(v.median, (n + 1) / 2.0, 0);
-    }
-}
-
 /* Of two predictions by themselves each adds what it is unsure of; a measurement has no doubt that could be shared. */
 TEST_CASE(gains_of_predictions)
 {

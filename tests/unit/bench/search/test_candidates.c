@@ -1,62 +1,50 @@
-/* Candidates: everybody worth it in the first round, the fastest of them later, variations of a winner. */
+/* Candidates: what the library offers, in its order, less what has failed. */
 #include "bench/search/candidates.h"
 #include "core/coll.h"
 #include "tests/lib/unit.h"
 
-static const double fastest[] = {5, 5, 5}, fast[] = {10, 10, 10}, middle[] = {20, 20, 20}, slow[] = {40, 40, 40};
-
-#define RESULT(size, by, what, times, turn)                                                                 \
-    {                                                                                                       \
-        .engine = "e", .library = "x", .coll = COLL_ALLREDUCE, .bytes = (size), .nodes = 1, .ranks = 4,     \
-        .launch = {.label = BENCH_DEFAULT}, .call = {.label = (by)}, .status = (what), .times_us = (times), \
-        .ntimes = 3, .round = (turn)                                                                        \
-    }
-
-/* At 64 bytes the first round is over; at 4096 "loser" lost on both sides, hopelessly, and "between" with a chance. */
-static struct bench_result items[] = {
-    RESULT(64, BENCH_DEFAULT, BENCH_OK, middle, 1),    RESULT(64, "winner", BENCH_OK, fast, 1),
-    RESULT(64, "second", BENCH_OK, middle, 1),         RESULT(64, "third", BENCH_OK, slow, 1),
-    RESULT(64, "dropped", BENCH_DROPPED, slow, 1),     RESULT(64, "winner/4K", BENCH_OK, fast, 1),
-    RESULT(1024, "loser", BENCH_DROPPED, slow, 1),     RESULT(16384, "loser", BENCH_DROPPED, slow, 1),
-    RESULT(1024, "between", BENCH_DROPPED, fast, 1),   RESULT(16384, "between", BENCH_DROPPED, middle, 1),
-    RESULT(1024, "winner/1K", BENCH_DROPPED, slow, 1), RESULT(16384, "winner/1K", BENCH_DROPPED, slow, 1),
-    RESULT(64, "large", BENCH_OK, fastest, 1), /* of an earlier plan: by now it is for larger sizes alone */
+static struct bench_call calls[] = {
+    {COLL_ALLREDUCE, 1, {.label = BENCH_DEFAULT}, NULL}, {COLL_ALLREDUCE, 1, {.label = "a"}, NULL},
+    {COLL_ALLREDUCE, 1, {.label = "a/1"}, "a"},          {COLL_ALLREDUCE, 1, {.label = "a/2"}, "a"},
+    {COLL_ALLREDUCE, 1, {.label = "b"}, NULL},           {COLL_ALLREDUCE, 256, {.label = "c"}, NULL},
+    {COLL_BROADCAST, 1, {.label = BENCH_DEFAULT}, NULL}, {COLL_BROADCAST, 1, {.label = "d"}, NULL},
 };
+#define CALLS ((int)(sizeof calls / sizeof *calls))
 
-static const char *const labels[] = {BENCH_DEFAULT, "winner", "second",  "third",
-                                     "dropped",     "loser",  "between", "large"};
-#define CALLS ((int)(sizeof labels / sizeof *labels))
-
-static struct bench_call calls[CALLS];
-static struct bench_results results = {.items = items, .count = sizeof items / sizeof *items};
-static struct bench_study study;
-static struct candidate_source source = {.study = &study, .launch = BENCH_DEFAULT, .round = 1, .full = 1};
 static struct arena *arena;
+static struct bench_results results;
+static struct bench_study study;
+static struct bench_measure_ops ops;
+static const struct bench_engine engine = {.name = "e", .measures = &ops};
+static struct candidate_source source;
+
+/* What the library predicts, by the letter of a call. */
+static double predicted[3];
+
+static double expect(struct bench_session *s, const struct history_place *at, const struct bench_knobs *call,
+                     volatile sig_atomic_t *stop)
+{
+    (void)s, (void)at, (void)stop;
+    return call->label[1] ? 0 : predicted[call->label[0] - 'a'];
+}
 
 static int vary(struct bench_session *s, uint64_t bytes, const struct bench_knobs *call, struct arena *a,
                 struct bench_knobs out[BENCH_VARIATIONS])
 {
-    (void)s, (void)bytes, (void)call, (void)a;
-    out[0] = (struct bench_knobs){.label = "winner/1K"};
-    out[1] = (struct bench_knobs){.label = "winner/2K"};
-    return 2;
+    (void)s, (void)bytes;
+    for (int i = 0; i < 3; i++)
+        out[i] = (struct bench_knobs){.label = arena_printf(a, "%s+%d", call->label, i)};
+    return 3;
 }
-
-static const struct bench_measure_ops ops = {.vary = vary};
-static const struct bench_engine engine = {.name = "e", .measures = &ops};
 
 static int begin(void **state)
 {
     arena = arena_new();
-    for (int i = 0; i < CALLS; i++)
-        calls[i] = (struct bench_call){.coll = COLL_ALLREDUCE, .knobs = {.label = labels[i]}};
-    calls[CALLS - 1].min_bytes = 8192;
-    study = (struct bench_study){.engine = &engine,
-                                 .plan = {.calls = calls, .ncalls = CALLS},
-                                 .results = &results,
-                                 .arena = arena,
-                                 .nodes = 1,
-                                 .ranks = 4};
+    results = (struct bench_results){.arena = arena};
+    ops = (struct bench_measure_ops){0};
+    study = (struct bench_study){
+        .engine = &engine, .plan = {.calls = calls, .ncalls = CALLS}, .results = &results, .arena = arena};
+    memset(predicted, 0, sizeof predicted);
     return 0;
 }
 
@@ -66,45 +54,69 @@ static int end(void **state)
     return 0;
 }
 
-/* The candidates' labels, with blanks between. */
-static const char *candidates(uint64_t bytes, int round, int full, struct rounds *r)
+static struct bench_result *took(const char *launch, uint64_t bytes, const char *call, double us)
 {
-    struct history_place at = {COLL_ALLREDUCE, bytes, 1, 4, BENCH_DEFAULT};
+    double *sample = arena_alloc(arena, sizeof *sample);
+    *sample = us;
+    results.items = arena_grow(arena, results.items, (size_t)results.count, sizeof *results.items);
+    struct bench_result *r = &results.items[results.count++];
+    *r = (struct bench_result){.engine = "e",
+                               .library = "x",
+                               .coll = COLL_ALLREDUCE,
+                               .bytes = bytes,
+                               .nodes = 1,
+                               .ranks = 4,
+                               .launch = {.label = launch},
+                               .call = {.label = call},
+                               .round = 1,
+                               .times_us = sample,
+                               .ntimes = us > 0};
+    return r;
+}
+
+/* The candidates' labels with blanks between, a + before those that refine. */
+static const char *list(const char *launch, uint64_t bytes, int round)
+{
+    struct history_place at = {.coll = COLL_ALLREDUCE, .bytes = bytes, .nodes = 1, .ranks = 4, .launch = launch};
+    struct rounds r = {.arena = arena, .coll = COLL_ALLREDUCE, .bytes = bytes, .shape = {1, 4, 0}};
     const char *text = "";
-    *r = (struct rounds){.arena = arena, .coll = COLL_ALLREDUCE, .bytes = bytes, .shape = {1, 4, 0}};
-    source.round = round;
-    source.full = full;
-    candidates_list(&source, &at, r);
-    for (int i = 0; i < r->ncandidates; i++)
-        text = arena_printf(arena, "%s%s%s", text, i ? " " : "", r->candidates[i].knobs->label);
+    source = (struct candidate_source){.study = &study, .launch = launch, .round = round, .full = 1};
+    candidates_list(&source, &at, &r);
+    for (int i = 0; i < r.ncandidates; i++) {
+        assert_int_equal(r.candidates[i].status, BENCH_OK);
+        text = arena_printf(arena, "%s%s%s%s", text, i ? " " : "", r.candidates[i].refines ? "+" : "",
+                            r.candidates[i].knobs->label);
+    }
     return text;
 }
 
-TEST_CASE(in_the_first_round_all_that_have_a_chance)
+TEST_CASE(what_the_library_says)
 {
-    struct rounds r;
-    /* "winner" and "second" from what they took at 64 bytes; no straight line through two sizes saves "loser". */
-    assert_string_equal(candidates(4096, 1, 1, &r), "default between winner second third dropped");
-    assert_string_equal(candidates(4096, 1, 0, &r), "default");
-    assert_non_null(strstr(candidates(65536, 1, 1, &r), "large"));
+    assert_string_equal(list("l", 256, 1), "default a +a/1 +a/2 b c");
+    assert_string_equal(list("l", 255, 1), "default a +a/1 +a/2 b");
+    ops.expect_us = expect;
+    predicted[1] = 50, predicted[2] = 20;
+    assert_string_equal(list("l", 256, 1), "default c b a +a/1 +a/2");
+    predicted[0] = 50; /* the plan's order where it is the same */
+    assert_string_equal(list("l", 256, 1), "default c a b +a/1 +a/2");
+    predicted[2] = -1;
+    assert_string_equal(list("l", 256, 1), "default a b +a/1 +a/2");
+    took("l", 64, "a/1", 0)->status = BENCH_FAILED; /* refused at any size */
+    assert_string_equal(list("l", 256, 1), "default a b +a/2");
 }
 
-TEST_CASE(later_the_fastest_and_variations)
+TEST_CASE(variations_that_are_new)
 {
-    struct rounds r;
-    assert_string_equal(candidates(64, 2, 1, &r), "default winner between winner/4K loser");
-    assert_null(r.candidates[3].refines);
-}
-
-TEST_CASE(variations_that_lost_on_both_sides_are_left)
-{
-    struct rounds r;
-    candidates(4096, 1, 1, &r);
-    int before = r.ncandidates;
-    assert_int_equal(candidates_vary(&source, &r, &calls[1].knobs), 1);
-    assert_int_equal(r.ncandidates, before + 1);
-    assert_string_equal(r.candidates[before].knobs->label, "winner/2K");
-    assert_string_equal(r.candidates[before].refines, "winner");
+    struct candidate room[8];
+    struct rounds r = {.arena = arena, .coll = COLL_ALLREDUCE, .bytes = 512, .shape = {1, 4, 0}, .candidates = room};
+    ops.vary = vary;
+    source = (struct candidate_source){.study = &study, .launch = "l", .round = 1, .full = 1};
+    assert_int_equal(candidates_vary(&source, &r, &calls[1].knobs), 3);
+    assert_string_equal(r.candidates[2].knobs->label, "a+2");
+    assert_string_equal(r.candidates[2].refines, "a");
+    took("l", 4096, "a+2", 0)->status = BENCH_FAILED; /* refused */
+    assert_int_equal(candidates_vary(&source, &r, &calls[1].knobs), 2);
+    assert_int_equal(r.ncandidates, 5);
 }
 
 TEST_CASES_EACH(test_candidates, begin, end)

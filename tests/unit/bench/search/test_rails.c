@@ -271,11 +271,10 @@ static struct score score_of(void)
     static const int colls[] = {COLL_ALLREDUCE, COLL_ALLGATHER, COLL_REDUCESCATTER, COLL_BROADCAST};
     static const struct bench_knobs untouched = {.label = BENCH_DEFAULT};
     struct env_decisions *d = env_decisions_new(ENV_MARGIN);
-    struct env_source source = {"results.jsonl", study.results};
     struct score s = {0};
     struct err e;
     double gain = 0;
-    assert_int_equal(env_decide(d, bench_points_of(study.results, study.arena), &source, 1, &e), 0);
+    assert_int_equal(env_decide(d, bench_points_of(study.results, study.arena), &e), 0);
     assert_int_equal(d->nshapes, 1);
     const char *launch = d->shapes[0].launches[d->shapes[0].chosen].knobs.label;
     for (size_t c = 0; c < 4; c++)

@@ -86,31 +86,6 @@ TEST_CASE(what_does_not_fit_is_an_error)
     }
 }
 
-/* Two pairs at once take what one alone does: a few sizes tell, the others are left. */
-TEST_CASE(what_behaves_alike_is_measured_once)
-{
-    static const char *const shapes[] = {"1x2*2", "1x2"};
-    for (int contend = 0; contend < 2; contend++) {
-        struct fake_run f;
-        memset(&fake, 0, sizeof fake);
-        fake.ranks = 4;
-        fake.groups_contend = contend;
-        begin(&f, 0, shapes, 2);
-        f.options.min_bytes = 64;
-        f.options.max_bytes = 65536;
-        f.study.sizes = bench_sizes(&f.options, f.study.arena, &f.study.nsizes);
-        assert_int_equal(bench_conduct(&f.study, &f.err), 0);
-        struct bench_points *p = bench_points_of(f.study.results, f.study.arena);
-        int alone = 0;
-        for (int i = 0; i < p->count; i++)
-            alone += !p->items[i].others;
-        assert_int_equal(alone, contend ? f.study.nsizes : 3);
-        assert_int_equal(p->count - alone, f.study.nsizes);
-        assert_int_equal(f.summary.left_out, 0);
-        fake_end(&f);
-    }
-}
-
 /* What is best alone takes all of the GPU: beside compute another one is, and the journal says why. */
 TEST_CASE(beside_compute_another_one_wins)
 {

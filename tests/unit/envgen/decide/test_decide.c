@@ -410,7 +410,7 @@ TEST_CASE(two_libraries_are_refused)
     s.library = "Open MPI 5.0.3";
     synthetic_add(&s, COLL_ALLREDUCE, 32, DEFAULT, DEFAULT, 100, BENCH_OK);
     struct env_decisions *d = env_decisions_new(ENV_MARGIN);
-    assert_int_equal(env_decide(d, &s.points, NULL, 0, &e), ERR_FAILED);
+    assert_int_equal(env_decide(d, &s.points, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "Open MPI 5.0.3"));
     finish(&s, d);
 }
@@ -424,7 +424,7 @@ TEST_CASE(a_default_with_settings_is_refused)
     s.points.items[0].candidates[0].call.settings = &extra;
     s.points.items[0].candidates[0].call.nsettings = 1;
     struct env_decisions *d = env_decisions_new(ENV_MARGIN);
-    assert_int_equal(env_decide(d, &s.points, NULL, 0, &e), ERR_FAILED);
+    assert_int_equal(env_decide(d, &s.points, &e), ERR_FAILED);
     finish(&s, d);
 }
 
@@ -441,31 +441,30 @@ TEST_CASE(no_points_no_decisions)
 
 TEST_CASE(evidence_names_journal_and_lines)
 {
-    struct synthetic s = synthetic_new();
-    synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
-    synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, "3", 50, BENCH_OK);
-    struct bench_result base = {.engine = "mpi",
-                                .library = s.library,
-                                .coll = COLL_ALLREDUCE,
-                                .bytes = 8,
-                                .nodes = 4,
-                                .ranks = 4,
-                                .launch = {.label = DEFAULT},
-                                .call = {.label = "3"}};
-    struct bench_result first[] = {base, base, base}, second[] = {base};
-    first[0].line = 9;
-    first[1].line = 2;
-    first[2].call.label = "4";
-    second[0].line = 5;
-    struct bench_results a = {.items = first, .count = 3}, b = {.items = second, .count = 1};
-    struct env_source sources[] = {{"results.jsonl", &a}, {"results-2.jsonl", &b}};
+    static double us[] = {100};
+    struct arena *a = arena_new();
+    struct bench_result items[4];
+    for (int i = 0; i < 4; i++)
+        items[i] = (struct bench_result){.engine = "mpi",
+                                         .library = "Open MPI 4.1.4",
+                                         .coll = COLL_ALLREDUCE,
+                                         .bytes = 8,
+                                         .nodes = 4,
+                                         .ranks = 4,
+                                         .launch = {.label = DEFAULT},
+                                         .call = {.label = i ? "3" : DEFAULT},
+                                         .line = 2 + i,
+                                         .source = i == 3 ? "results-2.jsonl" : NULL,
+                                         .times_us = us,
+                                         .ntimes = 1};
     struct env_decisions *d = env_decisions_new(ENV_MARGIN);
     struct err e = {0};
-    assert_int_equal(env_decide(d, &s.points, sources, 2, &e), 0);
+    assert_int_equal(env_decide(d, bench_points_of(&(struct bench_results){.items = items, .count = 4}, a), &e), 0);
     const struct env_point *p = &d->shapes[0].colls[0].ranges[0].points[0];
-    assert_string_equal(p->options[1].lines, "results-2.jsonl:5 results.jsonl:2,9");
-    assert_string_equal(p->options[0].lines, "");
-    finish(&s, d);
+    assert_string_equal(p->options[0].lines, "results.jsonl:2");
+    assert_string_equal(p->options[1].lines, "results.jsonl:3,4 results-2.jsonl:5");
+    env_decisions_free(d);
+    arena_free(a);
 }
 
 TEST_CASES(test_decide)

@@ -45,7 +45,7 @@ static const char *choose(const struct workload *w, double *gain)
     struct env_decisions *d = env_decisions_new(ENV_MARGIN);
     struct err e = {0};
     d->workload = w;
-    assert_int_equal(env_decide(d, &points.points, NULL, 0, &e), 0);
+    assert_int_equal(env_decide(d, &points.points, &e), 0);
     *gain = d->shapes[0].launches[1].gain.median;
     snprintf(label, sizeof label, "%s", d->shapes[0].launches[d->shapes[0].chosen].knobs.label);
     env_decisions_free(d);
