@@ -52,27 +52,27 @@ static int write_files(int dir, struct hook_file *f)
 }
 
 /* Removes what is older than an hour and what no job on this node has. */
-static void remove_unused(int profiles, const char *run)
+static void remove_unused(int profiles, int dir, const char *run)
 {
     static struct hook_answer a; /* large */
     const struct dirent *d, *job;
     struct stat st;
     struct hook_why ignored = {""};
-    DIR *list = fdopendir(dup(profiles));
-    while (list && (d = readdir(list))) {
-        DIR *jobs = opendir(run);
-        int used = !jobs || d->d_name[0] == '.' || fstatat(profiles, d->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+    DIR *list = fdopendir(dup(profiles)), *jobs = fdopendir(dup(dir));
+    while (list && jobs && (d = readdir(list))) {
+        int used = d->d_name[0] == '.' || fstatat(profiles, d->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
                    st.st_mtime > time(NULL) - KEEP_S;
+        rewinddir(jobs);
         while (!used && (job = readdir(jobs)))
             used = hook_is_name(job->d_name) && !hook_answer_read(run, job->d_name, &a, &ignored) &&
                    !strcmp(a.hash, d->d_name);
-        if (jobs)
-            closedir(jobs);
         if (!used)
             trust_remove(profiles, d->d_name);
     }
     if (list)
         closedir(list);
+    if (jobs)
+        closedir(jobs);
 }
 
 /* Makes the copy beside its place and moves it there: two prologs may do so at once, and one of them wins. */
@@ -93,7 +93,7 @@ static void make_copy(const struct hook_conf *c, int store, const char *run, con
             trust_remove(profiles, made);
         int to = profiles < 0 ? -1 : trust_enter(profiles, made, 0755);
         if (to >= 0 && !write_files(to, &f) && !renameat(profiles, made, profiles, hash))
-            remove_unused(profiles, run);
+            remove_unused(profiles, dir, run);
         else if (to >= 0)
             trust_remove(profiles, made);
         const int opened[] = {to, profiles, dir};

@@ -16,7 +16,7 @@ int variants_list(const struct bench_study *s, const struct bench_points *known,
  * there, and the fastest of other kinds. */
 void variants_candidates(const struct bench_study *s, const struct bench_point *p, struct rounds *r);
 
-/* Return whether another of them wins with these data, beyond doubt, or one of them fails: the point is a result then,
+/* Return whether another of them is proven to win with these data, or one of them fails: the point is a result then,
  * and the collective is measured with these data everywhere (s->matters). A finding says so. */
 int variants_change(struct bench_study *s, const struct history_place *at, const struct rounds *r);
 

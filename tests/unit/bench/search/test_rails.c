@@ -361,13 +361,13 @@ static void regret_within(double budget_s, double most, double most_in_launch)
 
 TEST_CASE(in_150_s)
 {
-    regret_within(150, 0.1, 0.06);
+    regret_within(150, 0.12, 0.09);
 }
 
 /* As a user has it who names no budget: samples here are long, and the first session says so. */
 TEST_CASE(in_the_usual_time)
 {
-    regret_within(0, 0.04, 0.02);
+    regret_within(0, 0.06, 0.04);
 }
 
 /* What the slowest rail takes is not what a pair of sessions takes. */

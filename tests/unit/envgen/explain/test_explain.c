@@ -111,7 +111,8 @@ TEST_CASE(one_call)
                                        BENCH_HOST_MEMORY,
                                        "NCCL: not measured",
                                        NULL};
-    static const char *const kept[] = {"used: default", "rule: none", "nothing is proven to be faster than the default", NULL};
+    static const char *const kept[] = {"used: default", "rule: none", "nothing is proven to be faster than the default",
+                                       NULL};
     static const char *const never[] = {"not measured: the library's own choice", NULL};
     static const char *const beyond[] = {"used: default", "larger than what was measured", "rule: none", NULL};
     expect(ask((struct env_question){.coll = COLL_ALLREDUCE, .bytes = 8 << 20, .nodes = 4, .ranks = 4}), ring);
