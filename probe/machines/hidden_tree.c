@@ -197,7 +197,7 @@ static int find_named(const struct topo_class *c, const struct devices *d, const
 /* "GPU0 mlx5_0 24.1" a line; '#' begins a remark. */
 static int read_measured(struct measured *m, const char *path, struct arena *a, struct err *e)
 {
-    char *text, *rest, gpu[64], nic[64], value[32], more, *end;
+    char *text, *rest, gpu[64], nic[64], value[32], more, *end = value;
     size_t bytes;
     int rc = file_read_text(path, FILE_LIMIT, a, &text, &bytes, e);
     rest = rc ? NULL : text;

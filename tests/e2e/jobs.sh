@@ -55,7 +55,7 @@ job() {
     done
 }
 check "a job is observed, and nothing is said" bash -c "$(declare -f job); work=$work; job 8 4000 && job 9 4100 && ! grep . $work/said"
-check "drift finds nothing" bash -c "$nccltune drift $work/fleet >$work/drift.txt && grep -q 'Nobody is waited for' $work/drift.txt"
+check "drift finds nothing" bash -c "$nccltune drift $work/fleet >$work/drift.txt && grep -q 'No rank keeps others waiting' $work/drift.txt"
 check "a job that is 2.1 times slower says so" bash -c "$(declare -f job); work=$work; job 10 8400 && grep -q 'job 10: allreduce of 4 MiB among 4 ranks takes 2.1 times as long as in job 8' $work/said"
 check "a job that waits for rank 2 says so" bash -c "$(declare -f job); work=$work; job 11 1000 2 && grep -q 'job 11: rank 2 on .* comes last: the others waited 12.5 ms' $work/said"
 check "drift names the slower job's call until a later job has it as before" bash -c "! $nccltune drift $work/fleet >$work/drift.txt && ! grep -q 'has become slower' $work/drift.txt"

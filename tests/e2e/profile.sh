@@ -262,7 +262,7 @@ fi
 check "the sample profile is whole" says "btl_tcp_if_include = ib3" "$bin" explain examples/profile
 check "its journal is read by ten lines of Python" says "ib3        ring" examples/read_journal.py examples/profile/results.jsonl
 check "nccl.conf of the examples is what generate writes" same_conf
-check "lint has nothing to say of the examples" status 0 "$bin" lint --strict examples/nccl.conf examples/*.sbatch examples/*.yaml examples/*.sh
+check "lint has nothing to say of the examples" status 0 "$bin" lint --strict examples/nccl.conf examples/*.sbatch examples/kubernetes/*.yaml examples/*.sh
 # ---- what nccl-tests have printed ------------------------------------------------------------------------------------------
 # log RUNS: so many runs of the default and of tree/ll, which is twice as fast, in turn, on two nodes.
 log() {

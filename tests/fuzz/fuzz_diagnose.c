@@ -40,7 +40,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct diag_result *r = diagnose_finish(d);
     check(r);
     diagnose_text(r, out);
-    diagnose_svg(r, out);
     cJSON_Delete(diagnose_json(r));
     diagnose_free(d);
     fclose(out);
