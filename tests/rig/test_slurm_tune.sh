@@ -67,7 +67,7 @@ job=$(LD_LIBRARY_PATH=$PWD/build/tests/doubles/lib NCCL_DOUBLE_LAW=$PWD/tests/fi
     NCCL_SOCKET_IFNAME="=eth0" NCCL_MIN_CTAS=1 NCCL_MAX_CTAS=32 NCCL_SOCKET_NTHREADS=1 \
     NCCLTUNE_MPIRUN_ARGS="$NCCLTUNE_MPIRUN_ARGS -x DRIVER_DOUBLE_GPUS" \
     slurm sbatch --parsable -N2 --gpus-per-node=2 -o "$dir/nccl.log" slurm/nccltune.sbatch "$nccl" \
-    --engine nccl --collectives allreduce --max-bytes 256K --step-factor 32 --budget 20s)
+    --engine nccl --collectives allreduce --max-bytes 256K --step-factor 32 --budget 40s)
 for _ in $(seq 300); do
     if ended; then break; fi
     sleep 0.3
@@ -88,7 +88,7 @@ ln -s "$PWD/slurm" "$dir/slurm"
 plain=$dir/shared/profile
 # shellcheck disable=SC2016,SC2086 # README's backquotes; words
 job=$(doubles=$PWD/build/tests/doubles/lib law=$PWD/tests/fixtures/nccl/law.txt rig=$PWD/tests/rig/slurm
-    readme=$(sed -n 's/^`\(sbatch [^`]*\)`.*/\1/p' README.md)
+    readme=$(sed -n 's/^`\(sbatch [^`]*\)`.*/\1/p' README.md) readme=${readme/'$profile'//shared/profile}
     cd "$dir" && LD_LIBRARY_PATH=$doubles NCCL_DOUBLE_LAW=$law DRIVER_DOUBLE_GPUS=2 NCCL_SOCKET_IFNAME="=eth0" \
         NCCLTUNE_MPIRUN_ARGS='' NCCLTUNE_PROGRAM='' PATH=$dir/bin:$dir/broken:$PATH SBATCH_GPUS_PER_NODE=2 \
         "$rig" exec $prefix timeout -k 5 60 $readme | sed 's/^Submitted batch job //')
