@@ -429,8 +429,21 @@ struct variation_kind {
 };
 
 #define MEMBER(m) offsetof(struct variation, m)
+/* "NAME=VALUE NAME=VALUE". Error: a name that NCCL is not known to read, even by mistake. */
+static int take_settings(const struct option_value *v, void *out, struct err *e)
+{
+    for (const char *at = v->text + strspn(v->text, " "); *at; at += strspn(at, " ")) {
+        char name[64];
+        size_t n = strcspn(at, "= ");
+        if (at[n] == '=' && snprintf(name, sizeof name, "%.*s", (int)n, at) > 0 && env_explain_check(NULL, name, e))
+            return e->code;
+        at += strcspn(at, " ");
+    }
+    return option_text(v, out, e);
+}
+
 static const struct variation_kind variation_kinds[] = {
-    {"--set", option_text, MEMBER(text), .by_text = whatif_add_settings},
+    {"--set", take_settings, MEMBER(text), .by_text = whatif_add_settings},
     {"--script", option_text, MEMBER(text), .add = add_file},
     {"--env", option_text, MEMBER(text), .add = add_file},
     {"--pid", option_int, MEMBER(pid), .add = add_process},
@@ -451,20 +464,6 @@ static int add_variation(struct whatif *w, struct variation *v, struct err *e)
     return k->by_text ? k->by_text(w, v->text, e) : k->plain ? k->plain(w, e) : k->add(w, v, e);
 }
 
-/* Errors: a word of "NAME=VALUE NAME=VALUE" names no variable that NCCL reads, or that is known to be a mistake for
- * one. */
-static int check_names(const char *words, struct err *e)
-{
-    for (const char *at = words + strspn(words, " "); *at; at += strspn(at, " ")) {
-        char name[64];
-        size_t n = strcspn(at, "= ");
-        if (at[n] == '=' && snprintf(name, sizeof name, "%.*s", (int)n, at) > 0 && env_explain_check(NULL, name, e))
-            return e->code;
-        at += strcspn(at, " ");
-    }
-    return 0;
-}
-
 static int take_variation(const struct option_value *v, void *out, struct err *e)
 {
     struct request *r = out;
@@ -475,8 +474,6 @@ static int take_variation(const struct option_value *v, void *out, struct err *e
     all->items = arena_grow(v->arena, all->items, (size_t)all->count, sizeof *all->items);
     struct variation *last = &all->items[all->count++];
     last->kind = k;
-    if (v->text && !strcmp(v->what, "--set") && check_names(v->text, e))
-        return e->code;
     if (k->add == add_against)
         r->before = all->count - 1;
     return k->take ? k->take(v, (char *)last + k->member, e) : 0;

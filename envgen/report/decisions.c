@@ -332,15 +332,15 @@ static int has_measured(const struct report *r)
     return 0;
 }
 
-static struct model *model_of(struct report *r, const struct env_shape *s, struct err *e)
+struct model *report_model(struct report *r, int nodes, int ranks_per_node, struct err *e)
 {
     struct model_setup with = {0};
     if (env_model_setup(r->d, r->t, 0, ENV_UNDER_NOTHING, r->a, &with.nccl)) {
         err_set(e, ERR_LACKS, "the topology has no GPU");
         return NULL;
     }
-    with.nccl.nodes = s->nodes;
-    with.nccl.ranks_per_node = s->ranks / s->nodes;
+    with.nccl.nodes = nodes;
+    with.nccl.ranks_per_node = ranks_per_node;
     return model_new(&with, r->a, e);
 }
 
@@ -366,7 +366,7 @@ static void put_predicted_size(struct report *r, int coll, const struct report_s
 static void put_predicted_shape(struct report *r, const struct env_shape *s, FILE *out)
 {
     struct err e = {0};
-    struct model *m = model_of(r, s, &e);
+    struct model *m = report_model(r, s->nodes, s->ranks / s->nodes, &e);
     page_put(out, "h3", arena_printf(r->a, "%s on %s", s->library, env_shape_text(r->a, s)));
     if (!m) {
         page_put(out, "p", e.text);

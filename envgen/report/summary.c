@@ -171,18 +171,13 @@ static void put_gains(struct report *r, const struct gained *all, int n, FILE *o
 /* The machine's picture, and what its largest AllReduce is bound by. */
 static void put_machine(struct report *r, FILE *out)
 {
-    struct model_setup with = {0};
     struct model_time t;
     const struct topo_class *c = r->t && r->t->nclasses ? &r->t->classes[0] : NULL;
     if (!c || (!c->ngpus && !c->nports))
         return;
     probe_page_picture(r->t, out);
     const struct model_call call = {COLL_ALLREDUCE, (uint64_t)1 << 30, -1, -1, 0};
-    if (env_model_setup(r->d, r->t, 0, ENV_UNDER_NOTHING, r->a, &with.nccl))
-        return;
-    with.nccl.nodes = r->t->nhosts;
-    with.nccl.ranks_per_node = c->ngpus;
-    const struct model *m = model_new(&with, r->a, NULL);
+    const struct model *m = report_model(r, r->t->nhosts, c->ngpus, NULL);
     if (m && !model_predict(m, &call, &t))
         page_put(out, "p",
                  arena_printf(r->a, "An AllReduce of 1 GiB among all GPUs is bound by: %s (predicted).", t.limit));
