@@ -162,7 +162,7 @@ int bench_journal_begin(struct bench_journal *j, const char *path, const char *t
 }
 
 /* A line that no reader would take joins nothing. */
-int bench_journal_append_all(struct bench_journal *j, const struct bench_result *r, int n, struct err *e)
+int bench_journal_append(struct bench_journal *j, const struct bench_result *r, int n, struct err *e)
 {
     int before = j->results->count;
     struct err unread;
@@ -182,11 +182,6 @@ int bench_journal_append_all(struct bench_journal *j, const struct bench_result 
     else
         j->lines += n;
     return rc;
-}
-
-int bench_journal_append(struct bench_journal *j, const struct bench_result *r, struct err *e)
-{
-    return bench_journal_append_all(j, r, 1, e);
 }
 
 int bench_journal_append_noise(struct bench_journal *j, const struct findings *noise, struct err *e)

@@ -83,10 +83,8 @@ int bench_journal_open(struct bench_journal *j, const char *path, const char *to
 /* The same, and a new one's first line keeps what the run may take, seconds. */
 int bench_journal_begin(struct bench_journal *j, const char *path, const char *topology_hash, double budget_s,
                         int resume, struct log *log, struct err *e);
-/* A line, which also joins `results`. It goes out in one write followed by fdatasync. */
-int bench_journal_append(struct bench_journal *j, const struct bench_result *r, struct err *e);
-/* Many lines in one write: for what costs less than bringing it to disk. */
-int bench_journal_append_all(struct bench_journal *j, const struct bench_result *r, int n, struct err *e);
+/* `n` lines, which also join `results`. They go out in one write followed by fdatasync; where it fails, none does. */
+int bench_journal_append(struct bench_journal *j, const struct bench_result *r, int n, struct err *e);
 /* A line of what disturbed the measurement; none where nothing did. */
 int bench_journal_append_noise(struct bench_journal *j, const struct findings *noise, struct err *e);
 void bench_journal_close(struct bench_journal *j);

@@ -140,7 +140,7 @@ static int write_launch(struct work *w, const struct bench_knobs *launch, int fu
                     add_line(w, launch, &w->places[i], &p->calls[c].knobs, &w->guesses[c]);
     }
     s->summary->measured += w->nlines;
-    return w->nlines ? bench_journal_append_all(s->journal, w->lines, w->nlines, e) : 0;
+    return w->nlines ? bench_journal_append(s->journal, w->lines, w->nlines, e) : 0;
 }
 
 /* ---- one number of nodes ---- */

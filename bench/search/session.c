@@ -159,37 +159,43 @@ static double median_us(const struct candidate *x)
     return bench_interval_of(x->us, x->n, scratch).median;
 }
 
-static int write_result(struct session *v, const struct history_place *at, const struct candidate *x, struct err *e)
+static struct bench_result result_of(const struct session *v, const struct candidate *x)
 {
     int proof = v->mode == PROVING && x->beside_us[0] > 0 && strcmp(x->knobs->label, BENCH_DEFAULT) != 0;
-    const struct bench_result r = {.call_us = x->slowdown > 0 ? bench_call_us(median_us(x), x->slowdown) : 0,
-                                   .slowdown = x->slowdown,
-                                   .launch = *v->want->launch,
-                                   .call = *x->knobs,
-                                   .data = v->session ? v->session->data : NULL,
-                                   .active = v->session ? v->session->active : NULL,
-                                   .round = v->want->round,
-                                   .status = x->status,
-                                   .times_us = x->us,
-                                   .ntimes = x->n,
-                                   .beside_us = x->beside_us,
-                                   .nbeside = proof ? x->n : 0,
-                                   .over_default =
-                                       proof || !strcmp(x->knobs->label, BENCH_DEFAULT) ? 0 : rounds_over_default(x),
-                                   .detail = x->detail};
-    return bench_write(v->study, at, r, e);
+    return (struct bench_result){.call_us = x->slowdown > 0 ? bench_call_us(median_us(x), x->slowdown) : 0,
+                                 .slowdown = x->slowdown,
+                                 .launch = *v->want->launch,
+                                 .call = *x->knobs,
+                                 .data = v->session ? v->session->data : NULL,
+                                 .active = v->session ? v->session->active : NULL,
+                                 .round = v->want->round,
+                                 .status = x->status,
+                                 .times_us = x->us,
+                                 .ntimes = x->n,
+                                 .beside_us = x->beside_us,
+                                 .nbeside = proof ? x->n : 0,
+                                 .over_default =
+                                     proof || !strcmp(x->knobs->label, BENCH_DEFAULT) ? 0 : rounds_over_default(x),
+                                 .detail = x->detail};
+}
+
+static int write_result(struct session *v, const struct history_place *at, const struct candidate *x, struct err *e)
+{
+    struct bench_result r = result_of(v, x);
+    return bench_write(v->study, at, &r, 1, e);
 }
 
 /* The default last: its line says that the point is done. */
 static int write_rounds(struct session *v, const struct history_place *at, const struct rounds *r, struct err *e)
 {
-    int rc = 0;
-    for (int i = r->ncandidates - 1; i >= 0 && !rc; i--) {
+    struct bench_result *lines = arena_alloc(r->arena, (size_t)r->ncandidates * sizeof *lines);
+    int n = 0;
+    for (int i = r->ncandidates - 1; i >= 0; i--) {
         const struct candidate *x = &r->candidates[i];
         if (x->n || x->status > BENCH_DROPPED)
-            rc = write_result(v, at, x, e);
+            lines[n++] = result_of(v, x);
     }
-    return rc;
+    return bench_write(v->study, at, lines, n, e);
 }
 
 /* ---- a point ---- */

@@ -64,24 +64,26 @@ struct history_place bench_place_of(const struct bench_study *s, struct bench_pl
                                   .buffers = p.buffers ? p.buffers : s->plan.buffers};
 }
 
-int bench_write(struct bench_study *s, const struct history_place *at, struct bench_result r, struct err *e)
+int bench_write(struct bench_study *s, const struct history_place *at, struct bench_result *r, int n, struct err *e)
 {
-    int troubled = r.status == BENCH_WRONG || r.status == BENCH_CRASHED || r.status == BENCH_HUNG;
     char size[UNIT_TEXT];
-    r.engine = s->engine->name;
-    r.library = s->plan.library;
-    history_set_place(&r, at);
-    if (s->engine->measures && !s->options->budget_open)
-        r.left_s = fmax(1, floor(s->deadline_s - progress_now_s()));
-    if (troubled && (!r.detail || !*r.detail))
-        r.detail = "no reason known";
-    s->summary->measured++;
-    s->summary->troubled += troubled;
-    if (troubled)
-        log_warn(s->log, "%s, %s%s%s, launch %s, call %s: %s: %s", coll_name(r.coll), unit_bytes(size, r.bytes),
-                 r.buffers ? ", " : "", r.buffers ? bench_buffers_name(r.buffers) : "", r.launch.label, r.call.label,
-                 bench_status_name(r.status), r.detail);
-    return bench_journal_append(s->journal, &r, e);
+    for (struct bench_result *x = r; x < r + n; x++) {
+        int troubled = x->status == BENCH_WRONG || x->status == BENCH_CRASHED || x->status == BENCH_HUNG;
+        x->engine = s->engine->name;
+        x->library = s->plan.library;
+        history_set_place(x, at);
+        if (s->engine->measures && !s->options->budget_open)
+            x->left_s = fmax(1, floor(s->deadline_s - progress_now_s()));
+        if (troubled && (!x->detail || !*x->detail))
+            x->detail = "no reason known";
+        s->summary->measured++;
+        s->summary->troubled += troubled;
+        if (troubled)
+            log_warn(s->log, "%s, %s%s%s, launch %s, call %s: %s: %s", coll_name(x->coll), unit_bytes(size, x->bytes),
+                     x->buffers ? ", " : "", x->buffers ? bench_buffers_name(x->buffers) : "", x->launch.label,
+                     x->call.label, bench_status_name(x->status), x->detail);
+    }
+    return bench_journal_append(s->journal, r, n, e);
 }
 
 /* ---- what a workload calls ---- */

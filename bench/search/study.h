@@ -75,8 +75,9 @@ struct bench_place {
 uint64_t bench_fitting_bytes(int coll, uint64_t bytes, int ranks);
 struct history_place bench_place_of(const struct bench_study *s, struct bench_place p, const char *launch);
 
-/* A line of the journal: `r`, of that place. What is wrong is counted and said. */
-int bench_write(struct bench_study *s, const struct history_place *at, struct bench_result r, struct err *e);
+/* `n` lines of the journal, of that place: all of them or, where the disk is full, none. What is wrong is counted and
+ * said. */
+int bench_write(struct bench_study *s, const struct history_place *at, struct bench_result *r, int n, struct err *e);
 
 /* Microseconds that a call might take while nobody knows. */
 double bench_guess_us(uint64_t bytes);

@@ -165,8 +165,8 @@ TEST_CASE(appends_what_it_reads)
     y.detail = "no \"answer\"\nin time";
     unlink(path);
     assert_int_equal(bench_journal_open(&j, path, hash, 0, NULL, &e), 0);
-    assert_int_equal(bench_journal_append(&j, &x, &e), 0);
-    assert_int_equal(bench_journal_append(&j, &y, &e), 0);
+    assert_int_equal(bench_journal_append(&j, &x, 1, &e), 0);
+    assert_int_equal(bench_journal_append(&j, &y, 1, &e), 0);
     assert_int_equal(j.results->count, 2);
     assert_string_equal(j.results->topology, hash);
     assert_int_equal(j.results->items[0].line, 2);
@@ -247,7 +247,7 @@ TEST_CASE(odd_targets)
     struct bench_result x = sample();
     unlink(path);
     assert_int_equal(bench_journal_open(&j, "/dev/null", "", 0, NULL, &e), 0);
-    assert_int_equal(bench_journal_append(&j, &x, &e), 0);
+    assert_int_equal(bench_journal_append(&j, &x, 1, &e), 0);
     bench_journal_close(&j);
     assert_int_equal(bench_journal_open(&j, "/dev/full", "", 0, NULL, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "/dev/full"));
@@ -268,13 +268,13 @@ TEST_CASE(keeps_whole_lines_on_a_full_disk)
     struct rlimit before, room;
     unlink(path);
     assert_int_equal(bench_journal_open(&j, path, "", 0, NULL, &e), 0);
-    assert_int_equal(bench_journal_append(&j, &x, &e), 0);
+    assert_int_equal(bench_journal_append(&j, &x, 1, &e), 0);
     char *whole = get(a);
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     room = (struct rlimit){strlen(whole) + 20, before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &room), 0);
-    int rc = bench_journal_append(&j, &x, &e);
+    int rc = bench_journal_append(&j, &x, 1, &e);
     setrlimit(RLIMIT_FSIZE, &before);
     assert_int_equal(rc, ERR_FAILED);
     assert_non_null(strstr(e.text, "cannot be written"));
@@ -296,7 +296,7 @@ TEST_CASE(predictions)
     two[1].high_us = 125.5;
     unlink(path);
     assert_int_equal(bench_journal_open(&j, path, "", 0, NULL, &e), 0);
-    assert_int_equal(bench_journal_append_all(&j, two, 2, &e), 0);
+    assert_int_equal(bench_journal_append(&j, two, 2, &e), 0);
     assert_int_equal(j.results->items[1].line, 3);
     assert_int_equal(j.lines, 3);
     bench_journal_close(&j);
@@ -356,7 +356,7 @@ TEST_CASE(keeps_noise)
     finding_add(&noise, FINDING_WARNING, "gpu-heat", "GPU 3", "it is hot")->advice = "fans";
     finding_add(&noise, FINDING_OK, "default-repeats", NULL, "0.4 %%");
     assert_int_equal(bench_journal_append_noise(&j, &noise, &e), 0);
-    assert_int_equal(bench_journal_append(&j, &r, &e), 0);
+    assert_int_equal(bench_journal_append(&j, &r, 1, &e), 0);
     assert_int_equal(j.results->noise.n, 2);
     bench_journal_close(&j);
     assert_int_equal(bench_journal_open(&j, path, "", 1, NULL, &e), 0);
@@ -471,7 +471,7 @@ TEST_CASE(begins_and_goes_on)
     assert_int_equal(bench_journal_open(&j, path, "", 1, NULL, &e), 0);
     assert_int_equal(j.lines, 3); /* and the next one is the fourth */
     struct bench_result x = sample();
-    assert_int_equal(bench_journal_append(&j, &x, &e), 0);
+    assert_int_equal(bench_journal_append(&j, &x, 1, &e), 0);
     assert_int_equal(j.lines, 4);
     assert_int_equal(j.results->items[0].line, 4);
     bench_journal_close(&j);
@@ -500,7 +500,7 @@ TEST_CASE(a_file_that_goes_away)
             put("another\n");
         finding_add(&noise, FINDING_OK, "x", NULL, "y");
         assert_int_equal(bench_journal_append_noise(&j, &noise, &e), ERR_FAILED);
-        assert_int_equal(bench_journal_append(&j, &x, &e), ERR_FAILED);
+        assert_int_equal(bench_journal_append(&j, &x, 1, &e), ERR_FAILED);
         assert_non_null(strstr(e.text, "r.jsonl: was removed or replaced while it was being written"));
         assert_int_equal(j.results->count, 0);
         assert_int_equal(j.results->noise.n, 0);
@@ -523,13 +523,13 @@ static void every_journal_once(void)
     finding_add(&noise, FINDING_OK, "x", NULL, "y");
     unlink(path);
     assert_int_equal(bench_journal_open(&j, path, "", 0, NULL, &e), 0);
-    assert_int_equal(bench_journal_append(&j, &x, &e), 0);
+    assert_int_equal(bench_journal_append(&j, &x, 1, &e), 0);
     assert_int_equal(bench_journal_append_noise(&j, &noise, &e), 0);
     bench_journal_close(&j);
     assert_int_equal(bench_journal_open(&j, path, "", 0, NULL, &e), ERR_FAILED);
     assert_int_equal(bench_journal_open(&j, path, "", 1, NULL, &e), 0);
     unlink(path);
-    assert_int_equal(bench_journal_append(&j, &x, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_append(&j, &x, 1, &e), ERR_FAILED);
     assert_int_equal(bench_journal_append_noise(&j, &noise, &e), ERR_FAILED);
     bench_journal_close(&j);
     put("{\"format\":\"nccltune-res");

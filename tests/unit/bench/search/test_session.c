@@ -354,14 +354,14 @@ static void write_time(struct fake_run *f, int point, const char *label, double 
 {
     struct bench_place places[BENCH_SCREENING_POINTS];
     const double times[] = {us, us, us};
-    const struct bench_result r = {.launch = {.label = label},
-                                   .call = {.label = BENCH_DEFAULT},
-                                   .status = BENCH_OK,
-                                   .times_us = times,
-                                   .ntimes = samples};
+    struct bench_result r = {.launch = {.label = label},
+                             .call = {.label = BENCH_DEFAULT},
+                             .status = BENCH_OK,
+                             .times_us = times,
+                             .ntimes = samples};
     bench_screening_points(&f->study, places);
     struct history_place at = bench_place_of(&f->study, places[point], label);
-    assert_int_equal(bench_write(&f->study, &at, r, &f->err), 0);
+    assert_int_equal(bench_write(&f->study, &at, &r, 1, &f->err), 0);
 }
 
 /* What an earlier run has seen counts as what is seen: two points in a row, or one where calls are long. */
