@@ -19,7 +19,7 @@ if [ "${1:-}" = guest ]; then
     measure dark
     # The whole pipeline in that state: tune finds the devices by itself.
     echo "== tune"
-    build/nccltune tune --quiet --budget 80s --collectives allreduce --max-bytes 8 --hosts node0,node1 --mpirun-args "$rsh" \
+    build/nccltune tune --quiet --budget 45s --collectives allreduce --max-bytes 8 --hosts node0,node1 --mpirun-args "$rsh" \
         -o /tmp/profile
     echo "status $?"
     cat /tmp/profile/nccl.conf
@@ -28,7 +28,7 @@ if [ "${1:-}" = guest ]; then
     # The profile is also a baseline: the rail that was dark then may be better now, but not the other one.
     tests/vm/on node1 tc qdisc add dev rail0 root netem loss 100%
     echo "== check"
-    build/nccltune bench --check /tmp/profile --quiet --budget 60s --hosts node0,node1 --mpirun-args "$rsh"
+    build/nccltune bench --check /tmp/profile --quiet --budget 30s --hosts node0,node1 --mpirun-args "$rsh"
     echo "status $?"
     tests/vm/on node1 tc qdisc del dev rail0 root
     # The addresses of one guest come in another order: the same GID has another index there.
@@ -43,7 +43,7 @@ if [ "${1:-}" = guest ]; then
 fi
 
 why=$(tests/vm/build 2>&1) || cannot_start vm "$why"
-printed=$(tests/vm/run --nodes 2 --limit 380 tests/vm/test_fabric.sh guest 2>&1)
+printed=$(tests/vm/run --nodes 2 --limit 560 tests/vm/test_fabric.sh guest 2>&1)
 
 # part NAME: what was printed by that measurement.
 part() { printf '%s\n' "$printed" | awk -v want="== $1" '/^== / { on = $0 == want; next } on'; }
