@@ -11,46 +11,40 @@
 
 #define PAGE 4096
 
-static int allreduce(struct coll_job *j, MPI_Comm comm, int root)
+static int allreduce(struct coll_job *j, MPI_Comm comm)
 {
-    (void)root;
     return MPI_Allreduce(j->send, j->recv, j->total, j->type, MPI_SUM, comm);
 }
 
-static int allgather(struct coll_job *j, MPI_Comm comm, int root)
+static int allgather(struct coll_job *j, MPI_Comm comm)
 {
-    (void)root;
     return MPI_Allgather(j->send, j->block, j->type, j->recv, j->block, j->type, comm);
 }
 
-static int reducescatter(struct coll_job *j, MPI_Comm comm, int root)
+static int reducescatter(struct coll_job *j, MPI_Comm comm)
 {
-    (void)root;
     return MPI_Reduce_scatter(j->send, j->recv, j->counts, j->type, MPI_SUM, comm);
 }
 
-static int alltoall(struct coll_job *j, MPI_Comm comm, int root)
+static int alltoall(struct coll_job *j, MPI_Comm comm)
 {
-    (void)root;
     return MPI_Alltoall(j->send, j->block, j->type, j->recv, j->block, j->type, comm);
 }
 
-static int alltoallv(struct coll_job *j, MPI_Comm comm, int root)
+static int alltoallv(struct coll_job *j, MPI_Comm comm)
 {
     const int n = j->ranks, *sent = j->counts, *come = sent + 2 * n;
-    (void)root;
     return MPI_Alltoallv(j->send, sent, sent + n, j->type, j->recv, come, come + n, j->type, comm);
 }
 
-static int broadcast(struct coll_job *j, MPI_Comm comm, int root)
+static int broadcast(struct coll_job *j, MPI_Comm comm)
 {
-    return MPI_Bcast(j->recv, j->total, j->type, root, comm);
+    return MPI_Bcast(j->recv, j->total, j->type, 0, comm);
 }
 
-static int shift(struct coll_job *j, MPI_Comm comm, int root)
+static int shift(struct coll_job *j, MPI_Comm comm)
 {
     int next = (j->rank + 1) % j->ranks, before = (j->rank + j->ranks - 1) % j->ranks;
-    (void)root;
     return MPI_Sendrecv(j->send, j->total, j->type, next, 0, j->recv, j->total, j->type, before, 0, comm,
                         MPI_STATUS_IGNORE);
 }
@@ -58,7 +52,7 @@ static int shift(struct coll_job *j, MPI_Comm comm, int root)
 enum extent { NOTHING, BLOCK, TOTAL, PARTS };
 
 static const struct {
-    int (*call)(struct coll_job *j, MPI_Comm comm, int root);
+    int (*call)(struct coll_job *j, MPI_Comm comm);
     enum extent sends, receives;
     int sums; /* the result is a sum over the ranks, else one rank's data */
 } kinds[COLL_MEASURED] = {
@@ -141,9 +135,9 @@ void coll_release(struct coll_job *j)
     memset(j, 0, sizeof *j);
 }
 
-int coll_call(struct coll_job *j, MPI_Comm comm, int root)
+int coll_call(struct coll_job *j, MPI_Comm comm)
 {
-    return kinds[j->coll].call(j, comm, root);
+    return kinds[j->coll].call(j, comm);
 }
 
 /* ---- data ---- */

@@ -27,10 +27,10 @@ struct coll_job {
 int coll_prepare(struct coll_job *j, int coll, uint64_t bytes, int rank, int ranks, struct err *e);
 void coll_release(struct coll_job *j);
 
-/* One call; an MPI error code. `root` matters to Broadcast alone. */
-int coll_call(struct coll_job *j, MPI_Comm comm, int root);
+/* One call, of a broadcast from rank 0; an MPI error code. */
+int coll_call(struct coll_job *j, MPI_Comm comm);
 
-/* Fills the buffers with a pattern that `seed` changes; after one call with root 0 the result can be checked. */
+/* Fills the buffers with a pattern that `seed` changes; after one call the result can be checked. */
 void coll_fill(struct coll_job *j, uint32_t seed);
 
 /* The first wrong element of this rank's result, -1 when all are right. */

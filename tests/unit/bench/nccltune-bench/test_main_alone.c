@@ -215,10 +215,10 @@ void coll_release(struct coll_job *j)
     fprintf(out, "  release %d\n", j->coll);
 }
 
-int coll_call(struct coll_job *j, MPI_Comm comm, int root)
+int coll_call(struct coll_job *j, MPI_Comm comm)
 {
     clock_s += it.call_s;
-    fprintf(out, "  %s on %s, root %d\n", coll_name(j->coll), name_of(comm), root);
+    fprintf(out, "  %s on %s\n", coll_name(j->coll), name_of(comm));
     return it.fails_call && --it.fails_call == 0 ? MPI_SUCCESS + 1 : MPI_SUCCESS;
 }
 
