@@ -259,7 +259,7 @@ static int report(struct tune *t, const struct env_profile *profile, const struc
     const struct tune_result r = {.profile = profile,
                                   .points = points,
                                   .noise = points ? &t->noise : NULL,
-                                  .delivered = t->delivered.gain.n ? &t->delivered : NULL,
+                                  .delivered = t->delivered.gain.n || t->delivered.nlost ? &t->delivered : NULL,
                                   .machine = t->machine.name,
                                   .workload = t->bench.workload,
                                   .json = t->json,
@@ -271,6 +271,19 @@ static int report(struct tune *t, const struct env_profile *profile, const struc
     if (!rc && t->before && !t->json)
         tune_renew_print(t, profile);
     return rc;
+}
+
+/* What the check has refuted joins the measurements; the profile is to be made again of them. */
+static int write_lost(struct tune *t, struct err *e)
+{
+    struct bench_journal j;
+    int rc = bench_journal_open(&j, t->checked->bench.results, NULL, 1, &t->log, e);
+    if (rc)
+        return rc;
+    rc = bench_journal_append(&j, t->delivered.lines, t->delivered.nlines, e);
+    bench_journal_close(&j);
+    t->refuted = !rc;
+    return rc ? rc : err_set(e, ERR_FAILED, "the profile is to be made again");
 }
 
 /* The last act: the finished profile as jobs get it, against the baseline. */
@@ -296,16 +309,16 @@ static int check_delivery(void *user, struct env_profile *profile, struct err *e
     log_info(&t->log, "delivery check: the finished profile against the baseline, %s at most",
              unit_seconds(text, how.budget_s));
     progress_start(&t->progress, t->quiet ? NULL : stderr);
-    int rc = verify_deliver(&q, &t->delivered, &why);
+    int rc = verify_deliver(&q, t->arena, &t->delivered, &why);
     progress_clear(&t->progress);
     if (t->delivered.interrupted || *t->stop)
         return interrupted(t);
     if (rc)
         return err_set(e, ERR_FAILED, "the finished profile cannot be measured: %s", why.text);
-    if (!t->delivered.gain.n && t->delivered.verdict != VERIFY_REFUTED)
+    if (!t->delivered.gain.n && !t->delivered.nlost && t->delivered.verdict != VERIFY_REFUTED)
         log_warn(&t->log, "delivery check: undecided, there was no time for a pair of starts");
     if (t->delivered.verdict != VERIFY_REFUTED)
-        return 0;
+        return t->delivered.nlines ? write_lost(t, e) : 0;
     return err_set(e, ERR_FAILED, "the finished profile is not faster as jobs get it, and is not completed: %s%s%s",
                    t->delivered.gain.n ? bench_gain_text(t->arena, t->delivered.gain) : "it fails",
                    t->delivered.refuted ? "; " : "", t->delivered.refuted ? t->delivered.refuted : "");
@@ -323,6 +336,7 @@ static int generate(struct tune *t, struct tune_part *p, struct bench_results **
     struct env_generated made = {0};
     t->checked = p;
     t->delivered = (struct verify_delivery){0};
+    t->refuted = 0;
     p->generate.check = can_check(t, p) ? check_delivery : NULL;
     p->generate.user = t;
     p->generate.topology = p->file;
@@ -331,6 +345,12 @@ static int generate(struct tune *t, struct tune_part *p, struct bench_results **
     p->generate.nresults = exists(p->bench.results);
     p->generate.measured = measured;
     int rc = env_generate(&p->generate, &made, &t->log, e);
+    if (t->refuted) { /* without the rules that the check has refuted */
+        *e = (struct err){0};
+        p->generate.check = NULL;
+        rc = env_generate(&p->generate, &made, &t->log, e);
+        t->noise = rc ? (struct findings){0} : made.sources[0].results->noise;
+    }
     if (!rc)
         rc = report(t, &made.profile, p->generate.nresults ? made.points : NULL, e);
     env_generated_free(&made);

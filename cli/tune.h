@@ -40,6 +40,7 @@ struct tune {
     int lacks;                        /* nothing could be measured */
     struct tune_part *checked;        /* the part whose profile is being checked, */
     struct verify_delivery delivered; /* and what that has found */
+    int refuted;                      /* rules that are to be left out are in the journal */
     struct findings noise;            /* what disturbed the measurement of a part; lives as long as its results */
 
     struct topology *all;         /* every node that was asked, and answered */

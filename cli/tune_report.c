@@ -113,9 +113,13 @@ static const char *standing_of_predictions(const struct env_decisions *d)
 /* The headline: what was measured of the finished profile. */
 static void print_delivered(const struct verify_delivery *d, struct arena *a)
 {
-    if (d)
-        printf("Delivered: %s over the baseline, at %d points, in %d pairs of starts of the finished profile: %s\n",
-               bench_gain_text(a, d->gain), d->points, d->gain.n, verify_verdict_name(d->verdict));
+    if (d && d->gain.n)
+        printf(
+            "Delivered: %s over the baseline at the %d point%s that the profile changes, in %d pairs of starts: %s\n",
+            bench_gain_text(a, d->gain), d->points, d->points == 1 ? "" : "s", d->gain.n,
+            verify_verdict_name(d->verdict));
+    for (int i = 0; d && i < d->nlost; i++)
+        printf("%s  %s\n", i ? "" : "Left out, because they were slower in starts of their own:\n", d->lost[i]);
 }
 
 /* "48 points (4 collectives, 8 B to 16 MiB)" */
@@ -256,6 +260,7 @@ static int print_json(const struct tune_result *t, const struct step_estimate *s
         cJSON_AddNumberToObject(o, "gain_high", t->delivered->gain.high);
         cJSON_AddNumberToObject(o, "points", t->delivered->points);
         cJSON_AddNumberToObject(o, "pairs", t->delivered->gain.n);
+        json_add_strs(o, "left_out", t->delivered->lost, t->delivered->nlost);
     }
     if (step)
         cJSON_AddItemToObject(doc, "step", env_step_json(step));

@@ -17,7 +17,6 @@
 #include "bench/nccltune-bench/coll.h"
 #include "bench/nccltune-bench/knobs.h"
 #include "bench/nccltune-bench/spin.h"
-#include "core/coll.h"
 #include "core/delivered.h"
 
 /* A checked call that took longer than this is a sample already: it was not short enough for cold caches to matter. */
@@ -205,22 +204,19 @@ static double find_slowest(const struct worker *w, double us, int ok, int *all_o
     return most[0];
 }
 
-/* One sample, in microseconds a call. Nobody waits for the others in a broadcast, so that its root would run ahead: all
- * begin each of them together. The root stays: what a rank has just received is slow for others to read. */
+/* One sample, in microseconds a call. All begin each call together, as after a barrier of a program's own: back to back
+ * ranks drift apart, which some algorithms like and others do not, and no job calls so. */
 static double time_calls(struct worker *w, MPI_Comm comm, int iterations, int *ok)
 {
-    int rc = MPI_SUCCESS, together = w->job.coll == COLL_BROADCAST;
+    int rc = MPI_SUCCESS;
     double us = 0;
     if (iterations > 1 && !is_idle(w))
         rc = coll_call(&w->job, comm);
     MPI_Barrier(w->control);
-    for (int done = 0, n; done < iterations && rc == MPI_SUCCESS && !is_idle(w); done += n) {
-        n = together ? 1 : iterations;
-        if (together)
-            MPI_Barrier(w->group.comm);
+    for (int i = 0; i < iterations && rc == MPI_SUCCESS && !is_idle(w); i++) {
+        MPI_Barrier(w->group.comm);
         double start = MPI_Wtime();
-        for (int i = 0; i < n && rc == MPI_SUCCESS; i++)
-            rc = coll_call(&w->job, comm);
+        rc = coll_call(&w->job, comm);
         us += (MPI_Wtime() - start) * 1e6 / iterations;
     }
     return find_slowest(w, us, rc == MPI_SUCCESS, ok);

@@ -356,6 +356,17 @@ static void print_ranges(struct arena *a, struct explain_model *m, const struct 
     }
 }
 
+/* Sizes of all collectives at which the choice was compared with the baseline. */
+static int count_points(const struct env_shape *s)
+{
+    int n = 0;
+    for (int c = 0; c < s->ncolls; c++)
+        for (int r = 0; r < s->colls[c].nranges; r++)
+            for (int i = 0; i < s->colls[c].ranges[r].npoints; i++)
+                n += s->colls[c].ranges[r].points[i].total_gain.n > 0;
+    return n;
+}
+
 static void print_decisions(const struct env_decisions *d, struct explain_model *m, int summary, FILE *out)
 {
     if (d->today && !summary) /* the report has it among what disturbed the measurement */
@@ -370,8 +381,8 @@ static void print_decisions(const struct env_decisions *d, struct explain_model 
         for (int c = 0; c < s->ncolls; c++)
             print_ranges(d->arena, m, s, &s->colls[c], out);
         if (s->total_gain.n > 0)
-            fprintf(out, "  altogether %s over the baseline, over %d size%s\n", env_gain_text(d->arena, s->total_gain),
-                    s->total_gain.n, s->total_gain.n == 1 ? "" : "s");
+            fprintf(out, "  altogether %s over the baseline, at %d point%s\n", env_gain_text(d->arena, s->total_gain),
+                    count_points(s), count_points(s) == 1 ? "" : "s");
     }
 }
 

@@ -8,7 +8,9 @@
 
 #include "bench/engines/engines.h"
 #include "bench/search/bench.h"
+#include "core/coll.h"
 #include "core/locate.h"
+#include "core/units.h"
 
 int verify_measure(const struct verify_request *q, struct bench_summary *summary, struct bench_results **measured,
                    struct err *e)
@@ -48,37 +50,110 @@ double verify_check_s(double budget_s)
     return fmax(CHECK_LEAST_S, CHECK_PART * budget_s);
 }
 
-int verify_deliver(const struct verify_request *q, struct verify_delivery *d, struct err *e)
+/* ---- the verdict on a finished profile ---- */
+
+/* Adds a line for each call that would be chosen at that point: that another one takes the place of the one that has
+ * lost would be nothing that was delivered. */
+static void refute_point(struct verify_delivery *d, const struct env_decisions *decisions, const struct env_shape *s,
+                         int coll, const struct env_point *p, const char *why, struct arena *a)
+{
+    for (int i = 0; i < p->noptions; i++) {
+        if (i == p->fallback || !bench_gain_clears(p->options[i].gain, decisions->margin))
+            continue;
+        d->lines = arena_grow(a, d->lines, (size_t)d->nlines, sizeof *d->lines);
+        d->lines[d->nlines++] = (struct bench_result){.engine = s->engine,
+                                                      .library = s->library,
+                                                      .coll = coll,
+                                                      .bytes = p->bytes,
+                                                      .nodes = s->nodes,
+                                                      .ranks = s->ranks,
+                                                      .others = s->others,
+                                                      .load = s->load,
+                                                      .buffers = s->buffers,
+                                                      .launch = s->launches[s->chosen].knobs,
+                                                      .call = p->options[i].call,
+                                                      .round = 1,
+                                                      .status = BENCH_DROPPED,
+                                                      .detail = why};
+    }
+}
+
+/* The range's points that the rule is for. */
+static void refute_range(struct verify_delivery *d, const struct verify *v, const struct verify_rule *rule,
+                         const struct env_decisions *decisions, const struct env_shape *s, int coll,
+                         const struct env_range *range, struct arena *a)
+{
+    const struct env_point *first = NULL, *last = NULL;
+    const char *gain = bench_gain_text(a, rule->gain);
+    const char *why = arena_printf(a, "%s in %d pairs of starts of the finished profile", gain, rule->gain.n);
+    char from[UNIT_TEXT], to[UNIT_TEXT];
+    for (int i = 0; i < range->npoints; i++) {
+        const struct env_point *p = &range->points[i];
+        struct bench_point at = {
+            .coll = coll, .bytes = p->bytes, .nodes = s->nodes, .ranks = s->ranks, .buffers = s->buffers};
+        if (verify_rule_at(v, &at) != rule->rule)
+            continue;
+        refute_point(d, decisions, s, coll, p, why, a);
+        first = first ? first : p;
+        last = p;
+    }
+    if (!first)
+        return;
+    d->lost = arena_grow(a, d->lost, (size_t)d->nlost, sizeof *d->lost);
+    d->lost[d->nlost++] =
+        arena_printf(a, "%s of %s%s%s on %s: %s with %s", coll_name(coll), unit_bytes(from, first->bytes),
+                     last > first ? " to " : "", last > first ? unit_bytes(to, last->bytes) : "", env_shape_text(a, s),
+                     gain, range->call.label);
+}
+
+static void refute_rule(struct verify_delivery *d, const struct verify *v, const struct verify_rule *rule,
+                        const struct env_decisions *decisions, enum bench_evidence on, struct arena *a)
+{
+    for (int i = 0; i < decisions->nshapes; i++) {
+        const struct env_shape *s = &decisions->shapes[i];
+        for (int c = 0; bench_evidence_of(s->engine) == on && s->chosen >= 0 && c < s->ncolls; c++)
+            for (int r = 0; r < s->colls[c].nranges; r++)
+                refute_range(d, v, rule, decisions, s, s->colls[c].coll, &s->colls[c].ranges[r], a);
+    }
+}
+
+/* To set nothing, a loss need not be proven as a gain has to be. */
+static int is_slower(const struct verify_rule *r)
+{
+    return r->gain.n > 2 && r->gain.high < 1;
+}
+
+void verify_judge_delivery(struct env_profile *p, enum bench_evidence on, const struct bench_points *points,
+                           struct arena *a, struct verify_delivery *d, struct err *e)
+{
+    struct verify *v = verify_rules(p, on, points, 0, e);
+    if (!v)
+        return;
+    d->gain = v->whole.gain;
+    d->verdict = v->whole.verdict;
+    d->points = v->whole.points;
+    for (int i = 0; i < v->nrules; i++)
+        if (v->rules[i].fails)
+            d->refuted = arena_printf(a, "%s fails", v->rules[i].what);
+        else if (verify_is_lost(&v->rules[i]))
+            refute_rule(d, v, &v->rules[i], p->decisions, on, a);
+    if (is_slower(&v->rest))
+        d->refuted = arena_printf(a, "what it leaves alone takes longer: %s", bench_gain_text(a, v->rest.gain));
+    if (d->refuted || is_slower(&v->whole))
+        d->verdict = VERIFY_REFUTED;
+    verify_free(v);
+}
+
+int verify_deliver(const struct verify_request *q, struct arena *a, struct verify_delivery *d, struct err *e)
 {
     struct bench_summary summary = {0};
     struct bench_results *measured = NULL;
     *d = (struct verify_delivery){0};
     int rc = verify_measure(q, &summary, &measured, e);
-    if (rc || !measured) {
-        bench_results_free(measured);
-        return rc;
-    }
-    const struct bench_points *points = bench_points_of(measured, measured->arena);
-    struct verify *v = verify_rules(q->profile, bench_evidence_of(q->bench->engine), points, 0, e);
-    if (v) {
-        const char *worst = NULL;
-        *d = (struct verify_delivery){.gain = v->whole.gain,
-                                      .verdict = v->whole.verdict,
-                                      .points = points->count,
-                                      .interrupted = summary.interrupted};
-        /* To set nothing, a loss need not be proven as a gain has to be. */
-        if (d->gain.n > 2 && d->gain.high < 1)
-            d->verdict = VERIFY_REFUTED;
-        for (int i = 0; i < v->nrules; i++)
-            if (v->rules[i].verdict == VERIFY_REFUTED) {
-                worst = arena_printf(q->profile->arena, "%s: %s", v->rules[i].what,
-                                     bench_gain_text(v->arena, v->rules[i].gain));
-                d->verdict = VERIFY_REFUTED;
-            }
-        d->refuted = worst;
-    }
-    rc = v ? 0 : ERR_FAILED;
-    verify_free(v);
+    if (!rc && measured)
+        verify_judge_delivery(q->profile, bench_evidence_of(q->bench->engine),
+                              bench_points_of(measured, measured->arena), a, d, e);
+    d->interrupted = summary.interrupted;
     bench_results_free(measured);
-    return rc;
+    return rc ? rc : e->code;
 }

@@ -34,15 +34,39 @@ static int fails_at(const struct bench_point *p, const char *launch)
     return 0;
 }
 
-/* The rule that the profile has for a point's call; NULL: none. */
-static const void *rule_at(const struct verify *v, const struct bench_point *p)
+const void *verify_rule_at(const struct verify *v, const struct bench_point *p)
 {
     struct tuner_shape shape = {p->nodes, p->ranks, TUNER_UNKNOWN};
     const char *name;
     if (v->text)
         return tuner_table_match(&v->table, v->table.rules, &shape, p->coll, p->bytes, TUNER_UNKNOWN,
                                  bench_buffers_are_told(p->buffers));
-    return env_rules_find(&v->openmpi, p->coll, p->ranks, p->bytes, &name);
+    const struct env_rule *rule = env_rules_find(&v->openmpi, p->coll, p->ranks, p->bytes, &name);
+    return rule && rule->algorithm ? rule : NULL;
+}
+
+int verify_is_lost(const struct verify_rule *rule)
+{
+    return rule->gain.n && rule->gain.median < 1;
+}
+
+static int is_lost_at(const struct verify *v, const void *rule)
+{
+    for (int i = 0; i < v->nrules; i++)
+        if (v->rules[i].rule == rule)
+            return verify_is_lost(&v->rules[i]);
+    return 0;
+}
+
+/* Whether a point is one of those that the verdict is about. */
+static int concerns(const struct verify *v, const struct verify_rule *verdict, const struct bench_point *p)
+{
+    const void *here = verify_rule_at(v, p);
+    if (verdict == &v->environment)
+        return 1;
+    if (verdict == &v->whole)
+        return here ? !is_lost_at(v, here) : v->environment.what != NULL;
+    return verdict == &v->rest ? !here && !v->environment.what : here == verdict->rule;
 }
 
 /* Compare launch `to` with the default, or with the environment where that was measured for a rule. */
@@ -53,7 +77,7 @@ static void judge_rule(struct verify *v, struct verify_rule *rule, const char *t
     int n = 0, bad = 0;
     for (int i = 0; i < points->count; i++) {
         const struct bench_point *p = &points->items[i];
-        if (rule->rule && rule_at(v, p) != rule->rule)
+        if (!concerns(v, rule, p))
             continue;
         const struct bench_candidate *environment = verify_candidate(p, VERIFY_ENVIRONMENT),
                                      *untouched = verify_candidate(p, BENCH_DEFAULT), *with = verify_candidate(p, to),
@@ -65,6 +89,8 @@ static void judge_rule(struct verify *v, struct verify_rule *rule, const char *t
         }
     }
     rule->gain = bench_sessions_gain(before, after, NULL, n, points->confidence, 1);
+    rule->points = n;
+    rule->fails = bad;
     rule->verdict = bad                                                               ? VERIFY_REFUTED
                     : bench_gain_clears(rule->gain, v->margin)                        ? VERIFY_CONFIRMED
                     : rule->gain.n >= BENCH_FEWEST && rule->gain.high < 1 + v->margin ? VERIFY_REFUTED
@@ -175,15 +201,16 @@ struct verify *verify_rules(struct env_profile *p, enum bench_evidence on, const
     v->arena = a;
     v->margin = margin;
     int rc = on == BENCH_ON_HOST ? read_openmpi_rules(v, p, e) : read_table(v, p, e);
-    judge_rule(v, &v->whole, VERIFY_PROFILE, points);
-    if (!v->whole.gain.n && v->whole.verdict != VERIFY_REFUTED)
-        judge_rule(v, &v->whole, VERIFY_ENVIRONMENT, points);
     if (!rc)
         rc = judge_environment(v, p, on, points, e);
     for (int i = 0; i < v->nrules && !rc; i++) {
         judge_rule(v, &v->rules[i], VERIFY_PROFILE, points);
         v->failing += v->rules[i].verdict == VERIFY_REFUTED;
     }
+    judge_rule(v, &v->rest, VERIFY_PROFILE, points);
+    judge_rule(v, &v->whole, VERIFY_PROFILE, points);
+    if (!v->whole.gain.n && v->whole.verdict != VERIFY_REFUTED)
+        judge_rule(v, &v->whole, VERIFY_ENVIRONMENT, points);
     if (!rc)
         return v;
     verify_free(v);

@@ -26,6 +26,7 @@ struct verify_rule {
     long line;                  /* in tuner.csv; 0: it is not from there */
     const void *rule;           /* struct tuner_rule or env_rule, which says which points are its own; NULL: all are */
     struct bench_interval gain; /* geometric mean over its sizes of without / with; n: sessions */
+    int points, fails;          /* that were measured; whether one of them failed */
     enum verify_verdict verdict;
 };
 
@@ -36,7 +37,8 @@ struct verify {
     const char *text;         /* of tuner.csv; NULL: by these */
     struct env_rules openmpi;
     struct verify_rule *rules;
-    struct verify_rule whole;       /* all of the profile against the default */
+    struct verify_rule whole;       /* all that it changes against the default, but rules that verify_is_lost */
+    struct verify_rule rest;        /* and where it changes nothing */
     struct verify_rule environment; /* `what` NULL: the profile sets nothing but its rules */
     int nrules, failing;            /* failing: with the environment */
 };
@@ -54,6 +56,13 @@ int verify_jobs(const struct env_profile *p, enum bench_evidence on, const char 
 struct verify *verify_rules(struct env_profile *p, enum bench_evidence on, const struct bench_points *points,
                             double margin, struct err *e);
 void verify_free(struct verify *v); /* NULL is fine */
+
+/* The rule that the profile has for a point's call; NULL: none. */
+const void *verify_rule_at(const struct verify *v, const struct bench_point *p);
+
+/* Whether the rule, as jobs get it, was not faster than the default in the mean. A call that is slower in most of its
+ * own starts may well be faster in those in which it is measured beside others. */
+int verify_is_lost(const struct verify_rule *rule);
 
 /* The candidate of a point that ran under that launch; NULL. */
 const struct bench_candidate *verify_candidate(const struct bench_point *p, const char *launch);
@@ -85,15 +94,21 @@ int verify_measure(const struct verify_request *q, struct bench_summary *summary
 
 /* What a finished profile is worth. */
 struct verify_delivery {
-    struct bench_interval gain; /* of all of it, as a geometric mean over the points; n: pairs of starts, 0: it changes
-                                   nothing */
+    struct bench_interval gain; /* of `whole`; n: pairs of starts, 0: it changes nothing, or only for lost rules */
     enum verify_verdict verdict;
-    int points, interrupted;
-    const char *refuted; /* a rule that is proven slower than the default, in the profile's arena; NULL none */
+    int points; /* that it changes */
+    int interrupted;
+    const char *refuted; /* what is proven slower than the default, or fails; NULL nothing */
+    const char **lost; /* rules that are: "allgather of 8 MiB on 1 node, 2 ranks: 0.40x (0.22 to 0.73) with neighbor" */
+    struct bench_result *lines; /* that say so in a journal: the profile that is made from it again is without them */
+    int nlost, nlines;
 };
 
-/* Measure and judge it: refuted where it, or a rule of it, fails or is proven slower. */
-int verify_deliver(const struct verify_request *q, struct verify_delivery *d, struct err *e);
+/* Measure and judge it: refuted where it, or what it leaves alone, is proven slower, or something fails. All of *d is
+ * in `a`. */
+int verify_deliver(const struct verify_request *q, struct arena *a, struct verify_delivery *d, struct err *e);
+void verify_judge_delivery(struct env_profile *p, enum bench_evidence on, const struct bench_points *points,
+                           struct arena *a, struct verify_delivery *d, struct err *e);
 
 /* The budget of that, seconds, where the profile's own was `budget_s`. */
 double verify_check_s(double budget_s);
