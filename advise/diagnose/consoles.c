@@ -271,27 +271,31 @@ static long number_behind(const char *line, const char *key)
 }
 
 /* "[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5, OpType=ALLREDUCE, NumelIn=1, ...) ran for
- * 600014 milliseconds" */
+ * 600014 milliseconds", or of a rank that lost that line "[... Rank 3] failure detected by watchdog at work sequence
+ * id: 5 PG status: last enqueued work: 7, last completed work: 4". */
 int diag_read_watchdog(struct diagnosis *d, const char *line)
 {
+    static const char status[] = "failure detected by watchdog at work sequence id: ";
     const char *at = strstr(line, "Watchdog caught collective operation timeout"),
                *op = at ? strstr(at, "OpType=") : NULL;
     struct diag_watchdog *w = &d->watchdog;
-    if (!op)
-        return 0;
     char name[sizeof w->op];
-    long seq = number_behind(at, "SeqNum=");
-    op += 7;
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(op, ",) "), op);
-    long rank = number_behind(line, "[Rank ");
+    long seq = op ? number_behind(at, "SeqNum=") : number_behind(line, status), rank = number_behind(line, "[Rank ");
+    if (!op && seq < 0)
+        return 0;
+    if (op)
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(op + 7, ",) "), op + 7);
+    else
+        snprintf(name, sizeof name, "%s", *w->op ? w->op : "collective");
+    rank = rank < 0 ? number_behind(line, ") Rank ") : rank;
     rank = rank < 0 ? d->who.rank : rank;
     /* The same text comes up to three times: the error, the end of the watchdog, what() of the exception. */
     int again = rank >= 0 && rank < DIAG_RANKS && (w->timed_out[rank / 8] & 1u << rank % 8);
     if (!again && !w->ranks++) {
         memcpy(w->op, name, sizeof name);
-        w->low = w->high = seq;
-        w->elements = number_behind(at, "NumelIn=");
-        w->waited_ms = number_behind(at, "ran for ");
+        w->low = w->high = -1;
+        w->elements = op ? number_behind(at, "NumelIn=") : -1;
+        w->waited_ms = op ? number_behind(at, "ran for ") : -1;
         w->highest = -1;
         diag_here(d, w->place);
     }
@@ -300,8 +304,16 @@ int diag_read_watchdog(struct diagnosis *d, const char *line)
         w->highest = rank > w->highest ? (int)rank : w->highest;
     }
     w->differ |= strcmp(w->op, name) != 0;
-    w->low = seq >= 0 && (seq < w->low || w->low < 0) ? seq : w->low;
-    w->high = seq > w->high ? seq : w->high;
+    if (seq >= 0 && (seq < w->low || w->low < 0)) {
+        w->low = seq;
+        w->low_rank = rank;
+        memcpy(w->low_op, name, sizeof name);
+    }
+    if (seq > w->high) {
+        w->high = seq;
+        w->high_rank = rank;
+        memcpy(w->high_op, name, sizeof name);
+    }
     return 1;
 }
 

@@ -242,7 +242,8 @@ struct diag_watchdog {
     int ranks, differ;        /* that timed out; whether their collectives differ */
     long low, high;           /* sequence numbers */
     long elements, waited_ms; /* -1: not said */
-    char op[32], place[DIAG_PLACE];
+    char op[32], low_op[32], high_op[32], place[DIAG_PLACE];
+    long low_rank, high_rank;                /* the first that stands at `low` and `high`; -1: not said */
     int highest;                             /* rank that timed out; -1: none is named */
     unsigned char timed_out[DIAG_RANKS / 8]; /* one bit a rank */
 };

@@ -76,7 +76,7 @@ static const char *behind_prefix(const char *line)
 int diag_read_messages(struct diagnosis *d, const char *line)
 {
     struct diag_events *e = d->events;
-    int warning = strstr(line, "CCL WARN ") != NULL || !strncmp(line, "WARN: Function:", 15) || e->next_is_error;
+    int warning = strstr(line, "CCL WARN ") != NULL || strstr(line, "WARN: Function:") || e->next_is_error;
     const char *text = warning ? behind_prefix(line) : line;
     e->order++;
     if (!*line)
@@ -176,10 +176,21 @@ static int replaced_by(const struct diag_events *e, int i)
     static const struct {
         const char *id, *by;
     } explains[] = {
-        {"ib-retry", "ib-port-error"}, {"cuda-failure", "xid-79"},          {"launch-failure", "xid-79"},
-        {"launch-failure", "xid-ecc"}, {"nvls-multicast", "xid-nvlink"},    {"shm-other", "shm-full"},
-        {"p2p-access", "acs"},         {"ib-remote-access", "acs"},         {"ib-fatal-event", "ib-protection"},
-        {"reg-mr", "memlock"},         {"socket-connect", "out-of-memory"},
+        {"ib-retry", "ib-port-error"},
+        {"cuda-failure", "xid-79"},
+        {"launch-failure", "xid-79"},
+        {"launch-failure", "xid-ecc"},
+        {"nvls-multicast", "xid-nvlink"},
+        {"shm-other", "shm-full"},
+        {"p2p-access", "acs"},
+        {"ib-remote-access", "acs"},
+        {"ib-fatal-event", "ib-protection"},
+        {"reg-mr", "memlock"},
+        {"socket-connect", "out-of-memory"},
+        {"torch-nccl-error", "torch-system-error"},
+        {"torch-nccl-error", "transport-connect"},
+        {"torch-system-error", "transport-connect"},
+        {"peer-closed", "transport-connect"},
     };
     for (size_t k = 0; i >= 0 && k < sizeof explains / sizeof *explains; k++) {
         int by = strcmp(message_at((size_t)i)->id, explains[k].id) ? -1 : index_of(explains[k].by);

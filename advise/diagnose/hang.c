@@ -360,7 +360,7 @@ static const char *missing_ranks(const struct judge *j, int *n)
 static int by_watchdog(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_watchdog *w = &j->d->watchdog;
-    char waited[UNIT_TEXT], number[48] = "", elements[48] = "", since[64] = "", named[128] = "";
+    char waited[UNIT_TEXT], number[48] = "", elements[48] = "", since[64] = "", named[160] = "";
     int missing;
     if (!w->ranks)
         return 0;
@@ -369,12 +369,23 @@ static int by_watchdog(const struct judge *j, struct diag_hit *h)
     if (missing && missing < w->ranks)
         snprintf(named, sizeof named, "; rank%s %.90s did not time out: look there first", missing == 1 ? "" : "s",
                  ranks);
+    if (w->low != w->high && w->low_rank >= 0 && w->high_rank >= 0)
+        return diag_hit(h, 1, w->place,
+                        "a hang: %d ranks timed out in different collectives: rank %ld stands in %s number %ld, rank "
+                        "%ld in %s number %ld: they do not make the same calls, or one is behind%s",
+                        w->ranks, w->low_rank, w->low_op, w->low, w->high_rank, w->high_op, w->high, named);
     if (w->differ || w->low != w->high)
         return diag_hit(
             h, 1, w->place,
             "a hang: %d ranks timed out in different collectives (sequence numbers %ld to %ld): they do not make the "
             "same calls, or one is behind%s",
             w->ranks, w->low, w->high, named);
+    /* Within one node the data path is peer access alone. */
+    const struct diag_nccl *n = &j->d->nccl;
+    if (n->p2p && !n->ib && !n->socket && w->ranks > 1 && w->ranks == n->ranks)
+        snprintf(named, sizeof named,
+                 "; all ranks came, so peer access between the GPUs stands: try NCCL_P2P_DISABLE=1; if that helps, "
+                 "switch ACS and IOMMU off");
     if (w->low >= 0)
         snprintf(number, sizeof number, " number %ld", w->low);
     if (w->elements >= 0)

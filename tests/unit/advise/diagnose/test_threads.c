@@ -47,6 +47,22 @@ static const struct {
     {"nccl-tests-41.log", "ib-open", "ibverbs-providers"},
     {"deepep-137.log", "deepep-timeout", "NVSHMEM_HCA_PE_MAPPING"},
     {"deepep-150.log", "nvshmem-init", "NVSHMEM"},
+    {"deepep-139.log", "nvshmem-init", "mlx5"},
+    {"deepep-114.log", "deepep-assert", "get_combine_config"},
+    {"deepep-41.log", "proxy-end", "harmless"},
+    {"arctic-219.log", "hang", "number 1207"},
+    {"vllm-6370.log", "hang", "NCCL_P2P_DISABLE=1"},
+    {"nccl-769.log", "qp-timeout", "link-local"},
+    {"nccl-473.log", "torch-system-error", "--ipc=host"},
+    {"nccl-380.log", "ib-create", "ulimit -l"},
+    {"nccl-1637.log", "gpu-shared-memory", "Update NCCL"},
+    {"nccl-952.log", "transport-connect", "NCCL_SOCKET_IFNAME"},
+    {"ray-40758.log", "transport-connect", "NCCL_SOCKET_IFNAME"},
+    {"nccl-tests-252.log", "ib-protection", "ACS"},
+    {"aws-ofi-67.log", "ofi-no-provider", "EFA"},
+    {"aws-ofi-161.log", "ofi-connect", "security group"},
+    {"aws-ofi-803.log", "ofi-no-provider", "TCP"},
+    {"efa-278.log", "ofi-reg-mr", "FI_EFA_SET_CUDA_SYNC_MEMOPS=0"},
 };
 
 static int answers(const struct diag_result *r, const char *word)
@@ -150,6 +166,28 @@ TEST_CASE(a_value_that_changes_within_a_process)
                                     "a:1:2 [0] NCCL INFO NCCL_COLLNET_ENABLE set by environment to 0.\n"
                                     "a:7:8 [1] NCCL INFO NCCL_COLLNET_ENABLE set by environment to 0.\n");
     assert_null(finding_of(diagnose_finish(d), "ranks-differ"));
+    diagnose_free(d);
+}
+
+/* That NCCL's RAS has no port fails no job. */
+TEST_CASE(a_port_of_ras_is_no_failure)
+{
+    struct diagnosis *d;
+    const struct diag_failure *f =
+        failure_of("a:1:2 [0] ras/client_support.cc:160 NCCL WARN Call to bind failed: Address already in use\n", &d);
+    assert_null(f->id);
+    assert_non_null(finding_of(diagnose_finish(d), "ras-port"));
+    diagnose_free(d);
+}
+
+/* Of ranks that timed out in different collectives those at both ends are named. */
+TEST_CASE(ranks_in_different_collectives_are_named)
+{
+    struct diagnosis *d = read_text(
+        "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=12, OpType=ALLGATHER) timing out\n"
+        "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=13, OpType=ALLREDUCE, x)\n");
+    assert_non_null(
+        strstr(diagnose_finish(d)->opening[0], "rank 1 stands in ALLGATHER number 12, rank 0 in ALLREDUCE number 13"));
     diagnose_free(d);
 }
 
