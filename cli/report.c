@@ -9,7 +9,7 @@ static const struct cli_page page = {
     COMMAND,
     "nccltune report PROFILE [-o FILE]\n"
     "Write what was found, measured and decided, and why, as one page of HTML: it needs nothing else, no network\n"
-    "either, and holds its figures as JSON.\n",
+    "either.\n",
     "Examples\n"
     "  nccltune report profile                         profile/report.html, which tune has written, once more\n"
     "  nccltune report profile -o /tmp/cluster.html\n"

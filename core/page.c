@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "core/json.h"
 #include "core/xml.h"
 
 #define FIGURE 10 /* longer cells that begin with a digit are words */
@@ -102,17 +101,4 @@ void page_paper(FILE *out)
 void page_paper_end(FILE *out)
 {
     fputs("</div></div>\n", out);
-}
-
-void page_island(FILE *out, const char *id, const cJSON *doc)
-{
-    char *text = cJSON_PrintUnformatted(doc);
-    fprintf(out, "<script type=\"application/json\" id=\"%s\">", id);
-    for (const char *p = text ? text : "null"; *p; p++)
-        if (*p == '<' || *p == '>' || *p == '&')
-            fprintf(out, "\\u%04x", (unsigned)*p);
-        else
-            fputc(*p, out);
-    fputs("</script>\n", out);
-    cJSON_free(text);
 }

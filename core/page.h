@@ -31,6 +31,3 @@ void page_findings(FILE *out, const struct finding *list, int n);
 /* A picture that is made for white paper stands between these. */
 void page_paper(FILE *out);
 void page_paper_end(FILE *out);
-
-/* Data for programs, and for the page's own script: <script type="application/json" id="ID">. */
-void page_island(FILE *out, const char *id, const struct cJSON *doc);

@@ -58,36 +58,4 @@
       go(to);
     };
   });
-
-  // A size's row opens to every candidate that was tried there, out of the data at the end of the page.
-  let data;
-  const evidence = (shape, coll, bytes) => {
-    data = data || JSON.parse(document.getElementById("nccltune-data").textContent);
-    const c = data.shapes[shape].collectives[coll], table = make("table", {}, "");
-    const row = (cells, name, used) => {
-      const tr = table.insertRow();
-      if (used) tr.className = "used";
-      cells.forEach((v) => {
-        const cell = make(name, {}, v === null ? "" : v);
-        if (typeof v === "number") cell.className = "n";
-        tr.append(cell);
-      });
-    };
-    const shown = c.columns.slice(1, -1), used = c.columns.length - 1;
-    row(shown, "th");
-    c.candidates.filter((x) => x[0] === bytes).forEach((x) => row(x.slice(1, -1), "td", x[used]));
-    return table;
-  };
-  all(document, "button[data-of]").forEach((b) => {
-    b.setAttribute("aria-expanded", false);
-    b.onclick = () => {
-      const row = b.closest("tr"), open = row.nextElementSibling && row.nextElementSibling.matches(".more");
-      b.setAttribute("aria-expanded", !open);
-      if (open) { row.nextElementSibling.remove(); return; }
-      const tr = make("tr", { className: "more" }, ""), td = make("td", { colSpan: row.cells.length }, "");
-      td.append(evidence(...b.dataset.of.split(" ").map(Number)));
-      tr.append(td);
-      row.after(tr);
-    };
-  });
 })();

@@ -1,4 +1,4 @@
-/* What was measured: plots, what was decided and on what evidence, what was tried and lost, what the model says. */
+/* What was measured: plots, what was decided and on what evidence. */
 #include <string.h>
 
 #include "core/coll.h"
@@ -8,7 +8,6 @@
 #include "core/xml.h"
 #include "envgen/decide/decide.h"
 #include "envgen/report/report_internal.h"
-#include "model/model.h"
 
 /* ---- every collective of every shape of job as a plot: the gain over size ---------------------------------------- */
 
@@ -179,15 +178,15 @@ static const char *us_text(struct arena *a, const struct bench_interval *us)
     return us->n ? three_digits(a, us->median) : "-";
 }
 
-static void put_size(struct report *r, const struct report_size *s, int shape, int coll, FILE *out)
+static void put_size(struct report *r, const struct report_size *s, FILE *out)
 {
     char size[UNIT_TEXT];
     int changed = s->used && s->range->call.nsettings, few = s->gain.n && bench_few(&s->gain);
-    fprintf(out, "<tr class=\"%s\"><td class=\"n\"><button type=\"button\" data-of=\"%d %d %llu\">%s</button></td>",
+    fprintf(out, "<tr class=\"%s\"><td class=\"n\">%s</td>",
             few       ? "few"
             : changed ? "used"
                       : "",
-            shape, coll, (unsigned long long)s->point->bytes, unit_bytes(size, s->point->bytes));
+            unit_bytes(size, s->point->bytes));
     fprintf(out, "<td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"n\">", us_text(r->a, &s->untouched),
             s->used ? us_text(r->a, &s->used->time_us) : "-");
     fprintf(out, "%s</td><td>", s->gain.n ? bench_gain_text(r->a, s->gain) : "-");
@@ -196,14 +195,14 @@ static void put_size(struct report *r, const struct report_size *s, int shape, i
     fputs("</td></tr>\n", out);
 }
 
-static void put_sizes(struct report *r, int shape, int coll, FILE *out)
+static void put_sizes(struct report *r, const struct env_coll *c, FILE *out)
 {
     int n;
-    struct report_size *sizes = sizes_of(r, &r->d->shapes[shape].colls[coll], &n);
-    fputs("<details><summary>Size by size; a size opens to all that was tried there</summary>", out);
+    struct report_size *sizes = sizes_of(r, c, &n);
+    fputs("<details><summary>Size by size</summary>", out);
     PAGE_TABLE(out, NULL, "size", "baseline (us)", "used (us)", "gain", "used");
     for (int i = 0; i < n; i++)
-        put_size(r, &sizes[i], shape, coll, out);
+        put_size(r, &sizes[i], out);
     page_table_end(out);
     fputs("</details>\n", out);
 }
@@ -225,172 +224,9 @@ static void draw_decisions(struct report *r, FILE *out)
         for (int c = 0; c < s->ncolls; c++) {
             page_put(out, "h4", coll_name(s->colls[c].coll));
             put_ranges(r, s, &s->colls[c], out);
-            put_sizes(r, i, c, out);
+            put_sizes(r, &s->colls[c], out);
         }
     }
 }
 
 const struct report_part report_decisions = {"decisions", "Decisions", has_shapes, draw_decisions};
-
-/* ---- tried and lost ---------------------------------------------------------------------------------------------- */
-
-/* A call over all sizes at which it was tried. */
-struct attempt {
-    const char *label;
-    int sizes, chosen, failed;
-    const struct env_option *best; /* by its gain */
-    uint64_t best_bytes;
-};
-
-static struct attempt *attempt_of(struct report *r, struct attempt **all, int *n, const char *label)
-{
-    for (int i = 0; i < *n; i++)
-        if (!strcmp((*all)[i].label, label))
-            return &(*all)[i];
-    *all = arena_grow(r->a, *all, (size_t)*n, sizeof **all);
-    (*all)[*n] = (struct attempt){.label = label};
-    return &(*all)[(*n)++];
-}
-
-static struct attempt *attempts_of(struct report *r, const struct env_coll *c, int *n)
-{
-    struct attempt *all = NULL;
-    *n = 0;
-    for (int i = 0; i < c->nranges; i++)
-        for (int k = 0; k < c->ranges[i].npoints; k++)
-            for (int o = 0; o < c->ranges[i].points[k].noptions; o++) {
-                const struct env_point *p = &c->ranges[i].points[k];
-                const struct env_option *option = &p->options[o];
-                struct attempt *t = attempt_of(r, &all, n, option->call.label);
-                t->sizes++;
-                t->chosen += o == p->chosen;
-                t->failed += option->status > BENCH_DROPPED;
-                if (option->gain.n && (!t->best || option->gain.median > t->best->gain.median)) {
-                    t->best = option;
-                    t->best_bytes = p->bytes;
-                }
-            }
-    return all;
-}
-
-static void put_attempts(struct report *r, const struct env_coll *c, FILE *out)
-{
-    int n;
-    struct attempt *all = attempts_of(r, c, &n);
-    page_put(out, "h4", coll_name(c->coll));
-    PAGE_TABLE(out, NULL, "call", "tried at", "used at", "failed at", "best gain", "there");
-    for (int i = 0; i < n; i++) {
-        char size[UNIT_TEXT];
-        const struct attempt *t = &all[i];
-        PAGE_ROW(out, t->chosen ? "used" : NULL, t->label, arena_printf(r->a, "%d", t->sizes),
-                 arena_printf(r->a, "%d", t->chosen), arena_printf(r->a, "%d", t->failed),
-                 t->best ? bench_gain_text(r->a, t->best->gain) : "-",
-                 t->best ? unit_bytes(size, t->best_bytes) : NULL);
-    }
-    page_table_end(out);
-}
-
-static void put_launches(struct report *r, const struct env_shape *s, FILE *out)
-{
-    PAGE_TABLE(out, NULL, "launch", "gain", "measured at", "what became of it");
-    for (int i = 0; i < s->nlaunches; i++) {
-        const struct env_launch *l = &s->launches[i];
-        PAGE_ROW(out, i == s->chosen ? "used" : NULL, l->knobs.label, l->gain.n ? env_gain_text(r->a, l->gain) : "-",
-                 arena_printf(r->a, "%d size%s", l->points, l->points == 1 ? "" : "s"), l->why);
-    }
-    page_table_end(out);
-}
-
-static void draw_tried(struct report *r, FILE *out)
-{
-    page_put(out, "p",
-             "Everything that was tried; green is what is used. Gains of calls are over the launch's default call.");
-    for (int i = 0; i < r->d->nshapes; i++) {
-        const struct env_shape *s = &r->d->shapes[i];
-        put_shape(r, s, out);
-        put_launches(r, s, out);
-        for (int c = 0; c < s->ncolls; c++)
-            put_attempts(r, &s->colls[c], out);
-    }
-}
-
-const struct report_part report_tried = {"tried", "Tried and lost", has_shapes, draw_tried};
-
-/* ---- the model against what was measured ------------------------------------------------------------------------- */
-
-static int is_measured(const struct env_shape *s)
-{
-    return bench_evidence_of(s->engine) == BENCH_ON_GPUS && !s->others && !s->load && !s->buffers &&
-           s->ranks % s->nodes == 0;
-}
-
-static int has_measured(const struct report *r)
-{
-    for (int i = 0; i < r->d->nshapes; i++)
-        if (r->t && is_measured(&r->d->shapes[i]))
-            return 1;
-    return 0;
-}
-
-struct model *report_model(struct report *r, int nodes, int ranks_per_node, struct err *e)
-{
-    struct model_setup with = {0};
-    if (env_model_setup(r->d, r->t, 0, ENV_UNDER_NOTHING, r->a, &with.nccl)) {
-        err_set(e, ERR_LACKS, "the topology has no GPU");
-        return NULL;
-    }
-    with.nccl.nodes = nodes;
-    with.nccl.ranks_per_node = ranks_per_node;
-    return model_new(&with, r->a, e);
-}
-
-static void put_predicted_size(struct report *r, int coll, const struct report_size *s, const struct model *m,
-                               FILE *out)
-{
-    struct model_time t;
-    const struct model_call call = {coll, s->point->bytes, -1, -1, 0};
-    char size[UNIT_TEXT];
-    if (!s->untouched.n || model_predict(m, &call, &t))
-        return;
-    double off = s->untouched.median / t.us;
-    int inside = s->untouched.median >= t.low_us && s->untouched.median <= t.high_us;
-    PAGE_ROW(out, inside ? NULL : "warning", coll_name(coll), unit_bytes(size, s->point->bytes),
-             three_digits(r->a, s->untouched.median), three_digits(r->a, t.us), three_digits(r->a, t.low_us),
-             three_digits(r->a, t.high_us), arena_printf(r->a, "%.2fx", off),
-             inside    ? ""
-             : off > 1 ? "slower than predicted"
-                       : "faster than predicted",
-             t.limit);
-}
-
-static void put_predicted_shape(struct report *r, const struct env_shape *s, FILE *out)
-{
-    struct err e = {0};
-    struct model *m = report_model(r, s->nodes, s->ranks / s->nodes, &e);
-    page_put(out, "h3", arena_printf(r->a, "%s on %s", s->library, env_shape_text(r->a, s)));
-    if (!m) {
-        page_put(out, "p", e.text);
-        return;
-    }
-    PAGE_TABLE(out, NULL, "collective", "size", "measured (us)", "predicted (us)", "low (us)", "high (us)",
-               "measured / predicted", "", "what bounds it");
-    for (int c = 0; c < s->ncolls; c++) {
-        int n;
-        struct report_size *sizes = sizes_of(r, &s->colls[c], &n);
-        for (int i = 0; i < n; i++)
-            put_predicted_size(r, s->colls[c].coll, &sizes[i], m, out);
-    }
-    page_table_end(out);
-}
-
-static void draw_predicted(struct report *r, FILE *out)
-{
-    page_put(out, "p",
-             "The baseline beside what the built-in model predicts for this machine; low to high is a "
-             "90 % interval. If a time is far above it, look at the machine.");
-    for (int i = 0; i < r->d->nshapes; i++)
-        if (is_measured(&r->d->shapes[i]))
-            put_predicted_shape(r, &r->d->shapes[i], out);
-}
-
-const struct report_part report_predicted = {"predicted", "Predicted and measured", has_measured, draw_predicted};

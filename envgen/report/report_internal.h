@@ -25,13 +25,10 @@ struct report_part {
 };
 
 extern const struct report_part report_summary, report_machine, report_fabric, report_calls, report_decisions,
-    report_tried, report_settings, report_predicted, report_environment, report_install;
+    report_settings, report_environment, report_install;
 
 /* A plot of a collective's gain over the baseline, by size. */
 void report_draw_gain(struct report *r, const struct env_shape *shape, const struct env_coll *c, FILE *out);
-
-/* Return the model of the baseline on the first class, in r->a; NULL after an error: no GPU, or more than it knows. */
-struct model *report_model(struct report *r, int nodes, int ranks_per_node, struct err *e);
 
 /* What is wrong with machine and fabric, and what disturbed the measurement. */
 void report_draw_findings(struct report *r, FILE *out);

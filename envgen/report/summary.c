@@ -168,6 +168,17 @@ static void put_gains(struct report *r, const struct gained *all, int n, FILE *o
     page_table_end(out);
 }
 
+/* Return the model of the baseline on the first class, in r->a; NULL: no GPU, or more than it knows. */
+static struct model *model_of(struct report *r, int nodes, int ranks_per_node)
+{
+    struct model_setup with = {0};
+    if (env_model_setup(r->d, r->t, 0, ENV_UNDER_NOTHING, r->a, &with.nccl))
+        return NULL;
+    with.nccl.nodes = nodes;
+    with.nccl.ranks_per_node = ranks_per_node;
+    return model_new(&with, r->a, NULL);
+}
+
 /* The machine's picture, and what its largest AllReduce is bound by. */
 static void put_machine(struct report *r, FILE *out)
 {
@@ -177,7 +188,7 @@ static void put_machine(struct report *r, FILE *out)
         return;
     probe_page_picture(r->t, out);
     const struct model_call call = {COLL_ALLREDUCE, (uint64_t)1 << 30, -1, -1, 0};
-    const struct model *m = report_model(r, r->t->nhosts, c->ngpus, NULL);
+    const struct model *m = model_of(r, r->t->nhosts, c->ngpus);
     if (m && !model_predict(m, &call, &t))
         page_put(out, "p",
                  arena_printf(r->a, "An AllReduce of 1 GiB among all GPUs is bound by: %s (predicted).", t.limit));

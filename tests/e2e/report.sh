@@ -38,31 +38,21 @@ check "a large profile" "$bin" generate -q --topology "$work/topology.json" --re
 cp -r examples/profile "$work/measured"
 "$bin" tune -q --machine azure-ndv5 --nodes 4 -o "$work/predicted" >"$work/out" 2>&1
 
-# What a parser sees: well-formed, nothing from elsewhere, the data those of the decisions.
+# What a parser sees: well-formed, nothing from elsewhere.
 reads() {
     python3 - "$1" <<'EOF'
-import json, re, sys
+import re, sys
 import xml.etree.ElementTree as tree
 text = open(sys.argv[1] + "/report.html").read()
 page = tree.fromstring(text)
 strange = [u for u in re.findall(r"https?://[^\"' <]*", text) if not u.startswith("http://www.w3.org/")]
 assert not strange, strange
 assert not any(x.get("src") or x.get("href") for x in page.iter()), "something is loaded"
-data = json.loads(next(x for x in page.iter() if x.get("id") == "nccltune-data").text)
-decided = json.load(open(sys.argv[1] + "/decisions.json"))
-assert [s["name"] for s in data["settings"]] == [s["name"] for s in decided["settings"]]
-for got, want in zip(data["shapes"], decided["shapes"], strict=True):
-    for c, d in zip(got["collectives"], want["collectives"], strict=True):
-        tried = [(p["bytes"], o["label"], o.get("time_us", {}).get("median"), n == p["chosen"]) for r in d["ranges"]
-                 for p in r["points"] for n, o in enumerate(p["candidates"])]
-        for row, (size, label, us, used) in zip(c["candidates"], tried, strict=True):
-            assert (row[0], row[1], row[11]) == (size, label, used), row
-            assert us is None and row[3] is None or abs(row[3] - us) <= 1e-4 * us, (row, us)
 EOF
 }
 for profile in large measured predicted bare; do
     check "$profile: the report is written" "$bin" report "$work/$profile"
-    check "$profile: a parser reads it, and its data are the decisions'" reads "$work/$profile"
+    check "$profile: a parser reads it" reads "$work/$profile"
     check "$profile: the same once more" bash -c "'$bin' report '$work/$profile' -o - | cmp - '$work/$profile/report.html'"
     check "$profile: it is still the profile" "$bin" explain "$work/$profile"
 done

@@ -1,6 +1,5 @@
 /* core/page.c: a page's parts, word by word, and that what stands in them cannot leave them. */
 #include "core/arena.h"
-#include "core/json.h"
 #include "core/page.h"
 #include "core/xml.h"
 #include "tests/lib/unit.h"
@@ -55,17 +54,6 @@ TEST_CASE(findings)
                 "<tr class=\"note\"><td>note</td><td>a</td><td>s</td><td>one</td><td>do</td></tr>\n"
                 "<tr class=\"note\"><td>note</td><td>c</td><td>u</td><td>three</td><td>y</td></tr>\n"
                 "</tbody></table></div>\n");
-}
-
-TEST_CASE(islands)
-{
-    cJSON *doc = cJSON_Parse("{\"a\": \"</script><b>&\"}");
-    FILE *out = begin();
-    page_island(out, "data", doc);
-    page_island(out, "none", NULL);
-    expect(out, "<script type=\"application/json\" id=\"data\">{\"a\":\"\\u003c/script\\u003e\\u003cb\\u003e\\u0026\"}"
-                "</script>\n<script type=\"application/json\" id=\"none\">null</script>\n");
-    cJSON_Delete(doc);
 }
 
 TEST_CASE(whole_pages)
