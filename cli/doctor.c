@@ -12,20 +12,18 @@
 static const struct cli_page page = {
     COMMAND,
     "nccltune doctor [OPTION]...\n"
-    "       nccltune doctor --job [--json]        in a job step, on every rank\n"
-    "       nccltune doctor --compare FILE|-      what the ranks printed with --json\n"
+    "       nccltune doctor --job        in a job step, on every rank\n"
     "Check what is installed on this node: plugin, profile, table, NCCL's file, Slurm hooks, and whether this machine\n"
     "is one that the profile was made for; or what a job gets of it.\n",
     "Examples\n"
     "  nccltune doctor\n"
-    "  srun nccltune doctor --job --json | nccltune doctor --compare -\n"
+    "  srun -l nccltune doctor --job\n"
     "\n"
     "Exit status: 0 nothing is wrong; 1 something is; 2 wrong usage.\n",
     0};
 
 struct request {
     struct doctor_options doctor;
-    const char *compare;
     int job, json;
 };
 
@@ -43,10 +41,7 @@ static const struct option_spec options[] = {
      "look at this process's environment instead: which profile is pinned, plugin, table, what you override, what lint "
      "says",
      option_flag, offsetof(struct request, job)},
-    {0, "compare", "FILE", "whether the ranks of a step have alike what they must; - is standard input", option_text,
-     offsetof(struct request, compare)},
-    {'j', "json", NULL, "print the findings as JSON; with --job one a line", option_flag,
-     offsetof(struct request, json)},
+    {'j', "json", NULL, "print the findings as JSON", option_flag, offsetof(struct request, json)},
     {0},
 };
 
@@ -58,10 +53,10 @@ static int print_json(const struct doctor *d, struct err *e)
     return json_save(doc, NULL, e);
 }
 
-static int print_findings(const struct doctor *d, int job, int json, struct err *e)
+static int print_findings(const struct doctor *d, int json, struct err *e)
 {
     if (json)
-        return job ? doctor_job_print_json(d, stdout, e) : print_json(d, e);
+        return print_json(d, e);
     for (int i = 0; i < d->found.n; i++)
         finding_print(&d->found.list[i], 0, stdout);
     return 0;
@@ -87,15 +82,9 @@ int doctor_main(int argc, char **argv)
     arena_free(a);
     if (rc >= 0)
         return rc;
-    if (r.job && r.compare)
-        return cli_usage(COMMAND, "--job and --compare are mutually exclusive");
-    struct doctor *d = r.compare ? doctor_job_compare(r.compare, &e)
-                       : r.job   ? run_job(&r.doctor)
-                                 : doctor_run(&r.doctor);
-    if (!d)
-        return cli_fail(COMMAND, &e);
+    struct doctor *d = r.job ? run_job(&r.doctor) : doctor_run(&r.doctor);
     int wrong = finding_count(d->found.list, d->found.n, FINDING_ERROR);
-    rc = print_findings(d, r.job, r.json, &e);
+    rc = print_findings(d, r.json, &e);
     doctor_free(d);
     if (rc)
         return cli_fail(COMMAND, &e);

@@ -11,18 +11,9 @@
 
 struct topology;
 
-struct doctor_pair {
-    const char *name, *value;
-};
-
 struct doctor {
     struct arena *arena;
     struct findings found; /* `subject` says what of it: "plugin", "profile"; an error is what would not work */
-    /* Of a job's rank. */
-    int rank, ranks; /* -1, 0: no launcher tells */
-    const char *node;
-    struct doctor_pair *agree; /* what all ranks must have alike, sorted by name */
-    int nagree;
 };
 
 struct doctor_options {
@@ -57,12 +48,3 @@ struct doctor_job_options {
  * against the profile, what the user overrides, what lint says of the environment. NCCL's configuration files count as
  * NCCL reads them. */
 struct doctor *doctor_job(const struct doctor_job_options *o);
-
-/* Lines of JSON, each an object of its own that says which rank speaks and fits what launchers pass on in one piece:
- * one for the rank itself, one for each thing that all ranks must have alike ("agree"), one for each finding. */
-#define DOCTOR_JOB_FORMAT "nccltune-job/2"
-int doctor_job_print_json(const struct doctor *d, FILE *out, struct err *e);
-
-/* Such lines of many ranks ("-": standard input; other lines are left out), held against one another: what is not
- * alike, who is missing, what was wrong with each. NULL after an error: not one such line, a line that is broken. */
-struct doctor *doctor_job_compare(const char *path, struct err *e);

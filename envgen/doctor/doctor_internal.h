@@ -25,10 +25,8 @@ void doctor_check_observe(struct doctor *d, const char *observe, const char *onl
 
 /* The plugins of others that NCCL finds with these variables: whether they have interfaces that it knows, and whether
  * the tuner under which jobs run is the one over which the profile's default was measured. `measured_over`:
- * env_shape.active, NULL unknown; `chained`: the table asks for NCCL's own tuner first. Returns that tuner's name;
- * NULL: NCCL chooses by itself. */
-const char *doctor_check_others(struct doctor *d, launcher_get *get, const void *arg, const char *measured_over,
-                                int chained);
+ * env_shape.active, NULL unknown; `chained`: the table asks for NCCL's own tuner first. */
+void doctor_check_others(struct doctor *d, launcher_get *get, const void *arg, const char *measured_over, int chained);
 
 /* What was measured on GPUs in the profile, as `measured_over` there. */
 const char *doctor_measured_over(const struct env_profile *p);

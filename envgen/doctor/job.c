@@ -23,13 +23,16 @@
 #define CONF_LIMIT  ((size_t)1 << 20)
 #define HASH_DIGITS 16 /* the fewest that the plugin takes for a hash */
 
+struct pair {
+    const char *name, *value;
+};
+
 struct job {
     struct doctor *d;
     const struct doctor_job_options *options;
-    struct doctor_pair *settings; /* as NCCL sees them */
-    int nsettings;
+    struct pair *settings; /* as NCCL sees them */
+    int nsettings, ranks;
     int chained;                /* the table asks for another tuner first */
-    const char *tuner;          /* under which the rank runs; NULL: NCCL chooses by itself */
     const char *table;          /* path; NULL: the plugin has none */
     struct env_profile *pinned; /* NULL: none, or a broken one */
     const char *node_class;     /* of the profile; NULL unknown */
@@ -37,7 +40,7 @@ struct job {
 
 /* ---- what NCCL sees ---------------------------------------------------------------------------------------------- */
 
-static const char *find(const struct doctor_pair *list, int n, const char *name)
+static const char *find(const struct pair *list, int n, const char *name)
 {
     for (int i = 0; i < n; i++)
         if (!strcmp(list[i].name, name))
@@ -57,16 +60,16 @@ static const char *given(const struct job *j, const char *name)
     return value && *value ? value : NULL;
 }
 
-static void add_pair(struct arena *a, struct doctor_pair **list, int *n, const char *name, const char *value)
+static void add_pair(struct arena *a, struct pair **list, int *n, const char *name, const char *value)
 {
     if (find(*list, *n, name))
         return;
     *list = arena_grow(a, *list, (size_t)*n, sizeof **list);
-    (*list)[(*n)++] = (struct doctor_pair){name, value};
+    (*list)[(*n)++] = (struct pair){name, value};
 }
 
 /* NAME=value lines by NCCL's rules; a file that is not there sets nothing. */
-static void add_conf(struct arena *a, const char *path, struct doctor_pair **list, int *n)
+static void add_conf(struct arena *a, const char *path, struct pair **list, int *n)
 {
     struct err ignored;
     char *text;
@@ -109,16 +112,13 @@ static void find_rank(struct job *j)
     struct launcher_rank r = {.rank = -1};
     char host[HOST_NAME_MAX + 1] = "";
     gethostname(host, sizeof host - 1);
-    const char *node = given(j, "SLURMD_NODENAME");
-    j->d->node = arena_strdup(j->d->arena, node ? node : host);
+    const char *name = given(j, "SLURMD_NODENAME"), *node = name ? name : host;
     launcher_find(given_to, j, &r);
-    j->d->rank = r.rank;
-    j->d->ranks = r.ranks;
-    if (j->d->rank >= 0)
-        finding_add(&j->d->found, FINDING_OK, NULL, "rank", "%d of %d, on %s", j->d->rank, j->d->ranks, j->d->node);
+    j->ranks = r.ranks;
+    if (r.rank >= 0)
+        finding_add(&j->d->found, FINDING_OK, NULL, "rank", "%d of %d, on %s", r.rank, r.ranks, node);
     else
-        finding_add(&j->d->found, FINDING_NOTE, NULL, "rank", "no launcher tells which rank this is, on %s",
-                    j->d->node);
+        finding_add(&j->d->found, FINDING_NOTE, NULL, "rank", "no launcher tells which rank this is, on %s", node);
 }
 
 /* ---- the profile ------------------------------------------------------------------------------------------------- */
@@ -253,7 +253,7 @@ static int count_rules(const struct job *j, int nodes, int *of)
         return -1;
     *of = (int)t.count;
     for (size_t i = 0; i < t.count; i++)
-        fit += tuner_rule_fits_shape(&t.rules[i], &(struct tuner_shape){nodes, j->d->ranks, TUNER_UNKNOWN});
+        fit += tuner_rule_fits_shape(&t.rules[i], &(struct tuner_shape){nodes, j->ranks, TUNER_UNKNOWN});
     tuner_table_free(&t);
     return fit;
 }
@@ -306,7 +306,7 @@ static void check_machine(struct job *j)
 static void check_overrides(struct job *j)
 {
     struct arena *a = j->d->arena;
-    struct doctor_pair *wanted = NULL;
+    struct pair *wanted = NULL;
     int n = 0, overridden = 0;
     if (!j->pinned)
         return;
@@ -364,37 +364,6 @@ static void check_environment(struct job *j)
     tuner_table_free(&table);
 }
 
-/* ---- what all ranks must have alike ------------------------------------------------------------------------------ */
-
-static int by_name(const void *x, const void *y)
-{
-    return strcmp(((const struct doctor_pair *)x)->name, ((const struct doctor_pair *)y)->name);
-}
-
-static void collect_agree(struct job *j)
-{
-    struct doctor *d = j->d;
-    char hex[SHA256_HEX], version[ENV_VERSION];
-    struct err ignored;
-    int nccl = doctor_nccl_version();
-    for (int i = 0; i < j->nsettings; i++) {
-        const struct env_var *v = env_var_find(j->settings[i].name);
-        if (v && (v->agree == ENV_AGREE_YES || v->agree == ENV_AGREE_ADVISED))
-            add_pair(d->arena, &d->agree, &d->nagree, v->name, j->settings[i].value);
-    }
-    if (given(j, "NCCLTUNE"))
-        add_pair(d->arena, &d->agree, &d->nagree, "NCCLTUNE", get(j, "NCCLTUNE"));
-    if (nccl)
-        add_pair(d->arena, &d->agree, &d->nagree, "NCCL's version",
-                 arena_strdup(d->arena, env_version_text(version, nccl)));
-    if (j->table && plugin_name(j) && !file_sha256(j->table, hex, &ignored))
-        add_pair(d->arena, &d->agree, &d->nagree, "the tuner table", arena_strdup(d->arena, hex));
-    if (j->tuner) /* a node without the vendor's library would choose otherwise, and calls would hang */
-        add_pair(d->arena, &d->agree, &d->nagree, "the tuner that others bring", j->tuner);
-    if (d->nagree)
-        qsort(d->agree, (size_t)d->nagree, sizeof *d->agree, by_name);
-}
-
 struct doctor *doctor_job(const struct doctor_job_options *o)
 {
     struct arena *a = arena_new();
@@ -414,12 +383,11 @@ struct doctor *doctor_job(const struct doctor_job_options *o)
         doctor_check_observe(d, given(&j, "NCCLTUNE_OBSERVE"), given(&j, "NCCLTUNE_ONLINE"),
                              given(&j, "NCCLTUNE_CAPTURE"));
         check_table(&j);
-        j.tuner = doctor_check_others(d, given_to, &j, doctor_measured_over(j.pinned), j.chained);
+        doctor_check_others(d, given_to, &j, doctor_measured_over(j.pinned), j.chained);
         check_machine(&j);
         check_overrides(&j);
     }
     check_environment(&j);
-    collect_agree(&j);
     env_profile_free(j.pinned);
     return d;
 }

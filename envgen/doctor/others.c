@@ -174,8 +174,7 @@ static const char *tuner_in(const struct others *o, const char *active)
     return arena_strndup(o->d->arena, name, end ? (size_t)(end - name) : strlen(name));
 }
 
-/* Returns the tuner under which jobs run. */
-static const char *judge_tuner(const struct others *o, void *network, const char *measured_over, int chained)
+static void judge_tuner(const struct others *o, void *network, const char *measured_over, int chained)
 {
     int displaces;
     const char *now = tuner_of_jobs(o, network, chained, &displaces);
@@ -194,21 +193,18 @@ static const char *judge_tuner(const struct others *o, void *network, const char
             now ? "tuner '" : "NCCL's own choices", now ? now : "", now ? "'" : "");
     else if (now && !displaces)
         finding_add(&o->d->found, FINDING_OK, NULL, "tuner", "'%s' is asked before the table", now);
-    return now;
 }
 
-const char *doctor_check_others(struct doctor *d, launcher_get *get, const void *arg, const char *measured_over,
-                                int chained)
+void doctor_check_others(struct doctor *d, launcher_get *get, const void *arg, const char *measured_over, int chained)
 {
     struct others o = {d, get, arg, doctor_nccl_version()};
     const char *asked = NULL;
     void *network = open_network(&o, &asked);
     if (network)
         judge_network(&o, network, asked);
-    const char *tuner = judge_tuner(&o, network, measured_over, chained);
+    judge_tuner(&o, network, measured_over, chained);
     if (network)
         dlclose(network);
-    return tuner;
 }
 
 const char *doctor_measured_over(const struct env_profile *p)

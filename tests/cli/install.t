@@ -175,7 +175,7 @@ doctor --job checks a job's environment
   $ plugin=$(dirname $(command -v nccltune))/libnccl-tuner-nccltune.so
   $ job() {
   >     env NCCLTUNE_PROFILE=$PWD/first "$@" nccltune doctor --job --json >out
-  >     jq -r 'select(.subject == ("profile", "plugin", "table", "hash", "setting", "lint")) | "\(.severity): \(.subject): \(.id // .text)"' out |
+  >     jq -r '.findings[] | select(.subject == ("profile", "plugin", "table", "hash", "setting", "lint")) | "\(.severity): \(.subject): \(.id // .text)"' out |
   >         sed "s|$plugin|PLUGIN|"
   > }
   $ job NCCL_TUNER_PLUGIN=$plugin NCCLTUNE_HASH=$(sha256sum <first/tuner.csv | cut -d ' ' -f 1) NCCL_IB_QPS_PER_CONNECTION=4
@@ -195,19 +195,6 @@ doctor --job checks a job's environment
   error: hash: *NCCLTUNE_HASH* (glob)
   $ job NCCL_TUNER_PLUGIN=$plugin NCCLTUNE=off | grep -c .
   1
-
-doctor --compare names the ranks that differ
-
-  $ for rank in 0 1 2; do
-  >     algo=Ring; [ $rank = 0 ] || algo=Tree
-  >     RANK=$rank WORLD_SIZE=3 NCCL_ALGO=$algo nccltune doctor --job --json
-  > done >ranks.json
-  $ nccltune doctor --compare ranks.json | grep NCCL_ALGO
-  error: ranks: NCCL_ALGO is 'Ring' on rank 0, is 'Tree' on ranks 1-2
-  [1]
-  $ echo hello | nccltune doctor --compare -
-  nccltune doctor: -: * (glob)
-  [1]
 
 nccltune-hook refuses a store that others can write: the job's NCCL must not start
 

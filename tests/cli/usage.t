@@ -61,7 +61,7 @@ Every option is still known and named by help
   > --jobs --plugin --previous --program --purge --schedule --serve --share --since --ssh --stage --store --trial \
   > --uninstall --unschedule
   > trials --captures --figures --json --output --rates --sacct --stop --stop-if-slower --store
-  > doctor --compare --hook --job --json --nccl-conf --node --plugin --slurm-conf --store
+  > doctor --hook --job --json --nccl-conf --node --plugin --slurm-conf --store
   > END
   $ while read command options; do
   >     nccltune $command --help >help && nccltune $command --print-options words | cut -d ' ' -f 1 >words

@@ -81,18 +81,6 @@ for preset in $presets; do
     check "$preset has a step" grep -qE "^\| .$preset. \| [0-9]+ × [a-z0-9-]+ \| [0-9.]+ \| [0-9.]+ \([0-9.]+ to [0-9.]+\) \| [0-9.]+ \([0-9.]+ to [0-9.]+\) \|$" "$work/table"
 done
 
-# ---- a job -----------------------------------------------------------------------------------------------------------
-compare() { "$bin" doctor --compare -; }
-if command -v mpirun >/dev/null; then
-    job() { timeout 60 mpirun --oversubscribe "$@" | compare; }
-    check "ranks that are alike" says "alike on all 3" job -np 3 "$bin" doctor --job --json
-    check "are no error" status 0 job -np 3 "$bin" doctor --job --json
-    differ=(-np 1 -x NCCL_ALGO=Ring "$bin" doctor --job --json : -np 2 -x NCCL_ALGO=Tree "$bin" doctor --job --json)
-    check "ranks that differ are told apart" says "NCCL_ALGO is 'Ring' on rank 0, is 'Tree' on ranks 1-2" job "${differ[@]}"
-    check "and are an error" status 1 job "${differ[@]}"
-else
-    skip "the ranks of a job are compared" "no mpirun"
-fi
 # ---- a profile that earlier releases made of what jobs had measured while they ran ----------------------------------------
 learned=tests/fixtures/envgen/learned
 at=(--collectives allreduce --bytes 1M --nodes 2 --ranks 4)
@@ -108,6 +96,4 @@ pinned() { env NCCLTUNE_PROFILE="$profile" NCCL_TUNER_PLUGIN="$PWD/build/libnccl
 check "a pinned table is the right one" says "the one that NCCLTUNE_HASH asks for" pinned NCCLTUNE_HASH="$table"
 check "or NCCL will refuse to start" says "NCCL will refuse to start" pinned NCCLTUNE_HASH=0123456789abcdef
 check "NCCLTUNE=off is told" says "NCCLTUNE=off" pinned NCCLTUNE=off
-check "a stream without ranks is an error" bash -c "! echo hello | '$bin' doctor --compare -"
-check "--job and --compare are mutually exclusive" status 2 "$bin" doctor --job --compare -
 finish

@@ -1,4 +1,4 @@
-/* The doctor inside a job: one rank's view, and many ranks held against one another. */
+/* The doctor inside a job: one rank's view. */
 #include <dlfcn.h>
 
 #include "core/file.h"
@@ -84,14 +84,6 @@ static const char *value_in(const void *arg, const char *name)
     return NULL;
 }
 
-static const char *agreed(const struct doctor *d, const char *name)
-{
-    for (int i = 0; i < d->nagree; i++)
-        if (!strcmp(d->agree[i].name, name))
-            return d->agree[i].value;
-    return NULL;
-}
-
 /* ---- other people's plugins -------------------------------------------------------------------------------------- */
 
 #define VENDOR "build/tests/doubles/vendor_tuner.so"
@@ -108,11 +100,6 @@ TEST_CASE(a_foreign_tuner_is_named)
     const char *const chained[] = {"NCCL_TUNER_PLUGIN=" PLUGIN, "NCCLTUNE_NEXT_TUNER=" VENDOR, profile, NULL};
     d = job(chained);
     expect(d, "tuner", FINDING_OK, "'vendor double' is asked before the table");
-    int alike = 0;
-    for (int i = 0; i < d->nagree; i++)
-        alike +=
-            !strcmp(d->agree[i].name, "the tuner that others bring") && !strcmp(d->agree[i].value, "vendor double");
-    assert_int_equal(alike, 1); /* of all ranks: one without it would call otherwise, and hang */
     doctor_free(d);
     const char *const missing[] = {"NCCL_TUNER_PLUGIN=" PLUGIN, "NCCLTUNE_NEXT_TUNER=/nowhere/tuner.so", profile, NULL};
     d = job(missing);
@@ -178,7 +165,6 @@ TEST_CASE(nothing_is_pinned)
     expect(d, "profile", FINDING_NOTE, "none is pinned");
     expect(d, "plugin", FINDING_NOTE, "NCCL_TUNER_PLUGIN is not set");
     assert_int_equal(finding_count(d->found.list, d->found.n, FINDING_ERROR), 0);
-    assert_null(agreed(d, "the tuner table"));
     doctor_free(d);
 }
 
@@ -247,7 +233,6 @@ TEST_CASE(all_is_well)
     expect(d, "machine", FINDING_OK, "class0");
     expect(d, "setting", FINDING_OK, "nothing of the profile is overridden");
     assert_int_equal(finding_count(d->found.list, d->found.n, FINDING_ERROR), 0);
-    assert_string_equal(agreed(d, "the tuner table"), hash);
     doctor_free(d);
 }
 
@@ -284,8 +269,6 @@ TEST_CASE(much_is_wrong)
     expect(d, "lint", FINDING_ERROR, "NCCL_IB_TIMEOUT=300");
     expect(d, "lint", FINDING_WARNING, "NT401");
     assert_int_equal(finding_count(d->found.list, d->found.n, FINDING_ERROR), 3);
-    assert_string_equal(agreed(d, "NCCL_ALGO"), "Ring");
-    assert_null(agreed(d, "NCCL_SOCKET_IFNAME"));
     doctor_free(d);
 }
 
@@ -298,17 +281,14 @@ TEST_CASE(nearly_right)
         arena_printf(s.arena, "NCCLTUNE_HASH=%.15s", hash),
         arena_printf(s.arena, "NCCLTUNE_SET=NCCLTUNE_PROFILE=%.*s", (int)strlen(dir) - 1, dir),
         "NCCL_TUNER_PLUGIN=nccltune",
-        "NCCL_ALGO=Ring",
-        "NCCL_ALGO=Tree",
+        "NCCL_IB_TIMEOUT=300",
+        "NCCL_IB_TIMEOUT=301",
         NULL};
     struct doctor *d = job(settings);
     expect(d, "profile", FINDING_OK, "set by hand");
     expect(d, "hash", FINDING_ERROR, "NCCL will refuse to start");
-    assert_string_equal(agreed(d, "NCCL_ALGO"), "Ring"); /* as getenv has it */
-    int n = 0;
-    for (int i = 0; i < d->nagree; i++)
-        n += !strcmp(d->agree[i].name, "NCCL_ALGO");
-    assert_int_equal(n, 1);
+    expect(d, "lint", FINDING_ERROR, "NCCL_IB_TIMEOUT=300");                      /* as getenv has it */
+    assert_int_equal(finding_count(d->found.list, d->found.n, FINDING_ERROR), 3); /* the plugin cannot be loaded */
     doctor_free(d);
     const char *whole[] = {set("NCCLTUNE_PROFILE", dir), arena_printf(s.arena, "NCCLTUNE_HASH=sha256:%.16s", hash),
                            "NCCL_TUNER_PLUGIN=nccltune", NULL};
@@ -318,7 +298,6 @@ TEST_CASE(nearly_right)
     whole[2] = "NCCL_TUNER_PLUGIN=none";
     d = job(whole);
     expect(d, "hash", FINDING_NOTE, "no plugin looks at it");
-    assert_null(agreed(d, "the tuner table"));
     doctor_free(d);
 }
 
@@ -388,146 +367,20 @@ TEST_CASE(broken_profiles)
     d = job(off);
     expect(d, "profile", FINDING_NOTE, "NCCLTUNE=off");
     assert_int_equal(finding_count(d->found.list, d->found.n, FINDING_ERROR), 0);
-    assert_string_equal(agreed(d, "NCCLTUNE"), "off");
     doctor_free(d);
 }
 
 /* The first to name a variable wins: the environment, the user's file, the system's. */
 TEST_CASE(files_count_as_nccl_reads_them)
 {
-    static const char user[] = "NCCL_ALGO=Tree\nNCCL_PROTO=Simple\n", site[] = "NCCL_PROTO=LL\nNCCL_CUMEM_ENABLE=0\n";
-    const char *const settings[] = {"NCCL_ALGO=Ring",
+    static const char user[] = "NCCL_IB_TIMEOUT=301\nNCCL_IB_SL=302\n", site[] = "NCCL_IB_SL=303\nNCCL_IB_TC=304\n";
+    const char *const settings[] = {"NCCL_IB_TIMEOUT=300",
                                     set("NCCL_CONF_FILE", scratch_write(&s, "user.conf", user, sizeof user - 1)), NULL};
     scratch_write(&s, "nccl.conf", site, sizeof site - 1);
     struct doctor *d = job(settings);
-    assert_string_equal(agreed(d, "NCCL_ALGO"), "Ring");
-    assert_string_equal(agreed(d, "NCCL_PROTO"), "Simple");
-    doctor_free(d);
-}
-
-/* ---- ranks held against one another ------------------------------------------------------------------------------ */
-
-static char *line_of(const char *rank, const char *setting)
-{
-    const char *environment[] = {set("SLURM_PROCID", rank), "SLURM_NTASKS=4", setting, NULL};
-    struct doctor_job_options o = {
-        .environment = environment, .system_conf = "/nonexistent", .system_table = "/nonexistent", .machine = machine};
-    struct doctor *d = doctor_job(&o);
-    struct err e = {0};
-    char *text;
-    size_t bytes;
-    FILE *out = open_memstream(&text, &bytes);
-    assert_int_equal(doctor_job_print_json(d, out, &e), 0);
-    fclose(out);
-    doctor_free(d);
-    for (const char *at = text; *at; at += strcspn(at, "\n") + 1)
-        assert_true(strcspn(at, "\n") < 1000);
-    char *copy = arena_strdup(s.arena, text);
-    free(text);
-    return copy;
-}
-
-static struct doctor *compare(const char *text, struct err *e)
-{
-    return doctor_job_compare(scratch_write(&s, "lines", text, strlen(text)), e);
-}
-
-TEST_CASE(ranks_that_are_alike)
-{
-    struct err e = {0};
-    struct doctor *d = compare(arena_printf(s.arena, "hello\n%s2: %s%s%s{\"a\": 1}\n", line_of("0", "NCCL_ALGO=Ring"),
-                                            line_of("2", "NCCL_ALGO=Ring"), line_of("1", "NCCL_ALGO=Ring"),
-                                            line_of("3", "NCCL_ALGO=Ring")),
-                               &e);
-    expect(d, "ranks", FINDING_OK, "alike on all 4");
-    assert_int_equal(finding_count(d->found.list, d->found.n, FINDING_ERROR), 0);
-    doctor_free(d);
-}
-
-TEST_CASE(ranks_that_differ)
-{
-    struct err e = {0};
-    struct doctor *d = compare(arena_printf(s.arena, "%s%s%s", line_of("0", "NCCL_ALGO=Ring"),
-                                            line_of("1", "NCCL_ALGO=Ring"), line_of("3", "NCCL_IB_TIMEOUT=300")),
-                               &e);
-    expect(d, "ranks", FINDING_ERROR, "rank 2 of 4 did not report");
-    expect(d, "ranks", FINDING_ERROR, "NCCL_ALGO is 'Ring' on ranks 0-1, is not set on rank 3");
-    expect(d, "lint", FINDING_ERROR, "rank 3: NCCL_IB_TIMEOUT=300");
-    doctor_free(d);
-}
-
-TEST_CASE(long_values_are_told_apart)
-{
-    static char one[3000] = "NCCL_ALGO=", two[3000];
-    struct err e = {0};
-    memset(one + 10, '"', sizeof one - 11);
-    memcpy(two, one, sizeof one);
-    two[sizeof two - 2] = '\'';
-    struct doctor *d = compare(
-        arena_printf(s.arena, "%s%s%s%s", line_of("0", one), line_of("1", one), line_of("2", two), line_of("3", two)),
-        &e);
-    expect(d, "ranks", FINDING_ERROR, "on ranks 0-1, is '");
-    expect(d, "ranks", FINDING_ERROR, "(2989 bytes, sha256 ");
-    doctor_free(d);
-}
-
-/* A rank that is read twice does not speak for one that says nothing. */
-TEST_CASE(ranks_that_repeat_themselves)
-{
-    struct err e = {0};
-    const char *first = line_of("0", "NCCL_ALGO=Ring");
-    struct doctor *d = compare(arena_printf(s.arena, "%s%s%s", first, first, line_of("1", "A=b")), &e);
-    expect(d, "ranks", FINDING_ERROR, "NCCL_ALGO is 'Ring' on rank 0, is not set on rank 1");
-    expect(d, "ranks", FINDING_ERROR, "ranks 2-3 of 4 did not report");
-    doctor_free(d);
-}
-
-/* 31 values are told apart; a rank with one of them is not taken for something else, however many there are. */
-TEST_CASE(many_values)
-{
-    struct err e = {0};
-    const char *text = "";
-    for (int rank = 0; rank < 40; rank++)
-        text = arena_printf(s.arena,
-                            "%s{\"format\": \"" DOCTOR_JOB_FORMAT "\", \"rank\": %d, \"agree\": {\"X\": \"v%d\"}}\n",
-                            text, rank, rank == 39 ? 5 : rank);
-    struct doctor *d = compare(text, &e);
-    expect(d, "ranks", FINDING_ERROR, "is 'v5' on ranks 5, 39,");
-    expect(d, "ranks", FINDING_ERROR, "is 'v30' on rank 30, is something else on ranks 31-38");
-    doctor_free(d);
-}
-
-TEST_CASE(many_ranks)
-{
-    struct err e = {0};
-    const char *text = "";
-    for (int rank = 0; rank < 60; rank++)
-        text = arena_printf(s.arena,
-                            "%s{\"format\": \"" DOCTOR_JOB_FORMAT "\", \"rank\": %d, \"agree\": {\"X\": \"v%d\"}}\n",
-                            text, rank, rank % 2);
-    struct doctor *d = compare(text, &e);
-    expect(d, "ranks", FINDING_ERROR, "36, 38 and 10 more, is 'v1' on ranks 1, 3,");
-    doctor_free(d);
-}
-
-TEST_CASE(lines_from_anywhere)
-{
-    static const char *const bad[] = {
-        "nothing of ours\n",
-        "{\"format\": \"" DOCTOR_JOB_FORMAT "\", \"rank\": \n",
-        "{\"format\": \"nccltune-job/1x\"}\n",
-        "{\"agree\": {}, \"what\": \"" DOCTOR_JOB_FORMAT "\"}\n",
-        "{\"format\": \"" DOCTOR_JOB_FORMAT "\", \"rank\": 65536}\n",
-    };
-    struct err e = {0};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_null(compare(bad[i], &e));
-    struct doctor *d =
-        compare("{\"format\": \"" DOCTOR_JOB_FORMAT "\", \"rank\": 1e300, \"ranks\": -7, \"agree\": [3], "
-                "\"severity\": \"error\", \"text\": \"\\u001b[31mred\"}\n",
-                &e);
-    assert_non_null(d);
-    expect(d, "?", FINDING_ERROR, "rank 0: ?[31mred");
+    expect(d, "lint", FINDING_ERROR, "NCCL_IB_TIMEOUT=300");
+    expect(d, "lint", FINDING_ERROR, "NCCL_IB_SL=302");
+    expect(d, "lint", FINDING_ERROR, "NCCL_IB_TC=304");
     doctor_free(d);
 }
 
