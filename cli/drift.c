@@ -1,6 +1,6 @@
 /* nccltune drift: what the captures of many jobs say of a cluster. */
 
-#include "advise/drift/expect.h"
+#include "advise/drift/drift.h"
 #include "cli/cli.h"
 #include "core/file.h"
 #include "core/json.h"
@@ -14,7 +14,6 @@ static const struct cli_page page = {
     "DIR holds what NCCLTUNE_CAPTURE=DIR has left: JOB.rank.N.json, of any number of jobs.\n",
     "Examples\n"
     "  nccltune drift /shared/capture\n"
-    "  nccltune drift --profile /shared/profiles/current /shared/capture\n"
     "  nccltune drift --json /shared/capture/2026-11-* | jq '.waited_for[0]'\n"
     "\n"
     "Exit status: 0 nothing was found, 1 something was, or a directory cannot be read or holds no capture,\n"
@@ -22,49 +21,32 @@ static const struct cli_page page = {
     -1};
 
 struct request {
-    const char *output, *profile;
+    const char *output;
     int json;
 };
 
 static const struct option_spec options[] = {
     {'o', "output", "FILE", "write the text or JSON there", option_text, offsetof(struct request, output)},
-    {'p', "profile", "PROFILE", "hold the latest job against what was measured for it, or what the model predicts",
-     option_text, offsetof(struct request, profile)},
     {'j', "json", NULL, "print JSON", option_flag, offsetof(struct request, json)},
     {0},
 };
 
-static int write_text(const struct drift_fleet *f, const struct drift_expectation *x, const char *path, struct err *e)
+static int write_text(const struct drift_fleet *f, const char *path, struct err *e)
 {
     struct file_out out;
     int rc = file_out_begin(&out, e);
     if (rc)
         return rc;
     drift_print(f, out.stream);
-    if (x->job)
-        drift_expect_print(x, out.stream);
     return file_out_commit(&out, path, e);
-}
-
-static int write_json(const struct drift_fleet *f, const struct drift_expectation *x, const char *path, struct err *e)
-{
-    cJSON *doc = drift_json(f);
-    if (x->job)
-        cJSON_AddItemToObject(doc, "unexpected", drift_expect_json(x));
-    return json_save(doc, path, e);
 }
 
 static int find_drift(const struct request *r, const char *const *dirs, size_t ndirs, struct arena *a, struct err *e)
 {
-    struct drift_expectation x = {0};
     struct drift_fleet *f = drift_read(dirs, ndirs, a, e);
-    struct env_profile *p = f && r->profile ? env_profile_open(r->profile, e) : NULL;
-    int rc = !f || (r->profile && !p) ? -1 : p ? drift_expect(f, p, a, &x, e) : 0;
-    if (!rc)
-        rc = (r->json ? write_json : write_text)(f, &x, r->output, e);
-    int found = !rc && (f->ncauses || f->ncalls || x.count);
+    int rc = !f ? -1 : r->json ? json_save(drift_json(f), r->output, e) : write_text(f, r->output, e);
+    int found = !rc && (f->ncauses || f->ncalls);
     drift_free(f);
-    env_profile_free(p);
     return rc ? cli_fail(COMMAND, e) : found ? ERR_FAILED : 0;
 }
 

@@ -3,7 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "advise/drift/expect.h"
+#include "advise/drift/drift.h"
 #include "advise/trials/trials.h"
 #include "cli/cli.h"
 #include "core/file.h"

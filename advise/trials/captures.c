@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advise/drift/expect.h"
+#include "advise/drift/drift.h"
 #include "advise/trials/trials.h"
 #include "core/coll.h"
 #include "core/hash.h"

@@ -85,21 +85,6 @@ check "every rank of all four finds the row" test -z "$(counted tree)"
 check "the job runs in pairs" found -s 2
 check "every rank of both pairs finds the row" test -z "$(counted nvls)"
 
-# ---- and what it really takes is held against them ----
-drift() { # DIR [VARIABLE=VALUE]...: a job of all four, captured, beside the profile
-    local dir=$work/$1
-    shift
-    env NCCLTUNE_CAPTURE="$dir" NCCL_PROFILER_PLUGIN="$PWD/build/libnccl-profiler-nccltune.so" LOCAL_WORLD_SIZE=4 "$@" \
-        "$work/perf" -b 65536 -e 65536 -t 4 >"$work/job.out" && build/nccltune drift --profile "$work/profile" "$dir" >"$work/drift"
-}
-check "under the table it is as expected" drift tuned NCCL_TUNER_PLUGIN="$PWD/build/libnccl-tuner-nccltune.so" NCCLTUNE_PROFILE="$work/profile"
-check "which is known" grep -q 'which knows 1 of its 1 calls' "$work/drift"
-check "without the table it is not" bash -c "$(declare -f drift); work=$work; ! drift untuned NCCL_TUNER_PLUGIN=none"
-check "because ring ran" grep -q 'it ran by ring/simple, and the profile has tree/simple' "$work/drift"
-sed 's/latency=15 GBps=100 predict=3/latency=40 GBps=50 predict=1/' "$NCCL_DOUBLE_LAW" >"$work/slow.law"
-check "a machine that has become slower is seen" bash -c "$(declare -f drift); work=$work; ! drift slow NCCL_DOUBLE_LAW=$work/slow.law NCCL_TUNER_PLUGIN=$PWD/build/libnccl-tuner-nccltune.so NCCLTUNE_PROFILE=$work/profile"
-check "by what was measured" grep -q '2.* times the .* that was measured for it$' "$work/drift"
-
 # ---- and that one keeps the others waiting is seen ----
 late() { # DIR RANK US EVERY [VARIABLE=VALUE]...: the basis, and how many come last
     local dir=$1

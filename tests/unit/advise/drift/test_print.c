@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "advise/drift/expect.h"
+#include "advise/drift/drift.h"
 #include "core/coll.h"
 #include "core/json.h"
 #include "tests/lib/unit.h"
@@ -131,44 +131,9 @@ static void says_that_nothing_is(void **state)
     arena_free(a);
 }
 
-static void names_what_was_not_expected(void **state)
-{
-    struct observe_call call = {.kind = COLL_ALLREDUCE,
-                                .bytes = 1 << 20,
-                                .count = 10,
-                                .group_size = 8,
-                                .median_us = 300,
-                                .algo = ALGO_RING,
-                                .proto = PROTO_LL};
-    struct drift_unexpected list[22];
-    struct drift_job job = {.seen = {.name = "7"}};
-    struct drift_expectation x = {.job = &job, .known = 3, .calls = 5, .unexpected = list, .count = 2};
-    char *text = NULL;
-    size_t bytes;
-    for (size_t i = 0; i < 22; i++)
-        list[i] = (struct drift_unexpected){.now = {call, &job.seen}, .expected_us = 100, .times = 3};
-    list[1].is_predicted = 1;
-    list[1].choice = "tree/simple";
-    FILE *out = open_memstream(&text, &bytes);
-    drift_expect_print(&x, out);
-    cJSON *doc = drift_expect_json(&x);
-    char *json = cJSON_Print(doc);
-    fprintf(out, "%s\n", json);
-    x.count = 0;
-    drift_expect_print(&x, out);
-    x.count = 22;
-    drift_expect_print(&x, out);
-    fclose(out);
-    cJSON_free(json);
-    cJSON_Delete(doc);
-    assert_whole(text, "tests/fixtures/envgen/unexpected.txt");
-    free(text);
-}
-
 int test_print(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(says_it_all, set_up, tear_down),
-                                       cmocka_unit_test_setup_teardown(says_that_nothing_is, set_up, tear_down),
-                                       cmocka_unit_test(names_what_was_not_expected)};
+                                       cmocka_unit_test_setup_teardown(says_that_nothing_is, set_up, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* Trials: simulated jobs, put into groups as the hooks put them, and judged at every job that ends. */
 #include "advise/trials/trials.h"
 
-#include "advise/drift/expect.h"
+#include "advise/drift/drift.h"
 #include "tests/lib/unit.h"
 #include "tests/unit/envgen/scratch.h"
 
