@@ -18,19 +18,16 @@ static const struct cli_page page = {
     "nccltune explain PROFILE [VARIABLE | --collectives C --bytes N [--nodes N] [--ranks N]] [--json]\n"
     "       nccltune explain VARIABLE [--nccl VERSION] [--json]\n"
     "       nccltune explain PROFILE --workload FILE [--json]\n"
-    "       nccltune explain PROFILE|VERSION --diff PROFILE2|VERSION2 [--json]\n"
-    "Explain what a profile makes OpenMPI and NCCL do, and why: as a whole, for one variable, or for one call; what "
-    "it\n"
-    "is worth to a training step; or what another profile, or another release of NCCL, makes different. Without a\n"
-    "profile, explain a variable of NCCL: what it does, and its default by release.\n",
+    "Explain what a profile makes OpenMPI and NCCL do, and why: as a whole, for one variable, or for one call; or "
+    "what\n"
+    "it is worth to a training step. Without a profile, explain a variable of NCCL: what it does, and its default by\n"
+    "release.\n",
     "Examples\n"
     "  nccltune explain profile\n"
     "  nccltune explain NCCL_IB_HCA\n"
     "  nccltune explain profile btl_tcp_if_include\n"
     "  nccltune explain profile --collectives allreduce --bytes 64M --nodes 2 --ranks 16\n"
     "  nccltune explain profile --workload workload.json\n"
-    "  nccltune explain profile --diff profile-of-last-year\n"
-    "  nccltune explain 2.21.5 --diff 2.28.9\n"
     "\n"
     "Exit status: 0 done, 1 the profile is incomplete, was changed or cannot be read, 2 wrong usage or an unknown\n"
     "variable.\n",
@@ -38,7 +35,7 @@ static const struct cli_page page = {
 
 struct request {
     struct env_question question;
-    const char *profile, *diff, *workload;
+    const char *profile, *workload;
     int json;
 };
 
@@ -48,9 +45,6 @@ static const struct option_spec own_options[] = {
      option_text, offsetof(struct request, workload)},
     {0, "nccl", "VERSION", "the release whose own choices and defaults are told; those of the profile",
      cli_take_release, offsetof(struct request, question.nccl)},
-    {'d', "diff", "PROFILE",
-     "what that profile makes different, or, between two versions such as 2.28.9, NCCL's own defaults", option_text,
-     offsetof(struct request, diff)},
     {'j', "json", NULL, "print the answer as JSON", option_flag, offsetof(struct request, json)},
     {0},
 };
@@ -117,51 +111,6 @@ static int explain(const struct request *r, struct err *e)
     return rc;
 }
 
-/* ---- differences ------------------------------------------------------------------------------------------------- */
-
-static int print_diff(const struct env_diff *d, int json, struct err *e)
-{
-    if (!json) {
-        env_diff_print(d, stdout);
-        return 0;
-    }
-    return save(env_diff_json(d), e);
-}
-
-/* A version is one release or all patches of a minor one, of which the newest counts. */
-static int is_release(const char *word, int *release)
-{
-    int low;
-    return !env_version_parse(word, &low, release);
-}
-
-static int compare(const char *from, const char *to, int json, struct err *e)
-{
-    struct arena *a = arena_new();
-    struct env_profile *x = NULL, *y = NULL;
-    struct env_diff d;
-    int before, after, rc = 0, first = is_release(from, &before), second = is_release(to, &after);
-    if (first != second) {
-        rc = err_set(e, ERR_USAGE, "--diff compares two profiles, or two versions: '%s' and '%s' are one of each", from,
-                     to);
-    } else if (first) {
-        d = env_diff_releases(before, after, a);
-        rc = print_diff(&d, json, e);
-    } else {
-        x = env_profile_open(from, e);
-        y = x ? env_profile_open(to, e) : NULL;
-        rc = y ? 0 : e->code;
-    }
-    if (y) {
-        d = env_diff_profiles(x, y, a);
-        rc = print_diff(&d, json, e);
-    }
-    env_profile_free(x);
-    env_profile_free(y);
-    arena_free(a);
-    return rc;
-}
-
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
 /* What goes together; 0 or the exit code. */
@@ -173,8 +122,6 @@ static int check_request(const struct request *r, const char *of_call)
         return cli_usage(COMMAND, "%s and a VARIABLE are mutually exclusive", of_call);
     if (of_call && (q->coll < 0 || !sized))
         return cli_usage(COMMAND, "a call has both --collectives and --bytes");
-    if (r->diff && (of_call || q->variable || r->workload || q->nccl))
-        return cli_usage(COMMAND, "--diff stands alone");
     if (r->workload && (of_call || q->variable))
         return cli_usage(COMMAND, "--workload stands alone");
     return 0;
@@ -193,11 +140,11 @@ int explain_main(int argc, char **argv)
         r.profile = argv[first];
         r.question.variable = first + 1 < argc ? argv[first + 1] : NULL;
         rc = check_request(&r, groups[1].given);
-        int alone = first + 1 == argc && !r.diff && !r.workload && !groups[1].given && env_explain_knows(r.profile);
+        int alone = first + 1 == argc && !r.workload && !groups[1].given && env_explain_knows(r.profile);
         if (!rc && alone) {
             if (env_explain_variable(r.profile, r.question.nccl, r.json, stdout, &e))
                 rc = cli_fail(COMMAND, &e);
-        } else if (!rc && (r.diff ? compare(r.profile, r.diff, r.json, &e) : explain(&r, &e)))
+        } else if (!rc && explain(&r, &e))
             rc = cli_fail(COMMAND, &e);
     }
     arena_free(a);

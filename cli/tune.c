@@ -30,7 +30,6 @@ static const struct cli_page page = {
     "  nccltune tune --hosts 'node[1-4]' --budget 10m -o /shared/profile\n"
     "  salloc -N4 nccltune tune --serve partition=gpu -o /shared/profile    measure four, serve all\n"
     "  nccltune tune --resume -o profile                          after ^C\n"
-    "  nccltune tune --renew profile -o profile-2.31               after an upgrade of NCCL or the GPU driver\n"
     "  nccltune tune --machine azure-ndv5 --nodes 32 -o profile   on a laptop: all predicted\n"
     "\n"
     "Predictions have 90 % intervals, and are written as comments unless --predicted is given.\n"
@@ -42,10 +41,6 @@ static const struct option_spec profile_options[] = {
     {'o', "output", "PROFILE", "the directory to write", option_text, offsetof(struct tune, generate.out)},
     {0, "nccl", "RANGE", "write for these releases (2.28.9, 2.28, 2.19-2.28), and predict for the last",
      cli_take_releases, offsetof(struct tune, releases)},
-    {0, "renew", "PROFILE",
-     "after an upgrade: measure again what PROFILE was made for, less what was far behind; says what has changed and "
-     "what that changes; ends at once where nothing has",
-     option_text, offsetof(struct tune, renew)},
     {'r', "resume", NULL, "go on with a profile that was interrupted", option_flag, offsetof(struct tune, resume)},
     {'f', "force", NULL, "start again and replace what is in PROFILE", option_flag,
      offsetof(struct tune, generate.force)},
@@ -267,10 +262,7 @@ static int report(struct tune *t, const struct env_profile *profile, const struc
     struct err unwritten = {0};
     if (env_report_save(profile, NULL, &unwritten))
         log_warn(&t->log, "%s", unwritten.text);
-    int rc = tune_report(&r, t->arena, e);
-    if (!rc && t->before && !t->json)
-        tune_renew_print(t, profile);
-    return rc;
+    return tune_report(&r, t->arena, e);
 }
 
 /* What the check has refuted joins the measurements; the profile is to be made again of them. */
@@ -297,7 +289,7 @@ static int check_delivery(void *user, struct env_profile *profile, struct err *e
         return 0;
     how.budget_s = verify_check_s(how.budget_s);
     how.budget_open = how.resume = 0;
-    how.results = how.earlier = NULL;
+    how.results = NULL;
     struct log quiet = cli_log(TUNE_COMMAND, 1);
     quiet.progress = &t->progress;
     struct verify_request q = {.profile = profile,
@@ -420,20 +412,10 @@ static int tune_profile(struct tune *t, struct err *e)
         return report_finished(t, e);
     }
     int rc = check_directory(t, t->generate.out, e);
-    if (!rc && t->renew)
-        rc = tune_renew_begin(t, e);
     if (!rc)
         rc = tune_look(t, e);
     if (*t->stop)
         return interrupted(t);
-    int changes = !rc && t->renew ? tune_renew_changes(t, e) : 1;
-    if (changes < 0)
-        return e->code;
-    if (!changes) {
-        log_info(&t->log, "nothing has changed since %s was made; 'nccltune verify %s' measures whether it holds",
-                 t->renew, t->renew);
-        return 0;
-    }
     if (!rc && t->plan && t->json)
         return tune_plan_json(t, e);
     if (!rc && t->plan)
@@ -456,10 +438,6 @@ static int check_request(const struct tune *t, struct err *e)
 {
     if (!t->generate.out)
         return err_set(e, ERR_USAGE, "-o PROFILE is missing");
-    if (t->renew && (tune_predicts(t) || t->serve || t->bench.workload))
-        return err_set(e, ERR_USAGE,
-                       "--renew measures what the old profile was made for: not with a described machine, "
-                       "--serve or --workload");
     if (t->resume && t->generate.force)
         return err_set(e, ERR_USAGE, "--resume and --force are mutually exclusive");
     if (t->serve && tune_predicts(t))
@@ -526,7 +504,6 @@ int tune_main(int argc, char **argv)
             cli_fail(TUNE_COMMAND, &e);
         agents_end(&t.agents, &t.bench.setup, rc);
     }
-    env_profile_free(t.before);
     tune_forget(&t);
     arena_free(t.arena);
     return rc;

@@ -25,9 +25,7 @@ struct tune_part {
 struct tune {
     struct env_generate generate; /* what is the same for all parts, and the first one's `out` */
     int resume, json, verbose, quiet, plan;
-    const char *renew;          /* a profile that was made with other releases; NULL */
-    struct env_profile *before; /* the same */
-    const char *serve;          /* nodes that are not measured: a list, or partition=NAME */
+    const char *serve; /* nodes that are not measured: a list, or partition=NAME */
     struct bench_options bench;
     struct cli_machine machine; /* a described one, or a topology.json of the nodes */
     struct cli_releases releases;
@@ -63,12 +61,6 @@ int tune_drop(struct tune *t, struct tune_part *p, const char *name, const char 
 
 /* The hosts of a topology that are measured (`served` 0) or only served (1), folded, in `a`; and how many. */
 const char *tune_hosts(const struct topology *t, int served, struct arena *a, int *n);
-
-/* --renew: what was not said is taken over from the old profile; says what has changed since, in the nodes that have
- * been looked at: 0 nothing; and what that has changed in the new profile. */
-int tune_renew_begin(struct tune *t, struct err *e);
-int tune_renew_changes(struct tune *t, struct err *e);
-void tune_renew_print(const struct tune *t, const struct env_profile *after);
 
 /* What will be done, for people and as JSON. */
 void tune_plan_print(const struct tune *t, FILE *out);

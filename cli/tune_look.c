@@ -247,8 +247,6 @@ static int serve(struct tune *t, struct err *e)
 static const char *reason(const struct tune *t, const struct tune_part *p)
 {
     int gpus = p->topology ? topo_measured_gpus(p->topology) : 0;
-    if (t->before)
-        return arena_printf(t->arena, "as for %s", t->renew);
     if (!t->choose)
         return "as --engine says";
     return bench_evidence_of(p->bench.engine) == BENCH_ON_GPUS

@@ -7,7 +7,6 @@
 #include "bench/noise/noise.h"
 #include "bench/search/budget.h"
 #include "bench/search/conduct.h"
-#include "bench/search/earlier.h"
 #include "bench/search/predict.h"
 #include "bench/search/prior.h"
 #include "bench/search/shapes.h"
@@ -37,8 +36,6 @@ static int make_plan(struct bench_options *o, const struct bench_engine *engine,
                      struct arena *a, struct bench_plan *p, struct err *e)
 {
     int rc = engine->predicts ? engine->predicts->plan(setup, a, p, e) : engine->measures->plan(setup, a, p, e);
-    if (!rc && o->earlier)
-        rc = search_leave_out_losers(p, engine->name, o->earlier, setup->log, e);
     if (!rc && p->prior_nodes > 1 && search_prior_launches(setup, p->prior_nodes, a, p))
         log_info(setup->log, "launches are tried in the order of what the model predicts for them");
     for (int coll = 0; coll < COLL_MEASURED && !rc; coll++) {

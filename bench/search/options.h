@@ -52,7 +52,6 @@ struct bench_options {
     double margin;        /* the gain that is worth a setting */
     double confidence;    /* of the intervals that have to clear it */
     double watchdog_s;    /* the least time after which a measurement without answer is killed */
-    const char *earlier;  /* a journal of another release: what was far behind there is not tried again; NULL none */
     int resume;           /* go on with an existing journal */
     const struct option_group *own; /* from bench_engine_groups; NULL: no engine's own options were said */
     struct bench_setup setup;       /* `own`, `topology` and `log` are filled by bench_run */

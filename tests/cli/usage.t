@@ -25,7 +25,7 @@ Every option is still known and named by help
   > tune --budget --calibration --collectives --confidence --engine --first-use-patience \
   > --force --from --gpu --graphs --hostfile --hosts --interfaces --json --launch-prefix --launcher --machine \
   > --margin --max-bytes --min-bytes --mpirun --mpirun-args --nccl --nccl-lib --nodes --objective --output --plan \
-  > --predicted --quiet --ranks-per-node --registered --renew --resume --serve --shapes --share-gpus --sizes \
+  > --predicted --quiet --ranks-per-node --registered --resume --serve --shapes --share-gpus --sizes \
   > --ssh-command --start-patience --step-factor --topology --watchdog --workload
   > probe --deadline --format --from --gather --gpu --hostfile --hosts --ibnetdiscover --json --list-findings \
   > --list-gpus --list-machines --machine --merge --nodes --output --remote --ssh --strict --sysroot --timings --why
@@ -44,7 +44,7 @@ Every option is still known and named by help
   > --hosts --interfaces --journal --json --launch-prefix --launcher --margin --max-bytes --min-bytes --mpirun \
   > --mpirun-args --nccl-lib --objective --output --quiet --ranks-per-node --registered --shapes --share-gpus \
   > --sizes --ssh-command --start-patience --step-factor --textfile --watchdog --workload
-  > explain --bytes --collectives --diff --json --nccl --nodes --ranks --workload
+  > explain --bytes --collectives --json --nccl --nodes --ranks --workload
   > report --output
   > lint --env --fix --format --in-place --json --kind --list-rules --nccl --output --pid --profile --rccl \
   > --strict --topology

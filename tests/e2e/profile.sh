@@ -195,19 +195,6 @@ check "the manual page is there" test -s "$(sed -n 's/.*man -l //p' "$scratch/ru
 
 verify() { timeout 60 "$bin" verify "$scratch/praised" -q --budget 8s --json --textfile "$scratch/m.prom" >"$scratch/verify.json"; }
 check "verify measures it with OpenMPI (status 1: it does not hold)" status 1 verify
-# An upgrade: the same profile, said to be of an older release.
-sed 's/Open MPI 4.1.4/Open MPI 4.0.3/' "$scratch/praise.jsonl" >"$scratch/older.jsonl"
-check "a profile of an older release" "$bin" generate -q --topology "$tuned/topology.json" --results "$scratch/older.jsonl" -o "$scratch/older"
-renew() { timeout 60 "$bin" tune --renew "$scratch/older" --budget 8s -o "$scratch/renewed" >"$scratch/renew.txt" 2>&1; }
-check "tune --renew measures again" renew
-check "says what has changed" grep -qE 'changed: Open MPI [0-9.]+ instead of Open MPI 4\.0\.3' "$scratch/renew.txt"
-check "measures what the old one was made for" test "$(sed -nE 's/.*"collective":"([a-z]*)","bytes":([0-9]*).*/\1 \2/p' "$scratch/renewed/results.jsonl" | sort -u)" = "broadcast 1048576"
-check "not what was far behind there" grep -q 'not tried again, .*: 0 of 1 launches' "$scratch/renew.txt"
-check "and says what that changes" grep -A2 -E '^call: broadcast .*2 ranks' "$scratch/renew.txt"
-unchanged() { "$bin" tune --renew "$tuned" -o "$scratch/unchanged" 2>&1 | grep -q "nothing has changed since $tuned" && [ ! -e "$scratch/unchanged/results.jsonl" ]; }
-check "where nothing has changed nothing is measured" unchanged
-check "not for a machine that is only described" status 2 "$bin" tune --renew "$tuned" --machine dgx-h100 -o "$scratch/never"
-
 check "and leaves metrics in the format that Prometheus reads" python3 tests/tools/openmetrics.py "$scratch/m.prom"
 check "with the rule that does not hold" grep -qE '^nccltune_verify_rule_holds\{profile="[^"]*praised",rule="bcast[^"]*"\} 0$' "$scratch/m.prom"
 check "and that it was measured" grep -qE '^nccltune_verify_success\{.*\} 1$' "$scratch/m.prom"

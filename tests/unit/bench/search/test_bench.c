@@ -192,7 +192,7 @@ static int make_scripts(void **state)
 
 static int remove_scripts(void **state)
 {
-    static const char *const names[] = {"worker", "mpirun", "w.json", "r.jsonl", "earlier.jsonl"};
+    static const char *const names[] = {"worker", "mpirun", "w.json", "r.jsonl"};
     char path[64];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", scripts, names[i]);
@@ -252,16 +252,6 @@ static void plan_is(const struct bench_options *o, const char *expected)
 
 TEST_CASE(what_would_be_done)
 {
-    static const char journal[] =
-        "{\"format\": \"nccltune-results/1\"}\n"
-        "{\"engine\": \"mpi\", \"library\": \"x\", \"collective\": \"allreduce\", \"bytes\": 8, \"nodes\": 1, "
-        "\"ranks\": 2, "
-        "\"launch\": {\"label\": \"default\"}, \"call\": {\"label\": \"default\"}, \"round\": 1, \"status\": \"ok\", "
-        "\"times_us\": [10]}\n"
-        "{\"engine\": \"mpi\", \"library\": \"x\", \"collective\": \"allreduce\", \"bytes\": 8, \"nodes\": 1, "
-        "\"ranks\": 2, "
-        "\"launch\": {\"label\": \"default\"}, \"call\": {\"label\": \"ring\"}, \"round\": 1, \"status\": \"ok\", "
-        "\"times_us\": [90]}\n";
     struct bench_options o = scripted();
     char expected[2048];
     o.budget_s = 60;
@@ -283,17 +273,6 @@ TEST_CASE(what_would_be_done)
     assert_non_null(strstr(text, "{\"start_s\":30,\"time_s\":122,\"enough_s\":122,"));
     free(text);
     o.budget_open = 0;
-    const char *earlier = script("earlier.jsonl", journal); /* in which ring lost by far */
-    o.earlier = earlier;
-    text = plan_text(&o);
-    assert_non_null(strstr(text, "x: not tried again, for it was far behind everywhere in "));
-    assert_non_null(strstr(text, "\"calls\":[\"default\",\"tree\"]"));
-    free(text);
-    o.earlier = "/nonexistent/r.jsonl";
-    text = plan_text(&o);
-    assert_non_null(strstr(text, "/nonexistent/r.jsonl"));
-    free(text);
-    o.earlier = NULL;
     o.collectives |= 1u << COLL_REDUCE;
     plan_is(&o, "2: the mpi engine does not measure reduce\n");
 }
