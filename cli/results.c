@@ -45,9 +45,6 @@ static const struct {
     {"table", print_points},
     {"journal", bench_export_journal},
     {"csv", bench_export_csv},
-    {"json", bench_export_json},
-    {"openmetrics", bench_export_openmetrics},
-    {"nccl-tests", bench_export_nccl_tests},
     {0},
 };
 

@@ -37,7 +37,7 @@ static const struct cli_page page = {
 
 struct request {
     struct bench_options bench;
-    const char *profile, *out, *textfile;
+    const char *profile, *out;
     int json, quiet;
     struct agents agents;
 };
@@ -49,8 +49,6 @@ static const struct option_spec answer_options[] = {
      offsetof(struct request, out)},
     {0, "journal", "FILE", "keep the measurements (see nccltune-results.jsonl(5))", option_text,
      offsetof(struct request, bench.results)},
-    {0, "textfile", "FILE", "write the verdicts as metrics, for node_exporter's textfile collector (NAME.prom)",
-     option_text, offsetof(struct request, textfile)},
     {'j', "json", NULL, "print the verdicts as JSON", option_flag, offsetof(struct request, json)},
     {'q', "quiet", NULL, "no progress, only warnings", option_flag, offsetof(struct request, quiet)},
     {0},
@@ -204,8 +202,6 @@ static int judge_rules(const struct request *w, struct env_profile *p, const str
     sanity_check(points, t, &sanity);
     struct verify *v = verify_rules(p, bench_evidence_of(w->bench.engine), points, w->bench.margin, e);
     int rc = v ? 0 : ERR_FAILED;
-    if (!rc && w->textfile)
-        rc = verify_health_write(p->dir, v, w->textfile, e);
     if (!rc && w->json)
         rc = print_json(points, v, &r->noise, &sanity, e);
     else if (!rc) {
@@ -275,11 +271,8 @@ int verify_main(int argc, char **argv)
     }
     if (rc < 0) {
         rc = verify_profile(&w, &e);
-        if (rc && *e.text) { /* a monitor is to see that nothing was measured */
+        if (rc && *e.text)
             cli_fail(COMMAND, &e);
-            if (w.textfile && rc != ERR_USAGE && verify_health_write(w.profile, NULL, w.textfile, &e))
-                cli_fail(COMMAND, &e);
-        }
         agents_end(&w.agents, &w.bench.setup, rc);
     }
     arena_free(a);

@@ -6,21 +6,16 @@
 #   cron         17 3 * * 0  salloc -N4 --exclusive /usr/local/share/doc/nccltune/examples/health-check.sh verify
 #
 # The first looks at this node's ports alone, in seconds, and takes the node out of service where one has become slower.
-# The second measures the profile against the default once more. Both leave metrics for node_exporter's textfile
-# collector; verify says nccltune_verify_success 0 there where nothing could be measured.
+# The second measures the profile against the default once more; its exit status is not 0 where a rule does not hold.
 profile=${NCCLTUNE_HEALTH_PROFILE:-/shared/nccltune/current}
-metrics=${NCCLTUNE_HEALTH_METRICS:-/var/lib/node_exporter/textfile_collector}
 
 if [ "${1:-}" = verify ]; then
-    exec nccltune verify "$profile" -q --budget 10m --textfile "$metrics/nccltune_verify.prom"
+    exec nccltune verify "$profile" -q --budget 10m
 fi
 
 [ -e "$profile/fabric.json" ] || exit 0 # nothing was measured between ports: nothing to compare with
 worse=$(nccltune bench --check "$profile" -q 2>&1)
 status=$?
-good=$((status == 0))
-printf '%s\n' '# TYPE nccltune_ports_good gauge' '# HELP nccltune_ports_good Whether no port is worse than in the profile.' \
-    "nccltune_ports_good $good" >"$metrics/.nccltune_ports.$$" && mv "$metrics/.nccltune_ports.$$" "$metrics/nccltune_ports.prom"
 if [ "$status" = 1 ]; then
     scontrol update nodename="${SLURMD_NODENAME:-$(hostname -s)}" state=drain \
         reason="nccltune: $(printf '%s' "$worse" | tail -n 1 | cut -c1-100)"

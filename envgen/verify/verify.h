@@ -112,9 +112,3 @@ void verify_judge_delivery(struct env_profile *p, enum bench_evidence on, const 
 
 /* The budget of that, seconds, where the profile's own was `budget_s`. */
 double verify_check_s(double budget_s);
-
-/* ---- a verification as a health check: its verdicts for Prometheus. ---- */
-
-/* Writes the metrics of a verification (NULL: it could not be done) to `path`, atomically, as node_exporter's textfile
- * collector wants it. */
-int verify_health_write(const char *profile, const struct verify *v, const char *path, struct err *e);

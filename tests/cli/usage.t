@@ -43,7 +43,7 @@ Every option is still known and named by help
   > verify --budget --calibration --collectives --confidence --engine --first-use-patience --graphs --hostfile \
   > --hosts --interfaces --journal --json --launch-prefix --launcher --margin --max-bytes --min-bytes --mpirun \
   > --mpirun-args --nccl-lib --objective --output --quiet --ranks-per-node --registered --shapes --share-gpus \
-  > --sizes --ssh-command --start-patience --step-factor --textfile --watchdog --workload
+  > --sizes --ssh-command --start-patience --step-factor --watchdog --workload
   > explain --bytes --collectives --json --nccl --nodes --ranks --workload
   > report --output
   > lint --env --fix --format --in-place --json --kind --list-rules --nccl --output --pid --profile --rccl \

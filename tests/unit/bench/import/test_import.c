@@ -207,26 +207,6 @@ TEST_CASE(for_other_programs)
                            "\nnccl,NCCL 2.28.7,allreduce,1048576,2,4,1,default,ring/ll128,,\"float, in place\",1,ok,1,"
                            "90,90,90,11.6508444444,17.4762666667,,0\n"));
     free(text);
-    text = printed(bench_export_openmetrics);
-    assert_non_null(strstr(text,
-                           "nccltune_call_seconds{collective=\"allgather\",bytes=\"1048576\",nodes=\"2\",ranks=\"2\","
-                           "groups=\"1\",engine=\"nccl\",launch=\"NCCL_IB_QPS_PER_CONNECTION=4\",call=\"default\","
-                           "buffers=\"graph\"} 5.9e-05\n"));
-    assert_string_equal(text + strlen(text) - 6, "# EOF\n");
-    free(text);
-    text = printed(bench_export_json);
-    cJSON *doc = cJSON_Parse(text);
-    assert_int_equal(cJSON_GetArraySize(doc), 12);
-    cJSON_Delete(doc);
-    free(text);
-    /* Its own columns can be read as nccl-tests' are; where it ran is to be said again. */
-    text = printed(bench_export_nccl_tests);
-    const struct import_given given = {.coll = COLL_ALLREDUCE, .nodes = 2, .ranks = 4};
-    struct bench_results *r = import_parse("y.log", text, strlen(text), &given, NULL, &e);
-    assert_non_null(r);
-    assert_true(r->items[r->count - 1].times_us[0] == 139.5);
-    bench_results_free(r);
-    free(text);
 }
 
 /* Every file with all that is taken from it, and what is said of the rest. */
