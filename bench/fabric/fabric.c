@@ -233,18 +233,6 @@ static const struct json_field gpu_fields[] = {
 };
 #undef AT
 
-#define AT(member) offsetof(struct verbs_fabric_point, member)
-static const struct json_field point_fields[] = {
-    PAIR(AT(pair)),
-    {"qps", &json_as_int, AT(qps), .low = 1, .high = 1024, .required = 1},
-    {"bytes", &json_as_bytes, AT(bytes), .low = 1, .required = 1},
-    FIGURE("write_GBps", AT(GBps)),
-    FIGURE("both_GBps", AT(both_GBps)),
-    FIGURE("latency_us", AT(latency_us)),
-    {NULL},
-};
-#undef AT
-
 /* Their names in lines and in the document; the array that they are in. Of ports that is one with a place for each. */
 static const struct {
     const char *line, *list;
@@ -264,10 +252,6 @@ static const struct {
                         "gpu_memory",
                         {gpu_fields, sizeof(struct verbs_fabric_gpu)},
                         offsetof(struct verbs_fabric, gpus)},
-    [VERBS_PART_POINT] = {"point",
-                          "sweep",
-                          {point_fields, sizeof(struct verbs_fabric_point)},
-                          offsetof(struct verbs_fabric, points)},
 };
 
 cJSON *verbs_fabric_json(enum verbs_part part, const void *record)

@@ -40,14 +40,6 @@ struct verbs_fabric_try {
     int gid_index[2];             /* of the two sides, the writer's first, both by one more; 0 unknown */
 };
 
-/* A size of the sweep between two ports. */
-struct verbs_fabric_point {
-    struct verbs_try pair;
-    int qps;
-    uint64_t bytes;
-    double GBps, both_GBps, latency_us; /* writes one way, both ways at once, half of there and back; 0 not measured */
-};
-
 /* How a port carries the memory of one of its node's GPUs, to and from host memory at the other end. */
 struct verbs_fabric_gpu {
     int node, rail, gpu;            /* the GPU as its driver numbers it */
@@ -68,8 +60,6 @@ struct verbs_fabric {
     int ninterfaces;
     struct verbs_fabric_gpu *gpus; /* what each port does with each GPU of its node */
     int ngpus;
-    struct verbs_fabric_point *points; /* ascending by pair, queue pairs and size */
-    int npoints;
     int complete; /* the whole schedule was run */
     int ngids;    /* room for them in all tables together, bounded */
 };
@@ -84,19 +74,12 @@ struct verbs_fabric *verbs_fabric_new(int nodes, int rails); /* at least one nod
 void verbs_fabric_free(struct verbs_fabric *f);              /* NULL is fine */
 
 /* The parts that a fabric is told in. */
-enum verbs_part {
-    VERBS_PART_PORT,
-    VERBS_PART_TRY,
-    VERBS_PART_INTERFACE,
-    VERBS_PART_GPU,
-    VERBS_PART_POINT,
-    VERBS_PARTS
-};
+enum verbs_part { VERBS_PART_PORT, VERBS_PART_TRY, VERBS_PART_INTERFACE, VERBS_PART_GPU, VERBS_PARTS };
 
-/* A struct verbs_fabric_port, _try, _interface, _gpu or _point as an object; cJSON_Delete frees. */
+/* A struct verbs_fabric_port, _try, _interface or _gpu as an object; cJSON_Delete frees. */
 struct cJSON *verbs_fabric_json(enum verbs_part part, const void *record);
 
-/* What a line tells, {"try": {...}}: "port", "try", "interface", "gpu_memory", "point", or "again", a try that takes
+/* What a line tells, {"try": {...}}: "port", "try", "interface", "gpu_memory", or "again", a try that takes
  * the place of the earlier one of the same two ports in the same direction, if there is one. Errors name the member
  * that is missing or out of range. */
 int verbs_fabric_add(struct verbs_fabric *f, const struct cJSON *line, struct err *e);

@@ -194,46 +194,6 @@ static void print_interfaces(const struct verbs_fabric *f, FILE *out)
     }
 }
 
-static int same_pair(const struct verbs_try *x, const struct verbs_try *y)
-{
-    return !memcmp(x, y, sizeof *x);
-}
-
-/* The first pair of the sweep: writes one way for every number of queue pairs, both ways for the last. */
-static void print_sweep(const struct verbs_fabric *f, FILE *out)
-{
-    const struct verbs_try *pair = &f->points[0].pair;
-    int most = 0;
-    for (int i = 0; i < f->npoints; i++)
-        most = f->points[i].qps > most ? f->points[i].qps : most;
-    fprintf(out, "\nSizes, from %s %s to %s %s (the document has the other pairs)\n%10s %10s %12s",
-            f->names[pair->from.node], port_name(f, pair->from), f->names[pair->to.node], port_name(f, pair->to),
-            "size", "latency", "messages");
-    for (int qps = 1; qps <= most; qps *= 2)
-        fprintf(out, " %6d QP%s", qps, qps > 1 ? "s" : " ");
-    fprintf(out, " %10s\n%10s %10s %12s", "both ways", "(B)", "(us)", "(1/s)");
-    for (int qps = 1; qps <= most * 2; qps *= 2)
-        fprintf(out, " %10s", "(GB/s)");
-    fputc('\n', out);
-    for (int i = 0; i < f->npoints && f->points[i].qps == f->points[0].qps; i++) {
-        if (!same_pair(&f->points[i].pair, pair))
-            continue;
-        fprintf(out, "%10llu %10.2f", (unsigned long long)f->points[i].bytes, f->points[i].latency_us);
-        double both = 0, rate = 0;
-        char row[256] = "";
-        for (int k = 0; k < f->npoints; k++) {
-            const struct verbs_fabric_point *p = &f->points[k];
-            size_t used = strlen(row);
-            if (p->bytes != f->points[i].bytes || !same_pair(&p->pair, pair))
-                continue;
-            snprintf(row + used, sizeof row - used, " %10.4g", p->GBps);
-            both = p->both_GBps;
-            rate = p->GBps * 1e9 / (double)p->bytes > rate ? p->GBps * 1e9 / (double)p->bytes : rate;
-        }
-        fprintf(out, " %12.4g%s %10.4g\n", rate, row, both);
-    }
-}
-
 /* What each port does with each GPU of the first node that has any. */
 static void print_gpus(const struct verbs_fabric *f, FILE *out)
 {
@@ -296,8 +256,6 @@ void verbs_print(const struct verbs_fabric *f, const struct verbs_decision *d, i
         finding_print(&d->found.list[i], 2, out);
     if (f->ngpus)
         print_gpus(f, out);
-    if (f->npoints)
-        print_sweep(f, out);
     print_interfaces(f, out);
     if (f->rails)
         fprintf(out, "\nGIDs: %s\n", d->gid);

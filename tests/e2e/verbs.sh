@@ -111,11 +111,6 @@ check "generate with RDMA that is of no use" profile "$tmp/none.json"
 check "... switches it off" grep -qx 'NCCL_IB_DISABLE=1' "$tmp/profile/nccl.conf"
 
 hcas 2
-bench "" --ports "$ports" --sweep=4K -o "$tmp/sweep.json"
-points() { [ "$(grep -c '"qps"' "$tmp/sweep.json")" = "$1" ]; }
-check "a sweep has twelve sizes on 1, 2 and 4 queue pairs" points 36
-check "... and is printed" says '^ +4096( +[0-9.e+]+){6}$'
-
 # GPU memory of a double of the driver: registered by dma-buf, by a kernel module's help, not at all.
 gpus() { LD_LIBRARY_PATH=$PWD/build/tests/doubles/lib DRIVER_DOUBLE_GPUS=3 bench "" --ports "$ports" -o "$tmp/gpus.json"; }
 check "GPU memory is measured" gpus

@@ -327,21 +327,6 @@ static void resolve_doubts(struct verbs_conductor *c, int brief)
     }
 }
 
-/* ---- the sweep ---- */
-
-/* All sizes on 1, 2 and 4 queue pairs between the ports of the first round. */
-static void sweep_sizes(struct verbs_conductor *c, const struct verbs_schedule *s, uint64_t most_bytes)
-{
-    static const int qps[] = {1, 2, 4};
-    for (int i = 0; s->nrounds && i < 3 && !c->over; i++) {
-        begin_turn(c);
-        for (int k = 0; k < s->rounds[0].ntries; k++)
-            add_pair_orders(c, &s->rounds[0].tries[k],
-                            (struct verbs_order){.what = VERBS_SWEEP, .qps = qps[i], .bytes = most_bytes});
-        run_turn(c);
-    }
-}
-
 /* ---- GPUs ---- */
 
 static void tell_gpu(const struct verbs_conductor *c, struct verbs_end owner, int index, struct verbs_answer *t)
@@ -508,7 +493,7 @@ static struct verbs_schedule *schedule_of(struct verbs_conductor *c, enum verbs_
     return s;
 }
 
-void verbs_conduct_run(struct verbs_conductor *c, const char *schedule, uint64_t sweep_bytes)
+void verbs_conduct_run(struct verbs_conductor *c, const char *schedule)
 {
     const struct plan *p = find_plan(schedule);
     if (c->nodes > 1)
@@ -527,8 +512,6 @@ void verbs_conduct_run(struct verbs_conductor *c, const char *schedule, uint64_t
     resolve_doubts(c, p->brief);
     if (!p->brief)
         try_gpus(c, first);
-    if (sweep_bytes)
-        sweep_sizes(c, first, sweep_bytes);
     begin_turn(c);
     for (int r = 0; r < c->ranks; r++)
         if (!is_absent(c, r)) /* else its node has fewer than another */

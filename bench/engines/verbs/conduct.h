@@ -46,7 +46,7 @@ void verbs_conduct_recall(struct verbs_conductor *c, const struct verbs_fabric *
 /* Whether `schedule` names one: "rails", "reach", "matrix", "brief-rails", "brief-matrix". */
 int verbs_conduct_knows(const char *schedule);
 
-/* The whole of it. `sweep_bytes` 0: no sweep. Afterwards `over` says whether it came to its end. */
-void verbs_conduct_run(struct verbs_conductor *c, const char *schedule, uint64_t sweep_bytes);
+/* The whole of it. Afterwards `over` says whether it came to its end. */
+void verbs_conduct_run(struct verbs_conductor *c, const char *schedule);
 
 void verbs_conduct_end(struct verbs_conductor *c);

@@ -16,19 +16,10 @@
 
 /* ---- options ---- */
 
-#define SWEEP      ((uint64_t)8 << 20)
-#define SWEEP_MOST ((uint64_t)1 << 30)
-
 static const char *schedule_word(int i)
 {
     static const char *const known[] = {"rails", "reach", "matrix", NULL};
     return known[i];
-}
-
-static int take_sweep(const struct option_value *v, void *out, struct err *e)
-{
-    *(uint64_t *)out = SWEEP;
-    return v->text ? option_bytes(v, out, e) : 0;
 }
 
 static const struct option_spec options[] = {
@@ -38,8 +29,6 @@ static const struct option_spec options[] = {
      "rails (the default on several nodes): ports of the same rail, and some that cross rails; reach: every two ports "
      "of different nodes; matrix (the default on one node): every ordered pair",
      option_word, offsetof(struct verbs_options, schedule), .word = schedule_word},
-    {0, "sweep", "[=BYTES]", "also all sizes from 2 bytes to BYTES (8M) on 1, 2 and 4 queue pairs, on a few pairs",
-     take_sweep, offsetof(struct verbs_options, sweep_bytes), .low = 2, .high = SWEEP_MOST},
     {0, "svg", "FILE", "draw the map of bandwidths", option_text, offsetof(struct verbs_options, svg)},
     {0, "check", "PROFILE", "measure briefly and print what has become worse than in PROFILE; exit status 1 then",
      option_text, offsetof(struct verbs_options, check)},
@@ -86,7 +75,6 @@ static int make_fabric(const struct bench_document *d, struct err *e)
     struct verbs_task t = {.setup = *d->setup,
                            .ports = own->ports,
                            .schedule = own->schedule,
-                           .sweep_bytes = own->sweep_bytes,
                            .budget_s = d->budget_s,
                            .journal = beside ? arena_printf(a, JOURNAL_OF, d->path) : NULL,
                            .resume = d->resume};
@@ -164,11 +152,7 @@ static int check_fabric(const struct bench_document *d, struct err *e)
     const struct verbs_options *own = d->setup->own;
     struct arena *a = arena_new();
     struct verbs_fabric *then = load_baseline(own->check, a, e), *now = NULL;
-    struct verbs_task t = {.setup = *d->setup,
-                           .brief = 1,
-                           .schedule = own->schedule,
-                           .sweep_bytes = own->sweep_bytes,
-                           .budget_s = d->budget_s};
+    struct verbs_task t = {.setup = *d->setup, .brief = 1, .schedule = own->schedule, .budget_s = d->budget_s};
     struct verbs_check c = {0};
     int code = then ? 0 : e->code;
     if (!code) {

@@ -7,7 +7,6 @@
 struct verbs_options {
     const char *ports;    /* as for verbs_serve_main; NULL: the topology's active ports */
     const char *schedule; /* "rails", "reach", "matrix"; NULL: matrix on one node, rails on several */
-    uint64_t sweep_bytes; /* also all sizes from 2 bytes to here on a few pairs, 2 to 1 GiB; 0 not */
     const char *svg;      /* the heat map as a picture; NULL none */
     const char *check;    /* a profile to compare with, or its fabric.json; NULL none */
 };

@@ -42,7 +42,7 @@ enum verbs_message {
     VERBS_ORDER = AGENT_MESSAGES + 1, /* struct verbs_order */
     /* from a port */
     VERBS_WHO,    /* struct verbs_who: its first message */
-    VERBS_LINE,   /* a JSON object as text: a port, a point of the sweep */
+    VERBS_LINE,   /* a JSON object as text: a port */
     VERBS_ANSWER, /* struct verbs_answer: the order has been carried out */
     /* both ways */
     VERBS_SWAP,     /* struct verbs_swap and bytes: a word between two ports under way */
@@ -58,7 +58,6 @@ struct verbs_who {
 enum verbs_what {
     VERBS_REST,
     VERBS_TRY,      /* connect and measure; `brief` only as much as tells whether it works */
-    VERBS_SWEEP,    /* all sizes up to `bytes` on `qps` queue pairs */
     VERBS_TRY_GPU,  /* both ways with the memory of GPU `number` on the side that `owns` it */
     VERBS_GPUS,     /* how many are there? */
     VERBS_PORT,     /* say what the port is, and its GIDs */
@@ -76,8 +75,7 @@ struct verbs_order {
     char theirs[160];    /* "node1 mlx5_0:1" */
     char failure[400];   /* why that port cannot be opened */
     int32_t brief, back; /* VERBS_TRY: less to measure; also what the other side writes */
-    int32_t qps, number, owns;
-    uint64_t bytes;
+    int32_t number, owns;
 };
 
 struct verbs_answer {

@@ -252,8 +252,7 @@ static void tell_nodes(struct collection *c, const struct verbs_conductor *w)
 }
 
 /* Time that is over is no error once something has been measured. */
-static int conduct_fabric(struct collection *c, struct verbs_conductor *w, const char *schedule, uint64_t sweep_bytes,
-                          struct err *e)
+static int conduct_fabric(struct collection *c, struct verbs_conductor *w, const char *schedule, struct err *e)
 {
     int code = verbs_conduct_begin(w, e);
     if (!code) {
@@ -261,7 +260,7 @@ static int conduct_fabric(struct collection *c, struct verbs_conductor *w, const
         if (c->fabric && !c->why.code)
             verbs_conduct_recall(w, c->fabric);
         if (!c->why.code)
-            verbs_conduct_run(w, schedule, sweep_bytes);
+            verbs_conduct_run(w, schedule);
     }
     if (!code && c->why.code)
         *e = c->why;
@@ -303,7 +302,7 @@ struct verbs_fabric *verbs_run(const struct verbs_task *o, volatile sig_atomic_t
         open = !code;
     }
     if (!code)
-        code = conduct_fabric(&c, &w, schedule, o->sweep_bytes, &why);
+        code = conduct_fabric(&c, &w, schedule, &why);
     verbs_conduct_end(&w);
     if (open)
         agents_close(&own);

@@ -11,7 +11,6 @@ struct verbs_task {
     struct bench_setup setup; /* hosts, launcher, topology; ranks_per_node and own are not looked at */
     const char *ports;        /* as for verbs_serve_main; NULL: the topology's active ports */
     const char *schedule;     /* "rails", "reach", "matrix"; NULL: matrix on one node, rails on several */
-    uint64_t sweep_bytes;     /* also all sizes from 2 bytes to here on a few pairs, 2 to 1 GiB; 0 not */
     int brief;                /* only as much as tells whether something has become worse; without `schedule` */
     double budget_s;          /* ended when it takes longer; what was measured by then is returned */
     const char *journal;      /* file for what is learnt, gone at the end of the whole schedule; NULL none */

@@ -187,48 +187,6 @@ static void try_pair(struct verbs_server *s, const struct verbs_order *o, struct
         fail_try(a, e.text);
 }
 
-/* ---- the sweep ---- */
-
-/* Enough for a curve; the bandwidths that decide anything come from the tries. */
-#define SAMPLES  3
-#define SAMPLE_S 0.005
-
-static int sweep_point(struct verbs_pair *pair, int lead, struct verbs_fabric_point *p)
-{
-    static const enum verbs_test tests[] = {VERBS_WRITE, VERBS_BOTH, VERBS_PING};
-    double *const into[] = {&p->GBps, &p->both_GBps, &p->latency_us};
-    for (int i = 0; i < 3; i++) {
-        const struct verbs_shot shot = {tests[i], p->bytes, SAMPLES, SAMPLE_S, VERBS_PATIENCE_S};
-        struct verbs_figures f;
-        struct err ignored = {0};
-        /* A ping uses one queue pair, however many there are. */
-        if (tests[i] == VERBS_PING && pair->nqps > 1)
-            continue;
-        if (verbs_measure(pair, &shot, lead, &f, &ignored))
-            return -1;
-        *into[i] = tests[i] == VERBS_PING ? f.time_us.median : f.GBps;
-    }
-    return 0;
-}
-
-static void sweep_pair(struct verbs_server *s, const struct verbs_order *o, struct verbs_answer *a)
-{
-    struct verbs_pair_setup setup = {.qps = o->qps, .max_bytes = o->bytes, .patience_s = VERBS_PATIENCE_S};
-    struct verbs_attempt used;
-    struct verbs_link link;
-    struct err e = {0};
-    int well = !open_link(&link, s, o, setup, &used, &e);
-    for (uint64_t bytes = 2; well && bytes <= o->bytes; bytes *= 2) {
-        struct verbs_fabric_point p = {.pair = {o->mine, o->peer}, .qps = o->qps, .bytes = bytes};
-        well = !sweep_point(&link.pair, o->lead, &p);
-        if (well && o->lead)
-            send_line(s, "point", verbs_fabric_json(VERBS_PART_POINT, &p));
-    }
-    verbs_pair_close(&link.pair);
-    if (!well)
-        fail_try(a, e.text);
-}
-
 /* ---- GPUs ---- */
 
 static const struct verbs_shot gpu_shot = {VERBS_WRITE, 65536, 5, 0.02, VERBS_PATIENCE_S};
@@ -299,9 +257,6 @@ static void obey_order(struct verbs_server *s, const struct verbs_order *o)
     switch (o->what) {
     case VERBS_TRY:
         try_pair(s, o, &a);
-        break;
-    case VERBS_SWEEP:
-        sweep_pair(s, o, &a);
         break;
     case VERBS_TRY_GPU:
         try_gpu(s, o, &a);

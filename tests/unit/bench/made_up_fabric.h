@@ -96,14 +96,5 @@ static inline struct verbs_fabric *full(void)
                                                         .send_GBps = 20.5 + i,
                                                         .receive_GBps = 1.25 * i};
     }
-    for (int i = 0; i < 12; i++) {
-        f->points = arena_grow(f->arena, f->points, (size_t)f->npoints, sizeof *f->points);
-        f->points[f->npoints++] = (struct verbs_fabric_point){.pair = {{2, i >= 6}, {0, 1}},
-                                                              .qps = 1 << i % 6 / 2,
-                                                              .bytes = i % 2 ? 4096 : 8,
-                                                              .GBps = (i % 2 ? 20 : 0.08) * (5 - i % 6 / 2),
-                                                              .both_GBps = 30 + i,
-                                                              .latency_us = i % 6 < 2 ? 1.5 + i : 0};
-    }
     return f;
 }

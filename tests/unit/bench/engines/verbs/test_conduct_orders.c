@@ -53,11 +53,10 @@ int agents_start(struct agents *s, int i, const struct agents_order *o, int firs
 /* Both sides of a try are told the same, each from its own end. */
 static void look_at_order(int rank, const struct verbs_order *o)
 {
-    static const char *const names[] = {"rest", "try",    "sweep",  "gpu",      "gpus",
-                                        "port", "proven", "listen", "try nets", "deafen"};
+    static const char *const names[] = {"rest", "try", "gpu", "gpus", "port", "proven", "listen", "try nets", "deafen"};
     int rails = c.rails ? c.rails : 1;
     assert_true(o->mine.node == rank / rails && o->mine.rail == rank % rails);
-    if (o->what != VERBS_TRY && o->what != VERBS_SWEEP && o->what != VERBS_TRY_GPU) {
+    if (o->what != VERBS_TRY && o->what != VERBS_TRY_GPU) {
         fprintf(out, "%d: %s %d\n", rank, names[o->what], o->number);
         return;
     }
@@ -67,8 +66,6 @@ static void look_at_order(int rank, const struct verbs_order *o)
     assert_string_equal(o->failure, peer.failure);
     fprintf(out, "%d: %s %s %d%s", rank, names[o->what], o->lead ? "leads" : "with", o->other,
             o->brief ? " brief" : "");
-    if (o->what == VERBS_SWEEP)
-        fprintf(out, " %d qps %d bytes", o->qps, (int)o->bytes);
     if (o->what == VERBS_TRY_GPU)
         fprintf(out, " %d%s", o->number, o->owns ? " its own" : "");
     fputc('\n', out);
@@ -236,11 +233,11 @@ static void finish(void)
     memset(waiting, 0, sizeof waiting);
 }
 
-static void conduct(const char *title, int nodes, int rails, const char *schedule, uint64_t sweep_bytes)
+static void conduct(const char *title, int nodes, int rails, const char *schedule)
 {
     if (open_fabric(title, nodes, rails))
         fail_msg("%s: %s", title, e.text);
-    verbs_conduct_run(&c, schedule, sweep_bytes);
+    verbs_conduct_run(&c, schedule);
     fprintf(out, "%d outcomes, over %d%s%s\n", c.noutcomes, c.over, c.why.code ? ": " : "", c.why.text);
     finish();
 }
@@ -266,7 +263,7 @@ TEST_CASE(both_ways_in_the_time_of_a_try)
                 rounds_seen = 0;
                 law = count_rounds;
                 assert_int_equal(open_fabric("both ways", nodes, rails), 0);
-                verbs_conduct_run(&c, schedules[s], 0);
+                verbs_conduct_run(&c, schedules[s]);
                 int met[32][32] = {{0}}, rounds = nodes % 2 ? nodes : nodes - 1;
                 for (int i = 0; i < c.noutcomes; i++) {
                     const struct verbs_try *t = &c.outcomes[i].pair;
@@ -296,7 +293,7 @@ TEST_CASE(interfaces_of_many_nodes)
         size_t bytes = 0;
         int lists = 0;
         out = open_memstream(&text, &bytes);
-        conduct("nodes", rows[i].nodes, 0, "rails", 0);
+        conduct("nodes", rows[i].nodes, 0, "rails");
         fclose(out);
         for (const char *p = text; (p = strstr(p, ": nets of ")); p++)
             lists++;
@@ -325,7 +322,7 @@ TEST_CASE(what_is_known_is_not_tried)
     fflush(out);
     assert_string_equal(text, "== earlier\nstart {bin}/nccltune verbs-port PORTS 22809 {rank} {local} x3 from 0\n"
                               "1: proven 0\n2: proven 2\n");
-    verbs_conduct_run(&c, "brief-matrix", 0);
+    verbs_conduct_run(&c, "brief-matrix");
     fclose(out);
     assert_int_equal(c.noutcomes, 6);
     for (int i = 0; i < c.noutcomes; i++)
@@ -365,7 +362,7 @@ TEST_CASE(the_way_back_is_told_first)
     c.say = note_try;
     law = note_leader;
     told[0] = 0;
-    verbs_conduct_run(&c, "rails", 0);
+    verbs_conduct_run(&c, "rails");
     assert_int_equal(c.noutcomes, 2);
     assert_true(c.outcomes[0].pair.from.node == !leader && c.outcomes[1].pair.from.node == leader);
     assert_non_null(strchr(told, '\n'));
@@ -410,7 +407,7 @@ TEST_CASE(words_between_ports)
     size_t bytes = 0;
     out = open_memstream(&text, &bytes);
     before = chatter;
-    conduct("chatter", 1, 2, "brief-matrix", 0);
+    conduct("chatter", 1, 2, "brief-matrix");
     fclose(out);
     assert_non_null(strstr(text, "brief\nnow\n0.1: 8 bytes\n0.0: 8 bytes\n  {\"port\":{}}\n  {\"try\":"));
     assert_null(strstr(text, "77"));
@@ -453,7 +450,7 @@ TEST_CASE(what_ends_it)
         memset(ended.last, 'x', sizeof ended.last);
         strcpy(ended.last, rows[i].last);
         before = one_ends;
-        conduct("ended", 1, 3, "brief-matrix", 0);
+        conduct("ended", 1, 3, "brief-matrix");
         fclose(out);
         assert_non_null(strstr(text, rows[i].why));
         assert_non_null(strstr(text, "round 1 of 6\n"));
@@ -466,7 +463,7 @@ TEST_CASE(what_ends_it)
         out = open_memstream(&text, &bytes);
         before = late_answers;
         then = events[i];
-        conduct("silent", 2, 1, "rails", 8);
+        conduct("silent", 2, 1, "rails");
         fclose(out);
         assert_non_null(strstr(text, i ? "0 outcomes, over 1: the node n1 is gone\n" : "0 outcomes, over 1\n"));
         assert_null(strstr(text, "gpus"));

@@ -120,13 +120,13 @@ static int document(const struct verbs_options *own, const char *path, int resum
 
 TEST_CASE(a_fabric_is_written_and_printed)
 {
-    const struct verbs_options own = {.ports = "P", .schedule = "reach", .sweep_bytes = 64, .svg = at("map.svg")};
+    const struct verbs_options own = {.ports = "P", .schedule = "reach", .svg = at("map.svg")};
     fabrics[0] = fabric(NULL, 0, 1);
     assert_int_equal(document(&own, at("f.json"), 0, 0), 0);
     assert_string_equal(asked.ports, "P");
     assert_string_equal(asked.schedule, "reach");
     assert_string_equal(asked.journal, at("f.json.journal"));
-    assert_true(asked.sweep_bytes == 64 && asked.budget_s == 90 && !asked.resume && !asked.brief);
+    assert_true(asked.budget_s == 90 && !asked.resume && !asked.brief);
     assert_says(got("said"), "Nothing is at fault: all 12 tries went well.");
     assert_says(got("map.svg"), "<svg ");
     assert_string_equal(got("log"), "");
@@ -135,7 +135,7 @@ TEST_CASE(a_fabric_is_written_and_printed)
     verbs_fabric_free(f);
     fabrics[1] = fabric(NULL, 0, 1);
     assert_int_equal(document(NULL, NULL, 1, 0), 0); /* nowhere, and without a journal */
-    assert_true(!asked.journal && !asked.ports && !asked.schedule && !asked.sweep_bytes && asked.resume);
+    assert_true(!asked.journal && !asked.ports && !asked.schedule && asked.resume);
     fabrics[2] = fabric(NULL, 0, 1);
     assert_int_equal(document(NULL, "/dev/null", 0, 0), 0);
     assert_null(asked.journal);
@@ -211,7 +211,7 @@ static void slow_at_every_look(void)
 
 static int check(const char *profile, const char *ports, double margin)
 {
-    const struct verbs_options own = {.check = profile, .ports = ports, .schedule = "brief-matrix", .sweep_bytes = 8};
+    const struct verbs_options own = {.check = profile, .ports = ports, .schedule = "brief-matrix"};
     struct bench_setup setup = {.own = &own};
     struct bench_document d = {.setup = &setup,
                                .budget_s = 90,
@@ -236,7 +236,7 @@ TEST_CASE(against_a_profile)
     assert_string_equal(got("said"), arena_printf(arena, "Nothing is worse than in %s: 12 tries compared.\n", dir));
     assert_string_equal(asked.ports, "mlx5_0:1,mlx5_1:1");
     assert_string_equal(asked.schedule, "brief-matrix");
-    assert_true(asked.brief && asked.sweep_bytes == 8 && asked.budget_s == 90 && !asked.journal && nruns == 1);
+    assert_true(asked.brief && asked.budget_s == 90 && !asked.journal && nruns == 1);
     /* What seems worse is looked at again, and what was in the way once is forgiven. */
     fabrics[0] = fabric(NULL, 12, 1);
     fabrics[1] = fabric(NULL, 0, 1);
