@@ -223,8 +223,11 @@ void noise_of_repeats(const struct bench_results *r, struct findings *found)
         100 * median, n, n == 1 ? "" : "s", 100 * most, coll_name(r->items[worst].coll),
         unit_bytes(size, r->items[worst].bytes));
     if (noisy)
-        f->advice = "gains of that size are noise; a quiet machine or a larger --budget tells them apart";
+        f->advice = "calls are compared within starts, launches across them: those that differ by less are noise";
 }
+
+/* So many margins are decided with what noise cannot be helped. */
+#define SMALL 2
 
 /* Starts that are less alike than this count as nearly as many. */
 #define ALIKE 0.2
@@ -252,6 +255,17 @@ void noise_of_starts(const struct bench_results *r, struct findings *found)
                 call = c->call.label;
             }
         }
+    double gain = bench_smallest_gain(points, BENCH_MARGIN, 1);
+    if (gain > 0) {
+        int noisy = gain > 1 + SMALL * BENCH_MARGIN;
+        struct finding *f =
+            finding_add(found, noisy ? FINDING_WARNING : FINDING_OK, "smallest-gain", NULL,
+                        "%d starts cannot tell a gain below %.1f %% from noise, four times as many one below %.1f %% "
+                        "(median of the calls that were proven)",
+                        most, 100 * (gain - 1), 100 * (bench_smallest_gain(points, BENCH_MARGIN, 4) - 1));
+        if (noisy)
+            f->advice = "a quiet machine helps, or a larger --budget";
+    }
     if (proven && points->alike > ALIKE) {
         struct finding *f = finding_add(found, FINDING_WARNING, "starts-alike", NULL,
                                         "what disturbs calls lasts longer than a start: a start and the next one "

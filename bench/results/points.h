@@ -69,6 +69,11 @@ double bench_starts_alike(const struct bench_starts *calls, int n);
  * no loss, and none of the starts says otherwise. For predictions the interval alone counts. */
 int bench_gain_clears(struct bench_interval gain, double margin);
 
+/* Return the gain that half of the calls that were proven would need to clear the margin, had there been `times` as
+ * many starts of them; 0 where none was proven in enough starts. */
+struct bench_points;
+double bench_smallest_gain(const struct bench_points *p, double margin, double times);
+
 /* How many times faster than `from` is `to`. */
 struct bench_interval bench_gain(struct bench_interval from, struct bench_interval to);
 

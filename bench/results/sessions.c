@@ -161,6 +161,26 @@ int bench_gain_clears(struct bench_interval gain, double margin)
     return holds && gain.n > 0 && gain.low >= 1 + margin;
 }
 
+double bench_smallest_gain(const struct bench_points *p, double margin, double times)
+{
+    struct arena *a = arena_new();
+    double *need = NULL, smallest = 0;
+    int n = 0;
+    for (int i = 0; i < p->count; i++)
+        for (int k = 0; k < p->items[i].ncandidates; k++) {
+            struct bench_interval g = p->items[i].candidates[k].proof;
+            if (g.n < BENCH_FEWEST || !(g.sure > 0) || g.predicted)
+                continue;
+            need = arena_grow(a, need, (size_t)n, sizeof *need);
+            need[n++] =
+                fmax(log(1 + margin) + log(g.median / g.low) / sqrt(times), log(g.median / g.sure) / sqrt(times));
+        }
+    if (n)
+        smallest = exp(stats_median(need, n));
+    arena_free(a);
+    return smallest;
+}
+
 struct bench_interval bench_sessions_gain(const struct bench_candidate *const *from,
                                           const struct bench_candidate *const *to, const double *weights, int n,
                                           double confidence, int rivals)

@@ -426,8 +426,26 @@ static int explore_calls(struct bench_study *s, const struct bench_knobs *launch
     return round == BENCH_FIRST_ROUND || left >= proof_s(s) + session_s(s) ? run_session(s, &v, e) : 0;
 }
 
+/* Say what can be decided here, as soon as starts tell, and what more of them would. */
+static void say_what_noise_allows(const struct bench_study *s, double began_s)
+{
+    struct arena *a = arena_new();
+    const struct bench_points *p = bench_points_of(s->results, a);
+    double start_s = (progress_now_s() - began_s) / BENCH_FEWEST, fit = 1 + left_s(s) / start_s / BENCH_FEWEST;
+    double now = bench_smallest_gain(p, s->options->margin, 1), end = bench_smallest_gain(p, s->options->margin, fit),
+           more = bench_smallest_gain(p, s->options->margin, 4 * fit);
+    if (now > 0)
+        log_info(
+            s->log,
+            "noise: %d starts cannot tell less than %.1f %% from the default, the %.0f that there is time for %.1f %%, "
+            "four times as many %.1f %%",
+            BENCH_FEWEST, 100 * (now - 1), floor(fit * BENCH_FEWEST), 100 * (end - 1), 100 * (more - 1));
+    arena_free(a);
+}
+
 static int prove_calls(struct bench_study *s, const struct bench_knobs *launch, struct err *e)
 {
+    double began_s = progress_now_s();
     int rc = 0;
     for (int k = 0; k < PROVING && !rc && !bench_stopped(s) && left_s(s) > s->start_s; k++) {
         int starts = k < BENCH_FEWEST ? BENCH_FEWEST - k : 2; /* share what is left behind them */
@@ -439,6 +457,8 @@ static int prove_calls(struct bench_study *s, const struct bench_knobs *launch, 
         if (!count_contests(s, launch))
             break;
         rc = run_session(s, &v, e);
+        if (!rc && k + 1 == BENCH_FEWEST)
+            say_what_noise_allows(s, began_s);
     }
     return rc;
 }

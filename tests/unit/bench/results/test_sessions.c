@@ -200,4 +200,21 @@ TEST_CASE(what_departs_more)
     }
 }
 
+/* What is said of the smallest gain is so: one that is larger clears with as many starts, a smaller one does not. */
+TEST_CASE(a_gain_clears_above_the_smallest)
+{
+    static const double starts[] = {0.02, -0.01, 0.03, 0, -0.04, 0.01, -0.02, 0.01};
+    double logs[8];
+    struct bench_candidate c = {.proof = bench_gain_over_starts(starts, 8, 0, 0.95)};
+    struct bench_point point = {.candidates = &c, .ncandidates = 1};
+    const struct bench_points points = {.items = &point, .count = 1};
+    double smallest = bench_smallest_gain(&points, 0.03, 1);
+    assert_true(smallest > 1.03 && bench_smallest_gain(&points, 0.03, 4) < smallest);
+    for (int above = 0; above < 2; above++) {
+        for (int i = 0; i < 8; i++)
+            logs[i] = starts[i] + log(smallest) + (above ? 1e-4 : -1e-4);
+        assert_int_equal(bench_gain_clears(bench_gain_over_starts(logs, 8, 0, 0.95), 0.03), above);
+    }
+}
+
 TEST_CASES(test_sessions)
