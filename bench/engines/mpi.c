@@ -108,6 +108,7 @@ static int wait_for_hello(struct session *s, double patience_s, volatile sig_ato
             return err_set(e, ERR_FAILED, "%s", hello.text);
         s->base.nodes = hello.nodes;
         s->base.ranks = hello.ranks;
+        s->base.no_load = "the mpi engine has nothing that computes";
         return 0;
     case CHILD_STOPPED:
         return err_set(e, ERR_FAILED, "interrupted");
@@ -185,7 +186,6 @@ static enum bench_outcome measure_batch(struct bench_session *base, const struct
                      w.kind == PROTOCOL_ERROR ? w.text : "an answer that was not asked for");
             return BENCH_DIED;
         }
-        s->base.slowdown = w.slowdown;
         report(user, w.call, w.status, w.us, w.text);
     }
     child_last_words(&s->child, detail);

@@ -57,7 +57,6 @@ char *protocol_request_print(const struct bench_batch *b)
         cJSON_AddNumberToObject(group, "nodes", b->shape.nodes);
         cJSON_AddNumberToObject(group, "ranks", b->shape.ranks);
         cJSON_AddNumberToObject(group, "others", b->shape.others);
-        cJSON_AddNumberToObject(group, "load", b->shape.load);
     }
     cJSON *calls = cJSON_AddArrayToObject(doc, "calls");
     for (int i = 0; i < b->nshots; i++) {
@@ -95,10 +94,10 @@ static int parse_shot(const cJSON *call, struct arena *a, struct bench_shot *sho
 static int parse_group(const cJSON *group, struct bench_shape *s)
 {
     int64_t nodes = json_int(group, "nodes", 0), ranks = json_int(group, "ranks", 0),
-            others = json_int(group, "others", 0), load = json_int(group, "load", 0);
-    int sensible = load >= 0 && load < BENCH_LOADS && nodes >= 1 && ranks >= nodes && ranks <= BENCH_SHAPE_MOST &&
-                   others >= 0 && others < BENCH_SHAPE_MOST;
-    *s = sensible ? (struct bench_shape){(int)nodes, (int)ranks, (int)others, (int)load} : (struct bench_shape){0};
+            others = json_int(group, "others", 0);
+    int sensible =
+        nodes >= 1 && ranks >= nodes && ranks <= BENCH_SHAPE_MOST && others >= 0 && others < BENCH_SHAPE_MOST;
+    *s = sensible ? (struct bench_shape){(int)nodes, (int)ranks, (int)others} : (struct bench_shape){0};
     return group && !sensible ? -1 : 0;
 }
 
@@ -147,8 +146,6 @@ char *protocol_answer_print(const struct protocol_answer *w)
         cJSON_AddNumberToObject(doc, "call", w->call);
         if (w->status == BENCH_OK) {
             cJSON_AddNumberToObject(doc, "us", w->us);
-            if (w->slowdown > 0)
-                cJSON_AddNumberToObject(doc, "slowdown", w->slowdown);
         } else {
             json_add_str(doc, "status", bench_status_name(w->status));
             json_add_str(doc, "detail", w->text);
@@ -171,13 +168,11 @@ static int parse_sample(const cJSON *doc, struct protocol_answer *w)
     w->kind = PROTOCOL_SAMPLE;
     w->call = (int)call;
     w->us = json_num(doc, "us", NAN);
-    w->slowdown = json_num(doc, "slowdown", 0);
     w->status = !status                     ? BENCH_OK
                 : !strcmp(status, "wrong")  ? BENCH_WRONG
                 : !strcmp(status, "failed") ? BENCH_FAILED
                                             : BENCH_STATUS_COUNT;
-    int plausible =
-        w->status != BENCH_OK || (w->us > 0 && isfinite(w->us) && w->slowdown >= 0 && isfinite(w->slowdown));
+    int plausible = w->status != BENCH_OK || (w->us > 0 && isfinite(w->us));
     return call < 0 || call > INT_MAX || w->status == BENCH_STATUS_COUNT || !plausible ? -1 : 0;
 }
 

@@ -189,8 +189,8 @@ void child_end(struct child *t, double grace_s);
  *   worker:     {"hello": {"library": "Open MPI 4.1.4", "nodes": 2, "ranks": 4}}
  *   conductor:  {"collective": "allreduce", "bytes": 65536, "samples": 3, "check": true,
  *                "calls": [{"settings": {"coll_tuned_allreduce_algorithm": "4"}, "iterations": 10}, ...]}
- *                "group": {"nodes": 1, "ranks": 2, "others": 1, "load": 0}: by groups of that shape; missing: all ranks
- *   worker:     {"call": 0, "us": 231.4, "slowdown": 1.2}           one sample, beside a load
+ *                "group": {"nodes": 1, "ranks": 2, "others": 1}: by groups of that shape; missing: all ranks
+ *   worker:     {"call": 0, "us": 231.4}                            one sample
  *               {"call": 1, "status": "wrong", "detail": "..."}     no more of this call
  *               {"done": true}                                      the request is answered
  *               {"error": "..."}                                    the worker gives up
@@ -213,7 +213,6 @@ struct protocol_answer {
     int call;                 /* PROTOCOL_SAMPLE */
     enum bench_status status; /* PROTOCOL_SAMPLE */
     double us;                /* PROTOCOL_SAMPLE with BENCH_OK */
-    double slowdown;          /* the same: of what ran beside; 0: nothing did */
     char text[BENCH_DETAIL];  /* library, detail or error */
 };
 

@@ -16,7 +16,6 @@
 #include "bench/launch/launch.h"
 #include "bench/nccltune-bench/coll.h"
 #include "bench/nccltune-bench/knobs.h"
-#include "bench/nccltune-bench/spin.h"
 #include "core/delivered.h"
 
 /* A checked call that took longer than this is a sample already: it was not short enough for cold caches to matter. */
@@ -31,8 +30,7 @@ struct worker {
         MPI_Comm comm; /* the rank's own, MPI_COMM_NULL: it is in none, */
         int rank, ranks;
     } group;
-    double slowdown; /* of what ran beside the last sample; 0: nothing did */
-    uint32_t seed;   /* of the next data pattern */
+    uint32_t seed; /* of the next data pattern */
     struct coll_job job;
 };
 
@@ -63,8 +61,7 @@ static void send_error(const struct worker *w, const struct err *e)
 
 static void send_sample(const struct worker *w, int call, enum bench_status status, double us, const char *detail)
 {
-    struct protocol_answer answer = {
-        .kind = PROTOCOL_SAMPLE, .call = call, .status = status, .us = us, .slowdown = w->slowdown};
+    struct protocol_answer answer = {.kind = PROTOCOL_SAMPLE, .call = call, .status = status, .us = us};
     snprintf(answer.text, sizeof answer.text, "%.*s", (int)sizeof answer.text - 1, detail ? detail : "");
     send_answer(w, &answer);
 }
@@ -222,16 +219,6 @@ static double time_calls(struct worker *w, MPI_Comm comm, int iterations, int *o
     return find_slowest(w, us, rc == MPI_SUCCESS, ok);
 }
 
-/* The same with every rank's thread computing meanwhile. */
-static double time_loaded(struct worker *w, MPI_Comm comm, int iterations, int *ok)
-{
-    spin_begin();
-    double us = time_calls(w, comm, iterations, ok), slowdown = spin_end(), sum;
-    MPI_Allreduce(&slowdown, &sum, 1, MPI_DOUBLE, MPI_SUM, w->control);
-    w->slowdown = sum / w->ranks;
-    return us;
-}
-
 /* Whether one call gives the right data everywhere; its time goes to `*us`. */
 static enum bench_status check_call(struct worker *w, MPI_Comm comm, double *us, char detail[BENCH_DETAIL])
 {
@@ -282,7 +269,7 @@ static void prepare_shot(struct worker *w, const struct bench_batch *b, int i, s
         status = BENCH_FAILED;
     } else if (b->check) {
         status = check_call(w, s->comm, &us, detail);
-        if (us > LONG_CALL_US && !b->shape.load)
+        if (us > LONG_CALL_US)
             s->checked_us = us;
     }
     if (status == BENCH_OK && !s->iterations && !(s->checked_us > 0)) {
@@ -297,24 +284,12 @@ static void prepare_shot(struct worker *w, const struct bench_batch *b, int i, s
     }
 }
 
-/* -1 with a sentence: it cannot be had. */
-static int prepare_load(struct worker *w, int load, struct err *e)
-{
-    w->slowdown = 0;
-    if (load == BENCH_ALONE)
-        spin_stop();
-    if (load == BENCH_CALLS)
-        return err_set(e, ERR_FAILED, "the mpi engine computes beside calls, it has no second communicator");
-    return load == BENCH_COMPUTE && spin_start() ? err_set(e, ERR_FAILED, "there is no thread to compute with") : 0;
-}
-
 static void answer_request(struct worker *w, const struct bench_batch *b, struct arena *a)
 {
     struct err e;
     struct shot *shots = arena_alloc(a, (size_t)b->nshots * sizeof *shots);
     enter_group(w, &b->shape);
     int ready, rc = coll_prepare(&w->job, b->coll, b->bytes, w->group.rank, w->group.ranks, &e);
-    rc = rc ? rc : prepare_load(w, b->shape.load, &e);
     find_slowest(w, 0, !rc, &ready);
     for (int i = 0; !ready && i < b->nshots; i++)
         send_sample(w, i, BENCH_FAILED, 0, rc ? e.text : "another rank has no memory for it");
@@ -326,7 +301,6 @@ static void answer_request(struct worker *w, const struct bench_batch *b, struct
                 continue;
             int ok = 1;
             double us = k == 0 && shots[i].checked_us > 0 ? shots[i].checked_us
-                        : b->shape.load                   ? time_loaded(w, shots[i].comm, shots[i].iterations, &ok)
                                                           : time_calls(w, shots[i].comm, shots[i].iterations, &ok);
             shots[i].out = !ok;
             send_sample(w, i, ok ? BENCH_OK : BENCH_FAILED, us, "the library returned an error");
@@ -384,7 +358,6 @@ int main(int argc, char **argv)
     MPI_Comm_size(w.control, &w.ranks);
     w.group = (struct group){w.control, w.rank, w.ranks};
     rc = send_hello(&w) ? ERR_FAILED : serve_requests(&w);
-    spin_stop();
     coll_release(&w.job);
     leave_group(&w);
     MPI_Comm_free(&w.control);

@@ -224,8 +224,8 @@ struct told {
 static void take(void *user, int shot, enum bench_status status, double us, const char *detail)
 {
     struct told *t = user;
-    t->text = arena_printf(arena, "%s%d %s %g %g %s;", t->text, shot, bench_status_name(status),
-                           status == BENCH_OK ? us : 0, t->session->slowdown, detail);
+    t->text = arena_printf(arena, "%s%d %s %g %s;", t->text, shot, bench_status_name(status),
+                           status == BENCH_OK ? us : 0, detail);
 }
 
 /* Of more shots than there are only those that were asked for have patience. */
@@ -255,13 +255,13 @@ TEST_CASE(questions_and_answers)
         const char *told, *detail;
     } rows[] = {
         {"{\"done\":true}\n", 60, 60, BENCH_ANSWERED, "", ""},
-        {"{\"call\":0,\"us\":2.5}\n{\"call\":1,\"us\":3.5,\"slowdown\":1.25}\n{\"done\":true}\n", 60, 60,
-         BENCH_ANSWERED, "0 ok 2.5 0 ;1 ok 3.5 1.25 ;", ""},
+        {"{\"call\":0,\"us\":2.5}\n{\"call\":1,\"us\":3.5}\n{\"done\":true}\n", 60, 60, BENCH_ANSWERED,
+         "0 ok 2.5 ;1 ok 3.5 ;", ""},
         {"{\"call\":1,\"status\":\"wrong\",\"detail\":\"rank 1\"}\n{\"done\":true}\n", 60, 60, BENCH_ANSWERED,
-         "1 wrong 0 0 rank 1;", ""},
+         "1 wrong 0 rank 1;", ""},
         {"sleep\n{\"done\":true}\n", 60, 0.01, BENCH_ANSWERED, "", ""}, /* patience is that of who is next */
-        {"{\"call\":1,\"us\":2.5}\nsleep\n{\"done\":true}\n", 60, 0.01, BENCH_ANSWERED, "1 ok 2.5 0 ;", ""},
-        {"{\"call\":0,\"us\":2.5}\n", 60, 0.2, BENCH_SILENT, "0 ok 2.5 0 ;", "no answer within 0.2 s"},
+        {"{\"call\":1,\"us\":2.5}\nsleep\n{\"done\":true}\n", 60, 0.01, BENCH_ANSWERED, "1 ok 2.5 ;", ""},
+        {"{\"call\":0,\"us\":2.5}\n", 60, 0.2, BENCH_SILENT, "0 ok 2.5 ;", "no answer within 0.2 s"},
         {"{\"call\":2,\"us\":2.5}\n", 60, 60, BENCH_DIED, "", "an answer that was not asked for"},
         {"{\"hello\":{\"library\":\"x\",\"nodes\":1,\"ranks\":1}}\n", 60, 60, BENCH_DIED, "",
          "an answer that was not asked for"},
@@ -301,7 +301,7 @@ TEST_CASE(a_launch_that_dies_or_is_interrupted)
     bench_engine_mpi.measures->close(s, 1);
     s = must_open();
     assert_int_equal(ask(s, "{\"call\":0,\"us\":2.5}\ndie rank 1 is gone\n", 60, 60, &told, detail), BENCH_DIED);
-    assert_string_equal(told, "0 ok 2.5 0 ;");
+    assert_string_equal(told, "0 ok 2.5 ;");
     assert_string_equal(detail, "exited with code 3: rank 1 is gone");
     assert_int_equal(ask(s, "", 60, 60, &told, detail), BENCH_DIED);
     assert_string_equal(detail, "exited with code 3");

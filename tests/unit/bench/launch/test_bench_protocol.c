@@ -61,7 +61,6 @@ TEST_CASE(answers_there_and_back)
         assert_int_equal(heard.ranks, said[i].ranks);
         assert_int_equal(heard.call, said[i].call);
         assert_int_equal(heard.status, said[i].status);
-        assert_true(heard.slowdown == said[i].slowdown);
         if (said[i].us > 0)
             assert_near(heard.us, said[i].us, 1e-9);
         assert_string_equal(heard.text, said[i].text);
@@ -141,16 +140,14 @@ TEST_CASE(bounds_of_requests)
         {"", "2147483648", "1", "request: expected collective, bytes, samples and calls"},
         {"", "1", "2147483648", "request: expected settings and iterations in every call"},
         {"{\"nodes\":1,\"ranks\":1}", "1", "1", NULL},
-        {"{\"nodes\":2,\"ranks\":2,\"others\":1048575,\"load\":2}", "1", "1", NULL},
-        {"{\"nodes\":2,\"ranks\":1048576,\"others\":0,\"load\":1}", "1", "1", NULL},
+        {"{\"nodes\":2,\"ranks\":2,\"others\":1048575}", "1", "1", NULL},
+        {"{\"nodes\":2,\"ranks\":1048576,\"others\":0}", "1", "1", NULL},
         {"{\"nodes\":2,\"ranks\":1048577}", "1", "1", "request: expected nodes, ranks and others in group"},
         {"{\"nodes\":2,\"ranks\":1}", "1", "1", "request: expected nodes, ranks and others in group"},
         {"{\"nodes\":0,\"ranks\":1}", "1", "1", "request: expected nodes, ranks and others in group"},
         {"{\"nodes\":1,\"ranks\":1,\"others\":1048576}", "1", "1",
          "request: expected nodes, ranks and others in group"},
         {"{\"nodes\":1,\"ranks\":1,\"others\":-1}", "1", "1", "request: expected nodes, ranks and others in group"},
-        {"{\"nodes\":1,\"ranks\":1,\"load\":3}", "1", "1", "request: expected nodes, ranks and others in group"},
-        {"{\"nodes\":1,\"ranks\":1,\"load\":-1}", "1", "1", "request: expected nodes, ranks and others in group"},
         {"{\"ranks\":1}", "1", "1", "request: expected nodes, ranks and others in group"},
         {"{\"nodes\":1}", "1", "1", "request: expected nodes, ranks and others in group"},
         {"{}", "1", "1", "request: expected nodes, ranks and others in group"},
@@ -167,7 +164,7 @@ TEST_CASE(bounds_of_requests)
         if (rc != (rows[i].why ? ERR_FAILED : 0) || strcmp(e.text, rows[i].why ? rows[i].why : "") != 0)
             fail_msg("%s: %d, %s", text, rc, e.text);
         assert_int_equal(b.shape.nodes != 0, !rc && *rows[i].group);
-        assert_true(i != 3 || (!b.shape.others && !b.shape.load));
+        assert_true(i != 3 || !b.shape.others);
         if (!rc)
             assert_true(b.nshots == 1 && b.samples == strtol(rows[i].samples, NULL, 10) &&
                         b.shots[0].iterations == strtol(rows[i].iterations, NULL, 10));
@@ -177,14 +174,10 @@ TEST_CASE(bounds_of_requests)
 
 TEST_CASE(bounds_of_answers)
 {
-    static const char *const right[] = {"{\"call\":2147483647,\"us\":1,\"slowdown\":0}",
-                                        "{\"call\":0,\"us\":1,\"slowdown\":2.5}",
+    static const char *const right[] = {"{\"call\":2147483647,\"us\":1}",
                                         "{\"hello\":{\"library\":\"x\",\"nodes\":1,\"ranks\":1}}",
                                         "{\"hello\":{\"library\":\"x\",\"nodes\":7,\"ranks\":2147483647}}"};
-    static const char *const wrong[] = {"{\"call\":2147483648,\"us\":1}",
-                                        "{\"call\":0,\"us\":1,\"slowdown\":-1}",
-                                        "{\"call\":0,\"us\":1e999}",
-                                        "{\"call\":0,\"us\":1,\"slowdown\":1e999}",
+    static const char *const wrong[] = {"{\"call\":2147483648,\"us\":1}", "{\"call\":0,\"us\":1e999}",
                                         "{\"hello\":{\"library\":\"x\",\"nodes\":1,\"ranks\":2147483648}}",
                                         "{\"call\":1,\"status\":\"hung\"}"};
     struct protocol_answer w;
@@ -218,23 +211,22 @@ TEST_CASE(what_is_said)
     static const struct {
         struct protocol_answer said;
         const char *text;
-    } rows[] = {
-        {{.kind = PROTOCOL_SAMPLE, .call = 2, .us = 1.5, .slowdown = 2}, "{\"call\":2,\"us\":1.5,\"slowdown\":2}\n"},
-        {{.kind = PROTOCOL_SAMPLE, .us = 2}, "{\"call\":0,\"us\":2}\n"},
-        {{.kind = PROTOCOL_SAMPLE, .status = BENCH_WRONG, .text = "so"},
-         "{\"call\":0,\"status\":\"wrong\",\"detail\":\"so\"}\n"},
-        {{.kind = PROTOCOL_HELLO, .nodes = 2, .ranks = 4, .text = "MPI"},
-         "{\"hello\":{\"library\":\"MPI\",\"nodes\":2,\"ranks\":4}}\n"},
-        {{.kind = PROTOCOL_DONE}, "{\"done\":true}\n"},
-        {{.kind = PROTOCOL_ERROR, .text = "no"}, "{\"error\":\"no\"}\n"}};
+    } rows[] = {{{.kind = PROTOCOL_SAMPLE, .call = 2, .us = 1.5}, "{\"call\":2,\"us\":1.5}\n"},
+                {{.kind = PROTOCOL_SAMPLE, .us = 2}, "{\"call\":0,\"us\":2}\n"},
+                {{.kind = PROTOCOL_SAMPLE, .status = BENCH_WRONG, .text = "so"},
+                 "{\"call\":0,\"status\":\"wrong\",\"detail\":\"so\"}\n"},
+                {{.kind = PROTOCOL_HELLO, .nodes = 2, .ranks = 4, .text = "MPI"},
+                 "{\"hello\":{\"library\":\"MPI\",\"nodes\":2,\"ranks\":4}}\n"},
+                {{.kind = PROTOCOL_DONE}, "{\"done\":true}\n"},
+                {{.kind = PROTOCOL_ERROR, .text = "no"}, "{\"error\":\"no\"}\n"}};
     char *line = protocol_request_print(&b);
     assert_string_equal(line, "{\"collective\":\"broadcast\",\"bytes\":24,\"samples\":3,\"check\":false,\"calls\":[{"
                               "\"settings\":{},\"iterations\":0},{\"settings\":{\"a\":\"4\"},\"iterations\":7}]}\n");
     free(line);
-    b = (struct bench_batch){.coll = COLL_REDUCE, .check = 1, .shape = {2, 4, 3, 1}};
+    b = (struct bench_batch){.coll = COLL_REDUCE, .check = 1, .shape = {2, 4, 3}};
     line = protocol_request_print(&b);
     assert_string_equal(line, "{\"collective\":\"reduce\",\"bytes\":0,\"samples\":0,\"check\":true,\"group\":{"
-                              "\"nodes\":2,\"ranks\":4,\"others\":3,\"load\":1},\"calls\":[]}\n");
+                              "\"nodes\":2,\"ranks\":4,\"others\":3},\"calls\":[]}\n");
     free(line);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         line = protocol_answer_print(&rows[i].said);

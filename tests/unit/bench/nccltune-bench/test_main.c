@@ -144,10 +144,6 @@ static void what_no_rank_can_prepare_fails_for_every_call(void)
     say("{\"collective\":\"allgather\",\"bytes\":64,\"samples\":1,\"calls\":[{\"iterations\":2}]}\n");
     expect(PROTOCOL_SAMPLE, 0, BENCH_FAILED, "64 bytes of allgather cannot be divided among 3 ranks");
     expect_done();
-    say("{\"collective\":\"allreduce\",\"bytes\":64,\"samples\":1,\"group\":{\"nodes\":1,\"ranks\":3,\"load\":2},"
-        "\"calls\":[{\"iterations\":2}]}\n");
-    expect(PROTOCOL_SAMPLE, 0, BENCH_FAILED, "the mpi engine computes beside calls, it has no second communicator");
-    expect_done();
 }
 
 /* A pair of three ranks, where 64 bytes of AllGather can be divided; then everybody again, by the whole shape, too. */
@@ -170,22 +166,6 @@ static void groups_call_by_themselves(void)
         }
 }
 
-/* What computes beside the calls is slowed, or not at all; without it nothing is said of that. */
-static void computing_beside_calls(void)
-{
-    static const char with[] = "{\"collective\":\"allreduce\",\"bytes\":64,\"samples\":2,\"check\":true,\"group\":{"
-                               "\"nodes\":1,\"ranks\":2,\"load\":1},\"calls\":[{\"iterations\":5}]}\n";
-    static const char without[] =
-        "{\"collective\":\"allreduce\",\"bytes\":64,\"samples\":1,\"calls\":[{\"iterations\":5}]}\n";
-    say(with);
-    for (int i = 0; i < 2; i++)
-        assert_true(expect(PROTOCOL_SAMPLE, 0, BENCH_OK, "").slowdown >= 1);
-    expect_done();
-    say(without);
-    assert_true(expect(PROTOCOL_SAMPLE, 0, BENCH_OK, "").slowdown == 0);
-    expect_done();
-}
-
 TEST_CASE(a_conversation)
 {
     begin("NOTHING=");
@@ -194,7 +174,6 @@ TEST_CASE(a_conversation)
     a_setting_is_refused_and_the_others_go_on();
     what_no_rank_can_prepare_fails_for_every_call();
     groups_call_by_themselves();
-    computing_beside_calls();
     /* Two requests at once, and the last without its end. */
     say("{\"collective\":\"broadcast\",\"bytes\":8,\"samples\":1,\"calls\":[{\"iterations\":1}]}\n{\"collective\":"
         "\"broadcast\",\"bytes\":12,\"samples\":1,\"calls\":[{\"iterations\":1}]}\n{\"collective\":");

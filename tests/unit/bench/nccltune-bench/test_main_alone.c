@@ -29,8 +29,8 @@ static struct launch {
     const char *name, *input; /* what is read, or what rank 0 hands on */
     int rank, ranks, nodes, on_node, first_before;
     const char *other_library; /* that another rank has */
-    int others_bad, first_wrong, wrong, fails_call, fails_prepare, fails_knobs, fails_spin;
-    double others_us, slowdown, call_s; /* powers of two, whose sums are exact */
+    int others_bad, first_wrong, wrong, fails_call, fails_prepare, fails_knobs;
+    double others_us, call_s; /* powers of two, whose sums are exact */
 } it;
 static FILE *out;
 static const char *rest; /* of the input */
@@ -260,28 +260,6 @@ int knobs_describe(char *const *names, int nnames, FILE *to)
     return to == stdout ? 7 : -1;
 }
 
-int spin_start(void)
-{
-    fprintf(out, "  spin_start\n");
-    return it.fails_spin ? -1 : 0;
-}
-
-void spin_begin(void)
-{
-    fprintf(out, "  spin_begin\n");
-}
-
-double spin_end(void)
-{
-    fprintf(out, "  spin_end\n");
-    return it.slowdown;
-}
-
-void spin_stop(void)
-{
-    fprintf(out, "  spin_stop\n");
-}
-
 /* ---- launches ---- */
 
 #define ASK(coll, bytes, samples, more, calls) \
@@ -296,8 +274,7 @@ static const struct launch launches[] = {
          ASK("allreduce", "8", "1", "", TIMES(0))},
     {.name = "a long call, which is a sample when it was checked",
      .call_s = 0x1p-4,
-     .input = ASK("allreduce", "64", "2", CHECKED, TIMES(0)) ASK("allreduce", "64", "1", "", TIMES(0))
-         ASK("allreduce", "64", "2", CHECKED GROUP("\"nodes\":1,\"ranks\":1,\"load\":1"), TIMES(0))},
+     .input = ASK("allreduce", "64", "2", CHECKED, TIMES(0)) ASK("allreduce", "64", "1", "", TIMES(0))},
     {.name = "not quite so long", .call_s = 0x1.8p-5, .input = ASK("allreduce", "64", "1", CHECKED, TIMES(0))},
     {.name = "the last rank of four on two nodes",
      .rank = 3,
@@ -312,12 +289,7 @@ static const struct launch launches[] = {
                  ASK("allreduce", "64", "1", GROUP("\"nodes\":2,\"ranks\":4"), TIMES(2))
                      ASK("allreduce", "64", "1", "", TIMES(2))},
     {.name = "the first rank of the second node", .rank = 2, .ranks = 4, .nodes = 2, .first_before = 2, .input = ""},
-    {.name = "others are slower, and slow down what computes",
-     .ranks = 3,
-     .others_us = 90.5,
-     .slowdown = 1,
-     .input = ASK("allreduce", "64", "1", GROUP("\"nodes\":1,\"ranks\":3,\"load\":1"), TIMES(2))
-         ASK("allreduce", "64", "1", "", TIMES(2))},
+    {.name = "others are slower", .ranks = 3, .others_us = 90.5, .input = ASK("allreduce", "64", "1", "", TIMES(2))},
     {.name = "a call fails", .fails_call = 2, .input = ASK("allreduce", "64", "3", "", TIMES(2) "," TIMES(1))},
     {.name = "a checked call fails", .fails_call = 1, .input = ASK("allreduce", "64", "2", CHECKED, TIMES(2))},
     {.name = "elsewhere a call fails", .ranks = 2, .others_bad = 1, .input = ASK("allreduce", "64", "2", "", TIMES(2))},
@@ -328,9 +300,6 @@ static const struct launch launches[] = {
      .input = ASK("allreduce", "64", "2", CHECKED, TIMES(2))},
     {.name = "no memory", .fails_prepare = 1, .input = ASK("allreduce", "64", "2", "", TIMES(2) "," TIMES(1))},
     {.name = "no variable", .fails_knobs = 1, .input = ASK("allreduce", "64", "2", CHECKED, TIMES(2))},
-    {.name = "no thread",
-     .fails_spin = 1,
-     .input = ASK("allreduce", "64", "1", GROUP("\"nodes\":1,\"ranks\":1,\"load\":1"), TIMES(2))},
     {.name = "another library elsewhere", .ranks = 2, .other_library = "Open MPI 8", .first_wrong = 0, .input = ""},
     {.name = "nonsense", .input = "{\"collective\":\"allreduce\"}\n" ASK("allreduce", "64", "1", "", TIMES(1))},
 };
