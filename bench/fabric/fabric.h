@@ -145,10 +145,6 @@ double verbs_fastest(const struct verbs_fabric *f);
 /* The number of the try from one port to another; -1 there is none. Of several the last, which is the best known. */
 int verbs_find_try(const struct verbs_fabric *f, int from, int to);
 
-/* The same as a picture (SVG): faults, a map of rails and nodes, and for VERBS_MOST_PAIRED ports or fewer one of
- * pairs. */
-void verbs_svg(const struct verbs_fabric *f, const struct verbs_decision *d, FILE *out);
-
 /* For people: faults first, then the heat map of write bandwidth, then the settings. `color`: ANSI colours. */
 void verbs_print(const struct verbs_fabric *f, const struct verbs_decision *d, int color, FILE *out);
 

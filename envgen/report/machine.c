@@ -1,4 +1,5 @@
 /* What is there and in what condition: findings, topology, fabric, noise, versions. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/page.h"
@@ -52,9 +53,15 @@ static int has_fabric(const struct report *r)
 
 static void draw_fabric(struct report *r, FILE *out)
 {
-    page_paper(out);
-    verbs_svg(r->fabric, &r->verdict, out);
-    page_paper_end(out);
+    char *text;
+    size_t bytes;
+    FILE *words = open_memstream(&text, &bytes);
+    if (!words)
+        return;
+    verbs_print(r->fabric, &r->verdict, 0, words);
+    fclose(words);
+    page_put(out, "pre", text);
+    free(text);
 }
 
 const struct report_part report_fabric = {"fabric", "Fabric", has_fabric, draw_fabric};

@@ -33,7 +33,7 @@ Every option is still known and named by help
   > --gpu --graphs --hostfile --hosts --import --interfaces --json --launch-prefix --launcher --machine --margin \
   > --max-bytes --min-bytes --mpirun --mpirun-args --nccl --nccl-lib --nodes --objective --output --plan --ports \
   > --quiet --ranks-per-node --registered --resume --schedule --shapes --share-gpus --sizes --ssh-command \
-  > --start-patience --step-factor --svg --topology --watchdog --workload
+  > --start-patience --step-factor --topology --watchdog --workload
   > generate --confidence --fabric --force --json --margin --nccl --output --predicted --quiet \
   > --results --topology --workload
   > results --collective --format --nccl --nodes --output --quiet --ranks

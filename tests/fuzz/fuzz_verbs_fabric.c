@@ -25,7 +25,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
         struct verbs_check c;
         verbs_print(f, &d, 1, out);
-        verbs_svg(f, &d, out);
         verbs_check(f, f, VERBS_CHECK_RATIO, &c, &e);
         fclose(out);
     }

@@ -29,7 +29,6 @@ static const struct option_spec options[] = {
      "rails (the default on several nodes): ports of the same rail, and some that cross rails; reach: every two ports "
      "of different nodes; matrix (the default on one node): every ordered pair",
      option_word, offsetof(struct verbs_options, schedule), .word = schedule_word},
-    {0, "svg", "FILE", "draw the map of bandwidths", option_text, offsetof(struct verbs_options, svg)},
     {0, "check", "PROFILE", "measure briefly and print what has become worse than in PROFILE; exit status 1 then",
      option_text, offsetof(struct verbs_options, check)},
     {0},
@@ -37,22 +36,10 @@ static const struct option_spec options[] = {
 
 /* ---- bench --engine verbs: a fabric is measured, written and printed ---- */
 
-static int write_svg(const struct verbs_fabric *f, const struct verbs_decision *d, const char *path, struct err *e)
-{
-    struct file_out out;
-    int code = file_out_begin(&out, e);
-    if (code)
-        return code;
-    verbs_svg(f, d, out.stream);
-    return file_out_commit(&out, path, e);
-}
-
-static int deliver_fabric(const struct bench_document *doc, const char *svg, struct verbs_fabric *f, struct err *e)
+static int deliver_fabric(const struct bench_document *doc, struct verbs_fabric *f, struct err *e)
 {
     struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
     int code = doc->path ? verbs_fabric_save(f, doc->path, e) : 0;
-    if (!code && svg)
-        code = write_svg(f, &d, svg, e);
     if (!code && doc->json)
         code = verbs_fabric_save(f, NULL, e);
     else if (!code)
@@ -85,7 +72,7 @@ static int make_fabric(const struct bench_document *d, struct err *e)
         log_warn(d->setup->log, "not everything was measured: the budget of %.0f s is over, or it was interrupted%s",
                  t.budget_s, t.journal ? "; the same command with --resume goes on" : "");
     if (f)
-        code = deliver_fabric(d, own->svg, f, e);
+        code = deliver_fabric(d, f, e);
     verbs_fabric_free(f);
     arena_free(a);
     return code;

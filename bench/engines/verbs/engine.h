@@ -7,7 +7,6 @@
 struct verbs_options {
     const char *ports;    /* as for verbs_serve_main; NULL: the topology's active ports */
     const char *schedule; /* "rails", "reach", "matrix"; NULL: matrix on one node, rails on several */
-    const char *svg;      /* the heat map as a picture; NULL none */
     const char *check;    /* a profile to compare with, or its fabric.json; NULL none */
 };
 

@@ -63,12 +63,12 @@ TEST_CASE(options_belong_to_their_engine)
     assert_non_null(bench_engine_own(g, verbs));
     assert_null(bench_engine_given(g, NULL, &option));
     struct err e = {0};
-    char *argv[] = {"bench", "--graphs", "--svg=x", NULL};
+    char *argv[] = {"bench", "--graphs", "--check=x", NULL};
     assert_int_equal(option_parse(g, 3, argv, a, NULL, &e), 3);
     assert_ptr_equal(bench_engine_given(g, NULL, &option), nccl);
     assert_string_equal(option, "--graphs");
     assert_ptr_equal(bench_engine_given(g, nccl, &option), verbs);
-    assert_string_equal(option, "--svg");
+    assert_string_equal(option, "--check");
     arena_free(a);
 }
 
