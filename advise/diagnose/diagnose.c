@@ -35,6 +35,8 @@ static const struct {
     {"NCCL log", "NCCL INFO ...", "version, networks, channels, warnings", diag_read_nccl},
     {"nccl-tests", "8388608 2097152 float sum -1 231.4 36.24 36.24 0 ...", "bandwidth, wrong values",
      diag_read_nccl_tests},
+    {"NCCL Inspector", "{\"header\": {\"rank\": 2, ...}, ... \"coll_perf\": {\"coll\": \"AllReduce\", ...}}",
+     "bandwidth, ranks that come late", diag_read_inspector},
     {"engine metrics", "Running: 34 reqs, ... of vLLM, vllm:num_requests_running, #running-req: of SGLang",
      "requests, cache, throughput", diag_read_engine},
     {"watchdog of collectives", "Watchdog caught collective operation timeout: WorkNCCL(...)", "a hang",
@@ -94,6 +96,7 @@ void diagnose_free(struct diagnosis *d)
     free(d->result.files);
     arena_free(d->arena);
     free(d->recorder.dumps);
+    free(d->inspector.of);
     free(d->paste);
     topo_free(d->machine);
     free(d->origins);
@@ -243,12 +246,6 @@ static int read_input(struct diagnosis *d, struct diag_input *in, struct err *e)
     static const char sqlite[] = "SQLite format 3";
     if (in->len >= 2 && (unsigned char)in->chunk[0] == 0x1f && (unsigned char)in->chunk[1] == 0x8b)
         return err_at(e, in->path, 0, 0, "compressed; unpack it first: zcat FILE | nccltune diagnose -");
-    if (is_pickle(in))
-        return err_at(
-            e, in->path, 0, 0,
-            "a pickle, as the flight recorder writes it; unpack it first: python3 -c 'import json, pickle, sys; "
-            "json.dump(pickle.load(open(sys.argv[1], \"rb\")), sys.stdout, default=str)' FILE | nccltune "
-            "diagnose -");
     if (diag_looks_like_ras(in->chunk, in->len)) {
         for (int i = 0; i < NREADERS; i++)
             d->readers |= readers[i].read == diag_read_ras ? 1u << i : 0;
@@ -259,11 +256,11 @@ static int read_input(struct diagnosis *d, struct diag_input *in, struct err *e)
             e, in->path, 0, 0,
             "an SQLite export of Nsight Systems; print its sums first: nsys stats -r cuda_gpu_kern_sum FILE | "
             "nccltune diagnose -");
-    if (!diag_looks_like_trace(in->chunk, in->len)) {
+    if (!is_pickle(in) && !diag_looks_like_trace(in->chunk, in->len)) {
         read_lines(d, in);
         return 0;
     }
-    int rc = diag_read_trace(d, in, e);
+    int rc = is_pickle(in) ? diag_read_pickle(d, in, e) : diag_read_trace(d, in, e);
     d->readers |= d->taken ? 1u << TRACE_READER : 0;
     return rc;
 }
@@ -362,11 +359,11 @@ void diagnose_formats(FILE *out)
 {
     for (int i = 0; i < NREADERS; i++)
         fprintf(out, "%-26s %s\n%-26s   says: %s\n", readers[i].name, readers[i].looks_like, "", readers[i].yields);
-    fprintf(
-        out,
-        "%-26s {\"traceEvents\": [...]} of torch.profiler, {\"entries\": [...]} of the flight recorder\n%-26s   says: "
-        "kernels and what they hide; the collective that is not complete\n",
-        "PyTorch trace", "");
+    fprintf(out,
+            "%-26s {\"traceEvents\": [...]} of torch.profiler, {\"entries\": [...]} of the flight recorder, or its "
+            "pickle\n%-26s   says: "
+            "kernels and what they hide; the collective that is not complete\n",
+            "PyTorch trace", "");
 }
 
 void diagnose_expect(struct diagnosis *d, const struct diag_expected *x)

@@ -360,7 +360,26 @@ struct diag_tests {
     double busbw_GBps, bytes, ratio; /* of the best: busbw, size, busbw over algbw */
     const char *program;
     int ranks, nhosts;
+    int is_inspector; /* records of a job, not a benchmark's */
     char hosts[DIAG_TEST_HOSTS][32], place[DIAG_PLACE], wrong_place[DIAG_PLACE], twin_place[DIAG_PLACE];
+};
+
+/* NCCL Inspector: how long each rank was in the collectives of the largest communicator. */
+struct diag_inspector {
+    long id; /* of the communicator */
+    int ranks, highest;
+    char place[DIAG_PLACE];
+    struct diag_inspected {
+        double time_us;
+        long n;
+    } * of; /* DIAG_RANKS, by rank; NULL: none was seen */
+};
+
+/* Error counters of ports and links that are not zero. */
+#define DIAG_COUNTERS 9
+struct diag_counter {
+    double value;
+    char place[DIAG_PLACE];
 };
 
 /* What logs say of the job's shape; 0: nothing. */
@@ -424,6 +443,8 @@ struct diagnosis {
     struct diag_table table;
     struct diag_engine engine;
     struct diag_tests tests;
+    struct diag_inspector inspector;
+    struct diag_counter counters[DIAG_COUNTERS];
     int other_devices, cut_traces;
     struct diag_result result;
 };
@@ -459,6 +480,7 @@ int diag_is_timer(const char *key, size_t len);
 int diag_read_smi(struct diagnosis *d, const char *line);
 int diag_read_smi_table(struct diagnosis *d, const char *line);
 int diag_read_topo(struct diagnosis *d, const char *line);
+int diag_read_inspector(struct diagnosis *d, const char *line);
 int diag_read_nccl_tests(struct diagnosis *d, const char *line);
 int diag_read_tools(struct diagnosis *d, const char *line);
 int diag_read_ras(struct diagnosis *d, const char *line);
@@ -500,6 +522,8 @@ void diag_say_nccl(const struct diag_nccl *n, char to[DIAG_SENTENCE]);
 
 /* A Kineto trace as a whole; `in` stands at its first byte. */
 int diag_read_trace(struct diagnosis *d, struct diag_input *in, struct err *e);
+/* A pickle of the flight recorder, read as its JSON (pickle.c). */
+int diag_read_pickle(struct diagnosis *d, struct diag_input *in, struct err *e);
 /* NCCL's RAS status as JSON, as a whole. */
 int diag_read_ras_json(struct diagnosis *d, struct diag_input *in, struct err *e);
 int diag_looks_like_ras(const char *chunk, size_t bytes);

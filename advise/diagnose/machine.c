@@ -21,11 +21,48 @@ void diag_keep_paste(struct diagnosis *d, const char *line, size_t bytes)
     d->paste[d->paste_bytes++] = '\n';
 }
 
+/* Error counters of perfquery, ibqueryerrors and nvidia-smi nvlink -e. */
+static const struct {
+    const char *name, *id, *advice;
+} counters[DIAG_COUNTERS] = {
+#define PORT  "read it twice: if it grows, replace cable or optics, then look at the switch port"
+#define LINKS "read it twice: if it grows, reset the GPU, and have the board or NVSwitch tested"
+    {"LinkDownedCounter", "port-flaps", PORT},
+    {"LinkErrorRecoveryCounter", "port-flaps", PORT},
+    {"SymbolErrorCounter", "port-errors", PORT},
+    {"LocalLinkIntegrityErrors", "port-errors", PORT},
+    {"PortRcvErrors", "port-errors", PORT},
+    {"PortXmitDiscards", "port-discards", "packets were dropped at a congested port: see to flow control and routing"},
+    {"CRC Errors", "nvlink-errors", LINKS},
+    {"Replay Errors", "nvlink-errors", LINKS},
+    {"Recovery Errors", "nvlink-errors", LINKS},
+};
+
+static int read_counter(struct diagnosis *d, const char *line)
+{
+    int found = 0;
+    for (int i = 0; i < DIAG_COUNTERS; i++) {
+        const char *p = strstr(line, counters[i].name);
+        double value = 0;
+        if (!p || (p != line && strchr("[ \t", p[-1]) == NULL))
+            continue;
+        p += strlen(counters[i].name);
+        p += strspn(p, " :.=");
+        found |= *p >= '0' && *p <= '9';
+        if (diag_number(p, &value) && value > d->counters[i].value) {
+            d->counters[i].value = value;
+            diag_here(d, d->counters[i].place);
+        }
+    }
+    return found;
+}
+
 /* Lines of tools that probe knows and no other reader takes. */
 int diag_read_tools(struct diagnosis *d, const char *line)
 {
-    static const char *const starts[] = {"hca_id:", "CA '", "NIC Legend", "DEV\tPORT\tINDEX", "DEV PORT INDEX"};
-    const char *p = line + strspn(line, " ");
+    static const char *const starts[] = {"hca_id:",          "CA '",           "NIC Legend",
+                                         "DEV\tPORT\tINDEX", "DEV PORT INDEX", "Link 0:"};
+    const char *p = line + strspn(line, " \t");
     int tells = strstr(p, " ==> ") != NULL && strstr(p, " port ");
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
         tells |= !strncmp(p, starts[i], strlen(starts[i]));
@@ -33,7 +70,7 @@ int diag_read_tools(struct diagnosis *d, const char *line)
     int loaded = (!strncmp(p, "nvidia_peermem ", 15) || !strncmp(p, "nv_peer_mem ", 12)) && strpbrk(p, "0123456789");
     d->nccl.peermem |= loaded;
     tells |= loaded;
-    return tells || strstr(p, "ACSCtl:") != NULL;
+    return read_counter(d, p) || tells || strstr(p, "ACSCtl:") != NULL;
 }
 
 void diag_read_paste(struct diagnosis *d)
@@ -53,6 +90,17 @@ void diag_read_paste(struct diagnosis *d)
     d->paste_tells = 0;
 }
 
+static void add_counters(struct judge *j)
+{
+    for (int i = 0; i < DIAG_COUNTERS; i++) {
+        const struct diag_counter *x = &j->d->counters[i];
+        const struct diag_rule rule = {counters[i].id, NULL, DIAG_MEASURED, counters[i].advice, "nccltune probe"};
+        struct diag_hit h;
+        if (x->value > 0 && diag_hit(&h, 0.2, x->place, "a port or link counts %s: %.0f", counters[i].name, x->value))
+            diag_add_finding(j->r, &rule, &h);
+    }
+}
+
 void diag_add_machine(struct judge *j)
 {
     const struct topology *t = j->d->machine;
@@ -65,6 +113,7 @@ void diag_add_machine(struct judge *j)
         diag_hit(&h, f->severity == FINDING_ERROR ? 0.4 : 0.2, "", "%s", f->text);
         diag_add_finding(j->r, &rule, &h);
     }
+    add_counters(j);
 }
 
 /* The GPU class with its ports taken as up where their states are not told. */

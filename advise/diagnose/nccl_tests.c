@@ -40,6 +40,17 @@ static int read_row(struct diagnosis *d, const char *line)
     return 1;
 }
 
+static void note_host(struct diag_tests *t, const char *name, const char *until)
+{
+    char host[sizeof *t->hosts];
+    snprintf(host, sizeof host, "%.*s", (int)strcspn(name, until), name);
+    int i = 0;
+    while (i < t->nhosts && strcmp(t->hosts[i], host) != 0)
+        i++;
+    if (i == t->nhosts && i < DIAG_TEST_HOSTS)
+        memcpy(t->hosts[t->nhosts++], host, sizeof host);
+}
+
 /* "#  Rank  0 Group  0 Pid  100 on  node1 device  0 [0x18] NVIDIA H100" */
 static int read_rank(struct diagnosis *d, const char *line)
 {
@@ -47,18 +58,13 @@ static int read_rank(struct diagnosis *d, const char *line)
     if (!on || !strstr(on, " device "))
         return 0;
     struct diag_tests *t = &d->tests;
-    char host[sizeof *t->hosts];
+    int before = t->nhosts;
     on += 4 + strspn(on + 4, " ");
-    snprintf(host, sizeof host, "%.*s", (int)strcspn(on, " "), on);
-    long number = strtol(rank + 5, NULL, 10);
-    if (number == 0 && t->ranks && !*t->twin_place && strcmp(t->hosts[0], host) != 0)
+    note_host(t, on, " ");
+    /* Rank 0 of another node than the first one's. */
+    if (strtol(rank + 5, NULL, 10) == 0 && t->ranks && !*t->twin_place && t->nhosts > before)
         diag_here(d, t->twin_place);
     t->ranks++;
-    int i = 0;
-    while (i < t->nhosts && strcmp(t->hosts[i], host) != 0)
-        i++;
-    if (i == t->nhosts && i < DIAG_TEST_HOSTS)
-        memcpy(t->hosts[t->nhosts++], host, sizeof host);
     return 1;
 }
 
@@ -72,6 +78,58 @@ int diag_read_nccl_tests(struct diagnosis *d, const char *line)
             break;
         }
     return read_row(d, line) || read_rank(d, line);
+}
+
+/* ---- NCCL Inspector: a line of JSON for each collective of each rank --------------------------------------------- */
+
+static double number_of(const char *line, const char *key)
+{
+    double value = -1;
+    const char *p = strstr(line, key);
+    if (p)
+        diag_number(p + strlen(key) + strspn(p + strlen(key), ": \""), &value);
+    return value;
+}
+
+int diag_read_inspector(struct diagnosis *d, const char *line)
+{
+    static const char *const names[] = {"AllReduce", "AllGather", "ReduceScatter", "Broadcast", "Reduce"};
+    struct diag_tests *t = &d->tests;
+    struct diag_inspector *x = &d->inspector;
+    const char *perf = strstr(line, "\"coll_perf\""), *name = perf ? strstr(perf, "\"coll\"") : NULL;
+    if (!name)
+        return 0;
+    name += 6 + strspn(name + 6, ": \"");
+    double busbw = number_of(perf, "\"coll_busbw_gbs\""), time_us = number_of(perf, "\"coll_exec_time_us\"");
+    double ranks = number_of(line, "\"n_ranks\""), rank = number_of(line, "\"rank\"");
+    const char *host = strstr(line, "\"hostname\"");
+    t->rows++;
+    t->is_inspector = 1;
+    if (host)
+        note_host(t, host + 10 + strspn(host + 10, ": \""), "\"");
+    if (busbw > t->busbw_GBps) {
+        t->busbw_GBps = busbw;
+        t->bytes = number_of(perf, "\"coll_msg_size_bytes\"");
+        t->program = "NCCL";
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            t->program = !strncmp(name, names[i], strlen(names[i])) ? names[i] : t->program;
+        diag_here(d, t->place);
+    }
+    const char *id = strstr(line, "\"id\"");
+    long number = id ? strtol(id + 4 + strspn(id + 4, ": \""), NULL, 16) : 0;
+    if (!(ranks >= 1 && ranks <= DIAG_RANKS) || !(rank >= 0 && rank < ranks) || !(time_us > 0 && time_us < 1e12) ||
+        ranks < x->ranks || (x->of && ranks == x->ranks && number != x->id))
+        return 1;
+    if (!x->of && !(x->of = calloc(DIAG_RANKS, sizeof *x->of)))
+        abort();
+    if (ranks > x->ranks)
+        memset(x->of, 0, DIAG_RANKS * sizeof *x->of);
+    x->id = number;
+    t->ranks = x->ranks = (int)ranks;
+    x->of[(int)rank].time_us += time_us;
+    x->of[(int)rank].n++;
+    diag_here(d, x->place);
+    return 1;
 }
 
 /* What busbw over algbw tells: 2(n-1)/n of AllReduce, (n-1)/n of AllGather, ReduceScatter and AllToAll, 1 of others. */
@@ -105,7 +163,7 @@ void diag_say_tests(const struct diag_tests *t, char to[DIAG_SENTENCE])
 static int read_table(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_tests *t = &j->d->tests;
-    return t->rows && diag_hit(h, 0.02, t->place, "a table of nccl-tests with %ld sizes", t->rows);
+    return t->rows && !t->is_inspector && diag_hit(h, 0.02, t->place, "a table of nccl-tests with %ld sizes", t->rows);
 }
 
 static int wrong_values(const struct judge *j, struct diag_hit *h)
@@ -138,6 +196,32 @@ static int separate_runs(const struct judge *j, struct diag_hit *h)
                     t->nhosts);
 }
 
+/* A kernel of NCCL waits for the last rank, whose own is the shortest. */
+static int late_rank(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_inspector *x = &j->d->inspector;
+    double least_us = INFINITY, sum_us = 0;
+    int ranks = 0, late = 0;
+    for (int r = 0; x->of && r < x->ranks; r++) {
+        double mean_us = x->of[r].n ? x->of[r].time_us / (double)x->of[r].n : 0;
+        if (x->of[r].n < 10)
+            continue;
+        ranks++;
+        sum_us += mean_us;
+        if (mean_us < least_us) {
+            least_us = mean_us;
+            late = r;
+        }
+    }
+    double others_us = ranks > 2 ? (sum_us - least_us) / (ranks - 1) : 0;
+    return least_us < others_us / 1.5 &&
+           diag_hit(
+               h, 0.5 * (1 - least_us / others_us), x->place,
+               "rank %d comes last to the collectives: it is in them for %.3g ms, the others for %.3g ms, in which "
+               "they wait for it",
+               late, least_us / 1e3, others_us / 1e3);
+}
+
 static int one_gpu_a_node(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_tests *t = &j->d->tests;
@@ -159,6 +243,9 @@ const struct diag_rule diag_tests_rules[] = {
      "build nccl-tests with MPI=1 and the MPI_HOME of the mpirun that starts it, and see that the same program lies on "
      "every node",
      "ldd ./build/all_reduce_perf | grep mpi"},
+    {"late-rank", late_rank, DIAG_LIKELY,
+     "look at what that rank does before: its share of the work, data loading, clocks and the processors of its node",
+     "nccltune probe on its node; py-spy dump of that rank"},
     {"one-gpu-a-node", one_gpu_a_node, DIAG_LIKELY,
      "start one rank on every GPU of the nodes to use all HCAs; one GPU a node cannot fill more than its own HCA",
      "mpirun -np GPUS -N GPUS_PER_NODE ... -g 1"},

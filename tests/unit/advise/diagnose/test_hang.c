@@ -119,6 +119,17 @@ TEST_CASE(a_rank_that_calls_something_else)
            "1 of 3 ranks differ)");
 }
 
+/* What names a function is no dump; nothing is executed. */
+TEST_CASE(a_pickle_of_something_else_is_refused)
+{
+    struct diagnosis *d = diagnose_new();
+    struct err e = {0};
+    static const char text[] = "\x80\x02}X\x07\0\0\0entriescos\nsystem\nX\x04\0\0\0true\x85Rs.";
+    assert_int_not_equal(feed_bytes(d, text, sizeof text - 1, &e), 0);
+    assert_non_null(strstr(e.text, "flight recorder has not written"));
+    diagnose_free(d);
+}
+
 /* Groups count by themselves: what one is behind in says nothing of another. */
 TEST_CASE(groups_are_apart)
 {

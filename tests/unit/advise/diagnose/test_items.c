@@ -127,6 +127,10 @@ static const struct item files[] = {
      "A hang: by the flight recorder 1 of 2 ranks stand in nccl:all_reduce "
      "number 38, and others have come to number 41",
      ASK, "hang", NULL},
+    {"nccl_trace_rank_0 nccl_trace_rank_1",
+     "A hang: by the flight recorder rank 1 never came to nccl:all_reduce number 7", ASK, "hang", NULL},
+    {"inspector.jsonl", "AllReduce reaches a bus bandwidth of 412.5 GB/s at 16 GiB on 4 ranks of 2 nodes", ASK,
+     "late-rank", "nccl-tests"},
     {"stacks.txt", "Of 4 stacks 3 are at a collective of torch.distributed, but 1 at a data loader", ASK, "hang", NULL},
     {"vllm.log", "The inference engine runs 42 requests at once while 130 wait, its cache is 97 % full", ASK,
      "engine-full", "engine-starves"},
