@@ -1,6 +1,7 @@
 /* What containers of this node get: a spec of the Container Device Interface, and the files that enroot reads. Both
  * hold what NCCL's own file would: the node's settings, the common ones, and the table with the plugin, the profile and
  * its hash. Settings have passed install_accept. */
+#include <mntent.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -76,24 +77,32 @@ static int write_cdi(const struct install_site *site, const struct install_done 
     return json_save(doc, path, e);
 }
 
-/* environ.d has NAME=VALUE lines, mounts.d lines of fstab (NVIDIA/enroot, doc/configuration.md). */
+/* A path may hold blanks, which addmntent escapes. */
+static void add_fstab(FILE *mounts, const char *path, const char *options)
+{
+    addmntent(mounts, &(struct mntent){(char *)path, (char *)path, (char *)"none", (char *)options, 0, 0});
+}
+
+/* environ.d has NAME=VALUE lines, mounts.d lines of fstab, which getmntent reads (NVIDIA/enroot, bin/enroot-mount.c).
+ */
 static int write_enroot(const struct install_site *site, const struct install_done *done, const char *lines,
                         struct arena *a, struct err *e)
 {
+    struct file_out mounts;
     const char *env = "", *cursor = lines, *line;
-    const char *mounts = arena_printf(a, "%s %s none x-create=dir,bind,ro,nosuid,nodev 0 0\n", done->dir, done->dir);
-    while ((line = next_setting(lines, &cursor, a))) {
-        env = arena_printf(a, "%s%s\n", env, line);
-        const char *file = strchr(line, '=') + 1;
-        if (names_file(line))
-            mounts = arena_printf(a, "%s%s %s none x-create=file,bind,ro,nosuid,nodev 0 0\n", mounts, file, file);
-    }
     int rc = file_mkdirs(arena_printf(a, "%s/environ.d", site->enroot), e);
     if (!rc)
         rc = file_mkdirs(arena_printf(a, "%s/mounts.d", site->enroot), e);
-    if (!rc)
-        rc = file_write(arena_printf(a, "%s/" ENROOT_ENV, site->enroot), env, strlen(env), e);
-    return rc ? rc : file_write(arena_printf(a, "%s/" ENROOT_MOUNT, site->enroot), mounts, strlen(mounts), e);
+    if (rc || (rc = file_out_begin(&mounts, e)))
+        return rc;
+    add_fstab(mounts.stream, done->dir, "x-create=dir,bind,ro,nosuid,nodev");
+    while ((line = next_setting(lines, &cursor, a))) {
+        env = arena_printf(a, "%s%s\n", env, line);
+        if (names_file(line))
+            add_fstab(mounts.stream, strchr(line, '=') + 1, "x-create=file,bind,ro,nosuid,nodev");
+    }
+    rc = file_write(arena_printf(a, "%s/" ENROOT_ENV, site->enroot), env, strlen(env), e);
+    return file_out_end(&mounts, arena_printf(a, "%s/" ENROOT_MOUNT, site->enroot), rc, e);
 }
 
 static int remove_file(const char *path, struct err *e)

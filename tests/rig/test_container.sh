@@ -99,6 +99,11 @@ check "both mount profile and plugin, read-only" test "$(jq -r '.devices[0].cont
 $plugin $plugin ro"
 check "enroot the same" test "$(awk '{print $1, $2, $3}' "$work/enroot/mounts.d/50-nccltune.fstab")" = "$installed $installed none
 $plugin $plugin none"
+blanks() {
+    "$nccltune" install-profile "$work/profile" --force --store "$work/a store" --no-nccl-conf --plugin "$plugin" --enroot "$work/blanks" &&
+        grep -qE '^/[^ ]*/a\\040store/[^ ]* /[^ ]*/a\\040store/[^ ]* none ' "$work/blanks/mounts.d/50-nccltune.fstab"
+}
+check "a blank in the store's path is escaped there" blanks
 mapfile -t settings <"$work/cdi.env"
 check "a container with these settings and mounts takes the table" says "chosen: tree ll128 7" inside yes "${settings[@]}"
 inst --uninstall --cdi "$work/cdi" --enroot "$work/enroot" >"$work/uninstalled"
