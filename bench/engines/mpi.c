@@ -14,7 +14,9 @@
 #include "core/locate.h"
 #include "core/progress.h"
 
-#define GRACE_S   1.0 /* between SIGTERM and SIGKILL: a ^C has to be over within two seconds */
+/* Between SIGTERM and SIGKILL. OpenMPI 4.1 needs 1.05 s to remove its session directory and shared memory; a ^C has to
+ * be over within two seconds. */
+#define GRACE_S   1.7
 #define GOODBYE_S 5.0 /* for MPI_Finalize on all ranks */
 
 struct options {

@@ -209,8 +209,9 @@ check "and taken back, with a word" says "get nothing of $scratch/store; its pro
     "$bin" install-profile --uninstall --store "$scratch/store" --nccl-conf "$scratch/site.conf"
 
 begun=$scratch/begun
+mkdir "$scratch/temporary"
 # A shell makes background jobs ignore SIGINT; python gives it back.
-python3 -c 'import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])' \
+TMPDIR=$scratch/temporary python3 -c 'import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])' \
     "$bin" tune --budget 60s --max-bytes 16M -o "$begun" >"$scratch/begun.log" 2>&1 &
 pid=$!
 for _ in $(seq 300); do
@@ -222,6 +223,7 @@ code=0
 wait $pid || code=$?
 cp "$begun/results.jsonl" "$scratch/before.jsonl"
 if [ $code = 130 ]; then ok "^C ends tune with 130"; else not_ok "^C ends tune with 130, not $code" && note "$scratch/begun.log"; fi
+check "OpenMPI has removed its session's directory" test -z "$(find "$scratch/temporary" -name 'pid.*')"
 check "and tells how to go on" grep -q -- "--resume -o" "$scratch/begun.log"
 check "the profile is not complete then" status 1 "$bin" explain "$begun"
 check "tune does not start over by itself" status 1 "$bin" tune --budget 5s -o "$begun"
