@@ -360,6 +360,27 @@ ended_serve() {
 }
 check "SIGTERM leaves no directory: install-profile --stage -" ended_stage
 check "... --serve" ended_serve
+ended_writing() { # COMMAND...: told to end as soon as a temporary file is below $root/ended, where it writes
+    python3 - "$root/ended" "$@" <<'PY'
+import os, shutil, subprocess, sys
+def temporary():
+    return [f for _, dirs, files in os.walk(sys.argv[1]) for f in dirs + files if ".tmp" in f or ".new" in f]
+for _ in range(20):
+    shutil.rmtree(sys.argv[1], ignore_errors=True)
+    os.mkdir(sys.argv[1])
+    child, seen = subprocess.Popen(sys.argv[2:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL), []
+    while child.poll() is None and not seen:
+        seen = temporary()
+    child.terminate()
+    child.wait()
+    if seen:
+        sys.exit(temporary() != [])
+sys.exit(1)
+PY
+}
+check "... tune" ended_writing "$P/nccltune" tune --engine model --machine dgx-h100 -o "$root/ended/p"
+check "... report" ended_writing "$P/nccltune" report examples/profile -o "$root/ended/f"
+check "... probe" ended_writing "$P/nccltune" probe --machine dgx-h100 -o "$root/ended/f"
 exchanged_store() { # others can rename the store, or write into it
     local place
     rm -rf "${open:?}/store" "$work/theirs" && mkdir -m 775 "$work/theirs" && chgrp "$mallory" "$work/theirs"
