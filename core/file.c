@@ -24,22 +24,13 @@ static int open_for_reading(const char *path, struct err *e)
     return -1;
 }
 
-static ssize_t read_some(int fd, char *to, size_t bytes)
-{
-    ssize_t n;
-    do
-        n = read(fd, to, bytes);
-    while (n < 0 && errno == EINTR);
-    return n;
-}
-
 /* What a file of `size` bytes has; one that grows meanwhile is read as far as it went. */
 static char *read_sized(int fd, size_t size, struct arena *a, size_t *bytes)
 {
     char *text = arena_alloc(a, size + 1);
     ssize_t n = 1;
     for (*bytes = 0; *bytes < size && n > 0; *bytes += n > 0 ? (size_t)n : 0)
-        n = read_some(fd, text + *bytes, size - *bytes);
+        n = read(fd, text + *bytes, size - *bytes);
     text[*bytes] = 0;
     return n < 0 ? NULL : text;
 }
@@ -55,7 +46,7 @@ static char *read_stream(int fd, size_t limit, struct arena *a, size_t *bytes)
         if (!bigger)
             break;
         text = bigger;
-        n = read_some(fd, text + *bytes, room - *bytes - 1);
+        n = read(fd, text + *bytes, room - *bytes - 1);
     }
     if (!n) {
         copy = arena_alloc(a, *bytes + 1);
@@ -104,20 +95,6 @@ int file_read_text(const char *path, size_t limit, struct arena *a, char **data,
     return err_at(e, path, line, 0, "holds a NUL byte: expected text, this is a binary file");
 }
 
-static int write_all(int fd, const char *data, size_t bytes)
-{
-    while (bytes) {
-        ssize_t n = write(fd, data, bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -1;
-        data += n;
-        bytes -= (size_t)n;
-    }
-    return 0;
-}
-
 /* A pipe, a device, what standard output is: nothing that could be replaced. */
 static int write_in_place(const struct trust_place *p, const char *path, const void *data, size_t bytes, struct err *e)
 {
@@ -126,7 +103,7 @@ static int write_in_place(const struct trust_place *p, const char *path, const v
     int fd = openat(p->dir, p->name, O_WRONLY | O_CLOEXEC | O_NOCTTY | (p->is_magic ? 0 : O_NOFOLLOW));
     if (fd < 0)
         return err_errno(e, "%s: cannot be opened for writing", path);
-    int rc = write_all(fd, data, bytes) ? err_errno(e, "%s: cannot be written", path) : 0;
+    int rc = trust_write(fd, data, bytes) ? err_errno(e, "%s: cannot be written", path) : 0;
     if (close(fd) && !rc)
         rc = err_errno(e, "%s: cannot be written", path);
     return rc;
@@ -144,7 +121,7 @@ int file_write(const char *path, const void *data, size_t bytes, struct err *e)
 {
     struct trust_place p;
     struct stat st;
-    if (trust_find(path, TRUST_WRITE, 0, &p, e))
+    if (trust_find(path, &p, e))
         return ERR_FAILED;
     int exists = !fstatat(p.dir, p.name, &st, p.is_magic ? 0 : AT_SYMLINK_NOFOLLOW), rc = 0;
     if (exists && S_ISDIR(st.st_mode))
@@ -221,7 +198,7 @@ int file_sha256(const char *path, char hex[SHA256_HEX], struct err *e)
     if (fd < 0)
         return ERR_FAILED;
     sha256_init(&s);
-    for (size_t left = (size_t)1 << 30; left > sizeof part && (n = read_some(fd, part, sizeof part)) > 0;
+    for (size_t left = (size_t)1 << 30; left > sizeof part && (n = read(fd, part, sizeof part)) > 0;
          left -= (size_t)n)
         sha256_update(&s, part, (size_t)n);
     int rc = n < 0   ? err_errno(e, "%s: cannot be read", path)

@@ -93,9 +93,8 @@ static int step_to(struct walk *w, int next)
 /* Where the walk begins, and again behind an absolute link. */
 static int start_walk(struct walk *w)
 {
-    int absolute = w->rest[w->at] == '/';
-    w->at += strspn(w->rest + w->at, "/");
-    return step_to(w, open(absolute ? "/" : ".", WALK));
+    w->at = strspn(w->rest, "/");
+    return step_to(w, open(w->at ? "/" : ".", WALK));
 }
 
 /* Puts what a link says in its place. */
@@ -184,6 +183,15 @@ static int walk_on(struct walk *w, struct trust_place *place)
     }
 }
 
+static int refuse_owned(const struct walk *w, int dir, const char *name, int shown)
+{
+    int why = errno;
+    if (is_link(dir, name))
+        return err_set(w->e, ERR_FAILED, "%.*s is a symbolic link", shown, w->path);
+    errno = why;
+    return err_errno(w->e, "%.*s", shown, w->path);
+}
+
 /* The same where nothing is followed and everything is checked. */
 static int walk_owned(struct walk *w, struct trust_place *place)
 {
@@ -195,12 +203,9 @@ static int walk_owned(struct walk *w, struct trust_place *place)
             return err_set(w->e, ERR_FAILED, "'%.100s' is not a plain path", w->path);
         if (last)
             return 0;
-        int next = openat(w->dir, place->name, WALK | O_NOFOLLOW), why = errno;
-        if (next < 0 && is_link(w->dir, place->name))
-            return err_set(w->e, ERR_FAILED, "%.*s is a symbolic link", shown, w->path);
-        errno = why;
+        int next = openat(w->dir, place->name, WALK | O_NOFOLLOW);
         if (next < 0)
-            return err_errno(w->e, "%.*s", shown, w->path);
+            return refuse_owned(w, w->dir, place->name, shown);
         close(w->dir);
         w->dir = next;
         if (check_owned(next, w->owner, w->path, shown, w->e))
@@ -235,9 +240,9 @@ static int find_place(struct walk *w, struct trust_place *place)
     return 0;
 }
 
-int trust_find(const char *path, enum trust_rule rule, uid_t owner, struct trust_place *place, struct err *e)
+int trust_find(const char *path, struct trust_place *place, struct err *e)
 {
-    struct walk w = {.path = path, .rule = rule, .owner = owner, .e = e};
+    struct walk w = {.path = path, .rule = TRUST_WRITE, .e = e};
     return find_place(&w, place);
 }
 
@@ -249,16 +254,9 @@ static int open_place(struct walk *w, const struct trust_place *p, int flags, st
     if (fd >= 0 && !fstat(fd, st) && !S_ISLNK(st->st_mode)) /* O_PATH opens a link itself */
         return fd;
     int why = fd < 0 ? errno : ELOOP;
-    if (fd >= 0)
-        close(fd);
-    if (w->rule == TRUST_OWNED && is_link(p->dir, p->name))
-        return err_set(w->e, ERR_FAILED, "%s is a symbolic link", w->path), -1;
+    close(fd);
     errno = why;
-    if (w->rule == TRUST_OWNED)
-        err_errno(w->e, "%s", w->path);
-    else
-        refuse_errno(w);
-    return -1;
+    return (w->rule == TRUST_OWNED ? refuse_owned(w, p->dir, p->name, (int)strlen(w->path)) : refuse_errno(w)), -1;
 }
 
 /* A FIFO with a silent writer would hold us, a device may do anything. */
@@ -321,10 +319,10 @@ int trust_append(const char *path, mode_t mode, struct err *e)
     const int flags = O_RDWR | O_APPEND | QUIET;
     struct trust_place p;
     struct stat st;
-    if (trust_find(path, TRUST_WRITE, 0, &p, e))
+    if (trust_find(path, &p, e))
         return -1;
     int fd = openat(p.dir, p.name, flags | O_CREAT | O_EXCL, mode_of_new(mode)), made = fd >= 0;
-    if (fd < 0 && errno == EEXIST)
+    if (!made && errno == EEXIST)
         fd = openat(p.dir, p.name, flags | (p.is_magic ? 0 : O_NOFOLLOW));
     int others = !p.is_private, exchangeable = others && geteuid() == 0 && !keeps_names(p.dir);
     close(p.dir);
@@ -344,17 +342,16 @@ int trust_append(const char *path, mode_t mode, struct err *e)
         fcntl(fd, F_SETFL, O_APPEND);
         return fd;
     }
-    if (fd >= 0)
-        close(fd);
+    close(fd);
     return -1;
 }
 
 int trust_rename(const char *from, const char *to, struct err *e)
 {
     struct trust_place source, target;
-    if (trust_find(from, TRUST_WRITE, 0, &source, e))
+    if (trust_find(from, &source, e))
         return ERR_FAILED;
-    int rc = trust_find(to, TRUST_WRITE, 0, &target, e) ? ERR_FAILED : 0;
+    int rc = trust_find(to, &target, e) ? ERR_FAILED : 0;
     if (!rc) {
         if (renameat(source.dir, source.name, target.dir, target.name))
             rc = err_errno(e, "%s: cannot be replaced", to);
@@ -446,50 +443,47 @@ int trust_begin(int dir, const char *name, char temporary[NAME_MAX + 1])
 
 void trust_delay_end(sigset_t *before)
 {
-    sigset_t ending;
-    sigemptyset(&ending);
+    sigset_t ending = {0};
     sigaddset(&ending, SIGINT);
     sigaddset(&ending, SIGTERM);
     sigaddset(&ending, SIGHUP);
     sigprocmask(SIG_BLOCK, &ending, before);
 }
 
-int trust_fill(int fd, const void *data, size_t bytes, mode_t mode)
+int trust_write(int fd, const void *data, size_t bytes)
 {
     const char *at = data;
-    if (fchmod(fd, mode_of_new(mode)))
-        return -1;
     while (bytes) {
         ssize_t n = write(fd, at, bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
         if (n < 0)
             return -1;
         at += n;
         bytes -= (size_t)n;
     }
-    return fsync(fd);
+    return 0;
+}
+
+int trust_fill(int fd, const void *data, size_t bytes, mode_t mode)
+{
+    int rc = fchmod(fd, mode_of_new(mode)) || trust_write(fd, data, bytes) || fsync(fd) ? -1 : 0, why = errno;
+    close(fd);
+    errno = why;
+    return rc;
 }
 
 int trust_put(int dir, const char *name, const void *data, size_t bytes, mode_t mode)
 {
-    char temporary[NAME_MAX + 1];
+    char temporary[NAME_MAX + 1] = "";
     sigset_t before;
     trust_delay_end(&before);
-    int fd = trust_begin(dir, name, temporary), rc = fd < 0 ? -1 : trust_fill(fd, data, bytes, mode), why = errno;
-    if (fd >= 0 && close(fd) && !rc) {
-        rc = -1;
-        why = errno;
-    }
-    if (!rc && renameat(dir, temporary, dir, name)) {
-        rc = -1;
-        why = errno;
-    }
-    if (rc && fd >= 0)
+    int fd = trust_begin(dir, name, temporary), rc = fd < 0 || trust_fill(fd, data, bytes, mode) ? -1 : 0;
+    if (!rc)
+        rc = renameat(dir, temporary, dir, name);
+    int why = errno;
+    if (rc)
         unlinkat(dir, temporary, 0);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    if (!rc)
-        trust_sync(dir);
+    trust_sync(dir);
     errno = why;
     return rc;
 }
@@ -518,19 +512,16 @@ int trust_link(int dir, const char *name, const char *target)
 int trust_lock(int dir, const char *name)
 {
     for (;;) {
-        struct stat st = {0}, owner;
-        int fd = openat(dir, name, O_RDWR | O_CREAT | O_NOFOLLOW | QUIET, 0600), rc = -1;
+        struct stat st, owner;
+        int fd = openat(dir, name, O_RDWR | O_CREAT | O_NOFOLLOW | QUIET, 0600);
         if (fd < 0)
             return -1;
-        if (geteuid() || (!fstat(dir, &owner) && !fchown(fd, owner.st_uid, (gid_t)-1)))
-            while ((rc = flock(fd, LOCK_EX)) && errno == EINTR)
-                ;
-        if (!rc && !fstat(fd, &st) && st.st_nlink)
+        int mine = geteuid() || (!fstat(dir, &owner) && !fchown(fd, owner.st_uid, (gid_t)-1));
+        int locked = mine && !flock(fd, LOCK_EX);
+        if (locked && !fstat(fd, &st) && st.st_nlink)
             return fd;
-        int why = errno;
         close(fd);
-        errno = why;
-        if (rc) /* else it was removed meanwhile */
+        if (!locked) /* else it was removed meanwhile */
             return -1;
     }
 }
@@ -552,16 +543,10 @@ void trust_remove(int dir, const char *name)
 int trust_read(int fd, char *text, size_t bytes)
 {
     size_t used = 0;
-    /* One byte more than it should have: a file that grows is not what was checked. */
-    while (used <= bytes) {
-        ssize_t n = read(fd, text + used, bytes + 1 - used);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        used += (size_t)n;
-        if (used == bytes) /* the end: a read stops short of what was asked for nowhere else */
-            break;
-    }
+    ssize_t n;
+    do { /* one byte more than it should have: a file that grows is not what was checked */
+        n = read(fd, text + used, bytes + 1 - used);
+        used += n > 0 ? (size_t)n : 0;
+    } while (n > 0 && used < bytes);
     return used == bytes ? 0 : -1;
 }

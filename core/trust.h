@@ -32,8 +32,9 @@ struct trust_place {
     int is_magic;   /* a link of /proc/PID/fd, which leads to what a descriptor is open on */
 };
 
-/* Walks to the directory of `path`. Its last component may be missing; it is no link unless it is a magic one. */
-int trust_find(const char *path, enum trust_rule rule, uid_t owner, struct trust_place *place, struct err *e);
+/* Walks to the directory of `path`, by TRUST_WRITE. Its last component may be missing; it is no link unless it is a
+ * magic one. */
+int trust_find(const char *path, struct trust_place *place, struct err *e);
 
 /* Opens a file or directory for reading (O_RDONLY, O_PATH, O_DIRECTORY), without blocking. A FIFO or a device is opened
  * in a private directory alone, with TRUST_OWNED not at all. */
@@ -77,7 +78,10 @@ int trust_begin(int dir, const char *name, char temporary[NAME_MAX + 1]);
  * gets what to go back to. */
 void trust_delay_end(sigset_t *before);
 
-/* Writes all of `data` to a new file, gives it `mode` and has it on disk when it returns: 0, or -1 with errno. */
+/* Writes all of `data`: 0, or -1 with errno. */
+int trust_write(int fd, const void *data, size_t bytes);
+
+/* The same to a new file, which gets `mode`, is on disk and closed when it returns. */
 int trust_fill(int fd, const void *data, size_t bytes, mode_t mode);
 
 /* Replaces `name` by a new file of this mode in one step: 0, or -1 with errno. A signal leaves no other file. */

@@ -43,7 +43,6 @@ int hook_read_at(int dir, const char *name, const char *path, uid_t owner, size_
 
 /* The same of a file that is not read. */
 int hook_check(const char *path, uid_t owner, struct hook_why *w);
-int hook_check_directory(const char *path, uid_t owner, struct hook_why *w);
 int hook_open_directory(const char *path, uid_t owner, struct hook_why *w); /* its descriptor, or -1 */
 
 /* ---- hook_text.c: lines and words -------------------------------------------------------------------------------- */

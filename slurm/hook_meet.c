@@ -117,6 +117,17 @@ static int wait_for_verdict(struct meeting *p, const struct hook_job *job, long 
     return 0;
 }
 
+/* Root writes nowhere that somebody else could have made. */
+static int enter_place(struct meeting *p, struct hook_why *w)
+{
+    int meet = hook_open_directory(p->conf->meet, p->conf->owner, w);
+    int rc = meet < 0 || (mkdirat(meet, strrchr(p->dir, '/') + 1, 0755) && errno != EEXIST);
+    if (meet >= 0)
+        close(meet);
+    p->fd = rc ? -1 : hook_open_directory(p->dir, p->conf->owner, w);
+    return p->fd < 0 ? -1 : 0;
+}
+
 void hook_meet(const struct hook_conf *c, const struct hook_job *job, struct hook_answer *a, long limit_ms)
 {
     struct meeting p = {.fd = -1};
@@ -127,9 +138,7 @@ void hook_meet(const struct hook_conf *c, const struct hook_job *job, struct hoo
     p.mine = a->state == HOOK_TUNED ? a->hash : NO_ANSWER;
     place(&p, c, job);
     snprintf(answer, sizeof answer, "%s\n", p.mine);
-    /* Root writes nowhere that somebody else could have made. */
-    if (hook_check_directory(c->meet, c->owner, &why) || (mkdir(p.dir, 0755) && errno != EEXIST) ||
-        (p.fd = hook_open_directory(p.dir, c->owner, &why)) < 0) {
+    if (enter_place(&p, &why)) {
         snprintf(a->why, sizeof a->why, "%.200s cannot be used: %.260s", p.dir,
                  why.text[0] ? why.text : strerror(errno));
         a->state = HOOK_NOTHING;

@@ -25,7 +25,7 @@ static int read_opened(int fd, const struct stat *st, const char *path, size_t l
         hook_refuse(w, "%s is not a regular file", path);
     else if ((uint64_t)st->st_size > limit)
         hook_refuse(w, "%s is larger than %zu bytes", path, limit);
-    else if (!(f->text = calloc((size_t)st->st_size + 2, 1)) || trust_read(fd, f->text, (size_t)st->st_size))
+    else if (!(f->text = calloc(1, (size_t)st->st_size + 1)) || trust_read(fd, f->text, (size_t)st->st_size))
         hook_refuse(w, "%s cannot be read whole", path);
     else
         rc = 0;
@@ -76,12 +76,4 @@ int hook_open_directory(const char *path, uid_t owner, struct hook_why *w)
 {
     struct stat st = {0};
     return open_owned(path, owner, O_RDONLY | O_DIRECTORY, &st, w);
-}
-
-int hook_check_directory(const char *path, uid_t owner, struct hook_why *w)
-{
-    int fd = hook_open_directory(path, owner, w);
-    if (fd >= 0)
-        close(fd);
-    return fd < 0 ? -1 : 0;
 }

@@ -226,7 +226,7 @@ static int write_meeting(const struct agents *s, const char *path, struct err *e
     secret_hex(&s->secret, hex);
     const char *text = arena_printf(s->arena, MEETING "\n%s\n%s\n", hex, agents_places(s, s->arena));
     struct trust_place p;
-    if (trust_find(path, TRUST_WRITE, 0, &p, e))
+    if (trust_find(path, &p, e))
         return ERR_FAILED;
     int rc = trust_put(p.dir, p.name, text, strlen(text), 0600);
     if (rc)

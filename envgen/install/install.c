@@ -75,7 +75,7 @@ void install_remove_directory(const char *path)
 {
     struct trust_place p;
     struct err ignored = {0};
-    if (trust_find(path, TRUST_WRITE, 0, &p, &ignored))
+    if (trust_find(path, &p, &ignored))
         return;
     trust_remove(p.dir, p.name);
     close(p.dir);
@@ -579,7 +579,7 @@ static void remove_if_empty(const struct install_site *site)
 {
     struct trust_place p;
     struct err ignored = {0};
-    if (trust_find(site->store, TRUST_WRITE, 0, &p, &ignored))
+    if (trust_find(site->store, &p, &ignored))
         return;
     int store = trust_enter(p.dir, p.name, 0);
     if (store >= 0 && !unlinkat(store, "profiles", AT_REMOVEDIR))
@@ -694,7 +694,7 @@ int install_remove(const struct install_site *site, int purge, int hooks, struct
     if (!rc && !access(path, F_OK))
         rc = add_line(site, arena_printf(a, "%lld none all\n", (long long)time(NULL)), a, e);
     arena_free(a);
-    if (rc || trust_find(site->store, TRUST_WRITE, 0, &p, e))
+    if (rc || trust_find(site->store, &p, e))
         return rc ? rc : ERR_FAILED;
     int store = trust_enter(p.dir, p.name, 0);
     if (store >= 0) {

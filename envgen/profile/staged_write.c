@@ -62,8 +62,6 @@ int env_staged_write_add(struct env_staged_write *s, const char *name, const voi
     f->temporary = arena_printf(s->arena, "%.*s%s", (int)(base - name), name, temporary);
     f->bytes = bytes;
     int rc = trust_fill(fd, data, bytes, 0666 & ~mask) ? err_errno(e, "%s: cannot be written", path) : 0;
-    if (close(fd) && !rc)
-        rc = err_errno(e, "%s: cannot be written", path);
     struct sha256 hash;
     sha256_init(&hash);
     sha256_update(&hash, data, bytes);

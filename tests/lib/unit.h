@@ -2,6 +2,7 @@
  * floating-point numbers, which cmocka 1.1.5 lacks, and skipping with a reason. */
 #pragma once
 
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,6 +56,15 @@ static inline void add_case(const char *name, CMUnitTestFunction test)
 }
 
 #define assert_near(got, want, tolerance) assert_true(fabs((double)(got) - (double)(want)) <= (tolerance))
+
+/* Descriptors that this process has. */
+static inline int count_open(void)
+{
+    int n = 0;
+    for (int fd = 0; fd < 256; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
 
 #define NEEDS_OWN_STORE "needs root, or a scratch directory that nobody else can write to"
 

@@ -139,28 +139,61 @@ TEST_CASE(relative)
     assert_string_equal(why.text, "/x: No such file or directory");
 }
 
-/* Whatever it finds, nothing stays open behind it. */
-TEST_CASE(nothing_stays_open)
+/* Whatever it finds, nothing stays open behind it, and descriptor 0 is one like others. */
+TEST_CASE(descriptors)
 {
-    static const char *const names[] = {"good", "missing", "open", "."};
+    static const struct {
+        const char *name;
+        int reads, holds, enters;
+    } table[] = {{"good", 0, 0, -1},   {"binary", -1, 0, -1}, {"missing", -1, -1, -1},
+                 {"open", -1, -1, -1}, {"shut", -1, -1, 0},   {"fifo", -1, -1, -1}};
     need_trust();
     store_write(&store, "good", "x");
     store_write(&store, "open", "x");
     chmod(store_path(&store, "open"), 0666);
-    int next = dup(0);
-    close(next);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct hook_why why = {""};
+    store_write(&store, "binary", "");
+    assert_int_equal(truncate(store_path(&store, "binary"), 9), 0);
+    mkdir(store_path(&store, "shut"), 0755);
+    mkfifo(store_path(&store, "fifo"), 0644);
+    int input = dup(0), before = count_open(), wrong = 0, left = 0;
+    struct hook_why why = {""};
+    for (size_t i = 0; i < 2 * (sizeof table / sizeof *table); i++) {
+        const size_t k = i / 2;
         struct hook_file f;
-        const char *path = store_path(&store, names[i]);
-        assert_int_equal(hook_read(path, getuid(), LIMIT, &f, &why), i ? -1 : 0);
+        const char *path = store_path(&store, table[k].name);
+        if (i % 2)
+            close(0);
+        int dir, from = hook_open_directory(store.root, getuid(), &why),
+                 reads = hook_read(path, getuid(), LIMIT, &f, &why);
         free(f.text);
-        assert_int_equal(hook_check(path, getuid(), &why), i ? -1 : 0);
-        hook_check_directory(path, getuid(), &why);
-        int now = dup(0);
-        close(now);
-        assert_int_equal(now, next);
+        int at = hook_read_at(from, table[k].name, path, getuid(), LIMIT, &f, &why);
+        free(f.text);
+        wrong += reads != table[k].reads || at != (k == 1 ? 0 : reads) || from != (i % 2 ? 0 : from);
+        close(from);
+        wrong += hook_read_at(-1, table[k].name, path, getuid(), LIMIT, &f, &why) != -1;
+        reads = hook_read(path, getuid(), LIMIT, &f, &why);
+        free(f.text);
+        wrong += reads != table[k].reads || hook_check(path, getuid(), &why) != table[k].holds;
+        dir = hook_open_directory(path, getuid(), &why);
+        wrong += (dir < 0 ? -1 : 0) != table[k].enters;
+        if (dir >= 0)
+            close(dir);
+        if (i % 2)
+            dup2(input, 0);
+        left += count_open() != before;
     }
+    close(input);
+    assert_int_equal(wrong, 0);
+    assert_int_equal(left, 0);
+}
+
+/* A file of /proc, whose size says nothing. */
+TEST_CASE(sizes)
+{
+    struct hook_why why = {""};
+    struct hook_file f;
+    assert_int_equal(hook_read("/proc/version", 0, LIMIT, &f, &why), -1);
+    assert_string_equal(why.text, "/proc/version cannot be read whole");
 }
 
 TEST_CASES_WITHIN(test_hook_trust, set_up, tear_down)

@@ -214,6 +214,26 @@ TEST_CASE(half_a_message_and_silence_prove_nothing)
     assert_int_equal(proof_go_on(&conductor, ends[0]), -1);
 }
 
+/* The other side goes, at each step; what was proven stays so. */
+TEST_CASE(nobody_is_there_any_more)
+{
+    shutdown(ends[1], SHUT_WR);
+    assert_int_equal(proof_go_on(&conductor, ends[0]), -1);
+    again(state);
+    shutdown(ends[0], SHUT_WR);
+    assert_int_equal(proof_go_on(&agent, ends[1]), -1);
+    again(state);
+    assert_int_equal(proof_go_on(&agent, ends[1]), 0);
+    assert_int_equal(proof_go_on(&conductor, ends[0]), 0);
+    shutdown(ends[1], SHUT_WR);
+    assert_int_equal(proof_go_on(&conductor, ends[0]), -1);
+    again(state);
+    assert_int_equal(proof_go_on(&conductor, -1), -1);
+    assert_int_equal(talk(), 1);
+    shutdown(ends[1], SHUT_WR);
+    assert_int_equal(proof_go_on(&conductor, ends[0]), 1);
+}
+
 /* Frames that come right behind the proof are left for the connection. */
 TEST_CASE(the_first_frame_may_come_with_the_proof)
 {
