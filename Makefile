@@ -245,7 +245,7 @@ $(B)/perf/%: $(B)/obj/tests/perf/%.o $(SUPPORT_OBJ) $(LIB)
 	$(call link,$(CFLAGS) $(LDFLAGS),$(DEP_LIBS))
 # Their clock is simulated.
 $(B)/perf/perf_nccl_search $(B)/tests/unit/bench/search/test_search_world \
-$(addprefix $(B)/tests/unit/bench/search/test_,rails turns) $(B)/tests/unit/advise/whatif/test_presets: \
+$(addprefix $(B)/tests/unit/bench/search/test_,rails turns) $(B)/tests/unit/advise/whatif/test_known_jobs: \
     private override LDFLAGS += -Wl,--wrap=progress_now_s
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(LIB)
 	$(call link,$(CFLAGS) -fsanitize=fuzzer,$(DEP_LIBS))

@@ -15,15 +15,13 @@
 
 static const struct cli_page page = {
     COMMAND,
-    "nccltune workload --preset NAME [OPTION]...\n"
-    "       nccltune workload --model NAME --framework NAME [OPTION]...\n"
+    "nccltune workload --model NAME --framework NAME [OPTION]...\n"
     "       nccltune workload --from-launch train.sh|config.yaml|deepspeed.json [OPTION]...\n"
     "       nccltune workload --merge FILE... [-o FILE]\n"
     "       nccltune workload --list\n"
     "Write what one step of a training job asks of its collectives: kind, bytes, count, group, placement.\n",
     "Examples\n"
     "  nccltune workload --list\n"
-    "  nccltune workload --preset verl-grpo-fsdp2-7b --nodes 4 -o grpo.json\n"
     "  nccltune workload --from-launch run_grpo.sh --gpu h20 -o workload.json\n"
     "  nccltune workload --model llama3-70b --framework megatron --tp 8 --pp 4 -o workload.json\n"
     "\n"
@@ -32,7 +30,7 @@ static const struct cli_page page = {
 
 struct request {
     struct workload_job job;
-    const char *preset, *model, *launch;
+    const char *model, *launch;
     struct workload_reading reading;
     const char *topology, *output;
     int list, merge, json, summary;
@@ -79,11 +77,6 @@ static int take_seq(const struct option_value *v, void *out, struct err *e)
     return rc;
 }
 
-static const char *preset_word(int i)
-{
-    return workload_presets[i].name;
-}
-
 static const char *model_word(int i)
 {
     return language_models[i].name;
@@ -102,11 +95,9 @@ static const struct option_spec own_options[] = {
     {'j', "json", NULL, "the workload file to standard output in any case (with --list: the list)", option_flag,
      offsetof(struct request, json)},
     {0, "summary", NULL, "a table to standard output in any case", option_flag, offsetof(struct request, summary)},
-    {0, "list", NULL, "the presets, models and frameworks known by name", option_flag, offsetof(struct request, list)},
+    {0, "list", NULL, "the models and frameworks known by name", option_flag, offsetof(struct request, list)},
     {0, "merge", NULL, "make one workload of FILE..., such as the captures of a job's ranks", option_flag,
      offsetof(struct request, merge)},
-    {0, "preset", "NAME", "a job known by name; further options change it", option_text,
-     offsetof(struct request, preset), .word = preset_word},
     {0, "from-launch", "FILE",
      "what a launch script or configuration of verl, Swift, TRL, Accelerate, Megatron-LM, DeepSpeed, torchtitan, "
      "slime, "
@@ -201,14 +192,6 @@ static const struct option_spec job_options[] = {
 static int list_json(struct err *e)
 {
     cJSON *doc = cJSON_CreateObject();
-    cJSON *presets = cJSON_AddArrayToObject(doc, "presets");
-    for (const struct workload_preset *p = workload_presets; p->name; p++) {
-        cJSON *o = json_append(presets);
-        json_add_str(o, "name", p->name);
-        json_add_str(o, "description", p->description);
-        json_add_str(o, "model", p->model);
-        json_add_str(o, "framework", p->job.framework);
-    }
     cJSON *models = cJSON_AddArrayToObject(doc, "models");
     for (const struct language_model *m = language_models; m->name; m++) {
         cJSON *o = json_append(models);
@@ -223,10 +206,7 @@ static int list_json(struct err *e)
 
 static int list_names(void)
 {
-    puts("Presets:");
-    for (const struct workload_preset *p = workload_presets; p->name; p++)
-        printf("  %-32s %s\n", p->name, p->description);
-    puts("\nModels:");
+    puts("Models:");
     for (const struct language_model *m = language_models; m->name; m++)
         printf("  %-32s %llu parameters\n", m->name, (unsigned long long)language_model_parameters(m));
     puts("\nFrameworks:");
@@ -245,7 +225,7 @@ static int read_launch(const char *path, int has_model, struct request *r, struc
     return has_model && rc == ERR_USAGE ? 0 : rc;
 }
 
-/* Preset and model are taken first, wherever they stand, so that every other option changes them; what is wrong on the
+/* Script and model are taken first, wherever they stand, so that every other option changes them; what is wrong on the
  * command line is told when it is taken as a whole. */
 static int apply_names(int argc, char **argv, struct request *r, struct arena *a, struct err *e)
 {
@@ -253,8 +233,6 @@ static int apply_names(int argc, char **argv, struct request *r, struct arena *a
     struct option_group groups[] = {
         {NULL, own_options, &names}, {NULL, model_options, &names}, {NULL, job_options, &names}, {0}};
     option_parse(groups, argc, argv, a, NULL, NULL);
-    if (names.preset && workload_preset_job(names.preset, &r->job, e))
-        return e->code;
     if (names.launch && read_launch(names.launch, names.model != NULL || names.job.model.layers, r, a, e))
         return e->code;
     const struct language_model *known = names.model ? language_model_find(names.model) : NULL;
@@ -419,9 +397,8 @@ int workload_main(int argc, char **argv)
     if (rc < 0 && !r.merge && first < argc)
         rc = cli_usage(COMMAND, "unexpected argument '%s' (files need --merge)", argv[first]);
     if (rc < 0 && !r.list && !r.merge && !r.job.framework)
-        rc = cli_usage(
-            COMMAND,
-            "give --preset NAME, --from-launch FILE, --model NAME with --framework NAME, --merge FILE... or --list");
+        rc = cli_usage(COMMAND,
+                       "give --from-launch FILE, --model NAME with --framework NAME, --merge FILE... or --list");
     if (rc < 0)
         rc = run_request(&r, argc - first, argv + first, &e) ? cli_fail(COMMAND, &e) : 0;
     arena_free(a);

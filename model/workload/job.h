@@ -99,15 +99,6 @@ struct workload_framework {
 };
 extern const struct workload_framework workload_frameworks[]; /* ends with a NULL name */
 
-struct workload_preset {
-    const char *name, *description, *model;
-    struct workload_job job; /* all but model and name */
-};
-extern const struct workload_preset workload_presets[]; /* ends with a NULL name */
-
-/* Fills `job` from a preset. Error: unknown name. */
-int workload_preset_job(const char *name, struct workload_job *job, struct err *e);
-
 /* Fills in the defaults of `job`. Error: numbers out of range, an unknown framework or dtype. */
 int workload_job_complete(struct workload_job *job, struct err *e);
 

@@ -1,13 +1,9 @@
 nccltune workload: the collectives of a job, from its model, its launch script or its captures.
 
-Every preset is still known
+The list has models and frameworks
 
-  $ nccltune workload --list --json | jq -c 'keys, (.presets | map(.name))' | fold -s -w 110
-  ["frameworks","models","presets"]
-  ["verl-grpo-fsdp2-7b","verl-grpo-megatron-7b-tp2pp2","verl-grpo-megatron-7b-tp4pp4","verl-grpo-megatron-30b-tp
-  2pp2","verl-grpo-megatron-30b-tp4pp4","verl-grpo-megatron-30b-ep4etp2","verl-ppo-fsdp-7b","verl-ppo-fsdp-7b-of
-  fload","swift-grpo-vl3b-zero3","swift-grpo-vl3b-zero3-mi300x","small-grpo-fsdp2-0.5b-4pcie","small-grpo-fsdp2-
-  1.5b-4pcie","small-sft-zero3-3b-4pcie"]
+  $ nccltune workload --list --json | jq -c 'keys'
+  ["frameworks","models"]
 
 A model and a framework: sizes, counts and groups of FSDP's collectives
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a profile is said to do, and what a job gets of it: NCCL's own choice, a training step, every preset, pins that a
+# What a profile is said to do, and what a job gets of it: NCCL's own choice, a training step, pins that a
 # table makes obsolete, the ranks of a job started by the real mpirun.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -73,13 +73,6 @@ check "a workload that is none is an error" status 1 step pin.sh
 check "a workload and a call are wrong usage" status 2 step workload.json --collectives allreduce --bytes 1M
 check "a full standard output is an error" bash -c "! '$bin' explain '$profile' --workload '$work/workload.json' >/dev/full"
 check "for help, too" bash -c "! '$bin' --help >/dev/full && ! '$bin' explain --help >/dev/full"
-
-# ---- every preset ----------------------------------------------------------------------------------------------------
-check "the table of presets is made" bash -c "tools/presets >'$work/table' 2>'$work/err' || { cat '$work/err'; exit 1; }"
-presets=$("$bin" workload --list | sed -n '/^Presets:/,/^$/s/^  \([a-z0-9.-]*\) .*/\1/p')
-for preset in $presets; do
-    check "$preset has a step" grep -qE "^\| .$preset. \| [0-9]+ × [a-z0-9-]+ \| [0-9.]+ \| [0-9.]+ \([0-9.]+ to [0-9.]+\) \| [0-9.]+ \([0-9.]+ to [0-9.]+\) \|$" "$work/table"
-done
 
 # ---- a profile that earlier releases made of what jobs had measured while they ran ----------------------------------------
 learned=tests/fixtures/envgen/learned

@@ -7,14 +7,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 nccltune=build/nccltune
 
-presets=$($nccltune workload --list | grep -oE '^ *[a-z0-9.-]*(grpo|ppo)[a-z0-9.-]*' | tr -d ' ')
-check "presets are listed" test -n "$presets"
-for preset in $presets; do
-    check "preset $preset is written" $nccltune workload --preset "$preset" -o "$work/$preset.json"
-done
-first=$work/verl-grpo-fsdp2-7b.json
+first=$work/job.json
+check "a job is written" $nccltune workload --model qwen2.5-7b --framework fsdp2 --algorithm grpo -o "$first"
 check "files are merged" $nccltune workload --merge "$first" "$first" -o "$work/merged.json"
-check "an unknown preset is refused" bash -c "! $nccltune workload --preset nonsense -o $work/x && [ ! -e $work/x ]"
+check "an unknown model is refused" bash -c "! $nccltune workload --model nonsense --framework fsdp2 -o $work/x && [ ! -e $work/x ]"
 # verdict FILE JQ-LIKE-PYTHON: evaluates an expression over d, the JSON that diagnose prints.
 verdict() { $nccltune diagnose --json "$1" | python3 -c "import json, sys; d = json.load(sys.stdin); sys.exit(not ($2))"; }
 check "sync at 45 % is communication" verdict tests/fixtures/diagnose/steps-sync.log 'abs(d["communication_share"] - 0.45) < 0.01'
@@ -75,7 +71,7 @@ check "without NCCLTUNE_CAPTURE nothing is written" bash -c "cd $work/profile &&
 check "a launch script becomes a workload" $nccltune workload --from-launch tests/fixtures/workload/launch/verl-grpo.sh --gpu h20 \
     -o "$work/grpo.json"
 echo 'export NCCL_IB_HCA=mlx5_0,mlx5_1' >"$work/job.sh"
-$nccltune whatif --machine dgx-a100 --nodes 2 --workload "$work/verl-ppo-fsdp-7b.json" --script "$work/job.sh" --against NCCL_IB_HCA=mlx5 \
+$nccltune whatif --machine dgx-a100 --nodes 2 --workload "$first" --script "$work/job.sh" --against NCCL_IB_HCA=mlx5 \
     --json >"$work/whatif.json"
 check "all HCAs save what two of them cost" python3 -c "
 import json, sys

@@ -120,7 +120,8 @@ check "a profile that is none" refuses 1 "$scratch" "${whatif[@]}" --profile "$s
 
 # ---- for a job -------------------------------------------------------------------------------------------------------
 job=$scratch/job
-"$bin" workload --preset verl-grpo-megatron-7b-tp4pp4 -o "$job.json" >/dev/null
+"$bin" workload --model qwen2.5-7b --framework megatron --algorithm grpo --no-custom-all-reduce --nodes 2 --tp 4 --pp 4 --tflops 400 \
+    --micro-batch 4 --updates 4 --mini-batch 1280 --rollout-n 5 --prompt 1024 --response 1024 --recompute -o "$job.json" >/dev/null
 check "tune for a job" bash -c "'$bin' tune -v --machine dgx-h100 --nodes 2 --workload '$job.json' -o '$job' >'$job.out'"
 check "predicts for each of its groups" test "$(grep -o '"nodes":[0-9]*,"ranks":[0-9]*' "$job/results.jsonl" | sort -u | tr '\n' ' ')" = \
     '"nodes":1,"ranks":2 "nodes":1,"ranks":4 "nodes":2,"ranks":16 "nodes":2,"ranks":4 '

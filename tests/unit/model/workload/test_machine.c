@@ -1,6 +1,7 @@
 /* What a job takes from the machine's topology, and how far ahead FSDP gathers. */
 #include "model/workload/parts.h"
 #include "probe/machines/machines.h"
+#include "tests/lib/known_jobs.h"
 #include "tests/lib/unit.h"
 
 static struct topology *machine(const char *name)
@@ -56,9 +57,8 @@ TEST_CASE(what_the_machine_does_not_tell_stays_open)
 
 static struct workload_job job_of(int prefetch)
 {
-    struct workload_job j;
+    struct workload_job j = known_job("verl-ppo-fsdp-7b");
     struct err e = {0};
-    assert_int_equal(workload_preset_job("verl-ppo-fsdp-7b", &j, &e), 0);
     j.prefetch = prefetch;
     if (workload_job_complete(&j, &e))
         fail_msg("%s", e.text);
@@ -115,14 +115,12 @@ TEST_CASE(epochs_train_again)
     workload_free(b);
 }
 
-/* Another layout of a preset: micro-batches are accumulated as its mini-batch asks, and the memory is that layout's. */
-TEST_CASE(a_preset_in_another_layout)
+/* Another layout of a job: micro-batches are accumulated as its mini-batch asks, and the memory is that layout's. */
+TEST_CASE(a_job_in_another_layout)
 {
-    struct workload_job j;
+    struct workload_job j = known_job("verl-grpo-megatron-7b-tp2pp2"), other = j;
     struct err e = {0};
     struct arena *a = arena_new();
-    assert_int_equal(workload_preset_job("verl-grpo-megatron-7b-tp2pp2", &j, &e), 0);
-    struct workload_job other = j;
     other.tp = 4;
     other.pp = 1;
     other.gpu = j.gpu = "a10";
@@ -131,7 +129,7 @@ TEST_CASE(a_preset_in_another_layout)
     assert_int_equal(j.grad_accum, 1280 / 2 / 4);
     assert_int_equal(other.dp, 2);
     assert_int_equal(other.grad_accum, 1280 / 2 / 4);
-    assert_int_equal(workload_preset_job("verl-grpo-megatron-7b-tp2pp2", &other, &e), 0);
+    other = known_job("verl-grpo-megatron-7b-tp2pp2");
     other.tp = other.pp = 1;
     other.gpu = "a10";
     assert_int_equal(workload_job_complete(&other, &e), 0);

@@ -1,5 +1,6 @@
 /* model/workload/parts.c, and what jobs are made of beside calls: bubbles, offload, adapters, shared sequences. */
 #include "model/workload/parts.h"
+#include "tests/lib/known_jobs.h"
 #include "tests/lib/unit.h"
 
 static struct workload_job complete(struct workload_job job, const char *model)
@@ -183,12 +184,11 @@ TEST_CASE(engines_on_pcie)
     assert_true(j.no_nvlink);
 }
 
-/* A preset's micro-batches follow what is changed of its parallelism; prompts of n responses are read once. */
-TEST_CASE(presets_follow)
+/* Micro-batches follow what is changed of its parallelism; prompts of n responses are read once. */
+TEST_CASE(micro_batches_follow)
 {
-    struct workload_job j;
+    struct workload_job j = known_job("verl-grpo-megatron-7b-tp2pp2");
     struct err e = {0};
-    assert_int_equal(workload_preset_job("verl-grpo-megatron-7b-tp2pp2", &j, &e), 0);
     j.tp = 4;
     assert_int_equal(workload_job_complete(&j, &e), 0);
     assert_int_equal(j.dp, 1);

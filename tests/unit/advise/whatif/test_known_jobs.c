@@ -7,6 +7,7 @@
 #include "bench/search/workload_profile.h"
 #include "envgen/decide/decide.h"
 #include "model/workload/job.h"
+#include "tests/lib/known_jobs.h"
 #include "tests/lib/search_world.h"
 #include "tests/lib/unit.h"
 
@@ -66,12 +67,11 @@ static const struct bench_engine engine = {.name = "nccl", .measures = &ops};
 
 /* ---- a run ---- */
 
-static struct workload *workload_of(const char *preset)
+static struct workload *workload_of(const char *name)
 {
-    struct workload_job job;
     struct err e = {0};
-    int inference = !strcmp(preset, "vllm"); /* no preset of its own: its groups alone, of 8 and of 16 */
-    assert_int_equal(workload_preset_job(inference ? "verl-grpo-megatron-7b-tp4pp4" : preset, &job, &e), 0);
+    int inference = !strcmp(name, "vllm"); /* its groups alone, of 8 and of 16 */
+    struct workload_job job = known_job(inference ? "verl-grpo-megatron-7b-tp4pp4" : name);
     if (inference) {
         job.framework = "vllm-rollout";
         job.tp = job.rollout_tp = RANKS / NODES;
@@ -82,7 +82,7 @@ static struct workload *workload_of(const char *preset)
     job.dp = 0;
     job.grad_accum = 0;
     if (workload_job_complete(&job, &e))
-        fail_msg("%s: %s", preset, e.text);
+        fail_msg("%s: %s", name, e.text);
     return workload_generate(&job);
 }
 
@@ -91,7 +91,7 @@ static void run(const struct workload *w, double share[STEP_COVERS], int *left_o
 {
     static volatile sig_atomic_t stop;
     static const struct bench_knobs untouched = {.label = BENCH_DEFAULT};
-    char path[] = "/dev/shm/presets_XXXXXX";
+    char path[] = "/dev/shm/jobs_XXXXXX";
     struct bench_options o;
     struct bench_journal journal;
     struct bench_summary summary = {0};
@@ -129,7 +129,7 @@ static void run(const struct workload *w, double share[STEP_COVERS], int *left_o
         sum += step.cover_us[i];
     for (int i = 0; i < STEP_COVERS; i++)
         share[i] = step.cover_us[i] / sum;
-    if (getenv("PRESETS_VERBOSE"))
+    if (getenv("JOBS_VERBOSE"))
         env_step_print_cover(&step, stdout);
     *left_out = summary.left_out;
     env_decisions_free(d);
@@ -137,22 +137,22 @@ static void run(const struct workload *w, double share[STEP_COVERS], int *left_o
     unlink(path);
 }
 
-TEST_CASE(presets_are_covered)
+TEST_CASE(jobs_are_covered)
 {
-    static const char *const presets[] = {"verl-grpo-fsdp2-7b",
-                                          "verl-ppo-fsdp-7b",
-                                          "verl-grpo-megatron-7b-tp2pp2",
-                                          "verl-grpo-megatron-7b-tp4pp4",
-                                          "verl-grpo-megatron-30b-ep4etp2",
-                                          "swift-grpo-vl3b-zero3",
-                                          "vllm"};
-    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+    static const char *const names[] = {"verl-grpo-fsdp2-7b",
+                                        "verl-ppo-fsdp-7b",
+                                        "verl-grpo-megatron-7b-tp2pp2",
+                                        "verl-grpo-megatron-7b-tp4pp4",
+                                        "verl-grpo-megatron-30b-ep4etp2",
+                                        "swift-grpo-vl3b-zero3",
+                                        "vllm"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         double share[STEP_COVERS];
         int left_out;
         double began_s = world_now_s();
-        struct workload *w = workload_of(presets[i]);
+        struct workload *w = workload_of(names[i]);
         run(w, share, &left_out);
-        print_message("# %-32s measured %5.1f %%, interpolated %5.1f %%, %d points left out, %.0f s\n", presets[i],
+        print_message("# %-32s measured %5.1f %%, interpolated %5.1f %%, %d points left out, %.0f s\n", names[i],
                       100 * share[STEP_COVERED], 100 * share[STEP_INTERPOLATED], left_out, world_now_s() - began_s);
         workload_free(w);
         assert_true(share[STEP_COVERED] + share[STEP_INTERPOLATED] >= 0.95);
