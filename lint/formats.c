@@ -104,6 +104,7 @@ static const struct sign {
     {"fish", "set -Ux "},    {"hcl", "resource \""},   {"hcl", "variable \""},    {"hcl", "module \""},
     {"hcl", "locals {"},     {"hcl", "job \""},        {"hcl", "provider \""},    {"shell", "export "},
     {"shell", "$ "},         {"shell", "docker run "}, {"shell", "torchrun "},    {"shell", "horovodrun "},
+    {"shell", "python -"},   {"shell", "python3 "},    {"shell", "deepspeed "},   {"shell", "accelerate launch "},
     {"shell", "#SBATCH"},    {"shell", "#PBS"},        {"shell", "#BSUB"},        {"shell", "srun "},
     {"shell", "mpirun "},    {"shell", "fi"},          {"shell", "done"},         {"shell", "echo "},
     {"shell", "set -e"},     {"yaml", "- "},           {"yaml", "---"},           {"json", "{"},
@@ -127,7 +128,7 @@ static const struct lint_format_of *by_first_line(const char *data, size_t bytes
 }
 
 struct lines {
-    int all, plain, spaced, commands, yaml, sections, quoted, by_sign[SIGNS];
+    int all, plain, continued, spaced, commands, yaml, sections, quoted, by_sign[SIGNS];
     const char *first; /* kind by the first line that counts */
 };
 
@@ -172,6 +173,7 @@ static void count_line(struct lines *c, const char *s, size_t n)
     while (equals < n && s[equals] == ' ')
         equals++;
     c->plain += name > 0 && name < n && s[name] == '=' && !memchr(s, ';', n);
+    c->continued += name > 0 && name < n && s[name] == '=' && s[n - 1] == '\\';
     c->spaced += name > 0 && name < n && s[name] == '=' && memchr(s + name, ' ', n - name) && !memchr(s, '"', n);
     c->commands += runs_program(s + name, n - name);
     c->quoted += name > 0 && equals + 1 < n && s[equals] == '=' && memchr(s + equals, '"', n - equals) != NULL;
@@ -190,7 +192,7 @@ static int signed_by(const struct lines *c, const char *kind)
 static const char *by_lines(const struct lines *c)
 {
     static const char *const plainly[] = {"lua", "fish", "module", "hcl", "python", "csh"};
-    int shell = signed_by(c, "shell");
+    int shell = signed_by(c, "shell") + c->continued;
     if (c->first && (!strcmp(c->first, "docker") || !strcmp(c->first, "json") || !strcmp(c->first, "diff")))
         return c->first;
     if (signed_by(c, "prose"))

@@ -70,6 +70,20 @@ static void do_comment(struct shell *sh, size_t at, size_t end)
     }
 }
 
+/* NAME=value # comment in a file of settings. */
+static void find_comment_behind(struct shell *sh, size_t at)
+{
+    size_t n = sh->nwords > 0 && shell_assignment(sh, 0) ? lint_name_length(sh->s + sh->words[0].at, at) : 0;
+    if (n == 0 || sh->nwords > 1 || strcmp(sh->v->t->kind, "env") != 0 || !lint_of_interest(sh->s + sh->words[0].at, n))
+        return;
+    shell_command(sh);
+    if (sh->l->nsettings > sh->v->t->first)
+        lint_find(sh->l, NT_CONF_COMMENT, sh->l->settings[sh->l->nsettings - 1],
+                  "docker run --env-file takes the comment into the value; Compose and shells do not.",
+                  "Give the comment a line of its own.")
+            ->severity = FINDING_NOTE;
+}
+
 static size_t do_redirect(struct shell *sh, const struct shell_word *mark)
 {
     struct shell_word w = shell_next_word(sh->s, mark->end, sh->v->to);
@@ -93,9 +107,11 @@ static void find_cut_value(struct shell *sh, const struct shell_word *w)
 {
     const struct lint *l = sh->l;
     const struct lint_setting *s = l->nsettings > sh->v->t->first ? l->settings[l->nsettings - 1] : NULL;
-    int takes = s && s->var && s->value &&
-                (s->var->grammar == ENV_G_ALGO || s->var->grammar == ENV_G_PROTO || s->var->grammar == ENV_G_GROUPS);
-    if (takes && sh->s[w->at] == ';' && w->end < sh->v->to && !strchr(" \t\r\n", sh->s[w->end]) &&
+    int grammar = s && s->var && s->value ? (int)s->var->grammar : -1;
+    int lists = grammar == ENV_G_ALGO || grammar == ENV_G_PROTO || grammar == ENV_G_GROUPS;
+    int devices = (grammar == ENV_G_HCA || grammar == ENV_G_IFNAME) && w->end + 2 < sh->v->to &&
+                  !strncmp(s->value, sh->s + w->end, 2); /* mlx5_0;mlx5_1 */
+    if ((lists || devices) && sh->s[w->at] == ';' && w->end < sh->v->to && !strchr(" \t\r\n", sh->s[w->end]) &&
         s->value_at + s->value_bytes == lint_at(sh->v, w->at))
         lint_find(sh->l, NT_VALUE_CUT, s,
                   arena_printf(sh->l->arena, "A shell ends the value at ';': NCCL gets \"%.40s\".", s->value),
@@ -156,6 +172,7 @@ static void read_lines(struct shell *sh)
                 sh->words[sh->nwords++] = w;
             break;
         case SHELL_COMMENT:
+            find_comment_behind(sh, w.at);
             do_comment(sh, w.at, w.end);
             break;
         case SHELL_REDIRECT:

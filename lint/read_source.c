@@ -151,6 +151,18 @@ static int is_prose(const struct lint_setting *s, const struct lint_view *v)
     return blanks > 2 || (blanks > 0 && s->var && s->var->kind != ENV_LIST && isalpha((unsigned char)*text));
 }
 
+/* os.environ["NAME"] = 1 */
+static void check_string(struct source *p, const struct lint_setting *s, const struct source_token *name,
+                         const struct source_token *value)
+{
+    static const char before[] = "environ[";
+    const size_t n = sizeof before - 1;
+    if (p->g == &languages[PYTHON] && value->type == SOURCE_WORD && name->from > n &&
+        !memcmp(text_at(p, name) - 1 - n, before, n))
+        lint_find(p->l, NT_NOT_A_STRING, s, "os.environ takes strings alone: this line raises TypeError.",
+                  "Write the value in quotes.");
+}
+
 static void add_setting(struct source *p, const struct source_token *name, const struct source_token *value, int group)
 {
     struct lint_view v;
@@ -165,6 +177,8 @@ static void add_setting(struct source *p, const struct source_token *name, const
     s->group = group;
     if (known && !is_prose(s, &v))
         lint_set_value(p->l, s, &v, NULL, v.from, v.to - v.from);
+    if (known)
+        check_string(p, s, name, value);
 }
 
 /* ---- names with a value beside them ------------------------------------------------------------------------------ */

@@ -10,7 +10,7 @@
 struct scalar {
     const char *text; /* NULL: none */
     size_t from, to;  /* where it stands, with its quotes */
-    int null;
+    int plain, null;
 };
 
 struct level {
@@ -46,7 +46,7 @@ static struct scalar take_scalar(const struct yaml *y, const yaml_event_t *ev)
     const char *text = (const char *)ev->data.scalar.value;
     int plain = ev->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     struct scalar s = {arena_strdup(y->l->arena, text), offset_of(y, &ev->start_mark), offset_of(y, &ev->end_mark),
-                       plain && (!*text || !strcmp(text, "null") || !strcmp(text, "~"))};
+                       plain, plain && (!*text || !strcmp(text, "null") || !strcmp(text, "~"))};
     s.from += !plain;
     if (ev->data.scalar.style == YAML_LITERAL_SCALAR_STYLE || ev->data.scalar.style == YAML_FOLDED_SCALAR_STYLE) {
         const char *newline = s.from < s.to ? memchr(y->v->s + s.from, '\n', s.to - s.from) : NULL;
@@ -60,15 +60,27 @@ static struct lint_view view_of(const struct yaml *y, const struct scalar *s)
     return lint_aligned(y->l, y->v, s->from < s->to ? s->from : s->to, s->to, s->text);
 }
 
-static void add_setting(struct yaml *y, const struct scalar *name, const struct scalar *value, int group)
+static struct lint_setting *add_setting(struct yaml *y, const struct scalar *name, const struct scalar *value,
+                                        int group)
 {
     struct lint_view n = view_of(y, name), v = view_of(y, value);
     struct lint_setting *s = lint_setting_new(y->l, &n, 0, strlen(name->text), LINT_DECLARED);
     if (!s)
-        return;
+        return NULL;
     s->group = group;
     if (!strchr(value->text, '$'))
         lint_set_value(y->l, s, &v, NULL, 0, v.to);
+    return s;
+}
+
+/* An entry of a container's env in a manifest of Kubernetes. */
+static void check_string(struct yaml *y, const struct lint_setting *s, const struct scalar *value)
+{
+    int number = *value->text && strspn(value->text, "0123456789") == strlen(value->text);
+    int truth = !strcmp(value->text, "true") || !strcmp(value->text, "false");
+    if (s && value->plain && (number || truth) && memmem(y->v->s, y->v->to, "apiVersion:", 11))
+        lint_find(y->l, NT_NOT_A_STRING, s, "Kubernetes takes strings alone here and refuses the manifest.",
+                  "Write the value in quotes.");
 }
 
 /* "NAME=value" in one string. */
@@ -161,7 +173,8 @@ static void close_level(struct yaml *y)
 {
     struct level *v = &y->levels[--y->depth];
     if (v->name.text && v->value.text && !v->value.null && lint_of_interest(v->name.text, strlen(v->name.text)))
-        add_setting(y, &v->name, &v->value, y->depth > 0 ? y->levels[y->depth - 1].group : v->group);
+        check_string(y, add_setting(y, &v->name, &v->value, y->depth > 0 ? y->levels[y->depth - 1].group : v->group),
+                     &v->value);
     else if (v->name.text && lint_of_interest(v->name.text, strlen(v->name.text))) { /* valueFrom */
         struct lint_view name = view_of(y, &v->name);
         lint_understood(y->l, &name, 0);
@@ -220,8 +233,8 @@ static void read_line(struct yaml *y, size_t at, size_t end, struct scalar *name
         value++;
         end--;
     }
-    struct scalar key = {arena_strndup(y->l->arena, s + at, n), at, at + n, 0};
-    struct scalar text = {arena_strndup(y->l->arena, s + value, end > value ? end - value : 0), value, end, 0};
+    struct scalar key = {arena_strndup(y->l->arena, s + at, n), at, at + n, 0, 0};
+    struct scalar text = {arena_strndup(y->l->arena, s + value, end > value ? end - value : 0), value, end, 0, 0};
     if (!strcmp(key.text, "name"))
         *name = text;
     else if (!strcmp(key.text, "value") && name->text && env_of_interest(name->text, strlen(name->text)))

@@ -353,12 +353,16 @@ static void check_ib_off(struct lint *l, const struct lint_setting *s)
     int is_switch = !strcmp(s->name, "NCCL_IB_DISABLE");
     const struct lint_setting *off = is_switch ? s : lint_before(l, s, "NCCL_IB_DISABLE");
     const struct lint_setting *hca = is_switch ? lint_before(l, s, "NCCL_IB_HCA") : NULL;
-    if (strncmp(s->name, "NCCL_IB_", 8) != 0 || !off || !lint_is_on(off) || (is_switch && !hca))
+    int gdr = !strncmp(s->name, "NCCL_NET_GDR_", 13);
+    if ((strncmp(s->name, "NCCL_IB_", 8) != 0 && !gdr) || !off || !lint_is_on(off) || (is_switch && !hca))
         return;
-    lint_find(l, NT_IB_SETTING_UNUSED, s,
-              is_switch ? "It takes NCCL's own RDMA transport out, so NCCL_IB_HCA above is not used by it."
-                        : "NCCL_IB_DISABLE takes NCCL's own RDMA transport out, so this is not used by it.",
-              "Remove one of the two, unless a network plugin reads it.");
+    struct lint_finding *f =
+        lint_find(l, NT_IB_SETTING_UNUSED, s,
+                  is_switch ? "It takes NCCL's own RDMA transport out, so NCCL_IB_HCA above is not used by it."
+                            : "NCCL_IB_DISABLE takes NCCL's own RDMA transport out, so this is not used by it.",
+                  "Remove one of the two, unless a network plugin reads it.");
+    if (gdr) /* plugins ask NCCL, which asks this variable */
+        f->severity = FINDING_NOTE;
 }
 
 /* ---- a pin and the table that a profile brings ------------------------------------------------------------------- */

@@ -114,6 +114,15 @@ static void check_shape(struct lint *l, const struct lint_setting *s, int64_t va
         value != -2) /* -2: its default */
         lint_find(l, NT_OUT_OF_RANGE, s, "NCCL takes the number of bytes as it stands, and this is none.",
                   "Write a number of bytes, or remove it.");
+    /* LL128 keeps 120 bytes of data in a line of 128, and every buffer is cut into 8 steps: issues 698 and 1739 of NCCL
+     * have wrong results and hangs with other sizes. */
+    int ll128 = !strcmp(s->name, "NCCL_LL128_BUFFSIZE");
+    if (strstr(s->name, "BUFFSIZE") && value > 0 && value % (ll128 ? 960 : 4096))
+        lint_find(l, NT_OUT_OF_RANGE, s,
+                  "NCCL takes the number of bytes as it stands; results can be wrong or a collective can hang.",
+                  ll128 ? "Write 120 times a power of two from 8 on, or remove it."
+                        : "Write a power of two, or remove it.")
+            ->severity = FINDING_WARNING;
     if (!strcmp(s->name, "NCCL_WORK_FIFO_BYTES") && value > 0 && ((value & (value - 1)) || value > 1 << 30))
         lint_find(l, NT_NOT_A_MULTIPLE, s,
                   "NCCL wants a power of two up to 1 GiB and takes its default, 1 MiB, instead.",
@@ -401,14 +410,20 @@ static void check_local_interface(struct lint *l, const struct lint_setting *s)
 /* Words for its own networks that NCCL does not know. */
 static void check_network_name(struct lint *l, const struct lint_setting *s)
 {
-    static const char *const words[] = {"infiniband", "ibverbs", "verbs", "rdma", "roce", "tcp",  "sockets",
-                                        "ethernet",   "eth0",    "ib0",   "mlx5", "true", "auto", "nccl_ib"};
-    for (size_t i = 0; s->value && i < sizeof words / sizeof *words; i++)
-        if (!strcasecmp(s->value, words[i]))
-            lint_find(l, NT_NETWORK_EXCLUDED, s,
-                      "NCCL's own networks are called IB and Socket. Without a plugin of this name communicator "
-                      "creation fails.",
-                      "Write IB or Socket, or remove it.");
+    static const char *const words[] = {"infiniband", "ibverbs",  "verbs", "rdma", "roce", "tcp",
+                                        "sockets",    "ethernet", "eth0",  "ib0",  "mlx5", "true",
+                                        "auto",       "nccl_ib",  "ofi",   "efa"};
+    for (size_t i = 0; s->value && i < sizeof words / sizeof *words; i++) {
+        int libfabric = !strcmp(words[i], "ofi") || !strcmp(words[i], "efa");
+        if (strcasecmp(s->value, words[i]) != 0)
+            continue;
+        lint_find(l, NT_NETWORK_EXCLUDED, s,
+                  "NCCL's own networks are called IB and Socket. Without a plugin of this name communicator "
+                  "creation fails.",
+                  libfabric ? "Write the name that the plugin logs, such as \"AWS Libfabric\", or remove it."
+                            : "Write IB or Socket, or remove it.")
+            ->severity = libfabric ? FINDING_WARNING : FINDING_ERROR;
+    }
 }
 
 static const struct {

@@ -201,6 +201,25 @@ static int is_misspelt_other(struct lint *l, const struct lint_setting *s)
     return 1;
 }
 
+/* NCCL_P2P_ENABLE where NCCL has NCCL_P2P_DISABLE, and the other way round. */
+static int is_opposite(struct lint *l, const struct lint_setting *s)
+{
+    static const char *const pairs[][2] = {
+        {"_ENABLE", "_DISABLE"}, {"_ENABLED", "_DISABLE"}, {"_DISABLE", "_ENABLE"}, {"_DISABLED", "_ENABLE"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        size_t n = strlen(s->name), end = strlen(pairs[i][0]);
+        if (n <= end || strcmp(s->name + n - end, pairs[i][0]) != 0)
+            continue;
+        const char *name = arena_printf(l->arena, "%.*s%s", (int)(n - end), s->name, pairs[i][1]);
+        const struct env_var *v = env_var_find(name);
+        if (v && !v->last) {
+            find_misspelt(l, s, arena_printf(l->arena, "%s, with the opposite value", name), 1);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 void lint_check_names(struct lint *l, const struct lint_setting *s)
 {
     const struct env_other *o = env_other_find(s->name);
@@ -226,7 +245,7 @@ void lint_check_names(struct lint *l, const struct lint_setting *s)
     /* A script's own variables may be called as it likes. */
     if (p || s->how == LINT_ASSIGNED || strncmp(s->name, "NCCL_", 5) != 0 || is_torch_name(l, s))
         return;
-    if (is_read_here(l, s))
+    if (is_read_here(l, s) || is_opposite(l, s))
         return;
     const struct env_var *near = env_nearest(s->name);
     if (near)

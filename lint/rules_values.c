@@ -203,13 +203,35 @@ static int begins_with(const char *s, size_t n, const char *const *list)
     return 0;
 }
 
+/* A name that stands twice in a list is most likely a mistyped other one. */
+static void check_repeated(struct lint *l, const struct lint_setting *s, const struct env_devices *d)
+{
+    for (int i = 1; i < d->count; i++)
+        for (int k = 0; k < i; k++)
+            if (d->list[i].length && d->list[i].length == d->list[k].length && d->list[i].port == d->list[k].port &&
+                !memcmp(d->list[i].name, d->list[k].name, d->list[i].length)) {
+                lint_find(l, NT_DEVICE_LIST, s,
+                          arena_printf(l->arena, "\"%.*s\" stands twice in the list; NCCL takes the device once.",
+                                       (int)d->list[i].length, d->list[i].name),
+                          "Name the device that is meant, or remove the second.")
+                    ->severity = FINDING_WARNING;
+                return;
+            }
+}
+
 /* Names that only one of the two kinds has; kernel names like ibp12s0 are used for both. */
 static void check_device_kind(struct lint *l, const struct lint_setting *s, const struct env_devices *d)
 {
-    static const char *const interfaces[] = {"eth", "bond", "ib0", "ib1", "ib2",    "ib3",   "eno", "ens",
-                                             "enp", "enx",  "lo",  "em1", "docker", "virbr", NULL};
+    static const char *const interfaces[] = {"eth", "bond", "ib0", "ib1", "ib2", "ib3",    "eno",   "ens",
+                                             "enp", "enx",  "hsn", "lo",  "em1", "docker", "virbr", NULL};
     static const char *const verbs[] = {"mlx5_", "mlx4_", "bnxt_re", "hfi1_", "rocep", "roceo", "rdmap", "efa_", NULL};
+    static const char *const no_names[] = {"all", "any", "auto", "default", "none", "true", "false", NULL};
     int hca = s->var->grammar == ENV_G_HCA;
+    if (is_one_of(s->value, no_names)) {
+        lint_find(l, NT_DEVICE_LIST, s, "NCCL looks for devices of this name: the word has no meaning of its own here.",
+                  "Remove it to let NCCL use every device, or name devices.");
+        return;
+    }
     if (!strcmp(s->name, "NCCL_OOB_NET_IFNAME"))
         return;
     for (int i = 0; i < d->count; i++) {
@@ -228,7 +250,10 @@ static void check_device_kind(struct lint *l, const struct lint_setting *s, cons
                                    : "\"%.*s\" is a verbs device's name; this list holds network interfaces, as ip "
                                      "link prints them.",
                                (int)d->list[i].length, d->list[i].name),
-                  hca ? "Write the verbs name, such as mlx5_0." : "Write the interface's name, such as eth0.");
+                  hca && !memcmp(d->list[i].name, "hsn", 3)
+                      ? "Remove it: Slingshot has no verbs devices, a plugin such as aws-ofi-nccl serves it."
+                  : hca ? "Write the verbs name, such as mlx5_0."
+                        : "Write the interface's name, such as eth0.");
         return;
     }
 }
@@ -265,8 +290,10 @@ static void check_devices(struct lint *l, const struct lint_setting *s)
                             right ? arena_printf(l->arena, "Write %s.", right)
                                   : "Write [^][=]name,name without blanks; the prefix holds for the whole list."),
                   right);
-    else
+    else {
+        check_repeated(l, s, &d);
         check_device_kind(l, s, &d);
+    }
 }
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */

@@ -259,6 +259,8 @@ static void do_command(struct shell *sh, int i, int group)
     sh->piped = sh->piped_end = 0;
     if (shell_is(sh, i, "export"))
         do_export(sh, i + 1, sh->how);
+    else if (shell_is(sh, i, "!export")) /* of a notebook: a shell of its own */
+        do_export(sh, i + 1, LINT_SUBSHELL);
     else if (shell_is_one_of(sh, i, declarers))
         do_declare(sh, i);
     else if (shell_is_one_of(sh, i, unsetters))

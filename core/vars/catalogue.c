@@ -189,6 +189,18 @@ static uint64_t words_hash(const char *s)
     }
 }
 
+/* Whether two names differ in one word of at most three letters, by more than one of them: GDR is not GIN. */
+static int is_other_word(const char *a, const char *b)
+{
+    size_t i = 0;
+    while (a[i] && a[i] == b[i])
+        i++;
+    while (i > 0 && a[i - 1] != '_')
+        i--;
+    size_t na = strcspn(a + i, "_"), nb = strcspn(b + i, "_");
+    return (na <= 3 || nb <= 3) && !strcmp(a + i + na, b + i + nb);
+}
+
 const struct env_var *env_nearest(const char *name)
 {
     if (strncmp(name, "NCCL_", 5) != 0 || strlen(name) < 8)
@@ -203,7 +215,7 @@ const struct env_var *env_nearest(const char *name)
         if (strncmp(v->name, "NCCL_", 5) != 0 || v->last || (v->flags & ENV_DEAD) || v->scope == ENV_PLUGIN)
             continue;
         int d = words_hash(v->name + 5) == words ? 0 : edit_distance(name + 5, v->name + 5, most);
-        if (d < nearest) {
+        if (d < nearest && !(d > 1 && is_other_word(name + 5, v->name + 5))) {
             nearest = d;
             best = v;
         }

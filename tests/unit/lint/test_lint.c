@@ -281,7 +281,7 @@ static const struct kase cases[] = {
     {"shell", NULL, NOWHERE, "export NCCLTUNE_PROFILE=/p\nexport NCCL_TUNER_PLUGIN=$T\n", "", "NT415"},
     {"shell", NULL, NOWHERE, "export NCCL_MNNVL_ENABLE=1\nexport NCCL_CUMEM_ENABLE=0\n", "NT414", NULL},
     {"shell", NULL, NOWHERE, "export NCCL_MNNVL_ENABLE=0\nexport NCCL_CUMEM_ENABLE=0\n", "", "NT414"},
-    {"shell", NULL, NOWHERE, "export NCCL_NET=ofi\nexport NCCL_NET_PLUGIN=none\n", "NT406", NULL},
+    {"shell", NULL, NOWHERE, "export NCCL_NET=FasTrak\nexport NCCL_NET_PLUGIN=none\n", "NT406", NULL},
     /* devices */
     {"shell", NULL, NOWHERE, "export NCCL_IB_HCA=mlx5_0,mlx5_1,mlx5_2,mlx5_3\n", "NT501", NULL},
     {"shell", NULL, NOWHERE, "export NCCL_SOCKET_IFNAME=eth1\n", "NT501", NULL},
@@ -355,6 +355,9 @@ static const struct kase cases[] = {
     {"docker", NULL, NOWHERE, "FROM x\nARG NCCL_IB_SL=1\nENV NCCL_IB_SL=$NCCL_IB_SL\n", "", "NT610"},
     {"docker", NULL, NOWHERE, "FROM x\nRUN export NCCL_ROOT=/usr && cmake .\n", "", "NT610"},
     {"shell", "2.30", NOWHERE, "export NCCL_ALGO=allreduce:tree;allgather:ring\n", "NT311 NT615", NULL},
+    {"shell", NULL, NOWHERE, "export NCCL_IB_HCA=mlx5; ls\n", "", "NT615"},
+    {"python", NULL, NOWHERE, "os.environ['NCCL_CROSS_NIC'] = 1\n", "NT616", NULL},
+    {"python", NULL, NOWHERE, "os.environ['NCCL_CROSS_NIC'] = '1'\nenv['NCCL_CROSS_NIC'] = 1\n", "", "NT616"},
     {"shell", "2.30", NOWHERE, "export NCCL_ALGO='allreduce:tree;allgather:ring'\n", "NT311", "NT615"},
     {"shell", "2.30", NOWHERE, "export NCCL_ALGO=allreduce:tree; ./a\n", "NT311", "NT615"},
     {"shell", NULL, NOWHERE, "set NCCL_IB_SL=1\n", "NT611", NULL},
