@@ -64,6 +64,22 @@ static void check_prefixes(struct lint *l, const struct lint_setting *s, const s
     }
 }
 
+/* A port of a DGX Spark (GB10) is two HCAs on PCIe links of their own. */
+static void check_half_port(struct lint *l, const struct lint_setting *s, const struct env_devices *d)
+{
+    static const char *const halves[][2] = {{"rocep1s0f0", "roceP2p1s0f0"}, {"rocep1s0f1", "roceP2p1s0f1"}};
+    for (size_t i = 0; i < sizeof halves / sizeof *halves; i++) {
+        int first = env_devices_select(d, halves[i][0], -1), second = env_devices_select(d, halves[i][1], -1);
+        if (first != second)
+            lint_find(l, NT_HALF_A_PORT, s,
+                      arena_printf(l->arena,
+                                   "On a DGX Spark (GB10) %s and %s are one port, 100 Gb/s each: this leaves half of "
+                                   "it idle.",
+                                   halves[i][0], halves[i][1]),
+                      "On a DGX Spark, name both.");
+    }
+}
+
 /* ---- against one node class -------------------------------------------------------------------------------------- */
 
 #define PCI_INFINIBAND 0x0207 /* class and subclass */
@@ -293,4 +309,6 @@ void lint_check_devices(struct lint *l, const struct lint_setting *s)
     }
     if (!known)
         check_prefixes(l, s, &d);
+    if (!known && hca)
+        check_half_port(l, s, &d);
 }

@@ -360,6 +360,7 @@ struct diag_tests {
     double busbw_GBps, bytes, ratio; /* of the best: busbw, size, busbw over algbw */
     const char *program;
     int ranks, nhosts;
+    int is_spark;     /* a GPU is a GB10 */
     int is_inspector; /* records of a job, not a benchmark's */
     char hosts[DIAG_TEST_HOSTS][32], place[DIAG_PLACE], wrong_place[DIAG_PLACE], twin_place[DIAG_PLACE];
 };

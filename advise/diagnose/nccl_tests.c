@@ -59,6 +59,7 @@ static int read_rank(struct diagnosis *d, const char *line)
         return 0;
     struct diag_tests *t = &d->tests;
     int before = t->nhosts;
+    t->is_spark |= strstr(on, "NVIDIA GB10") != NULL;
     on += 4 + strspn(on + 4, " ");
     note_host(t, on, " ");
     /* Rank 0 of another node than the first one's. */
@@ -151,7 +152,7 @@ void diag_say_tests(const struct diag_tests *t, char to[DIAG_SENTENCE])
 {
     char size[UNIT_TEXT];
     diag_say(to, "%s reaches a bus bandwidth of %.1f GB/s at %s", t->program ? t->program : "nccl-tests", t->busbw_GBps,
-             unit_bytes(size, (uint64_t)t->bytes));
+             unit_bytes(size, t->bytes > 0 && t->bytes < 1e18 ? (uint64_t)t->bytes : 0));
     if (t->ranks)
         diag_say(to, " on %d ranks of %d node%s", t->ranks, t->nhosts, t->nhosts == 1 ? "" : "s");
     say_ratio(t, to);
@@ -194,6 +195,19 @@ static int separate_runs(const struct judge *j, struct diag_hit *h)
     return *t->twin_place &&
            diag_hit(h, 0.9, t->twin_place, "the nodes ran nccl-tests each by itself: rank 0 is there on %d nodes",
                     t->nhosts);
+}
+
+/* The port of a DGX Spark is two HCAs of 100 Gb/s each, on PCIe links of their own. */
+#define SPARK_GBps  20       /* more than one of them reaches, */
+#define SPARK_BYTES 67108864 /* from this size on */
+static int half_a_port(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_tests *t = &j->d->tests;
+    return t->is_spark && t->nhosts > 1 && t->bytes >= SPARK_BYTES && t->busbw_GBps < SPARK_GBps &&
+           diag_hit(h, 0.5, t->place,
+                    "DGX Spark (GB10): one QSFP port is two HCAs of about 100 Gb/s each, such as rocep1s0f0 and "
+                    "roceP2p1s0f0, and both are needed for its 24 GB/s; %.1f GB/s were reached",
+                    t->busbw_GBps);
 }
 
 /* A kernel of NCCL waits for the last rank, whose own is the shortest. */
@@ -243,6 +257,10 @@ const struct diag_rule diag_tests_rules[] = {
      "build nccl-tests with MPI=1 and the MPI_HOME of the mpirun that starts it, and see that the same program lies on "
      "every node",
      "ldd ./build/all_reduce_perf | grep mpi"},
+    {"half-a-port", half_a_port, DIAG_LIKELY,
+     "name both HCAs of the port that has the cable (NCCL_IB_HCA=rocep1s0f0,roceP2p1s0f0), give both interfaces an "
+     "address and MTU 9000, and use a release of NCCL from 2.28.9 on",
+     "ibdev2netdev; ip -br link"},
     {"late-rank", late_rank, DIAG_LIKELY,
      "look at what that rank does before: its share of the work, data loading, clocks and the processors of its node",
      "nccltune probe on its node; py-spy dump of that rank"},

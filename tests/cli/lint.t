@@ -177,7 +177,7 @@ Every rule is still known
   NT327:note NT401:warning NT402:warning NT403:warning NT404:error NT405:warning NT406:error NT407:warning
   NT408:warning NT409:warning NT410:error NT411:warning NT412:note NT413:warning NT414:error NT415:warning
   NT416:warning NT417:note NT418:warning NT501:warning NT502:error NT503:warning NT504:error NT505:error
-  NT506:error NT507:note NT508:note NT509:error NT601:error NT602:error NT603:error NT604:warning NT605:error
-  NT606:error NT607:warning NT608:error NT609:warning NT610:warning NT611:error NT612:error NT613:error
-  NT614:error NT615:error NT616:error NT701:warning NT702:warning NT703:warning NT704:warning NT705:warning
-  NT706:warning NT707:warning NT708:warning NT709:warning NT801:warning NT802:note NT803:warning
+  NT506:error NT507:note NT508:note NT509:error NT510:note NT601:error NT602:error NT603:error NT604:warning
+  NT605:error NT606:error NT607:warning NT608:error NT609:warning NT610:warning NT611:error NT612:error
+  NT613:error NT614:error NT615:error NT616:error NT701:warning NT702:warning NT703:warning NT704:warning
+  NT705:warning NT706:warning NT707:warning NT708:warning NT709:warning NT801:warning NT802:note NT803:warning

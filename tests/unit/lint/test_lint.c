@@ -285,6 +285,9 @@ static const struct kase cases[] = {
     /* devices */
     {"shell", NULL, NOWHERE, "export NCCL_IB_HCA=mlx5_0,mlx5_1,mlx5_2,mlx5_3\n", "NT501", NULL},
     {"shell", NULL, NOWHERE, "export NCCL_SOCKET_IFNAME=eth1\n", "NT501", NULL},
+    {"shell", NULL, NOWHERE, "export NCCL_IB_HCA=rocep1s0f0\n", "NT510", NULL},
+    {"shell", NULL, NOWHERE, "export NCCL_IB_HCA=rocep1s0f0,roceP2p1s0f0\n", "", "NT510"},
+    {"shell", NULL, NOWHERE, "export NCCL_IB_HCA=roce\n", "", "NT510"},
     {"shell", NULL, IB, "export NCCL_IB_HCA=mlx5_1\n", "NT501 NT508", NULL},
     {"shell", NULL, NOWHERE, "export NCCL_IB_HCA==mlx5_0,mlx5_1\n", "", "NT501"},
     {"shell", NULL, NOWHERE, "export NCCL_IB_HCA=mlx5\nexport NCCL_SOCKET_IFNAME=eth0\n", "", "NT501"},

@@ -62,6 +62,7 @@ static const struct {
     {"aws-ofi-67.log", "ofi-no-provider", "EFA"},
     {"aws-ofi-161.log", "ofi-connect", "security group"},
     {"aws-ofi-803.log", "ofi-no-provider", "TCP"},
+    {"spark-102.log", "half-a-port", "roceP2p1s0f0"},
     {"efa-278.log", "ofi-reg-mr", "FI_EFA_SET_CUDA_SYNC_MEMOPS=0"},
 };
 
