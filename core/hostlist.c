@@ -163,6 +163,23 @@ int hostlist_read(const char *path, struct arena *a, const char ***hosts, int *n
     return hostlist_parse(all, path, a, hosts, n, e);
 }
 
+/* ---- alike --------------------------------------------------------------------------------------------------------
+ */
+
+/* Length of the name before its first dot; all of an address. No domain ends in a number, and only IPv6 has colons and
+ * no dot. */
+static size_t label_of(const char *name)
+{
+    const char *last = strrchr(name, '.');
+    return last && last[1 + strspn(last + 1, "0123456789")] ? strcspn(name, ".") : strlen(name);
+}
+
+int hostlist_alike(const char *x, const char *y)
+{
+    size_t n = label_of(x);
+    return label_of(y) == n && !strncmp(x, y, n);
+}
+
 /* ---- the other way ----------------------------------------------------------------------------------------------- */
 
 /* Length of the name before the digits at its end: all of it when there are none, or too many. */

@@ -17,6 +17,10 @@ int hostlist_each(const char *text, const char *what, hostlist_host *each, void 
 /* The hosts of a list as an array, all in `a`. */
 int hostlist_parse(const char *text, const char *what, struct arena *a, const char ***hosts, int *n, struct err *e);
 
+/* Return whether two names may be of one host: what comes before their first dots is the same. Addresses have to be the
+ * same as a whole. */
+int hostlist_alike(const char *x, const char *y);
+
 /* The other way, for people: "n[0-3],login", neighbours whose names end in numbers that follow one another as one; in
  * `a`. */
 const char *hostlist_fold(const char *const *hosts, int n, struct arena *a);

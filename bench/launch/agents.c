@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/launch/launch_internal.h"
+#include "core/hostlist.h"
 #include "core/progress.h"
 
 #define STOP_PERIOD_MS 100
@@ -15,13 +16,12 @@
 
 int agents_find(const struct agents *s, const char *host)
 {
-    size_t n = strcspn(host, ".");
     int alike = -1;
     for (int i = 0; i < s->count; i++) {
         const char *name = s->items[i].host;
         if (!strcmp(name, host))
             return i;
-        if (alike < 0 && strcspn(name, ".") == n && !strncmp(name, host, n))
+        if (alike < 0 && hostlist_alike(name, host))
             alike = i;
     }
     return alike;

@@ -117,7 +117,7 @@ int agents_become_ranks(struct agents *s, struct bench_setup *setup, struct err 
 /* End all agents and copies, the latter with this exit code. Nothing is lent any more. */
 void agents_end(struct agents *s, struct bench_setup *setup, int code);
 
-/* Return the number of a node's agent, by its whole name, else by what comes before the first dot; -1 none. */
+/* Return the number of a node's agent, by its whole name, else by one that is alike; -1 none. */
 int agents_find(const struct agents *s, const char *host);
 
 /* ---- orders ---- */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hostlist.h"
 #include "core/stats.h"
 #include "probe/topology/topology_internal.h"
 
@@ -121,12 +122,11 @@ const char *topo_host_release(const struct topology *t, int host, struct arena *
 
 int topo_find_host(const struct topology *t, const char *name)
 {
-    size_t n = strcspn(name, ".");
     for (int i = 0; i < t->nhosts; i++)
         if (!strcmp(t->hosts[i].name, name))
             return i;
     for (int i = 0; i < t->nhosts; i++)
-        if (strcspn(t->hosts[i].name, ".") == n && !strncmp(t->hosts[i].name, name, n))
+        if (hostlist_alike(t->hosts[i].name, name))
             return i;
     return -1;
 }

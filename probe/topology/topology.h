@@ -268,7 +268,7 @@ int topo_is_below(const struct topo_class *c, int object, int top);
 /* Count the NVLink and XGMI links that leave a GPU; C2C leads to its own CPU and does not count. */
 int topo_count_links(const struct topo_class *c, int gpu);
 
-/* Return the number of the host of that name, or of the part before its first dot; -1: none. */
+/* Return the number of the host of that name, else of one that is alike; -1: none. */
 int topo_find_host(const struct topology *t, const char *name);
 
 /* Return the NCCL or RCCL that a host's probe found first: "NCCL 2.21.5". NULL: none. In `a`. */

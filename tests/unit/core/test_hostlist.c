@@ -94,4 +94,16 @@ TEST_CASE(folded)
     }
 }
 
+TEST_CASE(alike)
+{
+    assert_true(hostlist_alike("n1", "n1.site"));
+    assert_true(hostlist_alike("n1.a", "n1.b.c"));
+    assert_false(hostlist_alike("n1", "n10.site"));
+    assert_false(hostlist_alike("10.0.0.1", "10.0.0.2"));
+    assert_false(hostlist_alike("10.0.0.1", "10"));
+    assert_true(hostlist_alike("10.0.0.1", "10.0.0.1"));
+    assert_false(hostlist_alike("fd00::1", "fd00::2"));
+    assert_false(hostlist_alike("fd00::ffff:10.0.0.1", "fd00::ffff:10.0.0.2"));
+}
+
 TEST_CASES(test_hostlist)
