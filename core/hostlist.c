@@ -2,6 +2,7 @@
 #include "core/hostlist.h"
 
 #include <ctype.h>
+#include <search.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -126,13 +127,27 @@ struct list {
     struct arena *a;
     const char **hosts;
     int n;
+    void *seen; /* tree of the hosts */
 };
+
+static int compare_names(const void *x, const void *y)
+{
+    return strcmp(x, y);
+}
+
+static void keep_name(void *name)
+{
+    (void)name;
+}
 
 static int add_host(void *arg, const char *host)
 {
     struct list *l = arg;
+    if (tfind(host, &l->seen, compare_names))
+        return 0;
     l->hosts = arena_grow(l->a, l->hosts, (size_t)l->n, sizeof *l->hosts);
-    l->hosts[l->n++] = arena_strdup(l->a, host);
+    l->hosts[l->n] = arena_strdup(l->a, host);
+    tsearch(l->hosts[l->n++], &l->seen, compare_names);
     return 0;
 }
 
@@ -140,6 +155,7 @@ int hostlist_parse(const char *text, const char *what, struct arena *a, const ch
 {
     struct list l = {.a = a};
     int rc = hostlist_each(text, what, add_host, &l, e);
+    tdestroy(l.seen, keep_name);
     *hosts = l.hosts;
     *n = l.n;
     return rc;
@@ -166,18 +182,10 @@ int hostlist_read(const char *path, struct arena *a, const char ***hosts, int *n
 /* ---- alike --------------------------------------------------------------------------------------------------------
  */
 
-/* Length of the name before its first dot; all of an address. No domain ends in a number, and only IPv6 has colons and
- * no dot. */
-static size_t label_of(const char *name)
-{
-    const char *last = strrchr(name, '.');
-    return last && last[1 + strspn(last + 1, "0123456789")] ? strcspn(name, ".") : strlen(name);
-}
-
 int hostlist_alike(const char *x, const char *y)
 {
-    size_t n = label_of(x);
-    return label_of(y) == n && !strncmp(x, y, n);
+    size_t n = strcspn(x, ".");
+    return !strncmp(x, y, n) && (x[n] && y[n] ? !strcmp(x, y) : !y[n] || y[n] == '.');
 }
 
 /* ---- the other way ----------------------------------------------------------------------------------------------- */

@@ -14,11 +14,10 @@
 typedef int hostlist_host(void *arg, const char *host);
 int hostlist_each(const char *text, const char *what, hostlist_host *each, void *arg, struct err *e);
 
-/* The hosts of a list as an array, all in `a`. */
+/* The hosts of a list as an array, all in `a`. Each is there once: PBS and LSF write a node once a slot. */
 int hostlist_parse(const char *text, const char *what, struct arena *a, const char ***hosts, int *n, struct err *e);
 
-/* Return whether two names may be of one host: what comes before their first dots is the same. Addresses have to be the
- * same as a whole. */
+/* Return whether two names may be of one host: they are the same, or one is what comes before the other's first dot. */
 int hostlist_alike(const char *x, const char *y);
 
 /* The other way, for people: "n[0-3],login", neighbours whose names end in numbers that follow one another as one; in

@@ -482,6 +482,9 @@ static int borrow_places(struct agents *s, const struct places *where, struct er
         if (at < 0 || lender->items[at].lost)
             return err_set(e, ERR_FAILED, at < 0 ? "no agent was started on %s" : "the node %s is gone",
                            at < 0 ? where->hosts[i] : lender->items[at].host);
+        for (int k = 0; k < s->count; k++)
+            if (s->from[k] == at)
+                return err_set(e, ERR_USAGE, "%s and %s are one node", where->hosts[k], where->hosts[i]);
         s->from[s->count] = at;
         s->items[s->count++] = lender->items[at];
     }

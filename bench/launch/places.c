@@ -48,16 +48,6 @@ static const char *ask_flux(struct arena *a)
     return status ? NULL : list;
 }
 
-/* PBS and LSF write a node once a slot. */
-static void drop_repeated(struct places *p)
-{
-    int kept = 0;
-    for (int i = 0; i < p->nodes; i++)
-        if (!kept || strcmp(p->hosts[kept - 1], p->hosts[i]) != 0)
-            p->hosts[kept++] = p->hosts[i];
-    p->nodes = kept;
-}
-
 static void name_lent(const struct agents *lent, struct arena *a, struct places *p)
 {
     p->hosts = arena_alloc(a, ((size_t)lent->count + 1) * sizeof *p->hosts);
@@ -84,7 +74,6 @@ static int find_hosts(const struct bench_setup *setup, struct arena *a, struct p
         return 0;
     }
     if (!nodes && file && !hostlist_read(file, a, &p->hosts, &p->nodes, NULL)) {
-        drop_repeated(p);
         p->given = 1;
         return 0;
     }

@@ -24,6 +24,7 @@ TEST_CASE(lists)
     } cases[] = {
         {"node1", "node1"},
         {"a,b, c", "a b c"},
+        {"b,a,b,n[1-2],a,n2", "b a n1 n2"},
         {"node[01-03,7],gpu1", "node01 node02 node03 node7 gpu1"},
         {"r[1-2]n[08-10]-ib", "r1n08-ib r1n09-ib r1n10-ib r2n08-ib r2n09-ib r2n10-ib"},
         {"user@10.0.0.1", "user@10.0.0.1"},
@@ -79,7 +80,7 @@ TEST_CASE(folded)
     } cases[] = {
         {"n0", "n0"},
         {"n0,n1,n2,n4,login", "n[0-2],n4,login"},
-        {"n08,n09,n10,n9,n10", "n[08-10],n9,n10"},
+        {"n08,n09,n10,n9,n11", "n[08-10],n9,n11"},
         {"a,b,r1n1,r1n2,r2n3", "a,b,r1n[1-2],r2n3"},
         {"n99999999999,n100000000000", "n99999999999,n100000000000"},
         {"7,8", "[7-8]"},
@@ -97,13 +98,14 @@ TEST_CASE(folded)
 TEST_CASE(alike)
 {
     assert_true(hostlist_alike("n1", "n1.site"));
-    assert_true(hostlist_alike("n1.a", "n1.b.c"));
+    assert_true(hostlist_alike("n1.a.b", "n1"));
+    assert_true(hostlist_alike("n1.a", "n1.a"));
+    assert_false(hostlist_alike("n1.a", "n1.b"));
     assert_false(hostlist_alike("n1", "n10.site"));
+    assert_false(hostlist_alike("n10", "n1.site"));
+    assert_false(hostlist_alike("n1", "n10"));
     assert_false(hostlist_alike("10.0.0.1", "10.0.0.2"));
-    assert_false(hostlist_alike("10.0.0.1", "10"));
-    assert_true(hostlist_alike("10.0.0.1", "10.0.0.1"));
-    assert_false(hostlist_alike("fd00::1", "fd00::2"));
-    assert_false(hostlist_alike("fd00::ffff:10.0.0.1", "fd00::ffff:10.0.0.2"));
+    assert_false(hostlist_alike("fd00::1", "fd00::10"));
 }
 
 TEST_CASES(test_hostlist)

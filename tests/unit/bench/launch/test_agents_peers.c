@@ -93,7 +93,7 @@ TEST_CASE(in_the_order_of_their_names)
     assert_string_equal(set.items[2].host, "node10");
     assert_int_equal(agents_find(&set, "node1"), 0);
     assert_int_equal(agents_find(&set, "node1.site"), 0);
-    assert_int_equal(agents_find(&set, "node1.other"), 0);
+    assert_int_equal(agents_find(&set, "node1.other"), -1);
     assert_int_equal(agents_find(&set, "node2.site"), 1);
     assert_int_equal(agents_find(&set, "node10"), 2);
     assert_int_equal(agents_find(&set, "node"), -1);

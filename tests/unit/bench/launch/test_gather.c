@@ -94,6 +94,8 @@ TEST_CASE(started_once_and_borrowed_by_name)
     assert_string_equal(borrow(&setup), "n1.site n2.site n3.site");
     setup.hosts = "n7,n1";
     assert_string_equal(borrow(&setup), "no agent was started on n7");
+    setup.hosts = "n1,n1.site";
+    assert_string_equal(borrow(&setup), "n1 and n1.site are one node");
     assert_int_equal(count_starts(), 3);
 }
 
