@@ -95,7 +95,6 @@ void env_parse_devices(const char *s, struct env_devices *d)
                 e->length = colon ? (size_t)(colon - s) : length;
                 e->port = read_field(s, length, 1, &e->port_ok);
                 e->rail = read_field(s, length, 2, &unused);
-                e->plane = read_field(s, length, 3, &unused);
             }
         }
         s += length;

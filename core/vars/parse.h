@@ -29,9 +29,9 @@ enum env_number env_parse_number(const char *s, int64_t *value);
 struct env_device {
     const char *name;
     size_t length;
-    int port;        /* -1 any */
-    int port_ok;     /* 0: the text behind ':' is no number, which makes it port 0 that nothing has */
-    int rail, plane; /* -1 not given; read from 2.30.7 on */
+    int port;    /* -1 any */
+    int port_ok; /* 0: the text behind ':' is no number, which makes it port 0 that nothing has */
+    int rail;    /* -1 not given; read from 2.30.7 on */
 };
 struct env_devices {
     int exclude, exact; /* "^", "=" in front of the whole list, in this order */

@@ -39,7 +39,6 @@ struct fit {
     struct model_time *times;
     double *errors;           /* log (measured / predicted) */
     struct model_prior prior; /* the most doubtful of the shapes' */
-    int without;              /* a number of nodes that is left out; 0 none */
 };
 
 /* Where the fit stands: log factors, × the built-in spread, and the curvature there. */
@@ -51,7 +50,7 @@ struct state {
 
 static int counts(const struct fit *f, int i)
 {
-    return f->shape_of[i] >= 0 && f->o[i].nodes != f->without;
+    return f->shape_of[i] >= 0;
 }
 
 /* ---- preparing ------------------------------------------------------------------------------------------------- */
@@ -246,39 +245,13 @@ static double factor(double *errors, int n)
     return n ? exp(stats_median(errors, n)) : 0;
 }
 
-/* Absolute errors of usable observations with `nodes` (0: any), behind the `n` that are there; how many there are then.
- */
-static int collect(const struct fit *f, int nodes, double *into, int n)
+/* Absolute errors of usable observations; their number. */
+static int collect(const struct fit *f, double *into)
 {
+    int n = 0;
     for (int i = 0; i < f->n; i++)
-        if (f->shape_of[i] >= 0 && (!nodes || f->o[i].nodes == nodes))
+        if (counts(f, i))
             into[n++] = fabs(f->errors[i]);
-    return n;
-}
-
-static int seen_before(const struct fit *f, int shape)
-{
-    for (int i = 0; i < shape; i++)
-        if (f->shapes[i].model && f->shapes[i].nodes == f->shapes[shape].nodes)
-            return 1;
-    return 0;
-}
-
-/* Each number of nodes predicted from the others; 0: there is only one, and nothing is collected. */
-static int leave_out(struct fit *f, double *errors)
-{
-    int n = 0, node_counts = 0;
-    struct state s;
-    for (int i = 0; i < f->nshapes; i++)
-        node_counts += f->shapes[i].model && !seen_before(f, i);
-    for (int i = 0; i < f->nshapes && node_counts > 1; i++) {
-        if (!f->shapes[i].model || seen_before(f, i))
-            continue;
-        f->without = f->shapes[i].nodes;
-        fit_factors(f, &s);
-        n = collect(f, f->without, errors, n);
-    }
-    f->without = 0;
     return n;
 }
 
@@ -298,11 +271,9 @@ int model_calibrate(const struct model_setup *setup, const struct model_observat
         goto out;
     }
     evaluate(&f, s.x);
-    fit->before = factor(sorted, collect(&f, 0, sorted, 0));
-    int left = leave_out(&f, sorted);
-    fit->left_out = factor(sorted, left);
+    fit->before = factor(sorted, collect(&f, sorted));
     fit_factors(&f, &s);
-    fit->spread = factor(sorted, collect(&f, 0, sorted, 0));
+    fit->spread = factor(sorted, collect(&f, sorted));
     fit->factors.rest = s.rest;
     fit->factors.sockets = setup->nccl.sockets;
     put_root(&s, fit->factors.root);

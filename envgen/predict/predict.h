@@ -23,7 +23,6 @@ struct model_fit {
     struct model_factors factors;
     double spread;     /* median factor between prediction and measurement after the fit, 1 = none */
     double before;     /* the same with the built-in constants */
-    double left_out;   /* the same, each node count predicted from the others; 0: only one node count */
     int used, bounded; /* observations; factors that ended at a bound (0.2 or 5) */
 };
 

@@ -72,7 +72,6 @@ TEST_CASE(device_lists)
     assert_true(d.exclude && d.exact && d.count == 1);
     assert_int_equal(d.list[0].port, 1);
     assert_int_equal(d.list[0].rail, 2);
-    assert_int_equal(d.list[0].plane, 3);
     env_parse_devices("a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,b,c", &d);
     assert_int_equal(d.count, ENV_NAMES_MAX);
     assert_int_equal(d.dropped, 2);
