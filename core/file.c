@@ -198,8 +198,7 @@ int file_sha256(const char *path, char hex[SHA256_HEX], struct err *e)
     if (fd < 0)
         return ERR_FAILED;
     sha256_init(&s);
-    for (size_t left = (size_t)1 << 30; left > sizeof part && (n = read(fd, part, sizeof part)) > 0;
-         left -= (size_t)n)
+    for (size_t left = (size_t)1 << 30; left > sizeof part && (n = read(fd, part, sizeof part)) > 0; left -= (size_t)n)
         sha256_update(&s, part, (size_t)n);
     int rc = n < 0   ? err_errno(e, "%s: cannot be read", path)
              : n > 0 ? err_set(e, ERR_FAILED, "%s: larger than 1 GiB", path)
