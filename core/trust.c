@@ -236,7 +236,7 @@ static int find_place(struct walk *w, struct trust_place *place)
         return -1;
     }
     place->dir = w->dir;
-    place->is_private = is_private(w->dir);
+    place->is_private = w->rule != TRUST_OWNED && is_private(w->dir);
     return 0;
 }
 

@@ -197,6 +197,7 @@ struct hook_host_class {
 struct hook_map {
     struct hook_file file; /* everything below points into it */
     char dir[HOOK_PATH];   /* of the profile */
+    int fd;                /* of that directory, or -1 */
     uid_t owner;           /* whose files are believed besides root's */
     struct hook_map_file files[HOOK_FILES];
     struct hook_class classes[HOOK_CLASSES];

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "slurm/hook.h"
 
@@ -165,7 +166,9 @@ struct hook_map *hook_map_read(const struct hook_conf *c, const char *hash, stru
     m->owner = c->owner;
     snprintf(m->dir, sizeof m->dir, "%s/" HOOK_COPIES "/%s", c->store, hash);
     snprintf(path, sizeof path, "%s/hook.map", m->dir);
-    if (!hook_read(path, c->owner, MAP_BYTES, &m->file, w) && !parse(m, hash, path, w))
+    m->fd = hook_open_directory(m->dir, c->owner, w);
+    if (m->fd >= 0 && !hook_read_at(m->fd, "hook.map", path, c->owner, MAP_BYTES, &m->file, w) &&
+        !parse(m, hash, path, w))
         return m;
     hook_map_free(m);
     return NULL;
@@ -175,8 +178,10 @@ int hook_map_check(const char *text, const char *hash, struct hook_why *w)
 {
     struct hook_map *m = calloc(1, sizeof *m);
     int rc = -1;
-    if (m)
+    if (m) {
+        m->fd = -1;
         m->file.text = strdup(text);
+    }
     if (!m || !m->file.text)
         hook_refuse(w, "no memory");
     else if (strlen(text) > MAP_BYTES)
@@ -191,6 +196,8 @@ void hook_map_free(struct hook_map *m)
 {
     if (!m)
         return;
+    if (m->fd >= 0)
+        close(m->fd);
     free(m->file.text);
     free(m->hosts);
     free(m);
@@ -269,7 +276,8 @@ int hook_map_load(const struct hook_map *m, const char *name, struct hook_file *
     if (!entry)
         return 0;
     snprintf(path, sizeof path, "%s/%s", m->dir, name);
-    if (hook_read(path, m->owner, FILE_BYTES, f, w))
+    if (strchr(name, '/') ? hook_read(path, m->owner, FILE_BYTES, f, w)
+                          : hook_read_at(m->fd, name, path, m->owner, FILE_BYTES, f, w))
         return -1;
     sha256_init(&sha);
     sha256_update(&sha, f->text, f->bytes);
