@@ -186,6 +186,71 @@ TEST_CASE(directories_and_hashes)
     assert_int_equal(system("rm -r a"), 0);
 }
 
+/* A pipe that has more than a first guess of its size, to its limit, and beyond. */
+TEST_CASE(streams)
+{
+    static char text[200001];
+    struct err e = {0};
+    struct arena *a = arena_new();
+    char path[64], *data;
+    size_t bytes;
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (char)('a' + i % 23);
+    for (size_t limit = sizeof text - 1; limit <= sizeof text; limit++) {
+        int ends[2];
+        assert_int_equal(pipe(ends), 0);
+        pid_t child = fork();
+        if (!child)
+            _exit(close(ends[0]) || write(ends[1], text, sizeof text) != sizeof text);
+        close(ends[1]);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+        int before = count_open(), rc = file_read(path, limit, a, &data, &bytes, &e);
+        assert_int_equal(count_open(), before);
+        close(ends[0]);
+        waitpid(child, NULL, 0);
+        assert_int_equal(rc, limit < sizeof text ? ERR_FAILED : 0);
+    }
+    assert_int_equal(bytes, sizeof text);
+    assert_memory_equal(data, text, sizeof text);
+    assert_int_equal(data[bytes], 0);
+    char hex[SHA256_HEX];
+    assert_int_equal(file_read("/proc/self/mem", FILE_LIMIT, a, &data, &bytes, &e), ERR_FAILED);
+    assert_string_equal(e.text, "/proc/self/mem: cannot be read: Input/output error");
+    assert_int_equal(file_sha256("/proc/self/mem", hex, &e), ERR_FAILED);
+    assert_string_equal(e.text, "/proc/self/mem: cannot be read: Input/output error");
+    arena_free(a);
+}
+
+/* Nothing stays open, and descriptor 0 is one like others: on the way down they alternate. */
+TEST_CASE(descriptors)
+{
+    static const char *const paths[] = {"f", "d/f", "none", "d", "d/e", "/dev/null"};
+    struct err e = {0};
+    struct arena *a = arena_new();
+    char hex[SHA256_HEX], *data;
+    size_t bytes;
+    assert_int_equal(file_mkdirs("d/e", &e), 0);
+    assert_true(!file_write("f", "x", 1, &e) && !file_write("d/f", "x", 1, &e));
+    int input = fcntl(0, F_DUPFD_CLOEXEC, 10), wrong = 0;
+    for (size_t i = 0; i < 2 * (sizeof paths / sizeof *paths); i++) {
+        const char *path = paths[i / 2];
+        if (i % 2)
+            close(0);
+        int before = count_open(), good = i / 2 < 2 || i / 2 == 5;
+        wrong += (!file_read(path, FILE_LIMIT, a, &data, &bytes, &e)) != good;
+        wrong += (!file_sha256(path, hex, &e)) != good;
+        wrong += (!file_write(path, "x", 1, &e)) != (good || i / 2 == 2);
+        wrong += (!file_mkdirs(path, &e)) != (i / 2 == 3 || i / 2 == 4);
+        wrong += count_open() != before;
+        unlink("none");
+        dup2(input, 0);
+    }
+    close(input);
+    assert_int_equal(wrong, 0);
+    assert_int_equal(system("rm -r f d"), 0);
+    arena_free(a);
+}
+
 TEST_CASE(endings)
 {
     assert_true(file_ends_with("a.json", ".json"));
