@@ -163,8 +163,6 @@ int diag_runs(const struct diagnosis *d, struct diag_series *s);
  */
 int diag_merge_run(struct diagnosis *d, struct diag_series *s, int run, struct diag_step *out,
                    struct diag_source *source);
-/* The interval of what may be communication, and what bounds it (bounds.c). */
-void diag_bound(const struct diagnosis *d, enum diag_format f, struct diag_source *s);
 
 /* Whether collectives may run within a phase unseen: training, and what nobody knows. */
 int diag_may_hold(const struct diag_phase *p);

@@ -125,7 +125,7 @@ static const char *missing_dumps(const struct judge *j, const char *group)
              : "";
 }
 
-int diag_hangs_by_recorder(const struct judge *j, struct diag_hit *h)
+static int find_by_recorder(const struct judge *j, struct diag_hit *h)
 {
     struct progress p = find_worst(&j->d->recorder);
     char *place = arena_alloc(j->d->arena, DIAG_PLACE);
@@ -275,7 +275,7 @@ static const struct diag_stack_group *find_most(const struct diag_stacks *s)
     return most;
 }
 
-int diag_hangs_by_stack(const struct judge *j, struct diag_hit *h)
+static int find_by_stack(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_stacks *s = &j->d->stacks;
     const struct diag_stack_group *most = find_most(s), *odd = most ? find_odd(s, most) : NULL;
@@ -432,6 +432,6 @@ static int by_console(const struct judge *j, struct diag_hit *h)
 
 int diag_hangs(const struct judge *j, struct diag_hit *h)
 {
-    return diag_hangs_by_ras(j, h) || by_watchdog(j, h) || diag_hangs_by_recorder(j, h) || diag_hangs_by_stack(j, h) ||
+    return diag_hangs_by_ras(j, h) || by_watchdog(j, h) || find_by_recorder(j, h) || find_by_stack(j, h) ||
            by_gpus(j, h) || by_console(j, h);
 }

@@ -82,9 +82,7 @@ extern const size_t diag_engine_rules_count;
 
 /* The job stands still: watchdogs, GPUs at 0 or 100 % to the end, no progress (hang.c). */
 int diag_hangs(const struct judge *j, struct diag_hit *h);
-int diag_hangs_by_recorder(const struct judge *j, struct diag_hit *h);
 int diag_hangs_by_ras(const struct judge *j, struct diag_hit *h);
-int diag_hangs_by_stack(const struct judge *j, struct diag_hit *h);
 extern const char diag_hang_advice[];
 
 #endif

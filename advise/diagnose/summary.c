@@ -161,7 +161,8 @@ static void bound_sums(struct diag_source *s)
         diag_say(s->bound, "sums of kernels do not show what compute hides");
 }
 
-void diag_bound(const struct diagnosis *d, enum diag_format f, struct diag_source *s)
+/* The interval of what may be communication, and what bounds it. */
+static void bound_communication(const struct diagnosis *d, enum diag_format f, struct diag_source *s)
 {
     const struct diag_shape *x = &d->shape;
     double excess = -1, rollout = 0, inside = 0, actor = 0, low = s->communication_share, high = low, sync = 0;
@@ -391,7 +392,7 @@ static void summarise(struct diagnosis *d, enum diag_format f, int run, struct d
     add_communication(&c, out);
     add_untimed(&c, out);
     out->may_hold = may_hold(out);
-    diag_bound(d, f, out);
+    bound_communication(d, f, out);
 }
 
 void diag_summarise(struct diagnosis *d)
