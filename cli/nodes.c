@@ -84,16 +84,12 @@ const char *cli_nodes_of_cluster(struct arena *a)
     struct err none = {0};
     if (!locate_in_path("sinfo", a) || ask_sinfo(NULL, a, &all, &none))
         return NULL;
-    int n = 0; /* sinfo names a node once for each of its partitions */
     for (int i = 0; i < all.n; i++) {
         struct cli_nodes here;
-        if (n && !strcmp(all.names[n - 1], all.names[i]))
-            continue;
-        all.names[n++] = all.names[i];
         if (!cli_nodes_measured(&(struct bench_setup){.hosts = all.names[i]}, a, &here, &none) && here.here)
             return NULL;
     }
-    return n ? hostlist_fold(all.names, n, a) : NULL;
+    return hostlist_fold(all.names, all.n, a);
 }
 
 /* ---- the way ---- */
