@@ -354,7 +354,8 @@ static void check_ib_off(struct lint *l, const struct lint_setting *s)
     const struct lint_setting *off = is_switch ? s : lint_before(l, s, "NCCL_IB_DISABLE");
     const struct lint_setting *hca = is_switch ? lint_before(l, s, "NCCL_IB_HCA") : NULL;
     int gdr = !strncmp(s->name, "NCCL_NET_GDR_", 13);
-    if ((strncmp(s->name, "NCCL_IB_", 8) != 0 && !gdr) || !off || !lint_is_on(off) || (is_switch && !hca))
+    if ((strncmp(s->name, "NCCL_IB_", 8) != 0 && !gdr) || (s->value && !*s->value) || !off || !lint_is_on(off) ||
+        (is_switch && !hca))
         return;
     struct lint_finding *f =
         lint_find(l, NT_IB_SETTING_UNUSED, s,

@@ -388,6 +388,21 @@ static void check_unsafe_flush(struct lint *l, const struct lint_setting *s)
                   "Remove it; NCCL leaves the flush out by itself where that is safe.");
 }
 
+/* Whether a document starts several nodes: it names their number or list, and nowhere says that it is one. */
+static int has_many_nodes(struct lint_text *t)
+{
+    static const char *const one[] = {"nnodes=1",  "nnodes 1", "NNODES=1",   "NNODES:-1",
+                                      "nodes=1\n", "-N 1\n",   "standalone", "select=1:"};
+    static const char *const many[] = {"nnodes",    "NNODES",    "--nodes",   "#SBATCH -N", "hostfile",
+                                       "node_rank", "node-rank", "NODE_RANK", "select=",    "hostnames"};
+    int count = 0, single = 0;
+    for (size_t i = 0; t && i < sizeof many / sizeof *many; i++)
+        count |= lint_speaks_of(t, many[i]);
+    for (size_t i = 0; t && i < sizeof one / sizeof *one; i++)
+        single |= lint_speaks_of(t, one[i]);
+    return count && !single;
+}
+
 static void check_local_interface(struct lint *l, const struct lint_setting *s)
 {
     static const char *const local[] = {"lo", "docker0", "virbr0"};
@@ -402,7 +417,8 @@ static void check_local_interface(struct lint *l, const struct lint_setting *s)
                           arena_printf(l->arena,
                                        "\"%s\" reaches this node alone; bootstrap between nodes fails over it.",
                                        local[k]),
-                          "Name the interface that joins the nodes, or remove it.");
+                          "Name the interface that joins the nodes, or remove it.")
+                    ->severity = has_many_nodes(s->text) ? FINDING_WARNING : FINDING_NOTE;
                 return;
             }
 }

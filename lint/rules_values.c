@@ -449,6 +449,15 @@ static void check_path(struct lint *l, const struct lint_setting *s)
                   "Write the whole path, or $HOME where a shell reads the line.");
 }
 
+/* A shell variable of which was found that NCCL does not see it. */
+static int stays_in_shell(const struct lint *l, const struct lint_setting *s)
+{
+    for (size_t i = 0; s->how == LINT_ASSIGNED && i < l->nfindings; i++)
+        if (l->findings[i]->at == s && !strcmp(l->findings[i]->kind->id, "NT609"))
+            return 1;
+    return 0;
+}
+
 void lint_check_values(struct lint *l, const struct lint_setting *s)
 {
     static void (*const checks[])(struct lint *, const struct lint_setting *) = {
@@ -473,7 +482,7 @@ void lint_check_values(struct lint *l, const struct lint_setting *s)
         [ENV_G_CHECK_MODE] = check_policy,
         [ENV_G_WORD_BOOL] = NULL,
     };
-    if (!s->value || !s->value[0] || !s->var || s->var->last)
+    if (!s->value || !s->value[0] || !s->var || s->var->last || stays_in_shell(l, s))
         return;
     size_t n = strlen(s->value);
     if (n >= 2 && (s->value[0] == '"' || s->value[0] == '\'') && s->value[n - 1] == s->value[0]) {

@@ -421,8 +421,11 @@ const struct finding_rule findings_of_nodes[] = {
      find_low_nofile},
     {{"tree-hidden", NULL, FINDING_NOTE,
       "The way between GPUs and NICs is unknown, or a virtual machine shows all of them on one virtual root. Confirm "
-      "with nvidia-smi topo -m. Use the provider's NCCL_TOPO_FILE."},
-     "take the provider's NCCL_TOPO_FILE: without it NCCL cannot tell which NIC is near which GPU",
+      "with nvidia-smi topo -m. Use the provider's NCCL_TOPO_FILE, or write one: probe --tree takes a bundled machine "
+      "or "
+      "measured bandwidths, --format nccl-xml prints the file."},
+     "take the provider's NCCL_TOPO_FILE, or complete the tree with --tree and write one with --format nccl-xml: "
+     "without it NCCL cannot tell which NIC is near which GPU",
      find_hidden_tree},
     {{"numa-unknown", NULL, FINDING_WARNING,
       "On bare metal with several NUMA nodes, the firmware does not say which node GPUs and NICs belong to. NCCL then "

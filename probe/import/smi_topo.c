@@ -53,6 +53,24 @@ static int is_affinity(const char *word)
     return !word[strspn(word, "0123456789,-")] || !strcmp(word, "N/A");
 }
 
+/* "0-31,64-95", upwards: glued ranges go down again, or on to CPUs that no node has. */
+static int is_cpu_list(const char *list)
+{
+    enum { MOST_CPUS = 2048 };
+    long last = -1;
+    for (char *end; isdigit((unsigned char)*list); list = end + 1) {
+        long cpu = strtol(list, &end, 10);
+        if (cpu <= last || cpu >= MOST_CPUS)
+            return 0;
+        last = cpu;
+        if (!*end)
+            return 1;
+        if (*end != ',' && *end != '-')
+            return 0;
+    }
+    return 0;
+}
+
 /* The words of a line, also of one in a table of Markdown: without its bars, and of "|---|" none. */
 static int read_words(const struct text *x, const char *line, const char **words, int most)
 {
@@ -384,7 +402,7 @@ static int numa_object(struct tree *tree, int end)
     *at = build_numa(tree->t, tree->c, numa);
     for (int i = 0; i < tree->m->n; i++) {
         const char *cpus = leader(tree->m->group[LEVEL_NODE], i) == first ? tree->m->cpus[i] : NULL;
-        if (cpus && is_affinity(cpus) && isdigit((unsigned char)*cpus))
+        if (cpus && is_cpu_list(cpus))
             tree->c->objects[*at].cpus = arena_strdup(tree->t->arena, cpus);
     }
     return *at;

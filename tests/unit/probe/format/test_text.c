@@ -68,8 +68,8 @@ TEST_CASE(page)
                         "Findings:\n"
                         "  note tree-hidden: which NIC is near which GPU is hidden here: 1 of 2 ways between GPUs and "
                         "NICs are unknown\n"
-                        "    take the provider's NCCL_TOPO_FILE: without it NCCL cannot tell which NIC is near which "
-                        "GPU\n");
+                        "    take the provider's NCCL_TOPO_FILE, or complete the tree with --tree and write one with "
+                        "--format nccl-xml: without it NCCL cannot tell which NIC is near which GPU\n");
     free(text);
     topo_free(t);
 }

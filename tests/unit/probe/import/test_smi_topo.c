@@ -75,6 +75,22 @@ TEST_CASE(copies)
     }
 }
 
+/* Ranges that are glued together hold CPUs that nobody has. */
+TEST_CASE(glued_ranges)
+{
+    static const char *const lists[] = {"0-2231", "0-31,64-9532-63", "0-31,16-47"};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        struct err e = {0};
+        struct topology *t = topo_new();
+        const char *text = arena_printf(t->arena, "GPU0 CPU Affinity NUMA Affinity\nGPU0 X %s 0\n", lists[i]);
+        if (import_text(t, arena_strdup(t->arena, text), "host", "f", &e))
+            fail_msg("%s", e.text);
+        const struct topo_class *c = &t->classes[0];
+        assert_null(c->objects[topo_numa_root(c, c->gpus[0].object)].cpus);
+        topo_free(t);
+    }
+}
+
 TEST_CASE(wrong)
 {
     static const struct {
