@@ -1,5 +1,8 @@
 /* What a node's copy of a profile is made of: names inside the copy, and bytes that follow one another in the store's
  * file. Files are checked where they would be written. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "core/trust.h"
 
 #define trust_put   check_file
