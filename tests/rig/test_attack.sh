@@ -499,6 +499,7 @@ open('$own/one.json', 'w').write('{\"format\": \"nccltune-topology/1\", \"x\": \
 open('$own/deep.json', 'w').write('[' * 10000000)"
 for kind in wide strings one deep; do
     check "62 MB of JSON, $kind: within 200 MB" cheap "$P/nccltune" probe --from "$own/$kind.json"
+    check "... as a workload" cheap "$P/nccltune" workload --merge "$own/$kind.json"
 done
 python3 - examples/profile/results.jsonl "$own/rows.jsonl" <<'PY'
 import sys
