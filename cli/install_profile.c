@@ -107,6 +107,8 @@ static const struct option_spec options[] = {
      option_text, offsetof(struct request, site.cdi)},
     {0, "enroot", "DIR", "containers: write environ.d and mounts.d of enroot (Pyxis) for this node, /etc/enroot",
      option_text, offsetof(struct request, site.enroot)},
+    {0, "apptainer", "DIR", "containers: bind paths in apptainer.conf, and nccltune.env, for this node, /etc/apptainer",
+     option_text, offsetof(struct request, site.apptainer)},
     {0, "node", "NAME", "this node's name in the profile, as for a pod whose host name is another; its host name",
      option_text, offsetof(struct request, site.node)},
     {0, "plugin", "FILE", "where " LOCATE_PLUGIN " is; that of this installation", option_text,
@@ -159,8 +161,10 @@ static int check_request(struct request *r, char **words)
     r->scope.jobs = r->scope.jobs ? r->scope.jobs : 40;
     if (r->hosts && !given)
         return cli_usage(COMMAND, "--hosts goes with a PROFILE");
-    if ((r->site.cdi || r->site.enroot) && (r->hosts || !install_is_for_all(&r->scope)))
-        return cli_usage(COMMAND, "--cdi and --enroot are about this node, for all jobs: neither --hosts nor a scope");
+    if ((r->site.cdi || r->site.enroot || r->site.apptainer) && (r->hosts || !install_is_for_all(&r->scope)))
+        return cli_usage(COMMAND,
+                         "--cdi, --enroot and --apptainer are about this node, for all jobs: neither --hosts nor a "
+                         "scope");
     if (!is_absolute(r->site.store) || (r->site.plugin && !is_absolute(r->site.plugin)))
         return cli_usage(COMMAND, "--store and --plugin: expected absolute paths");
     r->profile = *words;
@@ -310,6 +314,7 @@ static int remove_all(const struct request *r, struct arena *a, struct err *e)
     struct install_site site = r->site;
     site.cdi = site.cdi ? site.cdi : "/etc/cdi";
     site.enroot = site.enroot ? site.enroot : "/etc/enroot";
+    site.apptainer = site.apptainer ? site.apptainer : "/etc/apptainer";
     rc = install_remove(&site, r->purge, hooks.serve, e);
     if (!rc)
         printf("jobs that start from now on get nothing of %s%s\n", r->site.store,

@@ -410,22 +410,10 @@ static int write_containers(const struct install_site *site, const struct instal
     struct install_site all = *site;
     char *lines;
     all.conf = INSTALL_CONF_ALL;
-    if (!site->cdi && !site->enroot)
+    if (!site->cdi && !site->enroot && !site->apptainer)
         return 0;
     int rc = conf_lines(&all, done, &lines, a, e);
     return rc ? rc : install_containers(site, done, lines, a, e);
-}
-
-static int write_conf(const struct install_site *site, const char *lines, struct arena *a, struct err *e)
-{
-    char *old;
-    int rc = read_optional(site->nccl_conf, CONF_LIMIT, a, &old, e);
-    const char *text = rc ? NULL : install_merge(old, lines, site->nccl_conf, a, e);
-    if (!text)
-        return ERR_FAILED;
-    if (!*text)
-        return old ? trust_unlink(site->nccl_conf, e) : 0;
-    return old && !strcmp(old, text) ? 0 : write_shared(site->nccl_conf, text, strlen(text), e);
 }
 
 /* ---- public ------------------------------------------------------------------------------------------------------ */
@@ -463,7 +451,7 @@ int install_switch(const struct install_site *site, struct install_done *done, s
         return rc;
     rc = conf_lines(site, done, &lines, a, e);
     if (!rc)
-        rc = write_conf(site, lines && *lines ? lines : NULL, a, e);
+        rc = install_merge_file(site->nccl_conf, lines && *lines ? lines : NULL, a, e);
     if (!rc && site->conf == INSTALL_CONF_NOTHING)
         done->nccl_conf = NULL;
     if (!rc && (site->conf != INSTALL_CONF_NOTHING || strstr(old, DELIVERED_BEGIN)))
@@ -688,7 +676,7 @@ int install_remove(const struct install_site *site, int purge, int hooks, struct
     const char *path = arena_printf(a, "%s/schedule", site->store);
     int rc = check_store(site, e);
     if (!rc && site->nccl_conf)
-        rc = write_conf(site, NULL, a, e);
+        rc = install_merge_file(site->nccl_conf, NULL, a, e);
     if (!rc)
         rc = install_containers(site, NULL, NULL, a, e);
     if (!rc && !access(path, F_OK))

@@ -31,8 +31,8 @@ struct install_site {
     const char *nccl_conf; /* NULL: leave NCCL's file alone */
     const char *plugin;    /* libnccl-tuner-nccltune.so */
     enum install_conf conf;
-    const char *cdi, *enroot; /* directories of specs of the Container Device Interface, and of enroot's files; NULL */
-    const char *node;         /* this host's name in the profile; NULL: its host name */
+    const char *cdi, *enroot, *apptainer; /* directories of CDI specs and of the configurations; NULL: leave them */
+    const char *node;                     /* this host's name in the profile; NULL: its host name */
 };
 
 /* Which jobs get it, and from when on. Partition and nodes NULL: all. */
@@ -167,8 +167,11 @@ int install_compatible(const struct topo_class *a, const struct topo_class *b);
  * the markers away. NULL after an error: a marker without its partner; `path` is for that. */
 char *install_merge(const char *old, const char *lines, const char *path, struct arena *a, struct err *e);
 
-/* Write or, where `lines` is NULL, remove the files for containers in site->cdi and site->enroot. `lines`: what NCCL's
- * own file would get, INSTALL_CONF_ALL. */
+/* The same for a file, which may be missing; it is removed where nothing is left of it. */
+int install_merge_file(const char *path, const char *lines, struct arena *a, struct err *e);
+
+/* Write or, where `lines` is NULL, remove the files for containers in site->cdi, ->enroot and ->apptainer. `lines`:
+ * what NCCL's own file would get, INSTALL_CONF_ALL. */
 int install_containers(const struct install_site *site, const struct install_done *done, const char *lines,
                        struct arena *a, struct err *e);
 

@@ -1,9 +1,14 @@
 /* Our lines in a file that is not ours, between two markers, at its end: NCCL keeps the first of two settings, so the
  * site's own lines win. Everything else stays byte for byte. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/delivered.h"
+#include "core/file.h"
+#include "core/trust.h"
 #include "envgen/install/install.h"
 
 #define BEGIN  DELIVERED_BEGIN ": written by `nccltune install-profile`, removed by its --uninstall"
@@ -53,4 +58,21 @@ char *install_merge(const char *old, const char *lines, const char *path, struct
         return arena_printf(a, "%s%s", head, tail);
     return arena_printf(a, "%s%s" BEGIN "%s\n%s" END "\n%s", head, joined ? "\n" : "", joined ? JOINED : "", lines,
                         tail);
+}
+
+int install_merge_file(const char *path, const char *lines, struct arena *a, struct err *e)
+{
+    char *old = NULL;
+    size_t bytes;
+    if ((!access(path, F_OK) || errno != ENOENT) && file_read(path, (size_t)1 << 20, a, &old, &bytes, e))
+        return ERR_FAILED;
+    const char *text = install_merge(old, lines, path, a, e);
+    if (!text)
+        return ERR_FAILED;
+    if (!*text)
+        return old ? trust_unlink(path, e) : 0;
+    const mode_t before = umask(022);
+    int rc = old && !strcmp(old, text) ? 0 : file_write(path, text, strlen(text), e);
+    umask(before);
+    return rc;
 }

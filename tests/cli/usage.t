@@ -57,7 +57,7 @@ Every option is still known and named by help
   > --zero-bubble
   > diagnose --json --list-formats --output --profile --topology --workload
   > drift --json --output
-  > install-profile --cdi --delay --enroot --finish --force --hosts --jobs-on --nccl-conf --no-hooks --no-nccl-conf --partition \
+  > install-profile --apptainer --cdi --delay --enroot --finish --force --hosts --jobs-on --nccl-conf --no-hooks --no-nccl-conf --partition \
   > --jobs --plugin --previous --program --purge --schedule --serve --share --since --ssh --stage --store --trial \
   > --uninstall --unschedule
   > trials --captures --figures --json --output --rates --sacct --stop --stop-if-slower --store

@@ -31,7 +31,7 @@ profile() {
     "$nccltune" generate -q --topology "$work/topology.json" -o "$p" || return 1
     printf 'allreduce,0,-1,tree,ll128,7,2,16\nallreduce,0,-1,tree,ll128,7,1,2\n' >"$p/tuner.csv"
     mkdir -p "$p/nccl.d"
-    printf '# of this class\nNCCL_IB_HCA==mlx5_0:1\n' >"$p/nccl.d/class0.conf"
+    printf '# of this class\nNCCL_IB_HCA==mlx5_0:1\nNCCL_PROTO=^LL;allreduce:simple\n' >"$p/nccl.d/class0.conf"
     printf 'NCCL_IB_HCA==mlx5_4:1,mlx5_5:1\n' >"$p/nccl.d/class1.conf"
     tests/tools/manifest "$p" nccl.d/class0.conf nccl.d/class1.conf
 }
@@ -88,12 +88,19 @@ check "as mounted by a user namespace, where host root is nobody" says "chosen: 
 
 # ---- files for container runtimes: what the hooks give a job of this node ----------------------------------------------
 inst() { "$nccltune" install-profile "$@" --store "$store" --no-nccl-conf --plugin "$plugin"; }
-check "a CDI spec and enroot's files are written" inst "$work/profile" --force --cdi "$work/cdi" --enroot "$work/enroot"
+# The site has a bind path of its own in apptainer.conf, and NCCL_PROTO a value that a shell would take apart.
+mkdir "$work/apptainer"
+printf 'bind path = /etc/localtime\n# end' >"$work/apptainer.conf"
+check "Apptainer's files need its configuration" says "apptainer.conf: expected Apptainer's configuration" inst "$work/profile" --force --apptainer "$work/apptainer"
+cp "$work/apptainer.conf" "$work/apptainer/"
+check "a CDI spec, enroot's and Apptainer's files are written" inst "$work/profile" --force --cdi "$work/cdi" --enroot "$work/enroot" --apptainer "$work/apptainer"
 jq -r '.devices[0].containerEdits.env[]' "$work/cdi/nccltune.json" | sort >"$work/cdi.env"
 sort "$work/enroot/environ.d/50-nccltune.env" >"$work/enroot.env"
 hook | sed -n 's/^export //p' | grep -v ^NCCLTUNE_SET= | sort >"$work/hook.env"
 check "the CDI spec has the hook's settings" cmp "$work/hook.env" "$work/cdi.env"
 check "and so has enroot's environ.d" cmp "$work/hook.env" "$work/enroot.env"
+# shellcheck disable=SC2016 # expanded by the inner shell
+check "and so has Apptainer's file, for a shell" cmp "$work/hook.env" <(env -i dash -c 'set -a && . "$1" && exec env' sh "$work/apptainer/nccltune.env" | grep -v ^PWD= | sort)
 check "the spec is of version 0.5.0" test "$(jq -r '[.cdiVersion, .kind, .devices[].name] | join(" ")' "$work/cdi/nccltune.json")" = "0.5.0 nccltune.org/profile node"
 check "both mount profile and plugin, read-only" test "$(jq -r '.devices[0].containerEdits.mounts[] | "\(.hostPath) \(.containerPath) \(.options[0])"' "$work/cdi/nccltune.json")" = "$installed $installed ro
 $plugin $plugin ro"
@@ -104,10 +111,12 @@ blanks() {
         grep -qE '^/[^ ]*/a\\040store/[^ ]* /[^ ]*/a\\040store/[^ ]* none ' "$work/blanks/mounts.d/50-nccltune.fstab"
 }
 check "a blank in the store's path is escaped there" blanks
+check "apptainer.conf binds all profiles and the plugin, behind the site's paths" test "$(sed -n 's/^bind path = //p' "$work/apptainer/apptainer.conf" | xargs)" = "/etc/localtime $(dirname "$installed") $plugin"
 mapfile -t settings <"$work/cdi.env"
 check "a container with these settings and mounts takes the table" says "chosen: tree ll128 7" inside yes "${settings[@]}"
-inst --uninstall --cdi "$work/cdi" --enroot "$work/enroot" >"$work/uninstalled"
-check "--uninstall removes them" test -z "$(find "$work/cdi" "$work/enroot" -type f)"
+inst --uninstall --cdi "$work/cdi" --enroot "$work/enroot" --apptainer "$work/apptainer" >"$work/uninstalled"
+check "--uninstall removes them" test "$(find "$work/cdi" "$work/enroot" "$work/apptainer" -type f)" = "$work/apptainer/apptainer.conf"
+check "and gives apptainer.conf back" cmp "$work/apptainer.conf" "$work/apptainer/apptainer.conf"
 
 # ---- nodes of Kubernetes: examples/kubernetes/node-setup.sh, by a profile in a .tar.gz as a ConfigMap holds it -----------
 tar -czf "$work/profile.tar.gz" -C "$work" profile
