@@ -341,7 +341,8 @@ static int generate(struct tune *t, struct tune_part *p, struct bench_results **
         *e = (struct err){0};
         p->generate.check = NULL;
         rc = env_generate(&p->generate, &made, &t->log, e);
-        t->noise = rc ? (struct findings){0} : made.sources[0].results->noise;
+        if (!rc)
+            t->noise = made.sources[0].results->noise;
     }
     if (!rc)
         rc = report(t, &made.profile, p->generate.nresults ? made.points : NULL, e);

@@ -38,12 +38,15 @@ Every format is recognized by its content; the files of a directory are one job
   hang-gpus.csv: nvidia-smi samples; unknown; hang
   hang-mismatch.log: watchdog of collectives, messages of failures; unknown; hang
   hang-watchdog.log: watchdog of collectives, messages of failures; unknown; hang
+  inspector.jsonl: NCCL Inspector; unknown; late-rank
   key-averages.txt: sums of kernels; unknown; largest-phase communication-ratio
   megatron.log: Megatron-LM timers; unknown; largest-phase stragglers first-step
   mixed.log: nvidia-smi samples, step lines, settings, NCCL's variables; communication; gpu-idle communication NCCL_IB_DISABLE first-step
   nccl-nogdr.log: NCCL log; unknown; no-gdr
   nccl-socket.log: NCCL log; unknown; sockets
   nccl-warning.log: NCCL log, messages of failures; unknown; ib-retry
+  nccl_trace_rank_0: PyTorch trace; unknown; hang
+  nccl_trace_rank_1: PyTorch trace; unknown;
   nsys-kern-sum.csv: sums of kernels; not communication; largest-phase
   nsys-kern-sum.txt: sums of kernels; unknown; communication-ratio
   ras.json: NCCL RAS; unknown; hang
