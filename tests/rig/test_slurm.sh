@@ -175,13 +175,13 @@ check "a value that the script changed stays; off takes the others back" \
     same "${n}1 changed 4 pinned plugin|${n}2 changed =eth0 4 pinned plugin|${n}1|${n}2" batch 65534
 
 # ---- what the doctor says of a job -----------------------------------------------------------------------------------
-# doctor COMMAND TEXT: on how many of three ranks the doctor prints TEXT behind a shell command.
+# doctor NODES COMMAND TEXT: on how many ranks of a step the doctor prints TEXT behind a shell command.
 doctor() {
-    slurm srun -Q -l -w ${n}0,${n}1,${n}2 sh -c "$1 exec $PWD/build/nccltune doctor --job" | grep -c "$2"
+    slurm srun -Q -l -w "$1" sh -c "$2 exec $PWD/build/nccltune doctor --job" | grep -c "$3"
 }
-check "the doctor finds the table on every rank of a step" same 3 doctor "" "ok: hash"
+check "the doctor finds the table on every rank of a step" same 3 doctor ${n}0,${n}1,${n}2 "" "ok: hash"
 # shellcheck disable=SC2016 # expanded by the task
-check "and names the rank that has another" same 1 doctor '[ "$SLURM_PROCID" != 1 ] || export NCCLTUNE_HASH=0123456789abcdef;' \
+check "and names the rank that has another" same 1 doctor ${n}0,${n}1,${n}2 '[ "$SLURM_PROCID" != 1 ] || export NCCLTUNE_HASH=0123456789abcdef;' \
     "NCCL will refuse to start"
 
 # ---- which profile ---------------------------------------------------------------------------------------------------
@@ -407,7 +407,7 @@ cc -std=gnu11 -D_GNU_SOURCE -I. -o "$dir/load_tuner" tests/tools/load_tuner.c co
 check "so NCCL does not start there, and says why" grep -q "node ${n}3 cannot tell what job .* gets: .*/schedule: No such file" \
     <(slurm srun -Q -w ${n}0,${n}3 sh -c "exec $dir/load_tuner" 2>&1 | grep -v 'NCCL will not start')
 check "the doctor of the job says which ranks have none, and why" \
-    grep -q 'rank 1: this node cannot tell what the job gets: .*/schedule: No such file' <(doctor ${n}0,${n}3 "")
+    same 1 doctor ${n}0,${n}3 "" '^1: .*this node cannot tell what the job gets: .*/schedule: No such file'
 batch_lost() { # batch_lost FIRST: a batch job whose script runs there
     cat >"$work/batch.sh" <<END
 #!/bin/sh
