@@ -150,14 +150,10 @@ static void print_gains(const struct env_decisions *d, struct arena *a)
         for (int c = 0; c < s->ncolls; c++)
             for (int r = 0; r < s->colls[c].nranges; r++) {
                 const struct env_range *range = &s->colls[c].ranges[r];
-                char from[UNIT_TEXT], to[UNIT_TEXT];
-                if (!strcmp(range->call.label, BENCH_DEFAULT) || !range->npoints)
-                    continue;
-                unit_bytes(from, range->points[0].bytes);
-                unit_bytes(to, range->points[range->npoints - 1].bytes);
-                printf("  %s of %s%s%s on %s: %s with %s\n", coll_name(s->colls[c].coll), from,
-                       range->npoints > 1 ? " to " : "", range->npoints > 1 ? to : "", env_shape_text(a, s),
-                       env_gain_text(a, range->gain), range->call.label);
+                if (strcmp(range->call.label, BENCH_DEFAULT) != 0 && range->npoints)
+                    printf("  %s\n",
+                           env_gain_sentence(a, s, s->colls[c].coll, range->points, range->points + range->npoints - 1,
+                                             env_gain_text(a, range->gain), range->call.label));
             }
     }
 }

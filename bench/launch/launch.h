@@ -88,8 +88,8 @@ struct bench_batch {
 };
 
 /* A sample: calls that fill least_us together, and at least `calls` of them unless these take more than most_us. All
- * zero stands for 200 us and one call: the clock, the barrier before it and the wake-up of a core are then below a few
- * per cent. */
+ * zero stands for 200 us and one call: the barrier before it and the wake-up of a core are then below a few per cent.
+ * Where each call is timed by itself the clock adds to it, to the default's as well. */
 struct bench_sampling {
     double least_us, most_us;
     int calls;

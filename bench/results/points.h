@@ -69,11 +69,6 @@ double bench_starts_alike(const struct bench_starts *calls, int n);
  * no loss, and none of the starts says otherwise. For predictions the interval alone counts. */
 int bench_gain_clears(struct bench_interval gain, double margin);
 
-/* Return the gain that half of the calls that were proven would need to clear the margin, had there been `times` as
- * many starts of them; 0 where none was proven in enough starts. */
-struct bench_points;
-double bench_smallest_gain(const struct bench_points *p, double margin, double times);
-
 /* How many times faster than `from` is `to`. */
 struct bench_interval bench_gain(struct bench_interval from, struct bench_interval to);
 
@@ -123,6 +118,10 @@ struct bench_points {
 
 /* Allocated in `a`, which must live as long as `r`. */
 struct bench_points *bench_points_of(const struct bench_results *r, struct arena *a);
+
+/* Return the gain that half of the calls that were proven would need to clear the margin, had there been `times` as
+ * many starts of them; 0 where none was proven in enough starts. */
+double bench_smallest_gain(const struct bench_points *p, double margin, double times);
 
 /* The order of points: 0 where both were measured at the same one. */
 int bench_results_compare(const struct bench_result *a, const struct bench_result *b);

@@ -45,6 +45,11 @@ struct bench_interval env_weighted_gain(const struct bench_interval *gains, cons
 /* "1.31x (1.22 to 1.40)" */
 const char *env_gain_text(struct arena *a, struct bench_interval gain);
 
+/* "allgather of 8 MiB to 16 MiB on 1 node, 2 ranks: GAIN with neighbor": a call over the sizes from one point to
+ * another. */
+const char *env_gain_sentence(struct arena *a, const struct env_shape *s, int coll, const struct env_point *first,
+                              const struct env_point *last, const char *gain, const char *call);
+
 /* ---- the variables of a profile. ---- */
 
 /* The variables: OpenMPI's from the decisions and their rules, NCCL's from them, the fabric (NULL: not measured) and

@@ -4,6 +4,9 @@
 #include <limits.h>
 #include <math.h>
 
+#include "core/coll.h"
+#include "core/units.h"
+
 struct bench_interval env_weighted_gain(const struct bench_interval *gains, const double *weights, int n)
 {
     double middle = 0, low = 0, high = 0, sure = 0, sum = 0;
@@ -36,4 +39,14 @@ struct bench_interval env_mean_gain(const struct bench_interval *gains, int n)
 const char *env_gain_text(struct arena *a, struct bench_interval gain)
 {
     return arena_printf(a, "%.2fx (%.2f to %.2f)", gain.median, gain.low, gain.high);
+}
+
+const char *env_gain_sentence(struct arena *a, const struct env_shape *s, int coll, const struct env_point *first,
+                              const struct env_point *last, const char *gain, const char *call)
+{
+    char from[UNIT_TEXT], to[UNIT_TEXT];
+    unit_bytes(from, first->bytes);
+    unit_bytes(to, last->bytes);
+    return arena_printf(a, "%s of %s%s%s on %s: %s with %s", coll_name(coll), from, last > first ? " to " : "",
+                        last > first ? to : "", env_shape_text(a, s), gain, call);
 }

@@ -380,9 +380,10 @@ static void print_decisions(const struct env_decisions *d, struct explain_model 
         print_launches(d->arena, s, summary, out);
         for (int c = 0; c < s->ncolls; c++)
             print_ranges(d->arena, m, s, &s->colls[c], out);
+        int points = count_points(s);
         if (s->total_gain.n > 0)
             fprintf(out, "  altogether %s over the baseline, at %d point%s\n", env_gain_text(d->arena, s->total_gain),
-                    count_points(s), count_points(s) == 1 ? "" : "s");
+                    points, points == 1 ? "" : "s");
     }
 }
 

@@ -8,9 +8,7 @@
 
 #include "bench/engines/engines.h"
 #include "bench/search/bench.h"
-#include "core/coll.h"
 #include "core/locate.h"
-#include "core/units.h"
 
 int verify_measure(const struct verify_request *q, struct bench_summary *summary, struct bench_results **measured,
                    struct err *e)
@@ -52,68 +50,70 @@ double verify_check_s(double budget_s)
 
 /* ---- the verdict on a finished profile ---- */
 
+/* A rule that has lost, and where it is told. */
+struct refuting {
+    struct verify_delivery *d;
+    const struct verify *v;
+    const struct verify_rule *rule;
+    const struct env_decisions *decisions;
+    const char *gain, *why;
+    struct arena *a;
+};
+
 /* Adds a line for each call that would be chosen at that point: that another one takes the place of the one that has
  * lost would be nothing that was delivered. */
-static void refute_point(struct verify_delivery *d, const struct env_decisions *decisions, const struct env_shape *s,
-                         int coll, const struct env_point *p, const char *why, struct arena *a)
+static void refute_point(struct refuting *r, const struct env_shape *s, int coll, const struct env_point *p)
 {
     for (int i = 0; i < p->noptions; i++) {
-        if (i == p->fallback || !bench_gain_clears(p->options[i].gain, decisions->margin))
+        if (i == p->fallback || !bench_gain_clears(p->options[i].gain, r->decisions->margin))
             continue;
-        d->lines = arena_grow(a, d->lines, (size_t)d->nlines, sizeof *d->lines);
-        d->lines[d->nlines++] = (struct bench_result){.engine = s->engine,
-                                                      .library = s->library,
-                                                      .coll = coll,
-                                                      .bytes = p->bytes,
-                                                      .nodes = s->nodes,
-                                                      .ranks = s->ranks,
-                                                      .others = s->others,
-                                                      .load = s->load,
-                                                      .buffers = s->buffers,
-                                                      .launch = s->launches[s->chosen].knobs,
-                                                      .call = p->options[i].call,
-                                                      .round = 1,
-                                                      .status = BENCH_DROPPED,
-                                                      .detail = why};
+        r->d->lines = arena_grow(r->a, r->d->lines, (size_t)r->d->nlines, sizeof *r->d->lines);
+        r->d->lines[r->d->nlines++] = (struct bench_result){.engine = s->engine,
+                                                            .library = s->library,
+                                                            .coll = coll,
+                                                            .bytes = p->bytes,
+                                                            .nodes = s->nodes,
+                                                            .ranks = s->ranks,
+                                                            .others = s->others,
+                                                            .load = s->load,
+                                                            .buffers = s->buffers,
+                                                            .launch = s->launches[s->chosen].knobs,
+                                                            .call = p->options[i].call,
+                                                            .round = 1,
+                                                            .status = BENCH_DROPPED,
+                                                            .detail = r->why};
     }
 }
 
 /* The range's points that the rule is for. */
-static void refute_range(struct verify_delivery *d, const struct verify *v, const struct verify_rule *rule,
-                         const struct env_decisions *decisions, const struct env_shape *s, int coll,
-                         const struct env_range *range, struct arena *a)
+static void refute_range(struct refuting *r, const struct env_shape *s, int coll, const struct env_range *range)
 {
     const struct env_point *first = NULL, *last = NULL;
-    const char *gain = bench_gain_text(a, rule->gain);
-    const char *why = arena_printf(a, "%s in %d pairs of starts of the finished profile", gain, rule->gain.n);
-    char from[UNIT_TEXT], to[UNIT_TEXT];
     for (int i = 0; i < range->npoints; i++) {
         const struct env_point *p = &range->points[i];
         struct bench_point at = {
             .coll = coll, .bytes = p->bytes, .nodes = s->nodes, .ranks = s->ranks, .buffers = s->buffers};
-        if (verify_rule_at(v, &at) != rule->rule)
+        if (verify_rule_at(r->v, &at) != r->rule->rule)
             continue;
-        refute_point(d, decisions, s, coll, p, why, a);
+        refute_point(r, s, coll, p);
         first = first ? first : p;
         last = p;
     }
     if (!first)
         return;
-    d->lost = arena_grow(a, d->lost, (size_t)d->nlost, sizeof *d->lost);
-    d->lost[d->nlost++] =
-        arena_printf(a, "%s of %s%s%s on %s: %s with %s", coll_name(coll), unit_bytes(from, first->bytes),
-                     last > first ? " to " : "", last > first ? unit_bytes(to, last->bytes) : "", env_shape_text(a, s),
-                     gain, range->call.label);
+    r->d->lost = arena_grow(r->a, r->d->lost, (size_t)r->d->nlost, sizeof *r->d->lost);
+    r->d->lost[r->d->nlost++] = env_gain_sentence(r->a, s, coll, first, last, r->gain, range->call.label);
 }
 
-static void refute_rule(struct verify_delivery *d, const struct verify *v, const struct verify_rule *rule,
-                        const struct env_decisions *decisions, enum bench_evidence on, struct arena *a)
+static void refute_rule(struct refuting *r, enum bench_evidence on)
 {
-    for (int i = 0; i < decisions->nshapes; i++) {
-        const struct env_shape *s = &decisions->shapes[i];
+    r->gain = bench_gain_text(r->a, r->rule->gain);
+    r->why = arena_printf(r->a, "%s in %d pairs of starts of the finished profile", r->gain, r->rule->gain.n);
+    for (int i = 0; i < r->decisions->nshapes; i++) {
+        const struct env_shape *s = &r->decisions->shapes[i];
         for (int c = 0; bench_evidence_of(s->engine) == on && s->chosen >= 0 && c < s->ncolls; c++)
-            for (int r = 0; r < s->colls[c].nranges; r++)
-                refute_range(d, v, rule, decisions, s, s->colls[c].coll, &s->colls[c].ranges[r], a);
+            for (int k = 0; k < s->colls[c].nranges; k++)
+                refute_range(r, s, s->colls[c].coll, &s->colls[c].ranges[k]);
     }
 }
 
@@ -136,7 +136,8 @@ void verify_judge_delivery(struct env_profile *p, enum bench_evidence on, const 
         if (v->rules[i].fails)
             d->refuted = arena_printf(a, "%s fails", v->rules[i].what);
         else if (verify_is_lost(&v->rules[i]))
-            refute_rule(d, v, &v->rules[i], p->decisions, on, a);
+            refute_rule(&(struct refuting){.d = d, .v = v, .rule = &v->rules[i], .decisions = p->decisions, .a = a},
+                        on);
     if (is_slower(&v->rest))
         d->refuted = arena_printf(a, "what it leaves alone takes longer: %s", bench_gain_text(a, v->rest.gain));
     if (d->refuted || is_slower(&v->whole))

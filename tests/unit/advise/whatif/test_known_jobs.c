@@ -91,7 +91,7 @@ static void run(const struct workload *w, double share[STEP_COVERS], int *left_o
 {
     static volatile sig_atomic_t stop;
     static const struct bench_knobs untouched = {.label = BENCH_DEFAULT};
-    char path[] = "/dev/shm/jobs_XXXXXX";
+    char path[] = "/dev/shm/jobs_XXXXXX"; /* in memory: a journal syncs each point to disk */
     struct bench_options o;
     struct bench_journal journal;
     struct bench_summary summary = {0};
