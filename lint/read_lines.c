@@ -392,6 +392,13 @@ static void read_ini_line(const struct lines *x, size_t at, size_t end, int grou
             set->line_bytes = trim_end(s, at, end) - at;
         }
     } else if (is_key(s + at, n, "environment") || is_key(s + at, n, "env") || is_key(s + at, n, "setenv")) {
+        size_t bytes = s[at] == 'E' ? lint_name_length(s + value, end - value) : 0, sign = value + bytes;
+        struct lint_setting *set = NULL; /* systemd splits at blanks: NAME, =, value */
+        if (bytes > 0 && sign < end && s[sign] == ' ' && s[skip_blanks(s, sign, end)] == '=')
+            set = lint_setting_new(x->l, x->v, value, bytes, LINT_DECLARED);
+        if (set)
+            lint_find(x->l, NT_PAIR_IN_TWO, set, "A pair is one word here: the blanks take its value away.",
+                      "Write NAME=value without blanks.");
         read_pairs(x, value, end);
     } else {
         x->l->read_inner(x->l, &rest, "words.sh", ++x->l->groups, x->how);

@@ -151,16 +151,18 @@ static int is_prose(const struct lint_setting *s, const struct lint_view *v)
     return blanks > 2 || (blanks > 0 && s->var && s->var->kind != ENV_LIST && isalpha((unsigned char)*text));
 }
 
-/* os.environ["NAME"] = 1 */
+/* os.environ["NAME"] = 1, os.environ.setdefault("NAME", 1) */
 static void check_string(struct source *p, const struct lint_setting *s, const struct source_token *name,
                          const struct source_token *value)
 {
-    static const char before[] = "environ[";
-    const size_t n = sizeof before - 1;
-    if (p->g == &languages[PYTHON] && value->type == SOURCE_WORD && name->from > n &&
-        !memcmp(text_at(p, name) - 1 - n, before, n))
-        lint_find(p->l, NT_NOT_A_STRING, s, "os.environ takes strings alone: this line raises TypeError.",
-                  "Write the value in quotes.");
+    static const char *const forms[] = {"environ[", "environ.setdefault("};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        size_t n = strlen(forms[i]);
+        if (p->g == &languages[PYTHON] && value->type == SOURCE_WORD && name->from > n &&
+            !memcmp(text_at(p, name) - 1 - n, forms[i], n))
+            lint_find(p->l, NT_NOT_A_STRING, s, "os.environ takes strings alone: this line raises TypeError.",
+                      "Write the value in quotes.");
+    }
 }
 
 static void add_setting(struct source *p, const struct source_token *name, const struct source_token *value, int group)

@@ -1,5 +1,6 @@
 /* Numbers outside of their range, of the wrong shape or equal to the default; and settings that are read as they stand
  * and do nothing, or more than their writer meant. */
+#include <ctype.h>
 #include <dirent.h>
 #include <string.h>
 #include <strings.h>
@@ -423,6 +424,15 @@ static void check_local_interface(struct lint *l, const struct lint_setting *s)
             }
 }
 
+/* host:port or [address]:port */
+static void check_comm_id(struct lint *l, const struct lint_setting *s)
+{
+    const char *colon = s->value ? strrchr(s->value, ':') : NULL;
+    if (s->value && *s->value && (!colon || !isdigit((unsigned char)colon[1])))
+        lint_find(l, NT_ADDRESS_WITHOUT_PORT, s, "NCCL needs a port here: without one, communicator creation fails.",
+                  "Write host:port, or remove it: frameworks hand the address over themselves.");
+}
+
 /* Words for its own networks that NCCL does not know. */
 static void check_network_name(struct lint *l, const struct lint_setting *s)
 {
@@ -447,6 +457,7 @@ static const struct {
     void (*check)(struct lint *, const struct lint_setting *);
 } effects[] = {
     {"NCCL_NET", check_network_name},
+    {"NCCL_COMM_ID", check_comm_id},
     {"NCCL_NSOCKS_PERTHREAD", check_sockets_alone},
     {"NCCL_NSOCKS_PERTHREAD", check_tcp_only},
     {"NCCL_SOCKET_NTHREADS", check_tcp_only},

@@ -189,6 +189,19 @@ static int is_lower(struct lint *l, const struct lint_setting *s)
     return 1;
 }
 
+/* RCCL_SOCKET_IFNAME: RCCL reads NCCL's variables under NCCL's names. */
+static int is_rccl_spelling(struct lint *l, const struct lint_setting *s)
+{
+    const char *name = arena_printf(l->arena, "NCCL_%s", s->name + strcspn(s->name, "_") + 1);
+    if (strncmp(s->name, "RCCL_", 5) != 0 || s->how == LINT_ASSIGNED || !env_var_find(name))
+        return 0;
+    rename_to(l,
+              lint_find(l, NT_MISSPELT_VARIABLE, s, "RCCL reads NCCL's variables under their own names, not this one.",
+                        arena_printf(l->arena, "Use %s.", name)),
+              s, name, 1);
+    return 1;
+}
+
 /* OFI_NCCL_*, TORCH_NCCL_*, RCCL_*: names of others, written wrong. */
 static int is_misspelt_other(struct lint *l, const struct lint_setting *s)
 {
@@ -235,7 +248,7 @@ void lint_check_names(struct lint *l, const struct lint_setting *s)
             check_other(l, s, o);
         return;
     }
-    if (is_lower(l, s) || is_misspelt_other(l, s))
+    if (is_lower(l, s) || is_rccl_spelling(l, s) || is_misspelt_other(l, s))
         return;
     const struct env_prefix *p = env_prefix_find(s->name);
     if (p && p->status != ENV_BUILD) {

@@ -258,6 +258,15 @@ static void check_device_kind(struct lint *l, const struct lint_setting *s, cons
     }
 }
 
+/* mlx5_0-7, mlx5_0-mlx5_7 */
+static int is_range(const struct env_device *d)
+{
+    const char *dash = memchr(d->name, '-', d->length);
+    size_t left = dash ? d->length - (size_t)(dash - d->name) : 0;
+    return left > 1 && dash > d->name && isdigit((unsigned char)dash[-1]) &&
+           (isdigit((unsigned char)dash[1]) || (left > 3 && !memcmp(d->name, dash + 1, 3)));
+}
+
 static void check_devices(struct lint *l, const struct lint_setting *s)
 {
     struct env_devices d;
@@ -280,10 +289,15 @@ static void check_devices(struct lint *l, const struct lint_setting *s)
     for (int i = 0; i < d.count && !says; i++) {
         if (d.list[i].length && strchr("^=", d.list[i].name[0]))
             says = "'^' and '=' count only in front of the whole list; inside it they are a part of a name.";
+        else if (s->var->grammar == ENV_G_HCA && is_range(&d.list[i]))
+            says = "NCCL knows no ranges: what looks like one is a part of a name, which then matches nothing.";
         else if (!d.list[i].port_ok && s->var->grammar == ENV_G_HCA)
             says =
                 arena_printf(l->arena, "The port of \"%.*s\" is no number: it counts as port 0, which no device has.",
                              (int)d.list[i].length, d.list[i].name);
+        else if (!d.list[i].rail_ok && s->var->grammar == ENV_G_HCA)
+            says = arena_printf(l->arena, "Up to the next comma, all that follows the port of \"%.*s\" is no device.",
+                                (int)d.list[i].length, d.list[i].name);
     }
     if (says)
         fix_value(lint_find(l, NT_DEVICE_LIST, s, says,

@@ -149,6 +149,14 @@ static void do_set(struct shell *sh, int i)
     }
 }
 
+/* Only C shells and modules have setenv: a script that speaks of neither, and exports, is for another shell. */
+static int lacks_setenv(const struct shell *sh)
+{
+    struct lint_text *t = sh->v->t;
+    return sh->dialect == SHELL_SH && !strcmp(t->kind, "shell") && !lint_speaks_of(t, "csh") &&
+           !lint_speaks_of(t, "setenv()") && (lint_speaks_of(t, "export") || lint_speaks_of(t, "bash"));
+}
+
 static void do_setenv(struct shell *sh, int i)
 {
     if (i + 1 == sh->nwords)
@@ -157,6 +165,9 @@ static void do_setenv(struct shell *sh, int i)
     if (i + 1 < sh->nwords) {
         struct lint_setting *s = shell_add(sh, sh->words[i].at, lint_name_length(shell_raw(sh, i), shell_length(sh, i)),
                                            sh->words[i + 1].at, sh->words[i + 1].end, LINT_EXPORTED, sh->base_group);
+        if (s && lacks_setenv(sh))
+            lint_find(sh->l, NT_SHELL_BLANKS, s, "This shell has no command setenv: the line sets nothing.",
+                      "Write export NAME=value.");
         if (s && i + 2 == sh->nwords)
             mark_own_line(sh, s, sh->words[0].at, sh->words[i + 1].end);
     }

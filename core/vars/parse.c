@@ -90,11 +90,13 @@ void env_parse_devices(const char *s, struct env_devices *d)
             } else {
                 struct env_device *e = &d->list[d->count++];
                 const char *colon = memchr(s, ':', length);
-                int unused;
+                int plane_ok;
                 e->name = s;
                 e->length = colon ? (size_t)(colon - s) : length;
                 e->port = read_field(s, length, 1, &e->port_ok);
-                e->rail = read_field(s, length, 2, &unused);
+                e->rail = read_field(s, length, 2, &e->rail_ok);
+                (void)read_field(s, length, 3, &plane_ok);
+                e->rail_ok &= plane_ok;
             }
         }
         s += length;

@@ -32,6 +32,7 @@ struct env_device {
     int port;    /* -1 any */
     int port_ok; /* 0: the text behind ':' is no number, which makes it port 0 that nothing has */
     int rail;    /* -1 not given; read from 2.30.7 on */
+    int rail_ok; /* 0: the text behind the port, a rail and a plane, is no number */
 };
 struct env_devices {
     int exclude, exact; /* "^", "=" in front of the whole list, in this order */

@@ -170,7 +170,7 @@ Every rule is still known
   NT101:warning NT102:warning NT103:note NT104:warning NT105:note NT106:warning NT107:warning NT108:note
   NT109:warning NT110:warning NT201:error NT202:error NT203:error NT204:error NT205:error NT206:error
   NT207:error NT208:error NT209:error NT210:warning NT211:error NT212:error NT213:warning NT214:error
-  NT215:error NT216:error NT217:error NT218:error NT219:error NT220:error NT301:error NT302:warning
+  NT215:error NT216:error NT217:error NT218:error NT219:error NT220:error NT221:error NT301:error NT302:warning
   NT303:warning NT304:warning NT305:note NT306:warning NT307:warning NT308:warning NT309:warning NT310:warning
   NT311:note NT312:note NT313:warning NT314:warning NT315:note NT316:warning NT317:warning NT318:warning
   NT319:warning NT320:warning NT321:note NT322:warning NT323:warning NT324:note NT325:warning NT326:warning

@@ -125,6 +125,12 @@ static const struct kase cases[] = {
     {"shell", NULL, NOWHERE, "docker run -e NCCL_CROSS_NIC=\"1\" image\n", "", "NT218"},
     {"shell", NULL, NOWHERE, "export NCCL_IB_ADDR_RANGE=10.0.0.0\n", "NT219", NULL},
     {"shell", NULL, NOWHERE, "export NCCL_IB_ADDR_RANGE=10.0.0.0/16\n", "", "NT219"},
+    {"shell", NULL, NOWHERE, "export NCCL_COMM_ID=node1\n", "NT221", NULL},
+    {"shell", NULL, NOWHERE, "export NCCL_COMM_ID=node1:29400\nexport NCCL_NET=IB\n", "", "NT221"},
+    {"python", NULL, NOWHERE, "os.environ['NCCL_CROSS_NIC'] = 1\n", "NT616", NULL},
+    {"python", NULL, NOWHERE, "os.environ['NCCL_CROSS_NIC'] = '1'\nenv['NCCL_MIN_CTAS'] = 4\n", "", "NT616"},
+    {"shell", NULL, NOWHERE, "export NCCL_IB_HCA=mlx5_0:1:2,rdma-0\n", "", "NT214"},
+    {"shell", NULL, NOWHERE, "#!/bin/csh\nexport A=1\nsetenv NCCL_CROSS_NIC 1\n", "", "NT611"},
     {"shell", NULL, NOWHERE, "export NCCL_TOPO_FILE=\"~/topo.xml\"\n", "NT220", NULL},
     {"shell", NULL, NOWHERE, "export NCCL_TOPO_FILE=~/topo.xml\n", "", "NT220"},
     /* what is never closed hides nothing of the lines below */
