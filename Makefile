@@ -75,17 +75,6 @@ WORKER_OBJ  := $(call obj,obj,$(WORKER_SRC))
 HOOK_SCRIPTS := slurm/task_prolog slurm/prolog slurm/epilog
 HOOK_OBJ    := $(call obj,obj,$(HOOK_SRC))
 
-# A table made of what files define, so that a new entry is a new file and nothing else: every "const struct TYPE NAME"
-# of the files becomes an entry of "const struct TYPE *const TABLE[]", which ends with NULL and which HEADER declares.
-define table # TABLE TYPE HEADER FILES
-$(1)_flags := $(sort $(shell sed -nE 's/^const struct $(2) ([a-z0-9_]+) =.*/\1/p' $(4)))
-$(B)/gen/$(1).c: $(B)/flags/$(1)
-	$$(call say,GEN,$$@)mkdir -p $$(@D) && printf '%s\n' '#include <stddef.h>' '#include "$(3)"' \
-	    $$($(1)_flags:%='extern const struct $(2) %;') 'const struct $(2) *const $(1)[] = {' $$($(1)_flags:%='&%,') 'NULL};' > $$@
-LIB_OBJ += $(B)/obj/gen/$(1).o
-endef
-$(eval $(call table,probe_sources,probe_source,probe/source/source.h,$(wildcard probe/source/*.c)))
-
 # What every page of HTML carries, as strings.
 $(B)/gen/page.c: core/page.css core/page.js
 	$(call say,GEN,$@)mkdir -p $(@D) && for f in $^; do printf 'extern const char page_%s[];\nconst char page_%s[] =\n' $${f##*.} $${f##*.}; \

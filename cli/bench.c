@@ -414,7 +414,7 @@ static struct topology *look_at_nodes(struct request *w, struct log *log, struct
         return cli_machine_open(&w->machine, log, e);
     if (engine->predicts || (documents && !documents->asks_nodes(bench_engine_own(w->bench.own, engine))) ||
         (bench_engine_has_ranks(engine) && mpirun_attached_rank(NULL) >= 0))
-        return probe_machine(log, NULL, e);
+        return probe_machine(log, e);
     if (cli_nodes_measured(&w->bench.setup, w->arena, &nodes, e))
         return NULL;
     struct topology *t = cli_nodes_probe(&w->agents, &w->bench.setup, &nodes, log, cli_catch_interrupt(), w->arena, e);

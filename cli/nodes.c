@@ -125,7 +125,7 @@ static const char *choose_command(const struct bench_setup *s, const struct cli_
 /* Probe this machine by way of its document, as every node: its findings stay with the host. */
 static struct topology *probe_here(struct log *log, struct err *e)
 {
-    struct topology *t = probe_machine(log, NULL, e), *read = t ? topo_new() : NULL;
+    struct topology *t = probe_machine(log, e), *read = t ? topo_new() : NULL;
     if (!t)
         return NULL;
     findings_attach(t);

@@ -8,7 +8,6 @@
 #include "cli/tree.h"
 #include "core/file.h"
 #include "core/hostlist.h"
-#include "core/progress.h"
 #include "probe/cluster/cluster.h"
 #include "probe/findings/findings.h"
 #include "probe/format/format.h"
@@ -23,14 +22,14 @@
 struct request {
     struct option_list from;
     int merge;
-    const char *sysroot, *hosts, *hostfile, *gather, *switches;
+    const char *sysroot, *hosts, *hostfile, *switches;
     const char *machine, *gpu, *tree;
     int nodes; /* of that machine; 0: not given */
     int list_machines, list_gpus, list_findings;
     const char *agent, *command;
     double deadline_s;
     const char *format, *output, *why;
-    int json, timings;
+    int json;
     struct option_list strict; /* severities from which on, and kinds of findings; empty: never */
 };
 
@@ -65,8 +64,6 @@ static const struct option_spec what_options[] = {
     {'H', "hosts", "LIST", "nodes of a cluster: node1,node2 or node[01-16]; each probes itself", option_text,
      offsetof(struct request, hosts)},
     {0, "hostfile", "FILE", "the same, one in a line", option_text, offsetof(struct request, hostfile)},
-    {0, "gather", "DIR", "inside mpirun or srun: all nodes of the job, through DIR on a shared file system",
-     option_text, offsetof(struct request, gather)},
     {0, "machine", "NAME", "a machine that need not be had, from its description (--list-machines)", option_text,
      offsetof(struct request, machine), .word = machine_name},
     {0, "nodes", "N", "that many of it; 1", option_int, offsetof(struct request, nodes), .low = 1,
@@ -152,7 +149,7 @@ static const struct option_spec output_options[] = {
     {'j', "json", NULL, "the same as --format json", option_flag, offsetof(struct request, json)},
     {0, "why", "PORT", "instead: why this RDMA port is on the list for NCCL_IB_HCA or not, rule by rule", option_text,
      offsetof(struct request, why)},
-    {0, "list-machines", NULL, "what can be given to --machine, and the source of each; with --json too", option_flag,
+    {0, "list-machines", NULL, "what can be given to --machine, and the source of each", option_flag,
      offsetof(struct request, list_machines)},
     {0, "list-gpus", NULL, "the same for --gpu", option_flag, offsetof(struct request, list_gpus)},
     {0, "list-findings", NULL, "every kind of finding", option_flag, offsetof(struct request, list_findings)},
@@ -160,17 +157,8 @@ static const struct option_spec output_options[] = {
      "exit with 1 when a finding is an error, or one of WHAT: from that severity on (warning, note), or of that kind "
      "(port-flaps; see nccltune-findings(7))",
      take_strict, offsetof(struct request, strict)},
-    {0, "timings", NULL, "also print how long each source took, on standard error", option_flag,
-     offsetof(struct request, timings)},
     {0},
 };
-
-static void print_timings(const struct probe_timings *took, double total_ms)
-{
-    for (int i = 0; i < took->n; i++)
-        fprintf(stderr, "%-8s %9.3f ms\n", took->list[i].source, took->list[i].ms);
-    fprintf(stderr, "%-8s %9.3f ms\n", "all", total_ms);
-}
 
 static int lists_asked(const struct request *o)
 {
@@ -180,18 +168,11 @@ static int lists_asked(const struct request *o)
 static int write_list(const struct request *o, struct err *e)
 {
     struct file_out out;
-    int json = !strcmp(o->format, "json"), rc = file_out_begin(&out, e);
+    int rc = file_out_begin(&out, e);
     if (rc)
         return rc;
-    int (*const print_json)(FILE *, struct err *) = o->list_gpus       ? hw_gpu_list_json
-                                                    : o->list_findings ? findings_list_json
-                                                                       : machine_list_json;
-    void (*const print)(FILE *) = o->list_gpus ? hw_gpu_list : o->list_findings ? findings_list : machine_list;
-    if (json)
-        rc = print_json(out.stream, e);
-    else
-        print(out.stream);
-    return file_out_end(&out, o->output, rc, e);
+    (o->list_gpus ? hw_gpu_list : o->list_findings ? findings_list : machine_list)(out.stream);
+    return file_out_commit(&out, o->output, e);
 }
 
 static int write_topology(const struct topology *t, const struct request *o, struct err *e)
@@ -201,7 +182,7 @@ static int write_topology(const struct topology *t, const struct request *o, str
     if (rc)
         return rc;
     if (o->why)
-        rc = why_write(t, o->why, !strcmp(o->format, "json"), out.stream, e);
+        rc = why_write(t, o->why, out.stream, e);
     else
         rc = probe_format_find(o->format)->write(t, out.stream, e);
     return file_out_end(&out, o->output, rc, e);
@@ -211,18 +192,16 @@ static int write_topology(const struct topology *t, const struct request *o, str
 static int check_together(const struct request *o)
 {
     const int lists = lists_asked(o);
-    const int looked_at = (o->from.count > 0) + (o->sysroot != NULL) + (o->hosts != NULL) + (o->hostfile != NULL) +
-                          (o->gather != NULL) + (o->machine != NULL);
+    const int looked_at =
+        (o->from.count > 0) + (o->sysroot != NULL) + (o->hosts != NULL) + (o->hostfile != NULL) + (o->machine != NULL);
     if (looked_at + lists > 1)
         return cli_usage(COMMAND, "%s%s are mutually exclusive",
                          lists ? "--list-machines, --list-gpus, --list-findings, " : "",
-                         "--from, --sysroot, --hosts, --hostfile, --gather and --machine");
-    if (lists && o->format && strcmp(o->format, "json") != 0 && strcmp(o->format, "text") != 0)
-        return cli_usage(COMMAND, "lists are text or JSON, not --format %s", o->format);
+                         "--from, --sysroot, --hosts, --hostfile and --machine");
     if (o->json && o->format && strcmp(o->format, "json") != 0)
         return cli_usage(COMMAND, "--json and --format %s are mutually exclusive", o->format);
-    if (o->why && o->format && strcmp(o->format, "json") != 0 && strcmp(o->format, "text") != 0)
-        return cli_usage(COMMAND, "--why prints text or JSON, not --format %s", o->format);
+    if ((lists || o->why) && (o->json || (o->format && strcmp(o->format, "text") != 0)))
+        return cli_usage(COMMAND, "%s text alone", lists ? "lists are" : "--why prints");
     if (o->merge && !o->from.count)
         return cli_usage(COMMAND, "--merge needs --from");
     if (o->nodes && !o->machine)
@@ -252,9 +231,7 @@ static int by_name(const void *x, const void *y)
     return strcmp(*(const char *const *)x, *(const char *const *)y);
 }
 
-/* What is looked at. With --gather every process of the job but one gets a topology without hosts. */
-static struct topology *look_at_nodes(const struct request *o, struct log *log, struct probe_timings *took,
-                                      struct err *e)
+static struct topology *look_at_nodes(const struct request *o, struct log *log, struct err *e)
 {
     if (o->machine)
         return machine_topology(o->machine, o->nodes ? o->nodes : 1, e);
@@ -268,12 +245,7 @@ static struct topology *look_at_nodes(const struct request *o, struct log *log, 
             merge_nodes(t);
         return t;
     }
-    if (o->sysroot)
-        return probe_sysroot(o->sysroot, log, took, e);
-    struct topology *t = o->gather && !ranks_first_on_node() ? topo_new() : probe_machine(log, took, e);
-    if (t && o->gather)
-        findings_attach(t); /* what is wrong with this node stays with it in the cluster */
-    return t && o->gather ? ranks_gather(t, o->gather, o->deadline_s, log, e) : t;
+    return o->sysroot ? probe_sysroot(o->sysroot, log, e) : probe_machine(log, e);
 }
 
 /* Before anything is looked at: -1 to go on, or the exit code. */
@@ -330,14 +302,10 @@ static int complete_tree(struct topology *t, const char *tree, struct log *log, 
 static int probe_nodes(const struct request *r, struct err *e)
 {
     struct log log = cli_log(COMMAND, !r->output && !r->tree);
-    struct probe_timings took = {.n = 0};
-    double before_s = progress_now_s();
     int rc = 0;
-    struct topology *t = look_at_nodes(r, &log, &took, e);
+    struct topology *t = look_at_nodes(r, &log, e);
     if (!t)
         return e->code;
-    if (r->timings)
-        print_timings(&took, (progress_now_s() - before_s) * 1e3);
     if (r->gpu)
         rc = machine_complete_gpus(t, r->gpu, e);
     if (!rc && r->tree)
@@ -346,7 +314,7 @@ static int probe_nodes(const struct request *r, struct err *e)
         rc = ibnetdiscover_read(t, r->switches, &log, e);
     if (!rc)
         findings_attach(t);
-    if (!rc && (t->nhosts || !r->gather))
+    if (!rc)
         rc = write_topology(t, r, e);
     int found = !rc && is_struck(t, &r->strict);
     topo_free(t);

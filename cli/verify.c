@@ -142,7 +142,7 @@ static void print_active(const struct env_profile *p, const struct bench_points 
 static void print_changes(const struct topology *t, struct arena *a)
 {
     struct err none = {0};
-    struct topology *here = probe_machine(NULL, NULL, &none);
+    struct topology *here = probe_machine(NULL, &none);
     const char *changes = here && here->nclasses == 1 ? doctor_changes(t, here, a) : NULL;
     if (changes)
         printf("Since the profile was measured: %s.\n\n", changes);

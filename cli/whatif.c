@@ -582,7 +582,7 @@ int whatif_main(int argc, char **argv)
     if (rc < 0) {
         struct log log = cli_log(COMMAND, 0);
         struct topology *t =
-            cli_machine_named(&r.machine) ? cli_machine_open(&r.machine, &log, &e) : probe_machine(&log, NULL, &e);
+            cli_machine_named(&r.machine) ? cli_machine_open(&r.machine, &log, &e) : probe_machine(&log, &e);
         rc = t ? predict_variations(&r, t, &log, &e) : e.code;
         topo_free(t);
         if (rc)

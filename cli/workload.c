@@ -92,7 +92,7 @@ static const char *framework_word(int i)
 static const struct option_spec own_options[] = {
     {'o', "output", "FILE", "write the workload file there; without it, to standard output unless that is a terminal",
      option_text, offsetof(struct request, output)},
-    {'j', "json", NULL, "the workload file to standard output in any case (with --list: the list)", option_flag,
+    {'j', "json", NULL, "the workload file to standard output in any case", option_flag,
      offsetof(struct request, json)},
     {0, "summary", NULL, "a table to standard output in any case", option_flag, offsetof(struct request, summary)},
     {0, "list", NULL, "the models and frameworks known by name", option_flag, offsetof(struct request, list)},
@@ -188,21 +188,6 @@ static const struct option_spec job_options[] = {
 };
 
 /* ---- what is known by name ---- */
-
-static int list_json(struct err *e)
-{
-    cJSON *doc = cJSON_CreateObject();
-    cJSON *models = cJSON_AddArrayToObject(doc, "models");
-    for (const struct language_model *m = language_models; m->name; m++) {
-        cJSON *o = json_append(models);
-        json_add_str(o, "name", m->name);
-        cJSON_AddNumberToObject(o, "parameters", (double)language_model_parameters(m));
-    }
-    cJSON *frameworks = cJSON_AddArrayToObject(doc, "frameworks");
-    for (const struct workload_framework *f = workload_frameworks; f->name; f++)
-        json_append_str(frameworks, f->name);
-    return json_save(doc, NULL, e);
-}
 
 static int list_names(void)
 {
@@ -380,7 +365,7 @@ static int generate_workload(struct request *o, struct err *e)
 static int run_request(struct request *r, int nfiles, char **files, struct err *e)
 {
     if (r->list)
-        return r->json ? list_json(e) : list_names();
+        return list_names();
     return r->merge ? merge_files(r, nfiles, files, e) : generate_workload(r, e);
 }
 

@@ -165,13 +165,6 @@ static void put_finding(cJSON *o, const void *finding)
         cJSON_AddTrueToObject(o, "fixable");
 }
 
-cJSON *finding_json(const struct finding *f)
-{
-    cJSON *o = cJSON_CreateObject();
-    put_finding(o, f);
-    return o;
-}
-
 void findings_add_json(cJSON *o, const char *key, const struct finding *list, int n)
 {
     json_add_each(o, key, list, n, sizeof *list, put_finding);

@@ -61,9 +61,8 @@ char *finding_sentence(const struct finding *f, struct arena *a);
  * become '?'. */
 void finding_print(const struct finding *f, int indent, FILE *out);
 
-/* {id, severity, subject, value, text, evidence, advice, file, line, column, fixable}, without what is not there;
- * cJSON_Delete frees. findings_add_json adds an array of them to `o`. */
-struct cJSON *finding_json(const struct finding *f);
+/* Adds an array of {id, severity, subject, value, text, evidence, advice, file, line, column, fixable} to `o`, without
+ * what is not there. */
 void findings_add_json(struct cJSON *o, const char *key, const struct finding *list, int n);
 
 /* Takes one back from its JSON, everything copied; what is no object with a text is left out. One of the same id and

@@ -54,7 +54,7 @@ static void check_machine(struct doctor *d, const struct doctor_options *o)
     if (!p)
         return;
     struct topology *t = topo_load(arena_printf(d->arena, "%s/topology.json", p->dir), &e);
-    struct topology *here = t ? probe_machine(o->log, NULL, &e) : NULL;
+    struct topology *here = t ? probe_machine(o->log, &e) : NULL;
     if (here && here->nclasses == 1)
         doctor_compare(d, t, here);
     else

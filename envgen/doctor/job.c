@@ -289,7 +289,7 @@ static void check_machine(struct job *j)
     if (!j->pinned)
         return;
     struct topology *t = topo_load(arena_printf(j->d->arena, "%s/topology.json", j->pinned->dir), &e);
-    struct topology *probed = t && !j->options->machine ? probe_machine(j->options->log, NULL, &e) : NULL;
+    struct topology *probed = t && !j->options->machine ? probe_machine(j->options->log, &e) : NULL;
     const struct topology *here = j->options->machine ? j->options->machine : probed;
     if (t && here && here->nclasses == 1)
         j->node_class = arena_strdup(j->d->arena, doctor_compare(j->d, t, here));

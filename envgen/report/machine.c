@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "core/page.h"
+#include "core/xml.h"
 #include "envgen/report/report_internal.h"
 #include "probe/format/format.h"
-#include "probe/format/html.h"
+
+#define MOST_MATRICES 16
 
 /* ---- findings ---------------------------------------------------------------------------------------------------- */
 
@@ -38,10 +40,57 @@ static int has_topology(const struct report *r)
     return r->t != NULL;
 }
 
+/* The nearer, the greener. */
+static const char *colour_of(const struct topo_path *p)
+{
+    static const char *const colours[] = {
+        [WORD_SELF] = "#dddddd", [WORD_LINKS] = "#7fc97f", [WORD_PIX] = "#b5dfa0", [WORD_PXB] = "#dcecb0",
+        [WORD_PHB] = "#f7eeb5",  [WORD_NODE] = "#f6dba0",  [WORD_SYS] = "#f2bf9b", [WORD_UNKNOWN] = "#ffffff"};
+    return colours[p->word];
+}
+
+static void put_matrix(FILE *out, const struct topology *t, int class_index, struct arena *a)
+{
+    const struct path_matrix *m = path_matrix(&t->classes[class_index], a);
+    char word[PATH_WORD];
+    if (m->n < 2)
+        return;
+    page_put(out, "h3", text_hosts(t, class_index, a));
+    const char **heads = arena_alloc(a, ((size_t)m->n + 2) * sizeof *heads);
+    heads[0] = "";
+    for (int i = 0; i < m->n; i++)
+        heads[i + 1] = m->ends[i].label;
+    page_table(out, "matrix", heads);
+    for (int i = 0; i < m->n; i++) {
+        fputs("<tr><th>", out);
+        xml_put(out, m->ends[i].label, XML_WHOLE);
+        fputs("</th>", out);
+        for (int k = 0; k < m->n; k++) {
+            const struct topo_path *p = path_between(m, i, k);
+            fprintf(out, "<td style=\"background:%s\"", colour_of(p));
+            if (p->GBps > 0)
+                fprintf(out, " title=\"%.4g GB/s\"", p->GBps);
+            fprintf(out, ">%s</td>", path_word(word, p));
+        }
+        fputs("</tr>\n", out);
+    }
+    page_table_end(out);
+}
+
+void report_draw_picture(const struct topology *t, FILE *out)
+{
+    struct err why_not = {0};
+    page_paper(out);
+    if (probe_format_find("svg")->write(t, out, &why_not))
+        page_put(out, "p", why_not.text);
+    page_paper_end(out);
+}
+
 static void draw_machine(struct report *r, FILE *out)
 {
-    probe_page_picture(r->t, out);
-    probe_page_matrices(r->t, out);
+    report_draw_picture(r->t, out);
+    for (int i = 0; i < r->t->nclasses && i < MOST_MATRICES; i++)
+        put_matrix(out, r->t, i, r->a);
 }
 
 const struct report_part report_machine = {"machine", "Machine", has_topology, draw_machine};

@@ -32,3 +32,4 @@ void report_draw_gain(struct report *r, const struct env_shape *shape, const str
 
 /* What is wrong with machine and fabric, and what disturbed the measurement. */
 void report_draw_findings(struct report *r, FILE *out);
+void report_draw_picture(const struct topology *t, FILE *out); /* of the machine */

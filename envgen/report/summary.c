@@ -14,7 +14,6 @@
 #include "envgen/report/report_internal.h"
 #include "model/model.h"
 #include "probe/format/format.h"
-#include "probe/format/html.h"
 #include "tuner/table/table.h"
 
 /* ---- what a job script needs of a profile, to be pasted ---------------------------------------------------------- */
@@ -186,7 +185,7 @@ static void put_machine(struct report *r, FILE *out)
     const struct topo_class *c = r->t && r->t->nclasses ? &r->t->classes[0] : NULL;
     if (!c || (!c->ngpus && !c->nports))
         return;
-    probe_page_picture(r->t, out);
+    report_draw_picture(r->t, out);
     const struct model_call call = {COLL_ALLREDUCE, (uint64_t)1 << 30, -1, -1, 0};
     const struct model *m = model_of(r, r->t->nhosts, c->ngpus);
     if (m && !model_predict(m, &call, &t))

@@ -42,14 +42,5 @@ double cluster_clock_s(void); /* our clock, in seconds since 1970 */
 /* The same from answers that are there already. */
 struct topology *cluster_merge(const struct cluster_answer *answers, int n, struct log *log, struct err *e);
 
-/* The same inside a job that a launcher (mpirun, srun) started with one process or more on every node: each process
- * calls this with its own node's topology, which goes through a file in `dir` on a shared file system. Returns the
- * whole cluster on rank 0 and a topology without hosts on the others; frees `own`. Errors: no launcher, `dir` not
- * writable. */
-struct topology *ranks_gather(struct topology *own, const char *dir, double deadline_s, struct log *log, struct err *e);
-
-/* Return whether this process is the first of its node in such a job, or there is no job. */
-int ranks_first_on_node(void);
-
 /* Add to every host the switches of its ports ("mlx5_0:1 leaf-3 port 7"), from a file that ibnetdiscover wrote. */
 int ibnetdiscover_read(struct topology *t, const char *path, struct log *log, struct err *e);

@@ -1,7 +1,6 @@
 /* All findings of a topology: the kinds of every table, errors first. */
 #include "probe/findings/findings.h"
 
-#include "core/json.h"
 #include "probe/findings/findings_internal.h"
 
 static const struct finding_rule *const tables[] = {findings_of_cluster, findings_of_ports, findings_of_nodes,
@@ -27,20 +26,6 @@ void findings_list(FILE *out)
                 threshold ? threshold : "");
     }
     arena_free(a);
-}
-
-int findings_list_json(FILE *out, struct err *e)
-{
-    const struct finding_kind *k;
-    struct arena *a = arena_new();
-    cJSON *array = cJSON_CreateArray();
-    for (int i = 0; (k = findings_kind(i)); i++) {
-        const struct finding f = {
-            .id = k->id, .severity = k->severity, .text = k->title, .evidence = threshold_text(k->id, a)};
-        cJSON_AddItemToArray(array, finding_json(&f));
-    }
-    arena_free(a);
-    return json_print(array, out, e);
 }
 
 /* Nothing has been named in this class; -1: in the cluster. */

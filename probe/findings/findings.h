@@ -11,6 +11,5 @@ void findings_attach(struct topology *t);
 /* Every kind of finding that is known; `title` is what the manual says of it. NULL past the last. */
 const struct finding_kind *findings_kind(int i);
 
-/* All kinds for people, and as a JSON array of {id, severity, text}. */
+/* Print all kinds, one a line. */
 void findings_list(FILE *out);
-int findings_list_json(FILE *out, struct err *e);

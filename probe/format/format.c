@@ -12,8 +12,8 @@ static int write_json(const struct topology *t, FILE *out, struct err *e)
 
 static const struct probe_format format_json = {"json", "topology.json, what the other commands read", write_json};
 
-const struct probe_format *const probe_formats[] = {&format_text, &format_json,     &format_short, &format_svg,
-                                                    &format_html, &format_nccl_xml, NULL};
+const struct probe_format *const probe_formats[] = {&format_text, &format_json,     &format_short,
+                                                    &format_svg,  &format_nccl_xml, NULL};
 
 const struct probe_format *probe_format_find(const char *name)
 {

@@ -13,11 +13,11 @@ struct probe_format {
 extern const struct probe_format *const probe_formats[];        /* NULL-terminated; "text" and "json" first */
 const struct probe_format *probe_format_find(const char *name); /* NULL: unknown */
 
-extern const struct probe_format format_text, format_short, format_svg, format_html, format_nccl_xml;
+extern const struct probe_format format_text, format_short, format_svg, format_nccl_xml;
 
-/* Write what each rule on roles sees of `port` ("mlx5_4", "mlx5_4:1"), for every class that has it, as text or JSON:
- * why it is on NCCL's list, or not. Errors: ERR_LACKS if no class has it. */
-int why_write(const struct topology *t, const char *port, int json, FILE *out, struct err *e);
+/* Write what each rule on roles sees of `port` ("mlx5_4", "mlx5_4:1"), for every class that has it: why it is on
+ * NCCL's list, or not. Errors: ERR_LACKS if no class has it. */
+int why_write(const struct topology *t, const char *port, FILE *out, struct err *e);
 
 /* Return a copy of `s` that no terminal acts upon: everything but printable ASCII is '?'. NULL is "?". */
 const char *text_inert(struct arena *a, const char *s);

@@ -1,5 +1,6 @@
-/* The picture: the cluster where there is one (what all nodes hang on, and a card for every class of them), then every
- * class of nodes. */
+/* The picture: what all nodes hang on, where there are several, then every class of nodes: NUMA nodes side by side, in
+ * them the PCI tree from the CPU down to GPUs and NICs, each under the bar of what it hangs on; below all of them what
+ * joins the GPUs. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,22 +8,444 @@
 #include "core/hostlist.h"
 #include "core/svg.h"
 #include "probe/format/format.h"
-#include "probe/format/svg_node.h"
+
+/* Fills that black text stays readable on. */
+#define COLOUR_GPU      "#b7e1a1"
+#define COLOUR_SWITCH   "#e9e9e9"
+#define COLOUR_NVSWITCH "#d8c7f0"
+#define COLOUR_NODE     "#fafafa"
+#define COLOUR_NVLINK   "#6a9f3f"
+#define COLOUR_LINE     "#555555"
 
 #define MARGIN       16.0
 #define PAGE         1540.0 /* of a screen of 1600 pixels */
 #define MOST_OBJECTS 4096   /* of a class */
 #define MOST_CLASSES 64     /* in one picture */
-#define CARD_WIDTH   372.0
-#define CARD_HEIGHT  132.0
-#define CARD_GAP     20.0
-#define ROW_CHIPS    6 /* at most */
+#define ROW_CHIPS    6      /* at most */
 #define CHIP_HEIGHT  34.0
-#define BUS          30.0 /* room for the line above a row of cards */
 #define MOST_CHIPS   64
 #define MOST_RACKS   12
 
-/* ---- what they hang on ------------------------------------------------------------------------------------------- */
+#define GPU_WIDTH   86.0
+#define GPU_HEIGHT  56.0
+#define NIC_WIDTH   76.0
+#define NIC_HEIGHT  30.0
+#define BAR_HEIGHT  20.0
+#define STUB        22.0 /* between a bar and what hangs on it */
+#define GAP         6.0
+#define NICS_COLUMN 8      /* NICs that stand above one another */
+#define MOST_NICS   32     /* drawn of those that hang on one thing */
+#define ROW_WIDTH   1800.0 /* a screen of 1600 pixels still shows it well */
+
+/* ---- a node ------------------------------------------------------------------------------------------------------ */
+
+struct node {
+    struct svg *to;
+    const struct topo_class *c;
+    const struct port_verdict *v;
+    struct arena *a;
+    int *parent; /* by object: the shown one that it hangs on; -1 none, HIDDEN: it is not shown itself */
+    enum { APART, SWITCHED, MESHED, DIRECT } joined;
+    enum topo_link_kind link_kind; /* of what joins the GPUs */
+    struct gpu_place {
+        double x, y; /* the middle of its lower edge; y 0: not drawn yet, or joined already */
+        int links;   /* to what joins the GPUs */
+        double GBps; /* of all of them; 0 not known */
+    } * gpus;
+};
+
+static const char *role_colour(enum port_role role)
+{
+    static const char *const colours[] = {"#ffffff", "#a8cff0", "#f5d9a8", "#e3e3e3",
+                                          "#d8c7f0", "#f0b8a8", "#e3e3e3", "#f4c6c6"};
+    return colours[role];
+}
+
+/* The width of a line, the wider the more it carries: 4 pixels for 450 GB/s, 2.7 for PCIe 5.0 x16; 0 is not known. */
+static double pen_of(double GBps)
+{
+    return GBps > 1 ? 0.6 + 0.4 * log2(GBps) : 1;
+}
+
+/* ---- what hangs on what ------------------------------------------------------------------------------------------ */
+
+#define HIDDEN (-2)
+
+/* A host bridge that only stands between its parent and one child tells nothing in a picture. */
+static void find_parents(struct node *p)
+{
+    const struct topo_class *c = p->c;
+    int *children = arena_alloc(p->a, ((size_t)c->nobjects + 1) * sizeof *children);
+    for (int i = 0; i < c->nobjects; i++)
+        children[c->objects[i].parent + 1]++;
+    for (int i = 0; i < c->nobjects; i++) {
+        enum topo_kind kind = c->objects[i].kind;
+        int hidden =
+            kind == TOPO_NVSWITCH || kind == TOPO_FUNCTION || (kind == TOPO_HOST_BRIDGE && children[i + 1] < 2);
+        p->parent[i] = hidden ? HIDDEN : c->objects[i].parent;
+    }
+    for (int i = 0; i < c->nobjects; i++)
+        while (p->parent[i] >= 0 && p->parent[p->parent[i]] == HIDDEN)
+            p->parent[i] = c->objects[p->parent[i]].parent;
+}
+
+/* The next shown object behind `after` that hangs on `parent` (-1: on nothing); -1 none. */
+static int next_child(const struct node *p, int parent, int after)
+{
+    for (int i = after + 1; i < p->c->nobjects; i++)
+        if (p->parent[i] == parent)
+            return i;
+    return -1;
+}
+
+/* ---- NICs: a box a port ------------------------------------------------------------------------------------------ */
+
+struct nic {
+    const char *lines; /* of its box */
+    enum port_role role;
+};
+
+static const char *two_lines(struct arena *a, const char *first, const char *second)
+{
+    return second ? arena_printf(a, "%s\n%s", first, second) : first;
+}
+
+static struct nic nic_of_port(const struct node *p, int port, const struct topo_object *o)
+{
+    const struct topo_port *q = &p->c->ports[port];
+    const char *pcie = o ? text_pcie(o, p->a) : NULL;
+    enum port_role role = p->v[port].role;
+    const char *rate = q->rate_Gbps > 0 ? arena_printf(p->a, "%g Gb/s", q->rate_Gbps) : NULL;
+    if (role == ROLE_DOWN || role == ROLE_VF || role == ROLE_NVLINK_MANAGEMENT)
+        rate = role == ROLE_DOWN ? "down" : role == ROLE_VF ? "VF" : "of NVSwitches";
+    return (struct nic){two_lines(p->a, q->hca, rate ? rate : pcie), role};
+}
+
+/* The boxes of NICs that hang on `parent`; NICs without an RDMA port are their interfaces. */
+static int nics_of(const struct node *p, int parent, struct nic *list, int most)
+{
+    const struct topo_class *c = p->c;
+    int n = 0;
+    for (int o = next_child(p, parent, -1); o >= 0; o = next_child(p, parent, o)) {
+        int before = n;
+        if (c->objects[o].kind != TOPO_NIC)
+            continue;
+        for (int i = 0; i < c->nports; i++)
+            if (c->ports[i].object == o && n++ < most)
+                list[n - 1] = nic_of_port(p, i, &c->objects[o]);
+        for (int i = 0; i < c->nnetdevs && n == before; i++)
+            if (c->netdevs[i].object == o && n++ < most)
+                list[n - 1] =
+                    (struct nic){c->netdevs[i].speed_Gbps > 0
+                                     ? arena_printf(p->a, "%s\n%g Gb/s", c->netdevs[i].name, c->netdevs[i].speed_Gbps)
+                                     : c->netdevs[i].name,
+                                 ROLE_MANAGEMENT};
+        if (n == before && n++ < most)
+            list[n - 1] = (struct nic){
+                two_lines(p->a, "NIC", c->objects[o].name ? c->objects[o].name : c->objects[o].pci), ROLE_UNKNOWN};
+    }
+    for (int i = 0; i < c->nports && parent < 0; i++)
+        if (c->ports[i].object < 0 && n++ < most)
+            list[n - 1] = nic_of_port(p, i, NULL);
+    return n;
+}
+
+static int columns(int nics)
+{
+    int shown = nics < MOST_NICS ? nics : MOST_NICS;
+    return (shown + NICS_COLUMN - 1) / NICS_COLUMN;
+}
+
+/* ---- how much room it takes -------------------------------------------------------------------------------------- */
+
+/* A host bridge or a switch. */
+static int is_bar(enum topo_kind kind)
+{
+    return kind != TOPO_GPU && kind != TOPO_NIC && kind != TOPO_NUMA;
+}
+
+static double width_below(const struct node *p, int parent)
+{
+    double width = 0;
+    for (int i = 0; i < p->c->ngpus; i++)
+        width += p->parent[p->c->gpus[i].object] == parent ? GPU_WIDTH + GAP : 0;
+    for (int o = next_child(p, parent, -1); o >= 0; o = next_child(p, parent, o))
+        if (is_bar(p->c->objects[o].kind))
+            width += fmax(width_below(p, o), NIC_WIDTH) + GAP;
+    width += columns(nics_of(p, parent, NULL, 0)) * (NIC_WIDTH + GAP);
+    return fmax(width - GAP, 0);
+}
+
+/* ---- drawing ----------------------------------------------------------------------------------------------------- */
+
+static void draw_stub(const struct node *p, double x, double y, const struct topo_object *o)
+{
+    const char *pcie = o ? text_pcie(o, p->a) : NULL;
+    svg_line(p->to, x, y, x, y + STUB, COLOUR_LINE, pen_of(o ? o->link_GBps : 0));
+    if (pcie)
+        svg_label(p->to, x + 4, y + STUB / 2 + 3, SVG_FROM, 8.5, GPU_WIDTH, pcie);
+}
+
+static const char *short_model(const char *model)
+{
+    static const char *const makers[] = {"NVIDIA ", "Tesla ", "AMD ", "Instinct "};
+    for (size_t i = 0; i < sizeof makers / sizeof *makers && model; i++)
+        if (!strncmp(model, makers[i], strlen(makers[i])))
+            model += strlen(makers[i]);
+    return model;
+}
+
+static double draw_gpus(const struct node *p, int object, double x, double y)
+{
+    const struct topo_object *o = &p->c->objects[object];
+    const char *model = short_model(o->model);
+    int n = 0;
+    for (int i = 0; i < p->c->ngpus; i++) {
+        const struct topo_gpu *g = &p->c->gpus[i];
+        double left = x + n * (GPU_WIDTH + GAP);
+        if (g->object != object)
+            continue;
+        const char *memory = g->mem_bytes ? arena_printf(p->a, "%.0f GiB", (double)g->mem_bytes / 0x1p30) : NULL;
+        for (int k = 0; k < p->c->nlinks && memory; k++)
+            if (p->c->links[k].gpu == i && p->c->links[k].link_kind == TOPO_C2C)
+                memory = arena_printf(p->a, "%s, C2C", memory);
+        const char *lines = two_lines(p->a, arena_printf(p->a, "GPU%d", g->index), model ? model : g->arch);
+        draw_stub(p, left + GPU_WIDTH / 2, y, n++ ? NULL : o);
+        svg_box(p->to, left, y + STUB, GPU_WIDTH, GPU_HEIGHT, COLOUR_GPU, two_lines(p->a, lines, memory));
+        p->gpus[i].x = left + GPU_WIDTH / 2;
+        p->gpus[i].y = y + STUB + GPU_HEIGHT;
+    }
+    return n * (GPU_WIDTH + GAP);
+}
+
+/* The first object that is a NIC there: what is told of it at the stub is told of all. */
+static const struct topo_object *first_nic(const struct node *p, int parent)
+{
+    int o = next_child(p, parent, -1);
+    while (o >= 0 && p->c->objects[o].kind != TOPO_NIC)
+        o = next_child(p, parent, o);
+    return o < 0 ? NULL : &p->c->objects[o];
+}
+
+static void draw_nics(const struct node *p, int parent, double x, double y, int hangs)
+{
+    struct nic list[MOST_NICS];
+    int n = nics_of(p, parent, list, MOST_NICS);
+    for (int i = 0; i < n && i < MOST_NICS; i++) {
+        int column = i / NICS_COLUMN;
+        double left = x + column * (NIC_WIDTH + GAP);
+        double top = y + STUB + (double)(i % NICS_COLUMN) * (NIC_HEIGHT + 3);
+        int rest = n > MOST_NICS && i == MOST_NICS - 1;
+        if (hangs && i % NICS_COLUMN == 0)
+            draw_stub(p, left + NIC_WIDTH / 2, y, i ? NULL : first_nic(p, parent));
+        svg_box(p->to, left, top, NIC_WIDTH, NIC_HEIGHT, rest ? COLOUR_SWITCH : role_colour(list[i].role),
+                rest ? arena_printf(p->a, "and %d more", n - i) : list[i].lines);
+    }
+}
+
+/* Everything that hangs on `parent`, whose bar ends at y. */
+static void draw_below(const struct node *p, int parent, double x, double y)
+{
+    const struct topo_class *c = p->c;
+    for (int o = next_child(p, parent, -1); o >= 0; o = next_child(p, parent, o)) {
+        const struct topo_object *object = &c->objects[o];
+        if (object->kind == TOPO_GPU) {
+            x += draw_gpus(p, o, x, y);
+        } else if (is_bar(object->kind)) {
+            double width = fmax(width_below(p, o), NIC_WIDTH);
+            if (parent >= 0)
+                draw_stub(p, x + width / 2, y, object);
+            svg_box(p->to, x, y + STUB, width, BAR_HEIGHT, COLOUR_SWITCH,
+                    object->kind == TOPO_SWITCH ? "PCIe switch"
+                    : object->name              ? object->name
+                                                : "host bridge");
+            draw_below(p, o, x, y + STUB + BAR_HEIGHT);
+            x += width + GAP;
+        }
+    }
+    draw_nics(p, parent, x, y, parent >= 0);
+}
+
+/* Draw a NUMA node, or what hangs on none; return its height. */
+static double draw_numa(const struct node *p, int numa, double x, double y, double width)
+{
+    const struct topo_object *o = numa < 0 ? NULL : &p->c->objects[numa];
+    const char *name = o ? arena_printf(p->a, "NUMA node %d", o->numa) : "place not known";
+    double page = p->to->height;
+    p->to->height = 0;
+    svg_box(p->to, x, y, width, BAR_HEIGHT, COLOUR_NODE,
+            o && o->cpus && width > 150 ? arena_printf(p->a, "%s, CPUs %s", name, o->cpus) : name);
+    draw_below(p, numa, x, y + BAR_HEIGHT);
+    double height = p->to->height - y;
+    svg_reach(p->to, 0, page);
+    return height;
+}
+
+/* ---- what joins GPUs --------------------------------------------------------------------------------------------- */
+
+static int is_to_switch(const struct topo_class *c, const struct topo_link *l)
+{
+    return l->peer_object >= 0 && c->objects[l->peer_object].kind == TOPO_NVSWITCH;
+}
+
+/* Whether every pair of at least four GPUs has the same number of direct links: that number; 0 not. */
+static int full_mesh(const struct topo_class *c)
+{
+    int pairs = 0, count = 0;
+    for (int i = 0; i < c->nlinks; i++) {
+        const struct topo_link *l = &c->links[i];
+        if (l->peer_gpu < 0 || l->gpu >= l->peer_gpu)
+            continue;
+        if (pairs++ && l->count != count)
+            return 0;
+        count = l->count;
+    }
+    return c->ngpus >= 4 && pairs == c->ngpus * (c->ngpus - 1) / 2 ? count : 0;
+}
+
+/* What joins the GPUs: NVSwitches, or what is direct between them. C2C leads to the CPU. */
+static void find_links(struct node *p)
+{
+    const struct topo_class *c = p->c;
+    int switched = 0, direct = 0;
+    for (int i = 0; i < c->nlinks; i++) {
+        const struct topo_link *l = &c->links[i];
+        p->link_kind = l->link_kind == TOPO_C2C ? p->link_kind : l->link_kind;
+        switched += is_to_switch(c, l) ? l->count : 0;
+        direct += l->peer_gpu >= 0 ? l->count : 0;
+    }
+    p->joined = switched ? SWITCHED : full_mesh(c) ? MESHED : direct ? DIRECT : APART;
+    for (int i = 0; i < c->nlinks; i++) {
+        const struct topo_link *l = &c->links[i];
+        if (switched ? !is_to_switch(c, l) : l->peer_gpu < 0)
+            continue;
+        p->gpus[l->gpu].links += l->count;
+        p->gpus[l->gpu].GBps += l->GBps;
+    }
+}
+
+static double link_pen(int links, double GBps)
+{
+    return pen_of(GBps > 0 ? GBps : 25.0 * links);
+}
+
+/* One bar that stands for what joins all GPUs, and a line from each of those that no bar has joined yet. */
+static void draw_hub(const struct node *p, double y, const char *what)
+{
+    double left = 1e9, right = 0;
+    const struct gpu_place *most = p->gpus;
+    int least = 1 << 30;
+    for (int i = 0; i < p->c->ngpus; i++) {
+        const struct gpu_place *g = &p->gpus[i];
+        left = g->y > 0 ? fmin(left, g->x) : left;
+        right = g->y > 0 ? fmax(right, g->x) : right;
+        most = g->links > most->links ? g : most;
+        least = g->links < least ? g->links : least;
+    }
+    for (struct gpu_place *g = p->gpus; g < p->gpus + p->c->ngpus; g++) {
+        if (g->links && g->y > 0)
+            svg_line(p->to, g->x, g->y, g->x, y, COLOUR_NVLINK, link_pen(g->links, g->GBps));
+        if (least < most->links && g->y > 0)
+            svg_label(p->to, g->x + 5, y - 5, SVG_FROM, 9.5, GPU_WIDTH,
+                      text_links(p->a, p->link_kind, g->links, g->GBps));
+        g->y = 0;
+    }
+    if (right > 0)
+        svg_box(p->to, left - GPU_WIDTH / 2, y, right - left + GPU_WIDTH, BAR_HEIGHT + 4, COLOUR_NVSWITCH,
+                arena_printf(p->a, "%s: %s%s for each GPU", what, least < most->links ? "at most " : "",
+                             text_links(p->a, p->link_kind, most->links, most->GBps)));
+}
+
+/* Arcs below the GPUs, the wider apart the deeper, with the number of links at the lowest point. */
+static void draw_direct(const struct node *p, double y)
+{
+    const struct topo_class *c = p->c;
+    for (int i = 0; i < c->nlinks; i++) {
+        const struct topo_link *l = &c->links[i];
+        if (l->peer_gpu < 0 || l->gpu >= l->peer_gpu)
+            continue;
+        double x = fmin(p->gpus[l->gpu].x, p->gpus[l->peer_gpu].x),
+               to_x = fmax(p->gpus[l->gpu].x, p->gpus[l->peer_gpu].x);
+        double depth = 14 + (to_x - x) * 0.16;
+        fprintf(p->to->out,
+                "<path d=\"M%g %g C%g %g %g %g %g %g\" fill=\"none\" stroke=\"" COLOUR_NVLINK
+                "\" stroke-width=\"%.1f\"/>\n",
+                x, y, x, y + depth, to_x, y + depth, to_x, y, link_pen(l->count, l->GBps));
+        svg_reach(p->to, to_x, y + depth);
+        svg_label(p->to, (x + to_x) / 2, y + depth * 0.75 - 3, SVG_CENTRED, 9, 60, arena_printf(p->a, "%d", l->count));
+    }
+    for (int i = 0; i < c->ngpus; i++)
+        if (p->gpus[i].y > 0)
+            svg_line(p->to, p->gpus[i].x, p->gpus[i].y, p->gpus[i].x, y, COLOUR_NVLINK, 1);
+    svg_label(p->to, p->gpus[0].x + 6, y - 4, SVG_FROM, 9.5, 400,
+              arena_printf(p->a, "number of %ss between two GPUs", text_link_kinds[p->link_kind]));
+}
+
+/* A guest, and a node of a rack, sees that there are NVSwitches, but not which: one then stands for all of them. */
+static const char *switch_label(const struct topo_class *c, struct arena *a)
+{
+    int n = 0;
+    for (int i = 0; i < c->nobjects; i++)
+        n += c->objects[i].kind == TOPO_NVSWITCH && (c->objects[i].pci || c->objects[i].name);
+    return n > 1 ? arena_printf(a, "%d NVSwitches", n) : "NVSwitches";
+}
+
+static void draw_links(const struct node *p, double y)
+{
+    if (p->joined == SWITCHED)
+        draw_hub(p, y, switch_label(p->c, p->a));
+    else if (p->joined == MESHED)
+        draw_hub(p, y,
+                 arena_printf(p->a, "every pair of GPUs has %s", text_links(p->a, p->link_kind, full_mesh(p->c), 0)));
+    else if (p->joined == DIRECT)
+        draw_direct(p, y);
+}
+
+/* All NUMA nodes, in rows where they are too wide for one (arcs need one), with what joins the GPUs of a row below it.
+ */
+static void draw_numas(const struct node *p, double x, double y)
+{
+    double left = x, row = 0, most = p->joined == DIRECT ? 1e9 : ROW_WIDTH;
+    for (int o = -1; o >= -1 && o < p->c->nobjects; o++) {
+        int is_numa = o >= 0 && p->c->objects[o].kind == TOPO_NUMA && p->c->objects[o].parent < 0;
+        double width = width_below(p, o);
+        if ((o >= 0 && !is_numa) || !(width > 0))
+            continue;
+        width = fmax(width, 110);
+        if (left > x && left + width > x + most) {
+            draw_links(p, y + row + 26);
+            y = p->to->height + 2 * GAP;
+            left = x;
+            row = 0;
+        }
+        row = fmax(row, draw_numa(p, o, left, y, width));
+        left += width + 2 * GAP;
+    }
+    draw_links(p, y + row + 26);
+}
+
+/* Draw a class of nodes with its upper left corner there; return its height. */
+static double draw_node(struct svg *to, const struct topology *t, int class_index, double x, double y, struct arena *a)
+{
+    const struct topo_class *c = &t->classes[class_index];
+    struct node p = {.to = to, .c = c, .v = roles_of(c, a), .a = a};
+    p.gpus = arena_alloc(a, ((size_t)c->ngpus + 1) * sizeof *p.gpus);
+    p.parent = arena_alloc(a, ((size_t)c->nobjects + 1) * sizeof *p.parent);
+    find_parents(&p);
+    find_links(&p);
+    const char *parts[] = {c->product, c->cpu};
+    const char *title = text_hosts(t, class_index, a);
+    title = t->nclasses > 1 ? arena_printf(a, "%s: %s", c->name, title) : title;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        title = parts[i] ? arena_printf(a, "%s; %s", title, parts[i]) : title;
+    svg_label(to, x, y + 14, SVG_FROM, 13, ROW_WIDTH, title);
+    svg_reach(to, 0, y + 20);
+    draw_numas(&p, x, y + 26);
+    return to->height - y;
+}
+
+/* ---- what nodes hang on -------------------------------------------------------------------------------------------
+ */
 
 /* A leaf switch, or a network of compute ports. */
 struct joint {
@@ -136,99 +559,12 @@ static double draw_racks(struct svg *to, const struct topology *t, double x, dou
     return y;
 }
 
-/* ---- cards ------------------------------------------------------------------------------------------------------- */
-
-/* "8 x NVIDIA H100 80GB HBM3, 18 NVLinks each" */
-static const char *gpus_of(const struct topo_class *c, struct arena *a)
-{
-    const char *model = c->ngpus ? c->objects[c->gpus[0].object].model : NULL;
-    int links = 0;
-    for (int i = 0; i < c->nlinks; i++)
-        links += c->links[i].gpu == 0 && c->links[i].link_kind != TOPO_C2C ? c->links[i].count : 0;
-    const char *text = arena_printf(a, "%d x %s", c->ngpus, model ? model : "GPU");
-    return !c->ngpus ? "no GPU" : links ? arena_printf(a, "%s, %d links each", text, links) : text;
-}
-
-/* "8 x 400 Gb/s InfiniBand"; the sum of their GB/s in *GBps. */
-static const char *ports_of(const struct topo_class *c, const struct port_verdict *v, struct arena *a, double *GBps)
-{
-    static const char *const layers[] = {"", " InfiniBand", " Ethernet"};
-    double best = 0;
-    int n = 0, layer = 0;
-    *GBps = 0;
-    for (int i = 0; i < c->nports; i++) {
-        if (v[i].role != ROLE_COMPUTE)
-            continue;
-        n++;
-        best = fmax(best, c->ports[i].rate_Gbps);
-        *GBps += c->ports[i].rate_Gbps / 8;
-        layer = c->ports[i].layer;
-    }
-    return !n ? "no compute port" : arena_printf(a, best > 0 ? "%d x %g Gb/s%s" : "%d ports", n, best, layers[layer]);
-}
-
-/* A square for every port: compute ports in the colour of their rail, others in that of their role. */
-static void draw_squares(struct svg *to, const struct topo_class *c, const struct port_verdict *v,
-                         const struct joints *all, double x, double y, struct arena *a)
-{
-    const int most = 36, columns = 18;
-    struct rail *rails;
-    int n = all->leaves ? 0 : topo_rails(c, v, a, &rails);
-    for (int i = 0; i < c->nports && i < most; i++) {
-        const char *fill = svg_role_colour(v[i].role);
-        for (int r = 0; r < n; r++)
-            for (int k = 0; k < rails[r].nports; k++)
-                for (int j = 0; j < all->n && rails[r].ports[k] == i; j++)
-                    if (!strcmp(all->list[j].name, rails[r].network))
-                        fill = rail_colour(j);
-        double left = x + i % columns * 19.5, top = i < columns ? y : y + 18;
-        svg_box(to, left, top, 16, 14, fill, "");
-        if (v[i].role == ROLE_DOWN)
-            svg_label(to, left + 8, top + 11, SVG_CENTRED, 10, 16, "x");
-    }
-}
-
-static void draw_card(struct svg *to, const struct topology *t, const struct joints *all, int class_index, double x,
-                      double y, struct arena *a)
-{
-    const struct topo_class *c = &t->classes[class_index];
-    const struct port_verdict *v = roles_of(c, a);
-    double GBps;
-    const char *ports = ports_of(c, v, a, &GBps);
-    const char *const lines[] = {c->name, text_hosts(t, class_index, a), c->product, gpus_of(c, a), ports};
-    double at = y + 18;
-    svg_line(to, x + CARD_WIDTH / 2, y - BUS / 2, x + CARD_WIDTH / 2, y, COLOUR_LINE, svg_pen(GBps));
-    svg_box(to, x, y, CARD_WIDTH, CARD_HEIGHT, COLOUR_NODE, "");
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        if (lines[i]) {
-            svg_label(to, x + 8, at, SVG_FROM, i == 1 ? 12 : 10.5, CARD_WIDTH - 16, lines[i]);
-            at += 15;
-        }
-    draw_squares(to, c, v, all, x + 8, y + CARD_HEIGHT - 38, a);
-}
-
-/* Draw how classes hang together: a card for each, the rails or leaf switches that they share, NVLink domains over
- * nodes. Return where it ends. */
+/* Draw what the nodes share: rails or leaf switches, NVLink domains over nodes. Return where it ends. */
 static double draw_cluster(struct svg *to, const struct topology *t, double x, double y, double width, struct arena *a)
 {
     struct joints all = joints_of(t, a);
-    int columns = (int)floor((width + CARD_GAP) / (CARD_WIDTH + CARD_GAP));
     int shared = all.n && (all.leaves || all.n > 1 || t->nclasses > 1);
-    double top = shared ? draw_joints(to, t, &all, x, y, width, a) + 4 : y;
-    top = draw_racks(to, t, x, top, width, a);
-    double bus = top;
-    for (int i = 0; t->nclasses > 1 && i < t->nclasses; i++) {
-        double left = x + 14 + i % columns * (CARD_WIDTH + CARD_GAP);
-        if (i % columns == 0) {
-            int in_row = t->nclasses - i < columns ? t->nclasses - i : columns;
-            svg_line(to, x, bus, x, top + BUS / 2, COLOUR_LINE, 1);
-            bus = top + BUS / 2;
-            svg_line(to, x, bus, left + (in_row - 1) * (CARD_WIDTH + CARD_GAP) + CARD_WIDTH / 2, bus, COLOUR_LINE, 1);
-            top += BUS + CARD_HEIGHT;
-        }
-        draw_card(to, t, &all, i, left, top - CARD_HEIGHT, a);
-    }
-    return top;
+    return draw_racks(to, t, x, shared ? draw_joints(to, t, &all, x, y, width, a) + 4 : y, width, a);
 }
 
 /* ---- the page ---------------------------------------------------------------------------------------------------- */
@@ -238,12 +574,12 @@ static void draw_legend(struct svg *to, double x, double y)
     const struct {
         const char *fill, *text;
     } legend[] = {{COLOUR_GPU, "GPU"},
-                  {svg_role_colour(ROLE_COMPUTE), "port for NCCL"},
-                  {svg_role_colour(ROLE_STORAGE), "storage"},
-                  {svg_role_colour(ROLE_MANAGEMENT), "management, VF"},
-                  {svg_role_colour(ROLE_BOND), "bond"},
-                  {svg_role_colour(ROLE_DOWN), "down"},
-                  {svg_role_colour(ROLE_UNKNOWN), "not known"},
+                  {role_colour(ROLE_COMPUTE), "port for NCCL"},
+                  {role_colour(ROLE_STORAGE), "storage"},
+                  {role_colour(ROLE_MANAGEMENT), "management, VF"},
+                  {role_colour(ROLE_BOND), "bond"},
+                  {role_colour(ROLE_DOWN), "down"},
+                  {role_colour(ROLE_UNKNOWN), "not known"},
                   {COLOUR_NVSWITCH, "NVLink, XGMI"}};
     for (size_t i = 0; i < sizeof legend / sizeof *legend; i++) {
         svg_box(to, x, y, 14, 12, legend[i].fill, "");
@@ -261,7 +597,7 @@ static void draw_page(struct svg *to, const struct topology *t, struct arena *a)
     double y = draw_cluster(to, t, MARGIN, MARGIN, PAGE, a);
     for (int i = 0; i < t->nclasses && i < MOST_CLASSES; i++) {
         y += y > MARGIN ? 24 : 0;
-        y += svg_node(to, t, i, MARGIN, y, a);
+        y += draw_node(to, t, i, MARGIN, y, a);
     }
     if (t->nclasses > MOST_CLASSES)
         svg_label(to, MARGIN, y += 24, SVG_FROM, 13, PAGE,

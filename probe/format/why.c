@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "core/json.h"
 #include "probe/topology/topology.h"
 
 static int is_asked_port(const struct topo_port *p, const char *asked, struct arena *a)
@@ -35,32 +34,9 @@ static void put_evidence(FILE *out, const struct topo_class *c, int port, const 
     fprintf(out, "  %-17s %-6s %s\n", "so", "", text_inert(a, v->reason));
 }
 
-static cJSON *evidence_json(const struct topo_class *c, int port, const struct port_verdict *v, struct arena *a)
-{
-    struct role_evidence *rows;
-    int n = roles_evidence(c, port, a, &rows);
-    cJSON *o = cJSON_CreateObject(), *list = cJSON_CreateArray();
-    cJSON_AddStringToObject(o, "class", c->name);
-    cJSON_AddStringToObject(o, "port", arena_printf(a, "%s:%d", c->ports[port].hca, c->ports[port].port));
-    cJSON_AddStringToObject(o, "role", role_name(v->role));
-    cJSON_AddBoolToObject(o, "on_list", is_on_list(v));
-    cJSON_AddStringToObject(o, "reason", v->reason);
-    for (int i = 0; i < n; i++) {
-        cJSON *row = json_append(list);
-        cJSON_AddStringToObject(row, "rule", rows[i].rule);
-        if (rows[i].seen)
-            cJSON_AddStringToObject(row, "seen", rows[i].seen);
-        if (rows[i].role != ROLE_COMPUTE)
-            cJSON_AddStringToObject(row, "against", role_name(rows[i].role));
-    }
-    cJSON_AddItemToObject(o, "evidence", list);
-    return o;
-}
-
-int why_write(const struct topology *t, const char *port, int json, FILE *out, struct err *e)
+int why_write(const struct topology *t, const char *port, FILE *out, struct err *e)
 {
     struct arena *a = arena_new();
-    cJSON *all = cJSON_CreateArray();
     int found = 0, rc = 0;
     for (int i = 0; i < t->nclasses; i++) {
         const struct topo_class *c = &t->classes[i];
@@ -69,16 +45,9 @@ int why_write(const struct topology *t, const char *port, int json, FILE *out, s
             if (!is_asked_port(&c->ports[k], port, a))
                 continue;
             found++;
-            if (json)
-                cJSON_AddItemToArray(all, evidence_json(c, k, &v[k], a));
-            else
-                put_evidence(out, c, k, &v[k], a);
+            put_evidence(out, c, k, &v[k], a);
         }
     }
-    if (json && found)
-        rc = json_print(all, out, e);
-    else
-        cJSON_Delete(all);
     if (!found)
         rc = err_set(e, ERR_LACKS, "there is no RDMA port %s%s%s", port,
                      t->nclasses && t->classes[0].nports ? "; the first one is " : "",

@@ -8,7 +8,6 @@
 #include <strings.h>
 
 #include "core/edit_distance.h"
-#include "core/json.h"
 #include "core/units.h"
 #include "probe/machines/machines_internal.h"
 
@@ -324,7 +323,7 @@ enum hw_transport hw_transport_of(const struct topo_class *c, int object)
     return hw && hw->transport == HW_TCPX && is_beside_gpu(c, object) ? HW_TCPX : HW_SOCKETS;
 }
 
-/* ---- the table of GPUs, for people and programs ------------------------------------------------------------------ */
+/* ---- the table of GPUs, for people ------------------------------------------------------------------------------- */
 
 static const char *gpu_name_at(int i)
 {
@@ -354,30 +353,4 @@ void hw_gpu_list(FILE *out)
         fputc('\n', out);
         fprintf(out, "%15s%s\n", "", g->source);
     }
-}
-
-int hw_gpu_list_json(FILE *out, struct err *e)
-{
-    cJSON *array = cJSON_CreateArray();
-    for (const struct hw_gpu *g = hw_gpus; g->name; g++) {
-        cJSON *o = json_append(array);
-        json_add_str(o, "name", g->name);
-        json_add_str(o, "model", g->model);
-        if (g->sm)
-            cJSON_AddNumberToObject(o, "sm", g->sm);
-        json_add_str(o, "arch", g->arch);
-        cJSON_AddNumberToObject(o, "mem_bytes", (double)g->mem_bytes);
-        cJSON_AddNumberToObject(o, "mem_GBps", g->mem_GBps);
-        if (g->links) {
-            json_add_str(o, "fabric", name_link(g));
-            cJSON_AddNumberToObject(o, "links", g->links);
-            cJSON_AddNumberToObject(o, "link_GBps", g->link_GBps);
-        }
-        if (g->c2c_GBps > 0)
-            cJSON_AddNumberToObject(o, "c2c_GBps", g->c2c_GBps);
-        cJSON_AddNumberToObject(o, "pcie_GTps", g->pcie_GTps);
-        cJSON_AddNumberToObject(o, "pcie_width", g->pcie_width);
-        json_add_str(o, "source", g->source);
-    }
-    return json_print(array, out, e);
 }

@@ -8,9 +8,8 @@
 /* Return the name of the i-th machine; NULL behind the last. */
 const char *machine_name(int i);
 
-/* Print name, GPUs, NICs and source of each machine: a table, or a JSON array. */
+/* Print name, GPUs, NICs and source of each machine as a table. */
 void machine_list(FILE *out);
-int machine_list_json(FILE *out, struct err *e);
 
 /* Return the topology of `nodes` nodes of that machine: hosts node0001 … in one class. NULL after an error: no such
  * machine (the text names the nearest and where the list is), nodes below 1 or above MACHINE_MOST. */

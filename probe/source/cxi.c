@@ -21,7 +21,7 @@ static const char *find_device(struct arena *a, const char *pci, const char *net
     return arena_printf(a, "cxi%s", netdev + strcspn(netdev, "0123456789"));
 }
 
-static void fill_from_cxi(struct topology *t, struct topo_class *c)
+void source_cxi(struct topology *t, struct topo_class *c)
 {
     for (int i = 0; i < c->nnetdevs; i++) {
         const struct topo_netdev *d = &c->netdevs[i];
@@ -38,5 +38,3 @@ static void fill_from_cxi(struct topology *t, struct topo_class *c)
                                           .netdev = d->name});
     }
 }
-
-const struct probe_source source_cxi = {.name = "cxi", .order = 65, .fill = fill_from_cxi};

@@ -156,7 +156,7 @@ static void add_memories(struct topology *t, struct topo_class *c, hwloc_topolog
     }
 }
 
-static void fill_from_hwloc(struct topology *t, struct topo_class *c)
+void source_hwloc(struct topology *t, struct topo_class *c)
 {
     hwloc_topology_t h;
     if (probe_hwloc_load(&h)) {
@@ -181,5 +181,3 @@ static void fill_from_hwloc(struct topology *t, struct topo_class *c)
     add_memories(t, c, h);
     hwloc_topology_destroy(h);
 }
-
-const struct probe_source source_hwloc = {.name = "hwloc", .order = 10, .fill = fill_from_hwloc};

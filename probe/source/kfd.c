@@ -83,7 +83,7 @@ static void add_links(struct topology *t, struct topo_class *c, const char *node
     }
 }
 
-static void fill_from_kfd(struct topology *t, struct topo_class *c)
+void source_kfd(struct topology *t, struct topo_class *c)
 {
     const char **nodes;
     int n = sysfs_list(t->arena, &nodes, NODES), most = 0, next = 0;
@@ -113,5 +113,3 @@ static void fill_from_kfd(struct topology *t, struct topo_class *c)
             add_links(t, c, nodes[i], gpu_of[number], gpu_of, most + 1);
     }
 }
-
-const struct probe_source source_kfd = {.name = "kfd", .order = 50, .fill = fill_from_kfd};

@@ -71,7 +71,7 @@ static const char *gdr_route_of(struct arena *a)
     return sysfs_line(a, "/sys/module/nvidia/version") ? "none" : NULL;
 }
 
-static void fill_from_machine(struct topology *t, struct topo_class *c)
+void source_machine(struct topology *t, struct topo_class *c)
 {
     struct arena *a = t->arena;
     c->product = product_of(a);
@@ -83,5 +83,3 @@ static void fill_from_machine(struct topology *t, struct topo_class *c)
         c->driver = sysfs_line(a, "/sys/module/amdgpu/version");
     c->gdr_route = gdr_route_of(a);
 }
-
-const struct probe_source source_machine = {.name = "machine", .order = 70, .fill = fill_from_machine};

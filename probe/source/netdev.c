@@ -87,7 +87,7 @@ static void read_files(struct topology *t, struct topo_class *c)
     }
 }
 
-static void fill_from_netdev(struct topology *t, struct topo_class *c)
+void source_netdev(struct topology *t, struct topo_class *c)
 {
     if (sysfs_root()) {
         read_files(t, c);
@@ -109,5 +109,3 @@ static void fill_from_netdev(struct topology *t, struct topo_class *c)
     }
     freeifaddrs(all);
 }
-
-const struct probe_source source_netdev = {.name = "netdev", .order = 40, .fill = fill_from_netdev};

@@ -314,7 +314,7 @@ static void read_gpus(const struct nvml *n, struct topology *t, struct topo_clas
     add_p2p(n, t, c, devices, gpus, count);
 }
 
-static void fill_from_nvml(struct topology *t, struct topo_class *c)
+void source_nvml(struct topology *t, struct topo_class *c)
 {
     const char *path = getenv("NCCLTUNE_NVML");
     struct nvml n;
@@ -335,5 +335,3 @@ static void fill_from_nvml(struct topology *t, struct topo_class *c)
     }
     dlclose(library);
 }
-
-const struct probe_source source_nvml = {.name = "nvml", .order = 60, .fill = fill_from_nvml, .live = 1};

@@ -112,7 +112,7 @@ static void add_nvswitches(struct topology *t, struct topo_class *c)
     }
 }
 
-static void fill_from_pci(struct topology *t, struct topo_class *c)
+void source_pci(struct topology *t, struct topo_class *c)
 {
     if (sysfs_root())
         add_nvswitches(t, c);
@@ -134,5 +134,3 @@ static void fill_from_pci(struct topology *t, struct topo_class *c)
     }
     c->iommu = iommu_of(t, c);
 }
-
-const struct probe_source source_pci = {.name = "pci", .order = 20, .fill = fill_from_pci};

@@ -7,38 +7,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/progress.h"
 #include "probe/source/source.h"
 #include "probe/topology/sysfs.h"
 
-/* All sources in the order in which they fill a class; how many. */
-static int sort_sources(const struct probe_source *list[PROBE_MOST_SOURCES])
-{
-    int n = 0;
-    for (; n < PROBE_MOST_SOURCES && probe_sources[n]; n++) {
-        int at = n;
-        for (; at > 0 && list[at - 1]->order > probe_sources[n]->order; at--)
-            list[at] = list[at - 1];
-        list[at] = probe_sources[n];
-    }
-    return n;
-}
-
-static void fill_class(struct topology *t, struct topo_class *c, struct probe_timings *timings)
-{
-    const struct probe_source *sources[PROBE_MOST_SOURCES];
-    int n = sort_sources(sources);
-    for (int i = 0; i < n; i++) {
-        double before_s = progress_now_s();
-        if (!sysfs_root() || !sources[i]->live)
-            sources[i]->fill(t, c);
-        if (timings) {
-            timings->list[i].source = sources[i]->name;
-            timings->list[i].ms = (progress_now_s() - before_s) * 1e3;
-            timings->n = n;
-        }
-    }
-}
+/* In the order in which they fill a class. Those that ask the running machine are left out for a copy of its files. */
+static const struct {
+    probe_source *fill;
+    int live;
+} sources[] = {
+    {source_hwloc},   {source_pci}, {source_verbs},   {source_netdev},      {source_kfd},
+    {source_nvml, 1}, {source_cxi}, {source_machine}, {source_software, 1}, {source_settings},
+};
 
 /* Who the host is in the network, beside its class: GUIDs of its HCAs, addresses of its interfaces. */
 static void add_addresses(struct topology *t, const struct topo_class *c, struct topo_host *h)
@@ -53,15 +32,16 @@ static void add_addresses(struct topology *t, const struct topo_class *c, struct
                        arena_printf(t->arena, "%s %s", c->netdevs[i].name, c->netdevs[i].addresses[k]));
 }
 
-static struct topology *fill_all(const char *name, const char *arch, const char *source, struct log *log,
-                                 struct probe_timings *timings)
+static struct topology *fill_all(const char *name, const char *arch, const char *source, struct log *log)
 {
     struct topology *t = topo_new();
     struct topo_class *c = build_class(t, NULL);
     t->source = arena_strdup(t->arena, source);
     c->arch = arena_strdup(t->arena, arch);
     build_host(t, name, 0);
-    fill_class(t, c, timings);
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+        if (!sysfs_root() || !sources[i].live)
+            sources[i].fill(t, c);
     pci_tree_drop_unused_nics(t, c);
     build_order_devices(t, c);
     add_addresses(t, c, &t->hosts[0]);
@@ -71,7 +51,7 @@ static struct topology *fill_all(const char *name, const char *arch, const char 
     return t;
 }
 
-struct topology *probe_machine(struct log *log, struct probe_timings *timings, struct err *e)
+struct topology *probe_machine(struct log *log, struct err *e)
 {
     char name[256] = "localhost";
     struct utsname system;
@@ -82,13 +62,13 @@ struct topology *probe_machine(struct log *log, struct probe_timings *timings, s
     }
     if (!gethostname(name, sizeof name))
         name[sizeof name - 1] = 0;
-    struct topology *t = fill_all(name, system.machine, "this machine", log, timings);
+    struct topology *t = fill_all(name, system.machine, "this machine", log);
     clock_gettime(CLOCK_REALTIME, &now); /* whoever gathers several nodes compares */
     build_sign(t, TOPO_CLOCK, "", (double)now.tv_sec + (double)now.tv_nsec * 1e-9);
     return t;
 }
 
-struct topology *probe_sysroot(const char *dir, struct log *log, struct probe_timings *timings, struct err *e)
+struct topology *probe_sysroot(const char *dir, struct log *log, struct err *e)
 {
     struct arena *a = arena_new();
     struct topology *t = NULL;
@@ -96,7 +76,7 @@ struct topology *probe_sysroot(const char *dir, struct log *log, struct probe_ti
     if (sysfs_root() && sysfs_exists("/sys")) {
         const char *slash = strrchr(dir, '/'), *base = slash && slash[1] ? slash + 1 : dir;
         const char *name = sysfs_line(a, "/proc/sys/kernel/hostname");
-        t = fill_all(name ? name : base, NULL, dir, log, timings);
+        t = fill_all(name ? name : base, NULL, dir, log);
         build_note(t, &t->classes[0],
                    "a copied tree: no MTU of RDMA ports, no addresses, nothing from NVIDIA's driver, no limits");
     } else {

@@ -136,7 +136,7 @@ static void tell_imex(struct topology *t, const struct topo_class *c)
     build_sign(t, "imex-no-channel", "", clique && !sysfs_exists("/dev/nvidia-caps-imex-channels/channel0"));
 }
 
-static void fill_from_settings(struct topology *t, struct topo_class *c)
+void source_settings(struct topology *t, struct topo_class *c)
 {
     tell_memory(t);
     tell_governors(t);
@@ -144,5 +144,3 @@ static void fill_from_settings(struct topology *t, struct topo_class *c)
     tell_xids(t, c);
     port_counters_read(t->arena, tell_port, t);
 }
-
-const struct probe_source source_settings = {.name = "settings", .order = 90, .fill = fill_from_settings};

@@ -107,7 +107,7 @@ static uint64_t limit_of(int resource)
     return l.rlim_cur == RLIM_INFINITY || l.rlim_cur > TOPO_UNLIMITED ? TOPO_UNLIMITED : l.rlim_cur;
 }
 
-static void fill_from_software(struct topology *t, struct topo_class *c)
+void source_software(struct topology *t, struct topo_class *c)
 {
     struct statvfs shm;
     const char *path = getenv("LD_LIBRARY_PATH");
@@ -124,5 +124,3 @@ static void fill_from_software(struct topology *t, struct topo_class *c)
     if (!statvfs("/dev/shm", &shm))
         c->shm_bytes = (uint64_t)shm.f_blocks * shm.f_frsize;
 }
-
-const struct probe_source source_software = {.name = "software", .order = 80, .fill = fill_from_software, .live = 1};

@@ -4,16 +4,9 @@
 
 #include "probe/topology/build.h"
 
-struct probe_source {
-    const char *name;
-    int order; /* sources with lower numbers have filled the class before */
-    void (*fill)(struct topology *t, struct topo_class *c);
-    int live; /* asks the running machine: left out for a copied tree of files */
-};
-
-/* All of them, in no order; ends with NULL. The Makefile generates this table from every `const struct probe_source`
- * that a file here defines. */
-extern const struct probe_source *const probe_sources[];
+typedef void probe_source(struct topology *t, struct topo_class *c);
+probe_source source_hwloc, source_pci, source_verbs, source_netdev, source_kfd, source_nvml, source_cxi, source_machine,
+    source_software, source_settings;
 
 /* Load hwloc's topology with exactly what source_hwloc reads of it (perf_probe times the same). Returns 0, and
  * hwloc_topology_destroy frees; -1 with errno. */

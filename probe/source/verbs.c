@@ -307,7 +307,7 @@ static void read_files_of_all(struct topology *t, struct topo_class *c)
     }
 }
 
-static void fill_from_verbs(struct topology *t, struct topo_class *c)
+void source_verbs(struct topology *t, struct topo_class *c)
 {
     /* Listing devices loads every driver library; there is no need to on a machine without RDMA. */
     if (!sysfs_exists("/sys/class/infiniband"))
@@ -317,5 +317,3 @@ static void fill_from_verbs(struct topology *t, struct topo_class *c)
     else
         ask_library(t, c);
 }
-
-const struct probe_source source_verbs = {.name = "verbs", .order = 30, .fill = fill_from_verbs};

@@ -159,10 +159,10 @@ Formats of other vendors and programs
     symmetry                 1 beside GPU2
     name                     -
     so                       * (glob)
-  $ nccltune probe --from fixtures/probe/text_issue.txt --why mlx5_0:1 --json |
-  >     jq -c '.[] | [.class, .port, .role, .on_list, (.evidence[] | select(.against) | .rule)]'
-  ["class0","mlx5_0:1","compute",true]
-  ["class1","mlx5_0:1","down",false,"state"]
+  $ nccltune probe --from fixtures/probe/text_issue.txt --why mlx5_0:1 | grep -v '^ .* -$' | grep '^class\| no '
+  class0, mlx5_0:1: compute, on the list for NCCL_IB_HCA
+  class1, mlx5_0:1: down, not on the list for NCCL_IB_HCA
+    state             no     the port is down
   $ nccltune probe --from fixtures/probe/text_issue.txt --why mlx5_9
   nccltune probe: *mlx5_9* (glob)
   [3]

@@ -27,8 +27,8 @@ Every option is still known and named by help
   > --margin --max-bytes --min-bytes --mpirun --mpirun-args --nccl --nccl-lib --nodes --objective --output --plan \
   > --predicted --quiet --ranks-per-node --registered --resume --serve --shapes --share-gpus --sizes \
   > --ssh-command --start-patience --step-factor --topology --watchdog --workload
-  > probe --deadline --format --from --gather --gpu --hostfile --hosts --ibnetdiscover --json --list-findings \
-  > --list-gpus --list-machines --machine --merge --nodes --output --remote --ssh --strict --sysroot --timings --why
+  > probe --deadline --format --from --gpu --hostfile --hosts --ibnetdiscover --json --list-findings \
+  > --list-gpus --list-machines --machine --merge --nodes --output --remote --ssh --strict --sysroot --why
   > bench --budget --calibrate --calibration --check --collectives --confidence --engine --first-use-patience --from \
   > --gpu --graphs --hostfile --hosts --import --interfaces --json --launch-prefix --launcher --machine --margin \
   > --max-bytes --min-bytes --mpirun --mpirun-args --nccl --nccl-lib --nodes --objective --output --plan --ports \
@@ -119,7 +119,7 @@ Wrong usage: suggestions, and the values that are possible
   Try 'nccltune whatif --help'.
   [2]
   $ nccltune probe --machine dgx-h100 --from x
-  nccltune probe: --from, --sysroot, --hosts, --hostfile, --gather and --machine are mutually exclusive
+  nccltune probe: --from, --sysroot, --hosts, --hostfile and --machine are mutually exclusive
   Try 'nccltune probe --help'.
   [2]
   $ nccltune-hook nothing 2>&1 | sed -n 1p

@@ -2,8 +2,8 @@ nccltune workload: the collectives of a job, from its model, its launch script o
 
 The list has models and frameworks
 
-  $ nccltune workload --list --json | jq -c 'keys'
-  ["frameworks","models"]
+  $ nccltune workload --list | grep -c ':$\|^  llama3-8b \|^  fsdp2 '
+  4
 
 A model and a framework: sizes, counts and groups of FSDP's collectives
 

@@ -31,12 +31,6 @@ slurm() { tests/rig/slurm exec $prefix timeout -k 5 60 "$@"; }
 lines() { if [ -e "$profile/results.jsonl" ]; then wc -l <"$profile/results.jsonl"; else echo 0; fi; }
 ended() { [[ $(slurm squeue -h -j "$job" -o %T 2>/dev/null) != [PRC]* ]]; }
 
-gather() {
-    slurm srun -N2 "$PWD/build/nccltune" probe --gather "$dir/gather" -o "$dir/cluster.json" &&
-        build/nccltune probe --from "$dir/cluster.json" | grep -qx "$prefix-n\[0-1\], 2 nodes"
-}
-check "probe under srun makes one class of both nodes" gather
-
 export NCCLTUNE_PROGRAM=$PWD/build/nccltune NCCLTUNE_MPIRUN_ARGS="--mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1"
 job=$(slurm sbatch --parsable -N2 --gpus-per-node=2 -o "$log" slurm/nccltune.sbatch "$profile" \
     --collectives allreduce --max-bytes 64K --ranks-per-node 1 --budget 15s)

@@ -116,12 +116,14 @@ TEST_CASE(takes_back)
     struct findings all = {.arena = a};
     const struct finding hot = {"gpu-heat", FINDING_WARNING, "GPU 3", NULL, "it is hot", "91 C", "see to fans"};
     const struct finding lost = {.id = "xid", .severity = FINDING_ERROR, .text = "lost"};
-    const struct finding *both[] = {&hot, &lost, &hot};
-    for (size_t i = 0; i < 3; i++) {
-        cJSON *doc = finding_json(both[i]);
-        finding_take(&all, doc);
-        cJSON_Delete(doc);
+    const struct finding found[] = {hot, lost, hot};
+    cJSON *doc = cJSON_CreateObject(), *item;
+    findings_add_json(doc, "findings", found, 3);
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(doc, "findings"))
+    {
+        finding_take(&all, item);
     }
+    cJSON_Delete(doc);
     assert_int_equal(all.n, 2);
     assert_string_equal(all.list[0].id, "gpu-heat");
     assert_string_equal(all.list[0].subject, "GPU 3");
@@ -133,7 +135,7 @@ TEST_CASE(takes_back)
     assert_null(all.list[1].subject);
     static const char *const nonsense[] = {"{}", "[]", "3", "null", "{\"text\": 3}", "{\"id\": \"x\"}"};
     for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
-        cJSON *doc = cJSON_Parse(nonsense[i]);
+        doc = cJSON_Parse(nonsense[i]);
         finding_take(&all, doc);
         cJSON_Delete(doc);
     }

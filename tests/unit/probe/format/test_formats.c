@@ -1,4 +1,4 @@
-/* Exporters beside the text: svg.c with its parts, html.c, nccl_xml.c. */
+/* Exporters beside the text: svg.c with its parts, nccl_xml.c. */
 #include "core/xml.h"
 #include "probe/findings/findings.h"
 #include "probe/format/format.h"
@@ -217,22 +217,6 @@ TEST_CASE(cluster)
                      "node[01-08], 8 nodes", "node[09-12], 4 nodes", "leaf-9 &lt;b&gt;", "class0: 4, class1: 2",
                      arena_printf(t->arena, "of %d GPUs, 12 nodes: node[01-12]", 12 * c->ngpus), NULL});
     assert_true(strstr(text, "leaf-9") < strstr(text, "leaf-10"));
-    free(text);
-    topo_free(t);
-}
-
-TEST_CASE(html)
-{
-    struct err e = {0};
-    struct topology *t = load_one(FIXTURE "small.json");
-    t->hosts[0].name = "<script>alert(1)</script>";
-    char *text = written(t, "html", &e);
-    assert_non_null(text);
-    assert_null(strstr(text, "<script>alert"));
-    assert_non_null(strstr(text, "&lt;script&gt;"));
-    assert_non_null(strstr(text, "tree-hidden"));
-    assert_true(strstr(text, "tree-hidden") < strstr(text, "<svg"));
-    assert_non_null(strstr(text, "<table class=\"matrix\">"));
     free(text);
     topo_free(t);
 }

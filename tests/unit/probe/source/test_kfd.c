@@ -4,8 +4,6 @@
 #include "tests/unit/probe/matrix.h"
 #include "tests/unit/probe/tree.h"
 
-extern const struct probe_source source_kfd;
-
 #define NODE "/sys/class/kfd/kfd/topology/nodes/%d/%s"
 
 static void put_gpu(struct tree *t, int node)
@@ -37,7 +35,7 @@ TEST_CASE(mi300x)
         put_gpu(&tree, node);
     struct topology *t = topo_new();
     struct topo_class *c = build_class(t, NULL);
-    source_kfd.fill(t, c);
+    source_kfd(t, c);
     build_order_devices(t, c);
     assert_int_equal(c->ngpus, 8);
     assert_int_equal(c->nlinks, 8 * 7);
@@ -70,7 +68,7 @@ TEST_CASE(hostile)
     tree_file(&tree, "/sys/class/kfd/kfd/topology/nodes/99999999999/gpu_id", "7\n");
     struct topology *t = topo_new();
     struct topo_class *c = build_class(t, NULL);
-    source_kfd.fill(t, c);
+    source_kfd(t, c);
     assert_int_equal(c->ngpus, 1);
     assert_null(c->gpus[0].arch);
     assert_int_equal(c->nlinks, 0);

@@ -6,8 +6,6 @@
 #include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 
-extern const struct probe_source source_netdev;
-
 /* 0, or why there can be no such namespace here. */
 static const char *enter_namespace(void)
 {
@@ -42,7 +40,7 @@ TEST_CASE(kinds)
     }
     struct topology *t = topo_new();
     struct topo_class *c = build_class(t, NULL);
-    source_netdev.fill(t, c);
+    source_netdev(t, c);
     assert_int_equal(c->nnotes, 0);
     assert_int_equal(netdev(c, "lo")->kind, TOPO_NET_LOOPBACK);
     assert_int_equal(netdev(c, "br9")->kind, TOPO_NET_BRIDGE);
@@ -66,7 +64,7 @@ TEST_CASE(kinds)
     /* A container that hides /sys/class: names, states and addresses remain. */
     assert_int_equal(mount("none", "/sys", "tmpfs", 0, NULL), 0);
     struct topo_class *hidden = build_class(t, NULL);
-    source_netdev.fill(t, hidden);
+    source_netdev(t, hidden);
     assert_note(hidden, "/sys/class/net is not there");
     rail = netdev(hidden, "rail9");
     assert_int_equal(rail->kind, TOPO_NET_UNKNOWN);

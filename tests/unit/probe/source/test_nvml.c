@@ -6,8 +6,6 @@
 #include "tests/lib/unit.h"
 #include "tests/unit/probe/matrix.h"
 
-extern const struct probe_source source_nvml;
-
 /* The double lies beside the tests of the same build: …/tests/doubles/fake_nvml.so for
  * …/tests/unit/probe/source/test_x. */
 static int use_double(void **state)
@@ -47,7 +45,7 @@ static struct topology *machine(const char *fake)
         o.link_max_GTps = 32;
         build_gpu(t, c, (struct topo_gpu){.object = build_object(t, c, o), .index = -1, .gdr = -1});
     }
-    source_nvml.fill(t, c);
+    source_nvml(t, c);
     build_order_devices(t, c);
     return t;
 }
@@ -263,7 +261,7 @@ TEST_CASE(without_a_tree)
     struct topo_class *c = build_class(t, NULL);
     assert_int_equal(use_double(state), 0);
     setenv("FAKE_NVML", "v100", 1);
-    source_nvml.fill(t, c);
+    source_nvml(t, c);
     build_order_devices(t, c);
     assert_int_equal(c->ngpus, 8);
     assert_string_equal(c->objects[c->gpus[7].object].pci, "0000:80:00.0");

@@ -4,8 +4,6 @@
 #include "tests/unit/probe/matrix.h"
 #include "tests/unit/probe/tree.h"
 
-extern const struct probe_source source_pci;
-
 #define PORT "/sys/devices/pci0000:15/0000:15:01.0"
 #define CARD PORT "/0000:16:00.0"
 
@@ -17,7 +15,7 @@ static struct topology *read_tree(void)
                  (struct topo_object){
                      .kind = TOPO_NIC, .parent = -1, .pci = "0000:16:00.0", .vendor = 0x15b3, .pci_class = 0x020700});
     build_object(t, c, (struct topo_object){.kind = TOPO_GPU, .parent = -1, .pci = "0000:99:00.0"});
-    source_pci.fill(t, c);
+    source_pci(t, c);
     return t;
 }
 

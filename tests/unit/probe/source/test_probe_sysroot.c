@@ -22,7 +22,7 @@ static struct topology *unpacked(const char *archive, const char *folder)
         int done = proc_ended(&p, 60) && p.status == 0;
         proc_stop(&p, 1);
         if (done)
-            t = probe_sysroot(arena_printf(a, "%s/%s", tree.root, folder), NULL, NULL, &e);
+            t = probe_sysroot(arena_printf(a, "%s/%s", tree.root, folder), NULL, &e);
         if (done && !t)
             fail_msg("%s", e.text);
     }
@@ -65,9 +65,9 @@ TEST_CASE(power9)
 TEST_CASE(no_tree)
 {
     struct err e = {0};
-    assert_null(probe_sysroot("/nowhere", NULL, NULL, &e));
+    assert_null(probe_sysroot("/nowhere", NULL, &e));
     assert_string_equal(e.text, "/nowhere: expected a directory with sys and proc below it");
-    assert_null(probe_sysroot("", NULL, NULL, &e));
+    assert_null(probe_sysroot("", NULL, &e));
     assert_null(sysfs_root());
 }
 

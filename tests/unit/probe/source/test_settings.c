@@ -4,8 +4,6 @@
 #include "tests/unit/probe/matrix.h"
 #include "tests/unit/probe/tree.h"
 
-extern const struct probe_source source_settings;
-
 #define PORT "/sys/class/infiniband/mlx5_0/ports/1"
 
 static struct topology *read_tree(void)
@@ -15,7 +13,7 @@ static struct topology *read_tree(void)
     build_host(t, "node1", 0);
     struct topo_object o = {.kind = TOPO_GPU, .parent = -1, .numa = -1};
     build_gpu(t, c, (struct topo_gpu){.object = build_object(t, c, o), .index = 0, .gdr = -1, .clique = "ab.1"});
-    source_settings.fill(t, c);
+    source_settings(t, c);
     return t;
 }
 

@@ -318,7 +318,7 @@ static int try_situation(char *text)
         if (!is_expectation(lines[i]))
             write_line(&s, lines[i]);
     write_processors(&s);
-    struct topology *t = probe_sysroot(s.tree.root, NULL, NULL, &e);
+    struct topology *t = probe_sysroot(s.tree.root, NULL, &e);
     assert_non_null(t);
     findings_attach(t);
     for (int i = 0; i < n; i++)

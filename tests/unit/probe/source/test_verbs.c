@@ -4,8 +4,6 @@
 #include "tests/unit/probe/matrix.h"
 #include "tests/unit/probe/tree.h"
 
-extern const struct probe_source source_verbs;
-
 #define DEVICE "/sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/infiniband/mlx5_2"
 #define PORT   DEVICE "/ports/1"
 
@@ -34,7 +32,7 @@ static void make_device(struct tree *t)
 static struct topology *read_tree(void)
 {
     struct topology *t = topo_new();
-    source_verbs.fill(t, build_class(t, NULL));
+    source_verbs(t, build_class(t, NULL));
     return t;
 }
 
