@@ -209,6 +209,10 @@ void lint_understood(struct lint *l, const struct lint_view *v, size_t at);
 /* So are all names in bytes [from, to) of it: prose about them. */
 void lint_talked_of(struct lint *l, const struct lint_view *v, size_t from, size_t to);
 
+/* Finds the assignments of a whole document that nothing exports or uses, when settings from `before` on are its own.
+ */
+void lint_find_not_exported(struct lint *l, const struct lint_view *v, size_t before);
+
 /* Whether a text is worth reading as a script or a list of settings. */
 int lint_names_any(const char *s, size_t length);
 

@@ -350,6 +350,14 @@ static int is_key(const char *s, size_t n, const char *key)
     return n == strlen(key) && !strncasecmp(s, key, n);
 }
 
+static void find_pair_in_words(const struct lines *x, size_t at, size_t bytes)
+{
+    struct lint_setting *set = lint_setting_new(x->l, x->v, at, bytes, LINT_DECLARED);
+    if (set)
+        lint_find(x->l, NT_PAIR_IN_TWO, set, "A pair is one word here: the blanks take its value away.",
+                  "Write NAME=value without blanks.");
+}
+
 /* NAME=value "NAME=value" NAME="value", between blanks or commas. */
 static void read_pairs(const struct lines *x, size_t at, size_t end)
 {
@@ -370,6 +378,8 @@ static void read_pairs(const struct lines *x, size_t at, size_t end)
         size_t n = lint_name_length(s + from, to - from);
         if (n > 0 && from + n < to && s[from + n] == '=')
             add_line(x, from, n, from + n + 1, to, LINT_DECLARED, x->group);
+        else if (n > 0 && to + 1 < end && s[to] == ' ' && s[to + 1] == '=') /* systemd splits at blanks */
+            find_pair_in_words(x, from, n);
         at = stop + 1;
     }
 }
@@ -392,13 +402,6 @@ static void read_ini_line(const struct lines *x, size_t at, size_t end, int grou
             set->line_bytes = trim_end(s, at, end) - at;
         }
     } else if (is_key(s + at, n, "environment") || is_key(s + at, n, "env") || is_key(s + at, n, "setenv")) {
-        size_t bytes = s[at] == 'E' ? lint_name_length(s + value, end - value) : 0, sign = value + bytes;
-        struct lint_setting *set = NULL; /* systemd splits at blanks: NAME, =, value */
-        if (bytes > 0 && sign < end && s[sign] == ' ' && s[skip_blanks(s, sign, end)] == '=')
-            set = lint_setting_new(x->l, x->v, value, bytes, LINT_DECLARED);
-        if (set)
-            lint_find(x->l, NT_PAIR_IN_TWO, set, "A pair is one word here: the blanks take its value away.",
-                      "Write NAME=value without blanks.");
         read_pairs(x, value, end);
     } else {
         x->l->read_inner(x->l, &rest, "words.sh", ++x->l->groups, x->how);
@@ -456,6 +459,7 @@ static void read_make_line(const struct lines *x, size_t at, size_t end)
 int lint_read_make(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
 {
     struct lines x = {l, v, group, how};
+    size_t before = l->nsettings;
     (void)e;
     for (size_t at = v->from; at < v->to;) {
         size_t end = logical_end(&x, at), first = at;
@@ -469,5 +473,7 @@ int lint_read_make(struct lint *l, const struct lint_view *v, int group, enum li
         }
         at = end + 1;
     }
+    if (!lint_speaks_of(v->t, ".EXPORT_ALL_VARIABLES") && !lint_speaks_of(v->t, "\nexport\n"))
+        lint_find_not_exported(l, v, before);
     return 0;
 }

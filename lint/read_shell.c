@@ -202,18 +202,21 @@ static int read_as(struct lint *l, const struct lint_view *v, int group, enum li
     return 0;
 }
 
-/* Whether a name shows up anywhere but in front of '='. */
+/* Whether a name shows up anywhere but in front of '='; where no '=' follows it, anywhere but here. */
 static int is_used(const struct lint_text *t, const struct lint_setting *s)
 {
     for (const char *p = t->data; (p = strstr(p, s->name)); p += s->name_bytes)
-        if (p[s->name_bytes] != '=' || (p > t->data && (p[-1] == '$' || p[-1] == '{')))
+        if ((p != t->data + s->name_at || !strcmp(t->kind, "shell")) &&
+            (p[s->name_bytes] != '=' || (p > t->data && (p[-1] == '$' || p[-1] == '{'))))
             return 1;
     return 0;
 }
 
-/* An assignment is a shell's own matter, unless something else is done with its name. */
-static void find_not_exported(struct lint *l, const struct lint_text *t)
+void lint_find_not_exported(struct lint *l, const struct lint_view *v, size_t before)
 {
+    const struct lint_text *t = v->t;
+    if (v->from > 0 || v->to < t->bytes || l->nsettings == before)
+        return;
     const struct lint_setting *seen[MOST_SEARCHED];
     int unused[MOST_SEARCHED], n = 0;
     for (size_t i = t->first; i < l->nsettings; i++) {
@@ -241,8 +244,7 @@ int lint_read_shell(struct lint *l, const struct lint_view *v, int group, enum l
     (void)e;
     size_t before = l->nsettings;
     read_as(l, v, group, how, SHELL_SH, 0);
-    if (v->from == 0 && v->to == v->t->bytes && l->nsettings > before)
-        find_not_exported(l, v->t);
+    lint_find_not_exported(l, v, before);
     return 0;
 }
 
@@ -254,8 +256,11 @@ int lint_read_csh(struct lint *l, const struct lint_view *v, int group, enum lin
 
 int lint_read_fish(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
 {
+    size_t before = l->nsettings;
     (void)e;
-    return read_as(l, v, group, how, SHELL_FISH, 0);
+    read_as(l, v, group, how, SHELL_FISH, 0);
+    lint_find_not_exported(l, v, before);
+    return 0;
 }
 
 int lint_read_env(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)

@@ -456,7 +456,7 @@ static void check_policy(struct lint *l, const struct lint_setting *s)
         lint_find(l, NT_UNKNOWN_POLICY, s, says, advice)->severity = severity;
 }
 
-static void check_path(struct lint *l, const struct lint_setting *s)
+static void check_tilde(struct lint *l, const struct lint_setting *s)
 {
     if (s->value[0] == '~')
         lint_find(l, NT_TILDE, s, "NCCL opens the path as it stands: '~' is not expanded here.",
@@ -475,25 +475,15 @@ static int stays_in_shell(const struct lint *l, const struct lint_setting *s)
 void lint_check_values(struct lint *l, const struct lint_setting *s)
 {
     static void (*const checks[])(struct lint *, const struct lint_setting *) = {
-        [ENV_G_INT] = check_number,
-        [ENV_G_FLAG] = check_number,
-        [ENV_G_PATH] = check_path,
-        [ENV_G_HCA] = check_devices,
-        [ENV_G_IFNAME] = check_devices,
-        [ENV_G_ALGO] = check_choice,
-        [ENV_G_PROTO] = check_choice,
-        [ENV_G_LEVEL] = check_level,
-        [ENV_G_MERGE_LEVEL] = check_merge_level,
-        [ENV_G_GROUPS] = check_groups,
-        [ENV_G_FAMILY] = check_family,
-        [ENV_G_CIDR] = check_range,
-        [ENV_G_DEBUG] = check_debug,
-        [ENV_G_SUBSYS] = check_subsys,
-        [ENV_G_CTA_POLICY] = check_policy,
-        [ENV_G_NETDEVS] = check_policy,
-        [ENV_G_MERGE_POLICY] = check_policy,
-        [ENV_G_LAUNCH] = check_policy,
-        [ENV_G_CHECK_MODE] = check_policy,
+        [ENV_G_INT] = check_number,     [ENV_G_FLAG] = check_number,
+        [ENV_G_HCA] = check_devices,    [ENV_G_IFNAME] = check_devices,
+        [ENV_G_ALGO] = check_choice,    [ENV_G_PROTO] = check_choice,
+        [ENV_G_LEVEL] = check_level,    [ENV_G_MERGE_LEVEL] = check_merge_level,
+        [ENV_G_GROUPS] = check_groups,  [ENV_G_FAMILY] = check_family,
+        [ENV_G_CIDR] = check_range,     [ENV_G_DEBUG] = check_debug,
+        [ENV_G_SUBSYS] = check_subsys,  [ENV_G_CTA_POLICY] = check_policy,
+        [ENV_G_NETDEVS] = check_policy, [ENV_G_MERGE_POLICY] = check_policy,
+        [ENV_G_LAUNCH] = check_policy,  [ENV_G_CHECK_MODE] = check_policy,
         [ENV_G_WORD_BOOL] = NULL,
     };
     if (!s->value || !s->value[0] || !s->var || s->var->last || stays_in_shell(l, s))
@@ -507,4 +497,5 @@ void lint_check_values(struct lint *l, const struct lint_setting *s)
     }
     if (checks[s->var->grammar])
         checks[s->var->grammar](l, s);
+    check_tilde(l, s);
 }

@@ -78,6 +78,14 @@ static void read_held(struct shell *sh, int k)
 
 /* ---- commands that set ------------------------------------------------------------------------------------------- */
 
+/* export NAME=mlx5_0, mlx5_1 */
+static void find_rest_of_list(struct shell *sh, int i, const struct lint_setting *s)
+{
+    if (s && i + 1 < sh->nwords && sh->s[sh->words[i].end - 1] == ',' && !shell_assignment(sh, i + 1))
+        lint_find(sh->l, NT_SHELL_BLANKS, s, "A shell ends the value at the blank: the rest of the list is lost.",
+                  "Write the list without blanks.");
+}
+
 static void do_export(struct shell *sh, int i, enum lint_how how)
 {
     for (int first = i; i < sh->nwords; i++) {
@@ -94,7 +102,7 @@ static void do_export(struct shell *sh, int i, enum lint_how how)
                 !shell_assignment(sh, i + 1))
                 find_blanks(sh, i, n);
             else
-                shell_pair(sh, sh->words[i].at, sh->words[i].end, how, sh->base_group);
+                find_rest_of_list(sh, i, shell_pair(sh, sh->words[i].at, sh->words[i].end, how, sh->base_group));
         } else if (i + 1 < sh->nwords && shell_raw(sh, i + 1)[0] == '=') {
             find_blanks(sh, i, shell_length(sh, i));
             return;

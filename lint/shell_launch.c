@@ -38,7 +38,7 @@ static const struct option {
     {"--set-env-vars=", LIST, NULL},
     {"--update-env-vars", LIST, NULL},
     {"--update-env-vars=", LIST, NULL},
-    {"-genv", NAME_VALUE, NULL},
+    {"-genv", NAME_VALUE, NULL}, /* Hydra takes a pair, too */
     {"-env", NAME_VALUE, NULL},
     {"-genvlist", NAMES, NULL},
     {"-envlist", NAMES, NULL},
@@ -225,11 +225,12 @@ int shell_option(struct shell *sh, int i, int group)
         return i;
     size_t n = strlen(o->word);
     int inside = o->word[n - 1] == '=', at_word = inside ? i : i + 1;
-    if (at_word + (o->form == NAME_VALUE) >= sh->nwords)
+    int two = o->form == NAME_VALUE && at_word < sh->nwords && !shell_assignment(sh, at_word);
+    if (at_word + two >= sh->nwords)
         return i;
     const struct shell_word *w = &sh->words[at_word];
     size_t at = inside ? w->at + n : w->at;
-    switch (o->form) {
+    switch (o->form == NAME_VALUE && !two ? PAIR : o->form) {
     case NAME_VALUE:
         shell_add(sh, at, lint_name_length(sh->s + at, w->end - at), w[1].at, w[1].end, LINT_COMMAND, group);
         return i + 2;
