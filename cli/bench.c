@@ -76,50 +76,21 @@ static void print_rows(const struct calibration *c, const struct row *rows, int 
         puts("The topology does not explain these times: factors ended at a bound of the fit.");
 }
 
-static int print_json(const struct calibration *c, const struct row *rows, int n, struct err *e)
-{
-    cJSON *doc = cJSON_CreateObject(), *list;
-    cJSON_AddStringToObject(doc, "format", "nccltune-calibration/1");
-    json_add_str(doc, "path", c->path);
-    json_add_str(doc, "library", rows[0].point->library);
-    cJSON_AddNumberToObject(doc, "factor_before", c->fit.before);
-    cJSON_AddNumberToObject(doc, "factor", c->fit.spread);
-    list = cJSON_AddObjectToObject(doc, "times");
-    for (int i = 0; i < MODEL_PARTS; i++)
-        cJSON_AddNumberToObject(list, model_part_names[i], c->fit.factors.time[i]);
-    list = cJSON_AddArrayToObject(doc, "points");
-    for (int i = 0; i < n; i++) {
-        cJSON *o = json_append(list);
-        json_add_str(o, "collective", coll_name(rows[i].point->coll));
-        cJSON_AddNumberToObject(o, "bytes", (double)rows[i].point->bytes);
-        cJSON_AddNumberToObject(o, "measured_us", rows[i].measured_us);
-        cJSON_AddNumberToObject(o, "before_us", rows[i].before.us);
-        cJSON_AddNumberToObject(o, "before_low_us", rows[i].before.low_us);
-        cJSON_AddNumberToObject(o, "before_high_us", rows[i].before.high_us);
-        cJSON_AddNumberToObject(o, "time_us", rows[i].after.us);
-        cJSON_AddNumberToObject(o, "low_us", rows[i].after.low_us);
-        cJSON_AddNumberToObject(o, "high_us", rows[i].after.high_us);
-    }
-    return json_save(doc, NULL, e);
-}
-
 static int print_fit(const struct bench_results *r, const struct topology *t, int class_index, struct calibration *c,
-                     int json, struct err *e)
+                     struct err *e)
 {
     struct bench_points *points = bench_points_of(r, r->arena);
     int n, rc = calibration_fit(points, t, class_index, c, e);
     const struct row *rows = rc ? NULL : rows_of(points, t, class_index, c, r->arena, &n);
     if (rc || !n)
         return rc ? rc : err_set(e, ERR_FAILED, "nothing was measured that the model can predict");
-    if (json)
-        return print_json(c, rows, n, e);
     print_rows(c, rows, n);
     return 0;
 }
 
 /* The journal is written beside the one that there may be, which it replaces when all is done. */
 static int measure_calls(const struct bench_options *o, const struct topology *t, int class_index,
-                         struct calibration *c, int json, struct log *log, struct err *e)
+                         struct calibration *c, struct log *log, struct err *e)
 {
     struct bench_summary summary = {0};
     struct bench_results *measured = NULL;
@@ -128,7 +99,7 @@ static int measure_calls(const struct bench_options *o, const struct topology *t
         rc = bench_run(o, t, log, cli_catch_interrupt(), &summary, &measured, e);
     progress_clear(log->progress);
     if (!rc)
-        rc = summary.interrupted ? CLI_INTERRUPTED : print_fit(measured, t, class_index, c, json, e);
+        rc = summary.interrupted ? CLI_INTERRUPTED : print_fit(measured, t, class_index, c, e);
     if (!rc)
         rc = trust_rename(o->results, c->path, e);
     if (rc)
@@ -139,8 +110,7 @@ static int measure_calls(const struct bench_options *o, const struct topology *t
 
 /* Measures the default of the engine in `o` at a few sizes, keeps the journal (o->results, else where predictions look
  * for it) and prints what the model makes of it. Returns the exit code; `e` says why. */
-static int calibrate(const struct bench_options *asked, const struct topology *t, int json, struct log *log,
-                     struct err *e)
+static int calibrate(const struct bench_options *asked, const struct topology *t, struct log *log, struct err *e)
 {
     static const struct bench_knobs none;
     struct bench_options o = *asked, usual;
@@ -163,7 +133,7 @@ static int calibrate(const struct bench_options *asked, const struct topology *t
     o.setup.jobs = &none;
     o.results = arena_printf(a, "%s.%d", c.path ? c.path : "", (int)getpid());
     if (!rc)
-        rc = measure_calls(&o, t, class_index, &c, json, log, e);
+        rc = measure_calls(&o, t, class_index, &c, log, e);
     arena_free(a);
     return rc;
 }
@@ -211,18 +181,7 @@ static const struct option_spec release_options[] = {
     {0},
 };
 
-/* Where one looks for it. */
-static int point_to_results(const struct option_value *v, void *out, struct err *e)
-{
-    (void)out;
-    return err_set(e, ERR_USAGE,
-                   "%s: 'nccltune results %s --format journal -o RESULTS' reads what others have measured", v->what,
-                   v->text);
-}
-
 static const struct option_spec output_options[] = {
-    {0, "import", "FILE", "what nccl-tests, OSU's benchmarks or PARAM have printed is read by nccltune-results(1)",
-     point_to_results, 0},
     {'o', "output", "RESULTS", "the journal (see nccltune-results.jsonl(5))", option_text,
      offsetof(struct request, bench.results)},
     {'r', "resume", NULL, "go on with a journal; what it holds is not measured again", option_flag,
@@ -277,8 +236,10 @@ static int check_request(const struct request *w, struct err *e)
     if (w->calibrate && engine->evidence != BENCH_ON_GPUS)
         return err_set(e, ERR_USAGE, "--calibrate: the model is calibrated with --engine %s alone",
                        bench_engine_with(BENCH_ON_GPUS)->name);
-    if (w->calibrate && (w->plan || w->bench.resume || w->bench.workload))
-        return err_set(e, ERR_USAGE, "--calibrate measures a few points anew: not with --plan, --resume or --workload");
+    if (w->calibrate && (w->plan || w->bench.resume || w->bench.workload || w->json))
+        return err_set(e, ERR_USAGE,
+                       "--calibrate measures a few points anew: not with --plan, --resume, --workload or "
+                       "--json");
     if (!engine->documents && !w->bench.results && !w->plan && !w->calibrate)
         return err_set(e, ERR_USAGE, "missing output file: -o RESULTS");
     int rc =
@@ -445,7 +406,7 @@ static int run_bench(struct request *w, struct err *e)
     progress_start(&progress, w->quiet || w->plan ? NULL : stderr);
     log.progress = &progress;
     int rc = w->plan                ? print_plan(w, t, &log, e)
-             : w->calibrate         ? calibrate(&w->bench, t, w->json, &log, e)
+             : w->calibrate         ? calibrate(&w->bench, t, &log, e)
              : w->engine->documents ? run_document(w, t, &log, e)
                                     : run_journal(w, t, &log, e);
     progress_clear(&progress);

@@ -27,7 +27,7 @@ static const struct cli_page page = {
     "  nccltune lint job.sbatch\n"
     "  nccltune lint --nccl 2.28.9 --topology topology.json /etc/nccl.conf\n"
     "  nccltune lint --fix=all job.sh -o job.fixed.sh\n"
-    "  nccltune lint --format github .\n"
+    "  nccltune lint .\n"
     "\n"
     "Exit status: 0 no error found, 1 an error found (with --strict: or a warning) or a file not read, 2 wrong "
     "usage.\n",
@@ -37,7 +37,6 @@ struct request {
     struct lint_options lint;
     struct cli_releases releases;
     const char *topology, *profile, *kind, *out;
-    int format; /* enum lint_format; -1: not given */
     int pid, env, fix, in_place, strict, list_rules, json;
     char **files;
     int nfiles;
@@ -46,12 +45,6 @@ struct request {
 static const char *kind_word(int i)
 {
     return lint_kind((size_t)i);
-}
-
-static const char *format_word(int i)
-{
-    static const char *const words[] = {"text", "json", "github", NULL};
-    return words[i];
 }
 
 enum { FIX_SAFE = 1, FIX_ALL };
@@ -79,9 +72,7 @@ static const struct option_spec options[] = {
     {0, "pid", "N", "look at the environment of process N", option_int, offsetof(struct request, pid), .low = 1,
      .high = INT32_MAX},
     {0, "strict", NULL, "warnings count as errors", option_flag, offsetof(struct request, strict)},
-    {0, "format", "FORMAT", "print findings as one of:", option_which, offsetof(struct request, format),
-     .word = format_word},
-    {'j', "json", NULL, "--format json", option_flag, offsetof(struct request, json)},
+    {'j', "json", NULL, "print findings as JSON", option_flag, offsetof(struct request, json)},
     {0, "fix", "[=all]",
      "write a copy to standard output, findings to standard error, with corrections that change no run; all: with "
      "those that do, too",
@@ -96,8 +87,6 @@ static int check_args(const struct request *a)
 {
     if (a->topology && a->profile)
         return cli_usage(COMMAND, "--topology and --profile are mutually exclusive");
-    if (a->json && a->format >= 0)
-        return cli_usage(COMMAND, "--format and --json are mutually exclusive");
     if (a->nfiles == 0 && !a->env && !a->pid)
         return cli_usage(COMMAND, "expected a FILE or a directory, '-', --env or --pid");
     if (a->fix && a->nfiles == 0)
@@ -232,16 +221,11 @@ static int parse_request(int argc, char **argv, struct request *r)
     return r->list_rules ? list_rules() : check_args(r);
 }
 
-static enum lint_format format_of(const struct request *a)
-{
-    return a->format >= 0 ? (enum lint_format)a->format : a->json ? LINT_JSON : LINT_TEXT;
-}
-
 static int report_findings(struct lint *l, const struct request *a, struct err *e)
 {
     struct lint_document d;
     int unread = 0;
-    int code = lint_print(l, format_of(a), a->fix && !a->in_place && !a->out ? stderr : stdout, e);
+    int code = lint_print(l, a->json, a->fix && !a->in_place && !a->out ? stderr : stdout, e);
     if (!code && a->fix)
         code = write_fixed(l, a, e);
     for (size_t i = 0; lint_document(l, i, &d); i++)
@@ -253,7 +237,7 @@ static int report_findings(struct lint *l, const struct request *a, struct err *
 
 int lint_main(int argc, char **argv)
 {
-    struct request a = {.lint = {.rccl = -1}, .format = -1};
+    struct request a = {.lint = {.rccl = -1}};
     struct err e = {0};
     struct topology *topology = NULL;
     struct tuner_table table = {0};

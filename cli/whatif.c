@@ -445,7 +445,6 @@ static int take_settings(const struct option_value *v, void *out, struct err *e)
 static const struct variation_kind variation_kinds[] = {
     {"--set", take_settings, MEMBER(text), .by_text = whatif_add_settings},
     {"--script", option_text, MEMBER(text), .add = add_file},
-    {"--env", option_text, MEMBER(text), .add = add_file},
     {"--pid", option_int, MEMBER(pid), .add = add_process},
     {"--profile", option_text, MEMBER(text), .add = add_profile},
     {"--against", option_text, MEMBER(text), .add = add_against},
@@ -482,8 +481,8 @@ static int take_variation(const struct option_value *v, void *out, struct err *e
 static const struct option_spec variation_options[] = {
     {0, "set", "NAME=VALUE...", "jobs have these variables: 'NCCL_IB_HCA=mlx5_0,mlx5_1 NCCL_ALGO=Ring'", take_variation,
      0},
-    {0, "script", "FILE", "jobs have what this script, manifest or configuration file sets", take_variation, 0},
-    {0, "env", "FILE", "the same of a file of variables, such as nccl.conf", take_variation, 0},
+    {0, "script", "FILE", "jobs have what this script, manifest or configuration file (nccl.conf) sets", take_variation,
+     0},
     {0, "pid", "N", "the same of the environment of process N", take_variation, 0, .low = 1, .high = INT32_MAX},
     {0, "profile", "DIR", "jobs have what a profile sets, and its tuner table", take_variation, 0},
     {0, "against", "NAME=VALUE...", "what stands before it, with these variables beside or in place of its own",

@@ -1,4 +1,4 @@
-/* Findings: lists, text, JSON, GitHub's annotations. */
+/* Findings: lists, text, JSON. */
 #include "core/finding.h"
 
 #include <stdlib.h>
@@ -199,47 +199,4 @@ void finding_take(struct findings *all, const cJSON *doc)
     if (i == all->n)
         all->list = arena_grow(all->arena, all->list, (size_t)all->n++, sizeof *all->list);
     all->list[i] = f;
-}
-
-/* ---- GitHub ------------------------------------------------------------------------------------------------------ */
-
-/* As seen from the current directory when it is below it. */
-static const char *from_here(const char *path)
-{
-    char here[4096];
-    size_t n = path[0] == '/' && getcwd(here, sizeof here) ? strlen(here) : 0;
-    path += n > 0 && !strncmp(path, here, n) && path[n] == '/' ? n + 1 : 0;
-    return strncmp(path, "./", 2) ? path : path + 2;
-}
-
-/* A part of the line; in a property ':' and ',' mean something, too. */
-static void put_escaped(FILE *out, const char *s, int property)
-{
-    for (; s && *s; s++) {
-        if (*s == '%' || *s == '\r' || *s == '\n' || (property && (*s == ':' || *s == ',')))
-            fprintf(out, "%%%02X", (unsigned)(unsigned char)*s);
-        else
-            fputc(is_control(s, 1) ? '?' : *s, out);
-    }
-}
-
-void finding_print_github(const struct finding *f, const char *name, FILE *out)
-{
-    struct arena *a = arena_new();
-    fprintf(out, "::%s ",
-            f->severity == FINDING_NOTE || f->severity == FINDING_OK ? "notice" : severities[f->severity]);
-    if (f->file) {
-        fputs("file=", out);
-        put_escaped(out, from_here(f->file), 1);
-        if (f->line)
-            fprintf(out, ",line=%ld,col=%ld", f->line, f->column);
-        fputc(',', out);
-    }
-    fputs("title=", out);
-    put_escaped(out, arena_printf(a, "%s%s%s", f->id ? f->id : "", f->id && name ? " " : "", name ? name : ""), 1);
-    fputs("::", out);
-    put_escaped(out,
-                arena_printf(a, "%s%s%s", finding_sentence(f, a), f->advice ? " " : "", f->advice ? f->advice : ""), 0);
-    fputc('\n', out);
-    arena_free(a);
 }

@@ -1,5 +1,5 @@
 /* What was found: about a machine, a job, a setting, an installation. One type, and one way each to print it for
- * people, for programs (JSON) and beside the source (GitHub). */
+ * people and for programs (JSON). */
 #pragma once
 
 #include <stdarg.h>
@@ -75,7 +75,3 @@ struct finding_kind {
     enum finding_severity severity; /* the highest it is reported with */
     const char *title;
 };
-
-/* A line that GitHub shows beside the source when a workflow prints it; `name` of the kind, NULL none. Files below the
- * current directory are named from there. */
-void finding_print_github(const struct finding *f, const char *name, FILE *out);

@@ -3,7 +3,7 @@
  *     struct lint *l = lint_new(&options);
  *     lint_read_file(l, "job.sh", NULL, &e);   readers turn documents into settings
  *     lint_check(l);                           rules turn settings into findings
- *     lint_print(l, LINT_TEXT, stdout);
+ *     lint_print(l, 0, stdout);
  *     lint_free(l);
  *
  * Nothing is ever evaluated: a value that a shell would have to expand is unknown and is not judged. */
@@ -88,8 +88,8 @@ size_t lint_count(const struct lint *l, enum finding_severity severity);
  * Strings live as long as `l`. 0 past the end. */
 int lint_finding(const struct lint *l, size_t n, struct finding *found);
 
-enum lint_format { LINT_TEXT, LINT_JSON, LINT_GITHUB };
-int lint_print(const struct lint *l, enum lint_format format, FILE *out, struct err *e);
+/* As text or as JSON. */
+int lint_print(const struct lint *l, int json, FILE *out, struct err *e);
 
 /* Every rule, by its code. */
 const struct finding_kind *lint_kinds(int *n);

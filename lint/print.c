@@ -1,4 +1,4 @@
-/* Findings for people, for programs (JSON) and beside the source (GitHub's annotations). */
+/* Findings for people and for programs (JSON). */
 
 #include "core/json.h"
 #include "lint/lint_internal.h"
@@ -100,22 +100,11 @@ static int print_json(const struct page *p, FILE *out, struct err *e)
     return json_print(doc, out, e);
 }
 
-static int print_github(const struct page *p, FILE *out, struct err *e)
-{
-    for (size_t n = 0; n < p->l->nfindings; n++)
-        finding_print_github(&p->list[n], p->l->findings[n]->kind->name, out);
-    for (int n = 0; n < p->nproblems; n++)
-        finding_print_github(&p->problems[n], "nccltune lint", out);
-    return ferror(out) ? err_set(e, ERR_FAILED, "the findings could not be written") : 0;
-}
-
-int lint_print(const struct lint *l, enum lint_format format, FILE *out, struct err *e)
+int lint_print(const struct lint *l, int json, FILE *out, struct err *e)
 {
     struct page p = {.l = l, .a = arena_new()};
     collect_findings(&p);
-    int rc = format == LINT_JSON     ? print_json(&p, out, e)
-             : format == LINT_GITHUB ? print_github(&p, out, e)
-                                     : print_text(&p, out, e);
+    int rc = json ? print_json(&p, out, e) : print_text(&p, out, e);
     arena_free(p.a);
     return rc;
 }

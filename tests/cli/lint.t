@@ -118,17 +118,12 @@ Standard input, and the environment
   hca.conf:2:1 error NT505 NCCL_SOCKET_IFNAME
   [1]
 
-Findings for programs: JSON, GitHub
+Findings for programs: JSON
 
   $ nccltune lint --json fixtures/lint/pod.yaml | jq -c '[.format, .settings], (.documents[]), (.findings[0] | keys)'
   ["nccltune-lint/2",3]
   {"file":"fixtures/lint/pod.yaml","kind":"yaml","settings":3}
   ["advice","column","file","fixable","id","line","severity","subject","text","value"]
-  [1]
-  $ nccltune lint --format github fixtures/lint/pod.yaml | cut -d, -f 1-3
-  ::error file=fixtures/lint/pod.yaml,line=7,col=13
-  ::error file=fixtures/lint/pod.yaml,line=12,col=14
-  ::notice file=fixtures/lint/pod.yaml,line=12,col=14
   [1]
 
 --fix makes corrections that change no run, --fix=all the others too

@@ -30,14 +30,14 @@ Every option is still known and named by help
   > probe --deadline --format --from --gpu --hostfile --hosts --ibnetdiscover --json --list-findings \
   > --list-gpus --list-machines --machine --merge --nodes --output --remote --ssh --strict --sysroot --why
   > bench --budget --calibrate --calibration --check --collectives --confidence --engine --first-use-patience --from \
-  > --gpu --graphs --hostfile --hosts --import --interfaces --json --launch-prefix --launcher --machine --margin \
+  > --gpu --graphs --hostfile --hosts --interfaces --json --launch-prefix --launcher --machine --margin \
   > --max-bytes --min-bytes --mpirun --mpirun-args --nccl --nccl-lib --nodes --objective --output --plan --ports \
   > --quiet --ranks-per-node --registered --resume --schedule --shapes --share-gpus --sizes --ssh-command \
   > --start-patience --step-factor --topology --watchdog --workload
   > generate --confidence --fabric --force --json --margin --nccl --output --predicted --quiet \
   > --results --topology --workload
   > results --collective --format --nccl --nodes --output --quiet --ranks
-  > whatif --against --calibration --collectives --dead-rail --env --from --gpu --half-width --hcas --json --launch \
+  > whatif --against --calibration --collectives --dead-rail --from --gpu --half-width --hcas --json --launch \
   > --machine --measured --mixed-rails --more-nodes --nccl --nodes --nodes-per-leaf --oversubscription --pid \
   > --profile --ranks-per-node --script --set --sockets --topology --workload
   > verify --budget --calibration --collectives --confidence --engine --first-use-patience --graphs --hostfile \
@@ -46,7 +46,7 @@ Every option is still known and named by help
   > --sizes --ssh-command --start-patience --step-factor --watchdog --workload
   > explain --bytes --collectives --json --nccl --nodes --ranks --workload
   > report --output
-  > lint --env --fix --format --in-place --json --kind --list-rules --nccl --output --pid --profile --rccl \
+  > lint --env --fix --in-place --json --kind --list-rules --nccl --output --pid --profile --rccl \
   > --strict --topology
   > workload --algorithm --cp --dp --dtype --ep --epochs --etp --even-experts --expert-intermediate --experts \
   > --experts-per-token --framework --from-launch --gpu --gpus-per-node --grad-accum --head-dim --heads --hidden \

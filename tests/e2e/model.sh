@@ -106,11 +106,11 @@ printf '#!/bin/bash\n#SBATCH -N 2\nexport NCCL_IB_HCA=mlx5_ib0,mlx5_ib1\nexport 
 printf 'NCCL_P2P_DISABLE=1\nNCCL_IB_TIMEOUT=22\n' >"$scratch/nccl.conf"
 whatif=("$bin" whatif --machine azure-ndv4 --nodes 2)
 # shellcheck disable=SC2016
-check "whatif --script, --env, --pid and --profile" env NCCL_ALGO=Ring bash -c \
-    'exec "$@" --pid $$' - timeout 100 "${whatif[@]}" --script "$scratch/job.sbatch" --env "$scratch/nccl.conf" --profile "$profile"
+check "whatif --script, --pid and --profile" env NCCL_ALGO=Ring bash -c \
+    'exec "$@" --pid $$' - timeout 100 "${whatif[@]}" --script "$scratch/job.sbatch" --script "$scratch/nccl.conf" --profile "$profile"
 check "a script's HCAs" says "NCCL_IB_HCA=mlx5_ib0,mlx5_ib1 costs up to 3.9x from 512 KiB up" "${whatif[@]}" --script "$scratch/job.sbatch"
 check "what only a shell knows" says "NCCL_DEBUG is only known when it runs" "${whatif[@]}" --script "$scratch/job.sbatch"
-check "a file's peer-to-peer" says "the model is silent on NCCL_IB_TIMEOUT" "${whatif[@]}" --env "$scratch/nccl.conf"
+check "a file's peer-to-peer" says "the model is silent on NCCL_IB_TIMEOUT" "${whatif[@]}" --script "$scratch/nccl.conf"
 # shellcheck disable=SC2016
 check "a process's algorithm" says "jobs have NCCL_ALGO=Ring" env NCCL_ALGO=Ring bash -c 'exec "$0" "$@" --pid $$' "${whatif[@]}"
 check "as JSON" bash -c "'$bin' whatif --machine azure-ndv4 --nodes 2 --script '$scratch/job.sbatch' --json | jq -e '.variations[1].settings[0].times_as_long > 3.5'"

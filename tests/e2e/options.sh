@@ -32,8 +32,7 @@ for c in tune bench; do
     check "$c: a file of hosts that is not there" refuses 1 "--hostfile: $scratch/none" $c --hostfile "$scratch/none"
     check "$c: two lists of hosts" refuses 2 "mutually exclusive" $c --hosts a --hostfile "$topo"
 done
-check "bench --import says who imports" refuses 2 "nccltune results log.txt --format journal" bench --import log.txt
-check "few words are listed" refuses 2 "'png' is none of text, json, short, svg, html, nccl-xml" probe --format png
+check "few words are listed" refuses 2 "'png' is none of text, json, short, svg, nccl-xml" probe --format png
 check "a release that is not yet known" says "later than 2.30.7, the newest release that is known" \
     "$bin" whatif --machine dgx-h100 --nodes 2 --nccl 9.9
 check "is not printed as one that is" bash -c "! '$bin' whatif --machine dgx-h100 --nodes 2 --nccl 9.9 2>/dev/null | grep -F \"NCCL 9.9\""

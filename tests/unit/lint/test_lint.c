@@ -585,7 +585,7 @@ TEST_CASE(every_case)
         struct lint *l = run_case(&cases[i], t, &table, codes, sizeof(codes));
         if (strcmp(codes, cases[i].codes) != 0) {
             print_error("case %zu: expected '%s', found '%s':\n%s", i, cases[i].codes, codes, cases[i].text);
-            lint_print(l, LINT_TEXT, stderr, NULL);
+            lint_print(l, 0, stderr, NULL);
             wrong++;
         }
         lint_free(l);
