@@ -12,6 +12,7 @@
 #include "core/hostlist.h"
 #include "core/locate.h"
 #include "core/units.h"
+#include "core/vars/text.h"
 #include "envgen/install/install.h"
 #include "envgen/install/serve.h"
 #include "envgen/profile/profile.h"
@@ -189,21 +190,21 @@ static void settle_site(struct request *r, struct arena *a)
 /* What a container needs: the files, and to be told. */
 static void print_containers(const struct install_site *s, const struct install_done *d)
 {
-    printf("\nWith P=%s\n and T=%s\n", d->dir, s->plugin);
+    printf("\nWith P=%s\n and T=%s\n", env_shell_word(d->arena, d->dir), env_shell_word(d->arena, s->plugin));
     puts("in containers:\n"
-         "  docker run     -v $P:$P:ro -v $T:$T:ro\n"
-         "                 -e NCCL_TUNER_PLUGIN=$T -e NCCLTUNE_PROFILE=$P\n"
-         "  apptainer exec --bind $P,$T\n"
-         "                 --env NCCL_TUNER_PLUGIN=$T,NCCLTUNE_PROFILE=$P\n"
-         "  enroot start   --mount $P:$P:none:x-create=dir,bind,ro --mount $T:$T:none:x-create=file,bind,ro\n"
-         "                 --env NCCL_TUNER_PLUGIN=$T --env NCCLTUNE_PROFILE=$P\n"
-         "  srun (Pyxis)   --container-mounts=$P:$P:ro,$T:$T:ro\n"
-         "                 and where there are no hooks --export=ALL,NCCL_TUNER_PLUGIN=$T,NCCLTUNE_PROFILE=$P\n"
-         "  NCCL 2.28.7 and later in a container: -e NCCL_ENV_PLUGIN=$T sets the settings, too\n"
+         "  docker run     -v \"$P:$P:ro\" -v \"$T:$T:ro\"\n"
+         "                 -e NCCL_TUNER_PLUGIN=\"$T\" -e NCCLTUNE_PROFILE=\"$P\"\n"
+         "  apptainer exec --bind \"$P,$T\"\n"
+         "                 --env NCCL_TUNER_PLUGIN=\"$T\",NCCLTUNE_PROFILE=\"$P\"\n"
+         "  enroot start   --mount \"$P:$P:none:x-create=dir,bind,ro\" --mount \"$T:$T:none:x-create=file,bind,ro\"\n"
+         "                 --env NCCL_TUNER_PLUGIN=\"$T\" --env NCCLTUNE_PROFILE=\"$P\"\n"
+         "  srun (Pyxis)   --container-mounts=\"$P:$P:ro,$T:$T:ro\"\n"
+         "                 and where there are no hooks --export=ALL,NCCL_TUNER_PLUGIN=\"$T\",NCCLTUNE_PROFILE=\"$P\"\n"
+         "  NCCL 2.28.7 and later in a container: -e NCCL_ENV_PLUGIN=\"$T\" sets the settings, too\n"
          "without Slurm:\n"
          "  Ray            ray.init(runtime_env={\"env_vars\":\n"
          "                 {\"NCCL_TUNER_PLUGIN\": \"$T\", \"NCCLTUNE_PROFILE\": \"$P\"}})\n"
-         "  torchrun       NCCL_TUNER_PLUGIN=$T NCCLTUNE_PROFILE=$P torchrun ...");
+         "  torchrun       NCCL_TUNER_PLUGIN=\"$T\" NCCLTUNE_PROFILE=\"$P\" torchrun ...");
 }
 
 static void print_who(const struct request *w)
@@ -245,7 +246,8 @@ static void print_delivery(const struct request *w, const struct install_done *d
     if (d->nccl_conf)
         printf("%s %s\n", w->site.nccl_conf, d->nccl_conf);
     if (d->openmpi)
-        printf("its OpenMPI settings are not installed: in a job, `. %s/openmpi.sh` sets them\n", d->dir);
+        printf("its OpenMPI settings are not installed: in a job, `. %s` sets them\n",
+               env_shell_word(d->arena, arena_printf(d->arena, "%s/openmpi.sh", d->dir)));
 }
 
 static void print_done(const struct request *w, const struct install_done *d)

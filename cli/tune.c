@@ -13,6 +13,7 @@
 #include "core/file.h"
 #include "core/trust.h"
 #include "core/units.h"
+#include "core/vars/text.h"
 #include "envgen/install/install.h"
 #include "envgen/profile/profile.h"
 #include "envgen/report/report.h"
@@ -121,7 +122,8 @@ static int begin(struct tune *t, struct tune_part *p, struct err *e)
 
 static int interrupted(const struct tune *t)
 {
-    fprintf(stderr, TUNE_COMMAND ": interrupted; 'nccltune tune --resume -o %s' goes on\n", t->generate.out);
+    fprintf(stderr, TUNE_COMMAND ": interrupted; `nccltune tune --resume -o %s` goes on\n",
+            env_shell_word(t->arena, t->generate.out));
     return CLI_INTERRUPTED;
 }
 
@@ -372,7 +374,8 @@ static int say_how_to_go_on(const struct tune *t, const struct tune_part *p, int
     const struct err was = *e;
     return rc != ERR_FAILED || !exists(p->bench.results) || t->delivered.verdict == VERIFY_REFUTED
                ? rc
-               : err_set(e, rc, "%.800s; 'nccltune tune --resume -o %s' goes on", was.text, t->generate.out);
+               : err_set(e, rc, "%.800s; `nccltune tune --resume -o %s` goes on", was.text,
+                         env_shell_word(t->arena, t->generate.out));
 }
 
 /* From the nodes of a part to its profile. */
@@ -401,7 +404,7 @@ static void log_scopes(struct tune *t)
         const struct topology *part = t->parts[i].topology;
         const char *measured = tune_hosts(part, 0, a, &n), *served = tune_hosts(part, 1, a, &n);
         log_info(&t->log, "for jobs on %s%s%s: nccltune install-profile %s --jobs-on '%s%s%s'", measured, n ? "," : "",
-                 served, t->parts[i].generate.out, measured, n ? "," : "", served);
+                 served, env_shell_word(a, t->parts[i].generate.out), measured, n ? "," : "", served);
         arena_free(a);
     }
 }

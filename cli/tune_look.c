@@ -9,6 +9,7 @@
 #include "cli/tune.h"
 #include "core/hostlist.h"
 #include "core/json.h"
+#include "core/vars/text.h"
 #include "probe/cluster/groups.h"
 #include "probe/findings/findings.h"
 #include "probe/topology/build.h"
@@ -71,8 +72,8 @@ static int check_login_node(const struct tune *t, struct err *e)
     return !nodes ? 0
                   : err_set(e, ERR_LACKS,
                             "this machine has no GPU and is not one of the nodes of its Slurm cluster, %s: say "
-                            "'salloc -N4 nccltune tune -o %s' or --hosts (--engine mpi measures this machine)",
-                            nodes, t->generate.out);
+                            "`salloc -N4 nccltune tune -o %s` or --hosts (--engine mpi measures this machine)",
+                            nodes, env_shell_word(t->arena, t->generate.out));
 }
 
 static int find_nodes(struct tune *t, struct cli_nodes *nodes, struct err *e)

@@ -25,8 +25,7 @@ static const char *typed(struct arena *a, const char *path)
 {
     char here[PATH_MAX];
     size_t n = getcwd(here, sizeof here) ? strlen(here) : 0;
-    return env_path_ok(path) && n > 1 && !strncmp(path, here, n) && path[n] == '/' ? path + n + 1
-                                                                                   : env_report_word(a, path);
+    return env_shell_word(a, n > 1 && !strncmp(path, here, n) && path[n] == '/' ? path + n + 1 : path);
 }
 
 /* This program, by its name where the shell finds it by that. */

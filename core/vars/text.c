@@ -56,6 +56,11 @@ char *env_shell_quote(struct arena *a, const char *s)
     return out;
 }
 
+const char *env_shell_word(struct arena *a, const char *s)
+{
+    return env_value_ok(s) ? s : env_shell_quote(a, env_comment(a, s));
+}
+
 char *env_comment(struct arena *a, const char *s)
 {
     return err_mask_controls(arena_strdup(a, s));

@@ -22,6 +22,10 @@ int env_path_ok(const char *path);
 /* `s` in single quotes, with any quote in it taken apart ('\''). NULL when it holds a control character. */
 char *env_shell_quote(struct arena *a, const char *s);
 
+/* A path or a list of hosts in a command that is shown, to be typed or pasted: quoted where a shell would not read it
+ * as it is. A path with control characters cannot be typed, and is shown with '?'. */
+const char *env_shell_word(struct arena *a, const char *s);
+
 /* `s` on one line for a comment: control characters become '?'. */
 char *env_comment(struct arena *a, const char *s);
 

@@ -16,6 +16,3 @@ int env_report_save(const struct env_profile *p, const char *path, struct err *e
 
 /* The lines for a job script, up to a NULL: none where the profile sets nothing and its table has no rule. In `a`. */
 const char **env_report_lines(const struct env_profile *p, struct arena *a);
-
-/* A path as a shell reads it. */
-const char *env_report_word(struct arena *a, const char *path);

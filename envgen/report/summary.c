@@ -18,12 +18,6 @@
 
 /* ---- what a job script needs of a profile, to be pasted ---------------------------------------------------------- */
 
-const char *env_report_word(struct arena *a, const char *path)
-{
-    const char *quoted = env_path_ok(path) ? path : env_shell_quote(a, path);
-    return quoted ? quoted : path;
-}
-
 static int sets(const struct env_decisions *d, const char *family)
 {
     for (int i = 0; i < d->nsettings; i++)
@@ -49,12 +43,12 @@ const char **env_report_lines(const struct env_profile *p, struct arena *a)
     const char **lines = arena_alloc(a, 5 * sizeof *lines), *plugin = locate_plugin(a, NULL);
     int n = 0;
     if (sets(p->decisions, BENCH_FAMILY_NCCL))
-        lines[n++] = arena_printf(a, "source %s", env_report_word(a, arena_printf(a, "%s/nccl.sh", p->dir)));
+        lines[n++] = arena_printf(a, "source %s", env_shell_word(a, arena_printf(a, "%s/nccl.sh", p->dir)));
     if (sets(p->decisions, BENCH_FAMILY_OPENMPI))
-        lines[n++] = arena_printf(a, "source %s", env_report_word(a, arena_printf(a, "%s/openmpi.sh", p->dir)));
+        lines[n++] = arena_printf(a, "source %s", env_shell_word(a, arena_printf(a, "%s/openmpi.sh", p->dir)));
     if (plugin && has_rules(a, p)) {
-        lines[n++] = arena_printf(a, "export NCCLTUNE_PROFILE=%s", env_report_word(a, p->dir));
-        lines[n++] = arena_printf(a, "export NCCL_TUNER_PLUGIN=%s", env_report_word(a, plugin));
+        lines[n++] = arena_printf(a, "export NCCLTUNE_PROFILE=%s", env_shell_word(a, p->dir));
+        lines[n++] = arena_printf(a, "export NCCL_TUNER_PLUGIN=%s", env_shell_word(a, plugin));
     }
     return lines;
 }
@@ -197,7 +191,7 @@ static void draw_summary(struct report *r, FILE *out)
 {
     int n;
     const struct gained *all = gains_of(r, &n);
-    const char *profile = env_report_word(r->a, r->p->dir);
+    const char *profile = env_shell_word(r->a, r->p->dir);
     put_verdict(r, all, n, out);
     put_gains(r, all, n, out);
     put_machine(r, out);
@@ -253,7 +247,7 @@ static void draw_install(struct report *r, FILE *out)
         {"For all jobs of nodes without them, through NCCL's own file", "install-profile", " --hosts LIST --no-hooks"},
         {"What it says and why, in a terminal", "explain", ""},
     };
-    const char *profile = env_report_word(r->a, r->p->dir);
+    const char *profile = env_shell_word(r->a, r->p->dir);
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         page_put(out, "p", steps[i].what);
         page_put(out, "pre", arena_printf(r->a, "nccltune %s %s%s", steps[i].command, profile, steps[i].of_profile));

@@ -63,6 +63,12 @@ It prints commands for containers and for jobs outside Slurm
   srun
   torchrun
 
+What it prints can be pasted where a path has blanks
+
+  $ nccltune install-profile first --store "$PWD/o t" --no-nccl-conf 2>/dev/null | sed -n 's/^With //p; s/^ and \(T=\)/\1/p' >lines
+  $ . ./lines; [ -s "$P/tuner.csv" ] && echo "${P#$PWD/}" | cut -c1-13
+  o t/profiles/
+
 --partition limits a profile to a partition, --previous goes back and forth
 
   $ nccltune probe --machine hgx-a100-4 --nodes 2 -o topology.json

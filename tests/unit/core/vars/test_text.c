@@ -55,13 +55,12 @@ TEST_CASE(shells_give_back_what_was_quoted)
 {
     static const char *const texts[] = {"/plain",   "/a b",        "/it's",  "/$(touch x)", "/`id`", "/a\"b",
                                         "/a\\b",    "/a;exit 3",   "/*",     "/a'\\''b",    "'",     "/\xc3\xa4",
-                                        "/a#b !$%", "/-n ${HOME}", "/a&b|c", "/~"};
+                                        "/a#b !$%", "/-n ${HOME}", "/a&b|c", "/~",          "~",     "a,b[1-2]"};
     static const char *const shells[] = {"sh", "bash", "dash"};
     struct scratch s = scratch_new();
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (size_t k = 0; k < sizeof shells / sizeof *shells; k++) {
-            const char *script =
-                arena_printf(s.arena, "set -eu\nprintf '%%s' %s\n", env_shell_quote(s.arena, texts[i]));
+            const char *script = arena_printf(s.arena, "set -eu\nprintf '%%s' %s\n", env_shell_word(s.arena, texts[i]));
             const char *path = scratch_write(&s, "script", script, strlen(script));
             int code;
             char *out = scratch_run(&s, arena_printf(s.arena, "cd '%s' && %s '%s'", s.dir, shells[k], path), &code);
@@ -70,6 +69,8 @@ TEST_CASE(shells_give_back_what_was_quoted)
         }
     assert_null(env_shell_quote(s.arena, "a\nb"));
     assert_null(env_shell_quote(s.arena, "a\x1b[2J"));
+    assert_string_equal(env_shell_word(s.arena, "a/b-1"), "a/b-1"); /* what needs no quotes has none */
+    assert_string_equal(env_shell_word(s.arena, "a\nb"), "'a?b'");
     scratch_free(&s);
 }
 
