@@ -78,7 +78,7 @@ struct lint_setting {
 };
 
 /* A launch of ranks, and what of the environment it passes on. */
-enum lint_launcher { LINT_MPIRUN, LINT_SRUN, LINT_SSH, LINT_SUDO, LINT_TORCHRUN };
+enum lint_launcher { LINT_MPIRUN, LINT_SRUN, LINT_SSH, LINT_SUDO, LINT_DOCKER, LINT_TORCHRUN };
 struct lint_launch {
     enum lint_launcher launcher;
     size_t at; /* in the document */
@@ -200,8 +200,12 @@ void lint_set_value(struct lint *l, struct lint_setting *s, const struct lint_vi
                     size_t bytes);
 /* Its value: what the word at [at, end) stands for in a shell, unless only a shell can tell. */
 void lint_set_word(struct lint *l, struct lint_setting *s, const struct lint_view *v, size_t at, size_t end);
-/* Whether lint looks at a name: env_of_interest, or a variable of NCCL's in lower case. */
+/* Whether lint looks at a name: env_of_interest, a variable of NCCL's in lower case or with its first word misspelt. */
 int lint_of_interest(const char *name, size_t length);
+/* NCCL_DEBUG for CCL_DEBUG, RCCL_DEBUG and their like, written to `meant`; NULL: NCCL has no variable of that name. */
+const char *lint_meant_name(const char *name, size_t length, char *meant, size_t size);
+/* What was exported in `group` from setting `before` on ends with its shell, unless a program ran after it. */
+void lint_end_shell(struct lint *l, const struct lint_text *t, size_t before, int group);
 #define LINT_MOST_SETTINGS 4000 /* of one document; more is an error */
 
 /* The name at this place of a view was understood, though it sets nothing. */

@@ -467,7 +467,11 @@ int lint_read_make(struct lint *l, const struct lint_view *v, int group, enum li
             while (first < end && strchr("\t @+-", v->s[first]))
                 first++;
             struct lint_view recipe = lint_unescape(l, v, first, end, LINT_DOLLARS);
-            l->read_inner(l, &recipe, "recipe.sh", ++l->groups, how);
+            size_t own = l->nsettings;
+            int line = ++l->groups;
+            l->read_inner(l, &recipe, "recipe.sh", line, how);
+            if (!lint_speaks_of(v->t, ".ONESHELL"))
+                lint_end_shell(l, v->t, own, line);
         } else if (v->s[at] != '#') {
             read_make_line(&x, skip_blanks(v->s, at, end), end);
         }

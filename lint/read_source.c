@@ -202,6 +202,7 @@ static const char *const setters[] = {"setdefault", "setenv",  "putenv",      "s
                                       "setEnv",     "env_set", "prepend_env", "set_environment_variable",
                                       NULL};
 static const char *const holders[] = {"putenv", "_putenv", "append", "push_back", "emplace_back", NULL};
+static const char *const shells[] = {"system", "run", "call", "check_call", "check_output", "Popen", NULL};
 static const char *const talkers[] = {
     "print", "info",       "warning",      "warn",           "debug",       "error",    "log",         "exception",
     "write", "ValueError", "RuntimeError", "add_argument",   "echo",        "fail",     "skip",        "startswith",
@@ -340,8 +341,11 @@ static void on_string(struct source *p, const struct source_token *t)
         !(memchr(s, ' ', token_length(t)) || memchr(s, '\n', token_length(t)) || memmem(s, token_length(t), "\\n", 2)))
         return;
     struct lint_view inner = lint_unescape(p->l, p->v, t->from, t->to, t->raw ? 0 : LINT_ESCAPES);
-    int lines = memchr(inner.s + inner.from, '\n', inner.to - inner.from) != NULL;
-    p->l->read_inner(p->l, &inner, lines ? NULL : "words.sh", ++p->l->groups, p->how);
+    int lines = memchr(inner.s + inner.from, '\n', inner.to - inner.from) != NULL, group = ++p->l->groups;
+    size_t before = p->l->nsettings;
+    p->l->read_inner(p->l, &inner, lines ? NULL : "words.sh", group, p->how);
+    if (v && v->open == '(' && calls_one_of(p, v, shells))
+        lint_end_shell(p->l, p->v->t, before, group);
 }
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */

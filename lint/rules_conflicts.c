@@ -352,16 +352,19 @@ static void check_ib_off(struct lint *l, const struct lint_setting *s)
 {
     int is_switch = !strcmp(s->name, "NCCL_IB_DISABLE");
     const struct lint_setting *off = is_switch ? s : lint_before(l, s, "NCCL_IB_DISABLE");
+    const struct lint_setting *net = is_switch ? NULL : lint_before(l, s, "NCCL_NET");
+    int socket = net && net->value && !strcasecmp(net->value, "Socket") && strcmp(s->name, "NCCL_IB_HCA") != 0;
     const struct lint_setting *hca = is_switch ? lint_before(l, s, "NCCL_IB_HCA") : NULL;
     int gdr = !strncmp(s->name, "NCCL_NET_GDR_", 13);
-    if ((strncmp(s->name, "NCCL_IB_", 8) != 0 && !gdr) || (s->value && !*s->value) || !off || !lint_is_on(off) ||
-        (is_switch && !hca))
+    if ((strncmp(s->name, "NCCL_IB_", 8) != 0 && !gdr) || (s->value && !*s->value) ||
+        (!socket && (!off || !lint_is_on(off))) || (is_switch && !hca))
         return;
-    struct lint_finding *f =
-        lint_find(l, NT_IB_SETTING_UNUSED, s,
-                  is_switch ? "It takes NCCL's own RDMA transport out, so NCCL_IB_HCA above is not used by it."
-                            : "NCCL_IB_DISABLE takes NCCL's own RDMA transport out, so this is not used by it.",
-                  "Remove one of the two, unless a network plugin reads it.");
+    struct lint_finding *f = lint_find(
+        l, NT_IB_SETTING_UNUSED, s,
+        is_switch ? "It takes NCCL's own RDMA transport out, so NCCL_IB_HCA above is not used by it."
+                  : arena_printf(l->arena, "%s takes NCCL's own RDMA transport out, so this is not used by it.",
+                                 socket ? "NCCL_NET=Socket" : "NCCL_IB_DISABLE"),
+        "Remove one of the two, unless a network plugin reads it.");
     if (gdr) /* plugins ask NCCL, which asks this variable */
         f->severity = FINDING_NOTE;
 }

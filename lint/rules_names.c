@@ -189,14 +189,17 @@ static int is_lower(struct lint *l, const struct lint_setting *s)
     return 1;
 }
 
-/* RCCL_SOCKET_IFNAME: RCCL reads NCCL's variables under NCCL's names. */
-static int is_rccl_spelling(struct lint *l, const struct lint_setting *s)
+/* RCCL_SOCKET_IFNAME, CCL_DEBUG */
+static int is_prefix_misspelt(struct lint *l, const struct lint_setting *s)
 {
-    const char *name = arena_printf(l->arena, "NCCL_%s", s->name + strcspn(s->name, "_") + 1);
-    if (strncmp(s->name, "RCCL_", 5) != 0 || s->how == LINT_ASSIGNED || !env_var_find(name))
+    char meant[64];
+    if (s->how == LINT_ASSIGNED || !lint_meant_name(s->name, strlen(s->name), meant, sizeof meant))
         return 0;
+    const char *name = arena_strdup(l->arena, meant);
     rename_to(l,
-              lint_find(l, NT_MISSPELT_VARIABLE, s, "RCCL reads NCCL's variables under their own names, not this one.",
+              lint_find(l, NT_MISSPELT_VARIABLE, s,
+                        *s->name == 'R' ? "RCCL reads NCCL's variables under their own names, not this one."
+                                        : "NCCL's variables begin with NCCL_: nothing reads this name.",
                         arena_printf(l->arena, "Use %s.", name)),
               s, name, 1);
     return 1;
@@ -248,7 +251,7 @@ void lint_check_names(struct lint *l, const struct lint_setting *s)
             check_other(l, s, o);
         return;
     }
-    if (is_lower(l, s) || is_rccl_spelling(l, s) || is_misspelt_other(l, s))
+    if (is_lower(l, s) || is_prefix_misspelt(l, s) || is_misspelt_other(l, s))
         return;
     const struct env_prefix *p = env_prefix_find(s->name);
     if (p && p->status != ENV_BUILD) {

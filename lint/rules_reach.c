@@ -54,6 +54,8 @@ static const struct {
                   "Set %s in the command itself, or write /etc/nccl.conf on every node.", ", "},
     [LINT_SUDO] = {NT_SUDO_DROPS_IT, "sudo takes variables away unless it is told to keep them",
                    "Use sudo -E, or --preserve-env=%s.", ","},
+    [LINT_DOCKER] = {NT_CONTAINER_LEAVES_IT, "A container starts without the variables of this shell",
+                     "Add -e %s, or set it in the container.", " -e "},
 };
 
 /* One finding a launch, at the first setting that it loses; the advice names all. */

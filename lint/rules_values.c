@@ -278,7 +278,7 @@ static void check_devices(struct lint *l, const struct lint_setting *s)
         says = arena_printf(l->arena, "'^' counts only in front of '=': this looks for a device called \"%.40s\".",
                             s->value + 1);
         right = arena_printf(l->arena, "^=%s", s->value + 2);
-    } else if (strpbrk(s->value, " \t;"))
+    } else if (strpbrk(s->value, " \t;\n"))
         says =
             "The list is split at commas alone: a blank or ';' becomes a part of a name, which then matches nothing.";
     else if (strpbrk(s->value, "*?[]()|/"))
@@ -291,6 +291,8 @@ static void check_devices(struct lint *l, const struct lint_setting *s)
             says = "'^' and '=' count only in front of the whole list; inside it they are a part of a name.";
         else if (s->var->grammar == ENV_G_HCA && is_range(&d.list[i]))
             says = "NCCL knows no ranges: what looks like one is a part of a name, which then matches nothing.";
+        else if (!d.list[i].port_ok && s->var->grammar == ENV_G_IFNAME)
+            says = "NCCL splits the list at commas, and does not look at what follows ':'.";
         else if (!d.list[i].port_ok && s->var->grammar == ENV_G_HCA)
             says =
                 arena_printf(l->arena, "The port of \"%.*s\" is no number: it counts as port 0, which no device has.",

@@ -119,11 +119,7 @@ void shell_script(struct shell *sh, int i, const char *name, int group)
     if (quote == '"' && memmem(sh->s + at, end - at, "\\\"", 2))
         v = lint_unescape(sh->l, &v, at + 1, end - 1, LINT_ESCAPES);
     sh->l->read_inner(sh->l, &v, name, group, sh->how);
-    for (size_t k = before; k < sh->l->nsettings; k++) {
-        struct lint_setting *s = sh->l->settings[k];
-        if (s->how == LINT_EXPORTED && s->group == group && s->commands == v.t->commands)
-            s->how = LINT_SUBSHELL;
-    }
+    lint_end_shell(sh->l, v.t, before, group);
 }
 
 void shell_json(struct shell *sh, int i, int group)

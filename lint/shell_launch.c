@@ -92,10 +92,10 @@ static void find_cut_value(struct shell *sh, const struct lint_setting *before, 
         return;
     lint_find(sh->l, NT_EXPORT_COMMA, before,
               arena_printf(sh->l->arena,
-                           "Slurm cuts the list at its commas: the value is \"%.40s\", and \"%.*s\" is taken for "
+                           "The list is cut at its commas: the value is \"%.40s\", and \"%.*s\" is taken for "
                            "the name of a variable.",
                            before->value, (int)(end - at < 40 ? end - at : 40), s + at),
-              "Export it in the script, or put the value into single quotes.");
+              "Export it in the script, put the value into single quotes, or for Helm '\\' in front of each comma.");
 }
 
 void shell_list(struct shell *sh, size_t at, size_t end, char mark, enum lint_how how, int group)
@@ -120,6 +120,7 @@ void shell_list(struct shell *sh, size_t at, size_t end, char mark, enum lint_ho
 static void read_paths(struct shell *sh, size_t at, size_t end, int group)
 {
     const char *s = sh->s;
+    struct lint_setting *before = NULL;
     size_t name = 0, bytes = 0;
     strip_quotes(s, &at, &end);
     while (at < end) {
@@ -132,9 +133,11 @@ static void read_paths(struct shell *sh, size_t at, size_t end, int group)
             name = value;
             bytes = stop - value;
         } else if (equals && value - 1 - last == 5 && !memcmp(s + last, "value", 5) && bytes) {
-            shell_add(sh, name, bytes, value, stop, LINT_COMMAND, group);
+            before = shell_add(sh, name, bytes, value, stop, LINT_COMMAND, group);
         } else if (equals) {
-            shell_add(sh, last, value - 1 - last, value, stop, LINT_COMMAND, group);
+            before = shell_add(sh, last, value - 1 - last, value, stop, LINT_COMMAND, group);
+        } else {
+            find_cut_value(sh, s[at - 2] == '\\' ? NULL : before, at, stop);
         }
         at = stop + 1;
     }
@@ -221,6 +224,9 @@ int shell_option(struct shell *sh, int i, int group)
 {
     static const char *const splitters[] = {"apptainer", "singularity", "torchx", NULL};
     const struct option *o = option_at(sh, i);
+    const struct shell_word *own = &sh->words[i];
+    if (!o && strchr("\"'", *shell_raw(sh, 0)) && strchr("\"'", sh->s[own->at])) /* a line of an array */
+        read_quoted_pair(sh, own->at + 1, own->end - 1, group);
     if (!o)
         return i;
     size_t n = strlen(o->word);
@@ -426,8 +432,36 @@ static void do_sudo(struct shell *sh, int i, int group)
         new_launch(sh, LINT_SUDO, i, group)->keeps = keeps;
 }
 
+/* docker run with GPUs: variables go in by -e, --env and files. */
+static void do_docker(struct shell *sh, int i, int group)
+{
+    static const char *const gpus[] = {"--gpus", "--runtime=nvidia", "--device=/dev/kfd", NULL};
+    static const char *const names[] = {"-e", "--env", NULL};
+    int has_gpus = 0, keeps = 0;
+    for (int k = i + 1; k < sh->nwords; k++) {
+        const char *s = shell_raw(sh, k);
+        has_gpus |= shell_is_one_of(sh, k, gpus) || begins_with(sh, k, "--gpus=");
+        keeps |= begins_with(sh, k, "--env-") || (*s == '$' && shell_raw(sh, k - 1)[0] != '-') ||
+                 !strncmp(s, "\"${", 3) || memmem(s, shell_length(sh, k), "[@]", 3);
+    }
+    if (!has_gpus || !shell_is(sh, i + 1, "run"))
+        return;
+    struct lint_launch *c = new_launch(sh, LINT_DOCKER, i, group);
+    c->keeps = keeps;
+    for (int k = i + 1; k < sh->nwords; k++) {
+        size_t at = sh->words[k].at, skip = begins_with(sh, k, "--env=") ? 6 : begins_with(sh, k, "-e") ? 2 : 0;
+        if (shell_is_one_of(sh, k - 1, names))
+            pass_name(sh, c, at, sh->words[k].end);
+        else if (skip)
+            pass_name(sh, c, at + skip, sh->words[k].end);
+    }
+}
+
 int shell_launch(struct shell *sh, int first, int group)
 {
+    static const char *const dockers[] = {"docker", "podman", "nerdctl", NULL};
+    if (shell_runs(sh, first, dockers))
+        do_docker(sh, first, group);
     for (int i = 0; i < first; i++)
         if (shell_runs(sh, i, sudos))
             do_sudo(sh, i, group);

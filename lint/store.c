@@ -266,10 +266,31 @@ void lint_set_word(struct lint *l, struct lint_setting *s, const struct lint_vie
         lint_set_value(l, s, v, text.text, text.bytes ? text.at : at, text.bytes ? text.bytes : end - at);
 }
 
+void lint_end_shell(struct lint *l, const struct lint_text *t, size_t before, int group)
+{
+    for (size_t k = before; k < l->nsettings; k++)
+        if (l->settings[k]->how == LINT_EXPORTED && l->settings[k]->group == group &&
+            l->settings[k]->commands == t->commands)
+            l->settings[k]->how = LINT_SUBSHELL;
+}
+
+const char *lint_meant_name(const char *name, size_t length, char *meant, size_t size)
+{
+    static const char *const prefixes[] = {"RCCL_", "CCL_", "NCC_", "NCL_", "NCLL_", "NNCCL_"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        size_t n = strlen(prefixes[i]);
+        if (length > n && length - n + 6 < size && !memcmp(name, prefixes[i], n)) {
+            snprintf(meant, size, "NCCL_%.*s", (int)(length - n), name + n);
+            return env_var_find(meant) ? meant : NULL;
+        }
+    }
+    return NULL;
+}
+
 int lint_of_interest(const char *name, size_t length)
 {
     char upper[64];
-    if (env_of_interest(name, length))
+    if (env_of_interest(name, length) || lint_meant_name(name, length, upper, sizeof upper))
         return 1;
     if (length < 6 || length >= sizeof upper || strncasecmp(name, "NCCL_", 5) != 0)
         return 0;

@@ -175,4 +175,5 @@ Every rule is still known
   NT506:error NT507:note NT508:note NT509:error NT510:note NT601:error NT602:error NT603:error NT604:warning
   NT605:error NT606:error NT607:warning NT608:error NT609:warning NT610:warning NT611:error NT612:error
   NT613:error NT614:error NT615:error NT616:error NT701:warning NT702:warning NT703:warning NT704:warning
-  NT705:warning NT706:warning NT707:warning NT708:warning NT709:warning NT801:warning NT802:note NT803:warning
+  NT705:warning NT706:warning NT707:warning NT708:warning NT709:warning NT710:warning NT801:warning NT802:note
+  NT803:warning

@@ -131,6 +131,12 @@ static const struct kase cases[] = {
     {"python", NULL, NOWHERE, "os.environ['NCCL_CROSS_NIC'] = '1'\nenv['NCCL_MIN_CTAS'] = 4\n", "", "NT616"},
     {"shell", NULL, NOWHERE, "export NCCL_IB_HCA=mlx5_0:1:2,rdma-0\n", "", "NT214"},
     {"shell", NULL, NOWHERE, "#!/bin/csh\nexport A=1\nsetenv NCCL_CROSS_NIC 1\n", "", "NT611"},
+    {"shell", NULL, NOWHERE, "export NCCL_CROSS_NIC=1\ndocker run --gpus all -e NCCL_CROSS_NIC image\n", "", "NT710"},
+    {"shell", NULL, NOWHERE, "export NCCL_CROSS_NIC=1\ndocker run --gpus all image\n", "NT710", NULL},
+    {"shell", NULL, NOWHERE, "export NCCL_CROSS_NIC=1\ndocker run --gpus all --env-file e image\n", "", "NT710"},
+    {"shell", NULL, NOWHERE, "helm install t ./c --set 'env.NCCL_IB_HCA=mlx5_0\\,mlx5_1'\n", "", "NT612"},
+    {"python", NULL, NOWHERE, "os.system('export NCCL_CROSS_NIC=1; torchrun t.py')\n", "", "NT706"},
+    {"shell", NULL, NOWHERE, "export NCCL_NET=Socket\nexport NCCL_IB_DISABLE=1\n", "NT310", "NT403"},
     {"shell", NULL, NOWHERE, "export NCCL_TOPO_FILE=\"~/topo.xml\"\n", "NT220", NULL},
     {"shell", NULL, NOWHERE, "export NCCL_TOPO_FILE=~/topo.xml\n", "", "NT220"},
     /* what is never closed hides nothing of the lines below */
