@@ -174,7 +174,8 @@ static void count_line(struct lines *c, const char *s, size_t n)
         equals++;
     c->plain += name > 0 && name < n && s[name] == '=' && !memchr(s, ';', n);
     c->continued += name > 0 && name < n && s[name] == '=' && s[n - 1] == '\\';
-    c->spaced += name > 0 && name < n && s[name] == '=' && memchr(s + name, ' ', n - name) && !memchr(s, '"', n);
+    c->spaced += name > 0 && name < n && s[name] == '=' && memchr(s + name, ' ', n - name) &&
+                 (!memchr(s, '"', n) || memmem(s, n, " (", 2));
     c->commands += runs_program(s + name, n - name);
     c->quoted += name > 0 && equals + 1 < n && s[equals] == '=' && memchr(s + equals, '"', n - equals) != NULL;
     c->yaml += (name > 0 && name < n && s[name] == ':') || (n > 1 && !memcmp(s, "- ", 2));

@@ -14,20 +14,29 @@ static int is_loc(const struct lint_setting *s, const struct lint *l)
     return level && !strcmp(level, "LOC");
 }
 
+/* A benchmark that a command is to run without P2P or shared memory measures the rest on purpose. */
+static void find_left_over(struct lint *l, enum lint_rule rule, const struct lint_setting *s, const char *says,
+                           const char *advice)
+{
+    struct lint_finding *f = lint_find(l, rule, s, says, advice);
+    if (s->how == LINT_COMMAND && s->text && lint_speaks_of(s->text, "_perf "))
+        f->severity = FINDING_NOTE;
+}
+
 static void check_p2p(struct lint *l, const struct lint_setting *s)
 {
     int level = !strcmp(s->name, "NCCL_P2P_LEVEL");
     if (level ? is_loc(s, l) : s->value && !strcmp(s->value, "1"))
-        lint_find(l, NT_P2P_OFF, s, "Traffic between the GPUs of a node goes through host memory, NVLink unused.",
-                  "Remove it, unless a test of P2P fails on these nodes.");
+        find_left_over(l, NT_P2P_OFF, s, "Traffic between the GPUs of a node goes through host memory, NVLink unused.",
+                       "Remove it, unless a test of P2P fails on these nodes.");
 }
 
 static void check_shm(struct lint *l, const struct lint_setting *s)
 {
     if (lint_is_on(s))
-        lint_find(l, NT_SHM_OFF, s,
-                  "Where P2P is not possible, ranks of a node talk over the network instead of shared memory.",
-                  "Remove it, and give containers a large enough /dev/shm.");
+        find_left_over(l, NT_SHM_OFF, s,
+                       "Where P2P is not possible, ranks of a node talk over the network instead of shared memory.",
+                       "Remove it, and give containers a large enough /dev/shm.");
 }
 
 static void check_gdr(struct lint *l, const struct lint_setting *s)
