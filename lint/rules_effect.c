@@ -54,6 +54,8 @@ static const struct consequence {
     {"NCCL_IB_RETRY_CNT", NT_OUT_OF_RANGE,
      "The InfiniBand field holds 0 to 7; a larger count is cut or refused by the driver.",
      "Write 7, the default, and raise NCCL_IB_TIMEOUT to wait longer."},
+    {"NCCL_IB_PKEY", NT_OUT_OF_RANGE, "NCCL takes an index into the port's table of keys, not a key such as 0x8001.",
+     "Write the key's place in /sys/class/infiniband/*/ports/1/pkeys."},
     {"NCCL_IB_SL", NT_OUT_OF_RANGE, "InfiniBand has the service levels 0 to 15.", "Write 0 to 15."},
     {"NCCL_IB_TC", NT_OUT_OF_RANGE, "A traffic class has 8 bits.", "Write 0 to 255."},
     {"NCCL_IB_FIFO_TC", NT_OUT_OF_RANGE, "A traffic class has 8 bits.", "Write 0 to 255."},

@@ -222,8 +222,8 @@ static void check_repeated(struct lint *l, const struct lint_setting *s, const s
 /* Names that only one of the two kinds has; kernel names like ibp12s0 are used for both. */
 static void check_device_kind(struct lint *l, const struct lint_setting *s, const struct env_devices *d)
 {
-    static const char *const interfaces[] = {"eth", "bond", "ib0", "ib1", "ib2", "ib3",    "eno",   "ens",
-                                             "enp", "enx",  "hsn", "lo",  "em1", "docker", "virbr", NULL};
+    static const char *const interfaces[] = {"eth", "bond", "ib0",    "ib1", "ib2", "ib3",    "eno",   "ens", "enp",
+                                             "enx", "hsn",  "ipogif", "lo",  "em1", "docker", "virbr", NULL};
     static const char *const verbs[] = {"mlx5_", "mlx4_", "bnxt_re", "hfi1_", "rocep", "roceo", "rdmap", "efa_", NULL};
     static const char *const no_names[] = {"all", "any", "auto", "default", "none", "true", "false", NULL};
     int hca = s->var->grammar == ENV_G_HCA;
@@ -281,7 +281,7 @@ static void check_devices(struct lint *l, const struct lint_setting *s)
     } else if (strpbrk(s->value, " \t;\n"))
         says =
             "The list is split at commas alone: a blank or ';' becomes a part of a name, which then matches nothing.";
-    else if (strpbrk(s->value, "*?[]()|/"))
+    else if (strpbrk(s->value, "*?![]()|/"))
         says = "NCCL knows no patterns, ranges or paths: such a character is a part of a name, which then matches "
                "nothing.";
     else if (d.dropped)

@@ -78,12 +78,15 @@ static void read_held(struct shell *sh, int k)
 
 /* ---- commands that set ------------------------------------------------------------------------------------------- */
 
-/* export NAME=mlx5_0, mlx5_1 */
+/* export NAME=mlx5_0, mlx5_1; export NAME=(mlx5_0 mlx5_1) */
 static void find_rest_of_list(struct shell *sh, int i, const struct lint_setting *s)
 {
     if (s && i + 1 < sh->nwords && sh->s[sh->words[i].end - 1] == ',' && !shell_assignment(sh, i + 1))
         lint_find(sh->l, NT_SHELL_BLANKS, s, "A shell ends the value at the blank: the rest of the list is lost.",
                   "Write the list without blanks.");
+    if (s && sh->s[sh->words[i].at + s->name_bytes + 1] == '(')
+        lint_find(sh->l, NT_SHELL_BLANKS, s, "A shell never exports an array: programs do not see it.",
+                  "Write the list with commas and without brackets.");
 }
 
 static void do_export(struct shell *sh, int i, enum lint_how how)
@@ -93,6 +96,7 @@ static void do_export(struct shell *sh, int i, enum lint_how how)
         if (n && i == first && i + 1 == sh->nwords) {
             struct lint_setting *s = shell_pair(sh, sh->words[i].at, sh->words[i].end, how, sh->base_group);
             read_held(sh, i);
+            find_rest_of_list(sh, i, s);
             if (s)
                 mark_own_line(sh, s, sh->words[0].at, sh->words[i].end);
         } else if (n) {

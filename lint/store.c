@@ -236,7 +236,7 @@ static int is_placeholder(const char *s, size_t length)
     for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
         if (memmem(s, length, marks[i], strlen(marks[i])))
             return 1;
-    if (length > 2 && s[0] == '[' && s[length - 1] == ']')
+    if (length > 2 && s[0] == '[' && s[length - 1] == ']' && !memchr(s, ',', length))
         return 1;
     const char *open = memchr(s, '<', length);
     if (open && memchr(open, '>', length - (size_t)(open - s)))
