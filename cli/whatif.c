@@ -138,6 +138,10 @@ static void print_cases(const struct comparison *c)
         else
             printf(" %9.1f\n", ms(first->now.waits.us - t->us));
     }
+    struct step_time whole = env_step_whole(first);
+    if (first->compute_high_us > first->compute_us)
+        printf("The step before: %.1f to %.1f ms (80 %% interval, doc/MODEL.md).\n",
+               ms(whole.low_us), ms(whole.high_us));
 }
 
 static void print_phases(const struct comparison *c)
@@ -182,6 +186,8 @@ static int save(const struct comparison *c, struct err *e)
     json_add_str(doc, "machine", c->w->machine);
     json_add_str(doc, "workload", c->job->name);
     cJSON_AddNumberToObject(doc, "compute_us", c->steps[c->before].compute_us);
+    struct step_time whole = env_step_whole(&c->steps[c->before]);
+    step_time_json(doc, "step", &whole);
     cJSON_AddNumberToObject(doc, "before", c->before);
     cJSON *cases = cJSON_AddArrayToObject(doc, "cases");
     for (int i = 0; i < c->shown; i++) {

@@ -406,8 +406,19 @@ static void add_phase(struct step_estimate *s, const struct step_phase *p)
     s->overlap_assumed += p->overlap_assumed;
     if (p->phase->compute_us < 0)
         s->compute_unknown++;
-    else
-        s->compute_us += p->phase->compute_us * (1 + p->phase->bubble);
+    else {
+        double us = p->phase->compute_us * (1 + p->phase->bubble), factor = fmax(1, p->phase->compute_factor);
+        s->compute_us += us;
+        s->compute_low_us += us / factor;
+        s->compute_high_us += us * factor;
+    }
+}
+
+struct step_time env_step_whole(const struct step_estimate *s)
+{
+    const struct step_time *waits = &s->now.waits;
+    return (struct step_time){s->compute_us + waits->us, s->compute_low_us + waits->low_us,
+                              s->compute_high_us + waits->high_us, 0};
 }
 
 int env_step_of(const struct step_input *in, struct arena *a, struct step_estimate *out, struct err *e)

@@ -93,7 +93,8 @@ struct step_estimate {
     double from_us[STEP_SOURCES];
     double cover_us[STEP_COVERS]; /* the time of all calls; what nobody knows counts as by NOMINAL_US */
     int unknown, overlap_unknown, overlap_assumed;
-    double compute_us;              /* of the phases that tell theirs, with a pipeline's bubble */
+    double compute_us; /* of the phases that tell theirs, with a pipeline's bubble */
+    double compute_low_us, compute_high_us;
     int compute_unknown;            /* phases that do not */
     const char *const *assumptions; /* about the hardware, behind predictions; a sentence each */
     int nassumptions;
@@ -104,6 +105,9 @@ struct step_estimate {
 /* Everything in `a`, which must live no longer than what `in` points to. Error: decisions that a tuner cannot express.
  */
 int env_step_of(const struct step_input *in, struct arena *a, struct step_estimate *out, struct err *e);
+
+/* What the whole step takes now, as far as its parts are known: compute and what it waits for. */
+struct step_time env_step_whole(const struct step_estimate *s);
 
 /* The table for people, and as its last line "communication X ms of a Y ms step → Z ms (predicted)". */
 void env_step_print(const struct step_estimate *s, FILE *out);

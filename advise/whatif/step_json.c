@@ -81,6 +81,8 @@ cJSON *env_step_json(const struct step_estimate *s)
     add_sources(doc, s->from_us);
     add_cover(doc, s->cover_us);
     cJSON_AddNumberToObject(doc, "compute_us", s->compute_us);
+    struct step_time whole = env_step_whole(s);
+    step_time_json(doc, "step", &whole);
     cJSON_AddNumberToObject(doc, "compute_unknown", s->compute_unknown);
     cJSON_AddNumberToObject(doc, "unknown", s->unknown);
     cJSON_AddNumberToObject(doc, "overlap_unknown", s->overlap_unknown);

@@ -180,15 +180,18 @@ void env_step_print_cover(const struct step_estimate *s, FILE *out)
 
 void env_step_print_line(const struct step_estimate *s, FILE *out)
 {
-    char now[NUMBER], tuned[NUMBER], step[NUMBER];
+    char now[NUMBER], tuned[NUMBER], step[NUMBER], low[NUMBER], high[NUMBER];
+    struct step_time whole = env_step_whole(s);
     const char *what = s->workload->per_run ? "run" : "step", *from = from_text(s->arena, s->from_us, s->unknown);
     if (s->unknown && !(s->now.all.us > 0)) {
         fprintf(out, "communication unknown: none of the calls was measured, and nothing predicts them\n");
         return;
     }
     fprintf(out, "communication %s ms of a ", ms(now, s->now.waits.us));
-    if (s->compute_us > 0)
-        fprintf(out, "%s ms %s", ms(step, s->now.waits.us + s->compute_us), what);
+    if (s->compute_us > 0 && s->compute_high_us > s->compute_us)
+        fprintf(out, "%s ms %s (%s to %s)", ms(step, whole.us), what, ms(low, whole.low_us), ms(high, whole.high_us));
+    else if (s->compute_us > 0)
+        fprintf(out, "%s ms %s", ms(step, whole.us), what);
     else
         fprintf(out, "%s of unknown length", what);
     fprintf(out, " %s %s ms%s%s%s\n", unit_symbol("→", "->"), ms(tuned, s->tuned.waits.us), *from ? " (" : "", from,

@@ -138,6 +138,7 @@ static const struct json_record call = {call_fields, sizeof(struct workload_call
 static const struct json_field phase_fields[] = {
     {"name", &json_as_text, AT(name), .required = 1},
     TIME("compute_us", AT(compute_us)),
+    {"compute_factor", &json_as_number, AT(compute_factor), .high = 1000},
     {"bubble", &json_as_number, AT(bubble), .high = TIME_LIMIT},
     {"collectives", &json_as_array, AT(calls), .required = 1, .record = &call},
     {NULL},
@@ -270,6 +271,7 @@ static void merge_phase(struct workload *out, struct workload_phase *to, struct 
                         const struct workload_phase *from, double (*combine)(double, double))
 {
     to->compute_us = longer(to->compute_us, from->compute_us);
+    to->compute_factor = longer(to->compute_factor, from->compute_factor);
     to->bubble = longer(to->bubble, from->bubble);
     for (int i = 0; i < from->ncalls; i++) {
         const struct workload_call *c = &from->calls[i];

@@ -36,8 +36,9 @@ struct workload_call {
 
 struct workload_phase {
     const char *name;
-    double compute_us; /* without communication; -1 unknown */
-    double bubble;     /* a pipeline's stage waits for so much of the phase's own time on top: (pp - 1) / m; 0 none */
+    double compute_us;     /* without communication; -1 unknown */
+    double compute_factor; /* of an estimate: its 80 % interval reaches this factor either way; 0 measured */
+    double bubble; /* a pipeline's stage waits for so much of the phase's own time on top: (pp - 1) / m; 0 none */
     struct workload_call *calls;
     int ncalls;
 };

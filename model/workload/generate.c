@@ -50,6 +50,8 @@ static void add_rollout(struct workload_build *b)
     double sequences = ceil((double)j->micro_batch * j->grad_accum * j->updates * j->dp / engines);
     double running = fmin(sequences, RUNNING), rounds = ceil(sequences / running);
     /* Responses of one prompt share its cache. */
+    b->phase->compute_us = workload_rollout_us(j, sequences, running);
+    b->phase->compute_factor = b->phase->compute_us < 0 ? 0 : WORKLOAD_ROLLOUT_FACTOR;
     double prompts = ceil(sequences / j->rollout_n), prefills = workload_pieces(prompts * j->prompt, BATCHED_TOKENS);
     add_reduction(b, prompts * j->prompt / prefills * m->hidden * size, prefills * per_pass,
                   "prefill: tokens of a pass × h × dtype, 2 L + 1 a pass");
@@ -69,14 +71,6 @@ static const struct workload_parts *const parts_of[WORKLOAD_FAMILY_COUNT] = {
     [WORKLOAD_MEGATRON] = &workload_megatron,
 };
 
-/* FLOPs of one token through the model: 2 per active parameter forward, 4 backward (Kaplan et al. 2020, section 2.1;
- * the share of attention scores, small at these lengths, is left out). */
-static double pass_us(const struct workload_job *j, double per_parameter)
-{
-    double active = (double)language_model_active(&j->model);
-    return workload_compute_us(j, per_parameter * active * workload_tokens(j) / ((double)j->tp * j->pp));
-}
-
 /* Of `micro_batches` between two times that the pipeline runs empty, a stage waits for the pp - 1 others (Narayanan et
  * al. 2021, section 2.2; with vpp pieces a stage, 1/vpp of it). ZB-H1 leaves a third (Qi et al. 2023, section 2.2). */
 static double bubble_of(const struct workload_job *j, double micro_batches, int forward_only)
@@ -91,6 +85,7 @@ static void begin_phase(struct workload_build *b, const char *who, const char *w
     snprintf(name, sizeof name, "%s%s%s", who, *who ? " " : "", what);
     b->phase = workload_add_phase(b->out, name);
     b->phase->compute_us = compute_us;
+    b->phase->compute_factor = compute_us < 0 ? 0 : workload_pass_factor(b->job);
 }
 
 static double scale_us(double us, double n)
@@ -100,7 +95,7 @@ static double scale_us(double us, double n)
 
 static void add_forward(struct workload_build *b, const struct workload_parts *parts, const char *name, double passes)
 {
-    begin_phase(b, "", name, scale_us(pass_us(b->job, 2), passes));
+    begin_phase(b, "", name, scale_us(workload_pass_us(b->job, 2), passes));
     b->phase->bubble = bubble_of(b->job, passes, 1);
     parts->forward(b, passes);
 }
@@ -110,10 +105,10 @@ static void add_training(struct workload_build *b, const struct workload_parts *
     const struct workload_job *j = b->job;
     double bubble = bubble_of(j, j->grad_accum, 0);
     passes *= j->epochs;
-    begin_phase(b, who, "forward", scale_us(pass_us(j, 2), passes));
+    begin_phase(b, who, "forward", scale_us(workload_pass_us(j, 2), passes));
     b->phase->bubble = bubble;
     parts->forward(b, passes);
-    begin_phase(b, who, "backward", scale_us(pass_us(j, workload_backward_flops(j)), passes));
+    begin_phase(b, who, "backward", scale_us(workload_pass_us(j, workload_backward_flops(j)), passes));
     b->phase->bubble = bubble;
     parts->backward(b, passes);
     begin_phase(b, who, "optimizer", -1);

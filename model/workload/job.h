@@ -69,20 +69,27 @@ struct workload_job {
     int mini_batch;           /* sequences per optimizer step over all ranks; default unknown */
     int rollout_n;            /* responses of a prompt, which the inference engine reads once; default 1 */
     int prompt, response;     /* tokens of a sequence; default 1024 and 1024 */
+    int longest;              /* tokens of the longest response, which a rollout waits for; default response */
     const char *dtype;        /* of weights and activations; default bfloat16 */
     const char *reduce_dtype; /* of gradients; default float32, under ZeRO-3 as dtype */
     int offload;              /* optimizer state in host memory */
     int offload_params;       /* parameters in host memory while they are not needed */
     int prefetch;             /* layers whose shards are gathered ahead; default 1; -1: none, each is waited for */
     int lora_rank;            /* adapters of this rank on all projections are trained; 0: the whole model */
-    const char *gpu;   /* as nccltune probe --gpu has it: memory, host link and default of tflops; NULL unknown */
-    double memory_GiB; /* of a GPU; 0: by gpu, by the machine, else unknown */
-    double host_GBps;  /* between a GPU and host memory, one direction; 0: by the machine, by gpu, else 20 */
-    int no_nvlink;     /* GPUs of a node are joined by PCIe alone */
-    int recompute;     /* full activation recomputation */
+    const char *gpu;    /* as nccltune probe --gpu has it: memory, host link and default of tflops; NULL unknown */
+    double memory_GiB;  /* of a GPU; 0: by gpu, by the machine, else unknown */
+    double host_GBps;   /* between a GPU and host memory, one direction; 0: by the machine, by gpu, else 20 */
+    int no_nvlink;      /* GPUs of a node are joined by PCIe alone */
+    double memory_GBps; /* of a GPU's own memory; by gpu, 0 unknown */
+    int recompute;      /* full activation recomputation */
+    int fp8;            /* matrix products in 8 bits; what is sent stays as dtype says */
+    int overlap;        /* Megatron-LM's gradients and weights travel behind compute, */
+    int tp_overlap;     /* and what tensor parallelism sends, */
+    int ep_overlap;     /* and tokens on their way to experts */
+    int deepep;         /* a token goes to each node once, whatever experts it has there (DeepEP, HybridEP) */
     int no_sequence_parallel; /* Megatron tensor parallelism with AllReduce */
     int no_custom_all_reduce; /* the inference engine leaves every AllReduce to NCCL */
-    double tflops;            /* what one GPU reaches in matrix products; 0 unknown: no compute times */
+    double tflops;            /* what one GPU reaches in dense 16-bit matrix products; 0 unknown: no compute times */
 };
 
 /* How a framework spreads the job over its ranks. */

@@ -40,7 +40,9 @@ static struct share share_of(const struct workload_build *b)
 static void over_tp(struct workload_build *b, const struct share *s, int kind, double bytes, double count,
                     const char *what)
 {
-    workload_put(b, (struct workload_spec){kind, bytes, count, s->job->tp, 1, s->job->dtype, what});
+    /* Overlapped, a call shares the forward compute of half a block with the other of its pair. */
+    double beside_us = s->job->tp_overlap ? workload_pass_us(s->job, 2) / (2 * s->layers * s->dense) : 0;
+    workload_put(b, (struct workload_spec){kind, bytes, count, s->job->tp, 1, s->job->dtype, what, fmax(0, beside_us)});
 }
 
 static void layers_forward(struct workload_build *b, const struct share *s, double passes)
@@ -73,8 +75,12 @@ static void experts_pass(struct workload_build *b, const struct share *s, double
     if (!s->model->experts)
         return;
     double bytes = s->activation / j->tp * s->model->experts_per_token, n = passes * s->layers;
-    workload_put(b, (struct workload_spec){j->even_experts ? COLL_ALLTOALL : COLL_ALLTOALLV, bytes, 2 * n, j->ep,
-                                           j->etp, j->dtype, "tokens to experts and back: s × b / tp × k × h × dtype"});
+    double nodes = ceil((double)j->ep * j->etp / j->gpus_per_node), k = s->model->experts_per_token;
+    double once = j->deepep && nodes > 1 ? nodes * (1 - pow(1 - 1 / nodes, k)) / k : 1; /* of evenly routed copies */
+    double beside_us = j->ep_overlap ? fmax(0, workload_pass_us(j, 2)) / (2 * s->layers) : 0;
+    workload_put(b, (struct workload_spec){j->even_experts ? COLL_ALLTOALL : COLL_ALLTOALLV, bytes * once, 2 * n, j->ep,
+                                           j->etp, j->dtype, "tokens to experts and back: s × b / tp × k × h × dtype",
+                                           beside_us});
     workload_put(b, (struct workload_spec){COLL_ALLGATHER, bytes * j->etp, n, j->etp, 1, j->dtype,
                                            "tokens within an expert: s × b / tp × k × h × etp × dtype"});
     workload_put(b, (struct workload_spec){COLL_REDUCESCATTER, bytes * j->etp, n, j->etp, 1, j->dtype,
@@ -179,11 +185,14 @@ static void reduce_gradients(struct workload_build *b, const struct share *s, do
                              int stride, const char *of)
 {
     double buckets = workload_pieces(elements, fmax(40e6, 1e6 * dp)), each = ceil(elements / buckets);
+    /* Overlapped: behind the last backward and the first forward pass of an update. */
+    double pass_us = s->job->overlap ? fmax(0, workload_pass_us(s->job, 2)) / buckets : 0;
     workload_put(b, (struct workload_spec){COLL_REDUCESCATTER, each * workload_dtype_bytes(s->job->reduce_dtype),
                                            updates * buckets, dp, stride, s->job->reduce_dtype,
-                                           arena_printf(b->out->arena, "gradients%s in buckets × reduce dtype", of)});
+                                           arena_printf(b->out->arena, "gradients%s in buckets × reduce dtype", of),
+                                           pass_us * workload_backward_flops(s->job) / 2});
     workload_put(b, (struct workload_spec){COLL_ALLGATHER, each * s->size, updates * buckets, dp, stride, s->job->dtype,
-                                           arena_printf(b->out->arena, "weights%s in buckets × dtype", of)});
+                                           arena_printf(b->out->arena, "weights%s in buckets × dtype", of), pass_us});
 }
 
 static void add_update(struct workload_build *b, double updates)

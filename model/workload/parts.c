@@ -18,9 +18,58 @@ double workload_tokens(const struct workload_job *j)
     return (double)j->micro_batch * ((double)j->prompt + j->response) / ((double)j->cp * j->sp);
 }
 
-double workload_compute_us(const struct workload_job *j, double flops)
+/* Fitted to the rows "fit" of tests/fixtures/workload/published_steps.tsv. */
+#define DENSE_FACTOR  1.3
+#define UNEVEN_FACTOR 2.0 /* with experts, or responses of any length */
+#define DECODE_READS  0.6 /* of the memory's bandwidth that a decoder reaches, */
+#define DECODE_LAYER_US                                                                                            \
+    60.0                  /* and what a layer of it takes besides: kernels, the engine's own all-reduces, sampling \
+                           */
+#define FP8_GAIN     1.6  /* of dense products in 8 bits, casts included; attention and experts gain nothing */
+#define GROUPED      0.6  /* of a dense product's speed that an expert's reaches */
+#define DENSE_PASSES 12.0 /* of a layer's activations through memory, forward: norms, residuals, rotation, gate */
+#define TOKEN_PASSES 8.0  /* of the tokens sent to experts: permutation, gate, sum */
+
+/* Products: 2 FLOPs per parameter that a token meets; the embedding is looked up. Attention, causal: 2 × s × q a layer
+ * (Korthikanti et al. 2022, appendix A, halved by the mask). Beside them what waits for memory alone. */
+double workload_pass_us(const struct workload_job *j, double per_parameter)
 {
-    return j->tflops > 0 ? flops / (j->tflops * 1e6) : -1;
+    const struct language_model *m = &j->model;
+    double tokens = workload_tokens(j) / ((double)j->tp * j->pp), layers = m->layers, h = m->hidden;
+    double expert = layers * m->experts_per_token * 3 * h * m->expert_intermediate;
+    double dense = (double)language_model_active(m) - expert - (m->tied ? 0 : (double)m->vocab * h);
+    double scores = layers * ((double)j->prompt + j->response) * m->heads * m->head_dim;
+    double products = dense / (j->fp8 ? FP8_GAIN : 1) + expert / GROUPED + scores;
+    double moved = layers * workload_dtype_bytes(j->dtype) *
+                   (DENSE_PASSES * h + TOKEN_PASSES * m->experts_per_token * (h + m->expert_intermediate));
+    double memory_us = j->memory_GBps > 0 ? moved * per_parameter / 2 / (j->memory_GBps * 1e3) : 0;
+    return j->tflops > 0 ? tokens * (per_parameter * products / (j->tflops * 1e6) + memory_us) : -1;
+}
+
+double workload_pass_factor(const struct workload_job *j)
+{
+    return j->model.experts || j->algorithm != WORKLOAD_TRAIN ? UNEVEN_FACTOR : DENSE_FACTOR;
+}
+
+/* A pass of the decoder reads the weights that its tokens meet and the cache of the sequences that are not finished, at
+ * half of their length, and takes a while to start; the longest response decides how many there are. Prompts go through
+ * once for all their responses. */
+double workload_rollout_us(const struct workload_job *j, double sequences, double running)
+{
+    const struct language_model *m = &j->model;
+    if (j->tflops <= 0 || j->memory_GBps <= 0)
+        return -1;
+    double active = (double)language_model_active(m), all = (double)language_model_parameters(m);
+    double longest = fmax(j->response, j->longest), prompts = ceil(sequences / j->rollout_n) * j->prompt;
+    double passes = longest * ceil(sequences / running);
+    running *= j->response / longest;
+    double met = m->experts ? fmin(1, running * m->experts_per_token / m->experts) : 1;
+    double cache = 2.0 * m->layers * m->kv_heads * m->head_dim * (j->prompt + j->response / 2.0) * running;
+    double read_us =
+        2 * (active + (all - active) * met + cache) / j->rollout_tp / (DECODE_READS * j->memory_GBps * 1e3);
+    double products_us = 2 * active * running / j->rollout_tp / (j->tflops * 1e6);
+    return passes * (fmax(read_us, products_us) + m->layers * DECODE_LAYER_US) +
+           2 * active * prompts / j->rollout_tp / (j->tflops * 1e6);
 }
 
 double workload_backward_flops(const struct workload_job *j)
@@ -147,9 +196,7 @@ double workload_offload_s(const struct workload_job *j, double *bytes)
     double fetched = j->offload_params && zero ? 2.0 * shard * passes * (rl ? 4 : 2) : 0;
     double moved = j->offload_params && !zero ? 8.0 * shard * (rl ? 2 : 1) : 0;
     double rate = workload_host_GBps(j) * 1e9;
-    double active = (double)language_model_active(&j->model);
-    double compute_us = workload_compute_us(j, (2 + workload_backward_flops(j) + (rl ? 4 : 0)) * active *
-                                                   workload_tokens(j) * passes / ((double)j->tp * j->pp));
+    double compute_us = passes * workload_pass_us(j, 2 + workload_backward_flops(j) + (rl ? 4 : 0));
     *bytes = optimizer + fetched + moved;
     return (optimizer + moved) / rate + fmax(0, fetched / rate - fmax(0, compute_us) / 1e6);
 }

@@ -83,8 +83,17 @@ struct workload_spec {
 /* Adds them; nothing when there is nothing to say (one rank, no bytes). */
 void workload_put(struct workload_build *b, struct workload_spec s);
 
-/* Microseconds that `flops` take on one GPU; -1 when the job does not say how fast it is. */
-double workload_compute_us(const struct workload_job *job, double flops);
+/* Microseconds of one micro-batch through one stage on one GPU, at that many FLOPs per parameter and token (forward 2);
+ * -1 when the job does not say how fast a GPU is. */
+double workload_pass_us(const struct workload_job *job, double per_parameter);
+
+/* Microseconds that an inference engine takes for the responses of `sequences` of these lengths, `running` at a time;
+ * -1 when the speed of a GPU or of its memory is not known. */
+double workload_rollout_us(const struct workload_job *job, double sequences, double running);
+
+/* How far the 80 % interval of a trainer's phase reaches, as a factor. */
+double workload_pass_factor(const struct workload_job *job);
+#define WORKLOAD_ROLLOUT_FACTOR 2.0 /* of a rollout */
 
 /* FLOPs of a backward pass per parameter and token: 2 for the inputs' gradients, 2 for the weights' unless they are
  * frozen below adapters, and 2 to recompute. */

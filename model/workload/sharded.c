@@ -32,9 +32,10 @@ static double trained_elements(const struct workload_build *b, enum workload_par
 /* Compute of one unit in one micro-batch, which is what the gather of the next unit hides behind. */
 static double unit_us(const struct workload_build *b, enum workload_part part, double flops_per_parameter)
 {
-    double share = (double)language_model_active(&b->job->model) / (double)language_model_parameters(&b->job->model);
-    double active = (double)language_model_part(&b->job->model, part) * share;
-    return workload_compute_us(b->job, flops_per_parameter * active * workload_tokens(b->job));
+    double whole = workload_pass_us(b->job, flops_per_parameter);
+    return whole < 0 ? whole
+                     : whole * (double)language_model_part(&b->job->model, part) /
+                           (double)language_model_parameters(&b->job->model);
 }
 
 static void add_gather(struct workload_build *b, enum workload_part part, double passes, double largest,
@@ -136,13 +137,11 @@ static void add_zero3_backward(struct workload_build *b, double passes)
         total += trained_elements(b, units[i]) * language_model_repeats(&b->job->model, units[i]);
     }
     double buckets = workload_pieces(total, ZERO3_REDUCE_BUCKET);
-    double active = (double)language_model_active(&b->job->model);
-    double half_us =
-        workload_compute_us(b->job, workload_backward_flops(b->job) / 2 * active * workload_tokens(b->job) / buckets);
-    workload_put(b, (struct workload_spec){COLL_REDUCESCATTER,
-                                           total / buckets * workload_dtype_bytes(b->job->reduce_dtype),
-                                           passes * buckets, b->ranks, 1, b->job->reduce_dtype,
-                                           "gradients × reduce dtype in equal buckets", half_us});
+    double half_us = workload_pass_us(b->job, workload_backward_flops(b->job) / 2);
+    workload_put(
+        b, (struct workload_spec){COLL_REDUCESCATTER, total / buckets * workload_dtype_bytes(b->job->reduce_dtype),
+                                  passes * buckets, b->ranks, 1, b->job->reduce_dtype,
+                                  "gradients × reduce dtype in equal buckets", half_us < 0 ? -1 : half_us / buckets});
 }
 
 static void add_zero3_hand_over(struct workload_build *b)

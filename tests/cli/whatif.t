@@ -70,7 +70,7 @@ Faults: a dead rail, half a link, sockets, wrong cabling
   >     --micro-batch 16 --updates 4 --mini-batch 256 --prompt 1024 --response 512 --recompute -o job.json
   $ nccltune whatif --machine dgx-a100 --nodes 2 --workload job.json --set NCCL_IB_HCA=mlx5_0,mlx5_1 --against NCCL_IB_HCA=mlx5 --json >step.json
   $ jq -c 'keys, (.cases[] | [.label, (.communication.time_us / 1000 | round)])' step.json
-  ["before","cases","causes","changes","compute_us","format","machine","workload"]
+  ["before","cases","causes","changes","compute_us","format","machine","step","workload"]
   ["as it is",184]
   ["variables 1",641]
   ["with NCCL_IB_HCA=mlx5",184]

@@ -118,7 +118,7 @@ TEST_CASE(of_a_gpu)
     struct workload_job j = complete((struct workload_job){.framework = "fsdp", .gpu = "h100-sxm"});
     assert_near(j.memory_GiB, 80, 0);
     assert_near(j.host_GBps, 32.0 * 16 / 8 * 0.8, 1e-9);
-    assert_near(j.tflops, 989 * 0.4, 1e-9);
+    assert_near(j.tflops, 989 * 0.5, 1e-9);
     assert_int_equal(j.no_nvlink, 0);
     j = complete((struct workload_job){
         .framework = "fsdp", .gpu = "h100-sxm", .memory_GiB = 7, .host_GBps = 8, .tflops = 9, .no_nvlink = 1});

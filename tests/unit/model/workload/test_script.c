@@ -493,12 +493,12 @@ TEST_CASE(unused)
     static const struct {
         const char *text, *unused; /* NULL: nothing */
     } cases[] = {
-        {SWIFT "--fp8_format hybrid", "fp8_format=hybrid (line 1)"},
-        {SWIFT "--overlap_grad_reduce true", "overlap_grad_reduce=true (line 1)"},
+        {SWIFT "--fp8_param_gather true", "fp8_param_gather=true (line 1)"},
+        {SWIFT "--fp8_format hybrid --overlap_grad_reduce true --moe_enable_deepep true", NULL},
         {SWIFT "--packing true", "packing=true (line 1)"},
         {SWIFT "--packing false --dataset_num_proc 4", NULL},
         {VERL "actor_rollout_ref.rollout.quantization=fp8", "actor_rollout_ref.rollout.quantization=fp8 (line 1)"},
-        {"x --micro-batch-size 1 --num-layers 12 --hidden-size 8\ny --fp8-recipe mxfp8", "fp8_recipe=mxfp8 (line 2)"},
+        {"x --micro-batch-size 1 --num-layers 12 --hidden-size 8\ny --fp8-margin 1", "fp8_margin=1 (line 2)"},
         {"BATCH_SIZE=3\n" VERL, NULL},
         {SWIFT "--lora_rank 4 --lora_rank 8", NULL},
     };
