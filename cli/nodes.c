@@ -167,14 +167,12 @@ static struct topology *probe_by_agents(struct bench_setup *setup, const struct 
         arena_free(a);
         return NULL;
     }
-    double asked_s = cluster_clock_s();
     struct agents_answer *said = agents_run(&agents, argv, progress_now_s() + DEADLINE_S, stop, a, e);
     struct cluster_answer *answers =
         arena_alloc(a, ((size_t)agents.count + (size_t)lent->nabsent + 1) * sizeof *answers);
     const char **names = name_hosts(nodes, &agents, a);
-    double answered_s = cluster_clock_s();
     for (int i = 0; said && i < agents.count; i++) {
-        answers[i] = (struct cluster_answer){names[i], said[i].output, said[i].bytes, NULL, asked_s, answered_s};
+        answers[i] = (struct cluster_answer){.host = names[i], .text = said[i].output, .bytes = said[i].bytes};
         if (said[i].lost || said[i].status)
             answers[i].why = arena_strdup(a, said[i].errors);
     }

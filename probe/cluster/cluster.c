@@ -29,16 +29,15 @@ struct answer {
     int done;
     char *text; /* NULL: it is missing */
     size_t used;
-    char *why;                  /* NULL: nothing to complain about so far */
-    int exited;                 /* the agent */
-    double asked_s, answered_s; /* seconds since 1970 by our clock; 0: unknown */
+    char *why;  /* NULL: nothing to complain about so far */
+    int exited; /* the agent */
 };
 
 /* A node being asked. */
 struct slot {
     int host; /* index into the list; -1: free */
     struct proc p;
-    double until_s, asked_s;
+    double until_s;
     int ended; /* its output has; p.out tells when it has ended itself */
     char *text;
     size_t used, room;
@@ -97,30 +96,6 @@ static int add_answer(struct topology *t, struct class_index *index, const char 
     return rc;
 }
 
-double cluster_clock_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-/* Compare the node's own clock, which its probe read between these two moments of ours (seconds since 1970), with ours:
- * the sign "clock" of `h` becomes "clock-skew", the seconds by which it must be wrong at least. 0, 0: unknown. */
-static void judge_clock(struct topology *t, struct topo_host *h, double asked_s, double answered_s)
-{
-    const char *subject;
-    double at_s;
-    for (int i = 0; i < h->nsigns; i++) {
-        if (!topo_sign(h->signs[i], TOPO_CLOCK, &at_s, &subject))
-            continue;
-        double early_s = asked_s - at_s, late_s = at_s - answered_s;
-        double wrong_s = early_s > late_s ? early_s : late_s;
-        int known = asked_s > 0 && wrong_s > 0;
-        h->signs[i] = known ? arena_printf(t->arena, "clock-skew %.3f", wrong_s) : h->signs[--h->nsigns];
-        return;
-    }
-}
-
 static int compare_hosts(const void *x, const void *y)
 {
     const struct topo_host *a = x, *b = y;
@@ -132,10 +107,8 @@ static void add_node(struct topology *t, struct class_index *index, const struct
                      struct log *log)
 {
     struct err e = {0};
-    if (answer->text && !add_answer(t, index, answer->host, answer->text, answer->bytes, &e)) {
-        judge_clock(t, &t->hosts[t->nhosts - 1], answer->asked_s, answer->answered_s);
+    if (answer->text && !add_answer(t, index, answer->host, answer->text, answer->bytes, &e))
         return;
-    }
     const char *why = answer->why ? answer->why : *e.text ? e.text : "no answer";
     build_missing(t, answer->host, why);
     log_warn(log, "%s: %s", answer->host, why);
@@ -203,7 +176,6 @@ static void ask_host(struct gathering *g, struct slot *s)
         argv[n++] = "-c";
     }
     argv[n++] = g->command;
-    s->asked_s = cluster_clock_s();
     if (proc_spawn(&s->p, argv, NULL, &e)) {
         miss_host(g, host, e.text);
         clear_slot(s);
@@ -264,9 +236,7 @@ static void take_answers(struct gathering *g)
                                               .text = own->text,
                                               .bytes = own->used,
                                               .why = own->why,
-                                              .exited = own->exited,
-                                              .asked_s = own->asked_s,
-                                              .answered_s = own->answered_s};
+                                              .exited = own->exited};
         g->take(g->user, g->taken, &answer);
         free(own->text);
         free(own->why);
@@ -299,8 +269,6 @@ static void keep_answer(struct gathering *g, struct slot *s)
         answer->why = must_copy(why);
     }
     answer->done = 1;
-    answer->asked_s = s->asked_s;
-    answer->answered_s = cluster_clock_s();
     answer->text = s->text;
     answer->used = s->used;
     s->text = NULL;

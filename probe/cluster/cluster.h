@@ -22,9 +22,8 @@ struct cluster_answer {
     const char *host;
     const char *text; /* a topology.json; NULL: the node is missing */
     size_t bytes;
-    const char *why;            /* the reason why it is missing, or what it complained about; or NULL */
-    int exited;                 /* the agent, too; 0: what became of the command is not known */
-    double asked_s, answered_s; /* by cluster_clock_s, to judge the node's own clock; 0, 0: unknown */
+    const char *why; /* the reason why it is missing, or what it complained about; or NULL */
+    int exited;      /* the agent, too; 0: what became of the command is not known */
 };
 /* Ask all nodes and hand on what they print, in the order of the hosts. Errors: no such agent, interrupted. */
 typedef void cluster_take_fn(void *user, int host, const struct cluster_answer *answer);
@@ -36,8 +35,6 @@ int cluster_ask_each(const struct cluster_ask *ask, const volatile sig_atomic_t 
  * no node answered, interrupted. topo_free frees. */
 struct topology *cluster_gather(const struct cluster_ask *ask, struct log *log, const volatile sig_atomic_t *stop,
                                 struct err *e);
-
-double cluster_clock_s(void); /* our clock, in seconds since 1970 */
 
 /* The same from answers that are there already. */
 struct topology *cluster_merge(const struct cluster_answer *answers, int n, struct log *log, struct err *e);

@@ -151,45 +151,37 @@ const struct finding_rule findings_of_cluster[] = {
       "Every class of nodes has a list of HCAs, but no entry is in all of them, so that one NCCL_IB_HCA cannot serve a "
       "job that spans the classes. Confirm with ibv_devices on a node of each. Set the variable per class, or give the "
       "devices the same names (udev)."},
-     "set NCCL_IB_HCA per class of nodes, or rename devices alike (udev)",
      .in_cluster = find_no_common_list},
     {{"common-hcas-partial", NULL, FINDING_WARNING,
       "The list of HCAs that serves every class is shorter than the classes' own: a job over all classes that sets one "
       "NCCL_IB_HCA loses rails. Confirm with ibdev2netdev on a node of each. Set the variable per class (nccl.d/ "
       "does), mend the ports that are down, or give the devices the same names (udev)."},
-     "set NCCL_IB_HCA per class of nodes, mend the ports that are down, or rename devices alike (udev)",
      .in_cluster = find_short_common_list},
     {{"rail-differs", NULL, FINDING_WARNING,
       "An HCA of the same name is beside another GPU in another class. NCCL pairs rails by the order of GPUs and NICs, "
       "so that such nodes cross rails. Confirm with nvidia-smi topo -m on both kinds of node, and rename the devices "
       "alike (udev)."},
-     "rename the devices by their place, alike on all nodes (udev); until then keep jobs within one class",
      .in_cluster = find_crossed_rails},
     {{"node-missing", NULL, FINDING_WARNING,
       "A node that was asked did not answer in time, or answered with something else, or tune has left it out, for the "
       "reason that stands there. Confirm with nccltune probe on that node; the result is complete for the others."},
-     "look at that node; the others are complete",
      .in_cluster = find_missing_nodes},
     {{"cpu-differs", NULL, FINDING_WARNING,
       "The classes have CPUs of different vendors, on which NCCL's choices depend. Confirm with lscpu. Keep jobs "
       "within one class."},
-     "keep jobs within one kind of node: NCCL's choices depend on the CPU vendor",
      .in_cluster = find_different_cpus},
     {{"driver-differs", NULL, FINDING_WARNING,
       "The classes with GPUs have different GPU drivers. Confirm with nvidia-smi (Driver Version). Install the same "
       "one."},
-     "install the same GPU driver on every node",
      .in_cluster = find_different_drivers},
     {{"library-differs", NULL, FINDING_WARNING,
       "The classes have different versions of NCCL or RCCL installed. Confirm with NCCL_DEBUG=VERSION. Install the "
       "same; ranks of one job must not mix versions."},
-     "install the same NCCL everywhere: ranks of one job must not mix versions",
      .in_cluster = find_different_libraries},
     {{"node-differs", NULL, FINDING_WARNING,
       "A node belongs to its class, but differs in what moves: VBIOS, firmware, kinds of GIDs by index, memlock, "
       "libraries, the way of GPUDirect RDMA. Confirm with nccltune probe on that node and on another. A fixed "
       "NCCL_IB_GID_INDEX, for example, is wrong where GID tables differ. Make the node like the others."},
-     "make the node like the others of its class",
      .in_cluster = find_differing_nodes},
     {{NULL}},
 };

@@ -35,8 +35,7 @@ const char *found_gpu(struct arena *a, const struct topo_class *c, int gpu);
 const char *found_port(struct arena *a, const struct topo_port *p);
 
 struct finding_rule {
-    struct finding_kind kind;                   /* its title is what the manual says of it */
-    const char *advice;                         /* how to confirm it, and what to do */
+    struct finding_kind kind; /* its title is what the manual says of it, and from "Confirm with" on the advice */
     void (*in_class)(struct search *s);         /* looks at one class; NULL */
     void (*in_cluster)(struct search *s);       /* looks at the whole cluster; NULL */
     int (*applies)(const struct topo_class *c); /* of signs: where they matter; NULL: everywhere */

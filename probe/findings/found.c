@@ -10,7 +10,7 @@ static void add_finding(struct search *s, const char *evidence, const char *fmt,
 {
     struct finding *f = finding_vadd(&s->found, s->rule->kind.severity, s->rule->kind.id, s->subject, fmt, ap);
     f->evidence = evidence;
-    f->advice = s->rule->advice;
+    f->advice = strstr(s->rule->kind.title, "Confirm with ");
 }
 
 void found(struct search *s, const char *evidence, const char *fmt, ...)
@@ -79,8 +79,6 @@ const struct threshold finding_thresholds[] = {
     {"xid-hardware", 1, "error in the kernel's log", "Azure NHC"},
     {"xid-program", 10, "errors in the kernel's log", OURS},
     {"gpu-slowed", 1, "GPU", "Azure NHC"},
-    {"ecc-off", 1, "GPU", OURS},
-    {"persistence-off", 1, "GPU", "dcgmi diag -r 1"},
     {"pcie-replays", 1000, "packets since the driver was loaded", OURS},
     {"pcie-slow-busy", 10, "percent below the maximum while the GPU works", OURS},
     {"nvlink-errors", 100, "errors since the driver was loaded", OURS},
@@ -93,10 +91,6 @@ const struct threshold finding_thresholds[] = {
     {"port-marked", 1000, "in a million packets", OURS},
     {"numa-balancing", 1, "node", OURS},
     {"cpu-governor", 1, "processor", OURS},
-    {"hugepages-large", 25, "percent of the memory", OURS},
-    {"hugepages-none", 1, "node", "libfabric's EFA provider"},
-    {"thp-never", 1, "node", OURS},
-    {"clock-skew", 1, "second", OURS},
     {NULL},
 };
 

@@ -341,128 +341,103 @@ const struct finding_rule findings_of_nodes[] = {
       "NVIDIA's driver is loaded, but neither nvidia_peermem nor the open kernel module with dma-buf: every byte goes "
       "through host memory. Confirm with lsmod | grep peermem. Load nvidia_peermem, or change to the open kernel "
       "module."},
-     "load nvidia_peermem, or use NVIDIA's open kernel module, which brings dma-buf",
      find_no_gdr},
     {{"memlock-low", NULL, FINDING_ERROR,
       "The limit of locked memory is low on a node with RDMA ports. It is that of the shell or daemon in which "
       "the probe ran. Confirm with ulimit -l. Set it to unlimited for jobs: limits.d, LimitMEMLOCK of slurmd, --ulimit "
       "of a container."},
-     "raise it to unlimited: /etc/security/limits.d, LimitMEMLOCK of slurmd, --ulimit memlock=-1 of a container",
      find_low_memlock},
     {{"pcie-below-maximum", NULL, FINDING_WARNING,
       "The PCIe link of a GPU, NIC or NVSwitch is narrower, or that of a NIC slower, than both of its ends can do. The "
       "speed of a GPU's link is not judged, because an idle GPU lowers it; neither are links that say nothing: width "
       "0, or 2.5 GT/s with one lane, as virtual machines show. Confirm with lspci -vvv (LnkSta, LnkCap). Reseat the "
       "card; check riser and BIOS."},
-     "reseat the card, check riser and BIOS settings of the slot",
      find_slow_pcie},
     {{"acs-on", NULL, FINDING_WARNING,
       "On bare metal, the PCI switch above a GPU or NIC redirects requests between peers to the CPU (ACS P2P Request "
       "Redirect). Only root can read it. Confirm with lspci -vvv (ACSCtl: ReqRedir+). Switch it off with setpci or in "
       "the BIOS."},
-     "switch ACS redirection off on the PCI switches of bare-metal nodes (setpci, or the BIOS): it sends GPU-NIC "
-     "traffic through the CPU",
      find_acs},
     {{"mig-on", NULL, FINDING_WARNING,
       "A GPU is cut into instances (MIG), between which there is neither P2P nor NVLink. Confirm with nvidia-smi -L. "
       "Switch MIG off for jobs of several GPUs."},
-     "switch MIG off for multi-GPU jobs: no P2P and no NVLink between instances",
      find_mig},
     {{"shm-small", NULL, FINDING_WARNING,
       "/dev/shm is small for the number of GPUs. Confirm with df /dev/shm. Give the container more with --shm-size, or "
       "use --ipc=host."},
-     "give the container more: --shm-size=1g for each GPU, or --ipc=host",
      find_small_shm},
     {{"wrong-driver", NULL, FINDING_ERROR,
       "The driver nouveau has taken a GPU, which CUDA then does not see. Confirm with lspci -k. Blacklist nouveau in "
       "/etc/modprobe.d, rebuild the initial RAM disk and reboot."},
-     "lspci -k confirms it; blacklist nouveau in /etc/modprobe.d, rebuild the initial RAM disk, reboot",
      find_nouveau},
     {{"p2p-refused", NULL, FINDING_WARNING,
       "NVIDIA's driver refuses peer-to-peer access between GPUs, with the reason. Confirm with nvidia-smi topo -p2p "
       "rw. Where a setting disables it, look for NVreg_ and ForceP2P options of the module and for vGPU or MIG; where "
       "the chipset does not support it, keep such pairs apart."},
-     "nvidia-smi topo -p2p rw confirms it; look for options of the nvidia module, vGPU and MIG",
      find_refused_p2p},
     {{"iommu-translated", NULL, FINDING_WARNING,
       "On bare metal x86, the IOMMU translates the addresses of devices: traffic between GPUs and NICs goes up to the "
       "CPU, or fails. Confirm with cat /sys/kernel/iommu_groups/*/type (DMA rather than identity). Boot with iommu=pt, "
       "or switch the IOMMU off."},
-     "cat /sys/kernel/iommu_groups/*/type confirms it; boot with iommu=pt, or switch the IOMMU off in the BIOS",
      find_iommu},
     {{"gdr-on-some", NULL, FINDING_WARNING,
       "NCCL could use GPUDirect RDMA with some GPUs and not with others, which then go through host memory. Confirm "
       "with NCCL_DEBUG=INFO (GDRDMA behind the channels). Compare driver, IOMMU group and PCI place of those GPUs."},
-     "NCCL_DEBUG=INFO shows GDRDMA behind channels that have it; compare IOMMU groups and PCI places of those GPUs",
      find_gdr_on_some},
     {{"relaxed-ordering-off", NULL, FINDING_WARNING,
       "PCIe relaxed ordering is switched off for a NIC, which costs bandwidth into memory, above all on AMD CPUs and "
       "in virtual machines. Only root can read it. Confirm with lspci -vvv (DevCtl: RlxdOrd-). Switch it on with "
       "mlxconfig (PCI_WR_ORDERING=1) or setpci."},
-     "lspci -vvv shows DevCtl: RlxdOrd-; mlxconfig set PCI_WR_ORDERING=1 switches it on",
      find_no_relaxed_ordering},
     {{"ats-off", NULL, FINDING_NOTE,
       "In a virtual machine, a NIC does not translate addresses itself (ATS): traffic to a GPU then goes up to the CPU "
       "even where the host's switches would pass it. Only root can read it. Confirm with lspci -vvv (ATSCtl: Enable-). "
       "Switch it on with mlxconfig (ATS_ENABLED=1) on the host."},
-     "lspci -vvv shows ATSCtl: Enable-; on the host, mlxconfig set ATS_ENABLED=1 switches it on",
      find_no_ats},
     {{"switch-uplink-narrow", NULL, FINDING_WARNING,
       "On bare metal, a PCIe switch has less towards the CPU than one device below it could take: lanes are missing, "
       "or the slot is of an older generation. Lanes are counted as they are now, speeds by what both ends can do. "
       "Confirm with lspci -vvv (LnkSta and LnkCap of the upstream port). Reseat the board; check BIOS bifurcation."},
-     "lspci -vvv shows LnkSta and LnkCap of the upstream port; reseat the board, check bifurcation in the BIOS",
      find_narrow_uplinks},
     {{"nofile-low", NULL, FINDING_WARNING,
       "Few files may be open at once on a node with GPUs; NCCL needs several for each connection. It is the limit of "
       "the shell or daemon in which the probe ran. Confirm with ulimit -n. Raise it: limits.d, LimitNOFILE of slurmd, "
       "--ulimit of a container."},
-     "ulimit -n confirms it; raise it in /etc/security/limits.d, LimitNOFILE of slurmd, --ulimit of a container",
      find_low_nofile},
     {{"tree-hidden", NULL, FINDING_NOTE,
       "The way between GPUs and NICs is unknown, or a virtual machine shows all of them on one virtual root. Confirm "
       "with nvidia-smi topo -m. Use the provider's NCCL_TOPO_FILE, or write one: probe --tree takes a bundled machine "
       "or "
       "measured bandwidths, --format nccl-xml prints the file."},
-     "take the provider's NCCL_TOPO_FILE, or complete the tree with --tree and write one with --format nccl-xml: "
-     "without it NCCL cannot tell which NIC is near which GPU",
      find_hidden_tree},
     {{"numa-unknown", NULL, FINDING_WARNING,
       "On bare metal with several NUMA nodes, the firmware does not say which node GPUs and NICs belong to. NCCL then "
       "puts them on one CPU: it cannot tell a near NIC from one behind the other socket, nor bind to the right cores. "
       "Confirm with cat /sys/bus/pci/devices/*/numa_node. Update the BIOS, switch its NUMA options (SRAT, SLIT, "
       "_PXM) on; until then set NCCL_TOPO_FILE to a file with the right numaid."},
-     "cat /sys/bus/pci/devices/*/numa_node confirms it; update the BIOS or switch NUMA (SRAT, _PXM) on there; until "
-     "then "
-     "NCCL_TOPO_FILE with the right numaid helps",
      find_unknown_numa},
     {{"nccl-xml-too-large", NULL, FINDING_NOTE,
       "A topology file of this machine would have more elements than NCCL's reader takes (256). Confirm with probe "
       "--format nccl-xml. Leave out what no job uses."},
-     "NCCL's own parser refuses such a file; leave out what no job uses",
      find_large_xml},
     /* links between GPUs */
     {{"fabric-not-ready", NULL, FINDING_ERROR,
       "The fabric manager (on multi-node NVLink with the IMEX service) has not finished registering a GPU. NCCL "
       "then finds no NVLink on it, or hangs. Confirm with nvidia-smi -q (Fabric: State, Status). Start "
       "nvidia-fabricmanager, and look into its log."},
-     "nvidia-smi -q shows Fabric: State; start nvidia-fabricmanager and look into its log",
      find_unready_fabric},
     {{"nvlink-missing", NULL, FINDING_ERROR,
       "A GPU has fewer active NVLink or XGMI links than most others of the machine, or none. NCCL's rings and NVLS "
       "go by the weakest GPU. Confirm with nvidia-smi nvlink -s and look for Xid 74 in the kernel's log. Reset the "
       "GPU; if that does not help, have the board replaced."},
-     "nvidia-smi nvlink -s (rocm-smi --showtopo) confirms it; reset the GPUs, and have the board replaced if it stays",
      find_missing_links},
     {{"nvlink-one-way", NULL, FINDING_ERROR,
       "One GPU reports links to another that the other does not report back: one end is down. Confirm with nvidia-smi "
       "nvlink -s on both. Reset both GPUs."},
-     "nvidia-smi nvlink -s on both GPUs confirms it; reset both",
      find_one_way_links},
     {{"nvlink-inactive", NULL, FINDING_WARNING,
       "GPUs behind NVSwitches have links that are not active. Confirm with nvidia-smi nvlink -s. Restart the fabric "
       "manager or reset the GPUs; a link that stays down is the board's."},
-     "nvidia-smi nvlink -s confirms it; restart the fabric manager or reset the GPUs",
      find_inactive_links},
     {{NULL}},
 };

@@ -227,36 +227,30 @@ const struct finding_rule findings_of_peers[] = {
       "Two nodes have the same IP address or the same GUID of an HCA. Packets go to the wrong one. Confirm with ip -br "
       "address or ibstat on both. Give one of them another address; a GUID that is there twice needs the card's "
       "firmware tools (flint)."},
-     "ip -br address, or ibstat for GUIDs, on both nodes confirms it; change one of them",
      .in_cluster = find_shared_addresses},
     {{"gpu-missing", NULL, FINDING_ERROR,
       "A machine with NVSwitches shows a number of GPUs that no such board has, such as 7, a compute port is beside no "
       "GPU where each other has one, or nodes have fewer GPUs than others of the same product. Confirm with nvidia-smi "
       "-L and lspci -d 10de:. Look for Xid 79 in the kernel's "
       "log, reboot the node, and have the board replaced if it stays."},
-     "compare nvidia-smi -L with lspci -d 10de:; reboot the node, and have the board replaced if it stays",
      find_missing_gpus,
      find_fewer_gpus},
     {{"gpu-models-differ", NULL, FINDING_WARNING,
       "The GPUs of a node are of different models; collectives go at the pace of the slowest. Confirm with nvidia-smi "
       "-L. Give jobs GPUs of one model (CUDA_VISIBLE_DEVICES, gres of Slurm)."},
-     "nvidia-smi -L confirms it; give jobs GPUs of one model",
      find_different_models},
     {{"vbios-differs", NULL, FINDING_WARNING,
       "A GPU has another VBIOS than most of its model in the node. Confirm with nvidia-smi -q (VBIOS Version). Bring "
       "the firmware of all GPUs to one release. Between nodes of a class it is told by node-differs."},
-     "nvidia-smi -q shows VBIOS Version; bring all GPUs to one release of firmware",
      find_odd_vbioses},
     {{"firmware-differs", NULL, FINDING_WARNING,
       "A NIC has another firmware than most of its board in the node. Confirm with ibstat or mlxfwmanager. Bring all "
       "to one release. Between nodes of a class it is told by node-differs."},
-     "ibstat shows it; bring all NICs of a board to one release (mlxfwmanager)",
      find_odd_firmwares},
     {{"pcie-unlike-others", NULL, FINDING_WARNING,
       "The slot of a GPU can do another width or generation at most than those of most GPUs of its model. Maximums are "
       "compared, which idle GPUs tell rightly. Confirm with lspci -vvv (LnkCap of the GPU and of the port above). "
       "Check riser, bifurcation and the slot's generation in the BIOS."},
-     "lspci -vvv shows LnkCap; check riser, bifurcation and the slot's generation in the BIOS",
      find_odd_slots},
     {{NULL}},
 };

@@ -285,77 +285,63 @@ const struct finding_rule findings_of_ports[] = {
       "All active RDMA ports belong to NVLink switches (product data \"SW_MNG\") or to management, while others are "
       "down. A job that takes them hangs or disturbs the subnet manager of the NVLink switches. Confirm with ibstat "
       "and lspci -vvv (Vital Product Data). Bring up the ports beside the GPUs."},
-     "bring up the ports beside the GPUs; a job that uses these hangs or disturbs the NVLink switches",
      find_only_management},
     {{"no-compute-port", NULL, FINDING_ERROR,
-      "There are GPUs and RDMA ports whose state is known, but none of the ports is one that NCCL should use. The "
-      "roles say why for each; Confirm with probe --why PORT, rule by rule. Unless NCCL_IB_HCA says otherwise NCCL "
-      "takes every active port, also those that manage NVLink switches, which is worse than sockets. Bring up a port "
-      "beside the GPUs, or set NCCL_IB_DISABLE=1."},
-     "probe --why PORT says what rules a port out; until one is right, NCCL_IB_DISABLE=1 keeps NCCL off the wrong ones",
+      "There are GPUs and RDMA ports whose state is known, but none of the ports is one that NCCL should use. Unless "
+      "NCCL_IB_HCA says otherwise NCCL takes every active port, also those that manage NVLink switches, which is worse "
+      "than sockets. Confirm with probe --why PORT, rule by rule. Bring up a port beside the GPUs, or set "
+      "NCCL_IB_DISABLE=1."},
      find_no_compute},
     {{"hca-list-open", NULL, FINDING_WARNING,
       "One GPU has more ports beside it than the others, or InfiniBand and Ethernet carry as much, so that the files "
       "of the machine leave two lists of HCAs possible. A port of another fabric in the list hangs jobs. Confirm "
       "with ibnetdiscover (or the switch's LLDP table) on which fabric each port is, or let nccltune bench --engine "
       "verbs connect every pair of ports. Set NCCL_IB_HCA to the list whose ports reach one another."},
-     "ibnetdiscover, or nccltune bench --engine verbs between two nodes, shows which ports reach one another; set that "
-     "list",
      find_open_list},
     {{"bond-slave-down", NULL, FINDING_WARNING,
       "An interface of a bond whose RDMA device NCCL uses is down: the device stays active with part of its bandwidth. "
       "Confirm with cat /proc/net/bonding/BOND. Check the cable and the switch port."},
-     "cat /proc/net/bonding/BOND confirms it; check the cable and the switch port",
      find_lost_slaves},
     {{"network-plugin", NULL, FINDING_NOTE,
       "The network is Slingshot, which has no verbs: without the plugin aws-ofi-nccl (libnccl-net.so) NCCL uses "
       "sockets over its interfaces. Confirm with NCCL_DEBUG=INFO (NET/OFI Selected provider is cxi). Load the plugin "
       "in every job, and leave NCCL_IB_HCA unset."},
-     "load aws-ofi-nccl (libnccl-net.so) in every job; NCCL_DEBUG=INFO then shows NET/OFI with the provider cxi",
      find_slingshot},
     {{"port-down", NULL, FINDING_WARNING,
       "RDMA ports that are down. Confirm with ibstat (State, Physical state). Check cable and switch port; ports that "
       "nobody uses can stay so."},
-     "check the cable and the switch port",
      find_ports_down},
     {{"rate-differs", NULL, FINDING_WARNING,
       "Compute ports of a class, or the fastest ports of the classes, have different rates. Confirm with ibstat "
       "(Rate). Check cable, optics and switch port of the slower ones."},
-     "check cable, optics and switch port of the slower ones",
      find_different_rates,
      find_different_class_rates},
     {{"mtu-differs", NULL, FINDING_WARNING,
       "Compute ports of a class, or of the classes, have different active MTUs. Confirm with ibv_devinfo (active_mtu). "
       "Configure one MTU on all ports and switches of the fabric."},
-     "ibv_devinfo shows active_mtu; give all ports of the fabric the same, also on the switches",
      find_different_mtus,
      find_different_class_mtus},
     {{"mtu-small", NULL, FINDING_NOTE,
       "The active MTU of a compute port is small: more packets for the same data. Confirm with ibv_devinfo "
       "(active_mtu). On Ethernet give interface and switches an MTU of 4200 or more (jumbo frames), on InfiniBand set "
       "4096 in the subnet manager."},
-     "ibv_devinfo shows active_mtu; raise the MTU of the interface and of all switches (jumbo frames)",
      find_small_mtus},
     {{"gid-index-differs", NULL, FINDING_WARNING,
       "The RoCE v2 GIDs with an IPv4 address stand at different indices of the ports' tables, so that no "
       "NCCL_IB_GID_INDEX is right for all. Confirm with show_gids. Leave the variable unset (NCCL from 2.21 on finds "
       "the entry by itself), or give all interfaces the same kinds of addresses."},
-     "show_gids shows them; leave NCCL_IB_GID_INDEX unset, or give all interfaces the same kinds of addresses",
      find_gid_indices},
     {{"gpu-without-nic", NULL, FINDING_WARNING,
       "Some GPUs have no compute port beside them (PXB or nearer), while others do. Confirm with nvidia-smi topo -m. "
       "Check that the GPU's own NIC is there and up."},
-     "its traffic passes the CPU or another GPU (PXN); check that its own NIC is there and up",
      find_far_gpus},
     {{"nic-wrong-numa", NULL, FINDING_WARNING,
       "A compute port is on a NUMA node on which there is no GPU. Confirm with nvidia-smi topo -m. Move the card to "
       "another slot."},
-     "move the card to a slot of a NUMA node that has GPUs",
      find_wrong_numa},
     {{"no-roce-v2-ipv4", NULL, FINDING_WARNING,
       "The GID table of a compute port on Ethernet holds no RoCE v2 entry with an IPv4 address, which NCCL looks for "
       "first. Confirm with show_gids. Give the port's interface an IPv4 address."},
-     "give the port's interface an IPv4 address; NCCL looks for such a GID first",
      find_no_ipv4_gid},
     {{NULL}},
 };

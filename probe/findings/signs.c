@@ -73,25 +73,15 @@ static int has_gpus(const struct topo_class *c)
     return c->ngpus > 0;
 }
 
-static int has_efa(const struct topo_class *c)
-{
-    for (int i = 0; i < c->nports; i++) {
-        const struct topo_object *o = c->ports[i].object < 0 ? NULL : &c->objects[c->ports[i].object];
-        if (o && o->driver && !strcmp(o->driver, "efa"))
-            return 1;
-    }
-    return 0;
-}
-
 /* A container is shown the GPUs that it was given. */
 static int is_no_container(const struct topo_class *c)
 {
     return !c->container || !strcmp(c->container, "none");
 }
 
-#define SIGN(id, severity, title, advice, applies)                     \
-    {                                                                  \
-        {id, NULL, severity, title}, advice, NULL, find_signs, applies \
+#define SIGN(id, severity, title, applies)                     \
+    {                                                          \
+        {id, NULL, severity, title}, NULL, find_signs, applies \
     }
 
 const struct finding_rule findings_of_signs[] = {
@@ -100,119 +90,85 @@ const struct finding_rule findings_of_signs[] = {
         "A GPU is there as a PCI device, but the driver does not show it. It has fallen off the bus, or did not start. "
         "Confirm with nvidia-smi -L and look for Xid 79 in the kernel's log. Reset or reboot the node; if it stays, "
         "have the board replaced.",
-        "compare nvidia-smi -L with lspci -d 10de:, look for Xid 79 in dmesg; reboot, and have the board replaced if "
-        "it stays",
         is_no_container),
     SIGN(
         "ecc-uncorrected", FINDING_ERROR,
         "A GPU had memory errors that ECC could not correct. Data may have been wrong, and programs end with Xid 48 or "
         "94. Confirm with nvidia-smi -q -d ECC. Drain the node and reset the GPU.",
-        "nvidia-smi -q -d ECC confirms it; drain the node and reset the GPU", has_gpus),
+        has_gpus),
     SIGN("rows-failed", FINDING_ERROR,
          "A GPU could not replace a broken row of its memory. Confirm with nvidia-smi -q -d ROW_REMAPPER (Remapping "
          "Failure Occurred). The board is to be replaced.",
-         "nvidia-smi -q -d ROW_REMAPPER confirms it; have the board replaced", has_gpus),
+         has_gpus),
     SIGN("rows-pending", FINDING_WARNING,
          "A GPU will replace broken memory at its next reset. Until then it works on with it. Confirm with nvidia-smi "
          "-q -d ROW_REMAPPER,PAGE_RETIREMENT (Pending). Reset the GPU when no job is on it.",
-         "nvidia-smi -q -d ROW_REMAPPER,PAGE_RETIREMENT confirms it; reset the GPU when no job is on it", has_gpus),
+         has_gpus),
     SIGN("xid-hardware", FINDING_WARNING,
          "The kernel's log has Xid errors that tell of hardware. Confirm with dmesg | grep Xid; NVIDIA's list of Xid "
          "errors says what each code means. Only who may read the kernel's log finds them. Reset the GPU, and watch "
          "whether they come back.",
-         "dmesg | grep Xid shows them, NVIDIA's list of Xid errors says what each means; reset the GPU and watch it",
          has_gpus),
     SIGN(
         "xid-program", FINDING_NOTE,
         "The kernel's log has many Xid errors of programs. Xid 13, 31, 43 and 45 are mostly a program's fault. Confirm "
         "with dmesg | grep Xid. One GPU alone with many of them is worth a test.",
-        "dmesg | grep Xid shows them; if one GPU alone has them, test it (dcgmi diag -r 3)", has_gpus),
+        has_gpus),
     SIGN("gpu-slowed", FINDING_WARNING,
          "The hardware slows a GPU down for heat or power. Confirm with nvidia-smi -q -d PERFORMANCE,TEMPERATURE. See "
          "to fans, inlet temperature, power supplies and power limits.",
-         "nvidia-smi -q -d PERFORMANCE,TEMPERATURE confirms it; see to fans, inlet temperature and power supplies",
          has_gpus),
     SIGN("pcie-replays", FINDING_WARNING,
          "A GPU's PCIe packets had to be sent again. Confirm with nvidia-smi -q (Replays Since Reset), twice, whether "
          "it still grows. Reseat the card; check riser and cables.",
-         "nvidia-smi -q shows Replays Since Reset; if it grows, reseat the card, check riser and cables", has_gpus),
+         has_gpus),
     SIGN("pcie-slow-busy", FINDING_WARNING,
          "A GPU's PCIe link is slower than both ends can do although the GPU works. An idle GPU lowers its link's "
          "speed, and is not judged. Confirm with nvidia-smi -q (GPU Link Info) under load. Reseat the card, check the "
          "BIOS setting of the slot's generation.",
-         "nvidia-smi -q shows GPU Link Info; reseat the card, check the slot's generation in the BIOS", has_gpus),
+         has_gpus),
     SIGN("nvlink-errors", FINDING_WARNING,
          "A GPU's NVLinks counted errors. Confirm with nvidia-smi nvlink -e, twice, whether they still grow. Reset the "
          "GPUs; links that keep counting are the board's.",
-         "nvidia-smi nvlink -e shows them; if they grow, reset the GPUs, and have the board replaced if it stays",
          has_gpus),
     SIGN(
         "imex-no-channel", FINDING_WARNING,
         "GPUs belong to an NVLink domain of several nodes, but there is no IMEX channel. NCCL then uses the network "
         "between the nodes instead of NVLink. Confirm with ls /dev/nvidia-caps-imex-channels. Start nvidia-imex on all "
         "nodes of the domain, and let the driver create a channel (NVreg_CreateImexChannel0=1).",
-        "ls /dev/nvidia-caps-imex-channels confirms it; start nvidia-imex, and load nvidia with "
-        "NVreg_CreateImexChannel0=1",
         has_gpus),
-    SIGN("ecc-off", FINDING_NOTE,
-         "ECC is switched off on a GPU. Memory errors then go unnoticed. Confirm with nvidia-smi -q -d ECC. Switch it "
-         "on with nvidia-smi -e 1 and reboot.",
-         "nvidia-smi -q -d ECC confirms it; nvidia-smi -e 1 and a reboot switch it on", has_gpus),
-    SIGN("persistence-off", FINDING_NOTE,
-         "Persistence mode is off on a GPU. The driver starts it anew for each job, which takes seconds. Confirm with "
-         "nvidia-smi -q (Persistence Mode). Start nvidia-persistenced.",
-         "nvidia-smi -q shows Persistence Mode; start nvidia-persistenced", has_gpus),
     SIGN("port-errors", FINDING_WARNING,
          "An RDMA port counted damaged packets or recovered links. Confirm with perfquery or the files in counters of "
          "/sys/class/infiniband, twice, whether they still grow. Clean or replace cable and optics.",
-         "see whether they grow (perfquery, or counters in /sys/class/infiniband); clean or replace cable and optics",
          NULL),
     SIGN("port-flaps", FINDING_WARNING,
          "An RDMA port's link went down time and again. Confirm with link_downed in /sys/class/infiniband, and the "
          "kernel's and the switch's log for when. Replace cable or optics; check the switch port.",
-         "link_downed in /sys/class/infiniband counts them; replace cable or optics, check the switch port", NULL),
+         NULL),
     SIGN("port-discards", FINDING_WARNING,
          "An RDMA port threw away packets that it could not send. Confirm with port_xmit_discards in "
          "/sys/class/infiniband. The port was down or the fabric congested: look at the switch's counters.",
-         "port_xmit_discards in /sys/class/infiniband counts them; look at the switch's counters for congestion", NULL),
+         NULL),
     SIGN("port-timeouts", FINDING_WARNING,
          "Packets of an RDMA port were not acknowledged in time. Confirm with local_ack_timeout_err in hw_counters of "
          "/sys/class/infiniband. Packets are lost: check PFC and ECN along the way, cables, and NCCL_IB_TIMEOUT.",
-         "local_ack_timeout_err in hw_counters counts them; check PFC, ECN and cables along the way", NULL),
+         NULL),
     SIGN("port-resent", FINDING_WARNING,
          "An RDMA port was asked to send packets again. Confirm with packet_seq_err in hw_counters of "
          "/sys/class/infiniband. Packets are lost on the way: RoCE needs PFC or well-set ECN on every switch.",
-         "packet_seq_err in hw_counters counts them; RoCE needs PFC or well-set ECN on every switch", NULL),
+         NULL),
     SIGN("port-marked", FINDING_NOTE,
          "An RDMA port was often told to send less, because the fabric is congested. Confirm with rp_cnp_handled in "
          "hw_counters of /sys/class/infiniband. Look for hot links: rails that cross, hashing of flows, a slow "
          "receiver.",
-         "rp_cnp_handled in hw_counters counts them; look for hot links, crossed rails, hashing of flows", NULL),
+         NULL),
     SIGN("numa-balancing", FINDING_WARNING,
          "The kernel moves memory between NUMA nodes by itself, which stalls ranks. Confirm with sysctl "
          "kernel.numa_balancing. Set it to 0 in /etc/sysctl.d.",
-         "sysctl kernel.numa_balancing confirms it; set it to 0 in /etc/sysctl.d", has_gpus),
+         has_gpus),
     SIGN("cpu-governor", FINDING_NOTE,
          "The clock of processors is not kept high. Confirm with cpupower frequency-info. Launches and NCCL's proxy "
          "threads wait for slow processors: cpupower frequency-set -g performance.",
-         "cpupower frequency-info confirms it; cpupower frequency-set -g performance keeps the clock high", has_gpus),
-    SIGN("hugepages-large", FINDING_NOTE,
-         "A large part of the memory is set aside as huge pages, which nothing else can use. Confirm with grep Huge "
-         "/proc/meminfo. Set vm.nr_hugepages to what jobs need.",
-         "grep Huge /proc/meminfo confirms it; set vm.nr_hugepages to what jobs need", NULL),
-    SIGN(
-        "hugepages-none", FINDING_NOTE,
-        "There are EFA devices and no huge pages. libfabric's EFA provider takes its buffers from huge pages, and does "
-        "with small ones else. Confirm with grep Huge /proc/meminfo. Set vm.nr_hugepages as the EFA installer does.",
-        "grep Huge /proc/meminfo confirms it; set vm.nr_hugepages as the EFA installer does", has_efa),
-    SIGN("thp-never", FINDING_NOTE,
-         "Transparent huge pages are switched off. Confirm with cat /sys/kernel/mm/transparent_hugepage/enabled. "
-         "madvise lets libraries ask for them.",
-         "cat /sys/kernel/mm/transparent_hugepage/enabled confirms it; madvise lets libraries ask for them", has_gpus),
-    SIGN("clock-skew", FINDING_WARNING,
-         "A node's clock is wrong by that many seconds at least, against the one that asked. Logs cannot be compared, "
-         "and munge refuses from 300 seconds on. Confirm with chronyc tracking on the node. Start chronyd or "
-         "systemd-timesyncd.",
-         "chronyc tracking on the node confirms it; start chronyd or systemd-timesyncd", NULL),
+         has_gpus),
     {{NULL}},
 };

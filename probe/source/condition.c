@@ -26,8 +26,6 @@ static const struct {
     {offsetof(struct gpu_errors, link_errors), "nvmlDeviceGetNvLinkErrorCounter"},
     {offsetof(struct gpu_errors, rows), "nvmlDeviceGetRemappedRows"},
     {offsetof(struct gpu_errors, pages_pending), "nvmlDeviceGetRetiredPagesPendingStatus"},
-    {offsetof(struct gpu_errors, ecc_mode), "nvmlDeviceGetEccMode"},
-    {offsetof(struct gpu_errors, persistence), "nvmlDeviceGetPersistenceMode"},
     {offsetof(struct gpu_errors, throttle), "nvmlDeviceGetCurrentClocksThrottleReasons"},
 };
 
@@ -66,17 +64,13 @@ void gpu_errors_state(const struct gpu_errors *from, nvml_device d, const char *
 {
     unsigned corrected, uncorrected, rows_pending = 0, failed = 0;
     unsigned long long reasons = 0;
-    int pages_pending = 0, on = 1, later;
+    int pages_pending = 0;
     if (from->rows && from->rows(d, &corrected, &uncorrected, &rows_pending, &failed) != NVML_SUCCESS)
         rows_pending = failed = 0;
     if (from->pages_pending && from->pages_pending(d, &pages_pending) != NVML_SUCCESS)
         pages_pending = 0;
     tell(user, "rows-failed", gpu, failed != 0);
     tell(user, "rows-pending", gpu, rows_pending || pages_pending);
-    if (from->ecc_mode && from->ecc_mode(d, &on, &later) == NVML_SUCCESS)
-        tell(user, "ecc-off", gpu, !on);
-    if (from->persistence && from->persistence(d, &on) == NVML_SUCCESS)
-        tell(user, "persistence-off", gpu, !on);
     if (from->throttle && from->throttle(d, &reasons) == NVML_SUCCESS)
         tell(user, "gpu-slowed", gpu, (reasons & NVML_THROTTLE_HW) != 0);
 }

@@ -32,27 +32,6 @@ static void tell_governors(struct topology *t)
         build_sign(t, "cpu-governor", governors[i], cpus[i]);
 }
 
-/* The number behind `key` in /proc/meminfo; 0 unknown. */
-static double meminfo(const char *text, const char *key)
-{
-    const char *at = strstr(text, key);
-    return at ? strtod(at + strlen(key), NULL) : 0;
-}
-
-static void tell_memory(struct topology *t)
-{
-    char text[8192];
-    size_t n = sysfs_bytes((unsigned char *)text, sizeof text - 1, "/proc/meminfo");
-    text[n] = 0;
-    double all = meminfo(text, "MemTotal:"), pages = meminfo(text, "HugePages_Total:");
-    if (all > 0)
-        build_sign(t, "hugepages-large", "", 100 * pages * meminfo(text, "Hugepagesize:") / all);
-    const char *thp = sysfs_line(t->arena, "/sys/kernel/mm/transparent_hugepage/enabled");
-    build_sign(t, "thp-never", "", thp && strstr(thp, "[never]"));
-    build_sign(t, "hugepages-none", "", all > 0 && strstr(text, "HugePages_Total:") && !(pages > 0));
-    build_sign(t, "numa-balancing", "", sysfs_int(0, "/proc/sys/kernel/numa_balancing") > 0);
-}
-
 /* ---- the kernel's log -------------------------------------------------------------------------------------------- */
 
 /* The log as text, up to `room` bytes; -1 when it is for root only. A copied tree has it in var/log/dmesg. */
@@ -138,7 +117,7 @@ static void tell_imex(struct topology *t, const struct topo_class *c)
 
 void source_settings(struct topology *t, struct topo_class *c)
 {
-    tell_memory(t);
+    build_sign(t, "numa-balancing", "", sysfs_int(0, "/proc/sys/kernel/numa_balancing") > 0);
     tell_governors(t);
     tell_imex(t, c);
     tell_xids(t, c);

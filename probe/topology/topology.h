@@ -274,9 +274,6 @@ int topo_find_host(const struct topology *t, const char *name);
 /* Return the NCCL or RCCL that a host's probe found first: "NCCL 2.21.5". NULL: none. In `a`. */
 const char *topo_host_release(const struct topology *t, int host, struct arena *a);
 
-/* The kind of sign with the seconds since 1970 by the node's own clock. */
-#define TOPO_CLOCK "clock"
-
 /* Return whether a sign of a host ("ecc-uncorrected 2 GPU3") is of that kind; then set its value, and its subject ("":
  * the node). */
 int topo_sign(const char *sign, const char *kind, double *value, const char **subject);

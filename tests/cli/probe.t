@@ -191,22 +191,21 @@ Findings: severity, kind, subject; --strict turns them into the exit status
 Every kind of finding is still known
 
   $ nccltune probe --list-findings | awk '{ print $1 ":" $2 }' | sort | paste -sd ' ' | fold -s -w 110
-  acs-on:warning address-twice:error ats-off:note bond-slave-down:warning clock-skew:warning
-  common-hcas-partial:warning cpu-differs:warning cpu-governor:note driver-differs:warning ecc-off:note
-  ecc-uncorrected:error fabric-not-ready:error firmware-differs:warning gdr-on-some:warning
-  gid-index-differs:warning gpu-lost:error gpu-missing:error gpu-models-differ:warning gpu-slowed:warning
-  gpu-without-nic:warning hca-list-open:warning hugepages-large:note hugepages-none:note
+  acs-on:warning address-twice:error ats-off:note bond-slave-down:warning common-hcas-partial:warning
+  cpu-differs:warning cpu-governor:note driver-differs:warning ecc-uncorrected:error fabric-not-ready:error
+  firmware-differs:warning gdr-on-some:warning gid-index-differs:warning gpu-lost:error gpu-missing:error
+  gpu-models-differ:warning gpu-slowed:warning gpu-without-nic:warning hca-list-open:warning
   imex-no-channel:warning iommu-translated:warning library-differs:warning memlock-low:error mig-on:warning
   mtu-differs:warning mtu-small:note nccl-xml-too-large:note network-plugin:note nic-wrong-numa:warning
   no-common-hcas:error no-compute-port:error no-gpudirect:error no-roce-v2-ipv4:warning node-differs:warning
   node-missing:warning nofile-low:warning numa-balancing:warning numa-unknown:warning nvlink-errors:warning
   nvlink-inactive:warning nvlink-missing:error nvlink-one-way:error only-management-ports:error
   p2p-refused:warning pcie-below-maximum:warning pcie-replays:warning pcie-slow-busy:warning
-  pcie-unlike-others:warning persistence-off:note port-discards:warning port-down:warning port-errors:warning
-  port-flaps:warning port-marked:note port-resent:warning port-timeouts:warning rail-differs:warning
-  rate-differs:warning relaxed-ordering-off:warning rows-failed:error rows-pending:warning shm-small:warning
-  switch-uplink-narrow:warning thp-never:note tree-hidden:note vbios-differs:warning wrong-driver:error
-  xid-hardware:warning xid-program:note
+  pcie-unlike-others:warning port-discards:warning port-down:warning port-errors:warning port-flaps:warning
+  port-marked:note port-resent:warning port-timeouts:warning rail-differs:warning rate-differs:warning
+  relaxed-ordering-off:warning rows-failed:error rows-pending:warning shm-small:warning
+  switch-uplink-narrow:warning tree-hidden:note vbios-differs:warning wrong-driver:error xid-hardware:warning
+  xid-program:note
 
 A tree that a guest hides is completed, with every assumption in the file
 

@@ -15,8 +15,8 @@
  *   nop2p     the v100 with P2P writes switched off, and GPUs 0 and 1 that refuse everything
  *
  * FAKE_NVML_SIGNS names what is wrong with GPU 3 while something is measured, joined by commas: slowed, heat, clocks,
- * hot, throttles, capped, neighbour, busy, uncorrected, corrected, replays, nvlink, xid, rows, unmended, pages, noecc,
- * nopersistence, oldbios. What is counted grows from one question to the next. FAKE_NVML_SIGNS_HOST:
+ * hot, throttles, capped, neighbour, busy, uncorrected, corrected, replays, nvlink, xid, rows, unmended, pages,
+ * oldbios. What is counted grows from one question to the next. FAKE_NVML_SIGNS_HOST:
  * on the node of this name alone. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -361,19 +361,6 @@ int nvmlDeviceGetRetiredPagesPendingStatus(nvml_device d, int *pending)
 {
     *pending = shows(d, "pages");
     return is_mesh() ? NVML_SUCCESS : NOT_SUPPORTED;
-}
-
-int nvmlDeviceGetEccMode(nvml_device d, int *now, int *pending)
-{
-    *now = !shows(d, "noecc");
-    *pending = 1;
-    return NVML_SUCCESS;
-}
-
-int nvmlDeviceGetPersistenceMode(nvml_device d, int *on)
-{
-    *on = !shows(d, "nopersistence");
-    return NVML_SUCCESS;
 }
 
 int nvmlDeviceGetVbiosVersion(nvml_device d, char *version, unsigned room)

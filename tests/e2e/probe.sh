@@ -124,8 +124,8 @@ fi
 check "--strict finds an error" exits 1 probe --strict --from $F/roce_leaf.json -o /dev/null
 check "and nothing where there is none" exits 0 probe --strict --from $F/small.json -o /dev/null
 check "--strict=warning finds less" exits 1 probe --strict=warning --from $F/hwloc2_dgx1v.xml -o /dev/null
-check "a kind of its own" exits 1 probe --strict=ecc-off,tree-hidden --from $F/small.json -o /dev/null
-check "other kinds are not it" exits 0 probe --strict=ecc-off,port-flaps --from $F/small.json -o /dev/null
+check "a kind of its own" exits 1 probe --strict=acs-on,tree-hidden --from $F/small.json -o /dev/null
+check "other kinds are not it" exits 0 probe --strict=acs-on,port-flaps --from $F/small.json -o /dev/null
 check "a word that is neither" exits 2 probe --strict=port-flips --from $F/small.json
 check "thresholds are listed" prints "^port-flaps .*Threshold: 10 times" probe --list-findings
 check "without it a finding is no failure" exits 0 probe --from $F/roce_leaf.json -o /dev/null

@@ -27,8 +27,6 @@ static int make_agent(void **state)
         "other) node second ;;\n"
         "sick) node first ',{\"id\":\"memlock-low\",\"severity\":\"error\",\"text\":\"low\",\"evidence\":\"64 KiB\"}' "
         ";;\n"
-        "early) node first | sed 's/\"class\":0/&,\"signs\":[\"clock 1000000000.5\",\"thp-never 1\"]/' ;;\n"
-        "right) node first | sed \"s/\\\"class\\\":0/&,\\\"signs\\\":[\\\"clock $(date +%s.%N)\\\"]/\" ;;\n"
         "linger) node first; exec >&-; until [ -e $0.after ]; do sleep 0.02; done; touch $0.overlapped ;;\n"
         "after) touch $0.after; node first ;;\n"
         "*) node first ;;\n"
@@ -117,23 +115,6 @@ TEST_CASE(sick)
     assert_int_equal(t->hosts[0].nerrors, 0);
     assert_int_equal(t->hosts[1].nerrors, 1);
     assert_string_equal(t->hosts[1].errors[0], "memlock-low: low (64 KiB)");
-    topo_free(t);
-}
-
-/* A clock that stands at a moment before it was asked is wrong by that much at least; one that is right is not told of.
- */
-TEST_CASE(clocks)
-{
-    struct err e = {0};
-    struct topology *t = gather("early,right", 30, &e);
-    const char *subject;
-    double skew_s = 0;
-    assert_non_null(t);
-    assert_string_equal(t->hosts[0].name, "early");
-    assert_int_equal(t->hosts[0].nsigns, 2);
-    assert_true(topo_sign(t->hosts[0].signs[0], "clock-skew", &skew_s, &subject));
-    assert_true(skew_s > 5e8 && skew_s < cluster_clock_s() - 1e9);
-    assert_int_equal(t->hosts[1].nsigns, 0);
     topo_free(t);
 }
 

@@ -163,8 +163,6 @@ TEST_CASE(condition)
         {"h100", "rows", "rows-pending", "GPU3: 1"},
         {"h100", "unmended", "rows-failed", "GPU3: 1"},
         {"v100", "pages", "rows-pending", "GPU3: 1"},
-        {"h100", "noecc", "ecc-off", "GPU3: 1"},
-        {"h100", "nopersistence", "persistence-off", "GPU3: 1"},
         {"h100", "slowed", "gpu-slowed", "GPU3: 1"},
         {"h100", "nvlink", "nvlink-errors", "GPU3: "},
         {"h100", "oldbios", "vbios-differs", "GPU3: 96.00.61.00.01 instead of 96.00.74.00.01"},

@@ -52,8 +52,6 @@ TEST_CASE(well_set)
     struct tree tree;
     tree_begin(&tree);
     tree_file(&tree, "/proc/sys/kernel/numa_balancing", "0\n");
-    tree_file(&tree, "/proc/meminfo", "MemTotal: 1000000 kB\nHugePages_Total:      12\nHugepagesize:   0 kB\n");
-    tree_file(&tree, "/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
     tree_file(&tree, "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "performance\n");
     tree_file(&tree, "/dev/nvidia-caps-imex-channels/channel0", "");
     tree_file(&tree, PORT "/counters/symbol_error", "0\n");
@@ -69,18 +67,11 @@ TEST_CASE(badly_set)
     struct tree tree;
     tree_begin(&tree);
     tree_file(&tree, "/proc/sys/kernel/numa_balancing", "1\n");
-    tree_file(&tree, "/proc/meminfo", "MemTotal: 1048576 kB\nHugePages_Total:   256\nHugepagesize:   2048 kB\n");
-    tree_file(&tree, "/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
     tree_file(&tree, "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "powersave\n");
     tree_file(&tree, "/sys/devices/system/cpu/cpufreq/policy1/scaling_governor", "powersave\n");
     tree_file(&tree, "/sys/devices/system/cpu/cpufreq/policy2/scaling_governor", "performance\n");
     struct topology *t = read_tree();
-    expect(t, (const char *const[]){"hugepages-large 50", "thp-never 1", "numa-balancing 1", "cpu-governor 2 powersave",
-                                    "imex-no-channel 1", NULL});
-    topo_free(t);
-    tree_file(&tree, "/proc/meminfo", "MemTotal: 1048576 kB\nHugePages_Total:   0\nHugepagesize:   2048 kB\n");
-    t = read_tree();
-    assert_true(has(t, "hugepages-none 1"));
+    expect(t, (const char *const[]){"numa-balancing 1", "cpu-governor 2 powersave", "imex-no-channel 1", NULL});
     topo_free(t);
     tree_end(&tree);
 }
