@@ -215,7 +215,7 @@ static void check_model(struct report *r)
     const struct workload_job *j = r->job;
     const struct language_model *m = &j->model;
     const struct division list[] = {
-        {m->layers, j->pp, "layers", "pp", "--pp"},
+        {m->layers, j->uneven_stages ? 1 : j->pp, "layers", "pp", "--pp"},
         {m->heads, j->tp, "attention heads", "tp", "--tp"},
         {m->heads, j->rollout_tp == j->tp ? 1 : j->rollout_tp, "attention heads", "rollout tp", "--rollout-tp"},
         {m->experts, j->ep, "experts", "ep", "--ep"},
@@ -260,7 +260,7 @@ static void check_batches(struct report *r)
                        "%d micro-batches in a pipeline of %d stages%s: %d %% of training is idle|"
                        "use --grad-accum %d or more, smaller micro-batches, or an interleaved schedule (--vpp)",
                        j->grad_accum, j->pp, j->grad_accum < j->pp ? " do not fill it" : "", idle, 4 * j->pp);
-    if (j->vpp > 1 && (j->pp == 1 || j->model.layers % (j->pp * j->vpp)))
+    if (j->vpp > 1 && (j->pp == 1 || (!j->uneven_stages && j->model.layers % (j->pp * j->vpp))))
         report_finding(r, FINDING_ERROR,
                        "%d layers cannot be split into pp %d × vpp %d pieces|choose --vpp so that they can",
                        j->model.layers, j->pp, j->vpp);

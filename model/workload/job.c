@@ -111,7 +111,9 @@ static void complete_ranks(struct workload_job *j)
         j->nodes = (int)((ranks + j->gpus_per_node - 1) / j->gpus_per_node);
     }
     set_default(&j->gpus_per_node, 8);
-    set_default(&j->nodes, 1);
+    long experts = (long)j->pp * j->ep * j->etp, least = split > experts ? split : experts;
+    least = least < 1 << 26 ? least : 1 << 26; /* refused later */
+    set_default(&j->nodes, (int)((least + j->gpus_per_node - 1) / j->gpus_per_node));
     long left = (long)j->nodes * j->gpus_per_node / split;
     set_default(&j->dp, left > 0 ? (int)left : 1);
 }
@@ -243,10 +245,10 @@ int workload_job_complete(struct workload_job *j, struct err *e)
     set_default(&j->sp, 1);
     set_default(&j->vpp, 1);
     set_default(&j->rollout_n, 1);
-    complete_ranks(j);
-    set_default(&j->prefetch, 1);
     set_default(&j->ep, 1);
     set_default(&j->etp, j->tp);
+    complete_ranks(j);
+    set_default(&j->prefetch, 1);
     set_default(&j->ref_tp, j->tp);
     set_default(&j->ref_pp, j->pp);
     set_default(&j->rollout_tp, f->family == WORKLOAD_MEGATRON || f->family == WORKLOAD_INFERENCE ? j->tp : 1);

@@ -57,6 +57,7 @@ struct workload_job {
     int tp, pp, dp;           /* of the trainer (actor); default 1, 1, what is left of the ranks */
     int cp, sp;               /* ranks that share a sequence: Megatron-LM's ring, Ulysses' all-to-all; default 1 */
     int vpp;                  /* pieces of the model on a pipeline stage (interleaved schedule); default 1 */
+    int uneven_stages;        /* the layers need not divide by pp */
     int zero_bubble;          /* a schedule that splits backward (ZB-H1) */
     int even_experts;         /* every expert's tokens are filled up to as many; else one is hot */
     int ep, etp;              /* expert parallelism, tensor parallelism within an expert; default 1, tp */

@@ -78,6 +78,22 @@ static void end_option(struct workload_script *s, struct option *o, const char *
     *o->name = 0;
 }
 
+static void read_word(struct workload_script *s, char *word, struct option *o, long line);
+
+/* Options in a variable's value, MODEL_ARGS="--num-layers 36 …", as if they stood there. */
+static void read_value(struct workload_script *s, const char *value, long line)
+{
+    const char *first = strstr(value, "--"), *blanks = " \t\n\\";
+    struct option inner = {""};
+    char *rest = NULL;
+    if (!first || !is_option(first) || (first > value && !strchr(blanks, first[-1])) || !strchr(first, ' '))
+        return;
+    for (char *w = strtok_r(arena_strdup(s->arena, value), blanks, &rest); w; w = strtok_r(NULL, blanks, &rest))
+        if (*inner.name || is_option(w))
+            read_word(s, w, &inner, line);
+    end_option(s, &inner, "true");
+}
+
 /* "--key value", "--key=value", "key=value"; words that are none of them are values or programs. */
 static void read_word(struct workload_script *s, char *word, struct option *o, long line)
 {
@@ -96,6 +112,8 @@ static void read_word(struct workload_script *s, char *word, struct option *o, l
     } else if (equals && (key || is_option(word))) {
         *equals = 0;
         add_setting(s, word, equals + 1, line);
+        if (!is_option(word))
+            read_value(s, equals + 1, line);
     } else if (!strcmp(word, "swift") || !strcmp(word, "megatron") || strstr(word, "verl.trainer") ||
                strstr(word, "trl")) {
         add_setting(s, "program", word, line);

@@ -516,6 +516,26 @@ static void read_hugging_face(struct reader *r)
         note_assumed(r, "weights go to the engine at once");
 }
 
+/* What Megatron-LM's arguments leave out has these defaults; an MLP without a gate has two matrices, not three. */
+static void complete_shape(struct reader *r, struct language_model *m)
+{
+    int gated = is_on(text_of(r->s, "swiglu")), ffn = m->intermediate;
+    m->name = "custom";
+    m->tied = !is_on(take_value(r, "untie_embeddings_and_output_weights"));
+    ffn = ffn ? ffn : gated ? m->hidden * 8 / 3 / 64 * 64 : 4 * m->hidden;
+    m->intermediate = gated ? ffn : 2 * ffn / 3 / 16 * 16; /* so that it splits as before */
+    if (m->experts) {
+        m->experts_per_token = m->experts_per_token ? m->experts_per_token : 2;
+        m->expert_intermediate = !m->expert_intermediate ? m->intermediate
+                                 : gated                 ? m->expert_intermediate
+                                                         : 2 * m->expert_intermediate / 3 / 16 * 16;
+    }
+    if (!m->vocab) {
+        m->vocab = 128256;
+        note_assumed(r, "a vocabulary of 128,256, for the tokenizer is not known here");
+    }
+}
+
 static void read_megatron(struct reader *r)
 {
     struct workload_job *j = r->job;
@@ -526,14 +546,13 @@ static void read_megatron(struct reader *r)
     long piece = to_number(take_value(r, "num_layers_per_virtual_pipeline_stage"));
     if (piece && j->pp)
         j->vpp = (int)(j->model.layers / (piece * j->pp));
-    if (!j->model.name && j->model.layers) {
-        struct language_model *m = &j->model;
-        m->name = "custom";
-        if (!m->vocab) {
-            m->vocab = 128256;
-            note_assumed(r, "a vocabulary of 128,256, for the tokenizer is not known here");
-        }
-    }
+    static const char *const uneven[] = {"account_for_embedding_in_pipeline_split",
+                                         "account_for_loss_in_pipeline_split", "decoder_first_pipeline_num_layers",
+                                         "decoder_last_pipeline_num_layers", "pipeline_model_parallel_layout"};
+    for (size_t i = 0; i < sizeof uneven / sizeof *uneven; i++)
+        j->uneven_stages |= take_value(r, uneven[i]) != NULL;
+    if (!j->model.name && j->model.layers)
+        complete_shape(r, &j->model);
 }
 
 static void read_deepspeed(struct reader *r)
@@ -632,11 +651,12 @@ static void read_openrlhf(struct reader *r)
 
 /* Parts of names that concern parallelism, length, batch, precision, recomputation, adapters, offload or overlap. */
 static const char *const concerns[] = {
-    "parallel",   "_tp",     "_pp",          "_length",   "_len",          "seq_len",
-    "batch",      "bsz",     "fp8",          "fp16",      "bf16",          "fp4",
-    "precision",  "dtype",   "quant",        "recompute", "checkpointing", "activation_checkpoint",
-    "lora",       "offload", "overlap",      "nnodes",    "num_nodes",     "n_gpus",
-    "world_size", "packing", "padding_free", "nproc",     "accumulation",
+    "parallel",      "_tp",          "_pp",          "_length",   "_len",          "seq_len",
+    "batch",         "bsz",          "fp8",          "fp16",      "bf16",          "fp4",
+    "precision",     "dtype",        "quant",        "recompute", "checkpointing", "activation_checkpoint",
+    "lora",          "offload",      "overlap",      "nnodes",    "num_nodes",     "n_gpus",
+    "world_size",    "packing",      "padding_free", "nproc",     "accumulation",  "moe_layer_freq",
+    "shared_expert", "multi_latent",
 };
 /* They do not: names of files, ranks that a launcher fills in, what a table's name repeats. */
 static const char *const besides[] = {"filter_", "dataset", "_files",    "checkpointing_steps", "save_",
@@ -680,7 +700,7 @@ static void note_defaults(struct reader *r)
         int known;
         const char *what;
     } defaults[] = {
-        {j->nodes, "one node, for the script does not say how many"},
+        {j->nodes, "as many nodes as its parallelism needs, for the script does not say how many"},
         {j->gpus_per_node, "8 GPUs a node"},
         {j->prompt || j->response, "1,024 + 1,024 tokens"},
         {j->micro_batch, "micro-batches of one sequence"},

@@ -537,6 +537,17 @@ TEST_CASE(recipes)
     assert_int_equal(workload_script_job(&s, &j, &read, &e), 0);
     assert_int_equal(j.model.layers, 12);
     assert_int_equal(j.tp, 2);
+    /* Without a gate an MLP has two matrices; experts are as wide as the MLP, and two of them meet a token. */
+    assert_int_equal(j.model.intermediate, 2 * 4 * 512 / 3 / 16 * 16);
+    assert_int_equal(j.model.tied, 1);
+    s = parse("ARGS=\"--num-layers 6 --hidden-size 512 --ffn-hidden-size 2048 --num-experts 8 --swiglu \\\n"
+              "  --untie-embeddings-and-output-weights --decoder-first-pipeline-num-layers 2 --micro-batch-size 1\"",
+              "train.sh", a);
+    j = (struct workload_job){0};
+    read = (struct workload_reading){0};
+    assert_int_equal(workload_script_job(&s, &j, &read, &e), 0);
+    assert_true(j.model.expert_intermediate == 2048 && j.model.experts_per_token == 2 && !j.model.tied);
+    assert_int_equal(j.uneven_stages, 1);
     /* NeMo-RL's name the base that they change. */
     j = (struct workload_job){0};
     read = (struct workload_reading){0};

@@ -70,6 +70,9 @@ TEST_CASE(words_of_a_shell)
         {"x --a >log --b 2>&1 3 <<E --c\n--d 4\nE", "a=true@1 b=3@1 c=true@1 d=4@2"},
         {"A=(--a\n --b 2)\ny --c 3", "A=(@1 a=true@1 b=2@2 c=3@3"},
         {"A=$(x --a 1)\ny --b $(z --c 2) --d 3", "A=$(@1 a=1@1 b=$(z --c 2)@2 d=3@2"},
+        {"A=\" --b 2 \\\n  --c\"\nD=\"$E --f $A\"",
+         "A= --b 2   --c@2 b=2@2 c=true@2 D=$E --f  --b 2   --c@3 f=true@3 b=2@3 c=true@3"},
+        {"A=--b C=x--d\ e", "A=--b@1 C=x--d e@1"},
         {"swift sft\npython -m verl.trainer.main_ppo\ntrl grpo\nmegatron\nswiftly\n--a swift",
          "program=swift@1 program=verl.trainer.main_ppo@2 program=trl@3 program=megatron@4 a=swift@6"},
     };
