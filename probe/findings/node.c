@@ -407,8 +407,7 @@ const struct finding_rule findings_of_nodes[] = {
     {{"tree-hidden", NULL, FINDING_NOTE,
       "The way between GPUs and NICs is unknown, or a virtual machine shows all of them on one virtual root. Confirm "
       "with nvidia-smi topo -m. Use the provider's NCCL_TOPO_FILE, or write one: probe --tree takes a bundled machine "
-      "or "
-      "measured bandwidths, --format nccl-xml prints the file."},
+      "or measured bandwidths, --format nccl-xml prints the file."},
      find_hidden_tree},
     {{"numa-unknown", NULL, FINDING_WARNING,
       "On bare metal with several NUMA nodes, the firmware does not say which node GPUs and NICs belong to. NCCL then "
