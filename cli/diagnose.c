@@ -31,14 +31,13 @@ static const struct cli_page page = {
 struct request {
     const char *output, *topology, *profile, *workload;
     const char *messages;
-    int json, formats;
+    int json;
 };
 
 static const struct option_spec options[] = {
     {'o', "output", "FILE", "write the text or JSON there", option_text, offsetof(struct request, output)},
     {'j', "json", NULL, "print the diagnosis as JSON, with communication_share from 0 to 1", option_flag,
      offsetof(struct request, json)},
-    {0, "list-formats", NULL, "what is known, with a line of each", option_flag, offsetof(struct request, formats)},
     {0, "list-messages", "FORM", "the messages that are known, with causes and remedies: markdown or manual",
      option_text, offsetof(struct request, messages)},
     {0, "topology", "FILE", "the machine's topology.json: which of its HCAs NCCL's log leaves out, what faults cost",
@@ -124,10 +123,6 @@ int diagnose_main(int argc, char **argv)
     struct arena *a = arena_new();
     struct err e = {0};
     int first, rc = cli_parse(&page, groups, argc, argv, a, &first);
-    if (rc < 0 && r.formats) {
-        diagnose_formats(stdout);
-        rc = 0;
-    }
     if (rc < 0 && r.messages) {
         int as_manual = !strcmp(r.messages, "manual");
         if (!as_manual && strcmp(r.messages, "markdown") != 0)

@@ -9,61 +9,46 @@
 #include <sys/stat.h>
 
 #include "advise/diagnose/diagnose_internal.h"
-#include "advise/diagnose/messages.h"
 #include "core/file.h"
 #include "core/trust.h"
 
 #define DEEPEST    4 /* directories within a job's directory */
 #define MOST_FILES 4096
 
-/* The readers of lines: what each knows, what a line of it looks like, what it yields. The first one that knows a line
- * has it. DeepSpeed's lines look like those of old Megatron-LM versions, with other names, so it is asked first. */
+/* The readers of lines. The first one that knows a line has it. DeepSpeed's lines look like those of old Megatron-LM
+ * versions, with other names, so it is asked first. */
 static const struct {
-    const char *name, *looks_like, *yields;
+    const char *name;
     int (*read)(struct diagnosis *d, const char *line);
 } readers[] = {
-    {"nvidia-smi samples", "utilization.gpu [%], ... of --query-gpu, or # gpu ... sm of dmon and pmon", "GPU samples",
-     diag_read_smi},
-    {"DCGM samples", "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 97, or #Entity GPUTL of dcgmi dmon", "GPU samples",
-     diag_read_dcgm},
-    {"nvidia-smi table", "| N/A 35C P0 63W / 400W | 45123MiB / 81920MiB | 98% Default |", "GPU samples",
-     diag_read_smi_table},
-    {"nvidia-smi topo -m", "GPU1 NV12 X NV12", "links between GPUs", diag_read_topo},
-    {"tools of the machine",
-     "hca_id: mlx5_0 of ibv_devinfo, CA 'mlx5_0' of ibstat, show_gids, ibdev2netdev, lspci -vvv",
-     "HCAs, findings of probe", diag_read_tools},
-    {"NCCL log", "NCCL INFO ...", "version, networks, channels, warnings", diag_read_nccl},
-    {"nccl-tests", "8388608 2097152 float sum -1 231.4 36.24 36.24 0 ...", "bandwidth, wrong values",
-     diag_read_nccl_tests},
-    {"NCCL Inspector", "{\"header\": {\"rank\": 2, ...}, ... \"coll_perf\": {\"coll\": \"AllReduce\", ...}}",
-     "bandwidth, ranks that come late", diag_read_inspector},
-    {"engine metrics", "Running: 34 reqs, ... of vLLM, vllm:num_requests_running, #running-req: of SGLang",
-     "requests, cache, throughput", diag_read_engine},
-    {"watchdog of collectives", "Watchdog caught collective operation timeout: WorkNCCL(...)", "a hang",
-     diag_read_watchdog},
-    {"DeepSpeed timers", "time (ms) | fwd: 27.5 | bwd: 73.6", "phases", diag_read_deepspeed},
-    {"Megatron-LM timers", "elapsed time per iteration (ms): ..., and timers below", "phases", diag_read_megatron},
-    {"verl console", "step:12 - timing_s/gen:31.2 - ...", "phases", diag_read_verl},
-    {"NeMo-RL console", "Timing: and a list: Total step time: 120.5s, policy_training: 11.2s (9.3%)", "phases",
-     diag_read_bullets},
-    {"AReaL tables", "| timeperf/rollout | 2.4e+02 |", "phases", diag_read_boxes},
-    {"torchtitan console", "step: 10  loss: 7.4  tps: 8,200  tflops: 583.0  mfu: 59.0%", "steps, MFU", diag_read_titan},
-    {"exported tables", "\"Step\",\"run - timing_s/gen\" of W&B, Wall time,Step,Value of TensorBoard", "phases",
-     diag_read_csv},
-    {"step lines", "[Step 12] rollout: 185ms | sync: 190ms", "phases", diag_read_step_line},
-    {"records", "{\"step\": 12, \"timing_s/gen\": 31.2}, TRL's and Swift's profiling/Time taken", "phases",
-     diag_read_record},
-    {"sums of kernels", "key_averages().table()", "kernel time", diag_read_table},
-    {"progress bar", "12%|##  | 12/105 [08:00<1:02:00, 40.0s/it]", "steps", diag_read_bar},
-    {"NCCL RAS", "Job summary ... of ncclras, and its JSON", "ranks that are missing, dead or behind", diag_read_ras},
-    {"stacks", "Thread 7 (active): \"MainThread\", of py-spy dump", "where processes stand", diag_read_stack},
-    {"messages", "CUDA out of memory, Custom allreduce is disabled", "causes", diag_read_notes},
+    {"nvidia-smi samples", diag_read_smi},
+    {"DCGM samples", diag_read_dcgm},
+    {"nvidia-smi table", diag_read_smi_table},
+    {"nvidia-smi topo -m", diag_read_topo},
+    {"tools of the machine", diag_read_tools},
+    {"NCCL log", diag_read_nccl},
+    {"nccl-tests", diag_read_nccl_tests},
+    {"NCCL Inspector", diag_read_inspector},
+    {"engine metrics", diag_read_engine},
+    {"watchdog of collectives", diag_read_watchdog},
+    {"DeepSpeed timers", diag_read_deepspeed},
+    {"Megatron-LM timers", diag_read_megatron},
+    {"verl console", diag_read_verl},
+    {"NeMo-RL console", diag_read_bullets},
+    {"AReaL tables", diag_read_boxes},
+    {"torchtitan console", diag_read_titan},
+    {"exported tables", diag_read_csv},
+    {"step lines", diag_read_step_line},
+    {"records", diag_read_record},
+    {"sums of kernels", diag_read_table},
+    {"progress bar", diag_read_bar},
+    {"NCCL RAS", diag_read_ras},
+    {"stacks", diag_read_stack},
+    {"messages", diag_read_notes},
     /* These may stand in any line, whoever else reads it. */
-    {"messages of failures", "NCCL WARN ..., Watchdog caught ..., NVRM: Xid ...", "what failed, where, why, what to do",
-     diag_read_messages},
-    {"settings", "use_dynamic_bsz=False, NCCL_IB_DISABLE=1", "what costs time", diag_read_settings},
-    {"NCCL's variables", "export NCCL_IB_HCA=mlx5_0, NCCL_IB_HCA set by environment to mlx5_0", "what the job sets",
-     diag_read_variables},
+    {"messages of failures", diag_read_messages},
+    {"settings", diag_read_settings},
+    {"NCCL's variables", diag_read_variables},
 };
 enum { NREADERS = sizeof readers / sizeof *readers, FOR_ALL = NREADERS - 3, TRACE_READER = NREADERS };
 _Static_assert(NREADERS < 32, "every reader has a bit");
@@ -348,22 +333,6 @@ static int read_directory(struct diagnosis *d, const char *path, int depth, stru
 int diagnose_file(struct diagnosis *d, const char *path, struct err *e)
 {
     return strcmp(path, "-") != 0 ? read_path(d, path, 0, e) : diagnose_stream(d, stdin, "(standard input)", e);
-}
-
-void diagnose_messages(FILE *out, int as_manual)
-{
-    messages_page(out, as_manual);
-}
-
-void diagnose_formats(FILE *out)
-{
-    for (int i = 0; i < NREADERS; i++)
-        fprintf(out, "%-26s %s\n%-26s   says: %s\n", readers[i].name, readers[i].looks_like, "", readers[i].yields);
-    fprintf(out,
-            "%-26s {\"traceEvents\": [...]} of torch.profiler, {\"entries\": [...]} of the flight recorder, or its "
-            "pickle\n%-26s   says: "
-            "kernels and what they hide; the collective that is not complete\n",
-            "PyTorch trace", "");
 }
 
 void diagnose_expect(struct diagnosis *d, const struct diag_expected *x)

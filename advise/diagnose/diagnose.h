@@ -174,9 +174,6 @@ int diagnose_stream(struct diagnosis *d, FILE *f, const char *name, struct err *
 /* The catalogue of messages as Markdown, or as the body of a manual page. */
 void diagnose_messages(FILE *out, int as_manual);
 
-/* Every format that is known: its name, what a line of it looks like, what it says. */
-void diagnose_formats(FILE *out);
-
 /* What logs are held against; NULL where it is not known. All must live as long as `d`. */
 struct diag_expected {
     const struct topology *topology;   /* what the machine has; the model says on it what faults cost */

@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "advise/diagnose/diagnose.h"
+
 enum area { LAUNCH, SOCKET, IB, MEMORY, P2P, NVLINK, TOPOLOGY, PLUGIN, CALLS, DEVICE, TORCH, KERNEL, OTHER, AREAS };
 
 static const char *const areas[AREAS] = {
@@ -181,7 +183,7 @@ static void put_heading(FILE *out, const char *name, int as_manual)
     fputs(as_manual ? "\n" : "\n\n", out);
 }
 
-void messages_page(FILE *out, int as_manual)
+void diagnose_messages(FILE *out, int as_manual)
 {
     if (!as_manual)
         fputs("# Messages of NCCL and its companions\n\n"

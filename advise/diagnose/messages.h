@@ -2,7 +2,6 @@
 #pragma once
 
 #include <stddef.h>
-#include <stdio.h>
 
 /* What a message is of a failure: its cause, a wrong call, a state that NCCL does not expect, something that follows
  * from a failure elsewhere, or no failure at all. The earlier ones win. */
@@ -22,6 +21,3 @@ const struct message *message_at(size_t i);
 
 /* The first entry that a line is, -1: none. `is_warning`: the line is a warning of NCCL, RCCL or a plugin. */
 int message_of(const char *line, int is_warning);
-
-/* The page of all messages: as Markdown, or as the body of a manual page. */
-void messages_page(FILE *out, int as_manual);

@@ -55,7 +55,7 @@ Every option is still known and named by help
   > --output --params --pp --prefetch --prompt --recompute --reduce-dtype --ref-pp --ref-tp --response \
   > --rollout-n --rollout-tp --seq --sp --summary --tflops --tied --topology --tp --updates --vocab --vpp \
   > --zero-bubble
-  > diagnose --json --list-formats --output --profile --topology --workload
+  > diagnose --json --output --profile --topology --workload
   > drift --json --output
   > install-profile --apptainer --cdi --delay --enroot --finish --force --hosts --jobs-on --nccl-conf --no-hooks --no-nccl-conf --partition \
   > --jobs --plugin --previous --program --purge --schedule --serve --share --since --ssh --stage --store --trial \

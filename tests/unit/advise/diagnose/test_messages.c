@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advise/diagnose/diagnose.h"
 #include "advise/diagnose/messages.h"
 #include "tests/lib/whole.h"
 
@@ -99,7 +100,7 @@ TEST_CASE(the_page_is_that_of_the_table)
     char *page = NULL;
     size_t bytes;
     FILE *f = open_memstream(&page, &bytes);
-    messages_page(f, 0);
+    diagnose_messages(f, 0);
     fclose(f);
     assert_whole(page, "doc/messages.md");
     free(page);
