@@ -310,17 +310,17 @@ static const struct diag_rule rules[] = {
          "overlap them with the rollout, time-limit each",
      "py-spy dump --pid " TRAINER " | nccltune diagnose -", 0.15, "reward"},
     {"log-probabilities", phase_is_large, DIAG_MEASURED,
-     "a forward pass of the trainer: raise log_prob_micro_batch_size or use_dynamic_bsz, remove padding, skip it where "
-     "one "
-     "update follows one rollout; its collectives count as it",
+     "a forward pass of the trainer: raise log_prob_micro_batch_size, skip it where one update follows one rollout, "
+     "try "
+     "use_dynamic_bsz and no padding in a short run (jobs have stalled with them); its collectives count as it",
      "", 0.30, "log-probabilities"},
     {"reference", phase_is_large, DIAG_MEASURED,
      "a forward pass of the reference model: larger micro-batches, no offload of its parameters, or no KL term", "",
      0.25, "reference"},
     {"actor-update", phase_is_large, DIAG_MEASURED,
-     "larger micro-batches or use_dynamic_bsz, no padding, recompute only where memory asks for it, no offload; a "
-     "trace "
-     "tells compute from its collectives",
+     "larger micro-batches, recompute only where memory asks for it, no offload; try use_dynamic_bsz and no padding in "
+     "a "
+     "short run (jobs have stalled with them); a trace tells compute from its collectives",
      "nccltune diagnose rank0.pt.trace.json", 0.45, "actor update"},
     {"critic-update", phase_is_large, DIAG_MEASURED,
      "larger micro-batches for the critic, a smaller critic, or an algorithm without one (GRPO)", "", 0.25,
@@ -350,8 +350,9 @@ static const struct diag_rule rules[] = {
      "profile a few steps with torch.profiler, or switch the framework's timers on",
      "nccltune diagnose rank0.pt.trace.json", 0.25, "not timed"},
     {"sequence-imbalance", sequences, DIAG_LIKELY,
-     NOT "ranks wait for the one with the most text: trainer.balance_batch=True, use_dynamic_bsz=True, packing", "",
-     SEQUENCES},
+     NOT "ranks wait for the one with the most text: trainer.balance_batch=True; try "
+         "use_dynamic_bsz=True or packing in a short run (jobs have stalled with them)",
+     "", SEQUENCES},
     {"stragglers", stragglers, DIAG_MEASURED,
      "collectives wait for the slowest rank: balance pipeline stages and sequence lengths, and compare the GPUs' "
      "clocks",

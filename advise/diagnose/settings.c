@@ -156,11 +156,14 @@ static const struct {
     {"use_dynamic_bsz", "false", 0, 0.15,
      "dynamic batch size is off: micro-batches are padded to a fixed number of "
      "sequences",
-     "set use_dynamic_bsz=True with ppo_max_token_len_per_gpu for actor, reference and log-probabilities"},
+     "try use_dynamic_bsz=True with ppo_max_token_len_per_gpu in a short run first, on a release of verl with pull "
+     "request 5591: without it FSDP ranks of unequal numbers of micro-batches wait for each other forever"},
+    {"use_dynamic_bsz", "true", 0, 0.3,
+     "FSDP jobs have stalled with use_dynamic_bsz=True: ranks had unequal numbers of micro-batches (verl issue 6178)",
+     "update verl (pull request 5591), or start once with use_dynamic_bsz=False", 1},
     {"use_remove_padding", "false", 0, 0.15, "padding is computed on as if it were text",
      "try use_remove_padding=True in a short run first: with it jobs have stalled at their first step (verl issue "
-     "387); "
-     "leave it off where one does"},
+     "387); leave it off where one does"},
     /* Said of jobs that stand still alone. */
     {"use_remove_padding", "true", 0, 0.3, "jobs have stalled at their first step with use_remove_padding=True",
      "start once with use_remove_padding=False; if that runs, rebuild flash-attn for this PyTorch", 1},
@@ -184,9 +187,14 @@ static const struct {
     {"vllm_gpu_memory_utilization", "", 0.5, 0.10,
      "the inference engine may use less than half of the GPU's memory, so few sequences run at once",
      "raise vllm_gpu_memory_utilization until memory is used; colocated training leaves less"},
-    {"enforce_eager", "true", 0, 0.05, "the inference engine runs without CUDA graphs", "set enforce_eager=False"},
+    {"enforce_eager", "true", 0, 0.05, "the inference engine runs without CUDA graphs",
+     "try enforce_eager=False in a short run first: engines over several nodes have stalled while they captured graphs "
+     "(vLLM "
+     "issue 17167)"},
     {"overlap_comm", "false", 0, 0.05, "DeepSpeed does not overlap gradient reduction with backward",
-     "set overlap_comm to true"},
+     "try overlap_comm true, and compare the loss: a race is reported (DeepSpeed issue 5545)"},
+    {"packing", "true", 0, 0.2, "Swift jobs have stalled with packing and streaming under ZeRO-3 (ms-swift issue 9649)",
+     "start once with packing or streaming off", 1},
     {"NCCL_P2P_DISABLE", "1", 0, 0.20, "NCCL_P2P_DISABLE=1 keeps NCCL off NVLink and PCIe peer access",
      "unset it, and run nccltune lint on the environment"},
     {"NCCL_IB_DISABLE", "1", 0, 0.20, "NCCL_IB_DISABLE=1 sends everything between nodes through TCP sockets",

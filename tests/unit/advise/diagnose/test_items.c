@@ -95,6 +95,9 @@ static const struct item lines[] = {
     {"use_remove_padding=True\n[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5, "
      "OpType=ALLREDUCE, NumelIn=1, Timeout(ms)=600000) ran for 600014 milliseconds",
      "A hang", ASK, "use_remove_padding", NULL},
+    {"use_dynamic_bsz=True\n[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5, "
+     "OpType=ALLREDUCE, NumelIn=1, Timeout(ms)=600000) ran for 600014 milliseconds",
+     "A hang", ASK, "use_dynamic_bsz", NULL},
     {"use_remove_padding=True\n[Step 1] rollout: 20ms | sync: 80ms", "The largest phase is sync: 80 %", YES, NULL,
      "use_remove_padding"},
     {"  offload_optimizer=True,", "These files hold no steps", ASK, "offload_optimizer", NULL},

@@ -9,7 +9,7 @@ TEST_CASE(spellings)
     } cases[] = {
         {"  'use_dynamic_bsz': False,", "use_dynamic_bsz"},
         {"actor_rollout_ref.actor.use_dynamic_bsz=False \\", "use_dynamic_bsz"},
-        {"use_dynamic_bsz: true", NULL},
+        {"overlap_comm: true", NULL},
         {"my_use_dynamic_bsz: false", NULL},
         {"use_dynamic_bsz_2: false", NULL},
         {"use_dynamic_bsz is false", NULL},
