@@ -95,6 +95,102 @@ int file_read_text(const char *path, size_t limit, struct arena *a, char **data,
     return err_at(e, path, line, 0, "holds a NUL byte: expected text, this is a binary file");
 }
 
+/* ---- line by line ---- */
+
+int file_lines_open(struct file_lines *l, const char *path, size_t limit, struct err *e)
+{
+    *l = (struct file_lines){.path = path, .limit = limit, .fd = open_for_reading(path, e)};
+    return l->fd < 0 ? ERR_FAILED : 0;
+}
+
+void file_lines_of(struct file_lines *l, const char *path, const char *text, size_t bytes)
+{
+    *l = (struct file_lines){.path = path, .fd = -1, .text = malloc(bytes + 1), .to = bytes, .room = bytes + 1};
+    if (!l->text)
+        abort();
+    memcpy(l->text, text, bytes);
+}
+
+/* Reads a block more, behind what was not given yet; 0 at the end. */
+static int read_more(struct file_lines *l, struct err *e)
+{
+    enum { BLOCK = 1 << 16 };
+    if (l->from) {
+        memmove(l->text, l->text + l->from, l->to - l->from);
+        l->to -= l->from;
+        l->from = 0;
+    }
+    if (l->to > l->limit || l->seen > FILE_LINES_MOST) {
+        err_set(e, ERR_FAILED, "%s: larger than the %zu MiB that are read of such a %s", l->path,
+                (l->to > l->limit ? l->limit : FILE_LINES_MOST) >> 20, l->line || l->seen > l->to ? "line" : "file");
+        return -1;
+    }
+    if (l->fd >= 0 && l->room < l->to + BLOCK + 1) {
+        l->room = 2 * (l->to + BLOCK);
+        l->text = realloc(l->text, l->room);
+        if (!l->text)
+            abort();
+    }
+    ssize_t n = l->fd < 0 ? 0 : read(l->fd, l->text + l->to, BLOCK);
+    if (n < 0)
+        err_errno(e, "%s: cannot be read", l->path);
+    l->to += n > 0 ? (size_t)n : 0;
+    l->seen += n > 0 ? (size_t)n : 0;
+    return n < 0 ? -1 : n > 0;
+}
+
+int file_lines_next(struct file_lines *l, char **line, size_t *bytes, struct err *e)
+{
+    char *end = NULL;
+    int more = 1;
+    for (size_t at = 0; !end && more > 0;) {
+        end = l->to - l->from > at ? memchr(l->text + l->from + at, '\n', l->to - l->from - at) : NULL;
+        at = l->to - l->from;
+        more = end ? 1 : read_more(l, e);
+    }
+    if (more < 0 || l->from == l->to)
+        return more < 0 ? -1 : 0;
+    l->line++;
+    *line = l->text + l->from;
+    *bytes = end ? (size_t)(end - *line) : l->to - l->from;
+    l->last = l->from;
+    l->length = *bytes;
+    l->from = end ? l->from + *bytes + 1 : l->to;
+    (*line)[*bytes] = 0;
+    if (!memchr(*line, 0, *bytes))
+        return 1;
+    err_at(e, l->path, l->line, 0, "holds a NUL byte: expected text, this is a binary file");
+    return -1;
+}
+
+void file_lines_back(struct file_lines *l)
+{
+    if (l->last + l->length < l->from)
+        l->text[l->last + l->length] = '\n';
+    l->from = l->last;
+    l->line--;
+}
+
+int file_lines_rest(struct file_lines *l, char **text, size_t *bytes, struct err *e)
+{
+    int more;
+    while ((more = read_more(l, e)) > 0)
+        ;
+    *text = l->text + l->from;
+    *bytes = l->to - l->from;
+    (*text)[*bytes] = 0;
+    l->from = l->to;
+    return more < 0 ? ERR_FAILED : 0;
+}
+
+void file_lines_close(struct file_lines *l)
+{
+    if (l->fd >= 0)
+        close(l->fd);
+    free(l->text);
+    *l = (struct file_lines){.fd = -1};
+}
+
 /* A pipe, a device, what standard output is: nothing that could be replaced. */
 static int write_in_place(const struct trust_place *p, const char *path, const void *data, size_t bytes, struct err *e)
 {
@@ -189,22 +285,33 @@ int file_mkdirs(const char *path, struct err *e)
     return 0;
 }
 
-int file_sha256(const char *path, char hex[SHA256_HEX], struct err *e)
+int file_copy(const char *path, int to, uint64_t *bytes, char hex[SHA256_HEX], struct err *e)
 {
     char part[1 << 16];
     struct sha256 s;
     ssize_t n = 1;
-    int fd = open_for_reading(path, e);
+    int fd = open_for_reading(path, e), rc = 0;
     if (fd < 0)
         return ERR_FAILED;
     sha256_init(&s);
-    for (size_t left = (size_t)1 << 30; left > sizeof part && (n = read(fd, part, sizeof part)) > 0; left -= (size_t)n)
+    for (*bytes = 0; !rc && (n = read(fd, part, sizeof part)) > 0 && *bytes + (size_t)n <= FILE_LINES_MOST;) {
+        *bytes += (size_t)n;
         sha256_update(&s, part, (size_t)n);
-    int rc = n < 0   ? err_errno(e, "%s: cannot be read", path)
+        if (to >= 0 && trust_write(to, part, (size_t)n))
+            rc = err_errno(e, "a copy of %s cannot be written", path);
+    }
+    if (!rc)
+        rc = n < 0   ? err_errno(e, "%s: cannot be read", path)
              : n > 0 ? err_set(e, ERR_FAILED, "%s: larger than 1 GiB", path)
                      : 0;
     close(fd);
     if (!rc)
         sha256_hex(&s, hex);
     return rc;
+}
+
+int file_sha256(const char *path, char hex[SHA256_HEX], struct err *e)
+{
+    uint64_t bytes;
+    return file_copy(path, -1, &bytes, hex, e);
 }

@@ -1,7 +1,6 @@
 /* Files of all kinds into one list of measurements; and what nccl-tests write as JSON. */
 #include "bench/import/import.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +8,6 @@
 #include "core/file.h"
 #include "core/json.h"
 
-#define TEXT_LIMIT BENCH_LIMIT
 #define MOST_TIMES 100000
 
 /* ---- JSON of nccl-tests ---- */
@@ -92,51 +90,47 @@ static int read_json(struct import *m, const cJSON *doc, struct err *e)
 
 /* ---- files ---- */
 
-static void read_lines(struct import *m, const char *text, size_t bytes)
+static int read_document(struct import *m, struct file_lines *lines, struct err *e)
 {
-    for (const char *p = text, *end = text + bytes; p < end && m->results->count <= BENCH_MOST;) {
-        const char *eol = memchr(p, '\n', (size_t)(end - p));
-        size_t n = (size_t)((eol ? eol : end) - p);
-        struct arena *scratch = arena_new();
-        m->line++;
-        import_line(m, arena_strndup(scratch, p, n));
-        arena_free(scratch);
-        p += n + 1;
-    }
+    char *text;
+    size_t bytes;
+    cJSON *doc = file_lines_rest(lines, &text, &bytes, e) ? NULL : json_parse(text, bytes, m->path, 1, e);
+    int rc = doc ? read_json(m, doc, e) : ERR_FAILED;
+    cJSON_Delete(doc);
+    return rc;
 }
 
-/* Whether the first line says so. */
-static int is_journal(const char *text, size_t bytes)
+/* What the first line that is not blank begins: a journal, nccl-tests' document, lines of anything else. */
+static int read_file(struct import *m, struct file_lines *lines, struct err *e)
 {
-    static const char key[] = "\"format\"";
-    const char *eol = memchr(text, '\n', bytes);
-    return memmem(text, eol ? (size_t)(eol - text) : bytes, key, sizeof key - 1) != NULL;
-}
-
-static int read_text(struct import *m, const char *path, const char *text, size_t bytes, struct err *e)
-{
-    size_t blank = 0;
-    while (blank < bytes && isspace((unsigned char)text[blank]))
-        blank++;
-    m->path = path;
+    char *line;
+    size_t n;
+    int more, is_document = 0;
+    m->path = lines->path;
     m->line = 0;
     import_next_run(m);
     import_begin_run(m); /* whatever the file before has left */
-    if (blank == bytes || text[blank] != '{') {
-        read_lines(m, text, bytes);
-        import_tell_collectives(m);
-        return bench_results_check_count(m->results, path, e);
+    for (int first = 1; (more = file_lines_next(lines, &line, &n, e)) > 0 && m->results->count <= BENCH_MOST;) {
+        const size_t blank = strspn(line, " \t\r\n\f\v");
+        if (first && line[blank] == '{') {
+            const int journal = strstr(line, "\"format\"") != NULL;
+            file_lines_back(lines);
+            m->journals += journal;
+            if (journal)
+                return bench_results_take(m->results, lines, m->log, e);
+            is_document = 1;
+            break;
+        }
+        first = first && blank == n;
+        m->line = lines->line;
+        import_line(m, line);
     }
-    if (is_journal(text, bytes)) {
-        m->journals++;
-        return bench_results_take(m->results, path, text, bytes, m->log, e);
-    }
-    cJSON *doc = json_parse(text, bytes, path, 1, e);
-    int rc = doc ? read_json(m, doc, e) : ERR_FAILED;
-    cJSON_Delete(doc);
-    if (!rc)
-        import_tell_collectives(m);
-    return rc ? rc : bench_results_check_count(m->results, path, e);
+    if (!more && !lines->line)
+        return err_set(e, ERR_FAILED, "%s: is empty", m->path);
+    if (more < 0 || (is_document && read_document(m, lines, e)))
+        return ERR_FAILED;
+    import_tell_collectives(m);
+    return bench_results_check_count(m->results, m->path, e);
 }
 
 static struct bench_results *begin_import(struct import *m, const struct import_given *given, struct log *log)
@@ -169,8 +163,12 @@ struct bench_results *import_parse(const char *path, const char *text, size_t by
                                    struct log *log, struct err *e)
 {
     struct import m;
+    struct file_lines lines;
     begin_import(&m, given, log);
-    return finish_import(&m, read_text(&m, path, text, bytes, e), path, e);
+    file_lines_of(&lines, path, text, bytes);
+    int rc = read_file(&m, &lines, e);
+    file_lines_close(&lines);
+    return finish_import(&m, rc, path, e);
 }
 
 struct bench_results *import_load(const char *const *paths, int npaths, const struct import_given *given,
@@ -180,13 +178,11 @@ struct bench_results *import_load(const char *const *paths, int npaths, const st
     int rc = 0;
     begin_import(&m, given, log);
     for (int i = 0; i < npaths && !rc; i++) {
-        struct arena *a = arena_new();
-        char *text;
-        size_t bytes;
-        rc = file_read_text(paths[i], TEXT_LIMIT, a, &text, &bytes, e);
+        struct file_lines lines;
+        rc = file_lines_open(&lines, paths[i], BENCH_LIMIT, e);
         if (!rc)
-            rc = read_text(&m, paths[i], text, bytes, e);
-        arena_free(a);
+            rc = read_file(&m, &lines, e);
+        file_lines_close(&lines);
     }
     return finish_import(&m, rc, npaths ? paths[0] : "", e);
 }

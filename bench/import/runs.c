@@ -121,8 +121,7 @@ void import_row(struct import *m, const struct import_row *row)
         return;
     double *times = arena_alloc(m->arena, sizeof *times);
     *times = row->time_us;
-    all->items = arena_grow(all->arena, all->items, (size_t)all->count, sizeof *all->items);
-    all->items[all->count++] = (struct bench_result){
+    const struct bench_result item = {
         .engine = r->engine,
         .library = r->library,
         .coll = r->coll,
@@ -140,6 +139,7 @@ void import_row(struct import *m, const struct import_row *row)
         .detail = row->ntimes ? "from a file" : "from a file: a mean over calls",
         .line = m->line,
     };
+    bench_results_push(all, &item);
 }
 
 /* ---- collectives that only the bandwidths tell ---- */

@@ -124,6 +124,8 @@ static int take_up(struct bench_journal *j, const char *topology_hash, struct lo
         rc = ERR_FAILED;
     else if (!rc)
         j->lines = count_lines(text, bytes);
+    for (int i = 0; !rc && i < j->results->count; i++)
+        j->results->index = bench_index_add(j->results->index, &j->results->items[i], j->results->arena);
 out:
     arena_free(a);
     return rc;
@@ -181,6 +183,8 @@ int bench_journal_append(struct bench_journal *j, const struct bench_result *r, 
         j->results->count = before;
     else
         j->lines += n;
+    for (int i = before; i < j->results->count; i++)
+        j->results->index = bench_index_add(j->results->index, &j->results->items[i], j->results->arena);
     return rc;
 }
 

@@ -136,7 +136,7 @@ static int by_order(const void *pa, const void *pb)
 struct pooling {
     double confidence;
     struct arena *work;
-    double *pool, *scratch; /* room for all samples of the journal */
+    double *pool, *scratch; /* room for all samples of a point */
 };
 
 /* What one start says of a call: the logarithm of the median quotient of the default's times over its own. */
@@ -266,10 +266,10 @@ static void list_starts(struct bench_candidate *c, const struct bench_result *co
 static void add_visits(struct bench_candidate *c, const struct bench_result *const *r, int n, double *scratch,
                        struct arena *a)
 {
+    c->visits = arena_alloc(a, (size_t)n * sizeof *c->visits);
     for (int i = 0; i < n; i++) {
         if (r[i]->round < 1 || !r[i]->ntimes || r[i]->status > BENCH_DROPPED || r[i]->low_us > 0)
             continue;
-        c->visits = arena_grow(a, c->visits, (size_t)c->nvisits, sizeof *c->visits);
         c->visits[c->nvisits++] =
             (struct bench_visit){r[i]->round, bench_interval_of(r[i]->times_us, r[i]->ntimes, scratch).median};
     }
@@ -359,11 +359,13 @@ static struct bench_point make_point(const struct bench_result *const *r, int n,
                             .untouched = -1,
                             .best = -1};
     struct rounds defaults = {0};
-    int launch_end = 0;
+    int launch_end = 0, ncandidates = 1;
+    for (int i = 1; i < n; i++)
+        ncandidates += !same_candidate(r[i - 1], r[i]);
+    p.candidates = arena_alloc(a, (size_t)ncandidates * sizeof *p.candidates);
     for (int i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && same_candidate(r[i], r[j]);)
             j++;
-        p.candidates = arena_grow(a, p.candidates, (size_t)p.ncandidates, sizeof *p.candidates);
         p.candidates[p.ncandidates] = pool_candidate(r + i, j - i, how);
         if (i >= launch_end) {
             for (launch_end = j; launch_end < n && !compare_knobs(&r[i]->launch, &r[launch_end]->launch);)
@@ -404,21 +406,25 @@ struct bench_points *bench_points_of(const struct bench_results *r, struct arena
     struct bench_points *points = ARENA_NEW(a, struct bench_points);
     struct pooling how = {.confidence = r->confidence > 0 ? r->confidence : BENCH_CONFIDENCE, .work = arena_new()};
     struct arena *work = how.work;
-    size_t samples = 0;
+    size_t samples = 0, most = 0, npoints = 0;
     points->confidence = how.confidence;
     const struct bench_result **order = arena_alloc(a, (size_t)r->count * sizeof(struct bench_result *));
-    for (int i = 0; i < r->count; i++) {
+    for (int i = 0; i < r->count; i++)
         order[i] = &r->items[i];
-        samples += (size_t)r->items[i].ntimes;
-    }
-    how.pool = arena_alloc(work, samples * sizeof *how.pool);
-    how.scratch = arena_alloc(work, samples * sizeof *how.scratch);
     if (r->count)
         qsort(order, (size_t)r->count, sizeof(struct bench_result *), by_order);
+    for (int i = 0; i < r->count; i++) {
+        const int more = i && !bench_results_compare(order[i - 1], order[i]);
+        npoints += !more;
+        samples = (more ? samples : 0) + (size_t)order[i]->ntimes;
+        most = samples > most ? samples : most;
+    }
+    points->items = arena_alloc(a, npoints * sizeof *points->items);
+    how.pool = arena_alloc(work, most * sizeof *how.pool);
+    how.scratch = arena_alloc(work, most * sizeof *how.scratch);
     for (int i = 0, j; i < r->count; i = j) {
         for (j = i + 1; j < r->count && !bench_results_compare(order[i], order[j]);)
             j++;
-        points->items = arena_grow(a, points->items, (size_t)points->count, sizeof *points->items);
         points->items[points->count++] = make_point(order + i, j - i, &how, a);
     }
     points->alike = find_alike(points, work);

@@ -1,13 +1,21 @@
 /* Reading a journal: every line that makes sense. */
 #include "bench/results/results.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/file.h"
+#include "core/hash.h"
 #include "core/json.h"
 
 /* Warnings about single lines before the rest is only counted. */
 #define LINE_WARNINGS 20
+
+/* That a finding takes, or more. */
+#define NOISE_BYTES 2048
+
+/* That a candidate of a point takes in points.c and in decisions, or less. */
+#define CANDIDATE_BYTES 900
 
 int bench_results_read_header(const char *text, size_t bytes, const char *path, char topology[SHA256_HEX],
                               struct err *e)
@@ -23,24 +31,146 @@ int bench_results_read_header(const char *text, size_t bytes, const char *path, 
     return rc;
 }
 
+/* ---- what many lines have in common is kept once ---- */
+
+struct bench_shared {
+    struct shared {
+        uint64_t hash;
+        const void *data; /* NULL: free */
+        size_t bytes;
+    } * list;
+    size_t n, room; /* room: a power of two, more than twice what is there */
+};
+
+static struct shared *find_shared(const struct bench_shared *s, uint64_t hash, const void *data, size_t bytes)
+{
+    size_t at = (hash ^ hash >> 32) & (s->room - 1);
+    while (s->list[at].data &&
+           (s->list[at].hash != hash || s->list[at].bytes != bytes || memcmp(s->list[at].data, data, bytes) != 0))
+        at = (at + 1) & (s->room - 1);
+    return &s->list[at];
+}
+
+static void make_room(struct bench_shared *s, struct arena *a)
+{
+    const struct bench_shared old = *s;
+    s->room = old.room ? 2 * old.room : 128;
+    s->list = arena_alloc(a, s->room * sizeof *s->list);
+    for (size_t i = 0; i < old.room; i++)
+        if (old.list[i].data)
+            *find_shared(s, old.list[i].hash, old.list[i].data, old.list[i].bytes) = old.list[i];
+}
+
+/* A copy that is the same for the same bytes. */
+static const void *share(struct bench_results *r, const void *data, size_t bytes)
+{
+    uint64_t hash = HASH_START;
+    if (!data || !bytes)
+        return NULL;
+    for (size_t i = 0; i < bytes; i++)
+        hash = hash_add(hash, ((const unsigned char *)data)[i]);
+    if (!r->shared)
+        r->shared = ARENA_NEW(r->arena, struct bench_shared);
+    if (r->shared->room <= 2 * r->shared->n)
+        make_room(r->shared, r->arena);
+    struct shared *s = find_shared(r->shared, hash, data, bytes);
+    if (!s->data) {
+        void *copy = arena_alloc(r->arena, bytes);
+        memcpy(copy, data, bytes);
+        *s = (struct shared){hash, copy, bytes};
+        r->shared->n++;
+        r->stored += bytes + 4 * sizeof *s;
+    }
+    return s->data;
+}
+
+static const char *share_text(struct bench_results *r, const char *text)
+{
+    return share(r, text, text ? strlen(text) + 1 : 0);
+}
+
+/* `settings` was read into memory of this call. */
+static void share_knobs(struct bench_results *r, struct bench_knobs *k)
+{
+    struct bench_setting *settings = (struct bench_setting *)k->settings;
+    for (int i = 0; i < k->nsettings; i++)
+        settings[i] = (struct bench_setting){share_text(r, settings[i].name), share_text(r, settings[i].value)};
+    k->label = share_text(r, k->label);
+    k->settings = share(r, settings, (size_t)k->nsettings * sizeof *settings);
+}
+
+/* Counts what a candidate takes when it is compared and decided on, the first time that it is seen. */
+static void count_candidate(struct bench_results *r, const struct bench_result *item)
+{
+    const uint64_t words[] = {item->bytes,
+                              (uint64_t)item->coll,
+                              (uint64_t)item->nodes,
+                              (uint64_t)item->ranks,
+                              (uint64_t)item->others,
+                              (uint64_t)item->load,
+                              (uint64_t)item->buffers};
+    uint64_t hash = hash_add(hash_text(item->launch.label), hash_text(item->call.label));
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        hash = hash_add(hash, words[i]);
+    struct shared *s = find_shared(r->shared, hash, "", 0);
+    if (!s->data) {
+        *s = (struct shared){hash, "", 0};
+        r->shared->n++;
+        r->stored += CANDIDATE_BYTES;
+    }
+}
+
+static const void *keep(struct bench_results *r, const void *data, size_t bytes)
+{
+    void *copy = data && bytes ? arena_alloc(r->arena, bytes) : NULL;
+    if (copy)
+        memcpy(copy, data, bytes);
+    r->stored += copy ? bytes : 0;
+    return copy;
+}
+
+/* ---- lines ---- */
+
+void bench_results_push(struct bench_results *r, const struct bench_result *item)
+{
+    if (r->count == r->room) {
+        r->room = r->room ? 2 * r->room : 64;
+        r->items = realloc(r->items, (size_t)r->room * sizeof *r->items);
+        if (!r->items)
+            abort();
+    }
+    r->items[r->count++] = *item;
+    r->stored += sizeof *item;
+}
+
 int bench_results_add(struct bench_results *r, const cJSON *doc, const char *path, long line, struct err *e)
 {
-    struct bench_result result;
+    struct bench_result item;
     const cJSON *noise = cJSON_GetObjectItemCaseSensitive(doc, "noise"), *finding;
     r->noise.arena = r->arena;
     if (cJSON_IsArray(noise)) {
         cJSON_ArrayForEach(finding, noise) finding_take(&r->noise, finding);
+        r->stored += NOISE_BYTES * (size_t)cJSON_GetArraySize(noise);
         return 0;
     }
-    int rc = bench_result_read(doc, path, line, r->arena, &result, e);
-    if (rc)
-        return rc;
-    r->items = arena_grow(r->arena, r->items, (size_t)r->count, sizeof *r->items);
-    r->items[r->count] = result;
-    if (r->index || !r->count)
-        r->index = bench_index_add(r->index, &result, r->arena);
-    r->count++;
-    return 0;
+    struct arena *scratch = arena_new();
+    int rc = bench_result_read(doc, path, line, scratch, &item, e);
+    if (!rc) {
+        item.engine = share_text(r, item.engine);
+        item.library = share_text(r, item.library);
+        item.data = share_text(r, item.data);
+        item.active = share_text(r, item.active);
+        item.detail = share_text(r, item.detail);
+        share_knobs(r, &item.launch);
+        share_knobs(r, &item.call);
+        item.times_us = keep(r, item.times_us, (size_t)item.ntimes * sizeof *item.times_us);
+        item.beside_us = keep(r, item.beside_us, (size_t)item.nbeside * sizeof *item.beside_us);
+        item.doubt = keep(r, item.doubt, sizeof *item.doubt);
+        count_candidate(r, &item);
+        bench_results_push(r, &item);
+    }
+    arena_free(scratch);
+    return rc;
 }
 
 static int read_line(struct bench_results *r, const char *text, size_t bytes, const char *path, long line,
@@ -62,57 +192,69 @@ static int is_blank(const char *s, size_t n)
 
 int bench_results_check_count(const struct bench_results *r, const char *path, struct err *e)
 {
-    return r->count <= BENCH_MOST
-               ? 0
-               : err_set(e, ERR_FAILED, "%s: more than %d results, the most that are read together", path, BENCH_MOST);
-}
-
-int bench_results_take(struct bench_results *r, const char *path, const char *text, size_t bytes, struct log *log,
-                       struct err *e)
-{
-    long skipped = 0, line = 1;
-    struct err broken;
-    for (const char *p = text, *end = text + bytes; p < end; line++) {
-        const char *eol = memchr(p, '\n', (size_t)(end - p));
-        size_t n = (size_t)((eol ? eol : end) - p);
-        if (line == 1 && bench_results_read_header(p, n, path, r->topology, e))
-            return ERR_FAILED;
-        if (line > 1 && !is_blank(p, n) && read_line(r, p, n, path, line, &broken) && ++skipped <= LINE_WARNINGS)
-            log_warn(log, "%s; line skipped", broken.text);
-        if (bench_results_check_count(r, path, e))
-            return ERR_FAILED;
-        p += n + 1;
-    }
-    if (skipped > LINE_WARNINGS)
-        log_warn(log, "%s: %ld more broken lines skipped", path, skipped - LINE_WARNINGS);
+    if (r->count > BENCH_MOST)
+        return err_set(e, ERR_FAILED, "%s: more than %d results, the most that are read together", path, BENCH_MOST);
+    if (r->stored > BENCH_STORED)
+        return err_set(e, ERR_FAILED, "%s: results of more than %zu MiB, the most that are read together", path,
+                       BENCH_STORED >> 20);
     return 0;
 }
 
-struct bench_results *bench_results_parse(const char *path, const char *text, size_t bytes, struct log *log,
-                                          struct err *e)
+int bench_results_take(struct bench_results *r, struct file_lines *lines, struct log *log, struct err *e)
+{
+    long skipped = 0;
+    struct err broken;
+    char *line;
+    size_t n;
+    int more;
+    while ((more = file_lines_next(lines, &line, &n, e)) > 0) {
+        if (lines->line == 1 && bench_results_read_header(line, n, lines->path, r->topology, e))
+            return ERR_FAILED;
+        if (lines->line > 1 && !is_blank(line, n) && read_line(r, line, n, lines->path, lines->line, &broken) &&
+            ++skipped <= LINE_WARNINGS)
+            log_warn(log, "%s; line skipped", broken.text);
+        if (bench_results_check_count(r, lines->path, e))
+            return ERR_FAILED;
+    }
+    if (skipped > LINE_WARNINGS)
+        log_warn(log, "%s: %ld more broken lines skipped", lines->path, skipped - LINE_WARNINGS);
+    if (!more && !lines->line)
+        return err_set(e, ERR_FAILED, "%s: is empty", lines->path);
+    return more ? ERR_FAILED : 0;
+}
+
+static struct bench_results *read_journal(struct file_lines *lines, struct log *log, struct err *e)
 {
     struct arena *a = arena_new();
     struct bench_results *r = ARENA_NEW(a, struct bench_results);
     r->arena = a;
-    if (!bench_results_take(r, path, text, bytes, log, e))
+    int rc = bench_results_take(r, lines, log, e);
+    file_lines_close(lines);
+    if (!rc)
         return r;
     bench_results_free(r);
     return NULL;
 }
 
+struct bench_results *bench_results_parse(const char *path, const char *text, size_t bytes, struct log *log,
+                                          struct err *e)
+{
+    struct file_lines lines;
+    file_lines_of(&lines, path, text, bytes);
+    return read_journal(&lines, log, e);
+}
+
 struct bench_results *bench_results_load(const char *path, struct log *log, struct err *e)
 {
-    struct arena *a = arena_new();
-    char *text;
-    size_t bytes;
-    int rc = file_read_text(path, BENCH_LIMIT, a, &text, &bytes, e);
-    struct bench_results *r = rc ? NULL : bench_results_parse(path, text, bytes, log, e);
-    arena_free(a);
-    return r;
+    struct file_lines lines;
+    return file_lines_open(&lines, path, BENCH_LIMIT, e) ? NULL : read_journal(&lines, log, e);
 }
 
 void bench_results_free(struct bench_results *r)
 {
-    if (r)
-        arena_free(r->arena);
+    if (!r)
+        return;
+    if (r->room)
+        free(r->items);
+    arena_free(r->arena);
 }

@@ -26,13 +26,15 @@
 
 #include "bench/results/index.h"
 #include "core/call/result.h"
+#include "core/file.h"
 #include "core/finding.h"
 #include "core/hash.h"
 #include "core/log.h"
 
 #define BENCH_FORMAT "nccltune-results/1"
-#define BENCH_LIMIT  ((size_t)40 << 20) /* bytes of a file of results */
-#define BENCH_MOST   100000             /* results that are read; both limits together keep to 200 MB of memory */
+#define BENCH_LIMIT  ((size_t)40 << 20)  /* bytes of a line, and of a file that is read at once */
+#define BENCH_MOST   400000              /* results that are read together, */
+#define BENCH_STORED ((size_t)170 << 20) /* and bytes that they take; both keep generate to 200 MB of memory */
 
 /* The finding that says how what jobs take today compares with the baseline. */
 #define BENCH_TODAY "jobs-today"
@@ -41,10 +43,12 @@ struct bench_results {
     struct arena *arena;
     char topology[SHA256_HEX]; /* "" unknown */
     struct bench_result *items;
-    int count;
-    struct bench_index *index; /* of the items; NULL: not added one by one, every question walks over all */
-    struct findings noise;     /* what disturbed the measurement (bench/noise); of an earlier run's lines, too */
-    double confidence;         /* of the intervals that come of it; 0: BENCH_CONFIDENCE */
+    int count, room;             /* items there are, and have room; room 0: the items are not this list's own */
+    size_t stored;               /* bytes of the items, and of what they alone point to */
+    struct bench_shared *shared; /* texts and settings that many of them have */
+    struct bench_index *index;   /* of the items; NULL: every question walks over all */
+    struct findings noise;       /* what disturbed the measurement (bench/noise); of an earlier run's lines, too */
+    double confidence;           /* of the intervals that come of it; 0: BENCH_CONFIDENCE */
 };
 
 /* Reads a journal. Broken lines are reported to `log` with their number and skipped; a file that is no journal at all
@@ -54,9 +58,10 @@ struct bench_results *bench_results_load(const char *path, struct log *log, stru
 struct bench_results *bench_results_parse(const char *path, const char *text, size_t bytes, struct log *log,
                                           struct err *e);
 /* Adds all of a journal to `r`, in the same way. */
-int bench_results_take(struct bench_results *r, const char *path, const char *text, size_t bytes, struct log *log,
-                       struct err *e);
-/* Refuses more than BENCH_MOST results. */
+int bench_results_take(struct bench_results *r, struct file_lines *lines, struct log *log, struct err *e);
+/* Adds a copy of the item; what it points to is kept. */
+void bench_results_push(struct bench_results *r, const struct bench_result *item);
+/* Refuses more than BENCH_MOST results, or BENCH_STORED bytes. */
 int bench_results_check_count(const struct bench_results *r, const char *path, struct err *e);
 /* Adds the measurement that stands in line `line` of the journal `path`. */
 int bench_results_add(struct bench_results *r, const struct cJSON *doc, const char *path, long line, struct err *e);

@@ -110,22 +110,22 @@ struct bench_result {
     const char *engine;  /* "mpi" */
     const char *library; /* "Open MPI 4.1.4" */
     int coll;            /* enum coll */
+    int buffers;         /* enum bench_buffers */
     uint64_t bytes;      /* NCCL's nBytes: the larger of the per-rank send and receive buffers */
     int nodes, ranks;    /* of the group */
     int others;          /* groups of the same shape that did the same meanwhile (core/call/shape.h) */
     int load; /* enum bench_load: what ran beside; then all times here are what a step loses by a call, and */
     double call_us, slowdown; /* medians of what the call took and of how many times longer that which ran beside */
     struct bench_knobs launch, call;
-    int buffers;        /* enum bench_buffers */
-    const char *data;   /* what was sent: "float32, in place"; NULL unknown */
-    const char *active; /* others' plugins at work: "tuner NAME, network NAME", "" none; NULL unknown */
-    int round;
-    enum bench_status status;
+    const char *data;       /* what was sent: "float32, in place"; NULL unknown */
+    const char *active;     /* others' plugins at work: "tuner NAME, network NAME", "" none; NULL unknown */
     const double *times_us; /* one sample each: the slowest rank's time of one call */
     int ntimes;
+    int round;
     const double *beside_us; /* what the launch's default call took right before each of the last `nbeside` of those, */
     int nbeside; /* NULL: unknown; taken after the choice for this call had been made: only these can prove a gain
                   */
+    enum bench_status status;
     double over_default;    /* the median of times_us over the default's right before each; 0 if unknown, or the default
                                itself */
     double low_us, high_us; /* predicted: the 90 % interval around the one time; 0: measured */

@@ -101,10 +101,16 @@ void decide_agree_on_launch(struct env_decisions *d, struct env_shape *first, st
 
 static struct env_point *point_at(const struct decide_side *side, uint64_t bytes)
 {
-    for (int i = 0; i < side->count; i++)
-        if (side->points[i].bytes == bytes)
-            return side->points[i].chosen < 0 ? NULL : &side->points[i];
-    return NULL;
+    struct env_point *points = side->points;
+    int low = 0;
+    for (int high = side->count; low < high;) {
+        int middle = low + (high - low) / 2;
+        if (points[middle].bytes < bytes)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < side->count && points[low].bytes == bytes && points[low].chosen >= 0 ? &points[low] : NULL;
 }
 
 static const char *label_of(const struct env_point *p, int option)

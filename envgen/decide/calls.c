@@ -2,9 +2,11 @@
 #include "envgen/decide/calls.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/coll.h"
+#include "core/file.h"
 #include "core/units.h"
 #include "envgen/decide/agree.h"
 #include "envgen/decide/decide.h"
@@ -32,20 +34,37 @@ static int same_choice(const struct env_point *x, const struct env_point *y)
 struct of_one_coll {
     struct decide_slice *slices; /* a shape each */
     int n;
+    const char **banned; /* labels of calls that are not trusted, sorted */
+    int nbanned;
 };
+
+static int by_label(const void *x, const void *y)
+{
+    return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
 
 /* A call that failed, hung or gave wrong data at one size of the collective is not trusted at another, nor in a shape
  * that a tuner cannot tell from that one. */
-static int is_banned(const struct of_one_coll *all, const char *call)
+static void list_banned(struct of_one_coll *all, struct arena *a)
 {
+    all->nbanned = 0;
     for (int k = 0; k < all->n; k++)
         for (int i = 0; i < all->slices[k].count; i++)
             for (int c = 0; c < all->slices[k].points[i].ncandidates; c++) {
                 const struct bench_candidate *x = &all->slices[k].points[i].candidates[c];
-                if (x->status >= BENCH_WRONG && !strcmp(x->call.label, call))
-                    return 1;
+                if (x->status < BENCH_WRONG || !strcmp(x->call.label, BENCH_DEFAULT))
+                    continue;
+                all->banned = arena_grow(a, (void *)all->banned, (size_t)all->nbanned, sizeof *all->banned);
+                all->banned[all->nbanned++] = x->call.label;
             }
-    return 0;
+    if (all->nbanned)
+        qsort((void *)all->banned, (size_t)all->nbanned, sizeof *all->banned, by_label);
+}
+
+static int is_banned(const struct of_one_coll *all, const char *call)
+{
+    return all->nbanned &&
+           bsearch(&call, (const void *)all->banned, (size_t)all->nbanned, sizeof *all->banned, by_label);
 }
 
 /* The gains of the options over the fallback: what starts have proven, else what their times say, which decides
@@ -64,17 +83,25 @@ static void state_gains(struct env_point *p, const struct bench_candidate **sour
 /* Where a candidate stands in the journals: "results.jsonl:7,31", with a word on what a job has measured. */
 static const char *lines_of(struct arena *a, const struct bench_candidate *c)
 {
-    const char *text = "", *source = NULL;
+    const char *source = NULL;
+    struct file_out text;
+    if (file_out_begin(&text, NULL))
+        abort();
     for (int i = 0; i < c->nresults; i++) {
         const struct bench_result *r = c->results[i];
         const char *own = r->source ? r->source : "results.jsonl";
-        text = source && !strcmp(source, own) ? arena_printf(a, "%s,%ld", text, r->line)
-                                              : arena_printf(a, "%s%s%s:%ld", text, source ? " " : "", own, r->line);
+        if (source && !strcmp(source, own))
+            fprintf(text.stream, ",%ld", r->line);
+        else
+            fprintf(text.stream, "%s%s:%ld", source ? " " : "", own, r->line);
         if (r->detail && !strncmp(r->detail, INSIDE, strlen(INSIDE)))
-            text = arena_printf(a, "%s (%s)", text, r->detail);
+            fprintf(text.stream, " (%s)", r->detail);
         source = own;
     }
-    return text;
+    fflush(text.stream);
+    const char *lines = arena_strndup(a, text.data, text.bytes);
+    file_out_abandon(&text);
+    return lines;
 }
 
 static struct env_point read_point(struct env_decisions *d, const struct bench_point *p, const char *launch,
@@ -94,7 +121,7 @@ static struct env_point read_point(struct env_decisions *d, const struct bench_p
             .call = decide_knobs(d->arena, &c->call),
             .time_us = c->time_us,
             .status = c->status,
-            .banned = strcmp(c->call.label, BENCH_DEFAULT) != 0 && is_banned(all, c->call.label),
+            .banned = is_banned(all, c->call.label),
             .lines = lines_of(d->arena, c),
         };
     }
@@ -346,10 +373,11 @@ static struct decide_slice of_coll(struct decide_slice s, int coll)
 void decide_calls(struct env_decisions *d, struct env_shape *shapes, const struct decide_slice *slices, int n)
 {
     struct decide_side *sides = arena_alloc(d->arena, (size_t)n * sizeof *sides);
-    struct of_one_coll all = {arena_alloc(d->arena, (size_t)n * sizeof *all.slices), n};
+    struct of_one_coll all = {.slices = arena_alloc(d->arena, (size_t)n * sizeof *all.slices), .n = n};
     for (int coll = 0; coll < COLL_MEASURED; coll++) {
         for (int i = 0; i < n; i++)
             all.slices[i] = of_coll(slices[i], coll);
+        list_banned(&all, d->arena);
         for (int i = 0; i < n; i++)
             sides[i] = (struct decide_side){&shapes[i], choose_points(d, &shapes[i], &all, i), all.slices[i].count};
         decide_agree_on_calls(d, sides, n);

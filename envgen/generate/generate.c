@@ -20,8 +20,7 @@
 #include "envgen/profile/staged_write.h"
 #include "envgen/write/write.h"
 
-#define JOURNAL_LIMIT ((size_t)1 << 30)
-#define SITE_LIMIT    ((size_t)1 << 20)
+#define SITE_LIMIT ((size_t)1 << 20)
 
 struct job {
     const struct env_generate *options;
@@ -29,7 +28,6 @@ struct job {
     struct log *log;
     const char *site_conf; /* NCCL's file here, as text; NULL: none */
     char topology_hash[SHA256_HEX];
-    struct bench_results merged;
     struct env_rules rules;
     struct env_generated made;
     struct env_staged_write staged;
@@ -87,21 +85,19 @@ static int read_input(struct job *j, struct err *e)
     return o->fabric && !j->made.fabric ? ERR_FAILED : 0;
 }
 
-/* All journals as one, for the points. */
-static void merge_journals(struct job *j)
+/* All journals as one, for the points: that of the first file. */
+static struct bench_results *merge_journals(struct job *j)
 {
-    int total = 0;
-    for (int i = 0; i < j->options->nresults; i++)
-        total += j->made.sources[i].results->count;
-    j->merged = (struct bench_results){.arena = j->arena,
-                                       .items = arena_alloc(j->arena, ((size_t)total + 1) * sizeof *j->merged.items)};
-    for (int i = 0; i < j->options->nresults; i++) {
-        const struct bench_results *r = j->made.sources[i].results;
-        if (r->count)
-            memcpy(j->merged.items + j->merged.count, r->items, (size_t)r->count * sizeof *r->items);
+    struct bench_results *all = ARENA_NEW(j->arena, struct bench_results);
+    for (int i = 0; i < j->made.nsources; i++) {
+        struct bench_results *r = j->made.sources[i].results;
         for (int k = 0; k < r->count; k++)
-            j->merged.items[j->merged.count++].source = j->made.sources[i].name;
+            r->items[k].source = j->made.sources[i].name;
+        for (int k = 0; i && k < r->count; k++)
+            bench_results_push(all, &r->items[k]);
+        all = i ? all : r;
     }
+    return all;
 }
 
 /* What NCCL reads here before a profile comes: the environment, then the system's file. */
@@ -143,14 +139,14 @@ static void take_today(struct job *j, struct env_decisions *d)
 
 static int decide(struct job *j, struct err *e)
 {
-    merge_journals(j);
+    struct bench_results *all = merge_journals(j);
     read_site(j);
     struct env_decisions *d = j->made.profile.decisions = env_decisions_new(j->options->margin);
     d->topology = arena_strdup(d->arena, j->topology_hash);
     d->workload = j->made.workload;
-    j->merged.confidence = j->options->confidence;
+    all->confidence = j->options->confidence;
     take_today(j, d);
-    j->made.points = bench_points_of(&j->merged, j->arena);
+    j->made.points = bench_points_of(all, j->arena);
     int rc = env_decide(d, j->made.points, e);
     env_releases(d, j->made.topology, j->options->nccl_low, j->options->nccl_high);
     d->predicted = j->options->predicted;
@@ -176,12 +172,9 @@ static int same_file(const char *x, const char *y)
 /* An input becomes part of the profile: as it is when it lies there already, else as a copy. */
 static int take_in(struct job *j, const char *path, const char *name, struct err *e)
 {
-    char *data;
-    size_t bytes;
     if (same_file(path, arena_printf(j->arena, "%s/%s", j->made.profile.dir, name)))
         return env_staged_write_keep(&j->staged, name, e);
-    int rc = file_read(path, JOURNAL_LIMIT, j->arena, &data, &bytes, e);
-    return rc ? rc : env_staged_write_add(&j->staged, name, data, bytes, e);
+    return env_staged_write_copy(&j->staged, name, path, e);
 }
 
 /* Prints one file, checks it when it is NCCL's, and adds it to the staged write. */

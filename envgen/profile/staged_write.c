@@ -42,14 +42,13 @@ static int open_directory_of(const struct env_staged_write *s, const char **name
     return fd;
 }
 
-int env_staged_write_add(struct env_staged_write *s, const char *name, const void *data, size_t bytes, struct err *e)
+/* Opens a temporary file for dir/name, which joins the list. -1 after an error. */
+static int begin_file(struct env_staged_write *s, const char *name, struct err *e)
 {
     char temporary[NAME_MAX + 1];
-    const char *path = path_of(s, name), *base = name;
-    mode_t mask = umask(0);
-    umask(mask);
+    const char *base = name;
     if (s->fd < 0)
-        return err_set(e, ERR_FAILED, "%s", s->failed.text);
+        return err_set(e, ERR_FAILED, "%s", s->failed.text), -1;
     if (!s->delays_end)
         trust_delay_end(&s->signals);
     s->delays_end = 1;
@@ -57,15 +56,38 @@ int env_staged_write_add(struct env_staged_write *s, const char *name, const voi
     if (dir >= 0)
         close(dir);
     if (fd < 0)
-        return err_errno(e, "%s: cannot be created", path);
-    struct env_staged *f = add_file(s, name);
-    f->temporary = arena_printf(s->arena, "%.*s%s", (int)(base - name), name, temporary);
-    f->bytes = bytes;
-    int rc = trust_fill(fd, data, bytes, 0666 & ~mask) ? err_errno(e, "%s: cannot be written", path) : 0;
+        return err_errno(e, "%s: cannot be created", path_of(s, name)), -1;
+    add_file(s, name)->temporary = arena_printf(s->arena, "%.*s%s", (int)(base - name), name, temporary);
+    return fd;
+}
+
+int env_staged_write_add(struct env_staged_write *s, const char *name, const void *data, size_t bytes, struct err *e)
+{
+    mode_t mask = umask(0);
+    umask(mask);
+    int fd = begin_file(s, name, e);
+    if (fd < 0)
+        return ERR_FAILED;
+    struct env_staged *f = &s->files[s->count - 1];
     struct sha256 hash;
+    f->bytes = bytes;
     sha256_init(&hash);
     sha256_update(&hash, data, bytes);
     sha256_hex(&hash, f->sha256);
+    return trust_fill(fd, data, bytes, 0666 & ~mask) ? err_errno(e, "%s: cannot be written", path_of(s, name)) : 0;
+}
+
+int env_staged_write_copy(struct env_staged_write *s, const char *name, const char *path, struct err *e)
+{
+    mode_t mask = umask(0);
+    umask(mask);
+    int fd = begin_file(s, name, e);
+    if (fd < 0)
+        return ERR_FAILED;
+    struct env_staged *f = &s->files[s->count - 1];
+    int rc = file_copy(path, fd, &f->bytes, f->sha256, e);
+    if (trust_fill(fd, "", 0, 0666 & ~mask) && !rc)
+        rc = err_errno(e, "%s: cannot be written", path_of(s, name));
     return rc;
 }
 

@@ -35,6 +35,9 @@ void env_staged_write_begin(struct env_staged_write *s, const char *dir, struct 
 /* A new content for dir/name, on disk when this returns. Directories in `name` are made. */
 int env_staged_write_add(struct env_staged_write *s, const char *name, const void *data, size_t bytes, struct err *e);
 
+/* The same of what the file `path` holds, 1 GiB at most. */
+int env_staged_write_copy(struct env_staged_write *s, const char *name, const char *path, struct err *e);
+
 /* A file that lies in the directory already and stays as it is. */
 int env_staged_write_keep(struct env_staged_write *s, const char *name, struct err *e);
 

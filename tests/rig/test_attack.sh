@@ -517,6 +517,10 @@ for name, form in {"sizes": lambda i: (8 * i + 8, 0, 0, 0), "launches": lambda i
     with open(f"{own}/{name}.jsonl", "w") as f:
         f.write(head)
         f.writelines(row % form(i) for i in range(230000))
+with open(own + "/many.jsonl", "w") as f:
+    row = row.replace("[9]", "[9,8,9,8,9,9]").replace("}\n", ',"beside_us":[8,9,8,9,9,8]}\n')
+    f.write(head)
+    f.writelines(row % (8 << i // 20000, i // 2000 % 2, i // 10 % 200, i % 10) for i in range(400000))
 with open(own + "/osu.txt", "w") as f:
     f.write("# OSU MPI Allreduce Latency Test v7.0\n# Size       Avg Latency(us)\n" + "8 1.5\n" * 6000000)
 open(own + "/sacct.txt", "w").write("123|123|u|p|1764110000|10|COMPLETED|1|n1|x\n" * 1500000)
@@ -526,6 +530,8 @@ PY
 for kind in sizes launches calls rounds; do
     check "a journal of 39 MB, as many $kind as rows: within 200 MB" cheap "$P/nccltune" results "$own/$kind.jsonl"
 done
+check "a profile of a journal of 400,000 lines: within 200 MB" cheap "$P/nccltune" generate -t examples/profile/topology.json \
+    --results "$own/many.jsonl" -f -o "$own/many"
 check "a table of 36 MB in short rows: within 200 MB" cheap "$P/nccltune" results --nodes 1 --ranks 8 "$own/osu.txt"
 for kind in wide many; do
     check "60 MB of XML, $kind: within 200 MB" cheap "$P/nccltune" probe --from "$own/$kind.xml"

@@ -251,6 +251,46 @@ TEST_CASE(descriptors)
     arena_free(a);
 }
 
+/* Lines of all lengths around a block's; the last one may lack its end. */
+TEST_CASE(line_by_line)
+{
+    struct err e;
+    struct file_lines l;
+    char *text = malloc(400000), *line;
+    size_t n = 0, bytes, longest = 70000;
+    for (size_t i = 65530; i < 65540; i++)
+        n += (size_t)sprintf(text + n, "%0*zu%s", (int)(i % 2 ? i : i % 7), i, i < 65534 ? "\n" : "");
+    memset(text + n, 'x', longest);
+    assert_int_equal(file_write("lines", text, n + longest, &e), 0);
+    assert_int_equal(file_lines_open(&l, "lines", (size_t)1 << 20, &e), 0);
+    size_t at = 0;
+    int more;
+    for (int i = 1; (more = file_lines_next(&l, &line, &bytes, &e)) > 0; i++) {
+        if (i == 2) { /* is given twice */
+            file_lines_back(&l);
+            assert_int_equal(file_lines_next(&l, &line, &bytes, &e), 1);
+        }
+        assert_int_equal(l.line, i);
+        assert_memory_equal(line, text + at, bytes);
+        at += bytes + 1;
+    }
+    assert_int_equal(more, 0);
+    assert_int_equal(at, n + longest + 1);
+    file_lines_close(&l);
+    assert_int_equal(file_lines_open(&l, "lines", 1000, &e), 0);
+    while ((more = file_lines_next(&l, &line, &bytes, &e)) > 0)
+        ;
+    assert_int_equal(more, -1); /* the last line is longer than a block, and than what is allowed */
+    file_lines_close(&l);
+    file_lines_of(&l, "memory", "a\nb\0c\nd", 7);
+    assert_int_equal(file_lines_next(&l, &line, &bytes, &e), 1);
+    assert_int_equal(file_lines_next(&l, &line, &bytes, &e), -1);
+    assert_string_equal(e.text, "memory:2: holds a NUL byte: expected text, this is a binary file");
+    file_lines_close(&l);
+    unlink("lines");
+    free(text);
+}
+
 TEST_CASE(endings)
 {
     assert_true(file_ends_with("a.json", ".json"));

@@ -73,30 +73,4 @@ TEST_CASE(as_by_walking)
     arena_free(a);
 }
 
-/* A journal's lines come with an index; each result is found once, in its place. */
-TEST_CASE(of_a_journal)
-{
-    static const char text[] =
-        "{\"format\":\"nccltune-results/1\"}\n"
-        "{\"engine\":\"mpi\",\"collective\":\"allreduce\",\"bytes\":8,\"nodes\":2,\"ranks\":4,\"library\":\"x\","
-        "\"launch\":{\"label\":"
-        "\"ib0\"},\"call\":{\"label\":\"ring\"},\"round\":1,\"status\":\"ok\",\"times_us\":[3]}\n"
-        "{\"engine\":\"mpi\",\"collective\":\"allreduce\",\"bytes\":64,\"nodes\":2,\"ranks\":4,\"library\":\"x\","
-        "\"launch\":{\"label\":"
-        "\"ib0\"},\"call\":{\"label\":\"ring\"},\"round\":2,\"status\":\"ok\",\"times_us\":[5]}\n";
-    struct err e;
-    struct bench_results *r = bench_results_parse("journal", text, sizeof text - 1, NULL, &e);
-    assert_non_null(r);
-    assert_int_equal(r->count, 2);
-    for (int i = 0; i < 2; i++) {
-        int any = bench_index_first(r->index, &r->items[i], 0), here = bench_index_first(r->index, &r->items[i], 1);
-        assert_int_equal(any, 0);
-        assert_int_equal(bench_index_next(r->index, any, 0), 1);
-        assert_int_equal(bench_index_next(r->index, 1, 0), -1);
-        assert_int_equal(here, i);
-        assert_int_equal(bench_index_next(r->index, here, 1), -1);
-    }
-    bench_results_free(r);
-}
-
 TEST_CASES(test_index)
