@@ -73,7 +73,7 @@ struct workload_job {
     int longest;              /* tokens of the longest response, which a rollout waits for; default response */
     const char *dtype;        /* of weights and activations; default bfloat16 */
     const char *reduce_dtype; /* of gradients; default float32, under ZeRO-3 as dtype */
-    int offload;              /* optimizer state in host memory */
+    int offload;              /* optimizer state in host memory; 2: the optimizer runs there too */
     int offload_params;       /* parameters in host memory while they are not needed */
     int prefetch;             /* layers whose shards are gathered ahead; default 1; -1: none, each is waited for */
     int lora_rank;            /* adapters of this rank on all projections are trained; 0: the whole model */

@@ -192,7 +192,12 @@ double workload_offload_s(const struct workload_job *j, double *bytes)
            passes = updates * j->grad_accum;
     double shard = (double)language_model_parameters(&j->model) / count_pieces(j, &j->model) * models;
     double adapted = trained_parameters(j) / count_pieces(j, &j->model) * models;
-    double optimizer = !j->offload ? 0 : zero ? 4.0 * adapted * updates : 2 * MASTER * adapted;
+    double held = adapted / (is_sharded(j) ? 1 : (double)j->dp * j->cp); /* by the distributed optimizer */
+    double sent = workload_dtype_bytes(j->reduce_dtype) + workload_dtype_bytes(j->dtype);
+    double optimizer = !j->offload       ? 0
+                       : zero            ? 4.0 * adapted * updates
+                       : j->offload == 2 ? sent * held * updates
+                                         : 2 * MASTER * held;
     double fetched = j->offload_params && zero ? 2.0 * shard * passes * (rl ? 4 : 2) : 0;
     double moved = j->offload_params && !zero ? 8.0 * shard * (rl ? 2 : 1) : 0;
     double rate = workload_host_GBps(j) * 1e9;

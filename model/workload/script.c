@@ -269,8 +269,10 @@ static void read_toml(struct workload_script *s, const char *text, size_t bytes)
             while (v < stop && strchr(" \t\"'", *v))
                 v++;
             size_t n = 0;
-            while (v + n < stop && !strchr("\"'#\r", v[n]))
+            const char *ends = v < stop && *v == '[' ? "]\r" : "\"'#\r"; /* a list is one value */
+            while (v + n < stop && !strchr(ends, v[n]))
                 n++;
+            n += *ends == ']' && v + n < stop && v[n] == ']';
             while (n && v[n - 1] == ' ')
                 n--;
             snprintf(name, sizeof name, "%s%.*s", section, (int)name_length(p, stop), p);

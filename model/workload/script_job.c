@@ -55,6 +55,12 @@ static const struct meaning meanings[] = {
     {IN(HF), "max_prompt_length", F(prompt), NUMBER},
     {IN(HF), "max_completion_length", F(response), NUMBER},
     {IN(HF), "num_generations", F(rollout_n), NUMBER},
+    {IN(HF), "num_return_sequences_in_group", F(rollout_n), NUMBER},
+    {IN(HF), "prompt_length", F(prompt), NUMBER},
+    {IN(HF), "response_length", F(response), NUMBER},
+    {IN(HF), "cutoff_len", F(prompt), NUMBER},
+    {IN(HF), "max_seq_length", F(prompt), NUMBER},
+    {IN(HF), "num_gpus_per_node", F(gpus_per_node), NUMBER},
     {IN(HF), "num_iterations", F(epochs), NUMBER},
     {IN(HF), "vllm_tensor_parallel_size", F(rollout_tp), NUMBER},
     {IN(HF), "sequence_parallel_size", F(sp), NUMBER},
@@ -461,6 +467,20 @@ static long stage_of(const char *config)
     return 0;
 }
 
+/* ROLL: roles by device, and a configuration of DeepSpeed by the name that it has in another file. */
+static long read_roll(struct reader *r)
+{
+    struct workload_job *j = r->job;
+    const char *devices = take_value(r, "actor_train.device_mapping"), *last = devices ? strrchr(devices, ',') : NULL;
+    int per_node = j->gpus_per_node ? j->gpus_per_node : 8;
+    if (last && strstr(devices, "range(") && to_number(last + 1))
+        j->nodes = (int)((to_number(last + 1) + per_node - 1) / per_node);
+    for (int i = 0; i < r->s->n; i++)
+        if (strstr(r->s->list[i].name, "actor_train.strategy_args.strategy_config") && stage_of(r->s->list[i].value))
+            return stage_of(r->s->list[i].value);
+    return 0;
+}
+
 static void read_hugging_face(struct reader *r)
 {
     struct workload_job *j = r->job;
@@ -468,31 +488,37 @@ static void read_hugging_face(struct reader *r)
                *type = take_value(r, "rlhf_type");
     const char *tuner = take_value(r, "tuner_type"), *program = text_of(r->s, "program");
     const char *stage = take_value(r, "zero_stage");
-    tuner = tuner ? tuner : take_value(r, "train_type"); /* Swift's name before release 4 */
+    tuner = tuner ? tuner : take_value(r, "train_type");    /* Swift's name before release 4 */
+    const char *estimator = take_value(r, "adv_estimator"); /* ROLL */
+    long roll_stage = read_roll(r);
     deepspeed = deepspeed ? deepspeed : take_value(r, "deepspeed_config_file");
-    take_value(r, "bf16"); /* the default */
+    deepspeed = deepspeed ? deepspeed : take_value(r, "config_file"); /* Accelerate's */
+    take_value(r, "bf16");                                            /* the default */
     take_value(r, is_word(text_of(r->s, "torch_dtype"), "bfloat16") ? "torch_dtype" : "bf16");
-    j->algorithm =
-        is_word(type, "grpo") || (program && strstr(program, "grpo")) || workload_script_find(r->s, "num_generations")
-            ? WORKLOAD_GRPO
-        : is_word(type, "ppo") ? WORKLOAD_PPO
-                               : WORKLOAD_TRAIN;
+    j->algorithm = is_word(type, "ppo") || is_word(estimator, "gae") ? WORKLOAD_PPO
+                   : is_word(type, "grpo") || (program && strstr(program, "grpo")) || j->rollout_n || estimator
+                       ? WORKLOAD_GRPO
+                       : WORKLOAD_TRAIN;
     if (j->tp || j->pp || j->ep)
         j->framework = "megatron";
     else if (fsdp)
         j->framework = is_word(take_value(r, "fsdp_version"), "2") ? "fsdp2" : "fsdp";
     else
-        set_zero_stage(r, stage_of(deepspeed) ? stage_of(deepspeed) : to_number(stage));
-    if (!strcmp(j->framework, "megatron") && (j->tp || j->pp || j->ep) && !j->etp) {
-        j->etp = 1; /* Swift's default; Megatron-LM's is tp */
-        if (j->ep)
+        set_zero_stage(r, stage_of(deepspeed) ? stage_of(deepspeed) : roll_stage ? roll_stage : to_number(stage));
+    if (!strcmp(j->framework, "megatron") && (j->tp || j->pp || j->ep)) {
+        j->no_sequence_parallel = !is_on(take_value(r, "sequence_parallel"));
+        if (!j->etp && j->ep > 1)
             note_assumed(r, "expert tensor parallelism 1, which is Swift's default");
+        j->etp = j->etp ? j->etp : 1; /* Megatron-LM's default is tp */
     }
     if (deepspeed && strstr(deepspeed, "offload"))
         j->offload = j->offload_params = !strcmp(j->framework, "zero3");
     if (is_word(tuner, "lora") && !j->lora_rank) {
         j->lora_rank = 8;
         note_assumed(r, "LoRA of rank 8");
+    } else if (is_on(take_value(r, "use_peft")) && !j->lora_rank) {
+        j->lora_rank = 16;
+        note_assumed(r, "LoRA of rank 16, which is TRL's default");
     } else if (is_word(tuner, "full")) {
         j->lora_rank = 0;
     }
@@ -571,6 +597,8 @@ static void read_titan(struct reader *r)
     struct workload_job *j = r->job;
     j->framework = j->tp > 1 || j->pp > 1 || j->cp > 1 || j->ep > 1 ? "megatron" : "fsdp2";
     j->recompute = is_word(take_value(r, "activation_checkpoint.mode"), "full");
+    const char *converters = take_value(r, "model.converters");
+    j->fp8 = converters && (strstr(converters, "float8") || strstr(converters, "mx"));
     if (!strcmp(j->framework, "megatron"))
         note_assumed(
             r, "tensor, context and pipeline parallelism communicate as Megatron-LM's do; shards of the rest as its "
@@ -724,6 +752,8 @@ int workload_script_job(const struct workload_script *s, struct workload_job *jo
                        "known (%d settings in all)",
                        s->path, s->n);
     read_fields(&r);
+    if (is_on(text_of(s, "optimizer_cpu_offload")))
+        job->offload = 2;
     dialects[r.dialect](&r);
     if (job->response && !job->prompt)
         note_assumed(&r, "prompts of 512 tokens");

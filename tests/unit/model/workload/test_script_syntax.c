@@ -206,6 +206,7 @@ TEST_CASE(toml)
         {"[p]\ntp = 2 # two\n[q.r]\ntp=\"3\"\n a = 'x y' \n# b = 1\nc =\n", "p.tp=2@2 q.r.tp=3@4 q.r.a=x y@5 q.r.c=@7"},
         {"k = 1", "k=1@1"},
         {"\n\nk\t=\t1\r\nnothing\n  [s]\n  k = [1, 2]\n", "k=1@3 s.k=[1, 2]@6"},
+        {"k = [\"a\", 'b'] # c", "k=[\"a\", 'b']@1"},
         {"[p\nk = 1\n", "k=1@2"},
         {"", ""},
     };
