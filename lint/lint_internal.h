@@ -66,6 +66,7 @@ struct lint_setting {
     struct lint_text *text;   /* NULL: no document */
     const char *name, *value; /* value NULL: unknown */
     uint64_t hash;            /* of the name: documents may repeat names thousands of times */
+    size_t number;            /* its place in struct lint's list */
     enum lint_how how;
     int group;                    /* 0: the whole document; else one command, container or object */
     int commands;                 /* programs that the document has run before it */
@@ -142,6 +143,9 @@ struct lint {
     const struct lint_body *body;     /* … and is written into this file */
     const struct lint_cost *costs;    /* what was predicted of settings, see rules_costs.c */
     int ncosts;
+    struct lint_class *classes; /* of the topology, by their devices, see rules_devices.c */
+    int nclasses;
+    int channels, channels_nodes; /* that NCCL makes by itself, and on how many nodes; nodes 0: not asked yet */
 };
 
 /* ---- for the readers --------------------------------------------------------------------------------------------- */

@@ -219,16 +219,17 @@ static void check_already_there(struct lint *l, const struct lint_setting *s)
 {
     static const char *const least[] = {"NCCL_MIN_NRINGS", "NCCL_MIN_NCHANNELS", "NCCL_MIN_CTAS"};
     int64_t value;
-    int asks = 0, nodes;
+    int asks = 0;
     for (size_t i = 0; i < sizeof least / sizeof *least; i++)
         asks |= !strcmp(least[i], s->name);
     if (!asks || !lint_number(s, &value) || value < 1)
         return;
-    int channels = l->options.predictor->channels(l->options.topology, l->options.nccl_high, &nodes);
-    if (channels >= value)
+    if (!l->channels_nodes)
+        l->channels = l->options.predictor->channels(l->options.topology, l->options.nccl_high, &l->channels_nodes);
+    if (l->channels >= value)
         add_to_finding(l, s, NT_ALREADY_THERE,
                        arena_printf(l->arena, "NCCL makes %d channels on %d of these nodes without it (predicted).",
-                                    channels, nodes),
+                                    l->channels, l->channels_nodes),
                        "Remove it.");
 }
 

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "core/hash.h"
 #include "core/vars/parse.h"
 #include "lint/lint_internal.h"
 #include "probe/topology/topology.h"
@@ -98,16 +99,6 @@ struct devices {
     int hca;
 };
 
-static struct devices devices_of(struct lint *l, const struct topo_class *c, int hca)
-{
-    int n = hca ? c->nports : c->nnetdevs;
-    struct device *list = arena_alloc(l->arena, (size_t)(n + 1) * sizeof(*list));
-    for (int i = 0; i < n; i++)
-        list[i] = hca ? (struct device){c->ports[i].hca, c->ports[i].port, c->ports[i].state == TOPO_STATE_DOWN}
-                      : (struct device){c->netdevs[i].name, -1, c->netdevs[i].state == TOPO_STATE_DOWN};
-    return (struct devices){list, n, hca ? lint_knows_hcas(c) : n > 0, c->name, hca};
-}
-
 int lint_knows_hcas(const struct topo_class *c)
 {
     if (c->nports > 0)
@@ -119,6 +110,71 @@ int lint_knows_hcas(const struct topo_class *c)
         if (c->objects[i].kind == TOPO_NIC && (c->nnetdevs == 0 || c->objects[i].pci_class >> 8 == PCI_INFINIBAND))
             return 0;
     return 1;
+}
+
+/* Classes whose devices are alike: they are judged, and named, as one. */
+struct lint_class {
+    const struct topo_class *c; /* the first of them */
+    uint64_t hash;
+    int count;
+    const struct port_verdict *verdicts;
+    int has_plugin_ports; /* that a plugin drives, such as EFA's: NCCL's own list has nothing to do with them */
+    struct devices hcas, interfaces;
+};
+
+static uint64_t hash_device(uint64_t hash, const char *name, int port, int state)
+{
+    return hash_add(hash_add(hash_add(hash, name ? hash_text(name) : 0), (uint64_t)port), (uint64_t)state);
+}
+
+static struct devices list_devices(struct lint *l, const struct topo_class *c, int hca)
+{
+    int n = hca ? c->nports : c->nnetdevs;
+    struct device *list = arena_alloc(l->arena, (size_t)(n + 1) * sizeof(*list));
+    for (int i = 0; i < n; i++)
+        list[i] = hca ? (struct device){c->ports[i].hca, c->ports[i].port, c->ports[i].state == TOPO_STATE_DOWN}
+                      : (struct device){c->netdevs[i].name, -1, c->netdevs[i].state == TOPO_STATE_DOWN};
+    return (struct devices){list, n, hca ? lint_knows_hcas(c) : n > 0, c->name, hca};
+}
+
+static uint64_t hash_class(const struct topo_class *c, const struct port_verdict *verdicts)
+{
+    uint64_t hash = hash_add(HASH_START, (uint64_t)lint_knows_hcas(c));
+    for (int i = 0; i < c->nports; i++) {
+        hash = hash_device(hash, c->ports[i].hca, c->ports[i].port, (int)c->ports[i].state);
+        hash = hash_device(hash, verdicts[i].plugin, (int)verdicts[i].role, 0);
+    }
+    for (int i = 0; i < c->nnetdevs; i++)
+        hash = hash_device(hash, c->netdevs[i].name, -1, (int)c->netdevs[i].state);
+    return hash;
+}
+
+/* Looked at once, when a first list of devices is judged. */
+static int list_classes(struct lint *l)
+{
+    const struct topology *t = l->options.topology;
+    if (!t || l->classes)
+        return l->nclasses;
+    l->classes = arena_alloc(l->arena, (size_t)(t->nclasses + 1) * sizeof *l->classes);
+    for (int k = 0, i; k < t->nclasses; k++) {
+        const struct topo_class *c = &t->classes[k];
+        const struct port_verdict *verdicts = roles_of(c, l->arena);
+        const uint64_t hash = hash_class(c, verdicts);
+        for (i = 0; i < l->nclasses && l->classes[i].hash != hash;)
+            i++;
+        struct lint_class *of = &l->classes[i];
+        if (of->count++)
+            continue;
+        *of = (struct lint_class){c, hash, 1, verdicts, 0, list_devices(l, c, 1), list_devices(l, c, 0)};
+        for (int p = 0; p < c->nports; p++)
+            of->has_plugin_ports |= verdicts[p].plugin != NULL;
+        l->nclasses++;
+    }
+    for (int i = 0; i < l->nclasses; i++)
+        if (l->classes[i].count > 1)
+            l->classes[i].hcas.class_name = l->classes[i].interfaces.class_name =
+                arena_printf(l->arena, "%s (and %d like it)", l->classes[i].c->name, l->classes[i].count - 1);
+    return l->nclasses;
 }
 
 /* What an entry matches: how many, how many of them down, and the first that is not the entry's own name. */
@@ -197,24 +253,14 @@ static int check_entries(struct lint *l, const struct lint_setting *s, const str
     return absent.n;
 }
 
-/* Ports that a plugin drives, such as EFA's: NCCL's own list has nothing to do with them. */
-static int has_plugin_ports(struct lint *l, const struct topo_class *c)
-{
-    const struct port_verdict *verdicts = roles_of(c, l->arena);
-    for (int i = 0; i < c->nports; i++)
-        if (verdicts[i].plugin)
-            return 1;
-    return 0;
-}
-
 static void check_class(struct lint *l, const struct lint_setting *s, const struct env_devices *d,
-                        const struct devices *all, const struct topo_class *c)
+                        const struct devices *all, int has_plugin_ports)
 {
     int left = 0;
     for (int i = 0; i < all->count; i++)
         left += all->list[i].name && !all->list[i].down && env_devices_select(d, all->list[i].name, all->list[i].port);
     int absent = check_entries(l, s, d, all, left);
-    if (left > 0 || all->count == 0 || d->count == 0 || (all->hca && has_plugin_ports(l, c)))
+    if (left > 0 || all->count == 0 || d->count == 0 || (all->hca && has_plugin_ports))
         return;
     if (all->hca)
         lint_find(l, NT_NO_HCA_LEFT, s,
@@ -231,8 +277,10 @@ static void check_class(struct lint *l, const struct lint_setting *s, const stru
 
 /* NCCL_IB_HCA: compute ports that the list keeps from NCCL. A list that leaves nothing at all has its own finding. */
 static void check_idle(struct lint *l, const struct lint_setting *s, const struct env_devices *d,
-                       const struct topo_class *c)
+                       const struct lint_class *of)
 {
+    const struct topo_class *c = of->c;
+    const struct port_verdict *verdicts = of->verdicts;
     int kept = 0, usable = 0, active = 0, active_kept = 0;
     for (int i = 0; i < c->nports; i++) {
         int up = c->ports[i].hca && c->ports[i].state == TOPO_STATE_ACTIVE;
@@ -241,7 +289,6 @@ static void check_idle(struct lint *l, const struct lint_setting *s, const struc
     }
     if (active_kept == 0 || active_kept == active)
         return;
-    const struct port_verdict *verdicts = roles_of(c, l->arena);
     for (int i = 0; i < c->nports; i++) {
         const struct topo_port *p = &c->ports[i];
         if (!p->hca || p->state != TOPO_STATE_ACTIVE || verdicts[i].role != ROLE_COMPUTE || verdicts[i].plugin)
@@ -255,7 +302,7 @@ static void check_idle(struct lint *l, const struct lint_setting *s, const struc
               arena_printf(l->arena,
                            "On node class %s the list leaves %d of the %d RDMA ports for compute traffic to NCCL; the "
                            "others stay idle.",
-                           c->name, kept, usable),
+                           of->hcas.class_name, kept, usable),
               arena_printf(l->arena, "Name all of them (%s), or measure with nccltune whether fewer do as well.",
                            roles_hca_list(c, verdicts, l->arena)));
 }
@@ -282,30 +329,28 @@ static void check_groups(struct lint *l, const struct lint_setting *s, const str
 
 void lint_check_devices(struct lint *l, const struct lint_setting *s)
 {
-    const struct topology *t = l->options.topology;
     struct env_devices d;
     if (!s->var || !s->value || !s->value[0] || !strcmp(s->name, "NCCL_OOB_NET_IFNAME"))
         return;
     int hca = s->var->grammar == ENV_G_HCA;
     if (s->var->grammar == ENV_G_GROUPS) {
-        for (int c = 0; t && c < t->nclasses; c++) {
-            struct devices all = devices_of(l, &t->classes[c], 1);
-            if (all.known)
-                check_groups(l, s, &all);
-        }
+        for (int c = 0; c < list_classes(l); c++)
+            if (l->classes[c].hcas.known)
+                check_groups(l, s, &l->classes[c].hcas);
         return;
     }
     if ((!hca && s->var->grammar != ENV_G_IFNAME) || strpbrk(s->value, " \t;") || strlen(s->value) == 1)
         return;
     env_parse_devices(s->value, &d);
     int known = 0;
-    for (int c = 0; t && c < t->nclasses; c++) {
-        struct devices all = devices_of(l, &t->classes[c], hca);
-        known |= all.known;
-        if (all.known)
-            check_class(l, s, &d, &all, &t->classes[c]);
-        if (all.known && !strcmp(s->name, "NCCL_IB_HCA"))
-            check_idle(l, s, &d, &t->classes[c]);
+    for (int c = 0; c < list_classes(l); c++) {
+        const struct lint_class *of = &l->classes[c];
+        const struct devices *all = hca ? &of->hcas : &of->interfaces;
+        known |= all->known;
+        if (all->known)
+            check_class(l, s, &d, all, of->has_plugin_ports);
+        if (all->known && !strcmp(s->name, "NCCL_IB_HCA"))
+            check_idle(l, s, &d, of);
     }
     if (!known)
         check_prefixes(l, s, &d);

@@ -138,13 +138,11 @@ static int may_be_set_again(const struct lint_setting *s)
 
 static void check_set_again(struct lint *l, const struct lint_setting *s)
 {
-    int after = 0;
-    for (size_t i = s->text->first; may_be_set_again(s) && i < s->text->first + s->text->count; i++) {
+    const size_t end = s->text->first + s->text->count;
+    for (size_t i = may_be_set_again(s) ? s->number + 1 : end; i < end; i++) {
         const struct lint_setting *o = l->settings[i];
-        if (!after || o->hash != s->hash || strcmp(o->name, s->name) != 0) {
-            after |= o == s;
+        if (o->hash != s->hash || strcmp(o->name, s->name) != 0)
             continue;
-        }
         if (o->group != s->group || o->branch != s->branch || o->body != s->body || o->commands != s->commands ||
             (o->how != LINT_UNSET && (!o->value || !strcmp(o->value, s->value) || is_expanded(o))))
             return;

@@ -168,6 +168,7 @@ static struct lint_setting *append_setting(struct lint *l)
 {
     struct lint_setting *s = ARENA_NEW(l->arena, struct lint_setting);
     l->settings = arena_grow(l->arena, l->settings, l->nsettings, sizeof(void *));
+    s->number = l->nsettings;
     l->settings[l->nsettings++] = s;
     return s;
 }
