@@ -14,6 +14,7 @@
 #include "probe/cluster/cluster.h"
 #include "probe/findings/findings.h"
 #include "probe/source/probe.h"
+#include "probe/topology/build.h"
 
 #define DEADLINE_S  60.0 /* of one node; srun may have to wait for it */
 #define SINFO_S     10.0
@@ -200,6 +201,36 @@ struct topology *cli_nodes_probe(struct agents *agents, struct bench_setup *setu
     if (t && nodes->names) /* as the user or Slurm calls it */
         t->hosts[0].name = arena_strdup(t->arena, nodes->names[0]);
     return t;
+}
+
+int cli_nodes_drop(struct topology *t, const char *name, const char *why)
+{
+    int at = topo_find_host(t, name), last = t->nhosts - 1;
+    if (at < 0)
+        return 0;
+    build_missing(t, t->hosts[at].name, why);
+    memmove(&t->hosts[at], &t->hosts[at + 1], (size_t)(last - at) * sizeof *t->hosts);
+    t->nhosts = last;
+    return 1;
+}
+
+int cli_nodes_drop_lost(struct agents *agents, struct bench_setup *setup, struct topology *t, struct log *log,
+                        struct arena *a)
+{
+    int before = t->nhosts, n = 0;
+    for (int i = 0; i < before; i++)
+        n += !t->hosts[i].served;
+    for (int i = before - 1; i >= 0; i--) {
+        const char *name = t->hosts[i].name, *why = agents_gone(agents, name);
+        if (t->hosts[i].served || !why || --n < 1)
+            continue;
+        name = arena_strdup(a, name);
+        why = arena_strdup(a, why);
+        agents_leave_out(agents, setup, name, why);
+        cli_nodes_drop(t, name, why);
+        log_warn(log, "%s is left out: %s", name, why);
+    }
+    return before - t->nhosts;
 }
 
 struct topology *cli_nodes_ask(const struct bench_setup *setup, const struct cli_nodes *nodes,

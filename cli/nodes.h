@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "bench/launch/agents.h"
+#include "probe/topology/topology.h"
 
 struct cli_nodes {
     const char **names; /* in the arena; NULL: this machine */
@@ -29,6 +30,14 @@ int cli_nodes_served(const char *text, struct arena *a, struct cli_nodes *nodes,
  * answers, *stop. topo_free frees. */
 struct topology *cli_nodes_probe(struct agents *agents, struct bench_setup *setup, const struct cli_nodes *nodes,
                                  struct log *log, volatile sig_atomic_t *stop, struct arena *a, struct err *e);
+
+/* Take a host out of those that are measured, to `missing`: 0 where it is not among them. */
+int cli_nodes_drop(struct topology *t, const char *name, const char *why);
+
+/* After a measurement has failed: leave out the nodes whose agents are lost whenever they are started, of topology and
+ * setup, with a warning each; one node at least stays. Return how many. What is kept is in `a`. */
+int cli_nodes_drop_lost(struct agents *agents, struct bench_setup *setup, struct topology *t, struct log *log,
+                        struct arena *a);
 
 /* Return the nodes of the Slurm cluster that this machine belongs to without being one of them, as on a login node,
  * folded ("n[0-3]"), from `a`; NULL: it stands alone, or is one. */

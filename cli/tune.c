@@ -181,19 +181,15 @@ static int drop_bad_nodes(struct tune *t, struct tune_part *p, struct err *e)
  * to themselves. Return how many. */
 static int drop_lost_nodes(struct tune *t, struct tune_part *p, double took_s)
 {
-    int n, before = p->topology->nhosts, fixed = bench_engine_has_ranks(bench_engine_find(p->bench.engine));
-    tune_hosts(p->topology, 0, t->arena, &n);
-    for (int i = before - 1; i >= 0 && p->bench.setup.lent && !fixed && 2 * took_s < p->bench.budget_s; i--) {
-        const char *name = p->topology->hosts[i].name, *gone = agents_gone(&t->agents, name);
-        if (p->topology->hosts[i].served || !gone || --n < 1)
-            continue;
-        const char *why = arena_strdup(t->arena, gone);
-        name = arena_strdup(t->arena, name);
-        agents_leave_out(&t->agents, &t->bench.setup, name, why);
-        tune_drop(t, p, name, why);
-        log_warn(&t->log, "%s is left out: %s", name, why);
+    int n, dropped = 0;
+    if (p->bench.setup.lent && !bench_engine_has_ranks(bench_engine_find(p->bench.engine)) &&
+        2 * took_s < p->bench.budget_s)
+        dropped = cli_nodes_drop_lost(&t->agents, &t->bench.setup, p->topology, &t->log, t->arena);
+    if (dropped) {
+        p->bench.setup.hosts = tune_hosts(p->topology, 0, t->arena, &n);
+        p->bench.setup.hostfile = NULL;
     }
-    return before - p->topology->nhosts;
+    return dropped;
 }
 
 /* Measures into the profile's journal; without the nodes that are lost on the way, from the start. */

@@ -159,14 +159,10 @@ static void set_hosts(struct tune *t, struct tune_part *p, const struct cli_node
 
 int tune_drop(struct tune *t, struct tune_part *p, const char *name, const char *why)
 {
-    int at = topo_find_host(p->topology, name), last = p->topology->nhosts - 1;
-    if (at < 0)
-        return 0;
-    build_missing(p->topology, p->topology->hosts[at].name, why);
-    memmove(&p->topology->hosts[at], &p->topology->hosts[at + 1], (size_t)(last - at) * sizeof *p->topology->hosts);
-    p->topology->nhosts = last;
-    name_hosts(t, p);
-    return 1;
+    int dropped = cli_nodes_drop(p->topology, name, why);
+    if (dropped)
+        name_hosts(t, p);
+    return dropped;
 }
 
 static int make_parts(struct tune *t, const struct cli_nodes *nodes, struct err *e)

@@ -1,5 +1,6 @@
 /* Which job this is. What Slurm's variables do not tell the prolog is asked of squeue, whose fields no user can write:
  * the other parts of a heterogeneous job, and, before Slurm 23.02, when the job began. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +18,11 @@ static const char *set_or_null(const char *name)
     return value && *value ? value : NULL;
 }
 
-/* A number as text. */
+/* A number as text; those of Flux have 63 bits. */
 static int take_id(const char *value, char id[HOOK_WORD])
 {
     long long number;
-    if (!value || hook_number(value, FAR_FUTURE, &number))
+    if (!value || hook_number(value, LLONG_MAX, &number))
         return -1;
     snprintf(id, HOOK_WORD, "%lld", number);
     return 0;

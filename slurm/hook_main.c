@@ -281,8 +281,9 @@ static int print_environment(const struct hook_options *o)
     own.answer = answer;
     hook_task(&own, &lines);
     print_exports(lines.out);
-    if (why.text[0] || lines.log[0])
-        fprintf(stderr, "nccltune-hook env: %s\n", why.text[0] ? why.text : lines.log);
+    const char *said = why.text[0] ? why.text : lines.log[0] ? lines.log : r ? r->log : "";
+    if (said[0])
+        fprintf(stderr, "nccltune-hook env: %s\n", said);
     return why.text[0] || lines.log[0] || is_unknown;
 }
 

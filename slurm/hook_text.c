@@ -61,11 +61,10 @@ int hook_number(const char *s, long long high, long long *value)
     if (!*s)
         return -1;
     for (; *s; s++) {
-        if (*s < '0' || *s > '9')
+        int digit = *s - '0';
+        if (digit < 0 || digit > 9 || n > high / 10 || n * 10 > high - digit)
             return -1;
-        n = n * 10 + (*s - '0');
-        if (n > high)
-            return -1;
+        n = n * 10 + digit;
     }
     *value = n;
     return 0;

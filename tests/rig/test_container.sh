@@ -48,6 +48,34 @@ hook() {
 check "and the hook, from what install-profile wrote" says "export NCCL_IB_HCA==mlx5_0:1" hook
 check "with the table" says "export NCCLTUNE_HASH=$(sha256sum <"$work/profile/tuner.csv" | cut -d' ' -f1)" hook
 
+# ---- the commands of doc/CONTAINERS.md: each is run, here as it stands, or the page's table says how far it was tried ------
+# page LINE: runs the commands of other schedulers' prologues, with the lists that those write.
+printf '%s\n' "$(hostname)" "$(hostname)" other other >"$work/nodefile"
+mkdir "$work/page"
+printf '#!/bin/sh\nshift\nexec %q env --conf %q --run %q "$@"\n' "$PWD/build/nccltune-hook" "$work/slurm.conf" "$work/run" >"$work/page/nccltune-hook"
+# shellcheck disable=SC2016 # expanded by what is written
+printf '#!/bin/sh\ncase $1 in job) echo 12 ;; hostlist) echo %s,other ;; esac\n' "$(hostname)" >"$work/page/flux"
+chmod 755 "$work/page"/*
+page() {
+    env -i PATH="$work/page:$PATH" PBS_JOBID=12.server PBS_NODEFILE="$work/nodefile" LSB_JOBID=12 LSB_DJOB_HOSTFILE="$work/nodefile" \
+        FLUX_JOB_ID=12 bash -uc "$1 && env" | grep -e ^NCCL -e ^NCCLTUNE | sort
+}
+tried() { grep -q "^| $1.* | .*\(run by hand\|not run\)" doc/CONTAINERS.md; }
+build/nccltune-hook env --conf "$work/slurm.conf" --run "$work/run" --job 12 --hosts "$(hostname),other" >"$work/two"
+check "a job on nodes of both classes gets settings" grep -q "^export NCCL_IB_HCA='=mlx5_0:1'" "$work/two"
+page "$(cat "$work/two")" >"$work/two.env"
+mapfile -t lines < <(sed -n 's/^    //p' doc/CONTAINERS.md)
+for line in "${lines[@]}"; do
+    case $line in
+    'eval '*) check "as a job of PBS, LSF or Flux gets them: $line" cmp "$work/two.env" <(page "$line") ;;
+    'nccltune install-profile '*) in_package=$line ;; # below, once the packages are there
+    'podman run --device nccltune.org/profile=node '*) ;; # podman_as, below
+    'make image'* | 'podman import '*) check "the page says how far it was tried: $line" tried ".make image" ;;
+    metadata:* | *annotations:* | *cdi-devices.* | *'- nccltune.org/profile=node') check "$line" tried containerd ;;
+    *) check "a test runs: $line" false ;;
+    esac
+done
+
 # ---- a container with nothing but the C library -------------------------------------------------------------------------
 check "the loader builds" cc -std=gnu11 -D_GNU_SOURCE -I. -o "$work/load_tuner" tests/tools/load_tuner.c core/coll.c -ldl
 root=$work/root
@@ -224,7 +252,8 @@ use='
     export PATH=/usr/sbin:/usr/bin:/sbin:/bin
     dpkg --force-unsafe-io -i /run/x/*.deb
     nccltune --version
-    nccltune install-profile /run/x/profile --force --no-hooks
+    (cd /run/x && $IN_PACKAGE --force)
+    grep -q nccltune.org/profile /etc/cdi/nccltune.json
     grep -q ^NCCL_TUNER_PLUGIN=/usr/lib/.*/libnccl-tuner-nccltune.so /etc/nccl.conf
     nccltune doctor --node nowhere | tee /run/x/doctor || true
     grep -q "^ok: plugin:" /run/x/doctor
@@ -233,9 +262,9 @@ use='
     grep -q "for a job on nowhere: nothing: node nowhere is not in the profile" /run/x/doctor
     /usr/libexec/nccltune/prolog
     test -s /usr/share/man/man8/nccltune-hook.8.gz
-    nccltune install-profile --uninstall --purge --force # Slurm is here, and does not answer
+    nccltune install-profile --uninstall --purge --force --cdi /etc/cdi # Slurm is here, and does not answer
     dpkg -P nccltune nccltune-node'
-throwaway "$use" >"$work/package.log" 2>&1
+IN_PACKAGE=$in_package throwaway "$use" >"$work/package.log" 2>&1
 code=$?
 if [ $code = 77 ]; then
     skip "the packages are installed, used and removed" "no overlay: $(tail -n 1 "$work/package.log")"

@@ -8,6 +8,9 @@ TEST_CASE(numbers)
     assert_int_equal(hook_number("100", 100, &n), 0);
     assert_int_equal(n, 100);
     assert_int_equal(hook_number("101", 100, &n), -1);
+    assert_int_equal(hook_number("9", 5, &n), -1);
+    assert_int_equal(hook_number("9223372036854775807", INT64_MAX, &n), 0);
+    assert_int_equal(hook_number("9223372036854775808", INT64_MAX, &n), -1);
     assert_int_equal(hook_number("0", 100, &n), 0);
     assert_int_equal(n, 0);
     n = -7;
