@@ -23,25 +23,31 @@ struct yaml {
     const struct lint_view *v;
     size_t *lines; /* offset of each line in the view */
     size_t nlines;
+    yaml_mark_t last; /* the place that was looked up last, and its offset */
+    size_t last_at;
     enum lint_how how;
     struct level levels[MOST_LEVELS];
     int depth;
 };
 
-/* libyaml counts characters; documents are addressed by bytes. */
-static size_t offset_of(const struct yaml *y, const yaml_mark_t *m)
+/* libyaml counts characters; documents are addressed by bytes. Counting goes on from where it was: a document may be
+ * one long line. */
+static size_t offset_of(struct yaml *y, const yaml_mark_t *m)
 {
     if (m->line >= y->nlines)
         return y->v->to;
-    size_t at = y->lines[m->line];
-    for (size_t c = 0; c < m->column && at < y->v->to; c++)
+    if (m->line != y->last.line || m->column < y->last.column || !y->last_at) {
+        y->last = (yaml_mark_t){.line = m->line};
+        y->last_at = y->lines[m->line];
+    }
+    for (; y->last.column < m->column && y->last_at < y->v->to; y->last.column++)
         do
-            at++;
-        while (at < y->v->to && ((unsigned char)y->v->s[at] & 0xC0) == 0x80);
-    return at;
+            y->last_at++;
+        while (y->last_at < y->v->to && ((unsigned char)y->v->s[y->last_at] & 0xC0) == 0x80);
+    return y->last_at;
 }
 
-static struct scalar take_scalar(const struct yaml *y, const yaml_event_t *ev)
+static struct scalar take_scalar(struct yaml *y, const yaml_event_t *ev)
 {
     const char *text = (const char *)ev->data.scalar.value;
     int plain = ev->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;

@@ -9,6 +9,8 @@
 
 #define MOST_BYTES  (64 << 20)  /* of a file */
 #define MOST_WORK   (512 << 20) /* bytes written, inner values again with every level */
+#define MOST_MEMORY (144 << 20) /* values that are not yet in another, and those that are used again */
+#define ALLOCATED   40          /* bytes of malloc and of a place in `shared`, for a value */
 #define MOST_VALUES (1 << 18)   /* not yet in a list: the entries of a dump come at once */
 #define MOST_SHARED (1 << 22)   /* values that are used again */
 
@@ -22,10 +24,22 @@ struct pickle {
     struct diag_input *in;
     struct value *stack;
     char **shared; /* by number */
-    size_t work, read;
+    size_t work, read, memory;
     long nshared, nkept; /* numbers given; the highest of those used, and 1 */
     int n, failed;
 };
+
+/* Whether a value of `bytes` may be kept in place of one of `before`. */
+static int has_room(struct pickle *p, size_t bytes, size_t before)
+{
+    p->memory += bytes - before;
+    return !(p->failed |= p->memory > MOST_MEMORY);
+}
+
+static size_t size_of(const struct value *v)
+{
+    return v->room ? v->room + ALLOCATED : 0;
+}
 
 static void append(struct pickle *p, struct value *v, const char *text, size_t bytes)
 {
@@ -33,7 +47,10 @@ static void append(struct pickle *p, struct value *v, const char *text, size_t b
     if ((p->failed |= p->work > MOST_WORK))
         return;
     if (v->bytes + bytes >= v->room) {
+        size_t before = size_of(v);
         v->room = v->bytes + bytes + v->room / 2 + 16;
+        if (!has_room(p, size_of(v), before))
+            return;
         if (!(v->text = realloc(v->text, v->room)))
             abort();
     }
@@ -112,8 +129,10 @@ static void fold(struct pickle *p, int first)
         append(p, to, &v->closes, v->closes != 0);
         append(p, to, bare ? "\":" : ":", (size_t)bare + (size_t)key);
     }
-    for (; p->n > (first > 0 ? first : 0); p->n--)
+    for (; p->n > (first > 0 ? first : 0); p->n--) {
+        has_room(p, 0, size_of(&p->stack[p->n - 1]));
         free(p->stack[p->n - 1].text);
+    }
 }
 
 /* The place behind the last mark, whose own place is closed up. */
@@ -150,9 +169,10 @@ static void store_shared(struct pickle *p, uint64_t at)
     if (at >= MOST_SHARED || !v || !v->text || (p->work += v->bytes) > MOST_WORK)
         return;
     p->nkept = (long)at >= p->nkept ? (long)at + 1 : p->nkept;
+    size_t before = p->shared[at] ? strlen(p->shared[at]) + ALLOCATED : 0;
     free(p->shared[at]);
     p->shared[at] = NULL;
-    if (asprintf(&p->shared[at], "%s%.1s", v->text, &v->closes) < 0)
+    if (has_room(p, v->bytes + 1 + ALLOCATED, before) && asprintf(&p->shared[at], "%s%.1s", v->text, &v->closes) < 0)
         abort();
 }
 

@@ -6,57 +6,127 @@
 #include <string.h>
 
 #include "core/file.h"
+#include "core/hash.h"
 
 /* What is compared with one another is bounded: whoever can write into a directory of captures decides how much is
  * there. */
 #define MOST_FILES  65536
 #define MOST_JOBS   2048
+#define MOST_POINTS 300000
 #define MOST_CAUSES 512
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-static struct drift_job *job_of(struct drift_fleet *f, const char *dir, const char *name, struct arena *a)
+static int by_text(const void *x, const void *y)
 {
-    for (size_t i = f->njobs; i-- > 0;)
-        if (f->jobs[i]->dir == dir && !strcmp(f->jobs[i]->seen.name, name))
-            return f->jobs[i];
-    if (f->njobs == MOST_JOBS)
-        return NULL;
-    f->jobs = arena_grow(a, f->jobs, f->njobs, sizeof *f->jobs);
-    struct drift_job *job = arena_alloc(a, sizeof *job);
-    job->dir = dir;
-    return f->jobs[f->njobs++] = job;
+    return strcmp(*(const char *const *)x, *(const char *const *)y);
 }
 
-/* Files of other kinds are passed over: a directory of captures has records of jobs, too. */
-static int read_file(struct drift_fleet *f, const char *dir, const char *name, struct arena *a, struct err *e)
+/* The captures in a directory, those of a job one behind another. Files of other kinds are passed over. */
+static int list_files(struct drift_fleet *f, const char *dir, const char ***names, size_t *count, struct arena *a,
+                      struct err *e)
+{
+    DIR *d = opendir(dir);
+    if (!d)
+        return err_errno(e, "%s", dir);
+    for (const struct dirent *entry; f->nfiles <= MOST_FILES && (entry = readdir(d));) {
+        if (entry->d_name[0] == '.' || !strstr(entry->d_name, ".rank.") || !file_ends_with(entry->d_name, ".json"))
+            continue;
+        *names = arena_grow(a, *names, *count, sizeof **names);
+        (*names)[(*count)++] = arena_strdup(a, entry->d_name);
+        f->nfiles++;
+    }
+    closedir(d);
+    if (f->nfiles > MOST_FILES)
+        return err_set(e, ERR_FAILED, "%s: more than %d captures; move earlier ones away", dir, MOST_FILES);
+    if (*count)
+        qsort(*names, *count, sizeof **names, by_text);
+    return 0;
+}
+
+/* From one call to the next, by the clock of a host: of the communicator and rank that have made most of them. */
+static double time_between_calls(const struct observe_job *j)
+{
+    double us = 0;
+    uint64_t most = 0;
+    for (size_t i = 0, end; i < j->nentries; i = end) {
+        const struct observe_entry *first = &j->entries[i], *last = first;
+        for (end = i; end < j->nentries && j->entries[end].group == first->group; end++)
+            if (j->entries[end].rank == first->rank && j->entries[end].number > last->number)
+                last = &j->entries[end];
+        if (last->number - first->number <= most)
+            continue;
+        most = last->number - first->number;
+        us = (double)(last->at_us - first->at_us) / (double)most;
+    }
+    return us;
+}
+
+/* Whatever their order, on however many ranks, and however often: that is a matter of a job's length. */
+static uint64_t hash_calls(const struct observe_job *j)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < j->ncalls; i++) {
+        const struct observe_call *c = &j->calls[i];
+        if (c->rank)
+            continue;
+        uint64_t hash = hash_add(hash_add(HASH_START, (unsigned)c->kind), c->bytes);
+        sum += hash_add(hash_add(hash, (unsigned)c->group_size), hash_text(c->dtype));
+    }
+    return sum;
+}
+
+/* What is asked of a job's calls is answered, and they go. */
+static int end_job(struct drift_fleet *f, struct drift_job *job, struct err *e)
+{
+    job->basis = observe_basis(&job->seen);
+    job->nlate = observe_late(&job->seen, job->late, DRIFT_FINDINGS);
+    job->between_us = time_between_calls(&job->seen);
+    job->calls = hash_calls(&job->seen);
+    job->points = observe_points(&job->seen, &job->npoints);
+    struct observe_point *fewer = job->npoints ? realloc(job->points, job->npoints * sizeof *fewer) : NULL;
+    job->points = fewer ? fewer : job->points;
+    free(job->seen.calls);
+    free(job->seen.entries);
+    job->seen.calls = NULL;
+    job->seen.entries = NULL;
+    job->seen.ncalls = job->seen.nentries = 0;
+    f->npoints += job->npoints;
+    return f->npoints <= MOST_POINTS ? 0
+                                     : err_set(e, ERR_FAILED,
+                                               "captures of more than %d calls of jobs; move earlier ones "
+                                               "away",
+                                               MOST_POINTS);
+}
+
+static void add_file(struct drift_job *job, const char *path)
 {
     size_t bytes;
-    struct observe_head head;
-    char *text = observe_read(arena_printf(a, "%s/%s", dir, name), &bytes);
-    struct drift_job *job = text && !observe_head(text, bytes, &head) ? job_of(f, dir, head.name, a) : NULL;
-    int full = !job && text && !observe_head(text, bytes, &head);
-    if (job)
+    char *text = observe_read(path, &bytes);
+    if (text)
         observe_add(&job->seen, text, bytes);
     free(text);
-    return !full ? 0
-                 : err_set(e, ERR_FAILED, "%s: captures of more than %d jobs; move earlier ones away", dir, MOST_JOBS);
 }
 
 static int read_dir(struct drift_fleet *f, const char *dir, struct arena *a, struct err *e)
 {
-    DIR *d = opendir(dir);
-    int files = 0, rc = 0;
-    if (!d)
-        return err_errno(e, "%s", dir);
-    for (const struct dirent *entry = readdir(d); entry && !rc; entry = readdir(d)) {
-        if (entry->d_name[0] == '.' || !strstr(entry->d_name, ".rank.") || !file_ends_with(entry->d_name, ".json"))
+    const char **names = NULL;
+    size_t count = 0;
+    int rc = list_files(f, dir, &names, &count, a, e);
+    for (size_t i = 0, end; i < count && !rc; i = end) {
+        struct drift_job *job = arena_alloc(a, sizeof *job);
+        job->dir = dir;
+        size_t length = (size_t)(strstr(names[i], ".rank.") - names[i]);
+        for (end = i; end < count && !strncmp(names[end], names[i], length + strlen(".rank.")); end++)
+            add_file(job, arena_printf(a, "%s/%s", dir, names[end]));
+        if (!job->seen.nranks)
             continue;
-        rc = ++files > MOST_FILES
-                 ? err_set(e, ERR_FAILED, "%s: more than %d captures; move earlier ones away", dir, MOST_FILES)
-                 : read_file(f, dir, entry->d_name, a, e);
+        if (f->njobs == MOST_JOBS)
+            rc = err_set(e, ERR_FAILED, "%s: captures of more than %d jobs; move earlier ones away", dir, MOST_JOBS);
+        f->jobs = arena_grow(a, f->jobs, f->njobs, sizeof *f->jobs);
+        f->jobs[f->njobs++] = job;
+        rc = rc ? rc : end_job(f, job, e);
     }
-    closedir(d);
     return rc;
 }
 
@@ -153,26 +223,17 @@ static int by_waiting(const void *x, const void *y)
 static void judge(struct drift_fleet *f, size_t at, struct observe_earlier *before)
 {
     struct drift_job *job = f->jobs[at];
-    job->points = observe_points(&job->seen, &job->npoints);
-    job->nlate = observe_late(&job->seen, job->late, DRIFT_FINDINGS);
     for (size_t i = 0; i < at; i++) /* the latest first: no more are asked than observe_drifts takes */
         before[i] = (struct observe_earlier){f->jobs[at - 1 - i]->points, f->jobs[at - 1 - i]->npoints};
     job->ndrifts = observe_drifts(job->points, job->npoints, before, at, job->drifts, DRIFT_FINDINGS);
-}
-
-static int same_call(const struct observe_call *a, const struct observe_call *b)
-{
-    return a->kind == b->kind && a->bytes == b->bytes && a->group_size == b->group_size &&
-           a->crosses_nodes == b->crosses_nodes && a->stride == b->stride && !strcmp(a->dtype, b->dtype);
 }
 
 /* Whether a later job has the call: what that says counts. */
 static int is_past(const struct drift_fleet *f, size_t job, const struct observe_call *call)
 {
     for (size_t i = job + 1; i < f->njobs; i++)
-        for (size_t k = 0; k < f->jobs[i]->npoints; k++)
-            if (same_call(&f->jobs[i]->points[k].call, call))
-                return 1;
+        if (observe_find_point(&(struct observe_earlier){f->jobs[i]->points, f->jobs[i]->npoints}, call))
+            return 1;
     return 0;
 }
 

@@ -14,7 +14,10 @@ struct cJSON;
 
 struct drift_job {
     const char *dir;
-    struct observe_job seen;
+    struct observe_job seen; /* its ranks; calls and entries of one job at a time are in memory */
+    enum observe_basis basis;
+    double between_us; /* from one call to the next, by the clock of a host; 0 unknown */
+    uint64_t calls;    /* the same for jobs that make the same calls */
     struct observe_point *points;
     size_t npoints;
     struct observe_late late[DRIFT_FINDINGS];
@@ -37,8 +40,8 @@ struct drift_cause {
 
 /* The drift of a call in the latest job that has it. */
 struct drift_fleet {
-    struct drift_job **jobs; /* as they began */
-    size_t njobs;
+    struct drift_job **jobs;       /* as they began */
+    size_t njobs, nfiles, npoints; /* in all */
     struct drift_cause
         *causes; /* the most waited-for first, hosts before places; those that nobody waited for are not in it */
     size_t ncauses;

@@ -54,7 +54,7 @@ static void print_basis(const struct drift_fleet *f, FILE *out)
 {
     size_t jobs[3] = {0};
     for (size_t i = 0; i < f->njobs; i++)
-        jobs[observe_basis(&f->jobs[i]->seen)]++;
+        jobs[f->jobs[i]->basis]++;
     if (jobs[OBSERVE_HOSTS])
         fprintf(out,
                 "\n%zu of %zu jobs have the hosts' times and no times of GPUs (NCCLTUNE_CAPTURE_TIMES=1): of these, "
@@ -112,7 +112,7 @@ static void add_job(cJSON *array, const struct drift_job *j)
     cJSON_AddNumberToObject(o, "began", (double)j->seen.began);
     cJSON_AddNumberToObject(o, "ranks", j->seen.size);
     cJSON_AddNumberToObject(o, "ranks_read", (double)j->seen.nranks);
-    json_add_str(o, "basis", observe_basis_name(observe_basis(&j->seen)));
+    json_add_str(o, "basis", observe_basis_name(j->basis));
     late = cJSON_AddArrayToObject(o, "late");
     for (size_t i = 0; i < j->nlate; i++) {
         cJSON *l = json_append(late);

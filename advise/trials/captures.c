@@ -5,7 +5,6 @@
 #include "advise/drift/drift.h"
 #include "advise/trials/trials.h"
 #include "core/coll.h"
-#include "core/hash.h"
 #include "core/units.h"
 
 /* ---- a job's figure ---------------------------------------------------------------------------------------------- */
@@ -21,62 +20,32 @@ static double time_of_calls(const struct drift_job *j)
     return count > 0 ? us / count : 0;
 }
 
-/* From one call to the next, by the clock of a host: of the communicator and rank that have made most of them. */
-static double time_between_calls(const struct drift_job *j)
-{
-    const struct observe_entry *entries = j->seen.entries;
-    double us = 0;
-    uint64_t most = 0;
-    for (size_t i = 0, end; i < j->seen.nentries; i = end) {
-        const struct observe_entry *first = &entries[i], *last = first;
-        for (end = i; end < j->seen.nentries && entries[end].group == entries[i].group; end++)
-            if (entries[end].rank == first->rank && entries[end].number > last->number)
-                last = &entries[end];
-        if (last->number - first->number <= most)
-            continue;
-        most = last->number - first->number;
-        us = (double)(last->at_us - first->at_us) / (double)most;
-    }
-    return us;
-}
+/* ---- jobs that are known by their captures alone ----------------------------------------------------------------- */
 
-/* ---- jobs that are known by their captures alone ------------------------------------------------------------------
- */
-
-/* Jobs that make the same calls are of one kind; how often they make them is a matter of their length. */
-static const char *kind_by_calls(const struct observe_job *j, struct arena *a)
+static int by_text(const void *x, const void *y)
 {
-    uint64_t sum = 0; /* whatever their order, and on however many ranks */
-    for (size_t i = 0; i < j->ncalls; i++) {
-        const struct observe_call *c = &j->calls[i];
-        if (c->rank)
-            continue;
-        uint64_t hash = hash_add(hash_add(HASH_START, (unsigned)c->kind), c->bytes);
-        sum += hash_add(hash_add(hash, (unsigned)c->group_size), hash_text(c->dtype));
-    }
-    return arena_printf(a, "calls %016llx", (unsigned long long)sum);
+    return strcmp(*(const char *const *)x, *(const char *const *)y);
 }
 
 static const char *nodes_of(const struct observe_job *j, struct arena *a, int *count)
 {
-    const char *nodes = "";
+    const char **hosts = arena_alloc(a, (j->nranks + 1) * sizeof *hosts);
+    char *nodes = arena_alloc(a, j->nranks * OBSERVE_WORD + 1), *end = nodes;
+    for (size_t i = 0; i < j->nranks; i++)
+        hosts[i] = j->ranks[i].host;
+    if (j->nranks)
+        qsort(hosts, j->nranks, sizeof *hosts, by_text);
     *count = 0;
-    for (size_t i = 0; i < j->nranks; i++) {
-        int is_known = 0;
-        for (size_t k = 0; k < i && !is_known; k++)
-            is_known = !strcmp(j->ranks[k].host, j->ranks[i].host);
-        if (is_known || !j->ranks[i].host[0])
-            continue;
-        nodes = arena_printf(a, "%s%s%s", nodes, *nodes ? "," : "", j->ranks[i].host);
-        ++*count;
-    }
+    for (size_t i = 0; i < j->nranks; i++)
+        if (hosts[i][0] && (!i || strcmp(hosts[i], hosts[i - 1]) != 0))
+            end += sprintf(end, "%s%s", (*count)++ ? "," : "", hosts[i]);
     return nodes;
 }
 
 static struct trials_job job_of_capture(const struct drift_job *j, struct arena *a)
 {
     struct trials_job job = {.id = j->seen.name,
-                             .name = kind_by_calls(&j->seen, a),
+                             .name = arena_printf(a, "calls %016llx", (unsigned long long)j->calls),
                              .user = "",
                              .partition = NULL,
                              .state = "",
@@ -103,7 +72,7 @@ const char *trials_take_captures(const struct drift_fleet *f, struct arena *a, s
             *job = job_of_capture(f->jobs[i], a);
         }
         job->captured = f->jobs[i];
-        job->figure = is_timed ? time_of_calls(f->jobs[i]) : time_between_calls(f->jobs[i]);
+        job->figure = is_timed ? time_of_calls(f->jobs[i]) : f->jobs[i]->between_us;
     }
     return is_timed ? "time of a call, by the GPUs" : "time from call to call, by the hosts";
 }

@@ -523,6 +523,19 @@ with open(own + "/many.jsonl", "w") as f:
     f.writelines(row % (8 << i // 20000, i // 2000 % 2, i // 10 % 200, i % 10) for i in range(400000))
 with open(own + "/osu.txt", "w") as f:
     f.write("# OSU MPI Allreduce Latency Test v7.0\n# Size       Avg Latency(us)\n" + "8 1.5\n" * 6000000)
+import os, struct
+os.mkdir(own + "/captures")
+call = '{"collective": "allreduce", "bytes": %d, "count": 25, "group_size": 4, "placement": "cluster", "time_us": 9, "timed": 25},\n'
+calls = "".join(call % (8 * i + 8) for i in range(33000))
+for job in range(24):
+    with open(f"{own}/captures/{job}.rank.0.json", "w") as f:
+        f.write('{\n"format": "nccltune-workload/1",\n"name": "%d",\n"source": "captured",\n"rank": "0",\n"began": 1,\n' % job)
+        f.write('"ranks": 4,\n"phases": [{"collectives": [\n' + calls + "{}]}]}\n")
+def word(text):
+    return b"X" + struct.pack("<I", len(text)) + text
+open(own + "/flight.pickle", "wb").write(
+    b"\x80\x02}(" + word(b"entries") + b"](" + word(b"x" * 1000000) + b"q\x01" + b"h\x01" * 480 + b"eu.")
+open(own + "/flow.yaml", "w").write("a: [" + "1," * 4000000 + "1]\n")
 open(own + "/sacct.txt", "w").write("123|123|u|p|1764110000|10|COMPLETED|1|n1|x\n" * 1500000)
 open(own + "/wide.xml", "w").write('<system version="1"><a ' + 'x="1" ' * 10000000 + "/></system>")
 open(own + "/many.xml", "w").write('<system version="1">' + '<cpu numaid="0"/>' * 3500000 + "</system>")
@@ -536,6 +549,9 @@ check "a table of 36 MB in short rows: within 200 MB" cheap "$P/nccltune" result
 for kind in wide many; do
     check "60 MB of XML, $kind: within 200 MB" cheap "$P/nccltune" probe --from "$own/$kind.xml"
 done
+check "captures of 24 jobs, 96 MB: within 200 MB" cheap "$P/nccltune" drift "$own/captures"
+check "a flight recorder whose entries are one of 1 MB: within 200 MB" cheap "$P/nccltune" diagnose "$own/flight.pickle"
+check "a YAML list of four million on a line: within 200 MB" cheap "$P/nccltune" lint "$own/flow.yaml"
 many_jobs() {
     mkdir -p "$root/trial" && echo "1000000000 none trial=a,50,40,all" >"$root/trial/schedule"
     cheap "$P/nccltune" trials --store "$root/trial" --sacct "$own/sacct.txt"

@@ -32,10 +32,18 @@ static int by_way(const struct observe_call *a, const struct observe_call *b)
     return order ? order : by_number((unsigned)a->channels, (unsigned)b->channels);
 }
 
+static int is_compared(const struct observe_call *c)
+{
+    return c->group && c->timed >= OBSERVE_LEAST && c->median_us > 0 && c->total_us > 0 &&
+           (c->kind == COLL_ALLREDUCE || c->kind == COLL_ALLGATHER || c->kind == COLL_REDUCESCATTER);
+}
+
+/* Those that are compared first. */
 static int by_communicator(const void *x, const void *y)
 {
     const struct observe_call *a = x, *b = y;
-    int order = by_number(a->group, b->group);
+    int order = is_compared(b) - is_compared(a);
+    order = order ? order : by_number(a->group, b->group);
     order = order ? order : by_call(a, b);
     order = order ? order : by_way(a, b);
     return order ? order : by_number(a->rank, b->rank);
@@ -70,12 +78,6 @@ struct wait {
 static double steady_us(const struct observe_call *c)
 {
     return c->steady_us > 0 ? c->steady_us : c->median_us;
-}
-
-static int is_compared(const struct observe_call *c)
-{
-    return c->group && c->timed >= OBSERVE_LEAST && c->median_us > 0 && c->total_us > 0 &&
-           (c->kind == COLL_ALLREDUCE || c->kind == COLL_ALLGATHER || c->kind == COLL_REDUCESCATTER);
 }
 
 static int by_size(const void *x, const void *y)
@@ -145,20 +147,15 @@ static void add_waits(const struct observe_job *j, const struct observe_call *ca
 
 static void wait_by_gpus(const struct observe_job *j, struct wait *waits)
 {
-    struct observe_call *calls = malloc((j->ncalls ? j->ncalls : 1) * sizeof *calls);
-    size_t n = 0;
-    for (size_t i = 0; calls && i < j->ncalls; i++)
-        if (is_compared(&j->calls[i]))
-            calls[n++] = j->calls[i];
-    if (calls && n)
-        qsort(calls, n, sizeof *calls, by_communicator);
-    for (size_t i = 0, end; calls && i < n; i = end) {
-        for (end = i + 1; end < n && calls[end].group == calls[i].group && !by_call(&calls[end], &calls[i]) &&
-                          !by_way(&calls[end], &calls[i]);)
+    struct observe_call *calls = j->calls;
+    if (j->ncalls)
+        qsort(calls, j->ncalls, sizeof *calls, by_communicator);
+    for (size_t i = 0, end; i < j->ncalls && is_compared(&calls[i]); i = end) {
+        for (end = i + 1; end < j->ncalls && is_compared(&calls[end]) && calls[end].group == calls[i].group &&
+                          !by_call(&calls[end], &calls[i]) && !by_way(&calls[end], &calls[i]);)
             end++;
         add_waits(j, &calls[i], end - i, waits);
     }
-    free(calls);
 }
 
 /* ---- the same, by the hosts' times ------------------------------------------------------------------------------- */
@@ -371,7 +368,7 @@ struct observe_point *observe_points(const struct observe_job *j, size_t *count)
 
 /* ---- drift ------------------------------------------------------------------------------------------------------- */
 
-static const struct observe_point *find_point(const struct observe_earlier *e, const struct observe_call *call)
+const struct observe_point *observe_find_point(const struct observe_earlier *e, const struct observe_call *call)
 {
     size_t low = 0, high = e->count;
     while (low < high) {
@@ -402,7 +399,7 @@ static int has_drifted(const struct observe_point *now, const struct observe_ear
     const struct observe_point *earlier[64];
     size_t n = 0;
     for (size_t i = 0; i < jobs && n < sizeof earlier / sizeof *earlier; i++)
-        if ((earlier[n] = find_point(&before[i], &now->call)))
+        if ((earlier[n] = observe_find_point(&before[i], &now->call)))
             n++;
     if (!n)
         return 0;

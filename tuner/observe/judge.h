@@ -28,8 +28,9 @@ const char *observe_basis_name(enum observe_basis basis); /* "none", "gpus", "ho
 /* Hosts are late from here on: clocks of nodes are set over a network. */
 #define OBSERVE_HOST_US 5000.0
 
-/* The most waited-for first; how many, at most `most`. AllReduce, AllGather and ReduceScatter of communicators that are
- * known by name count; what is called on the way of data, like a Broadcast, has ranks that wait by right. */
+/* The most waited-for first; how many, at most `most`. Calls and entries of the job are sorted. AllReduce, AllGather
+ * and ReduceScatter of communicators that are known by name count; what is called on the way of data, like a Broadcast,
+ * has ranks that wait by right. */
 size_t observe_late(const struct observe_job *j, struct observe_late *late, size_t most);
 
 /* A call of a job: that of all ranks and communicators of the same shape; its time is the shortest of their medians. */
@@ -57,6 +58,7 @@ struct observe_earlier {
     const struct observe_point *points;
     size_t count;
 };
+const struct observe_point *observe_find_point(const struct observe_earlier *e, const struct observe_call *call);
 size_t observe_drifts(const struct observe_point *now, size_t count, const struct observe_earlier *before, size_t jobs,
                       struct observe_drift *drifts, size_t most);
 

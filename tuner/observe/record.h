@@ -11,7 +11,7 @@
 #define OBSERVE_RANKS   8192       /* of a job that are read */
 #define OBSERVE_CALLS   400000     /* kinds of calls of all ranks of a job that are read: 40 MB */
 #define OBSERVE_BYTES   (4U << 20) /* of one file */
-#define OBSERVE_ENTRIES 2000000    /* of all ranks of a job that are read: 64 MB */
+#define OBSERVE_ENTRIES 1000000    /* of all ranks of a job that are read: 32 MB */
 
 /* One kind of call as one rank saw it. */
 struct observe_call {
