@@ -7,7 +7,6 @@
 #include "bench/engines/engines.h"
 #include "cli/cli.h"
 #include "core/hostlist.h"
-#include "core/json.h"
 #include "core/locate.h"
 #include "core/proc.h"
 #include "core/progress.h"
@@ -126,19 +125,13 @@ static const char *choose_command(const struct bench_setup *s, const struct cli_
 /* Probe this machine by way of its document, as every node: its findings stay with the host. */
 static struct topology *probe_here(struct log *log, struct err *e)
 {
-    struct topology *t = probe_machine(log, e), *read = t ? topo_new() : NULL;
-    if (!t)
-        return NULL;
-    findings_attach(t);
-    cJSON *doc = topo_to_json(t);
-    int rc = topo_add_json(read, doc, "this machine", e);
-    read->source = arena_strdup(read->arena, t->source);
-    cJSON_Delete(doc);
+    struct topology *t = probe_machine(log, e), *copy = NULL;
+    if (t) {
+        findings_attach(t);
+        copy = topo_copy(t, e);
+    }
     topo_free(t);
-    if (!rc)
-        return read;
-    topo_free(read);
-    return NULL;
+    return copy;
 }
 
 /* Name the agents' hosts. What was asked for by a name is called that. */

@@ -286,7 +286,7 @@ static struct topology *describe_tree(const struct topology *t, const char *tree
 
 static int complete_tree(struct topology *t, const char *tree, struct log *log, struct err *e)
 {
-    struct topology *like = describe_tree(t, tree, log, e), *before = like ? cli_copy_topology(t, e) : NULL;
+    struct topology *like = describe_tree(t, tree, log, e), *before = like ? topo_copy(t, e) : NULL;
     int rc = before ? machine_complete_tree(t, like, e) : e->code;
     for (int i = 0; i < t->nclasses && !rc; i++)
         for (int k = 0; k < t->classes[i].nnotes; k++)

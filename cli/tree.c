@@ -4,20 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/json.h"
 #include "model/nccl/model.h"
-
-struct topology *cli_copy_topology(const struct topology *t, struct err *e)
-{
-    struct topology *copy = topo_new();
-    cJSON *doc = topo_to_json(t);
-    int rc = topo_add_json(copy, doc, "topology", e);
-    cJSON_Delete(doc);
-    if (!rc)
-        return copy;
-    topo_free(copy);
-    return NULL;
-}
 
 /* What NCCL finds on two such nodes, in `a`; NULL: nothing. */
 static const struct nccl_model *search_graphs(const struct topology *t, int class_index, struct arena *a, struct err *e)
@@ -48,7 +35,7 @@ static int is_like(const struct nccl_model *x, const struct nccl_model *y)
 static void tell_edits(const struct topology *after, int class_index, const struct nccl_model *with, int exchange,
                        struct log *log, struct arena *a)
 {
-    struct topology *edited = cli_copy_topology(after, NULL);
+    struct topology *edited = topo_copy(after, NULL);
     struct topo_class *c = edited ? &edited->classes[class_index] : NULL;
     const char *changing = "";
     int edits = 0, changes = 0;

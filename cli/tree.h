@@ -4,9 +4,6 @@
 #include "core/log.h"
 #include "probe/topology/topology.h"
 
-/* Return a copy that topo_free frees. NULL after an error. */
-struct topology *cli_copy_topology(const struct topology *t, struct err *e);
-
 /* Tell for each class with GPUs what NCCL would choose on two nodes without its tree (`before`) and with it, and which
  * NICs, moved or exchanged, would change that. */
 void cli_compare_trees(const struct topology *before, const struct topology *after, struct log *log);

@@ -50,13 +50,10 @@ static int take_file(struct tune *t, struct cli_nodes *nodes, struct err *e)
         if (which[n++] < 0)
             rc = err_set(e, ERR_USAGE, "%s: does not know the node %s", t->machine.topology, nodes->names[i]);
     }
-    /* By way of its document: the selection ends with the file. */
     struct topology *some = rc ? NULL : topo_select(file, which, n);
-    cJSON *doc = some ? topo_to_json(some) : NULL;
-    t->all = topo_new();
-    if (!rc)
-        rc = topo_add_json(t->all, doc, t->machine.topology, e);
-    cJSON_Delete(doc);
+    t->all = some ? topo_copy(some, e) : NULL; /* the selection ends with the file */
+    if (some && !t->all)
+        rc = e->code;
     topo_free(some);
     topo_free(file);
     nodes->here = 0;

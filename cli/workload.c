@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "core/json.h"
@@ -33,7 +32,7 @@ struct request {
     const char *model, *launch;
     struct workload_reading reading;
     const char *topology, *output;
-    int list, merge, json, summary;
+    int list, merge, json;
 };
 
 /* ---- types of their own ---- */
@@ -90,11 +89,9 @@ static const char *framework_word(int i)
 /* ---- the tables ---- */
 
 static const struct option_spec own_options[] = {
-    {'o', "output", "FILE", "write the workload file there; without it, to standard output unless that is a terminal",
-     option_text, offsetof(struct request, output)},
-    {'j', "json", NULL, "the workload file to standard output in any case", option_flag,
-     offsetof(struct request, json)},
-    {0, "summary", NULL, "a table to standard output in any case", option_flag, offsetof(struct request, summary)},
+    {'o', "output", "FILE", "write the workload file there; without it, a table is printed", option_text,
+     offsetof(struct request, output)},
+    {'j', "json", NULL, "the workload file to standard output", option_flag, offsetof(struct request, json)},
     {0, "list", NULL, "the models and frameworks known by name", option_flag, offsetof(struct request, list)},
     {0, "merge", NULL, "make one workload of FILE..., such as the captures of a job's ranks", option_flag,
      offsetof(struct request, merge)},
@@ -105,7 +102,6 @@ static const struct option_spec own_options[] = {
      option_text, offsetof(struct request, launch)},
     {0, "topology", "FILE", "check against this machine's NVLink domain, rails, GPU memory and host links", option_text,
      offsetof(struct request, topology)},
-    {0, "name", "TEXT", "name of the workload", option_text, offsetof(struct request, job.name)},
     {0},
 };
 
@@ -295,14 +291,10 @@ static void print_summary(const struct workload *w)
 
 static int deliver_workload(const struct workload *w, const struct request *o, struct err *e)
 {
-    int rc = 0, to_stdout = o->json || (!o->output && !o->summary && !isatty(STDOUT_FILENO));
-    if (o->output)
-        rc = workload_save(w, o->output, e);
-    if (!rc && to_stdout && !(o->output && !strcmp(o->output, "-")))
-        rc = workload_save(w, NULL, e);
-    else if (!rc && (o->summary || !o->output))
-        print_summary(w);
-    return rc;
+    if (o->json || o->output)
+        return workload_save(w, o->output, e);
+    print_summary(w);
+    return 0;
 }
 
 /* ---- the two ways to a workload ---- */
@@ -317,8 +309,6 @@ static int merge_files(const struct request *o, int n, char **files, struct err 
             rc = e->code;
     if (!rc && !(w = workload_merge(parts, n, e)))
         rc = e->code;
-    if (w && o->job.name)
-        w->name = o->job.name;
     if (w)
         rc = deliver_workload(w, o, e);
     workload_free(w);

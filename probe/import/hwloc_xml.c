@@ -3,7 +3,6 @@
  *
  * topology > object, nested: Machine > Package > NUMANode; Bridge > PCIDev > OSDev. An object's find_info children say
  * more; NVLink and XGMI are matrices of bandwidth (distances2, distances2hetero) between objects named by gp_index. */
-#include <ctype.h>
 #include <hwloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,27 +180,12 @@ static int read_function(struct import *in, const struct xml_node *n, struct pci
     return 0;
 }
 
-/* "ec0d:9a03:0046:2310" as "0xec0d9a0300462310". */
-static const char *guid_text(struct arena *a, const char *s)
-{
-    char digits[17] = "";
-    size_t n = 0;
-    for (; s && *s; s++) {
-        if (*s == ':')
-            continue;
-        if (n == 16 || !isxdigit((unsigned char)*s))
-            return NULL;
-        digits[n++] = *s;
-    }
-    return n == 16 ? arena_printf(a, "0x%s", digits) : NULL;
-}
-
 static void add_rdma(struct import *in, const struct xml_node *n, int object)
 {
     struct arena *a = in->t->arena;
     const char *hca = arena_strdup(a, xml_attribute(n, "name"));
     uint32_t pci_class = in->c->objects[object].pci_class >> 8;
-    struct topo_port p = {.object = object, .hca = hca, .guid = guid_text(a, find_info(n, "NodeGUID"))};
+    struct topo_port p = {.object = object, .hca = hca, .guid = build_guid(a, find_info(n, "NodeGUID"))};
     p.layer = pci_class == 0x0200                          ? TOPO_LINK_ETHERNET
               : pci_class == 0x0207 || pci_class == 0x0c06 ? TOPO_LINK_INFINIBAND
                                                            : TOPO_LINK_UNKNOWN;

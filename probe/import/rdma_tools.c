@@ -148,15 +148,6 @@ static void devinfo_gid(const struct text *x, struct topology *t, struct topo_cl
         build_gid(t, c, g);
 }
 
-/* "0x506b4b0300ca1f2e" of "506b:4b03:00ca:1f2e". */
-static const char *guid_text(struct arena *a, const char *v)
-{
-    const char *guid = "0x";
-    for (; *v; v += strcspn(v, ":"), v += *v == ':')
-        guid = arena_printf(a, "%s%.*s", guid, (int)strcspn(v, ":"), v);
-    return strlen(guid) == 18 ? guid : NULL;
-}
-
 struct devinfo {
     const char *name, *node_type, *firmware, *guid, *board;
 };
@@ -178,7 +169,7 @@ static int devinfo_line(struct text *x, struct topology *t, struct topo_class *c
     else if ((v = text_value(x, line, "fw_ver:")))
         d->firmware = arena_strdup(t->arena, v);
     else if ((v = text_value(x, line, "node_guid:")))
-        d->guid = guid_text(t->arena, v);
+        d->guid = build_guid(t->arena, v);
     else if ((v = text_value(x, line, "board_id:")))
         d->board = arena_strdup(t->arena, v);
     else if ((v = text_value(x, line, "port:")) && (*port = (int)read_number(v, 255))) {

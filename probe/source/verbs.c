@@ -1,7 +1,6 @@
 /* RDMA devices and their ports: the kernel's files say most, libibverbs what they do not (the MTU) or only slowly (the
  * GID table). Of a copied tree there are only the files. */
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <endian.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -37,21 +36,6 @@ static double read_rate(const char *text)
         return 0;
     double rate = strtod(text, &end);
     return rate > 0 && !strncmp(end, " Gb/sec", 7) ? rate : 0;
-}
-
-/* "506b:4b03:00ca:1f2e" as "0x506b4b0300ca1f2e"; NULL when it is zero or something else. */
-static const char *read_guid(struct arena *a, const char *text)
-{
-    char digits[17] = "";
-    size_t n = 0;
-    for (; text && *text; text++) {
-        if (*text == ':')
-            continue;
-        if (n == 16 || !isxdigit((unsigned char)*text))
-            return NULL;
-        digits[n++] = *text;
-    }
-    return n == 16 && strspn(digits, "0") < 16 ? arena_printf(a, "0x%s", digits) : NULL;
 }
 
 /* "CA" of "1: CA". */
@@ -124,7 +108,7 @@ static struct topo_port read_port(struct topology *t, const char *hca, int port)
                  : !strcmp(layer, "Ethernet")   ? TOPO_LINK_ETHERNET
                                                 : TOPO_LINK_UNKNOWN,
         .rate_Gbps = read_rate(sysfs_line(a, PORT "/rate", hca, port)),
-        .guid = read_guid(a, sysfs_line(a, IB "/node_guid", hca)),
+        .guid = build_guid(a, sysfs_line(a, IB "/node_guid", hca)),
         .netdev = find_netdev(a, hca, port),
         .firmware = sysfs_line(a, IB "/fw_ver", hca),
         .board_id = sysfs_line(a, IB "/board_id", hca),

@@ -1,6 +1,7 @@
 /* The steps by which sources, importers and machines build a topology: records, the order of devices, a PCI tree. */
 #include "probe/topology/build.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,6 +96,20 @@ void build_missing(struct topology *t, const char *name, const char *why)
 {
     struct topo_missing m = {arena_strdup(t->arena, name), arena_strdup(t->arena, why)};
     APPEND(t, t->missing, t->nmissing, m);
+}
+
+const char *build_guid(struct arena *a, const char *text)
+{
+    char digits[17] = "";
+    size_t n = 0;
+    for (; text && *text; text++) {
+        if (*text == ':')
+            continue;
+        if (n == 16 || !isxdigit((unsigned char)*text))
+            return NULL;
+        digits[n++] = *text;
+    }
+    return n == 16 && strspn(digits, "0") < 16 ? arena_printf(a, "0x%s", digits) : NULL;
 }
 
 void build_note(struct topology *t, struct topo_class *c, const char *fmt, ...)

@@ -28,6 +28,9 @@ void build_sign(struct topology *t, const char *kind, const char *subject, doubl
 
 void build_missing(struct topology *t, const char *name, const char *why);
 
+/* Return "0x506b4b0300ca1f2e" for "506b:4b03:00ca:1f2e"; NULL for zero and whatever else. */
+const char *build_guid(struct arena *a, const char *text);
+
 /* Append a sentence on what could not be read, and why, unless the class has it already. */
 void build_note(struct topology *t, struct topo_class *c, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 

@@ -234,6 +234,9 @@ struct topology *topo_load(const char *path, struct err *e);
 int topo_add_json(struct topology *t, const struct cJSON *doc, const char *file, struct err *e); /* adds its classes */
 struct cJSON *topo_to_json(const struct topology *t); /* cJSON_Delete frees */
 
+/* Return a copy, as its document has it: a single node's errors of findings are then its host's. topo_free frees. */
+struct topology *topo_copy(const struct topology *t, struct err *e);
+
 /* Hash all classes, or one, with SHA-256, without what is host-specific (addresses, GUIDs, UUIDs, notes) and without
  * what changes by itself (PCIe speed: an idle GPU slows its link down; bridges and a container's veth). Identical
  * machines have the same hash. */

@@ -639,6 +639,20 @@ cJSON *topo_to_json(const struct topology *t)
     return doc;
 }
 
+struct topology *topo_copy(const struct topology *t, struct err *e)
+{
+    struct topology *copy = topo_new();
+    cJSON *doc = topo_to_json(t);
+    int rc = topo_add_json(copy, doc, "topology", e);
+    cJSON_Delete(doc);
+    if (!rc) {
+        copy->source = arena_strdup(copy->arena, t->source);
+        return copy;
+    }
+    topo_free(copy);
+    return NULL;
+}
+
 int topo_save(const struct topology *t, const char *path, struct err *e)
 {
     return json_save(topo_to_json(t), path, e);

@@ -51,9 +51,9 @@ Every option is still known and named by help
   > workload --algorithm --cp --dp --dtype --ep --epochs --etp --even-experts --expert-intermediate --experts \
   > --experts-per-token --framework --from-launch --gpu --gpus-per-node --grad-accum --head-dim --heads --hidden \
   > --host-bandwidth --intermediate --json --kv-heads --layers --list --lora-rank --memory --merge --micro-batch \
-  > --mini-batch --model --name --no-custom-all-reduce --no-sequence-parallel --nodes --offload --offload-params \
+  > --mini-batch --model --no-custom-all-reduce --no-sequence-parallel --nodes --offload --offload-params \
   > --output --params --pp --prefetch --prompt --recompute --reduce-dtype --ref-pp --ref-tp --response \
-  > --rollout-n --rollout-tp --seq --sp --summary --tflops --tied --topology --tp --updates --vocab --vpp \
+  > --rollout-n --rollout-tp --seq --sp --tflops --tied --topology --tp --updates --vocab --vpp \
   > --zero-bubble
   > diagnose --json --output --profile --topology --workload
   > drift --json --output

@@ -18,7 +18,7 @@ A model and a framework: sizes, counts and groups of FSDP's collectives
   backward	reducescatter	872448000	32	16	cluster	float32
   backward	reducescatter	4202708992	1	16	cluster	float32
   optimizer	allreduce	4	1	16	cluster	float32
-  $ nccltune workload --model llama3-8b --framework fsdp2 --nodes 2 --summary | head -n 3
+  $ nccltune workload --model llama3-8b --framework fsdp2 --nodes 2 | head -n 3
   fsdp2: 16 ranks, 8 a node, llama3-8b (8030261248 parameters)
     forward: 15.0 GiB a step
       allgather       416.0 MiB x 32         =   13.0 GiB    16 ranks, across nodes  one unit: parameters of a layer × dtype
@@ -54,7 +54,7 @@ Files of other frameworks
 
 --merge joins captures of a job's ranks
 
-  $ nccltune workload --merge fixtures/workload/rank0.json fixtures/workload/rank1.json |
+  $ nccltune workload --merge fixtures/workload/rank0.json fixtures/workload/rank1.json --json |
   >     jq -c '[.source, .ranks], (.phases[].collectives[] | [.collective, .bytes, .count, .algorithm, .protocol, .channels])'
   ["merged",2]
   ["allreduce",1048576,120,"ring","simple",8]
