@@ -23,7 +23,9 @@ struct language_model {
     /* Vision tower of the Qwen2-VL family; depth 0: none. Its input is 3 × 2 × 14 × 14 per patch, its merger joins 2 ×
      * 2 patches. `vision_gated`: gated MLP with biases and RMSNorm (Qwen2.5-VL), else two layers and LayerNorm. */
     int vision_depth, vision_hidden, vision_intermediate, vision_gated;
-    uint64_t parameters; /* given by the user in place of the shape of the layers; 0: counted */
+    uint64_t parameters; /* in place of the shape of the layers, experts apart; 0: counted */
+    int dense_layers;    /* the first layers of a model with experts that have none */
+    int cache;           /* elements of the cache a layer and token; 0: 2 × kv_heads × head_dim */
 };
 
 /* The models known by name, with the shapes of their public config.json, ended by a NULL name; and one of them, or

@@ -40,6 +40,24 @@ const struct language_model language_models[] = {
     {"qwen2-vl-7b",       28,  3584,  28,  4, 128, 18944, 152064,  0,   1,   0,  0, 0, 0,  32, 1280, 5120, 0},
     {"qwen2.5-vl-3b",     36,  2048,  16,  2, 128, 11008, 151936,  1,   1,   0,  0, 0, 0,  32, 1280, 3420, 1},
     {"qwen2.5-vl-7b",     28,  3584,  28,  4, 128, 18944, 152064,  0,   1,   0,  0, 0, 0,  32, 1280, 3420, 1},
+    /* Layers of several kinds, by their totals: latent attention, dense layers first, shared experts, biases, linear
+     * attention. Shapes: Megatron arguments of THUDM/slime's scripts/models, gpt-oss its model card; totals: counted from
+     * the tensors of their config.json, without vision tower and extra prediction layers.    total, dense layers, cache */
+    {"deepseek-v3",       61,  7168, 128, 128, 160, 18432, 129280,  0,   0,   0,  256, 8, 2048,  0, 0, 0, 0,  671026419200, 3, 576},
+    {"deepseek-v2-lite",  27,  2048,  16, 16, 160, 10944, 102400,  0,   0,   0,   64, 6, 1408,  0, 0, 0, 0,   15706484224, 1, 576},
+    {"moonlight-16b-a3b", 27,  2048,  16, 16, 160, 11264, 163840,  0,   0,   0,   64, 6, 1408,  0, 0, 0, 0,   15960110208, 1, 576},
+    {"kimi-k2",           61,  7168,  64, 64, 160, 18432, 163840,  0,   0,   0,  384, 8, 2048,  0, 0, 0, 0, 1026408232448, 1, 576},
+    {"glm-4.5-air",       46,  4096,  96,  8, 128, 10944, 151552,  0,   0,   0,  128, 8, 1408,  0, 0, 0, 0,  106852251264, 1, 0},
+    {"glm-4.5",           92,  5120,  96,  8, 128, 12288, 151552,  0,   0,   0,  160, 8, 1536,  0, 0, 0, 0,  352797829024, 3, 0},
+    {"glm-4-9b",          40,  4096,  32,  2, 128, 13696, 151552,  0,   0,   0,    0, 0,    0,  0, 0, 0, 0,    9400094720, 0, 0},
+    {"gpt-oss-20b",       24,  2880,  64,  8,  64,  2880, 201088,  0,   0,   0,   32, 4, 2880,  0, 0, 0, 0,   20914757184, 0, 0},
+    {"gpt-oss-120b",      36,  2880,  64,  8,  64,  2880, 201088,  0,   0,   0,  128, 4, 2880,  0, 0, 0, 0,  116829156672, 0, 0},
+    {"qwen3-next-80b-a3b", 48, 2048,  16,  2, 256,  5120, 151936,  0,   0,   0,  512, 10, 512,  0, 0, 0, 0,   79674391296, 0, 256},
+    {"qwen3.5-0.8b",      24,  1024,   8,  2, 256,  3584, 248320,  1,   0,   0,    0, 0,    0,  0, 0, 0, 0,     752393024, 0, 256},
+    {"qwen3.5-4b",        32,  2560,  16,  4, 256,  9216, 248320,  1,   0,   0,    0, 0,    0,  0, 0, 0, 0,    4205751296, 0, 512},
+    {"qwen3.5-9b",        32,  4096,  16,  4, 256, 12288, 248320,  0,   0,   0,    0, 0,    0,  0, 0, 0, 0,    8953803264, 0, 512},
+    {"qwen3.5-27b",       64,  5120,  24,  4, 256, 17408, 248320,  0,   0,   0,    0, 0,    0,  0, 0, 0, 0,   26895998464, 0, 512},
+    {"qwen3.5-35b-a3b",   40,  2048,  16,  2, 256,   512, 248320,  0,   0,   0,  256, 8,  512,  0, 0, 0, 0,   34660610688, 0, 256},
     {NULL},
 };
 /* clang-format on */
@@ -110,6 +128,12 @@ static void add_vision(struct tensor_list *l, const struct language_model *m)
     add_tensor(l, "merger out", WORKLOAD_ROOT, WORKLOAD_WHOLE, merged * (uint64_t)m->hidden + (uint64_t)m->hidden, 1);
 }
 
+uint64_t language_model_experts(const struct language_model *m)
+{
+    return (uint64_t)m->experts * 3 * (uint64_t)m->hidden * (uint64_t)m->expert_intermediate *
+           (uint64_t)(m->layers - m->dense_layers);
+}
+
 int language_model_tensors(const struct language_model *m, struct workload_tensor out[WORKLOAD_TENSORS])
 {
     struct tensor_list l = {out, 0};
@@ -124,10 +148,13 @@ int language_model_tensors(const struct language_model *m, struct workload_tenso
         add_layer(&l, m);
         return l.count;
     }
-    /* Only the total is known: equal layers, and the root takes what does not divide. */
-    uint64_t root = table * (m->tied ? 1 : 2) + (uint64_t)m->hidden;
-    uint64_t rest = m->parameters > root ? m->parameters - root : 0, layers = (uint64_t)m->layers;
+    /* Only the total is known: equal layers, experts apart, and the root takes what does not divide. */
+    uint64_t known = table * (m->tied ? 1 : 2) + (uint64_t)m->hidden, layers = (uint64_t)m->layers;
+    uint64_t expert = language_model_experts(m) / layers / (3 * (uint64_t)m->experts + !m->experts);
+    known += layers * 3 * (uint64_t)m->experts * expert;
+    uint64_t rest = m->parameters > known ? m->parameters - known : 0;
     add_tensor(&l, "layer", WORKLOAD_LAYER, WORKLOAD_BY_TP, rest / layers, 1);
+    add_tensor(&l, "expert gate, up, down", WORKLOAD_LAYER, WORKLOAD_BY_ETP, expert, 3 * m->experts);
     add_tensor(&l, "remainder", WORKLOAD_ROOT, WORKLOAD_WHOLE, rest % layers, 1);
     return l.count;
 }
@@ -155,9 +182,8 @@ uint64_t language_model_parameters(const struct language_model *m)
 
 uint64_t language_model_active(const struct language_model *m)
 {
-    uint64_t idle = (uint64_t)(m->experts - m->experts_per_token);
-    return language_model_parameters(m) -
-           idle * 3 * (uint64_t)m->hidden * (uint64_t)m->expert_intermediate * (uint64_t)m->layers;
+    uint64_t all = language_model_experts(m), experts = (uint64_t)m->experts + !m->experts;
+    return language_model_parameters(m) - all / experts * (experts - (uint64_t)(m->experts ? m->experts_per_token : 1));
 }
 
 uint64_t language_model_adapters(const struct language_model *m, int rank)

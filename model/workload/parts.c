@@ -36,7 +36,7 @@ double workload_pass_us(const struct workload_job *j, double per_parameter)
 {
     const struct language_model *m = &j->model;
     double tokens = workload_tokens(j) / ((double)j->tp * j->pp), layers = m->layers, h = m->hidden;
-    double expert = layers * m->experts_per_token * 3 * h * m->expert_intermediate;
+    double expert = m->experts ? (double)language_model_experts(m) / m->experts * m->experts_per_token : 0;
     double dense = (double)language_model_active(m) - expert - (m->tied ? 0 : (double)m->vocab * h);
     double scores = layers * ((double)j->prompt + j->response) * m->heads * m->head_dim;
     double products = dense / (j->fp8 ? FP8_GAIN : 1) + expert / GROUPED + scores;
@@ -64,7 +64,8 @@ double workload_rollout_us(const struct workload_job *j, double sequences, doubl
     double passes = longest * ceil(sequences / running);
     running *= j->response / longest;
     double met = m->experts ? fmin(1, running * m->experts_per_token / m->experts) : 1;
-    double cache = 2.0 * m->layers * m->kv_heads * m->head_dim * (j->prompt + j->response / 2.0) * running;
+    double cache = (double)m->layers * (m->cache ? m->cache : 2.0 * m->kv_heads * m->head_dim) *
+                   (j->prompt + j->response / 2.0) * running;
     double read_us =
         2 * (active + (all - active) * met + cache) / j->rollout_tp / (DECODE_READS * j->memory_GBps * 1e3);
     double products_us = 2 * active * running / j->rollout_tp / (j->tflops * 1e6);
@@ -126,7 +127,7 @@ static double count_pieces(const struct workload_job *j, const struct language_m
         return (double)j->nodes * j->gpus_per_node;
     /* Experts are spread over more ranks than the rest. */
     double all = (double)language_model_parameters(m);
-    double experts = (double)m->experts * 3 * m->hidden * m->expert_intermediate * m->layers;
+    double experts = (double)language_model_experts(m);
     double per_rank = (all - experts) / j->tp + (m->experts ? experts / ((double)j->ep * j->etp) : 0);
     return all / per_rank * j->pp;
 }

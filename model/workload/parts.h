@@ -29,6 +29,9 @@ int language_model_tensors(const struct language_model *m, struct workload_tenso
 /* How often `part` stands in the model: layers, vision blocks, 1. */
 int language_model_repeats(const struct language_model *m, enum workload_part part);
 
+/* Parameters of all experts; 0 without. */
+uint64_t language_model_experts(const struct language_model *m);
+
 /* Parameters that a token passes through: experts_per_token of the experts. */
 uint64_t language_model_active(const struct language_model *m);
 

@@ -12,6 +12,7 @@
 
 #define MOST_SETTINGS 20000
 #define DEEPEST       32
+#define SOURCED       16   /* files that a script reads others from, in all */
 #define LONGEST       4096 /* of a name or value; the rest is cut */
 
 static void add_setting(struct workload_script *s, const char *name, const char *value, long line)
@@ -24,7 +25,8 @@ static void add_setting(struct workload_script *s, const char *name, const char 
     char *copy = arena_strndup(s->arena, name, strnlen(name, LONGEST));
     for (char *p = copy; *p; p++)
         *p = *p == '-' ? '_' : *p;
-    s->list[s->n++] = (struct workload_setting){copy, arena_strndup(s->arena, value, strnlen(value, LONGEST)), line};
+    s->list[s->n++] =
+        (struct workload_setting){copy, arena_strndup(s->arena, value, strnlen(value, LONGEST)), s->path, line};
 }
 
 /* Whether nothing of a value, or only a directory in front of its last part, comes from the environment. */
@@ -147,6 +149,31 @@ static int is_descriptor(const char *text, size_t bytes, const struct shell_word
     return at == w->end && at < bytes && (text[at] == '<' || text[at] == '>');
 }
 
+static void read_shell(struct workload_script *s, const char *text, size_t bytes);
+
+/* The settings of a file that a script sources, where it is below the script's own directory: what stands in front of
+ * it in variables is taken for that. */
+static void read_sourced(struct workload_script *s, const char *word)
+{
+    const char *path = s->path, *slash = strrchr(path, '/');
+    struct err unread = {0};
+    char *text;
+    size_t bytes;
+    for (const char *p = word; *p; p++)
+        word = (*p == ')' || *p == '}') && p[1] == '/' ? p + 2 : word;
+    word += strncmp(word, "./", 2) ? 0 : 2;
+    if (*word == '/' || strstr(word, "..") || strchr(word, '$') || !file_ends_with(word, ".sh") ||
+        s->sourced >= SOURCED)
+        return;
+    const char *file = arena_printf(s->arena, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, word);
+    if (file_read_text(file, 1u << 20, s->arena, &text, &bytes, &unread))
+        return;
+    s->path = file;
+    s->sourced++;
+    read_shell(s, text, bytes);
+    s->path = path;
+}
+
 static void read_shell(struct workload_script *s, const char *text, size_t bytes)
 {
     const struct shell_variables variables = {variable_of, s};
@@ -155,6 +182,7 @@ static void read_shell(struct workload_script *s, const char *text, size_t bytes
     char *word = arena_alloc(s->arena, room + 1);
     struct shell_word w = {0};
     long line = 1;
+    int sourced = 0; /* the word before was "source" or "." */
     do {
         int redirect = w.token == SHELL_REDIRECT || w.token == SHELL_HEREDOC;
         w = shell_next_word(text, w.end, bytes);
@@ -163,6 +191,9 @@ static void read_shell(struct workload_script *s, const char *text, size_t bytes
             for (; counted < w.end; counted++)
                 line += text[counted] == '\n';
             size_t n = shell_word_text(&variables, text, w.at, w.end, word, room);
+            if (sourced && n)
+                read_sourced(s, word);
+            sourced = !strcmp(word, "source") || !strcmp(word, ".");
             if (n && (!redirect || is_option(word)))
                 read_word(s, word, &option, line);
         } else if (w.token == SHELL_NEWLINE || w.token == SHELL_SEPARATOR || w.token == SHELL_ARM_END ||

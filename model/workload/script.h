@@ -11,6 +11,7 @@
 struct workload_setting {
     const char *name;  /* "actor_rollout_ref.rollout.n", without dashes in front, '-' as '_' */
     const char *value; /* "true" for an option without a value */
+    const char *path;  /* the file that it stands in */
     long line;
 };
 
@@ -18,7 +19,7 @@ struct workload_script {
     const char *path;
     struct arena *arena;
     struct workload_setting *list;
-    int n;
+    int n, sourced; /* files that it sourced */
 };
 
 /* Reads text of any of those syntaxes, by the ending of `path`; strings are in `a`. The last of several settings of a

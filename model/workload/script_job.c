@@ -179,7 +179,7 @@ static void note_read(struct reader *r, const struct workload_setting *s)
         if (r->noted[i] == s)
             return;
     r->noted[o->nread] = s;
-    o->read[o->nread++] = arena_printf(r->s->arena, "read %s:%ld: %s=%.80s", r->s->path, s->line, s->name, s->value);
+    o->read[o->nread++] = arena_printf(r->s->arena, "read %s:%ld: %s=%.80s", s->path, s->line, s->name, s->value);
 }
 
 static void note_assumed(struct reader *r, const char *what)
@@ -193,8 +193,8 @@ static void note_contradiction(struct reader *r, const struct workload_setting *
                                const char *why)
 {
     struct workload_reading *o = r->out;
-    o->odd[o->nodd++] = arena_printf(r->s->arena, "%s:%ld: %s=%.40s beside %s=%.40s in line %ld: %s", r->s->path,
-                                     x->line, x->name, x->value, y->name, y->value, y->line, why);
+    o->odd[o->nodd++] = arena_printf(r->s->arena, "%s:%ld: %s=%.40s beside %s=%.40s in line %ld: %s", x->path, x->line,
+                                     x->name, x->value, y->name, y->value, y->line, why);
 }
 
 /* The value of a setting that is told as read; NULL without. */
@@ -280,6 +280,17 @@ static void plain_name(const char *path, char out[96])
                     {"deepseek-r1-distill-qwen-", "qwen2.5-"},
                     {"deepseek-r1-distill-llama-", "llama3-"},
                     {"deepseek-r1-0528-qwen3-", "qwen3-"},
+                    {"deepseek-r1", "deepseek-v3"},
+                    {"deepseek-v3.", "deepseek-v3-"},
+                    {"glm-4.6", "glm-4.5"},
+                    {"glm-4.7-355b", "glm-4.5"},
+                    {"glm-z1-9b", "glm-4-9b"},
+                    {"qwen3-vl-", "qwen3-"},
+                    {"qwen3-omni-", "qwen3-"},
+                    {"qwen3-coder-", "qwen3-"},
+                    {"qwen3-reranker-", "qwen3-"},
+                    {"qwen3-embedding-", "qwen3-"},
+                    {"qwen2.5-omni-", "qwen2.5-"},
                     {"qwen2-72b", "qwen2.5-72b"}};
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         size_t old = strlen(families[i].from), new = strlen(families[i].to);
@@ -348,6 +359,8 @@ static int read_model(struct reader *r, struct err *e)
     const struct language_model *m = path ? model_of(path) : NULL;
     if (m)
         r->job->model = *m;
+    if (m && !m->vision_depth && (strcasestr(path, "-vl-") || strcasestr(path, "-omni-") || strstr(m->name, "qwen3.5")))
+        note_assumed(r, "no vision or audio tower: it is not counted");
     if (m || (r->job->model.layers && r->job->model.hidden))
         return 0;
     for (size_t i = 0; !path && i < sizeof names / sizeof *names; i++)
@@ -572,11 +585,6 @@ static void read_megatron(struct reader *r)
     long piece = to_number(take_value(r, "num_layers_per_virtual_pipeline_stage"));
     if (piece && j->pp)
         j->vpp = (int)(j->model.layers / (piece * j->pp));
-    static const char *const uneven[] = {"account_for_embedding_in_pipeline_split",
-                                         "account_for_loss_in_pipeline_split", "decoder_first_pipeline_num_layers",
-                                         "decoder_last_pipeline_num_layers", "pipeline_model_parallel_layout"};
-    for (size_t i = 0; i < sizeof uneven / sizeof *uneven; i++)
-        j->uneven_stages |= take_value(r, uneven[i]) != NULL;
     if (!j->model.name && j->model.layers)
         complete_shape(r, &j->model);
 }
@@ -719,6 +727,24 @@ static void note_unused(struct reader *r)
     }
 }
 
+/* Whether the layers of a pipeline are dealt out by hand. */
+static int is_uneven(struct reader *r)
+{
+    static const char *const parts[] = {"account_for_",
+                                        "in_first_pipeline_stage",
+                                        "in_last_pipeline_stage",
+                                        "first_pipeline_num_layers",
+                                        "last_pipeline_num_layers",
+                                        "pipeline_model_parallel_layout"};
+    for (int i = 0; i < r->s->n; i++) {
+        const struct workload_setting *s = &r->s->list[i];
+        if (names_one(s->name, parts, sizeof parts / sizeof *parts) && !is_word(s->value, "false") &&
+            !is_word(s->value, "null") && take_value(r, s->name))
+            return 1;
+    }
+    return 0;
+}
+
 /* ---- all of it ---- */
 
 static void note_defaults(struct reader *r)
@@ -755,6 +781,7 @@ int workload_script_job(const struct workload_script *s, struct workload_job *jo
     if (is_on(text_of(s, "optimizer_cpu_offload")))
         job->offload = 2;
     dialects[r.dialect](&r);
+    job->uneven_stages = is_uneven(&r);
     if (job->response && !job->prompt)
         note_assumed(&r, "prompts of 512 tokens");
     if (job->response && !job->prompt)

@@ -7,16 +7,51 @@ static const struct {
     const char *name;
     uint64_t parameters;
 } published[] = {
-    {"qwen2.5-0.5b", 494032768},     {"qwen2.5-1.5b", 1543714304},      {"qwen2.5-3b", 3085938688},
-    {"qwen2.5-7b", 7615616512},      {"qwen2.5-14b", 14770033664},      {"qwen2.5-32b", 32763876352},
-    {"qwen2.5-72b", 72706203648},    {"qwen2-7b", 7615616512},          {"llama3-8b", 8030261248},
-    {"llama3-70b", 70553706496},     {"llama3.2-1b", 1235814400},       {"llama3.2-3b", 3212749824},
-    {"qwen3-0.6b", 596049920},       {"qwen3-1.7b", 1720574976},        {"qwen3-4b", 4022468096},
-    {"qwen3-8b", 8190735360},        {"qwen3-14b", 14768307200},        {"qwen3-32b", 32762123264},
-    {"qwen3-30b-a3b", 30532122624},  {"qwen3-235b-a22b", 235093634560}, {"qwen2-vl-2b", 2208985600},
-    {"qwen2-vl-7b", 8291375616},     {"qwen2.5-vl-3b", 3754622976},     {"qwen2.5-vl-7b", 8292166656},
-    {"deepseek-llm-7b", 6910365696}, {"r1-distill-1.5b", 1777088000},   {"mistral-7b", 7241732096},
-    {"mistral-nemo", 12247782400},   {"mixtral-8x7b", 46702792704},
+    {"qwen2.5-0.5b", 494032768},
+    {"qwen2.5-1.5b", 1543714304},
+    {"qwen2.5-3b", 3085938688},
+    {"qwen2.5-7b", 7615616512},
+    {"qwen2.5-14b", 14770033664},
+    {"qwen2.5-32b", 32763876352},
+    {"qwen2.5-72b", 72706203648},
+    {"qwen2-7b", 7615616512},
+    {"llama3-8b", 8030261248},
+    {"llama3-70b", 70553706496},
+    {"llama3.2-1b", 1235814400},
+    {"llama3.2-3b", 3212749824},
+    {"qwen3-0.6b", 596049920},
+    {"qwen3-1.7b", 1720574976},
+    {"qwen3-4b", 4022468096},
+    {"qwen3-8b", 8190735360},
+    {"qwen3-14b", 14768307200},
+    {"qwen3-32b", 32762123264},
+    {"qwen3-30b-a3b", 30532122624},
+    {"qwen3-235b-a22b", 235093634560},
+    {"qwen2-vl-2b", 2208985600},
+    {"qwen2-vl-7b", 8291375616},
+    {"qwen2.5-vl-3b", 3754622976},
+    {"qwen2.5-vl-7b", 8292166656},
+    {"deepseek-llm-7b", 6910365696},
+    {"r1-distill-1.5b", 1777088000},
+    {"mistral-7b", 7241732096},
+    {"mistral-nemo", 12247782400},
+    {"mixtral-8x7b", 46702792704},
+    /* Those of several kinds of layers, whose total is given; counted from tensors where no total is published. */
+    {"deepseek-v3", 671026419200},
+    {"deepseek-v2-lite", 15706484224},
+    {"moonlight-16b-a3b", 15960110208},
+    {"kimi-k2", 1026408232448},
+    {"glm-4.5-air", 106852251264},
+    {"glm-4.5", 352797829024},
+    {"glm-4-9b", 9400094720},
+    {"gpt-oss-20b", 20914757184},
+    {"gpt-oss-120b", 116829156672},
+    {"qwen3-next-80b-a3b", 79674391296},
+    {"qwen3.5-0.8b", 752393024},
+    {"qwen3.5-4b", 4205751296},
+    {"qwen3.5-9b", 8953803264},
+    {"qwen3.5-27b", 26895998464},
+    {"qwen3.5-35b-a3b", 34660610688},
 };
 
 TEST_CASE(parameters)
@@ -41,6 +76,9 @@ TEST_CASE(active_parameters)
     /* 120 of 128 experts of 3 × 2048 × 768 rest in each of 48 layers. */
     const struct language_model *moe = language_model_find("qwen3-30b-a3b");
     assert_int_equal(language_model_active(moe), 30532122624 - 120ull * 3 * 2048 * 768 * 48);
+    /* The first three of 61 layers have no experts: 37.6 of 671 billion. */
+    moe = language_model_find("deepseek-v3");
+    assert_int_equal(language_model_active(moe), 671026419200 - 248ull * 3 * 7168 * 2048 * 58);
 }
 
 TEST_CASE(tensors_add_up)

@@ -566,6 +566,17 @@ TEST_CASE(recipes)
     assert_int_equal(j.updates, 2);
     assert_int_equal(j.prompt + j.response, 4096);
     assert_int_equal(j.recompute, 1);
+    /* A sourced file below the script's directory is read, with its own lines; one above it is not. */
+    j = (struct workload_job){0};
+    read = (struct workload_reading){0};
+    assert_int_equal(workload_read_launch("tests/fixtures/workload/recipes/run.sh", a, &j, &read, &e), 0);
+    assert_int_equal(j.model.layers, 7);
+    assert_int_equal(j.gpus_per_node, 0);
+    assert_int_equal(j.uneven_stages, 1);
+    int found = 0;
+    for (int i = 0; i < read.nread; i++)
+        found |= !strcmp(read.read[i], "read tests/fixtures/workload/recipes/models/small.sh:2: num_layers=7");
+    assert_int_equal(found, 1);
     arena_free(a);
 }
 
@@ -574,6 +585,11 @@ TEST_CASE(models)
 {
     static const char *const cases[][2] = {
         {"Qwen/Qwen2.5-7B-Instruct", "qwen2.5-7b"},
+        {"deepseek-ai/DeepSeek-R1", "deepseek-v3"},
+        {"deepseek-ai/DeepSeek-V3.1", "deepseek-v3"},
+        {"/root/models/GLM-4.7-355B-A32B", "glm-4.5"},
+        {"Qwen/Qwen3-VL-30B-A3B-Instruct", "qwen3-30b-a3b"},
+        {"openai/gpt-oss-20b", "gpt-oss-20b"},
         {"/data/models/Qwen2.5-7B//", "qwen2.5-7b"},
         {"qwen2.5-7b", "qwen2.5-7b"},
         {"meta-llama/Meta-Llama-3.1-8B-Instruct", "llama3-8b"},
