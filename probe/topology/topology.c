@@ -60,7 +60,7 @@ int topo_is_representor(const char *port_name)
 
 const char *topo_slave_down(const struct topo_class *c, const char *bond)
 {
-    for (int i = 0; i < c->nnetdevs; i++)
+    for (int i = 0; i < c->nnetdevs && bond; i++)
         if (c->netdevs[i].master && !strcmp(c->netdevs[i].master, bond) && c->netdevs[i].state == TOPO_STATE_DOWN)
             return c->netdevs[i].name;
     return NULL;

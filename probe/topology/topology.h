@@ -96,7 +96,9 @@ struct topo_port {
     enum topo_known opens;     /* TOPO_NO: the device could not be opened, though it is shown */
     const char *node_type;     /* of the device, as the kernel names it: "CA", "RNIC" (iWARP); NULL unknown */
     int sm_lid;                /* InfiniBand: LID of the subnet manager; 0 none or unknown; host-specific */
-    enum topo_known no_gids;   /* TOPO_YES: its GID table was read and is empty; else unknown */
+    const char *fabric; /* InfiniBand: name and GUID of a switch that stands for its fabric, from ibnetdiscover; NULL
+                         * unknown; host-specific */
+    enum topo_known no_gids; /* TOPO_YES: its GID table was read and is empty; else unknown */
 };
 
 enum topo_gid_type { TOPO_GID_UNKNOWN, TOPO_GID_IB, TOPO_GID_ROCE_V1, TOPO_GID_ROCE_V2 };
@@ -253,7 +255,8 @@ int topo_find_netdev(const struct topo_class *c, const char *name);
  * switch in the NIC: "pf0vf1", "c1pf0sf88", "pf0hpf"; "p0" is the NIC's own port. NULL is none. */
 int topo_is_representor(const char *port_name);
 
-/* Return the name of an interface that belongs to that bond and is down; NULL: none is known to be. */
+/* Return the name of an interface that belongs to that bond and is down; NULL: none is known to be, as for
+ * NULL. */
 const char *topo_slave_down(const struct topo_class *c, const char *bond);
 
 /* Return the index into ports of the first port of that NIC, an index into objects; -1. */
