@@ -67,16 +67,14 @@ int file_read(const char *path, size_t limit, struct arena *a, char **data, size
     char *text = NULL;
     if (*bytes <= limit)
         text = sized ? read_sized(fd, *bytes, a, bytes) : read_stream(fd, limit, a, bytes);
-    int why = errno;
-    close(fd);
+    int rc = 0;
     if (*bytes > limit)
-        return err_set(e, ERR_FAILED, "%s: larger than the %zu MiB that are read of such a file", path, limit >> 20);
-    errno = why;
+        rc = err_set(e, ERR_FAILED, "%s: larger than the %zu MiB that are read of such a file", path, limit >> 20);
+    else if (!text)
+        rc = err_errno(e, "%s: cannot be read", path);
+    close(fd);
     *data = text;
-    if (text)
-        return 0;
-    err_errno(e, "%s: cannot be read", path);
-    return ERR_FAILED;
+    return rc;
 }
 
 int file_read_text(const char *path, size_t limit, struct arena *a, char **data, size_t *bytes, struct err *e)
@@ -232,7 +230,7 @@ int file_write(const char *path, const void *data, size_t bytes, struct err *e)
 
 int file_out_begin(struct file_out *o, struct err *e)
 {
-    memset(o, 0, sizeof *o);
+    *o = (struct file_out){0};
     o->stream = open_memstream(&o->data, &o->bytes);
     return o->stream ? 0 : err_errno(e, "out of memory");
 }
@@ -250,7 +248,7 @@ int file_out_commit(struct file_out *o, const char *path, struct err *e)
         rc = file_write(path, o->data, o->bytes, e);
     }
     free(o->data);
-    memset(o, 0, sizeof *o);
+    *o = (struct file_out){0};
     return rc;
 }
 
@@ -259,7 +257,7 @@ void file_out_abandon(struct file_out *o)
     if (o->stream)
         fclose(o->stream);
     free(o->data);
-    memset(o, 0, sizeof *o);
+    *o = (struct file_out){0};
 }
 
 int file_out_end(struct file_out *o, const char *path, int rc, struct err *e)

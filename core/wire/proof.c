@@ -162,7 +162,6 @@ void proof_seal(struct proof *p, struct connection *c)
 {
     mac_of(p, "frames of the agent", p->agent ? c->out_seal.key : c->in_seal.key);
     mac_of(p, "frames of the conductor", p->agent ? c->in_seal.key : c->out_seal.key);
-    c->in_seal.number = c->out_seal.number = 0;
     c->sealed = 1;
     hmac_wipe(p, sizeof *p);
 }

@@ -11,6 +11,8 @@
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS  "0123456789"
 
+#define LONGEST_LINE ((size_t)64 << 10)
+
 /* Lines, where @ is the name of a setting, $ its value, and ~ the path of a directory. */
 #define SHELL_IF   "if [ \"${NCCLTUNE:-}\" "
 #define OPENMPI_IF SHELL_IF "!= off ] && [ -z \"${@+set}"
@@ -80,13 +82,12 @@ static int has_form(const char *form, const char *line, struct arena *a, const c
         int dollar = *form == '$' && (form[1] == '\'' || form[1] == '"' || form[1] == '}' || !form[1]);
         if (*form == '@' || dollar || *form == '~') {
             n = span_of(form, line);
-            const char *text = arena_strndup(a, line, n);
             if (!n)
                 return 0;
             if (*form == '@')
-                *name = text;
+                *name = arena_strndup(a, line, n);
             else if (dollar)
-                *value = text;
+                *value = arena_strndup(a, line, n);
         } else if (*form != *line) {
             return 0;
         }
@@ -98,8 +99,7 @@ static int has_form(const char *form, const char *line, struct arena *a, const c
 /* Comments of ours are ASCII without a backslash: elsewhere a line may end, or go on, where it does not seem to. */
 static int is_comment(const char *line, const char *mark)
 {
-    size_t n = mark ? strlen(mark) : 0;
-    if (!n || strncmp(line, mark, n) != 0 || (mark[0] == '-' && line[n] == '['))
+    if (!mark || strncmp(line, mark, strlen(mark)) != 0 || !strncmp(line, "--[", 3))
         return 0;
     for (; *line; line++)
         if (*line == '\\' || (unsigned char)*line < ' ' || (unsigned char)*line > '~')
@@ -107,54 +107,54 @@ static int is_comment(const char *line, const char *mark)
     return 1;
 }
 
-/* Why a line may not stand there; NULL: it may. */
-static const char *judge_line(const char *const *forms, const char *line, struct arena *a)
+/* Whether a line may stand there. */
+static int check_line(const struct file_lines *l, const char *const *forms, const char *line, struct err *e)
 {
-    const char *name, *value, *why;
-    for (; *forms; forms++)
-        if (has_form(*forms, line, a, &name, &value)) {
-            why = name ? env_undeliverable(name, value ? value : "1") : NULL;
-            return why ? arena_printf(a, "%s %s", name, why) : NULL;
-        }
-    return "is no line that nccltune writes into such a file";
+    struct arena *a = arena_new();
+    const char *name = NULL, *value, *why = NULL;
+    while (*forms && !has_form(*forms, line, a, &name, &value))
+        forms++;
+    if (!*forms)
+        why = "is no line that nccltune writes into such a file";
+    else if (name)
+        why = env_undeliverable(name, value ? value : "1");
+    int rc = !why ? 0
+                  : err_at(e, l->path, l->line, 0, "%s%s%s; the profile is not installed", *forms ? name : "",
+                           *forms ? " " : "", why);
+    arena_free(a);
+    return rc;
 }
 
-static int check_text(const char *path, const char *comment, const char *const *forms, struct arena *a, struct err *e)
+static int check_text(const char *path, const char *comment, const char *const *forms, struct err *e)
 {
-    char *text, *rest = NULL;
+    struct file_lines l;
+    char *line;
     size_t bytes;
-    long number = 0;
-    int rc = file_read(path, FILE_LIMIT, a, &text, &bytes, e);
-    if (!rc && strlen(text) != bytes)
-        rc = err_at(e, path, 0, 0, "holds a NUL byte: expected text");
-    for (char *line = text; !rc && line && *line; line = rest) {
-        size_t n = strcspn(line, "\n");
-        rest = line + n + (line[n] == '\n');
-        line[n] = 0;
-        number++;
-        const char *why = !n || is_comment(line, comment) ? NULL : judge_line(forms, line, a);
-        if (why)
-            rc = err_at(e, path, number, 0, "%s; the profile is not installed", why);
-    }
-    return rc;
+    int rc = file_lines_open(&l, path, LONGEST_LINE, e), more = 0;
+    while (!rc && (more = file_lines_next(&l, &line, &bytes, e)) > 0)
+        if (bytes && !is_comment(line, comment))
+            rc = check_line(&l, forms, line, e);
+    file_lines_close(&l);
+    return more < 0 ? ERR_FAILED : rc;
+}
+
+static int check_file(const char *name, const char *path, struct err *e)
+{
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (is_named(name, texts[i].file))
+            return check_text(path, texts[i].comment, texts[i].lines, e);
+    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)
+        if (file_ends_with(name, documents[i]))
+            return 0;
+    return err_at(e, path, 0, 0, "is no file that nccltune writes; the profile is not installed");
 }
 
 int install_accept(const struct env_profile *p, struct err *e)
 {
-    struct arena *a = arena_new();
     int rc = 0;
     for (int i = 0; i < p->manifest.nfiles && !rc; i++) {
-        const char *name = p->manifest.files[i].name, *path = arena_printf(a, "%s/%s", p->dir, name);
-        size_t k = 0, document = 0;
-        while (k < sizeof texts / sizeof *texts && !is_named(name, texts[k].file))
-            k++;
-        while (document < sizeof documents / sizeof *documents && !file_ends_with(name, documents[document]))
-            document++;
-        if (k < sizeof texts / sizeof *texts)
-            rc = check_text(path, texts[k].comment, texts[k].lines, a, e);
-        else if (document == sizeof documents / sizeof *documents)
-            rc = err_at(e, path, 0, 0, "is no file that nccltune writes; the profile is not installed");
+        const char *name = p->manifest.files[i].name;
+        rc = check_file(name, arena_printf(p->arena, "%s/%s", p->dir, name), e);
     }
-    arena_free(a);
     return rc;
 }

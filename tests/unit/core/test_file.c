@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,19 @@
 #include "tests/lib/unit.h"
 
 static char dir[64];
+
+/* What core/file.c reads with: as much as a network's file system gives at a time, and files that others write to or
+ * cut off meanwhile. */
+static size_t most_at_once = SIZE_MAX;
+static enum { AS_IT_IS, ENDLESS, CUT_OFF } others;
+ssize_t read(int fd, void *to, size_t bytes)
+{
+    bytes = bytes < most_at_once ? bytes : most_at_once;
+    if (others == AS_IT_IS)
+        return syscall(SYS_read, fd, to, bytes);
+    memset(to, 'x', bytes);
+    return others == ENDLESS ? (ssize_t)bytes : 0;
+}
 
 static int setup(void **state)
 {
@@ -144,6 +158,74 @@ TEST_CASE(bounded_reads)
     assert_int_equal(strncmp(e.text, "binary:2: ", 10), 0);
     unlink("empty");
     unlink("binary");
+    arena_free(a);
+}
+
+TEST_CASE(as_much_as_there_is)
+{
+    struct arena *a = arena_new();
+    struct err e = {0};
+    char *data, hex[SHA256_HEX];
+    size_t bytes;
+    assert_int_equal(file_write("f", "abcdefgh", 8, &e), 0);
+    assert_int_equal(file_read("f", 7, a, &data, &bytes, &e), ERR_FAILED);
+    assert_int_equal(file_read("f", 8, a, &data, &bytes, &e), 0);
+    for (most_at_once = 1; most_at_once < 5; most_at_once += 2) {
+        expect_content("f", "abcdefgh");
+        assert_int_equal(file_read("/proc/self/comm", 100, a, &data, &bytes, &e), 0);
+        assert_int_equal(bytes, strlen(data));
+        assert_int_equal(data[bytes - 1], '\n');
+        assert_int_equal(file_sha256("f", hex, &e), 0);
+        assert_string_equal(hex, "9c56cc51b374c3ba189210d5b6d4bf57790d351c96c47c02190ecf1e430635ab");
+    }
+    most_at_once = SIZE_MAX;
+    others = ENDLESS;
+    assert_int_equal(file_read("f", 100, a, &data, &bytes, &e), 0);
+    assert_int_equal(bytes, 8);
+    assert_string_equal(data, "xxxxxxxx");
+    assert_int_equal(file_read("/dev/null", 3 << 20, a, &data, &bytes, &e), ERR_FAILED);
+    assert_string_equal(e.text, "/dev/null: larger than the 3 MiB that are read of such a file");
+    others = CUT_OFF;
+    assert_int_equal(file_read("f", 100, a, &data, &bytes, &e), 0);
+    assert_int_equal(bytes, 0);
+    others = AS_IT_IS;
+    unlink("f");
+    arena_free(a);
+}
+
+/* Standard input stays what it is; standard output that cannot be written is told once. */
+TEST_CASE(standard_streams)
+{
+    struct arena *a = arena_new();
+    struct err e = {0};
+    char *data;
+    size_t bytes;
+    int status, input = fcntl(0, F_DUPFD_CLOEXEC, 10);
+    assert_int_equal(file_write("in", "abc", 3, &e), 0);
+    int fd = open("in", O_RDONLY);
+    dup2(fd, 0);
+    close(fd);
+    int rc = file_read("-", 100, a, &data, &bytes, &e), again = file_read("-", 100, a, &data, &bytes, &e);
+    dup2(input, 0);
+    close(input);
+    assert_int_equal(rc, 0);
+    assert_int_equal(again, 0); /* it is at its end */
+    assert_int_equal(bytes, 0);
+    fflush(stdout);
+    pid_t child = fork();
+    if (!child) {
+        struct file_out o;
+        dup2(open("/dev/full", O_WRONLY), 1);
+        file_out_begin(&o, &e);
+        fputs("lost", o.stream);
+        if (file_out_commit(&o, NULL, &e) != ERR_FAILED ||
+            strcmp(e.text, "standard output cannot be written: No space left on device") != 0)
+            _exit(1);
+        _exit(fflush(stdout) || ferror(stdout) ? 2 : 0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    unlink("in");
     arena_free(a);
 }
 

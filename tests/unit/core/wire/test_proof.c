@@ -1,6 +1,8 @@
 /* The proof over a socket pair: both honest, a wrong secret on either side, old conversations played again, answers
  * sent back, proofs passed on by somebody between, bits changed, silence, and the secret nowhere on the wire. */
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/wire/wire.h"
@@ -83,6 +85,39 @@ TEST_CASE(a_slow_network_proves_it_too)
     close(more[1]);
 }
 
+/* The first frame is on its heels, and stays in the socket. */
+TEST_CASE(nothing_behind_a_proof_is_read)
+{
+    struct proof_last last;
+    char behind[2];
+    assert_int_equal(proof_go_on(&agent, ends[1]), 0);
+    assert_int_equal(proof_go_on(&conductor, ends[0]), 0);
+    assert_int_equal(proof_go_on(&agent, ends[1]), 1);
+    assert_int_equal(read(ends[0], &last, sizeof last), sizeof last);
+    assert_int_equal(write(ends[1], &last, 10), 10);
+    assert_int_equal(proof_go_on(&conductor, ends[0]), 0);
+    assert_int_equal(write(ends[1], (char *)&last + 10, sizeof last - 10), sizeof last - 10);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    assert_int_equal(proof_go_on(&conductor, ends[0]), 1);
+    assert_int_equal(recv(ends[0], behind, sizeof behind, MSG_DONTWAIT), 1);
+}
+
+/* Both wait for each other, and sleep meanwhile. */
+TEST_CASE(waiting)
+{
+    int status;
+    pid_t child = fork();
+    if (!child) {
+        usleep(200000);
+        _exit(proof_wait(&agent, ends[1], 20000));
+    }
+    clock_t before = clock();
+    assert_int_equal(proof_wait(&conductor, ends[0], 20000), 0);
+    assert_true(clock() - before < CLOCKS_PER_SEC / 20);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 TEST_CASE(a_secret_is_what_its_digits_say)
 {
     struct secret read;
@@ -90,6 +125,17 @@ TEST_CASE(a_secret_is_what_its_digits_say)
     secret_hex(&ours, hex);
     assert_int_equal(secret_parse(&read, hex), 0);
     assert_memory_equal(read.bytes, ours.bytes, sizeof read.bytes);
+    assert_int_equal(hex[SECRET_HEX - 1], 0);
+    hex[7] = 'A';
+    assert_int_equal(secret_parse(&read, hex), -1);
+    secret_hex(&ours, hex);
+    hex[2 * SECRET_BYTES - 1] = 0;
+    assert_int_equal(secret_parse(&read, hex), -1);
+    assert_int_equal(secret_parse(&read, ""), -1);
+    char longer[SECRET_HEX + 1];
+    secret_hex(&ours, longer);
+    strcpy(longer + 2 * SECRET_BYTES, "0");
+    assert_int_equal(secret_parse(&read, longer), -1);
 }
 
 TEST_CASE(a_wrong_secret_is_found_by_either_side)
