@@ -140,8 +140,8 @@ static void print_cases(const struct comparison *c)
     }
     struct step_time whole = env_step_whole(first);
     if (first->compute_high_us > first->compute_us)
-        printf("The step before: %.1f to %.1f ms (80 %% interval, doc/MODEL.md).\n",
-               ms(whole.low_us), ms(whole.high_us));
+        printf("The step before: %.1f to %.1f ms (80 %% interval, doc/MODEL.md).\n", ms(whole.low_us),
+               ms(whole.high_us));
 }
 
 static void print_phases(const struct comparison *c)

@@ -431,7 +431,8 @@ static int topology_has_gpus(const struct topology *t)
 
 static int names_rccl(const struct lint_setting *s)
 {
-    return !strncmp(s->name, "RCCL_", 5) || !strncmp(s->name, "HSA_", 4) || (s->value && strstr(s->value, "librccl"));
+    return !strncmp(s->name, "RCCL_", 5) || !strncmp(s->name, "HSA_", 4) ||
+           (s->value && (strstr(s->value, "librccl") || !strcmp(s->value, "XGMI")));
 }
 
 /* Which library all settings are for, as told or by the GPUs; otherwise each document is looked at for names that only

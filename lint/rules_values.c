@@ -317,6 +317,8 @@ static void check_devices(struct lint *l, const struct lint_setting *s)
 static void check_level(struct lint *l, const struct lint_setting *s)
 {
     const char *level = env_parse_level(s->value, l->high);
+    if (l->rccl && !strcmp(s->value, "XGMI")) /* as RCCL calls NVL: topoPathTypeStr of graph/topo.cc */
+        return;
     if (level) {
         if (isdigit((unsigned char)s->value[0]))
             fix_value(lint_find(l, NT_UNKNOWN_LEVEL, s,

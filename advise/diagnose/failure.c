@@ -190,6 +190,7 @@ static int replaced_by(const struct diag_events *e, int i)
         {"torch-nccl-error", "torch-system-error"},
         {"torch-nccl-error", "transport-connect"},
         {"torch-system-error", "transport-connect"},
+        {"transport-connect", "slingshot-sockets"},
         {"peer-closed", "transport-connect"},
     };
     for (size_t k = 0; i >= 0 && k < sizeof explains / sizeof *explains; k++) {
@@ -479,7 +480,7 @@ static const struct diag_fact *worst_difference(const struct diagnosis *d)
  * alone is as it should be. */
 static int find_note(const struct judge *j)
 {
-    static const char *const ids[] = {"acs", "p2p-nvlink", "gdr-distance"};
+    static const char *const ids[] = {"acs", "p2p-nvlink", "slingshot-sockets", "ofi-gdr-off", "gdr-distance"};
     const struct diag_nccl *n = &j->d->nccl;
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         int k = index_of(ids[i]);

@@ -35,6 +35,8 @@ static const struct {
     {"nccl-442.log", "sysfs", "WSL"},
     {"nccl-tests-14.log", "no-interface", "container"},
     {"nccl-229.log", "ofi-no-provider", "EFA"},
+    {"nccl-tests-245.log", "ofi-gdr-off", "says nothing about its use"},
+    {"rccl-1026.log", "slingshot-sockets", "aws-ofi-rccl"},
     {"nccl-tests-213.log", "separate-runs", "MPI=1"},
     {"aws-ofi-584.log", "ofi-reg-mr", "1.29"},
     {"aws-ofi-785.log", "topo-file", "update aws-ofi-nccl"},
