@@ -186,7 +186,7 @@ static int drop_lost_nodes(struct tune *t, struct tune_part *p, double took_s)
         2 * took_s < p->bench.budget_s)
         dropped = cli_nodes_drop_lost(&t->agents, &t->bench.setup, p->topology, &t->log, t->arena);
     if (dropped) {
-        p->bench.setup.hosts = tune_hosts(p->topology, 0, t->arena, &n);
+        p->bench.setup.hosts = topo_hosts(p->topology, -1, 0, t->arena, &n);
         p->bench.setup.hostfile = NULL;
     }
     return dropped;
@@ -398,7 +398,7 @@ static void log_scopes(struct tune *t)
         struct arena *a = arena_new();
         int n;
         const struct topology *part = t->parts[i].topology;
-        const char *measured = tune_hosts(part, 0, a, &n), *served = tune_hosts(part, 1, a, &n);
+        const char *measured = topo_hosts(part, -1, 0, a, &n), *served = topo_hosts(part, -1, 1, a, &n);
         log_info(&t->log, "for jobs on %s%s%s: nccltune install-profile %s --jobs-on '%s%s%s'", measured, n ? "," : "",
                  served, env_shell_word(a, t->parts[i].generate.out), measured, n ? "," : "", served);
         arena_free(a);

@@ -59,9 +59,6 @@ void tune_forget(struct tune *t); /* what that has allocated */
 /* Takes a node out of the part, with the reason; 0: it is not in it. */
 int tune_drop(struct tune *t, struct tune_part *p, const char *name, const char *why);
 
-/* The hosts of a topology that are measured (`served` 0) or only served (1), folded, in `a`; and how many. */
-const char *tune_hosts(const struct topology *t, int served, struct arena *a, int *n);
-
 /* What will be done, for people and as JSON. */
 void tune_plan_print(const struct tune *t, FILE *out);
 int tune_plan_json(const struct tune *t, struct err *e); /* on standard output */

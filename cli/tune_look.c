@@ -7,7 +7,6 @@
 #include "cli/measure.h"
 #include "cli/nodes.h"
 #include "cli/tune.h"
-#include "core/hostlist.h"
 #include "core/json.h"
 #include "core/vars/text.h"
 #include "probe/cluster/groups.h"
@@ -20,16 +19,6 @@ int tune_predicts(const struct tune *t)
 {
     int named = !t->choose && bench_evidence_of(t->bench.engine) == BENCH_PREDICTED;
     return t->machine.name || t->machine.from.count || (t->machine.topology && (t->machine.nodes.count || named));
-}
-
-const char *tune_hosts(const struct topology *t, int served, struct arena *a, int *n)
-{
-    const char **names = arena_alloc(a, ((size_t)t->nhosts + 1) * sizeof *names);
-    *n = 0;
-    for (int i = 0; i < t->nhosts; i++)
-        if (!t->hosts[i].served == !served)
-            names[(*n)++] = t->hosts[i].name;
-    return hostlist_fold(names, *n, a);
 }
 
 /* ---- who is there ------------------------------------------------------------------------------------------------ */
@@ -141,7 +130,7 @@ static int adopt(struct tune_part *p, struct err *e)
 static void name_hosts(struct tune *t, struct tune_part *p)
 {
     int n;
-    p->bench.setup.hosts = tune_hosts(p->topology, 0, t->arena, &n);
+    p->bench.setup.hosts = topo_hosts(p->topology, -1, 0, t->arena, &n);
     p->bench.setup.hostfile = NULL;
 }
 
@@ -149,7 +138,7 @@ static void name_hosts(struct tune *t, struct tune_part *p)
 static void set_hosts(struct tune *t, struct tune_part *p, const struct cli_nodes *nodes)
 {
     int n;
-    tune_hosts(p->topology, 0, t->arena, &n);
+    topo_hosts(p->topology, -1, 0, t->arena, &n);
     if (!nodes->here && (t->machine.topology || n != nodes->n))
         name_hosts(t, p);
 }
@@ -282,7 +271,7 @@ static int make_plan(const struct tune *t, struct tune_part *p, struct err *e)
 static int check_ranks(const struct tune *t, const struct tune_part *p, struct err *e)
 {
     int n;
-    const char *hosts = tune_hosts(p->topology, 0, t->arena, &n);
+    const char *hosts = topo_hosts(p->topology, -1, 0, t->arena, &n);
     if (!t->agents.copies || !bench_engine_has_ranks(bench_engine_find(p->bench.engine)) ||
         n == t->agents.copies->nodes)
         return 0;

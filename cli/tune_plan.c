@@ -1,12 +1,9 @@
 /* What a tune will do: the nodes, who is left out and why, the engine and its candidates, how long it takes. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "bench/engines/engines.h"
 #include "cli/tune.h"
-#include "core/hostlist.h"
 #include "core/json.h"
-#include "core/locate.h"
 #include "core/units.h"
 
 /* ---- for people -------------------------------------------------------------------------------------------------- */
@@ -15,15 +12,10 @@
 static const char *by_class(const struct topology *t, int served, struct arena *a)
 {
     const char *text = "";
-    const char **names = arena_alloc(a, ((size_t)t->nhosts + 1) * sizeof *names);
-    for (int c = 0; c < t->nclasses; c++) {
-        int n = 0;
-        for (int i = 0; i < t->nhosts; i++)
-            if (t->hosts[i].class_index == c && !t->hosts[i].served == !served)
-                names[n++] = t->hosts[i].name;
+    for (int c = 0, n; c < t->nclasses; c++) {
+        const char *hosts = topo_hosts(t, c, served, a, &n);
         if (n)
-            text =
-                arena_printf(a, "%s%s%s %s", text, *text ? ", " : "", t->classes[c].name, hostlist_fold(names, n, a));
+            text = arena_printf(a, "%s%s%s %s", text, *text ? ", " : "", t->classes[c].name, hosts);
     }
     return text;
 }
@@ -33,9 +25,9 @@ static void print_part(const struct tune *t, const struct tune_part *p, FILE *ou
     int n;
     fprintf(out, "profile      %s\n", p->generate.out);
     if (p->because) {
-        tune_hosts(p->topology, 0, t->arena, &n);
+        topo_hosts(p->topology, -1, 0, t->arena, &n);
         fprintf(out, "measured     %d node%s: %s\n", n, n == 1 ? "" : "s", by_class(p->topology, 0, t->arena));
-        tune_hosts(p->topology, 1, t->arena, &n);
+        topo_hosts(p->topology, -1, 1, t->arena, &n);
     }
     if (p->because && n)
         fprintf(out, "served       %d more node%s: %s\n", n, n == 1 ? "" : "s", by_class(p->topology, 1, t->arena));
@@ -112,27 +104,16 @@ int tune_plan_json(const struct tune *t, struct err *e)
 
 /* ---- before a run ------------------------------------------------------------------------------------------------ */
 
-/* On a machine from which jobs are sent, its own memory is hardly what was meant. */
-static void doubt(struct tune *t)
-{
-    const char *job = getenv("SLURM_JOB_ID");
-    const struct tune_part *p = t->parts;
-    int here = !p->bench.setup.hosts && !p->bench.setup.hostfile && !(job && *job);
-    if (t->choose && here && bench_evidence_of(p->bench.engine) == BENCH_ON_HOST && locate_in_path("sinfo", t->arena))
-        log_warn(&t->log, "this machine has no GPUs and is part of a Slurm cluster: its host memory is measured. Nodes "
-                          "with GPUs are named with --hosts, or allocated: salloc -N4 nccltune tune ...");
-}
-
 static void log_part(struct tune *t, const struct tune_part *p)
 {
     char text[UNIT_TEXT];
     int n;
-    const char *hosts = tune_hosts(p->topology, 0, t->arena, &n);
+    const char *hosts = topo_hosts(p->topology, -1, 0, t->arena, &n);
     if (p->plan)
         log_info(&t->log, "measuring %s (%d node%s) for %s %s with the %s engine%s%s; %s", hosts, n, n == 1 ? "" : "s",
                  p->bench.budget_open ? "at least" : "at most", unit_seconds(text, p->bench.budget_s), p->bench.engine,
                  t->nparts > 1 ? ", into " : "", t->nparts > 1 ? p->generate.out : "", p->because);
-    hosts = tune_hosts(p->topology, 1, t->arena, &n);
+    hosts = topo_hosts(p->topology, -1, 1, t->arena, &n);
     if (n)
         log_info(&t->log, "%s (%d node%s) will have the same profile without being measured: alike", hosts, n,
                  n == 1 ? "" : "s");
@@ -148,6 +129,4 @@ void tune_plan_log(struct tune *t)
         log_warn(&t->log, "%s is not served: %s", t->unserved.list[i].name, t->unserved.list[i].why);
     for (int i = 0; i < t->nparts && t->parts[i].because; i++)
         log_part(t, &t->parts[i]);
-    if (t->parts->because)
-        doubt(t);
 }

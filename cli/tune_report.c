@@ -11,7 +11,6 @@
 #include "bench/noise/noise.h"
 #include "bench/results/points.h"
 #include "core/coll.h"
-#include "core/hostlist.h"
 #include "core/json.h"
 #include "core/locate.h"
 #include "core/units.h"
@@ -188,12 +187,10 @@ static void print_verdict(const struct tune_result *t, struct arena *a)
 static void print_machine(const struct env_profile *p, struct arena *a)
 {
     struct topology *t = topo_load(arena_printf(a, "%s/topology.json", p->dir), NULL);
-    const char **names = t ? arena_alloc(a, ((size_t)t->nhosts + 1) * sizeof *names) : NULL;
-    for (int i = 0; t && i < t->nhosts; i++)
-        names[i] = t->hosts[i].name;
+    int n;
     if (t && t->nclasses)
         printf("\nMachine: %s (%d node%s): %d GPUs, %d RDMA ports and %d network interfaces%s\n",
-               hostlist_fold(names, t->nhosts, a), t->nhosts, t->nhosts == 1 ? "" : "s", t->classes[0].ngpus,
+               topo_hosts(t, -1, -1, a, &n), t->nhosts, t->nhosts == 1 ? "" : "s", t->classes[0].ngpus,
                t->classes[0].nports, t->classes[0].nnetdevs,
                t->nclasses > 1 ? " in the first, not all are alike"
                : t->nhosts > 1 ? " in each"

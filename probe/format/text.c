@@ -22,15 +22,10 @@ const char *text_inert(struct arena *a, const char *s)
 
 const char *text_hosts(const struct topology *t, int class_index, struct arena *a)
 {
-    const char **names = arena_alloc(a, (size_t)t->nhosts * sizeof *names), *own = t->classes[class_index].name;
-    int n = 0;
-    for (int i = 0; i < t->nhosts; i++)
-        if (t->hosts[i].class_index == class_index)
-            names[n++] = t->hosts[i].name;
-    return n > 1 ? arena_printf(a, "%s, %d nodes", hostlist_fold(names, n, a), n)
-           : n   ? names[0]
-           : own ? own
-                 : "no node";
+    const char *own = t->classes[class_index].name;
+    int n;
+    const char *hosts = topo_hosts(t, class_index, -1, a, &n);
+    return n > 1 ? arena_printf(a, "%s, %d nodes", hosts, n) : n ? hosts : own ? own : "no node";
 }
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */

@@ -120,6 +120,18 @@ const char *topo_host_release(const struct topology *t, int host, struct arena *
     return NULL;
 }
 
+const char *topo_hosts(const struct topology *t, int class_index, int served, struct arena *a, int *n)
+{
+    const char **names = arena_alloc(a, ((size_t)t->nhosts + 1) * sizeof *names);
+    *n = 0;
+    for (int i = 0; i < t->nhosts; i++) {
+        const struct topo_host *h = &t->hosts[i];
+        if ((class_index < 0 || h->class_index == class_index) && (served < 0 || !h->served == !served))
+            names[(*n)++] = h->name;
+    }
+    return hostlist_fold(names, *n, a);
+}
+
 int topo_find_host(const struct topology *t, const char *name)
 {
     for (int i = 0; i < t->nhosts; i++)

@@ -277,6 +277,10 @@ int topo_count_links(const struct topo_class *c, int gpu);
 /* Return the number of the host of that name, else of one that is alike; -1: none. */
 int topo_find_host(const struct topology *t, const char *name);
 
+/* Return the hosts of a class (-1: of any), measured (`served` 0), only served (1) or both (-1), folded, in `a`; and
+ * how many there are. */
+const char *topo_hosts(const struct topology *t, int class_index, int served, struct arena *a, int *n);
+
 /* Return the NCCL or RCCL that a host's probe found first: "NCCL 2.21.5". NULL: none. In `a`. */
 const char *topo_host_release(const struct topology *t, int host, struct arena *a);
 
