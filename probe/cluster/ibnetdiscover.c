@@ -1,4 +1,5 @@
-/* What ibnetdiscover prints: which switch every HCA hangs on.
+/* What ibnetdiscover prints: which switch every HCA hangs on, and which fabric that switch is part of. One run prints
+ * one fabric; a file may hold the output of several.
  *
  *   Switch  40 "S-b8cef60300aa0000"   # "leaf-1" …
  *   [7]  "H-506b4b0300ca1f2e"[1](506b4b0300ca1f2f)   # "node1 mlx5_0" lid 12 4xNDR */
@@ -18,13 +19,26 @@
 struct end {
     uint64_t guid; /* node GUID of the HCA */
     int port, switch_port;
-    const char *switch_name;
+    int at; /* index into switches */
+};
+
+struct leaf {
+    uint64_t guid;
+    const char *name;
+    int fabric; /* index of a switch that it is connected to; the smallest one stands for the fabric */
+};
+
+struct cable {
+    int from; /* index into switches */
+    uint64_t to;
 };
 
 struct switches {
     struct arena *a;
     struct end *ends;
-    int n, nswitches;
+    struct leaf *leaves;
+    struct cable *cables;
+    int n, nswitches, ncables;
 };
 
 /* What stands in quotes behind the '#', or the GUID when there is nothing. */
@@ -69,14 +83,14 @@ static int read_switch(const char *at, uint64_t *guid)
     return skip_word(&at, "\"S-") && read_number(&at, 16, guid);
 }
 
-/* [7] "H-506b4b0300ca1f2e"[1] */
-static int read_end(const char *at, struct end *end)
+/* [7] "H-506b4b0300ca1f2e"[1], for a switch "S-…" */
+static int read_end(const char *at, const char *kind, struct end *end)
 {
     uint64_t port, switch_port;
     if (!skip_word(&at, "[") || !read_number(&at, 10, &switch_port) || !skip_word(&at, "]"))
         return 0;
     at += strspn(at, " \t");
-    if (!skip_word(&at, "\"H-") || !read_number(&at, 16, &end->guid) || !skip_word(&at, "\"[") ||
+    if (!skip_word(&at, kind) || !read_number(&at, 16, &end->guid) || !skip_word(&at, "\"[") ||
         !read_number(&at, 10, &port))
         return 0;
     end->port = port < 256 ? (int)port : 0;
@@ -90,30 +104,72 @@ static int compare_ends(const void *x, const void *y)
     return a->guid != b->guid ? (a->guid > b->guid) - (a->guid < b->guid) : a->port - b->port;
 }
 
+static int fabric_of(const struct switches *f, int i)
+{
+    while (f->leaves[i].fabric != i)
+        i = f->leaves[i].fabric;
+    return i;
+}
+
+static int compare_leaves(const void *x, const void *y)
+{
+    const struct leaf *a = *(struct leaf *const *)x, *b = *(struct leaf *const *)y;
+    return (a->guid > b->guid) - (a->guid < b->guid);
+}
+
+static void join(const struct switches *f, int i, int k)
+{
+    int a = fabric_of(f, i), b = fabric_of(f, k);
+    f->leaves[a > b ? a : b].fabric = a < b ? a : b;
+}
+
+/* Joins the fabrics of switches that a cable connects, or that are one switch in two outputs. */
+static void join_fabrics(struct switches *f)
+{
+    struct leaf **by_guid = arena_alloc(f->a, (size_t)f->nswitches * sizeof *by_guid);
+    for (int i = 0; i < f->nswitches; i++)
+        by_guid[i] = &f->leaves[i];
+    qsort(by_guid, (size_t)f->nswitches, sizeof *by_guid, compare_leaves);
+    for (int i = 1; i < f->nswitches; i++)
+        if (by_guid[i]->guid == by_guid[i - 1]->guid)
+            join(f, (int)(by_guid[i] - f->leaves), (int)(by_guid[i - 1] - f->leaves));
+    for (int i = 0; i < f->ncables; i++) {
+        struct leaf key = {.guid = f->cables[i].to}, *wanted = &key;
+        struct leaf **to = bsearch(&wanted, by_guid, (size_t)f->nswitches, sizeof *by_guid, compare_leaves);
+        if (to)
+            join(f, f->cables[i].from, (int)(*to - f->leaves));
+    }
+}
+
 static int read_text(struct switches *f, char *text, const char *path, struct err *e)
 {
-    const char *current = NULL;
+    int current = -1;
     char *rest = text;
     for (long number = 1; rest; number++) {
         const char *line = strsep(&rest, "\n");
         struct end end = {0};
         if (read_switch(line, &end.guid)) {
-            current = switch_name(f->a, line, end.guid);
-            f->nswitches++;
+            current = f->nswitches++;
+            f->leaves = arena_grow(f->a, f->leaves, (size_t)current, sizeof *f->leaves);
+            f->leaves[current] = (struct leaf){end.guid, switch_name(f->a, line, end.guid), current};
         } else if (!strncmp(line, "Switch", 6)) {
             return err_at(e, path, number, 0, "expected Switch PORTS \"S-GUID\"");
         } else if (!strncmp(line, "Ca", 2) || !strncmp(line, "Rt", 2)) {
-            current = NULL;
-        } else if (current && read_end(line, &end)) {
+            current = -1;
+        } else if (current >= 0 && read_end(line, "\"S-", &end)) {
+            f->cables = arena_grow(f->a, f->cables, (size_t)f->ncables, sizeof *f->cables);
+            f->cables[f->ncables++] = (struct cable){current, end.guid};
+        } else if (current >= 0 && read_end(line, "\"H-", &end)) {
             if (f->n >= MOST_ENDS)
                 return err_at(e, path, number, 0, "more than %d ports of HCAs", MOST_ENDS);
-            end.switch_name = current;
+            end.at = current;
             f->ends = arena_grow(f->a, f->ends, (size_t)f->n, sizeof *f->ends);
             f->ends[f->n++] = end;
         }
     }
     if (!f->nswitches)
         return err_at(e, path, 0, 0, "expected what ibnetdiscover prints, found no line that begins with Switch");
+    join_fabrics(f);
     if (f->n)
         qsort(f->ends, (size_t)f->n, sizeof *f->ends, compare_ends);
     return 0;
@@ -130,10 +186,17 @@ static int add_leaves(struct topology *t, struct topo_host *h, const struct swit
         else
             high = middle;
     }
-    for (; low < f->n && f->ends[low].guid == guid; low++, found++)
-        build_text(t, &h->leaves, &h->nleaves,
-                   arena_printf(t->arena, "%s:%d %s port %d", hca, f->ends[low].port, f->ends[low].switch_name,
-                                f->ends[low].switch_port));
+    for (; low < f->n && f->ends[low].guid == guid; low++, found++) {
+        const struct end *end = &f->ends[low];
+        const struct leaf *fabric = &f->leaves[fabric_of(f, end->at)];
+        struct topo_class *c = &t->classes[h->class_index];
+        int port = topo_find_port(c, hca, end->port);
+        build_text(
+            t, &h->leaves, &h->nleaves,
+            arena_printf(t->arena, "%s:%d %s port %d", hca, end->port, f->leaves[end->at].name, end->switch_port));
+        if (port >= 0)
+            c->ports[port].fabric = arena_printf(t->arena, "%s (0x%016" PRIx64 ")", fabric->name, fabric->guid);
+    }
     return found;
 }
 
@@ -161,6 +224,17 @@ static int add_leaves_of_class(struct topology *t, struct topo_host *h, const st
     return found;
 }
 
+/* InfiniBand ports of a class of which others are in the file, and these are not. */
+static void mark_elsewhere(struct topo_class *c)
+{
+    int found = 0;
+    for (int i = 0; i < c->nports; i++)
+        found |= c->ports[i].fabric != NULL;
+    for (int i = 0; i < c->nports && found; i++)
+        if (!c->ports[i].fabric && c->ports[i].layer == TOPO_LINK_INFINIBAND && c->ports[i].state == TOPO_STATE_ACTIVE)
+            c->ports[i].fabric = "not in the output of ibnetdiscover";
+}
+
 int ibnetdiscover_read(struct topology *t, const char *path, struct log *log, struct err *e)
 {
     struct switches f = {.a = arena_new()};
@@ -172,6 +246,8 @@ int ibnetdiscover_read(struct topology *t, const char *path, struct log *log, st
     for (int i = 0; i < t->nhosts && !rc; i++)
         found +=
             t->hosts[i].naddresses ? add_leaves_of_host(t, &t->hosts[i], &f) : add_leaves_of_class(t, &t->hosts[i], &f);
+    for (int i = 0; i < t->nclasses && found; i++)
+        mark_elsewhere(&t->classes[i]);
     if (!rc) {
         log_info(log, "%s: %d switches, %d ports of HCAs, %d of them of the nodes here", path, f.nswitches, f.n, found);
         if (!found && f.n)

@@ -295,8 +295,8 @@ const struct finding_rule findings_of_ports[] = {
     {{"hca-list-open", NULL, FINDING_WARNING,
       "One GPU has more ports beside it than the others, or InfiniBand and Ethernet carry as much, so that the files "
       "of the machine leave two lists of HCAs possible. A port of another fabric in the list hangs jobs. Confirm "
-      "with ibnetdiscover (or the switch's LLDP table) on which fabric each port is, or let nccltune bench --engine "
-      "verbs connect every pair of ports. Set NCCL_IB_HCA to the list whose ports reach one another."},
+      "with probe --ibnetdiscover FILE (or the switch's LLDP table) on which fabric each port is, or let nccltune "
+      "bench --engine verbs connect every pair of ports. Set NCCL_IB_HCA to the list whose ports reach one another."},
      find_open_list},
     {{"bond-slave-down", NULL, FINDING_WARNING,
       "An interface of a bond whose RDMA device NCCL uses is down: the device stays active with part of its bandwidth. "

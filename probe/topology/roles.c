@@ -8,8 +8,10 @@
 
 /* Ports of a kind that is rare here. */
 struct odd_ports {
-    int *usual;  /* for each port: one of the kind that is usual; -1: the port is no odd one out */
-    int of_kind; /* ports of that kind */
+    int *usual;     /* for each port: one of the kind that is usual; -1: the port is no odd one out */
+    int of_kind;    /* ports of that kind */
+    int *count;     /* of the kind of each port */
+    int first, all; /* a port of that kind, and how many are in question */
 };
 
 struct role_view {
@@ -28,7 +30,7 @@ struct role_view {
     const char *plugin;    /* through which most of the bandwidth in question is reached; NULL: verbs */
     int *ends;             /* of the ports in the matrix */
     const char **networks; /* of the IPv4 addresses of their interfaces */
-    struct odd_ports boards, managers, by_network;
+    struct odd_ports boards, managers, fabrics, by_network;
     int *gpu_ports;  /* ports of the usual kind beside each GPU */
     int usual_ports; /* ports beside a GPU, as most GPUs have them; 0: there is no such number */
 };
@@ -80,6 +82,12 @@ static struct role_evidence fine(const char *seen)
 static struct role_evidence against(enum port_role role, const char *seen)
 {
     return (struct role_evidence){.seen = seen, .role = role};
+}
+
+/* What a port is for that no GPU should have. */
+static enum port_role role_by_rate(const struct topo_port *p)
+{
+    return p->rate_Gbps > 0 && p->rate_Gbps < SLOW_Gbps ? ROLE_MANAGEMENT : ROLE_STORAGE;
 }
 
 static const struct topo_netdev *netdev_named(const struct topo_class *c, const char *name)
@@ -260,22 +268,20 @@ static struct role_evidence see_transport(const struct role_view *v, int port)
     const char *own = v->verdicts[port].plugin;
     if (own || !v->plugin)
         return fine(own ? own : o ? o->driver : NULL);
-    return against(ROLE_STORAGE,
+    return against(role_by_rate(&v->c->ports[port]),
                    arena_printf(v->a, "by verbs, while most of the bandwidth is reached through %s", v->plugin));
 }
 
 static struct role_evidence see_layer(const struct role_view *v, int port)
 {
     const struct topo_port *p = &v->c->ports[port];
-    int slow = p->rate_Gbps > 0 && p->rate_Gbps < SLOW_Gbps;
     if (p->layer == TOPO_LINK_UNKNOWN)
         return fine(NULL);
     if (p->layer == v->layer)
         return fine(name_layer(p->layer));
-    struct role_evidence e =
-        against(slow ? ROLE_MANAGEMENT : ROLE_STORAGE,
-                arena_printf(v->a, "%s at %g Gb/s, while %s of the bandwidth is %s", name_layer(p->layer), p->rate_Gbps,
-                             v->layers_even ? "as much" : "most", name_layer(v->layer)));
+    struct role_evidence e = against(
+        role_by_rate(p), arena_printf(v->a, "%s at %g Gb/s, while %s of the bandwidth is %s", name_layer(p->layer),
+                                      p->rate_Gbps, v->layers_even ? "as much" : "most", name_layer(v->layer)));
     e.open = v->layers_even;
     return e;
 }
@@ -308,6 +314,11 @@ static int is_same_manager(const struct role_view *v, int i, int k)
            (!p->subnet_prefix || !q->subnet_prefix || !strcmp(p->subnet_prefix, q->subnet_prefix));
 }
 
+static int is_same_fabric(const struct role_view *v, int i, int k)
+{
+    return same_text(v->c->ports[i].fabric, v->c->ports[k].fabric);
+}
+
 static int is_same_network(const struct role_view *v, int i, int k)
 {
     return same_text(v->networks[i], v->networks[k]);
@@ -338,11 +349,13 @@ static int is_replaced(const struct role_view *v, int port, int usual, is_alike 
     return end >= 0;
 }
 
-/* For every port that is an odd one out: a port of the kind that most are of, and that serves the same GPUs. */
-static void find_odd_ports(const struct role_view *v, is_alike *alike, struct odd_ports *odd)
+/* For every port that is an odd one out: a port of the kind that most are of, and that serves the same GPUs. `certain`:
+ * ports of two kinds never belong together. */
+static void find_odd_ports(const struct role_view *v, is_alike *alike, int certain, struct odd_ports *odd)
 {
     int n = v->c->nports, usual = -1, all = 0, *count = arena_alloc(v->a, (size_t)n * sizeof *count);
     odd->usual = arena_alloc(v->a, (size_t)n * sizeof *odd->usual);
+    odd->count = count;
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < n && is_rival(v, i); k++)
             count[i] += is_rival(v, k) && alike(v, i, k);
@@ -352,8 +365,11 @@ static void find_odd_ports(const struct role_view *v, is_alike *alike, struct od
             usual = i;
         }
     }
+    odd->first = usual;
+    odd->all = all;
     for (int i = 0; i < n; i++) {
-        int is_odd = count[i] > 0 && 2 * odd->of_kind > all && 2 * count[i] <= odd->of_kind && !alike(v, i, usual);
+        int is_odd = count[i] > 0 && !alike(v, i, usual) &&
+                     (certain || (2 * odd->of_kind > all && 2 * count[i] <= odd->of_kind));
         odd->usual[i] = is_odd && is_replaced(v, i, usual, alike) ? usual : -1;
     }
 }
@@ -390,7 +406,25 @@ static const char *name_manager(const struct role_view *v, int port)
 /* Fabrics that nobody gave a prefix of their own have the same one; their subnet managers differ. */
 static struct role_evidence see_manager(const struct role_view *v, int port)
 {
-    return see_odd(v, &v->managers, port, v->c->ports[port].sm_lid ? name_manager(v, port) : NULL, name_manager);
+    const struct odd_ports *m = &v->managers;
+    struct role_evidence e = see_odd(v, m, port, v->c->ports[port].sm_lid ? name_manager(v, port) : NULL, name_manager);
+    e.open = m->count[port] && 2 * m->count[port] == m->all && m->count[port] == m->of_kind &&
+             !is_same_manager(v, port, m->first) && is_replaced(v, port, m->first, is_same_manager);
+    return e; /* two halves: two planes, or one for storage */
+}
+
+static const char *name_fabric(const struct role_view *v, int port)
+{
+    const char *fabric = v->c->ports[port].fabric;
+    return fabric ? arena_printf(v->a, "fabric: %s", fabric) : NULL;
+}
+
+/* What ibnetdiscover saw: nothing connects two fabrics. */
+static struct role_evidence see_fabric(const struct role_view *v, int port)
+{
+    struct role_evidence e = see_odd(v, &v->fabrics, port, name_fabric(v, port), name_fabric);
+    e.open = e.role != ROLE_COMPUTE && v->fabrics.count[port] == v->fabrics.of_kind;
+    return e;
 }
 
 static const char *name_network(const struct role_view *v, int port)
@@ -422,7 +456,7 @@ static struct role_evidence see_rate(const struct role_view *v, int port)
     int beside = is_beside_gpu(&v->verdicts[port]);
     if (!(own > 0))
         return fine(NULL);
-    enum port_role role = own < SLOW_Gbps ? ROLE_MANAGEMENT : ROLE_STORAGE;
+    enum port_role role = role_by_rate(&v->c->ports[port]);
     const char *faster = beside ? find_faster_port(v, port) : NULL;
     if (faster)
         return against(role, arena_printf(v->a, "%g Gb/s, while the same GPU has %s, which is faster", own, faster));
@@ -465,7 +499,8 @@ static struct role_evidence see_distance(const struct role_view *v, int port)
 static int is_usual(const struct role_view *v, int port)
 {
     return is_rival(v, port) && v->boards.usual[port] < 0 && v->managers.usual[port] < 0 &&
-           v->by_network.usual[port] < 0 && !(v->c->ports[port].rate_Gbps < v->best_Gbps / 2);
+           v->fabrics.usual[port] < 0 && v->by_network.usual[port] < 0 &&
+           !(v->c->ports[port].rate_Gbps < v->best_Gbps / 2);
 }
 
 static int is_port_of_gpu(const struct role_view *v, int port, int gpu)
@@ -584,6 +619,7 @@ static const struct role_rule role_rules[] = {
     {"board", see_board, 1},
     {"rate", see_rate, 1},
     {"distance", see_distance, 1},
+    {"fabric", see_fabric, 1},
     {"subnet", see_subnet, 1},
     {"subnet manager", see_manager, 1},
     {"IP network", see_network, 1},
@@ -716,9 +752,10 @@ static struct role_view view_ports(const struct topo_class *c, struct arena *a)
     find_served_gpus(&v);
     find_transport(&v);
     find_common_values(&v);
-    find_odd_ports(&v, is_same_model, &v.boards);
-    find_odd_ports(&v, is_same_manager, &v.managers);
-    find_odd_ports(&v, is_same_network, &v.by_network);
+    find_odd_ports(&v, is_same_model, 0, &v.boards);
+    find_odd_ports(&v, is_same_manager, 0, &v.managers);
+    find_odd_ports(&v, is_same_fabric, 1, &v.fabrics);
+    find_odd_ports(&v, is_same_network, 0, &v.by_network);
     find_symmetry(&v);
     for (int i = 0; i < c->nports; i++)
         if (!v.excluded[i] && !apply_rules(&v, i, 1)) {

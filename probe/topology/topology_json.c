@@ -167,6 +167,7 @@ const struct json_field topo_port_fields[] = {
     {"opens", &json_as_word, AT(opens), .words = known_words},
     {"node_type", &json_as_text, AT(node_type), .mark = TOPO_MOVES},
     {"sm_lid", &json_as_int, AT(sm_lid), .low = -1, .mark = TOPO_MOVES},
+    {"fabric", &json_as_text, AT(fabric), .mark = TOPO_MOVES},
     {"no_gids", &json_as_word, AT(no_gids), .words = known_words},
     {NULL},
 };

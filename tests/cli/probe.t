@@ -153,6 +153,7 @@ Formats of other vendors and programs
     board                    -
     rate                     -
     distance          no     *GPU2, NODE, for NCCL PHB* (glob)
+    fabric                   -
     subnet                   -
     subnet manager           -
     IP network               -

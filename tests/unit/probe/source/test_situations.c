@@ -1,6 +1,7 @@
 /* The whole prober on machines of tests/fixtures/probe/situations.txt: each is written down as a copied /sys and
  * probed; its roles, its list of HCAs and its findings are compared. */
 #include "core/file.h"
+#include "probe/cluster/cluster.h"
 #include "probe/findings/findings.h"
 #include "probe/source/probe.h"
 #include "tests/lib/unit.h"
@@ -15,6 +16,8 @@ struct situation {
     const char *name;
     int numas;
     int below[16], alone[2]; /* functions below the switch of a GPU, on a NUMA node */
+    int nguids;
+    const char *fabrics; /* what ibnetdiscover prints; NULL: nobody ran it */
 };
 
 /* The value of "KEY=VALUE" in a line; `otherwise` if it is not there. */
@@ -180,6 +183,14 @@ static void write_nic(struct situation *s, const char *line)
     write_number(s, device, "node_type", types[strtol(value_of(s, line, "type", "1"), NULL, 10)]);
     write_number(s, device, "board_id", value_of(s, line, "board", "MT_0000000838"));
     write_number(s, device, "fw_ver", "28.43.2566");
+    const char *fabric = value_of(s, line, "fabric", NULL);
+    write_number(s, device, "node_guid", arena_printf(a, "0000:0000:0000:%04x", ++s->nguids));
+    if (fabric) /* two switches with a cable between them */
+        s->fabrics =
+            arena_printf(a,
+                         "%sSwitch 40 \"S-%s0\" # \"leaf-%s\"\n[1] \"H-%016x\"[1]\n[2] \"S-%s1\"[2]\n"
+                         "Switch 40 \"S-%s1\" # \"spine-%s\"\n",
+                         s->fabrics ? s->fabrics : "", fabric, fabric, (unsigned)s->nguids, fabric, fabric, fabric);
     for (int port = 1; port <= strtol(value_of(s, line, "ports", "1"), NULL, 10); port++)
         write_rdma_port(s, arena_printf(a, "%s/ports/%d", device, port),
                         port == 1 ? line : arena_printf(a, "%s gids=none", strstr(line, "on ")), netdev);
@@ -320,6 +331,10 @@ static int try_situation(char *text)
     write_processors(&s);
     struct topology *t = probe_sysroot(s.tree.root, NULL, &e);
     assert_non_null(t);
+    if (s.fabrics) {
+        tree_file(&s.tree, "/ibnetdiscover", s.fabrics);
+        assert_int_equal(ibnetdiscover_read(t, arena_printf(s.tree.a, "%s/ibnetdiscover", s.tree.root), NULL, &e), 0);
+    }
     findings_attach(t);
     for (int i = 0; i < n; i++)
         if (is_expectation(lines[i]))
