@@ -36,6 +36,8 @@ static const struct {
     {"nccl-tests-14.log", "no-interface", "container"},
     {"nccl-229.log", "ofi-no-provider", "EFA"},
     {"nccl-tests-245.log", "ofi-gdr-off", "says nothing about its use"},
+    {"nccl-tests-300.log", "device-ordinal", "--gpu-bind=none"},
+    {"nccl-tests-338.log", "system-not-ready", "Fabric Manager"},
     {"rccl-1026.log", "slingshot-sockets", "aws-ofi-rccl"},
     {"nccl-tests-213.log", "separate-runs", "MPI=1"},
     {"aws-ofi-584.log", "ofi-reg-mr", "1.29"},
