@@ -99,8 +99,8 @@ DOUBLE_SRC  := $(filter-out $(wildcard tests/doubles/nccl_*.c),$(wildcard tests/
 DOUBLES     := $(patsubst tests/doubles/%.c,$(B)/tests/doubles/%.so,$(DOUBLE_SRC))
 VENDOR_TUNERS := $(patsubst %,$(B)/tests/doubles/vendor_tuner_v%.so,1 2 3 4 5 6 7)
 GPU_DOUBLE_SRC := tests/doubles/nccl_gpu.c tests/doubles/nccl_law.c core/coll.c
-NCCL_DOUBLE_SRC := $(filter-out %/nccl_driver.c %/nccl_hip.c %/nccl_gpu.c %/nccl_blas.c,$(wildcard tests/doubles/nccl_*.c)) core/coll.c
-NCCL_DOUBLES := $(addprefix $(B)/tests/doubles/lib/,libnccl.so.2 librccl.so.1 libcuda.so.1 libamdhip64.so libcublas.so.13)
+NCCL_DOUBLE_SRC := $(filter-out %/nccl_driver.c %/nccl_hip.c %/nccl_gpu.c,$(wildcard tests/doubles/nccl_*.c)) core/coll.c
+NCCL_DOUBLES := $(addprefix $(B)/tests/doubles/lib/,libnccl.so.2 librccl.so.1 libcuda.so.1 libamdhip64.so)
 FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZERS     := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
 PERF_SRC    := $(wildcard tests/perf/perf_*.c)
@@ -227,7 +227,6 @@ $(NCCL_DOUBLES): Makefile $(B)/flags/double
 $(filter %/libnccl.so.2 %/librccl.so.1,$(NCCL_DOUBLES)): $(call obj,double,$(NCCL_DOUBLE_SRC))
 $(filter %/libcuda.so.1,$(NCCL_DOUBLES)): $(call obj,double,tests/doubles/nccl_driver.c $(GPU_DOUBLE_SRC))
 $(filter %/libamdhip64.so,$(NCCL_DOUBLES)): $(call obj,double,tests/doubles/nccl_hip.c $(GPU_DOUBLE_SRC))
-$(filter %/libcublas.so.13,$(NCCL_DOUBLES)): $(call obj,double,tests/doubles/nccl_blas.c)
 $(TIMER): $(B)/mpi/tests/tools/coll_times.o
 	$(call link,$(CFLAGS) $(LDFLAGS),$(MPI_LIBS))
 $(B)/perf/%: $(B)/obj/tests/perf/%.o $(SUPPORT_OBJ) $(LIB)

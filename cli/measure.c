@@ -55,13 +55,6 @@ static int take_shapes(const struct option_value *v, void *out, struct err *e)
     return option_each(v, add_shape, out, e);
 }
 
-static int take_objective(const struct option_value *v, void *out, struct err *e)
-{
-    int i = 0, rc = option_which(v, &i, e);
-    *(int *)out = BENCH_FOR_TIME + i;
-    return rc;
-}
-
 static const struct option_spec what_options[] = {
     {0, "engine", "E", "what measures, or predicts (model); see the options of each below:", option_word,
      offsetof(struct bench_options, engine), .word = bench_engine_name},
@@ -79,12 +72,9 @@ static const struct option_spec what_options[] = {
     {0, "sizes", "LIST", "these sizes instead, ascending, such as 8,64K,1M", take_sizes,
      offsetof(struct bench_options, sizes), .low = 1, .high = BENCH_MOST_BYTES},
     {0, "shapes", "LIST",
-     "groups of ranks to measure: nodes, x, ranks of a node, behind a * how many such groups at once, and behind an @ "
-     "what runs beside (compute, or calls of a second communicator), such as 2x8,1x4*all,4x1*8@compute; usual: those "
-     "that jobs make; all ranks together",
+     "groups of ranks to measure: nodes, x, ranks of a node, and behind a * how many such groups at once, such as "
+     "2x8,1x4*all; usual: those that jobs make; all ranks together",
      take_shapes, offsetof(struct bench_options, shapes)},
-    {0, "objective", "O", "what is made short; without, what the workload hides behind compute is measured beside it:",
-     take_objective, offsetof(struct bench_options, objective), .word = bench_objective_name},
     {0, "workload", "FILE",
      "measure what a job calls (see nccltune-workload(1)): its collectives and sizes, most time for what takes most of "
      "its step; launches are compared by it",

@@ -42,7 +42,7 @@ static const struct env_shape *shape_of(const struct env_decisions *d, const str
     for (int i = 0; i < d->nshapes; i++) {
         const struct env_shape *s = &d->shapes[i];
         if (!strcmp(s->engine, p->engine) && !strcmp(s->library, p->library) && s->nodes == p->nodes &&
-            s->ranks == p->ranks && s->others == p->others && s->load == p->load && s->buffers == p->buffers)
+            s->ranks == p->ranks && s->others == p->others && s->buffers == p->buffers)
             return s;
     }
     return NULL;

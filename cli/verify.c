@@ -104,7 +104,7 @@ static void print_points(const struct bench_points *points)
             to = verify_candidate(p, VERIFY_ENVIRONMENT);
         if (!from || !to)
             continue;
-        const struct bench_shape groups = {p->nodes, p->ranks, p->others, p->load};
+        const struct bench_shape groups = {p->nodes, p->ranks, p->others};
         char before[UNIT_TEXT], after[UNIT_TEXT];
         printf("%13s  %8s  %12llu  %15s  %15s   %s\n", coll_name(p->coll), bench_shape_text(&groups, a),
                (unsigned long long)p->bytes, unit_three_digits(before, from->time_us.median),

@@ -39,9 +39,6 @@ static const struct {
     {"cuGraphLaunch", "hipGraphLaunch", offsetof(struct gpu, graph_launch), 1},
     {"cuGraphExecDestroy", "hipGraphExecDestroy", offsetof(struct gpu, graph_free), 1},
     {"cuGraphDestroy", "hipGraphDestroy", offsetof(struct gpu, graph_drop), 1},
-    {"cuModuleLoadData", "hipModuleLoadData", offsetof(struct gpu, module_load), 1},
-    {"cuModuleGetFunction", "hipModuleGetFunction", offsetof(struct gpu, module_function), 1},
-    {"cuLaunchKernel", "hipModuleLaunchKernel", offsetof(struct gpu, launch), 1},
     {"double_host_us", "double_host_us", offsetof(struct gpu, host_us), 1},
 };
 

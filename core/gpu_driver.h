@@ -41,11 +41,6 @@ struct gpu {
     int (*graph_launch)(void *graph, void *stream);
     int (*graph_free)(void *graph);
     int (*graph_drop)(void *captured);
-    /* The same: kernels; `parameters` point to the arguments. */
-    int (*module_load)(void **module, const void *image);
-    int (*module_function)(void **function, void *module, const char *name);
-    int (*launch)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
-                  unsigned block_z, unsigned shared, void *stream, void **parameters, void **extra);
     double (*host_us)(void); /* a double of the driver brings the host's clock along; else NULL */
 };
 

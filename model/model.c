@@ -502,19 +502,11 @@ static void predict_direct(const struct whole *m, const struct model_call *c, st
     t->taken_by = taken_by;
 }
 
-static double slowdown_of(const struct whole *m, const struct model_time *t)
-{
-    double channels = t->channels > 0 ? t->channels : m->nccl->nchannels;
-    return 1 / (1 - fmin(channels / m->gpu->multiprocessors, 0.9));
-}
-
 int model_predict(const struct model *shown, const struct model_call *c, struct model_time *t)
 {
     const struct whole *m = (const struct whole *)shown;
     int rc = predict_call(m, c, t);
     if (!rc && t->taken_by && c->coll == COLL_ALLREDUCE)
         predict_direct(m, c, t);
-    if (!rc)
-        t->slowdown = slowdown_of(m, t);
     return rc;
 }

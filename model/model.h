@@ -97,8 +97,6 @@ struct model_time {
     const char *taken_by;       /* see nccl_choice: the best ring stands in, for AllReduce */
     double share[MODEL_PARTS];  /* of the parts; together 1, and each the sensitivity of log time to the part's */
     struct bench_doubt doubt;   /* whose low and high those are */
-    double slowdown; /* × the time of compute beside such a call: each channel's thread block has a multiprocessor to
-                      * itself. What both take from memory is not counted. */
     char limit[48];  /* what bounds it: "latency", "NVLink", "PCIe of mlx5_3", "NIC mlx5_3", "leaf uplinks" */
     int unvalidated; /* more nodes than any published result that the model was held against, or several groups at once,
                       * or pairs of ranks or a hot one, of which none is published */

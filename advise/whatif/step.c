@@ -91,14 +91,9 @@ static double line(struct sample x, struct sample y, double bytes, double tx, do
 
 static struct step_time through(struct sample x, struct sample y, double bytes)
 {
-    struct step_time t = {line(x, y, bytes, x.time->median, y.time->median),
-                          line(x, y, bytes, x.time->low, y.time->low), line(x, y, bytes, x.time->high, y.time->high),
-                          0};
-    if (!(x.time->slowdown >= 1 && y.time->slowdown >= 1))
-        return t;
-    double slowdown = fmax(1, line(x, y, bytes, x.time->slowdown, y.time->slowdown));
-    return (struct step_time){bench_call_us(t.us, slowdown), bench_call_us(t.low_us, slowdown),
-                              bench_call_us(t.high_us, slowdown), slowdown};
+    return (struct step_time){line(x, y, bytes, x.time->median, y.time->median),
+                              line(x, y, bytes, x.time->low, y.time->low),
+                              line(x, y, bytes, x.time->high, y.time->high)};
 }
 
 /* By one size alone: a larger call takes at least as long, and at most in proportion; a smaller one the other way. */
@@ -106,7 +101,7 @@ static struct step_time around(struct sample x, double bytes)
 {
     double r = bytes / x.bytes;
     struct step_time t = through(x, x, bytes);
-    return (struct step_time){t.us * sqrt(r), t.low_us * fmin(r, 1), t.high_us * fmax(r, 1), t.slowdown};
+    return (struct step_time){t.us * sqrt(r), t.low_us * fmin(r, 1), t.high_us * fmax(r, 1)};
 }
 
 /* 0, or -1 where the measured sizes do not reach. */
@@ -152,13 +147,11 @@ static int count_points(const struct env_coll *c)
     return n;
 }
 
-/* How well a shape of the call's group stands for it: beside compute where it hides behind that, if not then beside
- * calls, and else alone; then by the sizes that were measured, then by groups at once, as jobs have them. */
-static double rank_of(const struct env_shape *s, const struct env_coll *k, const struct workload_call *call)
+/* How well a shape of the call's group stands for it: by the sizes that were measured, then by groups at once, as jobs
+ * have them. */
+static double rank_of(const struct env_shape *s, const struct env_coll *k)
 {
-    static const int hidden[BENCH_LOADS] = {[BENCH_COMPUTE] = 2, [BENCH_CALLS] = 1};
-    int as_called = call->overlap_us > 0 ? hidden[s->load] : s->load == BENCH_ALONE;
-    return as_called * 1e12 + count_points(k) * 1e7 + s->others;
+    return count_points(k) * 1e7 + s->others;
 }
 
 /* A step's calls come from plain buffers, or from those of `buffers`, a type. */
@@ -174,7 +167,7 @@ static const struct env_coll *find_coll(const struct env_decisions *d, enum benc
             s->ranks != c->call->group_size)
             continue;
         for (int k = 0; k < s->ncolls; k++) {
-            double rank = s->colls[k].coll == c->call->kind ? rank_of(s, &s->colls[k], c->call) : -1;
+            double rank = s->colls[k].coll == c->call->kind ? rank_of(s, &s->colls[k]) : -1;
             if (rank <= most)
                 continue;
             most = rank;
@@ -285,7 +278,7 @@ static struct step_call estimate(struct estimator *m, const struct workload_call
         return c;
     if (call->time_us > 0) {
         c.source = STEP_CAPTURED;
-        c.now = c.tuned = (struct step_time){call->time_us, call->time_us, call->time_us, 0};
+        c.now = c.tuned = (struct step_time){call->time_us, call->time_us, call->time_us};
     }
     return c;
 }
@@ -308,18 +301,7 @@ static double longer_than(double us, double hidden_us)
 static struct step_time less(struct step_time t, double hidden_us)
 {
     return (struct step_time){longer_than(t.us, hidden_us), longer_than(t.low_us, hidden_us),
-                              longer_than(t.high_us, hidden_us), 0};
-}
-
-/* What the step is longer for: what is not hidden, and the compute that is not done beside what is. */
-static struct step_time lost(struct step_time t, double hidden_us)
-{
-    struct step_time waits = less(t, hidden_us);
-    double part = t.slowdown > 1 ? 1 - 1 / t.slowdown : 0;
-    waits.us += fmin(t.us, hidden_us) * part;
-    waits.low_us += fmin(t.low_us, hidden_us) * part;
-    waits.high_us += fmin(t.high_us, hidden_us) * part;
-    return waits;
+                              longer_than(t.high_us, hidden_us)};
 }
 
 static double larger(double a, double b)
@@ -330,7 +312,7 @@ static double larger(double a, double b)
 static void add_call(struct step_sum *sum, struct step_time t, const struct workload_call *call)
 {
     add_time(&sum->all, t, call->count);
-    add_time(&sum->waits, lost(t, call->overlap_us > 0 ? call->overlap_us : 0), call->count);
+    add_time(&sum->waits, less(t, call->overlap_us > 0 ? call->overlap_us : 0), call->count);
 }
 
 /* Calls may each hide behind the same compute; together they cannot hide more than the phase has. */
@@ -368,7 +350,6 @@ static struct step_phase phase_of(struct estimator *m, const struct workload_pha
             continue;
         }
         p.overlap_unknown += c->call->overlap_us < 0;
-        p.overlap_assumed += c->call->overlap_us > 0 && !(c->now.slowdown > 0);
         p.from_us[c->source] += c->now.us * c->call->count;
         add_call(&p.now, c->now, c->call);
         add_call(&p.tuned, c->tuned, c->call);
@@ -403,7 +384,6 @@ static void add_phase(struct step_estimate *s, const struct step_phase *p)
         s->from_us[i] += p->from_us[i];
     s->unknown += p->unknown;
     s->overlap_unknown += p->overlap_unknown;
-    s->overlap_assumed += p->overlap_assumed;
     if (p->phase->compute_us < 0)
         s->compute_unknown++;
     else {
@@ -418,7 +398,7 @@ struct step_time env_step_whole(const struct step_estimate *s)
 {
     const struct step_time *waits = &s->now.waits;
     return (struct step_time){s->compute_us + waits->us, s->compute_low_us + waits->low_us,
-                              s->compute_high_us + waits->high_us, 0};
+                              s->compute_high_us + waits->high_us};
 }
 
 int env_step_of(const struct step_input *in, struct arena *a, struct step_estimate *out, struct err *e)

@@ -35,7 +35,6 @@ enum step_cover {
 
 struct step_time {
     double us, low_us, high_us;
-    double slowdown; /* of what runs beside it, measured; 0: not known, and taken for none */
 };
 
 /* One call, as a predictor is asked for it. */
@@ -81,8 +80,7 @@ struct step_phase {
     struct step_sum now, tuned;   /* of all calls of the phase */
     double from_us[STEP_SOURCES]; /* now.all by source */
     int unknown, overlap_unknown; /* calls (entries of the file) that the sums lack; that hide nothing for want of
-                                   * knowledge, */
-    int overlap_assumed;          /* and that slow the compute they hide behind, but nobody has measured by how much */
+                                   * knowledge */
 };
 
 struct step_estimate {
@@ -92,7 +90,7 @@ struct step_estimate {
     struct step_sum now, tuned;
     double from_us[STEP_SOURCES];
     double cover_us[STEP_COVERS]; /* the time of all calls; what nobody knows counts as by NOMINAL_US */
-    int unknown, overlap_unknown, overlap_assumed;
+    int unknown, overlap_unknown;
     double compute_us; /* of the phases that tell theirs, with a pipeline's bubble */
     double compute_low_us, compute_high_us;
     int compute_unknown;            /* phases that do not */

@@ -8,8 +8,6 @@ void step_time_json(cJSON *o, const char *key, const struct step_time *t)
     cJSON_AddNumberToObject(time, "time_us", t->us);
     cJSON_AddNumberToObject(time, "low_us", t->low_us);
     cJSON_AddNumberToObject(time, "high_us", t->high_us);
-    if (t->slowdown > 0)
-        cJSON_AddNumberToObject(time, "slowdown", t->slowdown);
 }
 
 static void add_sum(cJSON *o, const char *key, const struct step_sum *s)
@@ -86,7 +84,6 @@ cJSON *env_step_json(const struct step_estimate *s)
     cJSON_AddNumberToObject(doc, "compute_unknown", s->compute_unknown);
     cJSON_AddNumberToObject(doc, "unknown", s->unknown);
     cJSON_AddNumberToObject(doc, "overlap_unknown", s->overlap_unknown);
-    cJSON_AddNumberToObject(doc, "overlap_assumed", s->overlap_assumed);
     cJSON_AddBoolToObject(doc, "predicted_unused", s->predicted_unused);
     cJSON_AddBoolToObject(doc, "unvalidated", s->unvalidated);
     json_add_strs(doc, "assumed", s->assumptions, s->nassumptions);

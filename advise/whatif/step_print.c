@@ -128,10 +128,6 @@ static void print_remarks(const struct step_estimate *s, FILE *out)
     if (s->overlap_unknown)
         fprintf(out, "%d call%s of the file say nothing of the compute that hides them: nothing was taken as hidden.\n",
                 s->overlap_unknown, s->overlap_unknown == 1 ? "" : "s");
-    if (s->overlap_assumed)
-        fprintf(out,
-                "%d call%s behind compute %s not measured beside it (--objective overlap): taken to slow nothing.\n",
-                s->overlap_assumed, s->overlap_assumed == 1 ? "" : "s", s->overlap_assumed == 1 ? "was" : "were");
     if (s->compute_unknown && s->compute_us > 0)
         fprintf(out, "The step lacks the compute of %d phase%s, which the file does not tell (?).\n",
                 s->compute_unknown, s->compute_unknown == 1 ? "" : "s");

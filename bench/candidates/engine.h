@@ -56,8 +56,6 @@ struct bench_session {
     const char *data;    /* of what was measured last, "float32, in place"; NULL: nothing to say */
     const char *active;  /* others' plugins at work: struct bench_result */
     uint64_t room_bytes; /* the largest size that there is memory for; 0: it is not known */
-    const char *no_load; /* why nothing can run beside calls; NULL: it can, and */
-    double slowdown;     /* of what ran beside the sample that is being told: bench_batch.shape.load; 0: nothing did */
     double until_s;      /* set by the search: progress_now_s() from which no answer is waited for; 0: no bound */
 };
 
@@ -79,7 +77,6 @@ typedef void bench_sample_fn(void *user, int shot, enum bench_status status, dou
 struct bench_measure_ops {
     struct bench_sampling sampling;
     unsigned buffers; /* a bit for each of enum bench_buffers that it can measure beside the plan's */
-    int seconds;      /* calls of a second communicator can run beside those */
 
     /* Return whether this engine fits these nodes better than those before it in the table, where the user names none.
      * May be NULL: it fits every machine. */
@@ -131,7 +128,6 @@ struct bench_measure_ops {
 /* A prediction: 90 % of calls lie between low and high. */
 struct bench_prediction {
     double us, low_us, high_us;
-    double call_us, slowdown; /* beside a load, as in struct bench_result; 0 alone */
     struct bench_doubt doubt;
     char detail[120]; /* what bounds it */
 };

@@ -110,7 +110,6 @@ static int wait_for_hello(struct session *s, double patience_s, volatile sig_ato
             return err_set(e, ERR_FAILED, "%s", hello.text);
         s->base.nodes = hello.nodes;
         s->base.ranks = hello.ranks;
-        s->base.no_load = "the mpi engine has nothing that computes";
         return 0;
     case CHILD_STOPPED:
         return err_set(e, ERR_FAILED, "interrupted");

@@ -100,11 +100,10 @@ struct nccl_join {
 };
 
 struct nccl_joined {
-    int32_t nodes;             /* as NCCL counts them; 0 unknown without control */
-    int32_t api;               /* version of the tuner interface that NCCL uses; 0 unknown */
-    char active[NCCL_ACTIVE];  /* others' plugins: "tuner NAME, network NAME"; "" none */
-    uint64_t free;             /* bytes of the GPU's memory, behind all that NCCL has taken; 0 unknown */
-    char no_load[NCCL_ACTIVE]; /* why nothing can run beside calls; "": it can */
+    int32_t nodes;            /* as NCCL counts them; 0 unknown without control */
+    int32_t api;              /* version of the tuner interface that NCCL uses; 0 unknown */
+    char active[NCCL_ACTIVE]; /* others' plugins: "tuner NAME, network NAME"; "" none */
+    uint64_t free;            /* bytes of the GPU's memory, behind all that NCCL has taken; 0 unknown */
 };
 
 /* Who calls: everybody together, or groups of a shape at the same time. Whoever is in none meets the others and answers
@@ -130,7 +129,6 @@ struct nccl_prepared {
     int32_t group;               /* the rank's, from 0; below 0: it is in none, and the rest says nothing */
     int32_t nodes;               /* of that group as NCCL counts them; 0 unknown */
     char type[16];               /* "float32" */
-    double unit_us;              /* what one piece of the load takes alone; 0: the shape has none */
 };
 
 struct nccl_measure {
@@ -140,8 +138,6 @@ struct nccl_measure {
     int32_t check;                 /* of one call, before the sample */
     int32_t graph;                 /* the sample's calls are captured and launched as one */
     uint32_t chunk_bytes;          /* 0: NCCL's */
-    int32_t units;                 /* pieces of the prepared shape's load that run beside the sample, the same on all
-                                      ranks; 0: nothing does */
 };
 
 /* What NCCL offered for the call and what became of the request. Cells are numbered algo * protos + proto. */
@@ -163,7 +159,6 @@ struct nccl_times {
     int32_t status;
     double us;                          /* of one call, by the GPU's clock */
     double host_least_us, host_most_us; /* by the host's, which sees the beginning and the end a little late */
-    double slowdown;                    /* of the load meanwhile, 1 or more; 0: there was none */
     struct nccl_choice choice;
     char detail[NCCL_TEXT];
 };

@@ -48,8 +48,6 @@ int measure_open(struct measurer *m, char *why, size_t bytes)
     rc = rc ? rc : g->event(&m->stop, 0);
     rc = rc ? rc : g->alloc(&m->scratch, SCRATCH_BYTES);
     rc = rc ? rc : g->put_fill(m->scratch, 0, SCRATCH_BYTES, m->stream);
-    if (!rc)
-        load_open(&m->load, &m->gpu);
     return set_gpu_error(m, rc, "cannot set up the GPU", why, bytes);
 }
 
@@ -116,20 +114,6 @@ static int connect_group(struct measurer *m, struct nccl_prepared *done, char *w
     return 0;
 }
 
-/* What is to run beside the group's calls, and how long a piece of it takes by itself. */
-static int prepare_load(struct measurer *m, const struct nccl_groups *groups, char *why, size_t bytes)
-{
-    load_leave(&m->load, &m->nccl);
-    if (groups->shape.load == BENCH_ALONE)
-        return 0;
-    request_choice(m, COLL_ALLREDUCE, -1, -1, 0, 0);
-    return load_enter(&m->load, &m->nccl, &m->all, groups, why, bytes) || measure_barrier(m, why, bytes) ||
-                   load_start(&m->load, LOAD_TRIAL, why, bytes) || load_stop(&m->load, why, bytes) ||
-                   wait_for_event(m, m->load.stop, why, bytes) || load_calibrate(&m->load, why, bytes)
-               ? -1
-               : 0;
-}
-
 int measure_prepare(struct measurer *m, const struct nccl_point *p, struct nccl_prepared *done, char *why, size_t bytes)
 {
     const struct group *g = &m->group;
@@ -140,14 +124,7 @@ int measure_prepare(struct measurer *m, const struct nccl_point *p, struct nccl_
     if (group_enter(&m->group, &m->nccl, &m->all, &p->groups, why, bytes) ||
         (!same && connect_group(m, done, why, bytes)))
         return -1;
-    if (!same && prepare_load(m, &p->groups, why, bytes))
-        return -1;
-    if (p->groups.shape.load != BENCH_ALONE && m->load.unit_us <= 0) { /* nor will it be for another size */
-        snprintf(why, bytes, "rank %d: what is to run beside calls could not be set up before", m->all.rank);
-        return -1;
-    }
     done->group = g->number;
-    done->unit_us = m->load.unit_us;
     if (!g->comm)
         return 0;
     struct buffers_owner o = {&m->gpu, &m->nccl, g->comm, m->stream, m->device, g->rank, g->nranks};
@@ -276,7 +253,6 @@ struct batch {
     void *graph; /* NULL: single calls */
     int calls;   /* in one of them */
     int times;
-    int units; /* of the load beside all of it */
     char *why;
     size_t bytes;
 };
@@ -359,7 +335,7 @@ static int time_batch(struct batch *b, struct nccl_times *t)
     if (set_gpu_error(m, m->gpu.record(m->start, m->stream), "cannot record an event", b->why, b->bytes) ||
         run_batch(b, b->times) ||
         set_gpu_error(m, m->gpu.record(m->stop, m->stream), "cannot record an event", b->why, b->bytes) ||
-        (b->units && load_stop(&m->load, b->why, b->bytes)) || wait_for_event(m, m->start, b->why, b->bytes))
+        wait_for_event(m, m->start, b->why, b->bytes))
         return -1;
     double seen = now_us(m);
     if (wait_for_event(m, m->stop, b->why, b->bytes))
@@ -369,34 +345,18 @@ static int time_batch(struct batch *b, struct nccl_times *t)
     t->us = (double)ms * 1e3 / calls;
     t->host_least_us = (over - seen) / calls;
     t->host_most_us = (over - sent) / calls;
-    if (set_gpu_error(m, rc, "cannot read a time", b->why, b->bytes) || !b->units)
-        return rc ? -1 : 0;
-    return wait_for_event(m, m->load.stop, b->why, b->bytes) ||
-                   load_slowdown(&m->load, (double)ms * 1e3, &t->slowdown, b->why, b->bytes)
-               ? -1
-               : 0;
+    return set_gpu_error(m, rc, "cannot read a time", b->why, b->bytes);
 }
 
-/* The second communicator's calls are NCCL's own choice, whatever is asked for the first. */
-static int start_load(struct measurer *m, const struct nccl_measure *q, char *why, size_t bytes)
-{
-    request_choice(m, COLL_ALLREDUCE, -1, -1, 0, 0);
-    int rc = load_start(&m->load, q->units, why, bytes);
-    request_choice(m, q->point.coll, q->algo, q->proto, q->channels, q->chunk_bytes);
-    return rc;
-}
-
-/* The ranks meet, warm up and go on into the timed calls without a gap, or with the load as soon as they are warm. */
+/* The ranks meet, warm up and go on into the timed calls without a gap. */
 static int take_sample(struct measurer *m, const struct nccl_measure *q, struct nccl_times *t, char *why, size_t bytes)
 {
-    struct batch b = {.m = m, .units = q->units, .why = why, .bytes = bytes};
+    struct batch b = {.m = m, .why = why, .bytes = bytes};
     int rc = make_batch(&b, q, t);
     if (!rc)
         rc = start_barrier(m, why, bytes);
     request_choice(m, q->point.coll, q->algo, q->proto, q->channels, q->chunk_bytes);
     rc = rc ? rc : run_batch(&b, b.graph ? 1 : WARM_CALLS);
-    if (!rc && b.units)
-        rc = finish_stream(m, why, bytes) || start_load(m, q, why, bytes) ? -1 : 0;
     rc = rc ? rc : time_batch(&b, t);
     if (b.graph)
         m->gpu.graph_free(b.graph);
@@ -408,12 +368,8 @@ static int take_sample(struct measurer *m, const struct nccl_measure *q, struct 
 int measure_run(struct measurer *m, const struct nccl_measure *q, struct nccl_times *t, char *why, size_t bytes)
 {
     memset(t, 0, sizeof *t);
-    if (!m->group.comm) /* it meets those that are in groups, has its part in what runs beside them, and that is all */
-        return measure_barrier(m, why, bytes) ||
-                       (q->units && (load_start(&m->load, q->units, why, bytes) || load_stop(&m->load, why, bytes) ||
-                                     wait_for_event(m, m->load.stop, why, bytes)))
-                   ? -1
-                   : 0;
+    if (!m->group.comm) /* it meets those that are in groups, and that is all */
+        return measure_barrier(m, why, bytes);
     if (q->iterations < 1 || !m->buffers.slots) {
         snprintf(why, bytes, "rank %d: a request without iterations or without a prepared point", m->all.rank);
         return -1;

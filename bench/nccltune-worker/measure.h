@@ -3,7 +3,8 @@
 #pragma once
 
 #include "bench/nccltune-worker/buffers.h"
-#include "bench/nccltune-worker/load.h"
+#include "bench/nccltune-worker/nccl.h"
+#include "core/gpu_driver.h"
 #include "tuner/plugin/control.h"
 
 /* The plugin's control functions, where NCCL loaded it; NULL all of them otherwise. */
@@ -23,7 +24,6 @@ struct measurer {
     int device;
     struct group all, group; /* everybody, who meet at barriers, and those that call together */
     struct buffers buffers;  /* of the prepared point */
-    struct load load;        /* of its shape */
 };
 
 /* Stream, events and scratch memory, once the communicator is there. Functions return 0, or -1 with a sentence. */

@@ -159,7 +159,6 @@ static int join_ranks(struct worker *w, const struct nccl_join *j, struct nccl_t
     if (!m->gpu.memory(&left, &all))
         joined.free = left;
     active_plugins(joined.active, sizeof joined.active);
-    snprintf(joined.no_load, sizeof joined.no_load, "%s", m->load.why);
     return send_answer(w, NCCL_JOINED, &joined, sizeof joined);
 }
 
@@ -197,7 +196,6 @@ static int answer_request(struct worker *w, const struct frame *f, struct nccl_t
             return -1;
         return send_answer(w, NCCL_TIMES, &t, sizeof t);
     case NCCL_QUIT:
-        load_leave(&w->m.load, &w->m.nccl);
         group_leave(&w->m.group, &w->m.nccl, &w->m.all);
         if (w->m.all.comm)
             w->m.nccl.comm_destroy(w->m.all.comm);

@@ -23,7 +23,7 @@ static struct figures figures_of(const struct bench_result *r)
         f.median_us = stats_median(sorted, r->ntimes);
         f.least_us = sorted[0];
         f.most_us = sorted[r->ntimes - 1];
-        f.algbw = coll_algbw_GBps((double)r->bytes, r->slowdown > 0 ? r->call_us : f.median_us);
+        f.algbw = coll_algbw_GBps((double)r->bytes, f.median_us);
         f.busbw = f.algbw * coll_busbw_factor(r->coll, r->ranks);
     }
     arena_free(a);
@@ -55,15 +55,13 @@ static void put_row(const struct bench_result *r, FILE *out)
     put_text(r->data, out);
     fprintf(out, "%d,", r->round);
     put_text(bench_status_name(r->status), out);
-    fprintf(out, "%d,%.12g,%.12g,%.12g,%.12g,%.12g,", r->ntimes, f.median_us, f.least_us, f.most_us, f.algbw, f.busbw);
-    put_text(bench_load_name(r->load), out);
-    fprintf(out, "%.12g\n", r->slowdown);
+    fprintf(out, "%d,%.12g,%.12g,%.12g,%.12g,%.12g\n", r->ntimes, f.median_us, f.least_us, f.most_us, f.algbw, f.busbw);
 }
 
 void bench_export_csv(const struct bench_results *all, FILE *out)
 {
     fputs("engine,library,collective,bytes,nodes,ranks,groups,launch,call,buffers,data,round,status,samples,median_us,"
-          "min_us,max_us,algbw_GBps,busbw_GBps,load,slowdown\n",
+          "min_us,max_us,algbw_GBps,busbw_GBps\n",
           out);
     for (int i = 0; i < all->count; i++)
         put_row(&all->items[i], out);

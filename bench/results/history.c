@@ -13,7 +13,6 @@ struct history_place history_place_of(const struct bench_result *x)
                                   .launch = x->launch.label,
                                   .engine = x->engine,
                                   .others = x->others,
-                                  .load = x->load,
                                   .buffers = x->buffers};
 }
 
@@ -24,14 +23,13 @@ void history_set_place(struct bench_result *x, const struct history_place *at)
     x->nodes = at->nodes;
     x->ranks = at->ranks;
     x->others = at->others;
-    x->load = at->load;
     x->buffers = at->buffers;
 }
 
 int history_is_of(const struct bench_result *r, const struct history_place *at)
 {
     return r->coll == at->coll && r->nodes == at->nodes && r->ranks == at->ranks && r->others == at->others &&
-           r->load == at->load && r->buffers == at->buffers && (!at->engine || !strcmp(r->engine, at->engine));
+           r->buffers == at->buffers && (!at->engine || !strcmp(r->engine, at->engine));
 }
 
 static int same_launch(const struct bench_result *r, const struct history_place *at)

@@ -9,9 +9,9 @@ struct history_place {
     int coll;
     uint64_t bytes;
     int nodes, ranks;
-    const char *launch;        /* label */
-    const char *engine;        /* whose results count; NULL: anybody's */
-    int others, load, buffers; /* of struct bench_result */
+    const char *launch;  /* label */
+    const char *engine;  /* whose results count; NULL: anybody's */
+    int others, buffers; /* of struct bench_result */
 };
 
 /* Where a result was measured; the other way round, all but launch and engine; and whether a result was there, at any

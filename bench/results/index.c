@@ -25,7 +25,7 @@ struct bench_index {
 
 static uint64_t hash_of(const struct bench_result *r, int here)
 {
-    const int words[] = {r->coll, r->nodes, r->ranks, r->others, r->load, r->buffers};
+    const int words[] = {r->coll, r->nodes, r->ranks, r->others, r->buffers};
     uint64_t hash = hash_add(hash_text(r->call.label), hash_text(r->launch.label));
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         hash = hash_add(hash, (uint64_t)words[i]);

@@ -11,7 +11,7 @@ struct bench_index;
  */
 struct bench_index *bench_index_add(struct bench_index *x, const struct bench_result *r, struct arena *a);
 
-/* The first result of the same collective, shape, load, buffers, launch and call, at any size or `here` at the same
+/* The first result of the same collective, shape, buffers, launch and call, at any size or `here` at the same
  * one, and the one behind it, in the order in which they were added; -1 none. Others whose hash is the same may be
  * among them. */
 int bench_index_first(const struct bench_index *x, const struct bench_result *like, int here);

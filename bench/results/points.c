@@ -89,8 +89,6 @@ int bench_results_compare(const struct bench_result *a, const struct bench_resul
     if (!c)
         c = (a->others > b->others) - (a->others < b->others);
     if (!c)
-        c = a->load - b->load;
-    if (!c)
         c = (a->coll > b->coll) - (a->coll < b->coll);
     if (!c)
         c = (a->bytes > b->bytes) - (a->bytes < b->bytes);
@@ -281,7 +279,6 @@ static struct bench_candidate pool_candidate(const struct bench_result *const *r
     struct bench_candidate c = {
         .launch = r[0]->launch, .call = r[0]->call, .status = BENCH_OK, .results = r, .nresults = n};
     int samples = 0, deaths = 0;
-    double slowdowns = 0;
     enum bench_status alive = BENCH_OK; /* the worst that is no death */
     for (int i = 0; i < n; i++) {
         int died = r[i]->status == BENCH_CRASHED || r[i]->status == BENCH_HUNG;
@@ -295,7 +292,6 @@ static struct bench_candidate pool_candidate(const struct bench_result *const *r
         if (r[i]->ntimes && (r[i]->status == BENCH_OK || r[i]->status == BENCH_DROPPED)) {
             memcpy(p->pool + samples, r[i]->times_us, (size_t)r[i]->ntimes * sizeof *p->pool);
             samples += r[i]->ntimes;
-            slowdowns += r[i]->ntimes * r[i]->slowdown;
         }
     }
     const struct bench_result *last = r[n - 1];
@@ -303,7 +299,6 @@ static struct bench_candidate pool_candidate(const struct bench_result *const *r
         c.time_us = (struct bench_interval){last->times_us[0], last->low_us, last->high_us, 1, 1, last->doubt};
     else
         c.time_us = bench_interval_of(p->pool, samples, p->scratch);
-    c.time_us.slowdown = samples ? slowdowns / samples : 0;
     c.promise = promise_of(r, n);
     /* One death, after which all went well, was somebody else's doing. There is nothing to fall back on behind the
      * default: deaths do not rule it out. */
@@ -355,7 +350,6 @@ static struct bench_point make_point(const struct bench_result *const *r, int n,
                             .nodes = r[0]->nodes,
                             .ranks = r[0]->ranks,
                             .others = r[0]->others,
-                            .load = r[0]->load,
                             .untouched = -1,
                             .best = -1};
     struct rounds defaults = {0};
@@ -434,16 +428,10 @@ struct bench_points *bench_points_of(const struct bench_results *r, struct arena
     return points;
 }
 
-double bench_candidate_call_us(const struct bench_candidate *c)
-{
-    const struct bench_interval *t = &c->time_us;
-    return t->slowdown > 0 ? bench_call_us(t->median, t->slowdown) : t->median;
-}
-
 int bench_points_alike(const struct bench_point *x, const struct bench_point *y)
 {
     return !strcmp(x->engine, y->engine) && x->nodes == y->nodes && x->ranks == y->ranks && x->others == y->others &&
-           x->load == y->load && x->buffers == y->buffers;
+           x->buffers == y->buffers;
 }
 
 const struct bench_candidate *bench_point_default(const struct bench_point *p, const char *launch)

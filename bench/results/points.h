@@ -16,11 +16,10 @@ struct bench_interval {
     int n;                           /* samples; 0: not measured, the rest is 0 */
     int predicted;                   /* low and high are a model's 90 % interval */
     const struct bench_doubt *doubt; /* of a predicted time; NULL: a measurement, or the journal does not say */
-    double slowdown; /* of what ran beside: the time is what a step loses (core/call/shape.h); 0: nothing did */
-    double sure;     /* of a gain over starts: it is greater than this, but for BENCH_FALSE of those that are tested */
-    double error;    /* of a gain over starts: the standard error of its logarithm */
-    double worth;    /* of a gain over starts: as many independent ones say as much as these n */
-    int lost;        /* of a gain over starts: so many were slower by themselves, interval beyond the margin */
+    double sure;  /* of a gain over starts: it is greater than this, but for BENCH_FALSE of those that are tested */
+    double error; /* of a gain over starts: the standard error of its logarithm */
+    double worth; /* of a gain over starts: as many independent ones say as much as these n */
+    int lost;     /* of a gain over starts: so many were slower by themselves, interval beyond the margin */
 };
 
 /* Of `n` samples in any order; `scratch` holds n doubles. */
@@ -102,7 +101,7 @@ struct bench_point {
     const char *mixed;  /* the baseline was measured over these, too; NULL: over nothing else */
     int coll;
     uint64_t bytes;
-    int nodes, ranks, others, load, buffers; /* of struct bench_result */
+    int nodes, ranks, others, buffers; /* of struct bench_result */
     struct bench_candidate *candidates;
     int ncandidates;
     int untouched; /* index of launch "default", call "default"; -1 when it was not measured */
@@ -126,14 +125,11 @@ double bench_smallest_gain(const struct bench_points *p, double margin, double t
 /* The order of points: 0 where both were measured at the same one. */
 int bench_results_compare(const struct bench_result *a, const struct bench_result *b);
 
-/* Whether both are of the same engine, nodes, ranks, groups, load and buffers: of one table, for any collective. */
+/* Whether both are of the same engine, nodes, ranks, groups and buffers: of one table, for any collective. */
 int bench_points_alike(const struct bench_point *x, const struct bench_point *y);
 
 /* The launch's default call at a point, if it was timed with right data; NULL: it was not. */
 const struct bench_candidate *bench_point_default(const struct bench_point *p, const char *launch);
-
-/* The call's own time where the candidate's is what a step loses by it, else that; microseconds. */
-double bench_candidate_call_us(const struct bench_candidate *c);
 
 /* The index of the candidate that jobs get at a point, by what was decided; -1: none is known. */
 typedef int bench_used_fn(const struct bench_point *p, const void *decisions);

@@ -41,7 +41,7 @@ static void print_time(const struct bench_point *p, int candidate, FILE *out)
     char us[UNIT_TEXT] = "-", algbw[UNIT_TEXT] = "-", busbw[UNIT_TEXT] = "-";
     if (candidate >= 0) {
         const struct bench_candidate *c = &p->candidates[candidate];
-        double GBps = coll_algbw_GBps((double)p->bytes, bench_candidate_call_us(c));
+        double GBps = coll_algbw_GBps((double)p->bytes, c->time_us.median);
         unit_three_digits(us, c->time_us.median);
         unit_three_digits(algbw, GBps);
         unit_three_digits(busbw, GBps * coll_busbw_factor(p->coll, p->ranks));
@@ -99,8 +99,6 @@ static void print_heading(const struct bench_point *p, FILE *out)
             p->ranks == 1 ? "" : "s", p->nodes, p->nodes == 1 ? "" : "s");
     if (p->others)
         fprintf(out, ", %d such groups at once", p->others + 1);
-    if (p->load)
-        fprintf(out, ", beside %s: what a step loses", bench_load_name(p->load));
     fprintf(out, "%s%s\n", p->buffers ? ", buffers: " : "", p->buffers ? bench_buffers_name(p->buffers) : "");
 }
 
@@ -149,12 +147,8 @@ static void add_candidate(cJSON *list, const struct bench_point *p, const struct
     json_add_str(o, "status", bench_status_name(c->status));
     json_add_str(o, "detail", c->detail);
     add_interval(o, "time_us", &c->time_us);
-    if (c->time_us.slowdown > 0) {
-        cJSON_AddNumberToObject(o, "call_us", bench_candidate_call_us(c));
-        cJSON_AddNumberToObject(o, "slowdown", c->time_us.slowdown);
-    }
     if (c->time_us.n) {
-        double algbw = coll_algbw_GBps((double)p->bytes, bench_candidate_call_us(c));
+        double algbw = coll_algbw_GBps((double)p->bytes, c->time_us.median);
         cJSON_AddNumberToObject(o, "algbw_GBps", algbw);
         cJSON_AddNumberToObject(o, "busbw_GBps", algbw * coll_busbw_factor(p->coll, p->ranks));
     }
@@ -179,7 +173,6 @@ cJSON *bench_points_json(const struct bench_points *points)
         cJSON_AddNumberToObject(o, "ranks", p->ranks);
         if (p->others)
             cJSON_AddNumberToObject(o, "groups", p->others + 1);
-        json_add_str(o, "load", bench_load_name(p->load));
         cJSON *candidates = cJSON_AddArrayToObject(o, "candidates");
         for (int k = 0; k < p->ncandidates; k++)
             add_candidate(candidates, p, &p->candidates[k]);

@@ -58,8 +58,8 @@ int candidates_vary(void *user, struct rounds *r, const struct bench_knobs *winn
 {
     const struct candidate_source *e = user;
     const struct bench_study *s = e->study;
-    struct history_place at = {r->coll,         r->bytes,        r->shape.nodes, r->shape.ranks, e->launch,
-                               s->engine->name, r->shape.others, r->shape.load,  r->buffers};
+    struct history_place at = {r->coll,   r->bytes,        r->shape.nodes,  r->shape.ranks,
+                               e->launch, s->engine->name, r->shape.others, r->buffers};
     struct bench_knobs *out = arena_alloc(s->arena, BENCH_VARIATIONS * sizeof *out);
     int n = s->engine->measures->vary(e->session, r->bytes, winner, s->arena, out), added = 0;
     for (int i = 0; i < n; i++) {
@@ -84,8 +84,7 @@ const struct bench_point *candidates_point(const struct bench_points *p, const s
     for (int i = 0; i < p->count; i++) {
         const struct bench_point *x = &p->items[i];
         if (x->coll == at->coll && x->bytes == at->bytes && x->nodes == at->nodes && x->ranks == at->ranks &&
-            x->others == at->others && x->load == at->load && x->buffers == at->buffers &&
-            (!at->engine || !strcmp(x->engine, at->engine)))
+            x->others == at->others && x->buffers == at->buffers && (!at->engine || !strcmp(x->engine, at->engine)))
             return x;
     }
     return NULL;

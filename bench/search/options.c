@@ -11,12 +11,6 @@
 /* The largest size of engines that name no other: what one MPI call counts in an int of bytes. */
 #define USUAL_MOST ((uint64_t)1 << 30)
 
-const char *bench_objective_name(int i)
-{
-    static const char *const names[] = {"time", "overlap", "balanced", NULL};
-    return names[i];
-}
-
 void bench_options_default(struct bench_options *o)
 {
     *o = (struct bench_options){.engine = bench_engines[0]->name,

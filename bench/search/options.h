@@ -15,17 +15,6 @@ struct bench_size_list {
     uint64_t bytes[BENCH_SIZES];
 };
 
-/* What is fastest: a call alone, the step that it is hidden in, or neither by much. */
-enum bench_objective {
-    BENCH_BY_WORKLOAD, /* the calls that a workload hides behind compute are measured beside compute; all others alone
-                        */
-    BENCH_FOR_TIME,    /* all alone */
-    BENCH_FOR_OVERLAP, /* all beside compute */
-    BENCH_BALANCED,    /* both, and what loses least in either */
-};
-
-const char *bench_objective_name(int i); /* "time" and those behind it; NULL behind the last */
-
 /* Shapes of groups that are to be measured; none: everybody together, or the workload's. */
 struct bench_shape_list {
     int usual;      /* those that jobs usually make, before */
@@ -44,7 +33,6 @@ struct bench_options {
     double step_factor;
     struct bench_size_list sizes; /* these instead */
     struct bench_shape_list shapes;
-    int objective;        /* enum bench_objective */
     const char *workload; /* nccltune-workload.json: its sizes within those bounds instead, its collectives among those,
                              time and launches by what a step calls; NULL: all points are alike */
     double budget_s;      /* an upper bound; ends earlier when there is nothing left to learn */

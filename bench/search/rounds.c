@@ -33,26 +33,21 @@
 /* So many times as long are samples where a clock cuts them off. */
 #define COARSE 3
 
-struct sample {
-    double us, slowdown; /* of what ran beside; 0: nothing did */
-};
-
 struct listener {
     struct rounds *rounds;
-    const int *lanes;    /* candidate of each shot */
-    int nlanes, next;    /* the shot whose sample is to come */
-    struct sample *told; /* of each shot, in place of the candidates' own samples; NULL */
+    const int *lanes; /* candidate of each shot */
+    int nlanes, next; /* the shot whose sample is to come */
+    double *told;     /* of each shot, in place of the candidates' own samples; NULL */
 };
 
-static void take_sample(struct rounds *r, struct candidate *x, const struct sample *s)
+static void take_sample(struct rounds *r, struct candidate *x, double us)
 {
     if (x->n < ROUNDS_SAMPLES) {
-        x->slowdown += (s->slowdown - x->slowdown) / (x->n + 1);
-        x->us[x->n] = s->us;
-        x->beside_us[x->n++] = x == r->candidates ? s->us : r->beside_us;
+        x->us[x->n] = us;
+        x->beside_us[x->n++] = x == r->candidates ? us : r->beside_us;
     }
     if (x == r->candidates)
-        r->beside_us = s->us;
+        r->beside_us = us;
 }
 
 static void on_sample(void *user, int shot, enum bench_status status, double us, const char *detail)
@@ -60,17 +55,14 @@ static void on_sample(void *user, int shot, enum bench_status status, double us,
     struct listener *l = user;
     struct rounds *r = l->rounds;
     struct candidate *x = &r->candidates[l->lanes[shot]];
-    struct sample s = {us, r->shape.load ? fmax(1, r->session->slowdown) : 0};
-    if (s.slowdown > 0)
-        s.us = bench_lost_us(us, s.slowdown);
     if (detail && *detail && !x->detail)
         x->detail = arena_strdup(r->arena, detail);
     if (status != BENCH_OK)
         x->status = status;
     else if (l->told)
-        l->told[shot] = s;
+        l->told[shot] = us;
     else
-        take_sample(r, x, &s);
+        take_sample(r, x, us);
     /* Whose call has failed is passed over from then on, and cannot be who kills the session. */
     l->next = shot;
     do
@@ -131,24 +123,16 @@ static double expected_us(const struct rounds *r, int i)
     return r->candidates[0].n ? ROUNDS_HOPELESS * default_us(r) : r->expect_us;
 }
 
-/* The call's own time, where what it costs is a part of that. */
-static double call_us(const struct rounds *r, int i)
-{
-    double us = expected_us(r, i), slowdown = r->candidates[i].slowdown;
-    return r->shape.load ? bench_call_us(us, slowdown) : us;
-}
-
-/* What a sample takes; under load as much again beforehand, to know how much there is to run beside. */
 static double sample_s(const struct rounds *r, int i)
 {
-    return (r->shape.load ? 2e-6 : 1e-6) * bench_sample_us(&r->engine->sampling, call_us(r, i));
+    return 1e-6 * bench_sample_us(&r->engine->sampling, expected_us(r, i));
 }
 
 /* ---- batches ---- */
 
 static struct bench_shot shot_of(const struct rounds *r, int i)
 {
-    double us = call_us(r, i), sample_us = bench_sample_us(&r->engine->sampling, us);
+    double us = expected_us(r, i), sample_us = bench_sample_us(&r->engine->sampling, us);
     struct bench_shot s = {.knobs = r->candidates[i].knobs, .patience_s = r->watchdog_s + PATIENCE * sample_us * 1e-6};
     if (r->candidates[i].n)
         s.iterations = bench_sample_calls(&r->engine->sampling, us);
@@ -370,34 +354,34 @@ static enum bench_outcome take_pairs(struct rounds *r, int i, int calls, char *d
     r->seed = hash_add(r->seed, (uint64_t)i);
     int first = r->seed >> 17 & 1 ? i : 0, second = i - first;
     const int lanes[QUINTET] = {first, first, second, second, first};
-    struct sample told[QUINTET] = {0};
+    double told[QUINTET] = {0};
     enum bench_outcome outcome = run_batch(&(struct listener){r, lanes, QUINTET, 0, told}, 1, 0, calls, detail);
     for (int k = 1; k < QUINTET && outcome == BENCH_ANSWERED; k += 2) {
         int own = lanes[k] == i ? k : k + 1, beside = 2 * k + 1 - own;
-        if (!(told[own].us > 0) || !(told[beside].us > 0))
+        if (!(told[own] > 0) || !(told[beside] > 0))
             continue;
-        take_sample(r, &r->candidates[0], &told[beside]);
-        take_sample(r, &r->candidates[i], &told[own]);
+        take_sample(r, &r->candidates[0], told[beside]);
+        take_sample(r, &r->candidates[i], told[own]);
     }
     return outcome;
 }
 
 /* Calls a sample, the same for both of a pair: enough for the faster one. */
-static int calls_of(const struct rounds *r, const struct sample *warm, int i)
+static int calls_of(const struct rounds *r, const double *warm, int i)
 {
-    return bench_sample_calls(&r->engine->sampling, fmin(warm[0].us, warm[i].us));
+    return bench_sample_calls(&r->engine->sampling, fmin(warm[0], warm[i]));
 }
 
 /* Samples of everybody that count for nothing, the first of them checked, the others short. */
-static enum bench_outcome warm_up(struct rounds *r, struct sample *warm, char *detail)
+static enum bench_outcome warm_up(struct rounds *r, double *warm, char *detail)
 {
     enum bench_outcome outcome = BENCH_ANSWERED;
     for (int i = 0; i < r->ncandidates && outcome == BENCH_ANSWERED; i++) {
         outcome = run_batch(&(struct listener){r, &i, 1, 0, warm + i}, 1, 1, 0, detail);
         if (outcome != BENCH_ANSWERED || !r->candidates[i].cold || r->candidates[i].status != BENCH_OK)
             continue;
-        int calls = (int)ceil(bench_sample_calls(&r->engine->sampling, warm[i].us) / COLD_SHORTER);
-        int samples = (int)fmin(COLD_SAMPLES, COLD_S * 1e6 / (calls * warm[i].us));
+        int calls = (int)ceil(bench_sample_calls(&r->engine->sampling, warm[i]) / COLD_SHORTER);
+        int samples = (int)fmin(COLD_SAMPLES, COLD_S * 1e6 / (calls * warm[i]));
         if (samples > 0)
             outcome = run_batch(&(struct listener){r, &i, 1, 0, warm + i}, samples, 0, calls, detail);
     }
@@ -420,7 +404,7 @@ static int drop_coarse(struct rounds *r)
 
 enum bench_outcome rounds_prove(struct rounds *r, char detail[BENCH_DETAIL])
 {
-    struct sample *warm = arena_alloc(r->arena, (size_t)r->ncandidates * sizeof *warm);
+    double *warm = arena_alloc(r->arena, (size_t)r->ncandidates * sizeof *warm);
     enum bench_outcome outcome = warm_up(r, warm, detail);
     for (int pairs = 0, longer = 1; pairs < r->samples && outcome == BENCH_ANSWERED; pairs += 2) {
         if (pairs == 2 && longer == 1 && drop_coarse(r)) {

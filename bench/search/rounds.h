@@ -29,7 +29,6 @@ struct candidate {
     const struct bench_knobs *knobs;
     const char *refines;                                  /* label of another candidate; NULL */
     double us[ROUNDS_SAMPLES], beside_us[ROUNDS_SAMPLES]; /* the default's, taken last before each, or in its pair */
-    double slowdown; /* of what ran beside, the mean; 0: nothing did, and us is the call's own time */
     int n;
     int out;  /* does not go on */
     int cold; /* has not run in this session; for rounds_prove */

@@ -145,26 +145,17 @@ static void list_points(struct session *v)
                 for (int i = bounds[part] + first; i < bounds[part + 1]; i += 2)
                     add_size(v, shape, i);
     for (int shape = 0; shape < bench_count_shapes(v->study) && (v->want->full || v->mode == PROVING); shape++)
-        if (!v->study->nshapes || !v->study->shapes[shape].load)
-            add_variants(v, shape);
+        add_variants(v, shape);
     if (v->mode == PROVING)
         shuffle_points(v);
 }
 
 /* ---- the journal ---- */
 
-static double median_us(const struct candidate *x)
-{
-    double scratch[ROUNDS_SAMPLES];
-    return bench_interval_of(x->us, x->n, scratch).median;
-}
-
 static struct bench_result result_of(const struct session *v, const struct candidate *x)
 {
     int proof = v->mode == PROVING && x->beside_us[0] > 0 && strcmp(x->knobs->label, BENCH_DEFAULT) != 0;
-    return (struct bench_result){.call_us = x->slowdown > 0 ? bench_call_us(median_us(x), x->slowdown) : 0,
-                                 .slowdown = x->slowdown,
-                                 .launch = *v->want->launch,
+    return (struct bench_result){.launch = *v->want->launch,
                                  .call = *x->knobs,
                                  .data = v->session ? v->session->data : NULL,
                                  .active = v->session ? v->session->active : NULL,
@@ -311,7 +302,6 @@ static int open_session(struct session *v, struct err *e)
     if (!s->nodes) {
         s->nodes = v->session->nodes;
         s->ranks = v->session->ranks;
-        s->no_load = v->session->no_load;
         fit_sizes(s, v->session->room_bytes);
         int rc = search_shapes_take(s, e);
         if (rc) {
@@ -421,7 +411,7 @@ static int run_point(struct session *v, int i, struct err *e)
                            .arena = arena_new(),
                            .coll = at->coll,
                            .bytes = at->bytes,
-                           .shape = {at->nodes, at->ranks, at->others, at->load},
+                           .shape = {at->nodes, at->ranks, at->others},
                            .buffers = at->buffers,
                            .expect_us = expect_us(v, at),
                            .samples = v->enough,

@@ -21,33 +21,6 @@ static int find_shape(const struct bench_study *s, const struct bench_shape *sha
     return -1;
 }
 
-static void add(struct bench_study *s, struct bench_shape shape, int load)
-{
-    shape.load = load;
-    if (s->nshapes < BENCH_SHAPES && find_shape(s, &shape) < 0)
-        s->shapes[s->nshapes++] = shape;
-}
-
-static int has(const struct bench_study *s, const struct bench_shape *shape, enum workload_hiding part)
-{
-    return s->workload && workload_profile_has_part(s->workload, part, shape->nodes, shape->ranks);
-}
-
-/* Alone, beside compute, or both: what the objective asks for; beside other calls where the workload has it so. */
-static void add_by_objective(struct bench_study *s, struct bench_shape shape)
-{
-    int objective = s->options->objective;
-    int hidden = objective ? objective != BENCH_FOR_TIME : has(s, &shape, WORKLOAD_HIDDEN) && !s->no_load;
-    int exposed = objective ? objective != BENCH_FOR_OVERLAP : !hidden || has(s, &shape, WORKLOAD_EXPOSED);
-    if (exposed)
-        add(s, shape, BENCH_ALONE);
-    if (hidden)
-        add(s, shape, BENCH_COMPUTE);
-    if (hidden && !objective && s->engine->measures && s->engine->measures->seconds &&
-        workload_profile_meets(s->workload, shape.nodes, shape.ranks))
-        add(s, shape, BENCH_CALLS);
-}
-
 /* Takes it in where it fits, as often at once as it says; returns whether it does. */
 static int take(struct bench_study *s, struct bench_shape shape)
 {
@@ -57,10 +30,8 @@ static int take(struct bench_study *s, struct bench_shape shape)
         return 0;
     if (shape.others == BENCH_SHAPE_ALL)
         shape.others = room - 1;
-    if (shape.load)
-        add(s, shape, shape.load);
-    else
-        add_by_objective(s, shape);
+    if (s->nshapes < BENCH_SHAPES && find_shape(s, &shape) < 0)
+        s->shapes[s->nshapes++] = shape;
     return 1;
 }
 
@@ -152,16 +123,11 @@ static void take_usual(struct bench_study *s, int all)
 int search_shapes_take(struct bench_study *s, struct err *e)
 {
     const struct bench_shape_list *listed = &s->options->shapes;
-    if (s->engine->predicts)
-        s->no_load = "what calls do beside those of another communicator is not predicted";
     s->shapes = arena_alloc(s->arena, BENCH_SHAPES * sizeof *s->shapes);
     int unasked = !listed->count && !s->workload && !s->plan.keep_all && !s->engine->predicts;
     if (listed->usual || unasked)
         take_usual(s, listed->usual);
     else if (!listed->count && s->workload)
         take_workload(s);
-    int rc = take_listed(s, e), loaded = 0;
-    for (int i = 0; i < s->nshapes; i++)
-        loaded |= s->engine->predicts ? s->shapes[i].load == BENCH_CALLS : s->shapes[i].load != BENCH_ALONE;
-    return !rc && loaded && s->no_load ? err_set(e, ERR_LACKS, "nothing can run beside calls: %s", s->no_load) : rc;
+    return take_listed(s, e);
 }

@@ -58,7 +58,6 @@ struct history_place bench_place_of(const struct bench_study *s, struct bench_pl
                                   .nodes = shape.nodes,
                                   .ranks = shape.ranks,
                                   .others = shape.others,
-                                  .load = shape.load,
                                   .launch = launch,
                                   .engine = s->engine->name,
                                   .buffers = p.buffers ? p.buffers : s->plan.buffers};
@@ -88,14 +87,6 @@ int bench_write(struct bench_study *s, const struct history_place *at, struct be
 
 /* ---- what a workload calls ---- */
 
-/* The part of such a group's calls that this shape stands for, where the workload decides what is measured how. */
-static enum workload_hiding part_of(const struct bench_study *s, struct bench_shape shape)
-{
-    enum workload_hiding part = shape.load ? WORKLOAD_HIDDEN : WORKLOAD_EXPOSED;
-    int apart = s->nshapes && s->options->objective == BENCH_BY_WORKLOAD && !s->no_load;
-    return apart && workload_profile_has_part(s->workload, part, shape.nodes, shape.ranks) ? part : WORKLOAD_ALL;
-}
-
 void bench_weigh(struct bench_study *s)
 {
     if (!s->workload)
@@ -104,13 +95,13 @@ void bench_weigh(struct bench_study *s)
     s->calls = arena_alloc(s->arena, (size_t)n * (size_t)of_one * sizeof *s->calls);
     for (int i = 0; i < n; i++) {
         struct bench_shape shape = shape_of(s, i);
-        if (!workload_profile_has_part(s->workload, WORKLOAD_ALL, shape.nodes, shape.ranks))
+        if (!workload_profile_has(s->workload, shape.nodes, shape.ranks))
             log_warn(s->log,
                      "the workload calls nothing over groups of %d ranks on %d node%s: its sizes and counts are taken "
                      "from all its groups",
                      shape.ranks, shape.nodes, shape.nodes == 1 ? "" : "s");
         for (int coll = 0; coll < COLL_MEASURED; coll++)
-            workload_profile_calls(s->workload, part_of(s, shape), coll, &shape, s->sizes, s->nsizes,
+            workload_profile_calls(s->workload, coll, &shape, s->sizes, s->nsizes,
                                    s->calls + i * of_one + coll * s->nsizes);
     }
 }

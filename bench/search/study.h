@@ -28,8 +28,7 @@ struct bench_study {
     uint64_t *sizes;                 /* bytes, ascending */
     int nsizes;
     double *calls;              /* per step, by shape, collective and size; NULL: no workload, or ranks not yet known */
-    int nodes, ranks;           /* of everybody; 0 until the first session has said so, as whether */
-    const char *no_load;        /* something can run beside calls; why not, NULL: it can */
+    int nodes, ranks;           /* of everybody; 0 until the first session has said so */
     struct bench_shape *shapes; /* of the groups that are measured, the first is what launches are told apart by */
     int nshapes;                /* 0: everybody together alone */
     unsigned matters[COLL_MEASURED]; /* a bit for each enum bench_buffers that is measured everywhere, too */

@@ -86,7 +86,7 @@ int variants_list(const struct bench_study *s, const struct bench_points *known,
 {
     int n = 0, most = 0, sizes[COLL_MEASURED][SIZES], count[COLL_MEASURED] = {0};
     *places = arena_alloc(a, sizeof **places * SIZES * COLL_MEASURED * BENCH_BUFFERS);
-    if (s->compared || s->plan.buffers || s->plan.keep_all || (s->nshapes && s->shapes[0].load))
+    if (s->compared || s->plan.buffers || s->plan.keep_all)
         return 0;
     for (int coll = 0; coll < COLL_MEASURED; coll++) {
         count[coll] = others_of(coll) & s->engine->measures->buffers ? list_sizes(s, known, coll, sizes[coll]) : 0;

@@ -113,33 +113,12 @@ static int is_of_group(const struct workload *w, const struct workload_call *c, 
     return is_measured(c) && c->group_size == ranks && workload_call_nodes(w, c) == nodes;
 }
 
-static int is_in(const struct workload_call *c, enum workload_hiding part)
-{
-    return part == WORKLOAD_ALL || (c->overlap_us > 0) == (part == WORKLOAD_HIDDEN);
-}
-
-int workload_profile_has_part(const struct workload *w, enum workload_hiding part, int nodes, int ranks)
+int workload_profile_has(const struct workload *w, int nodes, int ranks)
 {
     struct position at = {0};
     for (const struct workload_call *c; (c = next_call(w, &at));)
-        if (is_of_group(w, c, nodes, ranks) && is_in(c, part))
+        if (is_of_group(w, c, nodes, ranks))
             return 1;
-    return 0;
-}
-
-int workload_profile_meets(const struct workload *w, int nodes, int ranks)
-{
-    for (int i = 0; i < w->nphases; i++) {
-        const struct workload_phase *p = &w->phases[i];
-        int hidden = 0, waited_for = 0;
-        for (int k = 0; k < p->ncalls; k++) {
-            const struct workload_call *c = &p->calls[k];
-            hidden |= is_of_group(w, c, nodes, ranks) && is_in(c, WORKLOAD_HIDDEN);
-            waited_for |= (workload_call_nodes(w, c) > 1) != (nodes > 1) && is_in(c, WORKLOAD_EXPOSED);
-        }
-        if (hidden && waited_for)
-            return 1;
-    }
     return 0;
 }
 
@@ -152,15 +131,15 @@ static int nearest(const uint64_t *sizes, int n, uint64_t bytes)
     return best;
 }
 
-void workload_profile_calls(const struct workload *w, enum workload_hiding part, int coll,
-                            const struct bench_shape *shape, const uint64_t *sizes, int n, double *calls)
+void workload_profile_calls(const struct workload *w, int coll, const struct bench_shape *shape, const uint64_t *sizes,
+                            int n, double *calls)
 {
-    int any = !workload_profile_has_part(w, WORKLOAD_ALL, shape->nodes, shape->ranks);
+    int any = !workload_profile_has(w, shape->nodes, shape->ranks);
     struct position at = {0};
     for (int i = 0; i < n; i++)
         calls[i] = 0;
     for (const struct workload_call *c; n && (c = next_call(w, &at));) {
-        if (c->kind != coll || !c->bytes || !is_in(c, part) || (!any && !is_of_group(w, c, shape->nodes, shape->ranks)))
+        if (c->kind != coll || !c->bytes || (!any && !is_of_group(w, c, shape->nodes, shape->ranks)))
             continue;
         int i = nearest(sizes, n, c->bytes);
         calls[i] += c->count * (double)c->bytes / (double)sizes[i];

@@ -18,16 +18,11 @@ uint64_t *workload_profile_sizes(const struct workload *w, unsigned collectives,
 struct bench_shape *workload_profile_shapes(const struct workload *w, unsigned collectives, struct arena *a,
                                             int *count);
 
-/* Whether groups of `ranks` ranks over `nodes` nodes have calls that hide behind compute, or others. */
-enum workload_hiding { WORKLOAD_ALL, WORKLOAD_EXPOSED, WORKLOAD_HIDDEN };
-int workload_profile_has_part(const struct workload *w, enum workload_hiding part, int nodes, int ranks);
+/* Return whether groups of `ranks` ranks over `nodes` nodes have calls. */
+int workload_profile_has(const struct workload *w, int nodes, int ranks);
 
-/* Whether such groups have hidden calls in a phase in which others are waited for, within a node where these cross
- * nodes or across where these do not: the two are then on the way at the same time. */
-int workload_profile_meets(const struct workload *w, int nodes, int ranks);
-
-/* Calls of `coll` per step that count for each of the `n` ascending sizes, into `calls`: every call in that part of
- * such a group (of any group when none is of that shape) for the size nearest to its own, in proportion when that is
+/* Calls of `coll` per step that count for each of the `n` ascending sizes, into `calls`: every call of such a group (of
+ * any group when none is of that shape) for the size nearest to its own, in proportion when that is
  * another one. */
-void workload_profile_calls(const struct workload *w, enum workload_hiding part, int coll,
-                            const struct bench_shape *shape, const uint64_t *sizes, int n, double *calls);
+void workload_profile_calls(const struct workload *w, int coll, const struct bench_shape *shape, const uint64_t *sizes,
+                            int n, double *calls);

@@ -139,7 +139,6 @@ static const struct json_field fields[] = {
     {"nodes", &json_as_int, AT(nodes), .low = 1, .required = 1},
     {"ranks", &json_as_int, AT(ranks), .low = 1, .required = 1},
     {"groups", &bench_json_groups, AT(others)},
-    {"load", &json_as_word, AT(load), .low = 1, .name = bench_load_name},
     {"library", &json_as_text, AT(library)},
     {"launch", &json_as_object, AT(launch), .required = 1, .record = &knobs},
     {"call", &json_as_object, AT(call), .required = 1, .record = &knobs},
@@ -203,18 +202,6 @@ static int read_band(const cJSON *o, struct bench_result *r, struct json_reader 
     return json_wrong(in, "low_us", "it and \"high_us\" around the one time of a prediction");
 }
 
-/* What ran beside, and how the two of them fared. */
-static int read_load(const cJSON *o, struct bench_result *r, struct json_reader *in)
-{
-    if (!r->load)
-        return 0;
-    r->call_us = json_num(o, "call_us", 0);
-    r->slowdown = json_num(o, "slowdown", r->ntimes ? 0 : 1);
-    if (r->call_us >= 0 && r->slowdown >= 1 && isfinite(r->slowdown) && isfinite(r->call_us))
-        return 0;
-    return json_wrong(in, "load", "with it a \"call_us\" of 0 or more and a \"slowdown\" of 1 or more");
-}
-
 int bench_result_read(const cJSON *o, const char *path, long line, struct arena *a, struct bench_result *r,
                       struct err *e)
 {
@@ -223,8 +210,6 @@ int bench_result_read(const cJSON *o, const char *path, long line, struct arena 
     r->line = line;
     r->detail = arena_strdup(a, json_str(o, "detail", NULL));
     int rc = json_get_fields(&in, &(const struct json_record){fields, .check = check_result}, o, r);
-    if (!rc)
-        rc = read_load(o, r, &in);
     return rc ? rc : read_band(o, r, &in);
 }
 
@@ -247,10 +232,6 @@ cJSON *bench_result_json(const struct bench_result *r)
 {
     cJSON *doc = cJSON_CreateObject();
     json_put_fields(doc, fields, r);
-    if (r->slowdown > 0) {
-        cJSON_AddNumberToObject(doc, "call_us", to_ns(r->call_us));
-        cJSON_AddNumberToObject(doc, "slowdown", to_digits(r->slowdown));
-    }
     if (r->low_us > 0) {
         cJSON_AddNumberToObject(doc, "low_us", to_ns(r->low_us));
         cJSON_AddNumberToObject(doc, "high_us", to_ns(r->high_us));

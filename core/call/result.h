@@ -114,8 +114,6 @@ struct bench_result {
     uint64_t bytes;      /* NCCL's nBytes: the larger of the per-rank send and receive buffers */
     int nodes, ranks;    /* of the group */
     int others;          /* groups of the same shape that did the same meanwhile (core/call/shape.h) */
-    int load; /* enum bench_load: what ran beside; then all times here are what a step loses by a call, and */
-    double call_us, slowdown; /* medians of what the call took and of how many times longer that which ran beside */
     struct bench_knobs launch, call;
     const char *data;       /* what was sent: "float32, in place"; NULL unknown */
     const char *active;     /* others' plugins at work: "tuner NAME, network NAME", "" none; NULL unknown */

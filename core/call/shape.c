@@ -16,47 +16,21 @@ static int read_count(const char *text, size_t n, long *value)
     return unit_parse_int(digits, 1, BENCH_SHAPE_MOST, value, "", NULL);
 }
 
-static const char *const loads[BENCH_LOADS] = {NULL, "compute", "calls"};
-
-const char *bench_load_name(int load)
-{
-    return (unsigned)load < BENCH_LOADS ? loads[load] : NULL;
-}
-
-static int parse_load(const char *name)
-{
-    for (int i = 1; i < BENCH_LOADS; i++)
-        if (!strcmp(name, loads[i]))
-            return i;
-    return -1;
-}
-
-double bench_lost_us(double us, double slowdown)
-{
-    return us * (1 - BENCH_HIDDEN / (slowdown > 1 ? slowdown : 1));
-}
-
-double bench_call_us(double lost_us, double slowdown)
-{
-    return lost_us / (1 - BENCH_HIDDEN / (slowdown > 1 ? slowdown : 1));
-}
-
 int bench_shape_parse(const char *text, struct bench_shape *s, const char *what, struct err *e)
 {
     long nodes, per_node, groups = 1;
-    size_t n = strcspn(text, "x"), first = strcspn(text, "*@"), end = strcspn(text, "@");
-    int load = text[end] ? parse_load(text + end + 1) : BENCH_ALONE;
+    size_t n = strcspn(text, "x"), first = strcspn(text, "*");
     int bad = n >= first || read_count(text, n, &nodes) || read_count(text + n + 1, first - n - 1, &per_node) ||
-              nodes * per_node > BENCH_SHAPE_MOST || nodes * per_node < 2 || load < 0;
-    int all = end - first == 4 && !strncmp(text + first, "*all", 4);
-    if (!bad && first < end && !all)
-        bad = read_count(text + first + 1, end - first - 1, &groups);
+              nodes * per_node > BENCH_SHAPE_MOST || nodes * per_node < 2;
+    int all = !strcmp(text + first, "*all");
+    if (!bad && text[first] && !all)
+        bad = read_count(text + first + 1, strlen(text + first + 1), &groups);
     if (bad)
         return err_set(e, ERR_USAGE,
-                       "%s: '%s' is no shape; expected nodes, x, ranks of a node, behind a * how many such groups at "
-                       "once, and behind an @ compute or calls for what runs beside: 2x8, 1x4*2, 4x1*all@compute",
+                       "%s: '%s' is no shape; expected nodes, x, ranks of a node, and behind a * how many such groups "
+                       "at once: 2x8, 1x4*2, 4x1*all",
                        what, text);
-    *s = (struct bench_shape){(int)nodes, (int)(nodes * per_node), all ? BENCH_SHAPE_ALL : (int)groups - 1, load};
+    *s = (struct bench_shape){(int)nodes, (int)(nodes * per_node), all ? BENCH_SHAPE_ALL : (int)groups - 1};
     return 0;
 }
 
@@ -64,17 +38,15 @@ const char *bench_shape_text(const struct bench_shape *s, struct arena *a)
 {
     const char *group = arena_printf(a, "%dx%d", s->nodes, s->ranks / s->nodes);
     if (s->others == BENCH_SHAPE_ALL)
-        group = arena_printf(a, "%s*all", group);
-    else if (s->others)
-        group = arena_printf(a, "%s*%d", group, s->others + 1);
-    return s->load ? arena_printf(a, "%s@%s", group, bench_load_name(s->load)) : group;
+        return arena_printf(a, "%s*all", group);
+    return s->others ? arena_printf(a, "%s*%d", group, s->others + 1) : group;
 }
 
 /* ---- where the ranks of groups are ---- */
 
 int bench_shape_same(const struct bench_shape *x, const struct bench_shape *y)
 {
-    return x->nodes == y->nodes && x->ranks == y->ranks && x->others == y->others && x->load == y->load;
+    return x->nodes == y->nodes && x->ranks == y->ranks && x->others == y->others;
 }
 
 int bench_shape_room(const struct bench_shape *s, const struct bench_shape *whole)

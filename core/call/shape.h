@@ -1,5 +1,4 @@
-/* The shape of a group of ranks: on how many nodes, how many in all, how many groups like it work at once, and what
- * the GPUs do meanwhile. */
+/* The shape of a group of ranks: on how many nodes, how many in all, how many groups like it work at once. */
 #pragma once
 
 #include "core/arena.h"
@@ -8,23 +7,10 @@
 struct bench_shape {
     int nodes, ranks; /* of the group, as NCCL counts them; all zero: everybody there is */
     int others;       /* groups of the same shape that do the same at the same time */
-    int load;         /* enum bench_load */
 };
 
-/* What runs beside the calls on the same GPUs: nothing, matrix multiplications, or the calls of a second communicator,
- * over nodes for groups within one and within nodes for the others. */
-enum bench_load { BENCH_ALONE, BENCH_COMPUTE, BENCH_CALLS, BENCH_LOADS };
-const char *bench_load_name(int load); /* "compute", "calls"; NULL: nothing, or no such load */
-
-/* What a step loses by a call that takes `us` and slows what runs beside it by the factor `slowdown`: its time less the
- * work that was done meanwhile. BENCH_HIDDEN of the call runs beside that work: nothing is hidden wholly, and who took
- * for ever without slowing anything would be free otherwise. bench_call_us is the way back. */
-#define BENCH_HIDDEN 0.9
-double bench_lost_us(double us, double slowdown);
-double bench_call_us(double lost_us, double slowdown);
-
 /* Where shapes are written "NODESxRANKS" with the ranks of one node, and "*GROUPS" behind it where there are several at
- * once: 2x8, 1x4*2; "*all" for as many as there is room for; and "@compute" or "@calls" for what runs beside. */
+ * once: 2x8, 1x4*2; "*all" for as many as there is room for. */
 #define BENCH_SHAPE_ALL  (-1) /* `others`, before it is known how many there is room for */
 #define BENCH_SHAPE_MOST (1 << 20)
 

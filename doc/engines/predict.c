@@ -27,14 +27,11 @@ static int plan_predictions(const struct bench_setup *setup, struct arena *a, st
     return 0;
 }
 
-/* Predict one call at a point: its time, and its 90 % interval. Return -1 where it is not
- * offered: here, beside a load. */
+/* Predict one call at a point: its time, and its 90 % interval. Return -1 where it is not offered. */
 static int predict_call(struct bench_plan *p, const struct history_place *at, const struct bench_knobs *launch,
                         const struct bench_knobs *call, struct bench_prediction *g)
 {
     (void)p, (void)launch;
-    if (at->load != BENCH_ALONE)
-        return -1;
     double us = 10 * at->nodes + 1e-3 * (double)at->bytes;
     g->us = call->nsettings ? us / 2 : us;
     g->low_us = 0.8 * g->us;

@@ -138,9 +138,7 @@ static double greatest_loss(struct env_point *const *at, int n, const char *labe
 
 static const char *side_text(struct env_decisions *d, const struct env_shape *s)
 {
-    const char *text = s->others ? arena_printf(d->arena, "%d at once", s->others + 1) : s->load ? "one" : "one alone";
-    if (s->load)
-        text = arena_printf(d->arena, "%s beside %s", text, bench_load_name(s->load));
+    const char *text = s->others ? arena_printf(d->arena, "%d at once", s->others + 1) : "one alone";
     return s->buffers ? arena_printf(d->arena, "%s, %s,", text, bench_buffers_name(s->buffers)) : text;
 }
 

@@ -116,7 +116,6 @@ int env_decide(struct env_decisions *d, const struct bench_points *points, struc
             .nodes = p->nodes,
             .ranks = p->ranks,
             .others = p->others,
-            .load = p->load,
             .buffers = p->buffers,
         };
     }

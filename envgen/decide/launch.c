@@ -31,8 +31,7 @@ void decide_follow(struct env_decisions *d, struct env_shape *shape)
 {
     for (int i = 0; i < d->nshapes; i++) {
         const struct env_shape *u = &d->shapes[i];
-        if (u->chosen < 0 || u->buffers || u->others != shape->others || u->load != shape->load ||
-            !env_shapes_alike(u, shape))
+        if (u->chosen < 0 || u->buffers || u->others != shape->others || !env_shapes_alike(u, shape))
             continue;
         add_launch(d, shape, &u->launches[u->chosen].knobs);
         shape->chosen = env_find_launch(shape, u->launches[u->chosen].knobs.label);

@@ -25,26 +25,14 @@ static double untouched_us(const struct bench_point *p)
 }
 
 /* The points of one collective stand together, by size. */
-static void weigh_coll(const struct workload *w, enum workload_hiding part, const struct bench_point *p, int n,
-                       double *weights, struct arena *a)
+static void weigh_coll(const struct workload *w, const struct bench_point *p, int n, double *weights, struct arena *a)
 {
     uint64_t *sizes = arena_alloc(a, (size_t)n * sizeof *sizes);
     for (int i = 0; i < n; i++)
         sizes[i] = p[i].bytes;
-    workload_profile_calls(w, part, p->coll, &(struct bench_shape){p->nodes, p->ranks}, sizes, n, weights);
+    workload_profile_calls(w, p->coll, &(struct bench_shape){p->nodes, p->ranks}, sizes, n, weights);
     for (int i = 0; i < n; i++)
         weights[i] *= untouched_us(&p[i]);
-}
-
-/* Where something was measured beside a load, this stands for the calls that are hidden, and the rest for the others.
- */
-static enum workload_hiding part_of(const struct env_decisions *d, const struct bench_point *p)
-{
-    enum workload_hiding part = p->load ? WORKLOAD_HIDDEN : WORKLOAD_EXPOSED;
-    int loaded = 0;
-    for (int i = 0; i < d->nshapes; i++)
-        loaded |= d->shapes[i].load && d->shapes[i].nodes == p->nodes && d->shapes[i].ranks == p->ranks;
-    return loaded && workload_profile_has_part(d->workload, part, p->nodes, p->ranks) ? part : WORKLOAD_ALL;
 }
 
 double *decide_weights(const struct env_decisions *d, struct decide_slice s)
@@ -55,7 +43,7 @@ double *decide_weights(const struct env_decisions *d, struct decide_slice s)
     for (int i = 0, k; i < s.count; i = k) {
         for (k = i + 1; k < s.count && s.points[k].coll == s.points[i].coll;)
             k++;
-        weigh_coll(d->workload, part_of(d, s.points), s.points + i, k - i, weights + i, d->arena);
+        weigh_coll(d->workload, s.points + i, k - i, weights + i, d->arena);
     }
     for (int i = 0; i < s.count; i++)
         sum += weights[i];

@@ -148,8 +148,7 @@ static void add_skew(cJSON *doc, const struct env_profile *p, const struct env_q
         if (!(times > 0))
             continue;
         cJSON *o = cJSON_CreateObject();
-        json_add_str(o, "shape",
-                     bench_shape_text(&(struct bench_shape){s->nodes, s->ranks, s->others, s->load}, p->arena));
+        json_add_str(o, "shape", bench_shape_text(&(struct bench_shape){s->nodes, s->ranks, s->others}, p->arena));
         cJSON_AddNumberToObject(o, "even_us", even_us);
         cJSON_AddNumberToObject(o, "times_as_long", times);
         cJSON_AddItemToArray(array, o);

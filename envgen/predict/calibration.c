@@ -303,7 +303,7 @@ const char *calibration_path(const struct topo_class *c, struct arena *a)
 /* A candidate that the model can be held against: as jobs run it, alone on its nodes. */
 static int tells(const struct bench_point *p, const struct bench_candidate *c)
 {
-    return !p->load && !p->buffers && c->status == BENCH_OK && c->time_us.n && !c->time_us.predicted &&
+    return !p->buffers && c->status == BENCH_OK && c->time_us.n && !c->time_us.predicted &&
            !strcmp(c->launch.label, BENCH_DEFAULT) && !nccl_requested_of(&c->call).chunk_bytes;
 }
 

@@ -163,19 +163,6 @@ static int plan_predictions(const struct bench_setup *setup, struct arena *a, st
 
 /* ---- a prediction ---- */
 
-/* What a step loses by it. How far that holds nobody has published: doubted so much that no rule is written for it. */
-#define BESIDE_DOUBT 0.5
-static void put_beside(const struct model_time *t, struct bench_prediction *g)
-{
-    double wider = exp(BENCH_NINE_OF_TEN * BESIDE_DOUBT);
-    g->call_us = t->us;
-    g->slowdown = t->slowdown;
-    g->us = bench_lost_us(t->us, g->slowdown);
-    g->low_us = bench_lost_us(t->low_us, g->slowdown) / wider;
-    g->high_us = bench_lost_us(t->high_us, g->slowdown) * wider;
-    g->doubt.rest = hypot(g->doubt.rest, BESIDE_DOUBT);
-}
-
 static int predict_call(struct bench_plan *p, const struct history_place *at, const struct bench_knobs *launch,
                         const struct bench_knobs *call, struct bench_prediction *g)
 {
@@ -186,14 +173,12 @@ static int predict_call(struct bench_plan *p, const struct history_place *at, co
     struct nccl_requested requested = nccl_requested_of(call);
     struct model_call asked = {at->coll, at->bytes, requested.algo, requested.proto, requested.channels};
     struct model_time t;
-    if (!m || requested.chunk_bytes || at->load > BENCH_COMPUTE || model_predict(m, &asked, &t))
+    if (!m || requested.chunk_bytes || model_predict(m, &asked, &t))
         return -1;
     g->us = t.us;
     g->low_us = t.low_us;
     g->high_us = t.high_us;
     g->doubt = t.doubt;
-    if (at->load == BENCH_COMPUTE)
-        put_beside(&t, g);
     snprintf(g->detail, sizeof g->detail, "%s%s%s", *t.limit ? "bound by " : "", t.limit,
              t.unvalidated ? ", unvalidated: nothing like it is published" : "");
     return 0;

@@ -94,7 +94,5 @@ const char *env_shape_text(struct arena *a, const struct env_shape *s)
     const char *text = arena_printf(a, "%d node%s, %d ranks", s->nodes, s->nodes == 1 ? "" : "s", s->ranks);
     if (s->others)
         text = arena_printf(a, "%s, %d such groups at once", text, s->others + 1);
-    if (s->load)
-        text = arena_printf(a, "%s, beside %s", text, bench_load_name(s->load));
     return s->buffers ? arena_printf(a, "%s, buffers: %s", text, bench_buffers_name(s->buffers)) : text;
 }

@@ -70,7 +70,6 @@ struct env_shape {
     const char *active; /* the same: under whose plugins the default was measured; NULL unknown */
     int nodes, ranks;
     int others;                  /* groups of the same shape that did the same meanwhile (core/call/shape.h) */
-    int load;                    /* what ran beside: times are what a step loses then (the same) */
     int buffers;                 /* of struct bench_result */
     struct env_launch *launches; /* "default" first when it was measured */
     int nlaunches;

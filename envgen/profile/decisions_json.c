@@ -84,7 +84,6 @@ static const struct json_field interval_fields[] = {
     {"high", &json_as_number, AT(high), .required = 1},
     {"n", &json_as_int, AT(n), .required = 1},
     {"predicted", &json_as_flag, AT(predicted)},
-    {"slowdown", &json_as_number, AT(slowdown)},
     {NULL},
 };
 #undef AT
@@ -194,7 +193,6 @@ static const struct json_field shape_fields[] = {
     {"nodes", &json_as_int, AT(nodes), .low = 1, .required = 1},
     {"ranks", &json_as_int, AT(ranks), .low = 1, .high = INT32_MAX - 1, .required = 1},
     {"groups", &bench_json_groups, AT(others)},
-    {"load", &json_as_word, AT(load), .low = 1, .name = bench_load_name},
     {"chosen", &json_as_int, AT(chosen), .low = -1, .required = 1},
     WORD("why", AT(why)),
     INTERVAL("total_gain", AT(total_gain)),
@@ -269,11 +267,21 @@ cJSON *env_decisions_json(const struct env_decisions *d)
     return doc;
 }
 
+/* Shapes that 0.1.0 has also measured beside compute: their times are no calls'. */
+static void drop_loaded_shapes(cJSON *doc)
+{
+    cJSON *shapes = cJSON_GetObjectItemCaseSensitive(doc, "shapes");
+    for (int i = cJSON_GetArraySize(shapes); i-- > 0;)
+        if (cJSON_HasObjectItem(cJSON_GetArrayItem(shapes, i), "load"))
+            cJSON_DeleteItemFromArray(shapes, i);
+}
+
 struct env_decisions *env_decisions_load(const char *path, struct err *e)
 {
     cJSON *doc = json_load(path, ENV_FORMAT, e);
     if (!doc)
         return NULL;
+    drop_loaded_shapes(doc);
     struct env_decisions *d = env_decisions_new(ENV_MARGIN);
     struct json_reader in = {.arena = d->arena, .file = path, .err = e};
     if (json_get_fields(&in, &(const struct json_record){fields}, doc, d)) {

@@ -54,7 +54,7 @@ static void take_shape(struct bench_options *o, const struct env_shape *s)
 {
     struct bench_shape_list *shapes = &o->shapes;
     if (shapes->count < BENCH_SHAPES)
-        shapes->items[shapes->count++] = (struct bench_shape){s->nodes, s->ranks, s->others, s->load};
+        shapes->items[shapes->count++] = (struct bench_shape){s->nodes, s->ranks, s->others};
     shapes->if_fitting = 1;
 }
 

@@ -75,7 +75,6 @@ static void refute_point(struct refuting *r, const struct env_shape *s, int coll
                                                             .nodes = s->nodes,
                                                             .ranks = s->ranks,
                                                             .others = s->others,
-                                                            .load = s->load,
                                                             .buffers = s->buffers,
                                                             .launch = s->launches[s->chosen].knobs,
                                                             .call = p->options[i].call,

@@ -24,14 +24,14 @@ Every option is still known and named by help
   $ cat >options <<'END'
   > tune --budget --calibration --collectives --confidence --engine --first-use-patience \
   > --force --from --gpu --graphs --hostfile --hosts --interfaces --json --launch-prefix --launcher --machine \
-  > --margin --max-bytes --min-bytes --mpirun --mpirun-args --nccl --nccl-lib --nodes --objective --output --plan \
+  > --margin --max-bytes --min-bytes --mpirun --mpirun-args --nccl --nccl-lib --nodes --output --plan \
   > --predicted --quiet --ranks-per-node --registered --resume --serve --shapes --share-gpus --sizes \
   > --ssh-command --start-patience --step-factor --topology --watchdog --workload
   > probe --deadline --format --from --gpu --hostfile --hosts --ibnetdiscover --json --list-findings \
   > --list-gpus --list-machines --machine --merge --nodes --output --remote --ssh --strict --sysroot --why
   > bench --budget --calibrate --calibration --check --collectives --confidence --engine --first-use-patience --from \
   > --gpu --graphs --hostfile --hosts --interfaces --json --launch-prefix --launcher --machine --margin \
-  > --max-bytes --min-bytes --mpirun --mpirun-args --nccl --nccl-lib --nodes --objective --output --plan --ports \
+  > --max-bytes --min-bytes --mpirun --mpirun-args --nccl --nccl-lib --nodes --output --plan --ports \
   > --quiet --ranks-per-node --registered --resume --schedule --shapes --share-gpus --sizes --ssh-command \
   > --start-patience --step-factor --topology --watchdog --workload
   > generate --confidence --fabric --force --json --margin --nccl --output --predicted --quiet \
@@ -42,7 +42,7 @@ Every option is still known and named by help
   > --profile --ranks-per-node --script --set --sockets --topology --workload
   > verify --budget --calibration --collectives --confidence --engine --first-use-patience --graphs --hostfile \
   > --hosts --interfaces --journal --json --launch-prefix --launcher --margin --max-bytes --min-bytes --mpirun \
-  > --mpirun-args --nccl-lib --objective --output --quiet --ranks-per-node --registered --shapes --share-gpus \
+  > --mpirun-args --nccl-lib --output --quiet --ranks-per-node --registered --shapes --share-gpus \
   > --sizes --ssh-command --start-patience --step-factor --watchdog --workload
   > explain --bytes --collectives --json --nccl --nodes --ranks --workload
   > report --output

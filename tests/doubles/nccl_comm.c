@@ -82,8 +82,6 @@ int comm_find_driver(void)
         {"double_captured", (void **)&d->captured},
         {"double_stick", (void **)&d->stick},
         {"double_record", (void **)&d->record},
-        {"double_beside", (void **)&d->beside},
-        {"double_slow", (void **)&d->slow},
         {"double_count_writes", (void **)&d->count_writes},
         {"double_count_waits", (void **)&d->count_waits},
         {"double_current_device", (void **)&d->current_device},
@@ -295,23 +293,6 @@ static int move(struct ncclComm *c, const struct comm_call *x, const struct done
     return 0;
 }
 
-/* How many times longer a call takes for what this GPU does beside it, and what it does to that. */
-static double contend(const struct ncclComm *c, const struct header *h, void *stream, double begin, double *slowdown)
-{
-    double sms = c->law.sms, channels = h->channels < sms / 2 ? h->channels : sms / 2;
-    switch (comm_driver.beside(stream, begin)) {
-    case DOUBLE_COMPUTES:
-        *slowdown = sms / (sms - channels);
-        return 1 + c->law.loaded[h->algo];
-    case DOUBLE_CALLS:
-        *slowdown = 1 + c->law.shared;
-        return *slowdown;
-    default:
-        *slowdown = 1;
-        return 1;
-    }
-}
-
 /* How long the ranks wait for one of them, before they begin. */
 static double lateness_us(const struct ncclComm *c)
 {
@@ -325,7 +306,7 @@ static int perform(const struct comm_call *x, void *stream)
     const struct move *m = &x->move;
     const struct header *h = &x->header;
     uint64_t bytes = x->bytes;
-    double factor = 1, slowdown;
+    double factor = 1;
     int rc;
     struct done_call d = {*h, m->send, m->recv};
     struct agreement all = {VERDICT_SKIP, 0, 0};
@@ -356,8 +337,7 @@ static int perform(const struct comm_call *x, void *stream)
     }
     double late = lateness_us(c), waited = c->world_rank == (int)c->law.late_rank ? 0 : late;
     double begin = begin_us(c, h, arrival, alone ? NULL : &all) + late, extra = overhead_us(c, h);
-    double us = (time_us(c, x, factor) + extra) * contend(c, h, stream, begin, &slowdown);
-    comm_driver.slow(stream, begin, begin + us, slowdown);
+    double us = time_us(c, x, factor) + extra;
     c->over_us += late + us;
     comm_driver.finish(stream, begin + us);
     profiler_tell(c->profiler, m, h->algo, h->proto, h->channels, waited + us);

@@ -75,8 +75,6 @@ struct comm_driver {
     double_stream_captured *captured;
     double_stream_stick *stick;
     double_stream_record *record;
-    double_stream_beside *beside;
-    double_stream_slow *slow;
     double_writes *count_writes, *count_waits;
     double_device *current_device;
     int (*alloc)(void **memory, size_t bytes);

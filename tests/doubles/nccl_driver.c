@@ -16,8 +16,6 @@ typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
-typedef struct CUmod_st *CUmodule;
-typedef struct CUfunc_st *CUfunction;
 typedef int CUstreamCaptureMode;
 #endif
 
@@ -197,24 +195,6 @@ CUresult cuEventQuery(CUevent event)
 CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to)
 {
     return gpu_elapsed(ms, (void *)from, (void *)to);
-}
-
-CUresult cuModuleLoadData(CUmodule *module, const void *image)
-{
-    return gpu_module((void **)(void *)module, image, ".version ");
-}
-
-CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
-{
-    return gpu_function((void **)(void *)function, (const char *)(void *)module, name);
-}
-
-CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-                        unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **parameters,
-                        void **extra)
-{
-    return gx && gy && gz && !shared && !extra ? gpu_launch((const void *)f, bx * by * bz, parameters, (void *)stream)
-                                               : GPU_BAD_VALUE;
 }
 
 CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)

@@ -23,12 +23,6 @@ typedef int double_stream_captured(void *stream);
 typedef void double_graph_work(void *stream, const void *work);
 typedef int double_stream_record(void *stream, double_graph_work *run, const void *work, size_t bytes);
 
-/* What another stream of this process still does at `us`: nothing, a kernel, a call; and for how much longer it does so
- * because of work on `stream` from `us` to `end_us` that slows it by the factor `slowdown`. */
-enum double_load { DOUBLE_IDLE, DOUBLE_COMPUTES, DOUBLE_CALLS };
-typedef int double_stream_beside(void *stream, double us);
-typedef void double_stream_slow(void *stream, double us, double end_us, double slowdown);
-
 /* The stream never finishes what was just put on it. */
 typedef void double_stream_stick(void *stream);
 

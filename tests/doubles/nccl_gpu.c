@@ -31,7 +31,7 @@ struct pending {
 
 struct gpu_stream {
     double clock_us;
-    int stuck, non_blocking, busy; /* busy: enum double_load, what it did last */
+    int stuck, non_blocking;
     struct pending *first, *last;
     struct gpu_graph *captured; /* NULL: what comes is done */
     struct gpu_stream *next;
@@ -334,8 +334,6 @@ double_stream_stick double_stick;
 double_writes double_count_writes, double_count_waits;
 double_device double_current_device;
 double_stream_record double_record;
-double_stream_beside double_beside;
-double_stream_slow double_slow;
 
 void double_spend(double us)
 {
@@ -363,24 +361,6 @@ double double_arrive(void *stream)
 void double_finish(void *stream, double us)
 {
     stream_of(stream)->clock_us = us;
-    stream_of(stream)->busy = DOUBLE_CALLS;
-}
-
-int double_beside(void *stream, double us)
-{
-    for (struct gpu_stream *s = streams; s; s = s->next)
-        if (s != stream_of(stream) && s->busy && s->clock_us > us)
-            return s->busy;
-    return DOUBLE_IDLE;
-}
-
-void double_slow(void *stream, double us, double end_us, double slowdown)
-{
-    for (struct gpu_stream *s = streams; s; s = s->next) {
-        double until_us = s->clock_us < end_us ? s->clock_us : end_us;
-        if (s != stream_of(stream) && s->busy && until_us > us)
-            s->clock_us += (until_us - us) * (1 - 1 / slowdown);
-    }
 }
 
 int double_captured(void *stream)
@@ -457,39 +437,6 @@ int gpu_elapsed(float *ms, const struct gpu_event *from, const struct gpu_event 
     if (to->stuck || to->clock_us > host_us)
         return GPU_BUSY_NOT_READY;
     *ms = (float)((to->clock_us - from->clock_us) / 1e3 * or_one(law()->timer));
-    return GPU_OK;
-}
-
-/* ---- kernels ---- */
-
-/* A module is its text, a function its name within. */
-int gpu_module(void **module, const char *image, const char *begin)
-{
-    *module = strncmp(image, begin, strlen(begin)) ? NULL : strdup(image);
-    return *module ? GPU_OK : GPU_BAD_IMAGE;
-}
-
-int gpu_function(void **function, const char *module, const char *name)
-{
-    *function = module && strstr(module, name) ? (void *)(uintptr_t)1 : NULL;
-    return *function ? GPU_OK : GPU_NOT_FOUND;
-}
-
-int gpu_launch(const void *function, unsigned threads, void **parameters, struct gpu_stream *stream)
-{
-    if (!function || !threads || threads > 1024 || !parameters || !double_owns(*(void **)parameters[0]))
-        return GPU_BAD_VALUE;
-    return gpu_compute(stream);
-}
-
-int gpu_compute(struct gpu_stream *stream)
-{
-    struct gpu_stream *s = stream_of(stream);
-    catch_up(s);
-    land(s);
-    host_us += law()->launch_us;
-    s->clock_us = (s->clock_us > host_us ? s->clock_us : host_us) + law()->compute_us;
-    s->busy = DOUBLE_COMPUTES;
     return GPU_OK;
 }
 

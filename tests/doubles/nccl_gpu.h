@@ -24,8 +24,6 @@ enum {
     GPU_UNAVAILABLE = 46,
     GPU_NO_DEVICE = 100,
     GPU_BAD_DEVICE = 101,
-    GPU_BAD_IMAGE = 200,
-    GPU_NOT_FOUND = 500,
     GPU_BUSY_NOT_READY = 600,
     GPU_NOT_SUPPORTED = 801,
     GPU_CAPTURING = 900,
@@ -60,12 +58,6 @@ int gpu_event(struct gpu_event **event);
 int gpu_record(struct gpu_event *event, struct gpu_stream *stream);
 int gpu_query(struct gpu_event *event);
 int gpu_elapsed(float *ms, const struct gpu_event *from, const struct gpu_event *to);
-
-/* `begin`: how a module's text begins. The first parameter of a kernel is memory of the device. */
-int gpu_module(void **module, const char *image, const char *begin);
-int gpu_function(void **function, const char *module, const char *name);
-int gpu_launch(const void *function, unsigned threads, void **parameters, struct gpu_stream *stream);
-int gpu_compute(struct gpu_stream *stream); /* the time of a kernel, for the doubles of libraries that have their own */
 
 int gpu_capture_begin(struct gpu_stream *stream, int mode);
 int gpu_capture_end(struct gpu_stream *stream, struct gpu_graph **graph);

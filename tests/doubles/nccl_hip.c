@@ -172,48 +172,6 @@ int hipEventElapsedTime(float *ms, void *from, void *to)
     return gpu_elapsed(ms, from, to);
 }
 
-int hipModuleLoadData(void **module, const void *image)
-{
-    return gpu_module(module, image, "compiled ");
-}
-
-int hipModuleGetFunction(void **function, void *module, const char *name)
-{
-    return gpu_function(function, module, name);
-}
-
-int hipModuleLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                          unsigned shared, void *stream, void **parameters, void **extra)
-{
-    return gx && gy && gz && !shared && !extra ? gpu_launch(f, bx * by * bz, parameters, stream) : GPU_BAD_VALUE;
-}
-
-/* The compiler stands in the same library, as in releases before ROCm 6: what comes out is a word and the source. */
-int hiprtcCreateProgram(void **program, const char *source, const char *name, int headers, const char **texts,
-                        const char **names)
-{
-    (void)name;
-    *program = headers || texts || names ? NULL : malloc(strlen(source) + sizeof "compiled ");
-    return *program ? sprintf(*program, "compiled %s", source) < 0 : GPU_BAD_VALUE;
-}
-
-int hiprtcCompileProgram(void *program, int options, const char **list)
-{
-    return !program || options || list ? GPU_BAD_VALUE : GPU_OK;
-}
-
-int hiprtcGetCodeSize(void *program, size_t *bytes)
-{
-    *bytes = strlen(program) + 1;
-    return GPU_OK;
-}
-
-int hiprtcGetCode(void *program, char *code)
-{
-    memcpy(code, program, strlen(program) + 1);
-    return GPU_OK;
-}
-
 int hipStreamBeginCapture(void *stream, int mode)
 {
     return gpu_capture_begin(stream, mode);

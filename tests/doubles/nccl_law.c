@@ -99,8 +99,6 @@ static const struct {
     {"untuned", {AT(untuned)}, 1},
     {"cell_bytes", {AT(cell_bytes)}, 1},
     {"timer", {AT(timer)}, 1},
-    {"compute", {AT(compute_us), AT(sms)}, 2},
-    {"shared", {AT(shared)}, 1},
     {"late", {AT(late_rank), AT(late_us), AT(late_every)}, 3},
 #undef AT
 };
@@ -162,8 +160,6 @@ static int read_line(struct law *l, char *line)
         return read_connected(l, rest);
     if (!strcmp(line, "beside"))
         return read_more(l->beside, rest);
-    if (!strcmp(line, "loaded"))
-        return read_more(l->loaded, rest);
     if (!strcmp(line, "seed"))
         return (void)(l->seed = strtoull(rest, NULL, 10)), 0;
     if (!strcmp(line, "hcas"))
@@ -182,8 +178,6 @@ int law_parse(struct law *l, const char *text, const char *name, char why[256])
 {
     memset(l, 0, sizeof *l);
     l->channels = 16;
-    l->compute_us = 100;
-    l->sms = 132;
     char *copy = strdup(text), *save = NULL;
     int rc = copy ? 0 : -1, number = 0;
     for (char *line = copy ? strtok_r(copy, "\n", &save) : NULL; line && !rc; line = strtok_r(NULL, "\n", &save)) {

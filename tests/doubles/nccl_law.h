@@ -33,10 +33,6 @@
  *   together F                       of a communicator that is made while another process has one on one of its GPUs
  *   init SECONDS                     of real time that a communicator takes, for every rank
  *   beside ALGORITHM F               F more for every other group of the same split, which the cost table ignores
- *   compute US SMS                   a kernel takes US alone on SMS multiprocessors (100 and 132); each channel of a
- *                                     call takes one of them meanwhile
- *   loaded ALGORITHM F               F more beside kernels
- *   shared F                         F more for calls of two communicators on one GPU at the same time
  *   connected ALGORITHM N            more channels are not checked where NCCL does not: the process aborts
  *   late RANK US EVERY               the GPU of that rank of the first communicator comes US late to one call in EVERY,
  *                                    and the others wait for it; hosts, which run ahead, do not know
@@ -99,7 +95,7 @@ struct law {
         double factor, wake_us;
     } gpus[LAW_GPUS];
     int connected[ALGO_COUNT]; /* 0: no limit */
-    double beside[ALGO_COUNT], loaded[ALGO_COUNT], compute_us, sms, shared, late_rank, late_us, late_every;
+    double beside[ALGO_COUNT], late_rank, late_us, late_every;
     struct law_shaped shaped[LAW_SHAPED];
     int nshaped;
     uint64_t seed;

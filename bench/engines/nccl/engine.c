@@ -179,8 +179,6 @@ static struct nccl_session *new_session(struct nccl_context *c, const struct ncc
     s->api = joined->api;
     snprintf(s->active, sizeof s->active, "%s", joined->active);
     s->base.active = s->active;
-    snprintf(s->no_load, sizeof s->no_load, "%s", joined->no_load);
-    s->base.no_load = *s->no_load ? s->no_load : NULL;
     return s;
 }
 
@@ -229,7 +227,7 @@ static void close_session(struct bench_session *base, int kill)
 static const struct algorithm_table *find_table(struct nccl_session *s, const struct history_place *at,
                                                 volatile sig_atomic_t *stop)
 {
-    const struct bench_shape shape = {at->nodes, at->ranks, at->others, at->load};
+    const struct bench_shape shape = {at->nodes, at->ranks, at->others};
     const struct nccl_measure q = nccl_session_question(s, at->coll, at->bytes, shape, at->buffers);
     for (int i = 0; i < s->ntables; i++)
         if (nccl_same_point(&s->tables[i].point, &q.point))
@@ -280,7 +278,6 @@ static const struct bench_measure_ops ops = {
     .sampling = NCCL_SAMPLING,
     .buffers = 1u << BENCH_BFLOAT16 | 1u << BENCH_IN_PLACE | 1u << BENCH_OUT_OF_PLACE | 1u << BENCH_GRAPH |
                1u << BENCH_REGISTERED,
-    .seconds = 1,
     .suits = suits_nodes,
     .plan = plan_launches,
     .combine = nccl_plan_combine,

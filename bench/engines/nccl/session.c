@@ -112,9 +112,6 @@ enum bench_outcome nccl_session_prepare(const struct nccl_request *r, const stru
         *refusals = s->base.ranks;
     if (outcome == BENCH_ANSWERED && !*refusals) {
         s->point = *p;
-        s->unit_us = 0;
-        for (int i = 0; i < s->base.ranks; i++)
-            s->unit_us = fmax(s->unit_us, s->prepared[i].unit_us);
         describe_point(s);
     }
     return outcome;
@@ -163,17 +160,6 @@ static int first_of(const struct nccl_session *s, int r)
     return first;
 }
 
-/* Of what ran beside, over all ranks that had it. */
-static double mean_slowdown(const struct nccl_session *s)
-{
-    double sum = 0, n = 0;
-    for (int r = 0; r < s->base.ranks; r++) {
-        sum += s->times[r].slowdown;
-        n += s->times[r].slowdown > 0;
-    }
-    return n > 0 ? sum / n : 0;
-}
-
 /* The slowest rank's answer stands for all groups; ranks of one that see different choices would hang sooner or later.
  */
 static enum bench_status judge_answers(struct nccl_session *s, double *us, char *detail)
@@ -189,7 +175,6 @@ static enum bench_status judge_answers(struct nccl_session *s, double *us, char 
         tell_trouble(s, r, detail);
     }
     *us = slowest->us;
-    s->base.slowdown = mean_slowdown(s);
     for (int r = 1; r < s->base.ranks && status == BENCH_OK; r++) {
         int first = first_of(s, r);
         if (!same_choice(&s->times[first].choice, &s->times[r].choice)) {
@@ -291,10 +276,6 @@ static enum bench_outcome check_other_data(const struct nccl_request *r, const s
 
 /* ---- batches ---- */
 
-/* The load lasts so much longer than a sample takes alone; more pieces than this are not put beside one. */
-#define BESIDE     2.0
-#define MOST_UNITS 20000
-
 static struct nccl_measure question_of(const struct nccl_session *s, const struct bench_batch *b,
                                        const struct bench_knobs *call)
 {
@@ -330,50 +311,39 @@ struct batch_run {
     void *user;
 };
 
-/* As many pieces of the load as outlast a sample of calls that took `us` alone, even where each slows the other. */
-static int units_beside(const struct nccl_session *s, double us)
-{
-    double units = s->unit_us > 0 ? BESIDE * us / s->unit_us + 1 : 0;
-    return units < MOST_UNITS ? (int)units : MOST_UNITS;
-}
-
-/* Take one sample of one shot and report it; the first of a shot without iterations finds out how many it needs. Beside
- * a load each is taken alone first, which says how much of the load it takes to last as long. *out: the shot gets no
- * further ones. */
+/* Take one sample of one shot and report it; the first of a shot without iterations finds out how many it needs. *out:
+ * the shot gets no further ones. */
 static enum bench_outcome measure_shot(struct batch_run *x, int shot, int first, char *out)
 {
     struct nccl_session *s = x->request.session;
     const struct bench_batch *b = x->batch;
     const struct nccl_measure call = question_of(s, b, b->shots[shot].knobs);
     struct nccl_measure q = call;
-    const int loaded = b->shape.load != BENCH_ALONE;
     int *iterations = &x->iterations[shot], enough = 0;
     enum bench_outcome outcome = BENCH_ANSWERED;
     enum bench_status status = BENCH_OK;
     double us = 0;
     x->request.patience_s = b->shots[shot].patience_s;
-    if (loaded || (first && (b->check || !*iterations))) {
-        q.check = b->check && first;
-        q.iterations = loaded && *iterations ? *iterations : 1;
+    if (first && (b->check || !*iterations)) {
+        q.check = b->check;
         outcome = nccl_session_ask(&x->request, &q, &status, &us);
         enough = outcome != BENCH_ANSWERED || status != BENCH_OK;
         if (!enough && !*iterations)
             *iterations = bench_sample_calls(&NCCL_SAMPLING, us);
-        enough |= *iterations == 1 && !loaded;
+        enough |= *iterations == 1;
     }
     if (!enough) {
         q.check = 0;
         q.iterations = *iterations;
-        q.units = loaded ? units_beside(s, us * *iterations) : 0;
         outcome = nccl_session_ask(&x->request, &q, &status, &us);
     }
-    if (outcome == BENCH_ANSWERED && status == BENCH_OK && first && b->check && b->nshots == 1 && !loaded)
+    if (outcome == BENCH_ANSWERED && status == BENCH_OK && first && b->check && b->nshots == 1)
         outcome = check_other_data(&x->request, &call, &status);
     if (outcome != BENCH_ANSWERED)
         return outcome;
     *out = status != BENCH_OK;
     x->report(x->user, shot, status, us, *s->remark && status == BENCH_OK ? s->remark : x->request.detail);
-    if (status == BENCH_OK && call.algo < 0 && !loaded && (!b->buffers || b->buffers == s->context->buffers))
+    if (status == BENCH_OK && call.algo < 0 && (!b->buffers || b->buffers == s->context->buffers))
         remember_default(s, &call.point, us);
     return BENCH_ANSWERED;
 }

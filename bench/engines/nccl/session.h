@@ -64,8 +64,6 @@ struct nccl_session {
     char active[NCCL_ACTIVE];    /* others' plugins at work */
     int samples, odd, odd_said;  /* samples of which two clocks were read, and in which they disagreed */
     volatile sig_atomic_t *stop; /* of the caller that opened it */
-    double unit_us;              /* of the load of the prepared point, see struct nccl_prepared */
-    char no_load[NCCL_ACTIVE];   /* why nothing can run beside calls; "": it can */
     int api;                     /* version of the tuner interface that NCCL uses; 0 unknown */
 };
 

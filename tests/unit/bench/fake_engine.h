@@ -43,7 +43,6 @@ static struct {
     uint64_t disturbed_bytes; /* from this size on */
     int middle_in_groups;     /* "middle" is ten times as fast in groups of fewer ranks than there are */
     uint64_t room_bytes;      /* as the session says */
-    int early_takes_all;      /* what runs beside "early" takes eight times as long, beside others a tenth longer */
     int groups_contend;       /* groups at once take half as long again */
     double open_s;            /* what a launch takes to start */
     struct {
@@ -213,7 +212,6 @@ static enum bench_outcome fake_measure(struct bench_session *base, const struct 
             factor *= fake.groups_contend && b->shape.others ? 1.5 : 1;
             factor *= fake.middle_in_groups && smaller && !strcmp(call, "middle") ? 0.1 : 1;
             factor *= fake_data(b->buffers, call);
-            base->slowdown = !b->shape.load ? 0 : fake.early_takes_all && !strcmp(call, "early") ? 8 : 1.1;
             tell(user, i, BENCH_OK, factor * fake_time_us(s->launch->label, call, b->bytes) * fake_noise(), NULL);
         }
     return BENCH_ANSWERED;
@@ -227,7 +225,6 @@ static void fake_close(struct bench_session *base, int kill)
 }
 
 static const struct bench_measure_ops fake_ops = {
-    .seconds = 1,
     .plan = fake_plan,
     .combine = fake_combine,
     .open = fake_open,

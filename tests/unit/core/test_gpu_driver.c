@@ -41,7 +41,7 @@ TEST_CASE(both_drivers)
         assert_true(gpu_cache_bytes(&g, 0) > 1000000);
         for (size_t at = offsetof(struct gpu, init); at < offsetof(struct gpu, capture_begin); at += sizeof(void *))
             assert_non_null(*(void **)(void *)((char *)&g + at));
-        assert_true(g.launch && g.module_load && g.host_us && g.graph_drop);
+        assert_true(g.host_us && g.graph_drop);
     }
 }
 

@@ -36,10 +36,9 @@ static void print_predictions(FILE *out, const struct model *m)
                 fprintf(out, "  %s %llu: none\n", coll_name(coll), (unsigned long long)sizes[i]);
                 continue;
             }
-            fprintf(out, "  %s %llu: %.3g us, %.3g to %.3g, %s %s %d, %s, beside %.3g%s:", coll_name(coll),
+            fprintf(out, "  %s %llu: %.3g us, %.3g to %.3g, %s %s %d, %s%s:", coll_name(coll),
                     (unsigned long long)sizes[i], t.us, t.low_us, t.high_us, t.algo < 0 ? "-" : algo_name(t.algo),
-                    t.proto < 0 ? "-" : proto_name(t.proto), t.channels, t.limit, t.slowdown,
-                    t.unvalidated ? ", unvalidated" : "");
+                    t.proto < 0 ? "-" : proto_name(t.proto), t.channels, t.limit, t.unvalidated ? ", unvalidated" : "");
             for (int part = 0; part < MODEL_PARTS; part++)
                 fprintf(out, " %.2g", t.share[part] < 1e-9 ? 0 : t.share[part]);
             fputc('\n', out);

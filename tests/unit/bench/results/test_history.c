@@ -132,23 +132,21 @@ TEST_CASE(places_differ_by_every_member)
 {
     struct bench_result x = items[0];
     x.others = 2;
-    x.load = 1;
     x.buffers = BENCH_GRAPH;
     const struct history_place own = history_place_of(&x);
-    struct history_place not [] = {own, own, own, own, own, own, own};
-    int *const member[] = {&not [0].coll,   &not [1].nodes, &not [2].ranks,
-                           &not [3].others, &not [4].load,  &not [5].buffers};
+    struct history_place not [] = {own, own, own, own, own, own};
+    int *const member[] = {&not [0].coll, &not [1].nodes, &not [2].ranks, &not [3].others, &not [4].buffers};
     assert_true(history_is_of(&x, &own));
     assert_int_equal(own.bytes, x.bytes);
     assert_string_equal(own.launch, "default");
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 5; i++) {
         ++*member[i];
         assert_false(history_is_of(&x, &not [i]));
     }
-    not [6].engine = "nccl";
-    assert_false(history_is_of(&x, &not [6]));
-    not [6].engine = NULL;
-    assert_true(history_is_of(&x, &not [6]));
+    not [5].engine = "nccl";
+    assert_false(history_is_of(&x, &not [5]));
+    not [5].engine = NULL;
+    assert_true(history_is_of(&x, &not [5]));
 }
 
 TEST_CASE(the_least_disturbed)

@@ -22,9 +22,9 @@ static struct history_place draw_place(void)
     struct history_place at = {.coll = COLL_ALLREDUCE, .nodes = 2, .ranks = 4, .engine = "mpi"};
     at.bytes = sizes[below(4)];
     at.launch = launches[below(3)];
-    int *const members[] = {&at.coll, &at.nodes, &at.ranks, &at.others, &at.load, &at.buffers};
+    int *const members[] = {&at.coll, &at.nodes, &at.ranks, &at.others, &at.buffers};
     if (!below(3))
-        ++*members[below(6)];
+        ++*members[below(5)];
     return at;
 }
 

@@ -84,33 +84,31 @@ TEST_CASE(candidates_in_order)
 /* Every member tells points apart, the first ones before the last ones. */
 TEST_CASE(points_in_order)
 {
-    struct bench_result low[9], high[9];
-    struct bench_point p[7];
-    for (int i = 0; i < 9; i++) { /* the other members say the contrary behind, and the same before */
+    struct bench_result low[8], high[8];
+    struct bench_point p[6];
+    for (int i = 0; i < 8; i++) { /* the other members say the contrary behind, and the same before */
         low[i] = high[i] = result("x", "x", BENCH_OK, us, 1);
         low[i].engine = i < 1 ? "a" : "b", high[i].engine = "b";
         low[i].nodes = i < 1 ? 3 : i == 1 ? 1 : 2, high[i].nodes = 2;
         low[i].ranks = i < 2 ? 9 : i == 2 ? 7 : 8, high[i].ranks = 8;
         low[i].buffers = i < 3 ? 2 : i == 3 ? 0 : 1, high[i].buffers = 1;
         low[i].others = i < 4 ? 6 : i == 4 ? 4 : 5, high[i].others = 5;
-        low[i].load = i < 5 ? 2 : i == 5 ? 0 : 1, high[i].load = 1;
-        low[i].coll = i < 6 ? 4 : i == 6 ? 2 : 3, high[i].coll = 3;
-        low[i].bytes = i < 7 ? 65 : i == 7 ? 63 : 64, high[i].bytes = 64;
-        low[i].library = i < 8 ? "z" : "a", high[i].library = "b";
+        low[i].coll = i < 5 ? 4 : i == 5 ? 2 : 3, high[i].coll = 3;
+        low[i].bytes = i < 6 ? 65 : i == 6 ? 63 : 64, high[i].bytes = 64;
+        low[i].library = i < 7 ? "z" : "a", high[i].library = "b";
         assert_true(bench_results_compare(&low[i], &high[i]) < 0);
         assert_true(bench_results_compare(&high[i], &low[i]) > 0);
         assert_int_equal(bench_results_compare(&low[i], &low[i]), 0);
     }
-    for (int i = 0; i < 7; i++)
+    for (int i = 0; i < 6; i++)
         p[i] = (struct bench_point){.engine = i == 1 ? "mpi" : "nccl",
                                     .nodes = 2 + (i == 2),
                                     .ranks = 4 + (i == 3),
                                     .others = i == 4,
-                                    .load = i == 5,
-                                    .buffers = i == 6,
+                                    .buffers = i == 5,
                                     .coll = i};
     assert_true(bench_points_alike(&p[0], &p[0]));
-    for (int i = 1; i < 7; i++)
+    for (int i = 1; i < 6; i++)
         assert_false(bench_points_alike(&p[0], &p[i]));
 }
 
@@ -251,21 +249,6 @@ TEST_CASE(visits)
     assert_int_equal(c->nvisits, 0); /* a prediction is no session */
     assert_near(c->time_us.median, us[5], 0);
     assert_near(c->time_us.high, 1, 0);
-}
-
-/* What ran beside it counts by samples, and the call's own time comes back from what a step loses. */
-TEST_CASE(slowdowns)
-{
-    struct bench_result items[] = {result("default", "a", BENCH_OK, us, 6), result("default", "a", BENCH_OK, us, 2),
-                                   result("default", "a", BENCH_WRONG, us, 2)};
-    items[0].slowdown = 2, items[1].slowdown = 4, items[2].slowdown = 100;
-    const struct bench_candidate *c = &point_of(items, 2)->candidates[0];
-    assert_near(c->time_us.slowdown, 2.5, 1e-12);
-    assert_near(bench_candidate_call_us(c), bench_call_us(c->time_us.median, 2.5), 1e-12);
-    assert_near(point_of(items, 3)->candidates[0].time_us.slowdown, 2.5, 1e-12);
-    items[0].slowdown = 0;
-    c = &point_of(items, 1)->candidates[0];
-    assert_near(bench_candidate_call_us(c), 3.5, 0);
 }
 
 /* Whose plugins were at work under the baseline: at last, and before. */

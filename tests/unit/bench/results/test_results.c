@@ -96,7 +96,7 @@ TEST_CASE(reads_every_field)
     bench_results_free(r);
 }
 
-/* Each warning names its line. */
+/* Each warning names its line. Lines 14 to 16 are what 0.1.0 measured beside compute: left out. */
 TEST_CASE(skips_broken_lines)
 {
     char *text = NULL;
@@ -111,7 +111,7 @@ TEST_CASE(skips_broken_lines)
     for (int line = 2; line <= 16; line++) {
         char place[64];
         snprintf(place, sizeof place, "broken-lines.jsonl:%d:", line);
-        if (line == 3)
+        if (line == 3 || line >= 14)
             assert_null(strstr(text, place));
         else
             assert_non_null(strstr(text, place));

@@ -86,30 +86,6 @@ TEST_CASE(what_does_not_fit_is_an_error)
     }
 }
 
-/* What is best alone takes all of the GPU: beside compute another one is, and the journal says why. */
-TEST_CASE(beside_compute_another_one_wins)
-{
-    static const char *const shapes[] = {"2x2", "2x2@compute"};
-    struct fake_run f;
-    memset(&fake, 0, sizeof fake);
-    fake.ranks = 4;
-    fake.early_takes_all = 1;
-    begin(&f, 0, shapes, 2);
-    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
-    fake_end(&f);
-    begin(&f, 1, shapes, 2); /* read back from the file */
-    struct bench_points *p = bench_points_of(f.study.results, f.study.arena);
-    assert_int_equal(p->count, 2 * f.study.nsizes);
-    for (int i = 0; i < p->count; i++) {
-        const struct bench_candidate *best = &p->items[i].candidates[p->items[i].best];
-        assert_int_equal(!strcmp(best->call.label, "early"), !p->items[i].load);
-        assert_true(p->items[i].load ? fabs(best->time_us.slowdown - 1.1) < 1e-3 : best->time_us.slowdown == 0);
-        if (p->items[i].load)
-            assert_true(best->time_us.median < 0.3 * bench_candidate_call_us(best));
-    }
-    fake_end(&f);
-}
-
 static struct workload *workload_of(const int (*groups)[2], int n)
 {
     struct workload *w = workload_new();
@@ -128,7 +104,7 @@ static struct workload *workload_of(const int (*groups)[2], int n)
     return w;
 }
 
-static int objective, nodes = 2;
+static int nodes = 2;
 
 static void shapes_of(int ranks, const struct workload *w, double budget_s, const char *expected)
 {
@@ -141,7 +117,6 @@ static void shapes_of(int ranks, const struct workload *w, double budget_s, cons
     f.study.ranks = ranks;
     f.options.budget_open = !(budget_s > 0);
     f.options.budget_s = budget_s > 0 ? budget_s : 60;
-    f.options.objective = objective;
     assert_int_equal(search_shapes_take(&f.study, &f.err), 0);
     const char *text = "";
     for (int i = 0; i < f.study.nshapes; i++)
@@ -185,24 +160,6 @@ TEST_CASE(shapes_are_planned)
     assert_int_equal(search_shapes_plan(&o, NULL, out), 0);
     o.shapes.count = 2;
     assert_int_equal(search_shapes_plan(&o, &t, out), 2);
-}
-
-/* What the workload hides is measured beside compute, unless somebody says what is to be made short. */
-TEST_CASE(what_is_hidden_is_measured_beside_compute)
-{
-    struct workload *w = workload_of((const int[][2]){{8, 1}, {8, 1}, {4, 1}, {2, 4}}, 4);
-    w->phases[0].calls[1].overlap_us = 50;
-    w->phases[0].calls[2].overlap_us = 50;
-    /* Across nodes some are waited for, and those within one are on the way beside them; within a node nobody waits. */
-    shapes_of(8, w, 60, "2x4 2x4@compute 1x4*2@compute 1x4*2@calls 2x1*4");
-    objective = BENCH_FOR_TIME;
-    shapes_of(8, w, 60, "2x4 1x4*2 2x1*4");
-    objective = BENCH_BALANCED;
-    shapes_of(8, w, 60, "2x4 2x4@compute 1x4*2 1x4*2@compute 2x1*4 2x1*4@compute");
-    objective = BENCH_FOR_OVERLAP;
-    shapes_of(8, NULL, 60, "2x4@compute");
-    objective = BENCH_BY_WORKLOAD;
-    workload_free(w);
 }
 
 TEST_CASES_WITHIN(test_shapes, fake_setup, fake_teardown)

@@ -209,17 +209,9 @@ TEST_CASE(the_heaviest_points)
     workload_free(w);
 }
 
-/* What hides behind compute counts for the shape beside it, where the workload says what is measured how. */
-TEST_CASE(parts_of_a_workload)
+TEST_CASE(what_a_shape_calls)
 {
-    static struct bench_shape shapes[] = {{1, 8, 0}, {1, 8, 0, BENCH_COMPUTE}, {1, 4, 1}};
-    static const struct {
-        int objective;
-        const char *no_load;
-        double calls[3];
-    } cases[] = {{BENCH_BY_WORKLOAD, NULL, {3, 2, 7}},
-                 {BENCH_FOR_TIME, NULL, {5, 5, 7}},
-                 {BENCH_BY_WORKLOAD, "no GPU", {5, 5, 7}}};
+    static struct bench_shape shapes[] = {{1, 8, 0}, {1, 4, 1}};
     struct workload *w = workload_new();
     struct workload_phase *p = workload_add_phase(w, "step");
     char *text = NULL;
@@ -227,30 +219,24 @@ TEST_CASE(parts_of_a_workload)
     struct log log = {.out = open_memstream(&text, &bytes), .program = "x"};
     struct bench_study s = study_of(~0u, 4);
     w->ranks = w->ranks_per_node = 8;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 2; i++)
         workload_add_call(w, p,
                           (struct workload_call){.kind = COLL_ALLREDUCE,
                                                  .bytes = 16,
-                                                 .count = i == 0   ? 3
-                                                          : i == 1 ? 2
-                                                                   : 7,
-                                                 .group_size = i == 2 ? 4 : 8,
+                                                 .count = i ? 7 : 5,
+                                                 .group_size = i ? 4 : 8,
                                                  .stride = 1,
-                                                 .overlap_us = i == 1 ? 50 : -1});
+                                                 .overlap_us = -1});
     s.workload = w;
     s.arena = arena_new();
     s.log = &log;
     s.shapes = shapes;
-    s.nshapes = 3;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        options.objective = cases[i].objective;
-        s.no_load = cases[i].no_load;
-        bench_weigh(&s);
-        for (int k = 0; k < 3; k++) {
-            assert_true(bench_calls(&s, (struct bench_place){COLL_ALLREDUCE, 1, k}) == cases[i].calls[k]);
-            assert_true(bench_calls(&s, (struct bench_place){COLL_ALLREDUCE, 2, k}) == 0);
-            assert_true(bench_calls(&s, (struct bench_place){COLL_BROADCAST, 1, k}) == 0);
-        }
+    s.nshapes = 2;
+    bench_weigh(&s);
+    for (int k = 0; k < 2; k++) {
+        assert_true(bench_calls(&s, (struct bench_place){COLL_ALLREDUCE, 1, k}) == (k ? 7 : 5));
+        assert_true(bench_calls(&s, (struct bench_place){COLL_ALLREDUCE, 2, k}) == 0);
+        assert_true(bench_calls(&s, (struct bench_place){COLL_BROADCAST, 1, k}) == 0);
     }
     assert_true(!text || !*text);
     s.nshapes = 0;
@@ -271,19 +257,19 @@ TEST_CASE(parts_of_a_workload)
 
 TEST_CASE(places_have_all_that_is_known)
 {
-    static struct bench_shape shapes[] = {{1, 8, 0}, {2, 3, 5, BENCH_CALLS}};
+    static struct bench_shape shapes[] = {{1, 8, 0}, {2, 3, 5}};
     static const struct bench_engine engine = {.name = "e"};
     struct bench_study s = study_of(~0u, 4);
     s.engine = &engine;
     s.plan.buffers = BENCH_GRAPH;
     struct history_place at = bench_place_of(&s, (struct bench_place){COLL_ALLGATHER, 3, 1, BENCH_BFLOAT16}, "l");
-    assert_true(at.nodes == 1 && at.ranks == 8 && at.others == 0 && at.load == 0 && at.buffers == BENCH_BFLOAT16);
+    assert_true(at.nodes == 1 && at.ranks == 8 && at.others == 0 && at.buffers == BENCH_BFLOAT16);
     assert_true(at.coll == COLL_ALLGATHER && at.bytes == 64);
     s.shapes = shapes;
     s.nshapes = 2;
     assert_int_equal(bench_count_shapes(&s), 2);
     at = bench_place_of(&s, (struct bench_place){COLL_ALLGATHER, 3, 1}, "l");
-    assert_true(at.nodes == 2 && at.ranks == 3 && at.others == 5 && at.load == BENCH_CALLS);
+    assert_true(at.nodes == 2 && at.ranks == 3 && at.others == 5);
     assert_true(at.buffers == BENCH_GRAPH && at.bytes == 63);
     assert_string_equal(at.launch, "l");
     assert_string_equal(at.engine, "e");

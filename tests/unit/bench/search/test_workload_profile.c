@@ -76,20 +76,20 @@ TEST_CASE(counts_of_one_kind_of_group)
 {
     static const uint64_t sizes[] = {100, 1050, 4000, 1 << 20};
     double calls[4];
-    assert_true(workload_profile_has_part(workload, WORKLOAD_ALL, 2, 16));
-    assert_false(workload_profile_has_part(workload, WORKLOAD_ALL, 1, 16));
-    workload_profile_calls(workload, WORKLOAD_ALL, COLL_ALLREDUCE, &(struct bench_shape){2, 16}, sizes, 4, calls);
+    assert_true(workload_profile_has(workload, 2, 16));
+    assert_false(workload_profile_has(workload, 1, 16));
+    workload_profile_calls(workload, COLL_ALLREDUCE, &(struct bench_shape){2, 16}, sizes, 4, calls);
     assert_near(calls[0], 0, 0);
     assert_near(calls[1], 1 + 3 * 1000.0 / 1050, 1e-9);
     assert_near(calls[2], 2, 0);
-    workload_profile_calls(workload, WORKLOAD_ALL, COLL_ALLGATHER, &(struct bench_shape){2, 16}, sizes, 4, calls);
+    workload_profile_calls(workload, COLL_ALLGATHER, &(struct bench_shape){2, 16}, sizes, 4, calls);
     assert_near(calls[0], 0, 0); /* groups of eight */
-    workload_profile_calls(workload, WORKLOAD_ALL, COLL_ALLGATHER, &(struct bench_shape){1, 8}, sizes, 4, calls);
+    workload_profile_calls(workload, COLL_ALLGATHER, &(struct bench_shape){1, 8}, sizes, 4, calls);
     assert_near(calls[0], 5 * 0.64, 1e-9);
-    workload_profile_calls(workload, WORKLOAD_ALL, COLL_ALLTOALL, &(struct bench_shape){2, 8}, sizes, 4,
+    workload_profile_calls(workload, COLL_ALLTOALL, &(struct bench_shape){2, 8}, sizes, 4,
                            calls); /* what is not measured that large counts more often */
     assert_near(calls[3], 1 << 20, 1e-6);
-    workload_profile_calls(workload, WORKLOAD_ALL, COLL_ALLGATHER, &(struct bench_shape){4, 32}, sizes, 4,
+    workload_profile_calls(workload, COLL_ALLGATHER, &(struct bench_shape){4, 32}, sizes, 4,
                            calls); /* no such group: any */
     assert_near(calls[0], 5 * 0.64, 1e-9);
 }
@@ -109,40 +109,6 @@ TEST_CASE(shapes_of_groups)
     add(0, COLL_REDUCE, 64, 1, 9, 1); /* nine ranks over two nodes */
     workload_profile_shapes(workload, 1u << COLL_REDUCE, arena, &n);
     assert_int_equal(n, 0);
-}
-
-/* Hidden calls of such groups beside calls of others that are waited for, in one phase. */
-TEST_CASE(what_meets_on_the_way)
-{
-    static const struct {
-        int hidden_phase, hidden_kind, waited_phase;
-        double overlap_us, waited_us;
-        int across, meets;
-    } cases[] = {
-        {0, COLL_ALLREDUCE, 0, 5, 0, 1, 1}, {0, COLL_ALLREDUCE, 1, 5, 0, 1, 0},
-        {0, COLL_ALLREDUCE, 0, 0, 0, 1, 0}, {0, COLL_ALLREDUCE, 0, 5, 5, 1, 0},
-        {0, COLL_ALLREDUCE, 0, 5, 0, 0, 0}, {1, COLL_ALLREDUCE, 1, 5, -1, 1, 1},
-        {0, COLL_MEASURED, 0, 5, 0, 1, 0},  {0, -1, 0, 5, 0, 1, 0},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        workload_free(workload);
-        workload = workload_new();
-        workload->ranks = 16;
-        workload->ranks_per_node = 8;
-        add(cases[i].hidden_phase, cases[i].hidden_kind, 64, 1, 8, 1);
-        workload->phases[cases[i].hidden_phase].calls[0].overlap_us = cases[i].overlap_us;
-        add(cases[i].waited_phase, COLL_ALLREDUCE, 64, 1, cases[i].across ? 2 : 4, cases[i].across ? 8 : 1);
-        struct workload_phase *p = &workload->phases[cases[i].waited_phase];
-        p->calls[p->ncalls - 1].overlap_us = cases[i].waited_us;
-        assert_int_equal(workload_profile_meets(workload, 1, 8), cases[i].meets);
-        assert_false(workload_profile_meets(workload, 1, 2));
-        if (cases[i].meets) { /* the other way round nothing is hidden */
-            assert_false(workload_profile_meets(workload, 2, 2));
-            p->calls[p->ncalls - 1].overlap_us = 1;
-            workload->phases[cases[i].hidden_phase].calls[0].overlap_us = 0;
-            assert_true(workload_profile_meets(workload, 2, 2));
-        }
-    }
 }
 
 /* Sizes of which each is within a tenth of the first of its run are one, the last; where there are still too many the
@@ -177,15 +143,11 @@ TEST_CASE(the_nearest_size)
     add(0, COLL_REDUCE, 129, 1, 16, 1);
     add(0, COLL_REDUCE, 1, 1, 16, 1);
     add(0, COLL_REDUCE, 0, 1, 16, 1);
-    workload_profile_calls(workload, WORKLOAD_ALL, COLL_REDUCE, &(struct bench_shape){2, 16}, sizes, 3, calls);
+    workload_profile_calls(workload, COLL_REDUCE, &(struct bench_shape){2, 16}, sizes, 3, calls);
     assert_near(calls[0], 1 / 16.0, 1e-12);
     assert_near(calls[1], 0.5 + 127 / 64.0, 1e-12);
     assert_near(calls[2], 129 / 256.0, 1e-12);
-    workload_profile_calls(workload, WORKLOAD_HIDDEN, COLL_REDUCE, &(struct bench_shape){2, 16}, sizes, 3, calls);
-    assert_near(calls[0] + calls[1] + calls[2], 0, 0);
-    workload_profile_calls(workload, WORKLOAD_EXPOSED, COLL_REDUCE, &(struct bench_shape){2, 16}, sizes, 3, calls);
-    assert_near(calls[0], 1 / 16.0, 1e-12);
-    workload_profile_calls(workload, WORKLOAD_ALL, COLL_REDUCE, &(struct bench_shape){2, 16}, sizes, 0, calls);
+    workload_profile_calls(workload, COLL_REDUCE, &(struct bench_shape){2, 16}, sizes, 0, calls);
     assert_near(calls[0], 1 / 16.0, 1e-12); /* nothing to write to */
 }
 

@@ -26,10 +26,6 @@ TEST_CASE(what_is_written_reads_back)
         HEAD "\"groups\":4," MIDDLE "\"buffers\":\"in place\",\"data\":\"float32\",\"active\":\"\",\"round\":0,"
              "\"status\":\"dropped\",\"times_us\":[1.001],\"beside_us\":[2.002]}",
         HEAD "\"groups\":1048576," MIDDLE "\"round\":0,\"status\":\"ok\",\"times_us\":[1,2,3],\"beside_us\":[4,5]}",
-        HEAD "\"load\":\"compute\"," MIDDLE "\"round\":1,\"status\":\"ok\",\"times_us\":[4],\"call_us\":3.5,"
-             "\"slowdown\":1.25}",
-        HEAD "\"load\":\"calls\"," MIDDLE
-             "\"round\":1,\"status\":\"ok\",\"times_us\":[4],\"call_us\":0,\"slowdown\":1}",
         HEAD MIDDLE "\"buffers\":\"registered\",\"round\":1,\"status\":\"ok\",\"times_us\":[4],\"low_us\":4,"
                     "\"high_us\":4}",
         HEAD MIDDLE "\"round\":1,\"status\":\"ok\",\"times_us\":[4],\"low_us\":3.5,\"high_us\":5,\"doubt\":{\"shared\":"
@@ -75,12 +71,6 @@ TEST_CASE(nonsense_is_refused)
         {"\"status\":\"ok\",\"times_us\":[1],\"groups\":1048577}", "groups"},
         {"\"status\":\"ok\",\"times_us\":[1],\"round\":-1}", "round"},
         {"\"status\":\"ok\",\"times_us\":[1],\"round\":2147483648}", "round"},
-        {"\"status\":\"ok\",\"times_us\":[1],\"load\":\"idle\"}", "load"},
-        {"\"status\":\"ok\",\"times_us\":[1],\"load\":\"calls\"}", "slowdown"},
-        {"\"status\":\"ok\",\"times_us\":[1],\"load\":\"calls\",\"slowdown\":0.99}", "slowdown"},
-        {"\"status\":\"ok\",\"times_us\":[1],\"load\":\"calls\",\"slowdown\":1e999}", "slowdown"},
-        {"\"status\":\"ok\",\"times_us\":[1],\"load\":\"calls\",\"slowdown\":1,\"call_us\":-1}", "call_us"},
-        {"\"status\":\"ok\",\"times_us\":[1],\"load\":\"calls\",\"slowdown\":1,\"call_us\":1e999}", "call_us"},
         {"\"status\":\"ok\",\"times_us\":[1,1],\"low_us\":1,\"high_us\":2}", "low_us"},
         {"\"status\":\"ok\",\"times_us\":[1],\"low_us\":1.1,\"high_us\":2}", "low_us"},
         {"\"status\":\"ok\",\"times_us\":[1],\"low_us\":0.5,\"high_us\":0.9}", "low_us"},
@@ -162,16 +152,6 @@ TEST_CASE(classes_have_settings_of_their_own)
     assert_false(bench_is_for("X@class1", "class2"));
     assert_false(bench_is_for("X@class1", NULL));
     arena_free(a);
-}
-
-TEST_CASE(a_step_loses_a_tenth_at_least)
-{
-    static const double slowdowns[] = {0.5, 1, 1.5, 4};
-    static const double lost[] = {10, 10, 40, 77.5};
-    for (int i = 0; i < 4; i++) {
-        assert_float_equal(bench_lost_us(100, slowdowns[i]), lost[i], 1e-9);
-        assert_float_equal(bench_call_us(lost[i], slowdowns[i]), 100, 1e-9);
-    }
 }
 
 TEST_CASES(test_result)

@@ -7,12 +7,7 @@ TEST_CASE(are_read_and_written)
     static const struct {
         const char *text;
         struct bench_shape shape;
-    } good[] = {{"2x8", {2, 16, 0}},
-                {"1x4*2", {1, 4, 1}},
-                {"8x1*8", {8, 8, 7}},
-                {"4x2*all", {4, 8, BENCH_SHAPE_ALL}},
-                {"2x8@compute", {2, 16, 0, BENCH_COMPUTE}},
-                {"1x4*all@calls", {1, 4, BENCH_SHAPE_ALL, BENCH_CALLS}}};
+    } good[] = {{"2x8", {2, 16, 0}}, {"1x4*2", {1, 4, 1}}, {"8x1*8", {8, 8, 7}}, {"4x2*all", {4, 8, BENCH_SHAPE_ALL}}};
     struct arena *a = arena_new();
     struct bench_shape s;
     struct err e;
@@ -21,31 +16,9 @@ TEST_CASE(are_read_and_written)
         assert_true(bench_shape_same(&s, &good[i].shape));
         assert_string_equal(bench_shape_text(&s, a), good[i].text);
     }
-    static const char *const bad[] = {"",
-                                      "x",
-                                      "2x",
-                                      "x8",
-                                      "2*8",
-                                      "2x8*",
-                                      "2x8*0",
-                                      "0x8",
-                                      "1x1",
-                                      "2x8x1",
-                                      "2x-8",
-                                      "2 x8",
-                                      "2x8*al",
-                                      "2x8*all2",
-                                      "1x4*2*2",
-                                      "2,5x8",
-                                      "9999999x1",
-                                      "99999x99999",
-                                      "2x8@",
-                                      "2x8@idle",
-                                      "2x8@compute*2",
-                                      "2x8@call",
-                                      "@calls",
-                                      "2x8*@calls",
-                                      "2x8@compute@calls"};
+    static const char *const bad[] = {
+        "",     "x",    "2x",     "x8",       "2*8",     "2x8*",  "2x8*0",     "0x8",         "1x1",        "2x8x1",
+        "2x-8", "2 x8", "2x8*al", "2x8*all2", "1x4*2*2", "2,5x8", "9999999x1", "99999x99999", "2x8@compute"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(bench_shape_parse(bad[i], &s, "--shapes", &e), ERR_USAGE);
         assert_non_null(strstr(e.text, "2x8, 1x4*2"));
@@ -111,15 +84,6 @@ TEST_CASE(usual_ones_come_in_order)
     arena_free(a);
 }
 
-TEST_CASE(loads_have_names)
-{
-    assert_null(bench_load_name(BENCH_ALONE));
-    assert_null(bench_load_name(-1));
-    assert_null(bench_load_name(BENCH_LOADS));
-    assert_string_equal(bench_load_name(BENCH_COMPUTE), "compute");
-    assert_string_equal(bench_load_name(BENCH_CALLS), "calls");
-}
-
 /* The largest there are, and as many as there is room for. */
 TEST_CASE(shapes_at_their_limits)
 {
@@ -143,21 +107,19 @@ TEST_CASE(shapes_at_their_limits)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (bench_shape_parse(cases[i].text, &s, "--shapes", &e) != cases[i].rc)
             fail_msg("%s", cases[i].text);
-    assert_string_equal(e.text,
-                        "--shapes: '0000000000000002x1' is no shape; expected nodes, x, ranks of a node, behind "
-                        "a * how many such groups at once, and behind an @ compute or calls for what runs "
-                        "beside: 2x8, 1x4*2, 4x1*all@compute");
+    assert_string_equal(e.text, "--shapes: '0000000000000002x1' is no shape; expected nodes, x, ranks of a node, and "
+                                "behind a * how many such groups at once: 2x8, 1x4*2, 4x1*all");
     assert_int_equal(bench_shapes_usual(&whole, usual), BENCH_SHAPES);
 }
 
 /* One member is enough to tell two apart. */
 TEST_CASE(shapes_that_are_the_same)
 {
-    const struct bench_shape x = {2, 8, 3, BENCH_COMPUTE};
-    struct bench_shape y[] = {x, x, x, x};
-    y[0].nodes++, y[1].ranks++, y[2].others++, y[3].load++;
+    const struct bench_shape x = {2, 8, 3};
+    struct bench_shape y[] = {x, x, x};
+    y[0].nodes++, y[1].ranks++, y[2].others++;
     assert_true(bench_shape_same(&x, &x));
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 3; i++)
         assert_false(bench_shape_same(&x, &y[i]));
     assert_int_equal(bench_shape_room(&(struct bench_shape){0, 0, 0}, &(struct bench_shape){2, 8, 0}), 0);
     assert_int_equal(bench_shape_room(&(struct bench_shape){2, 8, 0}, &(struct bench_shape){0, 0, 0}), 0);

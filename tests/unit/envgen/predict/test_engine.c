@@ -80,32 +80,6 @@ TEST_CASE(a_journal_of_predictions)
     topo_free(t);
 }
 
-/* Beside compute fewer channels lose less, and nothing is decided by that. */
-TEST_CASE(beside_compute)
-{
-    struct bench_options o = options();
-    struct err e = {0};
-    struct topology *t = machine_topology("dgx-h100", 2, &e);
-    unlink(path);
-    o.collectives = 1u << COLL_ALLREDUCE;
-    o.shapes = (struct bench_shape_list){.count = 2, .items = {{2, 16, 0, BENCH_ALONE}, {2, 16, 0, BENCH_COMPUTE}}};
-    assert_int_equal(bench_run(&o, t, NULL, NULL, NULL, NULL, &e), 0);
-    struct bench_results *r = bench_results_load(path, NULL, &e);
-    int beside = 0;
-    for (int i = 0; i < r->count; i++) {
-        const struct bench_result *x = &r->items[i];
-        assert_int_equal(x->slowdown > 1, x->load == BENCH_COMPUTE);
-        beside += x->load == BENCH_COMPUTE;
-        assert_true(!x->load || (x->times_us[0] < x->call_us && x->high_us / x->low_us > 5));
-    }
-    assert_true(beside > 0 && beside < r->count);
-    bench_results_free(r);
-    o.shapes = (struct bench_shape_list){.count = 1, .items = {{2, 16, 0, BENCH_CALLS}}};
-    o.resume = 1;
-    assert_int_equal(bench_run(&o, t, NULL, NULL, NULL, NULL, &e), ERR_LACKS);
-    topo_free(t);
-}
-
 /* Without numbers of nodes, as many as the topology has. */
 TEST_CASE(nodes_of_the_topology)
 {

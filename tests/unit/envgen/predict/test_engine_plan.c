@@ -14,17 +14,14 @@ static void print_prediction(struct bench_plan *p, const struct history_place *a
                              const struct bench_knobs *call)
 {
     struct bench_prediction g = {.us = -1};
-    fprintf(out, "  %s %llu on %d x %d, %d others, %s, %s, %s: ", coll_name(at->coll), (unsigned long long)at->bytes,
-            at->nodes, at->ranks, at->others, at->load ? bench_load_name(at->load) : "alone", launch->label,
-            call->label);
+    fprintf(out, "  %s %llu on %d x %d, %d others, %s, %s: ", coll_name(at->coll), (unsigned long long)at->bytes,
+            at->nodes, at->ranks, at->others, launch->label, call->label);
     if (bench_engine_model.predicts->predict(p, at, launch, call, &g)) {
         fprintf(out, "none\n");
         assert_true(g.us < 0);
         return;
     }
     fprintf(out, "%.3g us, %.3g to %.3g, %s", g.us, g.low_us, g.high_us, g.detail);
-    if (at->load)
-        fprintf(out, ", call %.3g us, slowdown %.3g, rest %.2g", g.call_us, g.slowdown, g.doubt.rest);
     fputc('\n', out);
 }
 
@@ -37,7 +34,7 @@ static const struct bench_knobs *call_named(const struct bench_plan *p, int coll
     return NULL;
 }
 
-/* Whole machines, groups of them, loads; launches twice, so that none is taken for another. */
+/* Whole machines, groups of them; launches twice, so that none is taken for another. */
 static void print_predictions(struct bench_plan *p)
 {
     static const struct bench_setting chunk[] = {
@@ -54,9 +51,7 @@ static void print_predictions(struct bench_plan *p)
         {.coll = COLL_ALLREDUCE, .bytes = 64 << 20, .nodes = 1, .ranks = 2},
         {.coll = COLL_ALLREDUCE, .bytes = 64 << 20, .nodes = 1, .ranks = 2, .others = 1},
         {.coll = COLL_ALLREDUCE, .bytes = 64 << 20, .nodes = n, .ranks = n, .others = 1},
-        {.coll = COLL_ALLREDUCE, .bytes = 64 << 20, .nodes = 1, .ranks = p->ranks_per_node},
-        {.coll = COLL_ALLREDUCE, .bytes = 64 << 20, .nodes = n, .ranks = whole, .load = BENCH_COMPUTE},
-        {.coll = COLL_ALLREDUCE, .bytes = 64 << 20, .nodes = n, .ranks = whole, .load = BENCH_CALLS}};
+        {.coll = COLL_ALLREDUCE, .bytes = 64 << 20, .nodes = 1, .ranks = p->ranks_per_node}};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         for (int k = 0; k < 2 && k < p->nlaunches; k++) {
             const struct bench_knobs *launch = &p->launches[k ? p->nlaunches - 1 : 0];

@@ -100,7 +100,7 @@ static inline const char *point_text(const struct nccl_point *p)
                                     p->in_place ? " in place" : "");
     text = p->type == NCCL_TYPE_BFLOAT16 ? arena_printf(arena, "%s bfloat16", text) : text;
     text = p->registered ? arena_printf(arena, "%s registered", text) : text;
-    return g->nodes ? arena_printf(arena, "%s by %dx%d*%d@%d", text, g->nodes, g->ranks, g->others, g->load) : text;
+    return g->nodes ? arena_printf(arena, "%s by %dx%d*%d", text, g->nodes, g->ranks, g->others) : text;
 }
 
 static inline const char *call_text(const struct nccl_measure *q)
@@ -109,7 +109,6 @@ static inline const char *call_text(const struct nccl_measure *q)
     text = q->algo < 0 ? text : arena_printf(arena, "%s %s/%s", text, algo_name(q->algo), proto_name(q->proto));
     text = q->channels ? arena_printf(arena, "%s on %d", text, q->channels) : text;
     text = q->chunk_bytes ? arena_printf(arena, "%s by %u", text, q->chunk_bytes) : text;
-    text = q->units ? arena_printf(arena, "%s beside %d", text, q->units) : text;
     text = q->graph ? arena_printf(arena, "%s captured", text) : text;
     return q->check ? arena_printf(arena, "%s checked", text) : text;
 }

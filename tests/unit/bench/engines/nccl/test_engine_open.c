@@ -215,7 +215,7 @@ TEST_CASE(a_launch_as_it_is)
     static const struct bench_setting settings[] = {{"A", "1"}, {"B", "2"}};
     static const struct bench_knobs two = {"two", settings, 2};
     static const uint64_t free_bytes = (uint64_t)30 << 20;
-    pool.joined = (struct nccl_joined){.nodes = 3, .api = 5, .free = free_bytes, .active = "tuner x", .no_load = "no"};
+    pool.joined = (struct nccl_joined){.nodes = 3, .api = 5, .free = free_bytes, .active = "tuner x"};
     make_plan();
     struct nccl_session *x = (struct nccl_session *)open_launch(&two);
     assert_noted("open 7 s\nlook 7 s\nstart A=1 B=2 with plugin, steered 8 s\n");
@@ -223,14 +223,12 @@ TEST_CASE(a_launch_as_it_is)
     assert_ptr_equal(x->launch, &two);
     assert_ptr_equal(x->stop, &stop);
     assert_string_equal(x->base.active, "tuner x");
-    assert_string_equal(x->base.no_load, "no");
     close_launch(x, 0);
     pool.joined.nodes = 0; /* nobody could ask NCCL */
-    pool.joined.no_load[0] = 0;
     setup.collectives = 1u << COLL_ALLTOALLV | 1u << COLL_ALLREDUCE;
     make_plan();
     x = must_open();
-    assert_true(x->base.nodes == 2 && x->base.room_bytes == free_bytes / 5 && !x->base.no_load);
+    assert_true(x->base.nodes == 2 && x->base.room_bytes == free_bytes / 5);
     close_launch(x, 0);
     setup.collectives = 1u << COLL_SENDRECV;
     own.share_gpus = 1;
