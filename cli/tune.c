@@ -33,7 +33,7 @@ static const struct cli_page page = {
     "  nccltune tune --resume -o profile                          after ^C\n"
     "  nccltune tune --machine azure-ndv5 --nodes 32 -o profile   on a laptop: all predicted\n"
     "\n"
-    "Predictions have 90 % intervals, and are written as comments unless --predicted is given.\n"
+    "Predictions have 90 % intervals, and are written as comments; --predicted sets those of proven kinds.\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage, 3 nothing could be measured (no mpirun) and the profile holds\n"
     "what the topology alone justifies, 130 interrupted.\n",
     0};
@@ -50,8 +50,9 @@ static const struct option_spec profile_options[] = {
      "equals; "
      "partition=NAME: all nodes of that Slurm partition",
      option_text, offsetof(struct tune, serve)},
-    {0, "predicted", NULL, "set what was only predicted, too (else it stands in comments)", option_flag,
-     offsetof(struct tune, generate.predicted)},
+    {0, "predicted", NULL,
+     "set what was only predicted, too, where predictions were shown to choose rightly; else it stands in comments",
+     option_flag, offsetof(struct tune, generate.predicted)},
     {0, "plan", NULL, "show what would be measured on which nodes and for how long, and end", option_flag,
      offsetof(struct tune, plan)},
     {'j', "json", NULL, "print the result, or the plan, as JSON", option_flag, offsetof(struct tune, json)},

@@ -133,13 +133,15 @@ static struct env_point read_point(struct env_decisions *d, const struct bench_p
 
 /* The call that gains most of those whose gain over the launch's default clears the margin, else that default. Times
  * alone would not do: one may have been measured while the machine was busy, and another not. */
-static void choose(struct env_point *p, double margin)
+static void choose(const struct env_decisions *d, struct env_point *p, const struct bench_point *at)
 {
     p->chosen = p->fallback;
     for (int i = 0; i < p->noptions && p->fallback >= 0; i++) {
         const struct env_option *o = &p->options[i];
-        if (i == p->fallback || o->status != BENCH_OK || !bench_gain_clears(o->gain, margin) ||
-            o->gain.median <= p->options[p->chosen].gain.median || o->banned)
+        if (i == p->fallback || o->status != BENCH_OK || !bench_gain_clears(o->gain, d->margin) ||
+            o->gain.median <= p->options[p->chosen].gain.median || o->banned ||
+            (d->predicted && bench_evidence_of(at->engine) == BENCH_PREDICTED &&
+             !predict_is_proven(d->record, at, &o->call)))
             continue;
         p->chosen = i;
     }
@@ -341,7 +343,7 @@ static struct env_point *choose_points(struct env_decisions *d, const struct env
     struct decide_slice s = all->slices[own];
     struct env_point *points = read_points(d, launch_of(shape), all, own);
     for (int i = 0; i < s.count; i++)
-        choose(&points[i], d->margin);
+        choose(d, &points[i], &s.points[i]);
     for (int i = 1; i + 1 < s.count; i++)
         smooth(&points[i], &points[i - 1], &points[i + 1], d->margin);
     return points;

@@ -159,6 +159,10 @@ static int eligible(struct env_decisions *d, struct env_launch *l, struct decide
             arena_printf(d->arena, "too few sessions: %d of the baseline, and only %d usable", l->gain.n, BENCH_FEWEST);
         return 0;
     }
+    if (d->predicted && bench_evidence_of(s.points->engine) == BENCH_PREDICTED) {
+        l->why = "out: only predicted, and whether predictions choose the right launch was never measured";
+        return 0;
+    }
     int clears = bench_gain_clears(l->gain, d->margin);
     l->why = arena_printf(d->arena, "%s over the baseline, %s the margin of %g %%", env_gain_text(d->arena, l->gain),
                           clears ? "clears" : "does not clear", d->margin * 100);

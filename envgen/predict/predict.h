@@ -81,6 +81,16 @@ int predict_setting_cost(const struct nccl_setup *base, const struct bench_setti
 #define SETTING_COST_TEXT 80
 char *predict_setting_cost_text(const struct setting_cost *c, char text[SETTING_COST_TEXT]);
 
+/* ---- what predictions may decide ---- */
+
+/* The held-out record of decisions on machines of this kind; NULL: there is none, or it shows too little. */
+struct predict_record;
+const struct predict_record *predict_record_of(const struct topology *t);
+
+/* Whether the record (NULL: none) shows that such a call is chosen rightly at such a point: this collective, algorithm
+ * and protocol at such sizes, on as many ranks of one node, by a release that asks a tuner. */
+int predict_is_proven(const struct predict_record *r, const struct bench_point *p, const struct bench_knobs *call);
+
 /* The model as measuring and lint ask it, and as an engine whose results are predictions. cli/ passes both on. */
 extern const struct predictor predict_predictor;
 extern const struct bench_engine bench_engine_model;

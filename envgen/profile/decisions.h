@@ -99,10 +99,11 @@ struct env_decisions {
     const char *today; /* how what jobs took before compares with the baseline, a sentence; NULL unknown */
     int nccl_low,
         nccl_high; /* the releases that the settings are for, see envgen/generate/validate.h; 0: not yet known */
-    const char *nccl_source; /* how they are known */
-    int rccl;                /* they are releases of AMD's RCCL, numbered as the NCCL that it is built on */
-    int predicted;           /* what was only predicted is written, too */
-    int extrapolate_nodes;   /* an earlier release has written rules for up to this many nodes; 0: none */
+    const char *nccl_source;             /* how they are known */
+    int rccl;                            /* they are releases of AMD's RCCL, numbered as the NCCL that it is built on */
+    int predicted;                       /* what was only predicted is written, too, */
+    const struct predict_record *record; /* where this shows that it is right; NULL: nowhere */
+    int extrapolate_nodes;               /* an earlier release has written rules for up to this many nodes; 0: none */
     struct env_shape *shapes;
     int nshapes;
     struct env_setting *settings;

@@ -247,6 +247,42 @@ struct decisions {
 #define MARGIN log(1.03)
 #define GAIN   log(1.10)
 
+/* Decisions for one way of a call on one machine: the rows of envgen/predict/record.c. */
+static struct record {
+    const char *machine;
+    int coll, algo, proto, made, right;
+    uint64_t low, high;
+} records[64];
+static int nrecords;
+
+static void add_record(int k, int right)
+{
+    const struct published_row *row = &published_rows[k];
+    const struct model_time *t = &rows[k].t;
+    const char *machine = published_runs[row->run].machine;
+    int i = 0;
+    while (i < nrecords && (strcmp(records[i].machine, machine) != 0 || records[i].coll != row->call.coll ||
+                            records[i].algo != t->algo || records[i].proto != t->proto))
+        i++;
+    if (i == 64)
+        return;
+    if (i == nrecords)
+        records[nrecords++] = (struct record){machine, row->call.coll, t->algo, t->proto, 0, 0, UINT64_MAX, 0};
+    records[i].made++;
+    records[i].right += right;
+    records[i].low = row->call.bytes < records[i].low ? row->call.bytes : records[i].low;
+    records[i].high = row->call.bytes > records[i].high ? row->call.bytes : records[i].high;
+}
+
+static void print_records(void)
+{
+    for (int i = 0; i < nrecords; i++)
+        printf("  %-14s %s %s/%s from %llu to %llu bytes: %d of %d right\n", records[i].machine,
+               coll_name(records[i].coll), algo_name(records[i].algo), proto_name(records[i].proto),
+               (unsigned long long)records[i].low, (unsigned long long)records[i].high, records[i].right,
+               records[i].made);
+}
+
 static void decide(int i, int k, struct decisions *d)
 {
     double predicted = log(rows[i].t.us / rows[k].t.us), measured = log(published_rows[i].us / published_rows[k].us);
@@ -255,6 +291,8 @@ static void decide(int i, int k, struct decisions *d)
     d->pairs++;
     d->held += fabs(measured - predicted) <= band;
     d->made += made;
+    if (made && published_rows[i].run != published_rows[k].run)
+        add_record(k, measured > 0);
     d->right += made && measured > 0;
     d->gains += measured > GAIN;
     d->found += made && measured > GAIN;
@@ -300,6 +338,7 @@ static void print_decisions(void)
         sites.pairs, sites.held, sites.made, sites.right, sites.gains, sites.found,
         100.0 * sites.found / (sites.gains ? sites.gains : 1), sizes.pairs, sizes.held,
         100.0 * sizes.held / (sizes.pairs ? sizes.pairs : 1));
+    print_records();
 }
 
 /* ---- what stays outside ----------------------------------------------------------------------------------------- */
