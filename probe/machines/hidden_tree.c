@@ -31,7 +31,8 @@ static void add_device(struct devices *d, int object)
         d->objects[d->n++] = object;
 }
 
-/* GPUs by their numbers; NICs with a port that jobs should use, by name. A description without ports has all NICs. */
+/* GPUs by their numbers; NICs with a port that jobs should use, by name: all, where no port's state is
+ * known. */
 static struct devices list_devices(const struct topo_class *c, enum topo_kind kind, struct arena *a)
 {
     struct devices d = {.objects = arena_alloc(a, (size_t)(c->nobjects + 1) * sizeof *d.objects)};
@@ -41,8 +42,9 @@ static struct devices list_devices(const struct topo_class *c, enum topo_kind ki
     for (int i = 0; i < c->nports && kind == TOPO_NIC; i++)
         if (v[i].role == ROLE_COMPUTE)
             add_device(&d, c->ports[i].object);
-    for (int i = 0; i < c->nobjects && !d.n; i++)
-        if (c->objects[i].kind == kind)
+    int all = !d.n;
+    for (int i = 0; i < c->nobjects; i++)
+        if (all && c->objects[i].kind == kind)
             add_device(&d, i);
     return d;
 }

@@ -220,6 +220,8 @@ A tree that a guest hides is completed, with every assumption in the file
   $ printf 'GPU0 mlx5_ib0 12.1\nGPU7 mlx5_ib0 7.5\n' >near.txt
   $ nccltune probe --machine azure-ndv2 --tree near.txt --format short 2>&1 | grep 'one switch'
   nccltune probe: warning: class0: assumed: GPU0, mlx5_ib0 are behind one switch, by near.txt
+  $ nccltune probe --from fixtures/probe/hidden_vm.txt --tree azure-ndv5 --format short 2>&1 | grep -c 'by their numbers'
+  16
   $ nccltune probe --machine azure-ndv2 --tree dgx-2 --format nccl-xml
   nccltune probe: the bundled description of dgx-2 has 16 GPUs, class0 has 8
   Try 'nccltune probe --help'.

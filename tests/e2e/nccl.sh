@@ -108,6 +108,14 @@ check "and says what a job needs for it" grep -q "^  export NCCL_TUNER_PLUGIN=.*
 check "and its table has a rule" grep -q '^allreduce,' "$work/tuned/tuner.csv"
 check "and the finished profile was measured" grep -q '^Delivered: .* at the [0-9]* points that the profile changes, in [0-9]* pairs of starts' "$work/tune.txt"
 
+# A topology file is tried as a launch, and delivered where it is faster. The double reads its name alone.
+{ cat "$NCCL_DOUBLE_LAW"; echo 'when NCCL_TOPO_FILE=/usr/lib/os-release factor=0.5'; } >"$work/tree-law"
+with_tree() {
+    NCCL_DOUBLE_LAW=$work/tree-law timeout 100 build/nccltune tune --engine nccl -q --budget 25s --collectives allreduce \
+        --topo-file /usr/lib/os-release --sizes 64K -o "$work/with-tree" && grep -qx 'NCCL_TOPO_FILE=/usr/lib/os-release' "$work/with-tree/nccl.conf"
+}
+check "tune measures --topo-file as a launch, and the profile names it" with_tree
+
 # What wins while it is measured and loses as jobs get it.
 printf '%s\n' 'channels 16' 'noise 0.01' 'cell allreduce ring simple latency=3000 GBps=100' \
     'cell allreduce tree ll latency=600 GBps=10 predict=30' >"$work/wins"
