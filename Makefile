@@ -76,7 +76,7 @@ HOOK_SCRIPTS := slurm/task_prolog slurm/prolog slurm/epilog
 HOOK_OBJ    := $(call obj,obj,$(HOOK_SRC))
 
 # What every page of HTML carries, as strings.
-$(B)/gen/page.c: core/page.css core/page.js
+$(B)/gen/page.c: envgen/report/page.css envgen/report/page.js
 	$(call say,GEN,$@)mkdir -p $(@D) && for f in $^; do printf 'extern const char page_%s[];\nconst char page_%s[] =\n' $${f##*.} $${f##*.}; \
 	    sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $$f; echo ';'; done > $@
 LIB_OBJ     += $(B)/obj/gen/page.o

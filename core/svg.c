@@ -1,14 +1,12 @@
 #include "core/svg.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/xml.h"
 
 #define WORD_WIDTH 0.56 /* of an average letter, in its height */
-#define MOST_TITLE 400  /* letters of what the pointer shows */
 
 void svg_begin(struct svg *s)
 {
@@ -36,36 +34,11 @@ void svg_reach(struct svg *s, double x, double y)
     s->height = fmax(s->height, y);
 }
 
-void svg_rect(struct svg *s, double x, double y, double width, double height, const char *attributes, ...)
-{
-    va_list ap;
-    fprintf(s->out, "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\"", x, y, width, height);
-    va_start(ap, attributes);
-    vfprintf(s->out, attributes, ap);
-    va_end(ap);
-    fputs(s->grouped ? "/>" : "/>\n", s->out);
-    svg_reach(s, x + width, y + height);
-}
-
 void svg_words(FILE *out, double x, double y, const char *attributes, const char *words, int most)
 {
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\"%s>", x, y, attributes);
     xml_put(out, words, most);
     fputs("</text>\n", out);
-}
-
-void svg_group(struct svg *s, const char *title)
-{
-    fputs("<g><title>", s->out);
-    xml_put(s->out, title, MOST_TITLE);
-    fputs("</title>", s->out);
-    s->grouped = 1;
-}
-
-void svg_group_end(struct svg *s)
-{
-    fputs("</g>\n", s->out);
-    s->grouped = 0;
 }
 
 void svg_line(struct svg *s, double x, double y, double to_x, double to_y, const char *colour, double pen)
@@ -94,7 +67,9 @@ void svg_box(struct svg *s, double x, double y, double width, double height, con
     const double step = 12.5;
     char line[512], attributes[96];
     int n = 1;
-    svg_rect(s, x, y, width, height, " rx=\"3\" fill=\"%s\" stroke=\"#777777\"", fill);
+    fprintf(s->out, "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" rx=\"3\" fill=\"%s\" stroke=\"#777777\"/>\n", x,
+            y, width, height, fill);
+    svg_reach(s, x + width, y + height);
     for (const char *c = lines; (c = strchr(c, '\n')); c++)
         n++;
     for (int i = 0; *lines; i++) {

@@ -7,7 +7,6 @@
 struct svg {
     FILE *out;            /* elements */
     double width, height; /* how far they reach, in pixels */
-    int grouped;          /* elements of a group share a line */
     char *elements;
     size_t bytes;
 };
@@ -20,17 +19,9 @@ void svg_end(struct svg *s, FILE *out);
 /* Make the picture at least this large. */
 void svg_reach(struct svg *s, double x, double y);
 
-/* A rectangle; `attributes` is a format, and begins with a blank. */
-void svg_rect(struct svg *s, double x, double y, double width, double height, const char *attributes, ...)
-    __attribute__((format(printf, 6, 7)));
-
 /* Words with their baseline there, cut after `most` bytes (XML_WHOLE: none); `attributes` begin with a blank, or are
  * "". The picture does not grow with them. */
 void svg_words(FILE *out, double x, double y, const char *attributes, const char *words, int most);
-
-/* What is drawn until svg_group_end shows these words under the pointer. */
-void svg_group(struct svg *s, const char *title);
-void svg_group_end(struct svg *s);
 
 void svg_line(struct svg *s, double x, double y, double to_x, double to_y, const char *colour, double pen);
 

@@ -1,12 +1,13 @@
 /* What was measured: plots, what was decided and on what evidence. */
+#include <math.h>
 #include <string.h>
 
 #include "core/coll.h"
-#include "core/page.h"
-#include "core/plot.h"
+#include "core/svg.h"
 #include "core/units.h"
 #include "core/xml.h"
 #include "envgen/decide/decide.h"
+#include "envgen/report/page.h"
 #include "envgen/report/report_internal.h"
 
 /* ---- every collective of every shape of job as a plot: the gain over size ---------------------------------------- */
@@ -58,15 +59,24 @@ static struct report_size *sizes_of(struct report *r, const struct env_coll *c, 
     return sizes;
 }
 
-/* The gain of what is used over the baseline: 1 where that is the baseline itself; y 0: nothing is known. */
-static struct plot_point point_of(const struct report_size *s)
-{
-    const struct bench_interval *g = &s->gain;
-    if (!g->n)
-        return (struct plot_point){(double)s->point->bytes, s->used && !s->used->call.nsettings, 0, 0};
-    int sure = g->predicted || !bench_few(g);
-    return (struct plot_point){(double)s->point->bytes, g->median, sure ? g->low : 0, sure ? g->high : g->median};
-}
+/* Under the pointer and by the arrow keys the page shows the figures of a size. */
+#define WIDTH  560.0
+#define HEIGHT 320.0
+#define LEFT   62.0
+#define RIGHT  12.0
+#define TOP    44.0 /* two rows of names of what is used */
+#define BOTTOM 62.0 /* sizes and the legend */
+#define LETTER 6.0  /* the width of one */
+
+struct plot {
+    struct plot_point {
+        double x, y, low, high; /* bytes; the gain with its interval, low 0: none */
+        const char *text;
+    } * points;
+    int n;
+    double x_low, x_high, y_low, y_high; /* logarithms of what is drawn */
+    FILE *out;
+};
 
 static const char *text_of(struct report *r, const struct report_size *s)
 {
@@ -79,33 +89,184 @@ static const char *text_of(struct report *r, const struct report_size *s)
     return s->gain.n ? arena_printf(r->a, "%s; %s", text, bench_gain_text(r->a, s->gain)) : text;
 }
 
+/* The gain of what is used over the baseline: 1 where that is the baseline itself; y 0: nothing is known. */
+static struct plot_point point_of(struct report *r, const struct report_size *s)
+{
+    const struct bench_interval *g = &s->gain;
+    struct plot_point p = {.x = (double)s->point->bytes, .text = text_of(r, s)};
+    if (g->n) {
+        int sure = g->predicted || !bench_few(g);
+        p.y = g->median;
+        p.low = sure ? g->low : 0;
+        p.high = sure ? g->high : g->median;
+    } else {
+        p.y = s->used && !s->used->call.nsettings;
+    }
+    return p;
+}
+
+static double across(const struct plot *p, double x)
+{
+    return LEFT + (log2(x) - p->x_low) / (p->x_high - p->x_low) * (WIDTH - LEFT - RIGHT);
+}
+
+static double down(const struct plot *p, double y)
+{
+    return TOP + (p->y_high - log10(y)) / (p->y_high - p->y_low) * (HEIGHT - TOP - BOTTOM);
+}
+
+static int drawn(const struct plot_point *at)
+{
+    return at->x > 0 && at->y > 0 && isfinite(at->y) && isfinite(at->high);
+}
+
+static int has_interval(const struct plot_point *at)
+{
+    return drawn(at) && at->low > 0 && at->high >= at->low;
+}
+
+/* All points, and 1.0. -1: there are none. */
+static int frame_points(struct plot *p)
+{
+    p->x_low = INFINITY;
+    p->x_high = -INFINITY;
+    for (int i = 0; i < p->n; i++) {
+        const struct plot_point *at = &p->points[i];
+        if (!drawn(at))
+            continue;
+        p->x_low = fmin(p->x_low, log2(at->x));
+        p->x_high = fmax(p->x_high, log2(at->x));
+        p->y_low = fmin(p->y_low, log10(has_interval(at) ? fmin(at->low, at->y) : at->y));
+        p->y_high = fmax(p->y_high, log10(fmax(at->high, at->y)));
+    }
+    p->x_low -= 0.5;
+    p->x_high += 0.5;
+    double room = fmax(0.06 * (p->y_high - p->y_low), (0.3 - (p->y_high - p->y_low)) / 2);
+    p->y_low -= room;
+    p->y_high += room;
+    return p->x_low < p->x_high ? 0 : -1;
+}
+
+static void draw_axes(const struct plot *p)
+{
+    static const double steps[] = {1, 2, 5, 1.1, 1.2, 1.5, 3, 7, 8, 9};
+    double height = p->y_high - p->y_low;
+    int step = (int)ceil((p->x_high - p->x_low) / 7), levels = height < 0.6 ? 10 : height < 2.5 ? 3 : 1;
+    char text[UNIT_TEXT];
+    for (int power = (int)ceil(fmax(p->x_low, 0) / step) * step; power < p->x_high && power < 64; power += step) {
+        double x = across(p, exp2(power));
+        fprintf(p->out, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>", x, TOP, HEIGHT - BOTTOM);
+        svg_words(p->out, x, HEIGHT - BOTTOM + 16, " text-anchor=\"middle\"", unit_bytes(text, (uint64_t)1 << power),
+                  16);
+    }
+    for (int decade = (int)floor(p->y_low); decade <= p->y_high; decade++)
+        for (int i = 0; i < levels; i++) {
+            double v = steps[i] * pow(10, decade), y = down(p, v);
+            if (y < TOP || y > HEIGHT - BOTTOM)
+                continue;
+            fprintf(p->out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", LEFT, y, WIDTH - RIGHT);
+            snprintf(text, sizeof text, "%gx", v);
+            svg_words(p->out, LEFT - 6, y + 4, " text-anchor=\"end\"", text, 16);
+        }
+    fprintf(p->out, "<path class=\"axis\" d=\"M%.1f %.1fH%.1f\"/>", LEFT, down(p, 1), WIDTH - RIGHT);
+    fprintf(p->out, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n", LEFT, TOP, HEIGHT - BOTTOM, WIDTH - RIGHT);
+}
+
+static void draw_bars(const struct plot *p)
+{
+    for (int i = 0; i < p->n; i++)
+        if (has_interval(&p->points[i]))
+            fprintf(p->out, "M%.1f %.1fV%.1f", across(p, p->points[i].x), down(p, p->points[i].low),
+                    down(p, p->points[i].high));
+}
+
+static void draw_area(const struct plot *p)
+{
+    char pen = 'M';
+    for (int i = 0; i < 2 * p->n; i++) {
+        const struct plot_point *at = &p->points[i < p->n ? i : 2 * p->n - 1 - i];
+        if (!has_interval(at))
+            continue;
+        fprintf(p->out, "%c%.1f %.1f", pen, across(p, at->x), down(p, i < p->n ? at->low : at->high));
+        pen = 'L';
+    }
+}
+
+static void draw_points(const struct plot *p, int predicted)
+{
+    char pen = 'M';
+    fprintf(p->out, "<path class=\"%s\" d=\"", predicted ? "area" : "bar");
+    (predicted ? draw_area : draw_bars)(p);
+    fputs("\"/><path class=\"line\" d=\"", p->out);
+    for (int i = 0; i < p->n; i++)
+        if (drawn(&p->points[i])) {
+            fprintf(p->out, "%c%.1f %.1f", pen, across(p, p->points[i].x), down(p, p->points[i].y));
+            pen = 'L';
+        }
+    fputs("\"/>", p->out);
+    for (int i = 0; i < p->n; i++)
+        if (drawn(&p->points[i]))
+            fprintf(p->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>", across(p, p->points[i].x),
+                    down(p, p->points[i].y));
+    fprintf(p->out, "<path class=\"line\" d=\"M%.1f %.1fh20\"/>", LEFT, HEIGHT - 14);
+    svg_words(p->out, LEFT + 26, HEIGHT - 10, "", "gain over baseline", 20);
+}
+
+/* What is used from a size on stands above it, in two rows by turns. */
+static void draw_ranges(const struct plot *p, const struct env_coll *c)
+{
+    for (int i = 0; i < c->nranges; i++) {
+        double from = (double)c->ranges[i].min_bytes;
+        double low = from > 0 ? fmax(across(p, from), LEFT) : LEFT;
+        double high = i + 2 < c->nranges ? across(p, (double)c->ranges[i + 2].min_bytes) : WIDTH - RIGHT;
+        if (low > LEFT && low < WIDTH - RIGHT)
+            fprintf(p->out, "<path class=\"mark\" d=\"M%.1f %.1fV%.1f\"/>", low, TOP - 4 - (i % 2) * 14,
+                    HEIGHT - BOTTOM);
+        if (high - low > 4 * LETTER)
+            svg_words(p->out, low + 3, TOP - 8 - (i % 2) * 14, " class=\"held\"", c->ranges[i].call.label,
+                      (int)((high - low) / LETTER));
+    }
+}
+
+/* From half-way to the size before to half-way to the next. */
+static void draw_column(const struct plot *p, int i)
+{
+    double at = across(p, p->points[i].x);
+    double low = i && p->points[i - 1].x > 0 ? (at + across(p, p->points[i - 1].x)) / 2 : LEFT;
+    double high = i + 1 < p->n ? (at + across(p, p->points[i + 1].x)) / 2 : WIDTH - RIGHT;
+    fputs("<g class=\"at\"><title>", p->out);
+    xml_put(p->out, p->points[i].text, XML_WHOLE);
+    fprintf(p->out, "</title><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/></g>", low, TOP, high - low,
+            HEIGHT - TOP - BOTTOM);
+}
+
 void report_draw_gain(struct report *r, const struct env_shape *shape, const struct env_coll *c, FILE *out)
 {
-    int n;
-    struct report_size *sizes = sizes_of(r, c, &n);
-    struct plot_point *gains = arena_alloc(r->a, ((size_t)n + 1) * sizeof *gains);
-    struct plot_column *columns = arena_alloc(r->a, ((size_t)n + 1) * sizeof *columns);
-    struct plot_mark *marks = arena_alloc(r->a, ((size_t)c->nranges + 1) * sizeof *marks);
-    for (int i = 0; i < n; i++) {
-        gains[i] = point_of(&sizes[i]);
-        columns[i] = (struct plot_column){(double)sizes[i].point->bytes, text_of(r, &sizes[i])};
-    }
-    for (int i = 0; i < c->nranges; i++)
-        marks[i] = (struct plot_mark){(double)c->ranges[i].min_bytes, c->ranges[i].call.label};
+    struct plot p = {.out = out};
     int predicted = bench_evidence_of(shape->engine) == BENCH_PREDICTED;
-    const struct plot p = {.title = arena_printf(r->a, "%s on %s%s", coll_name(c->coll), env_shape_text(r->a, shape),
-                                                 predicted ? ", PREDICTED" : ""),
-                           .series = {{"gain over baseline", gains, n}},
-                           .nseries = 1,
-                           .marks = marks,
-                           .nmarks = c->nranges,
-                           .columns = columns,
-                           .ncolumns = n,
-                           .band = predicted,
-                           .unit = PLOT_GAIN,
-                           .low = 1,
-                           .high = 1};
-    plot_draw(&p, out);
+    const char *title = arena_printf(r->a, "%s on %s%s", coll_name(c->coll), env_shape_text(r->a, shape),
+                                     predicted ? ", PREDICTED" : "");
+    const struct report_size *sizes = sizes_of(r, c, &p.n);
+    p.points = arena_alloc(r->a, ((size_t)p.n + 1) * sizeof *p.points);
+    for (int i = 0; i < p.n; i++)
+        p.points[i] = point_of(r, &sizes[i]);
+    if (frame_points(&p))
+        return;
+    fputs("<figure class=\"plot\"><figcaption>", out);
+    xml_put(out, title, XML_WHOLE);
+    fprintf(out,
+            "</figcaption><svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" "
+            "tabindex=\"0\" aria-label=\"",
+            WIDTH, HEIGHT);
+    xml_put(out, title, XML_WHOLE);
+    fputs("\">\n", out);
+    draw_axes(&p);
+    draw_ranges(&p, c);
+    draw_points(&p, predicted);
+    for (int i = 0; i < p.n; i++)
+        if (p.points[i].x > 0)
+            draw_column(&p, i);
+    fputs("</svg><output></output></figure>\n", out);
 }
 
 static void draw_calls(struct report *r, FILE *out)

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/page.h"
 #include "core/xml.h"
+#include "envgen/report/page.h"
 #include "envgen/report/report_internal.h"
 #include "probe/format/format.h"
 

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "core/file.h"
-#include "core/page.h"
 #include "core/vars/catalogue.h"
+#include "envgen/report/page.h"
 #include "envgen/report/report_internal.h"
 #include "probe/findings/findings.h"
 

@@ -1,4 +1,6 @@
 /* envgen/report/: the page is well-formed, loads nothing, and text from anywhere stays text. */
+#include <math.h>
+
 #include "core/xml.h"
 #include "envgen/report/report.h"
 #include "tests/lib/unit.h"
@@ -72,6 +74,29 @@ TEST_CASE(words_from_anywhere)
     is_well_formed(page, bytes);
     assert_null(strstr(page, "<script>alert"));
     assert_null(strstr(page, "<img"));
+    free(page);
+    env_profile_free(p);
+}
+
+TEST_CASE(figures_from_anywhere)
+{
+    static const double odd[][3] = {
+        {0, 0, 0}, {-5, -6, -4}, {NAN, 1, 2}, {6, 5, 2}, {1e300, 1, 1e308}, {1e-300, 1e-308, INFINITY}, {2, NAN, NAN}};
+    static const char *const wrong[] = {"\"nan", "\"-nan", "\"inf", "\"-inf", "Mnan", "M-nan", "Vnan", "Vinf", "Lnan"};
+    struct env_profile *p = example();
+    const struct env_coll *c = &p->decisions->shapes[0].colls[0];
+    size_t bytes, n = 0;
+    for (int i = 0; i < c->nranges; i++)
+        for (int k = 0; k < c->ranges[i].npoints; k++, n++) {
+            const double *figures = odd[n % (sizeof odd / sizeof *odd)];
+            struct bench_interval *gain = &c->ranges[i].points[k].total_gain;
+            *gain = (struct bench_interval){figures[0], figures[1], figures[2], .n = 20, .predicted = k % 2};
+            c->ranges[i].points[k].bytes = n ? c->ranges[i].points[k].bytes : 0;
+        }
+    char *page = page_of(p, &bytes);
+    is_well_formed(page, bytes);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_null(strstr(page, wrong[i]));
     free(page);
     env_profile_free(p);
 }

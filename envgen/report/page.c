@@ -1,4 +1,4 @@
-#include "core/page.h"
+#include "envgen/report/page.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* core/page.c: a page's parts, word by word, and that what stands in them cannot leave them. */
+/* envgen/report/page.c: a page's parts, word by word, and that what stands in them cannot leave them. */
 #include "core/arena.h"
-#include "core/page.h"
 #include "core/xml.h"
+#include "envgen/report/page.h"
 #include "tests/lib/unit.h"
 
 static char *text;
