@@ -294,10 +294,9 @@ static int conclude_run(const struct request *w, const struct bench_summary *s, 
     if (s->resumed && !s->measured)
         log_info(log, "everything had been measured already");
     if (s->left_out)
-        log_warn(log, "%d points were not measured for lack of time; the same command with --resume goes on",
-                 s->left_out);
+        log_warn(log, "points left out for lack of time: %d; the same command with --resume goes on", s->left_out);
     if (s->troubled)
-        log_warn(log, "%d measurements crashed, hung or gave wrong data; see \"detail\" in %s", s->troubled,
+        log_warn(log, "measurements that crashed, hung or gave wrong data: %d; see \"detail\" in %s", s->troubled,
                  w->bench.results);
     return s->troubled ? ERR_FAILED : 0;
 }

@@ -244,7 +244,7 @@ static int measure(struct tune *t, struct tune_part *p, struct bench_results **m
         log_warn(&t->log, "%d candidate%s failed and %s left out", summary.troubled, summary.troubled == 1 ? "" : "s",
                  summary.troubled == 1 ? "is" : "are");
     if (summary.left_out)
-        log_info(&t->log, "%d points were not measured for lack of time; --budget gives more", summary.left_out);
+        log_info(&t->log, "points left out for lack of time: %d; --budget gives more", summary.left_out);
     return 0;
 }
 
