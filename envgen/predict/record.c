@@ -66,8 +66,8 @@ int predict_is_proven(const struct predict_record *r, const struct bench_point *
 {
     const struct nccl_requested asked = nccl_requested_of(call);
     int low, high, proven = 0;
-    if (!r || p->nodes != 1 || p->ranks != r->ranks || p->others || p->load || p->buffers || asked.channels ||
-        asked.chunk_bytes || env_library_release(p->library, &low, &high) || low < FIRST_TUNER)
+    if (!r || p->nodes != 1 || p->ranks != r->ranks || p->others || p->buffers || asked.channels || asked.chunk_bytes ||
+        env_library_release(p->library, &low, &high) || low < FIRST_TUNER)
         return 0;
     for (size_t i = 0; i < sizeof r->list / sizeof *r->list; i++) {
         const struct predict_decisions *d = &r->list[i];
