@@ -82,17 +82,24 @@ static void end_option(struct workload_script *s, struct option *o, const char *
 
 static void read_word(struct workload_script *s, char *word, struct option *o, long line);
 
+#define BLANKS " \t\r\n\\"
+
+/* The words that a variable without quotes becomes. */
+static void read_words(struct workload_script *s, const char *value, struct option *o, long line)
+{
+    char *rest = NULL;
+    for (char *w = strtok_r(arena_strdup(s->arena, value), BLANKS, &rest); w; w = strtok_r(NULL, BLANKS, &rest))
+        read_word(s, w, o, line);
+}
+
 /* Options in a variable's value, MODEL_ARGS="--num-layers 36 …", as if they stood there. */
 static void read_value(struct workload_script *s, const char *value, long line)
 {
-    const char *first = strstr(value, "--"), *blanks = " \t\n\\";
+    const char *first = strstr(value, "--");
     struct option inner = {""};
-    char *rest = NULL;
-    if (!first || !is_option(first) || (first > value && !strchr(blanks, first[-1])) || !strchr(first, ' '))
+    if (!first || !is_option(first) || (first > value && !strchr(BLANKS, first[-1])) || !strchr(first, ' '))
         return;
-    for (char *w = strtok_r(arena_strdup(s->arena, value), blanks, &rest); w; w = strtok_r(NULL, blanks, &rest))
-        if (*inner.name || is_option(w))
-            read_word(s, w, &inner, line);
+    read_words(s, first, &inner, line);
     end_option(s, &inner, "true");
 }
 
@@ -194,7 +201,10 @@ static void read_shell(struct workload_script *s, const char *text, size_t bytes
             if (sourced && n)
                 read_sourced(s, word);
             sourced = !strcmp(word, "source") || !strcmp(word, ".");
-            if (n && (!redirect || is_option(word)))
+            int bare = n && text[w.at] == '$' && text[w.at + 1] != '(' && strpbrk(word, BLANKS);
+            if (bare && (!*option.name || is_option(word + strspn(word, BLANKS))))
+                read_words(s, word, &option, line);
+            else if (n && (!redirect || is_option(word)))
                 read_word(s, word, &option, line);
         } else if (w.token == SHELL_NEWLINE || w.token == SHELL_SEPARATOR || w.token == SHELL_ARM_END ||
                    w.token == SHELL_END) {

@@ -72,6 +72,7 @@ TEST_CASE(words_of_a_shell)
         {"A=$(x --a 1)\ny --b $(z --c 2) --d 3", "A=$(@1 a=1@1 b=$(z --c 2)@2 d=3@2"},
         {"A=\" --b 2 \\\n  --c\"\nD=\"$E --f $A\"",
          "A= --b 2   --c@2 b=2@2 c=true@2 D=$E --f  --b 2   --c@3 f=true@3 b=2@3 c=true@3"},
+        {"A=\"\n a.b=1 \\\n c.d=2\"\nx --e b $A \"$A\"", "A=\n a.b=1  c.d=2@3 e=b@4 a.b=1@4 c.d=2@4"},
         {"A=--b C=x--d", "A=--b@1 C=x--d@1"},
         {"swift sft\npython -m verl.trainer.main_ppo\ntrl grpo\nmegatron\nswiftly\n--a swift",
          "program=swift@1 program=verl.trainer.main_ppo@2 program=trl@3 program=megatron@4 a=swift@6"},
