@@ -508,6 +508,40 @@ static int topo_read(struct text *x, struct topology *t, struct topo_class *c)
     return 0;
 }
 
+/* The cells of a row of a table in Markdown: how many. */
+static int read_cells(const struct text *x, const char *line, const char **cells)
+{
+    char *rest = arena_strdup(x->a, line + strspn(line, " \t"));
+    int n = 0;
+    rest += *rest == '|';
+    for (char *cell; n < TEXT_MOST_WORDS && (cell = strsep(&rest, "|"));) {
+        cell += strspn(cell, " \t*`");
+        size_t length = strlen(cell);
+        while (length && strchr(" \t*`", cell[length - 1]))
+            cell[--length] = 0;
+        cells[n++] = cell;
+    }
+    return n;
+}
+
+/* Rewrites a table in Markdown whose affinities stand in front of devices: devices first, then CPUs and nodes. */
+static void straighten_table(const struct text *x)
+{
+    static const char *const kinds[] = {"", "CPU", "NUMA"};
+    const char *titles[TEXT_MOST_WORDS], *cells[TEXT_MOST_WORDS];
+    int n = read_cells(x, text_line(x, 0), titles);
+    for (int ahead = 0; x->at + ahead < x->n && strchr(text_line(x, ahead), '|'); ahead++) {
+        int found = read_cells(x, text_line(x, ahead), cells);
+        const char *line = found && !strchr(":-", *cells[0]) ? cells[0] : "";
+        for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds && (*line || !ahead); kind++)
+            for (int i = 1; i < n && i < found; i++)
+                if (kind ? !strncmp(titles[i], kinds[kind], strlen(kinds[kind])) && *cells[i]
+                         : *titles[i] && !strchr(titles[i], ' '))
+                    line = arena_printf(x->a, "%s\t%s", line, *cells[i] ? cells[i] : "N/A");
+        x->lines[x->at + ahead] = arena_strdup(x->a, line);
+    }
+}
+
 /* A heading with GPU0, and below it a row of GPU0 that begins with X and goes on in words of this matrix. */
 static int topo_begins(const struct text *x)
 {
@@ -515,6 +549,8 @@ static int topo_begins(const struct text *x)
     const char *words[4];
     if (!strstr(text_line(x, 0), "GPU0") || strstr(text_line(x, 0), "==>"))
         return 0;
+    if (strchr(text_line(x, 0), '|') && strstr(text_line(x, 0), "Affinity") && !strncmp(text_next_line(x), "|", 1))
+        straighten_table(x);
     int n = 0;
     for (int ahead = 1; ahead <= MOST_BROKEN && (n < 2 || strcmp(words[0], "GPU0") != 0); ahead++)
         n = read_words(x, ahead == 1 ? text_next_line(x) : text_line(x, ahead), words, 4);

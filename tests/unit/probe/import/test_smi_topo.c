@@ -59,16 +59,20 @@ TEST_CASE(copies)
         "| | NIC0 | GPU0 | GPU1 | NUMA Affinity | CPU Affinity |\n|---|---|---|---|---|---|\n"
         "| GPU0 | NODE | X | NODE | 0 | 0-111 |\n| NIC0 | X | NODE | NODE | | |\n| GPU1 | NODE | NODE | X | 0 | "
         "112-223 |\n",
+        "| | CPU Affinity | NUMA Affinity | GPU0 | GPU1 | NIC0 |\n|---|---|---|---|---|---|\n"
+        "| GPU0 | 0-111 | 0 | X | NODE | NODE |\n| GPU1 | 112-223 | 0 | NODE | X | NODE |\n"
+        "| NIC0 | | | NODE | NODE | X |\n",
+        "| | GPU0 | GPU1 | NUMA Affinity | GPU NUMA ID | CPU Affinity | NIC0 |\n|:--|---|---|---|---|---|---|\n"
+        "| GPU0 | X | NODE | 0 | N/A | 0-111 | NODE |\n| **GPU1** | NODE | X | 0 | N/A | 112-223 | NODE |\n"
+        "| NIC0 | NODE | NODE | | | | X |\n",
     };
-    static const char *const expected[] = {"GPU0 X NODE NODE\nGPU1 NODE X NODE\nNIC0 NODE NODE X\n",
-                                           "GPU0 X NODE NODE\nGPU1 NODE X NODE\nNIC0 NODE NODE X\n"};
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) {
         struct err e = {0};
         struct topology *t = topo_new();
         if (import_text(t, arena_strdup(t->arena, copies[i]), "host", "f", &e))
             fail_msg("%s", e.text);
         const struct topo_class *c = &t->classes[0];
-        assert_string_equal(matrix_words(c, t->arena), expected[i]);
+        assert_string_equal(matrix_words(c, t->arena), "GPU0 X NODE NODE\nGPU1 NODE X NODE\nNIC0 NODE NODE X\n");
         assert_int_equal(c->objects[c->gpus[1].object].numa, 0);
         assert_string_equal(c->objects[topo_numa_root(c, c->gpus[0].object)].cpus, "112-223");
         topo_free(t);
