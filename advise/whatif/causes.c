@@ -183,29 +183,30 @@ void step_causes_print(const struct step_causes *c, double measured_us, FILE *ou
     if (!c->n)
         return;
     const struct step_time *s = &c->sound;
+    int digits = s->us < 1e3 ? 3 : 1; /* of milliseconds */
     if (measured_us > 0 && measured_us > s->high_us)
         fprintf(out,
-                "\nMeasured %.1f ms is more than the %.1f ms (%.1f to %.1f) that such a machine takes under these "
+                "\nMeasured %.*f ms is more than the %.*f ms (%.*f to %.*f) that such a machine takes under these "
                 "settings. What "
                 "may be wrong, nearest first:\n",
-                measured_us / 1e3, s->us / 1e3, s->low_us / 1e3, s->high_us / 1e3);
+                digits, measured_us / 1e3, digits, s->us / 1e3, digits, s->low_us / 1e3, digits, s->high_us / 1e3);
     else if (measured_us > 0 && measured_us < s->low_us)
         fprintf(
             out,
-            "\nMeasured %.1f ms is less than the %.1f ms (%.1f to %.1f) that the model predicts: nothing is slow, or "
+            "\nMeasured %.*f ms is less than the %.*f ms (%.*f to %.*f) that the model predicts: nothing is slow, or "
             "not all of these calls were measured. What would be wrong were it more:\n",
-            measured_us / 1e3, s->us / 1e3, s->low_us / 1e3, s->high_us / 1e3);
+            digits, measured_us / 1e3, digits, s->us / 1e3, digits, s->low_us / 1e3, digits, s->high_us / 1e3);
     else if (measured_us > 0)
         fprintf(out,
-                "\nMeasured %.1f ms is what such a machine takes: %.1f ms (%.1f to %.1f). What would be "
+                "\nMeasured %.*f ms is what such a machine takes: %.*f ms (%.*f to %.*f). What would be "
                 "wrong were it more:\n",
-                measured_us / 1e3, s->us / 1e3, s->low_us / 1e3, s->high_us / 1e3);
+                digits, measured_us / 1e3, digits, s->us / 1e3, digits, s->low_us / 1e3, digits, s->high_us / 1e3);
     else
         fputs("\nShould it take longer, what may be wrong, and the communication then:\n", out);
     for (int i = 0; i < c->n; i++) {
         const struct step_cause *x = &c->list[i];
-        fprintf(out, "  %d. %s: %.1f ms (%.1f to %.1f), %.1f times%s\n     see: %s\n", i + 1, x->what,
-                x->waits.us / 1e3, x->waits.low_us / 1e3, x->waits.high_us / 1e3, x->waits.us / s->us,
+        fprintf(out, "  %d. %s: %.*f ms (%.*f to %.*f), %.1f times%s\n     see: %s\n", i + 1, x->what, digits,
+                x->waits.us / 1e3, digits, x->waits.low_us / 1e3, digits, x->waits.high_us / 1e3, x->waits.us / s->us,
                 measured_us > 0 && step_time_holds(&x->waits, measured_us) ? "; would explain what was measured" : "",
                 x->check);
     }
