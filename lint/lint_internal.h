@@ -257,6 +257,9 @@ const struct lint_setting *lint_anywhere(const struct lint *l, const struct lint
 #define LINT_SEARCHES 200
 int lint_speaks_of(struct lint_text *t, const char *word);
 
+/* The later setting that overrides it before any program could read it; NULL: none. */
+const struct lint_setting *lint_set_again(const struct lint *l, const struct lint_setting *s);
+
 /* Whether the environment of ranks has it, or loses it by it. */
 int lint_reaches(const struct lint_setting *s);
 

@@ -171,8 +171,8 @@ static void check_missing_file(struct lint *l, const struct lint_setting *s)
 
 /* ---- predicted --------------------------------------------------------------------------------------------------- */
 
-/* Settings of one lint that the model is asked about. */
-#define MOST_ASKED 64
+/* Settings of one lint that the model is asked about, and of one job together. */
+enum { MOST_ASKED = 64, MOST_OF_JOB = 32 };
 
 /* × the time without it that is worth a warning. */
 #define WORTH 1.2
@@ -180,23 +180,47 @@ static void check_missing_file(struct lint *l, const struct lint_setting *s)
 /* Documents repeat settings: each is predicted once. */
 struct lint_cost {
     const struct lint_cost *next;
-    uint64_t hash;
+    uint64_t hash; /* of all that the job has */
     const char *name, *value;
     int known;
     struct predicted_cost cost;
 };
 
+/* What a job has that has this setting: those of its document that count together with it, itself among them. Of long
+ * documents, which are lists of many jobs, it alone. Returns how many. */
+static int list_job(const struct lint *l, const struct lint_setting *s, struct bench_setting job[MOST_OF_JOB],
+                    int *which, uint64_t *hash)
+{
+    int n = 0;
+    *which = 0;
+    *hash = hash_add(s->hash, hash_text(s->value));
+    for (size_t i = 0; i < s->text->count && s->text->count <= MOST_OF_JOB; i++) {
+        const struct lint_setting *o = l->settings[s->text->first + i];
+        if (o != s && (!o->value || !o->var || !lint_reaches(o) || o->how == LINT_UNSET || o->hash == s->hash ||
+                       o->group != s->group || o->branch != s->branch || o->body != s->body || lint_set_again(l, o)))
+            continue;
+        *which = o == s ? n : *which;
+        *hash = hash_add(hash_add(*hash, o->hash), hash_text(o->value));
+        job[n++] = (struct bench_setting){o->name, o->value};
+    }
+    if (!n)
+        job[n++] = (struct bench_setting){s->name, s->value};
+    return n;
+}
+
 static const struct predicted_cost *cost_of(struct lint *l, const struct lint_setting *s)
 {
     const struct lint_cost *found = l->costs;
-    while (found &&
-           (found->hash != s->hash || strcmp(found->name, s->name) != 0 || strcmp(found->value, s->value) != 0))
+    struct bench_setting job[MOST_OF_JOB];
+    uint64_t hash;
+    int which, n = list_job(l, s, job, &which, &hash);
+    while (found && (found->hash != hash || strcmp(found->name, s->name) != 0 || strcmp(found->value, s->value) != 0))
         found = found->next;
     if (!found && l->ncosts < MOST_ASKED) {
-        const struct bench_setting setting = {s->name, s->value};
         struct lint_cost *c = ARENA_NEW(l->arena, struct lint_cost);
-        *c = (struct lint_cost){.next = l->costs, .hash = s->hash, .name = s->name, .value = s->value};
-        c->known = !l->options.predictor->setting_cost(l->options.topology, l->options.nccl_high, &setting, &c->cost);
+        *c = (struct lint_cost){.next = l->costs, .hash = hash, .name = s->name, .value = s->value};
+        c->known =
+            !l->options.predictor->setting_cost(l->options.topology, l->options.nccl_high, job, n, which, &c->cost);
         l->ncosts += c->known;
         found = l->costs = c;
     }
@@ -235,7 +259,8 @@ static void check_already_there(struct lint *l, const struct lint_setting *s)
 
 static void check_predicted(struct lint *l, const struct lint_setting *s)
 {
-    if (!l->options.predictor || !l->options.topology || l->options.measured || !s->value || !lint_reaches(s))
+    if (!l->options.predictor || !l->options.topology || l->options.measured || !s->value || !lint_reaches(s) ||
+        lint_set_again(l, s))
         return;
     check_already_there(l, s);
     const struct predicted_cost *c = cost_of(l, s);

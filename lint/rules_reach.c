@@ -136,24 +136,32 @@ static int may_be_set_again(const struct lint_setting *s)
     return s->value && (s->how == LINT_EXPORTED || s->how == LINT_DECLARED || s->how == LINT_COMMAND);
 }
 
-static void check_set_again(struct lint *l, const struct lint_setting *s)
+const struct lint_setting *lint_set_again(const struct lint *l, const struct lint_setting *s)
 {
     const size_t end = s->text->first + s->text->count;
     for (size_t i = may_be_set_again(s) ? s->number + 1 : end; i < end; i++) {
         const struct lint_setting *o = l->settings[i];
         if (o->hash != s->hash || strcmp(o->name, s->name) != 0)
             continue;
-        if (o->group != s->group || o->branch != s->branch || o->body != s->body || o->commands != s->commands ||
-            (o->how != LINT_UNSET && (!o->value || !strcmp(o->value, s->value) || is_expanded(o))))
-            return;
-        long line, column;
-        lint_place(s->text, o->name_at, &line, &column);
-        lint_find(l, NT_SET_AGAIN, s,
-                  arena_printf(l->arena, "Line %ld %s before any program could read it: this value never counts.", line,
-                               o->how == LINT_UNSET ? "takes it away" : "sets it again"),
-                  "Remove one of the two.");
-        return;
+        int counts = o->group != s->group || o->branch != s->branch || o->body != s->body ||
+                     o->commands != s->commands ||
+                     (o->how != LINT_UNSET && (!o->value || !strcmp(o->value, s->value) || is_expanded(o)));
+        return counts ? NULL : o;
     }
+    return NULL;
+}
+
+static void check_set_again(struct lint *l, const struct lint_setting *s)
+{
+    const struct lint_setting *o = lint_set_again(l, s);
+    long line, column;
+    if (!o)
+        return;
+    lint_place(s->text, o->name_at, &line, &column);
+    lint_find(l, NT_SET_AGAIN, s,
+              arena_printf(l->arena, "Line %ld %s before any program could read it: this value never counts.", line,
+                           o->how == LINT_UNSET ? "takes it away" : "sets it again"),
+              "Remove one of the two.");
 }
 
 /* A script that the document writes, and then neither runs nor hands on. */

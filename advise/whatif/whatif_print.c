@@ -1,6 +1,9 @@
 /* Variations side by side, as a table for people and as JSON. */
 
 #include "advise/whatif/whatif.h"
+
+#include <math.h>
+
 #include "core/coll.h"
 #include "core/json.h"
 #include "core/units.h"
@@ -115,16 +118,24 @@ static int is_unvalidated(const struct whatif *w)
     return 0;
 }
 
-/* What each setting of a job does by itself. */
+/* What each setting of a job does, as a part of what all of them do. */
 static void print_costs(const struct whatif *w, FILE *out)
 {
-    char text[SETTING_COST_TEXT];
+    char text[SETTING_COST_TEXT], size[UNIT_TEXT];
     struct setting_cost cost;
-    for (int i = 1; i < w->ncases; i++)
-        for (int k = 0; k < w->cases[i].nsettings; k++)
-            if (!predict_setting_cost(&w->cases[0].setup.nccl, &w->cases[i].settings[k], w->coll, &cost))
-                fprintf(out, "  %-22s  %s=%s %s\n", w->cases[i].label, w->cases[i].settings[k].name,
-                        w->cases[i].settings[k].value, predict_setting_cost_text(&cost, text));
+    for (int i = 1; i < w->ncases; i++) {
+        const struct whatif_case *c = &w->cases[i];
+        for (int k = 0; k < c->nsettings; k++) {
+            if (predict_setting_share(&w->cases[0].setup.nccl, c->settings, c->nsettings, k, w->coll, &cost))
+                continue;
+            fprintf(out, "  %-22s  %s=%s %s", c->label, c->settings[k].name, c->settings[k].value,
+                    predict_setting_cost_text(&cost, text));
+            if (c->nsettings > 1 && fabs(log(cost.of_all)) > log(1.05))
+                fprintf(out, "; %.2fx of the %.3gx that all take together at %s", cost.share, cost.of_all,
+                        unit_bytes(size, cost.at_bytes));
+            fputc('\n', out);
+        }
+    }
 }
 
 void whatif_print(const struct whatif *w, FILE *out)
@@ -175,11 +186,14 @@ static void add_costs(cJSON *o, const struct whatif *w, const struct whatif_case
         cJSON *row = json_append(list);
         json_add_str(row, "name", c->settings[i].name);
         json_add_str(row, "value", c->settings[i].value);
-        if (predict_setting_cost(&w->cases[0].setup.nccl, &c->settings[i], w->coll, &cost))
+        if (predict_setting_share(&w->cases[0].setup.nccl, c->settings, c->nsettings, i, w->coll, &cost))
             continue;
         cJSON_AddNumberToObject(row, "times_as_long", cost.factor);
         cJSON_AddNumberToObject(row, "from_bytes", (double)cost.from_bytes);
         cJSON_AddNumberToObject(row, "to_bytes", (double)cost.to_bytes);
+        cJSON_AddNumberToObject(row, "share", cost.share);
+        cJSON_AddNumberToObject(row, "of_all", cost.of_all);
+        cJSON_AddNumberToObject(row, "at_bytes", (double)cost.at_bytes);
     }
 }
 

@@ -158,9 +158,9 @@ struct predictor {
      * `ranks_per_node` 0: one per GPU. */
     double (*launch_log_us)(const struct topology *t, int nodes, int ranks_per_node, const struct bench_knobs *launch);
 
-    /* Predict what a setting costs an AllReduce of 1 KiB to 1 GiB on all hosts of the topology (2 if it names one).
-     * `nccl` as 22809. Return -1 if the model does not know the setting or the machine. */
-    int (*setting_cost)(const struct topology *t, int nccl, const struct bench_setting *setting,
+    /* Predict what setting `which` of `n` adds to what they cost an AllReduce of 1 KiB to 1 GiB together, on all hosts
+     * of the topology (2 if it names one). `nccl` as 22809. Return -1 if the model does not know it or the machine. */
+    int (*setting_cost)(const struct topology *t, int nccl, const struct bench_setting *settings, int n, int which,
                         struct predicted_cost *cost);
 
     /* Return NCCL's number of channels there and set `*nodes` to the nodes it holds for; 0 if unknown. */

@@ -69,12 +69,15 @@ int predict_best(const struct model *m, int coll, uint64_t bytes, struct model_t
 struct setting_cost {
     double factor; /* × the time without it, at the size of these where it matters most; 1: no difference is sure */
     uint64_t from_bytes, to_bytes; /* 0: from the smallest, to the largest */
+    uint64_t at_bytes;             /* where all settings together matter most: */
+    double share, of_all;          /* × the time by this one there, by all; shares multiply to of_all */
 };
 
-/* Hold NCCL's default with a setting against it without, for a collective from 1 KiB to 1 GiB on the machine that
- * `base` describes. Return -1 if the model does not know the setting or cannot predict the call. */
-int predict_setting_cost(const struct nccl_setup *base, const struct bench_setting *setting, int coll,
-                         struct setting_cost *cost);
+/* What setting `which` of a job's `n` does to NCCL's default for a collective from 1 KiB to 1 GiB on the machine that
+ * `base` describes: its part of what all do together, so that the parts multiply to the whole. Return -1 if the model
+ * does not know the setting, if a later one overrides it, or if the call cannot be predicted. */
+int predict_setting_share(const struct nccl_setup *base, const struct bench_setting *settings, int n, int which,
+                          int coll, struct setting_cost *cost);
 
 /* "costs up to 2.0x from 4 MiB up", "is up to 1.3x faster up to 64 KiB", "makes no clear difference". Return `text`.
  */

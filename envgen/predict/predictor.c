@@ -2,6 +2,7 @@
  * launches. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/coll.h"
 #include "core/units.h"
@@ -44,18 +45,8 @@ int predict_best(const struct model *m, int coll, uint64_t bytes, struct model_t
 /* What is worth a word: the interval is clear of this. */
 #define MARGIN log(1.05)
 
-/* Logarithm of with over without, and its standard deviation; 0: there is no such pair. */
-static int quotient(const struct model *without, const struct model *with, int coll, uint64_t bytes, double *log_ratio,
-                    double *sd)
-{
-    const struct model_call call = {coll, bytes, -1, -1, 0};
-    struct model_time x, y;
-    if (model_predict(without, &call, &x) || model_predict(with, &call, &y))
-        return 0;
-    *log_ratio = log(y.us / x.us);
-    *sd = bench_doubt_of_quotient(&x.doubt, &y.doubt);
-    return 1;
-}
+/* Of a job that are looked at. */
+#define MOST_SETTINGS 16
 
 /* The longest run of sizes at which `sign` × the difference is sure; its length, 0 none. */
 static int longest(const double *log_ratios, const double *sds, int sign, int *from)
@@ -71,39 +62,123 @@ static int longest(const double *log_ratios, const double *sds, int sign, int *f
     return best;
 }
 
-/* -1: there is no size at which both are predicted. */
-static int between(const struct model *without, const struct model *with, int coll, struct setting_cost *cost)
+/* Of more settings that the model knows only the order in which they are given counts. */
+#define MOST_SHARED 5
+
+/* A default with some of the settings, bit by bit; made when it is first asked for. */
+struct subsets {
+    const struct nccl_setup *base;
+    const struct bench_setting *settings[MOST_SETTINGS];
+    int n, coll;
+    struct arena *arena;
+    struct model_time *times[1 << MOST_SHARED]; /* by bits, SIZES each; us 0: not predicted */
+    struct model_time *prefix[MOST_SETTINGS + 1];
+};
+
+static struct model_time *predict_sizes(struct subsets *s, const struct bench_setting *settings, int n)
 {
-    double log_ratios[SIZES] = {0}, sds[SIZES];
-    int slower_from = 0, faster_from = 0, pairs = 0;
-    for (int i = 0; i < SIZES; i++)
-        if (quotient(without, with, coll, SMALLEST << i, &log_ratios[i], &sds[i]))
-            pairs++;
-        else
-            sds[i] = INFINITY;
-    int slower = longest(log_ratios, sds, 1, &slower_from), faster = longest(log_ratios, sds, -1, &faster_from);
-    int n = slower >= faster ? slower : faster, from = slower >= faster ? slower_from : faster_from;
-    double most = 0;
-    for (int i = from; i < from + n; i++)
-        most = fabs(log_ratios[i]) > fabs(most) ? log_ratios[i] : most;
-    *cost = (struct setting_cost){.factor = exp(most)};
-    if (n && from)
-        cost->from_bytes = SMALLEST << from;
-    if (n && from + n < SIZES)
-        cost->to_bytes = SMALLEST << (from + n - 1);
-    return pairs ? 0 : -1;
+    struct model_setup *with = ARENA_NEW(s->arena, struct model_setup);
+    struct model_time *times = arena_alloc(s->arena, SIZES * sizeof *times);
+    *with = (struct model_setup){.nccl = *s->base};
+    int rc = model_apply(&(struct bench_knobs){"", settings, n}, &with->nccl, s->arena);
+    const struct model *m = rc ? NULL : model_new(with, s->arena, NULL);
+    for (int i = 0; i < SIZES; i++) {
+        const struct model_call call = {s->coll, SMALLEST << i, -1, -1, 0};
+        if (!m || model_predict(m, &call, &times[i]))
+            times[i].us = 0;
+    }
+    return times;
 }
 
-int predict_setting_cost(const struct nccl_setup *base, const struct bench_setting *setting, int coll,
-                         struct setting_cost *cost)
+/* The default with those settings whose bits are set. */
+static const struct model_time *times_of(struct subsets *s, unsigned bits)
 {
-    struct arena *a = arena_new();
-    struct model_setup without = {.nccl = *base}, with = without;
-    int rc = model_apply(&(struct bench_knobs){"", setting, 1}, &with.nccl, a);
-    const struct model *x = rc ? NULL : model_new(&without, a, NULL), *y = x ? model_new(&with, a, NULL) : NULL;
-    rc = y ? between(x, y, coll, cost) : -1;
-    arena_free(a);
-    return rc;
+    struct bench_setting some[MOST_SETTINGS];
+    int n = 0;
+    for (int i = 0; i < s->n; i++)
+        if (bits >> i & 1)
+            some[n++] = *s->settings[i];
+    struct model_time **slot = s->n <= MOST_SHARED ? &s->times[bits] : &s->prefix[n];
+    if (!*slot)
+        *slot = predict_sizes(s, some, n);
+    return *slot;
+}
+
+/* A setting's part of log (with all / without any) at a size: its mean over all orders of adding them (L. Shapley, A
+ * value for n-person games, 1953), so that parts add up. NAN: not predicted. */
+static double share_of(struct subsets *s, int which, int size)
+{
+    const unsigned own = 1u << which;
+    double sum = 0, orders = 1;
+    if (s->n > MOST_SHARED)
+        return log(times_of(s, 2 * own - 1)[size].us / times_of(s, own - 1)[size].us);
+    for (int i = 2; i <= s->n; i++)
+        orders *= i;
+    for (unsigned bits = 0; bits < 1u << s->n; bits++) {
+        double before = 1, after = 1;
+        if (bits & own)
+            continue;
+        int k = __builtin_popcount(bits);
+        for (int i = 2; i <= k; i++)
+            before *= i;
+        for (int i = 2; i < s->n - k; i++)
+            after *= i;
+        const double x = times_of(s, bits)[size].us, y = times_of(s, bits | own)[size].us;
+        sum += x > 0 && y > 0 ? before * after / orders * log(y / x) : NAN;
+    }
+    return sum;
+}
+
+/* Those that the model knows; where one is set twice, the last. `which` becomes its place, -1 where it is none. */
+static void take_known(struct subsets *s, const struct bench_setting *settings, int n, int *which)
+{
+    int place = -1;
+    for (int i = 0; i < n && s->n < MOST_SETTINGS; i++) {
+        struct nccl_setup with = *s->base;
+        int again = 0;
+        for (int k = i + 1; k < n; k++)
+            again |= !strcmp(settings[k].name, settings[i].name);
+        if (again || model_apply(&(struct bench_knobs){"", &settings[i], 1}, &with, s->arena))
+            continue;
+        place = i == *which ? s->n : place;
+        s->settings[s->n++] = &settings[i];
+    }
+    *which = place;
+}
+
+int predict_setting_share(const struct nccl_setup *base, const struct bench_setting *settings, int n, int which,
+                          int coll, struct setting_cost *cost)
+{
+    struct subsets s = {.base = base, .coll = coll, .arena = arena_new()};
+    double log_ratios[SIZES] = {0}, sds[SIZES], most = 0;
+    int slower_from = 0, faster_from = 0, known = 0;
+    take_known(&s, settings, n, &which);
+    const unsigned all = (1u << s.n) - 1;
+    for (int i = 0; i < SIZES && which >= 0; i++) {
+        const struct model_time *x = &times_of(&s, 0)[i], *y = &times_of(&s, all)[i];
+        double share = share_of(&s, which, i);
+        sds[i] = isfinite(share) && x->us > 0 && y->us > 0 ? bench_doubt_of_quotient(&x->doubt, &y->doubt) : INFINITY;
+        log_ratios[i] = isfinite(sds[i]) ? share : 0;
+        known += isfinite(sds[i]);
+        if (fabs(isfinite(sds[i]) ? log(y->us / x->us) : 0) > fabs(most)) {
+            most = log(y->us / x->us);
+            cost->at_bytes = SMALLEST << i;
+            cost->of_all = exp(most);
+            cost->share = exp(share);
+        }
+    }
+    arena_free(s.arena);
+    if (!known)
+        return -1;
+    int slower = longest(log_ratios, sds, 1, &slower_from), faster = longest(log_ratios, sds, -1, &faster_from);
+    int run = slower >= faster ? slower : faster, from = slower >= faster ? slower_from : faster_from;
+    double worst = 0;
+    for (int i = from; i < from + run; i++)
+        worst = fabs(log_ratios[i]) > fabs(worst) ? log_ratios[i] : worst;
+    cost->factor = exp(worst);
+    cost->from_bytes = run && from ? SMALLEST << from : 0;
+    cost->to_bytes = run && from + run < SIZES ? SMALLEST << (from + run - 1) : 0;
+    return 0;
 }
 
 char *predict_setting_cost_text(const struct setting_cost *c, char text[SETTING_COST_TEXT])
@@ -167,14 +242,14 @@ static int set_jobs_machine(struct model_setup *s, const struct topology *t, int
     return 0;
 }
 
-static int lint_setting_cost(const struct topology *t, int nccl, const struct bench_setting *setting,
+static int lint_setting_cost(const struct topology *t, int nccl, const struct bench_setting *settings, int n, int which,
                              struct predicted_cost *cost)
 {
     struct model_setup s;
     struct setting_cost c = {.factor = 1};
     if (set_jobs_machine(&s, t, nccl))
         return -1;
-    int rc = predict_setting_cost(&s.nccl, setting, COLL_ALLREDUCE, &c);
+    int rc = predict_setting_share(&s.nccl, settings, n, which, COLL_ALLREDUCE, &c);
     *cost = (struct predicted_cost){.factor = c.factor, .nodes = s.nccl.nodes};
     predict_setting_cost_text(&c, cost->text);
     return rc;

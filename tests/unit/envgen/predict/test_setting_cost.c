@@ -1,4 +1,6 @@
 /* What single settings cost, and how that is said. */
+#include <math.h>
+
 #include "core/coll.h"
 #include "envgen/predict/predict.h"
 #include "probe/machines/machines.h"
@@ -10,7 +12,7 @@ static int cost_of(const char *machine, int nodes, const char *name, const char 
     struct topology *t = machine_topology(machine, nodes, &e);
     struct nccl_setup base = {.topology = t, .nodes = nodes};
     struct bench_setting s = {name, value};
-    int rc = predict_setting_cost(&base, &s, COLL_ALLREDUCE, c);
+    int rc = predict_setting_share(&base, &s, 1, 0, COLL_ALLREDUCE, c);
     topo_free(t);
     return rc;
 }
@@ -59,6 +61,28 @@ TEST_CASE(ranges)
             fail_msg("%s=%s: %.4g from %llu to %llu", cases[i].name, cases[i].value, c.factor,
                      (unsigned long long)c.from_bytes, (unsigned long long)c.to_bytes);
     }
+}
+
+/* Two settings that cost little alone and much together share what they cost; what a later line overrides has none. */
+TEST_CASE(parts_multiply_to_the_whole)
+{
+    static const struct bench_setting job[] = {{"NCCL_IB_HCA", "mlx5_0"},
+                                               {"NCCL_P2P_DISABLE", "1"},
+                                               {"NCCL_ALGO", "Ring,Tree"},
+                                               {"NCCL_IB_HCA", "mlx5_0,mlx5_3"}};
+    struct err e = {0};
+    struct topology *t = machine_topology("dgx-h100", 2, &e);
+    const struct nccl_setup base = {.topology = t, .nodes = 2};
+    struct setting_cost c;
+    double product = 1;
+    for (int i = 0; i < 4; i++) {
+        int rc = predict_setting_share(&base, job, 4, i, COLL_ALLREDUCE, &c);
+        assert_int_equal(rc, i ? 0 : -1);
+        product *= rc ? 1 : c.share;
+    }
+    assert_true(c.of_all > 10);
+    assert_true(fabs(log(product / c.of_all)) < 1e-9);
+    topo_free(t);
 }
 
 TEST_CASE(sentences)
