@@ -67,14 +67,13 @@ int file_read(const char *path, size_t limit, struct arena *a, char **data, size
     char *text = NULL;
     if (*bytes <= limit)
         text = sized ? read_sized(fd, *bytes, a, bytes) : read_stream(fd, limit, a, bytes);
-    int rc = 0;
     if (*bytes > limit)
-        rc = err_set(e, ERR_FAILED, "%s: larger than the %zu MiB that are read of such a file", path, limit >> 20);
+        err_set(e, ERR_FAILED, "%s: larger than the %zu MiB that are read of such a file", path, limit >> 20);
     else if (!text)
-        rc = err_errno(e, "%s: cannot be read", path);
+        err_errno(e, "%s: cannot be read", path);
     close(fd);
     *data = text;
-    return rc;
+    return text ? 0 : ERR_FAILED;
 }
 
 int file_read_text(const char *path, size_t limit, struct arena *a, char **data, size_t *bytes, struct err *e)

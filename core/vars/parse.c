@@ -129,18 +129,18 @@ struct word {
 };
 
 static const struct word algorithms[] = {
-    {"Tree", ALGO_TREE, 0},
-    {"Ring", ALGO_RING, 0},
+    {"Tree", ALGO_TREE},
+    {"Ring", ALGO_RING},
     {"CollNetDirect", ALGO_COLLNET_DIRECT, 21403},
     {"CollNetChain", ALGO_COLLNET_CHAIN, 21403},
     {"NVLS", ALGO_NVLS, 21701},
     {"NVLSTree", ALGO_NVLS_TREE, 21801},
     {"PAT", ALGO_PAT, 22304},
 };
-static const struct word protocols[] = {{"LL", PROTO_LL, 0}, {"LL128", PROTO_LL128, 0}, {"Simple", PROTO_SIMPLE, 0}};
+static const struct word protocols[] = {{"LL", PROTO_LL}, {"LL128", PROTO_LL128}, {"Simple", PROTO_SIMPLE}};
 static const struct word functions[] = {
-    {"Broadcast", COLL_BROADCAST, 0},         {"Reduce", COLL_REDUCE, 0},       {"AllGather", COLL_ALLGATHER, 0},
-    {"ReduceScatter", COLL_REDUCESCATTER, 0}, {"AllReduce", COLL_ALLREDUCE, 0},
+    {"Broadcast", COLL_BROADCAST},         {"Reduce", COLL_REDUCE},       {"AllGather", COLL_ALLGATHER},
+    {"ReduceScatter", COLL_REDUCESCATTER}, {"AllReduce", COLL_ALLREDUCE},
 };
 
 struct words {
@@ -274,8 +274,8 @@ unsigned env_algos_of(int coll, int version)
 const char *env_parse_level(const char *s, int version)
 {
     static const struct word levels[] = {
-        {"LOC", 0, 0}, {"NVL", 0, 0},     {"NVB", 0, 0}, {"C2C", 0, 22602}, {"PIX", 0, 0},
-        {"PXB", 0, 0}, {"P2C", 0, 22703}, {"PXN", 0, 0}, {"PHB", 0, 0},     {"SYS", 0, 0},
+        {"LOC"}, {"NVL"}, {"NVB"}, {"C2C", .since = 22602}, {"PIX"}, {"PXB"}, {"P2C", .since = 22703},
+        {"PXN"}, {"PHB"}, {"SYS"},
     };
     static const char *const digits[] = {"LOC", "PIX", "PXB", "PHB", "SYS"};
     for (size_t i = 0; i < LENGTH(levels); i++)
@@ -320,10 +320,9 @@ const char *env_parse_debug(const char *s)
 const char *env_parse_subsys(const char *s, size_t *length)
 {
     static const struct word parts[] = {
-        {"INIT", 0, 0},  {"COLL", 0, 0},   {"P2P", 0, 0},        {"SHM", 0, 0},     {"NET", 0, 0},
-        {"GRAPH", 0, 0}, {"TUNING", 0, 0}, {"ENV", 0, 0},        {"ALLOC", 0, 0},   {"CALL", 0, 0},
-        {"PROXY", 0, 0}, {"NVLS", 0, 0},   {"BOOTSTRAP", 0, 0},  {"REG", 0, 0},     {"PROFILE", 0, 0},
-        {"RAS", 0, 0},   {"ALL", 0, 0},    {"ALLOC_HOST", 0, 0}, {"DESTROY", 0, 0},
+        {"INIT"},    {"COLL"},  {"P2P"},  {"SHM"},        {"NET"},     {"GRAPH"},     {"TUNING"},
+        {"ENV"},     {"ALLOC"}, {"CALL"}, {"PROXY"},      {"NVLS"},    {"BOOTSTRAP"}, {"REG"},
+        {"PROFILE"}, {"RAS"},   {"ALL"},  {"ALLOC_HOST"}, {"DESTROY"},
     };
     s += *s == '^';
     while (*s) {
@@ -338,7 +337,7 @@ const char *env_parse_subsys(const char *s, size_t *length)
 
 int env_parse_cta_policy(const char *s, int version)
 {
-    static const struct word policies[] = {{"DEFAULT", 0, 0}, {"EFFICIENCY", 1, 0}, {"ZERO", 2, 0}};
+    static const struct word policies[] = {{"DEFAULT"}, {"EFFICIENCY"}, {"ZERO"}};
     if (s[0] >= '0' && s[0] <= '2' && !s[1])
         return 1;
     if (version < 22902)

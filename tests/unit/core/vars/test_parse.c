@@ -100,6 +100,8 @@ TEST_CASE(algorithms)
         {"Rings", NEW, 0, 0, "Rings"},
         {"Tree, Ring", NEW, BIT(ALGO_TREE), BIT(ALGO_TREE), " Ring"},
         {"alltoall:ring", NEW, ~0u, ~0u, "alltoall"},
+        {"broadcast:ring", 22403, ~0u, BIT(ALGO_RING), NULL},
+        {"broadcast:ring", 22402, 0, 0, "broadcast:ring"},
         {"allreduce:tree", OLD, 0, 0, "allreduce:tree"},
         {"^nvls", OLD, (BIT(ALGO_COUNT) - 1) & ~BIT(ALGO_NVLS), (BIT(ALGO_COUNT) - 1) & ~BIT(ALGO_NVLS), NULL},
         {"PAT", 22203, 0, 0, "PAT"},
@@ -137,6 +139,11 @@ TEST_CASE(protocols)
 
 TEST_CASE(words)
 {
+    struct env_choice c;
+    env_parse_algo("alltoall:ring", 22809, &c);
+    assert_int_equal(c.unknown_is_function, 1);
+    env_parse_algo("Rings", 22809, &c);
+    assert_int_equal(c.unknown_is_function, 0);
     static const struct {
         const char *text;
         int version;
@@ -162,10 +169,15 @@ TEST_CASE(words)
     assert_int_equal(env_parse_groups("a;;b"), 0);
     assert_int_equal(env_parse_groups("a,b;,"), -1);
     assert_int_equal(env_parse_cta_policy("2", 22703), 1);
+    assert_int_equal(env_parse_cta_policy("0", 22703), 1);
+    assert_int_equal(env_parse_cta_policy("3", 22902), 0);
+    assert_int_equal(env_parse_cta_policy("00", 22902), 0);
     assert_int_equal(env_parse_cta_policy("ZERO|efficiency", 22902), 1);
     assert_int_equal(env_parse_cta_policy("ZERO", 22809), 0);
     assert_int_equal(env_parse_cta_policy("NONE", 22902), 0);
     assert_int_equal(env_parse_netdevs("Max:2"), 1);
+    assert_int_equal(env_parse_netdevs("auto") && env_parse_netdevs("All"), 1);
+    assert_int_equal(env_parse_netdevs("MAX:1"), 1);
     assert_int_equal(env_parse_netdevs("MAX:0"), 0);
     assert_int_equal(env_parse_netdevs("MIN:2"), 0);
 }
@@ -196,6 +208,16 @@ TEST_CASE(conf_lines)
         assert_int_equal(out.value_length, strlen(rows[i].value));
         assert_memory_equal(out.value, rows[i].value, out.value_length);
         assert_false(out.cut);
+    }
+    char line[2 * ENV_CONF_MAX + 8];
+    for (int i = 0; i < 4; i++) { /* the name, the value, or both are longer than is kept */
+        struct env_line out;
+        int name = ENV_CONF_MAX + i % 2, value = ENV_CONF_MAX + i / 2;
+        snprintf(line, sizeof line, "%0*d=%0*d", name, 0, value, 0);
+        assert_int_equal(env_parse_conf_line(line, strlen(line), 0, &out), 1);
+        assert_int_equal(out.cut, i > 0);
+        assert_int_equal(out.name_length, ENV_CONF_MAX);
+        assert_int_equal(out.value_length, ENV_CONF_MAX);
     }
 }
 
