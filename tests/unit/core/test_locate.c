@@ -195,16 +195,14 @@ static void a_plugin_is_ours_by_what_it_exports(void **state)
     assert_false(locate_is_plugin("nccltune/vendor.so"));
     assert_false(locate_is_plugin("ofi"));
     assert_true(locate_is_plugin(PLUGIN));
-    assert_int_equal(system("rm -rf build/nccltune-vendors; mkdir build/nccltune-vendors"), 0);
-    assert_int_equal(system("cp -L " PLUGIN " build/nccltune-vendors/libvendor.so"), 0);
-    assert_int_equal(system("cp -L /proc/self/exe build/nccltune-vendors/" LOCATE_PLUGIN), 0);
-    assert_true(locate_is_plugin("build/nccltune-vendors/libvendor.so"));
-    assert_false(locate_is_plugin("build/nccltune-vendors/" LOCATE_PLUGIN));
-    setenv("LD_LIBRARY_PATH", "build/nccltune-vendors", 1);
+    assert_int_equal(system(arena_printf(a, "cp -L " PLUGIN " %s/libvendor.so", root)), 0);
+    assert_int_equal(system(arena_printf(a, "cp -L /proc/self/exe %s/" LOCATE_PLUGIN, root)), 0);
+    assert_true(locate_is_plugin(arena_printf(a, "%s/libvendor.so", root)));
+    assert_false(locate_is_plugin(arena_printf(a, "%s/" LOCATE_PLUGIN, root)));
+    setenv("LD_LIBRARY_PATH", root, 1);
     assert_true(locate_is_plugin("libvendor.so"));
     assert_false(locate_is_plugin("nccltune")); /* NCCL would load the file of that name, which is not ours */
     unsetenv("LD_LIBRARY_PATH");
-    assert_int_equal(system("rm -r build/nccltune-vendors"), 0);
     assert_false(locate_is_plugin(""));
 }
 
@@ -218,7 +216,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(what_is_nowhere, begin, end),
         cmocka_unit_test_setup_teardown(programs_in_path, begin, end),
         cmocka_unit_test_setup_teardown(python_in_path, begin, end),
-        cmocka_unit_test(a_plugin_is_ours_by_what_it_exports),
+        cmocka_unit_test_setup_teardown(a_plugin_is_ours_by_what_it_exports, begin, end),
     };
     if (argc == 2) {
         struct arena *answer = arena_new();
