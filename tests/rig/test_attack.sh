@@ -401,6 +401,12 @@ evil_library() { # root, too, loads the plugin that NCCL's file names
     [ ! -e "$root/owned" ] && [ -d "$store/profiles" ]
 }
 check "root loads no library that a file of a user's names" evil_library
+looks_like_ours() { # somebody else's tuner in a directory of our name: it is not the one that applies a profile
+    mkdir -p "$root/nccltune-site" && gcc -shared -fPIC -o "$root/nccltune-site/libvendor.so" -xc - </dev/null
+    printf 'export %s\n' NCCLTUNE_PROFILE=/p "NCCL_TUNER_PLUGIN=$root/nccltune-site/libvendor.so" >"$root/job.sh"
+    "$P/nccltune" lint "$root/job.sh" | grep -q "this is not nccltune's"
+}
+check "another tuner in a directory of our name is not taken for ours" looks_like_ours
 cheap() { # COMMAND...: ends within 200 MB and 10 s of CPU
     local peak
     peak=$(python3 -c '
