@@ -67,7 +67,7 @@ static size_t span_of(const char *form, const char *line)
         return strspn(line, LETTERS DIGITS "_.,:;=^/+-@%");
     size_t n = strlen(line), behind = strlen(form + 1);
     n = n > behind ? n - behind : 0;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 1; i < n; i++)
         if (line[i] == '\'' || (unsigned char)line[i] < ' ')
             return 0;
     return *line == '/' ? n : 0;

@@ -16,7 +16,8 @@ static const char *judge(const char *name, const char *text, size_t bytes)
     snprintf(path, sizeof path, "%s/%s", dir, name);
     e = (struct err){0};
     assert_int_equal(file_write(path, text, bytes, &e), 0);
-    int rc = install_accept(&p, &e);
+    int before = count_open(), rc = install_accept(&p, &e);
+    assert_int_equal(count_open(), before);
     assert_int_equal(rc, *e.text ? ERR_FAILED : 0);
     unlink(path);
     arena_free(p.arena);
@@ -40,7 +41,7 @@ static const struct {
     {"nccl.conf", "# a~b \x7f\n", "no line"},
     {"nccl.conf", "# ~ !\n", NULL},
     {"nccl.conf", "#\n", NULL},
-    {"nccl.conf2", "", "is no file that nccltune writes; the profile is not installed"},
+    {"nccl.conf2", "", "/nccl.conf2: is no file that nccltune writes; the profile is not installed"},
     {"xnccl.conf", "", "no file"},
     {"nccl.d/x.conf", "LD_PRELOAD=/x\n", "LD_PRELOAD is no variable"},
     {"nccl.d/x.conf", "NCCL_IB_TC=106\n", NULL},
@@ -62,6 +63,7 @@ static const struct {
     {"openmpi.sh", "nccltune_dir='/shared/a'b'\n", "no line"},
     {"openmpi.sh", "nccltune_dir='/shared/a\tb'\n", "no line"},
     {"openmpi.sh", "nccltune_dir='/ b'\n", NULL},
+    {"openmpi.sh", "nccltune_dir='/'b'\n", "no line"},
     {"openmpi.sh", "nccltune_dir='a'\n", "no line"},
     {"openmpi.sh", "nccltune_dir=''\n", "no line"},
     {"openmpi.sh", "nccltune_dir='/\n", "no line"},
