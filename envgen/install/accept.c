@@ -55,7 +55,7 @@ static int is_named(const char *name, const char *pattern)
 {
     const char *star = strchr(pattern, '*');
     size_t n = star ? (size_t)(star - pattern) : 0;
-    return !star ? !strcmp(name, pattern) : !strncmp(name, pattern, n) && file_ends_with(name + n, star + 1);
+    return !star ? !strcmp(name, pattern) : !strncmp(name, pattern, n) && file_ends_with(name, star + 1);
 }
 
 /* How many bytes of a line stand for @, $ or, between what the form has before and behind it, ~. */
