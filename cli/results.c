@@ -14,11 +14,9 @@ static const struct cli_page page = {
     COMMAND,
     "nccltune results [--format F] [--nodes N --ranks N] [-o FILE] FILE|PROFILE...\n"
     "Read measurements and print them, as one table or for other programs (bench measures; this imports and exports).\n"
-    "FILEs are nccltune's journals, and what nccl-tests and rccl-tests (text, -J JSON, CSV), OSU's benchmarks and "
-    "PARAM\n"
-    "have printed, with NCCL's log and launchers' prefixes among it. Settings are taken from command lines in front "
-    "of\n"
-    "runs and from NCCL's log: those that all runs have in common are the site's own, the others are candidates.\n",
+    "FILEs are nccltune's journals, and what nccl-tests and rccl-tests (text, -J JSON, CSV) have printed,\n"
+    "with NCCL's log and launchers' prefixes among it. Settings are taken from command lines in front of runs and\n"
+    "from NCCL's log: those that all runs have in common are the site's own, the others are candidates.\n",
     "Examples\n"
     "  nccltune results default.log ring.log tree.log\n"
     "  nccltune results *.log --format journal -o results.jsonl\n"

@@ -28,7 +28,7 @@ static const struct cli_page page = {
     "\n"
     "Examples\n"
     "  nccltune verify profile\n"
-    "  nccltune verify profile --hosts n1,n2 --budget 5m -o profile-verified\n"
+    "  nccltune verify profile --hosts n1,n2 --budget 5m\n"
     "\n"
     "Exit status: 0 every rule that was measured holds; 1 some do not, or something failed; 2 wrong usage; 3 "
     "something\n"
@@ -37,7 +37,7 @@ static const struct cli_page page = {
 
 struct request {
     struct bench_options bench;
-    const char *profile, *out;
+    const char *profile;
     int json, quiet;
     struct agents agents;
 };
@@ -45,8 +45,6 @@ struct request {
 /* ---- options ---- */
 
 static const struct option_spec answer_options[] = {
-    {'o', "output", "DIR", "write the profile anew, without the rules that do not hold", option_text,
-     offsetof(struct request, out)},
     {0, "journal", "FILE", "keep the measurements (see nccltune-results.jsonl(5))", option_text,
      offsetof(struct request, bench.results)},
     {'j', "json", NULL, "print the verdicts as JSON", option_flag, offsetof(struct request, json)},
@@ -60,8 +58,6 @@ static int check_request(const struct request *w, struct err *e)
         return err_set(e, ERR_USAGE, "--engine: profiles are verified with nccl or mpi, by which jobs run");
     if (!w->profile)
         return err_set(e, ERR_USAGE, "PROFILE is missing");
-    if (w->out && env_profile_complete(w->out))
-        return err_set(e, ERR_FAILED, "--output: %s holds a finished profile already", w->out);
     return cli_measure_check(&w->bench, e);
 }
 
@@ -195,7 +191,7 @@ static int print_json(const struct bench_points *points, const struct verify *v,
 
 /* From measurements to verdicts. */
 static int judge_rules(const struct request *w, struct env_profile *p, const struct topology *t,
-                       const struct bench_results *r, struct log *log, struct err *e)
+                       const struct bench_results *r, struct err *e)
 {
     struct bench_points *points = bench_points_of(r, r->arena);
     struct findings sanity = {.arena = r->arena};
@@ -214,8 +210,6 @@ static int judge_rules(const struct request *w, struct env_profile *p, const str
     }
     if (!rc && !w->json && w->bench.workload)
         rc = env_step_cover_job(p, w->bench.workload, stdout, e);
-    if (!rc && w->out && !(rc = verify_write(p, v, w->out, e)))
-        log_info(log, "%s: the profile with %d of %d rules", w->out, v->nrules - v->failing, v->nrules);
     if (!rc && v->failing)
         rc = ERR_FAILED;
     verify_free(v);
@@ -239,7 +233,7 @@ static int measure_profile(struct request *w, struct env_profile *p, const struc
     if (!rc && !measured)
         log_info(&log, "%s changes nothing: there is nothing to verify", p->dir);
     else if (!rc)
-        rc = summary.interrupted ? CLI_INTERRUPTED : judge_rules(w, p, t, measured, &log, e);
+        rc = summary.interrupted ? CLI_INTERRUPTED : judge_rules(w, p, t, measured, e);
     bench_results_free(measured);
     return rc || !summary.troubled ? rc : ERR_FAILED;
 }
@@ -249,11 +243,8 @@ static int verify_profile(struct request *w, struct err *e)
     struct env_profile *p = env_profile_open(w->profile, e);
     if (p && !w->bench.engine)
         w->bench.engine = verify_engine(p)->name;
-    if (p && w->out && bench_evidence_of(w->bench.engine) == BENCH_ON_HOST)
-        err_set(e, ERR_USAGE,
-                "--output leaves rules out of tuner.csv; %s holds rules of OpenMPI, which tune makes anew", p->dir);
-    struct topology *t = p && !*e->text ? topo_load(arena_printf(p->arena, "%s/topology.json", p->dir), e) : NULL;
-    int rc = t && !*e->text ? measure_profile(w, p, t, e) : e->code;
+    struct topology *t = p ? topo_load(arena_printf(p->arena, "%s/topology.json", p->dir), e) : NULL;
+    int rc = t ? measure_profile(w, p, t, e) : e->code;
     topo_free(t);
     env_profile_free(p);
     return rc;
@@ -265,9 +256,9 @@ int verify_main(int argc, char **argv)
     struct err e = {0};
     struct arena *a = arena_new();
     int rc = parse_request(argc, argv, &w, a);
-    if (rc < 0) { /* copies that a launcher has put on every rank meet beside what is written, or in the profile */
+    if (rc < 0) { /* copies that a launcher has put on every rank meet in the profile */
         cli_measure_leave_out(COMMAND, w.quiet, a);
-        rc = cli_nodes_meet(&w.agents, &w.bench.setup, w.out ? w.out : w.profile, COMMAND, cli_catch_interrupt(), a);
+        rc = cli_nodes_meet(&w.agents, &w.bench.setup, w.profile, COMMAND, cli_catch_interrupt(), a);
     }
     if (rc < 0) {
         rc = verify_profile(&w, &e);

@@ -80,7 +80,10 @@ char *unit_bytes(char text[UNIT_TEXT], uint64_t bytes)
         v /= 1024;
         i++;
     }
-    snprintf(text, UNIT_TEXT, v == floor(v) ? "%.0f %s" : "%.1f %s", v, names[i]);
+    if (bytes == UINT64_MAX)
+        snprintf(text, UNIT_TEXT, "any larger size");
+    else
+        snprintf(text, UNIT_TEXT, v == floor(v) ? "%.0f %s" : "%.1f %s", v, names[i]);
     return text;
 }
 

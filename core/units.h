@@ -17,7 +17,7 @@ int unit_parse_int(const char *s, long low, long high, long *value, const char *
 
 #define UNIT_TEXT 32
 
-/* "64 KiB", "1.5 MiB", "8 B". Returns `text`. */
+/* "64 KiB", "1.5 MiB", "8 B"; "any larger size" of UINT64_MAX, an open end. Returns `text`. */
 char *unit_bytes(char text[UNIT_TEXT], uint64_t bytes);
 
 /* "850 ms", "42 s", "3 min 20 s", "2 h 5 min". Returns `text`. */

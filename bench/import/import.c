@@ -148,8 +148,7 @@ static struct bench_results *finish_import(struct import *m, int rc, const char 
     if (!rc && !m->results->count && !m->journals)
         rc = err_set(e, ERR_FAILED,
                      m->left_out ? "%s: no row could be taken: %ld left out"
-                                 : "%s: neither a journal of nccltune nor a table of nccl-tests, rccl-tests, OSU's "
-                                   "benchmarks or PARAM",
+                                 : "%s: neither a journal of nccltune nor a table of nccl-tests or rccl-tests",
                      first, m->left_out);
     if (rc) {
         bench_results_free(m->results);

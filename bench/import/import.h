@@ -1,5 +1,5 @@
 /* What other benchmarks have printed, as measurements: nccl-tests and rccl-tests (text with anything around it, -J
- * JSON, CSV), OSU micro-benchmarks, PARAM. Several runs may stand in one file, launchers' prefixes and NCCL's log among
+ * JSON, CSV). Several runs may stand in one file, launchers' prefixes and NCCL's log among
  * them.
  *
  * A row of such a table is a mean over calls: one sample. What was set is taken from the command line in front of a

@@ -21,24 +21,23 @@ enum import_column {
 
 /* One run of a program: what its rows have in common. */
 struct import_run {
-    const char *engine, *library;
+    const char *library;
     int coll; /* -1 not known */
     const char **hosts;
     int nhosts, ranks, nodes; /* `nodes` where no hosts are listed */
     struct bench_setting *settings;
     int nsettings;
     int graph, rows;
-    int time[2], wrong[2]; /* columns of nccl-tests' tables, out of place and in place; below 0: none */
-    double ratio;          /* bus bandwidth over algorithm bandwidth of its last row; 0 unknown */
-    int reduces;           /* a column names a reduction */
-    int is_osu;
+    int time[2], wrong[2];                /* columns of nccl-tests' tables, out of place and in place; below 0: none */
+    double ratio;                         /* bus bandwidth over algorithm bandwidth of its last row; 0 unknown */
+    int reduces;                          /* a column names a reduction */
     int csv_columns, csv[IMPORT_COLUMNS]; /* how many there are; where each stands, -1 nowhere */
 };
 
 struct import_row {
     uint64_t bytes;
     const char *type; /* "float"; NULL unknown */
-    int in_place;     /* -1 unknown */
+    int in_place;
     double time_us;
     const double *times_us; /* of single calls, where those are known */
     int ntimes;

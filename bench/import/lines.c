@@ -1,4 +1,4 @@
-/* Formats that consist of lines: nccl-tests' table, rccl-tests' CSV, OSU's table, PARAM's. */
+/* Formats that consist of lines: nccl-tests' table, rccl-tests' CSV. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,45 +164,6 @@ static void read_table_row(struct import *m, const struct words *w)
     }
 }
 
-/* ---- OSU ---- */
-
-/* "# OSU MPI-CUDA Allreduce Latency Test v7.3", "# OSU NCCL-CUDA All-to-All Personalized Exchange Latency Test v7.5";
- * what is measured other than latency is nothing to us. */
-static void read_osu_title(struct import *m, const struct words *w)
-{
-    struct import_run *r = import_next_run(m);
-    int latency = find_word(w, "Latency"), exchange = find_word(w, "Personalized");
-    const char *name = get_word(w, (exchange > 0 ? exchange : latency) - 1);
-    r->is_osu = latency > 1;
-    r->coll = coll_parse(name, strlen(name));
-    r->engine = strstr(get_word(w, 2), "CCL") ? "nccl" : "mpi";
-    r->library = *r->engine == 'n' ? "NCCL" : "MPI";
-}
-
-static void read_osu_row(struct import *m, const struct words *w)
-{
-    struct import_row row = {.bytes = parse_whole(w->item[0]), .in_place = -1};
-    if (parse_number(get_word(w, 1), &row.time_us))
-        import_row(m, &row);
-}
-
-/* ---- PARAM ---- */
-
-/* "COMMS-RES-all_reduce-float32 size elements p50 ...": one run has one collective. */
-static void read_param_row(struct import *m, const struct words *w)
-{
-    static const char begin[] = "COMMS-RES-";
-    const char *name = w->item[0] + sizeof begin - 1;
-    size_t n = strcspn(name, "-");
-    struct import_row row = {.bytes = parse_whole(get_word(w, 1)), .in_place = -1};
-    if (!name[n] || !parse_number(get_word(w, 3), &row.time_us))
-        return;
-    int coll = coll_parse(name, n);
-    if (import_run(m)->coll != coll)
-        import_next_run(m)->coll = coll;
-    import_row(m, &row);
-}
-
 /* ---- CSV ---- */
 
 static const char *const column_names[IMPORT_COLUMNS] = {
@@ -293,17 +254,8 @@ void import_line(struct import *m, char *line)
     split_words(line, " \t", &w);
     if (!w.n)
         return;
-    if (*w.item[0] == '#') {
-        if (find_word(&w, "OSU") == 1)
-            read_osu_title(m, &w);
-        else
-            read_comment(m, &w);
-    } else if (!strncmp(w.item[0], "COMMS-RES-", 10)) {
-        read_param_row(m, &w);
-    } else if (isdigit((unsigned char)*w.item[0]) && parse_whole(w.item[0])) {
-        if (import_run(m)->is_osu)
-            read_osu_row(m, &w);
-        else
-            read_table_row(m, &w);
-    }
+    if (*w.item[0] == '#')
+        read_comment(m, &w);
+    else if (isdigit((unsigned char)*w.item[0]) && parse_whole(w.item[0]))
+        read_table_row(m, &w);
 }

@@ -21,7 +21,7 @@ struct import_run *import_run(struct import *m)
 
 struct import_run *import_begin_run(struct import *m)
 {
-    *import_run(m) = (struct import_run){.engine = "nccl", .library = UNKNOWN_RELEASE, .coll = -1, .time = {-1, -1}};
+    *import_run(m) = (struct import_run){.library = UNKNOWN_RELEASE, .coll = -1, .time = {-1, -1}};
     import_version(m, m->given->nccl);
     return import_run(m);
 }
@@ -96,13 +96,6 @@ static void leave_row_out(struct import *m, const char *why)
         log_warn(m->log, "%s:%ld: %s; row left out", m->path, m->line, why);
 }
 
-/* NCCL's nBytes from what OSU calls the size of a message. */
-static uint64_t count_bytes(const struct import_run *r, const struct import_row *row, int ranks)
-{
-    int by_rank = r->is_osu && (r->coll == COLL_ALLGATHER || r->coll == COLL_ALLTOALL);
-    return by_rank ? row->bytes * (uint64_t)ranks : row->bytes;
-}
-
 void import_row(struct import *m, const struct import_row *row)
 {
     struct import_run *r = import_run(m);
@@ -122,16 +115,14 @@ void import_row(struct import *m, const struct import_row *row)
     double *times = arena_alloc(m->arena, sizeof *times);
     *times = row->time_us;
     const struct bench_result item = {
-        .engine = r->engine,
+        .engine = "nccl",
         .library = r->library,
         .coll = r->coll,
-        .bytes = count_bytes(r, row, ranks),
+        .bytes = row->bytes,
         .nodes = nodes,
         .ranks = ranks,
         .buffers = r->graph ? BENCH_GRAPH : BENCH_USUAL,
-        .data = row->type && row->in_place >= 0
-                    ? arena_printf(m->arena, "%s%s", row->type, row->in_place ? ", in place" : "")
-                    : NULL,
+        .data = row->type ? arena_printf(m->arena, "%s%s", row->type, row->in_place ? ", in place" : "") : NULL,
         .round = m->nruns,
         .status = row->wrong ? BENCH_WRONG : BENCH_OK,
         .times_us = row->ntimes ? row->times_us : times,

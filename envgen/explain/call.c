@@ -96,11 +96,6 @@ static const char *settings_text(struct arena *a, const struct bench_knobs *k)
     return text;
 }
 
-const char *explain_range_end(const struct env_range *r, char text[UNIT_TEXT])
-{
-    return r->max_bytes == ENV_OPEN ? "any larger size" : unit_bytes(text, r->max_bytes);
-}
-
 int explain_matches(const struct env_shape *s, const struct env_question *q)
 {
     return (!q->nodes || s->nodes == q->nodes) && (!q->ranks || s->ranks == q->ranks);
@@ -238,7 +233,7 @@ static void print_shape(const struct env_profile *p, const struct env_shape *s, 
     }
     fprintf(out, "  used: %s%s%s, from %s to %s\n", env_comment(p->arena, r->call.label), r->call.nsettings ? ": " : "",
             env_comment(p->arena, settings_text(p->arena, &r->call)), unit_bytes(from, r->min_bytes),
-            explain_range_end(r, size));
+            unit_bytes(size, r->max_bytes));
     fprintf(out, "  why: %s\n", env_comment(p->arena, r->why));
     print_rule(p, s, q, out);
     if (s->chosen > 0)

@@ -350,7 +350,7 @@ static void print_ranges(struct arena *a, struct explain_model *m, const struct 
         const char *own =
             m && r->call.nsettings && explain_model_knows(s) ? explain_model_range(m, s, c->coll, r) : NULL;
         fprintf(out, "  %-14s %10s to %-15s  %-24s %s%s%s%s%s%s\n", i ? "" : coll_name(c->coll),
-                unit_bytes(from, r->min_bytes), explain_range_end(r, to), safe(a, r->call.label),
+                unit_bytes(from, r->min_bytes), unit_bytes(to, r->max_bytes), safe(a, r->call.label),
                 r->call.nsettings ? env_gain_text(a, r->gain) : "", r->call.nsettings ? sizes_text(a, r) : "",
                 own ? "  " : "", own ? explain_model_library(m) : "", own ? " would: " : "", own ? own : "");
     }

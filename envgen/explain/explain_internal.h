@@ -20,9 +20,6 @@ double explain_skew(const struct env_shape *s, uint64_t bytes, double *even_us);
  * one by one, with those that are used and the default. */
 int explain_told(const struct env_point *p, const struct env_option **sorted);
 
-/* "64 KiB", "any larger size". */
-const char *explain_range_end(const struct env_range *r, char text[UNIT_TEXT]);
-
 /* The same as an object, with every change of the default; NULL for such names. */
 struct cJSON *explain_catalogued_json(const struct env_decisions *d, const struct env_question *q);
 

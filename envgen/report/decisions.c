@@ -306,8 +306,7 @@ static void put_shape(struct report *r, const struct env_shape *s, FILE *out)
 static const char *range_text(struct report *r, const struct env_range *range)
 {
     char low[UNIT_TEXT], high[UNIT_TEXT];
-    return arena_printf(r->a, "%s to %s", unit_bytes(low, range->min_bytes),
-                        range->max_bytes == ENV_OPEN ? "any larger size" : unit_bytes(high, range->max_bytes));
+    return arena_printf(r->a, "%s to %s", unit_bytes(low, range->min_bytes), unit_bytes(high, range->max_bytes));
 }
 
 /* ---- decisions --------------------------------------------------------------------------------------------------- */

@@ -109,15 +109,14 @@ static struct verify_rule *add_rule(struct verify *v, const void *rule, long lin
 static const char *sizes_text(struct arena *a, uint64_t min_bytes, uint64_t max_bytes)
 {
     char low[UNIT_TEXT], high[UNIT_TEXT];
-    return arena_printf(a, "%s to %s", unit_bytes(low, min_bytes),
-                        max_bytes == UINT64_MAX ? "any" : unit_bytes(high, max_bytes));
+    return arena_printf(a, "%s to %s", unit_bytes(low, min_bytes), unit_bytes(high, max_bytes));
 }
 
 static void add_tuner_rule(struct verify *v, const struct tuner_rule *r)
 {
     struct arena *a = v->arena;
     add_rule(v, r, r->line,
-             arena_printf(a, "line %-4ld %-13s %-22s %s/%s%s", r->line, coll_name(r->coll),
+             arena_printf(a, "line %-4ld %-13s %-26s %s/%s%s", r->line, coll_name(r->coll),
                           sizes_text(a, r->min_bytes, r->max_bytes), r->algo < 0 ? "any" : algo_name(r->algo),
                           r->proto < 0 ? "any" : proto_name(r->proto),
                           r->channels > 0 ? arena_printf(a, "/%dch", r->channels) : ""));
@@ -146,7 +145,7 @@ static void add_openmpi_rules(struct verify *v, const char *coll, const struct e
         uint64_t end = i + 1 < set->nrules ? set->rules[i + 1].min_bytes - 1 : UINT64_MAX;
         if (r->algorithm)
             add_rule(v, r, 0,
-                     arena_printf(v->arena, "%-13s %3d ranks  %-22s algorithm %ld%s", coll, set->ranks,
+                     arena_printf(v->arena, "%-13s %3d ranks  %-26s algorithm %ld%s", coll, set->ranks,
                                   sizes_text(v->arena, r->min_bytes, end), r->algorithm,
                                   r->segment_bytes ? arena_printf(v->arena, ", segments of %ld bytes", r->segment_bytes)
                                                    : ""));
@@ -223,42 +222,4 @@ void verify_free(struct verify *v)
         return;
     tuner_table_free(&v->table);
     arena_free(v->arena);
-}
-
-/* ---- the profile without failing rules ---- */
-
-static const struct verify_rule *rule_of_line(const struct verify *v, long line)
-{
-    for (int i = 0; i < v->nrules; i++)
-        if (v->rules[i].line == line)
-            return &v->rules[i];
-    return NULL;
-}
-
-/* tuner.csv with the failing rules as comments. */
-static void put_table(const struct verify *v, FILE *out)
-{
-    long number = 1;
-    for (const char *line = v->text; *line; number++) {
-        int len = (int)strcspn(line, "\n");
-        const struct verify_rule *rule = rule_of_line(v, number);
-        if (rule && rule->verdict == VERIFY_REFUTED)
-            fprintf(out, "# dropped by nccltune verify, gain %.2f (%.2f to %.2f): ", rule->gain.median, rule->gain.low,
-                    rule->gain.high);
-        fprintf(out, "%.*s\n", len, line);
-        line += len + (line[len] == '\n');
-    }
-}
-
-int verify_write(const struct env_profile *p, const struct verify *v, const char *dir, struct err *e)
-{
-    struct file_out out;
-    int rc = file_out_begin(&out, e);
-    if (rc)
-        return rc;
-    put_table(v, out.stream);
-    fflush(out.stream);
-    rc = env_profile_copy(p, dir, "tuner.csv", out.data, out.bytes, e);
-    file_out_abandon(&out);
-    return rc;
 }

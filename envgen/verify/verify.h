@@ -1,4 +1,4 @@
-/* Which rules of a profile hold when they are measured again, and the profile without the others. */
+/* Which rules of a profile hold when they are measured again. */
 #pragma once
 
 #include "bench/results/points.h"
@@ -66,15 +66,6 @@ int verify_is_lost(const struct verify_rule *rule);
 
 /* The candidate of a point that ran under that launch; NULL. */
 const struct bench_candidate *verify_candidate(const struct bench_point *p, const char *launch);
-
-/* Writes the profile to the new directory `dir` with the failing rules of tuner.csv turned into comments. */
-int verify_write(const struct env_profile *p, const struct verify *v, const char *dir, struct err *e);
-
-/* ---- what is measured again is what a profile was made for. ---- */
-
-/* What was not said in `o`, once its engine is known, is taken over from the profile: collectives, sizes, shapes of
- * groups, as far as they fit, and for OpenMPI the ranks a node. */
-void verify_measure_like(struct bench_options *o, const struct env_profile *p);
 
 /* ---- a measurement of a profile as jobs get it: files, variables, plugin and table. ---- */
 

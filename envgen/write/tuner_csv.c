@@ -21,8 +21,7 @@ static void print_reason(const struct env_writing *w, FILE *out, const struct en
     char from[UNIT_TEXT], to[UNIT_TEXT];
     env_print_comment(out, w->scratch, "#",
                       arena_printf(w->scratch, "%s from %s to %s, %s: %s", coll_name(r->coll),
-                                   unit_bytes(from, r->min_bytes),
-                                   r->max_bytes == ENV_OPEN ? "any larger size" : unit_bytes(to, r->max_bytes),
+                                   unit_bytes(from, r->min_bytes), unit_bytes(to, r->max_bytes),
                                    env_table_rule_basis(r, w->scratch), r->why));
 }
 

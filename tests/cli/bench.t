@@ -97,17 +97,8 @@ results reads nccl-tests: runs with other settings become candidates
   ["allreduce",4194304,2,4,"NCCL 2.28.7","default","default","ok"]
   ["allreduce",4194304,2,4,"NCCL 2.28.7","default","default","wrong"]
 
-results reads OSU's benchmarks, PARAM and rccl-tests
+results reads rccl-tests
 
-  $ nccltune results -n 2 --ranks 16 --format csv fixtures/import/osu.txt | cut -d, -f 1-6,13-15
-  engine,library,collective,bytes,nodes,ranks,status,samples,median_us
-  mpi,MPI,allgather,16,2,16,ok,1,4.31
-  mpi,MPI,allgather,16384,2,16,ok,1,9.8
-  mpi,MPI,allreduce,4,2,16,ok,1,11.62
-  $ nccltune results -n 2 --ranks 16 --format csv fixtures/import/param.log 2>/dev/null | cut -d, -f 1-6,13-15
-  engine,library,collective,bytes,nodes,ranks,status,samples,median_us
-  nccl,NCCL,allreduce,1048576,2,16,ok,1,95.5
-  nccl,NCCL,alltoall,1048576,2,16,ok,1,70.1
   $ nccltune results --format journal fixtures/import/rccl.csv | jq -c 'select(.bytes) | [.collective, .bytes, .data, .status, .times_us]'
   ["allreduce",1048576,"float","ok",[88.4]]
   ["allreduce",1048576,"float, in place","ok",[87.1]]
@@ -148,9 +139,6 @@ Broken lines of a journal are skipped, each with its number and member
   nccltune results: warning: fixtures/bench/broken-lines.jsonl:11: launch.settings: * (glob)
   nccltune results: warning: fixtures/bench/broken-lines.jsonl:12: engine: * (glob)
   nccltune results: warning: fixtures/bench/broken-lines.jsonl:13: * (glob)
-  nccltune results: warning: fixtures/bench/broken-lines.jsonl:14: load: * (glob)
-  nccltune results: warning: fixtures/bench/broken-lines.jsonl:15: load: * (glob)
-  nccltune results: warning: fixtures/bench/broken-lines.jsonl:16: load: * (glob)
   # mpi (Open MPI 4.1.4): allreduce, 2 ranks on 1 node
   #              ------------ default -----------   ------------- best ------------
   #        size        time    algbw    busbw          time    algbw    busbw    gain   interval        best

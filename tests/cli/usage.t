@@ -42,7 +42,7 @@ Every option is still known and named by help
   > --profile --ranks-per-node --script --set --sockets --topology --workload
   > verify --budget --calibration --collectives --confidence --engine --first-use-patience --graphs --hostfile \
   > --hosts --interfaces --journal --json --launch-prefix --launcher --margin --max-bytes --min-bytes --mpirun \
-  > --mpirun-args --nccl-lib --output --quiet --ranks-per-node --registered --shapes --share-gpus \
+  > --mpirun-args --nccl-lib --quiet --ranks-per-node --registered --shapes --share-gpus \
   > --sizes --ssh-command --start-patience --step-factor --watchdog --workload
   > explain --bytes --collectives --json --nccl --nodes --ranks --workload
   > report --output

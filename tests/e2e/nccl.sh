@@ -90,14 +90,11 @@ sed 's/^cell allreduce tree ll .*/cell allreduce tree ll latency=40 GBps=5 predi
 cp -r "$work/profile" "$work/aged"
 jq '.classes[0].libraries = ["NCCL 2.20.0 /old"]' "$work/profile/topology.json" >"$work/aged/topology.json"
 tests/tools/manifest "$work/aged"
-slow_now() { NCCL_DOUBLE_LAW=$work/other-law verify "$work/aged" --collectives allreduce -o "$work/verified" >"$work/verify.txt"; }
+slow_now() { NCCL_DOUBLE_LAW=$work/other-law verify "$work/aged" --collectives allreduce >"$work/verify.txt"; }
 slow_now
 check "verify says so where a rule no longer holds (status 1)" test $? = 1
 check "and that the library is another" grep -q 'Since the profile was measured: libraries .* instead of NCCL 2.20.0 /old' "$work/verify.txt"
 check "it is the right rule" grep -q 'tree/ll.*refuted' "$work/verify.txt"
-check "the new profile has the rule as a comment" grep -q '^# dropped by nccltune verify.*tree,ll' "$work/verified/tuner.csv"
-check "and is complete" build/nccltune explain "$work/verified"
-check "without the prepared form of the old table" test -e "$work/profile/tuner.bin" -a ! -e "$work/verified/tuner.bin"
 
 tune() {
     timeout 100 build/nccltune tune --engine nccl -q --budget 25s --collectives allreduce --max-bytes 64K --step-factor 16 \

@@ -528,8 +528,8 @@ with open(own + "/many.jsonl", "w") as f:
     row = row.replace("[9]", "[9,8,9,8,9,9]").replace("}\n", ',"beside_us":[8,9,8,9,9,8]}\n')
     f.write(head)
     f.writelines(row % (8 << i // 20000, i // 2000 % 2, i // 10 % 200, i % 10) for i in range(400000))
-with open(own + "/osu.txt", "w") as f:
-    f.write("# OSU MPI Allreduce Latency Test v7.0\n# Size       Avg Latency(us)\n" + "8 1.5\n" * 6000000)
+with open(own + "/short.log", "w") as f:
+    f.write("# Collective test starting: all_reduce_perf\n# size time\n" + "8 1.5\n" * 6000000)
 import os, struct
 os.mkdir(own + "/captures")
 call = '{"collective": "allreduce", "bytes": %d, "count": 25, "group_size": 4, "placement": "cluster", "time_us": 9, "timed": 25},\n'
@@ -552,7 +552,7 @@ for kind in sizes launches calls rounds; do
 done
 check "a profile of a journal of 400,000 lines: within 200 MB" cheap "$P/nccltune" generate -t examples/profile/topology.json \
     --results "$own/many.jsonl" -f -o "$own/many"
-check "a table of 36 MB in short rows: within 200 MB" cheap "$P/nccltune" results --nodes 1 --ranks 8 "$own/osu.txt"
+check "a table of 36 MB in short rows: within 200 MB" cheap "$P/nccltune" results --nodes 1 --ranks 8 "$own/short.log"
 for kind in wide many; do
     check "60 MB of XML, $kind: within 200 MB" cheap "$P/nccltune" probe --from "$own/$kind.xml"
 done

@@ -51,7 +51,7 @@ TEST_CASE(printed)
     assert_string_equal(unit_bytes(t, 8), "8 B");
     assert_string_equal(unit_bytes(t, 65536), "64 KiB");
     assert_string_equal(unit_bytes(t, 1572864), "1.5 MiB");
-    assert_string_equal(unit_bytes(t, UINT64_MAX), "16 EiB");
+    assert_string_equal(unit_bytes(t, UINT64_MAX), "any larger size");
     assert_string_equal(unit_bytes(t, 1023), "1023 B");
     assert_string_equal(unit_bytes(t, 1048000), "1023.4 KiB");
     assert_string_equal(unit_bytes(t, 1048575), "1.0 MiB");
