@@ -114,15 +114,6 @@ static void end_prose(struct document *d, size_t at, size_t next)
     d->prose = next;
 }
 
-/* A block that begins with a comment that is the file's name. */
-static int names_conf(const char *s, size_t from, size_t to)
-{
-    size_t line = memchr(s + from, '\n', to - from) ? strcspn(s + from, "\r\n") : 0;
-    size_t at = from + strspn(s + from, "#/ ");
-    return s[from] == '#' && line > 9 && !memcmp(s + from + line - 9, "nccl.conf", 9) &&
-           !memchr(s + at, ' ', from + line - at);
-}
-
 /* A block without a language is read where its content is plainly of one; a list of settings that nobody reads, and
  * code of a language that nobody reads, are counted. */
 static void read_block(struct document *d, size_t from, size_t to, const char *name)
@@ -136,9 +127,7 @@ static void read_block(struct document *d, size_t from, size_t to, const char *n
     else {
         const struct lint_format_of *told = d->l->format_told(d->v->s + from, to - from);
         int settings = told && told->read == lint_read_env; /* also where they are called C for their colours */
-        if (!*name && names_conf(d->v->s, from, to))
-            d->l->read_inner(d->l, &code, "nccl.conf", ++d->l->groups, d->how);
-        else if (*name || told)
+        if (*name || told)
             d->l->read_inner(d->l, &code, settings || !*name ? NULL : name, ++d->l->groups, d->how);
     }
 }

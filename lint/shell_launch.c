@@ -88,7 +88,7 @@ static void find_cut_value(struct shell *sh, const struct lint_setting *before, 
 {
     const char *s = sh->s;
     if (!before || !before->var || before->var->kind != ENV_LIST || !before->value || end == at ||
-        memchr(s + at, '=', end - at) || (s[at] >= 'A' && s[at] <= 'Z'))
+        memchr(s + at, '=', end - at) || strspn(s + at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") >= end - at)
         return;
     lint_find(sh->l, NT_EXPORT_COMMA, before,
               arena_printf(sh->l->arena,
