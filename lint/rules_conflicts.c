@@ -283,6 +283,15 @@ static void check_routing(struct lint *l, const struct pair *p)
                   "Remove NCCL_IB_ADAPTIVE_ROUTING, unless the Ethernet fabric routes adaptively.");
 }
 
+/* Said at the hint, which is the line without effect. */
+static void check_gid_hint(struct lint *l, const struct pair *p)
+{
+    int64_t index;
+    if (lint_number(p->b, &index) && index >= 0)
+        lint_find(l, NT_GID_HINT_UNUSED, p->a, "It guides the automatic GID choice, which NCCL_IB_GID_INDEX turns off.",
+                  "Remove NCCL_IB_GID_INDEX, or this.");
+}
+
 static void check_family_of_range(struct lint *l, const struct pair *p)
 {
     if (is_word(p->a, "AF_INET6") && p->b->value && strchr(p->b->value, '/') && !strchr(p->b->value, ':'))
@@ -309,6 +318,9 @@ static const struct {
     {"NCCL_IB_TIMEOUT", "FI_PROVIDER", check_efa},
     {"NCCL_IB_ADAPTIVE_ROUTING", "NCCL_IB_GID_INDEX", check_routing},
     {"NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE", check_family_of_range},
+    {"NCCL_IB_ADDR_FAMILY", "NCCL_IB_GID_INDEX", check_gid_hint},
+    {"NCCL_IB_ADDR_RANGE", "NCCL_IB_GID_INDEX", check_gid_hint},
+    {"NCCL_IB_ROCE_VERSION_NUM", "NCCL_IB_GID_INDEX", check_gid_hint},
     {"NCCL_GIN_TYPE", "NCCL_GIN_ENABLE", check_switch},
     {"NCCL_GIN_PLUGIN", "NCCL_GIN_ENABLE", check_switch},
     {"NCCL_GIN_NCONNECTIONS", "NCCL_GIN_ENABLE", check_switch},

@@ -270,31 +270,10 @@ static void check_gid_index(struct lint *l, const struct lint_setting *s)
 
 static void check_gid_hint(struct lint *l, const struct lint_setting *s)
 {
-    int64_t index;
     struct fabric f = fabric_of(l->options.topology);
-    const struct lint_setting *fixed = lint_before(l, s, "NCCL_IB_GID_INDEX");
-    if (lint_number(fixed, &index) && index >= 0)
-        lint_find(l, NT_GID_HINT_UNUSED, s, "It guides the automatic GID choice, which NCCL_IB_GID_INDEX turns off.",
-                  "Remove NCCL_IB_GID_INDEX, or this.");
-    else if (f.infiniband && !f.ethernet)
+    if (f.infiniband && !f.ethernet)
         lint_find(l, NT_WRONG_LINK_LAYER, s, "It guides the GID choice on RoCE; this topology has InfiniBand alone.",
                   "Remove it.");
-}
-
-/* A fixed index behind its hints: said at the hint, which is the line without effect. */
-static void check_gid_hints_before(struct lint *l, const struct lint_setting *s)
-{
-    static const char *const hints[] = {"NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE", "NCCL_IB_ROCE_VERSION_NUM"};
-    int64_t index;
-    if (!lint_number(s, &index) || index < 0)
-        return;
-    for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
-        const struct lint_setting *hint = lint_before(l, s, hints[i]);
-        if (hint)
-            lint_find(l, NT_GID_HINT_UNUSED, hint,
-                      "It guides the automatic GID choice, which NCCL_IB_GID_INDEX turns off.",
-                      "Remove NCCL_IB_GID_INDEX, or this.");
-    }
 }
 
 static void check_traffic_class(struct lint *l, const struct lint_setting *s)
@@ -464,7 +443,6 @@ static const struct {
     {"NCCL_NSOCKS_PERTHREAD", check_tcp_only},
     {"NCCL_SOCKET_NTHREADS", check_tcp_only},
     {"NCCL_IB_GID_INDEX", check_gid_index},
-    {"NCCL_IB_GID_INDEX", check_gid_hints_before},
     {"NCCL_IB_ADDR_FAMILY", check_gid_hint},
     {"NCCL_IB_ADDR_RANGE", check_gid_hint},
     {"NCCL_IB_ROCE_VERSION_NUM", check_gid_hint},
