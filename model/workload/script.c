@@ -62,6 +62,34 @@ static const char *variable_of(const void *arg, const char *name, size_t bytes)
     return NULL;
 }
 
+/* A number, or that of a variable that the script has set; 0 for anything else. */
+static long term_of(const struct workload_script *s, const char *word)
+{
+    size_t brace = strspn(word, "${"), n = strcspn(word + brace, "}");
+    const char *value = *word == '$' ? variable_of(s, word + brace, n) : word;
+    return value ? strtol(value, NULL, 10) : 0;
+}
+
+/* "$(expr 16 / $gpus / $nodes)", from the left, as its number; anything else, and what overflows an int, as it is. */
+static const char *number_of_expr(struct workload_script *s, const char *value)
+{
+    static const char begin[] = "$(expr ";
+    char *rest = NULL;
+    if (strncmp(value, begin, sizeof begin - 1) != 0)
+        return value;
+    char *word = strtok_r(arena_strdup(s->arena, value + sizeof begin - 1), " )", &rest);
+    long sum = word ? term_of(s, word) : 0;
+    while (word && (word = strtok_r(NULL, " )", &rest))) {
+        const char *next = strtok_r(NULL, " )", &rest);
+        long term = next ? term_of(s, next) : 0;
+        word += *word == '\\';
+        if (term <= 0 || term > 1 << 30 || sum < 0 || sum > 1 << 30)
+            return value;
+        sum = *word == '/' ? sum / term : *word == '*' ? sum * term : *word == '+' ? sum + term : sum - term;
+    }
+    return sum > 0 && sum <= 1 << 30 ? arena_printf(s->arena, "%ld", sum) : value;
+}
+
 static int is_option(const char *word)
 {
     return word[0] == '-' && word[1] == '-' && isalpha((unsigned char)word[2]);
@@ -111,7 +139,7 @@ static void read_word(struct workload_script *s, char *word, struct option *o, l
     for (const char *p = word; key && equals && p < equals; p++)
         key = isalnum((unsigned char)*p) || strchr("_.+-@/", *p);
     if (*o->name && !is_option(word)) {
-        end_option(s, o, word);
+        end_option(s, o, number_of_expr(s, word));
         return;
     }
     end_option(s, o, "true");

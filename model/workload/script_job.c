@@ -178,6 +178,8 @@ static void note_read(struct reader *r, const struct workload_setting *s)
     for (int i = 0; i < o->nread; i++)
         if (r->noted[i] == s)
             return;
+    if (o->nread == WORKLOAD_READ) /* names by pattern can be any number */
+        return;
     r->noted[o->nread] = s;
     o->read[o->nread++] = arena_printf(r->s->arena, "read %s:%ld: %s=%.80s", s->path, s->line, s->name, s->value);
 }
@@ -578,7 +580,8 @@ static void complete_shape(struct reader *r, struct language_model *m)
 static void read_megatron(struct reader *r)
 {
     struct workload_job *j = r->job;
-    take_value(r, "bf16"); /* the default */
+    take_value(r, "bf16"); /* the default, as of the other */
+    take_value(r, "accumulate_allreduce_grads_in_fp32");
     j->framework = "megatron";
     j->recompute = is_word(take_value(r, "recompute_granularity"), "full");
     j->no_sequence_parallel = !is_on(take_value(r, "sequence_parallel"));
@@ -687,12 +690,49 @@ static void read_openrlhf(struct reader *r)
 
 /* Parts of names that concern parallelism, length, batch, precision, recomputation, adapters, offload or overlap. */
 static const char *const concerns[] = {
-    "parallel",      "_tp",          "_pp",          "_length",   "_len",          "seq_len",
-    "batch",         "bsz",          "fp8",          "fp16",      "bf16",          "fp4",
-    "precision",     "dtype",        "quant",        "recompute", "checkpointing", "activation_checkpoint",
-    "lora",          "offload",      "overlap",      "nnodes",    "num_nodes",     "n_gpus",
-    "world_size",    "packing",      "padding_free", "nproc",     "accumulation",  "moe_layer_freq",
-    "shared_expert", "multi_latent",
+    "parallel",
+    "_tp",
+    "_pp",
+    "_length",
+    "_len",
+    "seq_len",
+    "batch",
+    "bsz",
+    "fp8",
+    "fp16",
+    "bf16",
+    "fp4",
+    "precision",
+    "dtype",
+    "quant",
+    "recompute",
+    "checkpointing",
+    "activation_checkpoint",
+    "lora",
+    "offload",
+    "overlap",
+    "nnodes",
+    "num_nodes",
+    "n_gpus",
+    "world_size",
+    "packing",
+    "padding_free",
+    "nproc",
+    "accumulation",
+    "moe_layer_freq",
+    "remove_padding",
+    "fsdp_size",
+    "megatron_fsdp",
+    "torch_fsdp",
+    "prefetch",
+    "dispatcher",
+    "capacity_factor",
+    "num_gpus",
+    "ep_size",
+    "dp_size",
+    "a2a",
+    "shared_expert",
+    "multi_latent",
 };
 /* They do not: names of files, ranks that a launcher fills in, what a table's name repeats. */
 static const char *const besides[] = {"filter_", "dataset", "_files",    "checkpointing_steps", "save_",
@@ -713,10 +753,11 @@ static void note_unused(struct reader *r)
     struct workload_reading *o = r->out;
     for (int i = 0; i < r->s->n && o->nunused < (int)(sizeof o->unused / sizeof *o->unused); i++) {
         const struct workload_setting *s = &r->s->list[i];
-        int taken = workload_script_find(r->s, s->name) != s ||
-                    !names_one(s->name, concerns, sizeof concerns / sizeof *concerns) ||
+        int taken = !names_one(s->name, concerns, sizeof concerns / sizeof *concerns) ||
                     names_one(s->name, besides, sizeof besides / sizeof *besides) || !strcasecmp(s->value, "false") ||
-                    !strcmp(s->value, "null");
+                    !strcmp(s->value, "null") || !strcmp(s->value, "None") || !*s->value;
+        for (int k = i + 1; k < r->s->n && !taken; k++)
+            taken = !strcmp(r->s->list[k].name, s->name);
         int is_variable = 1;
         for (const char *p = s->name; *p; p++)
             is_variable &= !(*p >= 'a' && *p <= 'z');
@@ -736,13 +777,14 @@ static int is_uneven(struct reader *r)
                                         "first_pipeline_num_layers",
                                         "last_pipeline_num_layers",
                                         "pipeline_model_parallel_layout"};
+    int found = 0;
     for (int i = 0; i < r->s->n; i++) {
         const struct workload_setting *s = &r->s->list[i];
         if (names_one(s->name, parts, sizeof parts / sizeof *parts) && !is_word(s->value, "false") &&
-            !is_word(s->value, "null") && take_value(r, s->name))
-            return 1;
+            !is_word(s->value, "null"))
+            found |= take_value(r, s->name) != NULL;
     }
-    return 0;
+    return found;
 }
 
 /* ---- all of it ---- */

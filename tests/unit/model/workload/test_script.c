@@ -506,6 +506,9 @@ TEST_CASE(unused)
         {"x --micro-batch-size 1 --num-layers 12 --hidden-size 8\ny --fp8-margin 1", "fp8_margin=1 (line 2)"},
         {"BATCH_SIZE=3\n" VERL, NULL},
         {SWIFT "--lora_rank 4 --lora_rank 8", NULL},
+        {SWIFT "--gradient_accumulation_steps $STEPS", "gradient_accumulation_steps=$STEPS (line 1)"},
+        {VERL "actor_rollout_ref.model.use_remove_padding=True",
+         "actor_rollout_ref.model.use_remove_padding=True (line 1)"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct arena *a = arena_new();

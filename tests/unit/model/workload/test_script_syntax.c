@@ -73,6 +73,8 @@ TEST_CASE(words_of_a_shell)
         {"A=\" --b 2 \\\n  --c\"\nD=\"$E --f $A\"",
          "A= --b 2   --c@2 b=2@2 c=true@2 D=$E --f  --b 2   --c@3 f=true@3 b=2@3 c=true@3"},
         {"A=\"\n a.b=1 \\\n c.d=2\"\nx --e b $A \"$A\"", "A=\n a.b=1  c.d=2@3 e=b@4 a.b=1@4 c.d=2@4"},
+        {"G=4\nx --a $(expr 16 / $G) --b $(expr 2 \\* ${G} + 1) --c $(expr 8 / $H)",
+         "G=4@1 a=4@2 b=9@2 c=$(expr 8 / $H)@2"},
         {"A=--b C=x--d", "A=--b@1 C=x--d@1"},
         {"swift sft\npython -m verl.trainer.main_ppo\ntrl grpo\nmegatron\nswiftly\n--a swift",
          "program=swift@1 program=verl.trainer.main_ppo@2 program=trl@3 program=megatron@4 a=swift@6"},
