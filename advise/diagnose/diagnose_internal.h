@@ -452,9 +452,6 @@ struct diagnosis {
 void diag_place(char place[DIAG_PLACE], const char *file, long line);
 void diag_here(const struct diagnosis *d, char place[DIAG_PLACE]);
 
-/* Keeps a setting or message that costs time, the first of its id, with the place of the line being read. */
-void diag_keep(struct diagnosis *d, const struct diag_setting *s);
-
 /* Keeps a line of a paste; reads the machine that the paste tells of; NULL where it tells of none. */
 void diag_keep_paste(struct diagnosis *d, const char *line, size_t bytes);
 void diag_read_paste(struct diagnosis *d);
@@ -507,11 +504,6 @@ int diag_read_titan(struct diagnosis *d, const char *line);
 int diag_read_dcgm(struct diagnosis *d, const char *line);
 int diag_read_variables(struct diagnosis *d, const char *line);
 
-/* A GPU by its name, NULL when there is no room; a sample of it: percent busy, seconds (-1: samples count as seconds),
- * watts (0: unknown). */
-struct diag_sampled_gpu *diag_gpu(struct diagnosis *d, const char *name);
-void diag_gpu_sample(struct diagnosis *d, struct diag_sampled_gpu *g, double percent, double now_s, double power_W,
-                     double limit_W);
 void diag_finish_gpus(struct diagnosis *d);
 
 /* One sentence on what NCCL said, behind what stands in `to`. */

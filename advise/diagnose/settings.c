@@ -34,12 +34,24 @@ static const struct {
      "install flash-attn, or use sdpa"},
 };
 
+/* Keep a setting or message that costs time, the first of its id, with the place of the line being read. */
+static void keep_setting(struct diagnosis *d, const struct diag_setting *s)
+{
+    for (int i = 0; i < d->nsettings; i++)
+        if (!strcmp(d->settings[i].id, s->id))
+            return;
+    if (d->nsettings == DIAG_SETTINGS)
+        return;
+    d->settings[d->nsettings] = *s;
+    diag_here(d, d->settings[d->nsettings++].place);
+}
+
 int diag_read_notes(struct diagnosis *d, const char *line)
 {
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
         if (strstr(line, notes[i].mark)) {
-            diag_keep(d,
-                      &(struct diag_setting){notes[i].id, notes[i].text, notes[i].advice, notes[i].weight, 0, "", ""});
+            keep_setting(
+                d, &(struct diag_setting){notes[i].id, notes[i].text, notes[i].advice, notes[i].weight, 0, "", ""});
             return 1;
         }
     return 0;
@@ -258,17 +270,6 @@ static int is_costly(size_t i, const char *value)
            (number > 0 || (number == 0 && settings[i].below == 1));
 }
 
-void diag_keep(struct diagnosis *d, const struct diag_setting *s)
-{
-    for (int i = 0; i < d->nsettings; i++)
-        if (!strcmp(d->settings[i].id, s->id))
-            return;
-    if (d->nsettings == DIAG_SETTINGS)
-        return;
-    d->settings[d->nsettings] = *s;
-    diag_here(d, d->settings[d->nsettings++].place);
-}
-
 /* Settings may stand in any line, whoever else reads it; the first place of each is kept. */
 int diag_read_settings(struct diagnosis *d, const char *line)
 {
@@ -287,7 +288,7 @@ int diag_read_settings(struct diagnosis *d, const char *line)
         size_t n = strcspn(value, " ,'\"}");
         n -= n && value[n - 1] == '.'; /* of a sentence */
         snprintf(s.value, sizeof s.value, "%.*s", (int)(n < sizeof s.value ? n : sizeof s.value - 1), value);
-        diag_keep(d, &s);
+        keep_setting(d, &s);
     }
     return d->nsettings > before;
 }

@@ -15,7 +15,8 @@
 #define IDLE 5.0  /* percent: nothing runs */
 #define FULL 99.0 /* percent: something always runs */
 
-struct diag_sampled_gpu *diag_gpu(struct diagnosis *d, const char *name)
+/* The GPU of that name; NULL when there is no room. */
+static struct diag_sampled_gpu *find_gpu(struct diagnosis *d, const char *name)
 {
     struct diag_samples *s = &d->samples;
     for (int i = 0; i < s->ngpus; i++)
@@ -81,8 +82,9 @@ static void count(struct diag_samples *s, struct diag_sampled_gpu *g, double per
     g->out.limit_W = limit_W > 0 ? limit_W : g->out.limit_W;
 }
 
-void diag_gpu_sample(struct diagnosis *d, struct diag_sampled_gpu *g, double percent, double now_s, double power_W,
-                     double limit_W)
+/* A sample: percent busy, seconds (-1: samples count as seconds), watts (0: unknown). */
+static void take_sample(struct diagnosis *d, struct diag_sampled_gpu *g, double percent, double now_s, double power_W,
+                        double limit_W)
 {
     struct diag_samples *s = &d->samples;
     if (now_s < 0)
@@ -197,7 +199,7 @@ static struct diag_sampled_gpu *gpu_of(struct diagnosis *d, const struct diag_fi
     if (i >= 0)
         snprintf(name, sizeof name, "%s%.*s", s->unnamed ? "" : "GPU ", (int)(f->len[i] < 40 ? f->len[i] : 40),
                  f->at[i]);
-    return diag_gpu(d, name);
+    return find_gpu(d, name);
 }
 
 static int read_row(struct diagnosis *d, const char *line)
@@ -220,8 +222,8 @@ static int read_row(struct diagnosis *d, const char *line)
         return 1;
     s->last = g;
     double power = value_at(s, &f, SMI_POWER), limit = value_at(s, &f, SMI_LIMIT);
-    diag_gpu_sample(d, g, percent, s->at[SMI_TIME] >= 0 ? diag_timestamp(f.at[s->at[SMI_TIME]]) : -1,
-                    power > 0 ? power : 0, limit > 0 ? limit : 0);
+    take_sample(d, g, percent, s->at[SMI_TIME] >= 0 ? diag_timestamp(f.at[s->at[SMI_TIME]]) : -1, power > 0 ? power : 0,
+                limit > 0 ? limit : 0);
     return 1;
 }
 
@@ -282,9 +284,9 @@ static int read_exporter(struct diagnosis *d, const char *line)
     snprintf(name, sizeof name, "%.*s%sGPU %.*s", host ? (int)strcspn(host + 10, "\"") : 0, host ? host + 10 : "",
              host ? " " : "", (int)strcspn(gpu + 5, "\""), gpu + 5);
     if (!strncmp(line, "DCGM_FI_DEV_GPU_UTIL{", 21) && value <= 100) {
-        struct diag_sampled_gpu *g = diag_gpu(d, name);
+        struct diag_sampled_gpu *g = find_gpu(d, name);
         if (g)
-            diag_gpu_sample(d, g, value, -1, 0, 0);
+            take_sample(d, g, value, -1, 0, 0);
     }
     return 1;
 }
@@ -310,9 +312,9 @@ int diag_read_dcgm(struct diagnosis *d, const char *line)
         return 0;
     char name[DIAG_NAME];
     snprintf(name, sizeof name, "GPU %.*s", (int)(f.len[1] < 8 ? f.len[1] : 8), f.at[1]);
-    struct diag_sampled_gpu *g = diag_gpu(d, name);
+    struct diag_sampled_gpu *g = find_gpu(d, name);
     if (g)
-        diag_gpu_sample(d, g, percent, -1, 0, 0);
+        take_sample(d, g, percent, -1, 0, 0);
     return 1;
 }
 
@@ -350,12 +352,12 @@ int diag_read_smi_table(struct diagnosis *d, const char *line)
     char name[DIAG_NAME];
     snprintf(name, sizeof name, "GPU %d", s->table_index - 1);
     s->table_index = 0;
-    struct diag_sampled_gpu *g = percent >= 0 && percent <= 100 ? diag_gpu(d, name) : NULL;
+    struct diag_sampled_gpu *g = percent >= 0 && percent <= 100 ? find_gpu(d, name) : NULL;
     double limit = 0;
     if (power)
         diag_number(power + 3, &limit);
     if (g)
-        diag_gpu_sample(d, g, percent, s->table_s, power ? number_before(line, "W / ") : 0, limit);
+        take_sample(d, g, percent, s->table_s, power ? number_before(line, "W / ") : 0, limit);
     return g != NULL;
 }
 
