@@ -266,6 +266,9 @@ int lint_reaches(const struct lint_setting *s);
 /* 1 when the value is known and NCCL reads this number from it. */
 int lint_number(const struct lint_setting *s, int64_t *value);
 
+/* Whether it is set for one command of a document that runs benchmarks of NCCL. */
+int lint_is_experiment(const struct lint_setting *s);
+
 /* Whether something reads a name: losing any other costs nothing. */
 int lint_has_reader(const struct lint_setting *s);
 

@@ -14,12 +14,12 @@ static int is_loc(const struct lint_setting *s, const struct lint *l)
     return level && !strcmp(level, "LOC");
 }
 
-/* A benchmark that a command is to run without P2P or shared memory measures the rest on purpose. */
+/* A benchmark that one command is to run without P2P measures the rest on purpose, and a build runs no job. */
 static void find_left_over(struct lint *l, enum lint_rule rule, const struct lint_setting *s, const char *says,
                            const char *advice)
 {
     struct lint_finding *f = lint_find(l, rule, s, says, advice);
-    if (s->how == LINT_COMMAND && s->text && lint_speaks_of(s->text, "_perf "))
+    if (s->text && (lint_is_experiment(s) || lint_speaks_of(s->text, "bdist_wheel")))
         f->severity = FINDING_NOTE;
 }
 
@@ -58,11 +58,13 @@ static void check_serial(struct lint *l, const struct lint_setting *s)
     int cuda = !strncmp(s->name, "CUDA_", 5);
     if (!s->value || (strcmp(s->value, "1") != 0 && (cuda || !strchr("tTyY", s->value[0]) || !s->value[0])))
         return;
-    lint_find(
+    struct lint_finding *f = lint_find(
         l, NT_WAITS_FOR_EACH_CALL, s,
         cuda ? "Every kernel launch waits for the kernel's end: communication no longer overlaps with computation."
              : "The host waits in every collective until it ends, and PyTorch's watchdog no longer handles errors.",
         cuda ? "Remove it outside of debugging." : "Remove it; TORCH_NCCL_ASYNC_ERROR_HANDLING ends hung jobs.");
+    if (s->how == LINT_COMMAND) /* of one program, while somebody looks for a fault */
+        f->severity = FINDING_NOTE;
 }
 
 static void check_debug_file(struct lint *l, const struct lint_setting *s)

@@ -246,6 +246,8 @@ void lint_check_names(struct lint *l, const struct lint_setting *s)
             check_known(l, s, o);
         return;
     }
+    if (s->text && lint_speaks_of(s->text, "MUSA_")) /* Moore Threads' library has names of its own */
+        return;
     if (o) {
         if (s->how != LINT_ASSIGNED || (o->status != ENV_NEVER && o->status != ENV_MISSPELT))
             check_other(l, s, o);

@@ -150,7 +150,7 @@ static void find_nothing_left(struct lint *l, const struct lint_setting *s, unsi
             ? arena_printf(l->arena, "Name the collective (NCCL_ALGO=allreduce:%s), or add Ring.", s->value)
             : "Leave Ring in, or name the collectives that are meant.");
     if (l->low < BY_COLLECTIVE)
-        f->severity = FINDING_WARNING;
+        f->severity = only_allreduce && lint_is_experiment(s) ? FINDING_NOTE : FINDING_WARNING;
     if (only_allreduce && l->low >= BY_COLLECTIVE)
         fix_value(f, arena_printf(l->arena, "allreduce:%s", s->value));
 }

@@ -275,6 +275,11 @@ void lint_end_shell(struct lint *l, const struct lint_text *t, size_t before, in
             l->settings[k]->how = LINT_SUBSHELL;
 }
 
+int lint_is_experiment(const struct lint_setting *s)
+{
+    return s->how == LINT_COMMAND && s->text && lint_speaks_of(s->text, "_perf ");
+}
+
 const char *lint_meant_name(const char *name, size_t length, char *meant, size_t size)
 {
     static const char *const prefixes[] = {"RCCL_", "CCL_", "NCC_", "NCL_", "NCLL_", "NNCCL_"};
