@@ -405,18 +405,50 @@ static void print_rows(void)
 }
 
 /* Judge the rows that were never used for fitting, by run too. */
-static void print_unseen(struct arena *a)
+static int judge_unseen(struct arena *a)
 {
-    static double e[2][PUBLISHED_MOST];
     memset(rows, 0, sizeof rows);
     if (published_read_unseen(a)) {
         puts("\nno results that were never fitted: more2.csv is not there");
-        return;
+        return -1;
     }
     for (int run = 0; run < published_nruns; run++)
         judge(run);
     for (int i = 0; i < published_nrows; i++)
         put_line(i);
+    return 0;
+}
+
+/* The blocks of the pages that tools/tables writes. */
+static void print_blocks(struct arena *a)
+{
+    if (judge_unseen(a))
+        return;
+    puts("[held-out]\n| size | results | machines | inside 90 % interval | model | NCCL's estimate | straight line |\n"
+         "|---|---|---|---|---|---|---|");
+    for (int size = 0; size < SIZES; size++) {
+        struct cell c = cell_of(size, -1);
+        printf("| %s | %d | %d | %.0f %% | %.2f | %.2f | %.2f |\n", size_names[size], c.n, c.machines,
+               100.0 * c.inside / (c.n ? c.n : 1), c.factor, c.nccl_factor, c.line_factor);
+    }
+    puts("[example]\n| bytes | measured, us | predicted, us | 90 % interval |\n|---|---|---|---|");
+    for (int i = 0; i < published_nrows; i++) {
+        const struct published_row *r = &published_rows[i];
+        const struct model_time *t = &rows[i].t;
+        static const uint64_t shown[] = {16 << 10, 1 << 20, 16 << 20, 256 << 20, UINT64_C(8) << 30};
+        int is_shown = !strcmp(published_runs[r->run].name, "HGX-H100-2n-309");
+        for (int k = 0; is_shown && k < 5; k++)
+            if (shown[k] == r->call.bytes)
+                printf("| %llu | %.0f | %.0f | %.0f to %.0f |\n", (unsigned long long)r->call.bytes, r->us, t->us,
+                       t->low_us, t->high_us);
+    }
+}
+
+static void print_unseen(struct arena *a)
+{
+    static double e[2][PUBLISHED_MOST];
+    if (judge_unseen(a))
+        return;
     putchar('\n');
     print_tables(" that no constant was fitted to");
     puts("\nBy run: rows, those within the interval, and the median factor of the model and of NCCL's own estimate");
@@ -442,6 +474,11 @@ int main(int argc, char **argv)
     struct arena *a = arena_new();
     if (published_read(a)) {
         puts("no published results: set NCCLTUNE_CORPUS to the folder that has nccl-tests/");
+        return 0;
+    }
+    if (argc > 1 && !strcmp(argv[1], "-m")) {
+        print_blocks(a);
+        arena_free(a);
         return 0;
     }
     int left_out = argc < 2 || strcmp(argv[1], "-c") != 0;
