@@ -689,59 +689,20 @@ static void read_openrlhf(struct reader *r)
 /* ---- what has no part in the job ---- */
 
 /* Parts of names that concern parallelism, length, batch, precision, recomputation, adapters, offload or overlap. */
-static const char *const concerns[] = {
-    "parallel",
-    "_tp",
-    "_pp",
-    "_length",
-    "_len",
-    "seq_len",
-    "batch",
-    "bsz",
-    "fp8",
-    "fp16",
-    "bf16",
-    "fp4",
-    "precision",
-    "dtype",
-    "quant",
-    "recompute",
-    "checkpointing",
-    "activation_checkpoint",
-    "lora",
-    "offload",
-    "overlap",
-    "nnodes",
-    "num_nodes",
-    "n_gpus",
-    "world_size",
-    "packing",
-    "padding_free",
-    "nproc",
-    "accumulation",
-    "moe_layer_freq",
-    "remove_padding",
-    "fsdp_size",
-    "megatron_fsdp",
-    "torch_fsdp",
-    "prefetch",
-    "dispatcher",
-    "capacity_factor",
-    "num_gpus",
-    "ep_size",
-    "dp_size",
-    "a2a",
-    "shared_expert",
-    "multi_latent",
-};
+static const char concerns[] =
+    "parallel _tp _pp _length _len seq_len batch bsz fp8 fp16 bf16 fp4 precision dtype quant recompute checkpointing "
+    "activation_checkpoint lora offload overlap nnodes num_nodes n_gpus num_gpus world_size packing padding_free "
+    "remove_padding nproc accumulation moe_layer_freq shared_expert multi_latent capacity_factor dispatcher a2a "
+    "ep_size "
+    "dp_size fsdp_size megatron_fsdp torch_fsdp prefetch";
 /* They do not: names of files, ranks that a launcher fills in, what a table's name repeats. */
-static const char *const besides[] = {"filter_", "dataset", "_files",    "checkpointing_steps", "save_",
-                                      "eval_",   "val_",    "node_rank", "pin_memory"};
+static const char besides[] = "filter_ dataset _files checkpointing_steps save_ eval_ val_ node_rank pin_memory";
 
-static int names_one(const char *name, const char *const *parts, size_t n)
+/* Whether any of `parts`, a blank between them, is in the name. */
+static int names_one(const char *name, const char *parts)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strstr(name, parts[i]))
+    for (size_t n; *parts; parts += n + (parts[n] == ' '))
+        if (memmem(name, strlen(name), parts, n = strcspn(parts, " ")))
             return 1;
     return 0;
 }
@@ -753,8 +714,7 @@ static void note_unused(struct reader *r)
     struct workload_reading *o = r->out;
     for (int i = 0; i < r->s->n && o->nunused < (int)(sizeof o->unused / sizeof *o->unused); i++) {
         const struct workload_setting *s = &r->s->list[i];
-        int taken = !names_one(s->name, concerns, sizeof concerns / sizeof *concerns) ||
-                    names_one(s->name, besides, sizeof besides / sizeof *besides) || !strcasecmp(s->value, "false") ||
+        int taken = !names_one(s->name, concerns) || names_one(s->name, besides) || !strcasecmp(s->value, "false") ||
                     !strcmp(s->value, "null") || !strcmp(s->value, "None") || !*s->value;
         for (int k = i + 1; k < r->s->n && !taken; k++)
             taken = !strcmp(r->s->list[k].name, s->name);
@@ -771,17 +731,12 @@ static void note_unused(struct reader *r)
 /* Whether the layers of a pipeline are dealt out by hand. */
 static int is_uneven(struct reader *r)
 {
-    static const char *const parts[] = {"account_for_",
-                                        "in_first_pipeline_stage",
-                                        "in_last_pipeline_stage",
-                                        "first_pipeline_num_layers",
-                                        "last_pipeline_num_layers",
-                                        "pipeline_model_parallel_layout"};
+    static const char parts[] = "account_for_ in_first_pipeline_stage in_last_pipeline_stage first_pipeline_num_layers "
+                                "last_pipeline_num_layers pipeline_model_parallel_layout";
     int found = 0;
     for (int i = 0; i < r->s->n; i++) {
         const struct workload_setting *s = &r->s->list[i];
-        if (names_one(s->name, parts, sizeof parts / sizeof *parts) && !is_word(s->value, "false") &&
-            !is_word(s->value, "null"))
+        if (names_one(s->name, parts) && !is_word(s->value, "false") && !is_word(s->value, "null"))
             found |= take_value(r, s->name) != NULL;
     }
     return found;
