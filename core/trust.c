@@ -185,10 +185,8 @@ static int walk_on(struct walk *w, struct trust_place *place)
 
 static int refuse_owned(const struct walk *w, int dir, const char *name, int shown)
 {
-    int why = errno;
-    if (is_link(dir, name))
+    if (is_link(dir, name)) /* else it says the same in errno */
         return err_set(w->e, ERR_FAILED, "%.*s is a symbolic link", shown, w->path);
-    errno = why;
     return err_errno(w->e, "%.*s", shown, w->path);
 }
 

@@ -322,7 +322,9 @@ TEST_CASE(descriptors)
         wrong += (!file_read(path, FILE_LIMIT, a, &data, &bytes, &e)) != good;
         wrong += (!file_sha256(path, hex, &e)) != good;
         wrong += (!file_write(path, "x", 1, &e)) != (good || i / 2 == 2);
-        wrong += (!file_mkdirs(path, &e)) != (i / 2 == 3 || i / 2 == 4);
+        e = (struct err){0};
+        int is_directory = i / 2 == 3 || i / 2 == 4;
+        wrong += (!file_mkdirs(path, &e)) != is_directory || (!*e.text) != is_directory;
         wrong += count_open() != before;
         unlink("none");
         dup2(input, 0);
