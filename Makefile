@@ -230,7 +230,7 @@ $(filter %/libamdhip64.so,$(NCCL_DOUBLES)): $(call obj,double,tests/doubles/nccl
 $(TIMER): $(B)/mpi/tests/tools/coll_times.o
 	$(call link,$(CFLAGS) $(LDFLAGS),$(MPI_LIBS))
 $(B)/perf/%: $(B)/obj/tests/perf/%.o $(SUPPORT_OBJ) $(LIB)
-	$(call link,$(CFLAGS) $(LDFLAGS),$(DEP_LIBS))
+	$(call link,$(CFLAGS) $(LDFLAGS),$(DEP_LIBS) -lcmocka)
 # Their clock is simulated.
 $(B)/perf/perf_nccl_search $(B)/tests/unit/bench/search/test_search_world \
 $(addprefix $(B)/tests/unit/bench/search/test_,rails turns) $(B)/tests/unit/advise/whatif/test_known_jobs: \
