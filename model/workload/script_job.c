@@ -245,6 +245,10 @@ static const struct {
 
 static int find_dialect(struct reader *r)
 {
+    const char *program = text_of(r->s, "program");
+    r->dialect = HF; /* "megatron sft" is Swift's, with the arguments of Megatron-LM */
+    if (program && (!strcmp(program, "swift") || !strcmp(program, "megatron")))
+        return 0;
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (workload_script_find(r->s, marks[i].name)) {
             r->dialect = marks[i].dialect;

@@ -390,6 +390,9 @@ TEST_CASE(numbers)
         {"megatron sft --tuner_type full --model Qwen/Qwen3-30B-A3B --tensor_model_parallel_size 4 "
          "--expert_model_parallel_size 8",
          FIELD(etp), 1},
+        {"megatron sft --model Qwen/Qwen3-30B-A3B --micro_batch_size 1 --tensor_model_parallel_size 2 "
+         "--expert_model_parallel_size 8",
+         FIELD(etp), 1},
         {"megatron sft --tuner_type full --model Qwen/Qwen3-8B --tensor_model_parallel_size 2",
          FIELD(no_sequence_parallel), 1},
         {"accelerate launch --config_file a/zero3.yaml x.py --model Qwen/Qwen3-8B --per_device_train_batch_size 1 "
