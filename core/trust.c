@@ -463,9 +463,8 @@ int trust_write(int fd, const void *data, size_t bytes)
 
 int trust_fill(int fd, const void *data, size_t bytes, mode_t mode)
 {
-    int rc = fchmod(fd, mode_of_new(mode)) || trust_write(fd, data, bytes) || fsync(fd) ? -1 : 0, why = errno;
+    int rc = fchmod(fd, mode_of_new(mode)) || trust_write(fd, data, bytes) || fsync(fd) ? -1 : 0;
     close(fd);
-    errno = why;
     return rc;
 }
 
