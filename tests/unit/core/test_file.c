@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/file.h"
+#include "core/trust.h"
 #include "tests/lib/unit.h"
 
 static char dir[64];
@@ -175,6 +176,11 @@ TEST_CASE(as_much_as_there_is)
         assert_int_equal(file_read("/proc/self/comm", 100, a, &data, &bytes, &e), 0);
         assert_int_equal(bytes, strlen(data));
         assert_int_equal(data[bytes - 1], '\n');
+        char checked[9] = "";
+        int fd = open("f", O_RDONLY);
+        assert_int_equal(trust_read(fd, checked, 8), 0);
+        assert_string_equal(checked, "abcdefgh");
+        close(fd);
         assert_int_equal(file_sha256("f", hex, &e), 0);
         assert_string_equal(hex, "9c56cc51b374c3ba189210d5b6d4bf57790d351c96c47c02190ecf1e430635ab");
     }
