@@ -26,7 +26,7 @@ static void add_setting(struct workload_script *s, const char *name, const char 
     for (char *p = copy; *p; p++)
         *p = *p == '-' ? '_' : *p;
     s->list[s->n++] =
-        (struct workload_setting){copy, arena_strndup(s->arena, value, strnlen(value, LONGEST)), s->path, line};
+        (struct workload_setting){copy, arena_strndup(s->arena, value, strnlen(value, LONGEST)), s->path, line, 0};
 }
 
 /* Whether nothing of a value, or only a directory in front of its last part, comes from the environment. */
@@ -57,8 +57,10 @@ static const char *variable_of(const void *arg, const char *name, size_t bytes)
 {
     const struct workload_script *s = arg;
     for (int i = s->n - 1; i >= 0; i--)
-        if (strlen(s->list[i].name) == bytes && !strncmp(s->list[i].name, name, bytes))
+        if (strlen(s->list[i].name) == bytes && !strncmp(s->list[i].name, name, bytes)) {
+            s->list[i].substituted = 1;
             return s->list[i].value;
+        }
     return NULL;
 }
 

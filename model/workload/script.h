@@ -13,6 +13,7 @@ struct workload_setting {
     const char *value; /* "true" for an option without a value */
     const char *path;  /* the file that it stands in */
     long line;
+    int substituted; /* a variable of the shell that others are made of */
 };
 
 struct workload_script {

@@ -719,7 +719,7 @@ static void note_unused(struct reader *r)
     for (int i = 0; i < r->s->n && o->nunused < (int)(sizeof o->unused / sizeof *o->unused); i++) {
         const struct workload_setting *s = &r->s->list[i];
         int taken = !names_one(s->name, concerns) || names_one(s->name, besides) || !strcasecmp(s->value, "false") ||
-                    !strcmp(s->value, "null") || !strcmp(s->value, "None") || !*s->value;
+                    !strcmp(s->value, "null") || !strcmp(s->value, "None") || !*s->value || s->substituted;
         for (int k = i + 1; k < r->s->n && !taken; k++)
             taken = !strcmp(r->s->list[k].name, s->name);
         int is_variable = 1;

@@ -508,6 +508,7 @@ TEST_CASE(unused)
         {VERL "actor_rollout_ref.rollout.quantization=fp8", "actor_rollout_ref.rollout.quantization=fp8 (line 1)"},
         {"x --micro-batch-size 1 --num-layers 12 --hidden-size 8\ny --fp8-margin 1", "fp8_margin=1 (line 2)"},
         {"BATCH_SIZE=3\n" VERL, NULL},
+        {"train_bsz=3\n" VERL "data.train_batch_size=$train_bsz", NULL},
         {SWIFT "--lora_rank 4 --lora_rank 8", NULL},
         {SWIFT "--gradient_accumulation_steps $STEPS", "gradient_accumulation_steps=$STEPS (line 1)"},
         {VERL "actor_rollout_ref.model.use_remove_padding=True",
