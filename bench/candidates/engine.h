@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "bench/launch/launch.h"
-#include "bench/results/history.h"
+#include "bench/results/known.h"
 #include "core/finding.h"
 #include "core/option.h"
 
@@ -114,7 +114,7 @@ struct bench_measure_ops {
 
     /* Return what the library itself predicts for a call at a point, microseconds: the promising ones are tried first.
      * 0: it does not say; below 0: it does not offer this here. May be NULL. */
-    double (*expect_us)(struct bench_session *s, const struct history_place *at, const struct bench_knobs *call,
+    double (*expect_us)(struct bench_session *s, const struct known_place *at, const struct bench_knobs *call,
                         volatile sig_atomic_t *stop);
 
     /* Put variations of a call that has come out best at a point, to be tried against it there, into `out`, their knobs
@@ -137,7 +137,7 @@ struct bench_predict_ops {
     int (*plan)(const struct bench_setup *setup, struct arena *a, struct bench_plan *plan, struct err *e);
 
     /* Predict the time of a call at a point. Return -1 where it is not offered. */
-    int (*predict)(struct bench_plan *plan, const struct history_place *at, const struct bench_knobs *launch,
+    int (*predict)(struct bench_plan *plan, const struct known_place *at, const struct bench_knobs *launch,
                    const struct bench_knobs *call, struct bench_prediction *g);
 };
 

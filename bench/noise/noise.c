@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "bench/noise/signs.h"
-#include "bench/results/history.h"
+#include "bench/results/known.h"
 #include "core/coll.h"
 #include "core/stats.h"
 #include "core/units.h"
@@ -161,26 +161,29 @@ static int is_default(const struct bench_result *x)
            x->ntimes >= TRUSTED_SAMPLES && !(x->high_us > 0);
 }
 
-static int is_at(const struct bench_result *x, const struct history_place *at)
+static int is_at(const struct bench_result *x, const struct known_place *at)
 {
-    return x->bytes == at->bytes && history_is_of(x, at);
+    return x->bytes == at->bytes && known_is_of(x, at);
 }
 
 /* Return the largest median of the default of one point over the smallest, less 1; 0 where there was but one start.
  * `*apart`: the intervals of those two have nothing in common. */
-static double find_spread(const struct bench_results *r, const struct history_place *at, int *apart)
+static double find_spread(const struct bench_results *r, const struct known_place *at, int *apart)
 {
     struct bench_interval fastest = {0}, slowest = {0};
+    struct arena *a = arena_new();
     for (int i = 0; i < r->count; i++) {
         const struct bench_result *x = &r->items[i];
         if (!is_at(x, at) || !is_default(x))
             continue;
-        struct bench_interval v = history_interval(x);
+        struct bench_interval v =
+            bench_interval_of(x->times_us, x->ntimes, arena_alloc(a, (size_t)x->ntimes * sizeof(double)));
         if (!fastest.n || v.median < fastest.median)
             fastest = v;
         if (!slowest.n || v.median > slowest.median)
             slowest = v;
     }
+    arena_free(a);
     *apart = slowest.low > fastest.high;
     return fastest.median > 0 ? slowest.median / fastest.median - 1 : 0;
 }
@@ -188,7 +191,7 @@ static double find_spread(const struct bench_results *r, const struct history_pl
 /* Return whether line `i` is the second of its point: each point that was measured more than once has exactly one. */
 static int is_second(const struct bench_results *r, int i)
 {
-    struct history_place at = history_place_of(&r->items[i]);
+    struct known_place at = known_place_of(&r->items[i]);
     int before = 0;
     for (int k = 0; k < i && before < 2 && is_default(&r->items[i]); k++)
         before += is_at(&r->items[k], &at) && is_default(&r->items[k]);
@@ -203,7 +206,7 @@ void noise_of_repeats(const struct bench_results *r, struct findings *found)
     for (int i = 0; i < r->count; i++) {
         if (!is_second(r, i))
             continue;
-        struct history_place at = history_place_of(&r->items[i]);
+        struct known_place at = known_place_of(&r->items[i]);
         double spread = find_spread(r, &at, &apart);
         suspicious |= spread > REPEATS_WORTH && apart;
         spreads[n++] = spread;

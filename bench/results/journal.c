@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bench/results/known.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "core/trust.h"
@@ -124,21 +125,15 @@ static int take_up(struct bench_journal *j, const char *topology_hash, struct lo
         rc = ERR_FAILED;
     else if (!rc)
         j->lines = count_lines(text, bytes);
-    for (int i = 0; !rc && i < j->results->count; i++)
-        j->results->index = bench_index_add(j->results->index, &j->results->items[i], j->results->arena);
+    if (!rc)
+        known_add(j->results);
 out:
     arena_free(a);
     return rc;
 }
 
-int bench_journal_open(struct bench_journal *j, const char *path, const char *topology_hash, int resume,
-                       struct log *log, struct err *e)
-{
-    return bench_journal_begin(j, path, topology_hash, 0, resume, log, e);
-}
-
-int bench_journal_begin(struct bench_journal *j, const char *path, const char *topology_hash, double budget_s,
-                        int resume, struct log *log, struct err *e)
+int bench_journal_open(struct bench_journal *j, const char *path, const char *topology_hash, double budget_s,
+                       int resume, struct log *log, struct err *e)
 {
     *j = (struct bench_journal){.path = path, .budget_s = budget_s};
     j->fd = trust_append(path, 0666, e);
@@ -183,8 +178,7 @@ int bench_journal_append(struct bench_journal *j, const struct bench_result *r, 
         j->results->count = before;
     else
         j->lines += n;
-    for (int i = before; i < j->results->count; i++)
-        j->results->index = bench_index_add(j->results->index, &j->results->items[i], j->results->arena);
+    known_add(j->results);
     return rc;
 }
 

@@ -102,12 +102,8 @@ static void share_knobs(struct bench_results *r, struct bench_knobs *k)
 /* Counts what a candidate takes when it is compared and decided on, the first time that it is seen. */
 static void count_candidate(struct bench_results *r, const struct bench_result *item)
 {
-    const uint64_t words[] = {item->bytes,
-                              (uint64_t)item->coll,
-                              (uint64_t)item->nodes,
-                              (uint64_t)item->ranks,
-                              (uint64_t)item->others,
-                              (uint64_t)item->buffers};
+    const uint64_t words[] = {item->bytes,           (uint64_t)item->coll,   (uint64_t)item->nodes,
+                              (uint64_t)item->ranks, (uint64_t)item->others, (uint64_t)item->buffers};
     uint64_t hash = hash_add(hash_text(item->launch.label), hash_text(item->call.label));
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         hash = hash_add(hash, words[i]);

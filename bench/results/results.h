@@ -24,7 +24,7 @@
 
 #include <stdio.h>
 
-#include "bench/results/index.h"
+#include "core/arena.h"
 #include "core/call/result.h"
 #include "core/file.h"
 #include "core/finding.h"
@@ -46,7 +46,7 @@ struct bench_results {
     int count, room;             /* items there are, and have room; room 0: the items are not this list's own */
     size_t stored;               /* bytes of the items, and of what they alone point to */
     struct bench_shared *shared; /* texts and settings that many of them have */
-    struct bench_index *index;   /* of the items; NULL: every question walks over all */
+    struct known_index *index;   /* of the items (bench/results/known.h); NULL: every question walks over all */
     struct findings noise;       /* what disturbed the measurement (bench/noise); of an earlier run's lines, too */
     double confidence;           /* of the intervals that come of it; 0: BENCH_CONFIDENCE */
 };
@@ -81,13 +81,11 @@ struct bench_journal {
     double budget_s; /* what the run was begun with, as the first line has it; 0: nobody has named one */
 };
 
-/* Makes a new journal (an existing non-empty file is an error unless `resume`), or cuts a broken last line off an
- * existing one, checks that it holds for the same topology, and reads it: broken lines are reported to `log`. */
-int bench_journal_open(struct bench_journal *j, const char *path, const char *topology_hash, int resume,
-                       struct log *log, struct err *e);
-/* The same, and a new one's first line keeps what the run may take, seconds. */
-int bench_journal_begin(struct bench_journal *j, const char *path, const char *topology_hash, double budget_s,
-                        int resume, struct log *log, struct err *e);
+/* Makes a new journal, whose first line keeps what the run may take (an existing non-empty file is an error unless
+ * `resume`), or cuts a broken last line off an existing one, checks that it holds for the same topology (NULL or "":
+ * any), and reads it: broken lines are reported to `log`. */
+int bench_journal_open(struct bench_journal *j, const char *path, const char *topology_hash, double budget_s,
+                       int resume, struct log *log, struct err *e);
 /* `n` lines, which also join `results`. They go out in one write followed by fdatasync; where it fails, none does. */
 int bench_journal_append(struct bench_journal *j, const struct bench_result *r, int n, struct err *e);
 /* A line of what disturbed the measurement; none where nothing did. */

@@ -16,12 +16,11 @@ static void add_candidate(struct rounds *r, const struct bench_knobs *knobs, con
 }
 
 /* What was measured near there, else what the library predicts; INFINITY unknown, below 0 not offered. */
-static double expect_us(const struct candidate_source *e, const struct history_place *at,
-                        const struct bench_knobs *call)
+static double expect_us(const struct candidate_source *e, const struct known_place *at, const struct bench_knobs *call)
 {
     const struct bench_study *s = e->study;
     double us = s->engine->measures->expect_us ? s->engine->measures->expect_us(e->session, at, call, s->stop) : 0;
-    double near_us = us < 0 ? 0 : history_expect_us(s->results, at, call->label);
+    double near_us = us < 0 ? 0 : known_expect_us(s->results, at, call->label);
     return near_us > 0 ? near_us : us == 0 ? INFINITY : us;
 }
 
@@ -33,7 +32,7 @@ static void add_ranked(struct ranked *ranked, int *n, struct ranked new)
     ranked[k] = new;
 }
 
-void candidates_list(const struct candidate_source *e, const struct history_place *at, struct rounds *r)
+void candidates_list(const struct candidate_source *e, const struct known_place *at, struct rounds *r)
 {
     const struct bench_study *s = e->study;
     int n = 0;
@@ -46,7 +45,7 @@ void candidates_list(const struct candidate_source *e, const struct history_plac
         double us = 0;
         if (!strcmp(c->knobs.label, BENCH_DEFAULT))
             add_candidate(r, &c->knobs, NULL);
-        else if (e->full && at->bytes >= c->min_bytes && !history_hopeless(s->results, at, c->knobs.label) &&
+        else if (e->full && at->bytes >= c->min_bytes && !known_hopeless(s->results, at, c->knobs.label) &&
                  (us = expect_us(e, at, &c->knobs)) >= 0)
             add_ranked(ranked, &n, (struct ranked){&c->knobs, c->refines, us});
     }
@@ -58,12 +57,12 @@ int candidates_vary(void *user, struct rounds *r, const struct bench_knobs *winn
 {
     const struct candidate_source *e = user;
     const struct bench_study *s = e->study;
-    struct history_place at = {r->coll,   r->bytes,        r->shape.nodes,  r->shape.ranks,
-                               e->launch, s->engine->name, r->shape.others, r->buffers};
+    struct known_place at = {r->coll,   r->bytes,        r->shape.nodes,  r->shape.ranks,
+                             e->launch, s->engine->name, r->shape.others, r->buffers};
     struct bench_knobs *out = arena_alloc(s->arena, BENCH_VARIATIONS * sizeof *out);
     int n = s->engine->measures->vary(e->session, r->bytes, winner, s->arena, out), added = 0;
     for (int i = 0; i < n; i++) {
-        if (history_hopeless(s->results, &at, out[i].label))
+        if (known_hopeless(s->results, &at, out[i].label))
             continue;
         add_candidate(r, &out[i], winner->label);
         added++;
@@ -79,7 +78,7 @@ int candidates_vary(void *user, struct rounds *r, const struct bench_knobs *winn
 /* Starts after which a proof is looked at. */
 static const int looks[BENCH_LOOKS] = {BENCH_FEWEST, 8, 12, 20};
 
-const struct bench_point *candidates_point(const struct bench_points *p, const struct history_place *at)
+const struct bench_point *candidates_point(const struct bench_points *p, const struct known_place *at)
 {
     for (int i = 0; i < p->count; i++) {
         const struct bench_point *x = &p->items[i];

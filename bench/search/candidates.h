@@ -15,7 +15,7 @@ struct candidate_source {
 
 /* Fill the candidates of `r`, in its arena: the default, then every call that has not failed, what the library believes
  * in first. Room for BENCH_VARIATIONS more is left. */
-void candidates_list(const struct candidate_source *e, const struct history_place *at, struct rounds *r);
+void candidates_list(const struct candidate_source *e, const struct known_place *at, struct rounds *r);
 
 /* For rounds.vary, with struct candidate_source as `user`: variations of the winner that have not failed. */
 int candidates_vary(void *user, struct rounds *r, const struct bench_knobs *winner);
@@ -44,4 +44,4 @@ int candidates_contend(const struct bench_study *s, const struct bench_point *p,
 void candidates_list_contenders(const struct candidate_source *e, const struct bench_point *p, struct rounds *r);
 
 /* The point of `at`; NULL: nothing was measured there. */
-const struct bench_point *candidates_point(const struct bench_points *p, const struct history_place *at);
+const struct bench_point *candidates_point(const struct bench_points *p, const struct known_place *at);

@@ -76,7 +76,7 @@ static double found_so_far(const struct bench_study *s)
 static int run_session(struct bench_study *s, const struct search_session *v, struct err *e)
 {
     int is_default = v->launch == &s->plan.launches[0];
-    int rc = is_default || !history_dead(s->results, v->launch->label) ? search_session_run(s, v, e) : 0;
+    int rc = is_default || known_deaths(s->results, v->launch->label) < 2 ? search_session_run(s, v, e) : 0;
     if (v->prove)
         s->found = found_so_far(s);
     return rc;
@@ -475,11 +475,11 @@ static int examine_calls(struct bench_study *s, const struct bench_knobs *launch
  * where the time was over before it had come. */
 static int has_failed(const struct bench_study *s, const struct bench_result *x)
 {
-    const struct history_place at = history_place_of(x);
+    const struct known_place at = known_place_of(x);
     int hangs = 0;
     for (int i = s->summary->resumed; i < s->results->count; i++) {
         const struct bench_result *y = &s->results->items[i];
-        hangs += y->status == BENCH_HUNG && history_is_of(y, &at) && y->bytes == x->bytes &&
+        hangs += y->status == BENCH_HUNG && known_is_of(y, &at) && y->bytes == x->bytes &&
                  !strcmp(y->launch.label, BENCH_DEFAULT) && !strcmp(y->call.label, BENCH_DEFAULT);
     }
     return x->status == BENCH_WRONG || x->status == BENCH_CRASHED ||
@@ -493,10 +493,10 @@ static int check_default(const struct bench_study *s, struct err *e)
 {
     for (int i = s->summary->resumed; i < s->results->count; i++) {
         const struct bench_result *x = &s->results->items[i];
-        const struct history_place at = history_place_of(x);
+        const struct known_place at = known_place_of(x);
         char size[UNIT_TEXT];
         if (has_failed(s, x) && !strcmp(x->launch.label, BENCH_DEFAULT) && !strcmp(x->call.label, BENCH_DEFAULT) &&
-            !strcmp(x->engine, s->engine->name) && !(history_time_us(s->results, &at, BENCH_DEFAULT) > 0))
+            !strcmp(x->engine, s->engine->name) && !(known_of(s->results, &at, BENCH_DEFAULT, KNOWN_ANY).us > 0))
             return err_set(e, ERR_FAILED,
                            "%s itself fails, untouched, at %s of %s (%s: %s): there is nothing to compare with",
                            s->plan.library, coll_name(x->coll), unit_bytes(size, x->bytes),
@@ -560,8 +560,9 @@ static int count_left_out(const struct bench_study *s)
         for (int coll = 0; coll < COLL_MEASURED; coll++)
             for (int i = 0; i < s->nsizes; i++) {
                 struct bench_place place = {coll, i, shape};
-                struct history_place at = bench_place_of(s, place, BENCH_DEFAULT);
-                n += bench_calls(s, place) > 0 && at.bytes && !(history_time_us(s->results, &at, BENCH_DEFAULT) > 0);
+                struct known_place at = bench_place_of(s, place, BENCH_DEFAULT);
+                n += bench_calls(s, place) > 0 && at.bytes &&
+                     !(known_of(s->results, &at, BENCH_DEFAULT, KNOWN_ANY).us > 0);
             }
     return n;
 }

@@ -15,7 +15,7 @@
 #define ROUNDING 1e-9
 
 struct place {
-    struct history_place at;
+    struct known_place at;
     double calls; /* a step's, where a workload is named; else 1 */
 };
 
@@ -60,9 +60,9 @@ static void add_line(struct work *w, const struct bench_knobs *launch, const str
                      const struct bench_knobs *call, const struct bench_prediction *g)
 {
     const struct bench_study *s = w->study;
-    struct history_place where = p->at;
+    struct known_place where = p->at;
     where.launch = launch->label;
-    if (history_status(s->results, &where, call->label) != BENCH_STATUS_COUNT)
+    if (known_of(s->results, &where, call->label, KNOWN_ANY).status != BENCH_STATUS_COUNT)
         return;
     double *us = ARENA_NEW(w->arena, double);
     struct bench_doubt *doubt = ARENA_NEW(w->arena, struct bench_doubt);

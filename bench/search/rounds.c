@@ -14,10 +14,6 @@
 /* Candidates that have their first sample between two of the default. */
 #define BESIDE_EVERY 4
 
-/* A refinement, which differs in little from what it refines, is out at once when it is so much slower than the best.
- */
-#define REFINED_HOPELESS 1.15
-
 /* How many times slower than expected a sample may be before it counts as hung, on top of the watchdog's time. */
 #define PATIENCE 10.0
 
@@ -182,31 +178,36 @@ static enum bench_outcome first_sample(struct rounds *r, int i, char *detail)
 
 /* ---- exploring ---- */
 
-/* Whether candidate `i` starts in this heat. */
-static int starts_now(const struct rounds *r, int i)
-{
-    const struct candidate *x = &r->candidates[i];
-    int wanted = !x->refines || (r->refined && !strcmp(x->refines, r->refined));
-    return wanted && x->status == BENCH_OK && !x->n;
-}
-
 static int is_hopeless(const struct rounds *r, int i)
 {
     const struct candidate *x = &r->candidates[i];
-    return i && is_running(x) && time_of(r, x) > (x->refines ? REFINED_HOPELESS : ROUNDS_HOPELESS) * best_us(r);
+    return i && is_running(x) && time_of(r, x) > ROUNDS_HOPELESS * best_us(r);
 }
 
-/* One sample of everybody, one after another, so that time is not spent on what is already hopeless. */
-static enum bench_outcome first_turn(struct rounds *r, char *detail)
+/* Whether candidate `i` has yet to run, and may: it stands on its own, or refines one that takes no more than that. */
+static int joins_now(const struct rounds *r, int i, double limit_us)
+{
+    const struct candidate *x = &r->candidates[i];
+    if (x->n || x->status != BENCH_OK || !x->refines)
+        return !x->n && x->status == BENCH_OK;
+    for (int k = 1; k < r->ncandidates; k++) {
+        const struct candidate *base = &r->candidates[k];
+        if (base->n && base->status == BENCH_OK && !strcmp(base->knobs->label, x->refines))
+            return time_of(r, base) <= limit_us;
+    }
+    return 0;
+}
+
+/* One sample of everybody who joins, one after another, so that time is not spent on what is already hopeless. */
+static enum bench_outcome take_first_turn(struct rounds *r, const int *joining, int n, char *detail)
 {
     static const int lone = 0;
-    for (int i = 0, since = 0; i < r->ncandidates; i++) {
-        if (!starts_now(r, i))
-            continue;
+    for (int k = 0; k < n; k++) {
+        int i = joining[k];
+        enum bench_outcome outcome = BENCH_ANSWERED;
         if (i && progress_now_s() >= r->until_s)
             break;
-        enum bench_outcome outcome = BENCH_ANSWERED;
-        if (i && ++since % BESIDE_EVERY == 0)
+        if (k && k % BESIDE_EVERY == 0)
             outcome = run_lanes(r, &lone, 1, 1, detail);
         if (outcome == BENCH_ANSWERED)
             outcome = first_sample(r, i, detail);
@@ -219,8 +220,8 @@ static enum bench_outcome first_turn(struct rounds *r, char *detail)
     return BENCH_ANSWERED;
 }
 
-/* Those that go on, the default first, the fastest next. */
-static int list_running(const struct rounds *r, int *lanes)
+/* Those that go on: the default, and behind it the better half of the others, the fastest first. */
+static int halve(struct rounds *r, int *lanes)
 {
     int n = 1;
     lanes[0] = 0;
@@ -232,25 +233,28 @@ static int list_running(const struct rounds *r, int *lanes)
             lanes[k] = lanes[k - 1];
         lanes[k] = i;
     }
-    return n;
-}
-
-/* The better half goes on. */
-static int halve(struct rounds *r, int *lanes, int n)
-{
     int keep = 1 + (n > 2 * HEAT_LEAST ? n / 2 : HEAT_LEAST);
     for (int i = keep; i < n; i++)
         r->candidates[lanes[i]].out = 1;
     return n < keep ? n : keep;
 }
 
-/* Turns until everybody who goes on has enough samples, or the time is over. */
-static enum bench_outcome run_heat(struct rounds *r, char *detail)
+/* Those who may join now, and turns until everybody who goes on has enough samples, or the time is over. `*joined` says
+ * how many came. */
+static enum bench_outcome run_heat(struct rounds *r, int *joined, char *detail)
 {
-    enum bench_outcome outcome = first_turn(r, detail);
     int *lanes = arena_alloc(r->arena, (size_t)r->ncandidates * sizeof *lanes);
-    while (outcome == BENCH_ANSWERED && is_running(&r->candidates[0])) {
-        int n = halve(r, lanes, list_running(r, lanes)), lack = 1, least = r->candidates[0].n;
+    double limit_us = ROUNDS_CLOSE * best_us(r);
+    int joining = 0;
+    for (int i = 0; i < r->ncandidates; i++)
+        if (joins_now(r, i, limit_us))
+            lanes[joining++] = i;
+    enum bench_outcome outcome = take_first_turn(r, lanes, joining, detail);
+    *joined = 0;
+    for (int k = 0; k < joining; k++)
+        *joined += r->candidates[lanes[k]].n > 0;
+    while (*joined && outcome == BENCH_ANSWERED && is_running(&r->candidates[0])) {
+        int n = halve(r, lanes), lack = 1, least = r->candidates[0].n;
         double turn_s = sample_s(r, 0);
         for (int i = 1; i < n; i++) {
             if (r->candidates[lanes[i]].n >= r->samples)
@@ -267,80 +271,51 @@ static enum bench_outcome run_heat(struct rounds *r, char *detail)
     return outcome;
 }
 
-/* The fastest call that stands on its own and takes more than `after`; -1 none. `*time` is its time over the default's,
- * which stays while all get slower. */
-static int next_to_refine(const struct rounds *r, double after, double *time)
+static const struct candidate *winner_of(const struct rounds *r)
 {
-    int next = -1;
-    double best = INFINITY, scale = r->candidates[0].n ? default_us(r) : 1;
+    const struct candidate *winner = NULL;
     for (int i = 1; i < r->ncandidates; i++) {
         const struct candidate *x = &r->candidates[i];
-        double own = !x->refines && x->n && x->status == BENCH_OK ? time_of(r, x) / scale : INFINITY;
-        if (own > after && own < best) {
-            best = own;
-            next = i;
-        }
-    }
-    *time = best;
-    return next;
-}
-
-static struct candidate *winner_of(const struct rounds *r)
-{
-    struct candidate *winner = NULL;
-    for (int i = 1; i < r->ncandidates; i++) {
-        struct candidate *x = &r->candidates[i];
         if (is_running(x) && (!winner || time_of(r, x) < time_of(r, winner)))
             winner = x;
     }
     return winner;
 }
 
-static struct candidate *candidate_of(struct rounds *r, const char *label)
+/* Whether a refinement of it is near the best, or of what refines it. */
+static int is_refined_well(const struct rounds *r, const struct candidate *x, double limit_us)
 {
-    for (int i = 1; i < r->ncandidates && label; i++)
-        if (!strcmp(r->candidates[i].knobs->label, label))
-            return &r->candidates[i];
-    return NULL;
+    for (int i = 1; i < r->ncandidates; i++) {
+        const struct candidate *y = &r->candidates[i];
+        if (y->refines && y->n && !strcmp(y->refines, x->knobs->label) &&
+            (time_of(r, y) <= limit_us || is_refined_well(r, y, limit_us)))
+            return 1;
+    }
+    return 0;
 }
 
-/* The winner has variations. */
-static enum bench_outcome run_variations(struct rounds *r, char *detail)
-{
-    struct candidate *x = r->vary ? winner_of(r) : NULL;
-    const struct bench_knobs *knobs = x ? x->knobs : NULL;
-    if (!knobs || !r->vary(r->user, r, knobs))
-        return BENCH_ANSWERED;
-    r->refined = knobs->label;
-    return run_heat(r, detail);
-}
-
-/* Who is out and not near the best has been left behind: at other sizes that is believed. A call whose refinement has
- * won has not, for that depends on it. */
+/* Who is not near the best has been left behind: at other sizes that is believed, unless a refinement of it did well.
+ */
 static void write_off(struct rounds *r)
 {
-    double limit = ROUNDS_BEHIND * best_us(r);
-    const struct candidate *winner = winner_of(r);
+    double limit_us = ROUNDS_BEHIND * best_us(r);
     for (int i = 1; i < r->ncandidates; i++) {
         struct candidate *x = &r->candidates[i];
-        if (x->n && x->status == BENCH_OK && time_of(r, x) > limit)
+        if (x->n && x->status == BENCH_OK && time_of(r, x) > limit_us && !is_refined_well(r, x, limit_us))
             x->status = BENCH_DROPPED;
     }
-    for (struct candidate *x = candidate_of(r, winner ? winner->refines : NULL); x; x = candidate_of(r, x->refines))
-        x->status = x->status == BENCH_DROPPED ? BENCH_OK : x->status;
 }
 
 enum bench_outcome rounds_explore(struct rounds *r, char detail[BENCH_DETAIL])
 {
-    enum bench_outcome outcome = run_heat(r, detail);
-    double time = 0, limit = INFINITY;
-    for (int i; outcome == BENCH_ANSWERED && (i = next_to_refine(r, time, &time)) >= 0 && time <= limit;) {
-        limit = fmin(limit, ROUNDS_CLOSE * time);
-        r->refined = r->candidates[i].knobs->label;
-        outcome = run_heat(r, detail);
+    int joined = 1, varied = 0;
+    enum bench_outcome outcome = BENCH_ANSWERED;
+    while (outcome == BENCH_ANSWERED && joined) {
+        outcome = run_heat(r, &joined, detail);
+        const struct candidate *winner = r->vary && !joined && !varied++ ? winner_of(r) : NULL;
+        if (winner && outcome == BENCH_ANSWERED)
+            joined = r->vary(r->user, r, winner->knobs);
     }
-    if (outcome == BENCH_ANSWERED)
-        outcome = run_variations(r, detail);
     write_off(r);
     return outcome;
 }

@@ -58,8 +58,7 @@ struct rounds {
      * NULL: there are none. */
     int (*vary)(void *user, struct rounds *r, const struct bench_knobs *winner);
     void *user;
-    const char *refined; /* label of the candidate whose refinements run; NULL in the first heat */
-    int failed;          /* after BENCH_DIED and BENCH_SILENT: the candidate that was running */
+    int failed; /* after BENCH_DIED and BENCH_SILENT: the candidate that was running */
 };
 
 /* Explores. The default gets its first sample whatever the time; others may end with none. `detail` is filled unless

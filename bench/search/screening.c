@@ -44,7 +44,7 @@ void screening_begin(const struct bench_study *s, struct screening *f)
 
 static int screen_in(struct bench_study *s, const struct bench_knobs *launch, int round, struct err *e)
 {
-    if (history_dead(s->results, launch->label))
+    if (known_deaths(s->results, launch->label) > 1)
         return 0;
     struct search_session v = {
         .launch = launch, .round = round, .screening = 1, .part = 0.2, .least_s = s->want_visit_s};
@@ -72,9 +72,9 @@ static double leave_pairs_s(const struct bench_study *s, double until_s, int pai
 static void sessions_us(const struct bench_study *s, struct bench_place place, const struct bench_knobs *launch,
                         double us[2])
 {
-    struct history_place at = bench_place_of(s, place, launch->label);
-    us[0] = history_undisturbed_us(s->results, &at, BENCH_DEFAULT, BENCH_SCREENING_ROUND);
-    us[1] = history_undisturbed_us(s->results, &at, BENCH_DEFAULT, BENCH_AGAIN_ROUND);
+    struct known_place at = bench_place_of(s, place, launch->label);
+    us[0] = known_of(s->results, &at, BENCH_DEFAULT, BENCH_SCREENING_ROUND).least_us;
+    us[1] = known_of(s->results, &at, BENCH_DEFAULT, BENCH_AGAIN_ROUND).least_us;
 }
 
 /* Times of the default call of `launch` at the screening points, the mean where it had two sessions; 0 unknown. */
@@ -256,7 +256,7 @@ static int screen_dead_again(struct bench_study *s, const struct screening *f, i
 {
     int rc = 0;
     for (int i = 1; i < n && !rc && !bench_stopped(s); i++)
-        if (history_deaths(s->results, f->items[i].launch->label) == 1 && has_time(s, until_s))
+        if (known_deaths(s->results, f->items[i].launch->label) == 1 && has_time(s, until_s))
             rc = screen(s, f->items[i].launch, e);
     return rc;
 }

@@ -40,7 +40,7 @@
 #define CLAIM_LIMIT 4.0
 
 struct point {
-    struct history_place at;
+    struct known_place at;
     int shape, size; /* indices in the study */
     double calls;    /* per step */
     double us;       /* what its default is expected to take */
@@ -67,20 +67,21 @@ struct session {
 
 /* ---- points ---- */
 
-/* Whether there is something left to prove. */
-static int contends(const struct session *v, const struct history_place *at)
+/* Whether there is something left to prove, and this start has not. */
+static int contends(const struct session *v, const struct known_place *at)
 {
     struct contender found[CONTENDERS];
     const struct bench_point *p = candidates_point(v->known, at);
-    return p && candidates_contend(v->study, p, v->want->launch->label, found) > 0;
+    return p && candidates_contend(v->study, p, v->want->launch->label, found) > 0 &&
+           !known_of(v->study->results, at, found[0].call->label, v->want->round).samples;
 }
 
 static void add_point(struct session *v, struct bench_place place)
 {
     const struct bench_study *s = v->study;
-    struct history_place at = bench_place_of(s, place, v->want->launch->label);
+    struct known_place at = bench_place_of(s, place, v->want->launch->label);
     int known = !at.bytes || (v->mode == PROVING     ? !contends(v, &at)
-                              : v->mode == EXPLORING ? history_done(s->results, &at, BENCH_DEFAULT, v->want->round)
+                              : v->mode == EXPLORING ? known_of(s->results, &at, BENCH_DEFAULT, v->want->round).samples
                                                      : 0);
     for (int i = 0; i < v->npoints; i++)
         known |= v->points[i].at.coll == at.coll && v->points[i].at.bytes == at.bytes &&
@@ -170,14 +171,14 @@ static struct bench_result result_of(const struct session *v, const struct candi
                                  .detail = x->detail};
 }
 
-static int write_result(struct session *v, const struct history_place *at, const struct candidate *x, struct err *e)
+static int write_result(struct session *v, const struct known_place *at, const struct candidate *x, struct err *e)
 {
     struct bench_result r = result_of(v, x);
     return bench_write(v->study, at, &r, 1, e);
 }
 
 /* The default last: its line says that the point is done. */
-static int write_rounds(struct session *v, const struct history_place *at, const struct rounds *r, struct err *e)
+static int write_rounds(struct session *v, const struct known_place *at, const struct rounds *r, struct err *e)
 {
     struct bench_result *lines = arena_alloc(r->arena, (size_t)r->ncandidates * sizeof *lines);
     int n = 0;
@@ -192,12 +193,12 @@ static int write_rounds(struct session *v, const struct history_place *at, const
 /* ---- a point ---- */
 
 /* What the default takes, in the baseline launch where this one has not been there. */
-static double expect_us(const struct session *v, const struct history_place *at)
+static double expect_us(const struct session *v, const struct known_place *at)
 {
-    struct history_place untouched = *at;
-    double us = history_expect_us(v->study->results, at, BENCH_DEFAULT);
+    struct known_place untouched = *at;
+    double us = known_expect_us(v->study->results, at, BENCH_DEFAULT);
     untouched.launch = BENCH_DEFAULT;
-    us = us > 0 ? us : history_expect_us(v->study->results, &untouched, BENCH_DEFAULT);
+    us = us > 0 ? us : known_expect_us(v->study->results, &untouched, BENCH_DEFAULT);
     return us > 0 ? us : bench_guess_us(at->bytes);
 }
 
@@ -227,7 +228,7 @@ static double point_until(struct session *v, int i)
     return now + left * v->points[i].claim / claims;
 }
 
-static void show_progress(struct session *v, const struct history_place *at)
+static void show_progress(struct session *v, const struct known_place *at)
 {
     struct bench_study *s = v->study;
     double now = progress_now_s(), whole = s->deadline_s - s->started_s;
@@ -333,7 +334,7 @@ static int reopen_session(struct session *v, const char *launch, struct err *e)
 }
 
 /* After a death: who did it goes to the journal, the session is replaced. */
-static int record_failure(struct session *v, const struct history_place *at, const struct rounds *r,
+static int record_failure(struct session *v, const struct known_place *at, const struct rounds *r,
                           enum bench_outcome outcome, const char *detail, struct err *e)
 {
     close_session(v, 1);
@@ -351,7 +352,7 @@ static int record_failure(struct session *v, const struct history_place *at, con
 }
 
 /* Nobody has answered before the time was over, which says nothing about the call: keep what there is. */
-static int end_for_time(struct session *v, const struct history_place *at, const struct rounds *r, struct err *e)
+static int end_for_time(struct session *v, const struct known_place *at, const struct rounds *r, struct err *e)
 {
     close_session(v, 1);
     return r->candidates[0].n ? write_rounds(v, at, r, e) : 0;
@@ -388,9 +389,9 @@ static void note_cold(struct session *v, struct rounds *r)
 }
 
 /* What is known of the same point with the usual data. */
-static const struct bench_point *known_with_usual(const struct session *v, const struct history_place *at)
+static const struct bench_point *known_with_usual(const struct session *v, const struct known_place *at)
 {
-    struct history_place usual = *at;
+    struct known_place usual = *at;
     usual.buffers = v->study->plan.buffers;
     return candidates_point(v->known, &usual);
 }
@@ -399,7 +400,7 @@ static const struct bench_point *known_with_usual(const struct session *v, const
 static int run_point(struct session *v, int i, struct err *e)
 {
     struct bench_study *s = v->study;
-    const struct history_place *at = &v->points[i].at;
+    const struct known_place *at = &v->points[i].at;
     struct candidate_source source = {s, NULL, v->want->launch->label, v->want->round, v->want->full};
     char detail[BENCH_DETAIL] = "";
     int rc = 0, again = 1;
@@ -463,12 +464,14 @@ static int give_up_launch(struct session *v, const struct err *why, struct err *
 
 /* How many points in a row the launch has lost with this one, `before` it so many: what NCCL chooses there takes three
  * times what it chooses in another launch. A single short sample tells nothing. */
-static int lost_in_a_row(const struct session *v, const struct history_place *at, int before)
+static int lost_in_a_row(const struct session *v, const struct known_place *at, int before)
 {
-    const struct bench_results *r = v->study->results;
-    struct bench_interval own = history_best(r, at, BENCH_DEFAULT, 0), other = history_best(r, at, BENCH_DEFAULT, 1);
-    int is_short = own.median < ROUNDS_SHORT_US;
-    if (!other.n || own.median <= ROUNDS_HOPELESS * other.median || (is_short && own.n < 2))
+    struct known_place any = *at;
+    any.launch = NULL;
+    const struct known own = known_of(v->study->results, at, BENCH_DEFAULT, KNOWN_ANY),
+                       all = known_of(v->study->results, &any, BENCH_DEFAULT, KNOWN_ANY);
+    int is_short = own.least_us < ROUNDS_SHORT_US;
+    if (own.least_us <= ROUNDS_HOPELESS * all.least_us || (is_short && own.samples < 2))
         return 0;
     return before + (is_short ? 1 : LOST_FOR_GOOD);
 }
@@ -480,7 +483,7 @@ static int lost_before(const struct session *v)
     struct bench_place places[BENCH_SCREENING_POINTS];
     int n = s->nodes ? bench_screening_points(s, places) : 0, lost = 0;
     for (int i = 0; i < n && lost < LOST_FOR_GOOD; i++) {
-        struct history_place at = bench_place_of(s, places[i], v->want->launch->label);
+        struct known_place at = bench_place_of(s, places[i], v->want->launch->label);
         lost = lost_in_a_row(v, &at, lost);
     }
     return lost >= LOST_FOR_GOOD;

@@ -50,27 +50,27 @@ static struct bench_shape shape_of(const struct bench_study *s, int shape)
     return s->nshapes ? s->shapes[shape] : (struct bench_shape){s->nodes, s->ranks, 0};
 }
 
-struct history_place bench_place_of(const struct bench_study *s, struct bench_place p, const char *launch)
+struct known_place bench_place_of(const struct bench_study *s, struct bench_place p, const char *launch)
 {
     struct bench_shape shape = shape_of(s, p.shape);
-    return (struct history_place){.coll = p.coll,
-                                  .bytes = bench_fitting_bytes(p.coll, s->sizes[p.size], shape.ranks),
-                                  .nodes = shape.nodes,
-                                  .ranks = shape.ranks,
-                                  .others = shape.others,
-                                  .launch = launch,
-                                  .engine = s->engine->name,
-                                  .buffers = p.buffers ? p.buffers : s->plan.buffers};
+    return (struct known_place){.coll = p.coll,
+                                .bytes = bench_fitting_bytes(p.coll, s->sizes[p.size], shape.ranks),
+                                .nodes = shape.nodes,
+                                .ranks = shape.ranks,
+                                .others = shape.others,
+                                .launch = launch,
+                                .engine = s->engine->name,
+                                .buffers = p.buffers ? p.buffers : s->plan.buffers};
 }
 
-int bench_write(struct bench_study *s, const struct history_place *at, struct bench_result *r, int n, struct err *e)
+int bench_write(struct bench_study *s, const struct known_place *at, struct bench_result *r, int n, struct err *e)
 {
     char size[UNIT_TEXT];
     for (struct bench_result *x = r; x < r + n; x++) {
         int troubled = x->status == BENCH_WRONG || x->status == BENCH_CRASHED || x->status == BENCH_HUNG;
         x->engine = s->engine->name;
         x->library = s->plan.library;
-        history_set_place(x, at);
+        known_set_place(x, at);
         if (s->engine->measures && !s->options->budget_open)
             x->left_s = fmax(1, floor(s->deadline_s - progress_now_s()));
         if (troubled && (!x->detail || !*x->detail))
@@ -134,8 +134,8 @@ static double samples_s(const struct bench_study *s)
         for (int coll = 0; coll < COLL_MEASURED; coll++)
             for (int i = 0; i < s->nsizes; i++) {
                 struct bench_place place = {coll, i, shape};
-                struct history_place at = bench_place_of(s, place, BENCH_DEFAULT);
-                double us = bench_calls(s, place) > 0 ? history_time_us(s->results, &at, BENCH_DEFAULT) : 0;
+                struct known_place at = bench_place_of(s, place, BENCH_DEFAULT);
+                double us = bench_calls(s, place) > 0 ? known_of(s->results, &at, BENCH_DEFAULT, KNOWN_ANY).us : 0;
                 sum_us += us > 0 ? bench_sample_us(&s->engine->measures->sampling, us) : 0;
                 known += us > 0;
             }

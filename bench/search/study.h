@@ -3,7 +3,7 @@
 
 #include <signal.h>
 
-#include "bench/results/history.h"
+#include "bench/results/known.h"
 #include "bench/results/results.h"
 #include "bench/search/budget.h"
 #include "bench/search/options.h"
@@ -72,11 +72,11 @@ struct bench_place {
 
 /* `bytes` less what does not divide into equal blocks for `ranks`, where the collective has such. */
 uint64_t bench_fitting_bytes(int coll, uint64_t bytes, int ranks);
-struct history_place bench_place_of(const struct bench_study *s, struct bench_place p, const char *launch);
+struct known_place bench_place_of(const struct bench_study *s, struct bench_place p, const char *launch);
 
 /* `n` lines of the journal, of that place: all of them or, where the disk is full, none. What is wrong is counted and
  * said. */
-int bench_write(struct bench_study *s, const struct history_place *at, struct bench_result *r, int n, struct err *e);
+int bench_write(struct bench_study *s, const struct known_place *at, struct bench_result *r, int n, struct err *e);
 
 /* Microseconds that a call might take while nobody knows. */
 double bench_guess_us(uint64_t bytes);

@@ -35,7 +35,7 @@ static unsigned others_of(int coll)
 
 int variants_fit(const struct bench_study *s, struct bench_place place)
 {
-    struct history_place at = bench_place_of(s, place, BENCH_DEFAULT);
+    struct known_place at = bench_place_of(s, place, BENCH_DEFAULT);
     return at.bytes >= FEW_BYTES * (uint64_t)at.ranks;
 }
 
@@ -64,7 +64,7 @@ static int list_sizes(const struct bench_study *s, const struct bench_points *kn
     for (int decided = 1; decided >= 0 && n < SIZES; decided--) {
         int count = 0;
         for (int i = 0; i < s->nsizes && count < BENCH_SIZES; i++) {
-            struct history_place at = bench_place_of(s, (struct bench_place){coll, i, 0}, BENCH_DEFAULT);
+            struct known_place at = bench_place_of(s, (struct bench_place){coll, i, 0}, BENCH_DEFAULT);
             const struct bench_candidate *choice = find_choice(s, candidates_point(known, &at));
             if (choice && s->sizes[i] <= MOST_BYTES && (!decided || strcmp(choice->call.label, BENCH_DEFAULT) != 0))
                 list[count++] = i;
@@ -147,9 +147,9 @@ static struct bench_interval gain_over(const struct candidate *choice, const str
     return bench_interval_of(gains, n, scratch);
 }
 
-int variants_change(struct bench_study *s, const struct history_place *at, const struct rounds *r)
+int variants_change(struct bench_study *s, const struct known_place *at, const struct rounds *r)
 {
-    struct history_place usual = *at;
+    struct known_place usual = *at;
     struct arena *a = arena_new();
     char size[UNIT_TEXT];
     usual.buffers = s->plan.buffers;

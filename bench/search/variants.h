@@ -18,7 +18,7 @@ void variants_candidates(const struct bench_study *s, const struct bench_point *
 
 /* Return whether another of them is proven to win with these data, or one of them fails: the point is a result then,
  * and the collective is measured with these data everywhere (s->matters). A finding says so. */
-int variants_change(struct bench_study *s, const struct history_place *at, const struct rounds *r);
+int variants_change(struct bench_study *s, const struct known_place *at, const struct rounds *r);
 
 /* Add the finding that sums up `compared` of `wanted` comparisons, to the journal, too. Once a run. */
 int variants_finish(struct bench_study *s, int compared, int wanted, struct err *e);

@@ -28,7 +28,7 @@ static int plan_predictions(const struct bench_setup *setup, struct arena *a, st
 }
 
 /* Predict one call at a point: its time, and its 90 % interval. Return -1 where it is not offered. */
-static int predict_call(struct bench_plan *p, const struct history_place *at, const struct bench_knobs *launch,
+static int predict_call(struct bench_plan *p, const struct known_place *at, const struct bench_knobs *launch,
                         const struct bench_knobs *call, struct bench_prediction *g)
 {
     (void)p, (void)launch;

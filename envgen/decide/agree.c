@@ -1,5 +1,5 @@
 /* One launch for all jobs, one rule for all groups of so many nodes and ranks. */
-#include "envgen/decide/agree.h"
+#include "envgen/decide/steps.h"
 
 #include <math.h>
 #include <string.h>

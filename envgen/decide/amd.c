@@ -1,5 +1,5 @@
 /* Variables that people set for AMD's RCCL. Sources: RCCL 2.21.5, its usage tips, ROCr's list of variables. */
-#include "envgen/decide/amd.h"
+#include "envgen/decide/steps.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* The call decisions: per collective and size the call that beats the launch's own default, merged into ranges. */
-#include "envgen/decide/calls.h"
+#include "envgen/decide/steps.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,9 +8,7 @@
 #include "core/coll.h"
 #include "core/file.h"
 #include "core/units.h"
-#include "envgen/decide/agree.h"
 #include "envgen/decide/decide.h"
-#include "envgen/decide/open_end.h"
 
 /* The smallest size that bench measures. A range that begins there holds for anything smaller too. */
 #define SMALLEST_BYTES 8

@@ -1,10 +1,9 @@
 /* What differs between classes of nodes. */
-#include "envgen/decide/classes.h"
+#include "envgen/decide/steps.h"
 
 #include <string.h>
 
 #include "core/vars/parse.h"
-#include "envgen/decide/topology_settings.h"
 
 static int has_port(const struct topo_class *c, const struct env_devices *list, const struct env_device *entry)
 {

@@ -3,9 +3,7 @@
 
 #include <string.h>
 
-#include "envgen/decide/agree.h"
-#include "envgen/decide/calls.h"
-#include "envgen/decide/launch.h"
+#include "envgen/decide/steps.h"
 
 /* ---- shapes ---------------------------------------------------------------------------------------------------------
  */

@@ -7,7 +7,7 @@
  *      only where its gain over the other clears the margin too;
  *   2. the calls: per collective and size within that launch, the candidate whose gain over the launch's own default
  *      clears the margin. Neighbouring sizes with the same choice become one range,
- *      which is without end where the largest sizes say so (envgen/decide/open_end.h).
+ *      which is without end where the largest sizes say so (envgen/decide/steps.h).
  * A gain clears the margin when the lower end of its interval does and, for a call, at least five samples of either
  * side stand behind it. Everything else stays at the library's default. */
 #pragma once
@@ -27,7 +27,7 @@
  * A launch must have been measured at half of the points or more; a point where it was not counts as no gain. A launch
  * is out when its default call failed, hung, crashed or gave wrong data anywhere, or when another call hung, crashed or
  * gave wrong data that never failed in the baseline launch. Since a launch setting is common to all jobs, and a tuner
- * cannot tell one group from several at once, shapes have to agree (envgen/decide/agree.h). A call that failed at one
+ * cannot tell one group from several at once, shapes have to agree (envgen/decide/steps.h). A call that failed at one
  * size of a collective is not chosen at another.
  *
  * Islands: a point between two neighbours that agree on another choice takes that choice unless its own is faster than

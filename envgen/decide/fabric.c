@@ -1,12 +1,10 @@
 /* Settings from a measured fabric. */
-#include "envgen/decide/fabric.h"
+#include "envgen/decide/steps.h"
 
 #include <string.h>
 
 #include "bench/fabric/fabric.h"
 #include "core/vars/parse.h"
-#include "envgen/decide/gdr.h"
-#include "envgen/decide/topology_settings.h"
 #include "probe/topology/topology.h"
 
 struct job {

@@ -1,5 +1,5 @@
 /* How far GPUDirect RDMA is worth it, from what every port did with the memory of every GPU of its node. */
-#include "envgen/decide/gdr.h"
+#include "envgen/decide/steps.h"
 
 #include <string.h>
 

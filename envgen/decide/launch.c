@@ -1,12 +1,11 @@
 /* The launch decision: which set of process-wide settings, if any, beats the untouched library over all sizes. */
-#include "envgen/decide/launch.h"
+#include "envgen/decide/steps.h"
 
 #include <string.h>
 
 #include "bench/results/points.h"
 #include "core/coll.h"
 #include "envgen/decide/decide.h"
-#include "envgen/decide/weights.h"
 
 static void add_launch(struct env_decisions *d, struct env_shape *shape, const struct bench_knobs *knobs)
 {

@@ -1,5 +1,5 @@
 /* Laws through the largest sizes. */
-#include "envgen/decide/open_end.h"
+#include "envgen/decide/steps.h"
 
 #include "envgen/decide/decide.h"
 

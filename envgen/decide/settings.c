@@ -5,9 +5,7 @@
 
 #include "core/call/result.h"
 #include "core/vars/text.h"
-#include "envgen/decide/amd.h"
-#include "envgen/decide/classes.h"
-#include "envgen/decide/fabric.h"
+#include "envgen/decide/steps.h"
 
 /* Of a class of nodes, or NULL: of all. */
 static struct env_setting *find(struct env_decisions *d, const char *name, const char *node_class)

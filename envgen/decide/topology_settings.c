@@ -1,5 +1,5 @@
 /* NCCL settings from the topology alone. */
-#include "envgen/decide/topology_settings.h"
+#include "envgen/decide/steps.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Candidates of a point; what each point is worth to a workload: the time that one of its steps spends there by
  * default. */
-#include "envgen/decide/weights.h"
+#include "envgen/decide/steps.h"
 
 #include "bench/search/workload_profile.h"
 #include "core/coll.h"

@@ -163,7 +163,7 @@ static int plan_predictions(const struct bench_setup *setup, struct arena *a, st
 
 /* ---- a prediction ---- */
 
-static int predict_call(struct bench_plan *p, const struct history_place *at, const struct bench_knobs *launch,
+static int predict_call(struct bench_plan *p, const struct known_place *at, const struct bench_knobs *launch,
                         const struct bench_knobs *call, struct bench_prediction *g)
 {
     struct context *c = p->context;

@@ -117,7 +117,7 @@ static void thompson(struct bout *b)
     static double belief[CALLS * 8];
     static int size = -2;
     const struct bench_call *calls = world.study.plan.calls;
-    const struct history_place at = {.coll = b->place->coll, .bytes = b->place->bytes};
+    const struct known_place at = {.coll = b->place->coll, .bytes = b->place->bytes};
     int fresh = b->place->size <= size || size < 0;
     size = b->place->size;
     for (int step = 0; has_time(b) && step < 6 * b->place->ncalls + 40; step++) {

@@ -395,7 +395,7 @@ static int vary(struct bench_session *s, uint64_t bytes, const struct bench_knob
     return world.machine ? 0 : nccl_plan_vary(running.launch, call, bytes, a, out);
 }
 
-static double expect(struct bench_session *s, const struct history_place *at, const struct bench_knobs *call,
+static double expect(struct bench_session *s, const struct known_place *at, const struct bench_knobs *call,
                      volatile sig_atomic_t *stop)
 {
     struct nccl_requested w = nccl_requested_of(call);
@@ -467,7 +467,7 @@ static void begin(struct world_run *r, const struct world_options *o)
     memset(r, 0, sizeof *r);
     snprintf(r->path, sizeof r->path, "/dev/shm/search_world_XXXXXX"); /* every line is brought to disk */
     int fd = mkstemp(r->path);
-    if (fd < 0 || close(fd) || bench_journal_open(&r->journal, r->path, "", 0, NULL, &e))
+    if (fd < 0 || close(fd) || bench_journal_open(&r->journal, r->path, "", 0, 0, NULL, &e))
         abort();
     memset(&world, 0, sizeof world);
     world.options = *o;

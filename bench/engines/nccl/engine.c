@@ -224,7 +224,7 @@ static void close_session(struct bench_session *base, int kill)
 
 /* ---- what NCCL tables ---- */
 
-static const struct algorithm_table *find_table(struct nccl_session *s, const struct history_place *at,
+static const struct algorithm_table *find_table(struct nccl_session *s, const struct known_place *at,
                                                 volatile sig_atomic_t *stop)
 {
     const struct bench_shape shape = {at->nodes, at->ranks, at->others};
@@ -246,7 +246,7 @@ static const struct algorithm_table *find_table(struct nccl_session *s, const st
 }
 
 /* NCCL's own prediction for a call at a point: the engine's word on what is worth trying first. */
-static double expect_us(struct bench_session *base, const struct history_place *at, const struct bench_knobs *call,
+static double expect_us(struct bench_session *base, const struct known_place *at, const struct bench_knobs *call,
                         volatile sig_atomic_t *stop)
 {
     const struct algorithm_table *o = find_table((struct nccl_session *)base, at, stop);

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "bench/results/history.h"
+#include "bench/results/known.h"
 #include "bench/search/conduct.h"
 #include "tests/lib/unit.h"
 #include "tests/unit/bench/fake_engine.h"
@@ -40,7 +40,7 @@ static inline void fake_begin(struct fake_run *f, int resume, const char *const 
     f->options.budget_s = 60;
     if (!resume)
         unlink(fake_path);
-    if (bench_journal_open(&f->journal, fake_path, "", resume, NULL, &f->err))
+    if (bench_journal_open(&f->journal, fake_path, "", 0, resume, NULL, &f->err))
         abort();
     struct bench_study *s = &f->study;
     *s = (struct bench_study){.options = &f->options,

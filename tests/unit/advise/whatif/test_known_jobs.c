@@ -97,7 +97,7 @@ static void run(const struct workload *w, double share[STEP_COVERS], int *left_o
     struct err e = {0};
     int fd = mkstemp(path);
     assert_true(fd >= 0 && !close(fd));
-    assert_int_equal(bench_journal_open(&journal, path, "", 0, NULL, &e), 0);
+    assert_int_equal(bench_journal_open(&journal, path, "", 0, 0, NULL, &e), 0);
     bench_options_default(&o);
     o.collectives = workload_profile_collectives(w);
     o.max_bytes = (uint64_t)4 << 30;

@@ -164,7 +164,7 @@ TEST_CASE(appends_what_it_reads)
     y.ntimes = 0;
     y.detail = "no \"answer\"\nin time";
     unlink(path);
-    assert_int_equal(bench_journal_open(&j, path, hash, 0, NULL, &e), 0);
+    assert_int_equal(bench_journal_open(&j, path, hash, 0, 0, NULL, &e), 0);
     assert_int_equal(bench_journal_append(&j, &x, 1, &e), 0);
     assert_int_equal(bench_journal_append(&j, &y, 1, &e), 0);
     assert_int_equal(j.results->count, 2);
@@ -174,7 +174,7 @@ TEST_CASE(appends_what_it_reads)
     assert_true(j.results->items[0].times_us[1] == 2.5);
     assert_string_equal(j.results->items[1].detail, y.detail);
     bench_journal_close(&j);
-    assert_int_equal(bench_journal_open(&j, path, hash, 1, NULL, &e), 0);
+    assert_int_equal(bench_journal_open(&j, path, hash, 0, 1, NULL, &e), 0);
     assert_int_equal(j.results->count, 2);
     assert_int_equal(j.lines, 3);
     bench_journal_close(&j);
@@ -198,12 +198,12 @@ TEST_CASE(resume_cuts_the_broken_line)
     struct bench_journal j;
     struct err e;
     put("{\"format\":\"nccltune-results/1\"}\n{\"engine\":\"mp");
-    assert_int_equal(bench_journal_open(&j, path, "", 1, NULL, &e), 0);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, 1, NULL, &e), 0);
     assert_string_equal(get(a), whole);
     bench_journal_close(&j);
     /* Cut off in the very first line: as if it had never been. */
     put("{\"format\":\"nccltune-res");
-    assert_int_equal(bench_journal_open(&j, path, "", 1, NULL, &e), 0);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, 1, NULL, &e), 0);
     bench_journal_close(&j);
     struct bench_results *r = bench_results_load(path, NULL, &e);
     assert_non_null(r);
@@ -221,21 +221,21 @@ TEST_CASE(guards_what_is_there)
     memset(theirs, 'b', sizeof theirs);
     ours[64] = theirs[64] = 0;
     unlink(path);
-    assert_int_equal(bench_journal_open(&j, path, ours, 0, NULL, &e), 0);
+    assert_int_equal(bench_journal_open(&j, path, ours, 0, 0, NULL, &e), 0);
     /* Another run may not write at the same time. */
-    assert_int_equal(bench_journal_open(&second, path, ours, 1, NULL, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_open(&second, path, ours, 0, 1, NULL, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "another run"));
     bench_journal_close(&j);
     char *before = get(a);
-    assert_int_equal(bench_journal_open(&j, path, ours, 0, NULL, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_open(&j, path, ours, 0, 0, NULL, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "--resume"));
-    assert_int_equal(bench_journal_open(&j, path, theirs, 1, NULL, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_open(&j, path, theirs, 0, 1, NULL, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "another topology"));
     assert_string_equal(get(a), before);
     put("#!/bin/sh\necho somebody's script\n");
-    assert_int_equal(bench_journal_open(&j, path, ours, 1, NULL, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_open(&j, path, ours, 0, 1, NULL, &e), ERR_FAILED);
     assert_string_equal(get(a), "#!/bin/sh\necho somebody's script\n");
-    assert_int_equal(bench_journal_open(&j, "/nonexistent/r.jsonl", ours, 0, NULL, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_open(&j, "/nonexistent/r.jsonl", ours, 0, 0, NULL, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "/nonexistent/r.jsonl"));
     arena_free(a);
 }
@@ -246,14 +246,14 @@ TEST_CASE(odd_targets)
     struct err e;
     struct bench_result x = sample();
     unlink(path);
-    assert_int_equal(bench_journal_open(&j, "/dev/null", "", 0, NULL, &e), 0);
+    assert_int_equal(bench_journal_open(&j, "/dev/null", "", 0, 0, NULL, &e), 0);
     assert_int_equal(bench_journal_append(&j, &x, 1, &e), 0);
     bench_journal_close(&j);
-    assert_int_equal(bench_journal_open(&j, "/dev/full", "", 0, NULL, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_open(&j, "/dev/full", "", 0, 0, NULL, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "/dev/full"));
     assert_non_null(strstr(e.text, strerror(ENOSPC)));
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(bench_journal_open(&j, path, "", 0, NULL, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, 0, NULL, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "is a pipe, expected a file"));
     assert_int_equal(unlink(path), 0);
 }
@@ -267,7 +267,7 @@ TEST_CASE(keeps_whole_lines_on_a_full_disk)
     struct bench_result x = sample();
     struct rlimit before, room;
     unlink(path);
-    assert_int_equal(bench_journal_open(&j, path, "", 0, NULL, &e), 0);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, 0, NULL, &e), 0);
     assert_int_equal(bench_journal_append(&j, &x, 1, &e), 0);
     char *whole = get(a);
     signal(SIGXFSZ, SIG_IGN);
@@ -295,7 +295,7 @@ TEST_CASE(predictions)
     two[1].low_us = 80;
     two[1].high_us = 125.5;
     unlink(path);
-    assert_int_equal(bench_journal_open(&j, path, "", 0, NULL, &e), 0);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, 0, NULL, &e), 0);
     assert_int_equal(bench_journal_append(&j, two, 2, &e), 0);
     assert_int_equal(j.results->items[1].line, 3);
     assert_int_equal(j.lines, 3);
@@ -350,7 +350,7 @@ TEST_CASE(keeps_noise)
     struct arena *a = arena_new();
     struct findings noise = {.arena = a};
     unlink(path);
-    assert_int_equal(bench_journal_open(&j, path, "", 0, NULL, &e), 0);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, 0, NULL, &e), 0);
     assert_int_equal(bench_journal_append_noise(&j, &noise, &e), 0);
     assert_int_equal(j.lines, 1);
     finding_add(&noise, FINDING_WARNING, "gpu-heat", "GPU 3", "it is hot")->advice = "fans";
@@ -359,7 +359,7 @@ TEST_CASE(keeps_noise)
     assert_int_equal(bench_journal_append(&j, &r, 1, &e), 0);
     assert_int_equal(j.results->noise.n, 2);
     bench_journal_close(&j);
-    assert_int_equal(bench_journal_open(&j, path, "", 1, NULL, &e), 0);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, 1, NULL, &e), 0);
     noise.n = 0;
     finding_add(&noise, FINDING_WARNING, "default-repeats", NULL, "7.1 %%");
     assert_int_equal(bench_journal_append_noise(&j, &noise, &e), 0);
@@ -446,7 +446,7 @@ TEST_CASE(begins_and_goes_on)
     char *text;
     for (int known = 0; known < 2; known++) {
         unlink(path);
-        assert_int_equal(bench_journal_open(&j, path, known ? DIGITS "f" : NULL, 0, NULL, &e), 0);
+        assert_int_equal(bench_journal_open(&j, path, known ? DIGITS "f" : NULL, 0, 0, NULL, &e), 0);
         assert_string_equal(j.results->topology, known ? DIGITS "f" : "");
         assert_int_equal(j.lines, 1);
         bench_journal_close(&j);
@@ -459,16 +459,16 @@ TEST_CASE(begins_and_goes_on)
         assert_memory_equal(text + strlen(head), rest, strlen(rest));
         assert_string_equal(text + strlen(text) - 3, "\"}\n");
         /* Either side may not know its topology. */
-        assert_int_equal(bench_journal_open(&j, path, known ? "" : DIGITS "f", 1, NULL, &e), 0);
+        assert_int_equal(bench_journal_open(&j, path, known ? "" : DIGITS "f", 0, 1, NULL, &e), 0);
         assert_string_equal(j.results->topology, known ? DIGITS "f" : "");
         assert_int_equal(j.lines, 1);
         bench_journal_close(&j);
-        assert_int_equal(bench_journal_open(&j, path, NULL, 1, NULL, &e), 0);
+        assert_int_equal(bench_journal_open(&j, path, NULL, 0, 1, NULL, &e), 0);
         bench_journal_close(&j);
         assert_string_equal(get(a), text);
     }
     put("{\"format\":\"nccltune-results/1\"}\n\n{\"broken\": 1}\n{\"cut");
-    assert_int_equal(bench_journal_open(&j, path, "", 1, NULL, &e), 0);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, 1, NULL, &e), 0);
     assert_int_equal(j.lines, 3); /* and the next one is the fourth */
     struct bench_result x = sample();
     assert_int_equal(bench_journal_append(&j, &x, 1, &e), 0);
@@ -476,11 +476,11 @@ TEST_CASE(begins_and_goes_on)
     assert_int_equal(j.results->items[0].line, 4);
     bench_journal_close(&j);
     put("something else"); /* without an end of line, and none of ours */
-    assert_int_equal(bench_journal_open(&j, path, "", 1, NULL, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, 1, NULL, &e), ERR_FAILED);
     assert_string_equal(get(a), "something else");
     assert_int_equal(j.fd, -1);
     put("{\"format\":\"nccltune-results/2\"}\n");
-    assert_int_equal(bench_journal_open(&j, path, "", 1, NULL, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, 1, NULL, &e), ERR_FAILED);
     arena_free(a);
 }
 
@@ -494,7 +494,7 @@ TEST_CASE(a_file_that_goes_away)
         struct bench_result x = sample();
         struct findings noise = {.arena = a};
         unlink(path);
-        assert_int_equal(bench_journal_open(&j, path, "", 0, NULL, &e), 0);
+        assert_int_equal(bench_journal_open(&j, path, "", 0, 0, NULL, &e), 0);
         unlink(path);
         if (replaced)
             put("another\n");
@@ -522,22 +522,22 @@ static void every_journal_once(void)
     struct findings noise = {.arena = a};
     finding_add(&noise, FINDING_OK, "x", NULL, "y");
     unlink(path);
-    assert_int_equal(bench_journal_open(&j, path, "", 0, NULL, &e), 0);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, 0, NULL, &e), 0);
     assert_int_equal(bench_journal_append(&j, &x, 1, &e), 0);
     assert_int_equal(bench_journal_append_noise(&j, &noise, &e), 0);
     bench_journal_close(&j);
-    assert_int_equal(bench_journal_open(&j, path, "", 0, NULL, &e), ERR_FAILED);
-    assert_int_equal(bench_journal_open(&j, path, "", 1, NULL, &e), 0);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, 0, NULL, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, 1, NULL, &e), 0);
     unlink(path);
     assert_int_equal(bench_journal_append(&j, &x, 1, &e), ERR_FAILED);
     assert_int_equal(bench_journal_append_noise(&j, &noise, &e), ERR_FAILED);
     bench_journal_close(&j);
     put("{\"format\":\"nccltune-res");
-    assert_int_equal(bench_journal_open(&j, path, "", 1, NULL, &e), 0);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, 1, NULL, &e), 0);
     bench_journal_close(&j);
     put("{\"format\":\"nccltune-results/2\"}\n");
-    assert_int_equal(bench_journal_open(&j, path, "", 1, NULL, &e), ERR_FAILED);
-    assert_int_equal(bench_journal_open(&j, "/dev/full", "", 0, NULL, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, 1, NULL, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_open(&j, "/dev/full", "", 0, 0, NULL, &e), ERR_FAILED);
     arena_free(a);
 }
 

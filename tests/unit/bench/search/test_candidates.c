@@ -21,7 +21,7 @@ static struct candidate_source source;
 /* What the library predicts, by the letter of a call. */
 static double predicted[3];
 
-static double expect(struct bench_session *s, const struct history_place *at, const struct bench_knobs *call,
+static double expect(struct bench_session *s, const struct known_place *at, const struct bench_knobs *call,
                      volatile sig_atomic_t *stop)
 {
     (void)s, (void)at, (void)stop;
@@ -77,7 +77,7 @@ static struct bench_result *took(const char *launch, uint64_t bytes, const char 
 /* The candidates' labels with blanks between, a + before those that refine. */
 static const char *list(const char *launch, uint64_t bytes, int round)
 {
-    struct history_place at = {.coll = COLL_ALLREDUCE, .bytes = bytes, .nodes = 1, .ranks = 4, .launch = launch};
+    struct known_place at = {.coll = COLL_ALLREDUCE, .bytes = bytes, .nodes = 1, .ranks = 4, .launch = launch};
     struct rounds r = {.arena = arena, .coll = COLL_ALLREDUCE, .bytes = bytes, .shape = {1, 4, 0}};
     const char *text = "";
     source = (struct candidate_source){.study = &study, .launch = launch, .round = round, .full = 1};

@@ -5,7 +5,7 @@
 #include "tests/unit/bench/fake_study.h"
 
 /* "late" wins above 64 KiB, "awful" is offered nowhere; launch "fast" is ten times as fast. */
-static int predict(struct bench_plan *plan, const struct history_place *at, const struct bench_knobs *launch,
+static int predict(struct bench_plan *plan, const struct known_place *at, const struct bench_knobs *launch,
                    const struct bench_knobs *call, struct bench_prediction *g)
 {
     (void)plan;
@@ -84,7 +84,7 @@ TEST_CASE(what_is_written)
 }
 
 /* "near" is almost the best, "far" is not. */
-static int by_label(struct bench_plan *plan, const struct history_place *at, const struct bench_knobs *launch,
+static int by_label(struct bench_plan *plan, const struct known_place *at, const struct bench_knobs *launch,
                     const struct bench_knobs *call, struct bench_prediction *g)
 {
     (void)plan;
@@ -179,7 +179,7 @@ TEST_CASE(groups)
     fake_end(&f);
 }
 
-static int nothing(struct bench_plan *plan, const struct history_place *at, const struct bench_knobs *launch,
+static int nothing(struct bench_plan *plan, const struct known_place *at, const struct bench_knobs *launch,
                    const struct bench_knobs *call, struct bench_prediction *g)
 {
     (void)plan;
@@ -203,7 +203,7 @@ TEST_CASE(an_engine_without_a_word)
 }
 
 /* Times by label; "small" is quick with few bytes and "large" with many, which is the better one on the whole. */
-static int by_size(struct bench_plan *plan, const struct history_place *at, const struct bench_knobs *launch,
+static int by_size(struct bench_plan *plan, const struct known_place *at, const struct bench_knobs *launch,
                    const struct bench_knobs *call, struct bench_prediction *g)
 {
     (void)plan;
@@ -296,7 +296,7 @@ TEST_CASE(sizes_in_blocks)
 }
 
 /* Times of labels that are numbers; "0" is not offered. */
-static int by_number(struct bench_plan *plan, const struct history_place *at, const struct bench_knobs *launch,
+static int by_number(struct bench_plan *plan, const struct known_place *at, const struct bench_knobs *launch,
                      const struct bench_knobs *call, struct bench_prediction *g)
 {
     (void)plan, (void)at, (void)launch;

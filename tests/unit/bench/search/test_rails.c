@@ -305,7 +305,7 @@ static struct score run(double budget_s, uint64_t machine, uint64_t seed)
     char path[] = "/dev/shm/test_rails_XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0 && !close(fd));
-    assert_int_equal(bench_journal_open(&journal, path, "", 0, NULL, &e), 0);
+    assert_int_equal(bench_journal_open(&journal, path, "", 0, 0, NULL, &e), 0);
     bench_options_default(&options);
     options.sizes = network->sizes;
     options.collectives = network->collectives;

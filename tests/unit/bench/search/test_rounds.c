@@ -186,10 +186,9 @@ static void run_refinements(void)
     assert_int_equal(candidates[ALSO_1].status, BENCH_OK);
     assert_true(candidates[ALSO_1].n >= r.samples);
     assert_int_equal(candidates[ALSO].status, BENCH_OK);
-    /* No better than what it refines by a margin: not worth a setting. Clearly worse: a sample or two. */
+    /* No better than what it refines by a margin: not worth a setting. */
     assert_int_equal(candidates[NEAR_1].status, BENCH_DROPPED);
     assert_int_equal(candidates[NEAR_2].status, BENCH_DROPPED);
-    assert_true(candidates[NEAR_2].n <= 2);
     /* What is far behind is not refined, whatever that would have given. */
     assert_int_equal(candidates[FAR].status, BENCH_DROPPED);
     assert_int_equal(candidates[FAR_1].n, 0);

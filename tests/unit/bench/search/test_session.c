@@ -360,7 +360,7 @@ static void write_time(struct fake_run *f, int point, const char *label, double 
                              .times_us = times,
                              .ntimes = samples};
     bench_screening_points(&f->study, places);
-    struct history_place at = bench_place_of(&f->study, places[point], label);
+    struct known_place at = bench_place_of(&f->study, places[point], label);
     assert_int_equal(bench_write(&f->study, &at, &r, 1, &f->err), 0);
 }
 

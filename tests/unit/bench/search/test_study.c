@@ -262,7 +262,7 @@ TEST_CASE(places_have_all_that_is_known)
     struct bench_study s = study_of(~0u, 4);
     s.engine = &engine;
     s.plan.buffers = BENCH_GRAPH;
-    struct history_place at = bench_place_of(&s, (struct bench_place){COLL_ALLGATHER, 3, 1, BENCH_BFLOAT16}, "l");
+    struct known_place at = bench_place_of(&s, (struct bench_place){COLL_ALLGATHER, 3, 1, BENCH_BFLOAT16}, "l");
     assert_true(at.nodes == 1 && at.ranks == 8 && at.others == 0 && at.buffers == BENCH_BFLOAT16);
     assert_true(at.coll == COLL_ALLGATHER && at.bytes == 64);
     s.shapes = shapes;

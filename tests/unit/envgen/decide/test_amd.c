@@ -1,5 +1,5 @@
 /* What is said about RCCL's variables, by the topology's GPUs; nothing of it is a setting. */
-#include "envgen/decide/amd.h"
+#include "envgen/decide/steps.h"
 #include "tests/lib/unit.h"
 
 static struct env_decisions *advise(const char *arch, const char *measured)

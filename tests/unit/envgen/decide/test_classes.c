@@ -1,5 +1,5 @@
 /* Nodes that are not alike: no setting is a lie for one of them. */
-#include "envgen/decide/classes.h"
+#include "envgen/decide/steps.h"
 #include "tests/lib/unit.h"
 
 static const char *const address[] = {"10.0.0.1/24"};

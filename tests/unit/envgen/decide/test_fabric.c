@@ -1,6 +1,5 @@
 /* Settings from made-up fabrics: for all nodes, for classes of them, beside what was measured on GPUs. */
-#include "envgen/decide/classes.h"
-#include "envgen/decide/fabric.h"
+#include "envgen/decide/steps.h"
 #include "envgen/generate/validate.h"
 #include "tests/lib/unit.h"
 #include "tests/unit/bench/made_up_fabric.h"

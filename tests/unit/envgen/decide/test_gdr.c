@@ -1,6 +1,6 @@
 /* NCCL_NET_GDR_LEVEL from made-up measurements of GPU memory, on a node with a NIC at every distance. */
 #include "bench/fabric/fabric.h"
-#include "envgen/decide/gdr.h"
+#include "envgen/decide/steps.h"
 #include "tests/lib/unit.h"
 #include "tests/unit/bench/made_up_fabric.h"
 

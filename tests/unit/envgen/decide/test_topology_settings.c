@@ -1,5 +1,5 @@
 /* NCCL_SOCKET_IFNAME: written where NCCL's own choice is wrong, left alone everywhere else. */
-#include "envgen/decide/topology_settings.h"
+#include "envgen/decide/steps.h"
 #include "tests/lib/unit.h"
 
 static const char *const address[] = {"10.0.0.1/24"};

@@ -10,7 +10,7 @@
 
 static FILE *out;
 
-static void print_prediction(struct bench_plan *p, const struct history_place *at, const struct bench_knobs *launch,
+static void print_prediction(struct bench_plan *p, const struct known_place *at, const struct bench_knobs *launch,
                              const struct bench_knobs *call)
 {
     struct bench_prediction g = {.us = -1};
@@ -44,7 +44,7 @@ static void print_predictions(struct bench_plan *p)
     const struct bench_knobs *ring = call_named(p, COLL_ALLREDUCE, "ring/simple"),
                              *usual = call_named(p, COLL_ALLREDUCE, BENCH_DEFAULT),
                              *tree = call_named(p, COLL_ALLREDUCE, "tree/ll");
-    const struct history_place places[] = {
+    const struct known_place places[] = {
         {.coll = COLL_ALLREDUCE, .bytes = 1024, .nodes = n, .ranks = whole},
         {.coll = COLL_ALLREDUCE, .bytes = 64 << 20, .nodes = n, .ranks = whole},
         {.coll = COLL_ALLTOALL, .bytes = 64 << 20, .nodes = n, .ranks = whole},

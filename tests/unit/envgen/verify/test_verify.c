@@ -271,7 +271,7 @@ TEST_CASE(a_rule_that_loses_as_jobs_get_it_is_left_out)
 
     struct bench_journal j;
     assert_int_equal(d.nlines, 2);
-    assert_int_equal(bench_journal_open(&j, before, NULL, 1, NULL, &e), 0);
+    assert_int_equal(bench_journal_open(&j, before, NULL, 0, 1, NULL, &e), 0);
     assert_int_equal(bench_journal_append(&j, d.lines, d.nlines, &e), 0);
     bench_journal_close(&j);
     env_generated_free(&made);

@@ -48,7 +48,7 @@ TEST_CASE(predictions_are_read_back)
     struct bench_session *s = must_open(BENCH_DEFAULT);
     static volatile sig_atomic_t stop;
     const struct bench_measure_ops *n = bench_engine_nccl.measures;
-    const struct history_place at = {.coll = COLL_ALLREDUCE, .bytes = 3 << 10, .nodes = s->nodes, .ranks = s->ranks};
+    const struct known_place at = {.coll = COLL_ALLREDUCE, .bytes = 3 << 10, .nodes = s->nodes, .ranks = s->ranks};
     assert_about(n->expect_us(s, &at, call_named(COLL_ALLREDUCE, "tree/ll"), &stop), 3 * (8 + 3.072 / 10));
     assert_about(n->expect_us(s, &at, call_named(COLL_ALLREDUCE, "tree/simple"), &stop), 20 + 3.072 / 50);
     assert_true(n->expect_us(s, &at, call_named(COLL_ALLREDUCE, "ring/ll128"), &stop) < 0);

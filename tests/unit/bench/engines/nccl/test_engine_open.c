@@ -325,7 +325,7 @@ static const struct bench_setting tree_simple[] = {{NCCL_SET_ALGO, "tree"}, {NCC
 
 static double expected(struct nccl_session *x, uint64_t bytes, const struct bench_setting *settings, int n)
 {
-    const struct history_place at = {.coll = COLL_ALLREDUCE, .bytes = bytes, .nodes = 2, .ranks = RANKS};
+    const struct known_place at = {.coll = COLL_ALLREDUCE, .bytes = bytes, .nodes = 2, .ranks = RANKS};
     return bench_engine_nccl.measures->expect_us(&x->base, &at, &(struct bench_knobs){"x", settings, n}, &stop);
 }
 

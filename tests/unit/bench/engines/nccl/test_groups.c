@@ -87,7 +87,7 @@ TEST_CASE(groups_across_nodes)
     setup.ranks_per_node = 4;
     struct bench_session *s = open_with_fault("");
     const struct bench_shape rails = {2, 2, 1};
-    const struct history_place at = {.coll = COLL_ALLREDUCE, .bytes = MB, .nodes = 2, .ranks = 2, .others = 1};
+    const struct known_place at = {.coll = COLL_ALLREDUCE, .bytes = MB, .nodes = 2, .ranks = 2, .others = 1};
     assert_int_equal(s->nodes, 4);
     assert_about(group_us(s, rails, COLL_ALLREDUCE, "ring/simple"), 50 + mb / 20);
     assert_about(bench_engine_nccl.measures->expect_us(s, &at, call_named(COLL_ALLREDUCE, "ring/simple"), &stop),
