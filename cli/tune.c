@@ -128,6 +128,36 @@ static int interrupted(const struct tune *t)
     return CLI_INTERRUPTED;
 }
 
+/* The journal is begun before the nodes are surveyed: should that be interrupted, it still knows the budget. */
+static int keep_budget(struct tune *t, struct tune_part *p, struct err *e)
+{
+    struct bench_journal j;
+    char hash[SHA256_HEX], budget[UNIT_TEXT];
+    int begun = t->resume && exists(p->bench.results);
+    topo_hash(p->topology, hash);
+    int rc = bench_journal_open(&j, p->bench.results, begun ? NULL : hash, p->bench.budget_open ? 0 : p->bench.budget_s,
+                                t->resume, &t->log, e);
+    if (rc)
+        return rc;
+    p->is_begun = !j.results->count;
+    if (p->is_begun && p->bench.budget_open && j.budget_s > 0) {
+        p->bench.budget_open = 0;
+        p->bench.budget_s = j.budget_s;
+        log_info(&t->log, "this run was begun with a budget of %s", unit_seconds(budget, j.budget_s));
+    }
+    p->bench.resume = 1;
+    bench_journal_close(&j);
+    return 0;
+}
+
+/* The journal anew: for other nodes than it was begun for. */
+static void forget_journal(struct tune_part *p)
+{
+    struct err e;
+    p->bench.resume = p->is_begun = 0;
+    trust_unlink(p->bench.results, &e);
+}
+
 /* Of the budget, at most: this ends when it is done, while collectives fill what they are given. */
 #define SURVEY_PART 0.5
 
@@ -135,8 +165,8 @@ static int interrupted(const struct tune *t)
 static int survey(struct tune *t, struct tune_part *p, struct err *e)
 {
     struct bench_setup setup = p->bench.setup;
+    int rc = p->because ? keep_budget(t, p, e) : 0;
     const double least_s = p->bench.budget_s * SURVEY_PART;
-    int rc = 0;
     setup.topology = p->topology;
     setup.log = &t->log;
     for (const struct bench_engine *const *engine = bench_engines; *engine && !rc; engine++) {
@@ -175,6 +205,8 @@ static int drop_bad_nodes(struct tune *t, struct tune_part *p, struct err *e)
             log_warn(&t->log, "%s is left out: %s", f->names[n], d.nodes_out[n]);
     verbs_fabric_free(f);
     findings_attach(p->topology);
+    if (p->is_begun && p->topology->nhosts < before)
+        forget_journal(p);
     return p->topology->nhosts < before ? topo_save(p->topology, p->file, e) : 0;
 }
 
@@ -210,8 +242,7 @@ static int measure_nodes(struct tune *t, struct tune_part *p, struct bench_summa
         *e = (struct err){0};
         *summary = (struct bench_summary){0};
         p->bench.budget_s -= took_s;
-        p->bench.resume = 0;
-        trust_unlink(p->bench.results, e);
+        forget_journal(p);
         findings_attach(p->topology);
         rc = topo_save(p->topology, p->file, e);
         if (rc)
@@ -234,6 +265,8 @@ static int measure(struct tune *t, struct tune_part *p, struct bench_results **m
         log_warn(&t->log, "%s", e->text);
         log_warn(&t->log, "nothing can be measured here: the profile holds what the topology alone justifies");
         t->lacks = 1;
+        if (p->is_begun)
+            forget_journal(p);
         return 0;
     }
     if (rc)
@@ -268,7 +301,7 @@ static int report(struct tune *t, const struct env_profile *profile, const struc
 static int write_lost(struct tune *t, struct err *e)
 {
     struct bench_journal j;
-    int rc = bench_journal_open(&j, t->checked->bench.results, NULL, 1, &t->log, e);
+    int rc = bench_journal_open(&j, t->checked->bench.results, NULL, 0, 1, &t->log, e);
     if (rc)
         return rc;
     rc = bench_journal_append(&j, t->delivered.lines, t->delivered.nlines, e);
