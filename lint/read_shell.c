@@ -222,8 +222,8 @@ void lint_find_not_exported(struct lint *l, const struct lint_view *v, size_t be
     for (size_t i = t->first; i < l->nsettings; i++) {
         const struct lint_setting *s = l->settings[i];
         int k = 0;
-        if (s->how != LINT_ASSIGNED || (s->group && !s->body) || !s->var || s->var->last ||
-            s->var->scope == ENV_PLUGIN || !s->name_bytes)
+        if (s->how != LINT_ASSIGNED || (s->group && (!s->body || !strncmp(s->body->file, "/dev/", 5))) || !s->var ||
+            s->var->last || s->var->scope == ENV_PLUGIN || !s->name_bytes)
             continue;
         while (k < n && seen[k]->var != s->var)
             k++;

@@ -547,10 +547,12 @@ static int topo_begins(const struct text *x)
 {
     static const char *const others[] = {"OK", "CNS", "GNS", "TNS", "NS", "DR", "U", NULL};
     const char *words[4];
+    const char *heading = text_line(x, 0);
+    if (strstr(heading, "GPU0") && strchr(heading, '|') && strstr(heading, "Affinity") &&
+        !strncmp(text_next_line(x), "|", 1))
+        straighten_table(x);
     if (!strstr(text_line(x, 0), "GPU0") || strstr(text_line(x, 0), "==>"))
         return 0;
-    if (strchr(text_line(x, 0), '|') && strstr(text_line(x, 0), "Affinity") && !strncmp(text_next_line(x), "|", 1))
-        straighten_table(x);
     int n = 0;
     for (int ahead = 1; ahead <= MOST_BROKEN && (n < 2 || strcmp(words[0], "GPU0") != 0); ahead++)
         n = read_words(x, ahead == 1 ? text_next_line(x) : text_line(x, ahead), words, 4);
