@@ -55,7 +55,7 @@ TEST_CASE(copies)
     struct err none = {0};
     struct topology *broken = topo_new(); /* a table whose heading has lost its bars */
     char heading[] = "| | GPU0 GPU1 | CPU Affinity |\n|---|---|---|\n| GPU0 | X | 0-3 |\n";
-    assert_int_equal(import_text(broken, heading, "host", "f", &none), ERR_FAILED);
+    assert_int_not_equal(import_text(broken, heading, "host", "f", &none), 0);
     topo_free(broken);
     static const char *const copies[] = {
         "GPU0 GPU1 NIC0 CPU Affinity NUMA Affinity GPU NUMA ID\nGPU0 X NODENODE 0-1110N/A\nGPU1 NODE X NODE "
