@@ -69,11 +69,15 @@ struct model_common {
     double tree_fill, ring_fill;          /* as model_gpu's fill, for hops between nodes */
     double parts_fill;                    /* the same of rings over NVLink on which parts go round at once */
     double peer_us;                       /* of every peer of an all-to-all */
+    double nccl_part, nccl_short;         /* of NCCL's own estimate in a small call's; what that is multiplied by */
     double fill_most;                     /* chunks stop growing: the filling costs no more than this × itself */
 };
 
 extern const struct model_net model_nets[MODEL_NET_KINDS];
 extern const struct model_common model_common;
+
+/* How likely each launcher is where nobody tells, on one node and between nodes. */
+extern const double model_launchers[2][MODEL_LAUNCH_UNKNOWN];
 
 /* Never NULL: an unknown generation gets the nearest, and `assumed` (else NULL) tells which. */
 const struct model_gpu *model_gpu_of(const struct topo_class *c, const char **assumed);
@@ -97,10 +101,21 @@ struct model_basis {
     unsigned assumed; /* parts (bits) for which something else had to be assumed */
 };
 
+/* Standard deviations of logarithms of time. */
+struct model_doubts {
+    double part[MODEL_UNKNOWN + 1][MODEL_PARTS]; /* of the factor on a part, by where its constants come from */
+    double pcie_links, socket_links;             /* further, in squares */
+    double wait, socket_wait, carry;             /* of single calls: of one that only waits, only carries */
+    double between; /* of a machine's calls that wait half of their time and carry in the other half: how far the two
+                     * overlap */
+};
+extern const struct model_doubts model_doubts;
+
 struct model_prior model_prior_of(const struct model_basis *b);
 
 /* Of every doubling of nodes beyond those of any published result over the whole range of sizes. */
 #define MODEL_NODES_DOUBT 0.06
 
-/* Of several groups at once and of pairs of ranks, of which no result is published: judgement. */
+/* Of several groups at once, of pairs of ranks, and of part of a node's GPUs between nodes, of which nothing is
+ * published, or one run: judgement. */
 #define MODEL_UNPUBLISHED_DOUBT 0.15

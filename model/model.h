@@ -30,6 +30,9 @@ struct model_prior {
 /* Return the spread of one call of which these are the parts. */
 double model_rest(const struct model_prior *p, const double share[MODEL_PARTS]);
 
+/* Return how evenly a call waits and carries: 1 half and half, 0 one of them alone. */
+double model_between(const double share[MODEL_PARTS]);
+
 /* What results of a site make of the parts of a time. */
 struct model_factors {
     double time[MODEL_PARTS];              /* × the built-in time; not above 0: 1 */
@@ -40,8 +43,8 @@ struct model_factors {
 };
 
 /* Who launches a collective: a process or a thread for every GPU, as mpirun, srun and torchrun start them; one thread
- * of a node for all of its GPUs; a graph. */
-enum model_launcher { MODEL_LAUNCH_GPU, MODEL_LAUNCH_NODE, MODEL_LAUNCH_GRAPH };
+ * of a node for all of its GPUs; a graph; one of these (the time is then their mean, and the interval covers them). */
+enum model_launcher { MODEL_LAUNCH_GPU, MODEL_LAUNCH_NODE, MODEL_LAUNCH_GRAPH, MODEL_LAUNCH_UNKNOWN };
 
 /* The switches between the nodes. */
 struct model_switches {
@@ -98,7 +101,7 @@ struct model_time {
     double share[MODEL_PARTS];  /* of the parts; together 1, and each the sensitivity of log time to the part's */
     struct bench_doubt doubt;   /* whose low and high those are */
     char limit[48];  /* what bounds it: "latency", "NVLink", "PCIe of mlx5_3", "NIC mlx5_3", "leaf uplinks" */
-    int unvalidated; /* more nodes than any published result that the model was held against, or several groups at once,
+    int unvalidated; /* more nodes than any published result that the model was held against, several groups at once,
                       * or pairs of ranks or a hot one, of which none is published */
 };
 

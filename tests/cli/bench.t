@@ -17,15 +17,15 @@ bench --machine: the same journal each time, every line a prediction with its in
   #              ------------ default -----------   ------------- best ------------
   #        size        time    algbw    busbw          time    algbw    busbw    gain   interval        best
   #         (B)        (us)   (GB/s)   (GB/s)          (us)   (GB/s)   (GB/s)
-          65536        41.1     1.60     2.99          41.1     1.60     2.99   1.00x                  default
-       16777216         205     81.7      153           197     85.3      160   1.04x  [0.76, 1.44]    ring/ll128
+          65536        39.0     1.68     3.15          39.0     1.68     3.15   1.00x                  default
+       16777216         203     82.8      155           193     87.1      163   1.05x  [0.64, 1.72]    ring/ll128
 
   # model (NCCL 2.30.7, predicted): allreduce, 32 ranks on 4 nodes
   #              ------------ default -----------   ------------- best ------------
   #        size        time    algbw    busbw          time    algbw    busbw    gain   interval        best
   #         (B)        (us)   (GB/s)   (GB/s)          (us)   (GB/s)   (GB/s)
-          65536        65.2     1.01     1.95          65.2     1.01     1.95   1.00x                  default
-       16777216         274     61.1      118           244     68.9      133   1.13x  [0.88, 1.44]    tree/ll128
+          65536        57.7     1.14     2.20          57.7     1.14     2.20   1.00x                  default
+       16777216         265     63.3      123           234     71.6      139   1.13x  [0.72, 1.77]    tree/ll128
 
 bench --json prints the points
 

