@@ -1,7 +1,6 @@
 /* nccltune bench: measure collectives over everything that can be chosen. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "advise/whatif/whatif.h"
 #include "bench/engines/engines.h"
@@ -13,130 +12,10 @@
 #include "cli/machine.h"
 #include "cli/measure.h"
 #include "cli/nodes.h"
-#include "core/coll.h"
-#include "core/file.h"
 #include "core/json.h"
 #include "core/progress.h"
 #include "core/trust.h"
-#include "core/units.h"
-#include "envgen/predict/predict.h"
-#include "model/model.h"
 #include "probe/source/probe.h"
-
-/* ---- --calibrate: a few measured calls make the model that of this site ------------------------------------------ */
-
-#define SECONDS 10
-
-/* One call that waits, two that do both, one that carries. */
-static const struct bench_size_list sizes = {4, {8 << 10, 1 << 20, 32 << 20, 256 << 20}};
-
-/* A point before and after. */
-struct row {
-    const struct bench_point *point;
-    double measured_us;
-    struct model_time before, after;
-};
-
-static struct row *rows_of(const struct bench_points *p, const struct topology *t, int class_index,
-                           const struct calibration *c, struct arena *a, int *n)
-{
-    struct row *rows = arena_alloc(a, ((size_t)p->count + 1) * sizeof *rows);
-    *n = 0;
-    for (int i = 0; i < p->count; i++) {
-        const struct bench_point *point = &p->items[i];
-        struct model_setup *s = ARENA_NEW(a, struct model_setup);
-        s->nccl = (struct nccl_setup){.topology = t, .class_index = class_index, .version = c->version};
-        s->nccl.nodes = point->nodes;
-        s->nccl.ranks_per_node = point->ranks / point->nodes;
-        struct model *m = point->untouched >= 0 ? model_new(s, a, NULL) : NULL;
-        const struct model_call call = {point->coll, point->bytes, -1, -1, 0};
-        struct row *r = &rows[*n];
-        if (!m || model_predict(m, &call, &r->before))
-            continue;
-        model_set_factors(m, &c->fit.factors);
-        model_predict(m, &call, &r->after);
-        r->point = point;
-        r->measured_us = point->candidates[point->untouched].time_us.median;
-        (*n)++;
-    }
-    return rows;
-}
-
-static void print_rows(const struct calibration *c, const struct row *rows, int n)
-{
-    char size[UNIT_TEXT];
-    printf("# %s\n#\n# %-14s %9s %12s   %-32s  %s\n", rows[0].point->library, "collective", "size", "measured us",
-           "predicted before, 90 %", "and now");
-    for (int i = 0; i < n; i++)
-        printf("  %-14s %9s %12.1f   %10.1f [%.1f, %.1f]  %10.1f [%.1f, %.1f]\n", coll_name(rows[i].point->coll),
-               unit_bytes(size, rows[i].point->bytes), rows[i].measured_us, rows[i].before.us, rows[i].before.low_us,
-               rows[i].before.high_us, rows[i].after.us, rows[i].after.low_us, rows[i].after.high_us);
-    printf("\nkept as %s\n", c->path);
-    if (c->fit.bounded)
-        puts("The topology does not explain these times: factors ended at a bound of the fit.");
-}
-
-static int print_fit(const struct bench_results *r, const struct topology *t, int class_index, struct calibration *c,
-                     struct err *e)
-{
-    struct bench_points *points = bench_points_of(r, r->arena);
-    int n, rc = calibration_fit(points, t, class_index, c, e);
-    const struct row *rows = rc ? NULL : rows_of(points, t, class_index, c, r->arena, &n);
-    if (rc || !n)
-        return rc ? rc : err_set(e, ERR_FAILED, "nothing was measured that the model can predict");
-    print_rows(c, rows, n);
-    return 0;
-}
-
-/* The journal is written beside the one that there may be, which it replaces when all is done. */
-static int measure_calls(const struct bench_options *o, const struct topology *t, int class_index,
-                         struct calibration *c, struct log *log, struct err *e)
-{
-    struct bench_summary summary = {0};
-    struct bench_results *measured = NULL;
-    int rc = trust_unlink(o->results, e);
-    if (!rc)
-        rc = bench_run(o, t, log, cli_catch_interrupt(), &summary, &measured, e);
-    progress_clear(log->progress);
-    if (!rc)
-        rc = summary.interrupted ? CLI_INTERRUPTED : print_fit(measured, t, class_index, c, e);
-    if (!rc)
-        rc = trust_rename(o->results, c->path, e);
-    if (rc)
-        trust_unlink(o->results, &(struct err){0});
-    bench_results_free(measured);
-    return rc;
-}
-
-/* Measures the default of the engine in `o` at a few sizes, keeps the journal (o->results, else where predictions look
- * for it) and prints what the model makes of it. Returns the exit code; `e` says why. */
-static int calibrate(const struct bench_options *asked, const struct topology *t, struct log *log, struct err *e)
-{
-    static const struct bench_knobs none;
-    struct bench_options o = *asked, usual;
-    int class_index = topo_gpu_class(t);
-    if (class_index < 0)
-        return err_set(e, ERR_LACKS, "no node has a GPU, so that there is no model to calibrate");
-    struct arena *a = arena_new();
-    struct calibration c = {.path = o.results ? o.results : calibration_path(&t->classes[class_index], a)};
-    const char *slash = c.path ? strrchr(c.path, '/') : NULL;
-    int rc = 0;
-    if (!c.path)
-        rc = err_set(e, ERR_LACKS, "neither XDG_STATE_HOME nor HOME is set: name the calibration's file with -o FILE");
-    else if (slash)
-        rc = file_mkdirs(arena_strndup(a, c.path, (size_t)(slash - c.path) + 1), e);
-    bench_options_default(&usual);
-    o.budget_s = o.budget_open ? SECONDS : o.budget_s;
-    o.budget_open = 0;
-    o.collectives = 1u << COLL_ALLREDUCE;
-    o.sizes = o.sizes.count ? o.sizes : sizes;
-    o.setup.jobs = &none;
-    o.results = arena_printf(a, "%s.%d", c.path ? c.path : "", (int)getpid());
-    if (!rc)
-        rc = measure_calls(&o, t, class_index, &c, log, e);
-    arena_free(a);
-    return rc;
-}
 
 #define COMMAND "nccltune bench"
 
@@ -154,7 +33,6 @@ static const struct cli_page page = {
     "  mpirun -np 16 nccltune bench -o r.jsonl                      under a launcher of your own: its settings only\n"
     "  nccltune bench --engine nccl --budget 10m -o r.jsonl         the GPUs of this machine\n"
     "  nccltune bench --engine verbs --hosts n1,n2 -o fabric.json   which RDMA ports reach which, how fast\n"
-    "  nccltune bench --calibrate                                   ten seconds that make predictions this site's\n"
     "  nccltune bench --check profile                               whether this node's ports are as they were\n"
     "  nccltune bench --resume -o r.jsonl                           after ^C or a crash\n"
     "  nccltune bench --engine model --topology t.json --nodes 64 -o r.jsonl\n"
@@ -170,7 +48,7 @@ struct request {
     const struct bench_engine *engine;
     struct cli_machine machine;
     struct cli_releases releases;
-    int plan, json, quiet, calibrate;
+    int plan, json, quiet;
     struct agents agents;
     struct arena *arena;
 };
@@ -186,10 +64,6 @@ static const struct option_spec output_options[] = {
      offsetof(struct request, bench.results)},
     {'r', "resume", NULL, "go on with a journal; what it holds is not measured again", option_flag,
      offsetof(struct request, bench.resume)},
-    {0, "calibrate", NULL,
-     "measure the default at a few sizes, about ten seconds, for all that is predicted of such nodes from now on; to "
-     "RESULTS, else where predictions look for it",
-     option_flag, offsetof(struct request, calibrate)},
     {0, "plan", NULL, "show what would be run, and run nothing", option_flag, offsetof(struct request, plan)},
     {'j', "json", NULL, "print the points, or the plan, as JSON", option_flag, offsetof(struct request, json)},
     {'q', "quiet", NULL, "no progress, only warnings", option_flag, offsetof(struct request, quiet)},
@@ -205,10 +79,7 @@ static int choose_engine(struct request *w, struct err *e)
     if (w->bench.engine)
         w->engine = bench_engine_find(w->bench.engine);
     else
-        w->engine = described      ? bench_engine_for(NULL, 1)
-                    : w->calibrate ? bench_engine_with(BENCH_ON_GPUS)
-                    : given        ? given
-                                   : bench_engines[0];
+        w->engine = described ? bench_engine_for(NULL, 1) : given ? given : bench_engines[0];
     w->bench.engine = w->engine->name;
     given = bench_engine_given(w->bench.own, w->engine, &option);
     return given ? err_set(e, ERR_USAGE, "%s is for --engine %s, not %s", option, given->name, w->engine->name) : 0;
@@ -233,14 +104,7 @@ static int check_request(const struct request *w, struct err *e)
     const struct bench_engine *engine = w->engine;
     if (w->plan && engine->documents)
         return err_set(e, ERR_USAGE, "--plan is for collectives, not for --engine %s", engine->name);
-    if (w->calibrate && engine->evidence != BENCH_ON_GPUS)
-        return err_set(e, ERR_USAGE, "--calibrate: the model is calibrated with --engine %s alone",
-                       bench_engine_with(BENCH_ON_GPUS)->name);
-    if (w->calibrate && (w->plan || w->bench.resume || w->bench.workload || w->json))
-        return err_set(e, ERR_USAGE,
-                       "--calibrate measures a few points anew: not with --plan, --resume, --workload or "
-                       "--json");
-    if (!engine->documents && !w->bench.results && !w->plan && !w->calibrate)
+    if (!engine->documents && !w->bench.results && !w->plan)
         return err_set(e, ERR_USAGE, "missing output file: -o RESULTS");
     int rc =
         engine->documents ? engine->documents->check(bench_engine_own(w->bench.own, engine), w->bench.results, e) : 0;
@@ -425,7 +289,6 @@ static int run_bench(struct request *w, struct err *e)
     progress_start(&progress, w->quiet || w->plan ? NULL : stderr);
     log.progress = &progress;
     int rc = w->plan                ? print_plan(w, t, &log, e)
-             : w->calibrate         ? calibrate(&w->bench, t, &log, e)
              : w->engine->documents ? run_document(w, t, &log, e)
                                     : run_journal(w, t, &log, e);
     progress_clear(&progress);

@@ -358,9 +358,8 @@ static const struct option_spec setup_options[] = {
      offsetof(struct request, base.nccl.version)},
     {0, "launch", "WHO", "launches the calls: a process for every GPU, one for all of a node, a graph; one of:",
      option_which, offsetof(struct request, base.launcher), .word = launcher_word},
-    {0, "calibration", "FILE",
-     "go by these measurements: of nccltune bench --calibrate, or any journal; none: of those for such nodes none",
-     option_text, offsetof(struct request, calibration)},
+    {0, "calibration", "FILE", "go by what NCCL took on such nodes: a journal of nccltune bench", option_text,
+     offsetof(struct request, calibration)},
     {0, "nodes-per-leaf", "N", "switches of the network hold so many nodes; by default as 32 ports suggest", option_int,
      offsetof(struct request, base.switches.nodes_per_leaf), .low = 1, .high = 100000},
     {0},
@@ -528,12 +527,14 @@ static const struct option_spec output_options[] = {
 static int calibrate(struct request *a, const struct topology *t, struct log *log, struct err *e)
 {
     int class_index = topo_gpu_class(t);
-    int rc = class_index < 0 ? 0 : calibration_load(a->calibration, t, class_index, a->arena, &a->fitted, e);
-    if (rc > 0) {
-        a->base.factors = &a->fitted.fit.factors;
-        log_info(log, "%s", calibration_text(&a->fitted, a->arena));
-    }
-    return rc < 0 ? e->code : 0;
+    if (class_index < 0 || !a->calibration)
+        return 0;
+    int rc = calibration_load(a->calibration, t, class_index, &a->fitted, e);
+    if (rc)
+        return rc;
+    a->base.factors = &a->fitted.fit.factors;
+    log_info(log, "%s", calibration_text(&a->fitted, a->arena));
+    return 0;
 }
 
 static int predict_variations(struct request *a, const struct topology *t, struct log *log, struct err *e)

@@ -344,21 +344,6 @@ int trust_append(const char *path, mode_t mode, struct err *e)
     return -1;
 }
 
-int trust_rename(const char *from, const char *to, struct err *e)
-{
-    struct trust_place source, target;
-    if (trust_find(from, &source, e))
-        return ERR_FAILED;
-    int rc = trust_find(to, &target, e) ? ERR_FAILED : 0;
-    if (!rc) {
-        if (renameat(source.dir, source.name, target.dir, target.name))
-            rc = err_errno(e, "%s: cannot be replaced", to);
-        close(target.dir);
-    }
-    close(source.dir);
-    return rc;
-}
-
 int trust_make_directory(const char *path, struct err *e)
 {
     struct walk w = {.path = path, .rule = TRUST_WRITE, .make = 1, .e = e};

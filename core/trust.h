@@ -49,9 +49,6 @@ int trust_open_owned_at(int dir, const char *name, const char *path, uid_t owner
  * others can exchange names: it may be another file of root's. */
 int trust_append(const char *path, mode_t mode, struct err *e);
 
-/* Moves a file, within a file system, in one step: 0 or ERR_FAILED. */
-int trust_rename(const char *from, const char *to, struct err *e);
-
 /* Opens a directory, and makes it and its missing parents, mode 0777 less the umask. */
 int trust_make_directory(const char *path, struct err *e);
 

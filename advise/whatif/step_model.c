@@ -15,7 +15,6 @@ struct prepared {
 struct step_model {
     struct arena *arena;
     struct model_setup setups[2]; /* untouched, tuned */
-    struct calibration calibration;
     struct prepared **shapes;
     int nshapes;
     const char **assumptions;
@@ -29,10 +28,6 @@ struct step_model *step_model_new(const struct env_decisions *d, const struct to
     if (env_model_setup(d, t, nccl, ENV_UNDER_NOTHING, a, &m->setups[0].nccl) ||
         env_model_setup(d, t, nccl, ENV_UNDER_CHOICES, a, &m->setups[1].nccl))
         return NULL;
-    const struct model_factors *factors = NULL; /* what the site has measured */
-    if (calibration_load(NULL, t, m->setups[0].nccl.class_index, a, &m->calibration, NULL) > 0)
-        factors = &m->calibration.fit.factors;
-    m->setups[0].factors = m->setups[1].factors = factors;
     return m;
 }
 

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/stats.h"
 #include "core/vars/catalogue.h"
@@ -288,18 +287,6 @@ out:
 
 /* ---- from a journal to the factors ---- */
 
-#define NAME_DIGITS 16 /* of the class's hash */
-
-const char *calibration_path(const struct topo_class *c, struct arena *a)
-{
-    char hash[SHA256_HEX];
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    if (!(state && *state == '/'))
-        state = home && *home == '/' ? arena_printf(a, "%s/.local/state", home) : NULL;
-    topo_class_hash(c, hash);
-    return state ? arena_printf(a, "%s/nccltune/calibration/%.*s.jsonl", state, NAME_DIGITS, hash) : NULL;
-}
-
 /* A candidate that the model can be held against: as jobs run it, alone on its nodes. */
 static int tells(const struct bench_point *p, const struct bench_candidate *c)
 {
@@ -343,21 +330,14 @@ int calibration_fit(const struct bench_points *p, const struct topology *t, int 
     return rc;
 }
 
-int calibration_load(const char *path, const struct topology *t, int class_index, struct arena *a,
-                     struct calibration *c, struct err *e)
+int calibration_load(const char *path, const struct topology *t, int class_index, struct calibration *c, struct err *e)
 {
     struct err why = {0};
-    if (path && !strcmp(path, "none"))
-        return 0;
-    *c = (struct calibration){.path = path ? path : calibration_path(&t->classes[class_index], a)};
-    if (!c->path || (!path && access(c->path, F_OK)))
-        return 0;
+    *c = (struct calibration){.path = path};
     struct bench_results *r = bench_results_load(c->path, NULL, &why);
     int rc = r ? calibration_fit(bench_points_of(r, r->arena), t, class_index, c, &why) : why.code;
     bench_results_free(r);
-    if (rc)
-        err_set(e, ERR_FAILED, "%s: %s", c->path, why.text);
-    return rc ? -1 : 1;
+    return rc ? err_set(e, ERR_FAILED, "%s: %s", c->path, why.text) : 0;
 }
 
 const char *calibration_text(const struct calibration *c, struct arena *a)

@@ -21,14 +21,12 @@ struct prepared {
 };
 
 struct model_options {
-    const char *calibration; /* a file, "none"; NULL: the one for this class, if there is one */
+    const char *calibration; /* a file; NULL: none */
 };
 
 static const struct option_spec model_options[] = {
-    {0, "calibration", "FILE",
-     "measurements that predictions go by: of nccltune bench --calibrate, or any journal; none: of those for such "
-     "nodes none",
-     option_text, offsetof(struct model_options, calibration)},
+    {0, "calibration", "FILE", "a journal of NCCL on such nodes that predictions go by", option_text,
+     offsetof(struct model_options, calibration)},
     {0},
 };
 
@@ -97,14 +95,13 @@ static void keep_known(struct context *c, struct bench_plan *p)
 static int calibrate(struct context *c, const struct bench_setup *setup, struct err *e)
 {
     const struct model_options *own = setup->own;
-    int rc = calibration_load(own ? own->calibration : NULL, setup->topology, c->setup.nccl.class_index, c->arena,
-                              &c->calibration, e);
-    if (rc < 0)
-        return e->code;
-    if (rc > 0) {
-        c->setup.factors = &c->calibration.fit.factors;
-        log_info(setup->log, "%s", calibration_text(&c->calibration, c->arena));
-    }
+    if (!own || !own->calibration)
+        return 0;
+    int rc = calibration_load(own->calibration, setup->topology, c->setup.nccl.class_index, &c->calibration, e);
+    if (rc)
+        return rc;
+    c->setup.factors = &c->calibration.fit.factors;
+    log_info(setup->log, "%s", calibration_text(&c->calibration, c->arena));
     return 0;
 }
 

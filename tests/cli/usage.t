@@ -29,7 +29,7 @@ Every option is still known and named by help
   > --ssh-command --start-patience --step-factor --topology --watchdog --workload
   > probe --deadline --format --from --gpu --hostfile --hosts --ibnetdiscover --json --list-findings \
   > --list-gpus --list-machines --machine --merge --nodes --output --remote --ssh --strict --sysroot --why
-  > bench --budget --calibrate --calibration --check --collectives --confidence --engine --first-use-patience --from \
+  > bench --budget --calibration --check --collectives --confidence --engine --first-use-patience --from \
   > --gpu --graphs --hostfile --hosts --interfaces --json --launch-prefix --launcher --machine --margin \
   > --max-bytes --min-bytes --mpirun --mpirun-args --nccl --nccl-lib --nodes --output --plan --ports \
   > --quiet --ranks-per-node --registered --resume --schedule --shapes --share-gpus --sizes --ssh-command \

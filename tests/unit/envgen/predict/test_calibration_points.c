@@ -63,35 +63,6 @@ TEST_CASE(what_tells)
     arena_free(a);
 }
 
-/* Below the user's state, by the kind of node; directories that are not absolute count as not said. */
-TEST_CASE(where_it_is_kept)
-{
-    static const struct {
-        const char *state, *home, *begins; /* NULL: nowhere */
-    } cases[] = {
-        {"/s", "/h", "/s/nccltune/calibration/"},
-        {NULL, "/h", "/h/.local/state/nccltune/calibration/"},
-        {"s", "/h", "/h/.local/state/nccltune/calibration/"},
-        {"", "h", NULL},
-        {NULL, NULL, NULL},
-    };
-    struct arena *a = arena_new();
-    const struct topo_class c = {.name = "x"};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        cases[i].state ? setenv("XDG_STATE_HOME", cases[i].state, 1) : unsetenv("XDG_STATE_HOME");
-        cases[i].home ? setenv("HOME", cases[i].home, 1) : unsetenv("HOME");
-        const char *path = calibration_path(&c, a);
-        assert_int_equal(!path, !cases[i].begins);
-        if (!path)
-            continue;
-        size_t length = strlen(cases[i].begins);
-        assert_memory_equal(path, cases[i].begins, length);
-        assert_int_equal(strspn(path + length, "0123456789abcdef"), 16);
-        assert_string_equal(path + length + 16, ".jsonl");
-    }
-    arena_free(a);
-}
-
 TEST_CASE(in_words)
 {
     struct arena *a = arena_new();

@@ -70,11 +70,9 @@ static void of_a_machine(const char *machine, int nodes, const struct bench_setu
     struct topology *t = machine_topology(machine, nodes, &e);
     struct bench_setup setup = *like;
     struct bench_plan p;
-    const char *none = "none"; /* --calibration */
     assert_non_null(t);
     setup.topology = t;
     setup.log = &log;
-    setup.own = &none;
     memset(&p, 0x5a, sizeof p);
     fprintf(out, "== %s\n", machine);
     if (bench_engine_model.predicts->plan(&setup, a, &p, &e))
