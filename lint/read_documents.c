@@ -24,14 +24,6 @@ static int is_blank_line(const char *s, size_t at, size_t end)
     return first == end || (s[first] == '\r' && first + 1 == end);
 }
 
-static size_t line_before(const char *s, size_t at, size_t from)
-{
-    size_t line = at > from ? at - 1 : from;
-    while (line > from && s[line - 1] != '\n')
-        line--;
-    return line;
-}
-
 /* ---- languages of blocks ----------------------------------------------------------------------------------------- */
 
 /* The name of a file that a block's language stands for: "" to guess by content; NULL: what a program prints. */
@@ -228,22 +220,11 @@ static size_t read_commands(struct document *d, size_t at)
     return stop;
 }
 
-/* Markdown: lines below a blank one that are indented by four or more, up to a fence. 0: there are none. */
+/* Markdown: lines below a blank one that are indented by four or more. 0: there are none, or no code. */
 static size_t read_indented(struct document *d, size_t at)
 {
-    const char *s = d->v->s;
-    size_t stop = at, end = at, to = d->v->to;
-    if (at > d->v->from && !is_blank_line(s, line_before(s, at, d->v->from), at - 1))
-        return 0;
-    while (stop < to) {
-        size_t line = source_line_end(s, stop, to), text = skip_blanks(s, stop, line);
-        int blank = is_blank_line(s, stop, line);
-        if (!blank && ((text - stop < 4 && s[stop] != '\t') || !strncmp(s + text, "```", 3)))
-            break;
-        stop = line < to ? line + 1 : to;
-        end = blank ? end : stop;
-    }
-    if (end == at || !d->l->format_told(s + at, end - at))
+    size_t end = indented_end(d->v->s, at, d->v->to, 3);
+    if (end == at || memmem(d->v->s + at, end - at, "```", 3) || !d->l->format_told(d->v->s + at, end - at))
         return 0;
     read_block(d, at, end, "");
     d->prose = end;
@@ -255,6 +236,7 @@ enum { FENCES = 1, DIRECTIVES = 2, COMMANDS = 4, INDENTED = 8 };
 static int read_document(struct lint *l, const struct lint_view *v, enum lint_how how, unsigned has)
 {
     struct document d = {l, v, how, v->from};
+    int blank = 1;
     for (size_t at = v->from; at < v->to;) {
         size_t end = source_line_end(v->s, at, v->to), first = skip_blanks(v->s, at, end), next = 0;
         int fence = first < end && (v->s[first] == '`' || v->s[first] == '~') &&
@@ -263,10 +245,11 @@ static int read_document(struct lint *l, const struct lint_view *v, enum lint_ho
             next = read_fence(&d, first, end);
         else if (has & DIRECTIVES && first < end)
             next = read_directive(&d, at, first, end);
-        if (!next && has & INDENTED && first - at > 0)
+        if (!next && has & INDENTED && blank && first - at > 3)
             next = read_indented(&d, at);
         if (!next && has & COMMANDS)
             next = read_commands(&d, at);
+        blank = is_blank_line(v->s, at, end);
         at = next > at ? next : end + 1;
     }
     end_prose(&d, v->to, v->to);
