@@ -123,6 +123,7 @@ const struct hw_nic hw_nics[] = {
     {"efa1", "Elastic Fabric Adapter (EFA)", 0x1d0f, 0xefa0, HW_EFA, 100, 8, 16, "AWS EC2 P3dn and P4d instance pages"},
     {"efa2", "Elastic Fabric Adapter (EFA)", 0x1d0f, 0xefa1, HW_EFA, 100, 16, 8, "AWS EC2 P5 instance page"},
     {"efa3", "Elastic Fabric Adapter (EFA)", 0x1d0f, 0xefa2, HW_EFA, 200, 32, 8, "AWS EC2 P5en instance page"},
+    {"efa4", "Elastic Fabric Adapter (EFA)", 0x1d0f, 0xefa3, HW_EFA, 400, 32, 16, "AWS EC2 P6 instance page"},
     {"cassini", "Slingshot 11 NIC", 0x17db, 0x0501, HW_CXI, 200, 16, 16, "HPE Slingshot interconnect data sheet"},
     {"gvnic", "Compute Engine Virtual Ethernet [gVNIC]", 0x1ae0, 0x0042, HW_TCPX, 200, 16, 16,
      "Google Cloud accelerator-optimized machine family"},
