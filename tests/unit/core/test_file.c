@@ -381,6 +381,35 @@ TEST_CASE(line_by_line)
     free(text);
 }
 
+/* In the smallest parts; what is left behind a line; a file that cannot be read. */
+TEST_CASE(line_and_rest)
+{
+    struct err e = {0};
+    struct file_lines l;
+    char *line, *rest;
+    size_t bytes;
+    assert_int_equal(file_write("lines", "one\ntwo\nthree", 13, &e), 0);
+    most_at_once = 1;
+    assert_int_equal(file_lines_open(&l, "lines", 100, &e), 0);
+    assert_int_equal(file_lines_next(&l, &line, &bytes, &e), 1);
+    assert_string_equal(line, "one");
+    assert_int_equal(file_lines_rest(&l, &rest, &bytes, &e), 0);
+    assert_int_equal(bytes, 9);
+    assert_string_equal(rest, "two\nthree");
+    assert_int_equal(file_lines_next(&l, &line, &bytes, &e), 0);
+    file_lines_close(&l);
+    most_at_once = SIZE_MAX;
+    unlink("lines");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(file_lines_open(&l, "/proc/self/mem", 100, &e), 0);
+        assert_int_equal(i ? file_lines_next(&l, &line, &bytes, &e) : file_lines_rest(&l, &line, &bytes, &e),
+                         i ? -1 : ERR_FAILED);
+        assert_string_equal(e.text, "/proc/self/mem: cannot be read: Input/output error");
+        e = (struct err){0};
+        file_lines_close(&l);
+    }
+}
+
 TEST_CASE(endings)
 {
     assert_true(file_ends_with("a.json", ".json"));
