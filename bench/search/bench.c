@@ -152,9 +152,9 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
     struct arena *a = arena_new();
     if (!(rc = begin_study(&s, &resolved, &setup, a, e))) {
         struct noise_watch *watch = s.engine->measures ? noise_begin(a) : NULL;
-        s.started_s = progress_now_s();
+        s.time.started_s = progress_now_s();
         take_what_is_left(&s, &resolved);
-        s.deadline_s = s.started_s + resolved.budget_s;
+        s.time.deadline_s = s.time.started_s + resolved.budget_s;
         rc = s.engine->measures ? bench_conduct(&s, e) : bench_predict(&s, e);
         if (watch)
             rc = write_noise(&s, watch, rc, a, e);

@@ -39,19 +39,19 @@
 
 static double session_s(const struct bench_study *s)
 {
-    return s->start_s + s->visit_s;
+    return s->time.start_s + s->time.visit_s;
 }
 
 static double left_s(const struct bench_study *s)
 {
-    return fmax(0, s->deadline_s - progress_now_s());
+    return fmax(0, s->time.deadline_s - progress_now_s());
 }
 
 /* What proving takes that says something: the fewest starts, with two pairs or more of a call at every point. */
 static double proof_s(const struct bench_study *s)
 {
     const struct budget_task task = bench_task(s);
-    return BENCH_FEWEST * (s->start_s + CONTENDER_PAIRS * task.samples_s);
+    return BENCH_FEWEST * (s->time.start_s + CONTENDER_PAIRS * task.samples_s);
 }
 
 /* The gains of calls that are proven within the default launch, over all points. */
@@ -111,7 +111,7 @@ static int run_round(struct bench_study *s, const struct screening *f, int round
         struct search_session v = {.launch = f->items[k].launch,
                                    .round = round,
                                    .full = full,
-                                   .least_s = s->want_visit_s,
+                                   .least_s = s->time.want_visit_s,
                                    .part = full ? 1.0 / (f->count * ROUNDS) : 0.3};
         rc = run_session(s, &v, e);
     }
@@ -191,7 +191,7 @@ static int compare(struct bench_study *s, struct screening *f, double until_s, i
 static int compare_launches(struct bench_study *s, const struct screening *f, const struct bench_knobs **winner,
                             struct err *e)
 {
-    double until_s = s->deadline_s - budget_kept_s(left_s(s), s->calls_s);
+    double until_s = s->time.deadline_s - budget_kept_s(left_s(s), s->time.calls_s);
     int rc = 0, round = BENCH_PAIRS_ROUND;
     *winner = f->items[0].launch;
     for (int next = 1, taken; next < f->count && *winner == f->items[0].launch && !rc && !bench_stopped(s);
@@ -206,7 +206,7 @@ static int compare_launches(struct bench_study *s, const struct screening *f, co
             few.count--;
         if (count_rounds(s, &few, until_s) < BENCH_FEWEST || round + BUDGET_MOST_PAIRS > BENCH_CALLS_ROUND) {
             log_info(s->log, "%d launches could not be told from the default in time: a start takes %.1f s",
-                     f->count - next, s->start_s);
+                     f->count - next, s->time.start_s);
             break;
         }
         taken = few.count - 1;
@@ -376,15 +376,15 @@ static int leave_out_idle(struct bench_study *s, const struct bench_knobs **winn
 {
     double began_s = progress_now_s(), kept_s = left_s(s);
     int n = count_names(*winner), found = 1;
-    double own_s =
-        fmin(AMPLE * (BENCH_FEWEST * (n + 2 + 3) + n) * session_s(s), LEAST_PART * (s->deadline_s - s->started_s));
+    double own_s = fmin(AMPLE * (BENCH_FEWEST * (n + 2 + 3) + n) * session_s(s),
+                        LEAST_PART * (s->time.deadline_s - s->time.started_s));
     struct leaving l = {began_s + own_s, BENCH_LEAST_ROUND, BUDGET_FINALISTS, *winner};
     char text[UNIT_TEXT];
     if (n < 2)
         return 0;
     log_info(s->log, "launch %s: each setting is left out once, %s at most beside the budget", (*winner)->label,
              unit_seconds(text, own_s));
-    s->deadline_s += own_s;
+    s->time.deadline_s += own_s;
     int rc = try_core(s, &l, e);
     while (!rc && found && (n = count_names(l.launch)) > 1 && !bench_stopped(s)) {
         const struct bench_knobs **fewer = arena_alloc(s->arena, (size_t)n * sizeof(struct bench_knobs *));
@@ -399,7 +399,7 @@ static int leave_out_idle(struct bench_study *s, const struct bench_knobs **winn
         rc = try_without(s, &l, fewer, n, &found, e);
     }
     *winner = l.launch;
-    s->deadline_s = progress_now_s() + kept_s;
+    s->time.deadline_s = progress_now_s() + kept_s;
     return rc;
 }
 
@@ -447,13 +447,13 @@ static int prove_calls(struct bench_study *s, const struct bench_knobs *launch, 
 {
     double began_s = progress_now_s();
     int rc = 0;
-    for (int k = 0; k < PROVING && !rc && !bench_stopped(s) && left_s(s) > s->start_s; k++) {
+    for (int k = 0; k < PROVING && !rc && !bench_stopped(s) && left_s(s) > s->time.start_s; k++) {
         int starts = k < BENCH_FEWEST ? BENCH_FEWEST - k : 2; /* share what is left behind them */
-        double share_s = fmax(0, left_s(s) - starts * s->start_s) / starts;
+        double share_s = fmax(0, left_s(s) - starts * s->time.start_s) / starts;
         struct search_session v = {.launch = launch,
                                    .round = BENCH_PROOF_ROUND + k,
                                    .prove = 1,
-                                   .part = fmin(1, share_s / (left_s(s) - s->start_s))};
+                                   .part = fmin(1, share_s / (left_s(s) - s->time.start_s))};
         if (!count_contests(s, launch))
             break;
         rc = run_session(s, &v, e);
@@ -537,9 +537,10 @@ static int search(struct bench_study *s, struct screening *f, struct err *e)
     if (!rc && ample && !bench_stopped(s))
         rc = explore_untouched(s, f, e);
     const struct budget_task task = bench_task(s);
-    s->calls_s = fmax(progress_now_s() - s->started_s, s->start_s + BUDGET_POINT_SAMPLES / 2.0 * task.samples_s) +
-                 proof_s(s) / 2; /* what has won has proven some already */
-    s->want_visit_s = budget_visit_s(&task, left_s(s), s->start_s);
+    s->time.calls_s =
+        fmax(progress_now_s() - s->time.started_s, s->time.start_s + BUDGET_POINT_SAMPLES / 2.0 * task.samples_s) +
+        proof_s(s) / 2; /* what has won has proven some already */
+    s->time.want_visit_s = budget_visit_s(&task, left_s(s), s->time.start_s);
     if (rc || bench_stopped(s))
         return rc;
     if (left_s(s) > BUDGET_SPARE * session_s(s)) {

@@ -47,7 +47,7 @@ static int screen_in(struct bench_study *s, const struct bench_knobs *launch, in
     if (known_deaths(s->results, launch->label) > 1)
         return 0;
     struct search_session v = {
-        .launch = launch, .round = round, .screening = 1, .part = 0.2, .least_s = s->want_visit_s};
+        .launch = launch, .round = round, .screening = 1, .part = 0.2, .least_s = s->time.want_visit_s};
     return search_session_run(s, &v, e);
 }
 
@@ -59,13 +59,13 @@ static int screen(struct bench_study *s, const struct bench_knobs *launch, struc
 /* Whether one more session starts before. */
 static int has_time(const struct bench_study *s, double until_s)
 {
-    return progress_now_s() + s->start_s <= until_s;
+    return progress_now_s() + s->time.start_s <= until_s;
 }
 
 /* Until when sessions may start that leave the time for `pairs`, where `until_s` leaves that for the least. */
 static double leave_pairs_s(const struct bench_study *s, double until_s, int pairs)
 {
-    return until_s - (pairs - LEAST_PAIRS) * 2 * (s->start_s + s->visit_s);
+    return until_s - (pairs - LEAST_PAIRS) * 2 * (s->time.start_s + s->time.visit_s);
 }
 
 /* The default call of `launch` at a screening point in both its sessions, microseconds; 0 unknown. */
@@ -311,7 +311,7 @@ static int keep_missed(struct bench_study *s, struct screening *f, struct group 
 /* Whether each can be left out once before; where starts are alike, one of them. */
 static int has_time_to_ask(const struct bench_study *s, const struct group *g, double until_s)
 {
-    return has_time(s, until_s - (g->spread < QUIET ? 0 : g->n - 1) * (s->start_s + s->visit_s));
+    return has_time(s, until_s - (g->spread < QUIET ? 0 : g->n - 1) * (s->time.start_s + s->time.visit_s));
 }
 
 /* Whether it is worth the time to ask which of them it takes: they gain more than the best alone, or than all should;
@@ -378,14 +378,14 @@ static int screen_singles(struct bench_study *s, struct screening *f, double unt
 /* How long launches may be tried together, when launches alone may be until `until_s`. */
 static double together_until_s(const struct bench_study *s, double until_s)
 {
-    return fmax(until_s, s->deadline_s - s->calls_s - LEAST_PAIRS * 2 * (s->start_s + s->visit_s));
+    return fmax(until_s, s->time.deadline_s - s->time.calls_s - LEAST_PAIRS * 2 * (s->time.start_s + s->time.visit_s));
 }
 
 static int screen_all(struct bench_study *s, struct screening *f, struct err *e)
 {
     static int (*const steps[])(struct bench_study *, struct screening *, double, struct err *) = {
         screen_singles, screen_doubtful, screen_beside, screen_pair, screen_groups};
-    double now_s = progress_now_s(), until_s = now_s + BUDGET_SCREEN_PART * fmax(0, s->deadline_s - now_s);
+    double now_s = progress_now_s(), until_s = now_s + BUDGET_SCREEN_PART * fmax(0, s->time.deadline_s - now_s);
     int rc = 0;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !rc && !bench_stopped(s); i++) {
         rc = steps[i](s, f, i ? together_until_s(s, until_s) : until_s, e);

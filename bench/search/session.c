@@ -231,14 +231,14 @@ static double point_until(struct session *v, int i)
 static void show_progress(struct session *v, const struct known_place *at)
 {
     struct bench_study *s = v->study;
-    double now = progress_now_s(), whole = s->deadline_s - s->started_s;
-    double fraction = whole > 0 ? fmin(1, (now - s->started_s) / whole) : 1;
+    double now = progress_now_s(), whole = s->time.deadline_s - s->time.started_s;
+    double fraction = whole > 0 ? fmin(1, (now - s->time.started_s) / whole) : 1;
     char what[128], size[UNIT_TEXT], found[48] = "";
     if (s->found > 1)
         snprintf(found, sizeof found, "%.2fx so far; ", s->found);
     snprintf(what, sizeof what, "%s%s, %s, launch %s", found, coll_name(at->coll), unit_bytes(size, at->bytes),
              at->launch);
-    progress_update(s->progress, fraction, fmax(0, s->deadline_s - now), what);
+    progress_update(s->progress, fraction, fmax(0, s->time.deadline_s - now), what);
 }
 
 /* ---- sessions ---- */
@@ -267,14 +267,14 @@ static struct bench_session *open_here(struct session *v, struct err *e)
 static void take_time(struct bench_study *s, int tell)
 {
     const struct budget_task task = bench_task(s);
-    double usual_s = budget_usual_s(&task, s->start_s);
+    double usual_s = budget_usual_s(&task, s->time.start_s);
     char text[BUDGET_TEXT];
-    int more = s->options->budget_open && s->started_s + usual_s > s->deadline_s;
+    int more = s->options->budget_open && s->time.started_s + usual_s > s->time.deadline_s;
     if (!more && !tell)
         return;
     if (more)
-        s->deadline_s = s->started_s + usual_s;
-    budget_text(&task, s->deadline_s - s->started_s, s->start_s, text);
+        s->time.deadline_s = s->time.started_s + usual_s;
+    budget_text(&task, s->time.deadline_s - s->time.started_s, s->time.start_s, text);
     log_info(s->log, "%s", text);
 }
 
@@ -298,7 +298,7 @@ static int open_session(struct session *v, struct err *e)
     v->session = open_here(v, e);
     if (!v->session)
         return e->code;
-    s->start_s = fmax(s->start_s, progress_now_s() - before_s);
+    s->time.start_s = fmax(s->time.start_s, progress_now_s() - before_s);
     v->session->until_s = bench_last_s(s);
     if (!s->nodes) {
         s->nodes = v->session->nodes;
@@ -417,7 +417,7 @@ static int run_point(struct session *v, int i, struct err *e)
                            .expect_us = expect_us(v, at),
                            .samples = v->enough,
                            .until_s = point_until(v, i),
-                           .deadline_s = s->deadline_s,
+                           .deadline_s = s->time.deadline_s,
                            .watchdog_s = s->options->watchdog_s,
                            .seed = hash_add((uint64_t)v->want->round, at->bytes),
                            .vary = s->engine->measures->vary && v->want->full && v->mode == EXPLORING ? candidates_vary
@@ -492,7 +492,7 @@ static int lost_before(const struct session *v)
 /* When a session that has started now is to end. */
 static double end_of(const struct session *v, double now_s)
 {
-    return now_s + fmax(0, v->study->deadline_s - now_s) * v->want->part;
+    return now_s + fmax(0, v->study->time.deadline_s - now_s) * v->want->part;
 }
 
 /* All points in turn; `*done` counts those that were. */
@@ -500,7 +500,8 @@ static int run_points(struct session *v, int *done, struct err *e)
 {
     int rc = 0, lost = 0, i = 0;
     for (; i < v->npoints && v->session && !rc && !bench_stopped(v->study); i++) {
-        if (progress_now_s() >= (v->mode == EXPLORING ? v->study->deadline_s : v->until_s) || lost >= LOST_FOR_GOOD)
+        if (progress_now_s() >= (v->mode == EXPLORING ? v->study->time.deadline_s : v->until_s) ||
+            lost >= LOST_FOR_GOOD)
             break;
         rc = run_point(v, i, e);
         lost = v->want->screening ? lost_in_a_row(v, &v->points[i].at, lost) : 0;
@@ -559,12 +560,12 @@ static int prove_points(struct session *v, double until_s, struct err *e)
 static int compare_variants(struct session *v, struct err *e)
 {
     struct bench_study *s = v->study;
-    double now_s = progress_now_s(), part_s = VARIANTS_PART * (s->deadline_s - s->started_s);
+    double now_s = progress_now_s(), part_s = VARIANTS_PART * (s->time.deadline_s - s->time.started_s);
     int done, wanted, points = bench_count_points(s);
     if (v->want->launch != &s->plan.launches[0] || s->compared)
         return 0;
     v->known = bench_points_of(s->results, v->arena);
-    int rc = run_others(v, COMPARING, ROUNDS_ENOUGH, fmin(now_s + part_s, s->deadline_s), &done, &wanted, e);
+    int rc = run_others(v, COMPARING, ROUNDS_ENOUGH, fmin(now_s + part_s, s->time.deadline_s), &done, &wanted, e);
     if (!rc && !bench_stopped(s))
         rc = variants_finish(s, done, wanted, e);
     if (rc || bench_count_points(s) == points)
@@ -619,7 +620,7 @@ static int run_visit(struct session *v, struct err *e)
     if (!rc && v->session && !bench_stopped(s))
         rc = go_over_again(v, began_s, e);
     if (v->want->launch == &s->plan.launches[0])
-        s->visit_s = fmax(s->visit_s, progress_now_s() - began_s);
+        s->time.visit_s = fmax(s->time.visit_s, progress_now_s() - began_s);
     return rc;
 }
 
@@ -635,7 +636,7 @@ int search_session_run(struct bench_study *s, const struct search_session *want,
         list_points(&v);
     if ((s->nodes && !v.npoints) || (want->screening && lost_before(&v)))
         goto out;
-    int too_late = s->nodes && progress_now_s() >= s->deadline_s;
+    int too_late = s->nodes && progress_now_s() >= s->time.deadline_s;
     if (!too_late && open_session(&v, &why)) {
         rc = give_up_launch(&v, &why, e);
         goto out;

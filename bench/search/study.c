@@ -22,12 +22,12 @@ int bench_stopped(const struct bench_study *s)
 
 int bench_is_over(const struct bench_study *s)
 {
-    return progress_now_s() >= s->deadline_s;
+    return progress_now_s() >= s->time.deadline_s;
 }
 
 double bench_last_s(const struct bench_study *s)
 {
-    return s->options->budget_open ? 0 : s->deadline_s + fmax(s->start_s, LEAST_OVER_S);
+    return s->options->budget_open ? 0 : s->time.deadline_s + fmax(s->time.start_s, LEAST_OVER_S);
 }
 
 double bench_guess_us(uint64_t bytes)
@@ -72,7 +72,7 @@ int bench_write(struct bench_study *s, const struct known_place *at, struct benc
         x->library = s->plan.library;
         known_set_place(x, at);
         if (s->engine->measures && !s->options->budget_open)
-            x->left_s = fmax(1, floor(s->deadline_s - progress_now_s()));
+            x->left_s = fmax(1, floor(s->time.deadline_s - progress_now_s()));
         if (troubled && (!x->detail || !*x->detail))
             x->detail = "no reason known";
         s->summary->measured++;

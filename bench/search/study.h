@@ -11,6 +11,15 @@
 #include "core/coll.h"
 #include "core/progress.h"
 
+/* When a run is to end, and what its parts take: seconds. */
+struct study_time {
+    double started_s, deadline_s; /* progress_now_s() */
+    double start_s;               /* the longest start so far */
+    double visit_s;      /* what a session that tells launches apart takes behind its start: the longest of the */
+    double want_visit_s; /* untouched launch, for who is slower goes no further; and what it is to take */
+    double calls_s; /* what exploring all calls takes, as the first session, or more where it was cut; and proving */
+};
+
 /* Everything about one run. */
 struct bench_study {
     const struct bench_options *options;
@@ -35,13 +44,8 @@ struct bench_study {
     int compared;                    /* that has been looked into (bench/search/variants.h), */
     struct findings found_types;     /* with these findings */
     int losses;                      /* times that agents were started anew after nodes were lost */
-    double started_s;                /* progress_now_s() */
-    double deadline_s;
-    double start_s; /* the longest start so far */
-    double found;   /* how many times as fast the points are by what was proven so far, as a geometric mean */
-    double visit_s; /* what a session that tells launches apart takes behind its start: the longest of the untouched */
-    double want_visit_s; /* launch so far, for who is slower goes no further; and what it is to take */
-    double calls_s; /* what exploring all calls takes, as the first session, or more where it was cut; and proving */
+    double found;                    /* how many times as fast the points are by what was proven so far, as a mean */
+    struct study_time time;
 };
 
 /* Rounds are numbers in the journal: screening, the first session, the default screened again, and from then on pairs

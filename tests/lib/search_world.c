@@ -265,7 +265,7 @@ static double noise(double session)
     case WORLD_SPEEDS:
         return factor * (of_stretch(0.2, 1) < 0.5 ? 1 : 1.15);
     case WORLD_DRIFT:
-        return factor * (1 + 0.1 * now_s / (world.study.deadline_s > 0 ? world.study.deadline_s : 60));
+        return factor * (1 + 0.1 * now_s / (world.study.time.deadline_s > 0 ? world.study.time.deadline_s : 60));
     case WORLD_BURSTS: {
         double in = fmod(now_s, BURST_EVERY), at = of_stretch(BURST_EVERY, 2) * (BURST_EVERY - 0.5);
         return factor * (in >= at && in < at + 0.5 ? 1.5 : 1);
@@ -492,8 +492,8 @@ static void begin(struct world_run *r, const struct world_options *o)
     s->sizes = bench_sizes(&r->options, s->arena, &s->nsizes);
     make_places(s);
     now_s = starts = 0;
-    s->started_s = now_s;
-    s->deadline_s = now_s + r->options.budget_s;
+    s->time.started_s = now_s;
+    s->time.deadline_s = now_s + r->options.budget_s;
 }
 
 static void end(struct world_run *r, struct world_score *s)
@@ -532,7 +532,7 @@ struct world_score world_run_rival(const struct world_options *o, enum world_riv
     begin(&r, o);
     open_session(&world.study.plan, &world.study.plan.launches[0], 0, NULL, &e);
     for (int i = 0; i < world.nplaces; i++) { /* each has its share of what is left */
-        double left = world.study.deadline_s - now_s;
+        double left = world.study.time.deadline_s - now_s;
         int call = world_rival_choice(rival, &world.places[i], now_s + left / (world.nplaces - i));
         score_place(&s, &world.places[i], &untouched, &untouched, &world.study.plan.calls[call].knobs);
     }

@@ -59,8 +59,8 @@ static inline void fake_begin(struct fake_run *f, int resume, const char *const 
     s->plan.launches = list;
     s->plan.nlaunches = nlaunches + 1;
     s->sizes = bench_sizes(&f->options, s->arena, &s->nsizes);
-    s->started_s = progress_now_s();
-    s->deadline_s = s->started_s + f->options.budget_s;
+    s->time.started_s = progress_now_s();
+    s->time.deadline_s = s->time.started_s + f->options.budget_s;
 }
 
 static inline void fake_end(struct fake_run *f)

@@ -114,8 +114,8 @@ static void run(const struct workload *w, double share[STEP_COVERS], int *left_o
     s.plan.launches = arena_alloc(s.arena, sizeof *s.plan.launches);
     s.plan.launches[s.plan.nlaunches++] = untouched;
     s.sizes = workload_profile_sizes(w, o.collectives, o.min_bytes, o.max_bytes, s.arena, &s.nsizes);
-    s.started_s = world_now_s();
-    s.deadline_s = s.started_s + o.budget_s;
+    s.time.started_s = world_now_s();
+    s.time.deadline_s = s.time.started_s + o.budget_s;
     if (bench_conduct(&s, &e))
         fail_msg("%s", e.text);
     struct env_decisions *d = env_decisions_new(ENV_MARGIN);

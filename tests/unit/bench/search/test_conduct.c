@@ -283,7 +283,7 @@ TEST_CASE(no_time_for_every_launch)
     memset(&fake, 0, sizeof fake);
     fake.open_s = 0.1;
     fake_begin(&f, 0, rails, 4);
-    f.study.deadline_s = f.study.started_s + 0.5;
+    f.study.time.deadline_s = f.study.time.started_s + 0.5;
     assert_int_equal(bench_conduct(&f.study, &f.err), 0);
     assert_int_equal(fake_count(&f, "slow2", NULL, 0, -1), 0);
     assert_true(fake.opened < 7); /* no session once the time is over */
@@ -301,10 +301,10 @@ TEST_CASE(calls_that_outlast_the_budget)
     fake_begin(&f, 0, rails, 4);
     for (int hangs = 0; hangs < 2; hangs++) { /* and where it has hung once before the time was over */
         f.options.watchdog_s = hangs ? 0.3 : 3;
-        f.study.started_s = progress_now_s();
-        f.study.deadline_s = f.study.started_s + 0.5;
+        f.study.time.started_s = progress_now_s();
+        f.study.time.deadline_s = f.study.time.started_s + 0.5;
         assert_int_equal(bench_conduct(&f.study, &f.err), 0);
-        assert_true(progress_now_s() - f.study.started_s < 2.5);
+        assert_true(progress_now_s() - f.study.time.started_s < 2.5);
         assert_int_equal(f.summary.troubled, hangs);
         assert_true(f.summary.left_out > 0);
     }
@@ -316,7 +316,7 @@ TEST_CASE(no_time_at_all)
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     fake_begin(&f, 0, NULL, 0);
-    f.study.deadline_s = f.study.started_s;
+    f.study.time.deadline_s = f.study.time.started_s;
     assert_int_equal(bench_conduct(&f.study, &f.err), 0);
     assert_int_equal(fake.samples, 0);
     assert_int_equal(f.summary.left_out, f.study.nsizes);

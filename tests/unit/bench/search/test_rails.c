@@ -322,8 +322,8 @@ static struct score run(double budget_s, uint64_t machine, uint64_t seed)
                                  .summary = &summary};
     make_plan(&study.plan, study.arena);
     study.sizes = bench_sizes(&options, study.arena, &study.nsizes);
-    study.started_s = world_now_s();
-    study.deadline_s = study.started_s + options.budget_s;
+    study.time.started_s = world_now_s();
+    study.time.deadline_s = study.time.started_s + options.budget_s;
     law = machine * 1000;
     drawn = (machine * 100 + seed + 1) * 1000000;
     assert_int_equal(bench_conduct(&study, &e), 0);

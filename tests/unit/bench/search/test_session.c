@@ -339,7 +339,7 @@ TEST_CASE(sessions_that_need_not_start)
         v.round = 0;
         assert_int_equal(search_session_run(&f.study, &v, &f.err), 0); /* all is done */
         assert_int_equal(fake.opened, opened);
-        f.study.deadline_s = f.study.started_s;
+        f.study.time.deadline_s = f.study.time.started_s;
         v = (struct search_session){.launch = v.launch, .round = 9, .full = 1, .part = 1};
         int left_out = f.summary.left_out;
         assert_int_equal(search_session_run(&f.study, &v, &f.err), 0);
