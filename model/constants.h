@@ -26,7 +26,6 @@ struct model_gpu {
     double net_hop_us;                /* further time of a hop between nodes */
     double fill;                      /* part of a hop's time that every further chunk costs again */
     double nvls_us, nvls_fill_us;     /* reduction and multicast of a small message; of a further chunk */
-    int multiprocessors;              /* of the generation's largest part; compute units of AMD's */
     enum model_evidence evidence;
 };
 

@@ -1,10 +1,10 @@
 /* What the collectives of one training step take: with the baseline, and with what a profile decides.
  *
  * A time is measured where the profile measured that collective on as many nodes and ranks: between two measured sizes
- * it follows a straight line in the logarithms of size and time. A call that hides behind compute takes what it was
- * measured to take beside compute, where it was, and costs the step what it slows that by. Where it did not, a
- * predictor may answer; where none does, the time that the job's own capture saw stands for both; else it is unknown
- * and left out of the sums. The sources are never mixed within a call, and told apart everywhere. */
+ * it follows a straight line in the logarithms of size and time. Where it did not, a predictor may answer; where none
+ * does, the time that the job's own capture saw stands for both; else it is unknown and left out of the sums. A call
+ * that hides behind compute costs the step what is longer than that. The sources are never mixed within a call, and
+ * told apart everywhere. */
 #pragma once
 
 #include <stdio.h>

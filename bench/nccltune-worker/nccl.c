@@ -184,8 +184,9 @@ void group_leave(struct group *g, const struct nccl *n, const struct group *whol
     *g = *whole;
 }
 
-/* A communicator that does not block says first that the parent is done with it, then that it is there itself. */
-int group_split(struct group *g, const struct nccl *n, const struct group *whole)
+/* Split `whole` by g->number, below 0: no group for this rank; all ranks of `whole` have to. A communicator that does
+ * not block says first that the parent is done with it, then that it is there itself. Return a code of NCCL's. */
+static int group_split(struct group *g, const struct nccl *n, const struct group *whole)
 {
     int rc = nccl_settled(
         n, whole->comm, n->comm_split(whole->comm, g->number < 0 ? NO_COLOR : g->number, whole->rank, &g->comm, NULL));
