@@ -18,9 +18,9 @@ struct predict_record {
 };
 
 static const struct predict_record records[] = {
-    {"L40S", 0, 4, COLL_ALLREDUCE, ALGO_RING, PROTO_LL, 64 << 10, 256 << 10},      /* 9 of 9 */
-    {"L40S", 0, 4, COLL_ALLREDUCE, ALGO_RING, PROTO_SIMPLE, 512 << 10, 128 << 20}, /* 20 of 20 */
-    {"L40S", 0, 4, COLL_ALLREDUCE, ALGO_TREE, PROTO_SIMPLE, 8 << 20, 128 << 20},   /* 5 of 5 */
+    {"L40S", 0, 4, COLL_ALLREDUCE, ALGO_RING, PROTO_LL, 64 << 10, 128 << 10},    /* 6 of 6 */
+    {"L40S", 0, 4, COLL_ALLREDUCE, ALGO_RING, PROTO_SIMPLE, 4 << 20, 128 << 20}, /* 12 of 12 */
+    {"L40S", 0, 4, COLL_ALLREDUCE, ALGO_TREE, PROTO_SIMPLE, 8 << 20, 128 << 20}, /* 5 of 5 */
     {0},
 };
 

@@ -97,11 +97,11 @@ check "with --predicted" status 0 "$bin" generate --predicted -t "$topo" --resul
 check "it is none either: of such machines no decision was held against measurements" test "$(rules "$scratch/asked/tuner.csv")" = 0
 "$bin" probe --machine 4xl40s-pcie -o "$scratch/l40s.json" >/dev/null 2>&1
 l40s() { # RELEASE PROFILE
-    sed 's/"nodes":4,"ranks":32/"nodes":1,"ranks":4/; s/2.28.9/'"$1"'/; s/tree\/ll/ring\/simple/; s/"tree"/"ring"/; s/"ll"/"simple"/' "$scratch/clear.jsonl" >"$scratch/l40s.jsonl"
+    sed 's/"nodes":4,"ranks":32/"nodes":1,"ranks":4/; s/2.28.9/'"$1"'/; s/"bytes":1048576/"bytes":16777216/; s/tree\/ll/ring\/simple/; s/"tree"/"ring"/; s/"ll"/"simple"/' "$scratch/clear.jsonl" >"$scratch/l40s.jsonl"
     "$bin" generate --force --predicted -t "$scratch/l40s.json" --results "$scratch/l40s.jsonl" -o "$scratch/$2"
 }
 check "on four L40S they were" l40s 2.28.9 asked
-check "it is a rule" grep -q '^allreduce,1048576,1048576,ring,simple,-1,1,4,' "$scratch/asked/tuner.csv"
+check "it is a rule" grep -q '^allreduce,16777216,16777216,ring,simple,-1,1,4,' "$scratch/asked/tuner.csv"
 check "a release that asks no tuner" l40s 2.18.6 old
 check "has none" test "$(rules "$scratch/old/tuner.csv")" = 0
 check "for the release that was predicted" grep -qx '# nccl: 2.28' "$scratch/asked/tuner.csv"
