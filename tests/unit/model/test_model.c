@@ -192,6 +192,24 @@ TEST_CASE(waiting)
     clear(&few);
 }
 
+/* Nobody says who launched: the time is between theirs, and its interval is wider and holds the slowest. */
+TEST_CASE(an_unknown_launcher)
+{
+    struct model_time t[MODEL_LAUNCH_UNKNOWN + 1];
+    for (int l = 0; l <= MODEL_LAUNCH_UNKNOWN; l++) {
+        struct bed b;
+        make_up(&b, "dgx-a100", 1);
+        b.s.launcher = (enum model_launcher)l;
+        prepare(&b);
+        t[l] = predict(&b, COLL_ALLREDUCE, 8);
+        clear(&b);
+    }
+    const struct model_time *any = &t[MODEL_LAUNCH_UNKNOWN];
+    assert_true(any->us > t[MODEL_LAUNCH_GRAPH].us && any->us < t[MODEL_LAUNCH_NODE].us);
+    assert_true(any->high_us > t[MODEL_LAUNCH_NODE].us);
+    assert_true(any->high_us / any->us > t[MODEL_LAUNCH_GPU].high_us / t[MODEL_LAUNCH_GPU].us);
+}
+
 /* No call gets more channels than there are. */
 TEST_CASE(channels)
 {
