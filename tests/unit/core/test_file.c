@@ -184,9 +184,10 @@ TEST_CASE(as_much_as_there_is)
         assert_int_equal(file_sha256("f", hex, &e), 0);
         assert_string_equal(hex, "9c56cc51b374c3ba189210d5b6d4bf57790d351c96c47c02190ecf1e430635ab");
     }
-    most_at_once = SIZE_MAX;
+    most_at_once = 3;
     others = ENDLESS;
     assert_int_equal(file_read("f", 100, a, &data, &bytes, &e), 0);
+    most_at_once = SIZE_MAX;
     assert_int_equal(bytes, 8);
     assert_string_equal(data, "xxxxxxxx");
     assert_int_equal(file_read("/dev/null", 3 << 20, a, &data, &bytes, &e), ERR_FAILED);
@@ -326,6 +327,7 @@ TEST_CASE(descriptors)
             close(0);
         int before = count_open(), good = i / 2 < 2 || i / 2 == 5;
         wrong += (!file_read(path, FILE_LIMIT, a, &data, &bytes, &e)) != good;
+        wrong += i / 2 == 3 && !strstr(e.text, "is a directory");
         wrong += (!file_sha256(path, hex, &e)) != good;
         wrong += (!file_write(path, "x", 1, &e)) != (good || i / 2 == 2);
         e = (struct err){0};
