@@ -104,8 +104,9 @@ static const char *standing_of_predictions(const struct env_decisions *d)
 {
     if (!tune_report_changes(d))
         return "Predicted, not measured: every interval contains 1.0x, so the defaults stay.";
-    return d->predicted ? "Predicted, not measured: --predicted sets only what predictions were shown to choose rightly."
-                        : "Predicted, not measured: written as comments.";
+    return d->predicted
+               ? "Predicted, not measured: --predicted sets only what predictions were shown to choose rightly."
+               : "Predicted, not measured: written as comments.";
 }
 
 /* The headline: what was measured of the finished profile. */

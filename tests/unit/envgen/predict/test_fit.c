@@ -64,8 +64,10 @@ static int close_to(double got, double want, double part)
 
 TEST_CASE(finds_the_truth)
 {
-    static const struct model_factors truths[] = {
-        {.time = {1, 1, 1, 1.8, 1.6}}, {.time = {1, 1, 1, 0.7, 1.2}}, {.time = {1.5, 1.5, 1.2, 1, 2}}, {.time = {1, 1, 1, 1, 1}}};
+    static const struct model_factors truths[] = {{.time = {1, 1, 1, 1.8, 1.6}},
+                                                  {.time = {1, 1, 1, 0.7, 1.2}},
+                                                  {.time = {1.5, 1.5, 1.2, 1, 2}},
+                                                  {.time = {1, 1, 1, 1, 1}}};
     for (size_t i = 0; i < sizeof truths / sizeof *truths; i++) {
         struct bed b;
         struct model_fit f;

@@ -24,8 +24,8 @@ TEST_CASE(by_kind_of_machine)
 {
     const struct bench_point p = {
         .library = "NCCL 2.27.5, predicted", .coll = COLL_ALLREDUCE, .bytes = 16 << 20, .nodes = 1, .ranks = 8};
-    static const char *const none[] = {"dgx-b200",   "dgx-a100",    "dgx-h100", "aws-p5",
-                                       "azure-ndv5", "gb200-nvl72", "mi300x", "4x4090",   "8xl40s"};
+    static const char *const none[] = {"dgx-b200",    "dgx-a100", "dgx-h100", "aws-p5", "azure-ndv5",
+                                       "gb200-nvl72", "mi300x",   "4x4090",   "8xl40s"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         assert_false(proves(none[i], p, ring_simple, 2));
 }
