@@ -15,9 +15,11 @@
 struct study_time {
     double started_s, deadline_s; /* progress_now_s() */
     double start_s;               /* the longest start so far */
-    double visit_s;      /* what a session that tells launches apart takes behind its start: the longest of the */
-    double want_visit_s; /* untouched launch, for who is slower goes no further; and what it is to take */
-    double calls_s; /* what exploring all calls takes, as the first session, or more where it was cut; and proving */
+    double visit_s;               /* what a session takes behind its start that tells launches apart: the longest of
+                                   * the default launch, for who is slower goes no further */
+    double want_visit_s;          /* what it is to take */
+    double calls_s;               /* what exploring all calls takes, as the first session or longer where that was cut;
+                                   * and proving them */
 };
 
 /* Everything about one run. */
