@@ -90,7 +90,7 @@ struct lint_launch {
     int none;  /* srun --export=NONE */
     const char **names;
     size_t nnames;
-    const char *remote; /* ssh: what runs over there */
+    const char *remote; /* ssh: what runs over there; docker run: all of it */
 };
 
 /* A file that a here-document or echo writes. */

@@ -358,8 +358,8 @@ static void find_pair_in_words(const struct lines *x, size_t at, size_t bytes)
                   "Write NAME=value without blanks.");
 }
 
-/* NAME=value "NAME=value" NAME="value", between blanks or commas. */
-static void read_pairs(const struct lines *x, size_t at, size_t end)
+/* NAME=value "NAME=value" NAME="value", between blanks or commas. Only systemd takes no blanks around '='. */
+static void read_pairs(const struct lines *x, size_t at, size_t end, int is_systemd)
 {
     const char *s = x->v->s;
     while (at < end) {
@@ -378,7 +378,7 @@ static void read_pairs(const struct lines *x, size_t at, size_t end)
         size_t n = lint_name_length(s + from, to - from);
         if (n > 0 && from + n < to && s[from + n] == '=')
             add_line(x, from, n, from + n + 1, to, LINT_DECLARED, x->group);
-        else if (n > 0 && to + 1 < end && s[to] == ' ' && s[to + 1] == '=') /* systemd splits at blanks */
+        else if (is_systemd && n > 0 && to + 1 < end && s[to] == ' ' && s[to + 1] == '=')
             find_pair_in_words(x, from, n);
         at = stop + 1;
     }
@@ -402,7 +402,7 @@ static void read_ini_line(const struct lines *x, size_t at, size_t end, int grou
             set->line_bytes = trim_end(s, at, end) - at;
         }
     } else if (is_key(s + at, n, "environment") || is_key(s + at, n, "env") || is_key(s + at, n, "setenv")) {
-        read_pairs(x, value, end);
+        read_pairs(x, value, end, s[at] == 'E');
     } else {
         x->l->read_inner(x->l, &rest, "words.sh", ++x->l->groups, x->how);
     }
@@ -456,10 +456,18 @@ static void read_make_line(const struct lines *x, size_t at, size_t end)
     }
 }
 
+/* "export" by itself: all variables are. */
+static int exports_all(const char *s, size_t at, size_t end)
+{
+    size_t next = at + 6 <= end && !memcmp(s + at, "export", 6) ? skip_blanks(s, at + 6, end) : 0;
+    return next && (next == end || s[next] == '#' || s[next] == '\r');
+}
+
 int lint_read_make(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
 {
     struct lines x = {l, v, group, how};
     size_t before = l->nsettings;
+    int all = lint_speaks_of(v->t, ".EXPORT_ALL_VARIABLES");
     (void)e;
     for (size_t at = v->from; at < v->to;) {
         size_t end = logical_end(&x, at), first = at;
@@ -473,11 +481,12 @@ int lint_read_make(struct lint *l, const struct lint_view *v, int group, enum li
             if (!lint_speaks_of(v->t, ".ONESHELL"))
                 lint_end_shell(l, v->t, own, line);
         } else if (v->s[at] != '#') {
+            all |= exports_all(v->s, at, end);
             read_make_line(&x, skip_blanks(v->s, at, end), end);
         }
         at = end + 1;
     }
-    if (!lint_speaks_of(v->t, ".EXPORT_ALL_VARIABLES") && !lint_speaks_of(v->t, "\nexport\n"))
+    if (!all)
         lint_find_not_exported(l, v, before);
     return 0;
 }

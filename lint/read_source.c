@@ -344,7 +344,11 @@ static void on_string(struct source *p, const struct source_token *t)
     int lines = memchr(inner.s + inner.from, '\n', inner.to - inner.from) != NULL, group = ++p->l->groups;
     size_t before = p->l->nsettings;
     p->l->read_inner(p->l, &inner, lines ? NULL : "words.sh", group, p->how);
-    if (v && v->open == '(' && calls_one_of(p, v, shells))
+    size_t end = inner.to;
+    while (end > inner.from && isspace((unsigned char)inner.s[end - 1]))
+        end--;
+    int goes_on = end > inner.from && strchr(";&|", inner.s[end - 1]) != NULL; /* "export A=b; " + command */
+    if (v && v->open == '(' && calls_one_of(p, v, shells) && !goes_on)
         lint_end_shell(p->l, p->v->t, before, group);
 }
 

@@ -161,12 +161,15 @@ static void do_set(struct shell *sh, int i)
     }
 }
 
-/* Only C shells and modules have setenv: a script that speaks of neither, and exports, is for another shell. */
+/* Only C shells and modules have setenv, or a function of that name: a script that speaks of none, and exports, does
+ * not.
+ */
 static int lacks_setenv(const struct shell *sh)
 {
     struct lint_text *t = sh->v->t;
     return sh->dialect == SHELL_SH && !strcmp(t->kind, "shell") && !lint_speaks_of(t, "csh") &&
-           !lint_speaks_of(t, "setenv()") && (lint_speaks_of(t, "export") || lint_speaks_of(t, "bash"));
+           !lint_speaks_of(t, "setenv()") && !lint_speaks_of(t, "setenv ()") && !lint_speaks_of(t, "function setenv") &&
+           (lint_speaks_of(t, "export") || lint_speaks_of(t, "bash"));
 }
 
 static void do_setenv(struct shell *sh, int i)

@@ -88,7 +88,8 @@ static void find_cut_value(struct shell *sh, const struct lint_setting *before, 
 {
     const char *s = sh->s;
     if (!before || !before->var || before->var->kind != ENV_LIST || !before->value || end == at ||
-        memchr(s + at, '=', end - at) || strspn(s + at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") >= end - at)
+        memchr(s + at, '=', end - at) || memmem(s + at, end - at, "_proxy", 6) ||
+        strspn(s + at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") >= end - at)
         return;
     lint_find(sh->l, NT_EXPORT_COMMA, before,
               arena_printf(sh->l->arena,
@@ -432,29 +433,27 @@ static void do_sudo(struct shell *sh, int i, int group)
         new_launch(sh, LINT_SUDO, i, group)->keeps = keeps;
 }
 
-/* docker run with GPUs: variables go in by -e, --env and files. */
+/* docker run with GPUs: what its command names goes in by -e or is set inside. */
 static void do_docker(struct shell *sh, int i, int group)
 {
     static const char *const gpus[] = {"--gpus", "--runtime=nvidia", "--device=/dev/kfd", NULL};
-    static const char *const names[] = {"-e", "--env", NULL};
-    int has_gpus = 0, keeps = 0;
+    static const char *const flags[] = {"--rm", "--privileged", "-i", "-t", "-d", "-it", "-ti", NULL};
+    static const char *const no_jobs[] = {"nvidia-smi", "rocm-smi", "amd-smi", NULL};
+    int has_gpus = 0, no_job = !shell_is(sh, i + 1, "run"), keeps = lint_speaks_of(sh->v->t, "docker exec");
     for (int k = i + 1; k < sh->nwords; k++) {
         const char *s = shell_raw(sh, k);
+        size_t n = shell_length(sh, k);
+        int is_value = shell_raw(sh, k - 1)[0] == '-' && !shell_is_one_of(sh, k - 1, flags);
         has_gpus |= shell_is_one_of(sh, k, gpus) || begins_with(sh, k, "--gpus=");
-        keeps |= begins_with(sh, k, "--env-") || (*s == '$' && shell_raw(sh, k - 1)[0] != '-') ||
-                 !strncmp(s, "\"${", 3) || memmem(s, shell_length(sh, k), "[@]", 3);
+        no_job |= shell_is_one_of(sh, k, no_jobs);
+        keeps |= begins_with(sh, k, "--env-") || memmem(s, n, "[@]", 3) ||
+                 (((*s == '$' && !is_value) || !strncmp(s, "\"${", 3)) && !memmem(s, n, "IMAGE", 5));
     }
-    if (!has_gpus || !shell_is(sh, i + 1, "run"))
+    if (!has_gpus || no_job)
         return;
     struct lint_launch *c = new_launch(sh, LINT_DOCKER, i, group);
     c->keeps = keeps;
-    for (int k = i + 1; k < sh->nwords; k++) {
-        size_t at = sh->words[k].at, skip = begins_with(sh, k, "--env=") ? 6 : begins_with(sh, k, "-e") ? 2 : 0;
-        if (shell_is_one_of(sh, k - 1, names))
-            pass_name(sh, c, at, sh->words[k].end);
-        else if (skip)
-            pass_name(sh, c, at + skip, sh->words[k].end);
-    }
+    c->remote = arena_strndup(sh->l->arena, shell_raw(sh, i), sh->words[sh->nwords - 1].end - sh->words[i].at);
 }
 
 int shell_launch(struct shell *sh, int first, int group)
