@@ -152,6 +152,7 @@ int predict_setting_share(const struct nccl_setup *base, const struct bench_sett
     struct subsets s = {.base = base, .coll = coll, .arena = arena_new()};
     double log_ratios[SIZES] = {0}, sds[SIZES], most = 0;
     int slower_from = 0, faster_from = 0, known = 0;
+    *cost = (struct setting_cost){.factor = 1, .share = 1, .of_all = 1};
     take_known(&s, settings, n, &which);
     const unsigned all = (1u << s.n) - 1;
     for (int i = 0; i < SIZES && which >= 0; i++) {

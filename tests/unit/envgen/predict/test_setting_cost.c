@@ -26,8 +26,9 @@ TEST_CASE(what_is_sure)
     assert_int_equal(cost_of("dgx-a100", 1, "NCCL_P2P_DISABLE", "1", &c), 0);
     assert_true(c.factor > 4);
     /* On one node no HCA is used, and what NCCL does anyway changes nothing. */
+    c = (struct setting_cost){0};
     assert_int_equal(cost_of("azure-ndv4", 1, "NCCL_IB_HCA", "mlx5_ib0", &c), 0);
-    assert_true(c.factor == 1);
+    assert_true(c.factor == 1 && c.share == 1 && c.of_all == 1 && c.at_bytes == 0);
     assert_int_equal(cost_of("azure-ndv4", 2, "NCCL_P2P_LEVEL", "PXB", &c), 0);
     assert_true(c.factor == 1);
     assert_int_equal(cost_of("azure-ndv4", 2, "NCCL_IB_TIMEOUT", "22", &c), -1);
