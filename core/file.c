@@ -102,7 +102,8 @@ int file_lines_open(struct file_lines *l, const char *path, size_t limit, struct
 
 void file_lines_of(struct file_lines *l, const char *path, const char *text, size_t bytes)
 {
-    *l = (struct file_lines){.path = path, .fd = -1, .text = malloc(bytes + 1), .to = bytes, .room = bytes + 1};
+    *l = (struct file_lines){
+        .path = path, .fd = -1, .text = malloc(bytes + 1), .to = bytes, .room = bytes + 1, .limit = bytes};
     if (!l->text)
         abort();
     memcpy(l->text, text, bytes);
@@ -118,8 +119,11 @@ static int read_more(struct file_lines *l, struct err *e)
         l->from = 0;
     }
     if (l->to > l->limit || l->seen > FILE_LINES_MOST) {
-        err_set(e, ERR_FAILED, "%s: larger than the %zu MiB that are read of such a %s", l->path,
-                (l->to > l->limit ? l->limit : FILE_LINES_MOST) >> 20, l->line || l->seen > l->to ? "line" : "file");
+        size_t most = l->to > l->limit ? l->limit : FILE_LINES_MOST;
+        int is_small = most < (size_t)1 << 20;
+        err_set(e, ERR_FAILED, "%s: larger than the %zu %s that are read of such a %s", l->path,
+                most >> (is_small ? 10 : 20), is_small ? "KiB" : "MiB",
+                l->to > l->limit && (l->line || l->seen > l->to) ? "line" : "file");
         return -1;
     }
     if (l->fd >= 0 && l->room < l->to + BLOCK + 1) {

@@ -369,15 +369,22 @@ TEST_CASE(line_by_line)
     assert_int_equal(more, 0);
     assert_int_equal(at, n + longest + 1);
     file_lines_close(&l);
-    assert_int_equal(file_lines_open(&l, "lines", 1000, &e), 0);
+    assert_int_equal(file_lines_open(&l, "lines", 2048, &e), 0);
     while ((more = file_lines_next(&l, &line, &bytes, &e)) > 0)
         ;
     assert_int_equal(more, -1); /* the last line is longer than a block, and than what is allowed */
+    assert_string_equal(e.text, "lines: larger than the 2 KiB that are read of such a line");
     file_lines_close(&l);
     file_lines_of(&l, "memory", "a\nb\0c\nd", 7);
     assert_int_equal(file_lines_next(&l, &line, &bytes, &e), 1);
     assert_int_equal(file_lines_next(&l, &line, &bytes, &e), -1);
     assert_string_equal(e.text, "memory:2: holds a NUL byte: expected text, this is a binary file");
+    file_lines_close(&l);
+    file_lines_of(&l, "memory", "a\nb", 3);
+    assert_int_equal(file_lines_next(&l, &line, &bytes, &e), 1);
+    assert_int_equal(file_lines_next(&l, &line, &bytes, &e), 1);
+    assert_string_equal(line, "b");
+    assert_int_equal(file_lines_next(&l, &line, &bytes, &e), 0);
     file_lines_close(&l);
     unlink("lines");
     free(text);
