@@ -103,7 +103,9 @@ int tune_report_changes(const struct env_decisions *d)
 static const char *standing_of_predictions(const struct env_decisions *d)
 {
     if (!tune_report_changes(d))
-        return "Predicted, not measured: every interval contains 1.0x, so the defaults stay.";
+        return d->predicted
+                   ? "Predicted, not measured: nothing that --predicted may set clears the margin: the defaults stay."
+                   : "Predicted, not measured: every interval contains 1.0x, so the defaults stay.";
     return d->predicted
                ? "Predicted, not measured: --predicted sets only what predictions were shown to choose rightly."
                : "Predicted, not measured: written as comments.";

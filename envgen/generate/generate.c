@@ -146,14 +146,13 @@ static int decide(struct job *j, struct err *e)
     d->workload = j->made.workload;
     all->confidence = j->options->confidence;
     take_today(j, d);
-    d->predicted = j->options->predicted;
     d->record = predict_record_of(j->made.topology);
+    d->predicted = j->options->predicted && d->record;
     j->made.points = bench_points_of(all, j->arena);
     int rc = env_decide(d, j->made.points, e);
-    if (!rc && d->predicted && !d->record && env_shape_with(d, BENCH_PREDICTED))
-        log_warn(j->log,
-                 "--predicted writes nothing here: whether predictions choose rightly on such machines was never "
-                 "measured");
+    if (!rc && j->options->predicted && !d->record && env_shape_with(d, BENCH_PREDICTED))
+        log_warn(j->log, "--predicted sets nothing here: whether predictions choose rightly on such machines was never "
+                         "measured");
     env_releases(d, j->made.topology, j->options->nccl_low, j->options->nccl_high);
     if (!rc)
         rc = env_rules_of(d, &j->rules, e);

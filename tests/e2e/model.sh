@@ -44,7 +44,7 @@ check "of a node that NCCL takes for two" status 0 "$bin" tune --machine 8xa100-
 check "... rows are for two" grep -q '^# broadcast,.*,2,8,' "$scratch/two/tuner.csv"
 # A B200 gained "1.59x" by LL at 16 MiB: no measurement stands behind that.
 check "no rule where decisions were never held against measurements" status 0 "$bin" tune --machine dgx-b200 --nodes 1 --predicted --nccl 2.28.9 -o "$scratch/b200"
-check "... and it is said" grep -q "writes nothing here" "$scratch/out"
+check "... and it is said" grep -q "sets nothing here" "$scratch/out"
 rules() { grep -vc '^#' "$1"; }
 check "... none" test "$(rules "$scratch/b200/tuner.csv")" = 0
 check "tune --machine makes a profile" status 0 "$bin" tune -v --machine azure-ndv5 --nodes 32 -o "$profile"
@@ -95,6 +95,7 @@ check "a clear prediction" status 0 "$bin" generate -t "$topo" --results "$scrat
 check "is a comment in tuner.csv" grep -q '^# allreduce,1048576,1048576,tree,ll,-1,4,32,' "$scratch/clear/tuner.csv"
 check "with --predicted" status 0 "$bin" generate --predicted -t "$topo" --results "$scratch/clear.jsonl" -o "$scratch/asked"
 check "it is none either: of such machines no decision was held against measurements" test "$(rules "$scratch/asked/tuner.csv")" = 0
+check "and stays a comment" grep -q '^# allreduce,1048576,1048576,tree,ll,-1,4,32,' "$scratch/asked/tuner.csv"
 "$bin" probe --machine 4xl40s-pcie -o "$scratch/l40s.json" >/dev/null 2>&1
 l40s() { # RELEASE PROFILE
     sed 's/"nodes":4,"ranks":32/"nodes":1,"ranks":4/; s/2.28.9/'"$1"'/; s/"bytes":1048576/"bytes":16777216/; s/tree\/ll/ring\/simple/; s/"tree"/"ring"/; s/"ll"/"simple"/' "$scratch/clear.jsonl" >"$scratch/l40s.jsonl"

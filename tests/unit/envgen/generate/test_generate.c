@@ -155,7 +155,7 @@ TEST_CASE(releases_stand_in_the_profile)
     assert_int_equal(p->decisions->nccl_low, 22700);
     assert_int_equal(p->decisions->nccl_high, 22899);
     assert_string_equal(p->decisions->nccl_source, "as asked for");
-    assert_int_equal(p->decisions->predicted, 1);
+    assert_int_equal(p->decisions->predicted, 0); /* of such machines there is no record */
     assert_non_null(strstr(scratch_read(&s, scratch_path(&s, "profile/nccl.conf")), "NCCL 2.27.0 to 2.28.99"));
     env_profile_free(p);
     scratch_free(&s);
