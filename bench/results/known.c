@@ -107,6 +107,11 @@ static int has_time(const struct bench_result *r)
     return r->status <= BENCH_DROPPED && r->ntimes;
 }
 
+static int is_death(const struct bench_result *r)
+{
+    return r->status == BENCH_CRASHED || r->status == BENCH_HUNG;
+}
+
 static double median_of(const struct bench_result *r)
 {
     struct arena *a = arena_new();
@@ -131,10 +136,8 @@ struct known known_of(const struct bench_results *r, const struct known_place *a
     struct question q = ask(r, at, call, round);
     double sum = 0;
     for (const struct bench_result *x; (x = next_answer(&q));) {
-        int died = x->status == BENCH_CRASHED || x->status == BENCH_HUNG;
         k.status = k.status == BENCH_STATUS_COUNT || x->status > k.status ? x->status : k.status;
-        k.alive = !died && x->status > k.alive ? x->status : k.alive;
-        k.deaths += died;
+        k.deaths += is_death(x);
         if (!has_time(x))
             continue;
         double median = median_of(x);
@@ -176,10 +179,16 @@ double known_expect_us(const struct bench_results *r, const struct known_place *
 
 int known_hopeless(const struct bench_results *r, const struct known_place *at, const char *call)
 {
-    struct known_place anywhere = *at;
-    anywhere.bytes = 0;
-    const struct known any = known_of(r, &anywhere, call, KNOWN_ANY);
-    return any.alive == BENCH_FAILED || any.deaths > 1 || known_of(r, at, call, KNOWN_ANY).alive > BENCH_OK;
+    int deaths = 0;
+    struct question q = ask(r, at, call, KNOWN_ANY);
+    q.any_size = 1;
+    for (const struct bench_result *x; (x = next_answer(&q));) {
+        int died = is_death(x);
+        if (x->status == BENCH_FAILED || (x->bytes == at->bytes && x->status != BENCH_OK && !died))
+            return 1;
+        deaths += died;
+    }
+    return deaths > 1;
 }
 
 int known_deaths(const struct bench_results *r, const char *launch)

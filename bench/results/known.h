@@ -23,8 +23,7 @@ int known_is_of(const struct bench_result *x, const struct known_place *at);
 
 struct known {
     enum bench_status status; /* the worst; BENCH_STATUS_COUNT: nothing is known */
-    enum bench_status alive;  /* the worst beside crashes and hangs */
-    int deaths;               /* those */
+    int deaths;               /* crashes and hangs */
     int samples;
     double us;       /* mean of the sessions' medians, by samples; 0 unknown */
     double least_us; /* the least of them: what a busy machine has not disturbed */

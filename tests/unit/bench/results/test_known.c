@@ -263,7 +263,8 @@ TEST_CASE(an_index_changes_no_answer)
         const char *call = r.items[i].call.label;
         const struct known x = known_of(&r, &here, call, r.items[i].round),
                            y = known_of(&walked, &here, call, r.items[i].round);
-        assert_memory_equal(&x, &y, sizeof x);
+        assert_true(x.status == y.status && x.deaths == y.deaths && x.samples == y.samples);
+        assert_true(x.us == y.us && x.least_us == y.least_us);
         assert_int_equal(known_hopeless(&r, &here, call), known_hopeless(&walked, &here, call));
         assert_true(known_expect_us(&r, &here, call) == known_expect_us(&walked, &here, call));
         known += x.samples > 0;
