@@ -1,6 +1,7 @@
 /* nccltune bench: measure collectives over everything that can be chosen. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "advise/whatif/whatif.h"
 #include "bench/engines/engines.h"
@@ -198,7 +199,7 @@ static int run_document(const struct request *w, const struct topology *t, struc
  * of the time to themselves; a journal that was there before stays as it is. */
 static int begin_again(struct request *w, struct topology *t, double took_s, struct log *log, struct err *e)
 {
-    if (w->bench.resume || !w->bench.setup.lent || 2 * took_s > w->bench.budget_s ||
+    if (!w->bench.setup.lent || 2 * took_s > w->bench.budget_s ||
         !cli_nodes_drop_lost(&w->agents, &w->bench.setup, t, log, w->arena))
         return 0;
     w->bench.budget_s -= took_s;
@@ -211,6 +212,8 @@ static int run_journal(struct request *w, struct topology *t, struct log *log, s
     struct bench_summary summary;
     struct bench_results *measured = NULL;
     volatile sig_atomic_t *stop = cli_catch_interrupt();
+    struct stat st;
+    const int is_own = stat(w->bench.results, &st) || (S_ISREG(st.st_mode) && !st.st_size);
     double began_s;
     int rc;
     do {
@@ -219,7 +222,7 @@ static int run_journal(struct request *w, struct topology *t, struct log *log, s
         began_s = progress_now_s();
         rc = bench_run(&w->bench, t, log, stop, &summary, &measured, e);
         progress_clear(log->progress);
-    } while (rc == ERR_FAILED && !*stop && begin_again(w, t, progress_now_s() - began_s, log, e));
+    } while (rc == ERR_FAILED && is_own && !*stop && begin_again(w, t, progress_now_s() - began_s, log, e));
     if (!rc && (summary.measured || summary.resumed))
         rc = print_points(w, measured, t, e);
     bench_results_free(measured);
