@@ -99,7 +99,7 @@ static const struct cli_command {
     {"workload", workload_main, "derive the collectives of a training job"},
     {"tune", tune_main, "probe, measure, decide: from a machine to a profile", "Measure"},
     {"bench", bench_main, "measure collectives, or RDMA ports in pairs"},
-    {"results", results_main, "read and convert results of nccl-tests and others"},
+    {"results", results_main, "read and convert results of nccl-tests and rccl-tests"},
     {"generate", generate_main, "turn results into a profile"},
     {"explain", explain_main, "explain what a profile sets, or one variable of NCCL", "Deliver"},
     {"verify", verify_main, "measure a profile against the baseline again"},
