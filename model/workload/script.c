@@ -117,9 +117,11 @@ static void read_word(struct workload_script *s, char *word, struct option *o, l
 /* The words that a variable without quotes becomes. */
 static void read_words(struct workload_script *s, const char *value, struct option *o, long line)
 {
+    struct arena *a = arena_new(); /* variables may be used any number of times */
     char *rest = NULL;
-    for (char *w = strtok_r(arena_strdup(s->arena, value), BLANKS, &rest); w; w = strtok_r(NULL, BLANKS, &rest))
+    for (char *w = strtok_r(arena_strdup(a, value), BLANKS, &rest); w; w = strtok_r(NULL, BLANKS, &rest))
         read_word(s, w, o, line);
+    arena_free(a);
 }
 
 /* Options in a variable's value, MODEL_ARGS="--num-layers 36 …", as if they stood there. */
@@ -231,7 +233,7 @@ static void read_shell(struct workload_script *s, const char *text, size_t bytes
             if (sourced && n)
                 read_sourced(s, word);
             sourced = !strcmp(word, "source") || !strcmp(word, ".");
-            int bare = n && text[w.at] == '$' && text[w.at + 1] != '(' && strpbrk(word, BLANKS);
+            int bare = n && w.end - w.at > 1 && text[w.at] == '$' && text[w.at + 1] != '(' && strpbrk(word, BLANKS);
             if (bare && (!*option.name || is_option(word + strspn(word, BLANKS))))
                 read_words(s, word, &option, line);
             else if (n && (!redirect || is_option(word)))
@@ -240,7 +242,7 @@ static void read_shell(struct workload_script *s, const char *text, size_t bytes
                    w.token == SHELL_END) {
             end_option(s, &option, "true");
         }
-    } while (w.token != SHELL_END);
+    } while (w.token != SHELL_END && s->n < MOST_SETTINGS);
 }
 
 /* ---- YAML, and JSON, which is YAML ---- */

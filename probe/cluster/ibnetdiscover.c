@@ -104,10 +104,11 @@ static int compare_ends(const void *x, const void *y)
     return a->guid != b->guid ? (a->guid > b->guid) - (a->guid < b->guid) : a->port - b->port;
 }
 
+/* Each switch on the way gets nearer to its end: chains in a hostile file stay short. */
 static int fabric_of(const struct switches *f, int i)
 {
     while (f->leaves[i].fabric != i)
-        i = f->leaves[i].fabric;
+        i = f->leaves[i].fabric = f->leaves[f->leaves[i].fabric].fabric;
     return i;
 }
 

@@ -427,8 +427,8 @@ const struct finding_rule findings_of_nodes[] = {
      find_unready_fabric},
     {{"nvlink-missing", NULL, FINDING_ERROR,
       "A GPU has fewer active NVLink or XGMI links than most others of the machine, or none. NCCL's rings and NVLS "
-      "go by the weakest GPU. Confirm with nvidia-smi nvlink -s and look for Xid 74 in the kernel's log. Reset the "
-      "GPU; if that does not help, have the board replaced."},
+      "go by the weakest GPU. Confirm with nvidia-smi nvlink -s or rocm-smi --showtopo, and look for Xid 74 in "
+      "the kernel's log. Reset the GPU; if that does not help, have the board replaced."},
      find_missing_links},
     {{"nvlink-one-way", NULL, FINDING_ERROR,
       "One GPU reports links to another that the other does not report back: one end is down. Confirm with nvidia-smi "
