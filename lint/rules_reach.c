@@ -127,6 +127,16 @@ static int is_expanded(const struct lint_setting *s)
     return memchr(from, '$', strcspn(from, "\n")) != NULL;
 }
 
+/* Behind && or || of its line, or of those that it continues; lines may be long. */
+static int is_conditional(const struct lint_setting *s)
+{
+    const char *data = s->text->data;
+    size_t from = s->name_at, least = from > 400 ? from - 400 : 0;
+    while (from > least && (data[from - 1] != '\n' || (from > 1 && data[from - 2] == '\\')))
+        from--;
+    return memmem(data + from, s->name_at - from, "&&", 2) || memmem(data + from, s->name_at - from, "||", 2);
+}
+
 static int may_be_set_again(const struct lint_setting *s)
 {
     static const char *const kept[] = {"python", "lua", "markdown", "conf", "hcl", "make"};
@@ -144,7 +154,7 @@ const struct lint_setting *lint_set_again(const struct lint *l, const struct lin
         if (o->hash != s->hash || strcmp(o->name, s->name) != 0)
             continue;
         int counts = o->group != s->group || o->branch != s->branch || o->body != s->body ||
-                     o->commands != s->commands ||
+                     o->commands != s->commands || is_conditional(o) ||
                      (o->how != LINT_UNSET && (!o->value || !strcmp(o->value, s->value) || is_expanded(o)));
         return counts ? NULL : o;
     }

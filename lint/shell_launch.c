@@ -87,8 +87,8 @@ static size_t find_entry_end(const char *s, size_t at, size_t end, char mark)
 static void find_cut_value(struct shell *sh, const struct lint_setting *before, size_t at, size_t end)
 {
     const char *s = sh->s;
-    if (!before || !before->var || before->var->kind != ENV_LIST || !before->value || end == at ||
-        memchr(s + at, '=', end - at) || memmem(s + at, end - at, "_proxy", 6) ||
+    if (!before || !before->var || before->var->kind != ENV_LIST || !before->value || *before->value == '{' ||
+        end == at || memchr(s + at, '=', end - at) || memmem(s + at, end - at, "_proxy", 6) ||
         strspn(s + at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") >= end - at)
         return;
     lint_find(sh->l, NT_EXPORT_COMMA, before,

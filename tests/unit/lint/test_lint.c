@@ -458,6 +458,10 @@ static const struct kase cases[] = {
     {"shell", NULL, NOWHERE, "if [ $LOCAL_RANK -eq 0 ]; then\nexport NCCL_BUFFSIZE=1048576\nfi\n", "", "NT707"},
     {"shell", NULL, NOWHERE, "export NCCL_IB_SL=1\nexport NCCL_IB_SL=2\n", "NT708", NULL},
     {"shell", NULL, NOWHERE, "export NCCL_IB_SL=1\n./a\nexport NCCL_IB_SL=2\n", "", "NT708"},
+    {"shell", NULL, NOWHERE, "export NCCL_IB_SL=1\n[ -n \"$A\" ] && export NCCL_IB_SL=2\n", "", "NT708"},
+    {"shell", NULL, NOWHERE, "export NCCL_IB_SL=1\n[ -z \"$A\" ] || \\\n  export NCCL_IB_SL=2\n", "", "NT708"},
+    {"shell", NULL, NOWHERE, "[ -n \"$A\" ] && export NCCL_IB_SL=1\nexport NCCL_IB_SL=2\n", "NT708", NULL},
+    {"shell", NULL, NOWHERE, "helm install t ./c --set env.NCCL_IB_HCA={mlx5_0,mlx5_1}\n", "", "NT612"},
     {"shell", NULL, NOWHERE, "cat > w.sh <<X\nexport NCCL_IB_SL=1\nX\nsrun ./a\n", "NT709", NULL},
     {"shell", NULL, NOWHERE, "cat > w.sh <<X\nexport NCCL_IB_SL=1\nX\nsrun ./w.sh\n", "", "NT709"},
     /* readers */
