@@ -405,12 +405,14 @@ static void check_local_interface(struct lint *l, const struct lint_setting *s)
             }
 }
 
-/* host:port or [address]:port */
+/* host:port or [address]:port. Of "host" NCCL 2.28.9 makes port 65535, of "host:" and "host:x" port 0. */
 static void check_comm_id(struct lint *l, const struct lint_setting *s)
 {
     const char *colon = s->value ? strrchr(s->value, ':') : NULL;
     if (s->value && *s->value && (!colon || !isdigit((unsigned char)colon[1])))
-        lint_find(l, NT_ADDRESS_WITHOUT_PORT, s, "NCCL needs a port here: without one, communicator creation fails.",
+        lint_find(l, NT_ADDRESS_WITHOUT_PORT, s,
+                  colon ? "There is no number behind ':', of which NCCL makes port 0 or 65535."
+                        : "NCCL takes port 65535 without one, whether it is free or not.",
                   "Write host:port, or remove it: frameworks hand the address over themselves.");
 }
 

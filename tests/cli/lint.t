@@ -165,15 +165,15 @@ Every rule is still known
   NT101:warning NT102:warning NT103:note NT104:warning NT105:note NT106:warning NT107:warning NT108:note
   NT109:warning NT110:warning NT201:error NT202:error NT203:error NT204:error NT205:error NT206:error
   NT207:error NT208:error NT209:error NT210:warning NT211:error NT212:error NT213:warning NT214:error
-  NT215:error NT216:error NT217:error NT218:error NT219:error NT220:error NT221:error NT301:error NT302:warning
-  NT303:warning NT304:warning NT305:note NT306:warning NT307:warning NT308:warning NT309:warning NT310:warning
-  NT311:note NT312:note NT313:warning NT314:warning NT315:note NT316:warning NT317:warning NT318:warning
-  NT319:warning NT320:warning NT321:note NT322:warning NT323:warning NT324:note NT325:warning NT326:warning
-  NT327:note NT401:warning NT402:warning NT403:warning NT404:error NT405:warning NT406:error NT407:warning
-  NT408:warning NT409:warning NT410:error NT411:warning NT412:note NT413:warning NT414:error NT415:warning
-  NT416:warning NT417:note NT418:warning NT501:warning NT502:error NT503:warning NT504:error NT505:error
-  NT506:error NT507:note NT508:note NT509:error NT510:note NT601:error NT602:error NT603:error NT604:warning
-  NT605:error NT606:error NT607:warning NT608:error NT609:warning NT610:warning NT611:error NT612:error
-  NT613:error NT614:error NT615:error NT616:error NT701:warning NT702:warning NT703:warning NT704:warning
-  NT705:warning NT706:warning NT707:warning NT708:warning NT709:warning NT710:warning NT801:warning NT802:note
-  NT803:warning
+  NT215:error NT216:error NT217:error NT218:error NT219:error NT220:error NT221:warning NT301:error
+  NT302:warning NT303:warning NT304:warning NT305:note NT306:warning NT307:warning NT308:warning NT309:warning
+  NT310:warning NT311:note NT312:note NT313:warning NT314:warning NT315:note NT316:warning NT317:warning
+  NT318:warning NT319:warning NT320:warning NT321:note NT322:warning NT323:warning NT324:note NT325:warning
+  NT326:warning NT327:note NT401:warning NT402:warning NT403:warning NT404:error NT405:warning NT406:error
+  NT407:warning NT408:warning NT409:warning NT410:error NT411:warning NT412:note NT413:warning NT414:error
+  NT415:warning NT416:warning NT417:note NT418:warning NT501:warning NT502:error NT503:warning NT504:error
+  NT505:error NT506:error NT507:note NT508:note NT509:error NT510:note NT601:error NT602:error NT603:error
+  NT604:warning NT605:error NT606:error NT607:warning NT608:error NT609:warning NT610:warning NT611:error
+  NT612:error NT613:error NT614:error NT615:error NT616:error NT701:warning NT702:warning NT703:warning
+  NT704:warning NT705:warning NT706:warning NT707:warning NT708:warning NT709:warning NT710:warning
+  NT801:warning NT802:note NT803:warning
