@@ -130,8 +130,8 @@ static void add_vision(struct tensor_list *l, const struct language_model *m)
 
 uint64_t language_model_experts(const struct language_model *m)
 {
-    return (uint64_t)m->experts * 3 * (uint64_t)m->hidden * (uint64_t)m->expert_intermediate *
-           (uint64_t)(m->layers - m->dense_layers);
+    int layers = m->layers > m->dense_layers ? m->layers - m->dense_layers : 0; /* a script may cut a model short */
+    return (uint64_t)m->experts * 3 * (uint64_t)m->hidden * (uint64_t)m->expert_intermediate * (uint64_t)layers;
 }
 
 int language_model_tensors(const struct language_model *m, struct workload_tensor out[WORKLOAD_TENSORS])

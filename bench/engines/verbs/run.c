@@ -19,7 +19,7 @@
 
 /* ---- the journal ---- */
 
-#define JOURNAL_LIMIT ((size_t)16 << 20) /* 150,000 pairs of ports */
+#define JOURNAL_LIMIT ((size_t)64 << 20) /* as of fabric.json: 600,000 pairs of ports */
 
 static int check_first_line(const char *line, const char *path, const char *what, struct err *e)
 {
