@@ -80,8 +80,10 @@ static const char *number_of_expr(struct workload_script *s, const char *value)
     if (strncmp(value, begin, sizeof begin - 1) != 0)
         return value;
     char *word = strtok_r(arena_strdup(s->arena, value + sizeof begin - 1), " )", &rest);
-    long sum = word ? term_of(s, word) : 0;
-    while (word && (word = strtok_r(NULL, " )", &rest))) {
+    if (!word)
+        return value;
+    long sum = term_of(s, word);
+    while ((word = strtok_r(NULL, " )", &rest))) {
         const char *next = strtok_r(NULL, " )", &rest);
         long term = next ? term_of(s, next) : 0;
         word += *word == '\\';

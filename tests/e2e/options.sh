@@ -12,11 +12,12 @@ none=$scratch/out
 topo=tests/fixtures/envgen/topology.json
 
 # refuses CODE TEXT COMMAND...: that exit code and text, a first line that begins with the command's name, and nothing
-# left behind.
+# left behind; verify writes no file.
 refuses() {
-    local code=$1 text=$2
+    local code=$1 text=$2 to=(-o "$none")
     shift 2
-    "$bin" "$@" -o "$none" >"$scratch/stdout" 2>"$scratch/stderr"
+    [ "$1" != verify ] || to=()
+    "$bin" "$@" "${to[@]}" >"$scratch/stdout" 2>"$scratch/stderr"
     local got=$?
     cat "$scratch/stderr"
     [ "$got" = "$code" ] && grep -qF -- "$text" "$scratch/stderr" && head -1 "$scratch/stderr" | grep -q "^nccltune $1: " &&

@@ -76,7 +76,7 @@ static const char *gpu_of(char *const column[COLUMNS])
 
 static struct workload_job job_of(char *const column[COLUMNS])
 {
-#define NUMBER(c) atoi(column[c])
+#define NUMBER(c) (int)strtol(column[c], NULL, 10)
     const char *lora = strstr(column[FLAGS], "lora"), *longest = strstr(column[FLAGS], "longest");
     return (struct workload_job){
         .model = model_of(column),
@@ -95,7 +95,7 @@ static struct workload_job job_of(char *const column[COLUMNS])
         .grad_accum = NUMBER(ACCUM),
         .prompt = NUMBER(PROMPT),
         .response = NUMBER(RESPONSE),
-        .longest = longest ? atoi(longest + 7) : 0,
+        .longest = longest ? (int)strtol(longest + 7, NULL, 10) : 0,
         .updates = NUMBER(UPDATES),
         .rollout_n = NUMBER(N),
         .rollout_tp = NUMBER(ROLLOUT_TP),
@@ -109,7 +109,7 @@ static struct workload_job job_of(char *const column[COLUMNS])
         .even_experts = has(column, "even"),
         .zero_bubble = has(column, "zb"),
         .no_sequence_parallel = has(column, "no-sp"),
-        .lora_rank = lora ? atoi(lora + 4) : 0,
+        .lora_rank = lora ? (int)strtol(lora + 4, NULL, 10) : 0,
     };
 }
 
