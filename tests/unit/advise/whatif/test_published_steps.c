@@ -2,6 +2,7 @@
  * whether its interval holds. Rows marked "fit" set constants; the goals are those of the rows marked "held", which
  * never do: dense within 1.5 times, experts and RL within 2, intervals hold four of five. Prints the table to
  * build/published-steps.tsv. */
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -57,9 +58,12 @@ static struct language_model model_of(char *const column[COLUMNS])
     struct language_model m = {.name = column[MODEL], .tied = has(column, "tied")};
     if (known)
         return *known;
-    assert_true(sscanf(column[SHAPE], "%d/%d/%d/%d/%d/%d/%d/%d/%d/%d", &m.layers, &m.hidden, &m.heads, &m.kv_heads,
-                       &m.head_dim, &m.intermediate, &m.vocab, &m.experts, &m.experts_per_token,
-                       &m.expert_intermediate) >= 7);
+    int *const shape[] = {&m.layers,       &m.hidden, &m.heads,   &m.kv_heads,          &m.head_dim,
+                          &m.intermediate, &m.vocab,  &m.experts, &m.experts_per_token, &m.expert_intermediate};
+    size_t n = 0;
+    for (char *p = column[SHAPE]; n < sizeof shape / sizeof *shape && isdigit((unsigned char)*p); p += *p == '/')
+        *shape[n++] = (int)strtol(p, &p, 10);
+    assert_true(n >= 7);
     return m;
 }
 
@@ -135,7 +139,7 @@ static void predict_row(char *const column[COLUMNS], FILE *found)
     if (env_step_between(as_it_is, as_it_is, steps, w->arena, &s, &e))
         fail_msg("%s: %s", column[MODEL], e.text);
     struct step_time whole = env_step_whole(&s);
-    double published = atof(column[SECONDS]);
+    double published = strtod(column[SECONDS], NULL);
     double factor = whole.us / 1e6 / published;
     int dense = !strcmp(column[KIND], "dense"),
         inside = whole.low_us <= published * 1e6 && published * 1e6 <= whole.high_us;
