@@ -214,14 +214,12 @@ static int drop_bad_nodes(struct tune *t, struct tune_part *p, struct err *e)
  * to themselves. Return how many. */
 static int drop_lost_nodes(struct tune *t, struct tune_part *p, double took_s)
 {
-    int n, dropped = 0;
+    int dropped = 0;
     if (p->bench.setup.lent && !bench_engine_has_ranks(bench_engine_find(p->bench.engine)) &&
         2 * took_s < p->bench.budget_s)
         dropped = cli_nodes_drop_lost(&t->agents, &t->bench.setup, p->topology, &t->log, t->arena);
-    if (dropped) {
-        p->bench.setup.hosts = topo_hosts(p->topology, -1, 0, t->arena, &n);
-        p->bench.setup.hostfile = NULL;
-    }
+    if (dropped)
+        tune_name_hosts(t, p);
     return dropped;
 }
 

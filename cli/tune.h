@@ -57,6 +57,9 @@ int tune_predicts(const struct tune *t);
 int tune_look(struct tune *t, struct err *e);
 void tune_forget(struct tune *t); /* what that has allocated */
 
+/* Tells the part's launcher its hosts: those of the topology that are measured. */
+void tune_name_hosts(struct tune *t, struct tune_part *p);
+
 /* Takes a node out of the part, with the reason; 0: it is not in it. */
 int tune_drop(struct tune *t, struct tune_part *p, const char *name, const char *why);
 

@@ -126,8 +126,7 @@ static int adopt(struct tune_part *p, struct err *e)
     return 0;
 }
 
-/* Hosts for the launcher. */
-static void name_hosts(struct tune *t, struct tune_part *p)
+void tune_name_hosts(struct tune *t, struct tune_part *p)
 {
     int n;
     p->bench.setup.hosts = topo_hosts(p->topology, -1, 0, t->arena, &n);
@@ -140,14 +139,14 @@ static void set_hosts(struct tune *t, struct tune_part *p, const struct cli_node
     int n;
     topo_hosts(p->topology, -1, 0, t->arena, &n);
     if (!nodes->here && (t->machine.topology || n != nodes->n))
-        name_hosts(t, p);
+        tune_name_hosts(t, p);
 }
 
 int tune_drop(struct tune *t, struct tune_part *p, const char *name, const char *why)
 {
     int dropped = cli_nodes_drop(p->topology, name, why);
     if (dropped)
-        name_hosts(t, p);
+        tune_name_hosts(t, p);
     return dropped;
 }
 

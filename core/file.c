@@ -206,12 +206,17 @@ static int write_in_place(const struct trust_place *p, const char *path, const v
     return rc;
 }
 
-/* The mode of a new file: that of the one it replaces, where nobody else can have chosen it. */
-static mode_t mode_like(const struct trust_place *p, const struct stat *old)
+mode_t file_new_mode(void)
 {
     mode_t mask = umask(0);
     umask(mask);
-    return old && p->is_private && old->st_uid == geteuid() ? old->st_mode & 0777 : 0666 & ~mask;
+    return 0666 & ~mask;
+}
+
+/* The mode of a new file: that of the one it replaces, where nobody else can have chosen it. */
+static mode_t mode_like(const struct trust_place *p, const struct stat *old)
+{
+    return old && p->is_private && old->st_uid == geteuid() ? old->st_mode & 0777 : file_new_mode();
 }
 
 int file_write(const char *path, const void *data, size_t bytes, struct err *e)

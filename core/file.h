@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "core/arena.h"
 #include "core/err.h"
@@ -70,6 +71,9 @@ int file_ends_with(const char *name, const char *end);
 
 /* Makes `path` and its missing parents, mode 0777 less the umask. An existing directory is fine. */
 int file_mkdirs(const char *path, struct err *e);
+
+/* The mode that a new file gets: 0666 less the umask. Not for several threads. */
+mode_t file_new_mode(void);
 
 /* Writes what a file holds, 1 GiB at most, to the descriptor `to` (-1: nowhere); how much it is, and its SHA-256. */
 int file_copy(const char *path, int to, uint64_t *bytes, char hex[SHA256_HEX], struct err *e);

@@ -63,8 +63,6 @@ static int begin_file(struct env_staged_write *s, const char *name, struct err *
 
 int env_staged_write_add(struct env_staged_write *s, const char *name, const void *data, size_t bytes, struct err *e)
 {
-    mode_t mask = umask(0);
-    umask(mask);
     int fd = begin_file(s, name, e);
     if (fd < 0)
         return ERR_FAILED;
@@ -74,19 +72,17 @@ int env_staged_write_add(struct env_staged_write *s, const char *name, const voi
     sha256_init(&hash);
     sha256_update(&hash, data, bytes);
     sha256_hex(&hash, f->sha256);
-    return trust_fill(fd, data, bytes, 0666 & ~mask) ? err_errno(e, "%s: cannot be written", path_of(s, name)) : 0;
+    return trust_fill(fd, data, bytes, file_new_mode()) ? err_errno(e, "%s: cannot be written", path_of(s, name)) : 0;
 }
 
 int env_staged_write_copy(struct env_staged_write *s, const char *name, const char *path, struct err *e)
 {
-    mode_t mask = umask(0);
-    umask(mask);
     int fd = begin_file(s, name, e);
     if (fd < 0)
         return ERR_FAILED;
     struct env_staged *f = &s->files[s->count - 1];
     int rc = file_copy(path, fd, &f->bytes, f->sha256, e);
-    if (trust_fill(fd, "", 0, 0666 & ~mask) && !rc)
+    if (trust_fill(fd, "", 0, file_new_mode()) && !rc)
         rc = err_errno(e, "%s: cannot be written", path_of(s, name));
     return rc;
 }
