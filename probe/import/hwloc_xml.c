@@ -119,7 +119,9 @@ static int numa_of(const struct import *in, const struct xml_node *n)
     if (in->nnuma == 1)
         return in->numa[0].os_index;
     hwloc_bitmap_t set = hwloc_bitmap_alloc();
-    int several = !set || !nodeset || hwloc_bitmap_sscanf(set, nodeset) < 0;
+    /* hwloc reads past the end of an empty string and aborts where the first character is a comma. */
+    int readable = nodeset && *nodeset && *nodeset != ',';
+    int several = !set || !readable || hwloc_bitmap_sscanf(set, nodeset) < 0;
     for (int i = 0; i < in->nnuma && !several; i++) {
         if (!hwloc_bitmap_isset(set, (unsigned)in->numa[i].os_index))
             continue;

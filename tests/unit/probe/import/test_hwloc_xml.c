@@ -71,6 +71,31 @@ TEST_CASE(version_1)
     topo_free(t);
 }
 
+/* Sets of NUMA nodes at which hwloc_bitmap_sscanf() reads past the end or aborts: the place stays unknown. */
+TEST_CASE(bad_nodesets)
+{
+    static const char *const nodesets[] = {"", ",0x2", ",", "0x2,", "x", "0xf...f,"};
+    for (size_t i = 0; i < sizeof nodesets / sizeof *nodesets; i++) {
+        struct topology *t = topo_new();
+        struct err e = {0};
+        const char *text = arena_printf(
+            t->arena,
+            "<topology version=\"2.0\"><object type=\"Machine\">"
+            "<object type=\"NUMANode\" os_index=\"0\" cpuset=\"0x1\"/><object type=\"NUMANode\" os_index=\"1\" "
+            "cpuset=\"0x2\"/>"
+            "<object type=\"PCIDev\" nodeset=\"%s\" pci_busid=\"0000:01:00.0\" pci_type=\"0302 [10de:2330]\"/>"
+            "</object></topology>",
+            nodesets[i]);
+        const struct xml_node *root = xml_parse(arena_strdup(t->arena, text), strlen(text), "node.xml", t->arena, &e);
+        assert_non_null(root);
+        assert_int_equal(import_hwloc_xml(t, root, "node", "node.xml", &e), ERR_OK);
+        const struct topo_class *c = &t->classes[0];
+        assert_int_equal(c->ngpus, 1);
+        assert_int_equal(c->objects[c->gpus[0].object].numa, -1);
+        topo_free(t);
+    }
+}
+
 TEST_CASE(refused)
 {
     static const struct {
