@@ -185,11 +185,15 @@ static int replaced_by(const struct diag_events *e, int i)
         {"p2p-access", "acs"},
         {"ib-remote-access", "acs"},
         {"ib-fatal-event", "ib-protection"},
+        {"illegal-access", "gpu-new"},
+        {"cuda-failure", "gpu-new"},
+        {"launch-failure", "gpu-new"},
         {"reg-mr", "memlock"},
         {"socket-connect", "out-of-memory"},
         {"torch-nccl-error", "torch-system-error"},
         {"torch-nccl-error", "transport-connect"},
         {"torch-system-error", "transport-connect"},
+        {"torch-system-error", "peer-closed"},
         {"transport-connect", "slingshot-sockets"},
         {"peer-closed", "transport-connect"},
     };
@@ -302,7 +306,7 @@ static const struct {
     {"ib-retry|qp-unreachable|qp-timeout|qp-invalid|qp-other", add_gid},
     {"gdr-distance", add_distance},
     {"connect-refused|no-route|connect-timeout|socket-connect|peer-closed", add_address},
-    {"truncated|topology|version-mismatch|ib-remote-invalid|ib-internal", add_differences},
+    {"truncated|topology|version-mismatch|ib-remote-invalid|ib-internal|peer-address|socket-type", add_differences},
 };
 
 /* ---- the answer -------------------------------------------------------------------------------------------------- */
@@ -493,7 +497,10 @@ static int find_note(const struct judge *j)
 
 void diag_judge_failure(struct judge *j)
 {
-    const struct diag_events *e = j->d->events;
+    struct diag_events *e = j->d->events;
+    /* A new GPU explains something only with an NCCL that does not know it. */
+    if (!is_release_before(j->d->nccl.version, 26))
+        e->of[index_of("gpu-new")].count = 0;
     struct diag_failure *f = &j->r->failure;
     int cause = find_cause(e);
     int only_echo = cause >= 0 && message_at((size_t)cause)->kind == MESSAGE_ECHO;

@@ -195,6 +195,8 @@ static int sockets(const struct judge *j, struct diag_hit *h)
                         "some connections between nodes use TCP sockets (%ld), others RDMA (%ld)", n->socket, n->ib);
     /* Within one node the network does not matter; old releases do not say how many there are, and a log of one node
      * that connects to none other is taken as all there is. */
+    if (j->rule->limit != (double)(n->nodes > 1 && n->ranks == n->nodes))
+        return 0;
     int alone = n->nodes == 1 || (!n->nodes && (n->p2p + n->shm > 0 || diag_host_count(j->d) == 1));
     return (n->socket || (!strncmp(n->network, "Socket", 6) && !alone)) &&
            diag_hit(h, 0.5, n->socket_place, "NCCL uses TCP sockets for what leaves a node%s",
@@ -303,6 +305,11 @@ const struct diag_rule diag_nccl_rules[] = {
      "that "
      "failed to load",
      "nccltune lint --env; nccltune probe"},
+    {"sockets", sockets, DIAG_MEASURED,
+     "load the RDMA stack and name the HCAs (NCCL_IB_HCA) and the GID; if these are containers of one machine, run its "
+     "ranks in one container that sees all its GPUs: NCCL takes each container for a node of its own, and NVLink needs "
+     "both GPUs visible in both",
+     "nccltune lint --env; nccltune probe", 1},
     {"no-gdr", gdr_off, DIAG_MEASURED,
      "load nvidia-peermem or use an open kernel driver with DMA-BUF, and see that GPU and HCA share a PCIe switch "
      "(NCCL_NET_GDR_LEVEL)",

@@ -81,7 +81,7 @@ int diag_read_variables(struct diagnosis *d, const char *line)
     for (const char *p = line; (p = strstr(p, "NCCL_"));) {
         size_t len = strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
         const char *name = p, *value = NULL;
-        int starts = p == line || !strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_#", p[-1]);
+        int starts = p == line || !strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_#(", p[-1]);
         p += len;
         int said_so = !strncmp(p, said, sizeof said - 1);
         if (said_so)
@@ -208,7 +208,8 @@ static const struct {
     {"packing", "true", 0, 0.2, "Swift jobs have stalled with packing and streaming under ZeRO-3 (ms-swift issue 9649)",
      "start once with packing or streaming off", 1},
     {"NCCL_P2P_DISABLE", "1", 0, 0.20, "NCCL_P2P_DISABLE=1 keeps NCCL off NVLink and PCIe peer access",
-     "unset it, and run nccltune lint on the environment"},
+     "unset it, and run nccltune lint on the environment; a job that hangs without it has PCIe ACS or the IOMMU on: "
+     "sudo lspci -vvv | grep ACSCtl, iommu=pt"},
     {"NCCL_IB_DISABLE", "1", 0, 0.20, "NCCL_IB_DISABLE=1 sends everything between nodes through TCP sockets",
      "unset it where there is InfiniBand or RoCE, and run nccltune lint on the environment"},
     {"NCCL_SHM_DISABLE", "1", 0, 0.10, "NCCL_SHM_DISABLE=1 keeps NCCL off shared memory",
