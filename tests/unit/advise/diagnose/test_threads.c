@@ -93,6 +93,12 @@ static const struct {
     {"nccl-286.log", "peer-closed", "failed first"},
     {"gid-empty.log", "qp-gid-empty", "show_gids"},
     {"marin-6940.log", "no-interface", "NCCL_SOCKET_IFNAME"},
+    {"ucx-2434.log", "ib-retry", "GID"},
+    {"horovod-584.log", "connect-refused", "NCCL_SOCKET_IFNAME"},
+    {"nvbandwidth-39.log", "imex-channel", "nvidia-imex"},
+    /* Provoked: Open MPI 4.1.4 and UCX 1.13.1 with 4 KiB left in /dev/shm. */
+    {"ompi-shm-full.log", "shm-full", "--shm-size"},
+    {"ucx-shm-full.log", "shm-full", "--shm-size"},
 };
 
 static int answers(const struct diag_result *r, const char *word)
