@@ -229,11 +229,22 @@ void noise_of_repeats(const struct bench_results *r, struct findings *found)
         f->advice = "calls are compared within starts, launches across them: those that differ by less are noise";
 }
 
-/* So many margins are decided with what noise cannot be helped. */
-#define SMALL 2
-
 /* Starts that are less alike than this count as nearly as many. */
 #define ALIKE 0.2
+
+const char *noise_sentence(const struct bench_noise *x, const char *of, int starts, double margin, struct arena *a)
+{
+    double wanted = 1 + BENCH_WANTED * margin, smallest = bench_smallest_gain(x, starts, margin);
+    int need = bench_starts_for(x, wanted, margin);
+    const char *more = smallest <= wanted ? ""
+                                          : arena_printf(a, "; a gain of %.1f %% takes %s%d starts", 100 * (wanted - 1),
+                                                         need < BENCH_MANY_STARTS ? "" : "more than ", need);
+    return arena_printf(
+        a,
+        "this machine differs from itself by %.1f %% from one start to the next (%s): nothing below %.1f %% "
+        "can be decided in %d starts%s",
+        100 * x->spread, of, 100 * (smallest - 1), starts, more);
+}
 
 void noise_of_starts(const struct bench_results *r, struct findings *found)
 {
@@ -258,14 +269,11 @@ void noise_of_starts(const struct bench_results *r, struct findings *found)
                 call = c->call.label;
             }
         }
-    double gain = bench_smallest_gain(points, BENCH_MARGIN, 1);
-    if (gain > 0) {
-        int noisy = gain > 1 + SMALL * BENCH_MARGIN;
-        struct finding *f =
-            finding_add(found, noisy ? FINDING_WARNING : FINDING_OK, "smallest-gain", NULL,
-                        "%d starts cannot tell a gain below %.1f %% from noise, four times as many one below %.1f %% "
-                        "(median of the calls that were proven)",
-                        most, 100 * (gain - 1), 100 * (bench_smallest_gain(points, BENCH_MARGIN, 4) - 1));
+    const struct bench_noise x = bench_noise_of(points);
+    if (x.calls) {
+        int noisy = bench_smallest_gain(&x, most, BENCH_MARGIN) > 1 + BENCH_WANTED * BENCH_MARGIN;
+        struct finding *f = finding_add(found, noisy ? FINDING_WARNING : FINDING_OK, "smallest-gain", NULL, "%s",
+                                        noise_sentence(&x, "gains of calls", most, BENCH_MARGIN, found->arena));
         if (noisy)
             f->advice = "a quiet machine helps, or a larger --budget";
     }

@@ -2,7 +2,7 @@
  * repeats itself. What is worth knowing becomes findings, which go to the journal with the measurements. */
 #pragma once
 
-#include "bench/results/results.h"
+#include "bench/results/points.h"
 #include "core/finding.h"
 
 struct noise_watch;
@@ -27,3 +27,7 @@ void noise_of_repeats(const struct bench_results *r, struct findings *found);
 /* Add what the starts that prove calls show about this machine: a disturbance that outlasts a start, and calls that
  * keep one of several speeds for a whole start. Nothing where they show neither. */
 void noise_of_starts(const struct bench_results *r, struct findings *found);
+
+/* Say how much this machine differs from itself in gains `of` something, what so many starts can decide then, and how
+ * many a gain takes that is worth them. */
+const char *noise_sentence(const struct bench_noise *x, const char *of, int starts, double margin, struct arena *a);

@@ -118,9 +118,24 @@ struct bench_points {
 /* Allocated in `a`, which must live as long as `r`. */
 struct bench_points *bench_points_of(const struct bench_results *r, struct arena *a);
 
-/* Return the gain that half of the calls that were proven would need to clear the margin, had there been `times` as
- * many starts of them; 0 where none was proven in enough starts. */
-double bench_smallest_gain(const struct bench_points *p, double margin, double times);
+/* How much this machine differs from itself. */
+struct bench_noise {
+    double
+        spread; /* over starts: the standard deviation of the logarithm of a call's gain, the median of these calls */
+    int calls;  /* proven in BENCH_FEWEST starts or more; 0: nothing is known */
+    int rivals; /* of them at a point, in the mean */
+    double confidence;
+};
+struct bench_noise bench_noise_of(const struct bench_points *p);
+
+/* Return the smallest gain that clears the margin in `n` such starts, and how many starts a gain takes: of
+ * BENCH_MANY_STARTS that many or more. */
+#define BENCH_MANY_STARTS 1000
+double bench_smallest_gain(const struct bench_noise *x, int n, double margin);
+int bench_starts_for(const struct bench_noise *x, double gain, double margin);
+
+/* The gain that is to be decided, in margins: what is smaller is not worth further starts. */
+#define BENCH_WANTED 2
 
 /* The order of points: 0 where both were measured at the same one. */
 int bench_results_compare(const struct bench_result *a, const struct bench_result *b);

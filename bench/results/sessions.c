@@ -86,9 +86,15 @@ struct bench_interval bench_gain_over_starts(const double *logs, int n, double a
     return n ? v : (struct bench_interval){0};
 }
 
+/* Of the two sides together, so that one alone is wrong as often as may be. */
+static double confidence_among(int rivals)
+{
+    return 1 - 2 * BENCH_FALSE / BENCH_LOOKS / fmax(rivals, 1);
+}
+
 void bench_gain_among(struct bench_interval *gain, int rivals)
 {
-    double confidence = 1 - 2 * BENCH_FALSE / BENCH_LOOKS / fmax(rivals, 1);
+    double confidence = confidence_among(rivals);
     /* Starts that are worth less than two independent ones prove nothing. */
     gain->sure = gain->n > 2 && gain->worth >= 2
                      ? gain->median * exp(-stats_student_t(gain->worth - 1, confidence) * gain->error)
@@ -161,24 +167,44 @@ int bench_gain_clears(struct bench_interval gain, double margin)
     return holds && gain.n > 0 && gain.low >= 1 + margin;
 }
 
-double bench_smallest_gain(const struct bench_points *p, double margin, double times)
+struct bench_noise bench_noise_of(const struct bench_points *p)
 {
     struct arena *a = arena_new();
-    double *need = NULL, smallest = 0;
-    int n = 0;
-    for (int i = 0; i < p->count; i++)
+    struct bench_noise x = {.confidence = p->confidence};
+    double *spreads = NULL;
+    int contested = 0;
+    for (int i = 0; i < p->count; i++) {
+        int before = x.calls;
         for (int k = 0; k < p->items[i].ncandidates; k++) {
-            struct bench_interval g = p->items[i].candidates[k].proof;
-            if (g.n < BENCH_FEWEST || !(g.sure > 0) || g.predicted)
+            const struct bench_interval *g = &p->items[i].candidates[k].proof;
+            if (g->n < BENCH_FEWEST || g->predicted)
                 continue;
-            need = arena_grow(a, need, (size_t)n, sizeof *need);
-            need[n++] =
-                fmax(log(1 + margin) + log(g.median / g.low) / sqrt(times), log(g.median / g.sure) / sqrt(times));
+            spreads = arena_grow(a, spreads, (size_t)x.calls, sizeof *spreads);
+            spreads[x.calls++] = g->error * sqrt(g->n);
         }
-    if (n)
-        smallest = exp(stats_median(need, n));
+        contested += x.calls > before;
+    }
+    if (x.calls) {
+        x.spread = stats_median(spreads, x.calls);
+        x.rivals = (int)lround((double)x.calls / contested);
+    }
     arena_free(a);
-    return smallest;
+    return x;
+}
+
+double bench_smallest_gain(const struct bench_noise *x, int n, double margin)
+{
+    double error = x->spread / sqrt(n);
+    return exp(fmax(log(1 + margin) + stats_student_t(n - 1, x->confidence) * error,
+                    stats_student_t(n - 1, confidence_among(x->rivals)) * error));
+}
+
+int bench_starts_for(const struct bench_noise *x, double gain, double margin)
+{
+    int n = BENCH_FEWEST;
+    while (n < BENCH_MANY_STARTS && bench_smallest_gain(x, n, margin) > gain)
+        n++;
+    return n;
 }
 
 struct bench_interval bench_sessions_gain(const struct bench_candidate *const *from,

@@ -194,6 +194,22 @@ static cJSON *calls_json(const struct bench_plan *p, int coll)
     return o;
 }
 
+/* How many starts a gain takes that is worth them, by what gains differ by from one start to the next. */
+static cJSON *noise_json(const struct bench_options *o)
+{
+    static const double spreads[] = {0.01, 0.05, 0.3};
+    cJSON *doc = cJSON_CreateObject(), *starts = cJSON_AddArrayToObject(doc, "starts");
+    double gain = 1 + BENCH_WANTED * o->margin;
+    cJSON_AddNumberToObject(doc, "gain", gain);
+    for (size_t i = 0; i < sizeof spreads / sizeof *spreads; i++) {
+        const struct bench_noise noise = {spreads[i], 1, 1, o->confidence};
+        cJSON *x = json_append(starts);
+        cJSON_AddNumberToObject(x, "spread", spreads[i]);
+        cJSON_AddNumberToObject(x, "starts", bench_starts_for(&noise, gain, o->margin));
+    }
+    return doc;
+}
+
 static cJSON *plan_json(const struct bench_options *o, const struct bench_setup *setup,
                         const struct bench_engine *engine, const struct bench_plan *p, const uint64_t *sizes,
                         int nsizes)
@@ -223,6 +239,7 @@ static cJSON *plan_json(const struct bench_options *o, const struct bench_setup 
         arena_free(a);
         struct budget_task task = {colls * nsizes * (shapes ? shapes : 1), p->nlaunches - 1 + p->nbeside, p->keep_all};
         cJSON_AddItemToObject(doc, "time", budget_json(&task, o->budget_open ? 0 : o->budget_s));
+        cJSON_AddItemToObject(doc, "noise", noise_json(o));
     }
     return doc;
 }
@@ -262,10 +279,24 @@ static void print_words(const char *title, const cJSON *words, FILE *out)
     cJSON_ArrayForEach(word, words) fprintf(out, " %s", word->valuestring);
 }
 
+static void print_noise(const cJSON *noise, FILE *out)
+{
+    const cJSON *x;
+    const char *by = " that differs from start to start by";
+    fprintf(out, "noise        starts for a gain of %.3g %%", 100 * (json_num(noise, "gain", 1) - 1));
+    cJSON_ArrayForEach(x, cJSON_GetObjectItemCaseSensitive(noise, "starts"))
+    {
+        fprintf(out, "%s %.3g %%: %d", by, 100 * json_num(x, "spread", 0), (int)json_int(x, "starts", 0));
+        by = ", by";
+    }
+    fputc('\n', out);
+}
+
 void bench_plan_print(const cJSON *plan, FILE *out)
 {
     const cJSON *beside = cJSON_GetObjectItemCaseSensitive(plan, "beside"), *item;
     const cJSON *time = cJSON_GetObjectItemCaseSensitive(plan, "time");
+    const cJSON *noise = cJSON_GetObjectItemCaseSensitive(plan, "noise");
     char text[UNIT_TEXT];
     fprintf(out, "engine       %s (%s): %s\n", json_str(plan, "engine", ""), json_str(plan, "library", ""),
             json_str(plan, "description", ""));
@@ -299,4 +330,6 @@ void bench_plan_print(const cJSON *plan, FILE *out)
         if (json_int(cJSON_GetArrayItem(time, 0), "of_launches", 0))
             fputs("  and three quarters as long at most to leave out each setting of the launch that wins\n", out);
     }
+    if (noise)
+        print_noise(noise, out);
 }

@@ -10,8 +10,8 @@
 #define LEAST_S 60.0
 #define MOST_S  3600.0
 
-/* Sessions with all calls: at the beginning, and in the launch that has won. */
-#define FULL_SESSIONS 4
+/* Starts for calls: one explores, the fewest prove. */
+#define CALLS_STARTS (1 + BENCH_FEWEST)
 
 /* What is kept of the time that is left for the calls of the launch that wins, at most. */
 #define CALLS_PART 0.45
@@ -37,7 +37,7 @@ static double least_visit_s(const struct budget_task *t, double start_s)
 
 double budget_usual_s(const struct budget_task *t, double start_s)
 {
-    double s = FULL_SESSIONS * start_s + budget_points_s(t);
+    double s = CALLS_STARTS * start_s + budget_points_s(t);
     if (t->all)
         s *= 1 + t->launches;
     else if (t->launches)

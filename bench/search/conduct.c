@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/results/points.h"
+#include "bench/noise/noise.h"
 #include "bench/search/budget.h"
 #include "bench/search/candidates.h"
 #include "bench/search/screening.h"
@@ -80,6 +80,13 @@ static int run_session(struct bench_study *s, const struct search_session *v, st
     if (v->prove)
         s->found = found_so_far(s);
     return rc;
+}
+
+static void say_noise(const struct bench_study *s, const struct bench_noise *noise, const char *of, int starts)
+{
+    struct arena *a = arena_new();
+    log_info(s->log, "noise: %s", noise_sentence(noise, of, starts, s->options->margin, a));
+    arena_free(a);
 }
 
 /* ---- launches against the default ---- */
@@ -426,28 +433,31 @@ static int explore_calls(struct bench_study *s, const struct bench_knobs *launch
     return round == BENCH_FIRST_ROUND || left >= proof_s(s) + session_s(s) ? run_session(s, &v, e) : 0;
 }
 
-/* Say what can be decided here, as soon as starts tell, and what more of them would. */
-static void say_what_noise_allows(const struct bench_study *s, double began_s)
+/* Say what noise allows, as soon as starts tell. Return how many of them are to prove: where nobody named a budget as
+ * many as a gain that is worth it takes, and there is time for those. */
+static int plan_starts(struct bench_study *s, double began_s)
 {
     struct arena *a = arena_new();
-    const struct bench_points *p = bench_points_of(s->results, a);
-    double start_s = (progress_now_s() - began_s) / BENCH_FEWEST, fit = 1 + left_s(s) / start_s / BENCH_FEWEST;
-    double now = bench_smallest_gain(p, s->options->margin, 1), end = bench_smallest_gain(p, s->options->margin, fit),
-           more = bench_smallest_gain(p, s->options->margin, 4 * fit);
-    if (now > 0)
-        log_info(
-            s->log,
-            "noise: %d starts cannot tell less than %.1f %% from the default, the %.0f that there is time for %.1f %%, "
-            "four times as many %.1f %%",
-            BENCH_FEWEST, 100 * (now - 1), floor(fit * BENCH_FEWEST), 100 * (end - 1), 100 * (more - 1));
+    const struct bench_noise noise = bench_noise_of(bench_points_of(s->results, a));
+    double margin = s->options->margin, start_s = (progress_now_s() - began_s) / BENCH_FEWEST;
+    int starts = PROVING;
+    if (noise.calls && s->options->budget_open) {
+        starts = (int)fmin(bench_starts_for(&noise, 1 + BENCH_WANTED * margin, margin), PROVING);
+        s->time.deadline_s =
+            fmax(s->time.deadline_s, progress_now_s() + (starts - BENCH_FEWEST) * start_s + s->time.start_s);
+    }
+    int fit = BENCH_FEWEST + (int)fmin(left_s(s) / start_s, starts - BENCH_FEWEST);
+    if (noise.calls)
+        say_noise(s, &noise, "gains of calls", fit);
     arena_free(a);
+    return starts;
 }
 
 static int prove_calls(struct bench_study *s, const struct bench_knobs *launch, struct err *e)
 {
     double began_s = progress_now_s();
-    int rc = 0;
-    for (int k = 0; k < PROVING && !rc && !bench_stopped(s) && left_s(s) > s->time.start_s; k++) {
+    int rc = 0, most = PROVING;
+    for (int k = 0; k < most && !rc && !bench_stopped(s) && left_s(s) > s->time.start_s; k++) {
         int starts = k < BENCH_FEWEST ? BENCH_FEWEST - k : 2; /* share what is left behind them */
         double share_s = fmax(0, left_s(s) - starts * s->time.start_s) / starts;
         struct search_session v = {.launch = launch,
@@ -458,7 +468,7 @@ static int prove_calls(struct bench_study *s, const struct bench_knobs *launch, 
             break;
         rc = run_session(s, &v, e);
         if (!rc && k + 1 == BENCH_FEWEST)
-            say_what_noise_allows(s, began_s);
+            most = plan_starts(s, began_s);
     }
     return rc;
 }
@@ -545,6 +555,9 @@ static int search(struct bench_study *s, struct screening *f, struct err *e)
         return rc;
     if (left_s(s) > BUDGET_SPARE * session_s(s)) {
         rc = screening_run(s, f, e);
+        if (f->count > 1)
+            say_noise(s, &(struct bench_noise){f->spread, 1, 1, s->options->confidence}, "pairs of launches",
+                      BUDGET_PAIRS);
         if (!rc && !bench_stopped(s) && (ample || screening_best(f) > PROMISING))
             rc = compare_launches(s, f, &winner, e);
         if (!rc && !bench_stopped(s))

@@ -398,7 +398,8 @@ static int screen_all(struct bench_study *s, struct screening *f, struct err *e)
 static void select_finalists(const struct bench_study *s, struct screening *f)
 {
     struct screening_launch *order = arena_alloc(s->arena, (size_t)f->count * sizeof *order), *x = NULL;
-    double limit = (1 + spread_of(s, f)) * f->items[0].score;
+    f->spread = spread_of(s, f);
+    double limit = (1 + f->spread) * f->items[0].score;
     int n = 0;
     order[n++] = f->items[0];
     while ((x = next_single(f, x)) && x->score <= limit)

@@ -11,6 +11,8 @@ struct screening_launch {
 struct screening {
     struct screening_launch *items; /* the default first */
     int count;
+    double
+        spread; /* by what two sessions of a launch differ, known once they were screened: a logarithm, 0.1 at most */
 };
 
 /* Adds every launch of the plan to `f`, which is empty. */

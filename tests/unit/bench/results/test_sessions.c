@@ -207,9 +207,14 @@ TEST_CASE(a_gain_clears_above_the_smallest)
     double logs[8];
     struct bench_candidate c = {.proof = bench_gain_over_starts(starts, 8, 0, 0.95)};
     struct bench_point point = {.candidates = &c, .ncandidates = 1};
-    const struct bench_points points = {.items = &point, .count = 1};
-    double smallest = bench_smallest_gain(&points, 0.03, 1);
-    assert_true(smallest > 1.03 && bench_smallest_gain(&points, 0.03, 4) < smallest);
+    const struct bench_points points = {.items = &point, .count = 1, .confidence = 0.95};
+    const struct bench_noise noise = bench_noise_of(&points), bad = {0.3, 1, 1, 0.95}, still = {0.002, 1, 1, 0.95};
+    double smallest = bench_smallest_gain(&noise, 8, 0.03);
+    assert_true(smallest > 1.03 && bench_smallest_gain(&noise, 32, 0.03) < smallest);
+    assert_int_equal(bench_starts_for(&noise, smallest * 1.0001, 0.03), 8);
+    assert_int_equal(bench_starts_for(&still, 1.06, 0.03), BENCH_FEWEST);
+    assert_true(bench_starts_for(&bad, 1.06, 0.03) > 300);
+    assert_int_equal(bench_starts_for(&bad, 1.03, 0.03), BENCH_MANY_STARTS);
     for (int above = 0; above < 2; above++) {
         for (int i = 0; i < 8; i++)
             logs[i] = starts[i] + log(smallest) + (above ? 1e-4 : -1e-4);

@@ -112,7 +112,8 @@ TEST_CASE(a_plan_in_words)
         "\"broadcast\":{\"calls\":[\"default\"],\"refinements\":0}},\"sizes\":[8,1024],"
         "\"time\":[{\"start_s\":1,\"time_s\":60,\"enough_s\":90,\"points\":3,\"of_points\":4,\"launches\":1,"
         "\"of_launches\":2,\"pairs\":5},{\"start_s\":5,\"time_s\":60,\"enough_s\":60,\"points\":4,\"of_points\":4,"
-        "\"launches\":1,\"of_launches\":2,\"pairs\":2}]}",
+        "\"launches\":1,\"of_launches\":2,\"pairs\":2}],\"noise\":{\"gain\":1.06,\"starts\":[{\"spread\":0.01,"
+        "\"starts\":5},{\"spread\":0.3,\"starts\":422}]}}",
         "{\"engine\":\"m\",\"library\":\"L 2\",\"description\":\"none\",\"launches\":[\"default\"],"
         "\"collectives\":{\"alltoall\":{\"calls\":[\"default\"]}},\"sizes\":[4096]}",
     };
@@ -127,7 +128,8 @@ TEST_CASE(a_plan_in_words)
         "  start 1 s    60 s: calls at 3 of 4 points, then 1 of 2 launches in turn, then the best against the default "
         "in 5 pairs of sessions; 1 min 30 s would do for all\n"
         "  start 5 s    60 s: calls at 4 of 4 points; no launch can be told from the default\n"
-        "  and three quarters as long at most to leave out each setting of the launch that wins\n",
+        "  and three quarters as long at most to leave out each setting of the launch that wins\n"
+        "noise        starts for a gain of 6 % that differs from start to start by 1 %: 5, by 30 %: 422\n",
         "engine       m (L 2): none\n"
         "launches     default\n"
         "alltoall     default\n"
@@ -249,6 +251,9 @@ static void plan_is(const struct bench_options *o, const char *expected)
     "{\"start_s\":" start ",\"time_s\":60,\"enough_s\":%s,\"points\":" points ",\"of_points\":" points \
     ",\"launches\":0,"                                                                                 \
     "\"of_launches\":0,\"pairs\":0}"
+#define PLAN_NOISE                                                                                           \
+    "\"noise\":{\"starts\":[{\"spread\":0.01,\"starts\":5},{\"spread\":0.05,\"starts\":15},{\"spread\":0.3," \
+    "\"starts\":422}],\"gain\":1.06}}\n"
 
 TEST_CASE(what_would_be_done)
 {
@@ -257,20 +262,20 @@ TEST_CASE(what_would_be_done)
     o.budget_s = 60;
     snprintf(expected, sizeof expected,
              PLAN_HEAD "\"ring\",\"tree\"],\"refinements\":0}},\"sizes\":[8,1024],\"time\":[" ROW("1", "2") "," ROW(
-                 "5", "2") "," ROW("30", "2") "]}\n",
-             "60", "60", "122");
+                 "5", "2") "," ROW("30", "2") "]," PLAN_NOISE,
+             "60", "60", "182");
     plan_is(&o, expected);
     o.shapes =
         (struct bench_shape_list){.count = 3, .items = {{2, 4}, {1, 2}, {2, 2}}}; /* every shape has its points */
     snprintf(expected, sizeof expected,
              PLAN_HEAD "\"ring\",\"tree\"],\"refinements\":0}},\"sizes\":[8,1024],\"shapes\":[\"2x2\",\"1x2\",\"2x1\"],"
-                       "\"time\":[" ROW("1", "6") "," ROW("5", "6") "," ROW("30", "6") "]}\n",
-             "60", "60", "126");
+                       "\"time\":[" ROW("1", "6") "," ROW("5", "6") "," ROW("30", "6") "]," PLAN_NOISE,
+             "60", "60", "186");
     plan_is(&o, expected);
     o.shapes.count = 0;
     o.budget_open = 1;
     char *text = plan_text(&o);
-    assert_non_null(strstr(text, "{\"start_s\":30,\"time_s\":122,\"enough_s\":122,"));
+    assert_non_null(strstr(text, "{\"start_s\":30,\"time_s\":182,\"enough_s\":182,"));
     free(text);
     o.budget_open = 0;
     o.collectives |= 1u << COLL_REDUCE;

@@ -167,6 +167,23 @@ TEST_CASE(the_usual_time_is_enough)
     assert_true(s.spent_s > 2 * 60);
 }
 
+/* Starts of the runs of a few machines whose user names no budget, calls alone: a mean. */
+static double usual_starts(enum world_regime regime)
+{
+    double starts = 0;
+    for (size_t n = 4; n < WORLD_LAWS; n += 29)
+        starts += world_run(&(struct world_options){.law = n, .seed = n, .regime = regime, .start_s = 10}).starts / 4.0;
+    return starts;
+}
+
+/* Without a budget there are as many starts as noise asks for: one explores and five prove where it is quiet. */
+TEST_CASE(noise_says_how_many_starts)
+{
+    assert_true(usual_starts(WORLD_QUIET) < 7);
+    assert_true(usual_starts(WORLD_FAVOURS) > 12);
+    assert_true(usual_starts(WORLD_MODES) > 18);
+}
+
 /* Nothing is better than anything else, and nothing is chosen: of what was tested one in a hundred, where it is to be
  * one in two hundred, for there are few. */
 TEST_CASE(everything_alike)
