@@ -78,6 +78,8 @@ TEST_CASE(lines_have_their_entry)
         {"NCCL WARN socketStartConnect: Connect to 10.0.0.2<1> failed : Software caused connection abort",
          "connect-refused", 1},
         {"NCCL WARN socketPollConnect: Connect to 10.0.0.4<1> returned 113(No route to host) errno 115", "no-route", 1},
+        {"NCCL WARN Cuda failure 800 'operation not permitted'", "imex-channel", 1},
+        {"NCCL WARN Cuda failure 900 'operation not permitted when stream is capturing'", "cuda-failure", 1},
         {"NCCL WARN something that no release prints", "", 1},
         {"[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5)", "watchdog", 0},
         {"NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.", "xid-79", 0},
