@@ -25,16 +25,6 @@ struct known_place known_place_of(const struct bench_result *x)
                                 .buffers = x->buffers};
 }
 
-void known_set_place(struct bench_result *x, const struct known_place *at)
-{
-    x->coll = at->coll;
-    x->bytes = at->bytes;
-    x->nodes = at->nodes;
-    x->ranks = at->ranks;
-    x->others = at->others;
-    x->buffers = at->buffers;
-}
-
 int known_is_of(const struct bench_result *r, const struct known_place *at)
 {
     return r->coll == at->coll && r->nodes == at->nodes && r->ranks == at->ranks && r->others == at->others &&

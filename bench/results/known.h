@@ -15,10 +15,8 @@ struct known_place {
     int others, buffers; /* of struct bench_result */
 };
 
-/* Return where a result was measured; the other way round, all but launch and engine; and whether a result was there,
- * at any size and under any launch. */
+/* Return where a result was measured, and whether it was there, at any size and under any launch. */
 struct known_place known_place_of(const struct bench_result *x);
-void known_set_place(struct bench_result *x, const struct known_place *at);
 int known_is_of(const struct bench_result *x, const struct known_place *at);
 
 struct known {

@@ -327,7 +327,7 @@ void bench_plan_print(const cJSON *plan, FILE *out)
     if (time) {
         fputs("time         by what a start takes, which the first one tells\n", out);
         budget_print(time, out);
-        if (json_int(cJSON_GetArrayItem(time, 0), "of_launches", 0))
+        if (json_int(cJSON_GetArrayItem(time, 0), "launches", 0))
             fputs("  and three quarters as long at most to leave out each setting of the launch that wins\n", out);
     }
     if (noise)

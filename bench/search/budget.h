@@ -41,21 +41,11 @@ double budget_points_s(const struct budget_task *t);
  * for as many as a search usually makes. */
 double budget_visit_s(const struct budget_task *t, double left_s, double start_s);
 
-/* What of the time left is kept for the calls of the launch that wins, when they are to take as long as `calls_s`. */
-double budget_kept_s(double left_s, double calls_s);
-
 /* The time in which nearly everything is found that is to be found, where a start takes start_s: seconds. */
 double budget_usual_s(const struct budget_task *t, double start_s);
 
-struct budget_buys {
-    double points;   /* the part of them that is measured with all calls, sooner or later, 0 to 1 */
-    double launches; /* the part of them that is screened */
-    int pairs;       /* with the default; below BENCH_FEWEST none is told from it */
-};
-struct budget_buys budget_buys(const struct budget_task *t, double budget_s, double start_s);
-
-/* The same as {start_s, time_s, enough_s, points, of_points, launches, of_launches, pairs}, and of an array of those
- * for starts of 1, 5 and 30 s for people; budget_s 0: the usual one. cJSON_Delete frees. */
+/* That time beside what there is, {start_s, time_s, enough_s, points, launches}, in an array for starts of 1, 5 and 30
+ * s; budget_s 0: as much as is usual. cJSON_Delete frees. */
 struct cJSON *budget_json(const struct budget_task *t, double budget_s);
 void budget_print(const struct cJSON *budget, FILE *out);
 

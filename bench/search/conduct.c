@@ -34,6 +34,10 @@
 /* Of the time that is left where calls are explored, no more than this is kept for proving them. */
 #define PROOF_PART 0.6
 
+/* Of the time that is left where launches are compared, no more than this is kept for the calls of the one that wins.
+ */
+#define CALLS_PART 0.45
+
 /* What leaving out settings may take beside the budget, in parts of it. */
 #define LEAST_PART 0.75 /* man pages and --plan say so */
 
@@ -198,7 +202,7 @@ static int compare(struct bench_study *s, struct screening *f, double until_s, i
 static int compare_launches(struct bench_study *s, const struct screening *f, const struct bench_knobs **winner,
                             struct err *e)
 {
-    double until_s = s->time.deadline_s - budget_kept_s(left_s(s), s->time.calls_s);
+    double until_s = s->time.deadline_s - fmin(s->time.calls_s, CALLS_PART * left_s(s));
     int rc = 0, round = BENCH_PAIRS_ROUND;
     *winner = f->items[0].launch;
     for (int next = 1, taken; next < f->count && *winner == f->items[0].launch && !rc && !bench_stopped(s);

@@ -70,7 +70,12 @@ int bench_write(struct bench_study *s, const struct known_place *at, struct benc
         int troubled = x->status == BENCH_WRONG || x->status == BENCH_CRASHED || x->status == BENCH_HUNG;
         x->engine = s->engine->name;
         x->library = s->plan.library;
-        known_set_place(x, at);
+        x->coll = at->coll;
+        x->bytes = at->bytes;
+        x->nodes = at->nodes;
+        x->ranks = at->ranks;
+        x->others = at->others;
+        x->buffers = at->buffers;
         if (s->engine->measures && !s->options->budget_open)
             x->left_s = fmax(1, floor(s->time.deadline_s - progress_now_s()));
         if (troubled && (!x->detail || !*x->detail))

@@ -38,7 +38,7 @@ static struct bench_interval gain_of_all(struct env_decisions *d, const struct e
         weights[n] = worth[s - first];
         gains[n++] = s->launches[launch].gain;
     }
-    return env_weighted_gain(gains, weights, n);
+    return env_mean_gain(gains, weights, n);
 }
 
 /* The shapes' own choices, "a for 2x8, b for 1x4*4". */

@@ -259,7 +259,7 @@ static void finish_range(struct env_decisions *d, struct env_range *r)
         else
             gains[n++] = o->gain;
     }
-    r->gain = env_mean_gain(gains, n);
+    r->gain = env_mean_gain(gains, NULL, n);
     r->why = strcmp(r->call.label, BENCH_DEFAULT) != 0 ? why_chosen(d, r) : why_default(d, r);
     for (int i = 0; i < r->npoints; i++)
         if (r->points[i].shared) {

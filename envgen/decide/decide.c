@@ -82,7 +82,7 @@ static void sum_up(struct env_decisions *d, struct env_shape *s)
                 gains = arena_grow(d->arena, gains, (size_t)n, sizeof *gains);
                 gains[n++] = g;
             }
-    s->total_gain = env_mean_gain(gains, n);
+    s->total_gain = env_mean_gain(gains, NULL, n);
 }
 
 int env_decide(struct env_decisions *d, const struct bench_points *points, struct err *e)

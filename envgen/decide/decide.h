@@ -39,8 +39,7 @@ int env_decide(struct env_decisions *d, const struct bench_points *points, struc
 
 /* The geometric mean of `n` gains, weighted unless `weights` is NULL. They come from the same starts, or from the same
  * model: their intervals are taken to err alike, and `n` is that of the gain with the fewest starts. */
-struct bench_interval env_mean_gain(const struct bench_interval *gains, int n);
-struct bench_interval env_weighted_gain(const struct bench_interval *gains, const double *weights, int n);
+struct bench_interval env_mean_gain(const struct bench_interval *gains, const double *weights, int n);
 
 /* "1.31x (1.22 to 1.40)" */
 const char *env_gain_text(struct arena *a, struct bench_interval gain);

@@ -7,7 +7,7 @@
 #include "core/coll.h"
 #include "core/units.h"
 
-struct bench_interval env_weighted_gain(const struct bench_interval *gains, const double *weights, int n)
+struct bench_interval env_mean_gain(const struct bench_interval *gains, const double *weights, int n)
 {
     double middle = 0, low = 0, high = 0, sure = 0, sum = 0;
     struct bench_interval mean = {.n = INT_MAX};
@@ -29,11 +29,6 @@ struct bench_interval env_weighted_gain(const struct bench_interval *gains, cons
     mean.high = exp(high / sum);
     mean.sure = exp(sure / sum);
     return mean;
-}
-
-struct bench_interval env_mean_gain(const struct bench_interval *gains, int n)
-{
-    return env_weighted_gain(gains, NULL, n);
 }
 
 const char *env_gain_text(struct arena *a, struct bench_interval gain)

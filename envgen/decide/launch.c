@@ -117,7 +117,7 @@ static struct bench_interval predicted_gain(struct env_decisions *d, struct deci
         weights[n] = weight;
         gains[n++] = y ? bench_gain(x->time_us, y->time_us) : (struct bench_interval){1, 1, 1, 0};
     }
-    return env_weighted_gain(gains, weights, n);
+    return env_mean_gain(gains, weights, n);
 }
 
 /* The mean gain of launch `to` over launch `from`, by the weights of the points: with the default call, session against

@@ -20,7 +20,7 @@ struct segment {
 
 /* Shapes of one engine with the same number of ranks a node, by nodes. */
 struct series {
-    int per_node, reg_buff, buffers;
+    int per_node, buffers;
     const struct env_shape **shapes;
     struct segment *own; /* one a shape */
     int count;
@@ -173,44 +173,12 @@ static int is_free(const struct env_decisions *d, int per_node, int low, int hig
     return 1;
 }
 
-/* Grows a measured rule of the segment before by the nodes of this one, when they say the same. */
-static int merge(const struct builder *b, const struct series *s, struct env_table_rule *before,
-                 const struct env_table_rule *rule)
+static void emit(struct builder *b, const struct segment *s)
 {
-    if (before->basis != ENV_MEASURED || rule->basis != ENV_MEASURED || before->coll != rule->coll ||
-        before->min_bytes != rule->min_bytes || before->max_bytes != rule->max_bytes || !same_action(before, rule) ||
-        before->nodes_low < 2 || before->nodes_high + 1 != rule->nodes_low ||
-        rule->nodes_high >= 2 * before->nodes_low || !is_free(b->d, s->per_node, before->nodes_low, rule->nodes_high))
-        return 0;
-    before->nodes_high = rule->nodes_high;
-    before->ranks_high = rule->ranks_high;
-    return 1;
-}
-
-/* Puts out a segment's rules, less those that only lengthen one of the segment before (NULL: none). Returns the segment
- * with the rules that stand for its own. */
-static struct segment emit(struct builder *b, const struct series *s, const struct segment *before,
-                           const struct segment *now)
-{
-    struct segment out = *now;
-    out.rules = arena_alloc(b->arena, ((size_t)now->nrules + 1) * sizeof *out.rules);
-    for (int i = 0, k = 0; i < now->nrules; i++) {
-        const struct env_table_rule *rule = now->rules[i];
-        for (; before && k < before->nrules; k++) {
-            const struct env_table_rule *other = before->rules[k];
-            if (other->coll > rule->coll || (other->coll == rule->coll && other->min_bytes >= rule->min_bytes))
-                break;
-        }
-        if (before && k < before->nrules && merge(b, s, before->rules[k], rule)) {
-            out.rules[i] = before->rules[k];
-            continue;
-        }
-        out.rules[i] = ARENA_NEW(b->arena, struct env_table_rule);
-        *out.rules[i] = *rule;
+    for (int i = 0; i < s->nrules; i++) {
         b->out->items = arena_grow(b->arena, b->out->items, (size_t)b->out->count, sizeof *b->out->items);
-        b->out->items[b->out->count++] = out.rules[i];
+        b->out->items[b->out->count++] = s->rules[i];
     }
-    return out;
 }
 
 /* ---- a series -------------------------------------------------------------------------------------------------------
@@ -225,20 +193,21 @@ static void fill(struct builder *b, const struct series *s, const struct segment
         if (!is_free(b->d, s->per_node, (int)from, (int)to))
             continue;
         struct segment next = moved(b, rules, s->per_node, (int)from, (int)to, basis);
-        emit(b, s, NULL, &next);
+        emit(b, &next);
     }
 }
 
 static void write_series(struct builder *b, const struct series *s)
 {
-    struct segment last = emit(b, s, NULL, &s->own[0]);
-    for (int i = 1; i < s->count; i++) {
+    for (int i = 0; i < s->count; i++) {
+        emit(b, &s->own[i]);
+        if (!i)
+            continue;
         int low = s->shapes[i - 1]->nodes, high = s->shapes[i]->nodes;
         if (low > 1 && high > low + 1) {
             struct segment between = agreement(b, &s->own[i - 1], &s->own[i]);
             fill(b, s, &between, low + 1, high - 1, ENV_AGREED);
         }
-        last = emit(b, s, &last, &s->own[i]);
     }
 }
 
@@ -250,8 +219,7 @@ static struct series *series_of(struct builder *b, struct series **all, int *cou
         if ((*all)[i].per_node == s->ranks / s->nodes && (*all)[i].buffers == s->buffers)
             return &(*all)[i];
     *all = arena_grow(b->arena, *all, (size_t)*count, sizeof **all);
-    (*all)[*count] =
-        (struct series){.per_node = even ? s->ranks / s->nodes : 0, .reg_buff = reg_buff_of(s), .buffers = s->buffers};
+    (*all)[*count] = (struct series){.per_node = even ? s->ranks / s->nodes : 0, .buffers = s->buffers};
     return &(*all)[(*count)++];
 }
 
@@ -312,14 +280,13 @@ static int add_predicted(struct builder *b)
 {
     for (int i = 0; i < b->d->nshapes; i++) {
         const struct env_shape *s = &b->d->shapes[i];
-        struct series alone = {0};
         struct segment own;
         if (bench_evidence_of(s->engine) != BENCH_PREDICTED || was_measured(b->d, s))
             continue;
         int rc = shape_segment(b, s, ENV_PREDICTED, &own);
         if (rc)
             return rc;
-        emit(b, &alone, NULL, &own);
+        emit(b, &own);
     }
     return 0;
 }
@@ -389,7 +356,7 @@ const char *env_table_rule_basis(const struct env_table_rule *r, struct arena *a
                             : arena_printf(a, "%d to %d nodes", r->nodes_low, r->nodes_high);
     switch (r->basis) {
     case ENV_MEASURED:
-        return arena_printf(a, "measured on %s%s", r->nodes_low == r->nodes_high ? "" : "each of ", nodes);
+        return arena_printf(a, "measured on %s", nodes);
     case ENV_AGREED:
         return arena_printf(a, "for %s, what was measured below and above agrees; on %d", nodes, r->base);
     default:

@@ -110,9 +110,9 @@ TEST_CASE(a_plan_in_words)
         "{\"engine\":\"e\",\"library\":\"L 1\",\"description\":\"a formula\",\"launches\":[\"default\",\"x=1\"],"
         "\"beside\":[\"b\",\"c\"],\"collectives\":{\"allreduce\":{\"calls\":[\"default\",\"ring\"],\"refinements\":1},"
         "\"broadcast\":{\"calls\":[\"default\"],\"refinements\":0}},\"sizes\":[8,1024],"
-        "\"time\":[{\"start_s\":1,\"time_s\":60,\"enough_s\":90,\"points\":3,\"of_points\":4,\"launches\":1,"
-        "\"of_launches\":2,\"pairs\":5},{\"start_s\":5,\"time_s\":60,\"enough_s\":60,\"points\":4,\"of_points\":4,"
-        "\"launches\":1,\"of_launches\":2,\"pairs\":2}],\"noise\":{\"gain\":1.06,\"starts\":[{\"spread\":0.01,"
+        "\"time\":[{\"start_s\":1,\"time_s\":60,\"enough_s\":90,\"points\":4,\"launches\":2},{\"start_s\":5,"
+        "\"time_s\":60,\"enough_s\":60,\"points\":4,\"launches\":2}],\"noise\":{\"gain\":1.06,\"starts\":[{\"spread\":"
+        "0.01,"
         "\"starts\":5},{\"spread\":0.3,\"starts\":422}]}}",
         "{\"engine\":\"m\",\"library\":\"L 2\",\"description\":\"none\",\"launches\":[\"default\"],"
         "\"collectives\":{\"alltoall\":{\"calls\":[\"default\"]}},\"sizes\":[4096]}",
@@ -125,9 +125,8 @@ TEST_CASE(a_plan_in_words)
         "broadcast    default\n"
         "sizes        8 B, 1 KiB\n"
         "time         by what a start takes, which the first one tells\n"
-        "  start 1 s    60 s: calls at 3 of 4 points, then 1 of 2 launches in turn, then the best against the default "
-        "in 5 pairs of sessions; 1 min 30 s would do for all\n"
-        "  start 5 s    60 s: calls at 4 of 4 points; no launch can be told from the default\n"
+        "  start 1 s    60 s; 1 min 30 s is enough for 4 points and 2 launches\n"
+        "  start 5 s    60 s is enough for 4 points and 2 launches\n"
         "  and three quarters as long at most to leave out each setting of the launch that wins\n"
         "noise        starts for a gain of 6 % that differs from start to start by 1 %: 5, by 30 %: 422\n",
         "engine       m (L 2): none\n"
@@ -247,10 +246,7 @@ static void plan_is(const struct bench_options *o, const char *expected)
     "over its "                                                                                                     \
     "algorithms and network "                                                                                       \
     "interfaces\",\"launches\":[\"default\"],\"collectives\":{\"allreduce\":{\"calls\":[\"default\","
-#define ROW(start, points)                                                                             \
-    "{\"start_s\":" start ",\"time_s\":60,\"enough_s\":%s,\"points\":" points ",\"of_points\":" points \
-    ",\"launches\":0,"                                                                                 \
-    "\"of_launches\":0,\"pairs\":0}"
+#define ROW(start, points) "{\"start_s\":" start ",\"time_s\":60,\"enough_s\":%s,\"points\":" points ",\"launches\":0}"
 #define PLAN_NOISE                                                                                           \
     "\"noise\":{\"starts\":[{\"spread\":0.01,\"starts\":5},{\"spread\":0.05,\"starts\":15},{\"spread\":0.3," \
     "\"starts\":422}],\"gain\":1.06}}\n"

@@ -336,14 +336,14 @@ TEST_CASE(mean_of_gains)
                           four[] = {g, g, g, g};
     four[3].n = 7;
     four[2].lost = 1;
-    struct bench_interval mean = env_mean_gain(four, 4);
+    struct bench_interval mean = env_mean_gain(four, NULL, 4);
     assert_true(mean.median > 1.9999 && mean.median < 2.0001);
     assert_true(mean.low > 2 / 1.2101 && mean.low < 2 / 1.2099);
     assert_true(mean.high > 2 * 1.2099 && mean.high < 2 * 1.2101);
     assert_true(mean.sure > 1.4999 && mean.sure < 1.5001);
     assert_int_equal(mean.n, 7);
     assert_int_equal(mean.lost, 1);
-    assert_int_equal(env_mean_gain(four, 0).n, 0);
+    assert_int_equal(env_mean_gain(four, NULL, 0).n, 0);
 }
 
 /* What a model gets wrong does not average out. */
@@ -352,7 +352,7 @@ TEST_CASE(bands_of_predictions_stay_as_wide)
     struct bench_interval four[4];
     for (int i = 0; i < 4; i++)
         four[i] = (struct bench_interval){2, 1, 4, 1, 1};
-    struct bench_interval mean = env_mean_gain(four, 4);
+    struct bench_interval mean = env_mean_gain(four, NULL, 4);
     assert_int_equal(mean.predicted, 1);
     assert_true(mean.low > 0.9999 && mean.low < 1.0001 && mean.high > 3.9999 && mean.high < 4.0001);
 }
