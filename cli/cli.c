@@ -53,19 +53,13 @@ static const struct option_spec common_options[] = {
     {0},
 };
 
-static int print_help(const struct cli_page *page, const struct option_group *groups)
-{
-    printf("Usage: %s\n", page->usage);
-    option_print_help(groups, stdout);
-    if (page->notes)
-        printf("\n%s", page->notes);
-    return 0;
-}
-
 static int answer_common(const struct cli_page *page, const struct option_group *groups, const struct common *c)
 {
-    if (c->help)
-        return print_help(page, groups);
+    if (c->help) {
+        printf("Usage: %s\n", page->usage);
+        option_print_help(groups, stdout);
+        return page->notes && printf("\n%s", page->notes) < 0;
+    }
     if (c->version)
         return puts("nccltune " NCCLTUNE_VERSION) < 0;
     if (!c->print)
@@ -96,6 +90,21 @@ int cli_parse(const struct cli_page *page, struct option_group *groups, int argc
     int rc = answer_common(page, all, &common);
     if (rc < 0 && page->words >= 0 && argc - *first > page->words)
         rc = cli_usage(page->program, "unexpected argument '%s'", argv[*first + page->words]);
+    return rc;
+}
+
+int cli_run(const struct cli_page *page, struct option_group *groups, int argc, char **argv, cli_run_fn *run,
+            void *request)
+{
+    struct arena *a = arena_new();
+    struct err e = {0};
+    int first, rc = cli_parse(page, groups, argc, argv, a, &first);
+    if (rc < 0) {
+        rc = run(request, argv + first, a, &e);
+        if (rc && *e.text)
+            cli_fail(page->program, &e);
+    }
+    arena_free(a);
     return rc;
 }
 

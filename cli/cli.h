@@ -41,6 +41,12 @@ struct cli_page {
 int cli_parse(const struct cli_page *page, struct option_group *groups, int argc, char **argv, struct arena *a,
               int *first);
 
+/* The whole of a command: cli_parse, then `run` with `request` and the words that are no options, ended by NULL. Its
+ * error is printed, one without a sentence has been; the exit code. */
+typedef int cli_run_fn(void *request, char **words, struct arena *a, struct err *e);
+int cli_run(const struct cli_page *page, struct option_group *groups, int argc, char **argv, cli_run_fn *run,
+            void *request);
+
 /* Prints "PROGRAM: sentence" on stderr and returns the error's exit code; a wrong command line (ERR_USAGE) comes with a
  * pointer to --help. */
 int cli_fail(const char *program, const struct err *e);

@@ -49,16 +49,6 @@ static const struct option_spec options[] = {
     {0},
 };
 
-static int write_text(const struct diag_result *r, const char *path, struct err *e)
-{
-    struct file_out out;
-    int rc = file_out_begin(&out, e);
-    if (rc)
-        return rc;
-    diagnose_text(r, out.stream);
-    return file_out_commit(&out, path, e);
-}
-
 /* What logs are held against, and its owner. */
 struct held_against {
     struct topology *topology;
@@ -80,19 +70,13 @@ static int load(const struct request *r, struct held_against *x, struct arena *a
     return r->workload && !(x->workload = workload_load(r->workload, e)) ? e->code : 0;
 }
 
-static void unload(struct held_against *x)
-{
-    env_profile_free(x->profile);
-    workload_free(x->workload);
-    topo_free(x->topology);
-}
-
+/* What cannot be read is said, and does not silence the others. */
 static int diagnose(const struct request *r, const struct held_against *x, char **files, struct err *e)
 {
     struct diagnosis *d = diagnose_new();
-    diagnose_expect(d, &(struct diag_expected){x->topology, x->workload, x->profile});
+    struct file_out out;
     int unread = 0, read = 0, rc = 0;
-    /* What cannot be read is said, and does not silence the others. */
+    diagnose_expect(d, &(struct diag_expected){x->topology, x->workload, x->profile});
     for (; *files; files++) {
         struct err one = {0};
         int failed = diagnose_file(d, *files, &one);
@@ -102,17 +86,38 @@ static int diagnose(const struct request *r, const struct held_against *x, char 
             cli_fail(COMMAND, &one);
     }
     const struct diag_result *result = read ? diagnose_finish(d) : NULL;
-    if (result)
-        rc = r->json ? json_save(diagnose_json(result), r->output, e) : write_text(result, r->output, e);
+    if (result && r->json) {
+        rc = json_save(diagnose_json(result), r->output, e);
+    } else if (result) {
+        file_out_begin(&out);
+        diagnose_text(result, out.stream);
+        rc = file_out_commit(&out, r->output, e);
+    }
     diagnose_free(d);
-    return rc ? cli_fail(COMMAND, e) : unread ? ERR_FAILED : 0;
+    return rc ? rc : unread ? ERR_FAILED : 0;
 }
 
-static int diagnose_files(const struct request *r, char **files, struct arena *a, struct err *e)
+static int run_request(void *request, char **files, struct arena *a, struct err *e)
 {
+    const struct request *r = request;
     struct held_against x = {0};
-    int rc = load(r, &x, a, e) ? cli_fail(COMMAND, e) : diagnose(r, &x, files, e);
-    unload(&x);
+    if (r->messages) {
+        int as_manual = !strcmp(r->messages, "manual");
+        if (!as_manual && strcmp(r->messages, "markdown") != 0)
+            return err_set(e, ERR_USAGE, "--list-messages: expected markdown or manual");
+        diagnose_messages(stdout, as_manual);
+        return 0;
+    }
+    if (!*files)
+        return err_set(e, ERR_USAGE, "expected a log to read");
+    if (r->workload && !r->topology && !r->profile)
+        return err_set(e, ERR_USAGE, "--workload needs --topology or --profile");
+    int rc = load(r, &x, a, e);
+    if (!rc)
+        rc = diagnose(r, &x, files, e);
+    env_profile_free(x.profile);
+    workload_free(x.workload);
+    topo_free(x.topology);
     return rc;
 }
 
@@ -120,23 +125,5 @@ int diagnose_main(int argc, char **argv)
 {
     struct request r = {0};
     struct option_group groups[] = {{NULL, options, &r}, {0}};
-    struct arena *a = arena_new();
-    struct err e = {0};
-    int first, rc = cli_parse(&page, groups, argc, argv, a, &first);
-    if (rc < 0 && r.messages) {
-        int as_manual = !strcmp(r.messages, "manual");
-        if (!as_manual && strcmp(r.messages, "markdown") != 0)
-            rc = cli_usage(COMMAND, "--list-messages: expected markdown or manual");
-        else
-            diagnose_messages(stdout, as_manual);
-        rc = rc < 0 ? 0 : rc;
-    }
-    if (rc < 0 && first == argc)
-        rc = cli_usage(COMMAND, "expected a log to read");
-    if (rc < 0 && r.workload && !r.topology && !r.profile)
-        rc = cli_usage(COMMAND, "--workload needs --topology or --profile");
-    if (rc < 0)
-        rc = diagnose_files(&r, argv + first, a, &e);
-    arena_free(a);
-    return rc;
+    return cli_run(&page, groups, argc, argv, run_request, &r);
 }

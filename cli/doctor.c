@@ -45,23 +45,6 @@ static const struct option_spec options[] = {
     {0},
 };
 
-static int print_json(const struct doctor *d, struct err *e)
-{
-    cJSON *doc = cJSON_CreateObject();
-    findings_add_json(doc, "findings", d->found.list, d->found.n);
-    cJSON_AddNumberToObject(doc, "errors", finding_count(d->found.list, d->found.n, FINDING_ERROR));
-    return json_save(doc, NULL, e);
-}
-
-static int print_findings(const struct doctor *d, int json, struct err *e)
-{
-    if (json)
-        return print_json(d, e);
-    for (int i = 0; i < d->found.n; i++)
-        finding_print(&d->found.list[i], 0, stdout);
-    return 0;
-}
-
 static struct doctor *run_job(const struct doctor_options *o)
 {
     const struct doctor_job_options job = {.environment = (const char *const *)environ,
@@ -71,22 +54,28 @@ static struct doctor *run_job(const struct doctor_options *o)
     return doctor_job(&job);
 }
 
+static int run_doctor(void *request, char **words, struct arena *a, struct err *e)
+{
+    const struct request *r = request;
+    struct doctor *d = r->job ? run_job(&r->doctor) : doctor_run(&r->doctor);
+    int wrong = finding_count(d->found.list, d->found.n, FINDING_ERROR), rc = 0;
+    (void)words, (void)a;
+    if (r->json) {
+        cJSON *doc = cJSON_CreateObject();
+        findings_add_json(doc, "findings", d->found.list, d->found.n);
+        cJSON_AddNumberToObject(doc, "errors", wrong);
+        rc = json_save(doc, NULL, e);
+    }
+    for (int i = 0; i < d->found.n && !r->json; i++)
+        finding_print(&d->found.list[i], 0, stdout);
+    doctor_free(d);
+    return rc ? rc : wrong ? ERR_FAILED : 0;
+}
+
 int doctor_main(int argc, char **argv)
 {
     struct log log = cli_log(COMMAND, 1);
     struct request r = {.doctor = {.site = {.store = INSTALL_STORE, .nccl_conf = INSTALL_NCCL_CONF}, .log = &log}};
     struct option_group groups[] = {{NULL, options, &r}, {0}};
-    struct arena *a = arena_new();
-    struct err e = {0};
-    int first, rc = cli_parse(&page, groups, argc, argv, a, &first);
-    arena_free(a);
-    if (rc >= 0)
-        return rc;
-    struct doctor *d = r.job ? run_job(&r.doctor) : doctor_run(&r.doctor);
-    int wrong = finding_count(d->found.list, d->found.n, FINDING_ERROR);
-    rc = print_findings(d, r.json, &e);
-    doctor_free(d);
-    if (rc)
-        return cli_fail(COMMAND, &e);
-    return wrong ? ERR_FAILED : 0;
+    return cli_run(&page, groups, argc, argv, run_doctor, &r);
 }

@@ -31,36 +31,32 @@ static const struct option_spec options[] = {
     {0},
 };
 
-static int write_text(const struct drift_fleet *f, const char *path, struct err *e)
+static int find_drift(void *request, char **dirs, struct arena *a, struct err *e)
 {
+    const struct request *r = request;
     struct file_out out;
-    int rc = file_out_begin(&out, e);
-    if (rc)
-        return rc;
-    drift_print(f, out.stream);
-    return file_out_commit(&out, path, e);
-}
-
-static int find_drift(const struct request *r, const char *const *dirs, size_t ndirs, struct arena *a, struct err *e)
-{
-    struct drift_fleet *f = drift_read(dirs, ndirs, a, e);
-    int rc = !f ? -1 : r->json ? json_save(drift_json(f), r->output, e) : write_text(f, r->output, e);
+    size_t ndirs = 0;
+    while (dirs[ndirs])
+        ndirs++;
+    if (!ndirs)
+        return err_set(e, ERR_USAGE, "expected a directory with captures");
+    struct drift_fleet *f = drift_read((const char *const *)dirs, ndirs, a, e);
+    int rc = f ? 0 : ERR_FAILED;
+    if (f && r->json) {
+        rc = json_save(drift_json(f), r->output, e);
+    } else if (f) {
+        file_out_begin(&out);
+        drift_print(f, out.stream);
+        rc = file_out_commit(&out, r->output, e);
+    }
     int found = !rc && (f->ncauses || f->ncalls);
     drift_free(f);
-    return rc ? cli_fail(COMMAND, e) : found ? ERR_FAILED : 0;
+    return found ? ERR_FAILED : rc;
 }
 
 int drift_main(int argc, char **argv)
 {
     struct request r = {0};
     struct option_group groups[] = {{NULL, options, &r}, {0}};
-    struct arena *a = arena_new();
-    struct err e = {0};
-    int first, rc = cli_parse(&page, groups, argc, argv, a, &first);
-    if (rc < 0 && first == argc)
-        rc = cli_usage(COMMAND, "expected a directory with captures");
-    if (rc < 0)
-        rc = find_drift(&r, (const char *const *)argv + first, (size_t)(argc - first), a, &e);
-    arena_free(a);
-    return rc;
+    return cli_run(&page, groups, argc, argv, find_drift, &r);
 }

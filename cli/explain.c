@@ -37,6 +37,7 @@ struct request {
     struct env_question question;
     const char *profile, *workload;
     int json;
+    const struct option_group *call; /* the options of one call */
 };
 
 static const struct option_spec own_options[] = {
@@ -70,12 +71,9 @@ static int answer_question(const struct request *r, const struct env_profile *p,
 {
     struct file_out out;
     int rc = r->question.variable ? env_explain_check(p, r->question.variable, e) : 0;
-    if (!rc && r->json)
-        return save(env_explain_json(p, &r->question, e), e);
-    if (!rc)
-        rc = file_out_begin(&out, e);
-    if (rc)
-        return rc;
+    if (rc || r->json)
+        return rc ? rc : save(env_explain_json(p, &r->question, e), e);
+    file_out_begin(&out);
     return file_out_end(&out, "-", env_explain(p, &r->question, out.stream, e), e);
 }
 
@@ -101,52 +99,42 @@ static int answer_step(const struct request *r, const struct env_profile *p, str
     return rc;
 }
 
-static int explain(const struct request *r, struct err *e)
-{
-    struct env_profile *p = env_profile_open(r->profile, e);
-    int rc = e->code;
-    if (p)
-        rc = r->workload ? answer_step(r, p, e) : answer_question(r, p, e);
-    env_profile_free(p);
-    return rc;
-}
-
-/* ---- the command line -------------------------------------------------------------------------------------------- */
-
-/* What goes together; 0 or the exit code. */
-static int check_request(const struct request *r, const char *of_call)
+/* What goes together. */
+static int check_request(const struct request *r, struct err *e)
 {
     const struct env_question *q = &r->question;
-    const int sized = q->bytes != NOT_SAID;
+    const char *of_call = r->call->given;
+    if (!r->profile)
+        return err_set(e, ERR_USAGE, "PROFILE is missing");
     if (q->variable && of_call)
-        return cli_usage(COMMAND, "%s and a VARIABLE are mutually exclusive", of_call);
-    if (of_call && (q->coll < 0 || !sized))
-        return cli_usage(COMMAND, "a call has both --collectives and --bytes");
+        return err_set(e, ERR_USAGE, "%s and a VARIABLE are mutually exclusive", of_call);
+    if (of_call && (q->coll < 0 || q->bytes == NOT_SAID))
+        return err_set(e, ERR_USAGE, "a call has both --collectives and --bytes");
     if (r->workload && (of_call || q->variable))
-        return cli_usage(COMMAND, "--workload stands alone");
+        return err_set(e, ERR_USAGE, "--workload stands alone");
     return 0;
+}
+
+static int explain(void *request, char **words, struct arena *a, struct err *e)
+{
+    struct request *r = request;
+    (void)a;
+    r->profile = words[0];
+    r->question.variable = words[0] ? words[1] : NULL;
+    if (check_request(r, e))
+        return e->code;
+    if (!r->question.variable && !r->workload && !r->call->given && env_explain_knows(r->profile))
+        return env_explain_variable(r->profile, r->question.nccl, r->json, stdout, e);
+    struct env_profile *p = env_profile_open(r->profile, e);
+    int rc = !p ? e->code : r->workload ? answer_step(r, p, e) : answer_question(r, p, e);
+    env_profile_free(p);
+    return rc;
 }
 
 int explain_main(int argc, char **argv)
 {
     struct request r = {.question = {.coll = -1, .bytes = NOT_SAID}};
     struct option_group groups[] = {{NULL, own_options, &r}, {"One call", call_options, &r.question}, {0}};
-    struct arena *a = arena_new();
-    struct err e = {0};
-    int first, rc = cli_parse(&page, groups, argc, argv, a, &first);
-    if (rc < 0 && first == argc)
-        rc = cli_usage(COMMAND, "PROFILE is missing");
-    if (rc < 0) {
-        r.profile = argv[first];
-        r.question.variable = first + 1 < argc ? argv[first + 1] : NULL;
-        rc = check_request(&r, groups[1].given);
-        int alone = first + 1 == argc && !r.workload && !groups[1].given && env_explain_knows(r.profile);
-        if (!rc && alone) {
-            if (env_explain_variable(r.profile, r.question.nccl, r.json, stdout, &e))
-                rc = cli_fail(COMMAND, &e);
-        } else if (!rc && explain(&r, &e))
-            rc = cli_fail(COMMAND, &e);
-    }
-    arena_free(a);
-    return rc;
+    r.call = &groups[1];
+    return cli_run(&page, groups, argc, argv, explain, &r);
 }

@@ -62,46 +62,36 @@ static const struct option_spec options[] = {
     {0},
 };
 
-static int report_profile(const struct env_profile *p, int json, int quiet, struct err *e)
+static int generate_profile(void *request, char **words, struct arena *a, struct err *e)
 {
-    if (json)
-        return json_save(env_decisions_json(p->decisions), "-", e);
-    if (!quiet) {
-        env_print_decisions(p->decisions, stdout);
-        printf("\nProfile: %s (%d files, hash %.16s)\n", p->dir, p->manifest.nfiles + 1, p->manifest.hash);
-    }
-    return 0;
-}
-
-static int generate_profile(struct request *r, struct err *e)
-{
+    struct request *r = request;
     struct log log = cli_log(COMMAND, 0);
     struct env_generate *g = &r->generate;
+    struct env_generated made;
+    (void)words, (void)a;
+    if (!g->topology || !g->out)
+        return err_set(e, ERR_USAGE, "%s is missing", g->topology ? "-o PROFILE" : "--topology FILE");
     g->results = r->results.items;
     g->nresults = r->results.count;
     g->nccl_low = r->releases.low;
     g->nccl_high = r->releases.high;
-    struct env_generated made;
     int rc = env_generate(g, &made, &log, e);
-    if (!rc)
-        rc = report_profile(&made.profile, r->json, r->quiet, e);
-    if (!rc && g->workload && !r->json && !r->quiet)
-        rc = env_step_cover_job(&made.profile, g->workload, stdout, e);
+    const struct env_profile *p = &made.profile;
+    if (!rc && r->json) {
+        rc = json_save(env_decisions_json(p->decisions), "-", e);
+    } else if (!rc && !r->quiet) {
+        env_print_decisions(p->decisions, stdout);
+        printf("\nProfile: %s (%d files, hash %.16s)\n", p->dir, p->manifest.nfiles + 1, p->manifest.hash);
+        if (g->workload)
+            rc = env_step_cover_job(p, g->workload, stdout, e);
+    }
     env_generated_free(&made);
     return rc;
 }
 
 int generate_main(int argc, char **argv)
 {
-    struct arena *arena = arena_new();
     struct request r = {.generate = {.margin = ENV_MARGIN, .site_conf = INSTALL_NCCL_CONF}};
     struct option_group groups[] = {{NULL, options, &r}, {0}};
-    struct err e = {0};
-    int first, rc = cli_parse(&page, groups, argc, argv, arena, &first);
-    if (rc < 0 && (!r.generate.topology || !r.generate.out))
-        rc = cli_usage(COMMAND, "%s is missing", r.generate.topology ? "-o PROFILE" : "--topology FILE");
-    if (rc < 0)
-        rc = generate_profile(&r, &e) ? cli_fail(COMMAND, &e) : 0;
-    arena_free(arena);
-    return rc;
+    return cli_run(&page, groups, argc, argv, generate_profile, &r);
 }

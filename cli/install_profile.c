@@ -137,39 +137,41 @@ static int is_absolute(const char *path)
     return path && *path == '/';
 }
 
-/* What goes together, and what is to be done; -1 to go on. */
-static int check_request(struct request *r, char **words)
+/* What goes together, and what is to be done. */
+static int check_request(struct request *r, char **words, struct err *e)
 {
     int parts = (r->set != NULL) + (r->unset != NULL) + (r->finish != NULL);
     int given = *words || r->serve;
     if (r->previous + r->uninstall + parts + given != 1)
-        return cli_usage(COMMAND, given ? "PROFILE or --serve, --previous and --uninstall are mutually exclusive"
-                                        : "expected a PROFILE, --serve, --previous or --uninstall");
+        return err_set(e, ERR_USAGE,
+                       given ? "PROFILE or --serve, --previous and --uninstall are mutually exclusive"
+                             : "expected a PROFILE, --serve, --previous or --uninstall");
     if (r->purge && !r->uninstall)
-        return cli_usage(COMMAND, "--purge belongs to --uninstall");
+        return err_set(e, ERR_USAGE, "--purge belongs to --uninstall");
     if (r->force && !r->purge && !*words)
-        return cli_usage(COMMAND, "--force belongs to --purge, or to a PROFILE");
+        return err_set(e, ERR_USAGE, "--force belongs to --purge, or to a PROFILE");
     if (r->scope.partition && r->scope.nodes)
-        return cli_usage(COMMAND, "--partition and --jobs-on are mutually exclusive");
+        return err_set(e, ERR_USAGE, "--partition and --jobs-on are mutually exclusive");
     if ((r->scope.partition || r->scope.nodes) && !given && !r->set)
-        return cli_usage(COMMAND, "--partition and --jobs-on go with a PROFILE");
+        return err_set(e, ERR_USAGE, "--partition and --jobs-on go with a PROFILE");
     if (r->scope.trial && (!given || r->no_hooks || r->hosts))
-        return cli_usage(COMMAND, "--trial goes with a PROFILE and a store that all nodes share, and needs Slurm's "
-                                  "hooks: neither --hosts nor --no-hooks");
+        return err_set(e, ERR_USAGE,
+                       "--trial goes with a PROFILE and a store that all nodes share, and needs Slurm's "
+                       "hooks: neither --hosts nor --no-hooks");
     if ((r->share > 0 || r->scope.jobs) && !r->scope.trial)
-        return cli_usage(COMMAND, "--share and --jobs belong to --trial");
+        return err_set(e, ERR_USAGE, "--share and --jobs belong to --trial");
     r->scope.share = r->share > 0 ? (int)(100 * r->share + 0.5) : 50;
     r->scope.jobs = r->scope.jobs ? r->scope.jobs : 40;
     if (r->hosts && !given)
-        return cli_usage(COMMAND, "--hosts goes with a PROFILE");
+        return err_set(e, ERR_USAGE, "--hosts goes with a PROFILE");
     if ((r->site.cdi || r->site.enroot || r->site.apptainer) && (r->hosts || !install_is_for_all(&r->scope)))
-        return cli_usage(COMMAND,
-                         "--cdi, --enroot and --apptainer are about this node, for all jobs: neither --hosts nor a "
-                         "scope");
+        return err_set(e, ERR_USAGE,
+                       "--cdi, --enroot and --apptainer are about this node, for all jobs: neither --hosts nor a "
+                       "scope");
     if (!is_absolute(r->site.store) || (r->site.plugin && !is_absolute(r->site.plugin)))
-        return cli_usage(COMMAND, "--store and --plugin: expected absolute paths");
+        return err_set(e, ERR_USAGE, "--store and --plugin: expected absolute paths");
     r->profile = *words;
-    return -1;
+    return 0;
 }
 
 /* What NCCL's file gets, and which plugin: the one given, else that of the present installation. */
@@ -513,8 +515,13 @@ static int check_measured(const char *profile, struct err *e)
     return rc;
 }
 
-static int run_request(struct request *r, struct arena *a, struct err *e)
+static int run_request(void *request, char **words, struct arena *a, struct err *e)
 {
+    struct request *r = request;
+    if (check_request(r, words, e))
+        return e->code;
+    if (!r->hosts)
+        settle_site(r, a);
     if (!r->stage && !r->force && r->profile && check_measured(r->profile, e))
         return e->code;
     if (r->serve)
@@ -528,20 +535,7 @@ static int run_request(struct request *r, struct arena *a, struct err *e)
 
 int install_profile_main(int argc, char **argv)
 {
-    struct arena *a = arena_new();
     struct request r = {.site = {.store = INSTALL_STORE}};
     struct option_group groups[] = {{NULL, options, &r}, {0}};
-    struct err e = {0};
-    int first, rc = cli_parse(&page, groups, argc, argv, a, &first);
-    if (rc < 0)
-        rc = check_request(&r, argv + first);
-    if (rc < 0 && !r.hosts)
-        settle_site(&r, a);
-    if (rc < 0) {
-        rc = run_request(&r, a, &e);
-        if (rc && *e.text)
-            cli_fail(COMMAND, &e);
-    }
-    arena_free(a);
-    return rc;
+    return cli_run(&page, groups, argc, argv, run_request, &r);
 }

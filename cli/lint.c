@@ -225,9 +225,8 @@ static int report_findings(struct lint *l, const struct request *a, struct err *
 {
     struct lint_document d;
     int unread = 0;
-    int code = lint_print(l, a->json, a->fix && !a->in_place && !a->out ? stderr : stdout, e);
-    if (!code && a->fix)
-        code = write_fixed(l, a, e);
+    lint_print(l, a->json, a->fix && !a->in_place && !a->out ? stderr : stdout);
+    int code = a->fix ? write_fixed(l, a, e) : 0;
     for (size_t i = 0; lint_document(l, i, &d); i++)
         unread += d.error != NULL;
     if (!code && (unread || lint_count(l, FINDING_ERROR) > 0 || (a->strict && lint_count(l, FINDING_WARNING) > 0)))

@@ -132,14 +132,6 @@ static int print_help(FILE *out)
     return 0;
 }
 
-/* For shell completion. */
-static int print_words(void)
-{
-    for (const struct cli_command *c = commands; c->description; c++)
-        puts(c->name);
-    return 0;
-}
-
 static const char *command_name(int i)
 {
     return commands[i].description ? commands[i].name : NULL;
@@ -150,7 +142,7 @@ static const struct cli_command *find_command(const char *name)
     for (const struct cli_command *c = commands; c->name; c++)
         if (!strcmp(name, c->name))
             return c;
-    const char *near = edit_distance_nearest(name, command_name);
+    const char *near = edit_distance_nearest(name, command_name, NULL);
     cli_usage("nccltune", "unknown command '%s'%s%s%s", name, near ? "; did you mean " : "", near ? near : "",
               near ? "?" : "");
     return NULL;
@@ -178,8 +170,11 @@ static int run_command(int argc, char **argv)
         return print_help(stdout);
     if (!strcmp(word, "--version") || !strcmp(word, "-V") || !strcmp(word, "version"))
         return puts("nccltune " NCCLTUNE_VERSION) < 0;
-    if (!strcmp(word, "--print-options"))
-        return print_words();
+    if (!strcmp(word, "--print-options")) { /* for shell completion */
+        for (const struct cli_command *k = commands; k->description; k++)
+            puts(k->name);
+        return 0;
+    }
     /* A paste without a word: `nccltune -` is `nccltune diagnose -`. */
     if (!strcmp(word, "-") && argc == 2) {
         char *paste[] = {(char *)"diagnose", argv[1], NULL};

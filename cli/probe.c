@@ -169,9 +169,7 @@ static int lists_asked(const struct request *o)
 static int write_list(const struct request *o, struct err *e)
 {
     struct file_out out;
-    int rc = file_out_begin(&out, e);
-    if (rc)
-        return rc;
+    file_out_begin(&out);
     (o->list_gpus ? hw_gpu_list : o->list_findings ? findings_list : machine_list)(out.stream);
     return file_out_commit(&out, o->output, e);
 }
@@ -179,36 +177,31 @@ static int write_list(const struct request *o, struct err *e)
 static int write_topology(const struct topology *t, const struct request *o, struct err *e)
 {
     struct file_out out;
-    int rc = file_out_begin(&out, e);
-    if (rc)
-        return rc;
-    if (o->why)
-        rc = why_write(t, o->why, out.stream, e);
-    else
-        rc = probe_format_find(o->format)->write(t, out.stream, e);
+    file_out_begin(&out);
+    int rc = o->why ? why_write(t, o->why, out.stream, e) : probe_format_find(o->format)->write(t, out.stream, e);
     return file_out_end(&out, o->output, rc, e);
 }
 
 /* Options that exclude or need one another. */
-static int check_together(const struct request *o)
+static int check_together(const struct request *o, struct err *e)
 {
     const int lists = lists_asked(o);
     const int looked_at =
         (o->from.count > 0) + (o->sysroot != NULL) + (o->hosts != NULL) + (o->hostfile != NULL) + (o->machine != NULL);
     if (looked_at + lists > 1)
-        return cli_usage(COMMAND, "%s%s are mutually exclusive",
-                         lists ? "--list-machines, --list-gpus, --list-findings, " : "",
-                         "--from, --sysroot, --hosts, --hostfile and --machine");
+        return err_set(e, ERR_USAGE, "%s%s are mutually exclusive",
+                       lists ? "--list-machines, --list-gpus, --list-findings, " : "",
+                       "--from, --sysroot, --hosts, --hostfile and --machine");
     if (o->json && o->format && strcmp(o->format, "json") != 0)
-        return cli_usage(COMMAND, "--json and --format %s are mutually exclusive", o->format);
+        return err_set(e, ERR_USAGE, "--json and --format %s are mutually exclusive", o->format);
     if ((lists || o->why) && (o->json || (o->format && strcmp(o->format, "text") != 0)))
-        return cli_usage(COMMAND, "%s text alone", lists ? "lists are" : "--why prints");
+        return err_set(e, ERR_USAGE, "%s text alone", lists ? "lists are" : "--why prints");
     if (o->merge && !o->from.count)
-        return cli_usage(COMMAND, "--merge needs --from");
+        return err_set(e, ERR_USAGE, "--merge needs --from");
     if (o->nodes && !o->machine)
-        return cli_usage(COMMAND, "--nodes needs --machine");
+        return err_set(e, ERR_USAGE, "--nodes needs --machine");
     if (o->gpu && !o->from.count && !o->sysroot)
-        return cli_usage(COMMAND, "--gpu completes what --from or --sysroot leaves out");
+        return err_set(e, ERR_USAGE, "--gpu completes what --from or --sysroot leaves out");
     return 0;
 }
 
@@ -247,23 +240,6 @@ static struct topology *look_at_nodes(const struct request *o, struct log *log, 
         return t;
     }
     return o->sysroot ? probe_sysroot(o->sysroot, log, e) : probe_machine(log, e);
-}
-
-/* Before anything is looked at: -1 to go on, or the exit code. */
-static int parse_request(int argc, char **argv, struct request *r, struct arena *a)
-{
-    struct option_group groups[] = {{"What to look at (default: this machine)", what_options, r},
-                                    {"How to reach nodes", reach_options, r},
-                                    {"What to write", output_options, r},
-                                    {0}};
-    int first, rc = cli_parse(&page, groups, argc, argv, a, &first);
-    if (rc >= 0 || (rc = check_together(r)))
-        return rc;
-    if (r->json)
-        r->format = "json";
-    if (!r->format)
-        r->format = r->output && file_ends_with(r->output, ".json") ? "json" : "text";
-    return -1;
 }
 
 /* What NCCL finds on two such nodes, in `a`; NULL: nothing. */
@@ -398,17 +374,25 @@ static int probe_nodes(const struct request *r, struct err *e)
     return rc ? rc : found ? ERR_FAILED : 0;
 }
 
+static int run_request(void *request, char **words, struct arena *a, struct err *e)
+{
+    struct request *r = request;
+    (void)words, (void)a;
+    if (check_together(r, e))
+        return e->code;
+    if (r->json)
+        r->format = "json";
+    if (!r->format)
+        r->format = r->output && file_ends_with(r->output, ".json") ? "json" : "text";
+    return lists_asked(r) ? write_list(r, e) : probe_nodes(r, e);
+}
+
 int probe_main(int argc, char **argv)
 {
     struct request r = {.deadline_s = 30};
-    struct arena *a = arena_new();
-    struct err e = {0};
-    int rc = parse_request(argc, argv, &r, a);
-    if (rc < 0) {
-        rc = lists_asked(&r) ? write_list(&r, &e) : probe_nodes(&r, &e);
-        if (rc && *e.text)
-            cli_fail(COMMAND, &e);
-    }
-    arena_free(a);
-    return rc;
+    struct option_group groups[] = {{"What to look at (default: this machine)", what_options, &r},
+                                    {"How to reach nodes", reach_options, &r},
+                                    {"What to write", output_options, &r},
+                                    {0}};
+    return cli_run(&page, groups, argc, argv, run_request, &r);
 }

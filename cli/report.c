@@ -27,10 +27,14 @@ static const struct option_spec options[] = {
     {0},
 };
 
-static int write_report(const char *profile, const char *out, struct err *e)
+static int write_report(void *request, char **words, struct arena *a, struct err *e)
 {
-    struct env_profile *p = env_profile_open(profile, e);
-    int rc = p ? env_report_save(p, out, e) : e->code;
+    const struct request *r = request;
+    (void)a;
+    if (!*words)
+        return err_set(e, ERR_USAGE, "PROFILE is missing");
+    struct env_profile *p = env_profile_open(*words, e);
+    int rc = p ? env_report_save(p, r->out, e) : e->code;
     env_profile_free(p);
     return rc;
 }
@@ -39,13 +43,5 @@ int report_main(int argc, char **argv)
 {
     struct request r = {0};
     struct option_group groups[] = {{NULL, options, &r}, {0}};
-    struct arena *a = arena_new();
-    struct err e = {0};
-    int first, rc = cli_parse(&page, groups, argc, argv, a, &first);
-    if (rc < 0 && first == argc)
-        rc = cli_usage(COMMAND, "PROFILE is missing");
-    if (rc < 0)
-        rc = write_report(argv[first], r.out, &e) ? cli_fail(COMMAND, &e) : 0;
-    arena_free(a);
-    return rc;
+    return cli_run(&page, groups, argc, argv, write_report, &r);
 }

@@ -72,42 +72,33 @@ static const struct option_spec options[] = {
     {0},
 };
 
-static int print_results(const struct request *r, const char *const *paths, int npaths, struct err *e)
+/* Of a profile its journal is meant. */
+static int print_results(void *request, char **words, struct arena *a, struct err *e)
 {
+    const struct request *r = request;
     struct log log = cli_log(COMMAND, r->quiet);
-    struct bench_results *all = import_load(paths, npaths, &r->given, &log, e);
     struct file_out out;
-    int rc = all ? 0 : e->code;
-    if (all && !(rc = file_out_begin(&out, e))) {
-        formats[r->format].print(all, out.stream);
-        rc = file_out_end(&out, r->out, 0, e);
+    const char **paths = NULL;
+    int n = 0;
+    for (; words[n]; n++) {
+        const char *journal = arena_printf(a, "%s/results.jsonl", words[n]);
+        paths = arena_grow(a, paths, (size_t)n, sizeof *paths);
+        paths[n] = access(journal, F_OK) ? words[n] : journal;
     }
+    if (!n)
+        return err_set(e, ERR_USAGE, "say which files");
+    struct bench_results *all = import_load(paths, n, &r->given, &log, e);
+    if (!all)
+        return e->code;
+    file_out_begin(&out);
+    formats[r->format].print(all, out.stream);
     bench_results_free(all);
-    return rc;
-}
-
-/* Return the files that are meant: of a profile its journal. */
-static const char *const *paths_of(char **argv, int n, struct arena *a)
-{
-    const char **paths = arena_alloc(a, (size_t)n * sizeof *paths);
-    for (int i = 0; i < n; i++) {
-        const char *journal = arena_printf(a, "%s/results.jsonl", argv[i]);
-        paths[i] = access(journal, F_OK) ? argv[i] : journal;
-    }
-    return paths;
+    return file_out_commit(&out, r->out, e);
 }
 
 int results_main(int argc, char **argv)
 {
-    struct arena *a = arena_new();
     struct request r = {.given = {.coll = -1}, .out = "-"};
     struct option_group groups[] = {{NULL, options, &r, NULL}, {0}};
-    struct err e = {0};
-    int first, rc = cli_parse(&page, groups, argc, argv, a, &first);
-    if (rc < 0 && first == argc)
-        rc = cli_usage(COMMAND, "say which files");
-    if (rc < 0)
-        rc = print_results(&r, paths_of(argv + first, argc - first, a), argc - first, &e) ? cli_fail(COMMAND, &e) : 0;
-    arena_free(a);
-    return rc;
+    return cli_run(&page, groups, argc, argv, print_results, &r);
 }

@@ -122,9 +122,7 @@ static int print_trials(const struct request *r, const struct trials *t, struct 
     struct file_out out;
     if (r->json)
         return json_save(trials_json(t), r->output, e);
-    int rc = file_out_begin(&out, e);
-    if (rc)
-        return rc;
+    file_out_begin(&out);
     trials_print(t, out.stream);
     return file_out_commit(&out, r->output, e);
 }
@@ -185,7 +183,7 @@ static int judge_trials(const struct request *r, const char *schedule, struct tr
     for (size_t i = 0; i < t->count; i++)
         found |= !t->list[i].until && is_bad(&t->list[i]) && !r->stop_if_slower;
     drift_free(captured);
-    return rc ? cli_fail(COMMAND, e) : found ? ERR_FAILED : 0;
+    return rc ? rc : found ? ERR_FAILED : 0;
 }
 
 /* The one that is named alone; ERR_USAGE: there is none. */
@@ -203,48 +201,41 @@ static int keep_named(const struct request *r, struct trials *t, struct err *e)
     return 0;
 }
 
-static int run_trials(const struct request *r, struct arena *a, struct err *e)
+static int check_request(const struct request *r, struct err *e)
 {
+    if (*r->store != '/')
+        return err_set(e, ERR_USAGE, "--store: expected an absolute path");
+    if (r->stop && !r->name)
+        return err_set(e, ERR_USAGE, "--stop goes with the NAME of a trial");
+    if (r->rates && !r->figures)
+        return err_set(e, ERR_USAGE, "--rates belongs to --figures");
+    if (r->figures && r->captures.count)
+        return err_set(e, ERR_USAGE, "--figures and --captures are mutually exclusive");
+    return 0;
+}
+
+static int run_trials(void *request, char **words, struct arena *a, struct err *e)
+{
+    struct request *r = request;
     const char *path = arena_printf(a, "%s/schedule", r->store);
     struct trials t;
     char *schedule = arena_strdup(a, "");
     size_t bytes;
-    if ((!access(path, F_OK) && file_read_text(path, HOOK_SCHEDULE_BYTES, a, &schedule, &bytes, e)) ||
+    r->name = *words;
+    if (check_request(r, e) ||
+        (!access(path, F_OK) && file_read_text(path, HOOK_SCHEDULE_BYTES, a, &schedule, &bytes, e)) ||
         trials_list(schedule, path, a, &t, e) || keep_named(r, &t, e))
-        return cli_fail(COMMAND, e);
+        return e->code;
     if (r->stop)
-        return stop_trial(r, &t.list[0], "", e) ? cli_fail(COMMAND, e) : 0;
+        return stop_trial(r, &t.list[0], "", e);
     if (r->stop_if_slower)
         keep_open(&t);
     return judge_trials(r, schedule, &t, a, e);
-}
-
-static int check_request(const struct request *r)
-{
-    if (*r->store != '/')
-        return cli_usage(COMMAND, "--store: expected an absolute path");
-    if (r->stop && !r->name)
-        return cli_usage(COMMAND, "--stop goes with the NAME of a trial");
-    if (r->rates && !r->figures)
-        return cli_usage(COMMAND, "--rates belongs to --figures");
-    if (r->figures && r->captures.count)
-        return cli_usage(COMMAND, "--figures and --captures are mutually exclusive");
-    return -1;
 }
 
 int trials_main(int argc, char **argv)
 {
     struct request r = {.store = INSTALL_STORE};
     struct option_group groups[] = {{NULL, options, &r}, {0}};
-    struct arena *a = arena_new();
-    struct err e = {0};
-    int first, rc = cli_parse(&page, groups, argc, argv, a, &first);
-    if (rc < 0) {
-        r.name = first < argc ? argv[first] : NULL;
-        rc = check_request(&r);
-    }
-    if (rc < 0)
-        rc = run_trials(&r, a, &e);
-    arena_free(a);
-    return rc;
+    return cli_run(&page, groups, argc, argv, run_trials, &r);
 }

@@ -567,33 +567,34 @@ static int predict_variations(struct request *a, const struct topology *t, struc
     return rc;
 }
 
+static int run_request(void *request, char **words, struct arena *a, struct err *e)
+{
+    struct request *r = request;
+    struct log log = cli_log(COMMAND, 0);
+    (void)words, (void)a;
+    if (r->machine.nodes.count > 1)
+        return err_set(e, ERR_USAGE, "--nodes: one number here; --more-nodes are variations");
+    if (r->job.measured_s > 0 && !r->job.workload && !r->job.bytes && !(r->job.usual_s > 0))
+        return err_set(e, ERR_USAGE,
+                       "--measured needs what was timed: --bytes 4G or --usual 85ms of one collective, or the step of "
+                       "--workload FILE");
+    if ((r->job.bytes || r->job.usual_s > 0) && !(r->job.measured_s > 0))
+        return err_set(e, ERR_USAGE, "--bytes and --usual belong to --measured");
+    r->arena = a;
+    struct topology *t =
+        cli_machine_named(&r->machine) ? cli_machine_open(&r->machine, &log, e) : probe_machine(&log, e);
+    int rc = t ? predict_variations(r, t, &log, e) : e->code;
+    topo_free(t);
+    return rc;
+}
+
 int whatif_main(int argc, char **argv)
 {
-    struct arena *arena = arena_new();
-    struct request r = {.arena = arena, .coll = COLL_ALLREDUCE};
+    struct request r = {.coll = COLL_ALLREDUCE};
     struct option_group groups[] = {{"The machine (default: this one)", cli_machine_options, &r.machine},
                                     {"How it is run", setup_options, &r},
                                     {"Variations; each may be repeated", variation_options, &r},
                                     {"What to show", output_options, &r},
                                     {0}};
-    struct err e = {0};
-    int first, rc = cli_parse(&page, groups, argc, argv, arena, &first);
-    if (rc < 0 && r.machine.nodes.count > 1)
-        rc = cli_usage(COMMAND, "--nodes: one number here; --more-nodes are variations");
-    if (rc < 0 && r.job.measured_s > 0 && !r.job.workload && !r.job.bytes && !(r.job.usual_s > 0))
-        rc = cli_usage(COMMAND, "--measured needs what was timed: --bytes 4G or --usual 85ms of one collective, or the "
-                                "step of --workload FILE");
-    if (rc < 0 && (r.job.bytes || r.job.usual_s > 0) && !(r.job.measured_s > 0))
-        rc = cli_usage(COMMAND, "--bytes and --usual belong to --measured");
-    if (rc < 0) {
-        struct log log = cli_log(COMMAND, 0);
-        struct topology *t =
-            cli_machine_named(&r.machine) ? cli_machine_open(&r.machine, &log, &e) : probe_machine(&log, &e);
-        rc = t ? predict_variations(&r, t, &log, &e) : e.code;
-        topo_free(t);
-        if (rc)
-            cli_fail(COMMAND, &e);
-    }
-    arena_free(arena);
-    return rc;
+    return cli_run(&page, groups, argc, argv, run_request, &r);
 }

@@ -363,11 +363,19 @@ static int generate_workload(struct request *o, struct err *e)
     return rc;
 }
 
-static int run_request(struct request *r, int nfiles, char **files, struct err *e)
+static int run_request(void *request, char **words, struct arena *a, struct err *e)
 {
-    if (r->list)
-        return list_names();
-    return r->merge ? merge_files(r, nfiles, files, e) : generate_workload(r, e);
+    struct request *r = request;
+    int n = 0;
+    (void)a;
+    while (words[n])
+        n++;
+    if (!r->merge && n)
+        return err_set(e, ERR_USAGE, "unexpected argument '%s' (files need --merge)", words[0]);
+    if (!r->list && !r->merge && !r->job.framework)
+        return err_set(e, ERR_USAGE,
+                       "give --from-launch FILE, --model NAME with --framework NAME, --merge FILE... or --list");
+    return r->list ? list_names() : r->merge ? merge_files(r, n, words, e) : generate_workload(r, e);
 }
 
 int workload_main(int argc, char **argv)
@@ -377,16 +385,8 @@ int workload_main(int argc, char **argv)
         {NULL, own_options, &r}, {"Model", model_options, &r}, {"Job", job_options, &r}, {0}};
     struct arena *a = arena_new();
     struct err e = {0};
-    int first, rc = apply_names(argc, argv, &r, a, &e) ? cli_fail(COMMAND, &e) : -1;
-    if (rc < 0)
-        rc = cli_parse(&page, groups, argc, argv, a, &first);
-    if (rc < 0 && !r.merge && first < argc)
-        rc = cli_usage(COMMAND, "unexpected argument '%s' (files need --merge)", argv[first]);
-    if (rc < 0 && !r.list && !r.merge && !r.job.framework)
-        rc = cli_usage(COMMAND,
-                       "give --from-launch FILE, --model NAME with --framework NAME, --merge FILE... or --list");
-    if (rc < 0)
-        rc = run_request(&r, argc - first, argv + first, &e) ? cli_fail(COMMAND, &e) : 0;
+    int rc = apply_names(argc, argv, &r, a, &e) ? cli_fail(COMMAND, &e)
+                                                : cli_run(&page, groups, argc, argv, run_request, &r);
     arena_free(a);
     return rc;
 }

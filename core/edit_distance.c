@@ -40,51 +40,21 @@ static void plain_word(const char *s, char text[EDIT_DISTANCE_LENGTH + 1])
     text[n] = '\0';
 }
 
-/* The best so far. */
-struct nearest {
-    char word[EDIT_DISTANCE_LENGTH + 1];
-    const char *best;
-    int distance;
-};
-
-static void begin_search(struct nearest *n, const char *word)
+const char *edit_distance_nearest(const char *word, const char *(*at)(int i), const char *const *words)
 {
-    *n = (struct nearest){0};
-    plain_word(word, n->word);
-    n->distance = 1 + (int)strlen(n->word) / 3;
-}
-
-static void consider_word(struct nearest *n, const char *candidate)
-{
-    char other[EDIT_DISTANCE_LENGTH + 1] = "";
-    size_t length = strlen(n->word);
-    if (length < 2)
-        return;
-    plain_word(candidate, other);
-    /* "ndv5" for azure-ndv5, "gh200-480gb" for gh200. */
-    int part = length > 2 && (strstr(other, n->word) || (other[0] && other[1] && strstr(n->word, other)));
-    int distance = !strcmp(n->word, other) ? 0 : part ? 1 : edit_distance(n->word, other, n->distance);
-    if (distance < n->distance || (distance == n->distance && !n->best)) {
-        n->best = candidate;
-        n->distance = distance;
+    char wanted[EDIT_DISTANCE_LENGTH + 1], other[EDIT_DISTANCE_LENGTH + 1];
+    const char *best = NULL, *candidate;
+    plain_word(word, wanted);
+    int length = (int)strlen(wanted), least_so_far = 1 + length / 3;
+    for (int i = 0; length > 1 && (candidate = at ? at(i) : words[i]); i++) {
+        plain_word(candidate, other);
+        /* "ndv5" for azure-ndv5, "gh200-480gb" for gh200. */
+        int part = length > 2 && (strstr(other, wanted) || (other[0] && other[1] && strstr(wanted, other)));
+        int distance = !strcmp(wanted, other) ? 0 : part ? 1 : edit_distance(wanted, other, least_so_far);
+        if (distance < least_so_far || (distance == least_so_far && !best)) {
+            best = candidate;
+            least_so_far = distance;
+        }
     }
-}
-
-const char *edit_distance_nearest(const char *word, const char *(*at)(int i))
-{
-    struct nearest n;
-    const char *candidate;
-    begin_search(&n, word);
-    for (int i = 0; (candidate = at(i)); i++)
-        consider_word(&n, candidate);
-    return n.best;
-}
-
-const char *edit_distance_nearest_of(const char *word, const char *const *words)
-{
-    struct nearest n;
-    begin_search(&n, word);
-    for (; *words; words++)
-        consider_word(&n, *words);
-    return n.best;
+    return best;
 }

@@ -236,23 +236,26 @@ int file_write(const char *path, const void *data, size_t bytes, struct err *e)
     return rc;
 }
 
-int file_out_begin(struct file_out *o, struct err *e)
+void file_out_begin(struct file_out *o)
 {
     *o = (struct file_out){0};
     o->stream = open_memstream(&o->data, &o->bytes);
-    return o->stream ? 0 : err_errno(e, "out of memory");
+    if (!o->stream)
+        abort();
 }
 
 int file_out_commit(struct file_out *o, const char *path, struct err *e)
 {
-    int rc = fclose(o->stream) ? err_errno(e, "out of memory") : 0;
-    if (!rc && (!path || !strcmp(path, "-"))) {
+    int rc = 0;
+    if (fclose(o->stream))
+        abort();
+    if (!path || !strcmp(path, "-")) {
         if (fwrite(o->data, 1, o->bytes, stdout) != o->bytes || fflush(stdout)) {
             rc = err_errno(e, "standard output cannot be written");
             __fpurge(stdout); /* once is enough */
             clearerr(stdout);
         }
-    } else if (!rc) {
+    } else {
         rc = file_write(path, o->data, o->bytes, e);
     }
     free(o->data);
@@ -262,8 +265,7 @@ int file_out_commit(struct file_out *o, const char *path, struct err *e)
 
 void file_out_abandon(struct file_out *o)
 {
-    if (o->stream)
-        fclose(o->stream);
+    fclose(o->stream);
     free(o->data);
     *o = (struct file_out){0};
 }

@@ -106,6 +106,14 @@ void sha256_hex(struct sha256 *s, char hex[SHA256_HEX])
     hex_put(bytes, SHA256_BYTES, hex);
 }
 
+void sha256_of(const void *data, size_t bytes, char hex[SHA256_HEX])
+{
+    struct sha256 s;
+    sha256_init(&s);
+    sha256_update(&s, data, bytes);
+    sha256_hex(&s, hex);
+}
+
 /* ---- HMAC-SHA256 ------------------------------------------------------------------------------------------------ */
 
 #define BLOCK 64

@@ -40,6 +40,9 @@ void sha256_end(struct sha256 *s,
                 unsigned char out[SHA256_BYTES]);        /* finishes; `s` needs init before it is used again */
 void sha256_hex(struct sha256 *s, char hex[SHA256_HEX]); /* the same, in hex */
 
+/* All of them for one piece of data. */
+void sha256_of(const void *data, size_t bytes, char hex[SHA256_HEX]);
+
 /* 2 n lower-case hex digits and the end. */
 void hex_put(const unsigned char *bytes, int n, char *hex);
 

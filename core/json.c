@@ -2,6 +2,7 @@
 #include "core/json.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/file.h"
@@ -118,25 +119,45 @@ cJSON *json_load(const char *path, const char *format, struct err *e)
     return doc;
 }
 
-int json_print(cJSON *doc, FILE *out, struct err *e)
+char *json_line(const cJSON *doc)
+{
+    char *text = cJSON_PrintUnformatted(doc);
+    if (!text)
+        abort();
+    return text;
+}
+
+void json_print_line(const cJSON *doc, FILE *out)
+{
+    char *line = json_line(doc);
+    fprintf(out, "%s\n", line);
+    free(line);
+}
+
+const char *json_text(cJSON *doc, struct arena *a)
 {
     char *text = cJSON_Print(doc);
-    cJSON_Delete(doc);
     if (!text)
-        return err_set(e, ERR_FAILED, "out of memory");
-    fprintf(out, "%s\n", text);
+        abort();
+    const char *copy = arena_printf(a, "%s\n", text);
     cJSON_free(text);
-    return ferror(out) ? err_set(e, ERR_FAILED, "the document cannot be written") : 0;
+    cJSON_Delete(doc);
+    return copy;
+}
+
+void json_print(cJSON *doc, FILE *out)
+{
+    struct arena *a = arena_new();
+    fputs(json_text(doc, a), out);
+    arena_free(a);
 }
 
 int json_save(cJSON *doc, const char *path, struct err *e)
 {
     struct file_out out;
-    int rc = file_out_begin(&out, e);
-    if (!rc)
-        return file_out_end(&out, path, json_print(doc, out.stream, e), e);
-    cJSON_Delete(doc);
-    return rc;
+    file_out_begin(&out);
+    json_print(doc, out.stream);
+    return file_out_commit(&out, path, e);
 }
 
 const char *json_str(const cJSON *o, const char *key, const char *otherwise)

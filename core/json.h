@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "core/arena.h"
 #include "core/err.h"
 
 /* The largest nesting that is parsed; ours need fewer than 40. cJSON's own limit (1,000) recurses too deep for small
@@ -31,8 +32,14 @@ int json_check_format(const cJSON *doc, const char *format, const char *file, st
  */
 int json_save(cJSON *doc, const char *path, struct err *e);
 
-/* The same to a stream; frees `doc`, too. */
-int json_print(cJSON *doc, FILE *out, struct err *e);
+/* The same to a stream, and in `a`; both free `doc`, too. */
+void json_print(cJSON *doc, FILE *out);
+const char *json_text(cJSON *doc, struct arena *a);
+
+/* `doc` as one line: without its end, for free(), and with it to a stream. As with an arena, too little memory aborts.
+ */
+char *json_line(const cJSON *doc);
+void json_print_line(const cJSON *doc, FILE *out);
 
 /* Field access. A missing field or one of another type gives the default. Integers outside 53 bits too. */
 const char *json_str(const cJSON *o, const char *key, const char *otherwise);

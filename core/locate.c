@@ -94,11 +94,6 @@ const char *locate_program(const char *name, struct arena *a, struct err *e)
     return found;
 }
 
-const char *locate_plugin(struct arena *a, struct err *e)
-{
-    return locate_program(LOCATE_PLUGIN, a, e);
-}
-
 /* ---- whose plugin a file is ---- */
 
 #define OWN_SYMBOL   "nccltune_control_version"

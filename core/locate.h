@@ -11,17 +11,14 @@
 #define LOCATE_PLUGIN "libnccl-tuner-nccltune.so"
 
 /* One of our programs: nccltune; nccltune-bench, which NCCLTUNE_BENCH may name; nccltune-worker, which NCCLTUNE_WORKER
- * may name; nccltune-hook. NULL after ERR_LACKS. */
+ * may name; nccltune-hook; or LOCATE_PLUGIN, which NCCLTUNE_PLUGIN_SO may name. NULL after ERR_LACKS. */
 const char *locate_program(const char *name, struct arena *a, struct err *e);
-
-/* Our tuner plugin, which NCCLTUNE_PLUGIN_SO may name. NULL after ERR_LACKS. */
-const char *locate_plugin(struct arena *a, struct err *e);
 
 /* Return true if `value` of NCCL_TUNER_PLUGIN names our plugin: by what the library exports, and only where it is not
  * on this machine by the file's name. */
 int locate_is_plugin(const char *value);
 
-/* Where such a program or the plugin is or, when it is nowhere, where it is looked for: never NULL. */
+/* Where such a file is or, when it is nowhere, where it is looked for: never NULL. */
 const char *locate_expected(const char *name, struct arena *a);
 
 /* The same without the environment's word: for what runs in other people's. */

@@ -86,7 +86,7 @@ static int name_unknown(const struct rows *r, const char *word, struct arena *a,
     }
     if (first && second)
         return err_set(e, ERR_USAGE, "'--%s' may be --%s or --%s", name, second, first);
-    const char *near = edit_distance_nearest_of(name, names);
+    const char *near = edit_distance_nearest(name, NULL, names);
     return near ? err_set(e, ERR_USAGE, "unknown option '--%s'; did you mean --%s?", name, near)
                 : err_set(e, ERR_USAGE, "unknown option '--%s'", name);
 }
@@ -147,7 +147,7 @@ int option_text(const struct option_value *v, void *out, struct err *e)
 
 int option_not_a_word(const struct option_value *v, struct err *e)
 {
-    const char *near = edit_distance_nearest(v->text, v->option->word), *list = "", *word;
+    const char *near = edit_distance_nearest(v->text, v->option->word, NULL), *list = "", *word;
     int n = 0;
     for (; (word = v->option->word(n)); n++)
         list = arena_printf(v->arena, "%s%s%s", list, n ? ", " : "", word);

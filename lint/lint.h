@@ -89,7 +89,7 @@ size_t lint_count(const struct lint *l, enum finding_severity severity);
 int lint_finding(const struct lint *l, size_t n, struct finding *found);
 
 /* As text or as JSON. */
-int lint_print(const struct lint *l, int json, FILE *out, struct err *e);
+void lint_print(const struct lint *l, int json, FILE *out);
 
 /* Every rule, by its code. */
 const struct finding_kind *lint_kinds(int *n);

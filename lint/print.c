@@ -41,7 +41,7 @@ static void collect_findings(struct page *p)
     }
 }
 
-static int print_text(const struct page *p, FILE *out, struct err *e)
+static void print_text(const struct page *p, FILE *out)
 {
     const struct lint *l = p->l;
     size_t bad = 0;
@@ -62,7 +62,6 @@ static int print_text(const struct page *p, FILE *out, struct err *e)
     if (bad)
         fprintf(out, "; %s not read", count_text(p->a, bad, "file"));
     fputc('\n', out);
-    return ferror(out) ? err_set(e, ERR_FAILED, "the findings could not be written") : 0;
 }
 
 static void add_documents(cJSON *doc, const struct lint *l)
@@ -84,7 +83,7 @@ static void add_documents(cJSON *doc, const struct lint *l)
     }
 }
 
-static int print_json(const struct page *p, FILE *out, struct err *e)
+static void print_json(const struct page *p, FILE *out)
 {
     const struct lint *l = p->l;
     char version[ENV_VERSION];
@@ -97,14 +96,16 @@ static int print_json(const struct page *p, FILE *out, struct err *e)
     cJSON_AddNumberToObject(doc, "settings", (double)lint_settings(l));
     add_documents(doc, l);
     findings_add_json(doc, "findings", p->list, (int)l->nfindings);
-    return json_print(doc, out, e);
+    json_print(doc, out);
 }
 
-int lint_print(const struct lint *l, int json, FILE *out, struct err *e)
+void lint_print(const struct lint *l, int json, FILE *out)
 {
     struct page p = {.l = l, .a = arena_new()};
     collect_findings(&p);
-    int rc = json ? print_json(&p, out, e) : print_text(&p, out, e);
+    if (json)
+        print_json(&p, out);
+    else
+        print_text(&p, out);
     arena_free(p.a);
-    return rc;
 }

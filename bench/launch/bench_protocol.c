@@ -33,15 +33,11 @@ double bench_sample_us(const struct bench_sampling *s, double us)
 /* The object as a line for free(); NULL when it does not fit one. */
 static char *to_line(cJSON *doc)
 {
-    char *text = cJSON_PrintUnformatted(doc);
+    char *text = json_line(doc), *line = NULL;
     cJSON_Delete(doc);
-    size_t n = text ? strlen(text) : 0;
-    char *line = text && n + 1 < PROTOCOL_LINE ? realloc(text, n + 2) : NULL;
-    if (!line) {
-        free(text);
-        return NULL;
-    }
-    memcpy(line + n, "\n", 2);
+    if (strlen(text) + 1 < PROTOCOL_LINE && asprintf(&line, "%s\n", text) < 0)
+        abort();
+    free(text);
     return line;
 }
 

@@ -69,11 +69,9 @@ int knobs_describe(char *const *names, int nnames, FILE *out)
     cJSON *variables = cJSON_AddObjectToObject(doc, "variables");
     for (int i = 0; i < nnames; i++)
         describe_variable(variables, names[i]);
-    char *text = cJSON_PrintUnformatted(doc);
-    int rc = text && fprintf(out, "%s\n", text) > 0 && !fflush(out) ? 0 : ERR_FAILED;
-    cJSON_free(text);
+    json_print_line(doc, out);
     cJSON_Delete(doc);
-    return rc;
+    return fflush(out) || ferror(out) ? ERR_FAILED : 0;
 }
 
 /* ---- switching ---- */

@@ -241,11 +241,6 @@ static enum bench_status check_call(struct worker *w, MPI_Comm comm, double *us,
     return BENCH_WRONG;
 }
 
-static int fitting_iterations(double us)
-{
-    return bench_sample_calls(&(struct bench_sampling){0}, us);
-}
-
 struct shot {
     MPI_Comm comm;
     int iterations, out;
@@ -274,7 +269,7 @@ static void prepare_shot(struct worker *w, const struct bench_batch *b, int i, s
     }
     if (status == BENCH_OK && !s->iterations && !(s->checked_us > 0)) {
         us = time_calls(w, s->comm, 1, &ok);
-        s->iterations = fitting_iterations(us);
+        s->iterations = bench_sample_calls(&(struct bench_sampling){0}, us);
     }
     if (!s->iterations)
         s->iterations = 1;

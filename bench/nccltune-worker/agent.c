@@ -159,12 +159,6 @@ static void obey_order(struct agent *a, const struct frame *f)
 
 /* ---- what processes say ---- */
 
-static void report_end(struct agent *a, struct process *p)
-{
-    int rank = p->rank, status = process_reap(p);
-    send_ended(a, AGENT_ENDED, rank, status, p->last);
-}
-
 static int pass_frames(struct agent *a, struct process *p)
 {
     struct frame f;
@@ -210,7 +204,8 @@ static void hear_process(struct agent *a, struct process *p, const struct pollfd
     if (p->pid && fds[0].revents && !(speaks_frames(a, p) ? pass_frames(a, p) : pass_bytes(a, p))) {
         while (p->err >= 0 && pass_errors(a, p) && poll(&(struct pollfd){.fd = p->err, .events = POLLIN}, 1, 0) > 0)
             ;
-        report_end(a, p);
+        int rank = p->rank, status = process_reap(p);
+        send_ended(a, AGENT_ENDED, rank, status, p->last);
     }
 }
 

@@ -67,23 +67,16 @@ void bench_export_csv(const struct bench_results *all, FILE *out)
         put_row(&all->items[i], out);
 }
 
-static void print_line(const cJSON *doc, FILE *out)
-{
-    char *text = cJSON_PrintUnformatted(doc);
-    fprintf(out, "%s\n", text ? text : "{}");
-    free(text);
-}
-
 void bench_export_journal(const struct bench_results *all, FILE *out)
 {
     cJSON *head = cJSON_CreateObject();
     json_add_str(head, "format", BENCH_FORMAT);
     json_add_str(head, "topology", *all->topology ? all->topology : NULL);
-    print_line(head, out);
+    json_print_line(head, out);
     cJSON_Delete(head);
     for (int i = 0; i < all->count; i++) {
         cJSON *doc = bench_result_json(&all->items[i]);
-        print_line(doc, out);
+        json_print_line(doc, out);
         cJSON_Delete(doc);
     }
 }

@@ -34,20 +34,11 @@ static int put_lines(struct bench_journal *j, const char *text, size_t n, struct
     return rc;
 }
 
-static int print_line(FILE *out, const cJSON *doc, struct err *e)
+/* Writes what `lines` holds. */
+static int finish_lines(struct bench_journal *j, struct file_out *lines, struct err *e)
 {
-    char *text = cJSON_PrintUnformatted(doc);
-    int rc = text && fprintf(out, "%s\n", text) > 0 ? 0 : err_set(e, ERR_FAILED, "out of memory");
-    cJSON_free(text);
-    return rc;
-}
-
-/* Writes what `lines` holds unless `rc` says that something went wrong with it. */
-static int finish_lines(struct bench_journal *j, struct file_out *lines, int rc, struct err *e)
-{
-    if (!rc)
-        rc = fflush(lines->stream) ? err_set(e, ERR_FAILED, "out of memory")
-                                   : put_lines(j, lines->data, lines->bytes, e);
+    fflush(lines->stream);
+    int rc = put_lines(j, lines->data, lines->bytes, e);
     file_out_abandon(lines);
     return rc;
 }
@@ -55,9 +46,7 @@ static int finish_lines(struct bench_journal *j, struct file_out *lines, int rc,
 static int write_header(struct bench_journal *j, const char *topology_hash, struct err *e)
 {
     struct file_out line;
-    int rc = file_out_begin(&line, e);
-    if (rc)
-        return rc;
+    file_out_begin(&line);
     cJSON *doc = cJSON_CreateObject();
     cJSON_AddStringToObject(doc, "format", BENCH_FORMAT);
     if (topology_hash && *topology_hash)
@@ -65,9 +54,9 @@ static int write_header(struct bench_journal *j, const char *topology_hash, stru
     cJSON_AddStringToObject(doc, "tool", NCCLTUNE_VERSION);
     if (j->budget_s > 0)
         cJSON_AddNumberToObject(doc, "budget_s", j->budget_s);
-    rc = finish_lines(j, &line, print_line(line.stream, doc, e), e);
+    json_print_line(doc, line.stream);
     cJSON_Delete(doc);
-    return rc;
+    return finish_lines(j, &line, e);
 }
 
 /* A journal of nothing but its header. */
@@ -164,16 +153,14 @@ int bench_journal_append(struct bench_journal *j, const struct bench_result *r, 
     int before = j->results->count;
     struct err unread;
     struct file_out lines;
-    int rc = file_out_begin(&lines, e);
-    if (rc)
-        return rc;
-    for (int i = 0; i < n && !rc; i++) {
+    file_out_begin(&lines);
+    for (int i = 0; i < n; i++) {
         cJSON *doc = bench_result_json(&r[i]);
-        rc = print_line(lines.stream, doc, e);
+        json_print_line(doc, lines.stream);
         bench_results_add(j->results, doc, j->path, j->lines + 1 + i, &unread);
         cJSON_Delete(doc);
     }
-    rc = finish_lines(j, &lines, rc, e);
+    int rc = finish_lines(j, &lines, e);
     if (rc)
         j->results->count = before;
     else
@@ -185,12 +172,13 @@ int bench_journal_append(struct bench_journal *j, const struct bench_result *r, 
 int bench_journal_append_noise(struct bench_journal *j, const struct findings *noise, struct err *e)
 {
     struct file_out line;
-    int rc = noise->n ? file_out_begin(&line, e) : 0;
-    if (rc || !noise->n)
-        return rc;
+    if (!noise->n)
+        return 0;
+    file_out_begin(&line);
     cJSON *doc = cJSON_CreateObject();
     findings_add_json(doc, "noise", noise->list, noise->n);
-    rc = finish_lines(j, &line, print_line(line.stream, doc, e), e);
+    json_print_line(doc, line.stream);
+    int rc = finish_lines(j, &line, e);
     if (!rc)
         bench_results_add(j->results, doc, j->path, ++j->lines, NULL);
     cJSON_Delete(doc);

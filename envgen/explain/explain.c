@@ -44,7 +44,7 @@ static int explain_is_unknown(const char *name)
 /* Whether a name looks like one of NCCL's and is none, and the one that was most likely meant (NULL). */
 static const char *explain_nearest_variable(const char *name)
 {
-    return edit_distance_nearest(name, variable_name);
+    return edit_distance_nearest(name, variable_name, NULL);
 }
 
 static void print_default(const struct env_var *v, int release, FILE *out)
@@ -271,10 +271,12 @@ int env_explain_variable(const char *variable, int nccl, int json, FILE *out, st
     if (rc)
         return rc;
     const struct env_decisions none = {0};
-    if (json)
-        return json_print(explain_catalogued_json(&none, &q), out, e);
-    fprintf(out, "  %s\n", variable);
-    explain_catalogued(&none, &q, variable, out);
+    if (json) {
+        json_print(explain_catalogued_json(&none, &q), out);
+    } else {
+        fprintf(out, "  %s\n", variable);
+        explain_catalogued(&none, &q, variable, out);
+    }
     return 0;
 }
 

@@ -191,12 +191,9 @@ static int write_one(struct job *j, const struct env_writer *writer, const char 
                             .scratch = j->arena,
                             .node_class = node_class};
     struct file_out out;
-    int rc = file_out_begin(&out, e);
-    if (rc)
-        return rc;
-    rc = writer->write(&w, out.stream, e);
-    if (!rc && fflush(out.stream))
-        rc = err_errno(e, "%s: out of memory", file);
+    file_out_begin(&out);
+    int rc = writer->write(&w, out.stream, e);
+    fflush(out.stream);
     if (!rc && !strncmp(file, "nccl.", 5))
         rc = env_validate_file(j->made.profile.decisions, j->made.topology, node_class, file, out.data, out.bytes, e);
     if (!rc)
@@ -282,14 +279,8 @@ static void make_manifest(struct job *j)
 
 static int write_manifest(struct job *j, struct err *e)
 {
-    cJSON *doc = env_manifest_json(&j->made.profile.manifest);
-    char *text = cJSON_Print(doc);
-    cJSON_Delete(doc);
-    if (!text)
-        return err_set(e, ERR_FAILED, "out of memory");
-    const char *line = arena_printf(j->arena, "%s\n", text);
-    cJSON_free(text);
-    return env_staged_write_add(&j->staged, ENV_MANIFEST, line, strlen(line), e);
+    const char *text = json_text(env_manifest_json(&j->made.profile.manifest), j->arena);
+    return env_staged_write_add(&j->staged, ENV_MANIFEST, text, strlen(text), e);
 }
 
 static int write_all(struct job *j, struct err *e)

@@ -26,12 +26,11 @@ int install_pack(const char *profile, const char *path, struct err *e)
 {
     struct file_out o;
     struct env_profile *p = env_profile_open(profile, e);
-    int rc = p ? file_out_begin(&o, e) : ERR_FAILED;
-    if (rc) {
-        env_profile_free(p);
-        return rc;
-    }
+    int rc = 0;
+    if (!p)
+        return ERR_FAILED;
     struct arena *a = arena_new();
+    file_out_begin(&o);
     fputs(HOOK_NODE_FORMAT, o.stream);
     for (int i = 0; i < p->manifest.nfiles && !rc; i++)
         rc = pack_file(p->dir, p->manifest.files[i].name, o.stream, a, e);

@@ -117,8 +117,9 @@ static int write_enroot(const struct install_site *site, const struct install_do
     int rc = write_below(site->enroot, ENROOT_ENV, c->env, a, e);
     if (!rc)
         rc = file_mkdirs(arena_printf(a, "%s/mounts.d", site->enroot), e);
-    if (rc || (rc = file_out_begin(&mounts, e)))
+    if (rc)
         return rc;
+    file_out_begin(&mounts);
     add_fstab(mounts.stream, done->dir, "x-create=dir,bind,ro,nosuid,nodev");
     for (int i = 0; i < c->nfiles; i++)
         add_fstab(mounts.stream, c->files[i], "x-create=file,bind,ro,nosuid,nodev");

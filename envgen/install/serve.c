@@ -7,17 +7,6 @@
 #include "core/json.h"
 #include "envgen/profile/profile.h"
 
-static int write_copy(const struct env_profile *p, const struct topology *t, const char *dir, struct err *e)
-{
-    cJSON *doc = topo_to_json(t);
-    char *text = cJSON_Print(doc);
-    int rc = text ? env_profile_copy(p, dir, "topology.json", text, strlen(text), e)
-                  : err_set(e, ERR_FAILED, "out of memory");
-    cJSON_free(text);
-    cJSON_Delete(doc);
-    return rc;
-}
-
 int install_extend(const char *store, const char *profile, const struct topology *probed, const char *dir,
                    struct cluster_served *served, struct arena *a, struct err *e)
 {
@@ -31,8 +20,10 @@ int install_extend(const char *store, const char *profile, const struct topology
     if (t) {
         const int before = t->nhosts;
         *served = cluster_serve(t, probed, a);
-        if (served->joined || t->nhosts < before)
-            rc = write_copy(p, t, dir, e);
+        if (served->joined || t->nhosts < before) {
+            const char *text = json_text(topo_to_json(t), a);
+            rc = env_profile_copy(p, dir, "topology.json", text, strlen(text), e);
+        }
     } else {
         rc = e->code;
     }

@@ -169,13 +169,8 @@ static int stage_manifest(struct env_staged_write *s, const struct env_profile *
         memcpy(f->sha256, s->files[i].sha256, SHA256_HEX);
     }
     env_manifest_hash(&m);
-    cJSON *doc = env_manifest_json(&m);
-    char *text = cJSON_Print(doc);
-    cJSON_Delete(doc);
-    int rc = text ? 0 : err_set(e, ERR_FAILED, "out of memory");
-    const char *line = rc ? NULL : arena_printf(s->arena, "%s\n", text);
-    cJSON_free(text);
-    return rc ? rc : env_staged_write_add(s, ENV_MANIFEST, line, strlen(line), e);
+    const char *text = json_text(env_manifest_json(&m), s->arena);
+    return env_staged_write_add(s, ENV_MANIFEST, text, strlen(text), e);
 }
 
 int env_profile_copy(const struct env_profile *p, const char *dir, const char *name, const char *data, size_t bytes,

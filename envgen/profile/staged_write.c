@@ -67,11 +67,8 @@ int env_staged_write_add(struct env_staged_write *s, const char *name, const voi
     if (fd < 0)
         return ERR_FAILED;
     struct env_staged *f = &s->files[s->count - 1];
-    struct sha256 hash;
     f->bytes = bytes;
-    sha256_init(&hash);
-    sha256_update(&hash, data, bytes);
-    sha256_hex(&hash, f->sha256);
+    sha256_of(data, bytes, f->sha256);
     return trust_fill(fd, data, bytes, file_new_mode()) ? err_errno(e, "%s: cannot be written", path_of(s, name)) : 0;
 }
 

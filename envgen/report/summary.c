@@ -40,7 +40,7 @@ static int has_rules(struct arena *a, const struct env_profile *p)
 
 const char **env_report_lines(const struct env_profile *p, struct arena *a)
 {
-    const char **lines = arena_alloc(a, 5 * sizeof *lines), *plugin = locate_plugin(a, NULL);
+    const char **lines = arena_alloc(a, 5 * sizeof *lines), *plugin = locate_program(LOCATE_PLUGIN, a, NULL);
     int n = 0;
     if (sets(p->decisions, BENCH_FAMILY_NCCL))
         lines[n++] = arena_printf(a, "source %s", env_shell_word(a, arena_printf(a, "%s/nccl.sh", p->dir)));

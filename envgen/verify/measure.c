@@ -98,7 +98,7 @@ int verify_measure(const struct verify_request *q, struct bench_summary *summary
     struct bench_options how = *q->bench;
     struct bench_knobs jobs[2];
     int fd = -1;
-    const char *plugin = on == BENCH_ON_HOST ? "" : locate_plugin(a, e);
+    const char *plugin = on == BENCH_ON_HOST ? "" : locate_program(LOCATE_PLUGIN, a, e);
     if (!plugin)
         return ERR_LACKS;
     int njobs = verify_jobs(q->profile, on, plugin, a, jobs, e);

@@ -137,12 +137,9 @@ static int write_own(const struct env_writing *w, FILE *out, struct err *e)
 static int print_prepared(FILE *out, const char *text, size_t bytes, struct err *e)
 {
     struct tuner_table t;
-    struct sha256 sha;
     char hash[SHA256_HEX];
     size_t prepared_bytes = 0;
-    sha256_init(&sha);
-    sha256_update(&sha, text, bytes);
-    sha256_hex(&sha, hash);
+    sha256_of(text, bytes, hash);
     if (tuner_table_parse(&t, text, bytes, NULL, NULL)) {
         tuner_table_free(&t);
         return err_set(e, ERR_FAILED, "tuner.csv, just written, cannot be read back");
@@ -158,12 +155,9 @@ static int print_prepared(FILE *out, const char *text, size_t bytes, struct err 
 static int write_prepared(const struct env_writing *w, FILE *out, struct err *e)
 {
     struct file_out csv;
-    int rc = file_out_begin(&csv, e);
-    if (rc)
-        return rc;
-    rc = write_own(w, csv.stream, e);
-    if (!rc && fflush(csv.stream))
-        rc = err_errno(e, "tuner.bin: out of memory");
+    file_out_begin(&csv);
+    int rc = write_own(w, csv.stream, e);
+    fflush(csv.stream);
     if (!rc)
         rc = print_prepared(out, csv.data, csv.bytes, e);
     file_out_abandon(&csv);

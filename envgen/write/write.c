@@ -65,7 +65,9 @@ static int write_sh(const struct env_writing *w, FILE *out, struct err *e)
 
 static int write_decisions(const struct env_writing *w, FILE *out, struct err *e)
 {
-    return json_print(env_decisions_json(w->decisions), out, e);
+    (void)e;
+    json_print(env_decisions_json(w->decisions), out);
+    return 0;
 }
 
 static const struct env_writer always_writers[] = {

@@ -7,7 +7,9 @@
 
 static int write_json(const struct topology *t, FILE *out, struct err *e)
 {
-    return json_print(topo_to_json(t), out, e);
+    (void)e;
+    json_print(topo_to_json(t), out);
+    return 0;
 }
 
 static const struct probe_format format_json = {"json", "topology.json, what the other commands read", write_json};

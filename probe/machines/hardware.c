@@ -333,7 +333,7 @@ static const char *gpu_name_at(int i)
 
 int hw_gpu_unknown(const char *name, struct err *e)
 {
-    const char *near = edit_distance_nearest(name, gpu_name_at);
+    const char *near = edit_distance_nearest(name, gpu_name_at, NULL);
     return err_set(e, ERR_USAGE, "'%.80s' is not a GPU known here%s%s%s; nccltune probe --list-gpus lists them", name,
                    near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }

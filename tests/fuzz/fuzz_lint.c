@@ -22,8 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     size_t choice = data[0] % (kinds + 1); /* one more: by its content */
     lint_read_text(l, "fuzz", (const char *)data + 1, bytes - 1, lint_kind(choice), NULL);
     lint_check(l);
-    lint_print(l, 0, null, NULL);
-    lint_print(l, 1, null, NULL);
+    lint_print(l, 0, null);
+    lint_print(l, 1, null);
     lint_fix(l, 0, 1, &fixed, NULL);
     free(fixed.text);
     lint_free(l);

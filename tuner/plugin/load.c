@@ -108,14 +108,6 @@ static void unusable(nccl_logger log, const char *wanted, const char *why)
         say(log, NCCLTUNE_LOG_WARN, "%s; NCCL's own choices stay", why);
 }
 
-static void hash_source(const struct plugin_source *s, char hash[SHA256_HEX])
-{
-    struct sha256 sha;
-    sha256_init(&sha);
-    sha256_update(&sha, s->text, s->bytes);
-    sha256_hex(&sha, hash);
-}
-
 static int is_set(const char *name, const char *value)
 {
     const char *v = getenv(name);
@@ -205,7 +197,7 @@ static void judge_environment(nccl_logger log, const void *caller)
         else
             say(log, NCCLTUNE_LOG_INFO, "no table found; NCCL's own choices stay");
     } else {
-        hash_source(s, process.hash);
+        sha256_of(s->text, s->bytes, process.hash);
         if (wanted && !hash_fits(wanted, process.hash)) {
             char why[WHY_MAX];
             snprintf(why, sizeof why, "%s is %s", s->path, process.hash);

@@ -102,7 +102,7 @@ static int plan_launches(const struct bench_setup *setup, struct arena *a, struc
     if (c->own.graphs && c->own.registered)
         return err_set(e, ERR_USAGE, "--graphs and --registered are two runs: their rules are not the same");
     c->arena = a;
-    c->plugin = locate_plugin(a, e);
+    c->plugin = locate_program(LOCATE_PLUGIN, a, e);
     if (!c->plugin)
         return ERR_LACKS;
     if (mpirun_attached_rank(NULL) > 0)

@@ -74,8 +74,8 @@ int verbs_journal_open(struct verbs_journal *j, const char *path, const char *wh
     cJSON *head = cJSON_CreateObject();
     cJSON_AddStringToObject(head, "format", VERBS_JOURNAL_FORMAT);
     json_add_str(head, "what", what);
-    char *line = cJSON_PrintUnformatted(head);
-    code = line ? verbs_journal_add(j, line, e) : err_set(e, ERR_FAILED, "out of memory");
+    char *line = json_line(head);
+    code = verbs_journal_add(j, line, e);
     free(line);
     cJSON_Delete(head);
     return code;
@@ -229,11 +229,9 @@ static int is_kept(const char *line)
 static void keep_line(void *user, cJSON *o)
 {
     struct collection *c = user;
-    char *line = cJSON_PrintUnformatted(o);
-    int known = c->nodes != NULL && line && !strncmp(line, "{\"nodes\"", 8);
-    if (!line)
-        err_set(&c->why, ERR_FAILED, "out of memory");
-    else if (!c->why.code && !read_line(c, line, &c->why) && is_kept(line) && !known)
+    char *line = json_line(o);
+    int known = c->nodes != NULL && !strncmp(line, "{\"nodes\"", 8);
+    if (!c->why.code && !read_line(c, line, &c->why) && is_kept(line) && !known)
         verbs_journal_add(&c->journal, line, &c->why);
     free(line);
     cJSON_Delete(o);

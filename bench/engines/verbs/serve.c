@@ -120,9 +120,8 @@ static void send_line(struct verbs_server *s, const char *key, cJSON *inner)
 {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddItemToObject(o, key, inner);
-    char *line = cJSON_PrintUnformatted(o);
-    if (line)
-        connection_send(&s->head, VERBS_LINE, s->rank, line, strlen(line) + 1);
+    char *line = json_line(o);
+    connection_send(&s->head, VERBS_LINE, s->rank, line, strlen(line) + 1);
     free(line);
     cJSON_Delete(o);
 }

@@ -48,7 +48,7 @@ TEST_CASE(meant)
         {"--", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *got = edit_distance_nearest(cases[i].word, at);
+        const char *got = edit_distance_nearest(cases[i].word, at, NULL);
         if (got != cases[i].want && (!got || !cases[i].want || strcmp(got, cases[i].want) != 0))
             fail_msg("%s: %s instead of %s", cases[i].word, got ? got : "nothing",
                      cases[i].want ? cases[i].want : "nothing");

@@ -128,13 +128,13 @@ static void the_environment_decides_alone(void **state)
     put("mine", 0755);
     setenv("NCCLTUNE_PLUGIN_SO", in_root("mine.so"), 1);
     setenv("NCCLTUNE_BENCH", in_root("mine"), 1);
-    assert_string_equal(locate_plugin(a, &e), in_root("mine.so"));
+    assert_string_equal(locate_program(LOCATE_PLUGIN, a, &e), in_root("mine.so"));
     assert_string_equal(locate_program("nccltune-bench", a, &e), in_root("mine"));
     assert_string_equal(locate_expected(LOCATE_PLUGIN, a), in_root("mine.so"));
     assert_string_equal(locate_installed(LOCATE_PLUGIN, a), in_root("usr/lib/" LOCATE_PLUGIN));
     setenv("NCCLTUNE_PLUGIN_SO", "/nonexistent.so", 1);
     setenv("NCCLTUNE_BENCH", in_root("mine.so"), 1); /* which cannot be started */
-    assert_null(locate_plugin(a, &e));
+    assert_null(locate_program(LOCATE_PLUGIN, a, &e));
     assert_string_equal(e.text, "NCCLTUNE_PLUGIN_SO=/nonexistent.so: no such file");
     assert_null(locate_program("nccltune-bench", a, &e));
     assert_int_equal(e.code, ERR_LACKS);
@@ -145,7 +145,7 @@ static void what_is_nowhere(void **state)
 {
     struct err e = {0};
     configure("/nonexistent", "lib");
-    assert_null(locate_plugin(a, &e));
+    assert_null(locate_program(LOCATE_PLUGIN, a, &e));
     assert_int_equal(e.code, ERR_LACKS);
     assert_non_null(strstr(e.text, LOCATE_PLUGIN " is neither in "));
     assert_non_null(strstr(e.text, "/tests/unit/core nor in /nonexistent/lib"));

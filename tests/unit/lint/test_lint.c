@@ -610,7 +610,7 @@ TEST_CASE(every_case)
         struct lint *l = run_case(&cases[i], t, &table, codes, sizeof(codes));
         if (strcmp(codes, cases[i].codes) != 0) {
             print_error("case %zu: expected '%s', found '%s':\n%s", i, cases[i].codes, codes, cases[i].text);
-            lint_print(l, 0, stderr, NULL);
+            lint_print(l, 0, stderr);
             wrong++;
         }
         lint_free(l);

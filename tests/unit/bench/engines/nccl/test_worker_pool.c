@@ -31,7 +31,7 @@ static int begin(void **state)
     arena = arena_new();
     if (doubles_begin(law, "4"))
         return -1;
-    struct nccl_start start = {.plugin = locate_plugin(arena, &e), .control = 1};
+    struct nccl_start start = {.plugin = locate_program(LOCATE_PLUGIN, arena, &e), .control = 1};
     pool = nccl_pool_open(&setup, &own, 10, NULL, &e);
     if (pool && !nccl_pool_look(pool, &hello, 10, NULL, &e) && !nccl_pool_start(pool, &start, &joined, 10, NULL, &e))
         return 0;
