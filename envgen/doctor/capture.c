@@ -98,11 +98,8 @@ void doctor_check_capture(struct doctor *d, const char *profiler, const char *di
     check_directory(d, dir);
 }
 
-void doctor_check_observe(struct doctor *d, const char *observe, const char *online, const char *dir)
+void doctor_check_observe(struct doctor *d, const char *observe, const char *dir)
 {
-    if (online && strcmp(online, "off") != 0)
-        finding_add(&d->found, FINDING_ERROR, NULL, "capture",
-                    "NCCLTUNE_ONLINE=%s is no longer supported and does nothing; NCCLTUNE_OBSERVE=1 observes", online);
     if (!observe || !strcmp(observe, "0"))
         return;
     if (strcmp(observe, "1") != 0)

@@ -20,8 +20,8 @@ void doctor_check_profiler(struct doctor *d, const char *plugin);
  * NULL when not set. Says nothing when nobody asks. */
 void doctor_check_capture(struct doctor *d, const char *profiler, const char *dir);
 
-/* Whether a job is observed that asks for it; NCCLTUNE_OBSERVE, NCCLTUNE_ONLINE and NCCLTUNE_CAPTURE, the same. */
-void doctor_check_observe(struct doctor *d, const char *observe, const char *online, const char *dir);
+/* Whether a job is observed that asks for it; NCCLTUNE_OBSERVE and NCCLTUNE_CAPTURE, the same. */
+void doctor_check_observe(struct doctor *d, const char *observe, const char *dir);
 
 /* The plugins of others that NCCL finds with these variables: whether they have interfaces that it knows, and whether
  * the tuner under which jobs run is the one over which the profile's default was measured. `measured_over`:

@@ -380,8 +380,7 @@ struct doctor *doctor_job(const struct doctor_job_options *o)
         check_pinned(&j);
         check_plugin(&j);
         doctor_check_capture(d, given(&j, "NCCL_PROFILER_PLUGIN"), given(&j, "NCCLTUNE_CAPTURE"));
-        doctor_check_observe(d, given(&j, "NCCLTUNE_OBSERVE"), given(&j, "NCCLTUNE_ONLINE"),
-                             given(&j, "NCCLTUNE_CAPTURE"));
+        doctor_check_observe(d, given(&j, "NCCLTUNE_OBSERVE"), given(&j, "NCCLTUNE_CAPTURE"));
         check_table(&j);
         doctor_check_others(d, given_to, &j, doctor_measured_over(j.pinned), j.chained);
         check_machine(&j);

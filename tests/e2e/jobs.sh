@@ -62,7 +62,7 @@ import json
 d = json.load(open('$work/drift.json'))
 (c,) = d['slower']
 assert len(d['jobs']) == 3 and not d['waited_for'] and c['job'] == '10' and abs(c['times'] - 2.1) < 0.01, d\""
-check "NCCLTUNE_ONLINE=observe of earlier releases observes nothing" bash -c "$(declare -f job); work=$work; observe= NCCLTUNE_ONLINE=observe job 12 1000 2 &&
+check "without NCCLTUNE_OBSERVE nothing is observed" bash -c "$(declare -f job); work=$work; observe= job 12 1000 2 &&
     ! grep . $work/said && [ -e $work/fleet/12.rank.0.json ] && [ ! -e $work/fleet/12.observed.json ] && [ -e $work/fleet/10.observed.json ]"
 check "a directory without captures is an error" bash -c "! $nccltune drift $work/lib 2>$work/err && grep -q 'holds no capture' $work/err"
 check "without NCCLTUNE_CAPTURE nothing is written" bash -c "cd $work/profile && LD_LIBRARY_PATH=$work/lib NCCL_PROFILER_PLUGIN=nccltune RANK=0 $work/drive 5 && [ -z \"\$(ls -A)\" ]"

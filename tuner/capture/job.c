@@ -47,14 +47,6 @@ static void read_name(struct profiler_job *job)
         job->name[0] = '_';
 }
 
-static void read_host(struct profiler_job *job)
-{
-    char host[64] = "";
-    if (gethostname(host, sizeof host - 1))
-        host[0] = 0;
-    fit(job->host, sizeof job->host, host);
-}
-
 static void read_rank(struct profiler_job *job)
 {
     struct launcher_rank r;
@@ -78,16 +70,13 @@ void profiler_job_doubt(struct profiler_job *job, int comm_ranks)
 /* Return 1 if the job is observed. `why` gets the sentence when a variable asks for what is not done. */
 static int read_observe(const char *dir, char *why, size_t size)
 {
-    const char *observe = variable("NCCLTUNE_OBSERVE"), *online = variable("NCCLTUNE_ONLINE");
+    const char *observe = variable("NCCLTUNE_OBSERVE");
     int is_wanted = observe && !strcmp(observe, "1");
     if (observe && !is_wanted && strcmp(observe, "0") != 0)
         snprintf(why, size, "NCCLTUNE_OBSERVE=%.40s: expected 1 or 0; nothing is observed", observe);
     else if (is_wanted && !dir)
         snprintf(why, size,
                  "NCCLTUNE_OBSERVE=1 needs NCCLTUNE_CAPTURE=DIR to leave its record in; nothing is observed");
-    else if (online && strcmp(online, "off") != 0)
-        snprintf(why, size,
-                 "NCCLTUNE_ONLINE=%.40s is no longer supported and does nothing; NCCLTUNE_OBSERVE=1 observes", online);
     return is_wanted && dir;
 }
 
@@ -114,6 +103,7 @@ int profiler_job_read(struct profiler_job *job, char *why, size_t size)
     const char *dir = variable("NCCLTUNE_CAPTURE"), *times = variable("NCCLTUNE_CAPTURE_TIMES"),
                *mode = variable("NCCLTUNE");
     struct timespec now;
+    char host[64] = "";
     why[0] = 0;
     if (mode && !strcmp(mode, "off"))
         return 0;
@@ -134,7 +124,9 @@ int profiler_job_read(struct profiler_job *job, char *why, size_t size)
                                  .began = (uint64_t)now.tv_sec,
                                  .observed = observed};
     snprintf(job->dir, sizeof job->dir, "%s", dir);
-    read_host(job);
+    if (gethostname(host, sizeof host - 1))
+        host[0] = 0;
+    fit(job->host, sizeof job->host, host);
     read_name(job);
     read_rank(job);
     return 1;

@@ -64,18 +64,14 @@ TEST_CASE(profiler_on_a_node)
 
 TEST_CASE(observing_needs_a_capture)
 {
-    doctor_check_observe(&d, NULL, NULL, NULL);
-    doctor_check_observe(&d, "0", "off", NULL);
-    doctor_check_observe(&d, "1", NULL, "/tmp");
+    doctor_check_observe(&d, NULL, NULL);
+    doctor_check_observe(&d, "0", NULL);
+    doctor_check_observe(&d, "1", "/tmp");
     assert_int_equal(d.found.n, 0);
-    doctor_check_observe(&d, "1", NULL, NULL);
+    doctor_check_observe(&d, "1", NULL);
     expect(FINDING_ERROR, "capture", "NCCLTUNE_OBSERVE=1 needs NCCLTUNE_CAPTURE=DIR");
-    doctor_check_observe(&d, "yes", NULL, "/tmp");
+    doctor_check_observe(&d, "yes", "/tmp");
     expect(FINDING_ERROR, "capture", "NCCLTUNE_OBSERVE=yes: expected 1 or 0");
-    doctor_check_observe(&d, NULL, "tune", "/tmp");
-    expect(FINDING_ERROR, "capture", "NCCLTUNE_ONLINE=tune is no longer supported");
-    doctor_check_observe(&d, "1", "observe", "/tmp");
-    expect(FINDING_ERROR, "capture", "NCCLTUNE_OBSERVE=1 observes");
 }
 
 TEST_CASE(capture_in_a_job)

@@ -161,35 +161,26 @@ TEST_CASE(names_that_fit_a_file)
 /* Observing needs a place for its record; what is not done is said. */
 TEST_CASE(observed_where_asked)
 {
-#define GONE " is no longer supported and does nothing; NCCLTUNE_OBSERVE=1 observes"
     static const struct {
-        const char *observe, *online, *dir, *why;
+        const char *observe, *dir, *why;
         int captures, observes;
     } cases[] = {
-        {"", "", "/d", "", 1, 0},
-        {"0", "", "/d", "", 1, 0},
-        {"0", "off", "", "", 0, 0},
-        {"1", "", "/d", "", 1, 1},
-        {"1", "off", "/d", "", 1, 1},
-        {"1", "", "", "NCCLTUNE_OBSERVE=1 needs NCCLTUNE_CAPTURE=DIR to leave its record in; nothing is observed", 0,
-         0},
-        {"yes", "", "/d", "NCCLTUNE_OBSERVE=yes: expected 1 or 0; nothing is observed", 1, 0},
-        {"10", "", "", "NCCLTUNE_OBSERVE=10: expected 1 or 0; nothing is observed", 0, 0},
-        {"", "observe", "/d", "NCCLTUNE_ONLINE=observe" GONE, 1, 0},
-        {"", "tune", "", "NCCLTUNE_ONLINE=tune" GONE, 0, 0},
-        {"0", "learn", "/d", "NCCLTUNE_ONLINE=learn" GONE, 1, 0},
-        {"1", "observe", "/d", "NCCLTUNE_ONLINE=observe" GONE, 1, 1},
-        {"1", "", "./d", "NCCLTUNE_CAPTURE=./d is not an absolute path that files fit in; nothing is captured", 0, 0}};
+        {"", "/d", "", 1, 0},
+        {"0", "/d", "", 1, 0},
+        {"0", "", "", 0, 0},
+        {"1", "/d", "", 1, 1},
+        {"1", "", "NCCLTUNE_OBSERVE=1 needs NCCLTUNE_CAPTURE=DIR to leave its record in; nothing is observed", 0, 0},
+        {"yes", "/d", "NCCLTUNE_OBSERVE=yes: expected 1 or 0; nothing is observed", 1, 0},
+        {"10", "", "NCCLTUNE_OBSERVE=10: expected 1 or 0; nothing is observed", 0, 0},
+        {"1", "./d", "NCCLTUNE_CAPTURE=./d is not an absolute path that files fit in; nothing is captured", 0, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         setenv("NCCLTUNE_OBSERVE", cases[i].observe, 1);
-        setenv("NCCLTUNE_ONLINE", cases[i].online, 1);
         setenv("NCCLTUNE_CAPTURE", cases[i].dir, 1);
         job.observed = 0;
         assert_int_equal(asked(), cases[i].captures);
         assert_string_equal(why, cases[i].why);
         assert_int_equal(job.observed, cases[i].observes);
         unsetenv("NCCLTUNE_OBSERVE");
-        unsetenv("NCCLTUNE_ONLINE");
     }
 }
 

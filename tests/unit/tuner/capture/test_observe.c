@@ -176,18 +176,15 @@ static void off_beats_all(int unused)
 static void says_what_it_cannot_do(int which)
 {
     static const struct {
-        const char *observe, *online, *capture, *words;
+        const char *observe, *capture, *words;
         int is_captured;
     } cases[] = {
-        {"guess", NULL, NULL, "NCCLTUNE_OBSERVE=guess: expected 1 or 0", 1},
-        {"1", NULL, "", "NCCLTUNE_OBSERVE=1 needs NCCLTUNE_CAPTURE=DIR", 0},
-        {"1", NULL, "here", "not an absolute path", 0},
-        {"0", "tune", NULL, "NCCLTUNE_ONLINE=tune is no longer supported", 1},
+        {"guess", NULL, "NCCLTUNE_OBSERVE=guess: expected 1 or 0", 1},
+        {"1", "", "NCCLTUNE_OBSERVE=1 needs NCCLTUNE_CAPTURE=DIR", 0},
+        {"1", "here", "not an absolute path", 0},
     };
     use_observe(&quiet, 0);
     setenv("NCCLTUNE_OBSERVE", cases[which].observe, 1);
-    if (cases[which].online)
-        setenv("NCCLTUNE_ONLINE", cases[which].online, 1);
     if (cases[which].capture)
         setenv("NCCLTUNE_CAPTURE", cases[which].capture, 1);
     struct profiler_loader l = profiler_load(6);
@@ -202,7 +199,7 @@ TEST(names_the_call_that_is_slower, 1, 1)
 TEST(waits_for_ranks_that_end_later, 1, 1)
 TEST(does_without_a_rank_that_was_killed, 1, 1)
 TEST(off_beats_all, 1, 1)
-TEST(says_what_it_cannot_do, 0, 3)
+TEST(says_what_it_cannot_do, 0, 2)
 
 int test_observe(void)
 {
