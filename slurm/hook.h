@@ -3,13 +3,15 @@
  * The program runs as root on every node before every job, and as the user before every task. doc/DELIVERY.md has the
  * argument why all ranks of a job get the same. libc alone, no plugins of
  * libc either (no getpwnam, no getaddrinfo: they may ask a directory server that is down). Whoever refuses something
- * says why in one sentence, and nothing is done then. Functions return 0, or -1 with the sentence. */
+ * says why in one sentence, and nothing is done then. Functions return 0, or -1 with the sentence (NULL: nobody asks).
+ */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "core/err.h"
 #include "core/hash.h"
 
 #define HOOK_ROOT   512 /* paths that the configuration names */
@@ -19,12 +21,8 @@
 #define HOOK_OUTPUT 32768                 /* what one hook prints; Slurm takes 64 KiB */
 #define HOOK_NO_NET "refused-by-nccltune" /* no network is called so: NCCL gives up at start */
 
-struct hook_why {
-    char text[512];
-};
-
-/* Stores the sentence, control characters as '?', and returns -1. A sentence that stands there already is kept. */
-int hook_refuse(struct hook_why *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* err_set, and -1. */
+#define hook_refuse(e, ...) (-err_set(e, ERR_FAILED, __VA_ARGS__))
 
 /* ---- hook_trust.c: files that nobody but root or the owner can have written -------------------------------------- */
 
@@ -35,15 +33,15 @@ struct hook_file {
 
 /* Reads a file of at most `limit` bytes. It and every directory above it belong to root or `owner`, nobody else may
  * write there, and no component of the path is a symbolic link. Text alone: a NUL byte is refused. */
-int hook_read(const char *path, uid_t owner, size_t limit, struct hook_file *f, struct hook_why *w);
+int hook_read(const char *path, uid_t owner, size_t limit, struct hook_file *f, struct err *e);
 
 /* The same of `name` in a directory that hook_open_directory has opened, and without a look at what is in it. */
 int hook_read_at(int dir, const char *name, const char *path, uid_t owner, size_t limit, struct hook_file *f,
-                 struct hook_why *w);
+                 struct err *e);
 
 /* The same of a file that is not read. */
-int hook_check(const char *path, uid_t owner, struct hook_why *w);
-int hook_open_directory(const char *path, uid_t owner, struct hook_why *w); /* its descriptor, or -1 */
+int hook_check(const char *path, uid_t owner, struct err *e);
+int hook_open_directory(const char *path, uid_t owner, struct err *e); /* its descriptor, or -1 */
 
 /* ---- hook_text.c: lines and words -------------------------------------------------------------------------------- */
 
@@ -60,12 +58,10 @@ int hook_is_hash(const char *s); /* 64 lower-case hex digits */
 /* A decimal number up to `high`, nothing behind it: 0 or -1. */
 int hook_number(const char *s, long long high, long long *value);
 
-/* ---- hook_nodes.c: Slurm's lists of nodes ------------------------------------------------------------------------ */
-
-/* Calls `each` for every host of "n[1-3,07],login": until one returns other than 0, which is returned. -1 also for a
- * list that is none, or names more than 65,536 hosts. */
-typedef int hook_host(void *arg, const char *host, struct hook_why *w);
-int hook_nodes_each(const char *list, hook_host *each, void *arg, struct hook_why *w);
+/* Calls `each` for every host of "n[1-3,07],login": until one returns -1 or 1, which is returned. -1 also for a list
+ * that is none, or names more than 65,536 hosts. */
+typedef int hook_host(void *arg, const char *host, struct err *e);
+int hook_nodes_each(const char *list, hook_host *each, void *arg, struct err *e);
 
 /* ---- hook_conf.c: /etc/nccltune/slurm.conf ----------------------------------------------------------------------- */
 
@@ -96,7 +92,7 @@ struct hook_conf {
 void hook_conf_defaults(struct hook_conf *c);
 
 /* Defaults when there is no such file. */
-int hook_conf_read(const char *path, struct hook_conf *c, struct hook_why *w);
+int hook_conf_read(const char *path, struct hook_conf *c, struct err *e);
 
 /* ---- hook_job.c: which job this is ------------------------------------------------------------------------------- */
 
@@ -117,14 +113,14 @@ struct hook_job {
 int hook_job_id(char id[HOOK_WORD]);
 
 /* From Slurm's variables in the prolog. hook_job_free frees. */
-int hook_job_from_environment(struct hook_job *job, struct hook_why *w);
+int hook_job_from_environment(struct hook_job *job, struct err *e);
 
 /* What the variables do not tell, from squeue: the start, and the nodes of all parts. */
-int hook_job_ask(const struct hook_conf *c, struct hook_job *job, struct hook_why *w);
+int hook_job_ask(const struct hook_conf *c, struct hook_job *job, struct err *e);
 void hook_job_free(struct hook_job *job);
 
 /* How many nodes it has; -1: a list that is none. */
-int hook_job_nodes(const struct hook_job *job, struct hook_why *w);
+int hook_job_nodes(const struct hook_job *job, struct err *e);
 
 /* ---- hook_store.c: which profile a job gets ---------------------------------------------------------------------- */
 
@@ -140,12 +136,12 @@ struct hook_choice {
 };
 
 /* Opens the store and reads its schedule: f->text NULL where nothing is installed. *store is a descriptor, or -1. */
-int hook_schedule_read(const struct hook_conf *conf, int *store, struct hook_file *f, struct hook_why *w);
+int hook_schedule_read(const struct hook_conf *conf, int *store, struct hook_file *f, struct err *e);
 
 /* What the schedule gives this job; NULL: nothing. Depends on the schedule and on what every node of the job sees
  * alike, on nothing else. `path` is for errors. */
 int hook_choose(const char *schedule, const char *path, const struct hook_job *job, struct hook_choice *c,
-                struct hook_why *w);
+                struct err *e);
 
 /* A trial as the third word of its line names it. */
 #define HOOK_TRIAL_JOBS 100000
@@ -157,7 +153,7 @@ struct hook_trial {
 };
 
 /* 1; 0: it is another kind of scope; -1. Cuts the word in place. */
-int hook_trial_parse(char *scope, struct hook_trial *t, struct hook_why *w);
+int hook_trial_parse(char *scope, struct hook_trial *t, struct err *e);
 
 /* ---- hook_map.c: what of a profile concerns the hook ------------------------------------------------------------- */
 
@@ -208,21 +204,21 @@ struct hook_map {
 };
 
 /* The map of profile `hash` in the store. NULL after an error; hook_map_free frees. */
-struct hook_map *hook_map_read(const struct hook_conf *c, const char *hash, struct hook_why *w);
+struct hook_map *hook_map_read(const struct hook_conf *c, const char *hash, struct err *e);
 void hook_map_free(struct hook_map *m); /* NULL is fine */
 
 /* Whether the hooks would take this text for the map of the profile: 0 or -1. */
-int hook_map_check(const char *text, const char *hash, struct hook_why *w);
+int hook_map_check(const char *text, const char *hash, struct err *e);
 
 /* The class of a host, by its name or by what stands before the first dot; -1: not in the profile. */
 int hook_map_class(const struct hook_map *m, const char *host);
 
 /* Whether every node of the job is in the profile and all their classes are compatible. *mixed: not all of them have
  * the same settings of their own. */
-int hook_map_fits(const struct hook_map *m, const struct hook_job *job, int *mixed, struct hook_why *w);
+int hook_map_fits(const struct hook_map *m, const struct hook_job *job, int *mixed, struct err *e);
 
 /* A file of the profile, checked against its size and hash in the map; f->text NULL when the map does not have it. */
-int hook_map_load(const struct hook_map *m, const char *name, struct hook_file *f, struct hook_why *w);
+int hook_map_load(const struct hook_map *m, const char *name, struct hook_file *f, struct err *e);
 const struct hook_map_file *hook_map_file(const struct hook_map *m, const char *name); /* NULL: none */
 
 /* Whether it is the name of a file of a profile that the hooks read: a name, or one in nccl.d/. */
@@ -250,8 +246,8 @@ struct hook_setting {
 struct hook_settings {
     struct hook_setting items[HOOK_SETTINGS];
     int count;
-    int dropped;           /* lines that were refused */
-    struct hook_why first; /* why the first of them was */
+    int dropped;      /* lines that were refused */
+    struct err first; /* why the first of them was */
 };
 
 /* Adds the lines of a file in the syntax of /etc/nccl.conf; a later one replaces an earlier one of that name. What the
@@ -294,16 +290,16 @@ void hook_answer_clear(struct hook_answer *a);
 
 /* As text; 0, or -1 when it does not fit. */
 int hook_answer_print(const struct hook_answer *a, char *text, size_t size);
-int hook_answer_parse(struct hook_answer *a, char *text, const char *path, struct hook_why *w);
+int hook_answer_parse(struct hook_answer *a, char *text, const char *path, struct err *e);
 
 /* Opens RUN, which is root's alone, after making it; -1. */
-int hook_run_open(const char *run, struct hook_why *w);
+int hook_run_open(const char *run, struct err *e);
 
 /* Replaces RUN/JOB, which all may read, in one step. */
-int hook_answer_write(const char *run, const char *job, const char *text, struct hook_why *w);
+int hook_answer_write(const char *run, const char *job, const char *text, struct err *e);
 
 /* Reads RUN/JOB. 1: there is none. */
-int hook_answer_read(const char *run, const char *job, struct hook_answer *a, struct hook_why *w);
+int hook_answer_read(const char *run, const char *job, struct hook_answer *a, struct err *e);
 
 /* ---- hook_meet.c: nodes that share a directory --------------------------------------------------------------------
  */
@@ -350,7 +346,7 @@ void hook_check_node(const struct hook_options *o, struct hook_report *r);
  * started; what it has written by then is in the report all the same. NULL: no memory. A child that cannot be killed is
  * left behind. */
 typedef void hook_function(const struct hook_options *o, struct hook_report *r);
-struct hook_report *hook_boxed(hook_function *hook, const struct hook_options *o, struct hook_why *w);
+struct hook_report *hook_boxed(hook_function *hook, const struct hook_options *o, struct err *e);
 
 /* Runs argv[0] (a path), a program of Slurm's, which gets nothing of the environment but SLURM_CONF, and tells times in
  * seconds; 0 when it ended with status 0 in time. Its output, cut off at `size`, goes to `out`; NULL: nowhere. */

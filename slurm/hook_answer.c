@@ -43,9 +43,9 @@ int hook_answer_print(const struct hook_answer *a, char *text, size_t size)
         return -1;
     fprintf(out, FORMAT "\nnodes %d\nmixed %d\npolicy %s\nstate %s\n", a->nodes, a->mixed, policies[a->policy],
             states[a->state]);
-    for (const struct text *w = texts; w < texts + TEXTS; w++)
-        if (((const char *)a)[w->at])
-            fprintf(out, "%s %s\n", w->key, (const char *)a + w->at);
+    for (const struct text *t = texts; t < texts + TEXTS; t++)
+        if (((const char *)a)[t->at])
+            fprintf(out, "%s %s\n", t->key, (const char *)a + t->at);
     print_settings(&a->common, "common", out);
     print_settings(&a->local, "local", out);
     fputs("end\n", out);
@@ -54,28 +54,27 @@ int hook_answer_print(const struct hook_answer *a, char *text, size_t size)
     return bad || used < 0 || (size_t)used >= size ? -1 : 0;
 }
 
-int hook_run_open(const char *run, struct hook_why *w)
+int hook_run_open(const char *run, struct err *e)
 {
     if (mkdir(run, 0755) && errno != EEXIST)
-        return hook_refuse(w, "%s cannot be made: %s", run, strerror(errno));
+        return hook_refuse(e, "%s cannot be made: %s", run, strerror(errno));
     struct stat st;
-    struct err e = {0};
-    int dir = trust_open(run, TRUST_WRITE, 0, O_RDONLY | O_DIRECTORY, &st, &e);
+    int dir = trust_open(run, TRUST_WRITE, 0, O_RDONLY | O_DIRECTORY, &st, e);
     if (dir < 0)
-        return hook_refuse(w, "%s", e.text);
+        return -1;
     if (st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH)) {
         close(dir);
-        return hook_refuse(w, "%s is not root's alone", run);
+        return hook_refuse(e, "%s is not root's alone", run);
     }
     return dir;
 }
 
-int hook_answer_write(const char *run, const char *job, const char *text, struct hook_why *w)
+int hook_answer_write(const char *run, const char *job, const char *text, struct err *e)
 {
-    int dir = hook_run_open(run, w);
+    int dir = hook_run_open(run, e);
     if (dir < 0)
         return -1;
-    int rc = trust_put(dir, job, text, strlen(text), 0644) ? hook_refuse(w, "%s/%s: %s", run, job, strerror(errno)) : 0;
+    int rc = trust_put(dir, job, text, strlen(text), 0644) ? hook_refuse(e, "%s/%s: %s", run, job, strerror(errno)) : 0;
     close(dir);
     return rc;
 }
@@ -88,12 +87,6 @@ static int one_of(const char *value, const char *const *words, int n)
         if (!strcmp(value, words[i]))
             return i;
     return -1;
-}
-
-static int copy(char *to, size_t size, const char *value)
-{
-    int n = snprintf(to, size, "%s", value);
-    return n > 0 && (size_t)n < size ? 0 : -1;
 }
 
 static int take_setting(struct hook_settings *s, char *line)
@@ -116,9 +109,11 @@ static int take_number(const char *value, long long high, int *out)
 
 static int take_word(struct hook_answer *a, const char *key, const char *value)
 {
-    for (const struct text *w = texts; w < texts + TEXTS; w++)
-        if (!strcmp(key, w->key))
-            return copy((char *)a + w->at, w->size, value);
+    for (const struct text *t = texts; t < texts + TEXTS; t++)
+        if (!strcmp(key, t->key)) {
+            int n = snprintf((char *)a + t->at, t->size, "%s", value);
+            return n > 0 && (size_t)n < t->size ? 0 : -1;
+        }
     return -1;
 }
 
@@ -152,31 +147,31 @@ void hook_answer_clear(struct hook_answer *a)
     a->common.count = a->common.dropped = a->local.count = a->local.dropped = 0;
 }
 
-int hook_answer_parse(struct hook_answer *a, char *text, const char *path, struct hook_why *w)
+int hook_answer_parse(struct hook_answer *a, char *text, const char *path, struct err *e)
 {
     char *line = hook_line(&text);
     hook_answer_clear(a);
     if (!line || strcmp(line, FORMAT) != 0)
-        return hook_refuse(w, "%s:1: expected '" FORMAT "'", path);
+        return hook_refuse(e, "%s:1: expected '" FORMAT "'", path);
     for (int number = 2; (line = hook_line(&text)); number++) {
         if (!strcmp(line, "end") && !*text)
             return 0;
         if (take_line(a, line))
-            return hook_refuse(w, "%s:%d: not a line that this version knows", path, number);
+            return hook_refuse(e, "%s:%d: not a line that this version knows", path, number);
     }
-    return hook_refuse(w, "%s has no end", path);
+    return hook_refuse(e, "%s has no end", path);
 }
 
-int hook_answer_read(const char *run, const char *job, struct hook_answer *a, struct hook_why *w)
+int hook_answer_read(const char *run, const char *job, struct hook_answer *a, struct err *e)
 {
     char path[HOOK_PATH];
     struct hook_file f;
     snprintf(path, sizeof path, "%s/%s", run, job);
     if (access(path, F_OK) && errno == ENOENT)
         return 1;
-    if (hook_read(path, 0, ANSWER_BYTES, &f, w))
+    if (hook_read(path, 0, ANSWER_BYTES, &f, e))
         return -1;
-    int rc = hook_answer_parse(a, f.text, path, w);
+    int rc = hook_answer_parse(a, f.text, path, e);
     free(f.text);
     return rc;
 }

@@ -61,16 +61,16 @@ static int collect(pid_t pid, int in_time)
     return -1;
 }
 
-struct hook_report *hook_boxed(hook_function *hook, const struct hook_options *o, struct hook_why *w)
+struct hook_report *hook_boxed(hook_function *hook, const struct hook_options *o, struct err *e)
 {
     int ends[2];
     struct hook_report *r = mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (r == MAP_FAILED) {
-        hook_refuse(w, "no memory");
+        err_set(e, ERR_FAILED, "no memory");
         return NULL;
     }
     if (pipe2(ends, O_CLOEXEC)) {
-        hook_refuse(w, "no pipe");
+        err_set(e, ERR_FAILED, "no pipe");
         return r;
     }
     pid_t pid = fork();
@@ -84,11 +84,11 @@ struct hook_report *hook_boxed(hook_function *hook, const struct hook_options *o
     close(ends[0]);
     int status = pid > 0 ? collect(pid, in_time) : -1;
     if (pid < 0)
-        hook_refuse(w, "no child process");
+        err_set(e, ERR_FAILED, "no child process");
     else if (!in_time)
-        hook_refuse(w, "not done after %ld ms; is a file system hanging?", o->limit_ms);
+        err_set(e, ERR_FAILED, "not done after %ld ms; is a file system hanging?", o->limit_ms);
     else if (!r->done)
-        hook_refuse(w, "ended by signal %d", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+        err_set(e, ERR_FAILED, "ended by signal %d", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
     return r;
 }
 

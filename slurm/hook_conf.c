@@ -98,56 +98,51 @@ static const struct {
 };
 #define KEYS (sizeof keys / sizeof *keys)
 
-static int take_line(struct hook_conf *c, const char *path, int number, char *line, struct hook_why *w)
+static int take_line(struct hook_conf *c, const char *path, int number, char *line, struct err *e)
 {
     char *value = strchr(line, '=');
     if (!*line || *line == '#')
         return 0;
     if (!value)
-        return hook_refuse(w, "%s:%d: expected KEY=value", path, number);
+        return hook_refuse(e, "%s:%d: expected KEY=value", path, number);
     *value++ = 0;
     size_t i = 0;
     while (i < KEYS && strcmp(keys[i].name, line) != 0)
         i++;
     if (i == KEYS)
-        return hook_refuse(w, "%s:%d: '%.40s' is not a key", path, number, line);
+        return hook_refuse(e, "%s:%d: '%.40s' is not a key", path, number, line);
     int bad = keys[i].set ? keys[i].set(c, value) : take_path((char *)c + keys[i].path, value);
-    return bad ? hook_refuse(w, "%s:%d: %s: expected %s", path, number, line, keys[i].expected) : 0;
-}
-
-/* That of the installation that this program is part of. */
-static void default_plugin(struct hook_conf *c)
-{
-    struct arena *a = arena_new();
-    snprintf(c->plugin, sizeof c->plugin, "%s", locate_installed(LOCATE_PLUGIN, a));
-    arena_free(a);
+    return bad ? hook_refuse(e, "%s:%d: %s: expected %s", path, number, line, keys[i].expected) : 0;
 }
 
 void hook_conf_defaults(struct hook_conf *c)
 {
+    struct arena *a = arena_new();
     *c = (struct hook_conf){
         .store = "/etc/nccltune",
         .scontrol = "/usr/bin/scontrol",
         .policy = HOOK_DEFAULT,
         .drains = 1u << HOOK_HCA | 1u << HOOK_PORT | 1u << HOOK_GPU,
     };
-    default_plugin(c);
+    /* That of the installation that this program is part of. */
+    snprintf(c->plugin, sizeof c->plugin, "%s", locate_installed(LOCATE_PLUGIN, a));
+    arena_free(a);
 }
 
-int hook_conf_read(const char *path, struct hook_conf *c, struct hook_why *w)
+int hook_conf_read(const char *path, struct hook_conf *c, struct err *e)
 {
     struct hook_file f;
     hook_conf_defaults(c);
     if (access(path, F_OK) && errno == ENOENT)
         return 0;
-    if (hook_read(path, 0, CONF_BYTES, &f, w))
+    if (hook_read(path, 0, CONF_BYTES, &f, e))
         return -1;
     int number = 0, rc = 0;
     char *cursor = f.text, *line;
     while (!rc && (line = hook_line(&cursor)))
-        rc = take_line(c, path, ++number, line, w);
+        rc = take_line(c, path, ++number, line, e);
     free(f.text);
     if (!rc && (c->policy == HOOK_NONE) != (c->meet[0] != 0))
-        rc = hook_refuse(w, "%s: policy=nothing and meet=DIR go together", path);
+        rc = hook_refuse(e, "%s: policy=nothing and meet=DIR go together", path);
     return rc;
 }

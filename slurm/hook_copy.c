@@ -57,14 +57,13 @@ static void remove_unused(int profiles, int dir, const char *run)
     static struct hook_answer a; /* large */
     const struct dirent *d, *job;
     struct stat st;
-    struct hook_why ignored = {""};
     DIR *list = fdopendir(dup(profiles)), *jobs = fdopendir(dup(dir));
     while (list && jobs && (d = readdir(list))) {
         int used = d->d_name[0] == '.' || fstatat(profiles, d->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
                    st.st_mtime > time(NULL) - KEEP_S;
         rewinddir(jobs);
         while (!used && (job = readdir(jobs)))
-            used = hook_is_name(job->d_name) && !hook_answer_read(run, job->d_name, &a, &ignored) &&
+            used = hook_is_name(job->d_name) && !hook_answer_read(run, job->d_name, &a, NULL) &&
                    !strcmp(a.hash, d->d_name);
         if (!used)
             trust_remove(profiles, d->d_name);
@@ -79,16 +78,15 @@ static void remove_unused(int profiles, int dir, const char *run)
 static void make_copy(const struct hook_conf *c, int store, const char *run, const char *hash)
 {
     char name[SHA256_HEX + 8], path[HOOK_PATH], made[32];
-    struct hook_why ignored = {""};
     struct hook_file f = {0};
     struct stat st;
     snprintf(name, sizeof name, "%s.node", hash);
     snprintf(path, sizeof path, "%s/" HOOK_COPIES, c->store);
     snprintf(made, sizeof made, "new-%ld", (long)getpid());
     int from = trust_open_owned_at(store, HOOK_COPIES, path, c->owner, O_PATH | O_DIRECTORY, &st, NULL);
-    if (from >= 0 && !hook_read_at(from, name, path, c->owner, HOOK_NODE_BYTES, &f, &ignored)) {
+    if (from >= 0 && !hook_read_at(from, name, path, c->owner, HOOK_NODE_BYTES, &f, NULL)) {
         umask(022);
-        int dir = hook_run_open(run, &ignored), profiles = dir < 0 ? -1 : trust_enter(dir, HOOK_COPIES, 0755);
+        int dir = hook_run_open(run, NULL), profiles = dir < 0 ? -1 : trust_enter(dir, HOOK_COPIES, 0755);
         if (profiles >= 0)
             trust_remove(profiles, made);
         int to = profiles < 0 ? -1 : trust_enter(profiles, made, 0755);
@@ -109,14 +107,13 @@ static void make_copy(const struct hook_conf *c, int store, const char *run, con
 int hook_copy(const struct hook_conf *c, int store, const char *run, const char *hash, struct hook_conf *copy)
 {
     char path[HOOK_PATH];
-    struct hook_why ignored = {""};
     *copy = *c;
     copy->owner = geteuid();
     if ((size_t)snprintf(copy->store, sizeof copy->store, "%s", run) >= sizeof copy->store)
         return -1;
     snprintf(path, sizeof path, "%s/" HOOK_COPIES "/%s", run, hash);
     for (int tries = 0; tries < 2; tries++) {
-        int dir = hook_open_directory(path, copy->owner, &ignored);
+        int dir = hook_open_directory(path, copy->owner, NULL);
         if (dir >= 0) {
             futimens(dir, NULL);
             close(dir);

@@ -88,7 +88,7 @@ static void end_within(int timer, int signal, long ms)
     setitimer(timer, &t, NULL);
 }
 
-static struct hook_report *boxed(hook_function *run, const struct hook_options *o, struct hook_why *why)
+static struct hook_report *boxed(hook_function *run, const struct hook_options *o, struct err *why)
 {
     end_within(ITIMER_REAL, SIGALRM, o->limit_ms + LAST_MS);
     struct hook_report *r = hook_boxed(run, o, why);
@@ -148,19 +148,19 @@ static const char *find_answer(const struct hook_report *r, const char *why, con
 static void leave_answer(const struct hook_options *o, const struct hook_report *r, const char *why)
 {
     char id[HOOK_WORD], part[HOOK_WORD];
-    struct hook_why w = {""};
+    struct err e = {0};
     if (hook_job_id(id))
         return;
     snprintf(part, sizeof part, "%s", plain("SLURM_JOB_ID", id));
     const char *answer = find_answer(r, why, id);
-    if (hook_answer_write(o->run, id, answer, &w) ||
-        (strcmp(id, part) != 0 && hook_answer_write(o->run, part, answer, &w)))
-        log_line(w.text);
+    if (hook_answer_write(o->run, id, answer, &e) ||
+        (strcmp(id, part) != 0 && hook_answer_write(o->run, part, answer, &e)))
+        log_line(e.text);
 }
 
 static int prolog(const struct hook_options *o)
 {
-    struct hook_why why = {""};
+    struct err why = {0};
     struct hook_options own = *o;
     own.keep = 1;
     const struct hook_report *r = boxed(hook_prolog, &own, &why);
@@ -174,7 +174,7 @@ static int prolog(const struct hook_options *o)
 
 static int epilog(const struct hook_options *o)
 {
-    struct hook_why why = {""};
+    struct err why = {0};
     char id[HOOK_WORD], path[HOOK_PATH];
     boxed(hook_epilog, o, &why);
     if (hook_job_id(id))
@@ -191,7 +191,7 @@ static int epilog(const struct hook_options *o)
 static int check(const struct hook_options *o)
 {
     static struct hook_answer a;
-    struct hook_why why = {""};
+    struct err why = {0};
     struct hook_report *r = hook_boxed(hook_check_node, o, &why);
     int found = 1;
     if (!why.text[0] && !hook_answer_parse(&a, r->out, "the answer", &why)) {
@@ -264,7 +264,7 @@ static int print_environment(const struct hook_options *o)
     struct hook_options own = *o;
     struct hook_conf c;
     char id[HOOK_WORD];
-    struct hook_why why = {""}, bad = {""};
+    struct err why = {0}, bad = {0};
     if (describe_job() || hook_job_id(id)) {
         fputs("nccltune-hook env: expected --job NUMBER and --hosts LIST\n", stderr);
         return 1;

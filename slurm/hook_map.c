@@ -129,52 +129,52 @@ static int check_hosts(struct hook_map *m)
     return 0;
 }
 
-static int parse(struct hook_map *m, const char *hash, const char *path, struct hook_why *w)
+static int parse(struct hook_map *m, const char *hash, const char *path, struct err *e)
 {
     char *cursor = m->file.text, *line = hook_line(&cursor), expected[SHA256_HEX + 16];
     size_t lines = 1;
     if (!line || strcmp(line, FORMAT) != 0)
-        return hook_refuse(w, "%s:1: expected '" FORMAT "'", path);
+        return hook_refuse(e, "%s:1: expected '" FORMAT "'", path);
     snprintf(expected, sizeof expected, "profile %s", hash);
     line = hook_line(&cursor);
     if (!line || strcmp(line, expected) != 0)
-        return hook_refuse(w, "%s:2: expected '%s'", path, expected);
+        return hook_refuse(e, "%s:2: expected '%s'", path, expected);
     for (const char *p = cursor; *p; p++)
         lines += *p == '\n';
     m->hosts = calloc(lines, sizeof *m->hosts);
     if (!m->hosts)
-        return hook_refuse(w, "no memory");
+        return hook_refuse(e, "no memory");
     for (int number = 3; (line = hook_line(&cursor)); number++) {
         if (!strcmp(line, "end") && !*cursor)
-            return check_hosts(m) ? hook_refuse(w, "%s: a host is there twice", path) : 0;
+            return check_hosts(m) ? hook_refuse(e, "%s: a host is there twice", path) : 0;
         if (take_line(m, line))
-            return hook_refuse(w, "%s:%d: not a statement that this version knows", path, number);
+            return hook_refuse(e, "%s:%d: not a statement that this version knows", path, number);
     }
-    return hook_refuse(w, "%s has no end", path);
+    return hook_refuse(e, "%s has no end", path);
 }
 
 /* ---- public ------------------------------------------------------------------------------------------------------ */
 
-struct hook_map *hook_map_read(const struct hook_conf *c, const char *hash, struct hook_why *w)
+struct hook_map *hook_map_read(const struct hook_conf *c, const char *hash, struct err *e)
 {
     char path[HOOK_PATH + 16];
     struct hook_map *m = calloc(1, sizeof *m);
     if (!m) {
-        hook_refuse(w, "no memory");
+        err_set(e, ERR_FAILED, "no memory");
         return NULL;
     }
     m->owner = c->owner;
     snprintf(m->dir, sizeof m->dir, "%s/" HOOK_COPIES "/%s", c->store, hash);
     snprintf(path, sizeof path, "%s/hook.map", m->dir);
-    m->fd = hook_open_directory(m->dir, c->owner, w);
-    if (m->fd >= 0 && !hook_read_at(m->fd, "hook.map", path, c->owner, MAP_BYTES, &m->file, w) &&
-        !parse(m, hash, path, w))
+    m->fd = hook_open_directory(m->dir, c->owner, e);
+    if (m->fd >= 0 && !hook_read_at(m->fd, "hook.map", path, c->owner, MAP_BYTES, &m->file, e) &&
+        !parse(m, hash, path, e))
         return m;
     hook_map_free(m);
     return NULL;
 }
 
-int hook_map_check(const char *text, const char *hash, struct hook_why *w)
+int hook_map_check(const char *text, const char *hash, struct err *e)
 {
     struct hook_map *m = calloc(1, sizeof *m);
     int rc = -1;
@@ -183,11 +183,11 @@ int hook_map_check(const char *text, const char *hash, struct hook_why *w)
         m->file.text = strdup(text);
     }
     if (!m || !m->file.text)
-        hook_refuse(w, "no memory");
+        err_set(e, ERR_FAILED, "no memory");
     else if (strlen(text) > MAP_BYTES)
-        hook_refuse(w, "hook.map is larger than %u bytes", MAP_BYTES);
+        err_set(e, ERR_FAILED, "hook.map is larger than %u bytes", MAP_BYTES);
     else
-        rc = parse(m, hash, "hook.map", w);
+        rc = parse(m, hash, "hook.map", e);
     hook_map_free(m);
     return rc;
 }
@@ -234,26 +234,26 @@ static const char *own_settings(const struct hook_map *m, const struct hook_clas
     return f ? f->sha256 : "";
 }
 
-static int compatible(void *arg, const char *host, struct hook_why *w)
+static int compatible(void *arg, const char *host, struct err *e)
 {
     struct fitting *k = arg;
     int found = hook_map_class(k->map, host);
     if (found < 0)
-        return hook_refuse(w, "node %s is not in the profile", host);
+        return hook_refuse(e, "node %s is not in the profile", host);
     if (k->class_index < 0)
         k->class_index = found;
     const struct hook_class *a = &k->map->classes[k->class_index], *b = &k->map->classes[found];
     k->mixed |= a != b && strcmp(own_settings(k->map, a), own_settings(k->map, b)) != 0;
     return strcmp(a->group, b->group)
-               ? hook_refuse(w, "the job spans classes %s and %s, which do not go together", a->name, b->name)
+               ? hook_refuse(e, "the job spans classes %s and %s, which do not go together", a->name, b->name)
                : 0;
 }
 
-int hook_map_fits(const struct hook_map *m, const struct hook_job *job, int *mixed, struct hook_why *w)
+int hook_map_fits(const struct hook_map *m, const struct hook_job *job, int *mixed, struct err *e)
 {
     struct fitting k = {.map = m, .class_index = -1};
     for (int i = 0; i < job->nlists; i++)
-        if (hook_nodes_each(job->lists[i], compatible, &k, w))
+        if (hook_nodes_each(job->lists[i], compatible, &k, e))
             return -1;
     *mixed = k.mixed;
     return 0;
@@ -267,24 +267,21 @@ const struct hook_map_file *hook_map_file(const struct hook_map *m, const char *
     return NULL;
 }
 
-int hook_map_load(const struct hook_map *m, const char *name, struct hook_file *f, struct hook_why *w)
+int hook_map_load(const struct hook_map *m, const char *name, struct hook_file *f, struct err *e)
 {
     const struct hook_map_file *entry = hook_map_file(m, name);
     char path[HOOK_PATH + HOOK_WORD + 16], hex[SHA256_HEX];
-    struct sha256 sha;
     *f = (struct hook_file){0};
     if (!entry)
         return 0;
     snprintf(path, sizeof path, "%s/%s", m->dir, name);
-    if (strchr(name, '/') ? hook_read(path, m->owner, FILE_BYTES, f, w)
-                          : hook_read_at(m->fd, name, path, m->owner, FILE_BYTES, f, w))
+    if (strchr(name, '/') ? hook_read(path, m->owner, FILE_BYTES, f, e)
+                          : hook_read_at(m->fd, name, path, m->owner, FILE_BYTES, f, e))
         return -1;
-    sha256_init(&sha);
-    sha256_update(&sha, f->text, f->bytes);
-    sha256_hex(&sha, hex);
+    sha256_of(f->text, f->bytes, hex);
     if ((long long)f->bytes == entry->bytes && !strcmp(hex, entry->sha256))
         return 0;
     free(f->text);
     *f = (struct hook_file){0};
-    return hook_refuse(w, "%s is not what was installed", path);
+    return hook_refuse(e, "%s is not what was installed", path);
 }

@@ -61,21 +61,20 @@ static int leave_answer(const struct meeting *p, const char *text, const char *n
 static int look(const struct meeting *p, const char *name, const char *end, char *line, size_t size)
 {
     char path[HOOK_PATH + 128];
-    struct hook_why ignored = {""};
     struct hook_file f;
     snprintf(path, sizeof path, "%s/%s%s", p->dir, name, end);
-    if (hook_read(path, p->conf->owner, 1024, &f, &ignored))
+    if (hook_read(path, p->conf->owner, 1024, &f, NULL))
         return -1;
     snprintf(line, size, "%.*s", (int)strcspn(f.text, "\n"), f.text);
     free(f.text);
     return 0;
 }
 
-static int see_host(void *arg, const char *host, struct hook_why *w)
+static int see_host(void *arg, const char *host, struct err *e)
 {
     struct meeting *p = arg;
     char line[SHA256_HEX];
-    (void)w;
+    (void)e;
     if (look(p, host, ".node", line, sizeof line))
         p->missing++;
     else if (strcmp(line, p->mine) != 0 || !strcmp(line, NO_ANSWER))
@@ -85,10 +84,9 @@ static int see_host(void *arg, const char *host, struct hook_why *w)
 
 static void see_all(struct meeting *p, const struct hook_job *job)
 {
-    struct hook_why ignored = {""};
     p->missing = 0;
     for (int i = 0; i < job->nlists; i++)
-        if (hook_nodes_each(job->lists[i], see_host, p, &ignored))
+        if (hook_nodes_each(job->lists[i], see_host, p, NULL))
             snprintf(p->spoiled, sizeof p->spoiled, "the job's nodes cannot be told");
     if (!p->missing && !p->spoiled[0] && !strcmp(p->mine, NO_ANSWER))
         snprintf(p->spoiled, sizeof p->spoiled, "no node has a profile");
@@ -118,20 +116,20 @@ static int wait_for_verdict(struct meeting *p, const struct hook_job *job, long 
 }
 
 /* Root writes nowhere that somebody else could have made. */
-static int enter_place(struct meeting *p, struct hook_why *w)
+static int enter_place(struct meeting *p, struct err *e)
 {
-    int meet = hook_open_directory(p->conf->meet, p->conf->owner, w);
+    int meet = hook_open_directory(p->conf->meet, p->conf->owner, e);
     int rc = meet < 0 || (mkdirat(meet, strrchr(p->dir, '/') + 1, 0755) && errno != EEXIST);
     if (meet >= 0)
         close(meet);
-    p->fd = rc ? -1 : hook_open_directory(p->dir, p->conf->owner, w);
+    p->fd = rc ? -1 : hook_open_directory(p->dir, p->conf->owner, e);
     return p->fd < 0 ? -1 : 0;
 }
 
 void hook_meet(const struct hook_conf *c, const struct hook_job *job, struct hook_answer *a, long limit_ms)
 {
     struct meeting p = {.fd = -1};
-    struct hook_why why = {""};
+    struct err why = {0};
     char answer[SHA256_HEX + 1], verdict[256] = "";
     if (a->nodes < 2)
         return;
@@ -166,10 +164,9 @@ void hook_meet(const struct hook_conf *c, const struct hook_job *job, struct hoo
 void hook_meet_leave(const struct hook_conf *c, const struct hook_job *job)
 {
     struct meeting p = {0};
-    struct hook_why ignored = {""};
     char name[HOOK_WORD + 16];
     place(&p, c, job);
-    if ((p.fd = hook_open_directory(p.dir, c->owner, &ignored)) < 0)
+    if ((p.fd = hook_open_directory(p.dir, c->owner, NULL)) < 0)
         return;
     snprintf(name, sizeof name, "%s.node", job->node);
     unlinkat(p.fd, name, 0);

@@ -98,23 +98,18 @@ static void check_gpus(struct node *n, const struct hook_class *c)
         find(n, HOOK_GPU, "%d of %d GPUs are there", gpus, c->gpus);
 }
 
-static void check_module(struct node *n, const char *name)
-{
-    char path[HOOK_PATH];
-    snprintf(path, sizeof path, "%s/module/%s", n->sysfs, name);
-    if (access(path, F_OK))
-        find(n, HOOK_DRIVER, "driver %s is not loaded", name);
-}
-
 static void check_class(struct node *n, const struct hook_map *m, int class_index)
 {
     for (int i = 0; i < m->nports; i++)
         if (m->ports[i].class_index == class_index)
             check_port(n, &m->ports[i]);
     check_gpus(n, &m->classes[class_index]);
-    for (int i = 0; i < m->nmodules; i++)
-        if (m->modules[i].class_index == class_index)
-            check_module(n, m->modules[i].name);
+    for (int i = 0; i < m->nmodules; i++) {
+        char path[HOOK_PATH];
+        snprintf(path, sizeof path, "%s/module/%s", n->sysfs, m->modules[i].name);
+        if (m->modules[i].class_index == class_index && access(path, F_OK))
+            find(n, HOOK_DRIVER, "driver %s is not loaded", m->modules[i].name);
+    }
 }
 
 /* ---- the answer -------------------------------------------------------------------------------------------------- */
@@ -138,13 +133,6 @@ static void print_unfinished(struct hook_report *r, const struct hook_answer *a)
     free(unfinished);
 }
 
-static void judge(struct node *n, const struct hook_conf *c, struct hook_report *r)
-{
-    if (c->drain && (n->found & c->drains))
-        snprintf(r->reason, sizeof r->reason, "nccltune: %.240s", n->text);
-    snprintf(r->scontrol, sizeof r->scontrol, "%s", c->scontrol);
-}
-
 static void check_job(struct node *n, const struct hook_map *m, const struct hook_job *job, const struct hook_answer *a,
                       struct hook_report *r)
 {
@@ -154,8 +142,8 @@ static void check_job(struct node *n, const struct hook_map *m, const struct hoo
     if (a->state == HOOK_UNKNOWN)
         find(n, HOOK_PROFILE, "%s", a->why);
     if (!n->found && a->common.dropped + a->local.dropped)
-        snprintf(r->log, sizeof r->log, "%d lines of settings dropped, first %s", a->common.dropped + a->local.dropped,
-                 a->common.dropped ? a->common.first.text : a->local.first.text);
+        snprintf(r->log, sizeof r->log, "%d lines of settings dropped, first %.900s",
+                 a->common.dropped + a->local.dropped, a->common.dropped ? a->common.first.text : a->local.first.text);
     else
         snprintf(r->log, sizeof r->log, "%s", n->text);
 }
@@ -166,14 +154,14 @@ void hook_prolog(const struct hook_options *o, struct hook_report *r)
     static struct hook_answer a; /* large */
     struct node n = {.sysfs = o->sysfs};
     struct hook_conf c = {.policy = HOOK_FAIL};
-    struct hook_why why = {""};
+    struct err why = {0};
     struct hook_job job = {0};
     struct hook_map *m = NULL;
     hook_answer_clear(&a);
     int bad = hook_job_from_environment(&job, &why) || hook_conf_read(o->conf, &c, &why);
     snprintf(a.job, sizeof a.job, "%s", job.id);
     if (bad) {
-        snprintf(a.why, sizeof a.why, "%s", why.text);
+        snprintf(a.why, sizeof a.why, "%.511s", why.text);
         a.nodes = job.nlists ? hook_job_nodes(&job, &why) : 2; /* others may have a profile */
         c.drain = 0;                                           /* without a configuration that can be trusted */
     } else {
@@ -192,7 +180,9 @@ void hook_prolog(const struct hook_options *o, struct hook_report *r)
     if (c.has_key)
         snprintf(r->warning, sizeof r->warning, "%s: key= does nothing any more: jobs get no key; remove the line",
                  o->conf);
-    judge(&n, &c, r);
+    if (c.drain && (n.found & c.drains))
+        snprintf(r->reason, sizeof r->reason, "nccltune: %.240s", n.text);
+    snprintf(r->scontrol, sizeof r->scontrol, "%s", c.scontrol);
     hook_map_free(m);
     hook_job_free(&job);
     r->done = 1;
@@ -204,7 +194,7 @@ void hook_epilog(const struct hook_options *o, struct hook_report *r)
     static struct hook_answer a;
     struct node n = {.sysfs = o->sysfs};
     struct hook_conf c, copy;
-    struct hook_why why = {""};
+    struct err why = {0};
     struct hook_job job;
     struct hook_map *m = NULL;
     if (hook_conf_read(o->conf, &c, &why) || hook_job_from_environment(&job, &why)) {

@@ -27,8 +27,8 @@ int hook_settings_put(struct hook_settings *s, const char *name, const char *val
 
 static void drop(struct hook_settings *s, const char *file, int line, const char *name, const char *why)
 {
-    s->dropped++;
-    hook_refuse(&s->first, "%s:%d: %s %s", file, line, name, why);
+    if (!s->dropped++)
+        err_set(&s->first, ERR_FAILED, "%s:%d: %s %s", file, line, name, why);
 }
 
 void hook_settings_add(struct hook_settings *s, const char *file, char *text)

@@ -34,13 +34,13 @@ static int by_name(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-static int add_host(void *arg, const char *host, struct hook_why *w)
+static int add_host(void *arg, const char *host, struct err *e)
 {
     struct hosts *h = arg;
     if (!(h->count & (h->count - 1))) { /* a power of two: full */
         void *more = realloc(h->names, (h->count ? 2 * h->count : 1) * sizeof *h->names);
         if (!more)
-            return hook_refuse(w, "no memory");
+            return hook_refuse(e, "no memory");
         h->names = more;
     }
     snprintf(h->names[h->count++], HOOK_WORD, "%s", host);
@@ -48,27 +48,27 @@ static int add_host(void *arg, const char *host, struct hook_why *w)
 }
 
 #define OUTSIDE 1
-static int inside(void *arg, const char *host, struct hook_why *w)
+static int inside(void *arg, const char *host, struct err *e)
 {
     const struct hosts *h = arg;
-    (void)w;
+    (void)e;
     return bsearch(host, h->names, h->count, sizeof *h->names, by_name) ? 0 : OUTSIDE;
 }
 
 /* 1 when all nodes of the job are in the list, 0 when not, -1 after an error. */
-static int covers(const char *list, const struct hook_job *job, struct hook_why *w)
+static int covers(const char *list, const struct hook_job *job, struct err *e)
 {
     struct hosts h = {0};
-    int rc = hook_nodes_each(list, add_host, &h, w);
+    int rc = hook_nodes_each(list, add_host, &h, e);
     if (!rc)
         qsort(h.names, h.count, sizeof *h.names, by_name);
     for (int i = 0; i < job->nlists && !rc; i++)
-        rc = hook_nodes_each(job->lists[i], inside, &h, w);
+        rc = hook_nodes_each(job->lists[i], inside, &h, e);
     free(h.names);
     return rc == OUTSIDE ? 0 : rc < 0 ? -1 : 1;
 }
 
-static int in_scope(const char *scope, const struct hook_job *job, struct hook_why *w)
+static int in_scope(const char *scope, const struct hook_job *job, struct err *e)
 {
     static const char partition[] = "partition=", nodes[] = "nodes=";
     if (!strcmp(scope, "all"))
@@ -76,13 +76,13 @@ static int in_scope(const char *scope, const struct hook_job *job, struct hook_w
     if (!strncmp(scope, partition, sizeof partition - 1))
         return job->partition && !strcmp(job->partition, scope + sizeof partition - 1);
     if (!strncmp(scope, nodes, sizeof nodes - 1))
-        return covers(scope + sizeof nodes - 1, job, w);
-    return hook_refuse(w, "'%.40s' is not a scope", scope);
+        return covers(scope + sizeof nodes - 1, job, e);
+    return hook_refuse(e, "'%.40s' is not a scope", scope);
 }
 
 /* ---- trials ------------------------------------------------------------------------------------------------------ */
 
-int hook_trial_parse(char *scope, struct hook_trial *t, struct hook_why *w)
+int hook_trial_parse(char *scope, struct hook_trial *t, struct err *e)
 {
     static const char trial[] = "trial=";
     long long numbers[2] = {0, 0};
@@ -97,7 +97,7 @@ int hook_trial_parse(char *scope, struct hook_trial *t, struct hook_why *w)
     int is_end = !words[0];
     if (!hook_is_name(t->name) || (!is_end && (!words[2] || hook_number(words[0], 99, &numbers[0]) || numbers[0] < 1 ||
                                                hook_number(words[1], HOOK_TRIAL_JOBS, &numbers[1]) || numbers[1] < 1)))
-        return hook_refuse(w, "expected trial=NAME,SHARE,JOBS,SCOPE or trial=NAME");
+        return hook_refuse(e, "expected trial=NAME,SHARE,JOBS,SCOPE or trial=NAME");
     t->share = (int)numbers[0];
     t->jobs = (int)numbers[1];
     t->scope = words[2];
@@ -125,9 +125,9 @@ static void copy_hash(char to[SHA256_HEX], const char *hash)
 }
 
 static int take_trial(const struct hook_trial *t, const char *hash, const struct hook_job *job, struct hook_choice *c,
-                      struct hook_why *w)
+                      struct err *e)
 {
-    int rc = t->scope ? in_scope(t->scope, job, w) : 0;
+    int rc = t->scope ? in_scope(t->scope, job, e) : 0;
     if (rc < 0)
         return -1;
     if (rc || !strcmp(c->trial, t->name))
@@ -140,7 +140,7 @@ static int take_trial(const struct hook_trial *t, const char *hash, const struct
     return 0;
 }
 
-static int take_line(char *line, const struct hook_job *job, struct hook_choice *c, struct hook_why *w)
+static int take_line(char *line, const struct hook_job *job, struct hook_choice *c, struct err *e)
 {
     char *words[3];
     long long since;
@@ -149,14 +149,14 @@ static int take_line(char *line, const struct hook_job *job, struct hook_choice 
         return 0;
     if (hook_words(line, words, 3) != 3 || hook_number(words[0], FAR_FUTURE, &since) ||
         (strcmp(words[1], "none") != 0 && !hook_is_hash(words[1])))
-        return hook_refuse(w, "expected SINCE HASH SCOPE");
+        return hook_refuse(e, "expected SINCE HASH SCOPE");
     c->near |= !job->start_known && llabs(since - job->start) < NEAR_S;
-    int rc = since > job->start ? 0 : hook_trial_parse(words[2], &t, w);
+    int rc = since > job->start ? 0 : hook_trial_parse(words[2], &t, e);
     if (since > job->start || rc < 0)
         return rc;
     if (rc)
-        return take_trial(&t, words[1], job, c, w);
-    rc = in_scope(words[2], job, w);
+        return take_trial(&t, words[1], job, c, e);
+    rc = in_scope(words[2], job, e);
     if (rc > 0) {
         copy_hash(c->hash, words[1]);
         c->trial[0] = 0;
@@ -165,22 +165,22 @@ static int take_line(char *line, const struct hook_job *job, struct hook_choice 
 }
 
 int hook_choose(const char *schedule, const char *path, const struct hook_job *job, struct hook_choice *c,
-                struct hook_why *w)
+                struct err *e)
 {
     int rc = 0, number = 0;
     size_t bytes = schedule ? strlen(schedule) : 0;
     char *copy = schedule ? strdup(schedule) : NULL, *cursor = copy, *line;
-    struct hook_why why = {""};
+    struct err why = {0};
     *c = (struct hook_choice){.near = 0};
     if (schedule && !copy)
-        return hook_refuse(w, "no memory");
+        return hook_refuse(e, "no memory");
     /* A line without an end is one that is being written. */
     if (bytes && schedule[bytes - 1] != '\n')
-        rc = hook_refuse(w, "%s ends in the middle of a line", path);
+        rc = hook_refuse(e, "%s ends in the middle of a line", path);
     while (!rc && copy && (line = hook_line(&cursor))) {
         number++;
         if (take_line(line, job, c, &why))
-            rc = hook_refuse(w, "%s:%d: %s", path, number, why.text);
+            rc = hook_refuse(e, "%s:%d: %s", path, number, why.text);
     }
     free(copy);
     c->is_tried = c->is_tried && c->trial[0];
@@ -189,15 +189,15 @@ int hook_choose(const char *schedule, const char *path, const struct hook_job *j
     return rc;
 }
 
-int hook_schedule_read(const struct hook_conf *conf, int *store, struct hook_file *f, struct hook_why *w)
+int hook_schedule_read(const struct hook_conf *conf, int *store, struct hook_file *f, struct err *e)
 {
     char path[HOOK_PATH];
-    struct hook_why why = {""};
+    struct err why = {0};
     *f = (struct hook_file){0};
     snprintf(path, sizeof path, "%s/schedule", conf->store);
     *store = hook_open_directory(conf->store, conf->owner, &why);
     if (*store >= 0 && !hook_read_at(*store, "schedule", path, conf->owner, HOOK_SCHEDULE_BYTES, f, &why))
-        return strlen(f->text) == f->bytes ? 0 : hook_refuse(w, "%s is not text", path);
+        return strlen(f->text) == f->bytes ? 0 : hook_refuse(e, "%s is not text", path);
     /* Nothing is installed, which is not a fault, unless the site has said that every node has a store. */
-    return conf->policy != HOOK_FAIL && access(path, F_OK) && errno == ENOENT ? 0 : hook_refuse(w, "%s", why.text);
+    return conf->policy != HOOK_FAIL && access(path, F_OK) && errno == ENOENT ? 0 : hook_refuse(e, "%s", why.text);
 }

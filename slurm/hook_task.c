@@ -119,17 +119,17 @@ struct visit {
     int is_there; /* the host that `first` names */
 };
 
-static int note_first(void *arg, const char *host, struct hook_why *w)
+static int note_first(void *arg, const char *host, struct err *e)
 {
-    (void)w;
+    (void)e;
     snprintf(((struct visit *)arg)->first, HOOK_WORD, "%s", host);
     return 1;
 }
 
-static int note_whether(void *arg, const char *host, struct hook_why *w)
+static int note_whether(void *arg, const char *host, struct err *e)
 {
     struct visit *v = arg;
-    (void)w;
+    (void)e;
     v->is_there |= !strcmp(v->first, host);
     return 0;
 }
@@ -141,9 +141,8 @@ static int is_daemon(const struct task *t)
     const char *job = getenv("SLURM_JOB_NODELIST"), *step = getenv("SLURM_STEP_NODELIST"),
                *nodes = getenv("SLURM_STEP_NUM_NODES"), *tasks = getenv("SLURM_STEP_NUM_TASKS");
     struct visit v = {.first = ""};
-    struct hook_why ignored = {""};
     return pinned(t) && job && step && nodes && tasks && !strcmp(nodes, tasks) &&
-           hook_nodes_each(job, note_first, &v, &ignored) == 1 && !hook_nodes_each(step, note_whether, &v, &ignored) &&
+           hook_nodes_each(job, note_first, &v, NULL) == 1 && !hook_nodes_each(step, note_whether, &v, NULL) &&
            !v.is_there;
 }
 
@@ -223,7 +222,6 @@ static void refuse(struct task *t, const char *why)
 static void no_answer(struct hook_answer *a, const char *run)
 {
     struct hook_conf c;
-    struct hook_why ignored = {""};
     const char *nodes = getenv("SLURM_JOB_NUM_NODES");
     long long n = 1;
     if (nodes && hook_number(nodes, 1LL << 30, &n))
@@ -233,7 +231,7 @@ static void no_answer(struct hook_answer *a, const char *run)
     a->state = access(run, F_OK) ? HOOK_NOTHING : HOOK_UNKNOWN;
     snprintf(a->why, sizeof a->why, "no job prolog of nccltune has left an answer in %s", run);
     hook_conf_defaults(&c);
-    if (!hook_check(c.plugin, 0, &ignored))
+    if (!hook_check(c.plugin, 0, NULL))
         snprintf(a->plugin, sizeof a->plugin, "%s", c.plugin);
 }
 
@@ -256,22 +254,16 @@ static void decide(struct task *t)
         refuse(t, a->why);
 }
 
-static int is_first_here(void)
-{
-    const char *local = getenv("SLURM_LOCALID");
-    return !local || !strcmp(local, "0");
-}
-
 void hook_task(const struct hook_options *o, struct hook_report *r)
 {
     static struct task t; /* large */
-    struct hook_why why = {""};
-    const char *mode = getenv("NCCLTUNE");
+    struct err why = {0};
+    const char *mode = getenv("NCCLTUNE"), *local = getenv("SLURM_LOCALID");
     t.ours.count = t.set.count = 0;
     t.used = 0;
     t.out = r->out;
     t.explain = mode && !strcmp(mode, "explain");
-    t.aloud = is_first_here();
+    t.aloud = !local || !strcmp(local, "0");
     hook_settings_ours(&t.ours, getenv(HOOK_SET));
     if (!(mode && !strcmp(mode, "off")) && !hook_job_id(t.job)) {
         int rc = o->answer ? hook_answer_parse(&t.answer, o->answer, "the answer", &why)
@@ -279,7 +271,7 @@ void hook_task(const struct hook_options *o, struct hook_report *r)
         if (rc)
             no_answer(&t.answer, o->run);
         if (rc < 0)
-            snprintf(t.answer.why, sizeof t.answer.why, "%s", why.text);
+            snprintf(t.answer.why, sizeof t.answer.why, "%.511s", why.text);
         decide(&t);
     }
     take_back(&t);

@@ -1,24 +1,10 @@
-/* Sentences, lines, words and numbers: all the parsing that the hook's files need. */
-#include <stdarg.h>
-#include <stdio.h>
+/* Lines, words, numbers and lists of nodes: all the parsing that the hook's files need. */
 #include <string.h>
 
-#include "core/err.h"
+#include "core/hostlist.h"
 #include "slurm/hook.h"
 
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
-
-int hook_refuse(struct hook_why *w, const char *fmt, ...)
-{
-    if (w->text[0])
-        return -1;
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(w->text, sizeof w->text, fmt, args);
-    va_end(args);
-    err_mask_controls(w->text);
-    return -1;
-}
 
 char *hook_line(char **cursor)
 {
@@ -68,4 +54,29 @@ int hook_number(const char *s, long long high, long long *value)
     }
     *value = n;
     return 0;
+}
+
+/* ---- lists of nodes: those of hosts, without blanks and with the names that a node can have ---------------------- */
+
+struct walk {
+    hook_host *each;
+    void *arg;
+    struct err *err;
+};
+
+static int one_host(void *arg, const char *host)
+{
+    const struct walk *walk = arg;
+    if (!hook_is_name(host))
+        return hook_refuse(walk->err, "'%.200s' is not the name of a node", host);
+    return walk->each(walk->arg, host, walk->err);
+}
+
+int hook_nodes_each(const char *list, hook_host *each, void *arg, struct err *e)
+{
+    struct walk walk = {.each = each, .arg = arg, .err = e};
+    if (strpbrk(list, " \t\r\n"))
+        return hook_refuse(e, "'%.200s' is not a list of nodes", list);
+    int rc = hostlist_each(list, "list of nodes", one_host, &walk, e);
+    return rc == ERR_USAGE ? -1 : rc;
 }

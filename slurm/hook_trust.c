@@ -8,25 +8,23 @@
 #include "core/trust.h"
 #include "slurm/hook.h"
 
-static int open_owned(const char *path, uid_t owner, int flags, struct stat *st, struct hook_why *w)
+static int open_owned(const char *path, uid_t owner, int flags, struct stat *st, struct err *e)
 {
-    struct err e = {0};
-    int fd = strlen(path) < HOOK_PATH ? trust_open(path, TRUST_OWNED, owner, flags, st, &e)
-                                      : -err_set(&e, ERR_FAILED, "'%.100s' is not an absolute path", path);
-    return fd < 0 ? hook_refuse(w, "%s", e.text) : fd;
+    return strlen(path) < HOOK_PATH ? trust_open(path, TRUST_OWNED, owner, flags, st, e)
+                                    : hook_refuse(e, "'%.100s' is not an absolute path", path);
 }
 
 /* Reads all of an open file and closes it. */
 static int read_opened(int fd, const struct stat *st, const char *path, size_t limit, struct hook_file *f,
-                       struct hook_why *w)
+                       struct err *e)
 {
     int rc = -1;
     if (!S_ISREG(st->st_mode))
-        hook_refuse(w, "%s is not a regular file", path);
+        err_set(e, ERR_FAILED, "%s is not a regular file", path);
     else if ((uint64_t)st->st_size > limit)
-        hook_refuse(w, "%s is larger than %zu bytes", path, limit);
+        err_set(e, ERR_FAILED, "%s is larger than %zu bytes", path, limit);
     else if (!(f->text = calloc(1, (size_t)st->st_size + 1)) || trust_read(fd, f->text, (size_t)st->st_size))
-        hook_refuse(w, "%s cannot be read whole", path);
+        err_set(e, ERR_FAILED, "%s cannot be read whole", path);
     else
         rc = 0;
     close(fd);
@@ -38,42 +36,41 @@ static int read_opened(int fd, const struct stat *st, const char *path, size_t l
     return rc;
 }
 
-int hook_read(const char *path, uid_t owner, size_t limit, struct hook_file *f, struct hook_why *w)
+int hook_read(const char *path, uid_t owner, size_t limit, struct hook_file *f, struct err *e)
 {
     struct stat st = {0};
     *f = (struct hook_file){0};
-    int fd = open_owned(path, owner, O_RDONLY, &st, w);
-    if (fd < 0 || read_opened(fd, &st, path, limit, f, w))
+    int fd = open_owned(path, owner, O_RDONLY, &st, e);
+    if (fd < 0 || read_opened(fd, &st, path, limit, f, e))
         return -1;
     if (!memchr(f->text, 0, f->bytes))
         return 0;
     free(f->text);
     *f = (struct hook_file){0};
-    return hook_refuse(w, "%s is not text", path);
+    return hook_refuse(e, "%s is not text", path);
 }
 
 int hook_read_at(int dir, const char *name, const char *path, uid_t owner, size_t limit, struct hook_file *f,
-                 struct hook_why *w)
+                 struct err *e)
 {
     struct stat st = {0};
-    struct err e = {0};
     *f = (struct hook_file){0};
-    int fd = trust_open_owned_at(dir, name, path, owner, O_RDONLY, &st, &e);
-    return fd < 0 ? hook_refuse(w, "%s", e.text) : read_opened(fd, &st, path, limit, f, w);
+    int fd = trust_open_owned_at(dir, name, path, owner, O_RDONLY, &st, e);
+    return fd < 0 ? -1 : read_opened(fd, &st, path, limit, f, e);
 }
 
-int hook_check(const char *path, uid_t owner, struct hook_why *w)
+int hook_check(const char *path, uid_t owner, struct err *e)
 {
     struct stat st = {0};
-    int fd = open_owned(path, owner, O_PATH, &st, w);
+    int fd = open_owned(path, owner, O_PATH, &st, e);
     if (fd < 0)
         return -1;
     close(fd);
-    return S_ISREG(st.st_mode) ? 0 : hook_refuse(w, "%s is not a regular file", path);
+    return S_ISREG(st.st_mode) ? 0 : hook_refuse(e, "%s is not a regular file", path);
 }
 
-int hook_open_directory(const char *path, uid_t owner, struct hook_why *w)
+int hook_open_directory(const char *path, uid_t owner, struct err *e)
 {
     struct stat st = {0};
-    return open_owned(path, owner, O_RDONLY | O_DIRECTORY, &st, w);
+    return open_owned(path, owner, O_RDONLY | O_DIRECTORY, &st, e);
 }

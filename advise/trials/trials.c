@@ -17,7 +17,7 @@ static struct trial *find_trial(struct trials *t, const char *name)
 }
 
 /* A later line of a name begins the trial anew; one without a scope ends it, and so does one that has all jobs. */
-static int take_line(char *line, struct arena *a, struct trials *t, struct hook_why *w)
+static int take_line(char *line, struct arena *a, struct trials *t, struct err *e)
 {
     char *words[3];
     long long since;
@@ -27,7 +27,7 @@ static int take_line(char *line, struct arena *a, struct trials *t, struct hook_
     for (size_t i = 0; i < t->count; i++)
         if (!strcmp(words[2], "all") && !t->list[i].until)
             t->list[i].until = since;
-    int rc = hook_trial_parse(words[2], &parsed, w);
+    int rc = hook_trial_parse(words[2], &parsed, e);
     if (rc <= 0)
         return rc;
     struct trial *one = find_trial(t, parsed.name);
@@ -53,7 +53,7 @@ static int take_line(char *line, struct arena *a, struct trials *t, struct hook_
 int trials_list(const char *schedule, const char *path, struct arena *a, struct trials *t, struct err *e)
 {
     char *cursor = arena_strdup(a, schedule), *line;
-    struct hook_why why = {""};
+    struct err why = {0};
     *t = (struct trials){.figure = "elapsed time"};
     for (long number = 1; (line = hook_line(&cursor)); number++)
         if (take_line(line, a, t, &why) < 0)
@@ -73,7 +73,7 @@ static int is_placed(const char *schedule, const struct trial *t, const struct t
                              .start = job->start,
                              .start_known = 1};
     struct hook_choice choice;
-    struct hook_why why = {""};
+    struct err why = {0};
     snprintf(asked.id, sizeof asked.id, "%s", job->id);
     if (hook_choose(schedule, "", &asked, &choice, &why) || strcmp(choice.trial, t->name) != 0)
         return 0;

@@ -11,11 +11,10 @@
 static int is_scheduled(struct arena *a)
 {
     struct hook_conf c;
-    struct hook_why ignored = {""};
     char last[SHA256_HEX], before[SHA256_HEX], *text;
     size_t bytes;
     struct err e;
-    if (hook_conf_read(HOOK_CONF_PATH, &c, &ignored) ||
+    if (hook_conf_read(HOOK_CONF_PATH, &c, NULL) ||
         file_read(arena_printf(a, "%s/schedule", c.store), FILE_LIMIT, a, &text, &bytes, &e))
         return 0;
     install_schedule_last(text, last, before);
@@ -48,7 +47,7 @@ static const char *why_without(launcher_get *get, const void *arg)
 void doctor_check_answer(struct doctor *d, const char *run, launcher_get *get, const void *arg)
 {
     static struct hook_answer a;
-    struct hook_why why = {""};
+    struct err why = {0};
     const char *het = get(arg, "SLURM_HET_JOB_ID"), *job = het ? het : get(arg, "SLURM_JOB_ID"),
                *refusal = get(arg, "NCCLTUNE_REFUSE"), *hash = get(arg, "NCCLTUNE_HASH");
     if (!job || strspn(job, "0123456789") != strlen(job))

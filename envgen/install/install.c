@@ -47,8 +47,7 @@ static int read_optional(const char *path, size_t limit, struct arena *a, char *
 static int check_store(const struct install_site *site, struct err *e)
 {
     struct hook_conf c;
-    struct hook_why ignored = {""};
-    uid_t owner = hook_conf_read(HOOK_CONF_PATH, &c, &ignored) ? 0 : c.owner;
+    uid_t owner = hook_conf_read(HOOK_CONF_PATH, &c, NULL) ? 0 : c.owner;
     struct arena *a = arena_new();
     int rc = trust_check_kept(arena_printf(a, "%s/profiles", site->store), owner, e);
     arena_free(a);
@@ -74,8 +73,7 @@ static int point(const struct install_site *site, const char *name, const char *
 void install_remove_directory(const char *path)
 {
     struct trust_place p;
-    struct err ignored = {0};
-    if (trust_find(path, &p, &ignored))
+    if (trust_find(path, &p, NULL))
         return;
     trust_remove(p.dir, p.name);
     close(p.dir);
@@ -566,8 +564,7 @@ static struct env_profile *open_profile(const struct install_site *site, const c
 static void remove_if_empty(const struct install_site *site)
 {
     struct trust_place p;
-    struct err ignored = {0};
-    if (trust_find(site->store, &p, &ignored))
+    if (trust_find(site->store, &p, NULL))
         return;
     int store = trust_enter(p.dir, p.name, 0);
     if (store >= 0 && !unlinkat(store, "profiles", AT_REMOVEDIR))

@@ -119,7 +119,7 @@ char *install_map_text(const struct topology *t, const struct env_manifest *m, s
 {
     char *text = NULL, *copy = NULL;
     size_t bytes = 0;
-    struct hook_why why = {""};
+    struct err why = {0};
     FILE *out = open_memstream(&text, &bytes);
     if (!out) {
         err_errno(e, "no memory for hook.map");

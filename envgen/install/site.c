@@ -40,11 +40,10 @@ int install_try_plugin(const char *path, struct err *e)
 const char *install_plugin_before(const char *nccl_conf, struct arena *a)
 {
     static const char name[] = "\nNCCL_TUNER_PLUGIN=";
-    struct err ignored = {0};
     char *text;
     size_t bytes;
-    if (!nccl_conf || access(nccl_conf, F_OK) || trust_check_kept(nccl_conf, 0, &ignored) ||
-        file_read(nccl_conf, SCRIPT_LIMIT, a, &text, &bytes, &ignored))
+    if (!nccl_conf || access(nccl_conf, F_OK) || trust_check_kept(nccl_conf, 0, NULL) ||
+        file_read(nccl_conf, SCRIPT_LIMIT, a, &text, &bytes, NULL))
         return NULL;
     const char *ours = strstr(text, DELIVERED_BEGIN), *at = ours ? strstr(ours, name) : NULL;
     return at ? arena_strndup(a, at + sizeof name - 1, strcspn(at + sizeof name - 1, "\n")) : NULL;
@@ -78,10 +77,9 @@ static const char *configured(const char *text, const char *name, struct arena *
 /* Whether a hook is one of our scripts, which have nccltune-hook beside them, or a site's own that calls one. */
 static int leads_to_us(const char *path, struct arena *a)
 {
-    struct err ignored = {0};
     char *text;
     size_t bytes;
-    return *path == '/' && !file_read(path, SCRIPT_LIMIT, a, &text, &bytes, &ignored) && strstr(text, "nccltune");
+    return *path == '/' && !file_read(path, SCRIPT_LIMIT, a, &text, &bytes, NULL) && strstr(text, "nccltune");
 }
 
 static const char *what_is_missing(const struct install_hooks *h, struct arena *a)
@@ -100,7 +98,7 @@ static const char *what_is_missing(const struct install_hooks *h, struct arena *
 static const char *what_is_open(struct arena *a)
 {
     struct hook_conf c;
-    struct hook_why why = {""};
+    struct err why = {0};
     if (hook_conf_read(HOOK_CONF_PATH, &c, &why))
         return arena_strdup(a, why.text);
     return c.policy == HOOK_DEFAULT ? HOOK_CONF_PATH
@@ -136,7 +134,6 @@ void install_find_hooks(struct arena *a, struct install_hooks *h)
 static int has_profile(const char *schedule, char *line)
 {
     char *words[4];
-    struct hook_why ignored = {""};
     struct hook_job job = {.nlists = 1, .start_known = 1};
     struct hook_choice choice;
     if (hook_words(line, words, 4) != 4 || hook_number(words[2], 1LL << 40, &job.start))
@@ -144,7 +141,7 @@ static int has_profile(const char *schedule, char *line)
     snprintf(job.id, sizeof job.id, "%s", words[0]);
     job.partition = words[1];
     job.lists[0] = words[3];
-    return hook_choose(schedule, "", &job, &choice, &ignored) || choice.hash[0];
+    return hook_choose(schedule, "", &job, &choice, NULL) || choice.hash[0];
 }
 
 /* Jobs that run, a line each: ID PARTITION START NODES. NULL: squeue does not tell. */
@@ -184,8 +181,7 @@ int install_running_jobs(const struct install_site *site, struct arena *a, const
         return err_set(e, ERR_USAGE, "%s: longer than a store's path can be", site->store);
     snprintf(c.store, sizeof c.store, "%s", site->store);
     struct hook_file schedule;
-    struct hook_why ignored = {""};
-    int store, is_unread = hook_schedule_read(&c, &store, &schedule, &ignored);
+    int store, is_unread = hook_schedule_read(&c, &store, &schedule, NULL);
     char *cursor = arena_strdup(a, text), *line;
     while ((line = hook_line(&cursor))) {
         const char *id = arena_strndup(a, line, strcspn(line, " "));

@@ -5,7 +5,7 @@
 #include "slurm/hook_store.c"
 #undef take_line
 
-static int count(void *arg, const char *host, struct hook_why *w)
+static int count(void *arg, const char *host, struct err *w)
 {
     (void)host;
     (void)w;
@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     static struct hook_settings settings;
     static struct hook_answer answer, again;
     static char printed[HOOK_OUTPUT];
-    struct hook_why why = {""}, other = {""};
+    struct err why = {0}, other = {0};
     struct hook_job job = {.lists = {"n[1-3]"}, .nlists = 1, .partition = "main", .start = 1000};
     struct hook_choice choice = {.near = 0};
     int hosts = 0, mixed = 0;

@@ -4,7 +4,7 @@
 #include "tests/unit/slurm/store.h"
 
 static struct hook_answer a, b;
-static struct hook_why why;
+static struct err why;
 static char text[HOOK_OUTPUT];
 
 static const char full[] =
@@ -42,7 +42,7 @@ TEST_CASE(what_is_printed)
 static int parse(const char *what)
 {
     snprintf(text, sizeof text, "%s", what);
-    why = (struct hook_why){""};
+    why = (struct err){0};
     return hook_answer_parse(&b, text, "F", &why);
 }
 
@@ -102,7 +102,7 @@ TEST_CASE(places_where_nothing_can_be_left)
         skip_because(NEEDS_OWN_STORE);
     }
     const char *run = store.root;
-    why = (struct hook_why){""};
+    why = (struct err){0};
     assert_int_equal(hook_answer_read(run, "7", &b, &why), 1);
     assert_int_equal(hook_answer_write(run, "7", full, &why), 0);
     assert_int_equal(hook_answer_read(run, "7", &b, &why), 0);
@@ -117,11 +117,11 @@ TEST_CASE(places_where_nothing_can_be_left)
     assert_int_equal(rmdir(store_path(&store, "9")), 0);
     snprintf(path, sizeof path, "test -z \"$(ls -A '%s' | grep 9)\"", run);
     assert_int_equal(system(path), 0); /* nothing is left beside it */
-    why = (struct hook_why){""};
+    why = (struct err){0};
     assert_int_equal(hook_answer_write(store_path(&store, "7"), "1", full, &why), -1);
     assert_non_null(strstr(why.text, "Not a directory"));
     assert_int_equal(symlink("/tmp", store_path(&store, "link")), 0);
-    why = (struct hook_why){""};
+    why = (struct err){0};
     assert_int_equal(hook_answer_write(store.path, "1", full, &why), -1); /* nothing that somebody else could move */
     assert_non_null(strstr(why.text, "/link is not root's alone"));
     store_free(&store);

@@ -51,7 +51,7 @@ static void writes(const struct hook_options *o, struct hook_report *r)
     r->done = write(1, "export LD_PRELOAD=/x\n", 21) == 21;
 }
 
-static struct hook_report *box(hook_function *f, struct hook_why *why)
+static struct hook_report *box(hook_function *f, struct err *why)
 {
     why->text[0] = 0;
     return hook_boxed(f, &options, why);
@@ -59,7 +59,7 @@ static struct hook_report *box(hook_function *f, struct hook_why *why)
 
 TEST_CASE(reports)
 {
-    struct hook_why why;
+    struct err why;
     struct hook_report *r = box(good, &why);
     assert_non_null(r);
     assert_string_equal(r->out, "/x");
@@ -73,7 +73,7 @@ static void ignore(int signal)
 
 TEST_CASE(waits_on_after_a_signal)
 {
-    struct hook_why why;
+    struct err why;
     struct sigaction now = {.sa_handler = ignore}, before;
     struct itimerval t = {.it_value = {.tv_usec = LIMIT_MS * 1000 / 20}};
     sigaction(SIGALRM, &now, &before);
@@ -85,7 +85,7 @@ TEST_CASE(waits_on_after_a_signal)
 
 TEST_CASE(is_back)
 {
-    struct hook_why why;
+    struct err why;
     struct timespec a, b;
     clock_gettime(CLOCK_MONOTONIC, &a);
     assert_string_equal(box(hangs, &why)->out, "half of it");
@@ -102,7 +102,7 @@ TEST_CASE(is_back)
 
 TEST_CASE(says_what_it_cannot_have)
 {
-    struct hook_why why;
+    struct err why;
     struct rlimit before, none;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     none = (struct rlimit){0, before.rlim_max};
@@ -115,7 +115,7 @@ TEST_CASE(says_what_it_cannot_have)
 
 TEST_CASE(has_no_output)
 {
-    struct hook_why why;
+    struct err why;
     int ends[2], saved = dup(1);
     char text[64];
     assert_int_equal(pipe(ends), 0);

@@ -8,7 +8,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static int conf_of(const char *text, struct hook_conf *c, struct hook_why *w)
+static int conf_of(const char *text, struct hook_conf *c, struct err *w)
 {
     store_write(&store, "slurm.conf", text);
     return hook_conf_read(store_path(&store, "slurm.conf"), c, w);
@@ -16,7 +16,7 @@ static int conf_of(const char *text, struct hook_conf *c, struct hook_why *w)
 
 TEST_CASE(defaults)
 {
-    struct hook_why why = {""};
+    struct err why = {0};
     struct hook_conf c;
     assert_int_equal(hook_conf_read("/nowhere/slurm.conf", &c, &why), 0);
     assert_string_equal(c.store, "/etc/nccltune");
@@ -26,7 +26,7 @@ TEST_CASE(defaults)
 
 TEST_CASE(keys)
 {
-    struct hook_why why = {""};
+    struct err why = {0};
     struct hook_conf c;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
@@ -46,7 +46,7 @@ TEST_CASE(keys)
 TEST_CASE(paths)
 {
     static const char *const names[] = {"store", "plugin", "scontrol", "policy=nothing\nmeet"};
-    struct hook_why why = {""};
+    struct err why = {0};
     struct hook_conf c;
     char text[2 * HOOK_ROOT], path[HOOK_ROOT + 1];
     if (untrusted)
@@ -67,7 +67,7 @@ TEST_CASE(paths)
 TEST_CASE(a_key_does_nothing)
 {
     static const char *const lines[] = {"key=/etc/nccltune/secret\n", "key=secret\n", "key=\n"};
-    struct hook_why why = {""};
+    struct err why = {0};
     struct hook_conf c;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
@@ -81,7 +81,7 @@ TEST_CASE(a_key_does_nothing)
 
 TEST_CASE(policies)
 {
-    struct hook_why why = {""};
+    struct err why = {0};
     struct hook_conf c;
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
@@ -111,7 +111,7 @@ TEST_CASE(refuses)
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct hook_why why = {""};
+        struct err why = {0};
         struct hook_conf c;
         if (conf_of(bad[i], &c, &why) != -1 || !strstr(why.text, ":1: "))
             fail_msg("'%s' was taken (%s)", bad[i], why.text);

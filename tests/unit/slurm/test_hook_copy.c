@@ -11,7 +11,7 @@ static char run[1100];
 static int offer(const char *text)
 {
     char all[4096];
-    struct hook_why why = {""};
+    struct err why = {0};
     snprintf(all, sizeof all, HOOK_NODE_FORMAT "%s", text);
     store_write(&store, "profiles/" STORE_HASH ".node", all);
     snprintf(run, sizeof run, "%s", store_path(&store, "run"));
@@ -37,7 +37,7 @@ TEST_CASE(copies_once)
     static const char files[] = "hook.map 3\nabcnccl.d/a.conf 2\nx\ntuner.bin 0\n";
     struct hook_conf copy;
     struct hook_file f;
-    struct hook_why why = {""};
+    struct err why = {0};
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     assert_int_equal(make(files, &copy), 0);
@@ -105,7 +105,7 @@ TEST_CASE(removes_what_no_job_has)
     static const char *const names[] = {"1", "2", "3"};
     const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
     struct hook_conf copy;
-    struct hook_why why = {""};
+    struct err why = {0};
     char path[128];
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);

@@ -20,7 +20,7 @@ static int set_up(void **state)
 
 TEST_CASE(variables)
 {
-    struct hook_why why = {""};
+    struct err why = {0};
     struct hook_job job;
     assert_int_equal(hook_job_from_environment(&job, &why), 0);
     assert_string_equal(job.id, "12");
@@ -47,7 +47,7 @@ TEST_CASE(refuses)
                                            {"SLURMD_NODENAME", "a/b"},
                                            {"SLURM_JOB_NODELIST", ""}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct hook_why why = {""};
+        struct err why = {0};
         struct hook_job job;
         setenv(wrong[i][0], wrong[i][1], 1);
         if (hook_job_from_environment(&job, &why) != -1 || !why.text[0])
@@ -58,7 +58,7 @@ TEST_CASE(refuses)
 }
 
 /* ask ANSWER: as if squeue printed it. */
-static int ask(const char *answer, struct hook_job *job, struct hook_why *w)
+static int ask(const char *answer, struct hook_job *job, struct err *w)
 {
     char script[1024];
     snprintf(script, sizeof script,
@@ -74,7 +74,7 @@ static int ask(const char *answer, struct hook_job *job, struct hook_why *w)
 
 TEST_CASE(asks)
 {
-    struct hook_why why;
+    struct err why;
     struct hook_job job;
     unsetenv("SLURM_JOB_START_TIME");
     /* The other jobs of an array are not this one, and some have no nodes yet. */
@@ -111,7 +111,7 @@ TEST_CASE(asks)
 TEST_CASE(decides_by_what_it_is_told)
 {
     static struct hook_answer a;
-    struct hook_why why;
+    struct err why;
     struct hook_job job;
     struct hook_map *m;
     char schedule[256];

@@ -8,7 +8,7 @@
 
 TEST_CASE(reads)
 {
-    struct hook_why why = {""};
+    struct err why = {0};
     int mixed_settings;
     struct hook_job same = {.lists = {"n[0-2]"}, .nlists = 1}, mixed = {.lists = {"n[0-3]"}, .nlists = 1},
                     unknown = {.lists = {"n[0-1],x"}, .nlists = 1};
@@ -63,7 +63,7 @@ TEST_CASE(reads)
 /* What just fits, and where what does not is. */
 TEST_CASE(goes_to_its_limits)
 {
-    struct hook_why why = {""};
+    struct err why = {0};
     char name[HOOK_WORD] = "", host[HOOK_WORD + 16];
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
@@ -144,7 +144,7 @@ TEST_CASE(refuses)
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct hook_why why = {""};
+        struct err why = {0};
         store_write(&store, MAP, bad[i]);
         struct hook_map *m = hook_map_read(&store.conf, STORE_HASH, &why);
         if (m || !why.text[0])
@@ -159,7 +159,7 @@ TEST_CASE(too_many)
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        struct hook_why why = {""};
+        struct err why = {0};
         FILE *f = fopen(store_path(&store, MAP), "w");
         fputs(HEAD "class a x 0 0\n", f);
         for (int n = 0; n < 2000; n++) {

@@ -238,7 +238,7 @@ TEST_CASE(a_job_that_cannot_be_told)
 /* An epilog looks for what the job's profile had, and says it, whatever has been scheduled since. */
 TEST_CASE(epilog)
 {
-    struct hook_why why = {""};
+    struct err why = {0};
     char path[1024], sysfs[1024], run[1024];
     expect("");
     snprintf(path, sizeof path, "%s", store_path(&store, "slurm.conf"));
@@ -272,7 +272,7 @@ TEST_CASE(what_an_epilog_cannot_have)
     assert_true(report.done);
     assert_string_equal(report.log, ""); /* no answer, no profile, nothing to compare */
     assert_int_equal(access(store_path(&store, "meet/7.0"), F_OK), -1);
-    struct hook_why why = {""};
+    struct err why = {0};
     o.run = strcpy((char[1024]){""}, store_path(&store, "run"));
     assert_int_equal(hook_answer_write(o.run, "7", "nccltune-job/1\nnodes 2\nstate unknown\nwhy w\nend\n", &why), 0);
     hook_epilog(&o, &report);

@@ -7,7 +7,7 @@ struct found {
     long count;
 };
 
-static int collect(void *arg, const char *host, struct hook_why *w)
+static int collect(void *arg, const char *host, struct err *w)
 {
     struct found *f = arg;
     size_t used = strlen(f->text);
@@ -34,7 +34,7 @@ TEST_CASE(lists)
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         struct found f = {0};
-        struct hook_why why = {""};
+        struct err why = {0};
         assert_int_equal(hook_nodes_each(good[i].list, collect, &f, &why), 0);
         assert_string_equal(f.text, good[i].hosts);
     }
@@ -71,13 +71,13 @@ TEST_CASE(no_lists)
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct found f = {0};
-        struct hook_why why = {""};
+        struct err why = {0};
         if (hook_nodes_each(bad[i], collect, &f, &why) != -1 || !why.text[0])
             fail_msg("'%s' was taken for a list", bad[i]);
     }
 }
 
-static int stop_at_second(void *arg, const char *host, struct hook_why *w)
+static int stop_at_second(void *arg, const char *host, struct err *w)
 {
     (void)host;
     (void)w;
@@ -86,7 +86,7 @@ static int stop_at_second(void *arg, const char *host, struct hook_why *w)
 
 TEST_CASE(stops)
 {
-    struct hook_why why = {""};
+    struct err why = {0};
     int seen = 0;
     assert_int_equal(hook_nodes_each("n[1-9]", stop_at_second, &seen, &why), 7);
     assert_int_equal(seen, 2);

@@ -13,7 +13,7 @@ static struct hook_job job_of(const char *list, const char *partition, long long
 
 static void expect(const char *schedule, struct hook_job job, const char *hash)
 {
-    struct hook_why why = {""};
+    struct err why = {0};
     struct hook_choice found;
     int rc = hook_choose(schedule, "schedule", &job, &found, &why);
     if (hash && (rc || strcmp(found.hash, hash) != 0))
@@ -67,7 +67,7 @@ TEST_CASE(refuses)
 
 TEST_CASE(nothing_installed)
 {
-    struct hook_why why = {""};
+    struct err why = {0};
     struct hook_file schedule;
     int dir;
     if (untrusted)
@@ -83,7 +83,7 @@ TEST_CASE(nothing_installed)
 
 TEST_CASE(nothing_scheduled)
 {
-    struct hook_why why = {""};
+    struct err why = {0};
     struct hook_job job = job_of("n1", "main", 500);
     struct hook_choice found;
     assert_int_equal(hook_choose(NULL, "schedule", &job, &found, &why), 0);
@@ -94,7 +94,7 @@ TEST_CASE(nothing_scheduled)
 static int count_b(const char *schedule, const char *partition, long long start)
 {
     int count = 0;
-    struct hook_why why = {""};
+    struct err why = {0};
     for (int i = 0; i < 1000; i++) {
         struct hook_job job = job_of("n1", partition, start);
         struct hook_choice choice;
@@ -137,7 +137,7 @@ TEST_CASE(near_a_change)
                  {"1000 none all\n20000 none all\n", 0, 0}};
     struct hook_choice found;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct hook_why why = {""};
+        struct err why = {0};
         struct hook_job job = job_of("n1", "main", 10000);
         job.start_known = cases[i].known;
         assert_int_equal(hook_choose(cases[i].schedule, "schedule", &job, &found, &why), 0);

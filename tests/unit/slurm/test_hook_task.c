@@ -76,7 +76,7 @@ static struct hook_options options(void)
 static void prolog(void)
 {
     const struct hook_options o = options();
-    struct hook_why why = {""};
+    struct err why = {0};
     char id[HOOK_WORD];
     memset(&report, 0, sizeof report);
     hook_prolog(&o, &report);
@@ -99,7 +99,7 @@ static const char *task(void)
 TEST_CASE(fits_or_is_nothing)
 {
     const struct hook_options o = options();
-    struct hook_why why = {""};
+    struct err why = {0};
     char *answer = malloc(2 * HOOK_OUTPUT);
     if (untrusted) {
         free(answer);

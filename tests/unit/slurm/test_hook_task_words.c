@@ -80,7 +80,7 @@ static void run(const struct word_case *cases, size_t n)
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < n; i++) {
-        struct hook_why why = {""};
+        struct err why = {0};
         prepare(cases[i].variables);
         assert_int_equal(hook_answer_write(store.root, "7", cases[i].answer, &why), 0);
         if (strcmp(task(store.root), cases[i].out) != 0)

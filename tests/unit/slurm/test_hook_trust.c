@@ -20,7 +20,7 @@ static int tear_down(void **state)
 /* Reads FILE; `why` must be in the refusal, NULL: there must be none. */
 static void expect(const char *name, const char *text)
 {
-    struct hook_why why = {""};
+    struct err why = {0};
     struct hook_file f;
     int rc = hook_read(store_path(&store, name), getuid(), LIMIT, &f, &why);
     if (text && (rc != -1 || f.text || !strstr(why.text, text)))
@@ -38,7 +38,7 @@ static void need_trust(void)
 
 TEST_CASE(reads)
 {
-    struct hook_why why = {""};
+    struct err why = {0};
     struct hook_file f;
     need_trust();
     store_write(&store, "f", "two\nlines\n");
@@ -110,7 +110,7 @@ TEST_CASE(contents)
 
 TEST_CASE(owners)
 {
-    struct hook_why why = {""};
+    struct err why = {0};
     struct hook_file f;
     need_trust();
     if (getuid() != 0)
@@ -124,7 +124,7 @@ TEST_CASE(owners)
 
 TEST_CASE(relative)
 {
-    struct hook_why why = {""};
+    struct err why = {0};
     struct hook_file f;
     assert_int_equal(hook_read("Makefile", 0, LIMIT, &f, &why), -1);
     assert_non_null(strstr(why.text, "not an absolute path"));
@@ -158,7 +158,7 @@ TEST_CASE(descriptors)
     store_write(&store, "binary", "");
     assert_int_equal(truncate(store_path(&store, "binary"), 9), 0);
     mkfifo(store_path(&store, "fifo"), 0644);
-    struct hook_why why = {""};
+    struct err why = {0};
     int input = dup(0), from = hook_open_directory(store.root, getuid(), &why), before = count_open(), wrong = 0,
         left = 0;
     for (size_t i = 0; i < 2 * (sizeof table / sizeof *table); i++) {
@@ -189,7 +189,7 @@ TEST_CASE(descriptors)
 /* A file of /proc, whose size says nothing. */
 TEST_CASE(sizes)
 {
-    struct hook_why why = {""};
+    struct err why = {0};
     struct hook_file f;
     assert_int_equal(hook_read("/proc/version", 0, LIMIT, &f, &why), -1);
     assert_string_equal(why.text, "/proc/version cannot be read whole");
