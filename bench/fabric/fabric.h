@@ -132,15 +132,11 @@ const char *verbs_untried(const struct verbs_fabric *f, int *count);
 
 /* What is known of one port from all its tries. */
 struct verbs_cell {
-    int tried, failed, slow;
     int outlier; /* most of what it sent or received was slow or failed, less what is the fault of another port */
     double GBps; /* median of what it sent or of what it received, whichever is less; 0 nothing. Likewise less that */
 };
 /* By port, as in the fabric; allocated in its arena. */
 struct verbs_cell *verbs_cells(const struct verbs_fabric *f, const struct verbs_decision *d);
-
-/* Return the highest bandwidth of all tries, in GB/s. */
-double verbs_fastest(const struct verbs_fabric *f);
 
 /* The number of the try from one port to another; -1 there is none. Of several the last, which is the best known. */
 int verbs_find_try(const struct verbs_fabric *f, int from, int to);

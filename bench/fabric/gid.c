@@ -188,21 +188,16 @@ static int works_everywhere(const struct cluster *c, const struct verbs_gid_sett
     return first_failing(c, s, &kind) < 0;
 }
 
-static int is_of(const struct verbs_gid *g, int v6, int roce)
-{
-    enum verbs_gid_kind k = verbs_gid_kind(g);
-    return g->proven && g->roce == roce &&
-           (v6 ? k == VERBS_GID_V2_IPV6 || k == VERBS_GID_V1_IPV6 : k == VERBS_GID_V2_IPV4 || k == VERBS_GID_V1_IPV4);
-}
-
 /* Bits that the proven GIDs of that family and version share: of all of them, or of each table's first. -1: none. */
 static int shared_prefix(const struct cluster *c, int v6, int roce, int first_only, struct verbs_gid *range)
 {
+    static const enum verbs_gid_kind kinds[2][2] = {{VERBS_GID_V1_IPV4, VERBS_GID_V2_IPV4},
+                                                    {VERBS_GID_V1_IPV6, VERBS_GID_V2_IPV6}};
     int from = v6 ? 0 : 96, bits = -1;
     for (int i = 0; i < c->ntables; i++)
         for (int g = 0; g < c->tables[i].count; g++) {
             const struct verbs_gid *gid = &c->tables[i].gids[g];
-            if (!is_of(gid, v6, roce))
+            if (!gid->proven || verbs_gid_kind(gid) != kinds[v6][roce == 2])
                 continue;
             if (bits < 0) {
                 *range = *gid;

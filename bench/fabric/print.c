@@ -1,4 +1,4 @@
-/* A measured fabric for people: faults, heat map, settings. The cells of the map are those of the picture, too. */
+/* A measured fabric for people: faults, heat map, settings. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,13 +69,9 @@ struct verbs_cell *verbs_cells(const struct verbs_fabric *f, const struct verbs_
         const struct verbs_outcome *o = &d->outcomes[i];
         const int ends[] = {verbs_port_index(f, o->pair.from), verbs_port_index(f, o->pair.to)};
         for (int side = 0; side < 2; side++) {
-            struct verbs_cell *c = &cells[ends[side]];
             struct count *mine = &counts[ends[side]];
             int bad = o->verdict != VERBS_GOOD;
             int excuse = bad && counts[ends[!side]].faulty[!side] && !mine->faulty[side];
-            c->tried++;
-            c->failed += o->verdict == VERBS_FAILED;
-            c->slow += o->verdict == VERBS_SLOW;
             mine->tried[side] += !excuse;
             mine->bad[side] += bad && !excuse;
             if (o->GBps > 0)
@@ -92,14 +88,6 @@ struct verbs_cell *verbs_cells(const struct verbs_fabric *f, const struct verbs_
             cells[i].GBps = excused[i].GBps;
     }
     return cells;
-}
-
-double verbs_fastest(const struct verbs_fabric *f)
-{
-    double most = 0;
-    for (int i = 0; i < f->ntries; i++)
-        most = f->tries[i].outcome.GBps > most ? f->tries[i].outcome.GBps : most;
-    return most;
 }
 
 /* ---- text ---- */
@@ -141,7 +129,9 @@ static void print_cell(const struct verbs_decision *d, int try, double most, int
 static void print_map(const struct verbs_fabric *f, const struct verbs_decision *d, int color, FILE *out)
 {
     int ports = f->nodes * f->rails;
-    double most = verbs_fastest(f);
+    double most = 0;
+    for (int i = 0; i < f->ntries; i++)
+        most = f->tries[i].outcome.GBps > most ? f->tries[i].outcome.GBps : most;
     fprintf(out, "\nWrite bandwidth, GB/s (rows write to columns; ! less than half of the median)\n%16s", "");
     for (int y = 0; y < ports; y++)
         fprintf(out, " %8.8s", f->ports[y].name ? f->ports[y].name : "?");

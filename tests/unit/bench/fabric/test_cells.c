@@ -9,12 +9,9 @@ TEST_CASE(cells)
     struct verbs_fabric *f = make(&(struct world){.nodes = 4, .rails = 2, .bad = port_1_0_bad, .slow_GBps = 3});
     struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
     const struct verbs_cell *c = verbs_cells(f, &d);
-    for (int i = 0; i < 8; i++)
-        assert_int_equal(c[i].tried, 14);
     assert_true(c[1].outlier); /* sends slowly, receives well */
     assert_near(c[1].GBps, 3, 1e-9);
     assert_true(c[2].outlier);
-    assert_int_equal(c[2].failed, 14);
     assert_near(c[2].GBps, 0, 0);
     assert_false(c[5].outlier); /* met both of them */
     assert_near(c[5].GBps, 24, 1e-9);

@@ -411,9 +411,6 @@ static void what_cannot_be_measured(void **state)
         int code;
         const char *why;
     } rows[] = {{{.budget_s = 60}, ERR_LACKS, "no RDMA port is active here; nccltune probe shows all of them"},
-                {{.ports = "mlx5_0:1", .schedule = "sideways", .budget_s = 60},
-                 ERR_USAGE,
-                 "'sideways' is no schedule: rails, reach, matrix"},
                 {{.ports = "mlx5_0:1", .schedule = "matrix", .budget_s = 60, .setup = {.hosts = "a,b,c,d,e,f,g,h,i"}},
                  ERR_USAGE,
                  "a matrix of all pairs is for 8 nodes at most, here are 9: say --schedule reach"},
