@@ -22,19 +22,11 @@
 
 #include "slurm/hook.h"
 
-#define LIMIT_MS     10000 /* wall clock, for what runs once a job */
-#define TASK_CPU_MS  250   /* of its own time: a node where hundreds of tasks start is slow, not broken */
-#define LAST_MS      500   /* from the limit to the end, whatever still hangs then */
-#define SYSLOG_MS    200
-#define DRAIN_MS     3000 /* for scontrol */
-#define OPTION_CONF  256
-#define OPTION_SYSFS 257
-#define OPTION_LIMIT 258
-#define OPTION_RUN   259
-#define OPTION_JOB   260
-#define OPTION_HOSTS 261
-#define OPTION_NODE  262
-#define OPTION_START 263
+#define LIMIT_MS    10000 /* wall clock, for what runs once a job */
+#define TASK_CPU_MS 250   /* of its own time: a node where hundreds of tasks start is slow, not broken */
+#define LAST_MS     500   /* from the limit to the end, whatever still hangs then */
+#define SYSLOG_MS   200
+#define DRAIN_MS    3000 /* for scontrol */
 
 /* ---- syslog: a daemon that hangs must not hold a job, and a signal handler must be able to say something ------------
  */
@@ -315,36 +307,26 @@ static int usage(void)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"conf", required_argument, NULL, OPTION_CONF},
-                                            {"sysfs", required_argument, NULL, OPTION_SYSFS},
-                                            {"run", required_argument, NULL, OPTION_RUN},
-                                            {"limit", required_argument, NULL, OPTION_LIMIT},
-                                            {"job", required_argument, NULL, OPTION_JOB},
-                                            {"hosts", required_argument, NULL, OPTION_HOSTS},
-                                            {"node", required_argument, NULL, OPTION_NODE},
-                                            {"start", required_argument, NULL, OPTION_START},
+    struct hook_options o = {.conf = HOOK_CONF_PATH, .sysfs = "/sys", .run = HOOK_RUN, .limit_ms = LIMIT_MS};
+    /* The first are texts. */
+    static const struct option options[] = {{"conf", required_argument, NULL, 0},
+                                            {"sysfs", required_argument, NULL, 1},
+                                            {"run", required_argument, NULL, 2},
+                                            {"job", required_argument, NULL, 3},
+                                            {"hosts", required_argument, NULL, 4},
+                                            {"node", required_argument, NULL, 5},
+                                            {"start", required_argument, NULL, 6},
+                                            {"limit", required_argument, NULL, 'l'},
                                             {"help", no_argument, NULL, 'h'},
                                             {"version", no_argument, NULL, 'V'},
                                             {NULL, 0, NULL, 0}};
-    struct hook_options o = {.conf = HOOK_CONF_PATH, .sysfs = "/sys", .run = HOOK_RUN, .limit_ms = LIMIT_MS};
+    const char **const texts[] = {&o.conf, &o.sysfs, &o.run, &given.id, &given.hosts, &given.node, &given.start};
     long long ms;
     int option;
     while ((option = getopt_long(argc, argv, "hV", options, NULL)) != -1) {
-        if (option == OPTION_CONF)
-            o.conf = optarg;
-        else if (option == OPTION_SYSFS)
-            o.sysfs = optarg;
-        else if (option == OPTION_RUN)
-            o.run = optarg;
-        else if (option == OPTION_JOB)
-            given.id = optarg;
-        else if (option == OPTION_HOSTS)
-            given.hosts = optarg;
-        else if (option == OPTION_NODE)
-            given.node = optarg;
-        else if (option == OPTION_START)
-            given.start = optarg;
-        else if (option == OPTION_LIMIT && !hook_number(optarg, 60000, &ms) && ms > 0)
+        if (option < (int)(sizeof texts / sizeof *texts))
+            *texts[option] = optarg;
+        else if (option == 'l' && !hook_number(optarg, 60000, &ms) && ms > 0)
             o.limit_ms = (long)ms;
         else if (option == 'h')
             return fputs(help_text, stdout) < 0;
