@@ -43,7 +43,8 @@ int verbs_conduct_begin(struct verbs_conductor *c, struct err *e);
 /* What an earlier run has found, which is not tried again. */
 void verbs_conduct_recall(struct verbs_conductor *c, const struct verbs_fabric *known);
 
-/* The whole of `schedule`: "rails", "reach", "matrix", "brief-rails", "brief-matrix". Afterwards `over` says whether it came to its end. */
+/* The whole of `schedule`: "rails", "reach", "matrix", "brief-rails", "brief-matrix". Afterwards `over` says whether it
+ * came to its end. */
 void verbs_conduct_run(struct verbs_conductor *c, const char *schedule);
 
 void verbs_conduct_end(struct verbs_conductor *c);
