@@ -268,6 +268,6 @@ const struct diag_rule diag_tests_rules[] = {
      "start one rank on every GPU of the nodes to use all HCAs; one GPU a node cannot fill more than its own HCA",
      "mpirun -np GPUS -N GPUS_PER_NODE ... -g 1"},
     {"nccl-tests", read_table, DIAG_MEASURED, "compare with other runs, and tune from them",
-     "nccltune results FILE; nccltune whatif --help"},
+     "nccltune results FILE; nccltune generate -t topology.json --results FILE -o PROFILE"},
 };
 const size_t diag_tests_rules_count = sizeof diag_tests_rules / sizeof *diag_tests_rules;

@@ -9,6 +9,7 @@
 #include "core/json.h"
 
 #define MOST_TIMES 100000
+#define BLANKS     " \t\r\n\f\v"
 
 /* ---- JSON of nccl-tests ---- */
 
@@ -100,6 +101,27 @@ static int read_document(struct import *m, struct file_lines *lines, struct err 
     return rc;
 }
 
+static int begins_journal(const char *line)
+{
+    return line[0] == '{' && strstr(line, "\"format\"");
+}
+
+int import_is_journal(const char *path)
+{
+    struct file_lines lines;
+    struct err ignored;
+    char *line;
+    size_t n, blank = 0;
+    int more, journal = 1;
+    if (!file_lines_open(&lines, path, BENCH_LIMIT, &ignored)) {
+        while ((more = file_lines_next(&lines, &line, &n, &ignored)) > 0 && (blank = strspn(line, BLANKS)) == n)
+            ;
+        journal = more <= 0 || begins_journal(line + blank);
+    }
+    file_lines_close(&lines);
+    return journal;
+}
+
 /* What the first line that is not blank begins: a journal, nccl-tests' document, lines of anything else. */
 static int read_file(struct import *m, struct file_lines *lines, struct err *e)
 {
@@ -111,9 +133,9 @@ static int read_file(struct import *m, struct file_lines *lines, struct err *e)
     import_next_run(m);
     import_begin_run(m); /* whatever the file before has left */
     for (int first = 1; (more = file_lines_next(lines, &line, &n, e)) > 0 && m->results->count <= BENCH_MOST;) {
-        const size_t blank = strspn(line, " \t\r\n\f\v");
+        const size_t blank = strspn(line, BLANKS);
         if (first && line[blank] == '{') {
-            const int journal = strstr(line, "\"format\"") != NULL;
+            const int journal = begins_journal(line + blank);
             file_lines_back(lines);
             m->journals += journal;
             if (journal)

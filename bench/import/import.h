@@ -16,6 +16,9 @@ struct import_given {
     int nccl;         /* the release: 22809; 0: not given */
 };
 
+/* Return whether the file begins as a journal of nccltune does, or cannot be read. */
+int import_is_journal(const char *path);
+
 /* Reads files of both kinds, nccltune's own journals too, as one. Warns of rows that are left out, with line and
  * reason. Errors: a file that is none of these, no row at all. bench_results_free frees. */
 struct bench_results *import_load(const char *const *paths, int npaths, const struct import_given *given,

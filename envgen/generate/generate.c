@@ -48,15 +48,41 @@ static int check_topology(const struct job *j, const char *path, const char *has
     return 0;
 }
 
-/* What the caller has just measured need not be read. */
-static struct bench_results *known_or_read(const struct env_generate *o, int i, struct log *log, struct err *e)
+/* One more journal of the profile, from `paths`; or, for the first, what the caller has just measured. */
+static int add_source(struct job *j, const char *const *paths, int npaths, const char *copied, struct err *e)
 {
+    const struct env_generate *o = j->options;
     const struct import_given given = {.coll = -1, .nccl = o->nccl_high}; /* where files do not say it */
-    if (i || !o->measured || !*o->measured)
-        return import_load((const char *const *)&o->results[i], 1, &given, log, e);
-    struct bench_results *known = *o->measured;
-    *o->measured = NULL;
-    return known;
+    struct env_source *s = &j->made.sources[j->made.nsources];
+    const int n = j->made.nsources + 1;
+    *s = (struct env_source){n > 1 ? arena_printf(j->arena, "results-%d.jsonl", n) : "results.jsonl", copied, NULL};
+    if (n == 1 && o->measured && *o->measured) {
+        s->results = *o->measured;
+        *o->measured = NULL;
+    } else if (!(s->results = import_load(paths, npaths, &given, j->log, e))) {
+        return ERR_FAILED;
+    }
+    j->made.nsources = n;
+    for (int k = 0; !copied && k < s->results->count; k++)
+        s->results->items[k].line = k + 2; /* below the journal's head */
+    return check_topology(j, paths[0], s->results->topology, e);
+}
+
+/* Each journal by itself. What other programs printed is read together: a setting that only some of their runs have
+ * makes a candidate. */
+static int read_results(struct job *j, struct err *e)
+{
+    const struct env_generate *o = j->options;
+    const char **foreign = arena_alloc(j->arena, (size_t)(o->nresults + 1) * sizeof *foreign);
+    int nforeign = 0, rc = 0;
+    j->made.sources = arena_alloc(j->arena, (size_t)(o->nresults + 1) * sizeof *j->made.sources);
+    for (int i = 0; i < o->nresults && !rc; i++) {
+        if (o->measured || import_is_journal(o->results[i]))
+            rc = add_source(j, &o->results[i], 1, o->results[i], e);
+        else
+            foreign[nforeign++] = o->results[i];
+    }
+    return rc || !nforeign ? rc : add_source(j, foreign, nforeign, NULL, e);
 }
 
 static int read_input(struct job *j, struct err *e)
@@ -66,18 +92,8 @@ static int read_input(struct job *j, struct err *e)
     if (!j->made.topology)
         return ERR_FAILED;
     topo_hash(j->made.topology, j->topology_hash);
-    j->made.nsources = o->nresults;
-    j->made.sources = arena_alloc(j->arena, (size_t)(o->nresults + 1) * sizeof *j->made.sources);
-    for (int i = 0; i < o->nresults; i++) {
-        j->made.sources[i].name = i ? arena_printf(j->arena, "results-%d.jsonl", i + 1) : "results.jsonl";
-        struct bench_results *r = known_or_read(o, i, j->log, e);
-        if (!r)
-            return ERR_FAILED;
-        j->made.sources[i].results = r;
-        int rc = check_topology(j, o->results[i], r->topology, e);
-        if (rc)
-            return rc;
-    }
+    if (read_results(j, e))
+        return ERR_FAILED;
     if (o->workload && !(j->made.workload = workload_load(o->workload, e)))
         return ERR_FAILED;
     if (o->fabric)
@@ -129,7 +145,7 @@ static void read_site(struct job *j)
 /* What the last measurement says of jobs as they run without this profile. */
 static void take_today(struct job *j, struct env_decisions *d)
 {
-    for (int i = 0; i < j->options->nresults; i++) {
+    for (int i = 0; i < j->made.nsources; i++) {
         const struct findings *noise = &j->made.sources[i].results->noise;
         for (int k = 0; k < noise->n; k++)
             if (noise->list[k].id && !strcmp(noise->list[k].id, BENCH_TODAY))
@@ -179,6 +195,21 @@ static int take_in(struct job *j, const char *path, const char *name, struct err
     if (same_file(path, arena_printf(j->arena, "%s/%s", j->made.profile.dir, name)))
         return env_staged_write_keep(&j->staged, name, e);
     return env_staged_write_copy(&j->staged, name, path, e);
+}
+
+static int write_journal(struct job *j, const struct env_source *source, struct err *e)
+{
+    struct file_out out;
+    int rc = file_out_begin(&out, e);
+    if (rc)
+        return rc;
+    bench_export_journal(source->results, out.stream);
+    if (fflush(out.stream))
+        rc = err_errno(e, "%s: out of memory", source->name);
+    if (!rc)
+        rc = env_staged_write_add(&j->staged, source->name, out.data, out.bytes, e);
+    file_out_abandon(&out);
+    return rc;
 }
 
 /* Prints one file, checks it when it is NCCL's, and adds it to the staged write. */
@@ -289,8 +320,9 @@ static int write_all(struct job *j, struct err *e)
     if (env_profile_complete(j->made.profile.dir) && env_manifest_load(j->made.profile.dir, j->arena, &old, NULL))
         old.nfiles = 0;
     int rc = take_in(j, j->options->topology, "topology.json", e);
-    for (int i = 0; i < j->options->nresults && !rc; i++)
-        rc = take_in(j, j->options->results[i], j->made.sources[i].name, e);
+    for (int i = 0; i < j->made.nsources && !rc; i++)
+        rc = j->made.sources[i].path ? take_in(j, j->made.sources[i].path, j->made.sources[i].name, e)
+                                     : write_journal(j, &j->made.sources[i], e);
     if (!rc && j->made.workload)
         rc = take_in(j, j->options->workload, "workload.json", e);
     if (!rc && j->made.fabric)

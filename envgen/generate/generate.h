@@ -9,6 +9,7 @@
 /* A journal that the points were made from. */
 struct env_source {
     const char *name; /* as it is called in the profile */
+    const char *path; /* copied from there; NULL: what other programs printed, written as a journal */
     struct bench_results *results;
 };
 

@@ -170,3 +170,20 @@ results, generate: nccl-tests of an older release, whose program nobody named: b
   $ nccltune diagnose old.log | grep -c 'wrong values'
   0
   [1]
+
+generate: settings that only some of the runs have make candidates, also across files; report and explain read the profile
+
+  $ for run in 1 2 3 4 5 6; do
+  >     cp old.log default-$run.log
+  >     { echo 'NCCL_MAX_CTAS=8 mpirun -np 4 ./all_reduce_perf -b 8 -e 32M'; sed 's/342.10/242.10/; s/341.00/241.00/' old.log; } >ctas-$run.log
+  > done
+  $ nccltune generate -q --nccl 2.20.5 -t topology.json -o both $(printf -- '--results %s ' default-*.log ctas-*.log)
+  $ jq -r '.shapes[0].launches[].label' both/decisions.json
+  default
+  NCCL_MAX_CTAS=8
+  $ nccltune report both -o - | grep -c '</html>'
+  1
+  $ head -n 1 both/results.jsonl
+  {"format":"nccltune-results/1"}
+  $ nccltune explain both --collectives allreduce --bytes 32M | grep 'default  *ok'
+    * default                  ok             242       241       242   12  1.00x (1.00 to 1.00)  results.jsonl:28,29,32,33,36,37,40,41,44,45,48,49
