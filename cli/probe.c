@@ -43,6 +43,7 @@ static const struct cli_page page = {
     "  nccltune probe -o topology.json         the same for the other commands\n"
     "  nccltune probe -H node[1-4] -o topology.json\n"
     "  nccltune probe --from ndv5.xml --gpu h100-sxm --format svg -o ndv5.svg\n"
+    "  nccltune probe --from topo-m.txt --from ibdev2netdev.txt --merge\n"
     "  nccltune probe --machine dgx-h100 --nodes 32 -o cluster.json\n"
     "\n"
     "What could not be read is listed under \"Notes\", and shown as \"?\" in the matrix.\n"

@@ -439,13 +439,12 @@ static void put_verdicts(FILE *out, const struct topo_class *c, struct arena *a)
     put_rails(out, c, v, a);
     if (c->ngpus && list)
         put_nearest(out, c, v, a);
-    int known = 0;
-    for (int i = 0; i < c->nports; i++)
-        known += c->ports[i].state != TOPO_STATE_UNKNOWN;
-    fprintf(out, "\nNCCL_IB_HCA: %s\n",
+    const char *if_up = list ? NULL : roles_hca_list_if_up(c, a);
+    fprintf(out, "\nNCCL_IB_HCA: %s%s\n",
             list    ? text_inert(a, list)
-            : known ? "none of the ports is one that NCCL should use through verbs"
-                    : "not known: the states of the ports could not be read");
+            : if_up ? "the states of the ports are not known; if all are up: "
+                    : "none of the ports is one that NCCL should use through verbs",
+            if_up ? text_inert(a, if_up) : "");
 }
 
 static void put_class(FILE *out, const struct topo_class *c, struct arena *a)
@@ -595,8 +594,9 @@ static void put_short_class(FILE *out, const struct topo_class *c, struct arena 
                                   role_name(v[i].role));
     if (*others)
         fprintf(out, "  not used%s\n", others);
-    if (list)
-        fprintf(out, "  NCCL_IB_HCA=%s\n", text_inert(a, list));
+    const char *if_up = list ? NULL : roles_hca_list_if_up(c, a);
+    if (list || if_up)
+        fprintf(out, "  NCCL_IB_HCA=%s%s\n", text_inert(a, list ? list : if_up), list ? "" : "  (if all ports are up)");
 }
 
 static int write_short(const struct topology *t, FILE *out, struct err *e)

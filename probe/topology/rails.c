@@ -25,6 +25,19 @@ const char *roles_hca_list(const struct topo_class *c, const struct port_verdict
     return list;
 }
 
+const char *roles_hca_list_if_up(const struct topo_class *c, struct arena *a)
+{
+    struct topo_class up = *c;
+    up.ports = arena_alloc(a, (size_t)(c->nports + 1) * sizeof *up.ports);
+    for (int i = 0; i < c->nports; i++) {
+        up.ports[i] = c->ports[i];
+        if (c->ports[i].state != TOPO_STATE_UNKNOWN)
+            return NULL;
+        up.ports[i].state = TOPO_STATE_ACTIVE;
+    }
+    return roles_hca_list(&up, roles_of(&up, a), a);
+}
+
 /* ---- the list of HCAs for all classes ---------------------------------------------------------------------------- */
 
 static int has_compute_port(const struct topo_class *c, const struct port_verdict *verdicts, const struct topo_port *p)

@@ -111,7 +111,12 @@ static struct role_evidence see_state(const struct role_view *v, int port)
         return fine("active");
     default:
         /* What a plugin reaches is on no list, so that nothing wrong can come of it. */
-        return v->verdicts[port].plugin ? fine("not known") : against(ROLE_UNKNOWN, "its state could not be read");
+        if (v->verdicts[port].plugin)
+            return fine("not known");
+        if (d && d->state == TOPO_STATE_DOWN) /* an IPoIB interface may be, of a port that is active */
+            return against(ROLE_UNKNOWN,
+                           arena_printf(v->a, "its interface %s is down; the port's own state is not known", d->name));
+        return against(ROLE_UNKNOWN, "its state could not be read");
     }
 }
 
@@ -676,11 +681,13 @@ static void find_nearest_gpu(const struct role_view *v, int port)
     }
 }
 
+/* A GPU's own port that is down, or of an unknown state, is no reason to send it to a port elsewhere: NCCL lets it
+ * share the other GPUs' ports. */
 static void find_served_gpus(const struct role_view *v)
 {
     for (int i = 0; i < v->c->nports; i++) {
-        int end = v->ends[i];
-        for (int g = 0; end >= 0 && g < v->matrix->ngpus && !v->excluded[i]; g++)
+        int end = v->ends[i], own = !v->excluded[i] || v->c->ports[i].state != TOPO_STATE_ACTIVE;
+        for (int g = 0; end >= 0 && g < v->matrix->ngpus && own; g++)
             v->served[g] |= path_between(v->matrix, end, g)->class_ <= PATH_P2C;
     }
 }

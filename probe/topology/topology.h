@@ -468,6 +468,8 @@ int roles_evidence(const struct topo_class *c, int port, struct arena *a, struct
  * entries. */
 #define ROLES_MOST_HCAS 32
 const char *roles_hca_list(const struct topo_class *c, const struct port_verdict *verdicts, struct arena *a);
+/* The list if all ports were active; NULL where the state of one is known, or no port would be on it. */
+const char *roles_hca_list_if_up(const struct topo_class *c, struct arena *a);
 
 /* The same for the ports that are compute ports in every class that has RDMA ports or GPUs. NULL if there is none; then
  * `*why` is a sentence with the reason. */

@@ -104,6 +104,17 @@ lspci -vvv and ibdev2netdev: devices, and findings about their slots
   $ nccltune probe --merge --from fixtures/probe/text_verbs.txt --from fixtures/probe/smi_topo_a100.txt | grep ^NCCL_IB_HCA
   NCCL_IB_HCA: =mlx5_0:1,mlx5_4:1
 
+ibdev2netdev (Down) is of the interface; the bond beside no GPU does not step in for the port of unknown state
+
+  $ nccltune probe --from fixtures/probe/smi_topo_a100.txt | grep ^NCCL_IB_HCA
+  NCCL_IB_HCA: the states of the ports are not known; if all are up: =mlx5_0:1,mlx5_1:1,mlx5_10:1
+  $ printf '\tGPU0\tGPU1\tNIC0\tNIC1\tNIC2\nGPU0\t X \tNV4\tPIX\tNODE\tNODE\nGPU1\tNV4\t X \tNODE\tPIX\tNODE\n' >matrix.txt
+  $ printf '%s\n' 'NIC0: mlx5_0' 'NIC1: mlx5_1' 'NIC2: mlx5_bond_0' >>matrix.txt
+  $ printf '%s port 1 ==> %s (%s)\n' mlx5_0 ib0 Up mlx5_1 ib1 Down mlx5_bond_0 bond0 Up >netdev.txt
+  $ nccltune probe --from matrix.txt --from netdev.txt --merge | sed -n '/^Roles/,/^$/p; /^NCCL_IB_HCA/p'
+  nccltune probe: matrix.txt: expected a row for NIC0 of the heading
+  [1]
+
 Formats of other vendors and programs
 
   $ for f in text_rocm.txt text_amd_smi.txt text_metax.txt nccl_rccl_xgmi.xml hwloc2_dgx1v.xml smi_query.xml; do
