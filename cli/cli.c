@@ -53,13 +53,67 @@ static const struct option_spec common_options[] = {
     {0},
 };
 
+#define WIDTH 80
+
+/* Print `n` bytes from `column` on, in lines of WIDTH that begin at `indent` and end in `end`; return the column. */
+static int print_words(const char *text, int n, int column, int indent, const char *end)
+{
+    for (int blanks = 0, word; n > 0; text += blanks + word, n -= blanks + word) {
+        blanks = (int)strspn(text, " ");
+        for (word = 0; blanks + word < n && text[blanks + word] != ' '; word++)
+            ;
+        if (column > indent && column + blanks + word + (int)strlen(end) > WIDTH) {
+            printf("%s\n%*s", end, indent, "");
+            column = indent + printf("%.*s", word, text + blanks);
+        } else
+            column += printf("%.*s", blanks + word, text);
+    }
+    return column;
+}
+
+/* Lines at the margin flow together up to a blank or indented one. An indented one goes on below; a shell still reads
+ * it as one command where no remark stands behind it. */
+static void print_page(const char *text)
+{
+    int column = 0;
+    for (int n; *text; text += n + (text[n] == '\n')) {
+        const int blanks = (int)strspn(text, " ");
+        n = (int)strcspn(text, "\n");
+        if (column && (!n || blanks))
+            column = 0 * puts("");
+        if (!n)
+            puts("");
+        else if (blanks) {
+            const char *remark = strstr(text + blanks, "  ");
+            print_words(text, n, 0, blanks + 4, remark && remark < text + n ? "" : " \\");
+            puts("");
+        } else {
+            column += column ? printf(" ") : 0;
+            column = print_words(text, n, column, 0, "");
+        }
+    }
+    if (column)
+        puts("");
+}
+
+static int print_help(const struct cli_page *page, const struct option_group *groups)
+{
+    const int first = (int)strcspn(page->usage, "\n");
+    print_words(page->usage, first, printf("Usage: "), 7, "");
+    print_page(page->usage + first);
+    puts("");
+    option_print_help(groups, stdout);
+    if (page->notes) {
+        puts("");
+        print_page(page->notes);
+    }
+    return 0;
+}
+
 static int answer_common(const struct cli_page *page, const struct option_group *groups, const struct common *c)
 {
-    if (c->help) {
-        printf("Usage: %s\n", page->usage);
-        option_print_help(groups, stdout);
-        return page->notes && printf("\n%s", page->notes) < 0;
-    }
+    if (c->help)
+        return print_help(page, groups);
     if (c->version)
         return puts("nccltune " NCCLTUNE_VERSION) < 0;
     if (!c->print)

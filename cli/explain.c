@@ -1,5 +1,7 @@
 /* nccltune explain: explain a profile, or one variable of NCCL. */
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "advise/whatif/step_profile.h"
 #include "cli/arguments.h"
@@ -105,7 +107,11 @@ static int check_request(const struct request *r, struct err *e)
     const struct env_question *q = &r->question;
     const char *of_call = r->call->given;
     if (!r->profile)
-        return err_set(e, ERR_USAGE, "PROFILE is missing");
+        return err_set(e, ERR_USAGE,
+                       of_call
+                           ? "a call is explained from a PROFILE; for a predicted one: nccltune tune --machine NAME "
+                             "-o PROFILE"
+                           : "PROFILE or VARIABLE is missing");
     if (q->variable && of_call)
         return err_set(e, ERR_USAGE, "%s and a VARIABLE are mutually exclusive", of_call);
     if (of_call && (q->coll < 0 || q->bytes == NOT_SAID))
@@ -113,6 +119,13 @@ static int check_request(const struct request *r, struct err *e)
     if (r->workload && (of_call || q->variable))
         return err_set(e, ERR_USAGE, "--workload stands alone");
     return 0;
+}
+
+/* Return whether the only word is a variable: one that is known, or written like one and no file here. */
+static int is_variable(const char *word)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    return env_explain_knows(word) || (!word[strspn(word, letters)] && access(word, F_OK));
 }
 
 static int explain(void *request, char **words, struct arena *a, struct err *e)
@@ -123,7 +136,7 @@ static int explain(void *request, char **words, struct arena *a, struct err *e)
     r->question.variable = words[0] ? words[1] : NULL;
     if (check_request(r, e))
         return e->code;
-    if (!r->question.variable && !r->workload && !r->call->given && env_explain_knows(r->profile))
+    if (!r->question.variable && !r->workload && !r->call->given && is_variable(r->profile))
         return env_explain_variable(r->profile, r->question.nccl, r->json, stdout, e);
     struct env_profile *p = env_profile_open(r->profile, e);
     int rc = !p ? e->code : r->workload ? answer_step(r, p, e) : answer_question(r, p, e);

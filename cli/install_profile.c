@@ -233,7 +233,7 @@ static void print_delivery(const struct request *w, const struct install_done *d
     else if (h->serve)
         print_who(w);
     else
-        printf("no job gets it yet: %s; see nccltune-hook(8), or --no-hooks for NCCL's own file\n", h->missing);
+        printf("not active, no job gets it: %s; see nccltune-hook(8), or --no-hooks for NCCL's own file\n", h->missing);
     if (!w->no_hooks && h->serve && !strcmp(h->epilog, "(null)"))
         printf("Epilog is not set: answers of jobs that have ended stay in /run/nccltune\n");
     if (!w->no_hooks && h->open)

@@ -33,6 +33,8 @@ const struct option_spec cli_machine_options[] = {
      option_append, offsetof(struct cli_machine, from)},
     {0, "gpu", "NAME", "what its GPUs are where the file does not say, such as h100-sxm", option_text,
      offsetof(struct cli_machine, gpu), .word = cli_gpu_word},
+    {0, "link-rate", "N", "Gb/s of the RDMA ports whose rate the file does not say, such as 400", option_number,
+     offsetof(struct cli_machine, link_Gbps), .low = 1, .high = 10000},
     {0, "nodes", "LIST", "how many nodes to predict for: 32, or 2,8,32; as many as the topology has by default",
      cli_take_node_counts, offsetof(struct cli_machine, nodes), .low = 1, .high = MACHINE_MOST},
     {0},
@@ -41,6 +43,14 @@ const struct option_spec cli_machine_options[] = {
 int cli_machine_named(const struct cli_machine *m)
 {
     return m->name || m->topology || m->from.count;
+}
+
+static void complete_rates(struct topology *t, double Gbps)
+{
+    for (int i = 0; i < t->nclasses; i++)
+        for (int k = 0; k < t->classes[i].nports && Gbps > 0; k++)
+            if (!(t->classes[i].ports[k].rate_Gbps > 0))
+                t->classes[i].ports[k].rate_Gbps = Gbps;
 }
 
 struct topology *cli_machine_open(const struct cli_machine *m, struct log *log, struct err *e)
@@ -53,8 +63,8 @@ struct topology *cli_machine_open(const struct cli_machine *m, struct log *log, 
         err_set(e, ERR_USAGE, "--machine, --topology and --from are mutually exclusive");
         return NULL;
     }
-    if (m->gpu && !m->topology && !m->from.count) {
-        err_set(e, ERR_USAGE, "--gpu completes what --topology or --from leaves out");
+    if ((m->gpu || m->link_Gbps > 0) && !m->topology && !m->from.count) {
+        err_set(e, ERR_USAGE, "%s completes what --topology or --from leaves out", m->gpu ? "--gpu" : "--link-rate");
         return NULL;
     }
     if (m->name)
@@ -64,6 +74,8 @@ struct topology *cli_machine_open(const struct cli_machine *m, struct log *log, 
         topo_free(t);
         return NULL;
     }
+    if (t)
+        complete_rates(t, m->link_Gbps);
     if (t && m->from.count)
         classes_merge(t);
     return t;

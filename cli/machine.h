@@ -16,6 +16,7 @@ struct cli_machine {
     const char *topology;    /* topology.json */
     struct option_list from; /* recorded machines in any format that probe reads */
     const char *gpu;         /* what their GPUs are, where the files do not say */
+    double link_Gbps;        /* the rate of ports whose own the files do not say; 0: assumed */
     struct cli_node_counts nodes;
 };
 extern const struct option_spec cli_machine_options[]; /* into struct cli_machine */

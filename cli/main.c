@@ -117,7 +117,8 @@ static const struct cli_command {
 static int print_help(FILE *out)
 {
     fputs("Usage: nccltune COMMAND [OPTION]...\n"
-          "Make a GPU cluster communicate as fast as its wires allow: measure, decide with evidence, deliver.\n\n",
+          "Make a GPU cluster communicate as fast as its wires allow: measure, decide with\n"
+          "evidence, deliver.\n\n",
           out);
     for (const struct cli_command *c = commands; c->description; c++) {
         if (c->group)

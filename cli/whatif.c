@@ -12,6 +12,7 @@
 #include "core/coll.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/vars/catalogue.h"
 #include "core/vars/text.h"
 #include "envgen/explain/explain.h"
 #include "envgen/predict/predict.h"
@@ -483,15 +484,21 @@ static int take_variation(const struct option_value *v, void *out, struct err *e
     return k->take ? k->take(v, (char *)last + k->member, e) : 0;
 }
 
+static const char *variable_word(int i)
+{
+    const struct env_var *v = env_var_at((size_t)i);
+    return v ? v->name : NULL;
+}
+
 static const struct option_spec variation_options[] = {
     {0, "set", "NAME=VALUE...", "jobs have these variables: 'NCCL_IB_HCA=mlx5_0,mlx5_1 NCCL_ALGO=Ring'", take_variation,
-     0},
+     0, .word = variable_word},
     {0, "script", "FILE", "jobs have what this script, manifest or configuration file (nccl.conf) sets", take_variation,
      0},
     {0, "pid", "N", "the same of the environment of process N", take_variation, 0, .low = 1, .high = INT32_MAX},
     {0, "profile", "DIR", "jobs have what a profile sets, and its tuner table", take_variation, 0},
     {0, "against", "NAME=VALUE...", "what stands before it, with these variables beside or in place of its own",
-     take_variation, 0},
+     take_variation, 0, .word = variable_word},
     {0, "hcas", "LIST", "NCCL uses these alone: mlx5_0,mlx5_1", take_variation, 0},
     {0, "dead-rail", "HCA", "that one is missing on every node", take_variation, 0},
     {0, "half-width", "HCA", "its PCIe link has half its lanes", take_variation, 0},

@@ -247,8 +247,9 @@ int option_each(const struct option_value *v, option_take *one, void *out, struc
 
 /* ---- help ---- */
 
-#define INDENT 28 /* where help begins */
-#define WIDTH  100
+#define INDENT     28 /* where help begins */
+#define WIDTH      80
+#define ROFF_WIDTH 100
 
 /* Words of `text` from `column` on, in lines of WIDTH that begin at INDENT; returns the column. */
 static int wrap_words(const char *text, int column, FILE *out)
@@ -256,8 +257,8 @@ static int wrap_words(const char *text, int column, FILE *out)
     while (*text) {
         int n = (int)strcspn(text, " ");
         if (column > INDENT && column + 1 + n > WIDTH) {
-            fprintf(out, "\n%*s", INDENT, "");
-            column = INDENT;
+            column = n <= WIDTH - INDENT ? INDENT : n < WIDTH ? WIDTH - n : 0; /* a long word begins further left */
+            fprintf(out, "\n%*s", column, "");
         }
         column += fprintf(out, "%s%.*s", column > INDENT ? " " : "", n, text);
         text += n;
@@ -322,12 +323,12 @@ static int print_roff(const char *text, int length, FILE *out)
     return written;
 }
 
-/* Words from `column` on, in lines of WIDTH; one that began with a dot or an apostrophe would be a request. */
+/* Words from `column` on, in lines of ROFF_WIDTH; one that began with a dot or an apostrophe would be a request. */
 static int wrap_roff(const char *text, int column, FILE *out)
 {
     while (*text) {
         const int n = (int)strcspn(text, " ");
-        if (column && column + 1 + n > WIDTH) {
+        if (column && column + 1 + n > ROFF_WIDTH) {
             putc('\n', out);
             column = 0;
         }

@@ -46,7 +46,7 @@ struct option_group {
  * are in `a`; `log` is handed to the functions that take values. */
 int option_parse(struct option_group *groups, int argc, char **argv, struct arena *a, struct log *log, struct err *e);
 
-/* Lines for --help, at most 100 columns wide. */
+/* Lines for --help, at most 80 columns wide. */
 void option_print_help(const struct option_group *groups, FILE *out);
 
 /* The body of the OPTIONS section of a manual page, in roff. */

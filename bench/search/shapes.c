@@ -39,8 +39,11 @@ static int take(struct bench_study *s, struct bench_shape shape)
 static int take_listed(struct bench_study *s, struct err *e)
 {
     const struct bench_shape_list *listed = &s->options->shapes;
+    int fitting = 0;
     for (int i = 0; i < listed->count; i++) {
-        if (take(s, listed->items[i]))
+        const int fits = take(s, listed->items[i]);
+        fitting += fits;
+        if (fits)
             continue;
         const char *text = bench_shape_text(&listed->items[i], s->arena);
         if (!listed->if_fitting)
@@ -49,6 +52,11 @@ static int take_listed(struct bench_study *s, struct err *e)
         log_info(s->log, "groups of %s are left out: they do not fit %d nodes with %d ranks each", text, s->nodes,
                  s->ranks / s->nodes);
     }
+    if (listed->count && !fitting)
+        return err_set(e, ERR_LACKS,
+                       "the profile is for other nodes: it was measured on groups of %s (nodes x ranks of a node), and "
+                       "there are %dx%d here; --hosts names its nodes",
+                       bench_shape_text(&listed->items[0], s->arena), s->nodes, s->ranks / s->nodes);
     return 0;
 }
 

@@ -109,11 +109,18 @@ ibdev2netdev (Down) is of the interface; the bond beside no GPU does not step in
   $ nccltune probe --from fixtures/probe/smi_topo_a100.txt | grep ^NCCL_IB_HCA
   NCCL_IB_HCA: the states of the ports are not known; if all are up: =mlx5_0:1,mlx5_1:1,mlx5_10:1
   $ printf '\tGPU0\tGPU1\tNIC0\tNIC1\tNIC2\nGPU0\t X \tNV4\tPIX\tNODE\tNODE\nGPU1\tNV4\t X \tNODE\tPIX\tNODE\n' >matrix.txt
+  $ printf '%s\tPIX\tNODE\t X \tNODE\tNODE\n' NIC0 >>matrix.txt
+  $ printf '%s\tNODE\tPIX\tNODE\t X \tNODE\n' NIC1 >>matrix.txt
+  $ printf '%s\tNODE\tNODE\tNODE\tNODE\t X \n' NIC2 >>matrix.txt
   $ printf '%s\n' 'NIC0: mlx5_0' 'NIC1: mlx5_1' 'NIC2: mlx5_bond_0' >>matrix.txt
   $ printf '%s port 1 ==> %s (%s)\n' mlx5_0 ib0 Up mlx5_1 ib1 Down mlx5_bond_0 bond0 Up >netdev.txt
   $ nccltune probe --from matrix.txt --from netdev.txt --merge | sed -n '/^Roles/,/^$/p; /^NCCL_IB_HCA/p'
-  nccltune probe: matrix.txt: expected a row for NIC0 of the heading
-  [1]
+  Roles:
+    mlx5_0:1       compute            InfiniBand, beside GPU0 (PIX)
+    mlx5_1:1       unknown            its interface ib1 is down; the port's own state is not known
+    mlx5_bond_0:1  storage            beside no GPU (nearest: GPU0, NODE, for NCCL PHB), while 1 others are
+
+  NCCL_IB_HCA: =mlx5_0:1
 
 Formats of other vendors and programs
 

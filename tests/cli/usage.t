@@ -6,6 +6,7 @@ Every command has help, with status 0
   >     nccltune $command --help >help || echo "$command --help ends with $?"
   >     nccltune help $command | cmp - help
   >     grep -q "^Usage: nccltune $command" help || echo "$command: no usage"
+  >     ! grep -E '.{81}' help
   > done
   $ for program in nccltune nccltune-hook nccltune-worker nccltune-bench; do
   >     $program --version | cut -d ' ' -f 1; $program --help >/dev/null || echo "ends with $?"
@@ -16,6 +17,8 @@ Every command has help, with status 0
   nccltune-bench
   $ nccltune >/dev/null 2>&1
   [2]
+  $ nccltune --help | grep -E '.{81}'
+  [1]
   $ nccltune --help | sed -n -E 's/^  ([a-z-]+) .*/\1/p' | grep -v ^nccltune | paste -sd ' '
   probe lint whatif workload tune bench results generate explain verify report install-profile trials doctor diagnose drift
 
@@ -23,14 +26,14 @@ Every option is still known and named by help
 
   $ cat >options <<'END'
   > tune --budget --calibration --collectives --confidence --engine --first-use-patience \
-  > --force --from --gpu --graphs --hostfile --hosts --interfaces --json --launch-prefix --launcher --machine \
+  > --force --from --gpu --graphs --hostfile --hosts --interfaces --json --launch-prefix --launcher --link-rate --machine \
   > --margin --max-bytes --min-bytes --mpirun --mpirun-args --nccl --nccl-lib --nodes --output --plan \
   > --predicted --quiet --ranks-per-node --registered --resume --serve --shapes --share-gpus --sizes \
   > --ssh-command --start-patience --step-factor --topology --watchdog --workload
   > probe --deadline --format --from --gpu --hostfile --hosts --ibnetdiscover --json --list-findings \
   > --list-gpus --list-machines --machine --merge --nodes --output --remote --ssh --strict --sysroot --why
   > bench --budget --calibration --check --collectives --confidence --engine --first-use-patience --from \
-  > --gpu --graphs --hostfile --hosts --interfaces --json --launch-prefix --launcher --machine --margin \
+  > --gpu --graphs --hostfile --hosts --interfaces --json --launch-prefix --launcher --link-rate --machine --margin \
   > --max-bytes --min-bytes --mpirun --mpirun-args --nccl --nccl-lib --nodes --output --plan --ports \
   > --quiet --ranks-per-node --registered --resume --schedule --shapes --share-gpus --sizes --ssh-command \
   > --start-patience --step-factor --topology --watchdog --workload
@@ -38,7 +41,7 @@ Every option is still known and named by help
   > --results --topology --workload
   > results --collective --format --nccl --nodes --output --quiet --ranks
   > whatif --against --calibration --collectives --dead-rail --from --gpu --half-width --hcas --json --launch \
-  > --machine --measured --mixed-rails --more-nodes --nccl --nodes --nodes-per-leaf --oversubscription --pid \
+  > --link-rate --machine --measured --mixed-rails --more-nodes --nccl --nodes --nodes-per-leaf --oversubscription --pid \
   > --profile --ranks-per-node --script --set --sockets --topology --workload
   > verify --budget --calibration --collectives --confidence --engine --first-use-patience --graphs --hostfile \
   > --hosts --interfaces --journal --json --launch-prefix --launcher --margin --max-bytes --min-bytes --mpirun \

@@ -103,3 +103,12 @@ A variable that NCCL does not read is wrong usage
   nccltune whatif: 'NCCL_IB_HCAZ' is not a variable that NCCL is known to read; did you mean NCCL_IB_HCA?
   Try 'nccltune whatif --help'.
   [2]
+
+--link-rate: what a pasted matrix does not say
+
+  $ nccltune whatif --from fixtures/probe/smi_topo_a100.txt --nodes 2 --hcas mlx5_0 | grep 'the rate of mlx5_0'
+  nccltune whatif: smi_topo_a100: 4 GPUs
+    assumed: the rate of mlx5_0:1 is not known: 100 Gb/s was assumed
+  $ nccltune whatif --from fixtures/probe/smi_topo_a100.txt --nodes 2 --hcas mlx5_0 --link-rate 200 | grep 'the rate of'
+  nccltune whatif: smi_topo_a100: 4 GPUs
+  [1]
