@@ -96,9 +96,11 @@ static const struct {
     {"ucx-2434.log", "ib-retry", "GID"},
     {"horovod-584.log", "connect-refused", "NCCL_SOCKET_IFNAME"},
     {"nvbandwidth-39.log", "imex-channel", "nvidia-imex"},
-    /* Provoked: Open MPI 4.1.4 and UCX 1.13.1 with 4 KiB left in /dev/shm. */
+    /* Provoked with Open MPI 4.1.4 and UCX 1.13.1: 4 KiB left in /dev/shm; devices that are not there. */
     {"ompi-shm-full.log", "shm-full", "--shm-size"},
     {"ucx-shm-full.log", "shm-full", "--shm-size"},
+    {"ompi-interface.log", "mpi-transport", "btl_tcp_if_include"},
+    {"ucx-device.log", "mpi-transport", "UCX_NET_DEVICES"},
 };
 
 static int answers(const struct diag_result *r, const char *word)
