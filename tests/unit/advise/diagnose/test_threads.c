@@ -101,6 +101,14 @@ static const struct {
     {"ucx-shm-full.log", "shm-full", "--shm-size"},
     {"ompi-interface.log", "mpi-transport", "btl_tcp_if_include"},
     {"ucx-device.log", "mpi-transport", "UCX_NET_DEVICES"},
+    /* Provoked on Soft-RoCE with perftest 4.5 and ibverbs-utils 44: no GID entry or another family, no route, a limit
+     * of 64 KiB, a link that goes down. */
+    {"roce-gid.log", "qp-other", "GID index has no entry"},
+    {"roce-family.log", "qp-invalid", "IPv6 on the other"},
+    {"roce-route.log", "qp-other", "no route"},
+    {"roce-memlock.log", "memlock", "ulimit -l"},
+    {"roce-memlock-user.log", "reg-mr", "locked memory"},
+    {"roce-down.log", "ib-port-error", "went down"},
 };
 
 static int answers(const struct diag_result *r, const char *word)
