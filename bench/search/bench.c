@@ -172,7 +172,7 @@ out:
     return rc;
 }
 
-/* ---- what would be done ------------------------------------------------------------------------------------------ */
+/* ---- what would be done ---- */
 
 static void add_labels(cJSON *doc, const char *key, const struct bench_knobs *knobs, int n)
 {

@@ -13,6 +13,9 @@
 /* Starts for calls: one explores, the fewest prove. */
 #define CALLS_STARTS (1 + BENCH_FEWEST)
 
+/* What a session lasts at least that tells launches apart, behind its start: in starts, which are lost anyway. */
+#define LEAST_VISIT 0.5
+
 /* The part of the time for all sessions that tell launches apart, and what one may last: seconds, and in starts. */
 #define VISITS_PART  0.6
 #define MOST_VISIT_S 6.0
@@ -29,7 +32,7 @@ double budget_points_s(const struct budget_task *t)
 /* What a session lasts at least that tells launches apart, behind its start. */
 static double least_visit_s(const struct budget_task *t, double start_s)
 {
-    return fmax(BUDGET_LEAST_VISIT * start_s, t->samples_s);
+    return fmax(LEAST_VISIT * start_s, t->samples_s);
 }
 
 double budget_usual_s(const struct budget_task *t, double start_s)
@@ -46,8 +49,7 @@ double budget_visit_s(const struct budget_task *t, double left_s, double start_s
 {
     int sessions = 1 + t->launches + AT_ONCE * BUDGET_PAIRS;
     double most_s = fmin(MOST_VISIT_S, MOST_VISIT * start_s);
-    return fmax(fmin(fmax(left_s * VISITS_PART / sessions - start_s, BUDGET_LEAST_VISIT * start_s), most_s),
-                t->samples_s);
+    return fmax(fmin(fmax(left_s * VISITS_PART / sessions - start_s, LEAST_VISIT * start_s), most_s), t->samples_s);
 }
 
 static void fill_row(cJSON *o, const struct budget_task *t, double budget_s, double start_s)

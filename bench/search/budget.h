@@ -19,9 +19,6 @@ struct budget_task {
 #define BUDGET_POINT_S       1.0
 #define BUDGET_POINT_SAMPLES 160
 
-/* What a session lasts at least that tells launches apart, behind its start: in starts, which are lost anyway. */
-#define BUDGET_LEAST_VISIT 0.5
-
 /* Launches that are compared with the default at the same time, and pairs of sessions for them: usually, and at most.
  */
 #define BUDGET_FINALISTS  2

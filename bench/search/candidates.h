@@ -9,8 +9,7 @@ struct candidate_source {
     const struct bench_study *study;
     struct bench_session *session;
     const char *launch; /* label */
-    int round;
-    int full; /* all calls; else the default call alone */
+    int full;           /* all calls; else the default call alone */
 };
 
 /* Fill the candidates of `r`, in its arena: the default, then every call that has not failed, what the library believes

@@ -7,6 +7,12 @@
 #include "core/hash.h"
 #include "core/progress.h"
 
+/* Who is refined: all within this factor of the best call that stands on its own. */
+#define CLOSE 1.6
+
+/* Who is further behind the best than this is written down as left behind. */
+#define BEHIND 1.1
+
 /* Turns between two halvings, and as many candidates are left at least. */
 #define HEAT_SAMPLES 3
 #define HEAT_LEAST   4
@@ -244,7 +250,7 @@ static int halve(struct rounds *r, int *lanes)
 static enum bench_outcome run_heat(struct rounds *r, int *joined, char *detail)
 {
     int *lanes = arena_alloc(r->arena, (size_t)r->ncandidates * sizeof *lanes);
-    double limit_us = ROUNDS_CLOSE * best_us(r);
+    double limit_us = CLOSE * best_us(r);
     int joining = 0;
     for (int i = 0; i < r->ncandidates; i++)
         if (joins_now(r, i, limit_us))
@@ -298,7 +304,7 @@ static int is_refined_well(const struct rounds *r, const struct candidate *x, do
  */
 static void write_off(struct rounds *r)
 {
-    double limit_us = ROUNDS_BEHIND * best_us(r);
+    double limit_us = BEHIND * best_us(r);
     for (int i = 1; i < r->ncandidates; i++) {
         struct candidate *x = &r->candidates[i];
         if (x->n && x->status == BENCH_OK && time_of(r, x) > limit_us && !is_refined_well(r, x, limit_us))

@@ -17,12 +17,6 @@
 #define ROUNDS_HOPELESS 3.0
 #define ROUNDS_SHORT_US 20000.0
 
-/* Who is refined: all within this factor of the best call that stands on its own. */
-#define ROUNDS_CLOSE 1.6
-
-/* Who is further behind the best than this is written down as left behind. */
-#define ROUNDS_BEHIND 1.1
-
 #define ROUNDS_SAMPLES 64 /* room for each candidate */
 
 struct candidate {

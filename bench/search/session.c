@@ -401,7 +401,7 @@ static int run_point(struct session *v, int i, struct err *e)
 {
     struct bench_study *s = v->study;
     const struct known_place *at = &v->points[i].at;
-    struct candidate_source source = {s, NULL, v->want->launch->label, v->want->round, v->want->full};
+    struct candidate_source source = {s, NULL, v->want->launch->label, v->want->full};
     char detail[BENCH_DETAIL] = "";
     int rc = 0, again = 1;
     while (again && v->session && !rc && !bench_stopped(s)) {

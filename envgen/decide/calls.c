@@ -25,8 +25,7 @@ static int same_choice(const struct env_point *x, const struct env_point *y)
     return !strcmp(choice(x)->label, choice(y)->label);
 }
 
-/* ---- one size -------------------------------------------------------------------------------------------------------
- */
+/* ---- one size ---- */
 
 /* The points of one collective in all shapes that a tuner cannot tell apart. */
 struct of_one_coll {
@@ -144,8 +143,7 @@ static void choose(const struct env_decisions *d, struct env_point *p, const str
     }
 }
 
-/* ---- neighbours -----------------------------------------------------------------------------------------------------
- */
+/* ---- neighbours ---- */
 
 /* Takes a point's choice over from its neighbours where they agree, it is proven here, too, and hardly slower. */
 static void smooth(struct env_point *p, const struct env_point *left, const struct env_point *right, double margin)
@@ -170,27 +168,31 @@ static uint64_t boundary(uint64_t smaller, uint64_t larger)
     return middle >= (long double)larger ? larger : (uint64_t)middle;
 }
 
-/* Whether the choice at a point is no slower than the default at another one, too. */
-static int holds_at(const struct env_point *p, const struct env_point *other)
+/* Whether the choice at a point is no slower than the default at another one, too: by what starts have proven there,
+ * or by more than the start may be off that has explored it. */
+static int holds_at(const struct env_decisions *d, const struct env_point *p, const struct env_point *other)
 {
     int same = env_find_option(other, choice(p)->label);
     if (p->chosen < 0 || p->chosen == p->fallback)
         return 1;
-    return same >= 0 && other->options[same].status <= BENCH_DROPPED && other->options[same].gain.median >= 1;
+    if (same < 0 || other->options[same].status > BENCH_DROPPED)
+        return 0;
+    const struct bench_interval *gain = &other->options[same].gain;
+    return gain->median >= (gain->worth > 0 ? 1 : exp(2 * d->spread));
 }
 
 /* Where the choice of the smaller of two neighbours ends, and that of the larger begins: a choice holds between them as
  * long as it does at the other one, too. Where both do they meet in the middle; what neither has is NCCL's. */
-static void share_gap(const struct env_point *smaller, const struct env_point *larger, uint64_t *end, uint64_t *begin)
+static void share_gap(const struct env_decisions *d, const struct env_point *smaller, const struct env_point *larger,
+                      uint64_t *end, uint64_t *begin)
 {
-    int up = holds_at(smaller, larger), down = holds_at(larger, smaller);
+    int up = holds_at(d, smaller, larger), down = holds_at(d, larger, smaller);
     uint64_t middle = boundary(smaller->bytes, larger->bytes);
     *end = !up ? smaller->bytes : down ? middle - 1 : larger->bytes - 1;
     *begin = !down ? larger->bytes : up ? middle : smaller->bytes + 1;
 }
 
-/* ---- ranges ---------------------------------------------------------------------------------------------------------
- */
+/* ---- ranges ---- */
 
 /* The measured candidate that came nearest to being chosen. */
 static const struct env_option *runner_up(const struct env_range *r, const struct env_point **where)
@@ -295,7 +297,7 @@ static void make_ranges(struct env_decisions *d, struct env_coll *c, struct env_
                               .points = &points[i],
                               .npoints = k - i};
         if (k < n)
-            share_gap(&points[k - 1], &points[k], &r.max_bytes, &begin);
+            share_gap(d, &points[k - 1], &points[k], &r.max_bytes, &begin);
         else if (!decide_goes_on(points, untouched_points, n, d->margin))
             r.max_bytes = points[n - 1].bytes;
         finish_range(d, &r);

@@ -5,8 +5,7 @@
 
 #include "envgen/decide/steps.h"
 
-/* ---- shapes ---------------------------------------------------------------------------------------------------------
- */
+/* ---- shapes ---- */
 
 static int check_libraries(const struct bench_points *points, struct err *e)
 {
@@ -90,6 +89,7 @@ int env_decide(struct env_decisions *d, const struct bench_points *points, struc
     int rc = check_libraries(points, e);
     if (points->confidence > 0)
         d->confidence = points->confidence;
+    d->spread = bench_noise_of(points).spread;
     if (!rc)
         rc = check_active(points, e);
     if (!rc)

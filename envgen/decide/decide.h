@@ -57,8 +57,9 @@ struct env_rules;
 int env_settings(struct env_decisions *d, const struct env_rules *rules, const struct topology *t,
                  struct verbs_fabric *fabric, struct err *e);
 
-/* ---- what makers of machines publish for them, said in a profile's files: as settings where NCCL cannot know, as
- * comments where a measurement decides. ---- */
+/* ---- what makers of machines publish ----
+ *
+ * A profile's files say it: as settings where NCCL cannot know, as comments where a measurement decides. */
 
 #define ENV_SOURCE_SITE "published for this machine"
 
@@ -79,8 +80,7 @@ struct env_site_fact {
 };
 const struct env_site_fact *env_site_facts_all(int *count);
 
-/* ---- whom the models are asked about: the nodes of a profile's topology, with or without what the profile sets. ----
- */
+/* ---- what the models are asked about: the nodes of a profile, with or without what it sets ---- */
 
 enum env_under {
     ENV_UNDER_NOTHING,  /* the baseline */
@@ -93,16 +93,17 @@ enum env_under {
 int env_model_setup(const struct env_decisions *d, const struct topology *t, int nccl, enum env_under under,
                     struct arena *a, struct nccl_setup *s);
 
-/* ---- the rules of tuner.csv: what the decisions of the nccl engine mean per call, for every number of nodes that
- * something is known about.  * A shape that was measured has its own rules. For the node counts between two measured
- * ones with the same ranks a node, those rules stand on which both agree. One node is no neighbour of two: within a
- * node another fabric carries the data. Beyond the largest count there are no rules.  * A rule holds for the kind of
- * buffers that was measured. NCCL counts captured calls as registered, so that of what was measured with --graphs and
- * with --registered the former's rules come first, all of them. Where plain and registered ones agree a rule holds for
- * both; so it does for releases that do not tell a tuner (before 2.24), and for what was predicted.  * A rule for
- * several node counts is a box in the table: low to high nodes, and as many ranks. It never spans a factor of two, so
- * that communicators with half the ranks a node or fewer stay outside, and never holds a measured shape of another
- * number of ranks a node. ---- */
+/* ---- the rules of tuner.csv ----
+ *
+ * What the decisions of the nccl engine mean per call, for every number of nodes that something is known about. A shape
+ * that was measured has its own rules. Between two measured node counts with the same ranks a node, rules hold on which
+ * both agree: a box in the table, low to high nodes, and as many ranks. It never spans a factor of two, so that
+ * communicators with half the ranks a node stay outside, and holds no measured shape of other ranks a node. One node is
+ * no neighbour of two: within a node another fabric carries the data. Beyond the largest count there are no rules.
+ *
+ * A rule holds for the kind of buffers that was measured. NCCL counts captured calls as registered: of what was
+ * measured with --graphs and with --registered the former's rules come first. Where plain and registered ones agree a
+ * rule holds for both; so it does for releases that do not tell a tuner (before 2.24), and for predictions. */
 
 enum env_basis { ENV_MEASURED, ENV_AGREED, ENV_PREDICTED };
 
@@ -132,15 +133,16 @@ int env_table_rules_of(const struct env_decisions *d, struct arena *a, struct en
 /* "measured on 8 nodes", "2 and 4 nodes agree", ...: what a rule rests on. */
 const char *env_table_rule_basis(const struct env_table_rule *r, struct arena *a);
 
-/* ---- openMPI's dynamic rules: which algorithm for which communicator size and message size.  * What OpenMPI 4.1 does
- * with its rules file (ompi/mca/coll/tuned): per collective it takes the entry with the largest communicator size that
- * is not above the actual one, or the first entry when all are above, and within it the rule with the largest message
- * size that is not above the actual one. The message size is the whole one of the collective, which is what results
- * call bytes. Algorithm 0 means that OpenMPI decides as it does without rules.  * Therefore every collective's entries
- * begin with communicator size 0, algorithm 0, and every measured size is followed by the next one with algorithm 0: no
- * rule reaches a communicator size that was not measured. OpenMPI does not tell placements apart; where the same number
- * of ranks was measured on several numbers of nodes, a rule stands only for sizes at which all of them chose the same.
- * ---- */
+/* ---- OpenMPI's dynamic rules ----
+ *
+ * Which algorithm for which communicator size and message size. OpenMPI 4.1 (ompi/mca/coll/tuned) takes, per
+ * collective, the entry with the largest communicator size not above the actual one, or the first entry when all are
+ * above, and within it the rule with the largest message size not above the actual one: that of the whole collective,
+ * which results call bytes. With algorithm 0 OpenMPI decides as without rules.
+ *
+ * Every collective's entries therefore begin with communicator size 0, algorithm 0, and every measured communicator
+ * size is followed by the next one with algorithm 0. OpenMPI does not tell placements apart: where the same number of
+ * ranks was measured on several numbers of nodes, a rule stands for sizes at which all chose the same. */
 
 /* What a user must know before rules are applied, seen with OpenMPI 4.1.4: its own choice asks whether the operation is
  * commutative, a rule does not; the ring algorithms of allreduce and reduce_scatter then give other results. */

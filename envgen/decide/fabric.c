@@ -39,8 +39,7 @@ static void add(const struct job *j, struct env_setting s)
     env_add_setting(j->d, s);
 }
 
-/* ---- classes of nodes -----------------------------------------------------------------------------------------------
- */
+/* ---- classes of nodes ---- */
 
 static int class_of(const struct topology *t, const char *node)
 {
@@ -89,8 +88,7 @@ static void add_classes(const struct job *j, struct env_setting *each)
     }
 }
 
-/* ---- HCAs -----------------------------------------------------------------------------------------------------------
- */
+/* ---- HCAs ---- */
 
 /* Whether a list that was measured on GPUs names a port that the fabric leaves out. */
 static int names_bad_port(const struct job *j, const char *value)
@@ -163,8 +161,7 @@ static void add_considered(const struct job *j)
         add(j, setting("NCCL_IB_GID_INDEX", NULL, j->v.gid));
 }
 
-/* ---- interfaces -----------------------------------------------------------------------------------------------------
- */
+/* ---- interfaces ---- */
 
 /* How far an interface leads from the nodes of a class. */
 struct lead {

@@ -36,8 +36,7 @@ static const struct {
     {"algorithm_chain_fanout", offsetof(struct env_rule, fanout)},
 };
 
-/* ---- one range ------------------------------------------------------------------------------------------------------
- */
+/* ---- one range ---- */
 
 /* Reads one setting into the rule when it is of collective `k`. `*taken` says whether it was. */
 static int read_setting(const struct bench_setting *s, int k, struct env_rule *rule, int *taken, struct err *e)
@@ -88,8 +87,7 @@ static struct env_rule rule_of(const struct env_range *r, int k)
     return rule;
 }
 
-/* ---- one communicator size ------------------------------------------------------------------------------------------
- */
+/* ---- one communicator size ---- */
 
 static int same_rule(const struct env_rule *x, const struct env_rule *y)
 {
@@ -141,8 +139,7 @@ static struct env_rule_set intersect(struct arena *a, const struct env_rule_set 
     return out;
 }
 
-/* ---- one collective -------------------------------------------------------------------------------------------------
- */
+/* ---- one collective ---- */
 
 static const struct env_coll *find_coll(const struct env_shape *s, int coll)
 {

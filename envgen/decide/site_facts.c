@@ -31,8 +31,7 @@ static const struct row {
 };
 #define ROWS ((int)(sizeof table / sizeof *table))
 
-/* ---- which machine ------------------------------------------------------------------------------------------------
- */
+/* ---- which machine ---- */
 
 static int starts(const char *name, const char *prefix)
 {
@@ -96,8 +95,7 @@ static int is_machine(const struct topo_class *c, const struct machine *m)
     return made && gpus_called(c, m->gpu) >= m->gpus && has_fabric(c, m->fabric);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------
- */
+/* ---- rows ---- */
 
 const struct env_site_fact *env_site_facts_all(int *count)
 {
@@ -128,8 +126,7 @@ static int env_site_facts_of(const struct topo_class *c, const struct env_site_f
     return n;
 }
 
-/* ---- settings -----------------------------------------------------------------------------------------------------
- */
+/* ---- settings ---- */
 
 static struct env_setting *known(struct env_decisions *d, const char *name, const char *node_class)
 {

@@ -33,8 +33,7 @@ struct builder {
     struct err *err;
 };
 
-/* ---- one range ------------------------------------------------------------------------------------------------------
- */
+/* ---- one range ---- */
 
 static int read_setting(const struct bench_setting *s, struct env_table_rule *rule, struct err *e)
 {
@@ -68,8 +67,7 @@ static int read_call(const struct bench_knobs *call, struct env_table_rule *rule
     return 0;
 }
 
-/* ---- segments -------------------------------------------------------------------------------------------------------
- */
+/* ---- segments ---- */
 
 static struct env_table_rule *add_rule(struct builder *b, struct segment *s, struct env_table_rule rule)
 {
@@ -158,8 +156,7 @@ static struct segment moved(struct builder *b, const struct segment *from, int p
     return out;
 }
 
-/* ---- boxes ----------------------------------------------------------------------------------------------------------
- */
+/* ---- boxes ---- */
 
 /* Whether no measured shape with another number of ranks a node lies within. */
 static int is_free(const struct env_decisions *d, int per_node, int low, int high)
@@ -181,8 +178,7 @@ static void emit(struct builder *b, const struct segment *s)
     }
 }
 
-/* ---- a series -------------------------------------------------------------------------------------------------------
- */
+/* ---- a series ---- */
 
 /* The nodes from `low` to `high`, in boxes below a factor of two. */
 static void fill(struct builder *b, const struct series *s, const struct segment *rules, int low, int high,

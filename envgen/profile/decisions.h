@@ -96,6 +96,7 @@ struct env_decisions {
     const struct workload *workload; /* env_decide weighs the points of launches by it; NULL: all alike */
     const char *tool, *topology;     /* versions; hash, "" unknown */
     double margin, confidence;
+    double spread;     /* of gains from start to start, a logarithm, while they are decided on; not in decisions.json */
     const char *today; /* how what jobs took before compares with the baseline, a sentence; NULL unknown */
     int nccl_low,
         nccl_high; /* the releases that the settings are for, see envgen/generate/validate.h; 0: not yet known */

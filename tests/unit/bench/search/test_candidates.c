@@ -80,7 +80,7 @@ static const char *list(const char *launch, uint64_t bytes, int round)
     struct known_place at = {.coll = COLL_ALLREDUCE, .bytes = bytes, .nodes = 1, .ranks = 4, .launch = launch};
     struct rounds r = {.arena = arena, .coll = COLL_ALLREDUCE, .bytes = bytes, .shape = {1, 4, 0}};
     const char *text = "";
-    source = (struct candidate_source){.study = &study, .launch = launch, .round = round, .full = 1};
+    source = (struct candidate_source){.study = &study, .launch = launch, .full = 1};
     candidates_list(&source, &at, &r);
     for (int i = 0; i < r.ncandidates; i++) {
         assert_int_equal(r.candidates[i].status, BENCH_OK);
@@ -110,7 +110,7 @@ TEST_CASE(variations_that_are_new)
     struct candidate room[8];
     struct rounds r = {.arena = arena, .coll = COLL_ALLREDUCE, .bytes = 512, .shape = {1, 4, 0}, .candidates = room};
     ops.vary = vary;
-    source = (struct candidate_source){.study = &study, .launch = "l", .round = 1, .full = 1};
+    source = (struct candidate_source){.study = &study, .launch = "l", .full = 1};
     assert_int_equal(candidates_vary(&source, &r, &calls[1].knobs), 3);
     assert_string_equal(r.candidates[2].knobs->label, "a+2");
     assert_string_equal(r.candidates[2].refines, "a");

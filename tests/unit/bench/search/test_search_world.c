@@ -27,7 +27,7 @@ static struct world_score sum_over(struct world_options o, size_t first, size_t 
         sum.held += s.held;
         sum.spent_s += s.spent_s - o.budget_s;
         sum.tested += s.tested;
-        sum.worst_row = fmax(sum.worst_row, s.worst_row);
+        sum.worst_row = fmax(sum.worst_row, fmax(s.worst_row, s.between.worst));
     }
     return sum;
 }

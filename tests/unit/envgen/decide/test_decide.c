@@ -296,6 +296,26 @@ TEST_CASE(between_two_choices)
     }
 }
 
+/* Where a call was only explored, in one start, it has to gain more there than a start may be off. */
+TEST_CASE(between_two_choices_where_starts_differ)
+{
+    for (int noisy = 0; noisy < 2; noisy++) {
+        struct synthetic s = synthetic_new();
+        env_decisions_free(decide_sizes(&s, (double[][3]){{100, 50, 80}, {100, 80, 50}}, 2));
+        for (int i = 0; i < 2; i++)
+            for (int k = 1; k < 3; k++) {
+                struct bench_interval *proof = &s.points.items[i].candidates[k].proof;
+                proof->error = (noisy ? 0.15 : 0.05) / 3; /* over nine starts */
+                proof->worth = 9;
+                *proof = k - 1 == i ? *proof : (struct bench_interval){0};
+            }
+        struct env_decisions *d = synthetic_decide(&s);
+        expect_range(d, 0, 0, noisy ? 8 : 15, "3");
+        expect_range(d, noisy ? 2 : 1, noisy ? 32 : 16, 32, "4");
+        finish(&s, d);
+    }
+}
+
 TEST_CASE(a_call_that_failed_once_is_out)
 {
     for (enum bench_status bad = BENCH_WRONG; bad < BENCH_STATUS_COUNT; bad++) {
