@@ -42,7 +42,7 @@ static void plain_word(const char *s, char text[EDIT_DISTANCE_LENGTH + 1])
 
 const char *edit_distance_nearest(const char *word, const char *(*at)(int i), const char *const *words)
 {
-    char wanted[EDIT_DISTANCE_LENGTH + 1], other[EDIT_DISTANCE_LENGTH + 1];
+    char wanted[EDIT_DISTANCE_LENGTH + 1] = "", other[EDIT_DISTANCE_LENGTH + 1] = "";
     const char *best = NULL, *candidate;
     plain_word(word, wanted);
     int length = (int)strlen(wanted), least_so_far = 1 + length / 3;
