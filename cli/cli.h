@@ -1,4 +1,4 @@
-/* What the subcommands share: their table, their command line, their errors. */
+/* Shared by the subcommands: their table, command line and errors. */
 #pragma once
 
 #include <signal.h>
@@ -27,7 +27,7 @@ int trials_main(int argc, char **argv);
 /* As shells report a program that ^C has ended. */
 #define CLI_INTERRUPTED 130
 
-/* What --help says around the options, and how many words may stand beside them. */
+/* Text of --help around the options, and the number of words beside them. */
 struct cli_page {
     const char *program; /* "nccltune bench" */
     const char *usage;   /* behind "Usage: ": the forms and what it does */

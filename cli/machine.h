@@ -27,7 +27,7 @@ option_take cli_take_node_counts;
 /* The names of GPUs, for completion. */
 const char *cli_gpu_word(int i);
 
-/* Whether one is named. */
+/* Nonzero if one is named. */
 int cli_machine_named(const struct cli_machine *m);
 
 /* Its topology; topo_free frees. NULL after an error: mutually exclusive options, an unknown machine or GPU, a

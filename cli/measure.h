@@ -20,9 +20,9 @@ void cli_measure_budget(struct bench_options *o);
  * was. Comes before any other process is met. */
 void cli_measure_leave_out(const char *command, int quiet, struct arena *a);
 
-/* What is wrong with the options or the files that they name, before anything is looked at. */
+/* Check the options and the files that they name, before anything else. */
 int cli_measure_check(const struct bench_options *o, struct err *e);
 
-/* What depends on other options, once o->engine is known; `r` is what --nccl said. Error: hosts where nothing is
- * measured. */
+/* Fill in what depends on other options, once o->engine is known; `r` is the value of --nccl. Error: hosts where
+ * nothing is measured. */
 int cli_measure_resolve_defaults(struct bench_options *o, const struct cli_releases *r, struct err *e);

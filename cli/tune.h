@@ -1,4 +1,4 @@
-/* What the files of `tune` share: a run, and its parts, one for all nodes that go together. */
+/* Shared by the files of `tune`: a run and its parts, one per group of nodes that go together. */
 #pragma once
 
 #include "bench/search/bench.h"
@@ -12,7 +12,7 @@
 
 #define TUNE_COMMAND "nccltune tune"
 
-/* What becomes one profile. */
+/* Part of a run that becomes one profile. */
 struct tune_part {
     struct env_generate generate; /* `out` is the profile */
     struct bench_options bench;   /* with the hosts, the engine and the part of the budget that are its own */
@@ -49,8 +49,8 @@ struct tune {
     int nparts;
 };
 
-/* Whether all is predicted: a machine is only described. A topology.json is, where numbers of nodes are asked for, or
- * the engine is one that computes; else it names the nodes that are measured. */
+/* Nonzero if all is predicted: a machine is only described. A topology.json is, where numbers of nodes are asked for,
+ * or the engine is one that computes; else it names the nodes that are measured. */
 int tune_predicts(const struct tune *t);
 
 /* Looks at all nodes and makes the parts of them, planned, with their options checked; nothing is written. */
@@ -63,7 +63,7 @@ void tune_name_hosts(struct tune *t, struct tune_part *p);
 /* Takes a node out of the part, with the reason; 0: it is not in it. */
 int tune_drop(struct tune *t, struct tune_part *p, const char *name, const char *why);
 
-/* What will be done, for people and as JSON. */
+/* Print the plan, as text and JSON. */
 void tune_plan_print(const struct tune *t, FILE *out);
 int tune_plan_json(const struct tune *t, struct err *e); /* on standard output */
 

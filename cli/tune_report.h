@@ -1,4 +1,4 @@
-/* What came of tuning, for people and as JSON. */
+/* Results of tuning, as text and JSON. */
 #pragma once
 
 #include "bench/results/points.h"

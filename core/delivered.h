@@ -1,4 +1,4 @@
-/* What an installed profile puts around a process, found and removed again: a baseline is what jobs get without
+/* Find and remove what an installed profile puts around a process: a baseline is what jobs get without
  * nccltune. libc only.
  *
  * A profile arrives by variables that the Slurm hooks list in NCCLTUNE_SET, and its scripts in NCCLTUNE_SOURCED; by
@@ -9,10 +9,10 @@
 
 #include "core/arena.h"
 
-/* What nccl.sh and openmpi.sh have set: "|NAME=value|NAME=value". */
+/* Settings of nccl.sh and openmpi.sh: "|NAME=value|NAME=value". */
 #define DELIVERED_SOURCED "NCCLTUNE_SOURCED"
 
-/* How the first and the last line of our block begin in a site's nccl.conf. */
+/* Prefixes of the first and last line of our block in a site's nccl.conf. */
 #define DELIVERED_BEGIN "# nccltune begin"
 #define DELIVERED_END   "# nccltune end"
 
@@ -24,7 +24,7 @@ const char *delivered_remove(struct arena *a);
  * names the files of this node with a block, which workers do not see. */
 const char *delivered_leave_out(struct arena *a);
 
-/* What a launch has of ours on purpose. */
+/* Our settings that a launch has on purpose. */
 enum delivered_purpose {
     DELIVERED_NOTHING,
     DELIVERED_PLUGIN, /* the plugin, steered */

@@ -66,7 +66,7 @@ int file_out_commit(struct file_out *o, const char *path, struct err *e);
 void file_out_abandon(struct file_out *o);
 int file_out_end(struct file_out *o, const char *path, int rc, struct err *e);
 
-/* Whether a file's name ends like this (".json"), whatever the case. */
+/* Nonzero if a file's name ends like this (".json"), whatever the case. */
 int file_ends_with(const char *name, const char *end);
 
 /* Makes `path` and its missing parents, mode 0777 less the umask. An existing directory is fine. */

@@ -1,4 +1,4 @@
-/* What was found: about a machine, a job, a setting, an installation. One type, and one way each to print it for
+/* Findings about a machine, a job, a setting, an installation. One type, and one way each to print it for
  * people and for programs (JSON). */
 #pragma once
 

@@ -6,7 +6,7 @@
 
 #define GPU_NOT_READY 600 /* CUDA_ERROR_NOT_READY, hipErrorNotReady */
 
-/* What is put on a stream is done in its order; the calls without one go to the NULL stream, for which a stream that is
+/* Work on a stream runs in order; the calls without one go to the NULL stream, for which a stream that is
  * non-blocking does not wait. to_device and all of those on a stream return before it is done. */
 struct gpu {
     int hip;
@@ -51,7 +51,7 @@ int gpu_load(struct gpu *g, int hip, char *why, size_t bytes);
  * cache behind all of them. */
 size_t gpu_cache_bytes(const struct gpu *g, int device);
 
-/* Whether a code says that another process has the GPU, as in exclusive mode, or has not quite gone. */
+/* Nonzero if a code says that another process has the GPU, as in exclusive mode, or has not quite gone. */
 int gpu_is_taken(int code);
 
 /* "out of memory"; never NULL. */

@@ -34,9 +34,9 @@ struct json_record {
     const struct json_field *fields; /* ends with a NULL key */
     size_t size;                     /* of a record of an array, */
     int most;                        /* which has no more of them than this; 0: no limit */
-    /* Whether what was read fits together; NULL: always. */
+    /* Nonzero if what was read fits together; NULL: always. */
     int (*check)(struct json_reader *in, void *record);
-    /* Whether the object, or the array whose pointer this is, is in the document at all; NULL: always. */
+    /* Nonzero if the object, or the array whose pointer this is, is in the document at all; NULL: always. */
     int (*known)(const void *at);
 };
 
@@ -78,7 +78,7 @@ int json_get_int(struct json_reader *in, const struct json_field *f, const struc
 /* "FILE: PLACE.KEY: expected WHAT", the return code. */
 int json_wrong(const struct json_reader *in, const char *key, const char *expected);
 
-/* Whether what is at `at` is anything but unknown. */
+/* Nonzero if what is at `at` is anything but unknown. */
 int json_is_known(const struct json_field *f, const void *at);
 
 /* The count of the array whose pointer is at `at`. */

@@ -1,4 +1,4 @@
-/* Which of a job's processes this is, by what torchrun, mpirun and srun tell those that they start. libc only: the
+/* Rank of this process, by the variables of torchrun, mpirun and srun. libc only: the
  * plugin asks, too. */
 #pragma once
 
@@ -11,8 +11,8 @@ struct launcher_rank {
     const char *job; /* what keeps this job apart from the next; NULL unknown */
 };
 
-/* Where variables are looked up: NULL or "" when there is no such one. */
+/* Look up a variable: NULL or "" if it is not set. */
 typedef const char *launcher_get(const void *arg, const char *name);
 
-/* Whether a launcher tells. `get` NULL: of this process's environment. */
+/* Nonzero if a launcher tells. `get` NULL: of this process's environment. */
 int launcher_find(launcher_get *get, const void *arg, struct launcher_rank *found);

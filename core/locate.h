@@ -1,4 +1,4 @@
-/* Where programs and libraries lie, nccltune's own above all. libc only.
+/* Find programs and libraries, mainly nccltune's own. libc only.
  *
  * One order for all of our files: what an environment variable says decides alone; then the directory of the running
  * program, which finds a build tree; then the installation that this program is part of, wherever it was moved to; then

@@ -11,7 +11,7 @@
 #include "core/err.h"
 #include "core/log.h"
 
-/* What one option on the command line says. */
+/* One option of the command line. */
 struct option_value {
     const struct option_spec *option;
     const char *text;    /* its argument; NULL: none was given */

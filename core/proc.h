@@ -19,7 +19,7 @@ struct proc {
  * such program. */
 int proc_spawn(struct proc *p, const char *const *argv, const char *const *env, struct err *e);
 
-/* Whether the child has ended within `timeout_s`; it is waited for then, its descriptors stay open. */
+/* Nonzero if the child has ended within `timeout_s`; it is waited for then, its descriptors stay open. */
 int proc_ended(struct proc *p, double timeout_s);
 
 /* A descriptor that poll finds readable once the child has ended, to be closed; -1 where the kernel has none (before
@@ -33,7 +33,7 @@ void proc_stop(struct proc *p, double grace_s);
 /* Writes all of it to a pipe whose reader may be gone: -1 with errno EPIPE then, and no SIGPIPE. */
 int proc_write(int fd, const char *data, size_t bytes);
 
-/* What a program prints on its standard output, in `a`, and how it ended. NULL after an error: it cannot be started,
+/* Run a program: its standard output, in `a`, and its exit status. NULL after an error: it cannot be started,
  * prints more than `most` bytes, says nothing for `timeout_s`, or has not ended so long after its last word. */
 char *proc_output(const char *const *argv, const char *const *env, size_t most, double timeout_s, struct arena *a,
                   int *status, struct err *e);

@@ -1,4 +1,4 @@
-/* How far long work has come: a bar with an estimate on a terminal, a plain line every now and then elsewhere. */
+/* Progress of long work: a bar with an estimate on a terminal, otherwise plain lines. */
 #pragma once
 
 #include <stdio.h>

@@ -28,7 +28,7 @@ struct shell_word {
  * and NAME=( ) stay inside one word. */
 struct shell_word shell_next_word(const char *text, size_t at, size_t to);
 
-/* What the variables of a script are: `value` returns NULL for a name that is not known. */
+/* Variables of a script: `value` returns NULL for an unknown name. */
 struct shell_variables {
     const char *(*value)(const void *arg, const char *name, size_t bytes);
     const void *arg;
@@ -39,7 +39,7 @@ struct shell_variables {
 size_t shell_word_text(const struct shell_variables *v, const char *text, size_t at, size_t end, char *out,
                        size_t room);
 
-/* What a word or a part of one stands for whatever the variables are. */
+/* Value of a word, or of a part of it, that depends on no variables. */
 struct shell_literal {
     const char *text; /* without quotes; NULL: only a shell can tell */
     size_t at,

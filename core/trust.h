@@ -24,7 +24,7 @@ enum trust_rule {
                     else can write them, and none is a link: what hooks believe */
 };
 
-/* Where the last component of a path is to be found. */
+/* Directory of a path's last component. */
 struct trust_place {
     int dir; /* descriptor, O_PATH; close() */
     char name[NAME_MAX + 1];

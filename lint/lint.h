@@ -64,7 +64,7 @@ void lint_check(struct lint *l);
 
 size_t lint_settings(const struct lint *l);
 
-/* What a job would have in the end, into `a`: every variable that reaches NCCL and is not set again or taken away
+/* Final environment of a job, into `a`: every variable that reaches NCCL and is not set again or removed
  * behind it; later documents come after earlier ones, and every branch counts. */
 struct lint_value {
     const char *name, *value; /* value NULL: unknown; both live as long as `l` */

@@ -1,4 +1,4 @@
-/* What lint's own files share: documents, settings, findings, rules. */
+/* Shared by lint's files: documents, settings, findings, rules. */
 #pragma once
 
 #include <stdint.h>
@@ -33,7 +33,7 @@ struct lint_text {
     long error_line;     /* 0: not known */
 };
 
-/* What a reader reads: a document's own text, or text that stands for it, such as a string without its escapes. Every
+/* Input of a reader: a document's own text, or text derived from it, such as a string without its escapes. Every
  * byte of it knows where it lies in the document. */
 struct lint_view {
     struct lint_text *t;
@@ -42,7 +42,7 @@ struct lint_view {
     const size_t *map; /* offset in the document of each byte of s, and of its end; NULL: the same offsets */
 };
 
-/* How a setting reaches NCCL. */
+/* The way of a setting to NCCL. */
 enum lint_how {
     LINT_EXPORTED, /* in the environment of all that follows */
     LINT_ASSIGNED, /* a shell variable that was not exported */
@@ -204,11 +204,12 @@ void lint_set_value(struct lint *l, struct lint_setting *s, const struct lint_vi
                     size_t bytes);
 /* Its value: what the word at [at, end) stands for in a shell, unless only a shell can tell. */
 void lint_set_word(struct lint *l, struct lint_setting *s, const struct lint_view *v, size_t at, size_t end);
-/* Whether lint looks at a name: env_of_interest, a variable of NCCL's in lower case or with its first word misspelt. */
+/* Nonzero if lint looks at a name: env_of_interest, a variable of NCCL's in lower case or with its first word misspelt.
+ */
 int lint_of_interest(const char *name, size_t length);
 /* NCCL_DEBUG for CCL_DEBUG, RCCL_DEBUG and their like, written to `meant`; NULL: NCCL has no variable of that name. */
 const char *lint_meant_name(const char *name, size_t length, char *meant, size_t size);
-/* What was exported in `group` from setting `before` on ends with its shell, unless a program ran after it. */
+/* Mark settings exported in `group` from `before` on as ending with their shell, unless a program ran after it. */
 void lint_end_shell(struct lint *l, const struct lint_text *t, size_t before, int group);
 #define LINT_MOST_SETTINGS 4000 /* of one document; more is an error */
 
@@ -221,7 +222,7 @@ void lint_talked_of(struct lint *l, const struct lint_view *v, size_t from, size
  */
 void lint_find_not_exported(struct lint *l, const struct lint_view *v, size_t before);
 
-/* Whether a text is worth reading as a script or a list of settings. */
+/* Nonzero if a text is worth reading as a script or a list of settings. */
 int lint_names_any(const char *s, size_t length);
 
 /* The offset of each line's first byte in s[from..to]; the array is in `a`. */
@@ -239,11 +240,11 @@ struct lint_finding *lint_find(struct lint *l, enum lint_rule rule, const struct
 
 /* ---- for the rules ----------------------------------------------------------------------------------------------- */
 
-/* How much of the judged releases lies within [since, until]; until 0: no end. */
+/* Part of the judged releases within [since, until]; until 0: no end. */
 enum lint_part { LINT_NONE, LINT_SOME, LINT_ALL };
 enum lint_part lint_holds(const struct lint *l, int since, int until);
 
-/* Whether both can be in force in one run: they are not in different arms of the same block. */
+/* Nonzero if both can be in force in one run: they are not in different arms of the same block. */
 int lint_can_meet(const struct lint_branch *a, const struct lint_branch *b);
 
 /* The setting of `name` in force where `s` is written: before it in the same document, in a group that includes it and
@@ -253,26 +254,26 @@ const struct lint_setting *lint_before(const struct lint *l, const struct lint_s
 /* Any setting of `name` in the document of `s`, whatever its place: for rules about what is missing. */
 const struct lint_setting *lint_anywhere(const struct lint *l, const struct lint_setting *s, const char *name);
 
-/* Whether a word stands anywhere in the document; after LINT_SEARCHES of them no further one is looked for. */
+/* Nonzero if a word stands anywhere in the document; after LINT_SEARCHES of them no further one is looked for. */
 #define LINT_SEARCHES 200
 int lint_speaks_of(struct lint_text *t, const char *word);
 
 /* The later setting that overrides it before any program could read it; NULL: none. */
 const struct lint_setting *lint_set_again(const struct lint *l, const struct lint_setting *s);
 
-/* Whether the environment of ranks has it, or loses it by it. */
+/* Nonzero if the environment of ranks has it, or loses it by it. */
 int lint_reaches(const struct lint_setting *s);
 
 /* 1 when the value is known and NCCL reads this number from it. */
 int lint_number(const struct lint_setting *s, int64_t *value);
 
-/* Whether it is set for one command of a document that runs benchmarks of NCCL. */
+/* Nonzero if it is set for one command of a document that runs benchmarks of NCCL. */
 int lint_is_experiment(const struct lint_setting *s);
 
-/* Whether something reads a name: losing any other costs nothing. */
+/* Nonzero if something reads a name: losing any other costs nothing. */
 int lint_has_reader(const struct lint_setting *s);
 
-/* What NCCL_ALGO or NCCL_PROTO makes of its value in the newest judged release; returns 0 if that is not known or
+/* Parse the value of NCCL_ALGO or NCCL_PROTO as the newest judged release does; returns 0 if that is not known or
  * empty. */
 struct env_choice;
 int lint_choice(const struct lint *l, const struct lint_setting *s, struct env_choice *c);
@@ -280,12 +281,12 @@ int lint_choice(const struct lint *l, const struct lint_setting *s, struct env_c
 /* 1 when that number is not 0. */
 int lint_is_on(const struct lint_setting *s);
 
-/* Whether a node class without RDMA ports really has none: a recorded topology may show NICs without their names, and a
- * probe may have had no libibverbs. */
+/* Nonzero if a node class without RDMA ports really has none: a recorded topology may show NICs without their names,
+ * and a probe may have had no libibverbs. */
 struct topo_class;
 int lint_knows_hcas(const struct topo_class *c);
 
-/* What the pods of a YAML text lack, whose settings have been read. */
+/* Report what the pods of a YAML text lack, after its settings have been read. */
 void lint_check_pods(struct lint *l, const struct lint_view *v);
 
 /* The rules of a theme on one setting, which is never LINT_UNSET. */

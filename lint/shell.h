@@ -66,7 +66,7 @@ void shell_export_name(struct shell *sh, size_t at, size_t bytes);
 void shell_script(struct shell *sh, int i, const char *name, int group);
 /* --runtime-env-json='{"env_vars": …}' in word i. */
 void shell_json(struct shell *sh, int i, int group);
-/* What echo and printf print, and where it goes; the command begins at word i. */
+/* Output of echo and printf, and its target; the command begins at word i. */
 void shell_print(struct shell *sh, int i);
 /* echo … | tee FILE: bytes [from, to) come through the pipe. */
 void shell_tee(struct shell *sh, int i, size_t from, size_t to);

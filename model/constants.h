@@ -1,11 +1,11 @@
-/* What the prediction assumes of GPUs, networks and hosts: one table for each, by generation, never by machine. Which
+/* Constants of GPUs, networks and hosts for predictions: one table for each, by generation, never by machine. Which
  * numbers are specified, which are NCCL's and which were fitted to published results is said beside them. */
 #pragma once
 
 #include "core/coll.h"
 #include "model/model.h"
 
-/* Where constants come from. */
+/* Origins of constants. */
 enum model_evidence {
     MODEL_FITTED,  /* to published results of such machines */
     MODEL_FOLLOWS, /* those of a relative, without results of its own */
@@ -29,7 +29,7 @@ struct model_gpu {
     enum model_evidence evidence;
 };
 
-/* How nodes are joined. */
+/* Kinds of networks between nodes. */
 enum model_net_kind {
     MODEL_NET_INFINIBAND,
     MODEL_NET_ROCE,
@@ -75,16 +75,16 @@ struct model_common {
 extern const struct model_net model_nets[MODEL_NET_KINDS];
 extern const struct model_common model_common;
 
-/* How likely each launcher is where nobody tells, on one node and between nodes. */
+/* Probability of each launcher if unknown, on one node and between nodes. */
 extern const double model_launchers[2][MODEL_LAUNCH_UNKNOWN];
 
 /* Never NULL: an unknown generation gets the nearest, and `assumed` (else NULL) tells which. */
 const struct model_gpu *model_gpu_of(const struct topo_class *c, const char **assumed);
 
-/* How a net of NCCL's talks; `assumed` as above. */
+/* Network of a net of NCCL; `assumed` as above. */
 enum model_net_kind model_net_kind_of(const struct topo_class *c, const struct nccl_net *net, const char **assumed);
 
-/* What the node's kernel carries through sockets over that net and all others together [GB/s, each direction]. */
+/* Bandwidth of the node's kernel through sockets over that net and all others together [GB/s, each direction]. */
 double model_tcp_GBps(const struct topo_class *c, const struct nccl_net *net);
 
 /* Payload between sockets [GB/s, one direction] by the CPU's vendor and family. */
@@ -92,7 +92,7 @@ double model_socket_GBps(const struct topo_class *c);
 
 /* ---- how far predictions of a machine may be off before anything was measured on it ---- */
 
-/* How the constants were come by. */
+/* Origin of the constants. */
 struct model_basis {
     enum model_evidence gpu, net;
     int pcie;         /* GPUs meet over PCIe or host memory, whose efficiency differs more than that of NVLink */

@@ -17,7 +17,7 @@ struct model_gate {
     int gpu, net;
 };
 
-/* What had to be assumed, a sentence each, and which parts (bits) that makes doubtful. */
+/* Assumptions, a sentence each, and the parts (bits) that they make doubtful. */
 struct model_notes {
     struct arena *arena;
     const char *texts[MODEL_MOST_NOTES];
@@ -56,5 +56,5 @@ struct model_links *model_links_new(const struct nccl_model *nccl, const struct 
 int model_first_gpu(const struct model_links *l);
 int model_end_gpu(const struct model_links *l);
 
-/* How far a net's NIC is from a GPU. */
+/* Distance of a net's NIC to a GPU. */
 enum path_class model_class_to_net(const struct model_links *l, int gpu, int net);

@@ -1,4 +1,4 @@
-/* What would really happen: predicted times of collectives on a topology, at any number of nodes.
+/* Predicted times of collectives on a topology, at any number of nodes.
  *
  * A flow-level model: every channel is laid over the real hops of its ring or tree, hops that channels share are
  * shared, and each hop has the bandwidth and latency of its kind. NCCL's own belief is in model/nccl/model.h,
@@ -8,7 +8,7 @@
 #include "core/call/result.h"
 #include "model/nccl/model.h"
 
-/* What a time consists of. */
+/* Parts of a time. */
 enum model_part {
     MODEL_LAUNCH,    /* issue and start */
     MODEL_HOPS,      /* GPU to GPU within a node: what waits and fills */
@@ -33,7 +33,7 @@ double model_rest(const struct model_prior *p, const double share[MODEL_PARTS]);
 /* Return how evenly a call waits and carries: 1 half and half, 0 one of them alone. */
 double model_between(const double share[MODEL_PARTS]);
 
-/* What results of a site make of the parts of a time. */
+/* Calibration of the parts of a time by a site's results. */
 struct model_factors {
     double time[MODEL_PARTS];              /* × the built-in time; not above 0: 1 */
     double root[MODEL_PARTS][MODEL_PARTS]; /* of the covariance of their logarithms: covariance = root × root', */
@@ -42,7 +42,7 @@ struct model_factors {
                                             * is doubted is the prior */
 };
 
-/* Who launches a collective: a process or a thread for every GPU, as mpirun, srun and torchrun start them; one thread
+/* Launchers of a collective: a process or a thread for every GPU, as mpirun, srun and torchrun start them; one thread
  * of a node for all of its GPUs; a graph; one of these (the time is then their mean, and the interval covers them). */
 enum model_launcher { MODEL_LAUNCH_GPU, MODEL_LAUNCH_NODE, MODEL_LAUNCH_GRAPH, MODEL_LAUNCH_UNKNOWN };
 

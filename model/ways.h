@@ -3,7 +3,7 @@
 
 #include "model/links.h"
 
-/* How bytes go; each is slower than the one before. */
+/* Ways of bytes, from fast to slow. */
 enum model_way {
     MODEL_WAY_LINKS,  /* NVLink, XGMI */
     MODEL_WAY_PCIE,   /* from device to device */

@@ -1,4 +1,4 @@
-/* What the files of nccltune-hook share; the doctor and the installer use its readers.
+/* Shared by the files of nccltune-hook; the doctor and the installer use its readers.
  *
  * The program runs as root on every node before every job, and as the user before every task. doc/DELIVERY.md has the
  * argument why all ranks of a job get the same. libc alone, no plugins of
@@ -51,7 +51,7 @@ char *hook_line(char **cursor);
 /* Splits a line at single blanks in place; the number of words, or -1 when there are more than `most`. */
 int hook_words(char *line, char **words, int most);
 
-/* Whether s is a name: letters, digits and . _ - , 1 to HOOK_WORD - 1 of them, not beginning with '.' or '-'. */
+/* Nonzero if s is a name: letters, digits and . _ - , 1 to HOOK_WORD - 1 of them, not beginning with '.' or '-'. */
 int hook_is_name(const char *s);
 int hook_is_hash(const char *s); /* 64 lower-case hex digits */
 
@@ -67,10 +67,10 @@ int hook_nodes_each(const char *list, hook_host *each, void *arg, struct err *e)
 
 #define HOOK_CONF_PATH "/etc/nccltune/slurm.conf"
 
-/* What may be found wrong with a node. */
+/* Findings about a node. */
 enum hook_finding { HOOK_HCA, HOOK_PORT, HOOK_RATE, HOOK_GPU, HOOK_DRIVER, HOOK_PROFILE, HOOK_FINDINGS };
 
-/* What happens to a job when one of its nodes cannot tell what the job gets. */
+/* Policies for a job with a node that cannot decide. */
 enum hook_policy {
     HOOK_FAIL,    /* its communicators fail at start, with a sentence; so also when a node has no store at all ... */
     HOOK_DEFAULT, /* ... which otherwise passes for a site where nothing is installed */
@@ -115,11 +115,11 @@ int hook_job_id(char id[HOOK_WORD]);
 /* From Slurm's variables in the prolog. hook_job_free frees. */
 int hook_job_from_environment(struct hook_job *job, struct err *e);
 
-/* What the variables do not tell, from squeue: the start, and the nodes of all parts. */
+/* Ask squeue for what the variables lack: the start, and the nodes of all parts. */
 int hook_job_ask(const struct hook_conf *c, struct hook_job *job, struct err *e);
 void hook_job_free(struct hook_job *job);
 
-/* How many nodes it has; -1: a list that is none. */
+/* Number of nodes; -1: not a list. */
 int hook_job_nodes(const struct hook_job *job, struct err *e);
 
 /* ---- hook_store.c: which profile a job gets ---------------------------------------------------------------------- */
@@ -138,7 +138,7 @@ struct hook_choice {
 /* Opens the store and reads its schedule: f->text NULL where nothing is installed. *store is a descriptor, or -1. */
 int hook_schedule_read(const struct hook_conf *conf, int *store, struct hook_file *f, struct err *e);
 
-/* What the schedule gives this job; NULL: nothing. Depends on the schedule and on what every node of the job sees
+/* Find the schedule's line for this job; NULL: none. Depends on the schedule and on what every node of the job sees
  * alike, on nothing else. `path` is for errors. */
 int hook_choose(const char *schedule, const char *path, const struct hook_job *job, struct hook_choice *c,
                 struct err *e);
@@ -207,13 +207,13 @@ struct hook_map {
 struct hook_map *hook_map_read(const struct hook_conf *c, const char *hash, struct err *e);
 void hook_map_free(struct hook_map *m); /* NULL is fine */
 
-/* Whether the hooks would take this text for the map of the profile: 0 or -1. */
+/* Nonzero if the hooks would take this text for the map of the profile: 0 or -1. */
 int hook_map_check(const char *text, const char *hash, struct err *e);
 
 /* The class of a host, by its name or by what stands before the first dot; -1: not in the profile. */
 int hook_map_class(const struct hook_map *m, const char *host);
 
-/* Whether every node of the job is in the profile and all their classes are compatible. *mixed: not all of them have
+/* Nonzero if every node of the job is in the profile and all their classes are compatible. *mixed: not all of them have
  * the same settings of their own. */
 int hook_map_fits(const struct hook_map *m, const struct hook_job *job, int *mixed, struct err *e);
 
@@ -221,7 +221,7 @@ int hook_map_fits(const struct hook_map *m, const struct hook_job *job, int *mix
 int hook_map_load(const struct hook_map *m, const char *name, struct hook_file *f, struct err *e);
 const struct hook_map_file *hook_map_file(const struct hook_map *m, const char *name); /* NULL: none */
 
-/* Whether it is the name of a file of a profile that the hooks read: a name, or one in nccl.d/. */
+/* Nonzero if it is the name of a file of a profile that the hooks read: a name, or one in nccl.d/. */
 int hook_map_is_file(const char *name);
 
 /* ---- hook_copy.c: the node's copy of a profile ------------------------------------------------------------------- */
@@ -308,12 +308,12 @@ int hook_answer_read(const char *run, const char *job, struct hook_answer *a, st
  * node said yes and cannot learn what came of it. */
 void hook_meet(const struct hook_conf *c, const struct hook_job *job, struct hook_answer *a, long limit_ms);
 
-/* What this node left there. */
+/* This node's answer there. */
 void hook_meet_leave(const struct hook_conf *c, const struct hook_job *job);
 
 /* ---- the hooks --------------------------------------------------------------------------------------------------- */
 
-/* What a hook leaves behind; written by a child, read by its parent. */
+/* Result of a hook; written by a child, read by its parent. */
 struct hook_report {
     volatile int done;
     char log[1024];           /* one line for syslog, "" none */

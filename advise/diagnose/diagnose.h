@@ -1,4 +1,4 @@
-/* Where a training step goes: logs that people have, read into one judgement.
+/* Diagnosis of training steps and failures from a job's logs.
  *
  * Files are streamed in constant memory; every line is offered to the readers of all formats, so a file may hold
  * several. What comes out: phases with their medians, the share of communication, and what to do next, each with the
@@ -56,7 +56,7 @@ struct diag_phase {
     char place[DIAG_PLACE]; /* "train.log:812": the step closest to the median */
 };
 
-/* What one format said of one run of a job, over all files and ranks. */
+/* Findings of one format about one run of a job, over all files and ranks. */
 struct diag_source {
     const char *format;
     char run[DIAG_RUN];   /* which, where the files hold several: "pid=111", "run 2, after a restart" */
@@ -75,7 +75,7 @@ struct diag_source {
     int visible;                /* communication has a timer of its own */
     double may_hold;            /* share of the phases that may hold communication which no timer shows */
     double communication_share; /* of the step, what compute does not hide; 0 to 1 */
-    /* What it may be: what may be waiting or hidden left out, what no timer shows added; and what bounds it. */
+    /* Interval of the share: without what may be waiting or hidden, with what no timer shows; and its bounds. */
     double communication_low, communication_high;
     char bound[DIAG_SENTENCE];
     double hidden_share;    /* communication behind compute, of the step; 0 unknown */
@@ -174,7 +174,7 @@ int diagnose_stream(struct diagnosis *d, FILE *f, const char *name, struct err *
 /* The catalogue of messages as Markdown, or as the body of a manual page. */
 void diagnose_messages(FILE *out, int as_manual);
 
-/* What logs are held against; NULL where it is not known. All must live as long as `d`. */
+/* Context that logs are compared with; NULL if unknown. All must live as long as `d`. */
 struct diag_expected {
     const struct topology *topology;   /* what the machine has; the model says on it what faults cost */
     const struct workload *workload;   /* what a step communicates; without it faults cost a factor */

@@ -58,10 +58,10 @@ char *diag_time_beside(char text[DIAG_TIME], double ms, double other_ms); /* in 
 
 /* ---- words ---- */
 
-/* Whether a word of `len` bytes is one of "a|b|c". */
+/* Nonzero if a word of `len` bytes is one of "a|b|c". */
 int diag_is_one_of(const char *list, const char *word, size_t len);
 
-/* What a timer's name means. A timer with a `parent` ("a|b": whichever the log has, a before b) runs within that phase,
+/* Meaning of a timer's name. A timer with a `parent` ("a|b": whichever the log has, a before b) runs within that phase,
  * and is taken out of it. */
 struct diag_word {
     const char *word;  /* lower case, joined by '_'; several names "a|b" */
@@ -93,7 +93,7 @@ struct diag_step {
     double ms[DIAG_PHASES];
 };
 
-/* Who logged steps: a rank, an actor of Ray, a task of srun, a file; again after each restart. */
+/* Origin of steps: a rank, an actor of Ray, a task of srun, a file; a new one after each restart. */
 #define DIAG_LOGGERS 1024
 struct diag_logger {
     char name[DIAG_NAME], host[DIAG_NAME]; /* "rank 5", "pid=4112"; "" unknown */
@@ -164,10 +164,10 @@ int diag_runs(const struct diagnosis *d, struct diag_series *s);
 int diag_merge_run(struct diagnosis *d, struct diag_series *s, int run, struct diag_step *out,
                    struct diag_source *source);
 
-/* Whether collectives may run within a phase unseen: training, and what nobody knows. */
+/* Nonzero if collectives may run within a phase unseen: training, and what nobody knows. */
 int diag_may_hold(const struct diag_phase *p);
 
-/* Who wrote a line, by what Ray, torchrun, mpirun, srun or DeepSpeed put in front of it. Fills name, host and
+/* Parse the prefix of a line by Ray, torchrun, mpirun, srun or DeepSpeed. Fills name, host and
  * is_driver.
  */
 void diag_logger_of(const char *line, struct diag_logger *o);
@@ -177,7 +177,7 @@ int diag_fold_file(const char *name, char folded[DIAG_FOLDED]);
 
 /* ---- what the readers keep ---- */
 
-/* Who prints a line; -1 or "" where that is not known. */
+/* Origin of a line; -1 or "" if unknown. */
 struct diag_origin {
     char host[48];
     long pid;
@@ -186,7 +186,7 @@ struct diag_origin {
 struct diag_origins; /* the processes that were seen */
 struct diag_events;  /* the messages that were seen */
 
-/* What all ranks should have alike, and the first other value. */
+/* A value that all ranks should share, and the first differing one. */
 #define DIAG_FACTS 48
 struct diag_fact {
     char name[DIAG_NAME], value[160], other[160], place[DIAG_PLACE];
@@ -218,7 +218,7 @@ struct diag_samples {
     int in_round, has_started;
 };
 
-/* What nvidia-smi's columns mean; `at` -1: not there. */
+/* Columns of nvidia-smi; `at` -1: absent. */
 enum diag_smi_column { SMI_TIME, SMI_INDEX, SMI_NAME, SMI_UTIL, SMI_POWER, SMI_LIMIT, SMI_PID, SMI_COLUMNS };
 struct diag_smi {
     int columns, commas, unnamed;
@@ -290,7 +290,7 @@ struct diag_stacks {
 };
 
 #define DIAG_HCAS 16
-/* What NCCL_DEBUG=INFO says, over all ranks. */
+/* Facts of NCCL_DEBUG=INFO, over all ranks. */
 struct diag_nccl {
     long lines;
     char version[24], other_version[24]; /* another one, of other ranks */
@@ -305,7 +305,7 @@ struct diag_nccl {
     char version_place[DIAG_PLACE], tuner_place[DIAG_PLACE];
 };
 
-/* What a job sets of NCCL's variables, by a script or by NCCL's log; the last value. */
+/* NCCL variables of a job, from a script or NCCL's log; the last value. */
 #define DIAG_VARIABLES 32
 struct diag_variable {
     char name[DIAG_NAME], value[128], place[DIAG_PLACE];
@@ -342,7 +342,7 @@ struct diag_table {
 };
 void diag_end_table(struct diagnosis *d);
 
-/* What an inference engine says of itself; sums over its samples. */
+/* Metrics of an inference engine; sums over its samples. */
 enum diag_gauge { ENGINE_RUNNING, ENGINE_WAITING, ENGINE_CACHE, ENGINE_TOKENS, ENGINE_PREEMPTIONS, ENGINE_GAUGES };
 struct diag_engine {
     long lines, full;            /* read; with waiting requests and a cache that is 90 % full */
@@ -381,7 +381,7 @@ struct diag_counter {
     char place[DIAG_PLACE];
 };
 
-/* What logs say of the job's shape; 0: nothing. */
+/* The job's shape by its logs; 0: unknown. */
 struct diag_shape {
     double peak_TFLOPs; /* dense bf16, of the GPUs that are named */
     int is_hopper;
@@ -456,7 +456,7 @@ void diag_here(const struct diagnosis *d, char place[DIAG_PLACE]);
 void diag_keep_paste(struct diagnosis *d, const char *line, size_t bytes);
 void diag_read_paste(struct diagnosis *d);
 
-/* Who prints a line, from the line as it stands in the file; and a text of it: "rank 3, node n7, GPU 2". */
+/* Find the origin of a line of a file; and its text: "rank 3, node n7, GPU 2". */
 struct diag_origins *diag_origins_new(void);
 struct diag_events *diag_events_new(void);
 void diag_find_origin(struct diagnosis *d, const char *raw);

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* What a message is of a failure: its cause, a wrong call, a state that NCCL does not expect, something that follows
+/* Role of a message in a failure: its cause, a wrong call, a state that NCCL does not expect, something that follows
  * from a failure elsewhere, or no failure at all. The earlier ones win. */
 enum message_kind { MESSAGE_CAUSE, MESSAGE_CALL, MESSAGE_INTERNAL, MESSAGE_ECHO, MESSAGE_NOTE };
 

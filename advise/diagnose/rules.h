@@ -1,4 +1,4 @@
-/* How diagnose judges: the source that the verdict rests on, and rules of {condition, finding, what to do}. Private to
+/* Rules of diagnose: the source of the verdict, and rules of {condition, finding, remedy}. Private to
  * its directory. */
 #ifndef ADVISE_DIAGNOSE_RULES_H
 #define ADVISE_DIAGNOSE_RULES_H
@@ -47,7 +47,7 @@ void diag_apply_rules(struct judge *j); /* fills and sorts the findings */
 extern const struct diag_rule diag_nccl_rules[];
 extern const size_t diag_nccl_rules_count;
 
-/* Where NCCL's log and the job's variables contradict the profile or the topology. */
+/* Find contradictions of NCCL's log and the job's variables to the profile or the topology. */
 extern const struct diag_rule diag_profile_rules[];
 extern const size_t diag_profile_rules_count;
 
@@ -55,17 +55,17 @@ extern const size_t diag_profile_rules_count;
  * there, and as findings that are possible. Needs a topology with GPUs. */
 void diag_add_causes(struct judge *j);
 
-/* Whether NCCL's log names that HCA. */
+/* Nonzero if NCCL's log names that HCA. */
 int diag_is_used(const struct diag_nccl *n, const char *hca, size_t len);
 
 /* Adds a finding where there is room. */
 void diag_add_finding(struct diag_result *r, const struct diag_rule *rule, const struct diag_hit *h);
 
-/* What a paste of the machine's tools tells: its findings, and the HCAs for NCCL where nothing else is asked. */
+/* Judge a paste of the machine's tools: its findings, and alone the HCAs for NCCL. */
 void diag_add_machine(struct judge *j);
 int diag_say_machine(const struct judge *j);
 
-/* What lint makes of the variables that logs and scripts set. */
+/* Run lint on the variables that logs and scripts set. */
 void diag_add_lint(struct judge *j);
 
 /* The failure that messages tell of, and messages as findings (failure.c). */

@@ -1,4 +1,4 @@
-/* What the captures of many jobs say of a cluster: who keeps the others waiting, and what has become slower. */
+/* Stragglers and regressions in the captures of many jobs. */
 #pragma once
 
 #include <stdio.h>

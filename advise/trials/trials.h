@@ -133,7 +133,7 @@ struct trials {
 /* The trials of a schedule's text, those that a later line of the same name replaces left out. */
 int trials_list(const char *schedule, const char *path, struct arena *a, struct trials *t, struct err *e);
 
-/* What the jobs say of them. */
+/* The comparison of the jobs. */
 void trials_judge(const char *schedule, const struct trials_jobs *jobs, struct arena *a, struct trials *t);
 
 void trials_print(const struct trials *t, FILE *out);

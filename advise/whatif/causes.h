@@ -24,7 +24,7 @@ struct step_causes {
 int step_causes_of(const struct model_setup *job, const struct workload *w, double measured_us, struct arena *a,
                    struct step_causes *out, struct err *e);
 
-/* Whether a time lies within the band of the prediction. */
+/* Nonzero if a time lies within the band of the prediction. */
 int step_time_holds(const struct step_time *t, double us);
 
 /* The list for people, beside what was measured (0: nothing was); and as the member "causes". */

@@ -1,4 +1,4 @@
-/* What would shorten a job's step most, network or not: what a caller tried, and variations of the job itself. */
+/* The changes that would shorten a job's step most: the caller's, and variations of the job itself. */
 #pragma once
 
 #include "advise/whatif/step.h"

@@ -1,4 +1,4 @@
-/* What the collectives of one training step take: with the baseline, and with what a profile decides.
+/* Times of the collectives of one training step, with the baseline and with a profile.
  *
  * A time is measured where the profile measured that collective on as many nodes and ranks: between two measured sizes
  * it follows a straight line in the logarithms of size and time. Where it did not, a predictor may answer; where none
@@ -25,7 +25,7 @@ enum step_source {
 };
 const char *step_source_name(enum step_source s); /* "measured", "measured on host memory", ... */
 
-/* What the profile's measurements say of a call. */
+/* The profile's measurements of a call. */
 enum step_cover {
     STEP_COVERED,      /* measured at this size, or at one within a tenth of it */
     STEP_INTERPOLATED, /* between measured sizes, or within a factor of two of them */
@@ -104,7 +104,7 @@ struct step_estimate {
  */
 int env_step_of(const struct step_input *in, struct arena *a, struct step_estimate *out, struct err *e);
 
-/* What the whole step takes now, as far as its parts are known: compute and what it waits for. */
+/* Time of the whole step, as far as known: compute and waiting. */
 struct step_time env_step_whole(const struct step_estimate *s);
 
 /* The table for people, and as its last line "communication X ms of a Y ms step → Z ms (predicted)". */

@@ -15,10 +15,10 @@ struct step_model *step_model_new(const struct env_decisions *d, const struct to
 struct step_model *step_model_between(const struct model_setup *before, const struct model_setup *after,
                                       struct arena *a);
 
-/* What predicts with it. */
+/* The predictor with it. */
 struct step_predictor step_model_predictor(struct step_model *m);
 
-/* What was assumed about the hardware so far, a sentence each, and whether some prediction lies beyond what the model
+/* Assumptions about the hardware so far, a sentence each, and whether some prediction lies beyond what the model
  * was held against. */
 const char *const *step_model_assumptions(const struct step_model *m, int *n);
 int step_model_unvalidated(const struct step_model *m);

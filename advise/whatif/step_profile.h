@@ -11,7 +11,7 @@
 int env_step_of_profile(const struct env_profile *p, const struct workload *w, int nccl, struct arena *a,
                         struct step_estimate *out, struct err *e);
 
-/* What would save most of the step that env_step_of_profile found: the profile itself, and the job's own changes. */
+/* The largest savings in the step of env_step_of_profile: the profile itself, and changes of the job. */
 int env_step_changes(const struct env_profile *p, int nccl, const struct step_estimate *s, struct step_changes *out,
                      struct err *e);
 

@@ -1,4 +1,4 @@
-/* What would happen if: one machine and variations of it, each predicted with NCCL's default and tuned. */
+/* One machine and variations of it, each predicted with NCCL's default and tuned. */
 #pragma once
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What the engines can try, and how plans grow. */
+/* Candidates of the engines, and the growth of plans. */
 #pragma once
 
 #include "bench/candidates/engine.h"

@@ -1,4 +1,4 @@
-/* What an engine offers to the search: an identity, and the functions of its kind.
+/* Interface of an engine: an identity, and the functions of its kind.
  *
  * An engine knows how to reach one library. It is of one of three kinds: it measures calls, predicts them, or makes a
  * document of its own. What is tried when, how often, for how long and what is concluded is decided above, once for all
@@ -82,7 +82,7 @@ struct bench_measure_ops {
      * May be NULL: it fits every machine. */
     int (*suits)(const struct topology *topology);
 
-    /* Where a launcher has started this program several times: return 0 in the one process that conducts; in the others
+    /* If a launcher has started this program several times: return 0 in the one process that conducts; in the others
      * become a worker and do not return. Return 0 where there is nothing of the kind. May be NULL: there never is. */
     int (*join)(struct err *e);
 
@@ -174,7 +174,7 @@ struct bench_document_ops {
 
 /* ---- all kinds ---- */
 
-/* What an engine's times are evidence of: kinds that are never mixed. */
+/* Kinds of evidence of engines, which are never mixed. */
 enum bench_evidence {
     BENCH_ON_GPUS,
     BENCH_ON_HOST,
@@ -199,7 +199,7 @@ struct bench_engine {
     uint64_t most_bytes;  /* the largest size that it takes; 0: 1 GiB */
     uint64_t usual_bytes; /* the largest one unless a user says; 0: 16 MiB */
 
-    /* What a user may say about this engine alone: a table, its title, and the bytes of the struct that it fills and
+    /* Options of this engine: a table, its title, and the bytes of the struct that it fills and
      * that setup->own points to, all zero where nothing was said. NULL: nothing. */
     const struct option_spec *options;
     const char *options_title;

@@ -1,4 +1,4 @@
-/* What is known of a fabric: the ports with their GIDs, how every try between two of them went, what that means for
+/* A fabric: the ports with their GIDs, the result of every try between two of them, what that means for
  * NCCL, and whether it has become worse. It is told line by line by the processes that own ports, and kept as one
  * document,
  * {"format": "nccltune-fabric/1"}. */
@@ -40,7 +40,7 @@ struct verbs_fabric_try {
     int gid_index[2];             /* of the two sides, the writer's first, both by one more; 0 unknown */
 };
 
-/* How a port carries the memory of one of its node's GPUs, to and from host memory at the other end. */
+/* Bandwidth of a port with the memory of a GPU of its node, to and from host memory at the other end. */
 struct verbs_fabric_gpu {
     int node, rail, gpu;            /* the GPU as its driver numbers it */
     const char *pci;                /* "0000:17:00.0"; "" unknown */
@@ -79,7 +79,7 @@ enum verbs_part { VERBS_PART_PORT, VERBS_PART_TRY, VERBS_PART_INTERFACE, VERBS_P
 /* A struct verbs_fabric_port, _try, _interface or _gpu as an object; cJSON_Delete frees. */
 struct cJSON *verbs_fabric_json(enum verbs_part part, const void *record);
 
-/* What a line tells, {"try": {...}}: "port", "try", "interface", "gpu_memory", or "again", a try that takes
+/* Read a line {"try": {...}}: "port", "try", "interface", "gpu_memory", or "again", a try that takes
  * the place of the earlier one of the same two ports in the same direction, if there is one. Errors name the member
  * that is missing or out of range. */
 int verbs_fabric_add(struct verbs_fabric *f, const struct cJSON *line, struct err *e);
@@ -121,7 +121,7 @@ struct verbs_decision verbs_decide(struct verbs_fabric *f, int nccl);
 /* The rails that are not left out as a node's NCCL_IB_HCA: "=mlx5_0:1,mlx5_1:1"; "" when none is left. */
 const char *verbs_hca_list(const struct verbs_fabric *f, const struct verbs_decision *d, int node);
 
-/* What is at fault: "node1 mlx5_3:1, what it sends:". */
+/* The faulty part: "node1 mlx5_3:1, what it sends:". */
 const char *verbs_fault_name(const struct verbs_fabric *f, const struct verbs_fault *s);
 
 /* A fault as one sentence: "node1 mlx5_3:1 sends slowly: 3 of 3 tries, median 0.98 GB/s, others 2.31 GB/s". */
@@ -130,7 +130,7 @@ const char *verbs_fault_text(const struct verbs_fabric *f, const struct verbs_fa
 /* The ports that no try had to do with ("n1 mlx5_2:1, …"; "" none), and how many: nothing is known of them. */
 const char *verbs_untried(const struct verbs_fabric *f, int *count);
 
-/* What is known of one port from all its tries. */
+/* Summary of one port's tries. */
 struct verbs_cell {
     int outlier; /* most of what it sent or received was slow or failed, less what is the fault of another port */
     double GBps; /* median of what it sent or of what it received, whichever is less; 0 nothing. Likewise less that */

@@ -47,7 +47,7 @@ char *verbs_gid_print(char text[VERBS_GID_TEXT], const struct verbs_gid *g);
 int verbs_gid_match(const struct verbs_gid_table *x, const struct verbs_gid_table *y, enum verbs_gid_kind k, int *ix,
                     int *iy);
 
-/* What the environment says about GIDs. */
+/* GID settings of the environment. */
 struct verbs_gid_setting {
     int index;  /* NCCL_IB_GID_INDEX; -1 not set */
     int family; /* NCCL_IB_ADDR_FAMILY: AF_INET, AF_INET6; 0 not set */
@@ -113,7 +113,7 @@ struct verbs_schedule *verbs_schedule_make(struct arena *a, enum verbs_plan plan
 
 enum verbs_verdict { VERBS_GOOD, VERBS_FAILED, VERBS_SLOW };
 
-/* How a try went. */
+/* Result of a try. */
 struct verbs_outcome {
     struct verbs_try pair;
     enum verbs_verdict verdict;
@@ -126,7 +126,7 @@ struct verbs_outcome {
 #define VERBS_SLOW_RATIO 0.5
 void verbs_mark_slow(struct verbs_outcome *outcomes, int n, double ratio);
 
-/* What can be at fault. Of two that explain the same, the later is named. */
+/* Possible faults. Of two that explain the same, the later is named. */
 enum verbs_fault_kind {
     VERBS_FAULT_ALL, /* nothing at all went well */
     VERBS_FAULT_NODE,
@@ -152,7 +152,7 @@ struct verbs_fault {
  * Returns their number; `*faults` is allocated in `a`. */
 int verbs_localise(const struct verbs_outcome *outcomes, int n, struct arena *a, struct verbs_fault **faults);
 
-/* Where a pair is named it may be the fault of one of its ports: of one that failed, when the port has no good
+/* The fault of a pair may be that of one of its ports: of one that failed, when the port has no good
  * outcome at all; of one that is slow, when the port has none in that direction. The tries that would tell, each with a
  * port that is known to be good, no port twice. An empty round when there is no doubt or no good port left. */
 struct verbs_round verbs_localise_next(const struct verbs_outcome *outcomes, int n, const struct verbs_fault *faults,

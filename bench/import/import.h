@@ -1,4 +1,4 @@
-/* What other benchmarks have printed, as measurements: nccl-tests and rccl-tests (text with anything around it, -J
+/* Output of other benchmarks as measurements: nccl-tests and rccl-tests (text with anything around it, -J
  * JSON, CSV). Several runs may stand in one file, launchers' prefixes and NCCL's log among
  * them.
  *
@@ -9,7 +9,7 @@
 
 #include "bench/results/results.h"
 
-/* What files do not say by themselves. */
+/* Facts that files do not have. */
 struct import_given {
     int coll;         /* -1: not given */
     int nodes, ranks; /* 0: not given */

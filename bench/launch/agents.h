@@ -62,7 +62,7 @@ struct agents {
     const struct places *some; /* those of these nodes that come are enough; NULL: all have to */
     int refused;               /* how many of another release have come */
 
-    /* What a lender keeps when its agents end, in `keep`. */
+    /* A lender's state when its agents end, in `keep`. */
     struct arena *keep;
     struct bench_setup *again;    /* how they are started anew when some or all are lost; NULL: not */
     struct agents_absent *absent; /* the nodes that it goes on without */

@@ -18,7 +18,7 @@ struct predictor;
 
 /* ---- where and how to run ---- */
 
-/* What a user may say about it, whatever the engine. Strings may be NULL. */
+/* Options of every engine. Strings may be NULL. */
 struct bench_setup {
     const char *hosts;       /* "a,b,c" */
     const char *hostfile;    /* one host a line */
@@ -136,7 +136,7 @@ struct mpirun {
 int mpirun_command(const struct bench_setup *setup, const char *worker, struct arena *a, struct mpirun *m,
                    struct err *e);
 
-/* What every process of a launch needs in its environment, whoever starts it: NULL-terminated "NAME=value". */
+/* Environment that every process of a launch needs: NULL-terminated "NAME=value". */
 extern const char *const mpirun_worker_env[];
 
 /* Return this process's rank where mpirun or srun has started it as one of several, else -1. Error (-2): srun started
@@ -145,7 +145,7 @@ int mpirun_attached_rank(struct err *e);
 
 /* ---- a child that answers in lines ---- */
 
-/* What a launcher, or what it started, complains about: of a page on standard error the one or two lines that say why.
+/* Find the one or two lines of standard error that explain the failure of a launcher or its programs.
  * The first line is mostly the cause ("ssh: Could not resolve hostname"), the last its consequence. OpenMPI puts
  * general advice between two rules of dashes: that counts only where nothing else was said. Zeroed before the first
  * use. */

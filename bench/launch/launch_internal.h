@@ -75,7 +75,7 @@ const char *places_mpirun_file(void);
 
 /* ---- start.c: what runs here while agents run on nodes ---- */
 
-/* What runs on every node. Both lists end with NULL. */
+/* Command for every node. Both lists end with NULL. */
 struct start_agent {
     const char *const *argv; /* the same everywhere; anybody can read it there: no secret */
     const char *const *env;  /* "NAME=value"; on no command line: for ssh it goes over the connection */

@@ -1,4 +1,4 @@
-/* What the conductor says to nccltune-worker and hears from it, in frames (core/wire/wire.h). All come from one build,
+/* Messages between the conductor and nccltune-worker, in frames (core/wire/wire.h). All come from one build,
  * which the head of every frame proves. libc only.
  *
  *   engine ── pipe or TCP ── agent, one a node ── pipes ── worker, one a GPU
@@ -61,7 +61,7 @@ struct agent_ended {
 #define NCCL_CELLS  64 /* cells of a cost table; NCCL has 21 */
 #define NCCL_ACTIVE 160
 
-/* How long a worker waits for a GPU that another process has or has not quite let go. */
+/* Time that a worker waits for a GPU that another process holds. */
 #define NCCL_GPU_HELD_S 30
 
 enum nccl_message {
@@ -106,7 +106,7 @@ struct nccl_joined {
     uint64_t free;            /* bytes of the GPU's memory, behind all that NCCL has taken; 0 unknown */
 };
 
-/* Who calls: everybody together, or groups of a shape at the same time. Whoever is in none meets the others and answers
+/* Callers: all ranks together, or groups of a shape at the same time. A rank in no group meets the others and answers
  * without a time. */
 struct nccl_groups {
     struct bench_shape shape; /* all zero: everybody */
@@ -140,7 +140,7 @@ struct nccl_measure {
     uint32_t chunk_bytes;          /* 0: NCCL's */
 };
 
-/* What NCCL offered for the call and what became of the request. Cells are numbered algo * protos + proto. */
+/* NCCL's offer for the call and the result of the request. Cells are numbered algo * protos + proto. */
 struct nccl_choice {
     int32_t known;
     int32_t algos, protos;

@@ -1,4 +1,4 @@
-/* What collectives are fed with and what must come out: small whole numbers whose sums are exact in every type; and the
+/* Input and expected output of collectives: small whole numbers whose sums are exact in every type; and the
  * buffers of a point: as many pairs as it takes to be out of the GPU's cache when their turn comes again. */
 #pragma once
 
@@ -49,7 +49,7 @@ struct pair {
     char *send, *recv;
 };
 
-/* Who has the buffers. */
+/* Owner of the buffers. */
 struct buffers_owner {
     const struct gpu *gpu;
     const struct nccl *nccl;

@@ -47,7 +47,7 @@ struct nccl {
  * and where CUDA, ROCm and Python's site-packages keep it. 0, or -1 with a sentence in `why`. */
 int nccl_load(struct nccl *n, const char *wanted, char *why, size_t bytes);
 
-/* What became of a call that answered `code`: waits while it is in progress. */
+/* Wait for the end of a call that answered `code`. */
 int nccl_settled(const struct nccl *n, void *comm, int code);
 
 /* "unhandled system error: NET/IB : no device found"; in `text`. */

@@ -15,7 +15,7 @@ struct process {
     char last[AGENT_TEXT]; /* the last line of its standard error */
 };
 
-/* What {self}, {bin}, {host}, {rank} and {local} stand for. */
+/* Values of {self}, {bin}, {host}, {rank} and {local}. */
 struct process_names {
     char self[4096], bin[4096], host[64];
     int rank, local;

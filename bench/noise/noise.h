@@ -1,4 +1,4 @@
-/* What disturbs a measurement: the condition of this node and its GPUs before and after it, and how well the default
+/* Disturbances of a measurement: the condition of this node and its GPUs before and after it, and how well the default
  * repeats itself. What is worth knowing becomes findings, which go to the journal with the measurements. */
 #pragma once
 

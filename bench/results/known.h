@@ -1,4 +1,4 @@
-/* What is known so far, from an earlier run's journal or from this run: the search asks it what to expect and what not
+/* Results so far, from an earlier run's journal or from this run: the search asks it what to expect and what not
  * to try again. */
 #pragma once
 
@@ -29,11 +29,12 @@ struct known {
 
 #define KNOWN_ANY (-1) /* as a round */
 
-/* What the results of `call` (NULL: any) at that place in `round` say together. */
+/* Summary of the results of `call` (NULL: any) at that place in `round`. */
 struct known known_of(const struct bench_results *r, const struct known_place *at, const char *call, int round);
 
-/* What `call` will take under the same launch: between two measured sizes the straight line that latency and bandwidth
- * make; beyond the last one its time there, in proportion to the size when that was smaller; 0 when there is none. */
+/* Estimate the time of `call` under the same launch: between two measured sizes the straight line that latency and
+ * bandwidth make; beyond the last one its time there, in proportion to the size when that was smaller; 0 when there is
+ * none. */
 double known_expect_us(const struct bench_results *r, const struct known_place *at, const char *call);
 
 /* Return true if `call` need not be tried: it gave wrong data or was left behind at this very place; the library has
@@ -41,7 +42,7 @@ double known_expect_us(const struct bench_results *r, const struct known_place *
  * that ran out of memory, a process that somebody stopped). */
 int known_hopeless(const struct bench_results *r, const struct known_place *at, const char *call);
 
-/* How often a process died or hung under this launch, which never got anywhere; 0 if it did. Twice is enough. */
+/* Number of crashes and hangs of a launch without a result; 0 with one. Two are enough. */
 int known_deaths(const struct bench_results *r, const char *launch);
 
 /* Notes the results that have come, so that questions need not walk over all. */

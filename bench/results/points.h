@@ -1,4 +1,4 @@
-/* What the measurements say, point by point: every candidate's median and interval, and its gain over the default.
+/* Measurements by point: every candidate's median and interval, and its gain over the default.
  *
  * Times are pooled over all rounds; their intervals are those of the median by order statistics (distribution-free, at
  * least 95 %; with fewer than six samples: the range). A gain is default time / candidate time, and its unit of
@@ -33,7 +33,7 @@ int bench_count_equal(const double *samples, int n, double *scratch);
 
 #define BENCH_CONFIDENCE 0.95
 
-/* Whether so little was measured; predictions have no samples. */
+/* Nonzero if so little was measured; predictions have no samples. */
 int bench_few(const struct bench_interval *v);
 
 /* Of one point: "1.31x (1.22 to 1.40)", or "1.31x (too little was measured)". */
@@ -54,7 +54,7 @@ const char *bench_gain_text(struct arena *a, struct bench_interval gain);
 struct bench_interval bench_gain_over_starts(const double *logs, int n, double alike, double confidence);
 void bench_gain_among(struct bench_interval *gain, int rivals);
 
-/* What the starts of one call say, a logarithm each in the order of time. */
+/* One logarithm per start of a call, in order of time. */
 struct bench_starts {
     const double *logs;
     int n;
@@ -68,7 +68,7 @@ double bench_starts_alike(const struct bench_starts *calls, int n);
  * no loss, and none of the starts says otherwise. For predictions the interval alone counts. */
 int bench_gain_clears(struct bench_interval gain, double margin);
 
-/* How many times faster than `from` is `to`. */
+/* Speed of `to` relative to `from`. */
 struct bench_interval bench_gain(struct bench_interval from, struct bench_interval to);
 
 /* One session. */
@@ -140,7 +140,7 @@ int bench_starts_for(const struct bench_noise *x, double gain, double margin);
 /* The order of points: 0 where both were measured at the same one. */
 int bench_results_compare(const struct bench_result *a, const struct bench_result *b);
 
-/* Whether both are of the same engine, nodes, ranks, groups and buffers: of one table, for any collective. */
+/* Nonzero if both are of the same engine, nodes, ranks, groups and buffers: of one table, for any collective. */
 int bench_points_alike(const struct bench_point *x, const struct bench_point *y);
 
 /* The launch's default call at a point, if it was timed with right data; NULL: it was not. */
@@ -159,7 +159,7 @@ struct cJSON *bench_points_json(const struct bench_points *p);
 
 /* ---- launches against one another: sessions of the same round are a pair, and a pair is one number. ---- */
 
-/* How many times faster the candidates `to` are than `from`, over `n` points with their weights (NULL: all alike):
+/* Speed of the candidates `to` relative to `from`, over `n` points with their weights (NULL: all alike):
  * each pair has one geometric mean over the points that both have. Of four points or more each counts for a factor of
  * four at most. `n` of the result is the number of pairs, each of them one of BENCH_FEWEST that are asked for. from[i]
  * and to[i] may be NULL. */

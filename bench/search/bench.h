@@ -1,4 +1,4 @@
-/* What bench/ offers to those above it: measure collectives over everything that can be chosen, into a journal.
+/* Public interface of bench/: measure collectives over all choices, into a journal.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
               volatile sig_atomic_t *stop, struct bench_summary *summary, struct bench_results **measured,
               struct err *e);
 
-/* What bench_run would do, as {engine, library, description, launches, beside, collectives: {NAME: {calls,
+/* The plan of bench_run, as {engine, library, description, launches, beside, collectives: {NAME: {calls,
  * refinements}}, sizes, shapes, time, expected}: launches and calls by their labels, sizes in bytes, shapes where the
  * number of ranks is known, time (nothing is measured: none) as in bench/search/budget.h, expected (nothing is
  * predicted: none) as in bench/search/prior.h. Runs nothing on other machines. cJSON_Delete frees; NULL after an error,

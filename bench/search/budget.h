@@ -1,11 +1,11 @@
-/* How much time a search should have, and what a given time buys. Figures behind it: doc/STATISTICS.md. */
+/* Time budgets of a search. Figures behind it: doc/STATISTICS.md. */
 #pragma once
 
 #include <stdio.h>
 
 #include "bench/results/points.h"
 
-/* What there is to measure. */
+/* What to measure. */
 struct budget_task {
     int points;       /* collectives by sizes by shapes */
     int launches;     /* beside the default; 0: calls alone */
@@ -34,7 +34,7 @@ struct budget_task {
 /* All calls at all points, seconds. */
 double budget_points_s(const struct budget_task *t);
 
-/* How long sessions last in which launches are told apart, behind their start: longer than at least where there is time
+/* Duration of sessions that compare launches, after their start: longer than the minimum if there is time
  * for as many as a search usually makes. */
 double budget_visit_s(const struct budget_task *t, double left_s, double start_s);
 

@@ -1,4 +1,4 @@
-/* What is asked of a measurement, and what is told of it. */
+/* Options of a measurement, and its callbacks. */
 #pragma once
 
 #include <stdint.h>
@@ -51,7 +51,7 @@ void bench_options_default(struct bench_options *o);
 /* The sizes of `o`: its bounds and what lies between. Allocated in `a`. */
 uint64_t *bench_sizes(const struct bench_options *o, struct arena *a, int *count);
 
-/* What makes no sense in `o` (ERR_USAGE), before anything is looked at; finds the engine. */
+/* Check `o` (ERR_USAGE), before anything else; find the engine. */
 int bench_options_check(const struct bench_options *o, const struct bench_engine **engine, struct err *e);
 
 struct bench_summary {

@@ -1,4 +1,4 @@
-/* What the conductor is for engines that compute: every point of every candidate, without sessions, samples or rounds.
+/* The conductor for engines that compute: every point of every candidate, without sessions, samples or rounds.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* What the model says about launches before any of them is measured. */
+/* The model's predictions for launches before any is measured. */
 #pragma once
 
 #include "bench/candidates/engine.h"

@@ -1,4 +1,4 @@
-/* What is done at one point in one session: calls are explored, or those that were chosen are proven.
+/* Work at one point in one session: exploring calls, or proving the chosen ones.
  *
  * Exploring chooses, and proves nothing. Candidates run in turn with the default and are ranked by the median of their
  * times over the default's last one: what disturbs a turn disturbs all alike. Who is far behind in the first turn is

@@ -25,7 +25,7 @@ int screening_default(struct bench_study *s, const struct screening *f, struct e
  * those that may be faster, the best first. */
 int screening_run(struct bench_study *s, struct screening *f, struct err *e);
 
-/* How many times as fast as the default the best of those seemed; 0: there is none. */
+/* Best observed gain of those over the baseline; 0: none. */
 double screening_best(const struct screening *f);
 
 /* Screen both, unless that was done; `*worth` is the time of `without` over that of `launch`; NAN unknown. */

@@ -3,7 +3,7 @@
 
 #include "bench/search/study.h"
 
-/* What is to be done in it. */
+/* Its work. */
 struct search_session {
     const struct bench_knobs *launch;
     int round;

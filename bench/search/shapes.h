@@ -1,4 +1,4 @@
-/* Which shapes of groups a run measures. */
+/* Shapes of groups of a run. */
 #pragma once
 
 #include "bench/search/study.h"

@@ -65,8 +65,8 @@ enum {
 
 int bench_stopped(const struct bench_study *s);
 
-/* Whether the time is over; and from when on no answer is waited for, a start later: 0 where nobody has named a budget,
- * which then grows with what samples take. */
+/* Nonzero if the time is over; and from when on no answer is waited for, a start later: 0 where nobody has named a
+ * budget, which then grows with what samples take. */
 int bench_is_over(const struct bench_study *s);
 double bench_last_s(const struct bench_study *s);
 
@@ -90,12 +90,12 @@ double bench_guess_us(uint64_t bytes);
 /* To be called once nodes, ranks and shapes are known: what the workload calls in such groups. */
 void bench_weigh(struct bench_study *s);
 
-/* How often a step calls this: 1 for all that is asked for when there is no workload; 0: not to be measured. */
+/* Calls per step; without a workload 1 for everything requested; 0: not to be measured. */
 double bench_calls(const struct bench_study *s, struct bench_place p);
 int bench_count_shapes(const struct bench_study *s);
 int bench_count_points(const struct bench_study *s);
 
-/* What there is to measure, and what that takes as far as the baseline launch has shown. */
+/* What to measure, and its duration by the baseline launch. */
 struct budget_task bench_task(const struct bench_study *s);
 
 /* The few points that tell launches apart: those that take most of a step; without a workload, AllReduce (or what else

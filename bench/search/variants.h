@@ -1,4 +1,4 @@
-/* Whether choices depend on the type and the place of the data, which a tuner is not told. */
+/* Nonzero if choices depend on the type and the place of the data, which a tuner is not told. */
 #pragma once
 
 #include "bench/search/rounds.h"
@@ -23,7 +23,7 @@ int variants_change(struct bench_study *s, const struct known_place *at, const s
 /* Add the finding that sums up `compared` of `wanted` comparisons, to the journal, too. Once a run. */
 int variants_finish(struct bench_study *s, int compared, int wanted, struct err *e);
 
-/* Whether a rank has an element for each other one there. */
+/* Nonzero if a rank has an element for each other one there. */
 int variants_fit(const struct bench_study *s, struct bench_place place);
 
 /* Takes over what an earlier run has found, from the journal. */

@@ -1,4 +1,4 @@
-/* What a workload asks the bench for: which collectives and sizes its steps call, and how often each. */
+/* A workload for the bench: its collectives and sizes, and how often each is called. */
 #pragma once
 
 #include "core/call/shape.h"

@@ -12,7 +12,7 @@ struct json_kind;
 
 #define BENCH_DEFAULT "default"
 
-/* How a call's buffers differ from the usual, which is float32 in plain memory, in place for AllReduce and from one
+/* Differences of a call's buffers to the usual, which is float32 in plain memory, in place for AllReduce and from one
  * buffer to another for all others. */
 enum bench_buffers {
     BENCH_USUAL,
@@ -80,7 +80,7 @@ const char *bench_plain_name(const char *name, struct arena *a);
 /* "NAME@CLASS" in `a`. */
 const char *bench_local_name(const char *name, const char *node_class, struct arena *a);
 
-/* Whether nodes of that class (NULL: unknown) get it. */
+/* Nonzero if nodes of that class (NULL: unknown) get it. */
 int bench_is_for(const char *name, const char *node_class);
 
 /* ---- how far a prediction may be off ---- */
@@ -134,7 +134,7 @@ struct bench_result {
     const char *source;              /* that journal, as a profile calls it; NULL: results.jsonl */
 };
 
-/* What stands in line `line` of the journal `path`, into `r` and `a`. */
+/* Read line `line` of the journal `path` into `r` and `a`. */
 int bench_result_read(const struct cJSON *doc, const char *path, long line, struct arena *a, struct bench_result *r,
                       struct err *e);
 /* To be deleted by the caller. */
@@ -151,7 +151,7 @@ struct predicted_cost {
     char text[80]; /* "costs up to 2.0x from 4 MiB up" */
 };
 
-/* What measuring and lint may ask a model of times. Neither links one: cli/ passes `predict_predictor`
+/* Predictions that bench and lint may ask for. Neither links one: cli/ passes `predict_predictor`
  * (envgen/predict/predict.h) to both. Without it launches keep their listed order, and lint names no predicted cost. */
 struct predictor {
     /* Return the mean log(time in us) of AllReduces of 64 KiB, 4 MiB and 256 MiB under a launch; NAN if unknown.

@@ -9,7 +9,7 @@ struct bench_shape {
     int others;       /* groups of the same shape that do the same at the same time */
 };
 
-/* Where shapes are written "NODESxRANKS" with the ranks of one node, and "*GROUPS" behind it where there are several at
+/* Shapes as text: "NODESxRANKS" with the ranks of one node, and "*GROUPS" after it for several at
  * once: 2x8, 1x4*2; "*all" for as many as there is room for. */
 #define BENCH_SHAPE_ALL  (-1) /* `others`, before it is known how many there is room for */
 #define BENCH_SHAPE_MOST (1 << 20)
@@ -19,7 +19,7 @@ const char *bench_shape_text(const struct bench_shape *s, struct arena *a);
 
 int bench_shape_same(const struct bench_shape *x, const struct bench_shape *y);
 
-/* How many groups of such a shape there is room for within `whole`, side by side; 0: not one, or the nodes have not
+/* Number of groups of such a shape that fit into `whole` at once; 0: none, or the nodes have not
  * equally many ranks. */
 int bench_shape_room(const struct bench_shape *s, const struct bench_shape *whole);
 

@@ -28,7 +28,7 @@ struct workload_call {
     const char *dtype; /* "bfloat16"; NULL unknown */
     const char *what;  /* what the call is for and the formula of its size; NULL */
     double overlap_us; /* compute that one call can hide behind; -1 unknown */
-    /* What a capture saw; unknown elsewhere. */
+    /* From a capture; otherwise unknown. */
     double time_us;  /* of one call, median; -1 unknown */
     int algo, proto; /* enum algo, enum proto; -1 unknown */
     int channels;    /* 0 unknown */

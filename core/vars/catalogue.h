@@ -21,7 +21,7 @@ enum env_scope {
 };
 enum env_agree { ENV_AGREE_NO, ENV_AGREE_YES, ENV_AGREE_ADVISED, ENV_AGREE_UNKNOWN }; /* same value on all ranks? */
 
-/* How NCCL reads the value: see core/vars/parse.h. */
+/* NCCL's way of reading the value: see core/vars/parse.h. */
 enum env_grammar {
     ENV_G_INT,  /* strtoll, base 0 */
     ENV_G_FLAG, /* the same, 0 or 1 */
@@ -98,15 +98,15 @@ struct env_other {
     const char *note; /* NULL none */
 };
 
-/* What the reader of such a name takes: numbers from low to high (none where low is above high), and words in any case,
- * blank between; NULL none. */
+/* Values that the reader of such a name takes: numbers from low to high (none where low is above high), and words in
+ * any case, blank between; NULL none. */
 struct env_limit {
     const char *name;
     int64_t low, high;
     const char *words;
 };
 
-/* Whose names begin so. */
+/* Prefix of its names. */
 struct env_prefix {
     const char *prefix;
     enum env_status status;
@@ -137,10 +137,10 @@ const struct env_other *env_nearest_other(const char *name);
 
 const struct env_limit *env_limit_find(const char *name);
 #define ENV_LIMIT_TEXT 128
-/* What the limit allows, in words, when the value is not within it; NULL: it is. */
+/* Describe the limit if the value is outside it; NULL: it is inside. */
 const char *env_limit_broken(const struct env_limit *limit, const char *value, char text[ENV_LIMIT_TEXT]);
 
-/* Whether a name is one that lint looks at: in the catalogue (but not HOME and the like), or of a known family. */
+/* Nonzero if a name is one that lint looks at: in the catalogue (but not HOME and the like), or of a known family. */
 int env_of_interest(const char *name, size_t length);
 
 #define ENV_VALUE 96

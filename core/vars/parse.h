@@ -42,10 +42,10 @@ struct env_devices {
 /* Any text can be read: "=^x" is a device named "^x". */
 void env_parse_devices(const char *s, struct env_devices *d);
 
-/* Whether an entry means this device, not looking at "^"; port -1 compares names alone. */
+/* Nonzero if an entry means this device, not looking at "^"; port -1 compares names alone. */
 int env_device_matches(const struct env_devices *d, const struct env_device *entry, const char *name, int port);
 
-/* Whether NCCL uses the device: no list at all takes everything. */
+/* Nonzero if NCCL uses the device: no list at all takes everything. */
 int env_devices_select(const struct env_devices *d, const char *name, int port);
 
 /* ---- NCCL_ALGO and NCCL_PROTO ------------------------------------------------------------------------------------ */

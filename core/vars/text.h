@@ -1,4 +1,4 @@
-/* What may stand in the files of a profile: strict character sets, and quoting for a shell.
+/* Texts in the files of a profile: strict character sets, and quoting for a shell.
  *
  * Names of devices and settings come from measurements and topologies, that is from anywhere. Nothing that is not
  * matched here reaches a file that a shell, OpenMPI or NCCL reads. */
@@ -33,7 +33,8 @@ char *env_comment(struct arena *a, const char *s);
  * characters beyond ASCII, and systemd and Tcl continue a comment behind a backslash. */
 void env_print_comment(FILE *out, struct arena *a, const char *mark, const char *s);
 
-/* Whether NCCL or RCCL is the one to read a variable. Others, such as ROCr's, are read before a configuration file is.
+/* Nonzero if NCCL or RCCL is the one to read a variable. Others, such as ROCr's, are read before a configuration file
+ * is.
  */
 int env_in_conf(const char *name);
 

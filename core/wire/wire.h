@@ -1,5 +1,5 @@
-/* What the conductor and the agents on the nodes talk through: frames over pipes or TCP, the proof that both sides have
- * the secret of this run, and the addresses under which the conductor can be reached. libc only. */
+/* Connection between the conductor and the agents on the nodes: frames over pipes or TCP, the proof that both sides
+ * have the secret of this run, and the addresses under which the conductor can be reached. libc only. */
 #pragma once
 
 #include <stddef.h>

@@ -63,7 +63,7 @@ int env_settings(struct env_decisions *d, const struct env_rules *rules, const s
 
 #define ENV_SOURCE_SITE "published for this machine"
 
-/* What the site sets already, outside of nccltune: the value of a variable, NULL for none. */
+/* Value of a variable that the site sets outside of nccltune, NULL for none. */
 typedef const char *env_site_value(const void *arg, const char *name);
 
 /* Adds them for the topology's machines and d's releases. What was measured stands; what the site sets to another value
@@ -144,7 +144,7 @@ const char *env_table_rule_basis(const struct env_table_rule *r, struct arena *a
  * size is followed by the next one with algorithm 0. OpenMPI does not tell placements apart: where the same number of
  * ranks was measured on several numbers of nodes, a rule stands for sizes at which all chose the same. */
 
-/* What a user must know before rules are applied, seen with OpenMPI 4.1.4: its own choice asks whether the operation is
+/* Warning before rules are applied, seen with OpenMPI 4.1.4: its own choice asks whether the operation is
  * commutative, a rule does not; the ring algorithms of allreduce and reduce_scatter then give other results. */
 #define ENV_NON_COMMUTATIVE                                                                                 \
     "OpenMPI applies a rule whatever the reduction: some algorithms reorder operands, so a program with a " \

@@ -16,7 +16,7 @@ struct decide_slice {
     const double *weights; /* of the points; NULL: all alike */
 };
 
-/* Whether a measurement can be compared: it was timed and its data was right. */
+/* Nonzero if a measurement can be compared: it was timed and its data was right. */
 int decide_timed(const struct bench_candidate *c);
 
 /* A copy that does not depend on the results it came from. */
@@ -55,14 +55,14 @@ struct decide_side {
     int count;
 };
 
-/* Where the sides would choose differently at a size, all take the call that loses least in any of them, of those that
+/* If the sides would choose differently at a size, all take the call that loses least in any of them, of those that
  * were measured in all that have the size: the greatest of its losses is the smallest. The points' `shared` says so. */
 void decide_agree_on_calls(struct env_decisions *d, struct decide_side *sides, int n);
 
 /* ---- larger sizes than were measured ---- */
 
-/* Whether the choice at the last of `n` points, ascending, of one collective may go on without end: through the three
- * largest sizes, each twice the one before or more, time has to be a straight line in the size for it and for the
+/* Nonzero if the choice at the last of `n` points, ascending, of one collective may go on without end: through the
+ * three largest sizes, each twice the one before or more, time has to be a straight line in the size for it and for the
  * default, by their intervals, and so much steeper for the default that the gain clears the margin however large the
  * size gets; and its interval must show a gain at the last two of them, at the last one no less than before. No other
  * call that was measured may be less steep by the margin either: NCCL may turn to it by itself. What there was no time

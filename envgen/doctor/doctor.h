@@ -1,4 +1,4 @@
-/* What is installed on this node, and whether it would work. */
+/* Check what is installed on this node. */
 #pragma once
 
 #include <stdio.h>
@@ -44,7 +44,7 @@ struct doctor_job_options {
     struct log *log;
 };
 
-/* What one rank of a job step gets: what the job prolog decided, the profile that was pinned, plugin, table, this node
- * against the profile, what the user overrides, what lint says of the environment. NCCL's configuration files count as
- * NCCL reads them. */
+/* Check what one rank of a job step gets: what the job prolog decided, the profile that was pinned, plugin, table, this
+ * node against the profile, what the user overrides, what lint says of the environment. NCCL's configuration files
+ * count as NCCL reads them. */
 struct doctor *doctor_job(const struct doctor_job_options *o);

@@ -1,4 +1,4 @@
-/* What the doctor's own files share. */
+/* Shared by the doctor's files. */
 #pragma once
 
 #include "core/file.h"
@@ -7,7 +7,7 @@
 #include "envgen/profile/profile.h"
 #include "probe/topology/topology.h"
 
-/* Whether the plugin at `path` can be loaded, and what it has. */
+/* Nonzero if the plugin at `path` can be loaded, and what it has. */
 void doctor_check_plugin(struct doctor *d, const char *path);
 
 /* The same of one that is loaded, `name` for people; closes it. */
@@ -16,11 +16,11 @@ void doctor_judge_plugin(struct doctor *d, void *plugin, const char *name);
 /* Check the profiler library, which lies beside the plugin. */
 void doctor_check_profiler(struct doctor *d, const char *plugin);
 
-/* Whether a job that asks for a capture gets one; `profiler` and `dir` are NCCL_PROFILER_PLUGIN and NCCLTUNE_CAPTURE,
- * NULL when not set. Says nothing when nobody asks. */
+/* Nonzero if a job that asks for a capture gets one; `profiler` and `dir` are NCCL_PROFILER_PLUGIN and
+ * NCCLTUNE_CAPTURE, NULL when not set. Says nothing when nobody asks. */
 void doctor_check_capture(struct doctor *d, const char *profiler, const char *dir);
 
-/* Whether a job is observed that asks for it; NCCLTUNE_OBSERVE and NCCLTUNE_CAPTURE, the same. */
+/* Nonzero if a job is observed that asks for it; NCCLTUNE_OBSERVE and NCCLTUNE_CAPTURE, the same. */
 void doctor_check_observe(struct doctor *d, const char *observe, const char *dir);
 
 /* The plugins of others that NCCL finds with these variables: whether they have interfaces that it knows, and whether
@@ -28,20 +28,20 @@ void doctor_check_observe(struct doctor *d, const char *observe, const char *dir
  * env_shape.active, NULL unknown; `chained`: the table asks for NCCL's own tuner first. */
 void doctor_check_others(struct doctor *d, launcher_get *get, const void *arg, const char *measured_over, int chained);
 
-/* What was measured on GPUs in the profile, as `measured_over` there. */
+/* The profile's measurements on GPUs, as `measured_over` there. */
 const char *doctor_measured_over(const struct env_profile *p);
 
-/* What a job's prolog has left in `run` on this node against what this rank's variables say. Nothing outside of Slurm.
+/* Compare the answer of the job's prolog in `run` with this rank's variables. Nothing outside of Slurm.
  */
 void doctor_check_answer(struct doctor *d, const char *run, launcher_get *get, const void *arg);
 
-/* Whether the table at `path` can be read, and was measured on the NCCL that the loader finds. 1: it asks for the tuner
- * that NCCL would have without ours (tuner_table.next_auto). */
+/* Nonzero if the table at `path` can be read, and was measured on the NCCL that the loader finds. 1: it asks for the
+ * tuner that NCCL would have without ours (tuner_table.next_auto). */
 int doctor_check_table(struct doctor *d, const char *path);
 
 /* The NCCL that the dynamic loader finds, 22809; 0: none. A program that brings its own, as PyTorch does, may have
  * another. */
 int doctor_nccl_version(void);
 
-/* Which class of the profile's topology this machine is, or is like; NULL none. */
+/* Return the class of the profile's topology that this machine equals or resembles; NULL: none. */
 const char *doctor_compare(struct doctor *d, const struct topology *t, const struct topology *here);

@@ -1,4 +1,4 @@
-/* What a profile makes OpenMPI and NCCL do, and why: as a whole, for one variable, or for one call. */
+/* Explain what a profile makes OpenMPI and NCCL do: as a whole, for one variable, or for one call. */
 #pragma once
 
 #include <stdint.h>
@@ -46,10 +46,10 @@ struct explain_model;
 struct explain_model *explain_model_new(const struct env_profile *p, int nccl);
 void explain_model_free(struct explain_model *m); /* NULL is fine */
 
-/* Whether it can say anything. */
+/* Nonzero if it can say anything. */
 int explain_model_speaks(const struct explain_model *m);
 
-/* Whether a shape is NCCL's, or the model engine's for NCCL: it has nothing to say of OpenMPI's. */
+/* Nonzero if a shape is NCCL's, or the model engine's for NCCL: it has nothing to say of OpenMPI's. */
 int explain_model_knows(const struct env_shape *s);
 
 /* The same of a shape by its number, and none before it has as many nodes and ranks, as a measured one and a predicted

@@ -7,12 +7,12 @@
 /* The answer for one call. */
 void explain_call(const struct env_profile *p, const struct env_question *q, FILE *out);
 
-/* Whether the question allows a shape; and in a range of it the measured size that is nearest, as sizes are spaced
+/* Nonzero if the question allows a shape; and in a range of it the measured size that is nearest, as sizes are spaced
  * geometrically (NULL: none). */
 int explain_matches(const struct env_shape *s, const struct env_question *q);
 const struct env_point *explain_nearest(const struct env_range *r, uint64_t bytes);
 
-/* How many times longer an uneven AllToAll of about `bytes` takes there, untouched, than an even one, whose time is put
+/* Ratio of the baseline's times of an uneven and an even AllToAll of about `bytes` there; the even one's time is put
  * in *even_us; 0: not both were measured. */
 double explain_skew(const struct env_shape *s, uint64_t bytes, double *even_us);
 

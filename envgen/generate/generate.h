@@ -13,11 +13,11 @@ struct env_source {
     struct bench_results *results;
 };
 
-/* What a run made: the profile as env_profile_open would read it, and the points that it was decided from. */
+/* Result of a run: the profile as of env_profile_open, and the points behind it. */
 struct env_generated {
     struct env_profile profile;
     const struct bench_points *points;
-    /* What both point into. */
+    /* Memory of both. */
     struct arena *arena;
     struct topology *topology;
     struct env_source *sources;

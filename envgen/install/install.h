@@ -18,7 +18,7 @@
 #define INSTALL_STORE     "/etc/nccltune"
 #define INSTALL_NCCL_CONF "/etc/nccl.conf"
 
-/* What NCCL's own file gets. It knows no jobs, so where hooks serve the node it gets no more than what is true of the
+/* Contents for NCCL's own file. It knows no jobs, so where hooks serve the node it gets only what is true of the
  * node for every job. */
 enum install_conf {
     INSTALL_CONF_NOTHING, /* lines of an earlier installation are taken out */
@@ -35,7 +35,7 @@ struct install_site {
     const char *node;                     /* this host's name in the profile; NULL: its host name */
 };
 
-/* Which jobs get it, and from when on. Partition and nodes NULL: all. */
+/* Jobs that get it, and the start. Partition and nodes NULL: all. */
 struct install_scope {
     const char *partition, *nodes;
     const char *trial; /* NULL: all of them; else its name: */
@@ -44,7 +44,7 @@ struct install_scope {
     int later;         /* links and NCCL's file are left to install_switch */
 };
 
-/* What was done, for the caller to tell. */
+/* Result, for the caller to print. */
 struct install_done {
     struct arena *arena;
     char hash[SHA256_HEX];
@@ -79,7 +79,7 @@ int install_switch(const struct install_site *site, struct install_done *done, s
  * too, and, unless `hooks` read it, the schedule. What the site has put there stays. */
 int install_remove(const struct install_site *site, int purge, int hooks, struct err *e);
 
-/* Whether that is what a job gets unless something else is said: what STORE's links and NCCL's file stand for. */
+/* Nonzero if that is what a job gets unless something else is said: what STORE's links and NCCL's file stand for. */
 static inline int install_is_for_all(const struct install_scope *scope)
 {
     return !scope->partition && !scope->nodes && !scope->trial;
@@ -102,7 +102,7 @@ int install_try_plugin(const char *path, struct err *e);
 /* The plugin that the lines of an earlier installation in NCCL's file name, in `a`; NULL: none. */
 const char *install_plugin_before(const char *nccl_conf, struct arena *a);
 
-/* What Slurm's configuration has of nccltune. */
+/* nccltune in Slurm's configuration. */
 struct install_hooks {
     int slurm;                                         /* scontrol show config answers */
     const char *task_prolog, *prolog, *epilog, *flags; /* as configured; "(null)" not */
@@ -130,7 +130,7 @@ struct install_hosts {
     int parallel;
 };
 
-/* What one node said, or why it did not. */
+/* One node's answer, or the reason for none. */
 struct install_answer {
     const char *host, *text;
     int failed;
@@ -150,8 +150,8 @@ int install_unpack(const char *path, const char *dir, struct arena *a, const cha
  */
 int install_pack_for_nodes(int profiles, const struct install_done *done, const char *map, struct err *e);
 
-/* Whether all files of a profile are such as nccltune writes, and all their settings such as may be delivered. Errors:
- * the first line that is not. */
+/* Nonzero if all files of a profile are such as nccltune writes, and all their settings such as may be delivered.
+ * Errors: the first line that is not. */
 int install_accept(const struct env_profile *p, struct err *e);
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
@@ -160,7 +160,7 @@ int install_accept(const struct env_profile *p, struct err *e);
 char *install_map_text(const struct topology *t, const struct env_manifest *m, struct arena *a, int *one_compatible,
                        struct err *e);
 
-/* Whether two classes may share a job: as many GPUs of one kind, as many active ports of the same rates. */
+/* Nonzero if two classes may share a job: as many GPUs of one kind, as many active ports of the same rates. */
 int install_compatible(const struct topo_class *a, const struct topo_class *b);
 
 /* `old` (NULL: there is no such file) with `lines` between the markers instead of what stood there; `lines` NULL takes

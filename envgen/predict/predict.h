@@ -1,4 +1,4 @@
-/* Where predictions meet results: the model fitted to what a site has measured, the engine that writes predictions as
+/* Predictions and results: the model fitted to what a site has measured, the engine that writes predictions as
  * results, the best call, and what measuring and lint ask (core/call/result.h). */
 #pragma once
 
@@ -26,7 +26,7 @@ struct model_fit {
     int used, bounded; /* observations; factors that ended at a bound (0.2 or 5) */
 };
 
-/* What the observations and the prior say together of the factors on the parts of time, within bounds. The setup's
+/* Fit the factors on the parts of time to observations and prior, within bounds. The setup's
  * nodes and factors are not looked at. Errors: no usable observation. */
 int model_calibrate(const struct model_setup *s, const struct model_observation *o, int n, struct model_fit *fit,
                     struct err *e);
@@ -39,8 +39,8 @@ struct calibration {
     struct model_fit fit;
 };
 
-/* What points measured on GPUs tell the model, as many as `*n`, in `a`: every call of the launch "default" that it
- * knows. `*version` is the library's where it is known. */
+/* Observations for the model from points measured on GPUs, `*n` of them, in `a`: every call of the launch "default"
+ * that it knows. `*version` is the library's where it is known. */
 struct model_observation *calibration_observe(const struct bench_points *p, struct arena *a, int *n, int *version);
 
 /* From measurements to factors. Errors: nothing that was measured can be predicted. */
@@ -67,9 +67,9 @@ struct setting_cost {
     double share, of_all;          /* × the time by this one there, by all; shares multiply to of_all */
 };
 
-/* What setting `which` of a job's `n` does to NCCL's default for a collective from 1 KiB to 1 GiB on the machine that
- * `base` describes: its part of what all do together, so that the parts multiply to the whole. Return -1 if the model
- * does not know the setting, if a later one overrides it, or if the call cannot be predicted. */
+/* Predict the effect of setting `which` of a job's `n` on NCCL's default for a collective from 1 KiB to 1 GiB on the
+ * machine that `base` describes: its part of what all do together, so that the parts multiply to the whole. Return -1
+ * if the model does not know the setting, if a later one overrides it, or if the call cannot be predicted. */
 int predict_setting_share(const struct nccl_setup *base, const struct bench_setting *settings, int n, int which,
                           int coll, struct setting_cost *cost);
 
@@ -84,8 +84,8 @@ char *predict_setting_cost_text(const struct setting_cost *c, char text[SETTING_
 struct predict_record;
 const struct predict_record *predict_record_of(const struct topology *t);
 
-/* Whether the record (NULL: none) shows that such a call is chosen rightly at such a point: this collective, algorithm
- * and protocol at such sizes, on as many ranks of one node, by a release that asks a tuner. */
+/* Nonzero if the record (NULL: none) shows that such a call is chosen rightly at such a point: this collective,
+ * algorithm and protocol at such sizes, on as many ranks of one node, by a release that asks a tuner. */
 int predict_is_proven(const struct predict_record *r, const struct bench_point *p, const struct bench_knobs *call);
 
 /* The model as measuring and lint ask it, and as an engine whose results are predictions. cli/ passes both on. */

@@ -64,7 +64,7 @@ struct env_launch {
     const char *why;
 };
 
-/* What was decided for one engine on one shape of job. */
+/* Decisions for one engine on one shape of job. */
 struct env_shape {
     const char *engine, *library;
     const char *active; /* the same: under whose plugins the default was measured; NULL unknown */
@@ -117,14 +117,15 @@ void env_decisions_free(struct env_decisions *d); /* NULL is fine */
 /* The first shape with such evidence; NULL: there is none. */
 const struct env_shape *env_shape_with(const struct env_decisions *d, enum bench_evidence evidence);
 
-/* What was decided for a call of that size; NULL: nothing was measured there. */
+/* Return the decision for a call of that size; NULL: nothing was measured there. */
 const struct env_range *env_range_of(const struct env_coll *c, uint64_t bytes);
 const struct env_range *env_range_at(const struct env_shape *s, int coll, uint64_t bytes);
 
-/* Whether a tuner cannot tell them apart: it is told nodes and ranks of a group, not what others do, nor types. */
+/* Nonzero if a tuner cannot tell them apart: it is told nodes and ranks of a group, not what others do, nor types. */
 int env_shapes_alike(const struct env_shape *x, const struct env_shape *y);
 
-/* Whether it only stands for other types or places of the data than usual: its launch is decided with the usual ones.
+/* Nonzero if it only stands for other types or places of the data than usual: its launch is decided with the usual
+ * ones.
  */
 int env_shape_follows(const struct env_shape *s);
 

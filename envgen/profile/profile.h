@@ -43,8 +43,8 @@ int env_manifest_load(const char *dir, struct arena *a, struct env_manifest *m, 
 
 #define ENV_CLASSES "nccl.d/" /* the one directory within a profile */
 
-/* Whether a file may be part of a profile: letters, digits and . _ -, not hidden, not the manifest itself; ENV_CLASSES
- * may stand in front. */
+/* Nonzero if a file may be part of a profile: letters, digits and . _ -, not hidden, not the manifest itself;
+ * ENV_CLASSES may stand in front. */
 int env_manifest_name_ok(const char *name);
 
 /* ---- a profile ---- */
@@ -66,5 +66,5 @@ void env_profile_free(struct env_profile *p); /* NULL is fine */
 int env_profile_copy(const struct env_profile *p, const char *dir, const char *name, const char *data, size_t bytes,
                      struct err *e);
 
-/* Whether `dir` holds a manifest, so that it may not be written into without being told to. */
+/* Nonzero if `dir` holds a manifest, so that it may not be written into without being told to. */
 int env_profile_complete(const char *dir);

@@ -25,7 +25,7 @@ void page_table(FILE *out, const char *class, const char *const *heads);
 void page_row(FILE *out, const char *class, const char *const *cells, int n);
 void page_table_end(FILE *out);
 
-/* What was found, worst first; nothing where there is nothing. */
+/* Print findings, worst first, if there are any. */
 void page_findings(FILE *out, const struct finding *list, int n);
 
 /* A picture that is made for white paper stands between these. */

@@ -30,6 +30,6 @@ extern const struct report_part report_summary, report_machine, report_fabric, r
 /* A plot of a collective's gain over the baseline, by size. */
 void report_draw_gain(struct report *r, const struct env_shape *shape, const struct env_coll *c, FILE *out);
 
-/* What is wrong with machine and fabric, and what disturbed the measurement. */
+/* Findings about machine and fabric, and disturbances of the measurement. */
 void report_draw_findings(struct report *r, FILE *out);
 void report_draw_picture(const struct topology *t, FILE *out); /* of the machine */

@@ -1,4 +1,4 @@
-/* Which rules of a profile hold when they are measured again. */
+/* Measure again whether a profile's rules hold. */
 #pragma once
 
 #include "bench/results/points.h"
@@ -60,8 +60,8 @@ void verify_free(struct verify *v); /* NULL is fine */
 /* The rule that the profile has for a point's call; NULL: none. */
 const void *verify_rule_at(const struct verify *v, const struct bench_point *p);
 
-/* Whether the rule, as jobs get it, was not faster than the default in the mean. A call that is slower in most of its
- * own starts may well be faster in those in which it is measured beside others. */
+/* Nonzero if the rule, as jobs get it, was not faster than the default in the mean. A call that is slower in most of
+ * its own starts may well be faster in those in which it is measured beside others. */
 int verify_is_lost(const struct verify_rule *rule);
 
 /* The candidate of a point that ran under that launch; NULL. */
@@ -83,7 +83,7 @@ struct verify_request {
 int verify_measure(const struct verify_request *q, struct bench_summary *summary, struct bench_results **measured,
                    struct err *e);
 
-/* What a finished profile is worth. */
+/* Gain of a finished profile. */
 struct verify_delivery {
     struct bench_interval gain; /* of `whole`; n: pairs of starts, 0: it changes nothing, or only for lost rules */
     enum verify_verdict verdict;

@@ -1,4 +1,4 @@
-/* What the writers share, and their tables. A writer is added to the table of its family, in one source. */
+/* Shared by the writers, and their tables. A writer is added to the table of its family, in one source. */
 #pragma once
 
 #include "envgen/write/write.h"
@@ -15,7 +15,7 @@ void env_write_nccl_heading(const struct env_writing *w, FILE *out, const char *
 /* Comment lines that say why a setting is written, or why it is not. */
 void env_write_reason(const struct env_writing *w, FILE *out, const struct env_setting *s);
 
-/* What comes of one setting for NCCL in these files: `print` is called for those that are set here, after their reason;
+/* Output of one setting for NCCL in these files: `print` is called for those that are set here, after their reason;
  * the others are mentioned. Error: a name or value that may not be written. */
 int env_write_each(const struct env_writing *w, FILE *out, void (*print)(FILE *out, const struct env_setting *s),
                    struct err *e);

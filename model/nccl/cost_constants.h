@@ -16,7 +16,7 @@ enum nccl_generation { NCCL_VOLTA, NCCL_AMPERE, NCCL_HOPPER, NCCL_BLACKWELL, NCC
 typedef float nccl_latencies[ALGO_COUNT][PROTO_COUNT];               /* microseconds */
 typedef double nccl_limits[NCCL_GENERATION_COUNT][NCCL_SCALE_COUNT]; /* GB/s, of one channel unless said otherwise */
 
-/* What one release believes in. */
+/* Constants of one release. */
 struct nccl_constants {
     const nccl_latencies *base;     /* once per call */
     const nccl_latencies *hop;      /* [NCCL_LINK_COUNT]: of one step */

@@ -86,7 +86,7 @@ struct graph_system *graph_system_new(const struct nccl_setup *s, const struct n
 /* Lays all paths and finds max_bw and total_bw. */
 void graph_paths(struct graph_system *s);
 
-/* How many nodes NCCL makes of this one: its GPUs fall into parts that meet over NICs alone, because those are faster
+/* Number of nodes that NCCL makes of this one: its GPUs form parts that meet only over NICs, because those are faster
  * (ncclTopoCheckNet and ncclTopoTrimSystem in src/graph/paths.cc, since 2.14.3). 1 also where the parts are not alike.
  */
 int graph_parts(const struct graph_system *s);
@@ -131,7 +131,7 @@ const struct graph_nets *graph_nets_to_try(const struct graph_system *s, const s
  * other way round. */
 int graph_is_paired(const struct graph_system *s, const struct graph_search *g);
 
-/* Whether a channel that came in by `first` may go out by `net` from the GPU at position `step`. */
+/* Nonzero if a channel that came in by `first` may go out by `net` from the GPU at position `step`. */
 int graph_may_leave_by(const struct graph_system *s, const struct graph_search *g, int first, int net, int step);
 
 /* One search at the bandwidth and distance that `wanted` asks for: replaces `best` by every better result. `*steps` is

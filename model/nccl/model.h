@@ -1,4 +1,4 @@
-/* What NCCL would do by itself on a machine: its search of rings, trees and NVLS channels, and its cost model,
+/* NCCL's own behaviour on a machine: its search of rings, trees and NVLS channels, and its cost model,
  * reproduced closely enough to give the same algorithm, protocol and channel count. Every number here is NCCL's belief,
  * not a prediction of ours (model/model.h has those). */
 #pragma once
@@ -9,7 +9,7 @@
  * Errors: no GPU, numbers out of range, an HCA that the class does not have. */
 struct nccl_model *nccl_model_new(const struct nccl_setup *s, struct arena *a, struct err *e);
 
-/* What NCCL chooses for a call of its own accord. */
+/* NCCL's own choice for a call. */
 struct nccl_choice {
     int algo, proto;
     int channels;         /* the most it may use, as a tuner is told */

@@ -1,4 +1,4 @@
-/* Where RCCL, AMD's NCCL, chooses by its own tables: rings laid by hand over known machines, a tuning model by
+/* Tables of RCCL, AMD's NCCL: handwritten rings of known machines, a tuning model by
  * architecture, and ranges of sizes for its protocols. */
 #pragma once
 
@@ -13,7 +13,7 @@ int rccl_rings(const struct nccl_model *m, const struct graph_system *s);
 /* Channels of the communicator, from so many rings of the search or by hand. */
 int rccl_channels(const struct nccl_model *m, int rings);
 
-/* What its cost model has instead of NCCL's constants. Algorithms are tree and ring. */
+/* Constants of its cost model in place of NCCL's. Algorithms are tree and ring. */
 enum { RCCL_SIZES = 27 };
 struct rccl_tuning {
     int since;                       /* the first release with these */
@@ -30,8 +30,8 @@ const struct rccl_tuning *rccl_tuning_of(const struct nccl_model *m);
 /* LL128 is offered. */
 int rccl_ll128(const struct nccl_model *m);
 
-/* Whose kernels make a call of that size instead of RCCL's own: "MSCCL", "DDA"; NULL: nobody's. */
+/* Kernels that replace RCCL's own for a call of that size: "MSCCL", "DDA"; NULL: none. */
 const char *rccl_taken_by(const struct nccl_model *m, int coll, uint64_t bytes);
 
-/* What NCCL's cost model has chosen, or what RCCL makes of it by the size of a call. */
+/* The choice of NCCL's cost model, or RCCL's change of it by the size of a call. */
 int rccl_protocol(const struct nccl_model *m, int coll, uint64_t bytes, int proto);

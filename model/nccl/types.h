@@ -1,4 +1,4 @@
-/* What NCCL is told of a machine and what it makes of it: its NICs, its channels and the tables of its cost model. */
+/* NCCL's view of a machine: its NICs, its channels and the tables of its cost model. */
 #pragma once
 
 #include <stdint.h>
@@ -37,7 +37,7 @@ struct nccl_net {
     int devices; /* of one card that NCCL takes as one NIC; object and port are those of the first */
 };
 
-/* What NCCL tells processors apart by. */
+/* Processor models that NCCL distinguishes. */
 enum nccl_cpu { NCCL_CPU_OTHER, NCCL_CPU_INTEL, NCCL_CPU_AMD, NCCL_CPU_ARM, NCCL_CPU_POWER };
 
 /* Channels of one pattern, as `NCCL_GRAPH_DUMP_FILE` would show them. */

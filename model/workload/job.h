@@ -95,7 +95,7 @@ struct workload_job {
     double tflops;            /* what one GPU reaches in dense 16-bit matrix products; 0 unknown: no compute times */
 };
 
-/* How a framework spreads the job over its ranks. */
+/* A framework's distribution of the job over its ranks. */
 enum workload_family {
     WORKLOAD_FSDP,
     WORKLOAD_ZERO3,
@@ -112,7 +112,7 @@ extern const struct workload_framework workload_frameworks[]; /* ends with a NUL
 /* Fills in the defaults of `job`. Error: numbers out of range, an unknown framework or dtype. */
 int workload_job_complete(struct workload_job *job, struct err *e);
 
-/* What is wrong with a complete job, before anything is measured: parallelism against ranks, against the topology's
+/* Check a complete job before anything is measured: parallelism against ranks, against the topology's
  * NVLink domain and rails (`t` NULL: only against the size of a node), batch sizes. An error: the job cannot start or
  * would crash; a warning: it runs, slower than it could. The ids: "ranks", "roles" (actor, reference, rollout),
  * "model", "batches", "memory", "machine". The findings are in `a`. */
@@ -128,7 +128,7 @@ struct workload *workload_generate(const struct workload_job *job);
 
 /* ---- launch scripts ---- */
 
-/* What was read, what had to be assumed, and what cannot be meant so, a sentence each: room for one of every name and
+/* Settings read, assumptions, and contradictions, a sentence each: room for one of every name and
  * question that the tables of script_job.c have. */
 enum { WORKLOAD_READ = 128 };
 struct workload_reading {

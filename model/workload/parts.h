@@ -1,11 +1,11 @@
-/* What the files of this directory share: the tensors of a model, the memory of a job, and building its workload. */
+/* Shared by the files of this directory: the tensors of a model, the memory of a job, and building its workload. */
 #pragma once
 
 #include "model/workload/job.h"
 
 /* ---- a model's tensors ---- */
 
-/* How Megatron-LM splits a tensor. */
+/* Megatron-LM's ways of splitting a tensor. */
 enum workload_split {
     WORKLOAD_WHOLE,  /* every rank of the tensor-parallel group holds all of it: norms, router */
     WORKLOAD_BY_TP,  /* over the tensor-parallel group */
@@ -26,7 +26,7 @@ struct workload_tensor {
 /* Lists the tensors of one layer, one vision block and the root; returns how many. */
 int language_model_tensors(const struct language_model *m, struct workload_tensor out[WORKLOAD_TENSORS]);
 
-/* How often `part` stands in the model: layers, vision blocks, 1. */
+/* Number of `part`s in the model: layers, vision blocks, 1. */
 int language_model_repeats(const struct language_model *m, enum workload_part part);
 
 /* Parameters of all experts; 0 without. */
@@ -94,7 +94,7 @@ double workload_pass_us(const struct workload_job *job, double per_parameter);
  * -1 when the speed of a GPU or of its memory is not known. */
 double workload_rollout_us(const struct workload_job *job, double sequences, double running);
 
-/* How far the 80 % interval of a trainer's phase reaches, as a factor. */
+/* Factor of the 80 % interval of a trainer's phase. */
 double workload_pass_factor(const struct workload_job *job);
 #define WORKLOAD_ROLLOUT_FACTOR 2.0 /* of a rollout */
 
@@ -108,7 +108,8 @@ double workload_tokens(const struct workload_job *job);
 /* Whole pieces that `total` is cut into so that none is larger than `largest`, 1 or more. */
 double workload_pieces(double total, double largest);
 
-/* How a framework communicates. Each adds to build->phase; `passes` counts micro-batches, `updates` optimizer steps. */
+/* Communication of a framework. Each function adds to build->phase; `passes` counts micro-batches, `updates` optimizer
+ * steps. */
 struct workload_parts {
     void (*forward)(struct workload_build *b, double passes);
     void (*backward)(struct workload_build *b, double passes);

@@ -17,7 +17,7 @@ struct cluster_ask {
     int parallel;        /* nodes asked at the same time; 0: 64 */
 };
 
-/* What a node printed, however it was asked. */
+/* Output of a node's probe. */
 struct cluster_answer {
     const char *host;
     const char *text; /* a topology.json; NULL: the node is missing */

@@ -1,4 +1,4 @@
-/* What of a cluster can be measured: nodes that go together, and those that are left out, by name and reason; and nodes
+/* Measurable parts of a cluster: nodes that go together, those left out, by name and reason; and nodes
  * that are not measured but join the class that they equal. */
 #pragma once
 

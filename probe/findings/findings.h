@@ -1,4 +1,4 @@
-/* What is wrong with a machine or a cluster, as data. */
+/* Findings about a machine or a cluster, as data. */
 #pragma once
 
 #include "core/finding.h"

@@ -1,4 +1,4 @@
-/* What the files of findings share: each has a table of the kinds that it looks for, and one function for each. */
+/* Shared by the files of findings: each has a table of its kinds, and one function per kind. */
 #pragma once
 
 #include "core/finding.h"
@@ -52,7 +52,7 @@ struct threshold {
 };
 extern const struct threshold finding_thresholds[]; /* ended by no id */
 
-/* That of the kind that is looked for; it has one. */
+/* The threshold of a kind that has one. */
 double threshold_of(const struct search *s);
 
 /* "From 10 errors on (…)."; NULL: there is none. In `a`. */

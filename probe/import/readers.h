@@ -18,7 +18,7 @@ int import_nccl_xml(struct topology *t, const struct xml_node *roots, const char
 int import_hwloc_xml(struct topology *t, const struct xml_node *root, const char *name, const char *file,
                      struct err *e);
 
-/* What nvidia-smi -q -x prints; `root` is the "nvidia_smi_log" element. */
+/* Read the output of nvidia-smi -q -x; `root` is the "nvidia_smi_log" element. */
 int import_smi_xml(struct topology *t, const struct xml_node *root, const char *name, const char *file, struct err *e);
 
 /* A text that tools print, alone or among prose, of one host or several: lines, of which each reader takes those that
@@ -65,7 +65,7 @@ const char *text_next_line(const struct text *x);
 /* The line's words, parted by blanks, in x->a; how many, at most `most`. */
 int text_words(const struct text *x, const char *line, const char **words, int most);
 
-/* What stands behind `key` and blanks ("Rate: " 400), without blanks at its ends; NULL where the line has none. */
+/* Return the text after `key` and blanks ("Rate: " 400), trimmed; NULL if the line has none. */
 const char *text_value(const struct text *x, const char *line, const char *key);
 
 int text_is_blank(const char *line);

@@ -1,4 +1,4 @@
-/* What the generations of GPUs and NICs can do by their public specifications: data for machines that are described,
+/* Generations of GPUs and NICs by their public specifications: data for machines that are described,
  * and for files that leave things out. Nothing here is measured. */
 #pragma once
 
@@ -41,7 +41,7 @@ void hw_gpu_list(FILE *out);
  * unknown. */
 const struct hw_gpu *hw_gpu_of(const struct topo_class *c, const struct topo_gpu *gpu);
 
-/* How NCCL reaches the network through a NIC: by itself, or through a plugin of the vendor. */
+/* NCCL's transport for a NIC: its own, or a plugin of the vendor. */
 enum hw_transport { HW_VERBS, HW_SOCKETS, HW_EFA, HW_TCPX, HW_CXI };
 
 struct hw_nic {

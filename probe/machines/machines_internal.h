@@ -1,10 +1,10 @@
-/* What the files of this directory share: the record of a bundled machine, and how GPUs are joined. */
+/* Shared by the files of this directory: the record of a bundled machine, and how GPUs are joined. */
 #pragma once
 
 #include "probe/machines/hardware.h"
 #include "probe/topology/build.h"
 
-/* What all NICs of one purpose have in common. */
+/* Common properties of all NICs of one purpose. */
 struct machine_nic {
     const char *hw;     /* a name of hw_nics; NULL: the machine has none */
     double Gbps;        /* of one port */
@@ -34,7 +34,7 @@ struct machine {
 
 extern const struct machine machines[]; /* ends with a NULL name */
 
-/* What a machine turned out to have. */
+/* Devices found on a machine. */
 struct machine_size {
     int gpus;
     int ports;     /* for compute */

@@ -14,7 +14,7 @@ enum nvml_remote { NVML_REMOTE_GPU = 0, NVML_REMOTE_CPU = 1, NVML_REMOTE_SWITCH 
 
 typedef void *nvml_device;
 
-/* What two GPUs may do to one another (nvmlGpuP2PCapsIndex_t), and the answers (nvmlGpuP2PStatus_t). */
+/* Access between two GPUs (nvmlGpuP2PCapsIndex_t), and the answers (nvmlGpuP2PStatus_t). */
 enum nvml_p2p { NVML_P2P_READ = 0, NVML_P2P_WRITE = 1, NVML_P2P_NVLINK = 2 };
 enum nvml_p2p_status {
     NVML_P2P_OK = 0,

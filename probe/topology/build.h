@@ -70,7 +70,7 @@ struct pci_function {
     double link_GBps; /* 0 unknown */
 };
 
-/* Where the walk down stands. */
+/* State of the walk down. */
 struct pci_place {
     int parent;  /* object that the next one hangs below; -1 none */
     int numa;    /* -1 unknown */

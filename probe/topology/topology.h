@@ -27,7 +27,7 @@ enum topo_kind {
     TOPO_KIND_COUNT,
 };
 
-/* What can only be said once it has been read. */
+/* Derived after reading. */
 enum topo_known { TOPO_NOT_KNOWN, TOPO_NO, TOPO_YES };
 
 /* An object of the PCI tree. */
@@ -446,7 +446,7 @@ struct port_verdict {
     int open;                      /* whether jobs should use it cannot be told from here: `reason` says why */
 };
 
-/* What a rule on roles sees of a port. */
+/* Facts of a port for rules on roles. */
 struct role_evidence {
     const char *rule;    /* "rate" */
     const char *seen;    /* "100 Gb/s, while the fastest have 400"; NULL: nothing is known */

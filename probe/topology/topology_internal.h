@@ -1,4 +1,4 @@
-/* What the files of this directory share. */
+/* Shared by the files of this directory. */
 #pragma once
 
 #include "core/json_fields.h"

@@ -218,7 +218,7 @@ struct nccl_profile_event_v5 {
     };
 };
 
-/* What recordEventState brings, from version 4 on. */
+/* Arguments of recordEventState, from version 4 on. */
 union nccl_profile_state_v4 {
     size_t transferred;
     int appended;

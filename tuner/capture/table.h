@@ -31,7 +31,7 @@ struct profiler_table {
     _Atomic uint32_t used;
     _Atomic uint64_t rounded; /* calls counted at a size near theirs, because the table is nearly full */
     _Atomic uint64_t lost;    /* calls that found no place at all */
-    /* Where NCCL tells of calls as their callers made them: those outside CUDA graphs, those that were captured into
+    /* If NCCL reports calls as their callers made them: those outside CUDA graphs, those that were captured into
      * one, and what of the calls that are counted came of graphs. */
     _Atomic uint64_t made[COLL_COUNT], captured, replayed[COLL_COUNT];
     _Atomic uint64_t doubted;                   /* communicators whose times are not believed from some call on */
@@ -59,7 +59,7 @@ double profiler_table_median_us(const struct profiler_table *t, int slot);
  * something that comes once, like a connection or a checkpoint. -1 without any. */
 double profiler_table_steady_us(const struct profiler_table *t, int slot);
 
-/* How many times a slot has, and their sum. */
+/* Number of times in a slot, and their sum. */
 uint64_t profiler_table_timed(const struct profiler_table *t, int slot, uint64_t *sum_ns);
 
 /* Adds everything of `from`, which nobody counts into any more, and empties it. `into` NULL: it is forgotten. */

@@ -14,5 +14,5 @@ void profiler_writer_ask(void);
  * vain and nothing was written since. */
 void profiler_writer_wait(uint64_t patience_ns);
 
-/* How many files were left out so far: asked for, or due, while an earlier one was being written. */
+/* Number of files skipped so far because an earlier one was being written. */
 unsigned profiler_writer_late(void);

@@ -1,4 +1,4 @@
-/* What a job's record says of its ranks and, beside earlier ones, of its calls.
+/* Judge a job's record: its ranks and, with earlier records, its calls.
  *
  * The time of a call on a GPU holds the wait for the rank that comes last, which itself does not wait: a rank whose
  * calls take the least of its communicator in all is the one that the others wait for, be it at every call or at a few.
@@ -20,7 +20,7 @@ struct observe_late {
     int by_hosts;     /* known by the hosts' times alone; else by the GPUs' */
 };
 
-/* Whether the job has times of GPUs that ranks can be compared by, and else of hosts. */
+/* Nonzero if the job has times of GPUs that ranks can be compared by, and else of hosts. */
 enum observe_basis { OBSERVE_NOTHING, OBSERVE_GPUS, OBSERVE_HOSTS };
 enum observe_basis observe_basis(const struct observe_job *j);
 const char *observe_basis_name(enum observe_basis basis); /* "none", "gpus", "hosts" */

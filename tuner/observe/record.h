@@ -1,4 +1,4 @@
-/* What the ranks of a job saw of their calls, read back from the files that a capture writes (tuner/capture/file.h).
+/* Calls of a job's ranks, read from the files of a capture (tuner/capture/file.h).
  *
  * libc only, because a job reads at its end what its ranks and earlier jobs have left. Files may be anybody's: a line
  * that is not as a capture writes it is not taken, and what is read is bounded. */
@@ -50,7 +50,7 @@ struct observe_job {
     int cut; /* there was more than is read */
 };
 
-/* What stands at the top of a rank's file. */
+/* Head of a rank's file. */
 struct observe_head {
     char name[OBSERVE_WORD], host[OBSERVE_WORD];
     uint64_t began, seconds;

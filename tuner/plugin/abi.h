@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What NCCL finds by name in this library. */
+/* Symbols that NCCL looks up in this library. */
 #define PLUGIN_EXPORT __attribute__((visibility("default")))
 
 /* ncclResult_t, as far as it is used. */

@@ -20,7 +20,7 @@ struct plugin_next {
  * named cannot be had. */
 int plugin_next_load(struct plugin_next *n, const char *named, int api, char *why, size_t size);
 
-/* What NCCL says of a communicator; what its version of the interface does not pass is 0. */
+/* NCCL's data of a communicator; 0 for what its version of the interface does not pass. */
 struct plugin_opening {
     size_t ranks, nodes;
     uint64_t comm_id;

@@ -21,7 +21,7 @@ struct plugin_context {
     struct plugin_context *next;
 };
 
-/* What getChunkSize is asked. NCCL passes one channel's slice and channels 1, or the whole and their number (CollNet,
+/* Arguments of getChunkSize. NCCL passes one channel's slice and channels 1, or the whole and their number (CollNet,
  * NVLS over nodes). */
 struct plugin_slice {
     int coll;

@@ -27,7 +27,7 @@ enum nccltune_source {
     NCCLTUNE_SOURCE_REFUSED, /* forced, but NCCL does not offer that here: nothing was written */
 };
 
-/* What the last call of getCollInfo was asked and answered. Cells are numbered algo * protos + proto. */
+/* Arguments and answer of the last call of getCollInfo. Cells are numbered algo * protos + proto. */
 struct nccltune_record {
     uint64_t sequence; /* calls since the plugin was armed */
     uint64_t bytes;

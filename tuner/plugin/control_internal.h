@@ -5,7 +5,7 @@
 
 extern _Atomic int plugin_armed;
 
-/* What plugin_choose and plugin_chunk answer while the plugin is armed. `c` may be NULL. `given`: the costs as NCCL
+/* Answers of plugin_choose and plugin_chunk while the plugin is armed. `c` may be NULL. `given`: the costs as NCCL
  * gave them, as many as the call's, which may be what another tuner made of them. */
 struct tuner_choice plugin_control_choose(const struct plugin_context *c, const struct tuner_call *call,
                                           const float *given);

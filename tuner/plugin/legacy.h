@@ -1,4 +1,4 @@
-/* What NCCL 2.19 to 2.21 can run, as a cost table. */
+/* Cost table of what NCCL 2.19 to 2.21 can run. */
 #pragma once
 
 #include "core/coll.h"

@@ -12,5 +12,5 @@ int plugin_open(const struct plugin_opening *o, struct plugin_context **context)
  * of version 1, which has none. */
 void plugin_close(void *context);
 
-/* What is asked before the table; NULL: nothing, or it was left out. */
+/* The tuner that is asked before the table; NULL: none, or it was left out. */
 const struct plugin_next *plugin_next_active(void);

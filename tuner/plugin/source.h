@@ -1,4 +1,4 @@
-/* Which table this process uses, and its content. */
+/* The table of this process, and its content. */
 #pragma once
 
 #include <limits.h>
@@ -12,7 +12,7 @@ struct plugin_source {
     char error[PATH_MAX + 256]; /* why a table that was named or found cannot be used; "" when all is well */
 };
 
-/* Where to read a profile that has such a path: the copy that the job prolog has made on this node, `near`, or there.
+/* Path to read a profile from: the job prolog's copy on this node, `near`, or the given path.
  */
 const char *plugin_near(const char *profile, char near[PATH_MAX]);
 

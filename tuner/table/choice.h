@@ -1,4 +1,4 @@
-/* What NCCL asks a table about a call, and what is answered: a cell of its cost table. */
+/* A table's answer to NCCL for a call: a cell of its cost table. */
 #pragma once
 
 #include <stdint.h>
@@ -24,7 +24,7 @@ struct tuner_choice {
 
 static const struct tuner_choice tuner_no_choice = {0, TUNER_ANY, TUNER_ANY, 0};
 
-/* Whether a cost is a prediction at all: not -1, not NaN, not infinite. By its bits, a float from 0 to FLT_MAX: one
+/* Nonzero if a cost is a prediction at all: not -1, not NaN, not infinite. By its bits, a float from 0 to FLT_MAX: one
  * comparison leaves out every negative number, infinity and NaN. */
 static inline uint32_t tuner_cost_bits(float cost)
 {

@@ -29,7 +29,7 @@ void *tuner_binary_make(const struct tuner_table *t, const char *csv_sha256, siz
  * only read, and has to stay; it is aligned as malloc's. */
 int tuner_binary_open(struct tuner_binary *b, void *data, size_t bytes, struct tuner_table *t);
 
-/* What tuner_index_new gives for the table. NULL without memory. */
+/* Build the index of the table. NULL without memory. */
 struct tuner_index *tuner_binary_index(struct tuner_binary *b, const struct tuner_shape *s);
 
 /* Frees the places of its first indexes; none of them may be used, or freed, any more. */

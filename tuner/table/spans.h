@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a rule asks of a call whose size, collective and communicator fit, and what it then does. */
+/* Further conditions of a rule whose size, collective and communicator match, and its effect. */
 struct tuner_entry {
     int pipe_ops; /* or TUNER_ANY, as in the next three */
     uint32_t chunk_bytes;
@@ -40,7 +40,7 @@ static inline unsigned tuner_node_cell(const struct tuner_node *n)
     return n->cell & ((1U << TUNER_CELL_BITS) - 1);
 }
 
-/* Whether the node's own cell is the answer to a call with `reg_buff` of its size, if it is offered. */
+/* Nonzero if the node's own cell is the answer to a call with `reg_buff` of its size, if it is offered. */
 static inline int tuner_node_answers(const struct tuner_node *n, int reg_buff)
 {
     unsigned asks = n->cell >> TUNER_CELL_BITS;

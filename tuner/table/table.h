@@ -40,10 +40,10 @@ typedef void tuner_complain(void *arg, long line, long column, const char *text)
 int tuner_table_parse(struct tuner_table *t, const char *text, size_t bytes, tuner_complain *complain, void *arg);
 void tuner_table_free(struct tuner_table *t);
 
-/* Whether the table may be used with this NCCL (2, 28). */
+/* Nonzero if the table may be used with this NCCL (2, 28). */
 int tuner_table_fits(const struct tuner_table *t, int major, int minor);
 
-/* What a communicator looks like; TUNER_UNKNOWN domains match only rules that do not ask for them. */
+/* Shape of a communicator; TUNER_UNKNOWN domains match only rules that do not ask for them. */
 struct tuner_shape {
     int nodes, ranks, domains;
 };

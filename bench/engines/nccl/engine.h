@@ -3,7 +3,7 @@
 
 #include "bench/candidates/engine.h"
 
-/* What a user may say about it alone: bench_setup.own. */
+/* Options of this engine: bench_setup.own. */
 struct nccl_options {
     const char *library;       /* the one that jobs use; NULL: search */
     const char *launch_prefix; /* words in front of every worker ("enroot start image"), split without a shell */

@@ -1,4 +1,4 @@
-/* What workers have of the environment that the command was started in. */
+/* Environment of workers, from that of the command. */
 #pragma once
 
 #include "bench/launch/launch.h"
@@ -7,7 +7,7 @@
 /* Add the names that candidates do not get. What nccltune has installed is gone already (core/delivered.h). */
 void inherit_clear(struct words *w, struct arena *a);
 
-/* What jobs have decided for NCCL here, and candidates must not: "NCCL_ALGO=Ring, NCCL_PROTO=LL"; NULL nothing. */
+/* Settings that jobs pin here, and candidates must not have: "NCCL_ALGO=Ring, NCCL_PROTO=LL"; NULL nothing. */
 const char *inherit_pins(struct arena *a);
 
 /* Says what holds for every candidate, and what for none. */

@@ -5,7 +5,7 @@
 #include "bench/engines/nccl/worker_pool.h"
 #include "core/coll.h"
 
-/* What NCCL tables at one point, once it has been asked. */
+/* NCCL's cost table at one point, once known. */
 struct algorithm_table {
     struct nccl_point point;
     struct nccl_choice choice;
@@ -14,7 +14,7 @@ struct algorithm_table {
 /* At how many points the default is held against what jobs take today. */
 #define NCCL_SITE_POINTS 3
 
-/* What lives as long as the plan. */
+/* State with the plan's lifetime. */
 struct nccl_context {
     struct bench_setup setup;
     struct nccl_options own;
@@ -41,7 +41,7 @@ struct default_point {
     int n;
 };
 
-/* What a call has used first among the ranks that call together now, so that later ones find it connected. */
+/* What a call has connected among the ranks that call together now. */
 struct used_cell {
     int coll, algo, proto;
     uint64_t bytes; /* of calls that leave the choice to NCCL; else 0 */
@@ -74,7 +74,7 @@ struct nccl_request {
     char *detail; /* BENCH_DETAIL */
 };
 
-/* What a request asks for, without the call: BENCH_USUAL buffers are the plan's, and as jobs have it gradients are
+/* Contents of a request, without the call: BENCH_USUAL buffers are the plan's, and as jobs have it gradients are
  * reduced in place, other collectives go from one buffer to another. */
 struct nccl_measure nccl_session_question(const struct nccl_session *s, int coll, uint64_t bytes,
                                           struct bench_shape shape, int buffers);

@@ -19,7 +19,7 @@ struct nccl_pool;
  * (ERR_LACKS: no worker program, no mpirun) and when *stop is set. */
 struct nccl_pool *nccl_pool_open(const struct bench_setup *setup, const struct nccl_options *own, double patience_s,
                                  volatile sig_atomic_t *stop, struct err *e);
-/* Whether agents are lost, and which, unless `detail` is NULL: a new pool must be opened before anything else can be
+/* Nonzero if agents are lost, and which, unless `detail` is NULL: a new pool must be opened before anything else can be
  * asked. */
 int nccl_pool_broken(const struct nccl_pool *t, char detail[BENCH_DETAIL]);
 /* Ends everything; NULL is fine. */
@@ -33,7 +33,7 @@ int nccl_pool_ranks(const struct nccl_pool *t); /* 0 before nccl_pool_look */
 int nccl_pool_look(struct nccl_pool *t, struct nccl_hello *hello, double patience_s, volatile sig_atomic_t *stop,
                    struct err *e);
 
-/* How a launch is started. */
+/* Settings of a launch's start. */
 struct nccl_start {
     const struct bench_setting *settings; /* added to the environment */
     int nsettings;

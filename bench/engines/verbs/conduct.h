@@ -6,7 +6,7 @@
 #include "bench/fabric/fabric.h"
 #include "bench/launch/agents.h"
 
-/* How a port has fared so far. */
+/* State of a port so far. */
 struct verbs_record {
     int good, failed;
 };
@@ -18,7 +18,7 @@ struct verbs_conductor {
     int nodes, rails, ranks; /* rank = node * rails + rail; one rank a node without ports */
     double deadline_s;
     volatile sig_atomic_t *stop;
-    /* What was learnt, an object such as {"try": {...}}; takes it. */
+    /* Report a result, an object such as {"try": {...}}; takes it. */
     void (*say)(void *user, struct cJSON *o);
     void (*show)(void *user, int round, int of);
     void *user;
@@ -40,7 +40,7 @@ struct verbs_conductor {
 /* Starts a process for every port and hears who they are. Errors: one does not start, no port can be opened. */
 int verbs_conduct_begin(struct verbs_conductor *c, struct err *e);
 
-/* What an earlier run has found, which is not tried again. */
+/* Results of an earlier run, which are not tried again. */
 void verbs_conduct_recall(struct verbs_conductor *c, const struct verbs_fabric *known);
 
 /* The whole of `schedule`: "rails", "reach", "matrix", "brief-rails", "brief-matrix". Afterwards `over` says whether it

@@ -3,7 +3,7 @@
 
 #include "bench/candidates/engine.h"
 
-/* What a user may say about it alone: bench_setup.own. */
+/* Options of this engine: bench_setup.own. */
 struct verbs_options {
     const char *ports;    /* as for verbs_serve_main; NULL: the topology's active ports */
     const char *schedule; /* "rails", "reach", "matrix"; NULL: matrix on one node, rails on several */

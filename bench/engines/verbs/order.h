@@ -1,4 +1,4 @@
-/* What the conductor of a fabric's measurement and the processes that own a port, one for each, say to one another:
+/* Messages between the conductor of a fabric's measurement and the processes that own one port each:
  * frames (core/wire/wire.h) that agents pass on. Ranks are node * rails + rail. */
 #pragma once
 

@@ -21,7 +21,7 @@ struct verbs_task {
  * all together. Allocated in `a`. */
 const char *verbs_ports_of(const struct topology *t, struct arena *a);
 
-/* Whether there is something to measure: several nodes, or several active ports on one. */
+/* Nonzero if there is something to measure: several nodes, or several active ports on one. */
 int verbs_worth(const struct bench_setup *s);
 
 /* NULL after an error: no RDMA port (ERR_LACKS), no launcher, a process that fails. `stop` may be NULL.

@@ -1,4 +1,4 @@
-/* What a process that owns a port does with another: an open port, a reliable connection of two, measurements over it,
+/* Work of a process that owns a port: an open port, a reliable connection of two, measurements over it,
  * GIDs and GPU memory. */
 #pragma once
 
@@ -27,14 +27,14 @@ struct verbs_port {
 struct verbs_port *verbs_port_open(struct arena *a, const char *node, const char *hca, int port, struct err *e);
 void verbs_port_close(struct verbs_port *p); /* NULL is fine */
 
-/* Whether this machine has every device of a list such as "mlx5_0:1,mlx5_1:1"; its ports are not looked at. */
+/* Nonzero if this machine has every device of a list such as "mlx5_0:1,mlx5_1:1"; its ports are not looked at. */
 int verbs_port_all_here(const char *list);
 
 /* Its MTU for RDMA as it is used, and the most that it can do, in bytes. */
 int verbs_port_mtu_bytes(const struct verbs_port *p);
 int verbs_port_max_mtu_bytes(const struct verbs_port *p);
 
-/* What the kernel says of its speed, in Gb/s; 0 unknown. */
+/* Its speed by the kernel, in Gb/s; 0 if unknown. */
 double verbs_port_rate_Gbps(const struct verbs_port *p);
 
 /* ---- failures in words: which step, what the library said, and what usually causes it ---- */
@@ -119,7 +119,7 @@ int verbs_pair_connect(struct verbs_pair *p, const struct verbs_pair_setup *setu
                        struct err *e);
 void verbs_pair_close(struct verbs_pair *p);
 
-/* What one side has to say at the end of a step: nothing, or what failed; and numbers for the other side. */
+/* One side's report at the end of a step: success or the failure, and numbers for the other side. */
 struct verbs_report {
     char failure[VERBS_FAILURE_TEXT]; /* "" for none */
     uint64_t number;
@@ -130,7 +130,7 @@ struct verbs_report {
 int verbs_pair_agree(const struct verbs_channel *c, const struct verbs_report *mine, struct verbs_report *theirs,
                      double deadline_s, struct err *e);
 
-/* How many send requests each queue pair holds. */
+/* Send requests per queue pair. */
 #define VERBS_DEPTH 128
 
 /* Posts one write of `bytes` bytes on queue pair `qp`, from its source slot into the slot over there. A `signaled` one
