@@ -17,7 +17,6 @@ static const struct lint_format_of formats[] = {
     {"shell", ".sh .bash .sbatch .slurm .slrm .sub .pbs .lsf .zsh .ksh .sge .bashrc .bash_profile .profile .zshrc",
      lint_read_shell, LINT_LINES | LINT_CR_COUNTS},
     {"csh", ".csh .tcsh .cshrc .tcshrc", lint_read_csh, LINT_LINES | LINT_CR_COUNTS},
-    {"fish", ".fish", lint_read_fish, LINT_LINES},
     {"module", ".tcl .modulefile", lint_read_csh, LINT_LINES},
     {"docker", "Dockerfile Containerfile .dockerfile", lint_read_docker, 0},
     {"yaml", ".yaml .yml", lint_read_yaml, LINT_TEMPLATE},
@@ -94,15 +93,15 @@ const struct lint_format_of *lint_format_named(const char *path)
 /* ---- by content -------------------------------------------------------------------------------------------------- */
 
 /* Beginnings of lines that one format alone has. */
+/* clang-format off */
 static const struct sign {
     const char *kind, *begins, *has; /* `has`: what the line has behind it; NULL nothing certain */
 } signs[] = {
     {"docker", "FROM "},     {"docker", "ARG "},       {"python", "import "},     {"python", "from ", " import "},
     {"python", "def ", "("}, {"python", "os.environ"}, {"python", "class ", ":"}, {"python", "with ", ":"},
     {"lua", "setenv(\""},    {"lua", "pushenv("},      {"lua", "whatis("},        {"lua", "local ", "="},
-    {"csh", "setenv "},      {"module", "pushenv "},   {"fish", "set -x "},       {"fish", "set -gx "},
-    {"fish", "set -Ux "},    {"hcl", "resource \""},   {"hcl", "variable \""},    {"hcl", "module \""},
-    {"hcl", "locals {"},     {"hcl", "job \""},        {"hcl", "provider \""},    {"shell", "export "},
+    {"csh", "setenv "},      {"module", "pushenv "},   {"hcl", "resource \""},     {"hcl", "variable \""},
+    {"hcl", "module \""},    {"hcl", "locals {"},     {"hcl", "job \""},         {"hcl", "provider \""},    {"shell", "export "},
     {"shell", "$ "},         {"shell", "docker run "}, {"shell", "torchrun "},    {"shell", "horovodrun "},
     {"shell", "python -"},   {"shell", "python3 "},    {"shell", "deepspeed "},   {"shell", "accelerate launch "},
     {"shell", "#SBATCH"},    {"shell", "#PBS"},        {"shell", "#BSUB"},        {"shell", "srun "},
@@ -110,12 +109,13 @@ static const struct sign {
     {"shell", "set -e"},     {"yaml", "- "},           {"yaml", "---"},           {"json", "{"},
     {"yaml", "apiVersion:"}, {"prose", "```"},         {"prose", ".. code"},      {"diff", "diff --git "},
 };
+/* clang-format on */
 enum { SIGNS = sizeof signs / sizeof *signs };
 
 static const struct lint_format_of *by_first_line(const char *data, size_t bytes)
 {
     static const struct sign interpreters[] = {
-        {"python", "python"}, {"lua", "lua"}, {"fish", "fish"}, {"csh", "csh"}, {"make", "make"}, {"shell", "sh"},
+        {"python", "python"}, {"lua", "lua"}, {"csh", "csh"}, {"make", "make"}, {"shell", "sh"},
     };
     const char *newline = memchr(data, '\n', bytes);
     size_t n = newline ? (size_t)(newline - data) : bytes;
@@ -192,7 +192,7 @@ static int signed_by(const struct lines *c, const char *kind)
 
 static const char *by_lines(const struct lines *c)
 {
-    static const char *const plainly[] = {"lua", "fish", "module", "hcl", "python", "csh"};
+    static const char *const plainly[] = {"lua", "module", "hcl", "python", "csh"};
     int shell = signed_by(c, "shell") + c->continued;
     if (c->first && (!strcmp(c->first, "docker") || !strcmp(c->first, "json") || !strcmp(c->first, "diff")))
         return c->first;

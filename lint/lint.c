@@ -421,14 +421,6 @@ static lint_check_fn *const themes[] = {
     lint_check_devices, lint_check_reach,  lint_check_costs,
 };
 
-static int topology_has_gpus(const struct topology *t)
-{
-    for (int c = 0; c < t->nclasses; c++)
-        if (t->classes[c].ngpus > 0)
-            return 1;
-    return 0;
-}
-
 static int names_rccl(const struct lint_setting *s)
 {
     return !strncmp(s->name, "RCCL_", 5) || !strncmp(s->name, "HSA_", 4) ||
@@ -440,7 +432,7 @@ static int names_rccl(const struct lint_setting *s)
 static void choose_library(struct lint *l)
 {
     const struct topology *t = l->options.topology;
-    l->rccl_sure = l->options.rccl >= 0 || (t && topology_has_gpus(t));
+    l->rccl_sure = l->options.rccl >= 0 || (t && topo_gpu_class(t) >= 0);
     if (l->rccl_sure)
         l->rccl = l->options.rccl >= 0 ? l->options.rccl : topo_amd_arch(t) != NULL;
     for (size_t n = 0; n < l->ntexts && !l->rccl_sure; n++)

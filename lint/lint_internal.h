@@ -24,8 +24,6 @@ struct lint_text {
     int slurm, export_none; /* it speaks of Slurm; with #SBATCH --export=NONE */
     struct lint_launch **launches;
     size_t nlaunches;
-    struct lint_body **bodies; /* files that it writes */
-    size_t nbodies;
     unsigned char *seen; /* a bit a byte: a name that a reader understood begins here */
     size_t unread;       /* names that look like settings and that no reader understood */
     long unread_line;    /* the first of them */
@@ -83,7 +81,7 @@ enum lint_launcher { LINT_MPIRUN, LINT_SRUN, LINT_SSH, LINT_SUDO, LINT_DOCKER, L
 struct lint_launch {
     enum lint_launcher launcher;
     size_t at; /* in the document */
-    int commands, group;
+    int group;
     const struct lint_branch *branch;
     int keeps; /* the whole environment goes with it */
     int lists; /* it names what goes, see `names` */
@@ -153,7 +151,7 @@ struct lint {
 /* Reads a view; what it sets belongs to `group` (0: the whole document) and reaches NCCL as `how` says. `e`: what is
  * wrong with the document itself. */
 typedef int lint_reader(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e);
-lint_reader lint_read_shell, lint_read_csh, lint_read_fish, lint_read_env, lint_read_conf, lint_read_docker;
+lint_reader lint_read_shell, lint_read_csh, lint_read_env, lint_read_conf, lint_read_docker;
 lint_reader lint_read_yaml, lint_read_json, lint_read_python, lint_read_lua, lint_read_toml, lint_read_hcl;
 lint_reader lint_read_ini, lint_read_make, lint_read_markdown, lint_read_rst, lint_read_prose, lint_read_diff;
 lint_reader lint_read_c, lint_read_go, lint_read_rust;

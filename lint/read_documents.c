@@ -46,7 +46,7 @@ static const char *file_of_language(const char *s, size_t n)
         {"ini", "x.ini"},
         {"hcl", "x.tf"},
         {"terraform", "x.tf"},
-        {"fish", "x.fish"},
+        {"fish", "x.other"},
         {"lua", "x.lua"},
         {"makefile", "Makefile"},
         {"python3", "x.py"},

@@ -12,8 +12,8 @@
 struct conf_line {
     struct lint *l;
     const struct lint_view *v;
-    size_t at, end;               /* without '\n' and '\r' */
-    size_t name, name_end, value; /* the name as it was meant: without "export" and blanks */
+    size_t at, end;        /* without '\n' and '\r' */
+    size_t name, name_end; /* the name as it was meant: without "export" and blanks */
 };
 
 static int has_blank(const char *s, size_t n)
@@ -251,7 +251,7 @@ static void read_arg(const struct docker *d, size_t at, size_t end)
                   "Use an ENV instruction.");
 }
 
-static int is_instruction(const char *s, size_t n, const char *word)
+static int is_key(const char *s, size_t n, const char *word)
 {
     return n == strlen(word) && !strncasecmp(s, word, n);
 }
@@ -262,15 +262,15 @@ static void read_instruction(const struct docker *d, size_t at, size_t end)
     const char *s = d->v->s;
     size_t n = strcspn(s + at, " \t\r\n"), rest = at + n + strspn(s + at + n, " \t");
     struct lint_view v = {d->v->t, s, rest < end ? rest : end, end, d->v->map};
-    if (is_instruction(s + at, n, "ENV"))
+    if (is_key(s + at, n, "ENV"))
         read_env(d, v.from, end);
-    else if (is_instruction(s + at, n, "RUN")) {
+    else if (is_key(s + at, n, "RUN")) {
         size_t first = d->l->nsettings;
         lint_read_shell(d->l, &v, ++d->l->groups, LINT_LAYER, NULL);
         find_lost_exports(d->l, first, lint_at(&v, v.to));
-    } else if (is_instruction(s + at, n, "ARG"))
+    } else if (is_key(s + at, n, "ARG"))
         read_arg(d, v.from, end);
-    else if (is_instruction(s + at, n, "CMD") || is_instruction(s + at, n, "ENTRYPOINT"))
+    else if (is_key(s + at, n, "CMD") || is_key(s + at, n, "ENTRYPOINT"))
         d->l->read_inner(d->l, &v, s[v.from] == '[' ? "words.json" : "words.sh", ++d->l->groups, LINT_EXPORTED);
 }
 
@@ -344,11 +344,6 @@ static struct lint_setting *add_line(const struct lines *x, size_t at, size_t by
 }
 
 /* ---- ini --------------------------------------------------------------------------------------------------------- */
-
-static int is_key(const char *s, size_t n, const char *key)
-{
-    return n == strlen(key) && !strncasecmp(s, key, n);
-}
 
 static void find_pair_in_words(const struct lines *x, size_t at, size_t bytes)
 {

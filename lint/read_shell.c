@@ -255,15 +255,6 @@ int lint_read_csh(struct lint *l, const struct lint_view *v, int group, enum lin
     return read_as(l, v, group, how, SHELL_CSH, 0);
 }
 
-int lint_read_fish(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
-{
-    size_t before = l->nsettings;
-    (void)e;
-    read_as(l, v, group, how, SHELL_FISH, 0);
-    lint_find_not_exported(l, v, before);
-    return 0;
-}
-
 int lint_read_env(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
 {
     (void)e;

@@ -43,7 +43,6 @@ struct source {
     int base_group, block; /* of the document; of the lines that are indented alike */
     size_t indentation;
     struct source_token before; /* the token in front */
-    struct source_token word;   /* the last word */
     size_t opened[MOST_LEVELS];
 };
 

@@ -9,7 +9,7 @@
 #define MOST_BODIES    16  /* here-documents that one line opens */
 #define MOST_SUBSHELLS 8
 
-enum shell_dialect { SHELL_SH, SHELL_CSH, SHELL_FISH };
+enum shell_dialect { SHELL_SH, SHELL_CSH };
 
 struct shell_body {
     size_t at, end;           /* its end mark */

@@ -134,30 +134,18 @@ static void do_unset(struct shell *sh, int i)
     }
 }
 
-/* set -a; in fish, set -x NAME VALUE. */
+/* set -a */
 static void do_set(struct shell *sh, int i)
 {
-    int exports = 0, erases = 0;
     if (sh->dialect == SHELL_SH && i + 1 == sh->nwords && !strcmp(sh->v->t->kind, "shell"))
         find_no_assignment(sh, i, "In a shell, set NAME=value sets $1 and no variable.", "Write export NAME=value.");
     for (; i < sh->nwords; i++) {
         const char *s = shell_raw(sh, i);
         size_t n = shell_length(sh, i);
-        if (sh->dialect == SHELL_FISH && s[0] == '-') {
-            exports |= (s[1] != '-' && memchr(s, 'x', n)) || shell_is(sh, i, "--export");
-            erases |= s[1] != '-' && memchr(s, 'e', n);
-        } else if (sh->dialect == SHELL_FISH) {
-            if (erases)
-                do_unset(sh, i);
-            else if (i + 1 < sh->nwords)
-                shell_add(sh, sh->words[i].at, n, sh->words[i + 1].at, sh->words[i + 1].end,
-                          exports ? sh->how : LINT_ASSIGNED, sh->base_group);
-            return;
-        } else if (n >= 2 && s[1] != 'o' && (s[0] == '-' || s[0] == '+') && memchr(s, 'a', n)) {
+        if (n >= 2 && s[1] != 'o' && (s[0] == '-' || s[0] == '+') && memchr(s, 'a', n))
             sh->all_exported = s[0] == '-';
-        } else if (shell_is(sh, i, "allexport")) {
+        else if (shell_is(sh, i, "allexport"))
             sh->all_exported = shell_raw(sh, i - 1)[0] == '-';
-        }
     }
 }
 
@@ -338,12 +326,6 @@ static void begin_arm(struct shell *sh, int open)
     sh->l->branch = b;
 }
 
-static void close_block(struct shell *sh)
-{
-    if (sh->l->branch)
-        sh->l->branch = sh->l->branch->outer;
-}
-
 /* Reserved words in front of a command; returns the command's first word. */
 static int do_reserved(struct shell *sh)
 {
@@ -351,16 +333,15 @@ static int do_reserved(struct shell *sh)
                                         "!",       "time", "exec",  "command", "sudo", "nohup", "begin",
                                         "builtin", "and",  "or",    "$",       NULL};
     static const char *const closers[] = {"fi", "esac", "endif", "endsw", NULL};
-    static const char *const fish_blocks[] = {"for", "while", "function", "switch", "begin", NULL};
-    int i = 0, fish = sh->dialect == SHELL_FISH;
+    int i = 0;
     for (; i < sh->nwords; i++) {
         if (shell_is(sh, i, "if"))
             begin_arm(sh, 1);
         else if (shell_is(sh, i, "elif") || shell_is(sh, i, "else"))
             begin_arm(sh, 0);
-        else if (shell_is_one_of(sh, i, closers) || (fish && shell_is(sh, i, "end")))
-            close_block(sh);
-        else if ((fish && shell_is_one_of(sh, i, fish_blocks)) || shell_is(sh, i, "case") || shell_is(sh, i, "switch"))
+        else if (shell_is_one_of(sh, i, closers))
+            sh->l->branch = sh->l->branch ? sh->l->branch->outer : NULL;
+        else if (shell_is(sh, i, "case") || shell_is(sh, i, "switch"))
             return begin_arm(sh, 1), sh->nwords;
         else if (shell_is(sh, i, "for") || shell_is(sh, i, "select") || shell_is(sh, i, "foreach"))
             return sh->nwords;

@@ -276,11 +276,8 @@ static struct lint_launch *new_launch(struct shell *sh, enum lint_launcher launc
     struct lint_launch *c = ARENA_NEW(sh->l->arena, struct lint_launch);
     t->launches = arena_grow(sh->l->arena, t->launches, t->nlaunches, sizeof(void *));
     t->launches[t->nlaunches++] = c;
-    *c = (struct lint_launch){.launcher = launcher,
-                              .at = lint_at(sh->v, sh->words[i].at),
-                              .commands = t->commands,
-                              .group = group,
-                              .branch = sh->l->branch};
+    *c = (struct lint_launch){
+        .launcher = launcher, .at = lint_at(sh->v, sh->words[i].at), .group = group, .branch = sh->l->branch};
     return c;
 }
 

@@ -131,7 +131,6 @@ TEST_CASE(formats_take_the_result)
         {"ini", "[env]\nNCCL_LL_THRESHOLD = 0\n", "[env]\n# nccltune lint, NT101: NCCL_LL_THRESHOLD = 0\n"},
         {"make", "export NCCL_BUFFSIZE := 8M\n", "export NCCL_BUFFSIZE := 8388608\n"},
         {"csh", "setenv NCCL_LL_THRESHOLD 0\n", ": # nccltune lint, NT101: setenv NCCL_LL_THRESHOLD 0\n"},
-        {"fish", "set -x NCCL_BUFFSIZE 8M\n", "set -x NCCL_BUFFSIZE 8388608\n"},
         {"yaml", "run: |\n  export NCCL_LL_THRESHOLD=0\n  ./a\n",
          "run: |\n  : # nccltune lint, NT101: export NCCL_LL_THRESHOLD=0\n  ./a\n"},
         {"yaml", "cmd: \"export NCCL_BUFFSIZE=\\\"8M\\\"; ./a\"\n",
