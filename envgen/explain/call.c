@@ -376,12 +376,7 @@ static void print_one(const struct env_profile *p, const struct env_question *q,
         }
     if (!found)
         print_unmeasured(p, q, out);
-    int rules = explain_rules(p, q, out);
-    if (!rules && p->decisions->extrapolate_nodes > 0)
-        fputs("\nNCCL: this profile was made with --extrapolate of an earlier release; only tuner.csv shows those "
-              "rules.\n",
-              out);
-    else if (!rules)
+    if (!explain_rules(p, q, out))
         fprintf(out, "\nNCCL: %stuner.csv holds no rule for this call: NCCL's own choice is used.\n",
                 env_shape_with(p->decisions, BENCH_ON_GPUS) ? "" : "not measured, ");
     print_own_choice(p, q, m, out);

@@ -36,15 +36,9 @@ static const char *variable_name(int i)
 }
 
 /* Return true for what looks like a variable of the environment and is not in the catalogue. */
-static int explain_is_unknown(const char *name)
+static int is_unknown_variable(const char *name)
 {
     return !env_var_find(name) && !env_other_find(name) && !name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")];
-}
-
-/* Whether a name looks like one of NCCL's and is none, and the one that was most likely meant (NULL). */
-static const char *explain_nearest_variable(const char *name)
-{
-    return edit_distance_nearest(name, variable_name, NULL);
 }
 
 static void print_default(const struct env_var *v, int release, FILE *out)
@@ -151,13 +145,13 @@ cJSON *explain_catalogued_json(const struct env_decisions *d, const struct env_q
     const struct env_var *v = env_var_find(name);
     const struct env_other *other = env_other_find(name);
     const struct releases r = releases_of(d, q);
-    if (!v && !other && !explain_is_unknown(name))
+    if (!v && !other && !is_unknown_variable(name))
         return NULL;
     cJSON *o = cJSON_CreateObject();
     json_add_str(o, "name", name);
     cJSON_AddBoolToObject(o, "known", v || other);
     if (!v && !other)
-        json_add_str(o, "did_you_mean", explain_nearest_variable(name));
+        json_add_str(o, "did_you_mean", edit_distance_nearest(name, variable_name, NULL));
     if (v)
         add_catalogued(o, v, &r);
     if (other) {
@@ -241,20 +235,11 @@ static void explain_variable(const struct env_profile *p, const struct env_quest
     explain_catalogued(p->decisions, q, name, out);
 }
 
-/* Return true if the profile decides about the variable. */
-static int is_decided(const struct env_profile *p, const char *name)
-{
-    for (int i = 0; i < p->decisions->nsettings; i++)
-        if (!strcmp(p->decisions->settings[i].name, name))
-            return 1;
-    return 0;
-}
-
 int env_explain_check(const struct env_profile *p, const char *variable, struct err *e)
 {
-    if (!explain_is_unknown(variable) || (p && is_decided(p, variable)))
+    if (!is_unknown_variable(variable) || (p && env_find_setting(p->decisions, variable)))
         return 0;
-    const char *near = explain_nearest_variable(variable);
+    const char *near = edit_distance_nearest(variable, variable_name, NULL);
     return err_set(e, ERR_USAGE, "'%.64s' is not a variable that NCCL is known to read%s%s%s", variable,
                    near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
@@ -394,22 +379,6 @@ void env_print_decisions(const struct env_decisions *d, FILE *out)
     print_decisions(d, NULL, 1, out);
 }
 
-static int has_rules(const struct env_decisions *d)
-{
-    for (int i = 0; i < d->nsettings; i++)
-        if (!strcmp(d->settings[i].name, "coll_tuned_use_dynamic_rules") && d->settings[i].value)
-            return 1;
-    return 0;
-}
-
-/* What goes with the results of the engines. */
-static void print_reports(const struct env_decisions *d, FILE *out)
-{
-    for (const struct bench_engine *const *e = bench_engines; *e; e++)
-        if ((*e)->report && env_shape_with(d, (*e)->evidence))
-            fprintf(out, "\n%s\n", (*e)->report);
-}
-
 static void explain_all(const struct env_profile *p, const struct env_question *q, FILE *out)
 {
     const struct env_decisions *d = p->decisions;
@@ -424,9 +393,12 @@ static void explain_all(const struct env_profile *p, const struct env_question *
     if (explain_model_speaks(m) && (env_shape_with(d, BENCH_ON_GPUS) || env_shape_with(d, BENCH_PREDICTED)))
         fprintf(out, "\n\"%s would\" is a model: its own cost model on this topology, not a measurement.\n",
                 explain_model_library(m));
-    if (has_rules(d))
+    const struct env_setting *rules = env_find_setting(d, "coll_tuned_use_dynamic_rules");
+    if (rules && rules->value)
         fprintf(out, "\n%s\n", ENV_NON_COMMUTATIVE);
-    print_reports(d, out);
+    for (const struct bench_engine *const *engine = bench_engines; *engine; engine++)
+        if ((*engine)->report && env_shape_with(d, (*engine)->evidence))
+            fprintf(out, "\n%s\n", (*engine)->report);
     if (d->nshapes)
         fprintf(out, "\nOne call in detail: nccltune explain PROFILE --collectives C --bytes N --nodes N --ranks N\n");
     else

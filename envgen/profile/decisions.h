@@ -104,7 +104,6 @@ struct env_decisions {
     int rccl;                            /* they are releases of AMD's RCCL, numbered as the NCCL that it is built on */
     int predicted;                       /* what was only predicted is written, too, */
     const struct predict_record *record; /* where this shows that it is right; NULL: nowhere */
-    int extrapolate_nodes;               /* an earlier release has written rules for up to this many nodes; 0: none */
     struct env_shape *shapes;
     int nshapes;
     struct env_setting *settings;

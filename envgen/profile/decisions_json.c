@@ -33,12 +33,6 @@ static void put_evidence(cJSON *o, const struct json_field *f, const void *engin
     json_add_str(o, f->key, bench_evidence_text(bench_evidence_of(*(const char *const *)engine)));
 }
 
-static int get_nothing(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
-{
-    (void)in, (void)f, (void)item, (void)at;
-    return 0;
-}
-
 static void put_version(cJSON *o, const struct json_field *f, const void *at)
 {
     char text[ENV_VERSION];
@@ -53,7 +47,7 @@ static int get_version(struct json_reader *in, const struct json_field *f, const
                : 0;
 }
 
-static const struct json_kind end = {put_end, get_end}, evidence = {put_evidence, get_nothing},
+static const struct json_kind end = {put_end, get_end}, evidence = {put_evidence, json_get_nothing},
                               version = {put_version, get_version};
 
 /* ---- records, inner ones first ---- */
@@ -251,7 +245,6 @@ static const struct json_field fields[] = {
     {"today", &json_as_text, AT(today)},
     {"nccl", &json_as_object, .record = &releases},
     {"predictions_are_set", &json_as_flag, AT(predicted), .always = 1},
-    {"extrapolate_nodes", &json_as_int, AT(extrapolate_nodes), .always = 1},
     {"host_memory", &json_as_constant, .text = BENCH_HOST_MEMORY},
     {"settings", &json_as_array, AT(settings), .required = 1, .record = &setting},
     {"shapes", &json_as_array, AT(shapes), .required = 1, .record = &shape},
@@ -263,17 +256,7 @@ cJSON *env_decisions_json(const struct env_decisions *d)
 {
     cJSON *doc = cJSON_CreateObject();
     json_put_fields(doc, fields, d);
-    cJSON_AddArrayToObject(doc, "beyond"); /* earlier releases ask for it */
     return doc;
-}
-
-/* Shapes that 0.1.0 has also measured beside compute: their times are no calls'. */
-static void drop_loaded_shapes(cJSON *doc)
-{
-    cJSON *shapes = cJSON_GetObjectItemCaseSensitive(doc, "shapes");
-    for (int i = cJSON_GetArraySize(shapes); i-- > 0;)
-        if (cJSON_HasObjectItem(cJSON_GetArrayItem(shapes, i), "load"))
-            cJSON_DeleteItemFromArray(shapes, i);
 }
 
 struct env_decisions *env_decisions_load(const char *path, struct err *e)
@@ -281,14 +264,11 @@ struct env_decisions *env_decisions_load(const char *path, struct err *e)
     cJSON *doc = json_load(path, ENV_FORMAT, e);
     if (!doc)
         return NULL;
-    drop_loaded_shapes(doc);
     struct env_decisions *d = env_decisions_new(ENV_MARGIN);
     struct json_reader in = {.arena = d->arena, .file = path, .err = e};
     if (json_get_fields(&in, &(const struct json_record){fields}, doc, d)) {
         env_decisions_free(d);
         d = NULL;
-    } else if (!d->predicted) {
-        d->predicted = json_bool(doc, "predicted", 0); /* its name of old */
     }
     cJSON_Delete(doc);
     return d;
