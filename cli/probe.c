@@ -221,11 +221,6 @@ static struct topology *gather(const struct request *o, struct log *log, struct 
     return t;
 }
 
-static int by_name(const void *x, const void *y)
-{
-    return strcmp(*(const char *const *)x, *(const char *const *)y);
-}
-
 static struct topology *look_at_nodes(const struct request *o, struct log *log, struct err *e)
 {
     if (o->machine)
@@ -234,7 +229,7 @@ static struct topology *look_at_nodes(const struct request *o, struct log *log, 
         return gather(o, log, e);
     if (o->from.count) {
         if (o->merge) /* names of files stand in the result, whose order is not to matter */
-            qsort(o->from.items, (size_t)o->from.count, sizeof *o->from.items, by_name);
+            qsort(o->from.items, (size_t)o->from.count, sizeof *o->from.items, arena_compare_texts);
         struct topology *t = (o->merge ? probe_files : probe_hosts)(o->from.items, o->from.count, log, e);
         if (t && o->merge)
             merge_nodes(t);

@@ -111,3 +111,8 @@ void *arena_grow(struct arena *a, void *array, size_t count, size_t size)
         memcpy(bigger, array, count * size);
     return bigger;
 }
+
+int arena_compare_texts(const void *x, const void *y)
+{
+    return strcmp(*(const char *const *)x, *(const char *const *)y);
+}

@@ -22,4 +22,7 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap) __attribute__(
  * has reached a power of two (the old copy stays in the arena until it is freed). Start with array NULL, count 0. */
 void *arena_grow(struct arena *a, void *array, size_t count, size_t size);
 
+/* Compare elements of an array of strings, for qsort and bsearch. */
+int arena_compare_texts(const void *x, const void *y);
+
 #define ARENA_NEW(a, type) ((type *)arena_alloc((a), sizeof(type)))

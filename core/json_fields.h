@@ -65,6 +65,9 @@ extern const struct json_kind json_as_text,  /* const char *; NULL unknown */
     json_as_array,                           /* records */
     json_as_constant;                        /* is written and not read */
 
+/* The `get` of a kind that is written and not read. */
+int json_get_nothing(struct json_reader *in, const struct json_field *f, const struct cJSON *item, void *at);
+
 /* The members of `record` into `o`. */
 void json_put_fields(struct cJSON *o, const struct json_field *fields, const void *record);
 

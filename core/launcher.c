@@ -19,7 +19,7 @@ static const struct {
      "SLURM_JOB_ID"},
 };
 
-static const char *of_environment(const void *arg, const char *name)
+const char *launcher_environment(const void *arg, const char *name)
 {
     (void)arg;
     return getenv(name);
@@ -42,7 +42,7 @@ static int read_number(const char *text)
 int launcher_find(launcher_get *get, const void *arg, struct launcher_rank *found)
 {
     int any = 0;
-    get = get ? get : of_environment;
+    get = get ? get : launcher_environment;
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
         int rank = read_number(get(arg, launchers[i].rank)), ranks = read_number(get(arg, launchers[i].ranks));
         if (rank < 0 || ranks <= rank)

@@ -13,6 +13,7 @@ struct launcher_rank {
 
 /* Look up a variable: NULL or "" if it is not set. */
 typedef const char *launcher_get(const void *arg, const char *name);
+launcher_get launcher_environment; /* in the environment of this process */
 
 /* Nonzero if a launcher tells. `get` NULL: of this process's environment. */
 int launcher_find(launcher_get *get, const void *arg, struct launcher_rank *found);

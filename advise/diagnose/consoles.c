@@ -166,10 +166,6 @@ void diag_end_megatron(struct diagnosis *d)
     d->megatron_block = 0;
 }
 
-/* ---- progress bars ----------------------------------------------------------------------------------------------- */
-
-/* How far a job came and where it stands: progress bars, watchdogs of collectives. */
-
 /* ---- progress bars: " 12%|##   | 12/105 [08:00<1:02:00, 40.0s/it]" ----------------------------------------------- */
 
 /* "08:00" or "1:02:03" -> seconds, -1: not such a time. */

@@ -152,6 +152,8 @@ const char *diag_format_name(enum diag_format f);
 void diag_step_after(struct diagnosis *d, enum diag_format f, const struct diag_word *w, double ms);
 /* The label's index of a phase; the last place stands for everything that has no place left. */
 int diag_label(struct diag_series *s, const struct diag_word *w);
+/* The label's index of a phase that there is; -1. */
+int diag_find_label(const struct diag_series *s, const char *name, size_t len);
 /* The sum of a step's phases without those of a kind; DIAG_METRIC: of all. */
 double diag_sum(const struct diag_series *s, const struct diag_step *step, enum diag_kind without);
 #define DIAG_WAIT_SLOWEST "waiting for slower ranks"
@@ -323,7 +325,7 @@ struct diag_rank_timer {
 /* Columns of an exported table: the timer of each, "" others. */
 #define DIAG_COLUMNS 64
 struct diag_csv {
-    int columns, step, commas;
+    int columns, step;
     char keys[DIAG_COLUMNS][DIAG_NAME];
 };
 
@@ -366,7 +368,7 @@ struct diag_tests {
 /* NCCL Inspector: how long each rank was in the collectives of the largest communicator. */
 struct diag_inspector {
     long id; /* of the communicator */
-    int ranks, highest;
+    int ranks;
     char place[DIAG_PLACE];
     struct diag_inspected {
         double time_us;
@@ -466,6 +468,9 @@ int diag_host_count(const struct diagnosis *d);
 
 /* Keeps what a rank has; the first that has something else is a difference. */
 void diag_note_fact(struct diagnosis *d, const char *name, size_t name_len, const char *value, size_t len);
+
+/* The variable of NCCL's of that name that the job sets; NULL. */
+const struct diag_variable *diag_find_variable(const struct diagnosis *d, const char *name);
 
 /* Adds a value under the key of a tracker to the open step, where the key is known; whether it is a timer. */
 void diag_add_pair(struct diagnosis *d, enum diag_format f, const char *key, size_t len, double value);

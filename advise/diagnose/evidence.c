@@ -27,6 +27,14 @@ __attribute__((format(printf, 2, 3))) void diag_say(char to[DIAG_SENTENCE], cons
     va_end(ap);
 }
 
+const struct diag_variable *diag_find_variable(const struct diagnosis *d, const char *name)
+{
+    for (int i = 0; i < d->nvariables; i++)
+        if (!strcmp(d->variables[i].name, name))
+            return &d->variables[i];
+    return NULL;
+}
+
 const struct diag_phase *diag_phase_named(const struct diag_source *s, const char *name)
 {
     for (int i = 0; s && i < s->nphases; i++)

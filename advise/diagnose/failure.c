@@ -7,9 +7,8 @@
 #include "advise/diagnose/rules.h"
 #include "core/finding.h"
 
-#define DAYS_S    172800.0 /* times farther apart are not of one calendar */
-#define ORIGINS   4        /* of a message, by name */
-#define UNKNOWN_S (-1.0)
+#define DAYS_S  172800.0 /* times farther apart are not of one calendar */
+#define ORIGINS 4        /* of a message, by name */
 
 /* The first time of a message; `others` are further ranks that print it. */
 struct seen {
@@ -131,14 +130,6 @@ static const struct diag_fact *find_difference(const struct diagnosis *d, const 
     return NULL;
 }
 
-static const char *variable_value(const struct diagnosis *d, const char *name)
-{
-    for (int i = 0; i < d->nvariables; i++)
-        if (!strcmp(d->variables[i].name, name))
-            return d->variables[i].value;
-    return NULL;
-}
-
 /* ---- which message counts ---------------------------------------------------------------------------------------- */
 
 static int is_earlier(const struct seen *a, const struct seen *b)
@@ -231,7 +222,7 @@ static int is_roce(const struct diagnosis *d)
 
 static void add_gid(const struct diagnosis *d, const struct seen *s, char *why)
 {
-    const char *gid = variable_value(d, "NCCL_IB_GID_INDEX");
+    const struct diag_variable *gid = diag_find_variable(d, "NCCL_IB_GID_INDEX");
     (void)s;
     const struct diag_fact *f = find_difference(d, "NCCL_IB_GID_INDEX");
     if (f)
@@ -244,7 +235,7 @@ static void add_gid(const struct diagnosis *d, const struct seen *s, char *why)
     else if (is_roce(d) && gid)
         diag_say(why,
                  " The HCAs are RoCE and NCCL_IB_GID_INDEX is %s: see that it is the routed address on every node.",
-                 gid);
+                 gid->value);
 }
 
 /* Addresses that only their own node has. */

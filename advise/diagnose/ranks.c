@@ -8,8 +8,7 @@
 
 #include "advise/diagnose/diagnose_internal.h"
 
-#define SLOWER       1.15 /* a straggler computes this much longer than the fastest rank */
-#define WAITING_PART 0.03 /* of wall time, below which nobody is named */
+#define SLOWER 1.15 /* a straggler computes this much longer than the fastest rank */
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
 
@@ -62,20 +61,13 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int find_label(const struct diag_series *s, const char *name)
-{
-    for (int i = 0; i < s->nlabels; i++)
-        if (!strcmp(s->labels[i].name, name))
-            return i;
-    return -1;
-}
-
 /* Saving and validating may lie outside the step's timer; a rollout that the trainer waits for under another name ran
  * beside training. */
 static void settle_step(struct diag_series *s, struct diag_step *step)
 {
     static const struct diag_word beside = {"", "rollout beside training", DIAG_METRIC, DIAG_ROLLOUT, NULL, 0};
-    int wait = find_label(s, DIAG_WAIT_ROLLOUT), rollout = find_label(s, "rollout");
+    int wait = diag_find_label(s, DIAG_WAIT_ROLLOUT, strlen(DIAG_WAIT_ROLLOUT)),
+        rollout = diag_find_label(s, "rollout", strlen("rollout"));
     if (wait >= 0 && rollout >= 0 && step->ms[wait] > 0 && step->ms[rollout] > 0) {
         int to = diag_label(s, &beside);
         step->ms[to] += step->ms[rollout];

@@ -32,7 +32,7 @@ static const struct diag_phase *largest_of(const struct diag_source *s, enum dia
     return best;
 }
 
-static double metric(const struct diag_source *s, const char *name)
+double diag_metric(const struct diag_source *s, const char *name)
 {
     const struct diag_phase *p = diag_phase_named(s, name);
     return p ? p->median_ms : 0;
@@ -109,7 +109,7 @@ static int long_tail(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_phase *p = diag_phase_named(j->s, "rollout"),
                             *longest = diag_phase_named(j->s, "response length, longest");
-    double mean = metric(j->s, "response length, mean");
+    double mean = diag_metric(j->s, "response length, mean");
     return p && longest && mean > 0 && p->share >= j->rule->limit && longest->median_ms > LONG_TAIL * mean &&
            diag_hit(h, 0.9 * p->share, longest->place, "the longest response has %.0f tokens, the mean %.0f",
                     longest->median_ms, mean);
@@ -127,8 +127,8 @@ static int sequences(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_phase *most = diag_phase_named(j->s, "tokens of a rank after balancing, largest"),
                             *gap = diag_phase_named(j->s, "tokens of a rank, largest less smallest");
-    double mean = metric(j->s, "tokens of a rank, mean");
-    double least = metric(j->s, "tokens of a rank after balancing, smallest");
+    double mean = diag_metric(j->s, "tokens of a rank, mean");
+    double least = diag_metric(j->s, "tokens of a rank after balancing, smallest");
     double difference = most ? most->median_ms - least : gap ? gap->median_ms : 0;
     if (mean <= 0 && most)
         mean = (most->median_ms + least) / 2;
@@ -151,7 +151,7 @@ static int stragglers(const struct judge *j, struct diag_hit *h)
                         "time",
                         j->s->slow, j->s->slow_ms, j->s->fast_ms, percent(j->s->waiting));
     const struct diag_phase *slow = diag_phase_named(j->s, "forward, slowest rank");
-    double fast = metric(j->s, "forward, fastest rank");
+    double fast = diag_metric(j->s, "forward, fastest rank");
     if (!slow || fast <= 0 || slow->median_ms <= (1 + j->rule->limit) * fast)
         return 0;
     int most = 0, all = 0;

@@ -39,6 +39,8 @@ struct diag_rule {
 
 /* A phase of that name, NULL; the largest phase, NULL. */
 const struct diag_phase *diag_phase_named(const struct diag_source *s, const char *name);
+/* Its median; 0: there is none. */
+double diag_metric(const struct diag_source *s, const char *name);
 const struct diag_phase *diag_largest(const struct diag_source *s);
 
 void diag_apply_rules(struct judge *j); /* fills and sorts the findings */

@@ -132,7 +132,7 @@ void diag_step_after(struct diagnosis *d, enum diag_format f, const struct diag_
     last->total_ms += ms;
 }
 
-static int find_label(const struct diag_series *s, const char *name, size_t len)
+int diag_find_label(const struct diag_series *s, const char *name, size_t len)
 {
     for (int i = 0; i < s->nlabels; i++)
         if (strlen(s->labels[i].name) == len && !strncmp(s->labels[i].name, name, len))
@@ -161,7 +161,7 @@ static void carve_out_children(const struct diag_series *s, struct diag_step *st
             int sometimes = *p == '?';
             p += sometimes;
             size_t n = strcspn(p, "|");
-            int k = !sometimes || exceeds ? find_label(s, p, n) : -1;
+            int k = !sometimes || exceeds ? diag_find_label(s, p, n) : -1;
             double taken = k >= 0 ? fmin(left, step->ms[k]) : 0;
             if (taken > 0)
                 step->ms[k] -= taken;

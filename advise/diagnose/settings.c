@@ -117,14 +117,6 @@ static int is_told(const struct diagnosis *d, const char *name)
     return 0;
 }
 
-static const char *place_of(const struct diagnosis *d, const char *name)
-{
-    for (int i = 0; i < d->nvariables; i++)
-        if (!strcmp(d->variables[i].name, name))
-            return d->variables[i].place;
-    return "";
-}
-
 void diag_add_lint(struct judge *j)
 {
     struct diagnosis *d = j->d;
@@ -144,7 +136,8 @@ void diag_add_lint(struct judge *j)
                                        arena_strdup(d->arena, f.advice ? f.advice : ""), "nccltune lint FILE"};
         if (f.severity < FINDING_WARNING || is_told(d, f.subject))
             continue;
-        diag_hit(&h, f.severity == FINDING_ERROR ? 0.35 : 0.12, place_of(d, f.subject), "%s=%s: %s", f.subject,
+        const struct diag_variable *v = diag_find_variable(d, f.subject);
+        diag_hit(&h, f.severity == FINDING_ERROR ? 0.35 : 0.12, v ? v->place : "", "%s=%s: %s", f.subject,
                  f.value ? f.value : "?", f.text);
         diag_add_finding(j->r, &rule, &h);
     }

@@ -368,7 +368,8 @@ static int read_part(const char *p, size_t n, double unit_ms, struct diag_word *
     return 1;
 }
 
-/* Adds the parts of a line to a step, which the first of them opens. Returns how many were added. */
+/* Adds the parts of a line to a step, which the first of them opens. Returns how many were added; `d` NULL: how many
+ * are known timers, read so. */
 static int read_parts(struct diagnosis *d, const char *p, const char *between, double unit_ms, long number)
 {
     int opened = 0;
@@ -378,29 +379,15 @@ static int read_parts(struct diagnosis *d, const char *p, const char *between, d
         struct diag_word w;
         double ms;
         /* Of what has no unit or stands in a sentence, names that are known count. */
-        if (read_part(p, n, unit_ms, &w, buffer, &ms) && (!w.guessed || (unit_ms <= 0 && *between == '|'))) {
-            if (!opened++)
+        if (read_part(p, n, unit_ms, &w, buffer, &ms) && (!w.guessed || (d && unit_ms <= 0 && *between == '|'))) {
+            if (!opened++ && d)
                 diag_step_open(d, DIAG_STEP_LINE, number);
-            diag_step_add(d, DIAG_STEP_LINE, &w, ms);
+            if (d)
+                diag_step_add(d, DIAG_STEP_LINE, &w, ms);
         }
         p += n;
     }
     return opened;
-}
-
-/* How many parts of a line are known timers, read so. */
-static int count_parts(const char *p, const char *between, double unit_ms)
-{
-    int known = 0;
-    for (; *p; p += *p != 0) {
-        size_t n = strcspn(p, between);
-        char buffer[DIAG_NAME];
-        struct diag_word w;
-        double ms;
-        known += read_part(p, n, unit_ms, &w, buffer, &ms) && !w.guessed;
-        p += n;
-    }
-    return known;
 }
 
 /* "[Step N] rollout: 185ms | sync: 190ms"; where no part has a unit they count as seconds, for the shares are right in
@@ -411,11 +398,11 @@ int diag_read_step_line(struct diagnosis *d, const char *line)
     long number;
     const char *p = behind_step(line, &number);
     int opened = p ? read_parts(d, p, "|", 0, number) : 0;
-    if (!opened && p && count_parts(p, "|", 1e3) >= 2)
+    if (!opened && p && read_parts(NULL, p, "|", 1e3, 0) >= 2)
         opened = read_parts(d, p, "|", 1e3, number);
     if (!opened && !p && !strchr(line, '{') && (p = behind_bare_step(line, &number)))
         for (size_t i = 0; i < sizeof marks / sizeof *marks && !opened; i++)
-            if (count_parts(p, marks[i], 0) >= 2)
+            if (read_parts(NULL, p, marks[i], 0, 0) >= 2)
                 opened = read_parts(d, p, marks[i], 0, number);
     if (opened)
         diag_step_close(d, DIAG_STEP_LINE);

@@ -101,16 +101,10 @@ int diag_may_hold(const struct diag_phase *p)
                                    : p->kind == DIAG_OTHER && (p->guessed || !strcmp(p->name, "not timed"));
 }
 
-static double metric_of(const struct diag_source *s, const char *name)
-{
-    const struct diag_phase *p = diag_phase_named(s, name);
-    return p ? p->median_ms : 0;
-}
-
 /* MFU by the log's own number, by Swift's (which reckons H100 and H800 with A100's peak), or by TFLOP/s; 0 unknown. */
 static double mfu_of(const struct diag_shape *x, const struct diag_source *s, const char *mfu, const char *tflops)
 {
-    double own = metric_of(s, mfu), rate = metric_of(s, tflops);
+    double own = diag_metric(s, mfu), rate = diag_metric(s, tflops);
     if (own <= 0 && rate > 0)
         own = rate / (x->peak_TFLOPs > 0 ? x->peak_TFLOPs : LARGEST_PEAK);
     return own > 0 && own < ATTAINABLE ? own : 0;
@@ -118,7 +112,7 @@ static double mfu_of(const struct diag_shape *x, const struct diag_source *s, co
 
 static double swift_mfu_of(const struct diag_shape *x, const struct diag_source *s)
 {
-    double own = metric_of(s, "MFU by Swift") * (x->is_hopper ? 312.0 / 989 : 1);
+    double own = diag_metric(s, "MFU by Swift") * (x->is_hopper ? 312.0 / 989 : 1);
     return x->peak_TFLOPs > 0 && own < ATTAINABLE ? own : 0;
 }
 
@@ -193,7 +187,7 @@ static void bound_communication(const struct diagnosis *d, enum diag_format f, s
         high = fmax(s->communication_share, room_of(whole_mfu));
     s->communication_low = fmax(0, low);
     s->communication_high = fmax(high, s->communication_low);
-    int is_rate = metric_of(s, "MFU") <= 0 && metric_of(s, "MFU by Swift") <= 0 && mfu <= 0;
+    int is_rate = diag_metric(s, "MFU") <= 0 && diag_metric(s, "MFU by Swift") <= 0 && mfu <= 0;
     if ((whole_mfu > 0 || mfu > 0) && (x->peak_TFLOPs > 0 || !is_rate))
         diag_say(s->bound, "MFU is %.0f %%, so compute takes at least %.0f %% of %s", 100 * fmax(whole_mfu, mfu),
                  100 * (1 - room_of(fmax(whole_mfu, mfu))), whole_mfu > 0 ? "the time" : "the actor update");

@@ -12,6 +12,13 @@ static void put_text(FILE *out, const char *s)
         fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, out);
 }
 
+static void put_line(FILE *out, const char *before, const char *text)
+{
+    fputs(before, out);
+    put_text(out, text);
+    fputc('\n', out);
+}
+
 /* Columns that a name takes on a terminal: characters, and Chinese ones are two wide. */
 static int width_of(const char *s)
 {
@@ -102,26 +109,12 @@ static void print_finding(FILE *out, int number, const struct diag_finding *f)
 {
     fprintf(out, "  %d. ", number);
     put_text(out, f->text);
-    fprintf(out, " (%s)\n     -> ", diag_confidence_name(f->confidence));
-    put_text(out, f->advice);
-    fputc('\n', out);
-    if (*f->command) {
-        fputs("     ", out);
-        put_text(out, f->command);
-        fputc('\n', out);
-    }
-    if (*f->place) {
-        fputs("     ", out);
-        put_text(out, f->place);
-        fputc('\n', out);
-    }
-}
-
-static void print_labelled(FILE *out, const char *label, const char *text)
-{
-    fprintf(out, "%-7s", label);
-    put_text(out, text);
-    fputc('\n', out);
+    fprintf(out, " (%s)\n", diag_confidence_name(f->confidence));
+    put_line(out, "     -> ", f->advice);
+    if (*f->command)
+        put_line(out, "     ", f->command);
+    if (*f->place)
+        put_line(out, "     ", f->place);
 }
 
 static void print_failure(FILE *out, const struct diag_failure *f)
@@ -129,19 +122,17 @@ static void print_failure(FILE *out, const struct diag_failure *f)
     char sure[DIAG_NAME * 2];
     snprintf(sure, sizeof sure, f->echoes ? "%s; lines that follow from it: %ld" : "%s",
              diag_confidence_name(f->confidence), f->echoes);
-    print_labelled(out, "What:", f->what);
-    print_labelled(out, "Where:", f->where);
-    print_labelled(out, "Why:", f->why);
-    print_labelled(out, "Do:", f->remedy);
-    print_labelled(out, "Check:", f->check);
-    print_labelled(out, "Sure:", sure);
+    put_line(out, "What:  ", f->what);
+    put_line(out, "Where: ", f->where);
+    put_line(out, "Why:   ", f->why);
+    put_line(out, "Do:    ", f->remedy);
+    put_line(out, "Check: ", f->check);
+    put_line(out, "Sure:  ", sure);
     fputs("Evidence:\n", out);
     for (int i = 0; i < f->nevidence; i++) {
         fputs("  ", out);
         put_text(out, f->evidence[i].place);
-        fputs("  ", out);
-        put_text(out, f->evidence[i].text);
-        fputc('\n', out);
+        put_line(out, "  ", f->evidence[i].text);
     }
 }
 
@@ -156,9 +147,7 @@ static void print_files(FILE *out, const struct diag_result *r)
             continue;
         fputs("  ", out);
         put_text(out, f->name);
-        fputs(": ", out);
-        put_text(out, f->problem ? "not read" : f->formats);
-        fputc('\n', out);
+        put_line(out, ": ", f->problem ? "not read" : f->formats);
     }
 }
 
@@ -168,10 +157,8 @@ void diagnose_text(const struct diag_result *r, FILE *out)
         print_failure(out, &r->failure);
     if (r->failure.id && r->primary >= 0)
         fputc('\n', out);
-    for (int i = 0; i < 3 && (!r->failure.id || r->primary >= 0); i++) {
-        put_text(out, r->opening[i]);
-        fputc('\n', out);
-    }
+    for (int i = 0; i < 3 && (!r->failure.id || r->primary >= 0); i++)
+        put_line(out, "", r->opening[i]);
     if (r->primary >= 0)
         print_source(out, &r->sources[r->primary], 1);
     for (int i = 0; i < r->nsources; i++)

@@ -17,11 +17,6 @@
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-static int by_text(const void *x, const void *y)
-{
-    return strcmp(*(const char *const *)x, *(const char *const *)y);
-}
-
 /* The captures in a directory, those of a job one behind another. Files of other kinds are passed over. */
 static int list_files(struct drift_fleet *f, const char *dir, const char ***names, size_t *count, struct arena *a,
                       struct err *e)
@@ -40,7 +35,7 @@ static int list_files(struct drift_fleet *f, const char *dir, const char ***name
     if (f->nfiles > MOST_FILES)
         return err_set(e, ERR_FAILED, "%s: more than %d captures; move earlier ones away", dir, MOST_FILES);
     if (*count)
-        qsort(*names, *count, sizeof **names, by_text);
+        qsort(*names, *count, sizeof **names, arena_compare_texts);
     return 0;
 }
 

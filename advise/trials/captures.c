@@ -22,11 +22,6 @@ static double time_of_calls(const struct drift_job *j)
 
 /* ---- jobs that are known by their captures alone ----------------------------------------------------------------- */
 
-static int by_text(const void *x, const void *y)
-{
-    return strcmp(*(const char *const *)x, *(const char *const *)y);
-}
-
 static const char *nodes_of(const struct observe_job *j, struct arena *a, int *count)
 {
     const char **hosts = arena_alloc(a, (j->nranks + 1) * sizeof *hosts);
@@ -34,7 +29,7 @@ static const char *nodes_of(const struct observe_job *j, struct arena *a, int *c
     for (size_t i = 0; i < j->nranks; i++)
         hosts[i] = j->ranks[i].host;
     if (j->nranks)
-        qsort(hosts, j->nranks, sizeof *hosts, by_text);
+        qsort(hosts, j->nranks, sizeof *hosts, arena_compare_texts);
     *count = 0;
     for (size_t i = 0; i < j->nranks; i++)
         if (hosts[i][0] && (!i || strcmp(hosts[i], hosts[i - 1]) != 0))

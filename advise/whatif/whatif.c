@@ -78,11 +78,6 @@ static const struct topo_port *find_port(const struct whatif *w, const char *wor
     return NULL;
 }
 
-static const char *port_name(struct arena *a, const struct topo_port *p)
-{
-    return arena_printf(a, "%s:%d", p->hca, p->port);
-}
-
 int whatif_add_hcas(struct whatif *w, const char *list, struct err *e)
 {
     const char **names = NULL;
@@ -93,7 +88,7 @@ int whatif_add_hcas(struct whatif *w, const char *list, struct err *e)
         if (!port)
             return ERR_USAGE;
         names = arena_grow(w->arena, (void *)names, (size_t)n, sizeof *names);
-        names[n++] = port_name(w->arena, port);
+        names[n++] = topo_port_name(w->arena, port);
         p += length;
         if (!*p)
             break;
@@ -147,7 +142,7 @@ int whatif_add_dead(struct whatif *w, const char *hca, struct err *e)
     const char **names = arena_alloc(w->arena, (size_t)n * sizeof *names);
     for (int i = 0; i < n; i++)
         if (used[i] != dead)
-            names[left++] = port_name(w->arena, used[i]);
+            names[left++] = topo_port_name(w->arena, used[i]);
     if (left == n)
         return err_set(e, ERR_USAGE, "NCCL does not use %s on %s, so that nothing changes without it", hca, w->machine);
     struct whatif_case *c = add_case(w, arena_printf(w->arena, "without %s", hca),

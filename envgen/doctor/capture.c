@@ -49,12 +49,9 @@ void doctor_check_profiler(struct doctor *d, const char *plugin)
         dlclose(named);
 }
 
-/* As NCCL does: the name itself, then as a part of a library's name. */
 static void check_loads(struct doctor *d, const char *name)
 {
-    void *plugin = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!plugin && !strchr(name, '/'))
-        plugin = dlopen(arena_printf(d->arena, "libnccl-profiler-%s.so", name), RTLD_NOW | RTLD_LOCAL);
+    void *plugin = doctor_open_plugin(d, "libnccl-profiler", name);
     if (!plugin)
         finding_add(&d->found, FINDING_ERROR, NULL, "capture", "NCCL_PROFILER_PLUGIN=%s cannot be loaded", name);
     else if (!is_profiler(plugin))

@@ -13,6 +13,14 @@
 
 /* ---- the plugin -------------------------------------------------------------------------------------------------- */
 
+void *doctor_open_plugin(struct doctor *d, const char *prefix, const char *name)
+{
+    void *plugin = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    return plugin || strchr(name, '/')
+               ? plugin
+               : dlopen(arena_printf(d->arena, "%s-%s.so", prefix, name), RTLD_NOW | RTLD_LOCAL);
+}
+
 void doctor_judge_plugin(struct doctor *d, void *plugin, const char *name)
 {
     char symbol[32];

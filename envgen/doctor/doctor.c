@@ -165,18 +165,12 @@ static void check_plugin(struct doctor *d, const struct doctor_options *o)
     doctor_check_profiler(d, o->site.plugin);
 }
 
-static const char *environment(const void *unused, const char *name)
-{
-    (void)unused;
-    return getenv(name);
-}
-
 static void check_table(struct doctor *d, const struct doctor_options *o)
 {
     struct err e = {0};
     struct env_profile *p = current(d, o, &e);
     int chained = doctor_check_table(d, arena_printf(d->arena, "%s/tuner.csv", o->site.store));
-    doctor_check_others(d, environment, NULL, doctor_measured_over(p), chained);
+    doctor_check_others(d, launcher_environment, NULL, doctor_measured_over(p), chained);
     env_profile_free(p);
 }
 

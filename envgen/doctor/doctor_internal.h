@@ -7,6 +7,9 @@
 #include "envgen/profile/profile.h"
 #include "probe/topology/topology.h"
 
+/* Open a plugin as NCCL does: the name itself, then as a part of the name of a library that begins with `prefix`. */
+void *doctor_open_plugin(struct doctor *d, const char *prefix, const char *name);
+
 /* Nonzero if the plugin at `path` can be loaded, and what it has. */
 void doctor_check_plugin(struct doctor *d, const char *path);
 

@@ -169,7 +169,6 @@ static const char *plugin_name(const struct job *j)
     return name && strcmp(name, "none") != 0 ? name : NULL;
 }
 
-/* As NCCL does: the name itself, then as a part of a library's name. */
 static void check_plugin(struct job *j)
 {
     const char *name = plugin_name(j);
@@ -179,9 +178,7 @@ static void check_plugin(struct job *j)
                     off ? "none" : "not set", off ? "" : ", unless NCCL finds a libnccl-tuner.so");
         return;
     }
-    void *plugin = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!plugin && !strchr(name, '/'))
-        plugin = dlopen(arena_printf(j->d->arena, "libnccl-tuner-%s.so", name), RTLD_NOW | RTLD_LOCAL);
+    void *plugin = doctor_open_plugin(j->d, "libnccl-tuner", name);
     if (plugin)
         doctor_judge_plugin(j->d, plugin, name);
     else

@@ -24,15 +24,6 @@ static const char *given(const struct others *o, const char *name)
     return value && *value ? value : NULL;
 }
 
-/* The name itself, then as a part of a library's name. */
-static void *open_named(const struct others *o, const char *prefix, const char *name)
-{
-    void *lib = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
-    return lib || strchr(name, '/')
-               ? lib
-               : dlopen(arena_printf(o->d->arena, "%s-%s.so", prefix, name), RTLD_LAZY | RTLD_LOCAL);
-}
-
 /* What the library exports under PREFIX and a version calls itself, and which versions those are; NULL: nothing. */
 static const char *find_plugin(const struct others *o, void *lib, const char *prefix, int newest, unsigned *versions)
 {
@@ -105,7 +96,7 @@ static void *open_network(const struct others *o, const char **asked)
     if (list && !strcasecmp(list, "none"))
         return NULL;
     for (*asked = strtok_r(names, ",", &rest); *asked; *asked = strtok_r(NULL, ",", &rest)) {
-        void *lib = open_named(o, "libnccl-net", *asked);
+        void *lib = doctor_open_plugin(o->d, "libnccl-net", *asked);
         if (lib)
             return lib;
     }
@@ -143,14 +134,14 @@ static const char *tuner_by_rules(const struct others *o, void *network)
 static const char *tuner_of_jobs(const struct others *o, void *network, int chained, int *displaces)
 {
     const char *plugin = given(o, "NCCL_TUNER_PLUGIN"), *next = given(o, "NCCLTUNE_NEXT_TUNER"), *name = NULL;
-    void *lib = plugin ? open_named(o, "libnccl-tuner", plugin) : NULL;
+    void *lib = plugin ? doctor_open_plugin(o->d, "libnccl-tuner", plugin) : NULL;
     *displaces = lib && !dlsym(lib, "nccltune_control_version");
     if (*displaces) {
         name = tuner_of(o, lib);
     } else if (next ? !strcasecmp(next, "auto") : chained || !lib) {
         name = tuner_by_rules(o, network);
     } else if (next && strcasecmp(next, "none") != 0) {
-        void *named = open_named(o, "libnccl-tuner", next);
+        void *named = doctor_open_plugin(o->d, "libnccl-tuner", next);
         name = tuner_of(o, named);
         if (!named)
             finding_add(&o->d->found, FINDING_ERROR, NULL, "tuner", "NCCLTUNE_NEXT_TUNER=%s cannot be loaded: %s", next,

@@ -104,7 +104,6 @@ const char *install_plugin_before(const char *nccl_conf, struct arena *a);
 
 /* nccltune in Slurm's configuration. */
 struct install_hooks {
-    int slurm;                                         /* scontrol show config answers */
     const char *task_prolog, *prolog, *epilog, *flags; /* as configured; "(null)" not */
     int serve;                                         /* both prologs are nccltune's, or call them */
     const char *missing;                               /* why not, a sentence; NULL when they serve */

@@ -117,7 +117,6 @@ void install_find_hooks(struct arena *a, struct install_hooks *h)
     h->missing = "scontrol show config gives no answer";
     if (!text)
         return;
-    h->slurm = 1;
     h->task_prolog = configured(text, "TaskProlog", a);
     h->prolog = configured(text, "Prolog", a);
     h->epilog = configured(text, "Epilog", a);

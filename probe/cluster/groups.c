@@ -250,11 +250,6 @@ static const char *find_new_error(const struct topology *t, int class_index, con
     return NULL;
 }
 
-static int compare_names(const void *x, const void *y)
-{
-    return strcmp(*(const char *const *)x, *(const char *const *)y);
-}
-
 /* Takes the hosts of `probed` out of `t`. */
 static void drop_probed(struct topology *t, const struct topology *probed, struct arena *a)
 {
@@ -262,9 +257,9 @@ static void drop_probed(struct topology *t, const struct topology *probed, struc
     int n = 0;
     for (int i = 0; i < probed->nhosts; i++)
         names[i] = probed->hosts[i].name;
-    qsort(names, (size_t)probed->nhosts, sizeof *names, compare_names);
+    qsort(names, (size_t)probed->nhosts, sizeof *names, arena_compare_texts);
     for (int i = 0; i < t->nhosts; i++)
-        if (!bsearch(&t->hosts[i].name, names, (size_t)probed->nhosts, sizeof *names, compare_names))
+        if (!bsearch(&t->hosts[i].name, names, (size_t)probed->nhosts, sizeof *names, arena_compare_texts))
             t->hosts[n++] = t->hosts[i];
     t->nhosts = n;
 }

@@ -30,9 +30,8 @@ void found_named(struct search *s, const char *fmt, ...) __attribute__((format(p
 /* "mlx5_0:1 and mlx5_3:1", or "mlx5_0:1, mlx5_1:1 and 6 more": `n` names become a list. */
 const char *found_names(struct arena *a, const char *const *names, int n);
 
-/* "GPU3", "mlx5_0:1"; in `a`. */
+/* "GPU3"; in `a`. */
 const char *found_gpu(struct arena *a, const struct topo_class *c, int gpu);
-const char *found_port(struct arena *a, const struct topo_port *p);
 
 struct finding_rule {
     struct finding_kind kind; /* its title is what the manual says of it, and from "Confirm with" on the advice */

@@ -54,11 +54,6 @@ const char *found_gpu(struct arena *a, const struct topo_class *c, int gpu)
     return arena_printf(a, "GPU%d", c->gpus[gpu].index);
 }
 
-const char *found_port(struct arena *a, const struct topo_port *p)
-{
-    return arena_printf(a, "%s:%d", p->hca, p->port);
-}
-
 /* ---- thresholds -------------------------------------------------------------------------------------------------- */
 
 #define IBDIAG "the default of infiniband-diags"

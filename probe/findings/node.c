@@ -144,7 +144,7 @@ static void find_switched_off(struct search *s, size_t at, const char *what)
     for (int i = 0; i < c->nports && c->ngpus; i++) {
         const struct topo_object *o = c->ports[i].object < 0 ? NULL : &c->objects[c->ports[i].object];
         if (o && s->roles[i].role == ROLE_COMPUTE && *(const enum topo_known *)((const char *)o + at) == TOPO_NO)
-            named(s, "%s", found_port(s->a, &c->ports[i]));
+            named(s, "%s", topo_port_name(s->a, &c->ports[i]));
     }
     found_named(s, "%s is off on %d compute port%s", what, s->n, s->n == 1 ? "" : "s");
 }

@@ -98,7 +98,7 @@ static void find_odd_firmwares(struct search *s)
     const struct topo_class *c = s->c;
     struct item *items = arena_alloc(s->a, (size_t)c->nports * sizeof *items);
     for (int i = 0; i < c->nports; i++)
-        items[i] = (struct item){c->ports[i].board_id ? c->ports[i].board_id : "", found_port(s->a, &c->ports[i]),
+        items[i] = (struct item){c->ports[i].board_id ? c->ports[i].board_id : "", topo_port_name(s->a, &c->ports[i]),
                                  c->ports[i].board_id ? c->ports[i].firmware : NULL};
     name_odd_ones(s, items, c->nports);
     found_named(s, "%d port%s another firmware than most of that board", s->n, s->n == 1 ? " has" : "s have");
@@ -132,7 +132,7 @@ static void find_missing_gpus(struct search *s)
         return;
     for (int i = 0; i < c->nports; i++)
         if (s->roles[i].gpu_missing)
-            named(s, "%s is beside no GPU", found_port(s->a, &c->ports[i]));
+            named(s, "%s is beside no GPU", topo_port_name(s->a, &c->ports[i]));
     if (has_nvswitches(c) && !is_power_of_two(c->ngpus))
         named(s, "%d GPUs behind NVSwitches", c->ngpus);
     found_named(s, "a GPU seems to be missing: there are %d", c->ngpus);

@@ -9,7 +9,7 @@ static void name_ports_with(struct search *s, enum port_role role)
 {
     for (int i = 0; i < s->c->nports; i++)
         if (s->roles[i].role == role)
-            named(s, "%s", found_port(s->a, &s->c->ports[i]));
+            named(s, "%s", topo_port_name(s->a, &s->c->ports[i]));
 }
 
 static void find_ports_down(struct search *s)
@@ -42,13 +42,13 @@ static void find_no_compute(struct search *s)
     if (!known || by_plugin)
         return;
     for (int i = 0; i < c->nports; i++)
-        named(s, "%s: %s", found_port(s->a, &c->ports[i]), role_name(s->roles[i].role));
+        named(s, "%s: %s", topo_port_name(s->a, &c->ports[i]), role_name(s->roles[i].role));
     /* Left to itself, NCCL takes every active port that it can open. */
     const char *taken = NULL;
     for (int i = 0; i < c->nports; i++)
         if (c->ports[i].state == TOPO_STATE_ACTIVE && c->ports[i].opens != TOPO_NO && !s->roles[i].plugin)
-            taken = taken ? arena_printf(s->a, "%s, %s", taken, found_port(s->a, &c->ports[i]))
-                          : found_port(s->a, &c->ports[i]);
+            taken = taken ? arena_printf(s->a, "%s, %s", taken, topo_port_name(s->a, &c->ports[i]))
+                          : topo_port_name(s->a, &c->ports[i]);
     found_named(s, "none of %d RDMA ports is one that NCCL should use; %s%s", c->nports,
                 taken ? "left to itself it takes " : "it uses sockets", taken ? taken : "");
 }
@@ -66,7 +66,7 @@ static void find_port_difference(struct search *s, double (*value)(const struct 
         double own = s->roles[i].role == ROLE_COMPUTE ? value(&c->ports[i]) : 0;
         all += own > 0;
         if (own > 0 && own < high)
-            named(s, "%s has %g%s", found_port(s->a, &c->ports[i]), own, unit);
+            named(s, "%s has %g%s", topo_port_name(s->a, &c->ports[i]), own, unit);
     }
     found_named(s, "%d of %d compute ports %s below the others' %g%s", s->n, all, s->n == 1 ? "is" : "are", high, unit);
 }
@@ -135,7 +135,7 @@ static void find_small_mtus(struct search *s)
     const struct topo_class *c = s->c;
     for (int i = 0; i < c->nports; i++)
         if (s->roles[i].role == ROLE_COMPUTE && c->ports[i].mtu_bytes > 0 && c->ports[i].mtu_bytes < threshold_of(s))
-            named(s, "%s: %d bytes", found_port(s->a, &c->ports[i]), c->ports[i].mtu_bytes);
+            named(s, "%s: %d bytes", topo_port_name(s->a, &c->ports[i]), c->ports[i].mtu_bytes);
     found_named(s, "%d compute port%s a small MTU", s->n, s->n == 1 ? " has" : "s have");
 }
 
@@ -158,7 +158,7 @@ static void find_gid_indices(struct search *s)
             continue;
         differ |= first >= 0 && own != first;
         first = first < 0 ? own : first;
-        named(s, "%s: %d", found_port(s->a, &c->ports[i]), own);
+        named(s, "%s: %d", topo_port_name(s->a, &c->ports[i]), own);
     }
     if (differ)
         found_named(s, "no GID index is RoCE v2 with an IPv4 address on every port");
@@ -198,7 +198,7 @@ static void find_wrong_numa(struct search *s)
         for (int g = 0; g < c->ngpus; g++)
             shared |= c->objects[c->gpus[g].object].numa == numa;
         if (numa >= 0 && !shared && s->roles[i].role == ROLE_COMPUTE)
-            named(s, "%s on NUMA node %d", found_port(s->a, &c->ports[i]), numa);
+            named(s, "%s on NUMA node %d", topo_port_name(s->a, &c->ports[i]), numa);
     }
     found_named(s, "%d compute port%s on a NUMA node that has no GPU", s->n, s->n == 1 ? " is" : "s are");
 }
@@ -215,7 +215,7 @@ static void find_no_ipv4_gid(struct search *s)
                 fits += c->gids[k].type == TOPO_GID_ROCE_V2 && !strncmp(c->gids[k].gid, "::ffff:", 7);
             }
         if (entries && !fits && c->ports[i].layer == TOPO_LINK_ETHERNET && s->roles[i].role == ROLE_COMPUTE)
-            named(s, "%s", found_port(s->a, &c->ports[i]));
+            named(s, "%s", topo_port_name(s->a, &c->ports[i]));
     }
     found_named(s, "%d compute port%s no RoCE v2 GID with an IPv4 address", s->n, s->n == 1 ? " has" : "s have");
 }
@@ -227,7 +227,7 @@ static void find_lost_slaves(struct search *s)
     for (int i = 0; i < c->nports; i++) {
         const char *down = s->roles[i].role == ROLE_COMPUTE ? topo_slave_down(c, c->ports[i].netdev) : NULL;
         if (down)
-            named(s, "%s: %s", found_port(s->a, &c->ports[i]), down);
+            named(s, "%s: %s", topo_port_name(s->a, &c->ports[i]), down);
     }
     found_named(s, "%d bond%s lost an interface", s->n, s->n == 1 ? " has" : "s have");
 }
@@ -262,8 +262,8 @@ static void find_open_list(struct search *s)
         const char *beside = NULL;
         for (int k = 0; k < c->nports && gpu >= 0; k++)
             if (k != i && s->roles[k].nearest_gpu == gpu && s->roles[k].role == ROLE_COMPUTE)
-                beside = found_port(s->a, &c->ports[k]);
-        named(s, "%s%s%s", beside ? beside : "", beside ? " and " : "", found_port(s->a, &c->ports[i]));
+                beside = topo_port_name(s->a, &c->ports[k]);
+        named(s, "%s%s%s", beside ? beside : "", beside ? " and " : "", topo_port_name(s->a, &c->ports[i]));
     }
     const char *own = roles_hca_list(c, s->roles, s->a), *other = s->n && own ? other_list(s) : NULL;
     if (other)
@@ -276,7 +276,7 @@ static void find_slingshot(struct search *s)
     const struct topo_class *c = s->c;
     for (int i = 0; i < c->nports; i++)
         if (s->roles[i].role == ROLE_COMPUTE && s->roles[i].plugin && strstr(s->roles[i].plugin, "Slingshot"))
-            named(s, "%s (%s)", found_port(s->a, &c->ports[i]), c->ports[i].netdev ? c->ports[i].netdev : "?");
+            named(s, "%s (%s)", topo_port_name(s->a, &c->ports[i]), c->ports[i].netdev ? c->ports[i].netdev : "?");
     found_named(s, "NCCL reaches %d Slingshot port%s through aws-ofi-nccl only", s->n, s->n == 1 ? "" : "s");
 }
 

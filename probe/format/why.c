@@ -7,7 +7,7 @@
 
 static int is_asked_port(const struct topo_port *p, const char *asked, struct arena *a)
 {
-    return !strcmp(p->hca, asked) || !strcmp(arena_printf(a, "%s:%d", p->hca, p->port), asked);
+    return !strcmp(p->hca, asked) || !strcmp(topo_port_name(a, p), asked);
 }
 
 static int is_on_list(const struct port_verdict *v)

@@ -299,14 +299,6 @@ const struct hw_nic *hw_nic_of(const struct topo_object *nic)
     return NULL;
 }
 
-static int has_port(const struct topo_class *c, int object)
-{
-    for (int i = 0; i < c->nports; i++)
-        if (c->ports[i].object == object)
-            return 1;
-    return 0;
-}
-
 static int is_beside_gpu(const struct topo_class *c, int object)
 {
     int parent = c->objects[object].parent;
@@ -319,7 +311,7 @@ static int is_beside_gpu(const struct topo_class *c, int object)
 enum hw_transport hw_transport_of(const struct topo_class *c, int object)
 {
     const struct hw_nic *hw = hw_nic_of(&c->objects[object]);
-    if (has_port(c, object))
+    if (topo_first_port(c, object) >= 0)
         return hw && (hw->transport == HW_EFA || hw->transport == HW_CXI) ? hw->transport : HW_VERBS;
     return hw && hw->transport == HW_TCPX && is_beside_gpu(c, object) ? HW_TCPX : HW_SOCKETS;
 }

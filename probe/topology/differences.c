@@ -56,7 +56,7 @@ static void compare_port(struct sentences *l, const struct topo_class *c, const 
 {
     static const char *const states[] = {"in an unknown state", "down", "active"};
     static const char *const layers[] = {"an unknown link layer", "InfiniBand", "Ethernet"};
-    const char *name = arena_printf(l->a, "%s:%d", q->hca, q->port);
+    const char *name = topo_port_name(l->a, q);
     if (p->state != q->state)
         add_sentence(l, "%s is %s instead of %s", name, states[q->state], states[p->state]);
     if (p->state != q->state && (p->state == TOPO_STATE_DOWN || q->state == TOPO_STATE_DOWN))
@@ -232,7 +232,7 @@ int differences_within(const struct topo_class *first, const struct topo_class *
         compare_text(&l, arena_printf(a, "GPU%d: VBIOS", other->gpus[i].index), first->gpus[i].vbios,
                      other->gpus[i].vbios);
     for (int i = 0; i < first->nports && i < other->nports; i++) {
-        const char *name = arena_printf(a, "%s:%d", other->ports[i].hca, other->ports[i].port);
+        const char *name = topo_port_name(a, &other->ports[i]);
         compare_text(&l, arena_printf(a, "%s: firmware", name), first->ports[i].firmware, other->ports[i].firmware);
         compare_text(&l, arena_printf(a, "%s: GIDs", name), gid_kinds(first, i, a), gid_kinds(other, i, a));
     }

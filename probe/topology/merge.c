@@ -152,11 +152,6 @@ static void fill_unknown(const struct json_field *fields, void *to, const void *
 
 /* ---- matching devices -------------------------------------------------------------------------------------------- */
 
-static int same_text(const char *a, const char *b)
-{
-    return a && b && !strcmp(a, b);
-}
-
 static int is_several_gpus(const struct topo_class *c, int object)
 {
     int n = 0;
@@ -172,7 +167,7 @@ static int match_gpu(const struct merging *m, int g)
     int at = build_find_pci(m->to, o->pci);
     for (int i = 0; i < m->to->ngpus; i++) {
         const struct topo_gpu *own = &m->to->gpus[i];
-        if (same_text(own->uuid, m->from->gpus[g].uuid))
+        if (topo_same_text(own->uuid, m->from->gpus[g].uuid))
             return i;
         if (at >= 0
                 ? own->object == at && (own->index == m->from->gpus[g].index || !is_several_gpus(m->to, own->object))
@@ -215,7 +210,8 @@ static int match_object(const struct merging *m, int object)
         if (own->kind != o->kind || own->pci)
             continue;
         if ((o->kind == TOPO_NUMA && own->numa == o->numa) ||
-            (o->kind == TOPO_HOST_BRIDGE && same_text(own->name, o->name)) || (o->kind == TOPO_NVSWITCH && !o->pci))
+            (o->kind == TOPO_HOST_BRIDGE && topo_same_text(own->name, o->name)) ||
+            (o->kind == TOPO_NVSWITCH && !o->pci))
             return i;
     }
     return -1;

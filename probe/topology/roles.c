@@ -291,7 +291,7 @@ static struct role_evidence see_layer(const struct role_view *v, int port)
     return e;
 }
 
-static int same_text(const char *a, const char *b)
+int topo_same_text(const char *a, const char *b)
 {
     return a && b && !strcmp(a, b);
 }
@@ -299,7 +299,7 @@ static int same_text(const char *a, const char *b)
 static int same_card_model(const struct topo_port *p, const struct topo_object *a, const struct topo_port *q,
                            const struct topo_object *b)
 {
-    return same_text(p->board_id, q->board_id) ||
+    return topo_same_text(p->board_id, q->board_id) ||
            (!p->board_id && !q->board_id && a && b && a->subsystem_device && a->vendor == b->vendor &&
             a->device == b->device && a->subsystem_device == b->subsystem_device);
 }
@@ -321,12 +321,12 @@ static int is_same_manager(const struct role_view *v, int i, int k)
 
 static int is_same_fabric(const struct role_view *v, int i, int k)
 {
-    return same_text(v->c->ports[i].fabric, v->c->ports[k].fabric);
+    return topo_same_text(v->c->ports[i].fabric, v->c->ports[k].fabric);
 }
 
 static int is_same_network(const struct role_view *v, int i, int k)
 {
-    return same_text(v->networks[i], v->networks[k]);
+    return topo_same_text(v->networks[i], v->networks[k]);
 }
 
 /* Whether it is in question with the ports that carry most: by its link layer, and reached as they are. */
@@ -561,7 +561,7 @@ static struct role_evidence see_symmetry(const struct role_view *v, int port)
     for (int i = 0; i < v->c->nports; i++) {
         like_it += is_usual(v, i) && v->c->ports[i].port == p->port && function_of(v, i) == function_of(v, port);
         if (i != port && is_port_of_gpu(v, i, gpu)) {
-            other = arena_printf(v->a, "%s:%d", v->c->ports[i].hca, v->c->ports[i].port);
+            other = topo_port_name(v->a, &v->c->ports[i]);
             before += i < port;
         }
     }
@@ -584,7 +584,7 @@ static struct role_evidence see_subnet(const struct role_view *v, int port)
     if (!own || !v->prefix || !strcmp(own, v->prefix))
         return fine(own);
     for (int i = 0; i < v->c->nports; i++)
-        n += !v->excluded[i] && same_text(v->c->ports[i].subnet_prefix, own);
+        n += !v->excluded[i] && topo_same_text(v->c->ports[i].subnet_prefix, own);
     return n * 4 <= v->nprefix ? against(ROLE_STORAGE, arena_printf(v->a, "subnet prefix %s, while %d others have %s",
                                                                     own, v->nprefix, v->prefix))
                                : fine(own);

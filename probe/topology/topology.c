@@ -32,6 +32,11 @@ int topo_find_port(const struct topo_class *c, const char *hca, int port)
     return -1;
 }
 
+const char *topo_port_name(struct arena *a, const struct topo_port *p)
+{
+    return arena_printf(a, "%s:%d", p->hca, p->port);
+}
+
 int topo_first_port(const struct topo_class *c, int object)
 {
     for (int i = 0; i < c->nports; i++)

@@ -259,6 +259,9 @@ int topo_is_representor(const char *port_name);
  * NULL. */
 const char *topo_slave_down(const struct topo_class *c, const char *bond);
 
+/* Return "mlx5_0:1", in `a`. */
+const char *topo_port_name(struct arena *a, const struct topo_port *p);
+
 /* Return the index into ports of the first port of that NIC, an index into objects; -1. */
 int topo_first_port(const struct topo_class *c, int object);
 

@@ -22,3 +22,6 @@ const char *topo_port_plugin(const struct topo_class *c, int port);
 
 /* Return the network of an interface's first IPv4 address, "10.0.1.0/24", in `a`; NULL: unknown, as for NULL. */
 const char *topo_ip_network(const struct topo_class *c, const char *netdev, struct arena *a);
+
+/* Return whether both are known and equal. */
+int topo_same_text(const char *a, const char *b);
