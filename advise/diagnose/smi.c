@@ -8,9 +8,7 @@
 
 #include "advise/diagnose/diagnose_internal.h"
 
-/* ---- how busy GPUs are ------------------------------------------------------------------------------------------- */
-
-/* How busy each GPU is over the samples of any tool: gaps, spread, and how a file ends. */
+/* ---- how busy each GPU is over the samples of any tool: gaps, spread, and how a file ends ------------------------ */
 
 #define IDLE 5.0  /* percent: nothing runs */
 #define FULL 99.0 /* percent: something always runs */
@@ -82,11 +80,14 @@ static void count(struct diag_samples *s, struct diag_sampled_gpu *g, double per
     g->out.limit_W = limit_W > 0 ? limit_W : g->out.limit_W;
 }
 
-/* A sample: percent busy, seconds (-1: samples count as seconds), watts (0: unknown). */
+/* A sample of `g` (NULL: there was no room): percent busy, seconds (-1: samples count as seconds), watts (0: unknown).
+ */
 static void take_sample(struct diagnosis *d, struct diag_sampled_gpu *g, double percent, double now_s, double power_W,
                         double limit_W)
 {
     struct diag_samples *s = &d->samples;
+    if (!g)
+        return;
     if (now_s < 0)
         now_s = (double)g->out.samples;
     if (!s->rounds && !s->in_round)
@@ -283,11 +284,8 @@ static int read_exporter(struct diagnosis *d, const char *line)
         return 0;
     snprintf(name, sizeof name, "%.*s%sGPU %.*s", host ? (int)strcspn(host + 10, "\"") : 0, host ? host + 10 : "",
              host ? " " : "", (int)strcspn(gpu + 5, "\""), gpu + 5);
-    if (!strncmp(line, "DCGM_FI_DEV_GPU_UTIL{", 21) && value <= 100) {
-        struct diag_sampled_gpu *g = find_gpu(d, name);
-        if (g)
-            take_sample(d, g, value, -1, 0, 0);
-    }
+    if (!strncmp(line, "DCGM_FI_DEV_GPU_UTIL{", 21) && value <= 100)
+        take_sample(d, find_gpu(d, name), value, -1, 0, 0);
     return 1;
 }
 
@@ -312,9 +310,7 @@ int diag_read_dcgm(struct diagnosis *d, const char *line)
         return 0;
     char name[DIAG_NAME];
     snprintf(name, sizeof name, "GPU %.*s", (int)(f.len[1] < 8 ? f.len[1] : 8), f.at[1]);
-    struct diag_sampled_gpu *g = find_gpu(d, name);
-    if (g)
-        take_sample(d, g, percent, -1, 0, 0);
+    take_sample(d, find_gpu(d, name), percent, -1, 0, 0);
     return 1;
 }
 
@@ -356,8 +352,7 @@ int diag_read_smi_table(struct diagnosis *d, const char *line)
     double limit = 0;
     if (power)
         diag_number(power + 3, &limit);
-    if (g)
-        take_sample(d, g, percent, s->table_s, power ? number_before(line, "W / ") : 0, limit);
+    take_sample(d, g, percent, s->table_s, power ? number_before(line, "W / ") : 0, limit);
     return g != NULL;
 }
 

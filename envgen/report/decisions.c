@@ -327,15 +327,10 @@ static void put_ranges(struct report *r, const struct env_shape *s, const struct
 }
 
 /* Figures without their unit, which stands above the column. */
-static const char *three_digits(struct arena *a, double us)
-{
-    char text[UNIT_TEXT];
-    return arena_strdup(a, unit_three_digits(text, us));
-}
-
 static const char *us_text(struct arena *a, const struct bench_interval *us)
 {
-    return us->n ? three_digits(a, us->median) : "-";
+    char text[UNIT_TEXT];
+    return us->n ? arena_strdup(a, unit_three_digits(text, us->median)) : "-";
 }
 
 static void put_size(struct report *r, const struct report_size *s, FILE *out)

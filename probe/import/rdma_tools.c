@@ -26,37 +26,72 @@ static int indent_of(const char *line)
     return (int)strspn(line, " \t");
 }
 
+/* ---- blocks, as ibstat and ibv_devinfo print them ---------------------------------------------------------------- */
+
+/* What a block says of a device, before its ports and of all of them; and the port that is read, 0 none yet. */
+struct block {
+    const char *name, *node_type, *firmware, *guid, *board;
+    int port;
+    double lanes;
+};
+
+static void begin_port(struct topology *t, struct topo_class *c, struct block *b, const char *number)
+{
+    b->port = (int)read_number(number, 255);
+    if (!b->port)
+        return;
+    struct topo_port *p = text_port(t, c, b->name, b->port);
+    p->firmware = b->firmware;
+    p->guid = b->guid;
+    p->board_id = b->board;
+    p->node_type = b->node_type;
+    b->lanes = 0;
+}
+
+/* Blocks of which `name` returns the device at their first lines, NULL at others; `read` returns 0 for what is no line
+ * "Key: value" of a device or of one of its ports. */
+static int read_blocks(struct text *x, struct topology *t, struct topo_class *c,
+                       const char *(*name)(const struct text *),
+                       int (*read)(const struct text *, struct topology *, struct topo_class *, struct block *))
+{
+    struct block b = {0};
+    int base = indent_of(text_line(x, 0));
+    for (; x->at < x->n; x->at++) {
+        const char *line = text_line(x, 0), *device = name(x);
+        if (device)
+            b = (struct block){.name = arena_strdup(t->arena, device)};
+        else if (!text_is_blank(line) && !read(x, t, c, &b) && indent_of(line) <= base)
+            break; /* ibv_devinfo -v also tells flags, a line each */
+        if (c->nports >= IMPORT_MOST_PORTS)
+            return text_wrong(x, "more than %d ports", IMPORT_MOST_PORTS);
+    }
+    return 0;
+}
+
 /* ---- ibstat ------------------------------------------------------------------------------------------------------ */
+
+static const char *ibstat_name(const struct text *x)
+{
+    const char *name = text_value(x, text_line(x, 0), "CA '");
+    return name && strchr(name, '\'') ? arena_strndup(x->a, name, strcspn(name, "'")) : NULL;
+}
 
 static int ibstat_begins(const struct text *x)
 {
-    const char *line = text_line(x, 0);
-    line += strspn(line, " \t");
-    return !strncmp(line, "CA '", 4) && strchr(line + 4, '\'');
+    return ibstat_name(x) != NULL;
 }
 
-/* What ibstat says of a device, before its ports and of all of them. */
-struct ca {
-    const char *name, *firmware, *guid;
-};
-
-/* A line "Key: value" of a device or of one of its ports; 0: something else. */
-static int ibstat_line(const struct text *x, struct topology *t, struct topo_class *c, struct ca *ca, int *port)
+static int ibstat_line(const struct text *x, struct topology *t, struct topo_class *c, struct block *b)
 {
     const char *line = text_line(x, 0), *v;
-    struct topo_port *p = *port ? text_port(t, c, ca->name, *port) : NULL;
+    struct topo_port *p = b->port ? text_port(t, c, b->name, b->port) : NULL;
     if ((v = text_value(x, line, "Firmware version:")))
-        ca->firmware = arena_strdup(t->arena, v);
+        b->firmware = arena_strdup(t->arena, v);
     else if ((v = text_value(x, line, "Node GUID:")))
-        ca->guid = arena_strdup(t->arena, v);
-    else if ((v = text_value(x, line, "Port ")) && isdigit((unsigned char)*v) && strchr(v, ':')) {
-        *port = (int)read_number(v, 255);
-        if (*port) {
-            p = text_port(t, c, ca->name, *port);
-            p->firmware = ca->firmware;
-            p->guid = ca->guid;
-        }
-    } else if (p && (v = text_value(x, line, "State:")))
+        b->guid = arena_strdup(t->arena, v);
+    else if ((v = text_value(x, line, "Port ")) && isdigit((unsigned char)*v) && strchr(v, ':'))
+        begin_port(t, c, b, v);
+    else if (p && (v = text_value(x, line, "State:")))
         p->state = !strcmp(v, "Active") ? TOPO_STATE_ACTIVE : TOPO_STATE_DOWN;
     else if (p && (v = text_value(x, line, "Rate:")))
         p->rate_Gbps = (double)read_number(v, 100000);
@@ -71,21 +106,7 @@ static int ibstat_line(const struct text *x, struct topology *t, struct topo_cla
 
 static int ibstat_read(struct text *x, struct topology *t, struct topo_class *c)
 {
-    struct ca ca = {0};
-    int port = 0, base = indent_of(text_line(x, 0));
-    for (; x->at < x->n; x->at++) {
-        const char *line = text_line(x, 0);
-        if (ibstat_begins(x)) {
-            const char *name = strchr(line, '\'') + 1;
-            ca = (struct ca){.name = arena_strndup(t->arena, name, strcspn(name, "'"))};
-            port = 0;
-        } else if (!text_is_blank(line) && !ibstat_line(x, t, c, &ca, &port) && indent_of(line) <= base) {
-            break;
-        }
-        if (c->nports >= IMPORT_MOST_PORTS)
-            return text_wrong(x, "more than %d ports", IMPORT_MOST_PORTS);
-    }
-    return 0;
+    return read_blocks(x, t, c, ibstat_name, ibstat_line);
 }
 
 const struct text_reader reader_ibstat = {"ibstat", ibstat_begins, ibstat_read, 1};
@@ -122,10 +143,14 @@ const struct text_reader reader_guids = {"ibstat -p", guids_begin, guids_read, 1
 
 /* ---- ibv_devinfo ------------------------------------------------------------------------------------------------- */
 
+static const char *devinfo_name(const struct text *x)
+{
+    return text_value(x, text_line(x, 0), "hca_id:");
+}
+
 static int devinfo_begins(const struct text *x)
 {
-    const char *line = text_line(x, 0);
-    return !strncmp(line + strspn(line, " \t"), "hca_id:", 7);
+    return devinfo_name(x) != NULL;
 }
 
 /* "GID[  3]:	::ffff:10.0.0.1, RoCE v2": -v prints them behind the port. */
@@ -148,10 +173,6 @@ static void devinfo_gid(const struct text *x, struct topology *t, struct topo_cl
         build_gid(t, c, g);
 }
 
-struct devinfo {
-    const char *name, *node_type, *firmware, *guid, *board;
-};
-
 /* "4X (2)" and "100.0 Gbps (128)" of -v: lanes times speed. */
 static void devinfo_rate(struct topo_port *p, double lanes, double lane_Gbps)
 {
@@ -159,27 +180,21 @@ static void devinfo_rate(struct topo_port *p, double lanes, double lane_Gbps)
         p->rate_Gbps = lanes * lane_Gbps;
 }
 
-static int devinfo_line(struct text *x, struct topology *t, struct topo_class *c, struct devinfo *d, int *port,
-                        double *lanes)
+static int devinfo_line(const struct text *x, struct topology *t, struct topo_class *c, struct block *b)
 {
     const char *line = text_line(x, 0), *v;
-    struct topo_port *p = *port ? text_port(t, c, d->name, *port) : NULL;
+    struct topo_port *p = b->port ? text_port(t, c, b->name, b->port) : NULL;
     if ((v = text_value(x, line, "transport:")))
-        d->node_type = strstr(v, "iWARP") ? "RNIC" : strstr(v, "InfiniBand") ? "CA" : NULL;
+        b->node_type = strstr(v, "iWARP") ? "RNIC" : strstr(v, "InfiniBand") ? "CA" : NULL;
     else if ((v = text_value(x, line, "fw_ver:")))
-        d->firmware = arena_strdup(t->arena, v);
+        b->firmware = arena_strdup(t->arena, v);
     else if ((v = text_value(x, line, "node_guid:")))
-        d->guid = build_guid(t->arena, v);
+        b->guid = build_guid(t->arena, v);
     else if ((v = text_value(x, line, "board_id:")))
-        d->board = arena_strdup(t->arena, v);
-    else if ((v = text_value(x, line, "port:")) && (*port = (int)read_number(v, 255))) {
-        p = text_port(t, c, d->name, *port);
-        p->firmware = d->firmware;
-        p->guid = d->guid;
-        p->board_id = d->board;
-        p->node_type = d->node_type;
-        *lanes = 0;
-    } else if (p && (v = text_value(x, line, "state:")))
+        b->board = arena_strdup(t->arena, v);
+    else if ((v = text_value(x, line, "port:")))
+        begin_port(t, c, b, v);
+    else if (p && (v = text_value(x, line, "state:")))
         p->state = strstr(v, "PORT_ACTIVE") ? TOPO_STATE_ACTIVE : TOPO_STATE_DOWN;
     else if (p && (v = text_value(x, line, "active_mtu:")))
         p->mtu_bytes = (int)read_number(v, 65536);
@@ -190,9 +205,9 @@ static int devinfo_line(struct text *x, struct topology *t, struct topo_class *c
     else if (p && (v = text_value(x, line, "link_layer:")))
         p->layer = read_layer(v);
     else if (p && (v = text_value(x, line, "active_width:")))
-        *lanes = strtod(v, NULL);
+        b->lanes = strtod(v, NULL);
     else if (p && (v = text_value(x, line, "active_speed:")))
-        devinfo_rate(p, *lanes, strtod(v, NULL));
+        devinfo_rate(p, b->lanes, strtod(v, NULL));
     else if (p && text_value(x, line, "GID["))
         devinfo_gid(x, t, c, p);
     else
@@ -202,21 +217,7 @@ static int devinfo_line(struct text *x, struct topology *t, struct topo_class *c
 
 static int devinfo_read(struct text *x, struct topology *t, struct topo_class *c)
 {
-    struct devinfo d = {0};
-    double lanes = 0;
-    int port = 0, base = indent_of(text_line(x, 0));
-    for (; x->at < x->n; x->at++) {
-        const char *line = text_line(x, 0);
-        if (devinfo_begins(x)) {
-            d = (struct devinfo){.name = arena_strdup(t->arena, text_value(x, line, "hca_id:"))};
-            port = 0;
-        } else if (!text_is_blank(line) && !devinfo_line(x, t, c, &d, &port, &lanes) && indent_of(line) <= base) {
-            break; /* -v also tells flags, a line each */
-        }
-        if (c->nports >= IMPORT_MOST_PORTS)
-            return text_wrong(x, "more than %d ports", IMPORT_MOST_PORTS);
-    }
-    return 0;
+    return read_blocks(x, t, c, devinfo_name, devinfo_line);
 }
 
 const struct text_reader reader_ibv_devinfo = {"ibv_devinfo", devinfo_begins, devinfo_read, 1};
