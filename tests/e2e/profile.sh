@@ -242,8 +242,14 @@ else
 fi
 
 # ---- what examples/ shows --------------------------------------------------------------------------------------------
-check "the sample profile is whole" says "btl_tcp_if_include = ib3" "$bin" explain examples/profile
-check "its journal is read by ten lines of Python" says "ib3        ring" examples/read_journal.py examples/profile/results.jsonl
+check "the sample profile is whole" says "NCCL_BUFFSIZE = 8388608" "$bin" explain examples/profile
+sample() {
+    "$bin" generate -q -t examples/profile/topology.json --results examples/profile/results.jsonl \
+        --fabric examples/profile/fabric.json -o "$scratch/sample" || return 1
+    for file in nccl.conf tuner.csv; do diff -I '^# Written by' -I '^# tool:' "examples/profile/$file" "$scratch/sample/$file" || return 1; done
+}
+check "its journal leads to the same settings and rules today" sample
+check "its journal is read by ten lines of Python" says "buffer=8M  tree/ll" examples/read_journal.py examples/profile/results.jsonl
 check "nccl.conf of the examples is what generate writes" same_conf
 check "lint has nothing to say of the examples" status 0 "$bin" lint --strict examples/nccl.conf examples/*.sbatch examples/kubernetes/*.yaml examples/*.sh
 # ---- what nccl-tests have printed ------------------------------------------------------------------------------------------

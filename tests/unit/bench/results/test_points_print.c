@@ -51,12 +51,12 @@ TEST_CASE(table_in_the_conventions_of_nccl_tests)
     free(text);
 }
 
-/* The example's journal as a table. */
+/* A journal of five unequal rails as a table. */
 static const char *example(bench_used_fn *used)
 {
     static char text[4096];
     struct err e;
-    struct bench_results *r = bench_results_load("examples/profile/results.jsonl", NULL, &e);
+    struct bench_results *r = bench_results_load("tests/fixtures/bench/results/rails.jsonl", NULL, &e);
     FILE *out = fmemopen(text, sizeof text, "w");
     assert_non_null(r);
     bench_points_print(bench_points_of(r, r->arena), used, NULL, out);

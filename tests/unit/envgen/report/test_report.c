@@ -43,7 +43,7 @@ TEST_CASE(of_the_example)
     is_well_formed(page, bytes);
     assert_string_equal(page, second);
     assert_non_null(strstr(page, "class=\"plot\""));
-    assert_non_null(strstr(page, "btl_tcp_if_include"));
+    assert_non_null(strstr(page, "NCCL_BUFFSIZE"));
     free(page);
     free(second);
     env_profile_free(p);
