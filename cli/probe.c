@@ -241,7 +241,7 @@ static struct topology *look_at_nodes(const struct request *o, struct log *log, 
 /* What NCCL finds on two such nodes, in `a`; NULL: nothing. */
 static const struct nccl_model *search_graphs(const struct topology *t, int class_index, struct arena *a, struct err *e)
 {
-    struct nccl_setup s = {.topology = t, .class_index = class_index, .nodes = 2};
+    struct nccl_setup s = {.topology = t, .class_index = class_index, .nodes = 2, .no_mnnvl = 1};
     return nccl_model_new(&s, a, e);
 }
 

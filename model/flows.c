@@ -23,8 +23,8 @@ static const int *gpus_of(const struct layout *y, const struct nccl_graph *g, in
 
 static int nodes_a_leaf(const struct layout *y)
 {
-    int nodes = y->l->nccl->nodes, most = y->switches->nodes_per_leaf;
-    return most > 0 && most < nodes ? most : nodes;
+    int nodes = y->l->nccl->nodes, most = y->switches->nodes_per_leaf / y->l->nccl->trays;
+    return y->switches->nodes_per_leaf < 1 ? nodes : most < 1 ? 1 : most < nodes ? most : nodes;
 }
 
 /* What goes to neighbours in rank order leaves a leaf once per leaf, hosts being numbered along leaves. A leaf of one
@@ -51,7 +51,7 @@ static void slower(enum model_way *way, enum model_way other)
 static void leave(struct layout *y, int gpu, int net, double load, double crossing)
 {
     slower(&y->flow->net_way, model_way_out(y->l, gpu, net, load, y->loads));
-    y->cross += !y->l->domain ? load * crossing : y->l->domains > 1 ? load * crossing / y->l->domain : 0;
+    y->cross += load * crossing;
     enum model_net_kind kind = y->l->kinds[net];
     if (!y->leaves || model_nets[kind].hop_us[PROTO_LL] > model_nets[y->flow->kind].hop_us[PROTO_LL])
         y->flow->kind = kind;
@@ -198,14 +198,16 @@ static void lay_tree(struct layout *y, const struct nccl_graph *g, int channel)
     leave(y, e.out.gpu, e.out.net, sends, neighbours_crossing(y, e.in.net != e.out.net));
 }
 
-/* The switch reads every GPU's bytes, each GPU writes its part of the result, which the switch hands to all. */
+/* The switch reads every GPU's bytes, each GPU writes its part of the result, which the switch hands to all. Five to
+ * eight GPUs show that; 64 and 72 carry no more than eight do, and NCCL's own estimate is the same for any number. */
 static void lay_nvls(struct layout *y, const struct nccl_graph *g, int channel)
 {
     const struct model_links *l = y->l;
-    double load = (1 + 1.0 / l->nccl->ranks_per_node) * l->gpu->link_efficiency / l->gpu->nvls_efficiency;
-    for (int i = model_first_gpu(l); i < model_end_gpu(l); i++) {
-        y->loads[l->nvlink_out[i]] += load;
-        y->loads[l->nvlink_in[i]] += load;
+    double load = (1 + 1.0 / (l->nccl->ranks_per_node < 8 ? l->nccl->ranks_per_node : 8)) * l->gpu->link_efficiency /
+                  l->gpu->nvls_efficiency;
+    for (int i = 0; i < l->nccl->ranks_per_node; i++) {
+        y->loads[l->nvlink_out[l->nccl->gpus[i]]] += load;
+        y->loads[l->nvlink_in[l->nccl->gpus[i]]] += load;
     }
     (void)g;
     (void)channel;
@@ -214,7 +216,7 @@ static void lay_nvls(struct layout *y, const struct nccl_graph *g, int channel)
 static void lay_nvls_tree(struct layout *y, const struct nccl_graph *g, int channel)
 {
     lay_nvls(y, g, channel);
-    if (!g->nets || (y->l->domain && y->l->domains < 2))
+    if (!g->nets)
         return;
     struct ends e = ends_of(y, g, channel, 0);
     double sends = tree_sends(y->l->nccl->nodes);
@@ -249,16 +251,17 @@ static int nearest_net(const struct model_links *l, int gpu, int *taken)
 static void lay_exchange(struct layout *y, int *taken, int hot)
 {
     const struct model_links *l = y->l;
-    int local = l->nccl->ranks_per_node, ranks = l->nccl->ranks, first = model_first_gpu(l), end = model_end_gpu(l);
+    int local = l->nccl->ranks_per_node, ranks = l->nccl->ranks;
+    const int *gpus = l->nccl->gpus;
     double part = 1.0 / (ranks + hot - 1);
-    for (int i = first; i < end; i++)
-        for (int k = first; k < end; k++)
+    for (int i = 0; i < local; i++)
+        for (int k = 0; k < local; k++)
             if (i != k)
-                pass_gpus(y, i, k, part * (k == first ? hot : 1));
-    for (int i = first; i < end && ranks > local; i++) {
-        int net = nearest_net(l, i, taken);
-        leave(y, i, net, part * (ranks - local + hot - 1), all_crossing(y));
-        arrive(y, net, i, part * (ranks - local) * (i == first ? hot : 1));
+                pass_gpus(y, gpus[i], gpus[k], part * (k ? 1 : hot));
+    for (int i = 0; i < local && l->nccl->nodes > 1; i++) {
+        int net = nearest_net(l, gpus[i], taken);
+        leave(y, gpus[i], net, part * (ranks - local + hot - 1), all_crossing(y));
+        arrive(y, net, gpus[i], part * (ranks - local) * (i ? 1 : hot));
     }
 }
 
@@ -276,9 +279,10 @@ static void lay_alltoallv(struct layout *y, int *taken)
 static void lay_shift(struct layout *y, int *taken)
 {
     const struct model_links *l = y->l;
-    int first = model_first_gpu(l), last = model_end_gpu(l) - 1;
-    for (int i = first; i < last; i++)
-        pass_gpus(y, i, i + 1, 1);
+    const int *gpus = l->nccl->gpus;
+    int first = gpus[0], last = gpus[l->nccl->ranks_per_node - 1];
+    for (int i = 0; i + 1 < l->nccl->ranks_per_node; i++)
+        pass_gpus(y, gpus[i], gpus[i + 1], 1);
     if (l->nccl->nodes == 1) {
         pass_gpus(y, last, first, 1);
         return;
@@ -315,8 +319,8 @@ void model_flows(const struct model_links *l, const struct nccl_model *const *be
         links[i] = *l;
         links[i].nccl = i ? beside[i - 1] : m;
     }
-    for (int i = model_first_gpu(l); i < model_end_gpu(l); i++)
-        switched &= l->nvlink_out[i] >= 0;
+    for (int i = 0; i < m->ranks_per_node; i++)
+        switched &= l->nvlink_out[m->gpus[i]] >= 0;
     memset(flows, 0, MODEL_PATTERNS * sizeof *flows);
     lay_out(&g, GRAPH(ring), lay_ring, &flows[MODEL_RING]);
     lay_out(&g, GRAPH(tree), lay_tree, &flows[MODEL_TREE]);

@@ -161,30 +161,9 @@ static void add_nets(struct model_links *l, struct arena *a, struct model_notes 
         l->nic_in[i] = add_link(l, GBps, "NIC ", net->name);
         l->links[l->nic_out[i]].between_nodes = l->links[l->nic_in[i]].between_nodes = 1;
     }
-    l->tcp_out = add_link(l, tcp_GBps, "TCP of the host", NULL);
-    l->tcp_in = add_link(l, tcp_GBps, "TCP of the host", NULL);
+    l->tcp_out = add_link(l, tcp_GBps * m->trays, "TCP of the host", NULL);
+    l->tcp_in = add_link(l, tcp_GBps * m->trays, "TCP of the host", NULL);
     l->links[l->tcp_out].between_nodes = l->links[l->tcp_in].between_nodes = 1;
-}
-
-/* Multi-node NVLink: all GPUs say that they are in a domain. How many nodes there are in one. */
-static int nodes_a_domain(const struct model_links *l, struct model_notes *notes)
-{
-    const struct topo_class *c = l->c;
-    const struct hw_gpu *hw = hw_gpu_of(c, &c->gpus[0]);
-    if (l->nccl->nodes < 2 || !hw || !hw->domain_gpus)
-        return 0;
-    for (int i = 0; i < c->ngpus; i++)
-        if (!c->gpus[i].clique || l->nvlink_out[i] < 0)
-            return 0;
-    int own = hw->domain_gpus / l->c->ngpus, nodes = l->nccl->nodes;
-    if (own < 2)
-        return 0;
-    if (nodes <= own)
-        model_note(notes, 0, "all nodes were taken to be in one NVLink domain");
-    else
-        model_note(notes, 0, "nodes were taken to fill NVLink domains of %d GPUs, one after the other",
-                   hw->domain_gpus);
-    return nodes < own ? nodes : own;
 }
 
 /* RCCL lays its rings over known machines by hand (src/graph/rome_models.cc), so that a mesh is used evenly. */
@@ -235,26 +214,16 @@ static void add_gates(struct model_links *l, struct arena *a)
     l->ngates = l->ngates > 1 ? l->ngates : 0;
 }
 
-int model_first_gpu(const struct model_links *l)
-{
-    return l->nccl->setup.first_gpu;
-}
-
-int model_end_gpu(const struct model_links *l)
-{
-    int end = model_first_gpu(l) + l->nccl->ranks_per_node;
-    return end < l->c->ngpus ? end : l->c->ngpus;
-}
-
 /* GPUs that nothing is known to join are taken to meet in host memory. */
 static void note_unjoined(const struct model_links *l, struct model_notes *notes)
 {
-    for (int i = model_first_gpu(l); i < model_end_gpu(l); i++)
-        for (int k = model_first_gpu(l); k < i; k++)
-            if (path_between(l->paths, i, k)->class_ == PATH_UNKNOWN) {
+    const int *gpus = l->nccl->gpus;
+    for (int i = 0; i < l->nccl->ranks_per_node; i++)
+        for (int k = 0; k < i; k++)
+            if (path_between(l->paths, gpus[i], gpus[k])->class_ == PATH_UNKNOWN) {
                 model_note(notes, 1u << MODEL_HOPS | 1u << MODEL_LINKS,
-                           "no way between %s and %s is known: host memory was assumed", l->paths->ends[k].label,
-                           l->paths->ends[i].label);
+                           "no way between %s and %s is known: host memory was assumed", l->paths->ends[gpus[k]].label,
+                           l->paths->ends[gpus[i]].label);
                 return;
             }
 }
@@ -264,7 +233,7 @@ struct model_links *model_links_new(const struct nccl_model *nccl, const struct 
 {
     struct model_links *l = ARENA_NEW(a, struct model_links);
     l->nccl = nccl;
-    l->c = &nccl->setup.topology->classes[nccl->setup.class_index];
+    l->c = nccl->c;
     l->gpu = gpu;
     l->paths = path_matrix(l->c, a);
     size_t most =
@@ -275,8 +244,6 @@ struct model_links *model_links_new(const struct nccl_model *nccl, const struct 
     add_nets(l, a, notes);
     l->even_mesh = is_even_mesh(l);
     add_gates(l, a);
-    l->domain = nodes_a_domain(l, notes);
-    l->domains = l->domain ? (nccl->nodes - 1) / l->domain + 1 : 1;
     note_unjoined(l, notes);
     return l;
 }

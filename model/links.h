@@ -42,8 +42,6 @@ struct model_links {
     int even_mesh;               /* every GPU is joined to every other, and RCCL's rings use all links alike: */
     struct model_gate *gates;    /* they come in and go out by these, in turn, */
     int ngates;                  /* at least 2; 0: as the search has it */
-    int domain;                  /* nodes that share their NVSwitches, between which no copy needs a NIC; 0: none do */
-    int domains;                 /* how many of those there are; 1 without */
     int tcp_out, tcp_in;         /* what the node's kernel copies for sockets, all interfaces together */
     enum model_net_kind *kinds;  /* by net */
 };
@@ -51,10 +49,6 @@ struct model_links {
 /* All of it in `a`. */
 struct model_links *model_links_new(const struct nccl_model *nccl, const struct model_gpu *gpu, struct arena *a,
                                     struct model_notes *notes);
-
-/* The GPUs of a node that are in the communicator: from the first until before `end`. */
-int model_first_gpu(const struct model_links *l);
-int model_end_gpu(const struct model_links *l);
 
 /* Distance of a net's NIC to a GPU. */
 enum path_class model_class_to_net(const struct model_links *l, int gpu, int net);

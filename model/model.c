@@ -50,7 +50,7 @@ static void note_gpu(struct whole *m, const struct topo_class *c)
 static int others_on_node(const struct whole *m, const struct model_setup *s)
 {
     int ngpus = s->nccl.topology->classes[s->nccl.class_index].ngpus;
-    int room = (ngpus - s->nccl.first_gpu) / (m->nccl->ranks_per_node * m->nccl->parts) - 1;
+    int room = (ngpus - s->nccl.first_gpu) / m->nccl->setup.ranks_per_node - 1;
     return s->others < 0 || s->others > room ? room : s->others;
 }
 
@@ -60,7 +60,7 @@ static const struct nccl_model **beside(struct whole *m, const struct model_setu
     const struct nccl_model **others = arena_alloc(a, (size_t)m->groups * sizeof *others);
     for (int i = 1; i < m->groups; i++) {
         struct nccl_setup one = s->nccl;
-        one.first_gpu += i * m->nccl->ranks_per_node * m->nccl->parts;
+        one.first_gpu += i * m->nccl->setup.ranks_per_node;
         others[i - 1] = nccl_model_new(&one, a, e);
         if (!others[i - 1])
             return NULL;
@@ -76,7 +76,7 @@ static void name_library(struct model *m)
         used = snprintf(m->library, room, "NCCL %d.%d", n->version / 10000, n->version / 100 % 100);
     if (!any)
         used += snprintf(m->library + used, room - (size_t)used, ".%d", n->version % 100);
-    if (n->setup.topology->classes[n->setup.class_index].gpus[0].arch)
+    if (n->c->gpus[0].arch)
         snprintf(m->library + used, room - (size_t)used, " (RCCL)");
 }
 
@@ -95,12 +95,11 @@ struct model *model_new(const struct model_setup *s, struct arena *a, struct err
         return NULL;
     if (s->launcher == MODEL_LAUNCH_GRAPH)
         model_note(&m->notes, 1u << MODEL_LAUNCH, "no published result tells what such a launch saves");
-    const struct topo_class *c = &s->nccl.topology->classes[s->nccl.class_index];
-    note_gpu(m, c);
+    note_gpu(m, m->nccl->c);
     if (m->nccl->assumed)
         model_note(&m->notes, 0, "for NCCL's choice: %s", m->nccl->assumed);
     int per_leaf = m->switches.nodes_per_leaf;
-    m->leaves = per_leaf > 0 ? (m->nccl->nodes - 1) / per_leaf + 1 : 1;
+    m->leaves = per_leaf > 0 ? (s->nccl.nodes - 1) / per_leaf + 1 : 1;
     m->links = model_links_new(m->nccl, m->gpu, a, &m->notes);
     model_flows(m->links, others, m->groups - 1, &m->switches, m->flows, a);
     const struct model_flow *ring = &m->flows[MODEL_RING];
@@ -151,7 +150,7 @@ static int is_pairs(enum model_pattern p)
 /* What the host needs for a call: a thread that has all GPUs of a node launches for one after the other. */
 static double issue_us_of(const struct whole *m, enum model_launcher launcher, enum model_pattern p, int channels)
 {
-    double local = launcher == MODEL_LAUNCH_NODE ? m->nccl->ranks_per_node * m->nccl->parts * m->groups : 1;
+    double local = launcher == MODEL_LAUNCH_NODE ? m->nccl->setup.ranks_per_node * m->groups : 1;
     if (launcher == MODEL_LAUNCH_GRAPH)
         return 0;
     if (is_pairs(p) && p != MODEL_SHIFT)
@@ -171,6 +170,7 @@ struct wait {
     double idle_us;        /* that data in flight hide */
     double saved_us;       /* hops that other calls fill, */
     int relays;            /* of so many ranks that pass on what they get */
+    double chunk;          /* the largest, in those of other patterns */
 };
 
 static double node_hop_us(const struct whole *m, const struct model_flow *f, int proto)
@@ -187,13 +187,7 @@ static double net_hop_us(const struct whole *m, const struct model_flow *f, int 
     return (us + (m->leaves > 1 ? model_common.leaf_us : 0)) * m->factors.time[MODEL_NET_HOPS];
 }
 
-/* Nodes that reach one another without a NIC count as one island. */
-static int islands(const struct whole *m)
-{
-    return m->links->domain ? m->links->domains : m->nccl->nodes;
-}
-
-/* Hops one after the other, and how many of those between islands count in the filling. */
+/* Hops one after the other, and how many of those between nodes count in the filling. */
 struct hops {
     double node, net, net_fill;
 };
@@ -203,7 +197,8 @@ static struct wait wait_of(const struct whole *m, const struct model_flow *f, in
     double node_us = h.node * node_hop_us(m, f, proto), hop_us = net_hop_us(m, f, proto);
     return (struct wait){{node_us, h.net * hop_us},
                          {m->gpu->fill * node_us, h.net_fill * hop_us},
-                         h.net > 0 ? model_nets[f->kind].idle_us * m->factors.time[MODEL_NET_HOPS] : 0};
+                         h.net > 0 ? model_nets[f->kind].idle_us * m->factors.time[MODEL_NET_HOPS] : 0,
+                         .chunk = 1};
 }
 
 /* Over a ring, parts of these go round at once: each rank has work from the first step to the last, and only what its
@@ -230,32 +225,32 @@ static struct wait wait_for(const struct whole *m, enum model_pattern p, int col
 {
     const struct nccl_model *n = m->nccl;
     const struct model_flow *f = &m->flows[p];
-    int apart = islands(m), leaving = apart > 1;
-    double rounds = coll == COLL_ALLREDUCE ? 2 : 1, net_levels = ceil_log2(apart);
-    double node_levels = ceil_log2((n->nodes - 1) / apart + 1), ring_fill = model_common.ring_fill;
-    double tree_fill = leaving * rounds * model_common.tree_fill, nets = rounds * (apart - 1);
+    int leaving = n->nodes > 1;
+    double rounds = coll == COLL_ALLREDUCE ? 2 : 1, net_levels = ceil_log2(n->nodes);
+    double ring_fill = model_common.ring_fill;
+    double tree_fill = leaving * rounds * model_common.tree_fill, nets = rounds * (n->nodes - 1);
     struct wait w;
     double once_us = m->gpu->net_hop_us * m->factors.time[MODEL_NET_HOPS]; /* not by each chunk of a tree */
     switch (p) {
     case MODEL_RING:
-        w = wait_of(m, f, proto, (struct hops){rounds * (n->ranks - apart), nets, ring_fill * nets});
+        w = wait_of(m, f, proto, (struct hops){rounds * (n->ranks - n->nodes), nets, ring_fill * nets});
         w.fill_us.node *= ring_fill_of(f, coll);
         if (!leaving && (coll == COLL_BROADCAST || coll == COLL_REDUCE)) /* between nodes nobody has published it */
             overlap_calls(&w, n->ranks - 1);
         return w;
     case MODEL_TREE:
-        w = wait_of(m, f, proto,
-                    (struct hops){rounds * (n->ranks_per_node - 1 + node_levels), rounds * net_levels, tree_fill});
+        w = wait_of(m, f, proto, (struct hops){rounds * (n->ranks_per_node - 1), rounds * net_levels, tree_fill});
         w.fill_us.net -= tree_fill * once_us;
         return w;
     case MODEL_NVLS:
     case MODEL_NVLS_TREE:
-        w = wait_of(m, f, proto, (struct hops){rounds * node_levels, rounds * net_levels, tree_fill});
+        w = wait_of(m, f, proto, (struct hops){0, rounds * net_levels, tree_fill});
         w.hops_us.node += m->gpu->nvls_us * m->factors.time[MODEL_HOPS];
         w.fill_us.node += m->gpu->nvls_fill_us * m->factors.time[MODEL_HOPS];
+        w.chunk = n->nvls.nchannels / 8.0; /* each head has one; the bound was fitted to eight */
         return w;
     case MODEL_PAT:
-        return wait_of(m, f, proto, (struct hops){node_levels, net_levels, ring_fill * net_levels});
+        return wait_of(m, f, proto, (struct hops){0, net_levels, ring_fill * net_levels});
     case MODEL_SHIFT:
         return wait_of(m, f, proto, (struct hops){1, leaving, ring_fill * leaving});
     default:
@@ -401,9 +396,11 @@ static void put_band(const struct whole *m, enum model_pattern pattern, double c
 {
     struct bench_doubt *d = &t->doubt;
     const struct model_factors *f = &m->factors;
-    double links = 0, nodes = fmax(log2((double)m->nccl->nodes / MODEL_VALIDATED_NODES), 0);
+    double hosts = fmax(m->nccl->nodes, m->nccl->setup.nodes); /* neither parts nor racks make it surer */
+    double links = 0, nodes = fmax(log2(hosts / MODEL_VALIDATED_NODES), 0);
     int seldom = m->groups > 1 || pattern == MODEL_SHIFT || pattern == MODEL_ALLTOALLV;
-    int own = m->nccl->ranks_per_node * m->nccl->parts, part = own < m->links->c->ngpus && m->nccl->nodes > 1;
+    int all = m->nccl->c->ngpus / m->nccl->trays;
+    int part = m->nccl->setup.ranks_per_node < all && m->nccl->setup.nodes > 1;
     double unpublished = seldom || part ? MODEL_UNPUBLISHED_DOUBT : 0;
     double between = f->rest > 0 ? 0 : model_doubts.between * model_between(t->share);
     for (int i = 0; i < MODEL_PARTS; i++) {
@@ -434,7 +431,7 @@ static struct course course_of(const struct whole *m, int proto, struct wait *w,
 {
     double fill = w->fill_us.node + w->fill_us.net, believed = m->measured ? 1 : m->believed;
     struct course c = {.start_us = m->factors.time[MODEL_LAUNCH] * m->gpu->start_us * believed};
-    double chunked_us = 2 * sqrt(fill * x->us), most_us = model_common.fill_most * fill;
+    double chunked_us = 2 * sqrt(fill * x->us), most_us = model_common.fill_most * w->chunk * fill;
     w->hops_us.node *= believed;
     w->hops_us.net *= believed;
     c.wait_us = c.start_us + w->hops_us.node + w->hops_us.net;
@@ -468,7 +465,7 @@ static double eighth_power(double x)
  * logarithm of the time that comes from not knowing who launches. */
 static double launch_beside(const struct whole *m, enum model_pattern p, struct model_time *t)
 {
-    const double *chances = model_launchers[m->nccl->nodes > 1];
+    const double *chances = model_launchers[m->nccl->setup.nodes > 1];
     double hosts = 0, mean = 0, square = 0;
     for (int l = 0; l < MODEL_LAUNCH_UNKNOWN; l++) {
         double chance = m->launcher == MODEL_LAUNCH_UNKNOWN ? chances[l] : l == (int)m->launcher;

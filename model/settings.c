@@ -57,6 +57,15 @@ static int take_nvls(const char *value, struct nccl_setup *s, struct arena *a)
     return rc;
 }
 
+static int take_mnnvl(const char *value, struct nccl_setup *s, struct arena *a)
+{
+    int on = 0;
+    (void)a;
+    int rc = number(value, 2, &on);
+    s->no_mnnvl = !on;
+    return rc;
+}
+
 static int take_net(const char *value, struct nccl_setup *s, struct arena *a)
 {
     (void)a;
@@ -141,6 +150,7 @@ static const struct {
     {"NCCL_MIN_NCHANNELS", .at = offsetof(struct nccl_setup, min_channels), .most = 64},
     {"NCCL_MAX_NCHANNELS", .at = offsetof(struct nccl_setup, max_channels), .most = 64},
     {"NCCL_NVLS_ENABLE", .take = take_nvls},
+    {"NCCL_MNNVL_ENABLE", .take = take_mnnvl},
     {"NCCL_PXN_DISABLE", .at = offsetof(struct nccl_setup, no_pxn), .most = 1},
     {"NCCL_IB_DISABLE", .at = offsetof(struct nccl_setup, sockets), .most = 1},
     {"NCCL_CROSS_NIC", .take = take_cross},

@@ -111,10 +111,11 @@ static int proxy_of(const struct model_links *l, int gpu, int net)
 {
     if (l->nccl->setup.no_pxn || !peers_over(l, PATH_NVL) || direct_to_gpu(l, gpu, net))
         return -1;
-    for (int i = model_first_gpu(l); i < model_end_gpu(l); i++) {
-        const struct topo_path *p = path_between(l->paths, gpu, i);
-        if (p->class_ == PATH_NVL && p->link_kind == TOPO_NVLINK && direct_to_gpu(l, i, net))
-            return i;
+    for (int i = 0; i < l->nccl->ranks_per_node; i++) {
+        int peer = l->nccl->gpus[i];
+        const struct topo_path *p = path_between(l->paths, gpu, peer);
+        if (p->class_ == PATH_NVL && p->link_kind == TOPO_NVLINK && direct_to_gpu(l, peer, net))
+            return peer;
     }
     return -1;
 }
@@ -134,12 +135,6 @@ static void pass_nic(const struct model_links *l, int gpu, int net, int out, int
 
 enum model_way model_way_out(const struct model_links *l, int gpu, int net, double load, double *loads)
 {
-    if (l->domain) {
-        pass(loads, l->nvlink_out[gpu], load);
-        if (l->domains < 2)
-            return MODEL_WAY_LINKS;
-        load /= l->domain;
-    }
     int proxy = proxy_of(l, gpu, net);
     if (proxy >= 0) {
         model_way_gpus(l, gpu, proxy, load, loads);
@@ -152,12 +147,6 @@ enum model_way model_way_out(const struct model_links *l, int gpu, int net, doub
 
 enum model_way model_way_in(const struct model_links *l, int net, int gpu, double load, double *loads)
 {
-    if (l->domain) {
-        pass(loads, l->nvlink_in[gpu], load);
-        if (l->domains < 2)
-            return MODEL_WAY_LINKS;
-        load /= l->domain;
-    }
     int by_memory = !direct_to_gpu(l, gpu, net);
     pass_nic(l, gpu, net, 0, by_memory, load, loads);
     return by_memory ? MODEL_WAY_MEMORY : MODEL_WAY_PCIE;

@@ -120,7 +120,7 @@ static int used_ports(struct whatif *w, const struct topo_port ***ports, struct 
     const struct model *m = as_it_is(w, e);
     int n = 0;
     *ports = arena_alloc(w->arena, (size_t)c->nports * sizeof **ports);
-    for (int i = 0; m && i < m->nccl->nnets; i++)
+    for (int i = 0; m && i < m->nccl->nnets / m->nccl->trays; i++)
         for (const char *p = m->nccl->nets[i].name; *p; p += *p == '+') {
             size_t length = strcspn(p, "+");
             for (int k = 0; k < c->nports && n < c->nports; k++)
@@ -296,14 +296,15 @@ int whatif_add_usual(struct whatif *w, struct err *e)
 {
     const char **hcas = NULL;
     const struct model_setup *base = &w->cases[0].setup;
-    int nodes = base->nccl.nodes, n = nodes > 1 && !base->nccl.sockets ? whatif_used_hcas(w, &hcas, e) : 0;
-    int mixed = base->switches.mixed_rails;
-    if (n < 0)
+    const struct model *m = as_it_is(w, e);
+    int nodes = base->nccl.nodes, network = m && m->nccl->nodes > 1, mixed = base->switches.mixed_rails;
+    int n = network && !base->nccl.sockets ? whatif_used_hcas(w, &hcas, e) : 0;
+    if (!m || n < 0)
         return e->code;
     int rc = add_hca_cases(w, hcas, n, e);
     if (n > 1 && !mixed && !rc)
         rc = whatif_add_mixed_rails(w, e);
-    if (nodes > 1 && !rc)
+    if (network && !rc)
         rc = whatif_add_oversubscription(w, 2, e);
     for (int factor = 4; factor <= 16 && !rc && nodes <= MOST_NODES / factor; factor *= 4)
         rc = whatif_add_nodes(w, nodes * factor, e);

@@ -117,7 +117,7 @@ static void log_assumptions(const struct context *c, const struct model *m, cons
 static void count_as_nccl(struct context *c, struct bench_plan *p, const struct model *m)
 {
     int *nodes = arena_alloc(c->arena, (size_t)p->nnodes * sizeof *nodes);
-    c->parts = m->nccl->parts;
+    c->parts = m->nccl->trays > 1 ? 1 : m->nccl->nodes / m->nccl->setup.nodes;
     for (int i = 0; i < p->nnodes; i++)
         nodes[i] = p->nodes[i] * c->parts;
     p->nodes = nodes;

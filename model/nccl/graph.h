@@ -12,7 +12,7 @@ enum graph_kind { GRAPH_GPU, GRAPH_PCI, GRAPH_NVS, GRAPH_CPU, GRAPH_NIC, GRAPH_N
 #define GRAPH_DISCONNECTED  PATH_UNKNOWN /* a path that is none: further than any other */
 #define GRAPH_LOCAL_BW      5000.0f      /* GB/s of what costs nothing */
 #define GRAPH_MOST_CHANNELS 64
-#define GRAPH_MOST_GPUS     64 /* of a node: NCCL searches larger ones too, for seconds */
+#define GRAPH_MOST_GPUS     72 /* of a node: NCCL searches larger ones too, for seconds */
 
 struct graph_node;
 
@@ -47,6 +47,7 @@ struct graph_node {
     enum graph_kind kind;
     int index; /* among those of its kind */
     int id;    /* among all */
+    int tray;  /* of a GPU or CPU: host that it is in, where several are one node */
     struct graph_link *links;
     int nlinks;
     struct graph_node *up;                      /* in the PCI tree; NULL none */
@@ -78,10 +79,9 @@ struct graph_system {
     float max_bw, total_bw; /* GB/s: of one channel, of one GPU */
 };
 
-/* The node of a class with `ranks` GPUs (by their numbers, from setup->first_gpu on), and `nets` where there are other
- * nodes. `unsure` is set to what had to be assumed, else left alone. */
-struct graph_system *graph_system_new(const struct nccl_setup *s, const struct nccl_net *nets, int nnets, int ranks,
-                                      int version, struct arena *a, const char **unsure);
+/* One node of the model, with its nets where there are others. `unsure` is set to what had to be assumed, else left
+ * alone. */
+struct graph_system *graph_system_new(const struct nccl_model *m, struct arena *a, const char **unsure);
 
 /* Lays all paths and finds max_bw and total_bw. */
 void graph_paths(struct graph_system *s);

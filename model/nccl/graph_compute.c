@@ -91,6 +91,7 @@ static struct range range_of(const struct graph_system *s)
         distances(s, GRAPH_GPU, &r.intra, &r.most_intra);
     if (s->inter) {
         distances(s, GRAPH_NET, &r.inter, &r.most_inter);
+        r.most_inter = r.most_inter < PATH_SYS ? r.most_inter : PATH_SYS; /* a tray does not reach others' NICs */
         r.most_intra = r.most_inter;
     }
     if (s->version >= 22900 && s->sm < 90)

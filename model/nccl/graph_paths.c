@@ -303,7 +303,8 @@ static int wants_pxn(const struct graph_system *s, const struct graph_node *g, c
 {
     const struct graph_path *own = &g->paths[GRAPH_NET][net->index], *its = &peer->paths[GRAPH_NET][net->index];
     return its->type <= (s->version >= 22700 ? PATH_P2C : PATH_PXB) && has_gdr(s, peer, net, its->type, 1) &&
-           peer->paths[GRAPH_GPU][g->index].type <= PATH_NVL && (its->bw > own->bw || own->type > PATH_PXN);
+           peer->paths[GRAPH_GPU][g->index].type <= PATH_NVL && peer->tray == g->tray &&
+           (its->bw > own->bw || own->type > PATH_PXN);
 }
 
 /* How far the net is for GPUDirect RDMA: over PXN, as far as from the GPU on the way. */

@@ -146,21 +146,21 @@ static void put_up_last(struct graph_node *n)
 
 struct build {
     struct graph_system *s;
-    const struct topo_class *c;
-    const struct nccl_net *nets;
-    int nnets;
-    struct graph_node **of; /* by object */
-    int *gpu_of;            /* by object: index in gpus of a GPU that takes part, -1 none */
-    const int *ranks;       /* by GPU of the class: its rank, -1 none */
-    unsigned char *wanted;  /* by object: holds, or leads to, a GPU or a net */
-    struct graph_node *cpu; /* the first */
-    int *child, *next;      /* by object: first child, next of the same parent; -1 none */
+    const struct nccl_model *m;
+    const struct topo_class *c; /* its node */
+    int nnets;                  /* of its nets: those that count */
+    struct graph_node **of;     /* by object */
+    int *gpu_of;                /* by object: index in gpus of a GPU that takes part, -1 none */
+    int *ranks;                 /* by GPU of the class: its rank, -1 none */
+    unsigned char *wanted;      /* by object: holds, or leads to, a GPU or a net */
+    struct graph_node *cpu;     /* the first */
+    int *child, *next;          /* by object: first child, next of the same parent; -1 none */
     const char **unsure;
 };
 
 static void add_net(struct build *b, int net, struct graph_node *nic)
 {
-    const struct nccl_net *from = &b->nets[net];
+    const struct nccl_net *from = &b->m->nets[net];
     struct graph_node *n = add_node(b->s, GRAPH_NET);
     n->net = (struct graph_net){net, -1, from->gdr, (float)from->GBps, (float)from->latency_us};
     link_both(b->s, nic, n, PATH_LOC, n->net.bw);
@@ -192,7 +192,9 @@ static struct graph_node *add_gpu(struct build *b, int gpu)
 {
     const struct topo_gpu *g = &b->c->gpus[gpu];
     struct graph_node *n = add_node(b->s, GRAPH_GPU);
-    n->gpu = (struct graph_gpu){gpu, b->ranks[gpu], sm_of(g), g->gdr != 0};
+    n->tray = gpu / (b->c->ngpus / b->m->trays);
+    int number = b->m->setup.first_gpu + b->ranks[gpu] % b->m->setup.ranks_per_node;
+    n->gpu = (struct graph_gpu){gpu, number, sm_of(g), g->gdr != 0};
     return n;
 }
 
@@ -203,6 +205,7 @@ static struct graph_node *add_object(struct build *b, int object, struct graph_n
     struct graph_node *n;
     if (o->kind == TOPO_NUMA) {
         n = add_node(b->s, GRAPH_CPU);
+        n->tray = object / (b->c->nobjects / b->m->trays);
     } else if (b->gpu_of[object] >= 0) {
         n = add_gpu(b, b->gpu_of[object]);
     } else if (o->kind == TOPO_SWITCH) {
@@ -212,7 +215,7 @@ static struct graph_node *add_object(struct build *b, int object, struct graph_n
     } else {
         n = add_node(b->s, GRAPH_NIC);
         for (int i = 0; i < b->nnets; i++)
-            if (b->nets[i].object == object)
+            if (b->m->nets[i].object == object)
                 add_net(b, i, n);
     }
     if (up && n != up) {
@@ -251,8 +254,8 @@ static void find_wanted(struct build *b)
             b->wanted[c->gpus[i].object] = 1;
         }
     for (int i = 0; i < b->nnets; i++)
-        if (b->nets[i].object >= 0)
-            b->wanted[b->nets[i].object] = 1;
+        if (b->m->nets[i].object >= 0)
+            b->wanted[b->m->nets[i].object] = 1;
     for (int i = c->nobjects - 1; i >= 0; i--) { /* parents have smaller numbers */
         int parent = c->objects[i].parent;
         if (parent < 0)
@@ -354,7 +357,7 @@ static void add_links(struct build *b, float between_sockets)
     mirror_links(s);
     for (int i = 0; i < s->n[GRAPH_CPU]; i++)
         for (int j = 0; j < s->n[GRAPH_CPU]; j++)
-            if (i != j)
+            if (i != j && s->nodes[GRAPH_CPU][i]->tray == s->nodes[GRAPH_CPU][j]->tray)
                 link_to(s, s->nodes[GRAPH_CPU][i], s->nodes[GRAPH_CPU][j], PATH_SYS, between_sockets);
     for (int i = 0; i < s->nall; i++)
         put_up_last(s->all[i]);
@@ -383,27 +386,15 @@ static void find_refusals(struct graph_system *s, const struct topo_class *c)
 
 /* ---- public ---- */
 
-/* The numbers of the GPUs that have ranks, which NCCL knows them by, whatever the first. */
-static int *rank_gpus(const struct topo_class *c, int first, int ranks, struct arena *a)
+struct graph_system *graph_system_new(const struct nccl_model *m, struct arena *a, const char **unsure)
 {
-    int *rank = arena_alloc(a, (size_t)c->ngpus * sizeof *rank);
-    for (int i = 0; i < c->ngpus; i++) {
-        for (int j = 0; j < c->ngpus; j++)
-            rank[i] += c->gpus[j].index < c->gpus[i].index || (j < i && c->gpus[j].index == c->gpus[i].index);
-        rank[i] = rank[i] < first || rank[i] >= first + ranks ? -1 : rank[i];
-    }
-    return rank;
-}
-
-struct graph_system *graph_system_new(const struct nccl_setup *setup, const struct nccl_net *nets, int nnets, int ranks,
-                                      int version, struct arena *a, const char **unsure)
-{
-    const struct topo_class *c = &setup->topology->classes[setup->class_index];
+    const struct nccl_setup *setup = &m->setup;
+    const struct topo_class *c = m->c;
     struct graph_system *s = ARENA_NEW(a, struct graph_system);
     *s = (struct graph_system){
         .arena = a,
-        .version = version,
-        .inter = setup->nodes > 1,
+        .version = m->version,
+        .inter = m->nodes > 1,
         .cpu = cpu_of(c),
         .amd = c->gpus[0].arch != NULL,
         .no_pxn = setup->no_pxn || c->gpus[0].arch, /* RCCL has PXN off */
@@ -412,25 +403,29 @@ struct graph_system *graph_system_new(const struct nccl_setup *setup, const stru
                                              : 2,
         .gdr_within = setup->gdr_within ? (enum path_class)(setup->gdr_within - 1) : PATH_PXB,
     };
-    enum path_class reach = s->cpu == NCCL_CPU_AMD && ranks <= 2 ? PATH_SYS : PATH_PXB;
+    enum path_class reach = s->cpu == NCCL_CPU_AMD && m->ranks_per_node <= 2 ? PATH_SYS : PATH_PXB;
     s->p2p_within = setup->p2p_within ? (enum path_class)(setup->p2p_within - 1) : reach;
     size_t objects = (size_t)c->nobjects;
     struct build b = {
         .s = s,
+        .m = m,
         .c = c,
-        .nets = nets,
-        .nnets = s->inter ? nnets : 0,
+        .nnets = s->inter ? m->nnets : 0,
         .of = arena_alloc(a, objects * sizeof *b.of),
         .gpu_of = arena_alloc(a, objects * sizeof *b.gpu_of),
-        .ranks = rank_gpus(c, setup->first_gpu, ranks, a),
+        .ranks = arena_alloc(a, (size_t)c->ngpus * sizeof *b.ranks),
         .wanted = arena_alloc(a, objects),
         .child = arena_alloc(a, objects * sizeof *b.child),
         .next = arena_alloc(a, objects * sizeof *b.next),
         .unsure = unsure,
     };
+    for (int i = 0; i < c->ngpus; i++)
+        b.ranks[i] = -1;
+    for (int i = 0; i < m->ranks_per_node; i++)
+        b.ranks[m->gpus[i]] = i;
     find_wanted(&b);
     add_tree(&b);
-    add_links(&b, socket_bw(c, s->cpu, version, unsure));
+    add_links(&b, socket_bw(c, s->cpu, m->version, unsure));
     find_refusals(s, c);
     s->sm = INT_MAX;
     for (int i = 0; i < s->n[GRAPH_GPU]; i++) {

@@ -39,20 +39,18 @@ static void assume(struct nccl_model *m, struct arena *a, const char *what)
         m->assumed = m->assumed ? arena_printf(a, "%s; %s", m->assumed, what) : what;
 }
 
-/* What the class leaves open about its GPUs, or what NCCL is not reproduced in. */
-static void assume_about_gpus(struct nccl_model *m, const struct topo_class *c, struct arena *a)
+/* What the class leaves open about its GPUs. */
+static void assume_about_gpus(struct nccl_model *m, struct arena *a)
 {
-    int unknown = 0, domain = 0, unlinked = !c->nlinks;
+    const struct topo_class *c = m->c;
+    int unknown = 0, unlinked = !c->nlinks;
     for (int i = 0; i < c->ngpus; i++) {
         unknown |= !c->gpus[i].arch && !c->gpus[i].sm;
-        domain |= c->gpus[i].clique != NULL;
         const struct hw_gpu *hw = c->gpus[i].object >= 0 ? hw_gpu_of(c, &c->gpus[i]) : NULL;
         unlinked &= c->gpus[i].sm >= 60 && !(hw && !hw->links);
     }
     if (unknown)
         assume(m, a, "the GPUs' compute capability: unknown, counted as older than Volta");
-    if (domain && m->nodes > 1)
-        assume(m, a, "NVLink between nodes (MNNVL): not counted, every node is on its own");
     if (unlinked && c->ngpus > 1)
         assume(m, a, "no NVLink: the topology shows none");
 }
@@ -263,24 +261,133 @@ int nccl_model_choose(const struct nccl_model *m, int coll, uint64_t bytes, stru
     return 0;
 }
 
+/* ---- NVLink domains of several nodes ---- */
+
+#define DOMAINS_SINCE 22105 /* MNNVL */
+
+/* How many nodes NCCL finds in one domain at most: where the topology shows several domains, the largest of them. */
+static int nodes_a_domain(const struct nccl_setup *s, int version, struct arena *a)
+{
+    const struct topo_class *c = &s->topology->classes[s->class_index];
+    const struct hw_gpu *hw = c->gpus[0].object >= 0 ? hw_gpu_of(c, &c->gpus[0]) : NULL;
+    struct nvlink_rack *racks;
+    int most = 0;
+    if (s->no_mnnvl || s->p2p_within == PATH_LOC + 1 || version < DOMAINS_SINCE)
+        return 1;
+    for (int i = 0; i < c->ngpus; i++)
+        if (!c->gpus[i].clique)
+            return 1;
+    int nracks = nvlink_racks(s->topology, a, &racks);
+    for (int i = 0; i < nracks; i++)
+        most = racks[i].nhosts > most ? racks[i].nhosts : most;
+    if (nracks < 2 && hw && hw->domain_gpus)
+        most = hw->domain_gpus / c->ngpus;
+    return clamp(most, 1, GRAPH_MOST_GPUS / s->ranks_per_node);
+}
+
+static int shift(int index, int by)
+{
+    return index < 0 ? index : index + by;
+}
+
+/* NCCL fuses what the nodes of a domain see: `n` of `tray` side by side, on the same NVSwitches. */
+static const struct topo_class *fuse(const struct topo_class *tray, int n, struct arena *a)
+{
+    struct topo_class *c = ARENA_NEW(a, struct topo_class);
+    *c = *tray;
+    c->nobjects = c->ngpus = c->nports = c->nlinks = 0;
+    c->objects = arena_alloc(a, (size_t)n * (size_t)tray->nobjects * sizeof *c->objects);
+    c->gpus = arena_alloc(a, (size_t)n * (size_t)tray->ngpus * sizeof *c->gpus);
+    c->ports = arena_alloc(a, (size_t)n * (size_t)tray->nports * sizeof *c->ports);
+    c->links = arena_alloc(a, (size_t)n * (size_t)tray->nlinks * sizeof *c->links);
+    for (int t = 0; t < n; t++) {
+        int objects = c->nobjects, gpus = c->ngpus;
+        for (int i = 0; i < tray->nobjects; i++) {
+            c->objects[c->nobjects] = tray->objects[i];
+            c->objects[c->nobjects++].parent = shift(tray->objects[i].parent, objects);
+        }
+        for (int i = 0; i < tray->ngpus; i++) {
+            c->gpus[c->ngpus] = tray->gpus[i];
+            c->gpus[c->ngpus++].object = shift(tray->gpus[i].object, objects);
+        }
+        for (int i = 0; i < tray->nports; i++) {
+            struct topo_port *p = &c->ports[c->nports++];
+            *p = tray->ports[i];
+            p->object = shift(p->object, objects);
+            p->hca = t ? arena_printf(a, "%s of tray %d", p->hca, t) : p->hca;
+        }
+        for (int i = 0; i < tray->nlinks; i++) {
+            struct topo_link *l = &c->links[c->nlinks++];
+            *l = tray->links[i];
+            l->gpu += gpus;
+            l->peer_gpu = shift(l->peer_gpu, gpus);
+            if (l->peer_object >= 0 && tray->objects[l->peer_object].kind != TOPO_NVSWITCH)
+                l->peer_object += objects;
+        }
+    }
+    return c;
+}
+
+/* A net's port stays that of the first tray. */
+static struct nccl_net *fuse_nets(const struct nccl_model *m, const struct nccl_net *nets, int n, struct arena *a)
+{
+    struct nccl_net *all = arena_alloc(a, (size_t)(m->trays * n) * sizeof *all);
+    for (int i = 0; i < m->trays * n; i++) {
+        all[i] = nets[i % n];
+        all[i].object = shift(all[i].object, i / n * (m->c->nobjects / m->trays));
+    }
+    return all;
+}
+
+/* By their numbers, from the setup's first on; tray by tray. */
+static int *gpus_of_ranks(const struct nccl_model *m, struct arena *a)
+{
+    int per_tray = m->setup.ranks_per_node, all = m->c->ngpus / m->trays;
+    int *gpus = arena_alloc(a, (size_t)m->ranks_per_node * sizeof *gpus);
+    const struct topo_gpu *g = m->c->gpus;
+    for (int i = 0; i < all; i++) {
+        int number = -m->setup.first_gpu;
+        for (int k = 0; k < all; k++)
+            number += g[k].index < g[i].index || (k < i && g[k].index == g[i].index);
+        for (int t = 0; t < m->trays && number >= 0 && number < per_tray; t++)
+            gpus[t * per_tray + number] = t * all + i;
+    }
+    return gpus;
+}
+
+/* What NCCL takes for a node, as far as NVLink joins nodes; the domains are all alike. */
+static void count_nodes(struct nccl_model *m, struct arena *a)
+{
+    int nodes = m->setup.nodes, most = nodes_a_domain(&m->setup, m->version, a);
+    const struct topo_class *c = &m->setup.topology->classes[m->setup.class_index];
+    m->nodes = (nodes - 1) / most + 1;
+    m->trays = nodes / m->nodes;
+    m->c = m->trays > 1 ? fuse(c, m->trays, a) : c;
+    m->ranks_per_node = m->trays * m->setup.ranks_per_node;
+    m->ranks = nodes * m->setup.ranks_per_node;
+    m->gpus = gpus_of_ranks(m, a);
+}
+
 /* ---- the model ---- */
 
 /* A node as NCCL sees it, with its NICs where there are other nodes. NULL after an error. */
-static struct graph_system *see(struct nccl_model *m, const struct nccl_setup *s, struct arena *a, struct err *e)
+static struct graph_system *see(struct nccl_model *m, struct arena *a, struct err *e)
 {
     const char *about_nets = NULL, *about_nodes = NULL;
-    m->nodes = s->nodes;
-    m->ranks_per_node = s->ranks_per_node;
-    m->ranks = m->nodes * m->ranks_per_node;
     m->assumed = NULL;
     if (m->nodes > 1) {
-        m->nets = nccl_model_nets(s, m->version, a, &m->nnets, &about_nets, e);
-        if (!m->nets)
+        struct nccl_net *nets = nccl_model_nets(&m->setup, m->version, a, &m->nnets, &about_nets, e);
+        if (!nets)
             return NULL;
+        m->nets = fuse_nets(m, nets, m->nnets, a);
+        m->nnets *= m->trays;
     }
-    struct graph_system *system =
-        graph_system_new(s, m->nets, m->nnets, m->ranks_per_node, m->version, a, &about_nodes);
-    assume_about_gpus(m, &s->topology->classes[s->class_index], a);
+    struct graph_system *system = graph_system_new(m, a, &about_nodes);
+    assume_about_gpus(m, a);
+    if (m->trays > 1)
+        assume(m, a,
+               m->nodes > 1 ? arena_printf(a, "the nodes fill %d NVLink domains evenly", m->nodes)
+                            : "all nodes are in one NVLink domain");
     if (m->version / 100 > NCCL_NEWEST / 100)
         assume(m, a, "a release newer than those known: counted as the newest of them");
     assume(m, a, about_nets);
@@ -293,37 +400,31 @@ static struct graph_system *see(struct nccl_model *m, const struct nccl_setup *s
 #define PARTS_SINCE 21403
 
 /* How many nodes NCCL makes of each: where there are no others, its NICs count all the same. */
-static int parts_of(const struct nccl_model *m, const struct nccl_setup *s, const struct graph_system *system,
-                    struct arena *a)
+static int parts_of(const struct nccl_model *m, const struct graph_system *system, struct arena *a)
 {
-    if (m->version < PARTS_SINCE || s->no_net_intra || system->amd || s->ranks_per_node < 2)
+    if (m->version < PARTS_SINCE || m->setup.no_net_intra || system->amd || m->setup.ranks_per_node < 2 || m->trays > 1)
         return 1;
-    if (s->nodes > 1)
-        return graph_parts(system);
-    struct nccl_model other = {.version = m->version};
-    struct nccl_setup several = *s;
-    several.nodes = 2;
-    const struct graph_system *with_nets = see(&other, &several, a, NULL);
+    struct nccl_model other = *m;
+    other.nodes = 2;
+    const struct graph_system *with_nets = m->nodes > 1 ? system : see(&other, a, NULL);
     return with_nets ? graph_parts(with_nets) : 1;
 }
 
 /* The same where NCCL takes parts of a node for nodes. */
-static struct graph_system *see_parts(struct nccl_model *m, const struct nccl_setup *s, struct arena *a, struct err *e)
+static struct graph_system *see_parts(struct nccl_model *m, struct arena *a, struct err *e)
 {
-    struct nccl_setup seen = *s;
-    seen.ranks_per_node = s->ranks_per_node ? s->ranks_per_node : s->topology->classes[s->class_index].ngpus;
-    struct graph_system *system = see(m, &seen, a, e);
-    m->parts = system ? parts_of(m, &seen, system, a) : 1;
-    if (m->parts < 2)
+    struct graph_system *system = see(m, a, e);
+    int parts = system ? parts_of(m, system, a) : 1;
+    if (parts < 2)
         return system;
-    seen.nodes *= m->parts;
-    seen.ranks_per_node /= m->parts;
-    system = see(m, &seen, a, e);
+    m->nodes *= parts;
+    m->ranks_per_node /= parts;
+    system = see(m, a, e);
     assume(m, a,
            arena_printf(a,
                         "NICs are faster than what joins its GPUs, so that NCCL takes each node for %d, which talk "
                         "over NICs (NCCL_NET_DISABLE_INTRA=1 ends that)",
-                        m->parts));
+                        parts));
     return system;
 }
 
@@ -333,8 +434,10 @@ struct nccl_model *nccl_model_new(const struct nccl_setup *s, struct arena *a, s
         return NULL;
     struct nccl_model *m = ARENA_NEW(a, struct nccl_model);
     m->setup = *s;
+    m->setup.ranks_per_node = s->ranks_per_node ? s->ranks_per_node : s->topology->classes[s->class_index].ngpus;
     m->version = s->version ? s->version : NCCL_NEWEST;
-    struct graph_system *system = see_parts(m, s, a, e);
+    count_nodes(m, a);
+    struct graph_system *system = see_parts(m, a, e);
     if (!system)
         return NULL;
     m->sm = system->sm;

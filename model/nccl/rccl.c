@@ -99,14 +99,9 @@ static const struct {
 
 #define FULL_MESH 8 /* GPUs */
 
-static const struct topo_class *class_of(const struct nccl_model *m)
-{
-    return &m->setup.topology->classes[m->setup.class_index];
-}
-
 static int is_arch(const struct nccl_model *m, const char *begins)
 {
-    const char *arch = class_of(m)->gpus[0].arch;
+    const char *arch = m->c->gpus[0].arch;
     return arch && !strncmp(arch, begins, strlen(begins));
 }
 
@@ -172,7 +167,7 @@ int rccl_channels(const struct nccl_model *m, int rings)
 
 const struct rccl_tuning *rccl_tuning_of(const struct nccl_model *m)
 {
-    const struct rccl_tuning *found = class_of(m)->gpus[0].arch ? &tunings[0] : NULL;
+    const struct rccl_tuning *found = m->c->gpus[0].arch ? &tunings[0] : NULL;
     for (size_t i = 1; i < sizeof tunings / sizeof *tunings; i++)
         if (tunings[i].since <= m->version && is_arch(m, tunings[i].arch) && (m->rccl_rings || m->version >= 22606))
             found = &tunings[i];

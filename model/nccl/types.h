@@ -20,6 +20,7 @@ struct nccl_setup {
     int min_channels, max_channels; /* NCCL_MIN_CTAS and MAX_CTAS; 0 unset */
     int no_nvls;                    /* NCCL_NVLS_ENABLE=0 */
     int no_net_intra;               /* NCCL_NET_DISABLE_INTRA=1 */
+    int no_mnnvl;                   /* NCCL_MNNVL_ENABLE=0 */
     int no_pxn;                     /* NCCL_PXN_DISABLE=1 */
     int cross_nic;                  /* NCCL_CROSS_NIC; 2 is NCCL's default, 0 counts as 2: say 1 or 3 (=0, never) */
     int p2p_within, gdr_within;     /* the farthest enum path_class for NCCL_P2P_LEVEL and NCCL_NET_GDR_LEVEL, and 1;
@@ -55,12 +56,14 @@ struct nccl_graph {
 };
 
 struct nccl_model {
-    struct nccl_setup setup;
-    int version;         /* whose constants these are, and */
-    const char *assumed; /* what had to be assumed about the hardware; NULL nothing */
-    int nodes, ranks, ranks_per_node;
-    int parts;       /* that NCCL counts as nodes of each node of the setup; 1 nearly everywhere */
-    int sm, sm_most; /* smallest and largest of the GPUs */
+    struct nccl_setup setup;          /* as it was told, ranks_per_node filled in */
+    int version;                      /* whose constants these are, and */
+    const char *assumed;              /* what had to be assumed about the hardware; NULL nothing */
+    int nodes, ranks, ranks_per_node; /* as NCCL counts nodes: of each of the setup's it can make several, and of */
+    int trays;                        /* so many of them one, where they share their NVSwitches; 1 nearly everywhere */
+    const struct topo_class *c;       /* what such a node is: the setup's class, or its trays together */
+    const int *gpus;                  /* of a node's ranks: indices into its gpus */
+    int sm, sm_most;                  /* smallest and largest of the GPUs */
     enum nccl_cpu cpu;
     int switches; /* GPUs are on NVSwitches */
     const struct nccl_net *nets;

@@ -64,6 +64,32 @@ Faults: a dead rail, half a link, sockets, wrong cabling
   nccltune whatif: nowhere.sh: cannot be opened: No such file or directory
   [1]
 
+A rack's NVLink joins its trays: no HCA counts, and NCCL reduces in the switches of all
+
+  $ at() { jq -c "[.variations[] | [.label, (.points[] | select(.bytes == $1).default | .algorithm, .limit)]]" out.json; }
+  $ nccltune whatif --machine gb200-nvl72 --nodes 18 --hcas mlx5_0 --set NCCL_MNNVL_ENABLE=0 --json >out.json
+  $ at 1073741824
+  [["as it is","nvls","NVLink of GPU0"],["only mlx5_0","nvls","NVLink of GPU0"],["variables 1","nvls_tree","NIC mlx5_0:1"]]
+  $ jq -c '[.variations[].points[-1].default.time_us] | [.[1] == .[0], .[2] > 1.5 * .[0]]' out.json
+  [true,true]
+  $ nccltune whatif --machine gb300-nvl72 --nodes 18 --dead-rail mlx5_0
+  nccltune whatif: *does not use mlx5_0* (glob)
+  Try 'nccltune whatif --help'.
+  [2]
+
+Two racks: the chain of a tree passes all 72 GPUs of each
+
+  $ nccltune whatif --machine gb200-nvl72 --nodes 36 --set 'NCCL_ALGO=Tree NCCL_PROTO=Simple' --json >out.json
+  $ jq -c '[.variations[].points[] | select(.bytes == 4194304).default.time_us] | [.[1] > 500, .[1] > 4 * .[0]]' out.json
+  [true,true]
+
+A partition of the rack is a domain of its own, as the hosts tell
+
+  $ nccltune probe --machine gb200-nvl72 --nodes 8 --json | jq '.hosts |= [to_entries[] | .value + {clique: "rack.\(.key / 4 | floor)"}]' >two.json
+  $ nccltune whatif --topology two.json --nodes 4 --more-nodes 8 --json >out.json
+  $ at 1073741824
+  [["as it is","nvls","NVLink of GPU0"],["8 nodes","nvls_tree","NVLink of GPU0"]]
+
 --workload: a job's step
 
   $ nccltune workload --model qwen2-7b --framework fsdp --algorithm ppo --no-custom-all-reduce --nodes 2 --tflops 125 \

@@ -24,6 +24,7 @@ struct bed {
 
 static void make(struct bed *b)
 {
+    static const int all[] = {0, 1, 2};
     *b = (struct bed){
         .a = arena_new(),
         .objects = {[NUMA0] = {.kind = TOPO_NUMA, .parent = -1},
@@ -76,6 +77,9 @@ static void make(struct bed *b)
                                   .nodes = 2,
                                   .ranks = 6,
                                   .ranks_per_node = 3,
+                                  .trays = 1,
+                                  .c = &b->c,
+                                  .gpus = all,
                                   .nets = b->nets,
                                   .nnets = 3};
     b->notes.arena = b->a;
@@ -162,10 +166,7 @@ TEST_CASE(between_gpus)
     expect(&b, b.l->nvlink_out[2], "NVLink of a switch", (3 * 25 + 25) * 0.8, 0);
     expect(&b, b.l->nvlink_in[2], "NVLink of a switch", (3 * 25 + 25) * 0.8, 0);
     assert_int_equal(b.l->nvlink_out[0] + b.l->nvlink_in[0] + b.l->nvlink_out[1] + b.l->nvlink_in[1], -4);
-    assert_int_equal(b.l->even_mesh + b.l->ngates + b.l->domain, 0);
-    assert_int_equal(b.l->domains, 1);
-    assert_int_equal(model_first_gpu(b.l), 0);
-    assert_int_equal(model_end_gpu(b.l), 3);
+    assert_int_equal(b.l->even_mesh + b.l->ngates, 0);
     arena_free(b.a);
 }
 
@@ -342,15 +343,6 @@ TEST_CASE(ways_by_others)
     assert_int_equal(model_way_out(b.l, 2, 0, 1, loads), MODEL_WAY_MEMORY);
     CARRIED({b.l->socket_out[NUMA1], 1}, {b.l->socket_in[NUMA0], 1}, {down[SWITCH], 1}, {down[NIC], 1},
             {b.l->memory[NUMA1], 2}, {b.l->nic_out[0], 1});
-    b.l->domain = 2;
-    assert_int_equal(model_way_out(b.l, 2, 0, 1, loads), MODEL_WAY_LINKS);
-    CARRIED({b.l->nvlink_out[2], 1});
-    assert_int_equal(model_way_in(b.l, 0, 2, 1, loads), MODEL_WAY_LINKS);
-    CARRIED({b.l->nvlink_in[2], 1});
-    b.l->domains = 2; /* of what leaves a domain each of its nodes has a part */
-    assert_int_equal(model_way_in(b.l, 0, 2, 1, loads), MODEL_WAY_MEMORY);
-    CARRIED({b.l->nvlink_in[2], 1}, {b.l->socket_out[NUMA0], 0.5}, {b.l->socket_in[NUMA1], 0.5}, {up[NIC], 0.5},
-            {up[SWITCH], 0.5}, {b.l->memory[NUMA0], 1}, {b.l->nic_in[0], 0.5});
     arena_free(b.a);
 }
 

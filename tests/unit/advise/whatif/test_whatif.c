@@ -172,7 +172,7 @@ TEST_CASE(the_usual_ones)
     static const char *const machines[] = {"dgx-a100", "aws-p5", "oci-h100", "4xl40s-pcie", "gb200-nvl72"};
     struct err e = {0};
     for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
-        struct fixture f = begin(machines[i], 8, COLL_ALLREDUCE);
+        struct fixture f = begin(machines[i], 32, COLL_ALLREDUCE); /* more than a rack */
         if (whatif_add_usual(f.whatif, &e) || whatif_predict(f.whatif, &e))
             fail_msg("%s: %s", machines[i], e.text);
         assert_true(f.whatif->ncases > 5);

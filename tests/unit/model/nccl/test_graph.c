@@ -137,7 +137,6 @@ static void parts(struct nccl_setup s, int expected)
     s.topology = topology;
     const struct nccl_model *m = nccl_model_new(&s, arena, &error);
     assert_non_null(m);
-    assert_int_equal(m->parts, expected);
     assert_int_equal(m->nodes, s.nodes * expected);
     assert_int_equal(m->ranks, s.nodes * (s.ranks_per_node ? s.ranks_per_node : 8));
     assert_true((m->ring.nets != NULL) == (m->nodes > 1));
@@ -164,6 +163,67 @@ TEST_CASE(a_fast_nic_cuts_a_node)
     parts((struct nccl_setup){.nodes = 1, .hcas = slow, .nhcas = 1}, 1);
     model("dgx-a100", 1, 22809);
     parts((struct nccl_setup){.nodes = 1}, 1);
+}
+
+/* Trays that share their NVSwitches are one node to NCCL (ncclTopoGetSystem in src/graph/topo.cc), in which a channel
+ * comes back to the NIC that it came in by; NVLS has 32 heads (NCCL_MAX_NVLS_ARITY). */
+TEST_CASE(racks)
+{
+    static const struct {
+        const char *machine;
+        int trays, nodes, ranks_per_node;
+    } racks[] = {{"gb200-nvl72", 4, 1, 16},
+                 {"gb200-nvl72", 18, 1, 72},
+                 {"gb200-nvl72", 20, 2, 40},
+                 {"gb300-nvl72", 36, 2, 72},
+                 {"gb300-nvl72", 72, 4, 72}};
+    for (size_t i = 0; i < sizeof racks / sizeof *racks; i++) {
+        const struct nccl_model *m = model(racks[i].machine, racks[i].trays, 22809);
+        int gpus = racks[i].ranks_per_node;
+        assert_int_equal(m->nodes, racks[i].nodes);
+        assert_int_equal(m->ranks_per_node, gpus);
+        assert_int_equal(m->ranks, racks[i].trays * 4);
+        assert_int_equal(m->nvls.nchannels, gpus < 32 ? gpus : 32);
+        assert_int_equal(m->ring.type_intra, PATH_NVL);
+        for (int c = 0; c < m->ring.nchannels; c++) {
+            uint64_t seen[2] = {0};
+            for (int k = 0; k < gpus; k++)
+                seen[m->ring.gpus[c * gpus + k] / 64] |= 1ull << m->ring.gpus[c * gpus + k] % 64;
+            assert_int_equal(__builtin_popcountll(seen[0]) + __builtin_popcountll(seen[1]), gpus);
+            assert_true(!m->ring.nets || m->ring.cross_nic || m->ring.nets[2 * c] == m->ring.nets[2 * c + 1]);
+        }
+        if (m->nodes > 1)
+            assert_true(m->ring.nchannels * m->ring.bw_inter >= 0.9 * 18 * 40.1); /* as wide as a GPU's NVLinks */
+    }
+}
+
+/* What the topology tells of its domains counts before the size of a rack; a group of one GPU a tray is one node, too;
+ * without MNNVL, or before it, each tray is on its own. */
+TEST_CASE(parts_of_racks)
+{
+    static const struct {
+        struct nccl_setup s;
+        int domain; /* trays */
+        int nodes, ranks_per_node;
+    } all[] = {{{.nodes = 8}, 4, 2, 16},
+               {{.nodes = 4}, 4, 1, 16},
+               {{.nodes = 8}, 8, 1, 32},
+               {{.nodes = 8, .ranks_per_node = 1, .first_gpu = 2}, 8, 1, 8},
+               {{.nodes = 8, .no_mnnvl = 1}, 8, 8, 4},
+               {{.nodes = 8, .p2p_within = PATH_LOC + 1}, 8, 8, 4},
+               {{.nodes = 8, .version = 22005}, 8, 8, 4}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct nccl_setup s = all[i].s;
+        model("gb200-nvl72", 8, 22809);
+        for (int h = 0; h < 8; h++)
+            topology->hosts[h].clique = arena_printf(topology->arena, "rack.%d", h / all[i].domain);
+        s.topology = topology;
+        const struct nccl_model *m = nccl_model_new(&s, arena, &error);
+        assert_int_equal(m->nodes, all[i].nodes);
+        assert_int_equal(m->ranks_per_node, all[i].ranks_per_node);
+        for (int k = 0; k < m->ranks_per_node && s.first_gpu; k++)
+            assert_int_equal(m->c->gpus[m->gpus[k]].index, 2);
+    }
 }
 
 TEST_CASE(as_many_nodes_as_one_likes)

@@ -139,7 +139,7 @@ static struct nccl_model *bare(struct bare *b, const char *arch, int nodes, int 
     *b = (struct bare){.gpu = {.arch = arch}};
     b->c = (struct topo_class){.gpus = &b->gpu, .ngpus = 1};
     b->t = (struct topology){.classes = &b->c, .nclasses = 1};
-    b->m = (struct nccl_model){.setup = {.topology = &b->t},
+    b->m = (struct nccl_model){.c = &b->c,
                                .nodes = nodes,
                                .ranks = ranks,
                                .version = version,
