@@ -27,7 +27,8 @@ static struct world_score sum_over(struct world_options o, size_t first, size_t 
         sum.held += s.held;
         sum.spent_s += s.spent_s - o.budget_s;
         sum.tested += s.tested;
-        sum.worst_row = fmax(sum.worst_row, fmax(s.worst_row, s.between.worst));
+        sum.worst_row = fmax(sum.worst_row, s.worst_row);
+        sum.between.worst = fmax(sum.between.worst, s.between.worst);
     }
     return sum;
 }
@@ -52,6 +53,7 @@ TEST_CASE(no_row_is_slower)
         struct world_score s =
             sum_over((struct world_options){.regime = (enum world_regime)r, .start_s = 1, .budget_s = 30}, 3, 40);
         assert_true(s.worst_row < 1.02);
+        assert_true(s.between.worst < 1.03);
     }
 }
 
