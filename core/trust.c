@@ -366,7 +366,7 @@ int trust_check_kept(const char *path, uid_t owner, struct err *e)
     if (geteuid() != 0)
         return 0;
     if (find_place(&w, &p)) {
-        if (!w.missing)
+        if (!w.missing && e)
             *e = why;
         return w.missing ? 0 : ERR_FAILED;
     }
@@ -383,7 +383,7 @@ int trust_unlink(const char *path, struct err *e)
     struct walk w = {.path = path, .rule = TRUST_WRITE, .e = &why};
     struct trust_place p;
     if (find_place(&w, &p)) {
-        if (!w.missing)
+        if (!w.missing && e)
             *e = why;
         return w.missing ? 0 : ERR_FAILED;
     }

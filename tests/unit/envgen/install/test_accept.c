@@ -120,10 +120,10 @@ TEST_CASE(long_lines)
 {
     static char text[200000];
     memset(text, 'x', sizeof text);
-    memcpy(text, "NCCL_IB_TC=", 11);
+    memcpy(text, "NCCL_IB_TC=", 11); /* NOLINT(bugprone-not-null-terminated-result) */
     assert_non_null(strstr(judge("nccl.conf", text, sizeof text), "larger than"));
     memset(text, '#', sizeof text);
-    memcpy(text + 150, "\nLD_PRELOAD=x\n", 14);
+    memcpy(text + 150, "\nLD_PRELOAD=x\n", 14); /* NOLINT(bugprone-not-null-terminated-result) */
     assert_non_null(strstr(judge("nccl.conf", text, 200), "nccl.conf:2: LD_PRELOAD"));
 }
 
