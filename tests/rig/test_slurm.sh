@@ -433,8 +433,16 @@ tests/rig/slurm restart ${n}0
 wait_for idle drained ${n}0
 check "and all have it again when the store is back" \
     uniform "50 ${n}0 tuned|50 ${n}1 tuned|50 ${n}2 tuned|50 ${n}3 tuned"
-check "no meeting is left" test -z "$(ls "$dir/meet")"
-check "no answer is left on any node" test -z "$(find "$dir"/run.* -type f)"
+empty_soon() { # empty_soon COMMAND...: it prints nothing once the epilog of the last job, for which srun does not wait, has run
+    for _ in {1..100}; do
+        [ -n "$("$@")" ] || return 0
+        sleep 0.1
+    done
+    "$@"
+    return 1
+}
+check "no meeting is left" empty_soon ls "$dir/meet"
+check "no answer is left on any node" empty_soon find "$dir"/run.* -type f
 kill "${load[@]}"
 load=()
 install -m 755 slurm/prolog "$libexec/"
