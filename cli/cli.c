@@ -59,14 +59,14 @@ static const struct option_spec common_options[] = {
 static int print_words(const char *text, int n, int column, int indent, const char *end)
 {
     for (int blanks = 0, word; n > 0; text += blanks + word, n -= blanks + word) {
-        blanks = (int)strspn(text, " ");
+        blanks = (int)strspn(text, " \n");
         for (word = 0; blanks + word < n && text[blanks + word] != ' '; word++)
             ;
         if (column > indent && column + blanks + word + (int)strlen(end) > WIDTH) {
             printf("%s\n%*s", end, indent, "");
             column = indent + printf("%.*s", word, text + blanks);
         } else
-            column += printf("%.*s", blanks + word, text);
+            column += printf("%*s%.*s", blanks, "", word, text + blanks);
     }
     return column;
 }
@@ -88,8 +88,8 @@ static void print_page(const char *text)
             print_words(text, n, 0, blanks + 4, remark && remark < text + n ? "" : " \\");
             puts("");
         } else {
-            column += column ? printf(" ") : 0;
-            column = print_words(text, n, column, 0, "");
+            const int end_before = column > 0; /* the end of the line before is a blank */
+            column = print_words(text - end_before, n + end_before, column, 0, "");
         }
     }
     if (column)
@@ -156,7 +156,7 @@ int cli_run(const struct cli_page *page, struct option_group *groups, int argc, 
     if (rc < 0) {
         rc = run(request, argv + first, a, &e);
         if (rc && *e.text)
-            cli_fail(page->program, &e);
+            rc = cli_fail(page->program, &e);
     }
     arena_free(a);
     return rc;

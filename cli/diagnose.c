@@ -86,11 +86,12 @@ static int diagnose(const struct request *r, const struct held_against *x, char 
             cli_fail(COMMAND, &one);
     }
     const struct diag_result *result = read ? diagnose_finish(d) : NULL;
-    if (result && r->json) {
-        rc = json_save(diagnose_json(result), r->output, e);
-    } else if (result) {
+    if (result) {
         file_out_begin(&out);
-        diagnose_text(result, out.stream);
+        if (r->json)
+            json_print(diagnose_json(result), out.stream);
+        else
+            diagnose_text(result, out.stream);
         rc = file_out_commit(&out, r->output, e);
     }
     diagnose_free(d);

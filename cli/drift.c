@@ -42,11 +42,12 @@ static int find_drift(void *request, char **dirs, struct arena *a, struct err *e
         return err_set(e, ERR_USAGE, "expected a directory with captures");
     struct drift_fleet *f = drift_read((const char *const *)dirs, ndirs, a, e);
     int rc = f ? 0 : ERR_FAILED;
-    if (f && r->json) {
-        rc = json_save(drift_json(f), r->output, e);
-    } else if (f) {
+    if (f) {
         file_out_begin(&out);
-        drift_print(f, out.stream);
+        if (r->json)
+            json_print(drift_json(f), out.stream);
+        else
+            drift_print(f, out.stream);
         rc = file_out_commit(&out, r->output, e);
     }
     int found = !rc && (f->ncauses || f->ncalls);

@@ -1,6 +1,5 @@
 /* nccltune explain: explain a profile, or one variable of NCCL. */
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "advise/whatif/step_profile.h"
@@ -106,12 +105,6 @@ static int check_request(const struct request *r, struct err *e)
 {
     const struct env_question *q = &r->question;
     const char *of_call = r->call->given;
-    if (!r->profile)
-        return err_set(e, ERR_USAGE,
-                       of_call
-                           ? "a call is explained from a PROFILE; for a predicted one: nccltune tune --machine NAME "
-                             "-o PROFILE"
-                           : "PROFILE or VARIABLE is missing");
     if (q->variable && of_call)
         return err_set(e, ERR_USAGE, "%s and a VARIABLE are mutually exclusive", of_call);
     if (of_call && (q->coll < 0 || q->bytes == NOT_SAID))
@@ -124,16 +117,21 @@ static int check_request(const struct request *r, struct err *e)
 /* Return whether the only word is a variable: one that is known, or written like one and no file here. */
 static int is_variable(const char *word)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
-    return env_explain_knows(word) || (!word[strspn(word, letters)] && access(word, F_OK));
+    return env_explain_knows(word) || (env_explain_check(NULL, word, NULL) && access(word, F_OK));
 }
 
 static int explain(void *request, char **words, struct arena *a, struct err *e)
 {
     struct request *r = request;
     (void)a;
+    if (!words[0])
+        return err_set(e, ERR_USAGE,
+                       r->call->given
+                           ? "a call is explained from a PROFILE; for a predicted one: nccltune tune --machine NAME "
+                             "-o PROFILE"
+                           : "PROFILE or VARIABLE is missing");
     r->profile = words[0];
-    r->question.variable = words[0] ? words[1] : NULL;
+    r->question.variable = words[1];
     if (check_request(r, e))
         return e->code;
     if (!r->question.variable && !r->workload && !r->call->given && is_variable(r->profile))

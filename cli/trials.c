@@ -90,8 +90,7 @@ static int read_jobs(const struct request *r, const struct trials *t, struct tri
         if (file_read_text(r->sacct, SACCT_BYTES, a, &text, &bytes, e))
             return e->code;
     } else if (locate_in_path("sacct", a)) {
-        struct err ignored = {0};
-        text = (char *)(uintptr_t)ask_sacct(t, a, r->captures.count ? &ignored : e);
+        text = (char *)(uintptr_t)ask_sacct(t, a, r->captures.count ? NULL : e);
     } else if (!r->captures.count) {
         return err_set(e, ERR_LACKS, "there is no sacct here; --sacct FILE has what it has printed elsewhere");
     }
@@ -120,10 +119,11 @@ static int read_figures(const struct request *r, struct trials_jobs *jobs, struc
 static int print_trials(const struct request *r, const struct trials *t, struct err *e)
 {
     struct file_out out;
-    if (r->json)
-        return json_save(trials_json(t), r->output, e);
     file_out_begin(&out);
-    trials_print(t, out.stream);
+    if (r->json)
+        json_print(trials_json(t), out.stream);
+    else
+        trials_print(t, out.stream);
     return file_out_commit(&out, r->output, e);
 }
 

@@ -244,6 +244,12 @@ void file_out_begin(struct file_out *o)
         abort();
 }
 
+void file_out_flush(struct file_out *o)
+{
+    if (fflush(o->stream))
+        abort();
+}
+
 int file_out_commit(struct file_out *o, const char *path, struct err *e)
 {
     int rc = 0;

@@ -55,13 +55,15 @@ int file_write(const char *path, const void *data, size_t bytes, struct err *e);
 
 /* file_write for text that is produced by printing: `begin` gives a stream in memory, `commit` closes it and writes it
  * to `path` (NULL or "-": standard output), `abandon` closes it and forgets; `end` does the one where `rc` is 0, else
- * the other and returns it. As with an arena, too little memory aborts. */
+ * the other and returns it. `flush` brings `data` up to date before that. As with an arena, too little memory aborts.
+ */
 struct file_out {
     FILE *stream;
     char *data;
     size_t bytes;
 };
 void file_out_begin(struct file_out *o);
+void file_out_flush(struct file_out *o);
 int file_out_commit(struct file_out *o, const char *path, struct err *e);
 void file_out_abandon(struct file_out *o);
 int file_out_end(struct file_out *o, const char *path, int rc, struct err *e);

@@ -134,22 +134,29 @@ void json_print_line(const cJSON *doc, FILE *out)
     free(line);
 }
 
-const char *json_text(cJSON *doc, struct arena *a)
+/* For cJSON_free; frees `doc`. */
+static char *indented_text(cJSON *doc)
 {
     char *text = cJSON_Print(doc);
     if (!text)
         abort();
+    cJSON_Delete(doc);
+    return text;
+}
+
+const char *json_text(cJSON *doc, struct arena *a)
+{
+    char *text = indented_text(doc);
     const char *copy = arena_printf(a, "%s\n", text);
     cJSON_free(text);
-    cJSON_Delete(doc);
     return copy;
 }
 
 void json_print(cJSON *doc, FILE *out)
 {
-    struct arena *a = arena_new();
-    fputs(json_text(doc, a), out);
-    arena_free(a);
+    char *text = indented_text(doc);
+    fprintf(out, "%s\n", text);
+    cJSON_free(text);
 }
 
 int json_save(cJSON *doc, const char *path, struct err *e)

@@ -25,7 +25,7 @@ cJSON *json_parse(const char *text, size_t bytes, const char *file, long first_l
 /* Reads a file and checks its "format" against `format` ("nccltune-topology/1"; NULL: any). */
 cJSON *json_load(const char *path, const char *format, struct err *e);
 
-/* Nonzero if "format" of `doc` has the name of `format` and its major version; the error says what was found. */
+/* Check that "format" of `doc` has the name of `format` and its major version; the error says what was found. */
 int json_check_format(const cJSON *doc, const char *format, const char *file, struct err *e);
 
 /* Pretty-printed with a final newline, written atomically (see file_write; NULL or "-": standard output). Frees `doc`.

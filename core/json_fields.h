@@ -34,7 +34,7 @@ struct json_record {
     const struct json_field *fields; /* ends with a NULL key */
     size_t size;                     /* of a record of an array, */
     int most;                        /* which has no more of them than this; 0: no limit */
-    /* Nonzero if what was read fits together; NULL: always. */
+    /* 0 if what was read fits together; NULL: always. */
     int (*check)(struct json_reader *in, void *record);
     /* Nonzero if the object, or the array whose pointer this is, is in the document at all; NULL: always. */
     int (*known)(const void *at);

@@ -365,11 +365,8 @@ int trust_check_kept(const char *path, uid_t owner, struct err *e)
     struct stat st;
     if (geteuid() != 0)
         return 0;
-    if (find_place(&w, &p)) {
-        if (!w.missing && e)
-            *e = why;
-        return w.missing ? 0 : ERR_FAILED;
-    }
+    if (find_place(&w, &p))
+        return w.missing ? 0 : err_set(e, ERR_FAILED, "%s", why.text);
     int others = !fstatat(p.dir, p.name, &st, AT_SYMLINK_NOFOLLOW) &&
                  ((st.st_uid != 0 && st.st_uid != owner) || st.st_mode & (S_IWGRP | S_IWOTH));
     close(p.dir);
@@ -382,11 +379,8 @@ int trust_unlink(const char *path, struct err *e)
     struct err why = {0};
     struct walk w = {.path = path, .rule = TRUST_WRITE, .e = &why};
     struct trust_place p;
-    if (find_place(&w, &p)) {
-        if (!w.missing && e)
-            *e = why;
-        return w.missing ? 0 : ERR_FAILED;
-    }
+    if (find_place(&w, &p))
+        return w.missing ? 0 : err_set(e, ERR_FAILED, "%s", why.text);
     int rc = unlinkat(p.dir, p.name, 0) && (errno != EISDIR || unlinkat(p.dir, p.name, AT_REMOVEDIR)) && errno != ENOENT
                  ? err_errno(e, "%s: cannot be removed", path)
                  : 0;

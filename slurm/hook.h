@@ -207,13 +207,13 @@ struct hook_map {
 struct hook_map *hook_map_read(const struct hook_conf *c, const char *hash, struct err *e);
 void hook_map_free(struct hook_map *m); /* NULL is fine */
 
-/* Nonzero if the hooks would take this text for the map of the profile: 0 or -1. */
+/* Check that the hooks would take this text for the map of the profile: 0 or -1. */
 int hook_map_check(const char *text, const char *hash, struct err *e);
 
 /* The class of a host, by its name or by what stands before the first dot; -1: not in the profile. */
 int hook_map_class(const struct hook_map *m, const char *host);
 
-/* Nonzero if every node of the job is in the profile and all their classes are compatible. *mixed: not all of them have
+/* Check that every node of the job is in the profile and all their classes are compatible. *mixed: not all of them have
  * the same settings of their own. */
 int hook_map_fits(const struct hook_map *m, const struct hook_job *job, int *mixed, struct err *e);
 

@@ -256,20 +256,20 @@ static int print_environment(const struct hook_options *o)
     struct hook_options own = *o;
     struct hook_conf c;
     char id[HOOK_WORD];
-    struct err why = {0}, bad = {0};
+    struct err why = {0};
     if (describe_job() || hook_job_id(id)) {
         fputs("nccltune-hook env: expected --job NUMBER and --hosts LIST\n", stderr);
         return 1;
     }
     /* No epilog would remove what the nodes of a job leave for one another. */
-    if (!hook_conf_read(o->conf, &c, &bad) && c.policy == HOOK_NONE) {
+    if (!hook_conf_read(o->conf, &c, NULL) && c.policy == HOOK_NONE) {
         fputs("nccltune-hook env: policy=nothing needs Slurm; write policy=log,fail\n", stderr);
         return 1;
     }
     const struct hook_report *r = hook_boxed(hook_prolog, &own, &why);
     snprintf(answer, sizeof answer, "%s", find_answer(r, why.text, id));
     memcpy(copy, answer, sizeof copy);
-    int is_unknown = hook_answer_parse(&a, copy, "the answer", &bad) || a.state == HOOK_UNKNOWN;
+    int is_unknown = hook_answer_parse(&a, copy, "the answer", NULL) || a.state == HOOK_UNKNOWN;
     own.answer = answer;
     hook_task(&own, &lines);
     print_exports(lines.out);

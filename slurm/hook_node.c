@@ -106,8 +106,10 @@ static void check_class(struct node *n, const struct hook_map *m, int class_inde
     check_gpus(n, &m->classes[class_index]);
     for (int i = 0; i < m->nmodules; i++) {
         char path[HOOK_PATH];
+        if (m->modules[i].class_index != class_index)
+            continue;
         snprintf(path, sizeof path, "%s/module/%s", n->sysfs, m->modules[i].name);
-        if (m->modules[i].class_index == class_index && access(path, F_OK))
+        if (access(path, F_OK))
             find(n, HOOK_DRIVER, "driver %s is not loaded", m->modules[i].name);
     }
 }
@@ -162,10 +164,10 @@ void hook_prolog(const struct hook_options *o, struct hook_report *r)
     snprintf(a.job, sizeof a.job, "%s", job.id);
     if (bad) {
         snprintf(a.why, sizeof a.why, "%.511s", why.text);
-        a.nodes = job.nlists ? hook_job_nodes(&job, &why) : 2; /* others may have a profile */
+        a.nodes = job.nlists ? hook_job_nodes(&job, NULL) : 2; /* others may have a profile */
         c.drain = 0;                                           /* without a configuration that can be trusted */
     } else {
-        a.nodes = hook_job_nodes(&job, &why);
+        a.nodes = hook_job_nodes(&job, NULL);
         a.policy = c.policy;
         print_unfinished(r, &a);
         hook_decide(&c, o->keep ? o->run : NULL, &job, &a, &m);
@@ -202,8 +204,8 @@ void hook_epilog(const struct hook_options *o, struct hook_report *r)
     } else {
         if (c.policy == HOOK_NONE)
             hook_meet_leave(&c, &job);
-        if (hook_answer_read(o->run, job.id, &a, &why) == 0 && a.state == HOOK_TUNED)
-            m = hook_map_read(hook_copy(&c, -1, o->run, a.hash, &copy) ? &c : &copy, a.hash, &why);
+        if (hook_answer_read(o->run, job.id, &a, NULL) == 0 && a.state == HOOK_TUNED)
+            m = hook_map_read(hook_copy(&c, -1, o->run, a.hash, &copy) ? &c : &copy, a.hash, NULL);
         a.state = HOOK_NOTHING;
         check_job(&n, m, &job, &a, r);
     }

@@ -73,9 +73,8 @@ static int is_placed(const char *schedule, const struct trial *t, const struct t
                              .start = job->start,
                              .start_known = 1};
     struct hook_choice choice;
-    struct err why = {0};
     snprintf(asked.id, sizeof asked.id, "%s", job->id);
-    if (hook_choose(schedule, "", &asked, &choice, &why) || strcmp(choice.trial, t->name) != 0)
+    if (hook_choose(schedule, "", &asked, &choice, NULL) || strcmp(choice.trial, t->name) != 0)
         return 0;
     *is_tried = choice.is_tried;
     return 1;

@@ -281,7 +281,7 @@ static void leave_copies(struct agents *s, int code)
     agents_close(s);
     if (!s->copies)
         return;
-    trust_unlink(s->copies->meeting, &(struct err){0});
+    trust_unlink(s->copies->meeting, NULL);
     siblings_tell(s->copies->siblings, code);
     s->copies = NULL;
 }

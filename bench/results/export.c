@@ -1,7 +1,6 @@
 /* Measurements for other programs: a CSV file, a journal. */
 #include "bench/results/results.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/call/shape.h"

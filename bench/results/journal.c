@@ -37,7 +37,7 @@ static int put_lines(struct bench_journal *j, const char *text, size_t n, struct
 /* Writes what `lines` holds. */
 static int finish_lines(struct bench_journal *j, struct file_out *lines, struct err *e)
 {
-    fflush(lines->stream);
+    file_out_flush(lines);
     int rc = put_lines(j, lines->data, lines->bytes, e);
     file_out_abandon(lines);
     return rc;

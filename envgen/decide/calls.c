@@ -35,11 +35,6 @@ struct of_one_coll {
     int nbanned;
 };
 
-static int by_label(const void *x, const void *y)
-{
-    return strcmp(*(const char *const *)x, *(const char *const *)y);
-}
-
 /* A call that failed, hung or gave wrong data at one size of the collective is not trusted at another, nor in a shape
  * that a tuner cannot tell from that one. */
 static void list_banned(struct of_one_coll *all, struct arena *a)
@@ -55,13 +50,13 @@ static void list_banned(struct of_one_coll *all, struct arena *a)
                 all->banned[all->nbanned++] = x->call.label;
             }
     if (all->nbanned)
-        qsort((void *)all->banned, (size_t)all->nbanned, sizeof *all->banned, by_label);
+        qsort((void *)all->banned, (size_t)all->nbanned, sizeof *all->banned, arena_compare_texts);
 }
 
 static int is_banned(const struct of_one_coll *all, const char *call)
 {
     return all->nbanned &&
-           bsearch(&call, (const void *)all->banned, (size_t)all->nbanned, sizeof *all->banned, by_label);
+           bsearch(&call, (const void *)all->banned, (size_t)all->nbanned, sizeof *all->banned, arena_compare_texts);
 }
 
 /* The gains of the options over the fallback: what starts have proven, else what their times say, which decides
@@ -94,7 +89,7 @@ static const char *lines_of(struct arena *a, const struct bench_candidate *c)
             fprintf(text.stream, " (%s)", r->detail);
         source = own;
     }
-    fflush(text.stream);
+    file_out_flush(&text);
     const char *lines = arena_strndup(a, text.data, text.bytes);
     file_out_abandon(&text);
     return lines;

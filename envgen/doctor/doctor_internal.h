@@ -10,7 +10,7 @@
 /* Open a plugin as NCCL does: the name itself, then as a part of the name of a library that begins with `prefix`. */
 void *doctor_open_plugin(struct doctor *d, const char *prefix, const char *name);
 
-/* Nonzero if the plugin at `path` can be loaded, and what it has. */
+/* Check that the plugin at `path` can be loaded, and what it has. */
 void doctor_check_plugin(struct doctor *d, const char *path);
 
 /* The same of one that is loaded, `name` for people; closes it. */
@@ -19,11 +19,11 @@ void doctor_judge_plugin(struct doctor *d, void *plugin, const char *name);
 /* Check the profiler library, which lies beside the plugin. */
 void doctor_check_profiler(struct doctor *d, const char *plugin);
 
-/* Nonzero if a job that asks for a capture gets one; `profiler` and `dir` are NCCL_PROFILER_PLUGIN and
+/* Check that a job that asks for a capture gets one; `profiler` and `dir` are NCCL_PROFILER_PLUGIN and
  * NCCLTUNE_CAPTURE, NULL when not set. Says nothing when nobody asks. */
 void doctor_check_capture(struct doctor *d, const char *profiler, const char *dir);
 
-/* Nonzero if a job is observed that asks for it; NCCLTUNE_OBSERVE and NCCLTUNE_CAPTURE, the same. */
+/* Check that a job is observed that asks for it; NCCLTUNE_OBSERVE and NCCLTUNE_CAPTURE, the same. */
 void doctor_check_observe(struct doctor *d, const char *observe, const char *dir);
 
 /* The plugins of others that NCCL finds with these variables: whether they have interfaces that it knows, and whether

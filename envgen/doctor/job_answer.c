@@ -13,9 +13,8 @@ static int is_scheduled(struct arena *a)
     struct hook_conf c;
     char last[SHA256_HEX], before[SHA256_HEX], *text;
     size_t bytes;
-    struct err e;
     if (hook_conf_read(HOOK_CONF_PATH, &c, NULL) ||
-        file_read(arena_printf(a, "%s/schedule", c.store), FILE_LIMIT, a, &text, &bytes, &e))
+        file_read(arena_printf(a, "%s/schedule", c.store), FILE_LIMIT, a, &text, &bytes, NULL))
         return 0;
     install_schedule_last(text, last, before);
     return last[0] != 0;

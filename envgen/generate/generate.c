@@ -202,7 +202,7 @@ static int write_journal(struct job *j, const struct env_source *source, struct 
     struct file_out out;
     file_out_begin(&out);
     bench_export_journal(source->results, out.stream);
-    fflush(out.stream);
+    file_out_flush(&out);
     int rc = env_staged_write_add(&j->staged, source->name, out.data, out.bytes, e);
     file_out_abandon(&out);
     return rc;
@@ -220,7 +220,7 @@ static int write_one(struct job *j, const struct env_writer *writer, const char 
     struct file_out out;
     file_out_begin(&out);
     int rc = writer->write(&w, out.stream, e);
-    fflush(out.stream);
+    file_out_flush(&out);
     if (!rc && !strncmp(file, "nccl.", 5))
         rc = env_validate_file(j->made.profile.decisions, j->made.topology, node_class, file, out.data, out.bytes, e);
     if (!rc)
@@ -387,7 +387,7 @@ int env_generate(const struct env_generate *g, struct env_generated *made, struc
     if (!rc)
         rc = write_all(&j, e);
     if (rc && created)
-        trust_unlink(g->out, &(struct err){0});
+        trust_unlink(g->out, NULL);
     if (rc || !made)
         env_generated_free(&j.made);
     if (made)

@@ -149,7 +149,7 @@ int install_unpack(const char *path, const char *dir, struct arena *a, const cha
  */
 int install_pack_for_nodes(int profiles, const struct install_done *done, const char *map, struct err *e);
 
-/* Nonzero if all files of a profile are such as nccltune writes, and all their settings such as may be delivered.
+/* Check that all files of a profile are such as nccltune writes, and all their settings such as may be delivered.
  * Errors: the first line that is not. */
 int install_accept(const struct env_profile *p, struct err *e);
 

@@ -157,7 +157,7 @@ static int write_prepared(const struct env_writing *w, FILE *out, struct err *e)
     struct file_out csv;
     file_out_begin(&csv);
     int rc = write_own(w, csv.stream, e);
-    fflush(csv.stream);
+    file_out_flush(&csv);
     if (!rc)
         rc = print_prepared(out, csv.data, csv.bytes, e);
     file_out_abandon(&csv);

@@ -228,7 +228,7 @@ static int survey_fabric(const struct bench_document *d, int *made, struct err *
             log_info(d->setup->log, "trying which network ports reach which");
             code = measure_for_survey(&t, d, made, e);
         } else {
-            trust_unlink(t.journal, &(struct err){0});
+            trust_unlink(t.journal, NULL);
         }
     }
     arena_free(a);

@@ -96,7 +96,7 @@ void verbs_journal_close(struct verbs_journal *j, int complete)
         return;
     close(j->fd);
     if (complete)
-        trust_unlink(j->path, &(struct err){0});
+        trust_unlink(j->path, NULL);
     j->fd = -1;
 }
 
