@@ -93,23 +93,55 @@ const struct lint_format_of *lint_format_named(const char *path)
 /* ---- by content -------------------------------------------------------------------------------------------------- */
 
 /* Beginnings of lines that one format alone has. */
-/* clang-format off */
 static const struct sign {
     const char *kind, *begins, *has; /* `has`: what the line has behind it; NULL nothing certain */
 } signs[] = {
-    {"docker", "FROM "},     {"docker", "ARG "},       {"python", "import "},     {"python", "from ", " import "},
-    {"python", "def ", "("}, {"python", "os.environ"}, {"python", "class ", ":"}, {"python", "with ", ":"},
-    {"lua", "setenv(\""},    {"lua", "pushenv("},      {"lua", "whatis("},        {"lua", "local ", "="},
-    {"csh", "setenv "},      {"module", "pushenv "},   {"hcl", "resource \""},     {"hcl", "variable \""},
-    {"hcl", "module \""},    {"hcl", "locals {"},     {"hcl", "job \""},         {"hcl", "provider \""},    {"shell", "export "},
-    {"shell", "$ "},         {"shell", "docker run "}, {"shell", "torchrun "},    {"shell", "horovodrun "},
-    {"shell", "python -"},   {"shell", "python3 "},    {"shell", "deepspeed "},   {"shell", "accelerate launch "},
-    {"shell", "#SBATCH"},    {"shell", "#PBS"},        {"shell", "#BSUB"},        {"shell", "srun "},
-    {"shell", "mpirun "},    {"shell", "fi"},          {"shell", "done"},         {"shell", "echo "},
-    {"shell", "set -e"},     {"yaml", "- "},           {"yaml", "---"},           {"json", "{"},
-    {"yaml", "apiVersion:"}, {"prose", "```"},         {"prose", ".. code"},      {"diff", "diff --git "},
+    {"docker", "FROM "},
+    {"docker", "ARG "},
+    {"python", "import "},
+    {"python", "from ", " import "},
+    {"python", "def ", "("},
+    {"python", "os.environ"},
+    {"python", "class ", ":"},
+    {"python", "with ", ":"},
+    {"lua", "setenv(\""},
+    {"lua", "pushenv("},
+    {"lua", "whatis("},
+    {"lua", "local ", "="},
+    {"csh", "setenv "},
+    {"module", "pushenv "},
+    {"hcl", "resource \""},
+    {"hcl", "variable \""},
+    {"hcl", "module \""},
+    {"hcl", "locals {"},
+    {"hcl", "job \""},
+    {"hcl", "provider \""},
+    {"shell", "export "},
+    {"shell", "$ "},
+    {"shell", "docker run "},
+    {"shell", "torchrun "},
+    {"shell", "horovodrun "},
+    {"shell", "python -"},
+    {"shell", "python3 "},
+    {"shell", "deepspeed "},
+    {"shell", "accelerate launch "},
+    {"shell", "#SBATCH"},
+    {"shell", "#PBS"},
+    {"shell", "#BSUB"},
+    {"shell", "srun "},
+    {"shell", "mpirun "},
+    {"shell", "fi"},
+    {"shell", "done"},
+    {"shell", "echo "},
+    {"shell", "set -e"},
+    {"yaml", "- "},
+    {"yaml", "---"},
+    {"json", "{"},
+    {"yaml", "apiVersion:"},
+    {"prose", "```"},
+    {"prose", ".. code"},
+    {"diff", "diff --git "},
 };
-/* clang-format on */
 enum { SIGNS = sizeof signs / sizeof *signs };
 
 static const struct lint_format_of *by_first_line(const char *data, size_t bytes)
@@ -121,6 +153,9 @@ static const struct lint_format_of *by_first_line(const char *data, size_t bytes
     size_t n = newline ? (size_t)(newline - data) : bytes;
     if (n >= 8 && !memcmp(data, "#%Module", 8))
         return lint_format_called("module");
+    /* fish has another syntax, and "sh" in its name. */
+    if (n > 2 && !memcmp(data, "#!", 2) && memmem(data, n, "fish", 4))
+        return NULL;
     for (size_t i = 0; n > 2 && !memcmp(data, "#!", 2) && i < sizeof interpreters / sizeof *interpreters; i++)
         if (memmem(data, n, interpreters[i].begins, strlen(interpreters[i].begins)))
             return lint_format_called(interpreters[i].kind);

@@ -46,7 +46,6 @@ static const char *file_of_language(const char *s, size_t n)
         {"ini", "x.ini"},
         {"hcl", "x.tf"},
         {"terraform", "x.tf"},
-        {"fish", "x.other"},
         {"lua", "x.lua"},
         {"makefile", "Makefile"},
         {"python3", "x.py"},

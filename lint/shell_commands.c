@@ -329,9 +329,8 @@ static void begin_arm(struct shell *sh, int open)
 /* Reserved words in front of a command; returns the command's first word. */
 static int do_reserved(struct shell *sh)
 {
-    static const char *const plain[] = {"then",    "do",   "while", "until",   "done", "{",     "}",
-                                        "!",       "time", "exec",  "command", "sudo", "nohup", "begin",
-                                        "builtin", "and",  "or",    "$",       NULL};
+    static const char *const plain[] = {"then", "do",   "while",   "until", "done",  "{",       "}", "!",
+                                        "time", "exec", "command", "sudo",  "nohup", "builtin", "$", NULL};
     static const char *const closers[] = {"fi", "esac", "endif", "endsw", NULL};
     int i = 0;
     for (; i < sh->nwords; i++) {

@@ -294,7 +294,7 @@ static const struct {
     const char *ids; /* "a|b" */
     void (*add)(const struct diagnosis *d, const struct seen *s, char *why);
 } additions[] = {
-    {"ib-retry|qp-unreachable|qp-timeout|qp-invalid|qp-other", add_gid},
+    {"ib-retry|qp-unreachable|qp-timeout|qp-invalid|qp-gid-empty|qp-other", add_gid},
     {"gdr-distance", add_distance},
     {"connect-refused|no-route|connect-timeout|socket-connect|peer-closed", add_address},
     {"truncated|topology|version-mismatch|ib-remote-invalid|ib-internal|peer-address|socket-type", add_differences},

@@ -116,25 +116,14 @@ void diag_add_machine(struct judge *j)
     add_counters(j);
 }
 
-/* The GPU class with its ports taken as up where their states are not told. */
-static const struct topo_class *assume_up(struct topology *t, int *assumed)
-{
-    int i = topo_gpu_class(t);
-    struct topo_class *c = i >= 0 ? &t->classes[i] : NULL;
-    for (int p = 0; c && p < c->nports; p++)
-        if (c->ports[p].state == TOPO_STATE_UNKNOWN) {
-            c->ports[p].state = TOPO_STATE_ACTIVE;
-            *assumed = 1;
-        }
-    return c;
-}
-
 int diag_say_machine(const struct judge *j)
 {
-    int assumed = 0, left_out = 0;
-    const struct topo_class *c = j->d->machine ? assume_up(j->d->machine, &assumed) : NULL;
+    int left_out = 0, index = j->d->machine ? topo_gpu_class(j->d->machine) : -1;
+    const struct topo_class *c = index < 0 ? NULL : &j->d->machine->classes[index];
     if (!c || !c->nports)
         return 0;
+    const struct topo_class *assumed = roles_assume_up(c, j->d->arena);
+    c = assumed ? assumed : c;
     const struct port_verdict *v = roles_of(c, j->d->arena);
     const char *list = roles_hca_list(c, v, j->d->arena);
     char(*o)[DIAG_SENTENCE] = j->r->opening;

@@ -190,13 +190,13 @@ void diag_say_nccl(const struct diag_nccl *n, char to[DIAG_SENTENCE])
 static int sockets(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_nccl *n = &j->d->nccl;
-    if (n->socket && n->ib)
-        return diag_hit(h, 0.5, n->socket_place,
-                        "some connections between nodes use TCP sockets (%ld), others RDMA (%ld)", n->socket, n->ib);
     /* Within one node the network does not matter; old releases do not say how many there are, and a log of one node
      * that connects to none other is taken as all there is. */
     if (j->rule->limit != (double)(n->nodes > 1 && n->ranks == n->nodes))
         return 0;
+    if (n->socket && n->ib)
+        return diag_hit(h, 0.5, n->socket_place,
+                        "some connections between nodes use TCP sockets (%ld), others RDMA (%ld)", n->socket, n->ib);
     int alone = n->nodes == 1 || (!n->nodes && (n->p2p + n->shm > 0 || diag_host_count(j->d) == 1));
     return (n->socket || (!strncmp(n->network, "Socket", 6) && !alone)) &&
            diag_hit(h, 0.5, n->socket_place, "NCCL uses TCP sockets for what leaves a node%s",

@@ -122,7 +122,7 @@ static const char *tuner_by_rules(const struct others *o, void *network)
     const char *networks = tuner_of(o, network);
     if ((networks && !strcmp(networks, AMAZONS)) || (o->nccl && o->nccl < 22100))
         return networks && !strcmp(networks, AMAZONS) ? networks : NULL;
-    void *standard = dlopen("libnccl-tuner.so", RTLD_LAZY | RTLD_LOCAL);
+    void *standard = dlopen("libnccl-tuner.so", RTLD_NOW | RTLD_LOCAL);
     int ours = standard && dlsym(standard, "nccltune_control_version");
     const char *name = standard && !ours ? tuner_of(o, standard) : networks;
     if (standard)

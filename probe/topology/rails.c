@@ -25,17 +25,26 @@ const char *roles_hca_list(const struct topo_class *c, const struct port_verdict
     return list;
 }
 
+const struct topo_class *roles_assume_up(const struct topo_class *c, struct arena *a)
+{
+    struct topo_class *up = arena_alloc(a, sizeof *up);
+    int assumed = 0;
+    *up = *c;
+    up->ports = arena_alloc(a, (size_t)c->nports * sizeof *up->ports);
+    for (int i = 0; i < c->nports; i++) {
+        up->ports[i] = c->ports[i];
+        if (c->ports[i].state != TOPO_STATE_UNKNOWN)
+            continue;
+        up->ports[i].state = TOPO_STATE_ACTIVE;
+        assumed = 1;
+    }
+    return assumed ? up : NULL;
+}
+
 const char *roles_hca_list_if_up(const struct topo_class *c, struct arena *a)
 {
-    struct topo_class up = *c;
-    up.ports = arena_alloc(a, (size_t)(c->nports + 1) * sizeof *up.ports);
-    for (int i = 0; i < c->nports; i++) {
-        up.ports[i] = c->ports[i];
-        if (c->ports[i].state != TOPO_STATE_UNKNOWN)
-            return NULL;
-        up.ports[i].state = TOPO_STATE_ACTIVE;
-    }
-    return roles_hca_list(&up, roles_of(&up, a), a);
+    const struct topo_class *up = roles_assume_up(c, a);
+    return up ? roles_hca_list(up, roles_of(up, a), a) : NULL;
 }
 
 /* ---- the list of HCAs for all classes ---------------------------------------------------------------------------- */

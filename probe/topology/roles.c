@@ -494,8 +494,8 @@ static struct role_evidence see_distance(const struct role_view *v, int port)
                                  index, way));
     if (!v->nbeside || is_beside_gpu(own) || serves_lone_gpu(v, port))
         return fine(arena_printf(v->a, "%s GPU%d (%s)", is_beside_gpu(own) ? "beside" : "nearest to", index, way));
-    return against(ROLE_STORAGE, arena_printf(v->a, "beside no GPU (nearest: GPU%d, %s), while %d others are", index,
-                                              way, v->nbeside));
+    return against(ROLE_STORAGE, arena_printf(v->a, "beside no GPU (nearest: GPU%d, %s), while %d other%s", index, way,
+                                              v->nbeside, v->nbeside == 1 ? " is" : "s are"));
 }
 
 /* ---- ports by GPU ------------------------------------------------------------------------------------------------ */
@@ -682,11 +682,14 @@ static void find_nearest_gpu(const struct role_view *v, int port)
 }
 
 /* A GPU's own port that is down, or of an unknown state, is no reason to send it to a port elsewhere: NCCL lets it
- * share the other GPUs' ports. */
+ * share the other GPUs' ports. One of another fabric is no port of the GPU's. */
 static void find_served_gpus(const struct role_view *v)
 {
     for (int i = 0; i < v->c->nports; i++) {
-        int end = v->ends[i], own = !v->excluded[i] || v->c->ports[i].state != TOPO_STATE_ACTIVE;
+        const struct topo_port *p = &v->c->ports[i];
+        int alike = (p->layer == v->layer || p->layer == TOPO_LINK_UNKNOWN) &&
+                    !(p->rate_Gbps > 0 && p->rate_Gbps < 0.5 * v->best_Gbps);
+        int end = v->ends[i], own = !v->excluded[i] || (p->state != TOPO_STATE_ACTIVE && alike);
         for (int g = 0; end >= 0 && g < v->matrix->ngpus && own; g++)
             v->served[g] |= path_between(v->matrix, end, g)->class_ <= PATH_P2C;
     }
@@ -756,9 +759,9 @@ static struct role_view view_ports(const struct topo_class *c, struct arena *a)
         v.nbeside += !v.excluded[i] && is_beside_gpu(&v.verdicts[i]);
         v.nbeside_down += v.verdicts[i].role == ROLE_DOWN && is_beside_gpu(&v.verdicts[i]);
     }
-    find_served_gpus(&v);
     find_transport(&v);
     find_common_values(&v);
+    find_served_gpus(&v);
     find_odd_ports(&v, is_same_model, 0, &v.boards);
     find_odd_ports(&v, is_same_manager, 0, &v.managers);
     find_odd_ports(&v, is_same_fabric, 1, &v.fabrics);

@@ -118,9 +118,26 @@ ibdev2netdev (Down) is of the interface; the bond beside no GPU does not step in
   Roles:
     mlx5_0:1       compute            InfiniBand, beside GPU0 (PIX)
     mlx5_1:1       unknown            its interface ib1 is down; the port's own state is not known
-    mlx5_bond_0:1  storage            beside no GPU (nearest: GPU0, NODE, for NCCL PHB), while 1 others are
+    mlx5_bond_0:1  storage            beside no GPU (nearest: GPU0, NODE, for NCCL PHB), while 1 other is
 
   NCCL_IB_HCA: =mlx5_0:1
+
+A dark port of another fabric beside a GPU is not the GPU's own: the nearest port of the fabric stays
+
+  $ printf '\tGPU0\tGPU1\tNIC0\tNIC1\tNIC2\nGPU0\t X \tNV4\tPIX\tNODE\tNODE\nGPU1\tNV4\t X \tNODE\tNODE\tPIX\n' >matrix.txt
+  $ printf '%s\tPIX\tNODE\t X \tNODE\tNODE\n' NIC0 >>matrix.txt
+  $ printf '%s\tNODE\tNODE\tNODE\t X \tNODE\n' NIC1 >>matrix.txt
+  $ printf '%s\tNODE\tPIX\tNODE\tNODE\t X \n' NIC2 >>matrix.txt
+  $ printf '%s\n' 'NIC0: mlx5_0' 'NIC1: mlx5_1' 'NIC2: mlx5_2' >>matrix.txt
+  $ ibstat() { printf "CA '%s'\n\tNumber of ports: 1\n\tPort 1:\n\t\tState: %s\n\t\tPhysical state: LinkUp\n\t\tRate: %s\n\t\tLink layer: %s\n" "$@"; }
+  $ ibstat mlx5_0 Active 400 InfiniBand mlx5_1 Active 400 InfiniBand mlx5_2 Down 10 Ethernet >ibstat.txt
+  $ nccltune probe --from matrix.txt --from ibstat.txt --merge | sed -n '/^Roles/,/^$/p; /^NCCL_IB_HCA/p'
+  Roles:
+    mlx5_0:1  compute            400 Gb/s InfiniBand, beside GPU0 (PIX)
+    mlx5_1:1  compute            400 Gb/s InfiniBand, nearest to GPU0 (NODE, for NCCL PHB)
+    mlx5_2:1  down               the port is down
+
+  NCCL_IB_HCA: =mlx5_0:1,mlx5_1:1
 
 Formats of other vendors and programs
 
