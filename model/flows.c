@@ -23,8 +23,11 @@ static const int *gpus_of(const struct layout *y, const struct nccl_graph *g, in
 
 static int nodes_a_leaf(const struct layout *y)
 {
-    int nodes = y->l->nccl->nodes, most = y->switches->nodes_per_leaf / y->l->nccl->trays;
-    return y->switches->nodes_per_leaf < 1 ? nodes : most < 1 ? 1 : most < nodes ? most : nodes;
+    int hosts = y->switches->nodes_per_leaf, nodes = y->l->nccl->nodes;
+    if (hosts < 1 || hosts >= y->l->nccl->setup.nodes)
+        return nodes;
+    int most = (int)((int64_t)hosts * nodes / y->l->nccl->setup.nodes);
+    return most < 1 ? 1 : most;
 }
 
 /* What goes to neighbours in rank order leaves a leaf once per leaf, hosts being numbered along leaves. A leaf of one
@@ -199,7 +202,7 @@ static void lay_tree(struct layout *y, const struct nccl_graph *g, int channel)
 }
 
 /* The switch reads every GPU's bytes, each GPU writes its part of the result, which the switch hands to all. Five to
- * eight GPUs show that; 64 and 72 carry no more than eight do, and NCCL's own estimate is the same for any number. */
+ * eight GPUs show that; 72 carry no more than eight do, and NCCL's own estimate is the same for any number. */
 static void lay_nvls(struct layout *y, const struct nccl_graph *g, int channel)
 {
     const struct model_links *l = y->l;

@@ -48,22 +48,24 @@ static int release_of(const struct nccl_setup *s)
     return s->version ? s->version : NEWEST;
 }
 
+/* 0 off, 1 on, 2 by itself. */
+static int is_off(const char *value, int *off)
+{
+    int on = 0, rc = number(value, 2, &on);
+    *off = !on;
+    return rc;
+}
+
 static int take_nvls(const char *value, struct nccl_setup *s, struct arena *a)
 {
-    int on = 0;
     (void)a;
-    int rc = number(value, 2, &on);
-    s->no_nvls = !on;
-    return rc;
+    return is_off(value, &s->no_nvls);
 }
 
 static int take_mnnvl(const char *value, struct nccl_setup *s, struct arena *a)
 {
-    int on = 0;
     (void)a;
-    int rc = number(value, 2, &on);
-    s->no_mnnvl = !on;
-    return rc;
+    return is_off(value, &s->no_mnnvl);
 }
 
 static int take_net(const char *value, struct nccl_setup *s, struct arena *a)

@@ -232,18 +232,18 @@ void noise_of_repeats(const struct bench_results *r, struct findings *found)
 /* Starts that are less alike than this count as nearly as many. */
 #define ALIKE 0.2
 
-const char *noise_sentence(const struct bench_noise *x, const char *of, int starts, double margin, struct arena *a)
+const char *noise_sentence(const struct bench_noise *x, int starts, double margin, struct arena *a)
 {
     double wanted = 1 + BENCH_WANTED * margin, smallest = bench_smallest_gain(x, starts, margin);
     int need = bench_starts_for(x, wanted, margin);
     const char *more = smallest <= wanted ? ""
                                           : arena_printf(a, "; a gain of %.1f %% takes %s%d starts", 100 * (wanted - 1),
                                                          need < BENCH_MANY_STARTS ? "" : "more than ", need);
-    return arena_printf(
-        a,
-        "this machine differs from itself by %.1f %% from one start to the next (%s): nothing below %.1f %% "
-        "can be decided in %d starts%s",
-        100 * x->spread, of, 100 * (smallest - 1), starts, more);
+    return arena_printf(a,
+                        "this machine differs from itself by %.1f %% from one start to the next (gains of calls): "
+                        "nothing below %.1f %% "
+                        "can be decided in %d starts%s",
+                        100 * x->spread, 100 * (smallest - 1), starts, more);
 }
 
 void noise_of_starts(const struct bench_results *r, struct findings *found)
@@ -273,7 +273,7 @@ void noise_of_starts(const struct bench_results *r, struct findings *found)
     if (x.calls) {
         int noisy = bench_smallest_gain(&x, most, BENCH_MARGIN) > 1 + BENCH_WANTED * BENCH_MARGIN;
         struct finding *f = finding_add(found, noisy ? FINDING_WARNING : FINDING_OK, "smallest-gain", NULL, "%s",
-                                        noise_sentence(&x, "gains of calls", most, BENCH_MARGIN, found->arena));
+                                        noise_sentence(&x, most, BENCH_MARGIN, found->arena));
         if (noisy)
             f->advice = "a quiet machine helps, or a larger --budget";
     }

@@ -28,6 +28,6 @@ void noise_of_repeats(const struct bench_results *r, struct findings *found);
  * keep one of several speeds for a whole start. Nothing where they show neither. */
 void noise_of_starts(const struct bench_results *r, struct findings *found);
 
-/* Say how much this machine differs from itself in gains `of` something, what so many starts can decide then, and how
- * many a gain takes that is worth them. */
-const char *noise_sentence(const struct bench_noise *x, const char *of, int starts, double margin, struct arena *a);
+/* Say how much this machine differs from itself in gains of calls, what so many starts can decide then, and how many a
+ * gain takes that is worth them. */
+const char *noise_sentence(const struct bench_noise *x, int starts, double margin, struct arena *a);

@@ -1,4 +1,4 @@
-/* What time buys. */
+/* How much time is enough. */
 #include "bench/search/budget.h"
 
 #include <math.h>
@@ -6,9 +6,8 @@
 #include "core/json.h"
 #include "core/units.h"
 
-/* No more than this unless a user says so, and no less: seconds. */
+/* No less than this unless a user says so: seconds. */
 #define LEAST_S 60.0
-#define MOST_S  3600.0
 
 /* Starts for calls: one explores, the fewest prove. */
 #define CALLS_STARTS (1 + BENCH_FEWEST)
@@ -42,7 +41,7 @@ double budget_usual_s(const struct budget_task *t, double start_s)
         s *= 1 + t->launches;
     else if (t->launches)
         s += (t->launches + AT_ONCE * BUDGET_PAIRS) * (start_s + least_visit_s(t, start_s));
-    return fmin(fmax(s, LEAST_S), MOST_S);
+    return fmin(fmax(s, LEAST_S), BUDGET_MOST_S);
 }
 
 double budget_visit_s(const struct budget_task *t, double left_s, double start_s)

@@ -13,6 +13,9 @@ struct budget_task {
     double samples_s; /* a sample of every point, seconds; 0: not known */
 };
 
+/* No more than this unless a user says so: seconds. */
+#define BUDGET_MOST_S 3600.0
+
 /* All calls at a point, first uses included, until the winner is proven, in the baseline launch and in the one that
  * wins: seconds, half as long in a quiet world; and samples where these are long: in each launch ten calls once, five
  * of them eight times more, and the pairs of the proof. */

@@ -86,13 +86,6 @@ static int run_session(struct bench_study *s, const struct search_session *v, st
     return rc;
 }
 
-static void say_noise(const struct bench_study *s, const struct bench_noise *noise, const char *of, int starts)
-{
-    struct arena *a = arena_new();
-    log_info(s->log, "noise: %s", noise_sentence(noise, of, starts, s->options->margin, a));
-    arena_free(a);
-}
-
 /* ---- launches against the default ---- */
 
 /* The gain of a launch over another, default call by default call. */
@@ -447,12 +440,12 @@ static int plan_starts(struct bench_study *s, double began_s)
     int starts = PROVING;
     if (noise.calls && s->options->budget_open) {
         starts = (int)fmin(bench_starts_for(&noise, 1 + BENCH_WANTED * margin, margin), PROVING);
-        s->time.deadline_s =
-            fmax(s->time.deadline_s, progress_now_s() + (starts - BENCH_FEWEST) * start_s + s->time.start_s);
+        double wanted_s = progress_now_s() + (starts - BENCH_FEWEST) * start_s + s->time.start_s;
+        s->time.deadline_s = fmax(s->time.deadline_s, fmin(wanted_s, s->time.started_s + BUDGET_MOST_S));
     }
     int fit = BENCH_FEWEST + (int)fmin(left_s(s) / start_s, starts - BENCH_FEWEST);
     if (noise.calls)
-        say_noise(s, &noise, "gains of calls", fit);
+        log_info(s->log, "noise: %s", noise_sentence(&noise, fit, margin, a));
     arena_free(a);
     return starts;
 }
@@ -559,9 +552,6 @@ static int search(struct bench_study *s, struct screening *f, struct err *e)
         return rc;
     if (left_s(s) > BUDGET_SPARE * session_s(s)) {
         rc = screening_run(s, f, e);
-        if (f->count > 1)
-            say_noise(s, &(struct bench_noise){f->spread, 1, 1, s->options->confidence}, "pairs of launches",
-                      BUDGET_PAIRS);
         if (!rc && !bench_stopped(s) && (ample || screening_best(f) > PROMISING))
             rc = compare_launches(s, f, &winner, e);
         if (!rc && !bench_stopped(s))

@@ -262,7 +262,7 @@ static struct bench_session *open_here(struct session *v, struct err *e)
     return s->engine->measures->open(&s->plan, v->want->launch, START_S, s->stop, e);
 }
 
-/* How long the whole run is to take, now that it is known what a start takes, or samples, and what that buys: said
+/* How long the whole run is to take, now that it is known what a start takes, or samples: said
  * where it is more than before, or `tell`. */
 static void take_time(struct bench_study *s, int tell)
 {

@@ -197,9 +197,7 @@ static void write_series(struct builder *b, const struct series *s)
 {
     for (int i = 0; i < s->count; i++) {
         emit(b, &s->own[i]);
-        if (!i)
-            continue;
-        int low = s->shapes[i - 1]->nodes, high = s->shapes[i]->nodes;
+        int low = i ? s->shapes[i - 1]->nodes : 0, high = s->shapes[i]->nodes;
         if (low > 1 && high > low + 1) {
             struct segment between = agreement(b, &s->own[i - 1], &s->own[i]);
             fill(b, s, &between, low + 1, high - 1, ENV_AGREED);

@@ -113,11 +113,12 @@ static void log_assumptions(const struct context *c, const struct model *m, cons
         log_warn(log, "assumed: %s", m->assumptions[i]);
 }
 
-/* From here on nodes are what NCCL takes for such, as in every journal: by them it asks a tuner. */
+/* From here on nodes are what NCCL takes for such, as in every journal: by them it asks a tuner. Hosts of one NVLink
+ * domain stay hosts. */
 static void count_as_nccl(struct context *c, struct bench_plan *p, const struct model *m)
 {
     int *nodes = arena_alloc(c->arena, (size_t)p->nnodes * sizeof *nodes);
-    c->parts = m->nccl->trays > 1 ? 1 : m->nccl->nodes / m->nccl->setup.nodes;
+    c->parts = m->nccl->nodes > m->nccl->setup.nodes ? m->nccl->nodes / m->nccl->setup.nodes : 1;
     for (int i = 0; i < p->nnodes; i++)
         nodes[i] = p->nodes[i] * c->parts;
     p->nodes = nodes;

@@ -361,7 +361,7 @@ static void count_nodes(struct nccl_model *m, struct arena *a)
     int nodes = m->setup.nodes, most = nodes_a_domain(&m->setup, m->version, a);
     const struct topo_class *c = &m->setup.topology->classes[m->setup.class_index];
     m->nodes = (nodes - 1) / most + 1;
-    m->trays = nodes / m->nodes;
+    m->trays = (nodes - 1) / m->nodes + 1;
     m->c = m->trays > 1 ? fuse(c, m->trays, a) : c;
     m->ranks_per_node = m->trays * m->setup.ranks_per_node;
     m->ranks = nodes * m->setup.ranks_per_node;
@@ -386,8 +386,10 @@ static struct graph_system *see(struct nccl_model *m, struct arena *a, struct er
     assume_about_gpus(m, a);
     if (m->trays > 1)
         assume(m, a,
-               m->nodes > 1 ? arena_printf(a, "the nodes fill %d NVLink domains evenly", m->nodes)
-                            : "all nodes are in one NVLink domain");
+               m->nodes * m->trays != m->setup.nodes
+                   ? arena_printf(a, "%d NVLink domains of %d nodes, though the last is smaller", m->nodes, m->trays)
+               : m->nodes > 1 ? arena_printf(a, "the nodes fill %d NVLink domains evenly", m->nodes)
+                              : "all nodes are in one NVLink domain");
     if (m->version / 100 > NCCL_NEWEST / 100)
         assume(m, a, "a release newer than those known: counted as the newest of them");
     assume(m, a, about_nets);

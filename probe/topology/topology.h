@@ -471,8 +471,8 @@ int roles_evidence(const struct topo_class *c, int port, struct arena *a, struct
  * entries. */
 #define ROLES_MOST_HCAS 32
 const char *roles_hca_list(const struct topo_class *c, const struct port_verdict *verdicts, struct arena *a);
-/* A copy of the class in which the ports of unknown state are active, and the list of HCAs of that; NULL where the state
- * of all is known, or no port would be on the list. */
+/* A copy of the class in which the ports of unknown state are active, and the list of HCAs of that; NULL where the
+ * state of all is known, or no port would be on the list. */
 const struct topo_class *roles_assume_up(const struct topo_class *c, struct arena *a);
 const char *roles_hca_list_if_up(const struct topo_class *c, struct arena *a);
 

@@ -90,6 +90,16 @@ A partition of the rack is a domain of its own, as the hosts tell
   $ at 1073741824
   [["as it is","nvls","NVLink of GPU0"],["8 nodes","nvls_tree","NVLink of GPU0"]]
 
+The last domain may be smaller than the others
+
+  $ nccltune probe --machine gb200-nvl72 --nodes 3 --json | jq '.hosts |= [to_entries[] | .value + {clique: "rack.\(.key / 2 | floor)"}]' >three.json
+  $ nccltune whatif --topology three.json --nodes 3 --json >out.json
+  $ at 1073741824
+  [["as it is","nvls_tree","NIC mlx5_0:1"],["only mlx5_0","tree","NIC mlx5_0:1"],["2 of 4 HCAs","tree","NIC mlx5_0:1"],["without mlx5_3","nvls_tree","NIC mlx5_0:1"],["mlx5_0 at half width","nvls_tree","PCIe of mlx5_0"],["sockets","nvls_tree","TCP of the host"],["mixed rails","nvls_tree","NIC mlx5_0:1"],["2:1 oversubscribed","nvls_tree","leaf uplinks"],["12 nodes","nvls_tree","NIC mlx5_0:1"],["48 nodes","nvls_tree","NIC mlx5_0:1"]]
+  $ nccltune bench --engine model --topology three.json --nodes 3 --collectives allreduce --sizes 1G -q -o three.jsonl >/dev/null; echo $?
+  nccltune bench: warning: assumed: for NCCL's choice: 2 NVLink domains of 2 nodes, though the last is smaller
+  0
+
 --workload: a job's step
 
   $ nccltune workload --model qwen2-7b --framework fsdp --algorithm ppo --no-custom-all-reduce --nodes 2 --tflops 125 \

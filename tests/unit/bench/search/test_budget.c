@@ -1,4 +1,4 @@
-/* What time buys, and how much is usual. */
+/* How much time is enough, and how much is usual. */
 #include "bench/search/budget.h"
 #include "tests/lib/unit.h"
 
