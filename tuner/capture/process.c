@@ -7,18 +7,22 @@
 #include "tuner/capture/process.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/clock.h"
 #include "tuner/capture/abi.h"
 #include "tuner/capture/file.h"
-#include "tuner/capture/writer.h"
+#include "tuner/libc/elf.h"
 #include "tuner/observe/conclude.h"
 
 #define SECONDS       UINT64_C(1000000000)
@@ -40,6 +44,14 @@ static struct {
     _Atomic int ending;  /* of the program */
     _Atomic int changed; /* since the last file that could be written: communicators were opened or closed */
 } process = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+/* A word that counts what was asked for, a word that counts what is done, and futexes on both: the functions of pthread
+ * that would wait with a limit bind newer glibc than containers have. */
+static struct {
+    _Atomic uint32_t asked, done; /* files; both wrap around */
+    _Atomic unsigned late;
+    _Atomic int hangs; /* somebody waited in vain */
+} writer;
 
 /* What the writer has to say is said by the next thread of NCCL's that comes by: NCCL may be gone for the writer. */
 _Atomic int profiler_unsaid;
@@ -89,7 +101,7 @@ static void make_document(struct profiler_document *d)
     process.wrote_ns = now_ns();
     process.changed = 0;
     process.job.seconds = (process.wrote_ns - process.began_ns) / 1000000000;
-    process.job.late = profiler_writer_late();
+    process.job.late = atomic_load(&writer.late);
     profiler_file_make(d, &process.job, comms, count);
 }
 
@@ -135,6 +147,95 @@ void profiler_say(void)
     log_text(NCCLTUNE_LOG_WARN, unsaid);
     atomic_store(&profiler_unsaid, NOTHING_UNSAID);
     errno = before;
+}
+
+/* ---- the thread that writes: no thread of NCCL's ever waits for a file system ------------------------------------ */
+
+/* While the word is `value`, until the time; UINT64_MAX: for ever. 0: the time has come. */
+static int sleep_while(_Atomic uint32_t *word, uint32_t value, uint64_t until_ns)
+{
+    while (atomic_load(word) == value) {
+        uint64_t now = clock_now_ns(), left = until_ns - now;
+        struct timespec t = {.tv_sec = (time_t)(left / 1000000000), .tv_nsec = (long)(left % 1000000000)};
+        if (now >= until_ns)
+            return 0;
+        syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, until_ns == UINT64_MAX ? NULL : &t, NULL, 0);
+    }
+    return 1;
+}
+
+static void wake_waiters(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* Asked for one by one or due by the clock: what came while a file was being written is made up for by the next. */
+static void *write_files(void *unused)
+{
+    uint64_t next = process.job.interval_ns ? clock_now_ns() + process.job.interval_ns : UINT64_MAX;
+    uint32_t done = atomic_load(&writer.done);
+    (void)unused;
+    prctl(PR_SET_NAME, "nccltune");
+    for (;;) {
+        sleep_while(&writer.asked, done, next);
+        uint32_t asked = atomic_load(&writer.asked);
+        uint64_t began = clock_now_ns();
+        if (asked - done > 1)
+            atomic_fetch_add(&writer.late, asked - done - 1);
+        write_file();
+        atomic_store(&writer.hangs, 0);
+        atomic_store(&writer.done, done = asked);
+        wake_waiters(&writer.done);
+        if (!process.job.interval_ns)
+            continue;
+        atomic_fetch_add(&writer.late, (unsigned)((clock_now_ns() - began) / process.job.interval_ns));
+        next = clock_now_ns() + process.job.interval_ns;
+    }
+    return NULL;
+}
+
+/* Ask for one more file; never wait. What is asked for while a file is being written is one file, not many. */
+static void ask_for_file(void)
+{
+    atomic_fetch_add(&writer.asked, 1);
+    wake_waiters(&writer.asked);
+}
+
+/* Wait until the files that were asked for are written, for PATIENCE_NS at most; not at all where the last wait was in
+ * vain and nothing was written since. */
+static void wait_for_files(void)
+{
+    uint64_t until = clock_now_ns() + PATIENCE_NS;
+    uint32_t asked = atomic_load(&writer.asked), done;
+    if (atomic_load(&writer.hangs))
+        return;
+    while ((int32_t)(asked - (done = atomic_load(&writer.done))) > 0)
+        if (!sleep_while(&writer.done, done, until)) {
+            atomic_store(&writer.hangs, 1);
+            return;
+        }
+}
+
+/* Start a detached thread that blocks all signals and keeps this library loaded until the end of the process: it runs
+ * our code. Return 0 or an errno. pthread_create has moved from one library of glibc's to another, so it is looked for
+ * among what is loaded. */
+static int start_thread(void *(*run)(void *unused))
+{
+    static const char here = 0;
+    const void *at = plugin_elf_function("pthread_create");
+    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all, before;
+    if (!at || !plugin_elf_stay(&here) || pthread_attr_init(&attributes))
+        return ENOSYS;
+    memcpy(&create, &at, sizeof create); /* ISO C has no cast from object to function pointer */
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before); /* of this thread, on Linux; the new one inherits it */
+    int error = create(&thread, &attributes, run, NULL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return error;
 }
 
 /* ---- communicators ----------------------------------------------------------------------------------------------- */
@@ -238,7 +339,7 @@ static void judge_job(int api, nccl_logger log)
     if (profiler_job_refuse_times(&process.job, api, why, sizeof why))
         log_text(NCCLTUNE_LOG_WARN, why);
     /* NCCL unloads us with the last communicator, but the counts are of the process: the thread keeps us. */
-    int error = profiler_writer_start(write_file, process.job.interval_ns);
+    int error = start_thread(write_files);
     if (!error)
         return;
     process.wanted = 0;
@@ -338,9 +439,9 @@ void profiler_close(struct profiler_comm *c)
     closes = closes && (last || now_ns() - process.wrote_ns > CLOSING_NS);
     unlock();
     if (closes)
-        profiler_writer_ask();
+        ask_for_file();
     if (last)
-        profiler_writer_wait(PATIENCE_NS);
+        wait_for_files();
     profiler_say();
     errno = before;
 }
@@ -353,6 +454,6 @@ __attribute__((destructor)) static void unload(void)
         return;
     process.ending = 1;
     if (process.live || process.changed || process.job.observed)
-        profiler_writer_ask();
-    profiler_writer_wait(PATIENCE_NS);
+        ask_for_file();
+    wait_for_files();
 }
