@@ -219,7 +219,7 @@ static void draw_ranges(const struct plot *p, const struct env_coll *c)
         double from = (double)c->ranges[i].min_bytes;
         double low = from > 0 ? fmax(across(p, from), LEFT) : LEFT;
         double high = i + 2 < c->nranges ? across(p, (double)c->ranges[i + 2].min_bytes) : WIDTH - RIGHT;
-        if (low > LEFT && low < WIDTH - RIGHT)
+        if (i && low > LEFT && low < WIDTH - RIGHT)
             fprintf(p->out, "<path class=\"mark\" d=\"M%.1f %.1fV%.1f\"/>", low, TOP - 4 - (i % 2) * 14,
                     HEIGHT - BOTTOM);
         if (high - low > 4 * LETTER)

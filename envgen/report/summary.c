@@ -132,6 +132,21 @@ static void put_verdict(struct report *r, const struct gained *all, int n, FILE 
         page_put(out, "p", r->d->today);
 }
 
+/* Beside the plots, where a first screen has room. */
+static void put_next(struct report *r, FILE *out)
+{
+    const char *profile = env_shell_word(r->a, r->p->dir);
+    fputs("<div>\n", out);
+    page_put(out, "h3", "Next");
+    page_put(out, "pre",
+             arena_printf(r->a,
+                          "# each setting and rule, with its evidence\nnccltune explain %s\n"
+                          "# measure it against the baseline again\nnccltune verify %s\n"
+                          "# deploy it to jobs; undo: --previous, --uninstall\nnccltune install-profile %s",
+                          profile, profile, profile));
+    fputs("</div>\n", out);
+}
+
 static void put_gains(struct report *r, const struct gained *all, int n, FILE *out)
 {
     const int most = 8, plots = 2;
@@ -148,6 +163,7 @@ static void put_gains(struct report *r, const struct gained *all, int n, FILE *o
             drawn++;
         }
     }
+    put_next(r, out);
     fputs("</div>\n", out);
     if (!n)
         return;
@@ -191,17 +207,9 @@ static void draw_summary(struct report *r, FILE *out)
 {
     int n;
     const struct gained *all = gains_of(r, &n);
-    const char *profile = env_shell_word(r->a, r->p->dir);
     put_verdict(r, all, n, out);
     put_gains(r, all, n, out);
     put_machine(r, out);
-    page_put(out, "h3", "Next");
-    page_put(out, "pre",
-             arena_printf(r->a,
-                          "nccltune explain %s            # each setting and rule, with its evidence\n"
-                          "nccltune verify %s             # measure it against the baseline again\n"
-                          "nccltune install-profile %s    # deploy it to jobs; undo: --previous, --uninstall",
-                          profile, profile, profile));
     report_draw_findings(r, out);
     page_put(out, "p",
              arena_printf(r->a, "Profile %s, hash %.16s, written %s by nccltune %s.", r->p->dir, r->p->manifest.hash,
