@@ -87,6 +87,24 @@ char *unit_bytes(char text[UNIT_TEXT], uint64_t bytes)
     return text;
 }
 
+char *unit_range(char text[3 * UNIT_TEXT], uint64_t min_bytes, uint64_t max_bytes)
+{
+    char low[UNIT_TEXT], high[UNIT_TEXT];
+    int above = min_bytes > 1024 && min_bytes % 1024 == 1, below = max_bytes % 1024 == 1023;
+    unit_bytes(low, min_bytes - (uint64_t)above);
+    unit_bytes(high, max_bytes == UINT64_MAX ? max_bytes : max_bytes + (uint64_t)below);
+    if (min_bytes == max_bytes)
+        snprintf(text, 3 * UNIT_TEXT, "%s", low);
+    else if (max_bytes == UINT64_MAX)
+        snprintf(text, 3 * UNIT_TEXT, min_bytes ? "%s%s%s" : "all sizes", above ? "above " : "from ", low,
+                 above ? "" : " up");
+    else if (!min_bytes)
+        snprintf(text, 3 * UNIT_TEXT, "%s %s", below ? "below" : "up to", high);
+    else
+        snprintf(text, 3 * UNIT_TEXT, "%s%s to %s%s", above ? "above " : "", low, below ? "below " : "", high);
+    return text;
+}
+
 char *unit_seconds(char text[UNIT_TEXT], double seconds)
 {
     if (!(seconds > 0))

@@ -20,6 +20,10 @@ int unit_parse_int(const char *s, long low, long high, long *value, const char *
 /* "64 KiB", "1.5 MiB", "8 B"; "any larger size" of UINT64_MAX, an open end. Returns `text`. */
 char *unit_bytes(char text[UNIT_TEXT], uint64_t bytes);
 
+/* "4 KiB", "above 4 KiB to below 1 MiB", "above 1 MiB", "up to 1 MiB", "all sizes"; both ends inclusive, UINT64_MAX an
+ * open end. Returns `text`. */
+char *unit_range(char text[3 * UNIT_TEXT], uint64_t min_bytes, uint64_t max_bytes);
+
 /* "850 ms", "42 s", "3 min 20 s", "2 h 5 min". Returns `text`. */
 char *unit_seconds(char text[UNIT_TEXT], double seconds);
 

@@ -223,7 +223,7 @@ static void print_rule(struct env_profile const *p, const struct env_shape *s, c
 
 static void print_shape(const struct env_profile *p, const struct env_shape *s, const struct env_question *q, FILE *out)
 {
-    char size[UNIT_TEXT], from[UNIT_TEXT];
+    char size[UNIT_TEXT], sizes[3 * UNIT_TEXT];
     const struct env_range *r = env_range_at(s, q->coll, q->bytes);
     fprintf(out, "%s of %s on %s, %s\n", coll_name(q->coll), unit_bytes(size, q->bytes), env_shape_text(p->arena, s),
             env_comment(p->arena, s->library));
@@ -231,9 +231,8 @@ static void print_shape(const struct env_profile *p, const struct env_shape *s, 
         fprintf(out, "  not measured: the library's own choice is used\n");
         return;
     }
-    fprintf(out, "  used: %s%s%s, from %s to %s\n", env_comment(p->arena, r->call.label), r->call.nsettings ? ": " : "",
-            env_comment(p->arena, settings_text(p->arena, &r->call)), unit_bytes(from, r->min_bytes),
-            unit_bytes(size, r->max_bytes));
+    fprintf(out, "  used: %s%s%s (%s)\n", env_comment(p->arena, r->call.label), r->call.nsettings ? ": " : "",
+            env_comment(p->arena, settings_text(p->arena, &r->call)), unit_range(sizes, r->min_bytes, r->max_bytes));
     fprintf(out, "  why: %s\n", env_comment(p->arena, r->why));
     print_rule(p, s, q, out);
     if (s->chosen > 0)

@@ -331,13 +331,13 @@ static const char *sizes_text(struct arena *a, const struct env_range *r)
 static void print_ranges(struct arena *a, struct explain_model *m, const struct env_shape *s, const struct env_coll *c,
                          FILE *out)
 {
-    char from[UNIT_TEXT], to[UNIT_TEXT];
+    char sizes[3 * UNIT_TEXT];
     for (int i = 0; i < c->nranges; i++) {
         const struct env_range *r = &c->ranges[i];
         const char *own =
             m && r->call.nsettings && explain_model_knows(s) ? explain_model_range(m, s, c->coll, r) : NULL;
-        fprintf(out, "  %-14s %10s to %-15s  %-24s %s%s%s%s%s%s\n", i ? "" : coll_name(c->coll),
-                unit_bytes(from, r->min_bytes), unit_bytes(to, r->max_bytes), safe(a, r->call.label),
+        fprintf(out, "  %-14s %-29s  %-24s %s%s%s%s%s%s\n", i ? "" : coll_name(c->coll),
+                unit_range(sizes, r->min_bytes, r->max_bytes), safe(a, r->call.label),
                 r->call.nsettings ? env_gain_text(a, r->gain) : "", r->call.nsettings ? sizes_text(a, r) : "",
                 own ? "  " : "", own ? explain_model_library(m) : "", own ? " would: " : "", own ? own : "");
     }

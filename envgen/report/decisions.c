@@ -70,10 +70,11 @@ static struct report_size *sizes_of(struct report *r, const struct env_coll *c, 
 
 struct plot {
     struct plot_point {
-        double x, y, low, high; /* bytes; the gain with its interval, low 0: none */
+        double x, y, low, high; /* bytes; gain or bandwidth with its interval, low 0: none */
         const char *text;
     } * points;
     int n;
+    const char *unit, *legend;
     double x_low, x_high, y_low, y_high; /* logarithms of what is drawn */
     FILE *out;
 };
@@ -101,6 +102,22 @@ static struct plot_point point_of(struct report *r, const struct report_size *s)
         p.high = sure ? g->high : g->median;
     } else {
         p.y = s->used && !s->used->call.nsettings;
+    }
+    return p;
+}
+
+/* The bus bandwidth in GB/s of what is used, of the baseline where that is not known. */
+static struct plot_point busbw_point_of(struct report *r, const struct env_shape *shape, int coll,
+                                        const struct report_size *s)
+{
+    const struct bench_interval *us = s->used && s->used->time_us.n ? &s->used->time_us : &s->untouched;
+    struct plot_point p = {.x = (double)s->point->bytes, .text = text_of(r, s)};
+    double of_1us = p.x * coll_busbw_factor(coll, shape->ranks) / 1e3;
+    if (us->n && us->median > 0) {
+        int sure = (us->predicted || !bench_few(us)) && us->low > 0;
+        p.y = of_1us / us->median;
+        p.low = sure ? of_1us / us->high : 0;
+        p.high = sure ? of_1us / us->low : p.y;
     }
     return p;
 }
@@ -165,10 +182,11 @@ static void draw_axes(const struct plot *p)
             if (y < TOP || y > HEIGHT - BOTTOM)
                 continue;
             fprintf(p->out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", LEFT, y, WIDTH - RIGHT);
-            snprintf(text, sizeof text, "%gx", v);
+            snprintf(text, sizeof text, "%g%s", v, p->unit);
             svg_words(p->out, LEFT - 6, y + 4, " text-anchor=\"end\"", text, 16);
         }
-    fprintf(p->out, "<path class=\"axis\" d=\"M%.1f %.1fH%.1f\"/>", LEFT, down(p, 1), WIDTH - RIGHT);
+    if (*p->unit)
+        fprintf(p->out, "<path class=\"axis\" d=\"M%.1f %.1fH%.1f\"/>", LEFT, down(p, 1), WIDTH - RIGHT);
     fprintf(p->out, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n", LEFT, TOP, HEIGHT - BOTTOM, WIDTH - RIGHT);
 }
 
@@ -209,21 +227,36 @@ static void draw_points(const struct plot *p, int predicted)
             fprintf(p->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>", across(p, p->points[i].x),
                     down(p, p->points[i].y));
     fprintf(p->out, "<path class=\"line\" d=\"M%.1f %.1fh20\"/>", LEFT, HEIGHT - 14);
-    svg_words(p->out, LEFT + 26, HEIGHT - 10, "", "gain over baseline", 20);
+    svg_words(p->out, LEFT + 26, HEIGHT - 10, "", p->legend, XML_WHOLE);
 }
 
-/* What is used from a size on stands above it, in two rows by turns. */
+/* A line where another call begins. */
+static void draw_borders(const struct plot *p, const struct env_coll *c)
+{
+    for (int i = 1; i < c->nranges; i++) {
+        const struct env_range *range = &c->ranges[i];
+        double x = across(p, (double)range->min_bytes);
+        if (x > LEFT && x < WIDTH - RIGHT && (range->call.nsettings || range->npoints))
+            fprintf(p->out, "<path class=\"mark\" d=\"M%.1f %.1fV%.1f\"/>", x, TOP - 4 - (i % 2) * 14, HEIGHT - BOTTOM);
+    }
+}
+
+/* What is used from a size on stands above it, in two rows by turns; the default has no name where it holds no size.
+ */
 static void draw_ranges(const struct plot *p, const struct env_coll *c)
 {
     for (int i = 0; i < c->nranges; i++) {
-        double from = (double)c->ranges[i].min_bytes;
-        double low = from > 0 ? fmax(across(p, from), LEFT) : LEFT;
-        double high = i + 2 < c->nranges ? across(p, (double)c->ranges[i + 2].min_bytes) : WIDTH - RIGHT;
-        if (i && low > LEFT && low < WIDTH - RIGHT)
-            fprintf(p->out, "<path class=\"mark\" d=\"M%.1f %.1fV%.1f\"/>", low, TOP - 4 - (i % 2) * 14,
-                    HEIGHT - BOTTOM);
-        if (high - low > 4 * LETTER)
-            svg_words(p->out, low + 3, TOP - 8 - (i % 2) * 14, " class=\"held\"", c->ranges[i].call.label,
+        const struct env_range *range = &c->ranges[i];
+        double low = i ? fmax(across(p, (double)range->min_bytes), LEFT) : LEFT;
+        double high = i + 2 < c->nranges ? across(p, (double)c->ranges[i + 2].min_bytes) : WIDTH;
+        double room = LETTER * (double)strlen(range->call.label) + 3;
+        if (low >= WIDTH - RIGHT || (!range->call.nsettings && !range->npoints))
+            continue;
+        if (high >= WIDTH && low + room > WIDTH)
+            svg_words(p->out, low - 3, TOP - 8 - (i % 2) * 14, " class=\"held\" text-anchor=\"end\"", range->call.label,
+                      XML_WHOLE);
+        else if (high - low > 4 * LETTER)
+            svg_words(p->out, low + 3, TOP - 8 - (i % 2) * 14, " class=\"held\"", range->call.label,
                       (int)((high - low) / LETTER));
     }
 }
@@ -240,33 +273,49 @@ static void draw_column(const struct plot *p, int i)
             HEIGHT - TOP - BOTTOM);
 }
 
-void report_draw_gain(struct report *r, const struct env_shape *shape, const struct env_coll *c, FILE *out)
+static void draw_plot(struct report *r, struct plot *p, const struct env_shape *shape, const struct env_coll *c)
 {
-    struct plot p = {.out = out};
     int predicted = bench_evidence_of(shape->engine) == BENCH_PREDICTED;
     const char *title = arena_printf(r->a, "%s on %s%s", coll_name(c->coll), env_shape_text(r->a, shape),
                                      predicted ? ", PREDICTED" : "");
+    if (frame_points(p))
+        return;
+    fputs("<figure class=\"plot\"><figcaption>", p->out);
+    xml_put(p->out, title, XML_WHOLE);
+    fprintf(p->out,
+            "</figcaption><svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" "
+            "tabindex=\"0\" aria-label=\"",
+            WIDTH, HEIGHT);
+    xml_put(p->out, title, XML_WHOLE);
+    fputs("\">\n", p->out);
+    draw_axes(p);
+    draw_borders(p, c);
+    draw_ranges(p, c);
+    draw_points(p, predicted);
+    for (int i = 0; i < p->n; i++)
+        if (p->points[i].x > 0)
+            draw_column(p, i);
+    fputs("</svg><output></output></figure>\n", p->out);
+}
+
+void report_draw_gain(struct report *r, const struct env_shape *shape, const struct env_coll *c, FILE *out)
+{
+    struct plot p = {.out = out, .unit = "x", .legend = "gain over baseline"};
     const struct report_size *sizes = sizes_of(r, c, &p.n);
     p.points = arena_alloc(r->a, ((size_t)p.n + 1) * sizeof *p.points);
     for (int i = 0; i < p.n; i++)
         p.points[i] = point_of(r, &sizes[i]);
-    if (frame_points(&p))
-        return;
-    fputs("<figure class=\"plot\"><figcaption>", out);
-    xml_put(out, title, XML_WHOLE);
-    fprintf(out,
-            "</figcaption><svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" "
-            "tabindex=\"0\" aria-label=\"",
-            WIDTH, HEIGHT);
-    xml_put(out, title, XML_WHOLE);
-    fputs("\">\n", out);
-    draw_axes(&p);
-    draw_ranges(&p, c);
-    draw_points(&p, predicted);
+    draw_plot(r, &p, shape, c);
+}
+
+void report_draw_busbw(struct report *r, const struct env_shape *shape, const struct env_coll *c, FILE *out)
+{
+    struct plot p = {.out = out, .unit = "", .legend = "bus bandwidth in GB/s"};
+    const struct report_size *sizes = sizes_of(r, c, &p.n);
+    p.points = arena_alloc(r->a, ((size_t)p.n + 1) * sizeof *p.points);
     for (int i = 0; i < p.n; i++)
-        if (p.points[i].x > 0)
-            draw_column(&p, i);
-    fputs("</svg><output></output></figure>\n", out);
+        p.points[i] = busbw_point_of(r, shape, c->coll, &sizes[i]);
+    draw_plot(r, &p, shape, c);
 }
 
 static void draw_calls(struct report *r, FILE *out)
@@ -305,8 +354,8 @@ static void put_shape(struct report *r, const struct env_shape *s, FILE *out)
 
 static const char *range_text(struct report *r, const struct env_range *range)
 {
-    char low[UNIT_TEXT], high[UNIT_TEXT];
-    return arena_printf(r->a, "%s to %s", unit_bytes(low, range->min_bytes), unit_bytes(high, range->max_bytes));
+    char text[3 * UNIT_TEXT];
+    return arena_strdup(r->a, unit_range(text, range->min_bytes, range->max_bytes));
 }
 
 /* ---- decisions --------------------------------------------------------------------------------------------------- */

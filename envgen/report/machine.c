@@ -77,18 +77,18 @@ static void put_matrix(FILE *out, const struct topology *t, int class_index, str
     page_table_end(out);
 }
 
-void report_draw_picture(const struct topology *t, FILE *out)
+void report_draw_picture(const struct topology *t, const struct picture_mark *mark, FILE *out)
 {
     struct err why_not = {0};
     page_paper(out);
-    if (probe_format_find("svg")->write(t, out, &why_not))
+    if (picture_write(t, mark, out, &why_not))
         page_put(out, "p", why_not.text);
     page_paper_end(out);
 }
 
 static void draw_machine(struct report *r, FILE *out)
 {
-    report_draw_picture(r->t, out);
+    report_draw_picture(r->t, NULL, out);
     for (int i = 0; i < r->t->nclasses && i < MOST_MATRICES; i++)
         put_matrix(out, r->t, i, r->a);
 }

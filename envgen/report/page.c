@@ -6,6 +6,7 @@
 #include "core/xml.h"
 
 #define FIGURE 10 /* longer cells that begin with a digit are words */
+#define SHORT  32 /* cells that are not broken into lines */
 
 extern const char page_css[], page_js[]; /* the files of these names, by the Makefile */
 
@@ -53,7 +54,11 @@ void page_row(FILE *out, const char *class, const char *const *cells, int n)
     fprintf(out, class ? "<tr class=\"%s\">" : "<tr>", class);
     for (int i = 0; i < n; i++) {
         const char *cell = cells[i] ? cells[i] : "";
-        fputs(isdigit((unsigned char)*cell) && strlen(cell) < FIGURE ? "<td class=\"n\">" : "<td>", out);
+        size_t length = strlen(cell);
+        fputs(isdigit((unsigned char)*cell) && length < FIGURE ? "<td class=\"n\">"
+              : length < SHORT                                 ? "<td>"
+                                                               : "<td class=\"l\">",
+              out);
         xml_put(out, cell, XML_WHOLE);
         fputs("</td>", out);
     }
@@ -72,11 +77,11 @@ static void put_finding(FILE *out, const struct finding *f)
     xml_put(out, f->id, XML_WHOLE);
     fputs("</td><td>", out);
     xml_put(out, f->subject, XML_WHOLE);
-    fputs("</td><td>", out);
+    fputs("</td><td class=\"l\">", out);
     xml_put(out, f->text, XML_WHOLE);
     fputs(f->evidence ? ": " : "", out);
     xml_put(out, f->evidence, XML_WHOLE);
-    fputs("</td><td>", out);
+    fputs("</td><td class=\"l\">", out);
     xml_put(out, f->advice, XML_WHOLE);
     fputs("</td></tr>\n", out);
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "core/file.h"
+#include "core/hostlist.h"
 #include "core/vars/catalogue.h"
 #include "envgen/report/page.h"
 #include "envgen/report/report_internal.h"
@@ -39,9 +40,14 @@ static int read_files(struct report *r, struct err *e)
 
 static const char *title_of(const struct report *r)
 {
-    int n = r->t ? r->t->nhosts : 0;
-    const char *whose = !r->t ? r->p->dir : n == 1 ? r->t->hosts[0].name : r->t->source ? r->t->source : r->p->dir;
-    return n > 1 ? arena_printf(r->a, "nccltune: %s, %d nodes", whose, n) : arena_printf(r->a, "nccltune: %s", whose);
+    const struct topology *t = r->t;
+    if (!t || !t->nhosts)
+        return arena_printf(r->a, "nccltune: %s", r->p->dir);
+    const char **names = arena_alloc(r->a, (size_t)t->nhosts * sizeof *names);
+    for (int i = 0; i < t->nhosts; i++)
+        names[i] = t->hosts[i].name;
+    return arena_printf(r->a, "nccltune: %s%s%s%s", hostlist_fold(names, t->nhosts, r->a), t->source ? " (" : "",
+                        t->source ? t->source : "", t->source ? ")" : "");
 }
 
 static void draw_page(struct report *r, FILE *out)

@@ -4,6 +4,7 @@
 #include "bench/fabric/fabric.h"
 #include "envgen/explain/explain.h"
 #include "envgen/profile/profile.h"
+#include "probe/format/format.h"
 #include "probe/topology/topology.h"
 
 struct report {
@@ -30,6 +31,10 @@ extern const struct report_part report_summary, report_machine, report_fabric, r
 /* A plot of a collective's gain over the baseline, by size. */
 void report_draw_gain(struct report *r, const struct env_shape *shape, const struct env_coll *c, FILE *out);
 
+/* A plot of the bus bandwidth of what is used, by size. */
+void report_draw_busbw(struct report *r, const struct env_shape *shape, const struct env_coll *c, FILE *out);
+
 /* Findings about machine and fabric, and disturbances of the measurement. */
 void report_draw_findings(struct report *r, FILE *out);
-void report_draw_picture(const struct topology *t, FILE *out); /* of the machine */
+/* Of the machine; `mark` NULL: none. */
+void report_draw_picture(const struct topology *t, const struct picture_mark *mark, FILE *out);

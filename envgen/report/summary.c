@@ -77,7 +77,7 @@ static struct gained *gains_of(struct report *r, int *n)
         for (int c = 0; c < r->d->shapes[i].ncolls; c++)
             for (int k = 0; k < r->d->shapes[i].colls[c].nranges; k++) {
                 const struct env_coll *coll = &r->d->shapes[i].colls[c];
-                if (!coll->ranges[k].call.nsettings || !coll->ranges[k].gain.n)
+                if (!coll->ranges[k].call.nsettings || !coll->ranges[k].gain.n || !coll->ranges[k].npoints)
                     continue;
                 all = arena_grow(r->a, all, (size_t)*n, sizeof *all);
                 all[(*n)++] = (struct gained){&r->d->shapes[i], coll, &coll->ranges[k]};
@@ -99,12 +99,31 @@ static const struct env_shape *best_launch(const struct env_decisions *d)
     return best;
 }
 
+/* Warnings about the measurement, each kind once: every node of a busy cluster has the same. */
+static void put_cautions(struct report *r, FILE *out)
+{
+    const struct findings none = {0}, *noise = r->measured ? &r->measured->noise : &none;
+    for (int i = 0; i < noise->n; i++) {
+        int before = 0, alike = 0;
+        for (int k = 0; k < noise->n; k++) {
+            int same = !strcmp(noise->list[k].id, noise->list[i].id);
+            before += same && k < i;
+            alike += same;
+        }
+        if (noise->list[i].severity <= FINDING_NOTE || before)
+            continue;
+        page_put(out, "p",
+                 alike > 1
+                     ? arena_printf(r->a, "Caution: %s (and %d more like it, below).", noise->list[i].text, alike - 1)
+                     : arena_printf(r->a, "Caution: %s.", noise->list[i].text));
+    }
+}
+
 /* What came of it in one or two sentences, and what limits that. */
 static void put_verdict(struct report *r, const struct gained *all, int n, FILE *out)
 {
     const struct env_shape *launch = best_launch(r->d);
     const char *text = "";
-    char size[UNIT_TEXT];
     if (env_shape_with(r->d, BENCH_PREDICTED))
         text = "PREDICTED for a machine that was not measured; intervals have 90 %. ";
     if (!r->d->nshapes)
@@ -112,24 +131,28 @@ static void put_verdict(struct report *r, const struct gained *all, int n, FILE 
     else if (!launch && !n)
         text = arena_printf(r->a, "%sNothing is proven to be faster than the baseline.", text);
     if (launch)
-        text =
-            arena_printf(r->a, "%s%s on %s: %s over the baseline. ", text, launch->launches[launch->chosen].knobs.label,
-                         env_shape_text(r->a, launch), env_gain_text(r->a, launch->launches[launch->chosen].gain));
-    if (n)
-        text = arena_printf(
-            r->a,
-            "%s%d size range%s use%s another call than the baseline; the largest gain is %s with %s of %s from %s up.",
-            text, n, n == 1 ? "" : "s", n == 1 ? "s" : "", env_gain_text(r->a, all[0].range->gain),
-            all[0].range->call.label, coll_name(all[0].coll->coll), unit_bytes(size, all[0].range->min_bytes));
+        text = arena_printf(r->a, "%s%s on %s is %s over the baseline. ", text,
+                            launch->launches[launch->chosen].knobs.label, env_shape_text(r->a, launch),
+                            env_gain_text(r->a, launch->launches[launch->chosen].gain));
+    if (n) {
+        const struct env_range *best = all[0].range;
+        text = arena_printf(r->a, "%sThe largest gain of a call: %s.", text,
+                            env_gain_sentence(r->a, all[0].shape, all[0].coll->coll, best->points,
+                                              best->points + best->npoints - 1, env_gain_text(r->a, best->gain),
+                                              best->call.label));
+        if (n > 1)
+            text = arena_printf(r->a, "%s %d other size range%s faster calls, too.", text, n - 1,
+                                n > 2 ? "s have" : " has");
+    }
+    if (launch || n)
+        text = arena_printf(r->a, "%s Everything else stays at its default.", text);
     page_put(out, "p class=\"verdict\"", text);
     for (const struct bench_engine *const *e = bench_engines; *e; e++)
         if ((*e)->report && env_shape_with(r->d, (*e)->evidence))
             page_put(out, "p", (*e)->report);
-    for (int i = 0; r->measured && i < r->measured->noise.n; i++)
-        if (r->measured->noise.list[i].severity > FINDING_NOTE)
-            page_put(out, "p", arena_printf(r->a, "Caution: %s.", r->measured->noise.list[i].text));
+    put_cautions(r, out);
     if (r->d->today)
-        page_put(out, "p", r->d->today);
+        page_put(out, "p", arena_printf(r->a, "Note: %s.", r->d->today));
 }
 
 /* Beside the plots, where a first screen has room. */
@@ -147,6 +170,17 @@ static void put_next(struct report *r, FILE *out)
     fputs("</div>\n", out);
 }
 
+/* The bandwidth of AllReduce, or of the first collective, where there is no gain to draw. */
+static void draw_baseline(struct report *r, FILE *out)
+{
+    const struct env_shape *s = &r->d->shapes[0];
+    const struct env_coll *c = s->colls;
+    for (int i = 0; i < s->ncolls; i++)
+        c = s->colls[i].coll == COLL_ALLREDUCE ? &s->colls[i] : c;
+    if (s->ncolls)
+        report_draw_busbw(r, s, c, out);
+}
+
 static void put_gains(struct report *r, const struct gained *all, int n, FILE *out)
 {
     const int most = 8, plots = 2;
@@ -154,6 +188,8 @@ static void put_gains(struct report *r, const struct gained *all, int n, FILE *o
     fputs("<div class=\"plots\">\n", out);
     for (int i = 0; !n && launch && i < launch->ncolls && i < plots; i++)
         report_draw_gain(r, launch, &launch->colls[i], out);
+    if (!n && !launch && r->d->nshapes)
+        draw_baseline(r, out);
     for (int i = 0, drawn = 0; i < n && drawn < plots; i++) {
         int before = 0;
         for (int k = 0; k < i; k++)
@@ -167,11 +203,11 @@ static void put_gains(struct report *r, const struct gained *all, int n, FILE *o
     fputs("</div>\n", out);
     if (!n)
         return;
-    PAGE_TABLE(out, NULL, "gain of the call", "used", "collective", "from", "on");
+    PAGE_TABLE(out, NULL, "gain of the call", "used", "collective", "sizes", "on");
     for (int i = 0; i < n && i < most; i++) {
-        char size[UNIT_TEXT];
+        char sizes[3 * UNIT_TEXT];
         PAGE_ROW(out, NULL, env_gain_text(r->a, all[i].range->gain), all[i].range->call.label,
-                 coll_name(all[i].coll->coll), unit_bytes(size, all[i].range->min_bytes),
+                 coll_name(all[i].coll->coll), unit_range(sizes, all[i].range->min_bytes, all[i].range->max_bytes),
                  env_shape_text(r->a, all[i].shape));
     }
     page_table_end(out);
@@ -188,19 +224,43 @@ static struct model *model_of(struct report *r, int nodes, int ranks_per_node)
     return model_new(&with, r->a, NULL);
 }
 
-/* The machine's picture, and what its largest AllReduce is bound by. */
+/* What struct model_time calls a limit, by how it begins. */
+static struct picture_mark mark_of(const char *limit)
+{
+    static const struct {
+        const char *begins;
+        enum picture_limit what;
+    } limits[] = {{"NIC ", PICTURE_NIC},        {"PCIe of ", PICTURE_PCIE},  {"NVLink", PICTURE_GPU_LINKS},
+                  {"XGMI", PICTURE_GPU_LINKS},  {"GPU memory", PICTURE_GPU}, {"thread blocks", PICTURE_GPU},
+                  {"host memory", PICTURE_CPU}, {"TCP of the", PICTURE_CPU}, {"the link between sockets", PICTURE_CPU}};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (!strncmp(limit, limits[i].begins, strlen(limits[i].begins)))
+            return (struct picture_mark){limits[i].what, limit + strlen(limits[i].begins), NULL};
+    return (struct picture_mark){0};
+}
+
+/* The machine's picture; what limits its largest AllReduce is marked. */
 static void put_machine(struct report *r, FILE *out)
 {
     struct model_time t;
     const struct topo_class *c = r->t && r->t->nclasses ? &r->t->classes[0] : NULL;
     if (!c || (!c->ngpus && !c->nports))
         return;
-    report_draw_picture(r->t, out);
     const struct model_call call = {COLL_ALLREDUCE, (uint64_t)1 << 30, -1, -1, 0};
     const struct model *m = model_of(r, r->t->nhosts, c->ngpus);
-    if (m && !model_predict(m, &call, &t))
-        page_put(out, "p",
-                 arena_printf(r->a, "An AllReduce of 1 GiB among all GPUs is bound by: %s (predicted).", t.limit));
+    if (!m || model_predict(m, &call, &t)) {
+        report_draw_picture(r->t, NULL, out);
+        return;
+    }
+    struct picture_mark mark = mark_of(t.limit);
+    const char *others = (mark.what == PICTURE_NIC || mark.what == PICTURE_PCIE) && c->nports > 1 ? " and those as fast"
+                         : mark.what == PICTURE_GPU_LINKS && c->ngpus > 1 ? " and of the other GPUs"
+                                                                          : "";
+    mark.words = arena_printf(r->a, "bottleneck: %s%s", t.limit, others);
+    page_put(out, "p",
+             arena_printf(r->a, "An AllReduce of 1 GiB among all GPUs is limited by %s (predicted)%s.", t.limit,
+                          mark.what ? ", marked in red" : ""));
+    report_draw_picture(r->t, mark.what ? &mark : NULL, out);
 }
 
 static void draw_summary(struct report *r, FILE *out)

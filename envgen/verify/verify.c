@@ -108,8 +108,8 @@ static struct verify_rule *add_rule(struct verify *v, const void *rule, long lin
 
 static const char *sizes_text(struct arena *a, uint64_t min_bytes, uint64_t max_bytes)
 {
-    char low[UNIT_TEXT], high[UNIT_TEXT];
-    return arena_printf(a, "%s to %s", unit_bytes(low, min_bytes), unit_bytes(high, max_bytes));
+    char text[3 * UNIT_TEXT];
+    return arena_strdup(a, unit_range(text, min_bytes, max_bytes));
 }
 
 static void add_tuner_rule(struct verify *v, const struct tuner_rule *r)

@@ -15,6 +15,18 @@ const struct probe_format *probe_format_find(const char *name); /* NULL: unknown
 
 extern const struct probe_format format_text, format_short, format_svg, format_nccl_xml;
 
+/* What a picture marks in its first class, with `words` beside it. Ports and links as fast as the named one share its
+ * load and are marked with it. */
+enum picture_limit { PICTURE_NOTHING, PICTURE_NIC, PICTURE_PCIE, PICTURE_GPU_LINKS, PICTURE_GPU, PICTURE_CPU };
+struct picture_mark {
+    enum picture_limit what;
+    const char *name; /* of PICTURE_NIC and PICTURE_PCIE: "mlx5_0:1", "eth0", a PCI address */
+    const char *words;
+};
+
+/* Write an SVG; `mark` NULL: none. */
+int picture_write(const struct topology *t, const struct picture_mark *mark, FILE *out, struct err *e);
+
 /* Write what each rule on roles sees of `port` ("mlx5_4", "mlx5_4:1"), for every class that has it: why it is on
  * NCCL's list, or not. Errors: ERR_LACKS if no class has it. */
 int why_write(const struct topology *t, const char *port, FILE *out, struct err *e);

@@ -7,6 +7,7 @@
 
 #include "core/hostlist.h"
 #include "core/svg.h"
+#include "core/xml.h"
 #include "probe/format/format.h"
 
 /* Fills that black text stays readable on. */
@@ -16,6 +17,7 @@
 #define COLOUR_NODE     "#fafafa"
 #define COLOUR_NVLINK   "#6a9f3f"
 #define COLOUR_LINE     "#555555"
+#define COLOUR_MARK     "#c62828"
 
 #define MARGIN       16.0
 #define PAGE         1540.0 /* of a screen of 1600 pixels */
@@ -42,6 +44,7 @@
 struct node {
     struct svg *to;
     const struct topo_class *c;
+    const struct picture_mark *mark; /* NULL: none in this class */
     const struct port_verdict *v;
     struct arena *a;
     int *parent; /* by object: the shown one that it hangs on; -1 none, HIDDEN: it is not shown itself */
@@ -98,11 +101,57 @@ static int next_child(const struct node *p, int parent, int after)
     return -1;
 }
 
+/* ---- the mark ---------------------------------------------------------------------------------------------------- */
+
+static int is_marked(const struct node *p, enum picture_limit what)
+{
+    return p->mark && p->mark->what == what;
+}
+
+static void frame_marked(const struct node *p, double x, double y, double width, double height)
+{
+    fprintf(p->to->out,
+            "<rect class=\"bottleneck\" x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" rx=\"3\" fill=\"none\" "
+            "stroke=\"" COLOUR_MARK "\" stroke-width=\"3\"/>\n",
+            x, y, width, height);
+}
+
+/* "mlx5_0" is "mlx5_0:1" to NCCL. */
+static int is_named(const struct node *p, const char *name)
+{
+    size_t n = name ? strlen(name) : 0;
+    return n && !strncmp(p->mark->name, name, n) && (!p->mark->name[n] || p->mark->name[n] == ':');
+}
+
+/* Whether a NIC of that rate is the marked one, or as fast a port for NCCL: those share its load. */
+static int is_marked_nic(const struct node *p, const char *name, double rate_Gbps, enum port_role role)
+{
+    if (!is_marked(p, PICTURE_NIC))
+        return 0;
+    for (int i = 0; i < p->c->nports && role == ROLE_COMPUTE; i++)
+        if (is_named(p, p->c->ports[i].hca) && p->c->ports[i].rate_Gbps == rate_Gbps)
+            return 1;
+    return is_named(p, name);
+}
+
+/* The same of a PCIe link, by what is at its lower end. */
+static int is_marked_pcie(const struct node *p, const struct topo_object *o)
+{
+    for (int i = 0; o && i < p->c->nobjects && is_marked(p, PICTURE_PCIE); i++) {
+        const struct topo_object *x = &p->c->objects[i];
+        int port = topo_first_port(p->c, i);
+        if (is_named(p, port >= 0 ? p->c->ports[port].hca : x->name ? x->name : x->pci))
+            return x == o || (x->kind == o->kind && x->link_GBps == o->link_GBps);
+    }
+    return 0;
+}
+
 /* ---- NICs: a box a port ------------------------------------------------------------------------------------------ */
 
 struct nic {
     const char *lines; /* of its box */
     enum port_role role;
+    int marked;
 };
 
 static const char *two_lines(struct arena *a, const char *first, const char *second)
@@ -118,7 +167,8 @@ static struct nic nic_of_port(const struct node *p, int port, const struct topo_
     const char *rate = q->rate_Gbps > 0 ? arena_printf(p->a, "%g Gb/s", q->rate_Gbps) : NULL;
     if (role == ROLE_DOWN || role == ROLE_VF || role == ROLE_NVLINK_MANAGEMENT)
         rate = role == ROLE_DOWN ? "down" : role == ROLE_VF ? "VF" : "of NVSwitches";
-    return (struct nic){two_lines(p->a, q->hca, rate ? rate : pcie), role};
+    return (struct nic){two_lines(p->a, q->hca, rate ? rate : pcie), role,
+                        is_marked_nic(p, q->hca, q->rate_Gbps, role)};
 }
 
 /* The boxes of NICs that hang on `parent`; NICs without an RDMA port are their interfaces. */
@@ -139,10 +189,10 @@ static int nics_of(const struct node *p, int parent, struct nic *list, int most)
                     (struct nic){c->netdevs[i].speed_Gbps > 0
                                      ? arena_printf(p->a, "%s\n%g Gb/s", c->netdevs[i].name, c->netdevs[i].speed_Gbps)
                                      : c->netdevs[i].name,
-                                 ROLE_MANAGEMENT};
+                                 ROLE_MANAGEMENT, is_marked_nic(p, c->netdevs[i].name, 0, ROLE_MANAGEMENT)};
         if (n == before && n++ < most)
             list[n - 1] = (struct nic){
-                two_lines(p->a, "NIC", c->objects[o].name ? c->objects[o].name : c->objects[o].pci), ROLE_UNKNOWN};
+                two_lines(p->a, "NIC", c->objects[o].name ? c->objects[o].name : c->objects[o].pci), ROLE_UNKNOWN, 0};
     }
     for (int i = 0; i < c->nports && parent < 0; i++)
         if (c->ports[i].object < 0 && n++ < most)
@@ -181,7 +231,8 @@ static double width_below(const struct node *p, int parent)
 static void draw_stub(const struct node *p, double x, double y, const struct topo_object *o)
 {
     const char *pcie = o ? text_pcie(o, p->a) : NULL;
-    svg_line(p->to, x, y, x, y + STUB, COLOUR_LINE, pen_of(o ? o->link_GBps : 0));
+    int marked = is_marked_pcie(p, o);
+    svg_line(p->to, x, y, x, y + STUB, marked ? COLOUR_MARK : COLOUR_LINE, pen_of(o ? o->link_GBps : 0) + 3 * marked);
     if (pcie)
         svg_label(p->to, x + 4, y + STUB / 2 + 3, SVG_FROM, 8.5, GPU_WIDTH, pcie);
 }
@@ -212,6 +263,8 @@ static double draw_gpus(const struct node *p, int object, double x, double y)
         const char *lines = two_lines(p->a, arena_printf(p->a, "GPU%d", g->index), model ? model : g->arch);
         draw_stub(p, left + GPU_WIDTH / 2, y, n++ ? NULL : o);
         svg_box(p->to, left, y + STUB, GPU_WIDTH, GPU_HEIGHT, COLOUR_GPU, two_lines(p->a, lines, memory));
+        if (is_marked(p, PICTURE_GPU))
+            frame_marked(p, left, y + STUB, GPU_WIDTH, GPU_HEIGHT);
         p->gpus[i].x = left + GPU_WIDTH / 2;
         p->gpus[i].y = y + STUB + GPU_HEIGHT;
     }
@@ -240,6 +293,8 @@ static void draw_nics(const struct node *p, int parent, double x, double y, int 
             draw_stub(p, left + NIC_WIDTH / 2, y, i ? NULL : first_nic(p, parent));
         svg_box(p->to, left, top, NIC_WIDTH, NIC_HEIGHT, rest ? COLOUR_SWITCH : role_colour(list[i].role),
                 rest ? arena_printf(p->a, "and %d more", n - i) : list[i].lines);
+        if (list[i].marked)
+            frame_marked(p, left, top, NIC_WIDTH, NIC_HEIGHT);
     }
 }
 
@@ -275,6 +330,8 @@ static double draw_numa(const struct node *p, int numa, double x, double y, doub
     p->to->height = 0;
     svg_box(p->to, x, y, width, BAR_HEIGHT, COLOUR_NODE,
             o && o->cpus && width > 150 ? arena_printf(p->a, "%s, CPUs %s", name, o->cpus) : name);
+    if (o && is_marked(p, PICTURE_CPU))
+        frame_marked(p, x, y, width, BAR_HEIGHT);
     draw_below(p, numa, x, y + BAR_HEIGHT);
     double height = p->to->height - y;
     svg_reach(p->to, 0, page);
@@ -329,6 +386,11 @@ static double link_pen(int links, double GBps)
     return pen_of(GBps > 0 ? GBps : 25.0 * links);
 }
 
+static const char *link_colour(const struct node *p)
+{
+    return is_marked(p, PICTURE_GPU_LINKS) ? COLOUR_MARK : COLOUR_NVLINK;
+}
+
 /* One bar that stands for what joins all GPUs, and a line from each of those that no bar has joined yet. */
 static void draw_hub(const struct node *p, double y, const char *what)
 {
@@ -344,7 +406,7 @@ static void draw_hub(const struct node *p, double y, const char *what)
     }
     for (struct gpu_place *g = p->gpus; g < p->gpus + p->c->ngpus; g++) {
         if (g->links && g->y > 0)
-            svg_line(p->to, g->x, g->y, g->x, y, COLOUR_NVLINK, link_pen(g->links, g->GBps));
+            svg_line(p->to, g->x, g->y, g->x, y, link_colour(p), link_pen(g->links, g->GBps));
         if (least < most->links && g->y > 0)
             svg_label(p->to, g->x + 5, y - 5, SVG_FROM, 9.5, GPU_WIDTH,
                       text_links(p->a, p->link_kind, g->links, g->GBps));
@@ -368,9 +430,8 @@ static void draw_direct(const struct node *p, double y)
                to_x = fmax(p->gpus[l->gpu].x, p->gpus[l->peer_gpu].x);
         double depth = 14 + (to_x - x) * 0.16;
         fprintf(p->to->out,
-                "<path d=\"M%g %g C%g %g %g %g %g %g\" fill=\"none\" stroke=\"" COLOUR_NVLINK
-                "\" stroke-width=\"%.1f\"/>\n",
-                x, y, x, y + depth, to_x, y + depth, to_x, y, link_pen(l->count, l->GBps));
+                "<path d=\"M%g %g C%g %g %g %g %g %g\" fill=\"none\" stroke=\"%s\" stroke-width=\"%.1f\"/>\n", x, y, x,
+                y + depth, to_x, y + depth, to_x, y, link_colour(p), link_pen(l->count, l->GBps));
         svg_reach(p->to, to_x, y + depth);
         svg_label(p->to, (x + to_x) / 2, y + depth * 0.75 - 3, SVG_CENTRED, 9, 60, arena_printf(p->a, "%d", l->count));
     }
@@ -425,10 +486,11 @@ static void draw_numas(const struct node *p, double x, double y)
 }
 
 /* Draw a class of nodes with its upper left corner there; return its height. */
-static double draw_node(struct svg *to, const struct topology *t, int class_index, double x, double y, struct arena *a)
+static double draw_node(struct svg *to, const struct topology *t, int class_index, const struct picture_mark *mark,
+                        double x, double y, struct arena *a)
 {
     const struct topo_class *c = &t->classes[class_index];
-    struct node p = {.to = to, .c = c, .v = roles_of(c, a), .a = a};
+    struct node p = {.to = to, .c = c, .mark = class_index ? NULL : mark, .v = roles_of(c, a), .a = a};
     p.gpus = arena_alloc(a, ((size_t)c->ngpus + 1) * sizeof *p.gpus);
     p.parent = arena_alloc(a, ((size_t)c->nobjects + 1) * sizeof *p.parent);
     find_parents(&p);
@@ -440,7 +502,12 @@ static double draw_node(struct svg *to, const struct topology *t, int class_inde
         title = parts[i] ? arena_printf(a, "%s; %s", title, parts[i]) : title;
     svg_label(to, x, y + 14, SVG_FROM, 13, ROW_WIDTH, title);
     svg_reach(to, 0, y + 20);
-    draw_numas(&p, x, y + 26);
+    if (p.mark) {
+        frame_marked(&p, x + 2, y + 24, 14, 10);
+        svg_words(to->out, x + 22, y + 33, " font-weight=\"bold\" fill=\"" COLOUR_MARK "\"", p.mark->words, XML_WHOLE);
+        svg_reach(to, x + 22 + 7 * (double)strlen(p.mark->words), y + 36);
+    }
+    draw_numas(&p, x, y + (p.mark ? 42 : 26));
     return to->height - y;
 }
 
@@ -592,12 +659,12 @@ static void draw_legend(struct svg *to, double x, double y)
         "can do");
 }
 
-static void draw_page(struct svg *to, const struct topology *t, struct arena *a)
+static void draw_page(struct svg *to, const struct topology *t, const struct picture_mark *mark, struct arena *a)
 {
     double y = draw_cluster(to, t, MARGIN, MARGIN, PAGE, a);
     for (int i = 0; i < t->nclasses && i < MOST_CLASSES; i++) {
         y += y > MARGIN ? 24 : 0;
-        y += draw_node(to, t, i, MARGIN, y, a);
+        y += draw_node(to, t, i, mark, MARGIN, y, a);
     }
     if (t->nclasses > MOST_CLASSES)
         svg_label(to, MARGIN, y += 24, SVG_FROM, 13, PAGE,
@@ -605,7 +672,7 @@ static void draw_page(struct svg *to, const struct topology *t, struct arena *a)
     draw_legend(to, MARGIN, y + 22);
 }
 
-static int write_svg(const struct topology *t, FILE *out, struct err *e)
+int picture_write(const struct topology *t, const struct picture_mark *mark, FILE *out, struct err *e)
 {
     for (int i = 0; i < t->nclasses && i < MOST_CLASSES; i++)
         if (t->classes[i].nobjects > MOST_OBJECTS)
@@ -614,11 +681,16 @@ static int write_svg(const struct topology *t, FILE *out, struct err *e)
     struct arena *a = arena_new();
     struct svg to;
     svg_begin(&to);
-    draw_page(&to, t, a);
+    draw_page(&to, t, mark, a);
     svg_reach(&to, to.width + MARGIN, to.height + MARGIN);
     svg_end(&to, out);
     arena_free(a);
     return ferror(out) ? err_set(e, ERR_FAILED, "the picture cannot be written") : 0;
+}
+
+static int write_svg(const struct topology *t, FILE *out, struct err *e)
+{
+    return picture_write(t, NULL, out, e);
 }
 
 const struct probe_format format_svg = {"svg", "a picture", write_svg};

@@ -14,8 +14,8 @@ explain reads the profile
   ["mpi","Open MPI 4.1.4",2,8,"no other launch was tried",[65536,65536,"ring"],[65537,-1,"default"]]
   ["nccl","NCCL 2.28.9",2,8,"qps=4 is 1.11x (1.11 to 1.11) over the library as it comes, over 5 pairs of sessions",[65536,1048575,"default"],[1048576,16777216,"ring/ll128"],[16777217,-1,"default"]]
   $ nccltune explain $old/profile -c allreduce -b 4M -n 2 --ranks 8 | grep -E '^  (\*|used)'
-    used: default, from 64.0 KiB to any larger size
-    used: ring/ll128: algorithm=ring protocol=ll128, from 1 MiB to 16 MiB
+    used: default (above 64 KiB)
+    used: ring/ll128: algorithm=ring protocol=ll128 (1 MiB to 16 MiB)
     * ring/ll128               ok            75.8      75.7      75.9   30  2.00x (1.99 to 2.00)  results.jsonl:9,23,37,51,65
   $ nccltune explain $old/profile NCCL_IB_QPS_PER_CONNECTION | sed -n 1p
     NCCL_IB_QPS_PER_CONNECTION = 4

@@ -74,11 +74,11 @@ nccl.sh keeps what is set, NCCLTUNE=force overrides it, NCCLTUNE=off does nothin
 explain: the whole profile
 
   $ nccltune explain profile >out
-  $ grep -E 'NCCL_IB_QPS|^  allreduce|ring/ll128|^ +16.0 MiB' out
+  $ grep -E 'NCCL_IB_QPS|^  allreduce|ring/ll128|^ +above' out
     NCCL_IB_QPS_PER_CONNECTION = 4
-    allreduce          64 KiB to 1.0 MiB          default
-                        1 MiB to 16 MiB           ring/ll128               2.00x (2.00 to 2.00) at 1 MiB to 16 MiB  NCCL would: ring/ll, ring/simple
-                     16.0 MiB to any larger size  default
+    allreduce      64 KiB to below 1 MiB          default
+                   1 MiB to 16 MiB                ring/ll128               2.00x (2.00 to 2.00) at 1 MiB to 16 MiB  NCCL would: ring/ll, ring/simple
+                   above 16 MiB                   default
   $ nccltune explain profile --json | jq -c '.format, .topology, (.settings[] | select(.source == "measured on GPUs" or .value) | [.name, .value]),
   >     (.shapes[] | [.engine, .library, .nodes, .ranks, (.collectives[].ranges[] | [.min_bytes, .max_bytes, .call.label])])'
   "nccltune-decisions/1"
@@ -97,7 +97,7 @@ explain: one call, with the evidence
   $ jq -c '.model[0] | [.algorithm, .protocol, .estimate_us > 0]' call.json
   ["ring","simple",true]
   $ nccltune explain profile --collectives allreduce --bytes 4M --nodes 2 --ranks 8 | grep -E '^  (used|tuner.csv|evidence)|^  \*'
-    used: ring/ll128: algorithm=ring protocol=ll128, from 1 MiB to 16 MiB
+    used: ring/ll128: algorithm=ring protocol=ll128 (1 MiB to 16 MiB)
     evidence at 1 MiB, the nearest size measured (times in us; gain over the default call):
     * ring/ll128               ok             756       756       756   30  2.00x (2.00 to 2.00)  results.jsonl:37,38,39,40,41
     tuner.csv: algorithm ring, protocol ll128

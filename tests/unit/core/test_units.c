@@ -45,6 +45,21 @@ TEST_CASE(whole_numbers)
         assert_int_equal(unit_parse_int(bad[i], 1, 8, &v, "--ranks", &e), ERR_USAGE);
 }
 
+TEST_CASE(ranges)
+{
+    const uint64_t k = 1024, m = k * k;
+    char t[3 * UNIT_TEXT];
+    assert_string_equal(unit_range(t, 4 * k, 4 * k), "4 KiB");
+    assert_string_equal(unit_range(t, 4 * k, m), "4 KiB to 1 MiB");
+    assert_string_equal(unit_range(t, 4 * k + 1, m - 1), "above 4 KiB to below 1 MiB");
+    assert_string_equal(unit_range(t, 4 * k, m - 1), "4 KiB to below 1 MiB");
+    assert_string_equal(unit_range(t, m + 1, UINT64_MAX), "above 1 MiB");
+    assert_string_equal(unit_range(t, m, UINT64_MAX), "from 1 MiB up");
+    assert_string_equal(unit_range(t, 0, m - 1), "below 1 MiB");
+    assert_string_equal(unit_range(t, 0, m), "up to 1 MiB");
+    assert_string_equal(unit_range(t, 0, UINT64_MAX), "all sizes");
+}
+
 TEST_CASE(printed)
 {
     char t[UNIT_TEXT];

@@ -48,12 +48,14 @@ TEST_CASE(findings)
     FILE *out = begin();
     page_findings(out, list, 0);
     page_findings(out, list, 3);
-    expect(out, "<div class=\"wide\"><table class=\"findings\"><thead><tr><th></th>\n<th>kind</th>\n<th>subject</th>\n"
-                "<th>what</th>\n<th>what to do</th>\n</tr></thead><tbody>\n"
-                "<tr class=\"error\"><td>error</td><td>b</td><td>&lt;t&gt;</td><td>two: e</td><td>x</td></tr>\n"
-                "<tr class=\"note\"><td>note</td><td>a</td><td>s</td><td>one</td><td>do</td></tr>\n"
-                "<tr class=\"note\"><td>note</td><td>c</td><td>u</td><td>three</td><td>y</td></tr>\n"
-                "</tbody></table></div>\n");
+    expect(out,
+           "<div class=\"wide\"><table class=\"findings\"><thead><tr><th></th>\n<th>kind</th>\n<th>subject</th>\n"
+           "<th>what</th>\n<th>what to do</th>\n</tr></thead><tbody>\n"
+           "<tr class=\"error\"><td>error</td><td>b</td><td>&lt;t&gt;</td><td class=\"l\">two: e</td><td "
+           "class=\"l\">x</td></tr>\n"
+           "<tr class=\"note\"><td>note</td><td>a</td><td>s</td><td class=\"l\">one</td><td class=\"l\">do</td></tr>\n"
+           "<tr class=\"note\"><td>note</td><td>c</td><td>u</td><td class=\"l\">three</td><td class=\"l\">y</td></tr>\n"
+           "</tbody></table></div>\n");
 }
 
 TEST_CASE(whole_pages)

@@ -154,6 +154,33 @@ TEST_CASE(svg)
     topo_free(t);
 }
 
+/* What limits is framed, or its line is red; the sentence stands once, words from anywhere as words. */
+TEST_CASE(marked)
+{
+    static const struct {
+        struct picture_mark mark;
+        int frames, lines;
+    } cases[] = {{{PICTURE_NIC, "mlx5_0:1", "<b>"}, 3 + 1, 0}, /* one of four is down */
+                 {{PICTURE_PCIE, "mlx5_0", "<b>"}, 1, 4},      {{PICTURE_GPU, NULL, "<b>"}, 8 + 1, 0},
+                 {{PICTURE_CPU, NULL, "<b>"}, 2 + 1, 0},       {{PICTURE_GPU_LINKS, NULL, "<b>"}, 1, 16},
+                 {{PICTURE_NIC, "mlx5_9:1", "<b>"}, 1, 0},     {{PICTURE_NIC, "", "<b>"}, 1, 0}};
+    struct topology *t = load_one(FIXTURE "hwloc2_dgx1v.xml");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err e = {0};
+        char *text;
+        size_t bytes;
+        FILE *out = open_memstream(&text, &bytes);
+        assert_int_equal(picture_write(t, &cases[i].mark, out, &e), 0);
+        fclose(out);
+        assert_int_equal(count(text, "class=\"bottleneck\""), cases[i].frames);
+        assert_int_equal(count(text, "stroke=\"#c62828\"") - cases[i].frames, cases[i].lines);
+        assert_int_equal(count(text, "&lt;b&gt;"), 1);
+        assert_null(strstr(text, "<b>"));
+        free(text);
+    }
+    topo_free(t);
+}
+
 /* Two dies in one PCI function are two GPUs. */
 TEST_CASE(dies)
 {
