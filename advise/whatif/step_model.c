@@ -6,40 +6,11 @@
 #include "envgen/decide/decide.h"
 #include "envgen/predict/predict.h"
 
-struct prepared {
+struct step_prepared {
     int nodes, per_node, tuned;
     struct model *model; /* NULL: `why` */
     const char *why;
 };
-
-struct step_model {
-    struct arena *arena;
-    struct model_setup setups[2]; /* untouched, tuned */
-    struct prepared **shapes;
-    int nshapes;
-    const char **assumptions;
-    int nassumptions, unvalidated;
-};
-
-struct step_model *step_model_new(const struct env_decisions *d, const struct topology *t, int nccl, struct arena *a)
-{
-    struct step_model *m = ARENA_NEW(a, struct step_model);
-    m->arena = a;
-    if (env_model_setup(d, t, nccl, ENV_UNDER_NOTHING, a, &m->setups[0].nccl) ||
-        env_model_setup(d, t, nccl, ENV_UNDER_CHOICES, a, &m->setups[1].nccl))
-        return NULL;
-    return m;
-}
-
-struct step_model *step_model_between(const struct model_setup *before, const struct model_setup *after,
-                                      struct arena *a)
-{
-    struct step_model *m = ARENA_NEW(a, struct step_model);
-    m->arena = a;
-    m->setups[0] = *before;
-    m->setups[1] = *after;
-    return m;
-}
 
 static void add_assumptions(struct step_model *m, const struct model *model)
 {
@@ -51,28 +22,28 @@ static void add_assumptions(struct step_model *m, const struct model *model)
         if (known)
             continue;
         m->assumptions = arena_grow(m->arena, (void *)m->assumptions, (size_t)m->nassumptions, sizeof *m->assumptions);
-        m->assumptions[m->nassumptions++] = list[i];
+        m->assumptions[m->nassumptions++] = arena_strdup(m->arena, list[i]);
     }
 }
 
-static const struct prepared *prepare(struct step_model *m, int nodes, int per_node, int tuned)
+static const struct step_prepared *prepare(struct step_model *m, int nodes, int per_node, int tuned)
 {
     struct err e = {0};
     for (int i = 0; i < m->nshapes; i++)
         if (m->shapes[i]->nodes == nodes && m->shapes[i]->per_node == per_node && m->shapes[i]->tuned == tuned)
             return m->shapes[i];
-    struct prepared *p = ARENA_NEW(m->arena, struct prepared);
+    struct step_prepared *p = ARENA_NEW(m->arena, struct step_prepared);
     struct model_setup *s = ARENA_NEW(m->arena, struct model_setup);
     *s = m->setups[tuned];
     s->nccl.nodes = nodes;
     s->nccl.ranks_per_node = per_node;
     s->others = -1; /* a job's groups of a kind all call at the same time */
-    *p = (struct prepared){nodes, per_node, tuned, model_new(s, m->arena, &e), NULL};
+    *p = (struct step_prepared){nodes, per_node, tuned, model_new(s, m->arena, &e), NULL};
     if (p->model)
         add_assumptions(m, p->model);
     else
         p->why = arena_strdup(m->arena, e.text);
-    m->shapes = arena_grow(m->arena, (void *)m->shapes, (size_t)m->nshapes, sizeof(struct prepared *));
+    m->shapes = arena_grow(m->arena, (void *)m->shapes, (size_t)m->nshapes, sizeof(struct step_prepared *));
     m->shapes[m->nshapes++] = p;
     return p;
 }
@@ -110,7 +81,7 @@ static int predict(void *arg, const struct step_question *asked, struct step_tim
         *why = "its groups do not have as many ranks on every node, which the model takes for granted";
         return -1;
     }
-    const struct prepared *p = prepare(m, q.nodes, q.ranks / q.nodes, q.tuned);
+    const struct step_prepared *p = prepare(m, q.nodes, q.ranks / q.nodes, q.tuned);
     if (!p->model) {
         *why = p->why;
         return -1;
@@ -125,18 +96,19 @@ static int predict(void *arg, const struct step_question *asked, struct step_tim
     return 0;
 }
 
-struct step_predictor step_model_predictor(struct step_model *m)
+struct step_model *step_model_between(const struct model_setup *before, const struct model_setup *after,
+                                      struct arena *a)
 {
-    return (struct step_predictor){predict, m};
+    struct step_model *m = ARENA_NEW(a, struct step_model);
+    *m = (struct step_model){.predictor = {predict, m}, .arena = a, .setups = {*before, *after}};
+    return m;
 }
 
-const char *const *step_model_assumptions(const struct step_model *m, int *n)
+struct step_model *step_model_new(const struct env_decisions *d, const struct topology *t, int nccl, struct arena *a)
 {
-    *n = m->nassumptions;
-    return m->assumptions;
-}
-
-int step_model_unvalidated(const struct step_model *m)
-{
-    return m->unvalidated;
+    struct model_setup setups[2] = {0};
+    if (env_model_setup(d, t, nccl, ENV_UNDER_NOTHING, a, &setups[0].nccl) ||
+        env_model_setup(d, t, nccl, ENV_UNDER_CHOICES, a, &setups[1].nccl))
+        return NULL;
+    return step_model_between(&setups[0], &setups[1], a);
 }

@@ -7,17 +7,13 @@
 static int estimate(const struct env_decisions *d, const struct workload *w, struct step_model *m, struct arena *a,
                     struct step_estimate *out, struct err *e)
 {
-    struct step_predictor predictor = m ? step_model_predictor(m) : (struct step_predictor){0};
-    const struct step_input in = {w, d, m ? &predictor : NULL};
+    const struct step_input in = {w, d, m ? &m->predictor : NULL};
     int rc = env_step_of(&in, a, out, e);
     if (rc || !m)
         return rc;
-    const char *const *assumed = step_model_assumptions(m, &out->nassumptions);
-    const char **copy = arena_alloc(a, ((size_t)out->nassumptions + 1) * sizeof *copy);
-    for (int i = 0; i < out->nassumptions; i++)
-        copy[i] = arena_strdup(a, assumed[i]);
-    out->assumptions = copy;
-    out->unvalidated = step_model_unvalidated(m);
+    out->assumptions = m->assumptions;
+    out->nassumptions = m->nassumptions;
+    out->unvalidated = m->unvalidated;
     return 0;
 }
 

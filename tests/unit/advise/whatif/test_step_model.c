@@ -17,8 +17,7 @@ TEST_CASE(a_machine_without_gpus_has_no_model)
 
 static int ask(struct step_model *m, struct step_question q, struct step_time *t, const char **why)
 {
-    struct step_predictor p = step_model_predictor(m);
-    return p.predict(p.arg, &q, t, why);
+    return m->predictor.predict(m->predictor.arg, &q, t, why);
 }
 
 TEST_CASE(calls_are_predicted_with_a_band)
@@ -96,11 +95,11 @@ TEST_CASE(the_profile_counts_where_it_is_asked_for)
     q.tuned = 1;
     assert_int_equal(ask(m, q, &tuned, &why), 0);
     assert_true(tuned.us > 2 * now.us);
-    assert_false(step_model_unvalidated(m));
+    assert_false(m->unvalidated);
     q.nodes = 64;
     q.ranks = 512;
     assert_int_equal(ask(m, q, &tuned, &why), 0);
-    assert_true(step_model_unvalidated(m));
+    assert_true(m->unvalidated);
 }
 
 TEST_CASE(odd_groups_are_refused)
