@@ -70,7 +70,11 @@ static int generate_profile(void *request, char **words, struct arena *a, struct
     struct env_generated made;
     (void)words, (void)a;
     if (!g->topology || !g->out)
-        return err_set(e, ERR_USAGE, "%s is missing", g->topology ? "-o PROFILE" : "--topology FILE");
+        return err_set(e, ERR_USAGE, "%s",
+                       g->topology
+                           ? "-o PROFILE is missing"
+                           : "--topology FILE is missing: nccltune probe -o FILE writes it, of a known machine with "
+                             "--machine NAME");
     g->results = r->results.items;
     g->nresults = r->results.count;
     g->nccl_low = r->releases.low;

@@ -338,8 +338,11 @@ static void print_ranges(struct arena *a, struct explain_model *m, const struct 
             m && r->call.nsettings && explain_model_knows(s) ? explain_model_range(m, s, c->coll, r) : NULL;
         fprintf(out, "  %-14s %-29s  %-24s %s%s%s%s%s%s\n", i ? "" : coll_name(c->coll),
                 unit_range(sizes, r->min_bytes, r->max_bytes), safe(a, r->call.label),
-                r->call.nsettings ? env_gain_text(a, r->gain) : "", r->call.nsettings ? sizes_text(a, r) : "",
-                own ? "  " : "", own ? explain_model_library(m) : "", own ? " would: " : "", own ? own : "");
+                r->call.nsettings ? env_gain_text(a, r->gain)
+                : r->npoints      ? safe(a, r->why)
+                                  : "",
+                r->call.nsettings ? sizes_text(a, r) : "", own ? "  " : "", own ? explain_model_library(m) : "",
+                own ? " would: " : "", own ? own : "");
     }
 }
 
