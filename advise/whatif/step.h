@@ -96,7 +96,7 @@ struct step_estimate {
     int compute_unknown;            /* phases that do not */
     const char *const *assumptions; /* about the hardware, behind predictions; a sentence each */
     int nassumptions;
-    int unvalidated;      /* some prediction is for more nodes than its model was held against */
+    int unvalidated;      /* of some prediction, as in struct model_time */
     int predicted_unused; /* something that only was predicted, and that the profile therefore does not set, counts */
 };
 
