@@ -123,7 +123,7 @@ static int begin(struct tune *t, struct tune_part *p, struct err *e)
 
 static int interrupted(const struct tune *t)
 {
-    fprintf(stderr, TUNE_COMMAND ": interrupted; `nccltune tune --resume -o %s` goes on\n",
+    fprintf(stderr, TUNE_COMMAND ": interrupted; `%s tune --resume -o %s` goes on\n", tune_typed_self(t->arena),
             env_shell_word(t->arena, t->generate.out));
     return CLI_INTERRUPTED;
 }
@@ -402,7 +402,7 @@ static int say_how_to_go_on(const struct tune *t, const struct tune_part *p, int
     const struct err was = *e;
     return rc != ERR_FAILED || !exists(p->bench.results) || t->delivered.verdict == VERIFY_REFUTED
                ? rc
-               : err_set(e, rc, "%.800s; `nccltune tune --resume -o %s` goes on", was.text,
+               : err_set(e, rc, "%.800s; `%s tune --resume -o %s` goes on", was.text, tune_typed_self(t->arena),
                          env_shell_word(t->arena, t->generate.out));
 }
 

@@ -27,8 +27,7 @@ static const char *typed(struct arena *a, const char *path)
     return env_shell_word(a, n > 1 && !strncmp(path, here, n) && path[n] == '/' ? path + n + 1 : path);
 }
 
-/* This program, by its name where the shell finds it by that. */
-static const char *typed_self(struct arena *a)
+const char *tune_typed_self(struct arena *a)
 {
     const char *self = locate_program("nccltune", a, NULL), *found = locate_in_path("nccltune", a);
     struct stat x, y;
@@ -216,7 +215,7 @@ struct next {
 static void print_next(const struct env_profile *p, int changes_jobs, struct arena *a)
 {
     const struct env_decisions *d = p->decisions;
-    const char *self = typed_self(a), *dir = typed(a, p->dir);
+    const char *self = tune_typed_self(a), *dir = typed(a, p->dir);
     struct next rows[4];
     int n = 0, width = 0;
     rows[n++] = (struct next){arena_printf(a, "%s explain %s", self, dir), "what was decided, and why"};

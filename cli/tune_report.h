@@ -18,6 +18,9 @@ struct tune_result {
     int json, verbose;
 };
 
+/* Return this program as one would type it here: by its name where the shell finds it by that. In `a`. */
+const char *tune_typed_self(struct arena *a);
+
 /* Says what was measured or predicted, what was decided, and the lines for a job script. */
 int tune_report(const struct tune_result *t, struct arena *a, struct err *e);
 

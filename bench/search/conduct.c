@@ -8,7 +8,9 @@
 #include "bench/search/conduct.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 
 #include "bench/noise/noise.h"
 #include "bench/search/budget.h"
@@ -502,12 +504,16 @@ static int check_default(const struct bench_study *s, struct err *e)
         const struct bench_result *x = &s->results->items[i];
         const struct known_place at = known_place_of(x);
         char size[UNIT_TEXT];
+        double load;
         if (has_failed(s, x) && !strcmp(x->launch.label, BENCH_DEFAULT) && !strcmp(x->call.label, BENCH_DEFAULT) &&
             !strcmp(x->engine, s->engine->name) && !(known_of(s->results, &at, BENCH_DEFAULT, KNOWN_ANY).us > 0))
             return err_set(e, ERR_FAILED,
-                           "%s itself fails, untouched, at %s of %s (%s: %s): there is nothing to compare with",
+                           "%s itself fails, untouched, at %s of %s (%s: %s): there is nothing to compare with%s",
                            s->plan.library, coll_name(x->coll), unit_bytes(size, x->bytes),
-                           bench_status_name(x->status), x->detail ? x->detail : "no reason known");
+                           bench_status_name(x->status), x->detail ? x->detail : "no reason known",
+                           x->status == BENCH_HUNG && getloadavg(&load, 1) == 1 && load > 2.0 * get_nprocs()
+                               ? "; other programs keep this machine busy: wait for them to end"
+                               : "");
     }
     return 0;
 }
