@@ -65,14 +65,13 @@ static void find_crossed_rails(struct search *s)
         found(s, first, "%d port%s the rail of another GPU in another class", n, n == 1 ? " is" : "s are");
 }
 
-/* Reports when the classes differ in what `text` says of them; NULL is unknown. */
-static void find_class_difference(struct search *s, const char *(*text)(const struct topo_class *c, struct arena *a),
-                                  const char *sentence)
+void found_different(struct search *s, const char *(*text)(const struct search *s, int class_index),
+                     const char *sentence)
 {
     const char *first = NULL;
     int differ = 0;
     for (int i = 0; i < s->t->nclasses; i++) {
-        const char *own = text(&s->t->classes[i], s->a);
+        const char *own = text(s, i);
         if (!own)
             continue;
         differ |= first && strcmp(first, own) != 0;
@@ -84,44 +83,46 @@ static void find_class_difference(struct search *s, const char *(*text)(const st
 }
 
 /* "GenuineIntel" of "GenuineIntel 6/143, Intel(R) Xeon(R)". */
-static const char *cpu_vendor(const struct topo_class *c, struct arena *a)
+static const char *cpu_vendor(const struct search *s, int class_index)
 {
-    return c->cpu ? arena_strndup(a, c->cpu, strcspn(c->cpu, " ")) : NULL;
+    const char *cpu = s->t->classes[class_index].cpu;
+    return cpu ? arena_strndup(s->a, cpu, strcspn(cpu, " ")) : NULL;
 }
 
-static const char *driver(const struct topo_class *c, struct arena *a)
+static const char *driver(const struct search *s, int class_index)
 {
-    (void)a;
+    const struct topo_class *c = &s->t->classes[class_index];
     return c->ngpus ? c->driver : NULL;
 }
 
 /* Names and versions without the paths. */
-static const char *library_versions(const struct topo_class *c, struct arena *a)
+static const char *library_versions(const struct search *s, int class_index)
 {
+    const struct topo_class *c = &s->t->classes[class_index];
     const int most = 32;
     const char *all = NULL;
     for (int i = 0; i < c->nlibraries && i < most; i++) {
         const char *path = strstr(c->libraries[i], " /");
-        const char *own = arena_strndup(a, c->libraries[i], path ? (size_t)(path - c->libraries[i]) : 64);
+        const char *own = arena_strndup(s->a, c->libraries[i], path ? (size_t)(path - c->libraries[i]) : 64);
         if (!all || !strstr(all, own))
-            all = all ? arena_printf(a, "%s, %s", all, own) : own;
+            all = all ? arena_printf(s->a, "%s, %s", all, own) : own;
     }
     return all;
 }
 
 static void find_different_cpus(struct search *s)
 {
-    find_class_difference(s, cpu_vendor, "the classes have CPUs of different vendors");
+    found_different(s, cpu_vendor, "the classes have CPUs of different vendors");
 }
 
 static void find_different_drivers(struct search *s)
 {
-    find_class_difference(s, driver, "the classes have different GPU drivers");
+    found_different(s, driver, "the classes have different GPU drivers");
 }
 
 static void find_different_libraries(struct search *s)
 {
-    find_class_difference(s, library_versions, "the classes have different versions of NCCL");
+    found_different(s, library_versions, "the classes have different versions of NCCL");
 }
 
 static void find_missing_nodes(struct search *s)

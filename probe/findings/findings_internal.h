@@ -27,6 +27,10 @@ void named(struct search *s, const char *fmt, ...) __attribute__((format(printf,
 /* Adds a finding with what has been named as evidence; nothing where nothing has. */
 void found_named(struct search *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Add a finding when the classes differ in what `text` says of them; NULL is unknown. */
+void found_different(struct search *s, const char *(*text)(const struct search *s, int class_index),
+                     const char *sentence);
+
 /* "mlx5_0:1 and mlx5_3:1", or "mlx5_0:1, mlx5_1:1 and 6 more": `n` names become a list. */
 const char *found_names(struct arena *a, const char *const *names, int n);
 

@@ -53,80 +53,56 @@ static void find_no_compute(struct search *s)
                 taken ? "left to itself it takes " : "it uses sockets", taken ? taken : "");
 }
 
-/* Reports when the compute ports of a class differ in what `value` says of them; 0 is unknown. */
-static void find_port_difference(struct search *s, double (*value)(const struct topo_port *p), const char *unit)
+/* ---- rates and MTUs: ports of a class, and the best ports of the classes ---- */
+
+static int is_of_mtus(const struct search *s)
 {
-    const struct topo_class *c = s->c;
-    double high = 0;
-    int all = 0;
-    for (int i = 0; i < c->nports; i++)
-        if (s->roles[i].role == ROLE_COMPUTE && value(&c->ports[i]) > high)
-            high = value(&c->ports[i]);
-    for (int i = 0; i < c->nports; i++) {
-        double own = s->roles[i].role == ROLE_COMPUTE ? value(&c->ports[i]) : 0;
-        all += own > 0;
-        if (own > 0 && own < high)
-            named(s, "%s has %g%s", topo_port_name(s->a, &c->ports[i]), own, unit);
-    }
-    found_named(s, "%d of %d compute ports %s below the others' %g%s", s->n, all, s->n == 1 ? "is" : "are", high, unit);
+    return !strcmp(s->rule->kind.id, "mtu-differs");
 }
 
-static double rate_of(const struct topo_port *p)
+/* 0 is unknown. */
+static double value_of(const struct search *s, const struct topo_port *p)
 {
-    return p->rate_Gbps;
+    return is_of_mtus(s) ? p->mtu_bytes : p->rate_Gbps;
 }
 
-static double mtu_of(const struct topo_port *p)
-{
-    return p->mtu_bytes;
-}
-
-static void find_different_rates(struct search *s)
-{
-    find_port_difference(s, rate_of, " Gb/s");
-}
-
-static double best_of(const struct search *s, int class_index, double (*value)(const struct topo_port *p))
+static double best_value(const struct search *s, int class_index)
 {
     double best = 0;
     const struct topo_class *c = &s->t->classes[class_index];
     for (int i = 0; i < c->nports; i++)
-        if (s->verdicts[class_index][i].role == ROLE_COMPUTE && value(&c->ports[i]) > best)
-            best = value(&c->ports[i]);
+        if (s->verdicts[class_index][i].role == ROLE_COMPUTE && value_of(s, &c->ports[i]) > best)
+            best = value_of(s, &c->ports[i]);
     return best;
 }
 
-/* The same for the best ports of the classes. */
-static void find_different_classes(struct search *s, double (*value)(const struct topo_port *p), const char *unit,
-                                   const char *what)
+static void find_different_ports(struct search *s)
 {
-    double first = 0;
-    int differ = 0;
-    for (int i = 0; i < s->t->nclasses; i++) {
-        double own = best_of(s, i, value);
-        if (!(own > 0))
-            continue;
-        differ |= first > 0 && (own > first || own < first);
-        first = first > 0 ? first : own;
-        named(s, "%s: %g%s", s->t->classes[i].name, own, unit);
+    const struct topo_class *c = s->c;
+    const char *unit = is_of_mtus(s) ? "bytes" : "Gb/s";
+    double high = best_value(s, (int)(c - s->t->classes));
+    int all = 0;
+    for (int i = 0; i < c->nports; i++) {
+        double own = s->roles[i].role == ROLE_COMPUTE ? value_of(s, &c->ports[i]) : 0;
+        all += own > 0;
+        if (own > 0 && own < high)
+            named(s, "%s has %g %s", topo_port_name(s->a, &c->ports[i]), own, unit);
     }
-    if (differ)
-        found_named(s, "the compute ports of the classes have different %s", what);
+    found_named(s, "%d of %d compute ports %s below the others' %g %s", s->n, all, s->n == 1 ? "is" : "are", high,
+                unit);
 }
 
-static void find_different_class_rates(struct search *s)
+static const char *best_text(const struct search *s, int class_index)
 {
-    find_different_classes(s, rate_of, " Gb/s", "rates");
+    double best = best_value(s, class_index);
+    return best > 0 ? arena_printf(s->a, "%g %s", best, is_of_mtus(s) ? "bytes" : "Gb/s") : NULL;
 }
 
-static void find_different_class_mtus(struct search *s)
+static void find_different_classes(struct search *s)
 {
-    find_different_classes(s, mtu_of, " bytes", "MTUs");
-}
-
-static void find_different_mtus(struct search *s)
-{
-    find_port_difference(s, mtu_of, " bytes");
+    found_different(s, best_text,
+                    is_of_mtus(s) ? "the compute ports of the classes have different MTUs"
+                                  : "the compute ports of the classes have different rates");
 }
 
 /* An MTU of Ethernet's usual 1500 bytes leaves 1024 for RDMA. */
@@ -314,13 +290,13 @@ const struct finding_rule findings_of_ports[] = {
     {{"rate-differs", NULL, FINDING_WARNING,
       "Compute ports of a class, or the fastest ports of the classes, have different rates. Confirm with ibstat "
       "(Rate). Check cable, optics and switch port of the slower ones."},
-     find_different_rates,
-     find_different_class_rates},
+     find_different_ports,
+     find_different_classes},
     {{"mtu-differs", NULL, FINDING_WARNING,
       "Compute ports of a class, or of the classes, have different active MTUs. Confirm with ibv_devinfo (active_mtu). "
       "Configure one MTU on all ports and switches of the fabric."},
-     find_different_mtus,
-     find_different_class_mtus},
+     find_different_ports,
+     find_different_classes},
     {{"mtu-small", NULL, FINDING_NOTE,
       "The active MTU of a compute port is small: more packets for the same data. Confirm with ibv_devinfo "
       "(active_mtu). On Ethernet give interface and switches an MTU of 4200 or more (jumbo frames), on InfiniBand set "
