@@ -247,14 +247,13 @@ int option_each(const struct option_value *v, option_take *one, void *out, struc
 
 /* ---- help ---- */
 
-#define INDENT     28 /* where help begins */
-#define WIDTH      80
-#define ROFF_WIDTH 100
+#define INDENT 28 /* where help begins */
+#define WIDTH  80
 
-/* Words of `text` from `column` on, in lines of WIDTH that begin at INDENT; returns the column. */
-static int wrap_words(const char *text, int column, FILE *out)
+/* Print words in lines of WIDTH that begin at INDENT, where the first one is. */
+static void print_words(const char *text, FILE *out)
 {
-    while (*text) {
+    for (int column = INDENT; *text;) {
         int n = (int)strcspn(text, " ");
         if (column > INDENT && column + 1 + n > WIDTH) {
             column = n <= WIDTH - INDENT ? INDENT : n < WIDTH ? WIDTH - n : 0; /* a long word begins further left */
@@ -264,14 +263,16 @@ static int wrap_words(const char *text, int column, FILE *out)
         text += n;
         text += strspn(text, " ");
     }
-    return column;
 }
 
-/* Whether its words are to follow its help. */
-static int lists_words(const struct option_spec *o)
+/* Return the help, with the words to choose from behind a colon. */
+static const char *help_of(const struct option_spec *o, struct arena *a)
 {
-    size_t n = strlen(o->help);
-    return n && o->help[n - 1] == ':' && o->word;
+    const char *text = o->help, *word;
+    const int lists_words = *text && text[strlen(text) - 1] == ':';
+    for (int i = 0; lists_words && o->word && (word = o->word(i)); i++)
+        text = arena_printf(a, "%s%s %s", text, i ? "," : "", word);
+    return text;
 }
 
 /* " =N" of an option whose argument may be left out has no blank. */
@@ -280,9 +281,8 @@ static const char *blank_before(const struct option_spec *o)
     return o->argument && o->argument[0] != '[' ? " " : "";
 }
 
-static void print_option(const struct option_spec *o, FILE *out)
+static void print_option(const struct option_spec *o, struct arena *a, FILE *out)
 {
-    const char *word, *next;
     int column = o->letter ? fprintf(out, "  -%c, ", o->letter) : fprintf(out, "      ");
     column += fprintf(out, "--%s%s%s", o->name, blank_before(o), o->argument ? o->argument : "");
     if (column > INDENT - 2) {
@@ -290,18 +290,13 @@ static void print_option(const struct option_spec *o, FILE *out)
         column = 0;
     }
     fprintf(out, "%*s", INDENT - column, "");
-    column = wrap_words(o->help, INDENT, out);
-    for (int i = 0; lists_words(o) && (word = o->word(i)); i = i + 1) {
-        char text[128];
-        next = o->word(i + 1);
-        snprintf(text, sizeof text, "%s%s", word, next ? "," : "");
-        column = wrap_words(text, column, out);
-    }
+    print_words(help_of(o, a), out);
     putc('\n', out);
 }
 
 void option_print_help(const struct option_group *groups, FILE *out)
 {
+    struct arena *a = arena_new();
     for (const struct option_group *g = groups; g->options; g++) {
         if (!g->options->name)
             continue;
@@ -309,71 +304,51 @@ void option_print_help(const struct option_group *groups, FILE *out)
             fprintf(out, "%s%s\n", g == groups ? "" : "\n", g->title);
         for (const struct option_spec *o = g->options; o->name; o++)
             if (o->help)
-                print_option(o, out);
+                print_option(o, a, out);
     }
+    arena_free(a);
 }
 
 /* ---- manual ---- */
 
-static int print_roff(const char *text, int length, FILE *out)
+static void print_roff(const char *text, FILE *out)
 {
-    int written = 0;
-    for (; *text && length; text++, length--)
-        written += *text == '-' ? fprintf(out, "\\-") : *text == '\\' ? fprintf(out, "\\e") : fprintf(out, "%c", *text);
-    return written;
+    for (; *text; text++)
+        fputs(*text == '-' ? "\\-" : *text == '\\' ? "\\e" : (const char[]){*text, 0}, out);
 }
 
-/* Words from `column` on, in lines of ROFF_WIDTH; one that began with a dot or an apostrophe would be a request. */
-static int wrap_roff(const char *text, int column, FILE *out)
+static void print_tagged(const struct option_spec *o, struct arena *a, FILE *out)
 {
-    while (*text) {
-        const int n = (int)strcspn(text, " ");
-        if (column && column + 1 + n > ROFF_WIDTH) {
-            putc('\n', out);
-            column = 0;
-        }
-        column += fprintf(out, "%s", column ? " " : *text == '.' || *text == '\'' ? "\\&" : "");
-        column += print_roff(text, n, out);
-        text += n;
-        text += strspn(text, " ");
-    }
-    return column;
-}
-
-static void print_tagged(const struct option_spec *o, FILE *out)
-{
-    const char *word;
-    int column;
     fputs(".TP\n", out);
     if (o->letter)
         fprintf(out, "\\fB\\-%c\\fR, ", o->letter);
     fputs("\\fB\\-\\-", out);
-    print_roff(o->name, -1, out);
+    print_roff(o->name, out);
     fprintf(out, "\\fR%s", blank_before(o));
     if (o->argument) {
         fputs("\\fI", out);
-        print_roff(o->argument, -1, out);
+        print_roff(o->argument, out);
         fputs("\\fR", out);
     }
-    putc('\n', out);
-    column = wrap_roff(o->help, 0, out);
-    for (int i = 0; lists_words(o) && (word = o->word(i)); i++)
-        column = wrap_roff(word, column + fprintf(out, "%s", i ? "," : ""), out);
+    fputs(*o->help == '.' || *o->help == '\'' ? "\n\\&" : "\n", out); /* else it would be a request */
+    print_roff(help_of(o, a), out);
     fputs(".\n", out);
 }
 
 void option_print_manual(const struct option_group *groups, FILE *out)
 {
+    struct arena *a = arena_new();
     for (const struct option_group *g = groups; g->options; g++) {
         if (g->title) {
             fputs(".SS ", out);
-            print_roff(g->title, -1, out);
+            print_roff(g->title, out);
             putc('\n', out);
         }
         for (const struct option_spec *o = g->options; o->name; o++)
             if (o->help)
-                print_tagged(o, out);
+                print_tagged(o, a, out);
     }
+    arena_free(a);
 }
 
 void option_print_words(const struct option_group *groups, FILE *out)
