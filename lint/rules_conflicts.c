@@ -62,13 +62,6 @@ static void check_tuner(struct lint *l, const struct pair *p)
                   "Remove the pin, and let the plugin's table decide.");
 }
 
-static void check_p2p(struct lint *l, const struct pair *p)
-{
-    if (p->a->value && !strcmp(p->a->value, "1"))
-        lint_find(l, NT_P2P_LEVEL_UNUSED, p->at, "NCCL_P2P_DISABLE=1 wins; NCCL_P2P_LEVEL is not looked at.",
-                  "Remove one of the two.");
-}
-
 static void check_min_max(struct lint *l, const struct pair *p)
 {
     int64_t low, high;
@@ -87,14 +80,6 @@ static void check_alias(struct lint *l, const struct pair *p)
               arena_printf(l->arena, "Remove %s.", p->a->name));
 }
 
-static void check_network(struct lint *l, const struct pair *p)
-{
-    if (is_word(p->a, "IB") && lint_is_on(p->b))
-        lint_find(l, NT_NETWORK_EXCLUDED, p->at,
-                  "NCCL_NET=IB requires the transport that NCCL_IB_DISABLE takes out: communicator creation fails.",
-                  "Remove one of the two.");
-}
-
 static void check_socket_hca(struct lint *l, const struct pair *p)
 {
     if (is_word(p->a, "Socket"))
@@ -111,14 +96,6 @@ static void check_no_plugin(struct lint *l, const struct pair *p)
             "NCCL_NET asks for a plugin's network, and NCCL_NET_PLUGIN=none loads no plugin: communicator creation "
             "fails.",
             "Remove one of the two.");
-}
-
-static void check_mnnvl(struct lint *l, const struct pair *p)
-{
-    if (is_number(p->a, 1) && is_number(p->b, 0))
-        lint_find(l, NT_MNNVL_WITHOUT_CUMEM, p->at,
-                  "NVLink between nodes needs the cuMem calls that NCCL_CUMEM_ENABLE=0 rules out.",
-                  "Remove NCCL_CUMEM_ENABLE.");
 }
 
 static void check_merge(struct lint *l, const struct pair *p)
@@ -168,29 +145,6 @@ static void check_profile_tuner(struct lint *l, const struct pair *p)
 {
     if (p->a->value && *p->a->value)
         find_displaced(l, p->b, p->at);
-}
-
-static void check_ar_threshold(struct lint *l, const struct pair *p)
-{
-    if (lint_is_on(p->b))
-        lint_find(l, NT_AR_THRESHOLD_UNUSED, p->at, "NCCL_IB_OOO_RQ=1 does not use the adaptive routing threshold.",
-                  "Remove NCCL_IB_AR_THRESHOLD.");
-}
-
-static void check_nvls_memory(struct lint *l, const struct pair *p)
-{
-    if (is_number(p->a, 1) && is_number(p->b, 0))
-        lint_find(l, NT_NVLS_CONFLICT, p->at,
-                  "NVLS needs the cuMem calls that NCCL_CUMEM_ENABLE=0 rules out, and 1 skips the check for them.",
-                  "Leave NCCL_NVLS_ENABLE at 2, or remove NCCL_CUMEM_ENABLE.");
-}
-
-static void check_nvls_ranks(struct lint *l, const struct pair *p)
-{
-    if (is_number(p->a, 1) && lint_is_on(p->b))
-        lint_find(l, NT_NVLS_CONFLICT, p->at,
-                  "Several ranks on one GPU rule NVLS out, and with NCCL_NVLS_ENABLE=1 communicator creation fails.",
-                  "Leave NCCL_NVLS_ENABLE at 2.");
 }
 
 #define NVLS    (1u << ALGO_NVLS | 1u << ALGO_NVLS_TREE)
@@ -309,9 +263,22 @@ static void check_switch(struct lint *l, const struct pair *p)
               "Remove one of the two.");
 }
 
+static int is_such(const struct lint_setting *s, const char *when)
+{
+    return !when                 ? 1
+           : *when == '='        ? is_number(s, when[1] - '0')
+           : !strcmp(when, "!0") ? lint_is_on(s)
+                                 : is_word(s, when);
+}
+
+/* A pair is judged by a function, or has one thing to say where both values are such: "=1" is a number, "!0" any but 0,
+ * else a word; NULL: any value. */
 static const struct {
     const char *a, *b;
     void (*judge)(struct lint *, const struct pair *);
+    const char *when_a, *when_b;
+    enum lint_rule rule;
+    const char *says, *advice;
 } pairs[] = {
     {"NCCL_IB_HCA", "FI_PROVIDER", check_efa},
     {"NCCL_IB_GID_INDEX", "FI_PROVIDER", check_efa},
@@ -333,25 +300,34 @@ static const struct {
     {"NCCL_WIN_ENABLE", "NCCL_CUMEM_ENABLE", check_switch},
     {"NCCL_ALGO", "NCCL_TUNER_PLUGIN", check_tuner},
     {"NCCL_PROTO", "NCCL_TUNER_PLUGIN", check_tuner},
-    {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", check_p2p},
+    {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", NULL, "1", NULL, NT_P2P_LEVEL_UNUSED,
+     "NCCL_P2P_DISABLE=1 wins; NCCL_P2P_LEVEL is not looked at.", "Remove one of the two."},
     {"NCCL_MIN_CTAS", "NCCL_MAX_CTAS", check_min_max},
     {"NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", check_min_max},
     {"NCCL_MIN_P2P_NCHANNELS", "NCCL_MAX_P2P_NCHANNELS", check_min_max},
     {"NCCL_MIN_NRINGS", "NCCL_MIN_NCHANNELS", check_alias},
     {"NCCL_MAX_NRINGS", "NCCL_MAX_NCHANNELS", check_alias},
-    {"NCCL_NET", "NCCL_IB_DISABLE", check_network},
+    {"NCCL_NET", "NCCL_IB_DISABLE", NULL, "IB", "!0", NT_NETWORK_EXCLUDED,
+     "NCCL_NET=IB requires the transport that NCCL_IB_DISABLE takes out: communicator creation fails.",
+     "Remove one of the two."},
     {"NCCL_NET", "NCCL_IB_HCA", check_socket_hca},
     {"NCCL_NET", "NCCL_NET_PLUGIN", check_no_plugin},
-    {"NCCL_MNNVL_ENABLE", "NCCL_CUMEM_ENABLE", check_mnnvl},
+    {"NCCL_MNNVL_ENABLE", "NCCL_CUMEM_ENABLE", NULL, "=1", "=0", NT_MNNVL_WITHOUT_CUMEM,
+     "NVLink between nodes needs the cuMem calls that NCCL_CUMEM_ENABLE=0 rules out.", "Remove NCCL_CUMEM_ENABLE."},
     {"NCCL_IB_MERGE_NICS", "NCCL_NET_MERGE_LEVEL", check_merge},
     {"NCCL_IB_MERGE_NICS", "NCCL_NET_FORCE_MERGE", check_merge},
     {"NCCL_CTA_POLICY", "NCCL_ALGO", check_cta_policy},
     {"NCCL_CTA_POLICY", "NCCL_PROTO", check_cta_policy},
     {"NCCL_CTA_POLICY", "NCCL_TUNER_PLUGIN", check_cta_policy},
     {"NCCLTUNE_PROFILE", "NCCL_TUNER_PLUGIN", check_profile_tuner},
-    {"NCCL_IB_AR_THRESHOLD", "NCCL_IB_OOO_RQ", check_ar_threshold},
-    {"NCCL_NVLS_ENABLE", "NCCL_CUMEM_ENABLE", check_nvls_memory},
-    {"NCCL_NVLS_ENABLE", "NCCL_MULTI_RANK_GPU_ENABLE", check_nvls_ranks},
+    {"NCCL_IB_AR_THRESHOLD", "NCCL_IB_OOO_RQ", NULL, NULL, "!0", NT_AR_THRESHOLD_UNUSED,
+     "NCCL_IB_OOO_RQ=1 does not use the adaptive routing threshold.", "Remove NCCL_IB_AR_THRESHOLD."},
+    {"NCCL_NVLS_ENABLE", "NCCL_CUMEM_ENABLE", NULL, "=1", "=0", NT_NVLS_CONFLICT,
+     "NVLS needs the cuMem calls that NCCL_CUMEM_ENABLE=0 rules out, and 1 skips the check for them.",
+     "Leave NCCL_NVLS_ENABLE at 2, or remove NCCL_CUMEM_ENABLE."},
+    {"NCCL_NVLS_ENABLE", "NCCL_MULTI_RANK_GPU_ENABLE", NULL, "=1", "!0", NT_NVLS_CONFLICT,
+     "Several ranks on one GPU rule NVLS out, and with NCCL_NVLS_ENABLE=1 communicator creation fails.",
+     "Leave NCCL_NVLS_ENABLE at 2."},
     {"NCCL_NVLS_ENABLE", "NCCL_ALGO", check_switched_algorithms},
     {"NCCL_COLLNET_ENABLE", "NCCL_ALGO", check_switched_algorithms},
     {"NCCL_ALGO", "NCCL_PROTO", check_algorithm_and_protocol},
@@ -486,8 +462,10 @@ void lint_check_conflicts(struct lint *l, const struct lint_setting *s)
             p.a = lint_before(l, s, pairs[i].a);
             p.b = s;
         }
-        if (p.a && p.b)
+        if (p.a && p.b && pairs[i].judge)
             pairs[i].judge(l, &p);
+        else if (p.a && p.b && is_such(p.a, pairs[i].when_a) && is_such(p.b, pairs[i].when_b))
+            lint_find(l, pairs[i].rule, s, pairs[i].says, pairs[i].advice);
     }
     check_needed(l, s);
     check_ib_off(l, s);
