@@ -75,7 +75,8 @@ static const char *behind_prefix(const char *line)
 int diag_read_messages(struct diagnosis *d, const char *line)
 {
     struct diag_events *e = d->events;
-    int warning = strstr(line, "CCL WARN ") != NULL || strstr(line, "WARN: Function:") || e->next_is_error;
+    int warning = strstr(line, "CCL WARN ") != NULL || strstr(line, "WARN: Function:") ||
+                  strstr(line, "Last NCCL warning(error)") || e->next_is_error;
     const char *text = warning ? behind_prefix(line) : line;
     e->order++;
     if (!*line)
@@ -181,6 +182,8 @@ static int replaced_by(const struct diag_events *e, int i)
         {"launch-failure", "gpu-new"},
         {"reg-mr", "memlock"},
         {"socket-connect", "out-of-memory"},
+        {"ib-protection", "iommu-fault"},
+        {"nvshmem-init", "nvshmem-mlx5"},
         {"torch-nccl-error", "torch-system-error"},
         {"torch-nccl-error", "transport-connect"},
         {"torch-system-error", "transport-connect"},
@@ -475,7 +478,8 @@ static const struct diag_fact *worst_difference(const struct diagnosis *d)
  * alone is as it should be. */
 static int find_note(const struct judge *j)
 {
-    static const char *const ids[] = {"acs", "p2p-nvlink", "slingshot-sockets", "ofi-gdr-off", "gdr-distance"};
+    static const char *const ids[] = {"acs",         "p2p-nvlink",   "slingshot-sockets",
+                                      "ofi-gdr-off", "nvshmem-mlx5", "gdr-distance"};
     const struct diag_nccl *n = &j->d->nccl;
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         int k = index_of(ids[i]);

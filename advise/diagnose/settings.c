@@ -81,7 +81,7 @@ int diag_read_variables(struct diagnosis *d, const char *line)
     for (const char *p = line; (p = strstr(p, "NCCL_"));) {
         size_t len = strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
         const char *name = p, *value = NULL;
-        int starts = p == line || !strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_#(", p[-1]);
+        int starts = p == line || !strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_#(`", p[-1]); /* `NAME=1`: prose */
         p += len;
         int said_so = !strncmp(p, said, sizeof said - 1);
         if (said_so)

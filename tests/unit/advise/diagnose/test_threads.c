@@ -183,6 +183,41 @@ TEST_CASE(the_first_in_time_wins)
     diagnose_free(d);
 }
 
+/* JAX prints NCCL's last warning behind its own words. */
+TEST_CASE(a_warning_within_a_line)
+{
+    struct diagnosis *d;
+    const struct diag_failure *f =
+        failure_of("INTERNAL: NCCL operation ncclGroupEnd() failed: unhandled system error. Last NCCL warning(error) "
+                   "log entry (may be unrelated) 'Error: failed to extend /dev/shm/nccl-x to 1 bytes'\n",
+                   &d);
+    assert_string_equal(f->id, "shm-other");
+    diagnose_free(d);
+}
+
+/* A change in the fabric is no failure; a skipped HCA is one only for NVSHMEM. */
+TEST_CASE(a_note_is_no_cause)
+{
+    struct diagnosis *d;
+    static const char event[] = "a:1:2 [0] net_ib.cc:1 NCCL WARN NET/IB : Got async event : client reregistration\n";
+    assert_null(failure_of(event, &d)->id);
+    diagnose_free(d);
+    assert_string_equal(failure_of("WARN: device efa_0 is not enumerated as an mlx5 device. Skipping...\n"
+                                   "transport.cpp:1: init failed for transport: IBGDA\n",
+                                   &d)
+                            ->id,
+                        "nvshmem-mlx5");
+    diagnose_free(d);
+    assert_string_equal(failure_of("WARN: device efa_0 is not enumerated as an mlx5 device. Skipping...\n"
+                                   "[Rank 1] ncclSystemError: x\n"
+                                   "a:1:2 [0] x.cc:1 NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate "
+                                   "memory\n",
+                                   &d)
+                            ->id,
+                        "memlock");
+    diagnose_free(d);
+}
+
 TEST_CASE(a_warning_without_an_entry_is_internal)
 {
     struct diagnosis *d;

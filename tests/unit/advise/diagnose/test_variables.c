@@ -34,6 +34,7 @@ TEST_CASE(what_is_none)
     expect("export MY_NCCL_ALGO=Ring\nNCCL_PROTO=LL\n", "NCCL_ALGO", NULL);
     expect("export NCCL_ALGO=$ALGO\nNCCL_PROTO=LL\n", "NCCL_ALGO", NULL);
     expect("NCCL_PROTO=LL\nNCCL_ALGO is not set\n", "NCCL_ALGO", NULL);
+    expect("NCCL_PROTO=LL\nPlease set `NCCL_ALGO=\"Ring\"`\n", "NCCL_ALGO", NULL);
 }
 
 /* Lint's word on them, by the release that the log names. */
