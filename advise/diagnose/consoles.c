@@ -268,22 +268,26 @@ static long number_behind(const char *line, const char *key)
 
 /* "[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5, OpType=ALLREDUCE, NumelIn=1, ...) ran for
  * 600014 milliseconds", or of a rank that lost that line "[... Rank 3] failure detected by watchdog at work sequence
- * id: 5 PG status: last enqueued work: 7, last completed work: 4". */
+ * id: 5 PG status: last enqueued work: 7, last completed work: 4", in older releases "Timeout at NCCL work: 5". */
 int diag_read_watchdog(struct diagnosis *d, const char *line)
 {
-    static const char status[] = "failure detected by watchdog at work sequence id: ";
+    static const char *const status[] = {"failure detected by watchdog at work sequence id: ",
+                                         "detected by watchdog at work: ", "Timeout at NCCL work: "};
     const char *at = strstr(line, "Watchdog caught collective operation timeout"),
                *op = at ? strstr(at, "OpType=") : NULL;
+    static const char unnamed[] = "collective";
     struct diag_watchdog *w = &d->watchdog;
     char name[sizeof w->op];
-    long seq = op ? number_behind(at, "SeqNum=") : number_behind(line, status), rank = number_behind(line, "[Rank ");
+    long seq = op ? number_behind(at, "SeqNum=") : -1, rank = number_behind(line, "[Rank ");
+    for (size_t i = 0; !op && seq < 0 && i < sizeof status / sizeof *status; i++)
+        seq = number_behind(line, status[i]);
     if (!op && seq < 0)
         return 0;
     if (op)
         snprintf(name, sizeof name, "%.*s", (int)strcspn(op + 7, ",) "), op + 7);
     else
-        snprintf(name, sizeof name, "%s", *w->op ? w->op : "collective");
-    rank = rank < 0 ? number_behind(line, ") Rank ") : rank;
+        snprintf(name, sizeof name, "%s", *w->op ? w->op : unnamed);
+    rank = rank < 0 ? number_behind(line, " Rank ") : rank;
     rank = rank < 0 ? d->who.rank : rank;
     /* The same text comes up to three times: the error, the end of the watchdog, what() of the exception. */
     int again = rank >= 0 && rank < DIAG_RANKS && (w->timed_out[rank / 8] & 1u << rank % 8);
@@ -299,6 +303,8 @@ int diag_read_watchdog(struct diagnosis *d, const char *line)
         w->timed_out[rank / 8] |= (unsigned char)(1u << rank % 8);
         w->highest = rank > w->highest ? (int)rank : w->highest;
     }
+    if (!strcmp(w->op, unnamed))
+        memcpy(w->op, name, sizeof name);
     w->differ |= strcmp(w->op, name) != 0;
     if (seq >= 0 && (seq < w->low || w->low < 0)) {
         w->low = seq;

@@ -91,6 +91,18 @@ static const struct item lines[] = {
      "out-of-memory", NULL},
     {"> [Rank 0] time (ms) | fwd: 38.3 | bwd: 112.6 | bwd_inner: 105.0 | bwd_allreduce: 7.5 | step: 8.2",
      "The largest phase is backward: 66 %", NO, "largest-phase", "communication"},
+    /* Older releases of PyTorch: ranks whose first line is lost. */
+    {"[rank2]:[E] [Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=19, OpType=ALLREDUCE, "
+     "NumelIn=1, Timeout(ms)=1800000) ran for 1800093 milliseconds before timing out.\n"
+     "[rank3]:[E] [PG 0 Rank 3] Timeout at NCCL work: 19, last enqueued NCCL work: 19, last completed NCCL work: 18.\n"
+     "[rank1]:[E] [PG 0 Rank 1] Exception (either an error or timeout) detected by watchdog at work: 19, last "
+     "enqueued NCCL work: 19",
+     "A hang: 3 ranks timed out in ALLREDUCE number 19 of 1 elements after 30 min 0 s; rank 0 did not time out", ASK,
+     "hang", NULL},
+    {"[rank3]:[E] [PG 0 Rank 3] Timeout at NCCL work: 19, last enqueued NCCL work: 19\n"
+     "[rank2]:[E] [Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=19, OpType=ALLREDUCE, "
+     "NumelIn=1, Timeout(ms)=1800000) ran for 1800093 milliseconds before timing out.",
+     "A hang: 2 ranks timed out in ALLREDUCE number 19", ASK, "hang", NULL},
     /* A known stall is spoken of where a job stands still. */
     {"use_remove_padding=True\n[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5, "
      "OpType=ALLREDUCE, NumelIn=1, Timeout(ms)=600000) ran for 600014 milliseconds",

@@ -53,6 +53,8 @@ static const struct {
     {"deepep-150.log", "nvshmem-init", "NVSHMEM"},
     {"deepep-139.log", "nvshmem-init", "mlx5"},
     {"deepep-114.log", "deepep-assert", "get_combine_config"},
+    {"deepep-202.log", "nvshmem-mlx5", "ConnectX"},
+    {"aicr-1647.log", "tcpxo-env", "nccl-env-profile.sh"},
     {"deepep-41.log", "proxy-end", "harmless"},
     {"arctic-219.log", "hang", "number 1207"},
     {"vllm-6370.log", "hang", "NCCL_P2P_DISABLE=1"},
