@@ -415,7 +415,11 @@ static void say_failure(const struct judge *j, int cause, struct diag_failure *f
     const struct message *m = message_at((size_t)cause);
     const struct seen *s = &j->d->events->of[cause];
     f->id = m->id;
-    f->remedy = m->remedy;
+    f->remedy =
+        j->d->nccl.peermem && !strncmp(m->remedy, "Load nvidia-peermem", 19)
+            ? "nvidia-peermem is loaded. A GeForce card has no GPUDirect RDMA: NCCL_NET_GDR_LEVEL=LOC does "
+              "without. Otherwise load it anew after the HCA's driver (OFED), or build the GPU's driver after it."
+            : m->remedy;
     f->check = m->check;
     f->confidence = confidence_of(m, s);
     diag_say(f->what, "%s", m->means);

@@ -137,6 +137,13 @@ TEST_CASE(lines_have_their_entry)
         {"RuntimeError: NCCL error in: a.cpp:1, unhandled cuda error", "torch-cuda-error", 0},
         {"torch.distributed.elastic.multiprocessing.errors.ChildFailedError:", "child-failed", 0},
         {"torch.distributed.elastic.multiprocessing.api: Received Signals.SIGHUP death signal", "sighup", 0},
+        {"(raylet) Worker exit type: SYSTEM_ERROR Worker exit detail: some causes: (1) the process was killed by the "
+         "OOM "
+         "killer, killed by SIGKILL",
+         "ray-worker", 0},
+        {"NCCL error in: a.cpp:957, invalid usage, NCCL version 2.7.8", "torch-invalid-usage", 0},
+        {"transport/p2p.cc:298 NCCL WARN Cuda failure 'invalid argument'", "p2p-access", 1},
+        {"transport/p2p.cc:298 NCCL WARN Cuda failure 'out of memory'", "out-of-memory", 1},
         /* Words of NCCL's entries in lines of others. */
         {"step 12 | loss 1.2 | norm of the gradient | information on the format", "", 0},
         {"could not connect to redis: Connection refused", "", 0},

@@ -336,4 +336,14 @@ TEST_CASE(peermem_that_is_loaded_is_not_asked_for)
     }
 }
 
+TEST_CASE(nor_is_it_for_a_buffer_that_is_refused)
+{
+    struct diagnosis *d;
+    assert_non_null(strstr(failure_of("Couldn't allocate MR\n", &d)->remedy, "Load nvidia-peermem"));
+    diagnose_free(d);
+    assert_non_null(
+        strstr(failure_of("nvidia_peermem  16384  0\nCouldn't allocate MR\n", &d)->remedy, "peermem is loaded"));
+    diagnose_free(d);
+}
+
 TEST_CASES(test_threads)
