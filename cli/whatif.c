@@ -346,19 +346,12 @@ struct request {
     int json, before; /* before: the case that others are compared with */
 };
 
-static const char *launcher_word(int i)
-{
-    static const char *const words[] = {"gpu", "node", "graph", NULL};
-    return words[i];
-}
-
 static const struct option_spec setup_options[] = {
     {0, "ranks-per-node", "N", "default: a node's GPUs", option_int, offsetof(struct request, base.nccl.ranks_per_node),
      .low = 1, .high = 4096},
     {0, "nccl", "VERSION", "whose default is predicted, such as 2.28.9; the newest known", cli_take_release,
      offsetof(struct request, base.nccl.version)},
-    {0, "launch", "WHO", "launches the calls: a process for every GPU, one for all of a node, a graph; one of:",
-     option_which, offsetof(struct request, base.launcher), .word = launcher_word},
+    PREDICT_LAUNCH_OPTION(struct request, base.launcher),
     {0, "calibration", "FILE", "go by what NCCL took on such nodes: a journal of nccltune bench", option_text,
      offsetof(struct request, calibration)},
     {0, "nodes-per-leaf", "N", "switches of the network hold so many nodes; by default as 32 ports suggest", option_int,

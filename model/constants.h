@@ -49,6 +49,7 @@ struct model_net {
     double hop_us[PROTO_COUNT]; /* GPU memory to GPU memory on another node */
     double idle_us;             /* waits that data in flight hide */
     enum model_evidence evidence;
+    const char *nics[4]; /* names of hw_nics whose results those were fitted to: others follow them */
 };
 
 /* Numbers that do not depend on the generation. */
@@ -76,13 +77,17 @@ extern const struct model_net model_nets[MODEL_NET_KINDS];
 extern const struct model_common model_common;
 
 /* Probability of each launcher if unknown, on one node and between nodes. */
-extern const double model_launchers[2][MODEL_LAUNCH_UNKNOWN];
+extern const double model_launchers[2][MODEL_LAUNCHERS];
 
 /* Never NULL: an unknown generation gets the nearest, and `assumed` (else NULL) tells which. */
 const struct model_gpu *model_gpu_of(const struct topo_class *c, const char **assumed);
 
 /* Network of a net of NCCL; `assumed` as above. */
 enum model_net_kind model_net_kind_of(const struct topo_class *c, const struct nccl_net *net, const char **assumed);
+
+/* Where the constants of a net of that kind come from: of a NIC without results of its own, from its relatives. */
+enum model_evidence model_net_evidence(enum model_net_kind kind, const struct topo_class *c,
+                                       const struct nccl_net *net);
 
 /* Bandwidth of the node's kernel through sockets over that net and all others together [GB/s, each direction]. */
 double model_tcp_GBps(const struct topo_class *c, const struct nccl_net *net);

@@ -30,6 +30,7 @@ struct whole {
     struct model_notes notes;
     double mem_GBps; /* of a GPU */
     int leaves;
+    int follows; /* no result of such GPUs or such a network is published */
 };
 
 /* What follows is at the end, with what it needs. */
@@ -104,6 +105,15 @@ struct model *model_new(const struct model_setup *s, struct arena *a, struct err
     model_flows(m->links, others, m->groups - 1, &m->switches, m->flows, a);
     const struct model_flow *ring = &m->flows[MODEL_RING];
     struct model_basis basis = {.gpu = m->gpu->evidence, .net = model_nets[ring->kind].evidence};
+    if (m->nccl->nnets > 0)
+        basis.net = model_net_evidence(ring->kind, m->nccl->c, &m->nccl->nets[0]);
+    int leaves_node = m->nccl->nodes > 1 && basis.net != MODEL_FITTED;
+    m->follows = basis.gpu != MODEL_FITTED || leaves_node;
+    if (basis.gpu != MODEL_FITTED)
+        model_note(&m->notes, 0, "no constant was fitted to %s: a relative's are taken", m->gpu->name);
+    if (leaves_node)
+        model_note(&m->notes, 0, "no constant was fitted to such NICs (%s): a relative's are taken",
+                   model_nets[ring->kind].name);
     basis.pcie = m->nccl->ranks_per_node > 1 && ring->node_way != MODEL_WAY_LINKS;
     basis.sockets = m->nccl->nodes > 1 && ring->kind == MODEL_NET_SOCKETS;
     basis.assumed = m->notes.parts;
@@ -408,7 +418,7 @@ static void put_band(const struct whole *m, enum model_pattern pattern, double c
         for (int k = 0; k < MODEL_PARTS && f->rest > 0; k++)
             d->shared[i] += f->root[k][i] * t->share[k];
     }
-    t->unvalidated = nodes > 0 || seldom;
+    t->unvalidated = nodes > 0 || seldom || m->follows;
     d->shared[MODEL_PARTS] = hypot(hypot(MODEL_NODES_DOUBT * nodes, unpublished), further);
     d->rest = hypot(model_rest(&m->shown.prior, t->share) * (f->rest > 0 ? f->rest : 1), between);
     d->way = (t->algo + 1) * PROTO_COUNT + t->proto;
@@ -467,7 +477,7 @@ static double launch_beside(const struct whole *m, enum model_pattern p, struct 
 {
     const double *chances = model_launchers[m->nccl->setup.nodes > 1];
     double hosts = 0, mean = 0, square = 0;
-    for (int l = 0; l < MODEL_LAUNCH_UNKNOWN; l++) {
+    for (int l = MODEL_LAUNCH_PROCESS; l < MODEL_LAUNCHERS; l++) {
         double chance = m->launcher == MODEL_LAUNCH_UNKNOWN ? chances[l] : l == (int)m->launcher;
         double issue_us = m->factors.time[MODEL_LAUNCH] * issue_us_of(m, (enum model_launcher)l, p, t->channels);
         double host = eighth_power(issue_us / t->us), slower = log1p(host) / 8;

@@ -42,9 +42,16 @@ struct model_factors {
                                             * is doubted is the prior */
 };
 
-/* Launchers of a collective: a process or a thread for every GPU, as mpirun, srun and torchrun start them; one thread
- * of a node for all of its GPUs; a graph; one of these (the time is then their mean, and the interval covers them). */
-enum model_launcher { MODEL_LAUNCH_GPU, MODEL_LAUNCH_NODE, MODEL_LAUNCH_GRAPH, MODEL_LAUNCH_UNKNOWN };
+/* Who launches a collective: one of the following (the time is then their mean, and the interval covers them); a
+ * process or a thread for every GPU, as mpirun, srun and torchrun start them; one thread of a node for all of its GPUs;
+ * a graph. */
+enum model_launcher {
+    MODEL_LAUNCH_UNKNOWN,
+    MODEL_LAUNCH_PROCESS,
+    MODEL_LAUNCH_NODE,
+    MODEL_LAUNCH_GRAPH,
+    MODEL_LAUNCHERS,
+};
 
 /* The switches between the nodes. */
 struct model_switches {
@@ -102,7 +109,7 @@ struct model_time {
     struct bench_doubt doubt;   /* whose low and high those are */
     char limit[48];  /* what bounds it: "latency", "NVLink", "PCIe of mlx5_3", "NIC mlx5_3", "leaf uplinks" */
     int unvalidated; /* more nodes than any published result that the model was held against, several groups at once,
-                      * or pairs of ranks or a hot one, of which none is published */
+                      * pairs of ranks or a hot one, GPUs or a network of which none is published */
 };
 
 /* Thread-safe, allocates nothing. -1 when NCCL does not offer that combination here (NVLS without switches, PAT for

@@ -73,7 +73,8 @@ static struct whatif *variations_of(const struct topology *t, const struct group
     struct err e = {0};
     const struct model_setup base = {
         .nccl = {.topology = t, .nodes = g->nodes, .ranks_per_node = g->ranks / g->nodes, .version = g->version},
-        .others = g->others};
+        .others = g->others,
+        .launcher = MODEL_LAUNCH_PROCESS}; /* as bench's workers are */
     struct whatif *w = whatif_new("this machine", COLL_ALLREDUCE, &base, &e);
     if (!w)
         return NULL;

@@ -119,7 +119,7 @@ static void print_remarks(const struct step_estimate *s, FILE *out)
     if (s->unvalidated)
         fprintf(out,
                 "UNVALIDATED: no published result that the model was compared with is like this: more nodes, groups "
-                "side by side, or pairs of ranks.\n");
+                "side by side, pairs of ranks, other GPUs or other NICs.\n");
     if (s->predicted_unused)
         fprintf(out, "What was only predicted is not set by the profile unless it was generated with --predicted.\n");
     if (s->from_us[STEP_HOST] > 0)

@@ -324,7 +324,8 @@ int calibration_fit(const struct bench_points *p, const struct topology *t, int 
     struct arena *a = arena_new();
     int n;
     const struct model_observation *o = calibration_observe(p, a, &n, &c->version);
-    const struct model_setup s = {.nccl = {.topology = t, .class_index = class_index, .version = c->version}};
+    const struct model_setup s = {.nccl = {.topology = t, .class_index = class_index, .version = c->version},
+                                  .launcher = MODEL_LAUNCH_PROCESS}; /* as bench's workers are */
     int rc = model_calibrate(&s, o, n, &c->fit, e);
     arena_free(a);
     return rc;

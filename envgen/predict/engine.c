@@ -22,9 +22,17 @@ struct prepared {
 
 struct model_options {
     const char *calibration; /* a file; NULL: none */
+    enum model_launcher launcher;
 };
 
+const char *predict_launcher_word(int i)
+{
+    static const char *const words[] = {"unknown", "process", "node", "graph", NULL};
+    return words[i];
+}
+
 static const struct option_spec model_options[] = {
+    PREDICT_LAUNCH_OPTION(struct model_options, launcher),
     {0, "calibration", "FILE", "a journal of NCCL on such nodes that predictions go by", option_text,
      offsetof(struct model_options, calibration)},
     {0},
@@ -91,10 +99,11 @@ static void keep_known(struct context *c, struct bench_plan *p)
     p->nbeside = 0;
 }
 
-/* What the site has measured, if it has. */
-static int calibrate(struct context *c, const struct bench_setup *setup, struct err *e)
+/* Who launches, and what the site has measured, if it has. */
+static int take_options(struct context *c, const struct bench_setup *setup, struct err *e)
 {
     const struct model_options *own = setup->own;
+    c->setup.launcher = own ? own->launcher : MODEL_LAUNCH_UNKNOWN;
     if (!own || !own->calibration)
         return 0;
     int rc = calibration_load(own->calibration, setup->topology, c->setup.nccl.class_index, &c->calibration, e);
@@ -136,7 +145,7 @@ static int plan_predictions(const struct bench_setup *setup, struct arena *a, st
     c->setup.nccl.version = setup->nccl_version;
     c->setup.nccl.ranks_per_node = setup->ranks_per_node;
     int rc = find_class(setup->topology, &c->setup, setup->log, e);
-    if (rc || (rc = calibrate(c, setup, e)))
+    if (rc || (rc = take_options(c, setup, e)))
         return rc;
     *hosts = topo_class_hosts(setup->topology, c->setup.nccl.class_index);
     p->nodes = setup->nnodes ? setup->nodes : hosts;

@@ -4,9 +4,24 @@
 
 #include "bench/results/points.h"
 #include "core/log.h"
+#include "core/option.h"
 #include "model/model.h"
 
 struct bench_engine;
+
+/* ---- who launches what is predicted: an option of each command that predicts ---- */
+
+/* Return the words of enum model_launcher: "unknown", "process", "node", "graph"; then NULL. */
+const char *predict_launcher_word(int i);
+
+/* The option, into an enum model_launcher of `type`. */
+#define PREDICT_LAUNCH_OPTION(type, member)                                                                           \
+    {                                                                                                                 \
+        0, "launch", "WHO",                                                                                           \
+            "launches the calls: a process for every GPU, one for all of a node, a graph, or unknown (the default): " \
+            "any of these, and intervals cover all; one of:",                                                         \
+            option_which, offsetof(type, member), .word = predict_launcher_word                                       \
+    }
 
 /* ---- fit: factors on the parts of a time ---- */
 

@@ -1,5 +1,6 @@
 /* The bundled machines, in our own words and from public specifications only. Where a document leaves the arrangement
- * open (which slot a NIC is in), it is that of the machines of the kind that are known to us. */
+ * open (which slot a NIC is in), it is that of the machines of the kind that are known to us: "assumed:" says so of
+ * machines that no public document shows. */
 #include "probe/machines/machines_internal.h"
 
 #define INFINIBAND TOPO_LINK_INFINIBAND
@@ -88,7 +89,8 @@ const struct machine machines[] = {
      "0: 2(G) 2(N) (S) (M) 1: 2(G) 2(N) (S)", 64,
      .compute = IB("connectx-8", 800), .storage = STORAGE("bluefield-3", 200),
      .management = SOCKETS("x550", 10),
-     .source = "NVIDIA GB300 NVL72 data sheet; NVIDIA GB200 NVL Multi-Node Tuning Guide for the arrangement"},
+     .source = "https://docs.nvidia.com/enterprise-reference-architectures/nvl72-ai-factory/latest/components.html: four "
+               "ConnectX-8 on two boards; assumed: NUMA nodes and BlueField-3 as in a GB200 tray"},
     /* ---- baseboards in servers of others ----------------------------------------------------------------------------- */
     {"hgx-a100-4", "HGX A100 4-GPU server", EPYC_7402, NULL, NULL, "a100-sxm",
      "3: ([GN]) 1: ([GN]) 0: (M) 2: 4: 6: 7: ([GN]) 5: ([GN])", 16,
@@ -107,9 +109,10 @@ const struct machine machines[] = {
      .compute = IB("connectx-7", 400), .management = SOCKETS("x550", 10),
      .source = "NVIDIA HGX H200 data sheet; NVIDIA-Certified Systems Configuration Guide"},
     {"hgx-h20", "HGX H20 8-GPU server", XEON_8480C, NULL, NULL, "h20",
-     "0: 2([GGNN]) (M) 1: 2([GGNN])", 32,
+     "0: 2(([GN]) (G)) (M) 1: 2(([GN]) (G))", 32,
      .compute = IB("connectx-7", 400), .management = SOCKETS("x550", 10),
-     .source = "NVIDIA HGX H20 data sheet; NVIDIA-Certified Systems Configuration Guide"},
+     .source = "https://github.com/deepseek-ai/DeepEP/issues/303: nvidia-smi topo -m, four NICs beside every second "
+               "GPU; assumed: InfiniBand at 400 Gb/s, the CPU"},
     {"hgx-b200", "HGX B200 8-GPU server", XEON_8570, NULL, NULL, "b200",
      "0: 2([GGNN]) (M) 1: 2([GGNN])", 32,
      .compute = IB("connectx-7", 400), .management = SOCKETS("x550", 10),
@@ -163,7 +166,8 @@ const struct machine machines[] = {
     {"aws-p6-b200", "Amazon EC2 p6-b200.48xlarge", XEON_8570, NULL, "Nitro", "b200",
      "0: (M) 4([GN]) 1: 4([GN])", 32,
      .compute = EFA("efa4", 400), .management = SOCKETS("ena", 100),
-     .source = "Amazon EC2 P6 instance page; Amazon EC2 user guide, accelerated computing instances"},
+     .source = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-acc-inst-types.html: eight network cards; "
+               "assumed: one beside each GPU, as in P5 and P5en"},
     {"gcp-a2-ultra", "Google Compute Engine a2-ultragpu-8g", XEON_CASCADE, NULL, "KVM", "a100-sxm-80",
      "0: 2[GG] N 1: 2[GG]", 16,
      .compute = SOCKETS("gvnic", 100),
@@ -185,7 +189,8 @@ const struct machine machines[] = {
      "0: M 2[GGNN] 1: M 2[GGNN]", 32,
      .compute = {"connectx-7", 400, "mlx5_%d", "gpu%drdma0", ETHERNET},
      .management = SOCKETS("gvnic", 200),
-     .source = "Google Cloud documentation, accelerator-optimized machine family, A4"},
+     .source = "https://cloud.google.com/compute/docs/accelerator-optimized-machines#a4-vms: B200, ConnectX-7, two "
+               "gVNICs, Emerald Rapids; assumed: PCI tree as in A3 Ultra"},
     {"oci-a100", "Oracle Cloud BM.GPU.A100-v2.8", EPYC_7J13, NULL, NULL, "a100-sxm-80",
      "3: ([GGNnNn]) 1: ([GGNnNn]) (M) 0: 2: 4: 6: 7: ([GGNnNn]) 5: ([GGNnNn])", 16,
      .compute = ROCE("connectx-5-ex", 100), .management = SOCKETS("connectx-5-ex", 50),

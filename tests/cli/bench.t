@@ -17,7 +17,7 @@ bench --machine: the same journal each time, every line a prediction with its in
   #              ------------ default -----------   ------------- best ------------
   #        size        time    algbw    busbw          time    algbw    busbw    gain   interval        best
   #         (B)        (us)   (GB/s)   (GB/s)          (us)   (GB/s)   (GB/s)
-          65536        39.0     1.68     3.15          39.0     1.68     3.15   1.00x                  default
+          65536        39.1     1.68     3.15          39.1     1.68     3.15   1.00x                  default
        16777216         203     82.8      155           193     87.1      163   1.05x  [0.64, 1.72]    ring/ll128
 
   # model (NCCL 2.30.7, predicted): allreduce, 32 ranks on 4 nodes

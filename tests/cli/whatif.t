@@ -107,9 +107,9 @@ The last domain may be smaller than the others
   $ nccltune whatif --machine dgx-a100 --nodes 2 --workload job.json --set NCCL_IB_HCA=mlx5_0,mlx5_1 --against NCCL_IB_HCA=mlx5 --json >step.json
   $ jq -c 'keys, (.cases[] | [.label, (.communication.time_us / 1000 | round)])' step.json
   ["before","cases","causes","changes","compute_us","format","machine","step","workload"]
-  ["as it is",183]
+  ["as it is",184]
   ["variables 1",640]
-  ["with NCCL_IB_HCA=mlx5",183]
+  ["with NCCL_IB_HCA=mlx5",184]
 
 Errors: no such port, no GPU
 
@@ -148,3 +148,22 @@ A variable that NCCL does not read is wrong usage
   $ nccltune whatif --from fixtures/probe/smi_topo_a100.txt --nodes 2 --hcas mlx5_0 --link-rate 200 | grep 'the rate of'
   nccltune whatif: smi_topo_a100: 4 GPUs
   [1]
+
+Who launches means the same to every command that predicts; unknown is between one process and a graph, and one thread
+
+  $ for who in process node unknown; do
+  >     nccltune whatif --machine dgx-a100 --nodes 1 --launch $who --json |
+  >         jq '.variations[0].points[] | select(.bytes == 1024).default.time_us' >whatif.$who
+  >     nccltune bench -q --machine dgx-a100 --nodes 1 --launch $who --sizes 1K --collectives allreduce -o $who.jsonl >/dev/null
+  >     jq 'select(.launch.label == "default" and .call.label == "default").times_us[0]' $who.jsonl >bench.$who
+  >     paste whatif.$who bench.$who | awk '{ print ($1 - $2) ^ 2 < 0.01 ? "the same" : $0 }'
+  > done
+  the same
+  the same
+  the same
+  $ paste bench.process bench.unknown bench.node | awk '{ print ($1 < $2 && $2 < $3 ? "in order" : $0) }'
+  in order
+  $ nccltune tune --machine dgx-a100 --nodes 1 --launch gpu -o profile
+  nccltune tune: --launch: 'gpu' is none of unknown, process, node, graph
+  Try 'nccltune tune --help'.
+  [2]

@@ -46,17 +46,17 @@ static const struct recipe {
     {"Modal-", "", MODEL_LAUNCH_NODE, 0},
     {"L40S-", "", MODEL_LAUNCH_NODE, 0},
     /* GoogleCloudPlatform/cluster-toolkit examples/gke-a3-highgpu/nccl-config.yaml */
-    {"GCP a3-highgpu", "NCCL_ALGO=Ring NCCL_PROTO=Simple NCCL_MIN_NCHANNELS=8 NCCL_MAX_NCHANNELS=8", MODEL_LAUNCH_GPU,
-     0},
+    {"GCP a3-highgpu", "NCCL_ALGO=Ring NCCL_PROTO=Simple NCCL_MIN_NCHANNELS=8 NCCL_MAX_NCHANNELS=8",
+     MODEL_LAUNCH_PROCESS, 0},
     /* nccl-env-profile.sh of Google's installer: of April 2025, of 2026, and as dstackai/dstack runs it (README.md in
      * GoogleCloudPlatform/container-engine-accelerators gpudirect-tcpxo has every release's) */
-    {"GCP a3-megagpu-8g,", "NCCL_ALGO=Ring,Tree NCCL_PROTO=Simple NCCL_NVLS_ENABLE=0", MODEL_LAUNCH_GPU, 0},
-    {"GCP a3-megagpu-8g (", "NCCL_PROTO=Simple,LL128", MODEL_LAUNCH_GPU, 0},
-    {"GCP-A3M", "NCCL_ALGO=Ring,Tree NCCL_PROTO=Simple,LL128 NCCL_NVLS_ENABLE=0", MODEL_LAUNCH_GPU, 0},
+    {"GCP a3-megagpu-8g,", "NCCL_ALGO=Ring,Tree NCCL_PROTO=Simple NCCL_NVLS_ENABLE=0", MODEL_LAUNCH_PROCESS, 0},
+    {"GCP a3-megagpu-8g (", "NCCL_PROTO=Simple,LL128", MODEL_LAUNCH_PROCESS, 0},
+    {"GCP-A3M", "NCCL_ALGO=Ring,Tree NCCL_PROTO=Simple,LL128 NCCL_NVLS_ENABLE=0", MODEL_LAUNCH_PROCESS, 0},
     /* aws-samples/aws-efa-eks examples/nccl-efa-tests.yaml */
-    {"AWS p4d.", "NCCL_ALGO=Ring", MODEL_LAUNCH_GPU, 0},
+    {"AWS p4d.", "NCCL_ALGO=Ring", MODEL_LAUNCH_PROCESS, 0},
     /* Panlichen/nccl-tests test_scripts/a100_test.py, v100_test_para_8card.py: -t 8 -g 1, a thread for every GPU */
-    {"Pan-", "NCCL_ALGO=Ring NCCL_PROTO=Simple", MODEL_LAUNCH_GPU, 0},
+    {"Pan-", "NCCL_ALGO=Ring NCCL_PROTO=Simple", MODEL_LAUNCH_PROCESS, 0},
 };
 
 static void end(const char *what, const char *which)
@@ -123,12 +123,17 @@ static void apply(const char *settings, struct nccl_setup *s, struct arena *a)
 static void put_kin(struct published_run *r, const char *machine)
 {
     const char *assumed, *name = strchr(machine, '/') ? strchr(machine, '/') + 1 : machine;
-    const struct nccl_setup *s = &r->model->nccl->setup;
+    const struct nccl_model *n = r->model->nccl;
+    const struct nccl_setup *s = &n->setup;
+    int kind = n->nodes < 2 ? -1 : s->sockets ? MODEL_NET_SOCKETS : (int)model_net_kind_of(n->c, &n->nets[0], &assumed);
+    int part = s->ranks_per_node < s->topology->classes[s->class_index].ngpus;
     r->machine = r->kin[PUBLISHED_MACHINE];
     snprintf(r->kin[PUBLISHED_MACHINE], sizeof r->kin[0], "%s", machine);
     snprintf(r->kin[PUBLISHED_MAKER], sizeof r->kin[0], "%.*s", (int)strcspn(name, "-0123456789"), name);
-    snprintf(r->kin[PUBLISHED_GENERATION], sizeof r->kin[0], "%s",
-             model_gpu_of(&s->topology->classes[s->class_index], &assumed)->name);
+    snprintf(r->kin[PUBLISHED_GENERATION], sizeof r->kin[0], "%s", model_gpu_of(n->c, &assumed)->name);
+    snprintf(r->kin[PUBLISHED_STRUCTURE], sizeof r->kin[0], "%s, net %d%s",
+             r->model->prior.part[MODEL_LINKS] > 0.25 ? "PCIe" : "NVLink, XGMI", kind,
+             kind >= 0 && part ? ", part" : "");
 }
 
 /* Prepares the model of a run. */

@@ -7,8 +7,14 @@
 enum { PUBLISHED_MOST = 4000, PUBLISHED_RUNS = 200 };
 
 /* What runs have in common, and what is left out at once: a machine, all of its maker or cloud, all of a generation of
- * GPUs. */
-enum published_kin { PUBLISHED_MACHINE, PUBLISHED_MAKER, PUBLISHED_GENERATION, PUBLISHED_KINS };
+ * GPUs, all of a structure (what joins the GPUs of a node, and its nodes; whether each node gives all of its GPUs). */
+enum published_kin {
+    PUBLISHED_MACHINE,
+    PUBLISHED_MAKER,
+    PUBLISHED_GENERATION,
+    PUBLISHED_STRUCTURE,
+    PUBLISHED_KINS,
+};
 
 struct published_run {
     char name[96];                /* as the pages call it: machine, nodes, collective */

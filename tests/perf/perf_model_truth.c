@@ -3,8 +3,8 @@
  * anything is measured and after three calls of each site; how often a decision between two ways would have been right.
  * Beside it two baselines on the same rows: alpha + beta × bytes fitted to them, and NCCL's own estimate.
  *
- *   perf_model_truth           the tables: each machine, then each maker and each generation of GPUs, predicted from
- *                              constants and doubts that were fitted without it; at the end what was never fitted
+ *   perf_model_truth           the tables: each machine, then each maker, generation of GPUs and structure, predicted
+ *                              from constants and doubts that were fitted without it; at the end what was never fitted
  *   perf_model_truth -d        the same without the never-fitted rows, which are not to be looked at while developing
  *   perf_model_truth -c        with the committed constants and doubts, without the never-fitted rows
  *   ... -v                     every row: run, bytes, published and predicted time, interval, what was predicted, the
@@ -539,9 +539,11 @@ int main(int argc, char **argv)
     for (int kin = PUBLISHED_MAKER; kin < PUBLISHED_KINS && how != 'c'; kin++) {
         judge_left_out((enum published_kin)kin, a);
         putchar('\n');
-        print_tables(kin == PUBLISHED_MAKER ? ", of each maker or cloud from what was fitted without it"
-                                            : ", of each generation of GPUs from what was fitted without it",
-                     0);
+        static const char *const titles[] = {
+            [PUBLISHED_MAKER] = ", of each maker or cloud from what was fitted without it",
+            [PUBLISHED_GENERATION] = ", of each generation of GPUs from what was fitted without it",
+            [PUBLISHED_STRUCTURE] = ", of each way to join GPUs and nodes from what was fitted without it"};
+        print_tables(titles[kin], 0);
     }
     if (how == 'l')
         print_unseen(a);

@@ -86,6 +86,30 @@ TEST_CASE(kinds_of_networks)
     assert_int_equal(kind(of_transport(HW_CXI), TOPO_LINK_ETHERNET, NULL, &assumed), MODEL_NET_SLINGSHOT);
 }
 
+/* A NIC that no constant was fitted to follows its relatives, whatever its kind of network; every name is of a NIC. */
+TEST_CASE(networks_without_results)
+{
+    static const struct {
+        const char *nic;
+        enum model_net_kind kind;
+        enum model_evidence evidence;
+    } cases[] = {
+        {"connectx-7", MODEL_NET_INFINIBAND, MODEL_FITTED}, {"connectx-8", MODEL_NET_INFINIBAND, MODEL_FOLLOWS},
+        {"connectx-8", MODEL_NET_ROCE, MODEL_FOLLOWS},      {"efa2", MODEL_NET_EFA_2, MODEL_FITTED},
+        {"efa3", MODEL_NET_EFA_2, MODEL_FOLLOWS},           {"efa4", MODEL_NET_EFA_2, MODEL_FOLLOWS},
+        {"cassini", MODEL_NET_SLINGSHOT, MODEL_FOLLOWS},    {"mlx5-vf", MODEL_NET_ROCE_VIRTUAL, MODEL_FITTED}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct topo_object o = nic_of(cases[i].nic, -1);
+        const struct topo_class c = {.objects = &o, .nobjects = 1};
+        const struct nccl_net net = {.object = 0}, unknown = {.object = -1};
+        assert_int_equal(model_net_evidence(cases[i].kind, &c, &net), cases[i].evidence);
+        assert_int_equal(model_net_evidence(cases[i].kind, &c, &unknown), model_nets[cases[i].kind].evidence);
+    }
+    for (int kind = 0; kind < MODEL_NET_KINDS; kind++)
+        for (int i = 0; i < 4 && model_nets[kind].nics[i]; i++)
+            assert_non_null(hw_nic_find(model_nets[kind].nics[i]));
+}
+
 /* Google's NICs count by those that hang on switches: as many as GPUs have the later transport. */
 TEST_CASE(tcp_of_clouds)
 {

@@ -195,8 +195,8 @@ TEST_CASE(waiting)
 /* Nobody says who launched: the time is between theirs, and its interval is wider and holds the slowest. */
 TEST_CASE(an_unknown_launcher)
 {
-    struct model_time t[MODEL_LAUNCH_UNKNOWN + 1];
-    for (int l = 0; l <= MODEL_LAUNCH_UNKNOWN; l++) {
+    struct model_time t[MODEL_LAUNCHERS];
+    for (int l = 0; l < MODEL_LAUNCHERS; l++) {
         struct bed b;
         make_up(&b, "dgx-a100", 1);
         b.s.launcher = (enum model_launcher)l;
@@ -207,7 +207,29 @@ TEST_CASE(an_unknown_launcher)
     const struct model_time *any = &t[MODEL_LAUNCH_UNKNOWN];
     assert_true(any->us > t[MODEL_LAUNCH_GRAPH].us && any->us < t[MODEL_LAUNCH_NODE].us);
     assert_true(any->high_us > t[MODEL_LAUNCH_NODE].us);
-    assert_true(any->high_us / any->us > t[MODEL_LAUNCH_GPU].high_us / t[MODEL_LAUNCH_GPU].us);
+    assert_true(any->high_us / any->us > t[MODEL_LAUNCH_PROCESS].high_us / t[MODEL_LAUNCH_PROCESS].us);
+}
+
+/* Of GPUs or a network without published results an interval is wider, and the answer says that it was not validated.
+ */
+TEST_CASE(without_results)
+{
+    static const struct {
+        const char *machine;
+        int nodes, unvalidated;
+    } cases[] = {{"aws-p5", 2, 0}, {"aws-p6-b200", 2, 1}, {"aws-p6-b200", 1, 0}, {"mi300x", 1, 0}, {"mi355x", 1, 1}};
+    double wide[5];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bed b;
+        make_up(&b, cases[i].machine, cases[i].nodes);
+        prepare(&b);
+        const struct model_time t = predict(&b, COLL_ALLREDUCE, GiB);
+        assert_int_equal(t.unvalidated, cases[i].unvalidated);
+        assert_int_equal(b.m->nassumptions > 0, cases[i].unvalidated);
+        wide[i] = t.high_us / t.us;
+        clear(&b);
+    }
+    assert_true(wide[1] > 1.1 * wide[0] && wide[4] > 1.1 * wide[3]);
 }
 
 /* No call gets more channels than there are. */
@@ -329,6 +351,7 @@ TEST_CASE(factors_scale)
     assert_true(predict(&slow, COLL_ALLREDUCE, 8).us > predict(&plain, COLL_ALLREDUCE, 8).us + 10);
     struct model_time t = predict(&slow, COLL_ALLREDUCE, 8);
     double rest = model_rest(&slow.m->prior, t.share) / 2; /* nothing else is left to doubt */
+    rest = hypot(rest, t.doubt.shared[MODEL_PARTS]);       /* but who launches */
     assert_true(fabs(t.high_us / t.us - exp(BENCH_NINE_OF_TEN * rest)) < 1e-9);
     clear(&plain);
     clear(&slow);

@@ -10,20 +10,20 @@ static const struct {
     const char *machine;
     int nodes;
     struct model_setup setup;
-} setups[] = {{"dgx-1v", 1, {.launcher = MODEL_LAUNCH_GPU}},
+} setups[] = {{"dgx-1v", 1, {.launcher = MODEL_LAUNCH_PROCESS}},
               {"dgx-a100", 3, {.nccl = {.version = 22105}, .launcher = MODEL_LAUNCH_NODE}},
               {"dgx-a100", 2, {.nccl = {.version = 22809, .ranks_per_node = 2, .first_gpu = 2}, .others = -1}},
               {"dgx-h100", 4, {.nccl = {.version = 23007}, .launcher = MODEL_LAUNCH_GRAPH}},
-              {"dgx-h100", 64, {.nccl = {.version = 22809, .no_nvls = 1}, .launcher = MODEL_LAUNCH_GPU}},
+              {"dgx-h100", 64, {.nccl = {.version = 22809, .no_nvls = 1}, .launcher = MODEL_LAUNCH_PROCESS}},
               {"dgx-h100", 2, {.nccl = {.version = 22809, .sockets = 1}}},
               {"aws-p4d", 2, {.nccl = {.ranks_per_node = 1}, .others = 3}},
               {"azure-ndv4", 16, {.nccl = {.no_pxn = 1, .cross_nic = 3, .max_channels = 4}}},
               {"dgx-b200", 2, {.nccl = {.version = 22903}}},
-              {"gb200-nvl72", 18, {.launcher = MODEL_LAUNCH_GPU}},
-              {"mi300x", 2, {.launcher = MODEL_LAUNCH_GPU}},
+              {"gb200-nvl72", 18, {.launcher = MODEL_LAUNCH_PROCESS}},
+              {"mi300x", 2, {.launcher = MODEL_LAUNCH_PROCESS}},
               {"mi355x", 1, {.nccl = {.version = 22803}}}, /* 112 channels */
               {"azure-ndv4", 2, {.nccl = {.ranks_per_node = 1}}},
-              {"4xl40s-pcie", 2, {.launcher = MODEL_LAUNCH_GPU}}};
+              {"4xl40s-pcie", 2, {.launcher = MODEL_LAUNCH_PROCESS}}};
 
 static void print_predictions(FILE *out, const struct model *m)
 {

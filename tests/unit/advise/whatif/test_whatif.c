@@ -114,8 +114,8 @@ TEST_CASE(copies_through_host_memory)
 TEST_CASE(who_launches)
 {
     struct err e = {0};
-    double small_us[3], large_us[3];
-    for (int i = MODEL_LAUNCH_GPU; i <= MODEL_LAUNCH_GRAPH; i++) {
+    double small_us[MODEL_LAUNCHERS], large_us[MODEL_LAUNCHERS];
+    for (int i = MODEL_LAUNCH_PROCESS; i <= MODEL_LAUNCH_GRAPH; i++) {
         struct topology *t = machine_topology("dgx-a100", 1, &e);
         struct model_setup base = {.nccl = {.topology = t}, .launcher = (enum model_launcher)i};
         struct whatif *w = whatif_new("dgx-a100", COLL_ALLREDUCE, &base, &e);
@@ -125,8 +125,8 @@ TEST_CASE(who_launches)
         whatif_free(w);
         topo_free(t);
     }
-    assert_true(small_us[MODEL_LAUNCH_GPU] < small_us[MODEL_LAUNCH_NODE]);
-    assert_true(small_us[MODEL_LAUNCH_GRAPH] <= small_us[MODEL_LAUNCH_GPU]);
+    assert_true(small_us[MODEL_LAUNCH_PROCESS] < small_us[MODEL_LAUNCH_NODE]);
+    assert_true(small_us[MODEL_LAUNCH_GRAPH] <= small_us[MODEL_LAUNCH_PROCESS]);
     assert_true(large_us[MODEL_LAUNCH_GRAPH] > 0.99 * large_us[MODEL_LAUNCH_NODE]);
 }
 

@@ -114,12 +114,15 @@ TEST_CASE(nodes_that_differ)
     struct topo_class two[] = {t->classes[0], {.name = "thin"}};
     struct topology mixed = *t;
     struct bench_plan p;
-    const char *file = "/no/calibration";
+    struct {
+        const char *calibration;
+        enum model_launcher launcher;
+    } own = {"/no/calibration", MODEL_LAUNCH_GRAPH};
     mixed.classes = two;
     mixed.nclasses = 2;
     struct bench_setup setup = {.topology = &mixed, .log = &log, .own = NULL};
     assert_int_equal(bench_engine_model.predicts->plan(&setup, a, &p, &e), 0);
-    setup.own = &file;
+    setup.own = &own;
     assert_int_equal(bench_engine_model.predicts->plan(&setup, a, &p, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "/no/calibration"));
     fclose(log.out);
