@@ -219,8 +219,8 @@ static const char *why_default(struct env_decisions *d, const struct env_range *
     if (!near)
         return "no other candidate was tried to the end; the default stays";
     if (bench_few(&near->gain))
-        return arena_printf(d->arena, "too little was measured to say; nearest was %s at %s with %s", near->call.label,
-                            unit_bytes(size, where->bytes), bench_gain_text(d->arena, near->gain));
+        return arena_printf(d->arena, "too little was measured to say: %d sample%s of %s at %s", near->gain.n,
+                            near->gain.n == 1 ? "" : "s", near->call.label, unit_bytes(size, where->bytes));
     return arena_printf(
         d->arena, "nothing is proven to be faster than the default by %g %% or more; nearest was %s at %s with %s, %s",
         d->margin * 100, near->call.label, unit_bytes(size, where->bytes), env_gain_text(d->arena, near->gain),
