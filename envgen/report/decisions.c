@@ -363,7 +363,7 @@ static const char *range_text(struct report *r, const struct env_range *range)
 static void put_ranges(struct report *r, const struct env_shape *s, const struct env_coll *c, FILE *out)
 {
     int nccl = explain_model_speaks(r->model) && explain_model_knows(s);
-    PAGE_TABLE(out, NULL, "sizes", "used", "gain of the call", "why", nccl ? "NCCL by itself" : NULL);
+    PAGE_TABLE(out, "facts", "sizes", "used", "gain of the call", "why", nccl ? "NCCL by itself" : NULL);
     for (int i = 0; i < c->nranges; i++) {
         const struct env_range *range = &c->ranges[i];
         int changed = range->call.nsettings > 0;

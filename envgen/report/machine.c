@@ -139,7 +139,7 @@ static void put_class(struct report *r, int class_index, FILE *out)
 {
     const struct topo_class *c = &r->t->classes[class_index];
     page_put(out, "h3", text_hosts(r->t, class_index, r->a));
-    PAGE_TABLE(out, NULL, "", "");
+    PAGE_TABLE(out, "facts", "", "");
     put_fact(out, "machine", c->product);
     put_fact(out, "processors", c->cpu);
     put_fact(out, "GPU driver", c->driver);
@@ -159,7 +159,7 @@ static void put_class(struct report *r, int class_index, FILE *out)
 static void draw_environment(struct report *r, FILE *out)
 {
     const int most = 64; /* classes */
-    PAGE_TABLE(out, NULL, "", "");
+    PAGE_TABLE(out, "facts", "", "");
     put_fact(out, "nccltune", r->p->manifest.tool);
     put_fact(out, "written", r->p->manifest.created);
     for (int i = 0; i < r->p->manifest.nlibraries; i++)

@@ -155,18 +155,22 @@ static void put_verdict(struct report *r, const struct gained *all, int n, FILE 
         page_put(out, "p", arena_printf(r->a, "Note: %s.", r->d->today));
 }
 
-/* Beside the plots, where a first screen has room. */
-static void put_next(struct report *r, FILE *out)
+/* Beside the plots, where a first screen has room: commands that do something with this profile. */
+static void put_next(struct report *r, int changes, FILE *out)
 {
     const char *profile = env_shell_word(r->a, r->p->dir);
+    const char *text = arena_printf(r->a, "# each setting and rule, with its evidence\nnccltune explain %s", profile);
+    if (changes && !env_shape_with(r->d, BENCH_PREDICTED))
+        text = arena_printf(r->a, "%s\n# measure it against the baseline again\nnccltune verify %s", text, profile);
+    if (!env_shape_with(r->d, BENCH_ON_HOST))
+        text = arena_printf(r->a, "%s\n# deploy it to jobs; undo: --previous, --uninstall\nnccltune install-profile %s",
+                            text, profile);
+    if (!env_shape_with(r->d, BENCH_ON_GPUS))
+        text = arena_printf(r->a, "%s\n# measure nodes with GPUs\nnccltune tune --hosts 'node[1-4]' -o /shared/profile",
+                            text);
     fputs("<div>\n", out);
     page_put(out, "h3", "Next");
-    page_put(out, "pre",
-             arena_printf(r->a,
-                          "# each setting and rule, with its evidence\nnccltune explain %s\n"
-                          "# measure it against the baseline again\nnccltune verify %s\n"
-                          "# deploy it to jobs; undo: --previous, --uninstall\nnccltune install-profile %s",
-                          profile, profile, profile));
+    page_put(out, "pre", text);
     fputs("</div>\n", out);
 }
 
@@ -199,7 +203,7 @@ static void put_gains(struct report *r, const struct gained *all, int n, FILE *o
             drawn++;
         }
     }
-    put_next(r, out);
+    put_next(r, n || launch, out);
     fputs("</div>\n", out);
     if (!n)
         return;
