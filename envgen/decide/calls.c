@@ -70,9 +70,7 @@ static void state_gains(struct env_point *p, const struct bench_candidate **sour
     }
 }
 
-#define INSIDE "measured inside job " /* in journals that jobs of earlier releases left when they explored */
-
-/* Where a candidate stands in the journals: "results.jsonl:7,31", with a word on what a job has measured. */
+/* Where a candidate stands in the journals: "results.jsonl:7,31". */
 static const char *lines_of(struct arena *a, const struct bench_candidate *c)
 {
     const char *source = NULL;
@@ -85,8 +83,6 @@ static const char *lines_of(struct arena *a, const struct bench_candidate *c)
             fprintf(text.stream, ",%ld", r->line);
         else
             fprintf(text.stream, "%s%s:%ld", source ? " " : "", own, r->line);
-        if (r->detail && !strncmp(r->detail, INSIDE, strlen(INSIDE)))
-            fprintf(text.stream, " (%s)", r->detail);
         source = own;
     }
     file_out_flush(&text);
