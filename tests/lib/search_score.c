@@ -12,12 +12,13 @@
 
 static const struct bench_knobs untouched = {.label = BENCH_DEFAULT};
 
-/* The best that the launch can do here. */
+/* The best that the launch can do here without dying. */
 static double best_us(int coll, uint64_t bytes, const struct bench_knobs *launch)
 {
     double best = INFINITY;
     for (int i = 0; i < world.study.plan.ncalls; i++)
-        if (world_is_candidate(&world.study.plan.calls[i], coll, bytes))
+        if (world_is_candidate(&world.study.plan.calls[i], coll, bytes) &&
+            !world_may_die(coll, &world.study.plan.calls[i].knobs))
             best = fmin(best, world_true_us(coll, bytes, launch, &world.study.plan.calls[i].knobs));
     return best;
 }
@@ -81,6 +82,7 @@ void score_place(struct world_score *s, const struct world_place *p, const struc
     s->gained += log(own / us);
     s->possible += log(own / least);
     s->replaced += call->nsettings > 0;
+    s->deadly += world_may_die(p->coll, call);
     s->false_gains += call->nsettings > 0 && (us > own_here * 1.0001 || world.options.alike);
     s->missed += us / least > 1.05;
     if (call->nsettings > 0)

@@ -334,10 +334,14 @@ static double ticks_us(double us, int iterations)
     return fmax(ticks, 1) * 1000 / iterations;
 }
 
+int world_may_die(int coll, const struct bench_knobs *call)
+{
+    return world.options.regime == WORLD_CRASHES && call->nsettings && of_call(call, coll, 0, 0) < 0.25;
+}
+
 static int dies(const struct bench_knobs *call, int coll)
 {
-    return world.options.regime == WORLD_CRASHES && call->nsettings && of_call(call, coll, 0, 0) < 0.25 &&
-           of_call(call, coll, 0, (uint64_t)starts) < 0.05;
+    return world_may_die(coll, call) && of_call(call, coll, 0, (uint64_t)starts) < 0.05;
 }
 
 /* ---- the engine ---- */

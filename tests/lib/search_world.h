@@ -63,6 +63,7 @@ struct world_score {
     double gained, possible;           /* sums of logarithms of true gains over the untouched library */
     int tested;                        /* places where starts were asked whether a call gains */
     int replaced, false_gains, missed; /* places: not NCCL's own call; slower than that; 5 % and more left */
+    int deadly;                        /* places: the call dies in one start of 20 */
     double worst_row;                  /* of those replaced: its time over NCCL's own, the largest */
     int pays;                          /* launches that one should have: 0 the default, 1 one, 2 two together */
     double worth;                      /* and how many times as fast that is, as a mean over the places */

@@ -8,7 +8,8 @@
  * (NCCLTUNE_CORPUS). BUDGET and START, seconds, are for "regimes", "alike" and "each", which has a line for every run.
  *
  * Regret is the true time of what was decided over that of the best call in the best launch; "worst" of rows and of
- * sizes that were not measured is the time of NCCL's own choice over that of the row, below 1 where it is slower.
+ * sizes that were not measured is the time of NCCL's own choice over that of the row, below 1 where it is slower. Rows
+ * are deadly whose call dies in one start of 20; the best call is one that does not.
  * Nothing is judged here; tests/unit/bench/search/test_search_world.c does that with a part. */
 #include <math.h>
 #include <stdio.h>
@@ -51,6 +52,7 @@ static void add(const struct world_score *x)
     all.s.replaced += x->replaced;
     all.s.false_gains += x->false_gains;
     all.s.missed += x->missed;
+    all.s.deadly += x->deadly;
     all.s.tested += x->tested;
     all.s.worst_row = fmax(all.s.worst_row, x->worst_row);
     all.pays[x->pays]++;
@@ -84,7 +86,8 @@ static double percent(double part, double whole)
 
 static void print_head(const char *what)
 {
-    printf("%-28s | gain | regret mean   p95  worst | rows tested replaced  false worst | missed | launch  pair false "
+    printf("%-28s | gain | regret mean   p95  worst | rows tested replaced  false worst deadly | missed | launch  pair "
+           "false "
            "settings idle | "
            "between: gain slower worst | beyond: gain slower worst | held calls launches | agree\n",
            what);
@@ -102,13 +105,14 @@ static void print_sums(const char *name)
     for (int i = 0; i < all.n; i++)
         sum += all.regrets[i];
     stats_sort(all.regrets, all.n);
-    printf("%-28s |%4.0f %% |    %6.2f %5.1f %6.1f | %11d %8d %4.1f %% %5.2f | %4.1f %% | %4.0f %% %4.0f %% %4.1f %% "
-           "%8d %4d ",
-           name, percent(all.s.gained, all.s.possible), 100 * sum / all.n,
-           100 * stats_quantile_sorted(all.regrets, all.n, 0.95), 100 * all.regrets[all.n - 1], all.s.tested,
-           all.s.replaced, percent(all.s.false_gains, all.s.tested), all.s.worst_row > 0 ? 1 / all.s.worst_row : NAN,
-           percent(all.s.missed, all.n), percent(all.found[1], all.pays[1]), percent(all.found[2], all.pays[2]),
-           percent(all.s.launch_false, all.runs), all.s.settings, all.s.idle);
+    printf(
+        "%-28s |%4.0f %% |    %6.2f %5.1f %6.1f | %11d %8d %4.1f %% %5.2f %6d | %4.1f %% | %4.0f %% %4.0f %% %4.1f %% "
+        "%8d %4d ",
+        name, percent(all.s.gained, all.s.possible), 100 * sum / all.n,
+        100 * stats_quantile_sorted(all.regrets, all.n, 0.95), 100 * all.regrets[all.n - 1], all.s.tested,
+        all.s.replaced, percent(all.s.false_gains, all.s.tested), all.s.worst_row > 0 ? 1 / all.s.worst_row : NAN,
+        all.s.deadly, percent(all.s.missed, all.n), percent(all.found[1], all.pays[1]),
+        percent(all.found[2], all.pays[2]), percent(all.s.launch_false, all.runs), all.s.settings, all.s.idle);
     print_reach(&all.s.between);
     print_reach(&all.s.beyond);
     printf("|   %5.1f   %5.1f    | %5.1f\n", percent((double)all.s.held, (double)all.s.stated),
