@@ -5,7 +5,7 @@
  * by session, because only sessions tell launches apart. Of the launch that has won each setting is left out once, and
  * what does not pay goes. Its calls are explored, and what came out best is proven in fresh starts. Where the time is
  * not enough for launches, all of it goes to the calls of the untouched one. */
-#include "bench/search/conduct.h"
+#include "bench/search/study.h"
 
 #include <math.h>
 #include <stdlib.h>

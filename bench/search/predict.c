@@ -1,5 +1,5 @@
 /* Predictions of everything that can be tried, into the journal. */
-#include "bench/search/predict.h"
+#include "bench/search/study.h"
 
 #include <math.h>
 #include <string.h>

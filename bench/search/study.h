@@ -87,6 +87,14 @@ int bench_write(struct bench_study *s, const struct known_place *at, struct benc
 /* Microseconds that a call might take while nobody knows. */
 double bench_guess_us(uint64_t bytes);
 
+/* Run everything, by an engine that measures; what the journal holds already is not measured again. */
+int bench_conduct(struct bench_study *s, struct err *e);
+
+/* Write the predictions of an engine that computes to the journal: of every launch its default calls and its best ones,
+ * and of the baseline launch and the best one every call. What the journal holds already is not written again. Errors:
+ * the journal cannot be written; the engine predicts nothing for the untouched library. */
+int bench_predict(struct bench_study *s, struct err *e);
+
 /* To be called once nodes, ranks and shapes are known: what the workload calls in such groups. */
 void bench_weigh(struct bench_study *s);
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "bench/candidates/candidates.h"
-#include "bench/search/conduct.h"
+#include "bench/search/study.h"
 #include "core/coll.h"
 #include "core/hash.h"
 #include "tests/doubles/nccl_law.c" /* NOLINT(bugprone-suspicious-include) */

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "bench/results/known.h"
-#include "bench/search/conduct.h"
+#include "bench/search/study.h"
 #include "tests/lib/unit.h"
 #include "tests/unit/bench/fake_engine.h"
 

@@ -3,7 +3,7 @@
 
 #include "advise/whatif/step.h"
 #include "bench/candidates/candidates.h"
-#include "bench/search/conduct.h"
+#include "bench/search/study.h"
 #include "bench/search/workload_profile.h"
 #include "envgen/decide/decide.h"
 #include "model/workload/job.h"

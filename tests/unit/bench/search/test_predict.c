@@ -1,5 +1,5 @@
 /* Predictions into a journal, by an engine whose times come from a formula. */
-#include "bench/search/predict.h"
+#include "bench/search/study.h"
 #include "tests/lib/in_use.h"
 #include "tests/lib/unit.h"
 #include "tests/unit/bench/fake_study.h"

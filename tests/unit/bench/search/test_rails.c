@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "bench/candidates/candidates.h"
-#include "bench/search/conduct.h"
+#include "bench/search/study.h"
 #include "core/coll.h"
 #include "envgen/decide/decide.h"
 #include "tests/lib/search_world.h"
