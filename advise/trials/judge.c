@@ -33,7 +33,8 @@ struct cell {
 };
 
 struct kind {
-    struct cell cells[2]; /* others, tried */
+    struct cell cells[2];  /* others, tried */
+    double weight, effect; /* 0 without jobs in both */
 };
 
 static struct kind *sum_kinds(const struct trials_unit *units, size_t count, size_t *nkinds, struct arena *a)
@@ -86,9 +87,10 @@ void trials_compare(const struct trials_unit *units, size_t count, size_t planne
         const struct cell *others = &kinds[i].cells[0], *tried = &kinds[i].cells[1];
         if (!(others->count > 0) || !(tried->count > 0))
             continue;
-        double w = others->count * tried->count / (others->count + tried->count);
-        effect += w * (tried->sum / tried->count - others->sum / others->count);
-        weight += w;
+        kinds[i].weight = others->count * tried->count / (others->count + tried->count);
+        kinds[i].effect = tried->sum / tried->count - others->sum / others->count;
+        effect += kinds[i].weight * kinds[i].effect;
+        weight += kinds[i].weight;
         squares += within(others) + within(tried);
         n[0] += others->count;
         n[1] += tried->count;
@@ -97,14 +99,8 @@ void trials_compare(const struct trials_unit *units, size_t count, size_t planne
     c->others = (size_t)n[0];
     c->tried = (size_t)n[1];
     effect = weight > 0 ? effect / weight : 0;
-    for (size_t i = 0; i < nkinds; i++) { /* kinds whose difference is another one */
-        const struct cell *others = &kinds[i].cells[0], *tried = &kinds[i].cells[1];
-        if (!(others->count > 0) || !(tried->count > 0))
-            continue;
-        double w = others->count * tried->count / (others->count + tried->count);
-        double other = tried->sum / tried->count - others->sum / others->count - effect;
-        squares += w * other * other;
-    }
+    for (size_t i = 0; i < nkinds; i++) /* kinds whose difference is another one */
+        squares += kinds[i].weight * (kinds[i].effect - effect) * (kinds[i].effect - effect);
     double jobs = n[0] + n[1], df = jobs - (double)used - 1;
     if (jobs < LEAST || df < LEAST_DF)
         return;
