@@ -177,3 +177,9 @@ Every rule is still known
   NT612:error NT613:error NT614:error NT615:error NT616:error NT701:warning NT702:warning NT703:warning
   NT704:warning NT705:warning NT706:warning NT707:warning NT708:warning NT709:warning NT710:warning
   NT801:warning NT802:note NT803:warning
+
+A file of nccltune's own sets nothing: it tells what was tried
+
+  $ echo '{"format": "nccltune-decisions/1", "tried": {"NCCL_IB_TIMEOUT": "40"}}' >decisions.json
+  $ nccltune lint decisions.json
+  0 settings: 0 errors, 0 warnings, 0 notes
