@@ -118,7 +118,7 @@ Wrong usage: suggestions, and the values that are possible
   Try 'nccltune probe --help'.
   [2]
   $ nccltune whatif --machine dgx-h100 --launch host
-  nccltune whatif: --launch: 'host' * gpu, node, graph (glob)
+  nccltune whatif: --launch: 'host' * process, node, graph (glob)
   Try 'nccltune whatif --help'.
   [2]
   $ nccltune probe --machine dgx-h100 --from x
