@@ -28,9 +28,9 @@ static const struct model_gpu gpus[] = {
     {"CDNA 4",    0, "gfx95",  0.70,  0,     {10,  30,   40},   0.9,   7.0,  {0.5, 1.0, 3.0},  90, 0.22, 0,  0, MODEL_FOLLOWS},
 };
 
-/* All fitted to published results, of these NICs, but Slingshot, which follows InfiniBand; bare RoCE waits as InfiniBand does (a number
- * of its own predicts machines that are left out worse). LL128 and Simple wait for one more flag and for one more message
- * than LL. */
+/* All fitted to published results, of these NICs, but Slingshot, which follows InfiniBand. Bare RoCE waits as InfiniBand
+ * does: a number of its own predicts machines that are left out worse. LL128 and Simple wait for one more flag and for
+ * one more message than LL. */
 const struct model_net model_nets[MODEL_NET_KINDS] = {
     /*                                        efficiency   hops LL, LL128, Simple   idle */
     [MODEL_NET_INFINIBAND]   = {"InfiniBand",      0.95,     {12, 12, 15},            0, MODEL_FITTED,
@@ -57,6 +57,7 @@ const struct model_common model_common = {
     .tcp_cloud_GBps = 6.8,              /* assumed: four times that */
     .tree_efficiency = 0.97,            /* fitted */
     .nvls_tree_efficiency = 0.94,       /* fitted */
+    .nvls_gpus = 8,                     /* HGX */
     .host_GBps = 58,                    /* assumed: part of a socket's memory channels */
     .pcie_hop_us = {0.7, 2.5, 5.7},     /* LL fitted, LL128 assumed, Simple: hwLatencies, row PCI */
     .shm_us = 0.9,                      /* assumed */
@@ -66,7 +67,7 @@ const struct model_common model_common = {
     .parts_fill = 0.7,                  /* fitted: A100, V100; over PCIe none: four L40S */
     .ring_fill = 0.15,                  /* fitted */
     .fill_most = 6,                     /* fitted */
-    .nccl_part = 0.5, /* fitted, as the next */
+    .nccl_part = 0.5,                   /* fitted, as the next */
     .nccl_short = 1.4,
     .peer_us = 0.3,                     /* assumed */
 };
@@ -199,8 +200,7 @@ double model_socket_GBps(const struct topo_class *c)
 /* Variance components of the errors against published results, by maximum likelihood under Student's t, of predictions
  * whose constants were fitted without the machine, its maker or its generation of GPUs (refit_doubts in
  * tests/lib/refit.c; doc/MODEL.md has how far each estimate moves), but launch, which one sandbox makes 0.6. What
- * follows relatives or is assumed is wider by
- * judgement: there is little to estimate it from. */
+ * follows relatives or is assumed is wider by judgement: there is little to estimate it from. */
 const struct model_doubts model_doubts = {
     .part =
         {/* launch, hops, links, hops between nodes, links between nodes */

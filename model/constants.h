@@ -62,6 +62,7 @@ struct model_common {
     double tcp_GBps, tcp_cloud_GBps;      /* of a node's kernel, through sockets; where NCCL opens many */
     double tree_efficiency;               /* reducing two streams at once, against one */
     double nvls_tree_efficiency;          /* of reductions in the switch, against one node alone */
+    double nvls_gpus;                     /* most of a node that those results are of: more carry no more */
     double host_GBps;                     /* of a NUMA node's memory, for copies through it */
     double pcie_hop_us[PROTO_COUNT];      /* as model_gpu's hop, where GPUs have no links */
     double shm_us, bounce_us;             /* further time of a hop through host memory: between GPUs, to a NIC */

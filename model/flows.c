@@ -2,6 +2,7 @@
  * channels reach. All nodes do the same, so that one stands for all and the cost is that of the class. */
 #include "model/flows.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -206,7 +207,7 @@ static void lay_tree(struct layout *y, const struct nccl_graph *g, int channel)
 static void lay_nvls(struct layout *y, const struct nccl_graph *g, int channel)
 {
     const struct model_links *l = y->l;
-    double load = (1 + 1.0 / (l->nccl->ranks_per_node < 8 ? l->nccl->ranks_per_node : 8)) * l->gpu->link_efficiency /
+    double load = (1 + 1 / fmin(l->nccl->ranks_per_node, model_common.nvls_gpus)) * l->gpu->link_efficiency /
                   l->gpu->nvls_efficiency;
     for (int i = 0; i < l->nccl->ranks_per_node; i++) {
         y->loads[l->nvlink_out[l->nccl->gpus[i]]] += load;

@@ -257,7 +257,7 @@ static struct wait wait_for(const struct whole *m, enum model_pattern p, int col
         w = wait_of(m, f, proto, (struct hops){0, rounds * net_levels, tree_fill});
         w.hops_us.node += m->gpu->nvls_us * m->factors.time[MODEL_HOPS];
         w.fill_us.node += m->gpu->nvls_fill_us * m->factors.time[MODEL_HOPS];
-        w.chunk = n->nvls.nchannels / 8.0; /* each head has one; the bound was fitted to eight */
+        w.chunk = n->nvls.nchannels / model_common.nvls_gpus; /* each head has one */
         return w;
     case MODEL_PAT:
         return wait_of(m, f, proto, (struct hops){0, net_levels, ring_fill * net_levels});
