@@ -144,6 +144,11 @@ TEST_CASE(lines_have_their_entry)
         {"NCCL error in: a.cpp:957, invalid usage, NCCL version 2.7.8", "torch-invalid-usage", 0},
         {"transport/p2p.cc:298 NCCL WARN Cuda failure 'invalid argument'", "p2p-access", 1},
         {"transport/p2p.cc:298 NCCL WARN Cuda failure 'out of memory'", "out-of-memory", 1},
+        {"[btl_tcp_endpoint.c:796:mca_btl_tcp_endpoint_complete_connect] connect() to 172.17.0.1 failed: Connection "
+         "refused (111)",
+         "mpi-transport", 0},
+        {"mpirun noticed that process rank 1 on node a exited on signal 4 (Illegal instruction).", "worker-died", 0},
+        {"mpirun noticed that process rank 1 on node a exited on signal 9 (Killed).", "killed", 0},
         /* Words of NCCL's entries in lines of others. */
         {"step 12 | loss 1.2 | norm of the gradient | information on the format", "", 0},
         {"could not connect to redis: Connection refused", "", 0},
