@@ -56,7 +56,7 @@ TEST_CASE(the_whole)
                                        "Open MPI 4.1.4 on 4 nodes, 4 ranks",
                                        "allreduce",
                                        "recursive_doubling",
-                                       "any larger size",
+                                       "above ",
                                        "altogether",
                                        BENCH_HOST_MEMORY,
                                        NULL};
