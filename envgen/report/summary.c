@@ -145,7 +145,10 @@ static void put_verdict(struct report *r, const struct gained *all, int n, FILE 
                                 n > 2 ? "s have" : " has");
     }
     if (launch || n)
-        text = arena_printf(r->a, "%s Everything else stays at its default.", text);
+        text = arena_printf(r->a, "%s %s", text,
+                            env_shape_with(r->d, BENCH_PREDICTED) && !r->d->predicted
+                                ? "Predictions are written as comments: the defaults stay."
+                                : "Everything else stays at its default.");
     page_put(out, "p class=\"verdict\"", text);
     for (const struct bench_engine *const *e = bench_engines; *e; e++)
         if ((*e)->report && env_shape_with(r->d, (*e)->evidence))
