@@ -60,8 +60,6 @@ check "64 nodes and 12 shapes are less than 3 MB" test "$(stat -c %s "$work/larg
 check "tune has left one" grep -q 'PREDICTED' "$work/predicted/report.html"
 check "its bottleneck is marked: eight NICs that share the load, and the legend" test "$(grep -o 'class="bottleneck"' "$work/predicted/report.html" | wc -l)" = 9
 check "and named" grep -q 'bottleneck: NIC mlx5_ib0:1' "$work/predicted/report.html"
-"$bin" tune -q --machine dgx-1v --nodes 2 -o "$work/comments" >/dev/null 2>&1
-check "a predicted gain sets nothing, and says so" grep -q 'class="verdict">.*1.63x.*written as comments: the defaults stay' "$work/comments/report.html"
 check "tune says where" grep -q 'report.html' "$work/out"
 "$bin" generate -q --topology "$work/topology.json" --fabric tests/fixtures/bench/fabric.json -o "$work/wired"
 check "a fabric is reported" "$bin" report "$work/wired"

@@ -49,6 +49,23 @@ TEST_CASE(of_the_example)
     env_profile_free(p);
 }
 
+/* What was only predicted is a comment in the profile, unless it was asked for. */
+TEST_CASE(a_predicted_gain)
+{
+    struct env_profile *p = example();
+    size_t bytes;
+    for (int set = 0; set < 2; set++) {
+        p->decisions->shapes[0].engine = "model";
+        p->decisions->predicted = set;
+        char *page = page_of(p, &bytes);
+        assert_non_null(strstr(page, "PREDICTED for a machine"));
+        assert_int_equal(strstr(page, "written as comments: the defaults stay") != NULL, !set);
+        assert_int_equal(strstr(page, "Everything else stays at its default") != NULL, set);
+        free(page);
+    }
+    env_profile_free(p);
+}
+
 TEST_CASE(loads_nothing)
 {
     struct env_profile *p = example();
