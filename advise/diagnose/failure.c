@@ -184,7 +184,8 @@ static int replaced_by(const struct diag_events *e, int i)
         {"socket-connect", "out-of-memory"},
         {"ib-protection", "iommu-fault"},
         {"nvshmem-init", "nvshmem-mlx5"},
-        {"mpi-start", "tcpxo-env"},
+        {"mpi-start", "tcpxo-advice"},
+        {"child-failed", "job-ended"},
         {"torch-nccl-error", "torch-system-error"},
         {"torch-nccl-error", "torch-cuda-error"},
         {"torch-nccl-error", "transport-connect"},
@@ -484,8 +485,8 @@ static const struct diag_fact *worst_difference(const struct diagnosis *d)
  * alone is as it should be. */
 static int find_note(const struct judge *j)
 {
-    static const char *const ids[] = {"acs",         "p2p-nvlink",   "slingshot-sockets",
-                                      "ofi-gdr-off", "nvshmem-mlx5", "gdr-distance"};
+    static const char *const ids[] = {"acs",          "p2p-nvlink",   "slingshot-sockets", "ofi-gdr-off",
+                                      "nvshmem-mlx5", "tcpxo-advice", "gdr-distance"};
     const struct diag_nccl *n = &j->d->nccl;
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         int k = index_of(ids[i]);

@@ -54,7 +54,7 @@ static const struct {
     {"deepep-139.log", "nvshmem-init", "mlx5"},
     {"deepep-114.log", "deepep-assert", "get_combine_config"},
     {"deepep-202.log", "nvshmem-mlx5", "ConnectX"},
-    {"aicr-1647.log", "tcpxo-env", "nccl-env-profile.sh"},
+    {"aicr-1647.log", "tcpxo-advice", "nccl-env-profile.sh"},
     {"deepep-41.log", "proxy-end", "harmless"},
     {"arctic-219.log", "hang", "number 1207"},
     {"vllm-6370.log", "hang", "NCCL_P2P_DISABLE=1"},
@@ -182,6 +182,18 @@ TEST_CASE(the_first_in_time_wins)
          "No space left on device (28)\n",
          &e);
     assert_string_equal(diagnose_finish(d)->failure.id, "shm-full");
+    diagnose_free(d);
+}
+
+/* Slurm says why it ends a job behind what torchrun then says of its processes. */
+TEST_CASE(the_end_of_the_job_explains_its_processes)
+{
+    struct diagnosis *d;
+    const struct diag_failure *f = failure_of(
+        "W0101 torch/distributed/elastic/multiprocessing/api.py:9] Sending process 1 closing signal SIGTERM\n"
+        "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***\n",
+        &d);
+    assert_string_equal(f->id, "job-ended");
     diagnose_free(d);
 }
 
