@@ -169,11 +169,11 @@ doctor checks the installed profile and its table
   $ install_profile first; doctor
   ok: profile: a9204dd15bab of 2026-11-23T16:01:15Z, *0.1.0* (glob)
   ok: table: $PWD/store/tuner.csv: 1 rules, 0 broken lines
-  ok: nccl: 2.28.9
+  (ok: nccl: [0-9.]+|note: nccl: the loader finds no libnccl.so.2; .*) (re)
   $ echo >>store/profiles/$hash/tuner.csv; doctor; echo "ends with $status"
   error: profile: $PWD/store/profiles/a9204dd15bab240d0ab4e72d1d18c7c58b85d667cdaa6e0aebeaaccb2e28c1d4/tuner.csv: * (glob)
   ok: table: $PWD/store/tuner.csv: 1 rules, 0 broken lines
-  ok: nccl: 2.28.9
+  (ok: nccl: [0-9.]+|note: nccl: the loader finds no libnccl.so.2; .*) (re)
   ends with 1
 
 doctor --job checks a job's environment
