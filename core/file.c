@@ -89,7 +89,7 @@ int file_read_text(const char *path, size_t limit, struct arena *a, char **data,
     long line = 1;
     for (const char *p = *data; p < nul; p++)
         line += *p == '\n';
-    return err_at(e, path, line, 0, "holds a NUL byte: expected text, this is a binary file");
+    return err_at(e, path, line, 0, "contains a NUL byte: expected text, this is a binary file");
 }
 
 /* ---- line by line ---- */
@@ -160,7 +160,7 @@ int file_lines_next(struct file_lines *l, char **line, size_t *bytes, struct err
     (*line)[*bytes] = 0;
     if (!memchr(*line, 0, *bytes))
         return 1;
-    err_at(e, l->path, l->line, 0, "holds a NUL byte: expected text, this is a binary file");
+    err_at(e, l->path, l->line, 0, "contains a NUL byte: expected text, this is a binary file");
     return -1;
 }
 
@@ -196,7 +196,7 @@ void file_lines_close(struct file_lines *l)
 static int write_in_place(const struct trust_place *p, const char *path, const void *data, size_t bytes, struct err *e)
 {
     if (!p->is_private)
-        return err_set(e, ERR_FAILED, "%s: is no regular file, in a directory where others can write", path);
+        return err_set(e, ERR_FAILED, "%s: not a regular file, in a directory where others can write", path);
     int fd = openat(p->dir, p->name, O_WRONLY | O_CLOEXEC | O_NOCTTY | (p->is_magic ? 0 : O_NOFOLLOW));
     if (fd < 0)
         return err_errno(e, "%s: cannot be opened for writing", path);

@@ -99,7 +99,7 @@ int json_check_format(const cJSON *doc, const char *format, const char *file, st
     if (!found || strncmp(found, format, name) != 0)
         return err_at(e, file, 0, 0, "expected \"format\": \"%s\", found %s", format, found ? found : "none");
     if (major_len(found) != major || strncmp(found, format, major) != 0)
-        return err_at(e, file, 0, 0, "format %s is not one that this nccltune reads (%s)", found, format);
+        return err_at(e, file, 0, 0, "format %s is not supported (%s)", found, format);
     return 0;
 }
 

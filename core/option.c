@@ -209,7 +209,7 @@ int option_percent(const struct option_value *v, void *out, struct err *e)
     const char *rest = end + strspn(end, " ");
     if (end == v->text || !(percent >= v->option->low && percent <= v->option->high) ||
         (*rest && strcmp(rest, "%") != 0))
-        return err_set(e, ERR_USAGE, "%s: '%s' is no percentage from %g to %g, such as 3%%", v->what, v->text,
+        return err_set(e, ERR_USAGE, "%s: '%s' is not a percentage from %g to %g, such as 3%%", v->what, v->text,
                        v->option->low, v->option->high);
     *(double *)out = percent / 100;
     return 0;
@@ -229,7 +229,7 @@ int option_bytes(const struct option_value *v, void *out, struct err *e)
 int option_seconds(const struct option_value *v, void *out, struct err *e)
 {
     int rc = unit_parse_seconds(v->text, out, v->what, e);
-    return rc || *(double *)out > 0 ? rc : err_set(e, ERR_USAGE, "%s: '%s' is no time above 0", v->what, v->text);
+    return rc || *(double *)out > 0 ? rc : err_set(e, ERR_USAGE, "%s: '%s' is not a time above 0", v->what, v->text);
 }
 
 int option_each(const struct option_value *v, option_take *one, void *out, struct err *e)

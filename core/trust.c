@@ -134,8 +134,7 @@ static int is_kept(int dir, const char *part, uid_t owner)
 static int refuse_exchangeable(const struct walk *w, const char *part)
 {
     return err_set(w->e, ERR_FAILED,
-                   "%s: others can write where '%s' is, and exchange it; expected directories of root's alone", w->path,
-                   part);
+                   "%s: others can write where '%s' is, and exchange it; expected directories of root", w->path, part);
 }
 
 static int enter_directory(struct walk *w, const char *part)
@@ -370,8 +369,7 @@ int trust_check_kept(const char *path, uid_t owner, struct err *e)
     int others = !fstatat(p.dir, p.name, &st, AT_SYMLINK_NOFOLLOW) &&
                  ((st.st_uid != 0 && st.st_uid != owner) || st.st_mode & (S_IWGRP | S_IWOTH));
     close(p.dir);
-    return others ? err_set(e, ERR_FAILED, "%s: others can write there; expected directories of root's alone", path)
-                  : 0;
+    return others ? err_set(e, ERR_FAILED, "%s: others can write there; expected directories of root", path) : 0;
 }
 
 int trust_unlink(const char *path, struct err *e)

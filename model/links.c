@@ -99,7 +99,7 @@ static double link_GBps(const struct model_links *l, const struct topo_link *k, 
         return k->GBps;
     const struct hw_gpu *hw = hw_gpu_of(l->c, &l->c->gpus[k->gpu]);
     double each = hw && hw->link_GBps > 0 ? hw->link_GBps : 25;
-    model_note(notes, 1u << MODEL_LINKS, "the bandwidth of %s is not known: %g GB/s a link was assumed",
+    model_note(notes, 1u << MODEL_LINKS, "the bandwidth of %s is unknown: %g GB/s per link was assumed",
                k->link_kind == TOPO_XGMI ? "XGMI" : "NVLink", each);
     return each * (k->count > 0 ? k->count : 1);
 }
@@ -154,7 +154,7 @@ static void add_nets(struct model_links *l, struct arena *a, struct model_notes 
         double GBps = net->GBps;
         if (!(GBps > 0) || (net->port >= 0 && !(l->c->ports[net->port].rate_Gbps > 0))) {
             GBps = 12.5;
-            model_note(notes, 1u << MODEL_NET_LINKS, "the rate of %s is not known: 100 Gb/s was assumed", net->name);
+            model_note(notes, 1u << MODEL_NET_LINKS, "the rate of %s is unknown: 100 Gb/s was assumed", net->name);
         }
         GBps *= model_nets[l->kinds[i]].efficiency;
         l->nic_out[i] = add_link(l, GBps, "NIC ", net->name);

@@ -95,7 +95,7 @@ struct model *model_new(const struct model_setup *s, struct arena *a, struct err
     if (!others)
         return NULL;
     if (s->launcher == MODEL_LAUNCH_GRAPH)
-        model_note(&m->notes, 1u << MODEL_LAUNCH, "no published result tells what such a launch saves");
+        model_note(&m->notes, 1u << MODEL_LAUNCH, "no published result shows what such a launch saves");
     note_gpu(m, m->nccl->c);
     if (m->nccl->assumed)
         model_note(&m->notes, 0, "for NCCL's choice: %s", m->nccl->assumed);

@@ -164,7 +164,7 @@ static int check_result(struct json_reader *in, void *record)
         return json_wrong(in, "ranks", "at least as many as \"nodes\"");
     if (r->status == BENCH_OK && !r->ntimes)
         return json_wrong(in, "times_us", "a sample, the status is ok");
-    return r->nbeside > r->ntimes ? json_wrong(in, "beside_us", "no more numbers than \"times_us\" has") : 0;
+    return r->nbeside > r->ntimes ? json_wrong(in, "beside_us", "no more numbers than \"times_us\"") : 0;
 }
 
 static int read_doubt(const cJSON *o, struct bench_result *r, struct json_reader *in)

@@ -27,8 +27,7 @@ int bench_shape_parse(const char *text, struct bench_shape *s, const char *what,
         bad = read_count(text + first + 1, strlen(text + first + 1), &groups);
     if (bad)
         return err_set(e, ERR_USAGE,
-                       "%s: '%s' is no shape; expected nodes, x, ranks of a node, and behind a * how many such groups "
-                       "at once: 2x8, 1x4*2, 4x1*all",
+                       "%s: '%s' is not a shape; expected NODESxRANKS[*GROUPS-AT-ONCE] such as 2x8, 1x4*2, 4x1*all",
                        what, text);
     *s = (struct bench_shape){(int)nodes, (int)(nodes * per_node), all ? BENCH_SHAPE_ALL : (int)groups - 1};
     return 0;

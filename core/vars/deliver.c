@@ -87,16 +87,16 @@ const char *env_undeliverable(const char *name, const char *value)
     int own = strncmp(name, "NCCL_", 5) != 0 ? -1 : find_name(own_names, name);
     int grammar = own < 0 ? -1 : own_grammars[own];
     if (own < 0 && !is_of_others(name))
-        return "is no variable that a profile may set";
+        return "is not a variable that a profile may set";
     if (grammar == ENV_G_PLUGIN)
         return "loads code";
     if (grammar == ENV_G_PATH && (strcmp(name, "NCCL_TOPO_FILE") != 0 || !is_of_system(value)))
         return "names a file";
     if (!strcmp(name, "NCCL_COMM_ID"))
-        return "says whom a job connects to";
+        return "decides what a job connects to";
     if (!strcmp(name, "NCCL_RAS_ADDR"))
-        return "says where a job listens";
+        return "decides where a job listens";
     if (!*value || value[strspn(value, VALUE_CHARACTERS)] || (own < 0 && strchr(value, '/')))
-        return "has a value with characters that no setting needs";
+        return "has a value with unusual characters";
     return NULL;
 }

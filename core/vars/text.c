@@ -33,10 +33,10 @@ int env_path_ok(const char *path)
 int env_check(const char *name, const char *value, struct err *e)
 {
     if (!env_name_ok(name))
-        return err_set(e, ERR_FAILED, "'%s' is no name of a setting: expected letters, digits and '_'",
+        return err_set(e, ERR_FAILED, "'%s' is not a setting's name: expected letters, digits and '_'",
                        name ? name : "");
     const char *why =
-        env_value_ok(value) ? env_undeliverable(name, value) : "has a value that no settings file can hold";
+        env_value_ok(value) ? env_undeliverable(name, value) : "has a value that settings files cannot express";
     return why ? err_set(e, ERR_FAILED, "setting %s=%s %s", name, value ? value : "", why) : 0;
 }
 

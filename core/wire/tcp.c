@@ -225,7 +225,7 @@ static int try_place(const struct attempt *t, char *place)
             wire_tune(fd);
             taken = fd;
         } else {
-            snprintf(t->why, t->bytes, "%s: whoever listens there has not proven to be the conductor", host);
+            snprintf(t->why, t->bytes, "%s: the listener has not proven to be the conductor", host);
             close(fd);
         }
     }

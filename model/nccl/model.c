@@ -18,8 +18,7 @@ static int check_setup(const struct nccl_setup *s, struct err *e)
         return err_set(e, ERR_USAGE, "node class %d of a topology that has %d", s->class_index, s->topology->nclasses);
     const struct topo_class *c = &s->topology->classes[s->class_index];
     if (!c->ngpus)
-        return err_set(e, ERR_LACKS, "%s has no GPU, so that NCCL has nothing to choose",
-                       c->name ? c->name : "the node class");
+        return err_set(e, ERR_LACKS, "%s has no GPU, so NCCL has no choice", c->name ? c->name : "the node class");
     if (s->nodes < 1 || s->nodes > MOST_NODES)
         return err_set(e, ERR_USAGE, "%d nodes: from 1 to %d can be modelled", s->nodes, MOST_NODES);
     int most = c->ngpus < GRAPH_MOST_GPUS ? c->ngpus : GRAPH_MOST_GPUS;
@@ -152,7 +151,7 @@ static void count_rccl_channels(struct nccl_model *m, const struct graph_system 
 {
     m->total_bw = s->total_bw;
     if (!m->rccl_rings && m->ranks_per_node > 1)
-        assume(m, a, "RCCL: this machine is in none of its tables that are known here, NCCL's search stands in");
+        assume(m, a, "RCCL: none of its known tables has this machine; NCCL's search is used");
     int n = rccl_channels(m, m->rccl_rings ? m->rccl_rings : m->ring.nchannels);
     m->nchannels = clamp(n, m->setup.min_channels, m->setup.max_channels);
 }
@@ -424,8 +423,8 @@ static struct graph_system *see_parts(struct nccl_model *m, struct arena *a, str
     system = see(m, a, e);
     assume(m, a,
            arena_printf(a,
-                        "NICs are faster than what joins its GPUs, so that NCCL takes each node for %d, which talk "
-                        "over NICs (NCCL_NET_DISABLE_INTRA=1 ends that)",
+                        "NICs are faster than the links between its GPUs, so NCCL treats each node as %d nodes, which "
+                        "communicate over NICs (NCCL_NET_DISABLE_INTRA=1 ends that)",
                         parts));
     return system;
 }

@@ -154,8 +154,7 @@ static void check_ranks(struct report *r)
         report_finding(
             r, FINDING_ERROR,
             "%s shards over all ranks and has no tensor, context or pipeline parallelism, but tp is %d, cp %d and pp "
-            "%d|"
-            "leave --tp, --cp and --pp away (--sp shares sequences); the inference engine's is --rollout-tp",
+            "%d|remove --tp, --cp and --pp (--sp shares sequences); the inference engine's is --rollout-tp",
             j->framework, j->tp, j->cp, j->pp);
     else if (r->ranks % split)
         report_finding(r, FINDING_ERROR,
@@ -196,11 +195,10 @@ static void check_roles(struct report *r)
             "share their process groups|set --ref-pp %d",
             j->pp, j->ref_pp, j->pp);
     if (j->algorithm != WORKLOAD_TRAIN && !r->sharded && j->rollout_tp % j->tp && j->tp % j->rollout_tp)
-        report_finding(
-            r, FINDING_ERROR,
-            "tensor model parallel size mismatch: the actor has tp %d, the rollout tp %d, and neither divides the "
-            "other, so weights cannot be handed over shard by shard|set --rollout-tp %d",
-            j->tp, j->rollout_tp, j->tp);
+        report_finding(r, FINDING_ERROR,
+                       "tensor model parallel size mismatch: the actor has tp %d, the rollout tp %d, and neither "
+                       "divides the other, so weights cannot be copied shard by shard|set --rollout-tp %d",
+                       j->tp, j->rollout_tp, j->tp);
 }
 
 /* ---- against the model ---- */
@@ -226,14 +224,13 @@ static void check_model(struct report *r)
             report_finding(r, FINDING_ERROR, "%d %s cannot be split by %s %d|choose %s among the divisors of %d",
                            list[i].of, list[i].what, list[i].who, list[i].by, list[i].option, list[i].of);
     if (!m->experts && j->ep > 1)
-        report_finding(r, FINDING_ERROR, "ep %d, but the model has no experts|leave --ep away", j->ep);
+        report_finding(r, FINDING_ERROR, "ep %d, but the model has no experts|remove --ep", j->ep);
     if (m->experts && !r->sharded && j->tp > 1 && j->no_sequence_parallel)
         report_finding(r, FINDING_ERROR,
-                       "experts with tensor parallelism need sequence parallelism|leave --no-sequence-parallel away");
+                       "experts with tensor parallelism need sequence parallelism|remove --no-sequence-parallel");
     if (m->kv_heads % j->tp && !r->sharded)
-        report_finding(r, FINDING_WARNING,
-                       "tp %d splits %d key-value heads: every head is kept on several ranks|use --tp %d", j->tp,
-                       m->kv_heads, m->kv_heads);
+        report_finding(r, FINDING_WARNING, "tp %d splits %d key-value heads: each head is on several ranks|use --tp %d",
+                       j->tp, m->kv_heads, m->kv_heads);
 }
 
 /* ---- against batches ---- */
@@ -244,9 +241,10 @@ static void check_batches(struct report *r)
     long long rows = (long long)j->micro_batch * j->dp, step = rows * j->grad_accum;
     if (j->mini_batch && step != j->mini_batch) {
         if (j->mini_batch % rows)
-            report_finding(r, FINDING_ERROR,
-                           "a mini-batch of %d is no multiple of micro-batch %d × dp %d = %lld|use --mini-batch %lld",
-                           j->mini_batch, j->micro_batch, j->dp, rows, (j->mini_batch + rows - 1) / rows * rows);
+            report_finding(
+                r, FINDING_ERROR,
+                "a mini-batch of %d is not a multiple of micro-batch %d × dp %d = %lld|use --mini-batch %lld",
+                j->mini_batch, j->micro_batch, j->dp, rows, (j->mini_batch + rows - 1) / rows * rows);
         else
             report_finding(
                 r, FINDING_ERROR,
@@ -301,7 +299,7 @@ static void check_machine(struct report *r, const struct topology *t)
     int widest = j->tp > j->rollout_tp ? j->tp : j->rollout_tp;
     if (gpus && j->gpus_per_node > gpus)
         report_finding(r, FINDING_ERROR,
-                       "the job wants %d GPUs a node, the topology has nodes of %d|use --gpus-per-node %d",
+                       "the job needs %d GPUs per node, the topology's nodes have %d|use --gpus-per-node %d",
                        j->gpus_per_node, gpus, gpus);
     if (widest > j->gpus_per_node)
         report_finding(
@@ -330,11 +328,10 @@ static void check_machine(struct report *r, const struct topology *t)
             "all-to-all|keep ep × etp within %d GPUs, or add rails",
             j->ep, j->etp, j->gpus_per_node);
     else if (!rails)
-        report_finding(
-            r, FINDING_WARNING,
-            "expert parallelism of %d × %d crosses nodes of %d GPUs, over rails that are not known|%s, or keep "
-            "ep × etp within a node",
-            j->ep, j->etp, j->gpus_per_node, t ? "probe the machine itself" : "check them with --topology");
+        report_finding(r, FINDING_WARNING,
+                       "expert parallelism of %d × %d crosses nodes of %d GPUs, over unknown rails|%s, or keep ep × "
+                       "etp within a node",
+                       j->ep, j->etp, j->gpus_per_node, t ? "probe the machine itself" : "check them with --topology");
 }
 
 struct findings workload_check(const struct workload_job *j, const struct topology *t, struct arena *a)

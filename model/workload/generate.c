@@ -33,7 +33,7 @@ static void add_reduction(struct workload_build *b, double bytes, double count, 
     char size[UNIT_TEXT];
     if (is_custom(b->job, bytes))
         workload_add_note(b->out, arena_printf(b->out->arena,
-                                               "%.10g AllReduces of %s (%s) are not in here: vLLM does them without "
+                                               "%.10g AllReduces of %s (%s) are not included: vLLM does them without "
                                                "NCCL unless disable_custom_all_reduce is set (--no-custom-all-reduce)",
                                                count, unit_bytes(size, (uint64_t)bytes), what));
     else

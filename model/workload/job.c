@@ -90,7 +90,7 @@ static int check_model(const struct language_model *m, struct err *e)
     if (per_layer * m->layers + tables > 1e15)
         return err_set(e, ERR_USAGE, "the model has more than 1e15 parameters");
     if (m->parameters && ((double)m->parameters < tables + m->hidden || m->parameters > UINT64_C(1000000000000000)))
-        return err_set(e, ERR_USAGE, "params: %llu leaves nothing for the layers beside a vocabulary of %d × %d",
+        return err_set(e, ERR_USAGE, "params: %llu leaves nothing for the layers after a vocabulary of %d × %d",
                        (unsigned long long)m->parameters, m->vocab, m->hidden);
     return 0;
 }

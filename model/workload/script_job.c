@@ -366,7 +366,7 @@ static int read_model(struct reader *r, struct err *e)
     if (m)
         r->job->model = *m;
     if (m && !m->vision_depth && (strcasestr(path, "-vl-") || strcasestr(path, "-omni-") || strstr(m->name, "qwen3.5")))
-        note_assumed(r, "no vision or audio tower: it is not counted");
+        note_assumed(r, "no vision or audio tower: not counted");
     if (m || (r->job->model.layers && r->job->model.hidden))
         return 0;
     for (size_t i = 0; !path && i < sizeof names / sizeof *names; i++)
@@ -416,7 +416,7 @@ static void find_verl_contradictions(struct reader *r)
                                   *megatron = megatron_setting(r->s);
     if (strategy && !is_word(strategy->value, "megatron")) {
         if (megatron)
-            note_contradiction(r, strategy, megatron, "that is read under strategy megatron alone, and left out here");
+            note_contradiction(r, strategy, megatron, "this is read only under strategy megatron, and left out here");
         j->tp = j->pp = j->vpp = j->cp = j->ep = j->etp = j->ref_tp = j->ref_pp = 0;
     }
     for (size_t i = 0; i < sizeof offloads / sizeof *offloads; i++) {
@@ -548,9 +548,8 @@ static void read_hugging_face(struct reader *r)
     if ((server && is_word(server->value, "server")) || text_of(r->s, "vllm_server_host")) {
         take_value(r, "vllm_mode");
         take_value(r, "vllm_server_host");
-        note_assumed(
-            r, "rollouts on the trainer's GPUs, though a vLLM server has GPUs of its own: its part of the step and "
-               "the weights' way to it are not this script's");
+        note_assumed(r, "rollouts on the trainer's GPUs, though a vLLM server has GPUs of its own: its part of the "
+                        "step and the weight sync are not in this script");
     }
     const char *recompute = take_value(r, "recompute_granularity");
     j->recompute = recompute ? is_word(recompute, "full") : j->recompute;
@@ -577,7 +576,7 @@ static void complete_shape(struct reader *r, struct language_model *m)
     }
     if (!m->vocab) {
         m->vocab = 128256;
-        note_assumed(r, "a vocabulary of 128,256, for the tokenizer is not known here");
+        note_assumed(r, "a vocabulary of 128,256, because the tokenizer is unknown");
     }
 }
 
@@ -755,7 +754,7 @@ static void note_defaults(struct reader *r)
         int known;
         const char *what;
     } defaults[] = {
-        {j->nodes, "as many nodes as its parallelism needs, for the script does not say how many"},
+        {j->nodes, "as many nodes as its parallelism needs, because the script does not name a number"},
         {j->gpus_per_node, "8 GPUs a node"},
         {j->prompt || j->response, "1,024 + 1,024 tokens"},
         {j->micro_batch, "micro-batches of one sequence"},
@@ -775,8 +774,7 @@ int workload_script_job(const struct workload_script *s, struct workload_job *jo
     if (find_dialect(&r))
         return err_set(e, ERR_FAILED,
                        "%s: no settings of verl, Swift, TRL, Accelerate, Megatron-LM, DeepSpeed, torchtitan, slime, "
-                       "NeMo-RL or OpenRLHF that are "
-                       "known (%d settings in all)",
+                       "NeMo-RL or OpenRLHF (%d settings in all)",
                        s->path, s->n);
     read_fields(&r);
     if (is_on(text_of(s, "optimizer_cpu_offload")))

@@ -369,8 +369,7 @@ static const struct {
     const char *run, *why;
 } reasons[] = {
     {"2080Ti-", "a link between two cards that the topology does not tell, slower both ways at once"},
-    {"AAC-MI300X",
-     "other kernels than rings and trees up to 16 MiB (MSCCL); CDNA 3's hop is told by this machine alone"},
+    {"AAC-MI300X", "other kernels than rings and trees up to 16 MiB (MSCCL); only this machine shows CDNA 3's hop"},
     {"AWS p4d.", "the first transport over EFA, with NCCL 2.9.9; no other machine has it"},
     {"AWS p5.48xlarge (EKS)", "takes up to twice as long as the other run of two p5, at the sizes of both"},
     {"Azure AKS SR-IOV",

@@ -378,7 +378,7 @@ TEST_CASE(line_by_line)
     file_lines_of(&l, "memory", "a\nb\0c\nd", 7);
     assert_int_equal(file_lines_next(&l, &line, &bytes, &e), 1);
     assert_int_equal(file_lines_next(&l, &line, &bytes, &e), -1);
-    assert_string_equal(e.text, "memory:2: holds a NUL byte: expected text, this is a binary file");
+    assert_string_equal(e.text, "memory:2: contains a NUL byte: expected text, this is a binary file");
     file_lines_close(&l);
     file_lines_of(&l, "memory", "a\nb", 3);
     assert_int_equal(file_lines_next(&l, &line, &bytes, &e), 1);

@@ -64,7 +64,7 @@ TEST_CASE(terminal)
     assert_true(slave >= 0);
     assert_int_equal(ioctl(slave, TIOCSWINSZ, &size), 0);
     FILE *out = fdopen(slave, "w");
-    f.text = "The InfiniBand field holds 0 to 31; a larger exponent is cut or refused by the driver";
+    f.text = "The InfiniBand field takes 0 to 31; a larger exponent is cut or refused by the driver";
     unsetenv("NO_COLOR");
     finding_print(&f, 0, out);
     fflush(out);

@@ -170,7 +170,7 @@ TEST_CASE(errors_name_the_option)
         {"x --engine modle", "--engine: 'modle' is none of mpi, nccl, model; did you mean model?"},
         {"x --bytes 2M", "--bytes: '2M' is not within 1 B and 1 MiB"},
         {"x --bytes 0", "--bytes: '0' is not within 1 B and 1 MiB"},
-        {"x --budget 0", "--budget: '0' is no time above 0"},
+        {"x --budget 0", "--budget: '0' is not a time above 0"},
         {"x --factor 1", "--factor: '1' is not a number from 1.1 to 100"},
         {"x --factor nan", "--factor: 'nan' is not a number from 1.1 to 100"},
         {"x --from a --ranks-per-node 9", "--ranks-per-node: "},

@@ -197,11 +197,11 @@ TEST_CASE(between_nodes)
 TEST_CASE(what_is_assumed)
 {
     static const char *const want[] = {
-        "the bandwidth of NVLink is not known: 25 GB/s a link was assumed",
-        "the bandwidth of XGMI is not known: 25 GB/s a link was assumed",
-        "the rate of eth0 is not known: 100 Gb/s was assumed",
-        "mlx5_1:1: what kind of network it is on is not known: InfiniBand was assumed",
-        "the rate of mlx5_1:1 is not known: 100 Gb/s was assumed",
+        "the bandwidth of NVLink is unknown: 25 GB/s per link was assumed",
+        "the bandwidth of XGMI is unknown: 25 GB/s per link was assumed",
+        "the rate of eth0 is unknown: 100 Gb/s was assumed",
+        "mlx5_1:1: its kind of network is unknown: InfiniBand was assumed",
+        "the rate of mlx5_1:1 is unknown: 100 Gb/s was assumed",
     };
     struct bed b;
     make(&b);

@@ -99,7 +99,7 @@ TEST_CASE(links_without_bandwidth)
     for (int i = 0; i < c->nports; i++)
         c->ports[i].rate_Gbps = 0;
     prepare(&b);
-    assert_true(says(&b, "NVLink is not known"));
+    assert_true(says(&b, "NVLink is unknown"));
     predict(&b, COLL_ALLREDUCE, GiB);
     clear(&b);
 }

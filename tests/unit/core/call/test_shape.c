@@ -107,8 +107,8 @@ TEST_CASE(shapes_at_their_limits)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (bench_shape_parse(cases[i].text, &s, "--shapes", &e) != cases[i].rc)
             fail_msg("%s", cases[i].text);
-    assert_string_equal(e.text, "--shapes: '0000000000000002x1' is no shape; expected nodes, x, ranks of a node, and "
-                                "behind a * how many such groups at once: 2x8, 1x4*2, 4x1*all");
+    assert_string_equal(e.text, "--shapes: '0000000000000002x1' is not a shape; expected NODESxRANKS[*GROUPS-AT-ONCE] "
+                                "such as 2x8, 1x4*2, 4x1*all");
     assert_int_equal(bench_shapes_usual(&whole, usual), BENCH_SHAPES);
 }
 

@@ -43,7 +43,7 @@ TEST_CASE(may_be_set)
 
 TEST_CASE(may_not_be_set)
 {
-    static const char unknown[] = "is no variable", file[] = "names a file", characters[] = "characters";
+    static const char unknown[] = "is not a variable", file[] = "names a file", characters[] = "characters";
     static const char *const bad[][3] = {
         {"OMPI_MCAXcoll_tuned_use_dynamic_rules", "1", unknown},
         {"coll_tunedXallreduce_algorithm", "3", unknown},
@@ -84,7 +84,7 @@ TEST_CASE(may_not_be_set)
         {"NCCL_TOPO_FILE", "opt/x.xml", file},
         {"NCCL_TOPO_FILE", "x.xml", file},
         {"NCCL_TOPO_FILE", "", file},
-        {"NCCL_COMM_ID", "10.0.0.1:1", "whom a job connects to"},
+        {"NCCL_COMM_ID", "10.0.0.1:1", "what a job connects to"},
         {"NCCL_RAS_ADDR", "0.0.0.0:28028", "where a job listens"},
         {"NCCL_IB_HCA", "", characters},
         {"NCCL_IB_HCA", "a b", characters},
@@ -112,9 +112,9 @@ TEST_CASE(the_whole_catalogue)
         int loads = v->grammar == ENV_G_PLUGIN, names_file = v->grammar == ENV_G_PATH;
         int lets_in = !strcmp(v->name, "NCCL_COMM_ID") || !strcmp(v->name, "NCCL_RAS_ADDR");
         if (strncmp(v->name, "NCCL_", 5) != 0)
-            expect(v->name, "1", "is no variable");
+            expect(v->name, "1", "is not a variable");
         else
-            expect(v->name, "1", loads ? "loads code" : names_file ? "names a file" : lets_in ? "says wh" : NULL);
+            expect(v->name, "1", loads ? "loads code" : names_file ? "names a file" : lets_in ? "a job" : NULL);
     }
     assert_true(env_undeliverable("RCCL_MSCCLPP_FILE", "1") != NULL);
 }

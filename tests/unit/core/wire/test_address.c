@@ -260,7 +260,7 @@ TEST_CASE(one_after_the_other)
     assert_string_equal(why, "127.0.0.1: Connection refused");
     assert_int_equal(t.count, 0);
     assert_false(go(&t, 0, "%s/127.0.0.1:%u,127.0.0.1:%u", stack, port, port));
-    assert_string_equal(why, "127.0.0.1: whoever listens there has not proven to be the conductor");
+    assert_string_equal(why, "127.0.0.1: the listener has not proven to be the conductor");
     assert_int_equal(t.count, 2);
     assert_int_equal(next_descriptor(), before);
     t = (struct tries){.take = 1};

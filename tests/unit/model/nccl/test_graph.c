@@ -140,7 +140,7 @@ static void parts(struct nccl_setup s, int expected)
     assert_int_equal(m->nodes, s.nodes * expected);
     assert_int_equal(m->ranks, s.nodes * (s.ranks_per_node ? s.ranks_per_node : 8));
     assert_true((m->ring.nets != NULL) == (m->nodes > 1));
-    assert_true((m->assumed && strstr(m->assumed, "takes each node for 2")) == (expected > 1));
+    assert_true((m->assumed && strstr(m->assumed, "treats each node as 2")) == (expected > 1));
 }
 
 /* Two sockets that pass 16 GB/s between them, a NIC of 25 GB/s beside the four GPUs of each: NCCL (2.14.3 and later)

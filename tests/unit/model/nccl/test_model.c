@@ -400,7 +400,7 @@ TEST_CASE(in_words)
         (struct nccl_setup){.topology = &made.topology, .nodes = 1000000, .first_gpu = 3, .ranks_per_node = 1}));
     made.class_.ngpus = 0;
     assert_null(new_model((struct nccl_setup){.topology = &made.topology, .nodes = 1}));
-    assert_string_equal(error.text, "the node class has no GPU, so that NCCL has nothing to choose");
+    assert_string_equal(error.text, "the node class has no GPU, so NCCL has no choice");
 }
 
 /* Processors that say no more than who made them, and GPUs that all have one number. */

@@ -99,7 +99,7 @@ TEST_CASE(batches)
     expect(check(j, "llama3-8b", NULL), 1, "micro-batch 4 × accumulation 2 × dp 8 = 64, but the mini-batch is 128",
            "--grad-accum 4");
     j.mini_batch = 100;
-    expect(check(j, "llama3-8b", NULL), 1, "no multiple of micro-batch 4 × dp 8 = 32", "--mini-batch 128");
+    expect(check(j, "llama3-8b", NULL), 1, "not a multiple of micro-batch 4 × dp 8 = 32", "--mini-batch 128");
     j = (struct workload_job){.framework = "megatron", .pp = 4, .grad_accum = 2};
     expect(check(j, "llama3-8b", NULL), 0, "2 micro-batches in a pipeline of 4 stages do not fill it: 60 %",
            "--grad-accum 16");
@@ -141,7 +141,7 @@ TEST_CASE(against_the_machine)
     expect(check(j, "llama3-8b", machine(&m, 8, 4, 8)), 0, "larger than the NVLink domain of 4 GPUs",
            "tensor parallelism of 4");
     expect(check(j, "llama3-8b", machine(&m, 8, 1, 8)), 0, "the topology shows no NVLink", "pipeline or data");
-    expect(check(j, "llama3-8b", machine(&m, 4, 4, 8)), 1, "the topology has nodes of 4", "--gpus-per-node 4");
+    expect(check(j, "llama3-8b", machine(&m, 4, 4, 8)), 1, "the topology's nodes have 4", "--gpus-per-node 4");
     struct check c = check(j, "llama3-8b", machine(&m, 8, 8, 8));
     assert_int_equal(c.found.n, 0);
     arena_free(c.arena);
@@ -152,7 +152,7 @@ TEST_CASE(against_the_machine)
     c = check(j, "qwen3-30b-a3b", machine(&m, 8, 8, 4));
     assert_int_equal(c.found.n, 0);
     arena_free(c.arena);
-    expect(check(j, "qwen3-30b-a3b", machine(&m, 8, 8, 0)), 0, "rails that are not known", "probe the machine");
+    expect(check(j, "qwen3-30b-a3b", machine(&m, 8, 8, 0)), 0, "unknown rails", "probe the machine");
     expect(check(j, "qwen3-30b-a3b", NULL), 0, "crosses nodes of 8 GPUs", "--topology");
 }
 
@@ -171,7 +171,7 @@ TEST_CASE(domain_over_a_switch)
     m.class.ngpus = 0;
     struct check c = check(j, "qwen3-30b-a3b", &m.topology);
     assert_int_equal(c.found.n, 1);
-    expect(c, 0, "rails that are not known", "probe the machine");
+    expect(c, 0, "unknown rails", "probe the machine");
 }
 
 TEST_CASES(test_check)

@@ -45,7 +45,7 @@ static void check(const struct limit *limits, size_t n)
 
 #define SHARDED(is)                                                                                  \
     "ranks: fsdp2 shards over all ranks and has no tensor, context or pipeline parallelism, but " is \
-    "|leave --tp, --cp and --pp away (--sp shares sequences); the inference engine's is --rollout-tp"
+    "|remove --tp, --cp and --pp (--sp shares sequences); the inference engine's is --rollout-tp"
 
 TEST_CASE(ranks)
 {
@@ -87,8 +87,8 @@ TEST_CASE(roles)
         {{.framework = "megatron", .algorithm = WORKLOAD_GRPO, .nodes = 3, .tp = 4, .rollout_tp = 2}, DENSE, ""},
         {{.framework = "megatron", .algorithm = WORKLOAD_GRPO, .nodes = 3, .tp = 4, .rollout_tp = 6},
          "llama3.2-3b",
-         MISMATCH "4, the rollout tp 6, and neither divides the other, so weights cannot be handed over shard by "
-                  "shard|set --rollout-tp 4"},
+         MISMATCH "4, the rollout tp 6, and neither divides the other, so weights cannot be copied shard by shard|set "
+                  "--rollout-tp 4"},
         {{.framework = "megatron", .nodes = 3, .tp = 4, .rollout_tp = 6}, "llama3.2-3b", ""}, /* it only trains */
         {{.framework = "megatron", .tp = 4, .ref_tp = 2},
          DENSE,
@@ -107,11 +107,11 @@ TEST_CASE(models)
     static const struct limit limits[] = {
         {{.framework = "megatron", .nodes = 1, .gpus_per_node = 7, .tp = 7},
          "qwen2.5-7b", /* 28 heads, 4 for keys and values */
-         "warning model: tp 7 splits 4 key-value heads: every head is kept on several ranks|use --tp 4"},
+         "warning model: tp 7 splits 4 key-value heads: each head is on several ranks|use --tp 4"},
         {{.framework = "megatron", .nodes = 1, .gpus_per_node = 5, .tp = 5},
          "qwen2.5-7b",
          "model: 28 attention heads cannot be split by tp 5|choose --tp among the divisors of 28\n"
-         "warning model: tp 5 splits 4 key-value heads: every head is kept on several ranks|use --tp 4"},
+         "warning model: tp 5 splits 4 key-value heads: each head is on several ranks|use --tp 4"},
         {{.framework = "fsdp2", .gpus_per_node = 3, .rollout_tp = 3},
          DENSE,
          "model: 32 attention heads cannot be split by rollout tp 3|choose --rollout-tp among the divisors of 32"},
@@ -121,12 +121,12 @@ TEST_CASE(models)
         {{.framework = "megatron", .nodes = 1, .gpus_per_node = 5, .etp = 5},
          MOE,
          "model: 768 rows of an expert cannot be split by etp 5|choose --etp among the divisors of 768"},
-        {{.framework = "fsdp2", .ep = 2}, DENSE, "model: ep 2, but the model has no experts|leave --ep away"},
+        {{.framework = "fsdp2", .ep = 2}, DENSE, "model: ep 2, but the model has no experts|remove --ep"},
         {{.framework = "megatron", .tp = 2, .no_sequence_parallel = 1}, DENSE, ""},
         {{.framework = "megatron", .tp = 1, .no_sequence_parallel = 1}, MOE, ""},
         {{.framework = "megatron", .tp = 2, .no_sequence_parallel = 1},
          MOE,
-         "model: experts with tensor parallelism need sequence parallelism|leave --no-sequence-parallel away"},
+         "model: experts with tensor parallelism need sequence parallelism|remove --no-sequence-parallel"},
     };
     CHECK(limits);
 }
@@ -183,10 +183,10 @@ TEST_CASE(batches)
          "batches: micro-batch 4 × accumulation 2 × dp 8 = 64, but the mini-batch is 96|use --grad-accum 3"},
         {{.framework = "fsdp2", .micro_batch = 4, .grad_accum = 2, .mini_batch = 97},
          DENSE,
-         "batches: a mini-batch of 97 is no multiple of micro-batch 4 × dp 8 = 32|use --mini-batch 128"},
+         "batches: a mini-batch of 97 is not a multiple of micro-batch 4 × dp 8 = 32|use --mini-batch 128"},
         {{.framework = "fsdp2", .micro_batch = 4, .grad_accum = 2, .mini_batch = 127},
          DENSE,
-         "batches: a mini-batch of 127 is no multiple of micro-batch 4 × dp 8 = 32|use --mini-batch 128"},
+         "batches: a mini-batch of 127 is not a multiple of micro-batch 4 × dp 8 = 32|use --mini-batch 128"},
     };
     CHECK(limits);
 }
@@ -262,18 +262,18 @@ TEST_CASE(the_least_node_counts)
     struct arena *a = arena_new();
     for (int i = 0; i < 2; i++) {
         const char *said = said_of(j, MOE, machine(&m, orders[i], 3), a);
-        assert_non_null(strstr(said, "the topology has nodes of 4"));
+        assert_non_null(strstr(said, "the topology's nodes have 4"));
         assert_non_null(strstr(said, "larger than the NVLink domain of 3 GPUs"));
         assert_non_null(strstr(said, "crosses nodes that have one rail"));
     }
     const char *said = said_of(j, MOE, machine(&m, orders[0], 1), a);
     assert_null(strstr(said, "the topology has"));
     assert_null(strstr(said, "NVLink"));
-    assert_non_null(strstr(said, "over rails that are not known"));
+    assert_non_null(strstr(said, "over unknown rails"));
     const struct node bare = {8, 0, 0};
     said = said_of(j, MOE, machine(&m, &bare, 1), a);
     assert_non_null(strstr(said, "the topology shows no NVLink"));
-    assert_non_null(strstr(said, "over rails that are not known"));
+    assert_non_null(strstr(said, "over unknown rails"));
     arena_free(a);
 }
 
@@ -301,13 +301,13 @@ TEST_CASE(against_the_machine)
         {{.framework = "megatron", .nodes = 1, .gpus_per_node = 8},
          {7, 7, 8},
          DENSE,
-         "machine: the job wants 8 GPUs a node, the topology has nodes of 7|use --gpus-per-node 7"},
+         "machine: the job needs 8 GPUs per node, the topology's nodes have 7|use --gpus-per-node 7"},
         {{.framework = "megatron", .tp = 8}, {0, 0, 0}, DENSE, ""},
         {{.framework = "megatron", .nodes = 2, .tp = 2, .ep = 4}, {8, 8, 1}, MOE, ""},
         {{.framework = "megatron", .nodes = 2, .tp = 8, .ep = 1, .etp = 16, .rollout_tp = 8, .no_nvlink = 1},
          {8, 8, 1},
          MOE,
-         "warning model: tp 8 splits 4 key-value heads: every head is kept on several ranks|use --tp 4"},
+         "warning model: tp 8 splits 4 key-value heads: each head is on several ranks|use --tp 4"},
         {{.framework = "megatron", .nodes = 2, .tp = 4, .ep = 2, .etp = 8},
          {8, 8, 1},
          MOE,
@@ -316,8 +316,8 @@ TEST_CASE(against_the_machine)
         {{.framework = "megatron", .nodes = 2, .tp = 4, .ep = 2, .etp = 8},
          {8, 8, 0},
          MOE,
-         EXPERTS "2 × 8 crosses nodes of 8 GPUs, over rails that are not known|probe the machine itself, or keep ep × "
-                 "etp within a node"},
+         EXPERTS
+         "2 × 8 crosses nodes of 8 GPUs, over unknown rails|probe the machine itself, or keep ep × etp within a node"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct arena *a = arena_new();

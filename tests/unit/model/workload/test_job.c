@@ -172,7 +172,7 @@ TEST_CASE(totals)
     complete(j);
     j.model.parameters = tables - 1;
     assert_string_equal(refused(j, text),
-                        "params: 1089998335 leaves nothing for the layers beside a vocabulary of 152064 × 3584");
+                        "params: 1089998335 leaves nothing for the layers after a vocabulary of 152064 × 3584");
     j.model.parameters = UINT64_C(1000000000000000);
     complete(j);
     j.model.parameters++;

@@ -278,9 +278,8 @@ TEST_CASE(contradictions)
     } cases[] = {
         {VERL A "strategy=fsdp2 \\\n " A "megatron.tensor_model_parallel_size=4",
          "a.sh:1: actor_rollout_ref.actor.strategy=fsdp2 beside "
-         "actor_rollout_ref.actor.megatron.tensor_model_parallel_size=4 in line 2: that is read under strategy "
-         "megatron "
-         "alone, and left out here",
+         "actor_rollout_ref.actor.megatron.tensor_model_parallel_size=4 in line 2: this is read only under strategy "
+         "megatron, and left out here",
          0},
         {VERL A "strategy=megatron " A "megatron.tensor_model_parallel_size=4", NULL, 4},
         {VERL A "strategy=fsdp2 " A "megatron.tensor_model_parallel_size=1", NULL, 0},
