@@ -24,7 +24,7 @@ struct options {
 };
 
 static const struct option_spec options[] = {
-    {0, "interfaces", "LIST", "network interfaces to try; default: all that the topology shows as usable", option_text,
+    {0, "interfaces", "LIST", "network interfaces to try (default: all usable ones of the topology)", option_text,
      offsetof(struct options, interfaces)},
     {0},
 };
@@ -61,7 +61,7 @@ static int plan_launches(const struct bench_setup *setup, struct arena *a, struc
     if (!c->worker)
         return ERR_LACKS;
     if (c->attached && setup->jobs)
-        return err_set(e, ERR_USAGE, "this needs a launch for each environment: say it without mpirun or srun");
+        return err_set(e, ERR_USAGE, "this needs a launch for each environment: start it without mpirun or srun");
     int rc = c->attached ? 0 : mpirun_command(setup, c->worker, a, &c->mpirun, e);
     if (!rc)
         rc = mpi_plan_calls(c->worker, p, a, e);
@@ -114,7 +114,7 @@ static int wait_for_hello(struct session *s, double patience_s, volatile sig_ato
     case CHILD_STOPPED:
         return err_set(e, ERR_FAILED, "interrupted");
     case CHILD_LATE:
-        return err_set(e, ERR_FAILED, "no process has spoken within %.0f s of the start", patience_s);
+        return err_set(e, ERR_FAILED, "no process has answered within %.0f s of the start", patience_s);
     default:
         child_last_words(&s->child, why);
         return err_set(e, ERR_FAILED, "the launch %s", why);
@@ -183,8 +183,7 @@ static enum bench_outcome measure_batch(struct bench_session *base, const struct
         if (w.kind == PROTOCOL_DONE)
             return BENCH_ANSWERED;
         if (w.kind != PROTOCOL_SAMPLE || w.call >= b->nshots) {
-            snprintf(detail, BENCH_DETAIL, "%s",
-                     w.kind == PROTOCOL_ERROR ? w.text : "an answer that was not asked for");
+            snprintf(detail, BENCH_DETAIL, "%s", w.kind == PROTOCOL_ERROR ? w.text : "an unexpected answer");
             return BENCH_DIED;
         }
         report(user, w.call, w.status, w.us, w.text);

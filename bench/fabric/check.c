@@ -98,7 +98,7 @@ int verbs_check(struct verbs_fabric *now, const struct verbs_fabric *then, doubl
     struct verbs_fault *faults;
     *c = (struct verbs_check){0};
     if (median_sent(then, -1) <= 0)
-        return err_set(e, ERR_FAILED, "the profile's fabric holds no bandwidth to compare with");
+        return err_set(e, ERR_FAILED, "the profile's fabric has no bandwidth to compare with");
     for (int i = 0; i < now->ntries; i++) {
         struct verbs_outcome o = now->tries[i].outcome;
         struct baseline b = baseline_of(then, same_port(then, &now->ports[verbs_port_index(now, o.pair.from)]),

@@ -147,11 +147,10 @@ static double percent(int of)
 static void leave_node_out(struct verbs_fabric *f, struct verbs_decision *d, char *open, int node)
 {
     const char *fault = close_faults(f, d, open, node, -1);
-    d->nodes_out[node] =
-        arena_printf(f->arena,
-                     "%s; leaving the node out costs 1 of %d nodes (%.3g %%), leaving its rail out on all "
-                     "would cost every node 1 of %d ports (%.3g %%)",
-                     fault, f->nodes, percent(f->nodes), f->rails, percent(f->rails));
+    d->nodes_out[node] = arena_printf(f->arena,
+                                      "%s; leaving the node out costs 1 of %d nodes (%.3g %%), leaving its rail out on "
+                                      "all nodes would cost every node 1 of %d ports (%.3g %%)",
+                                      fault, f->nodes, percent(f->nodes), f->rails, percent(f->rails));
     d->nnodes_out++;
 }
 
@@ -291,7 +290,7 @@ static void find_slow_gpus(struct verbs_fabric *f, struct findings *found)
                     arena_printf(f->arena, "%s, GPU %d", port_text(f, (struct verbs_end){g->node, g->rail}), g->gpu),
                     "%.3g GB/s %s its memory, others have %.3g%s%s", gpu_rate(g, receives), receives ? "into" : "from",
                     usual, g->why ? ": " : "", g->why ? g->why : "")
-            ->advice = "check the GPU's PCIe link, ACS and the IOMMU; hold it against nvidia-smi topo -m";
+            ->advice = "check the GPU's PCIe link, ACS and the IOMMU; compare with nvidia-smi topo -m";
     }
 }
 
@@ -367,7 +366,7 @@ static void find_unsteady(struct verbs_fabric *f, struct findings *found)
             port_text(f, (struct verbs_end){worst / f->rails, worst % f->rails}),
             "its bandwidth varies by %.0f %% from sample to sample, that of others by %.0f %% (%d and %d tries)",
             100 * exp(mine.sum / mine.n), 100 * exp(others.sum / others.n), mine.n, others.n)
-            ->advice = "packets are lost or paused on its way: read its counters (out_of_sequence, packet_seq_err, "
+            ->advice = "packets are lost or paused on the way: read its counters (out_of_sequence, packet_seq_err, "
                        "rx_discards, pause frames), check cable, optics and PFC";
     }
 }
@@ -396,8 +395,7 @@ static void find_wrong_index(struct verbs_fabric *f, struct findings *found, int
                     port_text(f, (struct verbs_end){i / f->rails, i % f->rails}),
                     "NCCL_IB_GID_INDEX=%s of the environment: %s%s", t->asked, there ? "nothing connects by " : "",
                     there ? verbs_gid_print(address, &t->gids[index]) : "the port has no such GID")
-            ->advice = "take it out of the environment and of nccl.conf, where NCCL would then choose as is said under "
-                       "GIDs";
+            ->advice = "remove it from the environment and nccl.conf; NCCL then chooses as shown under GIDs";
     }
 }
 
@@ -497,7 +495,7 @@ struct verbs_decision verbs_decide(struct verbs_fabric *f, int nccl)
         d.gid = "no pair of ports connects";
         add_setting(f, &d, "NCCL_IB_DISABLE", "1",
                     arena_printf(f->arena,
-                                 "none of %d pairs of ports connects: RDMA is of no use here until that is repaired",
+                                 "none of %d pairs of ports connects: RDMA is unusable until that is repaired",
                                  f->ntries));
         return d;
     }

@@ -307,16 +307,15 @@ void verbs_gid_advise(const struct verbs_gid_table *tables, int ntables, int ncc
         advice->verdict = VERBS_GID_SET;
         print_setting(&advice->setting, advice->environment, sizeof advice->environment);
         snprintf(advice->why, sizeof advice->why,
-                 "left alone NCCL takes %s, which does not connect to the others; with %s it takes one that does on "
+                 "by default NCCL takes %s, which does not connect to the others; with %s it takes a working one on "
                  "every port",
                  choice, advice->environment);
         return;
     }
     advice->verdict = VERBS_GID_NONE;
     advice->setting = VERBS_GID_UNSET;
-    snprintf(
-        advice->why, sizeof advice->why,
-        "left alone NCCL takes %s, which does not connect to the others, and no setting that is the same on every node "
-        "helps: give every port an address of one family in one subnet a rail",
-        choice);
+    snprintf(advice->why, sizeof advice->why,
+             "by default NCCL takes %s, which does not connect to the others, and no common setting helps: give every "
+             "port an address of one family in one subnet a rail",
+             choice);
 }

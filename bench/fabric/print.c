@@ -222,13 +222,13 @@ static void print_faults(const struct verbs_fabric *f, const struct verbs_decisi
     if (d->nfaults)
         fputs("Faults:\n", out);
     else if (f->rails && f->ntries)
-        fprintf(out, "Nothing is at fault: all %d tries went well.\n", f->ntries);
+        fprintf(out, "No faults: all %d tries worked.\n", f->ntries);
     else
-        fputs(f->rails ? "No two ports were tried: nothing is known of them.\n" : "There is no RDMA port.\n", out);
+        fputs(f->rails ? "No pair of ports was tried.\n" : "There is no RDMA port.\n", out);
     for (int i = 0; i < d->nfaults; i++)
         fprintf(out, "  %s\n", verbs_fault_text(f, &d->faults[i]));
     if (untried && f->ntries)
-        fprintf(out, "Not tried, so nothing is known of %s: %s\n", untried == 1 ? "it" : "them", list);
+        fprintf(out, "Not tried: %s\n", list);
     for (int i = 0; i < f->nodes && d->nnodes_out; i++)
         if (d->nodes_out[i])
             fprintf(out, "Leave out %s: %s\n", f->names[i], d->nodes_out[i]);

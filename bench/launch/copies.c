@@ -115,7 +115,7 @@ int siblings_open(const char *job, struct err *e)
         if (!bind(fd, (struct sockaddr *)&to, bytes) && !listen(fd, BACKLOG))
             return fd;
     }
-    err_errno(e, "the other processes of this node cannot be met");
+    err_errno(e, "cannot reach the other processes of this node");
     if (fd >= 0)
         close(fd);
     return -1;
@@ -303,11 +303,10 @@ int agents_become_ranks(struct agents *s, struct bench_setup *setup, struct err 
         return 0;
     }
     if (mpirun_attached_rank(NULL) < 0)
-        return err_set(
-            e, ERR_LACKS,
-            "host memory is measured by ranks of MPI, and %s started none: say srun --mpi=pmix or mpirun, or "
-            "--engine nccl where there are GPUs",
-            s->copies->launcher);
+        return err_set(e, ERR_LACKS,
+                       "host memory is measured by MPI ranks, and %s started none: use srun --mpi=pmix or mpirun, or "
+                       "--engine nccl with GPUs",
+                       s->copies->launcher);
     agents_end(s, setup, COPIES_BECOME_RANK);
     return 0;
 }

@@ -55,7 +55,7 @@ int agents_begin(struct agents *s, int wanted, struct err *e)
     agents_none(s, wanted);
     int rc = allow_descriptors(wanted, 0, e);
     if (!rc && secret_make(&s->secret))
-        rc = err_errno(e, "the kernel gives no random numbers, without which agents cannot be told from strangers");
+        rc = err_errno(e, "the kernel provides no random numbers, which agents need to prove themselves");
     s->guests = arena_alloc(s->arena, AGENTS_GUESTS * sizeof *s->guests);
     if (rc)
         agents_close(s);
@@ -272,7 +272,7 @@ static int find_failure(struct agents *s, double deadline_s, volatile sig_atomic
     if (progress_now_s() <= deadline_s)
         return 0;
     start_complaint(s->start, why);
-    return set_missing_error(s, *why ? why : "the others have not in time", e);
+    return set_missing_error(s, *why ? why : "the others did not in time", e);
 }
 
 static void poll_newcomers(struct agents *s, struct pollfd *fds)
@@ -460,9 +460,7 @@ const char *agents_gone(const struct agents *s, const char *host)
     int i = agents_find(s, host), gone = find_absent(s, host);
     if (gone >= 0)
         return s->absent[gone].why;
-    return i < 0 || !s->items[i].lost ? NULL
-           : s->again                 ? "its agent is lost whenever it is started"
-                                      : "its agent is lost";
+    return i < 0 || !s->items[i].lost ? NULL : s->again ? "its agent is lost at every start" : "its agent is lost";
 }
 
 /* ---- borrowing ---- */

@@ -100,8 +100,7 @@ static int add_hosts(struct words *argv, const char *const *hosts, struct arena 
     char *list = arena_alloc(a, bytes);
     for (int i = 0; i < m->nodes; i++) {
         if (strpbrk(hosts[i], ":@"))
-            return err_set(e, ERR_USAGE, "--hosts: '%s' is no name that mpirun takes: expected one without ':' and '@'",
-                           hosts[i]);
+            return err_set(e, ERR_USAGE, "--hosts: '%s': mpirun accepts no names with ':' or '@'", hosts[i]);
         used += (size_t)snprintf(list + used, bytes - used, "%s%s:%d", i ? "," : "", hosts[i], m->ranks_per_node);
     }
     words_add(argv, a, "-H");
@@ -200,9 +199,7 @@ int mpirun_attached_rank(struct err *e)
     const char *text = getenv("SLURM_STEP_NUM_TASKS");
     long tasks;
     if (text && !unit_parse_int(text, 2, 1 << 30, &tasks, "", NULL)) {
-        err_set(e, ERR_USAGE,
-                "srun started %ld copies that do not know of one another: say srun --mpi=pmix, or start one copy",
-                tasks);
+        err_set(e, ERR_USAGE, "srun started %ld copies without PMIx: use srun --mpi=pmix, or start one copy", tasks);
         return -2;
     }
     return -1;

@@ -108,8 +108,8 @@ static int send_hello(struct worker *w)
     if (any) {
         struct err e;
         err_set(&e, ERR_FAILED,
-                DELIVERED_SOURCED " is set on a rank: a profile's openmpi.sh would be part of the "
-                                  "baseline; take it out of that node's shell start files");
+                DELIVERED_SOURCED " is set on a rank: a profile's openmpi.sh would be part of the baseline; remove it "
+                                  "from that node's shell start files");
         send_error(w, &e);
         return -1;
     }

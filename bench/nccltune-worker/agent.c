@@ -99,7 +99,7 @@ static void start_processes(struct agent *a, const struct frame *f)
     else
         kill_all(a, last);
     if (!s.words || s.words > n || s.settings > n - s.words || s.count < 1 || s.count > most) {
-        snprintf(last, sizeof last, "%s: a request to start %d processes makes no sense", a->names.host, s.count);
+        snprintf(last, sizeof last, "%s: invalid request to start %d processes", a->names.host, s.count);
         send_ended(a, AGENT_ENDED, s.first_rank, -1, last);
         return;
     }
@@ -255,7 +255,7 @@ static int connect_to(struct agent *a, const char *places)
     char why[256] = "";
     int fd = -1;
     if (secret_take_from_environment(&p.secret)) {
-        fputs("nccltune-worker: " SECRET_VARIABLE " is not set or is no secret of nccltune\n", stderr);
+        fputs("nccltune-worker: " SECRET_VARIABLE " is not set, or not a secret of nccltune\n", stderr);
         return -1;
     }
     for (long tries = 0; fd < 0 && tries < REACH_S * 1000000L / RETRY_US; tries++) {

@@ -15,8 +15,8 @@ static const char help[] =
     "Usage: nccltune-worker agent [--connect ADDRESS:PORT[,...] [--as NAME] [--stdin]]\n"
     "       nccltune-worker rank RANK LOCAL [--nccl-lib PATH]\n"
     "       nccltune-worker signs\n"
-    "The part of nccltune that runs NCCL. nccltune bench --engine nccl starts one agent a node, which starts one\n"
-    "worker a GPU; there is no need to run it by hand. See nccltune-worker(1).\n";
+    "The part of nccltune that runs NCCL. nccltune bench --engine nccl starts one agent per node, which starts one\n"
+    "worker per GPU; nobody needs to run it by hand. See nccltune-worker(1).\n";
 
 /* Print this node's signs of the start and of the end, which is that of the input. */
 static int serve_signs(void)

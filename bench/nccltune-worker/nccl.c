@@ -64,7 +64,7 @@ int nccl_load(struct nccl *n, const char *wanted, char *why, size_t bytes)
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         void *f = dlsym(lib, functions[i].name);
         if (!f && !functions[i].optional) {
-            snprintf(why, bytes, "%s has no %s: it is no NCCL of version 2.19 or later", n->path, functions[i].name);
+            snprintf(why, bytes, "%s has no %s: not NCCL 2.19 or later", n->path, functions[i].name);
             return -1;
         }
         *(void **)((char *)n + functions[i].offset) = f;

@@ -121,8 +121,8 @@ static int find_delivered(const struct worker *w, const struct nccl_join *j, str
     const char *name = delivered_beyond(j->control ? DELIVERED_PLUGIN : j->table ? DELIVERED_TABLE : DELIVERED_NOTHING);
     if (name)
         snprintf(why->text, sizeof why->text,
-                 "rank %d: %s=%.200s of an installed profile reached NCCL, which makes it no baseline: take it out of "
-                 "nccl.conf or the container's environment",
+                 "rank %d: %s=%.200s of an installed profile reached NCCL, which falsifies the baseline: remove it "
+                 "from nccl.conf or the container's environment",
                  w->options->rank, name, getenv(name));
     return name ? -1 : 0;
 }

@@ -19,9 +19,9 @@ struct noise_watch {
  * it grew by this part of the time. */
 enum when { BEFORE, EVER, GREW, TIME };
 
-#define QUIET "let other jobs end, or measure in an allocation of its own"
-#define COOL  "see to fans, inlet temperature and power limits of this node (nvidia-smi -q -d PERFORMANCE,TEMPERATURE)"
-#define CABLE "see to cables, risers and the driver's log before its times are believed"
+#define QUIET "wait for other jobs to end, or measure in an exclusive allocation"
+#define COOL  "check fans, inlet temperature and power limits of this node (nvidia-smi -q -d PERFORMANCE,TEMPERATURE)"
+#define CABLE "check cables, risers and the driver's log before trusting its times"
 
 static const struct {
     const char *id;
@@ -35,25 +35,25 @@ static const struct {
     {"cpu-pressure", BEFORE, 20, FINDING_WARNING, "the machine was busy before: something waited for a processor in ",
      " % of the time", QUIET},
     {"cpu-stolen", TIME, 0.01, FINDING_WARNING, "the hypervisor kept ", " % of the processors' time",
-     "times of a guest whose host is shared do not repeat"},
-    {"cpu-throttled", GREW, 1, FINDING_WARNING, "the processors were slowed down for heat ", " times",
-     "see to fans and inlet temperature of this node"},
+     "times of a guest on a shared host do not repeat"},
+    {"cpu-throttled", GREW, 1, FINDING_WARNING, "the processors were throttled by heat ", " times",
+     "check fans and inlet temperature of this node"},
     {"cpu-limited", BEFORE, 5, FINDING_NOTE, "the processors may not use ", " % of their clock",
-     "cpupower frequency-info tells who limits it"},
-    {"gpu-slowed", EVER, 1, FINDING_WARNING, "the hardware slows it down, for heat or power", NULL, COOL},
-    {"gpu-heat", EVER, 1, FINDING_WARNING, "it is slowed down for heat", NULL, COOL},
+     "cpupower frequency-info shows what limits it"},
+    {"gpu-slowed", EVER, 1, FINDING_WARNING, "the hardware throttles it, for heat or power", NULL, COOL},
+    {"gpu-heat", EVER, 1, FINDING_WARNING, "it is throttled by heat", NULL, COOL},
     {"gpu-clocks", EVER, 1, FINDING_NOTE, "its clocks are limited by a setting", NULL,
-     "nvidia-smi -q -d CLOCK shows it, nvidia-smi -rac and -rgc take it back"},
-    {"gpu-hot", EVER, -5, FINDING_WARNING, "it is as near as ", " C to the temperature at which it slows down", COOL},
-    {"gpu-heat-time", TIME, 0.001, FINDING_WARNING, "it was slowed down for heat in ", " % of the time", COOL},
+     "nvidia-smi -q -d CLOCK shows it, nvidia-smi -rac and -rgc undo it"},
+    {"gpu-hot", EVER, -5, FINDING_WARNING, "it comes within ", " C of its throttling temperature", COOL},
+    {"gpu-heat-time", TIME, 0.001, FINDING_WARNING, "it was throttled by heat in ", " % of the time", COOL},
     {"gpu-power-time", TIME, 0.05, FINDING_WARNING, "it was held at its power limit in ", " % of the time",
-     "collectives alone do not draw that much: something else computes on it, or its limit is low"},
-    {"gpu-processes", EVER, 1, FINDING_WARNING, "processes of others that compute on it: ", "", QUIET},
+     "collectives alone do not draw that much: something else runs on it, or its limit is low"},
+    {"gpu-processes", EVER, 1, FINDING_WARNING, "processes of others that run on it: ", "", QUIET},
     {"gpu-busy", BEFORE, 5, FINDING_WARNING, "before, it was busy in ", " % of the time", QUIET},
-    {"ecc-uncorrected", GREW, 1, FINDING_ERROR, "uncorrected memory errors meanwhile: ", "",
+    {"ecc-uncorrected", GREW, 1, FINDING_ERROR, "new uncorrected memory errors: ", "",
      "drain this node: data may be wrong"},
-    {"ecc-corrected", GREW, 1, FINDING_NOTE, "corrected memory errors meanwhile: ", "", "watch this GPU"},
-    {"pcie-replays", GREW, 1, FINDING_WARNING, "PCIe packets that were sent again meanwhile: ", "", CABLE},
+    {"ecc-corrected", GREW, 1, FINDING_NOTE, "new corrected memory errors: ", "", "watch this GPU"},
+    {"pcie-replays", GREW, 1, FINDING_WARNING, "new PCIe replays: ", "", CABLE},
     {"nvlink-errors", GREW, 1, FINDING_WARNING, "NVLink errors meanwhile: ", "", CABLE},
     {"port-errors", GREW, 1, FINDING_WARNING, "errors meanwhile: ", "", CABLE},
     {"xid", EVER, 1, FINDING_ERROR, "came meanwhile, times: ", "", "see NVIDIA's list of Xid errors for what to do"},
@@ -219,14 +219,13 @@ void noise_of_repeats(const struct bench_results *r, struct findings *found)
         return;
     double median = stats_median(spreads, n);
     int noisy = suspicious || median > REPEATS_WORTH;
-    struct finding *f = finding_add(
-        found, noisy ? FINDING_WARNING : FINDING_OK, "default-repeats", NULL,
-        "the default differs from itself by %.1f %% from one start to the next (median of %d point%s), at worst by "
-        "%.1f %%: %s of %s",
-        100 * median, n, n == 1 ? "" : "s", 100 * most, coll_name(r->items[worst].coll),
-        unit_bytes(size, r->items[worst].bytes));
+    struct finding *f = finding_add(found, noisy ? FINDING_WARNING : FINDING_OK, "default-repeats", NULL,
+                                    "the baseline differs from itself by %.1f %% from one start to the next (median of "
+                                    "%d point%s), at worst by %.1f %%: %s of %s",
+                                    100 * median, n, n == 1 ? "" : "s", 100 * most, coll_name(r->items[worst].coll),
+                                    unit_bytes(size, r->items[worst].bytes));
     if (noisy)
-        f->advice = "calls are compared within starts, launches across them: those that differ by less are noise";
+        f->advice = "launches that differ by less are noise; calls are compared within starts";
 }
 
 /* Starts that are less alike than this count as nearly as many. */
@@ -275,21 +274,21 @@ void noise_of_starts(const struct bench_results *r, struct findings *found)
         struct finding *f = finding_add(found, noisy ? FINDING_WARNING : FINDING_OK, "smallest-gain", NULL, "%s",
                                         noise_sentence(&x, most, BENCH_MARGIN, found->arena));
         if (noisy)
-            f->advice = "a quiet machine helps, or a larger --budget";
+            f->advice = "use a quiet machine or a larger --budget";
     }
     if (proven && points->alike > ALIKE) {
-        struct finding *f = finding_add(found, FINDING_WARNING, "starts-alike", NULL,
-                                        "what disturbs calls lasts longer than a start: a start and the next one "
-                                        "correlate by %.2f, and %d starts count as %.1f",
-                                        points->alike, most, worth);
+        struct finding *f = finding_add(
+            found, FINDING_WARNING, "starts-alike", NULL,
+            "disturbances last longer than a start: successive starts correlate by %.2f, and %d starts count as %.1f",
+            points->alike, most, worth);
         f->advice = "a larger --budget spreads starts over more time";
     }
     if (modes) {
-        struct finding *f = finding_add(
-            found, FINDING_NOTE, "modes", NULL,
-            "%d call%s faster in most starts and slower in others, for the whole of a start, such as %s at "
-            "%s of %s: no rule is written for them",
-            modes, modes == 1 ? " is" : "s are", call, coll_name(where->coll), unit_bytes(size, where->bytes));
+        struct finding *f = finding_add(found, FINDING_NOTE, "modes", NULL,
+                                        "%d call%s faster in most starts and slower in whole others, such as %s at %s "
+                                        "of %s: no rule is written for them",
+                                        modes, modes == 1 ? " is" : "s are", call, coll_name(where->coll),
+                                        unit_bytes(size, where->bytes));
         f->advice = "placement of processes, clocks or rings may differ from start to start: fix those first";
     }
     arena_free(a);

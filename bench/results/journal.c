@@ -30,7 +30,7 @@ static int put_lines(struct bench_journal *j, const char *text, size_t n, struct
                  ? err_errno(e, "%s: cannot be written", j->path)
                  : 0;
     if (rc && known && ftruncate(j->fd, before.st_size))
-        rc = err_errno(e, "%s: holds a broken last line that cannot be cut off", j->path);
+        rc = err_errno(e, "%s: holds a broken last line that cannot be removed", j->path);
     return rc;
 }
 
@@ -107,7 +107,7 @@ static int take_up(struct bench_journal *j, const char *topology_hash, struct lo
     while (bytes && text[bytes - 1] != '\n')
         bytes--;
     if (!rc && ftruncate(j->fd, (off_t)bytes))
-        rc = err_errno(e, "%s: a broken last line cannot be cut off", j->path);
+        rc = err_errno(e, "%s: a broken last line cannot be removed", j->path);
     if (!rc && !bytes)
         rc = begin(j, topology_hash, e);
     else if (!rc && !(j->results = bench_results_parse(j->path, text, bytes, log, e)))
@@ -133,7 +133,7 @@ int bench_journal_open(struct bench_journal *j, const char *path, const char *to
     if (fstat(j->fd, &st))
         rc = err_errno(e, "%s: cannot be examined", path);
     else if (S_ISFIFO(st.st_mode)) /* reading it back would wait for ever */
-        rc = err_set(e, ERR_FAILED, "%s: is a pipe, expected a file: the journal is read again", path);
+        rc = err_set(e, ERR_FAILED, "%s: is a pipe: expected a file, which is read again", path);
     else if (S_ISREG(st.st_mode) && flock(j->fd, LOCK_EX | LOCK_NB))
         rc = err_set(e, ERR_FAILED, "%s: another run is writing to this journal", path);
     else if (!S_ISREG(st.st_mode) || st.st_size == 0)

@@ -14,7 +14,7 @@ int bench_few(const struct bench_interval *v)
 
 const char *bench_gain_text(struct arena *a, struct bench_interval gain)
 {
-    return bench_few(&gain) ? arena_printf(a, "%.2fx (too little was measured)", gain.median)
+    return bench_few(&gain) ? arena_printf(a, "%.2fx (inconclusive)", gain.median)
                             : arena_printf(a, "%.2fx (%.2f to %.2f)", gain.median, gain.low, gain.high);
 }
 
@@ -120,7 +120,7 @@ void bench_points_print(const struct bench_points *points, bench_used_fn *used, 
                 !t.sure ? ""
                 : used  ? "* is not the default"
                         : "* is faster, interval above 1.00x",
-                t.sure && t.few ? ", " : "", t.few ? "? too little was measured to say" : "");
+                t.sure && t.few ? ", " : "", t.few ? "? inconclusive" : "");
 }
 
 /* ---- JSON ---- */

@@ -25,7 +25,7 @@ static int read_workload(struct bench_options *o, struct workload **w, struct er
         return ERR_FAILED;
     o->collectives &= workload_profile_collectives(*w);
     if (!o->collectives)
-        return err_set(e, ERR_USAGE, "%s: calls none of the collectives that are asked for", o->workload);
+        return err_set(e, ERR_USAGE, "%s: calls none of the requested collectives", o->workload);
     return 0;
 }
 
@@ -36,7 +36,7 @@ static int make_plan(struct bench_options *o, const struct bench_engine *engine,
 {
     int rc = engine->predicts ? engine->predicts->plan(setup, a, p, e) : engine->measures->plan(setup, a, p, e);
     if (!rc && p->prior_nodes > 1 && search_prior_launches(setup, p->prior_nodes, a, p))
-        log_info(setup->log, "launches are tried in the order of what the model predicts for them");
+        log_info(setup->log, "launches are tried in the order of the model's predictions");
     for (int coll = 0; coll < COLL_MEASURED && !rc; coll++) {
         int found = !(o->collectives & 1u << coll);
         for (int i = 0; i < p->ncalls; i++)
@@ -116,7 +116,7 @@ static void take_what_is_left(const struct bench_study *s, struct bench_options 
         return;
     o->budget_open = 0;
     o->budget_s = left_s;
-    log_info(s->log, "%s are left of the budget that this run was begun with", unit_seconds(text, left_s));
+    log_info(s->log, "%s are left of this run's budget", unit_seconds(text, left_s));
 }
 
 int bench_run(const struct bench_options *o, const struct topology *topology, struct log *log,
@@ -324,10 +324,10 @@ void bench_plan_print(const cJSON *plan, FILE *out)
         fputc('\n', out);
     }
     if (time) {
-        fputs("time         by what a start takes, which the first one tells\n", out);
+        fputs("time         by the duration of the first start\n", out);
         budget_print(time, out);
         if (json_int(cJSON_GetArrayItem(time, 0), "launches", 0))
-            fputs("  and three quarters as long at most to leave out each setting of the launch that wins\n", out);
+            fputs("  and at most three quarters as long to leave out each setting of the winning launch\n", out);
     }
     if (noise)
         print_noise(noise, out);

@@ -154,7 +154,7 @@ static const struct bench_knobs *winner_of(const struct bench_study *s, const st
     const struct bench_knobs *winner = f->items[0].launch;
     for (int i = 1; i < f->count; i++) {
         struct bench_interval gain = gain_over(s, f->items[0].launch, f->items[i].launch, rivals);
-        log_info(s->log, "launch %s: %.2f times as fast as the default (%.2f to %.2f, %d pairs of sessions)",
+        log_info(s->log, "launch %s: %.2f times as fast as the baseline (%.2f to %.2f, %d pairs of sessions)",
                  f->items[i].launch->label, gain.median, gain.low, gain.high, gain.n);
         if (bench_gain_clears(gain, s->options->margin) &&
             (winner == f->items[0].launch || is_better(s, f->items[i].launch, winner)))
@@ -211,7 +211,7 @@ static int compare_launches(struct bench_study *s, const struct screening *f, co
         while (few.count > 2 && count_rounds(s, &few, until_s) < 2 * BENCH_FEWEST)
             few.count--;
         if (count_rounds(s, &few, until_s) < BENCH_FEWEST || round + BUDGET_MOST_PAIRS > BENCH_CALLS_ROUND) {
-            log_info(s->log, "%d launches could not be told from the default in time: a start takes %.1f s",
+            log_info(s->log, "%d launches could not be distinguished from the baseline in time: a start takes %.1f s",
                      f->count - next, s->time.start_s);
             break;
         }
@@ -508,7 +508,7 @@ static int check_default(const struct bench_study *s, struct err *e)
         if (has_failed(s, x) && !strcmp(x->launch.label, BENCH_DEFAULT) && !strcmp(x->call.label, BENCH_DEFAULT) &&
             !strcmp(x->engine, s->engine->name) && !(known_of(s->results, &at, BENCH_DEFAULT, KNOWN_ANY).us > 0))
             return err_set(e, ERR_FAILED,
-                           "%s itself fails, untouched, at %s of %s (%s: %s): there is nothing to compare with%s",
+                           "the baseline of %s fails at %s of %s (%s: %s): nothing to compare with%s",
                            s->plan.library, coll_name(x->coll), unit_bytes(size, x->bytes),
                            bench_status_name(x->status), x->detail ? x->detail : "no reason known",
                            x->status == BENCH_HUNG && getloadavg(&load, 1) == 1 && load > 2.0 * get_nprocs()

@@ -38,7 +38,7 @@ int bench_options_check(const struct bench_options *o, const struct bench_engine
         return err_set(e, ERR_USAGE, "the %s engine measures no collectives; nccltune bench --engine %s says more",
                        (*engine)->name, (*engine)->name);
     if (!o->collectives)
-        return err_set(e, ERR_USAGE, "no collective is asked for");
+        return err_set(e, ERR_USAGE, "no collective is requested");
     char text[UNIT_TEXT];
     uint64_t most = (*engine)->most_bytes ? (*engine)->most_bytes : USUAL_MOST;
     if (o->min_bytes < 1 || o->min_bytes > o->max_bytes || o->max_bytes > most)
@@ -52,11 +52,11 @@ int bench_options_check(const struct bench_options *o, const struct bench_engine
                            "before",
                            unit_bytes(text, most), (*engine)->name);
     if (o->sizes.count && o->workload)
-        return err_set(e, ERR_USAGE, "a list of sizes and a workload, which has its own, are mutually exclusive");
+        return err_set(e, ERR_USAGE, "a list of sizes and a workload are mutually exclusive");
     if (!(o->step_factor >= 1.1))
-        return err_set(e, ERR_USAGE, "the factor between sizes is at least 1.1");
+        return err_set(e, ERR_USAGE, "the factor between sizes must be at least 1.1");
     if (!(o->budget_s > 0) || !(o->watchdog_s > 0))
-        return err_set(e, ERR_USAGE, "the budget and the watchdog's time are longer than nothing");
+        return err_set(e, ERR_USAGE, "budget and watchdog must be above 0");
     return 0;
 }
 

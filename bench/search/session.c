@@ -366,7 +366,7 @@ static int replace_lost(struct session *v, const char *launch, const char *detai
     if (bench_stopped(s))
         return 0;
     if (++s->losses > LOSSES_LIMIT)
-        return err_set(e, ERR_FAILED, "%s, after agents were started anew %d times", detail, LOSSES_LIMIT);
+        return err_set(e, ERR_FAILED, "%s, after agents were started again %d times", detail, LOSSES_LIMIT);
     return reopen_session(v, launch, e);
 }
 

@@ -191,7 +191,7 @@ int variants_finish(struct bench_study *s, int compared, int wanted, struct err 
                           "not compared for lack of time: rules rest on float32, AllReduce in place, others not")
             : finding_add(&s->found_types, FINDING_OK, ID, NULL, "types and places of the data %s: %d comparisons%s",
                           s->found_types.n    ? "change no other choice"
-                          : compared < wanted ? "change no choice where there was time to compare"
+                          : compared < wanted ? "change no choice that was compared"
                                               : "do not matter here",
                           compared,
                           compared < wanted ? arena_printf(s->arena, ", %d left out", wanted - compared) : "");

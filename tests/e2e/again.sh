@@ -36,7 +36,7 @@ measured() {
     ! grep -rhE '=77$|12345678|CONNECTION=7$|NCCLTUNE_(SET|PROFILE|HASH|REFUSE|SOURCED)|NCCL_ENV_PLUGIN' "$NOTES" | sort -u | grep . || return 1
     ! grep -rL '^NCCL_IB_SL=3$' "$NOTES" | grep . || return 1
 }
-said() { grep -q "left out of the baseline, because nccltune has installed it: .*$1" "$work/log" || { tail -n 5 "$work/log"; return 1; }; }
+said() { grep -q "removed from the baseline, because nccltune installed it: .*$1" "$work/log" || { tail -n 5 "$work/log"; return 1; }; }
 
 check "nothing is installed, nothing is said" measured NOTHING=1
 check "... of it" test -z "$(grep 'left out' "$work/log")"

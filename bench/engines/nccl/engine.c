@@ -34,23 +34,21 @@
 #define MEMORY_PART 3
 
 static const struct option_spec options[] = {
-    {0, "nccl-lib", "PATH", "the NCCL library that jobs use; found where PyTorch and the loader have it", option_text,
+    {0, "nccl-lib", "PATH", "the NCCL library that jobs use (default: that of PyTorch or the loader)", option_text,
      offsetof(struct nccl_options, library)},
-    {0, "launch-prefix", "ARGS",
-     "words in front of every NCCL worker, to run it in a container; split as for --mpirun-args", option_text,
-     offsetof(struct nccl_options, launch_prefix)},
-    {0, "graphs", NULL, "calls are captured in CUDA graphs, as inference engines run them; rules hold for such alone",
+    {0, "launch-prefix", "ARGS", "words before every NCCL worker, to run it in a container; split as for --mpirun-args",
+     option_text, offsetof(struct nccl_options, launch_prefix)},
+    {0, "graphs", NULL, "capture calls in CUDA graphs, as inference engines do; rules apply to such calls only",
      option_flag, offsetof(struct nccl_options, graphs)},
-    {0, "registered", NULL, "buffers are ncclMemAlloc's and registered with NCCL; rules hold for such alone",
-     option_flag, offsetof(struct nccl_options, registered)},
-    {0, "start-patience", "TIME",
-     "how long a launch may take to start before it counts as hung; 60s and a quarter second a rank", option_seconds,
-     offsetof(struct nccl_options, start_s)},
+    {0, "registered", NULL, "use registered buffers of ncclMemAlloc; rules apply to such buffers only", option_flag,
+     offsetof(struct nccl_options, registered)},
+    {0, "start-patience", "TIME", "start time after which a launch counts as hung (default: 60s and 0.25s per rank)",
+     option_seconds, offsetof(struct nccl_options, start_s)},
     {0, "first-use-patience", "TIME",
-     "how much longer than others the first call of an algorithm may take; 10s and a tenth of a second a rank",
-     option_seconds, offsetof(struct nccl_options, first_s)},
-    {0, "share-gpus", NULL, "allow more ranks than GPUs: proves that things work, says nothing about speed",
-     option_flag, offsetof(struct nccl_options, share_gpus)},
+     "additional time for the first call of an algorithm (default: 10s and 0.1s per rank)", option_seconds,
+     offsetof(struct nccl_options, first_s)},
+    {0, "share-gpus", NULL, "allow more ranks than GPUs: tests function, not speed", option_flag,
+     offsetof(struct nccl_options, share_gpus)},
     {0},
 };
 
@@ -65,12 +63,12 @@ static int open_pool(struct bench_plan *p, double patience_s, volatile sig_atomi
     if (c->pool && !nccl_pool_broken(c->pool, c->lost))
         return 0;
     if (c->pool)
-        log_warn(c->setup.log, "%s; starting all agents anew", c->lost);
+        log_warn(c->setup.log, "%s; starting all agents again", c->lost);
     nccl_pool_close(c->pool);
     c->pool = nccl_pool_open(&c->setup, &c->own, patience_s, stop, e);
     if (!c->pool && *c->lost && e) { /* agents that were there once do not come back */
         const struct err why = *e;
-        err_set(e, BENCH_NODES_LOST, "%s, and agents cannot be started anew: %.500s", c->lost, why.text);
+        err_set(e, BENCH_NODES_LOST, "%s, and agents cannot be started again: %.500s", c->lost, why.text);
     }
     if (!c->pool)
         return e && e->code ? e->code : ERR_FAILED;
@@ -85,7 +83,7 @@ static int open_pool(struct bench_plan *p, double patience_s, volatile sig_atomi
     log_info(c->setup.log, "%s from %s, %d ranks on %d node%s (%s)", p->library, hello.path, nccl_pool_ranks(c->pool),
              nccl_pool_nodes(c->pool), nccl_pool_nodes(c->pool) == 1 ? "" : "s", hello.gpu);
     if (hello.version >= UNKNOWN_VERSION)
-        log_warn(c->setup.log, "%s is newer than the releases that nccltune knows, up to 2.31: going on", p->library);
+        log_warn(c->setup.log, "%s is newer than the known releases, up to 2.31: continuing", p->library);
     return 0;
 }
 
@@ -100,7 +98,7 @@ static int plan_launches(const struct bench_setup *setup, struct arena *a, struc
         c->own = *(const struct nccl_options *)setup->own;
     c->buffers = p->buffers = c->own.graphs ? BENCH_GRAPH : c->own.registered ? BENCH_REGISTERED : BENCH_USUAL;
     if (c->own.graphs && c->own.registered)
-        return err_set(e, ERR_USAGE, "--graphs and --registered are two runs: their rules are not the same");
+        return err_set(e, ERR_USAGE, "--graphs and --registered need separate runs: their rules differ");
     c->arena = a;
     c->plugin = locate_program(LOCATE_PLUGIN, a, e);
     if (!c->plugin)

@@ -56,8 +56,8 @@ void inherit_log(struct log *log)
             !is_of_a_build(a, *v))
             names = arena_printf(a, "%s%s%.*s", names, *names ? ", " : "", (int)strcspn(*v, "="), *v);
     if (*names)
-        log_info(log, "set in this environment and so the same for every candidate: %s", names);
+        log_info(log, "set in this environment, for every candidate: %s", names);
     if (pinned)
-        log_info(log, "set in this environment, and measured beside candidates, which do without: %s", pinned);
+        log_info(log, "set in this environment, for the baseline only: %s", pinned);
     arena_free(a);
 }

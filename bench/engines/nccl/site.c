@@ -74,11 +74,10 @@ static void tell_difference(const struct nccl_session *s, const struct compariso
     if (c->site.n)
         s->context->today[s->context->ntoday++] = bench_gain(c->site, c->ours);
     if (is_apart(c))
-        log_warn(
-            s->context->setup.log,
-            "%s of %s: jobs now take %.4g us, and %.4g us where nccltune's plugin is loaded and says "
-            "nothing: a tuner of the site's or NCCL's own CTA policy is at work, and gains are not over what jobs get",
-            coll_name(c->of->point.coll), unit_bytes(size, c->of->point.bytes), c->site.median, c->ours.median);
+        log_warn(s->context->setup.log,
+                 "%s of %s: jobs now take %.4g us, and %.4g us with nccltune's plugin inert: a tuner of the site or "
+                 "NCCL's CTA policy is active, so gains are not over what jobs get",
+                 coll_name(c->of->point.coll), unit_bytes(size, c->of->point.bytes), c->site.median, c->ours.median);
 }
 
 void nccl_session_compare_with_site(struct nccl_session *s)
@@ -127,9 +126,8 @@ void nccl_session_judge_site(const struct nccl_context *c, struct findings *foun
         return;
     struct finding *f = finding_add(
         found, apart ? FINDING_WARNING : FINDING_OK, BENCH_TODAY, NULL,
-        "jobs as they run here today, %s%s, take %.2f times what the default takes that gains are over (%.2f to %.2f, "
-        "%d size%s)",
+        "jobs as they run here today, %s%s, take %.2f times the baseline's time (%.2f to %.2f, %d size%s)",
         pins ? "with " : "without nccltune", pins ? pins : "", ratio, low, high, c->ntoday, c->ntoday == 1 ? "" : "s");
     if (pins)
-        f->advice = "take that out of the environment of jobs: where it stands the table can choose nothing else";
+        f->advice = "remove that from the jobs' environment: it overrides the table";
 }

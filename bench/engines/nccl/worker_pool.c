@@ -388,7 +388,7 @@ int nccl_pool_look(struct nccl_pool *t, struct nccl_hello *hello, double patienc
             err_set(e, ERR_LACKS, "%s has %d GPUs for %d ranks", t->agents.items[fewest].host, gpus, t->ranks_per_node);
     t->ranks = t->ranks_per_node * t->agents.count;
     if (!rc && t->ranks < 2)
-        rc = err_set(e, ERR_LACKS, "one GPU alone has nobody to communicate with");
+        rc = err_set(e, ERR_LACKS, "one GPU alone cannot communicate");
     if (!rc)
         *hello = all[0];
     nccl_pool_stop(t, 1);

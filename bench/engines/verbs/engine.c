@@ -23,14 +23,14 @@ static const char *schedule_word(int i)
 }
 
 static const struct option_spec options[] = {
-    {0, "ports", "LIST", "mlx5_0:1,mlx5_1:1; default: the active ones of the topology", option_text,
+    {0, "ports", "LIST", "mlx5_0:1,mlx5_1:1 (default: the active ones of the topology)", option_text,
      offsetof(struct verbs_options, ports)},
     {0, "schedule", "S",
      "rails (the default on several nodes): ports of the same rail, and some that cross rails; reach: every two ports "
      "of different nodes; matrix (the default on one node): every ordered pair",
      option_word, offsetof(struct verbs_options, schedule), .word = schedule_word},
-    {0, "check", "PROFILE", "measure briefly and print what has become worse than in PROFILE; exit status 1 then",
-     option_text, offsetof(struct verbs_options, check)},
+    {0, "check", "PROFILE", "measure briefly and print what is worse than in PROFILE, with exit status 1", option_text,
+     offsetof(struct verbs_options, check)},
     {0},
 };
 
@@ -69,8 +69,8 @@ static int make_fabric(const struct bench_document *d, struct err *e)
     struct verbs_fabric *f = finished ? verbs_fabric_load(d->path, e) : verbs_run(&t, d->stop, e);
     int code = f ? 0 : e->code;
     if (f && !f->complete)
-        log_warn(d->setup->log, "not everything was measured: the budget of %.0f s is over, or it was interrupted%s",
-                 t.budget_s, t.journal ? "; the same command with --resume goes on" : "");
+        log_warn(d->setup->log, "incomplete: the budget of %.0f s ended, or it was interrupted%s", t.budget_s,
+                 t.journal ? "; --resume goes on" : "");
     if (f)
         code = deliver_fabric(d, f, e);
     verbs_fabric_free(f);
@@ -91,8 +91,8 @@ static struct verbs_fabric *load_baseline(const char *profile, struct arena *a, 
     const char *path = directory ? arena_printf(a, "%s/fabric.json", profile) : profile;
     if (directory && access(path, F_OK)) {
         err_set(e, ERR_FAILED,
-                "%s holds no fabric.json, so there is nothing to compare with: no port was measured for it, as on one "
-                "node without RDMA; 'nccltune bench --engine verbs -o FILE' makes one for --check FILE",
+                "%s has no fabric.json to compare with, because no port was measured; 'nccltune bench --engine verbs "
+                "-o FILE' makes one for --check FILE",
                 profile);
         return NULL;
     }
@@ -126,7 +126,7 @@ static int compare_fabric(const struct verbs_task *t, const struct bench_documen
     if (!*now)
         return e->code;
     if (!(*now)->complete)
-        return err_set(e, ERR_FAILED, "not everything was measured within the budget of %.0f s", t->budget_s);
+        return err_set(e, ERR_FAILED, "incomplete within the budget of %.0f s", t->budget_s);
     if (earlier)
         verbs_check_better(*now, earlier);
     return verbs_check(*now, then, d->margin < 0 ? VERBS_CHECK_RATIO : 1 - d->margin, c, e);
@@ -185,9 +185,9 @@ static void log_fabric(struct verbs_fabric *f, struct log *log)
     int untried;
     const char *list = verbs_untried(f, &untried);
     if (untried)
-        log_warn(log, "fabric: not tried, so nothing is known of %s: %s", untried == 1 ? "it" : "them", list);
+        log_warn(log, "fabric: not tried: %s", list);
     if (!d.nfaults && f->ntries)
-        log_info(log, "fabric: all %d pairs of RDMA ports that were tried went well", f->ntries);
+        log_info(log, "fabric: all %d tried pairs of RDMA ports work", f->ntries);
     if (!f->rails)
         log_info(log, "fabric: these nodes have no RDMA port that is up");
 }
@@ -225,7 +225,7 @@ static int survey_fabric(const struct bench_document *d, int *made, struct err *
     if (!*made) {
         code = trust_unlink(d->path, e);
         if (!code && verbs_worth(&t.setup)) {
-            log_info(d->setup->log, "trying which network ports reach which");
+            log_info(d->setup->log, "testing which network ports reach which");
             code = measure_for_survey(&t, d, made, e);
         } else {
             trust_unlink(t.journal, NULL);

@@ -27,8 +27,7 @@ static int check_first_line(const char *line, const char *path, const char *what
     int code = head ? json_check_format(head, VERBS_JOURNAL_FORMAT, path, e) : ERR_FAILED;
     const char *then = json_str(head, "what", "");
     if (!code && strcmp(then, what) != 0)
-        code =
-            err_set(e, ERR_FAILED, "%s: was begun for something else: \"%s\", and now it is \"%s\"", path, then, what);
+        code = err_set(e, ERR_FAILED, "%s: the incomplete run is for \"%s\", this one for \"%s\"", path, then, what);
     cJSON_Delete(head);
     return code;
 }
@@ -160,7 +159,7 @@ static int choose_task(const struct verbs_task *o, struct verbs_conductor *c, co
                 : nodes > 1 ? "rails"
                             : "matrix";
     if (!strcmp(*schedule, "matrix") && nodes > MATRIX_NODES)
-        return err_set(e, ERR_USAGE, "a matrix of all pairs is for %d nodes at most, here are %d: say --schedule reach",
+        return err_set(e, ERR_USAGE, "a matrix of all pairs is for %d nodes at most, here are %d: use --schedule reach",
                        MATRIX_NODES, nodes);
     return 0;
 }
@@ -189,7 +188,7 @@ static int read_nodes_line(struct collection *c, const char *line, const cJSON *
         return verbs_fabric_add_names(c->fabric, cJSON_GetObjectItemCaseSensitive(o, "names"), "the fabric", e);
     }
     return c->nodes && strcmp(c->nodes, line) != 0
-               ? err_set(e, ERR_FAILED, "what was begun was measured on other nodes: %.300s", c->nodes)
+               ? err_set(e, ERR_FAILED, "the incomplete run was measured on other nodes: %.300s", c->nodes)
                : 0;
 }
 

@@ -123,7 +123,7 @@ TEST_CASE(jobs_are_launched_as_they_are)
     assert_int_equal(plan.nlaunches, 0);
     setenv("OMPI_COMM_WORLD_RANK", "0", 1);
     assert_int_equal(bench_engine_mpi.measures->plan(&setup, arena, &plan, &e), ERR_USAGE);
-    assert_string_equal(e.text, "this needs a launch for each environment: say it without mpirun or srun");
+    assert_string_equal(e.text, "this needs a launch for each environment: start it without mpirun or srun");
 }
 
 TEST_CASE(what_cannot_be_planned)
@@ -193,7 +193,7 @@ TEST_CASE(a_launch_that_does_not_begin)
     } rows[] = {{"{\"error\":\"MPI_Init failed\"}\n", NULL, 60, "MPI_Init failed"},
                 {"{\"hello\":{\"library\":\"x\"}}\n", NULL, 60, "worker: expected an answer, found: {\"hello\""},
                 {"", "no slots\n", 60, "the launch exited with code 3: no slots"},
-                {"", NULL, 0.2, "no process has spoken within 0 s of the start"}};
+                {"", NULL, 0.2, "no process has answered within 0 s of the start"}};
     static volatile sig_atomic_t stop = 1;
     make_plan();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -262,9 +262,8 @@ TEST_CASE(questions_and_answers)
         {"sleep\n{\"done\":true}\n", 60, 0.01, BENCH_ANSWERED, "", ""}, /* patience is that of who is next */
         {"{\"call\":1,\"us\":2.5}\nsleep\n{\"done\":true}\n", 60, 0.01, BENCH_ANSWERED, "1 ok 2.5 ;", ""},
         {"{\"call\":0,\"us\":2.5}\n", 60, 0.2, BENCH_SILENT, "0 ok 2.5 ;", "no answer within 0.2 s"},
-        {"{\"call\":2,\"us\":2.5}\n", 60, 60, BENCH_DIED, "", "an answer that was not asked for"},
-        {"{\"hello\":{\"library\":\"x\",\"nodes\":1,\"ranks\":1}}\n", 60, 60, BENCH_DIED, "",
-         "an answer that was not asked for"},
+        {"{\"call\":2,\"us\":2.5}\n", 60, 60, BENCH_DIED, "", "an unexpected answer"},
+        {"{\"hello\":{\"library\":\"x\",\"nodes\":1,\"ranks\":1}}\n", 60, 60, BENCH_DIED, "", "an unexpected answer"},
         {"{\"error\":\"out of memory\"}\n", 60, 60, BENCH_DIED, "", "out of memory"},
         {"{\"call\":0}\n", 60, 60, BENCH_DIED, "", "worker: expected an answer, found: {\"call\":0}"},
     };

@@ -180,16 +180,15 @@ TEST_CASE(one_kind_everywhere)
     struct verbs_gid_advice a = advise(&x, &y, NCCL_NOW);
     assert_string_equal(a.environment, "NCCL_IB_ROCE_VERSION_NUM=1");
     assert_string_equal(a.why,
-                        "left alone NCCL takes index 1 (10.0.0.2, RoCE v1 with an IPv4 GID) on node y, which does not "
-                        "connect to the others; with NCCL_IB_ROCE_VERSION_NUM=1 it takes one that does on every port");
+                        "by default NCCL takes index 1 (10.0.0.2, RoCE v1 with an IPv4 GID) on node y, which does not "
+                        "connect to the others; with NCCL_IB_ROCE_VERSION_NUM=1 it takes a working one on every port");
     assert_true(a.setting.roce == 1 && a.setting.index == -1 && !a.setting.family && !a.setting.prefix);
     x_gids[1].proven = 0; /* nothing is left that both have */
     a = advise(&x, &y, NCCL_NOW);
     assert_int_equal(a.verdict, VERBS_GID_NONE);
-    assert_string_equal(a.why,
-                        "left alone NCCL takes index 1 (10.0.0.2, RoCE v1 with an IPv4 GID) on node y, which does not "
-                        "connect to the others, and no setting that is the same on every node helps: give every port "
-                        "an address of one family in one subnet a rail");
+    assert_string_equal(a.why, "by default NCCL takes index 1 (10.0.0.2, RoCE v1 with an IPv4 GID) on node y, which "
+                               "does not connect to the others, and no common setting helps: "
+                               "give every port an address of one family in one subnet a rail");
     assert_int_equal(a.setting.index, -1);
     x_gids[1].proven = 1;
     TABLE(z, gid("fe80::3", 2, 0), gid("10.0.0.3", 1, 1), gid("10.0.0.3", 2, 1));

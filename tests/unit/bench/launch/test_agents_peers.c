@@ -123,7 +123,7 @@ TEST_CASE(who_says_anything_else_is_dropped)
     says(3, AGENT_NODE, AGENT_ALL, &nobody, sizeof nobody);
     connection_close(&peers[4]);
     assert_int_equal(gather(0.2), ERR_FAILED);
-    assert_string_equal(e.text, "1 of 5 nodes have answered (node1): the others have not in time");
+    assert_string_equal(e.text, "1 of 5 nodes have answered (node1): the others did not in time");
     assert_int_equal(set.count, 1);
 }
 
@@ -153,7 +153,7 @@ TEST_CASE(who_is_missing_is_said)
     volatile sig_atomic_t stop = 1;
     meet(2);
     assert_int_equal(gather(0.1), ERR_FAILED);
-    assert_string_equal(e.text, "0 of 2 nodes have answered: the others have not in time");
+    assert_string_equal(e.text, "0 of 2 nodes have answered: the others did not in time");
     agents_close(&set);
     assert_int_equal(set.listener, -1);
     for (int i = 0; i < 2; i++)
@@ -162,11 +162,10 @@ TEST_CASE(who_is_missing_is_said)
     for (int i = 0; i < 3; i++)
         is_called(i, arena_printf(arena, "%c23456789012345678901234567890123456789012345678901234567890", 'a' + i));
     assert_int_equal(gather(0.2), ERR_FAILED);
-    assert_string_equal(e.text,
-                        "3 of 4 nodes have answered (a23456789012345678901234567890123456789012345678901234567890, "
-                        "b23456789012345678901234567890123456789012345678901234567890, "
-                        "c23456789012345678901234567890123456789012345678901234567890 and more): the others have "
-                        "not in time");
+    assert_string_equal(
+        e.text, "3 of 4 nodes have answered (a23456789012345678901234567890123456789012345678901234567890, "
+                "b23456789012345678901234567890123456789012345678901234567890, "
+                "c23456789012345678901234567890123456789012345678901234567890 and more): the others did not in time");
     agents_close(&set);
     for (int i = 0; i < 4; i++)
         connection_close(&peers[i]);

@@ -128,12 +128,12 @@ TEST_CASE(what_cannot_be_started_says_why)
         size_t bytes;
         const char *last;
     } rows[] = {
-        {{0, 1, 0, 0, 0}, "", 0, "node7: a request to start 1 processes makes no sense"},
-        {{0, 1, 0, 2, 0}, "/bin/true", 10, "node7: a request to start 1 processes makes no sense"},
-        {{0, 1, 0, 1, 1}, "/bin/true", 10, "node7: a request to start 1 processes makes no sense"},
-        {{0, 1, 0, 1, 0}, "/bin/true", 9, "node7: a request to start 1 processes makes no sense"},
-        {{0, 0, 0, 1, 0}, "/bin/true", 10, "node7: a request to start 0 processes makes no sense"},
-        {{0, 65, 0, 1, 0}, "/bin/true", 10, "node7: a request to start 65 processes makes no sense"},
+        {{0, 1, 0, 0, 0}, "", 0, "node7: invalid request to start 1 processes"},
+        {{0, 1, 0, 2, 0}, "/bin/true", 10, "node7: invalid request to start 1 processes"},
+        {{0, 1, 0, 1, 1}, "/bin/true", 10, "node7: invalid request to start 1 processes"},
+        {{0, 1, 0, 1, 0}, "/bin/true", 9, "node7: invalid request to start 1 processes"},
+        {{0, 0, 0, 1, 0}, "/bin/true", 10, "node7: invalid request to start 0 processes"},
+        {{0, 65, 0, 1, 0}, "/bin/true", 10, "node7: invalid request to start 65 processes"},
         {{0, 1, 0, 1, 0}, "/no/such", 9, "node7: /no/such cannot be started: No such file or directory"},
     };
     begin();
@@ -215,7 +215,7 @@ TEST_CASE(who_cannot_reach_the_conductor_says_so)
     assert_true(proc_ended(&worker, 60));
     ssize_t n = read(worker.err, text, sizeof text - 1);
     text[n > 0 ? n : 0] = 0;
-    assert_string_equal(text, "nccltune-worker: NCCLTUNE_SECRET is not set or is no secret of nccltune\n");
+    assert_string_equal(text, "nccltune-worker: NCCLTUNE_SECRET is not set, or not a secret of nccltune\n");
     assert_int_equal(WEXITSTATUS(worker.status), ERR_FAILED);
     proc_stop(&worker, 1);
 }

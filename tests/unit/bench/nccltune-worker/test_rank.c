@@ -59,7 +59,7 @@ TEST_CASE(what_is_missing_is_said)
     static const struct {
         const char *library, *gpus, *why;
     } rows[] = {{"/no/such.so", "2", "/no/such.so: cannot open shared object file: No such file or directory"},
-                {"libm.so.6", "2", " has no ncclGetVersion: it is no NCCL of version 2.19 or later"},
+                {"libm.so.6", "2", " has no ncclGetVersion: not NCCL 2.19 or later"},
                 {"libnccl.so.2", "0", "the GPU driver does not start: "}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *words[] = {"rank", "3", "0", "--nccl-lib", rows[i].library, NULL};

@@ -254,7 +254,7 @@ TEST_CASE(odd_targets)
     assert_non_null(strstr(e.text, strerror(ENOSPC)));
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_int_equal(bench_journal_open(&j, path, "", 0, 0, NULL, &e), ERR_FAILED);
-    assert_non_null(strstr(e.text, "is a pipe, expected a file"));
+    assert_non_null(strstr(e.text, "is a pipe: expected a file"));
     assert_int_equal(unlink(path), 0);
 }
 

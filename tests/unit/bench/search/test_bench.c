@@ -75,7 +75,7 @@ TEST_CASE(a_workload_must_call_something)
     assert_non_null(strstr(e.text, "/nonexistent/w.json"));
     o.workload = path;
     assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, NULL, &e), ERR_USAGE);
-    assert_non_null(strstr(e.text, "calls none of the collectives"));
+    assert_non_null(strstr(e.text, "calls none of the requested collectives"));
     assert_null(bench_plan_json(&o, NULL, NULL, &e));
     assert_int_equal(e.code, ERR_USAGE);
     unlink(path);
@@ -124,10 +124,10 @@ TEST_CASE(a_plan_in_words)
         "allreduce    default ring, and 1 refinements of those that come close\n"
         "broadcast    default\n"
         "sizes        8 B, 1 KiB\n"
-        "time         by what a start takes, which the first one tells\n"
+        "time         by the duration of the first start\n"
         "  start 1 s    60 s; 1 min 30 s is enough for 4 points and 2 launches\n"
         "  start 5 s    60 s is enough for 4 points and 2 launches\n"
-        "  and three quarters as long at most to leave out each setting of the launch that wins\n"
+        "  and at most three quarters as long to leave out each setting of the launch that wins\n"
         "noise        starts for a gain of 6 % that differs from start to start by 1 %: 5, by 30 %: 422\n",
         "engine       m (L 2): none\n"
         "launches     default\n"
@@ -351,7 +351,7 @@ TEST_CASE(a_whole_run)
         o.budget_open = open;
         assert_int_equal(bench_run(&o, NULL, &log, NULL, NULL, NULL, &e), 0);
         fclose(out);
-        assert_int_equal(strstr(said, " are left of the budget that this run was begun with") != NULL, open);
+        assert_int_equal(strstr(said, " are left of this run's budget") != NULL, open);
         free(said);
     }
     o.budget_open = 0;
@@ -374,7 +374,7 @@ TEST_CASE(a_whole_run)
     o.budget_s += 100;
     assert_int_equal(bench_run(&o, NULL, &log, NULL, NULL, NULL, &e), ERR_FAILED);
     fclose(out);
-    assert_non_null(strstr(said, " are left of the budget that this run was begun with"));
+    assert_non_null(strstr(said, " are left of this run's budget"));
     free(said);
 }
 

@@ -220,7 +220,7 @@ TEST_CASE(a_default_that_fails_is_an_error)
             .call = BENCH_DEFAULT, .bytes = 128, .outcome = ways[i], .status = BENCH_WRONG, .times = 100000};
         fake_begin(&f, 0, NULL, 0);
         assert_int_equal(bench_conduct(&f.study, &f.err), ERR_FAILED);
-        assert_non_null(strstr(f.err.text, "Fake 1.0 itself fails, untouched, at allreduce of 128 B"));
+        assert_non_null(strstr(f.err.text, "the baseline of Fake 1.0 fails at allreduce of 128 B"));
         fake_end(&f);
         fake_begin(&f, 1, NULL, 0);
         assert_int_equal(bench_conduct(&f.study, &f.err), ERR_FAILED);

@@ -59,8 +59,8 @@ TEST_CASE(nonsense_is_refused)
     refused(AFTER((o.sizes.count = 1, o.sizes.bytes[0] = 8, o.workload = "w.json")), "mutually exclusive");
     refused(AFTER(o.step_factor = 1.09), "1.1");
     refused(AFTER(o.step_factor = 0.0 / 0.0), "1.1");
-    refused(AFTER(o.budget_s = 0), "longer than nothing");
-    refused(AFTER(o.watchdog_s = 0), "longer than nothing");
+    refused(AFTER(o.budget_s = 0), "must be above 0");
+    refused(AFTER(o.watchdog_s = 0), "must be above 0");
 }
 
 TEST_CASE(sizes_go_by_the_factor)

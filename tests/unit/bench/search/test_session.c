@@ -88,7 +88,7 @@ TEST_CASE(nodes_that_stay_lost_end_it)
         }
         assert_int_equal(run_session(&f), ERR_FAILED);
         assert_int_equal(f.err.code, ERR_FAILED);
-        assert_non_null(strstr(f.err.text, flaps ? "after agents were started anew 3 times" : "no such interface"));
+        assert_non_null(strstr(f.err.text, flaps ? "after agents were started again 3 times" : "no such interface"));
         assert_int_equal(fake_count(&f, NULL, NULL, 0, BENCH_CRASHED) + fake_count(&f, NULL, NULL, 0, BENCH_HUNG), 0);
         assert_int_equal(fake.opened, fake.closed);
         fake_end(&f);

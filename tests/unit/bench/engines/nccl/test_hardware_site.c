@@ -75,7 +75,7 @@ TEST_CASE(a_slow_beginning_is_no_other_default)
 }
 
 /* It fails on one rank alone, which then chooses without it while the others choose by it. No plugin can know that; who
- * measures is told by the sentence of the rank that knows half of it, and no time comes of it. */
+ * measures appears in the sentence of the rank that knows half of it, and no time comes of it. */
 TEST_CASE(a_next_tuner_that_fails_on_one_rank_is_noticed)
 {
     char path[] = "/tmp/nccltune-next-XXXXXX";
@@ -93,7 +93,7 @@ TEST_CASE(a_next_tuner_that_fails_on_one_rank_is_noticed)
     unlink(path);
     unsetenv("NCCL_TUNER_PLUGIN");
     assert_null(s);
-    assert_non_null(strstr(e.text, "is left out from here on: its init failed"));
+    assert_non_null(strstr(e.text, "is left out: its init failed"));
     assert_non_null(strstr(e.text, "NCCLTUNE_NEXT_TUNER=none"));
 }
 
@@ -126,7 +126,7 @@ TEST_CASE(what_jobs_have_pinned_is_measured_beside)
     if (!strstr(text, "with NCCL_ALGO=tree, take 1.3"))
         fail_msg("%s", text);
     assert_true(with.list[with.n - 1].severity == FINDING_WARNING);
-    assert_true(was_said("measured beside candidates, which do without: NCCL_ALGO=tree"));
+    assert_true(was_said("for the baseline only: NCCL_ALGO=tree"));
     under("noise 0.01\n");
     s = must_open(BENCH_DEFAULT);
     for (int i = 0; i < 5; i++)

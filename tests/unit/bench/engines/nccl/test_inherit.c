@@ -57,11 +57,11 @@ TEST_CASE(what_is_said_of_the_rest)
     setenv("HOME", "/", 1);
     assert_said("");
     setenv("NCCL_IB_HCA", "mlx5_0", 1);
-    assert_said("test: set in this environment and so the same for every candidate: NCCL_IB_HCA\n");
+    assert_said("test: set in this environment, for every candidate: NCCL_IB_HCA\n");
     setenv("NCCL_PROTOX", "1", 1);
     setenv("NCCL_ALGO", "Tree", 1);
-    assert_said("test: set in this environment and so the same for every candidate: NCCL_IB_HCA, NCCL_PROTOX\n"
-                "test: set in this environment, and measured beside candidates, which do without: NCCL_ALGO=Tree\n");
+    assert_said("test: set in this environment, for every candidate: NCCL_IB_HCA, NCCL_PROTOX\n"
+                "test: set in this environment, for the baseline only: NCCL_ALGO=Tree\n");
 }
 
 TEST_CASES_EACH(test_inherit, forget_everything, NULL)

@@ -88,7 +88,7 @@ TEST_CASE(what_there_is)
     struct nccl_hello h;
     comes(0, NCCL_HELLO, 0, hello(22809, 8, 0, "/n0"), sizeof h);
     assert_int_equal(look(t, &h), ERR_LACKS);
-    assert_says(e.text, "one GPU alone has nobody to communicate with");
+    assert_says(e.text, "one GPU alone cannot communicate");
     nccl_pool_close(t);
 }
 
