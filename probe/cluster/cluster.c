@@ -65,7 +65,7 @@ static int add_host(struct topology *t, struct class_index *index, const cJSON *
                     const char *host, struct err *e)
 {
     if (one->nhosts != 1 || one->nclasses != 1)
-        return err_set(e, ERR_FAILED, "printed a topology of %d hosts, expected one", one->nhosts);
+        return err_set(e, ERR_FAILED, "printed a topology of %d hosts, expected 1", one->nhosts);
     int at = classes_find(index, &one->classes[0], t->nclasses);
     if (at < t->nclasses) {
         classes_add_host(t, at, &one->classes[0], &one->hosts[0], host);
@@ -301,7 +301,7 @@ static void wait_for_output(struct gathering *g)
         } else if (end < 0 || progress_now_s() > s->until_s) {
             char why[64];
             snprintf(why, sizeof why, "no answer within %g s", g->ask->deadline_s);
-            miss_host(g, s->host, end < 0 ? "printed more than a topology can be" : why);
+            miss_host(g, s->host, end < 0 ? "printed more than the limit of a topology" : why);
             clear_slot(s);
         }
     }

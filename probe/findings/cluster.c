@@ -140,32 +140,32 @@ static void find_differing_nodes(struct search *s)
         const struct topo_host *h = &s->t->hosts[i];
         s->subject = h->name;
         if (h->ndiffers && n++ < most)
-            found(s, found_names(s->a, h->differs, h->ndiffers), "it is not quite like the other nodes of its class");
+            found(s, found_names(s->a, h->differs, h->ndiffers), "it differs from the other nodes of its class");
     }
     s->subject = "cluster";
     if (n > most)
-        found(s, arena_printf(s->a, "%d in all", n), "%d more nodes are not quite like their class", n - most);
+        found(s, arena_printf(s->a, "%d in all", n), "%d more nodes differ from their class", n - most);
 }
 
 const struct finding_rule findings_of_cluster[] = {
     {{"no-common-hcas", NULL, FINDING_ERROR,
-      "Every class of nodes has a list of HCAs, but no entry is in all of them, so that one NCCL_IB_HCA cannot serve a "
-      "job that spans the classes. Confirm with ibv_devices on a node of each. Set the variable per class, or give the "
+      "Every class of nodes has a list of HCAs, but no entry is in all of them, so one NCCL_IB_HCA cannot serve a job "
+      "that spans the classes. Confirm with ibv_devices on a node of each. Set the variable per class, or give the "
       "devices the same names (udev)."},
      .in_cluster = find_no_common_list},
     {{"common-hcas-partial", NULL, FINDING_WARNING,
       "The list of HCAs that serves every class is shorter than the classes' own: a job over all classes that sets one "
       "NCCL_IB_HCA loses rails. Confirm with ibdev2netdev on a node of each. Set the variable per class (nccl.d/ "
-      "does), mend the ports that are down, or give the devices the same names (udev)."},
+      "does), repair the ports that are down, or give the devices the same names (udev)."},
      .in_cluster = find_short_common_list},
     {{"rail-differs", NULL, FINDING_WARNING,
       "An HCA of the same name is beside another GPU in another class. NCCL pairs rails by the order of GPUs and NICs, "
-      "so that such nodes cross rails. Confirm with nvidia-smi topo -m on both kinds of node, and rename the devices "
-      "alike (udev)."},
+      "so such nodes cross rails. Confirm with nvidia-smi topo -m on both kinds of node, and rename the devices alike "
+      "(udev)."},
      .in_cluster = find_crossed_rails},
     {{"node-missing", NULL, FINDING_WARNING,
-      "A node that was asked did not answer in time, or answered with something else, or tune has left it out, for the "
-      "reason that stands there. Confirm with nccltune probe on that node; the result is complete for the others."},
+      "A node that was asked did not answer in time, or answered with something else, or tune has left it out, with "
+      "the reason. Confirm with nccltune probe on that node; the result is complete for the others."},
      .in_cluster = find_missing_nodes},
     {{"cpu-differs", NULL, FINDING_WARNING,
       "The classes have CPUs of different vendors, on which NCCL's choices depend. Confirm with lscpu. Keep jobs "
@@ -180,9 +180,9 @@ const struct finding_rule findings_of_cluster[] = {
       "same; ranks of one job must not mix versions."},
      .in_cluster = find_different_libraries},
     {{"node-differs", NULL, FINDING_WARNING,
-      "A node belongs to its class, but differs in what moves: VBIOS, firmware, kinds of GIDs by index, memlock, "
-      "libraries, the way of GPUDirect RDMA. Confirm with nccltune probe on that node and on another. A fixed "
-      "NCCL_IB_GID_INDEX, for example, is wrong where GID tables differ. Make the node like the others."},
+      "A node of a class differs in what may change: VBIOS, firmware, kinds of GIDs by index, memlock, libraries, the "
+      "way of GPUDirect RDMA. Confirm with nccltune probe on that node and on another. A fixed NCCL_IB_GID_INDEX, for "
+      "example, is wrong where GID tables differ. Make the node like the others."},
      .in_cluster = find_differing_nodes},
     {{NULL}},
 };

@@ -343,14 +343,14 @@ const struct finding_rule findings_of_nodes[] = {
       "module."},
      find_no_gdr},
     {{"memlock-low", NULL, FINDING_ERROR,
-      "The limit of locked memory is low on a node with RDMA ports. It is that of the shell or daemon in which "
-      "the probe ran. Confirm with ulimit -l. Set it to unlimited for jobs: limits.d, LimitMEMLOCK of slurmd, --ulimit "
-      "of a container."},
+      "The limit of locked memory is low on a node with RDMA ports. It is the limit of the probe's shell or daemon. "
+      "Confirm with ulimit -l. Set it to unlimited for jobs: limits.d, LimitMEMLOCK of slurmd, --ulimit of a "
+      "container."},
      find_low_memlock},
     {{"pcie-below-maximum", NULL, FINDING_WARNING,
       "The PCIe link of a GPU, NIC or NVSwitch is narrower, or that of a NIC slower, than both of its ends can do. The "
-      "speed of a GPU's link is not judged, because an idle GPU lowers it; neither are links that say nothing: width "
-      "0, or 2.5 GT/s with one lane, as virtual machines show. Confirm with lspci -vvv (LnkSta, LnkCap). Reseat the "
+      "speed of a GPU's link is not judged, because an idle GPU lowers it. Links without data (width 0, or 2.5 GT/s "
+      "with one lane, in virtual machines) are not judged either. Confirm with lspci -vvv (LnkSta, LnkCap). Reseat the "
       "card; check riser and BIOS."},
      find_slow_pcie},
     {{"acs-on", NULL, FINDING_WARNING,
@@ -396,13 +396,13 @@ const struct finding_rule findings_of_nodes[] = {
      find_no_ats},
     {{"switch-uplink-narrow", NULL, FINDING_WARNING,
       "On bare metal, a PCIe switch has less towards the CPU than one device below it could take: lanes are missing, "
-      "or the slot is of an older generation. Lanes are counted as they are now, speeds by what both ends can do. "
-      "Confirm with lspci -vvv (LnkSta and LnkCap of the upstream port). Reseat the board; check BIOS bifurcation."},
+      "or the slot is of an older generation. Lanes are the current ones, speeds the maximum of both ends. Confirm "
+      "with lspci -vvv (LnkSta and LnkCap of the upstream port). Reseat the board; check BIOS bifurcation."},
      find_narrow_uplinks},
     {{"nofile-low", NULL, FINDING_WARNING,
       "Few files may be open at once on a node with GPUs; NCCL needs several for each connection. It is the limit of "
-      "the shell or daemon in which the probe ran. Confirm with ulimit -n. Raise it: limits.d, LimitNOFILE of slurmd, "
-      "--ulimit of a container."},
+      "the probe's shell or daemon. Confirm with ulimit -n. Raise it: limits.d, LimitNOFILE of slurmd, --ulimit of a "
+      "container."},
      find_low_nofile},
     {{"tree-hidden", NULL, FINDING_NOTE,
       "The way between GPUs and NICs is unknown, or a virtual machine shows all of them on one virtual root. Confirm "
@@ -410,10 +410,10 @@ const struct finding_rule findings_of_nodes[] = {
       "or measured bandwidths, --format nccl-xml prints the file."},
      find_hidden_tree},
     {{"numa-unknown", NULL, FINDING_WARNING,
-      "On bare metal with several NUMA nodes, the firmware does not say which node GPUs and NICs belong to. NCCL then "
-      "puts them on one CPU: it cannot tell a near NIC from one behind the other socket, nor bind to the right cores. "
-      "Confirm with cat /sys/bus/pci/devices/*/numa_node. Update the BIOS, switch its NUMA options (SRAT, SLIT, "
-      "_PXM) on; until then set NCCL_TOPO_FILE to a file with the right numaid."},
+      "On bare metal with several NUMA nodes, the firmware does not report the node of GPUs and NICs. NCCL then puts "
+      "them on one CPU: it cannot prefer near NICs, or bind to the right cores. Confirm with cat "
+      "/sys/bus/pci/devices/*/numa_node. Update the BIOS, switch its NUMA options (SRAT, SLIT, _PXM) on; until then "
+      "set NCCL_TOPO_FILE to a file with the right numaid."},
      find_unknown_numa},
     {{"nccl-xml-too-large", NULL, FINDING_NOTE,
       "A topology file of this machine would have more elements than NCCL's reader takes (256). Confirm with probe "

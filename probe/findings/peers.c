@@ -236,20 +236,20 @@ const struct finding_rule findings_of_peers[] = {
      find_missing_gpus,
      find_fewer_gpus},
     {{"gpu-models-differ", NULL, FINDING_WARNING,
-      "The GPUs of a node are of different models; collectives go at the pace of the slowest. Confirm with nvidia-smi "
-      "-L. Give jobs GPUs of one model (CUDA_VISIBLE_DEVICES, gres of Slurm)."},
+      "The GPUs of a node are of different models; collectives run at the speed of the slowest. Confirm with "
+      "nvidia-smi -L. Give jobs GPUs of one model (CUDA_VISIBLE_DEVICES, gres of Slurm)."},
      find_different_models},
     {{"vbios-differs", NULL, FINDING_WARNING,
       "A GPU has another VBIOS than most of its model in the node. Confirm with nvidia-smi -q (VBIOS Version). Bring "
-      "the firmware of all GPUs to one release. Between nodes of a class it is told by node-differs."},
+      "the firmware of all GPUs to one release. Between nodes of a class see node-differs."},
      find_odd_vbioses},
     {{"firmware-differs", NULL, FINDING_WARNING,
       "A NIC has another firmware than most of its board in the node. Confirm with ibstat or mlxfwmanager. Bring all "
-      "to one release. Between nodes of a class it is told by node-differs."},
+      "to one release. Between nodes of a class see node-differs."},
      find_odd_firmwares},
     {{"pcie-unlike-others", NULL, FINDING_WARNING,
       "The slot of a GPU can do another width or generation at most than those of most GPUs of its model. Maximums are "
-      "compared, which idle GPUs tell rightly. Confirm with lspci -vvv (LnkCap of the GPU and of the port above). "
+      "compared, which idle GPUs report correctly. Confirm with lspci -vvv (LnkCap of the GPU and of the port above). "
       "Check riser, bifurcation and the slot's generation in the BIOS."},
      find_odd_slots},
     {{NULL}},

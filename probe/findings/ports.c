@@ -50,7 +50,7 @@ static void find_no_compute(struct search *s)
             taken = taken ? arena_printf(s->a, "%s, %s", taken, topo_port_name(s->a, &c->ports[i]))
                           : topo_port_name(s->a, &c->ports[i]);
     found_named(s, "none of %d RDMA ports is one that NCCL should use; %s%s", c->nports,
-                taken ? "left to itself it takes " : "it uses sockets", taken ? taken : "");
+                taken ? "by default it uses " : "it uses sockets", taken ? taken : "");
 }
 
 /* ---- rates and MTUs: ports of a class, and the best ports of the classes ---- */
@@ -243,8 +243,8 @@ static void find_open_list(struct search *s)
     }
     const char *own = roles_hca_list(c, s->roles, s->a), *other = s->n && own ? other_list(s) : NULL;
     if (other)
-        found_named(s, "what %d port%s for cannot be told here: the list is %s, or %s", s->n,
-                    s->n == 1 ? " is" : "s are", own, other);
+        found_named(s, "what %d port%s for is unclear here: the list is %s, or %s", s->n, s->n == 1 ? " is" : "s are",
+                    own, other);
 }
 
 static void find_slingshot(struct search *s)
@@ -269,10 +269,10 @@ const struct finding_rule findings_of_ports[] = {
       "NCCL_IB_DISABLE=1."},
      find_no_compute},
     {{"hca-list-open", NULL, FINDING_WARNING,
-      "One GPU has more ports beside it than the others, or InfiniBand and Ethernet carry as much, so that the files "
-      "of the machine leave two lists of HCAs possible. A port of another fabric in the list hangs jobs. Confirm "
-      "with probe --ibnetdiscover FILE (or the switch's LLDP table) on which fabric each port is, or let nccltune "
-      "bench --engine verbs connect every pair of ports. Set NCCL_IB_HCA to the list whose ports reach one another."},
+      "One GPU has more ports beside it than the others, or InfiniBand and Ethernet carry as much, so the machine's "
+      "files allow two lists of HCAs. A port of another fabric in the list hangs jobs. Confirm with probe "
+      "--ibnetdiscover FILE (or the switch's LLDP table) on which fabric each port is, or let nccltune bench --engine "
+      "verbs connect every pair of ports. Set NCCL_IB_HCA to the list whose ports reach one another."},
      find_open_list},
     {{"bond-slave-down", NULL, FINDING_WARNING,
       "An interface of a bond whose RDMA device NCCL uses is down: the device stays active with part of its bandwidth. "
@@ -284,8 +284,8 @@ const struct finding_rule findings_of_ports[] = {
       "in every job, and leave NCCL_IB_HCA unset."},
      find_slingshot},
     {{"port-down", NULL, FINDING_WARNING,
-      "RDMA ports that are down. Confirm with ibstat (State, Physical state). Check cable and switch port; ports that "
-      "nobody uses can stay so."},
+      "RDMA ports that are down. Confirm with ibstat (State, Physical state). Check cable and switch port; unused "
+      "ports can stay down."},
      find_ports_down},
     {{"rate-differs", NULL, FINDING_WARNING,
       "Compute ports of a class, or the fastest ports of the classes, have different rates. Confirm with ibstat "
@@ -303,9 +303,9 @@ const struct finding_rule findings_of_ports[] = {
       "4096 in the subnet manager."},
      find_small_mtus},
     {{"gid-index-differs", NULL, FINDING_WARNING,
-      "The RoCE v2 GIDs with an IPv4 address stand at different indices of the ports' tables, so that no "
-      "NCCL_IB_GID_INDEX is right for all. Confirm with show_gids. Leave the variable unset (NCCL from 2.21 on finds "
-      "the entry by itself), or give all interfaces the same kinds of addresses."},
+      "The RoCE v2 GIDs with an IPv4 address have different indices in the ports' tables, so no NCCL_IB_GID_INDEX is "
+      "right for all. Confirm with show_gids. Leave the variable unset (NCCL from 2.21 on finds the entry by itself), "
+      "or give all interfaces the same kinds of addresses."},
      find_gid_indices},
     {{"gpu-without-nic", NULL, FINDING_WARNING,
       "Some GPUs have no compute port beside them (PXB or nearer), while others do. Confirm with nvidia-smi topo -m. "

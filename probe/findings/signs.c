@@ -98,16 +98,16 @@ const struct finding_rule findings_of_signs[] = {
         has_gpus),
     SIGN("rows-failed", FINDING_ERROR,
          "A GPU could not replace a broken row of its memory. Confirm with nvidia-smi -q -d ROW_REMAPPER (Remapping "
-         "Failure Occurred). The board is to be replaced.",
+         "Failure Occurred). Replace the board.",
          has_gpus),
     SIGN("rows-pending", FINDING_WARNING,
-         "A GPU will replace broken memory at its next reset. Until then it works on with it. Confirm with nvidia-smi "
-         "-q -d ROW_REMAPPER,PAGE_RETIREMENT (Pending). Reset the GPU when no job is on it.",
+         "A GPU will replace broken memory at its next reset. Until then it uses the broken memory. Confirm with "
+         "nvidia-smi -q -d ROW_REMAPPER,PAGE_RETIREMENT (Pending). Reset the GPU when no job is on it.",
          has_gpus),
     SIGN("xid-hardware", FINDING_WARNING,
-         "The kernel's log has Xid errors that tell of hardware. Confirm with dmesg | grep Xid; NVIDIA's list of Xid "
-         "errors says what each code means. Only who may read the kernel's log finds them. Reset the GPU, and watch "
-         "whether they come back.",
+         "The kernel's log has Xid errors of hardware. Confirm with dmesg | grep Xid; NVIDIA's list of Xid errors "
+         "explains each code. Finding them needs access to the kernel's log. Reset the GPU, and watch whether they "
+         "come back.",
          has_gpus),
     SIGN(
         "xid-program", FINDING_NOTE,
@@ -115,8 +115,8 @@ const struct finding_rule findings_of_signs[] = {
         "with dmesg | grep Xid. One GPU alone with many of them is worth a test.",
         has_gpus),
     SIGN("gpu-slowed", FINDING_WARNING,
-         "The hardware slows a GPU down for heat or power. Confirm with nvidia-smi -q -d PERFORMANCE,TEMPERATURE. See "
-         "to fans, inlet temperature, power supplies and power limits.",
+         "The hardware slows a GPU down for heat or power. Confirm with nvidia-smi -q -d PERFORMANCE,TEMPERATURE. "
+         "Check fans, inlet temperature, power supplies and power limits.",
          has_gpus),
     SIGN("pcie-replays", FINDING_WARNING,
          "A GPU's PCIe packets had to be sent again. Confirm with nvidia-smi -q (Replays Since Reset), twice, whether "
@@ -142,11 +142,11 @@ const struct finding_rule findings_of_signs[] = {
          "/sys/class/infiniband, twice, whether they still grow. Clean or replace cable and optics.",
          NULL),
     SIGN("port-flaps", FINDING_WARNING,
-         "An RDMA port's link went down time and again. Confirm with link_downed in /sys/class/infiniband, and the "
+         "An RDMA port's link went down repeatedly. Confirm with link_downed in /sys/class/infiniband, and the "
          "kernel's and the switch's log for when. Replace cable or optics; check the switch port.",
          NULL),
     SIGN("port-discards", FINDING_WARNING,
-         "An RDMA port threw away packets that it could not send. Confirm with port_xmit_discards in "
+         "An RDMA port discarded packets that it could not send. Confirm with port_xmit_discards in "
          "/sys/class/infiniband. The port was down or the fabric congested: look at the switch's counters.",
          NULL),
     SIGN("port-timeouts", FINDING_WARNING,
@@ -154,14 +154,14 @@ const struct finding_rule findings_of_signs[] = {
          "/sys/class/infiniband. Packets are lost: check PFC and ECN along the way, cables, and NCCL_IB_TIMEOUT.",
          NULL),
     SIGN("port-resent", FINDING_WARNING,
-         "An RDMA port was asked to send packets again. Confirm with packet_seq_err in hw_counters of "
-         "/sys/class/infiniband. Packets are lost on the way: RoCE needs PFC or well-set ECN on every switch.",
+         "An RDMA port had to send packets again. Confirm with packet_seq_err in hw_counters of /sys/class/infiniband. "
+         "Packets are lost on the way: RoCE needs PFC or well-set ECN on every switch.",
          NULL),
-    SIGN("port-marked", FINDING_NOTE,
-         "An RDMA port was often told to send less, because the fabric is congested. Confirm with rp_cnp_handled in "
-         "hw_counters of /sys/class/infiniband. Look for hot links: rails that cross, hashing of flows, a slow "
-         "receiver.",
-         NULL),
+    SIGN(
+        "port-marked", FINDING_NOTE,
+        "An RDMA port was often throttled, because the fabric is congested. Confirm with rp_cnp_handled in hw_counters "
+        "of /sys/class/infiniband. Look for hot links: rails that cross, hashing of flows, a slow receiver.",
+        NULL),
     SIGN("numa-balancing", FINDING_WARNING,
          "The kernel moves memory between NUMA nodes by itself, which stalls ranks. Confirm with sysctl "
          "kernel.numa_balancing. Set it to 0 in /etc/sysctl.d.",

@@ -265,7 +265,7 @@ static int write_nccl_xml(const struct topology *t, FILE *out, struct err *e)
     else if (w.c->nobjects > MOST_OBJECTS)
         rc = err_set(e, ERR_FAILED, "nccl-xml: more than %d devices", MOST_OBJECTS);
     else if (!nodes)
-        rc = err_set(e, ERR_LACKS, "nccl-xml: the place of no device is known");
+        rc = err_set(e, ERR_LACKS, "nccl-xml: the places of all devices are unknown");
     else if (w.left_out)
         rc = err_set(e, ERR_LACKS, "nccl-xml: %d device%s no PCI address%s%s, by which NCCL tells them", w.left_out,
                      w.left_out == 1 ? " has" : "s have", w.left_out_example ? ", such as " : "",

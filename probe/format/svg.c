@@ -676,7 +676,7 @@ int picture_write(const struct topology *t, const struct picture_mark *mark, FIL
 {
     for (int i = 0; i < t->nclasses && i < MOST_CLASSES; i++)
         if (t->classes[i].nobjects > MOST_OBJECTS)
-            return err_set(e, ERR_FAILED, "%s has more than %d objects, which is no picture", t->classes[i].name,
+            return err_set(e, ERR_FAILED, "%s has more than %d objects, too many to draw", t->classes[i].name,
                            MOST_OBJECTS);
     struct arena *a = arena_new();
     struct svg to;

@@ -271,7 +271,7 @@ static void put_legend(FILE *out, const struct topo_class *c, const struct path_
         {WORD_LINKS, TOPO_NVLINK, "NV#   # NVLinks together"},
         {WORD_LINKS, TOPO_XGMI, "XGMI# # XGMI links together"},
         {WORD_LINKS, TOPO_METAXLINK, "MX#   # MetaXLinks together"},
-        {WORD_UNKNOWN, 0, "?     not known: the PCI tree or the NUMA node of one of the two is hidden"},
+        {WORD_UNKNOWN, 0, "?     unknown: the PCI tree or the NUMA node of one of the two is hidden"},
     };
     fputs("\nLegend:\n", out);
     for (size_t i = 0; i < sizeof legend / sizeof *legend; i++)
@@ -475,7 +475,7 @@ static void put_class(FILE *out, const struct topo_class *c, struct arena *a)
 
 static void put_differences(FILE *out, const struct topology *t, struct arena *a)
 {
-    fputs("\nWhat sets classes apart, each from the one most like it:\n", out);
+    fputs("\nDifferences between classes, each to the most similar one:\n", out);
     for (int i = 0; i < t->nclasses && i <= MOST_CLASSES; i++) {
         struct differences_like like = differences_nearest(t, i, a);
         if (like.class_index < 0)
@@ -610,7 +610,7 @@ static int write_short(const struct topology *t, FILE *out, struct err *e)
     }
     put_findings(out, t);
     arena_free(a);
-    return ferror(out) ? err_set(e, ERR_FAILED, "the summary cannot be written") : 0;
+    return ferror(out) ? err_set(e, ERR_FAILED, "cannot write the summary") : 0;
 }
 
 const struct probe_format format_short = {"short", "a few lines for each kind of node: GPUs, ports, NCCL_IB_HCA",
@@ -627,7 +627,7 @@ static int write_text(const struct topology *t, FILE *out, struct err *e)
     }
     put_cluster(out, t, a);
     arena_free(a);
-    return ferror(out) ? err_set(e, ERR_FAILED, "the summary cannot be written") : 0;
+    return ferror(out) ? err_set(e, ERR_FAILED, "cannot write the summary") : 0;
 }
 
 const struct probe_format format_text = {"text", "a summary with the matrix of nvidia-smi topo -m", write_text};

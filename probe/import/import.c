@@ -94,8 +94,8 @@ static const struct text_reader *const text_readers[] = {
 
 /* ---- texts of any length ----------------------------------------------------------------------------------------- */
 
-/* A host is told by the prompt of a shell before what it prints, or by a second text of a kind of which one host has
- * only one. */
+/* A host is recognised by the prompt of a shell before what it prints, or by a second text of a kind of which one host
+ * has only one. */
 
 #define MOST_HOSTS 4096
 
@@ -282,11 +282,10 @@ static int refuse_unknown(const char *path, struct arena *scratch, struct err *e
     for (int i = 0; text_readers[i]; i++)
         if (text_readers[i]->name[0] != 'X')
             all = arena_printf(scratch, "%s, %s", all, text_readers[i]->name);
-    return err_at(
-        e, path, 1, 0,
-        "nothing here is output that is known: expected one of %s; a list of HCAs needs distances (topo -m or an "
-        "XML) and the states of ports (ibstat, ibv_devinfo, ibdev2netdev)",
-        all);
+    return err_at(e, path, 1, 0,
+                  "no known tool output: expected one of %s; a list of HCAs needs distances (topo -m or an XML) and "
+                  "the states of ports (ibstat, ibv_devinfo, ibdev2netdev)",
+                  all);
 }
 
 /* Whether it is an XML document as a whole, which no text before its root says. */

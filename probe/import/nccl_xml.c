@@ -116,7 +116,7 @@ static int add_net(struct import *in, int object, const struct xml_node *n, int 
     if (in->c->nports + in->c->nnetdevs >= IMPORT_MOST_PORTS)
         return err_at(in->e, in->file, n->line, 0, "more than %d ports", IMPORT_MOST_PORTS);
     if (Gbps > most_Gbps) {
-        build_note(t, in->c, "line %ld: %s has a speed of %g Gb/s, which is taken as unknown", n->line, name, Gbps);
+        build_note(t, in->c, "line %ld: %s has a speed of %g Gb/s, taken as unknown", n->line, name, Gbps);
         Gbps = 0;
     }
     in->described = 1;
@@ -348,7 +348,7 @@ static int add_node(struct import *in, const struct xml_node *parent, const char
             "file merged with this one tells",
             in->unknown, in->unknown == 1 ? "" : "s", in->unknown_example, in->unknown == 1 ? "" : ", ...");
     if (!in->described && has_devices(in->c))
-        build_note(t, in->c, "the file tells PCI classes only: no device names, NVLink, rates or ports");
+        build_note(t, in->c, "the file has PCI classes only: no device names, NVLink, rates or ports");
     return 0;
 }
 

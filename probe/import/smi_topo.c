@@ -501,7 +501,7 @@ static int topo_read(struct text *x, struct topology *t, struct topo_class *c)
         tree->next_numa = m->affinity[i] >= tree->next_numa ? m->affinity[i] + 1 : tree->next_numa;
     add_ends(tree);
     add_links(tree);
-    build_note(t, c, "nvidia-smi topo -m tells distances only: no addresses, states, rates or speeds");
+    build_note(t, c, "nvidia-smi topo -m has distances only: no addresses, states, rates or speeds");
     if (tree->invented)
         build_note(t, c, "%d NUMA node%s set apart by the distances %s numbered here, not by the machine",
                    tree->invented, tree->invented == 1 ? "" : "s", tree->invented == 1 ? "is" : "are");

@@ -98,6 +98,6 @@ int import_smi_xml(struct topology *t, const struct xml_node *root, const char *
         if (xml_is(n, "gpu") && add_gpu(t, c, n, file, e))
             return ERR_FAILED;
     build_order_devices(t, c);
-    build_note(t, c, "nvidia-smi -q -x tells of GPUs alone, and not where they are");
+    build_note(t, c, "nvidia-smi -q -x has GPUs only, and not where they are");
     return 0;
 }

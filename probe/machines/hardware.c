@@ -117,7 +117,7 @@ const struct hw_nic hw_nics[] = {
     {"bluefield-3", "MT43244 BlueField-3 integrated ConnectX-7 network controller", 0x15b3, 0xa2dc, HW_VERBS, 400, 32,
      16, "NVIDIA BlueField-3 DPU data sheet"},
     {"mlx5-vf", "ConnectX Family mlx5Gen Virtual Function", 0x15b3, 0x101e, HW_VERBS, 400, 32, 16,
-     "PCI ID database: which card it belongs to is not told"},
+     "PCI ID database: its card is not named"},
     {"thor2", "BCM57608 NetXtreme-E Ethernet", 0x14e4, 0x1760, HW_VERBS, 400, 32, 16,
      "Broadcom BCM57608 product brief"},
     {"efa1", "Elastic Fabric Adapter (EFA)", 0x1d0f, 0xefa0, HW_EFA, 100, 8, 16, "AWS EC2 P3dn and P4d instance pages"},

@@ -215,7 +215,7 @@ int machine_complete_gpus(struct topology *t, const char *gpu, struct err *e)
         if (!c->ngpus)
             continue;
         complete_links(t, c, hw);
-        build_note(t, c, "the GPUs are taken for %s, as was asked for%s", hw->name,
+        build_note(t, c, "the GPUs are taken for %s, as requested%s", hw->name,
                    c->nlinks > nlinks ? "; their links are those of the usual baseboard" : "");
     }
     return rc;

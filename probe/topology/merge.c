@@ -386,11 +386,10 @@ static void note_contradictions(struct merging *m)
                                      path_word(here, q), path_word(there, p));
         }
     if (n)
-        build_note(
-            m->t, m->to,
-            "the descriptions contradict one another about %d way%s between GPUs and NICs (%s); the first word is "
-            "taken: are all of the same node?",
-            n, n == 1 ? "" : "s", first);
+        build_note(m->t, m->to,
+                   "the descriptions contradict one another about %d way%s between GPUs and NICs (%s); the first one "
+                   "is used: are all of the same node?",
+                   n, n == 1 ? "" : "s", first);
     arena_free(a);
 }
 

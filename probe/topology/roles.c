@@ -126,7 +126,7 @@ static struct role_evidence see_node_type(const struct role_view *v, int port)
     const char *type = v->c->ports[port].node_type;
     if (!type || (strcmp(type, "RNIC") != 0 && strncmp(type, "usNIC", 5) != 0))
         return fine(type);
-    return against(ROLE_UNKNOWN, arena_printf(v->a, "node type %s%s: no transport of NCCL's", type,
+    return against(ROLE_UNKNOWN, arena_printf(v->a, "node type %s%s: not a transport of NCCL", type,
                                               strcmp(type, "RNIC") ? "" : " (iWARP)"));
 }
 
@@ -165,8 +165,8 @@ static struct role_evidence see_product_data(const struct role_view *v, int port
     if (!o || o->nvlink_management == TOPO_NOT_KNOWN)
         return fine(NULL);
     return o->nvlink_management == TOPO_YES
-               ? against(ROLE_NVLINK_MANAGEMENT, "its product data say that it manages NVLink switches")
-               : fine("no word of NVLink switches");
+               ? against(ROLE_NVLINK_MANAGEMENT, "it manages NVLink switches, by its product data")
+               : fine("no NVLink switches");
 }
 
 static int is_same_card(const char *a, const char *b)

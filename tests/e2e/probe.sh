@@ -31,7 +31,7 @@ check "this machine" prints 'NUMA node' probe
 check "a recorded machine" prints '^NCCL_IB_HCA: =mlx5_0:1$' probe --from $F/small.json
 check "identical machines are one class" prints '^nccl_nvswitch,nccl_nvswitch, 2 nodes$' \
     probe --from $F/nccl_nvswitch.xml --from $F/nccl_nvswitch.xml
-check "what differs is said" prints '^What sets classes apart' probe --from $F/nccl_nvswitch.xml --from $F/nccl_c2c.xml
+check "what differs is said" prints '^Differences between classes' probe --from $F/nccl_nvswitch.xml --from $F/nccl_c2c.xml
 printf 'GPU0 GPU1 mlx5_0\nGPU0 X NV18 PIX\nGPU1 NV18 X SYS\nmlx5_0 PIX SYS X\n' >"$tmp/smi.txt"
 check "two descriptions of one node" prints '^NIC0	PIX	SYS' probe --merge --from $F/small.json --from "$tmp/smi.txt"
 check "in any order" prints '^NIC0	PIX	SYS' probe --merge --from "$tmp/smi.txt" --from $F/small.json
@@ -45,7 +45,7 @@ check "why a port is not on the list" prints '^  distance +no +beside no GPU' \
 check "a port that is not there" prints 'there is no RDMA port mlx5_9; the first one is mlx5_0' \
     probe --from $F/text_issue.txt --why mlx5_9
 printf 'what a nice day\n' >"$tmp/prose.txt"
-check "unknown text is one sentence" prints 'nothing here is output that is known: expected one of' \
+check "unknown text is one sentence" prints 'no known tool output: expected one of' \
     probe --from "$tmp/prose.txt"
 check "the fabric" prints 'mlx5_0:2 0xb8cef60300bb0001 port 9' \
     probe --from $F/roce_leaf.json --ibnetdiscover $F/ibnetdiscover.txt

@@ -84,7 +84,7 @@ TEST_CASE(mixed)
     assert_string_equal(why_missing(t, "gone"), "exited with code 255: no route to host");
     assert_string_equal(why_missing(t, "mute"), "printed no topology");
     assert_non_null(strstr(why_missing(t, "broken"), "not valid JSON"));
-    assert_string_equal(why_missing(t, "flood"), "printed more than a topology can be");
+    assert_string_equal(why_missing(t, "flood"), "printed more than the limit of a topology");
     assert_string_equal(t->source, "22 of 27 nodes");
     topo_free(t);
 }

@@ -38,12 +38,11 @@ TEST_CASE(no_machine)
         const char *content, *error;
     } cases[] = {
         {"", "x.xml: is empty"},
-        {"hello",
-         "x.xml:1: nothing here is output that is known: expected one of topology.json, NCCL topology, hwloc XML"},
+        {"hello", "x.xml:1: no known tool output: expected one of topology.json, NCCL topology, hwloc XML"},
         {"\n<graphs version=\"1\"/>",
          "x.xml:2: expected <system> (NCCL topology) or <topology> (hwloc XML) or <nvidia_smi_log> (nvidia-smi -q -x), "
          "found <graphs>"},
-        {"<html/>", "nothing here is output that is known"},
+        {"<html/>", "no known tool output"},
         {"{", "x.xml:1:1: not valid JSON"},
         {"{\"a\": 1}", "expected \"format\": \"nccltune-topology/1\", found none"},
         {"{\"format\": \"nccltune-topology/2\"}", "format nccltune-topology/2 is "},
@@ -55,7 +54,7 @@ TEST_CASE(no_machine)
         if (!strstr(got, cases[i].error))
             fail_msg("'%s' instead of '%s'", got, cases[i].error);
     }
-    assert_non_null(strstr(reading(a, "<sys\0tem/>", 10), "x.xml:1: holds a NUL byte"));
+    assert_non_null(strstr(reading(a, "<sys\0tem/>", 10), "x.xml:1: contains a NUL byte"));
     static const char marked[] = "\xef\xbb\xbf<system version=\"1\"><cpu numaid=\"0\"/></system>";
     assert_string_equal(reading(a, marked, sizeof marked - 1), "");
     arena_free(a);

@@ -18,7 +18,7 @@ TEST_CASE(a100)
     assert_int_equal(c->objects[c->gpus[2].object].numa, 1);
     assert_int_equal(c->nlinks, 12);
     assert_int_equal(c->ports[0].state, TOPO_STATE_UNKNOWN);
-    assert_note(c, "tells distances only");
+    assert_note(c, "has distances only");
     topo_free(t);
 }
 

@@ -172,7 +172,7 @@ TEST_CASE(nothing_known)
         assert_int_equal(links_of(c, i, &GBps), 18);
         assert_true(GBps == 450);
     }
-    assert_note(c, "taken for h100-sxm, as was asked for; their links are those of the usual baseboard");
+    assert_note(c, "taken for h100-sxm, as requested; their links are those of the usual baseboard");
     /* Once more changes nothing. */
     int nlinks = c->nlinks;
     assert_int_equal(machine_complete_gpus(t, "h100-sxm", &e), 0);

@@ -157,7 +157,7 @@ TEST_CASE(virtual_functions)
     struct topology *t = machine(rows, 3);
     struct topo_class *c = &t->classes[0];
     c->objects[c->ports[1].object].pf = "0000:20:00.0";
-    /* The second is told by its name in the PCI database and its neighbour on the bus. */
+    /* The second is recognised by its name in the PCI database and its neighbour on the bus. */
     c->objects[c->ports[0].object].model = "MT28908 Family [ConnectX-6]";
     c->objects[c->ports[2].object].model = "MT28908 Family [ConnectX-6 Virtual Function]";
     c->objects[c->ports[2].object].pci = "0000:20:00.1";
