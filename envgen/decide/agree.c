@@ -83,12 +83,12 @@ void decide_agree_on_launch(struct env_decisions *d, struct env_shape *first, st
     const char *own = choices_text(d, first, end);
     const char *why =
         best.n ? arena_printf(d->arena,
-                              "a launch setting is common to all jobs; by themselves they would choose %s; '%s' is %s "
-                              "over the baseline for all together, and loses for none",
+                              "a launch setting is common to all jobs; alone they would choose %s; '%s' is %s over the "
+                              "baseline for all together, and slower for none",
                               own, label, env_gain_text(d->arena, best))
                : arena_printf(d->arena,
-                              "a launch setting is common to all jobs, and they would choose differently: %s; none is "
-                              "worth it for all together without a loss for some, so it stays with the library",
+                              "a launch setting is common to all jobs, and they would choose differently: %s; none "
+                              "gains for all together without a loss for some, so the default stays",
                               own);
     for (struct env_shape *s = first; s < end; s++)
         if (had_choice(s)) {

@@ -209,16 +209,16 @@ static const char *why_default(struct env_decisions *d, const struct env_range *
     for (int i = 0; i < r->npoints; i++)
         measured += r->points[i].fallback >= 0;
     if (!measured)
-        return "the default was not measured here, so nothing can be said to be better";
+        return "the baseline was not measured here, so no gain can be proven";
     const struct env_point *where = NULL;
     const struct env_option *near = runner_up(r, &where);
     if (!near)
-        return "no other candidate was tried to the end; the default stays";
+        return "no other candidate was measured completely; the baseline stays";
     if (bench_few(&near->gain))
         return arena_printf(d->arena, "too little was measured to say: %d sample%s of %s at %s", near->gain.n,
                             near->gain.n == 1 ? "" : "s", near->call.label, unit_bytes(size, where->bytes));
     return arena_printf(
-        d->arena, "nothing is proven to be faster than the default by %g %% or more; nearest was %s at %s with %s, %s",
+        d->arena, "nothing is proven to be faster than the baseline by %g %% or more; nearest was %s at %s with %s, %s",
         d->margin * 100, near->call.label, unit_bytes(size, where->bytes), env_gain_text(d->arena, near->gain),
         near->gain.predicted ? "predicted" : arena_printf(d->arena, "%d samples", near->gain.n));
 }
@@ -234,7 +234,7 @@ static const char *why_chosen(struct env_decisions *d, const struct env_range *r
     const char *where = r->npoints == 1 ? from : arena_printf(d->arena, "%d sizes from %s to %s", r->npoints, from, to);
     return arena_printf(d->arena, "%s is %s over the default, %s at %s%s", r->call.label,
                         env_gain_text(d->arena, r->gain), r->gain.predicted ? "predicted" : "measured", where,
-                        smoothed ? "; where the sizes around agreed and it is no slower, it was taken over" : "");
+                        smoothed ? "; also used where the neighbouring sizes agree and it is no slower" : "");
 }
 
 static void finish_range(struct env_decisions *d, struct env_range *r)
@@ -294,10 +294,9 @@ static void make_ranges(struct env_decisions *d, struct env_coll *c, struct env_
         finish_range(d, &r);
         add_range(d, c, &r);
         if (k < n && begin > r.max_bytes + 1)
-            add_open(d, c, r.max_bytes + 1, begin - 1, "each neighbour's choice loses at the other");
+            add_open(d, c, r.max_bytes + 1, begin - 1, "each choice is slower at the other size");
         if (k == n && r.max_bytes != ENV_OPEN)
-            add_open(d, c, r.max_bytes + 1, ENV_OPEN,
-                     "larger than what was measured, which does not say how it goes on");
+            add_open(d, c, r.max_bytes + 1, ENV_OPEN, "beyond the largest measured size");
     }
 }
 

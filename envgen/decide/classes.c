@@ -66,7 +66,7 @@ static void split(struct env_decisions *d, int index, const struct local *l, con
         }
     d->settings[index].value = NULL;
     d->settings[index].why =
-        arena_printf(d->arena, "%d of %d classes of nodes have the devices of %s: it stands in nccl.d/ for those", fits,
+        arena_printf(d->arena, "%d of %d classes of nodes have the devices of %s: nccl.d/ has it for those", fits,
                      t->nclasses, s.value);
 }
 

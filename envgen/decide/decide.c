@@ -13,7 +13,7 @@ static int check_libraries(const struct bench_points *points, struct err *e)
         const struct bench_point *x = &points->items[i - 1], *y = &points->items[i];
         if (!strcmp(x->engine, y->engine) && strcmp(x->library, y->library) != 0)
             return err_set(e, ERR_FAILED,
-                           "the results of engine %s come from two libraries, '%s' and '%s': one profile holds for one",
+                           "the results of engine %s come from two libraries, '%s' and '%s': a profile is for one",
                            x->engine, x->library, y->library);
     }
     return 0;
@@ -30,7 +30,7 @@ static int check_active(const struct bench_points *points, struct err *e)
         const char *other = y->mixed ? y->mixed : x && !strcmp(x->engine, y->engine) ? x->active : y->active;
         if (strcmp(other, y->active) != 0)
             return err_set(e, ERR_FAILED,
-                           "the default of engine %s was measured over '%s' and over '%s': one profile holds for one",
+                           "the default of engine %s was measured over '%s' and over '%s': a profile is for one",
                            y->engine, *other ? other : "NCCL alone", *y->active ? y->active : "NCCL alone");
         x = y;
     }
@@ -44,8 +44,7 @@ static int check_defaults(const struct bench_points *points, struct err *e)
             const struct bench_candidate *x = &points->items[i].candidates[c];
             if ((!strcmp(x->launch.label, BENCH_DEFAULT) && x->launch.nsettings) ||
                 (!strcmp(x->call.label, BENCH_DEFAULT) && x->call.nsettings))
-                return err_set(e, ERR_FAILED,
-                               "a result is labelled '%s' and has settings: expected the untouched library",
+                return err_set(e, ERR_FAILED, "a result is labelled '%s' and has settings: expected the baseline",
                                BENCH_DEFAULT);
         }
     return 0;

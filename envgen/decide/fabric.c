@@ -149,9 +149,9 @@ static void add_considered(const struct job *j)
     for (int n = 0; n < j->f->nodes; n++)
         if (j->v.nodes_out[n])
             out = arena_printf(a, "%s; jobs are better off without %s: %s", out, j->f->names[n], j->v.nodes_out[n]);
-    add(j, setting("NCCL_IB_HCA", NULL,
-                   arena_printf(a, "no port is to be left out: %d of %d tries between ports went well%s", good,
-                                j->f->ntries, out)));
+    add(j, setting(
+               "NCCL_IB_HCA", NULL,
+               arena_printf(a, "no port is left out: %d of %d tries between ports worked%s", good, j->f->ntries, out)));
     if (crossing)
         add(j, setting("NCCL_CROSS_NIC", NULL,
                        arena_printf(a, "different rails reach one another: %d tries between them worked", crossing)));

@@ -159,7 +159,7 @@ static int eligible(struct env_decisions *d, struct env_launch *l, struct decide
         return 0;
     }
     if (d->predicted && bench_evidence_of(s.points->engine) == BENCH_PREDICTED) {
-        l->why = "out: only predicted, and whether predictions choose the right launch was never measured";
+        l->why = "out: only predicted, and such predictions have not been proven";
         return 0;
     }
     int clears = bench_gain_clears(l->gain, d->margin);
@@ -197,7 +197,7 @@ void decide_launch(struct env_decisions *d, struct env_shape *shape, struct deci
     collect_launches(d, shape, s);
     if (env_find_launch(shape, BENCH_DEFAULT) != 0) {
         shape->chosen = -1;
-        shape->why = "the baseline was not measured, so nothing can be said to be better";
+        shape->why = "the baseline was not measured, so no gain can be proven";
         return;
     }
     int rivals = count_rivals(d, shape, s);

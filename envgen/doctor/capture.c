@@ -42,7 +42,7 @@ void doctor_check_profiler(struct doctor *d, const char *plugin)
         finding_add(&d->found, FINDING_OK, NULL, "profiler", "%s can capture a job's calls", path);
     else
         finding_add(&d->found, FINDING_NOTE, NULL, "profiler",
-                    "%s can capture a job's calls; the loader does not find it by name: run ldconfig, or set "
+                    "%s can capture a job's calls; the loader does not find its name: run ldconfig, or set "
                     "NCCL_PROFILER_PLUGIN to the path",
                     path);
     if (named)
@@ -56,7 +56,7 @@ static void check_loads(struct doctor *d, const char *name)
         finding_add(&d->found, FINDING_ERROR, NULL, "capture", "NCCL_PROFILER_PLUGIN=%s cannot be loaded", name);
     else if (!is_profiler(plugin))
         finding_add(&d->found, FINDING_ERROR, NULL, "capture",
-                    "NCCL_PROFILER_PLUGIN=%s is not nccltune's profiler: it captures nothing for us", name);
+                    "NCCL_PROFILER_PLUGIN=%s is not nccltune's profiler: it captures nothing", name);
     if (plugin)
         dlclose(plugin);
 }
@@ -67,7 +67,7 @@ static void check_directory(struct doctor *d, const char *dir)
     const char *slash = strrchr(dir, '/'), *tested = dir;
     if (dir[0] != '/') {
         finding_add(&d->found, FINDING_ERROR, NULL, "capture",
-                    "NCCLTUNE_CAPTURE=%s is no absolute path: nothing is captured", dir);
+                    "NCCLTUNE_CAPTURE=%s is not an absolute path: nothing is captured", dir);
         return;
     }
     if (access(dir, F_OK) && slash > dir)

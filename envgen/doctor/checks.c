@@ -168,7 +168,7 @@ const char *doctor_compare(struct doctor *d, const struct topology *t, const str
     const struct likeness l = find_likeness(t, &here->classes[0], d->arena);
     const char *changes = doctor_changes(t, here, d->arena);
     if (!l.of)
-        finding_add(&d->found, FINDING_ERROR, NULL, "machine", "is of no class that the profile was made for");
+        finding_add(&d->found, FINDING_ERROR, NULL, "machine", "is not of a class of the profile");
     else if (l.equal)
         finding_add(&d->found, FINDING_OK, NULL, "machine", "is what the profile calls %s", l.of->name);
     else

@@ -82,7 +82,7 @@ static void check_nccl_conf(struct doctor *d, const struct doctor_options *o)
         finding_add(&d->found, FINDING_ERROR, NULL, "nccl.conf", "%s", e.text);
     else
         finding_add(&d->found, strcmp(text, without) != 0 ? FINDING_OK : FINDING_NOTE, NULL, "nccl.conf",
-                    "%s has %s lines of nccltune's", path, strcmp(text, without) != 0 ? "the" : "no");
+                    "%s has %s lines of nccltune", path, strcmp(text, without) != 0 ? "the" : "no");
 }
 
 /* ---- the hooks --------------------------------------------------------------------------------------------------- */
@@ -125,11 +125,10 @@ static void check_schedule(struct doctor *d, const struct doctor_options *o)
         return;
     close(fd);
     if ((size_t)st.st_size > HOOK_SCHEDULE_BYTES / 2)
-        finding_add(
-            &d->found, FINDING_WARNING, NULL, "schedule",
-            "%s has %lld of the %zu bytes that hooks read: install for all jobs, or for a --partition, in place "
-            "of long lists of nodes",
-            path, (long long)st.st_size, HOOK_SCHEDULE_BYTES);
+        finding_add(&d->found, FINDING_WARNING, NULL, "schedule",
+                    "%s has %lld of the %zu bytes that hooks read: install for all jobs, or for a --partition, instead "
+                    "of long lists of nodes",
+                    path, (long long)st.st_size, HOOK_SCHEDULE_BYTES);
 }
 
 /* Whether anything brings the installed profile to jobs. */

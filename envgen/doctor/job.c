@@ -118,7 +118,7 @@ static void find_rank(struct job *j)
     if (r.rank >= 0)
         finding_add(&j->d->found, FINDING_OK, NULL, "rank", "%d of %d, on %s", r.rank, r.ranks, node);
     else
-        finding_add(&j->d->found, FINDING_NOTE, NULL, "rank", "no launcher tells which rank this is, on %s", node);
+        finding_add(&j->d->found, FINDING_NOTE, NULL, "rank", "unknown rank, on %s", node);
 }
 
 /* ---- the profile ------------------------------------------------------------------------------------------------- */
@@ -149,7 +149,7 @@ static void check_pinned(struct job *j)
     }
     if (dir[0] != '/') {
         finding_add(&j->d->found, FINDING_ERROR, NULL, "profile",
-                    "NCCLTUNE_PROFILE=%s is no absolute path: the plugin refuses it", dir);
+                    "NCCLTUNE_PROFILE=%s is not an absolute path: the plugin refuses it", dir);
         return;
     }
     j->pinned = env_profile_open(dir, &e);
@@ -209,22 +209,20 @@ static void check_hash(struct job *j)
         return;
     }
     if (!plugin_name(j)) {
-        finding_add(&j->d->found, FINDING_NOTE, NULL, "hash", "NCCLTUNE_HASH is set, but no plugin looks at it");
+        finding_add(&j->d->found, FINDING_NOTE, NULL, "hash", "NCCLTUNE_HASH is set, but no plugin reads it");
         return;
     }
     if (!strncmp(wanted, "sha256:", 7))
         wanted += 7;
     if (!j->table || file_sha256(j->table, hex, &e))
         finding_add(&j->d->found, FINDING_ERROR, NULL, "hash",
-                    "NCCL will refuse to start: NCCLTUNE_HASH asks for table %.12s, and %s", wanted,
+                    "NCCL will refuse to start: NCCLTUNE_HASH pins table %.12s, and %s", wanted,
                     j->table ? e.text : "there is none");
     else if (strlen(wanted) < HASH_DIGITS || strncasecmp(wanted, hex, strlen(wanted)) != 0)
         finding_add(&j->d->found, FINDING_ERROR, NULL, "hash",
-                    "NCCL will refuse to start: NCCLTUNE_HASH asks for table %.12s, %s is %.12s", wanted, j->table,
-                    hex);
+                    "NCCL will refuse to start: NCCLTUNE_HASH pins table %.12s, %s is %.12s", wanted, j->table, hex);
     else
-        finding_add(&j->d->found, FINDING_OK, NULL, "hash", "the table is the one that NCCLTUNE_HASH asks for, %.12s",
-                    hex);
+        finding_add(&j->d->found, FINDING_OK, NULL, "hash", "the table is the one that NCCLTUNE_HASH pins, %.12s", hex);
 }
 
 static void check_table(struct job *j)
@@ -273,11 +271,10 @@ static void check_evidence(struct job *j, const struct topology *t)
                     "the profile was measured on %d node%s, this job has %d%s", measured, measured == 1 ? "" : "s",
                     nodes, table);
     else
-        finding_add(
-            &j->d->found, FINDING_NOTE, NULL, "evidence",
-            "the profile was measured on no more than %d node%s, and this job has %d%s; its other settings were not "
-            "measured there",
-            measured, measured == 1 ? "" : "s", nodes, table);
+        finding_add(&j->d->found, FINDING_NOTE, NULL, "evidence",
+                    "the profile was measured on no more than %d node%s, and this job has %d%s; its other settings "
+                    "were not measured at that size",
+                    measured, measured == 1 ? "" : "s", nodes, table);
 }
 
 static void check_machine(struct job *j)
@@ -319,7 +316,7 @@ static void check_overrides(struct job *j)
                     now ? "" : "not set", now ? now : "", wanted[i].value, now ? ": yours wins" : "");
     }
     if (!overridden)
-        finding_add(&j->d->found, FINDING_OK, NULL, "setting", "nothing of the profile is overridden");
+        finding_add(&j->d->found, FINDING_OK, NULL, "setting", "no setting of the profile is overridden");
 }
 
 /* What lint looks at, as a process environment. */

@@ -59,7 +59,7 @@ void doctor_check_answer(struct doctor *d, const char *run, launcher_get *get, c
     else if (rc < 0)
         finding_add(&d->found, FINDING_ERROR, NULL, "prolog", "%s", why.text);
     else if (a.state == HOOK_UNKNOWN)
-        finding_add(&d->found, FINDING_ERROR, NULL, "prolog", "this node cannot tell what the job gets: %s", a.why);
+        finding_add(&d->found, FINDING_ERROR, NULL, "prolog", "this node cannot decide what the job gets: %s", a.why);
     else if (a.state == HOOK_NOTHING)
         finding_add(&d->found, FINDING_NOTE, NULL, "prolog", "the job gets nothing: %s", a.why);
     else if (!a.table[0] || (hash && !strcmp(hash, a.table)))

@@ -76,7 +76,7 @@ static void judge_network(const struct others *o, void *lib, const char *asked)
     unsigned has, known = net_known_to(o->nccl);
     const char *name = find_plugin(o, lib, "ncclNetPlugin_v", NEWEST_NET, &has);
     if (!name)
-        finding_add(&o->d->found, FINDING_WARNING, NULL, "network", "%s has no network interface that NCCL has had",
+        finding_add(&o->d->found, FINDING_WARNING, NULL, "network", "%s has no network interface of any NCCL release",
                     asked);
     else if (o->nccl && !(has & known))
         finding_add(&o->d->found, FINDING_ERROR, NULL, "network",
@@ -173,15 +173,14 @@ static void judge_tuner(const struct others *o, void *network, const char *measu
     if (displaces)
         finding_add(&o->d->found, FINDING_WARNING, NULL, "tuner",
                     "NCCL_TUNER_PLUGIN=%s is tuner '%s' and not nccltune's: no table is applied; name it in "
-                    "NCCLTUNE_NEXT_TUNER instead, and it is asked first",
+                    "NCCLTUNE_NEXT_TUNER instead, to ask it first",
                     given(o, "NCCL_TUNER_PLUGIN"), now ? now : "without a name");
     if (measured_over && (!now != !then || (now && strcmp(now, then) != 0)))
-        finding_add(
-            &o->d->found, FINDING_WARNING, NULL, "tuner",
-            "the profile's default was measured over %s%s%s, and jobs run here over %s%s%s: gains are not those "
-            "that were measured",
-            then ? "tuner '" : "NCCL's own choices", then ? then : "", then ? "'" : "",
-            now ? "tuner '" : "NCCL's own choices", now ? now : "", now ? "'" : "");
+        finding_add(&o->d->found, FINDING_WARNING, NULL, "tuner",
+                    "the profile's baseline was measured over %s%s%s, and jobs run here over %s%s%s: measured gains do "
+                    "not apply",
+                    then ? "tuner '" : "NCCL's own choices", then ? then : "", then ? "'" : "",
+                    now ? "tuner '" : "NCCL's own choices", now ? now : "", now ? "'" : "");
     else if (now && !displaces)
         finding_add(&o->d->found, FINDING_OK, NULL, "tuner", "'%s' is asked before the table", now);
 }

@@ -189,15 +189,14 @@ static void print_options(struct arena *a, const struct env_point *p, FILE *out)
 static void print_evidence(struct arena *a, const struct env_point *p, int predicted, FILE *out)
 {
     char size[UNIT_TEXT];
-    fprintf(out, "  %s at %s, the nearest size %s (times in us; gain over the default call):\n",
+    fprintf(out, "  %s at %s, the nearest size %s (times in us; gain over the baseline call):\n",
             predicted ? "PREDICTED, not measured," : "evidence", unit_bytes(size, p->bytes),
             predicted ? "predicted" : "measured");
     fprintf(out, "    %-24s %-8s %9s %9s %9s %4s  %-21s %s\n", "candidate", "status", "median", "low", "high", "n",
             "gain", "journal");
     print_options(a, p, out);
     if (p->smoothed)
-        fprintf(out,
-                "  * taken over from both neighbouring sizes, which agree; nothing measured here is clearly faster\n");
+        fprintf(out, "  * as both neighbouring sizes; nothing measured here is clearly faster\n");
 }
 
 /* ---- one shape of job -------------------------------------------------------------------------------------------- */
@@ -218,7 +217,7 @@ static void print_rule(struct env_profile const *p, const struct env_shape *s, c
                 " bytes: algorithm %ld, fan-out %ld, segments of %ld bytes\n",
                 name, s->ranks, rule->min_bytes, rule->algorithm, rule->fanout, rule->segment_bytes);
     else
-        fprintf(out, "  rule: none in openmpi.rules for this call: OpenMPI's own choice\n");
+        fprintf(out, "  rule: none in openmpi.rules: OpenMPI's own choice\n");
 }
 
 static void print_shape(const struct env_profile *p, const struct env_shape *s, const struct env_question *q, FILE *out)
@@ -325,8 +324,7 @@ static void print_shapes(const struct env_profile *p, const struct env_question 
     }
     if (n)
         qsort(all, (size_t)n, sizeof *all, by_most);
-    fprintf(out,
-            "%s of %s, by what is used, the largest gain over the default call first\n  %-24s %-16s %-10s %-16s %s\n",
+    fprintf(out, "%s of %s, by choice, the largest gain over the baseline call first\n  %-24s %-16s %-10s %-16s %s\n",
             coll_name(q->coll), unit_bytes(size, q->bytes), "used", "gain", "evidence",
             arena_printf(p->arena, "%s would", explain_model_library(m)), "on");
     for (int i = 0; i < n; i++)
@@ -342,7 +340,7 @@ static void print_unmeasured(const struct env_profile *p, const struct env_quest
     fprintf(out, "%s of %s on that many nodes and ranks was not measured.\n", coll_name(q->coll),
             unit_bytes(size, q->bytes));
     if (env_shape_with(p->decisions, BENCH_ON_HOST))
-        fprintf(out, "No rule in openmpi.rules reaches a number of ranks that was not measured.\n");
+        fprintf(out, "No rule in openmpi.rules applies to a number of ranks that was not measured.\n");
     fprintf(out, "Measured were:%s\n", p->decisions->nshapes ? "" : " none");
     for (int i = 0; i < p->decisions->nshapes; i++)
         fprintf(out, "  %s (%s)\n", env_shape_text(p->arena, &p->decisions->shapes[i]),
@@ -376,7 +374,7 @@ static void print_one(const struct env_profile *p, const struct env_question *q,
     if (!found)
         print_unmeasured(p, q, out);
     if (!explain_rules(p, q, out))
-        fprintf(out, "\nNCCL: %stuner.csv holds no rule for this call: NCCL's own choice is used.\n",
+        fprintf(out, "\nNCCL: %stuner.csv has no rule for this call: NCCL's own choice is used.\n",
                 env_shape_with(p->decisions, BENCH_ON_GPUS) ? "" : "not measured, ");
     print_own_choice(p, q, m, out);
 }

@@ -66,7 +66,7 @@ static void explain_catalogued(const struct env_decisions *d, const struct env_q
         if (r.high != r.low)
             print_default(v, r.high, out);
         if (r.high / 100 > ENV_NEWEST / 100)
-            fprintf(out, "      (the newest that is known here is %s)\n", env_version_text(newest, ENV_NEWEST));
+            fprintf(out, "      (the newest known release is %s)\n", env_version_text(newest, ENV_NEWEST));
         if (v->interacts)
             fprintf(out, "      see also: %s\n", v->interacts);
     }
@@ -229,8 +229,8 @@ static void explain_variable(const struct env_profile *p, const struct env_quest
         }
     if (!found)
         fprintf(out,
-                "  %s is not set\n      nothing was measured and no rule speaks for it: the library's default is "
-                "used\n",
+                "  %s is not set\n"
+                "      no measurement and no rule for it: the library's default is used\n",
                 safe(p->arena, name));
     explain_catalogued(p->decisions, q, name, out);
 }
@@ -240,7 +240,7 @@ int env_explain_check(const struct env_profile *p, const char *variable, struct 
     if (!is_unknown_variable(variable) || (p && env_find_setting(p->decisions, variable)))
         return 0;
     const char *near = edit_distance_nearest(variable, variable_name, NULL);
-    return err_set(e, ERR_USAGE, "'%.64s' is not a variable that NCCL is known to read%s%s%s", variable,
+    return err_set(e, ERR_USAGE, "'%.64s' is not a known variable of NCCL%s%s%s", variable,
                    near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
@@ -394,7 +394,7 @@ static void explain_all(const struct env_profile *p, const struct env_question *
     print_settings(d, out);
     print_decisions(d, m, 0, out);
     if (explain_model_speaks(m) && (env_shape_with(d, BENCH_ON_GPUS) || env_shape_with(d, BENCH_PREDICTED)))
-        fprintf(out, "\n\"%s would\" is a model: its own cost model on this topology, not a measurement.\n",
+        fprintf(out, "\n\"%s would\" is predicted by its own cost model on this topology, not measured.\n",
                 explain_model_library(m));
     const struct env_setting *rules = env_find_setting(d, "coll_tuned_use_dynamic_rules");
     if (rules && rules->value)
@@ -417,5 +417,5 @@ int env_explain(const struct env_profile *p, const struct env_question *q, FILE 
         explain_call(p, q, out);
     else
         explain_all(p, q, out);
-    return ferror(out) ? err_set(e, ERR_FAILED, "the answer cannot be written") : 0;
+    return ferror(out) ? err_set(e, ERR_FAILED, "cannot write the answer") : 0;
 }

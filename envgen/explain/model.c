@@ -13,8 +13,8 @@
 /* Why there is no choice of NCCL's for a collective that is modelled. */
 static const char *no_choice(int coll)
 {
-    return coll < COLL_COUNT ? "NCCL has nothing to offer for this call"
-                             : "NCCL builds it of sends and receives, and has nothing to choose";
+    return coll < COLL_COUNT ? "NCCL has no algorithm for this call"
+                             : "NCCL builds it of sends and receives, without a choice";
 }
 
 /* A shape of job that was asked for; `model` NULL: `why`. */

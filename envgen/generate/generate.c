@@ -44,7 +44,7 @@ static int check_topology(const struct job *j, const char *path, const char *has
             j->options->topology, j->topology_hash);
     if (!j->options->force)
         return err_set(e, ERR_FAILED, "%s", why.text);
-    log_warn(j->log, "%s; it is taken all the same", why.text);
+    log_warn(j->log, "%s; it is used anyway", why.text);
     return 0;
 }
 
@@ -167,8 +167,7 @@ static int decide(struct job *j, struct err *e)
     j->made.points = bench_points_of(all, j->arena);
     int rc = env_decide(d, j->made.points, e);
     if (!rc && j->options->predicted && !d->record && env_shape_with(d, BENCH_PREDICTED))
-        log_warn(j->log, "--predicted sets nothing here: whether predictions choose rightly on such machines was never "
-                         "measured");
+        log_warn(j->log, "--predicted sets nothing here: predictions have not been proven on such machines");
     env_releases(d, j->made.topology, j->options->nccl_low, j->options->nccl_high);
     if (!rc)
         rc = env_rules_of(d, &j->rules, e);
@@ -251,7 +250,7 @@ static int write_classes(struct job *j, struct err *e)
         if (!has_settings(j->made.profile.decisions, name))
             continue;
         if (strchr(name, '/') || !env_manifest_name_ok(file))
-            return err_set(e, ERR_FAILED, "%s: the class of nodes '%s' has a name that no file can have",
+            return err_set(e, ERR_FAILED, "%s: the class of nodes '%s' has a name that is not a valid file name",
                            j->options->topology, name);
         rc = write_one(j, writer, file, name, e);
     }
@@ -375,8 +374,7 @@ int env_generate(const struct env_generate *g, struct env_generated *made, struc
     if (made)
         *made = (struct env_generated){0};
     if (!g->force && env_profile_complete(g->out))
-        return err_set(e, ERR_FAILED,
-                       "%s: holds a complete profile, which is not changed any more (--force replaces it)", g->out);
+        return err_set(e, ERR_FAILED, "%s: complete profile, which never changes (--force replaces it)", g->out);
     struct job j = {.options = g, .arena = arena_new(), .log = log};
     j.made.arena = j.made.profile.arena = j.arena;
     int created = 0, rc = read_input(&j, e);

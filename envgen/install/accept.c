@@ -115,7 +115,7 @@ static int check_line(const struct file_lines *l, const char *const *forms, cons
     while (*forms && !has_form(*forms, line, a, &name, &value))
         forms++;
     if (!*forms)
-        why = "is no line that nccltune writes into such a file";
+        why = "is not a line that nccltune writes into such a file";
     else if (name)
         why = env_undeliverable(name, value ? value : "1");
     int rc = !why ? 0
@@ -146,7 +146,7 @@ static int check_file(const char *name, const char *path, struct err *e)
     for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)
         if (file_ends_with(name, documents[i]))
             return 0;
-    return err_at(e, path, 0, 0, "is no file that nccltune writes; the profile is not installed");
+    return err_at(e, path, 0, 0, "is not a file that nccltune writes; the profile is not installed");
 }
 
 int install_accept(const struct env_profile *p, struct err *e)

@@ -80,14 +80,14 @@ static const char *next_file(const char **at, const char *end, size_t *bytes, st
     for (size_t i = 0; i < digits && digits < 12; i++)
         *bytes = *bytes * 10 + (size_t)(blank[1 + i] - '0');
     if (!digits || digits >= 12 || strspn(blank + 1, "0123456789") != digits || *bytes > (size_t)(end - newline - 1)) {
-        err_set(e, ERR_FAILED, "the bundle is cut off, or none");
+        err_set(e, ERR_FAILED, "not a complete bundle");
         return NULL;
     }
     const char *name = arena_strndup(a, *at, (size_t)(blank - *at));
     *at = newline + 1 + *bytes;
     if (env_manifest_name_ok(name) || !strcmp(name, ENV_MANIFEST))
         return name;
-    err_set(e, ERR_FAILED, "the bundle has a file '%.60s', which is no name in a profile", name);
+    err_set(e, ERR_FAILED, "the bundle has a file '%.60s', which is not a valid name in a profile", name);
     return NULL;
 }
 
@@ -109,8 +109,7 @@ int install_unpack(const char *path, const char *dir, struct arena *a, const cha
     if (rc)
         return rc;
     if (bytes < head || memcmp(data, HOOK_NODE_FORMAT, head) != 0)
-        return err_set(e, ERR_FAILED, "%s: expected a bundle of nccltune's",
-                       strcmp(path, "-") ? path : "standard input");
+        return err_set(e, ERR_FAILED, "%s: expected a bundle of nccltune", strcmp(path, "-") ? path : "standard input");
     trust_delay_end(NULL);
     if (!mkdtemp(made))
         return err_errno(e, "%s: no directory can be made there", dir);

@@ -64,7 +64,7 @@ static int point(const struct install_site *site, const char *name, const char *
     close(dir);
     errno = why;
     if (rc && why == EEXIST)
-        return err_set(e, ERR_FAILED, "%s/%s: expected a symbolic link of nccltune's, or nothing", site->store, name);
+        return err_set(e, ERR_FAILED, "%s/%s: expected a symbolic link of nccltune, or nothing", site->store, name);
     return rc ? err_errno(e, "%s/%s: cannot be pointed at %s", site->store, name, target) : 0;
 }
 
@@ -296,11 +296,10 @@ static int change_schedule(const struct install_site *site, const char *line, st
     if (strlen(text) > HOOK_SCHEDULE_BYTES / 4)
         text = leave_out_superseded(text, install_oldest_job(a), a);
     if (strlen(text) > HOOK_SCHEDULE_BYTES)
-        return err_set(
-            e, ERR_FAILED,
-            "%s: would have %zu bytes, and the hooks read no more than %zu; nothing is scheduled. Install for "
-            "all jobs, or for a --partition, in place of long lists of nodes",
-            path, strlen(text), HOOK_SCHEDULE_BYTES);
+        return err_set(e, ERR_FAILED,
+                       "%s: would have %zu bytes, and the hooks read no more than %zu; nothing is scheduled. Install "
+                       "for all jobs, or for a --partition, instead of long lists of nodes",
+                       path, strlen(text), HOOK_SCHEDULE_BYTES);
     return write_shared(path, text, strlen(text), e);
 }
 
@@ -419,16 +418,15 @@ static int write_containers(const struct install_site *site, const struct instal
 static const char *conf_sentence(const struct install_site *site, const struct install_done *done, const char *lines)
 {
     if (site->conf == INSTALL_CONF_NOTHING)
-        return "has no lines of nccltune's: jobs get everything through the Slurm hooks";
+        return "has no lines of nccltune: jobs get everything through the Slurm hooks";
     if (!done->node_class)
-        return "has no lines of nccltune's: this host is not in the profile";
+        return "has no lines of nccltune: this host is not in the profile";
     if (!*lines)
-        return "has no lines of nccltune's: the profile has none for NCCL";
+        return "has no lines of nccltune: the profile has none for NCCL";
     if (site->conf == INSTALL_CONF_NODE)
-        return "has what is this node's own; the rest comes through the Slurm hooks";
+        return "has this node's own settings; the rest comes through the Slurm hooks";
     if (done->rules && !done->one_compatible)
-        return "has the profile's settings, not its table: jobs may span nodes that do not go together, and only the "
-               "Slurm hooks know which";
+        return "has the profile's settings, not its table: only the Slurm hooks know which nodes of a job go together";
     return done->rules ? "has the profile's settings and its table"
                        : "has the profile's settings; its table has no rules";
 }
@@ -653,7 +651,7 @@ int install_previous(const struct install_site *site, const struct install_scope
         install_schedule_last(text, last, before);
     arena_free(a);
     if (!rc && !before[0])
-        rc = err_set(e, ERR_FAILED, "%s/schedule: no other profile was there before", site->store);
+        rc = err_set(e, ERR_FAILED, "%s/schedule: there is no previous profile", site->store);
     return rc ? rc : install_stored(site, before, scope, done, e);
 }
 

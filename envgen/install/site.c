@@ -102,8 +102,8 @@ static const char *what_is_open(struct arena *a)
     if (hook_conf_read(HOOK_CONF_PATH, &c, &why))
         return arena_strdup(a, why.text);
     return c.policy == HOOK_DEFAULT ? HOOK_CONF_PATH
-               " has no policy=: on a node that has no store ranks start untuned beside tuned ones "
-               "and hang; write policy=fail on all nodes, see nccltune-hook(8)"
+               " has no policy=: a node without its store would start untuned ranks beside tuned ones, and they hang; "
+               "set policy=fail on all nodes, see nccltune-hook(8)"
                                     : NULL;
 }
 
@@ -114,7 +114,7 @@ void install_find_hooks(struct arena *a, struct install_hooks *h)
     if (!locate_in_path("scontrol", a))
         return;
     const char *text = output_of(show, NULL, a);
-    h->missing = "scontrol show config gives no answer";
+    h->missing = "Slurm did not answer (scontrol show config failed)";
     if (!text)
         return;
     h->task_prolog = configured(text, "TaskProlog", a);
@@ -175,7 +175,8 @@ int install_running_jobs(const struct install_site *site, struct arena *a, const
         return 0;
     const char *text = running_jobs(a);
     if (!text)
-        return err_set(e, ERR_FAILED, "squeue does not tell which jobs run; --force removes the profiles all the same");
+        return err_set(e, ERR_FAILED,
+                       "squeue failed, so running jobs are unknown; --force removes the profiles anyway");
     if (strlen(site->store) >= sizeof c.store)
         return err_set(e, ERR_USAGE, "%s: longer than a store's path can be", site->store);
     snprintf(c.store, sizeof c.store, "%s", site->store);

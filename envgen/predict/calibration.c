@@ -266,7 +266,7 @@ int model_calibrate(const struct model_setup *setup, const struct model_observat
     *fit = (struct model_fit){.used = prepare(&f, setup, a)};
     int rc = 0;
     if (!fit->used) {
-        rc = err_set(e, ERR_FAILED, "none of %d measurements can be predicted, so none can calibrate the model", n);
+        rc = err_set(e, ERR_FAILED, "none of %d measurements can be predicted, so the model cannot be calibrated", n);
         goto out;
     }
     evaluate(&f, s.x);

@@ -33,7 +33,7 @@ const char *predict_launcher_word(int i)
 
 static const struct option_spec model_options[] = {
     PREDICT_LAUNCH_OPTION(struct model_options, launcher),
-    {0, "calibration", "FILE", "a journal of NCCL on such nodes that predictions go by", option_text,
+    {0, "calibration", "FILE", "fit predictions to a journal of NCCL on such nodes", option_text,
      offsetof(struct model_options, calibration)},
     {0},
 };
@@ -71,11 +71,11 @@ static struct model *prepare(struct context *c, int nodes, int per_node, int oth
 static int find_class(const struct topology *t, struct model_setup *s, struct log *log, struct err *e)
 {
     if (!t)
-        return err_set(e, ERR_USAGE, "the model engine predicts for a topology: none is given");
+        return err_set(e, ERR_USAGE, "the model engine needs a topology");
     s->nccl.topology = t;
     s->nccl.class_index = topo_gpu_class(t);
     if (s->nccl.class_index < 0)
-        return err_set(e, ERR_FAILED, "%s: no node has a GPU, so that there is nothing to predict",
+        return err_set(e, ERR_FAILED, "%s: no node has a GPU: nothing to predict",
                        t->source ? t->source : "the topology");
     if (t->nclasses > 1)
         log_warn(log, "the nodes are not all alike: predicted for nodes of %s only",
@@ -187,7 +187,7 @@ static int predict_call(struct bench_plan *p, const struct known_place *at, cons
     g->high_us = t.high_us;
     g->doubt = t.doubt;
     snprintf(g->detail, sizeof g->detail, "%s%s%s", *t.limit ? "bound by " : "", t.limit,
-             t.unvalidated ? ", unvalidated: nothing like it is published" : "");
+             t.unvalidated ? ", unvalidated: no published results to compare" : "");
     return 0;
 }
 

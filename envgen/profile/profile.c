@@ -129,7 +129,7 @@ static int read_all(const cJSON *doc, const char *path, struct arena *a, struct 
         if (!strcmp(m->files[i].name, m->files[i - 1].name))
             return err_at(e, path, 0, 0, "file %s is listed twice", m->files[i].name);
     if (strcmp(m->hash, json_str(doc, "hash", "")) != 0)
-        return err_at(e, path, 0, 0, "\"hash\" does not fit the files that are listed: the manifest was changed");
+        return err_at(e, path, 0, 0, "\"hash\" does not match the listed files: the manifest was changed");
     return 0;
 }
 
@@ -178,8 +178,8 @@ int env_profile_copy(const struct env_profile *p, const char *dir, const char *n
 {
     struct arena *a = arena_new();
     struct env_staged_write s;
-    int rc = env_profile_complete(dir) ? err_set(e, ERR_FAILED, "%s: holds a finished profile already", dir)
-                                       : file_mkdirs(dir, e);
+    int rc =
+        env_profile_complete(dir) ? err_set(e, ERR_FAILED, "%s: already a complete profile", dir) : file_mkdirs(dir, e);
     if (rc) {
         arena_free(a);
         return rc;
@@ -219,9 +219,7 @@ static int check_files(const struct env_profile *p, struct err *e)
         if (rc)
             return rc;
         if (strcmp(hex, f->sha256) != 0)
-            return err_set(e, ERR_FAILED,
-                           "%s: is not the file that the manifest names, it was changed after the profile "
-                           "was finished",
+            return err_set(e, ERR_FAILED, "%s: differs from the manifest: changed after the profile was finished",
                            path);
     }
     return 0;
@@ -241,8 +239,7 @@ static int read_profile(struct env_profile *p, const char *dir, struct err *e)
         return err_set(e, ERR_FAILED, "%s: expected a profile, which is a directory", dir);
     if (!env_profile_complete(p->dir))
         return err_set(e, ERR_FAILED,
-                       "%s: is no finished profile, it has no " ENV_MANIFEST " ('nccltune tune --resume' finishes one)",
-                       dir);
+                       "%s: incomplete profile, missing " ENV_MANIFEST " ('nccltune tune --resume' completes it)", dir);
     int rc = env_manifest_load(p->dir, p->arena, &p->manifest, e);
     if (!rc)
         rc = check_files(p, e);

@@ -320,11 +320,10 @@ void report_draw_busbw(struct report *r, const struct env_shape *shape, const st
 
 static void draw_calls(struct report *r, FILE *out)
 {
-    page_put(
-        out, "p",
-        "Gain over the baseline by size; at 1.0x the call is NCCL's default, or no faster. Bars are 95 % intervals "
-        "of what was measured, areas 90 % intervals of predictions. Dashed lines show where another algorithm is "
-        "used, with its name above. For times, point at a size, or press Tab and the arrow keys.");
+    page_put(out, "p",
+             "Gain over the baseline by size; at 1.0x the call is NCCL's default, or no faster. Bars are 95 % "
+             "intervals of measurements, areas 90 % intervals of predictions. Dashed lines show where another "
+             "algorithm is used, with its name above. For times, point at a size, or press Tab and the arrow keys.");
     for (int i = 0; i < r->d->nshapes; i++) {
         const struct env_shape *s = &r->d->shapes[i];
         page_put(out, "h3", arena_printf(r->a, "%s on %s", s->library, env_shape_text(r->a, s)));
@@ -416,8 +415,7 @@ static void draw_decisions(struct report *r, FILE *out)
     page_put(out, "p",
              arena_printf(r->a,
                           "A setting is written where the lower end of its gain's interval clears %g %% with %g %% "
-                          "confidence; green rows are what differs from the library's own choice. Pale rows have too "
-                          "few samples to say.",
+                          "confidence; green rows differ from the baseline. Pale rows have too few samples.",
                           100 * r->d->margin, 100 * r->d->confidence));
     for (int i = 0; i < r->d->nshapes; i++) {
         const struct env_shape *s = &r->d->shapes[i];

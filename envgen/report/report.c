@@ -68,7 +68,7 @@ int env_report_write(const struct env_profile *p, FILE *out, struct err *e)
     if (!rc) {
         r.model = explain_model_new(p, 0);
         draw_page(&r, out);
-        rc = ferror(out) ? err_set(e, ERR_FAILED, "the report cannot be written") : 0;
+        rc = ferror(out) ? err_set(e, ERR_FAILED, "cannot write the report") : 0;
     }
     explain_model_free(r.model);
     verbs_fabric_free(r.fabric);

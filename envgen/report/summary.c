@@ -304,7 +304,7 @@ static void draw_settings(struct report *r, FILE *out)
     put_settings(r, 0, out);
     page_table_end(out);
     if (!r->d->nsettings)
-        page_put(out, "p", "No variable was considered.");
+        page_put(out, "p", "No variables.");
 }
 
 const struct report_part report_settings = {"settings", "Settings", NULL, draw_settings};
@@ -316,11 +316,11 @@ static void draw_install(struct report *r, FILE *out)
     static const struct {
         const char *what, *command, *of_profile;
     } steps[] = {
-        {"Try it: default against profile, once more", "verify", ""},
+        {"Measure baseline and profile again", "verify", ""},
         {"For jobs of one partition first", "install-profile", " --partition NAME"},
         {"For all jobs of a site with Slurm hooks", "install-profile", ""},
-        {"For all jobs of nodes without them, through NCCL's own file", "install-profile", " --hosts LIST --no-hooks"},
-        {"What it says and why, in a terminal", "explain", ""},
+        {"For all jobs of nodes without hooks, through NCCL's own file", "install-profile", " --hosts LIST --no-hooks"},
+        {"Explain it in a terminal", "explain", ""},
     };
     const char *profile = env_shell_word(r->a, r->p->dir);
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
@@ -334,7 +334,7 @@ static void draw_install(struct report *r, FILE *out)
         page_put(out, "p", "For one job only, in its script");
         page_put(out, "pre", text);
     }
-    page_put(out, "p", "Undo: back to the profile before; or no job that starts from now on gets anything");
+    page_put(out, "p", "Undo: previous profile; or nothing for jobs that start from now on");
     page_put(out, "pre", "nccltune install-profile --previous\nnccltune install-profile --uninstall");
 }
 

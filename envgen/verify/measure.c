@@ -218,7 +218,7 @@ void verify_judge_delivery(struct env_profile *p, enum bench_evidence on, const 
             refute_rule(&(struct refuting){.d = d, .v = v, .rule = &v->rules[i], .decisions = p->decisions, .a = a},
                         on);
     if (is_slower(&v->rest))
-        d->refuted = arena_printf(a, "what it leaves alone takes longer: %s", bench_gain_text(a, v->rest.gain));
+        d->refuted = arena_printf(a, "other calls became slower: %s", bench_gain_text(a, v->rest.gain));
     if (d->refuted || is_slower(&v->whole))
         d->verdict = VERIFY_REFUTED;
     verify_free(v);

@@ -132,7 +132,7 @@ static int read_table(struct verify *v, const struct env_profile *p, struct err 
         return rc;
     v->text = text;
     if (tuner_table_parse(&v->table, text, bytes, NULL, NULL))
-        return err_set(e, ERR_FAILED, "%s: no line of it can be used", path);
+        return err_set(e, ERR_FAILED, "%s: no valid line", path);
     for (size_t i = 0; i < v->table.count; i++)
         add_tuner_rule(v, &v->table.rules[i]);
     return 0;

@@ -86,7 +86,7 @@ check "and the same evidence" says "results-2.jsonl:3,6" "$bin" explain "$work/a
 
 table=$(sha256sum "$profile/tuner.csv" | cut -c1-64)
 pinned() { env NCCLTUNE_PROFILE="$profile" NCCL_TUNER_PLUGIN="$PWD/build/libnccl-tuner-nccltune.so" "$@" "$bin" doctor --job; }
-check "a pinned table is the right one" says "the one that NCCLTUNE_HASH asks for" pinned NCCLTUNE_HASH="$table"
+check "a pinned table is the right one" says "the one that NCCLTUNE_HASH pins" pinned NCCLTUNE_HASH="$table"
 check "or NCCL will refuse to start" says "NCCL will refuse to start" pinned NCCLTUNE_HASH=0123456789abcdef
 check "NCCLTUNE=off is told" says "NCCLTUNE=off" pinned NCCLTUNE=off
 finish

@@ -77,8 +77,7 @@ TEST_CASE(all_well)
     struct env_decisions *d = decide(&one_class, f, NULL);
     for (int i = 0; i < d->nsettings; i++)
         assert_null(d->settings[i].value);
-    assert_string_equal(find(d, "NCCL_IB_HCA", NULL)->why,
-                        "no port is to be left out: 30 of 30 tries between ports went well");
+    assert_string_equal(find(d, "NCCL_IB_HCA", NULL)->why, "no port is left out: 30 of 30 tries between ports worked");
     assert_non_null(strstr(find(d, "NCCL_CROSS_NIC", NULL)->why, "12 tries between them worked"));
     assert_non_null(strstr(find(d, "NCCL_IB_GID_INDEX", NULL)->why, "NCCL's own choice works on every port"));
     assert_string_equal(find(d, "NCCL_SOCKET_IFNAME", NULL)->why, "NCCL's own choice, eth0,eth1, reaches every node");

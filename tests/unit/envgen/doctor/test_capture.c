@@ -87,7 +87,7 @@ TEST_CASE(capture_in_a_job)
     doctor_check_capture(&d, built, here);
     expect(FINDING_OK, "capture", here);
     doctor_check_capture(&d, built, "captures");
-    expect(FINDING_ERROR, "capture", "no absolute path");
+    expect(FINDING_ERROR, "capture", "not an absolute path");
     doctor_check_capture(&d, built, "/nonexistent/captures");
     expect(FINDING_ERROR, "capture", "No such file");
     doctor_check_capture(&d, "none", here);

@@ -180,7 +180,7 @@ TEST_CASE(what_was_decided)
         {NULL, {NULL}, FINDING_ERROR, "no job prolog of nccltune has decided"},
         {"state profile\n", {NULL}, FINDING_ERROR, "has no end"},
         {"state nothing\nwhy two kinds of nodes\nend\n", {NULL}, FINDING_NOTE, "gets nothing: two kinds of nodes"},
-        {"state unknown\nwhy no store\nend\n", {NULL}, FINDING_ERROR, "cannot tell what the job gets: no store"},
+        {"state unknown\nwhy no store\nend\n", {NULL}, FINDING_ERROR, "cannot decide what the job gets: no store"},
         {"state profile\ntable TABLE\nend\n", {NULL}, FINDING_ERROR, "is without: no task prolog"},
         {"state profile\ntable TABLE\nend\n", {"NCCLTUNE_SET=NCCLTUNE_JOB=7:-"}, FINDING_ERROR, "first node had none"},
         {"state profile\ntable TABLE\nend\n", {"NCCL_TUNER_PLUGIN=x"}, FINDING_ERROR, "a table of your own"},
@@ -229,9 +229,9 @@ TEST_CASE(all_is_well)
     expect(d, "profile", FINDING_OK, "set by a hook");
     expect(d, "plugin", FINDING_OK, "tuner interfaces v1 to v");
     expect(d, "table", FINDING_OK, "0 broken lines");
-    expect(d, "hash", FINDING_OK, "the one that NCCLTUNE_HASH asks for");
+    expect(d, "hash", FINDING_OK, "the one that NCCLTUNE_HASH pins");
     expect(d, "machine", FINDING_OK, "class0");
-    expect(d, "setting", FINDING_OK, "nothing of the profile is overridden");
+    expect(d, "setting", FINDING_OK, "no setting of the profile is overridden");
     assert_int_equal(finding_count(d->found.list, d->found.n, FINDING_ERROR), 0);
     doctor_free(d);
 }
@@ -293,11 +293,11 @@ TEST_CASE(nearly_right)
     const char *whole[] = {set("NCCLTUNE_PROFILE", dir), arena_printf(s.arena, "NCCLTUNE_HASH=sha256:%.16s", hash),
                            "NCCL_TUNER_PLUGIN=nccltune", NULL};
     d = job(whole);
-    expect(d, "hash", FINDING_OK, "the one that NCCLTUNE_HASH asks for");
+    expect(d, "hash", FINDING_OK, "the one that NCCLTUNE_HASH pins");
     doctor_free(d);
     whole[2] = "NCCL_TUNER_PLUGIN=none";
     d = job(whole);
-    expect(d, "hash", FINDING_NOTE, "no plugin looks at it");
+    expect(d, "hash", FINDING_NOTE, "no plugin reads it");
     doctor_free(d);
 }
 
@@ -355,12 +355,12 @@ TEST_CASE(broken_profiles)
 {
     const char *const relative[] = {"NCCLTUNE_PROFILE=profile", NULL};
     struct doctor *d = job(relative);
-    expect(d, "profile", FINDING_ERROR, "no absolute path");
+    expect(d, "profile", FINDING_ERROR, "not an absolute path");
     doctor_free(d);
     scratch_write(&s, "profile/tuner.csv", RULE, strlen(RULE));
     const char *const changed[] = {set("NCCLTUNE_PROFILE", scratch_path(&s, "profile")), NULL};
     d = job(changed);
-    expect(d, "profile", FINDING_ERROR, "was changed");
+    expect(d, "profile", FINDING_ERROR, "differs from the manifest");
     expect(d, "hash", FINDING_NOTE, "NCCLTUNE_HASH is not set");
     doctor_free(d);
     const char *const off[] = {"NCCLTUNE=off", "NCCL_TUNER_PLUGIN=/nonexistent", NULL};

@@ -111,10 +111,10 @@ TEST_CASE(one_call)
                                        BENCH_HOST_MEMORY,
                                        "NCCL: not measured",
                                        NULL};
-    static const char *const kept[] = {"used: default", "rule: none", "nothing is proven to be faster than the default",
-                                       NULL};
+    static const char *const kept[] = {"used: default", "rule: none",
+                                       "nothing is proven to be faster than the baseline", NULL};
     static const char *const never[] = {"not measured: the library's own choice", NULL};
-    static const char *const beyond[] = {"used: default", "larger than what was measured", "rule: none", NULL};
+    static const char *const beyond[] = {"used: default", "beyond the largest measured size", "rule: none", NULL};
     expect(ask((struct env_question){.coll = COLL_ALLREDUCE, .bytes = 8 << 20, .nodes = 4, .ranks = 4}), ring);
     expect(ask((struct env_question){.coll = COLL_ALLREDUCE, .bytes = 64 << 20, .nodes = 4, .ranks = 4}), beyond);
     expect(ask((struct env_question){.coll = COLL_BROADCAST, .bytes = 64}), kept);
@@ -192,7 +192,7 @@ TEST_CASE(a_variable_has_its_catalogue_entry)
     expect(ask((struct env_question){.coll = -1, .variable = "NCCL_IB_TIMEOUT", .nccl = 22005}), earlier);
 
     assert_null(strstr(ask((struct env_question){.coll = -1, .variable = "NCCL_IB_TIMEOUT", .nccl = 22005}), "known"));
-    static const char *const later[] = {"(the newest that is known here is 2.", NULL};
+    static const char *const later[] = {"(the newest known release is 2.", NULL};
     expect(ask((struct env_question){.coll = -1, .variable = "NCCL_IB_TIMEOUT", .nccl = 90000}), later);
 
     doc = catalogued("NCCL_TREE_THRESHOLD", &o);

@@ -36,7 +36,7 @@ TEST_CASE(rows_of_judgement)
         const char *says; /* NULL: it stays */
     } rows[] = {
         {"NCCL_IB_QPS_PER_CONNECTION", "4", 22809, 22809, NULL},
-        {"NCCL_IB_QPS_PER_CONNECTION", "1", 22809, 22809, "without the line"},
+        {"NCCL_IB_QPS_PER_CONNECTION", "1", 22809, 22809, "the default in every judged release"},
         {"NCCL_SOCKET_IFNAME", "=eth0", 21900, 23100, NULL},
         {"NCCL_SOCKET_IFNAME", "=eth7", 21900, 23100, "eth7"},
         {"NCCL_IB_HCA", "=mlx5_0:1", 21900, 23100, NULL},

@@ -253,7 +253,7 @@ TEST_CASE(back_and_forth)
     struct err e = {0};
     const char *first = install(with_rule(generate("first", ENV_MARGIN)), &all);
     assert_int_equal(install_previous(&site, &all, &done, &e), ERR_FAILED);
-    assert_non_null(strstr(e.text, "no other profile"));
+    assert_non_null(strstr(e.text, "no previous profile"));
     install_done_free(&done);
     const char *second = install(with_rule(generate("second", 0.5)), &all);
     assert_string_not_equal(first, second);

@@ -116,7 +116,7 @@ TEST_CASE(what_cannot_be_predicted)
     struct topology bad = {.classes = &bare, .nclasses = 1, .source = "a file"};
     struct bench_options o = options();
     struct err e;
-    refused(&o, NULL, ERR_USAGE, "none is given");
+    refused(&o, NULL, ERR_USAGE, "needs a topology");
     refused(&o, &bad, ERR_FAILED, "a file: no node has a GPU");
     struct topology *t = machine_topology("dgx-a100", 1, &e);
     o.setup.nnodes = 1;

@@ -86,7 +86,7 @@ TEST_CASE(no_profile)
     expect_error("/nowhere/at/all", "/nowhere/at/all");
     expect_error(scratch_path(&s, "nccl.conf"), "expected a profile");
     assert_int_equal(unlink(scratch_path(&s, "manifest.json")), 0);
-    expect_error(s.dir, "no finished profile");
+    expect_error(s.dir, "incomplete profile");
     assert_int_equal(env_profile_complete(s.dir), 0);
 }
 
