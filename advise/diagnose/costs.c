@@ -110,7 +110,7 @@ static int other_hcas(const struct judge *j, struct diag_hit *h)
     return n->nhcas > all && diag_hit(h, 0.2, n->place, "NCCL uses %d HCAs, and the profile names %d", n->nhcas, all);
 }
 
-#define HOOKS "see that the Slurm hooks or the container bring the profile: nccltune doctor --job"
+#define HOOKS "check that the Slurm hooks or the container deliver the profile: nccltune doctor --job"
 const struct diag_rule diag_profile_rules[] = {
     {"plugin-not-loaded", no_plugin, DIAG_MEASURED,
      "NCCL_TUNER_PLUGIN and LD_LIBRARY_PATH inside the container must reach libnccl-tuner-nccltune.so (NCCL 2.19 or "
@@ -120,10 +120,8 @@ const struct diag_rule diag_profile_rules[] = {
     {"other-release", other_release, DIAG_MEASURED, "measure again with this NCCL, or start jobs with the profile's",
      "nccltune tune -o profile"},
     {"other-values", other_values, DIAG_MEASURED,
-     "take them out of the script, so that the profile's count; nccltune explain PROFILE NAME says why", ""},
-    {"unused-hcas", other_hcas, DIAG_MEASURED,
-     "look at NCCL_IB_HCA in the job, and whether the ports are up in the "
-     "container",
+     "remove them from the script to use the profile's; nccltune explain PROFILE NAME shows why", ""},
+    {"unused-hcas", other_hcas, DIAG_MEASURED, "check NCCL_IB_HCA in the job, and the ports' state in the container",
      "nccltune lint --env; nccltune probe"},
 };
 const size_t diag_profile_rules_count = sizeof diag_profile_rules / sizeof *diag_profile_rules;
@@ -191,8 +189,7 @@ static void add_cause(struct judge *j, const struct step_causes *all, const stru
     struct diag_hit h;
     const struct diag_rule rule = {c->id, NULL, DIAG_POSSIBLE, c->check, ""};
     diag_hit(&h, weight_of(j, all, c->waits.us, measured_us), "", "perhaps %s: by the model that %s%s", c->what, cost,
-             measured_us > 0 && step_time_holds(&c->waits, measured_us) ? ", and it would explain what was measured"
-                                                                        : "");
+             measured_us > 0 && step_time_holds(&c->waits, measured_us) ? ", which would explain the measurement" : "");
     diag_add_finding(j->r, &rule, &h);
 }
 
@@ -201,9 +198,9 @@ static void add_sound(struct judge *j, const struct step_causes *all, double mea
 {
     struct diag_hit h;
     const struct step_time *s = &all->sound;
-    const struct diag_rule rule = {
-        "more-than-predicted", NULL, DIAG_LIKELY,
-        "one of the causes below, each with what the model says it costs; nccltune verify measures", ""};
+    const struct diag_rule rule = {"more-than-predicted", NULL, DIAG_LIKELY,
+                                   "one of the causes below, each with its predicted cost; nccltune verify measures",
+                                   ""};
     if (!j->s || measured_us <= s->high_us)
         return;
     diag_hit(&h, j->s->communication_share * (1 - s->us / measured_us), j->s->place,

@@ -327,7 +327,7 @@ static int read_directory(struct diagnosis *d, const char *path, int depth, stru
         free(entries);
     d->taken = taken;
     return taken || d->passes_over ? 0
-                                   : err_at(e, path, 0, 0, "no file in this directory holds a line of a known format");
+                                   : err_at(e, path, 0, 0, "no file in this directory has a line of a known format");
 }
 
 int diagnose_file(struct diagnosis *d, const char *path, struct err *e)

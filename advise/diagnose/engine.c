@@ -121,8 +121,8 @@ const struct diag_rule diag_engine_rules[] = {
      FULL},
     {"engine-preempts", preempted, DIAG_MEASURED, "lower max_num_seqs or give the cache more memory", ""},
     {"engine-starves", cache_empty, DIAG_LIKELY,
-     "there is room for more: a larger batch of prompts, more concurrent requests, or fewer engines; at the end of a "
-     "rollout it is the long tail",
+     "it could run more: a larger batch of prompts, more concurrent requests, or fewer engines; at the end of a "
+     "rollout this is the long tail",
      "", 30},
 };
 const size_t diag_engine_rules_count = sizeof diag_engine_rules / sizeof *diag_engine_rules;

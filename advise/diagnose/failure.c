@@ -240,7 +240,7 @@ static void add_gid(const struct diagnosis *d, const struct seen *s, char *why)
                  d->nccl.version);
     else if (is_roce(d) && gid)
         diag_say(why,
-                 " The HCAs are RoCE and NCCL_IB_GID_INDEX is %s: see that it is the routed address on every node.",
+                 " The HCAs are RoCE and NCCL_IB_GID_INDEX is %s: check that it is the routed address on every node.",
                  gid->value);
 }
 
@@ -332,7 +332,7 @@ static void say_where(const struct seen *s, char *to)
                      words[i].name[strlen(words[i].name) - 1] == 'x' ? "" : " ", word);
     }
     if (!*to)
-        diag_say(to, "the log does not say which rank");
+        diag_say(to, "the log does not name the rank");
     for (int i = 0; i < s->nothers; i++)
         if (*diag_origin_text(&s->others[i], text))
             diag_say(to, "%s%s", i ? "; " : "; also ", text);
@@ -441,7 +441,7 @@ static void say_unknown(const struct seen *s, struct diag_failure *f)
     f->remedy = "Run again with NCCL_DEBUG=INFO on all ranks; report it with that log if it comes again.";
     f->check = "NCCL_DEBUG=INFO";
     f->confidence = DIAG_POSSIBLE;
-    diag_say(f->what, "NCCL warns of something that the catalogue does not have (internal, %.*s).",
+    diag_say(f->what, "NCCL printed a warning that is not in the catalogue (internal, %.*s).",
              (int)strcspn(s->text, " :"), s->text);
     say_where(s, f->where);
     diag_say(f->why, "not known.");
@@ -465,10 +465,9 @@ static void say_difference(const struct diag_fact *fact, struct diag_failure *f)
     if (!*f->where)
         diag_say(f->where, "the script or log that sets it");
     diag_say(f->why, "%s",
-             one_node || !*fact->who.host
-                 ? "NCCL expects the same settings on all ranks of a node; others break its search of "
-                   "rings and slow it down or end it."
-                 : "nodes with different settings or software may not connect, or hang.");
+             one_node || !*fact->who.host ? "NCCL expects the same settings on all ranks of a node; differences break "
+                                            "its search of rings, slow the job down or end it."
+                                          : "nodes with different settings or software may not connect, or hang.");
     add_evidence(f, fact->place, fact->other);
 }
 
@@ -544,7 +543,7 @@ void diag_add_messages(struct judge *j)
     for (int i = 0; i < j->d->nfacts; i++) {
         const struct diag_fact *f = &j->d->facts[i];
         static const struct diag_rule rule = {"ranks-differ", NULL, DIAG_MEASURED,
-                                              "give all ranks the same, unless the nodes differ on purpose",
+                                              "give all ranks the same settings, unless the nodes differ on purpose",
                                               "grep 'set by environment' of all ranks"};
         struct diag_hit h;
         if (differs(f) && strcmp(f->name, "NCCL version") != 0 && /* which a rule tells of */

@@ -300,9 +300,9 @@ static int find_by_stack(const struct judge *j, struct diag_hit *h)
 #define POWER_SPINS 0.5  /* of the limit: a GPU at 100 % below this waits within a kernel */
 
 const char diag_hang_advice[] =
-    "in the order that is usual: one rank died or runs another collective (its log, out of memory), one node cannot be "
-    "reached (wrong HCA, GID or interface, a dark port), a data loader or reward worker waits, peer access between two "
-    "GPUs is broken (PCIe ACS): compare the stacks of all ranks, and the first rank's log that ends";
+    "by frequency: one rank died or runs another collective (its log, out of memory), one node cannot be reached "
+    "(wrong HCA, GID or interface, a dark port), a data loader or reward worker waits, peer access between two GPUs is "
+    "broken (PCIe ACS): compare the stacks of all ranks, and the first rank's log that ends";
 
 /* Seconds that all GPUs have stood at 0 or at 100 % to the end of the file; 0: they have not. */
 static double gpus_stand(const struct diag_result *r, int *at, const char **place)
@@ -384,8 +384,8 @@ static int by_watchdog(const struct judge *j, struct diag_hit *h)
     const struct diag_nccl *n = &j->d->nccl;
     if (n->p2p && !n->ib && !n->socket && w->ranks > 1 && w->ranks == n->ranks)
         snprintf(named, sizeof named,
-                 "; all ranks came, so peer access between the GPUs stands: try NCCL_P2P_DISABLE=1; if that helps, "
-                 "switch ACS and IOMMU off");
+                 "; all ranks arrived, so peer access between the GPUs may be stuck: try NCCL_P2P_DISABLE=1; if that "
+                 "helps, switch ACS and IOMMU off");
     if (w->low >= 0)
         snprintf(number, sizeof number, " number %ld", w->low);
     if (w->elements >= 0)
@@ -406,11 +406,10 @@ static int by_gpus(const struct judge *j, struct diag_hit *h)
     char since[UNIT_TEXT];
     if (stand_s <= STANDS_S || (at && !spin(j->r) && !stuck))
         return 0;
-    return diag_hit(h, at || stuck ? 1 : 0.8, place,
-                    "%s: all GPUs have stood at %d %% for %s, to the end of the file%s%s",
-                    at || stuck ? "a hang" : "a hang, or the job has ended", at, unit_seconds(since, stand_s),
-                    at ? ", as when kernels of a collective wait for a rank" : "",
-                    stuck ? "; the console shows no step since" : "");
+    return diag_hit(
+        h, at || stuck ? 1 : 0.8, place, "%s: all GPUs have stood at %d %% for %s, to the end of the file%s%s",
+        at || stuck ? "a hang" : "a hang, or the job has ended", at, unit_seconds(since, stand_s),
+        at ? ", as when kernels of a collective wait for a rank" : "", stuck ? "; no step in the console since" : "");
 }
 
 static int by_console(const struct judge *j, struct diag_hit *h)

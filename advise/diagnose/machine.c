@@ -32,7 +32,7 @@ static const struct {
     {"SymbolErrorCounter", "port-errors", PORT},
     {"LocalLinkIntegrityErrors", "port-errors", PORT},
     {"PortRcvErrors", "port-errors", PORT},
-    {"PortXmitDiscards", "port-discards", "packets were dropped at a congested port: see to flow control and routing"},
+    {"PortXmitDiscards", "port-discards", "packets were dropped at a congested port: check flow control and routing"},
     {"CRC Errors", "nvlink-errors", LINKS},
     {"Replay Errors", "nvlink-errors", LINKS},
     {"Recovery Errors", "nvlink-errors", LINKS},
@@ -134,9 +134,8 @@ int diag_say_machine(const struct judge *j)
         if (v[p].role != ROLE_COMPUTE)
             diag_say(o[1], "%s%s:%d (%s)", left_out++ ? ", " : "Not ", c->ports[p].hca, c->ports[p].port, v[p].reason);
     diag_say(o[1], left_out ? "." : "All HCAs of the matrix are in it.");
-    diag_say(o[2], assumed
-                       ? "A matrix tells distances only: check states, rates and addresses with ibstat or ibv_devinfo "
-                         "and show_gids, and paste them beside it."
-                       : "NCCL finds the same by itself where no other HCA is up.");
+    diag_say(o[2], assumed ? "A matrix has distances only: check states, rates and addresses with ibstat or "
+                             "ibv_devinfo and show_gids, and paste them beside it."
+                           : "NCCL finds the same if no other HCA is up.");
     return 1;
 }

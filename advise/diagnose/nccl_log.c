@@ -199,7 +199,7 @@ static int sockets(const struct judge *j, struct diag_hit *h)
                         "some connections between nodes use TCP sockets (%ld), others RDMA (%ld)", n->socket, n->ib);
     int alone = n->nodes == 1 || (!n->nodes && (n->p2p + n->shm > 0 || diag_host_count(j->d) == 1));
     return (n->socket || (!strncmp(n->network, "Socket", 6) && !alone)) &&
-           diag_hit(h, 0.5, n->socket_place, "NCCL uses TCP sockets for what leaves a node%s",
+           diag_hit(h, 0.5, n->socket_place, "NCCL uses TCP sockets between nodes%s",
                     n->no_device ? ": it found no RDMA device" : "");
 }
 
@@ -301,9 +301,8 @@ static int no_nvlink(const struct judge *j, struct diag_hit *h)
 
 const struct diag_rule diag_nccl_rules[] = {
     {"sockets", sockets, DIAG_MEASURED,
-     "install or load the RDMA stack in the container, name the HCAs (NCCL_IB_HCA) and the GID, and look for a plugin "
-     "that "
-     "failed to load",
+     "install or load the RDMA stack in the container, name the HCAs (NCCL_IB_HCA) and the GID, and check for a plugin "
+     "that failed to load",
      "nccltune lint --env; nccltune probe"},
     {"sockets", sockets, DIAG_MEASURED,
      "load the RDMA stack and name the HCAs (NCCL_IB_HCA) and the GID; if these are containers of one machine, run its "
@@ -311,24 +310,23 @@ const struct diag_rule diag_nccl_rules[] = {
      "both GPUs visible in both",
      "nccltune lint --env; nccltune probe", 1},
     {"no-gdr", gdr_off, DIAG_MEASURED,
-     "load nvidia-peermem or use an open kernel driver with DMA-BUF, and see that GPU and HCA share a PCIe switch "
+     "load nvidia-peermem or use an open kernel driver with DMA-BUF, and check that GPU and HCA share a PCIe switch "
      "(NCCL_NET_GDR_LEVEL)",
      "nccltune probe"},
     {"no-gdr", gdr_off, DIAG_MEASURED,
-     "nvidia-peermem is loaded: see that GPU and HCA share a PCIe switch (NCCL_NET_GDR_LEVEL, nvidia-smi topo -m), "
-     "that "
-     "the container sees it, and what NCCL says of the distance",
+     "nvidia-peermem is loaded: check that GPU and HCA share a PCIe switch (NCCL_NET_GDR_LEVEL, nvidia-smi topo -m), "
+     "that the container sees it, and NCCL's log line of the distance",
      "nccltune probe", 1},
     {"no-peer-access", through_memory, DIAG_MEASURED,
-     "PCIe ACS, a container without --ipc=host, or NCCL_P2P_DISABLE keep GPUs apart; on boxes without NVLink it may be "
-     "all there is",
+     "PCIe ACS, a container without --ipc=host, or NCCL_P2P_DISABLE keep GPUs apart; without NVLink this may be the "
+     "best possible",
      "nvidia-smi topo -p2p r"},
-    {"unused-hcas", unused_hcas, DIAG_MEASURED, "look at NCCL_IB_HCA, and whether the ports are up in the container",
+    {"unused-hcas", unused_hcas, DIAG_MEASURED, "check NCCL_IB_HCA, and the ports' state in the container",
      "nccltune lint --env --topology topology.json"},
-    {"few-channels", few_channels, DIAG_POSSIBLE,
-     "NVLink wants 16 or more: look for NCCL_MAX_CTAS or NCCL_MAX_NCHANNELS", "nccltune lint --env", 2},
+    {"few-channels", few_channels, DIAG_POSSIBLE, "NVLink needs 16 or more: check NCCL_MAX_CTAS and NCCL_MAX_NCHANNELS",
+     "nccltune lint --env", 2},
     {"nccl-versions", versions, DIAG_MEASURED,
-     "one container image for all ranks; two frameworks in one job may be right", "nccltune doctor --job"},
+     "use one container image for all ranks; two frameworks in one job may be correct", "nccltune doctor --job"},
     {"no-nvlink", no_nvlink, DIAG_MEASURED, "keep the rollout's tensor parallelism at two, or tune small all-reduces",
      "nccltune workload --from-launch train.sh --no-custom-all-reduce -o workload.json"},
 };

@@ -193,8 +193,7 @@ static int separate_runs(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_tests *t = &j->d->tests;
     return *t->twin_place &&
-           diag_hit(h, 0.9, t->twin_place, "the nodes ran nccl-tests each by itself: rank 0 is there on %d nodes",
-                    t->nhosts);
+           diag_hit(h, 0.9, t->twin_place, "each node ran nccl-tests alone: rank 0 exists on %d nodes", t->nhosts);
 }
 
 /* The port of a DGX Spark is two HCAs of 100 Gb/s each, on PCIe links of their own. */
@@ -206,7 +205,7 @@ static int half_a_port(const struct judge *j, struct diag_hit *h)
     return t->is_spark && t->nhosts > 1 && t->bytes >= SPARK_BYTES && t->busbw_GBps < SPARK_GBps &&
            diag_hit(h, 0.5, t->place,
                     "DGX Spark (GB10): one QSFP port is two HCAs of about 100 Gb/s each, such as rocep1s0f0 and "
-                    "roceP2p1s0f0, and both are needed for its 24 GB/s; %.1f GB/s were reached",
+                    "roceP2p1s0f0, and its 24 GB/s need both; measured: %.1f GB/s",
                     t->busbw_GBps);
 }
 
@@ -229,11 +228,9 @@ static int late_rank(const struct judge *j, struct diag_hit *h)
     }
     double others_us = ranks > 2 ? (sum_us - least_us) / (ranks - 1) : 0;
     return least_us < others_us / 1.5 &&
-           diag_hit(
-               h, 0.5 * (1 - least_us / others_us), x->place,
-               "rank %d comes last to the collectives: it is in them for %.3g ms, the others for %.3g ms, in which "
-               "they wait for it",
-               late, least_us / 1e3, others_us / 1e3);
+           diag_hit(h, 0.5 * (1 - least_us / others_us), x->place,
+                    "rank %d comes last to the collectives: %.3g ms in them, the others %.3g ms, waiting for it", late,
+                    least_us / 1e3, others_us / 1e3);
 }
 
 static int one_gpu_a_node(const struct judge *j, struct diag_hit *h)
@@ -241,11 +238,10 @@ static int one_gpu_a_node(const struct judge *j, struct diag_hit *h)
     const struct diag_tests *t = &j->d->tests;
     int hcas = hca_count(j->d);
     return t->rows && t->nhosts > 1 && t->ranks == t->nhosts && hcas > 1 &&
-           diag_hit(
-               h, 0.5, t->place,
-               "the run has one GPU a node and %d HCAs: a GPU drives the HCAs at its own PCIe switch, and its PCIe "
-               "slot is the limit (about 25 GB/s with Gen 4, 50 GB/s with Gen 5); %.1f GB/s were reached",
-               hcas, t->busbw_GBps);
+           diag_hit(h, 0.5, t->place,
+                    "the run has one GPU a node and %d HCAs: a GPU drives the HCAs at its own PCIe switch, and its "
+                    "PCIe slot is the limit (about 25 GB/s with Gen 4, 50 GB/s with Gen 5); measured: %.1f GB/s",
+                    hcas, t->busbw_GBps);
 }
 
 const struct diag_rule diag_tests_rules[] = {
@@ -254,18 +250,18 @@ const struct diag_rule diag_tests_rules[] = {
      "find where; PCIe ACS, a GPU or a link that flips bits",
      "NCCL_P2P_DISABLE=1, NCCL_NET_GDR_LEVEL=LOC, NCCL_PROTO=Simple, one at a time"},
     {"separate-runs", separate_runs, DIAG_LIKELY,
-     "build nccl-tests with MPI=1 and the MPI_HOME of the mpirun that starts it, and see that the same program lies on "
-     "every node",
+     "build nccl-tests with MPI=1 and the MPI_HOME of the mpirun that starts it, and check that every node has the "
+     "same program",
      "ldd ./build/all_reduce_perf | grep mpi"},
     {"half-a-port", half_a_port, DIAG_LIKELY,
      "name both HCAs of the port that has the cable (NCCL_IB_HCA=rocep1s0f0,roceP2p1s0f0), give both interfaces an "
      "address and MTU 9000, and use a release of NCCL from 2.28.9 on",
      "ibdev2netdev; ip -br link"},
     {"late-rank", late_rank, DIAG_LIKELY,
-     "look at what that rank does before: its share of the work, data loading, clocks and the processors of its node",
+     "check what that rank does before: its share of the work, data loading, clocks and the processors of its node",
      "nccltune probe on its node; py-spy dump of that rank"},
     {"one-gpu-a-node", one_gpu_a_node, DIAG_LIKELY,
-     "start one rank on every GPU of the nodes to use all HCAs; one GPU a node cannot fill more than its own HCA",
+     "start one rank on every GPU of the nodes to use all HCAs; one GPU per node cannot fill more than its own HCA",
      "mpirun -np GPUS -N GPUS_PER_NODE ... -g 1"},
     {"nccl-tests", read_table, DIAG_MEASURED, "compare with other runs, and tune from them",
      "nccltune results FILE; nccltune generate -t topology.json --results FILE -o PROFILE"},

@@ -98,7 +98,7 @@ static void say_largest(const struct diag_source *s, char to[DIAG_SENTENCE])
     char time[2][DIAG_TIME];
     if (!p || !strcmp(p->name, "not timed")) {
         diag_say(to, "A step takes %s; %s.", diag_time_text(time[0], s->step_ms),
-                 p ? "this log has no phases of it, or too few" : "this log says no more of it");
+                 p ? "this log has too few phases" : "this log has no more of it");
         return;
     }
     int ties = 0;
@@ -209,7 +209,7 @@ static void say_facts(const struct judge *j, char to[DIAG_SENTENCE])
     else if (j->d->nccl.lines)
         diag_say_nccl(&j->d->nccl, to);
     else
-        diag_say(to, "These files hold no steps of a job.");
+        diag_say(to, "These files have no steps of a job.");
 }
 
 /* Without its full stop. */

@@ -298,7 +298,7 @@ int diag_read_pickle(struct diagnosis *d, struct diag_input *in, struct err *e)
         if (json->file)
             fclose(json->file);
     } else {
-        rc = err_at(e, in->path, 0, 0, "a pickle that PyTorch's flight recorder has not written, or one cut off");
+        rc = err_at(e, in->path, 0, 0, "not a complete pickle of PyTorch's flight recorder");
     }
     for (int i = 0; i < p.n; i++)
         free(p.stack[i].text);

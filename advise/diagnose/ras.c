@@ -204,8 +204,8 @@ int diag_hangs_by_ras(const struct judge *j, struct diag_hit *h)
         diag_origin_text(&r->first[s], who);
         return diag_hit(h, s == RAS_BEHIND ? 0.6 : 1, r->place[s],
                         s == RAS_BEHIND
-                            ? "a hang, if a second report says the same: by NCCL's RAS %d rank%s or "
-                              "process%s %s, first: %s%s%s%s: look there first"
+                            ? "a hang, if a second report repeats it: by NCCL's RAS %d rank%s or process%s %s, first: "
+                              "%s%s%s%s: look there first"
                             : "a hang: by NCCL's RAS %d rank%s or process%s %s, first: %s%s%s%s: look there first",
                         r->count[s], r->count[s] == 1 ? "" : "s", r->count[s] == 1 ? " is" : "es are", states[s],
                         *who ? who : "unnamed", *r->what[s] ? ", " : "", r->what[s], ops);

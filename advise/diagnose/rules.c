@@ -100,8 +100,7 @@ static int communication_ratio(const struct judge *j, struct diag_hit *h)
 static int no_timer(const struct judge *j, struct diag_hit *h)
 {
     return j->s && j->s->may_hold > 0 &&
-           diag_hit(h, 0, j->s->place,
-                    "no timer shows %scommunication: what runs within a phase is counted as that phase",
+           diag_hit(h, 0, j->s->place, "no timer shows %scommunication: it counts as part of each phase",
                     j->s->visible ? "training's " : "");
 }
 
@@ -181,9 +180,9 @@ static int several_runs(const struct judge *j, struct diag_hit *h)
                                   s->steps, diag_time_text(time, s->step_ms));
         n++;
     }
-    return n > 1 && diag_hit(h, 0, j->s->place,
-                             "the files hold %d runs, which are judged apart: %s; the first lines speak of %s", n, list,
-                             j->s->run);
+    return n > 1 &&
+           diag_hit(h, 0, j->s->place, "the files hold %d runs, judged separately: %s; the first lines are about %s", n,
+                    list, j->s->run);
 }
 
 static int first_step(const struct judge *j, struct diag_hit *h)
@@ -269,13 +268,13 @@ static int gpu_low(const struct judge *j, struct diag_hit *h)
 
 static int trace_devices(const struct judge *j, struct diag_hit *h)
 {
-    return j->d->other_devices && diag_hit(h, 0, "", "a trace holds several GPUs; only the first of each was read");
+    return j->d->other_devices && diag_hit(h, 0, "", "a trace has several GPUs; only the first was read");
 }
 
 static int trace_cut(const struct judge *j, struct diag_hit *h)
 {
-    return j->d->cut_traces && diag_hit(h, 0, "", "%d trace%s cut off; what came before that was read",
-                                        j->d->cut_traces, j->d->cut_traces == 1 ? " is" : "s are");
+    return j->d->cut_traces && diag_hit(h, 0, "", "%d trace%s cut off; earlier parts were read", j->d->cut_traces,
+                                        j->d->cut_traces == 1 ? " is" : "s are");
 }
 
 #define NOT "not the network: "
@@ -286,24 +285,23 @@ static int trace_cut(const struct judge *j, struct diag_hit *h)
 
 static const struct diag_rule rules[] = {
     {"communication", communication, DIAG_MEASURED,
-     "see which collectives the job makes and tune the cluster for them; check the environment with nccltune lint",
-     TUNE},
+     "derive the job's collectives and tune the cluster for them; check the environment with nccltune lint", TUNE},
     {"communication", communication, DIAG_MEASURED,
-     "the weights' way to the inference engine is the larger part: tune broadcast and all-gather, and look at the path "
-     "with nccltune probe",
+     "weight sync to the inference engine is the larger part: tune broadcast and all-gather, and check the path with "
+     "nccltune probe",
      TUNE, 0, "rollout"},
-    {"communication-ratio", communication_ratio, DIAG_MEASURED, "worth tuning after what weighs more", TUNE,
+    {"communication-ratio", communication_ratio, DIAG_MEASURED, "worth tuning after the larger items", TUNE,
      DIAGNOSE_RATIO_LIMIT},
     {"rollout", phase_is_large, DIAG_MEASURED,
      NOT "raise the inference engine's memory fraction (gpu_memory_utilization) and batch, use the smallest tensor "
-         "parallelism that holds the model, CUDA graphs, or asynchronous rollout",
+         "parallelism that fits the model, CUDA graphs, or asynchronous rollout",
      "curl -s http://localhost:8000/metrics | nccltune diagnose -", 0.35, "rollout"},
     {"long-tail", long_tail, DIAG_LIKELY,
      NOT "GPUs wait for the longest responses: over-sample and cut off, roll out asynchronously, or balance by length",
      "", ROLLOUT_TAIL},
     {"cut-off", cut_off, DIAG_POSSIBLE,
-     NOT "responses run into max_response_length: raise it, or penalise length; a run of endless responses sets the "
-         "rollout's time",
+     NOT
+     "responses run into max_response_length: raise it, or penalise length; endless responses set the rollout's time",
      "", 0.2},
     {"reward", phase_is_large, DIAG_MEASURED,
      NOT "rewards run on the CPU or on a server: more workers (reward_model.launch_reward_fn_async, num_workers), "
@@ -311,23 +309,21 @@ static const struct diag_rule rules[] = {
      "py-spy dump --pid " TRAINER " | nccltune diagnose -", 0.15, "reward"},
     {"log-probabilities", phase_is_large, DIAG_MEASURED,
      "a forward pass of the trainer: raise log_prob_micro_batch_size, skip it where one update follows one rollout, "
-     "try "
-     "use_dynamic_bsz and no padding in a short run (jobs have stalled with them); its collectives count as it",
+     "try use_dynamic_bsz and no padding in a short run (jobs have stalled with them); its collectives count as part "
+     "of it",
      "", 0.30, "log-probabilities"},
     {"reference", phase_is_large, DIAG_MEASURED,
      "a forward pass of the reference model: larger micro-batches, no offload of its parameters, or no KL term", "",
      0.25, "reference"},
     {"actor-update", phase_is_large, DIAG_MEASURED,
-     "larger micro-batches, recompute only where memory asks for it, no offload; try use_dynamic_bsz and no padding in "
-     "a "
-     "short run (jobs have stalled with them); a trace tells compute from its collectives",
+     "larger micro-batches, recompute only if memory requires it, no offload; try use_dynamic_bsz and no padding in a "
+     "short run (jobs have stalled with them); a trace separates compute from its collectives",
      "nccltune diagnose rank0.pt.trace.json", 0.45, "actor update"},
     {"critic-update", phase_is_large, DIAG_MEASURED,
      "larger micro-batches for the critic, a smaller critic, or an algorithm without one (GRPO)", "", 0.25,
      "critic update", DIAG_COMPUTE},
     {"weight-sync", phase_is_large, DIAG_MEASURED,
-     "weights on the way to the inference engine: bucketed updates, the same layout on both sides, GPUDirect RDMA",
-     TUNE, 0.20, "weight sync"},
+     "weight sync: bucketed updates, the same layout on both sides, GPUDirect RDMA", TUNE, 0.20, "weight sync"},
     {"data-loader", kind_is_large, DIAG_MEASURED,
      NOT "more data loader workers, pinned memory, prefetch, faster storage", "", 0.10, "waiting for data takes",
      DIAG_DATA},
@@ -357,32 +353,30 @@ static const struct diag_rule rules[] = {
      "collectives wait for the slowest rank: balance pipeline stages and sequence lengths, and compare the GPUs' "
      "clocks",
      "nvidia-smi --query-gpu=timestamp,index,utilization.gpu,clocks.sm,power.draw --format=csv -l 1", STRAGGLER},
-    {"runs", several_runs, DIAG_MEASURED, "give the files of one job alone to see no other", ""},
-    {"largest-phase", largest_phase, DIAG_MEASURED,
-     "the first place to look at, whether it computes or waits: profile a few steps with torch.profiler",
+    {"runs", several_runs, DIAG_MEASURED, "pass the files of one job to see only that job", ""},
+    {"largest-phase", largest_phase, DIAG_MEASURED, "look here first: profile a few steps with torch.profiler",
      "nccltune diagnose rank0.pt.trace.json"},
     {"hang", diag_hangs, DIAG_LIKELY, diag_hang_advice,
      "nccltune doctor --job; nccltune lint --pid " TRAINER "; py-spy dump --pid " TRAINER " | nccltune diagnose -"},
     {"gpu-imbalance", gpu_imbalance, DIAG_MEASURED,
-     "balance work between ranks: sequence lengths, pipeline stages, experts; a GPU that waits shows as one that is "
-     "idle",
-     "", GPU_SPREAD},
+     "balance work between ranks: sequence lengths, pipeline stages, experts; a waiting GPU shows as idle", "",
+     GPU_SPREAD},
     {"gpu-idle", gpu_idle, DIAG_MEASURED,
-     "see which phase runs then: checkpoints, rewards on the CPU, data, or waiting for the slowest rollout",
+     "find the phase that runs then: checkpoints, rewards on the CPU, data, or waiting for the slowest rollout",
      "nccltune diagnose console.log gpus.csv", GPU_IDLE},
     {"gpu-low", gpu_low, DIAG_LIKELY,
-     "all wait alike: small batches, a host that launches too slowly, data, rewards, or collectives of all ranks; the "
-     "console log with timers says which",
+     "all wait equally: small batches, a host that launches too slowly, data, rewards, or collectives of all ranks; "
+     "the console log with timers shows which",
      "nccltune diagnose console.log gpus.csv", GPU_LOW},
     {"trend", trend, DIAG_MEASURED, "responses grow during training: cap their length, or plan for it", "", GROWTH,
      "rollout"},
-    {"trend", trend, DIAG_MEASURED, "look for growing sequences, fragmented memory, or throttled clocks", "", GROWTH},
+    {"trend", trend, DIAG_MEASURED, "check for growing sequences, fragmented memory, or throttled clocks", "", GROWTH},
     {"first-step", first_step, DIAG_MEASURED,
      NOT
      "compilation, remove-padding kernels or graph capture at the start; cache the compiled kernels if jobs are short",
      "", FIRST_STEP},
     {"start-stall", start_stall, DIAG_MEASURED,
-     NOT "weights are loaded or kernels compiled on the host; look there if jobs are short", "", START_IDLE_S},
+     NOT "weights are loaded or kernels compiled on the host; look there first if jobs are short", "", START_IDLE_S},
     {"no-timer", no_timer, DIAG_MEASURED,
      "profile a few steps with torch.profiler and read the trace with nccltune diagnose, or switch the framework's "
      "timers "

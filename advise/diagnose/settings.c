@@ -166,9 +166,9 @@ static const struct {
     {"use_dynamic_bsz", "true", 0, 0.3,
      "FSDP jobs have stalled with use_dynamic_bsz=True: ranks had unequal numbers of micro-batches (verl issue 6178)",
      "update verl (pull request 5591), or start once with use_dynamic_bsz=False", 1},
-    {"use_remove_padding", "false", 0, 0.15, "padding is computed on as if it were text",
+    {"use_remove_padding", "false", 0, 0.15, "padding is computed like text",
      "try use_remove_padding=True in a short run first: with it jobs have stalled at their first step (verl issue "
-     "387); leave it off where one does"},
+     "387); leave it off if a job stalls"},
     /* Said of jobs that stand still alone. */
     {"use_remove_padding", "true", 0, 0.3, "jobs have stalled at their first step with use_remove_padding=True",
      "start once with use_remove_padding=False; if that runs, rebuild flash-attn for this PyTorch", 1},
@@ -200,12 +200,12 @@ static const struct {
      "try overlap_comm true, and compare the loss: a race is reported (DeepSpeed issue 5545)"},
     {"packing", "true", 0, 0.2, "Swift jobs have stalled with packing and streaming under ZeRO-3 (ms-swift issue 9649)",
      "start once with packing or streaming off", 1},
-    {"NCCL_P2P_DISABLE", "1", 0, 0.20, "NCCL_P2P_DISABLE=1 keeps NCCL off NVLink and PCIe peer access",
+    {"NCCL_P2P_DISABLE", "1", 0, 0.20, "NCCL_P2P_DISABLE=1 disables NVLink and PCIe peer access in NCCL",
      "unset it, and run nccltune lint on the environment; a job that hangs without it has PCIe ACS or the IOMMU on: "
      "sudo lspci -vvv | grep ACSCtl, iommu=pt"},
     {"NCCL_IB_DISABLE", "1", 0, 0.20, "NCCL_IB_DISABLE=1 sends everything between nodes through TCP sockets",
      "unset it where there is InfiniBand or RoCE, and run nccltune lint on the environment"},
-    {"NCCL_SHM_DISABLE", "1", 0, 0.10, "NCCL_SHM_DISABLE=1 keeps NCCL off shared memory",
+    {"NCCL_SHM_DISABLE", "1", 0, 0.10, "NCCL_SHM_DISABLE=1 disables shared memory in NCCL",
      "unset it, and run nccltune lint on the environment"},
 };
 #define SETTINGS (sizeof settings / sizeof *settings)

@@ -187,7 +187,7 @@ static const struct {
     {"perf/mfu/actor", METRIC("MFU, actor update"), 1},
     {"perf/actor_train_tflops", METRIC("TFLOP/s, actor update"), 1},
     {"MFU", METRIC("MFU by Swift"), 1},
-    {"fully_async/trainer/idle_ratio", METRIC("part that the trainer idles"), 1},
+    {"fully_async/trainer/idle_ratio", METRIC("idle part of the trainer"), 1},
     {"response_length/mean", METRIC("response length, mean"), 1},
     {"response_length/max", METRIC("response length, longest"), 1},
     {"response_length/clip_ratio", METRIC("responses cut off"), 1},

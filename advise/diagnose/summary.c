@@ -192,7 +192,7 @@ static void bound_communication(const struct diagnosis *d, enum diag_format f, s
         diag_say(s->bound, "MFU is %.0f %%, so compute takes at least %.0f %% of %s", 100 * fmax(whole_mfu, mfu),
                  100 * (1 - room_of(fmax(whole_mfu, mfu))), whole_mfu > 0 ? "the time" : "the actor update");
     else if (excess > 0.01)
-        diag_say(s->bound, "phases sum to %.0f %% of the step, so some run beside others", 100 * (1 + excess));
+        diag_say(s->bound, "phases sum to %.0f %% of the step, so some overlap", 100 * (1 + excess));
     else if (x->is_async && sync > 0.01)
         diag_say(s->bound, "weight sync of an asynchronous job includes waiting for rollouts to end");
     else if (shown && unseen > 0 && inside > 0)

@@ -57,7 +57,7 @@ static void print_sides(FILE *out, const struct diag_source *s)
         fprintf(out, "  rollout and its weight sync %.0f %%, training %.0f %%%s", 100 * side[DIAG_ROLLOUT],
                 100 * side[DIAG_TRAIN], guessed > 0 ? "" : "\n");
     if (side[DIAG_ROLLOUT] > 0 && side[DIAG_TRAIN] > 0 && guessed > 0)
-        fprintf(out, ", timers that are not known %.0f %%\n", 100 * guessed);
+        fprintf(out, ", unknown timers %.0f %%\n", 100 * guessed);
 }
 
 static void print_source(FILE *out, const struct diag_source *s, int primary)
@@ -171,7 +171,7 @@ void diagnose_text(const struct diag_result *r, FILE *out)
         if (r->failure.id && !strcmp(r->findings[i].id, r->failure.id))
             continue;
         if (!number)
-            fputs("\nNext, by what is at stake:\n", out);
+            fputs("\nNext, the largest savings first:\n", out);
         print_finding(out, ++number, &r->findings[i]);
     }
     print_files(out, r);

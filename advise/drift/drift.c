@@ -262,7 +262,7 @@ struct drift_fleet *drift_read(const char *const *dirs, size_t ndirs, struct are
             return NULL;
         }
     if (!f->njobs) {
-        err_set(e, ERR_FAILED, "%s holds no capture: no JOB.rank.N.json, as NCCLTUNE_CAPTURE=DIR leaves them", dirs[0]);
+        err_set(e, ERR_FAILED, "%s has no capture: no JOB.rank.N.json of NCCLTUNE_CAPTURE=DIR", dirs[0]);
         return NULL;
     }
     qsort(f->jobs, f->njobs, sizeof *f->jobs, by_time);

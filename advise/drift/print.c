@@ -26,7 +26,7 @@ static void print_jobs(const struct drift_fleet *f, FILE *out)
         print_day(j->seen.began, day);
         snprintf(ranks, sizeof ranks, "%zu of %d", j->seen.nranks, j->seen.size);
         fprintf(out, "%-16s  %-16s  %11s  %5zu  %5zu  %6zu%s\n", j->seen.name, day, ranks, j->npoints, j->nlate,
-                j->ndrifts, j->seen.cut ? "  (not all of it was read)" : "");
+                j->ndrifts, j->seen.cut ? "  (partly read)" : "");
     }
     if (first)
         fprintf(out, "(%zu earlier ones)\n", first);
@@ -56,15 +56,15 @@ static void print_basis(const struct drift_fleet *f, FILE *out)
     for (size_t i = 0; i < f->njobs; i++)
         jobs[f->jobs[i]->basis]++;
     if (jobs[OBSERVE_HOSTS])
-        fprintf(out,
-                "\n%zu of %zu jobs have the hosts' times and no times of GPUs (NCCLTUNE_CAPTURE_TIMES=1): of these, "
-                "hosts that "
-                "are more than 5 ms late show, as behind a data loader; slow GPUs do not, nor calls that have become "
-                "slower.\n",
-                jobs[OBSERVE_HOSTS], f->njobs);
+        fprintf(
+            out,
+            "\n"
+            "%zu of %zu jobs have the hosts' times and no times of GPUs (NCCLTUNE_CAPTURE_TIMES=1): they show hosts "
+            "that are more than 5 ms late, for example behind a data loader, but neither slow GPUs nor slower calls.\n",
+            jobs[OBSERVE_HOSTS], f->njobs);
     if (jobs[OBSERVE_NOTHING])
-        fprintf(out, "\n%zu of %zu jobs have no times of either kind: nothing can be said of them.\n",
-                jobs[OBSERVE_NOTHING], f->njobs);
+        fprintf(out, "\n%zu of %zu jobs have no times of either kind and cannot be judged.\n", jobs[OBSERVE_NOTHING],
+                f->njobs);
 }
 
 void drift_print(const struct drift_fleet *f, FILE *out)
@@ -82,7 +82,7 @@ void drift_print(const struct drift_fleet *f, FILE *out)
         fprintf(out, "  job %s: %s\n", f->calls[i].now.job->name, sentence);
     }
     if (!f->ncauses && !f->ncalls)
-        fputs("\nNo rank keeps others waiting, and no call has become slower.\n", out);
+        fputs("\nNo rank is late, and no call has become slower.\n", out);
     print_basis(f, out);
 }
 

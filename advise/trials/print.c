@@ -26,7 +26,7 @@ static void print_comparison(const struct trials_comparison *c, FILE *out)
 {
     char change[48], low[48], high[48];
     if (!(c->ratio > 0)) {
-        fprintf(out, "undecided: %zu and %zu jobs that can be compared are too few\n", c->tried, c->others);
+        fprintf(out, "undecided: %zu and %zu comparable jobs are too few\n", c->tried, c->others);
         return;
     }
     print_change(c->ratio, change);
@@ -54,7 +54,7 @@ static void print_trial(const struct trial *t, const char *figure, FILE *out)
     if (c->counted < t->planned)
         fprintf(out, "  %zu of the %zu planned jobs have ended, %zu run\n", c->counted, t->planned, t->running);
     if (c->counted == t->planned && c->verdict == TRIALS_UNDECIDED && c->ratio > 0)
-        fprintf(out, "  all planned jobs have run: a trial of another name with --jobs %zu can tell more\n",
+        fprintf(out, "  all planned jobs have run: start another trial with --jobs %zu to learn more\n",
                 c->jobs_needed);
     if (t->ended_tried + t->ended_others)
         fprintf(out, "  failed: %zu of %zu with it, %zu of %zu without%s\n", t->failed_tried, t->ended_tried,
@@ -70,13 +70,14 @@ static void print_trial(const struct trial *t, const char *figure, FILE *out)
 void trials_print(const struct trials *t, FILE *out)
 {
     if (!t->count)
-        fputs("There is no trial: nccltune install-profile PROFILE --trial NAME begins one.\n", out);
+        fputs("There is no trial: nccltune install-profile PROFILE --trial NAME starts one.\n", out);
     for (size_t i = 0; i < t->count; i++)
         print_trial(&t->list[i], t->figure, out);
     if (t->odd)
-        fprintf(out, "%zu lines of Slurm's accounting were left out: no jobs, or two of one number\n", t->odd);
+        fprintf(out, "%zu lines of Slurm's accounting were left out: not a job, or a number that occurs twice\n",
+                t->odd);
     if (t->unknown)
-        fprintf(out, "%zu figures are of jobs that Slurm's accounting does not have\n", t->unknown);
+        fprintf(out, "%zu figures are of jobs unknown to Slurm's accounting\n", t->unknown);
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */

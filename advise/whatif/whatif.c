@@ -38,7 +38,7 @@ struct whatif *whatif_new(const char *machine, int coll, const struct model_setu
     struct model_setup s = *base;
     s.nccl.class_index = topo_gpu_class(s.nccl.topology);
     if (s.nccl.class_index < 0) {
-        err_set(e, ERR_FAILED, "%s: no node has a GPU, so that there is nothing to predict", machine);
+        err_set(e, ERR_FAILED, "%s: no node has a GPU: nothing to predict", machine);
         return NULL;
     }
     if (!s.nccl.nodes)

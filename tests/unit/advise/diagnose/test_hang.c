@@ -39,9 +39,8 @@ TEST_CASE(ras_text_names_the_rank)
         read_text(HEAD "#0-0 (00000000abcd) MISMATCH\n  Communicator ranks have different AllReduce operation counts\n"
                        "  Rank 5 has launched up to operation 8 -- GPU 1 managed by process 77 on node n2\n"
                        "  7 ranks have launched up to operation 12\n"),
-        "A hang, if a second report says the same: by NCCL's RAS 1 rank or process is behind, first: rank 5, node n2, "
-        "GPU 1, AllReduce operation 8, "
-        "others 12: look there first");
+        "A hang, if a second report repeats it: by NCCL's RAS 1 rank or process is behind, first: rank 5, node n2, GPU "
+        "1, AllReduce operation 8, others 12: look there first");
     expect_start(
         read_text(HEAD "#0-0 (00000000abcd) ERROR\n  Asynchronous error on 1 rank\n"
                        "  Rank 2 reported unhandled system error -- GPU 2 managed by process 7 on node n1\n"),
@@ -70,9 +69,8 @@ TEST_CASE(ras_text_of_ranks_that_are_ahead)
 TEST_CASE(ras_json_names_the_rank)
 {
     expect_start(read_text(JSON(RANK(0, 7) "," RANK(1, 5) "," RANK(2, 7), "")),
-                 "A hang, if a second report says the same: by NCCL's RAS 1 rank or process is behind, first: rank 1, "
-                 "node n1, GPU 1, AllReduce operation 5, "
-                 "others 7");
+                 "A hang, if a second report repeats it: by NCCL's RAS 1 rank or process is behind, first: rank 1, "
+                 "node n1, GPU 1, AllReduce operation 5, others 7");
     expect_start(
         read_text(JSON(RANK(0, 7) "," RANK(1, 5),
                        "{\"rank\": 2, \"host\": \"n9\", \"cuda_dev\": 0, \"status\": {\"considered_dead\": true}}")),
@@ -126,7 +124,7 @@ TEST_CASE(a_pickle_of_something_else_is_refused)
     struct err e = {0};
     static const char text[] = "\x80\x02}X\x07\0\0\0entriescos\nsystem\nX\x04\0\0\0true\x85Rs.";
     assert_int_not_equal(feed_bytes(d, text, sizeof text - 1, &e), 0);
-    assert_non_null(strstr(e.text, "flight recorder has not written"));
+    assert_non_null(strstr(e.text, "complete pickle of PyTorch's flight recorder"));
     diagnose_free(d);
 }
 

@@ -112,7 +112,7 @@ static void says_that_nothing_is(void **state)
     char *text = NULL;
     size_t bytes;
     assert_null(drift_read(dirs + 1, 1, a, &e));
-    assert_non_null(strstr(e.text, "none holds no capture"));
+    assert_non_null(strstr(e.text, "none has no capture"));
     e = (struct err){0};
     put_job("b", 1, 1000, 0, 0);
     assert_null(drift_read(dirs, 3, a, &e));
@@ -124,7 +124,8 @@ static void says_that_nothing_is(void **state)
     fclose(out);
     assert_string_equal(text, "job               began (UTC)        ranks read  calls   late  slower\n"
                               "1                 2026-09-22 14:13       4 of 4      1      0       0\n"
-                              "\nNo rank keeps others waiting, and no call has become slower.\n");
+                              "\n"
+                              "No rank is late, and no call has become slower.\n");
     free(text);
     drift_free(f);
     drift_free(NULL);
