@@ -76,9 +76,9 @@ static int read_again(const struct lint *l, const struct lint_text *t, const str
     int rc = t->error ? 0 : lint_read_text(again, t->name, out->text, out->bytes, t->kind, &why);
     lint_check(again);
     if (rc)
-        rc = err_set(e, ERR_FAILED, "%s: left as it is: the corrected text would be unreadable: %s", t->name, why.text);
+        rc = err_set(e, ERR_FAILED, "%s: unchanged: the corrected text would be unreadable: %s", t->name, why.text);
     else if (again->ntexts && errors_in(again, again->texts[0]) > errors_in(l, t))
-        rc = err_set(e, ERR_FAILED, "%s: left as it is: the corrected text would have more errors", t->name);
+        rc = err_set(e, ERR_FAILED, "%s: unchanged: the corrected text would have more errors", t->name);
     lint_free(again);
     return rc;
 }

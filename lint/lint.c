@@ -377,7 +377,7 @@ int lint_read_text(struct lint *l, const char *name, const char *text, size_t by
     struct err why = {0};
     if (!memchr(text, '\0', bytes))
         return read_data(l, add_text(l, name, arena_strndup(l->arena, text, bytes), bytes), kind, e);
-    err_set(&why, ERR_FAILED, "%s: holds a NUL byte, expected text", name);
+    err_set(&why, ERR_FAILED, "%s: contains a NUL byte, expected text", name);
     return has_failed(l, add_text(l, name, "", 0), &why, e);
 }
 

@@ -30,7 +30,7 @@ static void collect_findings(struct page *p)
         if (d.unread && !d.error) {
             f.line = d.unread_line;
             f.column = 1;
-            f.text = arena_printf(p->a, "%s in a form that lint does not understand, this the first",
+            f.text = arena_printf(p->a, "%s in a form that lint does not understand; this is the first",
                                   count_text(p->a, d.unread, "setting"));
         }
         p->unread += d.unread;

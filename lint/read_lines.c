@@ -54,32 +54,33 @@ static void judge_line(const struct conf_line *c, struct lint_setting *s, const 
     const char *right = meant_value(l, value, n);
     struct lint_finding *f = NULL;
     if (c->name > c->at)
-        f = lint_find(l, strncmp(c->v->s + c->at, "export", 6) ? NT_CONF_BLANKS : NT_CONF_EXPORT, s,
-                      arena_printf(l->arena,
-                                   "NCCL takes all in front of '=' as the name: this sets a variable called \"%.*s\".",
-                                   (int)line->name_length, line->name),
-                      "Begin the line with the variable's name.");
+        f = lint_find(
+            l, strncmp(c->v->s + c->at, "export", 6) ? NT_CONF_BLANKS : NT_CONF_EXPORT, s,
+            arena_printf(l->arena,
+                         "NCCL takes everything before '=' as the name: this sets a variable called \"%.*s\".",
+                         (int)line->name_length, line->name),
+            "Begin the line with the variable's name.");
     else if (c->name_end < c->at + line->name_length)
-        f = lint_find(l, NT_CONF_BLANKS, s, "The blank in front of '=' becomes a part of the variable's name.",
+        f = lint_find(l, NT_CONF_BLANKS, s, "The blank before '=' becomes part of the variable's name.",
                       "Write NAME=value without blanks.");
     else if (n > 0 && (*value == ' ' || *value == '\t'))
-        f = lint_find(l, NT_CONF_BLANKS, s, "The blank behind '=' becomes a part of the value.",
+        f = lint_find(l, NT_CONF_BLANKS, s, "The blank after '=' becomes part of the value.",
                       "Write NAME=value without blanks.");
     else if (n >= 2 && (*value == '"' || *value == '\'') && strlen(right) < n)
-        f = lint_find(l, NT_QUOTED_VALUE, s, "NCCL takes no quotes away here: they become a part of the value.",
+        f = lint_find(l, NT_QUOTED_VALUE, s, "NCCL does not remove quotes here: they become part of the value.",
                       "Write the value without quotes.");
     else if (memmem(value, n, " #", 2) || memmem(value, n, "\t#", 2))
-        f = lint_find(l, NT_CONF_COMMENT, s, "A comment behind a value becomes a part of the value.",
+        f = lint_find(l, NT_CONF_COMMENT, s, "A comment after a value becomes part of the value.",
                       "Give the comment a line of its own, '#' in column 1.");
     else if (memchr(value, '$', n))
-        lint_find(l, NT_CONF_EXPANSION, s, "NCCL expands nothing in this file: '$' is taken as it stands.",
+        lint_find(l, NT_CONF_EXPANSION, s, "NCCL expands nothing in this file: '$' is an ordinary character.",
                   "Write the value itself.");
     if (f && !strpbrk(right, "\"' \t"))
         fix_line(f, l, c, right);
     if (line->cut)
         lint_find(l, NT_CONF_TOO_LONG, s, "NCCL cuts a name or value after 1,023 bytes.", "Shorten the line.");
     if (!strcmp(s->name, "NCCL_CONF_FILE"))
-        lint_find(l, NT_CONF_FILE_IN_CONF, s, "NCCL chooses its files before it reads this one: no effect.",
+        lint_find(l, NT_CONF_FILE_IN_CONF, s, "NCCL has chosen its files before it reads this one: no effect.",
                   "Set NCCL_CONF_FILE in the job's environment.");
 }
 
@@ -197,7 +198,7 @@ static void read_env(const struct docker *d, size_t at, size_t end)
         struct lint_setting *old = value.token == SHELL_WORD ? add_env(d, w.at, n, value.at, value.end) : NULL;
         if (old && shell_next_word(s, value.end, end).token == SHELL_WORD)
             lint_find(d->l, NT_ENV_WITHOUT_EQUALS, old,
-                      "Without '=' its value is all the rest of the line, blanks included.",
+                      "Without '=' its value is the rest of the line, blanks included.",
                       "Write NAME=value for each of them.");
         return;
     }
@@ -207,7 +208,7 @@ static void read_env(const struct docker *d, size_t at, size_t end)
         if (n > 0 && w.at + n < w.end && s[w.at + n] == '=')
             add_env(d, w.at, n, w.at + n + 1, w.end);
         else if (bare)
-            lint_find(d->l, NT_ENV_WITHOUT_EQUALS, bare, "A name without '=' behind pairs ends the build.",
+            lint_find(d->l, NT_ENV_WITHOUT_EQUALS, bare, "A name without '=' after pairs ends the build.",
                       "Write NAME=value for each of them.");
         w = shell_next_word(s, w.end, end);
     }
@@ -349,7 +350,7 @@ static void find_pair_in_words(const struct lines *x, size_t at, size_t bytes)
 {
     struct lint_setting *set = lint_setting_new(x->l, x->v, at, bytes, LINT_DECLARED);
     if (set)
-        lint_find(x->l, NT_PAIR_IN_TWO, set, "A pair is one word here: the blanks take its value away.",
+        lint_find(x->l, NT_PAIR_IN_TWO, set, "A pair is one word here: the value after the blank is lost.",
                   "Write NAME=value without blanks.");
 }
 

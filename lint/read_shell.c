@@ -235,8 +235,8 @@ void lint_find_not_exported(struct lint *l, const struct lint_view *v, size_t be
         }
         if (unused[k])
             lint_find(l, NT_NOT_EXPORTED, s,
-                      "Without export this stays inside the shell, unless the name came exported from outside.",
-                      "Write export in front of it, or hand it to the launcher.");
+                      "Without export this stays inside the shell, unless the name was exported before.",
+                      "Write export before it, or pass it to the launcher.");
     }
 }
 

@@ -159,7 +159,7 @@ static void check_string(struct source *p, const struct lint_setting *s, const s
         size_t n = strlen(forms[i]);
         if (p->g == &languages[PYTHON] && value->type == SOURCE_WORD && name->from > n &&
             !memcmp(text_at(p, name) - 1 - n, forms[i], n))
-            lint_find(p->l, NT_NOT_A_STRING, s, "os.environ takes strings alone: this line raises TypeError.",
+            lint_find(p->l, NT_NOT_A_STRING, s, "os.environ takes only strings: this line raises TypeError.",
                       "Write the value in quotes.");
     }
 }

@@ -85,7 +85,7 @@ static void check_string(struct yaml *y, const struct lint_setting *s, const str
     int number = *value->text && strspn(value->text, "0123456789") == strlen(value->text);
     int truth = !strcmp(value->text, "true") || !strcmp(value->text, "false");
     if (s && value->plain && (number || truth) && memmem(y->v->s, y->v->to, "apiVersion:", 11))
-        lint_find(y->l, NT_NOT_A_STRING, s, "Kubernetes takes strings alone here and refuses the manifest.",
+        lint_find(y->l, NT_NOT_A_STRING, s, "Kubernetes takes only strings here and refuses the manifest.",
                   "Write the value in quotes.");
 }
 
@@ -98,7 +98,7 @@ static int add_pair(struct yaml *y, const struct scalar *text, int group)
         struct lint_view v = view_of(y, text);
         struct lint_setting *s = lint_setting_new(y->l, &v, 0, n, LINT_DECLARED);
         if (s)
-            lint_find(y->l, NT_PAIR_IN_TWO, s, "The blank in front of '=' becomes a part of the variable's name.",
+            lint_find(y->l, NT_PAIR_IN_TWO, s, "The blank before '=' becomes part of the variable's name.",
                       "Write NAME=value without blanks.");
         return 1;
     }

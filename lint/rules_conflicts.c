@@ -56,10 +56,10 @@ static void check_tuner(struct lint *l, const struct pair *p)
 {
     const char *pinned = !p->b->value || is_no_plugin(p->b) ? NULL : pinned_collectives(l, p->a);
     if (pinned)
-        lint_find(l, NT_PIN_BEATS_TUNER, p->at,
-                  arena_printf(l->arena, "%s leaves the tuner plugin one choice for %s, whatever the size.", p->a->name,
-                               pinned),
-                  "Remove the pin, and let the plugin's table decide.");
+        lint_find(
+            l, NT_PIN_BEATS_TUNER, p->at,
+            arena_printf(l->arena, "%s leaves the tuner plugin one choice for %s at every size.", p->a->name, pinned),
+            "Remove the pin, and let the plugin's table decide.");
 }
 
 static void check_min_max(struct lint *l, const struct pair *p)
@@ -83,8 +83,8 @@ static void check_alias(struct lint *l, const struct pair *p)
 static void check_socket_hca(struct lint *l, const struct pair *p)
 {
     if (is_word(p->a, "Socket"))
-        lint_find(l, NT_NETWORK_EXCLUDED, p->at,
-                  "With NCCL_NET=Socket no RDMA device is used, whatever NCCL_IB_HCA says.", "Remove one of the two.")
+        lint_find(l, NT_NETWORK_EXCLUDED, p->at, "With NCCL_NET=Socket no RDMA device is used, despite NCCL_IB_HCA.",
+                  "Remove one of the two.")
             ->severity = FINDING_WARNING;
 }
 
@@ -104,7 +104,7 @@ static void check_merge(struct lint *l, const struct pair *p)
         return;
     if (lint_is_on(p->a) && is_word(p->b, "LOC"))
         lint_find(l, NT_MERGE_DISABLED, p->at,
-                  "NCCL_NET_MERGE_LEVEL=LOC merges no ports, so the older NCCL_IB_MERGE_NICS=1 asks in vain.",
+                  "NCCL_NET_MERGE_LEVEL=LOC merges no ports, so the older NCCL_IB_MERGE_NICS=1 has no effect.",
                   "Remove one of the two.");
     if (!is_number(p->a, 0) || is_word(p->b, "LOC"))
         return;
@@ -121,7 +121,7 @@ static void check_cta_policy(struct lint *l, const struct pair *p)
     if (!strcmp(p->b->name, "NCCL_TUNER_PLUGIN") && (!p->b->value || is_no_plugin(p->b)))
         return;
     lint_find(l, NT_CTA_POLICY_UNUSED, p->at,
-              arena_printf(l->arena, "The EFFICIENCY policy is left aside while %s is there.", p->b->name),
+              arena_printf(l->arena, "NCCL ignores the EFFICIENCY policy while %s is set.", p->b->name),
               "Remove one of the two.");
 }
 
@@ -192,8 +192,8 @@ static void check_algorithm_and_protocol(struct lint *l, const struct pair *p)
     if (names)
         lint_find(l, NT_NOTHING_LEFT, p->at,
                   arena_printf(l->arena,
-                               "NCCL_ALGO leaves %s algorithms that exist with Simple alone, which NCCL_PROTO leaves "
-                               "out: from 2.24.3 on such a call fails with invalid usage.",
+                               "NCCL_ALGO leaves %s algorithms that exist only with Simple, which NCCL_PROTO excludes: "
+                               "from 2.24.3 on such a call fails with invalid usage.",
                                names),
                   "Add Simple to NCCL_PROTO, or Ring to NCCL_ALGO.");
 }
@@ -204,7 +204,7 @@ static void check_level_c2c(struct lint *l, const struct pair *p)
     if (lint_is_on(p->a) && level && (!strcmp(level, "PIX") || !strcmp(level, "PXB")) && l->high >= 22902)
         lint_find(
             l, NT_LEVEL_LIMITS_C2C, p->at,
-            "From 2.29.2 on a written level replaces the default that lets C2C paths in: GPUDirect over C2C is off.",
+            "From 2.29.2 on a written level replaces the default that allows C2C paths: GPUDirect over C2C is off.",
             "Remove NCCL_NET_GDR_LEVEL, or write P2C.");
 }
 
@@ -214,7 +214,7 @@ static void check_filter(struct lint *l, const struct pair *p)
     if (level && strcmp(level, "INFO") != 0 && strcmp(level, "TRACE") != 0)
         lint_find(l, NT_DEBUG_FILTER_UNUSED, p->at,
                   arena_printf(l->arena, "The filter counts for INFO and TRACE lines; at %s there are none.", level),
-                  "Remove NCCL_DEBUG_SUBSYS, or set NCCL_DEBUG=INFO while you look for something.");
+                  "Remove NCCL_DEBUG_SUBSYS, or set NCCL_DEBUG=INFO while debugging.");
 }
 
 static void check_efa(struct lint *l, const struct pair *p)
@@ -232,8 +232,8 @@ static void check_routing(struct lint *l, const struct pair *p)
     int64_t index;
     if (lint_is_on(p->a) && lint_number(p->b, &index) && index >= 0)
         lint_find(l, NT_ADAPTIVE_ROUTING_ON_ROCE, p->at,
-                  "A GID index is for RoCE, where NCCL counts on packets in order by default: with 1 every large "
-                  "message takes one more write, which pays only on switches that route adaptively.",
+                  "A GID index is for RoCE, where NCCL expects packets in order by default: with 1 every large message "
+                  "takes one more write, which pays only on switches that route adaptively.",
                   "Remove NCCL_IB_ADAPTIVE_ROUTING, unless the Ethernet fabric routes adaptively.");
 }
 
@@ -250,7 +250,7 @@ static void check_family_of_range(struct lint *l, const struct pair *p)
 {
     if (is_word(p->a, "AF_INET6") && p->b->value && strchr(p->b->value, '/') && !strchr(p->b->value, ':'))
         lint_find(l, NT_FEATURE_OFF, p->at,
-                  "With NCCL_IB_ADDR_FAMILY=AF_INET6 NCCL drops a range of IPv4 addresses without a word.",
+                  "With NCCL_IB_ADDR_FAMILY=AF_INET6 NCCL silently drops a range of IPv4 addresses.",
                   "Write a range of IPv6 addresses, or AF_INET.");
 }
 
@@ -259,7 +259,7 @@ static void check_switch(struct lint *l, const struct pair *p)
     if (!is_number(p->b, 0) || is_number(p->a, 0))
         return;
     lint_find(l, NT_FEATURE_OFF, p->at,
-              arena_printf(l->arena, "%s=0 switches off what %s is about.", p->b->name, p->a->name),
+              arena_printf(l->arena, "%s=0 disables the feature of %s.", p->b->name, p->a->name),
               "Remove one of the two.");
 }
 
@@ -301,19 +301,19 @@ static const struct {
     {"NCCL_ALGO", "NCCL_TUNER_PLUGIN", check_tuner},
     {"NCCL_PROTO", "NCCL_TUNER_PLUGIN", check_tuner},
     {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", NULL, "1", NULL, NT_P2P_LEVEL_UNUSED,
-     "NCCL_P2P_DISABLE=1 wins; NCCL_P2P_LEVEL is not looked at.", "Remove one of the two."},
+     "NCCL_P2P_DISABLE=1 wins; NCCL_P2P_LEVEL is ignored.", "Remove one of the two."},
     {"NCCL_MIN_CTAS", "NCCL_MAX_CTAS", check_min_max},
     {"NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", check_min_max},
     {"NCCL_MIN_P2P_NCHANNELS", "NCCL_MAX_P2P_NCHANNELS", check_min_max},
     {"NCCL_MIN_NRINGS", "NCCL_MIN_NCHANNELS", check_alias},
     {"NCCL_MAX_NRINGS", "NCCL_MAX_NCHANNELS", check_alias},
     {"NCCL_NET", "NCCL_IB_DISABLE", NULL, "IB", "!0", NT_NETWORK_EXCLUDED,
-     "NCCL_NET=IB requires the transport that NCCL_IB_DISABLE takes out: communicator creation fails.",
+     "NCCL_NET=IB requires the transport that NCCL_IB_DISABLE removes: communicator creation fails.",
      "Remove one of the two."},
     {"NCCL_NET", "NCCL_IB_HCA", check_socket_hca},
     {"NCCL_NET", "NCCL_NET_PLUGIN", check_no_plugin},
     {"NCCL_MNNVL_ENABLE", "NCCL_CUMEM_ENABLE", NULL, "=1", "=0", NT_MNNVL_WITHOUT_CUMEM,
-     "NVLink between nodes needs the cuMem calls that NCCL_CUMEM_ENABLE=0 rules out.", "Remove NCCL_CUMEM_ENABLE."},
+     "NVLink between nodes needs the cuMem calls that NCCL_CUMEM_ENABLE=0 disables.", "Remove NCCL_CUMEM_ENABLE."},
     {"NCCL_IB_MERGE_NICS", "NCCL_NET_MERGE_LEVEL", check_merge},
     {"NCCL_IB_MERGE_NICS", "NCCL_NET_FORCE_MERGE", check_merge},
     {"NCCL_CTA_POLICY", "NCCL_ALGO", check_cta_policy},
@@ -323,10 +323,10 @@ static const struct {
     {"NCCL_IB_AR_THRESHOLD", "NCCL_IB_OOO_RQ", NULL, NULL, "!0", NT_AR_THRESHOLD_UNUSED,
      "NCCL_IB_OOO_RQ=1 does not use the adaptive routing threshold.", "Remove NCCL_IB_AR_THRESHOLD."},
     {"NCCL_NVLS_ENABLE", "NCCL_CUMEM_ENABLE", NULL, "=1", "=0", NT_NVLS_CONFLICT,
-     "NVLS needs the cuMem calls that NCCL_CUMEM_ENABLE=0 rules out, and 1 skips the check for them.",
+     "NVLS needs the cuMem calls that NCCL_CUMEM_ENABLE=0 disables, and 1 skips the check for them.",
      "Leave NCCL_NVLS_ENABLE at 2, or remove NCCL_CUMEM_ENABLE."},
     {"NCCL_NVLS_ENABLE", "NCCL_MULTI_RANK_GPU_ENABLE", NULL, "=1", "!0", NT_NVLS_CONFLICT,
-     "Several ranks on one GPU rule NVLS out, and with NCCL_NVLS_ENABLE=1 communicator creation fails.",
+     "Several ranks on one GPU disable NVLS, and with NCCL_NVLS_ENABLE=1 communicator creation fails.",
      "Leave NCCL_NVLS_ENABLE at 2."},
     {"NCCL_NVLS_ENABLE", "NCCL_ALGO", check_switched_algorithms},
     {"NCCL_COLLNET_ENABLE", "NCCL_ALGO", check_switched_algorithms},
@@ -347,12 +347,12 @@ static void check_ib_off(struct lint *l, const struct lint_setting *s)
     if ((strncmp(s->name, "NCCL_IB_", 8) != 0 && !gdr) || (s->value && !*s->value) ||
         (!socket && (!off || !lint_is_on(off))) || (is_switch && !hca))
         return;
-    struct lint_finding *f = lint_find(
-        l, NT_IB_SETTING_UNUSED, s,
-        is_switch ? "It takes NCCL's own RDMA transport out, so NCCL_IB_HCA above is not used by it."
-                  : arena_printf(l->arena, "%s takes NCCL's own RDMA transport out, so this is not used by it.",
-                                 socket ? "NCCL_NET=Socket" : "NCCL_IB_DISABLE"),
-        "Remove one of the two, unless a network plugin reads it.");
+    struct lint_finding *f =
+        lint_find(l, NT_IB_SETTING_UNUSED, s,
+                  is_switch ? "It disables NCCL's own RDMA transport, which would use NCCL_IB_HCA above."
+                            : arena_printf(l->arena, "%s disables NCCL's own RDMA transport, which would use this.",
+                                           socket ? "NCCL_NET=Socket" : "NCCL_IB_DISABLE"),
+                  "Remove one of the two, unless a network plugin reads it.");
     if (gdr) /* plugins ask NCCL, which asks this variable */
         f->severity = FINDING_NOTE;
 }
@@ -401,7 +401,7 @@ static void check_table(struct lint *l, const struct lint_setting *s)
     if (names)
         lint_find(l, NT_PIN_BEATS_TABLE, s,
                   arena_printf(l->arena,
-                               "The profile's table chooses by size for %s, and may not choose what this rules out.",
+                               "The profile's table chooses by size for %s, and cannot choose what this excludes.",
                                names),
                   "Remove the pin: jobs with this profile get the table's choice.");
 }
@@ -445,8 +445,7 @@ static void check_repeated(struct lint *l, const struct lint_setting *s)
         long line, column;
         lint_place(first->text, first->name_at, &line, &column);
         lint_find(l, NT_CONF_REPEATED, s,
-                  arena_printf(l->arena,
-                               "The first line for a variable counts, which is line %ld: this one is ignored.", line),
+                  arena_printf(l->arena, "Line %ld sets it first and counts: this one is ignored.", line),
                   "Remove one of the two.");
     }
 }

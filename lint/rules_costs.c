@@ -73,7 +73,7 @@ static void check_debug_file(struct lint *l, const struct lint_setting *s)
     if (!s->value || !s->value[0] || !strncmp(s->value, device, sizeof device - 1) || strstr(s->value, "%h") ||
         strstr(s->value, "%p") || strchr(s->value, '\n') || !strcmp(s->value, "stdout") || !strcmp(s->value, "stderr"))
         return;
-    lint_find(l, NT_ONE_DEBUG_FILE, s, "Every rank opens this one file and writes over what the others wrote.",
+    lint_find(l, NT_ONE_DEBUG_FILE, s, "Every rank opens this file and overwrites the others.",
               "Put %h (host) and %p (process) into the name.");
 }
 
@@ -95,11 +95,10 @@ static void check_connections(struct lint *l, const struct lint_setting *s)
     if (n < 1 || n > 32)
         lint_find(l, NT_HARDWARE_QUEUES, s, "The CUDA driver takes 1 to 32.", "Write 1 to 32, or remove it.");
     else if (n == 1 && speaks_of(s, fsdp))
-        lint_find(l, NT_HARDWARE_QUEUES, s,
-                  "One hardware queue takes away the overlap that the FSDP of this job needs.",
+        lint_find(l, NT_HARDWARE_QUEUES, s, "One hardware queue prevents the overlap that this job's FSDP needs.",
                   "Remove it for FSDP jobs.");
     else if (n != 1 && speaks_of(s, megatron) && !speaks_of(s, fsdp))
-        lint_find(l, NT_HARDWARE_QUEUES, s, "Megatron's sequence parallelism asks for 1 on GPUs before Blackwell.",
+        lint_find(l, NT_HARDWARE_QUEUES, s, "Megatron's sequence parallelism needs 1 on GPUs before Blackwell.",
                   "Write 1.");
 }
 
@@ -289,11 +288,11 @@ static void check_instances(struct lint *l, const struct lint_setting *s)
     int peers = !strncmp(s->name, "NCCL_P2P_", 9) || !strcmp(s->name, "NCCL_NVLS_ENABLE");
     if (!peers || (!is_cut(l->options.topology) && !speaks_of(s, devices)))
         return;
-    lint_find(l, NT_MIG_INSTANCES, s,
-              "GPUs are cut into instances (MIG) here: between them there is neither peer access nor NVLink, whatever "
-              "this says; before 2.30.3 NCCL refuses two instances of one GPU in a communicator (\"Duplicate GPU "
-              "detected\").",
-              "Switch MIG off for jobs of several GPUs, and remove it.");
+    lint_find(
+        l, NT_MIG_INSTANCES, s,
+        "GPUs are cut into instances (MIG) here: between them there is neither peer access nor NVLink, despite this; "
+        "before 2.30.3 NCCL refuses two instances of one GPU in a communicator (\"Duplicate GPU detected\").",
+        "Switch MIG off for jobs of several GPUs, and remove it.");
 }
 
 void lint_check_costs(struct lint *l, const struct lint_setting *s)

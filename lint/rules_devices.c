@@ -247,9 +247,9 @@ static int check_entries(struct lint *l, const struct lint_setting *s, const str
                   "Name devices that every node class has.");
     if (down.n)
         lint_find(l, all->hca ? NT_HCA_DOWN : NT_INTERFACE_DOWN, s,
-                  arena_printf(l->arena, "On node class %s %s %s down, and NCCL passes %s by.", all->class_name,
-                               down.text, down.n == 1 ? "is" : "are", down.n == 1 ? "it" : "them"),
-                  "Bring the link up, or take the name out.");
+                  arena_printf(l->arena, "On node class %s %s %s down, and NCCL skips %s.", all->class_name, down.text,
+                               down.n == 1 ? "is" : "are", down.n == 1 ? "it" : "them"),
+                  "Bring the link up, or remove the name.");
     return absent.n;
 }
 

@@ -49,24 +49,25 @@ static const struct consequence {
     const char *says, *advice;
 } consequences[] = {
     {"NCCL_IB_TIMEOUT", NT_OUT_OF_RANGE,
-     "The InfiniBand field holds 0 to 31; a larger exponent is cut or refused by the driver.",
+     "The InfiniBand field takes 0 to 31; a larger exponent is cut or refused by the driver.",
      "Write at most 31; each step doubles the wait, and 22 is 17 seconds already."},
     {"NCCL_IB_RETRY_CNT", NT_OUT_OF_RANGE,
-     "The InfiniBand field holds 0 to 7; a larger count is cut or refused by the driver.",
+     "The InfiniBand field takes 0 to 7; a larger count is cut or refused by the driver.",
      "Write 7, the default, and raise NCCL_IB_TIMEOUT to wait longer."},
     {"NCCL_IB_PKEY", NT_OUT_OF_RANGE, "NCCL takes an index into the port's table of keys, not a key such as 0x8001.",
-     "Write the key's place in /sys/class/infiniband/*/ports/1/pkeys."},
+     "Write the key's index in /sys/class/infiniband/*/ports/1/pkeys."},
     {"NCCL_IB_SL", NT_OUT_OF_RANGE, "InfiniBand has the service levels 0 to 15.", "Write 0 to 15."},
     {"NCCL_IB_TC", NT_OUT_OF_RANGE, "A traffic class has 8 bits.", "Write 0 to 255."},
     {"NCCL_IB_FIFO_TC", NT_OUT_OF_RANGE, "A traffic class has 8 bits.", "Write 0 to 255."},
     {"NCCL_GIN_IB_TC", NT_OUT_OF_RANGE, "A traffic class has 8 bits.", "Write 0 to 255."},
     {"NCCL_IB_GID_INDEX", NT_OUT_OF_RANGE, "A GID index has 8 bits.", "Write 0 to 255, or leave it unset."},
     {"NCCL_IB_QPS_PER_CONNECTION", NT_OUT_OF_RANGE,
-     "NCCL does not check the number, and its structures hold 128 queue pairs a connection.", "Write 1 to 128."},
+     "NCCL does not check the number, and its structures have room for 128 queue pairs per connection.",
+     "Write 1 to 128."},
     {"NCCL_SOCKET_NTHREADS", NT_CLAMPED, "NCCL starts at most 16 helper threads.", "Write 0 to 16."},
-    {"NCCL_NTHREADS", NT_CLAMPED, "NCCL takes 64 for anything less and 512 for anything more.",
+    {"NCCL_NTHREADS", NT_CLAMPED, "NCCL uses 64 for anything less and 512 for anything more.",
      "Write a multiple of 32 from 64 to 512, or nothing."},
-    {"NCCL_LL128_NTHREADS", NT_CLAMPED, "NCCL takes 160 for anything less and 640 for anything more.",
+    {"NCCL_LL128_NTHREADS", NT_CLAMPED, "NCCL uses 160 for anything less and 640 for anything more.",
      "Write a multiple of 32 from 160 to 640, or nothing."},
     {"NCCL_MAX_CTAS", NT_CLAMPED, "NCCL ignores 0 and less, and caps at 64 (32 before 2.25).", "Write 1 to 64."},
     {"NCCL_MIN_CTAS", NT_CLAMPED, "NCCL ignores 0 and less, and caps at 64 (32 before 2.25).", "Write 1 to 64."},
@@ -99,7 +100,7 @@ static void check_range(struct lint *l, const struct lint_setting *s, int64_t va
     if (!strcmp(s->name, "NCCL_P2P_DISABLE")) /* a rule of its own */
         return;
     lint_find(l, NT_OUT_OF_RANGE, s,
-              arena_printf(l->arena, "NCCL knows the numbers %lld to %lld here and does not check for others.",
+              arena_printf(l->arena, "NCCL knows the numbers %lld to %lld here and does not check others.",
                            (long long)v->low, (long long)high),
               arena_printf(l->arena, "Write %lld to %lld.", (long long)v->low, (long long)high))
         ->severity = FINDING_WARNING;
@@ -109,26 +110,25 @@ static void check_shape(struct lint *l, const struct lint_setting *s, int64_t va
 {
     int threads = !strcmp(s->name, "NCCL_NTHREADS") || !strcmp(s->name, "NCCL_LL128_NTHREADS");
     if (threads && value >= s->var->low && value <= s->var->high && value % 32)
-        lint_find(
-            l, NT_NOT_A_MULTIPLE, s,
-            arena_printf(l->arena, "NCCL wants a multiple of 32 and takes %lld instead.", (long long)s->var->high),
-            "Write a multiple of 32, or nothing.");
+        lint_find(l, NT_NOT_A_MULTIPLE, s,
+                  arena_printf(l->arena, "NCCL needs a multiple of 32 and uses %lld instead.", (long long)s->var->high),
+                  "Write a multiple of 32, or nothing.");
     if ((strstr(s->name, "BUFFSIZE") || strstr(s->name, "CHUNKSIZE")) && value <= 0 &&
         value != -2) /* -2: its default */
-        lint_find(l, NT_OUT_OF_RANGE, s, "NCCL takes the number of bytes as it stands, and this is none.",
+        lint_find(l, NT_OUT_OF_RANGE, s, "NCCL does not check this number of bytes, and it is not positive.",
                   "Write a number of bytes, or remove it.");
     /* LL128 keeps 120 bytes of data in a line of 128, and every buffer is cut into 8 steps: issues 698 and 1739 of NCCL
      * have wrong results and hangs with other sizes. */
     int ll128 = !strcmp(s->name, "NCCL_LL128_BUFFSIZE");
     if (strstr(s->name, "BUFFSIZE") && value > 0 && value % (ll128 ? 960 : 4096))
         lint_find(l, NT_OUT_OF_RANGE, s,
-                  "NCCL takes the number of bytes as it stands; results can be wrong or a collective can hang.",
+                  "NCCL does not check this number of bytes; results can be wrong or a collective can hang.",
                   ll128 ? "Write 120 times a power of two from 8 on, or remove it."
                         : "Write a power of two, or remove it.")
             ->severity = FINDING_WARNING;
     if (!strcmp(s->name, "NCCL_WORK_FIFO_BYTES") && value > 0 && ((value & (value - 1)) || value > 1 << 30))
         lint_find(l, NT_NOT_A_MULTIPLE, s,
-                  "NCCL wants a power of two up to 1 GiB and takes its default, 1 MiB, instead.",
+                  "NCCL needs a power of two up to 1 GiB and uses its default, 1 MiB, instead.",
                   "Write a power of two, or nothing.");
 }
 
@@ -168,14 +168,14 @@ static void check_default(struct lint *l, const struct lint_setting *s)
         return;
     if (!l->rccl) {
         if (is_default(l, s))
-            lint_find(l, NT_DEFAULT_VALUE, s, "This is what NCCL does without the line, in every release judged.",
-                      "Remove it, unless it has to undo something set elsewhere.");
+            lint_find(l, NT_DEFAULT_VALUE, s, "This is the default in every judged release.",
+                      "Remove it, unless it undoes something set elsewhere.");
         return;
     }
     for (size_t i = 0; i < sizeof(rccl_defaults) / sizeof(rccl_defaults[0]); i++)
         if (!strcmp(rccl_defaults[i].name, s->name) && is_equal(s, rccl_defaults[i].value))
             lint_find(l, NT_DEFAULT_VALUE, s, "This is RCCL's own default, unlike NCCL's.",
-                      "Remove it, unless it has to undo something set elsewhere.");
+                      "Remove it, unless it undoes something set elsewhere.");
 }
 
 static void check_numbers(struct lint *l, const struct lint_setting *s)
@@ -235,8 +235,8 @@ static void check_tcp_only(struct lint *l, const struct lint_setting *s)
     if (f.known && f.active == 0)
         return;
     lint_find(l, NT_TCP_ONLY_SETTING, s,
-              f.known ? "NCCL uses it for data over TCP alone, and this topology has active RDMA ports."
-                      : "NCCL uses it for data over TCP alone, not on InfiniBand or RoCE; a plugin for TCP, such as "
+              f.known ? "NCCL uses it only for data over TCP, and this topology has active RDMA ports."
+                      : "NCCL uses it only for data over TCP, not on InfiniBand or RoCE; a plugin for TCP, such as "
                         "Google's GPUDirect-TCPX, may read it too.",
               f.known ? "Remove it." : "Remove it where RDMA carries the data.");
 }
@@ -244,8 +244,8 @@ static void check_tcp_only(struct lint *l, const struct lint_setting *s)
 static void check_gid_index(struct lint *l, const struct lint_setting *s)
 {
     static const char on_ib[] = "From 2.22.3 on NCCL ignores it on InfiniBand";
-    static const char on_roce[] = "on RoCE it takes this entry on every port unchecked, where from 2.21.5 on it would "
-                                  "find a RoCE v2 entry by itself";
+    static const char on_roce[] =
+        "on RoCE it uses this entry on every port unchecked; from 2.21.5 on it would find a RoCE v2 entry itself";
     int64_t index;
     struct fabric f = fabric_of(l->options.topology);
     if (!lint_number(s, &index) || index < 0)
@@ -272,7 +272,7 @@ static void check_gid_hint(struct lint *l, const struct lint_setting *s)
 {
     struct fabric f = fabric_of(l->options.topology);
     if (f.infiniband && !f.ethernet)
-        lint_find(l, NT_WRONG_LINK_LAYER, s, "It guides the GID choice on RoCE; this topology has InfiniBand alone.",
+        lint_find(l, NT_WRONG_LINK_LAYER, s, "It affects the GID choice on RoCE; this topology has only InfiniBand.",
                   "Remove it.");
 }
 
@@ -280,7 +280,7 @@ static void check_traffic_class(struct lint *l, const struct lint_setting *s)
 {
     struct fabric f = fabric_of(l->options.topology);
     if (f.infiniband && !f.ethernet)
-        lint_find(l, NT_WRONG_LINK_LAYER, s, "A traffic class is applied on RoCE; this topology has InfiniBand alone.",
+        lint_find(l, NT_WRONG_LINK_LAYER, s, "A traffic class applies to RoCE; this topology has only InfiniBand.",
                   "Use NCCL_IB_SL to choose a service level, or remove it.");
 }
 
@@ -337,9 +337,9 @@ static void check_pin(struct lint *l, const struct lint_setting *s)
         return;
     lint_find(l, NT_PINNED_CHOICE, s,
               arena_printf(l->arena,
-                           "It holds for every message size of %s, and a tuner cannot choose what it rules out.",
+                           "It applies to every message size of %s, and a tuner cannot choose what it excludes.",
                            strchr(s->value, ':') ? "these collectives" : "all collectives"),
-              "Keep it for experiments; put what you measured into a tuner table.");
+              "Keep it for experiments; put measured choices into a tuner table.");
 }
 
 static void check_debug_on(struct lint *l, const struct lint_setting *s)
@@ -365,9 +365,9 @@ static void check_unsafe_flush(struct lint *l, const struct lint_setting *s)
     int64_t value;
     if (!l->rccl && lint_number(s, &value) && value)
         lint_find(l, NT_UNSAFE_FLUSH, s,
-                  "NCCL leaves out the read that orders GPUDirect writes: a kernel may see old data where the hardware "
-                  "does not order them itself.",
-                  "Remove it; NCCL leaves the flush out by itself where that is safe.");
+                  "NCCL skips the read that orders GPUDirect writes: a kernel may see old data if the hardware does "
+                  "not order them.",
+                  "Remove it; NCCL skips the flush where that is safe.");
 }
 
 /* Whether a document starts several nodes: it names their number or list, and nowhere says that it is one. */
@@ -397,7 +397,7 @@ static void check_local_interface(struct lint *l, const struct lint_setting *s)
             if (d.list[i].length == strlen(local[k]) && !strncmp(d.list[i].name, local[k], d.list[i].length)) {
                 lint_find(l, NT_LOCAL_INTERFACE, s,
                           arena_printf(l->arena,
-                                       "\"%s\" reaches this node alone; bootstrap between nodes fails over it.",
+                                       "\"%s\" reaches only this node; bootstrap between nodes fails over it.",
                                        local[k]),
                           "Name the interface that joins the nodes, or remove it.")
                     ->severity = has_many_nodes(s->text) ? FINDING_WARNING : FINDING_NOTE;
@@ -411,9 +411,9 @@ static void check_comm_id(struct lint *l, const struct lint_setting *s)
     const char *colon = s->value ? strrchr(s->value, ':') : NULL;
     if (s->value && *s->value && (!colon || !isdigit((unsigned char)colon[1])))
         lint_find(l, NT_ADDRESS_WITHOUT_PORT, s,
-                  colon ? "There is no number behind ':', of which NCCL makes port 0 or 65535."
-                        : "NCCL takes port 65535 without one, whether it is free or not.",
-                  "Write host:port, or remove it: frameworks hand the address over themselves.");
+                  colon ? "There is no number after ':'; NCCL uses port 0 or 65535."
+                        : "Without a port NCCL uses 65535, free or not.",
+                  "Write host:port, or remove it: frameworks pass the address themselves.");
 }
 
 /* Words for its own networks that NCCL does not know. */

@@ -26,7 +26,7 @@ static void rename_to(struct lint *l, struct lint_finding *f, const struct lint_
 static const char *advice_of(struct lint *l, const struct env_other *o)
 {
     if (!o || !o->use)
-        return "Remove it, unless something of your own reads it.";
+        return "Remove it, unless your own software reads it.";
     if (!strncmp(o->use, "nothing", 7))
         return o->use[7] ? arena_printf(l->arena, "Remove it (%s).", o->use) : "Remove it.";
     return arena_printf(l->arena, "Use %s.", o->use);
@@ -77,7 +77,7 @@ static void check_known(struct lint *l, const struct lint_setting *s, const stru
             lint_find(l, NT_TOO_NEW, s,
                       arena_printf(l->arena, "NCCL reads it from %s on; earlier releases ignore it.",
                                    env_version_text(since, v->since)),
-                      "Update NCCL where you need it, or remove the line.");
+                      "Update NCCL if you need it, or remove the line.");
         if (l->high >= v->since)
             f->severity = FINDING_NOTE;
     }

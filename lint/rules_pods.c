@@ -134,15 +134,15 @@ static void judge_container(struct pods *p, struct container *c)
     if (p->rdma && !has_all && !c->extended && !get_value(p, c->pod, "resourceClaims") &&
         !mentions(p, c->pod, devices, 0) && !mentions(p, get_value(p, c->metadata, "annotations"), networks, 0))
         find_lack(p, c, NT_NO_RDMA_RESOURCE,
-                  "The manifest sets up NCCL's RDMA transport, and this container asks for no RDMA device: NCCL "
-                  "falls back to TCP.",
-                  "Add what the RDMA device plugin offers to its limits, such as rdma/hca_shared_devices_a: 1.");
+                  "The manifest sets up NCCL's RDMA transport, but this container has no RDMA device: NCCL falls back "
+                  "to TCP.",
+                  "Add the RDMA device plugin's resource to its limits, such as rdma/hca_shared_devices_a: 1.");
     if (c->rdma && !has_all && !mentions(p, get_value(p, security, "capabilities"), locks, 0) &&
         !mentions(p, get_value(p, c->self, "command"), limits, 0) &&
         !mentions(p, get_value(p, c->self, "args"), limits, 0))
         find_lack(p, c, NT_NO_IPC_LOCK,
-                  "This container has an RDMA device and no IPC_LOCK: where the container runtime's limit of locked "
-                  "memory is 64 KiB or 8 MiB, NCCL cannot register its buffers.",
+                  "This container has an RDMA device and no IPC_LOCK: if the container runtime limits locked memory to "
+                  "64 KiB or 8 MiB, NCCL cannot register its buffers.",
                   "Add securityContext: {capabilities: {add: [IPC_LOCK]}}, or give the runtime LimitMEMLOCK=infinity.");
     if (c->ngpus > 1 && !is_true(get_value(p, c->pod, "hostIPC")) &&
         !mentions(p, get_value(p, c->self, "volumeMounts"), shm, 0) &&

@@ -46,13 +46,13 @@ static const struct {
     const char *says, *advice, *mark;
 } losses[] = {
     [LINT_MPIRUN] = {NT_MPIRUN_LEAVES_IT,
-                     "Open MPI starts the ranks of other hosts through ssh and takes along only what -x names",
+                     "Open MPI starts the ranks of other hosts through ssh and passes only what -x names",
                      "Add -x %s, or write /etc/nccl.conf on every node.", " -x "},
-    [LINT_SRUN] = {NT_SRUN_LEAVES_IT, "srun passes on what --export names and nothing else",
+    [LINT_SRUN] = {NT_SRUN_LEAVES_IT, "srun passes only what --export names",
                    "Use --export=ALL, or add %s to the list.", ","},
-    [LINT_SSH] = {NT_SSH_LEAVES_IT, "ssh runs its command in a new environment over there",
+    [LINT_SSH] = {NT_SSH_LEAVES_IT, "ssh runs its command in a new environment",
                   "Set %s in the command itself, or write /etc/nccl.conf on every node.", ", "},
-    [LINT_SUDO] = {NT_SUDO_DROPS_IT, "sudo takes variables away unless it is told to keep them",
+    [LINT_SUDO] = {NT_SUDO_DROPS_IT, "sudo removes variables unless it is configured to keep them",
                    "Use sudo -E, or --preserve-env=%s.", ","},
     [LINT_DOCKER] = {NT_CONTAINER_LEAVES_IT, "A container starts without the variables of this shell",
                      "Add -e %s, or set it in the container.", " -e "},
@@ -98,8 +98,8 @@ static void check_after_launch(struct lint *l, const struct lint_setting *s)
     long line, column;
     lint_place(t, last->at, &line, &column);
     lint_find(l, NT_SET_AFTER_LAUNCH, s,
-              arena_printf(l->arena, "The launch is in line %ld, and nothing is started behind this one.", line),
-              "Move it in front of the launch.");
+              arena_printf(l->arena, "The launch is in line %ld, and nothing starts after this line.", line),
+              "Move it before the launch.");
 }
 
 /* ---- lost on the way --------------------------------------------------------------------------------------------- */
@@ -118,7 +118,7 @@ static void check_one_node(struct lint *l, const struct lint_setting *s)
             return;
     }
     lint_find(l, NT_ONE_NODE_ONLY, s, "Only one rank or node sets it, and all ranks of a job should have the same.",
-              "Set it in front of the condition.");
+              "Set it before the condition.");
 }
 
 static int is_expanded(const struct lint_setting *s)

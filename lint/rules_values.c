@@ -41,9 +41,9 @@ static void find_word_as_number(struct lint *l, const struct lint_setting *s)
     char usual[ENV_VALUE];
     int has_default = env_default_at(s->var, l->high, usual);
     const char *says =
-        arena_printf(l->arena, "NCCL reads a number here, finds none in \"%.40s\" and takes 0.", s->value);
+        arena_printf(l->arena, "NCCL reads a number here, finds none in \"%.40s\" and uses 0.", s->value);
     if (is_one_of(s->value, no)) {
-        fix_value(lint_find(l, NT_WORD_AS_NUMBER, s, says, "Write 0, which is what it comes to."), "0")->severity =
+        fix_value(lint_find(l, NT_WORD_AS_NUMBER, s, says, "Write 0, which has the same effect."), "0")->severity =
             FINDING_NOTE;
     } else if (is_one_of(s->value, yes)) {
         fix_value(lint_find(l, NT_WORD_AS_NUMBER, s, says, "Write 1."), "1");
@@ -91,7 +91,7 @@ static void check_number(struct lint *l, const struct lint_setting *s)
                   strspn(digits, "0123456789") == strlen(digits) ? digits : NULL);
         break;
     case ENV_NUMBER_RANGE:
-        lint_find(l, NT_OVERFLOW, s, "The number does not fit 64 bits; NCCL says so and keeps its default.",
+        lint_find(l, NT_OVERFLOW, s, "The number does not fit 64 bits; NCCL warns and keeps its default.",
                   "Write a smaller number.");
         break;
     case ENV_NUMBER:
@@ -164,7 +164,7 @@ static void check_choice(struct lint *l, const struct lint_setting *s)
     if (strpbrk(s->value, ":;") && l->low < BY_COLLECTIVE) {
         struct lint_finding *f = lint_find(
             l, NT_PER_COLLECTIVE_TOO_EARLY, s,
-            algo ? "Before 2.24.3 a choice by collective is one unknown word: NCCL falls back to Ring without a word."
+            algo ? "Before 2.24.3 a choice by collective is one unknown word: NCCL silently falls back to Ring."
                  : "Before 2.24.3 a choice by collective is one unknown word: no protocol is left, and the first "
                    "collective fails.",
             "Use the form only with NCCL 2.24.3 and later.");
@@ -211,9 +211,9 @@ static void check_repeated(struct lint *l, const struct lint_setting *s, const s
             if (d->list[i].length && d->list[i].length == d->list[k].length && d->list[i].port == d->list[k].port &&
                 !memcmp(d->list[i].name, d->list[k].name, d->list[i].length)) {
                 lint_find(l, NT_DEVICE_LIST, s,
-                          arena_printf(l->arena, "\"%.*s\" stands twice in the list; NCCL takes the device once.",
+                          arena_printf(l->arena, "\"%.*s\" is twice in the list; NCCL uses the device once.",
                                        (int)d->list[i].length, d->list[i].name),
-                          "Name the device that is meant, or remove the second.")
+                          "Name the intended device, or remove the second one.")
                     ->severity = FINDING_WARNING;
                 return;
             }
@@ -228,7 +228,7 @@ static void check_device_kind(struct lint *l, const struct lint_setting *s, cons
     static const char *const no_names[] = {"all", "any", "auto", "default", "none", "true", "false", NULL};
     int hca = s->var->grammar == ENV_G_HCA;
     if (is_one_of(s->value, no_names)) {
-        lint_find(l, NT_DEVICE_LIST, s, "NCCL looks for devices of this name: the word has no meaning of its own here.",
+        lint_find(l, NT_DEVICE_LIST, s, "NCCL looks for devices of this name: the word has no special meaning here.",
                   "Remove it to let NCCL use every device, or name devices.");
         return;
     }
@@ -237,23 +237,24 @@ static void check_device_kind(struct lint *l, const struct lint_setting *s, cons
     for (int i = 0; i < d->count; i++) {
         size_t n = d->list[i].length;
         if (n >= 7 && strspn(d->list[i].name, "0123456789.") >= n) {
-            lint_find(l, NT_DEVICE_KIND, s, "An address stands where NCCL looks for the name of a device.",
+            lint_find(l, NT_DEVICE_KIND, s, "NCCL expects the name of a device here, not an address.",
                       "Write the device's name, or for RoCE addresses NCCL_IB_ADDR_RANGE.");
             return;
         }
         if (!begins_with(d->list[i].name, d->list[i].length, hca ? interfaces : verbs))
             continue;
-        lint_find(l, NT_DEVICE_KIND, s,
-                  arena_printf(l->arena,
-                               hca ? "\"%.*s\" is a network interface's name; this list holds verbs devices, as "
-                                     "ibv_devices prints them."
-                                   : "\"%.*s\" is a verbs device's name; this list holds network interfaces, as ip "
-                                     "link prints them.",
-                               (int)d->list[i].length, d->list[i].name),
-                  hca && !memcmp(d->list[i].name, "hsn", 3)
-                      ? "Remove it: Slingshot has no verbs devices, a plugin such as aws-ofi-nccl serves it."
-                  : hca ? "Write the verbs name, such as mlx5_0."
-                        : "Write the interface's name, such as eth0.");
+        lint_find(
+            l, NT_DEVICE_KIND, s,
+            arena_printf(
+                l->arena,
+                hca ? "\"%.*s\" is a network interface's name; this list takes verbs devices, as printed by "
+                      "ibv_devices."
+                    : "\"%.*s\" is a verbs device's name; this list takes network interfaces, as printed by ip link.",
+                (int)d->list[i].length, d->list[i].name),
+            hca && !memcmp(d->list[i].name, "hsn", 3)
+                ? "Remove it: Slingshot has no verbs devices, a plugin such as aws-ofi-nccl serves it."
+            : hca ? "Write the verbs name, such as mlx5_0."
+                  : "Write the interface's name, such as eth0.");
         return;
     }
 }
@@ -273,38 +274,37 @@ static void check_devices(struct lint *l, const struct lint_setting *s)
     const char *says = NULL, *right = NULL;
     env_parse_devices(s->value, &d);
     if (s->var->grammar == ENV_G_IFNAME && strlen(s->value) == 1)
-        says = "NCCL takes a value of one letter as unset.";
+        says = "NCCL treats a value of one letter as unset.";
     else if (!strncmp(s->value, "=^", 2)) {
-        says = arena_printf(l->arena, "'^' counts only in front of '=': this looks for a device called \"%.40s\".",
+        says = arena_printf(l->arena, "'^' counts only before '=': this looks for a device called \"%.40s\".",
                             s->value + 1);
         right = arena_printf(l->arena, "^=%s", s->value + 2);
     } else if (strpbrk(s->value, " \t;\n"))
-        says =
-            "The list is split at commas alone: a blank or ';' becomes a part of a name, which then matches nothing.";
+        says = "The list is split only at commas: a blank or ';' becomes part of a name, which then matches nothing.";
     else if (strpbrk(s->value, "*?![]()|/"))
-        says = "NCCL knows no patterns, ranges or paths: such a character is a part of a name, which then matches "
-               "nothing.";
+        says =
+            "NCCL knows no patterns, ranges or paths: such a character is part of a name, which then matches nothing.";
     else if (d.dropped)
         says = arena_printf(l->arena, "NCCL reads %d entries; %d more are dropped.", ENV_NAMES_MAX, d.dropped);
     for (int i = 0; i < d.count && !says; i++) {
         if (d.list[i].length && strchr("^=", d.list[i].name[0]))
-            says = "'^' and '=' count only in front of the whole list; inside it they are a part of a name.";
+            says = "'^' and '=' count only before the whole list; inside it they are part of a name.";
         else if (s->var->grammar == ENV_G_HCA && is_range(&d.list[i]))
-            says = "NCCL knows no ranges: what looks like one is a part of a name, which then matches nothing.";
+            says = "NCCL knows no ranges: this is part of a name, which then matches nothing.";
         else if (!d.list[i].port_ok && s->var->grammar == ENV_G_IFNAME)
-            says = "NCCL splits the list at commas, and does not look at what follows ':'.";
+            says = "NCCL splits the list at commas, and ignores text after ':'.";
         else if (!d.list[i].port_ok && s->var->grammar == ENV_G_HCA)
-            says =
-                arena_printf(l->arena, "The port of \"%.*s\" is no number: it counts as port 0, which no device has.",
-                             (int)d.list[i].length, d.list[i].name);
+            says = arena_printf(l->arena,
+                                "The port of \"%.*s\" is not a number: it counts as port 0, which no device has.",
+                                (int)d.list[i].length, d.list[i].name);
         else if (!d.list[i].rail_ok && s->var->grammar == ENV_G_HCA)
-            says = arena_printf(l->arena, "Up to the next comma, all that follows the port of \"%.*s\" is no device.",
+            says = arena_printf(l->arena, "Up to the next comma, text after the port of \"%.*s\" is not a device.",
                                 (int)d.list[i].length, d.list[i].name);
     }
     if (says)
         fix_value(lint_find(l, NT_DEVICE_LIST, s, says,
                             right ? arena_printf(l->arena, "Write %s.", right)
-                                  : "Write [^][=]name,name without blanks; the prefix holds for the whole list."),
+                                  : "Write [^][=]name,name without blanks; the prefix applies to the whole list."),
                   right);
     else {
         check_repeated(l, s, &d);
@@ -346,13 +346,13 @@ static void check_merge_level(struct lint *l, const struct lint_setting *s)
     if (env_parse_merge_level(s->value))
         return;
     const char *right = env_parse_merge_level(upper_case(l, s->value));
-    fix_value(lint_find(l, NT_UNKNOWN_MERGE_LEVEL, s,
-                        arena_printf(l->arena,
-                                     "NCCL knows no level \"%.40s\" (case counts) and takes LOC: nothing is merged.",
-                                     s->value),
-                        right ? arena_printf(l->arena, "Write %s.", right)
-                              : "Write one of LOC, PORT, PIX, PXB, P2C, PXN, PHB, SYS."),
-              right);
+    fix_value(
+        lint_find(l, NT_UNKNOWN_MERGE_LEVEL, s,
+                  arena_printf(l->arena, "NCCL knows no level \"%.40s\" (case counts) and uses LOC: nothing is merged.",
+                               s->value),
+                  right ? arena_printf(l->arena, "Write %s.", right)
+                        : "Write one of LOC, PORT, PIX, PXB, P2C, PXN, PHB, SYS."),
+        right);
 }
 
 static void check_family(struct lint *l, const struct lint_setting *s)
@@ -383,7 +383,7 @@ static void check_debug(struct lint *l, const struct lint_setting *s)
         lint_find(l, NT_UNKNOWN_DEBUG_LEVEL, s,
                   arena_printf(l->arena, "NCCL has no log level \"%.40s\" and logs nothing at all, warnings included.",
                                s->value),
-                  "Write WARN, or VERSION, INFO or TRACE while you look for something.");
+                  "Write WARN, or VERSION, INFO or TRACE while debugging.");
 }
 
 static void check_subsys(struct lint *l, const struct lint_setting *s)
@@ -394,7 +394,7 @@ static void check_subsys(struct lint *l, const struct lint_setting *s)
         lint_find(
             l, NT_UNKNOWN_SUBSYSTEM, s,
             arena_printf(l->arena,
-                         "\"%.*s\" is no subsystem: from 2.30.7 on the whole list is dropped, earlier the word.",
+                         "\"%.*s\" is not a subsystem: from 2.30.7 on the whole list is dropped, earlier the word.",
                          (int)(length < 40 ? length : 40), word),
             "Choose from INIT, COLL, P2P, SHM, NET, GRAPH, TUNING, ENV, ALLOC, CALL, PROXY, NVLS, BOOTSTRAP, REG, "
             "PROFILE, RAS, ALL.");
@@ -403,7 +403,7 @@ static void check_subsys(struct lint *l, const struct lint_setting *s)
 static void check_groups(struct lint *l, const struct lint_setting *s)
 {
     if (env_parse_groups(s->value))
-        lint_find(l, NT_ENDLESS_MERGE_GROUP, s, "A group of nothing but commas keeps NCCL in an endless loop.",
+        lint_find(l, NT_ENDLESS_MERGE_GROUP, s, "A group of only commas keeps NCCL in an endless loop.",
                   "Write dev,dev;dev,dev with at least one name in each group.");
 }
 
@@ -421,19 +421,19 @@ static void check_policy(struct lint *l, const struct lint_setting *s)
             advice = "Write 0, 1 or 2; from 2.29.2 on also DEFAULT, EFFICIENCY or ZERO, joined by '|'.";
         } else if (!env_parse_cta_policy(s->value, l->low) && isalpha((unsigned char)s->value[0])) {
             says = "Names are read from 2.29.2 on; before, the word counts as 0.";
-            advice = "Write 0, 1 or 2 where older releases are in use.";
+            advice = "Write 0, 1 or 2 for older releases.";
             severity = FINDING_WARNING;
         }
         break;
     case ENV_G_NETDEVS:
         if (!env_parse_netdevs(s->value)) {
-            says = "NCCL knows no such policy and takes AUTO.";
+            says = "NCCL knows no such policy and uses AUTO.";
             advice = "Write AUTO, ALL or MAX:n.";
         }
         break;
     case ENV_G_MERGE_POLICY:
         if (!is_one_of(s->value, merge_policies)) {
-            says = "NCCL knows no such policy and takes ALL.";
+            says = "NCCL knows no such policy and uses ALL.";
             advice = "Write ALL or RAIL.";
         }
         break;
@@ -463,8 +463,8 @@ static void check_policy(struct lint *l, const struct lint_setting *s)
 static void check_tilde(struct lint *l, const struct lint_setting *s)
 {
     if (s->value[0] == '~')
-        lint_find(l, NT_TILDE, s, "NCCL opens the path as it stands: '~' is not expanded here.",
-                  "Write the whole path, or $HOME where a shell reads the line.");
+        lint_find(l, NT_TILDE, s, "NCCL does not expand '~' here.",
+                  "Write the whole path, or $HOME if a shell reads the line.");
 }
 
 /* A shell variable of which was found that NCCL does not see it. */
@@ -494,7 +494,7 @@ void lint_check_values(struct lint *l, const struct lint_setting *s)
         return;
     size_t n = strlen(s->value);
     if (n >= 2 && (s->value[0] == '"' || s->value[0] == '\'') && s->value[n - 1] == s->value[0]) {
-        fix_value(lint_find(l, NT_QUOTED_VALUE, s, "The quotes are a part of the value, and NCCL takes none away.",
+        fix_value(lint_find(l, NT_QUOTED_VALUE, s, "The quotes are part of the value, and NCCL takes none away.",
                             "Write the value without them."),
                   arena_strndup(l->arena, s->value + 1, n - 2));
         return;

@@ -111,8 +111,7 @@ static void do_export(struct shell *sh, int i, enum lint_how how)
             find_blanks(sh, i, shell_length(sh, i));
             return;
         } else if (shell_raw(sh, i)[0] == '$') {
-            find_no_assignment(sh, i, "With '$' the variable's value stands in the place of its name.",
-                               "Write export NAME=value.");
+            find_no_assignment(sh, i, "With '$' the variable's value replaces its name.", "Write export NAME=value.");
         } else if (how != LINT_ASSIGNED) {
             shell_export_name(sh, sh->words[i].at, shell_length(sh, i));
         }
@@ -123,7 +122,7 @@ static void do_unset(struct shell *sh, int i)
 {
     for (; i < sh->nwords; i++) {
         if (shell_assignment(sh, i)) {
-            find_no_assignment(sh, i, "unset takes names alone: this neither sets nor unsets the variable.",
+            find_no_assignment(sh, i, "unset takes only names: this neither sets nor unsets the variable.",
                                "Write unset NAME, or export NAME=value.");
             continue;
         }

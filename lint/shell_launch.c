@@ -190,7 +190,7 @@ static int find_pair_in_two(struct shell *sh, int i, size_t at, int group)
     s->group = group;
     lint_find(sh->l, NT_PAIR_IN_TWO, s,
               colon ? "Only '=' joins a name and its value here."
-                    : arena_printf(sh->l->arena, "The option takes one word: \"%.*s\" is not a part of it.",
+                    : arena_printf(sh->l->arena, "The option takes one word: \"%.*s\" is not part of it.",
                                    (int)(shell_length(sh, i + 1) < 40 ? shell_length(sh, i + 1) : 40),
                                    shell_raw(sh, i + 1)),
               "Write NAME=value without blanks.");
