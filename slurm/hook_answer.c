@@ -157,7 +157,7 @@ int hook_answer_parse(struct hook_answer *a, char *text, const char *path, struc
         if (!strcmp(line, "end") && !*text)
             return 0;
         if (take_line(a, line))
-            return hook_refuse(e, "%s:%d: not a line that this version knows", path, number);
+            return hook_refuse(e, "%s:%d: not a line of this version", path, number);
     }
     return hook_refuse(e, "%s has no end", path);
 }

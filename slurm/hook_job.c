@@ -63,7 +63,7 @@ static int take_part(struct hook_job *job, int parts, char *line, struct err *e)
     if (n == 4 && !parts && strcmp(words[0], job->part) != 0)
         return 0;
     if (job->nlists == HOOK_LISTS || n != 4 || hook_number(words[2], FAR_FUTURE, &start))
-        return hook_refuse(e, "squeue's answer about job %s is none", job->id);
+        return hook_refuse(e, "squeue's answer about job %s cannot be read", job->id);
     if (!job->nlists) {
         job->partition = words[1];
         job->start = start;
@@ -84,7 +84,7 @@ int hook_job_ask(const struct hook_conf *c, struct hook_job *job, struct err *e)
     if (!job->text)
         return hook_refuse(e, "no memory");
     if (hook_run(argv, ASK_MS, job->text, ASK_BYTES))
-        return hook_refuse(e, "squeue does not tell about job %s", job->id);
+        return hook_refuse(e, "squeue failed for job %s", job->id);
     job->nlists = 0;
     cursor = job->text;
     while ((line = hook_line(&cursor)))

@@ -289,11 +289,11 @@ static const struct {
 static const char help_text[] =
     "Usage: nccltune-hook task-prolog | prolog | epilog | check [OPTION]...\n"
     "       nccltune-hook env --job ID --hosts LIST [--node NAME] [--start SECONDS]\n"
-    "What Slurm runs on every node; see nccltune-hook(8).\n"
+    "Slurm hooks that give every job its profile; see nccltune-hook(8).\n"
     "      --conf FILE    instead of " HOOK_CONF_PATH "\n"
     "      --sysfs DIR    instead of /sys\n"
     "      --run DIR      instead of " HOOK_RUN "\n"
-    "      --limit MS     prolog, epilog: give up after so many milliseconds; 10000\n"
+    "      --limit MS     prolog, epilog: time limit in milliseconds; 10000\n"
     "      --job ID       env: the job's number, which decides about trials\n"
     "      --hosts LIST   env: all nodes of the job, n[1-4] or n1,n2\n"
     "      --node NAME    env: this node, as the list has it; the host's name\n"

@@ -148,7 +148,7 @@ static int parse(struct hook_map *m, const char *hash, const char *path, struct 
         if (!strcmp(line, "end") && !*cursor)
             return check_hosts(m) ? hook_refuse(e, "%s: a host is there twice", path) : 0;
         if (take_line(m, line))
-            return hook_refuse(e, "%s:%d: not a statement that this version knows", path, number);
+            return hook_refuse(e, "%s:%d: not a statement of this version", path, number);
     }
     return hook_refuse(e, "%s has no end", path);
 }

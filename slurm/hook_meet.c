@@ -87,7 +87,7 @@ static void see_all(struct meeting *p, const struct hook_job *job)
     p->missing = 0;
     for (int i = 0; i < job->nlists; i++)
         if (hook_nodes_each(job->lists[i], see_host, p, NULL))
-            snprintf(p->spoiled, sizeof p->spoiled, "the job's nodes cannot be told");
+            snprintf(p->spoiled, sizeof p->spoiled, "the job's nodes are unknown");
     if (!p->missing && !p->spoiled[0] && !strcmp(p->mine, NO_ANSWER))
         snprintf(p->spoiled, sizeof p->spoiled, "no node has a profile");
 }

@@ -180,8 +180,7 @@ void hook_prolog(const struct hook_options *o, struct hook_report *r)
     print_answer(r, &a);
     check_job(&n, m, &job, &a, r);
     if (c.has_key)
-        snprintf(r->warning, sizeof r->warning, "%s: key= does nothing any more: jobs get no key; remove the line",
-                 o->conf);
+        snprintf(r->warning, sizeof r->warning, "%s: key= is ignored since jobs have no key; remove the line", o->conf);
     if (c.drain && (n.found & c.drains))
         snprintf(r->reason, sizeof r->reason, "nccltune: %.240s", n.text);
     snprintf(r->scontrol, sizeof r->scontrol, "%s", c.scontrol);

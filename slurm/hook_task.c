@@ -199,7 +199,7 @@ static void set_nothing(struct task *t, const char *why)
 static void refuse(struct task *t, const char *why)
 {
     char sentence[1024];
-    snprintf(sentence, sizeof sentence, "node %s cannot tell what job %s gets: %s",
+    snprintf(sentence, sizeof sentence, "node %s cannot decide what job %s gets: %s",
              getenv("SLURMD_NODENAME") ? getenv("SLURMD_NODENAME") : "?", t->job, why);
     for (char *p = sentence; *p; p++)
         *p = *p == '|' ? '/' : *p;
@@ -277,7 +277,7 @@ void hook_task(const struct hook_options *o, struct hook_report *r)
     take_back(&t);
     if (t.used + 1 >= HOOK_OUTPUT) {
         r->out[0] = 0;
-        snprintf(r->log, sizeof r->log, "nothing is set: more output than Slurm would read");
+        snprintf(r->log, sizeof r->log, "nothing is set: more output than Slurm reads");
     }
     r->done = 1;
 }

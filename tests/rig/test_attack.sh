@@ -214,15 +214,15 @@ check "... that sends jobs elsewhere" refused nccl.conf NCCL_COMM_ID NCCL_COMM_I
 check "... that has jobs read a file of a user's" refused nccl.conf "names a file" NCCL_TOPO_FILE="$own/x.xml"
 check "... that has jobs listen to the network" refused nccl.conf NCCL_RAS_ADDR NCCL_RAS_ADDR=0.0.0.0:28028
 check "a forged file of a class of nodes" refused nccl.d/x.conf "loads code" NCCL_TUNER_PLUGIN="$own/x.so"
-check "a forged nccl.sh" refused nccl.sh "no line" 'touch /tmp/owned'
+check "a forged nccl.sh" refused nccl.sh "not a line" 'touch /tmp/owned'
 check "a forged openmpi.sh with a parameter that names a program" refused openmpi.sh OMPI_MCA_plm_rsh_agent \
     "    export OMPI_MCA_plm_rsh_agent='id'"
 check "a forged openmpi-mca-params.conf" refused openmpi-mca-params.conf mca_base_component_path 'mca_base_component_path = /tmp'
 check "a forged env-file of containers" refused nccl.docker.env LD_PRELOAD LD_PRELOAD="$own/x.so"
 check "a forged ConfigMap" refused nccl.configmap.yaml LD_PRELOAD '  LD_PRELOAD: "/tmp/x.so"'
-check "... behind what YAML takes for a line's end" refused nccl.configmap.yaml "no line" $'# x\u0085  LD_PRELOAD: "/tmp/x.so"'
-check "a forged module of Lmod, within a comment of several lines" refused nccl.lua "no line" '--[[' ']] os.execute("id")'
-check "a forged file of another kind" refused hook.sh "no file" 'id'
+check "... behind what YAML takes for a line's end" refused nccl.configmap.yaml "not a line" $'# x\u0085  LD_PRELOAD: "/tmp/x.so"'
+check "a forged module of Lmod, within a comment of several lines" refused nccl.lua "not a line" '--[[' ']] os.execute("id")'
+check "a forged file of another kind" refused hook.sh "not a file" 'id'
 what_we_write() {
     rm -rf "$store" "$work"/all*
     "$P/nccltune" probe --machine mi250x --nodes 4 -o "$work/ex.json" >/dev/null

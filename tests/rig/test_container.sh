@@ -107,7 +107,7 @@ check "and applies it" says "chosen: tree ll128 7" \
     inside yes NCCL_TUNER_PLUGIN="$plugin" NCCLTUNE_PROFILE="$installed" NCCLTUNE_HASH="$table"
 check "the profile is not mounted, as in a job without hooks: NCCL's own choices stay" says "own choices stay" \
     inside plugin NCCL_TUNER_PLUGIN="$plugin" NCCLTUNE_PROFILE="$installed"
-check "the same in a job that was promised this table: one clear sentence" says "NCCLTUNE_HASH asks for table $table" \
+check "the same in a job that was promised this table: one clear sentence" says "NCCLTUNE_HASH pins table $table" \
     inside plugin NCCL_TUNER_PLUGIN="$plugin" NCCLTUNE_PROFILE="$installed" NCCLTUNE_HASH="$table"
 # shellcheck disable=SC2046 # words
 check "the lines of nccl.conf are enough" says "chosen: tree ll128 7" inside yes $(grep -v '^#' "$work/nccl.conf")

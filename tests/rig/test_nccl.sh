@@ -199,7 +199,7 @@ wait $!
 rc=$?
 note "$work/lost.log"
 check "an agent that is killed is started anew, and the run ends well" test $rc = 0
-check "in words that name the node" grep -q "lost the agent on $prefix-n2; starting all agents anew" "$work/lost.log"
+check "in words that name the node" grep -q "lost the agent on $prefix-n2; starting all agents again" "$work/lost.log"
 check "nothing is held against what was measured then" test "$(grep -cE '"status":"(crashed|hung)"' "$work/l.jsonl")" = 0
 check "the journal can be used" build/nccltune generate --topology "$topo" --results "$work/l.jsonl" -o "$work/of-lost"
 
@@ -210,7 +210,7 @@ wait $!
 rc=$?
 note "$work/cut.log"
 check "a node that stays away ends the run" test $rc = 1
-check "its name is said, and how to go on" grep -qz "lost the agent on .*$prefix-n2.*with --resume goes on" "$work/cut.log"
+check "its name is said, and how to go on" grep -qz "lost the agent on .*$prefix-n2.*--resume goes on" "$work/cut.log"
 check "nothing is held against what was measured then" test "$(grep -cE '"status":"(crashed|hung)"' "$work/c.jsonl")" = 0
 check "nothing is left on any node, the lost one included" none_left
 finish

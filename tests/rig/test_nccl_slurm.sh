@@ -67,7 +67,7 @@ left=$(for k in 0 1 2 3; do ip netns pids $prefix-n$k; done | while read -r p; d
 done)
 check "no worker is left on any node" test -z "$left"
 
-check "the key= line refuses no job, and the prolog says on every node that it does nothing" test "$(grep -o 'prolog, job [0-9]* on [^:]*: .*/hook.conf: key= does nothing' "$dir/log/syslog" |
+check "the key= line refuses no job, and the prolog says on every node that it does nothing" test "$(grep -o 'prolog, job [0-9]* on [^:]*: .*/hook.conf: key= is ignored' "$dir/log/syslog" |
     grep -o ' on [^:]*' | sort -u | wc -l)" = 4
 check "no job has a key" test -z "$(find "$dir"/run.* -name '*.key')"
 [ "$tap_failed" = 0 ] || sed 's/^/# /' "$dir/log/syslog"

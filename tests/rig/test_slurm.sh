@@ -365,7 +365,7 @@ check "and one that is as fast" verdicts_of_equal
 figures 0.02 0.909 4
 check "--stop-if-slower leaves a faster one" same "" trials --stop-if-slower
 figures 0.02 1.1 4
-check "and ends a slower one" same "trial tree ends, because it is slower: jobs that start from now on get what the others have" trials --stop-if-slower
+check "and ends a slower one" same "trial tree ends, because it is slower: jobs that start from now on get what the others get" trials --stop-if-slower
 sleep 2.1
 check "so that jobs from then on have what the others had" same "$base" profiles_of 4
 
@@ -404,10 +404,10 @@ conf policy=fail
 check "one node has lost the store, policy=fail: its ranks refuse" \
     uniform "50 ${n}0 tuned|50 ${n}1 tuned|50 ${n}2 tuned|50 ${n}3 refused"
 cc -std=gnu11 -D_GNU_SOURCE -I. -o "$dir/load_tuner" tests/tools/load_tuner.c core/coll.c -ldl
-check "so NCCL does not start there, and says why" grep -q "node ${n}3 cannot tell what job .* gets: .*/schedule: No such file" \
+check "so NCCL does not start there, and says why" grep -q "node ${n}3 cannot decide what job .* gets: .*/schedule: No such file" \
     <(slurm srun -Q -w ${n}0,${n}3 sh -c "exec $dir/load_tuner" 2>&1 | grep -v 'NCCL will not start')
 check "the doctor of the job says which ranks have none, and why" \
-    same 1 doctor ${n}0,${n}3 "" '^1: .*this node cannot tell what the job gets: .*/schedule: No such file'
+    same 1 doctor ${n}0,${n}3 "" '^1: .*this node cannot decide what the job gets: .*/schedule: No such file'
 batch_lost() { # batch_lost FIRST: a batch job whose script runs there
     cat >"$work/batch.sh" <<END
 #!/bin/sh
@@ -487,7 +487,7 @@ refused() { # refused COUNT SRUN-OPTION...: so many tasks are told not to start 
     [[ $out =~ ^\ *"$want refused"$ ]] || { echo "expected $want refused, found: $out"; return 1; }
 }
 check "a job of two nodes that cannot tell: both refuse" refused 8 -w ${n}0,${n}1 -n8
-check "with one sentence a node" test "$(slurm srun -Q -w ${n}0,${n}1 -n8 true | grep -c 'cannot tell what job .* gets: .*NCCL will not start here')" = 2
+check "with one sentence a node" test "$(slurm srun -Q -w ${n}0,${n}1 -n8 true | grep -c 'cannot decide what job .* gets: .*NCCL will not start here')" = 2
 rm -rf "$p" "$p.real"
 profile "allreduce,0,-1,tree,ll,4,-1,-1"
 
@@ -620,7 +620,7 @@ else
     check "one whose own time is up refuses" grep -qx "export NCCL_NET=refused-by-nccltune" <(slow SLOW_OPEN_SPIN=1)
     hung task-prolog
     check "a task does not touch it: it knows that its node cannot tell" \
-        grep -q "cannot tell what job 7 gets: the job prolog was not done in time" "$work/hung.out"
+        grep -q "cannot decide what job 7 gets: the job prolog was not done in time" "$work/hung.out"
 fi
 
 # ---- many jobs, and time -----------------------------------------------------------------------------------------------

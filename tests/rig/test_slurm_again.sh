@@ -98,10 +98,10 @@ deliver
 check "tune where hooks deliver a profile" tuned second
 check "they did deliver it to the job" grep -q '^NCCLTUNE_SET=.*NCCL_BUFFSIZE=12345678' "$dir/second.env"
 check "no rank has anything of it" clean second
-check "what was left out is said once" test "$(grep -c 'left out of the baseline.*NCCL_BUFFSIZE' "$dir/second.log")" = 1
+check "what was left out is said once" test "$(grep -c 'removed from the baseline.*NCCL_BUFFSIZE' "$dir/second.log")" = 1
 check "the same where srun has put a copy on every node" tuned third srun -N2 -n2 --mpi=none
 check "no rank has anything of it there" clean third
-check "it is said once there, too" test "$(grep -c 'left out of the baseline.*NCCL_BUFFSIZE' "$dir/third.log")" = 1
+check "it is said once there, too" test "$(grep -c 'removed from the baseline.*NCCL_BUFFSIZE' "$dir/third.log")" = 1
 check "the baseline takes what it took before" within_5_percent "$(baseline first)" "$(baseline second)"
 check "and there, too" within_5_percent "$(baseline first)" "$(baseline third)"
 echo "# baseline of allreduce at 64 KiB: $(baseline first) us, with the profile installed $(baseline second) and $(baseline third) us"

@@ -135,17 +135,17 @@ static void put_unseen(struct observe_text *d, const struct whole *w)
         uint64_t unseen = w->made[coll] > w->ran[coll] ? w->made[coll] - w->ran[coll] : 0;
         if (unseen <= w->made[coll] / 100 + w->lost)
             continue;
-        observe_put(d, ",\n    \"NCCL tells neither algorithm nor time of %llu %s calls%s\"",
+        observe_put(d, ",\n    \"NCCL reports neither algorithm nor time of %llu %s calls%s\"",
                     (unsigned long long)unseen, coll_name(coll),
                     coll == COLL_BROADCAST ? "; they are counted as they were made"
                                            : ", as of those on symmetric memory; they are missing");
     }
     if (w->captured)
-        observe_put(
-            d,
-            ",\n    \"%llu calls were captured into CUDA graphs; where a graph has no callback of the host NCCL does "
-            "not tell when it is replayed, and they count once\"",
-            (unsigned long long)w->captured);
+        observe_put(d,
+                    ",\n"
+                    "    \"%llu calls were captured into CUDA graphs; without a host callback in the graph NCCL does "
+                    "not report replays, so they count once\"",
+                    (unsigned long long)w->captured);
 }
 
 static void put_notes(struct observe_text *d, const struct profiler_job *job, const struct whole *w)
@@ -153,21 +153,22 @@ static void put_notes(struct observe_text *d, const struct profiler_job *job, co
     observe_put(d, "  \"notes\": [\n    \"captured in %llu s by rank %s through NCCL's profiler interface %d\"",
                 (unsigned long long)job->seconds, job->rank, w->newest);
     if (w->oldest && w->oldest < 4)
-        observe_put(d,
-                    ",\n    \"interface %d tells no times, and the most channels of a call instead of those it took\"",
+        observe_put(d, ",\n    \"interface %d reports no times, and the largest number of channels of a call\"",
                     w->oldest);
     else if (job->refused_times)
-        observe_put(d, ",\n    \"times were asked for and refused: NCCL 2.29 and later tell wrong ones unless "
+        observe_put(d, ",\n"
+                       "    \"times were requested and refused: NCCL 2.29 and later report wrong ones unless "
                        "NCCL_ALLGATHERV_ENABLE is 0\"");
     else if (!job->times)
-        observe_put(d, ",\n    \"no times were asked for\"");
+        observe_put(d, ",\n    \"no times were requested\"");
     else
-        observe_put(
-            d, ",\n    \"times are the GPU's, from the first channel's start to the last one's end; they hold the wait "
-               "for other ranks\"");
+        observe_put(d, ",\n"
+                       "    \"times are the GPU's, from the first channel's start to the last one's end; they include "
+                       "the wait for other ranks\"");
     if (w->doubted)
         observe_put(d,
-                    ",\n    \"in %llu communicators ranks sent to themselves; behind that NCCL tells times of other "
+                    ",\n"
+                    "    \"in %llu communicators ranks sent to themselves; after that NCCL reports times of other "
                     "calls, which are left out\"",
                     (unsigned long long)w->doubted);
     if (w->impossible)
@@ -176,13 +177,13 @@ static void put_notes(struct observe_text *d, const struct profiler_job *job, co
     put_unseen(d, w);
     if (w->assumed_ranks)
         observe_put(d,
-                    ",\n    \"interface %d does not tell the size of groups; where nothing else did, all %d ranks are "
-                    "assumed\"",
+                    ",\n"
+                    "    \"interface %d does not report the size of groups; if unknown, all %d ranks are assumed\"",
                     w->oldest, w->ranks);
     if (w->oldest && w->oldest < 4)
-        observe_put(d,
-                    ",\n    \"interface %d does not tell nodes; groups of more than %d ranks are taken to cross them\"",
-                    w->oldest, w->per_node);
+        observe_put(
+            d, ",\n    \"interface %d does not report nodes; groups of more than %d ranks are assumed to cross nodes\"",
+            w->oldest, w->per_node);
     if (w->rounded)
         observe_put(d, ",\n    \"%llu calls of more sizes than a table holds are counted at a size near theirs\"",
                     (unsigned long long)w->rounded);
@@ -192,8 +193,9 @@ static void put_notes(struct observe_text *d, const struct profiler_job *job, co
     if (job->missed)
         observe_put(d, ",\n    \"%u communicators beyond %d at one time are missing\"", job->missed, PROFILER_COMMS);
     if (job->late)
-        observe_put(d, ",\n    \"%u files between were left out, because the directory was slow; counts are whole\"",
-                    job->late);
+        observe_put(
+            d, ",\n    \"%u intermediate files were skipped, because the directory was slow; counts are complete\"",
+            job->late);
     if (job->twins)
         observe_put(
             d, ",\n    \"this process runs several ranks; a communicator with more than one of them counts once\"");

@@ -91,10 +91,9 @@ int profiler_job_refuse_times(struct profiler_job *job, int api, char *why, size
         return 0;
     job->times = 0;
     job->refused_times = 1;
-    snprintf(
-        why, size,
-        "NCCLTUNE_CAPTURE_TIMES=1: NCCL 2.29 and later tell wrong times, and hang at the end, after grouped "
-        "broadcasts of several roots; calls are counted without times (NCCL_ALLGATHERV_ENABLE=0 gives right ones)");
+    snprintf(why, size,
+             "NCCLTUNE_CAPTURE_TIMES=1: NCCL 2.29 and later report wrong times, and hang at the end, after grouped "
+             "broadcasts of several roots; calls are counted without times (NCCL_ALLGATHERV_ENABLE=0 corrects them)");
     return 1;
 }
 

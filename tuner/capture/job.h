@@ -1,4 +1,4 @@
-/* Whether this process is captured, and whose file it writes. */
+/* Nonzero if this process is captured, and whose file it writes. */
 #pragma once
 
 #include <stddef.h>

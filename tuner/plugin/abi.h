@@ -108,7 +108,7 @@ struct nccl_tuner_v6 { /* and 7 */
                           size_t *chunk_bytes);
 };
 
-_Static_assert(sizeof(int) == 4 && sizeof(size_t) == 8, "NCCL runs on 64-bit Linux alone");
+_Static_assert(sizeof(int) == 4 && sizeof(size_t) == 8, "NCCL runs only on 64-bit Linux");
 _Static_assert(sizeof(struct nccl_nvl_domains) == 12, "three ints");
 _Static_assert(sizeof(struct nccl_tuner_v1) == 4 * sizeof(void *), "name and three functions");
 _Static_assert(sizeof(struct nccl_tuner_v5) == 4 * sizeof(void *), "name and three functions");

@@ -103,7 +103,7 @@ static void unusable(nccl_logger log, const char *wanted, const char *why)
 {
     process.refused = wanted != NULL;
     if (wanted)
-        snprintf(process.refusal, sizeof process.refusal, "NCCLTUNE_HASH asks for table %.80s, but %s", wanted, why);
+        snprintf(process.refusal, sizeof process.refusal, "NCCLTUNE_HASH pins table %.80s, but %s", wanted, why);
     else
         say(log, NCCLTUNE_LOG_WARN, "%s; NCCL's own choices stay", why);
 }
@@ -140,9 +140,8 @@ static int version_fits(nccl_logger log)
         return 1;
     if (fits) {
         say(log, NCCLTUNE_LOG_WARN,
-            "NCCL %d.%d is newer than what this plugin was tested with, up to %d.%d, and %s does not name it; NCCL's "
-            "own "
-            "choices stay (NCCLTUNE_ANY_VERSION=1 uses the table)",
+            "NCCL %d.%d is newer than the tested releases, up to %d.%d, and %s does not name it; NCCL's own choices "
+            "stay (NCCLTUNE_ANY_VERSION=1 uses the table)",
             major, minor, NEWEST_TESTED / 100, NEWEST_TESTED % 100, process.source.path);
         return 0;
     }
@@ -268,7 +267,7 @@ static struct plugin_context *context_of(const struct tuner_shape *shape, int ap
     if (!process.active)
         return c;
     if (user_decides(api)) {
-        say(log, NCCLTUNE_LOG_INFO, "NCCL_ALGO or NCCL_PROTO is set; with this NCCL they stand alone");
+        say(log, NCCLTUNE_LOG_INFO, "NCCL_ALGO or NCCL_PROTO is set; with this NCCL they decide alone");
         return c;
     }
     c->index =
@@ -348,8 +347,8 @@ static struct plugin_context *chained_over(struct plugin_context *shared, const 
     c->chain.next = &process.next;
     if (plugin_chain_init(&c->chain, o, why, sizeof why)) {
         say(o->log, NCCLTUNE_LOG_WARN,
-            "tuner %.100s (%s) is left out from here on: %s; if that is so on some ranks only, the others still choose "
-            "by it and calls hang: NCCLTUNE_NEXT_TUNER=none leaves it out everywhere",
+            "tuner %.100s (%s) is left out: %s; if it fails on some ranks only, the others still use it and calls "
+            "hang: NCCLTUNE_NEXT_TUNER=none leaves it out everywhere",
             process.next.name, process.next.path, why);
         process.next_failed = 1;
         free(c);

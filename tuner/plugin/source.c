@@ -47,8 +47,8 @@ static int read_all(struct plugin_source *s, int fd, size_t size)
     return 0;
 }
 
-/* Reads s->path. 0; 1 when there is no such file; -1 with s->error. A pipe, which could block, is told by lseek; opened
- * without O_NONBLOCK it would block already there. */
+/* Reads s->path. 0; 1 when there is no such file; -1 with s->error. A pipe, which could block, is recognised by lseek;
+ * opened without O_NONBLOCK it would block already there. */
 static int read_table(struct plugin_source *s)
 {
     int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

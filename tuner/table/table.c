@@ -308,7 +308,7 @@ static int parse_comment(struct parser *p, struct word w, const char *line_start
         struct word major = {w.s + sizeof name - 1, w.len - (sizeof name - 1)};
         if (major.len == 1 && major.s[0] == '1')
             return 0;
-        return refuse(p, "the format is not " TUNER_FORMAT ", the only one that is understood");
+        return refuse(p, "the format is not " TUNER_FORMAT ", the only known one");
     }
     if (starts_with(w, versions)) {
         struct word list = trim_word(w.s + sizeof versions - 1, w.len - (sizeof versions - 1));
@@ -383,7 +383,7 @@ static int parse_text(struct parser *p, const char *text, size_t bytes)
         at += n + 1;
     }
     if (!p->table->count && p->table->broken)
-        return refuse(p, "not one line of it can be used");
+        return refuse(p, "no valid line");
     return 0;
 }
 

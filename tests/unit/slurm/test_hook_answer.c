@@ -67,18 +67,18 @@ TEST_CASE(lines_that_are_none)
     } bad[] = {{"", "F:1: expected 'nccltune-job/1'"},
                {"nccltune-job/2\nend\n", "F:1: expected 'nccltune-job/1'"},
                {"nccltune-job/1\n", "F has no end"},
-               {"nccltune-job/1\nend\nend\n", "F:2: not a line that this version knows"},
-               {"nccltune-job/1\nnodes 3\nfrob 1\nend\n", "F:3: not a line that this version knows"},
-               {"nccltune-job/1\nnodes\nend\n", "F:2: not a line that this version knows"},
-               {"nccltune-job/1\nnodes x\nend\n", "F:2: not a line that this version knows"},
-               {"nccltune-job/1\nnodes 1073741825\nend\n", "F:2: not a line that this version knows"},
-               {"nccltune-job/1\nmixed 2\nend\n", "F:2: not a line that this version knows"},
-               {"nccltune-job/1\nstate tuned\nend\n", "F:2: not a line that this version knows"},
-               {"nccltune-job/1\npolicy drain\nend\n", "F:2: not a line that this version knows"},
-               {"nccltune-job/1\njob \nend\n", "F:2: not a line that this version knows"},
-               {"nccltune-job/1\ncommon A\nend\n", "F:2: not a line that this version knows"},
-               {"nccltune-job/1\nlocal .A=1\nend\n", "F:2: not a line that this version knows"},
-               {"nccltune-job/1\nlocal =1\nend\n", "F:2: not a line that this version knows"}};
+               {"nccltune-job/1\nend\nend\n", "F:2: not a line of this version"},
+               {"nccltune-job/1\nnodes 3\nfrob 1\nend\n", "F:3: not a line of this version"},
+               {"nccltune-job/1\nnodes\nend\n", "F:2: not a line of this version"},
+               {"nccltune-job/1\nnodes x\nend\n", "F:2: not a line of this version"},
+               {"nccltune-job/1\nnodes 1073741825\nend\n", "F:2: not a line of this version"},
+               {"nccltune-job/1\nmixed 2\nend\n", "F:2: not a line of this version"},
+               {"nccltune-job/1\nstate tuned\nend\n", "F:2: not a line of this version"},
+               {"nccltune-job/1\npolicy drain\nend\n", "F:2: not a line of this version"},
+               {"nccltune-job/1\njob \nend\n", "F:2: not a line of this version"},
+               {"nccltune-job/1\ncommon A\nend\n", "F:2: not a line of this version"},
+               {"nccltune-job/1\nlocal .A=1\nend\n", "F:2: not a line of this version"},
+               {"nccltune-job/1\nlocal =1\nend\n", "F:2: not a line of this version"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(parse(bad[i].lines), -1);
         assert_string_equal(why.text, bad[i].why);

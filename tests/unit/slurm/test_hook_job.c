@@ -103,7 +103,7 @@ TEST_CASE(asks)
     store_write(&store, "squeue", "#!/bin/sh\nexit 1\n");
     why.text[0] = 0;
     assert_int_equal(hook_job_ask(&store.conf, &job, &why), -1);
-    assert_string_equal(why.text, "squeue does not tell about job 11");
+    assert_string_equal(why.text, "squeue failed for job 11");
     hook_job_free(&job);
 }
 

@@ -133,7 +133,7 @@ TEST_CASE(leaves_an_answer)
     assert_int_equal(access(answer, F_OK), -1);
 }
 
-#define IGNORED "/key.conf: key= does nothing any more: jobs get no key; remove the line"
+#define IGNORED "/key.conf: key= is ignored since jobs have no key; remove the line"
 
 /* A line that earlier releases knew: jobs and `check` are as without it, but for a warning. */
 TEST_CASE(ignores_a_key)

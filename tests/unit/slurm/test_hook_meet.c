@@ -209,7 +209,7 @@ TEST_CASE(word_by_word)
         {"n[0-1]", NULL, STORE_HASH "\n", HOOK_TUNED, "", STORE_HASH "\n"},
         {"n[0-1]", NULL, OTHER "\n", HOOK_UNKNOWN,
          "/meet/7.0: the verdict is bbbbbbbbbbbb, which this node does not have", OTHER "\n"},
-        {"n[0-", NULL, NULL, HOOK_NOTHING, "the job's nodes cannot be told", "-the job's nodes cannot be told\n"}};
+        {"n[0-", NULL, NULL, HOOK_NOTHING, "the job's nodes are unknown", "-the job's nodes are unknown\n"}};
     if (untrusted)
         skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

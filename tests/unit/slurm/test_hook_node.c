@@ -171,9 +171,10 @@ TEST_CASE(settings_that_are_dropped)
         store_write(&store, "profiles/" STORE_HASH "/hook.map", text);
         free(text);
         expect(
-            local ? "1 lines of settings dropped, first nccl.d/a.conf:1: NCCL_IB_HCA has a value with characters that "
-                    "no setting needs"
-                  : "3 lines of settings dropped, first nccl.conf:2: LD_PRELOAD is no variable that a profile may set");
+            local
+                ? "1 lines of settings dropped, first nccl.d/a.conf:1: NCCL_IB_HCA has a value with unusual characters"
+                : "3 lines of settings dropped, first nccl.conf:2: LD_PRELOAD is not a variable that a profile may "
+                  "set");
         assert_non_null(strstr(report.out, "common NCCL_IB_TC=3\nend\n"));
     }
     remove_file("module/nvidia");

@@ -120,7 +120,7 @@ TEST_CASE(fits_or_is_nothing)
         if (fits)
             assert_int_equal(report.out[bytes - 1], '\n');
         else
-            assert_string_equal(report.log, "nothing is set: more output than Slurm would read");
+            assert_string_equal(report.log, "nothing is set: more output than Slurm reads");
     }
     free(answer);
 }
@@ -233,14 +233,14 @@ TEST_CASE(what_the_first_node_decided)
     setenv("SLURMD_NODENAME", "n1", 1);
     expect(QPS HCA "%sexport NCCLTUNE_SET=" SET_A "%s" PIN "\n", profile, table);
     store_write(&store, "schedule", "1 none all\n");
-    assert_non_null(strstr(output(), "export NCCLTUNE_REFUSE=node n1 cannot tell what job 7 gets: its first node has "
+    assert_non_null(strstr(output(), "export NCCLTUNE_REFUSE=node n1 cannot decide what job 7 gets: its first node has "
                                      "profile aaaaaaaaaaaa, this one none: no profile is scheduled"));
     snprintf(path, sizeof path, "%s/7", o.run);
     unlink(path);
     assert_non_null(strstr(task(), "export NCCL_NET=refused-by-nccltune\n")); /* nor is it known where the plugin is */
     assert_non_null(strstr(report.out, "unset NCCLTUNE_HASH\n"));
     setenv("SLURM_LOCALID", "0", 1);
-    assert_non_null(strstr(task(), "print nccltune: node n1 cannot tell"));
+    assert_non_null(strstr(task(), "print nccltune: node n1 cannot decide"));
     setenv("SLURM_LOCALID", "1", 1); /* one sentence a node */
     assert_null(strstr(task(), "print"));
     /* The first node had nothing, this one would have the profile. */

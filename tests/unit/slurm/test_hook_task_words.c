@@ -10,7 +10,7 @@
 #define LOCAL   "common A=1\ncommon B=2\nlocal B=3\nlocal C=4\n"
 #define UNKNOWN HEAD "nodes 3\npolicy fail\nstate unknown\nwhy a|b\nplugin /p.so\nend\n"
 #define PIN     "NCCLTUNE_JOB=7:" STORE_HASH
-#define SAID    "node n0 cannot tell what job 7 gets: "
+#define SAID    "node n0 cannot decide what job 7 gets: "
 #define STOPS   "; NCCL will not start here (NCCLTUNE=off: without nccltune)\n"
 
 static struct hook_report report;

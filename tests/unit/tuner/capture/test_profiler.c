@@ -42,7 +42,7 @@ static void records_every_call(int api)
     if (api >= 4)
         CHECK(is_about(ar->time_us, 500) && is_about(ag->time_us, 90) && is_about(red->time_us, 10));
     else
-        CHECK(ar->time_us < 0 && ag->time_us < 0 && says(w, "tells no times"));
+        CHECK(ar->time_us < 0 && ag->time_us < 0 && says(w, "reports no times"));
     workload_free(w);
 }
 
@@ -250,7 +250,7 @@ static void asks_for_no_times_unasked(int api)
     CHECK(!profiled_close(&c));
     struct workload *w = captured();
     CHECK(find(w, COLL_ALLREDUCE, MIB)->count == 200 && find(w, COLL_ALLREDUCE, MIB)->time_us < 0);
-    CHECK(says(w, "no times were asked for"));
+    CHECK(says(w, "no times were requested"));
     workload_free(w);
 }
 

@@ -258,7 +258,7 @@ static void refuses_whole_files(void **unused)
     } files[] = {
         {"", 0, "empty"},
         {"allreduce\0", 10, "NUL"},
-        {"nonsense\n", 9, "not one line"},
+        {"nonsense\n", 9, "no valid line"},
         {"# nccltune-tuner/2\nallreduce,0,-1,ring,ll,1,-1,-1\n", 49, "format"},
         {"# nccltune-tuner/10\n", 20, "format"},
         {"# nccltune-tuner/\n", 18, "format"},
