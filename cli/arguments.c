@@ -19,8 +19,8 @@ int cli_take_releases(const struct option_value *v, void *out, struct err *e)
     if (r->high / 100 <= ENV_NEWEST / 100)
         return 0;
     char newest[ENV_VERSION];
-    log_warn(v->log, "%s: '%s' is later than %s, the newest release that is known: what follows is of that one",
-             v->what, v->text, env_version_text(newest, ENV_CATALOGUED));
+    log_warn(v->log, "%s: '%s' is later than the newest known release: using %s", v->what, v->text,
+             env_version_text(newest, ENV_CATALOGUED));
     r->high = ENV_CATALOGUED;
     if (r->low > r->high)
         r->low = r->high;
@@ -77,7 +77,7 @@ static void take_in_force(struct cli_job *j, const struct lint *l, struct arena 
         if (values[i].value)
             add_setting(j, values[i].name, values[i].value, a);
         else
-            log_warn(log, "%s: the value of %s is only known when it runs: left out", j->label, values[i].name);
+            log_warn(log, "%s: the value of %s is only known at run time: left out", j->label, values[i].name);
 }
 
 int cli_job_of_file(struct cli_job *j, const char *path, struct arena *a, struct log *log, struct err *e)
@@ -112,7 +112,7 @@ int cli_read_table(const char *dir, struct tuner_table *t, struct arena *a, stru
         return 0;
     if (file_read(path, TUNER_BYTES_LIMIT, a, &text, &bytes, e))
         return e->code;
-    return tuner_table_parse(t, text, bytes, NULL, NULL) ? err_set(e, ERR_FAILED, "%s: is no tuner table", path) : 0;
+    return tuner_table_parse(t, text, bytes, NULL, NULL) ? err_set(e, ERR_FAILED, "%s: not a tuner table", path) : 0;
 }
 
 int cli_job_of_profile(struct cli_job *j, const char *dir, const char *node_class, struct arena *a, struct err *e)

@@ -25,16 +25,16 @@ static const struct cli_page page = {
     "nccltune bench [OPTION]... -o RESULTS\n"
     "Measure collectives over algorithms and network interfaces, the baseline among them.\n"
     "Every measurement is a line of RESULTS, on disk before the next one begins. With --engine model, which --machine\n"
-    "and --from imply, nothing is measured: every line is a prediction with its band.\n",
+    "and --from imply, nothing is measured: every line is a prediction with its interval.\n",
     "Examples\n"
     "  nccltune bench -o results.jsonl                              this machine, some minutes\n"
     "  nccltune bench --hosts n1,n2,n3,n4 --budget 10m -o r.jsonl   four nodes, ten minutes\n"
     "  nccltune bench --hosts n1,n2 --interfaces eth0,ib0 -o r.jsonl\n"
     "  sbatch -N8 --wrap 'nccltune bench --budget 15m -o r.jsonl'   the nodes of an allocation\n"
-    "  mpirun -np 16 nccltune bench -o r.jsonl                      under a launcher of your own: its settings only\n"
+    "  mpirun -np 16 nccltune bench -o r.jsonl                      under your own launcher: its settings only\n"
     "  nccltune bench --engine nccl --budget 10m -o r.jsonl         the GPUs of this machine\n"
     "  nccltune bench --engine verbs --hosts n1,n2 -o fabric.json   which RDMA ports reach which, how fast\n"
-    "  nccltune bench --check profile                               whether this node's ports are as they were\n"
+    "  nccltune bench --check profile                               compare this node's ports with the profile\n"
     "  nccltune bench --resume -o r.jsonl                           after ^C or a crash\n"
     "  nccltune bench --engine model --topology t.json --nodes 64 -o r.jsonl\n"
     "  nccltune bench --machine dgx-h100 --nodes 2,16,128 -o r.jsonl\n"
@@ -55,17 +55,18 @@ struct request {
 };
 
 static const struct option_spec release_options[] = {
-    {0, "nccl", "VERSION", "whose choices are the default where all is predicted, such as 2.28.9; the newest known",
-     cli_take_releases, 0},
+    {0, "nccl", "VERSION",
+     "release whose choices are the predicted default, such as 2.28.9 (default: the newest known)", cli_take_releases,
+     0},
     {0},
 };
 
 static const struct option_spec output_options[] = {
     {'o', "output", "RESULTS", "the journal (see nccltune-results.jsonl(5))", option_text,
      offsetof(struct request, bench.results)},
-    {'r', "resume", NULL, "go on with a journal; what it holds is not measured again", option_flag,
+    {'r', "resume", NULL, "go on with a journal; nothing is measured twice", option_flag,
      offsetof(struct request, bench.resume)},
-    {0, "plan", NULL, "show what would be run, and run nothing", option_flag, offsetof(struct request, plan)},
+    {0, "plan", NULL, "show the plan and end", option_flag, offsetof(struct request, plan)},
     {'j', "json", NULL, "print the points, or the plan, as JSON", option_flag, offsetof(struct request, json)},
     {'q', "quiet", NULL, "no progress, only warnings", option_flag, offsetof(struct request, quiet)},
     {0},
@@ -152,14 +153,13 @@ static int print_points(const struct request *w, const struct bench_results *r, 
 static int conclude_run(const struct request *w, const struct bench_summary *s, struct log *log)
 {
     if (s->interrupted) {
-        log_warn(log, "interrupted; %s holds what was measured, the same command with --resume goes on",
-                 w->bench.results);
+        log_warn(log, "interrupted; %s keeps what was measured; --resume goes on", w->bench.results);
         return CLI_INTERRUPTED;
     }
     if (s->resumed && !s->measured)
-        log_info(log, "everything had been measured already");
+        log_info(log, "everything was measured already");
     if (s->left_out)
-        log_warn(log, "points left out for lack of time: %d; the same command with --resume goes on", s->left_out);
+        log_warn(log, "points left out for lack of time: %d; --resume goes on", s->left_out);
     if (s->troubled)
         log_warn(log, "measurements that crashed, hung or gave wrong data: %d; see \"detail\" in %s", s->troubled,
                  w->bench.results);
@@ -227,7 +227,7 @@ static int run_journal(struct request *w, struct topology *t, struct log *log, s
         rc = print_points(w, measured, t, e);
     bench_results_free(measured);
     if (rc == ERR_FAILED && (summary.measured || summary.resumed))
-        log_warn(log, "%s holds what was measured, the same command with --resume goes on", w->bench.results);
+        log_warn(log, "%s keeps what was measured; --resume goes on", w->bench.results);
     return rc ? rc : conclude_run(w, &summary, log);
 }
 

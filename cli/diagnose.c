@@ -13,19 +13,18 @@
 static const struct cli_page page = {
     COMMAND,
     "nccltune diagnose [OPTION]... FILE|DIR...\n"
-    "Explain failures and training steps: where the time goes, whether communication is the problem, and what to do\n"
-    "next.\n"
+    "Explain failures and training steps: where the time goes, whether communication is the problem, what to do next.\n"
     "FILE is a log, a trace or GPU samples; - is standard input; DIR is a job's directory, whose files are joined.\n"
-    "Formats are told by content and may be mixed: verl, TRL, Swift, Megatron-LM and DeepSpeed logs, \"[Step N] "
+    "Formats are recognised by content and may be mixed: verl, TRL, Swift, Megatron-LM and DeepSpeed logs, \"[Step N] "
     "rollout:\n"
     "185ms | sync: 190ms\" lines, progress bars, PyTorch traces, flight recorders and kernel sums, Nsight Systems'\n"
-    "sums, NCCL_DEBUG=INFO, vLLM's log and metrics, what nvidia-smi prints, stacks of py-spy.\n",
+    "sums, NCCL_DEBUG=INFO, vLLM's log and metrics, nvidia-smi, stacks of py-spy.\n",
     "Examples\n"
     "  nccltune diagnose train.log gpus.csv\n"
     "  nccltune diagnose outputs/job-1234\n"
     "  zcat rank0.pt.trace.json.gz | nccltune diagnose -\n"
     "\n"
-    "Exit status: 0 done, 1 a file cannot be read or holds nothing known (the others are told), 2 wrong usage.\n",
+    "Exit status: 0 done, 1 a file cannot be read or has nothing known (the others are used), 2 wrong usage.\n",
     -1};
 
 struct request {
@@ -38,13 +37,13 @@ static const struct option_spec options[] = {
     {'o', "output", "FILE", "write the text or JSON there", option_text, offsetof(struct request, output)},
     {'j', "json", NULL, "print the diagnosis as JSON, with communication_share from 0 to 1", option_flag,
      offsetof(struct request, json)},
-    {0, "list-messages", "FORM", "the messages that are known, with causes and remedies: markdown or manual",
+    {0, "list-messages", "FORM", "print the catalogue of messages with causes and remedies, as markdown or manual",
      option_text, offsetof(struct request, messages)},
-    {0, "topology", "FILE", "the machine's topology.json: which of its HCAs NCCL's log leaves out, what faults cost",
+    {0, "topology", "FILE", "the machine's topology.json: find HCAs missing in NCCL's log, predict the cost of faults",
      option_text, offsetof(struct request, topology)},
-    {0, "profile", "DIR", "what jobs should have, and its topology: what NCCL's log and the job's script contradict",
+    {0, "profile", "DIR", "the jobs' profile: find contradictions in NCCL's log and the job's script; use its topology",
      option_text, offsetof(struct request, profile)},
-    {'w', "workload", "FILE", "what a step communicates: what that should take on the topology", option_text,
+    {'w', "workload", "FILE", "the job's collectives: predict their time on the topology", option_text,
      offsetof(struct request, workload)},
     {0},
 };

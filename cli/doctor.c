@@ -9,18 +9,18 @@
 
 #define COMMAND "nccltune doctor"
 
-static const struct cli_page page = {
-    COMMAND,
-    "nccltune doctor [OPTION]...\n"
-    "       nccltune doctor --job        in a job step, on every rank\n"
-    "Check what is installed on this node: plugin, profile, table, NCCL's file, Slurm hooks, and whether this machine\n"
-    "is one that the profile was made for; or what a job gets of it.\n",
-    "Examples\n"
-    "  nccltune doctor\n"
-    "  srun -l nccltune doctor --job\n"
-    "\n"
-    "Exit status: 0 nothing is wrong; 1 something is; 2 wrong usage.\n",
-    0};
+static const struct cli_page page = {COMMAND,
+                                     "nccltune doctor [OPTION]...\n"
+                                     "       nccltune doctor --job        in a job step, on every rank\n"
+                                     "Check what is installed on this node (plugin, profile, table, NCCL's file, Slurm "
+                                     "hooks) and whether the profile was\n"
+                                     "made for this machine; or check what a job gets.\n",
+                                     "Examples\n"
+                                     "  nccltune doctor\n"
+                                     "  srun -l nccltune doctor --job\n"
+                                     "\n"
+                                     "Exit status: 0 nothing is wrong; 1 something is; 2 wrong usage.\n",
+                                     0};
 
 struct request {
     struct doctor_options doctor;
@@ -28,18 +28,19 @@ struct request {
 };
 
 static const struct option_spec options[] = {
-    {0, "store", "DIR", "as for nccltune install-profile; " INSTALL_STORE, option_text,
+    {0, "store", "DIR", "the store of nccltune install-profile; default: " INSTALL_STORE, option_text,
      offsetof(struct request, doctor.site.store)},
     {0, "nccl-conf", "FILE", INSTALL_NCCL_CONF, option_text, offsetof(struct request, doctor.site.nccl_conf)},
-    {0, "plugin", "FILE", LOCATE_PLUGIN "; that of this installation", option_text,
+    {0, "plugin", "FILE", LOCATE_PLUGIN "; default: that of this installation", option_text,
      offsetof(struct request, doctor.site.plugin)},
-    {0, "hook", "FILE", "nccltune-hook; that of this installation", option_text, offsetof(struct request, doctor.hook)},
-    {0, "slurm-conf", "FILE", "the hooks' configuration; /etc/nccltune/slurm.conf", option_text,
+    {0, "hook", "FILE", "nccltune-hook; default: that of this installation", option_text,
+     offsetof(struct request, doctor.hook)},
+    {0, "slurm-conf", "FILE", "the hooks' configuration; default: /etc/nccltune/slurm.conf", option_text,
      offsetof(struct request, doctor.slurm)},
-    {0, "node", "NAME", "this node's name in Slurm; its host name", option_text, offsetof(struct request, doctor.node)},
+    {0, "node", "NAME", "this node's name in Slurm; default: its host name", option_text,
+     offsetof(struct request, doctor.node)},
     {0, "job", NULL,
-     "look at this process's environment instead: which profile is pinned, plugin, table, what you override, what lint "
-     "says",
+     "check this process's environment instead: pinned profile, plugin, table, overridden settings, lint's findings",
      option_flag, offsetof(struct request, job)},
     {'j', "json", NULL, "print the findings as JSON", option_flag, offsetof(struct request, json)},
     {0},

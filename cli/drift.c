@@ -11,12 +11,12 @@ static const struct cli_page page = {
     COMMAND,
     "nccltune drift [OPTION]... DIR...\n"
     "Find stragglers and regressions across jobs, from their captures.\n"
-    "DIR holds what NCCLTUNE_CAPTURE=DIR has left: JOB.rank.N.json, of any number of jobs.\n",
+    "DIR has the files of NCCLTUNE_CAPTURE=DIR, JOB.rank.N.json, of any number of jobs.\n",
     "Examples\n"
     "  nccltune drift /shared/capture\n"
     "  nccltune drift --json /shared/capture/2026-11-* | jq '.waited_for[0]'\n"
     "\n"
-    "Exit status: 0 nothing was found, 1 something was, or a directory cannot be read or holds no capture,\n"
+    "Exit status: 0 nothing was found, 1 something was, or a directory cannot be read or has no capture,\n"
     "2 wrong usage.\n",
     -1};
 

@@ -19,10 +19,8 @@ static const struct cli_page page = {
     "nccltune explain PROFILE [VARIABLE | --collectives C --bytes N [--nodes N] [--ranks N]] [--json]\n"
     "       nccltune explain VARIABLE [--nccl VERSION] [--json]\n"
     "       nccltune explain PROFILE --workload FILE [--json]\n"
-    "Explain what a profile makes OpenMPI and NCCL do, and why: as a whole, for one variable, or for one call; or "
-    "what\n"
-    "it is worth to a training step. Without a profile, explain a variable of NCCL: what it does, and its default by\n"
-    "release.\n",
+    "Explain what a profile makes OpenMPI and NCCL do, and why: as a whole, for one variable, for one call, or for a\n"
+    "training step. Without a profile, explain a variable of NCCL: what it does, and its default by release.\n",
     "Examples\n"
     "  nccltune explain profile\n"
     "  nccltune explain NCCL_IB_HCA\n"
@@ -43,9 +41,9 @@ struct request {
 
 static const struct option_spec own_options[] = {
     {'w', "workload", "FILE",
-     "the time that a step's collectives take, now and with the profile, by phase; FILE is of nccltune workload",
-     option_text, offsetof(struct request, workload)},
-    {0, "nccl", "VERSION", "the release whose own choices and defaults are told; those of the profile",
+     "the time of a step's collectives, now and with the profile, by phase; FILE is of nccltune workload", option_text,
+     offsetof(struct request, workload)},
+    {0, "nccl", "VERSION", "release whose choices and defaults are printed (default: those of the profile)",
      cli_take_release, offsetof(struct request, question.nccl)},
     {'j', "json", NULL, "print the answer as JSON", option_flag, offsetof(struct request, json)},
     {0},

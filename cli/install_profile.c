@@ -25,8 +25,9 @@ static const struct cli_page page = {
     "nccltune install-profile PROFILE [OPTION]...\n"
     "       nccltune install-profile [PROFILE] --serve LIST [OPTION]...\n"
     "       nccltune install-profile --previous | --uninstall [--purge] [OPTION]...\n"
-    "Make a profile what jobs get: copied into a store and scheduled for the Slurm hooks, or, where there are none,\n"
-    "written into NCCL's own file.\n",
+    "Deploy a profile to jobs: copy it into a store and schedule it for the Slurm hooks, or without hooks write it "
+    "into\n"
+    "NCCL's own file.\n",
     "Examples\n"
     "  nccltune install-profile profile --store /shared/nccltune\n"
     "  nccltune install-profile profile --store /shared/nccltune --partition debug\n"
@@ -36,7 +37,8 @@ static const struct cli_page page = {
     "  nccltune install-profile --serve n[65-128]    more nodes for the installed one, without measuring\n"
     "  nccltune install-profile --previous\n"
     "\n"
-    "Exit status: 0 done; 1 not a whole profile, something cannot be written or is in use, or a node is not served;\n"
+    "Exit status: 0 done; 1 the profile is incomplete, something cannot be written or is in use, or a node is not "
+    "served;\n"
     "2 wrong usage.\n",
     1};
 
@@ -66,68 +68,70 @@ static int take_since(const struct option_value *v, void *out, struct err *e)
 }
 
 static const struct option_spec options[] = {
-    {0, "store", "DIR", "where profiles are kept, on every node or shared; " INSTALL_STORE, option_text,
+    {0, "store", "DIR", "directory of the profiles, on every node or shared; default: " INSTALL_STORE, option_text,
      offsetof(struct request, site.store)},
     {0, "hosts", "LIST",
-     "install on these nodes, n[1-64], through ssh: first all have the profile, then all change at one moment, or none",
+     "install on these nodes, n[1-64], through ssh: all get the profile, then all switch at one moment, or none",
      option_text, offsetof(struct request, hosts)},
-    {0, "ssh", "COMMAND", "what reaches a host instead of ssh -o BatchMode=yes", option_text,
+    {0, "ssh", "COMMAND", "command that reaches a host (default: ssh -o BatchMode=yes)", option_text,
      offsetof(struct request, agent)},
-    {0, "program", "FILE", "nccltune on the hosts; this one", option_text, offsetof(struct request, program)},
+    {0, "program", "FILE", "nccltune on the hosts (default: this path)", option_text,
+     offsetof(struct request, program)},
     {0, "serve", "LIST",
-     "these nodes get it, too: each looks at itself and joins the class that it equals, nothing is measured; without "
-     "PROFILE the installed one; partition=NAME: all nodes of that Slurm partition",
+     "serve these nodes too, without measuring: each probes itself and joins the class that it equals; partition=NAME: "
+     "all nodes of a Slurm partition; without PROFILE, the installed one",
      option_text, offsetof(struct request, serve)},
-    {0, "partition", "NAME", "only for jobs of this Slurm partition (a canary)", option_text,
+    {0, "partition", "NAME", "only jobs of this Slurm partition (a canary)", option_text,
      offsetof(struct request, scope.partition)},
-    {0, "jobs-on", "LIST", "only for jobs whose nodes are all in this list", option_text,
+    {0, "jobs-on", "LIST", "only jobs whose nodes are all in this list", option_text,
      offsetof(struct request, scope.nodes)},
     {0, "trial", "NAME",
-     "only for a share of these jobs, by their numbers, to compare it with what the others have: nccltune trials",
-     option_text, offsetof(struct request, scope.trial)},
-    {0, "share", "PERCENT", "of a trial's jobs that get it, a whole number; 50%", option_percent,
+     "only a share of these jobs, by their numbers, for comparison with the others: nccltune trials", option_text,
+     offsetof(struct request, scope.trial)},
+    {0, "share", "PERCENT", "share of a trial's jobs, a whole number (default: 50%)", option_percent,
      offsetof(struct request, share), .low = 1, .high = 99},
-    {0, "jobs", "COUNT", "after which a trial is judged for good, of both groups together; 40", option_int,
+    {0, "jobs", "COUNT", "jobs of both groups after which a trial is judged for good (default: 40)", option_int,
      offsetof(struct request, scope.jobs), .low = 8, .high = HOOK_TRIAL_JOBS},
     {0, "delay", "TIME",
-     "from so long from now on: give the time that a shared file system takes to show a change on all nodes",
-     take_delay, offsetof(struct request, delay_s)},
-    {0, "no-hooks", NULL,
-     "no Slurm hooks serve this site: NCCL's file gets settings and table, at the moment that --delay names",
+     "start after this time: at least what a shared file system takes to show a change on all nodes", take_delay,
+     offsetof(struct request, delay_s)},
+    {0, "no-hooks", NULL, "for sites without Slurm hooks: NCCL's file gets settings and table, after --delay",
      option_flag, offsetof(struct request, no_hooks)},
     {0, "nccl-conf", "FILE",
-     "NCCL's file, merged between marker lines; " INSTALL_NCCL_CONF
-     "; given without --no-hooks it gets this node's own "
-     "settings alone",
+     "NCCL's file, merged between marker lines; default: " INSTALL_NCCL_CONF
+     "; without --no-hooks it gets only this node's own settings",
      option_text, offsetof(struct request, site.nccl_conf)},
-    {0, "no-nccl-conf", NULL, "leave NCCL's file as it is, lines of an earlier installation included", option_flag,
+    {0, "no-nccl-conf", NULL, "leave NCCL's file unchanged, with lines of an earlier installation", option_flag,
      offsetof(struct request, no_nccl_conf)},
     {0, "cdi", "DIR",
-     "containers: write a CDI spec for this node there, such as /etc/cdi; a container asks for "
-     "--device nccltune.org/profile=node",
+     "containers: write this node's CDI spec into DIR, such as /etc/cdi; a container asks for --device "
+     "nccltune.org/profile=node",
      option_text, offsetof(struct request, site.cdi)},
-    {0, "enroot", "DIR", "containers: write environ.d and mounts.d of enroot (Pyxis) for this node, /etc/enroot",
+    {0, "enroot", "DIR",
+     "containers: write this node's environ.d and mounts.d of enroot (Pyxis) into DIR, such as /etc/enroot",
      option_text, offsetof(struct request, site.enroot)},
-    {0, "apptainer", "DIR", "containers: bind paths in apptainer.conf, and nccltune.env, for this node, /etc/apptainer",
-     option_text, offsetof(struct request, site.apptainer)},
-    {0, "node", "NAME", "this node's name in the profile, as for a pod whose host name is another; its host name",
-     option_text, offsetof(struct request, site.node)},
-    {0, "plugin", "FILE", "where " LOCATE_PLUGIN " is; that of this installation", option_text,
+    {0, "apptainer", "DIR",
+     "containers: write this node's bind paths and nccltune.env into DIR, such as /etc/apptainer", option_text,
+     offsetof(struct request, site.apptainer)},
+    {0, "node", "NAME", "this node's name in the profile, for example in a pod (default: its host name)", option_text,
+     offsetof(struct request, site.node)},
+    {0, "plugin", "FILE", "where " LOCATE_PLUGIN " is; default: that of this installation", option_text,
      offsetof(struct request, site.plugin)},
-    {0, "previous", NULL, "back to the profile before this one; once more is forth again", option_flag,
+    {0, "previous", NULL, "roll back to the previous profile; again: roll forward", option_flag,
      offsetof(struct request, previous)},
-    {0, "uninstall", NULL, "no job that starts from now on gets anything; jobs that run keep their profile",
-     option_flag, offsetof(struct request, uninstall)},
-    {0, "purge", NULL, "with --uninstall: remove the profiles too, unless jobs that run have one", option_flag,
+    {0, "uninstall", NULL, "jobs that start from now on get nothing; running jobs keep their profile", option_flag,
+     offsetof(struct request, uninstall)},
+    {0, "purge", NULL, "with --uninstall: remove the profiles too, unless running jobs have one", option_flag,
      offsetof(struct request, purge)},
-    {0, "force", NULL, "a profile that nothing was measured for; with --purge: even then", option_flag,
+    {0, "force", NULL, "install a profile without measurements; with --purge: remove even profiles in use", option_flag,
      offsetof(struct request, force)},
-    {0, "stage", NULL, "into the store only; PROFILE may be -, a bundle. What --hosts runs on each node, with the next",
-     option_flag, offsetof(struct request, stage)},
-    {0, "schedule", "HASH", "a profile of the store for jobs that start at --since or later", option_text,
+    {0, "stage", NULL,
+     "a step of --hosts on each node, like the next four: copy into the store; PROFILE may be -, a bundle", option_flag,
+     offsetof(struct request, stage)},
+    {0, "schedule", "HASH", "schedule a profile of the store for jobs that start at --since or later", option_text,
      offsetof(struct request, set)},
-    {0, "unschedule", "HASH", "take that back", option_text, offsetof(struct request, unset)},
-    {0, "finish", "HASH", "at --since: links, and NCCL's file", option_text, offsetof(struct request, finish)},
+    {0, "unschedule", "HASH", "undo --schedule", option_text, offsetof(struct request, unset)},
+    {0, "finish", "HASH", "at --since: set links and NCCL's file", option_text, offsetof(struct request, finish)},
     {0, "since", "SECONDS", "since 1970", take_since, offsetof(struct request, since)},
     {0},
 };
@@ -153,21 +157,20 @@ static int check_request(struct request *r, char **words, struct err *e)
     if (r->scope.partition && r->scope.nodes)
         return err_set(e, ERR_USAGE, "--partition and --jobs-on are mutually exclusive");
     if ((r->scope.partition || r->scope.nodes) && !given && !r->set)
-        return err_set(e, ERR_USAGE, "--partition and --jobs-on go with a PROFILE");
+        return err_set(e, ERR_USAGE, "--partition and --jobs-on need a PROFILE");
     if (r->scope.trial && (!given || r->no_hooks || r->hosts))
-        return err_set(e, ERR_USAGE,
-                       "--trial goes with a PROFILE and a store that all nodes share, and needs Slurm's "
-                       "hooks: neither --hosts nor --no-hooks");
+        return err_set(
+            e, ERR_USAGE,
+            "--trial needs a PROFILE, Slurm's hooks and a store that all nodes share: not with --hosts or --no-hooks");
     if ((r->share > 0 || r->scope.jobs) && !r->scope.trial)
         return err_set(e, ERR_USAGE, "--share and --jobs belong to --trial");
     r->scope.share = r->share > 0 ? (int)(100 * r->share + 0.5) : 50;
     r->scope.jobs = r->scope.jobs ? r->scope.jobs : 40;
     if (r->hosts && !given)
-        return err_set(e, ERR_USAGE, "--hosts goes with a PROFILE");
+        return err_set(e, ERR_USAGE, "--hosts needs a PROFILE");
     if ((r->site.cdi || r->site.enroot || r->site.apptainer) && (r->hosts || !install_is_for_all(&r->scope)))
         return err_set(e, ERR_USAGE,
-                       "--cdi, --enroot and --apptainer are about this node, for all jobs: neither --hosts nor a "
-                       "scope");
+                       "--cdi, --enroot and --apptainer are for this node and all jobs: not with --hosts or a scope");
     if (!is_absolute(r->site.store) || (r->site.plugin && !is_absolute(r->site.plugin)))
         return err_set(e, ERR_USAGE, "--store and --plugin: expected absolute paths");
     r->profile = *words;
@@ -235,7 +238,7 @@ static void print_delivery(const struct request *w, const struct install_done *d
     else
         printf("not active, no job gets it: %s; see nccltune-hook(8), or --no-hooks for NCCL's own file\n", h->missing);
     if (!w->no_hooks && h->serve && !strcmp(h->epilog, "(null)"))
-        printf("Epilog is not set: answers of jobs that have ended stay in /run/nccltune\n");
+        printf("Epilog is not set: files of ended jobs stay in /run/nccltune\n");
     if (!w->no_hooks && h->open)
         printf("warning: %s\n", h->open);
     printf("it is for %s; a job with any other host gets nothing\n", *d->hosts ? d->hosts : "no host");
@@ -280,7 +283,7 @@ static void wait_until(long long since)
 static int finish_install(const struct request *r, struct install_done *done, struct err *e)
 {
     if (r->no_hooks && r->delay_s > MOST_WAIT_S)
-        fprintf(stderr, COMMAND ": all is in place; waiting %ld s for the moment of change\n", r->delay_s);
+        fprintf(stderr, COMMAND ": all is in place; waiting %ld s for the switch\n", r->delay_s);
     if (r->no_hooks || r->delay_s <= MOST_WAIT_S)
         wait_until(r->scope.since);
     return install_is_for_all(&r->scope) ? install_switch(&r->site, done, e) : 0;
@@ -310,8 +313,7 @@ static int remove_all(const struct request *r, struct arena *a, struct err *e)
         return rc;
     if (*jobs)
         return err_set(e, ERR_FAILED,
-                       "jobs %.200s run with a profile of this store; --uninstall alone lets them end with it, --force "
-                       "does not ask",
+                       "jobs %.200s run with a profile of this store: use --uninstall without --purge, or --force",
                        jobs);
     install_find_hooks(a, &hooks);
     /* A mount of a profile that is gone would keep every container from starting. */
@@ -321,7 +323,7 @@ static int remove_all(const struct request *r, struct arena *a, struct err *e)
     site.apptainer = site.apptainer ? site.apptainer : "/etc/apptainer";
     rc = install_remove(&site, r->purge, hooks.serve, e);
     if (!rc)
-        printf("jobs that start from now on get nothing of %s%s\n", r->site.store,
+        printf("jobs that start from now on get nothing from %s%s\n", r->site.store,
                r->purge ? ", whose profiles are removed" : "; its profiles stay until --purge");
     return rc;
 }
@@ -508,8 +510,8 @@ static int check_measured(const char *profile, struct err *e)
         measured |= !strcmp(p->manifest.files[i].name, "fabric.json");
     if (!measured)
         rc = err_set(e, ERR_FAILED,
-                     "%s: nothing was measured for this profile: it holds what the topology alone justifies. Measure "
-                     "with nccltune tune; --force installs it as it is",
+                     "%s: this profile has no measurements, only what the topology justifies: measure with nccltune "
+                     "tune, or install it with --force",
                      profile);
     env_profile_free(p);
     return rc;

@@ -20,9 +20,9 @@
 static const struct cli_page page = {
     COMMAND,
     "nccltune lint [OPTION]... FILE... | DIRECTORY... | - | --env | --pid N\n"
-    "Find wrong NCCL settings in scripts, configuration files, container and cluster descriptions and\n"
-    "programs: names that it does not read, values that it reads as something else, settings without effect, at odds,\n"
-    "or lost before they reach the ranks.\n",
+    "Find wrong NCCL settings in scripts, configuration files, manifests and programs: names that NCCL does not read,\n"
+    "values that it reads as something else, settings without effect, contradictory, or lost before they reach the "
+    "ranks.\n",
     "Examples\n"
     "  nccltune lint job.sbatch\n"
     "  nccltune lint --nccl 2.28.9 --topology topology.json /etc/nccl.conf\n"
@@ -58,24 +58,23 @@ static int take_fix(const struct option_value *v, void *out, struct err *e)
 }
 
 static const struct option_spec options[] = {
-    {0, "nccl", "VERSION", "judge by this release (2.28.9), these (2.28) or a range (2.19-2.28); else all in use",
+    {0, "nccl", "VERSION", "judge by this release (2.28.9), these (2.28) or a range (2.19-2.28) (default: all in use)",
      cli_take_releases, offsetof(struct request, releases)},
     {0, "rccl", NULL, "judge by AMD's RCCL; VERSION is the NCCL release that it is built on", option_flag,
      offsetof(struct request, lint.rccl)},
-    {0, "topology", "FILE", "hold device names against a topology of nccltune probe", option_text,
+    {0, "topology", "FILE", "check device names against a topology of nccltune probe", option_text,
      offsetof(struct request, topology)},
-    {0, "profile", "DIR",
-     "the same with the topology, the NCCL releases (unless --nccl is given) and the tuner table of a profile",
+    {0, "profile", "DIR", "the same with a profile's topology and tuner table, and its NCCL releases without --nccl",
      option_text, offsetof(struct request, profile)},
     {0, "kind", "KIND", "read every FILE as one of:", option_word, offsetof(struct request, kind), .word = kind_word},
-    {0, "env", NULL, "look at this process's environment", option_flag, offsetof(struct request, env)},
-    {0, "pid", "N", "look at the environment of process N", option_int, offsetof(struct request, pid), .low = 1,
+    {0, "env", NULL, "check this process's environment", option_flag, offsetof(struct request, env)},
+    {0, "pid", "N", "check the environment of process N", option_int, offsetof(struct request, pid), .low = 1,
      .high = INT32_MAX},
     {0, "strict", NULL, "warnings count as errors", option_flag, offsetof(struct request, strict)},
     {'j', "json", NULL, "print findings as JSON", option_flag, offsetof(struct request, json)},
     {0, "fix", "[=all]",
-     "write a copy to standard output, findings to standard error, with corrections that change no run; all: with "
-     "those that do, too",
+     "write a corrected copy to standard output, findings to standard error; only corrections that change no run, or "
+     "all",
      take_fix, offsetof(struct request, fix)},
     {'o', "output", "FILE", "with --fix: write the copy to FILE", option_text, offsetof(struct request, out)},
     {0, "in-place", NULL, "with --fix: correct the files themselves", option_flag, offsetof(struct request, in_place)},
@@ -158,7 +157,7 @@ static int write_one(const struct request *a, const struct lint_fixed *d, struct
     int code = d->fixed > 0 || !a->in_place ? file_write(target, d->text, d->bytes, e) : 0;
     if (d->fixed > 0 || d->left > 0 || !a->in_place)
         fprintf(stderr, COMMAND ": %s: %d corrected%s\n", target, d->fixed,
-                d->left > 0 ? ", more with --fix=all, which changes what runs do" : "");
+                d->left > 0 ? ", more with --fix=all, which changes runs" : "");
     return code;
 }
 

@@ -26,16 +26,16 @@ const char *cli_gpu_word(int i)
 }
 
 const struct option_spec cli_machine_options[] = {
-    {0, "machine", "NAME", "a machine that nccltune knows (nccltune probe --list-machines)", option_text,
+    {0, "machine", "NAME", "a bundled machine (nccltune probe --list-machines)", option_text,
      offsetof(struct cli_machine, name), .word = machine_name},
     {0, "topology", "FILE", "topology.json, from nccltune probe", option_text, offsetof(struct cli_machine, topology)},
-    {0, "from", "FILE", "a recorded machine, in any format that nccltune probe --from reads; several are several hosts",
+    {0, "from", "FILE", "a recorded machine, in any format of nccltune probe --from; several files are several hosts",
      option_append, offsetof(struct cli_machine, from)},
-    {0, "gpu", "NAME", "what its GPUs are where the file does not say, such as h100-sxm", option_text,
+    {0, "gpu", "NAME", "its GPUs, if the file does not name them, such as h100-sxm", option_text,
      offsetof(struct cli_machine, gpu), .word = cli_gpu_word},
     {0, "link-rate", "N", "Gb/s of the RDMA ports whose rate the file does not say, such as 400", option_number,
      offsetof(struct cli_machine, link_Gbps), .low = 1, .high = 10000},
-    {0, "nodes", "LIST", "how many nodes to predict for: 32, or 2,8,32; as many as the topology has by default",
+    {0, "nodes", "LIST", "number of nodes to predict for: 32, or 2,8,32 (default: the topology's)",
      cli_take_node_counts, offsetof(struct cli_machine, nodes), .low = 1, .high = MACHINE_MOST},
     {0},
 };

@@ -56,28 +56,27 @@ static int take_shapes(const struct option_value *v, void *out, struct err *e)
 }
 
 static const struct option_spec what_options[] = {
-    {0, "engine", "E", "what measures, or predicts (model); see the options of each below:", option_word,
+    {0, "engine", "E", "what measures or predicts; each has options below:", option_word,
      offsetof(struct bench_options, engine), .word = bench_engine_name},
     {0, "collectives", "LIST",
      "allreduce,allgather,reducescatter,broadcast (by default), alltoall, alltoallv, sendrecv, reduce (nccl)",
      cli_take_collectives, offsetof(struct bench_options, collectives), .word = cli_collective_word},
-    {0, "min-bytes", "N", "smallest size; 8", option_bytes, offsetof(struct bench_options, min_bytes), .low = 1,
-     .high = BENCH_MOST_BYTES},
+    {0, "min-bytes", "N", "smallest size (default: 8)", option_bytes, offsetof(struct bench_options, min_bytes),
+     .low = 1, .high = BENCH_MOST_BYTES},
     {0, "max-bytes", "N",
-     "largest size, at most 16G with nccl and the model, else 1G; with nccl 4G or a third of the free GPU memory, "
-     "with mpi 16M, else 1G",
+     "largest size, at most 16G with nccl and model, else 1G (default: nccl 4G or a third of the free GPU memory, mpi "
+     "16M, else 1G)",
      option_bytes, offsetof(struct bench_options, max_bytes), .low = 1, .high = BENCH_MOST_BYTES},
-    {0, "step-factor", "X", "from one size to the next; 4", option_number, offsetof(struct bench_options, step_factor),
-     .low = 1.1, .high = 1e6},
+    {0, "step-factor", "X", "factor from one size to the next (default: 4)", option_number,
+     offsetof(struct bench_options, step_factor), .low = 1.1, .high = 1e6},
     {0, "sizes", "LIST", "these sizes instead, ascending, such as 8,64K,1M", take_sizes,
      offsetof(struct bench_options, sizes), .low = 1, .high = BENCH_MOST_BYTES},
     {0, "shapes", "LIST",
-     "groups of ranks to measure: nodes, x, ranks of a node, and behind a * how many such groups at once, such as "
-     "2x8,1x4*all; usual: those that jobs make; all ranks together",
+     "groups of ranks, as NODESxRANKS[*GROUPS-AT-ONCE], such as 2x8,1x4*all; usual: those of typical jobs (default: "
+     "all ranks together)",
      take_shapes, offsetof(struct bench_options, shapes)},
     {0, "workload", "FILE",
-     "measure what a job calls (see nccltune-workload(1)): its collectives and sizes, most time for what takes most of "
-     "its step; launches are compared by it",
+     "measure a job's collectives and sizes (see nccltune-workload(1)), with most time for what takes most of its step",
      option_text, offsetof(struct bench_options, workload)},
     {0},
 };
@@ -85,43 +84,43 @@ static const struct option_spec what_options[] = {
 /* ---- where and how long ------------------------------------------------------------------------------------------ */
 
 static const struct option_spec where_options[] = {
-    {0, "hosts", "LIST", "the nodes, such as n1,n2 or n[1-4]; without, those of the Slurm allocation, or this machine",
+    {0, "hosts", "LIST", "the nodes, such as n1,n2 or n[1-4] (default: those of the Slurm allocation, or this machine)",
      option_text, offsetof(struct bench_options, setup.hosts)},
-    {0, "hostfile", "FILE", "the nodes, one a line", option_text, offsetof(struct bench_options, setup.hostfile)},
+    {0, "hostfile", "FILE", "file with one host per line", option_text, offsetof(struct bench_options, setup.hostfile)},
     {0, "topo-file", "FILE",
-     "a topology file that every node has below /etc, /opt or /usr (probe --tree ... --format nccl-xml): tried as "
-     "NCCL_TOPO_FILE",
+     "a topology file that every node has below /etc, /opt or /usr, to try as NCCL_TOPO_FILE (probe --tree ... "
+     "--format nccl-xml)",
      option_text, offsetof(struct bench_options, setup.topo_file)},
-    {0, "ranks-per-node", "N", "default: a node's GPUs; without any, 1, or on a single node its cores (2 to 8)",
-     option_int, offsetof(struct bench_options, setup.ranks_per_node), .low = 1, .high = 4096},
-    {0, "launcher", "NAME", "what starts an agent on every node; auto takes srun in a Slurm allocation, else ssh:",
-     option_word, offsetof(struct bench_options, setup.launcher), .word = start_launcher_name},
-    {0, "ssh-command", "COMMAND", "called as COMMAND HOST PROGRAM..., also as $NCCLTUNE_SSH; ssh without questions",
-     option_text, offsetof(struct bench_options, setup.ssh)},
-    {0, "mpirun", "COMMAND", "for the mpi engine, and as a launcher; mpirun", option_text,
+    {0, "ranks-per-node", "N",
+     "ranks on each node (default: its GPUs; without GPUs 1, or on a single node its cores, 2 to 8)", option_int,
+     offsetof(struct bench_options, setup.ranks_per_node), .low = 1, .high = 4096},
+    {0, "launcher", "NAME", "how to start agents (auto: srun in a Slurm allocation, else ssh):", option_word,
+     offsetof(struct bench_options, setup.launcher), .word = start_launcher_name},
+    {0, "ssh-command", "COMMAND",
+     "called as COMMAND HOST PROGRAM..., or set NCCLTUNE_SSH (default: ssh -o BatchMode=yes)", option_text,
+     offsetof(struct bench_options, setup.ssh)},
+    {0, "mpirun", "COMMAND", "mpirun for the mpi engine, and as a launcher (default: mpirun)", option_text,
      offsetof(struct bench_options, setup.mpirun)},
-    {0, "mpirun-args", "ARGS", "more arguments for it, split at blanks; '...' and \"...\" keep them; no shell",
+    {0, "mpirun-args", "ARGS", "more arguments for mpirun, split at blanks outside quotes, without a shell",
      option_text, offsetof(struct bench_options, setup.mpirun_args)},
     {0},
 };
 
 static const struct option_spec how_long_options[] = {
     {0, "budget", "TIME",
-     "at most this long, such as 10m; 60s, or as much as points, launches and the first start ask for, up to 1h (see "
-     "--plan)",
+     "time limit, such as 10m (default: by points, launches and the first start, 60s to 1h; see --plan)",
      option_seconds, offsetof(struct bench_options, budget_s)},
-    {0, "watchdog", "TIME", "kill what has not answered for this long, plus ten times what it should take; 10s",
+    {0, "watchdog", "TIME", "kill what has not answered for this long plus ten times its expected time (default: 10s)",
      option_seconds, offsetof(struct bench_options, watchdog_s)},
     {0},
 };
 
 static const struct option_spec how_sure_options[] = {
     {'m', "margin", "PERCENT",
-     "least gain that the interval of a setting must clear; 3%, for rows that are verified 0%; of a fabric "
-     "that "
-     "is checked, how much slower is worse; 30%",
+     "least gain that the interval of a setting must clear (default: 3%, verify 0%); with --check, how much slower is "
+     "worse (default: 30%)",
      option_percent, offsetof(struct bench_options, margin), .high = 1000},
-    {0, "confidence", "PERCENT", "confidence of intervals; 95%", option_percent,
+    {0, "confidence", "PERCENT", "confidence of intervals (default: 95%)", option_percent,
      offsetof(struct bench_options, confidence), .low = 50, .high = 99.999},
     {0},
 };
@@ -197,7 +196,7 @@ int cli_measure_check(const struct bench_options *o, struct err *e)
     if (o->max_bytes && o->min_bytes > o->max_bytes)
         return err_set(e, ERR_USAGE, "--min-bytes is above --max-bytes");
     if (o->sizes.count && o->workload)
-        return err_set(e, ERR_USAGE, "--sizes and --workload, which has its own, are mutually exclusive");
+        return err_set(e, ERR_USAGE, "--sizes and --workload are mutually exclusive");
     int rc = check_hosts(&o->setup, e);
     return rc || !o->workload ? rc : check_workload(o->workload, e);
 }
@@ -243,5 +242,5 @@ void cli_measure_leave_out(const char *command, int quiet, struct arena *a)
     struct launcher_rank r;
     const char *removed = delivered_leave_out(a);
     if (*removed && (!launcher_find(NULL, NULL, &r) || !r.rank))
-        log_info(&log, "left out of the baseline, because nccltune has installed it: %s", removed);
+        log_info(&log, "removed from the baseline, because nccltune installed it: %s", removed);
 }

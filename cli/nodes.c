@@ -47,8 +47,7 @@ int cli_nodes_measured(const struct bench_setup *setup, struct arena *a, struct 
         return rc;
     *nodes = (struct cli_nodes){.names = p.hosts, .n = p.nodes, .here = p.here};
     if (!p.hosts && !nodes->here)
-        return err_set(e, ERR_USAGE, "this allocation of %d nodes does not say which they are: name them with --hosts",
-                       p.nodes);
+        return err_set(e, ERR_USAGE, "this allocation of %d nodes does not name them: use --hosts", p.nodes);
     return 0;
 }
 

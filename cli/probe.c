@@ -37,7 +37,7 @@ struct request {
 static const struct cli_page page = {
     COMMAND,
     "nccltune probe [OPTION]...\n"
-    "Show what is in this machine, in a cluster or in recorded ones, and how it is connected.\n",
+    "Show the devices of a machine, of a cluster or of recorded machines, and how they are connected.\n",
     "Examples\n"
     "  nccltune probe                          devices, matrix, roles of the ports, findings\n"
     "  nccltune probe -o topology.json         the same for the other commands\n"
@@ -46,7 +46,7 @@ static const struct cli_page page = {
     "  nccltune probe --from topo-m.txt --from ibdev2netdev.txt --merge\n"
     "  nccltune probe --machine dgx-h100 --nodes 32 -o cluster.json\n"
     "\n"
-    "What could not be read is listed under \"Notes\", and shown as \"?\" in the matrix.\n"
+    "\"Notes\" lists what could not be read; the matrix shows it as \"?\".\n"
     "Exit status: 0 done, 1 a file cannot be read or written or, with --strict, something was found, 2 wrong\n"
     "usage, 3 the machine lacks what was asked for.\n",
     0};
@@ -54,43 +54,41 @@ static const struct cli_page page = {
 static const struct option_spec what_options[] = {
     {0, "from", "FILE",
      "a recorded machine: a topology file of NCCL or RCCL (NCCL_TOPO_DUMP_FILE, NCCL_TOPO_FILE), an hwloc XML file "
-     "(lstopo FILE.xml), a topology.json, nvidia-smi -q -x, or a text with what tools printed: nvidia-smi topo -m, "
-     "topo "
-     "-p2p and nvlink -s, mx-smi topo -m, rocm-smi --showtopo, amd-smi topology, ibstat, ibv_devinfo, ibdev2netdev, "
-     "show_gids, rdma link, lspci -vvv; - is standard input; several are several hosts",
+     "(lstopo FILE.xml), a topology.json, nvidia-smi -q -x, or a text with the output of tools: nvidia-smi topo -m, "
+     "topo -p2p and nvlink -s, mx-smi topo -m, rocm-smi --showtopo, amd-smi topology, ibstat, ibv_devinfo, "
+     "ibdev2netdev, show_gids, rdma link, lspci -vvv; - is standard input; several files are several hosts",
      option_append, offsetof(struct request, from)},
-    {0, "merge", NULL, "the files describe one node, in any order: the one that knows most stands, the others fill in",
-     option_flag, offsetof(struct request, merge)},
-    {0, "sysroot", "DIR", "a machine whose /sys and /proc were copied below DIR", option_text,
+    {0, "merge", NULL, "the files describe one node: the most complete one counts, the others fill gaps", option_flag,
+     offsetof(struct request, merge)},
+    {0, "sysroot", "DIR", "a machine whose /sys and /proc were copied into DIR", option_text,
      offsetof(struct request, sysroot)},
     {'H', "hosts", "LIST", "nodes of a cluster: node1,node2 or node[01-16]; each probes itself", option_text,
      offsetof(struct request, hosts)},
     {0, "hostfile", "FILE", "the same, one in a line", option_text, offsetof(struct request, hostfile)},
-    {0, "machine", "NAME", "a machine that need not be had, from its description (--list-machines)", option_text,
-     offsetof(struct request, machine), .word = machine_name},
-    {0, "nodes", "N", "that many of it; 1", option_int, offsetof(struct request, nodes), .low = 1,
+    {0, "machine", "NAME", "a bundled machine (--list-machines)", option_text, offsetof(struct request, machine),
+     .word = machine_name},
+    {0, "nodes", "N", "number of such nodes (default: 1)", option_int, offsetof(struct request, nodes), .low = 1,
      .high = MACHINE_MOST},
-    {0, "gpu", "NAME",
-     "what the GPUs of --from or --sysroot are (--list-gpus): completes files that tell neither model nor NVLink",
-     option_text, offsetof(struct request, gpu), .word = cli_gpu_word},
+    {0, "gpu", "NAME", "the GPUs of --from or --sysroot (--list-gpus), for files without model and NVLink", option_text,
+     offsetof(struct request, gpu), .word = cli_gpu_word},
     {0, "tree", "NAME|FILE",
-     "where GPUs and NICs are in a virtual machine or container that does not show it: a bundled machine, a provider's "
-     "topology file, or measured bandwidths, lines of \"GPU0 mlx5_0 24.1\" (GB/s)",
+     "PCIe tree for a virtual machine or container that hides it: a bundled machine, a provider's topology file, or "
+     "measured bandwidths, lines of \"GPU0 mlx5_0 24.1\" (GB/s)",
      option_text, offsetof(struct request, tree)},
-    {0, "ibnetdiscover", "FILE", "also tell which switch every HCA hangs on, from what ibnetdiscover printed",
-     option_text, offsetof(struct request, switches)},
+    {0, "ibnetdiscover", "FILE", "add leaf switches from ibnetdiscover output", option_text,
+     offsetof(struct request, switches)},
     {0},
 };
 
 static const struct option_spec reach_options[] = {
     {0, "ssh", "COMMAND",
-     "called as COMMAND HOST PROGRAM..., for example 'srun -N1 -n1 --overlap -w'; ssh -o BatchMode=yes -o "
-     "ConnectTimeout=10",
+     "called as COMMAND HOST PROGRAM..., for example 'srun -N1 -n1 --overlap -w' (default: ssh -o BatchMode=yes -o "
+     "ConnectTimeout=10)",
      option_text, offsetof(struct request, agent)},
-    {0, "remote", "COMMAND", "what to run there; this program with probe --json", option_text,
+    {0, "remote", "COMMAND", "command to run there (default: this program with probe --json)", option_text,
      offsetof(struct request, command)},
-    {0, "deadline", "TIME", "for each node; a node that does not answer in time is listed as missing; 30s",
-     option_seconds, offsetof(struct request, deadline_s)},
+    {0, "deadline", "TIME", "time limit for each node, which is then listed as missing (default: 30s)", option_seconds,
+     offsetof(struct request, deadline_s)},
     {0},
 };
 
@@ -120,8 +118,9 @@ static enum finding_severity severity_named(const char *name)
 static int take_one_strict(const struct option_value *v, void *out, struct err *e)
 {
     if (severity_named(v->text) == FINDING_SEVERITIES && !is_kind(v->text))
-        return err_set(e, ERR_USAGE, "%s: %s is no severity (error, warning, note) and no kind of --list-findings",
-                       v->what, v->text);
+        return err_set(e, ERR_USAGE,
+                       "%s: %s is neither a severity (error, warning, note) nor a kind of --list-findings", v->what,
+                       v->text);
     return option_append(v, out, e);
 }
 
@@ -144,20 +143,21 @@ static int is_struck(const struct topology *t, const struct option_list *strict)
 }
 
 static const struct option_spec output_options[] = {
-    {'o', "output", "FILE", "write there instead of standard output, atomically", option_text,
+    {'o', "output", "FILE", "write to FILE, atomically (default: standard output)", option_text,
      offsetof(struct request, output)},
-    {'F', "format", "FORMAT", "json by default when FILE of -o ends in .json, else text; one of:", option_word,
+    {'F', "format", "FORMAT", "default: json if FILE of -o ends in .json, else text; one of:", option_word,
      offsetof(struct request, format), .word = format_word},
     {'j', "json", NULL, "the same as --format json", option_flag, offsetof(struct request, json)},
-    {0, "why", "PORT", "instead: why this RDMA port is on the list for NCCL_IB_HCA or not, rule by rule", option_text,
+    {0, "why", "PORT", "show rule by rule why this RDMA port is on the list for NCCL_IB_HCA or not", option_text,
      offsetof(struct request, why)},
-    {0, "list-machines", NULL, "what can be given to --machine, and the source of each", option_flag,
+    {0, "list-machines", NULL, "print the bundled machines and their sources", option_flag,
      offsetof(struct request, list_machines)},
-    {0, "list-gpus", NULL, "the same for --gpu", option_flag, offsetof(struct request, list_gpus)},
-    {0, "list-findings", NULL, "every kind of finding", option_flag, offsetof(struct request, list_findings)},
+    {0, "list-gpus", NULL, "print the values of --gpu and their sources", option_flag,
+     offsetof(struct request, list_gpus)},
+    {0, "list-findings", NULL, "print every kind of finding", option_flag, offsetof(struct request, list_findings)},
     {0, "strict", "[=WHAT,...]",
-     "exit with 1 when a finding is an error, or one of WHAT: from that severity on (warning, note), or of that kind "
-     "(port-flaps; see nccltune-findings(7))",
+     "exit with 1 if a finding is an error, or at least of severity WHAT (warning, note), or of kind WHAT (port-flaps; "
+     "see nccltune-findings(7))",
      take_strict, offsetof(struct request, strict)},
     {0},
 };

@@ -8,10 +8,9 @@
 static const struct cli_page page = {
     COMMAND,
     "nccltune report PROFILE [-o FILE]\n"
-    "Write what was found, measured and decided, and why, as one page of HTML: it needs nothing else, no network\n"
-    "either.\n",
+    "Write what was found, measured and decided, and why, as one HTML page that needs no other file and no network.\n",
     "Examples\n"
-    "  nccltune report profile                         profile/report.html, which tune has written, once more\n"
+    "  nccltune report profile                         write profile/report.html again\n"
     "  nccltune report profile -o /tmp/cluster.html\n"
     "\n"
     "Exit status: 0 done, 1 the profile is incomplete, was changed or cannot be read, 2 wrong usage.\n",
@@ -22,7 +21,7 @@ struct request {
 };
 
 static const struct option_spec options[] = {
-    {'o', "output", "FILE", "where to; - is standard output; " ENV_REPORT " in PROFILE", option_text,
+    {'o', "output", "FILE", "output file; - is standard output; default: " ENV_REPORT " in PROFILE", option_text,
      offsetof(struct request, out)},
     {0},
 };

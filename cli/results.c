@@ -14,19 +14,19 @@ static const struct cli_page page = {
     COMMAND,
     "nccltune results [--format F] [--nodes N --ranks N] [-o FILE] FILE|PROFILE...\n"
     "Read measurements and print them, as one table or for other programs (bench measures; this imports and exports).\n"
-    "FILEs are nccltune's journals, and what nccl-tests and rccl-tests (text, -J JSON, CSV) have printed,\n"
-    "with NCCL's log and launchers' prefixes among it. Settings are taken from command lines in front of runs and\n"
-    "from NCCL's log: those that all runs have in common are the site's own, the others are candidates.\n",
+    "FILEs are nccltune's journals, and output of nccl-tests and rccl-tests (text, -J JSON, CSV), with NCCL's log and\n"
+    "launchers' prefixes between the lines. Settings come from the command lines of runs and from NCCL's log: those "
+    "that\n"
+    "all runs share are the site's own, the others are candidates.\n",
     "Examples\n"
     "  nccltune results default.log ring.log tree.log\n"
     "  nccltune results *.log --format journal -o results.jsonl\n"
     "  nccltune generate -t topology.json --results results.jsonl -o profile\n"
     "  nccltune results profile --format csv\n"
     "\n"
-    "Other programs print means: a run counts as one sample, and a candidate is decided on when it was run several\n"
-    "times, like the default.\n"
+    "Other programs print means: a run counts as one sample, so run candidates and baseline several times.\n"
     "\n"
-    "Exit status: 0 done, 1 a file that cannot be read or holds no measurement, 2 wrong usage.\n",
+    "Exit status: 0 done, 1 a file cannot be read or has no measurement, 2 wrong usage.\n",
     -1};
 
 static void print_points(const struct bench_results *r, FILE *out)
@@ -59,14 +59,14 @@ struct request {
 
 static const struct option_spec options[] = {
     {'F', "format", "F", "how to print:", option_which, offsetof(struct request, format), .word = format_word},
-    {'o', "output", "FILE", "where to; standard output by default", option_text, offsetof(struct request, out)},
-    {'n', "nodes", "N", "on how many nodes it ran, where files do not say so", option_int,
-     offsetof(struct request, given.nodes), .low = 1, .high = 1 << 20},
-    {0, "ranks", "N", "with how many ranks, where files do not say so", option_int,
-     offsetof(struct request, given.ranks), .low = 1, .high = 1 << 20},
-    {'c', "collective", "C", "which one it was, where files do not say so:", cli_take_collective,
+    {'o', "output", "FILE", "output file (default: standard output)", option_text, offsetof(struct request, out)},
+    {'n', "nodes", "N", "number of nodes, for files without it", option_int, offsetof(struct request, given.nodes),
+     .low = 1, .high = 1 << 20},
+    {0, "ranks", "N", "number of ranks, for files without it", option_int, offsetof(struct request, given.ranks),
+     .low = 1, .high = 1 << 20},
+    {'c', "collective", "C", "the collective, for files without it:", cli_take_collective,
      offsetof(struct request, given.coll), .word = cli_collective_word},
-    {0, "nccl", "VERSION", "NCCL's release, where files do not say so, such as 2.28.9", cli_take_release,
+    {0, "nccl", "VERSION", "NCCL's release, for files without it, such as 2.28.9", cli_take_release,
      offsetof(struct request, given.nccl)},
     {'q', "quiet", NULL, "print no warnings", option_flag, offsetof(struct request, quiet)},
     {0},

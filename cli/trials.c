@@ -18,9 +18,9 @@
 static const struct cli_page page = {
     COMMAND,
     "nccltune trials [NAME] [OPTION]...\n"
-    "Compare jobs that have had a trial's profile (install-profile --trial) with those that have not: by their "
-    "elapsed\n"
-    "time, by figures that the site has of them, or by captures. Nothing is switched, unless --stop asks for it.\n",
+    "Compare jobs with a trial's profile (install-profile --trial) and without: by their elapsed time, by the site's "
+    "own\n"
+    "figures, or by captures. Only --stop and --stop-if-slower change anything.\n",
     "Examples\n"
     "  nccltune trials\n"
     "  nccltune trials ring --figures step-times.txt      lines JOBID SECONDS\n"
@@ -39,18 +39,19 @@ struct request {
 };
 
 static const struct option_spec options[] = {
-    {0, "store", "DIR", "where install-profile keeps profiles; " INSTALL_STORE, option_text,
+    {0, "store", "DIR", "the store of install-profile; default: " INSTALL_STORE, option_text,
      offsetof(struct request, store)},
-    {0, "sacct", "FILE", "what sacct -anXP -o " TRIALS_SACCT_FIELDS " has printed; without it sacct is asked",
-     option_text, offsetof(struct request, sacct)},
-    {0, "figures", "FILE", "compare these, lines JOBID FIGURE such as the time of a step, instead of elapsed times",
-     option_text, offsetof(struct request, figures)},
+    {0, "sacct", "FILE", "what sacct -anXP -o " TRIALS_SACCT_FIELDS " has printed (default: run sacct)", option_text,
+     offsetof(struct request, sacct)},
+    {0, "figures", "FILE",
+     "compare these figures instead of elapsed times: lines JOBID FIGURE, such as the time of a step", option_text,
+     offsetof(struct request, figures)},
     {0, "rates", NULL, "with --figures: larger is faster", option_flag, offsetof(struct request, rates)},
     {0, "captures", "DIR", "compare the calls of captures (NCCLTUNE_CAPTURE) instead; may be repeated", option_append,
      offsetof(struct request, captures)},
     {0, "stop", NULL, "end the trial NAME: no job that starts from now on is part of it", option_flag,
      offsetof(struct request, stop)},
-    {0, "stop-if-slower", NULL, "end trials that are slower, or with which jobs fail more often; says so, or nothing",
+    {0, "stop-if-slower", NULL, "end trials that are slower, or whose jobs fail more often; print only that",
      option_flag, offsetof(struct request, stop_if_slower)},
     {'o', "output", "FILE", "write the text or JSON there", option_text, offsetof(struct request, output)},
     {'j', "json", NULL, "print JSON", option_flag, offsetof(struct request, json)},
@@ -77,7 +78,7 @@ static const char *ask_sacct(const struct trials *t, struct arena *a, struct err
     const char *const argv[] = {"sacct", "-anXP", "-S", since, "-o", TRIALS_SACCT_FIELDS, NULL};
     const char *text = proc_output(argv, seconds, SACCT_BYTES, SACCT_SECONDS, a, &status, e);
     if (text && status)
-        err_set(e, ERR_FAILED, "sacct does not tell about jobs; --sacct FILE has what it has printed elsewhere");
+        err_set(e, ERR_FAILED, "sacct failed: give its output of another machine with --sacct FILE");
     return text && !status ? text : NULL;
 }
 
@@ -92,7 +93,7 @@ static int read_jobs(const struct request *r, const struct trials *t, struct tri
     } else if (locate_in_path("sacct", a)) {
         text = (char *)(uintptr_t)ask_sacct(t, a, r->captures.count ? NULL : e);
     } else if (!r->captures.count) {
-        return err_set(e, ERR_LACKS, "there is no sacct here; --sacct FILE has what it has printed elsewhere");
+        return err_set(e, ERR_LACKS, "sacct not found: give its output of another machine with --sacct FILE");
     }
     if (!text && !r->captures.count)
         return ERR_FAILED;
@@ -134,7 +135,7 @@ static int stop_trial(const struct request *r, const struct trial *t, const char
     const struct install_site site = {.store = r->store};
     int rc = install_end_trial(&site, t->name, (long long)time(NULL) + LEAD_S, e);
     if (!rc)
-        printf("trial %s ends%s: jobs that start from now on get what the others have\n", t->name, why);
+        printf("trial %s ends%s: jobs that start from now on get what the others get\n", t->name, why);
     return rc;
 }
 
@@ -159,7 +160,7 @@ static int stop_slower(const struct request *r, const struct trials *t, struct e
     for (size_t i = 0; i < t->count && !rc; i++)
         if (is_bad(&t->list[i]))
             rc = stop_trial(r, &t->list[i],
-                            t->list[i].breaks ? ", because jobs fail with it" : ", because it is slower", e);
+                            t->list[i].breaks ? ", because more of its jobs fail" : ", because it is slower", e);
     return rc;
 }
 

@@ -22,8 +22,8 @@
 static const struct cli_page page = {
     TUNE_COMMAND,
     "nccltune tune [OPTION]... -o PROFILE\n"
-    "Every node probes itself, those that go together are measured, and what is worth setting goes into the directory\n"
-    "PROFILE, for all of them. The nodes are those of --hosts, of an allocation, of --topology FILE, or this machine.\n"
+    "Probe and measure nodes, and write what is proven to be worth setting on all of them into the directory PROFILE.\n"
+    "The nodes are those of --hosts, of an allocation, of --topology FILE, or this machine.\n"
     "With --machine or --from, or --topology and --nodes, predict instead, for a machine that is only described.\n",
     "Examples\n"
     "  nccltune tune -o profile\n"
@@ -33,27 +33,25 @@ static const struct cli_page page = {
     "  nccltune tune --resume -o profile                          after ^C\n"
     "  nccltune tune --machine azure-ndv5 --nodes 32 -o profile   on a laptop: all predicted\n"
     "\n"
-    "Predictions have 90 % intervals, and are written as comments; --predicted sets those of proven kinds.\n"
+    "Predictions have 90 % intervals and are written as comments; --predicted sets those of proven kinds.\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage, 3 nothing could be measured (no mpirun) and the profile holds\n"
     "what the topology alone justifies, 130 interrupted.\n",
     0};
 
 static const struct option_spec profile_options[] = {
     {'o', "output", "PROFILE", "the directory to write", option_text, offsetof(struct tune, generate.out)},
-    {0, "nccl", "RANGE", "write for these releases (2.28.9, 2.28, 2.19-2.28), and predict for the last",
+    {0, "nccl", "RANGE", "write for these NCCL releases (2.28.9, 2.28, 2.19-2.28); predict for the last",
      cli_take_releases, offsetof(struct tune, releases)},
     {'r', "resume", NULL, "go on with a profile that was interrupted", option_flag, offsetof(struct tune, resume)},
-    {'f', "force", NULL, "start again and replace what is in PROFILE", option_flag,
-     offsetof(struct tune, generate.force)},
+    {'f', "force", NULL, "start again and replace PROFILE", option_flag, offsetof(struct tune, generate.force)},
     {0, "serve", "LIST",
-     "these nodes get the profile, too, without being measured: each looks at itself and joins the class that it "
-     "equals; "
-     "partition=NAME: all nodes of that Slurm partition",
+     "serve these nodes too, without measuring: each probes itself and joins the class that it equals; partition=NAME: "
+     "all nodes of a Slurm partition",
      option_text, offsetof(struct tune, serve)},
     {0, "predicted", NULL,
-     "set what was only predicted, too, where predictions were shown to choose rightly; else it stands in comments",
-     option_flag, offsetof(struct tune, generate.predicted)},
-    {0, "plan", NULL, "show what would be measured on which nodes and for how long, and end", option_flag,
+     "also set predictions, of kinds that held-out measurements have proven; by default they are comments", option_flag,
+     offsetof(struct tune, generate.predicted)},
+    {0, "plan", NULL, "show what would be measured, on which nodes, for how long, and end", option_flag,
      offsetof(struct tune, plan)},
     {'j', "json", NULL, "print the result, or the plan, as JSON", option_flag, offsetof(struct tune, json)},
     {'v', "verbose", NULL, "print every point and every decision, not only what changes", option_flag,
@@ -75,10 +73,9 @@ static int check_directory(const struct tune *t, const char *out, struct err *e)
     if (t->generate.force || t->plan)
         return 0;
     if (env_profile_complete(out))
-        return err_set(e, ERR_FAILED,
-                       "%s: holds a complete profile, which is not changed any more (--force starts again)", out);
+        return err_set(e, ERR_FAILED, "%s: complete profile, which never changes (--force starts again)", out);
     if (!t->resume && exists(arena_printf(t->arena, "%s/results.jsonl", out)))
-        return err_set(e, ERR_FAILED, "%s: was begun and not finished (--resume goes on, --force starts again)", out);
+        return err_set(e, ERR_FAILED, "%s: found an incomplete run; use --resume or --force", out);
     return 0;
 }
 
@@ -103,10 +100,10 @@ static int check_described(const struct tune_part *p, struct err *e)
     topo_hash(p->topology, now);
     topo_hash(begun, then);
     topo_free(begun);
-    return strcmp(now, then) ? err_set(e, ERR_FAILED,
-                                       "%s: was begun on another topology than is described now (--force starts again)",
-                                       p->generate.out)
-                             : 0;
+    return strcmp(now, then)
+               ? err_set(e, ERR_FAILED, "%s: the incomplete run is of another topology (--force starts again)",
+                         p->generate.out)
+               : 0;
 }
 
 /* The topology into the profile. */
@@ -305,7 +302,7 @@ static int write_lost(struct tune *t, struct err *e)
     rc = bench_journal_append(&j, t->delivered.lines, t->delivered.nlines, e);
     bench_journal_close(&j);
     t->refuted = !rc;
-    return rc ? rc : err_set(e, ERR_FAILED, "the profile is to be made again");
+    return rc ? rc : err_set(e, ERR_FAILED, "the profile must be made again");
 }
 
 /* The last act: the finished profile as jobs get it, against the baseline. */
@@ -338,10 +335,10 @@ static int check_delivery(void *user, struct env_profile *profile, struct err *e
     if (rc)
         return err_set(e, ERR_FAILED, "the finished profile cannot be measured: %s", why.text);
     if (!t->delivered.gain.n && !t->delivered.nlost && t->delivered.verdict != VERIFY_REFUTED)
-        log_warn(&t->log, "delivery check: undecided, there was no time for a pair of starts");
+        log_warn(&t->log, "delivery check: undecided, no time for a pair of starts");
     if (t->delivered.verdict != VERIFY_REFUTED)
         return t->delivered.nlines ? write_lost(t, e) : 0;
-    return err_set(e, ERR_FAILED, "the finished profile is not faster as jobs get it, and is not completed: %s%s%s",
+    return err_set(e, ERR_FAILED, "the finished profile is not faster in jobs and stays incomplete: %s%s%s",
                    t->delivered.gain.n ? bench_gain_text(t->arena, t->delivered.gain) : "it fails",
                    t->delivered.refuted ? "; " : "", t->delivered.refuted ? t->delivered.refuted : "");
 }
@@ -440,7 +437,7 @@ static void log_scopes(struct tune *t)
 static int tune_profile(struct tune *t, struct err *e)
 {
     if (t->resume && !t->plan && env_profile_complete(t->generate.out)) {
-        log_info(&t->log, "%s is complete, there is nothing left to do", t->generate.out);
+        log_info(&t->log, "%s is complete: nothing left to do", t->generate.out);
         return report_finished(t, e);
     }
     int rc = check_directory(t, t->generate.out, e);
@@ -473,12 +470,11 @@ static int check_request(const struct tune *t, struct err *e)
     if (t->resume && t->generate.force)
         return err_set(e, ERR_USAGE, "--resume and --force are mutually exclusive");
     if (t->serve && tune_predicts(t))
-        return err_set(e, ERR_USAGE,
-                       "--serve is for nodes that equal measured ones; of a description all are predicted");
+        return err_set(e, ERR_USAGE, "--serve needs measured nodes, and a described machine has none");
     if (t->machine.nodes.count && !cli_machine_named(&t->machine) && t->choose)
         return err_set(e, ERR_USAGE, "--nodes is for predictions; --hosts names the nodes that are measured");
     if (bench_engine_find(t->bench.engine)->documents)
-        return err_set(e, ERR_USAGE, "--engine %s measures no collectives; tune asks it by itself", t->bench.engine);
+        return err_set(e, ERR_USAGE, "--engine %s measures no collectives; tune runs it by itself", t->bench.engine);
     return cli_measure_check(&t->bench, e);
 }
 

@@ -57,8 +57,8 @@ static int check_login_node(const struct tune *t, struct err *e)
                             : cli_nodes_of_cluster(t->arena);
     return !nodes ? 0
                   : err_set(e, ERR_LACKS,
-                            "this machine has no GPU and is not one of the nodes of its Slurm cluster, %s: say "
-                            "`salloc -N4 nccltune tune -o %s` or --hosts (--engine mpi measures this machine)",
+                            "this machine has no GPU and is not a node of its Slurm cluster, %s: use `salloc -N4 "
+                            "nccltune tune -o %s` or --hosts (--engine mpi measures this machine)",
                             nodes, env_shell_word(t->arena, t->generate.out));
 }
 
@@ -68,9 +68,9 @@ static int find_nodes(struct tune *t, struct cli_nodes *nodes, struct err *e)
     if (rc || t->machine.topology)
         return rc ? rc : take_file(t, nodes, e);
     if (nodes->here)
-        log_info(&t->log, "looking at this machine");
+        log_info(&t->log, "probing this machine");
     else
-        log_info(&t->log, "%d nodes look at themselves", nodes->n);
+        log_info(&t->log, "probing %d nodes", nodes->n);
     t->all = cli_nodes_probe(&t->agents, &t->bench.setup, nodes, &t->log, t->stop, t->arena, e);
     return !t->all ? e->code : nodes->here && !nodes->names ? check_login_node(t, e) : 0;
 }
@@ -108,11 +108,13 @@ static int adopt(struct tune_part *p, struct err *e)
         if (begun->hosts[i].served)
             continue;
         if (at < 0)
-            rc = err_set(e, ERR_FAILED, "%s: was begun with the node %s, which is left out now (--force starts again)",
+            rc = err_set(e, ERR_FAILED,
+                         "%s: the incomplete run has node %s, which is left out now (--force starts again)",
                          p->generate.out, begun->hosts[i].name);
         else if (strcmp(class_hash(begun, i, then), class_hash(p->topology, at, now)) != 0)
-            rc = err_set(e, ERR_FAILED, "%s: was begun on another topology than %s has now (--force starts again)",
-                         p->generate.out, begun->hosts[i].name);
+            rc =
+                err_set(e, ERR_FAILED, "%s: the incomplete run has another topology than %s now (--force starts again)",
+                        p->generate.out, begun->hosts[i].name);
         begun->hosts[n++] = begun->hosts[i];
     }
     if (rc) {
@@ -215,7 +217,7 @@ static int serve(struct tune *t, struct err *e)
     nodes.n = n;
     if (rc || !n)
         return rc;
-    log_info(&t->log, "%d more nodes look at themselves, to be served", n);
+    log_info(&t->log, "probing %d more nodes, to be served", n);
     struct topology *probed = cli_nodes_ask(&t->bench.setup, &nodes, t->stop, e);
     if (!probed)
         return e->code;
@@ -233,7 +235,7 @@ static const char *reason(const struct tune *t, const struct tune_part *p)
         return "as --engine says";
     return bench_evidence_of(p->bench.engine) == BENCH_ON_GPUS
                ? arena_printf(t->arena, "these nodes have %d GPUs", gpus)
-               : arena_printf(t->arena, "these nodes have %s: what comes out says nothing about GPUs",
+               : arena_printf(t->arena, "these nodes have %s: results are not about GPUs",
                               gpus ? "one GPU in all" : "no GPU");
 }
 
@@ -246,8 +248,7 @@ static int resolve_defaults(struct tune *t, struct tune_part *p, struct err *e)
     p->bench.setup.nodes = t->machine.nodes.items;
     p->bench.setup.nnodes = t->machine.nodes.count;
     if (tune_predicts(t) && !predicts)
-        return err_set(e, ERR_USAGE, "--engine %s measures, which a machine that is only described does not allow",
-                       p->bench.engine);
+        return err_set(e, ERR_USAGE, "--engine %s measures, but this machine is only described", p->bench.engine);
     if (t->machine.nodes.count && !predicts)
         return err_set(e, ERR_USAGE, "--nodes is for predictions; --hosts names the nodes that are measured");
     if (!predicts)
@@ -278,8 +279,8 @@ static int check_ranks(const struct tune *t, const struct tune_part *p, struct e
                                     : arena_printf(t->arena, "%s is left out: %s", t->groups.left.list[0].name,
                                                    t->groups.left.list[0].why);
     return err_set(e, ERR_USAGE,
-                   "host memory is measured by ranks of MPI, which %s has started on %d nodes, and %s. Start it on %s "
-                   "alone, or one copy with --hosts %s",
+                   "host memory is measured by MPI ranks, which %s has started on %d nodes, and %s: start it on %s "
+                   "only, or one copy with --hosts %s",
                    t->agents.copies->launcher, t->agents.copies->nodes, why, hosts, hosts);
 }
 
@@ -298,10 +299,10 @@ int tune_look(struct tune *t, struct err *e)
     for (int i = 0; i < t->nparts && !rc; i++) {
         findings_attach(t->parts[i].topology);
         if (t->parts[i].topology->nclasses > HOOK_CLASSES)
-            return err_set(e, ERR_LACKS,
-                           "the nodes are of %d kinds, and a profile can be installed for %d at most: measure fewer "
-                           "kinds at a time (--hosts)",
-                           t->parts[i].topology->nclasses, HOOK_CLASSES);
+            return err_set(
+                e, ERR_LACKS,
+                "the nodes are of %d kinds, and a profile can have at most %d: measure fewer kinds at a time (--hosts)",
+                t->parts[i].topology->nclasses, HOOK_CLASSES);
         rc = resolve_defaults(t, &t->parts[i], e);
         if (!rc)
             rc = check_ranks(t, &t->parts[i], e);

@@ -34,7 +34,7 @@ static void print_part(const struct tune *t, const struct tune_part *p, FILE *ou
     if (p->plan)
         bench_plan_print(p->plan, out);
     else
-        fputs("engine       none: nothing can be measured here, the topology alone decides\n", out);
+        fputs("engine       none: nothing can be measured here; only the topology decides\n", out);
     if (p->because)
         fprintf(out, "             %s\n", p->because);
 }
@@ -115,7 +115,7 @@ static void log_part(struct tune *t, const struct tune_part *p)
                  t->nparts > 1 ? ", into " : "", t->nparts > 1 ? p->generate.out : "", p->because);
     hosts = topo_hosts(p->topology, -1, 1, t->arena, &n);
     if (n)
-        log_info(&t->log, "%s (%d node%s) will have the same profile without being measured: alike", hosts, n,
+        log_info(&t->log, "%s (%d node%s) will get the same profile without measuring: alike", hosts, n,
                  n == 1 ? "" : "s");
 }
 
@@ -124,7 +124,7 @@ void tune_plan_log(struct tune *t)
     for (int i = 0; i < t->groups.left.n; i++)
         log_warn(&t->log, "%s is left out: %s", t->groups.left.list[i].name, t->groups.left.list[i].why);
     for (int i = 0; i < t->groups.nshared; i++)
-        log_warn(&t->log, "most nodes have this error, which leaves none of them out: %s", t->groups.shared[i]);
+        log_warn(&t->log, "most nodes have this error, so it leaves none out: %s", t->groups.shared[i]);
     for (int i = 0; i < t->unserved.n; i++)
         log_warn(&t->log, "%s is not served: %s", t->unserved.list[i].name, t->unserved.list[i].why);
     for (int i = 0; i < t->nparts && t->parts[i].because; i++)

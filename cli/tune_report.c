@@ -102,11 +102,11 @@ int tune_report_changes(const struct env_decisions *d)
 static const char *standing_of_predictions(const struct env_decisions *d)
 {
     if (!tune_report_changes(d))
-        return d->predicted
-                   ? "Predicted, not measured: nothing that --predicted may set clears the margin: the defaults stay."
-                   : "Predicted, not measured: every interval contains 1.0x, so the defaults stay.";
+        return d->predicted ? "Predicted, not measured: nothing that --predicted may set clears the margin, so the "
+                              "defaults stay."
+                            : "Predicted, not measured: every interval contains 1.0x, so the defaults stay.";
     return d->predicted
-               ? "Predicted, not measured: --predicted sets only what predictions were shown to choose rightly."
+               ? "Predicted, not measured: --predicted sets only kinds of predictions that measurements have proven."
                : "Predicted, not measured: written as comments.";
 }
 
@@ -194,7 +194,7 @@ static void print_machine(const struct env_profile *p, struct arena *a)
         printf("\nMachine: %s (%d node%s): %d GPUs, %d RDMA ports and %d network interfaces%s\n",
                topo_hosts(t, -1, -1, a, &n), t->nhosts, t->nhosts == 1 ? "" : "s", t->classes[0].ngpus,
                t->classes[0].nports, t->classes[0].nnetdevs,
-               t->nclasses > 1 ? " in the first, not all are alike"
+               t->nclasses > 1 ? " in the first class; classes differ"
                : t->nhosts > 1 ? " in each"
                                : "");
     topo_free(t);
@@ -220,10 +220,10 @@ static void print_next(const struct env_profile *p, int changes_jobs, struct are
     int n = 0, width = 0;
     rows[n++] = (struct next){arena_printf(a, "%s explain %s", self, dir), "what was decided, and why"};
     if (changes_jobs && d->nshapes && !env_shape_with(d, BENCH_PREDICTED))
-        rows[n++] = (struct next){arena_printf(a, "%s verify %s", self, dir), "measure it against the default again"};
+        rows[n++] = (struct next){arena_printf(a, "%s verify %s", self, dir), "measure it against the baseline again"};
     if (changes_jobs && !env_shape_with(d, BENCH_ON_HOST))
         rows[n++] = (struct next){arena_printf(a, "%s install-profile %s", self, dir),
-                                  "deploy it to jobs; --uninstall takes it back"};
+                                  "deploy it to jobs; --uninstall removes it"};
     if (!env_shape_with(d, BENCH_ON_GPUS))
         rows[n++] = (struct next){arena_printf(a, "%s tune --hosts 'node[1-4]' -o /shared/profile", self),
                                   "measure nodes with GPUs, from here or in a job"};

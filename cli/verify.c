@@ -22,17 +22,18 @@
 static const struct cli_page page = {
     COMMAND,
     "nccltune verify PROFILE [OPTION]...\n"
-    "Measure the library's default against the library with the profile, in turns, with the environment, plugin and\n"
-    "rules that a job has, and judge every rule: a rule holds if its gain is proven again.\n",
-    "Engine, collectives, sizes and groups of ranks are those that the profile was made with, as far as they fit.\n"
+    "Measure baseline and profile in turns, with the environment, plugin and rules of a job, and judge every rule: a "
+    "rule\n"
+    "holds if its gain is proven again.\n",
+    "Engine, collectives, sizes and groups of ranks are the profile's own, as far as they fit.\n"
     "\n"
     "Examples\n"
     "  nccltune verify profile\n"
     "  nccltune verify profile --hosts n1,n2 --budget 5m\n"
     "\n"
-    "Exit status: 0 every rule that was measured holds; 1 some do not, or something failed; 2 wrong usage; 3 "
-    "something\n"
-    "is missing, such as a GPU; 130 interrupted.\n",
+    "Exit status: 0 every measured rule holds; 1 some do not, or something failed; 2 wrong usage; 3 something is "
+    "missing,\n"
+    "such as a GPU; 130 interrupted.\n",
     1};
 
 struct request {
@@ -55,7 +56,7 @@ static const struct option_spec answer_options[] = {
 static int check_request(const struct request *w, struct err *e)
 {
     if (w->bench.engine && !bench_engine_find(w->bench.engine)->measures)
-        return err_set(e, ERR_USAGE, "--engine: profiles are verified with nccl or mpi, by which jobs run");
+        return err_set(e, ERR_USAGE, "--engine: expected nccl or mpi, which jobs use");
     if (!w->profile)
         return err_set(e, ERR_USAGE, "PROFILE is missing");
     return cli_measure_check(&w->bench, e);
@@ -128,10 +129,10 @@ static void print_active(const struct env_profile *p, const struct bench_points 
     const struct env_shape *s = env_shape_with(p->decisions, BENCH_ON_GPUS);
     const char *then = s ? s->active : NULL, *now = active_now(points);
     if (now && then && strcmp(now, then) != 0)
-        printf("The profile's default was measured over %s, now over %s: gains are over another default.\n\n",
+        printf("The profile's baseline was measured over %s, now over %s: its gains are over another baseline.\n\n",
                or_own(then), or_own(now));
     else if (now)
-        printf("The default is over %s, as jobs run here without nccltune.\n\n", or_own(now));
+        printf("The baseline is over %s, as jobs run here without nccltune.\n\n", or_own(now));
 }
 
 /* Gains may be gone where the machine is not what it was. On a login node this tells nothing. */
@@ -151,7 +152,7 @@ static void print_verdicts(const struct env_profile *p, const struct bench_point
         print_active(p, points);
     print_points(points);
     if (v->environment.what) {
-        puts("\nThe profile's environment, against the default:");
+        puts("\nThe profile's environment, against the baseline:");
         print_rule(&v->environment, p->arena);
     }
     const char *file = v->text ? "tuner.csv" : "openmpi.rules";

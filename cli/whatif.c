@@ -172,7 +172,7 @@ static void print_rest(const struct comparison *c)
     if (s->unknown)
         printf("%d call%s of the job cannot be predicted and are in no sum.\n", s->unknown, s->unknown == 1 ? "" : "s");
     if (s->compute_unknown)
-        printf("The step lacks the compute of %d phase%s, which the workload does not tell.\n", s->compute_unknown,
+        printf("The step lacks the compute of %d phase%s, which the workload does not have.\n", s->compute_unknown,
                s->compute_unknown == 1 ? "" : "s");
     for (int i = 0; i < s->nassumptions; i++)
         printf("Assumed: %s\n", env_comment(c->w->arena, s->assumptions[i]));
@@ -293,7 +293,7 @@ static int explain_call(struct whatif *w, const struct whatif_job *asked, int js
         return json_save(doc, NULL, e);
     }
     printf("One %s of %.3g GB on %s, PREDICTED", coll_name(w->coll), (double)bytes / 1e9, w->machine);
-    puts(asked->bytes ? "" : "; the size is the one for which the model has the usual time");
+    puts(asked->bytes ? "" : "; the size follows from the usual time");
     step_causes_print(&c.causes, 1e6 * asked->measured_s, stdout);
     return 0;
 }
@@ -303,8 +303,9 @@ static int explain_call(struct whatif *w, const struct whatif_job *asked, int js
 static const struct cli_page page = {
     COMMAND,
     "nccltune whatif --machine NAME | --topology FILE | --from FILE [OPTION]...\n"
-    "Predict what variations of a machine would do to a collective, with NCCL's default and tuned: nothing is\n"
-    "measured, and none of these needs the machine. Without any variation, all that make sense for it.\n",
+    "Predict a collective on variations of a machine, with NCCL's default and tuned. Nothing is measured, and the "
+    "machine\n"
+    "need not exist. Without any variation, show all that make sense for it.\n",
     "Examples\n"
     "  nccltune whatif --machine azure-ndv5 --nodes 32\n"
     "  nccltune whatif --machine dgx-a100 --nodes 16 --dead-rail mlx5_3 --sockets\n"
@@ -349,12 +350,12 @@ struct request {
 static const struct option_spec setup_options[] = {
     {0, "ranks-per-node", "N", "default: a node's GPUs", option_int, offsetof(struct request, base.nccl.ranks_per_node),
      .low = 1, .high = 4096},
-    {0, "nccl", "VERSION", "whose default is predicted, such as 2.28.9; the newest known", cli_take_release,
-     offsetof(struct request, base.nccl.version)},
+    {0, "nccl", "VERSION", "release whose default is predicted, such as 2.28.9 (default: the newest known)",
+     cli_take_release, offsetof(struct request, base.nccl.version)},
     PREDICT_LAUNCH_OPTION(struct request, base.launcher),
-    {0, "calibration", "FILE", "go by what NCCL took on such nodes: a journal of nccltune bench", option_text,
-     offsetof(struct request, calibration)},
-    {0, "nodes-per-leaf", "N", "switches of the network hold so many nodes; by default as 32 ports suggest", option_int,
+    {0, "calibration", "FILE", "fit predictions to measurements of such nodes: a journal of nccltune bench",
+     option_text, offsetof(struct request, calibration)},
+    {0, "nodes-per-leaf", "N", "nodes per leaf switch (default: as 32 ports suggest)", option_int,
      offsetof(struct request, base.switches.nodes_per_leaf), .low = 1, .high = 100000},
     {0},
 };
@@ -484,23 +485,22 @@ static const char *variable_word(int i)
 }
 
 static const struct option_spec variation_options[] = {
-    {0, "set", "NAME=VALUE...", "jobs have these variables: 'NCCL_IB_HCA=mlx5_0,mlx5_1 NCCL_ALGO=Ring'", take_variation,
+    {0, "set", "NAME=VALUE...", "set these variables: 'NCCL_IB_HCA=mlx5_0,mlx5_1 NCCL_ALGO=Ring'", take_variation, 0,
+     .word = variable_word},
+    {0, "script", "FILE", "the settings of this script, manifest or configuration file (nccl.conf)", take_variation, 0},
+    {0, "pid", "N", "the settings in the environment of process N", take_variation, 0, .low = 1, .high = INT32_MAX},
+    {0, "profile", "DIR", "the settings of a profile, and its tuner table", take_variation, 0},
+    {0, "against", "NAME=VALUE...", "the variation before it, with these variables added or replaced", take_variation,
      0, .word = variable_word},
-    {0, "script", "FILE", "jobs have what this script, manifest or configuration file (nccl.conf) sets", take_variation,
-     0},
-    {0, "pid", "N", "the same of the environment of process N", take_variation, 0, .low = 1, .high = INT32_MAX},
-    {0, "profile", "DIR", "jobs have what a profile sets, and its tuner table", take_variation, 0},
-    {0, "against", "NAME=VALUE...", "what stands before it, with these variables beside or in place of its own",
-     take_variation, 0, .word = variable_word},
-    {0, "hcas", "LIST", "NCCL uses these alone: mlx5_0,mlx5_1", take_variation, 0},
-    {0, "dead-rail", "HCA", "that one is missing on every node", take_variation, 0},
+    {0, "hcas", "LIST", "NCCL uses only these: mlx5_0,mlx5_1", take_variation, 0},
+    {0, "dead-rail", "HCA", "this HCA is missing on every node", take_variation, 0},
     {0, "half-width", "HCA", "its PCIe link has half its lanes", take_variation, 0},
     {0, "sockets", NULL, "no RDMA, such as after a wrong GID: NCCL falls back to TCP", take_variation, 0},
     {0, "mixed-rails", NULL, "leaf switches serve all HCAs of a few nodes instead of one rail of many", take_variation,
      0},
-    {0, "oversubscription", "X", "leaves' uplinks carry 1/X of what their ports can", take_variation, 0, .low = 1,
+    {0, "oversubscription", "X", "leaves' uplinks carry 1/X of their ports' bandwidth", take_variation, 0, .low = 1,
      .high = 1000},
-    {0, "more-nodes", "LIST", "so many nodes instead: 64,512", take_variation, 0, .low = 1, .high = MACHINE_MOST},
+    {0, "more-nodes", "LIST", "these numbers of nodes: 64,512", take_variation, 0, .low = 1, .high = MACHINE_MOST},
     {0},
 };
 
@@ -508,14 +508,14 @@ static const struct option_spec output_options[] = {
     {'c', "collectives", "C", "allreduce by default; one of:", cli_take_collective, offsetof(struct request, coll),
      .word = cli_collective_word},
     {'w', "workload", "FILE",
-     "the step of this job under each variation, by phase; what would save most, what may be wrong", option_text,
-     offsetof(struct request, job.workload)},
+     "predict this job's step under each variation, by phase, with the largest savings and possible faults",
+     option_text, offsetof(struct request, job.workload)},
     {0, "measured", "TIME",
-     "a step's communication, or one collective, takes this long (210ms): which faults would explain it",
+     "measured time of a step's communication, or of one collective (210ms): show faults that would explain it",
      option_seconds, offsetof(struct request, job.measured_s)},
     {0, "bytes", "N", "with --measured: the size of one collective: 4G", option_bytes,
      offsetof(struct request, job.bytes)},
-    {0, "usual", "TIME", "with --measured: what that collective takes where nothing is wrong (85ms)", option_seconds,
+    {0, "usual", "TIME", "with --measured: usual time of that collective (85ms)", option_seconds,
      offsetof(struct request, job.usual_s)},
     {'j', "json", NULL, "print every size as JSON", option_flag, offsetof(struct request, json)},
     {0},
@@ -576,8 +576,7 @@ static int run_request(void *request, char **words, struct arena *a, struct err 
         return err_set(e, ERR_USAGE, "--nodes: one number here; --more-nodes are variations");
     if (r->job.measured_s > 0 && !r->job.workload && !r->job.bytes && !(r->job.usual_s > 0))
         return err_set(e, ERR_USAGE,
-                       "--measured needs what was timed: --bytes 4G or --usual 85ms of one collective, or the step of "
-                       "--workload FILE");
+                       "--measured needs --bytes 4G or --usual 85ms of one collective, or --workload FILE");
     if ((r->job.bytes || r->job.usual_s > 0) && !(r->job.measured_s > 0))
         return err_set(e, ERR_USAGE, "--bytes and --usual belong to --measured");
     r->arena = a;

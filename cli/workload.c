@@ -18,7 +18,7 @@ static const struct cli_page page = {
     "       nccltune workload --from-launch train.sh|config.yaml|deepspeed.json [OPTION]...\n"
     "       nccltune workload --merge FILE... [-o FILE]\n"
     "       nccltune workload --list\n"
-    "Write what one step of a training job asks of its collectives: kind, bytes, count, group, placement.\n",
+    "Derive the collectives of one step of a training job: kind, bytes, count, group, placement.\n",
     "Examples\n"
     "  nccltune workload --list\n"
     "  nccltune workload --from-launch run_grpo.sh --gpu h20 -o workload.json\n"
@@ -89,16 +89,15 @@ static const char *framework_word(int i)
 /* ---- the tables ---- */
 
 static const struct option_spec own_options[] = {
-    {'o', "output", "FILE", "write the workload file there; without it, a table is printed", option_text,
+    {'o', "output", "FILE", "write the workload file (default: print a table)", option_text,
      offsetof(struct request, output)},
-    {'j', "json", NULL, "the workload file to standard output", option_flag, offsetof(struct request, json)},
-    {0, "list", NULL, "the models and frameworks known by name", option_flag, offsetof(struct request, list)},
-    {0, "merge", NULL, "make one workload of FILE..., such as the captures of a job's ranks", option_flag,
+    {'j', "json", NULL, "print the workload file", option_flag, offsetof(struct request, json)},
+    {0, "list", NULL, "print the models and frameworks known by name", option_flag, offsetof(struct request, list)},
+    {0, "merge", NULL, "join FILE..., such as the captures of a job's ranks, into one workload", option_flag,
      offsetof(struct request, merge)},
     {0, "from-launch", "FILE",
-     "what a launch script or configuration of verl, Swift, TRL, Accelerate, Megatron-LM, DeepSpeed, torchtitan, "
-     "slime, "
-     "NeMo-RL or OpenRLHF says; further options change it",
+     "read a launch script or configuration of verl, Swift, TRL, Accelerate, Megatron-LM, DeepSpeed, torchtitan, "
+     "slime, NeMo-RL or OpenRLHF; further options override it",
      option_text, offsetof(struct request, launch)},
     {0, "topology", "FILE", "check against this machine's NVLink domain, rails, GPU memory and host links", option_text,
      offsetof(struct request, topology)},
@@ -110,19 +109,19 @@ static const struct option_spec own_options[] = {
 static const struct option_spec model_options[] = {
     {0, "model", "NAME", "a model known by name, or any name with the shape below", option_text,
      offsetof(struct request, model), .word = model_word},
-    {0, "layers", "N", "layers; other models need this and the next two", COUNT(model.layers)},
+    {0, "layers", "N", "layers; models not known by name need this and the next two", COUNT(model.layers)},
     {0, "hidden", "N", "hidden size", COUNT(model.hidden)},
     {0, "vocab", "N", "vocabulary", COUNT(model.vocab)},
     {0, "heads", "N", "attention heads; hidden/128", COUNT(model.heads)},
-    {0, "kv-heads", "N", "heads of keys and values; as heads", COUNT(model.kv_heads)},
-    {0, "head-dim", "N", "size of a head; hidden/heads", COUNT(model.head_dim)},
-    {0, "intermediate", "N", "size within the MLP; 8/3 hidden", COUNT(model.intermediate)},
+    {0, "kv-heads", "N", "heads of keys and values (default: as --heads)", COUNT(model.kv_heads)},
+    {0, "head-dim", "N", "size of a head (default: hidden/heads)", COUNT(model.head_dim)},
+    {0, "intermediate", "N", "size within the MLP (default: 8/3 hidden)", COUNT(model.intermediate)},
     {0, "experts", "N", "experts of a layer", COUNT(model.experts)},
-    {0, "experts-per-token", "N", "how many of them a token goes through", COUNT(model.experts_per_token)},
+    {0, "experts-per-token", "N", "experts that each token uses", COUNT(model.experts_per_token)},
     {0, "expert-intermediate", "N", "size within an expert", COUNT(model.expert_intermediate)},
     {0, "tied", NULL, "embedding and output head are one matrix", option_flag,
      offsetof(struct request, job.model.tied)},
-    {0, "params", "N", "the total (7B, 350M) in place of the shape of the layers", take_params,
+    {0, "params", "N", "total number (7B, 350M) instead of the shape of the layers", take_params,
      offsetof(struct request, job.model.parameters)},
     {0},
 };
@@ -150,7 +149,7 @@ static const struct option_spec job_options[] = {
     {0, "grad-accum", "N", "micro-batches per optimizer step", COUNT(grad_accum)},
     {0, "updates", "N", "optimizer steps per step of an RL job", COUNT(updates)},
     {0, "epochs", "N", "times that a step trains on the same responses", COUNT(epochs)},
-    {0, "mini-batch", "N", "sequences per optimizer step over all ranks, to be checked", COUNT(mini_batch)},
+    {0, "mini-batch", "N", "sequences per optimizer step over all ranks, as a check", COUNT(mini_batch)},
     {0, "rollout-n", "N", "responses of one prompt", COUNT(rollout_n)},
     {0, "prompt", "N", "tokens of a prompt", COUNT(prompt)},
     {0, "response", "N", "tokens of a response", COUNT(response)},
@@ -162,34 +161,36 @@ static const struct option_spec job_options[] = {
     {0, "offload", NULL, "optimizer state in host memory", option_flag, offsetof(struct request, job.offload)},
     {0, "offload-params", NULL, "parameters in host memory while they are not needed", option_flag,
      offsetof(struct request, job.offload_params)},
-    {0, "prefetch", "N", "layers whose weights FSDP and ZeRO-3 gather ahead; 1; 0: each is waited for", take_prefetch,
+    {0, "prefetch", "N", "layers whose weights FSDP and ZeRO-3 gather ahead; 0: none (default: 1)", take_prefetch,
      offsetof(struct request, job.prefetch), .high = 1024},
-    {0, "lora-rank", "N", "adapters of this rank are trained, not the whole model", COUNT(lora_rank)},
-    {0, "longest", "N", "tokens of the longest response, which a rollout waits for; as --response", COUNT(longest)},
-    {0, "fp8", NULL, "matrix products in 8 bits; what is sent stays as --dtype says", option_flag,
+    {0, "lora-rank", "N", "train adapters of this rank, not the whole model", COUNT(lora_rank)},
+    {0, "longest", "N", "tokens of the longest response, which a rollout waits for (default: as --response)",
+     COUNT(longest)},
+    {0, "fp8", NULL, "matrix products in 8 bits; data on the wire stays in --dtype", option_flag,
      offsetof(struct request, job.fp8)},
-    {0, "overlap", NULL, "Megatron-LM sends gradients and weights behind compute (--overlap-grad-reduce)", option_flag,
+    {0, "overlap", NULL, "Megatron-LM overlaps gradients and weights with compute (--overlap-grad-reduce)", option_flag,
      offsetof(struct request, job.overlap)},
-    {0, "tp-overlap", NULL, "and activations of tensor parallelism (--tp-comm-overlap)", option_flag,
+    {0, "tp-overlap", NULL, "it also overlaps activations of tensor parallelism (--tp-comm-overlap)", option_flag,
      offsetof(struct request, job.tp_overlap)},
-    {0, "ep-overlap", NULL, "and tokens to experts (--overlap-moe-expert-parallel-comm)", option_flag,
+    {0, "ep-overlap", NULL, "it also overlaps tokens to experts (--overlap-moe-expert-parallel-comm)", option_flag,
      offsetof(struct request, job.ep_overlap)},
-    {0, "deepep", NULL, "a token crosses to each node once, whatever its experts there (DeepEP, HybridEP)", option_flag,
+    {0, "deepep", NULL, "a token is sent to each node once, whatever its experts there (DeepEP, HybridEP)", option_flag,
      offsetof(struct request, job.deepep)},
     {0, "recompute", NULL, "full activation recomputation", option_flag, offsetof(struct request, job.recompute)},
     {0, "no-sequence-parallel", NULL, "Megatron tensor parallelism with AllReduce", option_flag,
      offsetof(struct request, job.no_sequence_parallel)},
-    {0, "even-experts", NULL, "experts' tokens are filled up to their capacity, else one expert is hot", option_flag,
+    {0, "even-experts", NULL, "experts are padded to their capacity (default: one expert is hot)", option_flag,
      offsetof(struct request, job.even_experts)},
     {0, "no-custom-all-reduce", NULL, "vLLM leaves every AllReduce to NCCL (disable_custom_all_reduce, no NVLink)",
      option_flag, offsetof(struct request, job.no_custom_all_reduce)},
-    {0, "gpu", "NAME", "what the GPUs are, such as h20 (nccltune probe --list-gpus): memory, host link, speed",
-     option_text, offsetof(struct request, job.gpu)},
-    {0, "memory", "GIB", "memory of a GPU, to be checked", option_number, offsetof(struct request, job.memory_GiB), 1,
+    {0, "gpu", "NAME", "the GPUs, such as h20 (nccltune probe --list-gpus): memory, host link, speed", option_text,
+     offsetof(struct request, job.gpu)},
+    {0, "memory", "GIB", "memory of a GPU, as a check", option_number, offsetof(struct request, job.memory_GiB), 1,
      1e4},
-    {0, "host-bandwidth", "GBPS", "between a GPU and host memory, for offload; by --topology or --gpu, else 20",
-     option_number, offsetof(struct request, job.host_GBps), 1e-3, 1e4},
-    {0, "tflops", "X", "what one GPU reaches in 16-bit products; by --gpu; adds compute times, marked as assumed",
+    {0, "host-bandwidth", "GBPS",
+     "between a GPU and host memory, for offload (default: by --topology or --gpu, else 20)", option_number,
+     offsetof(struct request, job.host_GBps), 1e-3, 1e4},
+    {0, "tflops", "X", "one GPU's speed in 16-bit products (default: by --gpu); adds compute times, marked as assumed",
      option_number, offsetof(struct request, job.tflops), 1e-3, 1e6},
     {0},
 };
@@ -345,7 +346,7 @@ static int generate_workload(struct request *o, struct err *e)
         for (int i = 0; i < o->reading.nodd; i++)
             finding_add(&f, FINDING_WARNING, "launch", NULL, "%s", o->reading.odd[i]);
         for (int i = 0; i < o->reading.nunused; i++)
-            finding_add(&f, FINDING_NOTE, "launch-unused", NULL, "not used, though it concerns the step: %s",
+            finding_add(&f, FINDING_NOTE, "launch-unused", NULL, "not used, although it affects the step: %s",
                         o->reading.unused[i]);
         rc = report_findings(&f, e);
     }

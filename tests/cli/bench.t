@@ -86,7 +86,7 @@ results reads nccl-tests: runs with other settings become candidates
         1048576         100     10.4     15.7          90.5     11.6     17.4   1.12x? too little      ring/ll128
         2097152         150     14.0     21.0           140     15.0     22.6   1.08x? too little      ring/ll128
         4194304         250     16.8     25.2             -        -        -       - * (glob)
-  # ? too little was measured to say
+  # ? inconclusive
   $ nccltune results --format journal fixtures/import/three_runs.log | sed 1d |
   >     jq -c '[.collective, .bytes, .nodes, .ranks, .library, .launch.label, .call.label, .status]' | sort -u
   ["allgather",1048576,2,2,"NCCL 2.28.7","NCCL_IB_QPS_PER_CONNECTION=4","default","ok"]
@@ -118,7 +118,7 @@ results --format: every format
   #        size        time    algbw    busbw          time    algbw    busbw    gain   interval        best
   #         (B)        (us)   (GB/s)   (GB/s)          (us)   (GB/s)   (GB/s)
           65536         102    0.643    0.964          25.0     2.62     3.93   4.08x? too little      ib3
-  # ? too little was measured to say
+  # ? inconclusive
   $ for f in csv journal; do
   >     echo "$f: $(nccltune results --format $f fixtures/bench/small.jsonl | sed -n 2p | cut -c 1-90)"
   > done

@@ -75,7 +75,7 @@ What it prints can be pasted where a path has blanks
   $ nccltune generate -q -t topology.json -o second
   $ second=$(jq -r .hash second/manifest.json)
   $ nccltune install-profile second --store $PWD/store
-  nccltune install-profile: second: nothing was measured for this profile: it holds what the topology alone justifies. Measure with nccltune tune; --force installs it as it is
+  nccltune install-profile: second: this profile has no measurements, only what the topology justifies: measure with nccltune tune, or install it with --force
   [1]
   $ current() { [ "$(readlink store/current)" = profiles/$1 ] && echo "$2 is the current one"; }
   $ scheduled() { sed -E "1d; s/^[0-9]+/SINCE/; s/$hash/FIRST/; s/$second/SECOND/" store/schedule; }
@@ -235,11 +235,11 @@ install-profile --trial gives a share of jobs another profile; trials compares t
   $ sed -n '$s/.* //p' store/schedule
   trial=tree,50,40,all
   $ nccltune install-profile third --store $PWD/store --trial tree --hosts n1 2>&1 | head -n 1
-  nccltune install-profile: --trial goes with a PROFILE and a store that all nodes share* (glob)
+  nccltune install-profile: --trial needs a PROFILE, Slurm's hooks and a store that all nodes share* (glob)
   [2]
   $ trials() { nccltune trials --store $PWD/store "$@"; }
   $ PATH=${PATH%%:*} trials
-  nccltune trials: there is no sacct here; --sacct FILE has what it has printed elsewhere
+  nccltune trials: sacct not found: give its output of another machine with --sacct FILE
   [3]
   $ echo "JobIDRaw|" >sacct.txt
   $ trials ring --sacct sacct.txt
@@ -248,7 +248,7 @@ install-profile --trial gives a share of jobs another profile; trials compares t
   [2]
   $ trials tree --sacct sacct.txt
   Trial tree: profile * for 50 % of the jobs (all) from * on (glob)
-    elapsed time of 0 jobs with it and 0 without, in 0 kinds of jobs: undecided: 0 and 0 jobs that can be compared are too few
+    elapsed time of 0 jobs with it and 0 without, in 0 kinds of jobs: undecided: 0 and 0 comparable jobs are too few
     0 of the 40 planned jobs have ended, 0 run
 
 trials --stop-if-slower says nothing of a trial that is not slower; --stop ends it
@@ -263,6 +263,6 @@ trials --stop-if-slower says nothing of a trial that is not slower; --stop ends 
   nccltune trials: figures.txt:61:1: expected the number of a job, a blank and a figure
   [1]
   $ trials tree --stop
-  trial tree ends: jobs that start from now on get what the others have
+  trial tree ends: jobs that start from now on get what the others get
   $ sed -E -n '$s/^[0-9]+/SINCE/p' store/schedule
   SINCE none trial=tree

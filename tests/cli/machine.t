@@ -90,7 +90,7 @@ tune on a login node measures nothing there, and says what to type; a node of th
 
   $ mkdir login; printf '#!/bin/sh\nprintf "n0\\nn0\\nn1\\nn2\\n"\n' >login/sinfo; chmod 755 login/sinfo
   $ PATH=$PWD/login:$PATH nccltune tune -q -o p
-  nccltune tune: this machine has no GPU and is not one of the nodes of its Slurm cluster, n[0-2]: say `salloc -N4 nccltune tune -o p` or --hosts (--engine mpi measures this machine)
+  nccltune tune: this machine has no GPU and is not a node of its Slurm cluster, n[0-2]: use `salloc -N4 nccltune tune -o p` or --hosts (--engine mpi measures this machine)
   [3]
   $ test -e p
   [1]

@@ -98,7 +98,7 @@ explain: one call, with the evidence
   ["ring","simple",true]
   $ nccltune explain profile --collectives allreduce --bytes 4M --nodes 2 --ranks 8 | grep -E '^  (used|tuner.csv|evidence)|^  \*'
     used: ring/ll128: algorithm=ring protocol=ll128 (1 MiB to 16 MiB)
-    evidence at 1 MiB, the nearest size measured (times in us; gain over the default call):
+    evidence at 1 MiB, the nearest size measured (times in us; gain over the baseline call):
     * ring/ll128               ok             756       756       756   30  2.00x (2.00 to 2.00)  results.jsonl:37,38,39,40,41
     tuner.csv: algorithm ring, protocol ll128
 

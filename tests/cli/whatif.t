@@ -129,14 +129,14 @@ One collective that takes longer than usual: which faults that could be, and the
   $ nccltune whatif --machine dgx-a100 --nodes 2 --measured 20ms --bytes 4G | grep Measured
   Measured 20.0 ms is less than the * (glob)
   $ nccltune whatif --machine dgx-a100 --nodes 2 --measured 20ms
-  nccltune whatif: --measured needs what was timed: --bytes 4G or --usual 85ms of one collective, or the step of --workload FILE
+  nccltune whatif: --measured needs --bytes 4G or --usual 85ms of one collective, or --workload FILE
   Try 'nccltune whatif --help'.
   [2]
 
 A variable that NCCL does not read is wrong usage
 
   $ nccltune whatif --machine dgx-a100 --nodes 2 --set 'NCCL_ALGO=Ring NCCL_IB_HCAZ=mlx5_0'
-  nccltune whatif: 'NCCL_IB_HCAZ' is not a variable that NCCL is known to read; did you mean NCCL_IB_HCA?
+  nccltune whatif: 'NCCL_IB_HCAZ' is not a known variable of NCCL; did you mean NCCL_IB_HCA?
   Try 'nccltune whatif --help'.
   [2]
 
@@ -144,7 +144,7 @@ A variable that NCCL does not read is wrong usage
 
   $ nccltune whatif --from fixtures/probe/smi_topo_a100.txt --nodes 2 --hcas mlx5_0 | grep 'the rate of mlx5_0'
   nccltune whatif: smi_topo_a100: 4 GPUs
-    assumed: the rate of mlx5_0:1 is not known: 100 Gb/s was assumed
+    assumed: the rate of mlx5_0:1 is unknown: 100 Gb/s was assumed
   $ nccltune whatif --from fixtures/probe/smi_topo_a100.txt --nodes 2 --hcas mlx5_0 --link-rate 200 | grep 'the rate of'
   nccltune whatif: smi_topo_a100: 4 GPUs
   [1]

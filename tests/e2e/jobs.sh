@@ -51,7 +51,7 @@ job() {
     done
 }
 check "a job is observed, and nothing is said" bash -c "$(declare -f job); work=$work; job 8 4000 && job 9 4100 && ! grep . $work/said"
-check "drift finds nothing" bash -c "$nccltune drift $work/fleet >$work/drift.txt && grep -q 'No rank keeps others waiting' $work/drift.txt"
+check "drift finds nothing" bash -c "$nccltune drift $work/fleet >$work/drift.txt && grep -q 'No rank is late' $work/drift.txt"
 check "a job that is 2.1 times slower says so" bash -c "$(declare -f job); work=$work; job 10 8400 && grep -q 'job 10: allreduce of 4 MiB among 4 ranks takes 2.1 times as long as in job 8' $work/said"
 check "a job that waits for rank 2 says so" bash -c "$(declare -f job); work=$work; job 11 1000 2 && grep -q 'job 11: rank 2 on .* comes last: the others waited 12.5 ms' $work/said"
 check "drift names the slower job's call until a later job has it as before" bash -c "! $nccltune drift $work/fleet >$work/drift.txt && ! grep -q 'has become slower' $work/drift.txt"
@@ -64,7 +64,7 @@ d = json.load(open('$work/drift.json'))
 assert len(d['jobs']) == 3 and not d['waited_for'] and c['job'] == '10' and abs(c['times'] - 2.1) < 0.01, d\""
 check "without NCCLTUNE_OBSERVE nothing is observed" bash -c "$(declare -f job); work=$work; observe= job 12 1000 2 &&
     ! grep . $work/said && [ -e $work/fleet/12.rank.0.json ] && [ ! -e $work/fleet/12.observed.json ] && [ -e $work/fleet/10.observed.json ]"
-check "a directory without captures is an error" bash -c "! $nccltune drift $work/lib 2>$work/err && grep -q 'holds no capture' $work/err"
+check "a directory without captures is an error" bash -c "! $nccltune drift $work/lib 2>$work/err && grep -q 'has no capture' $work/err"
 check "without NCCLTUNE_CAPTURE nothing is written" bash -c "cd $work/profile && LD_LIBRARY_PATH=$work/lib NCCL_PROFILER_PLUGIN=nccltune RANK=0 $work/drive 5 && [ -z \"\$(ls -A)\" ]"
 
 # ---- from a launch script to one number ----

@@ -124,7 +124,7 @@ whatif=("$bin" whatif --machine azure-ndv4 --nodes 2)
 check "whatif --script, --pid and --profile" env NCCL_ALGO=Ring bash -c \
     'exec "$@" --pid $$' - timeout 100 "${whatif[@]}" --script "$scratch/job.sbatch" --script "$scratch/nccl.conf" --profile "$profile"
 check "a script's HCAs" says "NCCL_IB_HCA=mlx5_ib0,mlx5_ib1 costs up to 3.9x from 1 MiB up" "${whatif[@]}" --script "$scratch/job.sbatch"
-check "what only a shell knows" says "NCCL_DEBUG is only known when it runs" "${whatif[@]}" --script "$scratch/job.sbatch"
+check "what only a shell knows" says "NCCL_DEBUG is only known at run time" "${whatif[@]}" --script "$scratch/job.sbatch"
 check "a file's peer-to-peer" says "the model is silent on NCCL_IB_TIMEOUT" "${whatif[@]}" --script "$scratch/nccl.conf"
 # shellcheck disable=SC2016
 check "a process's algorithm" says "jobs have NCCL_ALGO=Ring" env NCCL_ALGO=Ring bash -c 'exec "$0" "$@" --pid $$' "${whatif[@]}"

@@ -34,11 +34,11 @@ for c in tune bench; do
     check "$c: two lists of hosts" refuses 2 "mutually exclusive" $c --hosts a --hostfile "$topo"
 done
 check "few words are listed" refuses 2 "'png' is none of text, json, short, svg, nccl-xml" probe --format png
-check "a release that is not yet known" says "later than 2.30.7, the newest release that is known" \
+check "a release that is not yet known" says "later than the newest known release: using" \
     "$bin" whatif --machine dgx-h100 --nodes 2 --nccl 9.9
 check "is not printed as one that is" bash -c "! '$bin' whatif --machine dgx-h100 --nodes 2 --nccl 9.9 2>/dev/null | grep -F \"NCCL 9.9\""
 check "a cluster's nodes are a range" says "node[0001-0512], 512 nodes" "$bin" probe --machine azure-ndv5 --nodes 512
-check "a check without a fabric says so" refuses 1 "holds no fabric.json" bench --check "$scratch"
+check "a check without a fabric says so" refuses 1 "has no fabric.json" bench --check "$scratch"
 for c in tune bench generate verify; do
     check "$c: a margin that is none" refuses 2 "--margin: 'some'" $c --margin some
     check "$c: no confidence" refuses 2 "--confidence: '20'" $c --confidence 20
@@ -51,7 +51,7 @@ check "verify: a workload that is not there" refuses 1 "--workload" verify "$scr
 check "verify: another engine" refuses 2 "--engine" verify "$scratch" --engine model
 check "verify: no profile" refuses 2 "PROFILE is missing" verify
 check "report: no profile" refuses 2 "PROFILE is missing" report
-check "report: none" refuses 1 "is no finished profile" report "$scratch"
+check "report: none" refuses 1 "incomplete profile" report "$scratch"
 check "probe: no such file" refuses 1 "$scratch/none" probe --from "$scratch/none"
 check "diagnose: a job on no machine" refuses 2 "--workload needs --topology" diagnose --workload "$topo" "$topo"
 check "workload: no such algorithm" refuses 2 "--algorithm: 'dpo'" workload --model llama3-8b --framework fsdp2 --algorithm dpo

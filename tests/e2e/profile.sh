@@ -204,7 +204,7 @@ check "not with an engine that no job uses" status 2 "$bin" verify "$scratch/pra
 
 site=(--no-hooks --store "$scratch/store" --nccl-conf "$scratch/site.conf")
 check "it is installed" "$bin" install-profile "$scratch/praised" "${site[@]}"
-check "and taken back, with a word" says "get nothing of $scratch/store; its profiles stay" \
+check "and taken back, with a word" says "get nothing from $scratch/store; its profiles stay" \
     "$bin" install-profile --uninstall --store "$scratch/store" --nccl-conf "$scratch/site.conf"
 
 begun=$scratch/begun
