@@ -102,6 +102,14 @@ static void apply_edits(const struct lint_text *t, const struct edit *edits, siz
     out->bytes = (size_t)(o - out->text);
 }
 
+/* `list` with a finding that needs a person. */
+static const char *name_open(const struct lint *l, const struct lint_finding *f, const char *list)
+{
+    long line, column;
+    lint_place(f->at->text, f->at->name_at, &line, &column);
+    return arena_printf(l->arena, "%s%s%s in line %ld", list, *list ? ", " : "", f->kind->id, line);
+}
+
 int lint_fix(const struct lint *l, size_t n, int all, struct lint_fixed *out, struct err *e)
 {
     *out = (struct lint_fixed){0};
@@ -111,11 +119,15 @@ int lint_fix(const struct lint *l, size_t n, int all, struct lint_fixed *out, st
     struct edit *edits = arena_alloc(l->arena, (l->nfindings + 1) * sizeof(*edits));
     size_t count = 0, size = t->bytes + 1;
     out->path = t->name;
+    out->open = "";
     for (size_t i = 0; i < l->nfindings; i++) {
         const struct lint_finding *f = l->findings[i];
-        if (f->at->text != t || !edit_of(l, f, &edits[count]))
+        if (f->at->text != t)
             continue;
-        if (all || is_safe(f))
+        if (!edit_of(l, f, &edits[count])) {
+            if (f->severity != FINDING_NOTE)
+                out->open = name_open(l, f, out->open);
+        } else if (all || is_safe(f))
             size += strlen(edits[count++].with);
         else
             out->left++;

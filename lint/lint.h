@@ -99,7 +99,9 @@ struct lint_fixed {
     const char *path; /* the name that it was read by */
     char *text;       /* for the caller to free */
     size_t bytes;
-    int fixed, left; /* corrections, and those that `all` would make beside them */
+    int fixed, left;  /* corrections, and those that `all` would make beside them */
+    const char *open; /* errors and warnings that have no certain correction, "NT707 in line 3, ..."; "" none. Of the
+                         struct lint */
 };
 
 /* Correct the n-th document. `all` 0: only where the next run does the same as before; notes stay. Error: the corrected

@@ -349,7 +349,7 @@ void lint_check_devices(struct lint *l, const struct lint_setting *s)
         known |= all->known;
         if (all->known)
             check_class(l, s, &d, all, of->has_plugin_ports);
-        if (all->known && !strcmp(s->name, "NCCL_IB_HCA"))
+        if (all->known && !strcmp(s->name, "NCCL_IB_HCA") && !lint_set_again(l, s))
             check_idle(l, s, &d, of);
     }
     if (!known)

@@ -268,6 +268,27 @@ static int is_range(const struct env_device *d)
            (isdigit((unsigned char)dash[1]) || (left > 3 && !memcmp(d->name, dash + 1, 3)));
 }
 
+/* The list with single commas for blanks and semicolons, if what is between them are plain names; else NULL. */
+static const char *join_names(struct lint *l, const char *value)
+{
+    static const char between[] = " \t\n;,";
+    char *joined = arena_alloc(l->arena, strlen(value) + 1), *o = joined;
+    const char *p = value + strspn(value, "^=");
+    o = mempcpy(o, value, (size_t)(p - value));
+    for (p += strspn(p, between); *p; p += strspn(p, between)) {
+        size_t n = strcspn(p, between);
+        for (size_t i = 0; i < n; i++)
+            if (!isalnum((unsigned char)p[i]) && !strchr("_.:", p[i]))
+                return NULL;
+        if (o > joined && !strchr("^=", o[-1]))
+            *o++ = ',';
+        o = mempcpy(o, p, n);
+        p += n;
+    }
+    *o = '\0';
+    return joined;
+}
+
 static void check_devices(struct lint *l, const struct lint_setting *s)
 {
     struct env_devices d;
@@ -279,9 +300,10 @@ static void check_devices(struct lint *l, const struct lint_setting *s)
         says = arena_printf(l->arena, "'^' counts only before '=': this looks for a device called \"%.40s\".",
                             s->value + 1);
         right = arena_printf(l->arena, "^=%s", s->value + 2);
-    } else if (strpbrk(s->value, " \t;\n"))
+    } else if (strpbrk(s->value, " \t;\n")) {
         says = "The list is split only at commas: a blank or ';' becomes part of a name, which then matches nothing.";
-    else if (strpbrk(s->value, "*?![]()|/"))
+        right = join_names(l, s->value);
+    } else if (strpbrk(s->value, "*?![]()|/"))
         says =
             "NCCL knows no patterns, ranges or paths: such a character is part of a name, which then matches nothing.";
     else if (d.dropped)
@@ -332,7 +354,8 @@ static void check_level(struct lint *l, const struct lint_setting *s)
                 ->severity = FINDING_WARNING;
         return;
     }
-    const char *right = env_parse_level(upper_case(l, s->value), l->high);
+    const char *upper = upper_case(l, s->value);
+    const char *right = !strcmp(upper, "NVLINK") ? "NVL" : env_parse_level(upper, l->high);
     fix_value(lint_find(l, NT_UNKNOWN_LEVEL, s,
                         arena_printf(l->arena, "NCCL knows no distance \"%.40s\" (case counts) and ignores the line.",
                                      s->value),

@@ -150,6 +150,18 @@ Findings for programs: JSON
   ---
   > NCCL_IB_TC=106
   [1]
+  $ printf '%s\n' 'export NCCL_IB_HCA="mlx5_2, mlx5_3"' 'export NCCL_P2P_LEVEL=NVLINK' 'export NCCL_SOCKET_IFNAME="eth*"' \
+  >     'export NCCL_NET_GDR_LEVEL=NEAR' 'srun -n16 train' >hand.sh
+  $ nccltune lint --fix=all hand.sh -o mended.sh >/dev/null
+  nccltune lint: hand.sh: left, as only you can know the right value or place: NT214 in line 3, NT205 in line 4
+  nccltune lint: mended.sh: 2 corrected
+  [1]
+  $ cat mended.sh
+  export NCCL_IB_HCA="mlx5_2,mlx5_3"
+  export NCCL_P2P_LEVEL=NVL
+  export NCCL_SOCKET_IFNAME="eth*"
+  export NCCL_NET_GDR_LEVEL=NEAR
+  srun -n16 train
   $ cp fixtures/lint/pod.yaml . && nccltune lint --fix=all --in-place pod.yaml >/dev/null 2>&1
   [1]
   $ diff fixtures/lint/pod.yaml pod.yaml
@@ -158,6 +170,14 @@ Findings for programs: JSON
   ---
   >       value: "1"
   [1]
+
+A line that a later one overrides is judged as overridden alone
+
+  $ nccltune probe --machine dgx-h100 --nodes 2 -o h100.json
+  $ printf '%s\n' 'export NCCL_IB_HCA=mlx5_0' 'export NCCL_IB_HCA=mlx5_0,mlx5_3' 'srun -n16 train' >twice.sh
+  $ nccltune lint --topology h100.json twice.sh --json | jq -r '.findings[] | "\(.line) \(.id)"' | grep -E 'NT508|NT708'
+  1 NT708
+  2 NT508
 
 Every rule is still known
 
