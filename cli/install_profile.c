@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/nodes.h"
 #include "core/hostlist.h"
+#include "core/json.h"
 #include "core/locate.h"
 #include "core/units.h"
 #include "core/vars/text.h"
@@ -38,8 +39,8 @@ static const struct cli_page page = {
     "  nccltune install-profile --previous\n"
     "\n"
     "Exit status: 0 done; 1 the profile is incomplete, something cannot be written or is in use, or a node is not "
-    "served;\n"
-    "2 wrong usage.\n",
+    "served,\n"
+    "or no job gets it (not active); 2 wrong usage.\n",
     1};
 
 struct request {
@@ -47,7 +48,7 @@ struct request {
     struct install_scope scope;
     const char *profile, *serve, *hosts, *agent, *program, *set, *finish, *unset;
     long delay_s;
-    int no_nccl_conf, no_hooks, previous, uninstall, purge, force, stage;
+    int no_nccl_conf, no_hooks, previous, uninstall, purge, force, stage, json;
     long long since;
     double share;
 };
@@ -125,6 +126,7 @@ static const struct option_spec options[] = {
      offsetof(struct request, purge)},
     {0, "force", NULL, "install a profile without measurements; with --purge: remove even profiles in use", option_flag,
      offsetof(struct request, force)},
+    {'j', "json", NULL, "print what was done as JSON", option_flag, offsetof(struct request, json)},
     {0, "stage", NULL,
      "a step of --hosts on each node, like the next four: copy into the store; PROFILE may be -, a bundle", option_flag,
      offsetof(struct request, stage)},
@@ -228,15 +230,23 @@ static void print_who(const struct request *w)
     printf(" that start at %s or later get it through the Slurm hooks\n", when);
 }
 
+/* Whether a job can get it, as far as this host can tell: through hooks, NCCL's file, or what containers read. */
+static int is_active(const struct request *w, const struct install_hooks *h)
+{
+    return (w->no_hooks ? w->site.nccl_conf != NULL : h->serve) || w->site.cdi || w->site.enroot || w->site.apptainer;
+}
+
 /* What each way of delivery does, as far as this host can tell. */
 static void print_delivery(const struct request *w, const struct install_done *d, const struct install_hooks *h)
 {
-    if (w->no_hooks)
+    if (w->no_hooks && w->site.nccl_conf)
         printf("without Slurm hooks NCCL's file delivers it\n");
-    else if (h->serve)
+    else if (!w->no_hooks && h->serve)
         print_who(w);
     else
-        printf("not active, no job gets it: %s; see nccltune-hook(8), or --no-hooks for NCCL's own file\n", h->missing);
+        printf("%s: %s; set up the hooks (nccltune-hook(8)), or use --no-hooks for NCCL's own file\n",
+               is_active(w, h) ? "only containers get it" : "not active: no job gets it",
+               w->no_hooks ? "--no-nccl-conf leaves out NCCL's file" : h->missing);
     if (!w->no_hooks && h->serve && !strcmp(h->epilog, "(null)"))
         printf("Epilog is not set: files of ended jobs stay in /run/nccltune\n");
     if (!w->no_hooks && h->open)
@@ -255,14 +265,40 @@ static void print_delivery(const struct request *w, const struct install_done *d
                env_shell_word(d->arena, arena_printf(d->arena, "%s/openmpi.sh", d->dir)));
 }
 
-static void print_done(const struct request *w, const struct install_done *d)
+static int print_json(const struct request *w, const struct install_done *d, const struct install_hooks *h,
+                      struct err *e)
+{
+    cJSON *doc = cJSON_CreateObject();
+    json_add_str(doc, "profile", d->dir);
+    cJSON_AddBoolToObject(doc, "active", is_active(w, h));
+    json_add_str(doc, "hooks_missing", w->no_hooks ? NULL : h->missing);
+    json_add_str(doc, "warning", w->no_hooks ? NULL : h->open);
+    cJSON_AddNumberToObject(doc, "since", (double)w->scope.since);
+    json_add_str(doc, "partition", w->scope.partition);
+    json_add_str(doc, "jobs_on", w->scope.nodes);
+    json_add_str(doc, "trial", w->scope.trial);
+    json_add_str(doc, "hosts", d->hosts);
+    json_add_str(doc, "class", d->node_class);
+    cJSON_AddBoolToObject(doc, "rules", d->rules);
+    json_add_str(doc, "nccl_conf", d->nccl_conf ? w->site.nccl_conf : NULL);
+    return json_save(doc, NULL, e);
+}
+
+/* Error without a sentence, as it is printed: no job gets it. */
+static int print_done(const struct request *w, const struct install_done *d, struct err *e)
 {
     struct install_hooks hooks;
+    int rc = 0;
     install_find_hooks(d->arena, &hooks);
-    printf("%s\n", d->dir);
-    print_delivery(w, d, &hooks);
-    if (d->rules)
-        print_containers(&w->site, d);
+    if (w->json)
+        rc = print_json(w, d, &hooks, e);
+    else {
+        printf("%s\n", d->dir);
+        print_delivery(w, d, &hooks);
+        if (d->rules)
+            print_containers(&w->site, d);
+    }
+    return rc ? rc : is_active(w, &hooks) ? 0 : ERR_FAILED;
 }
 
 /* ---- when -------------------------------------------------------------------------------------------------------- */
@@ -299,7 +335,7 @@ static int run_here(struct request *r, struct err *e)
     if (!rc)
         rc = finish_install(r, &done, e);
     if (!rc)
-        print_done(r, &done);
+        rc = print_done(r, &done, e);
     install_done_free(&done);
     return rc;
 }
@@ -322,6 +358,12 @@ static int remove_all(const struct request *r, struct arena *a, struct err *e)
     site.enroot = site.enroot ? site.enroot : "/etc/enroot";
     site.apptainer = site.apptainer ? site.apptainer : "/etc/apptainer";
     rc = install_remove(&site, r->purge, hooks.serve, e);
+    if (!rc && r->json) {
+        cJSON *doc = cJSON_CreateObject();
+        json_add_str(doc, "uninstalled", r->site.store);
+        cJSON_AddBoolToObject(doc, "purged", r->purge);
+        return json_save(doc, NULL, e);
+    }
     if (!rc)
         printf("jobs that start from now on get nothing from %s%s\n", r->site.store,
                r->purge ? ", whose profiles are removed" : "; its profiles stay until --purge");
@@ -393,6 +435,12 @@ static int spread_all(struct spread *s, const char *bundle, struct err *e)
     failed = install_is_for_all(&s->r->scope) ? run_step(s, "--finish", s->hash, NULL, since) : 0;
     if (failed)
         return err_set(e, ERR_FAILED, "all hosts have it; %d of %d could not set links or NCCL's file", failed, n);
+    if (s->r->json) {
+        cJSON *doc = cJSON_CreateObject();
+        json_add_str(doc, "hash", s->hash);
+        cJSON_AddNumberToObject(doc, "hosts", n);
+        return json_save(doc, NULL, e);
+    }
     printf("%d hosts have %.12s\n", n, s->hash);
     return 0;
 }

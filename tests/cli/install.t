@@ -5,7 +5,7 @@ install-profile copies a profile into the store under its hash and schedules it 
 
   $ cp -r fixtures/cli/0.1.0-2026-11/profile first
   $ hash=$(jq -r .hash first/manifest.json)
-  $ install_profile() { nccltune install-profile "$@" --store $PWD/store --no-nccl-conf >out 2>err || { cat err; return 1; }; }
+  $ install_profile() { nccltune install-profile "$@" --store $PWD/store --no-nccl-conf >out 2>err || grep -q '^not active' out || { cat err; return 1; }; }
   $ install_profile first
   $ sed -n 1p out
   $PWD/store/profiles/a9204dd15bab240d0ab4e72d1d18c7c58b85d667cdaa6e0aebeaaccb2e28c1d4
@@ -54,7 +54,7 @@ install-profile copies a profile into the store under its hash and schedules it 
 
 It prints commands for containers and for jobs outside Slurm
 
-  $ nccltune install-profile first --store $PWD/other --no-nccl-conf 2>/dev/null | grep -oE 'NCCL_TUNER_PLUGIN|NCCLTUNE_PROFILE|(docker run|apptainer exec|enroot start|srun|torchrun) ' | sort -u
+  $ nccltune install-profile first --store $PWD/other --no-hooks --nccl-conf $PWD/c 2>/dev/null | grep -oE 'NCCL_TUNER_PLUGIN|NCCLTUNE_PROFILE|(docker run|apptainer exec|enroot start|srun|torchrun) ' | sort -u
   NCCLTUNE_PROFILE
   NCCL_TUNER_PLUGIN
   apptainer exec
@@ -65,7 +65,7 @@ It prints commands for containers and for jobs outside Slurm
 
 What it prints can be pasted where a path has blanks
 
-  $ nccltune install-profile first --store "$PWD/o t" --no-nccl-conf 2>/dev/null | sed -n 's/^With //p; s/^ and \(T=\)/\1/p' >lines
+  $ nccltune install-profile first --store "$PWD/o t" --no-hooks --nccl-conf $PWD/c 2>/dev/null | sed -n 's/^With //p; s/^ and \(T=\)/\1/p' >lines
   $ . ./lines; [ -s "$P/tuner.csv" ] && echo "${P#$PWD/}" | cut -c1-13
   o t/profiles/
 
@@ -97,13 +97,26 @@ What it prints can be pasted where a path has blanks
   $ install_profile --previous; current $second second
   second is the current one
 
+Without hooks, NCCL's file or containers no job gets it: the reason, the way out, and status 1
+
+  $ PATH=${PATH%%:*} nccltune install-profile first --store $PWD/store --no-nccl-conf | grep 'not active'
+  not active: no job gets it: there is no scontrol here; set up the hooks (nccltune-hook(8)), or use --no-hooks for NCCL's own file
+  [1]
+  $ PATH=${PATH%%:*} nccltune install-profile first --store $PWD/store --no-nccl-conf --json | jq -c '[.active, .hooks_missing]'
+  [false,"there is no scontrol here"]
+  [1]
+  $ nccltune install-profile first --store $PWD/store --no-hooks --nccl-conf $PWD/site.conf --json | jq -c '[.active, .nccl_conf]'
+  [true,"$PWD/site.conf"]
+  $ nccltune install-profile --previous --store $PWD/store --no-hooks --nccl-conf $PWD/site.conf >/dev/null
+
 --uninstall holds for jobs that start later, --purge removes the files
 
   $ install_profile --uninstall; scheduled | tail -n 1
   SINCE none all
   $ ls store store/profiles | grep -c .
   8
-  $ install_profile --uninstall --purge --force
+  $ PATH=${PATH%%:*} nccltune install-profile --uninstall --purge --store $PWD/store --no-nccl-conf --json | jq -c .
+  {"uninstalled":"$PWD/store","purged":true}
   $ find store -type f
   find: 'store': No such file or directory
   [1]
