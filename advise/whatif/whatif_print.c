@@ -3,6 +3,7 @@
 #include "advise/whatif/whatif.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "core/coll.h"
 #include "core/json.h"
@@ -118,6 +119,22 @@ static int is_unvalidated(const struct whatif *w)
     return 0;
 }
 
+/* A variation and a text, in lines of at most COLUMNS, broken at blanks. */
+#define COLUMNS 100
+static void print_row(const char *label, const char *text, FILE *out)
+{
+    const int indent = 25;
+    int column = fprintf(out, "  %-22s ", label);
+    for (const char *p = text; *p; p += strspn(p, " ")) {
+        int n = (int)strcspn(p, " ");
+        if (column > indent && column + 1 + n > COLUMNS)
+            column = fprintf(out, "\n%*s", indent, "") - 1;
+        column += fprintf(out, " %.*s", n, p);
+        p += n;
+    }
+    fputc('\n', out);
+}
+
 /* What each setting of a job does, as a part of what all of them do. */
 static void print_costs(const struct whatif *w, FILE *out)
 {
@@ -128,12 +145,12 @@ static void print_costs(const struct whatif *w, FILE *out)
         for (int k = 0; k < c->nsettings; k++) {
             if (predict_setting_share(&w->cases[0].setup.nccl, c->settings, c->nsettings, k, w->coll, &cost))
                 continue;
-            fprintf(out, "  %-22s  %s=%s %s", c->label, c->settings[k].name, c->settings[k].value,
-                    predict_setting_cost_text(&cost, text));
+            const char *row = arena_printf(w->arena, "%s=%s %s", c->settings[k].name, c->settings[k].value,
+                                           predict_setting_cost_text(&cost, text));
             if (c->nsettings > 1 && fabs(log(cost.of_all)) > log(1.05))
-                fprintf(out, "; %.2fx of the %.3gx that all take together at %s", cost.share, cost.of_all,
-                        unit_bytes(size, cost.at_bytes));
-            fputc('\n', out);
+                row = arena_printf(w->arena, "%s; %.2fx of the %.3gx that all take together at %s", row, cost.share,
+                                   cost.of_all, unit_bytes(size, cost.at_bytes));
+            print_row(c->label, row, out);
         }
     }
 }
@@ -145,7 +162,7 @@ void whatif_print(const struct whatif *w, FILE *out)
         print_case(w, &w->cases[i], out);
     fputc('\n', out);
     for (int i = 1; i < w->ncases; i++)
-        fprintf(out, "  %-22s  %s\n", w->cases[i].label, w->cases[i].what);
+        print_row(w->cases[i].label, w->cases[i].what, out);
     print_costs(w, out);
     if (any_chooses_otherwise(w))
         fputs("\n  * NCCL chooses another algorithm or protocol there than on the machine as it is.\n", out);

@@ -133,6 +133,14 @@ One collective that takes longer than usual: which faults that could be, and the
   Try 'nccltune whatif --help'.
   [2]
 
+Behind the table lines are at most 100 columns wide
+
+  $ nccltune whatif --machine dgx-h100 --nodes 2 --script fixtures/lint/job.sbatch 2>/dev/null |
+  >     awk '/^$/ { below = 1 } below && length > 100'
+  $ nccltune whatif --machine dgx-h100 --nodes 2 --script fixtures/lint/job.sbatch 2>/dev/null | grep -A1 'silent on'
+                            the model is silent on NCCL_IB_SL, NCCL_DEBUG, NCCL_SOCKET_IFNAME,
+                            NCCL_IB_TIMEOUT, NCCL_TREE_THRESHOLD, NCCL_BUFFSIZE, NCCL_NET_GDR_LEVEL
+
 A variable that NCCL does not read is wrong usage
 
   $ nccltune whatif --machine dgx-a100 --nodes 2 --set 'NCCL_ALGO=Ring NCCL_IB_HCAZ=mlx5_0'
