@@ -1,7 +1,10 @@
 /* nccltune report: a profile as one page. */
 #include "envgen/report/report.h"
 
+#include <string.h>
+
 #include "cli/cli.h"
+#include "core/json.h"
 
 #define COMMAND "nccltune report"
 
@@ -18,22 +21,32 @@ static const struct cli_page page = {
 
 struct request {
     const char *out;
+    int json;
 };
 
 static const struct option_spec options[] = {
     {'o', "output", "FILE", "output file; - is standard output; default: " ENV_REPORT " in PROFILE", option_text,
      offsetof(struct request, out)},
+    {'j', "json", NULL, "print the file's name and the profile's hash as JSON", option_flag,
+     offsetof(struct request, json)},
     {0},
 };
 
 static int write_report(void *request, char **words, struct arena *a, struct err *e)
 {
     const struct request *r = request;
-    (void)a;
     if (!*words)
         return err_set(e, ERR_USAGE, "PROFILE is missing");
+    if (r->json && r->out && !strcmp(r->out, "-"))
+        return err_set(e, ERR_USAGE, "--json and -o - are mutually exclusive");
     struct env_profile *p = env_profile_open(*words, e);
     int rc = p ? env_report_save(p, r->out, e) : e->code;
+    if (!rc && r->json) {
+        cJSON *doc = cJSON_CreateObject();
+        json_add_str(doc, "report", r->out ? r->out : arena_printf(a, "%s/" ENV_REPORT, p->dir));
+        json_add_str(doc, "hash", p->manifest.hash);
+        rc = json_save(doc, NULL, e);
+    }
     env_profile_free(p);
     return rc;
 }

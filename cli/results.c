@@ -7,6 +7,7 @@
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "core/file.h"
+#include "core/json.h"
 
 #define COMMAND "nccltune results"
 
@@ -36,6 +37,13 @@ static void print_points(const struct bench_results *r, FILE *out)
     arena_free(a);
 }
 
+static void print_points_json(const struct bench_results *r, FILE *out)
+{
+    struct arena *a = arena_new();
+    json_print(bench_points_json(bench_points_of(r, a)), out);
+    arena_free(a);
+}
+
 static const struct {
     const char *word;
     void (*print)(const struct bench_results *r, FILE *out);
@@ -54,7 +62,7 @@ static const char *format_word(int i)
 struct request {
     struct import_given given;
     const char *out;
-    int format, quiet; /* format: of those above */
+    int format, json, quiet; /* format: of those above */
 };
 
 static const struct option_spec options[] = {
@@ -68,6 +76,7 @@ static const struct option_spec options[] = {
      offsetof(struct request, given.coll), .word = cli_collective_word},
     {0, "nccl", "VERSION", "NCCL's release, for files without it, such as 2.28.9", cli_take_release,
      offsetof(struct request, given.nccl)},
+    {'j', "json", NULL, "print the points as JSON", option_flag, offsetof(struct request, json)},
     {'q', "quiet", NULL, "print no warnings", option_flag, offsetof(struct request, quiet)},
     {0},
 };
@@ -87,11 +96,13 @@ static int print_results(void *request, char **words, struct arena *a, struct er
     }
     if (!n)
         return err_set(e, ERR_USAGE, "say which files");
+    if (r->json && r->format)
+        return err_set(e, ERR_USAGE, "--json and --format are mutually exclusive");
     struct bench_results *all = import_load(paths, n, &r->given, &log, e);
     if (!all)
         return e->code;
     file_out_begin(&out);
-    formats[r->format].print(all, out.stream);
+    (r->json ? print_points_json : formats[r->format].print)(all, out.stream);
     bench_results_free(all);
     return file_out_commit(&out, r->out, e);
 }

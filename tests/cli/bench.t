@@ -119,6 +119,12 @@ results --format: every format
   #         (B)        (us)   (GB/s)   (GB/s)          (us)   (GB/s)   (GB/s)
           65536         102    0.643    0.964          25.0     2.62     3.93   4.08x? too little      ib3
   # ? inconclusive
+  $ nccltune results --json fixtures/bench/small.jsonl | jq -c '[.format, (.points[] | .bytes, [.candidates[] | .launch, .time_us.median])]'
+  ["nccltune-points/1",8,["default",3.5],65536,["default",102,"default",null,"default",51.5,"ib3",25]]
+  $ nccltune results --json --format csv fixtures/bench/small.jsonl
+  nccltune results: --json and --format are mutually exclusive
+  Try 'nccltune results --help'.
+  [2]
   $ for f in csv journal; do
   >     echo "$f: $(nccltune results --format $f fixtures/bench/small.jsonl | sed -n 2p | cut -c 1-90)"
   > done

@@ -159,6 +159,8 @@ report: one page that loads nothing
   ['summary', 'collectives', 'decisions', 'settings', 'machine', 'environment', 'install']
   $ nccltune report profile
   $ nccltune report profile -o - | cmp - profile/report.html
+  $ nccltune report profile --json | jq -c --slurpfile m profile/manifest.json '[.report, .hash == $m[0].hash]'
+  ["$PWD/profile/report.html",true]
 
 A changed profile is refused, a complete one is not overwritten
 
