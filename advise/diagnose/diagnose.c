@@ -91,8 +91,20 @@ void diagnose_free(struct diagnosis *d)
     free(d);
 }
 
+/* A line of dmesg, with or without -T, or of a journal. */
+static int is_kernel_line(const char *line)
+{
+    int end = 0;
+    line += *line == '<' ? strcspn(line, ">") + 1 : 0;
+    sscanf(line, "[%*[ 0-9].%*6[0-9]] %n", &end);
+    if (!end)
+        sscanf(line, "[%*3[A-Za-z] %*3[A-Za-z] %*d %*d:%*d:%*d %*4[0-9]] %n", &end);
+    return end > 0 || strstr(line, " kernel: ");
+}
+
 static void read_line(struct diagnosis *d, const char *line)
 {
+    d->kernel_lines += is_kernel_line(line);
     double now_s = diag_clock(line);
     d->clock_s = now_s >= 0 ? now_s : d->clock_s;
     diag_find_origin(d, line);
@@ -261,15 +273,20 @@ int diagnose_stream(struct diagnosis *d, FILE *f, const char *name, struct err *
     d->in = in;
     d->taken = 0;
     d->readers = 0;
+    d->kernel_lines = 0;
     diag_input_fill(in);
     int rc = read_input(d, in, e);
     if (!rc && in->failed) {
         errno = in->failed;
         rc = err_errno(e, "%s: cannot be read", name);
+    } else if (!rc && !d->taken && 2 * d->kernel_lines > in->line) {
+        d->clean_kernel_lines += d->kernel_lines;
+        snprintf(file->formats, sizeof file->formats, "kernel's log");
     } else if (!rc && !d->taken && !d->passes_over) {
         rc = unknown_file(name, e);
     }
-    name_formats(d, file->formats, sizeof file->formats);
+    if (!*file->formats)
+        name_formats(d, file->formats, sizeof file->formats);
     if (rc && e)
         file->problem = strdup(e->text);
     d->in = NULL;

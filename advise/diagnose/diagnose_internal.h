@@ -399,6 +399,8 @@ struct diagnosis {
     const struct diag_input *in; /* of the file being read */
     long taken;                  /* lines and events that a reader understood, of this file */
     unsigned readers;            /* which ones */
+    long kernel_lines;           /* of this file, whether understood or not */
+    long clean_kernel_lines;     /* of files with nothing else, none of them understood */
     int passes_over;             /* files of a directory that say nothing are no errors */
     struct diag_origins *origins;
     struct diag_events *events;

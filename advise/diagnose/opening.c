@@ -208,6 +208,9 @@ static void say_facts(const struct judge *j, char to[DIAG_SENTENCE])
         diag_say_tests(&j->d->tests, to);
     else if (j->d->nccl.lines)
         diag_say_nccl(&j->d->nccl, to);
+    else if (j->d->clean_kernel_lines)
+        diag_say(to, "%ld kernel lines were read, and none has a known message that concerns NCCL.",
+                 j->d->clean_kernel_lines);
     else
         diag_say(to, "These files have no steps of a job.");
 }

@@ -151,3 +151,18 @@ drift: captures of four jobs of eight ranks; rank 5 is late in the second and th
   $ nccltune drift fixtures/probe
   nccltune drift: fixtures/probe * (glob)
   [1]
+
+The kernel's log of a healthy node is read, and has nothing to say of NCCL
+
+  $ cat >dmesg.txt <<END
+  > [    0.000000] Linux version 6.1.0-28-amd64 (debian-kernel@lists.debian.org)
+  > [    0.501234] pci 0000:17:00.0: [10de:2330] type 00 class 0x030200
+  > [   12.345678] mlx5_core 0000:18:00.0: firmware version: 28.39.1002
+  > END
+  $ nccltune diagnose dmesg.txt | head -n 1
+  3 kernel lines were read, and none has a known message that concerns NCCL.
+  $ sed 's/^\[[^]]*\]/[Thu Nov 26 22:54:15 2026]/' dmesg.txt | nccltune diagnose - | head -n 1
+  3 kernel lines were read, and none has a known message that concerns NCCL.
+  $ echo '[   99.000001] NVRM: Xid (PCI:0000:17:00): 79, GPU has fallen off the bus.' >>dmesg.txt
+  $ nccltune diagnose dmesg.txt | head -n 1
+  What:  The GPU has fallen off the PCIe bus (Xid 79).
