@@ -211,7 +211,7 @@ begun=$scratch/begun
 mkdir "$scratch/temporary"
 # A shell makes background jobs ignore SIGINT; python gives it back.
 TMPDIR=$scratch/temporary python3 -c 'import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])' \
-    "$bin" tune --budget 60s --max-bytes 16M -o "$begun" >"$scratch/begun.log" 2>&1 &
+    "$bin" tune --budget 30s --max-bytes 16M -o "$begun" >"$scratch/begun.log" 2>&1 &
 pid=$!
 for _ in $(seq 300); do
     [ "$(wc -l 2>/dev/null <"$begun/results.jsonl" || echo 0)" -gt 10 ] && break
@@ -226,7 +226,10 @@ check "OpenMPI has removed its session's directory" test -z "$(find "$scratch/te
 check "and tells how to go on" grep -q -- "--resume -o" "$scratch/begun.log"
 check "the profile is not complete then" status 1 "$bin" explain "$begun"
 check "tune does not start over by itself" status 1 "$bin" tune --budget 5s -o "$begun"
-check "tune --resume finishes it" status 0 timeout 120 "$bin" tune --resume --budget 10s --max-bytes 16M -o "$begun"
+resume() { timeout 120 "$bin" tune --resume --max-bytes 16M "$@" -o "$begun" >"$scratch/resumed.log" 2>&1; }
+check "tune --resume finishes it" status 0 resume
+check "in what is left of its budget" grep -q "are left of this run's budget" "$scratch/resumed.log"
+check "and of no other time is spoken" test -z "$(grep 'for at least' "$scratch/resumed.log")"
 check "what was measured before is kept" cmp -n "$(stat -c %s "$scratch/before.jsonl")" "$scratch/before.jsonl" "$begun/results.jsonl"
 check "and the profile is whole" status 0 "$bin" explain "$begun"
 
