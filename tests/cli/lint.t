@@ -153,7 +153,7 @@ Findings for programs: JSON
   $ printf '%s\n' 'export NCCL_IB_HCA="mlx5_2, mlx5_3"' 'export NCCL_P2P_LEVEL=NVLINK' 'export NCCL_SOCKET_IFNAME="eth*"' \
   >     'export NCCL_NET_GDR_LEVEL=NEAR' 'srun -n16 train' >hand.sh
   $ nccltune lint --fix=all hand.sh -o mended.sh >/dev/null
-  nccltune lint: hand.sh: left, as only you can know the right value or place: NT214 in line 3, NT205 in line 4
+  nccltune lint: hand.sh: left, as the right correction is not certain: NT214 in line 3, NT205 in line 4
   nccltune lint: mended.sh: 2 corrected
   [1]
   $ cat mended.sh
