@@ -127,7 +127,7 @@ TEST_CASE(a_plan_in_words)
         "time         by the duration of the first start\n"
         "  start 1 s    60 s; 1 min 30 s is enough for 4 points and 2 launches\n"
         "  start 5 s    60 s is enough for 4 points and 2 launches\n"
-        "  and at most three quarters as long to leave out each setting of the launch that wins\n"
+        "  and at most three quarters as long to leave out each setting of the winning launch\n"
         "noise        starts for a gain of 6 % that differs from start to start by 1 %: 5, by 30 %: 422\n",
         "engine       m (L 2): none\n"
         "launches     default\n"
