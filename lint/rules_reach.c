@@ -148,8 +148,8 @@ static int may_be_set_again(const struct lint_setting *s)
 
 const struct lint_setting *lint_set_again(const struct lint *l, const struct lint_setting *s)
 {
-    const size_t end = s->text->first + s->text->count;
-    for (size_t i = may_be_set_again(s) ? s->number + 1 : end; i < end; i++) {
+    const size_t end = s->text ? s->text->first + s->text->count : 0; /* settings of a log have no text */
+    for (size_t i = s->text && may_be_set_again(s) ? s->number + 1 : end; i < end; i++) {
         const struct lint_setting *o = l->settings[i];
         if (o->hash != s->hash || strcmp(o->name, s->name) != 0)
             continue;

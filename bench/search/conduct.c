@@ -507,8 +507,7 @@ static int check_default(const struct bench_study *s, struct err *e)
         double load;
         if (has_failed(s, x) && !strcmp(x->launch.label, BENCH_DEFAULT) && !strcmp(x->call.label, BENCH_DEFAULT) &&
             !strcmp(x->engine, s->engine->name) && !(known_of(s->results, &at, BENCH_DEFAULT, KNOWN_ANY).us > 0))
-            return err_set(e, ERR_FAILED,
-                           "the baseline of %s fails at %s of %s (%s: %s): nothing to compare with%s",
+            return err_set(e, ERR_FAILED, "the baseline of %s fails at %s of %s (%s: %s): nothing to compare with%s",
                            s->plan.library, coll_name(x->coll), unit_bytes(size, x->bytes),
                            bench_status_name(x->status), x->detail ? x->detail : "no reason known",
                            x->status == BENCH_HUNG && getloadavg(&load, 1) == 1 && load > 2.0 * get_nprocs()
