@@ -15,12 +15,12 @@ struct bench_engine;
 const char *predict_launcher_word(int i);
 
 /* The option, into an enum model_launcher of `type`. */
-#define PREDICT_LAUNCH_OPTION(type, member)                                                                           \
-    {                                                                                                                 \
-        0, "launch", "WHO",                                                                                           \
-            "launches the calls: a process for every GPU, one for all of a node, a graph, or unknown (the default): " \
-            "any of these, and intervals cover all; one of:",                                                         \
-            option_which, offsetof(type, member), .word = predict_launcher_word                                       \
+#define PREDICT_LAUNCH_OPTION(type, member)                                                                          \
+    {                                                                                                                \
+        0, "launch", "WHO",                                                                                          \
+            "launches the calls: a process for every GPU, one for all of a node, or a graph; unknown, the default, " \
+            "means any of these; one of:",                                                                           \
+            option_which, offsetof(type, member), .word = predict_launcher_word                                      \
     }
 
 /* ---- fit: factors on the parts of a time ---- */

@@ -127,6 +127,8 @@ TEST_CASE(lines_have_their_entry)
          0},
         {"NVRM: Xid (PCI:0000:dc:00): 45, pid=1, name=python3, Ch 00000001", "xid-app", 0},
         {"pcieport 0000:00:03.0: AER: Corrected error received: 0000:00:03.0", "pcie-corrected", 0},
+        {"pcieport 0000:00:03.0: AER: Multiple Correctable error message received from 0000:00:03.0", "pcie-corrected",
+         0},
         {"Failed to initialize NVML: Unknown Error", "gpu-cgroup", 0},
         {"rdma.cpp:1] DMA BUF supported required for GPU RDMA without nvidia-peermem", "reg-mr", 0},
         {"WARN: device mlx5_3 cannot allocate buffer on the specified memory type. Skipping...", "nvshmem-memory", 0},
