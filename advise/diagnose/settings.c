@@ -215,12 +215,14 @@ static int is_name(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The value behind `key`: key=value, 'key': value, "key": {"device": "cpu"}. NULL when the key is not there. */
+/* The value behind `key`: key=value, 'key': value, "key": {"device": "cpu"}. NULL when the key is not there, or in
+ * prose
+ * (`key=value`). */
 static const char *value_of(const char *line, const char *key)
 {
     const char *at = strstr(line, key);
     size_t n = strlen(key);
-    while (at && ((at > line && is_name(at[-1])) || is_name(at[n])))
+    while (at && ((at > line && (is_name(at[-1]) || at[-1] == '`')) || is_name(at[n])))
         at = strstr(at + 1, key);
     if (!at)
         return NULL;
@@ -267,7 +269,7 @@ static int is_costly(size_t i, const char *value)
 /* Settings may stand in any line, whoever else reads it; the first place of each is kept. */
 int diag_read_settings(struct diagnosis *d, const char *line)
 {
-    if (!(strchr(line, '_') || d->open_setting) || !strpbrk(line, "=: "))
+    if (!(strchr(line, '_') || d->open_setting) || !strpbrk(line, "=: ") || line[strspn(line, " ")] == '#')
         return 0;
     int before = d->nsettings;
     for (size_t i = 0; i < SETTINGS; i++) {

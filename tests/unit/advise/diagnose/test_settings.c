@@ -20,6 +20,8 @@ TEST_CASE(spellings)
         {"export NCCL_IB_DISABLE=1", "NCCL_IB_DISABLE"},
         {"export NCCL_IB_DISABLE=10", NULL},
         {"NCCL_IB_DISABLE=0", NULL},
+        {"  # export NCCL_IB_DISABLE=1", NULL},
+        {"Please set `NCCL_P2P_DISABLE=\"1\"` and `NCCL_IB_DISABLE=1`", NULL},
         {"'param_offload': True}", "param_offload"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
