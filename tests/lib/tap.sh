@@ -29,3 +29,10 @@ cannot_start() {
     if may_skip "$1"; then skip "$1" "$2"; else not_ok "$1 cannot start: $2"; fi
     finish
 }
+# without_hooks COMMAND...: an install-profile that nothing can deliver here, "not active", which is no error of it.
+without_hooks() {
+    local out rc=0
+    out=$("$@" 2>&1) || rc=$?
+    printf '%s\n' "$out"
+    [ $rc = 0 ] || [[ $rc = 1 && $out == *"not active"* ]]
+}

@@ -197,7 +197,7 @@ check "... in a profile: report, install-profile" fifo_in_profile
 site=/run/nccltune-attack-$$ # what hooks believe
 mkdir -m 755 "$site"
 store=$root/store
-install_profile() { timeout 20 "$P/nccltune" install-profile --delay 1m "$@" --store "$store" 2>&1; }
+install_profile() { without_hooks timeout 20 "$P/nccltune" install-profile --delay 1m "$@" --store "$store"; }
 profiles_in() { find "$1/profiles" -mindepth 1 -maxdepth 1 -type d -printf '%f\n'; } # STORE
 refused() { # FILE NEEDLE LINE...: install-profile names FILE, nothing is in the store, nothing in NCCL's file
     rm -rf "$store" "$root/nccl.conf"
@@ -418,7 +418,7 @@ print(used.ru_maxrss // 1024 if used.ru_utime < 10 else 1000000)' "$@") || retur
 }
 # ---- schedules -------------------------------------------------------------------------------------------------------
 printf '%s\n' "store=$site/store" "plugin=$site/plugin.so" policy=fail >"$site/slurm.conf"
-on_site() { timeout 20 "$P/nccltune" install-profile examples/profile --store "$site/store" --no-nccl-conf --delay 1m "$@" 2>&1; }
+on_site() { without_hooks timeout 20 "$P/nccltune" install-profile examples/profile --store "$site/store" --no-nccl-conf --delay 1m "$@"; }
 hook_knows() { SLURMD_NODENAME=n1 "$P/nccltune-hook" check --conf "$site/slurm.conf" --sysfs "$work" | grep -q "^nothing: \|^profile "; }
 long_list() { python3 -c "print(','.join('node%d-%s' % (i * 37, 'x' * 9) for i in range($1, $1 + 1000)))"; }
 outgrown() {
