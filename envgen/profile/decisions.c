@@ -91,7 +91,8 @@ const struct env_shape *env_shape_with(const struct env_decisions *d, enum bench
 
 const char *env_shape_text(struct arena *a, const struct env_shape *s)
 {
-    const char *text = arena_printf(a, "%d node%s, %d ranks", s->nodes, s->nodes == 1 ? "" : "s", s->ranks);
+    const char *text =
+        arena_printf(a, "%d node%s, %d rank%s", s->nodes, s->nodes == 1 ? "" : "s", s->ranks, s->ranks == 1 ? "" : "s");
     if (s->others)
         text = arena_printf(a, "%s, %d such groups at once", text, s->others + 1);
     return s->buffers ? arena_printf(a, "%s, buffers: %s", text, bench_buffers_name(s->buffers)) : text;
