@@ -40,7 +40,7 @@ static const struct cli_page page = {
     "\n"
     "Exit status: 0 done; 1 the profile is incomplete, something cannot be written or is in use, or a node is not "
     "served,\n"
-    "or no job gets it (not active); 2 wrong usage.\n",
+    "no job gets it (not active; --hosts does not look at that); 2 wrong usage.\n",
     1};
 
 struct request {
@@ -102,7 +102,7 @@ static const struct option_spec options[] = {
      "NCCL's file, merged between marker lines; default: " INSTALL_NCCL_CONF
      "; without --no-hooks it gets only this node's own settings",
      option_text, offsetof(struct request, site.nccl_conf)},
-    {0, "no-nccl-conf", NULL, "leave NCCL's file unchanged, with lines of an earlier installation", option_flag,
+    {0, "no-nccl-conf", NULL, "leave NCCL's file unchanged, including lines of an earlier installation", option_flag,
      offsetof(struct request, no_nccl_conf)},
     {0, "cdi", "DIR",
      "containers: write this node's CDI spec into DIR, such as /etc/cdi; a container asks for --device "
@@ -236,17 +236,30 @@ static int is_active(const struct request *w, const struct install_hooks *h)
     return (w->no_hooks ? w->site.nccl_conf != NULL : h->serve) || w->site.cdi || w->site.enroot || w->site.apptainer;
 }
 
+/* Why jobs outside containers do not get it, and what would help. */
+static const char *why_inactive(const struct request *w, const struct install_done *d, const struct install_hooks *h)
+{
+    if (!w->no_hooks)
+        return arena_printf(d->arena, "%s; set up the hooks (nccltune-hook(8)), or use --no-hooks for NCCL's own file",
+                            h->missing);
+    if (!w->site.nccl_conf)
+        return "--no-hooks and --no-nccl-conf leave no way to them; leave out one of the two";
+    return d->node_class ? "it sets nothing for NCCL on this host"
+                         : "this host is not in the profile; install it on the hosts that it is for";
+}
+
 /* What each way of delivery does, as far as this host can tell. */
 static void print_delivery(const struct request *w, const struct install_done *d, const struct install_hooks *h)
 {
-    if (w->no_hooks && w->site.nccl_conf)
+    if (w->no_hooks && d->by_conf)
         printf("without Slurm hooks NCCL's file delivers it\n");
+    else if (w->no_hooks && w->site.nccl_conf)
+        printf("no job of this host gets it: %s\n", why_inactive(w, d, h));
     else if (!w->no_hooks && h->serve)
         print_who(w);
     else
-        printf("%s: %s; set up the hooks (nccltune-hook(8)), or use --no-hooks for NCCL's own file\n",
-               is_active(w, h) ? "only containers get it" : "not active: no job gets it",
-               w->no_hooks ? "--no-nccl-conf leaves out NCCL's file" : h->missing);
+        printf("%s: %s\n", is_active(w, h) ? "only containers get it" : "not active: no job gets it",
+               why_inactive(w, d, h));
     if (!w->no_hooks && h->serve && !strcmp(h->epilog, "(null)"))
         printf("Epilog is not set: files of ended jobs stay in /run/nccltune\n");
     if (!w->no_hooks && h->open)
@@ -271,6 +284,7 @@ static int print_json(const struct request *w, const struct install_done *d, con
     cJSON *doc = cJSON_CreateObject();
     json_add_str(doc, "profile", d->dir);
     cJSON_AddBoolToObject(doc, "active", is_active(w, h));
+    json_add_str(doc, "reason", is_active(w, h) ? NULL : why_inactive(w, d, h));
     json_add_str(doc, "hooks_missing", w->no_hooks ? NULL : h->missing);
     json_add_str(doc, "warning", w->no_hooks ? NULL : h->open);
     cJSON_AddNumberToObject(doc, "since", (double)w->scope.since);
@@ -438,7 +452,7 @@ static int spread_all(struct spread *s, const char *bundle, struct err *e)
     if (s->r->json) {
         cJSON *doc = cJSON_CreateObject();
         json_add_str(doc, "hash", s->hash);
-        cJSON_AddNumberToObject(doc, "hosts", n);
+        cJSON_AddNumberToObject(doc, "nhosts", n);
         return json_save(doc, NULL, e);
     }
     printf("%d hosts have %.12s\n", n, s->hash);

@@ -153,7 +153,7 @@ static int write_one(const struct request *a, const struct lint_fixed *d, struct
 {
     const char *target = a->in_place ? d->path : a->out;
     if (*d->open)
-        fprintf(stderr, COMMAND ": %s: left, as the right correction is not certain: %s\n", d->path, d->open);
+        fprintf(stderr, COMMAND ": %s: left for you to correct: %s\n", d->path, d->open);
     if (!target || !strcmp(target, "-"))
         return fwrite(d->text, 1, d->bytes, stdout) != d->bytes || fflush(stdout) ? err_errno(e, "standard output") : 0;
     int code = d->fixed > 0 || !a->in_place ? file_write(target, d->text, d->bytes, e) : 0;

@@ -78,7 +78,7 @@ static const char *ask_sacct(const struct trials *t, struct arena *a, struct err
     const char *const argv[] = {"sacct", "-anXP", "-S", since, "-o", TRIALS_SACCT_FIELDS, NULL};
     const char *text = proc_output(argv, seconds, SACCT_BYTES, SACCT_SECONDS, a, &status, e);
     if (text && status)
-        err_set(e, ERR_FAILED, "sacct failed: give its output of another machine with --sacct FILE");
+        err_set(e, ERR_FAILED, "sacct failed: run it where it works, and give its output with --sacct FILE");
     return text && !status ? text : NULL;
 }
 
@@ -93,7 +93,7 @@ static int read_jobs(const struct request *r, const struct trials *t, struct tri
     } else if (locate_in_path("sacct", a)) {
         text = (char *)(uintptr_t)ask_sacct(t, a, r->captures.count ? NULL : e);
     } else if (!r->captures.count) {
-        return err_set(e, ERR_LACKS, "sacct not found: give its output of another machine with --sacct FILE");
+        return err_set(e, ERR_LACKS, "sacct not found: run it where it is, and give its output with --sacct FILE");
     }
     if (!text && !r->captures.count)
         return ERR_FAILED;

@@ -339,10 +339,18 @@ static void count_unread(struct lint *l, struct lint_text *t)
     }
 }
 
-/* A file of nccltune's own: what it tried or found is no setting of a job. */
+/* A file of nccltune's own, whose first member is its format: what it tried or found is no setting of a job. */
 static int is_our_json(const struct lint_text *t)
 {
-    return *t->data == '{' && memmem(t->data, t->bytes < 64 ? t->bytes : 64, "\"nccltune-", strlen("\"nccltune-"));
+    static const char blanks[] = " \t\r\n", *const words[] = {"{", "\"format\"", ":", "\"nccltune-"};
+    const char *p = t->data;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        p += strspn(p, blanks);
+        if (strncmp(p, words[i], strlen(words[i])) != 0)
+            return 0;
+        p += strlen(words[i]);
+    }
+    return 1;
 }
 
 static int read_data(struct lint *l, struct lint_text *t, const char *kind, struct err *e)

@@ -268,25 +268,27 @@ static int is_range(const struct env_device *d)
            (isdigit((unsigned char)dash[1]) || (left > 3 && !memcmp(d->name, dash + 1, 3)));
 }
 
-/* The list with single commas for blanks and semicolons, if what is between them are plain names; else NULL. */
+/* The list with single commas for blanks and semicolons, if what is between them are names with a number, such as
+ * mlx5_0:1; else NULL. */
 static const char *join_names(struct lint *l, const char *value)
 {
     static const char between[] = " \t\n;,";
     char *joined = arena_alloc(l->arena, strlen(value) + 1), *o = joined;
-    const char *p = value + strspn(value, "^=");
-    o = mempcpy(o, value, (size_t)(p - value));
+    const char *p = value + strspn(value, "^="), *first = o = mempcpy(o, value, (size_t)(p - value));
     for (p += strspn(p, between); *p; p += strspn(p, between)) {
         size_t n = strcspn(p, between);
+        if (!isalpha((unsigned char)*p) || !isdigit((unsigned char)p[n - 1]))
+            return NULL;
         for (size_t i = 0; i < n; i++)
             if (!isalnum((unsigned char)p[i]) && !strchr("_.:", p[i]))
                 return NULL;
-        if (o > joined && !strchr("^=", o[-1]))
+        if (o > first)
             *o++ = ',';
         o = mempcpy(o, p, n);
         p += n;
     }
     *o = '\0';
-    return joined;
+    return o > first ? joined : NULL;
 }
 
 static void check_devices(struct lint *l, const struct lint_setting *s)
@@ -355,7 +357,8 @@ static void check_level(struct lint *l, const struct lint_setting *s)
         return;
     }
     const char *upper = upper_case(l, s->value);
-    const char *right = !strcmp(upper, "NVLINK") ? "NVL" : env_parse_level(upper, l->high);
+    const int nvlink = !strcmp(upper, "NVLINK") && !strcmp(s->var->name, "NCCL_P2P_LEVEL");
+    const char *right = nvlink ? "NVL" : env_parse_level(upper, l->high);
     fix_value(lint_find(l, NT_UNKNOWN_LEVEL, s,
                         arena_printf(l->arena, "NCCL knows no distance \"%.40s\" (case counts) and ignores the line.",
                                      s->value),

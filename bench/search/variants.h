@@ -1,4 +1,4 @@
-/* Nonzero if choices depend on the type and the place of the data, which a tuner is not told. */
+/* Whether choices depend on the type and the place of the data, which a tuner is not told. */
 #pragma once
 
 #include "bench/search/rounds.h"

@@ -294,7 +294,7 @@ static void make_ranges(struct env_decisions *d, struct env_coll *c, struct env_
         finish_range(d, &r);
         add_range(d, c, &r);
         if (k < n && begin > r.max_bytes + 1)
-            add_open(d, c, r.max_bytes + 1, begin - 1, "each choice is slower at the other size");
+            add_open(d, c, r.max_bytes + 1, begin - 1, "neither choice is proven to be no slower at the other size");
         if (k == n && r.max_bytes != ENV_OPEN)
             add_open(d, c, r.max_bytes + 1, ENV_OPEN, "beyond the largest measured size");
     }

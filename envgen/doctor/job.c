@@ -118,7 +118,8 @@ static void find_rank(struct job *j)
     if (r.rank >= 0)
         finding_add(&j->d->found, FINDING_OK, NULL, "rank", "%d of %d, on %s", r.rank, r.ranks, node);
     else
-        finding_add(&j->d->found, FINDING_NOTE, NULL, "rank", "unknown rank, on %s", node);
+        finding_add(&j->d->found, FINDING_NOTE, NULL, "rank", "unknown, as no launcher has set its variables; on %s",
+                    node);
 }
 
 /* ---- the profile ------------------------------------------------------------------------------------------------- */

@@ -448,6 +448,7 @@ int install_switch(const struct install_site *site, struct install_done *done, s
     rc = conf_lines(site, done, &lines, a, e);
     if (!rc)
         rc = install_merge_file(site->nccl_conf, lines && *lines ? lines : NULL, a, e);
+    done->by_conf = !rc && site->conf == INSTALL_CONF_ALL && lines && *lines;
     if (!rc && site->conf == INSTALL_CONF_NOTHING)
         done->nccl_conf = NULL;
     if (!rc && (site->conf != INSTALL_CONF_NOTHING || strstr(old, DELIVERED_BEGIN)))

@@ -52,6 +52,7 @@ struct install_done {
     const char *node_class; /* this host's; NULL: it is not in the profile */
     const char *hosts;      /* "4 hosts of class a, 1 of class b" */
     const char *nccl_conf;  /* what became of NCCL's file, as a sentence; NULL nothing */
+    int by_conf;            /* NCCL's file holds it for all jobs of this host */
     int one_compatible;     /* every job may use the table: all classes of nodes go together */
     int table, rules;       /* it has a table; one that says anything */
     int openmpi;            /* it has settings for OpenMPI, which are not installed */

@@ -18,8 +18,7 @@ const char *predict_launcher_word(int i);
 #define PREDICT_LAUNCH_OPTION(type, member)                                                                          \
     {                                                                                                                \
         0, "launch", "WHO",                                                                                          \
-            "launches the calls: a process for every GPU, one for all of a node, or a graph; unknown, the default, " \
-            "means any of these; one of:",                                                                           \
+            "what launches the calls: a process per GPU, one per node, or a graph (default: unknown, any of them):", \
             option_which, offsetof(type, member), .word = predict_launcher_word                                      \
     }
 

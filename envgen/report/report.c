@@ -1,6 +1,7 @@
 /* What the page is made of, in the order of its tabs. */
 #include "envgen/report/report.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "core/file.h"
@@ -46,8 +47,11 @@ static const char *title_of(const struct report *r)
     const char **names = arena_alloc(r->a, (size_t)t->nhosts * sizeof *names);
     for (int i = 0; i < t->nhosts; i++)
         names[i] = t->hosts[i].name;
-    return arena_printf(r->a, "nccltune: %s%s%s%s", hostlist_fold(names, t->nhosts, r->a), t->source ? " (" : "",
-                        t->source ? t->source : "", t->source ? ")" : "");
+    const char *hosts = hostlist_fold(names, t->nhosts, r->a);
+    if (strlen(hosts) > 80)
+        hosts = arena_printf(r->a, "%d nodes", t->nhosts);
+    return arena_printf(r->a, "nccltune: %s%s%s%s", hosts, t->source ? " (" : "", t->source ? t->source : "",
+                        t->source ? ")" : "");
 }
 
 static void draw_page(struct report *r, FILE *out)

@@ -112,10 +112,12 @@ static void put_cautions(struct report *r, FILE *out)
         }
         if (noise->list[i].severity <= FINDING_NOTE || before)
             continue;
+        const char *about = noise->list[i].subject;
+        const char *text =
+            arena_printf(r->a, "Caution: %s%s%s", about ? about : "", about ? ": " : "", noise->list[i].text);
         page_put(out, "p",
-                 alike > 1
-                     ? arena_printf(r->a, "Caution: %s (and %d more like it, below).", noise->list[i].text, alike - 1)
-                     : arena_printf(r->a, "Caution: %s.", noise->list[i].text));
+                 alike > 1 ? arena_printf(r->a, "%s (and %d more like it, below).", text, alike - 1)
+                           : arena_printf(r->a, "%s.", text));
     }
 }
 
@@ -165,7 +167,7 @@ static void put_next(struct report *r, int changes, FILE *out)
     const char *text = arena_printf(r->a, "# each setting and rule, with its evidence\nnccltune explain %s", profile);
     if (changes && !env_shape_with(r->d, BENCH_PREDICTED))
         text = arena_printf(r->a, "%s\n# measure it against the baseline again\nnccltune verify %s", text, profile);
-    if (!env_shape_with(r->d, BENCH_ON_HOST))
+    if (!env_shape_with(r->d, BENCH_ON_HOST) && ((changes && !env_shape_with(r->d, BENCH_PREDICTED)) || r->fabric))
         text = arena_printf(r->a, "%s\n# deploy it to jobs; undo: --previous, --uninstall\nnccltune install-profile %s",
                             text, profile);
     if (!env_shape_with(r->d, BENCH_ON_GPUS))

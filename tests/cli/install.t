@@ -252,7 +252,7 @@ install-profile --trial gives a share of jobs another profile; trials compares t
   [2]
   $ trials() { nccltune trials --store $PWD/store "$@"; }
   $ PATH=${PATH%%:*} trials
-  nccltune trials: sacct not found: give its output of another machine with --sacct FILE
+  nccltune trials: sacct not found: run it where it is, and give its output with --sacct FILE
   [3]
   $ echo "JobIDRaw|" >sacct.txt
   $ trials ring --sacct sacct.txt

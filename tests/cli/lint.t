@@ -153,7 +153,7 @@ Findings for programs: JSON
   $ printf '%s\n' 'export NCCL_IB_HCA="mlx5_2, mlx5_3"' 'export NCCL_P2P_LEVEL=NVLINK' 'export NCCL_SOCKET_IFNAME="eth*"' \
   >     'export NCCL_NET_GDR_LEVEL=NEAR' 'srun -n16 train' >hand.sh
   $ nccltune lint --fix=all hand.sh -o mended.sh >/dev/null
-  nccltune lint: hand.sh: left, as the right correction is not certain: NT214 in line 3, NT205 in line 4
+  nccltune lint: hand.sh: left for you to correct: NT214 in line 3, NT205 in line 4
   nccltune lint: mended.sh: 2 corrected
   [1]
   $ cat mended.sh
@@ -203,3 +203,7 @@ A file of nccltune's own sets nothing: it tells what was tried
   $ echo '{"format": "nccltune-decisions/1", "tried": {"NCCL_IB_TIMEOUT": "40"}}' >decisions.json
   $ nccltune lint decisions.json
   0 settings: 0 errors, 0 warnings, 0 notes
+  $ echo '{"name": "nccltune-test", "env": {"NCCL_ALGO": "Rng"}}' >job.json
+  $ nccltune lint job.json | sed -n 1p
+  job.json:1:36: error NT207: NCCL_ALGO=Rng
+  [1]

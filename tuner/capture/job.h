@@ -1,4 +1,4 @@
-/* Nonzero if this process is captured, and whose file it writes. */
+/* Whether this process is captured, and whose file it writes. */
 #pragma once
 
 #include <stddef.h>
