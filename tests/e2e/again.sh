@@ -39,7 +39,7 @@ measured() {
 said() { grep -q "removed from the baseline, because nccltune installed it: .*$1" "$work/log" || { tail -n 5 "$work/log"; return 1; }; }
 
 check "nothing is installed, nothing is said" measured NOTHING=1
-check "... of it" test -z "$(grep 'left out' "$work/log")"
+check "... of it" test -z "$(grep 'removed from the baseline' "$work/log")"
 check "a Slurm hook's settings" measured NCCL_IB_TC=77 NCCL_BUFFSIZE=12345678 NCCL_TUNER_PLUGIN="$plugin" \
     NCCLTUNE_PROFILE="$profile" NCCLTUNE_HASH="$hash" NCCL_ENV_PLUGIN="$plugin" \
     NCCLTUNE_SET="NCCLTUNE_JOB=7:$hash|NCCL_IB_TC=77|NCCL_BUFFSIZE=12345678|NCCL_TUNER_PLUGIN=$plugin|NCCLTUNE_PROFILE=$profile|NCCLTUNE_HASH=$hash|NCCL_ENV_PLUGIN=$plugin"

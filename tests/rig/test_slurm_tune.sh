@@ -124,7 +124,7 @@ note "$dir/apart.log"
 check "... in words that name the way out" grep -qE "on 4 nodes, and ($prefix-n2 is left out: |these are 2 kinds ).* --hosts $prefix-n\[[02]-[13]\]" "$dir/apart.log"
 
 # A job on each of the nodes has it, and one on both.
-check "it is installed" build/nccltune install-profile "$profile" --store "$dir/store" --no-nccl-conf --plugin "$dir/lib/libnccl-tuner-nccltune.so"
+check "it is installed" slurm build/nccltune install-profile "$profile" --store "$dir/store" --no-nccl-conf --plugin "$dir/lib/libnccl-tuner-nccltune.so"
 hash=$(sed -n 's/.*"hash":[[:space:]]*"\([0-9a-f]*\)".*/\1/p' "$profile/manifest.json" | head -n 1)
 # shellcheck disable=SC2016 # expanded by the task
 pinned() { [ "$(slurm srun -Q "$@" sh -c 'echo $SITE $NCCLTUNE_PROFILE' | sort -u)" = "ours $dir/store/profiles/$hash" ]; }
