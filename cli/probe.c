@@ -231,8 +231,10 @@ static struct topology *look_at_nodes(const struct request *o, struct log *log, 
         if (o->merge) /* names of files stand in the result, whose order is not to matter */
             qsort(o->from.items, (size_t)o->from.count, sizeof *o->from.items, arena_compare_texts);
         struct topology *t = (o->merge ? probe_files : probe_hosts)(o->from.items, o->from.count, log, e);
-        if (t && o->merge)
+        if (t && o->merge) {
             merge_nodes(t);
+            import_renew_needs(t);
+        }
         return t;
     }
     return o->sysroot ? probe_sysroot(o->sysroot, log, e) : probe_machine(log, e);

@@ -423,6 +423,21 @@ static void put_rails(FILE *out, const struct topo_class *c, const struct port_v
     }
 }
 
+static const char *inert_port(const struct topo_class *c, int port, struct arena *a)
+{
+    return arena_printf(a, "%s:%d", text_inert(a, c->ports[port].hca), c->ports[port].port);
+}
+
+/* The last of the ports from `first` on of which nothing is known for one reason. */
+static int last_alike(const struct topo_class *c, const struct port_verdict *v, int first)
+{
+    int i = first;
+    while (v[first].role == ROLE_UNKNOWN && i + 1 < c->nports && v[i + 1].role == ROLE_UNKNOWN &&
+           !strcmp(v[i + 1].reason, v[first].reason))
+        i++;
+    return i;
+}
+
 /* What follows from a class: subnets and GIDs, roles, the list of HCAs. */
 static void put_verdicts(FILE *out, const struct topo_class *c, struct arena *a)
 {
@@ -432,10 +447,16 @@ static void put_verdicts(FILE *out, const struct topo_class *c, struct arena *a)
     const char *list = roles_hca_list(c, v, a);
     put_networks(out, c, a);
     fputs("\nRoles:\n", out);
-    for (int i = 0; i < c->nports; i++)
-        fprintf(out, "  %-*s  %-17s  %s\n", width_of(c),
-                arena_printf(a, "%s:%d", text_inert(a, c->ports[i].hca), c->ports[i].port), role_name(v[i].role),
-                text_inert(a, v[i].reason));
+    for (int i = 0; i < c->nports; i++) {
+        int last = last_alike(c, v, i);
+        const char *port = inert_port(c, i, a);
+        if (last > i)
+            fprintf(out, "  %s to %s (%d ports)  unknown  of each: %s\n", port, inert_port(c, last, a), last - i + 1,
+                    text_inert(a, v[i].reason));
+        else
+            fprintf(out, "  %-*s  %-17s  %s\n", width_of(c), port, role_name(v[i].role), text_inert(a, v[i].reason));
+        i = last;
+    }
     put_rails(out, c, v, a);
     if (c->ngpus && list)
         put_nearest(out, c, v, a);
@@ -447,7 +468,21 @@ static void put_verdicts(FILE *out, const struct topo_class *c, struct arena *a)
             if_up ? text_inert(a, if_up) : "");
 }
 
-static void put_class(FILE *out, const struct topo_class *c, struct arena *a)
+static void put_notes(FILE *out, const struct topo_class *c, int alone, struct arena *a)
+{
+    int nothing = alone && !c->ngpus && !c->nports;
+    if (c->nnotes || nothing)
+        fputs("\nNotes:\n", out);
+    for (int i = 0; i < c->nnotes; i++)
+        fprintf(out, "  - %s\n", text_inert(a, c->notes[i]));
+    if (nothing)
+        fputs("  - no GPU and no RDMA port: --machine dgx-h100 shows a known machine (--list-machines), --from FILE a "
+              "recorded one\n",
+              out);
+}
+
+/* `alone`: it is all that was looked at. */
+static void put_class(FILE *out, const struct topo_class *c, int alone, struct arena *a)
 {
     put_machine(out, c, a);
     put_cpu(out, c, a);
@@ -465,10 +500,7 @@ static void put_class(FILE *out, const struct topo_class *c, struct arena *a)
     }
     put_domains(out, c, m, a);
     put_verdicts(out, c, a);
-    if (c->nnotes)
-        fputs("\nNotes:\n", out);
-    for (int i = 0; i < c->nnotes; i++)
-        fprintf(out, "  - %s\n", text_inert(a, c->notes[i]));
+    put_notes(out, c, alone, a);
 }
 
 /* ---- cluster ----------------------------------------------------------------------------------------------------- */
@@ -623,7 +655,7 @@ static int write_text(const struct topology *t, FILE *out, struct err *e)
         if (i)
             fputc('\n', out);
         fprintf(out, "%s\n", text_inert(a, text_hosts(t, i, a)));
-        put_class(out, &t->classes[i], a);
+        put_class(out, &t->classes[i], t->nhosts == 1, a);
     }
     put_cluster(out, t, a);
     arena_free(a);

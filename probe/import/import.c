@@ -191,16 +191,40 @@ static int read_pieces(struct text_hosts *g)
 /* What an HCA list still needs. */
 static void note_needs(struct topology *t, struct topo_class *c)
 {
-    int states = 0;
-    for (int i = 0; i < c->nports; i++)
+    int states = 0, interfaces = 0; /* ibdev2netdev tells these, and of one that is up the port's state, too */
+    for (int i = 0; i < c->nports; i++) {
         states += c->ports[i].state != TOPO_STATE_UNKNOWN;
+        interfaces += c->ports[i].netdev != NULL;
+    }
     if (!c->ngpus)
         build_note(t, c,
                    "for distances to GPUs add nvidia-smi topo -m, an NCCL topology or an hwloc XML file (--merge)");
     if (!c->nports)
         build_note(t, c, "for RDMA ports add ibstat, ibv_devinfo or ibdev2netdev (--merge)");
     else if (!states)
-        build_note(t, c, "for the states of ports add ibstat, ibv_devinfo or ibdev2netdev (--merge)");
+        build_note(t, c, "for the states of ports add %s (--merge)",
+                   interfaces ? "ibstat or ibv_devinfo" : "ibstat, ibv_devinfo or ibdev2netdev");
+}
+
+static int is_need(const char *note)
+{
+    static const char end[] = " (--merge)";
+    size_t n = strlen(note);
+    return !strncmp(note, "for ", 4) && n > sizeof end && !strcmp(note + n + 1 - sizeof end, end);
+}
+
+void import_renew_needs(struct topology *t)
+{
+    for (int i = 0; i < t->nclasses; i++) {
+        struct topo_class *c = &t->classes[i];
+        int kept = 0, before = c->nnotes;
+        for (int k = 0; k < before; k++)
+            if (!is_need(c->notes[k]))
+                c->notes[kept++] = c->notes[k];
+        c->nnotes = kept;
+        if (kept < before)
+            note_needs(t, c);
+    }
 }
 
 static void add_hosts(struct text_hosts *g, const char *name)

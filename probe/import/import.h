@@ -9,6 +9,9 @@
  * may tell of several hosts. */
 struct topology *probe_files(const char *const *paths, int npaths, struct log *log, struct err *e);
 
+/* After a merge: the notes on what other files could add are of what is still missing. */
+void import_renew_needs(struct topology *t);
+
 /* The same of a text that tools printed, among anything else; `text` is written to. NULL without an error's text where
  * it tells of no machine. */
 struct topology *probe_text(char *text, const char *name, struct err *e);

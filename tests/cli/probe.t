@@ -122,6 +122,26 @@ ibdev2netdev (Down) is of the interface; the bond beside no GPU does not step in
 
   NCCL_IB_HCA: =mlx5_0:1
 
+What is still missing is noted after the merge; ports of one reason in a row are one line
+
+  $ nccltune probe --from matrix.txt --from netdev.txt --merge | grep -F -e --merge
+  [1]
+  $ printf '%s port 1 ==> %s (Down)\n' mlx5_0 ib0 mlx5_1 ib1 >netdev.txt
+  $ nccltune probe --from matrix.txt --from netdev.txt --merge | grep -F -e --merge
+    - for the states of ports add ibstat or ibv_devinfo (--merge)
+  $ nccltune probe --from matrix.txt | sed -n '/^Roles/,/^$/p' && nccltune probe --from matrix.txt | grep -F -e --merge
+  Roles:
+    mlx5_0:1 to mlx5_bond_0:1 (3 ports)  unknown  of each: its state could not be read
+
+    - for the states of ports add ibstat, ibv_devinfo or ibdev2netdev (--merge)
+
+A machine with neither GPUs nor RDMA ports: where others are shown
+
+  $ mkdir -p empty/sys empty/proc && nccltune probe --sysroot empty 2>/dev/null | grep -F -e --machine
+    - no GPU and no RDMA port: --machine dgx-h100 shows a known machine (--list-machines), --from FILE a recorded one
+  $ nccltune probe --machine dgx-h100 | grep -F -e --from
+  [1]
+
 A dark port of another fabric beside a GPU is not the GPU's own: the nearest port of the fabric stays
 
   $ printf '\tGPU0\tGPU1\tNIC0\tNIC1\tNIC2\nGPU0\t X \tNV4\tPIX\tNODE\tNODE\nGPU1\tNV4\t X \tNODE\tNODE\tPIX\n' >matrix.txt
