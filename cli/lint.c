@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "core/arena.h"
 #include "core/file.h"
+#include "core/json.h"
 #include "envgen/predict/predict.h"
 #include "envgen/profile/profile.h"
 #include "lint/lint.h"
@@ -78,7 +79,7 @@ static const struct option_spec options[] = {
      take_fix, offsetof(struct request, fix)},
     {'o', "output", "FILE", "with --fix: write the copy to FILE", option_text, offsetof(struct request, out)},
     {0, "in-place", NULL, "with --fix: correct the files themselves", option_flag, offsetof(struct request, in_place)},
-    {0, "list-rules", NULL, "print every rule", option_flag, offsetof(struct request, list_rules)},
+    {0, "list-rules", NULL, "print every rule; with --json as JSON", option_flag, offsetof(struct request, list_rules)},
     {0},
 };
 
@@ -102,11 +103,24 @@ static int check_args(const struct request *a)
     return -1;
 }
 
-static int list_rules(void)
+static void add_rule(cJSON *o, const struct finding_kind *k)
+{
+    json_add_str(o, "id", k->id);
+    json_add_str(o, "severity", finding_severity_name(k->severity));
+    json_add_str(o, "name", k->name);
+    json_add_str(o, "title", k->title);
+}
+
+static int list_rules(int json)
 {
     int n;
     const struct finding_kind *kinds = lint_kinds(&n);
-    for (int i = 0; i < n; i++)
+    cJSON *all = json ? cJSON_CreateArray() : NULL;
+    for (int i = 0; i < n && json; i++)
+        add_rule(json_append(all), &kinds[i]);
+    if (json)
+        json_print(all, stdout);
+    for (int i = 0; i < n && !json; i++)
         printf("%s  %-7s  %-26s %s\n", kinds[i].id, finding_severity_name(kinds[i].severity), kinds[i].name,
                kinds[i].title);
     return 0;
@@ -219,7 +233,7 @@ static int parse_request(int argc, char **argv, struct request *r)
     r->lint.elsewhere = !r->env;
     r->lint.nccl_low = r->releases.low;
     r->lint.nccl_high = r->releases.high;
-    return r->list_rules ? list_rules() : check_args(r);
+    return r->list_rules ? list_rules(r->json) : check_args(r);
 }
 
 static int report_findings(struct lint *l, const struct request *a, struct err *e)

@@ -171,7 +171,9 @@ static int write_list(const struct request *o, struct err *e)
 {
     struct file_out out;
     file_out_begin(&out);
-    (o->list_gpus ? hw_gpu_list : o->list_findings ? findings_list : machine_list)(out.stream);
+    (o->list_gpus       ? hw_gpu_list
+     : o->list_findings ? findings_list
+                        : machine_list)(!strcmp(o->format, "json"), out.stream);
     return file_out_commit(&out, o->output, e);
 }
 
@@ -195,8 +197,9 @@ static int check_together(const struct request *o, struct err *e)
                        "--from, --sysroot, --hosts, --hostfile and --machine");
     if (o->json && o->format && strcmp(o->format, "json") != 0)
         return err_set(e, ERR_USAGE, "--json and --format %s are mutually exclusive", o->format);
-    if ((lists || o->why) && (o->json || (o->format && strcmp(o->format, "text") != 0)))
-        return err_set(e, ERR_USAGE, "%s text alone", lists ? "lists are" : "--why prints");
+    const char *format = o->json ? "json" : o->format ? o->format : "text";
+    if (strcmp(format, "text") != 0 && (o->why || (lists && strcmp(format, "json") != 0)))
+        return err_set(e, ERR_USAGE, "%s", o->why ? "--why prints text alone" : "lists are text or JSON");
     if (o->merge && !o->from.count)
         return err_set(e, ERR_USAGE, "--merge needs --from");
     if (o->nodes && !o->machine)

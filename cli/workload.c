@@ -91,7 +91,7 @@ static const char *framework_word(int i)
 static const struct option_spec own_options[] = {
     {'o', "output", "FILE", "write the workload file (default: print a table)", option_text,
      offsetof(struct request, output)},
-    {'j', "json", NULL, "print the workload file", option_flag, offsetof(struct request, json)},
+    {'j', "json", NULL, "print the workload file, or --list, as JSON", option_flag, offsetof(struct request, json)},
     {0, "list", NULL, "print the models and frameworks known by name", option_flag, offsetof(struct request, list)},
     {0, "merge", NULL, "join FILE..., such as the captures of a job's ranks, into one workload", option_flag,
      offsetof(struct request, merge)},
@@ -196,6 +196,23 @@ static const struct option_spec job_options[] = {
 };
 
 /* ---- what is known by name ---- */
+
+static int list_as_json(void)
+{
+    cJSON *all = cJSON_CreateArray();
+    for (const struct language_model *m = language_models; m->name; m++) {
+        cJSON *o = json_append(all);
+        json_add_str(o, "model", m->name);
+        cJSON_AddNumberToObject(o, "parameters", (double)language_model_parameters(m));
+    }
+    for (const struct workload_framework *f = workload_frameworks; f->name; f++) {
+        cJSON *o = json_append(all);
+        json_add_str(o, "framework", f->name);
+        json_add_str(o, "description", f->description);
+    }
+    json_print(all, stdout);
+    return 0;
+}
 
 static int list_names(void)
 {
@@ -376,7 +393,9 @@ static int run_request(void *request, char **words, struct arena *a, struct err 
     if (!r->list && !r->merge && !r->job.framework)
         return err_set(e, ERR_USAGE,
                        "give --from-launch FILE, --model NAME with --framework NAME, --merge FILE... or --list");
-    return r->list ? list_names() : r->merge ? merge_files(r, n, words, e) : generate_workload(r, e);
+    if (r->list)
+        return r->json ? list_as_json() : list_names();
+    return r->merge ? merge_files(r, n, words, e) : generate_workload(r, e);
 }
 
 int workload_main(int argc, char **argv)

@@ -1,6 +1,7 @@
 /* All findings of a topology: the kinds of every table, errors first. */
 #include "probe/findings/findings.h"
 
+#include "core/json.h"
 #include "probe/findings/findings_internal.h"
 
 static const struct finding_rule *const tables[] = {findings_of_cluster, findings_of_ports, findings_of_nodes,
@@ -16,15 +17,26 @@ const struct finding_kind *findings_kind(int i)
     return NULL;
 }
 
-void findings_list(FILE *out)
+void findings_list(int json, FILE *out)
 {
     const struct finding_kind *k;
     struct arena *a = arena_new();
+    cJSON *all = json ? cJSON_CreateArray() : NULL;
     for (int i = 0; (k = findings_kind(i)); i++) {
         const char *threshold = threshold_text(k->id, a);
+        if (json) {
+            cJSON *o = json_append(all);
+            json_add_str(o, "id", k->id);
+            json_add_str(o, "severity", finding_severity_name(k->severity));
+            json_add_str(o, "title", k->title);
+            json_add_str(o, "threshold", threshold);
+            continue;
+        }
         fprintf(out, "%-22s %-7s  %s%s%s\n", k->id, finding_severity_name(k->severity), k->title, threshold ? " " : "",
                 threshold ? threshold : "");
     }
+    if (json)
+        json_print(all, out);
     arena_free(a);
 }
 

@@ -11,5 +11,5 @@ void findings_attach(struct topology *t);
 /* Every kind of finding that is known; `title` is what the manual says of it. NULL past the last. */
 const struct finding_kind *findings_kind(int i);
 
-/* Print all kinds, one a line. */
-void findings_list(FILE *out);
+/* Print all kinds, one a line, or as an array of JSON. */
+void findings_list(int json, FILE *out);

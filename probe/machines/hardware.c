@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "core/edit_distance.h"
+#include "core/json.h"
 #include "core/units.h"
 #include "probe/machines/machines_internal.h"
 
@@ -335,9 +336,32 @@ static const char *name_link(const struct hw_gpu *g)
     return g->link_kind == TOPO_XGMI ? "XGMI" : "NVLink";
 }
 
-void hw_gpu_list(FILE *out)
+static void list_as_json(FILE *out)
+{
+    cJSON *all = cJSON_CreateArray();
+    for (const struct hw_gpu *g = hw_gpus; g->name; g++) {
+        cJSON *o = json_append(all);
+        json_add_str(o, "name", g->name);
+        json_add_str(o, "arch", g->arch);
+        cJSON_AddNumberToObject(o, "mem_bytes", (double)g->mem_bytes);
+        cJSON_AddNumberToObject(o, "mem_GBps", g->mem_GBps);
+        if (g->links) {
+            cJSON_AddNumberToObject(o, "links", g->links);
+            json_add_str(o, "link", name_link(g));
+            cJSON_AddNumberToObject(o, "link_GBps", g->link_GBps);
+        }
+        json_add_str(o, "source", g->source);
+    }
+    json_print(all, out);
+}
+
+void hw_gpu_list(int json, FILE *out)
 {
     char size[UNIT_TEXT];
+    if (json) {
+        list_as_json(out);
+        return;
+    }
     for (const struct hw_gpu *g = hw_gpus; g->name; g++) {
         fprintf(out, "%-14s %-8s %8s  %5.0f GB/s", g->name, g->arch ? g->arch : "", unit_bytes(size, g->mem_bytes),
                 g->mem_GBps);

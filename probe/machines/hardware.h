@@ -34,8 +34,8 @@ const struct hw_gpu *hw_gpu_find(const char *name); /* exact, any case; NULL unk
 /* Set the error for a name that hw_gpu_find does not know, with the nearest name; return its code. */
 int hw_gpu_unknown(const char *name, struct err *e);
 
-/* Print all GPUs as a table. */
-void hw_gpu_list(FILE *out);
+/* Print all GPUs as a table, or as an array of JSON. */
+void hw_gpu_list(int json, FILE *out);
 
 /* Return the generation of a GPU in a topology: by its PCI device or its model's words, else by its architecture; NULL
  * unknown. */

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "core/edit_distance.h"
+#include "core/json.h"
 #include "core/units.h"
 #include "probe/machines/machines_internal.h"
 
@@ -469,16 +470,35 @@ static const char *name_network(const struct machine *m, enum hw_transport trans
     return transport != HW_VERBS ? names[transport] : m->compute.layer == TOPO_LINK_INFINIBAND ? "InfiniBand" : "RoCE";
 }
 
-void machine_list(FILE *out)
+static void add_machine(cJSON *o, const struct machine *m, const struct machine_size *size, const char *network)
 {
+    json_add_str(o, "name", m->name);
+    cJSON_AddNumberToObject(o, "gpus", size->gpus);
+    json_add_str(o, "gpu", m->gpu);
+    cJSON_AddNumberToObject(o, "ports", size->ports);
+    if (network)
+        cJSON_AddNumberToObject(o, "rate_Gbps", m->compute.Gbps);
+    json_add_str(o, "network", network);
+    json_add_str(o, "source", m->source);
+}
+
+void machine_list(int json, FILE *out)
+{
+    cJSON *all = json ? cJSON_CreateArray() : NULL;
     for (const struct machine *m = machines; m->name; m++) {
         struct machine_size size;
         struct topology *t = machine_build(m, 1, &size);
-        fprintf(out, "%-18s %2d x %-14s", m->name, size.gpus, m->gpu);
-        if (size.ports)
-            fprintf(out, " %2d x %g Gb/s %s", size.ports, m->compute.Gbps,
-                    name_network(m, hw_transport_of(&t->classes[0], size.first_nic)));
-        fprintf(out, "\n%19s%s\n", "", m->source);
+        const char *network = size.ports ? name_network(m, hw_transport_of(&t->classes[0], size.first_nic)) : NULL;
         topo_free(t);
+        if (json) {
+            add_machine(json_append(all), m, &size, network);
+            continue;
+        }
+        fprintf(out, "%-18s %2d x %-14s", m->name, size.gpus, m->gpu);
+        if (network)
+            fprintf(out, " %2d x %g Gb/s %s", size.ports, m->compute.Gbps, network);
+        fprintf(out, "\n%19s%s\n", "", m->source);
     }
+    if (json)
+        json_print(all, out);
 }

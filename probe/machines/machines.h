@@ -8,8 +8,8 @@
 /* Return the name of the i-th machine; NULL behind the last. */
 const char *machine_name(int i);
 
-/* Print name, GPUs, NICs and source of each machine as a table. */
-void machine_list(FILE *out);
+/* Print name, GPUs, NICs and source of each machine as a table, or as an array of JSON. */
+void machine_list(int json, FILE *out);
 
 /* Return the topology of `nodes` nodes of that machine: hosts node0001 … in one class. NULL after an error: no such
  * machine (the text names the nearest and where the list is), nodes below 1 or above MACHINE_MOST. */

@@ -197,6 +197,9 @@ Every rule is still known
   NT612:error NT613:error NT614:error NT615:error NT616:error NT701:warning NT702:warning NT703:warning
   NT704:warning NT705:warning NT706:warning NT707:warning NT708:warning NT709:warning NT710:warning
   NT801:warning NT802:note NT803:warning
+  $ nccltune lint --list-rules --json | jq -c '.[0] | keys'
+  ["id","name","severity","title"]
+  $ [ "$(nccltune lint --list-rules --json | jq length)" = "$(nccltune lint --list-rules | grep -c .)" ]
 
 A file of nccltune's own sets nothing: it tells what was tried
 

@@ -142,6 +142,22 @@ A machine with neither GPUs nor RDMA ports: where others are shown
   $ nccltune probe --machine dgx-h100 | grep -F -e --from
   [1]
 
+Lists as JSON
+
+  $ nccltune probe --list-machines --json | jq -c '.[] | select(.name == "dgx-h100") | del(.source)'
+  {"name":"dgx-h100","gpus":8,"gpu":"h100-sxm","ports":8,"rate_Gbps":400,"network":"InfiniBand"}
+  $ nccltune probe --list-gpus --json | jq -c '.[] | select(.name == "h100-sxm") | del(.source, .arch)'
+  {"name":"h100-sxm","mem_bytes":85899345920,"mem_GBps":3350,"links":18,"link":"NVLink","link_GBps":25}
+  $ nccltune probe --list-findings --json | jq -c '.[0] | keys'
+  ["id","severity","title"]
+  $ for list in machines gpus findings; do
+  >     [ "$(nccltune probe --list-$list --json | jq length)" = "$(nccltune probe --list-$list | grep -c '^[^ ]')" ] || echo $list
+  > done
+  $ nccltune probe --list-gpus --format svg
+  nccltune probe: lists are text or JSON
+  Try 'nccltune probe --help'.
+  [2]
+
 A dark port of another fabric beside a GPU is not the GPU's own: the nearest port of the fabric stays
 
   $ printf '\tGPU0\tGPU1\tNIC0\tNIC1\tNIC2\nGPU0\t X \tNV4\tPIX\tNODE\tNODE\nGPU1\tNV4\t X \tNODE\tNODE\tPIX\n' >matrix.txt

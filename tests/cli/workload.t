@@ -4,6 +4,9 @@ The list has models and frameworks
 
   $ nccltune workload --list | grep -c ':$\|^  llama3-8b \|^  fsdp2 '
   4
+  $ nccltune workload --list --json | jq -c '.[] | select(.model == "llama3-8b"), (select(.framework == "fsdp2") | keys)'
+  {"model":"llama3-8b","parameters":8030261248}
+  ["description","framework"]
 
 A model and a framework: sizes, counts and groups of FSDP's collectives
 

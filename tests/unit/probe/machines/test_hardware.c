@@ -178,7 +178,7 @@ TEST_CASE(lists)
     char *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
-    hw_gpu_list(out);
+    hw_gpu_list(0, out);
     fclose(out);
     assert_non_null(strstr(text, "h100-sxm"));
     assert_non_null(strstr(text, "18 NVLink of 25 GB/s"));

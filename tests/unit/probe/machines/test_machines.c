@@ -236,7 +236,7 @@ TEST_CASE(lists)
     char *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
-    machine_list(out);
+    machine_list(0, out);
     fclose(out);
     assert_non_null(strstr(text, "32 x 100 Gb/s EFA"));
     free(text);
