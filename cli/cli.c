@@ -125,6 +125,30 @@ static int answer_common(const struct cli_page *page, const struct option_group 
     return 0;
 }
 
+static int has_option(const struct option_group *groups, const char *name)
+{
+    for (; groups->options; groups++)
+        for (const struct option_spec *o = groups->options; o->name; o++)
+            if (!strcmp(o->name, name))
+                return 1;
+    return 0;
+}
+
+/* A file that was given without its option is told the option; argv[1] up to argv[first] are options. */
+static int refuse_word(const struct cli_page *page, const struct option_group *groups, char **argv, int first,
+                       const char *word)
+{
+    int merge = 0;
+    for (int i = 1; i < first; i++)
+        merge |= !strcmp(argv[i], "--merge");
+    if (merge && has_option(groups, "from"))
+        return cli_usage(page->program,
+                         "unexpected argument '%s'; --merge takes no file: --from %s --from OTHER --merge", word, word);
+    if (has_option(groups, "from") && !access(word, F_OK))
+        return cli_usage(page->program, "unexpected argument '%s'; did you mean --from %s?", word, word);
+    return cli_usage(page->program, "unexpected argument '%s'", word);
+}
+
 int cli_parse(const struct cli_page *page, struct option_group *groups, int argc, char **argv, struct arena *a,
               int *first)
 {
@@ -143,7 +167,7 @@ int cli_parse(const struct cli_page *page, struct option_group *groups, int argc
         return cli_fail(page->program, &e);
     int rc = answer_common(page, all, &common);
     if (rc < 0 && page->words >= 0 && argc - *first > page->words)
-        rc = cli_usage(page->program, "unexpected argument '%s'", argv[*first + page->words]);
+        rc = refuse_word(page, all, argv, *first, argv[*first + page->words]);
     return rc;
 }
 

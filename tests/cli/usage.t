@@ -113,6 +113,19 @@ Wrong usage: suggestions, and the values that are possible
   nccltune bench: unexpected argument 'more'
   Try 'nccltune bench --help'.
   [2]
+  $ touch paste.txt
+  $ nccltune probe paste.txt
+  nccltune probe: unexpected argument 'paste.txt'; did you mean --from paste.txt?
+  Try 'nccltune probe --help'.
+  [2]
+  $ nccltune probe --merge paste.txt
+  nccltune probe: unexpected argument 'paste.txt'; --merge takes no file: --from paste.txt --from OTHER --merge
+  Try 'nccltune probe --help'.
+  [2]
+  $ nccltune probe other.txt
+  nccltune probe: unexpected argument 'other.txt'
+  Try 'nccltune probe --help'.
+  [2]
   $ nccltune probe --machine dgx-h10
   nccltune probe: 'dgx-h10' *did you mean dgx-h100?* (glob)
   Try 'nccltune probe --help'.
