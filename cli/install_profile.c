@@ -148,12 +148,12 @@ static int check_request(struct request *r, char **words, struct err *e)
 {
     int parts = (r->set != NULL) + (r->unset != NULL) + (r->finish != NULL);
     int given = *words || r->serve;
+    if (r->purge && !r->uninstall)
+        return err_set(e, ERR_USAGE, "--purge goes with --uninstall");
     if (r->previous + r->uninstall + parts + given != 1)
         return err_set(e, ERR_USAGE,
                        given ? "PROFILE or --serve, --previous and --uninstall are mutually exclusive"
                              : "expected a PROFILE, --serve, --previous or --uninstall");
-    if (r->purge && !r->uninstall)
-        return err_set(e, ERR_USAGE, "--purge belongs to --uninstall");
     if (r->force && !r->purge && !*words)
         return err_set(e, ERR_USAGE, "--force belongs to --purge, or to a PROFILE");
     if (r->scope.partition && r->scope.nodes)

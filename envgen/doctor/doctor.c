@@ -21,11 +21,15 @@
 
 /* ---- the profile ------------------------------------------------------------------------------------------------- */
 
+static int is_installed(const struct doctor *d, const struct doctor_options *o)
+{
+    return !access(arena_printf(d->arena, "%s/current", o->site.store), F_OK);
+}
+
 /* The profile that all jobs get; NULL: none, or a broken one. */
 static struct env_profile *current(const struct doctor *d, const struct doctor_options *o, struct err *e)
 {
-    const char *link = arena_printf(d->arena, "%s/current", o->site.store);
-    return access(link, F_OK) ? NULL : env_profile_open(link, e);
+    return is_installed(d, o) ? env_profile_open(arena_printf(d->arena, "%s/current", o->site.store), e) : NULL;
 }
 
 static void check_profile(struct doctor *d, const struct doctor_options *o)
@@ -72,7 +76,8 @@ static void check_nccl_conf(struct doctor *d, const struct doctor_options *o)
     size_t bytes;
     const char *path = o->site.nccl_conf;
     if (!path || access(path, F_OK)) {
-        finding_add(&d->found, FINDING_NOTE, NULL, "nccl.conf", "there is no %s", path ? path : "file of NCCL's");
+        if (is_installed(d, o)) /* else the profile's line says it */
+            finding_add(&d->found, FINDING_NOTE, NULL, "nccl.conf", "there is no %s", path ? path : "file of NCCL's");
         return;
     }
     const char *without = file_read(path, OUTPUT_LIMIT, d->arena, &text, &bytes, &e)
@@ -136,11 +141,10 @@ static void check_delivery(struct doctor *d, const struct doctor_options *o)
 {
     struct install_hooks h;
     install_find_hooks(d->arena, &h);
-    int installed = !access(arena_printf(d->arena, "%s/current", o->site.store), F_OK);
     const char *by_file = install_plugin_before(o->site.nccl_conf, d->arena);
     if (h.serve)
         finding_add(&d->found, FINDING_OK, NULL, "slurm", "TaskProlog is %s, Prolog is %s", h.task_prolog, h.prolog);
-    else if (installed && !by_file)
+    else if (is_installed(d, o) && !by_file)
         finding_add(&d->found, FINDING_ERROR, NULL, "slurm", "no job gets the profile: %s", h.missing);
     else
         finding_add(&d->found, FINDING_NOTE, NULL, "slurm", "%s", h.missing);
@@ -167,7 +171,8 @@ static void check_table(struct doctor *d, const struct doctor_options *o)
 {
     struct err e = {0};
     struct env_profile *p = current(d, o, &e);
-    int chained = doctor_check_table(d, arena_printf(d->arena, "%s/tuner.csv", o->site.store));
+    const char *table = arena_printf(d->arena, "%s/tuner.csv", o->site.store);
+    int chained = (is_installed(d, o) || !access(table, F_OK)) && doctor_check_table(d, table);
     doctor_check_others(d, launcher_environment, NULL, doctor_measured_over(p), chained);
     env_profile_free(p);
 }

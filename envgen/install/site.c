@@ -175,8 +175,10 @@ int install_running_jobs(const struct install_site *site, struct arena *a, const
         return 0;
     const char *text = running_jobs(a);
     if (!text)
-        return err_set(e, ERR_FAILED,
-                       "squeue failed, so running jobs are unknown; --force removes the profiles anyway");
+        return err_set(
+            e, ERR_FAILED,
+            "squeue failed, so running jobs are unknown: use --uninstall without --purge, or --force to remove "
+            "the profiles anyway");
     if (strlen(site->store) >= sizeof c.store)
         return err_set(e, ERR_USAGE, "%s: longer than a store's path can be", site->store);
     snprintf(c.store, sizeof c.store, "%s", site->store);

@@ -121,6 +121,19 @@ Without hooks, NCCL's file or containers no job gets it: the reason, the way out
   find: 'store': No such file or directory
   [1]
 
+Where squeue does not answer, --purge refuses and says the ways out
+
+  $ install_profile first; mkdir silent; printf '#!/bin/sh\nexit 1\n' >silent/squeue; chmod 755 silent/squeue
+  $ PATH=$PWD/silent:$PATH nccltune install-profile --uninstall --purge --store $PWD/store --no-nccl-conf
+  nccltune install-profile: squeue failed, so running jobs are unknown: use --uninstall without --purge, or --force to remove the profiles anyway
+  [1]
+  $ nccltune install-profile --purge
+  nccltune install-profile: --purge goes with --uninstall
+  Try 'nccltune install-profile --help'.
+  [2]
+  $ PATH=$PWD/silent:$PATH nccltune install-profile --uninstall --purge --force --store $PWD/store --no-nccl-conf | grep -c removed
+  1
+
 --no-hooks merges the settings into nccl.conf between marker lines, --uninstall removes them
 
   $ jq --arg host "$(uname -n | cut -d. -f1)" '.hosts[0].name = $host' topology.json >here.json
@@ -178,7 +191,6 @@ doctor checks the installed profile and its table
   > }
   $ doctor
   note: profile: * (glob)
-  note: table: $PWD/store/tuner.csv: No such file or directory
   $ install_profile first; doctor
   ok: profile: a9204dd15bab of 2026-11-23T16:01:15Z, *0.1.0* (glob)
   ok: table: $PWD/store/tuner.csv: 1 rules, 0 broken lines

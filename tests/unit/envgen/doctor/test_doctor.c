@@ -46,8 +46,9 @@ TEST_CASE(nothing_installed)
     struct doctor *d = doctor_run(&options);
     expect(d, "plugin", FINDING_ERROR, "No such file");
     expect(d, "profile", FINDING_NOTE, "none is installed");
-    expect(d, "table", FINDING_NOTE, "No such file");
-    expect(d, "nccl.conf", FINDING_NOTE, "there is no");
+    for (int i = 0; i < d->found.n; i++) /* one line says it */
+        assert_true(strcmp(d->found.list[i].subject, "table") != 0 &&
+                    strcmp(d->found.list[i].subject, "nccl.conf") != 0);
     expect(d, "hook", FINDING_NOTE, "No such file");
     assert_int_equal(finding_count(d->found.list, d->found.n, FINDING_ERROR), 1);
     doctor_free(d);
