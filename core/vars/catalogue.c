@@ -223,6 +223,24 @@ const struct env_var *env_nearest(const char *name)
     return best;
 }
 
+const char *env_syntax(const struct env_var *v)
+{
+    static const char algo[] =
+        "NAME,... or, from NCCL 2.24.3 on, COLLECTIVE:NAME,...;...; ^ in front of a list: all but these";
+    static const char *const texts[] = {
+        [ENV_G_HCA] =
+            "NAME[:PORT],... by the beginning of names; in front of the list: = exact names, ^ all but these, "
+            "^= both",
+        [ENV_G_IFNAME] =
+            "NAME,... by the beginning of names; in front of the list: = exact names, ^ all but these, ^= both",
+        [ENV_G_ALGO] = algo,
+        [ENV_G_PROTO] = algo,
+        [ENV_G_GROUPS] = "NAME[:PORT],NAME[:PORT];...: exact names, a semicolon between groups",
+        [ENV_G_SUBSYS] = "NAME,...; ^ in front of the list: all but these",
+    };
+    return (size_t)v->grammar < LENGTH(texts) ? texts[v->grammar] : NULL;
+}
+
 const struct env_other *env_nearest_other(const char *name)
 {
     static const char *const families[] = {"OFI_NCCL_", "TORCH_NCCL_", "RCCL_"};

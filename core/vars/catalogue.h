@@ -135,6 +135,9 @@ const struct env_var *env_nearest(const char *name);
 /* The name that a wrong one of OFI_NCCL_*, TORCH_NCCL_* or RCCL_* most likely means; NULL when none is near. */
 const struct env_other *env_nearest_other(const char *name);
 
+/* How a list is written; NULL: nothing to say. */
+const char *env_syntax(const struct env_var *v);
+
 const struct env_limit *env_limit_find(const char *name);
 #define ENV_LIMIT_TEXT 128
 /* Describe the limit if the value is outside it; NULL: it is inside. */

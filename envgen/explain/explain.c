@@ -62,6 +62,8 @@ static void explain_catalogued(const struct env_decisions *d, const struct env_q
     char newest[ENV_VERSION];
     if (v) {
         fprintf(out, "      what it is: %s\n", v->meaning);
+        if (env_syntax(v))
+            fprintf(out, "      syntax: %s\n", env_syntax(v));
         print_default(v, r.low, out);
         if (r.high != r.low)
             print_default(v, r.high, out);
@@ -124,6 +126,7 @@ static void add_catalogued(cJSON *o, const struct env_var *v, const struct relea
     json_add_str(o, "scope", scopes[v->scope]);
     json_add_str(o, "same_on_all_ranks", agrees[v->agree]);
     json_add_str(o, "meaning", v->meaning);
+    json_add_str(o, "syntax", env_syntax(v));
     add_release(o, "since", v->flags & ENV_OLDER ? 0 : v->since);
     add_release(o, "last", v->last);
     cJSON_AddBoolToObject(o, "documented", (v->flags & ENV_DOCUMENTED) != 0);

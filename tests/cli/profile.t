@@ -115,6 +115,10 @@ explain: a variable without a profile; an unknown one is refused with the neares
   "NCCL_ALGO"
   true
   "algorithms that the cost model may choose from"
+  $ nccltune explain NCCL_IB_HCA | grep syntax
+        syntax: NAME[:PORT],... by the beginning of names; in front of the list: = exact names, ^ all but these, ^= both
+  $ nccltune explain NCCL_IB_HCA --json | jq .syntax | cut -c 1-15
+  "NAME[:PORT],..
   $ nccltune explain NCCL_IB_HCAA
   nccltune explain: * did you mean NCCL_IB_HCA? (glob)
   * (glob)
