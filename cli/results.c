@@ -51,6 +51,7 @@ static const struct {
     {"table", print_points},
     {"journal", bench_export_journal},
     {"csv", bench_export_csv},
+    {"json", print_points_json},
     {0},
 };
 
@@ -76,7 +77,7 @@ static const struct option_spec options[] = {
      offsetof(struct request, given.coll), .word = cli_collective_word},
     {0, "nccl", "VERSION", "NCCL's release, for files without it, such as 2.28.9", cli_take_release,
      offsetof(struct request, given.nccl)},
-    {'j', "json", NULL, "print the points as JSON", option_flag, offsetof(struct request, json)},
+    {'j', "json", NULL, "the same as --format json", option_flag, offsetof(struct request, json)},
     {'q', "quiet", NULL, "print no warnings", option_flag, offsetof(struct request, quiet)},
     {0},
 };
@@ -96,7 +97,7 @@ static int print_results(void *request, char **words, struct arena *a, struct er
     }
     if (!n)
         return err_set(e, ERR_USAGE, "say which files");
-    if (r->json && r->format)
+    if (r->json && r->format && formats[r->format].print != print_points_json)
         return err_set(e, ERR_USAGE, "--json and --format are mutually exclusive");
     struct bench_results *all = import_load(paths, n, &r->given, &log, e);
     if (!all)

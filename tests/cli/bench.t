@@ -121,6 +121,8 @@ results --format: every format
   # ? inconclusive
   $ nccltune results --json fixtures/bench/small.jsonl | jq -c '[.format, (.points[] | .bytes, [.candidates[] | .launch, .time_us.median])]'
   ["nccltune-points/1",8,["default",3.5],65536,["default",102,"default",null,"default",51.5,"ib3",25]]
+  $ nccltune results --format json fixtures/bench/small.jsonl | jq -r .format
+  nccltune-points/1
   $ nccltune results --json --format csv fixtures/bench/small.jsonl
   nccltune results: --json and --format are mutually exclusive
   Try 'nccltune results --help'.
