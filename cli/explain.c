@@ -1,5 +1,6 @@
 /* nccltune explain: explain a profile, or one variable of NCCL. */
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "advise/whatif/step_profile.h"
@@ -8,6 +9,7 @@
 #include "core/coll.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/units.h"
 #include "core/vars/catalogue.h"
 #include "envgen/explain/explain.h"
 
@@ -16,7 +18,7 @@
 
 static const struct cli_page page = {
     COMMAND,
-    "nccltune explain PROFILE [VARIABLE | --collectives C --bytes N [--nodes N] [--ranks N]] [--json]\n"
+    "nccltune explain PROFILE [VARIABLE | COLLECTIVE BYTES [--nodes N] [--ranks N]] [--json]\n"
     "       nccltune explain VARIABLE [--nccl VERSION] [--json]\n"
     "       nccltune explain PROFILE --workload FILE [--json]\n"
     "Explain what a profile makes OpenMPI and NCCL do, and why: as a whole, for one variable, for one call, or for a\n"
@@ -25,12 +27,12 @@ static const struct cli_page page = {
     "  nccltune explain profile\n"
     "  nccltune explain NCCL_IB_HCA\n"
     "  nccltune explain profile btl_tcp_if_include\n"
-    "  nccltune explain profile --collectives allreduce --bytes 64M --nodes 2 --ranks 16\n"
+    "  nccltune explain profile allreduce 64M --nodes 2 --ranks 16\n"
     "  nccltune explain profile --workload workload.json\n"
     "\n"
     "Exit status: 0 done, 1 the profile is incomplete, was changed or cannot be read, 2 wrong usage or an unknown\n"
     "variable.\n",
-    2};
+    3};
 
 struct request {
     struct env_question question;
@@ -98,15 +100,29 @@ static int answer_step(const struct request *r, const struct env_profile *p, str
     return rc;
 }
 
+/* The words behind PROFILE: a variable, or a collective and its size. */
+static int take_words(struct env_question *q, char **words, struct err *e)
+{
+    int coll = words[0] ? coll_parse(words[0], strlen(words[0])) : -1;
+    if (coll < 0)
+        q->variable = words[0];
+    else
+        q->coll = coll;
+    if (!words[0] || !words[1])
+        return 0;
+    return coll < 0 ? err_set(e, ERR_USAGE, "unexpected argument '%s'", words[1])
+                    : unit_parse_bytes(words[1], &q->bytes, "BYTES", e);
+}
+
 /* What goes together. */
 static int check_request(const struct request *r, struct err *e)
 {
     const struct env_question *q = &r->question;
-    const char *of_call = r->call->given;
+    const char *of_call = r->call->given ? r->call->given : q->coll >= 0 ? "COLLECTIVE" : NULL;
     if (q->variable && of_call)
         return err_set(e, ERR_USAGE, "%s and a VARIABLE are mutually exclusive", of_call);
     if (of_call && (q->coll < 0 || q->bytes == NOT_SAID))
-        return err_set(e, ERR_USAGE, "a call has both --collectives and --bytes");
+        return err_set(e, ERR_USAGE, "a call has a collective and a size, such as: allreduce 64M");
     if (r->workload && (of_call || q->variable))
         return err_set(e, ERR_USAGE, "--workload stands alone");
     return 0;
@@ -129,10 +145,9 @@ static int explain(void *request, char **words, struct arena *a, struct err *e)
                              "-o PROFILE"
                            : "PROFILE or VARIABLE is missing");
     r->profile = words[0];
-    r->question.variable = words[1];
-    if (check_request(r, e))
+    if (take_words(&r->question, words + 1, e) || check_request(r, e))
         return e->code;
-    if (!r->question.variable && !r->workload && !r->call->given && is_variable(r->profile))
+    if (!r->question.variable && !r->workload && r->question.coll < 0 && is_variable(r->profile))
         return env_explain_variable(r->profile, r->question.nccl, r->json, stdout, e);
     struct env_profile *p = env_profile_open(r->profile, e);
     int rc = !p ? e->code : r->workload ? answer_step(r, p, e) : answer_question(r, p, e);

@@ -216,12 +216,15 @@ static void print_settings(const struct env_decisions *d, FILE *out)
     }
 }
 
-static void explain_variable(const struct env_profile *p, const struct env_question *q, FILE *out)
+static const char *without_prefix(const char *name)
 {
     static const char prefix[] = "OMPI_MCA_";
-    const char *name = q->variable;
-    if (!strncmp(name, prefix, sizeof prefix - 1))
-        name += sizeof prefix - 1;
+    return name + (strncmp(name, prefix, sizeof prefix - 1) ? 0 : sizeof prefix - 1);
+}
+
+static void explain_variable(const struct env_profile *p, const struct env_question *q, FILE *out)
+{
+    const char *name = without_prefix(q->variable);
     int found = 0;
     for (int i = 0; i < p->decisions->nsettings; i++)
         if (!strcmp(p->decisions->settings[i].name, name)) {
@@ -238,13 +241,23 @@ static void explain_variable(const struct env_profile *p, const struct env_quest
     explain_catalogued(p->decisions, q, name, out);
 }
 
+/* What can be asked of a profile beside its own settings. */
+static const char *known_word(int i)
+{
+    return i < COLL_MEASURED ? coll_name(i) : variable_name(i - COLL_MEASURED);
+}
+
 int env_explain_check(const struct env_profile *p, const char *variable, struct err *e)
 {
-    if (!is_unknown_variable(variable) || (p && env_find_setting(p->decisions, variable)))
+    const char *name = without_prefix(variable);
+    if (p ? env_find_setting(p->decisions, name) || env_var_find(name) || env_other_find(name)
+          : !is_unknown_variable(name))
         return 0;
-    const char *near = edit_distance_nearest(variable, variable_name, NULL);
-    return err_set(e, ERR_USAGE, "'%.64s' is not a known variable of NCCL%s%s%s", variable,
-                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    const char *near = edit_distance_nearest(name, p ? known_word : variable_name, NULL);
+    for (int i = 0; p && !near && i < p->decisions->nsettings; i++)
+        near = edit_distance_nearest(name, NULL, (const char *[]){p->decisions->settings[i].name, NULL});
+    return err_set(e, ERR_USAGE, "'%.64s' is not a known variable of NCCL%s%s%s%s", variable,
+                   p ? " or the profile" : "", near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 int env_explain_knows(const char *word)

@@ -128,6 +128,32 @@ explain: a variable without a profile; an unknown one is refused with the neares
   * (glob)
   [2]
 
+explain: a collective behind the profile is the call, and its size follows; another name is no variable that is not set
+
+  $ nccltune explain profile allreduce 4M >words
+  $ nccltune explain profile --collectives allreduce --bytes 4M | diff - words
+  $ nccltune explain profile allreduce --bytes 4M | diff - words
+  $ nccltune explain profile allreduce
+  nccltune explain: a call has a collective and a size, such as: allreduce 64M
+  Try 'nccltune explain --help'.
+  [2]
+  $ nccltune explain profile allreduce 4X 2>&1 | head -n 1
+  nccltune explain: * '4X'* (glob)
+  [2]
+  $ nccltune explain profile NCCL_IB_TIMEOUT 4M 2>&1 | head -n 1
+  nccltune explain: unexpected argument '4M'
+  [2]
+  $ nccltune explain profile allredcue 2>&1 | head -n 1
+  nccltune explain: 'allredcue' is not a known variable of NCCL or the profile; did you mean allreduce?
+  [2]
+  $ nccltune explain profile nccl_ib_timout 2>&1 | head -n 1
+  nccltune explain: 'nccl_ib_timout' is not a known variable of NCCL or the profile; did you mean NCCL_IB_TIMEOUT?
+  [2]
+  $ nccltune explain profile foo_bar
+  nccltune explain: 'foo_bar' is not a known variable of NCCL or the profile
+  Try 'nccltune explain --help'.
+  [2]
+
 explain: a job's step with and without the profile
 
   $ cat >job.json <<'END'
