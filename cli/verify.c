@@ -136,14 +136,11 @@ static void print_active(const struct env_profile *p, const struct bench_points 
 }
 
 /* Gains may be gone where the machine is not what it was. On a login node this tells nothing. */
-static void print_changes(const struct topology *t, struct arena *a)
+static void print_changes(const struct topology *t, const struct topology *here, struct arena *a)
 {
-    struct err none = {0};
-    struct topology *here = probe_machine(NULL, &none);
-    const char *changes = here && here->nclasses == 1 ? doctor_changes(t, here, a) : NULL;
+    const char *changes = here ? doctor_changes(t, here, a) : NULL;
     if (changes)
         printf("Since the profile was measured: %s.\n\n", changes);
-    topo_free(here);
 }
 
 static void print_verdicts(const struct env_profile *p, const struct bench_points *points, const struct verify *v)
@@ -192,7 +189,7 @@ static int print_json(const struct bench_points *points, const struct verify *v,
 
 /* From measurements to verdicts. */
 static int judge_rules(const struct request *w, struct env_profile *p, const struct topology *t,
-                       const struct bench_results *r, struct err *e)
+                       const struct topology *here, const struct bench_results *r, struct err *e)
 {
     struct bench_points *points = bench_points_of(r, r->arena);
     struct findings sanity = {.arena = r->arena};
@@ -202,7 +199,7 @@ static int judge_rules(const struct request *w, struct env_profile *p, const str
     if (!rc && w->json)
         rc = print_json(points, v, &r->noise, &sanity, e);
     else if (!rc) {
-        print_changes(t, r->arena);
+        print_changes(t, here, r->arena);
         print_verdicts(p, points, v);
     }
     if (!rc && !w->json) {
@@ -219,7 +216,14 @@ static int judge_rules(const struct request *w, struct env_profile *p, const str
 
 /* ---- the command ---- */
 
-static int measure_profile(struct request *w, struct env_profile *p, const struct topology *t, struct err *e)
+static int judge_nothing(const struct request *w, struct err *e)
+{
+    const struct findings none = {0};
+    return w->json ? print_json(&(struct bench_points){0}, &(struct verify){0}, &none, &none, e) : 0;
+}
+
+static int measure_profile(struct request *w, struct env_profile *p, const struct topology *t,
+                           const struct topology *here, struct err *e)
 {
     struct log log = cli_log(COMMAND, w->quiet);
     struct bench_summary summary = {0};
@@ -231,12 +235,53 @@ static int measure_profile(struct request *w, struct env_profile *p, const struc
     log.progress = &progress;
     int rc = verify_measure(&q, &summary, &measured, e);
     progress_clear(&progress);
-    if (!rc && !measured)
+    if (!rc && !measured) {
         log_info(&log, "%s changes nothing: there is nothing to verify", p->dir);
-    else if (!rc)
-        rc = summary.interrupted ? CLI_INTERRUPTED : judge_rules(w, p, t, measured, e);
+        rc = judge_nothing(w, e);
+    } else if (!rc)
+        rc = summary.interrupted ? CLI_INTERRUPTED : judge_rules(w, p, t, here, measured, e);
     bench_results_free(measured);
     return rc || !summary.troubled ? rc : ERR_FAILED;
+}
+
+/* A node of the profile, or one of a class of it: a machine without GPUs and ports is like any other one. */
+static int is_node_of(const struct topology *t, const struct topology *here)
+{
+    char mine[SHA256_HEX], theirs[SHA256_HEX];
+    int is = topo_find_host(t, here->hosts[0].name) >= 0;
+    topo_class_hash(here->classes, mine);
+    for (int i = 0; i < t->nclasses && !is; i++) {
+        const struct topo_class *c = &t->classes[i];
+        topo_class_hash(c, theirs);
+        is = !strcmp(mine, theirs) || (c->ngpus + c->nports > 0 && install_compatible(here->classes, c));
+    }
+    return is;
+}
+
+/* Unless nodes are named, this machine is measured: it must be one that the profile is for. */
+static int check_here(const struct request *w, struct env_profile *p, const struct topology *t,
+                      const struct topology *here, struct err *e)
+{
+    struct cli_nodes nodes = {0};
+    int n;
+    if (!here || w->bench.setup.lent)
+        return 0;
+    int rc = cli_nodes_measured(&w->bench.setup, p->arena, &nodes, e);
+    if (rc || !nodes.here || nodes.names || is_node_of(t, here))
+        return rc;
+    return err_set(e, ERR_LACKS, "%s was made on %s; this is %s: run it there, or name nodes with --hosts", p->dir,
+                   topo_hosts(t, -1, -1, p->arena, &n), here->hosts[0].name);
+}
+
+/* This machine, as one of one class; NULL: it cannot be looked at. */
+static struct topology *look_here(void)
+{
+    struct err none = {0};
+    struct topology *here = probe_machine(NULL, &none);
+    if (here && here->nclasses == 1 && here->nhosts == 1)
+        return here;
+    topo_free(here);
+    return NULL;
 }
 
 static int verify_profile(struct request *w, struct err *e)
@@ -245,7 +290,11 @@ static int verify_profile(struct request *w, struct err *e)
     if (p && !w->bench.engine)
         w->bench.engine = verify_engine(p)->name;
     struct topology *t = p ? topo_load(arena_printf(p->arena, "%s/topology.json", p->dir), e) : NULL;
-    int rc = t ? measure_profile(w, p, t, e) : e->code;
+    struct topology *here = t ? look_here() : NULL;
+    int rc = t ? check_here(w, p, t, here, e) : e->code;
+    if (!rc)
+        rc = measure_profile(w, p, t, here, e);
+    topo_free(here);
     topo_free(t);
     env_profile_free(p);
     return rc;

@@ -31,10 +31,10 @@ report reads the profile
   $ nccltune report $old/profile -o report.html
   $ grep -q 'id="decisions"' report.html
 
-verify reads the profile before it looks for a library
+verify reads the profile
 
   $ nccltune verify $old/profile -q --nccl-lib $PWD/libnowhere.so
-  nccltune verify: $PWD/libnowhere.so: cannot open shared object file: No such file or directory
+  nccltune verify: $PWD/fixtures/cli/0.1.0-2026-11/profile was made on node[0001-0002]; this is *: run it there, or name nodes with --hosts (glob)
   [3]
 
 The topology describes the same machine and has the same hash

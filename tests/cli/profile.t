@@ -171,9 +171,25 @@ verify without a library to measure: status 3
   nccltune verify: --engine: *nccl or mpi* (glob)
   Try 'nccltune verify --help'.
   [2]
-  $ nccltune verify profile -q --nccl-lib $PWD/libnowhere.so
+  $ jq --arg me "$(uname -n | cut -d. -f1)" '.hosts[0].name = $me' topology.json >here.json
+  $ nccltune generate -q -t here.json --results results.jsonl -o here
+  $ nccltune verify here -q --nccl-lib $PWD/libnowhere.so
   nccltune verify: $PWD/libnowhere.so: cannot open shared object file: No such file or directory
   [3]
+
+verify of another cluster's profile says so first
+
+  $ nccltune verify profile -q --nccl-lib $PWD/libnowhere.so
+  nccltune verify: $PWD/profile was made on node[0001-0002]; this is *: run it there, or name nodes with --hosts (glob)
+  [3]
+
+verify of a profile that changes nothing has nothing to verify
+
+  $ nccltune generate -q -t here.json -o nothing
+  $ nccltune verify nothing --engine mpi
+  nccltune verify: $PWD/nothing changes nothing: there is nothing to verify
+  $ nccltune verify nothing --engine mpi --json -q | jq -c '[.format, .points, .rules, .noise, .sanity]'
+  ["nccltune-points/1",[],[],[],[]]
 
 report: one page that loads nothing
 
