@@ -139,6 +139,42 @@ static const char *points_text(const struct bench_points *points, struct arena *
                         n == 1 ? "" : "s", unit_bytes(from, low), unit_bytes(to, high));
 }
 
+/* What a candidate gains: over starts where it was tried in some, as decided. */
+static struct bench_interval gain_of(const struct bench_candidate *c)
+{
+    return c->proof.n ? c->proof : c->gain;
+}
+
+/* As explain has it: of the call that is nearest to a gain, or of the launch where no call was tried, there are too few
+ * samples, or none. */
+static int is_untested(const struct bench_point *p)
+{
+    struct bench_interval near = {0};
+    int calls = 0;
+    for (int i = 0; i < p->ncandidates; i++) {
+        const struct bench_candidate *c = &p->candidates[i];
+        const struct bench_interval gain = gain_of(c);
+        int call = strcmp(c->call.label, BENCH_DEFAULT) != 0;
+        if (i == p->untouched || c->status != BENCH_OK || gain.n <= 0 || call < calls)
+            continue;
+        if (call > calls || gain.median > near.median)
+            near = gain;
+        calls = call;
+    }
+    return bench_few(&near);
+}
+
+static void print_nothing_proven(const struct bench_points *points, struct arena *a)
+{
+    int few = 0;
+    for (int i = 0; points && i < points->count; i++)
+        few += is_untested(&points->items[i]);
+    printf("Nothing is proven to be faster than the default here: tested at %s%s%s.\n",
+           few ? arena_printf(a, "%d of ", points->count - few) : "",
+           points ? points_text(points, a) : "all measured sizes",
+           few ? arena_printf(a, "; %d had too few samples to say", few) : "");
+}
+
 /* Print a line for each launch and each range of sizes that is faster than its default. */
 static void print_gains(const struct env_decisions *d, struct arena *a)
 {
@@ -174,8 +210,7 @@ static void print_verdict(const struct tune_result *t, struct arena *a)
         print_gains(d, a);
         puts("Everything else stays at its default.");
     } else
-        printf("Nothing is proven to be faster than the default here: tested at %s.\n",
-               t->points ? points_text(t->points, a) : "all measured sizes");
+        print_nothing_proven(t->points, a);
     for (const struct bench_engine *const *e = bench_engines; *e; e++)
         if ((*e)->report && env_shape_with(d, (*e)->evidence))
             puts((*e)->report);

@@ -191,6 +191,22 @@ verify of a profile that changes nothing has nothing to verify
   $ nccltune verify nothing --engine mpi --json -q | jq -c '[.format, .points, .rules, .noise, .sanity]'
   ["nccltune-points/1",[],[],[],[]]
 
+tune's report counts as tested what had samples enough to decide
+
+  $ jq -c 'select(.format or .launch.label == "default") | select(.bytes != 1048576 or .call.label == "default" or .round == 1) |
+  >     select(.bytes != 16777216 or .call.label == "default")' results.jsonl >few.jsonl
+  $ nccltune generate -q -t topology.json --results few.jsonl -o few
+  $ nccltune explain few allreduce 1M | grep -o 'too little was measured.*'
+  too little was measured to say: 1 sample of ring/ll128 at 1 MiB
+  $ nccltune tune -q --resume -o few | grep '^Nothing'
+  Nothing is proven to be faster than the default here: tested at 1 of 3 points (1 collective, 64 KiB to 16 MiB); 2 had too few samples to say.
+  $ jq -c 'select(.round == null or .round == 1)' results.jsonl >one.jsonl
+  $ nccltune generate -q -t topology.json --results one.jsonl -o one
+  $ nccltune explain one allreduce 1M | grep -o 'too little was measured.*'
+  too little was measured to say: 1 sample of ring/ll128 at 16 MiB
+  $ nccltune tune -q --resume -o one | grep '^Nothing'
+  Nothing is proven to be faster than the default here: tested at 0 of 3 points (1 collective, 64 KiB to 16 MiB); 3 had too few samples to say.
+
 report: one page that loads nothing
 
   $ nccltune report profile -o report.html
