@@ -118,10 +118,19 @@ static int begin(struct tune *t, struct tune_part *p, struct err *e)
     return rc ? rc : topo_save(p->topology, p->file, e);
 }
 
+/* How to go on, and for how long. */
+static const char *way_on(const struct tune *t, const char *out)
+{
+    char text[UNIT_TEXT];
+    double left_s = bench_journal_left_s(arena_printf(t->arena, "%s/results.jsonl", out));
+    return arena_printf(t->arena, "`%s tune --resume -o %s` goes on%s%s%s", tune_typed_self(t->arena),
+                        env_shell_word(t->arena, t->generate.out), left_s > 0 ? "; " : "",
+                        left_s > 0 ? unit_seconds(text, left_s) : "", left_s > 0 ? " are left of its budget" : "");
+}
+
 static int interrupted(const struct tune *t)
 {
-    fprintf(stderr, TUNE_COMMAND ": interrupted; `%s tune --resume -o %s` goes on\n", tune_typed_self(t->arena),
-            env_shell_word(t->arena, t->generate.out));
+    fprintf(stderr, TUNE_COMMAND ": interrupted; %s\n", way_on(t, t->generate.out));
     return CLI_INTERRUPTED;
 }
 
@@ -399,8 +408,7 @@ static int say_how_to_go_on(const struct tune *t, const struct tune_part *p, int
     const struct err was = *e;
     return rc != ERR_FAILED || !exists(p->bench.results) || t->delivered.verdict == VERIFY_REFUTED
                ? rc
-               : err_set(e, rc, "%.800s; `%s tune --resume -o %s` goes on", was.text, tune_typed_self(t->arena),
-                         env_shell_word(t->arena, t->generate.out));
+               : err_set(e, rc, "%.800s; %s", was.text, way_on(t, p->generate.out));
 }
 
 /* From the nodes of a part to its profile. */

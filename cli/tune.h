@@ -18,6 +18,7 @@ struct tune_part {
     struct bench_options bench;   /* with the hosts, the engine and the part of the budget that are its own */
     struct topology *topology;    /* its nodes, those that are only served, too */
     const char *file;             /* topology.json in the profile */
+    double left_s;                /* of the budget of an interrupted run, as its journal has it; 0: not known */
     int is_begun;                 /* the journal holds the budget, and no results */
     const char *because;          /* of the engine, in words; NULL nothing is measured */
     struct cJSON *plan;           /* as bench_plan_json makes it; NULL: this machine lacks what it takes */

@@ -260,7 +260,12 @@ static int resolve_defaults(struct tune *t, struct tune_part *p, struct err *e)
  * cost measurements that cannot be had again. */
 static int make_plan(const struct tune *t, struct tune_part *p, struct err *e)
 {
-    p->plan = bench_plan_json(&p->bench, p->topology, NULL, e);
+    struct bench_options o = p->bench;
+    if (t->resume && o.budget_open && (p->left_s = bench_journal_left_s(o.results)) > 0) {
+        o.budget_open = 0;
+        o.budget_s = p->left_s;
+    }
+    p->plan = bench_plan_json(&o, p->topology, NULL, e);
     if (p->plan || e->code != ERR_LACKS || (t->generate.force && !access(p->bench.results, F_OK)))
         return p->plan ? 0 : e->code;
     *e = (struct err){0};

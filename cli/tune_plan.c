@@ -111,10 +111,8 @@ static void log_part(struct tune *t, const struct tune_part *p)
     const char *hosts = topo_hosts(p->topology, -1, 0, t->arena, &n);
     if (p->plan)
         log_info(&t->log, "measuring %s (%d node%s)%s with the %s engine%s%s; %s", hosts, n, n == 1 ? "" : "s",
-                 p->bench.budget_open && t->resume /* the journal knows what is left */
-                     ? ""
-                     : arena_printf(t->arena, " for %s %s", p->bench.budget_open ? "at least" : "at most",
-                                    unit_seconds(text, p->bench.budget_s)),
+                 arena_printf(t->arena, " for %s %s", p->bench.budget_open && !(p->left_s > 0) ? "at least" : "at most",
+                              unit_seconds(text, p->left_s > 0 ? p->left_s : p->bench.budget_s)),
                  p->bench.engine, t->nparts > 1 ? ", into " : "", t->nparts > 1 ? p->generate.out : "", p->because);
     hosts = topo_hosts(p->topology, -1, 1, t->arena, &n);
     if (n)

@@ -121,6 +121,24 @@ out:
     return rc;
 }
 
+double bench_journal_left_s(const char *path)
+{
+    struct arena *a = arena_new();
+    struct err e;
+    char *text;
+    size_t bytes;
+    double left_s = 0;
+    if (!file_read_text(path, BENCH_LIMIT, a, &text, &bytes, &e)) {
+        const char *eol = memchr(text, '\n', bytes);
+        struct bench_results *r = eol ? bench_results_parse(path, text, bytes, NULL, &e) : NULL;
+        if (r)
+            left_s = r->count ? r->items[r->count - 1].left_s : read_budget(text, (size_t)(eol - text));
+        bench_results_free(r);
+    }
+    arena_free(a);
+    return left_s;
+}
+
 int bench_journal_open(struct bench_journal *j, const char *path, const char *topology_hash, double budget_s,
                        int resume, struct log *log, struct err *e)
 {

@@ -227,6 +227,9 @@ check "and tells how to go on" grep -q -- "--resume -o" "$scratch/begun.log"
 check "the profile is not complete then" status 1 "$bin" explain "$begun"
 check "tune does not start over by itself" status 1 "$bin" tune --budget 5s -o "$begun"
 resume() { timeout 120 "$bin" tune --resume --max-bytes 16M "$@" -o "$begun" >"$scratch/resumed.log" 2>&1; }
+check "with what is left of its budget" grep -Eq -- '--resume -o .* goes on; [0-9.]+ s are left of its budget' "$scratch/begun.log"
+planned() { "$bin" tune --resume --max-bytes 16M --plan --json -o "$begun" | jq -e '.profiles[0].plan.time[0].time_s < 30'; }
+check "so does its plan" planned
 check "tune --resume finishes it" status 0 resume
 check "in what is left of its budget" grep -q "are left of this run's budget" "$scratch/resumed.log"
 check "and of no other time is spoken" test -z "$(grep 'for at least' "$scratch/resumed.log")"

@@ -129,6 +129,30 @@ TEST_CASE(skips_a_cut_off_line)
     bench_results_free(r);
 }
 
+TEST_CASE(knows_what_is_left_of_a_budget)
+{
+#define HEADER "{\"format\": \"nccltune-results/1\", \"budget_s\": 30}\n"
+#define LINE(more)                                                                                              \
+    "{\"engine\": \"mpi\", \"library\": \"m\", \"collective\": \"allreduce\", \"bytes\": 8, \"nodes\": 1, "     \
+    "\"ranks\": 2, \"launch\": {\"label\": \"default\", \"settings\": {}}, \"call\": {\"label\": \"default\", " \
+    "\"settings\": {}}, \"status\": \"ok\", \"times_us\": [1]" more "}\n"
+    static const struct {
+        const char *text;
+        double left_s;
+    } journals[] = {
+        {HEADER, 30},
+        {HEADER LINE(", \"left_s\": 20") LINE(", \"left_s\": 12.5") "{\"engine\": \"m", 12.5},
+        {"{\"format\": \"nccltune-results/1\"}\n" LINE(""), 0},
+        {"no journal", 0},
+        {"", 0},
+    };
+    for (size_t i = 0; i < sizeof journals / sizeof *journals; i++) {
+        put(journals[i].text);
+        assert_true(bench_journal_left_s(path) == journals[i].left_s);
+    }
+    assert_true(bench_journal_left_s("/nowhere/r.jsonl") == 0);
+}
+
 TEST_CASE(refuses_what_is_no_journal)
 {
     static const char *const texts[] = {
