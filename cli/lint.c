@@ -168,11 +168,13 @@ static int write_one(const struct request *a, const struct lint_fixed *d, struct
     const char *target = a->in_place ? d->path : a->out;
     if (*d->open)
         fprintf(stderr, COMMAND ": %s: left for you to correct: %s\n", d->path, d->open);
-    if (!target || !strcmp(target, "-"))
-        return fwrite(d->text, 1, d->bytes, stdout) != d->bytes || fflush(stdout) ? err_errno(e, "standard output") : 0;
-    int code = d->fixed > 0 || !a->in_place ? file_write(target, d->text, d->bytes, e) : 0;
-    if (d->fixed > 0 || d->left > 0 || !a->in_place)
-        fprintf(stderr, COMMAND ": %s: %d corrected%s\n", target, d->fixed,
+    int code = 0, copy = !target || !strcmp(target, "-");
+    if (copy && (fwrite(d->text, 1, d->bytes, stdout) != d->bytes || fflush(stdout)))
+        code = err_errno(e, "standard output");
+    else if (!copy && (d->fixed > 0 || !a->in_place))
+        code = file_write(target, d->text, d->bytes, e);
+    if (!code && (d->fixed > 0 || d->left > 0 || !a->in_place))
+        fprintf(stderr, COMMAND ": %s: %d corrected%s\n", copy ? d->path : target, d->fixed,
                 d->left > 0 ? ", more with --fix=all, which changes runs" : "");
     return code;
 }

@@ -171,6 +171,16 @@ Findings for programs: JSON
   >       value: "1"
   [1]
 
+The copy on standard output is counted on standard error, too
+
+  $ printf '%s\n' 'export NCCL_TREE_THRESHOLD=0' 'export NCCL_BUFFSIZE=8M' 'srun -n16 train' >two.sh
+  $ nccltune lint --fix two.sh 2>&1 >/dev/null | tail -n 1
+  nccltune lint: two.sh: 1 corrected, more with --fix=all, which changes runs
+  [1]
+  $ nccltune lint --fix=all two.sh 2>&1 >/dev/null | tail -n 1
+  nccltune lint: two.sh: 2 corrected
+  [1]
+
 A line that a later one overrides is judged as overridden alone
 
   $ nccltune probe --machine dgx-h100 --nodes 2 -o h100.json
