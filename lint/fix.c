@@ -1,5 +1,5 @@
 /* Corrections: the document with fixable findings' bytes replaced, from front to back. Of two corrections of the same
- * bytes the first counts; running lint again finds the other. */
+ * bytes the longer one counts, else the first; running lint again finds the other. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ struct edit {
 static int by_offset(const void *x, const void *y)
 {
     const struct edit *a = x, *b = y;
-    return a->at < b->at ? -1 : a->at > b->at;
+    return a->at != b->at ? (a->at < b->at ? -1 : 1) : (a->bytes < b->bytes) - (a->bytes > b->bytes);
 }
 
 /* What takes a line's place when its setting goes: a remark in the document's own syntax, so that a block that holds
@@ -38,7 +38,7 @@ static int edit_of(const struct lint *l, const struct lint_finding *f, struct ed
     *e = (struct edit){0};
     switch (f->fix) {
     case LINT_FIX_VALUE:
-        *e = (struct edit){s->value_at, s->value_bytes, f->replacement};
+        *e = (struct edit){s->value_at, s->value_bytes + f->behind, f->replacement};
         break;
     case LINT_FIX_NAME:
         *e = (struct edit){s->name_at, s->name_bytes, f->replacement};

@@ -1,5 +1,6 @@
 /* One command of a shell script: assignments, export, unset, one command's environment, scripts in quotes, what is
  * written to files. Tolerant: what is not understood sets nothing. */
+#include <ctype.h>
 #include <string.h>
 
 #include "lint/shell.h"
@@ -78,12 +79,49 @@ static void read_held(struct shell *sh, int k)
 
 /* ---- commands that set ------------------------------------------------------------------------------------------- */
 
+/* mlx5_3, mlx5_3:1, with a comma behind where the list goes on: the length without it; 0: something else. */
+static size_t device_length(const char *word, size_t bytes)
+{
+    size_t n = bytes - (word[bytes - 1] == ',');
+    for (size_t i = 0; i < n; i++)
+        if (!isalnum((unsigned char)word[i]) && !strchr("_.:", word[i]))
+            return 0;
+    return n > 0 && isalpha((unsigned char)word[0]) && isdigit((unsigned char)word[n - 1]) ? n : 0;
+}
+
+/* The value of word i with the words behind it that its list goes on with, where only blanks part them. */
+static void join_list(struct shell *sh, int i, const struct lint_setting *s, struct lint_finding *f)
+{
+    const struct lint_text *t = sh->v->t;
+    size_t end = sh->words[i].end, from = s->value_at, bytes = s->value_bytes;
+    const char *joined = arena_strndup(sh->l->arena, t->data + from, bytes);
+    if (lint_at(sh->v, end) != from + bytes)
+        return;
+    for (int more = 1; more; end = sh->words[i].end) {
+        size_t gap = ++i < sh->nwords ? sh->words[i].at - end : 0;
+        size_t n = gap ? device_length(shell_raw(sh, i), shell_length(sh, i)) : 0;
+        if (!n || strspn(sh->s + end, " \t") != gap)
+            return;
+        more = n < shell_length(sh, i);
+        joined = arena_printf(sh->l->arena, "%s%.*s", joined, (int)shell_length(sh, i), shell_raw(sh, i));
+        bytes += gap + shell_length(sh, i);
+    }
+    if ((end < sh->v->to && !strchr(" \t\r\n", sh->s[end])) || lint_at(sh->v, end) != from + bytes)
+        return;
+    f->fix = LINT_FIX_VALUE;
+    f->changes = 1;
+    f->replacement = joined;
+    f->behind = bytes - s->value_bytes;
+}
+
 /* export NAME=mlx5_0, mlx5_1; export NAME=(mlx5_0 mlx5_1) */
 static void find_rest_of_list(struct shell *sh, int i, const struct lint_setting *s)
 {
     if (s && i + 1 < sh->nwords && sh->s[sh->words[i].end - 1] == ',' && !shell_assignment(sh, i + 1))
-        lint_find(sh->l, NT_SHELL_BLANKS, s, "A shell ends the value at the blank: the rest of the list is lost.",
-                  "Write the list without blanks.");
+        join_list(sh, i, s,
+                  lint_find(sh->l, NT_SHELL_BLANKS, s,
+                            "A shell ends the value at the blank: the rest of the list is lost.",
+                            "Write the list without blanks."));
     if (s && sh->s[sh->words[i].at + s->name_bytes + 1] == '(')
         lint_find(sh->l, NT_SHELL_BLANKS, s, "A shell never exports an array: programs do not see it.",
                   "Write the list with commas and without brackets.");

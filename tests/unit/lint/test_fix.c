@@ -44,6 +44,17 @@ TEST_CASE(corrections)
         {"yaml", "é: ü\nenv: {NCCL_CROSSNIC: '1'}\n", "é: ü\nenv: {NCCL_CROSS_NIC: '1'}\n"},
         {"json", "{\"é\": {\"NCCL_BUFFSIZE\": \"8M\"}}", "{\"é\": {\"NCCL_BUFFSIZE\": \"8388608\"}}"},
         {"shell", "export NCCL_CROSS_NIC=1\n", "export NCCL_CROSS_NIC=1\n"},
+        /* the rest of a list is devices, and nothing else */
+        {"shell", "export NCCL_IB_HCA==mlx5_2, mlx5_3\n", "export NCCL_IB_HCA==mlx5_2,mlx5_3\n"},
+        {"shell", "export NCCL_IB_HCA==mlx5_2:1,  mlx5_3:1, mlx5_4 A=1 # x\n",
+         "export NCCL_IB_HCA==mlx5_2:1,mlx5_3:1,mlx5_4 A=1 # x\n"},
+        {"shell", "export NCCL_IB_HCA==mlx5_2, mlx5_3;\n", "export NCCL_IB_HCA==mlx5_2, mlx5_3;\n"},
+        {"shell", "export NCCL_IB_HCA==mlx5_2, MORE\n", "export NCCL_IB_HCA==mlx5_2, MORE\n"},
+        {"shell", "export NCCL_IB_HCA==mlx5_2, mlx5_3, MORE\n", "export NCCL_IB_HCA==mlx5_2, mlx5_3, MORE\n"},
+        {"shell", "export NCCL_IB_HCA==mlx5_2, $X3\n", "export NCCL_IB_HCA==mlx5_2, $X3\n"},
+        {"shell", "export NCCL_IB_HCA==mlx5_2, \\\n mlx5_3\n", "export NCCL_IB_HCA==mlx5_2, \\\n mlx5_3\n"},
+        {"yaml", "command: [\"bash\", \"-c\", \"export NCCL_IB_HCA==mlx5_2, mlx5_3 && ./a\"]\n",
+         "command: [\"bash\", \"-c\", \"export NCCL_IB_HCA==mlx5_2,mlx5_3 && ./a\"]\n"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         int fixed, again;
