@@ -125,7 +125,7 @@ int lint_fix(const struct lint *l, size_t n, int all, struct lint_fixed *out, st
         if (f->at->text != t)
             continue;
         if (!edit_of(l, f, &edits[count])) {
-            if (f->severity != FINDING_NOTE)
+            if (f->severity != FINDING_NOTE || !strcmp(f->kind->id, "NT108")) /* a successor means something else */
                 out->open = name_open(l, f, out->open);
         } else if (all || is_safe(f))
             size += strlen(edits[count++].with);

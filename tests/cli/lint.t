@@ -181,6 +181,13 @@ The copy on standard output is counted on standard error, too
   nccltune lint: two.sh: 2 corrected
   [1]
 
+A successor that means something else is left to the reader: NVLS obeys NCCL_MIN_CTAS, not NCCL_MIN_NCHANNELS
+
+  $ printf '%s\n' 'export NCCL_MIN_NCHANNELS=8' 'srun -n16 train' >channels.sh
+  $ nccltune lint --fix=all channels.sh 2>&1 >/dev/null | tail -n 2
+  nccltune lint: channels.sh: left*: NT108 in line 1 (glob)
+  nccltune lint: channels.sh: 0 corrected
+
 A line that a later one overrides is judged as overridden alone
 
   $ nccltune probe --machine dgx-h100 --nodes 2 -o h100.json
