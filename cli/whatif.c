@@ -16,6 +16,7 @@
 #include "core/vars/text.h"
 #include "envgen/explain/explain.h"
 #include "envgen/predict/predict.h"
+#include "lint/lint.h"
 #include "model/model.h"
 #include "probe/machines/machines.h"
 #include "probe/source/probe.h"
@@ -537,6 +538,24 @@ static int calibrate(struct request *a, const struct topology *t, struct log *lo
     return 0;
 }
 
+/* Settings that NCCL fails on, or reads as something else, have no figure. What leaves nothing for some collectives
+ * (NT209) still has one for the others. */
+static int check_settings(const struct whatif *w, const struct whatif_case *c, struct err *e)
+{
+    int version = c->setup.nccl.version ? c->setup.nccl.version : ENV_NEWEST;
+    struct lint *l = lint_new(&(struct lint_options){.nccl_low = version, .nccl_high = version, .rccl = -1});
+    struct finding f;
+    for (int i = 0; i < c->ngiven; i++)
+        lint_add(l, c->given[i].name, c->given[i].value);
+    lint_check(l);
+    for (size_t i = 0; lint_finding(l, i, &f) && !e->code; i++)
+        if (f.severity == FINDING_ERROR && strcmp(f.id, "NT209") != 0)
+            err_set(e, ERR_FAILED, "%s: %s=%s: %s %s (%s)", c->label, f.subject, env_comment(w->arena, f.value), f.text,
+                    f.advice, f.id);
+    lint_free(l);
+    return e->code;
+}
+
 static int predict_variations(struct request *a, const struct topology *t, struct log *log, struct err *e)
 {
     const char *name = a->machine.name ? a->machine.name : t->source ? t->source : "the topology";
@@ -555,6 +574,8 @@ static int predict_variations(struct request *a, const struct topology *t, struc
         a->variations.items[i].log = log;
         rc = add_variation(w, &a->variations.items[i], e);
     }
+    for (int i = 1; i < w->ncases && !rc; i++)
+        rc = check_settings(w, &w->cases[i], e);
     if (!rc && a->job.workload)
         rc = compare_step(w, a->before, &a->job, a->json, e);
     else if (!rc && a->job.measured_s > 0)

@@ -23,6 +23,8 @@ struct whatif_case {
     struct model_setup setup;
     const struct bench_setting *settings; /* that the model knows of */
     int nsettings;
+    const struct bench_setting *given; /* and the others */
+    int ngiven;
     const struct tuner_table *table; /* a tuner plugin applies it; NULL none */
     const char *problem;             /* why it cannot be predicted; NULL it can */
     const struct model *model;

@@ -135,11 +135,12 @@ One collective that takes longer than usual: which faults that could be, and the
 
 Behind the table lines are at most 100 columns wide
 
-  $ nccltune whatif --machine dgx-h100 --nodes 2 --script fixtures/lint/job.sbatch 2>/dev/null |
-  >     awk '/^$/ { below = 1 } below && length > 100'
-  $ nccltune whatif --machine dgx-h100 --nodes 2 --script fixtures/lint/job.sbatch 2>/dev/null | grep -A1 'silent on'
-                            the model is silent on NCCL_IB_SL, NCCL_DEBUG, NCCL_SOCKET_IFNAME,
-                            NCCL_IB_TIMEOUT, NCCL_TREE_THRESHOLD, NCCL_BUFFSIZE, NCCL_NET_GDR_LEVEL
+  $ echo 'export NCCL_IB_HCA=mlx5_0 NCCL_IB_SL=1 NCCL_DEBUG=WARN NCCL_SOCKET_IFNAME==eth0 NCCL_IB_TIMEOUT=20' >long.sh
+  $ echo 'export NCCL_IB_TC=106 NCCL_IB_RETRY_CNT=7' >>long.sh
+  $ nccltune whatif --machine dgx-h100 --nodes 2 --script long.sh >wide; awk '/^$/ { below = 1 } below && length > 100' wide
+  $ grep -A1 'silent on' wide
+    long.sh                 jobs have NCCL_IB_HCA=mlx5_0; the model is silent on NCCL_IB_SL,
+                            NCCL_DEBUG, NCCL_SOCKET_IFNAME, NCCL_IB_TIMEOUT, NCCL_IB_TC,
 
 A variable that NCCL does not read is wrong usage
 
@@ -147,6 +148,23 @@ A variable that NCCL does not read is wrong usage
   nccltune whatif: 'NCCL_IB_HCAZ' is not a known variable of NCCL; did you mean NCCL_IB_HCA?
   Try 'nccltune whatif --help'.
   [2]
+
+Settings that are an error have no figure; a list that leaves nothing for another collective has one
+
+  $ nccltune whatif --machine dgx-a100 --nodes 2 --set NCCL_ALGO=Rnig
+  nccltune whatif: variables 1: NCCL_ALGO=Rnig: "Rnig" is unknown to NCCL: * (glob)
+  [1]
+  $ printf '%s\n' 'export NCCL_ALGO=Ring NCCL_IB_DISABLE=true' 'srun train' >word.sh
+  $ nccltune whatif --machine dgx-a100 --nodes 2 --script word.sh
+  nccltune whatif: word.sh: NCCL_IB_DISABLE=true: *1. (NT201) (glob)
+  [1]
+  $ nccltune whatif --machine dgx-a100 --nodes 2 --workload job.json --set NCCL_PROTO=Simpel
+  nccltune whatif: variables 1: NCCL_PROTO=Simpel: "Simpel" is * (glob)
+  [1]
+  $ nccltune whatif --machine dgx-a100 --nodes 2 --set NCCL_ALGO=Rnig --nccl 2.20.5 | grep -c '^  variables 1'
+  3
+  $ nccltune whatif --machine dgx-a100 --nodes 2 --set NCCL_ALGO=Tree | grep -c '^  variables 1'
+  3
 
 --link-rate: what a pasted matrix does not say
 
