@@ -145,11 +145,14 @@ static void print_costs(const struct whatif *w, FILE *out)
         for (int k = 0; k < c->nsettings; k++) {
             if (predict_setting_share(&w->cases[0].setup.nccl, c->settings, c->nsettings, k, w->coll, &cost))
                 continue;
-            const char *row = arena_printf(w->arena, "%s=%s %s", c->settings[k].name, c->settings[k].value,
-                                           predict_setting_cost_text(&cost, text));
-            if (c->nsettings > 1 && fabs(log(cost.of_all)) > log(1.05))
-                row = arena_printf(w->arena, "%s; %.2fx of the %.3gx that all take together at %s", row, cost.share,
-                                   cost.of_all, unit_bytes(size, cost.at_bytes));
+            const int sure = cost.factor != 1;
+            const char *does = predict_setting_cost_text(&cost, text), *part = "";
+            if (c->nsettings > 1 && fabs(log(cost.of_all)) > log(1.05) && (sure || fabs(log(cost.share)) > log(1.05)))
+                part = arena_printf(w->arena, "%.2fx of the %.3gx that all take together at %s", cost.share,
+                                    cost.of_all, unit_bytes(size, cost.at_bytes));
+            const char *row = arena_printf(w->arena, "%s=%s %s%s%s%s", c->settings[k].name, c->settings[k].value,
+                                           sure || !*part ? does : "may be ", sure && *part ? "; " : "", part,
+                                           !sure && *part ? ", within the error of the model" : "");
             print_row(c->label, row, out);
         }
     }

@@ -142,6 +142,18 @@ Behind the table lines are at most 100 columns wide
     long.sh                 jobs have NCCL_IB_HCA=mlx5_0; the model is silent on NCCL_IB_SL,
                             NCCL_DEBUG, NCCL_SOCKET_IFNAME, NCCL_IB_TIMEOUT, NCCL_IB_TC,
 
+A setting's part of what all take is clear, or unsure, or nothing, and never two of these
+
+  $ echo 'export NCCL_ALGO=Ring,tree NCCL_IB_HCA=mlx5_0 NCCL_P2P_DISABLE=1 NCCL_NET=Socket' >parts.sh
+  $ nccltune whatif --machine dgx-a100 --nodes 2 --script parts.sh | grep -A1 -E '^  parts.sh +NCCL'
+    parts.sh                NCCL_ALGO=Ring,tree makes no clear difference
+    parts.sh                NCCL_IB_HCA=mlx5_0 may be 2.18x of the 108x that all take together at 1
+                            GiB, within the error of the model
+    parts.sh                NCCL_P2P_DISABLE=1 costs up to 3.3x up to 256 KiB; 2.98x of the 108x that
+                            all take together at 1 GiB
+    parts.sh                NCCL_NET=Socket costs up to 16.6x at all sizes; 16.63x of the 108x that
+                            all take together at 1 GiB
+
 A variable that NCCL does not read is wrong usage
 
   $ nccltune whatif --machine dgx-a100 --nodes 2 --set 'NCCL_ALGO=Ring NCCL_IB_HCAZ=mlx5_0'
