@@ -144,6 +144,8 @@ static void add_nets(struct model_links *l, struct arena *a, struct model_notes 
     l->nic_in = indices(a, m->nnets);
     l->kinds = arena_alloc(a, (size_t)m->nnets * sizeof *l->kinds);
     double tcp_GBps = model_common.tcp_GBps;
+    const char *first_unknown = NULL;
+    int unknown = 0;
     for (int i = 0; i < m->nnets; i++) {
         const struct nccl_net *net = &m->nets[i];
         const char *assumed = NULL;
@@ -154,13 +156,17 @@ static void add_nets(struct model_links *l, struct arena *a, struct model_notes 
         double GBps = net->GBps;
         if (!(GBps > 0) || (net->port >= 0 && !(l->c->ports[net->port].rate_Gbps > 0))) {
             GBps = 12.5;
-            model_note(notes, 1u << MODEL_NET_LINKS, "the rate of %s is unknown: 100 Gb/s was assumed", net->name);
+            first_unknown = unknown++ ? first_unknown : net->name;
         }
         GBps *= model_nets[l->kinds[i]].efficiency;
         l->nic_out[i] = add_link(l, GBps, "NIC ", net->name);
         l->nic_in[i] = add_link(l, GBps, "NIC ", net->name);
         l->links[l->nic_out[i]].between_nodes = l->links[l->nic_in[i]].between_nodes = 1;
     }
+    if (unknown)
+        model_note(notes, 1u << MODEL_NET_LINKS,
+                   "the rate of %s%s is unknown: 100 Gb/s was assumed (--link-rate sets it)", first_unknown,
+                   unknown > 1 ? arena_printf(a, " and %d more", unknown - 1) : "");
     l->tcp_out = add_link(l, tcp_GBps * m->trays, "TCP of the host", NULL);
     l->tcp_in = add_link(l, tcp_GBps * m->trays, "TCP of the host", NULL);
     l->links[l->tcp_out].between_nodes = l->links[l->tcp_in].between_nodes = 1;

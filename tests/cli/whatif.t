@@ -182,7 +182,7 @@ Settings that are an error have no figure; a list that leaves nothing for anothe
 
   $ nccltune whatif --from fixtures/probe/smi_topo_a100.txt --nodes 2 --hcas mlx5_0 | grep 'the rate of mlx5_0'
   nccltune whatif: smi_topo_a100: 4 GPUs
-    assumed: the rate of mlx5_0:1 is unknown: 100 Gb/s was assumed
+    assumed: the rate of mlx5_0:1 and 2 more is unknown: 100 Gb/s was assumed (--link-rate sets it)
   $ nccltune whatif --from fixtures/probe/smi_topo_a100.txt --nodes 2 --hcas mlx5_0 --link-rate 200 | grep 'the rate of'
   nccltune whatif: smi_topo_a100: 4 GPUs
   [1]
