@@ -193,8 +193,12 @@ struct workload *workload_load(const char *path, struct err *e)
     char *text;
     size_t bytes;
     struct workload *w = NULL;
-    if (!file_read_text(path, FILE_LIMIT, a, &text, &bytes, e))
+    if (!file_read_text(path, FILE_LIMIT, a, &text, &bytes, e)) {
         w = workload_parse(text, bytes, path, e);
+        if (!w && e && text[strspn(text, " \t\r\n")] != '{')
+            err_set(e, e->code, "%s; of a launch script, 'nccltune workload --from-launch %s -o FILE' makes a workload",
+                    arena_strdup(a, e->text), path);
+    }
     arena_free(a);
     return w;
 }

@@ -161,6 +161,12 @@ A variable that NCCL does not read is wrong usage
   Try 'nccltune whatif --help'.
   [2]
 
+--workload takes no launch script, and says what does
+
+  $ nccltune whatif --machine dgx-a100 --nodes 2 --workload long.sh
+  nccltune whatif: long.sh:1:1: not valid JSON; of a launch script, 'nccltune workload --from-launch long.sh -o FILE' makes a workload
+  [1]
+
 Settings that are an error have no figure; a list that leaves nothing for another collective has one
 
   $ nccltune whatif --machine dgx-a100 --nodes 2 --set NCCL_ALGO=Rnig
