@@ -96,16 +96,18 @@ static int level(const char *value, const struct nccl_setup *s, int *within)
 
 static int take_p2p_level(const char *value, struct nccl_setup *s, struct arena *a)
 {
+    int within = 0, rc = level(value, s, &within);
     (void)a;
-    return level(value, s, &s->p2p_within);
+    s->p2p_within = rc || s->p2p_off ? s->p2p_within : within;
+    return rc;
 }
 
+/* 1 wins over NCCL_P2P_LEVEL, whichever comes first. */
 static int take_p2p(const char *value, struct nccl_setup *s, struct arena *a)
 {
-    int off = 0;
     (void)a;
-    int rc = number(value, 1, &off);
-    s->p2p_within = off ? PATH_LOC + 1 : s->p2p_within;
+    int rc = number(value, 1, &s->p2p_off);
+    s->p2p_within = s->p2p_off ? PATH_LOC + 1 : s->p2p_within;
     return rc;
 }
 

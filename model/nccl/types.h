@@ -21,6 +21,7 @@ struct nccl_setup {
     int no_nvls;                    /* NCCL_NVLS_ENABLE=0 */
     int no_net_intra;               /* NCCL_NET_DISABLE_INTRA=1 */
     int no_mnnvl;                   /* NCCL_MNNVL_ENABLE=0 */
+    int p2p_off;                    /* NCCL_P2P_DISABLE=1: p2p_within stays PATH_LOC and 1 */
     int no_pxn;                     /* NCCL_PXN_DISABLE=1 */
     int cross_nic;                  /* NCCL_CROSS_NIC; 2 is NCCL's default, 0 counts as 2: say 1 or 3 (=0, never) */
     int p2p_within, gdr_within;     /* the farthest enum path_class for NCCL_P2P_LEVEL and NCCL_NET_GDR_LEVEL, and 1;

@@ -19,6 +19,19 @@ static int apply(const char *name, const char *value, struct nccl_setup *s, stru
     return model_apply(&launch, s, a);
 }
 
+TEST_CASE(p2p_off_wins_in_either_order)
+{
+    struct arena *a = arena_new();
+    struct bench_setting both[] = {{"NCCL_P2P_DISABLE", "1"}, {"NCCL_P2P_LEVEL", "NVL"}, {"NCCL_P2P_DISABLE", "1"}};
+    for (int first = 0; first < 2; first++) {
+        struct bench_knobs launch = {"x", both + first, 2};
+        struct nccl_setup s = {.topology = &topology};
+        assert_int_equal(model_apply(&launch, &s, a), 0);
+        assert_int_equal(s.p2p_within, PATH_LOC + 1);
+    }
+    arena_free(a);
+}
+
 TEST_CASE(variables)
 {
     struct arena *a = arena_new();
