@@ -170,7 +170,7 @@ static void print_nothing_proven(const struct bench_points *points, struct arena
     for (int i = 0; points && i < points->count; i++)
         few += is_untested(&points->items[i]);
     printf("Nothing is proven to be faster than the default here: tested at %s%s%s.\n",
-           few ? arena_printf(a, "%d of ", points->count - few) : "",
+           points && few ? arena_printf(a, "%d of ", points->count - few) : "",
            points ? points_text(points, a) : "all measured sizes",
            few ? arena_printf(a, "; %d had too few samples to say", few) : "");
 }
