@@ -148,7 +148,7 @@ static void print_verdicts(const struct env_profile *p, const struct bench_point
     if (v->text)
         print_active(p, points);
     print_points(points);
-    if (v->environment.what) {
+    if (p && v->environment.what) {
         puts("\nThe profile's environment, against the baseline:");
         print_rule(&v->environment, p->arena);
     }

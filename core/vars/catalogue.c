@@ -227,10 +227,10 @@ const char *env_syntax(const struct env_var *v)
 {
     static const char algo[] =
         "NAME,... or, from NCCL 2.24.3 on, COLLECTIVE:NAME,...;...; ^ in front of a list: all but these";
+    static const char hca[] =
+        "NAME[:PORT],... by the beginning of names; in front of the list: = exact names, ^ all but these, ^= both";
     static const char *const texts[] = {
-        [ENV_G_HCA] =
-            "NAME[:PORT],... by the beginning of names; in front of the list: = exact names, ^ all but these, "
-            "^= both",
+        [ENV_G_HCA] = hca,
         [ENV_G_IFNAME] =
             "NAME,... by the beginning of names; in front of the list: = exact names, ^ all but these, ^= both",
         [ENV_G_ALGO] = algo,
