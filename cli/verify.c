@@ -155,7 +155,7 @@ static void print_verdicts(const struct env_profile *p, const struct bench_point
     const char *file = v->text ? "tuner.csv" : "openmpi.rules";
     printf(v->nrules ? "\nRules of %s, each against the same environment without them:\n" : "\n%s has no rule.\n",
            file);
-    for (int i = 0; i < v->nrules; i++)
+    for (int i = 0; p && i < v->nrules; i++)
         print_rule(&v->rules[i], p->arena);
 }
 
