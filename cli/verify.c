@@ -148,14 +148,14 @@ static void print_verdicts(const struct env_profile *p, const struct bench_point
     if (v->text)
         print_active(p, points);
     print_points(points);
-    if (p && v->environment.what) {
+    if (v->environment.what) {
         puts("\nThe profile's environment, against the baseline:");
         print_rule(&v->environment, p->arena);
     }
     const char *file = v->text ? "tuner.csv" : "openmpi.rules";
     printf(v->nrules ? "\nRules of %s, each against the same environment without them:\n" : "\n%s has no rule.\n",
            file);
-    for (int i = 0; p && i < v->nrules; i++)
+    for (int i = 0; i < v->nrules; i++)
         print_rule(&v->rules[i], p->arena);
 }
 
@@ -287,9 +287,11 @@ static struct topology *look_here(void)
 static int verify_profile(struct request *w, struct err *e)
 {
     struct env_profile *p = env_profile_open(w->profile, e);
-    if (p && !w->bench.engine)
+    if (!p)
+        return e->code;
+    if (!w->bench.engine)
         w->bench.engine = verify_engine(p)->name;
-    struct topology *t = p ? topo_load(arena_printf(p->arena, "%s/topology.json", p->dir), e) : NULL;
+    struct topology *t = topo_load(arena_printf(p->arena, "%s/topology.json", p->dir), e);
     struct topology *here = t ? look_here() : NULL;
     int rc = t ? check_here(w, p, t, here, e) : e->code;
     if (!rc)
