@@ -103,21 +103,13 @@ static int check_args(const struct request *a)
     return -1;
 }
 
-static void add_rule(cJSON *o, const struct finding_kind *k)
-{
-    json_add_str(o, "id", k->id);
-    json_add_str(o, "severity", finding_severity_name(k->severity));
-    json_add_str(o, "name", k->name);
-    json_add_str(o, "title", k->title);
-}
-
 static int list_rules(int json)
 {
     int n;
     const struct finding_kind *kinds = lint_kinds(&n);
     cJSON *all = json ? cJSON_CreateArray() : NULL;
     for (int i = 0; i < n && json; i++)
-        add_rule(json_append(all), &kinds[i]);
+        finding_kind_json(json_append(all), &kinds[i]);
     if (json)
         json_print(all, stdout);
     for (int i = 0; i < n && !json; i++)

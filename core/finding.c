@@ -88,18 +88,17 @@ static int terminal_columns(FILE *out)
     return !ioctl(fd, TIOCGWINSZ, &w) && w.ws_col > 20 ? w.ws_col : 80;
 }
 
-/* Lines of at most that many columns, broken at blanks; those that follow are indented by four. */
-static void put_wrapped(FILE *out, const char *text, int columns)
+void finding_put_wrapped(FILE *out, const char *text, int column, int indent, int columns)
 {
-    int column = 0;
     for (const char *p = text; *p;) {
         size_t bytes = strcspn(p, " \n");
         int wide = 0;
         for (size_t i = 0; i < bytes; i++)
             wide += ((unsigned char)p[i] & 0xC0) != 0x80;
-        if (column > 4 && column + 1 + wide > columns)
-            column = fprintf(out, "\n    ") - 1;
-        else if (p > text && p[-1] == ' ')
+        int blank = p > text && p[-1] == ' ';
+        if (column > indent && column + blank + wide > columns)
+            column = fprintf(out, "\n%*s", indent, "") - 1;
+        else if (blank)
             column += fprintf(out, " ");
         column += wide;
         fwrite(p, 1, bytes, out);
@@ -140,7 +139,7 @@ void finding_print(const struct finding *f, int indent, FILE *out)
     }
     print_plain(f, indent, !getenv("NO_COLOR"), page);
     if (!fclose(page))
-        put_wrapped(out, text, columns);
+        finding_put_wrapped(out, text, 0, 4, columns);
     free(text);
 }
 
@@ -163,6 +162,14 @@ static void put_finding(cJSON *o, const void *finding)
     }
     if (f->fixable)
         cJSON_AddTrueToObject(o, "fixable");
+}
+
+void finding_kind_json(cJSON *o, const struct finding_kind *k)
+{
+    json_add_str(o, "id", k->id);
+    json_add_str(o, "severity", finding_severity_name(k->severity));
+    json_add_str(o, "name", k->name);
+    json_add_str(o, "title", k->title);
 }
 
 void findings_add_json(cJSON *o, const char *key, const struct finding *list, int n)

@@ -61,6 +61,10 @@ char *finding_sentence(const struct finding *f, struct arena *a);
  * become '?'. */
 void finding_print(const struct finding *f, int indent, FILE *out);
 
+/* Text in lines of at most `columns`, broken at blanks and newlines: the first begins at `column`, where `out` is,
+ * those that follow a broken one at `indent`. */
+void finding_put_wrapped(FILE *out, const char *text, int column, int indent, int columns);
+
 /* Adds an array of {id, severity, subject, value, text, evidence, advice, file, line, column, fixable} to `o`, without
  * what is not there. */
 void findings_add_json(struct cJSON *o, const char *key, const struct finding *list, int n);
@@ -75,3 +79,6 @@ struct finding_kind {
     enum finding_severity severity; /* the highest it is reported with */
     const char *title;
 };
+
+/* Adds {id, severity, name, title} to `o`; no name where the id is one. */
+void finding_kind_json(struct cJSON *o, const struct finding_kind *k);

@@ -417,7 +417,7 @@ static void say_failure(const struct judge *j, int cause, struct diag_failure *f
     const struct seen *s = &j->d->events->of[cause];
     f->id = m->id;
     f->remedy =
-        j->d->nccl.peermem && !strncmp(m->remedy, "Load nvidia-peermem", 19)
+        j->d->nccl.peermem && !strcmp(m->id, "reg-mr")
             ? "nvidia-peermem is loaded. A GeForce card has no GPUDirect RDMA: NCCL_NET_GDR_LEVEL=LOC does "
               "without. Otherwise load it anew after the HCA's driver (OFED), or build the GPU's driver after it."
             : m->remedy;

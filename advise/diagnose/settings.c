@@ -215,9 +215,8 @@ static int is_name(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The value behind `key`: key=value, 'key': value, "key": {"device": "cpu"}. NULL when the key is not there, or in
- * prose
- * (`key=value`). */
+/* The value behind `key`: key=value, 'key': value, "key": {"device": "cpu"}. NULL when the key is not there, or
+ * stands in prose (`key=value`). */
 static const char *value_of(const char *line, const char *key)
 {
     const char *at = strstr(line, key);

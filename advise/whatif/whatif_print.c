@@ -3,9 +3,9 @@
 #include "advise/whatif/whatif.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "core/coll.h"
+#include "core/finding.h"
 #include "core/json.h"
 #include "core/units.h"
 #include "envgen/predict/predict.h"
@@ -123,15 +123,7 @@ static int is_unvalidated(const struct whatif *w)
 #define COLUMNS 100
 static void print_row(const char *label, const char *text, FILE *out)
 {
-    const int indent = 25;
-    int column = fprintf(out, "  %-22s ", label);
-    for (const char *p = text; *p; p += strspn(p, " ")) {
-        int n = (int)strcspn(p, " ");
-        if (column > indent && column + 1 + n > COLUMNS)
-            column = fprintf(out, "\n%*s", indent, "") - 1;
-        column += fprintf(out, " %.*s", n, p);
-        p += n;
-    }
+    finding_put_wrapped(out, text, fprintf(out, "  %-22s  ", label), 26, COLUMNS);
     fputc('\n', out);
 }
 

@@ -121,6 +121,11 @@ out:
     return rc;
 }
 
+double bench_left_s(const struct bench_results *r, double budget_s)
+{
+    return r->count ? r->items[r->count - 1].left_s : budget_s;
+}
+
 double bench_journal_left_s(const char *path)
 {
     struct arena *a = arena_new();
@@ -132,7 +137,7 @@ double bench_journal_left_s(const char *path)
         const char *eol = memchr(text, '\n', bytes);
         struct bench_results *r = eol ? bench_results_parse(path, text, bytes, NULL, &e) : NULL;
         if (r)
-            left_s = r->count ? r->items[r->count - 1].left_s : read_budget(text, (size_t)(eol - text));
+            left_s = bench_left_s(r, read_budget(text, (size_t)(eol - text)));
         bench_results_free(r);
     }
     arena_free(a);

@@ -86,8 +86,9 @@ struct bench_journal {
  * any), and reads it: broken lines are reported to `log`. */
 int bench_journal_open(struct bench_journal *j, const char *path, const char *topology_hash, double budget_s,
                        int resume, struct log *log, struct err *e);
-/* Seconds that are left of the budget that a journal's run was begun with; 0: nobody has named one, or it cannot be
- * read. */
+/* Seconds that are left of a run's budget behind its last result; 0: nobody has named one. */
+double bench_left_s(const struct bench_results *r, double budget_s);
+/* The same of a journal, also where it cannot be read. */
 double bench_journal_left_s(const char *path);
 /* `n` lines, which also join `results`. They go out in one write followed by fdatasync; where it fails, none does. */
 int bench_journal_append(struct bench_journal *j, const struct bench_result *r, int n, struct err *e);

@@ -26,9 +26,7 @@ void findings_list(int json, FILE *out)
         const char *threshold = threshold_text(k->id, a);
         if (json) {
             cJSON *o = json_append(all);
-            json_add_str(o, "id", k->id);
-            json_add_str(o, "severity", finding_severity_name(k->severity));
-            json_add_str(o, "title", k->title);
+            finding_kind_json(o, k);
             json_add_str(o, "threshold", threshold);
             continue;
         }
