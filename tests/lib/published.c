@@ -1,4 +1,4 @@
-/* published.csv has a line a result, with names of its own for machines; more.csv is told in our words already. */
+/* Rows come from the corpus, the machine of each run from doc/published.tsv. */
 #include "tests/lib/published.h"
 
 #include <stdio.h>
@@ -16,23 +16,6 @@ struct published_run published_runs[PUBLISHED_RUNS];
 struct published_row published_rows[PUBLISHED_MOST];
 int published_nruns, published_nrows, published_unread;
 
-/* The published machines as the bundled ones: the beginning of the name, the first that fits. */
-static const struct mapping {
-    const char *published, *machine;
-    int sockets;
-} machines[] = {
-    {"Azure AKS IPoIB", "azure-ndv4", 1},
-    {"Azure ", "azure-ndv4", 0},
-    {"GCP a3-highgpu", "gcp-a3-high", 0},
-    {"GCP a3-megagpu", "gcp-a3-mega", 0},
-    {"GCP a3-ultragpu", "gcp-a3-ultra", 0},
-    {"AWS p4de", "aws-p4de", 0},
-    {"AWS p4d", "aws-p4d", 0},
-    {"AWS p5", "aws-p5", 0},
-    {"DGX H100", "dgx-h100", 0},
-    {"OCI BM.GPU.H100", "oci-h100", 0},
-};
-
 /* What the recipe of a run says and the tables do not, by the beginning of its name: what was set, as the script that
  * made it sets it, and who launched, as its own log says (nThread, nGpus) or the mpirun beside it. */
 static const struct recipe {
@@ -45,6 +28,8 @@ static const struct recipe {
     /* yumibyte/CS244C-Research: "nThread 1 nGpus 8", "nGpus 4" */
     {"Modal-", "", MODEL_LAUNCH_NODE, 0},
     {"L40S-", "", MODEL_LAUNCH_NODE, 0},
+    /* IP over InfiniBand */
+    {"Azure AKS IPoIB", "NCCL_IB_DISABLE=1", MODEL_LAUNCH_UNKNOWN, 0},
     /* GoogleCloudPlatform/cluster-toolkit examples/gke-a3-highgpu/nccl-config.yaml */
     {"GCP a3-highgpu", "NCCL_ALGO=Ring NCCL_PROTO=Simple NCCL_MIN_NCHANNELS=8 NCCL_MAX_NCHANNELS=8",
      MODEL_LAUNCH_PROCESS, 0},
@@ -96,6 +81,23 @@ static int version_of(const char *text)
     return major * (major == 2 && minor < 9 ? 1000 : 10000) + minor * 100 + patch;
 }
 
+/* Return the machine of a run in the ledger, in `a`; NULL if it is not there. */
+static const char *find_in_ledger(const char *run, struct arena *a)
+{
+    char line[MOST_LINE];
+    const char *found = NULL;
+    FILE *f = fopen(PUBLISHED_LEDGER, "r");
+    while (f && !found && fgets(line, sizeof line, f)) {
+        char *at = line, *name = strsep(&at, "\t");
+        for (int i = 1; i < 3; i++)
+            strsep(&at, "\t");
+        found = at && !strcmp(name, run) ? arena_strdup(a, strsep(&at, "\t")) : NULL;
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
 static const struct recipe *recipe_of(const char *run)
 {
     static const struct recipe unknown = {"", "", MODEL_LAUNCH_UNKNOWN};
@@ -136,12 +138,15 @@ static void put_kin(struct published_run *r, const char *machine)
              kind >= 0 && part ? ", part" : "");
 }
 
-/* Prepares the model of a run. */
-static void model_for(struct published_run *r, const char *machine, int ranks, struct nccl_setup *n,
+/* Prepare the model of a run. The ledger's machine wins over `column`, the table's, which is NULL if it has none. */
+static void model_for(struct published_run *r, const char *column, int ranks, struct nccl_setup *n,
                       const char *settings, struct arena *a)
 {
     struct err e = {0};
     const struct recipe *recipe = recipe_of(r->name);
+    const char *listed = find_in_ledger(r->name, a), *machine = listed ? listed : column;
+    if (!machine)
+        end("not in " PUBLISHED_LEDGER, r->name);
     const char *path = strchr(machine, '/') ? corpus_file(a, arena_printf(a, "nccl-tests/%s", machine)) : NULL;
     struct topology *t = path ? topo_load(path, &e) : machine_topology(machine, r->nodes, &e);
     if (!t)
@@ -185,25 +190,19 @@ static void add_row(const struct published_run *r, uint64_t bytes, double us)
 
 static void add_published(char *f[MOST_FIELDS], struct arena *a)
 {
-    size_t i = 0;
-    while (i < sizeof machines / sizeof *machines &&
-           strncmp(f[1], machines[i].published, strlen(machines[i].published)) != 0)
-        i++;
-    if (i == sizeof machines / sizeof *machines)
-        end("no bundled machine is like it", f[1]);
     char name[96];
     int nodes = atoi(f[3]); /* NOLINT(cert-err34-c): a small number of a table */
     snprintf(name, sizeof name, "%s, %d× %s", f[1], nodes, f[5]);
     struct published_run *r = run_for(name, 0, nodes, f[5]);
-    struct nccl_setup s = {.version = version_of(f[14]), .sockets = machines[i].sockets};
+    struct nccl_setup s = {.version = version_of(f[14])};
     if (!r->model)
-        model_for(r, machines[i].machine, atoi(f[4]), &s, "", a); /* NOLINT(cert-err34-c) */
+        model_for(r, NULL, atoi(f[4]), &s, "", a); /* NOLINT(cert-err34-c) */
     add_row(r, strtoull(f[7], NULL, 10), strtod(f[8], NULL));
 }
 
 static void add_more(char *f[MOST_FIELDS], struct arena *a)
 {
-    if (f[1][0] == '@') { /* a topology that is not among the recorded files */
+    if (f[1][0] == '@' && !find_in_ledger(f[0], a)) { /* a topology that is not among the recorded files */
         published_unread++;
         return;
     }

@@ -4,6 +4,8 @@
 #include "core/hash.h"
 #include "model/model.h"
 
+#define PUBLISHED_LEDGER "doc/published.tsv" /* below the repository, where tests run */
+
 enum { PUBLISHED_MOST = 4000, PUBLISHED_RUNS = 200 };
 
 /* What runs have in common, and what is left out at once: a machine, all of its maker or cloud, all of a generation of

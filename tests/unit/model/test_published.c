@@ -222,8 +222,6 @@ TEST_CASE(band_holds_for_the_unknown)
 
 /* ---- the ledger -------------------------------------------------------------------------------------------------- */
 
-#define LEDGER "doc/published.tsv"
-
 /* Return how many runs of the table that was read are not in the ledger with this use, or with other rows. */
 static int count_unlisted(const char *use)
 {
@@ -232,7 +230,7 @@ static int count_unlisted(const char *use)
         char hex[SHA256_HEX], line[MOST_LINE];
         int listed = 0;
         published_checksum(run, hex);
-        FILE *f = fopen(LEDGER, "r");
+        FILE *f = fopen(PUBLISHED_LEDGER, "r");
         assert_non_null(f);
         while (!listed && fgets(line, sizeof line, f)) {
             char *at = line, *column[8] = {0};
@@ -243,7 +241,7 @@ static int count_unlisted(const char *use)
         }
         fclose(f);
         if (!listed)
-            print_error("%s: not in " LEDGER " as '%s' on %s with %.16s\n", published_runs[run].name, use,
+            print_error("%s: not in " PUBLISHED_LEDGER " as '%s' on %s with %.16s\n", published_runs[run].name, use,
                         published_runs[run].machine, hex);
         unlisted += !listed;
     }
