@@ -16,12 +16,13 @@ struct published_run published_runs[PUBLISHED_RUNS];
 struct published_row published_rows[PUBLISHED_MOST];
 int published_nruns, published_nrows, published_unread;
 
-/* What the recipe of a run says and the tables do not, by the beginning of its name: what was set, as the script that
- * made it sets it, and who launched, as its own log says (nThread, nGpus) or the mpirun beside it. */
+/* What the source of a run says and the tables do not, by the beginning of its name: what was set, as the script that
+ * made it sets it, who launched, as its own log says (nThread, nGpus) or the mpirun beside it, and which GPUs. */
 static const struct recipe {
     const char *run, *settings;
     enum model_launcher launcher; /* nearly all by mpirun or srun with a process for every GPU */
     int version;                  /* where the table has none */
+    int first_gpu;
 } recipes[] = {
     /* microsoft/superbenchmark tests/data: "nThread 1 nGpus 8", and "Launch mode Parallel" as NCCL says before 2.14 */
     {"Azure ND A100", "", MODEL_LAUNCH_NODE, 21003},
@@ -42,6 +43,18 @@ static const struct recipe {
     {"AWS p4d.", "NCCL_ALGO=Ring", MODEL_LAUNCH_PROCESS, 0},
     /* Panlichen/nccl-tests test_scripts/a100_test.py, v100_test_para_8card.py: -t 8 -g 1, a thread for every GPU */
     {"Pan-", "NCCL_ALGO=Ring NCCL_PROTO=Simple", MODEL_LAUNCH_PROCESS, 0},
+    /* skypilot's README and google/dranet's demo: "nThread 1 nGpus 1" */
+    {"A3U-H200-2", "", MODEL_LAUNCH_PROCESS, 0},
+    /* "nThread 1 nGpus 1", NCCL_CROSS_NIC=0, all eight NICs */
+    {"A4-B200-2n-gib", "NCCL_CROSS_NIC=0", MODEL_LAUNCH_PROCESS, 0},
+    /* Oracle's and Slinky's pages: "nThread 1 nGpus 1", "-g 1"; "-g 8" of MI355X */
+    {"OCI-GB300-", "", MODEL_LAUNCH_PROCESS, 0},
+    {"Slinky-GB300-", "", MODEL_LAUNCH_PROCESS, 0},
+    {"OCI-MI355X-", "", MODEL_LAUNCH_NODE, 0},
+    {"SES-MI355X-", "", MODEL_LAUNCH_PROCESS, 0},
+    {"Azure-H200-", "NCCL_MIN_NCHANNELS=32", MODEL_LAUNCH_PROCESS, 0},
+    /* Dell R760xa, "nThread 1 nGpus 2": a GPU of each socket on its own root port, one NIC (NODE in topo -m) */
+    {"L40S-2x2-", "", MODEL_LAUNCH_NODE, 0, .first_gpu = 1},
 };
 
 static void end(const char *what, const char *which)
@@ -155,6 +168,7 @@ static void model_for(struct published_run *r, const char *column, int ranks, st
     n->nodes = r->nodes;
     n->ranks_per_node = ranks / r->nodes;
     n->version = n->version ? n->version : recipe->version;
+    n->first_gpu = recipe->first_gpu;
     apply(recipe->settings, n, a);
     apply(settings, n, a);
     struct model_setup s = {.nccl = *n, .launcher = recipe->launcher};

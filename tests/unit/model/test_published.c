@@ -222,13 +222,14 @@ TEST_CASE(band_holds_for_the_unknown)
 
 /* ---- the ledger -------------------------------------------------------------------------------------------------- */
 
-/* Return how many runs of the table that was read are not in the ledger with this use, or with other rows. */
+/* Return how many runs of the table that was read are not in the ledger with this use, launch and rows. */
 static int count_unlisted(const char *use)
 {
     int unlisted = 0;
     for (int run = 0; run < published_nruns; run++) {
         char hex[SHA256_HEX], line[MOST_LINE];
         int listed = 0;
+        const char *launch = published_runs[run].launcher == MODEL_LAUNCH_UNKNOWN ? "assumed" : "stated";
         published_checksum(run, hex);
         FILE *f = fopen(PUBLISHED_LEDGER, "r");
         assert_non_null(f);
@@ -237,12 +238,13 @@ static int count_unlisted(const char *use)
             for (int i = 0; i < 8 && at; i++)
                 column[i] = strsep(&at, "\t\n");
             listed = column[7] && !strcmp(column[0], published_runs[run].name) && !strcmp(column[1], use) &&
-                     !strcmp(column[3], published_runs[run].machine) && !strncmp(column[6], hex, 16) && *column[7];
+                     !strcmp(column[3], published_runs[run].machine) && !strcmp(column[4], launch) &&
+                     !strncmp(column[6], hex, 16) && *column[7];
         }
         fclose(f);
         if (!listed)
-            print_error("%s: not in " PUBLISHED_LEDGER " as '%s' on %s with %.16s\n", published_runs[run].name, use,
-                        published_runs[run].machine, hex);
+            print_error("%s: not in " PUBLISHED_LEDGER " as '%s' on %s, launch %s, with %.16s\n",
+                        published_runs[run].name, use, published_runs[run].machine, launch, hex);
         unlisted += !listed;
     }
     return unlisted;
