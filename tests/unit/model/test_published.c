@@ -2,7 +2,7 @@
  * may get better than the committed table but not worse.
  *
  * The errors found are written to build/model-errors.tsv, in the form of the table; build/perf/perf_model_truth -v
- * prints every row. */
+ * prints every row. Judges figures: not run with sanitizers. */
 #include "core/stats.h"
 #include "model/constants.h"
 #include "probe/machines/hardware.h"

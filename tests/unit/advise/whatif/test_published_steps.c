@@ -1,7 +1,7 @@
 /* Whole steps against published ones (tests/fixtures/workload/published_steps.tsv): how far the prediction is off, and
  * whether its interval holds. Rows marked "fit" set constants; the goals are those of the rows marked "held", which
  * never do: dense within 1.5 times, experts and RL within 2, intervals hold four of five. Prints the table to
- * build/published-steps.tsv. */
+ * build/published-steps.tsv. Judges figures: not run with sanitizers. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Measured times that are too long for the machine, and the causes that are named. */
+/* Measured times that are too long for the machine, and the causes that are named. Judges figures: not run with
+ * sanitizers. */
 #include "advise/whatif/whatif.h"
 #include "core/coll.h"
 #include "probe/machines/machines.h"

@@ -1,7 +1,7 @@
 /* The search where launches are cheap to start and calls are slow: OpenMPI over TCP on four nodes with unequal rails.
  * Times are formulas of OpenMPI's algorithms on links of 50, 100 and 200 Mbit/s, where broadcasts gain threefold, or of
  * 100, 200, 400 and 800 Mbit/s and one that is as fast as memory, where the slowest takes a hundred times the fastest;
- * on a simulated clock; candidates are the engine's own. */
+ * on a simulated clock; candidates are the engine's own. Judges figures: not run with sanitizers. */
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -36,7 +36,7 @@ static void same_answers(const struct tuner_index *a, const struct tuner_index *
     float cost[ALGO_COUNT * PROTO_COUNT];
     assert_int_equal(tuner_index_rules(a), tuner_index_rules(b));
     assert_int_equal(tuner_index_is_scanned(a), tuner_index_is_scanned(b));
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 600; i++) {
         for (int k = 0; k < ALGO_COUNT * PROTO_COUNT; k++)
             cost[k] = rnd(4) ? (float)rnd(9) : -1;
         uint64_t bytes = rnd(8) ? rnd(UINT64_C(1) << rnd(36)) : UINT64_MAX - rnd(2);

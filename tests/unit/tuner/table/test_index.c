@@ -169,7 +169,7 @@ static void agrees_with_first_match(void **unused)
 {
     (void)unused;
     static struct tuner_rule rules[300];
-    for (int round = 0; round < 800; round++) {
+    for (int round = 0; round < 200; round++) {
         struct tuner_table t = {.rules = rules, .count = 1 + rnd(round % 10 ? 40 : 300)};
         for (size_t i = 0; i < t.count; i++)
             rules[i] = any_rule();
