@@ -13,7 +13,8 @@
  * src/graph/topo.h, 2.28.9: 20 of 25 GB/s, 20.6 of 25, 40.1 of 50); Volta and CDNA 3 fitted. Of NVLS: the same times
  * nvlsEfficiency of src/graph/tuning.cc, which was fitted for Hopper (0.70 there). Channels: near perChMaxRingLL128Bws
  * and llMaxBws there. Hops: hwLatencies there, row NVLINK; LL128 of Hopper and Blackwell fitted. The rest was fitted,
- * where there were results: Ampere and Hopper; Pascal, Volta and Ada follow Ampere, Blackwell follows Hopper. */
+ * where there were results: Ampere and Hopper; Pascal, Volta and Ada follow Ampere, Blackwell follows Hopper, RTX
+ * PRO, GeForce and GB10 follow Blackwell. */
 static const struct model_gpu gpus[] = {
     /*            sm   arch    links  NVLS   GB/s of a channel  peer  start hops              net fill  NVLS,
                                efficiency    LL  LL128 Simple               LL   LL128 Simple           fill */
@@ -23,6 +24,7 @@ static const struct model_gpu gpus[] = {
     {"Ada",       86,  NULL,   0.80,  0,     {6,   20,   22},   0.9,   7.0,  {0.6, 1.9, 3.4},  0,  0.60, 0,  0, MODEL_FITTED},
     {"Hopper",    90,  NULL,   0.824, 0.69,  {16,  36.7, 44},   0.5,   7.0,  {0.6, 1.6, 3.4},  0,  0.09, 12, 10, MODEL_FITTED},
     {"Blackwell", 100, NULL,   0.802, 0.594, {18,  40.0, 60},   0.5,   7.0,  {0.6, 1.4, 3.4},  0,  0.10, 12, 10, MODEL_FITTED},
+    {"Blackwell RTX", 120, NULL, 0.802, 0, {18,  40.0, 60},   0.5,   7.0,  {0.6, 1.4, 3.4},  0,  0.10, 0,  0, MODEL_FOLLOWS},
     {"CDNA 2",    0, "gfx90",  0.70,  0,     {4,   0,    22},   0.9,   7.0,  {0.5, 1.0, 3.0},  90, 0.22, 0,  0, MODEL_FOLLOWS},
     {"CDNA 3",    0, "gfx94",  0.70,  0,     {10,  30,   40},   0.9,   7.0,  {0.5, 1.0, 3.0},  90, 0.22, 0,  0, MODEL_FITTED},
     {"CDNA 4",    0, "gfx95",  0.70,  0,     {10,  30,   40},   0.9,   7.0,  {0.5, 1.0, 3.0},  90, 0.22, 0,  0, MODEL_FOLLOWS},

@@ -75,6 +75,8 @@ static void add_pcie(struct model_links *l, struct arena *a)
     l->socket_out = indices(a, c->nobjects);
     l->socket_in = indices(a, c->nobjects);
     double socket = model_socket_GBps(c);
+    const struct hw_gpu *hw = c->ngpus ? hw_gpu_of(c, &c->gpus[0]) : NULL;
+    double memory = hw && hw->shares_memory ? hw->mem_GBps : model_common.host_GBps;
     for (int i = 0; i < c->nobjects; i++) {
         const struct topo_gpu *gpu = NULL;
         for (int k = 0; k < c->ngpus; k++)
@@ -86,7 +88,7 @@ static void add_pcie(struct model_links *l, struct arena *a)
             l->pcie_down[i] = add_link(l, GBps, "PCIe of ", name_of(c, i));
         }
         if (c->objects[i].parent < 0) {
-            l->memory[i] = add_link(l, model_common.host_GBps, "host memory", NULL);
+            l->memory[i] = add_link(l, memory, "host memory", NULL);
             l->socket_out[i] = add_link(l, socket, "the link between sockets", NULL);
             l->socket_in[i] = add_link(l, socket, "the link between sockets", NULL);
         }

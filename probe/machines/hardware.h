@@ -21,11 +21,12 @@ struct hw_gpu {
     enum topo_link_kind link_kind; /* of the links below */
     int links;                     /* NVLink or XGMI links of one GPU; 0 none, or only with bridges that few have */
     double link_GBps;              /* of one link, one direction, as specified; also of the bridges that few have */
-    int switched;    /* NVSwitches that the usual baseboard puts them on, the links spread evenly; 0 none */
-    int bridge;      /* that many neighbours are joined by a bridge; 0: all GPUs of a board */
-    int domain_gpus; /* GPUs of several nodes that share the NVSwitches; 0: those of a node */
-    double c2c_GBps; /* to its own CPU, one direction: two GPUs of one CPU have half of its links each; 0 none */
-    int no_p2p;      /* the driver refuses peer-to-peer traffic over PCIe, and GPUDirect RDMA */
+    int switched;      /* NVSwitches that the usual baseboard puts them on, the links spread evenly; 0 none */
+    int bridge;        /* that many neighbours are joined by a bridge; 0: all GPUs of a board */
+    int domain_gpus;   /* GPUs of several nodes that share the NVSwitches; 0: those of a node */
+    double c2c_GBps;   /* to its own CPU, one direction: two GPUs of one CPU have half of its links each; 0 none */
+    int shares_memory; /* its memory is the CPU's */
+    int no_p2p;        /* the driver refuses peer-to-peer traffic over PCIe, and GPUDirect RDMA */
 };
 
 extern const struct hw_gpu hw_gpus[];               /* ends with a NULL name */

@@ -358,7 +358,7 @@ static void add_nic(struct building *b, int parent, enum purpose p, int again)
     o.vendor = hw->vendor;
     o.device = hw->device;
     o.pci_class = nic->layer == TOPO_LINK_INFINIBAND ? CLASS_INFINIBAND : CLASS_ETHERNET;
-    set_link(b, &o, hw->pcie_GTps, hw->pcie_width);
+    set_link(b, &o, hw->pcie_GTps, nic->lanes ? nic->lanes : hw->pcie_width);
     int object = build_object(b->t, b->c, o);
     if (p == COMPUTE && !b->size.ports++)
         b->size.first_nic = object;

@@ -11,6 +11,7 @@ struct machine_nic {
     const char *rdma;   /* "mlx5_%d": its RDMA device; NULL: it has none. NICs with the same pattern are numbered on */
     const char *netdev; /* "eth%d": the same for its interface */
     enum topo_link_layer layer;
+    int lanes; /* of PCIe; 0: the card's */
 };
 
 /* The layout is a line of NUMA nodes, "0: … 1: …", with what hangs on each:

@@ -79,6 +79,13 @@ const struct machine machines[] = {
      .compute = IB("connectx-8", 800), .storage = STORAGE("bluefield-3", 200),
      .management = SOCKETS("x550", 10),
      .source = "NVIDIA DGX B300 data sheet"},
+    {/* With a cable in one port of 200 Gb/s: a function on each of the card's two PCIe links has half. */
+     "dgx-spark", "NVIDIA DGX Spark", "ARM, Cortex-X925", "aarch64", NULL, "gb10",
+     "0: (G) (N) (N)", 32,
+     .compute = {"connectx-7", 100, "mlx5_%d", "rdma%d", ETHERNET, .lanes = 4},
+     .source = "https://www.servethehome.com/the-nvidia-gb10-connectx-7-200gbe-networking-is-really-different: two links "
+               "of four lanes of PCIe 5; https://github.com/mark-ramsey-ri/vllm-dgx-spark/issues/1: NCCL uses both, "
+               "without GPUDirect RDMA"},
     {/* A compute tray; 18 of them share the rack's NVLink switches. Their GPUs are reached over NVLink-C2C. */
      "gb200-nvl72", "NVIDIA GB200 NVL72 compute tray", GRACE, "aarch64", NULL, "gb200",
      "0: 2(G) 2(N) (S) (M) 1: 2(G) 2(N) (S)", 32,
@@ -168,6 +175,11 @@ const struct machine machines[] = {
      .compute = EFA("efa4", 400), .management = SOCKETS("ena", 100),
      .source = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-acc-inst-types.html: eight network cards; "
                "assumed: one beside each GPU, as in P5 and P5en"},
+    {"aws-p6-b300", "Amazon EC2 p6-b300.48xlarge", XEON_8570, NULL, "Nitro", "b300",
+     "0: (M) 4([GNN]) 1: 4([GNN])", 32, .switch_GTps = 64,
+     .compute = EFA("efa4", 400), .management = SOCKETS("ena", 300),
+     .source = "https://aws.amazon.com/blogs/aws/accelerate-large-scale-ai-applications-with-the-new-amazon-ec2-p6-b300-"
+               "instances: 6.4 Tb/s of EFA, 300 Gb/s of ENA; assumed: two adapters of 400 Gb/s beside each GPU, the CPU"},
     {"gcp-a2-ultra", "Google Compute Engine a2-ultragpu-8g", XEON_CASCADE, NULL, "KVM", "a100-sxm-80",
      "0: 2[GG] N 1: 2[GG]", 16,
      .compute = SOCKETS("gvnic", 100),
@@ -191,6 +203,12 @@ const struct machine machines[] = {
      .management = SOCKETS("gvnic", 200),
      .source = "https://cloud.google.com/compute/docs/accelerator-optimized-machines#a4-vms: B200, ConnectX-7, two "
                "gVNICs, Emerald Rapids; assumed: PCI tree as in A3 Ultra"},
+    {"gcp-a4x-max", "Google Compute Engine a4x-maxgpu-4g-metal", GRACE, "aarch64", NULL, "gb300",
+     "0: 2(G) 2(Nn) 1: 2(G) 2(Nn)", 64,
+     .compute = ROCE("connectx-8", 400),
+     .source = "https://cloud.google.com/compute/docs/accelerator-optimized-machines: A4X Max, bare metal, four GB300, "
+               "six NICs, 3,600 Gb/s; assumed: four are ConnectX-8 with two ports of 400 Gb/s; the other two are left "
+               "out; NUMA nodes as in gb300-nvl72"},
     {"oci-a100", "Oracle Cloud BM.GPU.A100-v2.8", EPYC_7J13, NULL, NULL, "a100-sxm-80",
      "3: ([GGNnNn]) 1: ([GGNnNn]) (M) 0: 2: 4: 6: 7: ([GGNnNn]) 5: ([GGNnNn])", 16,
      .compute = ROCE("connectx-5-ex", 100), .management = SOCKETS("connectx-5-ex", 50),
@@ -231,6 +249,11 @@ const struct machine machines[] = {
      "0: ([GGGGN]) (M) 1: ([GGGGN])", 32,
      .compute = ROCE("connectx-7", 200), .management = SOCKETS("x550", 10),
      .source = "NVIDIA L40S data sheet; NVIDIA-Certified Systems Configuration Guide"},
+    {"8xrtxpro6000", "8 x RTX PRO 6000 Server Edition with four ConnectX-8", XEON_6776P, NULL, NULL, "rtxpro6000",
+     "0: 2([GGNn]) (M) 1: 2([GGNn])", 32,
+     .compute = ROCE("connectx-8", 400), .management = SOCKETS("x550", 10),
+     .source = "https://developer.nvidia.com/blog/nvidia-connectx-8-supernics-advance-ai-platform-architecture-with-pcie-"
+               "gen6-connectivity: two GPUs behind the switch of each ConnectX-8; assumed: the CPU, two ports each"},
     {"8xa100-pcie", "8 x A100 80GB PCIe in a 4U server", EPYC_7763, NULL, NULL, "a100-pcie-80",
      "0: ([GGGGN]) (M) 1: ([GGGGN])", 16,
      .compute = IB("connectx-6", 200), .management = SOCKETS("x550", 10),

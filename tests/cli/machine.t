@@ -19,16 +19,16 @@ A machine by name
 Every machine and GPU is still known
 
   $ nccltune probe --list-machines | sed -n 's/^\([^ ]\+\) .*/\1/p' | paste -sd ' ' | fold -s -w 110
-  dgx-1v dgx-2 dgx-a100 dgx-a100-40 dgx-h100 dgx-h200 dgx-b200 dgx-b300 gb200-nvl72 gb300-nvl72 hgx-a100-4
-  hgx-a100-8 hgx-h100 hgx-h200 hgx-h20 hgx-b200 azure-ndv2 azure-ndv4 azure-ndmv4 azure-ndv5 azure-ndv5-h200
-  azure-ndv5-mi300x aws-p3dn aws-p4d aws-p4de aws-p5 aws-p5en aws-p6-b200 gcp-a2-ultra gcp-a3-high gcp-a3-mega
-  gcp-a3-ultra gcp-a4 oci-a100 oci-h100 mi250x mi300x mi325x mi350x mi355x 4xl40s-pcie 8xl40s 8xa100-pcie
-  8xh100-nvl 4x4090
+  dgx-1v dgx-2 dgx-a100 dgx-a100-40 dgx-h100 dgx-h200 dgx-b200 dgx-b300 dgx-spark gb200-nvl72 gb300-nvl72
+  hgx-a100-4 hgx-a100-8 hgx-h100 hgx-h200 hgx-h20 hgx-b200 azure-ndv2 azure-ndv4 azure-ndmv4 azure-ndv5
+  azure-ndv5-h200 azure-ndv5-mi300x aws-p3dn aws-p4d aws-p4de aws-p5 aws-p5en aws-p6-b200 aws-p6-b300
+  gcp-a2-ultra gcp-a3-high gcp-a3-mega gcp-a3-ultra gcp-a4 gcp-a4x-max oci-a100 oci-h100 mi250x mi300x mi325x
+  mi350x mi355x 4xl40s-pcie 8xl40s 8xrtxpro6000 8xa100-pcie 8xh100-nvl 4x4090
   $ nccltune probe --list-gpus | sed -n 's/^\([^ ]\+\) .*/\1/p' | paste -sd ' ' | fold -s -w 110
   p100-sxm2 p100-pcie v100-sxm2 v100-sxm2-32 v100-sxm3 v100-pcie v100-pcie-32 t4 a100-sxm a100-sxm-80 a800-sxm
   a100-pcie a100-pcie-80 a10g a10 rtx3090 l40s l40 l4 rtx6000ada rtx4090 h100-sxm h800-sxm h20 h100-pcie
-  h100-nvl h200-sxm h200-nvl gh200 b200 gb200 b300 gb300 rtxpro6000 rtx5090 mi50 mi100 mi250x mi300x mi300a
-  mi325x mi350x mi355x
+  h100-nvl h200-sxm h200-nvl gh200 b200 gb200 b300 gb300 rtxpro6000 gb10 rtx5090 mi50 mi100 mi250x mi300x
+  mi300a mi325x mi350x mi355x
   $ nccltune probe --machine azure_ndv5
   nccltune probe: 'azure_ndv5' *did you mean azure-ndv5?* (glob)
   Try 'nccltune probe --help'.

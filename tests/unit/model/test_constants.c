@@ -10,12 +10,15 @@ TEST_CASE(generations)
         const char *arch, *name;
         int is_assumed;
     } cases[] = {
-        {{60, 60}, NULL, "Pascal", 0},      {{69, 69}, NULL, "Pascal", 0},    {{70, 70}, NULL, "Volta", 0},
-        {{79, 79}, NULL, "Volta", 0},       {{80, 80}, NULL, "Ampere", 0},    {{86, 86}, NULL, "Ada", 0},
-        {{89, 89}, NULL, "Ada", 0},         {{90, 90}, NULL, "Hopper", 0},    {{100, 100}, NULL, "Blackwell", 0},
-        {{120, 120}, NULL, "Blackwell", 0}, {{80, 90}, NULL, "Ampere", 0},    {{90, 80}, NULL, "Ampere", 0},
-        {{0, 90}, NULL, "Hopper", 0},       {{90, 0}, NULL, "Hopper", 0},     {{0, 0}, NULL, "Ampere", 1},
-        {{59, 59}, NULL, "Ampere", 1},      {{0, 0}, "gfx90a", "CDNA 2", 0},  {{0, 0}, "gfx942", "CDNA 3", 0},
+        {{60, 60}, NULL, "Pascal", 0},      {{69, 69}, NULL, "Pascal", 0},
+        {{70, 70}, NULL, "Volta", 0},       {{79, 79}, NULL, "Volta", 0},
+        {{80, 80}, NULL, "Ampere", 0},      {{86, 86}, NULL, "Ada", 0},
+        {{89, 89}, NULL, "Ada", 0},         {{90, 90}, NULL, "Hopper", 0},
+        {{100, 100}, NULL, "Blackwell", 0}, {{120, 120}, NULL, "Blackwell RTX", 0},
+        {{80, 90}, NULL, "Ampere", 0},      {{90, 80}, NULL, "Ampere", 0},
+        {{0, 90}, NULL, "Hopper", 0},       {{90, 0}, NULL, "Hopper", 0},
+        {{0, 0}, NULL, "Ampere", 1},        {{59, 59}, NULL, "Ampere", 1},
+        {{0, 0}, "gfx90a", "CDNA 2", 0},    {{0, 0}, "gfx942", "CDNA 3", 0},
         {{0, 0}, "gfx950", "CDNA 4", 0},    {{0, 0}, "gfx1100", "CDNA 3", 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -190,6 +190,10 @@ TEST_CASE(pcie_boxes)
     loads = arena_alloc(b.a, (size_t)b.l->n * sizeof *loads);
     assert_int_equal(model_way_gpus(b.l, 0, 1, 1, loads), MODEL_WAY_MEMORY);
     clear(&b);
+    make_up(&b, "dgx-spark", 2); /* no copy is slower than the memory that CPU and GPU share */
+    lay(&b);
+    assert_true(about(link_GBps(&b, "host memory"), hw_gpu_find("gb10")->mem_GBps));
+    clear(&b);
 }
 
 /* RCCL's channels: a NIC for each, and no copy through host memory, whatever NCCL's search would do. */

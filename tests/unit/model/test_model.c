@@ -217,8 +217,9 @@ TEST_CASE(without_results)
     static const struct {
         const char *machine;
         int nodes, unvalidated;
-    } cases[] = {{"aws-p5", 2, 0}, {"aws-p6-b200", 2, 1}, {"aws-p6-b200", 1, 0}, {"mi300x", 1, 0}, {"mi355x", 1, 1}};
-    double wide[5];
+    } cases[] = {{"aws-p5", 2, 0}, {"aws-p6-b200", 2, 1}, {"aws-p6-b200", 1, 0}, {"mi300x", 1, 0},
+                 {"mi355x", 1, 1}, {"dgx-spark", 2, 1},   {"8xrtxpro6000", 1, 1}};
+    double wide[7];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bed b;
         make_up(&b, cases[i].machine, cases[i].nodes);
