@@ -31,10 +31,14 @@ static int take_hcas(const char *value, struct nccl_setup *s, struct arena *a)
     return 0;
 }
 
+/* As NCCL reads it: a word is 0, text behind a number ends it, and what is no number keeps the default. */
 static int number(const char *value, int64_t high, int *out)
 {
     int64_t n = 0;
-    if (env_parse_number(value, &n) != ENV_NUMBER || n < 0 || n > high)
+    const enum env_number is = env_parse_number(value, &n);
+    if (is == ENV_NUMBER_EMPTY || is == ENV_NUMBER_RANGE)
+        return 0;
+    if (n < 0 || n > high)
         return -1;
     *out = (int)n;
     return 0;
@@ -51,7 +55,7 @@ static int release_of(const struct nccl_setup *s)
 /* 0 off, 1 on, 2 by itself. */
 static int is_off(const char *value, int *off)
 {
-    int on = 0, rc = number(value, 2, &on);
+    int on = !*off, rc = number(value, 2, &on);
     *off = !on;
     return rc;
 }
@@ -77,29 +81,27 @@ static int take_net(const char *value, struct nccl_setup *s, struct arena *a)
 
 static int take_cross(const char *value, struct nccl_setup *s, struct arena *a)
 {
-    int cross = 0;
+    int cross = 2;
     (void)a;
     int rc = number(value, 2, &cross);
     s->cross_nic = cross ? cross : 3; /* see nccl_setup */
     return rc;
 }
 
-/* The farthest way, "LOC" to "SYS", and 1. */
+/* The farthest way, "LOC" to "SYS", and 1; NCCL ignores what it does not know. */
 static int level(const char *value, const struct nccl_setup *s, int *within)
 {
     const char *name = env_parse_level(value, release_of(s));
     for (int i = PATH_LOC; name && i < PATH_UNKNOWN; i++)
         if (!strcmp(path_class_name((enum path_class)i), name))
             *within = i + 1;
-    return name ? 0 : -1;
+    return 0;
 }
 
 static int take_p2p_level(const char *value, struct nccl_setup *s, struct arena *a)
 {
-    int within = 0, rc = level(value, s, &within);
     (void)a;
-    s->p2p_within = rc || s->p2p_off ? s->p2p_within : within;
-    return rc;
+    return s->p2p_off ? 0 : level(value, s, &s->p2p_within);
 }
 
 /* 1 wins over NCCL_P2P_LEVEL, whichever comes first. */

@@ -121,13 +121,16 @@ static int exists(const struct nccl_model *m, int coll, int algo, int proto)
     }
 }
 
-/* LL128 relies on 128-byte stores that arrive whole, which not every path keeps. */
-static int ll128_enabled(const struct nccl_model *m, const struct nccl_graph *g)
+/* LL128 relies on 128-byte stores that arrive whole, which not every path keeps. NCCL_PROTO takes the check away: with
+ * LL128 left on its list, LL128 is used anyway. */
+static int ll128_enabled(const struct nccl_model *m, const struct nccl_graph *g, int coll)
 {
     static const int proven[] = {70, 80, 90, 100, 120};
 
     if (m->rccl)
         return rccl_ll128(m);
+    if (m->setup.protos[coll] & 1u << PROTO_LL128)
+        return 1;
     if (g->type_intra > PATH_NVB || g->type_inter > (m->sm >= 90 ? PATH_PXN : PATH_PXB))
         return 0;
     if (m->sm != m->sm_most && !(m->version >= 23000 && m->sm >= 90))
@@ -306,7 +309,8 @@ void nccl_cost_fill(struct nccl_model *m)
         double steps = coll == COLL_ALLREDUCE ? 2.0 * (m->ranks - 1) : gathers(coll) ? m->ranks - 1 : m->ranks;
         for (int algo = 0; algo < ALGO_COUNT; algo++)
             for (int proto = 0; proto < PROTO_COUNT; proto++) {
-                if (!exists(m, coll, algo, proto) || (proto == PROTO_LL128 && !ll128_enabled(m, graph_of(m, algo))))
+                if (!exists(m, coll, algo, proto) ||
+                    (proto == PROTO_LL128 && !ll128_enabled(m, graph_of(m, algo), coll)))
                     continue;
                 m->bw[coll][algo][proto] = bandwidth_of(&v, coll, algo, proto, steps);
                 m->latency[coll][algo][proto] = latency_of(&v, coll, algo, proto, steps);

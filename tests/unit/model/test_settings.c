@@ -95,12 +95,31 @@ TEST_CASE(lists_of_hcas)
     arena_free(a);
 }
 
+/* A word is 0, what follows a number is cut off, and a number that does not fit or an unknown level changes nothing. */
+TEST_CASE(values_as_nccl_reads_them)
+{
+    struct arena *a = arena_new();
+    struct nccl_setup s;
+    assert_int_equal(apply("NCCL_P2P_DISABLE", "yes", &s, a), 0);
+    assert_int_equal(s.p2p_off, 0);
+    assert_int_equal(apply("NCCL_IB_DISABLE", "1 # off", &s, a), 0);
+    assert_int_equal(s.sockets, 1);
+    assert_int_equal(apply("NCCL_NVLS_ENABLE", "true", &s, a), 0);
+    assert_int_equal(s.no_nvls, 1);
+    assert_int_equal(apply("NCCL_NVLS_ENABLE", "99999999999999999999", &s, a), 0);
+    assert_int_equal(s.no_nvls, 0);
+    assert_int_equal(apply("NCCL_MIN_CTAS", "8M", &s, a), 0);
+    assert_int_equal(s.min_channels, 8);
+    assert_int_equal(apply("NCCL_P2P_LEVEL", "far", &s, a), 0);
+    assert_int_equal(s.p2p_within, 0);
+    arena_free(a);
+}
+
 TEST_CASE(what_the_model_is_silent_on)
 {
     static const char *const silent[][2] = {
         {"NCCL_IB_QPS_PER_CONNECTION", "4"}, {"NCCL_BUFFSIZE", "8388608"}, {"NCCL_NET", "AWS Libfabric"},
-        {"NCCL_MIN_CTAS", "many"},           {"NCCL_MAX_CTAS", "1000"},    {"NCCL_CROSS_NIC", "-1"},
-        {"NCCL_P2P_DISABLE", "yes"},         {"NCCL_P2P_LEVEL", "far"},
+        {"NCCL_MAX_CTAS", "1000"},           {"NCCL_CROSS_NIC", "-1"},
     };
     struct arena *a = arena_new();
     struct nccl_setup s;
