@@ -57,7 +57,7 @@ static int edit_of(const struct lint *l, const struct lint_finding *f, struct ed
 /* What may be corrected unasked: where the next run does the same as before. */
 static int is_safe(const struct lint_finding *f)
 {
-    return !f->changes && f->severity != FINDING_NOTE;
+    return !f->changes;
 }
 
 static size_t errors_in(const struct lint *l, const struct lint_text *t)

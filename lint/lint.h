@@ -104,6 +104,6 @@ struct lint_fixed {
                          ..."; "" none. Of the struct lint */
 };
 
-/* Correct the n-th document. `all` 0: only where the next run does the same as before; notes stay. Error: the corrected
+/* Correct the n-th document. `all` 0: only where the next run does the same as before. Error: the corrected
  * text could not be read again, or n is past the last; `text` is NULL then. */
 int lint_fix(const struct lint *l, size_t n, int all, struct lint_fixed *out, struct err *e);

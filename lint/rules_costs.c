@@ -267,7 +267,8 @@ static void check_predicted(struct lint *l, const struct lint_setting *s)
     const struct predicted_cost *c = cost_of(l, s);
     if (c && c->factor >= WORTH)
         add_to_finding(l, s, NT_PREDICTED_COST,
-                       arena_printf(l->arena, "On %d of these nodes an AllReduce %s (predicted).", c->nodes, c->text),
+                       arena_printf(l->arena, "On %d of these nodes an AllReduce %s (predicted%s).", c->nodes, c->text,
+                                    c->alone ? " for this line alone; with the others no AllReduce is possible" : ""),
                        "Remove it, unless a test without it fails on these nodes.");
 }
 

@@ -275,18 +275,30 @@ static void check_class(struct lint *l, const struct lint_setting *s, const stru
                   "Name interfaces that this class has.");
 }
 
-/* NCCL_IB_HCA: compute ports that the list keeps from NCCL. A list that leaves nothing at all has its own finding. */
+/* NCCL_IB_HCA: ports for storage or management that the list gives to NCCL, and compute ports that it keeps from it. A
+ * list that leaves nothing at all has its own finding. */
 static void check_idle(struct lint *l, const struct lint_setting *s, const struct env_devices *d,
                        const struct lint_class *of)
 {
     const struct topo_class *c = of->c;
     const struct port_verdict *verdicts = of->verdicts;
-    int kept = 0, usable = 0, active = 0, active_kept = 0;
+    int kept = 0, usable = 0, active = 0, active_kept = 0, others = 0;
+    const char *list = "";
     for (int i = 0; i < c->nports; i++) {
         int up = c->ports[i].hca && c->ports[i].state == TOPO_STATE_ACTIVE;
+        int takes = up && env_devices_select(d, c->ports[i].hca, c->ports[i].port);
         active += up;
-        active_kept += up && env_devices_select(d, c->ports[i].hca, c->ports[i].port);
+        active_kept += takes;
+        if (takes && !verdicts[i].open && (verdicts[i].role == ROLE_STORAGE || verdicts[i].role == ROLE_MANAGEMENT))
+            list = arena_printf(l->arena, "%s%s%s (%s)", list, others++ ? ", " : "", c->ports[i].hca,
+                                role_name(verdicts[i].role));
     }
+    const char *compute = roles_hca_list(c, verdicts, l->arena);
+    if (others && compute)
+        lint_find(l, NT_OTHER_PORTS, s,
+                  arena_printf(l->arena, "On node class %s the list gives NCCL ports of other traffic: %s.",
+                               of->hcas.class_name, list),
+                  arena_printf(l->arena, "Name the ports for compute traffic alone (%s).", compute));
     if (active_kept == 0 || active_kept == active)
         return;
     for (int i = 0; i < c->nports; i++) {
@@ -298,13 +310,13 @@ static void check_idle(struct lint *l, const struct lint_setting *s, const struc
     }
     if (kept >= (usable < ROLES_MOST_HCAS ? usable : ROLES_MOST_HCAS))
         return;
-    lint_find(l, NT_IDLE_PORTS, s,
-              arena_printf(l->arena,
-                           "On node class %s the list leaves %d of the %d RDMA ports for compute traffic to NCCL; the "
-                           "others stay idle.",
-                           of->hcas.class_name, kept, usable),
-              arena_printf(l->arena, "Name all of them (%s), or measure with nccltune whether fewer do as well.",
-                           roles_hca_list(c, verdicts, l->arena)));
+    lint_find(
+        l, NT_IDLE_PORTS, s,
+        arena_printf(l->arena,
+                     "On node class %s the list leaves %d of the %d RDMA ports for compute traffic to NCCL; the "
+                     "others stay idle.",
+                     of->hcas.class_name, kept, usable),
+        arena_printf(l->arena, "Name all of them (%s), or measure with nccltune whether fewer do as well.", compute));
 }
 
 /* NCCL_NET_FORCE_MERGE: every name must be one device. */

@@ -16,6 +16,13 @@ static struct lint_finding *fix_value(struct lint_finding *f, const char *replac
     return f;
 }
 
+/* The correction says what NCCL reads already. */
+static void keep_effect(struct lint_finding *f)
+{
+    f->severity = FINDING_NOTE;
+    f->changes = 0;
+}
+
 static const char *upper_case(struct lint *l, const char *s)
 {
     char *out = arena_strdup(l->arena, s);
@@ -43,8 +50,7 @@ static void find_word_as_number(struct lint *l, const struct lint_setting *s)
     const char *says =
         arena_printf(l->arena, "NCCL reads a number here, finds none in \"%.40s\" and uses 0.", s->value);
     if (is_one_of(s->value, no)) {
-        fix_value(lint_find(l, NT_WORD_AS_NUMBER, s, says, "Write 0, which has the same effect."), "0")->severity =
-            FINDING_NOTE;
+        keep_effect(fix_value(lint_find(l, NT_WORD_AS_NUMBER, s, says, "Write 0, which has the same effect."), "0"));
     } else if (is_one_of(s->value, yes)) {
         fix_value(lint_find(l, NT_WORD_AS_NUMBER, s, says, "Write 1."), "1");
     } else {
@@ -345,11 +351,11 @@ static void check_level(struct lint *l, const struct lint_setting *s)
         return;
     if (level) {
         if (isdigit((unsigned char)s->value[0]))
-            fix_value(lint_find(l, NT_UNKNOWN_LEVEL, s,
-                                arena_printf(l->arena, "The digit is an old form: %.10s means %s.", s->value, level),
-                                arena_printf(l->arena, "Write %s.", level)),
-                      level)
-                ->severity = FINDING_NOTE;
+            keep_effect(fix_value(
+                lint_find(l, NT_UNKNOWN_LEVEL, s,
+                          arena_printf(l->arena, "The digit is an old form: %.10s means %s.", s->value, level),
+                          arena_printf(l->arena, "Write %s.", level)),
+                level));
         else if (!env_parse_level(s->value, l->low) && l->options.nccl_low)
             lint_find(l, NT_UNKNOWN_LEVEL, s, "Some of the judged releases do not know this distance and ignore it.",
                       "Choose an older name: LOC, NVL, PIX, PXB, PHB, SYS.")

@@ -148,6 +148,7 @@ extern const struct json_kind bench_json_settings, bench_json_groups;
 struct predicted_cost {
     double factor; /* × the time without the setting, at the size where it matters most; 1: no difference is sure */
     int nodes;     /* that this holds for */
+    int alone;     /* without the job's other settings: with them no call can be predicted */
     char text[80]; /* "costs up to 2.0x from 4 MiB up" */
 };
 

@@ -250,8 +250,10 @@ static int lint_setting_cost(const struct topology *t, int nccl, const struct be
     struct setting_cost c = {.factor = 1};
     if (set_jobs_machine(&s, t, nccl))
         return -1;
-    int rc = predict_setting_share(&s.nccl, settings, n, which, COLL_ALLREDUCE, &c);
-    *cost = (struct predicted_cost){.factor = c.factor, .nodes = s.nccl.nodes};
+    int rc = predict_setting_share(&s.nccl, settings, n, which, COLL_ALLREDUCE, &c), alone = rc && n > 1;
+    if (alone)
+        rc = predict_setting_share(&s.nccl, &settings[which], 1, 0, COLL_ALLREDUCE, &c);
+    *cost = (struct predicted_cost){.factor = c.factor, .nodes = s.nccl.nodes, .alone = alone};
     predict_setting_cost_text(&c, cost->text);
     return rc;
 }

@@ -171,6 +171,15 @@ Findings for programs: JSON
   >       value: "1"
   [1]
 
+--fix also writes what NCCL reads already
+
+  $ printf '%s\n' 'export NCCL_IB_DISABLE=false NCCL_P2P_LEVEL=3' 'export NCCL_NVLS_ENABLE=true' 'srun -n16 train' >same.sh
+  $ nccltune lint --fix same.sh 2>/dev/null
+  export NCCL_IB_DISABLE=0 NCCL_P2P_LEVEL=PHB
+  export NCCL_NVLS_ENABLE=true
+  srun -n16 train
+  [1]
+
 The copy on standard output is counted on standard error, too
 
   $ printf '%s\n' 'export NCCL_TREE_THRESHOLD=0' 'export NCCL_BUFFSIZE=8M' 'srun -n16 train' >two.sh
@@ -196,6 +205,28 @@ A line that a later one overrides is judged as overridden alone
   1 NT708
   2 NT508
 
+A list that names storage ports
+
+  $ printf '%s\n' 'export NCCL_IB_HCA==mlx5_0,mlx5_1,mlx5_2' 'srun -n16 train' >storage.sh
+  $ nccltune lint --topology h100.json storage.sh | grep -A2 NT511
+  storage.sh:1:8: warning NT511: NCCL_IB_HCA==mlx5_0,mlx5_1,mlx5_2
+      On node class class0 the list gives NCCL ports of other traffic: mlx5_1 (storage), mlx5_2 (storage).
+      Name the ports for compute traffic alone (=mlx5_0:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_9:1,mlx5_10:1,mlx5_11:1).
+  $ printf '%s\n' 'export NCCL_IB_HCA=mlx5' 'srun -n16 train' | nccltune lint --topology h100.json - | grep -A1 NT511
+  standard input:1:8: warning NT511: NCCL_IB_HCA=mlx5
+      On node class class0 the list gives NCCL ports of other traffic: mlx5_1 (storage), mlx5_2 (storage), mlx5_7 (storage), mlx5_8 (storage).
+
+Costs of settings together; where they leave NCCL nothing, of each alone
+
+  $ printf '%s\n' 'export NCCL_P2P_DISABLE=1 NCCL_PROTO=LL128' 'srun -n16 train' >pair.sh
+  $ nccltune lint --topology h100.json pair.sh | grep -c 'predicted'
+  2
+  $ printf '%s\n' 'export NCCL_P2P_DISABLE=1 NCCL_PROTO=LL NCCL_ALGO=NVLS' 'srun -n16 train' >none.sh
+  $ nccltune lint --topology h100.json none.sh | grep -A1 NT316
+  none.sh:1:8: warning NT316: NCCL_P2P_DISABLE=1
+      Traffic between the GPUs of a node goes through host memory, NVLink unused. On 2 of these nodes an AllReduce costs up to 5.4x up to 256 KiB (predicted for this line alone; with the others no AllReduce is possible).
+  [1]
+
 Every rule is still known
 
   $ nccltune lint --list-rules | awk '{ print $1 ":" $2 }' | sort | paste -sd ' ' | fold -s -w 110
@@ -209,11 +240,11 @@ Every rule is still known
   NT326:warning NT327:note NT401:warning NT402:warning NT403:warning NT404:error NT405:warning NT406:error
   NT407:warning NT408:warning NT409:warning NT410:error NT411:warning NT412:note NT413:warning NT414:error
   NT415:warning NT416:warning NT417:note NT418:warning NT501:warning NT502:error NT503:warning NT504:error
-  NT505:error NT506:error NT507:note NT508:note NT509:error NT510:note NT601:error NT602:error NT603:error
-  NT604:warning NT605:error NT606:error NT607:warning NT608:error NT609:warning NT610:warning NT611:error
-  NT612:error NT613:error NT614:error NT615:error NT616:error NT701:warning NT702:warning NT703:warning
-  NT704:warning NT705:warning NT706:warning NT707:warning NT708:warning NT709:warning NT710:warning
-  NT801:warning NT802:note NT803:warning
+  NT505:error NT506:error NT507:note NT508:note NT509:error NT510:note NT511:warning NT601:error NT602:error
+  NT603:error NT604:warning NT605:error NT606:error NT607:warning NT608:error NT609:warning NT610:warning
+  NT611:error NT612:error NT613:error NT614:error NT615:error NT616:error NT701:warning NT702:warning
+  NT703:warning NT704:warning NT705:warning NT706:warning NT707:warning NT708:warning NT709:warning
+  NT710:warning NT801:warning NT802:note NT803:warning
   $ nccltune lint --list-rules --json | jq -c '.[0] | keys'
   ["id","name","severity","title"]
   $ [ "$(nccltune lint --list-rules --json | jq length)" = "$(nccltune lint --list-rules | grep -c .)" ]
