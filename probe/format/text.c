@@ -9,6 +9,7 @@
 #include "core/units.h"
 #include "probe/format/format.h"
 
+#define MOST_ENDS    8  /* GPUs and ports that need no shorter form */
 #define MOST_CLASSES 16 /* whose differences are told; topology.json has more */
 
 const char *text_inert(struct arena *a, const char *s)
@@ -655,6 +656,8 @@ static int write_text(const struct topology *t, FILE *out, struct err *e)
         if (i)
             fputc('\n', out);
         fprintf(out, "%s\n", text_inert(a, text_hosts(t, i, a)));
+        if (!i && t->classes[i].ngpus + t->classes[i].nports > MOST_ENDS)
+            fputs("(--format short: ports, roles and NCCL_IB_HCA in a few lines)\n", out);
         put_class(out, &t->classes[i], t->nhosts == 1, a);
     }
     put_cluster(out, t, a);

@@ -24,11 +24,13 @@ static void put_evidence(FILE *out, const struct topo_class *c, int port, const 
             is_on_list(v) ? "on" : "not on");
     for (int i = 0; i < n; i++) {
         int speaks = rows[i].role != ROLE_COMPUTE;
+        if (!rows[i].seen) /* nothing is known */
+            continue;
         fprintf(out, "  %-17s %-6s %s\n", rows[i].rule,
                 !speaks   ? ""
                 : decided ? "(no)"
                           : "no",
-                rows[i].seen ? text_inert(a, rows[i].seen) : "-");
+                text_inert(a, rows[i].seen));
         decided |= speaks;
     }
     fprintf(out, "  %-17s %-6s %s\n", "so", "", text_inert(a, v->reason));

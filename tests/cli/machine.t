@@ -3,8 +3,9 @@ nccltune probe --machine: machines by name, and the formats that a topology is w
 A machine by name
 
   $ nccltune probe --machine dgx-h100 --nodes 32 >out
-  $ head -n 2 out
+  $ head -n 3 out
   node[0001-0032], 32 nodes
+  (--format short: ports, roles and NCCL_IB_HCA in a few lines)
   Machine: NVIDIA DGX H100
   $ grep -E '^(GPUs|RDMA ports|NCCL_IB_HCA|  mlx5_1:1 +storage)' out
   GPUs: 8

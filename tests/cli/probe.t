@@ -142,6 +142,19 @@ A machine with neither GPUs nor RDMA ports: where others are shown
   $ nccltune probe --machine dgx-h100 | grep -F -e --from
   [1]
 
+A long output names the short one; --why shows what is known, rule by rule
+
+  $ nccltune probe --machine dgx-h100 | sed -n 2p
+  (--format short: ports, roles and NCCL_IB_HCA in a few lines)
+  $ nccltune probe --machine dgx-h100 --why mlx5_1
+  class0, mlx5_1:1: storage, not on the list for NCCL_IB_HCA
+    state                    active
+    link layer        no     Ethernet at 200 Gb/s, while most of the bandwidth is InfiniBand
+    rate                     200 Gb/s
+    distance          (no)   beside no GPU (nearest: GPU0, NODE, for NCCL PHB), while 8 others are
+    symmetry                 1 beside GPU0
+    so                       Ethernet at 200 Gb/s, while most of the bandwidth is InfiniBand
+
 Lists as JSON
 
   $ nccltune probe --list-machines --json | jq -c '.[] | select(.name == "dgx-h100") | del(.source)'
@@ -209,29 +222,11 @@ Formats of other vendors and programs
   $ nccltune probe --from fixtures/probe/text_issue.txt --why mlx5_bond_0
   class0, mlx5_bond_0:1: storage, not on the list for NCCL_IB_HCA
     state                    active
-    node type                -
-    product data             -
-    virtual function         -
     bond                     *bond0 (glob)
-    port name                -
-    GID table                -
-    access                   -
-    name in a list           -
-    NVLink bridge            -
-    others down              -
-    driver                   -
-    link layer               -
-    board                    -
-    rate                     -
     distance          no     *GPU2, NODE, for NCCL PHB* (glob)
-    fabric                   -
-    subnet                   -
-    subnet manager           -
-    IP network               -
     symmetry                 1 beside GPU2
-    name                     -
     so                       * (glob)
-  $ nccltune probe --from fixtures/probe/text_issue.txt --why mlx5_0:1 | grep -v '^ .* -$' | grep '^class\| no '
+  $ nccltune probe --from fixtures/probe/text_issue.txt --why mlx5_0:1 | grep '^class\| no '
   class0, mlx5_0:1: compute, on the list for NCCL_IB_HCA
   class1, mlx5_0:1: down, not on the list for NCCL_IB_HCA
     state             no     the port is down
