@@ -31,6 +31,7 @@ const struct option_spec cli_machine_options[] = {
     {0, "topology", "FILE", "topology.json, from nccltune probe", option_text, offsetof(struct cli_machine, topology)},
     {0, "from", "FILE", "a recorded machine, in any format of nccltune probe --from; several files are several hosts",
      option_append, offsetof(struct cli_machine, from)},
+    {0, "merge", NULL, "the files of --from describe one node", option_flag, offsetof(struct cli_machine, merge)},
     {0, "gpu", "NAME", "its GPUs, if the file does not name them, such as h100-sxm", option_text,
      offsetof(struct cli_machine, gpu), .word = cli_gpu_word},
     {0, "link-rate", "N", "Gb/s of the RDMA ports whose rate the file does not say, such as 400", option_number,
@@ -67,9 +68,15 @@ struct topology *cli_machine_open(const struct cli_machine *m, struct log *log, 
         err_set(e, ERR_USAGE, "%s completes what --topology or --from leaves out", m->gpu ? "--gpu" : "--link-rate");
         return NULL;
     }
+    if (m->merge && !m->from.count) {
+        err_set(e, ERR_USAGE, "--merge needs --from");
+        return NULL;
+    }
     if (m->name)
         return machine_topology(m->name, most, e);
     t = m->topology ? topo_load(m->topology, e) : probe_files(m->from.items, m->from.count, log, e);
+    if (t && m->merge)
+        merge_nodes(t);
     if (t && m->gpu && machine_complete_gpus(t, m->gpu, e)) {
         topo_free(t);
         return NULL;

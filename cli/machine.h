@@ -15,6 +15,7 @@ struct cli_machine {
     const char *name;        /* of those that `nccltune probe --list-machines` shows */
     const char *topology;    /* topology.json */
     struct option_list from; /* recorded machines in any format that probe reads */
+    int merge;               /* those are files of one node */
     const char *gpu;         /* what their GPUs are, where the files do not say */
     double link_Gbps;        /* the rate of ports whose own the files do not say; 0: assumed */
     struct cli_node_counts nodes;

@@ -1,4 +1,5 @@
 /* nccltune whatif: predict variations of a machine. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@ struct comparison {
     struct whatif *w;
     const struct workload *job;
     int before, shown;           /* cases that were asked for; what is tried beyond them only counts as a change */
+    int own;                     /* the job's own case: before, without --against the last one that has settings */
     struct step_estimate *steps; /* of every case, those that are tried too */
     struct step_changes changes;
     struct step_causes causes; /* why it may take longer */
@@ -65,7 +67,7 @@ static struct step_time less(const struct step_time *x, const struct step_time *
 /* Every setting of the job left away, one at a time. */
 static int try_without(struct comparison *c, struct err *e)
 {
-    const struct whatif_case base = c->w->cases[c->before];
+    const struct whatif_case base = c->w->cases[c->own];
     int rc = 0;
     for (int skip = 0; skip < base.nsettings && skip < 32 && !rc; skip++) {
         struct bench_setting *rest = arena_alloc(c->w->arena, (size_t)base.nsettings * sizeof *rest);
@@ -82,20 +84,11 @@ static int try_without(struct comparison *c, struct err *e)
     return rc;
 }
 
-static int under_before(void *arg, const struct workload *w, struct step_estimate *out, struct err *e)
+static int under_own(void *arg, const struct workload *w, struct step_estimate *out, struct err *e)
 {
     const struct comparison *c = arg;
-    const struct model_setup *s = &c->w->cases[c->before].setup;
+    const struct model_setup *s = &c->w->cases[c->own].setup;
     return env_step_between(s, s, w, c->w->arena, out, e);
-}
-
-/* The case that a measured time is of: the one before, without --against the last one that has settings. */
-static int measured_case(const struct comparison *c)
-{
-    int i = c->before ? c->before : c->shown - 1;
-    while (i && !c->before && !c->w->cases[i].nsettings)
-        i--;
-    return i;
 }
 
 static int compare(struct comparison *c, struct err *e)
@@ -107,16 +100,35 @@ static int compare(struct comparison *c, struct err *e)
         rc = try_without(c, e);
     if (rc)
         return rc;
-    for (int i = 0; i < c->w->ncases; i++)
-        if (i != c->before && i) /* the bare machine is no change that a job can make */
-            step_changes_add(&c->changes, c->w->cases[i].label, less(&c->steps[i].now.waits, &c->steps[i].tuned.waits));
-    rc = step_changes_of_job(&c->changes, &c->steps[c->before], under_before, c, e);
-    return rc ? rc
-              : step_causes_of(&c->w->cases[measured_case(c)].setup, c->job, c->measured_us, c->w->arena, &c->causes,
-                               e);
+    c->changes.of = c->own ? c->w->cases[c->own].label : NULL;
+    for (int i = 1; i < c->w->ncases; i++) /* the bare machine is no change that a job can make */
+        if (i != c->own)
+            step_changes_add(&c->changes, c->w->cases[i].label,
+                             less(&c->steps[c->own].tuned.waits, &c->steps[i].tuned.waits));
+    struct step_estimate now;
+    rc = under_own(c, c->job, &now, e);
+    rc = rc ? rc : step_changes_of_job(&c->changes, &now, under_own, c, e);
+    return rc ? rc : step_causes_of(&c->w->cases[c->own].setup, c->job, c->measured_us, c->w->arena, &c->causes, e);
 }
 
 /* ---- for people ---- */
+
+/* What bounds the calls that wait longest. */
+static const char *find_limit(const struct step_estimate *s)
+{
+    const char *limit = "";
+    double most = 0;
+    for (int i = 0; i < s->workload->nphases; i++)
+        for (int k = 0; k < s->phases[i].phase->ncalls; k++) {
+            const struct step_call *x = &s->phases[i].calls[k];
+            double us = x->call->count * (x->tuned.us - fmax(0, x->call->overlap_us));
+            if (x->source != STEP_PREDICTED || !x->why || us <= most)
+                continue;
+            most = us;
+            limit = x->why;
+        }
+    return limit;
+}
 
 static void print_cases(const struct comparison *c)
 {
@@ -125,20 +137,22 @@ static void print_cases(const struct comparison *c)
     for (int i = 0; i < c->shown; i++)
         width = (int)strlen(c->w->cases[i].label) > width ? (int)strlen(c->w->cases[i].label) : width;
     width = width < 100 ? width : 100;
-    printf("%s on %s: %d ranks, %d a node; PREDICTED milliseconds of one step\n\n",
+    printf("%s on %s: %d ranks, %d per node; PREDICTED time of one step in milliseconds\n\n",
            c->job->name ? env_comment(c->w->arena, c->job->name) : "workload", c->w->machine, c->job->ranks,
            c->job->ranks_per_node);
-    printf("%-*s %13s %-24s %11s %9s\n", width, "", "communication", "(low to high)", "step", "saves");
+    printf("%-*s %13s %-24s %11s %10s  bound by\n", width, "", "communication", "(low to high)",
+           first->compute_us > 0 ? "step" : "", "change");
     for (int i = 0; i < c->shown; i++) {
         const struct step_time *t = &c->steps[i].tuned.waits;
         char band[48];
         snprintf(band, sizeof band, "(%.1f to %.1f)", ms(t->low_us), ms(t->high_us));
-        printf("%-*s %13.1f %-24s %11.1f", width, env_comment(c->w->arena, c->w->cases[i].label), ms(t->us), band,
-               ms(t->us + first->compute_us));
-        if (i == c->before)
-            puts("    before");
-        else
-            printf(" %9.1f\n", ms(first->now.waits.us - t->us));
+        char step[24] = "", change[24] = "";
+        if (first->compute_us > 0)
+            snprintf(step, sizeof step, "%.1f", ms(t->us + first->compute_us));
+        if (i != c->before)
+            snprintf(change, sizeof change, "%+.1f", ms(t->us - first->now.waits.us));
+        printf("%-*s %13.1f %-24s %11s %10s  %s\n", width, env_comment(c->w->arena, c->w->cases[i].label), ms(t->us),
+               band, step, change, find_limit(&c->steps[i]));
     }
     struct step_time whole = env_step_whole(first);
     if (first->compute_high_us > first->compute_us)
@@ -151,7 +165,9 @@ static void print_phases(const struct comparison *c)
     const struct step_estimate *s = &c->steps[c->shown - 1];
     if (c->shown - 1 == c->before)
         return;
-    printf("\n%-26s %11s %11s %-24s %11s %-24s\n", "phase", "compute", "before", "(low to high)", "after",
+    printf("\nCommunication by phase: before, %s; after, %s\n", env_comment(c->w->arena, c->w->cases[c->before].label),
+           env_comment(c->w->arena, c->w->cases[c->shown - 1].label));
+    printf("%-26s %11s %11s %-24s %11s %-24s\n", "phase", "compute", "before", "(low to high)", "after",
            "(low to high)");
     for (int i = 0; i < c->job->nphases; i++) {
         const struct step_phase *p = &s->phases[i];
@@ -173,7 +189,7 @@ static void print_rest(const struct comparison *c)
     if (s->unknown)
         printf("%d call%s of the job cannot be predicted and are in no sum.\n", s->unknown, s->unknown == 1 ? "" : "s");
     if (s->compute_unknown)
-        printf("The step lacks the compute of %d phase%s, which the workload does not have.\n", s->compute_unknown,
+        printf("The compute time of %d phase%s is unknown (?) and in no sum.\n", s->compute_unknown,
                s->compute_unknown == 1 ? "" : "s");
     for (int i = 0; i < s->nassumptions; i++)
         printf("Assumed: %s\n", env_comment(c->w->arena, s->assumptions[i]));
@@ -208,20 +224,24 @@ static int save(const struct comparison *c, struct err *e)
     return json_save(doc, NULL, e);
 }
 
-/* Prints the step of a workload file under case `before` and under every other one, and what would save most and what
- * may be wrong; adds the cases that it tries for that. */
+/* Prints the step of a workload file, or of a launch script, under case `before` and under every other one, and what
+ * would save most and what may be wrong; adds the cases that it tries for that. */
 static int compare_step(struct whatif *w, int before, const struct whatif_job *asked, int json, struct err *e)
 {
-    struct workload *job = workload_load(asked->workload, e);
+    const struct model_setup *base = &w->cases[0].setup;
+    struct workload *job = cli_workload_open(asked->workload, base->nccl.topology, e);
     if (!job)
         return e->code;
     struct comparison c = {.w = w,
                            .job = job,
                            .before = before,
                            .shown = w->ncases,
+                           .own = before ? before : w->ncases - 1,
                            .changes = {.arena = w->arena},
                            .measured_us = 1e6 * asked->measured_s};
-    size_t most = (size_t)w->ncases + (size_t)w->cases[before].nsettings;
+    while (c.own && !before && !w->cases[c.own].nsettings)
+        c.own--;
+    size_t most = (size_t)w->ncases + (size_t)w->cases[c.own].nsettings;
     c.steps = arena_alloc(w->arena, most * sizeof *c.steps);
     int rc = compare(&c, e);
     if (!rc && json) {
@@ -509,7 +529,8 @@ static const struct option_spec output_options[] = {
     {'c', "collectives", "C", "allreduce by default; one of:", cli_take_collective, offsetof(struct request, coll),
      .word = cli_collective_word},
     {'w', "workload", "FILE",
-     "predict this job's step under each variation, by phase, with the largest savings and possible faults",
+     "predict the step of this workload or launch script under each variation, by phase, with the largest savings and "
+     "possible faults",
      option_text, offsetof(struct request, job.workload)},
     {0, "measured", "TIME",
      "measured time of a step's communication, or of one collective (210ms): show faults that would explain it",
@@ -538,20 +559,37 @@ static int calibrate(struct request *a, const struct topology *t, struct log *lo
     return 0;
 }
 
-/* Settings that NCCL fails on, or reads as something else, have no figure. What leaves nothing for some collectives
- * (NT209) still has one for the others. */
-static int check_settings(const struct whatif *w, const struct whatif_case *c, struct err *e)
+/* Print what lint calls an error in the variation's settings, or in its file. Only what keeps a job from starting has
+ * no figure: for the rest NCCL reads a known value, and so does the model. */
+static int check_settings(const struct whatif *w, const struct variation *v, const struct whatif_case *c,
+                          struct log *log, struct err *e)
 {
-    int version = c->setup.nccl.version ? c->setup.nccl.version : ENV_NEWEST;
+    static const char *const ends_job[] = {"NT207", "NT208", "NT216", "NT406", "NT410", "NT414"};
+    const char *file = v->kind->add == add_file && strcmp(v->text, "-") != 0 ? v->text : NULL;
+    int version = c->setup.nccl.version ? c->setup.nccl.version : ENV_NEWEST, n = 0;
     struct lint *l = lint_new(&(struct lint_options){.nccl_low = version, .nccl_high = version, .rccl = -1});
     struct finding f;
-    for (int i = 0; i < c->ngiven; i++)
+    for (int i = 0; i < c->ngiven && !file; i++)
         lint_add(l, c->given[i].name, c->given[i].value);
+    if (file)
+        lint_read_file(l, file, NULL, NULL);
     lint_check(l);
-    for (size_t i = 0; lint_finding(l, i, &f) && !e->code; i++)
-        if (f.severity == FINDING_ERROR && strcmp(f.id, "NT209") != 0)
-            err_set(e, ERR_FAILED, "%s: %s=%s: %s %s (%s)", c->label, f.subject, env_comment(w->arena, f.value), f.text,
-                    f.advice, f.id);
+    for (size_t i = 0; lint_finding(l, i, &f); i++) {
+        if (f.severity != FINDING_ERROR ||
+            !strcmp(f.id, "NT209")) /* nothing for some collectives, a figure for others */
+            continue;
+        if (!n++)
+            log_warn(log, "%s: what is wrong, and what NCCL makes of it; the prediction does the same%s%s%s:", c->label,
+                     file ? " ('nccltune lint --fix=all " : "", file ? file : "",
+                     file ? "' corrects what it can)" : "");
+        for (size_t k = 0; k < sizeof ends_job / sizeof *ends_job; k++)
+            for (int s = 0; s < c->ngiven && !strcmp(f.id, ends_job[k]) && !e->code; s++)
+                if (!strcmp(c->given[s].name, f.subject) && f.value && !strcmp(c->given[s].value, f.value))
+                    err_set(e, ERR_FAILED, "%s: no job can start with %s=%s (%s). %s", c->label, f.subject,
+                            env_comment(w->arena, f.value), f.id, f.advice);
+        f.file = f.advice = NULL;
+        finding_print(&f, 4, stderr);
+    }
     lint_free(l);
     return e->code;
 }
@@ -571,11 +609,13 @@ static int predict_variations(struct request *a, const struct topology *t, struc
                  t->classes[w->cases[0].setup.nccl.class_index].name);
     int rc = a->variations.count || a->job.workload || a->job.measured_s > 0 ? 0 : whatif_add_usual(w, e);
     for (int i = 0; i < a->variations.count && !rc; i++) {
-        a->variations.items[i].log = log;
-        rc = add_variation(w, &a->variations.items[i], e);
+        struct variation *v = &a->variations.items[i];
+        int n = w->ncases;
+        v->log = log;
+        rc = add_variation(w, v, e);
+        for (; n < w->ncases && !rc; n++)
+            rc = check_settings(w, v, &w->cases[n], log, e);
     }
-    for (int i = 1; i < w->ncases && !rc; i++)
-        rc = check_settings(w, &w->cases[i], e);
     if (!rc && a->job.workload)
         rc = compare_step(w, a->before, &a->job, a->json, e);
     else if (!rc && a->job.measured_s > 0)

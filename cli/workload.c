@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/arguments.h"
 #include "cli/cli.h"
 #include "core/json.h"
 #include "core/units.h"
 #include "model/workload/job.h"
+#include "probe/machines/hardware.h"
 
 #define COMMAND "nccltune workload"
 
@@ -346,15 +348,13 @@ static int report_findings(const struct findings *f, struct err *e)
     return errors ? err_set(e, ERR_USAGE, "%d thing%s to fix, nothing was written", errors, errors == 1 ? "" : "s") : 0;
 }
 
-static int generate_workload(struct request *o, struct err *e)
+/* `t` NULL: the machine is not known. */
+static struct workload *make_workload(struct request *o, const struct topology *t, struct err *e)
 {
     struct arena *a = arena_new();
-    struct topology *t = NULL;
     struct workload *w = NULL;
     int rc = complete_model(&o->job.model, e);
-    if (!rc && o->topology && !(t = topo_load(o->topology, e)))
-        rc = e->code;
-    if (t)
+    if (!rc && t)
         workload_take_machine(&o->job, t);
     if (!rc)
         rc = workload_job_complete(&o->job, e);
@@ -373,12 +373,40 @@ static int generate_workload(struct request *o, struct err *e)
             workload_add_note(w, o->reading.read[i]);
         for (int i = 0; i < o->reading.nassumed; i++)
             workload_add_note(w, o->reading.assumed[i]);
-        rc = deliver_workload(w, o, e);
     }
+    arena_free(a);
+    return w;
+}
+
+static int generate_workload(struct request *o, struct err *e)
+{
+    struct topology *t = o->topology ? topo_load(o->topology, e) : NULL;
+    struct workload *w = e->code ? NULL : make_workload(o, t, e);
+    if (w)
+        deliver_workload(w, o, e);
     workload_free(w);
     topo_free(t);
+    return e->code;
+}
+
+struct workload *cli_workload_open(const char *path, const struct topology *t, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct err no_launch = {0};
+    struct request r = {0};
+    int class_index = topo_gpu_class(t);
+    const struct hw_gpu *gpu =
+        class_index >= 0 ? hw_gpu_of(&t->classes[class_index], &t->classes[class_index].gpus[0]) : NULL;
+    struct workload *w = workload_load(path, e);
+    if (!w && !read_launch(path, 0, &r, a, &no_launch)) {
+        *e = (struct err){0};
+        r.job.gpu = gpu ? gpu->name : NULL;
+        w = make_workload(&r, t, e);
+    } else if (!w && no_launch.code == ERR_USAGE) {
+        *e = no_launch;
+    }
     arena_free(a);
-    return rc;
+    return w;
 }
 
 static int run_request(void *request, char **words, struct arena *a, struct err *e)

@@ -116,8 +116,8 @@ const struct model_gpu *model_gpu_of(const struct topo_class *c, const char **as
     if (found)
         return found;
     if (arch)
-        return assume("CDNA 3", assumed, "the generation of its GPUs is unknown: CDNA 3 was assumed");
-    return assume("Ampere", assumed, "the generation of its GPUs is unknown: Ampere was assumed");
+        return assume("CDNA 3", assumed, "the generation of its GPUs is unknown: CDNA 3 was assumed (--gpu sets it)");
+    return assume("Ampere", assumed, "the generation of its GPUs is unknown: Ampere was assumed (--gpu sets it)");
 }
 
 /* A NIC beside every GPU is what Google calls A3 Mega, with the later of its two transports. */
@@ -145,7 +145,7 @@ enum model_net_kind model_net_kind_of(const struct topo_class *c, const struct n
     if (c->ports[net->port].layer == TOPO_LINK_ETHERNET)
         return c->hypervisor && strcmp(c->hypervisor, "none") != 0 ? MODEL_NET_ROCE_VIRTUAL : MODEL_NET_ROCE;
     if (c->ports[net->port].layer != TOPO_LINK_INFINIBAND)
-        *assumed = "its kind of network is unknown: InfiniBand was assumed";
+        *assumed = "InfiniBand";
     return MODEL_NET_INFINIBAND;
 }
 

@@ -146,15 +146,17 @@ static void add_nets(struct model_links *l, struct arena *a, struct model_notes 
     l->nic_in = indices(a, m->nnets);
     l->kinds = arena_alloc(a, (size_t)m->nnets * sizeof *l->kinds);
     double tcp_GBps = model_common.tcp_GBps;
-    const char *first_unknown = NULL;
-    int unknown = 0;
+    const char *first_unknown = NULL, *first_kind = NULL, *kind = NULL;
+    int unknown = 0, unknown_kinds = 0;
     for (int i = 0; i < m->nnets; i++) {
         const struct nccl_net *net = &m->nets[i];
         const char *assumed = NULL;
         l->kinds[i] = m->setup.sockets ? MODEL_NET_SOCKETS : model_net_kind_of(l->c, net, &assumed);
         tcp_GBps = fmax(tcp_GBps, model_tcp_GBps(l->c, net));
-        if (assumed)
-            model_note(notes, MODEL_NET_PARTS, "%s: %s", net->name, assumed);
+        if (assumed) {
+            first_kind = unknown_kinds++ ? first_kind : net->name;
+            kind = assumed;
+        }
         double GBps = net->GBps;
         if (!(GBps > 0) || (net->port >= 0 && !(l->c->ports[net->port].rate_Gbps > 0))) {
             GBps = 12.5;
@@ -165,6 +167,10 @@ static void add_nets(struct model_links *l, struct arena *a, struct model_notes 
         l->nic_in[i] = add_link(l, GBps, "NIC ", net->name);
         l->links[l->nic_out[i]].between_nodes = l->links[l->nic_in[i]].between_nodes = 1;
     }
+    if (unknown_kinds)
+        model_note(notes, MODEL_NET_PARTS,
+                   "the kind of network of %s%s is unknown: %s was assumed (ibstat with --merge tells it)", first_kind,
+                   unknown_kinds > 1 ? arena_printf(a, " and %d more", unknown_kinds - 1) : "", kind);
     if (unknown)
         model_note(notes, 1u << MODEL_NET_LINKS,
                    "the rate of %s%s is unknown: 100 Gb/s was assumed (--link-rate sets it)", first_unknown,

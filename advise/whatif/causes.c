@@ -202,7 +202,7 @@ void step_causes_print(const struct step_causes *c, double measured_us, FILE *ou
                 "wrong were it more:\n",
                 digits, measured_us / 1e3, digits, s->us / 1e3, digits, s->low_us / 1e3, digits, s->high_us / 1e3);
     else
-        fputs("\nShould it take longer, what may be wrong, and the communication then:\n", out);
+        fputs("\nFaults that would make it longer, and the communication with each:\n", out);
     for (int i = 0; i < c->n; i++) {
         const struct step_cause *x = &c->list[i];
         fprintf(out, "  %d. %s: %.*f ms (%.*f to %.*f), %.1f times%s\n     see: %s\n", i + 1, x->what, digits,

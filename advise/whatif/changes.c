@@ -150,7 +150,10 @@ int step_changes_of_job(struct step_changes *c, const struct step_estimate *now,
 
 void step_changes_print(const struct step_changes *c, FILE *out)
 {
-    fputs(c->n ? "\nWhat would save most of a step:\n" : "\nNothing that was tried saves time.\n", out);
+    if (c->n)
+        fprintf(out, "\nWhat would save most of a step%s%s:\n", c->of ? " with " : "", c->of ? c->of : "");
+    else
+        fputs("\nNothing that was tried saves time.\n", out);
     for (int i = 0; i < c->n && i < MOST; i++) {
         const struct step_time *s = &c->list[i].saves;
         fprintf(out, "  %d. %s: %.1f ms (%.1f to %.1f)\n", i + 1, env_comment(c->arena, c->list[i].what), s->us / 1e3,

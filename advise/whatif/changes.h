@@ -11,6 +11,7 @@ struct step_change {
 /* The largest saving first. */
 struct step_changes {
     struct arena *arena;
+    const char *of; /* what the job runs with, "job.sh"; NULL: as it is */
     struct step_change *list;
     int n;
 };

@@ -254,8 +254,10 @@ static int from_predictor(struct estimator *m, struct step_call *c)
     c->source = STEP_PREDICTED;
     q.tuned = 1;
     q.rule = rule;
+    const char *limit = c->why;
     if (p->predict(p->arg, &q, &c->tuned, &c->why)) {
         c->tuned = c->now;
+        c->why = limit;
     } else if (rule) {
         c->choice = rule_text(rule, m->arena);
         m->predicted_unused |= rule->basis == ENV_PREDICTED && !m->in->decisions->predicted;
@@ -274,7 +276,11 @@ static struct step_call estimate(struct estimator *m, const struct workload_call
                           .cover = STEP_UNCOVERED,
                           .choice = BENCH_DEFAULT,
                           .why = "not measured on as many nodes and ranks at about this size, and nothing predicts it"};
-    if (!from_decisions(m, &c) || !from_predictor(m, &c))
+    if (!from_decisions(m, &c)) {
+        c.why = NULL;
+        return c;
+    }
+    if (!from_predictor(m, &c))
         return c;
     if (call->time_us > 0) {
         c.source = STEP_CAPTURED;

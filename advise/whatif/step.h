@@ -46,7 +46,7 @@ struct step_question {
     int tuned;                         /* under the profile's settings; 0: with none */
 };
 
-/* 0, or -1 with a sentence in *why. */
+/* 0 with what bounds the call in *why, or -1 with a sentence there. */
 struct step_predictor {
     int (*predict)(void *arg, const struct step_question *q, struct step_time *t, const char **why);
     void *arg;
@@ -71,7 +71,7 @@ struct step_call {
     enum step_cover cover;
     struct step_time now, tuned; /* of one call */
     const char *choice;          /* what the profile makes of it: "ring/simple", "default" */
-    const char *why;             /* STEP_UNKNOWN: a sentence */
+    const char *why; /* STEP_UNKNOWN: a sentence; STEP_PREDICTED: what bounds `tuned`, "NIC mlx5_0:1", or NULL */
 };
 
 struct step_phase {

@@ -93,6 +93,7 @@ static int predict(void *arg, const struct step_question *asked, struct step_tim
     }
     m->unvalidated |= time.unvalidated;
     *t = (struct step_time){time.us, time.low_us, time.high_us};
+    *why = arena_strdup(m->arena, time.limit);
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/coll.h"
+#include "core/vars/parse.h"
 #include "envgen/predict/predict.h"
 #include "model/model.h"
 
@@ -261,13 +262,20 @@ int whatif_add_nodes(struct whatif *w, int nodes, struct err *e)
 int whatif_used_hcas(struct whatif *w, const char ***names, struct err *e)
 {
     const struct topo_port **used;
+    const struct topo_class *c = class_of(&w->cases[0].setup);
+    const char *if_up = roles_hca_list_if_up(c, w->arena);
+    const char *compute = if_up ? if_up : roles_hca_list(c, roles_of(c, w->arena), w->arena);
     double best = 0;
-    int n = used_ports(w, &used, e), kept = 0;
+    int n = used_ports(w, &used, e), kept = 0, listed = 0;
+    struct env_devices list;
+    env_parse_devices(compute ? compute : "", &list);
+    for (int i = 0; i < n; i++)
+        listed += env_devices_select(&list, used[i]->hca, used[i]->port);
     *names = arena_alloc(w->arena, ((size_t)(n > 0 ? n : 0) + 1) * sizeof **names);
     for (int i = 0; i < n; i++)
         best = used[i]->rate_Gbps > best ? used[i]->rate_Gbps : best;
     for (int i = 0; i < n; i++)
-        if (used[i]->rate_Gbps >= best)
+        if (used[i]->rate_Gbps >= best && (!listed || env_devices_select(&list, used[i]->hca, used[i]->port)))
             (*names)[kept++] = used[i]->hca;
     return n < 0 ? n : kept;
 }
@@ -376,11 +384,15 @@ static int predict_default(const struct whatif *w, const struct whatif_case *c, 
 static void predict_case(const struct whatif *w, struct whatif_case *c)
 {
     struct err why = {0};
+    struct model_time first;
     if (!c->model)
         c->model = model_new(&c->setup, w->arena, &why);
     c->cells = arena_alloc(w->arena, (size_t)w->nsizes * sizeof *c->cells);
     if (!c->model)
         c->problem = arena_strdup(w->arena, why.text);
+    else if (c->nsettings && predict_default(w, c, SMALLEST, &first))
+        c->problem = arena_printf(w->arena, "these settings leave NCCL no algorithm for %s, and such a call fails",
+                                  coll_name(w->coll));
     for (int i = 0; i < w->nsizes && c->model; i++) {
         struct whatif_cell *cell = &c->cells[i];
         cell->bytes = w->sizes[i];

@@ -47,7 +47,7 @@ struct whatif *whatif_new(const char *machine, int coll, const struct model_setu
 void whatif_free(struct whatif *w); /* NULL is fine */
 
 /* The HCAs whose loss is felt: of the ports that NCCL uses those that are as fast as the fastest, in the machine's
- * order; storage and management are slower. Returns how many, -1 with an error. Names are in w's arena. */
+ * order, without bonds, storage and management. Returns how many, -1 with an error. Names are in w's arena. */
 int whatif_used_hcas(struct whatif *w, const char ***names, struct err *e);
 
 /* Variations. Errors: the machine has no such HCA, a number that makes no sense. */

@@ -161,24 +161,73 @@ A variable that NCCL does not read is wrong usage
   Try 'nccltune whatif --help'.
   [2]
 
---workload takes no launch script, and says what does
+--workload takes a launch script: what bounds its step, and what its own settings cost
 
+  $ (cat fixtures/workload/launch/megatron-pretrain.sh; echo 'export NCCL_IB_HCA=mlx5_0') >train.sh
+  $ nccltune whatif --machine dgx-h100 --nodes 4 --workload train.sh --script train.sh >step 2>/dev/null
+  $ sed -n -e 1,5p -e '/^What would/,/  1/p' step
+  train.sh on dgx-h100: 32 ranks, 8 per node; PREDICTED time of one step in milliseconds
+
+                       communication (low to high)                   step     change  bound by
+  as it is                    2741.0 (1903.2 to 4234.5)           12119.1             NVLink of GPU0
+  train.sh                    8910.0 (6804.5 to 12892.2)          18288.1    +6169.0  host memory
+  What would save most of a step with train.sh:
+    1. without NCCL_IB_HCA=mlx5_0: 6169.0 ms (4901.3 to 8657.7)
   $ nccltune whatif --machine dgx-a100 --nodes 2 --workload long.sh
   nccltune whatif: long.sh:1:1: not valid JSON; of a launch script, 'nccltune workload --from-launch long.sh -o FILE' makes a workload
   [1]
 
-Settings that are an error have no figure; a list that leaves nothing for another collective has one
+A messy script: every fault is told, and predicted as NCCL reads it; only what ends the job has no figure
 
-  $ nccltune whatif --machine dgx-a100 --nodes 2 --set NCCL_ALGO=Rnig
-  nccltune whatif: variables 1: NCCL_ALGO=Rnig: "Rnig" is unknown to NCCL: * (glob)
+  $ printf 'export %s\n' NCCL_IB_HCA=mlx5_0 NCCL_BUFFSIZE=8M NCCL_P2P_LEVEL=NVLINK NCCL_IB_TIMEOUT=40 \
+  >     NCCL_NVLS_ENABLE=true 'NCCL_SOCKET_IFNAME="eth0 "' >messy.sh
+  $ nccltune whatif --machine dgx-h100 --nodes 4 --script messy.sh | grep -E '^  (messy.sh +[0-9]|messy.sh +NCCL)'
+  nccltune whatif: warning: messy.sh: what is wrong, and what NCCL makes of it; the prediction does the same ('nccltune lint --fix=all messy.sh' corrects what it can):
+      error NT202: NCCL_BUFFSIZE=8M: NCCL stops reading at "M": the value is 8.
+      error NT205: NCCL_P2P_LEVEL=NVLINK: NCCL knows no distance "NVLINK" (case counts) and ignores the line.
+      error NT301: NCCL_IB_TIMEOUT=40: The InfiniBand field takes 0 to 31; a larger exponent is cut or refused by the driver.
+      error NT201: NCCL_NVLS_ENABLE=true: NCCL reads a number here, finds none in "true" and uses 0.
+      error NT214: NCCL_SOCKET_IFNAME=eth0 : The list is split only at commas: a blank or ';' becomes part of a name, which then matches nothing.
+    messy.sh                   1.97    1.97  0.89    19.65   22.81* 0.31    47.06   47.06  0.13  [36.7, 59.7]    NIC mlx5_0:1
+    messy.sh                NCCL_IB_HCA=mlx5_0 costs up to 7.5x from 512 KiB up; 7.52x of the 7.52x
+    messy.sh                NCCL_P2P_LEVEL=NVLINK makes no clear difference
+    messy.sh                NCCL_NVLS_ENABLE=true makes no clear difference
+  $ echo 'export NCCL_ALGO=Rnig' >>messy.sh
+  $ nccltune whatif --machine dgx-h100 --nodes 4 --script messy.sh
+  nccltune whatif: warning: messy.sh: what is wrong, and what NCCL makes of it; the prediction does the same ('nccltune lint --fix=all messy.sh' corrects what it can):
+      error NT202: NCCL_BUFFSIZE=8M: NCCL stops reading at "M": the value is 8.
+      error NT205: NCCL_P2P_LEVEL=NVLINK: NCCL knows no distance "NVLINK" (case counts) and ignores the line.
+      error NT301: NCCL_IB_TIMEOUT=40: The InfiniBand field takes 0 to 31; a larger exponent is cut or refused by the driver.
+      error NT201: NCCL_NVLS_ENABLE=true: NCCL reads a number here, finds none in "true" and uses 0.
+      error NT214: NCCL_SOCKET_IFNAME=eth0 : The list is split only at commas: a blank or ';' becomes part of a name, which then matches nothing.
+      error NT207: NCCL_ALGO=Rnig: "Rnig" is unknown to NCCL: from 2.24.3 on communicator creation fails with invalid usage, earlier releases skip the word.
+  nccltune whatif: messy.sh: no job can start with NCCL_ALGO=Rnig (NT207). Choose from Tree, Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree and PAT, without blanks.
   [1]
-  $ printf '%s\n' 'export NCCL_ALGO=Ring NCCL_IB_DISABLE=true' 'srun train' >word.sh
-  $ nccltune whatif --machine dgx-a100 --nodes 2 --script word.sh
-  nccltune whatif: word.sh: NCCL_IB_DISABLE=true: *1. (NT201) (glob)
-  [1]
+  $ echo 'export NCCL_ALGO=Ring' >>messy.sh
+  $ nccltune whatif --machine dgx-h100 --nodes 4 --script messy.sh 2>/dev/null | grep '^  messy.sh *[0-9]'
+    messy.sh                   1.04    1.06* 0.47    18.82   18.82* 0.29    47.03   47.03  0.13  [36.6, 59.7]    NIC mlx5_0:1
   $ nccltune whatif --machine dgx-a100 --nodes 2 --workload job.json --set NCCL_PROTO=Simpel
-  nccltune whatif: variables 1: NCCL_PROTO=Simpel: "Simpel" is * (glob)
+  nccltune whatif: warning: variables 1: what is wrong, and what NCCL makes of it; the prediction does the same:
+      error NT207: NCCL_PROTO=Simpel: "Simpel" is unknown to NCCL: from 2.24.3 on communicator creation fails with invalid usage, earlier releases skip the word.
+  nccltune whatif: variables 1: no job can start with NCCL_PROTO=Simpel (NT207). Choose from LL, LL128 and Simple, without blanks.
   [1]
+
+A word where NCCL reads a number is 0; a list that leaves nothing for the collective says so
+
+  $ nccltune whatif --machine dgx-a100 --nodes 2 --set NCCL_IB_DISABLE=true 2>/dev/null | grep -E '^  variables 1 +[0-9]'
+    variables 1                3.04    3.04  1.00    54.86   57.44  1.00   183.22  238.03  1.00  [141, 238]      NIC mlx5_0:1
+  $ nccltune whatif --machine dgx-h100 --nodes 2 --set 'NCCL_ALGO=NVLS NCCL_PROTO=LL' | grep 'cannot be'
+    variables 1             cannot be predicted: these settings leave NCCL no algorithm for allreduce, and such a call fails
+
+NCCL_PROTO with LL128 forces it, also where P2P is off
+
+  $ nccltune whatif --machine dgx-h100 --nodes 4 --set 'NCCL_P2P_DISABLE=1 NCCL_PROTO=LL128' | grep -E '^  variables 1 +(NCCL|[0-9])'
+    variables 1                0.87    0.87* 0.39     4.31    6.94* 0.07     6.66    8.35* 0.02  [2.77, 15.7]    host memory
+    variables 1             NCCL_P2P_DISABLE=1 costs up to 9.9x from 64 KiB up; 9.91x of the 53.1x
+    variables 1             NCCL_PROTO=LL128 costs up to 5.4x from 1 MiB up; 5.36x of the 53.1x that
+
+A list that leaves nothing for another collective has a figure
+
   $ nccltune whatif --machine dgx-a100 --nodes 2 --set NCCL_ALGO=Rnig --nccl 2.20.5 | grep -c '^  variables 1'
   3
   $ nccltune whatif --machine dgx-a100 --nodes 2 --set NCCL_ALGO=Tree | grep -c '^  variables 1'
@@ -192,6 +241,32 @@ Settings that are an error have no figure; a list that leaves nothing for anothe
   $ nccltune whatif --from fixtures/probe/smi_topo_a100.txt --nodes 2 --hcas mlx5_0 --link-rate 200 | grep 'the rate of'
   nccltune whatif: smi_topo_a100: 4 GPUs
   [1]
+
+A pasted matrix: a line for each thing assumed, and what would tell it; the bond is no port for compute traffic
+
+  $ printf '\tGPU0\tGPU1\tNIC0\tNIC1\tNIC2\nGPU0\t X \tNV4\tPIX\tNODE\tNODE\nGPU1\tNV4\t X \tNODE\tPIX\tNODE\n' >matrix.txt
+  $ printf '%s\tPIX\tNODE\t X \tNODE\tNODE\n' NIC0 >>matrix.txt
+  $ printf '%s\tNODE\tPIX\tNODE\t X \tNODE\n' NIC1 >>matrix.txt
+  $ printf '%s\tNODE\tNODE\tNODE\tNODE\t X \n' NIC2 >>matrix.txt
+  $ printf '%s\n' 'NIC0: mlx5_0' 'NIC1: mlx5_1' 'NIC2: mlx5_bond_0' >>matrix.txt
+  $ nccltune whatif --from matrix.txt --nodes 2 2>/dev/null | grep -E '^  (assumed|[a-z]+ mlx5)'
+    only mlx5_0                1.50    2.34  1.12     9.95   11.47  0.58    17.77   17.77  0.50  [4.75, 66.5]    NIC mlx5_0:1
+    without mlx5_1             1.50    2.34  1.12     9.95   11.47  0.58    17.77   17.77  0.50  [4.75, 66.5]    NIC mlx5_0:1
+    only mlx5_0             NCCL_IB_HCA names these alone
+    without mlx5_1          that HCA is missing on every node: a dead rail
+    assumed: the generation of its GPUs is unknown: Ampere was assumed (--gpu sets it)
+    assumed: for NCCL's choice: the GPUs' compute capability: unknown, counted as older than Volta
+    assumed: the bandwidth of NVLink is unknown: 25 GB/s per link was assumed
+    assumed: the kind of network of mlx5_0:1 and 2 more is unknown: InfiniBand was assumed (ibstat with --merge tells it)
+    assumed: the rate of mlx5_0:1 and 2 more is unknown: 100 Gb/s was assumed (--link-rate sets it)
+  $ printf '%s port 1 ==> %s (Up)\n' mlx5_0 ib0 mlx5_1 ib1 mlx5_bond_0 bond0 >netdev.txt
+  $ nccltune whatif --from matrix.txt --from netdev.txt --merge --gpu h100-sxm --nodes 2 2>/dev/null | grep -E '^  assumed'
+    assumed: the kind of network of mlx5_bond_0:1 is unknown: InfiniBand was assumed (ibstat with --merge tells it)
+    assumed: the rate of mlx5_0:1 and 2 more is unknown: 100 Gb/s was assumed (--link-rate sets it)
+  $ nccltune whatif --machine dgx-a100 --merge
+  nccltune whatif: --merge needs --from
+  Try 'nccltune whatif --help'.
+  [2]
 
 Who launches means the same to every command that predicts; unknown is between one process and a graph, and one thread
 

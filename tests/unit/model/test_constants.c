@@ -30,8 +30,9 @@ TEST_CASE(generations)
         assert_string_equal(model_gpu_of(&c, &assumed)->name, cases[i].name);
         assert_int_equal(assumed != NULL, cases[i].is_assumed);
         if (assumed)
-            assert_string_equal(assumed, cases[i].arch ? "the generation of its GPUs is unknown: CDNA 3 was assumed"
-                                                       : "the generation of its GPUs is unknown: Ampere was assumed");
+            assert_string_equal(
+                assumed, cases[i].arch ? "the generation of its GPUs is unknown: CDNA 3 was assumed (--gpu sets it)"
+                                       : "the generation of its GPUs is unknown: Ampere was assumed (--gpu sets it)");
     }
 }
 
@@ -79,7 +80,7 @@ TEST_CASE(kinds_of_networks)
     assert_int_equal(kind("connectx-7", TOPO_LINK_INFINIBAND, NULL, &assumed), MODEL_NET_INFINIBAND);
     assert_null(assumed);
     assert_int_equal(kind(NULL, TOPO_LINK_UNKNOWN, NULL, &assumed), MODEL_NET_INFINIBAND);
-    assert_string_equal(assumed, "its kind of network is unknown: InfiniBand was assumed");
+    assert_string_equal(assumed, "InfiniBand");
     assert_int_equal(kind("connectx-7", TOPO_LINK_ETHERNET, NULL, &assumed), MODEL_NET_ROCE);
     assert_null(assumed);
     assert_int_equal(kind("connectx-7", TOPO_LINK_ETHERNET, "none", &assumed), MODEL_NET_ROCE);

@@ -199,7 +199,7 @@ TEST_CASE(what_is_assumed)
     static const char *const want[] = {
         "the bandwidth of NVLink is unknown: 25 GB/s per link was assumed",
         "the bandwidth of XGMI is unknown: 25 GB/s per link was assumed",
-        "mlx5_1:1: its kind of network is unknown: InfiniBand was assumed",
+        "the kind of network of mlx5_1:1 is unknown: InfiniBand was assumed (ibstat with --merge tells it)",
         "the rate of eth0 and 1 more is unknown: 100 Gb/s was assumed (--link-rate sets it)",
     };
     struct bed b;

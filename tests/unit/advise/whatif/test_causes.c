@@ -135,7 +135,7 @@ TEST_CASE(sentences)
                         "  2. sockets: 900.0 ms (500.0 to 1400.0), 10.6 times\n     see: the other log\n");
     assert_non_null(strstr(printed(&all, 90e3), "Measured 90.0 ms is what such a machine takes: 85.0 ms"));
     assert_non_null(strstr(printed(&all, 20e3), "Measured 20.0 ms is less than the 85.0 ms (60.0 to 110.0)"));
-    assert_non_null(strstr(printed(&all, 0), "Should it take longer"));
+    assert_non_null(strstr(printed(&all, 0), "Faults that would make it longer"));
     cJSON *doc = cJSON_CreateObject();
     step_causes_json(&all, 210e3, doc);
     const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItem(doc, "causes"), 0);
