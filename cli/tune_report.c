@@ -58,19 +58,14 @@ static int used_at(const struct bench_point *p, const void *decisions)
     return p->untouched;
 }
 
-/* Predictions that stand in comments are used by nobody. */
-static int applies(const struct env_decisions *d)
-{
-    return d->predicted || !env_shape_with(d, BENCH_PREDICTED);
-}
-
 /* Print the default against what is used: with --verbose at all points, else where the two differ. */
 static void print_points(const struct tune_result *t, struct arena *a)
 {
     const struct env_decisions *d = t->profile->decisions;
     if (!t->points)
         return;
-    bench_used_fn *used = applies(d) ? used_at : NULL;
+    /* Predictions that stand in comments are used by nobody. */
+    bench_used_fn *used = d->predicted || !env_shape_with(d, BENCH_PREDICTED) ? used_at : NULL;
     struct bench_points shown = {.items = arena_alloc(a, ((size_t)t->points->count + 1) * sizeof *shown.items),
                                  .confidence = t->points->confidence};
     for (int i = 0; i < t->points->count; i++) {
@@ -139,12 +134,6 @@ static const char *points_text(const struct bench_points *points, struct arena *
                         n == 1 ? "" : "s", unit_bytes(from, low), unit_bytes(to, high));
 }
 
-/* What a candidate gains: over starts where it was tried in some, as decided. */
-static struct bench_interval gain_of(const struct bench_candidate *c)
-{
-    return c->proof.n ? c->proof : c->gain;
-}
-
 /* As explain has it: of the call that is nearest to a gain, or of the launch where no call was tried, there are too few
  * samples, or none. */
 static int is_untested(const struct bench_point *p)
@@ -153,7 +142,7 @@ static int is_untested(const struct bench_point *p)
     int calls = 0;
     for (int i = 0; i < p->ncandidates; i++) {
         const struct bench_candidate *c = &p->candidates[i];
-        const struct bench_interval gain = gain_of(c);
+        const struct bench_interval gain = c->proof.n ? c->proof : c->gain;
         int call = strcmp(c->call.label, BENCH_DEFAULT) != 0;
         if (i == p->untouched || c->status != BENCH_OK || gain.n <= 0 || call < calls)
             continue;

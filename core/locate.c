@@ -32,12 +32,6 @@ static int can_use(const char *path, int how)
     return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, how);
 }
 
-/* The plugin is loaded, all the others are started. */
-static int is_there(const struct file *f, const char *path)
-{
-    return can_use(path, strcmp(f->name, LOCATE_PLUGIN) ? X_OK : R_OK);
-}
-
 /* What a configured directory has behind the prefix ("/libexec/nccltune"); NULL when it lies elsewhere. */
 static const char *below_prefix(const char *dir)
 {
@@ -67,7 +61,8 @@ static const char *find_file(const struct file *f, struct arena *a)
         arena_printf(a, "%s/%s", f->dir, f->name),
     };
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (places[i] && is_there(f, places[i]))
+        /* The plugin is loaded, all the others are started. */
+        if (places[i] && can_use(places[i], strcmp(f->name, LOCATE_PLUGIN) ? X_OK : R_OK))
             return places[i];
     return NULL;
 }

@@ -21,11 +21,6 @@ struct rows {
     char *letters;
 };
 
-static int has_argument(const struct option_spec *o)
-{
-    return !o->argument ? no_argument : o->argument[0] == '[' ? optional_argument : required_argument;
-}
-
 static int count_rows(const struct option_group *groups)
 {
     int n = 0;
@@ -51,7 +46,7 @@ static void fill_rows(struct rows *r, struct option_group *groups, struct arena 
     struct option *option = r->options;
     for (int i = 0; i < r->count; i++) {
         const struct option_spec *o = r->specs[i];
-        const int has = has_argument(o);
+        const int has = !o->argument ? no_argument : o->argument[0] == '[' ? optional_argument : required_argument;
         *option++ = (struct option){o->name, has, NULL, FIRST + i};
         if (o->letter) {
             *letter++ = o->letter;

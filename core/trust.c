@@ -131,12 +131,6 @@ static int is_kept(int dir, const char *part, uid_t owner)
                                                            : entry.st_uid == 0 || entry.st_uid == owner;
 }
 
-static int refuse_exchangeable(const struct walk *w, const char *part)
-{
-    return err_set(w->e, ERR_FAILED,
-                   "%s: others can write where '%s' is, and exchange it; expected directories of root", w->path, part);
-}
-
 static int enter_directory(struct walk *w, const char *part)
 {
     int next = openat(w->dir, part, WALK | O_NOFOLLOW);
@@ -162,7 +156,9 @@ static int walk_on(struct walk *w, struct trust_place *place)
             strcpy(place->name, ".");
         w->at += n;
         if (w->kept && !is_kept(w->dir, place->name, w->owner))
-            return refuse_exchangeable(w, place->name);
+            return err_set(w->e, ERR_FAILED,
+                           "%s: others can write where '%s' is, and exchange it; expected directories of root", w->path,
+                           place->name);
         ssize_t length = readlinkat(w->dir, place->name, target, sizeof target - 1);
         if (length >= 0) {
             target[length] = 0;

@@ -149,11 +149,6 @@ static struct drift_cause *cause_of(struct drift_fleet *f, const char *host, int
     return &f->causes[f->ncauses++];
 }
 
-static int place_of(const struct observe_job *j, int rank)
-{
-    return j->per_node > 1 && rank >= 0 ? rank % j->per_node : -1;
-}
-
 static void add_host(struct drift_cause *c, const char *host, struct arena *a)
 {
     for (size_t i = 0; i < c->nhosts; i++)
@@ -176,7 +171,8 @@ static void blame(struct drift_fleet *f, const struct drift_job *job, struct are
 {
     for (size_t i = 0; i < job->nlate; i++) {
         const struct observe_late *late = &job->late[i];
-        int place = place_of(&job->seen, late->rank), said = 0;
+        int place = job->seen.per_node > 1 && late->rank >= 0 ? late->rank % job->seen.per_node : -1;
+        int said = 0;
         for (size_t k = 0; k < i; k++)
             said |= !strcmp(job->late[k].host, late->host);
         if (late->host[0] && !said) { /* its worst rank */

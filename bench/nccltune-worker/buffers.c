@@ -230,15 +230,10 @@ static size_t count_send_bytes(const struct buffers *b)
     return align_bytes(b->shape.send * data_type_bytes(b->shape.type));
 }
 
-static size_t count_recv_bytes(const struct buffers *b)
-{
-    return align_bytes(b->shape.recv * data_type_bytes(b->shape.type));
-}
-
 /* In place one of the two does without memory of its own. */
 static size_t count_pair_bytes(const struct buffers *b)
 {
-    size_t send = count_send_bytes(b), recv = count_recv_bytes(b);
+    size_t send = count_send_bytes(b), recv = align_bytes(b->shape.recv * data_type_bytes(b->shape.type));
     return !b->in_place ? send + recv : send > recv ? send : recv;
 }
 

@@ -26,11 +26,6 @@ int env_manifest_name_ok(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == n;
 }
 
-static int hash_ok(const char *hex)
-{
-    return strlen(hex) == SHA256_HEX - 1 && strspn(hex, "0123456789abcdef") == SHA256_HEX - 1;
-}
-
 static int by_name(const void *a, const void *b)
 {
     const struct env_manifest_file *x = a, *y = b;
@@ -82,7 +77,7 @@ static int read_file(const cJSON *o, const char *path, struct arena *a, struct e
     int64_t bytes = json_int(o, "bytes", -1);
     if (!env_manifest_name_ok(name))
         return err_at(e, path, 0, 0, "'%s' cannot be the name of a profile's file", name);
-    if (!hash_ok(sha256) || bytes < 0)
+    if (strlen(sha256) != SHA256_HEX - 1 || strspn(sha256, "0123456789abcdef") != SHA256_HEX - 1 || bytes < 0)
         return err_at(e, path, 0, 0, "file %s: expected \"sha256\" of 64 hex digits and \"bytes\"", name);
     f->name = arena_strdup(a, name);
     memcpy(f->sha256, sha256, SHA256_HEX);

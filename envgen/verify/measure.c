@@ -13,11 +13,6 @@
 
 /* ---- what is measured again is what a profile was made for ---- */
 
-static int was_measured_so(const struct bench_options *o, const struct env_shape *s)
-{
-    return bench_evidence_of(s->engine) == bench_evidence_of(o->engine);
-}
-
 static void take_collectives(struct bench_options *o, const struct env_shape *s)
 {
     for (int c = 0; c < s->ncolls; c++)
@@ -84,7 +79,7 @@ static void measure_like(struct bench_options *o, const struct env_profile *p)
     };
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
         for (int i = 0; i < p->decisions->nshapes && parts[k].wanted; i++)
-            if (was_measured_so(o, &p->decisions->shapes[i]))
+            if (bench_evidence_of(p->decisions->shapes[i].engine) == bench_evidence_of(o->engine))
                 parts[k].take(o, &p->decisions->shapes[i]);
     if (!o->collectives)
         o->collectives = 1u << COLL_ALLREDUCE;

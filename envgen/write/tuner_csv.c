@@ -25,11 +25,6 @@ static void print_reason(const struct env_writing *w, FILE *out, const struct en
                                    env_table_rule_basis(r, w->scratch), r->why));
 }
 
-static int is_rule(const struct env_decisions *d, const struct env_table_rule *r)
-{
-    return r->basis != ENV_PREDICTED || d->predicted;
-}
-
 /* ---- our own table ----------------------------------------------------------------------------------------------- */
 
 static void print_word(FILE *out, const char *word)
@@ -124,7 +119,7 @@ static int write_own(const struct env_writing *w, FILE *out, struct err *e)
           out);
     for (int i = 0; i < rules.count; i++) {
         print_reason(w, out, rules.items[i]);
-        fputs(is_rule(w->decisions, rules.items[i]) ? "" : "# ", out);
+        fputs(rules.items[i]->basis != ENV_PREDICTED || w->decisions->predicted ? "" : "# ", out);
         print_rule(out, rules.items[i]);
     }
     return 0;

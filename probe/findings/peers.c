@@ -117,11 +117,6 @@ static int has_nvswitches(const struct topo_class *c)
     return 0;
 }
 
-static int is_power_of_two(int n)
-{
-    return (n & (n - 1)) == 0;
-}
-
 /* Baseboards with NVSwitches carry 4, 8 or 16 GPUs, and machines give away 1, 2, 4 or 8 of them. Elsewhere the ports
  * that were made for GPUs tell. */
 static void find_missing_gpus(struct search *s)
@@ -133,7 +128,7 @@ static void find_missing_gpus(struct search *s)
     for (int i = 0; i < c->nports; i++)
         if (s->roles[i].gpu_missing)
             named(s, "%s is beside no GPU", topo_port_name(s->a, &c->ports[i]));
-    if (has_nvswitches(c) && !is_power_of_two(c->ngpus))
+    if (has_nvswitches(c) && (c->ngpus & (c->ngpus - 1)) != 0)
         named(s, "%d GPUs behind NVSwitches", c->ngpus);
     found_named(s, "a GPU seems to be missing: there are %d", c->ngpus);
 }

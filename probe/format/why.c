@@ -5,23 +5,13 @@
 
 #include "probe/topology/topology.h"
 
-static int is_asked_port(const struct topo_port *p, const char *asked, struct arena *a)
-{
-    return !strcmp(p->hca, asked) || !strcmp(topo_port_name(a, p), asked);
-}
-
-static int is_on_list(const struct port_verdict *v)
-{
-    return v->role == ROLE_COMPUTE && !v->plugin;
-}
-
 static void put_evidence(FILE *out, const struct topo_class *c, int port, const struct port_verdict *v, struct arena *a)
 {
     struct role_evidence *rows;
     int n = roles_evidence(c, port, a, &rows), decided = 0;
     fprintf(out, "%s, %s:%d: %s, %s the list for NCCL_IB_HCA\n", text_inert(a, c->name),
             text_inert(a, c->ports[port].hca), c->ports[port].port, role_name(v->role),
-            is_on_list(v) ? "on" : "not on");
+            v->role == ROLE_COMPUTE && !v->plugin ? "on" : "not on");
     for (int i = 0; i < n; i++) {
         int speaks = rows[i].role != ROLE_COMPUTE;
         if (!rows[i].seen) /* nothing is known */
@@ -44,7 +34,7 @@ int why_write(const struct topology *t, const char *port, FILE *out, struct err 
         const struct topo_class *c = &t->classes[i];
         const struct port_verdict *v = roles_of(c, a);
         for (int k = 0; k < c->nports; k++) {
-            if (!is_asked_port(&c->ports[k], port, a))
+            if (strcmp(c->ports[k].hca, port) != 0 && strcmp(topo_port_name(a, &c->ports[k]), port) != 0)
                 continue;
             found++;
             put_evidence(out, c, k, &v[k], a);

@@ -280,18 +280,13 @@ static void add_function(struct listing *l, int function)
     }
 }
 
-static int is_wanted(const struct pci_function *f)
-{
-    return f->class_code >> 8 != 0x0604 && f->class_code >> 8 != 0x0600;
-}
-
 static int lspci_read(struct text *x, struct topology *t, struct topo_class *c)
 {
     struct listing l = {.x = x, .t = t, .c = c};
     if (read_functions(&l))
         return ERR_FAILED;
     for (int i = 0; i < l.n && c->ngpus < TOPO_MOST_GPUS; i++)
-        if (is_wanted(&l.list[i].f))
+        if (l.list[i].f.class_code >> 8 != 0x0604 && l.list[i].f.class_code >> 8 != 0x0600)
             add_function(&l, i);
     pci_tree_prune(c);
     return 0;

@@ -31,11 +31,6 @@ static int ranks_of(const struct profiler_comm *c, const struct profiler_job *jo
     return job->ranks > least ? job->ranks : least > 2 ? least : 2;
 }
 
-static int per_node_of(const struct profiler_comm *c, int ranks)
-{
-    return c->nodes > 0 ? (ranks + c->nodes - 1) / c->nodes : 0;
-}
-
 static struct whole survey(const struct profiler_job *job, struct profiler_comm *const *comms, size_t count)
 {
     struct whole w = {.ranks = job->ranks > 1 ? job->ranks : 1, .oldest = 0};
@@ -47,7 +42,7 @@ static struct whole survey(const struct profiler_job *job, struct profiler_comm 
         w.ranks = ranks > w.ranks ? ranks : w.ranks;
         if (ranks > largest && comms[i]->nodes) {
             largest = ranks;
-            w.per_node = per_node_of(comms[i], ranks);
+            w.per_node = comms[i]->nodes > 0 ? (ranks + comms[i]->nodes - 1) / comms[i]->nodes : 0;
         }
         w.oldest = !w.oldest || comms[i]->api < w.oldest ? comms[i]->api : w.oldest;
         w.newest = comms[i]->api > w.newest ? comms[i]->api : w.newest;

@@ -275,20 +275,16 @@ void plugin_chain_destroy(const struct plugin_chain *c)
 
 /* ---- asking ------------------------------------------------------------------------------------------------------ */
 
-static int reg_buff_of(const struct tuner_call *call)
-{
-    return call->reg_buff == TUNER_UNKNOWN ? 0 : call->reg_buff;
-}
-
 static int ask_costs(const struct plugin_chain *c, const struct tuner_call *call, float *cost, int *channels)
 {
     const struct nccl_tuner_v3 *v3 = c->next->tuner;
     const struct nccl_tuner_v4 *v4 = c->next->tuner; /* the same call in versions 5 to 7 */
     float **table = (float **)cost;
-    return c->next->version == 3 ? v3->get_coll_info(c->context, call->coll, call->bytes, call->pipe_ops, table,
-                                                     call->algos, call->protos, channels)
-                                 : v4->get_coll_info(c->context, call->coll, call->bytes, call->pipe_ops, table,
-                                                     call->algos, call->protos, reg_buff_of(call), channels);
+    return c->next->version == 3
+               ? v3->get_coll_info(c->context, call->coll, call->bytes, call->pipe_ops, table, call->algos,
+                                   call->protos, channels)
+               : v4->get_coll_info(c->context, call->coll, call->bytes, call->pipe_ops, table, call->algos,
+                                   call->protos, call->reg_buff == TUNER_UNKNOWN ? 0 : call->reg_buff, channels);
 }
 
 static int ask_names(const struct plugin_chain *c, const struct tuner_call *call, int collnet, int nvls, int *algo,

@@ -233,11 +233,6 @@ static int count_of(size_t n)
     return n < INT_MAX ? (int)n : INT_MAX;
 }
 
-static int same_shape(const struct tuner_shape *a, const struct tuner_shape *b)
-{
-    return a->nodes == b->nodes && a->ranks == b->ranks && a->domains == b->domains;
-}
-
 /* Versions 1 and 2 run what the plugin names, even what NCCL_ALGO and NCCL_PROTO exclude; from version 3 on NCCL itself
  * withholds it. Where a user has set one of them, that stands. */
 static int user_decides(int api)
@@ -249,7 +244,8 @@ static int user_decides(int api)
 static struct plugin_context *context_of(const struct tuner_shape *shape, int api, nccl_logger log)
 {
     struct plugin_context *c = process.contexts;
-    while (c && !(c->api == api && same_shape(&c->shape, shape)))
+    while (c && !(c->api == api && c->shape.nodes == shape->nodes && c->shape.ranks == shape->ranks &&
+                  c->shape.domains == shape->domains))
         c = c->next;
     if (c)
         return c;

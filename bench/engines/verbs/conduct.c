@@ -225,11 +225,6 @@ static int by_pair(const void *x, const void *y)
     return memcmp(x, y, sizeof(struct verbs_try));
 }
 
-static int is_recalled(const struct verbs_conductor *c, const struct verbs_try *t)
-{
-    return c->recalled && bsearch(t, c->outcomes, (size_t)c->recalled, sizeof *c->outcomes, by_pair);
-}
-
 void verbs_conduct_recall(struct verbs_conductor *c, const struct verbs_fabric *known)
 {
     for (int i = 0; i < known->ntries; i++) {
@@ -280,7 +275,8 @@ static void run_schedule(struct verbs_conductor *c, const struct verbs_schedule 
                                           arena_alloc(c->arena, (size_t)s->rounds[i].ntries * sizeof *unknown.tries)};
         for (int k = 0; k < s->rounds[i].ntries; k++) {
             const struct verbs_try *t = &s->rounds[i].tries[k];
-            if (!is_recalled(c, t) && !(skip_dead && (is_dead(c, t->from) || is_dead(c, t->to))))
+            if (!(c->recalled && bsearch(t, c->outcomes, (size_t)c->recalled, sizeof *c->outcomes, by_pair)) &&
+                !(skip_dead && (is_dead(c, t->from) || is_dead(c, t->to))))
                 unknown.tries[unknown.ntries++] = *t;
         }
         c->show(c->user, done + i + 1, of);

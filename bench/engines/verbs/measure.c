@@ -90,16 +90,11 @@ static int used_qps(const struct run *r)
     return r->messages < r->pair->nqps ? r->messages : r->pair->nqps;
 }
 
-static int receives(const struct run *r)
-{
-    return r->shot->test != VERBS_WRITE || !r->lead;
-}
-
 static void verify_payload(struct run *r)
 {
     uint64_t bytes = r->shot->test == VERBS_PING ? r->shot->bytes - 1 : r->shot->bytes;
     uint64_t chunk[CHUNK / 8];
-    for (int qp = 0; receives(r) && qp < used_qps(r); qp++)
+    for (int qp = 0; (r->shot->test != VERBS_WRITE || !r->lead) && qp < used_qps(r); qp++)
         for (uint64_t at = 0; at < bytes; at += 8) {
             uint64_t v = payload_word(r->seed, !r->lead, qp, at / 8), left = bytes - at;
             if (at % CHUNK == 0 &&
