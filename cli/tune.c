@@ -1,5 +1,4 @@
 /* nccltune tune: the whole pipeline, from a machine to a profile: probe, bench, generate, and what came of it. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 /* Whole files in, whole files out. */
 #include "core/file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio_ext.h>
 #include <stdlib.h>

@@ -97,7 +97,7 @@ int json_get_nothing(struct json_reader *in, const struct json_field *f, const c
 
 /* ---- numbers ---- */
 
-static void put_number(cJSON *o, const struct json_field *f, const void *at)
+void json_put_number(cJSON *o, const struct json_field *f, const void *at)
 {
     if (is_written(f, at))
         cJSON_AddNumberToObject(o, f->key, f->kind->value(at));
@@ -123,7 +123,7 @@ int json_get_int(struct json_reader *in, const struct json_field *f, const cJSON
     return rc;
 }
 
-static double int_value(const void *at)
+double json_int_value(const void *at)
 {
     return *(const int *)at;
 }
@@ -292,9 +292,9 @@ static int get_array(struct json_reader *in, const struct json_field *f, const c
 const struct json_kind json_as_text = {put_text, get_text, sizeof(char *)},
                        json_as_texts = {put_texts, get_texts, LIST},
                        json_as_constant = {put_constant, json_get_nothing},
-                       json_as_int = {put_number, get_int, sizeof(int), int_value},
-                       json_as_number = {put_number, get_number, sizeof(double), number_value},
-                       json_as_bytes = {put_number, get_bytes, sizeof(uint64_t), bytes_value},
-                       json_as_flag = {put_flag, get_flag, sizeof(int), int_value},
-                       json_as_word = {put_word, get_word, sizeof(int), int_value},
+                       json_as_int = {json_put_number, get_int, sizeof(int), json_int_value},
+                       json_as_number = {json_put_number, get_number, sizeof(double), number_value},
+                       json_as_bytes = {json_put_number, get_bytes, sizeof(uint64_t), bytes_value},
+                       json_as_flag = {put_flag, get_flag, sizeof(int), json_int_value},
+                       json_as_word = {put_word, get_word, sizeof(int), json_int_value},
                        json_as_object = {put_object, get_object}, json_as_array = {put_array, get_array};

@@ -65,6 +65,10 @@ extern const struct json_kind json_as_text,  /* const char *; NULL unknown */
     json_as_array,                           /* records */
     json_as_constant;                        /* is written and not read */
 
+/* For kinds of numbers: the `put`, and the `value` of an int. */
+void json_put_number(struct cJSON *o, const struct json_field *f, const void *at);
+double json_int_value(const void *at);
+
 /* The `get` of a kind that is written and not read. */
 int json_get_nothing(struct json_reader *in, const struct json_field *f, const struct cJSON *item, void *at);
 

@@ -1,7 +1,6 @@
 /* One table of variables. */
 #include "core/launcher.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 
 #define MOST_RANKS (1 << 24)

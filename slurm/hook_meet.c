@@ -3,7 +3,6 @@
  * enough, proposes the verdict; link(2) lets one proposal win, and all nodes read that one. A node that cannot write
  * there has not answered, so the verdict cannot be a profile. */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "advise/trials/trials.h"
-#include "core/units.h"
 
 enum { ID, SHOWN_ID, USER, PARTITION, START, ELAPSED, STATE, NODE_COUNT, NODES, NAME, FIELDS };
 

@@ -10,7 +10,6 @@
  * Brownian path leaves with a probability of 5 %. It is strict while jobs are few and a little wider than a single
  * test's at the planned end. */
 #include <math.h>
-#include <string.h>
 
 #include "advise/trials/trials.h"
 #include "core/stats.h"

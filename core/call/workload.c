@@ -84,23 +84,13 @@ double workload_bytes(const struct workload *w, const struct workload_phase *pha
 
 /* ---- the document ---- */
 
-static double count_value(const void *at)
-{
-    return *(const int *)at;
-}
-
-static void put_count(cJSON *o, const struct json_field *f, const void *at)
-{
-    json_as_int.put(o, f, at);
-}
-
 /* No more than the job has ranks. */
 static int get_ranks(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
 {
     return json_get_int(in, f, item, (int)f->low, ((const struct workload *)in->more)->ranks, at);
 }
 
-static const struct json_kind of_the_ranks = {put_count, get_ranks, sizeof(int), count_value};
+static const struct json_kind of_the_ranks = {json_put_number, get_ranks, sizeof(int), json_int_value};
 static const char *const places[] = {[WORKLOAD_NODE] = "node", [WORKLOAD_CLUSTER] = "cluster", NULL};
 static const char *const counts_per[] = {"step", "run", NULL};
 #define TIME(key, at)                                               \

@@ -5,7 +5,6 @@
 
 #include "core/file.h"
 #include "core/vars/catalogue.h"
-#include "core/vars/text.h"
 #include "envgen/install/install.h"
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

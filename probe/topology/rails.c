@@ -1,6 +1,5 @@
 /* Words for the roles of ports, and what follows from roles: the list of HCAs of a class and of all classes, and rails
  * by network. */
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

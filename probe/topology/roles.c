@@ -1,7 +1,6 @@
 /* Roles of RDMA ports: every port goes through a table of rules, of which the first that speaks against it decides.
  * Facts about the device come first, then what sets it apart from its neighbours, names last. */
 #include <fnmatch.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "probe/topology/topology_internal.h"

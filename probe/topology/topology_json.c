@@ -43,16 +43,6 @@ static int get_hex(struct json_reader *in, const struct json_field *f, const cJS
     return 0;
 }
 
-static double index_value(const void *at)
-{
-    return *(const int *)at;
-}
-
-static void put_index(cJSON *o, const struct json_field *f, const void *at)
-{
-    json_as_int.put(o, f, at);
-}
-
 static int get_object(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
 {
     const struct topo_class *c = in->more;
@@ -82,10 +72,10 @@ static int get_port(struct json_reader *in, const struct json_field *f, const cJ
 
 static const struct json_kind hex16 = {put_hex, get_hex, sizeof(uint16_t), hex16_value},
                               hex24 = {put_hex, get_hex, sizeof(uint32_t), hex24_value},
-                              an_object = {put_index, get_object, 0, index_value},
-                              a_parent = {put_index, get_parent, 0, index_value},
-                              a_gpu = {put_index, get_gpu, 0, index_value},
-                              a_port = {put_index, get_port, 0, index_value};
+                              an_object = {json_put_number, get_object, 0, json_int_value},
+                              a_parent = {json_put_number, get_parent, 0, json_int_value},
+                              a_gpu = {json_put_number, get_gpu, 0, json_int_value},
+                              a_port = {json_put_number, get_port, 0, json_int_value};
 
 /* ---- records ----------------------------------------------------------------------------------------------------- */
 

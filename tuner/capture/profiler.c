@@ -259,53 +259,38 @@ static int start_v5(void *context, void **handle, struct nccl_profile_event_v5 *
 
 /* ---- what versions share ----------------------------------------------------------------------------------------- */
 
-static int open_shape(void **context, int *mask, const struct profiler_shape *shape, nccl_logger log)
-{
-    *context = profiler_open(shape, log, mask);
-    return NCCLTUNE_SUCCESS;
-}
-
-static int init_v1(void **context, int *mask)
-{
-    struct profiler_shape shape = {.rank = -1, .api = 1};
-    return open_shape(context, mask, &shape, NULL);
-}
-
-static int init_v2(void **context, int *mask)
-{
-    struct profiler_shape shape = {.rank = -1, .api = 2};
-    return open_shape(context, mask, &shape, NULL);
-}
-
-static int init_v3(void **context, int *mask)
-{
-    struct profiler_shape shape = {.rank = -1, .api = 3};
-    return open_shape(context, mask, &shape, NULL);
-}
+/* The openings of versions 1 to 3, and of 5 and 6, differ in the version alone. */
+#define INIT_UNTOLD(version)                                        \
+    static int init_v##version(void **context, int *mask)           \
+    {                                                               \
+        struct profiler_shape shape = {.rank = -1, .api = version}; \
+        *context = profiler_open(&shape, NULL, mask);               \
+        return NCCLTUNE_SUCCESS;                                    \
+    }
+INIT_UNTOLD(1)
+INIT_UNTOLD(2)
+INIT_UNTOLD(3)
 
 static int init_v4(void **context, int *mask, const char *comm_name, uint64_t comm_hash, int nodes, int ranks, int rank,
                    nccl_logger log)
 {
     (void)comm_name;
     struct profiler_shape shape = {comm_hash, nodes, ranks, rank, 4};
-    return open_shape(context, mask, &shape, log);
+    *context = profiler_open(&shape, log, mask);
+    return NCCLTUNE_SUCCESS;
 }
 
-static int init_v5(void **context, uint64_t comm_id, int *mask, const char *comm_name, int nodes, int ranks, int rank,
-                   nccl_logger log)
-{
-    (void)comm_name;
-    struct profiler_shape shape = {comm_id, nodes, ranks, rank, 5};
-    return open_shape(context, mask, &shape, log);
-}
-
-static int init_v6(void **context, uint64_t comm_id, int *mask, const char *comm_name, int nodes, int ranks, int rank,
-                   nccl_logger log)
-{
-    (void)comm_name;
-    struct profiler_shape shape = {comm_id, nodes, ranks, rank, 6};
-    return open_shape(context, mask, &shape, log);
-}
+#define INIT_BY_ID(version)                                                                                    \
+    static int init_v##version(void **context, uint64_t id, int *mask, const char *name, int nodes, int ranks, \
+                               int rank, nccl_logger log)                                                      \
+    {                                                                                                          \
+        (void)name;                                                                                            \
+        struct profiler_shape shape = {id, nodes, ranks, rank, version};                                       \
+        *context = profiler_open(&shape, log, mask);                                                           \
+        return NCCLTUNE_SUCCESS;                                                                               \
+    }
+INIT_BY_ID(5)
+INIT_BY_ID(6)
 
 static int stop_event(void *handle)
 {
