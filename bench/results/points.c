@@ -250,13 +250,15 @@ static void list_starts(struct bench_candidate *c, const struct bench_result *co
 {
     double *logs = arena_alloc(a, (size_t)n * sizeof *logs);
     c->starts.logs = logs;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0, round = -1; i < n; i++) {
         int paired = r[i]->nbeside && r[i]->nbeside == r[i]->ntimes;
         struct start s;
-        if (r[i]->status > BENCH_DROPPED || r[i]->low_us > 0 || (!paired && is_explored(r[i])) ||
+        if (r[i]->status > BENCH_DROPPED || r[i]->low_us > 0 ||
+            (!paired && (is_explored(r[i]) || r[i]->round == round)) ||
             !(paired ? start_of_pairs(r[i], p->pool, p->scratch, &s) : start_of_rounds(r[i], defaults, p, &s)))
             continue;
         logs[c->starts.n++] = s.log;
+        round = r[i]->round;
         c->proof.lost += s.lost;
     }
 }

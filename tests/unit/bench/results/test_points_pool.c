@@ -158,7 +158,8 @@ TEST_CASE(what_deaths_do)
 }
 
 /* A start is one number: the median of its pairs. What was measured while calls were chosen proves nothing, nor does a
- * start that went wrong; a file of another program is a start beside the default's of the same number. */
+ * start that went wrong; a run of another program is a start beside the default's of the same number, however many rows
+ * it has. */
 TEST_CASE(starts_prove)
 {
     static const double fast[] = {10, 11, 12, 13, 14, 15}, twice[] = {20, 22, 24, 26, 28, 30},
@@ -192,6 +193,8 @@ TEST_CASE(starts_prove)
     assert_int_equal(g.n, 3);
     assert_near(g.median, cbrt(2 * 2 * 4), 1e-9);
     assert_int_equal(point_of(items, 8)->candidates[0].proof.n, 0);
+    items[5].round = items[4].round; /* in place: of the same run */
+    assert_int_equal(point_of(items, 8)->candidates[1].proof.n, 2);
 }
 
 /* What a clock of 1 ms cuts off is right in the mean: three calls take 2.25 ms, by the default 3.75 ms. */
