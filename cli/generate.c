@@ -1,10 +1,13 @@
 /* nccltune generate: turn measurements into a profile. */
 #include <stdio.h>
+#include <string.h>
 
 #include "advise/whatif/step_profile.h"
+#include "bench/import/import.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "core/json.h"
+#include "core/vars/text.h"
 #include "envgen/explain/explain.h"
 #include "envgen/generate/generate.h"
 #include "envgen/install/install.h"
@@ -14,29 +17,30 @@
 
 static const struct cli_page page = {
     COMMAND,
-    "nccltune generate --topology FILE [--results FILE]... [OPTION]... -o PROFILE\n"
+    "nccltune generate --topology FILE [--results FILE...] [OPTION]... -o PROFILE\n"
     "Decide from measurements what is worth setting, and write it with its evidence into the directory PROFILE.\n",
     "Examples\n"
     "  nccltune generate -t topology.json --results results.jsonl -o profile\n"
-    "  nccltune generate -t topology.json --results monday.jsonl --results friday.jsonl --margin 5% -o profile\n"
+    "  nccltune generate -t topology.json --nccl 2.28.9 --results *.log -o profile\n"
     "  nccltune explain profile\n"
     "\n"
     "Exit status: 0 done, 1 bad input or the profile cannot be written, 2 wrong usage.\n",
-    0};
+    -1};
 
 struct request {
     struct env_generate generate;
     struct option_list results;
     struct cli_releases releases;
     int json, quiet;
+    const char *typed; /* the command as it was typed */
 };
 
 static const struct option_spec options[] = {
     {'t', "topology", "FILE", "topology.json, from nccltune probe", option_text,
      offsetof(struct request, generate.topology)},
     {0, "results", "FILE",
-     "results.jsonl of nccltune bench, or a log of nccl-tests (see nccltune results); repeat for several. Without any, "
-     "the profile has only what the topology justifies",
+     "results.jsonl of nccltune bench, or logs of nccl-tests (see nccltune results): one or several. Without any, the "
+     "profile has only what the topology justifies",
      option_append, offsetof(struct request, results)},
     {0, "fabric", "FILE",
      "fabric.json, from nccltune bench --engine verbs: which RDMA ports and network interfaces lead where", option_text,
@@ -61,19 +65,66 @@ static const struct option_spec options[] = {
     {0},
 };
 
+/* Return whether logs of other programs have results, and none of them names NCCL's release. */
+static int is_release_missing(const struct option_list *files, struct arena *a)
+{
+    const struct import_given given = {.coll = -1};
+    const char **logs = arena_alloc(a, (size_t)(files->count + 1) * sizeof *logs);
+    struct err ignored;
+    int n = 0;
+    for (int i = 0; i < files->count; i++)
+        if (!import_is_journal(files->items[i]))
+            logs[n++] = files->items[i];
+    struct bench_results *all = n ? import_load(logs, n, &given, NULL, &ignored) : NULL;
+    int missing = all && all->count && !strchr(all->items[0].library, ' ');
+    bench_results_free(all);
+    return missing;
+}
+
+/* Return whether there was anything to decide. */
+static int has_candidates(const struct env_decisions *d)
+{
+    int n = 0;
+    for (int i = 0; i < d->nshapes; i++) {
+        n += d->shapes[i].nlaunches - 1;
+        for (int c = 0; c < d->shapes[i].ncolls; c++)
+            for (int k = 0; k < d->shapes[i].colls[c].nranges; k++)
+                for (int p = 0; p < d->shapes[i].colls[c].ranges[k].npoints; p++)
+                    n += d->shapes[i].colls[c].ranges[k].points[p].noptions - 1;
+    }
+    return n > 0;
+}
+
+/* Ask for all that is missing at once, with the command that has it. */
+static int ask_for_missing(const struct request *r, int release)
+{
+    const struct env_generate *g = &r->generate;
+    fprintf(stderr, COMMAND ": missing: %s%s%s%s%s. Complete%s:\n", g->topology ? "" : "--topology FILE",
+            !g->topology && release ? "; " : "",
+            release ? "--nccl VERSION, the measured release, which no log names" : "",
+            (!g->topology || release) && !g->out ? "; " : "", g->out ? "" : "-o PROFILE",
+            release ? ", where that is 2.28.9" : "");
+    if (!g->topology)
+        fputs("  nccltune probe -o topology.json    # on a node that ran the tests; elsewhere with --machine NAME\n",
+              stderr);
+    fprintf(stderr, "  %s%s%s%s\nTry '" COMMAND " --help'.\n", r->typed, g->topology ? "" : " -t topology.json",
+            release ? " --nccl 2.28.9" : "", g->out ? "" : " -o profile");
+    return ERR_USAGE;
+}
+
 static int generate_profile(void *request, char **words, struct arena *a, struct err *e)
 {
     struct request *r = request;
     struct log log = cli_log(COMMAND, 0);
     struct env_generate *g = &r->generate;
     struct env_generated made;
-    (void)words, (void)a;
-    if (!g->topology || !g->out)
-        return err_set(e, ERR_USAGE, "%s",
-                       g->topology
-                           ? "-o PROFILE is missing"
-                           : "--topology FILE is missing: nccltune probe -o FILE writes it, of a known machine with "
-                             "--machine NAME");
+    for (; *words; words++) { /* what a shell has made of --results *.log */
+        r->results.items = arena_grow(a, (void *)r->results.items, (size_t)r->results.count, sizeof *r->results.items);
+        r->results.items[r->results.count++] = *words;
+    }
+    int release = !r->releases.low && is_release_missing(&r->results, a);
+    if (!g->topology || !g->out || release)
+        return ask_for_missing(r, release);
     g->results = r->results.items;
     g->nresults = r->results.count;
     g->nccl_low = r->releases.low;
@@ -84,6 +135,12 @@ static int generate_profile(void *request, char **words, struct arena *a, struct
         rc = json_save(env_decisions_json(p->decisions), "-", e);
     } else if (!rc && !r->quiet) {
         env_print_decisions(p->decisions, stdout);
+        if (p->decisions->nshapes && !has_candidates(p->decisions))
+            puts("\nNothing to compare: only the baseline was measured. Run the test 5 times with a setting in front, "
+                 "such "
+                 "as\n  NCCL_ALGO=Ring NCCL_PROTO=LL ./all_reduce_perf ...\nand 5 times without, in turn; give all "
+                 "logs to "
+                 "--results.");
         printf("\nProfile: %s (%d files, hash %.16s)\n", p->dir, p->manifest.nfiles + 1, p->manifest.hash);
         if (g->workload)
             rc = env_step_cover_job(p, g->workload, stdout, e);
@@ -94,7 +151,12 @@ static int generate_profile(void *request, char **words, struct arena *a, struct
 
 int generate_main(int argc, char **argv)
 {
-    struct request r = {.generate = {.margin = ENV_MARGIN, .site_conf = INSTALL_NCCL_CONF}};
+    struct arena *a = arena_new();
+    struct request r = {.generate = {.margin = ENV_MARGIN, .site_conf = INSTALL_NCCL_CONF}, .typed = COMMAND};
     struct option_group groups[] = {{NULL, options, &r}, {0}};
-    return cli_run(&page, groups, argc, argv, generate_profile, &r);
+    for (int i = 1; i < argc; i++)
+        r.typed = arena_printf(a, "%s %s", r.typed, env_shell_word(a, argv[i]));
+    int rc = cli_run(&page, groups, argc, argv, generate_profile, &r);
+    arena_free(a);
+    return rc;
 }

@@ -67,6 +67,7 @@ static void state_gains(struct env_point *p, const struct bench_candidate **sour
         struct env_option *o = &p->options[i];
         if (o->time_us.n > 0 && o->time_us.low > 0)
             o->gain = sources[i]->proof.n ? sources[i]->proof : bench_gain(p->options[p->fallback].time_us, o->time_us);
+        o->runs = sources[i]->proof.n;
     }
 }
 
@@ -202,6 +203,19 @@ static const struct env_option *runner_up(const struct env_range *r, const struc
     return best;
 }
 
+/* How many more runs of a call beside the baseline a gain such as it shows would take; 0: runs are not what is missing.
+ */
+static int runs_missing(const struct env_decisions *d, const struct env_option *o)
+{
+    const struct bench_interval *g = &o->gain;
+    const struct bench_noise noise = {
+        .spread = g->error * sqrt(g->n), .calls = 1, .rivals = 1, .confidence = d->confidence};
+    if (!o->runs || g->median <= 1 + d->margin)
+        return bench_few(g) && o->runs ? BENCH_FEWEST - o->runs : 0;
+    int need = g->n > 2 ? bench_starts_for(&noise, g->median, d->margin) : BENCH_FEWEST;
+    return need < BENCH_MANY_STARTS && need > o->runs ? need - o->runs : 0;
+}
+
 static const char *why_default(struct env_decisions *d, const struct env_range *r)
 {
     char size[UNIT_TEXT];
@@ -214,6 +228,13 @@ static const char *why_default(struct env_decisions *d, const struct env_range *
     const struct env_option *near = runner_up(r, &where);
     if (!near)
         return "no other candidate was measured completely; the baseline stays";
+    int more = runs_missing(d, near);
+    if (more)
+        return arena_printf(
+            d->arena,
+            "not proven: %d run%s of %s at %s, at least %d are needed: run it and the baseline %d more time%s, in turn",
+            near->runs, near->runs == 1 ? "" : "s", near->call.label, unit_bytes(size, where->bytes), near->runs + more,
+            more, more == 1 ? "" : "s");
     if (bench_few(&near->gain))
         return arena_printf(d->arena, "too little was measured to say: %d sample%s of %s at %s", near->gain.n,
                             near->gain.n == 1 ? "" : "s", near->call.label, unit_bytes(size, where->bytes));

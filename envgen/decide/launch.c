@@ -154,8 +154,11 @@ static int eligible(struct env_decisions *d, struct env_launch *l, struct decide
         return 0;
     }
     if (!l->gain.predicted && l->gain.n < BENCH_FEWEST) {
-        l->why =
-            arena_printf(d->arena, "too few sessions: %d of the baseline, and only %d usable", l->gain.n, BENCH_FEWEST);
+        l->why = arena_printf(
+            d->arena,
+            "not proven: %d run%s beside the baseline, at least %d are needed: run both %d more time%s, in turn",
+            l->gain.n, l->gain.n == 1 ? "" : "s", BENCH_FEWEST, BENCH_FEWEST - l->gain.n,
+            BENCH_FEWEST - l->gain.n == 1 ? "" : "s");
         return 0;
     }
     if (d->predicted && bench_evidence_of(s.points->engine) == BENCH_PREDICTED) {

@@ -23,6 +23,7 @@ struct env_option {
     struct bench_interval time_us;
     struct bench_interval gain; /* over the launch's default call */
     enum bench_status status;
+    int runs;          /* starts that the gain is over; 0: it is of times alone */
     int banned;        /* it failed at another size, or where a tuner sees no difference: it is not chosen */
     const char *lines; /* where it stands in the journals: "results.jsonl:7,31" */
 };

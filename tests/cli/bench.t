@@ -83,8 +83,8 @@ results reads nccl-tests: runs with other settings become candidates
   #              ------------ default -----------   ------------- best ------------
   #        size        time    algbw    busbw          time    algbw    busbw    gain   interval        best
   #         (B)        (us)   (GB/s)   (GB/s)          (us)   (GB/s)   (GB/s)
-        1048576         100     10.4     15.7          90.5     11.6     17.4   1.12x? too little      ring/ll128
-        2097152         150     14.0     21.0           140     15.0     22.6   1.08x? too little      ring/ll128
+        1048576         100     10.4     15.7          90.5     11.6     17.4   1.11x? too little      ring/ll128
+        2097152         150     14.0     21.0           140     15.0     22.6   1.07x? too little      ring/ll128
         4194304         250     16.8     25.2             -        -        -       - * (glob)
   # ? inconclusive
   $ nccltune results --format journal fixtures/import/three_runs.log | sed 1d |
@@ -171,8 +171,16 @@ results, generate: nccl-tests of an older release, whose program nobody named: b
   ["allreduce",8,4]
   $ nccltune probe --machine dgx-a100 -o topology.json
   $ nccltune generate --results old.log -t topology.json -o profile
-  nccltune generate: the release of NCCL that was measured is unknown ('NCCL'); name it, such as --nccl 2.28.9
-  [1]
+  nccltune generate: missing: --nccl VERSION, the measured release, which no log names. Complete, where that is 2.28.9:
+    nccltune generate --results old.log -t topology.json -o profile --nccl 2.28.9
+  Try 'nccltune generate --help'.
+  [2]
+  $ nccltune generate --results old.log old.log
+  nccltune generate: missing: --topology FILE; --nccl VERSION, the measured release, which no log names; -o PROFILE. Complete, where that is 2.28.9:
+    nccltune probe -o topology.json    # on a node that ran the tests; elsewhere with --machine NAME
+    nccltune generate --results old.log old.log -t topology.json --nccl 2.28.9 -o profile
+  Try 'nccltune generate --help'.
+  [2]
   $ nccltune generate --results old.log --nccl 2.20.5 -t topology.json -o profile --json | jq -r .format
   nccltune-decisions/1
   $ nccltune diagnose old.log | grep -c 'wrong values'
@@ -185,10 +193,12 @@ generate: settings that only some of the runs have make candidates, also across 
   >     cp old.log default-$run.log
   >     { echo 'NCCL_MAX_CTAS=8 mpirun -np 4 ./all_reduce_perf -b 8 -e 32M'; sed 's/342.10/242.10/; s/341.00/241.00/' old.log; } >ctas-$run.log
   > done
-  $ nccltune generate -q --nccl 2.20.5 -t topology.json -o both $(printf -- '--results %s ' default-*.log ctas-*.log)
+  $ nccltune generate -q --nccl 2.20.5 -t topology.json -o both --results default-*.log ctas-*.log
   $ jq -r '.shapes[0].launches[].label' both/decisions.json
   default
   NCCL_MAX_CTAS=8
+  $ nccltune generate --nccl 2.20.5 -t topology.json -o few --results default-[12].log ctas-[12].log | grep -o 'not proven.*'
+  not proven: 2 runs beside the baseline, at least 5 are needed: run both 3 more times, in turn
   $ nccltune report both -o - | grep -c '</html>'
   1
   $ head -n 1 both/results.jsonl

@@ -275,6 +275,7 @@ log() {
 }
 check "generate takes nccl-tests' log: six runs in turn make a rule" grep -q "tree/ll .*1.99x" <(log 6)
 check "which is in the table" grep -q "^allreduce,.*,tree,ll,-1,2,4," "$scratch/of-log-6/tuner.csv"
-check "one run proves nothing" grep -qE "^ +allreduce .* default" <(log 1)
+check "one run proves nothing, and is told how many do" \
+    grep -q "allreduce .* default .*not proven: 1 run of tree/ll at 1 MiB, at least 5 are needed: run it and the baseline 4 more times, in turn" <(log 1)
 
 finish
