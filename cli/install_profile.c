@@ -197,21 +197,10 @@ static void settle_site(struct request *r, struct arena *a)
 /* What a container needs: the files, and to be told. */
 static void print_containers(const struct install_site *s, const struct install_done *d)
 {
-    printf("\nWith P=%s\n and T=%s\n", env_shell_word(d->arena, d->dir), env_shell_word(d->arena, s->plugin));
-    puts("in containers:\n"
-         "  docker run     -v \"$P:$P:ro\" -v \"$T:$T:ro\"\n"
-         "                 -e NCCL_TUNER_PLUGIN=\"$T\" -e NCCLTUNE_PROFILE=\"$P\"\n"
-         "  apptainer exec --bind \"$P,$T\"\n"
-         "                 --env NCCL_TUNER_PLUGIN=\"$T\",NCCLTUNE_PROFILE=\"$P\"\n"
-         "  enroot start   --mount \"$P:$P:none:x-create=dir,bind,ro\" --mount \"$T:$T:none:x-create=file,bind,ro\"\n"
-         "                 --env NCCL_TUNER_PLUGIN=\"$T\" --env NCCLTUNE_PROFILE=\"$P\"\n"
-         "  srun (Pyxis)   --container-mounts=\"$P:$P:ro,$T:$T:ro\"\n"
-         "                 and where there are no hooks --export=ALL,NCCL_TUNER_PLUGIN=\"$T\",NCCLTUNE_PROFILE=\"$P\"\n"
-         "  NCCL 2.28.7 and later in a container: -e NCCL_ENV_PLUGIN=\"$T\" sets the settings, too\n"
-         "without Slurm:\n"
-         "  Ray            ray.init(runtime_env={\"env_vars\":\n"
-         "                 {\"NCCL_TUNER_PLUGIN\": \"$T\", \"NCCLTUNE_PROFILE\": \"$P\"}})\n"
-         "  torchrun       NCCL_TUNER_PLUGIN=\"$T\" NCCLTUNE_PROFILE=\"$P\" torchrun ...");
+    printf(
+        "in a container or without Slurm: mount both read-only, and set (commands: doc/CONTAINERS.md of the sources)\n"
+        "  NCCL_TUNER_PLUGIN=%s\n  NCCLTUNE_PROFILE=%s\n",
+        env_shell_word(d->arena, s->plugin), env_shell_word(d->arena, d->dir));
 }
 
 static void print_who(const struct request *w)
@@ -267,11 +256,11 @@ static void print_delivery(const struct request *w, const struct install_done *d
     printf("it is for %s; a job with any other host gets nothing\n", *d->hosts ? d->hosts : "no host");
     if (d->node_class)
         printf("this host is of class %s\n", d->node_class);
-    else
+    else if (!w->no_hooks)
         printf("this host is not in the profile\n");
     if (!d->rules)
         printf("its table has no rules: NCCL keeps its own choices of algorithm and protocol\n");
-    if (d->nccl_conf)
+    if (d->nccl_conf && (d->by_conf || !w->no_hooks))
         printf("%s %s\n", w->site.nccl_conf, d->nccl_conf);
     if (d->openmpi)
         printf("its OpenMPI settings are not installed: in a job, `. %s` sets them\n",
@@ -307,7 +296,7 @@ static int print_done(const struct request *w, const struct install_done *d, str
     if (w->json)
         rc = print_json(w, d, &hooks, e);
     else {
-        printf("%s\n", d->dir);
+        printf("installed in %s\n", d->dir);
         print_delivery(w, d, &hooks);
         if (d->rules)
             print_containers(&w->site, d);
@@ -358,7 +347,7 @@ static int remove_all(const struct request *r, struct arena *a, struct err *e)
 {
     const char *jobs = "";
     struct install_hooks hooks;
-    int rc = r->purge && !r->force ? install_running_jobs(&r->site, a, &jobs, e) : 0;
+    int rc = r->purge && !r->force && !r->no_hooks ? install_running_jobs(&r->site, a, &jobs, e) : 0;
     if (rc)
         return rc;
     if (*jobs)
@@ -559,13 +548,17 @@ static int run_served(struct request *r, struct arena *a, struct err *e)
     return rc ? rc : left ? ERR_FAILED : 0;
 }
 
-/* Refuses what tune leaves where it could measure nothing: nobody who installs it means that. A profile that cannot be
- * opened is left to who installs it. */
+/* Refuses what is no profile, and what tune leaves where it could measure nothing: nobody who installs it means that. A
+ * damaged profile is left to who installs it. */
 static int check_measured(const char *profile, struct err *e)
 {
-    struct err ignored = {0};
-    struct env_profile *p = env_profile_open(profile, &ignored);
+    struct err why = {0};
+    struct env_profile *p = env_profile_open(profile, &why);
     int measured = !p, rc = 0;
+    if (!p && !env_profile_complete(profile)) {
+        *e = why;
+        return e->code;
+    }
     for (int i = 0; p && i < p->decisions->nshapes; i++)
         measured |= bench_evidence_of(p->decisions->shapes[i].engine) < BENCH_PREDICTED;
     for (int i = 0; p && i < p->manifest.nfiles; i++)

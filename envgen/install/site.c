@@ -167,6 +167,15 @@ long long install_oldest_job(struct arena *a)
     return oldest;
 }
 
+/* Return whether Slurm's commands are here and no configuration that they could find: no job runs. */
+static int has_no_cluster(struct arena *a)
+{
+    static const char *const ask[] = {"sh", "-c", "squeue 2>&1", NULL};
+    int status;
+    const char *text = proc_output(ask, NULL, OUTPUT_LIMIT, SLURM_SECONDS, a, &status, NULL);
+    return text && status && strstr(text, "resolve_ctls_from_dns_srv") && strstr(text, "Unknown host");
+}
+
 int install_running_jobs(const struct install_site *site, struct arena *a, const char **jobs, struct err *e)
 {
     struct hook_conf c = {.owner = geteuid(), .policy = HOOK_DEFAULT};
@@ -174,11 +183,12 @@ int install_running_jobs(const struct install_site *site, struct arena *a, const
     if (!locate_in_path("squeue", a))
         return 0;
     const char *text = running_jobs(a);
+    if (!text && has_no_cluster(a))
+        return 0;
     if (!text)
-        return err_set(
-            e, ERR_FAILED,
-            "squeue failed, so running jobs are unknown: use --uninstall without --purge, or --force to remove "
-            "the profiles anyway");
+        return err_set(e, ERR_FAILED,
+                       "squeue failed, so running jobs are unknown: use --uninstall without --purge; --no-hooks where "
+                       "Slurm has no hooks of nccltune; or --force to remove the profiles anyway");
     if (strlen(site->store) >= sizeof c.store)
         return err_set(e, ERR_USAGE, "%s: longer than a store's path can be", site->store);
     snprintf(c.store, sizeof c.store, "%s", site->store);

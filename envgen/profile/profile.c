@@ -232,9 +232,14 @@ static int read_profile(struct env_profile *p, const char *dir, struct err *e)
     close(fd);
     if (!S_ISDIR(st.st_mode))
         return err_set(e, ERR_FAILED, "%s: expected a profile, which is a directory", dir);
-    if (!env_profile_complete(p->dir))
+    if (!env_profile_complete(p->dir) && !access(arena_printf(p->arena, "%s/results.jsonl", p->dir), F_OK))
         return err_set(e, ERR_FAILED,
                        "%s: incomplete profile, missing " ENV_MANIFEST " ('nccltune tune --resume' completes it)", dir);
+    if (!env_profile_complete(p->dir))
+        return err_set(e, ERR_FAILED,
+                       "%s: not a profile directory, it has no " ENV_MANIFEST
+                       "; 'nccltune tune -o PROFILE' makes one, 'nccltune generate' from logs",
+                       dir);
     int rc = env_manifest_load(p->dir, p->arena, &p->manifest, e);
     if (!rc)
         rc = check_files(p, e);

@@ -51,7 +51,7 @@ check "verify: a workload that is not there" refuses 1 "--workload" verify "$scr
 check "verify: another engine" refuses 2 "--engine" verify "$scratch" --engine model
 check "verify: no profile" refuses 2 "PROFILE is missing" verify
 check "report: no profile" refuses 2 "PROFILE is missing" report
-check "report: none" refuses 1 "incomplete profile" report "$scratch"
+check "report: none" refuses 1 "not a profile directory" report "$scratch"
 check "probe: no such file" refuses 1 "$scratch/none" probe --from "$scratch/none"
 check "diagnose: a job on no machine" refuses 2 "--workload needs --topology" diagnose --workload "$topo" "$topo"
 check "workload: no such algorithm" refuses 2 "--algorithm: 'dpo'" workload --model llama3-8b --framework fsdp2 --algorithm dpo
@@ -78,6 +78,10 @@ check "completion of a command" offers install-profile inst
 check "of an option that no page had" offers --sizes tune --siz
 check "of an engine" offers "model" bench --engine mod
 check "of a collective" offers "alltoall alltoallv" explain profile --collectives allt
+check "of an engine after =" offers "mpi model" bench --engine = m
+check "with nothing behind it" offers "$(complete_word "$bin" bench --engine '')" bench --engine =
+check "of a variable's values" offers "LL LL128" whatif --set NCCL_PROTO = L
+check "of all of them" offers "LOC NVL PIX PXB PHB SYS" whatif --set NCCL_P2P_LEVEL =
 check "of a machine" offers dgx-1v whatif --machine dgx-1
 
 finish

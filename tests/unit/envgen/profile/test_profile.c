@@ -87,6 +87,8 @@ TEST_CASE(no_profile)
     expect_error(scratch_path(&s, "nccl.conf"), "expected a profile");
     assert_int_equal(unlink(scratch_path(&s, "manifest.json")), 0);
     expect_error(s.dir, "incomplete profile");
+    assert_int_equal(unlink(scratch_path(&s, "results.jsonl")), 0);
+    expect_error(s.dir, "not a profile directory");
     assert_int_equal(env_profile_complete(s.dir), 0);
 }
 
