@@ -1,5 +1,6 @@
 /* nccltune doctor: what is installed on this node, and whether it would work. */
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -55,6 +56,25 @@ static struct doctor *run_job(const struct doctor_options *o)
     return doctor_job(&job);
 }
 
+/* The verdict, below the findings. */
+static void print_verdict(const struct findings *all, int wrong, int job)
+{
+    int profile = 0;
+    for (int i = 0; i < all->n; i++)
+        profile |= all->list[i].severity == FINDING_OK && !strcmp(all->list[i].subject, "profile");
+    if (wrong)
+        printf("\n%d thing%s to mend before %s:", wrong, wrong == 1 ? "" : "s",
+               job ? "this rank gets what was measured" : "jobs get what was measured");
+    for (int i = 0, n = 0; i < all->n; i++)
+        if (all->list[i].severity == FINDING_ERROR)
+            printf("%s %s", n++ ? "," : "", all->list[i].subject);
+    puts(wrong     ? ""
+         : profile ? "\nReady: nothing is wrong with the profile."
+         : job     ? "\nNothing is wrong; this rank has no profile."
+                   : "\nNothing is wrong; no profile is installed yet: nccltune tune -o PROFILE measures one, nccltune "
+                     "install-profile PROFILE deploys it.");
+}
+
 static int run_doctor(void *request, char **words, struct arena *a, struct err *e)
 {
     const struct request *r = request;
@@ -69,6 +89,8 @@ static int run_doctor(void *request, char **words, struct arena *a, struct err *
     }
     for (int i = 0; i < d->found.n && !r->json; i++)
         finding_print(&d->found.list[i], 0, stdout);
+    if (!r->json)
+        print_verdict(&d->found, wrong, r->job);
     doctor_free(d);
     return rc ? rc : wrong ? ERR_FAILED : 0;
 }

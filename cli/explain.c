@@ -105,7 +105,7 @@ static int take_words(struct env_question *q, char **words, struct err *e)
 {
     int coll = words[0] ? coll_parse(words[0], strlen(words[0])) : -1;
     if (coll < 0)
-        q->variable = words[0];
+        q->variable = words[0] && env_explain_name(words[0]) ? env_explain_name(words[0]) : words[0];
     else
         q->coll = coll;
     if (!words[0] || !words[1])
@@ -128,16 +128,16 @@ static int check_request(const struct request *r, struct err *e)
     return 0;
 }
 
-/* Return whether the only word is a variable: one that is known, or written like one and no file here. */
-static int is_variable(const char *word)
+/* Return whether the only word is a variable rather than a profile: one that is known or written like one. Where its
+ * name is not complete a file comes first. */
+static int is_variable(const char *word, const char *name)
 {
-    return env_explain_knows(word) || (env_explain_check(NULL, word, NULL) && access(word, F_OK));
+    return name && !strcmp(name, word) ? 1 : access(word, F_OK) && (name || env_explain_check(NULL, word, NULL));
 }
 
 static int explain(void *request, char **words, struct arena *a, struct err *e)
 {
     struct request *r = request;
-    (void)a;
     if (!words[0])
         return err_set(e, ERR_USAGE,
                        r->call->given
@@ -147,8 +147,13 @@ static int explain(void *request, char **words, struct arena *a, struct err *e)
     r->profile = words[0];
     if (take_words(&r->question, words + 1, e) || check_request(r, e))
         return e->code;
-    if (!r->question.variable && !r->workload && r->question.coll < 0 && is_variable(r->profile))
-        return env_explain_variable(r->profile, r->question.nccl, r->json, stdout, e);
+    const char *name = env_explain_name(r->profile);
+    if (!r->question.variable && !r->workload && r->question.coll < 0 && is_variable(r->profile, name)) {
+        int rc = env_explain_variable(name ? name : r->profile, r->question.nccl, r->json, stdout, e);
+        if (rc && strncmp(r->profile, "NCCL_", 5) != 0)
+            err_set(e, rc, "there is no such profile, and %s", arena_strdup(a, e->text));
+        return rc;
+    }
     struct env_profile *p = env_profile_open(r->profile, e);
     int rc = !p ? e->code : r->workload ? answer_step(r, p, e) : answer_question(r, p, e);
     env_profile_free(p);

@@ -41,9 +41,12 @@ static int write_report(void *request, char **words, struct arena *a, struct err
         return err_set(e, ERR_USAGE, "--json and -o - are mutually exclusive");
     struct env_profile *p = env_profile_open(*words, e);
     int rc = p ? env_report_save(p, r->out, e) : e->code;
+    const char *path = p && !r->out ? arena_printf(a, "%s/" ENV_REPORT, p->dir) : r->out;
+    if (!rc && !r->json && strcmp(path, "-") != 0)
+        printf("%s\n", path);
     if (p && !rc && r->json) {
         cJSON *doc = cJSON_CreateObject();
-        json_add_str(doc, "report", r->out ? r->out : arena_printf(a, "%s/" ENV_REPORT, p->dir));
+        json_add_str(doc, "report", path);
         json_add_str(doc, "hash", p->manifest.hash);
         rc = json_save(doc, NULL, e);
     }

@@ -107,13 +107,13 @@ int tune_plan_json(const struct tune *t, struct err *e)
 static void log_part(struct tune *t, const struct tune_part *p)
 {
     char text[UNIT_TEXT];
-    int n;
+    int n, open = p->bench.budget_open && !(p->left_s > 0);
     const char *hosts = topo_hosts(p->topology, -1, 0, t->arena, &n);
     if (p->plan)
-        log_info(&t->log, "measuring %s (%d node%s)%s with the %s engine%s%s; %s", hosts, n, n == 1 ? "" : "s",
-                 arena_printf(t->arena, " for %s %s", p->bench.budget_open && !(p->left_s > 0) ? "at least" : "at most",
-                              unit_seconds(text, p->left_s > 0 ? p->left_s : p->bench.budget_s)),
-                 p->bench.engine, t->nparts > 1 ? ", into " : "", t->nparts > 1 ? p->generate.out : "", p->because);
+        log_info(&t->log, "measuring %s (%d node%s) for %s%s%s with the %s engine%s%s; %s", hosts, n, n == 1 ? "" : "s",
+                 open ? "" : "at most ", unit_seconds(text, p->left_s > 0 ? p->left_s : p->bench.budget_s),
+                 open ? ", or longer where a start is slow (at most 1 h)," : "", p->bench.engine,
+                 t->nparts > 1 ? ", into " : "", t->nparts > 1 ? p->generate.out : "", p->because);
     hosts = topo_hosts(p->topology, -1, 1, t->arena, &n);
     if (n)
         log_info(&t->log, "%s (%d node%s) will get the same profile without measuring: alike", hosts, n,

@@ -416,16 +416,24 @@ static void say_failure(const struct judge *j, int cause, struct diag_failure *f
     const struct message *m = message_at((size_t)cause);
     const struct seen *s = &j->d->events->of[cause];
     f->id = m->id;
-    f->remedy =
-        j->d->nccl.peermem && !strcmp(m->id, "reg-mr")
-            ? "nvidia-peermem is loaded. A GeForce card has no GPUDirect RDMA: NCCL_NET_GDR_LEVEL=LOC does "
-              "without. Otherwise load it anew after the HCA's driver (OFED), or build the GPU's driver after it."
-            : m->remedy;
+    f->remedy = m->remedy;
     f->check = m->check;
+    const char *causes = m->causes;
+    if (j->d->nccl.peermem && !strcmp(m->id, "reg-mr"))
+        f->remedy =
+            "nvidia-peermem is loaded. A GeForce card has no GPUDirect RDMA: NCCL_NET_GDR_LEVEL=LOC does "
+            "without. Otherwise load it anew after the HCA's driver (OFED), or build the GPU's driver after it.";
+    if (j->d->nccl.infiniband && !is_roce(j->d) && !strcmp(m->id, "ib-retry")) {
+        causes = "a link that is down or flaps, a bad cable, HCAs of separate InfiniBand fabrics, a peer that died";
+        f->check = "ibstat on both nodes; ibqueryerrors; ib_write_bw between the two HCAs named; the peer's log";
+        f->remedy =
+            "InfiniBand: find the port that is down or counts errors, and replace its cable. Until then, and for "
+            "HCAs of other fabrics, leave it out with NCCL_IB_HCA. NCCL_IB_GID_INDEX is for RoCE.";
+    }
     f->confidence = confidence_of(m, s);
     diag_say(f->what, "%s", m->means);
     say_where(s, f->where);
-    diag_say(f->why, "likeliest first: %s.", m->causes);
+    diag_say(f->why, "likeliest first: %s.", causes);
     for (size_t i = 0; i < sizeof additions / sizeof *additions; i++)
         if (diag_is_one_of(additions[i].ids, m->id, strlen(m->id)))
             additions[i].add(j->d, s, f->why);

@@ -33,6 +33,7 @@ static void hcas(struct diagnosis *d, const char *s)
     struct diag_nccl *n = &d->nccl;
     const char *oob = strstr(s, "OOB ");
     n->roce += strstr(s, "/RoCE") != NULL;
+    n->infiniband += strstr(s, "/IB") != NULL;
     if (oob)
         diag_note_fact(d, "HCAs", 4, s, (size_t)(oob - s));
     for (const char *p = s; (p = strchr(p, '[')) && (!oob || p < oob);) {

@@ -2,6 +2,7 @@
 #include "bench/search/budget.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "core/json.h"
 #include "core/units.h"
@@ -74,14 +75,14 @@ static void text_of(const cJSON *o, char text[BUDGET_TEXT])
 {
     int points = (int)json_int(o, "points", 0), launches = (int)json_int(o, "launches", 0);
     double time_s = json_num(o, "time_s", 0), enough_s = json_num(o, "enough_s", 0);
-    char start[UNIT_TEXT], time[UNIT_TEXT], given[UNIT_TEXT + 2] = "", more[64] = "";
-    if (time_s < enough_s)
-        snprintf(given, sizeof given, "%s; ", unit_seconds(time, time_s));
+    char start[UNIT_TEXT], time[UNIT_TEXT], enough[UNIT_TEXT], more[64] = "";
+    unit_seconds(time, time_s);
+    unit_seconds(enough, fmax(time_s, enough_s));
     if (launches)
         snprintf(more, sizeof more, " and %d launch%s", launches, launches > 1 ? "es" : "");
-    snprintf(text, BUDGET_TEXT, "start %-6s %s%s is enough for %d point%s%s",
-             unit_seconds(start, json_num(o, "start_s", 0)), given, unit_seconds(time, fmax(time_s, enough_s)), points,
-             points == 1 ? "" : "s", more);
+    snprintf(text, BUDGET_TEXT, "%s a start: %s is enough for %d point%s%s%s%s",
+             unit_seconds(start, json_num(o, "start_s", 0)), enough, points, points == 1 ? "" : "s", more,
+             strcmp(time, enough) ? "; the budget is " : "", strcmp(time, enough) ? time : "");
 }
 
 void budget_text(const struct budget_task *t, double budget_s, double start_s, char text[BUDGET_TEXT])

@@ -223,18 +223,38 @@ const struct env_var *env_nearest(const char *name)
     return best;
 }
 
+#define LIST "NAME,... or, from NCCL 2.24.3 on, COLLECTIVE:NAME,...;...; ^ in front of a list: all but these"
+
 const char *env_syntax(const struct env_var *v)
 {
-    static const char algo[] =
-        "NAME,... or, from NCCL 2.24.3 on, COLLECTIVE:NAME,...;...; ^ in front of a list: all but these";
     static const char hca[] =
         "NAME[:PORT],... by the beginning of names; in front of the list: = exact names, ^ all but these, ^= both";
+    static const char level[] =
+        "LOC never, NVL over NVLink, PIX over one PCIe switch, PXB over several, PHB through the "
+        "CPU, SYS also between CPUs; each allows those before it";
     static const char *const texts[] = {
+        [ENV_G_FLAG] = "0 no, 1 yes",
+        [ENV_G_LEVEL] = level,
+        [ENV_G_FAMILY] = "AF_INET for IPv4, AF_INET6 for IPv6",
+        [ENV_G_DEBUG] = "NONE, VERSION one line at the start, WARN errors, INFO also topology and choices, TRACE "
+                        "everything in a build that has it",
+        [ENV_G_CTA_POLICY] = "DEFAULT, EFFICIENCY fewer SMs for registered buffers, ZERO copy engines; from NCCL "
+                             "2.29.2 on joined with |",
+        [ENV_G_NETDEVS] = "AUTO, ALL, MAX:N at most N",
+        [ENV_G_MERGE_LEVEL] =
+            "LOC none, PORT ports of one NIC, PIX on one PCIe switch, PXB on several, PHB at one CPU, "
+            "SYS all of a node",
+        [ENV_G_MERGE_POLICY] = "ALL any, RAIL only those of the same rail",
+        [ENV_G_LAUNCH] = "PARALLEL, GROUP all at once (deprecated)",
+        [ENV_G_CHECK_MODE] = "DEFAULT, DEBUG_LOCAL, DEBUG_GLOBAL also across ranks",
         [ENV_G_HCA] = hca,
         [ENV_G_IFNAME] =
             "NAME,... by the beginning of names; in front of the list: = exact names, ^ all but these, ^= both",
-        [ENV_G_ALGO] = algo,
-        [ENV_G_PROTO] = algo,
+        [ENV_G_ALGO] = "Ring for bandwidth, Tree for few bytes on many nodes, NVLS reduction in NVSwitch, NVLSTree the "
+                       "same with trees between nodes, CollNetDirect reduction in the network, CollNetChain the same "
+                       "along a chain of GPUs, PAT AllGather and ReduceScatter with one rank a node; written " LIST,
+        [ENV_G_PROTO] = "LL lowest latency and half the bandwidth or less, LL128 low latency and nearly all of it, "
+                        "Simple full bandwidth; written " LIST,
         [ENV_G_GROUPS] = "NAME[:PORT],NAME[:PORT];...: exact names, a semicolon between groups",
         [ENV_G_SUBSYS] = "NAME,...; ^ in front of the list: all but these",
     };

@@ -135,7 +135,7 @@ const struct env_var *env_nearest(const char *name);
 /* The name that a wrong one of OFI_NCCL_*, TORCH_NCCL_* or RCCL_* most likely means; NULL when none is near. */
 const struct env_other *env_nearest_other(const char *name);
 
-/* How a list is written; NULL: nothing to say. */
+/* The values, what each does, and how a list is written; NULL: nothing to say. */
 const char *env_syntax(const struct env_var *v);
 
 const struct env_limit *env_limit_find(const char *name);

@@ -3,9 +3,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/coll.h"
 #include "core/edit_distance.h"
+#include "core/finding.h"
 #include "core/json.h"
 #include "core/units.h"
 #include "core/vars/catalogue.h"
@@ -41,15 +43,32 @@ static int is_unknown_variable(const char *name)
     return !env_var_find(name) && !env_other_find(name) && !name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")];
 }
 
-static void print_default(const struct env_var *v, int release, FILE *out)
+static const char *default_text(const struct env_var *v, int release, char text[ENV_VALUE])
 {
-    char text[ENV_VALUE], version[ENV_VERSION];
-    env_version_text(version, release);
-    if (env_default_at(v, release, text))
-        fprintf(out, "      without it, NCCL %s takes: %s%s%s%s\n", version, text, v->effective ? " (" : "",
-                v->effective ? v->effective : "", v->effective ? ")" : "");
-    else
-        fprintf(out, "      NCCL %s does not read it\n", version);
+    return env_default_at(v, release, text) ? text : "nothing, it is not read";
+}
+
+/* The default of the oldest release, and each that differs from the one before. */
+static void print_defaults(const struct env_var *v, const struct releases *r, FILE *out)
+{
+    char text[2][ENV_VALUE], from[ENV_VERSION], to[ENV_VERSION];
+    const char *last = default_text(v, r->low, text[0]);
+    int since, now = 1;
+    fprintf(out, "      without it, NCCL %s", env_version_text(from, r->low));
+    if (r->high != r->low)
+        fprintf(out, " to %s", env_version_text(to, r->high));
+    fprintf(out, " takes: %s", last);
+    for (size_t n = 0; env_default_change(v, n, &since, text[now]); n++) {
+        const char *next = since > r->low && since <= r->high ? default_text(v, since, text[now]) : last;
+        if (strcmp(next, last) != 0) {
+            fprintf(out, "; from %s on %s", env_version_text(from, since), next);
+            last = next;
+            now = !now;
+        }
+    }
+    if (v->last > r->low && v->last < r->high)
+        fprintf(out, "; after %s nothing, it is not read", env_version_text(from, v->last));
+    fprintf(out, "%s%s%s\n", v->effective ? " (" : "", v->effective ? v->effective : "", v->effective ? ")" : "");
 }
 
 /* What the catalogue knows about a variable: what it does, its default in the release that was asked for, else in those
@@ -62,11 +81,12 @@ static void explain_catalogued(const struct env_decisions *d, const struct env_q
     char newest[ENV_VERSION];
     if (v) {
         fprintf(out, "      what it is: %s\n", v->meaning);
-        if (env_syntax(v))
-            fprintf(out, "      syntax: %s\n", env_syntax(v));
-        print_default(v, r.low, out);
-        if (r.high != r.low)
-            print_default(v, r.high, out);
+        if (env_syntax(v)) {
+            fputs("      values: ", out);
+            finding_put_wrapped(out, env_syntax(v), 14, 14, 110);
+            fputc('\n', out);
+        }
+        print_defaults(v, &r, out);
         if (r.high / 100 > ENV_NEWEST / 100)
             fprintf(out, "      (the newest known release is %s)\n", env_version_text(newest, ENV_NEWEST));
         if (v->interacts)
@@ -250,19 +270,36 @@ static const char *known_word(int i)
 int env_explain_check(const struct env_profile *p, const char *variable, struct err *e)
 {
     const char *name = without_prefix(variable);
-    if (p ? env_find_setting(p->decisions, name) || env_var_find(name) || env_other_find(name)
-          : !is_unknown_variable(name))
+    if (env_var_find(name) || env_other_find(name) ||
+        (p ? env_find_setting(p->decisions, name) != NULL
+           : !is_unknown_variable(name) && (!strchr(name, '_') || strpbrk(name, "/.-"))))
         return 0;
+    char prefixed[EDIT_DISTANCE_LENGTH];
     const char *near = edit_distance_nearest(name, p ? known_word : variable_name, NULL);
+    snprintf(prefixed, sizeof prefixed, "NCCL_%s", name);
+    near = near ? near : edit_distance_nearest(prefixed, variable_name, NULL);
     for (int i = 0; p && !near && i < p->decisions->nsettings; i++)
         near = edit_distance_nearest(name, NULL, (const char *[]){p->decisions->settings[i].name, NULL});
     return err_set(e, ERR_USAGE, "'%.64s' is not a known variable of NCCL%s%s%s%s", variable,
                    p ? " or the profile" : "", near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
-int env_explain_knows(const char *word)
+static int is_name(const char *name, const char *word)
 {
-    return env_var_find(word) || env_other_find(word) || !strncmp(word, "NCCL_", 5) || !strncmp(word, "RCCL_", 5);
+    return !strcasecmp(name, word) || (!strncmp(name, "NCCL_", 5) && !strcasecmp(name + 5, word));
+}
+
+const char *env_explain_name(const char *word)
+{
+    const struct env_var *v;
+    const struct env_other *o;
+    for (size_t n = 0; (v = env_var_at(n)); n++)
+        if (is_name(v->name, word))
+            return v->name;
+    for (size_t n = 0; (o = env_other_at(n)); n++)
+        if (is_name(o->name, word))
+            return o->name;
+    return NULL;
 }
 
 int env_explain_variable(const char *variable, int nccl, int json, FILE *out, struct err *e)

@@ -132,6 +132,10 @@ static void put_verdict(struct report *r, const struct gained *all, int n, FILE 
         text = "No collective was measured: the profile holds what topology and fabric alone justify.";
     else if (!launch && !n)
         text = arena_printf(r->a, "%sNothing is proven to be faster than the baseline.", text);
+    const struct env_shape *whole = launch ? launch : n ? all[0].shape : NULL;
+    if (whole && whole->total_gain.n)
+        text = arena_printf(r->a, "%sAltogether %s over the baseline on %s. ", text,
+                            env_gain_text(r->a, whole->total_gain), env_shape_text(r->a, whole));
     if (launch)
         text = arena_printf(r->a, "%s%s on %s is %s over the baseline. ", text,
                             launch->launches[launch->chosen].knobs.label, env_shape_text(r->a, launch),

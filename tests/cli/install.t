@@ -8,7 +8,7 @@ install-profile copies a profile into the store under its hash and schedules it 
   $ install_profile() { nccltune install-profile "$@" --store $PWD/store --no-nccl-conf >out 2>err || grep -q '^not active' out || { cat err; return 1; }; }
   $ install_profile first
   $ sed -n 1p out
-  $PWD/store/profiles/a9204dd15bab240d0ab4e72d1d18c7c58b85d667cdaa6e0aebeaaccb2e28c1d4
+  installed in $PWD/store/profiles/a9204dd15bab240d0ab4e72d1d18c7c58b85d667cdaa6e0aebeaaccb2e28c1d4
   $ ls store store/profiles/$hash
   store:
   current
@@ -52,22 +52,18 @@ install-profile copies a profile into the store under its hash and schedules it 
   host node0002 class0
   end
 
-It prints commands for containers and for jobs outside Slurm
+What it prints is short, and can be pasted where a path has blanks
 
-  $ nccltune install-profile first --store $PWD/other --no-hooks --nccl-conf $PWD/c 2>/dev/null | grep -oE 'NCCL_TUNER_PLUGIN|NCCLTUNE_PROFILE|(docker run|apptainer exec|enroot start|srun|torchrun) ' | sort -u
-  NCCLTUNE_PROFILE
-  NCCL_TUNER_PLUGIN
-  apptainer exec
-  docker run
-  enroot start
-  srun
-  torchrun
-
-What it prints can be pasted where a path has blanks
-
-  $ nccltune install-profile first --store "$PWD/o t" --no-hooks --nccl-conf $PWD/c 2>/dev/null | sed -n 's/^With //p; s/^ and \(T=\)/\1/p' >lines
-  $ . ./lines; [ -s "$P/tuner.csv" ] && echo "${P#$PWD/}" | cut -c1-13
-  o t/profiles/
+  $ nccltune install-profile first --store "$PWD/o t" --no-hooks --nccl-conf $PWD/c >out; sed -E "s|/[^ ']*/libnccl|/libnccl|; s/[0-9a-f]{64}/HASH/" out
+  installed in $PWD/o t/profiles/HASH
+  no job of this host gets it: this host is not in the profile; install it on the hosts that it is for
+  it is for 2 hosts of class class0; a job with any other host gets nothing
+  its OpenMPI settings are not installed: in a job, `. '$PWD/o t/profiles/HASH/openmpi.sh'` sets them
+  in a container or without Slurm: mount both read-only, and set (commands: doc/CONTAINERS.md of the sources)
+    NCCL_TUNER_PLUGIN=/libnccl-tuner-nccltune.so
+    NCCLTUNE_PROFILE='$PWD/o t/profiles/HASH'
+  $ grep -o NCCLTUNE_PROFILE=.* out >lines; . ./lines; [ -s "$NCCLTUNE_PROFILE/tuner.csv" ]; echo $?
+  0
 
 --partition limits a profile to a partition, --previous goes back and forth
 
@@ -125,7 +121,7 @@ Where squeue does not answer, --purge refuses and says the ways out
 
   $ install_profile first; mkdir silent; printf '#!/bin/sh\nexit 1\n' >silent/squeue; chmod 755 silent/squeue
   $ PATH=$PWD/silent:$PATH nccltune install-profile --uninstall --purge --store $PWD/store --no-nccl-conf
-  nccltune install-profile: squeue failed, so running jobs are unknown: use --uninstall without --purge, or --force to remove the profiles anyway
+  nccltune install-profile: squeue failed, so running jobs are unknown: use --uninstall without --purge; --no-hooks where Slurm has no hooks of nccltune; or --force to remove the profiles anyway
   [1]
   $ nccltune install-profile --purge
   nccltune install-profile: --purge goes with --uninstall
@@ -133,6 +129,12 @@ Where squeue does not answer, --purge refuses and says the ways out
   [2]
   $ PATH=$PWD/silent:$PATH nccltune install-profile --uninstall --purge --force --store $PWD/store --no-nccl-conf | grep -c removed
   1
+  $ install_profile first
+  $ PATH=$PWD/silent:$PATH nccltune install-profile --uninstall --purge --no-hooks --store $PWD/store --no-nccl-conf
+  jobs that start from now on get nothing from $PWD/store, whose profiles are removed
+  $ install_profile first; printf '#!/bin/sh\necho "squeue: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host" >&2\nexit 1\n' >silent/squeue
+  $ PATH=$PWD/silent:$PATH nccltune install-profile --uninstall --purge --store $PWD/store --no-nccl-conf
+  jobs that start from now on get nothing from $PWD/store, whose profiles are removed
 
 --no-hooks merges the settings into nccl.conf between marker lines, --uninstall removes them
 
@@ -179,6 +181,9 @@ An incomplete profile is refused and leaves nothing behind
   $ nccltune install-profile topology.json --store $PWD/store
   nccltune install-profile: topology.json: * (glob)
   [1]
+  $ nccltune install-profile /etc --store $PWD/store
+  nccltune install-profile: /etc: not a profile directory, it has no manifest.json; 'nccltune tune -o PROFILE' makes one, 'nccltune generate' from logs
+  [1]
   $ ls store
   ls: cannot access 'store': No such file or directory
   [2]
@@ -191,6 +196,8 @@ doctor checks the installed profile and its table
   > }
   $ doctor
   note: profile: * (glob)
+  $ nccltune doctor --store $PWD/store --nccl-conf $PWD/none | tail -n 1
+  Nothing is wrong; no profile is installed yet: nccltune tune -o PROFILE measures one, nccltune install-profile PROFILE deploys it.
   $ install_profile first; doctor
   ok: profile: a9204dd15bab of 2026-11-23T16:01:15Z, *0.1.0* (glob)
   ok: table: $PWD/store/tuner.csv: 1 rules, 0 broken lines
@@ -200,6 +207,9 @@ doctor checks the installed profile and its table
   ok: table: $PWD/store/tuner.csv: 1 rules, 0 broken lines
   (ok: nccl: [0-9.]+|note: nccl: the loader finds no libnccl.so.2; .*) (re)
   ends with 1
+  $ PATH=${PATH%%:*} nccltune doctor --store $PWD/store --nccl-conf $PWD/none | tail -n 1
+  ? things to mend before jobs get what was measured: profile,* (glob)
+  [1]
 
 doctor --job checks a job's environment
 
@@ -222,6 +232,9 @@ doctor --job checks a job's environment
   note: hash: *NCCLTUNE_HASH* (glob)
   note: setting: NCCL_IB_QPS_PER_CONNECTION *4 (glob)
   warning: lint: NT413
+  $ env NCCLTUNE_PROFILE=$PWD/first NCCL_TUNER_PLUGIN=$plugin nccltune doctor --job | tail -n 1
+  ? thing* to mend before this rank gets what was measured:* (glob)
+  [1]
   $ job NCCL_TUNER_PLUGIN=$plugin NCCLTUNE_HASH=0123456789abcdef | grep hash
   error: hash: *NCCLTUNE_HASH* (glob)
   $ job NCCL_TUNER_PLUGIN=$plugin NCCLTUNE=off | grep -c .

@@ -85,6 +85,17 @@ A hang: flight recorders of two ranks
   $ nccltune diagnose fixtures/diagnose/recorder-rank0.json fixtures/diagnose/recorder-rank1.json | sed -n 1p
   *1 of 2 ranks *nccl:all_reduce number 38*number 41: look at rank 1 first. (glob)
 
+A log that shows InfiniBand gets no advice for RoCE
+
+  $ ib() { printf '%s\n' "n3:21:21 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/$1 [RO]; OOB ib0:10.0.0.3<0>" \
+  >     'n3:21:60 [0] transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer 10.0.0.4<4321> with status=12 opcode=0 len=0 vendor err 129 (Recv) hca mlx5_0'; }
+  $ ib IB | nccltune diagnose - | grep -E '^(Why|Do|Check)'
+  Why:   likeliest first: a link that is down or flaps, a bad cable, HCAs of separate InfiniBand fabrics, a peer that died.
+  Do:    InfiniBand: find the port that is down or counts errors, and replace its cable. Until then, and for HCAs of other fabrics, leave it out with NCCL_IB_HCA. NCCL_IB_GID_INDEX is for RoCE.
+  Check: ibstat on both nodes; ibqueryerrors; ib_write_bw between the two HCAs named; the peer's log
+  $ ib RoCE | nccltune diagnose - | grep '^Do'
+  Do:    RoCE: set NCCL_IB_GID_INDEX to the RoCE v2 entry* (glob)
+
 A paste of any mixture: the failure first, what follows from it counted, the machine's tools read
   $ nccltune - < fixtures/threads/nccl-tests-206.log | head -2
   What:  Memory cannot be locked for RDMA* (glob)

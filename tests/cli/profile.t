@@ -115,18 +115,46 @@ explain: a variable without a profile; an unknown one is refused with the neares
   "NCCL_ALGO"
   true
   "algorithms that the cost model may choose from"
-  $ nccltune explain NCCL_IB_HCA | grep syntax
-        syntax: NAME[:PORT],... by the beginning of names; in front of the list: = exact names, ^ all but these, ^= both
+  $ nccltune explain NCCL_IB_HCA | grep -A1 values
+        values: NAME[:PORT],... by the beginning of names; in front of the list: = exact names, ^ all but these,
+                ^= both
   $ nccltune explain NCCL_IB_HCA --json | jq .syntax | cut -c 1-15
   "NAME[:PORT],..
   $ nccltune explain NCCL_IB_HCAA
   nccltune explain: * did you mean NCCL_IB_HCA? (glob)
   * (glob)
   [2]
+  $ nccltune explain ib_hac
+  nccltune explain: there is no such profile, and 'ib_hac' is not a known variable of NCCL; did you mean NCCL_IB_HCA?
+  * (glob)
+  [2]
   $ nccltune explain profile NCCL_IB_HCAA
   nccltune explain: * did you mean NCCL_IB_HCA? (glob)
   * (glob)
   [2]
+
+A name in any case and without NCCL_ does, too; values with what they do, defaults by release in one line
+
+  $ nccltune explain proto
+    NCCL_PROTO
+        what it is: protocols that the cost model may choose from
+        values: LL lowest latency and half the bandwidth or less, LL128 low latency and nearly all of it, Simple
+                full bandwidth; written NAME,... or, from NCCL 2.24.3 on, COLLECTIVE:NAME,...;...; ^ in front of
+                a list: all but these
+        without it, NCCL 2.19.0 to 2.31.0 takes: unset
+        see also: NCCL_ALGO NCCL_TUNER_PLUGIN
+  $ nccltune explain nccl_net_gdr_level | grep -A1 values
+        values: LOC never, NVL over NVLink, PIX over one PCIe switch, PXB over several, PHB through the CPU, SYS
+                also between CPUs; each allows those before it
+  $ nccltune explain ib_timeout | grep without
+        without it, NCCL 2.19.0 to 2.31.0 takes: 18; from 2.23.4 on 20
+  $ nccltune explain profile ib_timeout | grep without
+        without it, NCCL 2.28.9 takes: 20
+  $ mkdir debug && nccltune explain debug
+  nccltune explain: debug: not a profile directory, * (glob)
+  [1]
+  $ nccltune explain DEBUG | sed -n 1p
+    NCCL_DEBUG
 
 explain: a collective behind the profile is the call, and its size follows; another name is no variable that is not set
 
@@ -196,20 +224,21 @@ tune's report counts as tested what had samples enough to decide
   $ jq -c 'select(.format or .launch.label == "default") | select(.bytes != 1048576 or .call.label == "default" or .round == 1) |
   >     select(.bytes != 16777216 or .call.label == "default")' results.jsonl >few.jsonl
   $ nccltune generate -q -t topology.json --results few.jsonl -o few
-  $ nccltune explain few allreduce 1M | grep -o 'too little was measured.*'
-  too little was measured to say: 1 sample of ring/ll128 at 1 MiB
+  $ nccltune explain few allreduce 1M | grep -o 'not proven.*'
+  not proven: 1 run of ring/ll128 at 1 MiB, at least 5 are needed: run it and the baseline 4 more times, in turn
   $ nccltune tune -q --resume -o few | grep '^Nothing'
   Nothing is proven to be faster than the default here: tested at 1 of 3 points (1 collective, 64 KiB to 16 MiB); 2 had too few samples to say.
   $ jq -c 'select(.round == null or .round == 1)' results.jsonl >one.jsonl
   $ nccltune generate -q -t topology.json --results one.jsonl -o one
-  $ nccltune explain one allreduce 1M | grep -o 'too little was measured.*'
-  too little was measured to say: 1 sample of ring/ll128 at 16 MiB
+  $ nccltune explain one allreduce 1M | grep -o 'not proven.*'
+  not proven: 1 run of ring/ll128 at 16 MiB, at least 5 are needed: run it and the baseline 4 more times, in turn
   $ nccltune tune -q --resume -o one | grep '^Nothing'
   Nothing is proven to be faster than the default here: tested at 0 of 3 points (1 collective, 64 KiB to 16 MiB); 3 had too few samples to say.
 
 report: one page that loads nothing
 
   $ nccltune report profile -o report.html
+  report.html
   $ python3 - <<'END'
   > import re, xml.etree.ElementTree as x
   > text = open("report.html").read()
@@ -220,7 +249,10 @@ report: one page that loads nothing
   []
   ['summary', 'collectives', 'decisions', 'settings', 'machine', 'environment', 'install']
   $ nccltune report profile
+  $PWD/profile/report.html
   $ nccltune report profile -o - | cmp - profile/report.html
+  $ grep -oE '<p class="verdict">.*' report.html | cut -d '>' -f 2 | cut -c 1-200
+  Altogether * over the baseline on 2 nodes, 8 ranks. * (glob)
   $ nccltune report profile --json | jq -c --slurpfile m profile/manifest.json '[.report, .hash == $m[0].hash]'
   ["$PWD/profile/report.html",true]
 

@@ -125,8 +125,8 @@ TEST_CASE(a_plan_in_words)
         "broadcast    default\n"
         "sizes        8 B, 1 KiB\n"
         "time         by the duration of the first start\n"
-        "  start 1 s    60 s; 1 min 30 s is enough for 4 points and 2 launches\n"
-        "  start 5 s    60 s is enough for 4 points and 2 launches\n"
+        "  1 s a start: 1 min 30 s is enough for 4 points and 2 launches; the budget is 60 s\n"
+        "  5 s a start: 60 s is enough for 4 points and 2 launches\n"
         "  and at most three quarters as long to leave out each setting of the winning launch\n"
         "noise        starts for a gain of 6 % that differs from start to start by 1 %: 5, by 30 %: 422\n",
         "engine       m (L 2): none\n"

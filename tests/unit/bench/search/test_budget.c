@@ -28,9 +28,9 @@ TEST_CASE(in_words)
     const struct budget_task calls = {44, 0, 0}, launches = {1, 1, 0};
     char text[BUDGET_TEXT];
     budget_text(&calls, 10, 30, text);
-    assert_string_equal(text, "start 30 s   10 s; 3 min 44 s is enough for 44 points");
+    assert_string_equal(text, "30 s a start: 3 min 44 s is enough for 44 points; the budget is 10 s");
     budget_text(&launches, 0, 0.5, text);
-    assert_string_equal(text, "start 500 ms 60 s is enough for 1 point and 1 launch");
+    assert_string_equal(text, "500 ms a start: 60 s is enough for 1 point and 1 launch");
 }
 
 TEST_CASES(test_budget)
