@@ -300,7 +300,7 @@ struct diag_nccl {
     int nhcas;
     char network[32], plugin[64]; /* plugin: "" where NCCL's own tuner is used, or none is spoken of */
     int ranks, nodes, channels;
-    long p2p, shm, ib, socket, gdr;                   /* connections */
+    long p2p, shm, ib, socket, gdr;                               /* connections */
     int no_device, gdr_off, own_tuner, roce, infiniband, peermem; /* peermem: lsmod lists it */
     char no_table[128]; /* what our plugin says of its table when it leaves NCCL's choices */
     char place[DIAG_PLACE], socket_place[DIAG_PLACE], gdr_place[DIAG_PLACE];

@@ -46,7 +46,7 @@ done
 check "generate: a workload that is not there" refuses 1 "$scratch/none" generate -t "$topo" --workload "$scratch/none"
 check "generate: a fabric that is not there" refuses 1 "$scratch/none" generate -t "$topo" --fabric "$scratch/none"
 check "generate: results that are not there" refuses 1 "$scratch/none" generate -t "$topo" --results "$scratch/none"
-check "generate: no topology" refuses 2 "--topology FILE is missing" generate
+check "generate: no topology" refuses 2 "missing: --topology FILE" generate
 check "verify: a workload that is not there" refuses 1 "--workload" verify "$scratch" --workload "$scratch/none"
 check "verify: another engine" refuses 2 "--engine" verify "$scratch" --engine model
 check "verify: no profile" refuses 2 "PROFILE is missing" verify
