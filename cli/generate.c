@@ -65,8 +65,12 @@ static const struct option_spec options[] = {
     {0},
 };
 
-/* Return whether logs of other programs have results, and none of them names NCCL's release. */
-static int is_release_missing(const struct option_list *files, struct arena *a)
+/* What logs of other programs lack: a word of NCCL's release, runs of anything but the baseline. */
+struct lacks {
+    int release, candidates;
+};
+
+static struct lacks find_lacks(const struct option_list *files, struct arena *a)
 {
     const struct import_given given = {.coll = -1};
     const char **logs = arena_alloc(a, (size_t)(files->count + 1) * sizeof *logs);
@@ -76,23 +80,13 @@ static int is_release_missing(const struct option_list *files, struct arena *a)
         if (!import_is_journal(files->items[i]))
             logs[n++] = files->items[i];
     struct bench_results *all = n ? import_load(logs, n, &given, NULL, &ignored) : NULL;
-    int missing = all && all->count && !strchr(all->items[0].library, ' ');
+    struct lacks lacks = {all && all->count && !strchr(all->items[0].library, ' '), n && n == files->count};
+    for (int i = 0; all && i < all->count; i++)
+        if (strcmp(all->items[i].launch.label, BENCH_DEFAULT) != 0 ||
+            strcmp(all->items[i].call.label, BENCH_DEFAULT) != 0)
+            lacks.candidates = 0;
     bench_results_free(all);
-    return missing;
-}
-
-/* Return whether there was anything to decide. */
-static int has_candidates(const struct env_decisions *d)
-{
-    int n = 0;
-    for (int i = 0; i < d->nshapes; i++) {
-        n += d->shapes[i].nlaunches - 1;
-        for (int c = 0; c < d->shapes[i].ncolls; c++)
-            for (int k = 0; k < d->shapes[i].colls[c].nranges; k++)
-                for (int p = 0; p < d->shapes[i].colls[c].ranges[k].npoints; p++)
-                    n += d->shapes[i].colls[c].ranges[k].points[p].noptions - 1;
-    }
-    return n > 0;
+    return lacks;
 }
 
 /* Ask for all that is missing at once, with the command that has it. */
@@ -122,7 +116,8 @@ static int generate_profile(void *request, char **words, struct arena *a, struct
         r->results.items = arena_grow(a, (void *)r->results.items, (size_t)r->results.count, sizeof *r->results.items);
         r->results.items[r->results.count++] = *words;
     }
-    int release = !r->releases.low && is_release_missing(&r->results, a);
+    const struct lacks lacks = find_lacks(&r->results, a);
+    const int release = lacks.release && !r->releases.low;
     if (!g->topology || !g->out || release)
         return ask_for_missing(r, release);
     g->results = r->results.items;
@@ -135,12 +130,9 @@ static int generate_profile(void *request, char **words, struct arena *a, struct
         rc = json_save(env_decisions_json(p->decisions), "-", e);
     } else if (!rc && !r->quiet) {
         env_print_decisions(p->decisions, stdout);
-        if (p->decisions->nshapes && !has_candidates(p->decisions))
-            puts("\nNothing to compare: only the baseline was measured. Run the test 5 times with a setting in front, "
-                 "such "
-                 "as\n  NCCL_ALGO=Ring NCCL_PROTO=LL ./all_reduce_perf ...\nand 5 times without, in turn; give all "
-                 "logs to "
-                 "--results.");
+        if (lacks.candidates)
+            puts("\nNothing to compare: only the baseline was measured. Run the test 5 times with settings in front,\n"
+                 "such as NCCL_ALGO=Ring NCCL_PROTO=LL, and 5 times without, in turn. Give all logs to --results.");
         printf("\nProfile: %s (%d files, hash %.16s)\n", p->dir, p->manifest.nfiles + 1, p->manifest.hash);
         if (g->workload)
             rc = env_step_cover_job(p, g->workload, stdout, e);

@@ -199,6 +199,9 @@ generate: settings that only some of the runs have make candidates, also across 
   NCCL_MAX_CTAS=8
   $ nccltune generate --nccl 2.20.5 -t topology.json -o few --results default-[12].log ctas-[12].log | grep -o 'not proven.*'
   not proven: 2 runs beside the baseline, at least 5 are needed: run both 3 more times, in turn
+  $ nccltune generate --nccl 2.20.5 -t topology.json -o alone --results default-*.log | grep -A1 '^Nothing'
+  Nothing to compare: only the baseline was measured. Run the test 5 times with settings in front,
+  such as NCCL_ALGO=Ring NCCL_PROTO=LL, and 5 times without, in turn. Give all logs to --results.
   $ nccltune report both -o - | grep -c '</html>'
   1
   $ head -n 1 both/results.jsonl
