@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.." || exit 2
 
 # ---- the search ----
 check "bench finds its way through a launch and a call" \
-    bench --budget 25s --collectives allreduce,allgather --max-bytes 256K --step-factor 8 -o "$work/r.jsonl"
+    bench --budget 40s --collectives allreduce,allgather --max-bytes 256K --step-factor 8 -o "$work/r.jsonl"
 check "no worker outlives it" none_left
 # best COLLECTIVE BYTES: the call with the lowest median.
 best() {
