@@ -24,7 +24,8 @@
 
 /* ---- nccltune whatif --workload: the step of a job before and after, by phase, and the changes that save most ---- */
 
-#define FORMAT "nccltune-whatif-step/1"
+#define COMMAND "nccltune whatif"
+#define FORMAT  "nccltune-whatif-step/1"
 
 struct whatif_job {
     const char *workload; /* a file */
@@ -229,7 +230,7 @@ static int save(const struct comparison *c, struct err *e)
 static int compare_step(struct whatif *w, int before, const struct whatif_job *asked, int json, struct err *e)
 {
     const struct model_setup *base = &w->cases[0].setup;
-    struct workload *job = cli_workload_open(asked->workload, base->nccl.topology, e);
+    struct workload *job = cli_workload_open(COMMAND, asked->workload, base->nccl.topology, e);
     if (!job)
         return e->code;
     struct comparison c = {.w = w,
@@ -318,8 +319,6 @@ static int explain_call(struct whatif *w, const struct whatif_job *asked, int js
     step_causes_print(&c.causes, 1e6 * asked->measured_s, stdout);
     return 0;
 }
-
-#define COMMAND "nccltune whatif"
 
 static const struct cli_page page = {
     COMMAND,
@@ -594,6 +593,18 @@ static int check_settings(const struct whatif *w, const struct variation *v, con
     return e->code;
 }
 
+/* The settings of a launch script that is the workload: those of --script, if nothing else is asked for. */
+static int add_workload_script(struct whatif *w, const char *path, struct log *log, struct err *e)
+{
+    static const struct variation_kind script = {"--script", .add = add_file};
+    struct variation v = {.kind = &script, .text = path, .log = log};
+    if (!add_file(w, &v, NULL) && !w->cases[w->ncases - 1].ngiven)
+        w->ncases--;
+    else if (w->ncases > 1)
+        return check_settings(w, &v, &w->cases[w->ncases - 1], log, e);
+    return 0;
+}
+
 static int predict_variations(struct request *a, const struct topology *t, struct log *log, struct err *e)
 {
     const char *name = a->machine.name ? a->machine.name : t->source ? t->source : "the topology";
@@ -608,6 +619,8 @@ static int predict_variations(struct request *a, const struct topology *t, struc
         log_warn(log, "the nodes are not all alike: predicted for nodes of %s only",
                  t->classes[w->cases[0].setup.nccl.class_index].name);
     int rc = a->variations.count || a->job.workload || a->job.measured_s > 0 ? 0 : whatif_add_usual(w, e);
+    if (!rc && a->job.workload && !a->variations.count)
+        rc = add_workload_script(w, a->job.workload, log, e);
     for (int i = 0; i < a->variations.count && !rc; i++) {
         struct variation *v = &a->variations.items[i];
         int n = w->ncases;

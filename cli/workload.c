@@ -338,18 +338,19 @@ static int merge_files(const struct request *o, int n, char **files, struct err 
     return rc;
 }
 
-static int report_findings(const struct findings *f, struct err *e)
+static int report_findings(const char *command, const struct findings *f, struct err *e)
 {
     for (int i = 0; i < f->n; i++) {
-        fputs(COMMAND ": ", stderr);
+        fprintf(stderr, "%s: ", command);
         finding_print(&f->list[i], 0, stderr);
     }
     int errors = finding_count(f->list, f->n, FINDING_ERROR);
-    return errors ? err_set(e, ERR_USAGE, "%d thing%s to fix, nothing was written", errors, errors == 1 ? "" : "s") : 0;
+    return errors ? err_set(e, ERR_USAGE, "%d thing%s to fix, there is no workload", errors, errors == 1 ? "" : "s")
+                  : 0;
 }
 
 /* `t` NULL: the machine is not known. */
-static struct workload *make_workload(struct request *o, const struct topology *t, struct err *e)
+static struct workload *make_workload(const char *command, struct request *o, const struct topology *t, struct err *e)
 {
     struct arena *a = arena_new();
     struct workload *w = NULL;
@@ -365,7 +366,7 @@ static struct workload *make_workload(struct request *o, const struct topology *
         for (int i = 0; i < o->reading.nunused; i++)
             finding_add(&f, FINDING_NOTE, "launch-unused", NULL, "not used, although it affects the step: %s",
                         o->reading.unused[i]);
-        rc = report_findings(&f, e);
+        rc = report_findings(command, &f, e);
     }
     if (!rc) {
         w = workload_generate(&o->job);
@@ -381,7 +382,7 @@ static struct workload *make_workload(struct request *o, const struct topology *
 static int generate_workload(struct request *o, struct err *e)
 {
     struct topology *t = o->topology ? topo_load(o->topology, e) : NULL;
-    struct workload *w = e->code ? NULL : make_workload(o, t, e);
+    struct workload *w = e->code ? NULL : make_workload(COMMAND, o, t, e);
     if (w)
         deliver_workload(w, o, e);
     workload_free(w);
@@ -389,7 +390,7 @@ static int generate_workload(struct request *o, struct err *e)
     return e->code;
 }
 
-struct workload *cli_workload_open(const char *path, const struct topology *t, struct err *e)
+struct workload *cli_workload_open(const char *command, const char *path, const struct topology *t, struct err *e)
 {
     struct arena *a = arena_new();
     struct err no_launch = {0};
@@ -401,9 +402,10 @@ struct workload *cli_workload_open(const char *path, const struct topology *t, s
     if (!w && !read_launch(path, 0, &r, a, &no_launch)) {
         *e = (struct err){0};
         r.job.gpu = gpu ? gpu->name : NULL;
-        w = make_workload(&r, t, e);
+        w = make_workload(command, &r, t, e);
     } else if (!w && no_launch.code == ERR_USAGE) {
-        *e = no_launch;
+        err_set(e, ERR_FAILED, "%s: 'nccltune workload --from-launch %s --model NAME -o FILE' makes a workload",
+                no_launch.text, path);
     }
     arena_free(a);
     return w;

@@ -134,6 +134,8 @@ static void print_costs(const struct whatif *w, FILE *out)
     struct setting_cost cost;
     for (int i = 1; i < w->ncases; i++) {
         const struct whatif_case *c = &w->cases[i];
+        const char *same = "";
+        int nsame = 0;
         for (int k = 0; k < c->nsettings; k++) {
             if (predict_setting_share(&w->cases[0].setup.nccl, c->settings, c->nsettings, k, w->coll, &cost))
                 continue;
@@ -142,11 +144,19 @@ static void print_costs(const struct whatif *w, FILE *out)
             if (c->nsettings > 1 && fabs(log(cost.of_all)) > log(1.05) && (sure || fabs(log(cost.share)) > log(1.05)))
                 part = arena_printf(w->arena, "%.2fx of the %.3gx that all take together at %s", cost.share,
                                     cost.of_all, unit_bytes(size, cost.at_bytes));
+            if (!sure && !*part) {
+                same = arena_printf(w->arena, "%s%s%s=%s", same, nsame++ ? ", " : "", c->settings[k].name,
+                                    c->settings[k].value);
+                continue;
+            }
             const char *row = arena_printf(w->arena, "%s=%s %s%s%s%s", c->settings[k].name, c->settings[k].value,
-                                           sure || !*part ? does : "may be ", sure && *part ? "; " : "", part,
-                                           !sure && *part ? ", within the error of the model" : "");
+                                           sure ? does : "may be ", sure && *part ? "; " : "", part,
+                                           !sure ? ", within the error of the model" : "");
             print_row(c->label, row, out);
         }
+        if (nsame)
+            print_row(c->label, arena_printf(w->arena, "%s make%s no clear difference", same, nsame == 1 ? "s" : ""),
+                      out);
     }
 }
 

@@ -146,13 +146,13 @@ A setting's part of what all take is clear, or unsure, or nothing, and never two
 
   $ echo 'export NCCL_ALGO=Ring,tree NCCL_IB_HCA=mlx5_0 NCCL_P2P_DISABLE=1 NCCL_NET=Socket' >parts.sh
   $ nccltune whatif --machine dgx-a100 --nodes 2 --script parts.sh | grep -A1 -E '^  parts.sh +NCCL'
-    parts.sh                NCCL_ALGO=Ring,tree makes no clear difference
     parts.sh                NCCL_IB_HCA=mlx5_0 may be 2.18x of the 108x that all take together at 1
                             GiB, within the error of the model
     parts.sh                NCCL_P2P_DISABLE=1 costs up to 3.3x up to 256 KiB; 2.98x of the 108x that
                             all take together at 1 GiB
     parts.sh                NCCL_NET=Socket costs up to 16.6x at all sizes; 16.63x of the 108x that
                             all take together at 1 GiB
+    parts.sh                NCCL_ALGO=Ring,tree makes no clear difference
 
 A variable that NCCL does not read is wrong usage
 
@@ -161,10 +161,10 @@ A variable that NCCL does not read is wrong usage
   Try 'nccltune whatif --help'.
   [2]
 
---workload takes a launch script: what bounds its step, and what its own settings cost
+--workload takes a launch script with its settings: what bounds its step, and what they cost
 
   $ (cat fixtures/workload/launch/megatron-pretrain.sh; echo 'export NCCL_IB_HCA=mlx5_0') >train.sh
-  $ nccltune whatif --machine dgx-h100 --nodes 4 --workload train.sh --script train.sh >step 2>/dev/null
+  $ nccltune whatif --machine dgx-h100 --nodes 4 --workload train.sh >step 2>/dev/null
   $ sed -n -e 1,5p -e '/^What would/,/  1/p' step
   train.sh on dgx-h100: 32 ranks, 8 per node; PREDICTED time of one step in milliseconds
 
@@ -190,8 +190,7 @@ A messy script: every fault is told, and predicted as NCCL reads it; only what e
       error NT214: NCCL_SOCKET_IFNAME=eth0 : The list is split only at commas: a blank or ';' becomes part of a name, which then matches nothing.
     messy.sh                   1.97    1.97  0.89    19.65   22.81* 0.31    47.06   47.06  0.13  [36.7, 59.7]    NIC mlx5_0:1
     messy.sh                NCCL_IB_HCA=mlx5_0 costs up to 7.5x from 512 KiB up; 7.52x of the 7.52x
-    messy.sh                NCCL_P2P_LEVEL=NVLINK makes no clear difference
-    messy.sh                NCCL_NVLS_ENABLE=true makes no clear difference
+    messy.sh                NCCL_P2P_LEVEL=NVLINK, NCCL_NVLS_ENABLE=true make no clear difference
   $ echo 'export NCCL_ALGO=Rnig' >>messy.sh
   $ nccltune whatif --machine dgx-h100 --nodes 4 --script messy.sh
   nccltune whatif: warning: messy.sh: what is wrong, and what NCCL makes of it; the prediction does the same ('nccltune lint --fix=all messy.sh' corrects what it can):
