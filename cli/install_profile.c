@@ -368,7 +368,7 @@ static int remove_all(const struct request *r, struct arena *a, struct err *e)
         return json_save(doc, NULL, e);
     }
     if (!rc)
-        printf("jobs that start from now on get nothing from %s%s\n", r->site.store,
+        printf("uninstalled: jobs that start from now on get nothing from %s%s\n", r->site.store,
                r->purge ? ", whose profiles are removed" : "; its profiles stay until --purge");
     return rc;
 }

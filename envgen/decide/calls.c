@@ -204,16 +204,19 @@ static const struct env_option *runner_up(const struct env_range *r, const struc
 }
 
 /* How many more runs of a call beside the baseline a gain such as it shows would take; 0: runs are not what is missing.
- */
+ * Runs that are like their neighbours are worth fewer independent ones. */
 static int runs_missing(const struct env_decisions *d, const struct env_option *o)
 {
     const struct bench_interval *g = &o->gain;
+    const double worth = g->worth > 0 ? g->worth : g->n;
     const struct bench_noise noise = {
-        .spread = g->error * sqrt(g->n), .calls = 1, .rivals = 1, .confidence = d->confidence};
-    if (!o->runs || g->median <= 1 + d->margin)
-        return bench_few(g) && o->runs ? BENCH_FEWEST - o->runs : 0;
-    int need = g->n > 2 ? bench_starts_for(&noise, g->median, d->margin) : BENCH_FEWEST;
-    return need < BENCH_MANY_STARTS && need > o->runs ? need - o->runs : 0;
+        .spread = g->error * sqrt(worth), .calls = 1, .rivals = 1, .confidence = d->confidence};
+    if (!o->runs || (!bench_few(g) && (g->lost || g->median <= 1 + d->margin)))
+        return 0;
+    double need = BENCH_FEWEST;
+    if (!bench_few(g))
+        need = fmax(g->n + 1, ceil(bench_starts_for(&noise, g->median, d->margin) * g->n / worth));
+    return need < BENCH_MANY_STARTS ? (int)need - o->runs : 0;
 }
 
 static const char *why_default(struct env_decisions *d, const struct env_range *r)
@@ -228,20 +231,24 @@ static const char *why_default(struct env_decisions *d, const struct env_range *
     const struct env_option *near = runner_up(r, &where);
     if (!near)
         return "no other candidate was measured completely; the baseline stays";
-    int more = runs_missing(d, near);
-    if (more)
-        return arena_printf(
-            d->arena,
-            "not proven: %d run%s of %s at %s, at least %d are needed: run it and the baseline %d more time%s, in turn",
-            near->runs, near->runs == 1 ? "" : "s", near->call.label, unit_bytes(size, where->bytes), near->runs + more,
-            more, more == 1 ? "" : "s");
-    if (bench_few(&near->gain))
+    const int more = runs_missing(d, near), few = bench_few(&near->gain);
+    if (few && near->runs)
+        return arena_printf(d->arena,
+                            "not proven: %d run%s of %s at %s, at least %d are needed: run it and the baseline %d more "
+                            "time%s, in turn",
+                            near->runs, near->runs == 1 ? "" : "s", near->call.label, unit_bytes(size, where->bytes),
+                            near->runs + more, more, more == 1 ? "" : "s");
+    if (few)
         return arena_printf(d->arena, "too little was measured to say: %d sample%s of %s at %s", near->gain.n,
                             near->gain.n == 1 ? "" : "s", near->call.label, unit_bytes(size, where->bytes));
     return arena_printf(
-        d->arena, "nothing is proven to be faster than the baseline by %g %% or more; nearest was %s at %s with %s, %s",
+        d->arena,
+        "nothing is proven to be faster than the baseline by %g %% or more; nearest was %s at %s with %s, %s%s",
         d->margin * 100, near->call.label, unit_bytes(size, where->bytes), env_gain_text(d->arena, near->gain),
-        near->gain.predicted ? "predicted" : arena_printf(d->arena, "%d samples", near->gain.n));
+        near->gain.predicted ? "predicted"
+                             : arena_printf(d->arena, "%d %s", near->gain.n, near->runs ? "runs" : "samples"),
+        more ? arena_printf(d->arena, "; about %d more, in turn with the baseline, would prove such a gain", more)
+             : "");
 }
 
 static const char *why_chosen(struct env_decisions *d, const struct env_range *r)

@@ -131,10 +131,10 @@ Where squeue does not answer, --purge refuses and says the ways out
   1
   $ install_profile first
   $ PATH=$PWD/silent:$PATH nccltune install-profile --uninstall --purge --no-hooks --store $PWD/store --no-nccl-conf
-  jobs that start from now on get nothing from $PWD/store, whose profiles are removed
+  uninstalled: jobs that start from now on get nothing from $PWD/store, whose profiles are removed
   $ install_profile first; printf '#!/bin/sh\necho "squeue: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host" >&2\nexit 1\n' >silent/squeue
   $ PATH=$PWD/silent:$PATH nccltune install-profile --uninstall --purge --store $PWD/store --no-nccl-conf
-  jobs that start from now on get nothing from $PWD/store, whose profiles are removed
+  uninstalled: jobs that start from now on get nothing from $PWD/store, whose profiles are removed
 
 --no-hooks merges the settings into nccl.conf between marker lines, --uninstall removes them
 

@@ -76,7 +76,7 @@ explain: the whole profile
   $ nccltune explain profile >out
   $ grep -E 'NCCL_IB_QPS|^  allreduce|ring/ll128|^ +above' out
     NCCL_IB_QPS_PER_CONNECTION = 4
-    allreduce      64 KiB to below 1 MiB          default                  nothing is proven to be faster than the baseline by 3 % or more; nearest was ring/ll128 at 64 KiB with 0.83x (0.83 to 0.83), 5 samples
+    allreduce      64 KiB to below 1 MiB          default                  nothing is proven to be faster than the baseline by 3 % or more; nearest was ring/ll128 at 64 KiB with 0.83x (0.83 to 0.83), 5 runs
                    1 MiB to 16 MiB                ring/ll128               2.00x (2.00 to 2.00) at 1 MiB to 16 MiB  NCCL would: ring/ll, ring/simple
                    above 16 MiB                   default
   $ nccltune explain profile --json | jq -c '.format, .topology, (.settings[] | select(.source == "measured on GPUs" or .value) | [.name, .value]),

@@ -74,6 +74,7 @@ TEST_CASE(nothing_within_the_noise)
     assert_int_equal(d->shapes[0].colls[0].nranges, 1);
     expect_range(d, 0, 0, ENV_OPEN, DEFAULT);
     assert_non_null(strstr(d->shapes[0].colls[0].ranges[0].why, "nearest was"));
+    assert_non_null(strstr(d->shapes[0].colls[0].ranges[0].why, "more, in turn with the baseline, would prove"));
     assert_int_equal(d->shapes[0].colls[0].ranges[0].call.nsettings, 0);
     finish(&s, d);
 }
