@@ -193,6 +193,16 @@ check "the first command explains it" says "  written" bash -c "$next"
 check "the last one is for a cluster" grep -q "nccltune tune --hosts 'node\[1-4\]' -o /shared/profile  " "$scratch/run.txt"
 check "the manual page is there" test -s "$(sed -n 's/.*man -l //p' "$scratch/run.txt" | sed "s|$scratch|build|")"
 
+open_end() { # without a budget: one time, and that it may be longer; ^C says how to go on
+    "$bin" tune -o "$scratch/open" 2>"$scratch/open.txt" &
+    local pid=$!
+    for _ in $(seq 600); do grep -q measuring "$scratch/open.txt" && break || sleep 0.1; done
+    kill -INT $pid && wait $pid
+    [ $? = 130 ] && grep -q "measuring .* for 60 s, or longer where a start is slow (at most 1 h), with" "$scratch/open.txt" &&
+        grep -q "interrupted; .*tune --resume -o $scratch/open. goes on$" "$scratch/open.txt"
+}
+check "tune names one time, ^C the way on" open_end
+
 verify() { timeout 60 "$bin" verify "$scratch/praised" -q --budget 8s --json >"$scratch/verify.json"; }
 check "verify measures it with OpenMPI (status 1: it does not hold)" status 1 verify
 check "where nothing can be measured" status 3 "$bin" verify "$scratch/praised" -q --mpirun /nowhere
