@@ -1,4 +1,5 @@
-/* The call decisions: per collective and size the call that beats the launch's own default, merged into ranges. */
+/* The call decisions: per collective and size the call that beats the launch's own default, one for all shapes that a
+ * tuner cannot tell apart, merged into ranges. */
 #include "envgen/decide/steps.h"
 
 #include <math.h>
@@ -27,9 +28,16 @@ static int same_choice(const struct env_point *x, const struct env_point *y)
 
 /* ---- one size ---- */
 
-/* The points of one collective in all shapes that a tuner cannot tell apart. */
-struct of_one_coll {
-    struct decide_slice *slices; /* a shape each */
+/* The points of one collective in one of the shapes that a tuner cannot tell apart: one group alone or several at once,
+ * one type of data or another; and in all of them. */
+struct side {
+    const struct env_shape *shape;
+    struct decide_slice slice;
+    struct env_point *points; /* of the slice */
+};
+
+struct sides {
+    struct side *items;
     int n;
     const char **banned; /* labels of calls that are not trusted, sorted */
     int nbanned;
@@ -37,13 +45,13 @@ struct of_one_coll {
 
 /* A call that failed, hung or gave wrong data at one size of the collective is not trusted at another, nor in a shape
  * that a tuner cannot tell from that one. */
-static void list_banned(struct of_one_coll *all, struct arena *a)
+static void list_banned(struct sides *all, struct arena *a)
 {
     all->nbanned = 0;
-    for (int k = 0; k < all->n; k++)
-        for (int i = 0; i < all->slices[k].count; i++)
-            for (int c = 0; c < all->slices[k].points[i].ncandidates; c++) {
-                const struct bench_candidate *x = &all->slices[k].points[i].candidates[c];
+    for (const struct side *side = all->items; side < all->items + all->n; side++)
+        for (int i = 0; i < side->slice.count; i++)
+            for (int c = 0; c < side->slice.points[i].ncandidates; c++) {
+                const struct bench_candidate *x = &side->slice.points[i].candidates[c];
                 if (x->status < BENCH_WRONG || !strcmp(x->call.label, BENCH_DEFAULT))
                     continue;
                 all->banned = arena_grow(a, (void *)all->banned, (size_t)all->nbanned, sizeof *all->banned);
@@ -51,24 +59,6 @@ static void list_banned(struct of_one_coll *all, struct arena *a)
             }
     if (all->nbanned)
         qsort((void *)all->banned, (size_t)all->nbanned, sizeof *all->banned, arena_compare_texts);
-}
-
-static int is_banned(const struct of_one_coll *all, const char *call)
-{
-    return all->nbanned &&
-           bsearch(&call, (const void *)all->banned, (size_t)all->nbanned, sizeof *all->banned, arena_compare_texts);
-}
-
-/* The gains of the options over the fallback: what starts have proven, else what their times say, which decides
- * nothing. */
-static void state_gains(struct env_point *p, const struct bench_candidate **sources)
-{
-    for (int i = 0; i < p->noptions && p->fallback >= 0; i++) {
-        struct env_option *o = &p->options[i];
-        if (o->time_us.n > 0 && o->time_us.low > 0)
-            o->gain = sources[i]->proof.n ? sources[i]->proof : bench_gain(p->options[p->fallback].time_us, o->time_us);
-        o->runs = sources[i]->proof.n;
-    }
 }
 
 /* Where a candidate stands in the journals: "results.jsonl:7,31". */
@@ -93,29 +83,31 @@ static const char *lines_of(struct arena *a, const struct bench_candidate *c)
 }
 
 static struct env_point read_point(struct env_decisions *d, const struct bench_point *p, const char *launch,
-                                   const struct of_one_coll *all)
+                                   const struct sides *all)
 {
     struct env_point out = {.bytes = p->bytes, .fallback = -1, .chosen = -1};
-    const struct bench_candidate **sources = arena_alloc(d->arena, (size_t)p->ncandidates * sizeof *sources);
+    const struct bench_candidate *fallback = bench_point_default(p, launch);
     for (int i = 0; i < p->ncandidates; i++) {
         const struct bench_candidate *c = &p->candidates[i];
         if (strcmp(c->launch.label, launch) != 0)
             continue;
-        if (!strcmp(c->call.label, BENCH_DEFAULT) && decide_timed(c))
-            out.fallback = out.noptions;
-        sources[out.noptions] = c;
         out.options = arena_grow(d->arena, out.options, (size_t)out.noptions, sizeof *out.options);
-        out.options[out.noptions++] = (struct env_option){
-            .call = decide_knobs(d->arena, &c->call),
-            .time_us = c->time_us,
-            .status = c->status,
-            .banned = is_banned(all, c->call.label),
-            .lines = lines_of(d->arena, c),
-        };
+        struct env_option *o = &out.options[out.noptions++];
+        *o = (struct env_option){.call = decide_knobs(d->arena, &c->call),
+                                 .time_us = c->time_us,
+                                 .status = c->status,
+                                 .lines = lines_of(d->arena, c)};
+        if (c == fallback)
+            out.fallback = out.noptions - 1;
+        o->banned = all->nbanned && bsearch(&c->call.label, (const void *)all->banned, (size_t)all->nbanned,
+                                            sizeof *all->banned, arena_compare_texts);
+        /* What starts have proven, else what times say, which decides nothing. */
+        if (fallback && o->time_us.n > 0 && o->time_us.low > 0)
+            o->gain = c->proof.n ? c->proof : bench_gain(fallback->time_us, o->time_us);
+        o->runs = fallback ? c->proof.n : 0;
     }
     if (p->untouched >= 0 && decide_timed(&p->candidates[p->untouched]))
         out.untouched_us = p->candidates[p->untouched].time_us;
-    state_gains(&out, sources);
     return out;
 }
 
@@ -182,6 +174,210 @@ static void share_gap(const struct env_decisions *d, const struct env_point *sma
     uint64_t middle = boundary(smaller->bytes, larger->bytes);
     *end = !up ? smaller->bytes : down ? middle - 1 : larger->bytes - 1;
     *begin = !down ? larger->bytes : up ? middle : smaller->bytes + 1;
+}
+
+/* ---- laws through the largest sizes ---- */
+
+/* A law goes through three sizes, each so many times the one before: where the best call changes sizes lie closer, and
+ * through these everything is a straight line. */
+#define APART 2
+#define SIZES 3
+
+/* How many times as steep the upper part of a line may seem as the lower, or the other way round: three times what 5 %
+ * in each of three times does, a factor of four apart. */
+#define BENT 1.3
+
+/* Microseconds a byte. */
+struct slope {
+    double median, low, high; /* median 0: cannot be told */
+};
+
+static const struct env_option *option_of(const struct env_point *p, const char *call)
+{
+    int i = env_find_option(p, call);
+    return i >= 0 && p->options[i].status <= BENCH_DROPPED && p->options[i].time_us.n ? &p->options[i] : NULL;
+}
+
+/* The largest sizes at which the call and the default were timed, the last one first; returns how many. */
+static int largest(const struct env_point *points, int n, const char *call, const struct env_point *at[SIZES])
+{
+    int count = 0;
+    for (int i = n - 1; i >= 0 && count < SIZES; i--)
+        if ((!count || points[i].bytes * APART <= at[count - 1]->bytes) && option_of(&points[i], call) &&
+            option_of(&points[i], BENCH_DEFAULT))
+            at[count++] = &points[i];
+    return count;
+}
+
+static struct slope slope_between(const struct env_point *lower, const struct env_point *upper, const char *call)
+{
+    struct bench_interval from = option_of(lower, call)->time_us, to = option_of(upper, call)->time_us;
+    double bytes = (double)(upper->bytes - lower->bytes);
+    return (struct slope){(to.median - from.median) / bytes, (to.low - from.high) / bytes,
+                          (to.high - from.low) / bytes};
+}
+
+/* Of a straight line through three sizes: where the upper two are not as steep as the lower two it is none. Medians say
+ * so as well, for wide intervals agree with anything. */
+static int is_straight(const struct env_point *const at[SIZES], const char *call, struct slope *steep)
+{
+    struct slope before = slope_between(at[2], at[1], call);
+    *steep = slope_between(at[1], at[0], call);
+    return steep->low > 0 && steep->low <= before.high && before.low <= steep->high &&
+           steep->median <= BENT * before.median && before.median <= BENT * steep->median;
+}
+
+/* Return true if the intervals show the call faster at the two largest sizes, and by as much at the last one as before
+ * it. */
+static int keeps_gain(const struct env_point *const at[SIZES], const char *call, double margin)
+{
+    struct bench_interval last = option_of(at[0], call)->gain, before = option_of(at[1], call)->gain;
+    return bench_gain_clears(last, margin) && bench_gain_clears(before, margin) &&
+           last.median * (1 + margin) >= before.median;
+}
+
+/* Whether a call gets less steep than `steep` by the margin; those that `known` (may be NULL) has timed do not count.
+ */
+static int has_less_steep(const struct env_point *points, int n, double steep, double margin,
+                          const struct env_point *known)
+{
+    const struct env_point *at[SIZES];
+    for (int p = 0; p < n; p++)
+        for (int i = 0; i < points[p].noptions; i++) {
+            const char *label = points[p].options[i].call.label;
+            if ((known && largest(known, n, label, at) >= 2) || largest(points, n, label, at) < 2)
+                continue;
+            double other = slope_between(at[1], at[0], label).median;
+            if (other > 0 && (1 + margin) * other < steep)
+                return 1;
+        }
+    return 0;
+}
+
+/* Return whether the choice at the last of `n` points, ascending, of one collective may go on without end: through the
+ * three largest sizes, each twice the one before or more, time has to be a straight line in the size for it and for the
+ * default, by their intervals, and so much steeper for the default that the gain clears the margin however large the
+ * size gets; and its interval must show a gain at the last two of them, at the last one no less than before. No other
+ * call that was measured may be less steep by the margin either: NCCL may turn to it by itself. What there was no time
+ * for in this launch is judged by `untouched_points`, the same sizes in the untouched one (NULL: this is it). The
+ * default always goes on. */
+static int goes_on(const struct env_point *points, const struct env_point *untouched_points, int n,
+                   double margin)
+{
+    const struct env_point *last = &points[n - 1], *at[SIZES];
+    struct slope ours, defaults;
+    if (last->chosen < 0 || last->chosen == last->fallback)
+        return 1;
+    const char *call = last->options[last->chosen].call.label;
+    if (largest(points, n, call, at) < SIZES || !is_straight(at, call, &ours) ||
+        !is_straight(at, BENCH_DEFAULT, &defaults) || defaults.low < (1 + margin) * ours.high ||
+        !keeps_gain(at, call, margin))
+        return 0;
+    if (has_less_steep(points, n, ours.median, margin, NULL))
+        return 0;
+    if (!untouched_points || largest(untouched_points, n, BENCH_DEFAULT, at) < 2)
+        return 1;
+    double there = ours.median / defaults.median * slope_between(at[1], at[0], BENCH_DEFAULT).median;
+    return !has_less_steep(untouched_points, n, there, margin, points);
+}
+
+/* ---- shapes that a tuner cannot tell apart ---- */
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct env_point *x = a, *y = b;
+    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+/* How much longer a call takes here than what would be chosen here; INFINITY where that is not known. */
+static double loss_at(const struct env_point *p, const char *label)
+{
+    int i = env_find_option(p, label);
+    const struct env_option *o = i < 0 ? NULL : &p->options[i];
+    if (!o || o->banned || o->status > BENCH_DROPPED || !(o->gain.median > 0))
+        return INFINITY;
+    return p->options[p->chosen].gain.median / o->gain.median;
+}
+
+static double greatest_loss(struct env_point *const *at, int n, const char *label)
+{
+    double loss = 0;
+    for (int i = 0; i < n; i++)
+        loss = fmax(loss, loss_at(at[i], label));
+    return loss;
+}
+
+static const char *side_text(struct env_decisions *d, const struct env_shape *s)
+{
+    const char *text = s->others ? arena_printf(d->arena, "%d at once", s->others + 1) : "one alone";
+    return s->buffers ? arena_printf(d->arena, "%s, %s,", text, bench_buffers_name(s->buffers)) : text;
+}
+
+/* What each would choose, and what comes of it: both figures of both. */
+static const char *shared_text(struct env_decisions *d, const struct env_shape *const *of, struct env_point *const *at,
+                               int n, const char *label)
+{
+    const char *text = "a tuner cannot tell these calls apart: ";
+    for (int i = 0; i < n; i++)
+        text = arena_printf(d->arena, "%s%s would take %s (%.4g us) and gets %s (%.4g us)%s", text, side_text(d, of[i]),
+                            choice(at[i])->label, at[i]->options[at[i]->chosen].time_us.median, label,
+                            at[i]->options[env_find_option(at[i], label)].time_us.median, i + 1 < n ? ", " : "");
+    return text;
+}
+
+/* Return true if a side would choose it, or might have: proven better than its default. */
+static int is_wanted(const struct env_decisions *d, const struct env_point *p, int option)
+{
+    const struct env_option *o = &p->options[option];
+    return option == p->chosen || (o->status == BENCH_OK && bench_gain_clears(o->gain, d->margin));
+}
+
+/* One size, in the `n` shapes where it was measured. The default wins a tie: it is looked at first. */
+static void agree_at(struct env_decisions *d, const struct env_shape *const *of, struct env_point *const *at, int n)
+{
+    const struct env_point *p = at[0];
+    const char *best = p->options[p->fallback].call.label;
+    double least = greatest_loss(at, n, best);
+    int same = 1;
+    for (int i = 1; i < n; i++)
+        same &= same_choice(at[i], p);
+    for (int k = 0; k < n && !same; k++)
+        for (int i = 0; i < at[k]->noptions; i++) {
+            const char *label = at[k]->options[i].call.label;
+            double loss = is_wanted(d, at[k], i) ? greatest_loss(at, n, label) : INFINITY;
+            best = loss < least ? label : best;
+            least = fmin(loss, least);
+        }
+    if (same || !isfinite(least))
+        return;
+    const char *text = shared_text(d, of, at, n, best);
+    for (int i = 0; i < n; i++) {
+        at[i]->chosen = env_find_option(at[i], best);
+        at[i]->shared = text;
+    }
+}
+
+/* If the sides would choose differently at a size, all take the call that loses least in any of them, of those that
+ * were measured in all that have the size: the greatest of its losses is the smallest. The points' `shared` says so. */
+static void agree(struct env_decisions *d, const struct sides *all)
+{
+    struct env_point **at = arena_alloc(d->arena, (size_t)all->n * sizeof(struct env_point *));
+    const struct env_shape **of = arena_alloc(d->arena, (size_t)all->n * sizeof(struct env_shape *));
+    const struct side *most = all->items;
+    for (int i = 1; i < all->n; i++)
+        most = all->items[i].slice.count > most->slice.count ? &all->items[i] : most;
+    for (int k = 0; k < most->slice.count; k++) {
+        int found = 0;
+        for (const struct side *side = all->items; side < all->items + all->n; side++) {
+            at[found] = side->slice.count ? bsearch(&most->points[k], side->points, (size_t)side->slice.count,
+                                                    sizeof *side->points, by_bytes)
+                                          : NULL;
+            if (at[found] && at[found]->chosen >= 0)
+                of[found++] = side->shape;
+        }
+        if (found > 1)
+            agree_at(d, of, at, found);
+    }
 }
 
 /* ---- ranges ---- */
@@ -317,7 +513,7 @@ static void make_ranges(struct env_decisions *d, struct env_coll *c, struct env_
                               .npoints = k - i};
         if (k < n)
             share_gap(d, &points[k - 1], &points[k], &r.max_bytes, &begin);
-        else if (!decide_goes_on(points, untouched_points, n, d->margin))
+        else if (!goes_on(points, untouched_points, n, d->margin))
             r.max_bytes = points[n - 1].bytes;
         finish_range(d, &r);
         add_range(d, c, &r);
@@ -344,45 +540,29 @@ static const char *launch_of(const struct env_shape *shape)
     return shape->chosen < 0 ? BENCH_DEFAULT : shape->launches[shape->chosen].knobs.label;
 }
 
-static struct env_point *read_points(struct env_decisions *d, const char *launch, const struct of_one_coll *all,
-                                     int own)
+static struct env_point *read_points(struct env_decisions *d, const char *launch, const struct sides *all,
+                                     struct decide_slice s)
 {
-    struct decide_slice s = all->slices[own];
     struct env_point *points = arena_alloc(d->arena, (size_t)s.count * sizeof *points);
     for (int i = 0; i < s.count; i++)
         points[i] = read_point(d, &s.points[i], launch, all);
     return points;
 }
 
-static struct env_point *choose_points(struct env_decisions *d, const struct env_shape *shape,
-                                       const struct of_one_coll *all, int own)
+static void choose_points(struct env_decisions *d, const struct sides *all, struct side *side)
 {
-    struct decide_slice s = all->slices[own];
-    struct env_point *points = read_points(d, launch_of(shape), all, own);
+    struct decide_slice s = side->slice;
+    side->points = read_points(d, launch_of(side->shape), all, s);
     for (int i = 0; i < s.count; i++)
-        choose(d, &points[i], &s.points[i]);
+        choose(d, &side->points[i], &s.points[i]);
     for (int i = 1; i + 1 < s.count; i++)
-        smooth(&points[i], &points[i - 1], &points[i + 1], d->margin);
-    return points;
-}
-
-static void add_coll(struct env_decisions *d, struct env_shape *shape, int coll, struct env_point *points,
-                     const struct env_point *untouched_points, int n)
-{
-    for (int i = 0; i < n; i++)
-        points[i].total_gain = total_gain(&points[i], launch_of(shape));
-    shape->colls = arena_grow(d->arena, shape->colls, (size_t)shape->ncolls, sizeof *shape->colls);
-    struct env_coll *c = &shape->colls[shape->ncolls++];
-    *c = (struct env_coll){.coll = coll};
-    make_ranges(d, c, points, untouched_points, n);
+        smooth(&side->points[i], &side->points[i - 1], &side->points[i + 1], d->margin);
 }
 
 static struct decide_slice of_coll(struct decide_slice s, int coll)
 {
-    while (s.count && s.points->coll != coll) {
+    for (; s.count && s.points->coll != coll; s.count--)
         s.points++;
-        s.count--;
-    }
     for (int i = 0; i < s.count; i++)
         if (s.points[i].coll != coll)
             s.count = i;
@@ -391,18 +571,26 @@ static struct decide_slice of_coll(struct decide_slice s, int coll)
 
 void decide_calls(struct env_decisions *d, struct env_shape *shapes, const struct decide_slice *slices, int n)
 {
-    struct decide_side *sides = arena_alloc(d->arena, (size_t)n * sizeof *sides);
-    struct of_one_coll all = {.slices = arena_alloc(d->arena, (size_t)n * sizeof *all.slices), .n = n};
+    struct sides all = {.items = arena_alloc(d->arena, (size_t)n * sizeof *all.items), .n = n};
     for (int coll = 0; coll < COLL_MEASURED; coll++) {
         for (int i = 0; i < n; i++)
-            all.slices[i] = of_coll(slices[i], coll);
+            all.items[i] = (struct side){.shape = &shapes[i], .slice = of_coll(slices[i], coll)};
         list_banned(&all, d->arena);
         for (int i = 0; i < n; i++)
-            sides[i] = (struct decide_side){&shapes[i], choose_points(d, &shapes[i], &all, i), all.slices[i].count};
-        decide_agree_on_calls(d, sides, n);
-        for (int i = 0; i < n; i++)
-            if (sides[i].count)
-                add_coll(d, &shapes[i], coll, sides[i].points,
-                         shapes[i].chosen > 0 ? read_points(d, BENCH_DEFAULT, &all, i) : NULL, sides[i].count);
+            choose_points(d, &all, &all.items[i]);
+        agree(d, &all);
+        for (int i = 0; i < n; i++) {
+            struct side *side = &all.items[i];
+            int count = side->slice.count;
+            for (int k = 0; k < count; k++)
+                side->points[k].total_gain = total_gain(&side->points[k], launch_of(&shapes[i]));
+            if (!count)
+                continue;
+            shapes[i].colls = arena_grow(d->arena, shapes[i].colls, (size_t)shapes[i].ncolls, sizeof *shapes[i].colls);
+            struct env_coll *c = &shapes[i].colls[shapes[i].ncolls++];
+            *c = (struct env_coll){.coll = coll};
+            make_ranges(d, c, side->points,
+                        shapes[i].chosen > 0 ? read_points(d, BENCH_DEFAULT, &all, side->slice) : NULL, count);
+        }
     }
 }

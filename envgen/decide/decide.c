@@ -50,22 +50,6 @@ static int check_defaults(const struct bench_points *points, struct err *e)
     return 0;
 }
 
-/* What each shape counts where all have to agree: the time of a workload's step that it takes, else its points. */
-static double *worth_of(const struct env_decisions *d, const struct decide_slice *slices)
-{
-    double *worth = arena_alloc(d->arena, (size_t)(d->nshapes + 1) * sizeof *worth);
-    int weighed = 0;
-    for (int i = 0; i < d->nshapes; i++) {
-        const double *weights = decide_weights(d, slices[i]);
-        for (int k = 0; weights && k < slices[i].count; k++)
-            worth[i] += weights[k];
-        weighed |= worth[i] > 0;
-    }
-    for (int i = 0; i < d->nshapes && !weighed; i++)
-        worth[i] = slices[i].count;
-    return worth;
-}
-
 /* What the user gets: the geometric mean of all points' gains over the baseline. */
 static void sum_up(struct env_decisions *d, struct env_shape *s)
 {
@@ -116,17 +100,14 @@ int env_decide(struct env_decisions *d, const struct bench_points *points, struc
             .buffers = p->buffers,
         };
     }
-    const double *worth = worth_of(d, slices);
-    for (int i = 0; i < d->nshapes; i++)
-        decide_launch(d, &d->shapes[i], slices[i]);
-    for (int i = 0, k; i < d->nshapes; i = k) {
-        for (k = i + 1; k < d->nshapes && !strcmp(d->shapes[k].engine, d->shapes[i].engine);)
-            k++;
-        decide_agree_on_launch(d, &d->shapes[i], &d->shapes[k], worth + i);
+    double worth = 0;
+    for (int i = 0; i < d->nshapes; i++) {
+        decide_weigh(d, &slices[i]);
+        worth += slices[i].worth;
     }
-    for (int i = 0; i < d->nshapes; i++)
-        if (env_shape_follows(&d->shapes[i]))
-            decide_follow(d, &d->shapes[i]);
+    for (int i = 0; i < d->nshapes && !(worth > 0); i++)
+        slices[i].worth = slices[i].count;
+    decide_launches(d, slices);
     for (int i = 0, k; i < d->nshapes; i = k) {
         for (k = i + 1; k < d->nshapes && env_shapes_alike(&d->shapes[k], &d->shapes[i]);)
             k++;

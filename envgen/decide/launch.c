@@ -1,4 +1,5 @@
-/* The launch decision: which set of process-wide settings, if any, beats the untouched library over all sizes. */
+/* The launch decision: which set of process-wide settings, if any, beats the untouched library over all sizes, and in
+ * all shapes of job. */
 #include "envgen/decide/steps.h"
 
 #include <string.h>
@@ -26,7 +27,8 @@ static void collect_launches(struct env_decisions *d, struct env_shape *shape, s
             }
 }
 
-void decide_follow(struct env_decisions *d, struct env_shape *shape)
+/* For a shape of other types or places of the data: the launch of the usual shape like it. */
+static void follow_usual(struct env_decisions *d, struct env_shape *shape)
 {
     for (int i = 0; i < d->nshapes; i++) {
         const struct env_shape *u = &d->shapes[i];
@@ -53,11 +55,6 @@ static const struct bench_candidate *best_of(const struct bench_point *p, const 
     return best;
 }
 
-static int failed(const struct bench_candidate *c)
-{
-    return c->status >= BENCH_WRONG;
-}
-
 static int works_untouched(struct decide_slice s, int coll, const char *call)
 {
     for (int i = 0; i < s.count; i++)
@@ -70,36 +67,20 @@ static int works_untouched(struct decide_slice s, int coll, const char *call)
     return 0;
 }
 
-/* Whether a failure speaks against the launch: any of its default call; of another call a death or wrong data that the
- * same call, tried untouched, does not show. A call that the library refuses is the call's own matter. */
-static int speaks_against(struct decide_slice s, int coll, const struct bench_candidate *c)
-{
-    if (!strcmp(c->call.label, BENCH_DEFAULT))
-        return failed(c);
-    return failed(c) && c->status != BENCH_FAILED && works_untouched(s, coll, c->call.label);
-}
-
-/* The first failure that is the launch's own fault. */
+/* The first failure that speaks against the launch: any of its default call; of another call a death or wrong data that
+ * the same call, tried untouched, does not show. A call that the library refuses is the call's own matter. */
 static const struct bench_candidate *own_failure(struct decide_slice s, const char *launch,
                                                  const struct bench_point **where)
 {
-    for (int i = 0; i < s.count; i++)
-        for (int c = 0; c < s.points[i].ncandidates; c++) {
-            const struct bench_candidate *x = &s.points[i].candidates[c];
-            if (strcmp(x->launch.label, launch) != 0 || !speaks_against(s, s.points[i].coll, x))
-                continue;
-            *where = &s.points[i];
-            return x;
+    for (*where = s.points; *where < s.points + s.count; ++*where)
+        for (int c = 0; c < (*where)->ncandidates; c++) {
+            const struct bench_candidate *x = &(*where)->candidates[c];
+            if (x->status >= BENCH_WRONG && !strcmp(x->launch.label, launch) &&
+                (!strcmp(x->call.label, BENCH_DEFAULT) ||
+                 (x->status != BENCH_FAILED && works_untouched(s, (*where)->coll, x->call.label))))
+                return x;
         }
     return NULL;
-}
-
-static int timed_points(struct decide_slice s, const char *launch)
-{
-    int n = 0;
-    for (int i = 0; i < s.count; i++)
-        n += best_of(&s.points[i], launch) != NULL;
-    return n;
 }
 
 /* The gain that the model sees, over all points where `from` was timed: best call against best call. */
@@ -185,29 +166,22 @@ static int is_better(struct env_decisions *d, struct decide_slice s, const struc
     return l->gain.median > other->gain.median;
 }
 
-/* Those that had the chance to be the best. */
-static int count_rivals(struct env_decisions *d, const struct env_shape *shape, struct decide_slice s)
+static void choose_launch(struct env_decisions *d, struct env_shape *shape, struct decide_slice s)
 {
-    int n = 0;
-    for (int i = 1; i < shape->nlaunches; i++)
-        n += gain_over(d, s, BENCH_DEFAULT, shape->launches[i].knobs.label, 1).n >= BENCH_FEWEST;
-    return n;
-}
-
-void decide_launch(struct env_decisions *d, struct env_shape *shape, struct decide_slice s)
-{
-    s.weights = decide_weights(d, s);
+    int rivals = 0; /* those that had the chance to be the best */
     collect_launches(d, shape, s);
     if (env_find_launch(shape, BENCH_DEFAULT) != 0) {
         shape->chosen = -1;
         shape->why = "the baseline was not measured, so no gain can be proven";
         return;
     }
-    int rivals = count_rivals(d, shape, s);
+    for (int i = 1; i < shape->nlaunches; i++)
+        rivals += gain_over(d, s, BENCH_DEFAULT, shape->launches[i].knobs.label, 1).n >= BENCH_FEWEST;
     for (int i = 0; i < shape->nlaunches; i++) {
         struct env_launch *l = &shape->launches[i];
         l->gain = gain_over(d, s, BENCH_DEFAULT, l->knobs.label, rivals);
-        l->points = timed_points(s, l->knobs.label);
+        for (int k = 0; k < s.count; k++)
+            l->points += best_of(&s.points[k], l->knobs.label) != NULL;
         if (i == 0)
             l->why = "the baseline";
         else if (eligible(d, l, s) && (!shape->chosen || is_better(d, s, l, &shape->launches[shape->chosen])))
@@ -223,4 +197,88 @@ void decide_launch(struct env_decisions *d, struct env_shape *shape, struct deci
                                   env_gain_text(d->arena, best->gain), best->gain.n,
                                   best->gain.predicted ? "points" : "pairs of sessions",
                                   s.weights ? ", each by its share of the workload's step" : "");
+}
+
+/* ---- one launch for all jobs ---- */
+
+/* A shape with a choice of launches; on one node the network is not used, and there is only the baseline launch. */
+static int had_choice(const struct env_shape *s)
+{
+    return s->chosen >= 0 && s->nlaunches > 1 && !env_shape_follows(s);
+}
+
+/* A launch's gain over all shapes that had a choice; n is 0 where it was not measured in one, does not work there or is
+ * proven to be slower. */
+static struct bench_interval gain_of_all(struct env_decisions *d, const struct env_shape *shapes,
+                                         const struct decide_slice *slices, int n, const char *label)
+{
+    struct bench_interval *gains = arena_alloc(d->arena, (size_t)n * sizeof *gains);
+    double *weights = arena_alloc(d->arena, (size_t)n * sizeof *weights);
+    int known = 0;
+    for (int i = 0; i < n; i++) {
+        int launch = env_find_launch(&shapes[i], label);
+        if (!had_choice(&shapes[i]))
+            continue;
+        const struct env_launch *l = launch < 0 ? NULL : &shapes[i].launches[launch];
+        if (!l || l->status > BENCH_DROPPED || !l->gain.n || l->gain.high < 1 / (1 + d->margin))
+            return (struct bench_interval){0};
+        weights[known] = slices[i].worth;
+        gains[known++] = l->gain;
+    }
+    return env_mean_gain(gains, weights, known);
+}
+
+/* Launch settings are common to all jobs. Where the `n` shapes, which are of one engine, would choose differently, the
+ * launch is taken that gains most over all of them together, if that clears the margin and it loses in none; else all
+ * stay with the untouched one. */
+static void agree_on_launch(struct env_decisions *d, struct env_shape *shapes, const struct decide_slice *slices, int n)
+{
+    struct bench_interval best = {0};
+    const char *label = BENCH_DEFAULT, *before = NULL, *own = "", *why;
+    int differ = 0;
+    for (int i = 0; i < n; i++) {
+        if (!had_choice(&shapes[i]))
+            continue;
+        const char *chosen = shapes[i].launches[shapes[i].chosen].knobs.label;
+        struct bench_interval gain = {0};
+        if (shapes[i].chosen)
+            gain = gain_of_all(d, shapes, slices, n, chosen);
+        if (gain.n && bench_gain_clears(gain, d->margin) && gain.median > best.median) {
+            best = gain;
+            label = chosen;
+        }
+        differ |= before && strcmp(before, chosen) != 0;
+        own = arena_printf(d->arena, "%s%s'%s' for jobs of %s", own, before ? ", " : "", chosen,
+                           env_shape_text(d->arena, &shapes[i]));
+        before = chosen;
+    }
+    if (best.n)
+        why = arena_printf(d->arena,
+                           "a launch setting is common to all jobs; alone they would choose %s; '%s' is %s over the "
+                           "baseline for all together, and slower for none",
+                           own, label, env_gain_text(d->arena, best));
+    else
+        why = arena_printf(d->arena,
+                           "a launch setting is common to all jobs, and they would choose differently: %s; none gains "
+                           "for all together without a loss for some, so the default stays",
+                           own);
+    for (int i = 0; i < n && differ; i++)
+        if (had_choice(&shapes[i])) {
+            shapes[i].chosen = env_find_launch(&shapes[i], label);
+            shapes[i].why = why;
+        }
+}
+
+void decide_launches(struct env_decisions *d, const struct decide_slice *slices)
+{
+    for (int i = 0; i < d->nshapes; i++)
+        choose_launch(d, &d->shapes[i], slices[i]);
+    for (int i = 0, k; i < d->nshapes; i = k) {
+        for (k = i + 1; k < d->nshapes && !strcmp(d->shapes[k].engine, d->shapes[i].engine);)
+            k++;
+        agree_on_launch(d, &d->shapes[i], &slices[i], k - i);
+    }
+    for (int i = 0; i < d->nshapes; i++)
+        if (env_shape_follows(&d->shapes[i]))
+            follow_usual(d, &d->shapes[i]);
 }

@@ -1,7 +1,9 @@
-/* NCCL settings from the topology alone. */
+/* What the topology alone justifies: interfaces, what differs between classes of nodes, advice for RCCL. */
 #include "envgen/decide/steps.h"
 
 #include <string.h>
+
+#include "core/vars/parse.h"
 
 /* Interfaces of container and tunnel software by the names that it gives them. Docker's, libvirt's and the loopback
  * are left out by NCCL itself. */
@@ -94,7 +96,7 @@ static int plain_name(const char *name)
     return n > 0 && n < 16 && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == n;
 }
 
-struct env_setting env_socket_ifname_of(const struct topo_class *c, struct arena *a)
+static struct env_setting env_socket_ifname_of(const struct topo_class *c, struct arena *a)
 {
     struct env_setting s = {.family = "nccl", .name = "NCCL_SOCKET_IFNAME", .source = "topology"};
     const struct topo_netdev *devs[ENV_INTERFACES];
@@ -145,4 +147,144 @@ struct env_setting env_socket_ifname(const struct topology *t, struct arena *a)
         break;
     }
     return first;
+}
+
+/* ---- classes of nodes ---- */
+
+static int has_port(const struct topo_class *c, const struct env_devices *list, const struct env_device *entry)
+{
+    for (int i = 0; i < c->nports; i++)
+        if (env_device_matches(list, entry, c->ports[i].hca, c->ports[i].port))
+            return 1;
+    return 0;
+}
+
+static int has_netdev(const struct topo_class *c, const struct env_devices *list, const struct env_device *entry)
+{
+    for (int i = 0; i < c->nnetdevs; i++)
+        if (env_device_matches(list, entry, c->netdevs[i].name, -1))
+            return 1;
+    return 0;
+}
+
+/* The node-local variables, and whether a class has a device that their lists name. */
+static const struct local {
+    const char *name;
+    int (*has)(const struct topo_class *c, const struct env_devices *list, const struct env_device *entry);
+} locals[] = {
+    {"NCCL_IB_HCA", has_port},
+    {"NCCL_SOCKET_IFNAME", has_netdev},
+    {"NCCL_OOB_NET_IFNAME", has_netdev},
+};
+
+static const struct local *find_local(const char *name)
+{
+    for (size_t i = 0; i < sizeof locals / sizeof *locals; i++)
+        if (!strcmp(locals[i].name, name))
+            return &locals[i];
+    return NULL;
+}
+
+/* Whether a class has every device that the value names. */
+static int holds_for(const struct local *l, const char *value, const struct topo_class *c)
+{
+    struct env_devices list;
+    env_parse_devices(value, &list);
+    for (int i = 0; i < list.count && !list.exclude; i++)
+        if (!l->has(c, &list, &list.list[i]))
+            return 0;
+    return 1;
+}
+
+static void split(struct env_decisions *d, int index, const struct local *l, const struct topology *t)
+{
+    struct env_setting s = d->settings[index];
+    int fits = 0;
+    for (int c = 0; c < t->nclasses; c++)
+        fits += holds_for(l, s.value, &t->classes[c]);
+    if (fits == t->nclasses)
+        return;
+    for (int c = 0; c < t->nclasses; c++)
+        if (holds_for(l, s.value, &t->classes[c])) {
+            struct env_setting own = s;
+            own.node_class = arena_strdup(d->arena, t->classes[c].name);
+            env_add_setting(d, own);
+        }
+    d->settings[index].value = NULL;
+    d->settings[index].why =
+        arena_printf(d->arena, "%d of %d classes of nodes have the devices of %s: nccl.d/ has it for those", fits,
+                     t->nclasses, s.value);
+}
+
+static void socket_ifname(struct env_decisions *d, const struct topology *t)
+{
+    for (int i = 0; i < d->nsettings; i++)
+        if (!strcmp(d->settings[i].name, "NCCL_SOCKET_IFNAME") && strcmp(d->settings[i].source, "topology") != 0)
+            return; /* what was measured goes before what the topology says */
+    struct env_setting common = env_socket_ifname(t, d->arena);
+    env_add_setting(d, common);
+    for (int c = 0; c < t->nclasses && !common.value; c++) {
+        struct env_setting own = env_socket_ifname_of(&t->classes[c], d->arena);
+        own.node_class = arena_strdup(d->arena, t->classes[c].name);
+        if (own.value)
+            env_add_setting(d, own);
+    }
+}
+
+void env_classes(struct env_decisions *d, const struct topology *t)
+{
+    int measured = d->nsettings;
+    for (int i = 0; i < measured && t->nclasses > 1; i++) {
+        const struct env_setting *s = &d->settings[i];
+        const struct local *l = s->value && !s->node_class ? find_local(s->name) : NULL;
+        if (l)
+            split(d, i, l, t);
+    }
+    socket_ifname(d, t);
+}
+
+/* ---- RCCL ---- */
+
+#define GENERATIONS 2
+
+/* `arch`: beginnings of the GPUs' names that a line is for; all NULL: any. The first line of a name that fits counts.
+ */
+static const struct {
+    const char *name, *arch[GENERATIONS], *why;
+} known[] = {
+    {"HSA_NO_SCRATCH_RECLAIM",
+     {"gfx90a"},
+     "AMD advises 1 with ROCm 7.13 and later, where calls below 16 MB are slow without it on these GPUs; it keeps "
+     "scratch memory allocated: measure with it and without"},
+    {"HSA_NO_SCRATCH_RECLAIM",
+     {"gfx94", "gfx95"},
+     "advice for these GPUs differs between releases of ROCm; it keeps scratch memory allocated: measure with 1 and "
+     "without"},
+    {"HSA_NO_SCRATCH_RECLAIM", {NULL}, "AMD advises it for other GPUs than these"},
+    {"RCCL_MSCCL_ENABLE",
+     {NULL},
+     "1 is the default of the RCCL releases that have MSCCL, and later ones no longer have it: only a measurement "
+     "speaks for 0"},
+    {"NCCL_MIN_NCHANNELS",
+     {"gfx94", "gfx95"},
+     "112 is often pasted for MI300; RCCL chooses by itself, and only a measurement speaks for more"},
+    {"NCCL_PXN_DISABLE", {NULL}, "RCCL leaves PXN off by itself (its default is 1, unlike NCCL's)"},
+};
+
+static int fits(const char *const beginnings[GENERATIONS], const char *arch)
+{
+    for (int i = 0; i < GENERATIONS && beginnings[i]; i++)
+        if (!strncmp(arch, beginnings[i], strlen(beginnings[i])))
+            return 1;
+    return !beginnings[0];
+}
+
+void env_amd_advice(struct env_decisions *d, const struct topology *t)
+{
+    const char *arch = topo_amd_arch(t);
+    for (size_t i = 0; i < sizeof known / sizeof *known && arch; i++)
+        if (!env_find_setting(d, known[i].name) && fits(known[i].arch, arch))
+            env_add_setting(
+                d, (struct env_setting){
+                       .family = "nccl", .name = known[i].name, .source = "known about RCCL", .why = known[i].why});
 }
