@@ -145,10 +145,10 @@ static int keep_budget(struct tune *t, struct tune_part *p, struct err *e)
     if (rc)
         return rc;
     p->is_begun = !j.results->count;
-    if (p->is_begun && p->bench.budget_open && j.budget_s > 0) {
+    if (p->is_begun && p->bench.budget_open && j.results->budget_s > 0) {
         p->bench.budget_open = 0;
-        p->bench.budget_s = j.budget_s;
-        log_info(&t->log, "this run was begun with a budget of %s", unit_seconds(budget, j.budget_s));
+        p->bench.budget_s = j.results->budget_s;
+        log_info(&t->log, "this run was begun with a budget of %s", unit_seconds(budget, j.results->budget_s));
     }
     p->bench.resume = 1;
     bench_journal_close(&j);

@@ -43,112 +43,75 @@ static int finish_lines(struct bench_journal *j, struct file_out *lines, struct 
     return rc;
 }
 
-static int write_header(struct bench_journal *j, const char *topology_hash, struct err *e)
+/* A journal of nothing but its header. */
+static int begin(struct bench_journal *j, const char *topology_hash, double budget_s, struct err *e)
 {
+    struct arena *a = arena_new();
     struct file_out line;
+    j->results = ARENA_NEW(a, struct bench_results);
+    *j->results = (struct bench_results){.arena = a, .budget_s = budget_s, .lines = 1};
+    snprintf(j->results->topology, SHA256_HEX, "%s", topology_hash ? topology_hash : "");
     file_out_begin(&line);
     cJSON *doc = cJSON_CreateObject();
     cJSON_AddStringToObject(doc, "format", BENCH_FORMAT);
-    if (topology_hash && *topology_hash)
-        cJSON_AddStringToObject(doc, "topology", topology_hash);
+    if (*j->results->topology)
+        cJSON_AddStringToObject(doc, "topology", j->results->topology);
     cJSON_AddStringToObject(doc, "tool", NCCLTUNE_VERSION);
-    if (j->budget_s > 0)
-        cJSON_AddNumberToObject(doc, "budget_s", j->budget_s);
+    if (budget_s > 0)
+        cJSON_AddNumberToObject(doc, "budget_s", budget_s);
     json_print_line(doc, line.stream);
     cJSON_Delete(doc);
     return finish_lines(j, &line, e);
 }
 
-/* A journal of nothing but its header. */
-static int begin(struct bench_journal *j, const char *topology_hash, struct err *e)
-{
-    struct arena *a = arena_new();
-    j->results = ARENA_NEW(a, struct bench_results);
-    j->results->arena = a;
-    snprintf(j->results->topology, SHA256_HEX, "%s", topology_hash ? topology_hash : "");
-    j->lines = 1;
-    return write_header(j, topology_hash, e);
-}
-
-static long count_lines(const char *text, size_t bytes)
-{
-    long n = 0;
-    for (size_t i = 0; i < bytes; i++)
-        n += text[i] == '\n';
-    return n;
-}
-
-static double read_budget(const char *header, size_t bytes)
-{
-    cJSON *doc = cJSON_ParseWithLength(header, bytes);
-    double budget_s = json_num(doc, "budget_s", 0);
-    cJSON_Delete(doc);
-    return budget_s;
-}
-
 /* Checks what is there, leaves it ending in a whole line, and reads it. */
-static int take_up(struct bench_journal *j, const char *topology_hash, struct log *log, struct err *e)
+static int take_up(struct bench_journal *j, const char *topology_hash, double budget_s, struct log *log, struct err *e)
 {
     static const char beginning[] = "{\"format\":";
     struct arena *a = arena_new();
-    char *text, found[SHA256_HEX] = "";
-    size_t bytes;
+    char *text;
+    size_t bytes, whole;
     int rc = file_read_text(j->path, BENCH_LIMIT, a, &text, &bytes, e);
-    if (rc)
-        goto out;
-    const char *eol = memchr(text, '\n', bytes);
-    if (eol || strncmp(text, beginning, sizeof beginning - 1) != 0) { /* else it was cut off in its first line */
-        rc = bench_results_read_header(text, eol ? (size_t)(eol - text) : bytes, j->path, found, e);
-        j->budget_s = eol ? read_budget(text, (size_t)(eol - text)) : j->budget_s;
-        if (!rc && topology_hash && *topology_hash && *found && strcmp(found, topology_hash) != 0)
-            rc = err_at(e, j->path, 1, 0, "was measured on another topology (%.12s, this one is %.12s)", found,
-                        topology_hash);
+    for (whole = rc ? 0 : bytes; whole && text[whole - 1] != '\n';)
+        whole--;
+    if (!rc && (whole || strncmp(text, beginning, sizeof beginning - 1) != 0)) { /* else cut off in its first line */
+        j->results = bench_results_parse(j->path, text, whole ? whole : bytes, log, e);
+        rc = j->results ? 0 : ERR_FAILED;
     }
-    while (bytes && text[bytes - 1] != '\n')
-        bytes--;
-    if (!rc && ftruncate(j->fd, (off_t)bytes))
+    const char *found = j->results ? j->results->topology : "";
+    if (!rc && topology_hash && *topology_hash && *found && strcmp(found, topology_hash) != 0)
+        rc = err_at(e, j->path, 1, 0, "was measured on another topology (%.12s, this one is %.12s)", found,
+                    topology_hash);
+    if (!rc && ftruncate(j->fd, (off_t)whole))
         rc = err_errno(e, "%s: a broken last line cannot be removed", j->path);
-    if (!rc && !bytes)
-        rc = begin(j, topology_hash, e);
-    else if (!rc && !(j->results = bench_results_parse(j->path, text, bytes, log, e)))
-        rc = ERR_FAILED;
-    else if (!rc)
-        j->lines = count_lines(text, bytes);
+    if (!rc && !whole) {
+        bench_results_free(j->results);
+        rc = begin(j, topology_hash, budget_s, e);
+    }
     if (!rc)
         known_add(j->results);
-out:
     arena_free(a);
     return rc;
 }
 
-double bench_left_s(const struct bench_results *r, double budget_s)
+double bench_left_s(const struct bench_results *r)
 {
-    return r->count ? r->items[r->count - 1].left_s : budget_s;
+    return r->count ? r->items[r->count - 1].left_s : r->budget_s;
 }
 
 double bench_journal_left_s(const char *path)
 {
-    struct arena *a = arena_new();
     struct err e;
-    char *text;
-    size_t bytes;
-    double left_s = 0;
-    if (!file_read_text(path, BENCH_LIMIT, a, &text, &bytes, &e)) {
-        const char *eol = memchr(text, '\n', bytes);
-        struct bench_results *r = eol ? bench_results_parse(path, text, bytes, NULL, &e) : NULL;
-        if (r)
-            left_s = bench_left_s(r, read_budget(text, (size_t)(eol - text)));
-        bench_results_free(r);
-    }
-    arena_free(a);
+    struct bench_results *r = bench_results_load(path, NULL, &e);
+    double left_s = r ? bench_left_s(r) : 0;
+    bench_results_free(r);
     return left_s;
 }
 
 int bench_journal_open(struct bench_journal *j, const char *path, const char *topology_hash, double budget_s,
                        int resume, struct log *log, struct err *e)
 {
-    *j = (struct bench_journal){.path = path, .budget_s = budget_s};
-    j->fd = trust_append(path, 0666, e);
+    *j = (struct bench_journal){.path = path, .fd = trust_append(path, 0666, e)};
     if (j->fd < 0)
         return ERR_FAILED;
     struct stat st;
@@ -160,9 +123,9 @@ int bench_journal_open(struct bench_journal *j, const char *path, const char *to
     else if (S_ISREG(st.st_mode) && flock(j->fd, LOCK_EX | LOCK_NB))
         rc = err_set(e, ERR_FAILED, "%s: another run is writing to this journal", path);
     else if (!S_ISREG(st.st_mode) || st.st_size == 0)
-        rc = begin(j, topology_hash, e);
+        rc = begin(j, topology_hash, budget_s, e);
     else if (resume)
-        rc = take_up(j, topology_hash, log, e);
+        rc = take_up(j, topology_hash, budget_s, log, e);
     else
         rc = err_set(e, ERR_FAILED, "%s: exists already; --resume goes on with it, or choose another name", path);
     if (rc)
@@ -180,14 +143,14 @@ int bench_journal_append(struct bench_journal *j, const struct bench_result *r, 
     for (int i = 0; i < n; i++) {
         cJSON *doc = bench_result_json(&r[i]);
         json_print_line(doc, lines.stream);
-        bench_results_add(j->results, doc, j->path, j->lines + 1 + i, &unread);
+        bench_results_add(j->results, doc, j->path, j->results->lines + 1 + i, &unread);
         cJSON_Delete(doc);
     }
     int rc = finish_lines(j, &lines, e);
     if (rc)
         j->results->count = before;
     else
-        j->lines += n;
+        j->results->lines += n;
     known_add(j->results);
     return rc;
 }
@@ -203,7 +166,7 @@ int bench_journal_append_noise(struct bench_journal *j, const struct findings *n
     json_print_line(doc, line.stream);
     int rc = finish_lines(j, &line, e);
     if (!rc)
-        bench_results_add(j->results, doc, j->path, ++j->lines, NULL);
+        bench_results_add(j->results, doc, j->path, ++j->results->lines, NULL);
     cJSON_Delete(doc);
     return rc;
 }

@@ -102,14 +102,6 @@ static int is_death(const struct bench_result *r)
     return r->status == BENCH_CRASHED || r->status == BENCH_HUNG;
 }
 
-static double median_of(const struct bench_result *r)
-{
-    struct arena *a = arena_new();
-    double us = bench_interval_of(r->times_us, r->ntimes, arena_alloc(a, (size_t)r->ntimes * sizeof(double))).median;
-    arena_free(a);
-    return us;
-}
-
 /* The median, or what the default usually takes there by as much as it was beside the default: one may have been
  * measured while the machine was busy, and another not. */
 static double time_of(const struct bench_results *r, const struct bench_result *x, double median)
@@ -130,7 +122,7 @@ struct known known_of(const struct bench_results *r, const struct known_place *a
         k.deaths += is_death(x);
         if (!has_time(x))
             continue;
-        double median = median_of(x);
+        double median = bench_result_us(x);
         sum += time_of(r, x, median) * x->ntimes;
         k.least_us = k.samples ? fmin(k.least_us, median) : median;
         k.samples += x->ntimes;
@@ -160,8 +152,8 @@ double known_expect_us(const struct bench_results *r, const struct known_place *
     if (here > 0)
         return here;
     const struct bench_result *below = find_neighbour(r, at, call, -1), *above = find_neighbour(r, at, call, 1);
-    double from = below && has_time(below) ? time_of(r, below, median_of(below)) : 0;
-    double to = above && has_time(above) ? time_of(r, above, median_of(above)) : 0;
+    double from = below && has_time(below) ? time_of(r, below, bench_result_us(below)) : 0;
+    double to = above && has_time(above) ? time_of(r, above, bench_result_us(above)) : 0;
     if (from > 0 && to > 0)
         return from + (to - from) * (double)(at->bytes - below->bytes) / (double)(above->bytes - below->bytes);
     return from > 0 ? from * (double)at->bytes / (double)below->bytes : to;

@@ -40,6 +40,14 @@ struct bench_interval bench_interval_of(const double *samples, int n, double *sc
     return v;
 }
 
+double bench_result_us(const struct bench_result *r)
+{
+    struct arena *a = arena_new();
+    double us = bench_interval_of(r->times_us, r->ntimes, arena_alloc(a, (size_t)r->ntimes * sizeof(double))).median;
+    arena_free(a);
+    return us;
+}
+
 struct bench_interval bench_gain(struct bench_interval from, struct bench_interval to)
 {
     struct bench_interval v = {0};
@@ -171,11 +179,6 @@ static int start_of_pairs(const struct bench_result *r, double *pool, double *sc
     return isfinite(s->log);
 }
 
-static double median_of(const struct bench_result *r, double *scratch)
-{
-    return bench_interval_of(r->times_us, r->ntimes, scratch).median;
-}
-
 /* The results of a launch's default call, by round: of several in a round the first. */
 struct rounds {
     const struct bench_result *const *launch; /* all results of the launch */
@@ -199,7 +202,7 @@ static void sort_rounds(struct rounds *d, const struct pooling *p)
     d->known = 1;
     for (int i = 0; i < d->nlaunch; i++)
         if (is_default(&d->launch[i]->call) && d->launch[i]->ntimes)
-            d->times[d->n++] = (struct default_time){d->launch[i]->round, i, median_of(d->launch[i], p->scratch)};
+            d->times[d->n++] = (struct default_time){d->launch[i]->round, i, bench_result_us(d->launch[i])};
     if (d->n)
         qsort(d->times, (size_t)d->n, sizeof *d->times, by_round);
 }
@@ -221,7 +224,7 @@ static int start_of_rounds(const struct bench_result *r, struct rounds *d, const
     }
     if (low == d->n || d->times[low].round != r->round)
         return 0;
-    *s = (struct start){log(d->times[low].median / median_of(r, p->scratch)), 0};
+    *s = (struct start){log(d->times[low].median / bench_result_us(r)), 0};
     return isfinite(s->log);
 }
 
@@ -260,18 +263,6 @@ static void list_starts(struct bench_candidate *c, const struct bench_result *co
         logs[c->starts.n++] = s.log;
         round = r[i]->round;
         c->proof.lost += s.lost;
-    }
-}
-
-static void add_visits(struct bench_candidate *c, const struct bench_result *const *r, int n, double *scratch,
-                       struct arena *a)
-{
-    c->visits = arena_alloc(a, (size_t)n * sizeof *c->visits);
-    for (int i = 0; i < n; i++) {
-        if (r[i]->round < 1 || !r[i]->ntimes || r[i]->status > BENCH_DROPPED || r[i]->low_us > 0)
-            continue;
-        c->visits[c->nvisits++] =
-            (struct bench_visit){r[i]->round, bench_interval_of(r[i]->times_us, r[i]->ntimes, scratch).median};
     }
 }
 
@@ -370,7 +361,6 @@ static struct bench_point make_point(const struct bench_result *const *r, int n,
         }
         if (!is_default(&r[i]->call))
             list_starts(&p.candidates[p.ncandidates], r + i, j - i, &defaults, a, how);
-        add_visits(&p.candidates[p.ncandidates], r + i, j - i, how->scratch, a);
         if (is_untouched(r[i]) && p.candidates[p.ncandidates].time_us.n) {
             p.untouched = p.ncandidates;
             p.active = r[j - 1]->active;

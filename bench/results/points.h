@@ -25,6 +25,9 @@ struct bench_interval {
 /* Of `n` samples in any order; `scratch` holds n doubles. */
 struct bench_interval bench_interval_of(const double *samples, int n, double *scratch);
 
+/* The median of a result's times; 0 without any. */
+double bench_result_us(const struct bench_result *r);
+
 /* Return how many of the samples equal another one; where many do a clock has cut them off. `scratch` as above. */
 int bench_count_equal(const double *samples, int n, double *scratch);
 
@@ -71,12 +74,6 @@ int bench_gain_clears(struct bench_interval gain, double margin);
 /* Speed of `to` relative to `from`. */
 struct bench_interval bench_gain(struct bench_interval from, struct bench_interval to);
 
-/* One session. */
-struct bench_visit {
-    int round;
-    double us; /* median */
-};
-
 struct bench_candidate {
     struct bench_knobs launch, call;
     struct bench_interval time_us;
@@ -87,8 +84,6 @@ struct bench_candidate {
     double promise;              /* how many times as fast as that it was in the starts that chose; 0: in none */
     const struct bench_result *const *results; /* that it was pooled from, in the order of the journals */
     int nresults;
-    struct bench_visit *visits; /* the sessions after screening, in the order of the journal */
-    int nvisits;
     enum bench_status status; /* the worst seen; only BENCH_OK can be chosen. One crash or hang does not count when
                                  the candidate was measured well after it, any number not for the baseline
                                  with samples: there is nothing to fall back on behind it. */

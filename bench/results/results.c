@@ -17,8 +17,8 @@
 /* That a candidate of a point takes in points.c and in decisions, or less. */
 #define CANDIDATE_BYTES 900
 
-int bench_results_read_header(const char *text, size_t bytes, const char *path, char topology[SHA256_HEX],
-                              struct err *e)
+/* The first line: the format, and what holds for all of the journal. */
+static int read_header(struct bench_results *r, const char *text, size_t bytes, const char *path, struct err *e)
 {
     cJSON *doc = json_parse(text, bytes, path, 1, e);
     int rc = doc ? json_check_format(doc, BENCH_FORMAT, path, e) : ERR_FAILED;
@@ -26,7 +26,8 @@ int bench_results_read_header(const char *text, size_t bytes, const char *path, 
     if (!rc && *hash && (strlen(hash) != SHA256_HEX - 1 || strspn(hash, "0123456789abcdef") != SHA256_HEX - 1))
         rc = err_at(e, path, 1, 0, "expected \"topology\": a SHA-256 of 64 hex digits");
     if (!rc)
-        snprintf(topology, SHA256_HEX, "%s", hash);
+        snprintf(r->topology, SHA256_HEX, "%s", hash);
+    r->budget_s = json_num(doc, "budget_s", 0);
     cJSON_Delete(doc);
     return rc;
 }
@@ -173,18 +174,12 @@ int bench_results_add(struct bench_results *r, const cJSON *doc, const char *pat
 static int read_line(struct bench_results *r, const char *text, size_t bytes, const char *path, long line,
                      struct err *e)
 {
+    if (strspn(text, " \t\r") == bytes)
+        return 0;
     cJSON *doc = json_parse(text, bytes, path, line, e);
     int rc = doc ? bench_results_add(r, doc, path, line, e) : ERR_FAILED;
     cJSON_Delete(doc);
     return rc;
-}
-
-static int is_blank(const char *s, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!strchr(" \t\r", s[i]))
-            return 0;
-    return 1;
 }
 
 int bench_results_check_count(const struct bench_results *r, const char *path, struct err *e)
@@ -205,10 +200,9 @@ int bench_results_take(struct bench_results *r, struct file_lines *lines, struct
     size_t n;
     int more;
     while ((more = file_lines_next(lines, &line, &n, e)) > 0) {
-        if (lines->line == 1 && bench_results_read_header(line, n, lines->path, r->topology, e))
+        if (lines->line == 1 && read_header(r, line, n, lines->path, e))
             return ERR_FAILED;
-        if (lines->line > 1 && !is_blank(line, n) && read_line(r, line, n, lines->path, lines->line, &broken) &&
-            ++skipped <= LINE_WARNINGS)
+        if (lines->line > 1 && read_line(r, line, n, lines->path, lines->line, &broken) && ++skipped <= LINE_WARNINGS)
             log_warn(log, "%s; line skipped", broken.text);
         if (bench_results_check_count(r, lines->path, e))
             return ERR_FAILED;
@@ -217,6 +211,7 @@ int bench_results_take(struct bench_results *r, struct file_lines *lines, struct
         log_warn(log, "%s: %ld more broken lines skipped", lines->path, skipped - LINE_WARNINGS);
     if (!more && !lines->line)
         return err_set(e, ERR_FAILED, "%s: is empty", lines->path);
+    r->lines = lines->line;
     return more ? ERR_FAILED : 0;
 }
 

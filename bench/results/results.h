@@ -49,6 +49,8 @@ struct bench_results {
     struct known_index *index;   /* of the items (bench/results/known.h); NULL: every question walks over all */
     struct findings noise;       /* what disturbed the measurement (bench/noise); of an earlier run's lines, too */
     double confidence;           /* of the intervals that come of it; 0: BENCH_CONFIDENCE */
+    long lines;                  /* of the journal */
+    double budget_s;             /* what the run was begun with, as the first line has it; 0: nobody has named one */
 };
 
 /* Reads a journal. Broken lines are reported to `log` with their number and skipped; a file that is no journal at all
@@ -65,9 +67,6 @@ void bench_results_push(struct bench_results *r, const struct bench_result *item
 int bench_results_check_count(const struct bench_results *r, const char *path, struct err *e);
 /* Adds the measurement that stands in line `line` of the journal `path`. */
 int bench_results_add(struct bench_results *r, const struct cJSON *doc, const char *path, long line, struct err *e);
-/* Reads a journal's first line: its format, and the topology's hash into `topology`. */
-int bench_results_read_header(const char *text, size_t bytes, const char *path, char topology[SHA256_HEX],
-                              struct err *e);
 void bench_results_free(struct bench_results *r); /* NULL is fine */
 
 /* ---- the journal being written: results.jsonl, open for appending. ---- */
@@ -77,8 +76,6 @@ struct bench_journal {
     int fd;
     const char *path;
     struct bench_results *results; /* grows with every line; freed by bench_journal_close unless taken away (NULL) */
-    long lines;
-    double budget_s; /* what the run was begun with, as the first line has it; 0: nobody has named one */
 };
 
 /* Makes a new journal, whose first line keeps what the run may take (an existing non-empty file is an error unless
@@ -87,7 +84,7 @@ struct bench_journal {
 int bench_journal_open(struct bench_journal *j, const char *path, const char *topology_hash, double budget_s,
                        int resume, struct log *log, struct err *e);
 /* Seconds that are left of a run's budget behind its last result; 0: nobody has named one. */
-double bench_left_s(const struct bench_results *r, double budget_s);
+double bench_left_s(const struct bench_results *r);
 /* The same of a journal, also where it cannot be read. */
 double bench_journal_left_s(const char *path);
 /* `n` lines, which also join `results`. They go out in one write followed by fdatasync; where it fails, none does. */

@@ -15,15 +15,21 @@
 #define MOST_FACTOR 4.0
 #define SEVERAL     4
 
+/* Return whether it is of a session after screening. */
+static int is_visit(const struct bench_result *r)
+{
+    return r->round >= 1 && r->ntimes && r->status <= BENCH_DROPPED && !(r->low_us > 0);
+}
+
 /* The lower quartile of what was measured in a round, for a session that went over its points several times may have
  * met what passes on some of these ways; 0: nothing. */
 static double visit_us(const struct bench_candidate *c, int round)
 {
     double us[MOST_PASSES];
     int n = 0;
-    for (int i = 0; c && i < c->nvisits && n < MOST_PASSES; i++)
-        if (c->visits[i].round == round)
-            us[n++] = c->visits[i].us;
+    for (int i = 0; c && i < c->nresults && n < MOST_PASSES; i++)
+        if (c->results[i]->round == round && is_visit(c->results[i]))
+            us[n++] = bench_result_us(c->results[i]);
     stats_sort(us, n);
     return n ? us[(n - 1) / 4] : 0;
 }
@@ -49,8 +55,9 @@ static int last_round(const struct bench_candidate *const *to, int n)
 {
     int last = 0;
     for (int i = 0; i < n; i++)
-        for (int k = 0; to[i] && k < to[i]->nvisits; k++)
-            last = to[i]->visits[k].round > last ? to[i]->visits[k].round : last;
+        for (int k = 0; to[i] && k < to[i]->nresults; k++)
+            if (is_visit(to[i]->results[k]) && to[i]->results[k]->round > last)
+                last = to[i]->results[k]->round;
     return last;
 }
 

@@ -111,7 +111,7 @@ static int write_noise(struct bench_study *s, struct noise_watch *watch, int rc,
 static void take_what_is_left(const struct bench_study *s, struct bench_options *o)
 {
     char text[UNIT_TEXT];
-    double left_s = bench_left_s(s->results, s->journal->budget_s);
+    double left_s = bench_left_s(s->results);
     if (!o->resume || !o->budget_open || !(left_s > 0))
         return;
     o->budget_open = 0;

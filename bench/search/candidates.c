@@ -4,12 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-struct ranked {
-    const struct bench_knobs *knobs;
-    const char *refines;
-    double expect_us;
-};
-
 static void add_candidate(struct rounds *r, const struct bench_knobs *knobs, const char *refines)
 {
     r->candidates[r->ncandidates++] = (struct candidate){.knobs = knobs, .refines = refines, .status = BENCH_OK};
@@ -24,19 +18,15 @@ static double expect_us(const struct candidate_source *e, const struct known_pla
     return near_us > 0 ? near_us : us == 0 ? INFINITY : us;
 }
 
-static void add_ranked(struct ranked *ranked, int *n, struct ranked new)
-{
-    int k = (*n)++;
-    for (; k > 0 && ranked[k - 1].expect_us > new.expect_us; k--)
-        ranked[k] = ranked[k - 1];
-    ranked[k] = new;
-}
-
 void candidates_list(const struct candidate_source *e, const struct known_place *at, struct rounds *r)
 {
     const struct bench_study *s = e->study;
     int n = 0;
-    struct ranked *ranked = arena_alloc(r->arena, (size_t)s->plan.ncalls * sizeof *ranked);
+    struct ranked {
+        const struct bench_knobs *knobs;
+        const char *refines;
+        double expect_us;
+    } *ranked = arena_alloc(r->arena, (size_t)s->plan.ncalls * sizeof *ranked);
     r->candidates = arena_alloc(r->arena, (size_t)(s->plan.ncalls + BENCH_VARIATIONS) * sizeof *r->candidates);
     for (int i = 0; i < s->plan.ncalls; i++) {
         const struct bench_call *c = &s->plan.calls[i];
@@ -46,8 +36,12 @@ void candidates_list(const struct candidate_source *e, const struct known_place 
         if (!strcmp(c->knobs.label, BENCH_DEFAULT))
             add_candidate(r, &c->knobs, NULL);
         else if (e->full && at->bytes >= c->min_bytes && !known_hopeless(s->results, at, c->knobs.label) &&
-                 (us = expect_us(e, at, &c->knobs)) >= 0)
-            add_ranked(ranked, &n, (struct ranked){&c->knobs, c->refines, us});
+                 (us = expect_us(e, at, &c->knobs)) >= 0) {
+            int k = n++;
+            for (; k > 0 && ranked[k - 1].expect_us > us; k--)
+                ranked[k] = ranked[k - 1];
+            ranked[k] = (struct ranked){&c->knobs, c->refines, us};
+        }
     }
     for (int i = 0; i < n; i++)
         add_candidate(r, ranked[i].knobs, ranked[i].refines);
@@ -89,32 +83,20 @@ const struct bench_point *candidates_point(const struct bench_points *p, const s
     return NULL;
 }
 
-/* The candidate of that launch and call; NULL: it was not measured. */
-static const struct bench_candidate *find_candidate(const struct bench_point *p, const char *launch, const char *call)
-{
-    for (int i = 0; i < p->ncandidates; i++)
-        if (!strcmp(p->candidates[i].launch.label, launch) && !strcmp(p->candidates[i].call.label, call))
-            return &p->candidates[i];
-    return NULL;
-}
-
-/* The launch that says which calls are promising. */
-static const char *explored_launch(const struct bench_point *p, const char *launch)
-{
-    for (int i = 0; i < p->ncandidates; i++)
-        if (p->candidates[i].promise > 0 && !strcmp(p->candidates[i].launch.label, launch))
-            return launch;
-    return BENCH_DEFAULT;
-}
-
 /* The best by what was explored, within reach of one another. */
 static int list_promising(const struct bench_study *s, const struct bench_point *p, const char *launch,
                           struct contender found[CONTENDERS])
 {
-    const char *explored = explored_launch(p, launch);
+    const char *explored = BENCH_DEFAULT;
     int n = 0;
+    for (int i = 0; i < p->ncandidates; i++)
+        if (p->candidates[i].promise > 0 && !strcmp(p->candidates[i].launch.label, launch))
+            explored = launch;
     for (int i = 0; i < p->ncandidates; i++) {
-        const struct bench_candidate *x = &p->candidates[i], *own = find_candidate(p, launch, x->call.label);
+        const struct bench_candidate *x = &p->candidates[i], *own = NULL;
+        for (int j = 0; j < p->ncandidates && !own; j++)
+            if (!strcmp(p->candidates[j].launch.label, launch) && !strcmp(p->candidates[j].call.label, x->call.label))
+                own = &p->candidates[j];
         if (strcmp(x->launch.label, explored) != 0 || x->status != BENCH_OK || (own && own->status != BENCH_OK) ||
             x->promise < 1 + s->options->margin / 2)
             continue;
@@ -130,12 +112,6 @@ static int list_promising(const struct bench_study *s, const struct bench_point 
     return n;
 }
 
-/* Whether it cannot prove anything any more. */
-static int is_futile(const struct bench_study *s, const struct contender *x)
-{
-    return x->proof.n >= BENCH_FEWEST && (x->proof.lost || x->proof.high < 1 + s->options->margin);
-}
-
 int candidates_contend(const struct bench_study *s, const struct bench_point *p, const char *launch,
                        struct contender found[CONTENDERS])
 {
@@ -149,7 +125,8 @@ int candidates_contend(const struct bench_study *s, const struct bench_point *p,
     for (int i = 0; i < n; i++) {
         if (bench_gain_clears(found[i].proof, s->options->margin))
             return 0;
-        if (!is_futile(s, &found[i]))
+        const struct bench_interval *proof = &found[i].proof;
+        if (proof->n < BENCH_FEWEST || (!proof->lost && proof->high >= 1 + s->options->margin))
             found[kept++] = found[i];
     }
     return starts < looks[BENCH_LOOKS - 1] ? kept : 0;

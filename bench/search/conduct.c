@@ -169,26 +169,19 @@ static int count_rounds(const struct bench_study *s, const struct screening *f, 
     return (int)fmin((until_s - progress_now_s()) / session_s(s) / f->count, BUDGET_MOST_PAIRS);
 }
 
-/* Whether there is one left, and it has beaten the default whenever one might have looked: over six pairs, or fewer
- * where its calls need the time. */
-static int is_settled(const struct bench_study *s, const struct screening *f, int rivals)
-{
-    if (f->count != 2)
-        return 0;
-    struct bench_interval gain = gain_over(s, f->items[0].launch, f->items[1].launch, rivals * BUDGET_MOST_PAIRS);
-    return bench_gain_clears(gain, s->options->margin);
-}
-
 /* Compares those in `f` with the default, which is the first, in rounds from `*round` on. What a round takes is known
- * better after the first one, and fewer than tell something are not begun; who leaves, leaves his time to the others.
- */
+ * better after the first one, and fewer than tell something are not begun; a launch that leaves, leaves its time to the
+ * others. Settled: one is left, and it has beaten the default whenever one might have looked. */
 static int compare(struct bench_study *s, struct screening *f, double until_s, int rivals, int *round, struct err *e)
 {
-    int first = *round, rc = 0;
+    int first = *round, rc = 0, settled = 0;
     while (f->count > 1 && !rc && !bench_stopped(s) && *round - first < BUDGET_MOST_PAIRS &&
-           (*round - first < BENCH_FEWEST || (count_rounds(s, f, until_s) > 0 && !is_settled(s, f, rivals)))) {
+           (*round - first < BENCH_FEWEST || (count_rounds(s, f, until_s) > 0 && !settled))) {
         rc = run_round(s, f, (*round)++, 0, e);
         drop_futile(s, f);
+        settled = f->count == 2 &&
+                  bench_gain_clears(gain_over(s, f->items[0].launch, f->items[1].launch, rivals * BUDGET_MOST_PAIRS),
+                                    s->options->margin);
     }
     return rc;
 }
@@ -231,19 +224,18 @@ static int is_setting(const struct bench_setting *x, const char *name)
     return strcspn(x->name, "@") == n && !strncmp(x->name, name, n);
 }
 
-static int is_first_of_name(const struct bench_knobs *launch, int i)
-{
-    int k = 0;
-    while (!is_setting(&launch->settings[k], launch->settings[i].name))
-        k++;
-    return k == i;
-}
-
-static int count_names(const struct bench_knobs *launch)
+/* Each name of the launch's settings once; returns how many. */
+static int list_names(const struct bench_knobs *launch, struct arena *a, const char ***names)
 {
     int n = 0;
-    for (int i = 0; i < launch->nsettings; i++)
-        n += is_first_of_name(launch, i);
+    *names = arena_alloc(a, (size_t)launch->nsettings * sizeof(char *));
+    for (int i = 0; i < launch->nsettings; i++) {
+        int known = 0;
+        for (int k = 0; k < i; k++)
+            known |= is_setting(&launch->settings[k], launch->settings[i].name);
+        if (!known)
+            (*names)[n++] = launch->settings[i].name;
+    }
     return n;
 }
 
@@ -362,14 +354,14 @@ static int try_without(struct bench_study *s, struct leaving *l, const struct be
 static int try_core(struct bench_study *s, struct leaving *l, struct err *e)
 {
     const struct bench_knobs *core = l->launch;
-    int rc = 0, found;
-    for (int i = 0; i < l->launch->nsettings && !rc && !bench_stopped(s); i++) {
-        const char *name = l->launch->settings[i].name;
+    const char **names;
+    int rc = 0, found, n = list_names(l->launch, s->arena, &names);
+    for (int i = 0; i < n && !rc && !bench_stopped(s); i++) {
         double worth = INFINITY;
-        if (is_first_of_name(l->launch, i) && has_time_without(s, l, 3))
-            rc = screening_worth(s, l->launch, leave_out(s, l->launch, name), &worth, e);
+        if (has_time_without(s, l, 3))
+            rc = screening_worth(s, l->launch, leave_out(s, l->launch, names[i]), &worth, e);
         if (worth < 1 + s->options->margin / 2)
-            core = leave_out(s, core, name);
+            core = leave_out(s, core, names[i]);
     }
     if (rc || bench_stopped(s) || core == l->launch || !core->nsettings || !has_time_without(s, l, 3))
         return rc;
@@ -381,7 +373,8 @@ static int try_core(struct bench_study *s, struct leaving *l, struct err *e)
 static int leave_out_idle(struct bench_study *s, const struct bench_knobs **winner, struct err *e)
 {
     double began_s = progress_now_s(), kept_s = left_s(s);
-    int n = count_names(*winner), found = 1;
+    const char **names;
+    int n = list_names(*winner, s->arena, &names), found = 1;
     double own_s = fmin(AMPLE * (BENCH_FEWEST * (n + 2 + 3) + n) * session_s(s),
                         LEAST_PART * (s->time.deadline_s - s->time.started_s));
     struct leaving l = {began_s + own_s, BENCH_LEAST_ROUND, BUDGET_FINALISTS, *winner};
@@ -392,16 +385,15 @@ static int leave_out_idle(struct bench_study *s, const struct bench_knobs **winn
              unit_seconds(text, own_s));
     s->time.deadline_s += own_s;
     int rc = try_core(s, &l, e);
-    while (!rc && found && (n = count_names(l.launch)) > 1 && !bench_stopped(s)) {
+    while (!rc && found && (n = list_names(l.launch, s->arena, &names)) > 1 && !bench_stopped(s)) {
         const struct bench_knobs **fewer = arena_alloc(s->arena, (size_t)n * sizeof(struct bench_knobs *));
         found = 0;
         if (!has_time_without(s, &l, n + 2)) {
             log_info(s->log, "launch %s: there was no time to leave each setting out", l.launch->label);
             break;
         }
-        for (int i = 0, k = 0; i < l.launch->nsettings; i++)
-            if (is_first_of_name(l.launch, i))
-                fewer[k++] = leave_out(s, l.launch, l.launch->settings[i].name);
+        for (int i = 0; i < n; i++)
+            fewer[i] = leave_out(s, l.launch, names[i]);
         rc = try_without(s, &l, fewer, n, &found, e);
     }
     *winner = l.launch;
@@ -422,14 +414,6 @@ static int count_contests(const struct bench_study *s, const struct bench_knobs 
         n += candidates_contend(s, &p->items[i], launch->label, found) > 0;
     arena_free(a);
     return n;
-}
-
-/* Leaves the time to prove what it finds. */
-static int explore_calls(struct bench_study *s, const struct bench_knobs *launch, int round, struct err *e)
-{
-    double left = left_s(s), kept = left > 0 ? fmin(PROOF_PART, proof_s(s) / left) : 0;
-    struct search_session v = {.launch = launch, .round = round, .full = 1, .part = 1 - kept};
-    return round == BENCH_FIRST_ROUND || left >= proof_s(s) + session_s(s) ? run_session(s, &v, e) : 0;
 }
 
 /* Say what noise allows, as soon as starts tell. Return how many of them are to prove: where nobody named a budget as
@@ -472,9 +456,12 @@ static int prove_calls(struct bench_study *s, const struct bench_knobs *launch, 
     return rc;
 }
 
+/* Explores, as long as the time is left to prove what it finds, and proves. */
 static int examine_calls(struct bench_study *s, const struct bench_knobs *launch, int round, struct err *e)
 {
-    int rc = explore_calls(s, launch, round, e);
+    double left = left_s(s), kept = left > 0 ? fmin(PROOF_PART, proof_s(s) / left) : 0;
+    struct search_session v = {.launch = launch, .round = round, .full = 1, .part = 1 - kept};
+    int rc = round == BENCH_FIRST_ROUND || left >= proof_s(s) + session_s(s) ? run_session(s, &v, e) : 0;
     return rc || bench_stopped(s) ? rc : prove_calls(s, launch, e);
 }
 
@@ -517,37 +504,17 @@ static int check_default(const struct bench_study *s, struct err *e)
     return 0;
 }
 
-/* Launches that are all to be compared. */
-static int compare_all(struct bench_study *s, const struct screening *f, struct err *e)
-{
-    int rc = 0;
-    for (int k = 0; k < ROUNDS && !rc && !bench_stopped(s); k++)
-        rc = run_round(s, f, BENCH_FIRST_ROUND + k, 1, e);
-    return rc;
-}
-
-/* Whether all launches can be tried, one be proven, and something is left for calls. */
-static int is_ample(const struct bench_study *s, const struct screening *f)
-{
-    return left_s(s) > AMPLE * (f->count + BUDGET_SPARE) * session_s(s);
-}
-
-/* Explores the calls of the baseline launch, from which others learn. */
-static int explore_untouched(struct bench_study *s, const struct screening *f, struct err *e)
-{
-    struct search_session v = {
-        .launch = f->items[0].launch, .round = BENCH_FIRST_ROUND, .full = 1, .part = BUDGET_FIRST_PART};
-    return run_session(s, &v, e);
-}
-
 /* The first start tells what one takes. Where time is short launches come before calls, as long as one of them seems to
  * gain much. */
 static int search(struct bench_study *s, struct screening *f, struct err *e)
 {
     const struct bench_knobs *winner = f->items[0].launch;
-    int rc = screening_default(s, f, e), ample = is_ample(s, f);
-    if (!rc && ample && !bench_stopped(s))
-        rc = explore_untouched(s, f, e);
+    struct search_session first = {.launch = winner, .round = BENCH_FIRST_ROUND, .full = 1, .part = BUDGET_FIRST_PART};
+    int rc = screening_default(s, f, e);
+    /* Whether all launches can be tried, one be proven, and something is left for calls. */
+    int ample = left_s(s) > AMPLE * (f->count + BUDGET_SPARE) * session_s(s);
+    if (!rc && ample && !bench_stopped(s)) /* other launches learn from the calls of this one */
+        rc = run_session(s, &first, e);
     const struct budget_task task = bench_task(s);
     s->time.calls_s =
         fmax(progress_now_s() - s->time.started_s, s->time.start_s + BUDGET_POINT_SAMPLES / 2.0 * task.samples_s) +
@@ -583,11 +550,13 @@ static int count_left_out(const struct bench_study *s)
 int bench_conduct(struct bench_study *s, struct err *e)
 {
     struct screening f = {0};
+    int rc = 0;
     variants_resume(s);
     screening_begin(s, &f);
-    int rc = s->plan.keep_all ? compare_all(s, &f, e)
-             : f.count > 1    ? search(s, &f, e)
-                              : examine_calls(s, f.items[0].launch, BENCH_FIRST_ROUND, e);
+    if (!s->plan.keep_all)
+        rc = f.count > 1 ? search(s, &f, e) : examine_calls(s, f.items[0].launch, BENCH_FIRST_ROUND, e);
+    for (int k = 0; k < ROUNDS && s->plan.keep_all && !rc && !bench_stopped(s); k++)
+        rc = run_round(s, &f, BENCH_FIRST_ROUND + k, 1, e);
     s->summary->interrupted = bench_stopped(s);
     if (bench_is_over(s))
         s->summary->left_out = count_left_out(s);

@@ -132,15 +132,6 @@ static double sample_s(const struct rounds *r, int i)
 
 /* ---- batches ---- */
 
-static struct bench_shot shot_of(const struct rounds *r, int i)
-{
-    double us = expected_us(r, i), sample_us = bench_sample_us(&r->engine->sampling, us);
-    struct bench_shot s = {.knobs = r->candidates[i].knobs, .patience_s = r->watchdog_s + PATIENCE * sample_us * 1e-6};
-    if (r->candidates[i].n)
-        s.iterations = bench_sample_calls(&r->engine->sampling, us);
-    return s;
-}
-
 /* `samples` of each of the `n` candidates in `lanes`, all with as many calls as `calls` (0: each with its own). */
 static enum bench_outcome run_batch(struct listener *l, int samples, int check, int calls, char *detail)
 {
@@ -148,8 +139,12 @@ static enum bench_outcome run_batch(struct listener *l, int samples, int check, 
     struct arena *a = arena_new();
     struct bench_shot *shots = arena_alloc(a, (size_t)l->nlanes * sizeof *shots);
     for (int i = 0; i < l->nlanes; i++) {
-        shots[i] = shot_of(r, l->lanes[i]);
-        shots[i].iterations = calls ? calls : shots[i].iterations;
+        const struct candidate *x = &r->candidates[l->lanes[i]];
+        double us = expected_us(r, l->lanes[i]), sample_us = bench_sample_us(&r->engine->sampling, us);
+        int own = x->n ? bench_sample_calls(&r->engine->sampling, us) : 0;
+        shots[i] = (struct bench_shot){.knobs = x->knobs,
+                                       .iterations = calls ? calls : own,
+                                       .patience_s = r->watchdog_s + PATIENCE * sample_us * 1e-6};
     }
     struct bench_batch b = {.coll = r->coll,
                             .bytes = r->bytes,
@@ -300,18 +295,6 @@ static int is_refined_well(const struct rounds *r, const struct candidate *x, do
     return 0;
 }
 
-/* Who is not near the best has been left behind: at other sizes that is believed, unless a refinement of it did well.
- */
-static void write_off(struct rounds *r)
-{
-    double limit_us = BEHIND * best_us(r);
-    for (int i = 1; i < r->ncandidates; i++) {
-        struct candidate *x = &r->candidates[i];
-        if (x->n && x->status == BENCH_OK && time_of(r, x) > limit_us && !is_refined_well(r, x, limit_us))
-            x->status = BENCH_DROPPED;
-    }
-}
-
 enum bench_outcome rounds_explore(struct rounds *r, char detail[BENCH_DETAIL])
 {
     int joined = 1, varied = 0;
@@ -322,14 +305,22 @@ enum bench_outcome rounds_explore(struct rounds *r, char detail[BENCH_DETAIL])
         if (winner && outcome == BENCH_ANSWERED)
             joined = r->vary(r->user, r, winner->knobs);
     }
-    write_off(r);
+    /* Who is not near the best has been left behind: at other sizes that is believed, unless a refinement of it did
+     * well. */
+    double limit_us = BEHIND * best_us(r);
+    for (int i = 1; i < r->ncandidates; i++) {
+        struct candidate *x = &r->candidates[i];
+        if (x->n && x->status == BENCH_OK && time_of(r, x) > limit_us && !is_refined_well(r, x, limit_us))
+            x->status = BENCH_DROPPED;
+    }
     return outcome;
 }
 
 /* ---- proving ---- */
 
-/* Two pairs of candidate `i`, the default once before it and once behind it. A call may slow who comes next: both of a
- * pair come behind the same. As many calls in each sample: a coarse clock cuts them off alike. */
+/* Two pairs of candidate `i` with the default, of so many calls a sample, which is once before it and once behind it. A
+ * call may slow who comes next: both of a pair come behind the same. As many calls in each sample: a coarse clock cuts
+ * them off alike. */
 static enum bench_outcome take_pairs(struct rounds *r, int i, int calls, char *detail)
 {
     r->seed = hash_add(r->seed, (uint64_t)i);
@@ -345,12 +336,6 @@ static enum bench_outcome take_pairs(struct rounds *r, int i, int calls, char *d
         take_sample(r, &r->candidates[i], told[own]);
     }
     return outcome;
-}
-
-/* Calls a sample, the same for both of a pair: enough for the faster one. */
-static int calls_of(const struct rounds *r, const double *warm, int i)
-{
-    return bench_sample_calls(&r->engine->sampling, fmin(warm[0], warm[i]));
 }
 
 /* Samples of everybody that count for nothing, the first of them checked, the others short. */
@@ -399,7 +384,8 @@ enum bench_outcome rounds_prove(struct rounds *r, char detail[BENCH_DETAIL])
         for (int k = 1; k < r->ncandidates && outcome == BENCH_ANSWERED; k++) {
             int i = 1 + (k + turn) % (r->ncandidates - 1);
             if (r->candidates[i].status == BENCH_OK && r->candidates[0].status == BENCH_OK)
-                outcome = take_pairs(r, i, longer * calls_of(r, warm, i), detail);
+                outcome =
+                    take_pairs(r, i, longer * bench_sample_calls(&r->engine->sampling, fmin(warm[0], warm[i])), detail);
         }
     }
     return outcome;

@@ -261,8 +261,7 @@ static int has_less_steep(const struct env_point *points, int n, double steep, d
  * call that was measured may be less steep by the margin either: NCCL may turn to it by itself. What there was no time
  * for in this launch is judged by `untouched_points`, the same sizes in the untouched one (NULL: this is it). The
  * default always goes on. */
-static int goes_on(const struct env_point *points, const struct env_point *untouched_points, int n,
-                   double margin)
+static int goes_on(const struct env_point *points, const struct env_point *untouched_points, int n, double margin)
 {
     const struct env_point *last = &points[n - 1], *at[SIZES];
     struct slope ours, defaults;

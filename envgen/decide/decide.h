@@ -70,16 +70,6 @@ typedef const char *env_site_value(const void *arg, const char *name);
  * is kept and said. `site` may be NULL. */
 void env_site_facts(struct env_decisions *d, const struct topology *t, env_site_value *site, const void *arg);
 
-/* The rows that hold for a class, for tests and those who ask: how many of `rows` (at most `room`) are there. */
-struct env_site_fact {
-    const char *machine, *people; /* id and name of the row's machine */
-    const char *name, *value;
-    int is_set;   /* as a setting; 0: as a comment */
-    int from, to; /* NCCL releases, 0: any */
-    const char *purpose, *source;
-};
-const struct env_site_fact *env_site_facts_all(int *count);
-
 /* ---- what the models are asked about: the nodes of a profile, with or without what it sets ---- */
 
 enum env_under {

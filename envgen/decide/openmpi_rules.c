@@ -58,19 +58,18 @@ static int read_setting(const struct bench_setting *s, int k, struct env_rule *r
     return 0;
 }
 
+/* Every setting of a call has to be a column of one of the collective's rules. */
 static int check_settings(const struct bench_knobs *call, int coll, struct err *e)
 {
     for (int i = 0; i < call->nsettings; i++) {
         int taken = 0, rc = 0;
-        struct env_rule scratch = {0};
         for (int k = 0; k < NKNOWN && !taken && !rc; k++)
             if (known[k].coll == coll)
-                rc = read_setting(&call->settings[i], k, &scratch, &taken, e);
-        if (rc)
-            return rc;
-        if (!taken)
-            return err_set(e, ERR_FAILED, "%s, call '%s': the setting %s cannot be expressed as a rule of OpenMPI",
-                           coll_name(coll), call->label, call->settings[i].name);
+                rc = read_setting(&call->settings[i], k, &(struct env_rule){0}, &taken, e);
+        if (rc || !taken)
+            return rc ? rc
+                      : err_set(e, ERR_FAILED, "%s, call '%s': the setting %s cannot be expressed as a rule of OpenMPI",
+                                coll_name(coll), call->label, call->settings[i].name);
     }
     return 0;
 }

@@ -6,8 +6,6 @@
 
 #include "core/vars/catalogue.h"
 
-#define ROWS_OF_CLASS 64
-
 enum how { ADVISE, SET };
 enum fabric { ANY_FABRIC, INFINIBAND, ROCE, EFA, SLINGSHOT, NINE_NICS, IBP_NAMES, OTHER_FABRIC };
 
@@ -19,14 +17,20 @@ struct machine {
     const char *people;
 };
 
+struct fact {
+    const char *name, *value;
+    enum how how;
+    int from, to; /* NCCL releases, 0: any */
+    const char *purpose, *source;
+};
+
 /* Machines and facts in one list: a row with an id begins a machine. */
 static const struct row {
     struct machine machine;
-    struct env_site_fact fact;
+    struct fact fact;
 } table[] = {
 #define MACHINE(id, maker, other, gpu, gpus, fabric, people) {.machine = {id, maker, other, gpu, gpus, fabric, people}},
-#define FACT(name, value, how, from, to, purpose, source) \
-    {.fact = {NULL, NULL, name, value, how, from, to, purpose, source}},
+#define FACT(name, value, how, from, to, purpose, source)    {.fact = {name, value, how, from, to, purpose, source}},
 #include "envgen/decide/site_facts.inc"
 };
 #define ROWS ((int)(sizeof table / sizeof *table))
@@ -95,37 +99,6 @@ static int is_machine(const struct topo_class *c, const struct machine *m)
     return made && gpus_called(c, m->gpu) >= m->gpus && has_fabric(c, m->fabric);
 }
 
-/* ---- rows ---- */
-
-const struct env_site_fact *env_site_facts_all(int *count)
-{
-    static struct env_site_fact facts[ROWS];
-    const struct machine *m = &table[0].machine;
-    *count = 0;
-    for (int i = 0; i < ROWS; i++) {
-        if (table[i].machine.id) {
-            m = &table[i].machine;
-            continue;
-        }
-        facts[*count] = table[i].fact;
-        facts[*count].machine = m->id;
-        facts[(*count)++].people = m->people;
-    }
-    return facts;
-}
-
-static int env_site_facts_of(const struct topo_class *c, const struct env_site_fact **rows, int room)
-{
-    int count, n = 0, k = -1, holds = 0;
-    const struct env_site_fact *facts = env_site_facts_all(&count);
-    for (int i = 0; i < ROWS; i++)
-        if (table[i].machine.id)
-            holds = is_machine(c, &table[i].machine);
-        else if (k++, holds && n < room)
-            rows[n++] = &facts[k];
-    return n;
-}
-
 /* ---- settings ---- */
 
 static struct env_setting *known(struct env_decisions *d, const char *name, const char *node_class)
@@ -138,7 +111,7 @@ static struct env_setting *known(struct env_decisions *d, const char *name, cons
     return NULL;
 }
 
-static const char *releases_text(struct arena *a, const struct env_site_fact *f)
+static const char *releases_text(struct arena *a, const struct fact *f)
 {
     char from[ENV_VERSION], to[ENV_VERSION];
     if (!f->from && !f->to)
@@ -149,21 +122,22 @@ static const char *releases_text(struct arena *a, const struct env_site_fact *f)
 }
 
 /* All releases that are written for must read it so: else it is said and not set. */
-static int holds_for_all(const struct env_decisions *d, const struct env_site_fact *f)
+static int holds_for_all(const struct env_decisions *d, const struct fact *f)
 {
     return (!f->from || d->nccl_low >= f->from) && (!f->to || d->nccl_high <= f->to);
 }
 
-static int holds_for_some(const struct env_decisions *d, const struct env_site_fact *f)
+static int holds_for_some(const struct env_decisions *d, const struct fact *f)
 {
     return (!f->to || d->nccl_low <= f->to) && (!f->from || d->nccl_high >= f->from);
 }
 
-static void add_fact(struct env_decisions *d, const struct env_site_fact *f, const char *node_class, const char *own)
+static void add_fact(struct env_decisions *d, const char *people, const struct fact *f, const char *node_class,
+                     const char *own)
 {
     struct env_setting *there = known(d, f->name, node_class);
-    int other = own && strcmp(own, f->value) != 0, set = f->is_set && !other && holds_for_all(d, f);
-    const char *about = arena_printf(d->arena, "%s%s; %s", f->people, releases_text(d->arena, f), f->source);
+    int other = own && strcmp(own, f->value) != 0, set = f->how == SET && !other && holds_for_all(d, f);
+    const char *about = arena_printf(d->arena, "%s%s; %s", people, releases_text(d->arena, f), f->source);
     struct env_setting s = {.family = "nccl", .name = f->name, .source = ENV_SOURCE_SITE, .node_class = node_class};
     if (!holds_for_some(d, f))
         return;
@@ -186,28 +160,19 @@ static void add_fact(struct env_decisions *d, const struct env_site_fact *f, con
     env_add_setting(d, s);
 }
 
-static int holds_everywhere(const struct topology *t, const struct env_site_fact *f)
-{
-    const struct env_site_fact *rows[ROWS_OF_CLASS];
-    for (int c = 0; c < t->nclasses; c++) {
-        int n = env_site_facts_of(&t->classes[c], rows, ROWS_OF_CLASS), found = 0;
-        for (int i = 0; i < n; i++)
-            found |= rows[i] == f;
-        if (!found)
-            return 0;
-    }
-    return 1;
-}
-
 void env_site_facts(struct env_decisions *d, const struct topology *t, env_site_value *site, const void *arg)
 {
-    const struct env_site_fact *rows[ROWS_OF_CLASS];
-    for (int c = 0; c < t->nclasses; c++) {
-        int n = env_site_facts_of(&t->classes[c], rows, ROWS_OF_CLASS);
-        for (int i = 0; i < n; i++) {
-            int everywhere = holds_everywhere(t, rows[i]);
-            if (!everywhere || c == 0)
-                add_fact(d, rows[i], everywhere ? NULL : t->classes[c].name, site ? site(arg, rows[i]->name) : NULL);
+    const struct machine *m = NULL;
+    for (int c = 0; c < t->nclasses; c++)
+        for (int i = 0; i < ROWS; i++) {
+            int classes = 0;
+            m = table[i].machine.id ? &table[i].machine : m;
+            if (table[i].machine.id || !is_machine(&t->classes[c], m))
+                continue;
+            for (int k = 0; k < t->nclasses; k++)
+                classes += is_machine(&t->classes[k], m);
+            if (classes < t->nclasses || c == 0)
+                add_fact(d, m->people, &table[i].fact, classes < t->nclasses ? t->classes[c].name : NULL,
+                         site ? site(arg, table[i].fact.name) : NULL);
         }
-    }
 }

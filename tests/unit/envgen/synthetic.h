@@ -37,10 +37,16 @@ static inline struct bench_knobs synthetic_knobs(struct arena *a, const char *la
 static inline void synthetic_visits(struct synthetic *s, struct bench_candidate *c)
 {
     unsigned slow = !strcmp(c->launch.label, BENCH_DEFAULT) ? 0x2a : strchr(c->launch.label, ',') ? 0x25 : 0x31;
-    c->nvisits = c->time_us.n ? 6 : 0;
-    c->visits = arena_alloc(s->arena, 6 * sizeof *c->visits);
-    for (int i = 0; i < c->nvisits; i++)
-        c->visits[i] = (struct bench_visit){i + 1, c->time_us.median * (1 + (slow >> i & 1 ? s->spread : -s->spread))};
+    struct bench_result *r = arena_alloc(s->arena, 6 * sizeof *r);
+    const struct bench_result **list = arena_alloc(s->arena, 6 * sizeof(struct bench_result *));
+    double *us = arena_alloc(s->arena, 6 * sizeof *us);
+    c->results = list;
+    c->nresults = c->time_us.n ? 6 : 0;
+    for (int i = 0; i < 6; i++) {
+        us[i] = c->time_us.median * (1 + (slow >> i & 1 ? s->spread : -s->spread));
+        r[i] = (struct bench_result){.round = i + 1, .times_us = us + i, .ntimes = 1};
+        list[i] = &r[i];
+    }
 }
 
 /* What nine starts say of a call beside the default of its launch, where that stands before it. */

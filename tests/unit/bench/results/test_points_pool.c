@@ -228,28 +228,15 @@ TEST_CASE(gains_by_launch)
     assert_int_equal(p->candidates[0].gain.n, 0);
 }
 
-/* Each session after screening that went well, in its round. */
-TEST_CASE(visits)
+/* A prediction is no sample. */
+TEST_CASE(the_last_prediction)
 {
-    static const int rounds[] = {0, 1, 2, 3, 4, 5};
     struct bench_result items[6];
     for (int i = 0; i < 6; i++) {
         items[i] = result("default", "a", BENCH_OK, us + i, 3);
-        items[i].round = rounds[i];
-    }
-    items[2].status = BENCH_WRONG;
-    items[3].status = BENCH_DROPPED;
-    items[4].ntimes = 0;
-    const struct bench_candidate *c = &point_of(items, 6)->candidates[0];
-    assert_int_equal(c->nvisits, 3);
-    assert_true(c->visits[0].round == 1 && c->visits[0].us == 2);
-    assert_true(c->visits[1].round == 3 && c->visits[1].us == 3);
-    assert_true(c->visits[2].round == 5 && c->visits[2].us == 7);
-    for (int i = 0; i < 6; i++)
         items[i].low_us = items[i].high_us = 1;
-    items[4].ntimes = 3;
-    c = &point_of(items, 6)->candidates[0];
-    assert_int_equal(c->nvisits, 0); /* a prediction is no session */
+    }
+    const struct bench_candidate *c = &point_of(items, 6)->candidates[0];
     assert_near(c->time_us.median, us[5], 0);
     assert_near(c->time_us.high, 1, 0);
 }

@@ -200,7 +200,7 @@ TEST_CASE(appends_what_it_reads)
     bench_journal_close(&j);
     assert_int_equal(bench_journal_open(&j, path, hash, 0, 1, NULL, &e), 0);
     assert_int_equal(j.results->count, 2);
-    assert_int_equal(j.lines, 3);
+    assert_int_equal(j.results->lines, 3);
     bench_journal_close(&j);
     struct bench_results *r = bench_results_load(path, NULL, &e);
     assert_non_null(r);
@@ -322,7 +322,7 @@ TEST_CASE(predictions)
     assert_int_equal(bench_journal_open(&j, path, "", 0, 0, NULL, &e), 0);
     assert_int_equal(bench_journal_append(&j, two, 2, &e), 0);
     assert_int_equal(j.results->items[1].line, 3);
-    assert_int_equal(j.lines, 3);
+    assert_int_equal(j.results->lines, 3);
     bench_journal_close(&j);
     struct bench_results *r = bench_results_load(path, NULL, &e);
     assert_int_equal(r->count, 2);
@@ -376,7 +376,7 @@ TEST_CASE(keeps_noise)
     unlink(path);
     assert_int_equal(bench_journal_open(&j, path, "", 0, 0, NULL, &e), 0);
     assert_int_equal(bench_journal_append_noise(&j, &noise, &e), 0);
-    assert_int_equal(j.lines, 1);
+    assert_int_equal(j.results->lines, 1);
     finding_add(&noise, FINDING_WARNING, "gpu-heat", "GPU 3", "it is hot")->advice = "fans";
     finding_add(&noise, FINDING_OK, "default-repeats", NULL, "0.4 %%");
     assert_int_equal(bench_journal_append_noise(&j, &noise, &e), 0);
@@ -444,11 +444,13 @@ TEST_CASE(headers)
                  {DIGITS "F", ERR_FAILED},
                  {DIGITS "g", ERR_FAILED}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char text[256], topology[SHA256_HEX] = "before";
+        char text[256];
         struct err e = {0};
         snprintf(text, sizeof text, "{\"format\": \"nccltune-results/1\", \"topology\": \"%s\"}", cases[i].hash);
-        assert_int_equal(bench_results_read_header(text, strlen(text), "r.jsonl", topology, &e), cases[i].rc);
-        assert_string_equal(topology, cases[i].rc ? "before" : cases[i].hash);
+        struct bench_results *r = bench_results_parse("r.jsonl", text, strlen(text), NULL, &e);
+        assert_int_equal(r ? 0 : e.code, cases[i].rc);
+        assert_string_equal(r ? r->topology : "before", cases[i].rc ? "before" : cases[i].hash);
+        bench_results_free(r);
         if (cases[i].rc)
             assert_string_equal(e.text, "r.jsonl:1: expected \"topology\": a SHA-256 of 64 hex digits");
     }
@@ -472,7 +474,7 @@ TEST_CASE(begins_and_goes_on)
         unlink(path);
         assert_int_equal(bench_journal_open(&j, path, known ? DIGITS "f" : NULL, 0, 0, NULL, &e), 0);
         assert_string_equal(j.results->topology, known ? DIGITS "f" : "");
-        assert_int_equal(j.lines, 1);
+        assert_int_equal(j.results->lines, 1);
         bench_journal_close(&j);
         assert_int_equal(j.fd, -1);
         bench_journal_close(&j);
@@ -485,7 +487,7 @@ TEST_CASE(begins_and_goes_on)
         /* Either side may not know its topology. */
         assert_int_equal(bench_journal_open(&j, path, known ? "" : DIGITS "f", 0, 1, NULL, &e), 0);
         assert_string_equal(j.results->topology, known ? DIGITS "f" : "");
-        assert_int_equal(j.lines, 1);
+        assert_int_equal(j.results->lines, 1);
         bench_journal_close(&j);
         assert_int_equal(bench_journal_open(&j, path, NULL, 0, 1, NULL, &e), 0);
         bench_journal_close(&j);
@@ -493,10 +495,10 @@ TEST_CASE(begins_and_goes_on)
     }
     put("{\"format\":\"nccltune-results/1\"}\n\n{\"broken\": 1}\n{\"cut");
     assert_int_equal(bench_journal_open(&j, path, "", 0, 1, NULL, &e), 0);
-    assert_int_equal(j.lines, 3); /* and the next one is the fourth */
+    assert_int_equal(j.results->lines, 3); /* and the next one is the fourth */
     struct bench_result x = sample();
     assert_int_equal(bench_journal_append(&j, &x, 1, &e), 0);
-    assert_int_equal(j.lines, 4);
+    assert_int_equal(j.results->lines, 4);
     assert_int_equal(j.results->items[0].line, 4);
     bench_journal_close(&j);
     put("something else"); /* without an end of line, and none of ours */
@@ -528,7 +530,7 @@ TEST_CASE(a_file_that_goes_away)
         assert_non_null(strstr(e.text, "r.jsonl: was removed or replaced while it was being written"));
         assert_int_equal(j.results->count, 0);
         assert_int_equal(j.results->noise.n, 0);
-        assert_int_equal(j.lines, 1);
+        assert_int_equal(j.results->lines, 1);
         if (replaced)
             assert_string_equal(get(a), "another\n");
         bench_journal_close(&j);

@@ -3,16 +3,48 @@
 #include "core/stats.h"
 #include "tests/lib/unit.h"
 
-#define CANDIDATE(list)                                            \
-    {                                                              \
-        .visits = (list), .nvisits = sizeof(list) / sizeof *(list) \
+/* What one session says of a call. */
+struct visit {
+    int round;
+    double us;
+};
+
+static struct bench_candidate candidate(const struct visit *visits, int n)
+{
+    static struct bench_result made[1024];
+    static const struct bench_result *list[1024];
+    static int used;
+    int first = used;
+    for (int i = 0; i < n; i++, used++) {
+        made[used] = (struct bench_result){.round = visits[i].round, .times_us = &visits[i].us, .ntimes = 1};
+        list[used] = &made[used];
     }
+    return (struct bench_candidate){.results = list + first, .nresults = n};
+}
+#define CANDIDATE(list) candidate(list, sizeof(list) / sizeof *(list))
+
+/* Screening, wrong data, a death and a prediction are no sessions. */
+TEST_CASE(sessions_that_count)
+{
+    const double us = 50;
+    const struct bench_result good = {.round = 1, .times_us = &us, .ntimes = 1},
+                              dropped = {.round = 2, .times_us = &us, .ntimes = 1, .status = BENCH_DROPPED},
+                              others[] = {{.times_us = &us, .ntimes = 1},
+                                          {.round = 3, .times_us = &us, .ntimes = 1, .status = BENCH_WRONG},
+                                          {.round = 4, .status = BENCH_CRASHED},
+                                          {.round = 5, .times_us = &us, .ntimes = 1, .low_us = 40, .high_us = 60}};
+    const struct bench_result *list[] = {&others[0], &good, &dropped, &others[1], &others[2], &others[3]};
+    struct visit slow[] = {{0, 100}, {1, 100}, {2, 100}, {3, 100}, {4, 100}, {5, 100}};
+    struct bench_candidate a = CANDIDATE(slow), b = {.results = list, .nresults = 6};
+    const struct bench_candidate *from[] = {&a}, *to[] = {&b};
+    assert_int_equal(bench_sessions_gain(from, to, NULL, 1, 0.95, 1).n, 2);
+}
 
 TEST_CASE(one_point)
 {
     /* Round 2 went over the point five times, and was disturbed in most; 4 has only one side. */
-    struct bench_visit slow[] = {{1, 100}, {2, 190}, {2, 400}, {2, 200}, {2, 400}, {2, 400}, {3, 100}, {4, 1}},
-                       fast[] = {{3, 25}, {2, 100}, {1, 50}, {5, 1}};
+    struct visit slow[] = {{1, 100}, {2, 190}, {2, 400}, {2, 200}, {2, 400}, {2, 400}, {3, 100}, {4, 1}},
+                 fast[] = {{3, 25}, {2, 100}, {1, 50}, {5, 1}};
     struct bench_candidate a = CANDIDATE(slow), b = CANDIDATE(fast);
     const struct bench_candidate *from[] = {&a}, *to[] = {&b}, *nobody[] = {NULL};
     struct bench_interval g = bench_sessions_gain(from, to, NULL, 1, 0.95, 1);
@@ -24,7 +56,7 @@ TEST_CASE(one_point)
     double half = stats_student_t(2, 0.95) * sqrt(squares / 2 / 3);
     assert_near(g.low, exp(mean - half), 1e-9);
     assert_near(g.high, exp(mean + half), 1e-9);
-    b.nvisits = 2; /* too few for an interval */
+    b.nresults = 2; /* too few for an interval */
     g = bench_sessions_gain(from, to, NULL, 1, 0.95, 1);
     assert_int_equal(g.n, 2);
     assert_near(g.low, 2, 1e-9);
@@ -35,8 +67,8 @@ TEST_CASE(one_point)
 
 TEST_CASE(several_points)
 {
-    struct bench_visit slow[] = {{1, 100}, {2, 100}, {3, 100}}, fast[] = {{1, 50}, {2, 50}, {3, 50}},
-                       same[] = {{1, 100}, {3, 100}}, wild[] = {{1, 1}, {2, 1}, {3, 1}};
+    struct visit slow[] = {{1, 100}, {2, 100}, {3, 100}}, fast[] = {{1, 50}, {2, 50}, {3, 50}},
+                 same[] = {{1, 100}, {3, 100}}, wild[] = {{1, 1}, {2, 1}, {3, 1}};
     struct bench_candidate a = CANDIDATE(slow), b = CANDIDATE(fast), c = CANDIDATE(same), w = CANDIDATE(wild);
     const struct bench_candidate *from[] = {&a, &a, &a, &a}, *two[] = {&b, &c}, *four[] = {&b, &b, &b, &w},
                                  *back[] = {&w, &b, &b, &b}, *three[] = {&b, &c, &c};
@@ -138,10 +170,10 @@ TEST_CASE(passes_of_a_session)
 {
     static const double quartile[] = {0, 1, 1, 1, 1, 2, 2, 2, 2, 3};
     for (int n = 1; n < 10; n++) {
-        struct bench_visit slow[] = {{1, 100}}, fast[9];
+        struct visit slow[] = {{1, 100}}, fast[9];
         for (int i = 0; i < n; i++)
-            fast[i] = (struct bench_visit){1, n - i};
-        struct bench_candidate a = CANDIDATE(slow), b = {.visits = fast, .nvisits = n};
+            fast[i] = (struct visit){1, n - i};
+        struct bench_candidate a = CANDIDATE(slow), b = candidate(fast, n);
         const struct bench_candidate *from[] = {&a}, *to[] = {&b};
         struct bench_interval g = bench_sessions_gain(from, to, NULL, 1, 0.95, 1);
         assert_int_equal(g.n, 1);
@@ -149,10 +181,10 @@ TEST_CASE(passes_of_a_session)
         assert_near(g.low, g.median, 1e-9);
         assert_near(g.high, g.median, 1e-9);
     }
-    struct bench_visit many[70]; /* more passes than there is room for: the first 64 */
+    struct visit many[70]; /* more passes than there is room for: the first 64 */
     for (int i = 0; i < 70; i++)
-        many[i] = (struct bench_visit){1, i < 64 ? 50 : 1};
-    struct bench_visit slow[] = {{1, 100}};
+        many[i] = (struct visit){1, i < 64 ? 50 : 1};
+    struct visit slow[] = {{1, 100}};
     struct bench_candidate a = CANDIDATE(slow), b = CANDIDATE(many);
     const struct bench_candidate *from[] = {&a}, *to[] = {&b};
     assert_near(bench_sessions_gain(from, to, NULL, 1, 0.95, 1).median, 2, 1e-9);
@@ -161,12 +193,12 @@ TEST_CASE(passes_of_a_session)
 /* Of sessions that were cut short those count that have half of the points. */
 TEST_CASE(sessions_cut_short)
 {
-    struct bench_visit both[] = {{1, 100}, {2, 100}, {3, 100}}, twice[] = {{1, 50}, {2, 50}, {3, 50}},
-                       first[] = {{1, 25}}, none[] = {{0, 0}};
+    struct visit both[] = {{1, 100}, {2, 100}, {3, 100}}, twice[] = {{1, 50}, {2, 50}, {3, 50}}, first[] = {{1, 25}},
+                 none[] = {{0, 0}};
     struct bench_candidate a = CANDIDATE(both), b = CANDIDATE(twice), c = CANDIDATE(first), d = CANDIDATE(none);
     const struct bench_candidate *from[] = {&a, &a, &a, &a}, *half[] = {&b, &c, &d, &d}, *more[] = {&b, &c, &c, &d},
                                  *late[] = {&c, &c, &c, &b};
-    d.nvisits = 0;
+    d.nresults = 0;
     assert_int_equal(bench_sessions_gain(from, half, NULL, 3, 0.95, 1).n, 3);
     assert_int_equal(bench_sessions_gain(from, more, NULL, 3, 0.95, 1).n, 1);
     assert_near(bench_sessions_gain(from, more, NULL, 3, 0.95, 1).median, cbrt(2 * 4 * 4), 1e-9);
