@@ -25,10 +25,16 @@ struct known_place known_place_of(const struct bench_result *x)
                                 .buffers = x->buffers};
 }
 
-int known_is_of(const struct bench_result *r, const struct known_place *at)
+int known_same(const struct known_place *x, const struct known_place *at)
 {
-    return r->coll == at->coll && r->nodes == at->nodes && r->ranks == at->ranks && r->others == at->others &&
-           r->buffers == at->buffers && (!at->engine || !strcmp(r->engine, at->engine));
+    return x->coll == at->coll && x->nodes == at->nodes && x->ranks == at->ranks && x->others == at->others &&
+           x->buffers == at->buffers && (!at->engine || !strcmp(x->engine, at->engine));
+}
+
+int known_is_of(const struct bench_result *x, const struct known_place *at)
+{
+    struct known_place own = known_place_of(x);
+    return known_same(&own, at);
 }
 
 /* ---- walking ---- */

@@ -18,6 +18,7 @@ struct known_place {
 /* Return where a result was measured, and whether it was there, at any size and under any launch. */
 struct known_place known_place_of(const struct bench_result *x);
 int known_is_of(const struct bench_result *x, const struct known_place *at);
+int known_same(const struct known_place *x, const struct known_place *at);
 
 struct known {
     enum bench_status status; /* the worst; BENCH_STATUS_COUNT: nothing is known */

@@ -1,10 +1,82 @@
-/* Gains over starts, and launches against one another. */
+/* Intervals, gains over starts, and launches against one another. */
 #include "bench/results/points.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "core/stats.h"
+
+/* The rank k, counted from 1, for which [x(k), x(n+1-k)] covers the median with at least 95 %: the largest k with
+ * 2 P(Bin(n, 1/2) < k) <= 0.05. Conover, Practical Nonparametric Statistics, 3rd ed., section 3.2. Past 500 samples its
+ * normal approximation, rounded outwards. */
+static int interval_rank(int n)
+{
+    if (n > 500)
+        return (int)floor(n / 2.0 - 0.98 * sqrt(n));
+    double term = pow(0.5, n), below = term;
+    int k = 0;
+    while (2 * below <= 0.05) {
+        k++;
+        term *= (double)(n - k + 1) / k;
+        below += term;
+    }
+    return k > 0 ? k : 1;
+}
+
+struct bench_interval bench_interval_of(const double *samples, int n, double *scratch)
+{
+    struct bench_interval v = {0};
+    if (n < 1)
+        return v;
+    memcpy(scratch, samples, (size_t)n * sizeof *scratch);
+    stats_sort(scratch, n);
+    int k = interval_rank(n);
+    v.n = n;
+    v.median = stats_quantile_sorted(scratch, n, 0.5);
+    v.low = scratch[k - 1];
+    v.high = scratch[n - k];
+    return v;
+}
+
+double bench_result_us(const struct bench_result *r)
+{
+    struct arena *a = arena_new();
+    double us = bench_interval_of(r->times_us, r->ntimes, arena_alloc(a, (size_t)r->ntimes * sizeof(double))).median;
+    arena_free(a);
+    return us;
+}
+
+struct bench_interval bench_gain(struct bench_interval from, struct bench_interval to)
+{
+    struct bench_interval v = {0};
+    if (!from.n || !to.n || !(to.low > 0))
+        return v;
+    v.n = from.n < to.n ? from.n : to.n;
+    v.median = from.median / to.median;
+    if (from.predicted && to.predicted) {
+        v.predicted = 1;
+        double below = hypot(log(from.median / from.low), log(to.high / to.median));
+        double above = hypot(log(from.high / from.median), log(to.median / to.low));
+        if (from.doubt && to.doubt)
+            below = above = BENCH_NINE_OF_TEN * bench_doubt_of_quotient(from.doubt, to.doubt);
+        v.low = v.median / exp(below);
+        v.high = v.median * exp(above);
+        return v;
+    }
+    v.low = from.low / to.high;
+    v.high = from.high / to.low;
+    return v;
+}
+
+int bench_count_equal(const double *samples, int n, double *scratch)
+{
+    int equal = 0;
+    memcpy(scratch, samples, (size_t)n * sizeof *scratch);
+    stats_sort(scratch, n);
+    for (int i = 1; i < n; i++)
+        equal += scratch[i] == scratch[i - 1];
+    return equal;
+}
 
 /* More pairs than a search makes. */
 #define MOST_PAIRS  256

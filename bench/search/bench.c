@@ -1,13 +1,11 @@
 /* From options to a run: checks, topology, journal, plan, conductor. */
 #include "bench/search/bench.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "bench/engines/engines.h"
 #include "bench/noise/noise.h"
-#include "bench/search/budget.h"
-#include "bench/search/prior.h"
-#include "bench/search/shapes.h"
 #include "bench/search/study.h"
 #include "bench/search/workload_profile.h"
 #include "core/coll.h"
@@ -27,6 +25,35 @@ static int read_workload(struct bench_options *o, struct workload **w, struct er
     if (!o->collectives)
         return err_set(e, ERR_USAGE, "%s: calls none of the requested collectives", o->workload);
     return 0;
+}
+
+static double launch_log_us(const struct bench_setup *s, int nodes, const struct bench_knobs *launch)
+{
+    return s->predictor ? s->predictor->launch_log_us(s->topology, nodes, s->ranks_per_node, launch) : NAN;
+}
+
+int search_prior_launches(const struct bench_setup *s, int nodes, struct arena *a, struct bench_plan *p)
+{
+    double untouched = p->nlaunches < 2 ? NAN : launch_log_us(s, nodes, &p->launches[0]);
+    if (isnan(untouched))
+        return 0;
+    double *scores = arena_alloc(a, (size_t)p->nlaunches * sizeof *scores);
+    int known = 0;
+    scores[0] = untouched;
+    for (int i = 1; i < p->nlaunches; i++) {
+        struct bench_knobs launch = p->launches[i];
+        double mine = launch_log_us(s, nodes, &launch);
+        known += !isnan(mine);
+        mine = isnan(mine) ? untouched : mine;
+        int k = i;
+        for (; k > 1 && scores[k - 1] > mine; k--) {
+            scores[k] = scores[k - 1];
+            p->launches[k] = p->launches[k - 1];
+        }
+        scores[k] = mine;
+        p->launches[k] = launch;
+    }
+    return known;
 }
 
 /* Every collective that is asked for must be one that the engine has calls for; of a workload's, the others are left

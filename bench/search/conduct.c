@@ -13,10 +13,7 @@
 #include <sys/sysinfo.h>
 
 #include "bench/noise/noise.h"
-#include "bench/search/budget.h"
 #include "bench/search/candidates.h"
-#include "bench/search/screening.h"
-#include "bench/search/session.h"
 #include "bench/search/variants.h"
 #include "core/coll.h"
 #include "core/hash.h"
@@ -524,7 +521,7 @@ static int search(struct bench_study *s, struct screening *f, struct err *e)
         return rc;
     if (left_s(s) > BUDGET_SPARE * session_s(s)) {
         rc = screening_run(s, f, e);
-        if (!rc && !bench_stopped(s) && (ample || screening_best(f) > PROMISING))
+        if (!rc && !bench_stopped(s) && (ample || (f->count > 1 && f->items[0].score / f->items[1].score > PROMISING)))
             rc = compare_launches(s, f, &winner, e);
         if (!rc && !bench_stopped(s))
             rc = leave_out_idle(s, &winner, e);

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/search/shapes.h"
 #include "bench/search/workload_profile.h"
 #include "core/coll.h"
 

@@ -1,13 +1,11 @@
 /* Launches alone, twice where starts differ, then together; each is left at the first point at which it is hopeless. */
-#include "bench/search/screening.h"
+#include "bench/search/study.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "bench/candidates/candidates.h"
 #include "bench/results/points.h"
-#include "bench/search/budget.h"
-#include "bench/search/session.h"
 #include "core/stats.h"
 
 /* What launches gain together is tried as long as there is time for so many pairs of sessions behind it; which of them
@@ -42,18 +40,13 @@ void screening_begin(const struct bench_study *s, struct screening *f)
         add_launch(f, s->arena, &s->plan.launches[i]);
 }
 
-static int screen_in(struct bench_study *s, const struct bench_knobs *launch, int round, struct err *e)
+static int screen(struct bench_study *s, const struct bench_knobs *launch, int round, struct err *e)
 {
     if (known_deaths(s->results, launch->label) > 1)
         return 0;
     struct search_session v = {
         .launch = launch, .round = round, .screening = 1, .part = 0.2, .least_s = s->time.want_visit_s};
     return search_session_run(s, &v, e);
-}
-
-static int screen(struct bench_study *s, const struct bench_knobs *launch, struct err *e)
-{
-    return screen_in(s, launch, BENCH_SCREENING_ROUND, e);
 }
 
 /* Whether one more session starts before. */
@@ -193,24 +186,17 @@ static double over_default(const struct screening *f, const struct screening_lau
     return x->score / f->items[0].score;
 }
 
-/* The launch that asks for the same; NULL none. */
-static const struct screening_launch *find_same(const struct screening *f, const struct bench_knobs *launch)
-{
-    for (int i = 0; i < f->count && launch->nsettings; i++)
-        if (bench_plan_same(f->items[i].launch, launch))
-            return &f->items[i];
-    return NULL;
-}
-
 /* Screens it, if it has not been; its score over the default's. */
 static int screen_joined(struct bench_study *s, struct screening *f, const struct bench_knobs *launch, double *score,
                          struct err *e)
 {
-    const struct screening_launch *same = find_same(f, launch);
+    const struct screening_launch *same = NULL;
     int rc = 0;
+    for (int i = 0; i < f->count && launch->nsettings && !same; i++)
+        same = bench_plan_same(f->items[i].launch, launch) ? &f->items[i] : NULL;
     if (!same) {
         add_launch(f, s->arena, launch);
-        rc = screen(s, launch, e);
+        rc = screen(s, launch, BENCH_SCREENING_ROUND, e);
         score_all(s, f);
         same = &f->items[f->count - 1];
     }
@@ -257,7 +243,7 @@ static int screen_dead_again(struct bench_study *s, const struct screening *f, i
     int rc = 0;
     for (int i = 1; i < n && !rc && !bench_stopped(s); i++)
         if (known_deaths(s->results, f->items[i].launch->label) == 1 && has_time(s, until_s))
-            rc = screen(s, f->items[i].launch, e);
+            rc = screen(s, f->items[i].launch, BENCH_SCREENING_ROUND, e);
     return rc;
 }
 
@@ -314,14 +300,6 @@ static int has_time_to_ask(const struct bench_study *s, const struct group *g, d
     return has_time(s, until_s - (g->spread < QUIET ? 0 : g->n - 1) * (s->time.start_s + s->time.visit_s));
 }
 
-/* Whether it is worth the time to ask which of them it takes: they gain more than the best alone, or than all should;
- * or those that cost something may hide it, and there is much time. */
-static int is_worth_asking(const struct bench_study *s, const struct group *g, double alone, double until_s)
-{
-    return g->together < TOGETHER * alone || g->together < TOGETHER * g->apart * exp(-g->spread * sqrt(g->n) / 2) ||
-           (g->spread >= QUIET && has_time_to_ask(s, g, leave_pairs_s(s, until_s, MANY_PAIRS)));
-}
-
 /* Settings may gain only together, whatever each costs or does alone: all that are harmless alone are tried at once,
  * and where that may pay each is left out once, until all that are left are missed. A factorial design takes more
  * sessions and finds fewer (doc/STATISTICS.md). */
@@ -333,7 +311,11 @@ static int screen_groups(struct bench_study *s, struct screening *f, double unti
     if (g.n < 3 || !has_time(s, until_s))
         return 0;
     int rc = screen_joined(s, f, join(s, g.list, g.n, -1), &g.together, e), before = g.n + 1;
-    int asked = rc || is_worth_asking(s, &g, alone, until_s);
+    /* Whether it is worth the time to ask which of them it takes: they gain more than the best alone, or than all
+     * should; or those that cost something may hide it, and there is much time. */
+    int asked = rc || g.together < TOGETHER * alone ||
+                g.together < TOGETHER * g.apart * exp(-g.spread * sqrt(g.n) / 2) ||
+                (g.spread >= QUIET && has_time_to_ask(s, &g, leave_pairs_s(s, until_s, MANY_PAIRS)));
     until_s = leave_pairs_s(s, until_s, GOOD_PAIRS);
     while (asked && !rc && g.n > 2 && g.n < before && has_time_to_ask(s, &g, until_s) && !bench_stopped(s)) {
         before = g.n;
@@ -354,7 +336,7 @@ static int screen_doubtful(struct bench_study *s, struct screening *f, double un
         int alike = twice > 2 && spread_of(s, f) < QUIET;
         if (alike || !(over_default(f, &f->items[i]) <= DOUBTFUL))
             continue;
-        rc = screen_in(s, f->items[i].launch, BENCH_AGAIN_ROUND, e);
+        rc = screen(s, f->items[i].launch, BENCH_AGAIN_ROUND, e);
         twice++;
     }
     return rc;
@@ -368,17 +350,11 @@ static int screen_singles(struct bench_study *s, struct screening *f, double unt
             log_info(s->log, "%d of %d launches were not tried for lack of time; --budget gives more", n - i, n);
             break;
         }
-        rc = screen(s, f->items[i].launch, e);
+        rc = screen(s, f->items[i].launch, BENCH_SCREENING_ROUND, e);
     }
     if (!rc && !bench_stopped(s))
-        rc = screen_in(s, f->items[0].launch, BENCH_AGAIN_ROUND, e);
+        rc = screen(s, f->items[0].launch, BENCH_AGAIN_ROUND, e);
     return rc ? rc : screen_dead_again(s, f, n, until_s, e);
-}
-
-/* How long launches may be tried together, when launches alone may be until `until_s`. */
-static double together_until_s(const struct bench_study *s, double until_s)
-{
-    return fmax(until_s, s->time.deadline_s - s->time.calls_s - LEAST_PAIRS * 2 * (s->time.start_s + s->time.visit_s));
 }
 
 static int screen_all(struct bench_study *s, struct screening *f, struct err *e)
@@ -388,7 +364,9 @@ static int screen_all(struct bench_study *s, struct screening *f, struct err *e)
     double now_s = progress_now_s(), until_s = now_s + BUDGET_SCREEN_PART * fmax(0, s->time.deadline_s - now_s);
     int rc = 0;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !rc && !bench_stopped(s); i++) {
-        rc = steps[i](s, f, i ? together_until_s(s, until_s) : until_s, e);
+        double together_s =
+            s->time.deadline_s - s->time.calls_s - LEAST_PAIRS * 2 * (s->time.start_s + s->time.visit_s);
+        rc = steps[i](s, f, i ? fmax(until_s, together_s) : until_s, e);
         score_all(s, f);
     }
     return rc;
@@ -398,8 +376,7 @@ static int screen_all(struct bench_study *s, struct screening *f, struct err *e)
 static void select_finalists(const struct bench_study *s, struct screening *f)
 {
     struct screening_launch *order = arena_alloc(s->arena, (size_t)f->count * sizeof *order), *x = NULL;
-    f->spread = spread_of(s, f);
-    double limit = (1 + f->spread) * f->items[0].score;
+    double limit = (1 + spread_of(s, f)) * f->items[0].score;
     int n = 0;
     order[n++] = f->items[0];
     while ((x = next_single(f, x)) && x->score <= limit)
@@ -418,12 +395,7 @@ int screening_run(struct bench_study *s, struct screening *f, struct err *e)
 
 int screening_default(struct bench_study *s, const struct screening *f, struct err *e)
 {
-    return screen_in(s, f->items[0].launch, BENCH_PROBE_ROUND, e);
-}
-
-double screening_best(const struct screening *f)
-{
-    return f->count > 1 ? f->items[0].score / f->items[1].score : 0;
+    return screen(s, f->items[0].launch, BENCH_PROBE_ROUND, e);
 }
 
 int screening_worth(struct bench_study *s, const struct bench_knobs *launch, const struct bench_knobs *without,
@@ -431,9 +403,9 @@ int screening_worth(struct bench_study *s, const struct bench_knobs *launch, con
 {
     double with_us[BENCH_SCREENING_POINTS] = {0}, without_us[BENCH_SCREENING_POINTS] = {0};
     double weights[BENCH_SCREENING_POINTS] = {0}, sum = 0, weight = 0;
-    int rc = screen(s, launch, e);
+    int rc = screen(s, launch, BENCH_SCREENING_ROUND, e);
     if (!rc && !bench_stopped(s))
-        rc = screen(s, without, e);
+        rc = screen(s, without, BENCH_SCREENING_ROUND, e);
     int n = screening_times(s, launch, with_us);
     screening_times(s, without, without_us);
     screening_weights(s, weights);

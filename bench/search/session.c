@@ -1,12 +1,10 @@
 /* A session in one launch: the rounds of every point that is not done, the journal, and what dies is replaced. */
-#include "bench/search/session.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "bench/search/budget.h"
 #include "bench/search/candidates.h"
-#include "bench/search/shapes.h"
 #include "bench/search/variants.h"
 #include "core/coll.h"
 #include "core/hash.h"
@@ -41,10 +39,9 @@
 
 struct point {
     struct known_place at;
-    int shape, size; /* indices in the study */
-    double calls;    /* per step */
-    double us;       /* what its default is expected to take */
-    double claim;    /* see weigh_points */
+    double calls; /* per step */
+    double us;    /* what its default is expected to take */
+    double claim; /* how much of the time it may claim, 1 on average */
 };
 
 /* Calls are explored, or one default call is measured; calls are proven; other data is compared with the usual. */
@@ -84,11 +81,9 @@ static void add_point(struct session *v, struct bench_place place)
                               : v->mode == EXPLORING ? known_of(s->results, &at, BENCH_DEFAULT, v->want->round).samples
                                                      : 0);
     for (int i = 0; i < v->npoints; i++)
-        known |= v->points[i].at.coll == at.coll && v->points[i].at.bytes == at.bytes &&
-                 v->points[i].shape == place.shape && v->points[i].at.buffers == at.buffers;
+        known |= v->points[i].at.bytes == at.bytes && known_same(&v->points[i].at, &at);
     if (!known)
-        v->points[v->npoints++] =
-            (struct point){.at = at, .shape = place.shape, .size = place.size, .calls = bench_calls(s, place)};
+        v->points[v->npoints++] = (struct point){.at = at, .calls = bench_calls(s, place)};
 }
 
 static void add_size(struct session *v, int shape, int size)
@@ -131,6 +126,8 @@ static void shuffle_points(struct session *v)
 static void list_points(struct session *v)
 {
     struct bench_place screening[BENCH_SCREENING_POINTS], *places = screening;
+    const size_t most = (size_t)v->study->nsizes * COLL_MEASURED * BENCH_SHAPES * BENCH_BUFFERS;
+    v->points = v->points ? v->points : arena_alloc(v->arena, most * sizeof *v->points);
     v->npoints = 0;
     if (v->want->screening || v->mode == COMPARING) {
         int n = v->mode == COMPARING ? variants_list(v->study, v->known, v->arena, &places)
@@ -202,30 +199,22 @@ static double expect_us(const struct session *v, const struct known_place *at)
     return us > 0 ? us : bench_guess_us(at->bytes);
 }
 
-/* How much of the time each point from `i` on may claim, 1 on average: where a step of the workload spends its own,
- * else what its samples take, within bounds. */
-static void weigh_points(struct session *v, int i)
+/* When point `i` has had its share of the time that is left for the session: by where a step of the workload spends its
+ * own, else by what samples take, within bounds. What it does not need goes to those behind it. */
+static double point_until(struct session *v, int i)
 {
-    double sum = 0;
+    double now = progress_now_s(), sum = 0, claims = 0;
     for (int k = i; k < v->npoints; k++) {
         struct point *p = &v->points[k];
         p->us = v->want->full || v->mode == PROVING ? expect_us(v, &p->at) : p->us;
         p->claim = v->study->calls ? p->calls * p->us : bench_sample_us(&v->study->engine->measures->sampling, p->us);
         sum += p->claim;
     }
-    for (int k = i; k < v->npoints; k++)
-        v->points[k].claim = fmin(fmax(v->points[k].claim * (v->npoints - i) / sum, 1 / CLAIM_LIMIT), CLAIM_LIMIT);
-}
-
-/* When point `i` has had its share of the time that is left for the session. What it does not need goes to those
- * behind it. */
-static double point_until(struct session *v, int i)
-{
-    double now = progress_now_s(), left = fmax(0, v->until_s - now), claims = 0;
-    weigh_points(v, i);
-    for (int k = i; k < v->npoints; k++)
-        claims += v->points[k].claim;
-    return now + left * v->points[i].claim / claims;
+    for (int k = i; k < v->npoints; k++) {
+        double part = v->points[k].claim * (v->npoints - i) / sum;
+        claims += v->points[k].claim = fmin(fmax(part, 1 / CLAIM_LIMIT), CLAIM_LIMIT);
+    }
+    return now + fmax(0, v->until_s - now) * v->points[i].claim / claims;
 }
 
 static void show_progress(struct session *v, const struct known_place *at)
@@ -351,13 +340,6 @@ static int record_failure(struct session *v, const struct known_place *at, const
     return reopen_session(v, at->launch, e);
 }
 
-/* Nobody has answered before the time was over, which says nothing about the call: keep what there is. */
-static int end_for_time(struct session *v, const struct known_place *at, const struct rounds *r, struct err *e)
-{
-    close_session(v, 1);
-    return r->candidates[0].n ? write_rounds(v, at, r, e) : 0;
-}
-
 /* Nodes are gone, or their agents: the launch is innocent, and goes on where it was. */
 static int replace_lost(struct session *v, const char *launch, const char *detail, struct err *e)
 {
@@ -388,19 +370,13 @@ static void note_cold(struct session *v, struct rounds *r)
     }
 }
 
-/* What is known of the same point with the usual data. */
-static const struct bench_point *known_with_usual(const struct session *v, const struct known_place *at)
-{
-    struct known_place usual = *at;
-    usual.buffers = v->study->plan.buffers;
-    return candidates_point(v->known, &usual);
-}
-
 /* One point, again after a death. */
 static int run_point(struct session *v, int i, struct err *e)
 {
     struct bench_study *s = v->study;
     const struct known_place *at = &v->points[i].at;
+    struct known_place usual = *at;
+    usual.buffers = s->plan.buffers;
     struct candidate_source source = {s, NULL, v->want->launch->label, v->want->full};
     char detail[BENCH_DETAIL] = "";
     int rc = 0, again = 1;
@@ -428,16 +404,17 @@ static int run_point(struct session *v, int i, struct err *e)
         else if (v->mode == PROVING)
             candidates_list_contenders(&source, candidates_point(v->known, at), &r);
         else
-            variants_candidates(s, known_with_usual(v, at), &r);
+            variants_candidates(s, candidates_point(v->known, &usual), &r);
         note_cold(v, &r);
         show_progress(v, at);
         v->session->until_s = bench_last_s(s);
         enum bench_outcome outcome = v->mode == PROVING ? rounds_prove(&r, detail) : rounds_explore(&r, detail);
         int died = outcome == BENCH_DIED || outcome == BENCH_SILENT;
         again = died || outcome == BENCH_LOST;
-        if (again && outcome != BENCH_DIED && bench_is_over(s))
-            rc = end_for_time(v, at, &r, e);
-        else if (died)
+        if (again && outcome != BENCH_DIED && bench_is_over(s)) { /* says nothing about the call: keep what there is */
+            close_session(v, 1);
+            rc = r.candidates[0].n ? write_rounds(v, at, &r, e) : 0;
+        } else if (died)
             rc = record_failure(v, at, &r, outcome, detail, e);
         else if (outcome == BENCH_LOST)
             rc = replace_lost(v, at->launch, detail, e);
@@ -523,12 +500,6 @@ static int go_over_again(struct session *v, double began_s, struct err *e)
     return rc;
 }
 
-static struct point *room_for_points(const struct session *v)
-{
-    const size_t most = (size_t)v->study->nsizes * COLL_MEASURED * BENCH_SHAPES * BENCH_BUFFERS;
-    return arena_alloc(v->arena, most * sizeof(struct point));
-}
-
 /* Other points of the session, until then: the calls that have something to prove, or other data. `*done` of `*wanted`
  * points were had. */
 static int run_others(struct session *v, enum mode mode, int enough, double until_s, int *done, int *wanted,
@@ -536,7 +507,7 @@ static int run_others(struct session *v, enum mode mode, int enough, double unti
 {
     const struct session before = *v;
     v->mode = mode;
-    v->points = room_for_points(v);
+    v->points = NULL;
     v->enough = enough;
     v->until_s = until_s;
     list_points(v);
@@ -574,24 +545,19 @@ static int compare_variants(struct session *v, struct err *e)
     return run_others(v, EXPLORING, ROUNDS_AHEAD, end_of(v, progress_now_s()), &done, &wanted, e);
 }
 
-/* Samples of each candidate where all calls are measured: few where points have less time than they usually need. */
-static int samples_of_calls(const struct session *v)
-{
-    const struct budget_task task = bench_task(v->study);
-    double need_s = budget_points_s(&task) / 2 * v->npoints / task.points;
-    return v->until_s - progress_now_s() < need_s ? ROUNDS_AHEAD : ROUNDS_ENOUGH;
-}
-
-/* The same where launches are told apart. Of pairs of sessions a sample of every point tells more than several of some;
- * what that goes over again and again is known beforehand. */
-static int samples_of_launch(struct session *v)
+/* Samples of each candidate. Where all calls are measured: few where points have less time than they usually need.
+ * Where launches are told apart: of pairs of sessions a sample of every point tells more than several of some; what
+ * that goes over again and again is known beforehand. */
+static int samples_of(struct session *v)
 {
     double pass_s = 0;
-    for (int i = 0; i < v->npoints; i++) {
-        struct point *p = &v->points[i];
-        p->us = expect_us(v, &p->at);
-        pass_s += 1e-6 * p->us;
+    if (v->want->full) {
+        const struct budget_task task = bench_task(v->study);
+        double need_s = budget_points_s(&task) / 2 * v->npoints / task.points;
+        return v->until_s - progress_now_s() < need_s ? ROUNDS_AHEAD : ROUNDS_ENOUGH;
     }
+    for (struct point *p = v->points; p < v->points + v->npoints; p++)
+        pass_s += 1e-6 * (p->us = expect_us(v, &p->at));
     return v->want->screening ? SCREEN_ENOUGH : (int)fmin(fmax(v->want->least_s / pass_s, 1), SCREEN_ENOUGH);
 }
 
@@ -605,7 +571,7 @@ static int run_visit(struct session *v, struct err *e)
     if (v->want->prove)
         return prove_points(v, end_s, e);
     v->until_s = end_s;
-    v->enough = v->want->full ? samples_of_calls(v) : samples_of_launch(v);
+    v->enough = samples_of(v);
     int rc = run_points(v, &done, e);
     if (v->want->round <= 1 && !v->want->screening) {
         s->summary->left_out += v->npoints - done;
@@ -631,7 +597,6 @@ int search_session_run(struct bench_study *s, const struct search_session *want,
     struct err why = {0};
     int rc = 0;
     v.known = want->full || want->screening ? NULL : bench_points_of(s->results, a);
-    v.points = room_for_points(&v);
     if (s->nodes)
         list_points(&v);
     if ((s->nodes && !v.npoints) || (want->screening && lost_before(&v)))

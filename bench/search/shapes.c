@@ -1,5 +1,5 @@
 /* Shapes of groups: asked for, of a workload, or the usual ones. */
-#include "bench/search/shapes.h"
+#include "bench/search/study.h"
 
 #include <math.h>
 #include <string.h>

@@ -110,3 +110,64 @@ struct budget_task bench_task(const struct bench_study *s);
  * is asked for) at four sizes from the smallest to the largest, and AllToAll at two large ones. Smaller ones first. */
 #define BENCH_SCREENING_POINTS 6
 int bench_screening_points(const struct bench_study *s, struct bench_place places[BENCH_SCREENING_POINTS]);
+
+/* ---- a session in one launch ---- */
+
+struct search_session {
+    const struct bench_knobs *launch;
+    int round;
+    int full;       /* explores all calls; else the default call alone, a few samples; or */
+    int prove;      /* those that are to prove what was explored, where there are any */
+    int screening;  /* only the few points that tell launches apart */
+    double least_s; /* without `full`: it lasts so long, as what passes over the machine meanwhile is averaged out */
+    double part;    /* of the time that is left once it has started */
+};
+
+/* Runs it. What crashes or hangs is journalled, killed and replaced. Errors: the journal cannot be written; the
+ * default launch does not start. */
+int search_session_run(struct bench_study *s, const struct search_session *v, struct err *e);
+
+/* ---- screening: which launches are worth examining, told at a few points with the library's own algorithm ---- */
+
+struct screening_launch {
+    const struct bench_knobs *launch;
+    double score; /* weighted geometric mean over the screening points of its time over the best; INFINITY: out */
+};
+
+struct screening {
+    struct screening_launch *items; /* the default first */
+    int count;
+};
+
+/* Adds every launch of the plan to `f`, which is empty. */
+void screening_begin(const struct bench_study *s, struct screening *f);
+
+/* The default alone, only to learn what a start takes. */
+int screening_default(struct bench_study *s, const struct screening *f, struct err *e);
+
+/* Screens them, each alone and the best ones together, while there is time, and leaves in `f` the default and behind it
+ * those that may be faster, the best first. */
+int screening_run(struct bench_study *s, struct screening *f, struct err *e);
+
+/* Screen both, unless that was done; `*worth` is the time of `without` over that of `launch`; NAN unknown. */
+int screening_worth(struct bench_study *s, const struct bench_knobs *launch, const struct bench_knobs *without,
+                    double *worth, struct err *e);
+
+/* ---- shapes of groups ---- */
+
+/* Fills shapes and nshapes once nodes and ranks are known: those that were asked for, else the workload's groups, else
+ * the usual ones as far as the budget goes; what is left out is said. None: everybody together. Error: one that was
+ * asked for does not fit. */
+int search_shapes_take(struct bench_study *s, struct err *e);
+
+/* The same beforehand, where options and the topology (NULL: unknown) say how many ranks there will be: return how many
+ * shapes, 0 where nobody knows. */
+int search_shapes_plan(const struct bench_options *o, const struct topology *t, struct bench_shape out[BENCH_SHAPES]);
+
+/* ---- the order of launches, by prediction ---- */
+
+/* Sorts the launches of `p` behind the default, which stays first, so that the promising ones are screened while there
+ * is time: predicted faster than the default, then those that the model is silent on, in their order, then predicted
+ * slower. Of sets of HCAs and the like NCCL's own cost table says nothing. Returns the number of launches that the
+ * model had a word on; 0, and nothing is moved, where s->predictor is NULL or does not know the machine. */
+int search_prior_launches(const struct bench_setup *s, int nodes, struct arena *a, struct bench_plan *p);

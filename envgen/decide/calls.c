@@ -143,15 +143,6 @@ static void smooth(struct env_point *p, const struct env_point *left, const stru
     p->smoothed = 1;
 }
 
-/* Where the choice changes between two measured sizes: their geometric mean, as sizes are spaced geometrically. */
-static uint64_t boundary(uint64_t smaller, uint64_t larger)
-{
-    long double middle = ceill(sqrtl((long double)smaller * (long double)larger));
-    if (middle <= (long double)smaller)
-        return smaller + 1;
-    return middle >= (long double)larger ? larger : (uint64_t)middle;
-}
-
 /* Whether the choice at a point is no slower than the default at another one, too: by what starts have proven there,
  * or by more than the start may be off that has explored it. */
 static int holds_at(const struct env_decisions *d, const struct env_point *p, const struct env_point *other)
@@ -171,7 +162,10 @@ static void share_gap(const struct env_decisions *d, const struct env_point *sma
                       uint64_t *end, uint64_t *begin)
 {
     int up = holds_at(d, smaller, larger), down = holds_at(d, larger, smaller);
-    uint64_t middle = boundary(smaller->bytes, larger->bytes);
+    /* Their geometric mean, as sizes are spaced geometrically. */
+    long double mean = ceill(sqrtl((long double)smaller->bytes * (long double)larger->bytes));
+    uint64_t middle = mean > (long double)smaller->bytes ? (uint64_t)mean : smaller->bytes + 1;
+    middle = middle < larger->bytes ? middle : larger->bytes;
     *end = !up ? smaller->bytes : down ? middle - 1 : larger->bytes - 1;
     *begin = !down ? larger->bytes : up ? middle : smaller->bytes + 1;
 }
@@ -227,15 +221,6 @@ static int is_straight(const struct env_point *const at[SIZES], const char *call
            steep->median <= BENT * before.median && before.median <= BENT * steep->median;
 }
 
-/* Return true if the intervals show the call faster at the two largest sizes, and by as much at the last one as before
- * it. */
-static int keeps_gain(const struct env_point *const at[SIZES], const char *call, double margin)
-{
-    struct bench_interval last = option_of(at[0], call)->gain, before = option_of(at[1], call)->gain;
-    return bench_gain_clears(last, margin) && bench_gain_clears(before, margin) &&
-           last.median * (1 + margin) >= before.median;
-}
-
 /* Whether a call gets less steep than `steep` by the margin; those that `known` (may be NULL) has timed do not count.
  */
 static int has_less_steep(const struct env_point *points, int n, double steep, double margin,
@@ -269,8 +254,11 @@ static int goes_on(const struct env_point *points, const struct env_point *untou
         return 1;
     const char *call = last->options[last->chosen].call.label;
     if (largest(points, n, call, at) < SIZES || !is_straight(at, call, &ours) ||
-        !is_straight(at, BENCH_DEFAULT, &defaults) || defaults.low < (1 + margin) * ours.high ||
-        !keeps_gain(at, call, margin))
+        !is_straight(at, BENCH_DEFAULT, &defaults) || defaults.low < (1 + margin) * ours.high)
+        return 0;
+    struct bench_interval gain = option_of(at[0], call)->gain, before = option_of(at[1], call)->gain;
+    if (!bench_gain_clears(gain, margin) || !bench_gain_clears(before, margin) ||
+        gain.median * (1 + margin) < before.median)
         return 0;
     if (has_less_steep(points, n, ours.median, margin, NULL))
         return 0;
@@ -288,21 +276,16 @@ static int by_bytes(const void *a, const void *b)
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-/* How much longer a call takes here than what would be chosen here; INFINITY where that is not known. */
-static double loss_at(const struct env_point *p, const char *label)
-{
-    int i = env_find_option(p, label);
-    const struct env_option *o = i < 0 ? NULL : &p->options[i];
-    if (!o || o->banned || o->status > BENCH_DROPPED || !(o->gain.median > 0))
-        return INFINITY;
-    return p->options[p->chosen].gain.median / o->gain.median;
-}
-
+/* How much longer a call takes than what would be chosen, where that is most; INFINITY where it is not known. */
 static double greatest_loss(struct env_point *const *at, int n, const char *label)
 {
     double loss = 0;
-    for (int i = 0; i < n; i++)
-        loss = fmax(loss, loss_at(at[i], label));
+    for (int i = 0; i < n; i++) {
+        int k = env_find_option(at[i], label);
+        const struct env_option *o = k < 0 ? NULL : &at[i]->options[k];
+        int is_known = o && !o->banned && o->status <= BENCH_DROPPED && o->gain.median > 0;
+        loss = fmax(loss, is_known ? at[i]->options[at[i]->chosen].gain.median / o->gain.median : INFINITY);
+    }
     return loss;
 }
 
@@ -324,13 +307,6 @@ static const char *shared_text(struct env_decisions *d, const struct env_shape *
     return text;
 }
 
-/* Return true if a side would choose it, or might have: proven better than its default. */
-static int is_wanted(const struct env_decisions *d, const struct env_point *p, int option)
-{
-    const struct env_option *o = &p->options[option];
-    return option == p->chosen || (o->status == BENCH_OK && bench_gain_clears(o->gain, d->margin));
-}
-
 /* One size, in the `n` shapes where it was measured. The default wins a tie: it is looked at first. */
 static void agree_at(struct env_decisions *d, const struct env_shape *const *of, struct env_point *const *at, int n)
 {
@@ -342,8 +318,11 @@ static void agree_at(struct env_decisions *d, const struct env_shape *const *of,
         same &= same_choice(at[i], p);
     for (int k = 0; k < n && !same; k++)
         for (int i = 0; i < at[k]->noptions; i++) {
-            const char *label = at[k]->options[i].call.label;
-            double loss = is_wanted(d, at[k], i) ? greatest_loss(at, n, label) : INFINITY;
+            const struct env_option *o = &at[k]->options[i];
+            const char *label = o->call.label;
+            /* A side would choose it, or might have: proven better than its default. */
+            int wanted = i == at[k]->chosen || (o->status == BENCH_OK && bench_gain_clears(o->gain, d->margin));
+            double loss = wanted ? greatest_loss(at, n, label) : INFINITY;
             best = loss < least ? label : best;
             least = fmin(loss, least);
         }

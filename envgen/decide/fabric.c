@@ -54,14 +54,6 @@ static int level_of(const struct topology *t, const int *classes, const struct v
     return -1;
 }
 
-static double part_of_host(const struct verbs_cell *cells, const struct verbs_fabric *f,
-                           const struct verbs_fabric_gpu *g)
-{
-    double host = cells[g->node * f->rails + g->rail].GBps;
-    double gpu = g->send_GBps < g->receive_GBps ? g->send_GBps : g->receive_GBps;
-    return g->via && host > 0 ? gpu / host : 0;
-}
-
 /* What is said of a distance: "GPU memory at PHB gets 96 % of the bandwidth of host memory, or more …". */
 static const char *describe(struct arena *a, int level, const struct tally *t)
 {
@@ -80,7 +72,8 @@ struct env_setting env_gdr_level(const struct topology *t, const int *classes, c
     for (int i = 0; i < f->ngpus; i++) {
         const struct verbs_fabric_gpu *g = &f->gpus[i];
         int level = level_of(t, classes, f, g);
-        double part = part_of_host(cells, f, g);
+        double host = cells[g->node * f->rails + g->rail].GBps;
+        double part = g->via && host > 0 ? (g->send_GBps < g->receive_GBps ? g->send_GBps : g->receive_GBps) / host : 0;
         refused = refused ? refused : g->why;
         reached += g->via != NULL;
         if (level < 0)
@@ -139,22 +132,13 @@ static void add(const struct job *j, struct env_setting s)
     s.why = arena_strdup(a, s.why);
     s.node_class = arena_strdup(a, s.node_class);
     struct env_setting *old = s.node_class ? NULL : env_find_setting(j->d, s.name);
-    if (old && !old->value && s.value) {
+    if (!old)
+        env_add_setting(j->d, s);
+    else if (!old->value && s.value)
         *old = s;
-        return;
-    }
-    if (old && (old->value || !s.value))
-        return;
-    env_add_setting(j->d, s);
 }
 
 /* ---- classes of nodes ---- */
-
-static int class_of(const struct topology *t, const char *node)
-{
-    int host = topo_find_host(t, node);
-    return host >= 0 ? t->hosts[host].class_index : t->nclasses == 1 ? 0 : -1;
-}
 
 /* The first node of a class; -1 none was measured. */
 static int node_of(const struct job *j, int class_index)
@@ -337,21 +321,14 @@ static struct env_setting socket_of(const struct job *j, int class_index)
     return s;
 }
 
-static void add_socket(const struct job *j)
-{
-    struct env_setting *each = arena_alloc(j->f->arena, ((size_t)j->t->nclasses + 1) * sizeof *each);
-    for (int c = 0; c < j->t->nclasses; c++)
-        each[c] = node_of(j, c) < 0 ? setting("NCCL_SOCKET_IFNAME", NULL, "no node of this class was measured")
-                                    : socket_of(j, c);
-    add_classes(j, each);
-}
-
 void env_fabric(struct env_decisions *d, const struct topology *t, struct verbs_fabric *f)
 {
     struct job j = {d, t, f, verbs_decide(f, d->nccl_high),
                     arena_alloc(f->arena, ((size_t)f->nodes + 1) * sizeof(int))};
-    for (int n = 0; n < f->nodes; n++)
-        j.classes[n] = class_of(t, f->names[n]);
+    for (int n = 0; n < f->nodes; n++) {
+        int host = topo_find_host(t, f->names[n]);
+        j.classes[n] = host >= 0 ? t->hosts[host].class_index : t->nclasses == 1 ? 0 : -1;
+    }
     for (int i = 0; i < j.v.nsettings; i++) {
         const struct verbs_setting *s = &j.v.settings[i];
         if (!strcmp(s->name, "NCCL_IB_HCA"))
@@ -363,6 +340,11 @@ void env_fabric(struct env_decisions *d, const struct topology *t, struct verbs_
     if (gdr.why)
         add(&j, gdr);
     add_considered(&j);
-    if (f->ninterfaces && f->nodes > 1)
-        add_socket(&j);
+    if (!f->ninterfaces || f->nodes < 2)
+        return;
+    struct env_setting *each = arena_alloc(f->arena, ((size_t)t->nclasses + 1) * sizeof *each);
+    for (int c = 0; c < t->nclasses; c++)
+        each[c] = node_of(&j, c) < 0 ? setting("NCCL_SOCKET_IFNAME", NULL, "no node of this class was measured")
+                                     : socket_of(&j, c);
+    add_classes(&j, each);
 }

@@ -121,26 +121,17 @@ static const char *releases_text(struct arena *a, const struct fact *f)
     return arena_printf(a, ", NCCL up to %s", env_version_text(to, f->to));
 }
 
-/* All releases that are written for must read it so: else it is said and not set. */
-static int holds_for_all(const struct env_decisions *d, const struct fact *f)
-{
-    return (!f->from || d->nccl_low >= f->from) && (!f->to || d->nccl_high <= f->to);
-}
-
-static int holds_for_some(const struct env_decisions *d, const struct fact *f)
-{
-    return (!f->to || d->nccl_low <= f->to) && (!f->from || d->nccl_high >= f->from);
-}
-
 static void add_fact(struct env_decisions *d, const char *people, const struct fact *f, const char *node_class,
                      const char *own)
 {
     struct env_setting *there = known(d, f->name, node_class);
-    int other = own && strcmp(own, f->value) != 0, set = f->how == SET && !other && holds_for_all(d, f);
+    int other = own && strcmp(own, f->value) != 0, set;
     const char *about = arena_printf(d->arena, "%s%s; %s", people, releases_text(d->arena, f), f->source);
     struct env_setting s = {.family = "nccl", .name = f->name, .source = ENV_SOURCE_SITE, .node_class = node_class};
-    if (!holds_for_some(d, f))
+    if ((f->to && d->nccl_low > f->to) || (f->from && d->nccl_high < f->from)) /* for none of the releases */
         return;
+    /* All releases that are written for must read it so: else it is said and not set. */
+    set = f->how == SET && !other && (!f->from || d->nccl_low >= f->from) && (!f->to || d->nccl_high <= f->to);
     if (set) {
         s.value = f->value;
         s.why = arena_printf(d->arena, "%s (%s)", f->purpose, about);

@@ -1,5 +1,5 @@
 /* The order of launches by prediction, on bundled machines. */
-#include "bench/search/prior.h"
+#include "bench/search/study.h"
 #include "core/coll.h"
 #include "core/json.h"
 #include "envgen/predict/predict.h"

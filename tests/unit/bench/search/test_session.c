@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "bench/search/session.h"
+#include "bench/search/study.h"
 #include "tests/lib/unit.h"
 #include "tests/unit/bench/fake_study.h"
 

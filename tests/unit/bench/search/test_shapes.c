@@ -1,5 +1,5 @@
 /* Shapes of groups in a run: each has its own points and its own winners, old journals are of the whole. */
-#include "bench/search/shapes.h"
+#include "bench/search/study.h"
 #include "tests/lib/unit.h"
 #include "tests/unit/bench/fake_study.h"
 

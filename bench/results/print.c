@@ -1,10 +1,12 @@
-/* Points for people, as a table in the conventions of nccl-tests, and for programs, as JSON. */
+/* Measurements for people, as a table in the conventions of nccl-tests, and for programs: JSON, a CSV file, a journal.
+ */
 #include <string.h>
 
 #include "bench/results/points.h"
 #include "core/call/shape.h"
 #include "core/coll.h"
 #include "core/json.h"
+#include "core/stats.h"
 #include "core/units.h"
 
 int bench_few(const struct bench_interval *v)
@@ -22,11 +24,6 @@ const char *bench_gain_text(struct arena *a, struct bench_interval gain)
     "#              ------------ default -----------   ------------- %s ------------\n"                          \
     "#        size        time    algbw    busbw          time    algbw    busbw    gain   interval        %s\n" \
     "#         (B)        (us)   (GB/s)   (GB/s)          (us)   (GB/s)   (GB/s)\n"
-
-static int same_group(const struct bench_point *a, const struct bench_point *b)
-{
-    return a->coll == b->coll && !strcmp(a->library, b->library) && bench_points_alike(a, b);
-}
 
 /* What a table is printed with, and which marks it has used. */
 struct table {
@@ -108,7 +105,7 @@ void bench_points_print(const struct bench_points *points, bench_used_fn *used, 
     const char *shown = used ? "used" : "best";
     for (int i = 0; i < points->count; i++) {
         const struct bench_point *p = &points->items[i];
-        if (!i || !same_group(p, p - 1)) {
+        if (!i || p->coll != p[-1].coll || strcmp(p->library, p[-1].library) != 0 || !bench_points_alike(p, p - 1)) {
             fputs(i ? "\n" : "", out);
             print_heading(p, out);
             fprintf(out, HEADING_ROWS, shown, shown);
@@ -182,4 +179,66 @@ cJSON *bench_points_json(const struct bench_points *points)
             cJSON_AddNumberToObject(o, "best", p->best);
     }
     return doc;
+}
+
+/* ---- results ---- */
+
+/* A field quoted as RFC 4180 has it, with a comma behind it. */
+static void put_text(const char *s, FILE *out)
+{
+    int quoted = s && strpbrk(s, ",\"\r\n");
+    fputs(quoted ? "\"" : "", out);
+    for (; s && *s; s++) {
+        fputs(*s == '"' ? "\"" : "", out);
+        putc(*s, out);
+    }
+    fputs(quoted ? "\"," : ",", out);
+}
+
+static void put_row(const struct bench_result *r, FILE *out)
+{
+    struct arena *a = arena_new();
+    int n = r->ntimes;
+    double *sorted = arena_alloc(a, (size_t)(n + 1) * sizeof *sorted), median_us = 0, algbw = 0;
+    if (n) {
+        memcpy(sorted, r->times_us, (size_t)n * sizeof *sorted);
+        median_us = stats_median(sorted, n); /* which sorts */
+        algbw = coll_algbw_GBps((double)r->bytes, median_us);
+    }
+    put_text(r->engine, out);
+    put_text(r->library, out);
+    put_text(coll_name(r->coll), out);
+    fprintf(out, "%llu,%d,%d,%d,", (unsigned long long)r->bytes, r->nodes, r->ranks, r->others + 1);
+    put_text(r->launch.label, out);
+    put_text(r->call.label, out);
+    put_text(bench_buffers_name(r->buffers), out);
+    put_text(r->data, out);
+    fprintf(out, "%d,", r->round);
+    put_text(bench_status_name(r->status), out);
+    fprintf(out, "%d,%.12g,%.12g,%.12g,%.12g,%.12g\n", n, median_us, sorted[0], n ? sorted[n - 1] : 0, algbw,
+            algbw * coll_busbw_factor(r->coll, r->ranks));
+    arena_free(a);
+}
+
+void bench_export_csv(const struct bench_results *all, FILE *out)
+{
+    fputs("engine,library,collective,bytes,nodes,ranks,groups,launch,call,buffers,data,round,status,samples,median_us,"
+          "min_us,max_us,algbw_GBps,busbw_GBps\n",
+          out);
+    for (int i = 0; i < all->count; i++)
+        put_row(&all->items[i], out);
+}
+
+void bench_export_journal(const struct bench_results *all, FILE *out)
+{
+    cJSON *head = cJSON_CreateObject();
+    json_add_str(head, "format", BENCH_FORMAT);
+    json_add_str(head, "topology", *all->topology ? all->topology : NULL);
+    json_print_line(head, out);
+    cJSON_Delete(head);
+    for (int i = 0; i < all->count; i++) {
+        cJSON *doc = bench_result_json(&all->items[i]);
+        json_print_line(doc, out);
+        cJSON_Delete(doc);
+    }
 }
