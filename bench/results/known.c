@@ -77,20 +77,15 @@ static struct question ask(const struct bench_results *r, const struct known_pla
                              is_chain ? *chain_of(r->index, at->coll, at->launch, call) : r->count};
 }
 
-static int is_asked(const struct question *q, const struct bench_result *x)
-{
-    const struct known_place *at = q->at;
-    return (q->any_size || x->bytes == at->bytes) && (q->round < 0 || x->round == q->round) &&
-           (!q->call || !strcmp(x->call.label, q->call)) && (!at->launch || !strcmp(x->launch.label, at->launch)) &&
-           (at->coll < 0 || known_is_of(x, at));
-}
-
 static const struct bench_result *next_answer(struct question *q)
 {
     while (q->number) {
         const struct bench_result *x = &q->results->items[q->number - 1];
+        const struct known_place *at = q->at;
         q->number = q->is_chain ? q->results->index->next[q->number - 1] : q->number - 1;
-        if (is_asked(q, x))
+        if ((q->any_size || x->bytes == at->bytes) && (q->round < 0 || x->round == q->round) &&
+            (!q->call || !strcmp(x->call.label, q->call)) && (!at->launch || !strcmp(x->launch.label, at->launch)) &&
+            (at->coll < 0 || known_is_of(x, at)))
             return x;
     }
     return NULL;

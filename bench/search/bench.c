@@ -134,18 +134,6 @@ static int write_noise(struct bench_study *s, struct noise_watch *watch, int rc,
     return rc ? rc : bench_journal_append_noise(s->journal, &noise, e);
 }
 
-/* A budget that was given is for all of a run: resumed without one, it goes on with what is left. */
-static void take_what_is_left(const struct bench_study *s, struct bench_options *o)
-{
-    char text[UNIT_TEXT];
-    double left_s = bench_left_s(s->results);
-    if (!o->resume || !o->budget_open || !(left_s > 0))
-        return;
-    o->budget_open = 0;
-    o->budget_s = left_s;
-    log_info(s->log, "%s are left of this run's budget", unit_seconds(text, left_s));
-}
-
 int bench_run(const struct bench_options *o, const struct topology *topology, struct log *log,
               volatile sig_atomic_t *stop, struct bench_summary *summary, struct bench_results **measured,
               struct err *e)
@@ -179,7 +167,14 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
     if (!(rc = begin_study(&s, &resolved, &setup, a, e))) {
         struct noise_watch *watch = s.engine->measures ? noise_begin(a) : NULL;
         s.time.started_s = progress_now_s();
-        take_what_is_left(&s, &resolved);
+        /* A budget that was given is for all of a run: resumed without one, it goes on with what is left. */
+        double left_s = resolved.resume && resolved.budget_open ? bench_left_s(s.results) : 0;
+        if (left_s > 0) {
+            char text[UNIT_TEXT];
+            resolved.budget_open = 0;
+            resolved.budget_s = left_s;
+            log_info(log, "%s are left of this run's budget", unit_seconds(text, left_s));
+        }
         s.time.deadline_s = s.time.started_s + resolved.budget_s;
         rc = s.engine->measures ? bench_conduct(&s, e) : bench_predict(&s, e);
         if (watch)

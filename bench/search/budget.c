@@ -29,19 +29,13 @@ double budget_points_s(const struct budget_task *t)
     return fmax(t->points * BUDGET_POINT_S, BUDGET_POINT_SAMPLES * t->samples_s);
 }
 
-/* What a session lasts at least that tells launches apart, behind its start. */
-static double least_visit_s(const struct budget_task *t, double start_s)
-{
-    return fmax(LEAST_VISIT * start_s, t->samples_s);
-}
-
 double budget_usual_s(const struct budget_task *t, double start_s)
 {
     double s = CALLS_STARTS * start_s + budget_points_s(t);
     if (t->all)
         s *= 1 + t->launches;
     else if (t->launches)
-        s += (t->launches + AT_ONCE * BUDGET_PAIRS) * (start_s + least_visit_s(t, start_s));
+        s += (t->launches + AT_ONCE * BUDGET_PAIRS) * (start_s + fmax(LEAST_VISIT * start_s, t->samples_s));
     return fmin(fmax(s, LEAST_S), BUDGET_MOST_S);
 }
 

@@ -14,7 +14,6 @@
 
 #include "bench/noise/noise.h"
 #include "bench/search/candidates.h"
-#include "bench/search/variants.h"
 #include "core/coll.h"
 #include "core/hash.h"
 #include "core/units.h"

@@ -68,22 +68,17 @@ static void add_line(struct work *w, const struct bench_knobs *launch, const str
     *us = g->us;
     *doubt = g->doubt;
     w->lines = arena_grow(w->arena, w->lines, (size_t)w->nlines, sizeof *w->lines);
-    w->lines[w->nlines++] = (struct bench_result){.engine = s->engine->name,
-                                                  .library = s->plan.library,
-                                                  .coll = where.coll,
-                                                  .bytes = where.bytes,
-                                                  .nodes = where.nodes,
-                                                  .ranks = where.ranks,
-                                                  .others = where.others,
-                                                  .launch = *launch,
-                                                  .call = *call,
-                                                  .round = 1,
-                                                  .times_us = us,
-                                                  .ntimes = 1,
-                                                  .low_us = g->low_us,
-                                                  .high_us = g->high_us,
-                                                  .doubt = doubt,
-                                                  .detail = arena_strdup(w->arena, g->detail)};
+    struct bench_result *line = &w->lines[w->nlines++];
+    *line = (struct bench_result){.launch = *launch,
+                                  .call = *call,
+                                  .round = 1,
+                                  .times_us = us,
+                                  .ntimes = 1,
+                                  .low_us = g->low_us,
+                                  .high_us = g->high_us,
+                                  .doubt = doubt,
+                                  .detail = arena_strdup(w->arena, g->detail)};
+    bench_place_result(s, &where, line);
 }
 
 /* Fills the guesses for one place; us 0: not offered there, or a refinement of what is far from the best. Returns the
@@ -116,11 +111,6 @@ static int guess_calls(const struct work *w, const struct bench_knobs *launch, c
     return best;
 }
 
-static int is_default(const struct bench_call *c)
-{
-    return !strcmp(c->knobs.label, BENCH_DEFAULT);
-}
-
 /* All calls of a launch, or of every place its default and its best. The default last: its line says that the place is
  * done. */
 static int write_launch(struct work *w, const struct bench_knobs *launch, int full, struct err *e)
@@ -132,7 +122,8 @@ static int write_launch(struct work *w, const struct bench_knobs *launch, int fu
         int best = guess_calls(w, launch, &w->places[i]);
         for (int pass = 0; pass < 2; pass++)
             for (int c = 0; c < p->ncalls; c++)
-                if (w->guesses[c].us > 0 && is_default(&p->calls[c]) == pass && (full || pass || c == best))
+                if (w->guesses[c].us > 0 && (strcmp(p->calls[c].knobs.label, BENCH_DEFAULT) == 0) == pass &&
+                    (full || pass || c == best))
                     add_line(w, launch, &w->places[i], &p->calls[c].knobs, &w->guesses[c]);
     }
     s->summary->measured += w->nlines;

@@ -61,42 +61,42 @@ static double leave_pairs_s(const struct bench_study *s, double until_s, int pai
     return until_s - (pairs - LEAST_PAIRS) * 2 * (s->time.start_s + s->time.visit_s);
 }
 
-/* The default call of `launch` at a screening point in both its sessions, microseconds; 0 unknown. */
-static void sessions_us(const struct bench_study *s, struct bench_place place, const struct bench_knobs *launch,
-                        double us[2])
-{
-    struct known_place at = bench_place_of(s, place, launch->label);
-    us[0] = known_of(s->results, &at, BENCH_DEFAULT, BENCH_SCREENING_ROUND).least_us;
-    us[1] = known_of(s->results, &at, BENCH_DEFAULT, BENCH_AGAIN_ROUND).least_us;
-}
-
-/* Times of the default call of `launch` at the screening points, the mean where it had two sessions; 0 unknown. */
-static int screening_times(const struct bench_study *s, const struct bench_knobs *launch,
-                           double times[BENCH_SCREENING_POINTS])
+/* The default call of `launch` at the screening points in both its sessions, microseconds; 0 unknown. Returns how many
+ * points there are. */
+static int sessions_us(const struct bench_study *s, const struct bench_knobs *launch,
+                       double us[2][BENCH_SCREENING_POINTS])
 {
     struct bench_place places[BENCH_SCREENING_POINTS];
     int n = bench_screening_points(s, places);
     for (int i = 0; i < n; i++) {
-        double us[2];
-        sessions_us(s, places[i], launch, us);
-        times[i] = us[0] > 0 && us[1] > 0 ? sqrt(us[0] * us[1]) : us[0];
+        struct known_place at = bench_place_of(s, places[i], launch->label);
+        us[0][i] = known_of(s->results, &at, BENCH_DEFAULT, BENCH_SCREENING_ROUND).least_us;
+        us[1][i] = known_of(s->results, &at, BENCH_DEFAULT, BENCH_AGAIN_ROUND).least_us;
     }
+    return n;
+}
+
+/* The mean where it had two sessions. */
+static int screening_times(const struct bench_study *s, const struct bench_knobs *launch,
+                           double times[BENCH_SCREENING_POINTS])
+{
+    double us[2][BENCH_SCREENING_POINTS];
+    int n = sessions_us(s, launch, us);
+    for (int i = 0; i < n; i++)
+        times[i] = us[0][i] > 0 && us[1][i] > 0 ? sqrt(us[0][i] * us[1][i]) : us[0][i];
     return n;
 }
 
 /* By how much the two sessions of `launch` differ: the mean logarithm of their quotients; NAN: it had but one. */
 static double difference_of(const struct bench_study *s, const struct bench_knobs *launch)
 {
-    struct bench_place places[BENCH_SCREENING_POINTS];
-    int n = bench_screening_points(s, places), both = 0;
-    double sum = 0, us[2];
-    for (int i = 0; i < n; i++) {
-        sessions_us(s, places[i], launch, us);
-        if (!(us[0] > 0) || !(us[1] > 0))
-            continue;
-        sum += log(us[0] / us[1]);
-        both++;
-    }
+    double us[2][BENCH_SCREENING_POINTS], sum = 0;
+    int n = sessions_us(s, launch, us), both = 0;
+    for (int i = 0; i < n; i++)
+        if (us[0][i] > 0 && us[1][i] > 0) {
+            sum += log(us[0][i] / us[1][i]);
+            both++;
+        }
     return both ? sum / both : NAN;
 }
 

@@ -5,7 +5,6 @@
 
 #include "bench/search/budget.h"
 #include "bench/search/candidates.h"
-#include "bench/search/variants.h"
 #include "core/coll.h"
 #include "core/hash.h"
 #include "core/units.h"

@@ -13,14 +13,6 @@
 
 /* ---- which there are ---- */
 
-static int find_shape(const struct bench_study *s, const struct bench_shape *shape)
-{
-    for (int i = 0; i < s->nshapes; i++)
-        if (bench_shape_same(&s->shapes[i], shape))
-            return i;
-    return -1;
-}
-
 /* Takes it in where it fits, as often at once as it says; returns whether it does. */
 static int take(struct bench_study *s, struct bench_shape shape)
 {
@@ -30,7 +22,10 @@ static int take(struct bench_study *s, struct bench_shape shape)
         return 0;
     if (shape.others == BENCH_SHAPE_ALL)
         shape.others = room - 1;
-    if (s->nshapes < BENCH_SHAPES && find_shape(s, &shape) < 0)
+    for (int i = 0; i < s->nshapes; i++)
+        if (bench_shape_same(&s->shapes[i], &shape))
+            return 1;
+    if (s->nshapes < BENCH_SHAPES)
         s->shapes[s->nshapes++] = shape;
     return 1;
 }
@@ -58,16 +53,6 @@ static int take_listed(struct bench_study *s, struct err *e)
                        "there are %dx%d here; --hosts names its nodes",
                        bench_shape_text(&listed->items[0], s->arena), s->nodes, s->ranks / s->nodes);
     return 0;
-}
-
-static void take_workload(struct bench_study *s)
-{
-    int n;
-    struct bench_shape *shapes = workload_profile_shapes(s->workload, s->options->collectives, s->arena, &n);
-    for (int i = 0; i < n; i++)
-        if (!take(s, shapes[i]))
-            log_info(s->log, "the workload's groups of %dx%d do not fit %d nodes with %d ranks each", shapes[i].nodes,
-                     shapes[i].ranks / shapes[i].nodes, s->nodes, s->ranks / s->nodes);
 }
 
 static const char *names_of(const struct bench_study *s, const struct bench_shape *shapes, int n)
@@ -116,26 +101,26 @@ int search_shapes_plan(const struct bench_options *o, const struct topology *t, 
     return taken;
 }
 
-static void take_usual(struct bench_study *s, int all)
-{
-    const struct bench_shape whole = {s->nodes, s->ranks};
-    struct bench_shape usual[BENCH_SHAPES];
-    int taken, n = list_usual(s->options, &whole, all, usual, &taken);
-    for (int i = 0; i < taken; i++)
-        take(s, usual[i]);
-    if (taken < n)
-        log_info(s->log, "shapes of groups: %s; not for lack of time: %s (--shapes, or more --budget)",
-                 names_of(s, usual, taken), names_of(s, usual + taken, n - taken));
-}
-
 int search_shapes_take(struct bench_study *s, struct err *e)
 {
     const struct bench_shape_list *listed = &s->options->shapes;
+    const struct bench_shape whole = {s->nodes, s->ranks}, *shapes;
+    struct bench_shape usual[BENCH_SHAPES];
+    int unasked = !listed->count && !s->workload && !s->plan.keep_all && !s->engine->predicts, n, taken;
     s->shapes = arena_alloc(s->arena, BENCH_SHAPES * sizeof *s->shapes);
-    int unasked = !listed->count && !s->workload && !s->plan.keep_all && !s->engine->predicts;
-    if (listed->usual || unasked)
-        take_usual(s, listed->usual);
-    else if (!listed->count && s->workload)
-        take_workload(s);
+    if (listed->usual || unasked) {
+        n = list_usual(s->options, &whole, listed->usual, usual, &taken);
+        for (int i = 0; i < taken; i++)
+            take(s, usual[i]);
+        if (taken < n)
+            log_info(s->log, "shapes of groups: %s; not for lack of time: %s (--shapes, or more --budget)",
+                     names_of(s, usual, taken), names_of(s, usual + taken, n - taken));
+    } else if (!listed->count && s->workload) {
+        shapes = workload_profile_shapes(s->workload, s->options->collectives, s->arena, &n);
+        for (int i = 0; i < n; i++)
+            if (!take(s, shapes[i]))
+                log_info(s->log, "the workload's groups of %dx%d do not fit %d nodes with %d ranks each",
+                         shapes[i].nodes, shapes[i].ranks / shapes[i].nodes, s->nodes, s->ranks / s->nodes);
+    }
     return take_listed(s, e);
 }

@@ -63,19 +63,24 @@ struct known_place bench_place_of(const struct bench_study *s, struct bench_plac
                                 .buffers = p.buffers ? p.buffers : s->plan.buffers};
 }
 
+void bench_place_result(const struct bench_study *s, const struct known_place *at, struct bench_result *r)
+{
+    r->engine = s->engine->name;
+    r->library = s->plan.library;
+    r->coll = at->coll;
+    r->bytes = at->bytes;
+    r->nodes = at->nodes;
+    r->ranks = at->ranks;
+    r->others = at->others;
+    r->buffers = at->buffers;
+}
+
 int bench_write(struct bench_study *s, const struct known_place *at, struct bench_result *r, int n, struct err *e)
 {
     char size[UNIT_TEXT];
     for (struct bench_result *x = r; x < r + n; x++) {
         int troubled = x->status == BENCH_WRONG || x->status == BENCH_CRASHED || x->status == BENCH_HUNG;
-        x->engine = s->engine->name;
-        x->library = s->plan.library;
-        x->coll = at->coll;
-        x->bytes = at->bytes;
-        x->nodes = at->nodes;
-        x->ranks = at->ranks;
-        x->others = at->others;
-        x->buffers = at->buffers;
+        bench_place_result(s, at, x);
         if (s->engine->measures && !s->options->budget_open)
             x->left_s = fmax(1, floor(s->time.deadline_s - progress_now_s()));
         if (troubled && (!x->detail || !*x->detail))

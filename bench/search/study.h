@@ -43,7 +43,7 @@ struct bench_study {
     struct bench_shape *shapes; /* of the groups that are measured, the first is what launches are told apart by */
     int nshapes;                /* 0: everybody together alone */
     unsigned matters[COLL_MEASURED]; /* a bit for each enum bench_buffers that is measured everywhere, too */
-    int compared;                    /* that has been looked into (bench/search/variants.h), */
+    int compared;                    /* that has been looked into (bench/search/candidates.h), */
     struct findings found_types;     /* with these findings */
     int losses;                      /* times that agents were started anew after nodes were lost */
     double found;                    /* how many times as fast the points are by what was proven so far, as a mean */
@@ -79,6 +79,9 @@ struct bench_place {
 /* `bytes` less what does not divide into equal blocks for `ranks`, where the collective has such. */
 uint64_t bench_fitting_bytes(int coll, uint64_t bytes, int ranks);
 struct known_place bench_place_of(const struct bench_study *s, struct bench_place p, const char *launch);
+
+/* Says in a result where it was measured, and with what. */
+void bench_place_result(const struct bench_study *s, const struct known_place *at, struct bench_result *r);
 
 /* `n` lines of the journal, of that place: all of them or, where the disk is full, none. What is wrong is counted and
  * said. */

@@ -1,10 +1,9 @@
 /* Which types and places of the data are compared with the usual ones at which sizes, and what is said of it. */
-#include "bench/search/variants.h"
+#include "bench/search/candidates.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "bench/search/candidates.h"
 #include "core/coll.h"
 #include "core/units.h"
 

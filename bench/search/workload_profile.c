@@ -82,14 +82,6 @@ uint64_t *workload_profile_sizes(const struct workload *w, unsigned collectives,
 
 /* ---- shapes ---- */
 
-static int has_shape(const struct bench_shape *shapes, int n, const struct bench_shape *wanted)
-{
-    for (int i = 0; i < n; i++)
-        if (bench_shape_same(&shapes[i], wanted))
-            return 1;
-    return 0;
-}
-
 struct bench_shape *workload_profile_shapes(const struct workload *w, unsigned collectives, struct arena *a, int *count)
 {
     struct position at = {0};
@@ -97,8 +89,10 @@ struct bench_shape *workload_profile_shapes(const struct workload *w, unsigned c
     *count = 0;
     for (const struct workload_call *c; (c = next_call(w, &at));) {
         struct bench_shape shape = {workload_call_nodes(w, c), c->group_size, BENCH_SHAPE_ALL};
-        if (!is_measured(c) || !(collectives & 1u << c->kind) || shape.ranks % shape.nodes != 0 ||
-            has_shape(shapes, *count, &shape))
+        int skip = !is_measured(c) || !(collectives & 1u << c->kind) || shape.ranks % shape.nodes != 0;
+        for (int i = 0; i < *count && !skip; i++)
+            skip = bench_shape_same(&shapes[i], &shape);
+        if (skip)
             continue;
         shapes = arena_grow(a, shapes, (size_t)*count, sizeof *shapes);
         shapes[(*count)++] = shape;
@@ -122,15 +116,6 @@ int workload_profile_has(const struct workload *w, int nodes, int ranks)
     return 0;
 }
 
-static int nearest(const uint64_t *sizes, int n, uint64_t bytes)
-{
-    int best = 0;
-    for (int i = 1; i < n; i++)
-        if (fabs(log((double)sizes[i] / (double)bytes)) <= fabs(log((double)sizes[best] / (double)bytes)))
-            best = i;
-    return best;
-}
-
 void workload_profile_calls(const struct workload *w, int coll, const struct bench_shape *shape, const uint64_t *sizes,
                             int n, double *calls)
 {
@@ -141,7 +126,10 @@ void workload_profile_calls(const struct workload *w, int coll, const struct ben
     for (const struct workload_call *c; n && (c = next_call(w, &at));) {
         if (c->kind != coll || !c->bytes || (!any && !is_of_group(w, c, shape->nodes, shape->ranks)))
             continue;
-        int i = nearest(sizes, n, c->bytes);
+        int i = 0; /* the nearest size, the larger of two */
+        for (int k = 1; k < n; k++)
+            if (fabs(log((double)sizes[k] / (double)c->bytes)) <= fabs(log((double)sizes[i] / (double)c->bytes)))
+                i = k;
         calls[i] += c->count * (double)c->bytes / (double)sizes[i];
     }
 }

@@ -7,46 +7,34 @@
 
 /* ---- shapes ---- */
 
-static int check_libraries(const struct bench_points *points, struct err *e)
+/* A profile is for one library, and for one default: under one tuner and under another it is not the same (`active`
+ * NULL is not known, "" nobody's). */
+static int check(const struct bench_points *points, struct err *e)
 {
-    for (int i = 1; i < points->count; i++) {
-        const struct bench_point *x = &points->items[i - 1], *y = &points->items[i];
-        if (!strcmp(x->engine, y->engine) && strcmp(x->library, y->library) != 0)
+    const struct bench_point *before = NULL; /* whose `active` is known */
+    for (const struct bench_point *p = points->items; p < points->items + points->count; p++) {
+        if (p > points->items && !strcmp(p->engine, p[-1].engine) && strcmp(p->library, p[-1].library) != 0)
             return err_set(e, ERR_FAILED,
                            "the results of engine %s come from two libraries, '%s' and '%s': a profile is for one",
-                           x->engine, x->library, y->library);
+                           p->engine, p[-1].library, p->library);
     }
-    return 0;
-}
-
-/* A default under one tuner and a default under another are not one default. NULL is not known, "" nobody's. */
-static int check_active(const struct bench_points *points, struct err *e)
-{
-    const struct bench_point *x = NULL;
-    for (int i = 0; i < points->count; i++) {
-        const struct bench_point *y = &points->items[i];
-        if (!y->active)
+    for (const struct bench_point *p = points->items; p < points->items + points->count; p++) {
+        if (!p->active)
             continue;
-        const char *other = y->mixed ? y->mixed : x && !strcmp(x->engine, y->engine) ? x->active : y->active;
-        if (strcmp(other, y->active) != 0)
+        int same_engine = before && !strcmp(before->engine, p->engine);
+        const char *other = p->mixed ? p->mixed : same_engine ? before->active : p->active;
+        if (strcmp(other, p->active) != 0)
             return err_set(e, ERR_FAILED,
                            "the default of engine %s was measured over '%s' and over '%s': a profile is for one",
-                           y->engine, *other ? other : "NCCL alone", *y->active ? y->active : "NCCL alone");
-        x = y;
+                           p->engine, *other ? other : "NCCL alone", *p->active ? p->active : "NCCL alone");
+        before = p;
     }
-    return 0;
-}
-
-static int check_defaults(const struct bench_points *points, struct err *e)
-{
-    for (int i = 0; i < points->count; i++)
-        for (int c = 0; c < points->items[i].ncandidates; c++) {
-            const struct bench_candidate *x = &points->items[i].candidates[c];
+    for (const struct bench_point *p = points->items; p < points->items + points->count; p++)
+        for (const struct bench_candidate *x = p->candidates; x < p->candidates + p->ncandidates; x++)
             if ((!strcmp(x->launch.label, BENCH_DEFAULT) && x->launch.nsettings) ||
                 (!strcmp(x->call.label, BENCH_DEFAULT) && x->call.nsettings))
                 return err_set(e, ERR_FAILED, "a result is labelled '%s' and has settings: expected the baseline",
                                BENCH_DEFAULT);
-        }
     return 0;
 }
 
@@ -69,14 +57,10 @@ static void sum_up(struct env_decisions *d, struct env_shape *s)
 
 int env_decide(struct env_decisions *d, const struct bench_points *points, struct err *e)
 {
-    int rc = check_libraries(points, e);
+    int rc = check(points, e);
     if (points->confidence > 0)
         d->confidence = points->confidence;
     d->spread = bench_noise_of(points).spread;
-    if (!rc)
-        rc = check_active(points, e);
-    if (!rc)
-        rc = check_defaults(points, e);
     if (rc)
         return rc;
     struct decide_slice *slices = arena_alloc(d->arena, ((size_t)points->count + 1) * sizeof *slices);

@@ -101,16 +101,6 @@ static void add_rule(struct arena *a, struct env_rule_set *set, struct env_rule 
     set->rules[set->nrules++] = rule;
 }
 
-static struct env_rule_set set_of(struct arena *a, const struct env_coll *c, int ranks, int k)
-{
-    struct env_rule_set set = {.ranks = ranks};
-    if (!c->nranges || c->ranges[0].min_bytes > 0)
-        add_rule(a, &set, (struct env_rule){0});
-    for (int i = 0; i < c->nranges; i++)
-        add_rule(a, &set, rule_of(&c->ranges[i], k));
-    return set;
-}
-
 static const struct env_rule *rule_at(const struct env_rule_set *set, uint64_t bytes)
 {
     const struct env_rule *best = &set->rules[0];
@@ -140,16 +130,14 @@ static struct env_rule_set intersect(struct arena *a, const struct env_rule_set 
 
 /* ---- one collective ---- */
 
-static const struct env_coll *find_coll(const struct env_shape *s, int coll)
+/* The rules for `ranks` of OpenMPI's collective `k`. */
+static void add_set(struct arena *a, struct env_rule_coll *out, const struct env_coll *c, int ranks, int k)
 {
-    for (int i = 0; i < s->ncolls; i++)
-        if (s->colls[i].coll == coll)
-            return &s->colls[i];
-    return NULL;
-}
-
-static void add_set(struct arena *a, struct env_rule_coll *out, struct env_rule_set set)
-{
+    struct env_rule_set set = {.ranks = ranks};
+    if (!c->nranges || c->ranges[0].min_bytes > 0)
+        add_rule(a, &set, (struct env_rule){0});
+    for (int i = 0; i < c->nranges; i++)
+        add_rule(a, &set, rule_of(&c->ranges[i], k));
     for (int i = 0; i < out->nsets; i++)
         if (out->sets[i].ranks == set.ranks) {
             out->sets[i] = intersect(a, &out->sets[i], &set);
@@ -163,15 +151,6 @@ static int by_ranks(const void *a, const void *b)
 {
     const struct env_rule_set *x = a, *y = b;
     return (x->ranks > y->ranks) - (x->ranks < y->ranks);
-}
-
-static void drop_empty(struct env_rule_coll *c)
-{
-    int kept = 0;
-    for (int i = 0; i < c->nsets; i++)
-        if (c->sets[i].nrules > 1 || (c->sets[i].nrules && c->sets[i].rules[0].algorithm))
-            c->sets[kept++] = c->sets[i];
-    c->nsets = kept;
 }
 
 static int is_openmpi(const struct env_shape *s)
@@ -191,12 +170,15 @@ int env_rules_of(struct env_decisions *d, struct env_rules *rules, struct err *e
             }
     for (int k = 0; k < NKNOWN; k++) {
         struct env_rule_coll out = {.name = known[k].name, .id = known[k].id};
-        for (int s = 0; s < d->nshapes; s++) {
-            const struct env_coll *c = find_coll(&d->shapes[s], known[k].coll);
-            if (c && is_openmpi(&d->shapes[s]))
-                add_set(d->arena, &out, set_of(d->arena, c, d->shapes[s].ranks, k));
-        }
-        drop_empty(&out);
+        for (int s = 0; s < d->nshapes; s++)
+            for (int c = 0; c < d->shapes[s].ncolls && is_openmpi(&d->shapes[s]); c++)
+                if (d->shapes[s].colls[c].coll == known[k].coll)
+                    add_set(d->arena, &out, &d->shapes[s].colls[c], d->shapes[s].ranks, k);
+        int sets = out.nsets;
+        out.nsets = 0;
+        for (int i = 0; i < sets; i++)
+            if (out.sets[i].nrules > 1 || (out.sets[i].nrules && out.sets[i].rules[0].algorithm))
+                out.sets[out.nsets++] = out.sets[i];
         if (!out.nsets)
             continue;
         qsort(out.sets, (size_t)out.nsets, sizeof *out.sets, by_ranks);

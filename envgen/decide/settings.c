@@ -1,4 +1,5 @@
-/* The variables of a profile: OpenMPI's from the decisions, NCCL's from the decisions and the topology. */
+/* The variables of a profile: OpenMPI's from the decisions, NCCL's from the decisions and the topology; and what the
+ * models are asked about. */
 #include "envgen/decide/decide.h"
 
 #include <string.h>
@@ -6,6 +7,7 @@
 #include "core/call/result.h"
 #include "core/vars/text.h"
 #include "envgen/decide/steps.h"
+#include "model/model.h"
 
 /* Of a class of nodes, or NULL: of all. */
 static struct env_setting *find(struct env_decisions *d, const char *name, const char *node_class)
@@ -77,20 +79,18 @@ static void add_considered(struct env_decisions *d, const struct env_shape *s, c
 
 static void add_rules_file(struct env_decisions *d, const struct env_rules *rules)
 {
-    const char *why = rules->ncolls ? "openmpi.rules holds the algorithms that were chosen by measurement"
-                                    : "no algorithm beats OpenMPI's own choice, so openmpi.rules is empty";
-    const char *on = rules->ncolls ? "1" : NULL, *file = rules->ncolls ? "openmpi.rules" : NULL;
-    env_add_setting(d, (struct env_setting){.family = "openmpi",
-                                            .name = "coll_tuned_use_dynamic_rules",
-                                            .value = on,
-                                            .source = bench_evidence_text(BENCH_ON_HOST),
-                                            .why = why});
-    env_add_setting(d, (struct env_setting){.family = "openmpi",
-                                            .name = "coll_tuned_dynamic_rules_filename",
-                                            .value = file,
-                                            .source = bench_evidence_text(BENCH_ON_HOST),
-                                            .why = why,
-                                            .in_profile = 1});
+    struct env_setting s = {.family = "openmpi",
+                            .name = "coll_tuned_use_dynamic_rules",
+                            .value = rules->ncolls ? "1" : NULL,
+                            .source = bench_evidence_text(BENCH_ON_HOST),
+                            .why = rules->ncolls
+                                       ? "openmpi.rules holds the algorithms that were chosen by measurement"
+                                       : "no algorithm beats OpenMPI's own choice, so openmpi.rules is empty"};
+    env_add_setting(d, s);
+    s.name = "coll_tuned_dynamic_rules_filename";
+    s.value = rules->ncolls ? "openmpi.rules" : NULL;
+    s.in_profile = 1;
+    env_add_setting(d, s);
 }
 
 /* What the launches of one engine's shapes lead to: choices first, so that nothing chosen counts as considered only. */
@@ -125,5 +125,54 @@ int env_settings(struct env_decisions *d, const struct env_rules *rules, const s
         env_fabric(d, t, fabric);
     env_classes(d, t);
     env_amd_advice(d, t);
+    return 0;
+}
+
+/* ---- what the models are asked about ---- */
+
+/* One setting at a time, so that one that the model is silent on does not take the others with it. */
+static void apply(const char *name, const char *value, struct nccl_setup *s, struct arena *a)
+{
+    const struct bench_setting setting = {name, value};
+    const struct bench_knobs one = {"", &setting, 1};
+    struct nccl_setup before = *s;
+    if (model_apply(&one, s, a))
+        *s = before;
+}
+
+static void apply_settings(const struct env_decisions *d, const char *node_class, struct nccl_setup *s, struct arena *a)
+{
+    for (int i = 0; i < d->nsettings; i++) {
+        const struct env_setting *set = &d->settings[i];
+        if (!strcmp(set->family, BENCH_FAMILY_NCCL) && set->value &&
+            (!set->node_class || !strcmp(set->node_class, node_class)))
+            apply(set->name, set->value, s, a);
+    }
+}
+
+static void apply_predicted(const struct env_decisions *d, struct nccl_setup *s, struct arena *a)
+{
+    for (int i = 0; i < d->nshapes; i++) {
+        const struct env_shape *shape = &d->shapes[i];
+        if (bench_evidence_of(shape->engine) != BENCH_PREDICTED || shape->chosen < 1)
+            continue;
+        const struct bench_knobs *k = &shape->launches[shape->chosen].knobs;
+        for (int n = 0; n < k->nsettings; n++)
+            apply(k->settings[n].name, k->settings[n].value, s, a);
+        return;
+    }
+}
+
+int env_model_setup(const struct env_decisions *d, const struct topology *t, int nccl, enum env_under under,
+                    struct arena *a, struct nccl_setup *s)
+{
+    int index = topo_gpu_class(t);
+    *s = (struct nccl_setup){.topology = t, .class_index = index, .version = nccl ? nccl : d->nccl_high};
+    if (index < 0)
+        return -1;
+    if (under >= ENV_UNDER_CHOICES)
+        apply_predicted(d, s, a);
+    if (under >= ENV_UNDER_SETTINGS)
+        apply_settings(d, t->classes[index].name, s, a);
     return 0;
 }

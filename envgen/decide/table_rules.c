@@ -9,11 +9,8 @@
 #include "core/units.h"
 #include "tuner/table/table.h"
 
-/* Node counts that share their rules, and those rules by collective and size. */
+/* Rules by collective and size. */
 struct segment {
-    int low, high;
-    enum env_basis basis;
-    int base;
     struct env_table_rule **rules;
     int nrules;
 };
@@ -94,7 +91,7 @@ static int reg_buff_of(const struct env_shape *s)
 /* Of one shape: a rule for every range that does not stay with the default. */
 static int shape_segment(struct builder *b, const struct env_shape *s, enum env_basis basis, struct segment *out)
 {
-    *out = (struct segment){.low = s->nodes, .high = s->nodes, .basis = basis, .base = s->nodes};
+    *out = (struct segment){0};
     int reg_buff = basis == ENV_PREDICTED ? -1 : reg_buff_of(s);
     for (int c = 0; c < s->ncolls; c++)
         for (int i = 0; i < s->colls[c].nranges; i++) {
@@ -120,7 +117,7 @@ static int same_action(const struct env_table_rule *x, const struct env_table_ru
 /* The rules on which two segments agree, for the nodes between them. Both are sorted by collective and size. */
 static struct segment agreement(struct builder *b, const struct segment *x, const struct segment *y)
 {
-    struct segment out = {.basis = ENV_AGREED, .base = x->base};
+    struct segment out = {0};
     for (int i = 0, k = 0; i < x->nrules && k < y->nrules;) {
         const struct env_table_rule *p = x->rules[i], *q = y->rules[k];
         if (p->coll == q->coll && p->min_bytes <= q->max_bytes && q->min_bytes <= p->max_bytes && same_action(p, q)) {
@@ -135,23 +132,6 @@ static struct segment agreement(struct builder *b, const struct segment *x, cons
         int first_ends = p->coll != q->coll ? p->coll < q->coll : p->max_bytes <= q->max_bytes;
         i += first_ends;
         k += !first_ends;
-    }
-    return out;
-}
-
-/* The same rules for other node counts. */
-static struct segment moved(struct builder *b, const struct segment *from, int per_node, int low, int high,
-                            enum env_basis basis)
-{
-    struct segment out = {.low = low, .high = high, .basis = basis, .base = from->base};
-    for (int i = 0; i < from->nrules; i++) {
-        struct env_table_rule rule = *from->rules[i];
-        rule.nodes_low = low;
-        rule.nodes_high = high;
-        rule.ranks_low = low * per_node;
-        rule.ranks_high = high * per_node;
-        rule.basis = basis;
-        add_rule(b, &out, rule);
     }
     return out;
 }
@@ -180,16 +160,21 @@ static void emit(struct builder *b, const struct segment *s)
 
 /* ---- a series ---- */
 
-/* The nodes from `low` to `high`, in boxes below a factor of two. */
-static void fill(struct builder *b, const struct series *s, const struct segment *rules, int low, int high,
-                 enum env_basis basis)
+/* Rules on which both neighbours agree, for the nodes from `low` to `high`, in boxes below a factor of two. */
+static void fill(struct builder *b, const struct series *s, const struct segment *rules, int low, int high)
 {
     for (int64_t from = low, to; from <= high; from = to + 1) {
+        struct segment box = {0};
         to = 2 * from - 1 < high ? 2 * from - 1 : high;
-        if (!is_free(b->d, s->per_node, (int)from, (int)to))
-            continue;
-        struct segment next = moved(b, rules, s->per_node, (int)from, (int)to, basis);
-        emit(b, &next);
+        for (int i = 0; i < rules->nrules && is_free(b->d, s->per_node, (int)from, (int)to); i++) {
+            struct env_table_rule *rule = add_rule(b, &box, *rules->rules[i]);
+            rule->nodes_low = (int)from;
+            rule->nodes_high = (int)to;
+            rule->ranks_low = (int)from * s->per_node;
+            rule->ranks_high = (int)to * s->per_node;
+            rule->basis = ENV_AGREED;
+        }
+        emit(b, &box);
     }
 }
 
@@ -200,7 +185,7 @@ static void write_series(struct builder *b, const struct series *s)
         int low = i ? s->shapes[i - 1]->nodes : 0, high = s->shapes[i]->nodes;
         if (low > 1 && high > low + 1) {
             struct segment between = agreement(b, &s->own[i - 1], &s->own[i]);
-            fill(b, s, &between, low + 1, high - 1, ENV_AGREED);
+            fill(b, s, &between, low + 1, high - 1);
         }
     }
 }
@@ -261,23 +246,17 @@ static int add_measured(struct builder *b)
     return 0;
 }
 
-static int was_measured(const struct env_decisions *d, const struct env_shape *s)
-{
-    for (int i = 0; i < d->nshapes; i++)
-        if (bench_evidence_of(d->shapes[i].engine) == BENCH_ON_GPUS && d->shapes[i].nodes == s->nodes &&
-            d->shapes[i].ranks == s->ranks)
-            return 1;
-    return 0;
-}
-
+/* Of shapes that were not measured. */
 static int add_predicted(struct builder *b)
 {
     for (int i = 0; i < b->d->nshapes; i++) {
         const struct env_shape *s = &b->d->shapes[i];
-        struct segment own;
-        if (bench_evidence_of(s->engine) != BENCH_PREDICTED || was_measured(b->d, s))
-            continue;
-        int rc = shape_segment(b, s, ENV_PREDICTED, &own);
+        int skip = bench_evidence_of(s->engine) != BENCH_PREDICTED;
+        for (int k = 0; k < b->d->nshapes; k++)
+            skip |= bench_evidence_of(b->d->shapes[k].engine) == BENCH_ON_GPUS && b->d->shapes[k].nodes == s->nodes &&
+                    b->d->shapes[k].ranks == s->ranks;
+        struct segment own = {0};
+        int rc = skip ? 0 : shape_segment(b, s, ENV_PREDICTED, &own);
         if (rc)
             return rc;
         emit(b, &own);

@@ -1,5 +1,5 @@
 /* Types and places of the data: compared at a few sizes, measured everywhere where they change a choice. */
-#include "bench/search/variants.h"
+#include "bench/search/candidates.h"
 #include "tests/lib/unit.h"
 #include "tests/unit/bench/fake_study.h"
 
