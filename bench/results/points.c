@@ -224,23 +224,18 @@ static struct bench_candidate pool_candidate(const struct bench_result *const *r
     return c;
 }
 
-/* Calls of a candidate's launch that were proven side by side; the launch's candidates follow one another. */
-static int count_rivals(const struct bench_candidate *c, const struct bench_candidate *end)
-{
-    int n = 0;
-    for (const struct bench_candidate *other = c; other < end && !compare_knobs(&other->launch, &c->launch); other++)
-        n += other->starts.n > 0;
-    return n;
-}
-
 static void compare_candidates(struct bench_point *p, const struct bench_points *all)
 {
     const struct bench_interval *from = p->untouched >= 0 ? &p->candidates[p->untouched].time_us : NULL;
     int rivals = 0;
     for (int i = 0; i < p->ncandidates; i++) {
         struct bench_candidate *c = &p->candidates[i];
-        if (!i || compare_knobs(&c->launch, &p->candidates[i - 1].launch))
-            rivals = count_rivals(c, p->candidates + p->ncandidates);
+        if (!i ||
+            compare_knobs(&c->launch, &p->candidates[i - 1].launch)) { /* of a launch, which were proven together */
+            rivals = 0;
+            for (int k = i; k < p->ncandidates && !compare_knobs(&p->candidates[k].launch, &c->launch); k++)
+                rivals += p->candidates[k].starts.n > 0;
+        }
         if (c->starts.n) {
             int lost = c->proof.lost;
             c->proof = bench_gain_over_starts(c->starts.logs, c->starts.n, all->alike, all->confidence);

@@ -171,17 +171,6 @@ int bench_results_add(struct bench_results *r, const cJSON *doc, const char *pat
     return rc;
 }
 
-static int read_line(struct bench_results *r, const char *text, size_t bytes, const char *path, long line,
-                     struct err *e)
-{
-    if (strspn(text, " \t\r") == bytes)
-        return 0;
-    cJSON *doc = json_parse(text, bytes, path, line, e);
-    int rc = doc ? bench_results_add(r, doc, path, line, e) : ERR_FAILED;
-    cJSON_Delete(doc);
-    return rc;
-}
-
 int bench_results_check_count(const struct bench_results *r, const char *path, struct err *e)
 {
     if (r->count > BENCH_MOST)
@@ -202,8 +191,13 @@ int bench_results_take(struct bench_results *r, struct file_lines *lines, struct
     while ((more = file_lines_next(lines, &line, &n, e)) > 0) {
         if (lines->line == 1 && read_header(r, line, n, lines->path, e))
             return ERR_FAILED;
-        if (lines->line > 1 && read_line(r, line, n, lines->path, lines->line, &broken) && ++skipped <= LINE_WARNINGS)
-            log_warn(log, "%s; line skipped", broken.text);
+        if (lines->line > 1 && strspn(line, " \t\r") < n) {
+            cJSON *doc = json_parse(line, n, lines->path, lines->line, &broken);
+            int rc = doc ? bench_results_add(r, doc, lines->path, lines->line, &broken) : ERR_FAILED;
+            if (rc && ++skipped <= LINE_WARNINGS)
+                log_warn(log, "%s; line skipped", broken.text);
+            cJSON_Delete(doc);
+        }
         if (bench_results_check_count(r, lines->path, e))
             return ERR_FAILED;
     }

@@ -123,16 +123,6 @@ static double gain_of_pair(const struct bench_candidate *const *from, const stru
     return weight > 0 ? sum / weight : 0;
 }
 
-static int last_round(const struct bench_candidate *const *to, int n)
-{
-    int last = 0;
-    for (int i = 0; i < n; i++)
-        for (int k = 0; to[i] && k < to[i]->nresults; k++)
-            if (is_visit(to[i]->results[k]) && to[i]->results[k]->round > last)
-                last = to[i]->results[k]->round;
-    return last;
-}
-
 /* Half of what correlations add to the variance of a mean of `n`, in parts of it. */
 static double sum_correlations(int n, double alike)
 {
@@ -291,7 +281,11 @@ struct bench_interval bench_sessions_gain(const struct bench_candidate *const *f
                                           double confidence, int rivals)
 {
     double gains[MOST_PAIRS];
-    int counts[MOST_PAIRS], pairs = 0, most = 0, kept = 0, last = last_round(to, n);
+    int counts[MOST_PAIRS], pairs = 0, most = 0, kept = 0, last = 0;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; to[i] && k < to[i]->nresults; k++)
+            if (is_visit(to[i]->results[k]) && to[i]->results[k]->round > last)
+                last = to[i]->results[k]->round;
     for (int round = 1; round <= last && pairs < MOST_PAIRS; round++) {
         gains[pairs] = gain_of_pair(from, to, weights, n, round, &counts[pairs]);
         most = counts[pairs] > most ? counts[pairs] : most;

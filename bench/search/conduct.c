@@ -134,27 +134,24 @@ static void drop_futile(const struct bench_study *s, struct screening *f)
     f->count = kept;
 }
 
-/* Whether `x` is to be preferred, as decisions do: what departs further has to be worth the margin. */
-static int is_better(const struct bench_study *s, const struct bench_knobs *x, const struct bench_knobs *other)
-{
-    double worth = 1 + s->options->margin;
-    int more = bench_departs_more(x, other);
-    if (more)
-        return more > 0 ? gain_over(s, other, x, 1).low >= worth : gain_over(s, x, other, 1).low < worth;
-    return gain_over(s, other, x, 1).median > 1;
-}
-
-/* The best of those that have beaten the default; the default when there is none. */
+/* The best of those that have beaten the default, as decisions prefer: what departs further has to be worth the margin.
+ * The default when there is none. */
 static const struct bench_knobs *winner_of(const struct bench_study *s, const struct screening *f, int rivals)
 {
-    const struct bench_knobs *winner = f->items[0].launch;
+    const struct bench_knobs *untouched = f->items[0].launch, *winner = untouched;
+    double worth = 1 + s->options->margin;
     for (int i = 1; i < f->count; i++) {
-        struct bench_interval gain = gain_over(s, f->items[0].launch, f->items[i].launch, rivals);
-        log_info(s->log, "launch %s: %.2f times as fast as the baseline (%.2f to %.2f, %d pairs of sessions)",
-                 f->items[i].launch->label, gain.median, gain.low, gain.high, gain.n);
-        if (bench_gain_clears(gain, s->options->margin) &&
-            (winner == f->items[0].launch || is_better(s, f->items[i].launch, winner)))
-            winner = f->items[i].launch;
+        const struct bench_knobs *x = f->items[i].launch;
+        struct bench_interval gain = gain_over(s, untouched, x, rivals);
+        log_info(s->log, "launch %s: %.2f times as fast as the baseline (%.2f to %.2f, %d pairs of sessions)", x->label,
+                 gain.median, gain.low, gain.high, gain.n);
+        if (!bench_gain_clears(gain, s->options->margin))
+            continue;
+        int more = bench_departs_more(x, winner);
+        if (winner == untouched || (more > 0   ? gain_over(s, winner, x, 1).low >= worth
+                                    : more < 0 ? gain_over(s, x, winner, 1).low < worth
+                                               : gain_over(s, winner, x, 1).median > 1))
+            winner = x;
     }
     return winner;
 }

@@ -237,16 +237,6 @@ static int screen_pair(struct bench_study *s, struct screening *f, double until_
     return rc;
 }
 
-/* Those that have died once get a second try: it may have been somebody else's doing. */
-static int screen_dead_again(struct bench_study *s, const struct screening *f, int n, double until_s, struct err *e)
-{
-    int rc = 0;
-    for (int i = 1; i < n && !rc && !bench_stopped(s); i++)
-        if (known_deaths(s->results, f->items[i].launch->label) == 1 && has_time(s, until_s))
-            rc = screen(s, f->items[i].launch, BENCH_SCREENING_ROUND, e);
-    return rc;
-}
-
 /* Settings that are tried together. */
 struct group {
     const struct bench_knobs **list;
@@ -354,7 +344,11 @@ static int screen_singles(struct bench_study *s, struct screening *f, double unt
     }
     if (!rc && !bench_stopped(s))
         rc = screen(s, f->items[0].launch, BENCH_AGAIN_ROUND, e);
-    return rc ? rc : screen_dead_again(s, f, n, until_s, e);
+    /* Those that have died once get a second try: it may have been somebody else's doing. */
+    for (int i = 1; i < n && !rc && !bench_stopped(s); i++)
+        if (known_deaths(s->results, f->items[i].launch->label) == 1 && has_time(s, until_s))
+            rc = screen(s, f->items[i].launch, BENCH_SCREENING_ROUND, e);
+    return rc;
 }
 
 static int screen_all(struct bench_study *s, struct screening *f, struct err *e)

@@ -63,35 +63,23 @@ struct session {
 
 /* ---- points ---- */
 
-/* Whether there is something left to prove, and this start has not. */
-static int contends(const struct session *v, const struct known_place *at)
-{
-    struct contender found[CONTENDERS];
-    const struct bench_point *p = candidates_point(v->known, at);
-    return p && candidates_contend(v->study, p, v->want->launch->label, found) > 0 &&
-           !known_of(v->study->results, at, found[0].call->label, v->want->round).samples;
-}
-
 static void add_point(struct session *v, struct bench_place place)
 {
     const struct bench_study *s = v->study;
     struct known_place at = bench_place_of(s, place, v->want->launch->label);
-    int known = !at.bytes || (v->mode == PROVING     ? !contends(v, &at)
-                              : v->mode == EXPLORING ? known_of(s->results, &at, BENCH_DEFAULT, v->want->round).samples
-                                                     : 0);
+    struct contender found[CONTENDERS] = {0};
+    int known = !at.bytes;
+    if (v->mode == PROVING && !known) { /* nothing is left to prove, or this start has */
+        const struct bench_point *p = candidates_point(v->known, &at);
+        known = !p || !candidates_contend(s, p, at.launch, found) ||
+                known_of(s->results, &at, found[0].call->label, v->want->round).samples;
+    } else if (v->mode == EXPLORING && !known) {
+        known = known_of(s->results, &at, BENCH_DEFAULT, v->want->round).samples;
+    }
     for (int i = 0; i < v->npoints; i++)
         known |= v->points[i].at.bytes == at.bytes && known_same(&v->points[i].at, &at);
     if (!known)
         v->points[v->npoints++] = (struct point){.at = at, .calls = bench_calls(s, place)};
-}
-
-static void add_size(struct session *v, int shape, int size)
-{
-    for (int coll = COLL_MEASURED - 1; coll >= 0; coll--) {
-        struct bench_place place = {coll, size, shape};
-        if (bench_calls(v->study, place) > 0)
-            add_point(v, place);
-    }
 }
 
 /* Data that changes choices, where there is an element for each rank. */
@@ -140,7 +128,9 @@ static void list_points(struct session *v)
         for (int part = 0; part < 2; part++)
             for (int first = 0; first < 2; first++)
                 for (int i = bounds[part] + first; i < bounds[part + 1]; i += 2)
-                    add_size(v, shape, i);
+                    for (int coll = COLL_MEASURED - 1; coll >= 0; coll--)
+                        if (bench_calls(v->study, (struct bench_place){coll, i, shape}) > 0)
+                            add_point(v, (struct bench_place){coll, i, shape});
     for (int shape = 0; shape < bench_count_shapes(v->study) && (v->want->full || v->mode == PROVING); shape++)
         add_variants(v, shape);
     if (v->mode == PROVING)
@@ -239,17 +229,6 @@ static void close_session(struct session *v, int kill)
     v->nwarm = 0;
 }
 
-/* Opens it. Where nodes were lost on the way, their agents are started anew, which brings back what was only killed. */
-static struct bench_session *open_here(struct session *v, struct err *e)
-{
-    struct bench_study *s = v->study;
-    struct bench_session *opened = s->engine->measures->open(&s->plan, v->want->launch, START_S, s->stop, e);
-    if (opened || e->code != BENCH_NODES_LOST || bench_stopped(s) || ++s->losses > LOSSES_LIMIT)
-        return opened;
-    log_warn(s->log, "%s; trying once more", e->text);
-    return s->engine->measures->open(&s->plan, v->want->launch, START_S, s->stop, e);
-}
-
 /* How long the whole run is to take, now that it is known what a start takes, or samples: said
  * where it is more than before, or `tell`. */
 static void take_time(struct bench_study *s, int tell)
@@ -283,7 +262,12 @@ static int open_session(struct session *v, struct err *e)
 {
     struct bench_study *s = v->study;
     double before_s = progress_now_s();
-    v->session = open_here(v, e);
+    v->session = s->engine->measures->open(&s->plan, v->want->launch, START_S, s->stop, e);
+    /* Where nodes were lost on the way, agents are started anew, which brings back what was only killed. */
+    if (!v->session && e->code == BENCH_NODES_LOST && !bench_stopped(s) && ++s->losses <= LOSSES_LIMIT) {
+        log_warn(s->log, "%s; trying once more", e->text);
+        v->session = s->engine->measures->open(&s->plan, v->want->launch, START_S, s->stop, e);
+    }
     if (!v->session)
         return e->code;
     s->time.start_s = fmax(s->time.start_s, progress_now_s() - before_s);

@@ -289,21 +289,19 @@ static double greatest_loss(struct env_point *const *at, int n, const char *labe
     return loss;
 }
 
-static const char *side_text(struct env_decisions *d, const struct env_shape *s)
-{
-    const char *text = s->others ? arena_printf(d->arena, "%d at once", s->others + 1) : "one alone";
-    return s->buffers ? arena_printf(d->arena, "%s, %s,", text, bench_buffers_name(s->buffers)) : text;
-}
-
 /* What each would choose, and what comes of it: both figures of both. */
 static const char *shared_text(struct env_decisions *d, const struct env_shape *const *of, struct env_point *const *at,
                                int n, const char *label)
 {
     const char *text = "a tuner cannot tell these calls apart: ";
-    for (int i = 0; i < n; i++)
-        text = arena_printf(d->arena, "%s%s would take %s (%.4g us) and gets %s (%.4g us)%s", text, side_text(d, of[i]),
+    for (int i = 0; i < n; i++) {
+        const char *side = of[i]->others ? arena_printf(d->arena, "%d at once", of[i]->others + 1) : "one alone";
+        if (of[i]->buffers)
+            side = arena_printf(d->arena, "%s, %s,", side, bench_buffers_name(of[i]->buffers));
+        text = arena_printf(d->arena, "%s%s would take %s (%.4g us) and gets %s (%.4g us)%s", text, side,
                             choice(at[i])->label, at[i]->options[at[i]->chosen].time_us.median, label,
                             at[i]->options[env_find_option(at[i], label)].time_us.median, i + 1 < n ? ", " : "");
+    }
     return text;
 }
 

@@ -90,11 +90,7 @@ static const char *local_owner(const struct topo_class *c, const struct topo_net
 }
 
 /* NCCL splits at ',' and ':' and gives '^' and '=' a meaning. */
-static int plain_name(const char *name)
-{
-    size_t n = strlen(name);
-    return n > 0 && n < 16 && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == n;
-}
+#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
 static struct env_setting env_socket_ifname_of(const struct topo_class *c, struct arena *a)
 {
@@ -105,12 +101,13 @@ static struct env_setting env_socket_ifname_of(const struct topo_class *c, struc
     int nown = 0, nforeign = 0;
     for (int i = 0; i < n; i++) {
         const char *owner = local_owner(c, devs[i]);
-        if (!owner) {
+        if (!owner)
             own = arena_printf(a, "%s%s%s", own, nown++ ? "," : "", devs[i]->name);
-        } else {
+        else
             foreign = arena_printf(a, "%s%s%s (%s)", foreign, nforeign++ ? ", " : "", devs[i]->name, owner);
-        }
-        if (!owner && !plain_name(devs[i]->name)) {
+        size_t length = strlen(devs[i]->name);
+        int plain = length > 0 && length < 16 && strspn(devs[i]->name, PLAIN) == length;
+        if (!owner && !plain) {
             s.why = arena_printf(a, "interface '%s' has a name that cannot be written as a setting", devs[i]->name);
             return s;
         }
@@ -177,14 +174,6 @@ static const struct local {
     {"NCCL_OOB_NET_IFNAME", has_netdev},
 };
 
-static const struct local *find_local(const char *name)
-{
-    for (size_t i = 0; i < sizeof locals / sizeof *locals; i++)
-        if (!strcmp(locals[i].name, name))
-            return &locals[i];
-    return NULL;
-}
-
 /* Whether a class has every device that the value names. */
 static int holds_for(const struct local *l, const char *value, const struct topo_class *c)
 {
@@ -235,10 +224,10 @@ void env_classes(struct env_decisions *d, const struct topology *t)
 {
     int measured = d->nsettings;
     for (int i = 0; i < measured && t->nclasses > 1; i++) {
-        const struct env_setting *s = &d->settings[i];
-        const struct local *l = s->value && !s->node_class ? find_local(s->name) : NULL;
-        if (l)
-            split(d, i, l, t);
+        const struct env_setting s = d->settings[i];
+        for (const struct local *l = locals; l < locals + sizeof locals / sizeof *locals && s.value; l++)
+            if (!s.node_class && !strcmp(l->name, s.name))
+                split(d, i, l, t);
     }
     socket_ifname(d, t);
 }
