@@ -238,9 +238,8 @@ static void compare_candidates(struct bench_point *p, const struct bench_points 
         }
         if (c->starts.n) {
             int lost = c->proof.lost;
-            c->proof = bench_gain_over_starts(c->starts.logs, c->starts.n, all->alike, all->confidence);
+            c->proof = bench_gain_over_starts(c->starts.logs, c->starts.n, all->alike, all->confidence, rivals);
             c->proof.lost = lost;
-            bench_gain_among(&c->proof, rivals);
         }
         if (from)
             c->gain = c->proof.n && is_default(&c->launch) ? c->proof : bench_gain(*from, c->time_us);

@@ -51,11 +51,10 @@ const char *bench_gain_text(struct arena *a, struct bench_interval gain);
 /* Times that a gain is looked at before one stops, each with a part of that. */
 #define BENCH_LOOKS 4
 
-/* Of what `n` starts say, a logarithm each in the order of time: mean and Student's interval. `alike` is the
- * correlation of a start with the next one, and its power that with later ones. And what is sure of one that is the
- * best of `rivals`. */
-struct bench_interval bench_gain_over_starts(const double *logs, int n, double alike, double confidence);
-void bench_gain_among(struct bench_interval *gain, int rivals);
+/* Of what `n` starts say, a logarithm each in the order of time: mean and Student's interval, and what is sure of a
+ * gain that is the best of `rivals`. `alike` is the correlation of a start with the next one, and its power that with
+ * later ones. */
+struct bench_interval bench_gain_over_starts(const double *logs, int n, double alike, double confidence, int rivals);
 
 /* One logarithm per start of a call, in order of time. */
 struct bench_starts {

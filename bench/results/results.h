@@ -53,10 +53,9 @@ struct bench_results {
     double budget_s;             /* what the run was begun with, as the first line has it; 0: nobody has named one */
 };
 
-/* Reads a journal. Broken lines are reported to `log` with their number and skipped; a file that is no journal at all
- * is an error. Free with bench_results_free. */
+/* Reads a journal, from a file or from text in memory (`path` is only named in errors). Broken lines are reported to
+ * `log` with their number and skipped; a file that is no journal at all is an error. Free with bench_results_free. */
 struct bench_results *bench_results_load(const char *path, struct log *log, struct err *e);
-/* The same from text in memory; `path` is only named in errors. */
 struct bench_results *bench_results_parse(const char *path, const char *text, size_t bytes, struct log *log,
                                           struct err *e);
 /* Adds all of a journal to `r`, in the same way. */

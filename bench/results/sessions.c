@@ -132,7 +132,13 @@ static double sum_correlations(int n, double alike)
     return sum;
 }
 
-struct bench_interval bench_gain_over_starts(const double *logs, int n, double alike, double confidence)
+/* Of the two sides together, so that one alone is wrong as often as may be. */
+static double confidence_among(int rivals)
+{
+    return 1 - 2 * BENCH_FALSE / BENCH_LOOKS / fmax(rivals, 1);
+}
+
+struct bench_interval bench_gain_over_starts(const double *logs, int n, double alike, double confidence, int rivals)
 {
     double mean = 0, squares = 0, low = INFINITY, high = -INFINITY;
     for (int i = 0; i < n; i++) {
@@ -150,24 +156,11 @@ struct bench_interval bench_gain_over_starts(const double *logs, int n, double a
         double half = stats_student_t(v.worth - 1, confidence) * v.error;
         v.low = exp(mean - half);
         v.high = exp(mean + half);
-        bench_gain_among(&v, 1);
+        /* Starts that are worth less than two independent ones prove nothing. */
+        if (v.worth >= 2)
+            v.sure = v.median * exp(-stats_student_t(v.worth - 1, confidence_among(rivals)) * v.error);
     }
     return n ? v : (struct bench_interval){0};
-}
-
-/* Of the two sides together, so that one alone is wrong as often as may be. */
-static double confidence_among(int rivals)
-{
-    return 1 - 2 * BENCH_FALSE / BENCH_LOOKS / fmax(rivals, 1);
-}
-
-void bench_gain_among(struct bench_interval *gain, int rivals)
-{
-    double confidence = confidence_among(rivals);
-    /* Starts that are worth less than two independent ones prove nothing. */
-    gain->sure = gain->n > 2 && gain->worth >= 2
-                     ? gain->median * exp(-stats_student_t(gain->worth - 1, confidence) * gain->error)
-                     : 0;
 }
 
 /* Starts that deviate by less are as good as equal: what they have in common is rounding. */
@@ -294,7 +287,8 @@ struct bench_interval bench_sessions_gain(const struct bench_candidate *const *f
     for (int i = 0; i < pairs; i++) /* sessions that were cut short compare other points */
         if (2 * counts[i] >= most)
             gains[kept++] = gains[i];
-    struct bench_interval v = bench_gain_over_starts(gains, kept, 0, 1 - (1 - confidence) / (rivals > 1 ? rivals : 1));
+    struct bench_interval v =
+        bench_gain_over_starts(gains, kept, 0, 1 - (1 - confidence) / (rivals > 1 ? rivals : 1), 1);
     v.sure = v.low; /* of few launches one is chosen, of many calls many are */
     return v;
 }

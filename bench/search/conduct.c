@@ -289,21 +289,6 @@ static int drop_needed(const struct bench_study *s, struct screening *f)
     return open && kept > 2;
 }
 
-/* Of the launches in `f` behind the first two the best that beats the default; NULL: none does. */
-static const struct bench_knobs *best_without(const struct bench_study *s, const struct screening *f, int rivals)
-{
-    const struct bench_knobs *best = NULL;
-    double most = 0;
-    for (int i = 2; i < f->count; i++) {
-        struct bench_interval gain = gain_over(s, f->items[0].launch, f->items[i].launch, rivals);
-        if (!bench_gain_clears(gain, s->options->margin) || gain.median <= most)
-            continue;
-        most = gain.median;
-        best = f->items[i].launch;
-    }
-    return best;
-}
-
 /* Leaving settings out: until when, and what it has come to. */
 struct leaving {
     double until_s;
@@ -334,7 +319,15 @@ static int try_without(struct bench_study *s, struct leaving *l, const struct be
         rc = run_round(s, &f, l->round++, 0, e);
         open = drop_needed(s, &f);
     }
-    const struct bench_knobs *less = rc || bench_stopped(s) ? NULL : best_without(s, &f, l->rivals);
+    const struct bench_knobs *less = NULL;
+    double most = 0;
+    for (int i = 2; i < f.count && !rc && !bench_stopped(s); i++) { /* the best of those left that beats the default */
+        struct bench_interval gain = gain_over(s, f.items[0].launch, f.items[i].launch, l->rivals);
+        if (bench_gain_clears(gain, s->options->margin) && gain.median > most) {
+            most = gain.median;
+            less = f.items[i].launch;
+        }
+    }
     if (less)
         log_info(s->log, "launch %s is as fast as %s", less->label, l->launch->label);
     l->launch = less ? less : l->launch;

@@ -170,21 +170,15 @@ static int exchange_of(const struct bench_study *s)
                                                             : 0;
 }
 
-/* AllReduce where it is asked for. AllToAll goes other ways through the network, and is asked besides. */
-static int first_coll(const struct bench_study *s)
+/* Spread over the sizes of AllReduce, where it is asked for: the smallest, the largest, two between. AllToAll goes
+ * other ways through the network, and is asked besides: the last two of those. */
+static int spread_out(const struct bench_study *s, struct bench_place places[BENCH_SCREENING_POINTS])
 {
-    int coll = COLL_ALLREDUCE;
+    int n = 0, coll = COLL_ALLREDUCE, exchange = exchange_of(s), last = s->nsizes - 1;
     while (coll > 0 && !(s->options->collectives & 1u << coll))
         coll--;
     if (!(s->options->collectives & 1u << coll))
-        coll = exchange_of(s) ? exchange_of(s) : COLL_SENDRECV;
-    return coll;
-}
-
-/* Spread over the sizes: the smallest, the largest, two between; of AllToAll the last two of those. */
-static int spread_out(const struct bench_study *s, struct bench_place places[BENCH_SCREENING_POINTS])
-{
-    int n = 0, coll = first_coll(s), exchange = exchange_of(s), last = s->nsizes - 1;
+        coll = exchange ? exchange : COLL_SENDRECV;
     for (int k = 0, before = -1; k < 4; k++) {
         int i = (last * k + 1) / 3;
         if (i > before)

@@ -2,14 +2,12 @@
  *
  * A decision is made in two steps, because a launch setting holds for a whole process while a call setting may differ
  * from size to size:
- *   1. the launch: per engine, the candidate whose gain over the baseline launch clears the margin, and of several the
- *      fastest, but one that departs further from the baseline (more settings, a shorter list of interfaces)
- *      only where its gain over the other clears the margin too;
- *   2. the calls: per collective and size within that launch, the candidate whose gain over the launch's own default
- *      clears the margin. Neighbouring sizes with the same choice become one range,
- *      which is without end where the largest sizes say so (envgen/decide/steps.h).
- * A gain clears the margin when the lower end of its interval does and, for a call, at least five samples of either
- * side stand behind it. Everything else stays at the library's default. */
+ *   1. the launch: per engine, the fastest of those whose gain over the baseline launch clears the margin; one that
+ *      departs further from the baseline (more settings, a shorter list of interfaces) has to clear it over the other;
+ *   2. the calls: per collective and size within that launch, the fastest of those whose gain over the launch's own
+ *      default clears the margin. Neighbouring sizes with the same choice become one range, which is without end where
+ *      the largest sizes say so (calls.c).
+ * bench_gain_clears is the rule. Everything else stays at the library's default. */
 #pragma once
 
 #include <stdint.h>
@@ -51,8 +49,8 @@ const char *env_gain_sentence(struct arena *a, const struct env_shape *s, int co
 
 /* ---- the variables of a profile. ---- */
 
-/* The variables: OpenMPI's from the decisions and their rules, NCCL's from them, the fabric (NULL: not measured) and
- * the topology. Call after env_decide. Error: a launch setting that may not be written into a file. */
+/* OpenMPI's from the decisions and their rules, NCCL's from them, the fabric (NULL: not measured) and the topology.
+ * Call after env_decide. Error: a launch setting that may not be written into a file. */
 struct env_rules;
 int env_settings(struct env_decisions *d, const struct env_rules *rules, const struct topology *t,
                  struct verbs_fabric *fabric, struct err *e);

@@ -27,16 +27,6 @@ struct tally {
     double least; /* part of the host memory's bandwidth */
 };
 
-static int gpu_end(const struct topo_class *c, const struct path_matrix *m, const struct verbs_fabric_gpu *g)
-{
-    for (int i = 0; i < m->ngpus; i++) {
-        const char *pci = c->objects[m->ends[i].object].pci;
-        if (pci && !strcmp(pci, g->pci))
-            return i;
-    }
-    return -1;
-}
-
 /* The index into levels; -1 unknown, or of no interest. */
 static int level_of(const struct topology *t, const int *classes, const struct verbs_fabric *f,
                     const struct verbs_fabric_gpu *g)
@@ -47,7 +37,11 @@ static int level_of(const struct topology *t, const int *classes, const struct v
         return -1;
     const struct topo_class *c = &t->classes[class_index];
     const struct path_matrix *m = path_matrix(c, f->arena);
-    int gpu = gpu_end(c, m, g), nic = path_end_of(m, arena_strndup(f->arena, port, (size_t)(colon - port)));
+    int gpu = -1, nic = path_end_of(m, arena_strndup(f->arena, port, (size_t)(colon - port)));
+    for (int i = 0; i < m->ngpus && gpu < 0; i++) {
+        const char *pci = c->objects[m->ends[i].object].pci;
+        gpu = pci && !strcmp(pci, g->pci) ? i : -1;
+    }
     for (int i = 0; gpu >= 0 && nic >= 0 && i < LEVELS; i++)
         if (path_between(m, gpu, nic)->class_ == levels[i].distance)
             return i;

@@ -140,16 +140,6 @@ static void apply(const char *name, const char *value, struct nccl_setup *s, str
         *s = before;
 }
 
-static void apply_settings(const struct env_decisions *d, const char *node_class, struct nccl_setup *s, struct arena *a)
-{
-    for (int i = 0; i < d->nsettings; i++) {
-        const struct env_setting *set = &d->settings[i];
-        if (!strcmp(set->family, BENCH_FAMILY_NCCL) && set->value &&
-            (!set->node_class || !strcmp(set->node_class, node_class)))
-            apply(set->name, set->value, s, a);
-    }
-}
-
 static void apply_predicted(const struct env_decisions *d, struct nccl_setup *s, struct arena *a)
 {
     for (int i = 0; i < d->nshapes; i++) {
@@ -172,7 +162,11 @@ int env_model_setup(const struct env_decisions *d, const struct topology *t, int
         return -1;
     if (under >= ENV_UNDER_CHOICES)
         apply_predicted(d, s, a);
-    if (under >= ENV_UNDER_SETTINGS)
-        apply_settings(d, t->classes[index].name, s, a);
+    for (int i = 0; i < d->nsettings && under >= ENV_UNDER_SETTINGS; i++) {
+        const struct env_setting *set = &d->settings[i];
+        if (!strcmp(set->family, BENCH_FAMILY_NCCL) && set->value &&
+            (!set->node_class || !strcmp(set->node_class, t->classes[index].name)))
+            apply(set->name, set->value, s, a);
+    }
     return 0;
 }

@@ -111,22 +111,16 @@ static struct env_setting *known(struct env_decisions *d, const char *name, cons
     return NULL;
 }
 
-static const char *releases_text(struct arena *a, const struct fact *f)
-{
-    char from[ENV_VERSION], to[ENV_VERSION];
-    if (!f->from && !f->to)
-        return "";
-    if (!f->to)
-        return arena_printf(a, ", NCCL %s and later", env_version_text(from, f->from));
-    return arena_printf(a, ", NCCL up to %s", env_version_text(to, f->to));
-}
-
 static void add_fact(struct env_decisions *d, const char *people, const struct fact *f, const char *node_class,
                      const char *own)
 {
     struct env_setting *there = known(d, f->name, node_class);
     int other = own && strcmp(own, f->value) != 0, set;
-    const char *about = arena_printf(d->arena, "%s%s; %s", people, releases_text(d->arena, f), f->source);
+    char from[ENV_VERSION], to[ENV_VERSION];
+    const char *about = f->to     ? arena_printf(d->arena, ", NCCL up to %s", env_version_text(to, f->to))
+                        : f->from ? arena_printf(d->arena, ", NCCL %s and later", env_version_text(from, f->from))
+                                  : "";
+    about = arena_printf(d->arena, "%s%s; %s", people, about, f->source);
     struct env_setting s = {.family = "nccl", .name = f->name, .source = ENV_SOURCE_SITE, .node_class = node_class};
     if ((f->to && d->nccl_low > f->to) || (f->from && d->nccl_high < f->from)) /* for none of the releases */
         return;

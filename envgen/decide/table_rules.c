@@ -9,17 +9,11 @@
 #include "core/units.h"
 #include "tuner/table/table.h"
 
-/* Rules by collective and size. */
-struct segment {
-    struct env_table_rule **rules;
-    int nrules;
-};
-
 /* Shapes of one engine with the same number of ranks a node, by nodes. */
 struct series {
     int per_node, buffers;
     const struct env_shape **shapes;
-    struct segment *own; /* one a shape */
+    struct env_table_rules *own; /* by collective and size, one a shape */
     int count;
 };
 
@@ -64,14 +58,14 @@ static int read_call(const struct bench_knobs *call, struct env_table_rule *rule
     return 0;
 }
 
-/* ---- segments ---- */
+/* ---- many of them ---- */
 
-static struct env_table_rule *add_rule(struct builder *b, struct segment *s, struct env_table_rule rule)
+static struct env_table_rule *add_rule(struct builder *b, struct env_table_rules *s, struct env_table_rule rule)
 {
     struct env_table_rule *copy = ARENA_NEW(b->arena, struct env_table_rule);
     *copy = rule;
-    s->rules = arena_grow(b->arena, s->rules, (size_t)s->nrules, sizeof(struct env_table_rule *));
-    s->rules[s->nrules++] = copy;
+    s->items = arena_grow(b->arena, s->items, (size_t)s->count, sizeof(struct env_table_rule *));
+    s->items[s->count++] = copy;
     return copy;
 }
 
@@ -89,9 +83,10 @@ static int reg_buff_of(const struct env_shape *s)
 }
 
 /* Of one shape: a rule for every range that does not stay with the default. */
-static int shape_segment(struct builder *b, const struct env_shape *s, enum env_basis basis, struct segment *out)
+static int rules_of_shape(struct builder *b, const struct env_shape *s, enum env_basis basis,
+                          struct env_table_rules *out)
 {
-    *out = (struct segment){0};
+    *out = (struct env_table_rules){0};
     int reg_buff = basis == ENV_PREDICTED ? -1 : reg_buff_of(s);
     for (int c = 0; c < s->ncolls; c++)
         for (int i = 0; i < s->colls[c].nranges; i++) {
@@ -114,14 +109,15 @@ static int same_action(const struct env_table_rule *x, const struct env_table_ru
            x->chunk_bytes == y->chunk_bytes;
 }
 
-/* The rules on which two segments agree, for the nodes between them. Both are sorted by collective and size. */
-static struct segment agreement(struct builder *b, const struct segment *x, const struct segment *y)
+/* The rules on which two shapes agree, for the nodes between them. Both are sorted by collective and size. */
+static struct env_table_rules agreement(struct builder *b, const struct env_table_rules *x,
+                                        const struct env_table_rules *y)
 {
-    struct segment out = {0};
-    for (int i = 0, k = 0; i < x->nrules && k < y->nrules;) {
-        const struct env_table_rule *p = x->rules[i], *q = y->rules[k];
+    struct env_table_rules out = {0};
+    for (int i = 0, k = 0; i < x->count && k < y->count;) {
+        const struct env_table_rule *p = x->items[i], *q = y->items[k];
         if (p->coll == q->coll && p->min_bytes <= q->max_bytes && q->min_bytes <= p->max_bytes && same_action(p, q)) {
-            struct env_table_rule rule = *p, *last = out.nrules ? out.rules[out.nrules - 1] : NULL;
+            struct env_table_rule rule = *p, *last = out.count ? out.items[out.count - 1] : NULL;
             rule.min_bytes = p->min_bytes > q->min_bytes ? p->min_bytes : q->min_bytes;
             rule.max_bytes = p->max_bytes < q->max_bytes ? p->max_bytes : q->max_bytes;
             if (last && last->coll == rule.coll && same_action(last, &rule) && last->max_bytes + 1 == rule.min_bytes)
@@ -150,24 +146,24 @@ static int is_free(const struct env_decisions *d, int per_node, int low, int hig
     return 1;
 }
 
-static void emit(struct builder *b, const struct segment *s)
+static void emit(struct builder *b, const struct env_table_rules *s)
 {
-    for (int i = 0; i < s->nrules; i++) {
+    for (int i = 0; i < s->count; i++) {
         b->out->items = arena_grow(b->arena, b->out->items, (size_t)b->out->count, sizeof *b->out->items);
-        b->out->items[b->out->count++] = s->rules[i];
+        b->out->items[b->out->count++] = s->items[i];
     }
 }
 
 /* ---- a series ---- */
 
 /* Rules on which both neighbours agree, for the nodes from `low` to `high`, in boxes below a factor of two. */
-static void fill(struct builder *b, const struct series *s, const struct segment *rules, int low, int high)
+static void fill(struct builder *b, const struct series *s, const struct env_table_rules *rules, int low, int high)
 {
     for (int64_t from = low, to; from <= high; from = to + 1) {
-        struct segment box = {0};
+        struct env_table_rules box = {0};
         to = 2 * from - 1 < high ? 2 * from - 1 : high;
-        for (int i = 0; i < rules->nrules && is_free(b->d, s->per_node, (int)from, (int)to); i++) {
-            struct env_table_rule *rule = add_rule(b, &box, *rules->rules[i]);
+        for (int i = 0; i < rules->count && is_free(b->d, s->per_node, (int)from, (int)to); i++) {
+            struct env_table_rule *rule = add_rule(b, &box, *rules->items[i]);
             rule->nodes_low = (int)from;
             rule->nodes_high = (int)to;
             rule->ranks_low = (int)from * s->per_node;
@@ -184,7 +180,7 @@ static void write_series(struct builder *b, const struct series *s)
         emit(b, &s->own[i]);
         int low = i ? s->shapes[i - 1]->nodes : 0, high = s->shapes[i]->nodes;
         if (low > 1 && high > low + 1) {
-            struct segment between = agreement(b, &s->own[i - 1], &s->own[i]);
+            struct env_table_rules between = agreement(b, &s->own[i - 1], &s->own[i]);
             fill(b, s, &between, low + 1, high - 1);
         }
     }
@@ -237,7 +233,7 @@ static int add_measured(struct builder *b)
         mine->shapes = arena_grow(b->arena, mine->shapes, (size_t)mine->count, sizeof(struct env_shape *));
         mine->own = arena_grow(b->arena, mine->own, (size_t)mine->count, sizeof *mine->own);
         mine->shapes[mine->count] = s;
-        int rc = shape_segment(b, s, ENV_MEASURED, &mine->own[mine->count++]);
+        int rc = rules_of_shape(b, s, ENV_MEASURED, &mine->own[mine->count++]);
         if (rc)
             return rc;
     }
@@ -255,8 +251,8 @@ static int add_predicted(struct builder *b)
         for (int k = 0; k < b->d->nshapes; k++)
             skip |= bench_evidence_of(b->d->shapes[k].engine) == BENCH_ON_GPUS && b->d->shapes[k].nodes == s->nodes &&
                     b->d->shapes[k].ranks == s->ranks;
-        struct segment own = {0};
-        int rc = skip ? 0 : shape_segment(b, s, ENV_PREDICTED, &own);
+        struct env_table_rules own = {0};
+        int rc = skip ? 0 : rules_of_shape(b, s, ENV_PREDICTED, &own);
         if (rc)
             return rc;
         emit(b, &own);
@@ -279,13 +275,6 @@ static int by_basis(const void *a, const void *b)
     return c ? c : (x->min_bytes > y->min_bytes) - (x->min_bytes < y->min_bytes);
 }
 
-static int same_calls(const struct env_table_rule *x, const struct env_table_rule *y)
-{
-    return x->coll == y->coll && x->min_bytes == y->min_bytes && x->max_bytes == y->max_bytes && same_action(x, y) &&
-           x->nodes_low == y->nodes_low && x->nodes_high == y->nodes_high && x->ranks_low == y->ranks_low &&
-           x->ranks_high == y->ranks_high && x->basis == y->basis;
-}
-
 /* A rule for plain buffers and the same for registered ones are one for both, in the place of the latter: what comes
  * before that goes on coming first. */
 static void join_buffers(struct env_table_rules *rules)
@@ -293,7 +282,10 @@ static void join_buffers(struct env_table_rules *rules)
     struct env_table_rule **all = rules->items;
     for (int i = 0; i < rules->count; i++)
         for (int k = 0; k < i && all[i] && all[i]->reg_buff >= 0; k++) {
-            if (!all[k] || !same_calls(all[k], all[i]))
+            const struct env_table_rule *x = all[k], *y = all[i];
+            if (!x || x->coll != y->coll || x->min_bytes != y->min_bytes || x->max_bytes != y->max_bytes ||
+                !same_action(x, y) || x->nodes_low != y->nodes_low || x->nodes_high != y->nodes_high ||
+                x->ranks_low != y->ranks_low || x->ranks_high != y->ranks_high || x->basis != y->basis)
                 continue;
             if (all[k]->reg_buff == !all[i]->reg_buff) {
                 all[i]->reg_buff = -1;

@@ -109,8 +109,7 @@ TEST_CASE(what_clears)
         double logs[8];
         for (int k = 0; k < cases[i].n; k++)
             logs[k] = log(1 + cases[i].percent[k] / 100);
-        struct bench_interval g = bench_gain_over_starts(logs, cases[i].n, 0, 0.95);
-        bench_gain_among(&g, cases[i].rivals);
+        struct bench_interval g = bench_gain_over_starts(logs, cases[i].n, 0, 0.95, cases[i].rivals);
         g.lost = cases[i].lost;
         if (bench_gain_clears(g, 0.03) != cases[i].clears)
             fail_msg("case %zu: %.3f (%.3f to %.3f), sure of %.3f", i, g.median, g.low, g.high, g.sure);
@@ -140,8 +139,8 @@ static double alike_where(int lasts, int n)
 TEST_CASE(starts_that_share_a_spell)
 {
     const double logs[] = {0.10, 0.11, 0.10, 0.12, 0.11};
-    struct bench_interval apart = bench_gain_over_starts(logs, 5, 0, 0.95),
-                          alike = bench_gain_over_starts(logs, 5, 0.6, 0.95);
+    struct bench_interval apart = bench_gain_over_starts(logs, 5, 0, 0.95, 1),
+                          alike = bench_gain_over_starts(logs, 5, 0.6, 0.95, 1);
     assert_near(apart.worth, 5, 1e-9);
     assert_true(alike.worth < 2.5);
     assert_true(log(alike.high / alike.low) > 3 * log(apart.high / apart.low));
@@ -162,7 +161,7 @@ TEST_CASE(starts_that_share_a_spell)
     /* One call alone, of a log of six runs, that goes down by a tenth of a per cent each time. */
     const double down[] = {0.692, 0.691, 0.690, 0.689, 0.688, 0.687};
     double few = bench_starts_alike(&(struct bench_starts){down, 6}, 1);
-    assert_true(bench_gain_clears(bench_gain_over_starts(down, 6, few, 0.95), 0.03));
+    assert_true(bench_gain_clears(bench_gain_over_starts(down, 6, few, 0.95, 1), 0.03));
 }
 
 /* The lower quartile of what was measured in a round, of as many as there are. */
@@ -237,7 +236,7 @@ TEST_CASE(a_gain_clears_above_the_smallest)
 {
     static const double starts[] = {0.02, -0.01, 0.03, 0, -0.04, 0.01, -0.02, 0.01};
     double logs[8];
-    struct bench_candidate c = {.proof = bench_gain_over_starts(starts, 8, 0, 0.95)};
+    struct bench_candidate c = {.proof = bench_gain_over_starts(starts, 8, 0, 0.95, 1)};
     struct bench_point point = {.candidates = &c, .ncandidates = 1};
     const struct bench_points points = {.items = &point, .count = 1, .confidence = 0.95};
     const struct bench_noise noise = bench_noise_of(&points), bad = {0.3, 1, 1, 0.95}, still = {0.002, 1, 1, 0.95};
@@ -250,7 +249,7 @@ TEST_CASE(a_gain_clears_above_the_smallest)
     for (int above = 0; above < 2; above++) {
         for (int i = 0; i < 8; i++)
             logs[i] = starts[i] + log(smallest) + (above ? 1e-4 : -1e-4);
-        assert_int_equal(bench_gain_clears(bench_gain_over_starts(logs, 8, 0, 0.95), 0.03), above);
+        assert_int_equal(bench_gain_clears(bench_gain_over_starts(logs, 8, 0, 0.95, 1), 0.03), above);
     }
 }
 
