@@ -13,32 +13,27 @@
 #include "core/json.h"
 #include "core/trust.h"
 
-/* One write and a sync, or the file as it was before. */
-static int put_lines(struct bench_journal *j, const char *text, size_t n, struct err *e)
+/* What `lines` holds: one write and a sync, or the file as it was before. */
+static int put_lines(struct bench_journal *j, struct file_out *lines, struct err *e)
 {
     struct stat before, there;
-    int known = !fstat(j->fd, &before) && S_ISREG(before.st_mode);
+    int known = !fstat(j->fd, &before) && S_ISREG(before.st_mode), rc = 0;
     ssize_t written;
-    if (known && (stat(j->path, &there) || there.st_ino != before.st_ino || there.st_dev != before.st_dev))
-        return err_set(e, ERR_FAILED, "%s: was removed or replaced while it was being written", j->path);
+    file_out_flush(lines);
+    if (known && (stat(j->path, &there) || there.st_ino != before.st_ino || there.st_dev != before.st_dev)) {
+        rc = err_set(e, ERR_FAILED, "%s: was removed or replaced while it was being written", j->path);
+        goto out;
+    }
     do
-        written = write(j->fd, text, n);
+        written = write(j->fd, lines->data, lines->bytes);
     while (written < 0 && errno == EINTR);
-    if (written >= 0 && (size_t)written < n)
+    if (written >= 0 && (size_t)written < lines->bytes)
         errno = ENOSPC;
-    int rc = written < 0 || (size_t)written < n || (known && fdatasync(j->fd))
-                 ? err_errno(e, "%s: cannot be written", j->path)
-                 : 0;
+    if (written < 0 || (size_t)written < lines->bytes || (known && fdatasync(j->fd)))
+        rc = err_errno(e, "%s: cannot be written", j->path);
     if (rc && known && ftruncate(j->fd, before.st_size))
         rc = err_errno(e, "%s: holds a broken last line that cannot be removed", j->path);
-    return rc;
-}
-
-/* Writes what `lines` holds. */
-static int finish_lines(struct bench_journal *j, struct file_out *lines, struct err *e)
-{
-    file_out_flush(lines);
-    int rc = put_lines(j, lines->data, lines->bytes, e);
+out:
     file_out_abandon(lines);
     return rc;
 }
@@ -61,7 +56,7 @@ static int begin(struct bench_journal *j, const char *topology_hash, double budg
         cJSON_AddNumberToObject(doc, "budget_s", budget_s);
     json_print_line(doc, line.stream);
     cJSON_Delete(doc);
-    return finish_lines(j, &line, e);
+    return put_lines(j, &line, e);
 }
 
 /* Checks what is there, leaves it ending in a whole line, and reads it. */
@@ -146,7 +141,7 @@ int bench_journal_append(struct bench_journal *j, const struct bench_result *r, 
         bench_results_add(j->results, doc, j->path, j->results->lines + 1 + i, &unread);
         cJSON_Delete(doc);
     }
-    int rc = finish_lines(j, &lines, e);
+    int rc = put_lines(j, &lines, e);
     if (rc)
         j->results->count = before;
     else
@@ -164,7 +159,7 @@ int bench_journal_append_noise(struct bench_journal *j, const struct findings *n
     cJSON *doc = cJSON_CreateObject();
     findings_add_json(doc, "noise", noise->list, noise->n);
     json_print_line(doc, line.stream);
-    int rc = finish_lines(j, &line, e);
+    int rc = put_lines(j, &line, e);
     if (!rc)
         bench_results_add(j->results, doc, j->path, ++j->results->lines, NULL);
     cJSON_Delete(doc);

@@ -1,4 +1,4 @@
-/* Decisions: grouping of the points by shape. The steps themselves are in launch.c, calls.c and agree.c. */
+/* Decisions: grouping of the points by shape. The steps themselves are in launch.c and calls.c. */
 #include "envgen/decide/decide.h"
 
 #include <string.h>

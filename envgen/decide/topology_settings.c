@@ -148,40 +148,26 @@ struct env_setting env_socket_ifname(const struct topology *t, struct arena *a)
 
 /* ---- classes of nodes ---- */
 
-static int has_port(const struct topo_class *c, const struct env_devices *list, const struct env_device *entry)
-{
-    for (int i = 0; i < c->nports; i++)
-        if (env_device_matches(list, entry, c->ports[i].hca, c->ports[i].port))
-            return 1;
-    return 0;
-}
-
-static int has_netdev(const struct topo_class *c, const struct env_devices *list, const struct env_device *entry)
-{
-    for (int i = 0; i < c->nnetdevs; i++)
-        if (env_device_matches(list, entry, c->netdevs[i].name, -1))
-            return 1;
-    return 0;
-}
-
-/* The node-local variables, and whether a class has a device that their lists name. */
+/* The node-local variables: lists of ports, or of interfaces. */
 static const struct local {
     const char *name;
-    int (*has)(const struct topo_class *c, const struct env_devices *list, const struct env_device *entry);
-} locals[] = {
-    {"NCCL_IB_HCA", has_port},
-    {"NCCL_SOCKET_IFNAME", has_netdev},
-    {"NCCL_OOB_NET_IFNAME", has_netdev},
-};
+    int is_port;
+} locals[] = {{"NCCL_IB_HCA", 1}, {"NCCL_SOCKET_IFNAME", 0}, {"NCCL_OOB_NET_IFNAME", 0}};
 
 /* Whether a class has every device that the value names. */
 static int holds_for(const struct local *l, const char *value, const struct topo_class *c)
 {
     struct env_devices list;
     env_parse_devices(value, &list);
-    for (int i = 0; i < list.count && !list.exclude; i++)
-        if (!l->has(c, &list, &list.list[i]))
+    for (int i = 0, found; i < list.count && !list.exclude; i++) {
+        found = 0;
+        for (int k = 0; k < c->nports && l->is_port; k++)
+            found |= env_device_matches(&list, &list.list[i], c->ports[k].hca, c->ports[k].port);
+        for (int k = 0; k < c->nnetdevs && !l->is_port; k++)
+            found |= env_device_matches(&list, &list.list[i], c->netdevs[k].name, -1);
+        if (!found)
             return 0;
+    }
     return 1;
 }
 
