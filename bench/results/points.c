@@ -178,7 +178,8 @@ static void list_starts(struct bench_candidate *c, const struct bench_result *co
     for (int i = 0, round = -1; i < n; i++) {
         int paired = r[i]->nbeside && r[i]->nbeside == r[i]->ntimes;
         struct start s;
-        /* What was measured while calls were chosen, or a run of another program has said already, counts for nothing. */
+        /* What was measured while calls were chosen, or a run of another program has said already, counts for nothing.
+         */
         int skip = !paired && (r[i]->over_default > 0 || r[i]->nbeside || r[i]->round == round);
         if (r[i]->status > BENCH_DROPPED || r[i]->low_us > 0 || skip ||
             !(paired ? start_of_pairs(r[i], p->pool, p->scratch, &s) : start_of_rounds(r[i], defaults, p, &s)))
