@@ -196,8 +196,9 @@ check "the manual page is there" test -s "$(sed -n 's/.*man -l //p' "$scratch/ru
 open_end() { # without a budget: one time, and that it may be longer; ^C says how to go on
     "$bin" tune -o "$scratch/open" 2>"$scratch/open.txt" &
     local pid=$!
-    for _ in $(seq 600); do grep -q measuring "$scratch/open.txt" && break || sleep 0.1; done
-    kill -INT $pid && wait $pid
+    timeout 60 sh -c "until grep -q measuring '$scratch/open.txt'; do sleep 0.1; done"
+    kill -INT "$pid"
+    wait "$pid"
     [ $? = 130 ] && grep -q "measuring .* for 60 s, or longer where a start is slow (at most 1 h), with" "$scratch/open.txt" &&
         grep -q "interrupted; .*tune --resume -o $scratch/open. goes on$" "$scratch/open.txt"
 }
