@@ -1,6 +1,5 @@
 /* Private to the diagnose files: input, step series, words, and what each reader keeps between lines. */
-#ifndef ADVISE_DIAGNOSE_DIAGNOSE_INTERNAL_H
-#define ADVISE_DIAGNOSE_DIAGNOSE_INTERNAL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -542,4 +541,23 @@ double diag_timeline_us(const struct diag_timeline *t, unsigned mask, unsigned b
 void diag_summarise(struct diagnosis *d); /* series -> result.sources */
 void diag_judge(struct diagnosis *d);     /* result -> verdict and findings */
 
-#endif
+/* ---- the catalogue of messages: which entry a line is, and what the entry says ---- */
+
+/* Role of a message in a failure: its cause, a wrong call, a state that NCCL does not expect, something that follows
+ * from a failure elsewhere, or no failure at all. The earlier ones win. */
+enum message_kind { MESSAGE_CAUSE, MESSAGE_CALL, MESSAGE_INTERNAL, MESSAGE_ECHO, MESSAGE_NOTE };
+
+struct message {
+    const char *id;
+    enum message_kind kind;
+    int area;                  /* the heading it stands under */
+    const char *since, *until; /* NCCL releases whose sources print it; "" for another program's */
+    const char *fragments;     /* "a*b|c" */
+    const char *means, *causes, *check, *remedy;
+};
+
+size_t message_count(void);
+const struct message *message_at(size_t i);
+
+/* The first entry that a line is, -1: none. `is_warning`: the line is a warning of NCCL, RCCL or a plugin. */
+int message_of(const char *line, int is_warning);

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advise/diagnose/messages.h"
 #include "advise/diagnose/rules.h"
 #include "core/finding.h"
 

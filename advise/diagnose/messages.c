@@ -1,11 +1,9 @@
 /* Finds a line in the catalogue of messages in one pass over its bytes. */
-#include "advise/diagnose/messages.h"
+#include "advise/diagnose/diagnose_internal.h"
 
 #include <ctype.h>
 #include <pthread.h>
 #include <string.h>
-
-#include "advise/diagnose/diagnose.h"
 
 enum area { LAUNCH, SOCKET, IB, MEMORY, P2P, NVLINK, TOPOLOGY, PLUGIN, CALLS, DEVICE, TORCH, KERNEL, OTHER, AREAS };
 

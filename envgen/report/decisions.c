@@ -298,23 +298,15 @@ static void draw_plot(struct report *r, struct plot *p, const struct env_shape *
     fputs("</svg><output></output></figure>\n", p->out);
 }
 
-void report_draw_gain(struct report *r, const struct env_shape *shape, const struct env_coll *c, FILE *out)
+void report_draw_sizes(struct report *r, const struct env_shape *shape, const struct env_coll *c, int is_busbw,
+                       FILE *out)
 {
-    struct plot p = {.out = out, .unit = "x", .legend = "gain over baseline"};
+    struct plot p = {.out = out, .unit = is_busbw ? "" : "x"};
+    p.legend = is_busbw ? "bus bandwidth in GB/s" : "gain over baseline";
     const struct report_size *sizes = sizes_of(r, c, &p.n);
     p.points = arena_alloc(r->a, ((size_t)p.n + 1) * sizeof *p.points);
     for (int i = 0; i < p.n; i++)
-        p.points[i] = point_of(r, &sizes[i]);
-    draw_plot(r, &p, shape, c);
-}
-
-void report_draw_busbw(struct report *r, const struct env_shape *shape, const struct env_coll *c, FILE *out)
-{
-    struct plot p = {.out = out, .unit = "", .legend = "bus bandwidth in GB/s"};
-    const struct report_size *sizes = sizes_of(r, c, &p.n);
-    p.points = arena_alloc(r->a, ((size_t)p.n + 1) * sizeof *p.points);
-    for (int i = 0; i < p.n; i++)
-        p.points[i] = busbw_point_of(r, shape, c->coll, &sizes[i]);
+        p.points[i] = is_busbw ? busbw_point_of(r, shape, c->coll, &sizes[i]) : point_of(r, &sizes[i]);
     draw_plot(r, &p, shape, c);
 }
 
@@ -329,7 +321,7 @@ static void draw_calls(struct report *r, FILE *out)
         page_put(out, "h3", arena_printf(r->a, "%s on %s", s->library, env_shape_text(r->a, s)));
         fputs("<div class=\"plots\">\n", out);
         for (int c = 0; c < s->ncolls; c++)
-            report_draw_gain(r, s, &s->colls[c], out);
+            report_draw_sizes(r, s, &s->colls[c], 0, out);
         fputs("</div>\n", out);
     }
 }

@@ -28,11 +28,9 @@ struct report_part {
 extern const struct report_part report_summary, report_machine, report_fabric, report_calls, report_decisions,
     report_settings, report_environment, report_install;
 
-/* A plot of a collective's gain over the baseline, by size. */
-void report_draw_gain(struct report *r, const struct env_shape *shape, const struct env_coll *c, FILE *out);
-
-/* A plot of the bus bandwidth of what is used, by size. */
-void report_draw_busbw(struct report *r, const struct env_shape *shape, const struct env_coll *c, FILE *out);
+/* A plot by size: of a collective's gain over the baseline, or of the bus bandwidth of what is used. */
+void report_draw_sizes(struct report *r, const struct env_shape *shape, const struct env_coll *c, int is_busbw,
+                       FILE *out);
 
 /* Findings about machine and fabric, and disturbances of the measurement. */
 void report_draw_findings(struct report *r, FILE *out);

@@ -191,7 +191,7 @@ static void draw_baseline(struct report *r, FILE *out)
     for (int i = 0; i < s->ncolls; i++)
         c = s->colls[i].coll == COLL_ALLREDUCE ? &s->colls[i] : c;
     if (s->ncolls)
-        report_draw_busbw(r, s, c, out);
+        report_draw_sizes(r, s, c, 1, out);
 }
 
 static void put_gains(struct report *r, const struct gained *all, int n, FILE *out)
@@ -200,7 +200,7 @@ static void put_gains(struct report *r, const struct gained *all, int n, FILE *o
     const struct env_shape *launch = best_launch(r->d);
     fputs("<div class=\"plots\">\n", out);
     for (int i = 0; !n && launch && i < launch->ncolls && i < plots; i++)
-        report_draw_gain(r, launch, &launch->colls[i], out);
+        report_draw_sizes(r, launch, &launch->colls[i], 0, out);
     if (!n && !launch && r->d->nshapes)
         draw_baseline(r, out);
     for (int i = 0, drawn = 0; i < n && drawn < plots; i++) {
@@ -208,7 +208,7 @@ static void put_gains(struct report *r, const struct gained *all, int n, FILE *o
         for (int k = 0; k < i; k++)
             before |= all[k].coll == all[i].coll;
         if (!before) {
-            report_draw_gain(r, all[i].shape, all[i].coll, out);
+            report_draw_sizes(r, all[i].shape, all[i].coll, 0, out);
             drawn++;
         }
     }

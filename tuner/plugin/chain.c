@@ -18,7 +18,7 @@
 #include <strings.h>
 
 #include "tuner/libc/elf.h"
-#include "tuner/plugin/legacy.h"
+#include "tuner/plugin/context.h"
 
 #define OWN_SYMBOL "nccltune_control_version"
 #define NAME_MAX_  254 /* NCCL's limit */
@@ -316,20 +316,20 @@ int plugin_chain_costs(const struct plugin_chain *c, const struct tuner_call *ca
 int plugin_chain_names(const struct plugin_chain *c, const struct tuner_call *call, int collnet, int nvls, float *cost,
                        const struct plugin_names *names)
 {
-    float before[PLUGIN_LEGACY_ALGOS * PLUGIN_LEGACY_PROTOS];
+    float before[ALGO_COUNT * PROTO_COUNT];
     if (c->next->version <= 2)
         return ask_names(c, call, collnet, nvls, names->algo, names->proto, names->channels);
     memcpy(before, cost, sizeof before);
     int rc = ask_costs(c, call, cost, names->channels), best = -1;
-    for (int i = 0; i < PLUGIN_LEGACY_ALGOS * PLUGIN_LEGACY_PROTOS; i++) {
+    for (int i = 0; i < ALGO_COUNT * PROTO_COUNT; i++) {
         if (!tuner_is_available(before[i]))
             cost[i] = before[i];
         else if (tuner_is_available(cost[i]) && (best < 0 || cost[i] < cost[best]))
             best = i;
     }
     if (rc == NCCLTUNE_SUCCESS && best >= 0 && cost[best] < before[best]) {
-        *names->algo = best / PLUGIN_LEGACY_PROTOS;
-        *names->proto = best % PLUGIN_LEGACY_PROTOS;
+        *names->algo = best / PROTO_COUNT;
+        *names->proto = best % PROTO_COUNT;
     }
     return rc;
 }

@@ -44,7 +44,7 @@ void plugin_chain_destroy(const struct plugin_chain *c);
 /* Its answer where NCCL passes a cost table: `cost` and `*channels` are as it left them. What it returned. */
 int plugin_chain_costs(const struct plugin_chain *c, const struct tuner_call *call, float *cost, int *channels);
 
-/* Its answer where NCCL wants names. `cost`: what can be run, as a table (legacy.h), which a tuner of version 3 or
+/* Its answer where NCCL wants names. `cost`: what can be run, as a table (legacy.c), which a tuner of version 3 or
  * newer edits; a cell that it made the cheapest is its choice. */
 struct plugin_names {
     int *algo, *proto, *channels;

@@ -60,3 +60,17 @@ static inline uint32_t plugin_table_chunk(const struct plugin_context *c, const 
     uint64_t slice = s->channels > 1 ? s->bytes / (uint64_t)s->channels : s->bytes;
     return tuner_index_chunk(c->index, s->coll, slice, s->algo, s->proto);
 }
+
+/* A cost table for versions 1 and 2, which pass none: -1 for what NCCL 2.19 to 2.21 could not run and would take
+ * unchecked. `nodes` 0: not known (legacy.c). */
+void plugin_legacy_costs(float cost[ALGO_COUNT * PROTO_COUNT], int coll, int collnet, int nvls, int nodes);
+
+/* ---- the control interface as the plugin's entry points see it (control.c) ---- */
+
+extern _Atomic int plugin_armed;
+
+/* Answers of plugin_choose and plugin_chunk while the plugin is armed. `c` may be NULL. `given`: the costs as NCCL
+ * gave them, as many as the call's, which may be what another tuner made of them. */
+struct tuner_choice plugin_control_choose(const struct plugin_context *c, const struct tuner_call *call,
+                                          const float *given);
+uint32_t plugin_control_chunk(const struct plugin_context *c, const struct plugin_slice *slice);

@@ -9,7 +9,7 @@
 
 #include "core/coll.h"
 #include "tuner/plugin/abi.h"
-#include "tuner/plugin/control_internal.h"
+#include "tuner/plugin/context.h"
 #include "tuner/plugin/load.h"
 
 #define SLICES 3

@@ -4,9 +4,7 @@
  * From NCCL's own selection in 2.19 to 2.21 (src/enqueue.cc, topoGetAlgoInfo; src/graph/tuning.cc). Left out although
  * some systems could run them, because what they need cannot be seen from here: LL128 (platforms where it corrupts
  * data), CollNetDirect for AllGather and ReduceScatter (an optional function of the network plugin, one NIC a GPU). */
-#include "tuner/plugin/legacy.h"
-
-_Static_assert(PLUGIN_LEGACY_ALGOS == ALGO_COUNT && PLUGIN_LEGACY_PROTOS == PROTO_COUNT, "the table has every cell");
+#include "tuner/plugin/context.h"
 
 enum {
     OFFERED = 1,
@@ -50,8 +48,7 @@ static int runs(unsigned need, int collnet, int nvls, int nodes)
            (!(need & NEEDS_COLLNET_OVER_NODES) || one || collnet);
 }
 
-void plugin_legacy_costs(float cost[PLUGIN_LEGACY_ALGOS * PLUGIN_LEGACY_PROTOS], int coll, int collnet, int nvls,
-                         int nodes)
+void plugin_legacy_costs(float cost[ALGO_COUNT * PROTO_COUNT], int coll, int collnet, int nvls, int nodes)
 {
     for (int a = 0; a < ALGO_COUNT; a++) {
         unsigned need = coll >= 0 && coll < COLL_COUNT ? offers[coll][a] : 0;

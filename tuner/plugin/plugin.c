@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "tuner/plugin/abi.h"
+#include "tuner/plugin/context.h"
 #include "tuner/plugin/control.h"
-#include "tuner/plugin/control_internal.h"
-#include "tuner/plugin/legacy.h"
 #include "tuner/plugin/load.h"
 
 #define NAME "nccltune"
@@ -160,11 +159,11 @@ static int get_chunk_size_v6(void *context, int coll, size_t bytes, int algo, in
 static int name_choice(const struct plugin_context *c, struct tuner_call call, int collnet, int nvls, int nodes,
                        const struct plugin_names *names)
 {
-    float cost[PLUGIN_LEGACY_ALGOS * PLUGIN_LEGACY_PROTOS];
+    float cost[ALGO_COUNT * PROTO_COUNT];
     plugin_legacy_costs(cost, call.coll, collnet, nvls, nodes);
     call.cost = cost;
-    call.algos = PLUGIN_LEGACY_ALGOS;
-    call.protos = PLUGIN_LEGACY_PROTOS;
+    call.algos = ALGO_COUNT;
+    call.protos = PROTO_COUNT;
     int rc = c && c->chain && names->algo && names->proto && names->channels
                  ? plugin_chain_names(c->chain, &call, collnet, nvls, cost, names)
                  : NCCLTUNE_SUCCESS;

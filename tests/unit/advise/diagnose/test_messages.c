@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advise/diagnose/diagnose.h"
-#include "advise/diagnose/messages.h"
+#include "advise/diagnose/diagnose_internal.h"
 #include "tests/lib/whole.h"
 
 static const char *id_of(const char *line, int is_warning)
