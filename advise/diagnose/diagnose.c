@@ -61,8 +61,8 @@ struct diagnosis *diagnose_new(void)
     for (int f = 0; f < DIAG_FORMATS; f++)
         d->series[f].format = diag_format_name((enum diag_format)f);
     d->arena = arena_new();
-    d->origins = diag_origins_new();
-    d->events = diag_events_new();
+    d->origins = diag_origins_new(d->arena);
+    d->events = diag_events_new(d->arena);
     return d;
 }
 
@@ -70,24 +70,9 @@ void diagnose_free(struct diagnosis *d)
 {
     if (!d)
         return;
-    for (int f = 0; f < DIAG_FORMATS; f++) {
-        free(d->series[f].steps);
-        free(d->series[f].origins);
-    }
-    for (int i = 0; i < d->result.nfiles; i++) {
-        free((char *)d->result.files[i].name);
-        free((char *)d->result.files[i].problem);
-    }
-    free(d->result.files);
     arena_free(d->arena);
-    free(d->recorder.dumps);
-    free(d->inspector.of);
     free(d->paste);
     topo_free(d->machine);
-    free(d->origins);
-    free(d->events);
-    free(d->samples.gpus);
-    free(d->result.gpus);
     free(d);
 }
 
@@ -203,12 +188,8 @@ static int is_weights(const char *name)
 static struct diag_file *begin_file(struct diagnosis *d, const char *name)
 {
     struct diag_result *r = &d->result;
-    struct diag_file *files = realloc(r->files, ((size_t)r->nfiles + 1) * sizeof *files);
-    char *copy = strdup(name);
-    if (!files || !copy)
-        abort();
-    r->files = files;
-    r->files[r->nfiles] = (struct diag_file){.name = copy};
+    r->files = arena_grow(d->arena, r->files, (size_t)r->nfiles, sizeof *r->files);
+    r->files[r->nfiles] = (struct diag_file){.name = arena_strdup(d->arena, name)};
     return &r->files[r->nfiles++];
 }
 
@@ -288,7 +269,7 @@ int diagnose_stream(struct diagnosis *d, FILE *f, const char *name, struct err *
     if (!*file->formats)
         name_formats(d, file->formats, sizeof file->formats);
     if (rc && e)
-        file->problem = strdup(e->text);
+        file->problem = arena_strdup(d->arena, e->text);
     d->in = NULL;
     free(in);
     return rc;
@@ -303,7 +284,7 @@ static int read_path(struct diagnosis *d, const char *path, int depth, struct er
     FILE *f = fd < 0 ? NULL : fdopen(fd, "rb");
     if (!f) {
         struct diag_file *file = begin_file(d, path);
-        file->problem = e ? strdup(e->text) : NULL;
+        file->problem = e ? arena_strdup(d->arena, e->text) : NULL;
         return ERR_FAILED;
     }
     int rc = S_ISDIR(st.st_mode) ? read_directory(d, path, depth, e) : diagnose_stream(d, f, path, e);
@@ -327,17 +308,14 @@ static int read_directory(struct diagnosis *d, const char *path, int depth, stru
         return err_errno(e, "%s: cannot be read", path);
     long taken = 0;
     for (int i = 0; i < n; i++) {
-        char *name = NULL;
+        const char *name = arena_printf(d->arena, "%s/%s", path, entries[i]->d_name);
         struct err ignored = {0};
-        if (asprintf(&name, "%s/%s", path, entries[i]->d_name) < 0)
-            abort();
         int was = d->passes_over;
         d->passes_over = 1;
         if (!is_weights(name) && d->result.nfiles < MOST_FILES)
             read_path(d, name, depth + 1, &ignored);
         d->passes_over = was;
         taken += d->taken;
-        free(name);
         free(entries[i]);
     }
     if (depth < DEEPEST)

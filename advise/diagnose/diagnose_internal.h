@@ -460,8 +460,8 @@ void diag_keep_paste(struct diagnosis *d, const char *line, size_t bytes);
 void diag_read_paste(struct diagnosis *d);
 
 /* Find the origin of a line of a file; and its text: "rank 3, node n7, GPU 2". */
-struct diag_origins *diag_origins_new(void);
-struct diag_events *diag_events_new(void);
+struct diag_origins *diag_origins_new(struct arena *a);
+struct diag_events *diag_events_new(struct arena *a);
 void diag_find_origin(struct diagnosis *d, const char *raw);
 char *diag_origin_text(const struct diag_origin *who, char text[2 * DIAG_NAME]);
 int diag_rank_of_name(const char *path);

@@ -25,12 +25,9 @@ struct diag_events {
     struct seen of[];    /* by message */
 };
 
-struct diag_events *diag_events_new(void)
+struct diag_events *diag_events_new(struct arena *a)
 {
-    struct diag_events *e = calloc(1, sizeof *e + message_count() * sizeof *e->of);
-    if (!e)
-        abort();
-    return e;
+    return arena_alloc(a, sizeof(struct diag_events) + message_count() * sizeof(struct seen));
 }
 
 static int is_same(const struct diag_origin *a, const struct diag_origin *b)

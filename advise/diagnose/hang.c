@@ -17,11 +17,8 @@ void diag_recorder_add(struct diagnosis *d, const struct diag_dump *dump)
     struct diag_recorder *f = &d->recorder;
     if (f->n == MOST_DUMPS)
         return;
-    struct diag_dump *all = f->n % 64 ? f->dumps : realloc(f->dumps, (size_t)(f->n + 64) * sizeof *all);
-    if (!all)
-        abort();
-    f->dumps = all;
-    all[f->n++] = *dump;
+    f->dumps = arena_grow(d->arena, f->dumps, (size_t)f->n, sizeof *f->dumps);
+    f->dumps[f->n++] = *dump;
 }
 
 /* Of a process group: how far its ranks came. */

@@ -121,8 +121,8 @@ int diag_read_inspector(struct diagnosis *d, const char *line)
     if (!(ranks >= 1 && ranks <= DIAG_RANKS) || !(rank >= 0 && rank < ranks) || !(time_us > 0 && time_us < 1e12) ||
         ranks < x->ranks || (x->of && ranks == x->ranks && number != x->id))
         return 1;
-    if (!x->of && !(x->of = calloc(DIAG_RANKS, sizeof *x->of)))
-        abort();
+    if (!x->of)
+        x->of = arena_alloc(d->arena, DIAG_RANKS * sizeof *x->of);
     if (ranks > x->ranks)
         memset(x->of, 0, DIAG_RANKS * sizeof *x->of);
     x->id = number;

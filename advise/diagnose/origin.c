@@ -20,12 +20,9 @@ struct diag_origins {
     int nhosts;
 };
 
-struct diag_origins *diag_origins_new(void)
+struct diag_origins *diag_origins_new(struct arena *a)
 {
-    struct diag_origins *o = calloc(1, sizeof *o);
-    if (!o)
-        abort();
-    return o;
+    return ARENA_NEW(a, struct diag_origins);
 }
 
 int diag_host_count(const struct diagnosis *d)

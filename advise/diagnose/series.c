@@ -1,7 +1,6 @@
 /* Steps as they come in, of every rank, thinned out evenly once there are many. */
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "advise/diagnose/diagnose_internal.h"
@@ -20,15 +19,14 @@ static struct diag_logger *find_origin(const struct diag_series *s, const char *
     return NULL;
 }
 
-static struct diag_logger *add_origin(struct diag_series *s, const struct diag_logger *writer, const char *name,
-                                      int file)
+static struct diag_logger *add_origin(const struct diagnosis *d, struct diag_series *s, const char *name, int file)
 {
     if (s->norigins == DIAG_LOGGERS)
         return &s->origins[DIAG_LOGGERS - 1];
-    if (!s->origins && !(s->origins = malloc(DIAG_LOGGERS * sizeof *s->origins)))
-        abort();
+    if (!s->origins)
+        s->origins = arena_alloc(d->arena, DIAG_LOGGERS * sizeof *s->origins);
     struct diag_logger *o = &s->origins[s->norigins++];
-    *o = *writer;
+    *o = d->writer;
     snprintf(o->name, sizeof o->name, "%s", name);
     o->file = file;
     o->first = s->logged;
@@ -46,9 +44,9 @@ static struct diag_logger *origin_of_step(struct diagnosis *d, struct diag_serie
     for (int k = 2;; k++) {
         struct diag_logger *o = find_origin(s, name, file);
         if (!o || *number < 0 || *number > o->high || (*d->writer.name && *number == o->high))
-            return o ? o : add_origin(s, &d->writer, name, file);
+            return o ? o : add_origin(d, s, name, file);
         if (*d->writer.name || *number < o->high - 1)
-            return add_origin(s, &d->writer, name, file);
+            return add_origin(d, s, name, file);
         if (k > MOST_UNNAMED) {
             s->is_unnumbered = 1;
             *number = -1;
@@ -172,13 +170,11 @@ static void carve_out_children(const struct diag_series *s, struct diag_step *st
 }
 
 /* Numbers are thinned, so that a step is kept of all ranks or of none. */
-static void keep_step(struct diag_series *s, const struct diag_step *step)
+static void keep_step(const struct diagnosis *d, struct diag_series *s, const struct diag_step *step)
 {
     if (!s->steps) {
-        s->steps = calloc(DIAG_STEPS, sizeof *s->steps);
+        s->steps = arena_alloc(d->arena, DIAG_STEPS * sizeof *s->steps);
         s->stride = 1;
-        if (!s->steps)
-            abort();
     }
     while (s->nsteps == DIAG_STEPS && s->stride < LONG_MAX / 2) {
         s->stride *= 2;
@@ -204,5 +200,5 @@ void diag_step_close(struct diagnosis *d, enum diag_format f)
         s->open.total_ms = sum;
     if (s->open.total_ms <= 0)
         return;
-    keep_step(s, &s->open);
+    keep_step(d, s, &s->open);
 }

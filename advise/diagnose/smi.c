@@ -3,7 +3,6 @@
  * in percent is the GPU's use, watts are its power, a small whole number is its index. DCGM's exporter and dcgmi dmon
  * say the same under names of their own. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "advise/diagnose/diagnose_internal.h"
@@ -21,8 +20,8 @@ static struct diag_sampled_gpu *find_gpu(struct diagnosis *d, const char *name)
         if (!strcmp(s->gpus[i].out.name, name))
             return &s->gpus[i];
     if (!s->gpus)
-        s->gpus = calloc(DIAG_GPUS, sizeof *s->gpus);
-    if (!s->gpus || s->ngpus == DIAG_GPUS)
+        s->gpus = arena_alloc(d->arena, DIAG_GPUS * sizeof *s->gpus);
+    if (s->ngpus == DIAG_GPUS)
         return NULL;
     struct diag_sampled_gpu *g = &s->gpus[s->ngpus++];
     snprintf(g->out.name, sizeof g->out.name, "%s", name);
@@ -118,9 +117,7 @@ void diag_finish_gpus(struct diagnosis *d)
     end_round(s);
     if (!s->ngpus)
         return;
-    r->gpus = calloc((size_t)s->ngpus, sizeof *r->gpus);
-    if (!r->gpus)
-        abort();
+    r->gpus = arena_alloc(d->arena, (size_t)s->ngpus * sizeof *r->gpus);
     for (int i = 0; i < s->ngpus; i++) {
         struct diag_sampled_gpu *g = &s->gpus[i];
         double n = (double)g->out.samples;

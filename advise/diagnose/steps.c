@@ -201,11 +201,6 @@ static const struct {
     {"global_seqlen/balanced_max", METRIC("tokens of a rank after balancing, largest"), 1},
 };
 
-static int is_key(const char *key, size_t len, const char *word)
-{
-    return strlen(word) == len && !strncmp(word, key, len);
-}
-
 static int has_word(const struct diag_word *words, const char *name, size_t len)
 {
     for (; words->word; words++)
@@ -229,7 +224,7 @@ static int prefix_of(const char *key, size_t len)
 int diag_is_timer(const char *key, size_t len)
 {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (keys[i].word.kind != DIAG_METRIC && is_key(key, len, keys[i].key))
+        if (keys[i].word.kind != DIAG_METRIC && diag_is_one_of(keys[i].key, key, len))
             return 1;
     return prefix_of(key, len) >= 0;
 }
@@ -278,7 +273,7 @@ static void add_timer(struct diagnosis *d, enum diag_format f, const char *key, 
 void diag_add_pair(struct diagnosis *d, enum diag_format f, const char *key, size_t len, double value)
 {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (is_key(key, len, keys[i].key) && value >= 0 && (value > 1e-9 || keys[i].unit > 0))
+        if (diag_is_one_of(keys[i].key, key, len) && value >= 0 && (value > 1e-9 || keys[i].unit > 0))
             diag_step_add(d, f, &keys[i].word, keys[i].unit > 0 ? value * keys[i].unit : -keys[i].unit / value);
     add_timer(d, f, key, len, value);
 }
@@ -512,7 +507,7 @@ static int read_record(struct diagnosis *d, const char *line)
     for (const char *p = start; (p = next_pair(p, &key, &len, &value));) {
         timers += diag_is_timer(key, len);
         for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-            if (is_key(key, len, steps[i]) && value >= 0 && value < 1e15)
+            if (diag_is_one_of(steps[i], key, len) && value >= 0 && value < 1e15)
                 number = (long)value;
     }
     if (!timers)

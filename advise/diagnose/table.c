@@ -6,11 +6,6 @@
 
 #include "advise/diagnose/diagnose_internal.h"
 
-static int is(const char *s, size_t len, const char *word)
-{
-    return strlen(word) == len && !strncmp(s, word, len);
-}
-
 /* Columns that hold the time of kernels, and their unit; 0: each row says its own. */
 static const struct {
     const char *name;
@@ -28,10 +23,10 @@ static int read_header(struct diagnosis *d, const char *line, int commas)
     t->name = t->self = -1;
     t->commas = commas;
     for (int i = 0; i < n; i++) {
-        if (is(f.at[i], f.len[i], "Name"))
+        if (diag_is_one_of("Name", f.at[i], f.len[i]))
             t->name = i;
         for (size_t k = 0; k < sizeof times / sizeof *times; k++)
-            if (is(f.at[i], f.len[i], times[k].name)) {
+            if (diag_is_one_of(times[k].name, f.at[i], f.len[i])) {
                 t->self = i;
                 t->unit_ms = times[k].unit_ms;
             }

@@ -46,6 +46,7 @@ struct slot {
 };
 
 struct gathering {
+    struct arena *arena;
     const struct cluster_ask *ask;
     const char **agent;
     int nagent;
@@ -53,6 +54,7 @@ struct gathering {
     cluster_take_fn *take;
     void *user;
     struct slot *slots;
+    struct pollfd *fds; /* two a slot */
     int nslots, next;
     struct answer *answers;
     int taken; /* answers[0..taken) have been */
@@ -141,18 +143,9 @@ struct topology *cluster_merge(const struct cluster_answer *answers, int n, stru
 
 /* ---- asking nodes ------------------------------------------------------------------------------------------------ */
 
-static char *must_copy(const char *s)
-{
-    char *copy = strdup(s);
-    if (!copy)
-        abort();
-    return copy;
-}
-
 static void miss_host(struct gathering *g, int host, const char *why)
 {
-    free(g->answers[host].why);
-    g->answers[host] = (struct answer){.done = 1, .why = must_copy(why)};
+    g->answers[host] = (struct answer){.done = 1, .why = arena_strdup(g->arena, why)};
 }
 
 static void clear_slot(struct slot *s)
@@ -239,7 +232,6 @@ static void take_answers(struct gathering *g)
                                               .exited = own->exited};
         g->take(g->user, g->taken, &answer);
         free(own->text);
-        free(own->why);
         *own = (struct answer){.done = 1};
     }
 }
@@ -258,15 +250,14 @@ static int let_agent_linger(struct slot *s)
 
 static void keep_answer(struct gathering *g, struct slot *s)
 {
-    char status[PROC_STATUS_TEXT], why[PROC_STATUS_TEXT + MOST_WORDS + 32];
+    char status[PROC_STATUS_TEXT];
     struct answer *answer = &g->answers[s->host];
     while (s->complained && s->complaint[s->complained - 1] == ' ')
         s->complaint[--s->complained] = 0;
     answer->exited = proc_ended(&s->p, s->ended ? 0 : LINGER_S);
     if (answer->exited && s->p.status != 0) {
-        snprintf(why, sizeof why, "%s%s%s", proc_status_text(s->p.status, status), s->complained ? ": " : "",
-                 s->complaint);
-        answer->why = must_copy(why);
+        answer->why = arena_printf(g->arena, "%s%s%s", proc_status_text(s->p.status, status), s->complained ? ": " : "",
+                                   s->complaint);
     }
     answer->done = 1;
     answer->text = s->text;
@@ -277,9 +268,7 @@ static void keep_answer(struct gathering *g, struct slot *s)
 
 static void wait_for_output(struct gathering *g)
 {
-    struct pollfd *fds = calloc((size_t)g->nslots * 2, sizeof *fds);
-    if (!fds)
-        abort();
+    struct pollfd *fds = g->fds;
     for (int i = 0; i < g->nslots; i++) {
         fds[2 * i] = (struct pollfd){g->slots[i].host >= 0 ? g->slots[i].p.out : -1, POLLIN, 0};
         fds[2 * i + 1] = (struct pollfd){g->slots[i].host >= 0 ? g->slots[i].p.err : -1, POLLIN, 0};
@@ -305,7 +294,6 @@ static void wait_for_output(struct gathering *g)
             clear_slot(s);
         }
     }
-    free(fds);
 }
 
 /* Asks everyone; returns when all have answered or run out of time. */
@@ -338,13 +326,14 @@ static const char *own_command(struct arena *a)
 int cluster_ask_each(const struct cluster_ask *ask, const volatile sig_atomic_t *stop, cluster_take_fn *take,
                      void *user, struct err *e)
 {
-    struct gathering g = {.ask = ask, .take = take, .user = user};
     struct arena *a = arena_new();
+    struct gathering g = {.arena = a, .ask = ask, .take = take, .user = user};
     g.agent = proc_split(ask->agent ? ask->agent : "ssh -o BatchMode=yes -o ConnectTimeout=10", a, &g.nagent, e);
     g.command = ask->command ? ask->command : own_command(a);
     g.nslots = ask->parallel > 0 ? ask->parallel : PARALLEL;
     g.nslots = g.nslots < ask->nhosts ? g.nslots : ask->nhosts;
     g.slots = arena_alloc(a, (size_t)g.nslots * sizeof *g.slots);
+    g.fds = arena_alloc(a, (size_t)g.nslots * 2 * sizeof *g.fds);
     for (int i = 0; i < g.nslots; i++)
         g.slots[i] = (struct slot){.host = -1, .p = {.in = -1, .out = -1, .err = -1}};
     g.answers = arena_alloc(a, (size_t)ask->nhosts * sizeof *g.answers);
@@ -353,10 +342,8 @@ int cluster_ask_each(const struct cluster_ask *ask, const volatile sig_atomic_t 
         ask_all(&g, stop);
     for (int i = 0; i < g.nslots; i++)
         clear_slot(&g.slots[i]);
-    for (int i = g.taken; i < ask->nhosts; i++) {
+    for (int i = g.taken; i < ask->nhosts; i++)
         free(g.answers[i].text);
-        free(g.answers[i].why);
-    }
     arena_free(a);
     return rc ? rc : stop && *stop ? err_set(e, ERR_FAILED, "interrupted") : 0;
 }
