@@ -108,8 +108,7 @@ void classes_merge(struct topology *t);
 
 /* The classes met so far, by hash; zeroed at first. */
 struct class_index {
-    struct class_slot *slots;
-    int nslots, used;
+    void *tree;
 };
 
 /* Return the index of the class that is identical to `c`. If there is none yet, it is remembered as `next`. */

@@ -1,5 +1,6 @@
 /* Several descriptions become one: identical nodes become one class, by the hash of what does not change, and several
  * descriptions of one node become one node. */
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,58 +9,37 @@
 
 /* ---- identical nodes --------------------------------------------------------------------------------------------- */
 
-struct class_slot {
-    int class_index; /* -1: free */
+struct class_met {
+    int class_index;
     char hash[SHA256_HEX];
 };
 
+static int by_hash(const void *x, const void *y)
+{
+    const struct class_met *a = x, *b = y;
+    return strcmp(a->hash, b->hash);
+}
+
 void classes_index_free(struct class_index *index)
 {
-    free(index->slots);
-    *index = (struct class_index){0};
-}
-
-static size_t find_slot(const struct class_index *index, const char *hash)
-{
-    char head[16];
-    memcpy(head, hash, 15);
-    head[15] = 0;
-    size_t at = (size_t)strtoull(head, NULL, 16);
-    for (;; at++) {
-        const struct class_slot *s = &index->slots[at % (size_t)index->nslots];
-        if (s->class_index < 0 || !strcmp(s->hash, hash))
-            return at % (size_t)index->nslots;
-    }
-}
-
-static void grow_index(struct class_index *index)
-{
-    struct class_index bigger = {.nslots = index->nslots ? index->nslots * 2 : 64, .used = index->used};
-    bigger.slots = malloc((size_t)bigger.nslots * sizeof *bigger.slots);
-    if (!bigger.slots)
-        abort();
-    for (int i = 0; i < bigger.nslots; i++)
-        bigger.slots[i].class_index = -1;
-    for (int i = 0; i < index->nslots; i++)
-        if (index->slots[i].class_index >= 0)
-            bigger.slots[find_slot(&bigger, index->slots[i].hash)] = index->slots[i];
-    free(index->slots);
-    *index = bigger;
+    tdestroy(index->tree, free);
+    index->tree = NULL;
 }
 
 int classes_find(struct class_index *index, const struct topo_class *c, int next)
 {
-    char hash[SHA256_HEX];
-    if (index->used * 2 >= index->nslots)
-        grow_index(index);
-    topo_class_hash(c, hash);
-    struct class_slot *s = &index->slots[find_slot(index, hash)];
-    if (s->class_index < 0) {
-        s->class_index = next;
-        memcpy(s->hash, hash, sizeof hash);
-        index->used++;
+    struct class_met *own = malloc(sizeof *own), *const *met = NULL;
+    if (own) {
+        own->class_index = next;
+        topo_class_hash(c, own->hash);
+        met = tsearch(own, &index->tree, by_hash);
     }
-    return s->class_index;
+    if (!met)
+        abort();
+    int found = (*met)->class_index;
+    if (*met != own)
+        free(own);
+    return found;
 }
 
 static void copy_texts(struct topology *t, const char ***to, int *nto, const char *const *from, int nfrom)

@@ -7,8 +7,8 @@ static struct diag_input here = {.path = "log"};
 static struct diagnosis *begin(void)
 {
     struct diagnosis *d = diagnose_new();
-    d->result.files = calloc(1, sizeof *d->result.files);
-    d->result.files[d->result.nfiles++].name = strdup("log");
+    d->result.files = ARENA_NEW(d->arena, struct diag_file);
+    d->result.files[d->result.nfiles++].name = "log";
     d->in = &here;
     here.line = 0;
     return d;
