@@ -22,10 +22,33 @@ static int entry_ok(const struct tuner_entry *e)
            e->channels >= 0 && e->channels <= TUNER_MAX_CHANNELS;
 }
 
+/* Where the top bits of each size lead: to a bucket that has another behind it. */
+static int octaves_ok(const struct tuner_binary_set *s)
+{
+    for (unsigned e = 0; e < 64; e++) {
+        uint32_t shift = s->octave[e].shift;
+        uint64_t low = e ? UINT64_C(1) << e : 0, high = ((UINT64_C(2) << e) - 1);
+        if (shift > 63 || (high >> shift) - (low >> shift) >= s->buckets)
+            return 0;
+        uint32_t first = s->octave[e].base + (uint32_t)(low >> shift);
+        if (first >= s->buckets || (high >> shift) - (low >> shift) >= s->buckets - 1 - first)
+            return 0;
+    }
+    return 1;
+}
+
+static int buckets_ok(const struct tuner_binary_set *s, const uint32_t *buckets)
+{
+    uint32_t falls = 0;
+    for (uint32_t i = 1; i < s->buckets; i++)
+        falls |= buckets[i] < buckets[i - 1];
+    return !falls && buckets[s->buckets - 1] < s->nodes;
+}
+
 static int nodes_ok(const struct tuner_binary_set *s, const struct tuner_node *nodes)
 {
     uint32_t wrong = 0;
-    for (uint32_t i = 0; i < s->nodes; i++)
+    for (uint32_t i = 0; i < s->nodes + TUNER_NODE_PADDING; i++)
         wrong |= nodes[i].first > s->entries || nodes[i].count > s->entries - nodes[i].first ||
                  nodes[i].channels > TUNER_MAX_CHANNELS ||
                  (nodes[i].cell != TUNER_NO_CELL && tuner_node_cell(&nodes[i]) >= ALGO_COUNT * PROTO_COUNT);
@@ -34,8 +57,10 @@ static int nodes_ok(const struct tuner_binary_set *s, const struct tuner_node *n
 
 static int set_ok(const struct tuner_binary *b, const struct tuner_binary_set *s)
 {
-    if (!is_inside(b, s->nodes_at, s->nodes, sizeof(struct tuner_node)) ||
+    uint64_t padded = s->nodes ? (uint64_t)s->nodes + TUNER_NODE_PADDING : 0;
+    if (!is_inside(b, s->nodes_at, padded, sizeof(struct tuner_node)) ||
         !is_inside(b, s->entries_at, s->entries, sizeof(struct tuner_entry)) ||
+        !is_inside(b, s->buckets_at, s->buckets, sizeof(uint32_t)) ||
         !is_inside(b, s->spans_at, s->spans, sizeof(struct tuner_span)))
         return 0;
     const struct tuner_entry *entries = part(b, s->entries_at);
@@ -46,7 +71,8 @@ static int set_ok(const struct tuner_binary *b, const struct tuner_binary_set *s
     for (uint32_t i = 0; i < s->spans; i++)
         if (!entry_ok(&spans[i].entry))
             return 0;
-    return nodes_ok(s, part(b, s->nodes_at));
+    return !s->nodes || (padded <= UINT32_MAX && s->buckets > 1 && octaves_ok(s) &&
+                         buckets_ok(s, part(b, s->buckets_at)) && nodes_ok(s, part(b, s->nodes_at)));
 }
 
 static int cells_ok(const struct tuner_binary *b, const struct tuner_binary_head *h)
@@ -119,11 +145,12 @@ static uint32_t count_cuts(const int *cuts, uint32_t count, int value)
 static void borrow(struct tuner_spans *m, const struct tuner_binary *b, const struct tuner_binary_set *s)
 {
     unsigned char *data = b->data;
+    memcpy(m->octave, s->octave, sizeof m->octave);
     m->count = s->spans;
     if (s->nodes) {
         m->nodes = (struct tuner_node *)(void *)(data + s->nodes_at);
         m->entries = (struct tuner_entry *)(void *)(data + s->entries_at);
-        m->node_count = s->nodes;
+        m->buckets = (uint32_t *)(void *)(data + s->buckets_at);
     } else {
         m->spans = (struct tuner_span *)(void *)(data + s->spans_at);
     }

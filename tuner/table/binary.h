@@ -2,7 +2,7 @@
  * lies in memory, so that a process maps it instead of parsing and sorting. Of the machine that wrote it: byte order
  * and the sizes of structures are in the head.
  *
- *   head | cuts of nodes, of ranks, of domains | view of each cell | views | sets | nodes, entries, spans
+ *   head | cuts of nodes, of ranks, of domains | view of each cell | views | sets | nodes, entries, buckets, spans
  *
  * The cuts are the numbers at which some rule begins or ceases to fit; a cell is a box between them. Offsets count from
  * the head and are multiples of 8. */
@@ -34,6 +34,7 @@ struct tuner_binary_view {
 };
 
 struct tuner_binary_set {
-    uint64_t nodes_at, entries_at, spans_at;
-    uint32_t nodes, entries, spans; /* nodes 0: the spans are scanned */
+    uint64_t nodes_at, entries_at, buckets_at, spans_at;
+    uint32_t nodes, entries, buckets, spans; /* nodes 0: the spans are scanned */
+    struct tuner_octave octave[64];
 };

@@ -82,6 +82,11 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static const struct tuner_range *side_of(const struct tuner_shape_rule *c, int side)
+{
+    return side == 0 ? &c->nodes : side == 1 ? &c->ranks : &c->domains;
+}
+
 static void cut_side(struct writing *w, int side)
 {
     int *cuts = calloc(2 * w->nconditions + 1, sizeof *cuts);
@@ -92,9 +97,7 @@ static void cut_side(struct writing *w, int side)
         return;
     }
     for (size_t i = 0; i < w->nconditions; i++) {
-        const struct tuner_range *r = side == 0   ? &w->conditions[i].nodes
-                                      : side == 1 ? &w->conditions[i].ranks
-                                                  : &w->conditions[i].domains;
+        const struct tuner_range *r = side_of(&w->conditions[i], side);
         if (r->low < 0)
             continue;
         cuts[n++] = r->low;
@@ -116,13 +119,16 @@ static uint32_t put_set(struct writing *w, const struct tuner_spans *m)
     if (!m->count)
         return 0;
     if (m->nodes) {
-        s.nodes = m->node_count;
+        s.buckets = m->octave[63].base + (uint32_t)(UINT64_MAX >> m->octave[63].shift) + 2; /* with the one behind */
+        s.nodes = m->buckets[s.buckets - 1] + 1;
         for (uint32_t i = 0; i < s.nodes; i++)
             if (m->nodes[i].first + m->nodes[i].count > s.entries)
                 s.entries = m->nodes[i].first + m->nodes[i].count;
-        s.nodes_at = put(w, m->nodes, s.nodes * sizeof *m->nodes);
+        s.nodes_at = put(w, m->nodes, ((size_t)s.nodes + TUNER_NODE_PADDING) * sizeof *m->nodes);
         s.entries_at = put(w, m->entries, s.entries * sizeof *m->entries);
+        s.buckets_at = put(w, m->buckets, s.buckets * sizeof *m->buckets);
         s.spans = 0;
+        memcpy(s.octave, m->octave, sizeof s.octave);
     } else {
         s.spans_at = put(w, m->spans, m->count * sizeof *m->spans);
     }

@@ -105,6 +105,20 @@ void tuner_index_free(struct tuner_index *ix)
         free(ix);
 }
 
+/* The interval of any `n`; m->nodes must not be NULL. */
+static const struct tuner_node *find_node(const struct tuner_spans *m, uint64_t n)
+{
+    unsigned e = 63U - (unsigned)__builtin_clzll(n | 1);
+    const uint32_t *bucket = m->buckets + (uint32_t)(m->octave[e].base + (uint32_t)(n >> m->octave[e].shift));
+    const struct tuner_node *node = m->nodes + bucket[0];
+    for (uint32_t left = bucket[1] - bucket[0]; left;) { /* it is one of node[0..left] */
+        uint32_t half = (left + 1) / 2;
+        node = node[half].start <= n ? node + half : node;
+        left -= half;
+    }
+    return node;
+}
+
 size_t tuner_index_rules(const struct tuner_index *ix)
 {
     return ix->rules;
@@ -148,7 +162,7 @@ struct tuner_choice tuner_index_choose(const struct tuner_index *ix, const struc
         return tuner_no_choice;
     const struct tuner_spans *m = &ix->calls[call->coll];
     if (m->nodes) {
-        const struct tuner_node *node = tuner_spans_find(m, call->bytes);
+        const struct tuner_node *node = find_node(m, call->bytes);
         const struct tuner_entry *e = m->entries + node->first;
         for (const struct tuner_entry *end = e + node->count; e < end; e++)
             if (take_entry(e, call, &choice))
@@ -172,7 +186,7 @@ uint32_t tuner_index_chunk(const struct tuner_index *ix, int coll, uint64_t slic
         return 0;
     const struct tuner_spans *m = &ix->chunks[coll];
     if (m->nodes) {
-        const struct tuner_node *node = tuner_spans_find(m, slice_bytes);
+        const struct tuner_node *node = find_node(m, slice_bytes);
         const struct tuner_entry *e = m->entries + node->first;
         for (const struct tuner_entry *end = e + node->count; e < end; e++)
             if (runs_with(e, algo, proto))

@@ -28,6 +28,6 @@ static inline const struct tuner_node *tuner_plain_answer(const struct tuner_ind
     if ((unsigned)coll >= COLL_COUNT || !cost || tuner_cost_bits(cost[ALGO_RING * PROTO_COUNT + PROTO_SIMPLE]) > dear)
         return NULL;
     const struct tuner_spans *m = &ix->calls[coll];
-    const struct tuner_node *node = m->nodes ? tuner_spans_find(m, bytes) : NULL;
+    const struct tuner_node *node = m->nodes ? tuner_spans_find_near(m, bytes) : NULL;
     return node && tuner_node_answers(node, reg_buff) && tuner_is_available(cost[tuner_node_cell(node)]) ? node : NULL;
 }

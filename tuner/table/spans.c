@@ -1,4 +1,4 @@
-/* Builds the intervals: a sweep over the sorted bounds that keeps the open rules in the order of the file. */
+/* Builds the intervals: a sweep over the sorted bounds that keeps, for every kind of condition, the first open rule. */
 #include "tuner/table/spans.h"
 
 #include <limits.h>
@@ -13,6 +13,8 @@
  * long, and 4 million steps are some ten milliseconds. */
 #define WORK_LIMIT(count) (((size_t)4 << 20) + 64 * (count))
 
+#define MAX_BUCKET_BITS 20
+
 /* A bound: here span `span` begins, or has just ended. */
 struct bound {
     uint64_t at;
@@ -20,11 +22,29 @@ struct bound {
     uint32_t opens;
 };
 
+struct keyed {
+    uint64_t key;
+    uint32_t span;
+};
+
+/* Rules with the same condition: only the first of those that are open can ever be taken. `heap` is a binary heap of
+ * span numbers, smallest first; spans that have ended are dropped when they come to the top. */
+struct kind {
+    uint32_t *heap;
+    uint32_t size;
+    int listed; /* in sweep.open */
+};
+
 struct sweep {
     const struct tuner_span *spans;
     size_t count;
     struct bound *bounds;
-    uint32_t *open; /* spans that hold the current interval, in the order of the file */
+    struct keyed *keys;
+    uint32_t *heaps;      /* the memory of all kinds' heaps */
+    uint32_t *kind_of;    /* per span */
+    unsigned char *alive; /* per span */
+    struct kind *kinds;
+    uint32_t *open; /* kinds with something open */
     size_t open_count;
     uint32_t *list; /* candidates of the current interval, as span numbers */
     size_t work;
@@ -37,12 +57,61 @@ struct sweep {
     size_t interned_mask;
 };
 
+/* ---- kinds ----------------------------------------------------------------------------------------------------- */
+
+static uint64_t condition_key(const struct tuner_entry *e)
+{
+    return (uint64_t)(uint32_t)e->pipe_ops << 32 | (uint64_t)(unsigned char)e->algo << 16 |
+           (uint64_t)(unsigned char)e->proto << 8 | (unsigned char)e->reg_buff;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct keyed *x = a, *y = b;
+    return x->key != y->key ? (x->key > y->key) - (x->key < y->key) : (x->span > y->span) - (x->span < y->span);
+}
+
+static void make_kinds(struct sweep *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        s->keys[i] = (struct keyed){condition_key(&s->spans[i].entry), (uint32_t)i};
+    qsort(s->keys, s->count, sizeof *s->keys, by_key);
+    struct kind *kind = s->kinds - 1;
+    for (size_t i = 0; i < s->count; i++) {
+        if (i == 0 || s->keys[i].key != s->keys[i - 1].key)
+            *++kind = (struct kind){.heap = s->heaps + i};
+        s->kind_of[s->keys[i].span] = (uint32_t)(kind - s->kinds);
+    }
+}
+
+static void heap_push(struct kind *k, uint32_t span)
+{
+    uint32_t i = k->size++;
+    for (; i && k->heap[(i - 1) / 2] > span; i = (i - 1) / 2)
+        k->heap[i] = k->heap[(i - 1) / 2];
+    k->heap[i] = span;
+}
+
+static void heap_pop(struct kind *k)
+{
+    uint32_t last = k->heap[--k->size], i = 0;
+    for (uint32_t child; (child = 2 * i + 1) < k->size; i = child) {
+        if (child + 1 < k->size && k->heap[child + 1] < k->heap[child])
+            child++;
+        if (k->heap[child] >= last)
+            break;
+        k->heap[i] = k->heap[child];
+    }
+    if (k->size)
+        k->heap[i] = last;
+}
+
 /* ---- intervals ------------------------------------------------------------------------------------------------- */
 
 static int by_position(const void *a, const void *b)
 {
     const struct bound *x = a, *y = b;
-    return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : (x->span > y->span) - (x->span < y->span);
+    return (x->at > y->at) - (x->at < y->at);
 }
 
 static size_t make_bounds(struct sweep *s)
@@ -59,20 +128,14 @@ static size_t make_bounds(struct sweep *s)
 
 static void apply_bound(struct sweep *s, const struct bound *b)
 {
-    size_t at = s->open_count;
-    while (at && s->open[at - 1] >= b->span)
-        at--;
-    uint32_t *place = s->open + at;
-    size_t behind = s->open_count - at;
-    s->work += behind + 1;
-    if (b->opens) {
-        memmove(place + 1, place, behind * sizeof *place);
-        *place = b->span;
-        s->open_count++;
-    } else {
-        memmove(place, place + 1, (behind - 1) * sizeof *place);
-        s->open_count--;
-    }
+    struct kind *k = &s->kinds[s->kind_of[b->span]];
+    s->alive[b->span] = (unsigned char)b->opens;
+    if (!b->opens)
+        return;
+    heap_push(k, b->span);
+    if (!k->listed)
+        s->open[s->open_count++] = s->kind_of[b->span];
+    k->listed = 1;
 }
 
 static int covers(int a, int b)
@@ -88,17 +151,36 @@ static int entry_beats(const struct tuner_entry *a, const struct tuner_entry *b)
            covers(a->proto, b->proto);
 }
 
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
 /* Fills s->list for the interval that begins now; returns its length. */
 static size_t candidates(struct sweep *s)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < s->open_count && s->work <= WORK_LIMIT(s->count); i++) {
+    size_t found = 0, kept = 0;
+    for (size_t i = 0; i < s->open_count;) {
+        struct kind *k = &s->kinds[s->open[i]];
+        while (k->size && !s->alive[k->heap[0]])
+            heap_pop(k);
+        if (k->size) {
+            s->list[found++] = k->heap[0];
+            i++;
+        } else {
+            k->listed = 0;
+            s->open[i] = s->open[--s->open_count];
+        }
+    }
+    qsort(s->list, found, sizeof *s->list, by_number);
+    for (size_t i = 0; i < found && s->work <= WORK_LIMIT(s->count); i++) {
         size_t j = 0;
-        while (j < kept && !entry_beats(&s->spans[s->list[j]].entry, &s->spans[s->open[i]].entry))
+        while (j < kept && !entry_beats(&s->spans[s->list[j]].entry, &s->spans[s->list[i]].entry))
             j++;
         s->work += j + 1;
         if (j == kept)
-            s->list[kept++] = s->open[i];
+            s->list[kept++] = s->list[i];
     }
     return kept;
 }
@@ -177,16 +259,58 @@ static int add_node(struct sweep *s, uint64_t start, size_t count)
 static int sweep(struct sweep *s)
 {
     size_t bounds = make_bounds(s), i = 0;
+    make_kinds(s);
     if (bounds == 0 || s->bounds[0].at > 0)
         add_node(s, 0, 0);
     while (i < bounds) {
         uint64_t at = s->bounds[i].at;
-        for (; i < bounds && s->bounds[i].at == at && s->work <= WORK_LIMIT(s->count); i++)
+        for (; i < bounds && s->bounds[i].at == at; i++)
             apply_bound(s, &s->bounds[i]);
         size_t count = candidates(s);
         if (s->work > WORK_LIMIT(s->count) || add_node(s, at, count))
             return -1;
     }
+    struct tuner_node pad = s->nodes[s->node_count - 1]; /* the same list: the largest size of all may land there */
+    pad.start = UINT64_MAX;
+    for (i = 0; i < TUNER_NODE_PADDING; i++)
+        s->nodes[s->node_count + i] = pad;
+    return 0;
+}
+
+/* ---- the table over the top bits ------------------------------------------------------------------------------- */
+
+static unsigned octave_of(uint64_t n)
+{
+    return 63U - (unsigned)__builtin_clzll(n | 1);
+}
+
+/* Octave e holds the sizes 2^e to 2^(e+1)-1 (and 0 is with 1), in about as many buckets as it has bounds. */
+static int make_buckets(struct tuner_spans *m, size_t nodes)
+{
+    size_t bounds[64] = {0}, first[65] = {0};
+    for (size_t i = 0; i < nodes; i++)
+        bounds[octave_of(m->nodes[i].start)]++;
+    for (unsigned e = 0; e < 64; e++) {
+        unsigned most = e == 0 ? 1 : e < MAX_BUCKET_BITS ? e : MAX_BUCKET_BITS, bits = e == 0 ? 1 : 0;
+        while (bits < most && ((size_t)1 << bits) < bounds[e])
+            bits++;
+        unsigned width = e == 0 ? 1 : e; /* octave 0 is two sizes wide, octave e has 2^e */
+        m->octave[e].shift = width - bits;
+        m->octave[e].base = (uint32_t)first[e] - (e ? (uint32_t)(((uint64_t)1 << e) >> m->octave[e].shift) : 0);
+        first[e + 1] = first[e] + ((size_t)1 << bits);
+    }
+    m->buckets = malloc((first[64] + 1) * sizeof *m->buckets);
+    if (!m->buckets)
+        return -1;
+    uint32_t node = 0;
+    for (unsigned e = 0; e < 64; e++)
+        for (size_t b = first[e]; b < first[e + 1]; b++) {
+            uint64_t low = (e ? (uint64_t)1 << e : 0) + ((uint64_t)(b - first[e]) << m->octave[e].shift);
+            while (node + 1 < nodes && m->nodes[node + 1].start <= low)
+                node++;
+            m->buckets[b] = node;
+        }
+    m->buckets[first[64]] = (uint32_t)nodes - 1;
     return 0;
 }
 
@@ -199,11 +323,19 @@ static int reserve(struct sweep *s)
         slots *= 2;
     s->interned_mask = slots - 1;
     s->bounds = malloc(2 * n * sizeof *s->bounds);
+    s->keys = malloc(n * sizeof *s->keys);
+    s->heaps = malloc(n * sizeof *s->heaps);
+    s->kind_of = malloc(n * sizeof *s->kind_of);
+    s->alive = calloc(n, sizeof *s->alive);
+    s->kinds = malloc(n * sizeof *s->kinds);
     s->open = malloc(n * sizeof *s->open);
     s->list = malloc(n * sizeof *s->list);
-    s->nodes = malloc((2 * n + 1) * sizeof *s->nodes);
+    s->nodes = malloc((2 * n + 1 + TUNER_NODE_PADDING) * sizeof *s->nodes);
     s->interned = calloc(slots, sizeof *s->interned);
-    return s->bounds && s->open && s->list && s->nodes && s->interned ? 0 : -1;
+    return s->bounds && s->keys && s->heaps && s->kind_of && s->alive && s->kinds && s->open && s->list && s->nodes &&
+                   s->interned
+               ? 0
+               : -1;
 }
 
 void tuner_spans_build(struct tuner_spans *m, struct tuner_span *spans, size_t count)
@@ -211,27 +343,42 @@ void tuner_spans_build(struct tuner_spans *m, struct tuner_span *spans, size_t c
     *m = (struct tuner_spans){.spans = spans, .count = count};
     struct sweep s = {.spans = spans, .count = count};
     if (count && !reserve(&s) && !sweep(&s)) {
-        struct tuner_node *fitted = realloc(s.nodes, s.node_count * sizeof *fitted);
-        m->nodes = fitted ? fitted : s.nodes;
-        m->node_count = (uint32_t)s.node_count;
+        m->nodes = s.nodes;
         m->entries = s.entries;
         s.nodes = NULL;
         s.entries = NULL;
-        free(m->spans);
-        m->spans = NULL;
+        if (make_buckets(m, s.node_count)) {
+            free(m->nodes);
+            free(m->entries);
+            m->nodes = NULL;
+            m->entries = NULL;
+        }
     }
     free(s.bounds);
+    free(s.keys);
+    free(s.heaps);
+    free(s.kind_of);
+    free(s.alive);
+    free(s.kinds);
     free(s.open);
     free(s.list);
     free(s.nodes);
     free(s.entries);
     free(s.interned);
+    if (m->nodes) {
+        struct tuner_node *fitted = realloc(m->nodes, (s.node_count + TUNER_NODE_PADDING) * sizeof *fitted);
+        if (fitted)
+            m->nodes = fitted;
+        free(m->spans);
+        m->spans = NULL;
+    }
 }
 
 void tuner_spans_free(struct tuner_spans *m)
 {
     free(m->nodes);
     free(m->entries);
+    free(m->buckets);
     free(m->spans);
     *m = (struct tuner_spans){0};
 }

@@ -1,8 +1,9 @@
 /* Rules over byte ranges, arranged so that the few that can apply to a size are found in O(log rules).
  *
  * The bounds of all ranges cut the sizes into intervals; each interval has the list of its candidates in the order of
- * the file, without those that an earlier one of the list always beats. A set of ranges whose lists would grow out of
- * all proportion stays a plain array and is scanned. */
+ * the file, without those that an earlier one of the list always beats. The search starts from a table over the top
+ * bits of the size (finer where bounds are dense) and ends with a short binary search. A set of ranges whose lists
+ * would grow out of all proportion stays a plain array and is scanned. */
 #pragma once
 
 #include <stddef.h>
@@ -21,8 +22,9 @@ struct tuner_span {
     struct tuner_entry entry;
 };
 
-#define TUNER_NO_CELL   255
-#define TUNER_CELL_BITS 5 /* 21 cells; above them what is asked of regBuff: 0 nothing, else one more than the value */
+#define TUNER_NODE_PADDING 2
+#define TUNER_NO_CELL      255
+#define TUNER_CELL_BITS    5 /* 21 cells; above them what is asked of regBuff: 0 nothing, else one more than the value */
 
 struct tuner_node {
     uint64_t start;       /* the interval goes up to the next node's start */
@@ -45,10 +47,16 @@ static inline int tuner_node_answers(const struct tuner_node *n, int reg_buff)
     return !asks || (asks == (unsigned)reg_buff + 1 && n->cell != TUNER_NO_CELL);
 }
 
+/* A size n with highest bit e lies in bucket octave[e].base + (n >> octave[e].shift). */
+struct tuner_octave {
+    uint32_t base, shift;
+};
+
 struct tuner_spans {
     struct tuner_node *nodes; /* NULL: scan `spans` */
     struct tuner_entry *entries;
-    uint32_t node_count;
+    uint32_t *buckets; /* the node of each bucket's lowest size; the bucket after the last is there too */
+    struct tuner_octave octave[64];
     struct tuner_span *spans;
     size_t count;
 };
@@ -58,14 +66,14 @@ struct tuner_spans {
 void tuner_spans_build(struct tuner_spans *m, struct tuner_span *spans, size_t count);
 void tuner_spans_free(struct tuner_spans *m);
 
-/* The interval of `n`, by halves and without a branch; m->nodes must not be NULL. */
-static inline const struct tuner_node *tuner_spans_find(const struct tuner_spans *m, uint64_t n)
+/* The interval of `n`, when two comparisons without a branch settle it: nearly always, because a bucket has about one
+ * bound. NULL otherwise. m->nodes must not be NULL; they are padded for the second comparison. */
+static inline const struct tuner_node *tuner_spans_find_near(const struct tuner_spans *m, uint64_t n)
 {
-    const struct tuner_node *node = m->nodes;
-    for (uint32_t left = m->node_count - 1; left;) { /* it is one of node[0..left] */
-        uint32_t half = (left + 1) / 2;
-        node = node[half].start <= n ? node + half : node;
-        left -= half;
-    }
-    return node;
+    unsigned e = 63U - (unsigned)__builtin_clzll(n | 1);
+    const uint32_t *bucket = m->buckets + (uint32_t)(m->octave[e].base + (uint32_t)(n >> m->octave[e].shift));
+    const struct tuner_node *node = m->nodes + bucket[0];
+    if (__builtin_expect(bucket[1] - bucket[0] > TUNER_NODE_PADDING, 0))
+        return NULL;
+    return node + (node[1].start <= n) + (node[2].start <= n);
 }

@@ -231,8 +231,8 @@ static void scans_what_would_explode(void **unused)
     free(rules);
 }
 
-/* Nested ranges, innermost first: quadratic for a builder that walks the open rules, so that ends. */
-static void nested_ranges_end_the_build(void **unused)
+/* Nested ranges, innermost first, with one condition: quadratic for a builder that walks the open rules. */
+static void nested_ranges_stay_indexed(void **unused)
 {
     (void)unused;
     enum { COUNT = 50000 };
@@ -249,7 +249,7 @@ static void nested_ranges_end_the_build(void **unused)
     struct tuner_shape s = {2, 3, 2};
     struct tuner_index *ix = tuner_index_new(&t, &s);
     assert_non_null(ix);
-    assert_true(tuner_index_is_scanned(ix));
+    assert_false(tuner_index_is_scanned(ix));
     assert_int_equal(tuner_index_rules(ix), COUNT);
     compare(&t, ix, &s, 300);
     tuner_index_free(ix);
@@ -305,7 +305,7 @@ int test_index(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_first_match),     cmocka_unit_test(agrees_on_dense_ranges),
-        cmocka_unit_test(scans_what_would_explode),    cmocka_unit_test(nested_ranges_end_the_build),
+        cmocka_unit_test(scans_what_would_explode),    cmocka_unit_test(nested_ranges_stay_indexed),
         cmocka_unit_test(an_empty_table_says_nothing), cmocka_unit_test(regbuff_does_not_leave_the_shortcut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
