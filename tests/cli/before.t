@@ -29,6 +29,7 @@ explain --workload reads the workload
 report reads the profile
 
   $ nccltune report $old/profile -o report.html
+  report.html
   $ grep -q 'id="decisions"' report.html
 
 verify reads the profile
