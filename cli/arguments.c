@@ -77,7 +77,8 @@ static void take_in_force(struct cli_job *j, const struct lint *l, struct arena 
         if (values[i].value)
             add_setting(j, values[i].name, values[i].value, a);
         else
-            log_warn(log, "%s: the value of %s is only known at run time: left out", j->label, values[i].name);
+            log_warn(log, "%s: the value of %s is only known at run time, or has quotes or a comment in it: left out",
+                     j->label, values[i].name);
 }
 
 int cli_job_of_file(struct cli_job *j, const char *path, struct arena *a, struct log *log, struct err *e)

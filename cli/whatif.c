@@ -65,6 +65,16 @@ static struct step_time less(const struct step_time *x, const struct step_time *
     return (struct step_time){x->us - y->us, x->low_us - y->low_us, x->high_us - y->high_us};
 }
 
+/* The first call that the case's settings leave no time for. */
+static const struct step_call *find_failing(const struct step_estimate *s)
+{
+    for (int i = 0; i < s->workload->nphases; i++)
+        for (int k = 0; k < s->phases[i].phase->ncalls; k++)
+            if (s->phases[i].calls[k].fails)
+                return &s->phases[i].calls[k];
+    return NULL;
+}
+
 /* Every setting of the job left away, one at a time. */
 static int try_without(struct comparison *c, struct err *e)
 {
@@ -97,13 +107,15 @@ static int compare(struct comparison *c, struct err *e)
     int rc = 0;
     for (int i = 0; i < c->shown && !rc; i++)
         rc = estimate(c, i, e);
+    if (!rc && find_failing(&c->steps[c->own]))
+        c->own = c->before;
     if (!rc)
         rc = try_without(c, e);
     if (rc)
         return rc;
     c->changes.of = c->own ? c->w->cases[c->own].label : NULL;
     for (int i = 1; i < c->w->ncases; i++) /* the bare machine is no change that a job can make */
-        if (i != c->own)
+        if (i != c->own && !find_failing(&c->steps[i]))
             step_changes_add(&c->changes, c->w->cases[i].label,
                              less(&c->steps[c->own].tuned.waits, &c->steps[i].tuned.waits));
     struct step_estimate now;
@@ -145,6 +157,12 @@ static void print_cases(const struct comparison *c)
            first->compute_us > 0 ? "step" : "", "change");
     for (int i = 0; i < c->shown; i++) {
         const struct step_time *t = &c->steps[i].tuned.waits;
+        const struct step_call *failing = find_failing(&c->steps[i]);
+        if (failing) {
+            printf("%-*s cannot be predicted: %s: %s\n", width, env_comment(c->w->arena, c->w->cases[i].label),
+                   coll_name(failing->call->kind), failing->fails);
+            continue;
+        }
         char band[48];
         snprintf(band, sizeof band, "(%.1f to %.1f)", ms(t->low_us), ms(t->high_us));
         char step[24] = "", change[24] = "";
@@ -164,7 +182,7 @@ static void print_cases(const struct comparison *c)
 static void print_phases(const struct comparison *c)
 {
     const struct step_estimate *s = &c->steps[c->shown - 1];
-    if (c->shown - 1 == c->before)
+    if (c->shown - 1 == c->before || find_failing(s))
         return;
     printf("\nCommunication by phase: before, %s; after, %s\n", env_comment(c->w->arena, c->w->cases[c->before].label),
            env_comment(c->w->arena, c->w->cases[c->shown - 1].label));
@@ -212,6 +230,12 @@ static int save(const struct comparison *c, struct err *e)
     for (int i = 0; i < c->shown; i++) {
         cJSON *o = json_append(cases), *phases = NULL;
         json_add_str(o, "label", c->w->cases[i].label);
+        const struct step_call *failing = find_failing(&c->steps[i]);
+        if (failing) {
+            json_add_str(o, "problem",
+                         arena_printf(c->w->arena, "%s: %s", coll_name(failing->call->kind), failing->fails));
+            continue;
+        }
         step_time_json(o, "communication", &c->steps[i].tuned.waits);
         phases = cJSON_AddArrayToObject(o, "phases");
         for (int k = 0; k < c->job->nphases; k++) {
@@ -563,7 +587,7 @@ static int calibrate(struct request *a, const struct topology *t, struct log *lo
 static int check_settings(const struct whatif *w, const struct variation *v, const struct whatif_case *c,
                           struct log *log, struct err *e)
 {
-    static const char *const ends_job[] = {"NT207", "NT208", "NT216", "NT406", "NT410", "NT414"};
+    static const char *const ends_job[] = {"NT207", "NT216", "NT406", "NT414"};
     const char *file = v->kind->add == add_file && strcmp(v->text, "-") != 0 ? v->text : NULL;
     int version = c->setup.nccl.version ? c->setup.nccl.version : ENV_NEWEST, n = 0;
     struct lint *l = lint_new(&(struct lint_options){.nccl_low = version, .nccl_high = version, .rccl = -1});
@@ -577,6 +601,10 @@ static int check_settings(const struct whatif *w, const struct variation *v, con
         if (f.severity != FINDING_ERROR ||
             !strcmp(f.id, "NT209")) /* nothing for some collectives, a figure for others */
             continue;
+        if (!strcmp(f.id, "NT608")) {
+            log_warn(log, "%s: lines end in CR LF (NT608): predicted as if they ended in LF", c->label);
+            continue;
+        }
         if (!n++)
             log_warn(log, "%s: what is wrong, and what NCCL makes of it; the prediction does the same%s%s%s:", c->label,
                      file ? " ('nccltune lint --fix=all " : "", file ? file : "",

@@ -68,6 +68,7 @@ struct lint_setting {
     enum lint_how how;
     int group;                    /* 0: the whole document; else one command, container or object */
     int commands;                 /* programs that the document has run before it */
+    int nothing;                  /* written so that it sets nothing of this name */
     const struct lint_body *body; /* it is written into this file; NULL: it is set here */
     const struct lint_branch *branch;
     size_t name_at, name_bytes;   /* where in the document */

@@ -53,6 +53,7 @@ static void judge_line(const struct conf_line *c, struct lint_setting *s, const 
     size_t n = line->value_length;
     const char *right = meant_value(l, value, n);
     struct lint_finding *f = NULL;
+    s->nothing = c->name > c->at || c->name_end < c->at + line->name_length;
     if (c->name > c->at)
         f = lint_find(
             l, strncmp(c->v->s + c->at, "export", 6) ? NT_CONF_BLANKS : NT_CONF_EXPORT, s,
@@ -92,7 +93,7 @@ static void read_conf_line(struct conf_line *c, int group)
         size_t n = lint_name_length(s + c->at, c->end - c->at);
         struct lint_setting *bare =
             n > 0 && c->at + n < c->end ? lint_setting_new(c->l, c->v, c->at, n, LINT_CONF) : NULL;
-        if (bare)
+        if (bare && (bare->nothing = 1))
             lint_find(c->l, NT_CONF_BLANKS, bare, "NCCL skips a line without '='.", "Write NAME=value.");
         return;
     }

@@ -36,6 +36,7 @@ static void find_no_assignment(struct shell *sh, int i, const char *says, const 
     if (!s)
         return;
     s->group = ++sh->l->groups;
+    s->nothing = 1;
     lint_find(sh->l, NT_SHELL_BLANKS, s, says, advice);
 }
 
@@ -205,7 +206,7 @@ static void do_setenv(struct shell *sh, int i)
     if (i + 1 < sh->nwords) {
         struct lint_setting *s = shell_add(sh, sh->words[i].at, lint_name_length(shell_raw(sh, i), shell_length(sh, i)),
                                            sh->words[i + 1].at, sh->words[i + 1].end, LINT_EXPORTED, sh->base_group);
-        if (s && lacks_setenv(sh))
+        if (s && (s->nothing = lacks_setenv(sh)))
             lint_find(sh->l, NT_SHELL_BLANKS, s, "This shell has no command setenv: the line sets nothing.",
                       "Write export NAME=value.");
         if (s && i + 2 == sh->nwords)

@@ -122,7 +122,7 @@ static int take_gdr_level(const char *value, struct nccl_setup *s, struct arena 
 static void take_choice(const struct env_choice *c, unsigned left[COLL_COUNT])
 {
     for (int i = 0; i < COLL_COUNT; i++)
-        left[i] = c->touched[i] ? c->allowed[i] : 0;
+        left[i] = !c->touched[i] ? 0 : c->allowed[i] ? c->allowed[i] : NCCL_NOTHING_LEFT;
 }
 
 static int take_algo(const char *value, struct nccl_setup *s, struct arena *a)

@@ -257,6 +257,7 @@ static int from_predictor(struct estimator *m, struct step_call *c)
     const char *limit = c->why;
     if (p->predict(p->arg, &q, &c->tuned, &c->why)) {
         c->tuned = c->now;
+        c->fails = rule ? NULL : c->why; /* a rule that cannot be followed NCCL passes by */
         c->why = limit;
     } else if (rule) {
         c->choice = rule_text(rule, m->arena);

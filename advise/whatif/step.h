@@ -70,6 +70,7 @@ struct step_call {
     enum step_source source;
     enum step_cover cover;
     struct step_time now, tuned; /* of one call */
+    const char *fails;           /* no time under the profile's settings: why; `tuned` is `now`. Mostly NULL */
     const char *choice;          /* what the profile makes of it: "ring/simple", "default" */
     const char *why; /* STEP_UNKNOWN: a sentence; STEP_PREDICTED: what bounds `tuned`, "NIC mlx5_0:1", or NULL */
 };

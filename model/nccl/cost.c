@@ -300,6 +300,28 @@ static float latency_of(const struct view *v, int coll, int algo, int proto, dou
 
 /* ---- public ---- */
 
+static int may(unsigned bits, int n)
+{
+    return !bits || bits >> n & 1;
+}
+
+static int is_offered(const struct nccl_model *m, int coll, int algo, int proto)
+{
+    return m->bw[coll][algo][proto] > 0 && may(m->setup.algos[coll], algo) && may(m->setup.protos[coll], proto);
+}
+
+/* Before 2.24.3 Ring stands in where NCCL_ALGO leaves a collective nothing. */
+static void let_ring_stand_in(struct nccl_model *m)
+{
+    for (int coll = 0; coll < COLL_COUNT && m->version < 22403; coll++) {
+        int offered = 0;
+        for (int i = 0; i < ALGO_COUNT * PROTO_COUNT; i++)
+            offered |= is_offered(m, coll, i / PROTO_COUNT, i % PROTO_COUNT);
+        if (!offered && m->setup.algos[coll])
+            m->setup.algos[coll] = 1u << ALGO_RING;
+    }
+}
+
 void nccl_cost_fill(struct nccl_model *m)
 {
     if (m->ranks <= 1)
@@ -316,6 +338,7 @@ void nccl_cost_fill(struct nccl_model *m)
                 m->latency[coll][algo][proto] = latency_of(&v, coll, algo, proto, steps);
             }
     }
+    let_ring_stand_in(m);
 }
 
 static float rccl_factor(const struct nccl_model *m, int algo, int proto, int size)
@@ -325,11 +348,6 @@ static float rccl_factor(const struct nccl_model *m, int algo, int proto, int si
     return algo == ALGO_TREE ? t->tree[proto][i] : m->nodes > 1 ? t->ring[proto][i] : 1;
 }
 
-static int may(unsigned bits, int n)
-{
-    return !bits || bits >> n & 1;
-}
-
 double nccl_cost_us(const struct nccl_model *m, int coll, int algo, int proto, uint64_t bytes)
 {
     if (coll < 0 || coll >= COLL_COUNT || algo < 0 || algo >= ALGO_COUNT || proto < 0 || proto >= PROTO_COUNT)
@@ -337,7 +355,7 @@ double nccl_cost_us(const struct nccl_model *m, int coll, int algo, int proto, u
     if (m->ranks <= 1)
         return algo == ALGO_RING && proto == PROTO_SIMPLE ? 0 : -1;
     float bw = m->bw[coll][algo][proto], us = m->latency[coll][algo][proto];
-    if (bw <= 0 || !(may(m->setup.algos[coll], algo) && may(m->setup.protos[coll], proto)))
+    if (!is_offered(m, coll, algo, proto))
         return -1;
     int size = log2_floor(bytes >> 6);
     if (m->rccl)

@@ -6,6 +6,8 @@
 #include "core/coll.h"
 #include "probe/topology/topology.h"
 
+#define NCCL_NOTHING_LEFT 0x80000000u /* of algos and protos below: a bit of none */
+
 struct nccl_setup {
     const struct topology *topology;
     int class_index;
@@ -26,7 +28,8 @@ struct nccl_setup {
     int cross_nic;                  /* NCCL_CROSS_NIC; 2 is NCCL's default, 0 counts as 2: say 1 or 3 (=0, never) */
     int p2p_within, gdr_within;     /* the farthest enum path_class for NCCL_P2P_LEVEL and NCCL_NET_GDR_LEVEL, and 1;
                                      * 0: NCCL's default */
-    unsigned algos[COLL_COUNT], protos[COLL_COUNT]; /* what NCCL_ALGO and NCCL_PROTO leave (bits); 0: all */
+    /* What NCCL_ALGO and NCCL_PROTO leave (bits); 0: all. */
+    unsigned algos[COLL_COUNT], protos[COLL_COUNT];
 };
 
 /* A NIC as the transport shows it to NCCL. */

@@ -211,6 +211,30 @@ A messy script: every fault is told, and predicted as NCCL reads it; only what e
   nccltune whatif: variables 1: no job can start with NCCL_PROTO=Simpel (NT207). Choose from LL, LL128 and Simple, without blanks.
   [1]
 
+What sets nothing is predicted as nothing; of nccl.conf the first line counts; line ends of Windows are told
+
+  $ printf 'NCCL_ALGO=Tree\nNCCL_ALGO=Ring\nexport NCCL_PROTO=LL\nNCCL_IB_HCA =mlx5_0\n' >nccl.conf
+  $ nccltune whatif --machine dgx-h100 --nodes 4 --script nccl.conf 2>/dev/null | grep 'jobs have'
+    nccl.conf               jobs have NCCL_ALGO=Tree
+  $ printf 'export NCCL_ALGO=Ring\r\n' >dos.sh
+  $ nccltune whatif --machine dgx-h100 --nodes 4 --script dos.sh | grep 'jobs have'
+  nccltune whatif: warning: dos.sh: lines end in CR LF (NT608): predicted as if they ended in LF
+    dos.sh                  jobs have NCCL_ALGO=Ring
+
+A setting that leaves a call nothing: no figure of the step. Before 2.24.3 Ring stands in
+
+  $ nccltune whatif --machine dgx-h100 --nodes 4 --set NCCL_ALGO=Tree --workload train.sh | sed -n 4,5p
+  nccltune whatif: note launch-unused: not used, although it affects the step: recompute_method=uniform (line 16)
+  as it is                    2741.0 (1903.2 to 4234.5)           12119.1             NVLink of GPU0
+  variables 1          cannot be predicted: allgather: NCCL does not offer it here
+  $ nccltune whatif --machine dgx-h100 --nodes 4 --nccl 2.21.5 -c broadcast --set NCCL_ALGO=Tree | grep 'variables 1  *[0-9]'
+    variables 1                1.12    1.22  1.00    39.41   53.43  1.00   352.36  352.36  1.00  [256, 478]      NIC mlx5_0:1
+  $ nccltune whatif --machine dgx-h100 --nodes 4 --nccl 2.21.5 --set NCCL_ALGO=allreduce:tree 2>&1 | grep -E 'NT208|variables 1 +[0-9]'
+      error NT208: NCCL_ALGO=allreduce:tree: Before 2.24.3 a choice by collective is one unknown word: NCCL silently falls back to Ring.
+    variables 1                1.02    1.10* 0.46    36.12   49.66* 0.65   351.52  351.52  0.99  [255, 478]      NIC mlx5_0:1
+  $ nccltune whatif --machine dgx-h100 --nodes 4 --nccl 2.21.5 --set NCCL_PROTO=allreduce:ll 2>&1 | grep 'cannot be'
+    variables 1             cannot be predicted: these settings leave NCCL no algorithm for allreduce, and such a call fails
+
 A word where NCCL reads a number is 0; a list that leaves nothing for the collective says so
 
   $ nccltune whatif --machine dgx-a100 --nodes 2 --set NCCL_IB_DISABLE=true 2>/dev/null | grep -E '^  variables 1 +[0-9]'

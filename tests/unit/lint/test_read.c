@@ -171,4 +171,28 @@ TEST_CASE(what_is_in_force)
     arena_free(a);
 }
 
+/* Of nccl.conf the first line counts, and the environment before it; a line that sets another name sets nothing. */
+TEST_CASE(what_is_in_force_of_a_conf)
+{
+    static const char conf[] = "NCCL_ALGO=Tree\nNCCL_ALGO=Ring\nexport NCCL_PROTO=LL\nNCCL_IB_HCA =mlx5_0\n"
+                               " NCCL_SHM_DISABLE=1\nNCCL_BUFFSIZE\nNCCL_NTHREADS=128\n";
+    static const char script[] = "export NCCL_NTHREADS=256\nsetenv NCCL_IB_TC 106\nset NCCL_IB_SL=1\nsrun ./train\n";
+    struct arena *a = arena_new();
+    struct err e = {0};
+    size_t n;
+    struct lint *l = lint_new(&(struct lint_options){.rccl = -1});
+    assert_int_equal(lint_read_text(l, "nccl.conf", conf, sizeof conf - 1, "conf", &e), 0);
+    const struct lint_value *v = lint_in_force(l, a, &n);
+    assert_int_equal(n, 2);
+    assert_string_equal(v[0].value, "Tree");
+    assert_string_equal(v[1].value, "128");
+    assert_int_equal(lint_read_text(l, "job.sh", script, sizeof script - 1, "shell", &e), 0);
+    v = lint_in_force(l, a, &n);
+    assert_int_equal(n, 2);
+    assert_string_equal(v[0].name, "NCCL_ALGO");
+    assert_string_equal(v[1].value, "256");
+    lint_free(l);
+    arena_free(a);
+}
+
 TEST_CASES(test_read)
