@@ -116,6 +116,9 @@ static int generate_profile(void *request, char **words, struct arena *a, struct
         r->results.items = arena_grow(a, (void *)r->results.items, (size_t)r->results.count, sizeof *r->results.items);
         r->results.items[r->results.count++] = *words;
     }
+    for (int i = 0; i < r->results.count; i++)
+        if (!strcmp(r->results.items[i], "-"))
+            return err_set(e, ERR_USAGE, "--results takes files, not standard input: they are read more than once");
     const struct lacks lacks = find_lacks(&r->results, a);
     const int release = lacks.release && !r->releases.low;
     if (!g->topology || !g->out || release)

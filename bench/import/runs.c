@@ -106,7 +106,7 @@ void import_row(struct import *m, const struct import_row *row)
     if (r->coll == COLL_ALLTOALLV)
         return leave_row_out(m, "every benchmark has an uneven AllToAll of its own");
     if (nodes < 1 || ranks < nodes || ranks > MOST_RANKS)
-        return leave_row_out(m, "unknown number of nodes and ranks (use --nodes, --ranks)");
+        return leave_row_out(m, "unknown number of nodes and ranks (see nccltune results --nodes --ranks)");
     if (!row->bytes || row->bytes > MOST_BYTES || !(row->time_us > 0) || !isfinite(row->time_us))
         return leave_row_out(m, "a size and a time above 0 are expected");
     struct bench_results *all = m->results;
@@ -158,7 +158,7 @@ void import_tell_collectives(struct import *m)
             item->coll = r->coll;
         m->line = item->line;
         if (item->coll < 0)
-            leave_row_out(m, "unknown collective (use --collective)");
+            leave_row_out(m, "unknown collective (see nccltune results --collective)");
         else
             all->items[kept++] = *item;
     }

@@ -181,6 +181,10 @@ results, generate: nccl-tests of an older release, whose program nobody named: b
     nccltune generate --results old.log old.log -t topology.json --nccl 2.28.9 -o profile
   Try 'nccltune generate --help'.
   [2]
+  $ nccltune generate --results - -t topology.json --nccl 2.20.5 -o profile <old.log
+  nccltune generate: --results takes files, not standard input: they are read more than once
+  Try 'nccltune generate --help'.
+  [2]
   $ nccltune generate --results old.log --nccl 2.20.5 -t topology.json -o profile --json | jq -r .format
   nccltune-decisions/1
   $ nccltune diagnose old.log | grep -c 'wrong values'
