@@ -186,18 +186,19 @@ static int is_common(const struct import *m, const struct bench_setting *s)
     return 1;
 }
 
-/* NCCL_ALGO and NCCL_PROTO with one word each: a call. Returns whether it is one. */
+/* NCCL_ALGO with one word, alone or with NCCL_PROTO: a call. Returns whether it is one. */
 static int make_call(const struct import *m, const struct import_run *r, struct bench_knobs *call)
 {
     const char *algo = find_value(r, "NCCL_ALGO"), *proto = find_value(r, "NCCL_PROTO");
     int a = algo ? algo_parse(algo, strlen(algo)) : -1, p = proto ? proto_parse(proto, strlen(proto)) : -1;
     *call = (struct bench_knobs){.label = BENCH_DEFAULT};
-    if (a < 0 || p < 0)
+    if (a < 0 || (proto && p < 0))
         return 0;
     struct bench_setting *s = arena_alloc(m->arena, 2 * sizeof *s);
     s[0] = (struct bench_setting){NCCL_SET_ALGO, algo_name(a)};
-    s[1] = (struct bench_setting){NCCL_SET_PROTO, proto_name(p)};
-    *call = (struct bench_knobs){arena_printf(m->arena, "%s/%s", s[0].value, s[1].value), s, 2};
+    s[1] = (struct bench_setting){NCCL_SET_PROTO, proto ? proto_name(p) : NULL};
+    *call =
+        (struct bench_knobs){arena_printf(m->arena, proto ? "%s/%s" : "%s", s[0].value, s[1].value), s, 1 + !!proto};
     return 1;
 }
 

@@ -6,6 +6,7 @@
 
 #include "bench/results/points.h"
 #include "core/coll.h"
+#include "core/units.h"
 #include "envgen/decide/decide.h"
 
 static void add_launch(struct env_decisions *d, struct env_shape *shape, const struct bench_knobs *knobs)
@@ -117,6 +118,25 @@ static struct bench_interval gain_over(struct env_decisions *d, struct decide_sl
     return bench_sessions_gain(x, y, s.weights, s.count, d->confidence, rivals);
 }
 
+/* A point that counts, where jobs are proven to be slower under the launch than without it, by the margin, and no call
+ * that was measured under it makes up for that; NULL: none. */
+static const struct bench_point *loss_of(const struct env_decisions *d, const char *launch, struct decide_slice s,
+                                         struct bench_interval *gain)
+{
+    for (int i = 0; i < s.count; i++) {
+        const struct bench_candidate *from = bench_point_default(&s.points[i], BENCH_DEFAULT);
+        const struct bench_candidate *to = bench_point_default(&s.points[i], launch);
+        const struct bench_candidate *best = best_of(&s.points[i], launch);
+        if (!from || !to || !best || from->time_us.predicted || (s.weights && !(s.weights[i] > 0)) ||
+            best->time_us.median < from->time_us.median)
+            continue;
+        *gain = bench_sessions_gain(&from, &to, NULL, 1, d->confidence, s.count);
+        if (gain->n >= BENCH_FEWEST && gain->high < 1 / (1 + d->margin))
+            return &s.points[i];
+    }
+    return NULL;
+}
+
 /* Whether the launch may be chosen; says why in either case. */
 static int eligible(struct env_decisions *d, struct env_launch *l, struct decide_slice s)
 {
@@ -146,7 +166,15 @@ static int eligible(struct env_decisions *d, struct env_launch *l, struct decide
         l->why = "out: only predicted, and such predictions have not been proven";
         return 0;
     }
+    struct bench_interval loss;
+    char size[UNIT_TEXT];
     int clears = bench_gain_clears(l->gain, d->margin);
+    if (clears && (where = loss_of(d, l->knobs.label, s, &loss))) {
+        l->why = arena_printf(d->arena, "out: %s over the baseline, but %s at %s of %s; it would act on all calls",
+                              env_gain_text(d->arena, l->gain), env_gain_text(d->arena, loss), coll_name(where->coll),
+                              unit_bytes(size, where->bytes));
+        return 0;
+    }
     l->why = arena_printf(d->arena, "%s over the baseline, %s the margin of %g %%", env_gain_text(d->arena, l->gain),
                           clears ? "clears" : "does not clear", d->margin * 100);
     return clears;
@@ -164,6 +192,17 @@ static int is_better(struct env_decisions *d, struct decide_slice s, const struc
     if (more < 0)
         return !bench_gain_clears(gain_over(d, s, ours, theirs, 1), d->margin);
     return l->gain.median > other->gain.median;
+}
+
+/* Where a launch was measured, if that is one collective of those that it acts on; else "". */
+static const char *narrowly(struct env_decisions *d, struct decide_slice s)
+{
+    const struct bench_point *p = s.points, *last = p + s.count - 1; /* by collective and size */
+    char sizes[3 * UNIT_TEXT];
+    if (p->coll != last->coll)
+        return "";
+    return arena_printf(d->arena, "; it acts on all calls and was measured for %s of %s alone", coll_name(p->coll),
+                        unit_range(sizes, p->bytes, last->bytes));
 }
 
 static void choose_launch(struct env_decisions *d, struct env_shape *shape, struct decide_slice s)
@@ -193,10 +232,10 @@ static void choose_launch(struct env_decisions *d, struct env_shape *shape, stru
     else if (!shape->chosen)
         shape->why = arena_printf(d->arena, "no launch beats the baseline by %g %% or more", d->margin * 100);
     else
-        shape->why = arena_printf(d->arena, "%s is %s over the baseline, over %d %s%s", best->knobs.label,
+        shape->why = arena_printf(d->arena, "%s is %s over the baseline, over %d %s%s%s", best->knobs.label,
                                   env_gain_text(d->arena, best->gain), best->gain.n,
                                   best->gain.predicted ? "points" : "pairs of sessions",
-                                  s.weights ? ", each by its share of the workload's step" : "");
+                                  s.weights ? ", each by its share of the workload's step" : "", narrowly(d, s));
 }
 
 /* ---- one launch for all jobs ---- */

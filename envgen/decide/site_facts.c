@@ -147,8 +147,8 @@ static void add_fact(struct env_decisions *d, const char *people, const struct f
 
 void env_site_facts(struct env_decisions *d, const struct topology *t, env_site_value *site, const void *arg)
 {
-    const struct machine *m = NULL;
-    for (int c = 0; c < t->nclasses; c++)
+    for (int c = 0; c < t->nclasses; c++) {
+        const struct machine *m = &table[0].machine;
         for (int i = 0; i < ROWS; i++) {
             int classes = 0;
             m = table[i].machine.id ? &table[i].machine : m;
@@ -160,4 +160,5 @@ void env_site_facts(struct env_decisions *d, const struct topology *t, env_site_
                 add_fact(d, m->people, &table[i].fact, classes < t->nclasses ? t->classes[c].name : NULL,
                          site ? site(arg, table[i].fact.name) : NULL);
         }
+    }
 }

@@ -260,12 +260,12 @@ static int start_v5(void *context, void **handle, struct nccl_profile_event_v5 *
 /* ---- what versions share ----------------------------------------------------------------------------------------- */
 
 /* The openings of versions 1 to 3, and of 5 and 6, differ in the version alone. */
-#define INIT_UNTOLD(version)                                        \
-    static int init_v##version(void **context, int *mask)           \
-    {                                                               \
-        struct profiler_shape shape = {.rank = -1, .api = version}; \
-        *context = profiler_open(&shape, NULL, mask);               \
-        return NCCLTUNE_SUCCESS;                                    \
+#define INIT_UNTOLD(version)                                          \
+    static int init_v##version(void **context, int *mask)             \
+    {                                                                 \
+        struct profiler_shape shape = {.rank = -1, .api = (version)}; \
+        *context = profiler_open(&shape, NULL, mask);                 \
+        return NCCLTUNE_SUCCESS;                                      \
     }
 INIT_UNTOLD(1)
 INIT_UNTOLD(2)

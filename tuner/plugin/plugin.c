@@ -120,21 +120,21 @@ static int get_coll_info_v4(void *context, int coll, size_t bytes, int pipe_ops,
 }
 
 /* The openings of versions 3 and 4, and those of 5 to 7, differ in the version alone. */
-#define INIT_BY_SIZE(version)                                                                                        \
-    static int init_v##version(size_t ranks, size_t nodes, nccl_logger log, void **context)                          \
-    {                                                                                                                \
-        struct plugin_opening o = {ranks, nodes, .api = version, .log = log, .caller = __builtin_return_address(0)}; \
-        return open_context(&o, context);                                                                            \
+#define INIT_BY_SIZE(version)                                                                                          \
+    static int init_v##version(size_t ranks, size_t nodes, nccl_logger log, void **context)                            \
+    {                                                                                                                  \
+        struct plugin_opening o = {ranks, nodes, .api = (version), .log = log, .caller = __builtin_return_address(0)}; \
+        return open_context(&o, context);                                                                              \
     }
 INIT_BY_SIZE(3)
 INIT_BY_SIZE(4)
 
-#define INIT_BY_ID(version)                                                                                          \
-    static int init_v##version(void **context, uint64_t id, size_t ranks, size_t nodes, nccl_logger log,             \
-                               struct nccl_nvl_domains *domains, struct nccl_constants *constants)                   \
-    {                                                                                                                \
-        struct plugin_opening o = {ranks, nodes, id, domains, constants, version, log, __builtin_return_address(0)}; \
-        return open_context(&o, context);                                                                            \
+#define INIT_BY_ID(version)                                                                                            \
+    static int init_v##version(void **context, uint64_t id, size_t ranks, size_t nodes, nccl_logger log,               \
+                               struct nccl_nvl_domains *domains, struct nccl_constants *constants)                     \
+    {                                                                                                                  \
+        struct plugin_opening o = {ranks, nodes, id, domains, constants, (version), log, __builtin_return_address(0)}; \
+        return open_context(&o, context);                                                                              \
     }
 INIT_BY_ID(5)
 INIT_BY_ID(6)

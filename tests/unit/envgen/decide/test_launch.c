@@ -41,6 +41,17 @@ TEST_CASE(the_faster_launch_is_chosen)
     finish(&s, d);
 }
 
+/* Jobs call all sizes: a mean of many does not make up for one that is proven to be slower. */
+TEST_CASE(a_launch_that_loses_at_a_size_is_out)
+{
+    struct synthetic s = synthetic_new();
+    add_launches(&s, (double[]){50, 120, 25}, 3, BENCH_OK);
+    struct env_decisions *d = synthetic_decide(&s);
+    assert_string_equal(chosen_launch(d), DEFAULT);
+    assert_non_null(strstr(d->shapes[0].launches[1].why, "at allreduce of 32 B"));
+    finish(&s, d);
+}
+
 TEST_CASE(a_launch_within_the_noise_is_not)
 {
     struct synthetic s = synthetic_new();
