@@ -220,7 +220,7 @@ void noise_of_repeats(const struct bench_results *r, struct findings *found)
     double median = stats_median(spreads, n);
     int noisy = suspicious || median > REPEATS_WORTH;
     struct finding *f = finding_add(found, noisy ? FINDING_WARNING : FINDING_OK, "default-repeats", NULL,
-                                    "the baseline differs from itself by %.1f %% from one start to the next (median of "
+                                    "the baseline's times differ by %.1f %% from one start to the next (median of "
                                     "%d point%s), at worst by %.1f %%: %s of %s",
                                     100 * median, n, n == 1 ? "" : "s", 100 * most, coll_name(r->items[worst].coll),
                                     unit_bytes(size, r->items[worst].bytes));
@@ -239,9 +239,8 @@ const char *noise_sentence(const struct bench_noise *x, int starts, double margi
                                           : arena_printf(a, "; a gain of %.1f %% takes %s%d starts", 100 * (wanted - 1),
                                                          need < BENCH_MANY_STARTS ? "" : "more than ", need);
     return arena_printf(a,
-                        "this machine differs from itself by %.1f %% from one start to the next (gains of calls): "
-                        "nothing below %.1f %% "
-                        "can be decided in %d starts%s",
+                        "gains, which are measured within a start, differ by %.1f %% from one start to the next: "
+                        "none below %.1f %% can be decided in %d starts%s",
                         100 * x->spread, 100 * (smallest - 1), starts, more);
 }
 

@@ -148,14 +148,14 @@ TEST_CASE(says_it_in_one_sentence)
     struct bench_results *r = results(a, lines, 4);
     noise_of_repeats(r, &all);
     assert_int_equal(all.list[0].severity, FINDING_OK);
-    assert_string_equal(all.list[0].text, "the baseline differs from itself by 2.0 % from one start to the next "
+    assert_string_equal(all.list[0].text, "the baseline's times differ by 2.0 % from one start to the next "
                                           "(median of 2 points), at worst by 2.0 %: allreduce of 1 KiB");
     double wide[] = {90, 95, 140, 145, 150};
     r->items[1].times_us = wide;
     r->count = 2;
     noise_of_repeats(r, &all);
     assert_int_equal(all.list[1].severity, FINDING_WARNING);
-    assert_string_equal(all.list[1].text, "the baseline differs from itself by 40.0 % from one start to the next "
+    assert_string_equal(all.list[1].text, "the baseline's times differ by 40.0 % from one start to the next "
                                           "(median of 1 point), at worst by 40.0 %: allreduce of 1 KiB");
     assert_string_equal(all.list[1].advice, "launches that differ by less are noise; calls are compared within starts");
     arena_free(a);
@@ -197,7 +197,7 @@ TEST_CASE(what_outlasts_a_start_is_said)
     struct findings f = said_of_starts(a, 1, 0);
     assert_int_equal(f.n, 1);
     assert_string_equal(f.list[0].id, "smallest-gain");
-    assert_non_null(strstr(f.list[0].text, "this machine differs from itself by "));
+    assert_non_null(strstr(f.list[0].text, "gains, which are measured within a start, differ by "));
     f = said_of_starts(a, 4, 0);
     assert_int_equal(f.n, 2);
     assert_string_equal(f.list[1].id, "starts-alike");
