@@ -13,6 +13,7 @@
 #include "envgen/predict/predict.h"
 #include "envgen/profile/profile.h"
 #include "lint/lint.h"
+#include "probe/import/import.h"
 #include "probe/topology/topology.h"
 #include "tuner/table/table.h"
 
@@ -63,8 +64,8 @@ static const struct option_spec options[] = {
      cli_take_releases, offsetof(struct request, releases)},
     {0, "rccl", NULL, "judge by AMD's RCCL; VERSION is the NCCL release that it is built on", option_flag,
      offsetof(struct request, lint.rccl)},
-    {0, "topology", "FILE", "check device names against a topology of nccltune probe", option_text,
-     offsetof(struct request, topology)},
+    {0, "topology", "FILE", "check device names against topology.json, or any file of nccltune probe --from",
+     option_text, offsetof(struct request, topology)},
     {0, "profile", "DIR", "the same with a profile's topology and tuner table, and its NCCL releases without --nccl",
      option_text, offsetof(struct request, profile)},
     {0, "kind", "KIND", "read every FILE as one of:", option_word, offsetof(struct request, kind), .word = kind_word},
@@ -196,7 +197,7 @@ static int read_machine(struct request *a, struct topology **t, struct tuner_tab
 {
     struct arena *arena = arena_new();
     if (a->topology)
-        *t = topo_load(a->topology, e);
+        *t = probe_files(&a->topology, 1, NULL, e);
     struct env_profile *p = a->profile ? env_profile_open(a->profile, e) : NULL;
     if (p) {
         *t = topo_load(arena_printf(arena, "%s/topology.json", p->dir), e);
@@ -234,8 +235,8 @@ static int report_findings(struct lint *l, const struct request *a, struct err *
 {
     struct lint_document d;
     int unread = 0;
-    lint_print(l, a->json, a->fix && !a->in_place && !a->out ? stderr : stdout);
     int code = a->fix ? write_fixed(l, a, e) : 0;
+    lint_print(l, a->json, a->fix && !a->in_place && !a->out ? stderr : stdout);
     for (size_t i = 0; lint_document(l, i, &d); i++)
         unread += d.error != NULL;
     if (!code && (unread || lint_count(l, FINDING_ERROR) > 0 || (a->strict && lint_count(l, FINDING_WARNING) > 0)))

@@ -1,5 +1,5 @@
 /* Corrections: the document with fixable findings' bytes replaced, from front to back. Of two corrections of the same
- * bytes the longer one counts, else the first; running lint again finds the other. */
+ * bytes the longer one counts, else the first; the next pass finds the other. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ static int edit_of(const struct lint *l, const struct lint_finding *f, struct ed
         *e = (struct edit){s->value_at, s->value_bytes + f->behind, f->replacement};
         break;
     case LINT_FIX_NAME:
-        *e = (struct edit){s->name_at, s->name_bytes, f->replacement};
+        *e = (struct edit){s->name_at, s->name_bytes + f->behind, f->replacement};
         break;
     case LINT_FIX_LINE:
         *e = (struct edit){s->line_at, s->line_bytes, NULL};
@@ -68,8 +68,12 @@ static size_t errors_in(const struct lint *l, const struct lint_text *t)
     return n;
 }
 
-/* Read the corrected text as the first one was read. Error: it cannot be read, or has more errors. */
-static int read_again(const struct lint *l, const struct lint_text *t, const struct lint_fixed *out, struct err *e)
+static int fix_text(const struct lint *l, size_t n, int all, int passes, struct lint_fixed *out, struct err *e);
+
+/* Read the corrected text as the first one was read, and correct what shows only now, at most `passes` times. Error: it
+ * cannot be read, or has more errors. */
+static int read_again(const struct lint *l, const struct lint_text *t, int all, int passes, struct lint_fixed *out,
+                      struct err *e)
 {
     struct lint *again = lint_new(&l->options);
     struct err why = {0};
@@ -79,6 +83,15 @@ static int read_again(const struct lint *l, const struct lint_text *t, const str
         rc = err_set(e, ERR_FAILED, "%s: unchanged: the corrected text would be unreadable: %s", t->name, why.text);
     else if (again->ntexts && errors_in(again, again->texts[0]) > errors_in(l, t))
         rc = err_set(e, ERR_FAILED, "%s: unchanged: the corrected text would have more errors", t->name);
+    struct lint_fixed more = {0};
+    if (!rc && passes && again->ntexts && !fix_text(again, 0, all, passes - 1, &more, NULL) && more.fixed) {
+        free(out->text);
+        out->text = more.text;
+        out->bytes = more.bytes;
+        out->fixed += more.fixed;
+    } else {
+        free(more.text);
+    }
     lint_free(again);
     return rc;
 }
@@ -110,7 +123,7 @@ static const char *name_open(const struct lint *l, const struct lint_finding *f,
     return arena_printf(l->arena, "%s%s%s in line %ld", list, *list ? ", " : "", f->kind->id, line);
 }
 
-int lint_fix(const struct lint *l, size_t n, int all, struct lint_fixed *out, struct err *e)
+static int fix_text(const struct lint *l, size_t n, int all, int passes, struct lint_fixed *out, struct err *e)
 {
     *out = (struct lint_fixed){0};
     if (n >= l->ntexts)
@@ -137,10 +150,16 @@ int lint_fix(const struct lint *l, size_t n, int all, struct lint_fixed *out, st
     if (!out->text)
         return err_set(e, ERR_FAILED, "no memory for a corrected copy");
     apply_edits(t, edits, count, out);
-    int rc = out->fixed > 0 ? read_again(l, t, out, e) : 0;
+    int rc = out->fixed > 0 ? read_again(l, t, all, passes, out, e) : 0;
     if (rc) {
         free(out->text);
         out->text = NULL;
     }
     return rc;
+}
+
+int lint_fix(const struct lint *l, size_t n, int all, struct lint_fixed *out, struct err *e)
+{
+    const int most = 4; /* passes */
+    return fix_text(l, n, all, most - 1, out, e);
 }

@@ -480,8 +480,10 @@ void lint_check(struct lint *l)
     for (size_t i = 0; i < l->nsettings; i++) {
         const struct lint_setting *s = l->settings[i];
         l->rccl = library_of(l, s);
+        int dead = lint_set_again(l, s) != NULL; /* then nothing else about it matters */
         for (size_t r = 0; r < sizeof themes / sizeof *themes && s->how != LINT_UNSET; r++)
-            themes[r](l, s);
+            if (!dead || themes[r] == lint_check_reach)
+                themes[r](l, s);
     }
     if (l->nfindings > 0)
         qsort(l->findings, l->nfindings, sizeof(void *), by_place);

@@ -116,7 +116,7 @@ struct lint_finding {
     enum lint_fix_kind fix;
     int changes;             /* the correction changes what the next run does */
     const char *replacement; /* LINT_FIX_LINE: NULL takes the line out */
-    size_t behind;           /* LINT_FIX_VALUE: bytes behind the value that it takes the place of, too */
+    size_t behind;           /* bytes behind the value or name that it takes the place of, too */
 };
 
 /* Reads a text inside another document: `name` as a file would be called, NULL unknown. It is read by the format of its

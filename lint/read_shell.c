@@ -233,10 +233,19 @@ void lint_find_not_exported(struct lint *l, const struct lint_view *v, size_t be
             seen[n] = s;
             unused[n++] = !is_used(t, s);
         }
-        if (unused[k])
-            lint_find(l, NT_NOT_EXPORTED, s,
-                      "Without export this stays inside the shell, unless the name was exported before.",
-                      "Write export before it, or pass it to the launcher.");
+        if (!unused[k])
+            continue;
+        struct lint_finding *f = lint_find(
+            l, NT_NOT_EXPORTED, s, "Without export this stays inside the shell, unless the name was exported before.",
+            "Write export before it, or pass it to the launcher.");
+        size_t before_it = s->name_at;
+        while (before_it > 0 && strchr(" \t", t->data[before_it - 1]))
+            before_it--;
+        if (!strcmp(t->kind, "shell") && (!before_it || t->data[before_it - 1] == '\n')) {
+            f->fix = LINT_FIX_NAME;
+            f->replacement = arena_printf(l->arena, "export %s", s->name);
+            f->changes = 1;
+        }
     }
 }
 

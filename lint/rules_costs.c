@@ -26,8 +26,12 @@ static void find_left_over(struct lint *l, enum lint_rule rule, const struct lin
 static void check_p2p(struct lint *l, const struct lint_setting *s)
 {
     int level = !strcmp(s->name, "NCCL_P2P_LEVEL");
+    const struct lint_setting *shm = lint_anywhere(l, s, "NCCL_SHM_DISABLE");
     if (level ? is_loc(s, l) : s->value && !strcmp(s->value, "1"))
-        find_left_over(l, NT_P2P_OFF, s, "Traffic between the GPUs of a node goes through host memory, NVLink unused.",
+        find_left_over(l, NT_P2P_OFF, s,
+                       shm && lint_is_on(shm)
+                           ? "With NCCL_SHM_DISABLE traffic between the GPUs of a node goes over the network."
+                           : "Traffic between the GPUs of a node goes through host memory, NVLink unused.",
                        "Remove it, unless a test of P2P fails on these nodes.");
 }
 
@@ -233,10 +237,13 @@ static void add_to_finding(struct lint *l, const struct lint_setting *s, enum li
                            const char *advice)
 {
     struct lint_finding *last = l->nfindings ? l->findings[l->nfindings - 1] : NULL;
-    if (last && last->at == s)
+    if (last && last->at == s) {
         last->says = arena_printf(l->arena, "%s %s", last->says, says);
-    else
+        if (rule == NT_PREDICTED_COST && last->severity < FINDING_WARNING && !lint_is_experiment(s))
+            last->severity = FINDING_WARNING;
+    } else {
         lint_find(l, rule, s, says, advice);
+    }
 }
 
 /* A least number of channels that NCCL has here anyway. */

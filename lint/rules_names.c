@@ -115,7 +115,7 @@ static void find_misspelt(struct lint *l, const struct lint_setting *s, const ch
                                        arena_printf(l->arena, sure ? "Use %s." : "Probably %s is meant.", use));
     const struct env_var *v = env_var_find(use);
     /* A list that the right name does not understand would end the job. */
-    if (sure && v && v->grammar != ENV_G_ALGO && v->grammar != ENV_G_PROTO)
+    if (v && v->grammar != ENV_G_ALGO && v->grammar != ENV_G_PROTO)
         rename_to(l, f, s, use, 1);
 }
 

@@ -52,8 +52,17 @@ static void find_blanks(struct shell *sh, int name, size_t bytes)
     if (!s)
         return;
     s->group = sh->base_group;
-    lint_find(sh->l, NT_SHELL_BLANKS, s, "A shell allows no blanks around '=': this does not set the variable.",
-              "Write NAME=value without blanks.");
+    struct lint_finding *f =
+        lint_find(sh->l, NT_SHELL_BLANKS, s, "A shell allows no blanks around '=': this does not set the variable.",
+                  "Write NAME=value without blanks.");
+    const struct shell_word *word = &sh->words[name], *equals = word + 1;
+    if (!sh->v->map && word->at + bytes == word->end && name + 2 < sh->nwords && equals->end == equals->at + 1 &&
+        sh->s[equals->at] == '=') {
+        f->fix = LINT_FIX_NAME; /* up to the value */
+        f->replacement = arena_printf(sh->l->arena, "%s=", s->name);
+        f->behind = word[2].at - word->end;
+        f->changes = 1;
+    }
 }
 
 /* MPI_FLAGS="-x NAME=value", out=$(NAME=value program): what an assignment of the script's own, word k, holds for a

@@ -114,7 +114,7 @@ Standard input, and the environment
   $ findings hca.conf
   $ findings --topology topology.json hca.conf
   hca.conf:1:1 error NT502 NCCL_IB_HCA
-  hca.conf:1:1 note NT508 NCCL_IB_HCA
+  hca.conf:1:1 warning NT508 NCCL_IB_HCA
   hca.conf:2:1 error NT505 NCCL_SOCKET_IFNAME
   [1]
 
@@ -154,10 +154,10 @@ Findings for programs: JSON
   >     'export NCCL_NET_GDR_LEVEL=NEAR' 'srun -n16 train' >hand.sh
   $ nccltune lint --fix=all hand.sh -o mended.sh >/dev/null
   nccltune lint: hand.sh: left for you to correct: NT214 in line 3, NT205 in line 4
-  nccltune lint: mended.sh: 2 corrected
+  nccltune lint: mended.sh: 3 corrected
   [1]
   $ cat mended.sh
-  export NCCL_IB_HCA="mlx5_2,mlx5_3"
+  export NCCL_IB_HCA="=mlx5_2,mlx5_3"
   export NCCL_P2P_LEVEL=NVL
   export NCCL_SOCKET_IFNAME="eth*"
   export NCCL_NET_GDR_LEVEL=NEAR
@@ -183,19 +183,42 @@ Findings for programs: JSON
 The copy on standard output is counted on standard error, too
 
   $ printf '%s\n' 'export NCCL_TREE_THRESHOLD=0' 'export NCCL_BUFFSIZE=8M' 'srun -n16 train' >two.sh
-  $ nccltune lint --fix two.sh 2>&1 >/dev/null | tail -n 1
+  $ nccltune lint --fix two.sh 2>&1 >/dev/null | head -n 1
   nccltune lint: two.sh: 1 corrected, more with --fix=all, which changes runs
   [1]
-  $ nccltune lint --fix=all two.sh 2>&1 >/dev/null | tail -n 1
+  $ nccltune lint --fix=all two.sh 2>&1 >/dev/null | head -n 1
   nccltune lint: two.sh: 2 corrected
+  [1]
+
+Blanks around '=', a missing export and a likely name are corrected, and a second pass finds nothing
+
+  $ printf '%s\n' 'export NCCL_SOCKET_IFNAME = eth0' 'NCCL_IB_TC=106' 'export NCCL_BUFSIZE=8388608' >mess.sh
+  $ printf '%s\n' 'export NCCL_IB_HCA=mlx5_1' 'export NCCL_IB_HCA="mlx5_0, mlx5_3"' 'srun -n16 train' >>mess.sh
+  $ nccltune lint --fix=all mess.sh 2>/dev/null >once.sh || cat once.sh
+  export NCCL_SOCKET_IFNAME=eth0
+  export NCCL_IB_TC=106
+  export NCCL_BUFFSIZE=8388608
+  export NCCL_IB_HCA=mlx5_1
+  export NCCL_IB_HCA="=mlx5_0,mlx5_3"
+  srun -n16 train
+  $ nccltune lint --fix=all once.sh 2>/dev/null | cmp - once.sh
+
+--topology takes a pasted matrix, too
+
+  $ printf '\tGPU0\tNIC0\nGPU0\t X \tPIX\nNIC0\tPIX\t X \nNIC0: mlx5_0\n' >matrix.txt
+  $ echo 'export NCCL_IB_HCA==mlx5_7' >one.sh
+  $ findings --topology matrix.txt one.sh
+  one.sh:1:8 error NT502 NCCL_IB_HCA
+  one.sh:1:8 error NT504 NCCL_IB_HCA
   [1]
 
 A successor that means something else is left to the reader: NVLS obeys NCCL_MIN_CTAS, not NCCL_MIN_NCHANNELS
 
   $ printf '%s\n' 'export NCCL_MIN_NCHANNELS=8' 'srun -n16 train' >channels.sh
-  $ nccltune lint --fix=all channels.sh 2>&1 >/dev/null | tail -n 2
+  $ nccltune lint --fix=all channels.sh 2>&1 >/dev/null | head -n 2
   nccltune lint: channels.sh: left*: NT108 in line 1 (glob)
   nccltune lint: channels.sh: 0 corrected
+  [141]
 
 A line that a later one overrides is judged as overridden alone
 
