@@ -42,7 +42,7 @@ static const struct cli_page page = {
     "  nccltune probe                          devices, matrix, roles of the ports, findings\n"
     "  nccltune probe -o topology.json         the same for the other commands\n"
     "  nccltune probe -H node[1-4] -o topology.json\n"
-    "  nccltune probe --from ndv5.xml --gpu h100-sxm --format svg -o ndv5.svg\n"
+    "  nccltune probe --from ndv5.xml --gpu h100-sxm -o ndv5.svg\n"
     "  nccltune probe --from topo-m.txt --from ibdev2netdev.txt --merge\n"
     "  nccltune probe --machine dgx-h100 --nodes 32 -o cluster.json\n"
     "\n"
@@ -145,7 +145,8 @@ static int is_struck(const struct topology *t, const struct option_list *strict)
 static const struct option_spec output_options[] = {
     {'o', "output", "FILE", "write to FILE, atomically (default: standard output)", option_text,
      offsetof(struct request, output)},
-    {'F', "format", "FORMAT", "default: json if FILE of -o ends in .json, else text; one of:", option_word,
+    {'F', "format", "FORMAT",
+     "default: json, svg or nccl-xml if FILE of -o ends in .json, .svg or .xml, else text; one of:", option_word,
      offsetof(struct request, format), .word = format_word},
     {'j', "json", NULL, "the same as --format json", option_flag, offsetof(struct request, json)},
     {0, "why", "PORT", "show rule by rule why this RDMA port is on the list for NCCL_IB_HCA or not", option_text,
@@ -375,16 +376,32 @@ static int probe_nodes(const struct request *r, struct err *e)
     return rc ? rc : found ? ERR_FAILED : 0;
 }
 
+/* By the name of -o's file. */
+static int choose_format(struct request *r, struct err *e)
+{
+    static const struct {
+        const char *ending, *format;
+    } known[] = {{".json", "json"}, {".svg", "svg"}, {".xml", "nccl-xml"}, {".html", NULL},
+                 {".htm", NULL},    {".png", NULL},  {".pdf", NULL}};
+    r->format = "text";
+    for (size_t i = 0; r->output && i < sizeof known / sizeof *known; i++)
+        if (file_ends_with(r->output, known[i].ending))
+            r->format = known[i].format;
+    if (!r->format)
+        err_set(e, ERR_USAGE, "%s: there is no such format; a browser shows the picture of -o FILE.svg", r->output);
+    return e->code;
+}
+
 static int run_request(void *request, char **words, struct arena *a, struct err *e)
 {
     struct request *r = request;
     (void)words, (void)a;
+    if (!r->json && !r->format && choose_format(r, e))
+        return e->code;
     if (check_together(r, e))
         return e->code;
     if (r->json)
         r->format = "json";
-    if (!r->format)
-        r->format = r->output && file_ends_with(r->output, ".json") ? "json" : "text";
     return lists_asked(r) ? write_list(r, e) : probe_nodes(r, e);
 }
 

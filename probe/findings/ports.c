@@ -18,6 +18,21 @@ static void find_ports_down(struct search *s)
     found_named(s, "%d of %d RDMA ports %s down", s->n, s->c->nports, s->n == 1 ? "is" : "are");
 }
 
+/* Where none is known, the notes say so. */
+static void find_unknown_states(struct search *s)
+{
+    const struct topo_class *c = s->c;
+    int known = 0;
+    for (int i = 0; i < c->nports; i++) {
+        int unknown = c->ports[i].state == TOPO_STATE_UNKNOWN && s->roles[i].role == ROLE_UNKNOWN;
+        known |= !unknown;
+        if (unknown)
+            named(s, "%s", topo_port_name(s->a, &c->ports[i]));
+    }
+    if (known)
+        found_named(s, "%d of %d RDMA ports %s a state that is not known", s->n, c->nports, s->n == 1 ? "has" : "have");
+}
+
 static void find_only_management(struct search *s)
 {
     for (int i = 0; i < s->c->nports; i++) {
@@ -32,7 +47,7 @@ static void find_only_management(struct search *s)
 static void find_no_compute(struct search *s)
 {
     const struct topo_class *c = s->c;
-    if (!c->nports || !c->ngpus || roles_hca_list(c, s->roles, s->a))
+    if (!c->nports || !c->ngpus || roles_hca_list(c, s->roles, s->a) || roles_hca_list_if_up(c, s->a))
         return;
     int known = 0, by_plugin = 0;
     for (int i = 0; i < c->nports; i++) {
@@ -287,6 +302,12 @@ const struct finding_rule findings_of_ports[] = {
       "RDMA ports that are down. Confirm with ibstat (State, Physical state). Check cable and switch port; unused "
       "ports can stay down."},
      find_ports_down},
+    {{"port-state-unknown", NULL, FINDING_NOTE,
+      "The state of RDMA ports is not known, so they are not on the list for NCCL_IB_HCA. Confirm with ibstat (State): "
+      "ibdev2netdev's (Down) on InfiniBand is the IPoIB interface, which NCCL does not need, not the port. Add "
+      "ibstat's "
+      "output with --from and --merge."},
+     find_unknown_states},
     {{"rate-differs", NULL, FINDING_WARNING,
       "Compute ports of a class, or the fastest ports of the classes, have different rates. Confirm with ibstat "
       "(Rate). Check cable, optics and switch port of the slower ones."},

@@ -325,7 +325,10 @@ static void draw_below(const struct node *p, int parent, double x, double y)
 static double draw_numa(const struct node *p, int numa, double x, double y, double width)
 {
     const struct topo_object *o = numa < 0 ? NULL : &p->c->objects[numa];
-    const char *name = o ? arena_printf(p->a, "NUMA node %d", o->numa) : "place not known";
+    int number = o ? topo_numa_number(p->c, numa) : -1;
+    const char *name = number >= 0 ? arena_printf(p->a, "NUMA node %d", number)
+                       : o         ? "NUMA node not known"
+                                   : "place not known";
     double page = p->to->height;
     p->to->height = 0;
     svg_box(p->to, x, y, width, BAR_HEIGHT, COLOUR_NODE,

@@ -90,11 +90,20 @@ static void put_machine(FILE *out, const struct topo_class *c, struct arena *a)
 
 static void put_cpu(FILE *out, const struct topo_class *c, struct arena *a)
 {
-    int nodes = 0;
-    for (int i = 0; i < c->nobjects; i++)
-        nodes += c->objects[i].kind == TOPO_NUMA && c->objects[i].numa >= 0; /* -1: devices whose node is not known */
-    fprintf(out, "CPU: %s%s%s, %d NUMA node%s\n", c->cpu ? text_inert(a, c->cpu) : "unknown", c->arch ? ", " : "",
-            c->arch ? text_inert(a, c->arch) : "", nodes, plural(nodes));
+    int nodes = 0, *numbers = arena_alloc(a, (size_t)c->nobjects * sizeof *numbers);
+    for (int i = 0; i < c->nobjects; i++) {
+        int known = 0, number = c->objects[i].kind == TOPO_NUMA ? topo_numa_number(c, i) : -1;
+        while (known < nodes && numbers[known] != number)
+            known++;
+        if (number >= 0 && known == nodes)
+            numbers[nodes++] = number;
+    }
+    fprintf(out, "CPU: %s%s%s, ", c->cpu ? text_inert(a, c->cpu) : "unknown", c->arch ? ", " : "",
+            c->arch ? text_inert(a, c->arch) : "");
+    if (nodes)
+        fprintf(out, "%d NUMA node%s\n", nodes, plural(nodes));
+    else
+        fputs("NUMA nodes not known\n", out);
 }
 
 const char *const text_link_kinds[] = {
@@ -214,11 +223,8 @@ static const char *matrix_heading(const struct path_matrix *m, int i, struct are
 /* The last columns of a GPU's row, as nvidia-smi has them. */
 static void put_affinity(FILE *out, const struct topo_class *c, int gpu, struct arena *a)
 {
-    int numa = c->objects[c->gpus[gpu].object].numa;
-    const char *cpus = NULL, *memory = c->gpus[gpu].memory_numa;
-    for (int i = 0; i < c->nobjects && numa >= 0 && !cpus; i++)
-        if (c->objects[i].kind == TOPO_NUMA && c->objects[i].numa == numa)
-            cpus = c->objects[i].cpus;
+    int object = c->gpus[gpu].object, numa = c->objects[object].numa, root = topo_numa_root(c, object);
+    const char *cpus = root < 0 ? NULL : c->objects[root].cpus, *memory = c->gpus[gpu].memory_numa;
     fprintf(out, "\t%s\t%s\t%s\n", cpus ? text_inert(a, cpus) : "N/A", numa < 0 ? "N/A" : arena_printf(a, "%d", numa),
             memory ? text_inert(a, memory) : "N/A");
 }
@@ -445,7 +451,6 @@ static void put_verdicts(FILE *out, const struct topo_class *c, struct arena *a)
     if (!c->nports)
         return;
     const struct port_verdict *v = roles_of(c, a);
-    const char *list = roles_hca_list(c, v, a);
     put_networks(out, c, a);
     fputs("\nRoles:\n", out);
     for (int i = 0; i < c->nports; i++) {
@@ -459,15 +464,23 @@ static void put_verdicts(FILE *out, const struct topo_class *c, struct arena *a)
         i = last;
     }
     put_rails(out, c, v, a);
-    if (c->ngpus && list)
+    if (c->ngpus && roles_hca_list(c, v, a))
         put_nearest(out, c, v, a);
-    const char *if_up = list ? NULL : roles_hca_list_if_up(c, a);
-    fprintf(out, "\nNCCL_IB_HCA: %s%s\n",
-            list    ? text_inert(a, list)
-            : if_up ? "the states of the ports are not known; if all are up: "
-                    : "none of the ports is one that NCCL should use through verbs",
-            if_up ? text_inert(a, if_up) : "");
 }
+
+static void put_hca_list(FILE *out, const struct topo_class *c, struct arena *a)
+{
+    const char *list = roles_hca_list(c, roles_of(c, a), a), *if_up = list ? NULL : roles_hca_list_if_up(c, a);
+    if (c->nports)
+        fprintf(out, "NCCL_IB_HCA: %s%s\n",
+                list    ? text_inert(a, list)
+                : if_up ? "the states of the ports are not known; if all are up: "
+                        : "none of the ports is one that NCCL should use through verbs",
+                if_up ? text_inert(a, if_up) : "");
+}
+
+static const char nothing_here[] = "no GPU and no RDMA port: --machine dgx-h100 shows a known machine "
+                                   "(--list-machines), --from FILE a recorded one";
 
 static void put_notes(FILE *out, const struct topo_class *c, int alone, struct arena *a)
 {
@@ -477,9 +490,7 @@ static void put_notes(FILE *out, const struct topo_class *c, int alone, struct a
     for (int i = 0; i < c->nnotes; i++)
         fprintf(out, "  - %s\n", text_inert(a, c->notes[i]));
     if (nothing)
-        fputs("  - no GPU and no RDMA port: --machine dgx-h100 shows a known machine (--list-machines), --from FILE a "
-              "recorded one\n",
-              out);
+        fprintf(out, "  - %s\n", nothing_here);
 }
 
 /* `alone`: it is all that was looked at. */
@@ -491,6 +502,7 @@ static void put_class(FILE *out, const struct topo_class *c, int alone, struct a
     put_ports(out, c, a);
     put_netdevs(out, c, a);
     put_bare_nics(out, c, a);
+    put_hca_list(out, c, a);
     const struct path_matrix *m = path_matrix(c, a);
     if (m->n > 1) {
         fputc('\n', out);
@@ -604,8 +616,10 @@ static void put_gpu_rows(FILE *out, const struct topo_class *c, const struct por
 
 static void put_short_class(FILE *out, const struct topo_class *c, struct arena *a)
 {
+    const char *model = c->ngpus ? c->objects[c->gpus[0].object].model : NULL;
+    const char *list = roles_hca_list(c, roles_of(c, a), a), *if_up = list ? NULL : roles_hca_list_if_up(c, a);
+    c = if_up ? roles_assume_up(c, a) : c;
     const struct port_verdict *v = roles_of(c, a);
-    const char *model = c->ngpus ? c->objects[c->gpus[0].object].model : NULL, *list = roles_hca_list(c, v, a);
     double Gbps = 0;
     int ncompute = 0;
     for (int i = 0; i < c->nports; i++)
@@ -616,18 +630,21 @@ static void put_short_class(FILE *out, const struct topo_class *c, struct arena 
     fprintf(out, "  %d GPU%s%s%s", c->ngpus, plural(c->ngpus), model ? ", " : "", model ? text_inert(a, model) : "");
     if (c->ngpus)
         put_bundle(out, c, 0, a);
-    fprintf(out, "; %d compute port%s", ncompute, plural(ncompute));
+    fprintf(out, "; %d %sport%s", ncompute, if_up ? "" : "compute ", plural(ncompute));
     put_rate(out, Gbps);
+    if (if_up)
+        fputs(", state not known", out);
     fputc('\n', out);
     put_gpu_rows(out, c, v, a);
     const char *others = "";
     for (int i = 0; i < c->nports; i++)
         if (v[i].role != ROLE_COMPUTE)
-            others = arena_printf(a, "%s  %s:%d %s", others, text_inert(a, c->ports[i].hca), c->ports[i].port,
-                                  role_name(v[i].role));
+            others = arena_printf(a, "%s  %s %s", others, inert_port(c, i, a),
+                                  c->ports[i].state == TOPO_STATE_UNKNOWN && v[i].role == ROLE_UNKNOWN
+                                      ? "(state not known)"
+                                      : role_name(v[i].role));
     if (*others)
         fprintf(out, "  not used%s\n", others);
-    const char *if_up = list ? NULL : roles_hca_list_if_up(c, a);
     if (list || if_up)
         fprintf(out, "  NCCL_IB_HCA=%s%s\n", text_inert(a, list ? list : if_up), list ? "" : "  (if all ports are up)");
 }
@@ -640,6 +657,8 @@ static int write_short(const struct topology *t, FILE *out, struct err *e)
         fprintf(out, "%s%s%s\n", text_inert(a, text_hosts(t, i, a)), product ? ": " : "",
                 product ? text_inert(a, product) : "");
         put_short_class(out, &t->classes[i], a);
+        if (t->nhosts == 1 && !t->classes[i].ngpus && !t->classes[i].nports)
+            fprintf(out, "  %s\n", nothing_here);
     }
     put_findings(out, t);
     arena_free(a);
@@ -657,7 +676,7 @@ static int write_text(const struct topology *t, FILE *out, struct err *e)
             fputc('\n', out);
         fprintf(out, "%s\n", text_inert(a, text_hosts(t, i, a)));
         if (!i && t->classes[i].ngpus + t->classes[i].nports > MOST_ENDS)
-            fputs("(--format short: ports, roles and NCCL_IB_HCA in a few lines)\n", out);
+            fputs("For a summary in a few lines, add --format short.\n", out);
         put_class(out, &t->classes[i], t->nhosts == 1, a);
     }
     put_cluster(out, t, a);

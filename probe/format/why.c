@@ -5,25 +5,26 @@
 
 #include "probe/topology/topology.h"
 
-static void put_evidence(FILE *out, const struct topo_class *c, int port, const struct port_verdict *v, struct arena *a)
+static void put_evidence(FILE *out, const struct topo_class *c, const char *hosts, int port,
+                         const struct port_verdict *v, struct arena *a)
 {
     struct role_evidence *rows;
     int n = roles_evidence(c, port, a, &rows), decided = 0;
-    fprintf(out, "%s, %s:%d: %s, %s the list for NCCL_IB_HCA\n", text_inert(a, c->name),
+    fprintf(out, "%s%s%s:%d: %s, %s the list for NCCL_IB_HCA\n", hosts, *hosts ? ": " : "",
             text_inert(a, c->ports[port].hca), c->ports[port].port, role_name(v->role),
             v->role == ROLE_COMPUTE && !v->plugin ? "on" : "not on");
     for (int i = 0; i < n; i++) {
         int speaks = rows[i].role != ROLE_COMPUTE;
         if (!rows[i].seen) /* nothing is known */
             continue;
-        fprintf(out, "  %-17s %-6s %s\n", rows[i].rule,
+        fprintf(out, "  %-17s %-7s %s\n", rows[i].rule,
                 !speaks   ? ""
-                : decided ? "(no)"
+                : decided ? "also no"
                           : "no",
                 text_inert(a, rows[i].seen));
         decided |= speaks;
     }
-    fprintf(out, "  %-17s %-6s %s\n", "so", "", text_inert(a, v->reason));
+    fprintf(out, "  %-17s %-7s %s\n", "so", "", text_inert(a, v->reason));
 }
 
 int why_write(const struct topology *t, const char *port, FILE *out, struct err *e)
@@ -37,7 +38,7 @@ int why_write(const struct topology *t, const char *port, FILE *out, struct err 
             if (strcmp(c->ports[k].hca, port) != 0 && strcmp(topo_port_name(a, &c->ports[k]), port) != 0)
                 continue;
             found++;
-            put_evidence(out, c, k, &v[k], a);
+            put_evidence(out, c, t->nclasses > 1 ? text_hosts(t, i, a) : "", k, &v[k], a);
         }
     }
     if (!found)

@@ -376,7 +376,7 @@ struct tree {
     const struct matrix *m;
     int object[LEVEL_SYS][MOST_ENDS]; /* of every group, by its leader; -1 none yet */
     int next_numa;
-    int invented; /* NUMA nodes whose number is not told */
+    int spare; /* roots whose number is not that of a NUMA node */
 };
 
 static int numa_taken(const struct topo_class *c, int numa)
@@ -387,17 +387,31 @@ static int numa_taken(const struct topo_class *c, int numa)
     return 0;
 }
 
+/* The NUMA node that is printed behind the GPUs of the end's group; -1: none, or several. */
+static int printed_numa(const struct matrix *m, int end)
+{
+    const int *group = m->group[LEVEL_NODE];
+    int numa = -1;
+    for (int i = 0; i < m->n; i++)
+        if (leader(group, i) == leader(group, end) && m->affinity[i] >= 0) {
+            if (numa >= 0 && numa != m->affinity[i])
+                return -1;
+            numa = m->affinity[i];
+        }
+    return numa;
+}
+
+/* The root of the end's group. Groups that are SYS apart need roots of their own, even if one NUMA node or none is
+ * printed behind both: such a root has a spare number, and its devices what is printed. */
 static int numa_object(struct tree *tree, int end)
 {
-    int first = leader(tree->m->group[LEVEL_NODE], end), *at = &tree->object[LEVEL_NODE][first], numa = -1;
+    int first = leader(tree->m->group[LEVEL_NODE], end), *at = &tree->object[LEVEL_NODE][first];
     if (*at >= 0)
         return *at;
-    for (int i = 0; i < tree->m->n && numa < 0; i++)
-        if (leader(tree->m->group[LEVEL_NODE], i) == first)
-            numa = tree->m->affinity[i];
+    int numa = printed_numa(tree->m, end);
     if (numa < 0 || numa_taken(tree->c, numa)) {
         numa = tree->next_numa++;
-        tree->invented++;
+        tree->spare++;
     }
     *at = build_numa(tree->t, tree->c, numa);
     for (int i = 0; i < tree->m->n; i++) {
@@ -414,7 +428,7 @@ static int group_object(struct tree *tree, enum level level, enum topo_kind kind
     int *at = &tree->object[level][leader(tree->m->group[level], end)];
     if (*at < 0)
         *at = build_object(tree->t, tree->c,
-                           (struct topo_object){.kind = kind, .parent = parent, .numa = tree->c->objects[parent].numa});
+                           (struct topo_object){.kind = kind, .parent = parent, .numa = printed_numa(tree->m, end)});
     return *at;
 }
 
@@ -434,8 +448,10 @@ static void add_ends(struct tree *tree)
     const struct matrix *m = tree->m;
     for (int i = 0; i < m->n; i++) {
         int parent = place_of(tree, i);
-        struct topo_object o = {.parent = parent, .numa = tree->c->objects[parent].numa, .name = m->hcas[i]};
+        struct topo_object o = {.parent = parent, .numa = m->affinity[i], .name = m->hcas[i]};
         o.kind = is_gpu(m->labels[i]) ? TOPO_GPU : TOPO_NIC;
+        if (o.numa < 0)
+            o.numa = printed_numa(m, i);
         int object = build_object(tree->t, tree->c, o);
         if (o.kind == TOPO_GPU)
             build_gpu(tree->t, tree->c, (struct topo_gpu){.object = object, .index = tree->c->ngpus, .gdr = -1});
@@ -502,9 +518,9 @@ static int topo_read(struct text *x, struct topology *t, struct topo_class *c)
     add_ends(tree);
     add_links(tree);
     build_note(t, c, "nvidia-smi topo -m has distances only: no addresses, states, rates or speeds");
-    if (tree->invented)
-        build_note(t, c, "%d NUMA node%s set apart by the distances %s numbered here, not by the machine",
-                   tree->invented, tree->invented == 1 ? "" : "s", tree->invented == 1 ? "is" : "are");
+    if (tree->spare)
+        build_note(t, c, "SYS separates %d group%s of devices for which no NUMA node of %s own is printed", tree->spare,
+                   tree->spare == 1 ? "" : "s", tree->spare == 1 ? "its" : "their");
     return 0;
 }
 

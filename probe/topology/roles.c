@@ -283,9 +283,10 @@ static struct role_evidence see_layer(const struct role_view *v, int port)
         return fine(NULL);
     if (p->layer == v->layer)
         return fine(name_layer(p->layer));
-    struct role_evidence e = against(
-        role_by_rate(p), arena_printf(v->a, "%s at %g Gb/s, while %s of the bandwidth is %s", name_layer(p->layer),
-                                      p->rate_Gbps, v->layers_even ? "as much" : "most", name_layer(v->layer)));
+    const char *rate = p->rate_Gbps > 0 ? arena_printf(v->a, "at %g Gb/s", p->rate_Gbps) : "at an unknown rate";
+    struct role_evidence e =
+        against(role_by_rate(p), arena_printf(v->a, "%s %s, while %s of the bandwidth is %s", name_layer(p->layer),
+                                              rate, v->layers_even ? "as much" : "most", name_layer(v->layer)));
     e.open = v->layers_even;
     return e;
 }
@@ -555,8 +556,10 @@ static struct role_evidence see_symmetry(const struct role_view *v, int port)
     const char *other = "another";
     int like_it = 0, before = 0, gpu = own->nearest_gpu, n = gpu < 0 ? 0 : v->gpu_ports[gpu],
         surplus = n - v->usual_ports;
-    if (!v->usual_ports || surplus <= 0 || !is_port_of_gpu(v, port, gpu))
-        return fine(n ? arena_printf(v->a, "%d beside GPU%d", n, v->c->gpus[gpu].index) : NULL);
+    int own_port = n && is_port_of_gpu(v, port, gpu);
+    if (!v->usual_ports || surplus <= 0 || !own_port)
+        return fine(own_port ? arena_printf(v->a, "%d port%s beside GPU%d", n, n == 1 ? "" : "s", v->c->gpus[gpu].index)
+                             : NULL);
     for (int i = 0; i < v->c->nports; i++) {
         like_it += is_usual(v, i) && v->c->ports[i].port == p->port && function_of(v, i) == function_of(v, port);
         if (i != port && is_port_of_gpu(v, i, gpu)) {

@@ -78,6 +78,19 @@ int topo_numa_root(const struct topo_class *c, int object)
     return object;
 }
 
+int topo_numa_number(const struct topo_class *c, int root)
+{
+    int number = c->objects[root].numa;
+    for (int i = 0; i < c->nobjects; i++) {
+        if ((c->objects[i].kind != TOPO_GPU && c->objects[i].kind != TOPO_NIC) || topo_root(c, i) != root)
+            continue;
+        number = c->objects[i].numa;
+        if (number >= 0)
+            break;
+    }
+    return number;
+}
+
 int topo_root(const struct topo_class *c, int object)
 {
     while (object >= 0 && c->objects[object].parent >= 0)

@@ -268,6 +268,10 @@ int topo_first_port(const struct topo_class *c, int object);
 /* Return the NUMA root above the object; -1: none, as for an object of -1. */
 int topo_numa_root(const struct topo_class *c, int object);
 
+/* Return the number of the NUMA node at that root, as its devices have it; -1: they have none. A root without devices
+ * has its own. */
+int topo_numa_number(const struct topo_class *c, int root);
+
 /* Return the object at the top of the tree that `object` is in; -1 for -1. */
 int topo_root(const struct topo_class *c, int object);
 

@@ -5,13 +5,13 @@ A machine by name
   $ nccltune probe --machine dgx-h100 --nodes 32 >out
   $ head -n 3 out
   node[0001-0032], 32 nodes
-  (--format short: ports, roles and NCCL_IB_HCA in a few lines)
+  For a summary in a few lines, add --format short.
   Machine: NVIDIA DGX H100
   $ grep -E '^(GPUs|RDMA ports|NCCL_IB_HCA|  mlx5_1:1 +storage)' out
   GPUs: 8
   RDMA ports: 12
-    mlx5_1:1   storage *Ethernet* (glob)
   NCCL_IB_HCA: =mlx5_0:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_9:1,mlx5_10:1,mlx5_11:1
+    mlx5_1:1   storage *Ethernet* (glob)
   $ grep -E '^  GPU7' out | cut -c 1-50
     GPU7    0000:2d:00.0  NUMA 1  NVIDIA H100 80GB H
     GPU7    PIX  mlx5_11:1  50 GB/s

@@ -50,11 +50,11 @@ NCCL's topology file: devices, matrix, roles of the ports, the list of HCAs
   NIC2    SYS     SYS     PHB     SYS     PIX      X      SYS
   NIC3    PIX     PXB     SYS     PXB     SYS     SYS      X
   $ sed -n -E '/^Roles/,/^$/s/^  (mlx5_[0-9]+:1) +([a-z]+) .*/\1 \2/p; /^NCCL_IB_HCA/p' out
+  NCCL_IB_HCA: =mlx5_2:1,mlx5_10:1
   mlx5_2:1 compute
   mlx5_3:1 storage
   mlx5_4:1 storage
   mlx5_10:1 compute
-  NCCL_IB_HCA: =mlx5_2:1,mlx5_10:1
 
 Output of two hosts in one text: two classes, a list for each and one for both
 
@@ -63,9 +63,9 @@ Output of two hosts in one text: two classes, a list for each and one for both
   gpu-a
   GPUs: 4
     GPU0    -             NUMA 0  NVIDIA H100 80GB HBM3  18 NVLinks
+  NCCL_IB_HCA: =mlx5_0:1,mlx5_1:1
     GPU0 GPU1 GPU2 GPU3
     GPU0    PIX  mlx5_0:1
-  NCCL_IB_HCA: =mlx5_0:1,mlx5_1:1
   gpu-b
   GPUs: 0
   NCCL_IB_HCA: =mlx5_1:1
@@ -94,13 +94,13 @@ lspci -vvv and ibdev2netdev: devices, and findings about their slots
 
   $ nccltune probe --merge --from fixtures/probe/smi_topo_a100.txt --from fixtures/probe/text_verbs.txt >out
   $ sed -n -E '/^Roles/,/^$/s/^  (mlx5_[0-9]+:1) +([a-z]+) .*/\1 \2/p; /^NCCL_IB_HCA/p' out
+  NCCL_IB_HCA: =mlx5_0:1,mlx5_4:1
   mlx5_0:1 compute
   mlx5_1:1 down
   mlx5_2:1 storage
   mlx5_3:1 storage
   mlx5_4:1 compute
   mlx5_10:1 unknown
-  NCCL_IB_HCA: =mlx5_0:1,mlx5_4:1
   $ nccltune probe --merge --from fixtures/probe/text_verbs.txt --from fixtures/probe/smi_topo_a100.txt | grep ^NCCL_IB_HCA
   NCCL_IB_HCA: =mlx5_0:1,mlx5_4:1
 
@@ -115,17 +115,60 @@ ibdev2netdev (Down) is of the interface; the bond beside no GPU does not step in
   $ printf '%s\n' 'NIC0: mlx5_0' 'NIC1: mlx5_1' 'NIC2: mlx5_bond_0' >>matrix.txt
   $ printf '%s port 1 ==> %s (%s)\n' mlx5_0 ib0 Up mlx5_1 ib1 Down mlx5_bond_0 bond0 Up >netdev.txt
   $ nccltune probe --from matrix.txt --from netdev.txt --merge | sed -n '/^Roles/,/^$/p; /^NCCL_IB_HCA/p'
+  NCCL_IB_HCA: =mlx5_0:1
   Roles:
     mlx5_0:1       compute            InfiniBand, beside GPU0 (PIX)
     mlx5_1:1       unknown            its interface ib1 is down; the port's own state is not known
     mlx5_bond_0:1  storage            beside no GPU (nearest: GPU0, NODE, for NCCL PHB), while 1 other is
 
-  NCCL_IB_HCA: =mlx5_0:1
+A matrix keeps its NUMA numbers where SYS parts one node, and has none where none is printed
+
+  $ printf '\tGPU0\tGPU1\tNIC0\tNIC1\tNIC2\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tNV4\tPIX\tSYS\tSYS\t0-63\t0\n' >apart.txt
+  $ printf 'GPU1\tNV4\t X \tSYS\tPIX\tSYS\t0-63\t0\nNIC0\tPIX\tSYS\t X \tSYS\tSYS\nNIC1\tSYS\tPIX\tSYS\t X \tSYS\n' >>apart.txt
+  $ printf 'NIC2\tSYS\tSYS\tSYS\tSYS\t X \n' >>apart.txt
+  $ nccltune probe --from apart.txt | grep -E 'NUMA|^GPU|group'
+  CPU: unknown, 1 NUMA node
+  GPUs: 2
+    GPU0    -             NUMA 0  4 NVLinks
+    GPU1    -             NUMA 0  4 NVLinks
+    NIC0:1  -             NUMA 0
+    NIC1:1  -             NUMA 0
+    NIC2:1  -             NUMA ?
+  	GPU0	GPU1	NIC0	NIC1	NIC2	CPU Affinity	NUMA Affinity	GPU NUMA ID
+  GPU0	 X 	NV4	PIX	SYS	SYS	0-63	0	N/A
+  GPU1	NV4	 X 	SYS	PIX	SYS	0-63	0	N/A
+    SYS   PCIe and the interconnect between NUMA nodes
+    - SYS separates 2 groups of devices for which no NUMA node of their own is printed
+  $ nccltune probe --from apart.txt --format short
+  apart
+    2 GPUs  4 NVLinks; 2 ports, state not known
+    NUMA 0    GPU0 PIX NIC0:1     GPU1 PIX NIC1:1
+    not used  NIC2:1 storage
+    NCCL_IB_HCA==NIC0:1,NIC1:1  (if all ports are up)
+
+Ports of unknown state stand beside their GPUs; of Ethernet of unknown rate no rate is said
+
+  $ printf 'NIC%d port 1 ==> %s (%s)\n' 0 ib0 Down 1 ib1 Down 2 ens1 Down >states.txt
+  $ nccltune probe --from apart.txt --from states.txt --merge --format short
+  apart
+    2 GPUs  4 NVLinks; 2 ports, state not known
+    NUMA 0    GPU0 PIX NIC0:1     GPU1 PIX NIC1:1
+    not used  NIC2:1 down
+    NCCL_IB_HCA==NIC0:1,NIC1:1  (if all ports are up)
+
+  Findings:
+    warning port-down: 1 of 3 RDMA ports is down: NIC2:1
+      Confirm with ibstat (State, Physical state). Check cable and switch port; unused ports can stay down.
+    note port-state-unknown: 2 of 3 RDMA ports have a state that is not known: NIC0:1 and NIC1:1
+      Confirm with ibstat (State): ibdev2netdev's (Down) on InfiniBand is the IPoIB interface, which NCCL does not need, not the port. Add ibstat's output with --from and --merge.
+  $ printf 'NIC%d port 1 ==> %s (%s)\n' 0 ib0 Up 1 ib1 Up 2 ens1 Up >states.txt
+  $ nccltune probe --from apart.txt --from states.txt --merge | grep storage
+    NIC2:1  storage            Ethernet at an unknown rate, while most of the bandwidth is InfiniBand
 
 What is still missing is noted after the merge; ports of one reason in a row are one line
 
   $ nccltune probe --from matrix.txt --from netdev.txt --merge | grep -F -e --merge
-  [1]
+      Confirm with ibstat (State): ibdev2netdev's (Down) on InfiniBand is the IPoIB interface, which NCCL does not need, not the port. Add ibstat's output with --from and --merge.
   $ printf '%s port 1 ==> %s (Down)\n' mlx5_0 ib0 mlx5_1 ib1 >netdev.txt
   $ nccltune probe --from matrix.txt --from netdev.txt --merge | grep -F -e --merge
     - for the states of ports add ibstat or ibv_devinfo (--merge)
@@ -145,15 +188,19 @@ A machine with neither GPUs nor RDMA ports: where others are shown
 A long output names the short one; --why shows what is known, rule by rule
 
   $ nccltune probe --machine dgx-h100 | sed -n 2p
-  (--format short: ports, roles and NCCL_IB_HCA in a few lines)
+  For a summary in a few lines, add --format short.
+  $ nccltune probe --machine dgx-h100 -o q.svg && head -c 4 q.svg && echo
+  <svg
+  $ nccltune probe --machine dgx-h100 -o q.html 2>&1 | head -n 1
+  nccltune probe: q.html: there is no such format; a browser shows the picture of -o FILE.svg
+  [2]
   $ nccltune probe --machine dgx-h100 --why mlx5_1
-  class0, mlx5_1:1: storage, not on the list for NCCL_IB_HCA
-    state                    active
-    link layer        no     Ethernet at 200 Gb/s, while most of the bandwidth is InfiniBand
-    rate                     200 Gb/s
-    distance          (no)   beside no GPU (nearest: GPU0, NODE, for NCCL PHB), while 8 others are
-    symmetry                 1 beside GPU0
-    so                       Ethernet at 200 Gb/s, while most of the bandwidth is InfiniBand
+  mlx5_1:1: storage, not on the list for NCCL_IB_HCA
+    state                     active
+    link layer        no      Ethernet at 200 Gb/s, while most of the bandwidth is InfiniBand
+    rate                      200 Gb/s
+    distance          also no beside no GPU (nearest: GPU0, NODE, for NCCL PHB), while 8 others are
+    so                        Ethernet at 200 Gb/s, while most of the bandwidth is InfiniBand
 
 Lists as JSON
 
@@ -181,12 +228,11 @@ A dark port of another fabric beside a GPU is not the GPU's own: the nearest por
   $ ibstat() { printf "CA '%s'\n\tNumber of ports: 1\n\tPort 1:\n\t\tState: %s\n\t\tPhysical state: LinkUp\n\t\tRate: %s\n\t\tLink layer: %s\n" "$@"; }
   $ ibstat mlx5_0 Active 400 InfiniBand mlx5_1 Active 400 InfiniBand mlx5_2 Down 10 Ethernet >ibstat.txt
   $ nccltune probe --from matrix.txt --from ibstat.txt --merge | sed -n '/^Roles/,/^$/p; /^NCCL_IB_HCA/p'
+  NCCL_IB_HCA: =mlx5_0:1,mlx5_1:1
   Roles:
     mlx5_0:1  compute            400 Gb/s InfiniBand, beside GPU0 (PIX)
     mlx5_1:1  compute            400 Gb/s InfiniBand, nearest to GPU0 (NODE, for NCCL PHB)
     mlx5_2:1  down               the port is down
-
-  NCCL_IB_HCA: =mlx5_0:1,mlx5_1:1
 
 Formats of other vendors and programs
 
@@ -208,8 +254,8 @@ Formats of other vendors and programs
   $ echo InfiniBand >sys/class/infiniband/mlx5_0/ports/1/link_layer
   $ nccltune probe --sysroot . 2>/dev/null | grep mlx5_0:1
     mlx5_0:1  -             NUMA ?  InfiniBand  active  400 Gb/s
-    mlx5_0:1  compute            400 Gb/s InfiniBand; there is no GPU here
   NCCL_IB_HCA: =mlx5_0:1
+    mlx5_0:1  compute            400 Gb/s InfiniBand; there is no GPU here
 
 --ibnetdiscover adds the leaf switch of every port
 
@@ -220,16 +266,15 @@ Formats of other vendors and programs
 --why prints the rule that keeps a port off the list
 
   $ nccltune probe --from fixtures/probe/text_issue.txt --why mlx5_bond_0
-  class0, mlx5_bond_0:1: storage, not on the list for NCCL_IB_HCA
-    state                    active
+  gpu-a: mlx5_bond_0:1: storage, not on the list for NCCL_IB_HCA
+    state                     active
     bond                     *bond0 (glob)
     distance          no     *GPU2, NODE, for NCCL PHB* (glob)
-    symmetry                 1 beside GPU2
-    so                       * (glob)
-  $ nccltune probe --from fixtures/probe/text_issue.txt --why mlx5_0:1 | grep '^class\| no '
-  class0, mlx5_0:1: compute, on the list for NCCL_IB_HCA
-  class1, mlx5_0:1: down, not on the list for NCCL_IB_HCA
-    state             no     the port is down
+    so                        * (glob)
+  $ nccltune probe --from fixtures/probe/text_issue.txt --why mlx5_0:1 | grep '^gpu-\| no '
+  gpu-a: mlx5_0:1: compute, on the list for NCCL_IB_HCA
+  gpu-b: mlx5_0:1: down, not on the list for NCCL_IB_HCA
+    state             no      the port is down
   $ nccltune probe --from fixtures/probe/text_issue.txt --why mlx5_9
   nccltune probe: *mlx5_9* (glob)
   [3]
@@ -269,8 +314,8 @@ Every kind of finding is still known
   nvlink-inactive:warning nvlink-missing:error nvlink-one-way:error only-management-ports:error
   p2p-refused:warning pcie-below-maximum:warning pcie-replays:warning pcie-slow-busy:warning
   pcie-unlike-others:warning port-discards:warning port-down:warning port-errors:warning port-flaps:warning
-  port-marked:note port-resent:warning port-timeouts:warning rail-differs:warning rate-differs:warning
-  relaxed-ordering-off:warning rows-failed:error rows-pending:warning shm-small:warning
+  port-marked:note port-resent:warning port-state-unknown:note port-timeouts:warning rail-differs:warning
+  rate-differs:warning relaxed-ordering-off:warning rows-failed:error rows-pending:warning shm-small:warning
   switch-uplink-narrow:warning tree-hidden:note vbios-differs:warning wrong-driver:error xid-hardware:warning
   xid-program:note
 
