@@ -191,7 +191,7 @@ A long output names the short one; --why shows what is known, rule by rule
   For a summary in a few lines, add --format short.
   $ nccltune probe --machine dgx-h100 -o q.svg && head -c 4 q.svg && echo
   <svg
-  $ nccltune probe --machine dgx-h100 -o q.html 2>&1 | head -n 1
+  $ nccltune probe --machine dgx-h100 -o q.html 2>&1 | sed -n 1p
   nccltune probe: q.html: there is no such format; a browser shows the picture of -o FILE.svg
   [2]
   $ nccltune probe --machine dgx-h100 --why mlx5_1
