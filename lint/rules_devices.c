@@ -170,10 +170,13 @@ static int list_classes(struct lint *l)
             of->has_plugin_ports |= verdicts[p].plugin != NULL;
         l->nclasses++;
     }
-    for (int i = 0; i < l->nclasses; i++)
-        if (l->classes[i].count > 1)
-            l->classes[i].hcas.class_name = l->classes[i].interfaces.class_name =
-                arena_printf(l->arena, "%s (and %d like it)", l->classes[i].c->name, l->classes[i].count - 1);
+    for (int i = 0; i < l->nclasses; i++) {
+        struct lint_class *of = &l->classes[i];
+        const char *name = arena_printf(l->arena, "node class %s", of->c->name);
+        if (of->count > 1)
+            name = arena_printf(l->arena, "%s (and %d like it)", name, of->count - 1);
+        of->hcas.class_name = of->interfaces.class_name = l->nclasses > 1 ? name : "these nodes";
+    }
     return l->nclasses;
 }
 
@@ -232,7 +235,7 @@ static int check_entries(struct lint *l, const struct lint_setting *s, const str
             make_exact(l,
                        lint_find(l, NT_PREFIX_MATCH, s,
                                  arena_printf(l->arena,
-                                              "Without '=' the name is a prefix: on node class %s \"%.*s\" also "
+                                              "Without '=' the name is a prefix: on %s \"%.*s\" also "
                                               "matches %s.",
                                               all->class_name, (int)e->length, e->name, m.stranger),
                                  d->exclude ? "Begin the list with '^=' for exact names."
@@ -241,13 +244,12 @@ static int check_entries(struct lint *l, const struct lint_setting *s, const str
     }
     if (absent.n)
         lint_find(l, all->hca ? NT_NO_SUCH_HCA : NT_NO_SUCH_INTERFACE, s,
-                  arena_printf(l->arena, "Node class %s has no %s that matches %s%s.", all->class_name, what,
-                               absent.text,
+                  arena_printf(l->arena, "On %s no %s matches %s%s.", all->class_name, what, absent.text,
                                left || all->hca ? "" : ", and the list leaves no running one: NCCL's start fails"),
-                  "Name devices that every node class has.");
+                  "Name devices that all nodes have.");
     if (down.n)
         lint_find(l, all->hca ? NT_HCA_DOWN : NT_INTERFACE_DOWN, s,
-                  arena_printf(l->arena, "On node class %s %s %s down, and NCCL skips %s.", all->class_name, down.text,
+                  arena_printf(l->arena, "On %s %s %s down, and NCCL skips %s.", all->class_name, down.text,
                                down.n == 1 ? "is" : "are", down.n == 1 ? "it" : "them"),
                   "Bring the link up, or remove the name.");
     return absent.n;
@@ -264,15 +266,14 @@ static void check_class(struct lint *l, const struct lint_setting *s, const stru
         return;
     if (all->hca)
         lint_find(l, NT_NO_HCA_LEFT, s,
-                  arena_printf(l->arena,
-                               "On node class %s the list leaves no active RDMA port, and NCCL falls back to TCP.",
+                  arena_printf(l->arena, "On %s the list leaves no active RDMA port, and NCCL falls back to TCP.",
                                all->class_name),
-                  "Name devices that this class has.");
+                  "Name devices that these nodes have.");
     else if (!absent)
-        lint_find(l, NT_NO_SUCH_INTERFACE, s,
-                  arena_printf(l->arena, "On node class %s the list leaves no running interface: NCCL's start fails.",
-                               all->class_name),
-                  "Name interfaces that this class has.");
+        lint_find(
+            l, NT_NO_SUCH_INTERFACE, s,
+            arena_printf(l->arena, "On %s the list leaves no running interface: NCCL's start fails.", all->class_name),
+            "Name interfaces that these nodes have.");
 }
 
 /* NCCL_IB_HCA: ports for storage or management that the list gives to NCCL, and compute ports that it keeps from it. A
@@ -295,10 +296,10 @@ static void check_idle(struct lint *l, const struct lint_setting *s, const struc
     }
     const char *compute = roles_hca_list(c, verdicts, l->arena);
     if (others && compute)
-        lint_find(l, NT_OTHER_PORTS, s,
-                  arena_printf(l->arena, "On node class %s the list gives NCCL ports of other traffic: %s.",
-                               of->hcas.class_name, list),
-                  arena_printf(l->arena, "Name the ports for compute traffic alone (%s).", compute));
+        lint_find(
+            l, NT_OTHER_PORTS, s,
+            arena_printf(l->arena, "On %s the list gives NCCL ports of other traffic: %s.", of->hcas.class_name, list),
+            arena_printf(l->arena, "Name the ports for compute traffic alone (%s).", compute));
     if (active_kept == 0 || active_kept == active)
         return;
     for (int i = 0; i < c->nports; i++) {
@@ -313,7 +314,7 @@ static void check_idle(struct lint *l, const struct lint_setting *s, const struc
     lint_find(
         l, NT_IDLE_PORTS, s,
         arena_printf(l->arena,
-                     "On node class %s the list leaves %d of the %d RDMA ports for compute traffic to NCCL; the "
+                     "On %s the list leaves %d of the %d RDMA ports for compute traffic to NCCL; the "
                      "others stay idle.",
                      of->hcas.class_name, kept, usable),
         arena_printf(l->arena, "Name all of them (%s), or measure with nccltune whether fewer do as well.", compute));
@@ -329,7 +330,7 @@ static void check_groups(struct lint *l, const struct lint_setting *s, const str
             found |= all->list[i].name && strlen(all->list[i].name) == n && !memcmp(all->list[i].name, p, n);
         if (!found) {
             lint_find(l, NT_NO_SUCH_HCA, s,
-                      arena_printf(l->arena, "Node class %s has no device \"%.*s\": communicator creation fails.",
+                      arena_printf(l->arena, "On %s there is no device \"%.*s\": communicator creation fails.",
                                    all->class_name, (int)(n < 60 ? n : 60), p),
                       "Write each device's exact name.");
             return;

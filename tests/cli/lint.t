@@ -232,11 +232,11 @@ A list that names storage ports
   $ printf '%s\n' 'export NCCL_IB_HCA==mlx5_0,mlx5_1,mlx5_2' 'srun -n16 train' >storage.sh
   $ nccltune lint --topology h100.json storage.sh | grep -A2 NT511
   storage.sh:1:8: warning NT511: NCCL_IB_HCA==mlx5_0,mlx5_1,mlx5_2
-      On node class class0 the list gives NCCL ports of other traffic: mlx5_1 (storage), mlx5_2 (storage).
+      On these nodes the list gives NCCL ports of other traffic: mlx5_1 (storage), mlx5_2 (storage).
       Name the ports for compute traffic alone (=mlx5_0:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_9:1,mlx5_10:1,mlx5_11:1).
   $ printf '%s\n' 'export NCCL_IB_HCA=mlx5' 'srun -n16 train' | nccltune lint --topology h100.json - | grep -A1 NT511
   standard input:1:8: warning NT511: NCCL_IB_HCA=mlx5
-      On node class class0 the list gives NCCL ports of other traffic: mlx5_1 (storage), mlx5_2 (storage), mlx5_7 (storage), mlx5_8 (storage).
+      On these nodes the list gives NCCL ports of other traffic: mlx5_1 (storage), mlx5_2 (storage), mlx5_7 (storage), mlx5_8 (storage).
 
 Costs of settings together; where they leave NCCL nothing, of each alone
 
