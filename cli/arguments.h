@@ -33,9 +33,10 @@ int cli_job_of_process(struct cli_job *j, int pid, struct arena *a, struct log *
 int cli_job_of_profile(struct cli_job *j, const char *dir, const char *node_class, struct arena *a, struct err *e);
 
 /* A file of nccltune workload, or the workload of a launch script as nccltune workload --from-launch reads it, with
- * compute times of the GPUs of `t`. What is wrong with the job goes to standard error, as of `command`. workload_free
- * frees. */
-struct workload *cli_workload_open(const char *command, const char *path, const struct topology *t, struct err *e);
+ * compute times of the GPUs of `t`. `nodes`: of a script that does not say; 0: its own. Error: the job has another
+ * number of them. What is wrong with the job goes to standard error, as of `command`. workload_free frees. */
+struct workload *cli_workload_open(const char *command, const char *path, const struct topology *t, int nodes,
+                                   struct err *e);
 
 /* The table that the profile `dir` brings; one without rules where it has none. */
 int cli_read_table(const char *dir, struct tuner_table *t, struct arena *a, struct err *e);

@@ -29,6 +29,7 @@
 
 struct whatif_job {
     const char *workload; /* a file */
+    int nodes;            /* that it must have; 0: its own */
     double measured_s;    /* what its communication takes a step, or one collective; 0: not said */
     uint64_t bytes;       /* of that collective; 0: not said */
     double usual_s;       /* what it takes where nothing is wrong; 0: not said */
@@ -254,7 +255,7 @@ static int save(const struct comparison *c, struct err *e)
 static int compare_step(struct whatif *w, int before, const struct whatif_job *asked, int json, struct err *e)
 {
     const struct model_setup *base = &w->cases[0].setup;
-    struct workload *job = cli_workload_open(COMMAND, asked->workload, base->nccl.topology, e);
+    struct workload *job = cli_workload_open(COMMAND, asked->workload, base->nccl.topology, asked->nodes, e);
     if (!job)
         return e->code;
     struct comparison c = {.w = w,
@@ -681,6 +682,11 @@ static int run_request(void *request, char **words, struct arena *a, struct err 
                        "--measured needs --bytes 4G or --usual 85ms of one collective, or --workload FILE");
     if ((r->job.bytes || r->job.usual_s > 0) && !(r->job.measured_s > 0))
         return err_set(e, ERR_USAGE, "--bytes and --usual belong to --measured");
+    for (int i = 0; i < r->variations.count && r->job.workload; i++)
+        if (r->variations.items[i].kind->add == add_nodes)
+            return err_set(e, ERR_USAGE, "--more-nodes: the number of nodes is the job's; change it in %s",
+                           r->job.workload);
+    r->job.nodes = r->machine.nodes.count ? r->machine.nodes.items[0] : 0;
     r->arena = a;
     struct topology *t =
         cli_machine_named(&r->machine) ? cli_machine_open(&r->machine, &log, e) : probe_machine(&log, e);

@@ -390,7 +390,17 @@ static int generate_workload(struct request *o, struct err *e)
     return e->code;
 }
 
-struct workload *cli_workload_open(const char *command, const char *path, const struct topology *t, struct err *e)
+/* "job.sh:5: NNODES=16", where a launch script says how many nodes it has. */
+static const char *nodes_line(const struct workload_reading *r)
+{
+    for (int i = 0; i < r->nread; i++)
+        if (strcasestr(r->read[i], "nodes=") || strstr(r->read[i], "num_machines="))
+            return r->read[i] + strlen("read ");
+    return NULL;
+}
+
+struct workload *cli_workload_open(const char *command, const char *path, const struct topology *t, int nodes,
+                                   struct err *e)
 {
     struct arena *a = arena_new();
     struct err no_launch = {0};
@@ -402,10 +412,21 @@ struct workload *cli_workload_open(const char *command, const char *path, const 
     if (!w && !read_launch(path, 0, &r, a, &no_launch)) {
         *e = (struct err){0};
         r.job.gpu = gpu ? gpu->name : NULL;
+        r.job.nodes = r.job.nodes ? r.job.nodes : nodes;
         w = make_workload(command, &r, t, e);
+        if (w)
+            workload_add_changes(w, &r.job);
     } else if (!w && no_launch.code == ERR_USAGE) {
         err_set(e, ERR_FAILED, "%s: 'nccltune workload --from-launch %s --model NAME -o FILE' makes a workload",
                 no_launch.text, path);
+    }
+    int own = w ? (w->ranks + w->ranks_per_node - 1) / w->ranks_per_node : nodes;
+    if (nodes && own != nodes) {
+        const char *line = nodes_line(&r.reading);
+        err_set(e, ERR_USAGE, "--nodes %d: the job has %d node%s (%s)", nodes, own, own == 1 ? "" : "s",
+                line ? line : path);
+        workload_free(w);
+        w = NULL;
     }
     arena_free(a);
     return w;

@@ -7,10 +7,9 @@
 #include "core/json.h"
 #include "core/vars/text.h"
 
-#define MOST  3
-#define BULK  (UINT64_C(1) << 20) /* bytes, from which a call moves data rather than waits */
-#define SAME  1e-6                /* of a saving: another name of the same change */
-#define COUNT (sizeof variations / sizeof *variations)
+#define MOST 3
+#define BULK (UINT64_C(1) << 20) /* bytes, from which a call moves data rather than waits */
+#define SAME 1e-6                /* of a saving: another name of the same change */
 
 void step_changes_add(struct step_changes *c, const char *what, struct step_time saves)
 {
@@ -27,101 +26,27 @@ void step_changes_add(struct step_changes *c, const char *what, struct step_time
     c->list[at] = (struct step_change){what, saves};
 }
 
-/* ---- variations of a job: each changes the copy of a workload and says whether anything was there to change ---- */
-
-static int halve_bubble(struct workload *w)
+/* A copy whose calls of 32 bits have 16: of a job without a launch script. NULL: it has none. */
+static const struct workload *in_16_bits(const struct workload *w, struct arena *a)
 {
+    struct workload *copy = ARENA_NEW(a, struct workload);
     int changed = 0;
+    *copy = *w;
+    copy->phases = arena_alloc(a, ((size_t)w->nphases + 1) * sizeof *copy->phases);
     for (int i = 0; i < w->nphases; i++) {
-        changed |= w->phases[i].bubble > 0;
-        w->phases[i].bubble /= 2;
-    }
-    return changed;
-}
-
-static int no_offload(struct workload *w)
-{
-    int changed = 0;
-    for (int i = 0; i < w->nphases; i++)
-        if (!strcmp(w->phases[i].name, "offload") && w->phases[i].compute_us > 0) {
-            w->phases[i].compute_us = 0;
-            changed = 1;
-        }
-    return changed;
-}
-
-static int is_bulk(const struct workload_call *c)
-{
-    return c->bytes >= BULK;
-}
-
-static int in_16_bits(struct workload *w)
-{
-    int changed = 0;
-    for (int i = 0; i < w->nphases; i++)
-        for (int k = 0; k < w->phases[i].ncalls; k++) {
-            struct workload_call *c = &w->phases[i].calls[k];
-            if (!is_bulk(c) || !c->dtype || strcmp(c->dtype, "float32") != 0)
+        struct workload_phase *p = &copy->phases[i];
+        *p = w->phases[i];
+        p->calls = arena_alloc(a, ((size_t)p->ncalls + 1) * sizeof *p->calls);
+        for (int k = 0; k < p->ncalls; k++) {
+            struct workload_call *c = &p->calls[k];
+            *c = w->phases[i].calls[k];
+            if (c->bytes < BULK || !c->dtype || strcmp(c->dtype, "float32") != 0)
                 continue;
             c->bytes /= 2;
             changed = 1;
         }
-    return changed;
-}
-
-static int ends_in(const char *name, const char *word)
-{
-    size_t n = strlen(name), m = strlen(word);
-    return n >= m && !strcmp(name + n - m, word);
-}
-
-/* What an optimizer's phase moves, behind the compute of the forward and backward phases before it. */
-static int behind_compute(struct workload *w)
-{
-    double compute_us = 0, count = 0;
-    int changed = 0;
-    for (int i = 0; i < w->nphases; i++) {
-        struct workload_phase *p = &w->phases[i];
-        if (ends_in(p->name, "forward") || ends_in(p->name, "backward"))
-            compute_us += fmax(0, p->compute_us);
-        if (!ends_in(p->name, "optimizer"))
-            continue;
-        for (int k = 0; k < p->ncalls; k++)
-            count += is_bulk(&p->calls[k]) ? p->calls[k].count : 0;
-        for (int k = 0; k < p->ncalls && compute_us > 0; k++)
-            if (is_bulk(&p->calls[k])) {
-                p->calls[k].overlap_us = fmax(p->calls[k].overlap_us, compute_us / count);
-                changed = 1;
-            }
-        compute_us = count = 0;
     }
-    return changed;
-}
-
-static const struct {
-    const char *what;
-    int (*change)(struct workload *w);
-} variations[] = {
-    {"gradients and weights behind compute (Megatron-LM: --overlap-grad-reduce --overlap-param-gather)",
-     behind_compute},
-    {"gradients and weights in 16 bits on the wire, where they are in 32", in_16_bits},
-    {"two pieces of the model a pipeline stage: half the bubble (not the network)", halve_bubble},
-    {"no offload, if the memory suffices (not the network)", no_offload},
-};
-
-static struct workload *copy_of(const struct workload *w, struct arena *a)
-{
-    struct workload *copy = ARENA_NEW(a, struct workload);
-    *copy = *w;
-    copy->phases = arena_alloc(a, ((size_t)w->nphases + 1) * sizeof *copy->phases);
-    for (int i = 0; i < w->nphases; i++) {
-        const struct workload_phase *p = &w->phases[i];
-        copy->phases[i] = *p;
-        copy->phases[i].calls = arena_alloc(a, ((size_t)p->ncalls + 1) * sizeof *p->calls);
-        for (int k = 0; k < p->ncalls; k++)
-            copy->phases[i].calls[k] = p->calls[k];
-    }
-    return copy;
+    return changed ? copy : NULL;
 }
 
 static struct step_time saved(const struct step_estimate *now, const struct step_estimate *then)
@@ -135,14 +60,14 @@ static struct step_time saved(const struct step_estimate *now, const struct step
 int step_changes_of_job(struct step_changes *c, const struct step_estimate *now, step_estimator f, void *arg,
                         struct err *e)
 {
-    int rc = 0;
-    for (size_t i = 0; i < COUNT && !rc; i++) {
-        struct workload *w = copy_of(now->workload, c->arena);
-        struct step_estimate then;
-        if (!variations[i].change(w) || (rc = f(arg, w, &then, e)))
-            continue;
-        step_changes_add(c, variations[i].what, saved(now, &then));
-    }
+    const struct workload *w = now->workload, *less = w->nchanges ? NULL : in_16_bits(w, c->arena);
+    struct step_estimate then;
+    int rc = less ? f(arg, less, &then, e) : 0;
+    if (less && !rc)
+        step_changes_add(c, "all that is sent in 32 bits, in 16", saved(now, &then));
+    for (int i = 0; i < w->nchanges && !rc; i++)
+        if (!(rc = f(arg, w->changes[i].workload, &then, e)))
+            step_changes_add(c, w->changes[i].what, saved(now, &then));
     return rc;
 }
 

@@ -22,8 +22,8 @@ void step_changes_add(struct step_changes *c, const char *what, struct step_time
 /* The step of another workload under what the caller's estimate stands for; 0 or an error's code. */
 typedef int (*step_estimator)(void *arg, const struct workload *w, struct step_estimate *out, struct err *e);
 
-/* Adds what the job could do otherwise: its bubble, its offload, what it sends in 32 bits, what hides behind compute.
- * Each is a workload that is estimated again. `now` is the job as it is. */
+/* Adds what the job could do otherwise: the changes of its launch script, or without one 16 bits instead of 32. Each is
+ * a workload that is estimated again. `now` is the job as it is. */
 int step_changes_of_job(struct step_changes *c, const struct step_estimate *now, step_estimator f, void *arg,
                         struct err *e);
 

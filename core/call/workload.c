@@ -25,6 +25,8 @@ struct workload *workload_new(void)
 
 void workload_free(struct workload *w)
 {
+    for (int i = 0; w && i < w->nchanges; i++)
+        workload_free(w->changes[i].workload);
     if (w)
         arena_free(w->arena);
 }

@@ -54,10 +54,17 @@ struct workload {
     int nphases;
     const char **notes; /* assumptions, for people */
     int nnotes;
+    struct workload_change *changes; /* what its launch script could do otherwise; in no file */
+    int nchanges;
+};
+
+struct workload_change {
+    const char *what;
+    struct workload *workload; /* the job with it */
 };
 
 struct workload *workload_new(void);
-void workload_free(struct workload *w); /* NULL is fine */
+void workload_free(struct workload *w); /* and those of its changes; NULL is fine */
 
 /* Reads a workload file ("-": standard input). The file is hostile: a wrong word or number is an error that names the
  * place ("phases[0].collectives[3].bytes"). Unknown fields are ignored. NULL after an error; free with workload_free.

@@ -1,6 +1,7 @@
 /* The workload of a job: inference, and a step put together from the parts of its framework. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/units.h"
 #include "model/workload/parts.h"
@@ -186,4 +187,64 @@ struct workload *workload_generate(const struct workload_job *j)
         add_offload(&b);
     add_notes(w, j, parts);
     return w;
+}
+
+/* ---- what a launch script could do otherwise ---- */
+
+/* Each changes a complete job, and says how the script does; NULL: there is nothing to change. */
+typedef const char *change_job(struct workload_job *j, struct arena *a);
+
+static int is_megatron(const struct workload_job *j)
+{
+    return workload_framework_find(j->framework)->family == WORKLOAD_MEGATRON;
+}
+
+static const char *overlap_gradients(struct workload_job *j, struct arena *a)
+{
+    (void)a;
+    if (!is_megatron(j) || j->overlap)
+        return NULL;
+    j->overlap = 1;
+    return "gradients and weights behind compute (--overlap-grad-reduce --overlap-param-gather)";
+}
+
+static const char *reduce_in_16_bits(struct workload_job *j, struct arena *a)
+{
+    (void)a;
+    if (strcmp(j->reduce_dtype, "float32") != 0)
+        return NULL;
+    j->reduce_dtype = "bfloat16";
+    return is_megatron(j) ? "gradients reduced in 16 bits (--grad-reduce-in-bf16)"
+                          : "gradients reduced in 16 bits (mixed_precision.reduce_dtype=bf16)";
+}
+
+static const char *split_stages(struct workload_job *j, struct arena *a)
+{
+    int pieces = j->pp * j->vpp * 2;
+    if (!is_megatron(j) || j->pp == 1 || j->model.layers % pieces || j->grad_accum % j->pp)
+        return NULL;
+    j->vpp *= 2;
+    return arena_printf(a, "half the pipeline's bubble (--num-layers-per-virtual-pipeline-stage %d)",
+                        j->model.layers / pieces);
+}
+
+static const char *no_offload(struct workload_job *j, struct arena *a)
+{
+    (void)a;
+    if (!j->offload && !j->offload_params)
+        return NULL;
+    j->offload = j->offload_params = 0;
+    return "no offload, if the memory suffices (not the network)";
+}
+
+void workload_add_changes(struct workload *w, const struct workload_job *job)
+{
+    static change_job *const changes[] = {overlap_gradients, reduce_in_16_bits, split_stages, no_offload};
+    w->changes = arena_alloc(w->arena, sizeof changes / sizeof *changes * sizeof *w->changes);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        struct workload_job j = *job;
+        const char *what = changes[i](&j, w->arena);
+        if (what)
+            w->changes[w->nchanges++] = (struct workload_change){what, workload_generate(&j)};
+    }
 }

@@ -126,6 +126,9 @@ void workload_take_machine(struct workload_job *job, const struct topology *t);
  * published algorithm implies; every call says its formula. Free with workload_free. */
 struct workload *workload_generate(const struct workload_job *job);
 
+/* Adds what the launch script of its job could do otherwise, as far as workload_read_launch would read it. */
+void workload_add_changes(struct workload *w, const struct workload_job *job);
+
 /* ---- launch scripts ---- */
 
 /* Settings read, assumptions, and contradictions, a sentence each: room for one of every name and

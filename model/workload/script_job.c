@@ -780,6 +780,9 @@ int workload_script_job(const struct workload_script *s, struct workload_job *jo
     if (is_on(text_of(s, "optimizer_cpu_offload")))
         job->offload = 2;
     dialects[r.dialect](&r);
+    const char *reduce = take_value(&r, "mixed_precision.reduce_dtype");
+    if (is_on(take_value(&r, "grad_reduce_in_bf16")) || is_word(reduce, "bf16") || is_word(reduce, "bfloat16"))
+        job->reduce_dtype = "bfloat16";
     job->uneven_stages = is_uneven(&r);
     if (job->response && !job->prompt)
         note_assumed(&r, "prompts of 512 tokens");

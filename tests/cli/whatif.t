@@ -111,6 +111,45 @@ The last domain may be smaller than the others
   ["variables 1",640]
   ["with NCCL_IB_HCA=mlx5",184]
 
+A promised saving is what that change of the launch script brings, and a flag that is set is no advice
+
+  $ { echo 'export NCCL_IB_HCA=mlx5_0,mlx5_3'; echo 'torchrun --nproc_per_node 8 --nnodes 16 pretrain_gpt.py \'
+  >   echo '--tensor-model-parallel-size 8 --pipeline-model-parallel-size 4 --sequence-parallel --micro-batch-size 1 \'
+  >   echo '--num-layers 80 --hidden-size 8192 --num-attention-heads 64 --num-query-groups 8 --ffn-hidden-size 28672 \'
+  >   echo '--seq-length 4096 --global-batch-size 64 --vocab-size 32000 --optimizer-cpu-offload \'; } >now.sh
+  $ predict() { nccltune whatif --machine dgx-h100 --workload $1 --json 2>/dev/null; }
+  $ step_us() { predict $1 | jq '.compute_us + .cases[-1].communication.time_us'; }
+  $ promised() { predict now.sh | jq '.changes[] | select(.change | contains("'"$1"'")).saves.time_us'; }
+  $ for flags in '--overlap-grad-reduce --overlap-param-gather' --grad-reduce-in-bf16 '--num-layers-per-virtual-pipeline-stage 10'; do
+  >   { cat now.sh; echo "$flags"; } >then.sh; predict then.sh | jq -c '[.changes[].change | contains("'"$flags"'")] | any'
+  >   jq -n "$(promised "$flags") as \$x | $(step_us now.sh) - $(step_us then.sh) | \$x > 0 and (. / \$x | . > 0.999 and . < 1.001)"
+  > done
+  false
+  true
+  false
+  true
+  false
+  true
+  $ sed 's/--optimizer-cpu-offload//' now.sh >then.sh
+  $ jq -n "$(promised 'no offload') as \$x | ($(step_us now.sh) - $(step_us then.sh)) / \$x | . > 0.999 and . < 1.001"
+  true
+  $ sed 's/^export.*//' now.sh >then.sh
+  $ jq -n "$(promised 'without NCCL_IB_HCA') as \$x | ($(step_us now.sh) - $(step_us then.sh)) / \$x | . > 0.999 and . < 1.001"
+  true
+
+The number of nodes is the job's
+
+  $ nccltune whatif --machine dgx-h100 --workload now.sh --nodes 4
+  nccltune whatif: --nodes 4: the job has 16 nodes (now.sh:2: nnodes=16)
+  Try 'nccltune whatif --help'.
+  [2]
+  $ sed 's/--nnodes 16//' now.sh >any.sh; nccltune whatif --machine dgx-h100 --workload any.sh --nodes 8 | head -1
+  any.sh on dgx-h100: 64 ranks, 8 per node; PREDICTED time of one step in milliseconds
+  $ nccltune whatif --machine dgx-h100 --workload now.sh --more-nodes 4
+  nccltune whatif: --more-nodes: the number of nodes is the job's; change it in now.sh
+  Try 'nccltune whatif --help'.
+  [2]
+
 Errors: no such port, no GPU
 
   $ nccltune whatif --machine dgx-h100 --nodes 4 --dead-rail mlx9
