@@ -83,12 +83,28 @@ const double model_launchers[2][MODEL_LAUNCHERS] = {
 
 enum { GPUS = sizeof gpus / sizeof *gpus };
 
-static const struct model_gpu *assume(const char *name, const char **assumed, const char *sentence)
+/* The generation that as many links fit: 18 of Hopper, 12 of Ampere, 6 of Volta (its data sheets in hardware.c). */
+static const struct model_gpu *assume_by_links(const struct topo_class *c, const char **assumed)
 {
-    int i = 0;
-    while (strcmp(gpus[i].name, name) != 0)
+    static const struct {
+        const char *name, *sentence;
+    } generations[] = {
+        {"CDNA 3", "the generation of its GPUs is unknown: CDNA 3 was assumed (--gpu sets it)"},
+        {"Hopper",
+         "the generation of its GPUs is unknown: Hopper was assumed, as they have more than 12 NVLinks (--gpu "
+         "sets it)"},
+        {"Volta", "the generation of its GPUs is unknown: Volta was assumed, as they have 6 NVLinks (--gpu sets it)"},
+        {"Ampere", "the generation of its GPUs is unknown: Ampere was assumed (--gpu sets it)"},
+    };
+    int most = 0, amd = c->ngpus && c->gpus[0].arch, i = 0;
+    for (int k = 0; k < c->ngpus; k++)
+        most = topo_count_links(c, k) > most ? topo_count_links(c, k) : most;
+    for (int k = 0; k < c->nlinks; k++)
+        amd |= c->links[k].link_kind == TOPO_XGMI;
+    int g = amd ? 0 : most > 12 ? 1 : most == 6 ? 2 : 3;
+    *assumed = generations[g].sentence;
+    while (strcmp(gpus[i].name, generations[g].name) != 0)
         i++;
-    *assumed = sentence;
     return &gpus[i];
 }
 
@@ -113,11 +129,7 @@ const struct model_gpu *model_gpu_of(const struct topo_class *c, const char **as
     for (int i = 0; i < GPUS; i++)
         if (sm ? gpus[i].sm && gpus[i].sm <= sm : starts(arch, gpus[i].arch))
             found = &gpus[i];
-    if (found)
-        return found;
-    if (arch)
-        return assume("CDNA 3", assumed, "the generation of its GPUs is unknown: CDNA 3 was assumed (--gpu sets it)");
-    return assume("Ampere", assumed, "the generation of its GPUs is unknown: Ampere was assumed (--gpu sets it)");
+    return found ? found : assume_by_links(c, assumed);
 }
 
 /* A NIC beside every GPU is what Google calls A3 Mega, with the later of its two transports. */

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "model/flows.h"
 #include "model/nccl/cost.h"
@@ -38,14 +39,29 @@ static void believe_nccl(struct whole *m);
 
 /* ---- preparing ------------------------------------------------------------------------------------------------- */
 
-static void note_gpu(struct whole *m, const struct topo_class *c)
+/* A generation that is assumed is one for NCCL's choice, too: a copy of the topology has it. */
+static void assume_gpu(struct whole *m, struct nccl_setup *s, struct arena *a)
 {
+    if (!s->topology || s->class_index < 0 || s->class_index >= s->topology->nclasses)
+        return; /* NCCL's model says so */
+    const struct topo_class *c = &s->topology->classes[s->class_index];
     const char *assumed;
     m->gpu = model_gpu_of(c, &assumed);
-    if (assumed)
-        model_note(&m->notes, MODEL_NODE_PARTS, "%s", assumed);
-    const struct hw_gpu *hw = hw_gpu_of(c, &c->gpus[0]);
-    m->mem_GBps = hw ? hw->mem_GBps : 1000;
+    if (!assumed)
+        return;
+    model_note(&m->notes, MODEL_NODE_PARTS, "%s", assumed);
+    struct topology *t = ARENA_NEW(a, struct topology);
+    *t = *s->topology;
+    t->classes = arena_alloc(a, (size_t)t->nclasses * sizeof *t->classes);
+    memcpy(t->classes, s->topology->classes, (size_t)t->nclasses * sizeof *t->classes);
+    struct topo_gpu *gpus = arena_alloc(a, (size_t)c->ngpus * sizeof *gpus);
+    for (int i = 0; i < c->ngpus; i++) {
+        gpus[i] = c->gpus[i];
+        gpus[i].sm = m->gpu->sm;
+        gpus[i].arch = gpus[i].arch || m->gpu->sm ? gpus[i].arch : "gfx942"; /* the only one that is assumed */
+    }
+    t->classes[s->class_index].gpus = gpus;
+    s->topology = t;
 }
 
 static int others_on_node(const struct whole *m, const struct model_setup *s)
@@ -81,13 +97,15 @@ static void name_library(struct model *m)
         snprintf(m->library + used, room - (size_t)used, " (RCCL)");
 }
 
-struct model *model_new(const struct model_setup *s, struct arena *a, struct err *e)
+struct model *model_new(const struct model_setup *given, struct arena *a, struct err *e)
 {
     struct whole *m = ARENA_NEW(a, struct whole);
+    struct model_setup own = *given, *s = &own;
+    m->notes.arena = a;
+    assume_gpu(m, &s->nccl, a);
     m->nccl = m->shown.nccl = nccl_model_new(&s->nccl, a, e);
     if (!m->nccl)
         return NULL;
-    m->notes.arena = a;
     m->switches = s->switches;
     m->launcher = s->launcher;
     m->groups = 1 + others_on_node(m, s);
@@ -96,7 +114,8 @@ struct model *model_new(const struct model_setup *s, struct arena *a, struct err
         return NULL;
     if (s->launcher == MODEL_LAUNCH_GRAPH)
         model_note(&m->notes, 1u << MODEL_LAUNCH, "no published result shows what such a launch saves");
-    note_gpu(m, m->nccl->c);
+    const struct hw_gpu *hw = hw_gpu_of(m->nccl->c, &m->nccl->c->gpus[0]);
+    m->mem_GBps = hw ? hw->mem_GBps : 1000;
     if (m->nccl->assumed)
         model_note(&m->notes, 0, "for NCCL's choice: %s", m->nccl->assumed);
     int per_leaf = m->switches.nodes_per_leaf;

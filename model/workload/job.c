@@ -184,6 +184,7 @@ static int complete_gpu(struct workload_job *j, struct err *e)
     const struct hw_gpu *g = hw_gpu_find(j->gpu);
     if (!g)
         return hw_gpu_unknown(j->gpu, e);
+    j->gpu = g->name;
     if (j->memory_GiB <= 0)
         j->memory_GiB = (double)g->mem_bytes / 0x1p30;
     /* About 80 % of the link is left for data. */

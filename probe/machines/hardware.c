@@ -138,12 +138,22 @@ const struct hw_nic hw_nics[] = {
     {.name = NULL},
 };
 
+static int is_of_family(const struct hw_gpu *g, const char *family)
+{
+    size_t n = strlen(family);
+    return !strncasecmp(g->name, family, n) && g->name[n] == '-';
+}
+
 const struct hw_gpu *hw_gpu_find(const char *name)
 {
+    const struct hw_gpu *only = NULL;
+    int n = 0;
     for (const struct hw_gpu *g = hw_gpus; g->name; g++)
         if (!strcasecmp(g->name, name))
             return g;
-    return NULL;
+        else if (is_of_family(g, name) && !n++)
+            only = g;
+    return n == 1 ? only : NULL;
 }
 
 const struct hw_nic *hw_nic_find(const char *name)
@@ -331,6 +341,12 @@ static const char *gpu_name_at(int i)
 int hw_gpu_unknown(const char *name, struct err *e)
 {
     const char *near = edit_distance_nearest(name, gpu_name_at, NULL);
+    char family[256] = "";
+    for (const struct hw_gpu *g = hw_gpus; g->name; g++)
+        if (is_of_family(g, name) && strlen(family) + strlen(g->name) + 3 < sizeof family)
+            strcat(strcat(family, *family ? ", " : ""), g->name);
+    if (*family)
+        return err_set(e, ERR_USAGE, "'%.80s' can be any of %s", name, family);
     return err_set(e, ERR_USAGE, "'%.80s' is not a GPU known here%s%s%s; nccltune probe --list-gpus lists them", name,
                    near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }

@@ -30,9 +30,10 @@ struct hw_gpu {
 };
 
 extern const struct hw_gpu hw_gpus[];               /* ends with a NULL name */
-const struct hw_gpu *hw_gpu_find(const char *name); /* exact, any case; NULL unknown */
+const struct hw_gpu *hw_gpu_find(const char *name); /* any case, or the only one of that family;
+                                                     * NULL unknown */
 
-/* Set the error for a name that hw_gpu_find does not know, with the nearest name; return its code. */
+/* Set the error for a name that hw_gpu_find does not know, with its family or the nearest name; return its code. */
 int hw_gpu_unknown(const char *name, struct err *e);
 
 /* Print all GPUs as a table, or as an array of JSON. */

@@ -317,7 +317,6 @@ A pasted matrix: a line for each thing assumed, and what would tell it; the bond
     only mlx5_0             NCCL_IB_HCA names these alone
     without mlx5_1          that HCA is missing on every node: a dead rail
     assumed: the generation of its GPUs is unknown: Ampere was assumed (--gpu sets it)
-    assumed: for NCCL's choice: the GPUs' compute capability: unknown, counted as older than Volta
     assumed: the bandwidth of NVLink is unknown: 25 GB/s per link was assumed
     assumed: the kind of network of mlx5_0:1 and 2 more is unknown: InfiniBand was assumed (ibstat with --merge tells it)
     assumed: the rate of mlx5_0:1 and 2 more is unknown: 100 Gb/s was assumed (--link-rate sets it)
@@ -325,6 +324,21 @@ A pasted matrix: a line for each thing assumed, and what would tell it; the bond
   $ nccltune whatif --from matrix.txt --from netdev.txt --merge --gpu h100-sxm --nodes 2 2>/dev/null | grep -E '^  assumed'
     assumed: the kind of network of mlx5_bond_0:1 is unknown: InfiniBand was assumed (ibstat with --merge tells it)
     assumed: the rate of mlx5_0:1 and 2 more is unknown: 100 Gb/s was assumed (--link-rate sets it)
+  $ sed 's/NV4/NV18/g' matrix.txt >hopper.txt
+  $ nccltune whatif --from hopper.txt --nodes 2 2>/dev/null | grep -E 'generation|capability'
+    assumed: the generation of its GPUs is unknown: Hopper was assumed, as they have more than 12 NVLinks (--gpu sets it)
+  $ for said in '' '--gpu h100-sxm'; do
+  >     nccltune whatif --from hopper.txt $said --link-rate 400 --nodes 2 --json 2>/dev/null |
+  >         jq -c '[.variations[0].points[].default | .algorithm, .protocol]' >choice; cksum <choice
+  > done | uniq | wc -l
+  1
+  $ nccltune whatif --from matrix.txt --gpu a100 2>&1 | grep -v GPUs
+  nccltune whatif: 'a100' can be any of a100-sxm, a100-sxm-80, a100-pcie, a100-pcie-80
+  Try 'nccltune whatif --help'.
+  [2]
+  $ nccltune whatif --from matrix.txt --gpu a800 --nodes 2 2>/dev/null | grep -c generation
+  0
+  [1]
   $ nccltune whatif --machine dgx-a100 --merge
   nccltune whatif: --merge needs --from
   Try 'nccltune whatif --help'.
