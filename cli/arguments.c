@@ -69,16 +69,32 @@ static void add_setting(struct cli_job *j, const char *name, const char *value, 
     j->settings[j->nsettings++] = (struct bench_setting){arena_strdup(a, name), arena_strdup(a, value)};
 }
 
+/* One entry for what is lost in the same place: "srun in line 3 does not pass" "NCCL_ALGO, NCCL_PROTO". */
+static void add_lost(struct cli_job *j, const struct lint_value *v, struct arena *a)
+{
+    for (int i = 0; i < j->nlost; i++)
+        if (!strcmp(j->lost[i].name, v->lost)) {
+            j->lost[i].value = arena_printf(a, "%s, %s", j->lost[i].value, v->name);
+            return;
+        }
+    j->lost = arena_grow(a, j->lost, (size_t)j->nlost, sizeof *j->lost);
+    j->lost[j->nlost++] = (struct bench_setting){arena_strdup(a, v->lost), arena_strdup(a, v->name)};
+}
+
 static void take_in_force(struct cli_job *j, const struct lint *l, struct arena *a, struct log *log)
 {
     size_t n;
     const struct lint_value *values = lint_in_force(l, a, &n);
     for (size_t i = 0; i < n; i++)
-        if (values[i].value)
+        if (values[i].lost)
+            add_lost(j, &values[i], a);
+        else if (values[i].value)
             add_setting(j, values[i].name, values[i].value, a);
         else
             log_warn(log, "%s: the value of %s is only known at run time, or has quotes or a comment in it: left out",
                      j->label, values[i].name);
+    for (int i = 0; i < j->nlost; i++)
+        log_warn(log, "%s: %s %s: left out", j->label, j->lost[i].name, j->lost[i].value);
 }
 
 int cli_job_of_file(struct cli_job *j, const char *path, struct arena *a, struct log *log, struct err *e)

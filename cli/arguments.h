@@ -23,6 +23,8 @@ struct cli_job {
     const char *label; /* "job.sbatch", "process 4711", the profile's directory */
     struct bench_setting *settings;
     int nsettings;
+    struct bench_setting *lost; /* names that do not reach the ranks, by what keeps them from it */
+    int nlost;
     struct tuner_table table; /* of a profile; without rules where it has none. tuner_table_free frees */
 };
 

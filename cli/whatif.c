@@ -583,6 +583,28 @@ static int calibrate(struct request *a, const struct topology *t, struct log *lo
     return 0;
 }
 
+/* The release that a script loads, "2.21.5" of "module load nccl/2.21.5"; "": none. */
+static const char *loaded_release(const char *path, struct arena *a)
+{
+    char *text;
+    size_t bytes;
+    if (file_read_text(path, 4u << 20, a, &text, &bytes, NULL))
+        return "";
+    for (const char *p = text; (p = strcasestr(p, "nccl/")); p++)
+        if (p[5] >= '1' && p[5] <= '9')
+            return arena_strndup(a, p + 5, strspn(p + 5, "0123456789."));
+    return "";
+}
+
+static int names_word(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *p = list; (p = strstr(p, word)); p += n)
+        if ((p == list || p[-1] == ' ') && (!p[n] || p[n] == ','))
+            return 1;
+    return 0;
+}
+
 /* Print what lint calls an error in the variation's settings, or in its file. Only what keeps a job from starting has
  * no figure: for the rest NCCL reads a known value, and so does the model. */
 static int check_settings(const struct whatif *w, const struct variation *v, const struct whatif_case *c,
@@ -592,7 +614,12 @@ static int check_settings(const struct whatif *w, const struct variation *v, con
     const char *file = v->kind->add == add_file && strcmp(v->text, "-") != 0 ? v->text : NULL;
     int version = c->setup.nccl.version ? c->setup.nccl.version : ENV_NEWEST, n = 0;
     struct lint *l = lint_new(&(struct lint_options){.nccl_low = version, .nccl_high = version, .rccl = -1});
+    const char *ends = "", *advice = "";
+    const char *loads = file && !c->setup.nccl.version ? loaded_release(file, w->arena) : "";
     struct finding f;
+    if (*loads)
+        log_warn(log, "%s loads NCCL %s: --nccl %s predicts that release instead of the newest", c->label, loads,
+                 loads);
     for (int i = 0; i < c->ngiven && !file; i++)
         lint_add(l, c->given[i].name, c->given[i].value);
     if (file)
@@ -602,22 +629,31 @@ static int check_settings(const struct whatif *w, const struct variation *v, con
         if (f.severity != FINDING_ERROR ||
             !strcmp(f.id, "NT209")) /* nothing for some collectives, a figure for others */
             continue;
+        int lost = 0;
+        for (int k = 0; k < v->job.nlost; k++)
+            lost |= names_word(v->job.lost[k].value, f.subject);
+        if (lost)
+            continue;
         if (!strcmp(f.id, "NT608")) {
             log_warn(log, "%s: lines end in CR LF (NT608): predicted as if they ended in LF", c->label);
             continue;
         }
         if (!n++)
-            log_warn(log, "%s: what is wrong, and what NCCL makes of it; the prediction does the same%s%s%s:", c->label,
+            log_warn(log, "%s: what is wrong, and what NCCL makes of it%s%s%s:", c->label,
                      file ? " ('nccltune lint --fix=all " : "", file ? file : "",
                      file ? "' corrects what it can)" : "");
         for (size_t k = 0; k < sizeof ends_job / sizeof *ends_job; k++)
-            for (int s = 0; s < c->ngiven && !strcmp(f.id, ends_job[k]) && !e->code; s++)
-                if (!strcmp(c->given[s].name, f.subject) && f.value && !strcmp(c->given[s].value, f.value))
-                    err_set(e, ERR_FAILED, "%s: no job can start with %s=%s (%s). %s", c->label, f.subject,
-                            env_comment(w->arena, f.value), f.id, f.advice);
+            for (int s = 0; s < c->ngiven && !strcmp(f.id, ends_job[k]); s++)
+                if (!strcmp(c->given[s].name, f.subject) && f.value && !strcmp(c->given[s].value, f.value)) {
+                    ends = arena_printf(w->arena, "%s%s%s=%s (%s)", ends, *ends ? " or " : "", f.subject,
+                                        env_comment(w->arena, f.value), f.id);
+                    advice = strstr(advice, f.advice) ? advice : arena_printf(w->arena, "%s %s", advice, f.advice);
+                }
         f.file = f.advice = NULL;
         finding_print(&f, 4, stderr);
     }
+    if (*ends)
+        err_set(e, ERR_FAILED, "%s: no job can start with %s.%s", c->label, ends, advice);
     lint_free(l);
     return e->code;
 }

@@ -64,10 +64,11 @@ void lint_check(struct lint *l);
 
 size_t lint_settings(const struct lint *l);
 
-/* Final environment of a job, into `a`: every variable that reaches NCCL and is not set again or removed
- * behind it; later documents come after earlier ones, and every branch counts. */
+/* Final environment of a job, into `a`: every variable that is not set again or removed behind it; later documents come
+ * after earlier ones, and every branch counts. */
 struct lint_value {
     const char *name, *value; /* value NULL: unknown; both live as long as `l` */
+    const char *lost;         /* what keeps it from the ranks: "srun in line 3 does not pass"; NULL: nothing */
 };
 struct lint_value *lint_in_force(const struct lint *l, struct arena *a, size_t *n);
 

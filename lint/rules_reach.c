@@ -5,6 +5,7 @@
 #include "lint/lint_internal.h"
 
 #define MOST_LAUNCHES 200 /* of one document */
+#define MOST_LOST     500 /* names of one launch: NCCL reads fewer */
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
@@ -32,8 +33,7 @@ static int runs_bare(const char *remote)
 
 static int is_lost(const struct lint_setting *s, const struct lint_launch *c)
 {
-    if (c->keeps || s->body || s->name_at >= c->at || is_named(c, s->name) || !lint_has_reader(s) ||
-        !lint_can_meet(s->branch, c->branch))
+    if (c->keeps || s->body || s->name_at >= c->at || is_named(c, s->name) || !lint_can_meet(s->branch, c->branch))
         return 0;
     if (c->launcher == LINT_SSH && (!c->remote || !runs_bare(c->remote)))
         return 0;
@@ -61,26 +61,93 @@ static const struct {
 /* One finding a launch, at the first setting that it loses; the advice names all. */
 static void judge_launch(struct lint *l, const struct lint_text *t, const struct lint_launch *c)
 {
-    const struct lint_setting *first = NULL;
-    const char *names = NULL;
-    int n = 0;
-    for (size_t i = t->first; i < t->first + t->count && n < 20; i++) {
+    const struct lint_setting *lost[MOST_LOST], *first;
+    size_t n = 0, size = 1;
+    for (size_t i = t->first; i < t->first + t->count && n < MOST_LOST; i++) {
         const struct lint_setting *s = l->settings[i];
-        if (!is_lost(s, c) || (names && strstr(names, s->name)))
-            continue;
-        first = n++ ? first : s;
-        names = n > 1 ? arena_printf(l->arena, "%s%s%s", names, losses[c->launcher].mark, s->name) : s->name;
+        size_t k = 0;
+        while (k < n && (lost[k]->hash != s->hash || strcmp(lost[k]->name, s->name) != 0))
+            k++;
+        if (k == n && lint_has_reader(s) && is_lost(s, c)) {
+            lost[n++] = s;
+            size += strlen(s->name) + strlen(losses[c->launcher].mark);
+        }
     }
-    if (!first)
+    if (!n)
         return;
+    char *names = arena_alloc(l->arena, size), *end = stpcpy(names, (first = lost[0])->name);
+    for (size_t k = 1; k < n; k++)
+        end = stpcpy(stpcpy(end, losses[c->launcher].mark), lost[k]->name);
     long line, column;
     lint_place(t, c->at, &line, &column);
     lint_find(l, losses[c->launcher].rule, first,
               arena_printf(l->arena,
-                           n > 1 ? "%s: the launch in line %ld leaves out this and %d more."
+                           n > 1 ? "%s: the launch in line %ld leaves out this and %zu more."
                                  : "%s: the launch in line %ld leaves it out.",
                            losses[c->launcher].says, line, n - 1),
               arena_printf(l->arena, losses[c->launcher].advice, names));
+}
+
+/* What keeps it from the ranks, "srun in line 3 does not pass"; NULL: nothing that is sure. Open MPI's ranks on the
+ * first host have what it does not pass. */
+static const char *find_loss(const struct lint *l, const struct lint_setting *s)
+{
+    static const char *const passes[] = {[LINT_SRUN] = "srun",
+                                         [LINT_SSH] = "ssh",
+                                         [LINT_SUDO] = "sudo",
+                                         [LINT_DOCKER] = "docker",
+                                         [LINT_TORCHRUN] = NULL};
+    const struct lint_text *t = s->text;
+    const struct lint_launch *by = NULL;
+    if (s->how == LINT_ASSIGNED)
+        return t && lint_has_reader(s) ? "the shell does not export" : NULL;
+    for (size_t i = 0; t && i < t->nlaunches && i < MOST_LAUNCHES; i++) {
+        const struct lint_launch *c = t->launches[i];
+        if (c->at < s->name_at || !lint_can_meet(s->branch, c->branch) || (by && by->group == c->group))
+            continue; /* of the same command: what srun starts has what srun passes */
+        if (!passes[c->launcher] || !is_lost(s, c))
+            return NULL;
+        by = c;
+    }
+    if (!by)
+        return NULL;
+    long line, column;
+    lint_place(t, by->at, &line, &column);
+    return arena_printf(l->arena, "%s in line %ld does not pass", passes[by->launcher], line);
+}
+
+static int sets(const struct lint_setting *s)
+{
+    return lint_reaches(s) && !s->nothing;
+}
+
+/* The last one counts; of nccl.conf the first, where nothing else sets the variable. */
+static int is_outdone(const struct lint *l, size_t i)
+{
+    const struct lint_setting *s = l->settings[i];
+    for (size_t k = 0; k < l->nsettings; k++) {
+        const struct lint_setting *x = l->settings[k];
+        int wins = s->how == LINT_CONF && k < i ? x->how != LINT_UNSET : k > i && x->how != LINT_CONF;
+        if (wins && x->hash == s->hash && sets(x) && !strcmp(x->name, s->name))
+            return 1;
+    }
+    return 0;
+}
+
+struct lint_value *lint_in_force(const struct lint *l, struct arena *a, size_t *n)
+{
+    struct lint_value *values = arena_alloc(a, (l->nsettings + 1) * sizeof *values);
+    *n = 0;
+    for (size_t i = 0; i < l->nsettings; i++) {
+        const struct lint_setting *s = l->settings[i];
+        const int stays = s->how == LINT_ASSIGNED && !s->nothing;
+        if ((!stays && (!sets(s) || s->how == LINT_UNSET)) || is_outdone(l, i))
+            continue;
+        const char *lost = find_loss(l, s);
+        if (lost || !stays)
+            values[(*n)++] = (struct lint_value){s->name, s->value, lost};
+    }
+    return values;
 }
 
 static void check_after_launch(struct lint *l, const struct lint_setting *s)

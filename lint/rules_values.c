@@ -126,6 +126,25 @@ static const char *list_collectives(struct lint *l, unsigned colls)
     return text;
 }
 
+/* A list without the words that NCCL does not know; NULL: none would be left, or it is a choice by collective. */
+static const char *known_words(struct lint *l, const struct lint_setting *s)
+{
+    const char *kept = "", *p = s->value + (s->value[0] == '^');
+    for (size_t n; !strpbrk(s->value, ":;") && *p; p += n + (p[n] == ',')) {
+        n = strcspn(p, ",");
+        const size_t blanks = strspn(p, " \t");
+        size_t end = n;
+        while (end > blanks && isspace((unsigned char)p[end - 1]))
+            end--;
+        struct env_choice c;
+        struct lint_setting one = *s;
+        one.value = end > blanks ? arena_strndup(l->arena, p + blanks, end - blanks) : "";
+        if (*one.value && *one.value != '^' && lint_choice(l, &one, &c))
+            kept = arena_printf(l->arena, "%s%s%s", kept, *kept ? "," : "", one.value);
+    }
+    return *kept ? arena_printf(l->arena, "%s%s", s->value[0] == '^' ? "^" : "", kept) : NULL;
+}
+
 static void find_unknown_choice(struct lint *l, const struct lint_setting *s, const struct env_choice *c)
 {
     const char *is = c->unknown_is_function ? "no collective" : "unknown";
@@ -138,8 +157,11 @@ static void find_unknown_choice(struct lint *l, const struct lint_setting *s, co
                   s->var->grammar == ENV_G_ALGO
                       ? "Choose from Tree, Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree and PAT, without blanks."
                       : "Choose from LL, LL128 and Simple, without blanks.");
-    if (l->high < BY_COLLECTIVE)
+    fix_value(f, known_words(l, s));
+    if (l->high < BY_COLLECTIVE) {
         f->severity = FINDING_WARNING;
+        f->changes = 0;
+    }
 }
 
 static void find_nothing_left(struct lint *l, const struct lint_setting *s, unsigned colls)

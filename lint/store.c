@@ -469,36 +469,6 @@ int lint_reaches(const struct lint_setting *s)
     return s->how != LINT_ASSIGNED && s->how != LINT_LAYER && s->how != LINT_SUBSHELL;
 }
 
-static int sets(const struct lint_setting *s)
-{
-    return lint_reaches(s) && !s->nothing;
-}
-
-/* The last one counts; of nccl.conf the first, where nothing else sets the variable. */
-static int is_in_force(const struct lint *l, size_t i)
-{
-    const struct lint_setting *s = l->settings[i];
-    for (size_t k = 0; k < l->nsettings; k++) {
-        const struct lint_setting *x = l->settings[k];
-        int wins = s->how == LINT_CONF && k < i ? x->how != LINT_UNSET : k > i && x->how != LINT_CONF;
-        if (wins && x->hash == s->hash && sets(x) && !strcmp(x->name, s->name))
-            return 0;
-    }
-    return sets(s) && s->how != LINT_UNSET;
-}
-
-struct lint_value *lint_in_force(const struct lint *l, struct arena *a, size_t *n)
-{
-    struct lint_value *values = arena_alloc(a, (l->nsettings + 1) * sizeof *values);
-    *n = 0;
-    for (size_t i = 0; i < l->nsettings; i++) {
-        const struct lint_setting *s = l->settings[i];
-        if (is_in_force(l, i))
-            values[(*n)++] = (struct lint_value){s->name, s->value};
-    }
-    return values;
-}
-
 int lint_document(const struct lint *l, size_t n, struct lint_document *d)
 {
     if (n >= l->ntexts)

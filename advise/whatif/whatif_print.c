@@ -33,6 +33,7 @@ static void print_headings(const struct whatif *w, FILE *out)
     char text[UNIT_TEXT];
     fprintf(out,
             "# PREDICTED, nothing was measured: busbw in GB/s of %s, %d rank%s on %d node%s of %s, %s\n"
+            "# default: as NCCL chooses; tuned: the fastest choice, as a tuner table can make it\n"
             "# x: default over that of the machine as it is; 90 %% interval of the default at %s\n#\n",
             coll_name(w->coll), m->ranks, m->ranks == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s", w->machine,
             w->cases[0].model->library, unit_bytes(text, shown[SHOWN - 1]));
@@ -149,8 +150,14 @@ static void print_costs(const struct whatif *w, FILE *out)
                                     c->settings[k].value);
                 continue;
             }
-            const char *row = arena_printf(w->arena, "%s=%s %s%s%s%s", c->settings[k].name, c->settings[k].value,
-                                           sure ? does : "may be ", sure && *part ? "; " : "", part,
+            const char *beyond = "";
+            char worst[UNIT_TEXT];
+            if (sure && fabs(log(cost.unsure)) > fabs(log(cost.factor)) / 2)
+                beyond =
+                    arena_printf(w->arena, ", most at %s; %.1fx at %s is within the error of the model",
+                                 unit_bytes(worst, cost.worst_bytes), cost.unsure, unit_bytes(size, cost.unsure_bytes));
+            const char *row = arena_printf(w->arena, "%s=%s %s%s%s%s%s", c->settings[k].name, c->settings[k].value,
+                                           sure ? does : "may be ", beyond, sure && *part ? "; " : "", part,
                                            !sure ? ", within the error of the model" : "");
             print_row(c->label, row, out);
         }

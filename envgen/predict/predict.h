@@ -77,8 +77,11 @@ int predict_best(const struct model *m, int coll, uint64_t bytes, struct model_t
 struct setting_cost {
     double factor; /* × the time without it, at the size of these where it matters most; 1: no difference is sure */
     uint64_t from_bytes, to_bytes; /* 0: from the smallest, to the largest */
-    uint64_t at_bytes;             /* where all settings together matter most: */
-    double share, of_all;          /* × the time by this one there, by all; shares multiply to of_all */
+    uint64_t worst_bytes;          /* that size */
+    double unsure; /* × the time at `unsure_bytes`, where it matters most outside of that range; 1: none */
+    uint64_t unsure_bytes;
+    uint64_t at_bytes;    /* where all settings together matter most: */
+    double share, of_all; /* × the time by this one there, by all; shares multiply to of_all */
 };
 
 /* Predict the effect of setting `which` of a job's `n` on NCCL's default for a collective from 1 KiB to 1 GiB on the

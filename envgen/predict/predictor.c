@@ -152,7 +152,7 @@ int predict_setting_share(const struct nccl_setup *base, const struct bench_sett
     struct subsets s = {.base = base, .coll = coll, .arena = arena_new()};
     double log_ratios[SIZES] = {0}, sds[SIZES], most = 0;
     int slower_from = 0, faster_from = 0, known = 0;
-    *cost = (struct setting_cost){.factor = 1, .share = 1, .of_all = 1};
+    *cost = (struct setting_cost){.factor = 1, .unsure = 1, .share = 1, .of_all = 1};
     take_known(&s, settings, n, &which);
     const unsigned all = (1u << s.n) - 1;
     for (int i = 0; i < SIZES && which >= 0; i++) {
@@ -174,8 +174,14 @@ int predict_setting_share(const struct nccl_setup *base, const struct bench_sett
     int slower = longest(log_ratios, sds, 1, &slower_from), faster = longest(log_ratios, sds, -1, &faster_from);
     int run = slower >= faster ? slower : faster, from = slower >= faster ? slower_from : faster_from;
     double worst = 0;
-    for (int i = from; i < from + run; i++)
-        worst = fabs(log_ratios[i]) > fabs(worst) ? log_ratios[i] : worst;
+    for (int i = 0; i < SIZES; i++) {
+        const int inside = i >= from && i < from + run;
+        if (fabs(log_ratios[i]) <= fabs(inside ? worst : log(cost->unsure)))
+            continue;
+        worst = inside ? log_ratios[i] : worst;
+        cost->unsure = inside ? cost->unsure : exp(log_ratios[i]);
+        *(inside ? &cost->worst_bytes : &cost->unsure_bytes) = SMALLEST << i;
+    }
     cost->factor = exp(worst);
     cost->from_bytes = run && from ? SMALLEST << from : 0;
     cost->to_bytes = run && from + run < SIZES ? SMALLEST << (from + run - 1) : 0;

@@ -249,6 +249,17 @@ Costs of settings together; where they leave NCCL nothing, of each alone
       Traffic between the GPUs of a node goes through host memory, NVLink unused. On 2 of these nodes an AllReduce costs up to 5.4x up to 256 KiB (predicted for this line alone; with the others no AllReduce is possible).
   [1]
 
+srun leaves out all names that it does not list, and each counts once, also where one begins another
+
+  $ { printf 'export %s=1\n' NCCL_DEBUG_SUBSYS NCCL_DEBUG NCCL_DEBUG NCCL_IB_{SL,TC,TIMEOUT,RETRY_CNT,DISABLE,PKEY,MERGE_VFS} \
+  >     NCCL_{ALGO,PROTO,BUFFSIZE,NTHREADS,MIN_CTAS,MAX_CTAS,CROSS_NIC,P2P_LEVEL,NET_GDR_READ,SHM_DISABLE,NVLS_ENABLE} \
+  >     NCCL_{PXN_DISABLE,CHECK_MODE,SOCKET_IFNAME,TOPO_FILE}; echo 'srun --export=PATH ./a'; } >many.sh
+  $ nccltune lint many.sh --json | jq -r '.findings[] | select(.id == "NT703") | .text, .advice' | tee advice | head -1
+  srun passes only what --export names: the launch in line 26 leaves out this and 23 more.
+  [1]
+  $ grep -o 'NCCL_[A-Z0-9_]*' advice | sort -u | wc -l
+  24
+
 Every rule is still known
 
   $ nccltune lint --list-rules | awk '{ print $1 ":" $2 }' | sort | paste -sd ' ' | fold -s -w 110

@@ -187,8 +187,9 @@ A setting's part of what all take is clear, or unsure, or nothing, and never two
   $ nccltune whatif --machine dgx-a100 --nodes 2 --script parts.sh | grep -A1 -E '^  parts.sh +NCCL'
     parts.sh                NCCL_IB_HCA=mlx5_0 may be 2.18x of the 108x that all take together at 1
                             GiB, within the error of the model
-    parts.sh                NCCL_P2P_DISABLE=1 costs up to 3.3x up to 256 KiB; 2.98x of the 108x that
-                            all take together at 1 GiB
+    parts.sh                NCCL_P2P_DISABLE=1 costs up to 3.3x up to 256 KiB, most at 64 KiB; 3.0x at
+                            1 GiB is within the error of the model; 2.98x of the 108x that all take
+  --
     parts.sh                NCCL_NET=Socket costs up to 16.6x at all sizes; 16.63x of the 108x that
                             all take together at 1 GiB
     parts.sh                NCCL_ALGO=Ring,tree makes no clear difference
@@ -221,7 +222,7 @@ A messy script: every fault is told, and predicted as NCCL reads it; only what e
   $ printf 'export %s\n' NCCL_IB_HCA=mlx5_0 NCCL_BUFFSIZE=8M NCCL_P2P_LEVEL=NVLINK NCCL_IB_TIMEOUT=40 \
   >     NCCL_NVLS_ENABLE=true 'NCCL_SOCKET_IFNAME="eth0 "' >messy.sh
   $ nccltune whatif --machine dgx-h100 --nodes 4 --script messy.sh | grep -E '^  (messy.sh +[0-9]|messy.sh +NCCL)'
-  nccltune whatif: warning: messy.sh: what is wrong, and what NCCL makes of it; the prediction does the same ('nccltune lint --fix=all messy.sh' corrects what it can):
+  nccltune whatif: warning: messy.sh: what is wrong, and what NCCL makes of it ('nccltune lint --fix=all messy.sh' corrects what it can):
       error NT202: NCCL_BUFFSIZE=8M: NCCL stops reading at "M": the value is 8.
       error NT205: NCCL_P2P_LEVEL=NVLINK: NCCL knows no distance "NVLINK" (case counts) and ignores the line.
       error NT301: NCCL_IB_TIMEOUT=40: The InfiniBand field takes 0 to 31; a larger exponent is cut or refused by the driver.
@@ -232,7 +233,7 @@ A messy script: every fault is told, and predicted as NCCL reads it; only what e
     messy.sh                NCCL_P2P_LEVEL=NVLINK, NCCL_NVLS_ENABLE=true make no clear difference
   $ echo 'export NCCL_ALGO=Rnig' >>messy.sh
   $ nccltune whatif --machine dgx-h100 --nodes 4 --script messy.sh
-  nccltune whatif: warning: messy.sh: what is wrong, and what NCCL makes of it; the prediction does the same ('nccltune lint --fix=all messy.sh' corrects what it can):
+  nccltune whatif: warning: messy.sh: what is wrong, and what NCCL makes of it ('nccltune lint --fix=all messy.sh' corrects what it can):
       error NT202: NCCL_BUFFSIZE=8M: NCCL stops reading at "M": the value is 8.
       error NT205: NCCL_P2P_LEVEL=NVLINK: NCCL knows no distance "NVLINK" (case counts) and ignores the line.
       error NT301: NCCL_IB_TIMEOUT=40: The InfiniBand field takes 0 to 31; a larger exponent is cut or refused by the driver.
@@ -245,7 +246,7 @@ A messy script: every fault is told, and predicted as NCCL reads it; only what e
   $ nccltune whatif --machine dgx-h100 --nodes 4 --script messy.sh 2>/dev/null | grep '^  messy.sh *[0-9]'
     messy.sh                   1.04    1.06* 0.47    18.82   18.82* 0.29    47.03   47.03  0.13  [36.6, 59.7]    NIC mlx5_0:1
   $ nccltune whatif --machine dgx-a100 --nodes 2 --workload job.json --set NCCL_PROTO=Simpel
-  nccltune whatif: warning: variables 1: what is wrong, and what NCCL makes of it; the prediction does the same:
+  nccltune whatif: warning: variables 1: what is wrong, and what NCCL makes of it:
       error NT207: NCCL_PROTO=Simpel: "Simpel" is unknown to NCCL: from 2.24.3 on communicator creation fails with invalid usage, earlier releases skip the word.
   nccltune whatif: variables 1: no job can start with NCCL_PROTO=Simpel (NT207). Choose from LL, LL128 and Simple, without blanks.
   [1]
@@ -273,6 +274,21 @@ A setting that leaves a call nothing: no figure of the step. Before 2.24.3 Ring 
     variables 1                1.02    1.10* 0.46    36.12   49.66* 0.65   351.52  351.52  0.99  [255, 478]      NIC mlx5_0:1
   $ nccltune whatif --machine dgx-h100 --nodes 4 --nccl 2.21.5 --set NCCL_PROTO=allreduce:ll 2>&1 | grep 'cannot be'
     variables 1             cannot be predicted: these settings leave NCCL no algorithm for allreduce, and such a call fails
+
+What does not reach the ranks is in no prediction, and one line says what keeps it
+
+  $ { echo '#!/bin/bash'; printf 'export %s\n' NCCL_P2P_DISABLE=1 NCCL_PROTO=Simpel NCCL_TIMEOUT=9; echo NCCL_IB_TC=106; } >lost.sh
+  $ { cat lost.sh; echo 'srun --export=PATH python t.py'; } >listed.sh
+  $ nccltune whatif --machine dgx-h100 --nodes 2 --script listed.sh | grep -E '^  listed.sh +jobs'
+  nccltune whatif: warning: listed.sh: srun in line 6 does not pass NCCL_P2P_DISABLE, NCCL_PROTO, NCCL_TIMEOUT: left out
+  nccltune whatif: warning: listed.sh: the shell does not export NCCL_IB_TC: left out
+    listed.sh               jobs have nothing that the model knows of
+  $ { cat lost.sh; echo 'export NCCL_ALGO=Rnig'; echo 'module load nccl/2.21.5'; echo 'srun python t.py'; } >all.sh
+  $ nccltune whatif --machine dgx-h100 --nodes 2 --script all.sh 2>&1 | grep -vE '^    error|what is wrong'
+  nccltune whatif: warning: all.sh: the shell does not export NCCL_IB_TC: left out
+  nccltune whatif: warning: all.sh loads NCCL 2.21.5: --nccl 2.21.5 predicts that release instead of the newest
+  nccltune whatif: all.sh: no job can start with NCCL_PROTO=Simpel (NT207) or NCCL_ALGO=Rnig (NT207). Choose from LL, LL128 and Simple, without blanks. Choose from Tree, Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree and PAT, without blanks.
+  [1]
 
 A word where NCCL reads a number is 0; a list that leaves nothing for the collective says so
 

@@ -53,6 +53,10 @@ TEST_CASE(corrections)
         {"shell", "export NCCL_IB_HCA==mlx5_2, mlx5_3, MORE\n", "export NCCL_IB_HCA==mlx5_2, mlx5_3, MORE\n"},
         {"shell", "export NCCL_IB_HCA==mlx5_2, $X3\n", "export NCCL_IB_HCA==mlx5_2, $X3\n"},
         {"shell", "export NCCL_IB_HCA==mlx5_2, \\\n mlx5_3\n", "export NCCL_IB_HCA==mlx5_2, \\\n mlx5_3\n"},
+        /* words that NCCL knows, where there is one */
+        {"shell", "export NCCL_ALGO=ring,Trees,tree\n", "export NCCL_ALGO=ring,tree\n"},
+        {"shell", "export NCCL_PROTO=^LL256,simple\n", "export NCCL_PROTO=^simple\n"},
+        {"shell", "export NCCL_PROTO=LL256\n", "export NCCL_PROTO=LL256\n"},
         {"yaml", "command: [\"bash\", \"-c\", \"export NCCL_IB_HCA==mlx5_2, mlx5_3 && ./a\"]\n",
          "command: [\"bash\", \"-c\", \"export NCCL_IB_HCA==mlx5_2,mlx5_3 && ./a\"]\n"},
     };

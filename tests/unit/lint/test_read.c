@@ -158,16 +158,38 @@ TEST_CASE(what_is_in_force)
     struct lint *l = lint_new(&(struct lint_options){.rccl = -1});
     assert_int_equal(lint_read_text(l, "job.sh", text, sizeof text - 1, "shell", &e), 0);
     const struct lint_value *v = lint_in_force(l, a, &n);
-    assert_int_equal(n, 2);
-    assert_string_equal(v[0].name, "NCCL_IB_HCA");
-    assert_string_equal(v[0].value, "mlx5_0,mlx5_1");
-    assert_string_equal(v[1].name, "NCCL_SOCKET_IFNAME");
-    assert_null(v[1].value);
+    assert_int_equal(n, 3);
+    assert_string_equal(v[0].name, "NCCL_PROTO");
+    assert_string_equal(v[0].lost, "the shell does not export");
+    assert_string_equal(v[1].name, "NCCL_IB_HCA");
+    assert_string_equal(v[1].value, "mlx5_0,mlx5_1");
+    assert_null(v[1].lost);
+    assert_string_equal(v[2].name, "NCCL_SOCKET_IFNAME");
+    assert_null(v[2].value);
     assert_int_equal(lint_read_environ(l, "process", block, sizeof block, &e), 0);
     v = lint_in_force(l, a, &n);
-    assert_int_equal(n, 3);
-    assert_string_equal(v[2].value, "mlx5_3");
+    assert_int_equal(n, 4);
+    assert_string_equal(v[3].value, "mlx5_3");
     lint_free(l);
+    /* Passed by one launch is passed; what srun starts has what srun passes. */
+    static const struct {
+        const char *launches, *lost;
+    } rows[] = {
+        {"srun --export=NONE ./a\n", "srun in line 2 does not pass"},
+        {"srun --export=PATH torchrun a.py\n", "srun in line 2 does not pass"},
+        {"srun --export=NONE ./a\nsrun ./b\n", NULL},
+        {"srun --export=NCCL_ALGO ./a\n", NULL},
+        {"mpirun -H a,b ./a\n", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *script = arena_printf(a, "export NCCL_ALGO=Ring\n%s", rows[i].launches);
+        l = lint_new(&(struct lint_options){.rccl = -1});
+        assert_int_equal(lint_read_text(l, "job.sh", script, strlen(script), "shell", &e), 0);
+        v = lint_in_force(l, a, &n);
+        assert_int_equal(n, 1);
+        assert_true(!v[0].lost == !rows[i].lost && (!v[0].lost || !strcmp(v[0].lost, rows[i].lost)));
+        lint_free(l);
+    }
     arena_free(a);
 }
 

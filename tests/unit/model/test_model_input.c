@@ -80,7 +80,7 @@ TEST_CASE(unknown_gpus)
     }
     prepare(&known);
     prepare(&b);
-    assert_true(says(&b, "Ampere was assumed"));
+    assert_true(says(&b, "Hopper was assumed"));
     struct model_time t = predict(&b, COLL_ALLREDUCE, GiB), sure = predict(&known, COLL_ALLREDUCE, GiB);
     assert_true(t.high_us / t.us > 1.3 * sure.high_us / sure.us);
     clear(&known);
