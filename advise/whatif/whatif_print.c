@@ -152,7 +152,9 @@ static void print_costs(const struct whatif *w, FILE *out)
             }
             const char *beyond = "";
             char worst[UNIT_TEXT];
-            if (sure && fabs(log(cost.unsure)) > fabs(log(cost.factor)) / 2)
+            const int far = (cost.from_bytes && cost.unsure_bytes < cost.from_bytes / 4) ||
+                            (cost.to_bytes && cost.unsure_bytes > cost.to_bytes * 4);
+            if (sure && far && fabs(log(cost.unsure)) > fabs(log(cost.factor)) / 2)
                 beyond =
                     arena_printf(w->arena, ", most at %s; %.1fx at %s is within the error of the model",
                                  unit_bytes(worst, cost.worst_bytes), cost.unsure, unit_bytes(size, cost.unsure_bytes));
