@@ -35,7 +35,8 @@ static const struct cli_page page = {
     "  nccltune bench --engine nccl --budget 10m -o r.jsonl         the GPUs of this machine\n"
     "  nccltune bench --engine verbs --hosts n1,n2 -o fabric.json   which RDMA ports reach which, how fast\n"
     "  nccltune bench --check profile                               compare this node's ports with the profile\n"
-    "  nccltune bench --resume -o r.jsonl                           after ^C or a crash\n"
+    "  nccltune bench --resume -o r.jsonl                           after ^C or a crash, with the other options as "
+    "before\n"
     "  nccltune bench --engine model --topology t.json --nodes 64 -o r.jsonl\n"
     "  nccltune bench --machine dgx-h100 --nodes 2,16,128 -o r.jsonl\n"
     "\n"
@@ -50,6 +51,7 @@ struct request {
     struct cli_machine machine;
     struct cli_releases releases;
     int plan, json, quiet;
+    const char *way_on; /* the command line that resumes this run */
     struct agents agents;
     struct arena *arena;
 };
@@ -126,9 +128,12 @@ static int parse_request(int argc, char **argv, struct request *w, struct arena 
     int first;
     cli_measure_begin(&w->bench);
     w->bench.engine = NULL;
-    int rc = cli_parse(&page, cli_measure_groups(own, &w->bench, 1, a), argc, argv, a, &first);
+    struct option_group *groups = cli_measure_groups(own, &w->bench, 1, a);
+    int rc = cli_parse(&page, groups, argc, argv, a, &first);
     if (rc < 0 && (choose_engine(w, &e) || resolve_defaults(w, &e) || check_request(w, &e)))
         rc = cli_fail(COMMAND, &e);
+    else if (rc < 0 && w->bench.results)
+        w->way_on = cli_measure_resume("bench", groups, w->bench.results, a);
     return rc;
 }
 
@@ -153,13 +158,13 @@ static int print_points(const struct request *w, const struct bench_results *r, 
 static int conclude_run(const struct request *w, const struct bench_summary *s, struct log *log)
 {
     if (s->interrupted) {
-        log_warn(log, "interrupted; %s keeps what was measured; --resume goes on", w->bench.results);
+        log_warn(log, "interrupted; %s keeps what was measured; `%s` goes on", w->bench.results, w->way_on);
         return CLI_INTERRUPTED;
     }
     if (s->resumed && !s->measured)
         log_info(log, "everything was measured already");
     if (s->left_out)
-        log_warn(log, "points left out for lack of time: %d; --resume goes on", s->left_out);
+        log_warn(log, "points left out for lack of time: %d; `%s` goes on", s->left_out, w->way_on);
     if (s->troubled)
         log_warn(log, "measurements that crashed, hung or gave wrong data: %d; see \"detail\" in %s", s->troubled,
                  w->bench.results);
@@ -227,7 +232,7 @@ static int run_journal(struct request *w, struct topology *t, struct log *log, s
         rc = print_points(w, measured, t, e);
     bench_results_free(measured);
     if (rc == ERR_FAILED && (summary.measured || summary.resumed))
-        log_warn(log, "%s keeps what was measured; --resume goes on", w->bench.results);
+        log_warn(log, "%s keeps what was measured; `%s` goes on", w->bench.results, w->way_on);
     return rc ? rc : conclude_run(w, &summary, log);
 }
 

@@ -159,10 +159,9 @@ int cli_parse(const struct cli_page *page, struct option_group *groups, int argc
     int n = 0;
     for (; n < MOST_GROUPS - 2 && groups[n].options; n++)
         all[n] = groups[n];
-    all[n] = (struct option_group){n > 1 ? "Help" : NULL, common_options, &common, NULL};
+    all[n] = (struct option_group){.title = n > 1 ? "Help" : NULL, .options = common_options, .target = &common};
     *first = option_parse(all, argc, argv, a, &log, &e);
-    for (int i = 0; i < n; i++)
-        groups[i].given = all[i].given;
+    memcpy(groups, all, (size_t)n * sizeof *groups);
     if (*first < 0)
         return cli_fail(page->program, &e);
     int rc = answer_common(page, all, &common);

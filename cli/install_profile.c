@@ -1,4 +1,5 @@
 /* nccltune install-profile: a profile becomes what jobs on this machine or cluster get. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,9 +139,11 @@ static const struct option_spec options[] = {
     {0},
 };
 
-static int is_absolute(const char *path)
+/* Jobs start elsewhere. */
+static const char *absolute(struct arena *a, const char *path)
 {
-    return path && *path == '/';
+    char here[PATH_MAX];
+    return !path || *path == '/' || !getcwd(here, sizeof here) ? path : arena_printf(a, "%s/%s", here, path);
 }
 
 /* What goes together, and what is to be done. */
@@ -173,8 +176,6 @@ static int check_request(struct request *r, char **words, struct err *e)
     if ((r->site.cdi || r->site.enroot || r->site.apptainer) && (r->hosts || !install_is_for_all(&r->scope)))
         return err_set(e, ERR_USAGE,
                        "--cdi, --enroot and --apptainer are for this node and all jobs: not with --hosts or a scope");
-    if (!is_absolute(r->site.store) || (r->site.plugin && !is_absolute(r->site.plugin)))
-        return err_set(e, ERR_USAGE, "--store and --plugin: expected absolute paths");
     r->profile = *words;
     return 0;
 }
@@ -220,9 +221,9 @@ static void print_who(const struct request *w)
 }
 
 /* Whether a job can get it, as far as this host can tell: through hooks, NCCL's file, or what containers read. */
-static int is_active(const struct request *w, const struct install_hooks *h)
+static int is_active(const struct request *w, const struct install_done *d, const struct install_hooks *h)
 {
-    return (w->no_hooks ? w->site.nccl_conf != NULL : h->serve) || w->site.cdi || w->site.enroot || w->site.apptainer;
+    return (w->no_hooks ? d->by_conf : h->serve) || w->site.cdi || w->site.enroot || w->site.apptainer;
 }
 
 /* Why jobs outside containers do not get it, and what would help. */
@@ -247,7 +248,7 @@ static void print_delivery(const struct request *w, const struct install_done *d
     else if (!w->no_hooks && h->serve)
         print_who(w);
     else
-        printf("%s: %s\n", is_active(w, h) ? "only containers get it" : "not active: no job gets it",
+        printf("%s: %s\n", is_active(w, d, h) ? "only containers get it" : "not active: no job gets it",
                why_inactive(w, d, h));
     if (!w->no_hooks && h->serve && !strcmp(h->epilog, "(null)"))
         printf("Epilog is not set: files of ended jobs stay in /run/nccltune\n");
@@ -259,7 +260,7 @@ static void print_delivery(const struct request *w, const struct install_done *d
     else if (!w->no_hooks)
         printf("this host is not in the profile\n");
     if (!d->rules)
-        printf("its table has no rules: NCCL keeps its own choices of algorithm and protocol\n");
+        printf("its table has no rules: only its settings apply\n");
     if (d->nccl_conf && (d->by_conf || !w->no_hooks))
         printf("%s %s\n", w->site.nccl_conf, d->nccl_conf);
     if (d->openmpi)
@@ -272,8 +273,8 @@ static int print_json(const struct request *w, const struct install_done *d, con
 {
     cJSON *doc = cJSON_CreateObject();
     json_add_str(doc, "profile", d->dir);
-    cJSON_AddBoolToObject(doc, "active", is_active(w, h));
-    json_add_str(doc, "reason", is_active(w, h) ? NULL : why_inactive(w, d, h));
+    cJSON_AddBoolToObject(doc, "active", is_active(w, d, h));
+    json_add_str(doc, "reason", is_active(w, d, h) ? NULL : why_inactive(w, d, h));
     json_add_str(doc, "hooks_missing", w->no_hooks ? NULL : h->missing);
     json_add_str(doc, "warning", w->no_hooks ? NULL : h->open);
     cJSON_AddNumberToObject(doc, "since", (double)w->scope.since);
@@ -301,7 +302,7 @@ static int print_done(const struct request *w, const struct install_done *d, str
         if (d->rules)
             print_containers(&w->site, d);
     }
-    return rc ? rc : is_active(w, &hooks) ? 0 : ERR_FAILED;
+    return rc ? rc : is_active(w, d, &hooks) ? 0 : ERR_FAILED;
 }
 
 /* ---- when -------------------------------------------------------------------------------------------------------- */
@@ -360,7 +361,11 @@ static int remove_all(const struct request *r, struct arena *a, struct err *e)
     site.cdi = site.cdi ? site.cdi : "/etc/cdi";
     site.enroot = site.enroot ? site.enroot : "/etc/enroot";
     site.apptainer = site.apptainer ? site.apptainer : "/etc/apptainer";
+    const int was_there = !access(site.store, F_OK);
     rc = install_remove(&site, r->purge, hooks.serve, e);
+    if (!rc && !was_there)
+        return err_set(e, ERR_FAILED, "%s: there is no such store; NCCL's file and container files have no profile now",
+                       site.store);
     if (!rc && r->json) {
         cJSON *doc = cJSON_CreateObject();
         json_add_str(doc, "uninstalled", r->site.store);
@@ -575,6 +580,8 @@ static int check_measured(const char *profile, struct err *e)
 static int run_request(void *request, char **words, struct arena *a, struct err *e)
 {
     struct request *r = request;
+    r->site.store = absolute(a, r->site.store);
+    r->site.plugin = absolute(a, r->site.plugin);
     if (check_request(r, words, e))
         return e->code;
     if (!r->hosts)

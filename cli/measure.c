@@ -6,11 +6,13 @@
 #include "bench/engines/engines.h"
 #include "bench/launch/launch.h"
 #include "cli/cli.h"
+#include "cli/tune_report.h"
 #include "core/call/workload.h"
 #include "core/delivered.h"
 #include "core/hostlist.h"
 #include "core/launcher.h"
 #include "core/vars/catalogue.h"
+#include "core/vars/text.h"
 #include "envgen/predict/predict.h"
 
 #define LARGEST ((uint64_t)1 << 30) /* bytes, if not given */
@@ -147,6 +149,22 @@ struct option_group *cli_measure_groups(const struct option_group *command, stru
     memcpy(all + n + nshared, engines, nengines * sizeof *all);
     o->own = all + n + nshared;
     return all;
+}
+
+const char *cli_measure_resume(const char *command, const struct option_group *groups, const char *out, struct arena *a)
+{
+    static const char *const own[] = {"--resume", "--force", "--budget=", "--output="};
+    const char *line = arena_printf(a, "%s %s --resume", tune_typed_self(a), command);
+    for (; groups->options; groups++)
+        for (int i = 0; i < groups->typed.count; i++) {
+            const char *word = groups->typed.items[i];
+            size_t k = 0;
+            while (k < sizeof own / sizeof *own && strncmp(word, own[k], strlen(own[k])) != 0)
+                k++;
+            if (k == sizeof own / sizeof *own)
+                line = arena_printf(a, "%s %s", line, env_shell_word(a, word));
+        }
+    return arena_printf(a, "%s -o %s", line, env_shell_word(a, out));
 }
 
 void cli_measure_begin(struct bench_options *o)

@@ -10,6 +10,10 @@
 struct option_group *cli_measure_groups(const struct option_group *command, struct bench_options *o, int documents,
                                         struct arena *a);
 
+/* The command line that goes on with an interrupted run into `out`: as it was typed, without a budget of its own. */
+const char *cli_measure_resume(const char *command, const struct option_group *groups, const char *out,
+                               struct arena *a);
+
 /* bench_options_default, less what depends on other options: collectives and the largest size are 0. */
 void cli_measure_begin(struct bench_options *o);
 

@@ -29,7 +29,7 @@ static const struct cli_page page = {
     "  nccltune tune --hosts 'node[1-4]' --plan -o /shared/profile       what would be measured, for how long\n"
     "  nccltune tune --hosts 'node[1-4]' --budget 10m -o /shared/profile\n"
     "  salloc -N4 nccltune tune --serve partition=gpu -o /shared/profile    measure four, serve all\n"
-    "  nccltune tune --resume -o profile                          after ^C\n"
+    "  nccltune tune --resume -o profile                          after ^C, with the other options as before\n"
     "  nccltune tune --machine azure-ndv5 --nodes 32 -o profile   on a laptop: all predicted\n"
     "\n"
     "Predictions have 90 % intervals and are written as comments; --predicted sets those of proven kinds.\n"
@@ -122,8 +122,7 @@ static const char *way_on(const struct tune *t, const char *out)
 {
     char text[UNIT_TEXT];
     double left_s = bench_journal_left_s(arena_printf(t->arena, "%s/results.jsonl", out));
-    return arena_printf(t->arena, "`%s tune --resume -o %s` goes on%s%s%s", tune_typed_self(t->arena),
-                        env_shell_word(t->arena, t->generate.out), left_s > 0 ? "; " : "",
+    return arena_printf(t->arena, "`%s` goes on%s%s%s", t->way_on, left_s > 0 ? "; " : "",
                         left_s > 0 ? unit_seconds(text, left_s) : "", left_s > 0 ? " are left of its budget" : "");
 }
 
@@ -496,7 +495,8 @@ static int parse(int argc, char **argv, struct tune *t)
     cli_measure_begin(&t->bench);
     const char *usual = t->bench.engine;
     t->bench.engine = NULL;
-    int rc = cli_parse(&page, cli_measure_groups(own, &t->bench, 0, t->arena), argc, argv, t->arena, &first);
+    struct option_group *groups = cli_measure_groups(own, &t->bench, 0, t->arena);
+    int rc = cli_parse(&page, groups, argc, argv, t->arena, &first);
     t->generate.margin = t->bench.margin = t->bench.margin < 0 ? ENV_MARGIN : t->bench.margin;
     t->generate.confidence = t->bench.confidence;
     t->choose = !t->bench.engine;
@@ -504,6 +504,8 @@ static int parse(int argc, char **argv, struct tune *t)
         t->bench.engine = usual;
     if (rc < 0 && check_request(t, &e))
         rc = cli_fail(TUNE_COMMAND, &e);
+    else if (rc < 0)
+        t->way_on = cli_measure_resume("tune", groups, t->generate.out, t->arena);
     t->generate.nccl_low = t->releases.low;
     t->generate.nccl_high = t->releases.high;
     t->generate.site_conf = INSTALL_NCCL_CONF;

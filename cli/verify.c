@@ -22,18 +22,16 @@
 static const struct cli_page page = {
     COMMAND,
     "nccltune verify PROFILE [OPTION]...\n"
-    "Measure baseline and profile in turns, with the environment, plugin and rules of a job, and judge every rule: a "
-    "rule\n"
-    "holds if its gain is proven again.\n",
+    "Measure baseline and profile in turns, with the environment, plugin and rules of a job, and judge every rule.\n"
+    "A rule is confirmed if its gain is proven again, refuted if it is proven to be gone, and undecided in between.\n",
     "Engine, collectives, sizes and groups of ranks are the profile's own, as far as they fit.\n"
     "\n"
     "Examples\n"
     "  nccltune verify profile\n"
     "  nccltune verify profile --hosts n1,n2 --budget 5m\n"
     "\n"
-    "Exit status: 0 every measured rule holds; 1 some do not, or something failed; 2 wrong usage; 3 something is "
-    "missing,\n"
-    "such as a GPU; 130 interrupted.\n",
+    "Exit status: 0 no rule is refuted, undecided ones are no failure; 1 a rule is refuted, or something failed;\n"
+    "2 wrong usage; 3 something is missing, such as a GPU; 130 interrupted.\n",
     1};
 
 struct request {
@@ -85,8 +83,9 @@ static int parse_request(int argc, char **argv, struct request *w, struct arena 
 
 static void print_rule(const struct verify_rule *v, struct arena *a)
 {
-    printf("  %s  %s%s%s\n", v->what, verify_verdict_name(v->verdict), v->gain.n ? ", gain " : "",
-           v->gain.n ? bench_gain_text(a, v->gain) : "");
+    printf("  %s%s  %s%s%s\n", v->line ? arena_printf(a, "line %-4ld ", v->line) : "",
+           v->coll ? arena_printf(a, "%-56s", v->what) : v->what, verify_verdict_name(v->verdict),
+           v->gain.n ? ", gain " : "", v->gain.n ? bench_gain_text(a, v->gain) : "");
 }
 
 static void print_points(const struct bench_points *points)
@@ -155,8 +154,19 @@ static void print_verdicts(const struct env_profile *p, const struct bench_point
     const char *file = v->text ? "tuner.csv" : "openmpi.rules";
     printf(v->nrules ? "\nRules of %s, each against the same environment without them:\n" : "\n%s has no rule.\n",
            file);
-    for (int i = 0; i < v->nrules; i++)
+    int confirmed = 0, refuted = 0;
+    for (int i = 0; i < v->nrules; i++) {
         print_rule(&v->rules[i], p->arena);
+        confirmed += v->rules[i].verdict == VERIFY_CONFIRMED;
+        refuted += v->rules[i].verdict == VERIFY_REFUTED;
+    }
+    const int open = v->nrules - confirmed - refuted;
+    if (v->nrules)
+        printf("\nOf %d rule%s, %d confirmed, %d refuted, %d undecided%s.\n", v->nrules, v->nrules == 1 ? "" : "s",
+               confirmed, refuted, open,
+               refuted ? ": tune again"
+               : open  ? ": measure again on a quieter machine, or with a larger --budget"
+                       : "");
 }
 
 static void put_rule(cJSON *rule, const void *verdict)
@@ -164,7 +174,15 @@ static void put_rule(cJSON *rule, const void *verdict)
     const struct verify_rule *v = verdict;
     if (v->line)
         cJSON_AddNumberToObject(rule, "line", (double)v->line);
-    json_add_str(rule, "what", v->what);
+    if (v->coll) {
+        json_add_str(rule, "collective", v->coll);
+        if (v->ranks)
+            cJSON_AddNumberToObject(rule, "ranks", v->ranks);
+        cJSON_AddNumberToObject(rule, "min_bytes", (double)v->min_bytes);
+        cJSON_AddNumberToObject(rule, "max_bytes", v->max_bytes == UINT64_MAX ? -1 : (double)v->max_bytes);
+        json_add_str(rule, "call", v->call);
+    } else
+        json_add_str(rule, "what", v->what);
     json_add_str(rule, "verdict", verify_verdict_name(v->verdict));
     if (v->gain.n) {
         cJSON_AddNumberToObject(rule, "gain", v->gain.median);

@@ -107,6 +107,8 @@ static int take_option(const struct rows *r, int c, struct arena *a, struct log 
     struct option_group *g = r->groups[row];
     const struct option_value v = {o, optarg, arena_printf(a, "--%s", o->name), a, log};
     g->given = v.what;
+    g->typed.items = arena_grow(a, (void *)g->typed.items, (size_t)g->typed.count, sizeof *g->typed.items);
+    g->typed.items[g->typed.count++] = optarg ? arena_printf(a, "%s=%s", v.what, optarg) : v.what;
     return o->take(&v, (char *)g->target + o->member, e);
 }
 

@@ -34,11 +34,17 @@ struct option_spec {
     const char *(*word)(int i); /* the words that are offered for the argument, up to a NULL */
 };
 
+struct option_list {
+    const char **items;
+    int count;
+};
+
 struct option_group {
     const char *title; /* NULL: none */
     const struct option_spec *options;
     void *target;
-    const char *given; /* out: the last of its options on the command line, with dashes; NULL: none */
+    const char *given;        /* out: the last of its options on the command line, with dashes; NULL: none */
+    struct option_list typed; /* out: all of them, as --name or --name=ARGUMENT */
 };
 
 /* Takes the options of argv[1] ... into the targets of `groups`, which end with NULL `options`. Words that are no
@@ -56,11 +62,6 @@ void option_print_manual(const struct option_group *groups, FILE *out);
 void option_print_words(const struct option_group *groups, FILE *out);
 
 /* ---- types: what the member is ---- */
-
-struct option_list {
-    const char **items;
-    int count;
-};
 
 option_take option_flag;    /* int, set to 1 */
 option_take option_text;    /* const char * */

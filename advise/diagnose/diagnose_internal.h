@@ -355,9 +355,10 @@ struct diag_engine {
 /* Tables of nccl-tests: the best row, and who took part. */
 #define DIAG_TEST_HOSTS 256
 struct diag_tests {
-    long rows, wrong;                /* sizes; those with wrong values */
-    double busbw_GBps, bytes, ratio; /* of the best: busbw, size, busbw over algbw */
-    const char *program;
+    long rows, wrong;                 /* sizes; those with wrong values */
+    double busbw_GBps, bytes, ratio;  /* of the best: busbw, size, busbw over algbw */
+    double time_us;                   /* and its time */
+    const char *program, *gpu, *path; /* gpu: as CUDA names it; path: of the table; NULL: not known */
     int ranks, nhosts;
     int is_spark;     /* a GPU is a GB10 */
     int is_inspector; /* records of a job, not a benchmark's */

@@ -15,6 +15,7 @@ __attribute__((format(printf, 4, 5))) int diag_hit(struct diag_hit *h, double we
     va_end(ap);
     h->weight = fmin(1, fmax(0, weight));
     h->place = place;
+    h->command = NULL;
     return 1;
 }
 
@@ -61,7 +62,9 @@ void diag_add_finding(struct diag_result *r, const struct diag_rule *rule, const
                                .weight = h->weight,
                                .confidence = rule->confidence,
                                .advice = rule->advice,
-                               .command = rule->command ? rule->command : ""};
+                               .command = h->command      ? h->command
+                                          : rule->command ? rule->command
+                                                          : ""};
     snprintf(f->text, sizeof f->text, "%s", h->text);
     snprintf(f->place, sizeof f->place, "%s", h->place);
 }

@@ -8,6 +8,7 @@
 
 #define DAYS_S  172800.0 /* times farther apart are not of one calendar */
 #define ORIGINS 4        /* of a message, by name */
+#define LINE    4096     /* bytes of a message that are read */
 
 /* The first time of a message; `others` are further ranks that print it. */
 struct seen {
@@ -15,7 +16,8 @@ struct seen {
     double at_s;
     struct diag_origin who, others[ORIGINS];
     int nothers;
-    char text[240], place[DIAG_PLACE];
+    const char *text; /* the whole line, up to LINE bytes */
+    char place[DIAG_PLACE];
 };
 
 struct diag_events {
@@ -47,7 +49,7 @@ static void note_time(struct diagnosis *d, struct seen *s, const char *text)
         s->order = d->events->order;
         s->at_s = d->clock_s;
         s->who = d->who;
-        snprintf(s->text, sizeof s->text, "%s", text);
+        s->text = arena_strndup(d->arena, text, strnlen(text, LINE));
         diag_here(d, s->place);
     } else if (s->nothers < ORIGINS && !is_same(&s->who, &d->who)) {
         for (int i = 0; i < s->nothers; i++)
@@ -318,7 +320,7 @@ static void say_where(const struct seen *s, char *to)
         const char *mark, *name;
     } words[] = {{" hca ", "HCA"},       {"on dev ", "HCA"},     {"NET/IB : mlx", "HCA mlx"},
                  {"from peer ", "peer"}, {"onnect to ", "peer"}, {"by remote peer ", "peer"},
-                 {"(PCI:", "GPU at"}};
+                 {"(PCI:", "GPU at"},    {"localGid ", "GID"}};
     char text[2 * DIAG_NAME], word[64];
     diag_say(to, "%s", diag_origin_text(&s->who, text));
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {

@@ -1,10 +1,12 @@
 /* The tables of nccl-tests and rccl-tests, with or without their heading: what was reached, on how many ranks. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "advise/diagnose/rules.h"
 #include "core/units.h"
+#include "core/vars/text.h"
 
 static int is_number(const struct diag_fields *f, int i, double *value)
 {
@@ -34,6 +36,8 @@ static int read_row(struct diagnosis *d, const char *line)
     if (busbw > t->busbw_GBps) {
         t->busbw_GBps = busbw;
         t->bytes = bytes;
+        t->time_us = time_us;
+        t->path = d->in->path;
         t->ratio = algbw > 0 ? busbw / algbw : 0;
         diag_here(d, t->place);
     }
@@ -60,6 +64,9 @@ static int read_rank(struct diagnosis *d, const char *line)
     struct diag_tests *t = &d->tests;
     int before = t->nhosts;
     t->is_spark |= strstr(on, "NVIDIA GB10") != NULL;
+    const char *gpu = strchr(on, ']');
+    if (gpu && !t->gpu)
+        t->gpu = arena_strdup(d->arena, gpu + 1 + strspn(gpu + 1, " "));
     on += 4 + strspn(on + 4, " ");
     note_host(t, on, " ");
     /* Rank 0 of another node than the first one's. */
@@ -161,10 +168,52 @@ void diag_say_tests(const struct diag_tests *t, char to[DIAG_SENTENCE])
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
+/* The bundled machine that nodes with eight of these GPUs most likely are; NULL. */
+static const char *machine_of(const struct diag_tests *t)
+{
+    static const char *const known[][2] = {{"NVIDIA H100 80GB HBM3", "dgx-h100"},
+                                           {"NVIDIA H200", "dgx-h200"},
+                                           {"NVIDIA B200", "dgx-b200"},
+                                           {"NVIDIA A100-SXM4-80GB", "dgx-a100"},
+                                           {"NVIDIA A100-SXM4-40GB", "dgx-a100-40"}};
+    for (size_t i = 0; t->gpu && t->nhosts && t->ranks == 8 * t->nhosts && i < sizeof known / sizeof *known; i++)
+        if (!strncmp(t->gpu, known[i][0], strlen(known[i][0])) && !t->gpu[strlen(known[i][0])])
+            return known[i][1];
+    return NULL;
+}
+
+/* What the best row should have taken, and how to tune from the table. */
+static const char *next_commands(struct diagnosis *d)
+{
+    static const char *const words[][2] = {{"all_reduce_perf", "allreduce"},
+                                           {"all_gather_perf", "allgather"},
+                                           {"reduce_scatter_perf", "reducescatter"},
+                                           {"broadcast_perf", "broadcast"}};
+    const struct diag_tests *t = &d->tests;
+    const char *file = env_shell_word(d->arena, t->path), *coll = NULL, *machine = machine_of(t);
+    const uint64_t bytes = t->bytes < 1e15 ? (uint64_t)t->bytes : 0, MiB = 1 << 20;
+    const int is_short = t->time_us < 1e4;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        coll = t->program && !strcmp(t->program, words[i][0]) ? words[i][1] : coll;
+    const char *results = arena_printf(d->arena, "nccltune results %s", file);
+    if (!t->ranks)
+        results = arena_printf(d->arena, "%s --nodes N --ranks N", results);
+    if (!machine || !coll || !bytes)
+        return results;
+    return arena_printf(d->arena,
+                        "nccltune whatif --machine %s --nodes %d -c %s --bytes %" PRIu64 "%s --measured %.1f%s; %s",
+                        machine, t->nhosts, coll, bytes % MiB ? bytes : bytes / MiB, bytes % MiB ? "" : "M",
+                        is_short ? t->time_us : t->time_us / 1e3, is_short ? "us" : "ms", results);
+}
+
 static int read_table(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_tests *t = &j->d->tests;
-    return t->rows && !t->is_inspector && diag_hit(h, 0.02, t->place, "a table of nccl-tests with %ld sizes", t->rows);
+    if (!t->rows || t->is_inspector)
+        return 0;
+    diag_hit(h, 0.02, t->place, "a table of nccl-tests with %ld sizes", t->rows);
+    h->command = next_commands(j->d);
+    return 1;
 }
 
 static int wrong_values(const struct judge *j, struct diag_hit *h)
@@ -263,7 +312,6 @@ const struct diag_rule diag_tests_rules[] = {
     {"one-gpu-a-node", one_gpu_a_node, DIAG_LIKELY,
      "start one rank on every GPU of the nodes to use all HCAs; one GPU per node cannot fill more than its own HCA",
      "mpirun -np GPUS -N GPUS_PER_NODE ... -g 1"},
-    {"nccl-tests", read_table, DIAG_MEASURED, "compare with other runs, and tune from them",
-     "nccltune results FILE; nccltune generate -t topology.json --results FILE -o PROFILE"},
+    {"nccl-tests", read_table, DIAG_MEASURED, "compare with other runs, and tune from them", ""},
 };
 const size_t diag_tests_rules_count = sizeof diag_tests_rules / sizeof *diag_tests_rules;

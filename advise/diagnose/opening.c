@@ -111,6 +111,9 @@ static void say_largest(const struct diag_source *s, char to[DIAG_SENTENCE])
     if (p->period)
         diag_say(to, ": %.0f %% of wall time (%s, every %d steps).", percent(p->share),
                  diag_time_text(time[0], p->median_ms), p->period);
+    else if (fabs(p->median_ms / s->step_ms - p->share) > 0.01) /* the share is of all steps together */
+        diag_say(to, ": %.0f %% of %s%s (median %s).", percent(p->share), whole_of(s), ties ? " each" : "",
+                 diag_time_text(time[0], p->median_ms));
     else
         diag_say(to, ": %.0f %% of %s%s (%s of %s).", percent(p->share), whole_of(s), ties ? " each" : "",
                  diag_time_beside(time[0], p->median_ms, s->step_ms), diag_time_text(time[1], s->step_ms));

@@ -17,6 +17,7 @@ struct judge {
 struct diag_hit {
     double weight; /* part of the step that is at stake */
     const char *place;
+    const char *command; /* in place of the rule's; NULL: the rule's */
     char text[512];
 };
 

@@ -143,11 +143,23 @@ static void read_comment(struct import *m, const struct words *w)
     }
 }
 
+/* The columns of rows that were pasted without their header: one time or two, each with algbw, busbw and #wrong. */
+static void guess_header(struct import_run *r, const struct words *w)
+{
+    const int sides = w->n == 13 ? 2 : w->n == 9 ? 1 : 0;
+    for (int i = 0; i < sides && isalpha((unsigned char)*w->item[2]); i++) {
+        r->time[i] = 5 + 4 * i;
+        r->wrong[i] = r->time[i] + 3;
+    }
+}
+
 static void read_table_row(struct import *m, const struct words *w)
 {
     static const char *const reductions[] = {"sum", "prod", "min", "max", "avg"};
     struct import_run *r = import_run(m);
     double algbw, busbw;
+    if (r->time[0] < 0 && r->time[1] < 0)
+        guess_header(r, w);
     if (parse_number(get_word(w, r->time[0] + 1), &algbw) && parse_number(get_word(w, r->time[0] + 2), &busbw) &&
         algbw > 1) /* GB/s: two digits behind the point tell 1 % */
         r->ratio = busbw / algbw;

@@ -96,11 +96,19 @@ static void leave_row_out(struct import *m, const char *why)
         log_warn(m->log, "%s:%ld: %s; row left out", m->path, m->line, why);
 }
 
+/* The number given, or else the one that the file has; once where they differ. */
+static int choose_number(struct import *m, int has, int given, const char *what)
+{
+    if (has > 0 && given && has != given && !import_run(m)->rows)
+        log_warn(m->log, "%s:%ld: the file names %s: %d; --%s %d is used", m->path, m->line, what, has, what, given);
+    return given ? given : has;
+}
+
 void import_row(struct import *m, const struct import_row *row)
 {
     struct import_run *r = import_run(m);
-    int nodes = m->given->nodes ? m->given->nodes : r->nhosts ? r->nhosts : r->nodes;
-    int ranks = m->given->ranks ? m->given->ranks : r->ranks;
+    int nodes = choose_number(m, r->nhosts ? r->nhosts : r->nodes, m->given->nodes, "nodes");
+    int ranks = choose_number(m, r->ranks, m->given->ranks, "ranks");
     r->coll = r->coll < 0 ? m->given->coll : r->coll;
     r->rows++;
     if (r->coll == COLL_ALLTOALLV)

@@ -541,8 +541,15 @@ int bench_conduct(struct bench_study *s, struct err *e)
     screening_begin(s, &f);
     if (!s->plan.keep_all)
         rc = f.count > 1 ? search(s, &f, e) : examine_calls(s, f.items[0].launch, BENCH_FIRST_ROUND, e);
-    for (int k = 0; k < ROUNDS && s->plan.keep_all && !rc && !bench_stopped(s); k++)
+    /* More rounds while there is time for one, whatever the gains so far: looking at them would bias the intervals. */
+    double round_s = 0;
+    for (int k = 0; k < PROVING && s->plan.keep_all && !rc && !bench_stopped(s); k++) {
+        double began_s = progress_now_s();
+        if (k >= ROUNDS && left_s(s) < round_s)
+            break;
         rc = run_round(s, &f, BENCH_FIRST_ROUND + k, 1, e);
+        round_s = fmax(round_s, progress_now_s() - began_s);
+    }
     s->summary->interrupted = bench_stopped(s);
     if (bench_is_over(s))
         s->summary->left_out = count_left_out(s);

@@ -142,7 +142,7 @@ static void put_verdict(struct report *r, const struct gained *all, int n, FILE 
                             env_gain_text(r->a, launch->launches[launch->chosen].gain));
     if (n) {
         const struct env_range *best = all[0].range;
-        text = arena_printf(r->a, "%sThe largest gain of a call: %s.", text,
+        text = arena_printf(r->a, "%sThe largest gain of a call%s: %s.", text, launch ? ", on top of that" : "",
                             env_gain_sentence(r->a, all[0].shape, all[0].coll->coll, best->points,
                                               best->points + best->npoints - 1, env_gain_text(r->a, best->gain),
                                               best->call.label));

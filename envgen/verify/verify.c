@@ -99,27 +99,28 @@ static void judge_rule(struct verify *v, struct verify_rule *rule, const char *t
 
 /* ---- what there is to judge ---- */
 
-static struct verify_rule *add_rule(struct verify *v, const void *rule, long line, const char *what)
-{
-    v->rules = arena_grow(v->arena, v->rules, (size_t)v->nrules, sizeof *v->rules);
-    v->rules[v->nrules] = (struct verify_rule){.rule = rule, .line = line, .what = what};
-    return &v->rules[v->nrules++];
-}
-
-static const char *sizes_text(struct arena *a, uint64_t min_bytes, uint64_t max_bytes)
+/* Its `what` is made of the rest. */
+static void add_rule(struct verify *v, struct verify_rule r)
 {
     char text[3 * UNIT_TEXT];
-    return arena_strdup(a, unit_range(text, min_bytes, max_bytes));
+    r.what = arena_printf(v->arena, "%s, %s%s: %s", r.coll, unit_range(text, r.min_bytes, r.max_bytes),
+                          r.ranks ? arena_printf(v->arena, ", %d ranks", r.ranks) : "", r.call);
+    v->rules = arena_grow(v->arena, v->rules, (size_t)v->nrules, sizeof *v->rules);
+    v->rules[v->nrules++] = r;
 }
 
 static void add_tuner_rule(struct verify *v, const struct tuner_rule *r)
 {
     struct arena *a = v->arena;
-    add_rule(v, r, r->line,
-             arena_printf(a, "line %-4ld %-13s %-26s %s/%s%s", r->line, coll_name(r->coll),
-                          sizes_text(a, r->min_bytes, r->max_bytes), r->algo < 0 ? "any" : algo_name(r->algo),
-                          r->proto < 0 ? "any" : proto_name(r->proto),
-                          r->channels > 0 ? arena_printf(a, "/%dch", r->channels) : ""));
+    add_rule(v,
+             (struct verify_rule){.rule = r,
+                                  .line = r->line,
+                                  .coll = coll_name(r->coll),
+                                  .min_bytes = r->min_bytes,
+                                  .max_bytes = r->max_bytes,
+                                  .call = arena_printf(a, "%s/%s%s", r->algo < 0 ? "any" : algo_name(r->algo),
+                                                       r->proto < 0 ? "any" : proto_name(r->proto),
+                                                       r->channels > 0 ? arena_printf(a, "/%dch", r->channels) : "")});
 }
 
 static int read_table(struct verify *v, const struct env_profile *p, struct err *e)
@@ -140,15 +141,19 @@ static int read_table(struct verify *v, const struct env_profile *p, struct err 
 
 static void add_openmpi_rules(struct verify *v, const char *coll, const struct env_rule_set *set)
 {
+    struct arena *a = v->arena;
     for (int i = 0; i < set->nrules; i++) {
         const struct env_rule *r = &set->rules[i];
-        uint64_t end = i + 1 < set->nrules ? set->rules[i + 1].min_bytes - 1 : UINT64_MAX;
         if (r->algorithm)
-            add_rule(v, r, 0,
-                     arena_printf(v->arena, "%-13s %3d ranks  %-26s algorithm %ld%s", coll, set->ranks,
-                                  sizes_text(v->arena, r->min_bytes, end), r->algorithm,
-                                  r->segment_bytes ? arena_printf(v->arena, ", segments of %ld bytes", r->segment_bytes)
-                                                   : ""));
+            add_rule(v, (struct verify_rule){
+                            .rule = r,
+                            .coll = coll,
+                            .ranks = set->ranks,
+                            .min_bytes = r->min_bytes,
+                            .max_bytes = i + 1 < set->nrules ? set->rules[i + 1].min_bytes - 1 : UINT64_MAX,
+                            .call = arena_printf(
+                                a, "algorithm %ld%s", r->algorithm,
+                                r->segment_bytes ? arena_printf(a, ", segments of %ld bytes", r->segment_bytes) : "")});
     }
 }
 

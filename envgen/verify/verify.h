@@ -22,8 +22,11 @@ const char *verify_verdict_name(enum verify_verdict v);
 
 /* A rule, or the environment. */
 struct verify_rule {
-    const char *what;           /* "allreduce, 64 KiB to 1 MiB: ring/ll" */
-    long line;                  /* in tuner.csv; 0: it is not from there */
+    const char *what;              /* "allreduce, 64 KiB to 1 MiB, 16 ranks: ring/ll", or the environment's settings */
+    const char *coll, *call;       /* as the file names them; NULL: it is the environment */
+    uint64_t min_bytes, max_bytes; /* max_bytes UINT64_MAX: no limit */
+    int ranks;                     /* 0: the rule names none */
+    long line;                     /* in tuner.csv; 0: it is not from there */
     const void *rule;           /* struct tuner_rule or env_rule, which says which points are its own; NULL: all are */
     struct bench_interval gain; /* geometric mean over its sizes of without / with; n: sessions */
     int points, fails;          /* that were measured; whether one of them failed */

@@ -102,8 +102,10 @@ Without hooks, NCCL's file or containers no job gets it: the reason, the way out
   [false,"there is no scontrol here"]
   [1]
   $ nccltune install-profile first --store $PWD/store --no-hooks --nccl-conf $PWD/site.conf --json | jq -c '[.active, .nccl_conf]'
-  [true,"$PWD/site.conf"]
+  [false,"$PWD/site.conf"]
+  [1]
   $ nccltune install-profile --previous --store $PWD/store --no-hooks --nccl-conf $PWD/site.conf >/dev/null
+  [1]
 
 --uninstall holds for jobs that start later, --purge removes the files
 

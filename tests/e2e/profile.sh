@@ -209,7 +209,7 @@ check "verify measures it with OpenMPI (status 1: it does not hold)" status 1 ve
 check "where nothing can be measured" status 3 "$bin" verify "$scratch/praised" -q --mpirun /nowhere
 check "the example of a health check" env PATH="$(dirname "$bin"):$PATH" NCCLTUNE_HEALTH_PROFILE="$scratch/praised" \
     examples/health-check.sh
-check "and says by how much" jq -e '.rules[0] | (.what | test("bcast.*2 ranks")) and .verdict == "refuted" and .gain < 0.8 and .gain_high < 1' "$scratch/verify.json"
+check "and says by how much" jq -e '.rules[0] | .collective == "bcast" and .ranks == 2 and .verdict == "refuted" and .gain < 0.8 and .gain_high < 1' "$scratch/verify.json"
 check "at the size that it was made for" jq -e '[.points[].bytes] == [1048576]' "$scratch/verify.json"
 check "not with an engine that no job uses" status 2 "$bin" verify "$scratch/praised" --engine model
 
@@ -222,7 +222,7 @@ begun=$scratch/begun
 mkdir "$scratch/temporary"
 # A shell makes background jobs ignore SIGINT; python gives it back.
 TMPDIR=$scratch/temporary python3 -c 'import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])' \
-    "$bin" tune --budget 30s --max-bytes 16M -o "$begun" >"$scratch/begun.log" 2>&1 &
+    "$bin" tune --budget 30s --collectives allreduce --max-bytes 16M -o "$begun" >"$scratch/begun.log" 2>&1 &
 pid=$!
 for _ in $(seq 300); do
     [ "$(wc -l 2>/dev/null <"$begun/results.jsonl" || echo 0)" -gt 10 ] && break
@@ -234,14 +234,15 @@ wait $pid || code=$?
 cp "$begun/results.jsonl" "$scratch/before.jsonl"
 if [ $code = 130 ]; then ok "^C ends tune with 130"; else not_ok "^C ends tune with 130, not $code" && note "$scratch/begun.log"; fi
 check "OpenMPI has removed its session's directory" test -z "$(find "$scratch/temporary" -name 'pid.*')"
-check "and tells how to go on" grep -q -- "--resume -o" "$scratch/begun.log"
 check "the profile is not complete then" status 1 "$bin" explain "$begun"
 check "tune does not start over by itself" status 1 "$bin" tune --budget 5s -o "$begun"
-resume() { timeout 120 "$bin" tune --resume --max-bytes 16M "$@" -o "$begun" >"$scratch/resumed.log" 2>&1; }
-check "with what is left of its budget" grep -Eq -- '--resume -o .* goes on; [0-9.]+ s are left of its budget' "$scratch/begun.log"
-planned() { "$bin" tune --resume --max-bytes 16M --plan --json -o "$begun" | jq -e '.profiles[0].plan.time[0].time_s < 30'; }
+check "and tells how to go on, with what is left of its budget" grep -Eq 'interrupted; `.*` goes on; [0-9.]+ s are left of its budget' "$scratch/begun.log"
+again=$(sed -n 's/.*interrupted; `\(.*\)` goes on.*/\1/p' "$scratch/begun.log")
+resume() { timeout 120 sh -c "$again $*" >"$scratch/resumed.log" 2>&1; }
+planned() { sh -c "$again --plan --json" | jq -e '.profiles[0].plan.time[0].time_s < 30'; }
 check "so does its plan" planned
-check "tune --resume finishes it" status 0 resume
+check "the line that was printed finishes it" status 0 resume
+check "at the points that were asked for" test "$(jq -r '.collective // empty' "$begun/results.jsonl" | sort -u)" = allreduce
 check "in what is left of its budget" grep -q "are left of this run's budget" "$scratch/resumed.log"
 check "and of no other time is spoken" test -z "$(grep 'for at least' "$scratch/resumed.log")"
 check "what was measured before is kept" cmp -n "$(stat -c %s "$scratch/before.jsonl")" "$scratch/before.jsonl" "$begun/results.jsonl"

@@ -546,7 +546,7 @@ without() { # a profile nobody brings to jobs: NCCL's file on request alone, wit
     local pid=$!
     sleep 1.5
     [ ! -e "$dir/own/nccl.conf" ] || { echo "written before the moment"; return 1; }
-    wait $pid
+    wait $pid || grep -q "^no job of this host gets it" "$work/without"
 }
 check "--no-hooks --delay: NCCL's file is written at that moment" without
 
