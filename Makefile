@@ -289,7 +289,8 @@ install: all
 	install -m 644 $(PLUGIN) $(PROFILER) $(DESTDIR)$(LIBDIR)/
 	ln -sf $(notdir $(PLUGIN)) $(DESTDIR)$(LIBDIR)/$(ENV_LINK)
 	for s in 1 5 7 8; do install -m 644 $(B)/man/*.$$s $(DESTDIR)$(MANDIR)/man$$s/; done
-	sed -i $(HERE) $(addprefix $(DESTDIR)$(MANDIR)/,man1/nccltune.1 man8/nccltune-hook.8) $(DESTDIR)$(DOCDIR)/slurm/*
+	sed -i $(HERE) $(addprefix $(DESTDIR)$(MANDIR)/,man1/nccltune.1 man8/nccltune-hook.8) $(DESTDIR)$(DOCDIR)/slurm/* \
+		$(addprefix $(DESTDIR)$(DOCDIR)/examples/,health-check.sh train.sbatch)
 	install -m 644 cli/nccltune.bash-completion $(DESTDIR)$(COMPDIR)/nccltune
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/nccltune $(addprefix $(DESTDIR)$(LIBEXECDIR)/nccltune-,bench worker hook)

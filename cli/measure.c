@@ -121,7 +121,7 @@ static const struct option_spec how_sure_options[] = {
     {'m', "margin", "PERCENT",
      "least gain that the interval of a setting must clear (default: 3%, verify 0%); with --check, how much slower is "
      "worse (default: 30%)",
-     option_percent, offsetof(struct bench_options, margin), .high = 1000},
+     option_percent, offsetof(struct bench_options, margin), .high = 100},
     {0, "confidence", "PERCENT", "confidence of intervals (default: 95%)", option_percent,
      offsetof(struct bench_options, confidence), .low = 50, .high = 99.999},
     {0},

@@ -45,7 +45,7 @@ const char *edit_distance_nearest(const char *word, const char *(*at)(int i), co
     char wanted[EDIT_DISTANCE_LENGTH + 1] = "", other[EDIT_DISTANCE_LENGTH + 1] = "";
     const char *best = NULL, *candidate;
     plain_word(word, wanted);
-    int length = (int)strlen(wanted), least_so_far = 1 + length / 3;
+    int length = (int)strlen(wanted), least_so_far = 1 + length / 4;
     for (int i = 0; length > 1 && (candidate = at ? at(i) : words[i]); i++) {
         plain_word(candidate, other);
         /* "ndv5" for azure-ndv5, "gh200-480gb" for gh200. */

@@ -58,7 +58,8 @@ void option_print_help(const struct option_group *groups, FILE *out);
 /* The body of the OPTIONS section of a manual page, in roff. */
 void option_print_manual(const struct option_group *groups, FILE *out);
 
-/* For shell completion: an option a line, with dashes, and the words for its argument behind it. */
+/* For shell completion: an option a line, with dashes, and the words for its argument behind it;
+ * one with such words has a line for its letter, too. */
 void option_print_words(const struct option_group *groups, FILE *out);
 
 /* ---- types: what the member is ---- */

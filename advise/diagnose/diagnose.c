@@ -264,7 +264,7 @@ int diagnose_stream(struct diagnosis *d, FILE *f, const char *name, struct err *
         d->clean_kernel_lines += d->kernel_lines;
         snprintf(file->formats, sizeof file->formats, "kernel's log");
     } else if (!rc && !d->taken && !d->passes_over) {
-        rc = unknown_file(name, e);
+        rc = in->line ? unknown_file(name, e) : err_set(e, ERR_FAILED, "%s: is empty", name);
     }
     if (!*file->formats)
         name_formats(d, file->formats, sizeof file->formats);

@@ -37,7 +37,7 @@ static int read_row(struct diagnosis *d, const char *line)
         t->busbw_GBps = busbw;
         t->bytes = bytes;
         t->time_us = time_us;
-        t->path = d->in->path;
+        t->path = arena_strdup(d->arena, d->in->path);
         t->ratio = algbw > 0 ? busbw / algbw : 0;
         diag_here(d, t->place);
     }
@@ -190,7 +190,8 @@ static const char *next_commands(struct diagnosis *d)
                                            {"reduce_scatter_perf", "reducescatter"},
                                            {"broadcast_perf", "broadcast"}};
     const struct diag_tests *t = &d->tests;
-    const char *file = env_shell_word(d->arena, t->path), *coll = NULL, *machine = machine_of(t);
+    const char *file = *t->path == '(' ? "FILE" : env_shell_word(d->arena, t->path), *coll = NULL,
+               *machine = machine_of(t);
     const uint64_t bytes = t->bytes < 1e15 ? (uint64_t)t->bytes : 0, MiB = 1 << 20;
     const int is_short = t->time_us < 1e4;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)

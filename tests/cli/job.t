@@ -96,6 +96,20 @@ A log that shows InfiniBand gets no advice for RoCE
   $ ib RoCE | nccltune diagnose - | grep '^Do'
   Do:    RoCE: set NCCL_IB_GID_INDEX to the RoCE v2 entry* (glob)
 
+A message is read to its end, whatever of it is shown
+  $ echo 'n3:21:60 [0] transport/net_ib.cc:2030 NCCL WARN NET/IB: Got completion from peer 10.0.0.7<51322> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_RDMA_WRITE(1) reqSize=0 vendor_err=129 req_type=Send localGid ::ffff:10.1.0.3 remoteGids::ffff:10.1.0.7 hca mlx5_1' | nccltune diagnose - | grep '^Where'
+  Where: node n3, GPU 0, HCA mlx5_1, peer 10.0.0.7, GID ::ffff:10.1.0.3
+
+A table of nccl-tests leads to the commands that go on with it
+  $ rows() { printf '  1073741824     268435456     float     sum      -1  22701.4   47.30   88.68      0  22690.1   47.32   88.73      0\n'; }
+  $ { echo '$ ./build/all_reduce_perf -g 1'; for r in {0..15}; do echo "#  Rank $r Group 0 Pid 9 on n$((r / 8)) device $((r % 8)) [0x1b] NVIDIA H100 80GB HBM3"; done; rows; } >table.log
+  $ nccltune diagnose table.log | grep 'nccltune whatif'
+       nccltune whatif --machine dgx-h100 --nodes 2 -c allreduce --bytes 1024M --measured 22.7ms; nccltune results table.log
+  $ rows >rows.log; nccltune diagnose rows.log | grep 'nccltune results'
+       nccltune results rows.log --nodes N --ranks N
+  $ nccltune results rows.log --nodes 2 --ranks 16 | tail -1
+     1073741824       22700     47.3     88.7         22700     47.3     88.7   1.00x                  default
+
 A paste of any mixture: the failure first, what follows from it counted, the machine's tools read
   $ nccltune - < fixtures/threads/nccl-tests-206.log | head -2
   What:  Memory cannot be locked for RDMA* (glob)

@@ -78,6 +78,8 @@ check "completion of a command" offers install-profile inst
 check "of an option that no page had" offers --sizes tune --siz
 check "of an engine" offers "model" bench --engine mod
 check "of a collective" offers "alltoall alltoallv" explain profile --collectives allt
+check "behind a comma" offers "allreduce,alltoall allreduce,alltoallv" tune --collectives allreduce,allt
+check "of an option's letter" offers "alltoall alltoallv" results -c allt
 check "of an engine after =" offers "mpi model" bench --engine = m
 check "with nothing behind it" offers "$(complete_word "$bin" bench --engine '')" bench --engine =
 check "of a variable's values" offers "LL LL128" whatif --set NCCL_PROTO = L

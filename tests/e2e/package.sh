@@ -71,6 +71,7 @@ check "it runs" says "nccltune $version" "$work/x/bin/nccltune" --version
 check "and finds its own plugins and hook" finds_its_own "$work/x"
 check "and measures" "$work/x/bin/nccltune" bench --engine model --machine dgx-h100 --plan -o /dev/null
 check "its pages are read" says "nccltune" man -l "$work/x/share/man/man1/nccltune.1"
+check "its examples name its paths" grep -q "^export NCCL_TUNER_PLUGIN=$work/x/lib/" "$work/x/share/doc/nccltune/examples/train.sbatch"
 check "and name its paths" grep -q "^Prolog=$work/x/libexec/nccltune/prolog" "$work/x/share/man/man8/nccltune-hook.8"
 # shellcheck disable=SC2016 # expanded by the inner bash
 check "bash completes" bash -c '. "$1" && complete -p nccltune' x "$work/x/share/bash-completion/completions/nccltune"

@@ -99,7 +99,7 @@ TEST_CASE(files_that_say_nothing)
         size_t bytes;
         const char *says;
     } wrong[] = {
-        {"", 0, "no line of a known format"},
+        {"", 0, "is empty"},
         {"Hello\nworld\n", 12, "no line of a known format"},
         {"\x1f\x8b\x08zip", 6, "unpack it first"},
         {"\0\1\2\3\377\376", 6, "no line of a known format"},
