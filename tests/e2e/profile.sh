@@ -236,7 +236,9 @@ if [ $code = 130 ]; then ok "^C ends tune with 130"; else not_ok "^C ends tune w
 check "OpenMPI has removed its session's directory" test -z "$(find "$scratch/temporary" -name 'pid.*')"
 check "the profile is not complete then" status 1 "$bin" explain "$begun"
 check "tune does not start over by itself" status 1 "$bin" tune --budget 5s -o "$begun"
+# shellcheck disable=SC2016 # what is printed
 check "and tells how to go on, with what is left of its budget" grep -Eq 'interrupted; `.*` goes on; [0-9.]+ s are left of its budget' "$scratch/begun.log"
+# shellcheck disable=SC2016 # what is printed
 again=$(sed -n 's/.*interrupted; `\(.*\)` goes on.*/\1/p' "$scratch/begun.log")
 resume() { timeout 120 sh -c "$again $*" >"$scratch/resumed.log" 2>&1; }
 planned() { sh -c "$again --plan --json" | jq -e '.profiles[0].plan.time[0].time_s < 30'; }
