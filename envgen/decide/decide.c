@@ -12,13 +12,15 @@
 static int check(const struct bench_points *points, struct err *e)
 {
     const struct bench_point *before = NULL; /* whose `active` is known */
-    for (const struct bench_point *p = points->items; p < points->items + points->count; p++) {
-        if (p > points->items && !strcmp(p->engine, p[-1].engine) && strcmp(p->library, p[-1].library) != 0)
+    for (int i = 0; i < points->count; i++) {
+        const struct bench_point *p = &points->items[i];
+        if (i && !strcmp(p->engine, p[-1].engine) && strcmp(p->library, p[-1].library) != 0)
             return err_set(e, ERR_FAILED,
                            "the results of engine %s come from two libraries, '%s' and '%s': a profile is for one",
                            p->engine, p[-1].library, p->library);
     }
-    for (const struct bench_point *p = points->items; p < points->items + points->count; p++) {
+    for (int i = 0; i < points->count; i++) {
+        const struct bench_point *p = &points->items[i];
         if (!p->active)
             continue;
         int same_engine = before && !strcmp(before->engine, p->engine);
