@@ -31,12 +31,14 @@ static int check(const struct bench_points *points, struct err *e)
                            p->engine, *other ? other : "NCCL alone", *p->active ? p->active : "NCCL alone");
         before = p;
     }
-    for (const struct bench_point *p = points->items; p < points->items + points->count; p++)
-        for (const struct bench_candidate *x = p->candidates; x < p->candidates + p->ncandidates; x++)
+    for (int i = 0; i < points->count; i++)
+        for (int c = 0; c < points->items[i].ncandidates; c++) {
+            const struct bench_candidate *x = &points->items[i].candidates[c];
             if ((!strcmp(x->launch.label, BENCH_DEFAULT) && x->launch.nsettings) ||
                 (!strcmp(x->call.label, BENCH_DEFAULT) && x->call.nsettings))
                 return err_set(e, ERR_FAILED, "a result is labelled '%s' and has settings: expected the baseline",
                                BENCH_DEFAULT);
+        }
     return 0;
 }
 
