@@ -1,4 +1,5 @@
 /* nccltune whatif: predict variations of a machine. */
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -590,9 +591,11 @@ static const char *loaded_release(const char *path, struct arena *a)
     size_t bytes;
     if (file_read_text(path, 4u << 20, a, &text, &bytes, NULL))
         return "";
-    for (const char *p = text; (p = strcasestr(p, "nccl/")); p++)
-        if (p[5] >= '1' && p[5] <= '9')
-            return arena_strndup(a, p + 5, strspn(p + 5, "0123456789."));
+    for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
+        for (char *p = line[strspn(line, " \t")] == '#' ? NULL : line; p && (p = strcasestr(p, "nccl/2.")); p++)
+            /* aws-ofi-nccl/2.1 is another's release. */
+            if (isdigit((unsigned char)p[7]) && (p == line || strchr(" \t/\"'=:", p[-1])))
+                return arena_strndup(a, p + 5, strspn(p + 5, "0123456789."));
     return "";
 }
 

@@ -241,7 +241,9 @@ void lint_find_not_exported(struct lint *l, const struct lint_view *v, size_t be
         size_t before_it = s->name_at;
         while (before_it > 0 && strchr(" \t", t->data[before_it - 1]))
             before_it--;
-        if (!strcmp(t->kind, "shell") && (!before_it || t->data[before_it - 1] == '\n')) {
+        /* Not behind a continued line: `A=1 export B=2` would be one command, and A set for it alone. */
+        if (!strcmp(t->kind, "shell") &&
+            (!before_it || (t->data[before_it - 1] == '\n' && (before_it < 2 || t->data[before_it - 2] != '\\')))) {
             f->fix = LINT_FIX_NAME;
             f->replacement = arena_printf(l->arena, "export %s", s->name);
             f->changes = 1;

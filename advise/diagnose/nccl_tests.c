@@ -33,7 +33,7 @@ static int read_row(struct diagnosis *d, const char *line)
     t->wrong += is_number(&f, at + 3, &wrong) && wrong > 0.1; /* older releases print a small error */
     if (t->wrong == 1 && !*t->wrong_place)
         diag_here(d, t->wrong_place);
-    if (busbw > t->busbw_GBps) {
+    if (!t->path || busbw > t->busbw_GBps) { /* 0 for all sizes, where one GPU has nobody to send to */
         t->busbw_GBps = busbw;
         t->bytes = bytes;
         t->time_us = time_us;

@@ -107,6 +107,8 @@ A table of nccl-tests leads to the commands that go on with it
        nccltune whatif --machine dgx-h100 --nodes 2 -c allreduce --bytes 1024M --measured 22.7ms; nccltune results table.log
   $ rows >rows.log; nccltune diagnose rows.log | grep 'nccltune results'
        nccltune results rows.log --nodes N --ranks N
+  $ rows | sed 's/88.68/0.00/; s/88.73/0.00/' >alone.log; nccltune diagnose alone.log | grep 'nccltune results' # one GPU has no bus bandwidth
+       nccltune results alone.log --nodes N --ranks N
   $ nccltune results rows.log --nodes 2 --ranks 16 | tail -1
      1073741824       22700     47.3     88.7         22700     47.3     88.7   1.00x                  default
 

@@ -202,6 +202,8 @@ Blanks around '=', a missing export and a likely name are corrected, and a secon
   export NCCL_IB_HCA="=mlx5_0,mlx5_3"
   srun -n16 train
   $ nccltune lint --fix=all once.sh 2>/dev/null | cmp - once.sh
+  $ printf '%s\n' 'DATA=/data \' '  NCCL_IB_TC=106' 'srun -n16 train $DATA' >both.sh # export would be a command that DATA is set for
+  $ nccltune lint --fix=all both.sh 2>/dev/null | cmp - both.sh
 
 --topology takes a pasted matrix, too
 

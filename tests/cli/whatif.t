@@ -283,7 +283,7 @@ What does not reach the ranks is in no prediction, and one line says what keeps 
   nccltune whatif: warning: listed.sh: srun in line 6 does not pass NCCL_P2P_DISABLE, NCCL_PROTO, NCCL_TIMEOUT: left out
   nccltune whatif: warning: listed.sh: the shell does not export NCCL_IB_TC: left out
     listed.sh               jobs have nothing that the model knows of
-  $ { cat lost.sh; echo 'export NCCL_ALGO=Rnig'; echo 'module load nccl/2.21.5'; echo 'srun python t.py'; } >all.sh
+  $ { cat lost.sh; echo 'export NCCL_ALGO=Rnig'; echo '# module load nccl/2.18.3'; echo 'module load aws-ofi-nccl/2.1 nccl/2.21.5'; echo 'srun python t.py'; } >all.sh
   $ nccltune whatif --machine dgx-h100 --nodes 2 --script all.sh 2>&1 | grep -vE '^    error|what is wrong'
   nccltune whatif: warning: all.sh: the shell does not export NCCL_IB_TC: left out
   nccltune whatif: warning: all.sh loads NCCL 2.21.5: --nccl 2.21.5 predicts that release instead of the newest
