@@ -120,7 +120,7 @@ static const char *name_open(const struct lint *l, const struct lint_finding *f,
 {
     long line, column;
     lint_place(f->at->text, f->at->name_at, &line, &column);
-    return arena_printf(l->arena, "%s%s%s in line %ld", list, *list ? ", " : "", f->kind->id, line);
+    return arena_printf(l->arena, "%s%s%s in line %ld (%s)", list, *list ? ", " : "", f->at->name, line, f->kind->id);
 }
 
 static int fix_text(const struct lint *l, size_t n, int all, int passes, struct lint_fixed *out, struct err *e)

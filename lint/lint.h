@@ -101,8 +101,8 @@ struct lint_fixed {
     char *text;       /* for the caller to free */
     size_t bytes;
     int fixed, left;  /* corrections, and those that `all` would make beside them */
-    const char *open; /* errors, warnings and names with a successor that have no certain correction, "NT707 in line 3,
-                         ..."; "" none. Of the struct lint */
+    const char *open; /* errors, warnings and names with a successor that have no certain correction, "NCCL_ALGO in
+                         line 3 (NT707), ..."; "" none. Of the struct lint */
 };
 
 /* Correct the n-th document. `all` 0: only where the next run does the same as before. Error: the corrected

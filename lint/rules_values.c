@@ -51,6 +51,9 @@ static void find_word_as_number(struct lint *l, const struct lint_setting *s)
         arena_printf(l->arena, "NCCL reads a number here, finds none in \"%.40s\" and uses 0.", s->value);
     if (is_one_of(s->value, no)) {
         keep_effect(fix_value(lint_find(l, NT_WORD_AS_NUMBER, s, says, "Write 0, which has the same effect."), "0"));
+    } else if (is_one_of(s->value, yes) && strstr(s->name, "_DISABLE")) { /* which of both jobs can do without? */
+        lint_find(l, NT_WORD_AS_NUMBER, s, says,
+                  "What it would switch off is on today, and stays on without the line. Write 1 to switch it off.");
     } else if (is_one_of(s->value, yes)) {
         fix_value(lint_find(l, NT_WORD_AS_NUMBER, s, says, "Write 1."), "1");
     } else {

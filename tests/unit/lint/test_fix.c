@@ -23,7 +23,9 @@ TEST_CASE(corrections)
     static const struct {
         const char *kind, *before, *after;
     } rows[] = {
-        {"shell", "export NCCL_IB_DISABLE=true\n", "export NCCL_IB_DISABLE=1\n"},
+        {"shell", "export NCCL_DMABUF_ENABLE=true\n", "export NCCL_DMABUF_ENABLE=1\n"},
+        /* InfiniBand is on today, and jobs may live by that */
+        {"shell", "export NCCL_IB_DISABLE=true\n", "export NCCL_IB_DISABLE=true\n"},
         {"shell", "export NCCL_BUFFSIZE=\"8M\"  # big\n", "export NCCL_BUFFSIZE=\"8388608\"  # big\n"},
         {"shell", "NCCL_NET_GDR_LEVEL='phb' ./a\n", "NCCL_NET_GDR_LEVEL='PHB' ./a\n"},
         {"shell", "export NCCL_BUFFSIZE=${B:-4K}\n", "export NCCL_BUFFSIZE=${B:-4096}\n"},
@@ -39,8 +41,8 @@ TEST_CASE(corrections)
         {"conf", "NCCL_CROSS_NIC = 1 # x\nNCCL_IB_SL=1\n", "NCCL_CROSS_NIC=1\nNCCL_IB_SL=1\n"},
         {"conf", "NCCL_LL_THRESHOLD=0\n", "# nccltune lint, NT101: NCCL_LL_THRESHOLD=0\n"},
         {"docker", "FROM x\nENV NCCL_BUFFSIZE=4M\n", "FROM x\nENV NCCL_BUFFSIZE=4194304\n"},
-        {"yaml", "env:\n- name: NCCL_IB_DISABLE\n  value: \"true\"\n",
-         "env:\n- name: NCCL_IB_DISABLE\n  value: \"1\"\n"},
+        {"yaml", "env:\n- name: NCCL_DMABUF_ENABLE\n  value: \"true\"\n",
+         "env:\n- name: NCCL_DMABUF_ENABLE\n  value: \"1\"\n"},
         {"yaml", "é: ü\nenv: {NCCL_CROSSNIC: '1'}\n", "é: ü\nenv: {NCCL_CROSS_NIC: '1'}\n"},
         {"json", "{\"é\": {\"NCCL_BUFFSIZE\": \"8M\"}}", "{\"é\": {\"NCCL_BUFFSIZE\": \"8388608\"}}"},
         {"shell", "export NCCL_CROSS_NIC=1\n", "export NCCL_CROSS_NIC=1\n"},
@@ -141,7 +143,7 @@ TEST_CASE(formats_take_the_result)
         {"python", "import os\nos.environ[\"NCCL_BUFFSIZE\"] = \"8M\"\n",
          "import os\nos.environ[\"NCCL_BUFFSIZE\"] = \"8388608\"\n"},
         {"lua", "setenv('NCCL_NET_GDR_LEVEL', 'phb')\n", "setenv('NCCL_NET_GDR_LEVEL', 'PHB')\n"},
-        {"toml", "[env]\nNCCL_IB_DISABLE = \"true\"\n", "[env]\nNCCL_IB_DISABLE = \"1\"\n"},
+        {"toml", "[env]\nNCCL_DMABUF_ENABLE = \"true\"\n", "[env]\nNCCL_DMABUF_ENABLE = \"1\"\n"},
         {"hcl", "env = { NCCL_BUFFSIZE = \"8M\" }\n", "env = { NCCL_BUFFSIZE = \"8388608\" }\n"},
         {"ini", "[Service]\nEnvironment=\"NCCL_BUFFSIZE=8M\"\n", "[Service]\nEnvironment=\"NCCL_BUFFSIZE=8388608\"\n"},
         {"ini", "[env]\nNCCL_LL_THRESHOLD = 0\n", "[env]\n# nccltune lint, NT101: NCCL_LL_THRESHOLD = 0\n"},
