@@ -196,7 +196,7 @@ typedef const char *change_job(struct workload_job *j, struct arena *a);
 
 static int is_megatron(const struct workload_job *j)
 {
-    return workload_framework_find(j->framework)->family == WORKLOAD_MEGATRON;
+    return !j->is_stand_in && workload_framework_find(j->framework)->family == WORKLOAD_MEGATRON;
 }
 
 static const char *overlap_gradients(struct workload_job *j, struct arena *a)
@@ -211,7 +211,7 @@ static const char *overlap_gradients(struct workload_job *j, struct arena *a)
 static const char *reduce_in_16_bits(struct workload_job *j, struct arena *a)
 {
     (void)a;
-    if (strcmp(j->reduce_dtype, "float32") != 0)
+    if (j->is_stand_in || strcmp(j->reduce_dtype, "float32") != 0)
         return NULL;
     j->reduce_dtype = "bfloat16";
     return is_megatron(j) ? "gradients reduced in 16 bits (--grad-reduce-in-bf16)"

@@ -86,6 +86,7 @@ struct workload_job {
     double memory_GBps; /* of a GPU's own memory; by gpu, 0 unknown */
     int recompute;      /* full activation recomputation */
     int fp8;            /* matrix products in 8 bits; what is sent stays as dtype says */
+    int is_stand_in;    /* Megatron-LM's data parallelism stands for that of another program */
     int overlap;        /* Megatron-LM's gradients and weights travel behind compute, */
     int tp_overlap;     /* and what tensor parallelism sends, */
     int ep_overlap;     /* and tokens on their way to experts */

@@ -465,6 +465,7 @@ static void set_zero_stage(struct reader *r, long stage)
 {
     struct workload_job *j = r->job;
     j->framework = stage == 3 ? "zero3" : "megatron";
+    j->is_stand_in = stage != 3;
     if (stage < 3)
         note_assumed(
             r, stage > 0 ? "ZeRO stages 1 and 2 communicate as a distributed optimizer without tensor parallelism"

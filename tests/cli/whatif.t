@@ -136,6 +136,9 @@ A promised saving is what that change of the launch script brings, and a flag th
   $ sed 's/^export.*//' now.sh >then.sh
   $ jq -n "$(promised 'without NCCL_IB_HCA') as \$x | ($(step_us now.sh) - $(step_us then.sh)) / \$x | . > 0.999 and . < 1.001"
   true
+  $ echo 'deepspeed --num_gpus 8 train.py --model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 1' >ddp.sh # no Megatron-LM
+  $ predict ddp.sh | jq -r '.changes[].change'
+  all that is sent in 32 bits, in 16
 
 The number of nodes is the job's
 
