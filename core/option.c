@@ -355,7 +355,8 @@ void option_print_words(const struct option_group *groups, FILE *out)
         for (const struct option_spec *o = g->options; o->name; o++) {
             if (!o->help)
                 continue;
-            for (int is_short = 0; is_short <= (o->word && o->letter); is_short++) {
+            int forms = o->word && o->letter ? 2 : 1;
+            for (int is_short = 0; is_short < forms; is_short++) {
                 fprintf(out, is_short ? "-%.1s" : "--%s", is_short ? &o->letter : o->name);
                 for (int i = 0; o->word && (word = o->word(i)); i++)
                     fprintf(out, " %s", word);

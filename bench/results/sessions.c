@@ -274,7 +274,7 @@ struct bench_interval bench_sessions_gain(const struct bench_candidate *const *f
                                           double confidence, int rivals)
 {
     double gains[MOST_PAIRS];
-    int counts[MOST_PAIRS], pairs = 0, most = 0, kept = 0, last = 0;
+    int counts[MOST_PAIRS] = {0}, pairs = 0, most = 0, kept = 0, last = 0;
     for (int i = 0; i < n; i++)
         for (int k = 0; to[i] && k < to[i]->nresults; k++)
             if (is_visit(to[i]->results[k]) && to[i]->results[k]->round > last)

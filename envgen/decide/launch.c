@@ -118,23 +118,22 @@ static struct bench_interval gain_over(struct env_decisions *d, struct decide_sl
     return bench_sessions_gain(x, y, s.weights, s.count, d->confidence, rivals);
 }
 
-/* A point that counts, where jobs are proven to be slower under the launch than without it, by the margin, and no call
- * that was measured under it makes up for that; NULL: none. */
-static const struct bench_point *loss_of(const struct env_decisions *d, const char *launch, struct decide_slice s,
-                                         struct bench_interval *gain)
+/* Whether there is a point that counts, where jobs are proven to be slower under the launch than without it, by the
+ * margin, and no call that was measured under it makes up for that. */
+static int loses(const struct env_decisions *d, const char *launch, struct decide_slice s,
+                 const struct bench_point **where, struct bench_interval *gain)
 {
-    for (int i = 0; i < s.count; i++) {
-        const struct bench_candidate *from = bench_point_default(&s.points[i], BENCH_DEFAULT);
-        const struct bench_candidate *to = bench_point_default(&s.points[i], launch);
-        const struct bench_candidate *best = best_of(&s.points[i], launch);
-        if (!from || !to || !best || from->time_us.predicted || (s.weights && !(s.weights[i] > 0)) ||
+    for (*where = s.points; *where < s.points + s.count; ++*where) {
+        const struct bench_candidate *from = bench_point_default(*where, BENCH_DEFAULT);
+        const struct bench_candidate *to = bench_point_default(*where, launch), *best = best_of(*where, launch);
+        if (!from || !to || !best || from->time_us.predicted || (s.weights && !(s.weights[*where - s.points] > 0)) ||
             best->time_us.median < from->time_us.median)
             continue;
         *gain = bench_sessions_gain(&from, &to, NULL, 1, d->confidence, s.count);
         if (gain->n >= BENCH_FEWEST && gain->high < 1 / (1 + d->margin))
-            return &s.points[i];
+            return 1;
     }
-    return NULL;
+    return 0;
 }
 
 /* Whether the launch may be chosen; says why in either case. */
@@ -169,7 +168,7 @@ static int eligible(struct env_decisions *d, struct env_launch *l, struct decide
     struct bench_interval loss;
     char size[UNIT_TEXT];
     int clears = bench_gain_clears(l->gain, d->margin);
-    if (clears && (where = loss_of(d, l->knobs.label, s, &loss))) {
+    if (clears && loses(d, l->knobs.label, s, &where, &loss)) {
         l->why = arena_printf(d->arena, "out: %s over the baseline, but %s at %s of %s; it would act on all calls",
                               env_gain_text(d->arena, l->gain), env_gain_text(d->arena, loss), coll_name(where->coll),
                               unit_bytes(size, where->bytes));

@@ -342,9 +342,10 @@ int hw_gpu_unknown(const char *name, struct err *e)
 {
     const char *near = edit_distance_nearest(name, gpu_name_at, NULL);
     char family[256] = "";
+    size_t used = 0;
     for (const struct hw_gpu *g = hw_gpus; g->name; g++)
-        if (is_of_family(g, name) && strlen(family) + strlen(g->name) + 3 < sizeof family)
-            strcat(strcat(family, *family ? ", " : ""), g->name);
+        if (is_of_family(g, name) && used + strlen(g->name) + 3 < sizeof family)
+            used += (size_t)snprintf(family + used, sizeof family - used, "%s%s", used ? ", " : "", g->name);
     if (*family)
         return err_set(e, ERR_USAGE, "'%.80s' can be any of %s", name, family);
     return err_set(e, ERR_USAGE, "'%.80s' is not a GPU known here%s%s%s; nccltune probe --list-gpus lists them", name,

@@ -204,7 +204,7 @@ open_end() { # without a budget: one time, and that it may be longer; ^C says ho
 }
 check "tune names one time, ^C the way on" open_end
 
-verify() { timeout 60 "$bin" verify "$scratch/praised" -q --budget 8s --json >"$scratch/verify.json"; }
+verify() { timeout 60 "$bin" verify "$scratch/praised" -q --budget 16s --json >"$scratch/verify.json"; }
 check "verify measures it with OpenMPI (status 1: it does not hold)" status 1 verify
 check "where nothing can be measured" status 3 "$bin" verify "$scratch/praised" -q --mpirun /nowhere
 check "the example of a health check" env PATH="$(dirname "$bin"):$PATH" NCCLTUNE_HEALTH_PROFILE="$scratch/praised" \

@@ -71,6 +71,7 @@ for line in "${lines[@]}"; do
     'nccltune install-profile '*) in_package=$line ;; # below, once the packages are there
     'podman run --device nccltune.org/profile=node '*) ;; # podman_as, below
     'make image'* | 'podman import '*) check "the page says how far it was tried: $line" tried ".make image" ;;
+    'docker run '* | 'apptainer exec '* | 'enroot start '* | 'srun '*) check "$line" tried "options of docker" ;;
     metadata:* | *annotations:* | *cdi-devices.* | *'- nccltune.org/profile=node') check "$line" tried containerd ;;
     *) check "a test runs: $line" false ;;
     esac

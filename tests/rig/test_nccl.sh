@@ -210,7 +210,7 @@ wait $!
 rc=$?
 note "$work/cut.log"
 check "a node that stays away ends the run" test $rc = 1
-check "its name is said, and how to go on" grep -qz "lost the agent on .*$prefix-n2.*--resume goes on" "$work/cut.log"
+check "its name is said, and how to go on" grep -qz "lost the agent on .*$prefix-n2.*--resume.* goes on" "$work/cut.log"
 check "nothing is held against what was measured then" test "$(grep -cE '"status":"(crashed|hung)"' "$work/c.jsonl")" = 0
 check "nothing is left on any node, the lost one included" none_left
 finish
