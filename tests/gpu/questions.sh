@@ -243,7 +243,7 @@ ask_repeats() {
     needs_two "$question" || return
     line=$(grep -o 'default-repeats: .*' "$work/tune" 2>/dev/null)
     echo "$line" | detail 6
-    off=$(sed -n 's/.*from itself by \([0-9.]*\) %.*/\1/p' <<<"$line")
+    off=$(sed -n 's/.*times differ by \([0-9.]*\) %.*/\1/p' <<<"$line")
     runs="no nccl-tests to compare"
     if [ -f "$work/default-2" ]; then
         compare "$work/default-1" "$work/default-2" >"$work/repeats"
