@@ -154,7 +154,7 @@ check "a contradiction is refused, with both sides" prints 'GPU0 of class0 is no
     probe --from $F/nccl_nvswitch.xml --gpu h100-sxm
 check "with status 2" exits 2 probe --from $F/nccl_nvswitch.xml --gpu h100-sxm
 check "an unknown machine: the nearest" prints 'did you mean azure-ndv5' probe --machine azure_ndv_5
-check "an unknown GPU: the nearest" prints 'did you mean h100-sxm' probe --from $F/nccl_cloud.xml --gpu h100
+check "a family of GPUs: its members" prints 'can be any of h100-sxm, h100-pcie, h100-nvl' probe --from $F/nccl_cloud.xml --gpu h100
 for n in 0 -1 1000000000 1.5 many ""; do
     check "'$n' nodes" exits 2 probe --machine dgx-h100 --nodes "$n"
 done
