@@ -53,7 +53,7 @@ none_left() {
 check "probe" on_node0 build/nccltune probe -o "$topo"
 # Node 2 has a GPU that is too hot, an Xid and somebody else's job on it.
 export NCCLTUNE_NVML=$PWD/build/tests/doubles/fake_nvml.so FAKE_NVML_SIGNS=hot,xid,neighbour FAKE_NVML_SIGNS_HOST=$prefix-n2
-NCCL_DOUBLE_FAULT="hang rank=5 algo=tree proto=simple" bench --budget 80s --watchdog 2s --first-use-patience 2s -o "$work/r.jsonl" >"$work/log" 2>&1
+NCCL_DOUBLE_FAULT="hang rank=5 algo=tree proto=simple" bench --budget 110s --watchdog 2s --first-use-patience 2s -o "$work/r.jsonl" >"$work/log" 2>&1
 check "a sweep over four nodes with a hang in it ends with status 1" test $? = 1
 note "$work/log"
 unset NCCLTUNE_NVML FAKE_NVML_SIGNS
