@@ -1,4 +1,5 @@
 /* What may be wrong where communication takes long, and what the model says each costs on the machine. */
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include "advise/whatif/causes.h"
 #include "core/vars/catalogue.h"
 #include "model/model.h"
+#include "probe/machines/machines.h"
 
 /* ---- against what a site installed ------------------------------------------------------------------------------- */
 
@@ -207,6 +209,80 @@ static void add_sound(struct judge *j, const struct step_causes *all, double mea
              "communication takes %.1f ms of a step, and such a machine needs %.1f ms (%.1f to %.1f) for this job",
              measured_us / 1e3, s->us / 1e3, s->low_us / 1e3, s->high_us / 1e3);
     diag_add_finding(j->r, &rule, &h);
+}
+
+/* ---- what the best row of nccl-tests should have shown ----------------------------------------------------------- */
+
+#define FELT 1.15 /* times as long: a setting that costs less explains nothing */
+
+static int predict_row(const struct model_setup *s, const struct diag_tests *t, struct arena *a, struct model_time *out)
+{
+    struct err e = {0};
+    struct model *m = model_new(s, a, &e);
+    return m && !model_predict(m, &(struct model_call){t->coll, (uint64_t)t->bytes, -1, -1, 0}, out);
+}
+
+/* How many devices a list of full names has; 0: it excludes or has prefixes. */
+static int count_names(const char *list)
+{
+    int n = 0;
+    for (const char *p = list + (*list == '='); *p; p += *p == ',') {
+        size_t len = strcspn(p, ":,");
+        if (*list == '^' || !len || !isdigit((unsigned char)p[len - 1]) || !strncmp(p, "mlx5", len))
+            return 0;
+        n++;
+        p += strcspn(p, ",");
+    }
+    return n;
+}
+
+/* Names differ from site to site: on a machine that is known by its GPUs alone a list counts by its length. */
+static const char *by_length(const struct diagnosis *d, const struct model_setup *s, const char *list)
+{
+    const struct topo_class *c = &s->nccl.topology->classes[s->nccl.class_index];
+    const char *all = roles_hca_list(c, roles_of(c, d->arena), d->arena);
+    int n = count_names(list);
+    if (!all || !n || n >= count_names(all))
+        return NULL;
+    size_t end = 0;
+    for (int i = 0; i < n; i++)
+        end += (i > 0) + strcspn(all + end + (i > 0), ",");
+    return arena_strndup(d->arena, all, end);
+}
+
+void diag_expect_tests(struct diagnosis *d)
+{
+    struct diag_tests *t = &d->tests;
+    const struct topology *known = d->expected.topology ? d->expected.topology : d->machine;
+    const int is_known = known && topo_gpu_class(known) >= 0;
+    struct err none = {0};
+    if (t->coll < 0 || !t->nhosts || t->ranks % t->nhosts || t->ranks < 2 || !(t->bytes >= 1 && t->bytes < 1e15) ||
+        t->busbw_GBps <= 0 || (!is_known && !t->machine))
+        return;
+    if (!is_known && !d->assumed)
+        d->assumed = machine_topology(t->machine, t->nhosts, &none);
+    struct model_setup s = {.nccl = {.topology = is_known ? known : d->assumed,
+                                     .nodes = t->nhosts,
+                                     .ranks_per_node = t->ranks / t->nhosts}};
+    struct model_time sound, with;
+    s.nccl.class_index = s.nccl.topology ? topo_gpu_class(s.nccl.topology) : -1;
+    if (s.nccl.class_index < 0 || !predict_row(&s, t, d->arena, &sound))
+        return;
+    const double busbw = t->busbw_GBps * t->time_us; /* times microseconds */
+    t->expected = (struct diag_range){busbw / sound.us, busbw / sound.high_us, busbw / sound.low_us};
+    double most = FELT * sound.us;
+    for (int i = 0; i < d->nvariables; i++) {
+        struct bench_setting one = {d->variables[i].name, d->variables[i].value};
+        struct model_setup changed = s;
+        if (!is_known && !strcmp(one.name, "NCCL_IB_HCA"))
+            one.value = by_length(d, &s, one.value);
+        if (!one.value || model_apply(&(struct bench_knobs){"", &one, 1}, &changed.nccl, d->arena) ||
+            !predict_row(&changed, t, d->arena, &with) || with.us <= most)
+            continue;
+        most = with.us;
+        t->slow_variable = &d->variables[i];
+        t->with_it = (struct diag_range){busbw / with.us, busbw / with.high_us, busbw / with.low_us};
+    }
 }
 
 void diag_add_causes(struct judge *j)

@@ -34,10 +34,7 @@ static const struct {
     {"DeepSpeed timers", diag_read_deepspeed},
     {"Megatron-LM timers", diag_read_megatron},
     {"verl console", diag_read_verl},
-    {"NeMo-RL console", diag_read_bullets},
-    {"AReaL tables", diag_read_boxes},
     {"torchtitan console", diag_read_titan},
-    {"exported tables", diag_read_csv},
     {"step lines", diag_read_step_line},
     {"records", diag_read_record},
     {"sums of kernels", diag_read_table},
@@ -73,6 +70,7 @@ void diagnose_free(struct diagnosis *d)
     arena_free(d->arena);
     free(d->paste);
     topo_free(d->machine);
+    topo_free(d->assumed);
     free(d);
 }
 
@@ -139,10 +137,10 @@ static void read_lines(struct diagnosis *d, struct diag_input *in)
     size_t bytes;
     if (!line || !next)
         abort();
-    d->clock_s = d->progress_s = d->console_step = -1;
+    d->clock_s = d->progress_s = -1;
     d->file_rank = diag_rank_of_name(in->path);
     d->titan = (struct diag_titan){0, -1};
-    d->csv.columns = d->in_record = d->in_bullets = 0;
+    d->in_record = 0;
     for (int more = diag_read_line(in, next, &bytes); more;) {
         char *this = next;
         next = line;

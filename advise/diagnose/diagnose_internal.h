@@ -134,9 +134,6 @@ enum diag_format {
     DIAG_TRACE,
     DIAG_TABLE,
     DIAG_BAR,
-    DIAG_BULLETS,
-    DIAG_BOXES,
-    DIAG_CSV,
     DIAG_TITAN,
     DIAG_FORMATS,
 };
@@ -321,13 +318,6 @@ struct diag_rank_timer {
     double low, high;
 };
 
-/* Columns of an exported table: the timer of each, "" others. */
-#define DIAG_COLUMNS 64
-struct diag_csv {
-    int columns, step;
-    char keys[DIAG_COLUMNS][DIAG_NAME];
-};
-
 /* torchtitan's last line: its steps' times are those between lines. */
 struct diag_titan {
     long step;
@@ -352,6 +342,10 @@ struct diag_engine {
     char place[DIAG_PLACE], full_place[DIAG_PLACE];
 };
 
+struct diag_range {
+    double at, low, high; /* GB/s */
+};
+
 /* Tables of nccl-tests: the best row, and who took part. */
 #define DIAG_TEST_HOSTS 256
 struct diag_tests {
@@ -360,8 +354,12 @@ struct diag_tests {
     double time_us;                   /* and its time */
     const char *program, *gpu, *path; /* gpu: as CUDA names it; path: of the table; NULL: not known */
     int ranks, nhosts;
-    int is_spark;     /* a GPU is a GB10 */
-    int is_inspector; /* records of a job, not a benchmark's */
+    int is_spark;                              /* a GPU is a GB10 */
+    int is_inspector;                          /* records of a job, not a benchmark's */
+    int coll;                                  /* of the table; -1: not known */
+    const char *machine;                       /* the bundled one that the nodes most likely are; NULL */
+    struct diag_range expected, with_it;       /* of the best row by the model, at 0: not known; and with */
+    const struct diag_variable *slow_variable; /* the variable that makes it slowest; NULL: none does */
     char hosts[DIAG_TEST_HOSTS][32], place[DIAG_PLACE], wrong_place[DIAG_PLACE], twin_place[DIAG_PLACE];
 };
 
@@ -421,6 +419,7 @@ struct diagnosis {
     size_t paste_bytes;
     int paste_tells;
     struct topology *machine; /* what the paste tells of it; NULL */
+    struct topology *assumed; /* a bundled one; NULL */
     struct diag_progress bar;
     struct diag_watchdog watchdog;
     struct diag_recorder recorder;
@@ -436,10 +435,7 @@ struct diagnosis {
     char record[16 << 10];       /* of several lines, being read */
     size_t record_bytes;
     int in_record;
-    struct diag_csv csv;
     struct diag_titan titan;
-    int in_bullets;     /* within NeMo-RL's list of timers */
-    long console_step;  /* the step that a console last named, -1 */
     int megatron_block; /* inside a block of timers */
     struct diag_rank_timer rank_timer;
     int slow_votes[DIAG_VOTES]; /* how often each rank was the slowest */
@@ -504,9 +500,6 @@ int diag_read_record(struct diagnosis *d, const char *line);
 int diag_read_table(struct diagnosis *d, const char *line);
 int diag_read_settings(struct diagnosis *d, const char *line);
 void diag_read_shape(struct diagnosis *d, const char *line);
-int diag_read_bullets(struct diagnosis *d, const char *line);
-int diag_read_boxes(struct diagnosis *d, const char *line);
-int diag_read_csv(struct diagnosis *d, const char *line);
 int diag_read_titan(struct diagnosis *d, const char *line);
 int diag_read_dcgm(struct diagnosis *d, const char *line);
 int diag_read_variables(struct diagnosis *d, const char *line);
@@ -515,7 +508,8 @@ void diag_finish_gpus(struct diagnosis *d);
 
 /* One sentence on what NCCL said, behind what stands in `to`. */
 void diag_say_engine(const struct diag_engine *g, char to[DIAG_SENTENCE]);
-void diag_say_tests(const struct diag_tests *t, char to[DIAG_SENTENCE]);
+void diag_say_tests(struct diagnosis *d, char to[DIAG_SENTENCE]);
+int diag_is_below(const struct diag_tests *t); /* of what is expected */
 void diag_say_nccl(const struct diag_nccl *n, char to[DIAG_SENTENCE]);
 
 /* A Kineto trace as a whole; `in` stands at its first byte. */

@@ -15,8 +15,8 @@ struct seen {
     long count, order;
     double at_s;
     struct diag_origin who, others[ORIGINS];
-    int nothers;
-    const char *text; /* the whole line, up to LINE bytes */
+    int nothers, has_worked; /* collectives had been measured, or steps done, before it */
+    const char *text;        /* the whole line, up to LINE bytes */
     char place[DIAG_PLACE];
 };
 
@@ -42,6 +42,14 @@ static int is_before(const struct diagnosis *d, const struct seen *s)
     return d->clock_s >= 0 && s->at_s >= 0 && d->clock_s < s->at_s && s->at_s - d->clock_s < DAYS_S;
 }
 
+static int has_worked(const struct diagnosis *d)
+{
+    int worked = d->tests.rows > 0;
+    for (int f = 0; f < DIAG_FORMATS; f++)
+        worked |= d->series[f].logged > 1;
+    return worked;
+}
+
 static void note_time(struct diagnosis *d, struct seen *s, const char *text)
 {
     int first = !s->count++ || is_before(d, s);
@@ -49,6 +57,7 @@ static void note_time(struct diagnosis *d, struct seen *s, const char *text)
         s->order = d->events->order;
         s->at_s = d->clock_s;
         s->who = d->who;
+        s->has_worked = has_worked(d);
         s->text = arena_strndup(d->arena, text, strnlen(text, LINE));
         diag_here(d, s->place);
     } else if (s->nothers < ORIGINS && !is_same(&s->who, &d->who)) {
@@ -428,10 +437,18 @@ static void say_failure(const struct judge *j, int cause, struct diag_failure *f
             "InfiniBand: find the port that is down or counts errors, and replace its cable. Until then, and for "
             "HCAs of other fabrics, leave it out with NCCL_IB_HCA. NCCL_IB_GID_INDEX is for RoCE.";
     }
+    /* Communicators that have worked have neither wrong GPUs nor releases that do not fit. */
+    if (s->has_worked && !strcmp(m->id, "torch-invalid-usage")) {
+        causes = "a communicator was used after its end or an abort; ranks called with other counts or types";
+        f->check = "the first error of any rank; run again with NCCL_DEBUG=WARN";
+        f->remedy = "Look for the first error of any rank. Otherwise run once more with NCCL_DEBUG=WARN.";
+    }
     f->confidence = confidence_of(m, s);
     diag_say(f->what, "%s", m->means);
     say_where(s, f->where);
     diag_say(f->why, "likeliest first: %s.", causes);
+    if (s->has_worked && j->d->tests.rows)
+        diag_say(f->why, " It came after sizes that were measured: GPUs and network worked until then.");
     for (size_t i = 0; i < sizeof additions / sizeof *additions; i++)
         if (diag_is_one_of(additions[i].ids, m->id, strlen(m->id)))
             additions[i].add(j->d, s, f->why);

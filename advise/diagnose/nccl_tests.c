@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "advise/diagnose/rules.h"
+#include "core/coll.h"
 #include "core/units.h"
 #include "core/vars/text.h"
 
@@ -76,13 +77,22 @@ static int read_rank(struct diagnosis *d, const char *line)
     return 1;
 }
 
+static const struct {
+    const char *name;
+    enum coll coll;
+} programs[] = {{"all_reduce_perf", COLL_ALLREDUCE},
+                {"all_gather_perf", COLL_ALLGATHER},
+                {"reduce_scatter_perf", COLL_REDUCESCATTER},
+                {"alltoall_perf", COLL_ALLTOALL},
+                {"broadcast_perf", COLL_BROADCAST},
+                {"reduce_perf", COLL_REDUCE},
+                {"sendrecv_perf", COLL_SENDRECV}};
+
 int diag_read_nccl_tests(struct diagnosis *d, const char *line)
 {
-    static const char *const programs[] = {"all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "alltoall_perf",
-                                           "broadcast_perf",  "reduce_perf",     "sendrecv_perf"};
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
-        if (strstr(line, programs[i])) {
-            d->tests.program = programs[i];
+        if (strstr(line, programs[i].name)) {
+            d->tests.program = programs[i].name;
             break;
         }
     return read_row(d, line) || read_rank(d, line);
@@ -140,6 +150,29 @@ int diag_read_inspector(struct diagnosis *d, const char *line)
     return 1;
 }
 
+/* The bundled machine that nodes with eight of these GPUs most likely are; NULL. */
+static const char *machine_of(const struct diag_tests *t)
+{
+    static const char *const known[][2] = {{"NVIDIA H100 80GB HBM3", "dgx-h100"},
+                                           {"NVIDIA H200", "dgx-h200"},
+                                           {"NVIDIA B200", "dgx-b200"},
+                                           {"NVIDIA A100-SXM4-80GB", "dgx-a100"},
+                                           {"NVIDIA A100-SXM4-40GB", "dgx-a100-40"}};
+    for (size_t i = 0; t->gpu && t->nhosts && t->ranks == 8 * t->nhosts && i < sizeof known / sizeof *known; i++)
+        if (!strncmp(t->gpu, known[i][0], strlen(known[i][0])) && !t->gpu[strlen(known[i][0])])
+            return known[i][1];
+    return NULL;
+}
+
+/* The collective by the program's name, else by the ratio that only AllReduce has. */
+static int coll_of(const struct diag_tests *t)
+{
+    for (size_t i = 0; t->program && i < sizeof programs / sizeof *programs; i++)
+        if (!strcmp(t->program, programs[i].name))
+            return (int)programs[i].coll;
+    return !t->program && t->ratio > 1.01 ? COLL_ALLREDUCE : -1;
+}
+
 /* What busbw over algbw tells: 2(n-1)/n of AllReduce, (n-1)/n of AllGather, ReduceScatter and AllToAll, 1 of others. */
 static void say_ratio(const struct diag_tests *t, char *to)
 {
@@ -155,64 +188,83 @@ static void say_ratio(const struct diag_tests *t, char *to)
         diag_say(to, "; busbw equals algbw, as of an AllReduce on 2 ranks, Broadcast, Reduce or SendRecv");
 }
 
-void diag_say_tests(const struct diag_tests *t, char to[DIAG_SENTENCE])
+void diag_say_tests(struct diagnosis *d, char to[DIAG_SENTENCE])
 {
+    struct diag_tests *t = &d->tests;
+    const struct diag_range *x = &t->expected;
     char size[UNIT_TEXT];
+    t->coll = coll_of(t);
+    t->machine = machine_of(t);
+    if (!t->is_inspector)
+        diag_expect_tests(d);
     diag_say(to, "%s reaches a bus bandwidth of %.1f GB/s at %s", t->program ? t->program : "nccl-tests", t->busbw_GBps,
              unit_bytes(size, t->bytes > 0 && t->bytes < 1e18 ? (uint64_t)t->bytes : 0));
     if (t->ranks)
         diag_say(to, " on %d ranks of %d node%s", t->ranks, t->nhosts, t->nhosts == 1 ? "" : "s");
     say_ratio(t, to);
+    const char *nodes = d->assumed ? t->machine : "these";
+    if (diag_is_below(t))
+        diag_say(to, ": %.1fx below the %.0f GB/s predicted for %s nodes (%.0f to %.0f)", x->at / t->busbw_GBps, x->at,
+                 nodes, x->low, x->high);
+    else if (x->at > 0)
+        diag_say(to, ": %s the %.0f to %.0f GB/s predicted for %s nodes", t->busbw_GBps > x->high ? "above" : "within",
+                 x->low, x->high, nodes);
     diag_say(to, ".");
+}
+
+int diag_is_below(const struct diag_tests *t)
+{
+    return t->expected.at > 0 && t->busbw_GBps < t->expected.low;
 }
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
-/* The bundled machine that nodes with eight of these GPUs most likely are; NULL. */
-static const char *machine_of(const struct diag_tests *t)
-{
-    static const char *const known[][2] = {{"NVIDIA H100 80GB HBM3", "dgx-h100"},
-                                           {"NVIDIA H200", "dgx-h200"},
-                                           {"NVIDIA B200", "dgx-b200"},
-                                           {"NVIDIA A100-SXM4-80GB", "dgx-a100"},
-                                           {"NVIDIA A100-SXM4-40GB", "dgx-a100-40"}};
-    for (size_t i = 0; t->gpu && t->nhosts && t->ranks == 8 * t->nhosts && i < sizeof known / sizeof *known; i++)
-        if (!strncmp(t->gpu, known[i][0], strlen(known[i][0])) && !t->gpu[strlen(known[i][0])])
-            return known[i][1];
-    return NULL;
-}
-
 /* What the best row should have taken, and how to tune from the table. */
 static const char *next_commands(struct diagnosis *d)
 {
-    static const char *const words[][2] = {{"all_reduce_perf", "allreduce"},
-                                           {"all_gather_perf", "allgather"},
-                                           {"reduce_scatter_perf", "reducescatter"},
-                                           {"broadcast_perf", "broadcast"}};
     const struct diag_tests *t = &d->tests;
-    const char *file = *t->path == '(' ? "FILE" : env_shell_word(d->arena, t->path), *coll = NULL,
-               *machine = machine_of(t);
+    const char *file = *t->path == '(' ? "FILE" : env_shell_word(d->arena, t->path), *machine = t->machine;
     const uint64_t bytes = t->bytes < 1e15 ? (uint64_t)t->bytes : 0, MiB = 1 << 20;
     const int is_short = t->time_us < 1e4;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        coll = t->program && !strcmp(t->program, words[i][0]) ? words[i][1] : coll;
     const char *results = arena_printf(d->arena, "nccltune results %s", file);
     if (!t->ranks)
         results = arena_printf(d->arena, "%s --nodes N --ranks N", results);
-    if (!machine || !coll || !bytes)
+    if (!machine || t->coll < 0 || !bytes)
         return results;
-    return arena_printf(d->arena,
-                        "nccltune whatif --machine %s --nodes %d -c %s --bytes %" PRIu64 "%s --measured %.1f%s; %s",
-                        machine, t->nhosts, coll, bytes % MiB ? bytes : bytes / MiB, bytes % MiB ? "" : "M",
-                        is_short ? t->time_us : t->time_us / 1e3, is_short ? "us" : "ms", results);
+    return arena_printf(
+        d->arena, "nccltune whatif --machine %s --nodes %d -c %s --bytes %" PRIu64 "%s --measured %.1f%s; %s", machine,
+        t->nhosts, coll_name(t->coll), bytes % MiB ? bytes : bytes / MiB, bytes % MiB ? "" : "M",
+        is_short ? t->time_us : t->time_us / 1e3, is_short ? "us" : "ms", results);
 }
 
 static int read_table(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_tests *t = &j->d->tests;
-    if (!t->rows || t->is_inspector)
-        return 0;
+    if (!t->rows || t->is_inspector || (diag_is_below(t) && !t->slow_variable))
+        return 0; /* below_expected() has the same commands */
     diag_hit(h, 0.02, t->place, "a table of nccl-tests with %ld sizes", t->rows);
+    h->command = next_commands(j->d);
+    return 1;
+}
+
+static int slow_variable(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_tests *t = &j->d->tests;
+    const struct diag_variable *v = t->slow_variable;
+    return v && diag_is_below(t) &&
+           diag_hit(h, 1 - t->busbw_GBps / t->expected.at, v->place,
+                    "%s=%s %s: with it %.0f GB/s (%.0f to %.0f) are predicted, without it %.0f", v->name, v->value,
+                    t->busbw_GBps >= t->with_it.low ? "explains this" : "is a part of it", t->with_it.at,
+                    t->with_it.low, t->with_it.high, t->expected.at);
+}
+
+static int below_expected(const struct judge *j, struct diag_hit *h)
+{
+    const struct diag_tests *t = &j->d->tests;
+    if (!diag_is_below(t) || (t->slow_variable && t->busbw_GBps >= t->with_it.low))
+        return 0;
+    diag_hit(h, 0.9 * (1 - t->busbw_GBps / t->expected.at), t->place, "no variable in this log explains %.1f GB/s",
+             t->busbw_GBps);
     h->command = next_commands(j->d);
     return 1;
 }
@@ -295,6 +347,12 @@ static int one_gpu_a_node(const struct judge *j, struct diag_hit *h)
 }
 
 const struct diag_rule diag_tests_rules[] = {
+    {"slow-variable", slow_variable, DIAG_LIKELY,
+     "unset it for all ranks (NCCL uses all HCAs of the network by itself), and run again", "nccltune lint FILE"},
+    {"below-expected", below_expected, DIAG_LIKELY,
+     "the command lists what would, nearest first: GPUDirect RDMA off, NICs missing or slow, sockets; run again with "
+     "NCCL_DEBUG=INFO",
+     ""},
     {"wrong-values", wrong_values, DIAG_MEASURED,
      "a defect of hardware or driver: run with one GPU pair, one HCA and one protocol (NCCL_PROTO=Simple) at a time to "
      "find where; PCIe ACS, a GPU or a link that flips bits",

@@ -178,6 +178,10 @@ static const char *left_open(const struct judge *j)
                "with them.";
     if (!s && j->d->engine.lines)
         return "The engine's log cannot show what part of a step the rollout is; the trainer's console log would.";
+    if (!s && j->d->tests.rows && !j->d->tests.is_inspector && !diag_is_below(&j->d->tests))
+        return "";
+    if (!s && j->d->tests.rows)
+        return "A table of nccl-tests cannot show which link limits it; NCCL_DEBUG=INFO of the same run would.";
     if (!s && j->d->nccl.lines)
         return "NCCL's log cannot show how long the collectives take; a torch.profiler trace or the job's console log "
                "would.";
@@ -208,7 +212,7 @@ static void say_facts(const struct judge *j, char to[DIAG_SENTENCE])
     else if (j->d->engine.lines)
         diag_say_engine(&j->d->engine, to);
     else if (j->d->tests.rows)
-        diag_say_tests(&j->d->tests, to);
+        diag_say_tests(j->d, to);
     else if (j->d->nccl.lines)
         diag_say_nccl(&j->d->nccl, to);
     else if (j->d->clean_kernel_lines)
@@ -238,7 +242,8 @@ void diag_judge(struct diagnosis *d)
         say_communication(r, j.s, r->opening[1]);
     } else {
         say_facts(&j, r->opening[0]);
-        diag_say(r->opening[1], "The share of communication is unknown: there are no steps in these files.");
+        if (!d->tests.rows || d->tests.is_inspector)
+            diag_say(r->opening[1], "The share of communication is unknown: there are no steps in these files.");
     }
     if (j.hangs) {
         /* What stands still has no steps to speak of. */

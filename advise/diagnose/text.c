@@ -158,7 +158,8 @@ void diagnose_text(const struct diag_result *r, FILE *out)
     if (r->failure.id && r->primary >= 0)
         fputc('\n', out);
     for (int i = 0; i < 3 && (!r->failure.id || r->primary >= 0); i++)
-        put_line(out, "", r->opening[i]);
+        if (*r->opening[i])
+            put_line(out, "", r->opening[i]);
     if (r->primary >= 0)
         print_source(out, &r->sources[r->primary], 1);
     for (int i = 0; i < r->nsources; i++)

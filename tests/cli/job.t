@@ -105,6 +105,14 @@ A table of nccl-tests leads to the commands that go on with it
   $ { echo '$ ./build/all_reduce_perf -g 1'; for r in {0..15}; do echo "#  Rank $r Group 0 Pid 9 on n$((r / 8)) device $((r % 8)) [0x1b] NVIDIA H100 80GB HBM3"; done; rows; } >table.log
   $ nccltune diagnose table.log | grep 'nccltune whatif'
        nccltune whatif --machine dgx-h100 --nodes 2 -c allreduce --bytes 1024M --measured 22.7ms; nccltune results table.log
+  $ { echo 'mpirun -np 16 -x NCCL_IB_HCA=mlx5_0 ./build/all_reduce_perf -g 1'; tail -n +2 table.log; } >one-hca.log
+  $ nccltune diagnose one-hca.log | head -2
+  all_reduce_perf reaches a bus bandwidth of 88.7 GB/s at 1 GiB on 16 ranks of 2 nodes: ?.?x below the ??? GB/s predicted for dgx-h100 nodes (* to *). (glob)
+  NCCL_IB_HCA=mlx5_0 explains this: with it * GB/s (* to *) are predicted, without it ???. Do: unset it* (glob)
+  $ sed 's/mlx5_0/mlx5/' one-hca.log | nccltune diagnose - | sed -n 2p # all of them
+  No variable in this log explains 88.7 GB/s* (glob)
+  $ { cat table.log; echo 'DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:2006, invalid usage'; } | nccltune diagnose - | grep Why # it had worked
+  Why:   likeliest first: a communicator was used after its end or an abort; *It came after sizes that were measured* (glob)
   $ rows >rows.log; nccltune diagnose rows.log | grep 'nccltune results'
        nccltune results rows.log --nodes N --ranks N
   $ rows | sed 's/88.68/0.00/; s/88.73/0.00/' >alone.log; nccltune diagnose alone.log | grep 'nccltune results' # one GPU has no bus bandwidth
