@@ -245,6 +245,7 @@ static int apply_names(int argc, char **argv, struct request *r, struct arena *a
     struct option_group groups[] = {
         {NULL, own_options, &names}, {NULL, model_options, &names}, {NULL, job_options, &names}, {0}};
     option_parse(groups, argc, argv, a, NULL, NULL);
+    r->job.framework = names.job.framework;
     if (names.launch && read_launch(names.launch, names.model != NULL || names.job.model.layers, r, a, e))
         return e->code;
     const struct language_model *known = names.model ? language_model_find(names.model) : NULL;

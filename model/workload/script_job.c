@@ -60,6 +60,9 @@ static const struct meaning meanings[] = {
     {IN(HF), "response_length", F(response), NUMBER},
     {IN(HF), "cutoff_len", F(prompt), NUMBER},
     {IN(HF), "max_seq_length", F(prompt), NUMBER},
+    {IN(HF) | IN(MEGATRON), "seq_len", F(prompt), NUMBER},
+    {IN(HF), "fsdp_activation_checkpointing", F(recompute), SWITCH},
+    {IN(HF), "fsdp_offload_params", F(offload_params), SWITCH},
     {IN(HF), "num_gpus_per_node", F(gpus_per_node), NUMBER},
     {IN(HF), "num_iterations", F(epochs), NUMBER},
     {IN(HF), "vllm_tensor_parallel_size", F(rollout_tp), NUMBER},
@@ -236,11 +239,15 @@ static const struct {
     {HF, "rlhf_type"},
     {HF, "train_type"},
     {HF, "tuner_type"},
-    {MEGATRON, "micro_batch_size"},
     {MEGATRON, "num_layers"},
     {DEEPSPEED, "zero_optimization.stage"},
     {TITAN, "parallelism.data_parallel_shard_degree"},
     {TITAN, "training.seq_len"},
+    {HF, "distributed_type"}, /* accelerate config */
+    {HF, "fsdp"},
+    {MEGATRON, "tensor_model_parallel_size"},
+    {MEGATRON, "seq_length"},
+    {MEGATRON, "micro_batch_size"}, /* the last: it is others', too */
 };
 
 static int find_dialect(struct reader *r)
@@ -251,7 +258,14 @@ static int find_dialect(struct reader *r)
         return 0;
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (workload_script_find(r->s, marks[i].name)) {
+            const struct workload_setting *s = workload_script_find(r->s, marks[i].name);
             r->dialect = marks[i].dialect;
+            if (i == sizeof marks / sizeof *marks - 1 && !r->job->framework)
+                r->out->odd[r->out->nodd++] =
+                    arena_printf(r->s->arena,
+                                 "%s:%ld: read as Megatron-LM because of %s alone; --framework fsdp2, zero3 or "
+                                 "megatron of 'nccltune workload --from-launch' decides",
+                                 s->path, s->line, s->name);
             return 0;
         }
     return -1;
@@ -519,9 +533,14 @@ static void read_hugging_face(struct reader *r)
                    : is_word(type, "grpo") || (program && strstr(program, "grpo")) || j->rollout_n || estimator
                        ? WORKLOAD_GRPO
                        : WORKLOAD_TRAIN;
+    const char *distributed = take_value(r, "distributed_type");
+    long processes = to_number(take_value(r, "num_processes")), machines = j->nodes ? j->nodes : 1;
+    if (!j->gpus_per_node && processes % machines == 0)
+        j->gpus_per_node = (int)(processes / machines);
+    take_value(r, "mixed_precision");
     if (j->tp || j->pp || j->ep)
         j->framework = "megatron";
-    else if (fsdp)
+    else if (fsdp || is_word(distributed, "FSDP"))
         j->framework = is_word(take_value(r, "fsdp_version"), "2") ? "fsdp2" : "fsdp";
     else
         set_zero_stage(r, stage_of(deepspeed) ? stage_of(deepspeed) : roll_stage ? roll_stage : to_number(stage));
@@ -700,7 +719,8 @@ static const char concerns[] =
     "ep_size "
     "dp_size fsdp_size megatron_fsdp torch_fsdp prefetch";
 /* They do not: names of files, ranks that a launcher fills in, what a table's name repeats. */
-static const char besides[] = "filter_ dataset _files checkpointing_steps save_ eval_ val_ node_rank pin_memory";
+static const char besides[] =
+    "filter_ dataset _files checkpointing_steps save_ eval_ val_ node_rank pin_memory downcast";
 
 /* Whether any of `parts`, a blank between them, is in the name. */
 static int names_one(const char *name, const char *parts)

@@ -55,6 +55,23 @@ Files of other frameworks
   verl-grpo.sh: ["megatron",16,"rollout logprob reference actor forward actor backward actor optimizer weight sync"]
   $ cd ../../..
 
+What `accelerate config` writes is read; --micro-batch-size alone makes no script Megatron-LM's without a word
+
+  $ printf '%s\n' 'distributed_type: FSDP' 'fsdp_config:' '  fsdp_version: 2' '  fsdp_activation_checkpointing: true' \
+  >     'mixed_precision: bf16' 'num_machines: 4' 'num_processes: 32' >accelerate.yaml
+  $ nccltune workload --from-launch accelerate.yaml --model llama3-8b --json | jq -c '[.framework, .ranks]'
+  ["fsdp2",32]
+  $ echo 'torchrun --nnodes=4 --nproc-per-node=8 train.py --model meta-llama/Llama-3.1-8B --micro-batch-size 2' >own.sh
+  $ nccltune workload --from-launch own.sh --json | jq -r .framework
+  nccltune workload: warning launch: own.sh:1: read as Megatron-LM because of micro_batch_size alone; --framework* (glob)
+  megatron
+  $ nccltune workload --from-launch own.sh --framework fsdp2 --json | jq -r .framework
+  fsdp2
+  $ sed 's/$/ --fsdp full_shard --seq-len 8192/' own.sh >shard.sh
+  $ nccltune workload --from-launch shard.sh --json | jq -r '.framework, .notes[0]'
+  fsdp
+  4 × 8 GPUs, *, micro-batch 2 × 1 × 1 updates, 8192 + 0 tokens (glob)
+
 --merge joins captures of a job's ranks
 
   $ nccltune workload --merge fixtures/workload/rank0.json fixtures/workload/rank1.json --json |
