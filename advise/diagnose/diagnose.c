@@ -34,7 +34,10 @@ static const struct {
     {"DeepSpeed timers", diag_read_deepspeed},
     {"Megatron-LM timers", diag_read_megatron},
     {"verl console", diag_read_verl},
+    {"NeMo-RL console", diag_read_bullets},
+    {"AReaL tables", diag_read_boxes},
     {"torchtitan console", diag_read_titan},
+    {"exported tables", diag_read_csv},
     {"step lines", diag_read_step_line},
     {"records", diag_read_record},
     {"sums of kernels", diag_read_table},
@@ -137,10 +140,10 @@ static void read_lines(struct diagnosis *d, struct diag_input *in)
     size_t bytes;
     if (!line || !next)
         abort();
-    d->clock_s = d->progress_s = -1;
+    d->clock_s = d->progress_s = d->console_step = -1;
     d->file_rank = diag_rank_of_name(in->path);
     d->titan = (struct diag_titan){0, -1};
-    d->in_record = 0;
+    d->csv.columns = d->in_record = d->in_bullets = 0;
     for (int more = diag_read_line(in, next, &bytes); more;) {
         char *this = next;
         next = line;

@@ -134,6 +134,9 @@ enum diag_format {
     DIAG_TRACE,
     DIAG_TABLE,
     DIAG_BAR,
+    DIAG_BULLETS,
+    DIAG_BOXES,
+    DIAG_CSV,
     DIAG_TITAN,
     DIAG_FORMATS,
 };
@@ -318,6 +321,13 @@ struct diag_rank_timer {
     double low, high;
 };
 
+/* Columns of an exported table: the timer of each, "" others. */
+#define DIAG_COLUMNS 64
+struct diag_csv {
+    int columns, step;
+    char keys[DIAG_COLUMNS][DIAG_NAME];
+};
+
 /* torchtitan's last line: its steps' times are those between lines. */
 struct diag_titan {
     long step;
@@ -435,7 +445,10 @@ struct diagnosis {
     char record[16 << 10];       /* of several lines, being read */
     size_t record_bytes;
     int in_record;
+    struct diag_csv csv;
     struct diag_titan titan;
+    int in_bullets;     /* within NeMo-RL's list of timers */
+    long console_step;  /* the step that a console last named, -1 */
     int megatron_block; /* inside a block of timers */
     struct diag_rank_timer rank_timer;
     int slow_votes[DIAG_VOTES]; /* how often each rank was the slowest */
@@ -500,6 +513,9 @@ int diag_read_record(struct diagnosis *d, const char *line);
 int diag_read_table(struct diagnosis *d, const char *line);
 int diag_read_settings(struct diagnosis *d, const char *line);
 void diag_read_shape(struct diagnosis *d, const char *line);
+int diag_read_bullets(struct diagnosis *d, const char *line);
+int diag_read_boxes(struct diagnosis *d, const char *line);
+int diag_read_csv(struct diagnosis *d, const char *line);
 int diag_read_titan(struct diagnosis *d, const char *line);
 int diag_read_dcgm(struct diagnosis *d, const char *line);
 int diag_read_variables(struct diagnosis *d, const char *line);

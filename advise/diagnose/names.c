@@ -78,8 +78,11 @@ int diag_fold_file(const char *name, char folded[DIAG_FOLDED])
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
 static const char *const format_names[DIAG_FORMATS] = {
-    "verl console",          "step lines",    "records",         "Megatron-LM timers", "DeepSpeed timers",
-    "DeepSpeed micro-steps", "PyTorch trace", "sums of kernels", "progress bar",       "torchtitan console",
+    "verl console",       "step lines",       "records",
+    "Megatron-LM timers", "DeepSpeed timers", "DeepSpeed micro-steps",
+    "PyTorch trace",      "sums of kernels",  "progress bar",
+    "NeMo-RL console",    "AReaL tables",     "exported tables",
+    "torchtitan console",
 };
 
 static const char *const kind_names[DIAG_KIND_COUNT] = {

@@ -24,8 +24,8 @@
 #define AT_MOST 0.90
 
 /* Parts of a rollout that tensor parallelism may take: over NVLink, over PCIe without custom all-reduce, and where no
- * log says how many GPUs an engine has: more of verl's, whose default is two, than of TRL's, Swift's, OpenRLHF's
- * and slime's, whose default is one. Assumed, on the large side. */
+ * log says how many GPUs an engine has: more of verl's, whose default is two, than of TRL's, Swift's, OpenRLHF's,
+ * slime's and NeMo-RL's, whose default is one. Assumed, on the large side. */
 #define ROLLOUT_NVLINK  0.20
 #define ROLLOUT_PCIE    0.60
 #define ROLLOUT_UNKNOWN 0.08
@@ -135,7 +135,7 @@ static double rollout_part(const struct diag_shape *x, enum diag_format f)
 {
     if (x->rollout_tp || x->is_slow_link)
         return x->rollout_tp == 1 ? 0 : x->is_slow_link ? ROLLOUT_PCIE : ROLLOUT_NVLINK;
-    return f == DIAG_JSONL ? ROLLOUT_ONE : ROLLOUT_UNKNOWN;
+    return f == DIAG_JSONL || f == DIAG_BULLETS ? ROLLOUT_ONE : ROLLOUT_UNKNOWN;
 }
 
 /* What waits for a rollout waits for other GPUs: their tensor parallelism counts where a log speaks of it. */
