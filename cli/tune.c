@@ -53,7 +53,7 @@ static const struct option_spec profile_options[] = {
     {0, "plan", NULL, "show what would be measured, on which nodes, for how long, and end", option_flag,
      offsetof(struct tune, plan)},
     {'j', "json", NULL, "print the result, or the plan, as JSON", option_flag, offsetof(struct tune, json)},
-    {'v', "verbose", NULL, "print every point and every decision, not only what changes", option_flag,
+    {'v', "verbose", NULL, "also print how the measurement proceeds, every point and every decision", option_flag,
      offsetof(struct tune, verbose)},
     {'q', "quiet", NULL, "print warnings and the result only", option_flag, offsetof(struct tune, quiet)},
     {0},
@@ -172,7 +172,7 @@ static int survey(struct tune *t, struct tune_part *p, struct err *e)
     int rc = p->because ? keep_budget(t, p, e) : 0;
     const double least_s = p->bench.budget_s * SURVEY_PART;
     setup.topology = p->topology;
-    setup.log = &t->log;
+    setup.log = &t->detail;
     for (const struct bench_engine *const *engine = bench_engines; *engine && !rc; engine++) {
         int made = 0;
         const struct bench_document_ops *documents = (*engine)->documents;
@@ -234,7 +234,7 @@ static int measure_nodes(struct tune *t, struct tune_part *p, struct bench_summa
     for (;;) {
         double began_s = progress_now_s();
         progress_start(&t->progress, t->quiet ? NULL : stderr);
-        int rc = bench_run(&p->bench, p->topology, &t->log, t->stop, summary, measured, e);
+        int rc = bench_run(&p->bench, p->topology, &t->detail, t->stop, summary, measured, e);
         progress_clear(&t->progress);
         double took_s = progress_now_s() - began_s;
         if (rc != ERR_FAILED || *t->stop || !drop_lost_nodes(t, p, took_s))
@@ -536,6 +536,8 @@ int tune_main(int argc, char **argv)
     if (rc < 0) {
         t.log = cli_log(TUNE_COMMAND, t.quiet);
         t.log.progress = &t.progress;
+        t.detail = t.log;
+        t.detail.quiet = t.quiet || !t.verbose;
         rc = tune_profile(&t, &e);
         if (rc && rc != CLI_INTERRUPTED && !(t.lacks && rc == ERR_LACKS))
             cli_fail(TUNE_COMMAND, &e);

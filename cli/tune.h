@@ -33,6 +33,7 @@ struct tune {
     struct cli_machine machine; /* a described one, or a topology.json of the nodes */
     struct cli_releases releases;
     struct log log;
+    struct log detail; /* the same, quiet without --verbose */
     struct progress progress;
     struct agents agents; /* of all nodes, unless this is the only one */
     volatile sig_atomic_t *stop;

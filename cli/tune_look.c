@@ -68,10 +68,10 @@ static int find_nodes(struct tune *t, struct cli_nodes *nodes, struct err *e)
     if (rc || t->machine.topology)
         return rc ? rc : take_file(t, nodes, e);
     if (nodes->here)
-        log_info(&t->log, "probing this machine");
+        log_info(&t->detail, "probing this machine");
     else
         log_info(&t->log, "probing %d nodes", nodes->n);
-    t->all = cli_nodes_probe(&t->agents, &t->bench.setup, nodes, &t->log, t->stop, t->arena, e);
+    t->all = cli_nodes_probe(&t->agents, &t->bench.setup, nodes, &t->detail, t->stop, t->arena, e);
     return !t->all ? e->code : nodes->here && !nodes->names ? check_login_node(t, e) : 0;
 }
 

@@ -58,26 +58,17 @@ static int used_at(const struct bench_point *p, const void *decisions)
     return p->untouched;
 }
 
-/* Print the default against what is used: with --verbose at all points, else where the two differ. */
-static void print_points(const struct tune_result *t, struct arena *a)
+/* Print the default against what is used, at all points. */
+static void print_points(const struct tune_result *t)
 {
     const struct env_decisions *d = t->profile->decisions;
-    if (!t->points)
-        return;
-    /* Predictions that stand in comments are used by nobody. */
-    bench_used_fn *used = d->predicted || !env_shape_with(d, BENCH_PREDICTED) ? used_at : NULL;
-    struct bench_points shown = {.items = arena_alloc(a, ((size_t)t->points->count + 1) * sizeof *shown.items),
-                                 .confidence = t->points->confidence};
-    for (int i = 0; i < t->points->count; i++) {
-        const struct bench_point *p = &t->points->items[i];
-        if (t->verbose || used_at(p, d) != p->untouched)
-            shown.items[shown.count++] = *p;
-    }
-    if (shown.count && env_shape_with(d, BENCH_PREDICTED))
+    int predicted = env_shape_with(d, BENCH_PREDICTED) != NULL;
+    if (t->points && t->points->count && predicted)
         printf("PREDICTED%s%s, nothing was measured; intervals have 90 %%\n\n", t->machine ? " for " : "",
                t->machine ? t->machine : "");
-    if (shown.count)
-        bench_points_print(&shown, used, d, stdout);
+    /* Predictions that stand in comments are used by nobody. */
+    if (t->points && t->points->count)
+        bench_points_print(t->points, d->predicted || !predicted ? used_at : NULL, d, stdout);
 }
 
 int tune_report_changes(const struct env_decisions *d)
@@ -94,17 +85,6 @@ int tune_report_changes(const struct env_decisions *d)
     return 0;
 }
 
-static const char *standing_of_predictions(const struct env_decisions *d)
-{
-    if (!tune_report_changes(d))
-        return d->predicted ? "Predicted, not measured: nothing that --predicted may set clears the margin, so the "
-                              "defaults stay."
-                            : "Predicted, not measured: every interval contains 1.0x, so the defaults stay.";
-    return d->predicted
-               ? "Predicted, not measured: --predicted sets only kinds of predictions that measurements have proven."
-               : "Predicted, not measured: written as comments.";
-}
-
 /* The headline: what was measured of the finished profile. */
 static void print_delivered(const struct verify_delivery *d, struct arena *a)
 {
@@ -114,7 +94,7 @@ static void print_delivered(const struct verify_delivery *d, struct arena *a)
             bench_gain_text(a, d->gain), d->points, d->points == 1 ? "" : "s", d->gain.n,
             verify_verdict_name(d->verdict));
     for (int i = 0; d && i < d->nlost; i++)
-        printf("%s  %s\n", i ? "" : "Left out, because they were slower in starts of their own:\n", d->lost[i]);
+        printf("Left out, because it was slower in starts of its own: %s\n", d->lost[i]);
 }
 
 /* "48 points (4 collectives, 8 B to 16 MiB)" */
@@ -153,58 +133,39 @@ static int is_untested(const struct bench_point *p)
     return bench_few(&near);
 }
 
-static void print_nothing_proven(const struct bench_points *points, struct arena *a)
+/* Print the worst of what disturbed the measurement in a sentence, and the ids of the other warnings. Of equals the
+ * last: it is about gains, the first about the machine. */
+static void print_caution(const struct findings *noise, struct arena *a)
 {
-    int few = 0;
-    for (int i = 0; points && i < points->count; i++)
-        few += is_untested(&points->items[i]);
-    printf("Nothing is proven to be faster than the default here: tested at %s%s%s.\n",
-           points && few ? arena_printf(a, "%d of ", points->count - few) : "",
-           points ? points_text(points, a) : "all measured sizes",
-           few ? arena_printf(a, "; %d had too few samples to say", few) : "");
-}
-
-/* Print a line for each launch and each range of sizes that is faster than its default. */
-static void print_gains(const struct env_decisions *d, struct arena *a)
-{
-    for (int i = 0; i < d->nshapes; i++) {
-        const struct env_shape *s = &d->shapes[i];
-        if (s->chosen > 0)
-            printf("  %s on %s: %s\n", s->launches[s->chosen].knobs.label, env_shape_text(a, s),
-                   env_gain_text(a, s->launches[s->chosen].gain));
-        for (int c = 0; c < s->ncolls; c++)
-            for (int r = 0; r < s->colls[c].nranges; r++) {
-                const struct env_range *range = &s->colls[c].ranges[r];
-                if (strcmp(range->call.label, BENCH_DEFAULT) != 0 && range->npoints)
-                    printf("  %s\n",
-                           env_gain_sentence(a, s, s->colls[c].coll, range->points, range->points + range->npoints - 1,
-                                             env_gain_text(a, range->gain), range->call.label));
-            }
-    }
+    const struct finding *worst = NULL;
+    const char *also = "";
+    for (int i = 0; i < noise->n; i++)
+        if (noise->list[i].severity > FINDING_NOTE && (!worst || noise->list[i].severity >= worst->severity))
+            worst = &noise->list[i];
+    for (int i = 0; i < noise->n; i++)
+        if (noise->list[i].severity > FINDING_NOTE && &noise->list[i] != worst && !strstr(also, noise->list[i].id))
+            also = arena_printf(a, "%s%s %s", also, *also ? "," : "; also:", noise->list[i].id);
+    if (worst)
+        printf("Caution: %s.\n", err_mask_controls(arena_printf(a, "%s%s", finding_sentence(worst, a), also)));
 }
 
 /* Print what came of it, with its caveats. */
 static void print_verdict(const struct tune_result *t, struct arena *a)
 {
     const struct env_decisions *d = t->profile->decisions;
-    int predicted = env_shape_with(d, BENCH_PREDICTED) != NULL;
-    putchar('\n');
-    print_delivered(t->delivered, a);
-    if (!d->nshapes)
-        puts("No collective was measured: the profile holds what topology and fabric alone justify.");
-    else if (predicted)
-        puts(standing_of_predictions(d));
-    else if (tune_report_changes(d)) {
-        printf("Faster than the default:\n");
-        print_gains(d, a);
-        puts("Everything else stays at its default.");
-    } else
-        print_nothing_proven(t->points, a);
+    int few = 0;
     for (const struct bench_engine *const *e = bench_engines; *e; e++)
         if ((*e)->report && env_shape_with(d, (*e)->evidence))
             puts((*e)->report);
-    if (t->noise)
+    print_delivered(t->delivered, a);
+    for (int i = 0; t->points && i < t->points->count && !tune_report_changes(d); i++)
+        few += is_untested(&t->points->items[i]);
+    printf("%s%s\n", env_report_verdict(t->profile, a),
+           few ? arena_printf(a, " %d of %d points had too few samples to say.", few, t->points->count) : "");
+    if (t->noise && t->verbose)
         noise_print(t->noise, stdout);
+    else if (t->noise)
+        print_caution(t->noise, a);
 }
 
 /* ---- what to do with it ---- */
@@ -215,13 +176,24 @@ static void print_machine(const struct env_profile *p, struct arena *a)
     struct topology *t = topo_load(arena_printf(a, "%s/topology.json", p->dir), NULL);
     int n;
     if (t && t->nclasses)
-        printf("\nMachine: %s (%d node%s): %d GPUs, %d RDMA ports and %d network interfaces%s\n",
+        printf("Machine: %s (%d node%s): %d GPUs, %d RDMA ports and %d network interfaces%s\n",
                topo_hosts(t, -1, -1, a, &n), t->nhosts, t->nhosts == 1 ? "" : "s", t->classes[0].ngpus,
                t->classes[0].nports, t->classes[0].nnetdevs,
                t->nclasses > 1 ? " in the first class; classes differ"
                : t->nhosts > 1 ? " in each"
                                : "");
     topo_free(t);
+}
+
+static void print_measured(const struct tune_result *t, struct arena *a)
+{
+    const struct env_decisions *d = t->profile->decisions;
+    const char *what = env_shape_with(d, BENCH_PREDICTED) ? "Predicted" : "Measured";
+    if (t->points && t->points->count && d->nshapes)
+        printf("%s: %s with %s on %s%s\n", what, points_text(t->points, a),
+               err_mask_controls(arena_strdup(a, d->shapes->library)), env_shape_text(a, d->shapes),
+               d->nshapes > 1 ? arena_printf(a, " and %d other shape%s", d->nshapes - 1, d->nshapes > 2 ? "s" : "")
+                              : "");
 }
 
 static void print_lines(const char *const *lines)
@@ -232,25 +204,10 @@ static void print_lines(const char *const *lines)
         printf("  %s\n", *lines);
 }
 
-struct next {
-    const char *command, *why;
-};
-
-static void print_next(const struct env_profile *p, int changes_jobs, struct arena *a)
+static void print_next(const struct env_profile *p, struct arena *a)
 {
-    const struct env_decisions *d = p->decisions;
-    const char *self = tune_typed_self(a), *dir = typed(a, p->dir);
-    struct next rows[4];
-    int n = 0, width = 0;
-    rows[n++] = (struct next){arena_printf(a, "%s explain %s", self, dir), "what was decided, and why"};
-    if (changes_jobs && d->nshapes && !env_shape_with(d, BENCH_PREDICTED))
-        rows[n++] = (struct next){arena_printf(a, "%s verify %s", self, dir), "measure it against the baseline again"};
-    if (changes_jobs && !env_shape_with(d, BENCH_ON_HOST))
-        rows[n++] = (struct next){arena_printf(a, "%s install-profile %s", self, dir),
-                                  "deploy it to jobs; --uninstall removes it"};
-    if (!env_shape_with(d, BENCH_ON_GPUS))
-        rows[n++] = (struct next){arena_printf(a, "%s tune --hosts 'node[1-4]' -o /shared/profile", self),
-                                  "measure nodes with GPUs, from here or in a job"};
+    struct env_next rows[ENV_NEXT];
+    int width = 0, n = env_report_next(p, tune_typed_self(a), typed(a, p->dir), rows, a);
     for (int i = 0; i < n; i++)
         width = (int)strlen(rows[i].command) > width ? (int)strlen(rows[i].command) : width;
     puts("\nNext:");
@@ -290,15 +247,17 @@ static int print(const struct tune_result *t, const struct step_estimate *step, 
     if (t->json)
         return print_json(t, step, a, e);
     const struct env_profile *p = t->profile;
-    const char **lines = env_report_lines(p, a);
-    print_points(t, a);
-    if (t->verbose || tune_report_changes(p->decisions))
+    if (t->verbose) {
+        print_points(t);
         env_print_decisions(p->decisions, stdout);
+        putchar('\n');
+    }
     print_machine(p, a);
+    print_measured(t, a);
     print_verdict(t, a);
-    printf("\nProfile: %s (hash %.16s); report: %s/" ENV_REPORT "\n", p->dir, p->manifest.hash, typed(a, p->dir));
-    print_lines(lines);
-    print_next(p, *lines != NULL, a);
+    printf("Profile: %s (hash %.16s); report: %s/" ENV_REPORT "\n", p->dir, p->manifest.hash, typed(a, p->dir));
+    print_lines(env_report_lines(p, a));
+    print_next(p, a);
     if (step) {
         putchar('\n');
         env_step_print_line(step, stdout);

@@ -1,6 +1,7 @@
 /* A bar on a terminal, plain lines elsewhere. */
 #include "core/progress.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -9,7 +10,6 @@
 #include "core/units.h"
 
 #define TERMINAL_PERIOD_S 0.1
-#define PLAIN_PERIOD_S    10.0
 
 double progress_now_s(void)
 {
@@ -46,8 +46,9 @@ void progress_update(struct progress *p, double fraction, double left_s, const c
     if (!p || !p->out)
         return;
     double now = progress_now_s();
-    if (now - (p->drawn_s > 0 ? p->drawn_s : p->started_s - PLAIN_PERIOD_S) <
-        (p->terminal ? TERMINAL_PERIOD_S : PLAIN_PERIOD_S))
+    /* Elsewhere four lines, and more only of what takes longer than 20 minutes. */
+    double period_s = p->terminal ? TERMINAL_PERIOD_S : fmin(fmax((now - p->started_s + left_s) / 4, 10), 300);
+    if (p->drawn_s > 0 && now - p->drawn_s < period_s)
         return;
     p->drawn_s = now;
     fraction = fraction < 0 ? 0 : fraction > 1 ? 1 : fraction;

@@ -121,8 +121,7 @@ static void put_cautions(struct report *r, FILE *out)
     }
 }
 
-/* What came of it in one or two sentences, and what limits that. */
-static void put_verdict(struct report *r, const struct gained *all, int n, FILE *out)
+static const char *verdict_text(struct report *r, const struct gained *all, int n)
 {
     const struct env_shape *launch = best_launch(r->d);
     const char *text = "";
@@ -131,7 +130,9 @@ static void put_verdict(struct report *r, const struct gained *all, int n, FILE 
     if (!r->d->nshapes)
         text = "No collective was measured: the profile holds what topology and fabric alone justify.";
     else if (!launch && !n)
-        text = arena_printf(r->a, "%sNothing is proven to be faster than the baseline.", text);
+        text = arena_printf(r->a, "%s%s", text,
+                            *text ? "No predicted gain is clear of 1.0x, so the defaults stay."
+                                  : "Nothing is proven to be faster than the baseline here.");
     const struct env_shape *whole = launch ? launch : n ? all[0].shape : NULL;
     if (whole && whole->total_gain.n)
         text = arena_printf(r->a, "%sAltogether %s over the baseline on %s. ", text,
@@ -142,20 +143,34 @@ static void put_verdict(struct report *r, const struct gained *all, int n, FILE 
                             env_gain_text(r->a, launch->launches[launch->chosen].gain));
     if (n) {
         const struct env_range *best = all[0].range;
-        text = arena_printf(r->a, "%sThe largest gain of a call%s: %s.", text, launch ? ", on top of that" : "",
+        text = arena_printf(r->a, "%sThe largest gain of a call%s: %s. ", text, launch ? ", on top of that" : "",
                             env_gain_sentence(r->a, all[0].shape, all[0].coll->coll, best->points,
                                               best->points + best->npoints - 1, env_gain_text(r->a, best->gain),
                                               best->call.label));
         if (n > 1)
-            text = arena_printf(r->a, "%s %d other size range%s faster calls, too.", text, n - 1,
+            text = arena_printf(r->a, "%s%d other size range%s faster calls, too. ", text, n - 1,
                                 n > 2 ? "s have" : " has");
     }
     if (launch || n)
-        text = arena_printf(r->a, "%s %s", text,
+        text = arena_printf(r->a, "%s%s", text,
                             env_shape_with(r->d, BENCH_PREDICTED) && !r->d->predicted
                                 ? "Predictions are written as comments: the defaults stay."
                                 : "Everything else stays at its default.");
-    page_put(out, "p class=\"verdict\"", text);
+    return text;
+}
+
+const char *env_report_verdict(const struct env_profile *p, struct arena *a)
+{
+    struct report r = {.p = p, .d = p->decisions, .a = a};
+    int n;
+    const struct gained *all = gains_of(&r, &n);
+    return verdict_text(&r, all, n);
+}
+
+/* What came of it, and what limits that. */
+static void put_verdict(struct report *r, const struct gained *all, int n, FILE *out)
+{
+    page_put(out, "p class=\"verdict\"", verdict_text(r, all, n));
     for (const struct bench_engine *const *e = bench_engines; *e; e++)
         if ((*e)->report && env_shape_with(r->d, (*e)->evidence))
             page_put(out, "p", (*e)->report);
@@ -164,19 +179,41 @@ static void put_verdict(struct report *r, const struct gained *all, int n, FILE 
         page_put(out, "p", arena_printf(r->a, "Note: %s.", r->d->today));
 }
 
-/* Beside the plots, where a first screen has room: commands that do something with this profile. */
-static void put_next(struct report *r, int changes, FILE *out)
+int env_report_next(const struct env_profile *p, const char *self, const char *dir, struct env_next *rows,
+                    struct arena *a)
 {
-    const char *profile = env_shell_word(r->a, r->p->dir);
-    const char *text = arena_printf(r->a, "# each setting and rule, with its evidence\nnccltune explain %s", profile);
-    if (changes && !env_shape_with(r->d, BENCH_PREDICTED))
-        text = arena_printf(r->a, "%s\n# measure it against the baseline again\nnccltune verify %s", text, profile);
-    if (!env_shape_with(r->d, BENCH_ON_HOST) && ((changes && !env_shape_with(r->d, BENCH_PREDICTED)) || r->fabric))
-        text = arena_printf(r->a, "%s\n# deploy it to jobs; undo: --previous, --uninstall\nnccltune install-profile %s",
-                            text, profile);
-    if (!env_shape_with(r->d, BENCH_ON_GPUS))
-        text = arena_printf(r->a, "%s\n# measure nodes with GPUs\nnccltune tune --hosts 'node[1-4]' -o /shared/profile",
-                            text);
+    const struct env_decisions *d = p->decisions;
+    const int predicted = env_shape_with(d, BENCH_PREDICTED) != NULL, gpus = env_shape_with(d, BENCH_ON_GPUS) != NULL;
+    const int changes = *env_report_lines(p, a) != NULL;
+    int n = 0;
+    rows[n++] = (struct env_next){arena_printf(a, "%s explain %s", self, dir), "what was decided, and why"};
+    if (changes && d->nshapes && !predicted)
+        rows[n++] =
+            (struct env_next){arena_printf(a, "%s verify %s", self, dir), "measure it against the baseline again"};
+    if (changes && !env_shape_with(d, BENCH_ON_HOST))
+        rows[n++] = (struct env_next){arena_printf(a, "%s install-profile %s", self, dir),
+                                      "deploy it to jobs; --uninstall removes it"};
+    if (!gpus && n < ENV_NEXT)
+        rows[n++] = (struct env_next){arena_printf(a, "%s tune --hosts 'node[1-4]' -o /shared/profile", self),
+                                      "measure nodes with GPUs, from here or in a job"};
+    if (gpus && !changes)
+        rows[n++] = (struct env_next){arena_printf(a, "%s tune --force --budget 1h -o %s", self, dir),
+                                      "measure longer, which proves smaller gains"};
+    if (n < ENV_NEXT)
+        rows[n++] = (struct env_next){gpus ? arena_printf(a, "%s whatif --topology %s/topology.json", self, dir)
+                                           : arena_printf(a, "%s whatif --machine dgx-h100", self),
+                                      "predict other settings and more nodes"};
+    return n;
+}
+
+/* Beside the plots, where a first screen has room. */
+static void put_next(struct report *r, FILE *out)
+{
+    struct env_next rows[ENV_NEXT];
+    const char *text = "";
+    int n = env_report_next(r->p, "nccltune", env_shell_word(r->a, r->p->dir), rows, r->a);
+    for (int i = 0; i < n; i++)
+        text = arena_printf(r->a, "%s%s# %s\n%s", text, i ? "\n" : "", rows[i].why, rows[i].command);
     fputs("<div>\n", out);
     page_put(out, "h3", "Next");
     page_put(out, "pre", text);
@@ -212,7 +249,7 @@ static void put_gains(struct report *r, const struct gained *all, int n, FILE *o
             drawn++;
         }
     }
-    put_next(r, n || launch, out);
+    put_next(r, out);
     fputs("</div>\n", out);
     if (!n)
         return;

@@ -227,13 +227,13 @@ tune's report counts as tested what had samples enough to decide
   $ nccltune explain few allreduce 1M | grep -o 'not proven.*'
   not proven: 1 run of ring/ll128 at 1 MiB, at least 5 are needed: run it and the baseline 4 more times, in turn
   $ nccltune tune -q --resume -o few | grep '^Nothing'
-  Nothing is proven to be faster than the default here: tested at 1 of 3 points (1 collective, 64 KiB to 16 MiB); 2 had too few samples to say.
+  Nothing is proven to be faster than the baseline here. 2 of 3 points had too few samples to say.
   $ jq -c 'select(.round == null or .round == 1)' results.jsonl >one.jsonl
   $ nccltune generate -q -t topology.json --results one.jsonl -o one
   $ nccltune explain one allreduce 1M | grep -o 'not proven.*'
   not proven: 1 run of ring/ll128 at 16 MiB, at least 5 are needed: run it and the baseline 4 more times, in turn
   $ nccltune tune -q --resume -o one | grep '^Nothing'
-  Nothing is proven to be faster than the default here: tested at 0 of 3 points (1 collective, 64 KiB to 16 MiB); 3 had too few samples to say.
+  Nothing is proven to be faster than the baseline here. 3 of 3 points had too few samples to say.
 
 report: one page that loads nothing
 

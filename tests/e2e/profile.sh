@@ -181,17 +181,18 @@ check "but of no plugin" no_plugin "$scratch/praised"
 
 # What make run shows, with a small budget: it ends with commands that run as they stand there.
 # shellcheck disable=SC2016 # the wrapper's own
-printf '#!/bin/sh\n[ "$1" != tune ] || set -- "$@" --budget 3s --max-bytes 4K\nexec "%s" "$@"\n' "$bin" >"$scratch/nccltune"
+printf '#!/bin/sh\n[ "$1" != tune ] || set -- "$@" --budget 5s --max-bytes 4K\nexec "%s" "$@"\n' "$bin" >"$scratch/nccltune"
 chmod +x "$scratch/nccltune"
 run() { tools/run "$scratch/nccltune" "$scratch/run" >"$scratch/run.txt" 2>&1; }
 check "make run" run
 check "finds something true: two of eight HCAs" grep -q 'costs up to 2.6x' "$scratch/run.txt"
 check "says what the machine is" grep -q "^Machine: .* (1 node): 0 GPUs" "$scratch/run.txt"
-check "its answer fits a screen" test "$(sed -n '/^Open MPI/,$p' "$scratch/run.txt" | wc -l)" -le 45
+check "all of it but progress fits a screen" test "$(grep -vc "^nccltune tune: \|% done" "$scratch/run.txt")" -le 28
+check "says what was measured" grep -q '^Measured: .* with Open MPI .* on 1 node' "$scratch/run.txt"
+check "names three commands" test "$(sed '1,/^Next:/d' "$scratch/run.txt" | wc -l)" = 3
 next=$(sed -nE 's/^ +([^ ]*nccltune explain [^ ]*)  +.*/\1/p' "$scratch/run.txt")
 check "the first command explains it" says "  written" bash -c "$next"
-check "the last one is for a cluster" grep -q "nccltune tune --hosts 'node\[1-4\]' -o /shared/profile  " "$scratch/run.txt"
-check "the manual page is there" test -s "$(sed -n 's/.*man -l //p' "$scratch/run.txt" | sed "s|$scratch|build|")"
+check "another is for a cluster" grep -q "nccltune tune --hosts 'node\[1-4\]' -o /shared/profile  " "$scratch/run.txt"
 
 open_end() { # without a budget: one time, and that it may be longer; ^C says how to go on
     "$bin" tune -o "$scratch/open" 2>"$scratch/open.txt" &
@@ -222,7 +223,7 @@ begun=$scratch/begun
 mkdir "$scratch/temporary"
 # A shell makes background jobs ignore SIGINT; python gives it back.
 TMPDIR=$scratch/temporary python3 -c 'import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])' \
-    "$bin" tune --budget 30s --collectives allreduce --max-bytes 16M -o "$begun" >"$scratch/begun.log" 2>&1 &
+    "$bin" tune --budget 14s --collectives allreduce --max-bytes 16M -o "$begun" >"$scratch/begun.log" 2>&1 &
 pid=$!
 for _ in $(seq 300); do
     [ "$(wc -l 2>/dev/null <"$begun/results.jsonl" || echo 0)" -gt 10 ] && break
@@ -241,11 +242,11 @@ check "and tells how to go on, with what is left of its budget" grep -Eq 'interr
 # shellcheck disable=SC2016 # what is printed
 again=$(sed -n 's/.*interrupted; `\(.*\)` goes on.*/\1/p' "$scratch/begun.log")
 resume() { timeout 120 sh -c "$again $*" >"$scratch/resumed.log" 2>&1; }
-planned() { sh -c "$again --plan --json" | jq -e '.profiles[0].plan.time[0].time_s < 30'; }
+planned() { sh -c "$again --plan --json" | jq -e '.profiles[0].plan.time[0].time_s < 14'; }
 check "so does its plan" planned
 check "the line that was printed finishes it" status 0 resume
 check "at the points that were asked for" test "$(jq -r '.collective // empty' "$begun/results.jsonl" | sort -u)" = allreduce
-check "in what is left of its budget" grep -q "are left of this run's budget" "$scratch/resumed.log"
+check "in what is left of its budget" grep -Eq "for at most ([0-9]|1[0-3])(\.[0-9]+)? s with" "$scratch/resumed.log"
 check "and of no other time is spoken" test -z "$(grep 'for at least' "$scratch/resumed.log")"
 check "what was measured before is kept" cmp -n "$(stat -c %s "$scratch/before.jsonl")" "$scratch/before.jsonl" "$begun/results.jsonl"
 check "and the profile is whole" status 0 "$bin" explain "$begun"
