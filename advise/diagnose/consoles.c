@@ -266,6 +266,53 @@ static long number_behind(const char *line, const char *key)
     return p ? strtol(p + strlen(key), NULL, 10) : -1;
 }
 
+/* "[PG ID 14 PG GUID 311(EXPERT_GROUP) Rank 4]", in older releases "[PG 3 Rank 4]": the group's key and name. */
+static void read_group(const char *line, struct diag_timeout *t)
+{
+    const char *pg = strstr(line, "[PG "), *guid = pg ? strstr(pg, "PG GUID ") : NULL;
+    if (!pg)
+        return;
+    pg = guid ? guid + 8 : pg + 4;
+    const char *name = pg + strcspn(pg, "( ]");
+    snprintf(t->group, sizeof t->group, "%.*s", (int)(name - pg), pg);
+    if (*name == '(')
+        snprintf(t->name, sizeof t->name, "%.*s", (int)strcspn(name + 1, ")]"), name + 1);
+}
+
+/* The same text comes up to three times: the error, which does not name the group, the end of the watchdog, which does
+ * not name the collective, what() of the exception. */
+static int is_same_timeout(const struct diag_timeout *a, const struct diag_timeout *b)
+{
+    if (a->seq != b->seq || (*a->group && *b->group && strcmp(a->group, b->group) != 0))
+        return 0;
+    return a->global >= 0 && b->global >= 0 ? a->global == b->global : a->member == b->member;
+}
+
+static void note_timeout(struct diagnosis *d, const struct diag_timeout *t)
+{
+    struct diag_watchdog *w = &d->watchdog;
+    int i = w->n - 1;
+    while (i >= 0 && !is_same_timeout(&w->of[i], t))
+        i--;
+    if (i < 0 && w->n < DIAG_RANKS) {
+        w->of = arena_grow(d->arena, w->of, (size_t)w->n, sizeof *w->of);
+        w->of[w->n] = *t;
+        diag_here(d, w->of[w->n++].place);
+    } else if (i >= 0) {
+        struct diag_timeout *known = &w->of[i];
+        if (!*known->group && *t->group) {
+            known->member = t->member;
+            memcpy(known->group, t->group, sizeof t->group);
+            memcpy(known->name, t->name, sizeof t->name);
+        }
+        if (!*known->op) {
+            memcpy(known->op, t->op, sizeof t->op);
+            known->elements = t->elements;
+            known->waited_ms = t->waited_ms;
+        }
+    }
+}
+
 /* "[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5, OpType=ALLREDUCE, NumelIn=1, ...) ran for
  * 600014 milliseconds", or of a rank that lost that line "[... Rank 3] failure detected by watchdog at work sequence
  * id: 5 PG status: last enqueued work: 7, last completed work: 4", in older releases "Timeout at NCCL work: 5". */
@@ -275,47 +322,20 @@ int diag_read_watchdog(struct diagnosis *d, const char *line)
                                          "detected by watchdog at work: ", "Timeout at NCCL work: "};
     const char *at = strstr(line, "Watchdog caught collective operation timeout"),
                *op = at ? strstr(at, "OpType=") : NULL;
-    static const char unnamed[] = "collective";
-    struct diag_watchdog *w = &d->watchdog;
-    char name[sizeof w->op];
-    long seq = op ? number_behind(at, "SeqNum=") : -1, rank = number_behind(line, "[Rank ");
-    for (size_t i = 0; !op && seq < 0 && i < sizeof status / sizeof *status; i++)
-        seq = number_behind(line, status[i]);
-    if (!op && seq < 0)
+    struct diag_timeout t = {.global = d->who.rank, .elements = -1, .waited_ms = -1};
+    t.seq = op ? number_behind(at, "SeqNum=") : -1;
+    for (size_t i = 0; !op && t.seq < 0 && i < sizeof status / sizeof *status; i++)
+        t.seq = number_behind(line, status[i]);
+    if (!op && t.seq < 0)
         return 0;
-    if (op)
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(op + 7, ",) "), op + 7);
-    else
-        snprintf(name, sizeof name, "%s", *w->op ? w->op : unnamed);
-    rank = rank < 0 ? number_behind(line, " Rank ") : rank;
-    rank = rank < 0 ? d->who.rank : rank;
-    /* The same text comes up to three times: the error, the end of the watchdog, what() of the exception. */
-    int again = rank >= 0 && rank < DIAG_RANKS && (w->timed_out[rank / 8] & 1u << rank % 8);
-    if (!again && !w->ranks++) {
-        memcpy(w->op, name, sizeof name);
-        w->low = w->high = -1;
-        w->elements = op ? number_behind(at, "NumelIn=") : -1;
-        w->waited_ms = op ? number_behind(at, "ran for ") : -1;
-        w->highest = -1;
-        diag_here(d, w->place);
+    if (op) {
+        snprintf(t.op, sizeof t.op, "%.*s", (int)strcspn(op + 7, ",) "), op + 7);
+        t.elements = number_behind(at, "NumelIn=");
+        t.waited_ms = number_behind(at, "ran for ");
     }
-    if (rank >= 0 && rank < DIAG_RANKS) {
-        w->timed_out[rank / 8] |= (unsigned char)(1u << rank % 8);
-        w->highest = rank > w->highest ? (int)rank : w->highest;
-    }
-    if (!strcmp(w->op, unnamed))
-        memcpy(w->op, name, sizeof name);
-    w->differ |= strcmp(w->op, name) != 0;
-    if (seq >= 0 && (seq < w->low || w->low < 0)) {
-        w->low = seq;
-        w->low_rank = rank;
-        memcpy(w->low_op, name, sizeof name);
-    }
-    if (seq > w->high) {
-        w->high = seq;
-        w->high_rank = rank;
-        memcpy(w->high_op, name, sizeof name);
-    }
+    read_group(line, &t);
+    t.member = (int)number_behind(line, *t.group ? " Rank " : "[Rank ");
+    note_timeout(d, &t);
     return 1;
 }
 

@@ -237,14 +237,15 @@ struct diag_progress {
 };
 
 #define DIAG_RANKS 16384
+/* A collective that a rank gave up. The text's [Rank N] is a rank of a group, "[rankN]:" before it the global one. */
+struct diag_timeout {
+    int global, member;                                  /* rank in the job, in its group; -1: unknown */
+    long seq, elements, waited_ms;                       /* -1: unknown */
+    char op[32], group[24], name[48], place[DIAG_PLACE]; /* group: "" unknown; op: "" unknown */
+};
 struct diag_watchdog {
-    int ranks, differ;        /* that timed out; whether their collectives differ */
-    long low, high;           /* sequence numbers */
-    long elements, waited_ms; /* -1: not said */
-    char op[32], low_op[32], high_op[32], place[DIAG_PLACE];
-    long low_rank, high_rank;                /* the first that stands at `low` and `high`; -1: not said */
-    int highest;                             /* rank that timed out; -1: none is named */
-    unsigned char timed_out[DIAG_RANKS / 8]; /* one bit a rank */
+    struct diag_timeout *of;
+    int n;
 };
 
 /* PyTorch's flight recorder: what one rank did in one process group. */

@@ -193,6 +193,7 @@ static int replaced_by(const struct diag_events *e, int i)
         {"nvshmem-init", "nvshmem-mlx5"},
         {"mpi-start", "tcpxo-advice"},
         {"child-failed", "job-ended"},
+        {"aborted", "watchdog"},
         {"torch-nccl-error", "torch-system-error"},
         {"torch-nccl-error", "torch-cuda-error"},
         {"torch-nccl-error", "transport-connect"},

@@ -342,55 +342,236 @@ static double bar_stands(const struct judge *j)
     return b->total && b->done < b->total ? too_long(j, b->last_s - b->at_s) : 0;
 }
 
-/* The ranks below the highest that timed out which did not: they never came, or died. */
-static const char *missing_ranks(const struct judge *j, int *n)
+/* A process group whose ranks timed out. */
+struct waiting {
+    const struct diag_timeout *low, *high,
+        *named;                  /* the first at each end; named: the first whose collective is known */
+    int ranks, nlow, differ;     /* nlow: at the lowest; differ: other collectives at one number */
+    int absent, elsewhere, size; /* that did not time out; of these, in another group; size 0: unknown */
+    char list[96];               /* of the absent ones, without those elsewhere where there are others */
+};
+
+static int is_default(const struct diag_timeout *t)
+{
+    return !*t->group || !strcmp(t->group, "0") || !strncmp(t->name, "default", 7);
+}
+
+/* Groups that are not named are told apart by nothing. */
+static int is_group(const struct diag_timeout *t, const struct diag_timeout *of)
+{
+    return !strcmp(t->group, of->group);
+}
+
+static int rank_of(const struct diag_timeout *t)
+{
+    return is_default(t) && t->global >= 0 ? t->global : t->member;
+}
+
+/* The global rank of a member, by two that are known and the distance between them; -1. */
+static int global_of(const struct diag_watchdog *w, const struct diag_timeout *of, int member)
+{
+    const struct diag_timeout *a = NULL, *b = NULL;
+    for (int i = 0; i < w->n; i++)
+        if (is_group(&w->of[i], of) && w->of[i].global >= 0 && w->of[i].member >= 0) {
+            a = a ? a : &w->of[i];
+            b = w->of[i].member != a->member ? &w->of[i] : b;
+        }
+    int members = b ? b->member - a->member : 0, ranks = b ? b->global - a->global : 0;
+    return members && ranks % members == 0 ? a->global + (member - a->member) * (ranks / members) : -1;
+}
+
+static const char *name_member(const struct judge *j, const struct diag_timeout *of, int member, int global)
+{
+    if (is_default(of) || global < 0)
+        return arena_printf(j->d->arena, is_default(of) ? "rank %d" : "rank %d of the group", member);
+    return arena_printf(j->d->arena, "rank %d (rank %d of the group)", global, member);
+}
+
+static const char *name_timeout(const struct judge *j, const struct diag_timeout *t)
+{
+    return name_member(j, t, rank_of(t), t->global);
+}
+
+static int has_timed_out(const struct diag_watchdog *w, int global)
+{
+    for (int i = 0; i < w->n; i++)
+        if (global >= 0 && w->of[i].global == global)
+            return 1;
+    return 0;
+}
+
+/* List who did not time out below the highest rank of the group; those that wait in another one only without others. */
+static void list_absent(const struct judge *j, const unsigned char *seen, int from, struct waiting *g)
 {
     const struct diag_watchdog *w = &j->d->watchdog;
-    const char *list = "";
-    *n = 0;
-    for (int r = 0; r < w->highest; r++)
-        if (!(w->timed_out[r / 8] & 1u << r % 8) && ++*n <= 8)
-            list = arena_printf(j->d->arena, "%s%s%d", list, *list ? ", " : "", r);
-    return *n > 8 ? arena_printf(j->d->arena, "%s and %d more", list, *n - 8) : list;
+    char first[2][sizeof g->list] = {"", ""};
+    int n[2] = {0, 0};
+    for (int r = from; r < g->size && r < DIAG_RANKS; r++) {
+        if (seen[r / 8] & 1u << r % 8)
+            continue;
+        int global = is_default(g->low) ? r : global_of(w, g->low, r), waits = has_timed_out(w, global);
+        size_t used = strlen(first[waits]);
+        if (++n[waits] <= 8)
+            snprintf(first[waits] + used, sizeof g->list - used, "%s%s", used ? ", " : "",
+                     is_default(g->low) ? arena_printf(j->d->arena, "%s%d", used ? "" : "rank ", r)
+                                        : name_member(j, g->low, r, global));
+    }
+    g->absent = n[0] + n[1];
+    g->elsewhere = n[1];
+    snprintf(g->list, sizeof g->list, "%s", first[!n[0]]);
+}
+
+/* Look at the group of a timeout; of a rank the first counts, further ones are of a restart. */
+static struct waiting judge_group(const struct judge *j, const struct diag_timeout *of)
+{
+    const struct diag_watchdog *w = &j->d->watchdog;
+    unsigned char seen[DIAG_RANKS / 8] = {0};
+    struct waiting g = {0};
+    int lowest = DIAG_RANKS, is_part = 0;
+    for (int i = 0; i < w->n; i++) {
+        const struct diag_timeout *t = &w->of[i];
+        int r = rank_of(t);
+        if (*of->name && !strcmp(t->name, of->name) && r >= g.size)
+            g.size = r + 1; /* groups of a name are alike */
+        if (!is_group(t, of) || (r >= 0 && r < DIAG_RANKS && seen[r / 8] & 1u << r % 8))
+            continue;
+        if (r >= 0 && r < DIAG_RANKS) {
+            seen[r / 8] |= (unsigned char)(1u << r % 8);
+            g.size = r >= g.size ? r + 1 : g.size;
+            lowest = r < lowest ? r : lowest;
+        }
+        is_part |= !*t->group && t->global >= 0 && t->member >= 0 && t->global != t->member;
+        g.ranks++;
+        if (!g.low || t->seq < g.low->seq) {
+            g.low = t;
+            g.nlow = 0;
+        }
+        g.high = !g.high || t->seq > g.high->seq ? t : g.high;
+        g.nlow += t->seq == g.low->seq;
+        g.named = !g.named && *t->op ? t : g.named;
+        g.differ |= g.named && *t->op && t->seq == g.named->seq && strcmp(t->op, g.named->op) != 0;
+    }
+    list_absent(j, seen, is_part ? lowest : 0, &g);
+    return g;
+}
+
+/* Ranks that differ, then a rank that is in no collective at all, then the number of ranks. */
+static long worth(const struct waiting *g)
+{
+    int few = g->absent && g->absent < g->ranks;
+    return g->ranks + DIAG_RANKS * (g->differ || g->low->seq != g->high->seq ? 3L
+                                    : few && g->elsewhere < g->absent        ? 2L
+                                                                             : 0);
+}
+
+static const char *name_group(const struct judge *j, const struct diag_timeout *t)
+{
+    return *t->name ? t->name : arena_printf(j->d->arena, "process group %s", t->group);
+}
+
+static int say_difference(const struct judge *j, const struct waiting *g, const char *where, const char *named,
+                          struct diag_hit *h)
+{
+    const char *op[2] = {*g->low->op ? g->low->op : "a collective", *g->high->op ? g->high->op : "a collective"};
+    if (g->low->seq == g->high->seq || rank_of(g->low) < 0 || rank_of(g->high) < 0)
+        return diag_hit(h, 1, g->low->place,
+                        "a hang: %d ranks%s timed out in different collectives (sequence numbers %ld to %ld): they do "
+                        "not make the same calls, or one is behind%s",
+                        g->ranks, where, g->low->seq, g->high->seq, named);
+    char end[160] = "they do not make the same calls, or one is behind";
+    if (2 * g->nlow < g->ranks)
+        snprintf(end, sizeof end, "%s%s %ld call%s behind the others: look there first", name_timeout(j, g->low),
+                 g->nlow > 1 ? " and others are" : " is", g->high->seq - g->low->seq,
+                 g->high->seq - g->low->seq > 1 ? "s" : "");
+    return diag_hit(
+        h, 1, g->low->place,
+        "a hang: %d ranks%s timed out in different collectives: %s stands in %s number %ld, %s in %s number "
+        "%ld: %s%s",
+        g->ranks, where, name_timeout(j, g->low), op[0], g->low->seq, name_timeout(j, g->high), op[1], g->high->seq,
+        end, named);
+}
+
+/* The other groups whose ranks wait, the first three by name. */
+static void say_others(const struct judge *j, const struct diag_timeout *worst, char to[DIAG_SENTENCE])
+{
+    const struct diag_watchdog *w = &j->d->watchdog;
+    int n = 0;
+    for (int i = 0; i < w->n; i++) {
+        int k = 0, ranks = 0;
+        while (k < i && !is_group(&w->of[k], &w->of[i]))
+            k++;
+        if (k < i || is_group(&w->of[i], worst) || ++n > 3)
+            continue;
+        for (; k < w->n; k++)
+            ranks += is_group(&w->of[k], &w->of[i]);
+        diag_say(to, "%s%s in %s", n > 1 ? ", " : "; also waiting: ",
+                 ranks > 1
+                     ? arena_printf(j->d->arena, "%d ranks", ranks)
+                     : arena_printf(j->d->arena, "rank %d", w->of[i].global >= 0 ? w->of[i].global : w->of[i].member),
+                 *w->of[i].group ? name_group(j, &w->of[i]) : "a group that is not named");
+    }
+    if (n > 3)
+        diag_say(to, " and %d more groups", n - 3);
+}
+
+/* Timeouts whose group's line was lost join the one group that stands at their number. */
+static void join_groups(struct diag_watchdog *w)
+{
+    for (int i = 0; i < w->n; i++) {
+        const struct diag_timeout *of = NULL;
+        int groups = 0;
+        for (int k = 0; !*w->of[i].group && k < w->n; k++)
+            if (*w->of[k].group && w->of[k].seq == w->of[i].seq && (!of || !is_group(of, &w->of[k]))) {
+                of = &w->of[k];
+                groups++;
+            }
+        if (groups == 1) {
+            memcpy(w->of[i].group, of->group, sizeof of->group);
+            memcpy(w->of[i].name, of->name, sizeof of->name);
+        }
+    }
 }
 
 static int by_watchdog(const struct judge *j, struct diag_hit *h)
 {
-    const struct diag_watchdog *w = &j->d->watchdog;
-    char waited[UNIT_TEXT], number[48] = "", elements[48] = "", since[64] = "", named[160] = "";
-    int missing;
-    if (!w->ranks)
+    struct diag_watchdog *w = &j->d->watchdog;
+    char waited[UNIT_TEXT], number[48] = "", elements[48] = "", since[64] = "", where[96] = "",
+                            named[DIAG_SENTENCE] = "";
+    if (!w->n)
         return 0;
-    const char *ranks = missing_ranks(j, &missing);
+    join_groups(w);
+    struct waiting g = judge_group(j, &w->of[0]);
+    for (int i = 1; i < w->n; i++) {
+        int k = 0;
+        while (k < i && !is_group(&w->of[k], &w->of[i]))
+            k++;
+        struct waiting other = k == i ? judge_group(j, &w->of[i]) : g;
+        g = worth(&other) > worth(&g) ? other : g;
+    }
+    if (!is_default(g.low))
+        snprintf(where, sizeof where, " of %s", name_group(j, g.low));
     /* Where fewer timed out than did not, the log holds some ranks only. */
-    if (missing && missing < w->ranks)
-        snprintf(named, sizeof named, "; rank%s %.90s did not time out: look there first", missing == 1 ? "" : "s",
-                 ranks);
-    if (w->low != w->high && w->low_rank >= 0 && w->high_rank >= 0)
-        return diag_hit(h, 1, w->place,
-                        "a hang: %d ranks timed out in different collectives: rank %ld stands in %s number %ld, rank "
-                        "%ld in %s number %ld: they do not make the same calls, or one is behind%s",
-                        w->ranks, w->low_rank, w->low_op, w->low, w->high_rank, w->high_op, w->high, named);
-    if (w->differ || w->low != w->high)
-        return diag_hit(
-            h, 1, w->place,
-            "a hang: %d ranks timed out in different collectives (sequence numbers %ld to %ld): they do not make the "
-            "same calls, or one is behind%s",
-            w->ranks, w->low, w->high, named);
+    if (g.absent && g.absent < g.ranks)
+        diag_say(named, "; %s%s did not time out%s", g.list, g.absent - g.elsewhere > 8 ? " and more" : "",
+                 g.absent > g.elsewhere ? ": look there first" : " here, but in another group");
+    say_others(j, g.low, named);
+    if (g.differ || g.low->seq != g.high->seq)
+        return say_difference(j, &g, where, named, h);
     /* Within one node the data path is peer access alone. */
     const struct diag_nccl *n = &j->d->nccl;
-    if (n->p2p && !n->ib && !n->socket && w->ranks > 1 && w->ranks == n->ranks)
-        snprintf(named, sizeof named,
+    if (n->p2p && !n->ib && !n->socket && g.ranks > 1 && g.ranks == n->ranks)
+        diag_say(named,
                  "; all ranks arrived, so peer access between the GPUs may be stuck: try NCCL_P2P_DISABLE=1; if that "
                  "helps, switch ACS and IOMMU off");
-    if (w->low >= 0)
-        snprintf(number, sizeof number, " number %ld", w->low);
-    if (w->elements >= 0)
-        snprintf(elements, sizeof elements, " of %ld elements", w->elements);
-    if (w->waited_ms >= 0)
-        snprintf(since, sizeof since, " after %s", unit_seconds(waited, (double)w->waited_ms / 1e3));
-    return diag_hit(h, 1, w->place, "a hang: %d rank%s timed out in %s%s%s%s%s", w->ranks, w->ranks == 1 ? "" : "s",
-                    w->op, number, elements, since, named);
+    if (g.low->seq >= 0)
+        snprintf(number, sizeof number, " number %ld", g.low->seq);
+    if (g.named && g.named->elements >= 0)
+        snprintf(elements, sizeof elements, " of %ld elements", g.named->elements);
+    if (g.named && g.named->waited_ms >= 0)
+        snprintf(since, sizeof since, " after %s", unit_seconds(waited, (double)g.named->waited_ms / 1e3));
+    return diag_hit(h, 1, g.low->place, "a hang: %d%s rank%s%s timed out in %s%s%s%s%s", g.ranks,
+                    *where && g.absent ? arena_printf(j->d->arena, " of %d", g.size) : "", g.ranks == 1 ? "" : "s",
+                    where, g.named ? g.named->op : "a collective", number, elements, since, named);
 }
 
 static int by_gpus(const struct judge *j, struct diag_hit *h)

@@ -84,11 +84,12 @@ static int read_prefix(const char *line, const char *nccl, struct diag_origin *w
     return 0;
 }
 
-/* "[rank3]:", "[1,3]<stdout>:" of mpirun, "3: " of srun --label. */
+/* PyTorch's "[rank3]:", also behind a launcher's prefix; "[1,3]<stdout>:" of mpirun, "3: " of srun --label. */
 static int rank_of_launcher(const char *raw)
 {
-    if (!strncmp(raw, "[rank", 5))
-        return (int)strtol(raw + 5, NULL, 10);
+    const char *torch = strstr(raw, "[rank");
+    if (torch && torch[5] >= '0' && torch[5] <= '9')
+        return (int)strtol(torch + 5, NULL, 10);
     if (*raw == '[') {
         char *end;
         strtol(raw + 1, &end, 10);

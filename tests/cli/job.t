@@ -85,6 +85,19 @@ A hang: flight recorders of two ranks
   $ nccltune diagnose fixtures/diagnose/recorder-rank0.json fixtures/diagnose/recorder-rank1.json | sed -n 1p
   *1 of 2 ranks *nccl:all_reduce number 38*number 41: look at rank 1 first. (glob)
 
+A hang in a sub-group: only "[rankN]:" is the global rank; groups are told apart; a rank that waits in another group is no suspect
+
+  $ late() { # global rank, printed rank, number, collective, group's GUID, its name, rank in it
+  >     echo "[rank$1]:[E ProcessGroupNCCL.cpp:632] [Rank $2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=$3, OpType=$4, NumelIn=64, NumelOut=64, Timeout(ms)=600000) ran for 600078 milliseconds before timing out."
+  >     echo "[rank$1]:[E ProcessGroupNCCL.cpp:2271] [PG ID 9 PG GUID $5($6) Rank $7] failure detected by watchdog at work sequence id: $3 PG status: last enqueued work: $3, last completed work: $(($3 - 1))"; }
+  $ for r in {0..6}; do late $((2 * r + 1)) $r 51 ALLTOALL_BASE 31 EXPERTS $r; done | sed 7,8d >experts.log
+  $ nccltune diagnose experts.log | head -1
+  A hang: 6 of 7 ranks of EXPERTS timed out in ALLTOALL_BASE number 51 of 64 elements after 10 min 0 s; rank 7 (rank 3 of the group) did not time out: look there first.
+  $ { cat experts.log; for r in {0..6}; do late $((2 * r)) $r 51 ALLTOALL_BASE 30 EXPERTS $r; done; late 9 4 99 ALLREDUCE 5 TENSOR 0; } | nccltune diagnose - | head -1
+  A hang: 6 of 7 ranks of EXPERTS * rank 7 (rank 3 of the group) did not time out: look there first; also waiting: 7 ranks in EXPERTS, rank 9 in TENSOR. (glob)
+  $ { for r in 0 2 3; do late $r $r 48 ALLREDUCE 0 default_pg $r; done; late 1 1 47 REDUCE 0 default_pg 1; echo "terminate called after throwing an instance of 'c10::DistBackendError'"; } | nccltune diagnose - | head -1
+  A hang: 4 ranks timed out in different collectives: rank 1 stands in REDUCE number 47, rank 0 in ALLREDUCE number 48: rank 1 is 1 call behind the others: look there first.
+
 A log that shows InfiniBand gets no advice for RoCE
 
   $ ib() { printf '%s\n' "n3:21:21 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/$1 [RO]; OOB ib0:10.0.0.3<0>" \
