@@ -25,8 +25,9 @@
 
 /* ---- nccltune whatif --workload: the step of a job before and after, by phase, and the changes that save most ---- */
 
-#define COMMAND "nccltune whatif"
-#define FORMAT  "nccltune-whatif-step/1"
+#define COMMAND      "nccltune whatif"
+#define FORMAT       "nccltune-whatif-step/1"
+#define LONG_STEP_US 100e6 /* in seconds from here on */
 
 struct whatif_job {
     const char *workload; /* a file */
@@ -45,12 +46,9 @@ struct comparison {
     struct step_changes changes;
     struct step_causes causes; /* why it may take longer */
     double measured_us;        /* what its communication takes; 0: not said */
+    const char *file;          /* of the job */
+    double unit_us;            /* of the tables */
 };
-
-static double ms(double us)
-{
-    return us / 1e3;
-}
 
 /* Step `i` under its case, beside the one before. */
 static int estimate(struct comparison *c, int i, struct err *e)
@@ -148,13 +146,15 @@ static const char *find_limit(const struct step_estimate *s)
 static void print_cases(const struct comparison *c)
 {
     const struct step_estimate *first = &c->steps[c->before];
+    const double unit = c->unit_us;
     int width = 20;
     for (int i = 0; i < c->shown; i++)
         width = (int)strlen(c->w->cases[i].label) > width ? (int)strlen(c->w->cases[i].label) : width;
     width = width < 100 ? width : 100;
-    printf("%s on %s: %d ranks, %d per node; PREDICTED time of one step in milliseconds\n\n",
-           c->job->name ? env_comment(c->w->arena, c->job->name) : "workload", c->w->machine, c->job->ranks,
-           c->job->ranks_per_node);
+    printf("%s on %s: %d ranks, %d per node; PREDICTED time of one step in %s\n"
+           "communication: what compute does not hide; nccltune explain --workload tells all of it\n\n",
+           env_comment(c->w->arena, c->file), c->w->machine, c->job->ranks, c->job->ranks_per_node,
+           unit > 1e3 ? "seconds" : "milliseconds");
     printf("%-*s %13s %-24s %11s %10s  bound by\n", width, "", "communication", "(low to high)",
            first->compute_us > 0 ? "step" : "", "change");
     for (int i = 0; i < c->shown; i++) {
@@ -166,24 +166,34 @@ static void print_cases(const struct comparison *c)
             continue;
         }
         char band[48];
-        snprintf(band, sizeof band, "(%.1f to %.1f)", ms(t->low_us), ms(t->high_us));
+        snprintf(band, sizeof band, "(%.1f to %.1f)", t->low_us / unit, t->high_us / unit);
         char step[24] = "", change[24] = "";
         if (first->compute_us > 0)
-            snprintf(step, sizeof step, "%.1f", ms(t->us + first->compute_us));
-        if (i != c->before)
-            snprintf(change, sizeof change, "%+.1f", ms(t->us - first->now.waits.us));
-        printf("%-*s %13.1f %-24s %11s %10s  %s\n", width, env_comment(c->w->arena, c->w->cases[i].label), ms(t->us),
+            snprintf(step, sizeof step, "%.1f", (t->us + first->compute_us) / unit);
+        if (c->w->cases[i].ngiven && !c->w->cases[i].nsettings && !c->w->cases[i].table)
+            snprintf(change, sizeof change, "?");
+        else if (i != c->before)
+            snprintf(change, sizeof change, "%+.1f", (t->us - first->now.waits.us) / unit);
+        printf("%-*s %13.1f %-24s %11s %10s  %s\n", width, env_comment(c->w->arena, c->w->cases[i].label), t->us / unit,
                band, step, change, find_limit(&c->steps[i]));
     }
+    for (int i = 1; i < c->shown; i++)
+        if (c->w->cases[i].silent)
+            printf("%s: the model is silent on %s: no figure has its effect\n",
+                   env_comment(c->w->arena, c->w->cases[i].label), env_comment(c->w->arena, c->w->cases[i].silent));
+    for (int i = 0; i < c->job->nnotes; i++)
+        if (strstr(c->job->notes[i], ", micro-batch "))
+            printf("Every sequence at full length: %s\n", env_comment(c->w->arena, c->job->notes[i]));
     struct step_time whole = env_step_whole(first);
     if (first->compute_high_us > first->compute_us)
-        printf("The step before: %.1f to %.1f ms (80 %% interval, doc/MODEL.md).\n", ms(whole.low_us),
-               ms(whole.high_us));
+        printf("The step before: %.1f to %.1f %s (80 %% interval, doc/MODEL.md).\n", whole.low_us / unit,
+               whole.high_us / unit, unit > 1e3 ? "s" : "ms");
 }
 
 static void print_phases(const struct comparison *c)
 {
     const struct step_estimate *s = &c->steps[c->shown - 1];
+    const double unit = c->unit_us;
     if (c->shown - 1 == c->before || find_failing(s))
         return;
     printf("\nCommunication by phase: before, %s; after, %s\n", env_comment(c->w->arena, c->w->cases[c->before].label),
@@ -194,11 +204,11 @@ static void print_phases(const struct comparison *c)
         const struct step_phase *p = &s->phases[i];
         char compute[24] = "?", before[48], after[48];
         if (p->phase->compute_us >= 0)
-            snprintf(compute, sizeof compute, "%.1f", ms(p->phase->compute_us * (1 + p->phase->bubble)));
-        snprintf(before, sizeof before, "(%.1f to %.1f)", ms(p->now.waits.low_us), ms(p->now.waits.high_us));
-        snprintf(after, sizeof after, "(%.1f to %.1f)", ms(p->tuned.waits.low_us), ms(p->tuned.waits.high_us));
+            snprintf(compute, sizeof compute, "%.1f", p->phase->compute_us * (1 + p->phase->bubble) / unit);
+        snprintf(before, sizeof before, "(%.1f to %.1f)", p->now.waits.low_us / unit, p->now.waits.high_us / unit);
+        snprintf(after, sizeof after, "(%.1f to %.1f)", p->tuned.waits.low_us / unit, p->tuned.waits.high_us / unit);
         printf("%-26s %11s %11.1f %-24s %11.1f %-24s\n", env_comment(c->w->arena, p->phase->name), compute,
-               ms(p->now.waits.us), before, ms(p->tuned.waits.us), after);
+               p->now.waits.us / unit, before, p->tuned.waits.us / unit, after);
     }
 }
 
@@ -265,12 +275,17 @@ static int compare_step(struct whatif *w, int before, const struct whatif_job *a
                            .shown = w->ncases,
                            .own = before ? before : w->ncases - 1,
                            .changes = {.arena = w->arena},
+                           .file = asked->workload,
+                           .unit_us = 1e3,
                            .measured_us = 1e6 * asked->measured_s};
     while (c.own && !before && !w->cases[c.own].nsettings)
         c.own--;
     size_t most = (size_t)w->ncases + (size_t)w->cases[c.own].nsettings;
     c.steps = arena_alloc(w->arena, most * sizeof *c.steps);
     int rc = compare(&c, e);
+    for (int i = 0; i < c.shown && !rc; i++)
+        if (c.steps[i].tuned.waits.us + c.steps[i].compute_us >= LONG_STEP_US)
+            c.unit_us = 1e6;
     if (!rc && json) {
         rc = save(&c, e);
     } else if (!rc) {

@@ -146,3 +146,16 @@ char *unit_time_us(char text[UNIT_TEXT], double us)
     snprintf(text, UNIT_TEXT, "%.3g %s", us / pow(1000, i), names[i]);
     return text;
 }
+
+char *unit_band_us(char text[3 * UNIT_TEXT], double us, double low_us, double high_us)
+{
+    const struct unit u = us < 10e6    ? (struct unit){"ms", 1e3}
+                          : us < 600e6 ? (struct unit){"s", 1e6}
+                          : us < 18e9  ? (struct unit){"min", 60e6}
+                                       : (struct unit){"h", 3600e6};
+    int digits = us < 1e3 ? 3 : 1, n = snprintf(text, 3 * UNIT_TEXT, "%.*f %s", digits, us / u.factor, u.name);
+    if (low_us < high_us && n < 3 * UNIT_TEXT)
+        snprintf(text + n, (size_t)(3 * UNIT_TEXT - n), " (%.*f to %.*f)", digits, low_us / u.factor, digits,
+                 high_us / u.factor);
+    return text;
+}

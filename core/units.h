@@ -35,3 +35,7 @@ char *unit_three_digits(char text[UNIT_TEXT], double value);
 
 /* "12.3 us", "4.50 ms", "1 s": three digits at most, in the unit that needs fewest. Returns `text`. */
 char *unit_time_us(char text[UNIT_TEXT], double us);
+
+/* "47.4 min (15.0 to 124.5)", "85.2 ms (68.2 to 106.3)": a time and its interval in one unit, without the interval
+ * where both ends are the time. Returns `text`. */
+char *unit_band_us(char text[3 * UNIT_TEXT], double us, double low_us, double high_us);

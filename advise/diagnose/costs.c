@@ -6,6 +6,7 @@
 
 #include "advise/diagnose/rules.h"
 #include "advise/whatif/causes.h"
+#include "core/units.h"
 #include "core/vars/catalogue.h"
 #include "model/model.h"
 #include "probe/machines/machines.h"
@@ -165,8 +166,9 @@ static const char *cost_of(const struct judge *j, const struct step_causes *all,
     double times = c->waits.us / all->sound.us;
     if (!j->d->expected.workload)
         return arena_printf(j->d->arena, "makes a large AllReduce %.1f times as long", times);
-    return arena_printf(j->d->arena, "makes communication %.1f ms of a step (%.1f to %.1f), %.1f times as long",
-                        c->waits.us / 1e3, c->waits.low_us / 1e3, c->waits.high_us / 1e3, times);
+    char with[3 * UNIT_TEXT];
+    return arena_printf(j->d->arena, "makes communication of a step %s, %.1f times as long",
+                        unit_band_us(with, c->waits.us, c->waits.low_us, c->waits.high_us), times);
 }
 
 /* What is at stake: the time beyond what is due; causes that come nearer to it weigh more. */
@@ -199,6 +201,7 @@ static void add_cause(struct judge *j, const struct step_causes *all, const stru
 static void add_sound(struct judge *j, const struct step_causes *all, double measured_us)
 {
     struct diag_hit h;
+    char takes[3 * UNIT_TEXT], needs[3 * UNIT_TEXT];
     const struct step_time *s = &all->sound;
     const struct diag_rule rule = {"more-than-predicted", NULL, DIAG_LIKELY,
                                    "one of the causes below, each with its predicted cost; nccltune verify measures",
@@ -206,8 +209,8 @@ static void add_sound(struct judge *j, const struct step_causes *all, double mea
     if (!j->s || measured_us <= s->high_us)
         return;
     diag_hit(&h, j->s->communication_share * (1 - s->us / measured_us), j->s->place,
-             "communication takes %.1f ms of a step, and such a machine needs %.1f ms (%.1f to %.1f) for this job",
-             measured_us / 1e3, s->us / 1e3, s->low_us / 1e3, s->high_us / 1e3);
+             "communication takes %s of a step, and such a machine needs %s for this job",
+             unit_band_us(takes, measured_us, 0, 0), unit_band_us(needs, s->us, s->low_us, s->high_us));
     diag_add_finding(j->r, &rule, &h);
 }
 

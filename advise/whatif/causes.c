@@ -7,6 +7,7 @@
 #include "advise/whatif/step_profile.h"
 #include "advise/whatif/whatif.h"
 #include "core/json.h"
+#include "core/units.h"
 
 #define STAND_IN_BYTES (UINT64_C(256) << 20)
 #define NEARLY_NONE    1.02 /* of the sound time: the fault is not felt */
@@ -37,13 +38,13 @@ static const struct {
 } faults[] = {
     {"no-gdr", "no GPUDirect RDMA", "NCCL's log: connections without /GDRDMA; lsmod for nvidia_peermem", add_no_gdr,
      NULL},
-    {"slow-hca", "one slow NIC, at half its lanes or rate",
+    {"slow-hca", "one slow NIC, such as %s, at half its lanes or rate",
      "nccltune probe; nccltune bench "
      "--engine verbs",
      NULL, whatif_add_half_width},
-    {"dead-hca", "one NIC down or not in the container", "NCCL's log: NET/IB : Using; nccltune doctor", NULL,
-     whatif_add_dead},
-    {"unused-hcas", "the wrong NIC, one for all GPUs", "NCCL_IB_HCA; NCCL's log: NET/IB : Using", NULL,
+    {"dead-hca", "one NIC down or not in the container, such as %s", "NCCL's log: NET/IB : Using; nccltune doctor",
+     NULL, whatif_add_dead},
+    {"unused-hcas", "the wrong NIC, one for all GPUs, such as %s", "NCCL_IB_HCA; NCCL's log: NET/IB : Using", NULL,
      whatif_add_hcas},
     {"sockets", "sockets for all or some of the ranks",
      "NCCL's log of every rank: via NET/Socket; the GID (NCCL_IB_GID_INDEX)", whatif_add_sockets, NULL},
@@ -150,7 +151,11 @@ static int try_faults(struct whatif *f, const struct workload *w, double measure
         rc = estimate_last(f, w, a, &s, e);
         out->sound = s.now.waits;
         if (!rc && s.tuned.waits.us > NEARLY_NONE * s.now.waits.us)
-            insert(out, (struct step_cause){faults[i].id, faults[i].what, faults[i].check, s.tuned.waits}, measured_us);
+            insert(out,
+                   (struct step_cause){faults[i].id,
+                                       faults[i].add ? faults[i].what : arena_printf(a, faults[i].what, first_hca(f)),
+                                       faults[i].check, s.tuned.waits},
+                   measured_us);
     }
     if (!rc)
         rc = try_fewer_hcas(f, w, measured_us, a, out, e);
@@ -183,31 +188,30 @@ void step_causes_print(const struct step_causes *c, double measured_us, FILE *ou
     if (!c->n)
         return;
     const struct step_time *s = &c->sound;
-    int digits = s->us < 1e3 ? 3 : 1; /* of milliseconds */
-    if (measured_us > 0 && measured_us > s->high_us)
+    char measured[3 * UNIT_TEXT], sound[3 * UNIT_TEXT], with[3 * UNIT_TEXT];
+    unit_band_us(measured, measured_us, 0, 0);
+    unit_band_us(sound, s->us, s->low_us, s->high_us);
+    int is_long = measured_us > s->high_us;
+    if (is_long)
         fprintf(out,
-                "\nMeasured %.*f ms is more than the %.*f ms (%.*f to %.*f) that such a machine takes under these "
-                "settings. What "
-                "may be wrong, nearest first:\n",
-                digits, measured_us / 1e3, digits, s->us / 1e3, digits, s->low_us / 1e3, digits, s->high_us / 1e3);
+                "\nMeasured %s is more than the %s that such a machine takes under these settings. What may be wrong, "
+                "nearest first:\n",
+                measured, sound);
     else if (measured_us > 0 && measured_us < s->low_us)
-        fprintf(
-            out,
-            "\nMeasured %.*f ms is less than the %.*f ms (%.*f to %.*f) that the model predicts: nothing is slow, or "
-            "not all of these calls were measured. What would be wrong were it more:\n",
-            digits, measured_us / 1e3, digits, s->us / 1e3, digits, s->low_us / 1e3, digits, s->high_us / 1e3);
-    else if (measured_us > 0)
         fprintf(out,
-                "\nMeasured %.*f ms is what such a machine takes: %.*f ms (%.*f to %.*f). What would be "
-                "wrong were it more:\n",
-                digits, measured_us / 1e3, digits, s->us / 1e3, digits, s->low_us / 1e3, digits, s->high_us / 1e3);
+                "\nMeasured %s is less than the %s that the model predicts: nothing is slow, or not all of these calls "
+                "were measured. What would be wrong were it more:\n",
+                measured, sound);
+    else if (measured_us > 0)
+        fprintf(out, "\nMeasured %s is what such a machine takes: %s. What would be wrong were it more:\n", measured,
+                sound);
     else
         fputs("\nFaults that would make it longer, and the communication with each:\n", out);
     for (int i = 0; i < c->n; i++) {
         const struct step_cause *x = &c->list[i];
-        fprintf(out, "  %d. %s: %.*f ms (%.*f to %.*f), %.1f times%s\n     see: %s\n", i + 1, x->what, digits,
-                x->waits.us / 1e3, digits, x->waits.low_us / 1e3, digits, x->waits.high_us / 1e3, x->waits.us / s->us,
-                measured_us > 0 && step_time_holds(&x->waits, measured_us) ? "; would explain what was measured" : "",
+        fprintf(out, "  %d. %s: %s, %.1f times%s\n     see: %s\n", i + 1, x->what,
+                unit_band_us(with, x->waits.us, x->waits.low_us, x->waits.high_us), x->waits.us / s->us,
+                is_long && step_time_holds(&x->waits, measured_us) ? "; would explain what was measured" : "",
                 x->check);
     }
 }
@@ -223,6 +227,7 @@ void step_causes_json(const struct step_causes *c, double measured_us, cJSON *do
         step_time_json(o, "communication", &c->list[i].waits);
         cJSON_AddNumberToObject(o, "times", c->list[i].waits.us / c->sound.us);
         if (measured_us > 0)
-            cJSON_AddBoolToObject(o, "explains_measured", step_time_holds(&c->list[i].waits, measured_us));
+            cJSON_AddBoolToObject(o, "explains_measured",
+                                  measured_us > c->sound.high_us && step_time_holds(&c->list[i].waits, measured_us));
     }
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "core/units.h"
 #include "core/vars/text.h"
 
 #define MOST 3
@@ -81,8 +82,9 @@ void step_changes_print(const struct step_changes *c, FILE *out)
         fputs("\nNothing that was tried saves time.\n", out);
     for (int i = 0; i < c->n && i < MOST; i++) {
         const struct step_time *s = &c->list[i].saves;
-        fprintf(out, "  %d. %s: %.1f ms (%.1f to %.1f)\n", i + 1, env_comment(c->arena, c->list[i].what), s->us / 1e3,
-                s->low_us / 1e3, s->high_us / 1e3);
+        char saves[3 * UNIT_TEXT];
+        fprintf(out, "  %d. %s: %s\n", i + 1, env_comment(c->arena, c->list[i].what),
+                unit_band_us(saves, s->us, s->low_us, s->high_us));
     }
 }
 

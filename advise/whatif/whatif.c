@@ -338,6 +338,7 @@ int whatif_add_job(struct whatif *w, const char *label, const struct bench_setti
     c->settings = kept;
     c->given = settings;
     c->ngiven = n;
+    c->silent = *silent ? silent : NULL;
     c->what = arena_printf(w->arena, "jobs have%s%s%s%s%s", table ? " its tuner table" : "",
                            table && *heard   ? " and"
                            : *heard || table ? ""

@@ -25,6 +25,7 @@ struct whatif_case {
     int nsettings;
     const struct bench_setting *given; /* and the others */
     int ngiven;
+    const char *silent;              /* names of what is given and not known; NULL: all is */
     const struct tuner_table *table; /* a tuner plugin applies it; NULL none */
     const char *problem;             /* why it cannot be predicted; NULL it can */
     const struct model *model;

@@ -208,8 +208,9 @@ A variable that NCCL does not read is wrong usage
 
   $ (cat fixtures/workload/launch/megatron-pretrain.sh; echo 'export NCCL_IB_HCA=mlx5_0') >train.sh
   $ nccltune whatif --machine dgx-h100 --nodes 4 --workload train.sh >step 2>/dev/null
-  $ sed -n -e 1,5p -e '/^What would/,/  1/p' step
+  $ sed -n -e 1,6p -e '/^What would/,/  1/p' step
   train.sh on dgx-h100: 32 ranks, 8 per node; PREDICTED time of one step in milliseconds
+  communication: what compute does not hide; nccltune explain --workload tells all of it
 
                        communication (low to high)                   step     change  bound by
   as it is                    2741.0 (1903.2 to 4234.5)           12119.1             NVLink of GPU0
@@ -219,6 +220,15 @@ A variable that NCCL does not read is wrong usage
   $ nccltune whatif --machine dgx-a100 --nodes 2 --workload long.sh
   nccltune whatif: long.sh:1:1: not valid JSON; of a launch script, 'nccltune workload --from-launch long.sh -o FILE' makes a workload
   [1]
+
+What the model does not know has no figure, not +0.0; long times are not in milliseconds
+
+  $ nccltune whatif --machine dgx-h100 --nodes 4 --workload train.sh --set NCCL_IB_GID_INDEX=0 2>/dev/null >step
+  $ grep -E '^variables' step
+  variables 1                 2741.0 (1903.2 to 4234.5)           12119.1          ?  NVLink of GPU0
+  variables 1: the model is silent on NCCL_IB_GID_INDEX: no figure has its effect
+  $ grep sockets step
+    1. sockets for all or some of the ranks: 94.2 s (63.6 to 149.8), 34.4 times
 
 A messy script: every fault is told, and predicted as NCCL reads it; only what ends the job has no figure
 
@@ -266,7 +276,7 @@ What sets nothing is predicted as nothing; of nccl.conf the first line counts; l
 
 A setting that leaves a call nothing: no figure of the step. Before 2.24.3 Ring stands in
 
-  $ nccltune whatif --machine dgx-h100 --nodes 4 --set NCCL_ALGO=Tree --workload train.sh | sed -n 4,5p
+  $ nccltune whatif --machine dgx-h100 --nodes 4 --set NCCL_ALGO=Tree --workload train.sh | sed -n 5,6p
   nccltune whatif: note launch-unused: not used, although it affects the step: recompute_method=uniform (line 16)
   as it is                    2741.0 (1903.2 to 4234.5)           12119.1             NVLink of GPU0
   variables 1          cannot be predicted: allgather: NCCL does not offer it here

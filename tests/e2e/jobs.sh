@@ -91,7 +91,7 @@ said() { grep -qF "$1" "$work/headline"; }
 check "210 ms is more than four HCAs account for" said "Measured 210.0 ms is more than the "
 check "a measured time needs its job" bash -c "$nccltune whatif --machine dgx-a100 --nodes 2 --measured 210ms 2>&1 | grep -q -e '--bytes 4G or --usual 85ms'"
 check "all HCAs would save some of it" said "1. with NCCL_IB_HCA=mlx5:"
-for fault in "no GPUDirect RDMA: " "one slow NIC, at half its lanes or rate: " "the wrong NIC, one for all GPUs: " \
+for fault in "no GPUDirect RDMA: " "one slow NIC, such as " "the wrong NIC, one for all GPUs, such as " \
     "sockets for all or some of the ranks: "; do
     check "a candidate: $fault" said "$fault"
 done

@@ -68,8 +68,8 @@ TEST_CASE(candidates_for_210_ms)
     assert_int_equal(r->verdict, DIAG_IS_COMMUNICATION);
     expect_begin(r, "more-than-predicted", "communication takes 210.0 ms of a step, and such a machine needs ");
     expect_begin(r, "no-gdr", "perhaps no GPUDirect RDMA: by the model that makes communication ");
-    expect_begin(r, "slow-hca", "perhaps one slow NIC, at half its lanes or rate: by the model that makes ");
-    expect_begin(r, "unused-hcas", "perhaps the wrong NIC, one for all GPUs: by the model that makes ");
+    expect_begin(r, "slow-hca", "perhaps one slow NIC, such as ");
+    expect_begin(r, "unused-hcas", "perhaps the wrong NIC, one for all GPUs, such as ");
     expect_begin(r, "sockets", "perhaps sockets for all or some of the ranks: by the model that makes ");
     assert_int_equal(finding_of(r, "no-gdr")->confidence, DIAG_POSSIBLE);
     /* What cannot be it by far weighs least. */
