@@ -22,6 +22,10 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap) __attribute__(
  * has reached a power of two (the old copy stays in the arena until it is freed). Start with array NULL, count 0. */
 void *arena_grow(struct arena *a, void *array, size_t count, size_t size);
 
+/* The new last element of a list in `a`, zeroed, to assign to: ARENA_ADD(a, list, count) = element. */
+#define ARENA_ADD(a, list, count) \
+    (*((list) = arena_grow((a), (void *)(list), (size_t)(count), sizeof *(list)), (list) + (count)++))
+
 /* Compare elements of an array of strings, for qsort and bsearch. */
 int arena_compare_texts(const void *x, const void *y);
 

@@ -20,6 +20,9 @@ struct err {
  * characters, which file contents may smuggle in, become '?'. */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* The same for a function that returns a pointer: NULL. */
+#define err_null(...) (err_set(__VA_ARGS__), (void *)0)
+
 /* Puts '?' in the place of all that a terminal would act on: control characters, line ends and those of UTF-8 (U+0080
  * to U+009F) included. Returns `text`. */
 char *err_mask_controls(char *text);

@@ -212,12 +212,6 @@ mode_t file_new_mode(void)
     return 0666 & ~mask;
 }
 
-/* The mode of a new file: that of the one it replaces, where nobody else can have chosen it. */
-static mode_t mode_like(const struct trust_place *p, const struct stat *old)
-{
-    return old && p->is_private && old->st_uid == geteuid() ? old->st_mode & 0777 : file_new_mode();
-}
-
 int file_write(const char *path, const void *data, size_t bytes, struct err *e)
 {
     struct trust_place p;
@@ -229,8 +223,12 @@ int file_write(const char *path, const void *data, size_t bytes, struct err *e)
         rc = err_set(e, ERR_FAILED, "%s: is a directory, expected a file name", path);
     else if (exists && (p.is_magic || !S_ISREG(st.st_mode)))
         rc = write_in_place(&p, path, data, bytes, e);
-    else if (trust_put(p.dir, p.name, data, bytes, mode_like(&p, exists ? &st : NULL)))
-        rc = err_errno(e, "%s: cannot be written", path);
+    else {
+        /* The mode of the file that it replaces, where nobody else can have chosen it. */
+        int is_own = exists && p.is_private && st.st_uid == geteuid();
+        if (trust_put(p.dir, p.name, data, bytes, is_own ? st.st_mode & 0777 : file_new_mode()))
+            rc = err_errno(e, "%s: cannot be written", path);
+    }
     close(p.dir);
     return rc;
 }

@@ -15,8 +15,7 @@ struct finding *finding_vadd(struct findings *all, enum finding_severity severit
 {
     char text[1024];
     vsnprintf(text, sizeof text, fmt, ap);
-    all->list = arena_grow(all->arena, all->list, (size_t)all->n, sizeof *all->list);
-    struct finding *f = &all->list[all->n++];
+    struct finding *f = &ARENA_ADD(all->arena, all->list, all->n);
     *f = (struct finding){.id = id, .severity = severity, .subject = subject, .text = arena_strdup(all->arena, text)};
     return f;
 }

@@ -92,15 +92,6 @@ static int expand_part(struct walk *w, size_t used, const char *s, const char *e
     return rc;
 }
 
-/* Length of the first element: up to a comma or blank outside brackets. */
-static size_t element_length(const char *s)
-{
-    size_t n = 0;
-    for (int inside = 0; s[n] && (inside || !strchr("," BLANKS, s[n])); n++)
-        inside = s[n] == '[' || (inside && s[n] != ']');
-    return n;
-}
-
 int hostlist_each(const char *text, const char *what, hostlist_host *each, void *arg, struct err *e)
 {
     struct walk w = {.what = what, .each = each, .arg = arg, .e = e};
@@ -108,7 +99,9 @@ int hostlist_each(const char *text, const char *what, hostlist_host *each, void 
     if (!*s)
         return err_set(e, ERR_USAGE, "%s: expected the names of hosts", what);
     for (;;) {
-        size_t n = element_length(s);
+        size_t n = 0; /* up to a comma or blank outside brackets */
+        for (int inside = 0; s[n] && (inside || !strchr("," BLANKS, s[n])); n++)
+            inside = s[n] == '[' || (inside && s[n] != ']');
         if (!n)
             return err_set(e, ERR_USAGE, "%s: expected the name of a host on both sides of a comma, found '%s'", what,
                            text);
@@ -145,9 +138,9 @@ static int add_host(void *arg, const char *host)
     struct list *l = arg;
     if (tfind(host, &l->seen, compare_names))
         return 0;
-    l->hosts = arena_grow(l->a, l->hosts, (size_t)l->n, sizeof *l->hosts);
-    l->hosts[l->n] = arena_strdup(l->a, host);
-    tsearch(l->hosts[l->n++], &l->seen, compare_names);
+    char *copy = arena_strdup(l->a, host);
+    ARENA_ADD(l->a, l->hosts, l->n) = copy;
+    tsearch(copy, &l->seen, compare_names);
     return 0;
 }
 

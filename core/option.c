@@ -21,18 +21,12 @@ struct rows {
     char *letters;
 };
 
-static int count_rows(const struct option_group *groups)
+static void fill_rows(struct rows *r, struct option_group *groups, struct arena *a)
 {
-    int n = 0;
+    size_t n = 0;
     for (const struct option_group *g = groups; g->options; g++)
         for (const struct option_spec *o = g->options; o->name; o++)
             n++;
-    return n;
-}
-
-static void fill_rows(struct rows *r, struct option_group *groups, struct arena *a)
-{
-    size_t n = (size_t)count_rows(groups);
     r->groups = arena_alloc(a, (n + 1) * sizeof(struct option_group *));
     r->specs = arena_alloc(a, (n + 1) * sizeof(struct option_spec *));
     r->options = arena_alloc(a, (n + 1) * sizeof *r->options);
@@ -107,8 +101,7 @@ static int take_option(const struct rows *r, int c, struct arena *a, struct log 
     struct option_group *g = r->groups[row];
     const struct option_value v = {o, optarg, arena_printf(a, "--%s", o->name), a, log};
     g->given = v.what;
-    g->typed.items = arena_grow(a, (void *)g->typed.items, (size_t)g->typed.count, sizeof *g->typed.items);
-    g->typed.items[g->typed.count++] = optarg ? arena_printf(a, "%s=%s", v.what, optarg) : v.what;
+    ARENA_ADD(a, g->typed.items, g->typed.count) = optarg ? arena_printf(a, "%s=%s", v.what, optarg) : v.what;
     return o->take(&v, (char *)g->target + o->member, e);
 }
 
@@ -176,8 +169,7 @@ int option_word(const struct option_value *v, void *out, struct err *e)
 int option_append(const struct option_value *v, void *out, struct err *e)
 {
     struct option_list *list = out;
-    list->items = arena_grow(v->arena, (void *)list->items, (size_t)list->count, sizeof *list->items);
-    return option_text(v, &list->items[list->count++], e);
+    return option_text(v, &ARENA_ADD(v->arena, list->items, list->count), e);
 }
 
 int option_int(const struct option_value *v, void *out, struct err *e)

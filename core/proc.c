@@ -269,10 +269,8 @@ const char **proc_split(const char *line, struct arena *a, int *nwords, struct e
         if (!*p)
             break;
         char *word = arena_alloc(a, strlen(p) + 1);
-        if (take_word(&p, word)) {
-            err_set(e, ERR_USAGE, "a quote is not closed in: %s", line);
-            return NULL;
-        }
+        if (take_word(&p, word))
+            return err_null(e, ERR_USAGE, "a quote is not closed in: %s", line);
         words[(*nwords)++] = word;
     }
     words[*nwords] = NULL;

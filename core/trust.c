@@ -131,14 +131,6 @@ static int is_kept(int dir, const char *part, uid_t owner)
                                                            : entry.st_uid == 0 || entry.st_uid == owner;
 }
 
-static int enter_directory(struct walk *w, const char *part)
-{
-    int next = openat(w->dir, part, WALK | O_NOFOLLOW);
-    if (next < 0 && w->make && errno == ENOENT && (!mkdirat(w->dir, part, mode_of_new(0777)) || errno == EEXIST))
-        next = openat(w->dir, part, WALK | O_NOFOLLOW);
-    return step_to(w, next);
-}
-
 /* Enters what may be followed until the last component is reached, which is left in `place`. */
 static int walk_on(struct walk *w, struct trust_place *place)
 {
@@ -169,7 +161,11 @@ static int walk_on(struct walk *w, struct trust_place *place)
                 return 0;
             }
         } else {
-            if ((!last || w->make) && enter_directory(w, place->name))
+            int next = !last || w->make ? openat(w->dir, place->name, WALK | O_NOFOLLOW) : -1;
+            if (next < 0 && w->make && errno == ENOENT &&
+                (!mkdirat(w->dir, place->name, mode_of_new(0777)) || errno == EEXIST))
+                next = openat(w->dir, place->name, WALK | O_NOFOLLOW);
+            if ((!last || w->make) && step_to(w, next))
                 return -1;
             if (last)
                 return 0;
@@ -300,13 +296,6 @@ int trust_open_owned_at(int dir, const char *name, const char *path, uid_t owner
     return open_found(&w, &p, flags, st);
 }
 
-/* Whether only root can have given a name of this directory to a file of root's. */
-static int keeps_names(int dir)
-{
-    struct stat st;
-    return !fstat(dir, &st) && st.st_uid == 0 && st.st_mode & S_ISVTX;
-}
-
 int trust_append(const char *path, mode_t mode, struct err *e)
 {
     const int flags = O_RDWR | O_APPEND | QUIET;
@@ -317,7 +306,9 @@ int trust_append(const char *path, mode_t mode, struct err *e)
     int fd = openat(p.dir, p.name, flags | O_CREAT | O_EXCL, mode_of_new(mode)), made = fd >= 0;
     if (!made && errno == EEXIST)
         fd = openat(p.dir, p.name, flags | (p.is_magic ? 0 : O_NOFOLLOW));
-    int others = !p.is_private, exchangeable = others && geteuid() == 0 && !keeps_names(p.dir);
+    /* Unless only root can have given a name of this directory to a file of root's. */
+    int others = !p.is_private, kept = !fstat(p.dir, &st) && st.st_uid == 0 && st.st_mode & S_ISVTX;
+    int exchangeable = others && geteuid() == 0 && !kept;
     close(p.dir);
     if (fd < 0 || fstat(fd, &st)) {
         err_errno(e, "%s: cannot be opened for writing", path);

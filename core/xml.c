@@ -32,17 +32,6 @@ static void fail_parse(struct reading *r, const char *sentence)
     XML_StopParser(r->parser, XML_FALSE);
 }
 
-static const char **copy_attributes(struct arena *a, const char **from)
-{
-    size_t n = 0;
-    while (from[n])
-        n++;
-    const char **to = arena_alloc(a, (n + 1) * sizeof *to);
-    for (size_t i = 0; i < n; i++)
-        to[i] = arena_strdup(a, from[i]);
-    return to;
-}
-
 static void on_start(void *context, const char *name, const char **attributes)
 {
     struct reading *r = context;
@@ -54,7 +43,12 @@ static void on_start(void *context, const char *name, const char **attributes)
     }
     struct xml_node *n = ARENA_NEW(r->a, struct xml_node);
     n->name = arena_strdup(r->a, name);
-    n->attributes = copy_attributes(r->a, attributes);
+    size_t words = 0;
+    while (attributes[words])
+        words++;
+    n->attributes = arena_alloc(r->a, (words + 1) * sizeof *n->attributes);
+    for (size_t i = 0; i < words; i++)
+        n->attributes[i] = arena_strdup(r->a, attributes[i]);
     n->parent = r->current;
     n->line = r->first_line + (long)XML_GetCurrentLineNumber(r->parser) - 1;
     if (r->last)
@@ -165,10 +159,8 @@ static size_t parse_one(struct reading *r, const char *text, size_t bytes)
 struct xml_node *xml_parse(char *text, size_t bytes, const char *file, struct arena *a, struct err *e)
 {
     struct reading r = {.file = file, .first_line = 1, .a = a, .e = e};
-    if (bytes > MOST_BYTES) {
-        err_set(e, ERR_FAILED, "%s: larger than the %zu MiB that are read of XML", file, MOST_BYTES >> 20);
-        return NULL;
-    }
+    if (bytes > MOST_BYTES)
+        return err_null(e, ERR_FAILED, "%s: larger than the %zu MiB that are read of XML", file, MOST_BYTES >> 20);
     const char *unclosed = blank_comments(text, bytes);
     if (unclosed) {
         err_at(e, file, 1 + lines_before(text, unclosed), 0, "expected \"-->\": this comment has no end");
@@ -210,28 +202,12 @@ int xml_is(const struct xml_node *n, const char *name)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static const char *print_escaped(unsigned char c)
-{
-    switch (c) {
-    case '&':
-        return "&amp;";
-    case '<':
-        return "&lt;";
-    case '>':
-        return "&gt;";
-    case '"':
-        return "&quot;";
-    case '\'':
-        return "&#39;";
-    default:
-        return NULL;
-    }
-}
-
 void xml_put(FILE *out, const char *s, int most)
 {
+    static const char *const marks[] = {
+        ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;"};
     for (const unsigned char *p = (const unsigned char *)s; p && *p; p++) {
-        const char *mark = print_escaped(*p);
+        const char *mark = *p < sizeof marks / sizeof *marks ? marks[*p] : NULL;
         if (most-- <= 0 && (*p & 0xc0) != 0x80) {
             fputs("…", out);
             return;

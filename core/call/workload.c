@@ -33,8 +33,7 @@ void workload_free(struct workload *w)
 
 struct workload_phase *workload_add_phase(struct workload *w, const char *name)
 {
-    w->phases = arena_grow(w->arena, w->phases, (size_t)w->nphases, sizeof *w->phases);
-    struct workload_phase *p = &w->phases[w->nphases++];
+    struct workload_phase *p = &ARENA_ADD(w->arena, w->phases, w->nphases);
     *p = (struct workload_phase){.name = arena_strdup(w->arena, name), .compute_us = -1};
     return p;
 }
@@ -43,15 +42,14 @@ struct workload_call *workload_add_call(struct workload *w, struct workload_phas
 {
     call.dtype = arena_strdup(w->arena, call.dtype);
     call.what = arena_strdup(w->arena, call.what);
-    phase->calls = arena_grow(w->arena, phase->calls, (size_t)phase->ncalls, sizeof *phase->calls);
-    phase->calls[phase->ncalls] = call;
-    return &phase->calls[phase->ncalls++];
+    struct workload_call *added = &ARENA_ADD(w->arena, phase->calls, phase->ncalls);
+    *added = call;
+    return added;
 }
 
 void workload_add_note(struct workload *w, const char *note)
 {
-    w->notes = arena_grow(w->arena, w->notes, (size_t)w->nnotes, sizeof *w->notes);
-    w->notes[w->nnotes++] = arena_strdup(w->arena, note);
+    ARENA_ADD(w->arena, w->notes, w->nnotes) = arena_strdup(w->arena, note);
 }
 
 int workload_call_nodes(const struct workload *w, const struct workload_call *call)
@@ -299,11 +297,9 @@ static int index_of(struct merger *m, const char *name)
     int i = 0;
     while (i < m->nindexes && strcmp(m->indexes[i].name, name) != 0)
         i++;
-    if (i == m->nindexes) {
-        m->indexes = arena_grow(m->out->arena, m->indexes, (size_t)i, sizeof *m->indexes);
-        m->indexes[m->nindexes++] =
+    if (i == m->nindexes)
+        ARENA_ADD(m->out->arena, m->indexes, m->nindexes) =
             (struct index){.arena = m->out->arena, .name = workload_add_phase(m->out, name)->name};
-    }
     return i;
 }
 

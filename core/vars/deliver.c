@@ -54,22 +54,17 @@ static int find_name(const char *names, const char *name)
     return -1;
 }
 
-/* OpenMPI's parameters: interfaces and collectives. Others name programs and directories of plugins. */
-static int is_of_openmpi(const char *name)
+/* What network plugins, RCCL and ROCr read. None of these loads code; what names a file has no other value. And
+ * OpenMPI's parameters of interfaces and collectives; its others name programs and directories of plugins. */
+static int is_of_others(const char *name)
 {
     static const char prefix[] = "OMPI_MCA_", collectives[] = "coll_tuned_";
     const char *parameter = name + (strncmp(name, prefix, sizeof prefix - 1) ? 0 : sizeof prefix - 1);
-    return !strncmp(parameter, collectives, sizeof collectives - 1) || !strcmp(parameter, "btl_tcp_if_include") ||
-           !strcmp(parameter, "btl_tcp_if_exclude");
-}
-
-/* What network plugins, RCCL and ROCr read. None of these loads code; what names a file has no other value. */
-static int is_of_others(const char *name)
-{
     int is_theirs = !strncmp(name, "FI_", 3) || !strncmp(name, "OFI_NCCL_", 9) ||
                     (!strncmp(name, "RCCL_", 5) && !strstr(name, "_FILE") && !strstr(name, "_PATH"));
     return (is_theirs && find_name(other_names, name) >= 0) || !strcmp(name, "HSA_NO_SCRATCH_RECLAIM") ||
-           is_of_openmpi(name);
+           !strncmp(parameter, collectives, sizeof collectives - 1) || !strcmp(parameter, "btl_tcp_if_include") ||
+           !strcmp(parameter, "btl_tcp_if_exclude");
 }
 
 /* A file that images and drivers bring, in a directory of root's. */

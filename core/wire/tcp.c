@@ -94,14 +94,6 @@ static int is_inet(const struct sockaddr *a)
     return a && (a->sa_family == AF_INET || a->sa_family == AF_INET6);
 }
 
-/* Without loopback, and without addresses that mean something on one link only. */
-static int can_be_told(const struct ifaddrs *i)
-{
-    return is_inet(i->ifa_addr) && (i->ifa_flags & IFF_RUNNING) && !(i->ifa_flags & IFF_LOOPBACK) &&
-           !(i->ifa_addr->sa_family == AF_INET6 &&
-             IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)host_of(i->ifa_addr)));
-}
-
 void address_places(uint16_t port, char places[ADDRESS_PLACES])
 {
     struct ifaddrs *list = NULL;
@@ -111,9 +103,11 @@ void address_places(uint16_t port, char places[ADDRESS_PLACES])
     if (getifaddrs(&list))
         list = NULL;
     for (struct ifaddrs *i = list; i && used < ADDRESS_PLACES - sizeof text - 16; i = i->ifa_next) {
-        if (!can_be_told(i))
+        /* Without loopback, and without addresses that mean something on one link only. */
+        int six = i->ifa_addr && i->ifa_addr->sa_family == AF_INET6;
+        if (!is_inet(i->ifa_addr) || !(i->ifa_flags & IFF_RUNNING) || i->ifa_flags & IFF_LOOPBACK ||
+            (six && IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)host_of(i->ifa_addr))))
             continue;
-        int six = i->ifa_addr->sa_family == AF_INET6;
         inet_ntop(i->ifa_addr->sa_family, host_of(i->ifa_addr), text, sizeof text);
         used += (size_t)snprintf(places + used, ADDRESS_PLACES - used, six ? ",[%s]:%u" : ",%s:%u", text, port);
     }
