@@ -391,15 +391,6 @@ static int generate_workload(struct request *o, struct err *e)
     return e->code;
 }
 
-/* "job.sh:5: NNODES=16", where a launch script says how many nodes it has. */
-static const char *nodes_line(const struct workload_reading *r)
-{
-    for (int i = 0; i < r->nread; i++)
-        if (strcasestr(r->read[i], "nodes=") || strstr(r->read[i], "num_machines="))
-            return r->read[i] + strlen("read ");
-    return NULL;
-}
-
 struct workload *cli_workload_open(const char *command, const char *path, const struct topology *t, int nodes,
                                    struct err *e)
 {
@@ -423,9 +414,8 @@ struct workload *cli_workload_open(const char *command, const char *path, const 
     }
     int own = w ? (w->ranks + w->ranks_per_node - 1) / w->ranks_per_node : nodes;
     if (nodes && own != nodes) {
-        const char *line = nodes_line(&r.reading);
         err_set(e, ERR_USAGE, "--nodes %d: the job has %d node%s (%s)", nodes, own, own == 1 ? "" : "s",
-                line ? line : path);
+                r.reading.nodes ? r.reading.nodes : path);
         workload_free(w);
         w = NULL;
     }

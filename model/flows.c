@@ -269,19 +269,10 @@ static void lay_exchange(struct layout *y, int *taken, int hot)
     }
 }
 
-static void lay_alltoall(struct layout *y, int *taken)
-{
-    lay_exchange(y, taken, 1);
-}
-
-static void lay_alltoallv(struct layout *y, int *taken)
-{
-    lay_exchange(y, taken, COLL_HOT);
-}
-
 /* Each rank sends to the next: a node's last one to the first of the next node. */
-static void lay_shift(struct layout *y, int *taken)
+static void lay_shift(struct layout *y, int *taken, int hot)
 {
+    (void)hot;
     const struct model_links *l = y->l;
     const int *gpus = l->nccl->gpus;
     int first = gpus[0], last = gpus[l->nccl->ranks_per_node - 1];
@@ -297,13 +288,14 @@ static void lay_shift(struct layout *y, int *taken)
 }
 
 /* What has no channels of its own: all of it at once. */
-static void lay_pairs(const struct groups *g, void (*lay)(struct layout *y, int *taken), struct model_flow *flow)
+static void lay_pairs(const struct groups *g, void (*lay)(struct layout *y, int *taken, int hot), int hot,
+                      struct model_flow *flow)
 {
     struct layout y = layout_of(g, flow);
     int *taken = arena_alloc(g->arena, (size_t)g->links->nccl->nnets * sizeof *taken);
     for (int i = 0; i < g->n; i++) {
         y.l = &g->links[i];
-        lay(&y, taken);
+        lay(&y, taken, hot);
     }
     y.l = g->links;
     flow->loads = ARENA_NEW(g->arena, struct model_load);
@@ -334,7 +326,7 @@ void model_flows(const struct model_links *l, const struct nccl_model *const *be
         lay_out(&g, GRAPH(nvls), lay_nvls, &flows[MODEL_NVLS]);
         lay_out(&g, GRAPH(nvls), lay_nvls_tree, &flows[MODEL_NVLS_TREE]);
     }
-    lay_pairs(&g, lay_alltoall, &flows[MODEL_ALLTOALL]);
-    lay_pairs(&g, lay_alltoallv, &flows[MODEL_ALLTOALLV]);
-    lay_pairs(&g, lay_shift, &flows[MODEL_SHIFT]);
+    lay_pairs(&g, lay_exchange, 1, &flows[MODEL_ALLTOALL]);
+    lay_pairs(&g, lay_exchange, COLL_HOT, &flows[MODEL_ALLTOALLV]);
+    lay_pairs(&g, lay_shift, 1, &flows[MODEL_SHIFT]);
 }

@@ -198,14 +198,6 @@ static enum path_class farthest_gate(const struct topo_class *c)
     return c->hypervisor && !strcmp(c->hypervisor, "Hyper-V") ? PATH_PHB : PATH_PXB;
 }
 
-static int is_taken(const struct model_links *l, int net)
-{
-    for (int i = 0; i < l->ngates; i++)
-        if (l->gates[i].net == net)
-            return 1;
-    return 0;
-}
-
 /* RCCL's rings by hand begin and end at GPUs that have a NIC beside them. */
 static void add_gates(struct model_links *l, struct arena *a)
 {
@@ -217,7 +209,10 @@ static void add_gates(struct model_links *l, struct arena *a)
         enum path_class nearest = farthest_gate(l->c);
         for (int k = l->nccl->nnets - 1; k >= 0; k--) {
             enum path_class class_ = model_class_to_net(l, i, k);
-            if (class_ <= nearest && !is_taken(l, k)) {
+            int taken = 0;
+            for (int gate = 0; gate < l->ngates; gate++)
+                taken |= l->gates[gate].net == k;
+            if (class_ <= nearest && !taken) {
                 own = k;
                 nearest = class_;
             }

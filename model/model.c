@@ -64,13 +64,6 @@ static void assume_gpu(struct whole *m, struct nccl_setup *s, struct arena *a)
     s->topology = t;
 }
 
-static int others_on_node(const struct whole *m, const struct model_setup *s)
-{
-    int ngpus = s->nccl.topology->classes[s->nccl.class_index].ngpus;
-    int room = (ngpus - s->nccl.first_gpu) / m->nccl->setup.ranks_per_node - 1;
-    return s->others < 0 || s->others > room ? room : s->others;
-}
-
 /* The groups beside it: NCCL has searched out channels for each, over its own GPUs. */
 static const struct nccl_model **beside(struct whole *m, const struct model_setup *s, struct arena *a, struct err *e)
 {
@@ -108,7 +101,9 @@ struct model *model_new(const struct model_setup *given, struct arena *a, struct
         return NULL;
     m->switches = s->switches;
     m->launcher = s->launcher;
-    m->groups = 1 + others_on_node(m, s);
+    int ngpus = s->nccl.topology->classes[s->nccl.class_index].ngpus;
+    int room = (ngpus - s->nccl.first_gpu) / m->nccl->setup.ranks_per_node - 1;
+    m->groups = 1 + (s->others < 0 || s->others > room ? room : s->others);
     const struct nccl_model **others = beside(m, s, a, e);
     if (!others)
         return NULL;
@@ -161,14 +156,6 @@ void model_set_factors(struct model *shown, const struct model_factors *f)
 }
 
 /* ---- waiting --------------------------------------------------------------------------------------------------- */
-
-static double ceil_log2(int n)
-{
-    double l = 0;
-    for (long v = 1; v < n; v *= 2)
-        l++;
-    return l;
-}
 
 /* Sends and receives, which no algorithm is chosen for. */
 static int is_pairs(enum model_pattern p)
@@ -255,7 +242,7 @@ static struct wait wait_for(const struct whole *m, enum model_pattern p, int col
     const struct nccl_model *n = m->nccl;
     const struct model_flow *f = &m->flows[p];
     int leaving = n->nodes > 1;
-    double rounds = coll == COLL_ALLREDUCE ? 2 : 1, net_levels = ceil_log2(n->nodes);
+    double rounds = coll == COLL_ALLREDUCE ? 2 : 1, net_levels = ceil(log2(n->nodes));
     double ring_fill = model_common.ring_fill;
     double tree_fill = leaving * rounds * model_common.tree_fill, nets = rounds * (n->nodes - 1);
     struct wait w;
@@ -308,14 +295,6 @@ static double passes(const struct whole *m, enum model_pattern p, int coll)
     }
 }
 
-/* Times that a byte goes through a channel's thread block, in the sense of its busbw. */
-static double block_passes(const struct whole *m, enum model_pattern p, int coll)
-{
-    if (p == MODEL_TREE)
-        return 2 / model_common.tree_efficiency;
-    return is_pairs(p) ? 0 : passes(m, p, coll);
-}
-
 struct carried {
     double us;
     int between_nodes;
@@ -341,7 +320,9 @@ static struct carried carry(const struct whole *m, enum model_pattern p, int col
     double node_us = l->node_us * often * m->factors.time[MODEL_LINKS] / share;
     double net_us = l->net_us * often * m->factors.time[MODEL_NET_LINKS];
     double each_GBps = m->gpu->channel_GBps[proto];
-    double block_us = block_passes(m, p, coll) * bytes / (each_GBps * (k + 1)) / 1e3 * m->factors.time[MODEL_LINKS];
+    /* times that a byte goes through a channel's thread block, in the sense of its busbw */
+    double through = p == MODEL_TREE ? 2 / model_common.tree_efficiency : is_pairs(p) ? 0 : passes(m, p, coll);
+    double block_us = through * bytes / (each_GBps * (k + 1)) / 1e3 * m->factors.time[MODEL_LINKS];
     struct carried c = {node_us, 0, link_name(m, l->node_link)};
     if (net_us > c.us)
         c = (struct carried){net_us, 1, link_name(m, l->net_link)};

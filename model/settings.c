@@ -52,26 +52,6 @@ static int release_of(const struct nccl_setup *s)
     return s->version ? s->version : NEWEST;
 }
 
-/* 0 off, 1 on, 2 by itself. */
-static int is_off(const char *value, int *off)
-{
-    int on = !*off, rc = number(value, 2, &on);
-    *off = !on;
-    return rc;
-}
-
-static int take_nvls(const char *value, struct nccl_setup *s, struct arena *a)
-{
-    (void)a;
-    return is_off(value, &s->no_nvls);
-}
-
-static int take_mnnvl(const char *value, struct nccl_setup *s, struct arena *a)
-{
-    (void)a;
-    return is_off(value, &s->no_mnnvl);
-}
-
 static int take_net(const char *value, struct nccl_setup *s, struct arena *a)
 {
     (void)a;
@@ -143,20 +123,22 @@ static int take_proto(const char *value, struct nccl_setup *s, struct arena *a)
     return 0;
 }
 
-/* Some are numbers of the setup, up to `most`. */
+/* Some are numbers of the setup, up to `most`, or switches (0 off, 1 on, 2 by itself) of which it has whether they are
+ * off. */
 static const struct {
     const char *name;
     int (*take)(const char *value, struct nccl_setup *s, struct arena *a);
     size_t at;
     int64_t most;
+    int is_off;
 } variables[] = {
     {"NCCL_IB_HCA", .take = take_hcas},
     {"NCCL_MIN_CTAS", .at = offsetof(struct nccl_setup, min_channels), .most = 64},
     {"NCCL_MAX_CTAS", .at = offsetof(struct nccl_setup, max_channels), .most = 64},
     {"NCCL_MIN_NCHANNELS", .at = offsetof(struct nccl_setup, min_channels), .most = 64},
     {"NCCL_MAX_NCHANNELS", .at = offsetof(struct nccl_setup, max_channels), .most = 64},
-    {"NCCL_NVLS_ENABLE", .take = take_nvls},
-    {"NCCL_MNNVL_ENABLE", .take = take_mnnvl},
+    {"NCCL_NVLS_ENABLE", .at = offsetof(struct nccl_setup, no_nvls), .most = 2, .is_off = 1},
+    {"NCCL_MNNVL_ENABLE", .at = offsetof(struct nccl_setup, no_mnnvl), .most = 2, .is_off = 1},
     {"NCCL_PXN_DISABLE", .at = offsetof(struct nccl_setup, no_pxn), .most = 1},
     {"NCCL_IB_DISABLE", .at = offsetof(struct nccl_setup, sockets), .most = 1},
     {"NCCL_CROSS_NIC", .take = take_cross},
@@ -172,21 +154,17 @@ static const struct {
 };
 #define VARIABLES (sizeof variables / sizeof *variables)
 
-static size_t variable(const char *name)
+static int apply_setting(const char *name, const char *value, struct nccl_setup *s, struct arena *a)
 {
     size_t i = 0;
     while (i < VARIABLES && strcmp(variables[i].name, name) != 0)
         i++;
-    return i;
-}
-
-static int apply_setting(const char *name, const char *value, struct nccl_setup *s, struct arena *a)
-{
-    size_t i = variable(name);
-    if (i == VARIABLES)
-        return -1;
-    return variables[i].take ? variables[i].take(value, s, a)
-                             : number(value, variables[i].most, (int *)((char *)s + variables[i].at));
+    if (i == VARIABLES || variables[i].take)
+        return i == VARIABLES ? -1 : variables[i].take(value, s, a);
+    int *member = (int *)((char *)s + variables[i].at), n = variables[i].is_off ? !*member : *member;
+    int rc = number(value, variables[i].most, &n);
+    *member = variables[i].is_off ? !n : n;
+    return rc;
 }
 
 int model_apply(const struct bench_knobs *launch, struct nccl_setup *s, struct arena *a)

@@ -30,11 +30,6 @@ struct view {
     nccl_latencies hop[NCCL_LINK_COUNT];
 };
 
-static enum nccl_generation generation_of(int sm)
-{
-    return sm >= 100 ? NCCL_BLACKWELL : sm >= 90 ? NCCL_HOPPER : sm >= 80 ? NCCL_AMPERE : NCCL_VOLTA;
-}
-
 /* RCCL's own constants of hops and calls, the same in all its releases for a call. */
 static void take_rccl(struct view *v)
 {
@@ -54,7 +49,10 @@ static struct view view_of(const struct nccl_model *m)
         .m = m,
         .c = nccl_constants_of(m->version),
         .version = m->version,
-        .generation = generation_of(m->sm),
+        .generation = m->sm >= 100  ? NCCL_BLACKWELL
+                      : m->sm >= 90 ? NCCL_HOPPER
+                      : m->sm >= 80 ? NCCL_AMPERE
+                                    : NCCL_VOLTA,
         .scale = m->nodes == 1   ? NCCL_ONE_NODE
                  : m->nodes == 2 ? NCCL_TWO_NODES
                                  : NCCL_MORE_NODES,
@@ -93,11 +91,6 @@ static int gathers(int coll)
 
 /* ---- which cells exist ---- */
 
-static int pat_enabled(const struct nccl_model *m)
-{
-    return m->version >= 22300 && m->sm >= 60 && m->nodes == m->ranks;
-}
-
 static int exists(const struct nccl_model *m, int coll, int algo, int proto)
 {
     if (m->rccl) {
@@ -115,7 +108,7 @@ static int exists(const struct nccl_model *m, int coll, int algo, int proto)
     case ALGO_NVLS_TREE:
         return proto == PROTO_SIMPLE && m->nodes > 1 && m->nvls.nchannels && coll == COLL_ALLREDUCE;
     case ALGO_PAT:
-        return proto == PROTO_SIMPLE && gathers(coll) && pat_enabled(m);
+        return proto == PROTO_SIMPLE && gathers(coll) && m->version >= 22300 && m->sm >= 60 && m->nodes == m->ranks;
     default:
         return 0;
     }

@@ -97,10 +97,8 @@ static struct graph_node *add_node(struct graph_system *s, enum graph_kind kind)
     n->kind = kind;
     n->index = s->n[kind];
     n->id = s->nall;
-    s->nodes[kind] = arena_grow(s->arena, s->nodes[kind], (size_t)s->n[kind], sizeof *s->nodes[kind]);
-    s->nodes[kind][s->n[kind]++] = n;
-    s->all = arena_grow(s->arena, s->all, (size_t)s->nall, sizeof *s->all);
-    s->all[s->nall++] = n;
+    ARENA_ADD(s->arena, s->nodes[kind], s->n[kind]) = n;
+    ARENA_ADD(s->arena, s->all, s->nall) = n;
     return n;
 }
 
@@ -111,10 +109,8 @@ static void link_to(struct graph_system *s, struct graph_node *from, struct grap
     int i = 0;
     while (i < from->nlinks && (from->links[i].to != to || from->links[i].type != type))
         i++;
-    if (i == from->nlinks) {
-        from->links = arena_grow(s->arena, from->links, (size_t)from->nlinks, sizeof *from->links);
-        from->links[from->nlinks++] = (struct graph_link){to, type, 0};
-    }
+    if (i == from->nlinks)
+        ARENA_ADD(s->arena, from->links, from->nlinks) = (struct graph_link){to, type, 0};
     struct graph_link l = from->links[i];
     l.bw += bw;
     for (; i > 0 && from->links[i - 1].bw < l.bw; i--)
@@ -164,14 +160,6 @@ static void add_net(struct build *b, int net, struct graph_node *nic)
     struct graph_node *n = add_node(b->s, GRAPH_NET);
     n->net = (struct graph_net){net, -1, from->gdr, (float)from->GBps, (float)from->latency_us};
     link_both(b->s, nic, n, PATH_LOC, n->net.bw);
-}
-
-static int has_net(const struct graph_system *s, int net)
-{
-    for (int i = 0; i < s->n[GRAPH_NET]; i++)
-        if (s->nodes[GRAPH_NET][i]->net.net == net)
-            return 1;
-    return 0;
 }
 
 /* AMD's GPUs have no compute capability. RCCL counts gfx942 as 94: like a Hopper. */
@@ -288,7 +276,10 @@ static void add_tree(struct build *b)
     /* nets without a NIC hang on the first CPU, at no cost */
     struct graph_node *nic = NULL;
     for (int i = 0; i < b->nnets; i++) {
-        if (has_net(b->s, i))
+        int there = 0;
+        for (int k = 0; k < b->s->n[GRAPH_NET]; k++)
+            there |= b->s->nodes[GRAPH_NET][k]->net.net == i;
+        if (there)
             continue;
         if (!nic) {
             nic = add_node(b->s, GRAPH_NIC);

@@ -65,24 +65,6 @@ static int least_of_classes(const struct topology *t, int (*of)(const struct top
     return least;
 }
 
-/* The GPUs that NVLink or XGMI joins with one another, in the node class that has the fewest of them so. 1: the
- * topology shows no such link, which a topology file of NCCL's may just leave out. 0: it says nothing of GPUs. */
-static int nvlink_domain(const struct topology *t)
-{
-    return least_of_classes(t, domain_of);
-}
-
-/* Network ports that are not down. */
-static int count_rails(const struct topology *t)
-{
-    return least_of_classes(t, rails_of);
-}
-
-static int smallest_node(const struct topology *t)
-{
-    return least_of_classes(t, gpus_of);
-}
-
 /* ---- a GPU's memory and its way to the host's ---- */
 
 /* The lesser of both; what is not known (0) is none. */
@@ -117,7 +99,7 @@ void workload_take_machine(struct workload_job *j, const struct topology *t)
         }
     j->host_GBps = j->host_GBps > 0 ? j->host_GBps : USABLE * link;
     j->memory_GiB = j->memory_GiB > 0 || j->gpu ? j->memory_GiB : memory;
-    j->no_nvlink |= nvlink_domain(t) == 1;
+    j->no_nvlink |= least_of_classes(t, domain_of) == 1;
 }
 
 /* ---- what is wrong with a job ---- */
@@ -295,7 +277,9 @@ static void check_memory(struct report *r)
 static void check_machine(struct report *r, const struct topology *t)
 {
     const struct workload_job *j = r->job;
-    int gpus = t ? smallest_node(t) : 0, domain = gpus ? nvlink_domain(t) : 0, rails = t ? count_rails(t) : 0;
+    int gpus = t ? least_of_classes(t, gpus_of) : 0, rails = t ? least_of_classes(t, rails_of) : 0;
+    /* 1: the topology shows no NVLink or XGMI, which a topology file of NCCL's may just leave out */
+    int domain = gpus ? least_of_classes(t, domain_of) : 0;
     int widest = j->tp > j->rollout_tp ? j->tp : j->rollout_tp;
     if (gpus && j->gpus_per_node > gpus)
         report_finding(r, FINDING_ERROR,

@@ -170,15 +170,6 @@ static const struct {
 };
 #define REACHED 0.50
 
-/* What a GPU known by name reaches in dense bfloat16 matrix products, TFLOP/s; 0 unknown. */
-static double gpu_tflops(const char *gpu)
-{
-    for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++)
-        if (!strcmp(peaks[i].gpu, gpu))
-            return peaks[i].tflops * (peaks[i].reached > 0 ? peaks[i].reached : REACHED);
-    return 0;
-}
-
 static int complete_gpu(struct workload_job *j, struct err *e)
 {
     const struct hw_gpu *g = hw_gpu_find(j->gpu);
@@ -191,8 +182,9 @@ static int complete_gpu(struct workload_job *j, struct err *e)
     if (j->host_GBps <= 0)
         j->host_GBps = g->c2c_GBps > 0 ? g->c2c_GBps * 0.8 : g->pcie_GTps * g->pcie_width / 8 * 0.8;
     j->memory_GBps = j->memory_GBps > 0 ? j->memory_GBps : g->mem_GBps;
-    if (j->tflops <= 0)
-        j->tflops = gpu_tflops(g->name);
+    for (size_t i = 0; i < sizeof peaks / sizeof *peaks && j->tflops <= 0; i++)
+        if (!strcmp(peaks[i].gpu, g->name))
+            j->tflops = peaks[i].tflops * (peaks[i].reached > 0 ? peaks[i].reached : REACHED);
     j->no_nvlink |= !g->links;
     return 0;
 }

@@ -139,6 +139,7 @@ struct workload_reading {
     const char *read[WORKLOAD_READ], *assumed[32], *odd[8]; /* odd: settings that contradict one another */
     const char *unused[64]; /* that concern the step, and have no part in the job: "name=value (line 3)" */
     int nread, nassumed, nodd, nunused;
+    const char *nodes; /* "job.sh:5: NNODES=16", where it says how many there are; NULL */
 };
 
 /* Fill `job` from a launch script or a configuration of verl, Swift, Megatron-LM, TRL and Accelerate, DeepSpeed or

@@ -18,137 +18,113 @@ enum dialect { VERL, HF, MEGATRON, DEEPSPEED, TITAN, SLIME, NEMO, OPENRLHF, DIAL
 enum { NUMBER, SWITCH, WORD };
 struct meaning {
     unsigned dialects;
-    const char *name;
+    const char *names[4]; /* the last that is there counts */
     size_t field;
     int type;
 };
 #define F(member) offsetof(struct workload_job, member)
 
 static const struct meaning meanings[] = {
-    {IN(VERL), "trainer.nnodes", F(nodes), NUMBER},
-    {IN(VERL), "trainer.n_gpus_per_node", F(gpus_per_node), NUMBER},
-    {IN(VERL), "data.max_prompt_length", F(prompt), NUMBER},
-    {IN(VERL), "data.max_response_length", F(response), NUMBER},
-    {IN(VERL), "actor.ppo_micro_batch_size_per_gpu", F(micro_batch), NUMBER},
-    {IN(VERL), "actor.ppo_epochs", F(epochs), NUMBER},
-    {IN(VERL), "rollout.n", F(rollout_n), NUMBER},
-    {IN(VERL), "rollout.tensor_model_parallel_size", F(rollout_tp), NUMBER},
-    {IN(VERL), "actor.megatron.tensor_model_parallel_size", F(tp), NUMBER},
-    {IN(VERL), "actor.megatron.pipeline_model_parallel_size", F(pp), NUMBER},
-    {IN(VERL), "actor.megatron.virtual_pipeline_model_parallel_size", F(vpp), NUMBER},
-    {IN(VERL), "actor.megatron.context_parallel_size", F(cp), NUMBER},
-    {IN(VERL), "actor.megatron.expert_model_parallel_size", F(ep), NUMBER},
-    {IN(VERL), "actor.megatron.expert_tensor_parallel_size", F(etp), NUMBER},
-    {IN(VERL), "ref.megatron.tensor_model_parallel_size", F(ref_tp), NUMBER},
-    {IN(VERL), "ref.megatron.pipeline_model_parallel_size", F(ref_pp), NUMBER},
-    {IN(VERL), "actor.ulysses_sequence_parallel_size", F(sp), NUMBER},
-    {IN(VERL), "actor.fsdp_config.param_offload", F(offload_params), SWITCH},
-    {IN(VERL), "actor.fsdp_config.optimizer_offload", F(offload), SWITCH},
-    {IN(VERL), "actor.megatron.param_offload", F(offload_params), SWITCH},
-    {IN(VERL), "actor.megatron.optimizer_offload", F(offload), SWITCH},
-    {IN(VERL), "model.enable_gradient_checkpointing", F(recompute), SWITCH},
-    {IN(VERL), "model.lora_rank", F(lora_rank), NUMBER},
-    {IN(VERL), "model.lora.rank", F(lora_rank), NUMBER},
-    {IN(VERL), "override_optimizer_config.optimizer_cpu_offload", F(offload), SWITCH},
-    {IN(HF), "per_device_train_batch_size", F(micro_batch), NUMBER},
-    {IN(HF) | IN(DEEPSPEED), "gradient_accumulation_steps", F(grad_accum), NUMBER},
-    {IN(HF), "max_prompt_length", F(prompt), NUMBER},
-    {IN(HF), "max_completion_length", F(response), NUMBER},
-    {IN(HF), "num_generations", F(rollout_n), NUMBER},
-    {IN(HF), "num_return_sequences_in_group", F(rollout_n), NUMBER},
-    {IN(HF), "prompt_length", F(prompt), NUMBER},
-    {IN(HF), "response_length", F(response), NUMBER},
-    {IN(HF), "cutoff_len", F(prompt), NUMBER},
-    {IN(HF), "max_seq_length", F(prompt), NUMBER},
-    {IN(HF) | IN(MEGATRON), "seq_len", F(prompt), NUMBER},
-    {IN(HF), "fsdp_activation_checkpointing", F(recompute), SWITCH},
-    {IN(HF), "fsdp_offload_params", F(offload_params), SWITCH},
-    {IN(HF), "num_gpus_per_node", F(gpus_per_node), NUMBER},
-    {IN(HF), "num_iterations", F(epochs), NUMBER},
-    {IN(HF), "vllm_tensor_parallel_size", F(rollout_tp), NUMBER},
-    {IN(HF), "sequence_parallel_size", F(sp), NUMBER},
-    {IN(HF), "gradient_checkpointing", F(recompute), SWITCH},
-    {IN(HF), "offload_model", F(offload_params), SWITCH},
-    {IN(HF), "offload_optimizer", F(offload), SWITCH},
-    {IN(HF), "lora_rank", F(lora_rank), NUMBER},
-    {IN(HF), "lora_r", F(lora_rank), NUMBER},
-    {IN(HF) | IN(MEGATRON) | IN(SLIME), "optimizer_cpu_offload", F(offload), SWITCH},
-    {IN(HF), "num_machines", F(nodes), NUMBER},
-    {ANY, "NNODES", F(nodes), NUMBER},
-    {ANY, "nnodes", F(nodes), NUMBER},
-    {ANY, "NPROC_PER_NODE", F(gpus_per_node), NUMBER},
-    {ANY, "nproc_per_node", F(gpus_per_node), NUMBER},
-    {ANY, "num_gpus", F(gpus_per_node), NUMBER},
-    {ANY, "GPUS_PER_NODE", F(gpus_per_node), NUMBER},
-    {IN(HF) | IN(MEGATRON) | IN(SLIME) | IN(NEMO), "tensor_model_parallel_size", F(tp), NUMBER},
-    {IN(HF) | IN(MEGATRON) | IN(SLIME) | IN(NEMO), "pipeline_model_parallel_size", F(pp), NUMBER},
-    {IN(HF) | IN(MEGATRON) | IN(SLIME) | IN(NEMO), "context_parallel_size", F(cp), NUMBER},
-    {IN(HF) | IN(MEGATRON) | IN(SLIME) | IN(NEMO), "expert_model_parallel_size", F(ep), NUMBER},
-    {IN(HF) | IN(MEGATRON) | IN(SLIME) | IN(NEMO), "expert_tensor_parallel_size", F(etp), NUMBER},
-    {IN(HF) | IN(MEGATRON) | IN(SLIME), "micro_batch_size", F(micro_batch), NUMBER},
-    {IN(HF) | IN(MEGATRON) | IN(SLIME), "global_batch_size", F(mini_batch), NUMBER},
-    {IN(MEGATRON), "seq_length", F(prompt), NUMBER},
-    {IN(MEGATRON) | IN(SLIME), "num_layers", F(model.layers), NUMBER},
-    {IN(MEGATRON) | IN(SLIME), "hidden_size", F(model.hidden), NUMBER},
-    {IN(MEGATRON) | IN(SLIME), "num_attention_heads", F(model.heads), NUMBER},
-    {IN(MEGATRON) | IN(SLIME), "num_query_groups", F(model.kv_heads), NUMBER},
-    {IN(MEGATRON) | IN(SLIME), "kv_channels", F(model.head_dim), NUMBER},
-    {IN(MEGATRON) | IN(SLIME), "ffn_hidden_size", F(model.intermediate), NUMBER},
-    {IN(MEGATRON) | IN(SLIME), "vocab_size", F(model.vocab), NUMBER},
-    {IN(MEGATRON) | IN(SLIME), "num_experts", F(model.experts), NUMBER},
-    {IN(HF) | IN(MEGATRON), "moe_pad_expert_input_to_capacity", F(even_experts), SWITCH},
-    {IN(MEGATRON) | IN(SLIME), "moe_router_topk", F(model.experts_per_token), NUMBER},
-    {IN(MEGATRON) | IN(SLIME), "moe_ffn_hidden_size", F(model.expert_intermediate), NUMBER},
-    {ANY, "fp8", F(fp8), WORD},
-    {ANY, "fp8_format", F(fp8), WORD},
-    {ANY, "fp8_recipe", F(fp8), WORD},
-    {ANY, "fp8_cfg.enabled", F(fp8), SWITCH},
-    {ANY, "overlap_grad_reduce", F(overlap), SWITCH},
-    {ANY, "overlap_param_gather", F(overlap), SWITCH},
-    {ANY, "tp_comm_overlap", F(tp_overlap), SWITCH},
-    {ANY, "overlap_moe_expert_parallel_comm", F(ep_overlap), SWITCH},
-    {ANY, "moe_enable_deepep", F(deepep), SWITCH},
-    {ANY, "moe_flex_dispatcher_backend", F(deepep), WORD},
-    {IN(DEEPSPEED), "train_micro_batch_size_per_gpu", F(micro_batch), NUMBER},
-    {IN(DEEPSPEED), "train_batch_size", F(mini_batch), NUMBER},
-    {IN(TITAN), "parallelism.tensor_parallel_degree", F(tp), NUMBER},
-    {IN(TITAN), "parallelism.pipeline_parallel_degree", F(pp), NUMBER},
-    {IN(TITAN), "parallelism.context_parallel_degree", F(cp), NUMBER},
-    {IN(TITAN), "parallelism.expert_parallel_degree", F(ep), NUMBER},
-    {IN(TITAN), "training.local_batch_size", F(micro_batch), NUMBER},
-    {IN(TITAN), "training.batch_size", F(micro_batch), NUMBER},
-    {IN(TITAN), "training.global_batch_size", F(mini_batch), NUMBER},
-    {IN(TITAN), "training.seq_len", F(prompt), NUMBER},
-    {IN(SLIME) | IN(OPENRLHF), "actor_num_nodes", F(nodes), NUMBER},
-    {IN(SLIME) | IN(OPENRLHF), "actor_num_gpus_per_node", F(gpus_per_node), NUMBER},
-    {IN(SLIME) | IN(OPENRLHF), "n_samples_per_prompt", F(rollout_n), NUMBER},
-    {IN(SLIME), "rollout_num_gpus_per_engine", F(rollout_tp), NUMBER},
-    {IN(SLIME), "rollout_max_prompt_len", F(prompt), NUMBER},
-    {IN(SLIME), "rollout_max_response_len", F(response), NUMBER},
-    {IN(NEMO), "cluster.num_nodes", F(nodes), NUMBER},
-    {IN(NEMO), "cluster.gpus_per_node", F(gpus_per_node), NUMBER},
-    {IN(NEMO), "policy.train_micro_batch_size", F(micro_batch), NUMBER},
-    {IN(NEMO), "policy.train_global_batch_size", F(mini_batch), NUMBER},
-    {IN(NEMO), "grpo.num_generations_per_prompt", F(rollout_n), NUMBER},
-    {IN(NEMO), "generation.vllm_cfg.tensor_parallel_size", F(rollout_tp), NUMBER},
-    {IN(NEMO), "dtensor_cfg.cpu_offload", F(offload), SWITCH},
-    {IN(OPENRLHF), "actor.num_nodes", F(nodes), NUMBER},
-    {IN(OPENRLHF), "actor.num_gpus_per_node", F(gpus_per_node), NUMBER},
-    {IN(OPENRLHF), "vllm_tensor_parallel_size", F(rollout_tp), NUMBER},
-    {IN(OPENRLHF), "vllm.tensor_parallel_size", F(rollout_tp), NUMBER},
-    {IN(OPENRLHF), "micro_train_batch_size", F(micro_batch), NUMBER},
-    {IN(OPENRLHF), "train.micro_batch_size", F(micro_batch), NUMBER},
-    {IN(OPENRLHF), "train_batch_size", F(mini_batch), NUMBER},
-    {IN(OPENRLHF), "train.batch_size", F(mini_batch), NUMBER},
-    {IN(OPENRLHF), "rollout.n_samples_per_prompt", F(rollout_n), NUMBER},
-    {IN(OPENRLHF), "prompt_max_len", F(prompt), NUMBER},
-    {IN(OPENRLHF), "generate_max_len", F(response), NUMBER},
-    {IN(OPENRLHF), "rollout.max_new_tokens", F(response), NUMBER},
-    {IN(OPENRLHF), "ring_attn_size", F(sp), NUMBER},
-    {IN(OPENRLHF), "gradient_checkpointing", F(recompute), SWITCH},
-    {IN(OPENRLHF), "gradient_checkpointing_enable", F(recompute), SWITCH},
-    {IN(OPENRLHF), "adam_offload", F(offload), SWITCH},
-    {IN(OPENRLHF), "lora_rank", F(lora_rank), NUMBER},
+    {IN(VERL), {"trainer.nnodes"}, F(nodes), NUMBER},
+    {IN(VERL), {"trainer.n_gpus_per_node"}, F(gpus_per_node), NUMBER},
+    {IN(VERL), {"data.max_prompt_length"}, F(prompt), NUMBER},
+    {IN(VERL), {"data.max_response_length"}, F(response), NUMBER},
+    {IN(VERL), {"actor.ppo_micro_batch_size_per_gpu"}, F(micro_batch), NUMBER},
+    {IN(VERL), {"actor.ppo_epochs"}, F(epochs), NUMBER},
+    {IN(VERL), {"rollout.n"}, F(rollout_n), NUMBER},
+    {IN(VERL), {"rollout.tensor_model_parallel_size"}, F(rollout_tp), NUMBER},
+    {IN(VERL), {"actor.megatron.tensor_model_parallel_size"}, F(tp), NUMBER},
+    {IN(VERL), {"actor.megatron.pipeline_model_parallel_size"}, F(pp), NUMBER},
+    {IN(VERL), {"actor.megatron.virtual_pipeline_model_parallel_size"}, F(vpp), NUMBER},
+    {IN(VERL), {"actor.megatron.context_parallel_size"}, F(cp), NUMBER},
+    {IN(VERL), {"actor.megatron.expert_model_parallel_size"}, F(ep), NUMBER},
+    {IN(VERL), {"actor.megatron.expert_tensor_parallel_size"}, F(etp), NUMBER},
+    {IN(VERL), {"ref.megatron.tensor_model_parallel_size"}, F(ref_tp), NUMBER},
+    {IN(VERL), {"ref.megatron.pipeline_model_parallel_size"}, F(ref_pp), NUMBER},
+    {IN(VERL), {"actor.ulysses_sequence_parallel_size"}, F(sp), NUMBER},
+    {IN(VERL), {"actor.fsdp_config.param_offload", "actor.megatron.param_offload"}, F(offload_params), SWITCH},
+    {IN(VERL), {"actor.fsdp_config.optimizer_offload", "actor.megatron.optimizer_offload"}, F(offload), SWITCH},
+    {IN(VERL), {"model.enable_gradient_checkpointing"}, F(recompute), SWITCH},
+    {IN(VERL), {"model.lora_rank", "model.lora.rank"}, F(lora_rank), NUMBER},
+    {IN(VERL), {"override_optimizer_config.optimizer_cpu_offload"}, F(offload), SWITCH},
+    {IN(HF), {"per_device_train_batch_size"}, F(micro_batch), NUMBER},
+    {IN(HF) | IN(DEEPSPEED), {"gradient_accumulation_steps"}, F(grad_accum), NUMBER},
+    {IN(HF), {"max_prompt_length", "prompt_length", "cutoff_len", "max_seq_length"}, F(prompt), NUMBER},
+    {IN(HF) | IN(MEGATRON), {"seq_len"}, F(prompt), NUMBER},
+    {IN(HF), {"max_completion_length", "response_length"}, F(response), NUMBER},
+    {IN(HF), {"num_generations", "num_return_sequences_in_group"}, F(rollout_n), NUMBER},
+    {IN(HF), {"num_gpus_per_node"}, F(gpus_per_node), NUMBER},
+    {IN(HF), {"num_iterations"}, F(epochs), NUMBER},
+    {IN(HF), {"vllm_tensor_parallel_size"}, F(rollout_tp), NUMBER},
+    {IN(HF), {"sequence_parallel_size"}, F(sp), NUMBER},
+    {IN(HF), {"fsdp_activation_checkpointing", "gradient_checkpointing"}, F(recompute), SWITCH},
+    {IN(HF), {"fsdp_offload_params", "offload_model"}, F(offload_params), SWITCH},
+    {IN(HF), {"offload_optimizer"}, F(offload), SWITCH},
+    {IN(HF), {"lora_rank", "lora_r"}, F(lora_rank), NUMBER},
+    {IN(HF) | IN(MEGATRON) | IN(SLIME), {"optimizer_cpu_offload"}, F(offload), SWITCH},
+    {IN(HF), {"num_machines"}, F(nodes), NUMBER},
+    {ANY, {"NNODES", "nnodes"}, F(nodes), NUMBER},
+    {ANY, {"NPROC_PER_NODE", "nproc_per_node", "num_gpus", "GPUS_PER_NODE"}, F(gpus_per_node), NUMBER},
+    {IN(HF) | IN(MEGATRON) | IN(SLIME) | IN(NEMO), {"tensor_model_parallel_size"}, F(tp), NUMBER},
+    {IN(HF) | IN(MEGATRON) | IN(SLIME) | IN(NEMO), {"pipeline_model_parallel_size"}, F(pp), NUMBER},
+    {IN(HF) | IN(MEGATRON) | IN(SLIME) | IN(NEMO), {"context_parallel_size"}, F(cp), NUMBER},
+    {IN(HF) | IN(MEGATRON) | IN(SLIME) | IN(NEMO), {"expert_model_parallel_size"}, F(ep), NUMBER},
+    {IN(HF) | IN(MEGATRON) | IN(SLIME) | IN(NEMO), {"expert_tensor_parallel_size"}, F(etp), NUMBER},
+    {IN(HF) | IN(MEGATRON) | IN(SLIME), {"micro_batch_size"}, F(micro_batch), NUMBER},
+    {IN(HF) | IN(MEGATRON) | IN(SLIME), {"global_batch_size"}, F(mini_batch), NUMBER},
+    {IN(MEGATRON), {"seq_length"}, F(prompt), NUMBER},
+    {IN(MEGATRON) | IN(SLIME), {"num_layers"}, F(model.layers), NUMBER},
+    {IN(MEGATRON) | IN(SLIME), {"hidden_size"}, F(model.hidden), NUMBER},
+    {IN(MEGATRON) | IN(SLIME), {"num_attention_heads"}, F(model.heads), NUMBER},
+    {IN(MEGATRON) | IN(SLIME), {"num_query_groups"}, F(model.kv_heads), NUMBER},
+    {IN(MEGATRON) | IN(SLIME), {"kv_channels"}, F(model.head_dim), NUMBER},
+    {IN(MEGATRON) | IN(SLIME), {"ffn_hidden_size"}, F(model.intermediate), NUMBER},
+    {IN(MEGATRON) | IN(SLIME), {"vocab_size"}, F(model.vocab), NUMBER},
+    {IN(MEGATRON) | IN(SLIME), {"num_experts"}, F(model.experts), NUMBER},
+    {IN(HF) | IN(MEGATRON), {"moe_pad_expert_input_to_capacity"}, F(even_experts), SWITCH},
+    {IN(MEGATRON) | IN(SLIME), {"moe_router_topk"}, F(model.experts_per_token), NUMBER},
+    {IN(MEGATRON) | IN(SLIME), {"moe_ffn_hidden_size"}, F(model.expert_intermediate), NUMBER},
+    {ANY, {"fp8", "fp8_format", "fp8_recipe"}, F(fp8), WORD},
+    {ANY, {"fp8_cfg.enabled"}, F(fp8), SWITCH},
+    {ANY, {"overlap_grad_reduce", "overlap_param_gather"}, F(overlap), SWITCH},
+    {ANY, {"tp_comm_overlap"}, F(tp_overlap), SWITCH},
+    {ANY, {"overlap_moe_expert_parallel_comm"}, F(ep_overlap), SWITCH},
+    {ANY, {"moe_enable_deepep"}, F(deepep), SWITCH},
+    {ANY, {"moe_flex_dispatcher_backend"}, F(deepep), WORD},
+    {IN(DEEPSPEED), {"train_micro_batch_size_per_gpu"}, F(micro_batch), NUMBER},
+    {IN(DEEPSPEED), {"train_batch_size"}, F(mini_batch), NUMBER},
+    {IN(TITAN), {"parallelism.tensor_parallel_degree"}, F(tp), NUMBER},
+    {IN(TITAN), {"parallelism.pipeline_parallel_degree"}, F(pp), NUMBER},
+    {IN(TITAN), {"parallelism.context_parallel_degree"}, F(cp), NUMBER},
+    {IN(TITAN), {"parallelism.expert_parallel_degree"}, F(ep), NUMBER},
+    {IN(TITAN), {"training.local_batch_size", "training.batch_size"}, F(micro_batch), NUMBER},
+    {IN(TITAN), {"training.global_batch_size"}, F(mini_batch), NUMBER},
+    {IN(TITAN), {"training.seq_len"}, F(prompt), NUMBER},
+    {IN(SLIME) | IN(OPENRLHF), {"actor_num_nodes"}, F(nodes), NUMBER},
+    {IN(SLIME) | IN(OPENRLHF), {"actor_num_gpus_per_node"}, F(gpus_per_node), NUMBER},
+    {IN(SLIME) | IN(OPENRLHF), {"n_samples_per_prompt"}, F(rollout_n), NUMBER},
+    {IN(SLIME), {"rollout_num_gpus_per_engine"}, F(rollout_tp), NUMBER},
+    {IN(SLIME), {"rollout_max_prompt_len"}, F(prompt), NUMBER},
+    {IN(SLIME), {"rollout_max_response_len"}, F(response), NUMBER},
+    {IN(NEMO), {"cluster.num_nodes"}, F(nodes), NUMBER},
+    {IN(NEMO), {"cluster.gpus_per_node"}, F(gpus_per_node), NUMBER},
+    {IN(NEMO), {"policy.train_micro_batch_size"}, F(micro_batch), NUMBER},
+    {IN(NEMO), {"policy.train_global_batch_size"}, F(mini_batch), NUMBER},
+    {IN(NEMO), {"grpo.num_generations_per_prompt"}, F(rollout_n), NUMBER},
+    {IN(NEMO), {"generation.vllm_cfg.tensor_parallel_size"}, F(rollout_tp), NUMBER},
+    {IN(NEMO), {"dtensor_cfg.cpu_offload"}, F(offload), SWITCH},
+    {IN(OPENRLHF), {"actor.num_nodes"}, F(nodes), NUMBER},
+    {IN(OPENRLHF), {"actor.num_gpus_per_node"}, F(gpus_per_node), NUMBER},
+    {IN(OPENRLHF), {"vllm_tensor_parallel_size", "vllm.tensor_parallel_size"}, F(rollout_tp), NUMBER},
+    {IN(OPENRLHF), {"micro_train_batch_size", "train.micro_batch_size"}, F(micro_batch), NUMBER},
+    {IN(OPENRLHF), {"train_batch_size", "train.batch_size"}, F(mini_batch), NUMBER},
+    {IN(OPENRLHF), {"rollout.n_samples_per_prompt"}, F(rollout_n), NUMBER},
+    {IN(OPENRLHF), {"prompt_max_len"}, F(prompt), NUMBER},
+    {IN(OPENRLHF), {"generate_max_len", "rollout.max_new_tokens"}, F(response), NUMBER},
+    {IN(OPENRLHF), {"ring_attn_size"}, F(sp), NUMBER},
+    {IN(OPENRLHF), {"gradient_checkpointing", "gradient_checkpointing_enable"}, F(recompute), SWITCH},
+    {IN(OPENRLHF), {"adam_offload"}, F(offload), SWITCH},
+    {IN(OPENRLHF), {"lora_rank"}, F(lora_rank), NUMBER},
 };
 
 struct reader {
@@ -391,30 +367,27 @@ static int read_model(struct reader *r, struct err *e)
 
 /* ---- what needs more than one setting ---- */
 
-static void read_fields(struct reader *r)
+static void read_field(struct reader *r, const struct meaning *m, const struct workload_setting *s)
 {
-    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
-        const struct meaning *m = &meanings[i];
-        const struct workload_setting *s = m->dialects & IN(r->dialect) ? workload_script_find(r->s, m->name) : NULL;
-        int *field = (int *)(void *)((char *)r->job + m->field);
-        long value = !s                  ? 0
-                     : m->type == NUMBER ? to_number(s->value)
-                     : m->type == SWITCH ? is_on(s->value)
-                                         : !is_word(s->value, "false") && !is_word(s->value, "none");
-        if (!s || value <= 0)
-            continue;
-        *field = (int)value;
-        note_read(r, s);
-    }
+    long value = m->type == NUMBER   ? to_number(s->value)
+                 : m->type == SWITCH ? is_on(s->value)
+                                     : !is_word(s->value, "false") && !is_word(s->value, "none");
+    if (value <= 0)
+        return;
+    *(int *)(void *)((char *)r->job + m->field) = (int)value;
+    note_read(r, s);
+    if (m->field == F(nodes))
+        r->out->nodes = arena_printf(r->s->arena, "%s:%ld: %s=%s", s->path, s->line, s->name, s->value);
 }
 
-/* The first setting of the actor's megatron group that is more than a default. */
-static const struct workload_setting *megatron_setting(const struct workload_script *s)
+static void read_fields(struct reader *r)
 {
-    for (int i = 0; i < s->n; i++)
-        if (strstr(s->list[i].name, "actor.megatron.") && to_number(s->list[i].value) > 1)
-            return &s->list[i];
-    return NULL;
+    for (const struct meaning *m = meanings; m < meanings + sizeof meanings / sizeof *meanings; m++)
+        for (int i = 0; i < 4 && m->names[i] && m->dialects & IN(r->dialect); i++) {
+            const struct workload_setting *s = workload_script_find(r->s, m->names[i]);
+            if (s)
+                read_field(r, m, s);
+        }
 }
 
 static void find_verl_contradictions(struct reader *r)
@@ -426,8 +399,10 @@ static void find_verl_contradictions(struct reader *r)
         {"actor.megatron.optimizer_offload", "critic.megatron.optimizer_offload"},
     };
     struct workload_job *j = r->job;
-    const struct workload_setting *strategy = workload_script_find(r->s, "actor.strategy"),
-                                  *megatron = megatron_setting(r->s);
+    const struct workload_setting *strategy = workload_script_find(r->s, "actor.strategy"), *megatron = NULL;
+    for (int i = r->s->n - 1; i >= 0; i--) /* the first of the actor's megatron group that is more than a default */
+        if (strstr(r->s->list[i].name, "actor.megatron.") && to_number(r->s->list[i].value) > 1)
+            megatron = &r->s->list[i];
     if (strategy && !is_word(strategy->value, "megatron")) {
         if (megatron)
             note_contradiction(r, strategy, megatron, "this is read only under strategy megatron, and left out here");
@@ -637,8 +612,7 @@ static void read_titan(struct reader *r)
         note_assumed(
             r, "tensor, context and pipeline parallelism communicate as Megatron-LM's do; shards of the rest as its "
                "distributed optimizer");
-    long shards = to_number(take_value(r, "parallelism.data_parallel_shard_degree"));
-    j->dp = (int)shards;
+    j->dp = (int)to_number(take_value(r, "parallelism.data_parallel_shard_degree"));
 }
 
 /* Updates that a step makes of `prompts` prompts with n responses each. */
@@ -653,8 +627,7 @@ static void set_updates(struct reader *r, long prompts)
 static void read_slime(struct reader *r)
 {
     struct workload_job *j = r->job;
-    const char *estimator = take_value(r, "advantage_estimator");
-    j->algorithm = is_word(estimator, "ppo") ? WORKLOAD_PPO : WORKLOAD_GRPO;
+    j->algorithm = is_word(take_value(r, "advantage_estimator"), "ppo") ? WORKLOAD_PPO : WORKLOAD_GRPO;
     read_megatron(r);
     if (is_word(take_value(r, "train_backend"), "fsdp"))
         j->framework = "fsdp2";
@@ -836,10 +809,8 @@ static int read_with_bases(const char *path, int depth, struct arena *a, struct 
                            : arena_printf(a, "%.*s/%s", (int)(slash - path), path, base->value);
     if (read_with_bases(name, depth + 1, a, &below, &unread))
         return 0;
-    for (int i = 0; i < s->n; i++) {
-        below.list = arena_grow(a, below.list, (size_t)below.n, sizeof *below.list);
-        below.list[below.n++] = s->list[i];
-    }
+    for (int i = 0; i < s->n; i++)
+        ARENA_ADD(a, below.list, below.n) = s->list[i];
     below.path = path;
     *s = below;
     return 0;

@@ -99,9 +99,12 @@ static void add_update(struct workload_build *b, double updates)
                  (struct workload_spec){COLL_ALLREDUCE, 4, updates, b->ranks, 1, "float32", "norm of the gradients"});
 }
 
-/* Every tensor is gathered by itself and handed on to the inference engine. */
-static void add_hand_over_of(struct workload_build *b, const char *dtype)
+/* Every tensor is gathered by itself and handed on to the inference engine. FSDP keeps its shards as float32 master
+ * weights, and verl gathers them as they are. */
+static void add_hand_over(struct workload_build *b)
 {
+    int zero3 = workload_framework_find(b->job->framework)->family == WORKLOAD_ZERO3;
+    const char *dtype = zero3 ? b->job->dtype : "float32";
     struct workload_tensor t[WORKLOAD_TENSORS];
     int n = language_model_tensors(&b->job->model, t);
     for (int i = 0; i < n; i++)
@@ -109,12 +112,6 @@ static void add_hand_over_of(struct workload_build *b, const char *dtype)
                                                (double)t[i].copies * language_model_repeats(&b->job->model, t[i].part),
                                                b->ranks, 1, dtype,
                                                arena_printf(b->out->arena, "%s: elements × %s", t[i].name, dtype)});
-}
-
-/* FSDP keeps its shards as float32 master weights, and verl gathers them as they are. */
-static void add_hand_over(struct workload_build *b)
-{
-    add_hand_over_of(b, "float32");
 }
 
 const struct workload_parts workload_sharded = {add_forward, add_backward, add_update, add_hand_over};
@@ -144,9 +141,4 @@ static void add_zero3_backward(struct workload_build *b, double passes)
                                   "gradients × reduce dtype in equal buckets", half_us < 0 ? -1 : half_us / buckets});
 }
 
-static void add_zero3_hand_over(struct workload_build *b)
-{
-    add_hand_over_of(b, b->job->dtype);
-}
-
-const struct workload_parts workload_zero3 = {add_zero3_forward, add_zero3_backward, add_update, add_zero3_hand_over};
+const struct workload_parts workload_zero3 = {add_zero3_forward, add_zero3_backward, add_update, add_hand_over};
