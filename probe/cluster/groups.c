@@ -24,8 +24,7 @@ struct grouping {
 
 void cluster_leave_out(struct cluster_left_out *all, const char *name, const char *why)
 {
-    all->list = arena_grow(all->arena, all->list, (size_t)all->n, sizeof *all->list);
-    all->list[all->n++] = (struct cluster_left){name, why};
+    ARENA_ADD(all->arena, all->list, all->n) = (struct cluster_left){name, why};
 }
 
 /* ---- who is unhealthy -------------------------------------------------------------------------------------------- */
@@ -73,8 +72,7 @@ static void find_shared_errors(struct grouping *g)
                 have += has_error(&g->t->hosts[h], error);
             if (have * 2 <= g->t->nhosts)
                 continue;
-            g->found.shared = arena_grow(g->a, g->found.shared, (size_t)g->found.nshared, sizeof *g->found.shared);
-            g->found.shared[g->found.nshared++] = error;
+            ARENA_ADD(g->a, g->found.shared, g->found.nshared) = error;
         }
 }
 
@@ -111,13 +109,11 @@ static void add_host(struct grouping *g, int host)
         at++;
     if (at == g->found.n) {
         g->kinds = arena_grow(g->a, g->kinds, (size_t)at, sizeof *g->kinds);
-        g->found.list = arena_grow(g->a, g->found.list, (size_t)at, sizeof *g->found.list);
         g->kinds[at] = k;
-        g->found.list[g->found.n++] = (struct cluster_group){.name = g->t->classes[k.class_index].name};
+        ARENA_ADD(g->a, g->found.list, g->found.n).name = g->t->classes[k.class_index].name;
     }
     struct cluster_group *group = &g->found.list[at];
-    group->hosts = arena_grow(g->a, group->hosts, (size_t)group->nhosts, sizeof *group->hosts);
-    group->hosts[group->nhosts++] = host;
+    ARENA_ADD(g->a, group->hosts, group->nhosts) = host;
 }
 
 /* ---- what is large enough ---------------------------------------------------------------------------------------- */

@@ -150,22 +150,20 @@ static int read_text(struct switches *f, char *text, const char *path, struct er
         const char *line = strsep(&rest, "\n");
         struct end end = {0};
         if (read_switch(line, &end.guid)) {
-            current = f->nswitches++;
-            f->leaves = arena_grow(f->a, f->leaves, (size_t)current, sizeof *f->leaves);
-            f->leaves[current] = (struct leaf){end.guid, switch_name(f->a, line, end.guid), current};
+            current = f->nswitches;
+            ARENA_ADD(f->a, f->leaves, f->nswitches) =
+                (struct leaf){end.guid, switch_name(f->a, line, end.guid), current};
         } else if (!strncmp(line, "Switch", 6)) {
             return err_at(e, path, number, 0, "expected Switch PORTS \"S-GUID\"");
         } else if (!strncmp(line, "Ca", 2) || !strncmp(line, "Rt", 2)) {
             current = -1;
         } else if (current >= 0 && read_end(line, "\"S-", &end)) {
-            f->cables = arena_grow(f->a, f->cables, (size_t)f->ncables, sizeof *f->cables);
-            f->cables[f->ncables++] = (struct cable){current, end.guid};
+            ARENA_ADD(f->a, f->cables, f->ncables) = (struct cable){current, end.guid};
         } else if (current >= 0 && read_end(line, "\"H-", &end)) {
             if (f->n >= MOST_ENDS)
                 return err_at(e, path, number, 0, "more than %d ports of HCAs", MOST_ENDS);
             end.at = current;
-            f->ends = arena_grow(f->a, f->ends, (size_t)f->n, sizeof *f->ends);
-            f->ends[f->n++] = end;
+            ARENA_ADD(f->a, f->ends, f->n) = end;
         }
     }
     if (!f->nswitches)

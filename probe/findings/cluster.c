@@ -110,21 +110,6 @@ static const char *library_versions(const struct search *s, int class_index)
     return all;
 }
 
-static void find_different_cpus(struct search *s)
-{
-    found_different(s, cpu_vendor, "the classes have CPUs of different vendors");
-}
-
-static void find_different_drivers(struct search *s)
-{
-    found_different(s, driver, "the classes have different GPU drivers");
-}
-
-static void find_different_libraries(struct search *s)
-{
-    found_different(s, library_versions, "the classes have different versions of NCCL");
-}
-
 static void find_missing_nodes(struct search *s)
 {
     for (int i = 0; i < s->t->nmissing; i++)
@@ -170,15 +155,18 @@ const struct finding_rule findings_of_cluster[] = {
     {{"cpu-differs", NULL, FINDING_WARNING,
       "The classes have CPUs of different vendors, on which NCCL's choices depend. Confirm with lscpu. Keep jobs "
       "within one class."},
-     .in_cluster = find_different_cpus},
+     .differs = cpu_vendor,
+     .sentence = "the classes have CPUs of different vendors"},
     {{"driver-differs", NULL, FINDING_WARNING,
       "The classes with GPUs have different GPU drivers. Confirm with nvidia-smi (Driver Version). Install the same "
       "one."},
-     .in_cluster = find_different_drivers},
+     .differs = driver,
+     .sentence = "the classes have different GPU drivers"},
     {{"library-differs", NULL, FINDING_WARNING,
       "The classes have different versions of NCCL or RCCL installed. Confirm with NCCL_DEBUG=VERSION. Install the "
       "same; ranks of one job must not mix versions."},
-     .in_cluster = find_different_libraries},
+     .differs = library_versions,
+     .sentence = "the classes have different versions of NCCL"},
     {{"node-differs", NULL, FINDING_WARNING,
       "A node of a class differs in what may change: VBIOS, firmware, kinds of GIDs by index, memlock, libraries, the "
       "way of GPUDirect RDMA. Confirm with nccltune probe on that node and on another. A fixed NCCL_IB_GID_INDEX, for "

@@ -58,6 +58,8 @@ static void search_rule(struct search *s, const struct finding_rule *r)
     begin_search(s, -1);
     if (r->in_cluster && !s->t->alternatives)
         r->in_cluster(s);
+    if (r->differs && !s->t->alternatives)
+        found_different(s, r->differs, r->sentence);
 }
 
 void findings_attach(struct topology *t)

@@ -28,8 +28,8 @@ void named(struct search *s, const char *fmt, ...) __attribute__((format(printf,
 void found_named(struct search *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Add a finding when the classes differ in what `text` says of them; NULL is unknown. */
-void found_different(struct search *s, const char *(*text)(const struct search *s, int class_index),
-                     const char *sentence);
+typedef const char *found_text(const struct search *s, int class_index);
+void found_different(struct search *s, found_text *text, const char *sentence);
 
 /* "mlx5_0:1 and mlx5_3:1", or "mlx5_0:1, mlx5_1:1 and 6 more": `n` names become a list. */
 const char *found_names(struct arena *a, const char *const *names, int n);
@@ -42,6 +42,8 @@ struct finding_rule {
     void (*in_class)(struct search *s);         /* looks at one class; NULL */
     void (*in_cluster)(struct search *s);       /* looks at the whole cluster; NULL */
     int (*applies)(const struct topo_class *c); /* of signs: where they matter; NULL: everywhere */
+    found_text *differs;                        /* in which classes must not differ; NULL */
+    const char *sentence;                       /* which says that they do */
 };
 extern const struct finding_rule findings_of_cluster[], findings_of_ports[], findings_of_nodes[], findings_of_peers[],
     findings_of_signs[]; /* ended by no id */

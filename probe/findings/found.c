@@ -25,8 +25,7 @@ void named(struct search *s, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    s->names = arena_grow(s->a, s->names, (size_t)s->n, sizeof *s->names);
-    s->names[s->n++] = arena_vprintf(s->a, fmt, ap);
+    ARENA_ADD(s->a, s->names, s->n) = arena_vprintf(s->a, fmt, ap);
     va_end(ap);
 }
 

@@ -205,8 +205,7 @@ static void find_shared_addresses(struct search *s)
             const char *text;
             if (!is_unique(&t->classes[t->hosts[i].class_index], t->hosts[i].addresses[k], s->a, &text))
                 continue;
-            all = arena_grow(s->a, all, (size_t)nall, sizeof *all);
-            all[nall++] = (struct address){text, i};
+            ARENA_ADD(s->a, all, nall) = (struct address){text, i};
         }
     if (nall)
         qsort(all, (size_t)nall, sizeof *all, compare_addresses);

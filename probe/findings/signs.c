@@ -40,12 +40,9 @@ static struct entry *group_hosts(const struct search *s, int *nentries, int *nho
             continue;
         while (at < *nentries && strcmp(all[at].text, text) != 0)
             at++;
-        if (at == *nentries) {
-            all = arena_grow(s->a, all, (size_t)at, sizeof *all);
-            all[(*nentries)++] = (struct entry){.text = text};
-        }
-        all[at].hosts = arena_grow(s->a, all[at].hosts, (size_t)all[at].nhosts, sizeof *all[at].hosts);
-        all[at].hosts[all[at].nhosts++] = h->name;
+        if (at == *nentries)
+            ARENA_ADD(s->a, all, *nentries).text = text;
+        ARENA_ADD(s->a, all[at].hosts, all[at].nhosts) = h->name;
         ++*nhosts;
     }
     return all;

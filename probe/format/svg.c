@@ -535,8 +535,7 @@ static struct joint *joint_named(struct joints *all, const char *name)
     for (int i = 0; i < all->n; i++)
         if (!strcmp(all->list[i].name, name))
             return &all->list[i];
-    all->list = arena_grow(all->a, all->list, (size_t)all->n, sizeof *all->list);
-    struct joint *new = &all->list[all->n++];
+    struct joint *new = &ARENA_ADD(all->a, all->list, all->n);
     *new = (struct joint){name, arena_alloc(all->a, (size_t)all->nclasses * sizeof *new->ports)};
     return new;
 }

@@ -435,16 +435,6 @@ static const char *inert_port(const struct topo_class *c, int port, struct arena
     return arena_printf(a, "%s:%d", text_inert(a, c->ports[port].hca), c->ports[port].port);
 }
 
-/* The last of the ports from `first` on of which nothing is known for one reason. */
-static int last_alike(const struct topo_class *c, const struct port_verdict *v, int first)
-{
-    int i = first;
-    while (v[first].role == ROLE_UNKNOWN && i + 1 < c->nports && v[i + 1].role == ROLE_UNKNOWN &&
-           !strcmp(v[i + 1].reason, v[first].reason))
-        i++;
-    return i;
-}
-
 /* What follows from a class: subnets and GIDs, roles, the list of HCAs. */
 static void put_verdicts(FILE *out, const struct topo_class *c, struct arena *a)
 {
@@ -454,7 +444,10 @@ static void put_verdicts(FILE *out, const struct topo_class *c, struct arena *a)
     put_networks(out, c, a);
     fputs("\nRoles:\n", out);
     for (int i = 0; i < c->nports; i++) {
-        int last = last_alike(c, v, i);
+        int last = i; /* the last port of a row of which nothing is known for one reason */
+        while (v[i].role == ROLE_UNKNOWN && last + 1 < c->nports && v[last + 1].role == ROLE_UNKNOWN &&
+               !strcmp(v[last + 1].reason, v[i].reason))
+            last++;
         const char *port = inert_port(c, i, a);
         if (last > i)
             fprintf(out, "  %s to %s (%d ports)  unknown  of each: %s\n", port, inert_port(c, last, a), last - i + 1,

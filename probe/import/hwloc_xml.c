@@ -20,7 +20,8 @@ enum device_kind { DEVICE_OTHER, DEVICE_GPU, DEVICE_NETWORK, DEVICE_RDMA };
 static const char *const gpu_names[] = {"nvml", "rsmi", "cuda", NULL};
 #define NUMBERING 2
 
-#define MOST_NUMA 1024
+#define MOST_NUMA     1024
+#define VENDOR_VIRTIO 0x1af4
 
 /* What a row of a matrix is: a GPU, or an NVSwitch or NUMA node (the CPU of POWER machines); -1 for the other. */
 struct matrix_end {
@@ -207,15 +208,6 @@ static void add_rdma(struct import *in, const struct xml_node *n, int object)
         build_port(in->t, in->c, p);
 }
 
-static void add_network(struct import *in, const struct xml_node *n, int object)
-{
-    enum { VENDOR_VIRTIO = 0x1af4 };
-    struct topo_netdev d = {.object = object, .name = arena_strdup(in->t->arena, xml_attribute(n, "name"))};
-    int is_virtual = object < 0 || in->c->objects[object].vendor == VENDOR_VIRTIO;
-    d.kind = is_virtual ? TOPO_NET_VIRTUAL : TOPO_NET_PHYSICAL;
-    build_netdev(in->t, in->c, d);
-}
-
 static uint64_t read_kib(const char *s)
 {
     unsigned long long v = s ? strtoull(s, NULL, 10) : 0;
@@ -301,7 +293,12 @@ static int add_device(struct import *in, const struct xml_node *n, struct pci_pl
         if (kind == DEVICE_RDMA)
             add_rdma(in, i, object);
         else if (kind == DEVICE_NETWORK)
-            add_network(in, i, object);
+            build_netdev(in->t, in->c,
+                         (struct topo_netdev){.object = object,
+                                              .name = arena_strdup(in->t->arena, xml_attribute(i, "name")),
+                                              .kind = in->c->objects[object].vendor == VENDOR_VIRTIO
+                                                          ? TOPO_NET_VIRTUAL
+                                                          : TOPO_NET_PHYSICAL});
     }
     return 0;
 }

@@ -149,9 +149,9 @@ static struct text_host *host_for(struct text_hosts *g, const struct text_reader
         last->name = last->name ? last->name : g->prompt;
         return last;
     }
-    g->hosts = arena_grow(g->x.a, g->hosts, (size_t)g->n, sizeof *g->hosts);
-    g->hosts[g->n] = (struct text_host){.name = g->prompt, .t = {.arena = g->t->arena}};
-    return &g->hosts[g->n++];
+    struct text_host *next = &ARENA_ADD(g->x.a, g->hosts, g->n);
+    *next = (struct text_host){.name = g->prompt, .t = {.arena = g->t->arena}};
+    return next;
 }
 
 static int read_piece(struct text_hosts *g, const struct text_reader *r)

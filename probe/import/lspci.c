@@ -151,8 +151,7 @@ static int read_functions(struct listing *l)
         if (pci) {
             if (l->n >= IMPORT_MOST_OBJECTS)
                 return text_wrong(x, "more than %d devices", IMPORT_MOST_OBJECTS);
-            l->list = arena_grow(x->a, l->list, (size_t)l->n, sizeof *l->list);
-            read_head(l, &l->list[l->n++], pci, rest);
+            read_head(l, &ARENA_ADD(x->a, l->list, l->n), pci, rest);
         } else if (l->n && (*line == '\t' || *line == ' ')) {
             read_detail(l, &l->list[l->n - 1], line);
         } else if (!text_is_blank(line)) {

@@ -59,8 +59,7 @@ static int add_gpu(struct import *in, int object, const struct xml_node *n)
         g.arch = gcn ? amd_arch(in->t->arena, gcn) : NULL;
         g.sm = gcn ? 0 : (int)xml_int(n, "sm", 0, 1000, 0);
     }
-    in->gpu_elements = arena_grow(in->t->arena, in->gpu_elements, (size_t)in->ngpu_elements, sizeof *in->gpu_elements);
-    in->gpu_elements[in->ngpu_elements++].node = n;
+    ARENA_ADD(in->t->arena, in->gpu_elements, in->ngpu_elements).node = n;
     build_gpu(in->t, in->c, g);
     return 0;
 }
@@ -314,14 +313,6 @@ static int same_text(const char *a, const char *b)
     return a && b ? !strcmp(a, b) : a == b;
 }
 
-static int has_devices(const struct topo_class *c)
-{
-    for (int i = 0; i < c->nobjects; i++)
-        if (c->objects[i].kind != TOPO_NUMA)
-            return 1;
-    return 0;
-}
-
 /* A class and a host from the <cpu> children of `parent` whose host_hash is `hash` (NULL: those without one). */
 static int add_node(struct import *in, const struct xml_node *parent, const char *hash, const char *name)
 {
@@ -347,7 +338,10 @@ static int add_node(struct import *in, const struct xml_node *parent, const char
             "%d PCI function%s without a class (%s%s): NCCL asks the machine what they are; here lspci or an hwloc "
             "file merged with this one tells",
             in->unknown, in->unknown == 1 ? "" : "s", in->unknown_example, in->unknown == 1 ? "" : ", ...");
-    if (!in->described && has_devices(in->c))
+    int devices = 0;
+    for (int i = 0; i < in->c->nobjects; i++)
+        devices += in->c->objects[i].kind != TOPO_NUMA;
+    if (!in->described && devices)
         build_note(t, in->c, "the file has PCI classes only: no device names, NVLink, rates or ports");
     return 0;
 }

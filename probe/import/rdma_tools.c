@@ -264,7 +264,7 @@ static int netdev_line(struct text *x, struct topology *t, struct topo_class *c)
     const char *pci = n ? pci_address(t->arena, words[0]) : NULL;
     const char *hca = pci ? words[1] : port >= 2 ? words[port - 2] : NULL;
     int number = port ? (int)strtol(words[port], NULL, 10) : 0;
-    if (!hca || number < 1 || number > 255 || arrow + 2 >= n + 0)
+    if (!hca || number < 1 || number > 255 || arrow + 2 >= n)
         return 0;
     const char *netdev = words[arrow + 1], *said = words[arrow + 2];
     int up = !strcmp(said, "(Up)"), known = topo_find_port(c, hca, number) >= 0;

@@ -98,14 +98,6 @@ static void join_to_cpus(struct topology *t, struct topo_class *c, const struct 
     }
 }
 
-static const struct board *find_board(const struct hw_gpu *hw, int ngpus)
-{
-    for (size_t i = 0; i < sizeof boards / sizeof *boards; i++)
-        if (!strncmp(hw->name, boards[i].gpu, strlen(boards[i].gpu)) && boards[i].ngpus == ngpus)
-            return &boards[i];
-    return NULL;
-}
-
 /* Boards of four have no NVSwitches: HGX A100 and HGX H100 4-GPU. Those of Grace machines are elsewhere in the rack. */
 static int is_switched(const struct hw_gpu *hw, int ngpus)
 {
@@ -114,7 +106,10 @@ static int is_switched(const struct hw_gpu *hw, int ngpus)
 
 void wiring_usual(struct topology *t, struct topo_class *c, const struct hw_gpu *hw)
 {
-    const struct board *board = find_board(hw, c->ngpus);
+    const struct board *board = NULL;
+    for (size_t i = 0; i < sizeof boards / sizeof *boards && !board; i++)
+        if (!strncmp(hw->name, boards[i].gpu, strlen(boards[i].gpu)) && boards[i].ngpus == c->ngpus)
+            board = &boards[i];
     int group = hw->bridge ? hw->bridge : c->ngpus;
     for (int i = 0; board && i < board->nwires; i++)
         join_gpus(t, c, hw, board->wires[i]);
@@ -128,11 +123,6 @@ void wiring_usual(struct topology *t, struct topo_class *c, const struct hw_gpu 
 }
 
 /* ---- GPUs that a file leaves open -------------------------------------------------------------------------------- */
-
-static const char *device_text(struct arena *a, const struct topo_object *o)
-{
-    return o->model ? o->model : arena_printf(a, "PCI device %04x:%04x", o->vendor, o->device);
-}
 
 /* gfx940 and gfx941 were gfx942 before it was sold. */
 static int same_arch(const char *a, const char *b)
@@ -149,7 +139,8 @@ static const char *find_contradiction(const struct topo_class *c, int gpu, const
     const struct hw_gpu *named = hw_gpu_named(c, g);
     char own[UNIT_TEXT], other[UNIT_TEXT];
     if (named && named != asked)
-        return arena_printf(a, "its %s says %s", device_text(a, o), named->name);
+        return o->model ? arena_printf(a, "its %s says %s", o->model, named->name)
+                        : arena_printf(a, "its PCI device %04x:%04x says %s", o->vendor, o->device, named->name);
     if (o->vendor && o->vendor != hw_gpu_vendor(asked))
         return arena_printf(a, "its PCI vendor is %04x", o->vendor);
     if (g->sm && g->sm != asked->sm)
@@ -303,11 +294,6 @@ static void add_gpu(struct building *b, int parent)
     b->size.gpus++;
 }
 
-static const struct machine_nic *nic_for(const struct machine *m, enum purpose p)
-{
-    return p == COMPUTE ? &m->compute : p == STORAGE ? &m->storage : &m->management;
-}
-
 /* The next name of a pattern: "mlx5_0" of "mlx5_%d". */
 static const char *next_name(struct building *b, const char *pattern)
 {
@@ -348,7 +334,7 @@ static const char *add_port(struct building *b, const struct machine_nic *nic, i
 /* A card, or with `again` one more port of the last: a function of its own, with its own RDMA device. */
 static void add_nic(struct building *b, int parent, enum purpose p, int again)
 {
-    const struct machine_nic *nic = nic_for(b->m, p);
+    const struct machine_nic *nic = p == COMPUTE ? &b->m->compute : p == STORAGE ? &b->m->storage : &b->m->management;
     const struct hw_nic *hw = hw_nic_find(nic->hw);
     struct topo_object o = {.kind = TOPO_NIC, .parent = parent, .numa = b->numa};
     b->ports = again ? b->ports + 1 : 1;
@@ -395,15 +381,6 @@ static const char *add_items(struct building *b, const char *s, int parent)
     return s;
 }
 
-/* GeForce drivers refuse what other boards do over PCIe. */
-static void refuse_p2p(struct topology *t, struct topo_class *c)
-{
-    for (int i = 0; i < c->ngpus; i++)
-        for (int k = i + 1; k < c->ngpus; k++)
-            build_text(t, &c->gpus[i].p2p_problems, &c->gpus[i].np2p_problems,
-                       arena_printf(t->arena, "GPU%d: read, write: not supported by the chipset", k));
-}
-
 struct topology *machine_build(const struct machine *m, int nodes, struct machine_size *size)
 {
     struct topology *t = topo_new();
@@ -418,8 +395,10 @@ struct topology *machine_build(const struct machine *m, int nodes, struct machin
     add_items(&b, m->layout, -1);
     build_order_devices(t, c);
     wiring_usual(t, c, b.gpu);
-    if (b.gpu->no_p2p)
-        refuse_p2p(t, c);
+    for (int i = 0; i < c->ngpus && b.gpu->no_p2p; i++) /* GeForce drivers refuse what other boards do over PCIe */
+        for (int k = i + 1; k < c->ngpus; k++)
+            build_text(t, &c->gpus[i].p2p_problems, &c->gpus[i].np2p_problems,
+                       arena_printf(t->arena, "GPU%d: read, write: not supported by the chipset", k));
     build_note(t, c, "described, not probed, from: %s; PCI addresses are made up", m->source);
     build_hosts(t, nodes);
     for (int i = 0; i < nodes && b.gpu->domain_gpus; i++)
@@ -452,10 +431,8 @@ struct topology *machine_topology(const char *name, int nodes, struct err *e)
     const struct machine *m = find_machine(name, e);
     if (!m)
         return NULL;
-    if (nodes < 1 || nodes > MACHINE_MOST) {
-        err_set(e, ERR_USAGE, "expected 1 to %d nodes, found %d", MACHINE_MOST, nodes);
-        return NULL;
-    }
+    if (nodes < 1 || nodes > MACHINE_MOST)
+        return err_null(e, ERR_USAGE, "expected 1 to %d nodes, found %d", MACHINE_MOST, nodes);
     return machine_build(m, nodes, NULL);
 }
 

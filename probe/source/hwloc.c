@@ -136,26 +136,6 @@ static const char *cpu_name(struct topology *t, hwloc_topology_t h)
     return arena_strdup(t->arena, model);
 }
 
-static const char *cpus_of(struct topology *t, hwloc_obj_t node)
-{
-    char *text = NULL;
-    int n = hwloc_bitmap_list_asprintf(&text, node->cpuset);
-    const char *cpus = n > 0 ? arena_strdup(t->arena, text) : NULL;
-    free(text);
-    return cpus;
-}
-
-/* The memory of a GPU that the system takes as a NUMA node of its own. */
-static void add_memories(struct topology *t, struct topo_class *c, hwloc_topology_t h)
-{
-    for (hwloc_obj_t n = NULL; (n = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_NUMANODE, n));) {
-        const char *pci = is_gpu_memory(n) ? hwloc_obj_get_info_by_name(n, "PCIBusID") : NULL;
-        int gpu = pci ? build_find_gpu(c, build_find_pci(c, pci_address(t->arena, pci))) : -1;
-        if (gpu >= 0)
-            c->gpus[gpu].memory_numa = arena_printf(t->arena, "%u", n->os_index);
-    }
-}
-
 void source_hwloc(struct topology *t, struct topo_class *c)
 {
     hwloc_topology_t h;
@@ -166,8 +146,10 @@ void source_hwloc(struct topology *t, struct topo_class *c)
     c->cpu = cpu_name(t, h);
     for (hwloc_obj_t n = NULL; (n = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_NUMANODE, n));)
         if (!is_gpu_memory(n) && !hwloc_bitmap_iszero(n->cpuset)) {
-            int numa = build_numa(t, c, (int)n->os_index);
-            c->objects[numa].cpus = cpus_of(t, n);
+            char *cpus = NULL;
+            int numa = build_numa(t, c, (int)n->os_index), length = hwloc_bitmap_list_asprintf(&cpus, n->cpuset);
+            c->objects[numa].cpus = length > 0 ? arena_strdup(t->arena, cpus) : NULL;
+            free(cpus);
         }
     for (hwloc_obj_t b = NULL; (b = hwloc_get_next_bridge(h, b));) {
         if (b->attr->bridge.upstream_type != HWLOC_OBJ_BRIDGE_HOST)
@@ -178,6 +160,12 @@ void source_hwloc(struct topology *t, struct topo_class *c)
     for (int i = 0; i < c->nobjects; i++)
         if (c->objects[i].pci)
             add_link(t, &c->objects[i]);
-    add_memories(t, c, h);
+    /* The memory of a GPU that the system takes as a NUMA node of its own. */
+    for (hwloc_obj_t n = NULL; (n = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_NUMANODE, n));) {
+        const char *pci = is_gpu_memory(n) ? hwloc_obj_get_info_by_name(n, "PCIBusID") : NULL;
+        int gpu = pci ? build_find_gpu(c, build_find_pci(c, pci_address(t->arena, pci))) : -1;
+        if (gpu >= 0)
+            c->gpus[gpu].memory_numa = arena_printf(t->arena, "%u", n->os_index);
+    }
     hwloc_topology_destroy(h);
 }

@@ -70,8 +70,7 @@ static void add_address(struct topology *t, struct topo_netdev *d, const struct 
     if (!inet_ntop(family, address, text, sizeof text))
         return;
     int bits = mask ? prefix_length(mask, family == AF_INET ? 4 : 16) : family == AF_INET ? 32 : 128;
-    d->addresses = arena_grow(t->arena, d->addresses, (size_t)d->naddresses, sizeof *d->addresses);
-    d->addresses[d->naddresses++] = arena_printf(t->arena, "%s/%d", text, bits);
+    ARENA_ADD(t->arena, d->addresses, d->naddresses) = arena_printf(t->arena, "%s/%d", text, bits);
 }
 
 static void read_files(struct topology *t, struct topo_class *c)

@@ -268,25 +268,6 @@ static void tell_link(const struct nvml *n, struct topology *t, const struct top
         build_sign(t, "pcie-slow-busy", gpu, 100 * (1 - o->link_GTps / o->link_max_GTps));
 }
 
-/* GPUs that the driver has taken but does not show: fallen off the bus. A container shows those that it was given. */
-static void tell_lost(struct topology *t, const struct topo_class *c)
-{
-    for (int i = 0; i < c->ngpus; i++) {
-        const struct topo_object *o = &c->objects[c->gpus[i].object];
-        if (c->gpus[i].index < 0 && o->pci && o->driver && !strcmp(o->driver, "nvidia"))
-            build_sign(t, "gpu-lost", o->pci, 1);
-    }
-}
-
-static void tell_condition(const struct nvml *n, struct topology *t, const struct topo_class *c, nvml_device d, int at)
-{
-    char gpu[32];
-    snprintf(gpu, sizeof gpu, "GPU%d", c->gpus[at].index);
-    gpu_errors_count(&n->errors, d, gpu, add_sign, t);
-    gpu_errors_state(&n->errors, d, gpu, add_sign, t);
-    tell_link(n, t, &c->objects[c->gpus[at].object], d, gpu);
-}
-
 static void read_gpus(const struct nvml *n, struct topology *t, struct topo_class *c)
 {
     unsigned count = 0;
@@ -307,10 +288,19 @@ static void read_gpus(const struct nvml *n, struct topology *t, struct topo_clas
     }
     for (unsigned i = 0; i < count; i++)
         if (gpus[i] >= 0) {
+            const char *gpu = arena_printf(t->arena, "GPU%d", c->gpus[gpus[i]].index);
             add_links(n, t, c, devices[i], gpus[i]);
-            tell_condition(n, t, c, devices[i], gpus[i]);
+            gpu_errors_count(&n->errors, devices[i], gpu, add_sign, t);
+            gpu_errors_state(&n->errors, devices[i], gpu, add_sign, t);
+            tell_link(n, t, &c->objects[c->gpus[gpus[i]].object], devices[i], gpu);
         }
-    tell_lost(t, c);
+    /* GPUs that the driver has taken but does not show: fallen off the bus. A container shows those that it was given.
+     */
+    for (int i = 0; i < c->ngpus; i++) {
+        const struct topo_object *o = &c->objects[c->gpus[i].object];
+        if (c->gpus[i].index < 0 && o->pci && o->driver && !strcmp(o->driver, "nvidia"))
+            build_sign(t, "gpu-lost", o->pci, 1);
+    }
     add_p2p(n, t, c, devices, gpus, count);
 }
 

@@ -106,20 +106,15 @@ static void tell_port(void *user, const char *kind, const char *port, const char
     build_sign(t, kind, arena_printf(t->arena, "%s, %s", port, counter), value);
 }
 
-/* Jobs of several nodes share GPU memory over NVLink only through a channel of the IMEX service (NVIDIA IMEX Guide). */
-static void tell_imex(struct topology *t, const struct topo_class *c)
+void source_settings(struct topology *t, struct topo_class *c)
 {
     int clique = 0;
     for (int i = 0; i < c->ngpus; i++)
         clique |= c->gpus[i].clique != NULL;
-    build_sign(t, "imex-no-channel", "", clique && !sysfs_exists("/dev/nvidia-caps-imex-channels/channel0"));
-}
-
-void source_settings(struct topology *t, struct topo_class *c)
-{
     build_sign(t, "numa-balancing", "", sysfs_int(0, "/proc/sys/kernel/numa_balancing") > 0);
     tell_governors(t);
-    tell_imex(t, c);
+    /* Jobs of several nodes share GPU memory over NVLink only through a channel of the IMEX service (its guide). */
+    build_sign(t, "imex-no-channel", "", clique && !sysfs_exists("/dev/nvidia-caps-imex-channels/channel0"));
     tell_xids(t, c);
     port_counters_read(t->arena, tell_port, t);
 }

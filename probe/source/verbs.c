@@ -174,13 +174,6 @@ static double compute_rate_Gbps(const struct ibv_port_attr *p)
     return lanes * lane_Gbps;
 }
 
-static enum topo_link_layer layer_of(const struct ibv_port_attr *p)
-{
-    return p->link_layer == IBV_LINK_LAYER_INFINIBAND ? TOPO_LINK_INFINIBAND
-           : p->link_layer == IBV_LINK_LAYER_ETHERNET ? TOPO_LINK_ETHERNET
-                                                      : TOPO_LINK_UNKNOWN;
-}
-
 /* What an open device says about a port. The rate is the files' where they have one: the kernel knows speeds that this
  * header does not. */
 static void ask_port(struct topology *t, struct topo_class *c, struct topo_port *p, struct ibv_context *context)
@@ -192,7 +185,9 @@ static void ask_port(struct topology *t, struct topo_class *c, struct topo_port 
         return;
     }
     p->state = attr.state == IBV_PORT_ACTIVE ? TOPO_STATE_ACTIVE : TOPO_STATE_DOWN;
-    p->layer = layer_of(&attr);
+    p->layer = attr.link_layer == IBV_LINK_LAYER_INFINIBAND ? TOPO_LINK_INFINIBAND
+               : attr.link_layer == IBV_LINK_LAYER_ETHERNET ? TOPO_LINK_ETHERNET
+                                                            : TOPO_LINK_UNKNOWN;
     if (!(p->rate_Gbps > 0))
         p->rate_Gbps = compute_rate_Gbps(&attr);
     p->mtu_bytes = attr.active_mtu >= IBV_MTU_256 && attr.active_mtu <= IBV_MTU_4096 ? 128 << attr.active_mtu : 0;

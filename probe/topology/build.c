@@ -9,22 +9,21 @@
 
 #include "probe/topology/topology_internal.h"
 
-/* Appends `record` to the array `list` of `count` elements. */
-#define APPEND(t, list, count, record) \
-    ((list) = arena_grow((t)->arena, (list), (size_t)(count), sizeof *(list)), (list)[count] = (record), (count)++)
+/* Append `record` to the array `list` of `count` elements; its index. */
+#define APPEND(t, list, count, record) (ARENA_ADD((t)->arena, list, count) = (record), (count)-1)
 
 struct topo_class *build_class(struct topology *t, const char *name)
 {
-    struct topo_class c = {.name =
-                               name ? arena_strdup(t->arena, name) : arena_printf(t->arena, "class%d", t->nclasses)};
-    APPEND(t, t->classes, t->nclasses, c);
-    return &t->classes[t->nclasses - 1];
+    const char *copy = name ? arena_strdup(t->arena, name) : arena_printf(t->arena, "class%d", t->nclasses);
+    struct topo_class *c = &ARENA_ADD(t->arena, t->classes, t->nclasses);
+    c->name = copy;
+    return c;
 }
 
 void build_host(struct topology *t, const char *name, int class_index)
 {
-    struct topo_host h = {.name = arena_strdup(t->arena, name), .class_index = class_index};
-    APPEND(t, t->hosts, t->nhosts, h);
+    ARENA_ADD(t->arena, t->hosts, t->nhosts) =
+        (struct topo_host){.name = arena_strdup(t->arena, name), .class_index = class_index};
 }
 
 void build_hosts(struct topology *t, int n)
@@ -73,8 +72,7 @@ int build_gid(struct topology *t, struct topo_class *c, struct topo_gid g)
 
 void build_text(struct topology *t, const char ***texts, int *n, const char *text)
 {
-    const char *copy = arena_strdup(t->arena, text);
-    APPEND(t, *texts, *n, copy);
+    ARENA_ADD(t->arena, *texts, *n) = arena_strdup(t->arena, text);
 }
 
 void build_clique(struct topology *t, struct topo_host *h)
@@ -94,8 +92,8 @@ void build_sign(struct topology *t, const char *kind, const char *subject, doubl
 
 void build_missing(struct topology *t, const char *name, const char *why)
 {
-    struct topo_missing m = {arena_strdup(t->arena, name), arena_strdup(t->arena, why)};
-    APPEND(t, t->missing, t->nmissing, m);
+    ARENA_ADD(t->arena, t->missing, t->nmissing) =
+        (struct topo_missing){arena_strdup(t->arena, name), arena_strdup(t->arena, why)};
 }
 
 const char *build_guid(struct arena *a, const char *text)
@@ -127,8 +125,7 @@ void build_note(struct topology *t, struct topo_class *c, const char *fmt, ...)
     for (int i = 0; i < c->nnotes; i++)
         if (!strcmp(c->notes[i], text))
             return;
-    const char *note = arena_strdup(t->arena, text);
-    APPEND(t, c->notes, c->nnotes, note);
+    ARENA_ADD(t->arena, c->notes, c->nnotes) = arena_strdup(t->arena, text);
 }
 
 int build_numa(struct topology *t, struct topo_class *c, int numa)

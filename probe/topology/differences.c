@@ -20,8 +20,7 @@ static __attribute__((format(printf, 2, 3))) void add_sentence(struct sentences 
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    l->list = arena_grow(l->a, l->list, (size_t)l->n, sizeof *l->list);
-    l->list[l->n++] = arena_strdup(l->a, text);
+    ARENA_ADD(l->a, l->list, l->n) = arena_strdup(l->a, text);
 }
 
 /* "driver 550.54 instead of 560.28". */

@@ -132,14 +132,6 @@ static void fill_unknown(const struct json_field *fields, void *to, const void *
 
 /* ---- matching devices -------------------------------------------------------------------------------------------- */
 
-static int is_several_gpus(const struct topo_class *c, int object)
-{
-    int n = 0;
-    for (int i = 0; i < c->ngpus; i++)
-        n += c->gpus[i].object == object;
-    return n > 1;
-}
-
 /* The GPU of `to` that is GPU `g` of `from`: by address, else by number where one of the two has no address. */
 static int match_gpu(const struct merging *m, int g)
 {
@@ -147,11 +139,13 @@ static int match_gpu(const struct merging *m, int g)
     int at = build_find_pci(m->to, o->pci);
     for (int i = 0; i < m->to->ngpus; i++) {
         const struct topo_gpu *own = &m->to->gpus[i];
+        int sharing = 0; /* GPUs on one device */
+        for (int k = 0; k < m->to->ngpus; k++)
+            sharing += m->to->gpus[k].object == own->object;
         if (topo_same_text(own->uuid, m->from->gpus[g].uuid))
             return i;
-        if (at >= 0
-                ? own->object == at && (own->index == m->from->gpus[g].index || !is_several_gpus(m->to, own->object))
-                : own->index == m->from->gpus[g].index && (!o->pci || !m->to->objects[own->object].pci))
+        if (at >= 0 ? own->object == at && (own->index == m->from->gpus[g].index || sharing == 1)
+                    : own->index == m->from->gpus[g].index && (!o->pci || !m->to->objects[own->object].pci))
             return i;
     }
     return -1;

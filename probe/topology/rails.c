@@ -92,29 +92,24 @@ const char *roles_hca_common(const struct topology *t, struct arena *a, const ch
 
 /* ---- rails: by subnet prefix (InfiniBand) or by the IPv4 network of the port's interface (Ethernet) -------------- */
 
-static const char *network_of_port(const struct topo_class *c, const struct topo_port *p, struct arena *a)
-{
-    return p->layer == TOPO_LINK_INFINIBAND ? p->subnet_prefix : topo_ip_network(c, p->netdev, a);
-}
-
 int topo_rails(const struct topo_class *c, const struct port_verdict *verdicts, struct arena *a, struct rail **rails)
 {
     int n = 0;
     *rails = NULL;
     for (int i = 0; i < c->nports; i++) {
-        const char *network = verdicts[i].role == ROLE_COMPUTE ? network_of_port(c, &c->ports[i], a) : NULL;
+        const struct topo_port *p = &c->ports[i];
+        const char *network = verdicts[i].role != ROLE_COMPUTE   ? NULL
+                              : p->layer == TOPO_LINK_INFINIBAND ? p->subnet_prefix
+                                                                 : topo_ip_network(c, p->netdev, a);
         int at = 0;
         if (!network)
             continue;
         while (at < n && strcmp((*rails)[at].network, network) != 0)
             at++;
-        if (at == n) {
-            *rails = arena_grow(a, *rails, (size_t)n, sizeof **rails);
-            (*rails)[n++] = (struct rail){.network = network};
-        }
+        if (at == n)
+            ARENA_ADD(a, *rails, n) = (struct rail){.network = network};
         struct rail *r = &(*rails)[at];
-        r->ports = arena_grow(a, r->ports, (size_t)r->nports, sizeof *r->ports);
-        r->ports[r->nports++] = i;
+        ARENA_ADD(a, r->ports, r->nports) = i;
     }
     return n;
 }

@@ -168,12 +168,6 @@ static struct role_evidence see_product_data(const struct role_view *v, int port
                : fine("no NVLink switches");
 }
 
-static int is_same_card(const char *a, const char *b)
-{
-    size_t n = strcspn(a, ".");
-    return !strncmp(a, b, n) && b[n] == '.';
-}
-
 /* The port, up and ours, on the function at that address, or on any physical one of the same vendor on the bus. A card
  * whose functions are one bond has one device for both of them. */
 static const char *physical_port(const struct role_view *v, const struct topo_object *vf)
@@ -184,9 +178,10 @@ static const char *physical_port(const struct role_view *v, const struct topo_ob
         const struct topo_object *o = nic_of(v, i);
         const struct topo_netdev *d = netdev_named(v->c, p->netdev);
         int bonded = d && d->kind == TOPO_NET_BOND;
+        size_t card = o && o->pci ? strcspn(o->pci, ".") + 1 : 0; /* the address without its function */
         if (!o || !o->pci || p->state != TOPO_STATE_ACTIVE || p->opens == TOPO_NO)
             continue;
-        if (vf->pf ? !strcmp(o->pci, vf->pf) || (bonded && is_same_card(o->pci, vf->pf))
+        if (vf->pf ? !strcmp(o->pci, vf->pf) || (bonded && !strncmp(o->pci, vf->pf, card))
                    : colon && o->vendor == vf->vendor && o->model && !strstr(o->model, "Virtual Function") &&
                          !strncmp(o->pci, vf->pci, (size_t)(colon - vf->pci) + 1))
             return p->hca;
@@ -296,20 +291,16 @@ int topo_same_text(const char *a, const char *b)
     return a && b && !strcmp(a, b);
 }
 
-static int same_card_model(const struct topo_port *p, const struct topo_object *a, const struct topo_port *q,
-                           const struct topo_object *b)
-{
-    return topo_same_text(p->board_id, q->board_id) ||
-           (!p->board_id && !q->board_id && a && b && a->subsystem_device && a->vendor == b->vendor &&
-            a->device == b->device && a->subsystem_device == b->subsystem_device);
-}
-
 /* Whether ports i and k are of one kind; of a port and itself: whether its kind is known. */
 typedef int is_alike(const struct role_view *v, int i, int k);
 
 static int is_same_model(const struct role_view *v, int i, int k)
 {
-    return same_card_model(&v->c->ports[i], nic_of(v, i), &v->c->ports[k], nic_of(v, k));
+    const struct topo_port *p = &v->c->ports[i], *q = &v->c->ports[k];
+    const struct topo_object *a = nic_of(v, i), *b = nic_of(v, k);
+    return topo_same_text(p->board_id, q->board_id) ||
+           (!p->board_id && !q->board_id && a && b && a->subsystem_device && a->vendor == b->vendor &&
+            a->device == b->device && a->subsystem_device == b->subsystem_device);
 }
 
 static int is_same_manager(const struct role_view *v, int i, int k)

@@ -116,8 +116,7 @@ int sysfs_list(struct arena *a, const char ***names, const char *fmt, ...)
     for (const struct dirent *d; folder && (d = readdir(folder));) {
         if (*d->d_name == '.')
             continue;
-        *names = arena_grow(a, *names, (size_t)n, sizeof **names);
-        (*names)[n++] = arena_strdup(a, d->d_name);
+        ARENA_ADD(a, *names, n) = arena_strdup(a, d->d_name);
     }
     if (folder)
         closedir(folder);

@@ -186,13 +186,11 @@ struct topology *topo_select(const struct topology *t, const int *hosts, int nho
     for (int i = 0; i < nhosts; i++) {
         const struct topo_host *from = &t->hosts[hosts[i]];
         if (!where[from->class_index]) {
-            some->classes = arena_grow(a, some->classes, (size_t)some->nclasses, sizeof *some->classes);
-            some->classes[some->nclasses++] = t->classes[from->class_index];
+            ARENA_ADD(a, some->classes, some->nclasses) = t->classes[from->class_index];
             where[from->class_index] = some->nclasses;
         }
-        some->hosts = arena_grow(a, some->hosts, (size_t)some->nhosts, sizeof *some->hosts);
-        some->hosts[some->nhosts] = *from;
-        some->hosts[some->nhosts++].class_index = where[from->class_index] - 1;
+        ARENA_ADD(a, some->hosts, some->nhosts) = *from;
+        some->hosts[i].class_index = where[from->class_index] - 1;
     }
     some->tool = t->tool;
     some->source = t->source;
