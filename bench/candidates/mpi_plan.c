@@ -110,14 +110,6 @@ static void add_interface(struct bench_plan *p, struct arena *a, char *name)
     bench_plan_add_launch(p, a, bench_plan_knob(a, name, INTERFACES, name));
 }
 
-static int has_ipv4(const struct topo_netdev *d)
-{
-    for (int i = 0; i < d->naddresses; i++)
-        if (strchr(d->addresses[i], '.') && !strchr(d->addresses[i], ':'))
-            return 1;
-    return 0;
-}
-
 /* Containers and virtual machines have networks of their own, which end at this host. */
 static int is_local_only(const char *name)
 {
@@ -130,16 +122,10 @@ static int is_local_only(const char *name)
 
 static int is_usable(const struct topo_netdev *d)
 {
-    int kind = d->kind == TOPO_NET_PHYSICAL || d->kind == TOPO_NET_VIRTUAL || d->kind == TOPO_NET_BOND;
-    return kind && d->state == TOPO_STATE_ACTIVE && !d->master && has_ipv4(d) && !is_local_only(d->name);
-}
-
-static int every_class_has(const struct topology *t, const char *name)
-{
-    for (int c = 0; c < t->nclasses; c++)
-        if (topo_find_netdev(&t->classes[c], name) < 0)
-            return 0;
-    return 1;
+    int kind = d->kind == TOPO_NET_PHYSICAL || d->kind == TOPO_NET_VIRTUAL || d->kind == TOPO_NET_BOND, has_ipv4 = 0;
+    for (int i = 0; i < d->naddresses; i++)
+        has_ipv4 |= strchr(d->addresses[i], '.') && !strchr(d->addresses[i], ':');
+    return kind && d->state == TOPO_STATE_ACTIVE && !d->master && has_ipv4 && !is_local_only(d->name);
 }
 
 /* Fast ones first: the search learns early what there is to beat. */
@@ -157,9 +143,13 @@ static void plan_topology_interfaces(struct bench_plan *p, struct arena *a, cons
     const struct topo_class *first = &t->classes[0];
     const struct topo_netdev **usable = arena_alloc(a, (size_t)first->nnetdevs * sizeof(struct topo_netdev *));
     int n = 0;
-    for (int i = 0; i < first->nnetdevs; i++)
-        if (is_usable(&first->netdevs[i]) && every_class_has(t, first->netdevs[i].name))
+    for (int i = 0; i < first->nnetdevs; i++) {
+        int everywhere = is_usable(&first->netdevs[i]);
+        for (int c = 0; c < t->nclasses; c++)
+            everywhere &= topo_find_netdev(&t->classes[c], first->netdevs[i].name) >= 0;
+        if (everywhere)
             usable[n++] = &first->netdevs[i];
+    }
     if (n > 1)
         qsort(usable, (size_t)n, sizeof(struct topo_netdev *), by_speed);
     for (int i = 0; n > 1 && i < n; i++)

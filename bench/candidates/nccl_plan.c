@@ -138,8 +138,7 @@ static void add_queue_pairs(struct bench_plan *p, struct arena *a)
             s[1] = (struct bench_setting){SPLIT, "1"};
             struct bench_knobs k = {arena_printf(a, "qps=%s%s", counts[i], split ? ",split=1" : ""), s, 1 + split};
             bench_plan_add_launch(p, a, k);
-            p->beside = arena_grow(a, p->beside, (size_t)p->nbeside, sizeof *p->beside);
-            p->beside[p->nbeside++] = k;
+            ARENA_ADD(a, p->beside, p->nbeside) = k;
         }
     if (getenv(QPS) && !getenv(SPLIT))
         add_launch(p, a, "split=1", SPLIT, "1");

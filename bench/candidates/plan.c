@@ -5,16 +5,14 @@
 
 struct bench_call *bench_plan_add_call(struct bench_plan *p, struct arena *a, int coll)
 {
-    p->calls = arena_grow(a, p->calls, (size_t)p->ncalls, sizeof *p->calls);
-    struct bench_call *c = &p->calls[p->ncalls++];
+    struct bench_call *c = &ARENA_ADD(a, p->calls, p->ncalls);
     *c = (struct bench_call){.coll = coll, .min_bytes = 1, .knobs = {.label = BENCH_DEFAULT}};
     return c;
 }
 
 void bench_plan_add_launch(struct bench_plan *p, struct arena *a, struct bench_knobs knobs)
 {
-    p->launches = arena_grow(a, p->launches, (size_t)p->nlaunches, sizeof *p->launches);
-    p->launches[p->nlaunches++] = knobs;
+    ARENA_ADD(a, p->launches, p->nlaunches) = knobs;
 }
 
 void bench_plan_jobs(struct bench_plan *p, struct arena *a, const struct bench_setup *s)

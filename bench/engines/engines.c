@@ -36,13 +36,10 @@ struct option_group *bench_engine_groups(int documents, struct arena *a)
     struct option_group *groups = NULL;
     int n = 0;
     for (const struct bench_engine *const *e = bench_engines; *e; e++)
-        if ((*e)->options && (documents || !(*e)->documents)) {
-            groups = arena_grow(a, groups, (size_t)n, sizeof *groups);
-            groups[n++] =
+        if ((*e)->options && (documents || !(*e)->documents))
+            ARENA_ADD(a, groups, n) =
                 (struct option_group){(*e)->options_title, (*e)->options, arena_alloc(a, (*e)->options_bytes)};
-        }
-    groups = arena_grow(a, groups, (size_t)n, sizeof *groups);
-    groups[n] = (struct option_group){0};
+    ARENA_ADD(a, groups, n) = (struct option_group){0};
     return groups;
 }
 

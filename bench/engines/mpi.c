@@ -128,10 +128,8 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
     if (c->only)
         return &c->only->base;
     struct session *s = calloc(1, sizeof *s);
-    if (!s) {
-        err_set(e, ERR_FAILED, "out of memory");
-        return NULL;
-    }
+    if (!s)
+        return err_null(e, ERR_FAILED, "out of memory");
     const char *alone[] = {c->worker, NULL};
     int rc = c->attached ? child_start(&s->child, alone, mpirun_worker_env, e)
                          : child_start(&s->child, c->mpirun.argv, launch_env(c, launch), e);

@@ -59,8 +59,7 @@ static struct baseline baseline_of(const struct verbs_fabric *then, int from, in
 
 static void add_worse(struct verbs_fabric *f, struct verbs_check *c, const char *text)
 {
-    c->worse = arena_grow(f->arena, c->worse, (size_t)c->nworse, sizeof *c->worse);
-    c->worse[c->nworse++] = text;
+    ARENA_ADD(f->arena, c->worse, c->nworse) = text;
 }
 
 static void add_fault(struct verbs_fabric *f, struct verbs_check *c, const struct verbs_fault *s)

@@ -371,14 +371,6 @@ static void find_unsteady(struct verbs_fabric *f, struct findings *found)
     }
 }
 
-static int is_proven(const struct verbs_gid_table *t)
-{
-    for (int i = 0; i < t->count; i++)
-        if (t->gids[i].proven)
-            return 1;
-    return 0;
-}
-
 /* An index that the environment asks for, and that does not connect while another does, or has no GID. */
 static void find_wrong_index(struct verbs_fabric *f, struct findings *found, int nccl)
 {
@@ -387,9 +379,11 @@ static void find_wrong_index(struct verbs_fabric *f, struct findings *found, int
         const struct verbs_gid_setting asked = verbs_gid_asked(t);
         int index = verbs_gid_nccl_choice(t, nccl, &asked);
         int there = index < t->count && verbs_gid_kind(&t->gids[index]) != VERBS_GID_NO_KIND;
+        int proven = 0;
         char address[VERBS_GID_TEXT];
-        if (asked.index < 0 || t->infiniband || !f->ports[i].name ||
-            (there && (t->gids[index].proven || !is_proven(t))))
+        for (int k = 0; k < t->count; k++)
+            proven |= t->gids[k].proven;
+        if (asked.index < 0 || t->infiniband || !f->ports[i].name || (there && (t->gids[index].proven || !proven)))
             continue;
         finding_add(found, FINDING_ERROR, "gid-index-wrong",
                     port_text(f, (struct verbs_end){i / f->rails, i % f->rails}),
@@ -420,8 +414,7 @@ static struct findings find_odd_ports(struct verbs_fabric *f, int nccl)
 static void add_setting(struct verbs_fabric *f, struct verbs_decision *d, const char *name, const char *value,
                         const char *why)
 {
-    d->settings = arena_grow(f->arena, d->settings, (size_t)d->nsettings, sizeof *d->settings);
-    d->settings[d->nsettings++] = (struct verbs_setting){name, value, why};
+    ARENA_ADD(f->arena, d->settings, d->nsettings) = (struct verbs_setting){name, value, why};
 }
 
 const char *verbs_hca_list(const struct verbs_fabric *f, const struct verbs_decision *d, int node)

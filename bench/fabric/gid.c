@@ -212,12 +212,6 @@ static int shared_prefix(const struct cluster *c, int v6, int roce, int first_on
     return bits;
 }
 
-static void clear_below(struct verbs_gid *range, int bits)
-{
-    for (int b = bits; b < 128; b++)
-        range->raw[b / 8] &= (unsigned char)~(0x80 >> b % 8);
-}
-
 /* Whole bytes of an IPv4 address and 16 bits of an IPv6 address at a time: nodes to come should match, too. */
 static int with_range(const struct cluster *c, struct verbs_gid_setting *s)
 {
@@ -228,7 +222,8 @@ static int with_range(const struct cluster *c, struct verbs_gid_setting *s)
         for (int bits = step; most > 0 && bits < most + step; bits += step) {
             s->prefix = bits < most ? bits : most;
             s->range = shared;
-            clear_below(&s->range, (v6 ? 0 : 96) + s->prefix);
+            for (int b = (v6 ? 0 : 96) + s->prefix; b < 128; b++)
+                s->range.raw[b / 8] &= (unsigned char)~(0x80 >> b % 8);
             if (works_everywhere(c, s))
                 return 1;
         }

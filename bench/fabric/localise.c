@@ -149,8 +149,7 @@ static void add_fault(const struct grid *g, struct arena *a, struct verbs_fault 
 {
     s.verdict = g->verdict;
     describe_fault(g, members, n, &s);
-    *list = arena_grow(a, *list, (size_t)*count, sizeof **list);
-    (*list)[(*count)++] = s;
+    ARENA_ADD(a, *list, *count) = s;
 }
 
 static struct verbs_fault wide_fault(const struct grid *g, enum verbs_fault_kind k, int number)
@@ -229,21 +228,13 @@ static void add_pairs(const struct grid *g, struct arena *a, struct verbs_fault 
     }
 }
 
-/* Then nobody can tell who is at fault. A single try says nothing of others. */
-static int all_failed(const struct grid *g)
-{
-    for (int i = 0; i < g->n; i++)
-        if (g->outcomes[i].verdict != VERBS_FAILED)
-            return 0;
-    return g->n > 1;
-}
-
 int verbs_localise(const struct verbs_outcome *outcomes, int n, struct arena *a, struct verbs_fault **faults)
 {
     static const enum verbs_verdict turns[] = {VERBS_FAILED, VERBS_SLOW};
     struct grid g = {.outcomes = outcomes, .n = n, .nodes = 1, .rails = 1, .explained = arena_alloc(a, (size_t)n + 1)};
-    int count = 0;
+    int count = 0, failed = 0;
     for (int i = 0; i < n; i++) {
+        failed += outcomes[i].verdict == VERBS_FAILED;
         const struct verbs_end ends[] = {outcomes[i].pair.from, outcomes[i].pair.to};
         for (int side = 0; side < 2; side++) {
             g.nodes = ends[side].node >= g.nodes ? ends[side].node + 1 : g.nodes;
@@ -253,7 +244,7 @@ int verbs_localise(const struct verbs_outcome *outcomes, int n, struct arena *a,
     struct count *counts = arena_alloc(a, ((size_t)g.nodes * (size_t)g.rails + 1) * sizeof *counts);
     int *members = arena_alloc(a, ((size_t)n + 1) * sizeof *members);
     *faults = NULL;
-    if (all_failed(&g)) {
+    if (failed == n && n > 1) { /* nobody can tell who is at fault; a single try says nothing of others */
         for (int i = 0; i < n; i++)
             members[i] = i;
         g.verdict = VERBS_FAILED;

@@ -19,8 +19,7 @@ static int who_meet(int n, int round, int table, int *x, int *y)
 
 static struct verbs_round *add_round(struct arena *a, struct verbs_schedule *s, int tries)
 {
-    s->rounds = arena_grow(a, s->rounds, (size_t)s->nrounds, sizeof *s->rounds);
-    struct verbs_round *r = &s->rounds[s->nrounds++];
+    struct verbs_round *r = &ARENA_ADD(a, s->rounds, s->nrounds);
     r->tries = arena_alloc(a, (size_t)tries * sizeof *r->tries);
     return r;
 }

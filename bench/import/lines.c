@@ -14,14 +14,6 @@ struct words {
     int n;
 };
 
-static void split_words(char *line, const char *at, struct words *w)
-{
-    char *next;
-    w->n = 0;
-    for (char *p = strtok_r(line, at, &next); p && w->n < IMPORT_WORDS; p = strtok_r(NULL, at, &next))
-        w->item[w->n++] = p;
-}
-
 static int parse_number(const char *s, double *value)
 {
     char *end;
@@ -183,23 +175,17 @@ static const char *const column_names[IMPORT_COLUMNS] = {
     [IMPORT_RANKS] = "ranks", [IMPORT_IN_PLACE] = "inPlace", [IMPORT_WRONG] = "#wrong", [IMPORT_TYPE] = "type",
 };
 
-static void trim(struct words *w)
-{
-    for (int i = 0; i < w->n; i++) {
-        char *s = w->item[i] + strspn(w->item[i], " \t\""), *end = s + strlen(s);
-        while (end > s && strchr(" \t\r\"", end[-1]))
-            *--end = 0;
-        w->item[i] = s;
-    }
-}
-
 /* Splits at every comma; empty fields count. */
 static void split_csv(char *line, struct words *w)
 {
     w->n = 0;
-    for (char *p = line; p && w->n < IMPORT_WORDS;)
-        w->item[w->n++] = strsep(&p, ",");
-    trim(w);
+    for (char *p = line; p && w->n < IMPORT_WORDS;) {
+        char *s = strsep(&p, ","), *end = s + strlen(s);
+        s += strspn(s, " \t\"");
+        while (end > s && strchr(" \t\r\"", end[-1]))
+            *--end = 0;
+        w->item[w->n++] = s;
+    }
 }
 
 static void read_csv_row(struct import *m, const struct words *w)
@@ -263,7 +249,9 @@ void import_line(struct import *m, char *line)
         read_command(m, line);
         return;
     }
-    split_words(line, " \t", &w);
+    w.n = 0;
+    for (char *rest, *p = strtok_r(line, " \t", &rest); p && w.n < IMPORT_WORDS; p = strtok_r(NULL, " \t", &rest))
+        w.item[w.n++] = p;
     if (!w.n)
         return;
     if (*w.item[0] == '#')

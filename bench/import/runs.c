@@ -51,8 +51,7 @@ void import_host(struct import *m, const char *host)
     for (int i = r->nhosts - 1; i >= 0; i--)
         if (!strcmp(r->hosts[i], host))
             return;
-    r->hosts = arena_grow(m->arena, r->hosts, (size_t)r->nhosts, sizeof *r->hosts);
-    r->hosts[r->nhosts++] = arena_strdup(m->arena, host);
+    ARENA_ADD(m->arena, r->hosts, r->nhosts) = arena_strdup(m->arena, host);
 }
 
 /* NCCL's codes since 2.9. */
@@ -83,8 +82,7 @@ void import_set(struct import *m, const char *name, size_t length, const char *v
             r->settings[i].value = arena_strndup(m->arena, value, bytes);
             return;
         }
-    r->settings = arena_grow(m->arena, r->settings, (size_t)r->nsettings, sizeof *r->settings);
-    r->settings[r->nsettings++] =
+    ARENA_ADD(m->arena, r->settings, r->nsettings) =
         (struct bench_setting){arena_strndup(m->arena, name, length), arena_strndup(m->arena, value, bytes)};
 }
 
@@ -143,16 +141,6 @@ void import_row(struct import *m, const struct import_row *row)
 
 /* ---- collectives that only the bandwidths tell ---- */
 
-/* Return the collective of a table whose rows have this bus bandwidth over algorithm bandwidth (nccl-tests,
- * doc/PERFORMANCE.md): 2 (n - 1) / n is an AllReduce, (n - 1) / n with a reduction a ReduceScatter. -1: several fit. */
-static int find_collective(const struct import_run *r, int ranks)
-{
-    const double part = ranks > 2 ? 1 - 1.0 / ranks : 0;
-    if (fabs(r->ratio - 2 * part) < 0.01 * part)
-        return COLL_ALLREDUCE;
-    return r->reduces && fabs(r->ratio - part) < 0.01 * part ? COLL_REDUCESCATTER : -1;
-}
-
 void import_tell_collectives(struct import *m)
 {
     struct bench_results *all = m->results;
@@ -160,8 +148,13 @@ void import_tell_collectives(struct import *m)
     for (int i = 0; i < all->count; i++) {
         struct bench_result *item = &all->items[i];
         struct import_run *r = item->launch.label ? NULL : &m->runs[item->round - 1];
-        if (r && r->coll < 0)
-            r->coll = find_collective(r, item->ranks);
+        /* Bus bandwidth over algorithm bandwidth (nccl-tests, doc/PERFORMANCE.md): 2 (n - 1) / n is an AllReduce's,
+         * (n - 1) / n with a reduction a ReduceScatter's; else several fit. */
+        const double part = item->ranks > 2 ? 1 - 1.0 / item->ranks : 0;
+        if (r && r->coll < 0 && fabs(r->ratio - 2 * part) < 0.01 * part)
+            r->coll = COLL_ALLREDUCE;
+        else if (r && r->coll < 0 && r->reduces && fabs(r->ratio - part) < 0.01 * part)
+            r->coll = COLL_REDUCESCATTER;
         if (r && item->coll < 0)
             item->coll = r->coll;
         m->line = item->line;
@@ -181,17 +174,6 @@ static const char *find_value(const struct import_run *r, const char *name)
         if (!strcmp(r->settings[i].name, name))
             return r->settings[i].value;
     return NULL;
-}
-
-/* Whether all runs that measured anything have it with this value. */
-static int is_common(const struct import *m, const struct bench_setting *s)
-{
-    for (int i = 0; i < m->nruns; i++) {
-        const char *value = find_value(&m->runs[i], s->name);
-        if (m->runs[i].rows && (!value || strcmp(value, s->value) != 0))
-            return 0;
-    }
-    return 1;
 }
 
 /* NCCL_ALGO with one word, alone or with NCCL_PROTO: a call. Returns whether it is one. */
@@ -218,7 +200,12 @@ static void make_knobs(const struct import *m, const struct import_run *r, struc
     *launch = (struct bench_knobs){.label = "", .settings = own};
     for (int i = 0; i < r->nsettings; i++) {
         const struct bench_setting *s = &r->settings[i];
-        if (is_common(m, s) || (has_call && (!strcmp(s->name, "NCCL_ALGO") || !strcmp(s->name, "NCCL_PROTO"))))
+        int is_common = 1; /* all runs that measured anything have it with this value */
+        for (int k = 0; k < m->nruns; k++) {
+            const char *value = find_value(&m->runs[k], s->name);
+            is_common &= !m->runs[k].rows || (value && !strcmp(value, s->value));
+        }
+        if (is_common || (has_call && (!strcmp(s->name, "NCCL_ALGO") || !strcmp(s->name, "NCCL_PROTO"))))
             continue;
         own[launch->nsettings++] = *s;
         launch->label =

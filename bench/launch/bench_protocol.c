@@ -77,9 +77,8 @@ static int parse_shot(const cJSON *call, struct arena *a, struct bench_shot *sho
     {
         if (!cJSON_IsString(item) || !item->string)
             return -1;
-        list = arena_grow(a, list, (size_t)knobs->nsettings, sizeof *list);
-        list[knobs->nsettings].name = arena_strdup(a, item->string);
-        list[knobs->nsettings++].value = arena_strdup(a, item->valuestring);
+        ARENA_ADD(a, list, knobs->nsettings) =
+            (struct bench_setting){arena_strdup(a, item->string), arena_strdup(a, item->valuestring)};
     }
     knobs->settings = list;
     shot->knobs = knobs;

@@ -176,8 +176,7 @@ static int count_introduced(const struct agents *s)
 void agents_add_absent(struct agents *s, const char *host, const char *why)
 {
     struct arena *a = s->keep ? s->keep : s->arena;
-    s->absent = arena_grow(a, s->absent, (size_t)s->nabsent, sizeof *s->absent);
-    s->absent[s->nabsent++] = (struct agents_absent){arena_strdup(a, host), arena_strdup(a, why)};
+    ARENA_ADD(a, s->absent, s->nabsent) = (struct agents_absent){arena_strdup(a, host), arena_strdup(a, why)};
 }
 
 static int find_absent(const struct agents *s, const char *host)

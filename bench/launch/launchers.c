@@ -264,13 +264,11 @@ static const char *add_exports(const struct bench_setup *setup, const struct sta
 {
     const char *args = setup->mpirun_args ? setup->mpirun_args : "", *own = strstr(args, ENV_LIST " ");
     const char *site = own ? NULL : read_site_list(setup->mpirun, a);
-    if (site && strstr(args, "-x ")) {
-        err_set(e, ERR_USAGE,
-                "--mpirun-args: mpirun refuses -x where " ENV_LIST " is set, here to '%s': say --mca " ENV_LIST
-                " 'NAME;...' instead of -x",
-                site);
-        return NULL;
-    }
+    if (site && strstr(args, "-x "))
+        return err_null(e, ERR_USAGE,
+                        "--mpirun-args: mpirun refuses -x where " ENV_LIST " is set, here to '%s': say --mca " ENV_LIST
+                        " 'NAME;...' instead of -x",
+                        site);
     if (own) {
         own += strlen(ENV_LIST " ");
         own += strspn(own, " \t");
@@ -361,10 +359,8 @@ static const char *quote_words(const char *const *words, struct arena *a, struct
 {
     const char *text = "";
     for (; *words; words++) {
-        if (strchr(*words, '\'')) {
-            err_set(e, ERR_USAGE, "%s: a path with a quote in it cannot be passed on by ssh", *words);
-            return NULL;
-        }
+        if (strchr(*words, '\''))
+            return err_null(e, ERR_USAGE, "%s: a path with a quote in it cannot be passed on by ssh", *words);
         text = arena_printf(a, "%s%s'%s'", text, *text ? " " : "", *words);
     }
     return text;

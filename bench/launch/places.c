@@ -48,15 +48,6 @@ static const char *ask_flux(struct arena *a)
     return status ? NULL : list;
 }
 
-static void name_lent(const struct agents *lent, struct arena *a, struct places *p)
-{
-    p->hosts = arena_alloc(a, ((size_t)lent->count + 1) * sizeof *p->hosts);
-    for (int i = 0; i < lent->count; i++)
-        p->hosts[i] = arena_strdup(a, lent->items[i].host);
-    p->nodes = lent->count;
-    p->given = 1;
-}
-
 static int find_hosts(const struct bench_setup *setup, struct arena *a, struct places *p, struct err *e)
 {
     static const char *const lists[] = {"SLURM_JOB_NODELIST", "SLURM_NODELIST", NULL};
@@ -70,7 +61,10 @@ static int find_hosts(const struct bench_setup *setup, struct arena *a, struct p
     if (setup->hostfile)
         return hostlist_read(setup->hostfile, a, &p->hosts, &p->nodes, e);
     if (setup->lent) {
-        name_lent(setup->lent, a, p);
+        p->hosts = arena_alloc(a, ((size_t)setup->lent->count + 1) * sizeof *p->hosts);
+        for (; p->nodes < setup->lent->count; p->nodes++)
+            p->hosts[p->nodes] = arena_strdup(a, setup->lent->items[p->nodes].host);
+        p->given = 1;
         return 0;
     }
     if (!nodes && file && !hostlist_read(file, a, &p->hosts, &p->nodes, NULL)) {

@@ -101,13 +101,6 @@ static int exchange_variable(const char *name, int value, int *before, struct er
     return 0;
 }
 
-static int all_agree(int ok, MPI_Comm base)
-{
-    int all;
-    MPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, base);
-    return all;
-}
-
 static int make_comm(const struct bench_knobs *knobs, MPI_Comm base, MPI_Comm *comm, struct err *e)
 {
     int done = 0, rc = 0, *before = calloc((size_t)knobs->nsettings + 1, sizeof *before);
@@ -118,7 +111,9 @@ static int make_comm(const struct bench_knobs *knobs, MPI_Comm base, MPI_Comm *c
             rc = exchange_variable(knobs->settings[done].name, (int)value, &before[done], e);
     }
     /* One rank alone under another algorithm would hang the next call. */
-    if (all_agree(before && !rc, base)) {
+    int ok = before && !rc, all;
+    MPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, base);
+    if (all) {
         rc = MPI_Comm_dup(base, comm) == MPI_SUCCESS ? 0 : err_set(e, ERR_FAILED, "MPI_Comm_dup failed");
     } else if (!rc) {
         rc = err_set(e, ERR_FAILED, "another rank could not set its variables");

@@ -172,11 +172,6 @@ void active_plugins(char *text, size_t size)
 
 /* ---- groups: one at a time is kept, each costs memory on the GPU ---- */
 
-struct group group_whole(void *comm, int rank, int nranks)
-{
-    return (struct group){.comm = comm, .rank = rank, .nranks = nranks};
-}
-
 void group_leave(struct group *g, const struct nccl *n, const struct group *whole)
 {
     if (g->comm && g->comm != whole->comm)

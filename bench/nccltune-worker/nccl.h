@@ -66,9 +66,6 @@ struct group {
     int rank, nranks;
 };
 
-/* Everybody. */
-struct group group_whole(void *comm, int rank, int nranks);
-
 /* Makes `g` this rank's group of `wanted`, if it is not; all ranks of `whole` have to. What `g` was before is given
  * back, which must have nothing left to do. -1 with a sentence. */
 int group_enter(struct group *g, const struct nccl *n, const struct group *whole, const struct nccl_groups *wanted,

@@ -136,7 +136,7 @@ static int join_ranks(struct worker *w, const struct nccl_join *j, struct nccl_t
     void *comm = NULL;
     int rank = w->options->rank, rc = m->nccl.comm_init_rank(&comm, j->nranks, id, rank);
     rc = nccl_settled(&m->nccl, comm, rc);
-    m->all = m->group = group_whole(comm, rank, j->nranks);
+    m->all = m->group = (struct group){.comm = comm, .rank = rank, .nranks = j->nranks};
     if (find_delivered(w, j, why))
         return -1;
     if (rc) {

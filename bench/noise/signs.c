@@ -15,8 +15,7 @@
 static void add_sign(void *user, const char *kind, const char *subject, double value)
 {
     struct signs *s = user;
-    s->list = arena_grow(s->arena, s->list, (size_t)s->n, sizeof *s->list);
-    s->list[s->n++] = (struct sign){kind, subject ? arena_strdup(s->arena, subject) : NULL, value};
+    ARENA_ADD(s->arena, s->list, s->n) = (struct sign){kind, subject ? arena_strdup(s->arena, subject) : NULL, value};
 }
 
 static void read_load(struct signs *s, double cpus)

@@ -55,10 +55,8 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
 {
     struct skeleton_session *s = calloc(1, sizeof *s);
     (void)launch, (void)patience_s, (void)stop;
-    if (!s) {
-        err_set(e, ERR_FAILED, "out of memory");
-        return NULL;
-    }
+    if (!s)
+        return err_null(e, ERR_FAILED, "out of memory");
     s->base.nodes = 1;
     s->base.ranks = 2;
     s->context = p->context;

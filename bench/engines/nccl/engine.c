@@ -199,10 +199,8 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
     if (!(c->start_s > 0))
         c->start_s = progress_now_s() - began;
     struct nccl_session *s = new_session(c, &joined);
-    if (!s) {
-        err_set(e, ERR_FAILED, "out of memory");
-        return NULL;
-    }
+    if (!s)
+        return err_null(e, ERR_FAILED, "out of memory");
     log_active(c, &joined);
     s->launch = launch;
     s->stop = stop;
@@ -238,9 +236,9 @@ static const struct algorithm_table *find_table(struct nccl_session *s, const st
     if (nccl_session_prepare(&r, &q.point, &refusals) != BENCH_ANSWERED || refusals ||
         nccl_session_ask(&r, &q, &status, &us) != BENCH_ANSWERED || status != BENCH_OK)
         return NULL;
-    s->tables = arena_grow(s->arena, s->tables, (size_t)s->ntables, sizeof *s->tables);
-    s->tables[s->ntables] = (struct algorithm_table){q.point, s->times[0].choice};
-    return &s->tables[s->ntables++];
+    struct algorithm_table *found = &ARENA_ADD(s->arena, s->tables, s->ntables);
+    *found = (struct algorithm_table){q.point, s->times[0].choice};
+    return found;
 }
 
 /* NCCL's own prediction for a call at a point: the engine's word on what is worth trying first. */

@@ -203,8 +203,7 @@ static double first_use_s(struct nccl_session *s, const struct nccl_measure *q)
         if (s->used[i].coll == cell.coll && s->used[i].algo == cell.algo && s->used[i].proto == cell.proto &&
             s->used[i].bytes == cell.bytes)
             return 0;
-    s->used = arena_grow(s->arena, s->used, (size_t)s->nused, sizeof *s->used);
-    s->used[s->nused++] = cell;
+    ARENA_ADD(s->arena, s->used, s->nused) = cell;
     return first_s(s);
 }
 
@@ -294,8 +293,7 @@ static void remember_default(struct nccl_session *s, const struct nccl_point *p,
     for (int i = 0; i < s->ndefaults && !d; i++)
         d = nccl_same_point(&s->defaults[i].point, p) ? &s->defaults[i] : NULL;
     if (!d) {
-        s->defaults = arena_grow(s->arena, s->defaults, (size_t)s->ndefaults, sizeof *s->defaults);
-        d = &s->defaults[s->ndefaults++];
+        d = &ARENA_ADD(s->arena, s->defaults, s->ndefaults);
         *d = (struct default_point){.point = *p};
     }
     if (d->n < DEFAULT_SAMPLES)

@@ -44,15 +44,6 @@ static int is_here(const struct agent *agent)
     return !strcmp(agent->host, host);
 }
 
-/* Other nodes' condition is read there, from before the first launch on. */
-static int watch_nodes(struct nccl_pool *t, struct err *e)
-{
-    static const char *const argv[] = {"{self}", "signs", NULL};
-    for (int m = 0; m < t->agents.count && !t->watched; m++)
-        t->watched = !is_here(&t->agents.items[m]);
-    return t->watched ? agents_begin_beside(&t->agents, argv, e) : 0;
-}
-
 void nccl_pool_noise(struct nccl_pool *t, struct findings *found)
 {
     nccl_pool_stop(t, 1);
@@ -69,10 +60,8 @@ struct nccl_pool *nccl_pool_open(const struct bench_setup *setup, const struct n
 {
     struct nccl_pool *t = calloc(1, sizeof *t);
     int nwords;
-    if (!t) {
-        err_set(e, ERR_FAILED, "out of memory");
-        return NULL;
-    }
+    if (!t)
+        return err_null(e, ERR_FAILED, "out of memory");
     t->arena = arena_new();
     t->setup = setup;
     t->own = own;
@@ -83,7 +72,11 @@ struct nccl_pool *nccl_pool_open(const struct bench_setup *setup, const struct n
         free(t);
         return NULL;
     }
-    if (watch_nodes(t, e)) {
+    /* Other nodes' condition is read there, from before the first launch on. */
+    static const char *const argv[] = {"{self}", "signs", NULL};
+    for (int m = 0; m < t->agents.count && !t->watched; m++)
+        t->watched = !is_here(&t->agents.items[m]);
+    if (t->watched && agents_begin_beside(&t->agents, argv, e)) {
         nccl_pool_close(t);
         return NULL;
     }

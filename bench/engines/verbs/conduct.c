@@ -97,20 +97,12 @@ static int hear_ended(struct verbs_conductor *c, int agent, const struct frame *
     return 1;
 }
 
-static void hear_line(const struct verbs_conductor *c, const struct frame *f)
-{
-    cJSON *o = f->head.bytes ? cJSON_ParseWithLength(f->body, f->head.bytes) : NULL;
-    if (cJSON_IsObject(o))
-        c->say(c->user, o);
-    else
-        cJSON_Delete(o);
-}
-
 /* Nonzero once nobody is waited for, or nothing comes of it any more. */
 static int hear_frame(void *user, int agent, const struct frame *f)
 {
     struct verbs_conductor *c = user;
     const int rank = f->head.rank, known = rank >= 0 && rank < c->ranks && node_of(c, rank) == agent;
+    cJSON *line;
     if (f->head.message == AGENT_ENDED)
         return hear_ended(c, agent, f);
     if (!known)
@@ -120,7 +112,11 @@ static int hear_frame(void *user, int agent, const struct frame *f)
         pass_on(c, f);
         return 0;
     case VERBS_LINE:
-        hear_line(c, f);
+        line = f->head.bytes ? cJSON_ParseWithLength(f->body, f->head.bytes) : NULL;
+        if (cJSON_IsObject(line))
+            c->say(c->user, line);
+        else
+            cJSON_Delete(line);
         return 0;
     case VERBS_NET_LIST:
         frame_body(f, &c->nets[agent], sizeof *c->nets);
@@ -178,8 +174,7 @@ static void append_outcome(struct verbs_conductor *c, struct verbs_outcome o)
         r->failed += o.verdict == VERBS_FAILED;
         r->good += o.verdict != VERBS_FAILED;
     }
-    c->outcomes = arena_grow(c->arena, c->outcomes, (size_t)c->noutcomes, sizeof *c->outcomes);
-    c->outcomes[c->noutcomes++] = o;
+    ARENA_ADD(c->arena, c->outcomes, c->noutcomes) = o;
 }
 
 /* Make the outcome number `at` of a try: a new one, or a better one in its place. */

@@ -89,13 +89,12 @@ static struct verbs_fabric *load_baseline(const char *profile, struct arena *a, 
     struct stat st;
     int directory = !stat(profile, &st) && S_ISDIR(st.st_mode);
     const char *path = directory ? arena_printf(a, "%s/fabric.json", profile) : profile;
-    if (directory && access(path, F_OK)) {
-        err_set(e, ERR_FAILED,
-                "%s has no fabric.json to compare with, because no port was measured; 'nccltune bench --engine verbs "
-                "-o FILE' makes one for --check FILE",
-                profile);
-        return NULL;
-    }
+    if (directory && access(path, F_OK))
+        return err_null(
+            e, ERR_FAILED,
+            "%s has no fabric.json to compare with, because no port was measured; 'nccltune bench --engine verbs "
+            "-o FILE' makes one for --check FILE",
+            profile);
     return verbs_fabric_load(path, e);
 }
 

@@ -82,19 +82,16 @@ static void fill_source(struct run *r)
         snprintf(r->report.failure, VERBS_FAILURE_TEXT, "the GPU's memory cannot be written");
 }
 
-/* How many queue pairs, and which bytes of each message, carry payload: a ping's last byte is its number. */
-static int used_qps(const struct run *r)
-{
-    if (r->shot->test == VERBS_PING)
-        return 1;
-    return r->messages < r->pair->nqps ? r->messages : r->pair->nqps;
-}
-
+/* Which queue pairs, and which bytes of each message, carry payload: a ping's last byte is its number. */
 static void verify_payload(struct run *r)
 {
     uint64_t bytes = r->shot->test == VERBS_PING ? r->shot->bytes - 1 : r->shot->bytes;
     uint64_t chunk[CHUNK / 8];
-    for (int qp = 0; (r->shot->test != VERBS_WRITE || !r->lead) && qp < used_qps(r); qp++)
+    int used = r->shot->test == VERBS_PING               ? 1
+               : r->shot->test == VERBS_WRITE && r->lead ? 0
+               : r->messages < r->pair->nqps             ? r->messages
+                                                         : r->pair->nqps;
+    for (int qp = 0; qp < used; qp++)
         for (uint64_t at = 0; at < bytes; at += 8) {
             uint64_t v = payload_word(r->seed, !r->lead, qp, at / 8), left = bytes - at;
             if (at % CHUNK == 0 &&
@@ -162,12 +159,6 @@ static void write_all(struct run *r)
     }
 }
 
-static int write_ping(struct run *r, unsigned char number)
-{
-    slot_of(r, r->pair->source, 0)[r->shot->bytes - 1] = number;
-    return verbs_pair_post(r->pair, 0, r->shot->bytes, 1, 0, r->report.failure);
-}
-
 /* Waits for the other side's write number `number`; completions of ours that come meanwhile are counted off. */
 static int await_ping(struct run *r, unsigned char number, int *unacknowledged)
 {
@@ -190,7 +181,8 @@ static void ping_all(struct run *r)
         unsigned char number = (unsigned char)(i % 255 + 1);
         if (!r->lead && await_ping(r, number, &unacknowledged))
             return;
-        if (write_ping(r, number))
+        slot_of(r, r->pair->source, 0)[r->shot->bytes - 1] = number;
+        if (verbs_pair_post(r->pair, 0, r->shot->bytes, 1, 0, r->report.failure))
             return;
         unacknowledged++;
         if (r->lead && await_ping(r, number, &unacknowledged))
@@ -243,12 +235,6 @@ static int take_sample(struct run *r, double *time_us, struct err *e)
     return verbs_pair_agree(c, mine, &theirs, progress_now_s() + r->shot->patience_s, e);
 }
 
-static int fitting_messages(const struct verbs_shot *s, double time_us)
-{
-    double n = s->sample_s * 1e6 / (time_us > 0.001 ? time_us : 0.001);
-    return n < 2 ? 2 : n > MAX_MESSAGES ? MAX_MESSAGES : (int)n;
-}
-
 int verbs_measure(struct verbs_pair *p, const struct verbs_shot *shot, int lead, struct verbs_figures *f, struct err *e)
 {
     struct run r = {.pair = p, .shot = shot, .lead = lead, .messages = WARM_UP};
@@ -262,7 +248,8 @@ int verbs_measure(struct verbs_pair *p, const struct verbs_shot *shot, int lead,
         int code = take_sample(&r, &time_us, e);
         if (code)
             return code;
-        r.messages = fitting_messages(shot, time_us);
+        double fitting = shot->sample_s * 1e6 / (time_us > 0.001 ? time_us : 0.001);
+        r.messages = fitting < 2 ? 2 : fitting > MAX_MESSAGES ? MAX_MESSAGES : (int)fitting;
     }
     for (int i = 0; i < shot->samples; i++) {
         int code = take_sample(&r, &f->samples_us[i], e);

@@ -46,8 +46,7 @@ static int read_journal(struct verbs_journal *j, const char *what, struct arena 
             code = check_first_line(line, j->path, what, e);
             continue;
         }
-        j->lines = arena_grow(a, j->lines, (size_t)j->nlines, sizeof *j->lines);
-        j->lines[j->nlines++] = line;
+        ARENA_ADD(a, j->lines, j->nlines) = line;
     }
     return code;
 }

@@ -235,24 +235,13 @@ static void try_gpu(struct verbs_server *s, const struct verbs_order *o, struct 
 
 /* ---- what a port is ---- */
 
-/* As its line of the fabric, in which it is port `rail` of node `node`. */
-static void tell_port(struct verbs_server *s, const struct verbs_order *o)
-{
-    struct verbs_fabric_port port = {
-        .end = o->mine, .node = s->who.node, .name = s->who.port, .rate_Gbps = s->who.rate_Gbps};
-    if (s->port) {
-        port.mtu_bytes = verbs_port_mtu_bytes(s->port);
-        port.max_mtu_bytes = verbs_port_max_mtu_bytes(s->port);
-        port.gids = s->port->gids;
-    }
-    send_line(s, "port", verbs_fabric_json(VERBS_PART_PORT, &port));
-}
-
 /* ---- orders ---- */
 
 static void obey_order(struct verbs_server *s, const struct verbs_order *o)
 {
     struct verbs_answer a = {.verdict = VERBS_GOOD};
+    struct verbs_fabric_port port = {
+        .end = o->mine, .node = s->who.node, .name = s->who.port, .rate_Gbps = s->who.rate_Gbps};
     switch (o->what) {
     case VERBS_TRY:
         try_pair(s, o, &a);
@@ -263,8 +252,13 @@ static void obey_order(struct verbs_server *s, const struct verbs_order *o)
     case VERBS_GPUS:
         a.count = s->gpus = s->gpus < 0 ? verbs_gpu_load(&s->driver, &s->hip) : s->gpus;
         break;
-    case VERBS_PORT:
-        tell_port(s, o);
+    case VERBS_PORT: /* its line of the fabric */
+        if (s->port) {
+            port.mtu_bytes = verbs_port_mtu_bytes(s->port);
+            port.max_mtu_bytes = verbs_port_max_mtu_bytes(s->port);
+            port.gids = s->port->gids;
+        }
+        send_line(s, "port", verbs_fabric_json(VERBS_PART_PORT, &port));
         break;
     case VERBS_PROVEN:
         if (s->port && o->number >= 0 && o->number < s->port->gids.count)
@@ -302,10 +296,8 @@ static void serve_conductor(struct verbs_server *s)
         if (got && f.head.message == VERBS_ORDER && !frame_body(&f, &o, sizeof o)) {
             o.theirs[sizeof o.theirs - 1] = o.failure[sizeof o.failure - 1] = 0;
             obey_order(s, &o);
-        } else if (got && f.head.message == VERBS_NET_LIST && !frame_body(&f, &list, sizeof list)) {
-            s->others = arena_grow(s->arena, s->others, (size_t)s->nothers, sizeof *s->others);
-            s->others[s->nothers++] = list;
-        }
+        } else if (got && f.head.message == VERBS_NET_LIST && !frame_body(&f, &list, sizeof list))
+            ARENA_ADD(s->arena, s->others, s->nothers) = list;
     }
 }
 
