@@ -65,8 +65,7 @@ int cli_take_collectives(const struct option_value *v, void *out, struct err *e)
 
 static void add_setting(struct cli_job *j, const char *name, const char *value, struct arena *a)
 {
-    j->settings = arena_grow(a, j->settings, (size_t)j->nsettings, sizeof *j->settings);
-    j->settings[j->nsettings++] = (struct bench_setting){arena_strdup(a, name), arena_strdup(a, value)};
+    ARENA_ADD(a, j->settings, j->nsettings) = (struct bench_setting){arena_strdup(a, name), arena_strdup(a, value)};
 }
 
 /* One entry for what is lost in the same place: "srun in line 3 does not pass" "NCCL_ALGO, NCCL_PROTO". */
@@ -77,8 +76,7 @@ static void add_lost(struct cli_job *j, const struct lint_value *v, struct arena
             j->lost[i].value = arena_printf(a, "%s, %s", j->lost[i].value, v->name);
             return;
         }
-    j->lost = arena_grow(a, j->lost, (size_t)j->nlost, sizeof *j->lost);
-    j->lost[j->nlost++] = (struct bench_setting){arena_strdup(a, v->lost), arena_strdup(a, v->name)};
+    ARENA_ADD(a, j->lost, j->nlost) = (struct bench_setting){arena_strdup(a, v->lost), arena_strdup(a, v->name)};
 }
 
 static void take_in_force(struct cli_job *j, const struct lint *l, struct arena *a, struct log *log)

@@ -113,8 +113,7 @@ static int generate_profile(void *request, char **words, struct arena *a, struct
     struct env_generate *g = &r->generate;
     struct env_generated made;
     for (; *words; words++) { /* what a shell has made of --results *.log */
-        r->results.items = arena_grow(a, (void *)r->results.items, (size_t)r->results.count, sizeof *r->results.items);
-        r->results.items[r->results.count++] = *words;
+        ARENA_ADD(a, r->results.items, r->results.count) = *words;
     }
     for (int i = 0; i < r->results.count; i++)
         if (!strcmp(r->results.items[i], "-"))

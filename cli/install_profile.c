@@ -195,15 +195,6 @@ static void settle_site(struct request *r, struct arena *a)
         r->site.nccl_conf = NULL;
 }
 
-/* What a container needs: the files, and to be told. */
-static void print_containers(const struct install_site *s, const struct install_done *d)
-{
-    printf(
-        "in a container or without Slurm: mount both read-only, and set (commands: doc/CONTAINERS.md of the sources)\n"
-        "  NCCL_TUNER_PLUGIN=%s\n  NCCLTUNE_PROFILE=%s\n",
-        env_shell_word(d->arena, s->plugin), env_shell_word(d->arena, d->dir));
-}
-
 static void print_who(const struct request *w)
 {
     char when[64];
@@ -300,7 +291,10 @@ static int print_done(const struct request *w, const struct install_done *d, str
         printf("installed in %s\n", d->dir);
         print_delivery(w, d, &hooks);
         if (d->rules)
-            print_containers(&w->site, d);
+            printf("in a container or without Slurm: mount both read-only, and set (commands: doc/CONTAINERS.md of the "
+                   "sources)\n"
+                   "  NCCL_TUNER_PLUGIN=%s\n  NCCLTUNE_PROFILE=%s\n",
+                   env_shell_word(d->arena, w->site.plugin), env_shell_word(d->arena, d->dir));
     }
     return rc ? rc : is_active(w, d, &hooks) ? 0 : ERR_FAILED;
 }

@@ -60,18 +60,13 @@ struct topology *cli_machine_open(const struct cli_machine *m, struct log *log, 
     int most = 1;
     for (int i = 0; i < m->nodes.count; i++)
         most = m->nodes.items[i] > most ? m->nodes.items[i] : most;
-    if ((m->name != NULL) + (m->topology != NULL) + (m->from.count > 0) > 1) {
-        err_set(e, ERR_USAGE, "--machine, --topology and --from are mutually exclusive");
-        return NULL;
-    }
-    if ((m->gpu || m->link_Gbps > 0) && !m->topology && !m->from.count) {
-        err_set(e, ERR_USAGE, "%s completes what --topology or --from leaves out", m->gpu ? "--gpu" : "--link-rate");
-        return NULL;
-    }
-    if (m->merge && !m->from.count) {
-        err_set(e, ERR_USAGE, "--merge needs --from");
-        return NULL;
-    }
+    if ((m->name != NULL) + (m->topology != NULL) + (m->from.count > 0) > 1)
+        return err_null(e, ERR_USAGE, "--machine, --topology and --from are mutually exclusive");
+    if ((m->gpu || m->link_Gbps > 0) && !m->topology && !m->from.count)
+        return err_null(e, ERR_USAGE, "%s completes what --topology or --from leaves out",
+                        m->gpu ? "--gpu" : "--link-rate");
+    if (m->merge && !m->from.count)
+        return err_null(e, ERR_USAGE, "--merge needs --from");
     if (m->name)
         return machine_topology(m->name, most, e);
     t = m->topology ? topo_load(m->topology, e) : probe_files(m->from.items, m->from.count, log, e);

@@ -531,8 +531,7 @@ static int take_variation(const struct option_value *v, void *out, struct err *e
     const struct variation_kind *k = variation_kinds;
     while (strcmp(k->option, v->what) != 0)
         k++; /* every row of the options below has one */
-    all->items = arena_grow(v->arena, all->items, (size_t)all->count, sizeof *all->items);
-    struct variation *last = &all->items[all->count++];
+    struct variation *last = &ARENA_ADD(v->arena, all->items, all->count);
     last->kind = k;
     if (k->add == add_against)
         r->before = all->count - 1;

@@ -158,14 +158,6 @@ static int awaited_channels(const struct profiler_comm *c, const struct profiler
     return is_timed(c) && call->bytes ? call->channels : 0;
 }
 
-/* NCCL's proxy numbers the kernels of a communicator, so do the kernels, and a message of a rank to itself has no proxy
- * (2.27 to 2.31, addP2pToPlan: nProxyOps): from the first one on the times are those of other calls. */
-static void doubt_times(struct profiler_comm *c)
-{
-    if (atomic_exchange_explicit(&c->timed, 0, memory_order_relaxed))
-        atomic_fetch_add_explicit(&c->table.doubted, 1, memory_order_relaxed);
-}
-
 void *profiler_begin_call(struct profiler_comm *c, const struct profiler_call *call)
 {
     int slot = count_call(c, call), channels = awaited_channels(c, call);
@@ -205,8 +197,10 @@ void *profiler_begin_group(struct profiler_comm *c)
 void *profiler_begin_peer(struct profiler_comm *c, void *group, const struct profiler_peer *p)
 {
     struct profiler_group *g = group_of(c, group);
-    if (p->peer == c->rank)
-        doubt_times(c);
+    /* NCCL's proxy numbers the kernels of a communicator, so do the kernels, and a message of a rank to itself has no
+     * proxy (2.27 to 2.31, addP2pToPlan: nProxyOps): from the first one on the times are those of other calls. */
+    if (p->peer == c->rank && atomic_exchange_explicit(&c->timed, 0, memory_order_relaxed))
+        atomic_fetch_add_explicit(&c->table.doubted, 1, memory_order_relaxed);
     if (!g || (p->is_send && g->sends >= PROFILER_PEERS)) {
         if (p->is_send)
             count_call(c, &p->call);

@@ -78,14 +78,6 @@ static void read_earlier(const struct observe_end *e, struct earlier *b)
     }
 }
 
-static void free_earlier(struct earlier *b)
-{
-    for (size_t i = 0; i < b->count; i++) {
-        free((void *)(uintptr_t)b->points[i].points);
-        observe_free(&b->jobs[i]);
-    }
-}
-
 /* ---- what is said and kept --------------------------------------------------------------------------------------- */
 
 struct findings {
@@ -191,7 +183,10 @@ void observe_conclude(const struct observe_end *e)
         say_all(e, f);
         if (j.nranks)
             keep_record(e, &j, f);
-        free_earlier(before);
+        for (size_t i = 0; i < before->count; i++) {
+            free((void *)(uintptr_t)before->points[i].points);
+            observe_free(&before->jobs[i]);
+        }
     }
     free(points);
     free(before);

@@ -88,11 +88,6 @@ struct tuner_choice plugin_control_choose(const struct plugin_context *c, const 
     return choice;
 }
 
-static int force_concerns(const struct nccltune_force *f, const struct plugin_slice *s)
-{
-    return (f->algo < 0 || f->algo == s->algo) && (f->proto < 0 || f->proto == s->proto);
-}
-
 /* NCCL cuts a call into cells of a size that a channel is worth having for, so that it may need fewer channels than it
  * was asked to take (2.30.7, src/enqueue.cc, scheduleCollTasksToPlan). */
 static void note_slice(const struct plugin_slice *s)
@@ -119,7 +114,8 @@ uint32_t plugin_control_chunk(const struct plugin_context *c, const struct plugi
     pthread_mutex_lock(&control.mutex);
     note_slice(s);
     const struct nccltune_force *f = forced_for(s->coll);
-    uint32_t chunk = !f ? plugin_table_chunk(c, s) : force_concerns(f, s) ? f->chunk_bytes : 0;
+    int concerns = f && (f->algo < 0 || f->algo == s->algo) && (f->proto < 0 || f->proto == s->proto);
+    uint32_t chunk = !f ? plugin_table_chunk(c, s) : concerns ? f->chunk_bytes : 0;
     pthread_mutex_unlock(&control.mutex);
     return chunk;
 }

@@ -70,20 +70,14 @@ static int build_spans(struct tuner_spans *m, const struct tuner_table *t, const
     return 0;
 }
 
-static int has_chunks(const struct tuner_table *t)
-{
-    for (size_t i = 0; i < t->count; i++)
-        if (t->rules[i].chunk_bytes)
-            return 1;
-    return 0;
-}
-
 struct tuner_index *tuner_index_new(const struct tuner_table *t, const struct tuner_shape *s)
 {
     struct tuner_index *ix = calloc(1, sizeof *ix);
     if (!ix)
         return NULL;
-    int chunks = has_chunks(t);
+    int chunks = 0;
+    for (size_t i = 0; i < t->count; i++)
+        chunks |= t->rules[i].chunk_bytes != 0;
     for (int coll = 0; coll < COLL_COUNT; coll++) {
         if (build_spans(&ix->calls[coll], t, s, coll, call_span) ||
             (chunks && build_spans(&ix->chunks[coll], t, s, coll, chunk_span))) {

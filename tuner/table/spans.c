@@ -279,17 +279,12 @@ static int sweep(struct sweep *s)
 
 /* ---- the table over the top bits ------------------------------------------------------------------------------- */
 
-static unsigned octave_of(uint64_t n)
-{
-    return 63U - (unsigned)__builtin_clzll(n | 1);
-}
-
 /* Octave e holds the sizes 2^e to 2^(e+1)-1 (and 0 is with 1), in about as many buckets as it has bounds. */
 static int make_buckets(struct tuner_spans *m, size_t nodes)
 {
     size_t bounds[64] = {0}, first[65] = {0};
     for (size_t i = 0; i < nodes; i++)
-        bounds[octave_of(m->nodes[i].start)]++;
+        bounds[63U - (unsigned)__builtin_clzll(m->nodes[i].start | 1)]++;
     for (unsigned e = 0; e < 64; e++) {
         unsigned most = e == 0 ? 1 : e < MAX_BUCKET_BITS ? e : MAX_BUCKET_BITS, bits = e == 0 ? 1 : 0;
         while (bits < most && ((size_t)1 << bits) < bounds[e])
