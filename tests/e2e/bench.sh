@@ -98,9 +98,9 @@ expect 1 "a host that does not exist" --hosts nccltune-no-such-host.invalid,nccl
 check "none of them left a file" test ! -e "$tmp/x"
 
 # --- deaths -----------------------------------------------------------------------------------------------------------
-bench --collectives allreduce --max-bytes 16M --budget 20s -o "$tmp/killed.jsonl" >"$tmp/killed.table" 2>"$tmp/killed.err" &
+bench --collectives allreduce --max-bytes 16M --step-factor 16 --budget 12s -o "$tmp/killed.jsonl" >"$tmp/killed.table" 2>"$tmp/killed.err" &
 run=$!
-wait_for 30 has_lines "$tmp/killed.jsonl" 6
+wait_for 30 has_lines "$tmp/killed.jsonl" 4
 for victim in $(children "$run" | tail -n 1); do kill -9 "$victim"; done
 wait "$run"
 code=$?
@@ -108,11 +108,11 @@ check "a killed rank: exit code 1" test "$code" = 1
 check "a killed rank is journalled as crashed, with the last words" \
     grep -qE '"status":"crashed",.*"detail":".*signal 9' "$tmp/killed.jsonl"
 check "the sweep went on to every size" bash -c '
-    for bytes in 8 32 128 512 2048 8192 32768 131072 524288 2097152 8388608 16777216; do
+    for bytes in 8 128 2048 32768 524288 8388608 16777216; do
         grep "\"bytes\":$bytes," "$0" | grep "\"call\":{\"label\":\"default\"}" | grep -q "\"status\":\"ok\"" || exit 1
     done' "$tmp/killed.jsonl"
 
-bench --collectives allreduce --max-bytes 16M --budget 30s --watchdog 1s -o "$tmp/hung.jsonl" >/dev/null 2>"$tmp/hung.err" &
+bench --collectives allreduce --max-bytes 16M --step-factor 16 --budget 15s --watchdog 1s -o "$tmp/hung.jsonl" >/dev/null 2>"$tmp/hung.err" &
 run=$!
 wait_for 30 has_lines "$tmp/hung.jsonl" 3
 frozen=$(children "$run" | tail -n 1)

@@ -14,7 +14,7 @@ cd "$(dirname "$0")/../.." || exit 2
 fault() {
     local name=$1 status=$2 rc=0
     rm -f "$work/f.jsonl"
-    NCCL_BUFFSIZE=4194304 NCCL_MAX_CTAS=32 NCCL_DOUBLE_FAULT=$3 bench --budget 8s --watchdog 1s --first-use-patience 1s --collectives allreduce --max-bytes 64K --step-factor 64 \
+    NCCL_BUFFSIZE=4194304 NCCL_MAX_CTAS=32 NCCL_DOUBLE_FAULT=$3 bench --budget 6s --watchdog 1s --first-use-patience 1s --collectives allreduce --max-bytes 64K --step-factor 64 \
         -o "$work/f.jsonl" >"$work/f.log" 2>&1 || rc=$?
     check "$name: ends with status 1" test "$rc" = 1
     check "$name: is journalled as $status with the reason" grep -q "tree/ll.*\"status\":\"$status\".*$4" "$work/f.jsonl"
@@ -29,7 +29,7 @@ fault "a system error" crashed "error rank=0 algo=tree proto=ll" "completion wit
 # ill FAULT COLLECTIVE: launches and their calls, with a fault in one of them.
 ill() {
     rm -f "$work/h.jsonl"
-    NCCL_DOUBLE_FAULT=$1 bench --budget 20s --shapes 1x3 --collectives "$2" --sizes 64K -o "$work/h.jsonl" >"$work/h.log" 2>&1
+    NCCL_DOUBLE_FAULT=$1 bench --budget 15s --shapes 1x3 --collectives "$2" --sizes 64K -o "$work/h.jsonl" >"$work/h.log" 2>&1
 }
 # Of three launches one dies at its start: it is tried once more, the others know nothing of it.
 ill "error-init rank=1 env=NCCL_BUFFSIZE=8388608" allreduce
@@ -64,7 +64,7 @@ check "^C ends it with status 130" test "$rc" = 130
 check "within three seconds" test $((($(date +%s%N) - began) / 1000000)) -lt 3000
 check "and takes the workers along" none_left
 lines=$(wc -l <"$work/i.jsonl")
-check "--resume goes on" bench --budget 6s --collectives allreduce --max-bytes 1M --resume -o "$work/i.jsonl"
+check "--resume goes on" bench --budget 4s --collectives allreduce --max-bytes 1M --resume -o "$work/i.jsonl"
 check "with more lines in the same journal" test "$(wc -l <"$work/i.jsonl")" -gt "$lines"
 build/nccltune bench --engine nccl -q --topology "$topo" --budget 60s -o "$work/k.jsonl" >/dev/null 2>&1 &
 sleep 2

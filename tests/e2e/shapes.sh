@@ -40,7 +40,7 @@ check "of two ranks" grep -q -P '"group_size":\s*2' "$work/workload.json"
 
 # ---- its shapes are measured ----
 tune() {
-    timeout 100 build/nccltune tune --engine nccl -q --budget 15s "$@" -o "$work/profile" >"$work/tune.out"
+    timeout 100 build/nccltune tune --engine nccl -q --budget 25s "$@" -o "$work/profile" >"$work/tune.out"
 }
 check "tune measures them" tune --workload "$work/workload.json" --shapes '1x4,1x2*2,1x2'
 check "each in lines of its own" grep -q '"nodes":1,"ranks":2,"groups":2' "$work/profile/results.jsonl"
@@ -125,7 +125,7 @@ check "explain says what the skew costs" grep -q 'an even alltoall takes 26.6 us
 check "no rule comes of it" test -z "$(grep '^alltoall' "$work/experts/tuner.csv")"
 
 # ---- and it is verified ----
-verify() { timeout 60 build/nccltune verify "$work/profile" -q --budget 6s --workload "$work/workload.json" >"$work/verify.out"; }
+verify() { timeout 60 build/nccltune verify "$work/profile" -q --budget 10s --workload "$work/workload.json" >"$work/verify.out"; }
 check "verify measures the profile's shapes" verify
 check "and says what of the capture they cover" grep -q '^coverage: 100 % of the communication as it was measured' "$work/verify.out"
 check "all three" test "$(grep -c '65536' "$work/verify.out")" = 3
@@ -141,7 +141,7 @@ cell allgather ring ll latency=15 GBps=100 predict=9
 cell allgather nvls simple latency=10 GBps=100 predict=9 in_place=4
 EOT
 kinds() {
-    timeout 100 build/nccltune tune --engine nccl -qv --budget 15s --sizes 64K --shapes 1x4 \
+    timeout 100 build/nccltune tune --engine nccl -qv --budget 25s --sizes 64K --shapes 1x4 \
         --collectives allreduce,allgather -o "$work/kinds" >"$work/kinds.out"
 }
 check "tune compares types and places" kinds

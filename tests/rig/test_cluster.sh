@@ -17,8 +17,8 @@ profile=$work/profile
 
 on_node0() { tests/rig/nodes exec $prefix-n0 "$@"; }
 tune() {
-    on_node0 timeout -k 5 300 build/nccltune tune -o "$profile" --hosts "$hosts" --ranks-per-node 1 --budget 150s \
-        --collectives allreduce --max-bytes 4M --mpirun-args "$launch" "$@"
+    on_node0 timeout -k 5 300 build/nccltune tune -o "$profile" --hosts "$hosts" --ranks-per-node 1 --budget 110s \
+        --collectives allreduce --sizes 64K,1M,4M --mpirun-args "$launch" "$@"
 }
 check "tune runs on four nodes" tune
 note "$profile/openmpi-mca-params.conf"

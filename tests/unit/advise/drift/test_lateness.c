@@ -3,7 +3,7 @@
  *
  * A host enters a call, the GPU comes to it when its computation is done, and the kernel ends for all when the last
  * rank has come and the data has moved. So a late rank makes the others wait on their GPUs, while hosts wait only where
- * they have run ahead as far as they may. */
+ * they have run ahead as far as they may. It judges figures: it does not run with sanitizers. */
 #include <sys/syscall.h>
 #include <sys/timex.h>
 #include <sys/wait.h>
@@ -239,9 +239,9 @@ static void gpus_times_find_every_kind(void **unused)
 {
     (void)unused;
     for (enum kind kind = TENTH; kind <= FIRST_OF_STEP; kind++) {
-        struct verdict host = run_jobs((struct scene){kind, LATE_HOST, 0, 1, 0}, 10);
-        struct verdict gpu = run_jobs((struct scene){kind, SLOW_GPU, 8, 1, 0}, 10);
-        assert_true(host.found >= 9 && !host.wrong && gpu.found >= 9 && !gpu.wrong);
+        struct verdict host = run_jobs((struct scene){kind, LATE_HOST, 0, 1, 0}, 8);
+        struct verdict gpu = run_jobs((struct scene){kind, SLOW_GPU, 8, 1, 0}, 8);
+        assert_true(host.found >= 7 && !host.wrong && gpu.found >= 7 && !gpu.wrong);
     }
 }
 
@@ -250,8 +250,8 @@ static void hosts_times_find_late_hosts(void **unused)
 {
     (void)unused;
     for (enum kind kind = TENTH; kind <= FIRST_OF_STEP; kind++) {
-        struct verdict host = run_jobs((struct scene){kind, LATE_HOST, 0, 0, 0}, 10);
-        assert_true((kind == TENTH ? host.found == 0 : host.found >= 9) && !host.wrong);
+        struct verdict host = run_jobs((struct scene){kind, LATE_HOST, 0, 0, 0}, 8);
+        assert_true((kind == TENTH ? host.found == 0 : host.found >= 7) && !host.wrong);
         struct verdict gpu = run_jobs((struct scene){kind, SLOW_GPU, 8, 0, 0}, 4);
         assert_true(!gpu.found && !gpu.wrong);
     }
@@ -262,7 +262,7 @@ static void nobody_is_accused_of_accidents(void **unused)
     (void)unused;
     for (int times = 0; times <= 1; times++)
         for (int ahead = 0; ahead <= 8; ahead += 8) {
-            struct verdict v = run_jobs((struct scene){NOBODY, ahead ? SLOW_GPU : LATE_HOST, ahead, times, 0}, 20);
+            struct verdict v = run_jobs((struct scene){NOBODY, ahead ? SLOW_GPU : LATE_HOST, ahead, times, 0}, 12);
             assert_int_equal(v.wrong, 0);
         }
 }
