@@ -251,8 +251,9 @@ static void print_delivery(const struct request *w, const struct install_done *d
     else if (!w->no_hooks)
         printf("this host is not in the profile\n");
     if (!d->rules)
-        printf("its table has no rules: only its settings apply\n");
-    if (d->nccl_conf && (d->by_conf || !w->no_hooks))
+        puts(d->settings ? "its table has no rules: only its settings apply"
+                         : "it has neither rules nor settings for NCCL: jobs keep NCCL's defaults");
+    if (d->nccl_conf && d->node_class && (d->by_conf || !w->no_hooks))
         printf("%s %s\n", w->site.nccl_conf, d->nccl_conf);
     if (d->openmpi)
         printf("its OpenMPI settings are not installed: in a job, `. %s` sets them\n",

@@ -239,6 +239,28 @@ static int count_repetition(const struct import *m, const struct bench_knobs *la
     return n;
 }
 
+/* What all runs had is a condition of their times. */
+static void note_common_settings(struct import *m)
+{
+    const struct import_run *first = NULL;
+    struct bench_knobs call;
+    int runs = 0;
+    for (int i = 0; i < m->nruns; i++) {
+        first = !first && m->runs[i].rows ? &m->runs[i] : first;
+        runs += m->runs[i].rows > 0;
+    }
+    for (int i = 0; first && i < first->nsettings; i++) {
+        const struct bench_setting *s = &first->settings[i];
+        const int is_call = !strcmp(s->name, "NCCL_ALGO") || !strcmp(s->name, "NCCL_PROTO");
+        if (is_common(m, s) && !(is_call && make_call(m, first, &call)))
+            finding_add(&m->results->noise, FINDING_NOTE, BENCH_COMMON, s->name,
+                        runs > 1 ? "all %d runs had it, and what they show holds with it"
+                                 : "the run had it, and what it shows holds with it",
+                        runs)
+                ->value = s->value;
+    }
+}
+
 void import_name_candidates(struct import *m)
 {
     struct bench_knobs *launches = arena_alloc(m->arena, (size_t)m->nruns * sizeof *launches);
@@ -249,6 +271,8 @@ void import_name_candidates(struct import *m)
         make_knobs(m, &m->runs[i], &launches[i], &calls[i]);
         rounds[i] = count_repetition(m, launches, calls, i);
     }
+    m->results->noise.arena = m->results->arena;
+    note_common_settings(m);
     for (int i = 0; i < m->results->count; i++) {
         struct bench_result *r = &m->results->items[i];
         if (r->launch.label)

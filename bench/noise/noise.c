@@ -198,6 +198,12 @@ static int is_second(const struct bench_results *r, int i)
     return before == 1;
 }
 
+/* "4.2 %"; above 100 % "a factor of 2.1". */
+static const char *difference_text(double share, struct arena *a)
+{
+    return share > 1 ? arena_printf(a, "a factor of %.3g", 1 + share) : arena_printf(a, "%.1f %%", 100 * share);
+}
+
 void noise_of_repeats(const struct bench_results *r, struct findings *found)
 {
     double *spreads = arena_alloc(found->arena, (size_t)r->count * sizeof *spreads), most = -1;
@@ -219,11 +225,12 @@ void noise_of_repeats(const struct bench_results *r, struct findings *found)
         return;
     double median = stats_median(spreads, n);
     int noisy = suspicious || median > REPEATS_WORTH;
-    struct finding *f = finding_add(found, noisy ? FINDING_WARNING : FINDING_OK, "default-repeats", NULL,
-                                    "the baseline's times differ by %.1f %% from one start to the next (median of "
-                                    "%d point%s), at worst by %.1f %%: %s of %s",
-                                    100 * median, n, n == 1 ? "" : "s", 100 * most, coll_name(r->items[worst].coll),
-                                    unit_bytes(size, r->items[worst].bytes));
+    struct finding *f =
+        finding_add(found, noisy ? FINDING_WARNING : FINDING_OK, "default-repeats", NULL,
+                    "the baseline's times differ by %s from one start to the next (median of "
+                    "%d point%s), at worst by %s: %s of %s",
+                    difference_text(median, found->arena), n, n == 1 ? "" : "s", difference_text(most, found->arena),
+                    coll_name(r->items[worst].coll), unit_bytes(size, r->items[worst].bytes));
     if (noisy)
         f->advice = "launches that differ by less are noise; calls are compared within starts";
 }
@@ -239,9 +246,9 @@ const char *noise_sentence(const struct bench_noise *x, int starts, double margi
                                           : arena_printf(a, "; a gain of %.1f %% takes %s%d starts", 100 * (wanted - 1),
                                                          need < BENCH_MANY_STARTS ? "" : "more than ", need);
     return arena_printf(a,
-                        "gains, which are measured within a start, differ by %.1f %% from one start to the next: "
-                        "none below %.1f %% can be decided in %d starts%s",
-                        100 * x->spread, 100 * (smallest - 1), starts, more);
+                        "gains, which are measured within a start, differ by %s from one start to the next: "
+                        "none below %s can be decided in %d starts%s",
+                        difference_text(x->spread, a), difference_text(smallest - 1, a), starts, more);
 }
 
 void noise_of_starts(const struct bench_results *r, struct findings *found)

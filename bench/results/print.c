@@ -241,4 +241,10 @@ void bench_export_journal(const struct bench_results *all, FILE *out)
         json_print_line(doc, out);
         cJSON_Delete(doc);
     }
+    if (all->noise.n) {
+        cJSON *doc = cJSON_CreateObject();
+        findings_add_json(doc, "noise", all->noise.list, all->noise.n);
+        json_print_line(doc, out);
+        cJSON_Delete(doc);
+    }
 }

@@ -38,6 +38,8 @@
 
 /* The finding that says how what jobs take today compares with the baseline. */
 #define BENCH_TODAY "jobs-today"
+/* The finding on a variable that all imported runs had: its subject is the name, its value the value. */
+#define BENCH_COMMON "common-setting"
 
 struct bench_results {
     struct arena *arena;

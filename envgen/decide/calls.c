@@ -402,7 +402,7 @@ static const char *why_default(struct env_decisions *d, const struct env_range *
     const struct env_point *where = NULL;
     const struct env_option *near = runner_up(r, &where);
     if (!near)
-        return "no other candidate was measured completely; the baseline stays";
+        return "no other call was measured completely; the library's choice stays";
     const int more = runs_missing(d, near), few = bench_few(&near->gain);
     if (few && near->runs)
         return arena_printf(d->arena,

@@ -50,8 +50,17 @@ static void check_profile(struct doctor *d, const struct doctor_options *o)
     env_profile_free(p);
 }
 
+/* This node's name in Slurm. */
+static const char *node_name(const struct doctor *d, const struct doctor_options *o)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+    gethostname(host, sizeof host);
+    return o->node ? o->node : arena_strdup(d->arena, host);
+}
+
 static void check_machine(struct doctor *d, const struct doctor_options *o)
 {
+    int n;
     struct err e = {0};
     struct env_profile *p = current(d, o, &e);
     if (!p)
@@ -62,6 +71,11 @@ static void check_machine(struct doctor *d, const struct doctor_options *o)
         doctor_compare(d, t, here);
     else
         finding_add(&d->found, FINDING_ERROR, NULL, "machine", "cannot be compared: %s", e.text);
+    if (t && topo_find_host(t, node_name(d, o)) < 0) {
+        const char *hosts = topo_hosts(t, -1, -1, d->arena, &n);
+        finding_add(&d->found, FINDING_NOTE, NULL, "host", "%s is not among the profile's nodes: %s", node_name(d, o),
+                    hosts);
+    }
     topo_free(here);
     topo_free(t);
     env_profile_free(p);
@@ -95,10 +109,8 @@ static void check_nccl_conf(struct doctor *d, const struct doctor_options *o)
 /* The first line says what a job of this node alone would get, those behind it what is wrong with the node. */
 static void check_hook(struct doctor *d, const struct doctor_options *o)
 {
-    char host[HOST_NAME_MAX + 1] = "";
     int status = 0;
-    gethostname(host, sizeof host);
-    const char *node = o->node ? o->node : host;
+    const char *node = node_name(d, o);
     const char *env[] = {arena_printf(d->arena, "SLURMD_NODENAME=%s", node), NULL};
     const char *check[] = {o->hook, "check", o->slurm ? "--conf" : NULL, o->slurm, NULL};
     if (access(o->hook, X_OK)) {

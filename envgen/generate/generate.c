@@ -16,9 +16,11 @@
 #include "core/vars/parse.h"
 #include "envgen/decide/decide.h"
 #include "envgen/generate/validate.h"
+#include "envgen/predict/predict.h"
 #include "envgen/profile/profile.h"
 #include "envgen/profile/staged_write.h"
 #include "envgen/write/write.h"
+#include "lint/lint.h"
 
 #define SITE_LIMIT ((size_t)1 << 20)
 
@@ -153,6 +155,49 @@ static void take_today(struct job *j, struct env_decisions *d)
     }
 }
 
+/* A variable that all imported runs had is a condition of what they show: it stands with the settings, as one that is
+ * not set, unless the profile sets it. */
+static void take_common(const struct job *j, struct env_decisions *d, const struct finding *f)
+{
+    struct env_setting *own = env_find_setting(d, f->subject);
+    const char *why = arena_printf(d->arena, "all measured runs had %s, and gains hold with it", f->value);
+    if (own && own->value && strcmp(own->value, f->value) != 0)
+        log_warn(j->log, "all measured runs had %s=%s, and the profile sets %s", f->subject, f->value, own->value);
+    else if (own && !own->value)
+        own->why = arena_printf(d->arena, "%s; %s", why, own->why);
+    else if (!own)
+        env_add_setting(d, (struct env_setting){.family = "nccl",
+                                                .name = arena_strdup(d->arena, f->subject),
+                                                .source = "imported runs",
+                                                .why = why});
+}
+
+/* Take all of them, and warn of what lint says against them on this machine. */
+static void take_all_common(const struct job *j, struct env_decisions *d)
+{
+    const struct lint_options o = {d->nccl_low, d->nccl_high, .rccl = d->rccl, .topology = j->made.topology,
+                                   .predictor = &predict_predictor};
+    struct lint *l = lint_new(&o);
+    const char *all = "";
+    struct finding x;
+    for (int i = 0; i < j->made.nsources; i++) {
+        const struct findings *noise = &j->made.sources[i].results->noise;
+        for (int k = 0; k < noise->n; k++) {
+            const struct finding *f = &noise->list[k];
+            if (!f->id || strcmp(f->id, BENCH_COMMON) != 0 || !f->subject || !f->value)
+                continue;
+            take_common(j, d, f);
+            all = arena_printf(j->arena, "%s%s=%s\n", all, f->subject, f->value);
+        }
+    }
+    lint_read_text(l, "runs", all, strlen(all), "conf", &(struct err){0});
+    lint_check(l);
+    for (size_t n = 0; lint_finding(l, n, &x); n++)
+        if (x.severity >= FINDING_WARNING)
+            log_warn(j->log, "all measured runs had %s=%s: %s", x.subject, x.value, x.text);
+    lint_free(l);
+}
+
 static int decide(struct job *j, struct err *e)
 {
     struct bench_results *all = merge_journals(j);
@@ -175,6 +220,8 @@ static int decide(struct job *j, struct err *e)
         rc = env_settings(d, &j->rules, j->made.topology, j->made.fabric, e);
     if (!rc)
         env_site_facts(d, j->made.topology, j->options->site_conf ? site_value : NULL, j);
+    if (!rc)
+        take_all_common(j, d);
     if (!rc)
         env_validate(d, j->made.topology);
     return rc;

@@ -548,6 +548,8 @@ static struct env_profile *open_profile(const struct install_site *site, const c
         const struct env_manifest_file *f = &p->manifest.files[i];
         if (!strcmp(f->name, "openmpi-mca-params.conf"))
             done->openmpi = has_lines(arena_printf(done->arena, "%s/%s", p->dir, f->name), done->arena);
+        if (!strcmp(f->name, "nccl.conf") || !strncmp(f->name, ENV_CLASSES, strlen(ENV_CLASSES)))
+            done->settings |= has_lines(arena_printf(done->arena, "%s/%s", p->dir, f->name), done->arena);
         if (strcmp(f->name, "tuner.csv") != 0)
             continue;
         done->table = 1;

@@ -55,6 +55,7 @@ struct install_done {
     int by_conf;            /* NCCL's file holds it for all jobs of this host */
     int one_compatible;     /* every job may use the table: all classes of nodes go together */
     int table, rules;       /* it has a table; one that says anything */
+    int settings;           /* it has some for NCCL */
     int openmpi;            /* it has settings for OpenMPI, which are not installed */
     char table_hash[SHA256_HEX];
 };

@@ -88,7 +88,7 @@ results reads nccl-tests: runs with other settings become candidates
         4194304         250     16.8     25.2             -        -        -       - * (glob)
   # ? inconclusive
   $ nccltune results --format journal fixtures/import/three_runs.log | sed 1d |
-  >     jq -c '[.collective, .bytes, .nodes, .ranks, .library, .launch.label, .call.label, .status]' | sort -u
+  >     jq -c 'select(.bytes) | [.collective, .bytes, .nodes, .ranks, .library, .launch.label, .call.label, .status]' | sort -u
   ["allgather",1048576,2,2,"NCCL 2.28.7","NCCL_IB_QPS_PER_CONNECTION=4","default","ok"]
   ["allreduce",1048576,2,4,"NCCL 2.28.7","default","default","ok"]
   ["allreduce",1048576,2,4,"NCCL 2.28.7","default","ring/ll128","ok"]
@@ -201,6 +201,16 @@ generate: settings that only some of the runs have make candidates, also across 
   $ jq -r '.shapes[0].launches[].label' both/decisions.json
   default
   NCCL_MAX_CTAS=8
+  $ for run in 1 2 3 4 5; do # a variable that all have
+  >     { echo 'NCCL_IB_HCA=ib0 mpirun -np 4 ./all_reduce_perf -b 8 -e 32M'; cat old.log; } >hca-default-$run.log
+  >     sed 's/^NCCL_MAX/NCCL_IB_HCA=ib0 &/' ctas-$run.log >hca-ctas-$run.log
+  > done
+  $ nccltune generate -q --nccl 2.20.5 -t topology.json -o hca --results hca-*.log
+  nccltune generate: warning: all measured runs had NCCL_IB_HCA=ib0: "ib0" is a network interface's name* (glob)
+  nccltune generate: warning: all measured runs had NCCL_IB_HCA=ib0: *no RDMA port matches "ib0". (glob)
+  nccltune generate: warning: all measured runs had NCCL_IB_HCA=ib0: *NCCL falls back to TCP* (glob)
+  $ grep -A1 NCCL_IB_HCA hca/nccl.conf
+  # NCCL_IB_HCA is not set: all measured runs had ib0, and gains hold with it.
   $ nccltune generate --nccl 2.20.5 -t topology.json -o few --results default-[12].log ctas-[12].log | grep -o 'not proven.*'
   not proven: 2 runs beside the baseline, at least 5 are needed: run both 3 more times, in turn
   $ nccltune generate --nccl 2.20.5 -t topology.json -o alone --results default-*.log | grep -A1 '^Nothing'

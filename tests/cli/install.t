@@ -75,6 +75,10 @@ What it prints is short, and can be pasted where a path has blanks
   [1]
   $ current() { [ "$(readlink store/current)" = profiles/$1 ] && echo "$2 is the current one"; }
   $ scheduled() { sed -E "1d; s/^[0-9]+/SINCE/; s/$hash/FIRST/; s/$second/SECOND/" store/schedule; }
+  $ nccltune install-profile second --store $PWD/bare --force | grep neither
+  it has neither rules nor settings for NCCL: jobs keep NCCL's defaults
+  $ nccltune doctor --store $PWD/bare --node n7 | grep '^note: host'
+  note: host: n7 is not among the profile's nodes: node[0001-0002]
   $ install_profile second --force --partition debug; current $hash first; scheduled
   first is the current one
   SINCE FIRST all
