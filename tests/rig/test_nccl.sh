@@ -71,6 +71,7 @@ check "generate" build/nccltune generate --topology "$topo" --results "$work/r.j
 note "$work/profile/tuner.csv"
 check "the table has a rule for four nodes and eight ranks" grep -q '^allreduce,[0-9]*,[0-9]*,tree,ll,[-0-9]*,4,8,' "$work/profile/tuner.csv"
 check "verify confirms it on the four nodes" nccltune verify "$work/profile" -q --budget 30s
+unset NCCL_MIN_CTAS NCCL_MAX_CTAS NCCL_BUFFSIZE
 
 NCCL_DOUBLE_OTHER=$prefix-n3=22809 bench -q --budget 6s -o "$work/v.jsonl" >"$work/versions.log" 2>&1
 check "nodes with different releases of NCCL are refused" test $? = 1
