@@ -52,6 +52,7 @@ struct diag_phase {
     double median_ms;       /* over the steps that have it */
     double share;           /* of wall time, 0 to 1: its sum over the steps' sum */
     int period;             /* it happens every so many steps; 0: in most steps */
+    double times;           /* median from the source's shift_step on over that before; 0 unknown */
     double growth;          /* last third of the run over the first, minus 1; 0 where there are too few steps */
     char place[DIAG_PLACE]; /* "train.log:812": the step closest to the median */
 };
@@ -63,6 +64,8 @@ struct diag_source {
     long steps, left_out; /* read; of these, warm-up steps that do not count */
     double step_ms;       /* median */
     double growth;
+    long shift_step;             /* from which on steps are slower than all before; 0: none is */
+    double before_ms, after_ms;  /* their medians */
     double first_ms;             /* the slowest of the steps left out, 0 without */
     char first_phase[DIAG_NAME]; /* what took most of its excess */
     char first_place[DIAG_PLACE];
@@ -92,6 +95,7 @@ struct diag_gpu {
     double longest_gap_s;   /* at 0 %, after it had worked; samples count as a second when they have no time */
     char gap_place[DIAG_PLACE];
     double power_W, limit_W; /* mean of the samples that say it; 0 without */
+    double spins; /* part of the samples at full utilisation, but below half of the highest power of all GPUs */
     /* Without change to the end of the file: at 0 or at 100 %, for how long, and the longest such run before. */
     double tail_s, longest_run_s;
     int tail_percent;

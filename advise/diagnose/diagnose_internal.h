@@ -203,10 +203,11 @@ struct diag_setting {
 };
 #define DIAG_SETTINGS 48 /* messages too */
 
+#define DIAG_POWERS 64 /* of 32 W each */
 struct diag_sampled_gpu {
     struct diag_gpu out;
     double sum, squares, power_sum, gap_start_s, run_start_s, last_s;
-    long idle, powers;
+    long idle, powers, at_W[DIAG_POWERS]; /* at_W: samples at full utilisation, by power */
     int in_gap, has_worked, round_seen;
     char gap_began[DIAG_PLACE];
 };
@@ -291,13 +292,19 @@ struct diag_stacks {
     char top[96], place[DIAG_PLACE];
 };
 
-#define DIAG_HCAS 16
+#define DIAG_HCAS  16
+#define DIAG_NODES 1024
 /* Facts of NCCL_DEBUG=INFO, over all ranks. */
 struct diag_nccl {
     long lines;
     char version[24], other_version[24]; /* another one, of other ranks */
     char hcas[DIAG_HCAS][32];
     int nhcas;
+    struct diag_node {
+        char name[48];
+        long ib, gdr;
+    } * of;                       /* DIAG_NODES of its nodes, as far as the log names them; NULL: none */
+    int nof, no_verbs;            /* no_verbs: libibverbs could not be opened */
     char network[32], plugin[64]; /* plugin: "" where NCCL's own tuner is used, or none is spoken of */
     int ranks, nodes, channels;
     long p2p, shm, ib, socket, gdr;                               /* connections */

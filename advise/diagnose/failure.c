@@ -130,6 +130,39 @@ static int differs(const struct diag_fact *f)
     return *f->other && !f->varies;
 }
 
+/* "mlx5_5" of "[0]mlx5_0:1/RoCE [1]mlx5_5:1/RoCE" that the other list lacks; `n`: how many there are. */
+static const char *missing_hcas(struct arena *a, const char *list, const char *other, int *n)
+{
+    const char *missing = "";
+    *n = 0;
+    for (const char *p = list; (p = strchr(p, ']'));) {
+        const char *name = arena_strndup(a, p, strcspn(p, "/ ;")); /* "]mlx5_5:1" */
+        size_t len = strlen(name);
+        const char *at = strstr(other, name);
+        p += len;
+        if (len < 2)
+            continue;
+        ++*n;
+        if (!at || (at[len] && !strchr("/ ;", at[len])))
+            missing = arena_printf(a, "%s%s%s", missing, *missing ? ", " : "", name + 1);
+    }
+    return missing;
+}
+
+/* Say how two ranks differ, in HCAs by those that one lacks: "node03 has 7, node01 8: node03 lacks mlx5_5". */
+static const char *difference_text(struct arena *a, const struct diag_fact *f)
+{
+    int n[2];
+    const char *second = missing_hcas(a, f->value, f->other, &n[0]),
+               *first = missing_hcas(a, f->other, f->value, &n[1]);
+    const char *name[2] = {f->who.host, f->other_who.host};
+    if (strcmp(f->name, "HCAs") != 0 || (!*first && !*second) || !*name[0] || !*name[1])
+        return arena_printf(a, "%s: %.150s and %.150s", f->name, f->value, f->other);
+    return arena_printf(a, "HCAs: %s has %d, %s %d%s%s%s%s%s%s%s%s", name[0], n[0], name[1], n[1], *second ? "; " : "",
+                        *second ? name[1] : "", *second ? " lacks " : "", second, *first ? "; " : "",
+                        *first ? name[0] : "", *first ? " lacks " : "", first);
+}
+
 static const struct diag_fact *find_difference(const struct diagnosis *d, const char *name)
 {
     for (int i = 0; i < d->nfacts; i++)
@@ -194,6 +227,7 @@ static int replaced_by(const struct diag_events *e, int i)
         {"mpi-start", "tcpxo-advice"},
         {"child-failed", "job-ended"},
         {"aborted", "watchdog"},
+        {"ib-event", "ib-port-error"},
         {"torch-nccl-error", "torch-system-error"},
         {"torch-nccl-error", "torch-cuda-error"},
         {"torch-nccl-error", "transport-connect"},
@@ -304,12 +338,21 @@ static void add_distance(const struct diagnosis *d, const struct seen *s, char *
              limit, (old ? before : since)[limit]);
 }
 
+/* A port that one rank tells of again and again. */
+static void add_flaps(const struct diagnosis *d, const struct seen *s, char *why)
+{
+    int up = index_of("ib-event");
+    if (s->count > 1 && !s->nothers && d->events->of[up].count)
+        diag_say(why, " It went down %ld times, and came back: it flaps.", s->count);
+}
+
 static const struct {
     const char *ids; /* "a|b" */
     void (*add)(const struct diagnosis *d, const struct seen *s, char *why);
 } additions[] = {
     {"ib-retry|qp-unreachable|qp-timeout|qp-invalid|qp-gid-empty|qp-other", add_gid},
     {"gdr-distance", add_distance},
+    {"ib-port-error", add_flaps},
     {"connect-refused|no-route|connect-timeout|socket-connect|peer-closed", add_address},
     {"truncated|topology|version-mismatch|ib-remote-invalid|ib-internal|peer-address|socket-type", add_differences},
 };
@@ -419,6 +462,13 @@ static void add_probe(const struct judge *j, struct diag_failure *f)
         }
 }
 
+/* RoCE GIDs that are made of a MAC address (ff:fe in the middle); those of InfiniBand begin alike. */
+static int is_link_local(const char *text)
+{
+    const char *local = strstr(text, "local GID fe80:"), *remote = strstr(text, "remote GID fe80:");
+    return local && remote && strstr(local, "ff:fe") && strstr(remote, "ff:fe");
+}
+
 static void say_failure(const struct judge *j, int cause, struct diag_failure *f)
 {
     const struct message *m = message_at((size_t)cause);
@@ -437,6 +487,13 @@ static void say_failure(const struct judge *j, int cause, struct diag_failure *f
         f->remedy =
             "InfiniBand: find the port that is down or counts errors, and replace its cable. Until then, and for "
             "HCAs of other fabrics, leave it out with NCCL_IB_HCA. NCCL_IB_GID_INDEX is for RoCE.";
+    }
+    if (is_link_local(s->text) && !j->d->nccl.infiniband) {
+        causes = "the GID is link-local (fe80::) at both ends, which reaches its own subnet "
+                 "alone; ports of different subnets or VLANs were paired; a port is down at the peer";
+        f->remedy = "Remove NCCL_IB_GID_INDEX with NCCL 2.21 or later. Otherwise set it to the RoCE v2 entry of the "
+                    "routed IPv4 address (often 3), the same on all nodes.";
+        f->check = "show_gids on both nodes; env | grep NCCL_IB_GID_INDEX";
     }
     /* Communicators that have worked have neither wrong GPUs nor releases that do not fit. */
     if (s->has_worked && !strcmp(m->id, "torch-invalid-usage")) {
@@ -473,7 +530,7 @@ static void say_unknown(const struct seen *s, struct diag_failure *f)
 }
 
 /* Settings that differ where nothing else is said to have failed. */
-static void say_difference(const struct diag_fact *fact, struct diag_failure *f)
+static void say_difference(const struct judge *j, const struct diag_fact *fact, struct diag_failure *f)
 {
     char text[2 * DIAG_NAME];
     int one_node = *fact->who.host && !strcmp(fact->who.host, fact->other_who.host);
@@ -482,7 +539,7 @@ static void say_difference(const struct diag_fact *fact, struct diag_failure *f)
     f->check = "grep 'set by environment' of all ranks; env | grep NCCL_";
     f->remedy = "Give all ranks the same NCCL release, network plugin and variables. NCCL builds one topology a node: "
                 "list all HCAs of the node in NCCL_IB_HCA for every rank, and let NCCL choose among them.";
-    diag_say(f->what, "Ranks differ in %s: %.100s and %.100s.", fact->name, fact->value, fact->other);
+    diag_say(f->what, "Ranks differ in %s.", difference_text(j->d->arena, fact));
     diag_say(f->where, "%s", diag_origin_text(&fact->who, text));
     if (*diag_origin_text(&fact->other_who, text))
         diag_say(f->where, "%s%s", *f->where ? " and " : "", text);
@@ -535,7 +592,7 @@ void diag_judge_failure(struct judge *j)
     else if (e->unknown.count)
         say_unknown(&e->unknown, f);
     else if (fact && !j->s)
-        say_difference(fact, f);
+        say_difference(j, fact, f);
     else if (!j->s && find_note(j) >= 0)
         say_failure(j, find_note(j), f);
 }
@@ -571,7 +628,7 @@ void diag_add_messages(struct judge *j)
                                               "grep 'set by environment' of all ranks"};
         struct diag_hit h;
         if (differs(f) && strcmp(f->name, "NCCL version") != 0 && /* which a rule tells of */
-            diag_hit(&h, 0.3, f->place, "ranks differ in %s: %.150s and %.150s", f->name, f->value, f->other))
+            diag_hit(&h, 0.3, f->place, "ranks differ in %s", difference_text(j->d->arena, f)))
             diag_add_finding(j->r, &rule, &h);
     }
 }

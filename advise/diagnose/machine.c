@@ -101,6 +101,19 @@ static void add_counters(struct judge *j)
     }
 }
 
+/* ": mlx5_7:1, mlx5_9:1" */
+static const char *name_down_ports(const struct judge *j)
+{
+    const struct topology *t = j->d->machine;
+    const char *list = "";
+    for (int i = 0; i < t->nclasses; i++)
+        for (int p = 0; p < t->classes[i].nports; p++)
+            if (t->classes[i].ports[p].state == TOPO_STATE_DOWN)
+                list = arena_printf(j->d->arena, "%s%s%s:%d", list, *list ? ", " : ": ", t->classes[i].ports[p].hca,
+                                    t->classes[i].ports[p].port);
+    return list;
+}
+
 void diag_add_machine(struct judge *j)
 {
     const struct topology *t = j->d->machine;
@@ -110,7 +123,8 @@ void diag_add_machine(struct judge *j)
         struct diag_hit h;
         if (f->severity < FINDING_WARNING)
             continue;
-        diag_hit(&h, f->severity == FINDING_ERROR ? 0.4 : 0.2, "", "%s", f->text);
+        diag_hit(&h, f->severity == FINDING_ERROR ? 0.4 : 0.2, "", "%s%s", f->text,
+                 f->id && !strcmp(f->id, "port-down") ? name_down_ports(j) : "");
         diag_add_finding(j->r, &rule, &h);
     }
     add_counters(j);
@@ -118,7 +132,7 @@ void diag_add_machine(struct judge *j)
 
 int diag_say_machine(const struct judge *j)
 {
-    int left_out = 0, index = j->d->machine ? topo_gpu_class(j->d->machine) : -1;
+    int left_out = 0, up = 0, index = j->d->machine ? topo_gpu_class(j->d->machine) : -1;
     const struct topo_class *c = index < 0 ? NULL : &j->d->machine->classes[index];
     if (!c || !c->nports)
         return 0;
@@ -131,11 +145,15 @@ int diag_say_machine(const struct judge *j)
     diag_say(o[0], assumed ? "If all ports are up and on one network: " : "For this machine: ");
     diag_say(o[0], list ? "NCCL_IB_HCA=%s." : "no HCA can be named.", list);
     for (int p = 0; p < c->nports; p++)
-        if (v[p].role != ROLE_COMPUTE)
-            diag_say(o[1], "%s%s:%d (%s)", left_out++ ? ", " : "Not ", c->ports[p].hca, c->ports[p].port, v[p].reason);
+        if (v[p].role != ROLE_COMPUTE && ++left_out) {
+            up += c->ports[p].state != TOPO_STATE_DOWN;
+            diag_say(o[1], "%s%s:%d (%s)", left_out > 1 ? ", " : "Not ", c->ports[p].hca, c->ports[p].port,
+                     v[p].reason);
+        }
     diag_say(o[1], left_out ? "." : "All HCAs of the matrix are in it.");
     diag_say(o[2], assumed ? "A matrix has distances only: check states, rates and addresses with ibstat or "
                              "ibv_devinfo and show_gids, and paste them beside it."
-                           : "NCCL finds the same if no other HCA is up.");
+                   : up    ? "Without it NCCL may take the others that are up, too."
+                           : "NCCL finds the same by itself.");
     return 1;
 }

@@ -51,6 +51,21 @@ static void hcas(struct diagnosis *d, const char *s)
     }
 }
 
+/* The node of the line being read; NULL: the log does not name it. */
+static struct diag_node *find_node(struct diagnosis *d)
+{
+    struct diag_nccl *n = &d->nccl;
+    int i = 0;
+    n->of = n->of ? n->of : arena_alloc(d->arena, DIAG_NODES * sizeof *n->of);
+    while (i < n->nof && strcmp(n->of[i].name, d->who.host) != 0)
+        i++;
+    if (!*d->who.host || i == DIAG_NODES)
+        return NULL;
+    if (i == n->nof)
+        memcpy(n->of[n->nof++].name, d->who.host, sizeof d->who.host);
+    return &n->of[i];
+}
+
 static void network(struct diagnosis *d, const char *s)
 {
     struct diag_nccl *n = &d->nccl;
@@ -72,6 +87,11 @@ static void connection(struct diagnosis *d, const char *s)
     n->socket += socket;
     n->ib += !socket;
     n->gdr += gdr;
+    struct diag_node *node = socket ? NULL : find_node(d);
+    if (node) {
+        node->ib++;
+        node->gdr += gdr;
+    }
     if (socket && !*n->socket_place)
         diag_here(d, n->socket_place);
     if (!socket && !gdr && !*n->gdr_place)
@@ -110,6 +130,7 @@ static const struct {
     size_t count, place;
 } counted[] = {
     {"NET/IB : No device found", COUNT(no_device, socket_place)},
+    {"Failed to open libibverbs", COUNT(no_verbs, socket_place)},
     {"GPU Direct RDMA Disabled", COUNT(gdr_off, gdr_place)},
     {"GPU Direct RDMA (nvidia-peermem) disabled", COUNT(gdr_off, gdr_place)},
     {"sing internal tuner", COUNT(own_tuner, tuner_place)},
@@ -199,9 +220,16 @@ static int sockets(const struct judge *j, struct diag_hit *h)
         return diag_hit(h, 0.5, n->socket_place,
                         "some connections between nodes use TCP sockets (%ld), others RDMA (%ld)", n->socket, n->ib);
     int alone = n->nodes == 1 || (!n->nodes && (n->p2p + n->shm > 0 || diag_host_count(j->d) == 1));
-    return (n->socket || (!strncmp(n->network, "Socket", 6) && !alone)) &&
-           diag_hit(h, 0.5, n->socket_place, "NCCL uses TCP sockets between nodes%s",
-                    n->no_device ? ": it found no RDMA device" : "");
+    /* A job that names its HCAs, or whose container has no libibverbs, is not meant to use sockets. */
+    const struct diag_variable *hca = n->no_device ? diag_find_variable(j->d, "NCCL_IB_HCA") : NULL;
+    int is_meant = alone && n->nodes != 1 && (hca || n->no_verbs);
+    return (n->socket || (!strncmp(n->network, "Socket", 6) && (!alone || is_meant))) &&
+           diag_hit(h, 0.5, n->socket_place, "NCCL uses TCP sockets between nodes%s%.100s",
+                    n->no_verbs    ? ": it could not open libibverbs"
+                    : hca          ? ": it found no RDMA device that its filter allows, NCCL_IB_HCA="
+                    : n->no_device ? ": it found no RDMA device"
+                                   : "",
+                    hca && !n->no_verbs ? hca->value : "");
 }
 
 /* How NICs reach the GPUs' memory by the topology; "" where that is unknown or not at all. */
@@ -213,6 +241,21 @@ static const char *gdr_route(const struct topology *t)
     return "";
 }
 
+/* "; node04: 16 of 16", the first four of the nodes, where others have it. */
+static const char *nodes_without_gdr(const struct judge *j)
+{
+    const struct diag_nccl *n = &j->d->nccl;
+    const char *list = "";
+    int without = 0;
+    for (int i = 0; i < n->nof; i++)
+        if (n->of[i].gdr < n->of[i].ib && ++without <= 4)
+            list = arena_printf(j->d->arena, "%s; %s: %ld of %ld", list, n->of[i].name, n->of[i].ib - n->of[i].gdr,
+                                n->of[i].ib);
+    return without == n->nof ? ""
+           : without > 4     ? arena_printf(j->d->arena, "%s; and %d more nodes", list, without - 4)
+                             : list;
+}
+
 static int gdr_off(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_nccl *n = &j->d->nccl;
@@ -222,8 +265,8 @@ static int gdr_off(const struct judge *j, struct diag_hit *h)
     const char *route = gdr_route(j->d->expected.topology), *but = *route ? ", though the topology has it by " : "";
     if (n->ib && n->gdr < n->ib)
         return diag_hit(h, 0.3, n->gdr_place,
-                        "%ld of %ld RDMA connections go through host memory: no GPUDirect RDMA%s%s", n->ib - n->gdr,
-                        n->ib, but, route);
+                        "%ld of %ld RDMA connections go through host memory: no GPUDirect RDMA%s%s%s", n->ib - n->gdr,
+                        n->ib, but, route, nodes_without_gdr(j));
     return !n->ib && n->gdr_off &&
            diag_hit(h, 0.3, n->gdr_place, "GPUDirect RDMA is off for %d HCAs%s%s", n->gdr_off, but, route);
 }

@@ -84,6 +84,9 @@ static void say_gpus(const struct diag_result *r, char to[DIAG_SENTENCE])
     }
     diag_say(to, "%d GPU%s busy %.0f %% of the time on average and idle in %.0f %% of the samples.", r->ngpus,
              r->ngpus == 1 ? " is" : "s are", mean, percent(idle));
+    char spins[DIAG_SENTENCE] = "";
+    if (diag_say_spins(r, spins) > 0)
+        diag_say(to, " But %s.", spins);
 }
 
 static const char *whole_of(const struct diag_source *s)
@@ -111,6 +114,8 @@ static void say_largest(const struct diag_source *s, char to[DIAG_SENTENCE])
     if (p->period)
         diag_say(to, ": %.0f %% of wall time (%s, every %d steps).", percent(p->share),
                  diag_time_text(time[0], p->median_ms), p->period);
+    else if (s->shift_step) /* no step takes the median */
+        diag_say(to, ": %.0f %% of all steps' time.", percent(p->share));
     else if (fabs(p->median_ms / s->step_ms - p->share) > 0.01) /* the share is of all steps together */
         diag_say(to, ": %.0f %% of %s%s (median %s).", percent(p->share), whole_of(s), ties ? " each" : "",
                  diag_time_text(time[0], p->median_ms));
@@ -238,6 +243,11 @@ void diag_judge(struct diagnosis *d)
     j.hangs = diag_hangs(&j, &hang) && hang.weight >= 0.5;
     if (j.s) {
         r->verdict = judge_source(j.s);
+        if (j.s->shift_step) {
+            diag_say_shift(j.s, r->opening[0]);
+            *r->opening[0] = (char)toupper((unsigned char)*r->opening[0]);
+            diag_say(r->opening[0], ". ");
+        }
         say_largest(j.s, r->opening[0]);
         say_communication(r, j.s, r->opening[1]);
     } else {

@@ -11,12 +11,14 @@
 #define STRAGGLER     0.15 /* slowest over fastest rank */
 #define SEQUENCES     0.20 /* of the mean, between the ranks' tokens */
 #define GROWTH        0.15
+#define SHIFT         1.2  /* times as long from a step on, of a phase */
 #define FIRST_STEP    3.0  /* times a typical step */
 #define GPU_SPREAD    25.0 /* percent points between GPUs at one time */
 #define GPU_DEVIATION 10.0 /* percent points between the means of GPUs */
 #define GPU_IDLE      0.20
 #define GPU_LOW       60.0 /* percent */
 #define START_IDLE_S  30.0
+#define GPU_SPINS     0.20 /* of the samples */
 
 /* The largest phase of a kind, and the sum of all of them. */
 static const struct diag_phase *largest_of(const struct diag_source *s, enum diag_kind kind, double *sum)
@@ -198,6 +200,8 @@ static int trend(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_source *s = j->s;
     const struct diag_phase *worst = NULL;
+    if (s && s->shift_step)
+        return 0; /* which is told first */
     for (int i = 0; s && i < s->nphases; i++)
         if (s->phases[i].kind != DIAG_METRIC &&
             (!worst || s->phases[i].growth * s->phases[i].share > worst->growth * worst->share))
@@ -206,6 +210,26 @@ static int trend(const struct judge *j, struct diag_hit *h)
            diag_hit(h, s->growth / (1 + s->growth), worst->place,
                     "the step grew by %.0f %% from the first third of the run to the last; %s grew most, by %.0f %%",
                     percent(s->growth), worst->name, percent(worst->growth));
+}
+
+void diag_say_shift(const struct diag_source *s, char to[DIAG_SENTENCE])
+{
+    char time[2][DIAG_TIME];
+    int n = 0;
+    diag_say(to, "from step %ld on a step takes %s instead of %s", s->shift_step, diag_time_text(time[0], s->after_ms),
+             diag_time_text(time[1], s->before_ms));
+    for (int i = 0; i < s->nphases && n < 4; i++)
+        if (s->phases[i].kind != DIAG_METRIC && s->phases[i].times >= SHIFT && s->phases[i].share > 0.02)
+            diag_say(to, "%s%s %.1f times", n++ ? ", " : ": ", s->phases[i].name, s->phases[i].times);
+}
+
+static int shift(const struct judge *j, struct diag_hit *h)
+{
+    char text[DIAG_SENTENCE] = "";
+    if (!j->s || !j->s->shift_step)
+        return 0;
+    diag_say_shift(j->s, text);
+    return diag_hit(h, 1 - j->s->before_ms / j->s->after_ms, j->s->place, "%s", text);
 }
 
 /* ---- conditions on GPUs' samples --------------------------------------------------------------------------------- */
@@ -227,6 +251,35 @@ static struct gpus look_at_gpus(const struct diag_result *r)
         all.mean += g->mean / r->ngpus;
     }
     return all;
+}
+
+double diag_say_spins(const struct diag_result *r, char to[DIAG_SENTENCE])
+{
+    const struct diag_gpu *least = NULL;
+    double sum = 0;
+    for (int i = 0; i < r->ngpus; i++) {
+        sum += r->gpus[i].spins;
+        least = !least || r->gpus[i].spins < least->spins ? &r->gpus[i] : least;
+    }
+    double others = r->ngpus > 1 ? (sum - least->spins) / (r->ngpus - 1) : 0;
+    if (others < GPU_SPINS)
+        return 0;
+    int late = r->ngpus > 2 && least->spins < others / 3;
+    diag_say(
+        to,
+        "at full utilisation GPUs draw less than half of the highest power in %.0f %% of the samples, as when they "
+        "wait in collectives",
+        percent(others));
+    if (late)
+        diag_say(to, "; %s only in %.0f %%: the others wait for it", least->name, percent(least->spins));
+    return others;
+}
+
+static int gpu_spins(const struct judge *j, struct diag_hit *h)
+{
+    char text[DIAG_SENTENCE] = "";
+    double part = diag_say_spins(j->r, text);
+    return part > 0 && !j->hangs && diag_hit(h, part, j->r->gpu_start_place, "%s", text);
 }
 
 static int start_stall(const struct judge *j, struct diag_hit *h)
@@ -361,6 +414,9 @@ static const struct diag_rule rules[] = {
     {"gpu-imbalance", gpu_imbalance, DIAG_MEASURED,
      "balance work between ranks: sequence lengths, pipeline stages, experts; a waiting GPU shows as idle", "",
      GPU_SPREAD},
+    {"gpu-spins", gpu_spins, DIAG_LIKELY,
+     "one rank or GPU computes longer, or the network is slow: compare clocks, temperatures and the ranks' data",
+     "nvidia-smi --query-gpu=timestamp,index,utilization.gpu,clocks.sm,power.draw --format=csv -l 1"},
     {"gpu-idle", gpu_idle, DIAG_MEASURED,
      "find the phase that runs then: checkpoints, rewards on the CPU, data, or waiting for the slowest rollout",
      "nccltune diagnose console.log gpus.csv", GPU_IDLE},
@@ -368,6 +424,10 @@ static const struct diag_rule rules[] = {
      "all wait equally: small batches, a host that launches too slowly, data, rewards, or collectives of all ranks; "
      "the console log with timers shows which",
      "nccltune diagnose console.log gpus.csv", GPU_LOW},
+    {"shift", shift, DIAG_MEASURED,
+     "something changed at that step: longer sequences, throttled or lost GPUs, another job on the network or the file "
+     "system; look at the lines and at the nodes' logs of that time",
+     "dmesg -T | grep -i -e nvrm -e mlx5; nvidia-smi -q -d PERFORMANCE"},
     {"trend", trend, DIAG_MEASURED, "responses grow during training: cap their length, or plan for it", "", GROWTH,
      "rollout"},
     {"trend", trend, DIAG_MEASURED, "check for growing sequences, fragmented memory, or throttled clocks", "", GROWTH},

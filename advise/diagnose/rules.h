@@ -44,6 +44,13 @@ const struct diag_phase *diag_phase_named(const struct diag_source *s, const cha
 double diag_metric(const struct diag_source *s, const char *name);
 const struct diag_phase *diag_largest(const struct diag_source *s);
 
+/* Add a sentence on GPUs that are busy with little power: they wait in kernels of collectives. Returns the part of the
+ * samples; 0: there are too few. */
+double diag_say_spins(const struct diag_result *r, char to[DIAG_SENTENCE]);
+
+/* Add a sentence on steps that are slower from one on. */
+void diag_say_shift(const struct diag_source *s, char to[DIAG_SENTENCE]);
+
 void diag_apply_rules(struct judge *j); /* fills and sorts the findings */
 
 /* On what NCCL's log and nvidia-smi topo -m say. */

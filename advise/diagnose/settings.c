@@ -75,7 +75,7 @@ static struct diag_variable *variable(struct diagnosis *d, const char *name, siz
 
 int diag_read_variables(struct diagnosis *d, const char *line)
 {
-    static const char said[] = " set by environment to ";
+    static const char said[] = " set by environment to ", said_alone[] = " set to ";
     int before = d->nvariables;
     d->by_rank |= strstr(line, "LOCAL_RANK") != NULL || strstr(line, "SLURM_LOCALID") != NULL;
     for (const char *p = line; (p = strstr(p, "NCCL_"));) {
@@ -86,6 +86,8 @@ int diag_read_variables(struct diagnosis *d, const char *line)
         int said_so = !strncmp(p, said, sizeof said - 1);
         if (said_so)
             value = p + sizeof said - 1;
+        else if ((said_so = strstr(line, "NCCL INFO") && !strncmp(p, said_alone, sizeof said_alone - 1)))
+            value = p + sizeof said_alone - 1;
         else if (*p == '=')
             value = p + 1;
         if (!value || !starts || line[strspn(line, " ")] == '#')

@@ -9,8 +9,9 @@
 
 /* ---- how busy each GPU is over the samples of any tool: gaps, spread, and how a file ends ------------------------ */
 
-#define IDLE 5.0  /* percent: nothing runs */
-#define FULL 99.0 /* percent: something always runs */
+#define IDLE  5.0  /* percent: nothing runs */
+#define FULL  99.0 /* percent: something always runs */
+#define WATTS 32.0 /* of a class of power */
 
 /* The GPU of that name; NULL when there is no room. */
 static struct diag_sampled_gpu *find_gpu(struct diagnosis *d, const char *name)
@@ -76,6 +77,8 @@ static void count(struct diag_samples *s, struct diag_sampled_gpu *g, double per
     g->idle += percent < IDLE;
     g->power_sum += power_W;
     g->powers += power_W > 0;
+    if (percent >= FULL && power_W > 0)
+        g->at_W[(int)fmin(power_W / WATTS, DIAG_POWERS - 1)]++;
     g->out.limit_W = limit_W > 0 ? limit_W : g->out.limit_W;
 }
 
@@ -110,6 +113,16 @@ static void take_sample(struct diagnosis *d, struct diag_sampled_gpu *g, double 
     }
 }
 
+/* The class of the highest power that any GPU drew at full utilisation. */
+static int highest_power(const struct diag_samples *s)
+{
+    int highest = 0;
+    for (int i = 0; i < s->ngpus; i++)
+        for (int k = highest; k < DIAG_POWERS; k++)
+            highest = s->gpus[i].at_W[k] ? k : highest;
+    return highest;
+}
+
 void diag_finish_gpus(struct diagnosis *d)
 {
     struct diag_samples *s = &d->samples;
@@ -117,6 +130,7 @@ void diag_finish_gpus(struct diagnosis *d)
     end_round(s);
     if (!s->ngpus)
         return;
+    int highest = highest_power(s);
     r->gpus = arena_alloc(d->arena, (size_t)s->ngpus * sizeof *r->gpus);
     for (int i = 0; i < s->ngpus; i++) {
         struct diag_sampled_gpu *g = &s->gpus[i];
@@ -128,6 +142,8 @@ void diag_finish_gpus(struct diagnosis *d)
         g->out.deviation = sqrt(fmax(0, g->squares / n - g->out.mean * g->out.mean));
         g->out.idle = (double)g->idle / n;
         g->out.power_W = g->powers ? g->power_sum / (double)g->powers : 0;
+        for (int k = 0; 2 * k < highest; k++)
+            g->out.spins += (double)g->at_W[k] / n;
         g->out.tail_s = g->out.tail_percent >= 0 ? fmax(0, g->last_s - g->run_start_s) : 0;
         r->gpus[r->ngpus++] = g->out;
     }

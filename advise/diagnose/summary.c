@@ -208,7 +208,9 @@ static void bound_communication(const struct diagnosis *d, enum diag_format f, s
 /* A leading step this much slower than the median is warm-up: compilation, allocation, first connections. */
 #define WARM_UP       1.5
 #define WARM_UP_STEPS 10
-#define TREND_STEPS   9 /* fewer say nothing about a trend */
+#define SHIFT         1.3 /* times, between the slowest step before and the fastest after */
+#define SHIFT_STEPS   3   /* on either side */
+#define TREND_STEPS   9   /* fewer say nothing about a trend */
 
 /* The merged steps [from, n) of a run as columns. */
 struct column {
@@ -249,6 +251,29 @@ static double growth_of(const struct column *c, int phase)
         return 0;
     double first = median_of(c, phase, c->from, c->from + third), last = median_of(c, phase, c->n - third, c->n);
     return first > 0 && last > 0 ? last / first - 1 : 0;
+}
+
+/* The step from which on all are slower than all before; 0: there is none. */
+static int shift_of(const struct column *c)
+{
+    double before = 0, widest = SHIFT;
+    int at = 0;
+    for (int i = c->n - 1; i >= c->from; i--)
+        c->buffer[i] = i + 1 < c->n ? fmin(c->buffer[i + 1], c->steps[i].total_ms) : c->steps[i].total_ms;
+    for (int i = c->from; i <= c->n - SHIFT_STEPS; i++) {
+        if (i - c->from >= SHIFT_STEPS && c->buffer[i] > widest * before) {
+            widest = c->buffer[i] / before;
+            at = i;
+        }
+        before = fmax(before, c->steps[i].total_ms);
+    }
+    return at;
+}
+
+static double times_of(const struct column *c, int phase, int at)
+{
+    double before = at ? median_of(c, phase, c->from, at) : 0;
+    return before > 0 ? median_of(c, phase, at, c->n) / before : 0;
 }
 
 /* Every so many steps a phase happens; 0: in at least half of them, or in too few to say. */
@@ -352,6 +377,16 @@ static void add_warm_up(const struct diagnosis *d, const struct column *c, struc
     }
 }
 
+/* Drop steps without timers where others have them: Megatron-LM may print timers less often than iterations. */
+static int keep_timed(const struct diag_series *s, struct diag_step *steps, int n)
+{
+    int timed = 0;
+    for (int i = 0; i < n; i++)
+        if (diag_sum(s, &steps[i], DIAG_METRIC) > 0)
+            steps[timed++] = steps[i];
+    return timed ? timed : n;
+}
+
 static void summarise(struct diagnosis *d, enum diag_format f, int run, struct diag_step *steps, double *buffer)
 {
     struct diag_series *s = &d->series[f];
@@ -359,6 +394,8 @@ static void summarise(struct diagnosis *d, enum diag_format f, int run, struct d
     struct column c = {.series = s, .steps = steps, .buffer = buffer};
     memset(out, 0, sizeof *out);
     c.n = diag_merge_run(d, s, run, steps, out);
+    if (f == DIAG_MEGATRON)
+        c.n = keep_timed(s, steps, c.n);
     if (!c.n)
         return;
     d->result.nsources++;
@@ -368,6 +405,12 @@ static void summarise(struct diagnosis *d, enum diag_format f, int run, struct d
     out->left_out = c.from;
     out->step_ms = median_of(&c, -1, c.from, c.n);
     out->growth = growth_of(&c, -1);
+    int shift = shift_of(&c);
+    if (shift) {
+        out->shift_step = steps[shift].number;
+        out->before_ms = median_of(&c, -1, c.from, shift);
+        out->after_ms = median_of(&c, -1, shift, c.n);
+    }
     place_of(d, closest(&c, -1, out->step_ms), out->place);
     for (int i = 0; i < s->nlabels; i++) {
         struct diag_phase *p = &out->phases[out->nphases++];
@@ -379,6 +422,7 @@ static void summarise(struct diagnosis *d, enum diag_format f, int run, struct d
         p->share = p->kind == DIAG_METRIC ? 0 : fmin(1, sum_over(&c, i) / c.wall_ms);
         p->period = p->kind == DIAG_METRIC ? 0 : period_of(&c, i);
         p->growth = p->period ? 0 : growth_of(&c, i);
+        p->times = times_of(&c, i, shift);
         place_of(d, closest(&c, i, p->median_ms), p->place);
         out->visible |= p->kind == DIAG_COMMUNICATION;
     }

@@ -76,14 +76,15 @@ static void print_source(FILE *out, const struct diag_source *s, int primary)
     if (s->nphases)
         fprintf(out, "  %-28s%9s %5s  %s\n", "phase", unit_ms > 1 ? "s" : "ms", "%", "kind");
     for (int i = 0; i < s->nphases; i++)
-        if (s->phases[i].kind != DIAG_METRIC)
+        if (s->phases[i].kind != DIAG_METRIC && s->phases[i].median_ms > 0)
             print_phase(out, &s->phases[i], unit_ms);
     print_sides(out, s);
     fprintf(out, "  communication is %.0f to %.0f %% of wall time\n", 100 * s->communication_low,
             100 * s->communication_high);
     if (s->hidden_share > 0)
         fprintf(out, "  NCCL kernels that compute hides: %.1f %% of the time\n", 100 * s->hidden_share);
-    if (s->ratio >= 0)
+    /* Beside an interval that holds the limit it would read as an all-clear. */
+    if (s->ratio >= 0 && (s->communication_low > DIAGNOSE_SHARE_LIMIT || s->communication_high <= DIAGNOSE_SHARE_LIMIT))
         fprintf(out, "  communication / compute: %.2f (limit %.1f)\n", s->ratio, DIAGNOSE_RATIO_LIMIT);
 }
 

@@ -98,6 +98,36 @@ A hang in a sub-group: only "[rankN]:" is the global rank; groups are told apart
   $ { for r in 0 2 3; do late $r $r 48 ALLREDUCE 0 default_pg $r; done; late 1 1 47 REDUCE 0 default_pg 1; echo "terminate called after throwing an instance of 'c10::DistBackendError'"; } | nccltune diagnose - | head -1
   A hang: 4 ranks timed out in different collectives: rank 1 stands in REDUCE number 47, rank 0 in ALLREDUCE number 48: rank 1 is 1 call behind the others: look there first.
 
+GPUs that spin: at full utilisation, with little power; the one that does not is waited for
+
+  $ { echo 'timestamp, index, utilization.gpu [%], power.draw [W]'; for t in {10..49}; do for g in 0 1 2; do
+  >     echo "2026/11/27 21:03:$t.000, $g, 100 %, $((t % 10 < 6 || g == 1 ? 600 : 160)).00 W"; done; done; } | nccltune diagnose - | head -1
+  *But at full utilisation GPUs draw less than half of the highest power in 40 % of the samples* GPU 1 only in 0 %: the others wait for it. (glob)
+
+Findings name the node, the HCA and the variable
+
+  $ nic() { echo "$1:7:7 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE$2 [RO]; OOB eth0:10.0.0.1<0>"; for c in 0 1; do echo "$1:7:7 [0] NCCL INFO Channel 0$c/0 : 1[0] -> 9[0] [send] via NET/IB/0$3"; done; }
+  $ { nic n1 ' [1]mlx5_1:1/RoCE' /GDRDMA; nic n2 '' ''; } | nccltune diagnose - | grep '^  [0-9]'
+    1. 2 of 4 RDMA connections go through host memory: no GPUDirect RDMA; n2: 2 of 2 (measured)
+    2. ranks differ in HCAs: n1 has 2, n2 1; n2 lacks mlx5_1:1 (measured)
+  $ printf 'n1:7:7 [0] NCCL INFO %s\n' 'NET/IB : No device found.' 'NCCL_IB_HCA set to mlx5_bond_0' 'Using network Socket' | nccltune diagnose - | grep '^  1'
+    1. NCCL uses TCP sockets between nodes: * NCCL_IB_HCA=mlx5_bond_0 (measured) (glob)
+  $ printf 'n1:7:7 [0] NCCL INFO %s\n' 'Failed to open libibverbs.so[.1]' 'Using network Socket' | nccltune diagnose - | grep '^  1'
+    1. NCCL uses TCP sockets between nodes: it could not open libibverbs (measured)
+  $ for e in error active error active; do echo "n7:9:9 [2] transport/net_ib.cc:1122 NCCL WARN NET/IB : mlx5_3:1 Got async event : port $e"; done | nccltune diagnose - | grep -e '^Wh' -e '^  1'
+  What:  A port of an HCA went down or changed while the job ran.
+  Where: node n7, GPU 2, HCA mlx5_3:1
+  Why: * It went down 2 times, and came back: it flaps. (glob)
+  $ echo 'n1:7:9 [3] misc/ibvwrap.cc:301 NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_3:1, curr state INIT, next state RTR, local GID index 0, local GID fe80::ba59:9fff:fe12:ab10, remote GID fe80::ba59:9fff:fe12:c2d8' | nccltune diagnose - | grep '^Why'
+  Why:   likeliest first: the GID is link-local (fe80::)* (glob)
+
+A job that becomes slower in mid-run, and Megatron-LM's timers that come every fifth iteration
+
+  $ for s in {1..8}; do echo "step:$s - timing_s/gen:80 - timing_s/update_actor:$((s < 5 ? 100 : 400)) - timing_s/step:$((s < 5 ? 181 : 482))"; done | nccltune diagnose - | head -1
+  From step 5 on a step takes 482 s instead of 181 s: actor update 4.0 times. The largest phase is actor update: 75 % of all steps' time.
+  $ for s in {1..20}; do echo " iteration $s/ 500 | elapsed time per iteration (ms): 1000.0 | lm loss: 2.0 |"; [ $((s % 5)) = 0 ] && printf '%s\n' 'max time across ranks (ms):' '    forward-compute ....: 300.00' '    backward-compute ...: 500.00' '    all-grads-sync .....: 150.00'; done | nccltune diagnose - | head -1
+  The largest phase is backward: * (glob)
+
 A log that shows InfiniBand gets no advice for RoCE
 
   $ ib() { printf '%s\n' "n3:21:21 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/$1 [RO]; OOB ib0:10.0.0.3<0>" \
