@@ -20,6 +20,7 @@
 #include "envgen/predict/predict.h"
 #include "lint/lint.h"
 #include "model/model.h"
+#include "model/workload/job.h"
 #include "probe/machines/machines.h"
 #include "probe/source/probe.h"
 
@@ -739,6 +740,10 @@ static int run_request(void *request, char **words, struct arena *a, struct err 
         if (r->variations.items[i].kind->add == add_nodes)
             return err_set(e, ERR_USAGE, "--more-nodes: the number of nodes is the job's; change it in %s",
                            r->job.workload);
+    for (int i = 0; i < r->variations.count && !r->job.workload && !r->machine.nodes.count; i++)
+        if (r->variations.items[i].kind->add == add_file &&
+            (r->machine.nodes.items[0] = workload_launch_nodes(r->variations.items[i].text)) > 0)
+            r->machine.nodes.count = 1;
     r->job.nodes = r->machine.nodes.count ? r->machine.nodes.items[0] : 0;
     r->arena = a;
     struct topology *t =

@@ -97,7 +97,7 @@ static void check_range(struct lint *l, const struct lint_setting *s, int64_t va
                       consequences[i].advice);
             return;
         }
-    if (!strcmp(s->name, "NCCL_P2P_DISABLE")) /* a rule of its own */
+    if (!strcmp(s->name, "NCCL_P2P_DISABLE") || !strcmp(s->name, "NCCL_IB_DISABLE")) /* rules of their own */
         return;
     lint_find(l, NT_OUT_OF_RANGE, s,
               arena_printf(l->arena, "NCCL knows the numbers %lld to %lld here and does not check others.",
@@ -329,6 +329,8 @@ static void check_ib_off(struct lint *l, const struct lint_setting *s)
         "Remove it where the nodes have working RDMA.");
     if (!f.known && !here)
         found->severity = FINDING_NOTE;
+    if (off != 1)
+        found->says = arena_printf(l->arena, "NCCL reads any number but 0 as 1. %s", found->says);
 }
 
 static void check_pin(struct lint *l, const struct lint_setting *s)

@@ -88,6 +88,20 @@ static void judge_launch(struct lint *l, const struct lint_text *t, const struct
               arena_printf(l->arena, losses[c->launcher].advice, names));
 }
 
+/* The line of the launch that it is exported behind, with nothing that starts after it; 0: it has a reader. */
+static long line_of_last_launch(const struct lint_setting *s)
+{
+    const struct lint_text *t = s->text;
+    long line = 0, column;
+    if (!t || s->how != LINT_EXPORTED || s->group != 0 || s->body || s->commands < t->commands || !lint_has_reader(s))
+        return 0;
+    for (size_t i = 0; i < t->nlaunches; i++)
+        if (t->launches[i]->group && t->launches[i]->at < s->name_at &&
+            lint_can_meet(s->branch, t->launches[i]->branch))
+            lint_place(t, t->launches[i]->at, &line, &column);
+    return line;
+}
+
 /* What keeps it from the ranks, "srun in line 3 does not pass"; NULL: nothing that is sure. Open MPI's ranks on the
  * first host have what it does not pass. */
 static const char *find_loss(const struct lint *l, const struct lint_setting *s)
@@ -99,8 +113,11 @@ static const char *find_loss(const struct lint *l, const struct lint_setting *s)
                                          [LINT_TORCHRUN] = NULL};
     const struct lint_text *t = s->text;
     const struct lint_launch *by = NULL;
+    long line = line_of_last_launch(s), column;
     if (s->how == LINT_ASSIGNED)
         return t && lint_has_reader(s) ? "the shell does not export" : NULL;
+    if (line)
+        return arena_printf(l->arena, "the last launch, in line %ld, comes before", line);
     for (size_t i = 0; t && i < t->nlaunches && i < MOST_LAUNCHES; i++) {
         const struct lint_launch *c = t->launches[i];
         if (c->at < s->name_at || !lint_can_meet(s->branch, c->branch) || (by && by->group == c->group))
@@ -111,7 +128,6 @@ static const char *find_loss(const struct lint *l, const struct lint_setting *s)
     }
     if (!by)
         return NULL;
-    long line, column;
     lint_place(t, by->at, &line, &column);
     return arena_printf(l->arena, "%s in line %ld does not pass", passes[by->launcher], line);
 }
@@ -128,7 +144,7 @@ static int is_outdone(const struct lint *l, size_t i)
     for (size_t k = 0; k < l->nsettings; k++) {
         const struct lint_setting *x = l->settings[k];
         int wins = s->how == LINT_CONF && k < i ? x->how != LINT_UNSET : k > i && x->how != LINT_CONF;
-        if (wins && x->hash == s->hash && sets(x) && !strcmp(x->name, s->name))
+        if (wins && x->hash == s->hash && sets(x) && !strcmp(x->name, s->name) && !line_of_last_launch(x))
             return 1;
     }
     return 0;
@@ -152,21 +168,11 @@ struct lint_value *lint_in_force(const struct lint *l, struct arena *a, size_t *
 
 static void check_after_launch(struct lint *l, const struct lint_setting *s)
 {
-    const struct lint_text *t = s->text;
-    const struct lint_launch *last = NULL;
-    if (s->how != LINT_EXPORTED || s->group != 0 || s->body || s->commands < t->commands || !lint_has_reader(s))
-        return;
-    for (size_t i = 0; i < t->nlaunches; i++)
-        if (t->launches[i]->group && t->launches[i]->at < s->name_at &&
-            lint_can_meet(s->branch, t->launches[i]->branch))
-            last = t->launches[i];
-    if (!last)
-        return;
-    long line, column;
-    lint_place(t, last->at, &line, &column);
-    lint_find(l, NT_SET_AFTER_LAUNCH, s,
-              arena_printf(l->arena, "The launch is in line %ld, and nothing starts after this line.", line),
-              "Move it before the launch.");
+    const long line = line_of_last_launch(s);
+    if (line)
+        lint_find(l, NT_SET_AFTER_LAUNCH, s,
+                  arena_printf(l->arena, "The launch is in line %ld, and nothing starts after this line.", line),
+                  "Move it before the launch.");
 }
 
 /* ---- lost on the way --------------------------------------------------------------------------------------------- */

@@ -55,8 +55,18 @@ static int release_of(const struct nccl_setup *s)
 static int take_net(const char *value, struct nccl_setup *s, struct arena *a)
 {
     (void)a;
-    s->sockets = !strcasecmp(value, "Socket");
-    return s->sockets || !strcasecmp(value, "IB") ? 0 : -1;
+    s->sockets |= !strcasecmp(value, "Socket");
+    return !strcasecmp(value, "Socket") || !strcasecmp(value, "IB") ? 0 : -1;
+}
+
+/* Any number but 0 switches it off. */
+static int take_ib_off(const char *value, struct nccl_setup *s, struct arena *a)
+{
+    int64_t n = 0;
+    (void)a;
+    env_parse_number(value, &n);
+    s->sockets |= n != 0;
+    return 0;
 }
 
 static int take_cross(const char *value, struct nccl_setup *s, struct arena *a)
@@ -84,13 +94,15 @@ static int take_p2p_level(const char *value, struct nccl_setup *s, struct arena 
     return s->p2p_off ? 0 : level(value, s, &s->p2p_within);
 }
 
-/* 1 wins over NCCL_P2P_LEVEL, whichever comes first. */
+/* 1 wins over NCCL_P2P_LEVEL, whichever comes first; other numbers do nothing. */
 static int take_p2p(const char *value, struct nccl_setup *s, struct arena *a)
 {
+    int64_t n = 0;
     (void)a;
-    int rc = number(value, 1, &s->p2p_off);
+    env_parse_number(value, &n);
+    s->p2p_off = n == 1;
     s->p2p_within = s->p2p_off ? PATH_LOC + 1 : s->p2p_within;
-    return rc;
+    return 0;
 }
 
 static int take_gdr_level(const char *value, struct nccl_setup *s, struct arena *a)
@@ -140,7 +152,7 @@ static const struct {
     {"NCCL_NVLS_ENABLE", .at = offsetof(struct nccl_setup, no_nvls), .most = 2, .is_off = 1},
     {"NCCL_MNNVL_ENABLE", .at = offsetof(struct nccl_setup, no_mnnvl), .most = 2, .is_off = 1},
     {"NCCL_PXN_DISABLE", .at = offsetof(struct nccl_setup, no_pxn), .most = 1},
-    {"NCCL_IB_DISABLE", .at = offsetof(struct nccl_setup, sockets), .most = 1},
+    {"NCCL_IB_DISABLE", .take = take_ib_off},
     {"NCCL_CROSS_NIC", .take = take_cross},
     {"NCCL_NET", .take = take_net},
     {"NCCL_NET_DISABLE_INTRA", .at = offsetof(struct nccl_setup, no_net_intra), .most = 1},

@@ -128,45 +128,85 @@ static void print_row(const char *label, const char *text, FILE *out)
     fputc('\n', out);
 }
 
-/* What each setting of a job does, as a part of what all of them do. */
-static void print_costs(const struct whatif *w, FILE *out)
+static const char *setting_text(const struct whatif *w, const struct whatif_case *c, int i)
 {
-    char text[SETTING_COST_TEXT], size[UNIT_TEXT];
-    struct setting_cost cost;
-    for (int i = 1; i < w->ncases; i++) {
-        const struct whatif_case *c = &w->cases[i];
-        const char *same = "";
-        int nsame = 0;
-        for (int k = 0; k < c->nsettings; k++) {
-            if (predict_setting_share(&w->cases[0].setup.nccl, c->settings, c->nsettings, k, w->coll, &cost))
-                continue;
-            const int sure = cost.factor != 1;
-            const char *does = predict_setting_cost_text(&cost, text), *part = "";
-            if (c->nsettings > 1 && fabs(log(cost.of_all)) > log(1.05) && (sure || fabs(log(cost.share)) > log(1.05)))
-                part = arena_printf(w->arena, "%.2fx of the %.3gx that all take together at %s", cost.share,
-                                    cost.of_all, unit_bytes(size, cost.at_bytes));
-            if (!sure && !*part) {
-                same = arena_printf(w->arena, "%s%s%s=%s", same, nsame++ ? ", " : "", c->settings[k].name,
-                                    c->settings[k].value);
-                continue;
-            }
-            const char *beyond = "";
-            char worst[UNIT_TEXT];
-            const int far = (cost.from_bytes && cost.unsure_bytes < cost.from_bytes / 4) ||
-                            (cost.to_bytes && cost.unsure_bytes > cost.to_bytes * 4);
-            if (sure && far && fabs(log(cost.unsure)) > fabs(log(cost.factor)) / 2)
-                beyond =
-                    arena_printf(w->arena, ", most at %s; %.1fx at %s is within the error of the model",
-                                 unit_bytes(worst, cost.worst_bytes), cost.unsure, unit_bytes(size, cost.unsure_bytes));
-            const char *row = arena_printf(w->arena, "%s=%s %s%s%s%s%s", c->settings[k].name, c->settings[k].value,
-                                           sure ? does : "may be ", beyond, sure && *part ? "; " : "", part,
-                                           !sure ? ", within the error of the model" : "");
-            print_row(c->label, row, out);
-        }
-        if (nsame)
-            print_row(c->label, arena_printf(w->arena, "%s make%s no clear difference", same, nsame == 1 ? "s" : ""),
-                      out);
+    return arena_printf(w->arena, "%s=%s", c->settings[i].name, c->settings[i].value);
+}
+
+/* "5.0x faster without it". */
+static const char *gain_text(const struct whatif *w, const struct setting_gain *g, const char *without)
+{
+    if (!g->factor)
+        return arena_printf(w->arena, "no prediction without %s", without);
+    if (fabs(log(g->factor)) < log(1.05))
+        return arena_printf(w->arena, "no faster there without %s", without);
+    return arena_printf(w->arena, "%.3gx %s without %s%s", fmax(g->factor, 1 / g->factor),
+                        g->factor > 1 ? "faster" : "slower", without, g->sure ? "" : " (within the model's error)");
+}
+
+/* What a setting costs at which sizes; of several its part of what all cost. "": nothing that is sure. */
+static const char *cost_text(const struct whatif *w, const struct setting_cost *cost)
+{
+    char text[SETTING_COST_TEXT], worst[UNIT_TEXT], size[UNIT_TEXT];
+    const int far = (cost->from_bytes && cost->unsure_bytes < cost->from_bytes / 4) ||
+                    (cost->to_bytes && cost->unsure_bytes > cost->to_bytes * 4);
+    if (cost->factor == 1)
+        return "";
+    const char *does = arena_strdup(w->arena, predict_setting_cost_text(cost, text));
+    if (!far || fabs(log(cost->unsure)) <= fabs(log(cost->factor)) / 2)
+        return does;
+    return arena_printf(w->arena, "%s, most at %s; %.1fx at %s is within the model's error", does,
+                        unit_bytes(worst, cost->worst_bytes), cost->unsure, unit_bytes(size, cost->unsure_bytes));
+}
+
+/* What each setting of a job does, and what leaving it out gains, the most useful first. */
+static void print_costs(const struct whatif *w, const struct whatif_case *c, FILE *out)
+{
+    struct setting_cost *costs = arena_alloc(w->arena, (size_t)(c->nsettings + 1) * sizeof *costs), all = {0};
+    struct setting_gain *gains = arena_alloc(w->arena, (size_t)(c->nsettings + 1) * sizeof *gains);
+    const struct nccl_setup *base = &w->cases[0].setup.nccl;
+    const char *same = "";
+    char size[UNIT_TEXT];
+    int nsame = 0;
+    for (int i = 0; i < c->nsettings; i++) {
+        gains[i] = (struct setting_gain){i, i, 1, 0};
+        if (predict_setting_share(base, c->settings, c->nsettings, i, w->coll, &costs[i]))
+            costs[i] = (struct setting_cost){.factor = 1}; /* a later one overrides it */
+        else
+            all = costs[i];
     }
+    const struct setting_gain *pair = &gains[c->nsettings];
+    const int several = c->nsettings > 1 && all.at_bytes && fabs(log(all.of_all)) > log(1.05);
+    if (several) {
+        predict_gains(base, c->settings, c->nsettings, &(struct model_call){w->coll, all.at_bytes, -1, -1, 0}, gains);
+        print_row(c->label,
+                  arena_printf(w->arena, "all together cost %.3gx at %s; what leaving one out gains there:", all.of_all,
+                               unit_bytes(size, all.at_bytes)),
+                  out);
+    }
+    for (int k = 0; k < c->nsettings; k++) {
+        const struct setting_gain *g = &gains[k];
+        const char *costs_text = cost_text(w, &costs[g->first]), *setting = setting_text(w, c, g->first);
+        const int in_pair = several && pair->factor && (g->first == pair->first || g->first == pair->second);
+        if (!*costs_text && fabs(log(g->factor)) < log(1.05) && in_pair)
+            continue;
+        if (!*costs_text && fabs(log(g->factor)) < log(1.05))
+            same = arena_printf(w->arena, "%s%s%s", same, nsame++ ? ", " : "", setting);
+        else if (several)
+            print_row(c->label,
+                      arena_printf(w->arena, "%s: %s%s%s", setting, gain_text(w, g, "it"),
+                                   *costs_text ? "; its part " : "", costs_text),
+                      out);
+        else
+            print_row(c->label, arena_printf(w->arena, "%s %s", setting, costs_text), out);
+    }
+    if (several && pair->factor)
+        print_row(c->label,
+                  arena_printf(w->arena, "%s and %s: %s, more than each alone", setting_text(w, c, pair->first),
+                               setting_text(w, c, pair->second), gain_text(w, pair, "both")),
+                  out);
+    if (nsame)
+        print_row(c->label, arena_printf(w->arena, "%s make%s no clear difference", same, nsame == 1 ? "s" : ""), out);
 }
 
 void whatif_print(const struct whatif *w, FILE *out)
@@ -177,7 +217,8 @@ void whatif_print(const struct whatif *w, FILE *out)
     fputc('\n', out);
     for (int i = 1; i < w->ncases; i++)
         print_row(w->cases[i].label, w->cases[i].what, out);
-    print_costs(w, out);
+    for (int i = 1; i < w->ncases; i++)
+        print_costs(w, &w->cases[i], out);
     if (any_chooses_otherwise(w))
         fputs("\n  * NCCL chooses another algorithm or protocol there than on the machine as it is.\n", out);
     print_takers(w, out);
@@ -211,7 +252,7 @@ static void add_time(cJSON *point, const char *key, const struct whatif *w, cons
 
 static void add_costs(cJSON *o, const struct whatif *w, const struct whatif_case *c)
 {
-    struct setting_cost cost;
+    struct setting_cost cost, all = {0};
     cJSON *list = c->nsettings ? cJSON_AddArrayToObject(o, "settings") : NULL;
     for (int i = 0; i < c->nsettings; i++) {
         cJSON *row = json_append(list);
@@ -225,7 +266,22 @@ static void add_costs(cJSON *o, const struct whatif *w, const struct whatif_case
         cJSON_AddNumberToObject(row, "share", cost.share);
         cJSON_AddNumberToObject(row, "of_all", cost.of_all);
         cJSON_AddNumberToObject(row, "at_bytes", (double)cost.at_bytes);
+        all = cost;
     }
+    if (c->nsettings < 2 || !all.at_bytes)
+        return;
+    struct setting_gain *gains = arena_alloc(w->arena, (size_t)(c->nsettings + 1) * sizeof *gains), *pair;
+    predict_gains(&w->cases[0].setup.nccl, c->settings, c->nsettings,
+                  &(struct model_call){w->coll, all.at_bytes, -1, -1, 0}, gains);
+    for (int i = 0; i < c->nsettings; i++)
+        cJSON_AddNumberToObject(cJSON_GetArrayItem(list, gains[i].first), "faster_without", gains[i].factor);
+    pair = &gains[c->nsettings];
+    if (!pair->factor)
+        return;
+    cJSON *o_pair = cJSON_AddObjectToObject(o, "pair");
+    json_add_strs(o_pair, "settings",
+                  (const char *const[]){c->settings[pair->first].name, c->settings[pair->second].name}, 2);
+    cJSON_AddNumberToObject(o_pair, "faster_without", pair->factor);
 }
 
 static void add_case(cJSON *list, const struct whatif *w, const struct whatif_case *c)

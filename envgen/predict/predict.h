@@ -90,6 +90,18 @@ struct setting_cost {
 int predict_setting_share(const struct nccl_setup *base, const struct bench_setting *settings, int n, int which,
                           int coll, struct setting_cost *cost);
 
+/* What leaving out one setting of a job gains, or two. */
+struct setting_gain {
+    int first, second; /* their places; the same: one alone */
+    double factor;     /* × the time without, of one call; below 1: slower without; 0: not predicted */
+    int sure;          /* the interval of the factor is clear of 1.05 */
+};
+
+/* Predict one call without each of a job's `n` settings in turn, into `gains`, the largest first. Behind them, as
+ * gains[n], the two that together gain most beyond what each gains alone; its factor is 0 where there are none. */
+void predict_gains(const struct nccl_setup *base, const struct bench_setting *settings, int n,
+                   const struct model_call *call, struct setting_gain *gains);
+
 /* "costs up to 2.0x from 4 MiB up", "is up to 1.3x faster up to 64 KiB", "makes no clear difference". Return `text`.
  */
 #define SETTING_COST_TEXT 80

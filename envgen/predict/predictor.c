@@ -2,6 +2,7 @@
  * launches. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/coll.h"
@@ -186,6 +187,58 @@ int predict_setting_share(const struct nccl_setup *base, const struct bench_sett
     cost->from_bytes = run && from ? SMALLEST << from : 0;
     cost->to_bytes = run && from + run < SIZES ? SMALLEST << (from + run - 1) : 0;
     return 0;
+}
+
+/* ---- what leaving out gains ---- */
+
+#define MOST_PAIRED 12 /* settings of a job of which every two are tried */
+
+/* Return 0 and the time of a call under all settings but two, which may be the same one, or -1 for none. */
+static int predict_without(const struct nccl_setup *base, const struct bench_setting *settings, int n,
+                           const struct model_call *call, const struct setting_gain *without, struct model_time *t)
+{
+    struct arena *a = arena_new();
+    struct model_setup setup = {.nccl = *base};
+    int rc = 0;
+    for (int i = 0; i < n && !rc; i++)
+        if (i != without->first && i != without->second)
+            rc = model_apply(&(struct bench_knobs){"", &settings[i], 1}, &setup.nccl, a);
+    const struct model *m = rc ? NULL : model_new(&setup, a, NULL);
+    rc = m ? model_predict(m, call, t) : -1;
+    arena_free(a);
+    return rc;
+}
+
+static int by_factor(const void *x, const void *y)
+{
+    const struct setting_gain *a = x, *b = y;
+    return a->factor != b->factor ? (a->factor < b->factor ? 1 : -1) : a->first - b->first;
+}
+
+void predict_gains(const struct nccl_setup *base, const struct bench_setting *settings, int n,
+                   const struct model_call *call, struct setting_gain *gains)
+{
+    struct model_time all, t;
+    const int known = !predict_without(base, settings, n, call, &(struct setting_gain){-1, -1, 0, 0}, &all);
+    double beyond = exp(MARGIN);
+    gains[n].factor = 0;
+    for (int apart = 0; apart < (n <= MOST_PAIRED ? n : 1); apart++) /* 0: each alone; then every two */
+        for (int i = 0; i + apart < n; i++) {
+            struct setting_gain g = {i, i + apart, 0, 0};
+            if (known && !predict_without(base, settings, n, call, &g, &t)) {
+                g.factor = all.us / t.us;
+                g.sure =
+                    fabs(log(g.factor)) - BENCH_NINE_OF_TEN * bench_doubt_of_quotient(&all.doubt, &t.doubt) > MARGIN;
+            }
+            double more = apart ? g.factor / fmax(1, gains[i].factor) / fmax(1, gains[i + apart].factor) : 0;
+            if (!apart)
+                gains[i] = g;
+            else if (more > beyond) {
+                beyond = more;
+                gains[n] = g;
+            }
+        }
+    qsort(gains, (size_t)n, sizeof *gains, by_factor);
 }
 
 char *predict_setting_cost_text(const struct setting_cost *c, char text[SETTING_COST_TEXT])

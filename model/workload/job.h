@@ -142,6 +142,9 @@ struct workload_reading {
     const char *nodes; /* "job.sh:5: NNODES=16", where it says how many there are; NULL */
 };
 
+/* Return how many nodes a launch script asks for, of Slurm or of its launcher; 0: it does not say. */
+int workload_launch_nodes(const char *path);
+
 /* Fill `job` from a launch script or a configuration of verl, Swift, Megatron-LM, TRL and Accelerate, DeepSpeed or
  * torchtitan, in the arena `a`. ERR_USAGE: the model is not known by name, and the rest of `job` is filled, for a
  * caller who knows it. Other errors: unreadable, or no framework is recognised. */

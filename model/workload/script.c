@@ -215,6 +215,34 @@ static void read_sourced(struct workload_script *s, const char *word)
     s->path = path;
 }
 
+/* What sbatch puts into the environment for its options in remarks: "#SBATCH -N 4", "#SBATCH --gpus-per-node=8". */
+static void read_sbatch(struct workload_script *s, const char *text)
+{
+    static const struct {
+        const char *option, *names[2];
+    } options[] = {
+        {"-N", {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}},
+        {"--nodes", {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}},
+        {"--gpus-per-node", {"SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"}},
+        {"--gres", {"SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"}},
+    };
+    long line = 1;
+    for (const char *p = text; *p; p += strcspn(p, "\n"), p += *p == '\n', line++) {
+        const char *o = p + 7 + strspn(strncmp(p, "#SBATCH", 7) ? "" : p + 7, " \t");
+        for (size_t i = 0; i < sizeof options / sizeof *options && !strncmp(p, "#SBATCH", 7); i++) {
+            size_t n = strlen(options[i].option);
+            const char *v = o + n + strspn(strncmp(o, options[i].option, n) ? "" : o + n, " \t=");
+            if (strncmp(o, options[i].option, n) != 0)
+                continue;
+            v += strncmp(v, "gpu:", 4) ? 0 : 4;
+            const char *colon = memchr(v, ':', strcspn(v, " \t\n,")); /* a kind of GPU: h100:8 */
+            v = colon ? colon + 1 : v;
+            for (size_t k = 0; k < 2 && isdigit((unsigned char)*v); k++)
+                add_setting(s, options[i].names[k], arena_strndup(s->arena, v, strspn(v, "0123456789")), line);
+        }
+    }
+}
+
 static void read_shell(struct workload_script *s, const char *text, size_t bytes)
 {
     const struct shell_variables variables = {variable_of, s};
@@ -370,7 +398,9 @@ int workload_script_parse(const char *text, size_t bytes, const char *path, stru
         read_toml(out, text, bytes);
     else if (file_ends_with(path, ".yaml") || file_ends_with(path, ".yml") || (i < bytes && text[i] == '{'))
         return read_yaml(out, text, bytes, e);
-    else
+    else {
+        read_sbatch(out, text);
         read_shell(out, text, bytes);
+    }
     return 0;
 }

@@ -25,6 +25,8 @@ struct meaning {
 #define F(member) offsetof(struct workload_job, member)
 
 static const struct meaning meanings[] = {
+    {ANY, {"SLURM_NNODES"}, F(nodes), NUMBER}, /* what the script says itself counts */
+    {ANY, {"SLURM_GPUS_PER_NODE"}, F(gpus_per_node), NUMBER},
     {IN(VERL), {"trainer.nnodes"}, F(nodes), NUMBER},
     {IN(VERL), {"trainer.n_gpus_per_node"}, F(gpus_per_node), NUMBER},
     {IN(VERL), {"data.max_prompt_length"}, F(prompt), NUMBER},
@@ -63,6 +65,7 @@ static const struct meaning meanings[] = {
     {IN(HF), {"lora_rank", "lora_r"}, F(lora_rank), NUMBER},
     {IN(HF) | IN(MEGATRON) | IN(SLIME), {"optimizer_cpu_offload"}, F(offload), SWITCH},
     {IN(HF), {"num_machines"}, F(nodes), NUMBER},
+    {IN(HF) | IN(DEEPSPEED), {"num_nodes"}, F(nodes), NUMBER},
     {ANY, {"NNODES", "nnodes"}, F(nodes), NUMBER},
     {ANY, {"NPROC_PER_NODE", "nproc_per_node", "num_gpus", "GPUS_PER_NODE"}, F(gpus_per_node), NUMBER},
     {IN(HF) | IN(MEGATRON) | IN(SLIME) | IN(NEMO), {"tensor_model_parallel_size"}, F(tp), NUMBER},
@@ -493,8 +496,11 @@ static long read_roll(struct reader *r)
 static void read_hugging_face(struct reader *r)
 {
     struct workload_job *j = r->job;
-    const char *deepspeed = take_value(r, "deepspeed"), *fsdp = take_value(r, "fsdp"),
-               *type = take_value(r, "rlhf_type");
+    const char *deepspeed = take_value(r, "deepspeed"), *type = take_value(r, "rlhf_type");
+    /* of Transformers, and Accelerate's option and key */
+    int fsdp =
+        take_value(r, "fsdp") || is_on(take_value(r, "use_fsdp")) || is_word(take_value(r, "distributed_type"), "fsdp");
+    long processes = to_number(take_value(r, "num_processes"));
     const char *tuner = take_value(r, "tuner_type"), *program = text_of(r->s, "program");
     const char *stage = take_value(r, "zero_stage");
     tuner = tuner ? tuner : take_value(r, "train_type");    /* Swift's name before release 4 */
@@ -551,6 +557,8 @@ static void read_hugging_face(struct reader *r)
     const char *visible = j->gpus_per_node ? NULL : take_value(r, "CUDA_VISIBLE_DEVICES");
     for (const char *p = visible; p && *p; p += strcspn(p, ","), p += *p == ',')
         j->gpus_per_node++;
+    if (!j->gpus_per_node && processes)
+        j->gpus_per_node = (int)(processes / (j->nodes ? j->nodes : 1));
     if (is_on(text_of(r->s, "move_model_batches")))
         note_assumed(r, "weights go to the engine at once");
 }
@@ -814,6 +822,21 @@ static int read_with_bases(const char *path, int depth, struct arena *a, struct 
     below.path = path;
     *s = below;
     return 0;
+}
+
+int workload_launch_nodes(const char *path)
+{
+    struct arena *a = arena_new();
+    struct workload_script s;
+    struct workload_job job = {0};
+    struct workload_reading *out = ARENA_NEW(a, struct workload_reading);
+    if (!read_with_bases(path, 0, a, &s, NULL)) {
+        struct reader r = {.s = &s, .job = &job, .out = out};
+        find_dialect(&r);
+        read_fields(&r);
+    }
+    arena_free(a);
+    return job.nodes;
 }
 
 int workload_read_launch(const char *path, struct arena *a, struct workload_job *job, struct workload_reading *out,

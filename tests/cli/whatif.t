@@ -184,18 +184,28 @@ Behind the table lines are at most 100 columns wide
     long.sh                 jobs have NCCL_IB_HCA=mlx5_0; the model is silent on NCCL_IB_SL,
                             NCCL_DEBUG, NCCL_SOCKET_IFNAME, NCCL_IB_TIMEOUT, NCCL_IB_TC,
 
-A setting's part of what all take is clear, or unsure, or nothing, and never two of these
+What leaving out one line gains, the most first; a pair that gains more than each alone
 
   $ echo 'export NCCL_ALGO=Ring,tree NCCL_IB_HCA=mlx5_0 NCCL_P2P_DISABLE=1 NCCL_NET=Socket' >parts.sh
   $ nccltune whatif --machine dgx-a100 --nodes 2 --script parts.sh | grep -A1 -E '^  parts.sh +NCCL'
-    parts.sh                NCCL_IB_HCA=mlx5_0 may be 2.18x of the 108x that all take together at 1
-                            GiB, within the error of the model
-    parts.sh                NCCL_P2P_DISABLE=1 costs up to 3.3x up to 256 KiB, most at 64 KiB; 3.0x at
-                            1 GiB is within the error of the model; 2.98x of the 108x that all take
-  --
-    parts.sh                NCCL_NET=Socket costs up to 16.6x at all sizes; 16.63x of the 108x that
-                            all take together at 1 GiB
+    parts.sh                NCCL_NET=Socket: 7.87x faster without it; its part costs up to 16.6x at
+                            all sizes
+    parts.sh                NCCL_P2P_DISABLE=1: 1.87x faster without it; its part costs up to 3.3x up
+                            to 256 KiB, most at 64 KiB; 3.0x at 1 GiB is within the model's error
+    parts.sh                NCCL_IB_HCA=mlx5_0 and NCCL_NET=Socket: 13.9x faster without both, more
+                            than each alone
     parts.sh                NCCL_ALGO=Ring,tree makes no clear difference
+
+  $ nccltune whatif --machine dgx-a100 --nodes 2 --set 'NCCL_NET=Socket NCCL_IB_DISABLE=5' | grep -E 'faster|together'
+    variables 1             all together cost 57.5x at 1 GiB; what leaving one out gains there:
+    variables 1             NCCL_NET=Socket: no faster there without it; its part costs up to 7.6x
+    variables 1             NCCL_IB_DISABLE=5: no faster there without it; its part costs up to 7.6x
+    variables 1             NCCL_NET=Socket and NCCL_IB_DISABLE=5: 57.5x faster without both, more
+  $ nccltune whatif --machine dgx-a100 --nodes 2 --set 'NCCL_NET=Socket NCCL_IB_DISABLE=5' --json |
+  >     jq -c '.variations[1] | [.settings[].faster_without], .pair.settings, (.pair.faster_without > 50)'
+  [1,1]
+  ["NCCL_NET","NCCL_IB_DISABLE"]
+  true
 
 A variable that NCCL does not read is wrong usage
 
@@ -206,7 +216,7 @@ A variable that NCCL does not read is wrong usage
 
 --workload takes a launch script with its settings: what bounds its step, and what they cost
 
-  $ (cat fixtures/workload/launch/megatron-pretrain.sh; echo 'export NCCL_IB_HCA=mlx5_0') >train.sh
+  $ (echo 'export NCCL_IB_HCA=mlx5_0'; cat fixtures/workload/launch/megatron-pretrain.sh) >train.sh
   $ nccltune whatif --machine dgx-h100 --nodes 4 --workload train.sh >step 2>/dev/null
   $ sed -n -e 1,6p -e '/^What would/,/  1/p' step
   train.sh on dgx-h100: 32 ranks, 8 per node; PREDICTED time of one step in milliseconds
@@ -242,7 +252,7 @@ A messy script: every fault is told, and predicted as NCCL reads it; only what e
       error NT201: NCCL_NVLS_ENABLE=true: NCCL reads a number here, finds none in "true" and uses 0.
       error NT214: NCCL_SOCKET_IFNAME=eth0 : The list is split only at commas: a blank or ';' becomes part of a name, which then matches nothing.
     messy.sh                   1.97    1.97  0.89    19.65   22.81* 0.31    47.06   47.06  0.13  [36.7, 59.7]    NIC mlx5_0:1
-    messy.sh                NCCL_IB_HCA=mlx5_0 costs up to 7.5x from 512 KiB up; 7.52x of the 7.52x
+    messy.sh                NCCL_IB_HCA=mlx5_0: 7.52x faster without it; its part costs up to 7.5x
     messy.sh                NCCL_P2P_LEVEL=NVLINK, NCCL_NVLS_ENABLE=true make no clear difference
   $ echo 'export NCCL_ALGO=Rnig' >>messy.sh
   $ nccltune whatif --machine dgx-h100 --nodes 4 --script messy.sh
@@ -277,7 +287,7 @@ What sets nothing is predicted as nothing; of nccl.conf the first line counts; l
 A setting that leaves a call nothing: no figure of the step. Before 2.24.3 Ring stands in
 
   $ nccltune whatif --machine dgx-h100 --nodes 4 --set NCCL_ALGO=Tree --workload train.sh | sed -n 5,6p
-  nccltune whatif: note launch-unused: not used, although it affects the step: recompute_method=uniform (line 16)
+  nccltune whatif: note launch-unused: not used, although it affects the step: recompute_method=uniform (line 17)
   as it is                    2741.0 (1903.2 to 4234.5)           12119.1             NVLink of GPU0
   variables 1          cannot be predicted: allgather: NCCL does not offer it here
   $ nccltune whatif --machine dgx-h100 --nodes 4 --nccl 2.21.5 -c broadcast --set NCCL_ALGO=Tree | grep 'variables 1  *[0-9]'
@@ -287,6 +297,19 @@ A setting that leaves a call nothing: no figure of the step. Before 2.24.3 Ring 
     variables 1                1.02    1.10* 0.46    36.12   49.66* 0.65   351.52  351.52  0.99  [255, 478]      NIC mlx5_0:1
   $ nccltune whatif --machine dgx-h100 --nodes 4 --nccl 2.21.5 --set NCCL_PROTO=allreduce:ll 2>&1 | grep 'cannot be'
     variables 1             cannot be predicted: these settings leave NCCL no algorithm for allreduce, and such a call fails
+
+A script's number of nodes is its #SBATCH line's; what stands behind the last launch is in no prediction, and overrides nothing
+
+  $ printf '#!/bin/bash\n#SBATCH -N 4\nexport NCCL_PROTO=Simple\nsrun ./train\nexport NCCL_PROTO=LL NCCL_ALGO=Tree\n' >late.sh
+  $ nccltune whatif --machine dgx-h100 --script late.sh | grep -E 'ranks on|jobs have'
+  nccltune whatif: warning: late.sh: the last launch, in line 4, comes before NCCL_PROTO, NCCL_ALGO: left out
+  # PREDICTED, nothing was measured: busbw in GB/s of allreduce, 32 ranks on 4 nodes of dgx-h100, NCCL 2.30.7
+    late.sh                 jobs have NCCL_PROTO=Simple
+  $ printf '#!/bin/bash\n#SBATCH --nodes=2\nexport NCCL_ALGO=Ring\nsrun ./train\n' >two.sh
+  $ nccltune whatif --machine dgx-h100 --script two.sh | grep -o 'on 2 nodes'
+  on 2 nodes
+  $ nccltune whatif --machine dgx-h100 --script two.sh --nodes 8 | grep -o 'on 8 nodes'
+  on 8 nodes
 
 What does not reach the ranks is in no prediction, and one line says what keeps it
 
@@ -314,8 +337,8 @@ NCCL_PROTO with LL128 forces it, also where P2P is off
 
   $ nccltune whatif --machine dgx-h100 --nodes 4 --set 'NCCL_P2P_DISABLE=1 NCCL_PROTO=LL128' | grep -E '^  variables 1 +(NCCL|[0-9])'
     variables 1                0.87    0.87* 0.39     4.31    6.94* 0.07     6.66    8.35* 0.02  [2.77, 15.7]    host memory
-    variables 1             NCCL_P2P_DISABLE=1 costs up to 9.9x from 64 KiB up; 9.91x of the 53.1x
-    variables 1             NCCL_PROTO=LL128 costs up to 5.4x from 1 MiB up; 5.36x of the 53.1x that
+    variables 1             NCCL_P2P_DISABLE=1: 50.3x faster without it; its part costs up to 9.9x
+    variables 1             NCCL_PROTO=LL128: 27.2x faster without it; its part costs up to 5.4x from
 
 A list that leaves nothing for another collective has a figure
 

@@ -104,6 +104,12 @@ TEST_CASE(values_as_nccl_reads_them)
     assert_int_equal(s.p2p_off, 0);
     assert_int_equal(apply("NCCL_IB_DISABLE", "1 # off", &s, a), 0);
     assert_int_equal(s.sockets, 1);
+    assert_int_equal(apply("NCCL_IB_DISABLE", "5", &s, a), 0);
+    assert_int_equal(s.sockets, 1);
+    assert_int_equal(apply("NCCL_IB_DISABLE", "true", &s, a), 0);
+    assert_int_equal(s.sockets, 0);
+    assert_int_equal(apply("NCCL_P2P_DISABLE", "2", &s, a), 0);
+    assert_int_equal(s.p2p_off, 0);
     assert_int_equal(apply("NCCL_NVLS_ENABLE", "true", &s, a), 0);
     assert_int_equal(s.no_nvls, 1);
     assert_int_equal(apply("NCCL_NVLS_ENABLE", "99999999999999999999", &s, a), 0);
