@@ -575,7 +575,7 @@ static const struct option_spec output_options[] = {
     {0, "measured", "TIME",
      "measured time of a step's communication, or of one collective (210ms): show faults that would explain it",
      option_seconds, offsetof(struct request, job.measured_s)},
-    {0, "bytes", "N", "with --measured: the size of one collective: 4G", option_bytes,
+    {0, "bytes", "N", "only a collective of this size: 4G; with --measured: the one that was measured", option_bytes,
      offsetof(struct request, job.bytes)},
     {0, "usual", "TIME", "with --measured: usual time of that collective (85ms)", option_seconds,
      offsetof(struct request, job.usual_s)},
@@ -698,6 +698,7 @@ static int predict_variations(struct request *a, const struct topology *t, struc
     struct whatif *w = whatif_new(name, a->coll, &a->base, e);
     if (!w)
         return e->code;
+    w->bytes = a->job.bytes;
     if (t->nclasses > 1)
         log_warn(log, "the nodes are not all alike: predicted for nodes of %s only",
                  t->classes[w->cases[0].setup.nccl.class_index].name);
@@ -734,8 +735,10 @@ static int run_request(void *request, char **words, struct arena *a, struct err 
     if (r->job.measured_s > 0 && !r->job.workload && !r->job.bytes && !(r->job.usual_s > 0))
         return err_set(e, ERR_USAGE,
                        "--measured needs --bytes 4G or --usual 85ms of one collective, or --workload FILE");
-    if ((r->job.bytes || r->job.usual_s > 0) && !(r->job.measured_s > 0))
-        return err_set(e, ERR_USAGE, "--bytes and --usual belong to --measured");
+    if (r->job.usual_s > 0 && !(r->job.measured_s > 0))
+        return err_set(e, ERR_USAGE, "--usual belongs to --measured");
+    if (r->job.bytes && r->job.workload)
+        return err_set(e, ERR_USAGE, "--bytes is of one collective, --workload has its own");
     for (int i = 0; i < r->variations.count && r->job.workload; i++)
         if (r->variations.items[i].kind->add == add_nodes)
             return err_set(e, ERR_USAGE, "--more-nodes: the number of nodes is the job's; change it in %s",

@@ -116,6 +116,7 @@ struct lint_finding {
     enum lint_fix_kind fix;
     int changes;             /* the correction changes what the next run does */
     const char *replacement; /* LINT_FIX_LINE: NULL takes the line out */
+    double cost;             /* × the time without the setting, predicted; 0: not known */
     size_t behind;           /* bytes behind the value or name that it takes the place of, too */
 };
 
@@ -260,6 +261,9 @@ int lint_speaks_of(struct lint_text *t, const char *word);
 
 /* The later setting that overrides it before any program could read it; NULL: none. */
 const struct lint_setting *lint_set_again(const struct lint *l, const struct lint_setting *s);
+
+/* The line of the last launch, if it is exported behind that and nothing starts after it; 0: something may read it. */
+long lint_behind_launch(const struct lint_setting *s);
 
 /* Nonzero if the environment of ranks has it, or loses it by it. */
 int lint_reaches(const struct lint_setting *s);

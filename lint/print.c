@@ -1,5 +1,7 @@
 /* Findings for people and for programs (JSON). */
 
+#include <stdlib.h>
+
 #include "core/json.h"
 #include "lint/lint_internal.h"
 
@@ -41,14 +43,26 @@ static void collect_findings(struct page *p)
     }
 }
 
+/* Of numbers of findings: the most harmful first, then the dearest, then by place. */
+static int by_harm(const void *x, const void *y, void *lint)
+{
+    const struct lint *l = lint;
+    const size_t a = *(const size_t *)x, b = *(const size_t *)y;
+    const struct lint_finding *f = l->findings[a], *g = l->findings[b];
+    if (f->severity != g->severity)
+        return f->severity > g->severity ? -1 : 1;
+    return f->cost != g->cost ? (f->cost > g->cost ? -1 : 1) : a < b ? -1 : a > b;
+}
+
 static void print_text(const struct page *p, FILE *out)
 {
     const struct lint *l = p->l;
-    size_t bad = 0;
-    for (int severity = FINDING_ERROR; severity >= FINDING_OK; severity--) /* the most harmful first */
-        for (size_t n = 0; n < l->nfindings; n++)
-            if (p->list[n].severity == (enum finding_severity)severity)
-                finding_print(&p->list[n], 0, out);
+    size_t bad = 0, *order = arena_alloc(p->a, (l->nfindings + 1) * sizeof *order);
+    for (size_t n = 0; n < l->nfindings; n++)
+        order[n] = n;
+    qsort_r(order, l->nfindings, sizeof *order, by_harm, (void *)(uintptr_t)l);
+    for (size_t n = 0; n < l->nfindings; n++)
+        finding_print(&p->list[order[n]], 0, out);
     for (int n = 0; n < p->nproblems; n++) {
         finding_print(&p->problems[n], 0, out);
         bad += p->problems[n].severity == FINDING_ERROR;

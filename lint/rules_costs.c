@@ -202,7 +202,8 @@ static int list_job(const struct lint *l, const struct lint_setting *s, struct b
     for (size_t i = 0; i < s->text->count && s->text->count <= MOST_OF_JOB; i++) {
         const struct lint_setting *o = l->settings[s->text->first + i];
         if (o != s && (!o->value || !o->var || !lint_reaches(o) || o->how == LINT_UNSET || o->hash == s->hash ||
-                       o->group != s->group || o->branch != s->branch || o->body != s->body || lint_set_again(l, o)))
+                       o->group != s->group || o->branch != s->branch || o->body != s->body || lint_set_again(l, o) ||
+                       lint_behind_launch(o)))
             continue;
         *which = o == s ? n : *which;
         *hash = hash_add(hash_add(*hash, o->hash), hash_text(o->value));
@@ -233,17 +234,17 @@ static const struct predicted_cost *cost_of(struct lint *l, const struct lint_se
 }
 
 /* Into the finding that there is about the setting, else as one of its own. */
-static void add_to_finding(struct lint *l, const struct lint_setting *s, enum lint_rule rule, const char *says,
-                           const char *advice)
+static struct lint_finding *add_to_finding(struct lint *l, const struct lint_setting *s, enum lint_rule rule,
+                                           const char *says, const char *advice)
 {
     struct lint_finding *last = l->nfindings ? l->findings[l->nfindings - 1] : NULL;
     if (last && last->at == s) {
         last->says = arena_printf(l->arena, "%s %s", last->says, says);
         if (rule == NT_PREDICTED_COST && last->severity < FINDING_WARNING && !lint_is_experiment(s))
             last->severity = FINDING_WARNING;
-    } else {
-        lint_find(l, rule, s, says, advice);
+        return last;
     }
+    return lint_find(l, rule, s, says, advice);
 }
 
 /* A least number of channels that NCCL has here anyway. */
@@ -268,15 +269,20 @@ static void check_already_there(struct lint *l, const struct lint_setting *s)
 static void check_predicted(struct lint *l, const struct lint_setting *s)
 {
     if (!l->options.predictor || !l->options.topology || l->options.measured || !s->value || !lint_reaches(s) ||
-        lint_set_again(l, s))
+        lint_set_again(l, s) || lint_behind_launch(s))
         return;
     check_already_there(l, s);
     const struct predicted_cost *c = cost_of(l, s);
-    if (c && c->factor >= WORTH)
+    if (!c || c->factor < WORTH)
+        return;
+    struct lint_finding *f =
         add_to_finding(l, s, NT_PREDICTED_COST,
                        arena_printf(l->arena, "On %d of these nodes an AllReduce %s (predicted%s).", c->nodes, c->text,
                                     c->alone ? " for this line alone; with the others no AllReduce is possible" : ""),
                        "Remove it, unless a test without it fails on these nodes.");
+    f->cost = c->factor;
+    if (f->replacement && f->fix == LINT_FIX_NONE) /* of a list that leaves ports idle */
+        f->fix = LINT_FIX_VALUE;
 }
 
 /* ---- instances of GPUs ------------------------------------------------------------------------------------------- */

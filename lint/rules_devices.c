@@ -276,6 +276,16 @@ static void check_class(struct lint *l, const struct lint_setting *s, const stru
             "Name interfaces that these nodes have.");
 }
 
+/* The list of all compute ports as a correction, where all nodes have the same. */
+static void write_compute_list(struct lint *l, struct lint_finding *f, const char *compute, enum lint_fix_kind fix)
+{
+    if (!compute || l->nclasses != 1 || strcmp(f->at->name, "NCCL_IB_HCA") != 0)
+        return;
+    f->fix = fix;
+    f->changes = 1;
+    f->replacement = compute;
+}
+
 /* NCCL_IB_HCA: ports for storage or management that the list gives to NCCL, and compute ports that it keeps from it. A
  * list that leaves nothing at all has its own finding. */
 static void check_idle(struct lint *l, const struct lint_setting *s, const struct env_devices *d,
@@ -296,10 +306,12 @@ static void check_idle(struct lint *l, const struct lint_setting *s, const struc
     }
     const char *compute = roles_hca_list(c, verdicts, l->arena);
     if (others && compute)
-        lint_find(
-            l, NT_OTHER_PORTS, s,
-            arena_printf(l->arena, "On %s the list gives NCCL ports of other traffic: %s.", of->hcas.class_name, list),
-            arena_printf(l->arena, "Name the ports for compute traffic alone (%s).", compute));
+        write_compute_list(l,
+                           lint_find(l, NT_OTHER_PORTS, s,
+                                     arena_printf(l->arena, "On %s the list gives NCCL ports of other traffic: %s.",
+                                                  of->hcas.class_name, list),
+                                     arena_printf(l->arena, "Name the ports for compute traffic alone (%s).", compute)),
+                           compute, LINT_FIX_VALUE);
     if (active_kept == 0 || active_kept == active)
         return;
     for (int i = 0; i < c->nports; i++) {
@@ -311,13 +323,14 @@ static void check_idle(struct lint *l, const struct lint_setting *s, const struc
     }
     if (kept >= (usable < ROLES_MOST_HCAS ? usable : ROLES_MOST_HCAS))
         return;
-    lint_find(
+    struct lint_finding *f = lint_find(
         l, NT_IDLE_PORTS, s,
         arena_printf(l->arena,
                      "On %s the list leaves %d of the %d RDMA ports for compute traffic to NCCL; the "
                      "others stay idle.",
                      of->hcas.class_name, kept, usable),
         arena_printf(l->arena, "Name all of them (%s), or measure with nccltune whether fewer do as well.", compute));
+    write_compute_list(l, f, compute, LINT_FIX_NONE); /* it is a correction once it is predicted to cost */
 }
 
 /* NCCL_NET_FORCE_MERGE: every name must be one device. */
@@ -360,8 +373,13 @@ void lint_check_devices(struct lint *l, const struct lint_setting *s)
         const struct lint_class *of = &l->classes[c];
         const struct devices *all = hca ? &of->hcas : &of->interfaces;
         known |= all->known;
+        size_t before = l->nfindings;
         if (all->known)
             check_class(l, s, &d, all, of->has_plugin_ports);
+        for (; hca && !of->has_plugin_ports && before < l->nfindings; before++)
+            if (l->findings[before]->severity == FINDING_ERROR)
+                write_compute_list(l, l->findings[before], roles_hca_list(of->c, of->verdicts, l->arena),
+                                   LINT_FIX_VALUE);
         if (all->known && !strcmp(s->name, "NCCL_IB_HCA") && !lint_set_again(l, s))
             check_idle(l, s, &d, of);
     }

@@ -88,8 +88,7 @@ static void judge_launch(struct lint *l, const struct lint_text *t, const struct
               arena_printf(l->arena, losses[c->launcher].advice, names));
 }
 
-/* The line of the launch that it is exported behind, with nothing that starts after it; 0: it has a reader. */
-static long line_of_last_launch(const struct lint_setting *s)
+long lint_behind_launch(const struct lint_setting *s)
 {
     const struct lint_text *t = s->text;
     long line = 0, column;
@@ -113,7 +112,7 @@ static const char *find_loss(const struct lint *l, const struct lint_setting *s)
                                          [LINT_TORCHRUN] = NULL};
     const struct lint_text *t = s->text;
     const struct lint_launch *by = NULL;
-    long line = line_of_last_launch(s), column;
+    long line = lint_behind_launch(s), column;
     if (s->how == LINT_ASSIGNED)
         return t && lint_has_reader(s) ? "the shell does not export" : NULL;
     if (line)
@@ -144,7 +143,7 @@ static int is_outdone(const struct lint *l, size_t i)
     for (size_t k = 0; k < l->nsettings; k++) {
         const struct lint_setting *x = l->settings[k];
         int wins = s->how == LINT_CONF && k < i ? x->how != LINT_UNSET : k > i && x->how != LINT_CONF;
-        if (wins && x->hash == s->hash && sets(x) && !strcmp(x->name, s->name) && !line_of_last_launch(x))
+        if (wins && x->hash == s->hash && sets(x) && !strcmp(x->name, s->name) && !lint_behind_launch(x))
             return 1;
     }
     return 0;
@@ -168,7 +167,7 @@ struct lint_value *lint_in_force(const struct lint *l, struct arena *a, size_t *
 
 static void check_after_launch(struct lint *l, const struct lint_setting *s)
 {
-    const long line = line_of_last_launch(s);
+    const long line = lint_behind_launch(s);
     if (line)
         lint_find(l, NT_SET_AFTER_LAUNCH, s,
                   arena_printf(l->arena, "The launch is in line %ld, and nothing starts after this line.", line),
@@ -241,10 +240,13 @@ static void check_set_again(struct lint *l, const struct lint_setting *s)
     if (!o)
         return;
     lint_place(s->text, o->name_at, &line, &column);
-    lint_find(l, NT_SET_AGAIN, s,
-              arena_printf(l->arena, "Line %ld %s before any program could read it: this value never counts.", line,
-                           o->how == LINT_UNSET ? "takes it away" : "sets it again"),
-              "Remove one of the two.");
+    struct lint_finding *f =
+        lint_find(l, NT_SET_AGAIN, s,
+                  arena_printf(l->arena, "Line %ld %s before any program could read it: this value never counts.", line,
+                               o->how == LINT_UNSET ? "takes it away" : "sets it again"),
+                  "Remove one of the two.");
+    f->fix = s->line_bytes ? LINT_FIX_LINE : LINT_FIX_NONE;
+    f->changes = 1; /* which of the two is meant? */
 }
 
 /* A script that the document writes, and then neither runs nor hands on. */

@@ -406,7 +406,8 @@ static void predict_case(const struct whatif *w, struct whatif_case *c)
 int whatif_predict(struct whatif *w, struct err *e)
 {
     w->nsizes = 0;
-    for (uint64_t bytes = SMALLEST; bytes <= LARGEST; bytes *= STEP) {
+    for (uint64_t bytes = w->bytes ? w->bytes : SMALLEST; bytes;
+         bytes = w->bytes || bytes >= LARGEST ? 0 : bytes * STEP) {
         w->sizes = arena_grow(w->arena, w->sizes, (size_t)w->nsizes, sizeof *w->sizes);
         w->sizes[w->nsizes++] = bytes;
     }

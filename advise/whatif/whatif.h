@@ -38,6 +38,7 @@ struct whatif {
     int coll;            /* enum coll */
     struct whatif_case *cases;
     int ncases;
+    uint64_t bytes;  /* the only size to predict; 0: from 1 KiB to 16 GiB */
     uint64_t *sizes; /* ascending; NULL until whatif_predict */
     int nsizes;
 };

@@ -12,8 +12,13 @@
 #include "model/model.h"
 
 /* Where latency counts, where both do, where bandwidth does. */
-static const uint64_t shown[] = {(uint64_t)64 << 10, (uint64_t)4 << 20, (uint64_t)1 << 30};
-#define SHOWN (sizeof shown / sizeof *shown)
+static const uint64_t usual[] = {(uint64_t)64 << 10, (uint64_t)4 << 20, (uint64_t)1 << 30};
+
+/* The n-th size that is shown; 0 past the last. */
+static uint64_t size_shown(const struct whatif *w, size_t n)
+{
+    return w->bytes ? (n ? 0 : w->bytes) : n < sizeof usual / sizeof *usual ? usual[n] : 0;
+}
 
 /* NULL: there is no prediction, or no busbw of it, which a rank alone has none of. */
 static const struct whatif_cell *cell_at(const struct whatif *w, const struct whatif_case *c, uint64_t bytes)
@@ -30,20 +35,44 @@ static void print_headings(const struct whatif *w, FILE *out)
 {
     const struct nccl_model *m = w->cases[0].model->nccl;
     int nodes = w->cases[0].setup.nccl.nodes;
+    size_t last = 0;
     char text[UNIT_TEXT];
+    while (size_shown(w, last + 1))
+        last++;
     fprintf(out,
             "# PREDICTED, nothing was measured: busbw in GB/s of %s, %d rank%s on %d node%s of %s, %s\n"
             "# default: as NCCL chooses; tuned: the fastest choice, as a tuner table can make it\n"
             "# x: default over that of the machine as it is; 90 %% interval of the default at %s\n#\n",
             coll_name(w->coll), m->ranks, m->ranks == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s", w->machine,
-            w->cases[0].model->library, unit_bytes(text, shown[SHOWN - 1]));
+            w->cases[0].model->library, unit_bytes(text, size_shown(w, last)));
     fprintf(out, "# %-22s", "");
-    for (size_t i = 0; i < SHOWN; i++)
-        fprintf(out, "  ------ %7s ------", unit_bytes(text, shown[i]));
+    for (size_t i = 0; size_shown(w, i); i++)
+        fprintf(out, "  ------ %7s ------", unit_bytes(text, size_shown(w, i)));
     fprintf(out, "\n# %-22s", "variation");
-    for (size_t i = 0; i < SHOWN; i++)
+    for (size_t i = 0; size_shown(w, i); i++)
         fprintf(out, "  %7s %7s %5s", "default", "tuned", "x");
     fputs("  interval        bound by\n", out);
+}
+
+/* A variation and a text, in lines of at most COLUMNS, broken at blanks. */
+#define COLUMNS 100
+static void print_row(const char *label, const char *text, FILE *out)
+{
+    finding_put_wrapped(out, text, fprintf(out, "  %-22s  ", label), 26, COLUMNS);
+    fputc('\n', out);
+}
+
+/* The only size: how long it takes. */
+static void print_time(const struct whatif *w, const struct whatif_case *c, FILE *out)
+{
+    const struct model_time *t = &c->cells->untouched;
+    char size[UNIT_TEXT];
+    if (c->problem || !(t->us > 0))
+        return;
+    print_row(c->label,
+              arena_printf(w->arena, "one %s of %s takes %.4g ms (%.3g to %.3g)", coll_name(w->coll),
+                           unit_bytes(size, w->bytes), t->us / 1e3, t->low_us / 1e3, t->high_us / 1e3),
+              out);
 }
 
 /* NCCL's choice moves with what it believes of the machine: the reason when less of it is faster. */
@@ -55,9 +84,9 @@ static int chooses_otherwise(const struct whatif_cell *now, const struct whatif_
 static int any_chooses_otherwise(const struct whatif *w)
 {
     for (int i = 1; i < w->ncases; i++)
-        for (size_t k = 0; k < SHOWN; k++) {
-            const struct whatif_cell *now = cell_at(w, &w->cases[i], shown[k]),
-                                     *base = cell_at(w, &w->cases[0], shown[k]);
+        for (size_t k = 0; size_shown(w, k); k++) {
+            const struct whatif_cell *now = cell_at(w, &w->cases[i], size_shown(w, k)),
+                                     *base = cell_at(w, &w->cases[0], size_shown(w, k));
             if (now && base && chooses_otherwise(now, base))
                 return 1;
         }
@@ -72,8 +101,9 @@ static void print_case(const struct whatif *w, const struct whatif_case *c, FILE
         return;
     }
     const struct whatif_cell *last = NULL;
-    for (size_t i = 0; i < SHOWN; i++) {
-        const struct whatif_cell *now = cell_at(w, c, shown[i]), *base = cell_at(w, &w->cases[0], shown[i]);
+    for (size_t i = 0; size_shown(w, i); i++) {
+        const struct whatif_cell *now = cell_at(w, c, size_shown(w, i)),
+                                 *base = cell_at(w, &w->cases[0], size_shown(w, i));
         if (!now) {
             fprintf(out, "  %7s %7s %5s", "-", "-", "-");
             continue;
@@ -101,11 +131,11 @@ static void print_case(const struct whatif *w, const struct whatif_case *c, FILE
 static void print_takers(const struct whatif *w, FILE *out)
 {
     char text[UNIT_TEXT];
-    for (size_t i = 0; i < SHOWN; i++) {
-        const struct whatif_cell *c = cell_at(w, &w->cases[0], shown[i]);
+    for (size_t i = 0; size_shown(w, i); i++) {
+        const struct whatif_cell *c = cell_at(w, &w->cases[0], size_shown(w, i));
         if (c && c->untouched.taken_by)
-            fprintf(out, "\n  At %s %s's kernels make the call, not RCCL's own: %s.\n", unit_bytes(text, shown[i]),
-                    c->untouched.taken_by,
+            fprintf(out, "\n  At %s %s's kernels make the call, not RCCL's own: %s.\n",
+                    unit_bytes(text, size_shown(w, i)), c->untouched.taken_by,
                     w->coll == COLL_ALLREDUCE ? "the best ring stands in" : "the model does not know their time");
     }
 }
@@ -113,19 +143,11 @@ static void print_takers(const struct whatif *w, FILE *out)
 static int is_unvalidated(const struct whatif *w)
 {
     for (int i = 0; i < w->ncases; i++) {
-        const struct whatif_cell *c = cell_at(w, &w->cases[i], shown[0]);
+        const struct whatif_cell *c = cell_at(w, &w->cases[i], size_shown(w, 0));
         if (c && c->untouched.unvalidated)
             return 1;
     }
     return 0;
-}
-
-/* A variation and a text, in lines of at most COLUMNS, broken at blanks. */
-#define COLUMNS 100
-static void print_row(const char *label, const char *text, FILE *out)
-{
-    finding_put_wrapped(out, text, fprintf(out, "  %-22s  ", label), 26, COLUMNS);
-    fputc('\n', out);
 }
 
 static const char *setting_text(const struct whatif *w, const struct whatif_case *c, int i)
@@ -215,6 +237,8 @@ void whatif_print(const struct whatif *w, FILE *out)
     for (int i = 0; i < w->ncases; i++)
         print_case(w, &w->cases[i], out);
     fputc('\n', out);
+    for (int i = 0; i < w->ncases && w->bytes; i++)
+        print_time(w, &w->cases[i], out);
     for (int i = 1; i < w->ncases; i++)
         print_row(w->cases[i].label, w->cases[i].what, out);
     for (int i = 1; i < w->ncases; i++)

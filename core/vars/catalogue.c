@@ -50,8 +50,8 @@ static const struct env_other others[] = {
 #include "core/vars/others.inc"
 };
 
-/* Name, lowest and highest number, words. */
-#define LIMIT(name, low, high, words) {#name, low, high, words},
+/* Name, lowest and highest number, words, meaning. */
+#define LIMIT(name, low, high, words, meaning) {#name, low, high, words, meaning},
 
 static const struct env_limit limits[] = {
 #include "core/vars/limits.inc"
@@ -146,6 +146,11 @@ const char *env_limit_broken(const struct env_limit *limit, const char *value, c
             return NULL;
         w += length;
     }
+    return env_limit_text(limit, text);
+}
+
+const char *env_limit_text(const struct env_limit *limit, char text[ENV_LIMIT_TEXT])
+{
     if (limit->low > limit->high)
         snprintf(text, ENV_LIMIT_TEXT, "%s", limit->words);
     else if (limit->high == INT64_MAX)

@@ -104,6 +104,7 @@ struct env_limit {
     const char *name;
     int64_t low, high;
     const char *words;
+    const char *meaning; /* NULL: the name says it */
 };
 
 /* Prefix of its names. */
@@ -140,6 +141,8 @@ const char *env_syntax(const struct env_var *v);
 
 const struct env_limit *env_limit_find(const char *name);
 #define ENV_LIMIT_TEXT 128
+/* "numbers from 1 up", "0 to 1, true false". Return `text`. */
+const char *env_limit_text(const struct env_limit *limit, char text[ENV_LIMIT_TEXT]);
 /* Describe the limit if the value is outside it; NULL: it is inside. */
 const char *env_limit_broken(const struct env_limit *limit, const char *value, char text[ENV_LIMIT_TEXT]);
 

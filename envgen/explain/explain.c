@@ -71,27 +71,47 @@ static void print_defaults(const struct env_var *v, const struct releases *r, FI
     fprintf(out, "%s%s%s\n", v->effective ? " (" : "", v->effective ? v->effective : "", v->effective ? ")" : "");
 }
 
+/* What a variable takes: words, or the range of a number; NULL: any. */
+static const char *env_values(const struct env_var *v, char text[ENV_LIMIT_TEXT])
+{
+    const struct env_limit range = {.low = v->low, .high = v->high};
+    if (env_syntax(v) || v->grammar != ENV_G_INT)
+        return env_syntax(v);
+    return v->low == ENV_ANY_LOW ? "a number" : env_limit_text(&range, text);
+}
+
+static void print_values(const char *values, FILE *out)
+{
+    if (!values)
+        return;
+    fputs("      values: ", out);
+    finding_put_wrapped(out, values, 14, 14, 110);
+    fputc('\n', out);
+}
+
 /* What the catalogue knows about a variable: what it does, its default in the release that was asked for, else in those
  * of the profile. Nothing for names that are not there. */
 static void explain_catalogued(const struct env_decisions *d, const struct env_question *q, const char *name, FILE *out)
 {
     const struct env_var *v = env_var_find(name);
     const struct env_other *o = env_other_find(name);
+    const struct env_limit *limit = env_limit_find(name);
+    char values[ENV_LIMIT_TEXT];
     const struct releases r = releases_of(d, q);
     char newest[ENV_VERSION];
     if (v) {
         fprintf(out, "      what it is: %s\n", v->meaning);
-        if (env_syntax(v)) {
-            fputs("      values: ", out);
-            finding_put_wrapped(out, env_syntax(v), 14, 14, 110);
-            fputc('\n', out);
-        }
+        print_values(env_values(v, values), out);
         print_defaults(v, &r, out);
         if (r.high / 100 > ENV_NEWEST / 100)
             fprintf(out, "      (the newest known release is %s)\n", env_version_text(newest, ENV_NEWEST));
         if (v->interacts)
             fprintf(out, "      see also: %s\n", v->interacts);
     }
+    if (limit && limit->meaning)
+        fprintf(out, "      what it is: %s\n", limit->meaning);
+    if (limit)
+        print_values(env_limit_text(limit, values), out);
     if (o)
         fprintf(out, "      belongs to %s%s%s%s%s\n", o->owner, o->note ? ": " : "", o->note ? o->note : "",
                 o->use ? "; instead: " : "", o->use ? o->use : "");
@@ -284,21 +304,19 @@ int env_explain_check(const struct env_profile *p, const char *variable, struct 
                    p ? " or the profile" : "", near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
-static int is_name(const char *name, const char *word)
-{
-    return !strcasecmp(name, word) || (!strncmp(name, "NCCL_", 5) && !strcasecmp(name + 5, word));
-}
-
 const char *env_explain_name(const char *word)
 {
     const struct env_var *v;
     const struct env_other *o;
-    for (size_t n = 0; (v = env_var_at(n)); n++)
-        if (is_name(v->name, word))
-            return v->name;
-    for (size_t n = 0; (o = env_other_at(n)); n++)
-        if (is_name(o->name, word))
-            return o->name;
+    /* The whole name, then one without NCCL_; UCX_TLS and NCCL_UCX_TLS are two variables. */
+    for (size_t skipped = 0; skipped == 0 || (skipped == 5 && !env_prefix_find(word)); skipped += 5) {
+        for (size_t n = 0; (v = env_var_at(n)); n++)
+            if (!strncmp(v->name, "NCCL_", skipped) && !strcasecmp(v->name + skipped, word))
+                return v->name;
+        for (size_t n = 0; (o = env_other_at(n)); n++)
+            if (!strncmp(o->name, "NCCL_", skipped) && !strcasecmp(o->name + skipped, word))
+                return o->name;
+    }
     return NULL;
 }
 

@@ -80,6 +80,8 @@ struct setting_cost {
     uint64_t worst_bytes;          /* that size */
     double unsure; /* × the time at `unsure_bytes`, where it matters most outside of that range; 1: none */
     uint64_t unsure_bytes;
+    double elsewhere; /* the same as factor in the longest of the other ranges; 1: none */
+    uint64_t elsewhere_from, elsewhere_to;
     uint64_t at_bytes;    /* where all settings together matter most: */
     double share, of_all; /* × the time by this one there, by all; shares multiply to of_all */
 };
@@ -102,9 +104,10 @@ struct setting_gain {
 void predict_gains(const struct nccl_setup *base, const struct bench_setting *settings, int n,
                    const struct model_call *call, struct setting_gain *gains);
 
-/* "costs up to 2.0x from 4 MiB up", "is up to 1.3x faster up to 64 KiB", "makes no clear difference". Return `text`.
+/* "costs up to 2.0x from 4 MiB up", "is up to 1.3x faster up to 64 KiB and costs up to 2.0x from 4 MiB up", "is up
+ * to 1.3x faster up to 64 KiB", "makes no clear difference". Return `text`.
  */
-#define SETTING_COST_TEXT 80
+#define SETTING_COST_TEXT 144
 char *predict_setting_cost_text(const struct setting_cost *c, char text[SETTING_COST_TEXT]);
 
 /* ---- what predictions may decide ---- */

@@ -153,7 +153,7 @@ int predict_setting_share(const struct nccl_setup *base, const struct bench_sett
     struct subsets s = {.base = base, .coll = coll, .arena = arena_new()};
     double log_ratios[SIZES] = {0}, sds[SIZES], most = 0;
     int slower_from = 0, faster_from = 0, known = 0;
-    *cost = (struct setting_cost){.factor = 1, .unsure = 1, .share = 1, .of_all = 1};
+    *cost = (struct setting_cost){.factor = 1, .unsure = 1, .elsewhere = 1, .share = 1, .of_all = 1};
     take_known(&s, settings, n, &which);
     const unsigned all = (1u << s.n) - 1;
     for (int i = 0; i < SIZES && which >= 0; i++) {
@@ -172,20 +172,26 @@ int predict_setting_share(const struct nccl_setup *base, const struct bench_sett
     arena_free(s.arena);
     if (!known)
         return -1;
-    int slower = longest(log_ratios, sds, 1, &slower_from), faster = longest(log_ratios, sds, -1, &faster_from);
-    int run = slower >= faster ? slower : faster, from = slower >= faster ? slower_from : faster_from;
-    double worst = 0;
-    for (int i = 0; i < SIZES; i++) {
-        const int inside = i >= from && i < from + run;
-        if (fabs(log_ratios[i]) <= fabs(inside ? worst : log(cost->unsure)))
-            continue;
-        worst = inside ? log_ratios[i] : worst;
-        cost->unsure = inside ? cost->unsure : exp(log_ratios[i]);
-        *(inside ? &cost->worst_bytes : &cost->unsure_bytes) = SMALLEST << i;
+    for (int k = 0; k < 2; k++) { /* the longest range, and the longest of the others */
+        int slower = longest(log_ratios, sds, 1, &slower_from), faster = longest(log_ratios, sds, -1, &faster_from);
+        int run = slower >= faster ? slower : faster, from = slower >= faster ? slower_from : faster_from;
+        double worst = 0;
+        for (int i = from; i < from + run; i++) {
+            sds[i] = INFINITY; /* has been told */
+            if (fabs(log_ratios[i]) <= fabs(worst))
+                continue;
+            worst = log_ratios[i];
+            cost->worst_bytes = k ? cost->worst_bytes : SMALLEST << i;
+        }
+        *(k ? &cost->elsewhere : &cost->factor) = exp(worst);
+        *(k ? &cost->elsewhere_from : &cost->from_bytes) = run && from ? SMALLEST << from : 0;
+        *(k ? &cost->elsewhere_to : &cost->to_bytes) = run && from + run < SIZES ? SMALLEST << (from + run - 1) : 0;
     }
-    cost->factor = exp(worst);
-    cost->from_bytes = run && from ? SMALLEST << from : 0;
-    cost->to_bytes = run && from + run < SIZES ? SMALLEST << (from + run - 1) : 0;
+    for (int i = 0; i < SIZES; i++)
+        if (isfinite(sds[i]) && fabs(log_ratios[i]) > fabs(log(cost->unsure))) {
+            cost->unsure = exp(log_ratios[i]);
+            cost->unsure_bytes = SMALLEST << i;
+        }
     return 0;
 }
 
@@ -241,22 +247,41 @@ void predict_gains(const struct nccl_setup *base, const struct bench_setting *se
     qsort(gains, (size_t)n, sizeof *gains, by_factor);
 }
 
-char *predict_setting_cost_text(const struct setting_cost *c, char text[SETTING_COST_TEXT])
+/* Append one range. Return the length of the text then. */
+static int add_range_text(char text[SETTING_COST_TEXT], int n, double factor, uint64_t from_bytes, uint64_t to_bytes)
 {
     char from[UNIT_TEXT], to[UNIT_TEXT];
-    if (c->factor == 1) {
-        snprintf(text, SETTING_COST_TEXT, "makes no clear difference");
-        return text;
-    }
-    int n = c->factor > 1 ? snprintf(text, SETTING_COST_TEXT, "costs up to %.1fx", c->factor)
-                          : snprintf(text, SETTING_COST_TEXT, "is up to %.1fx faster", 1 / c->factor);
     size_t room = SETTING_COST_TEXT - (size_t)n;
-    if (c->from_bytes && c->to_bytes)
-        snprintf(text + n, room, " from %s to %s", unit_bytes(from, c->from_bytes), unit_bytes(to, c->to_bytes));
-    else if (c->from_bytes)
-        snprintf(text + n, room, " from %s up", unit_bytes(from, c->from_bytes));
-    else
-        snprintf(text + n, room, c->to_bytes ? " up to %s" : " at all sizes", unit_bytes(to, c->to_bytes));
+    const char *many = from_bytes && from_bytes == to_bytes ? " at %s"
+                       : from_bytes && to_bytes             ? " from %s to %s"
+                       : from_bytes                         ? " from %s up"
+                                                            : " up to %s";
+    unit_bytes(from, from_bytes ? from_bytes : to_bytes);
+    n += factor > 1 ? snprintf(text + n, room, "costs up to %.1fx", factor)
+                    : snprintf(text + n, room, "is up to %.1fx faster", 1 / factor);
+    room = SETTING_COST_TEXT - (size_t)n;
+    if (!from_bytes && !to_bytes)
+        return n + snprintf(text + n, room, " at all sizes");
+    return n + snprintf(text + n, room, many, from, unit_bytes(to, to_bytes));
+}
+
+char *predict_setting_cost_text(const struct setting_cost *c, char text[SETTING_COST_TEXT])
+{
+    const int two = c->elsewhere && c->elsewhere != 1, cost_last = two && c->elsewhere > 1 && c->factor < 1;
+    int n = 0;
+    snprintf(text, SETTING_COST_TEXT, "makes no clear difference");
+    if (c->factor == 1)
+        return text;
+    if (!cost_last)
+        n = add_range_text(text, n, c->factor, c->from_bytes, c->to_bytes);
+    if (two && n)
+        n += snprintf(text + n, SETTING_COST_TEXT - (size_t)n, " and ");
+    if (two)
+        n = add_range_text(text, n, c->elsewhere, c->elsewhere_from, c->elsewhere_to);
+    if (cost_last) {
+        n += snprintf(text + n, SETTING_COST_TEXT - (size_t)n, " and ");
+        add_range_text(text, n, c->factor, c->from_bytes, c->to_bytes);
+    }
     return text;
 }
 
@@ -307,13 +332,17 @@ static int lint_setting_cost(const struct topology *t, int nccl, const struct be
 {
     struct model_setup s;
     struct setting_cost c = {.factor = 1};
+    char text[SETTING_COST_TEXT];
     if (set_jobs_machine(&s, t, nccl))
         return -1;
     int rc = predict_setting_share(&s.nccl, settings, n, which, COLL_ALLREDUCE, &c), alone = rc && n > 1;
     if (alone)
         rc = predict_setting_share(&s.nccl, &settings[which], 1, 0, COLL_ALLREDUCE, &c);
-    *cost = (struct predicted_cost){.factor = c.factor, .nodes = s.nccl.nodes, .alone = alone};
-    predict_setting_cost_text(&c, cost->text);
+    *cost = (struct predicted_cost){.factor = fmax(c.factor, c.elsewhere), .nodes = s.nccl.nodes, .alone = alone};
+    predict_setting_cost_text(&c, text);
+    if (strlen(text) >= sizeof cost->text)
+        *strstr(text, " and ") = 0; /* what it costs is said first */
+    snprintf(cost->text, sizeof cost->text, "%.*s", (int)sizeof cost->text - 1, text);
     return rc;
 }
 

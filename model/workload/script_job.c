@@ -224,6 +224,7 @@ static const struct {
     {TITAN, "training.seq_len"},
     {HF, "distributed_type"}, /* accelerate config */
     {HF, "fsdp"},
+    {HF, "use_fsdp"},
     {MEGATRON, "tensor_model_parallel_size"},
     {MEGATRON, "seq_length"},
     {MEGATRON, "micro_batch_size"}, /* the last: it is others', too */
@@ -497,10 +498,8 @@ static void read_hugging_face(struct reader *r)
 {
     struct workload_job *j = r->job;
     const char *deepspeed = take_value(r, "deepspeed"), *type = take_value(r, "rlhf_type");
-    /* of Transformers, and Accelerate's option and key */
-    int fsdp =
-        take_value(r, "fsdp") || is_on(take_value(r, "use_fsdp")) || is_word(take_value(r, "distributed_type"), "fsdp");
-    long processes = to_number(take_value(r, "num_processes"));
+    /* of Transformers, and Accelerate's option */
+    int fsdp = take_value(r, "fsdp") || is_on(take_value(r, "use_fsdp"));
     const char *tuner = take_value(r, "tuner_type"), *program = text_of(r->s, "program");
     const char *stage = take_value(r, "zero_stage");
     tuner = tuner ? tuner : take_value(r, "train_type");    /* Swift's name before release 4 */
@@ -557,8 +556,6 @@ static void read_hugging_face(struct reader *r)
     const char *visible = j->gpus_per_node ? NULL : take_value(r, "CUDA_VISIBLE_DEVICES");
     for (const char *p = visible; p && *p; p += strcspn(p, ","), p += *p == ',')
         j->gpus_per_node++;
-    if (!j->gpus_per_node && processes)
-        j->gpus_per_node = (int)(processes / (j->nodes ? j->nodes : 1));
     if (is_on(text_of(r->s, "move_model_batches")))
         note_assumed(r, "weights go to the engine at once");
 }

@@ -198,7 +198,7 @@ Blanks around '=', a missing export and a likely name are corrected, and a secon
   export NCCL_SOCKET_IFNAME=eth0
   export NCCL_IB_TC=106
   export NCCL_BUFFSIZE=8388608
-  export NCCL_IB_HCA=mlx5_1
+  : # nccltune lint, NT708: export NCCL_IB_HCA=mlx5_1
   export NCCL_IB_HCA="=mlx5_0,mlx5_3"
   srun -n16 train
   $ nccltune lint --fix=all once.sh 2>/dev/null | cmp - once.sh
@@ -248,7 +248,7 @@ Costs of settings together; where they leave NCCL nothing, of each alone
   $ printf '%s\n' 'export NCCL_P2P_DISABLE=1 NCCL_PROTO=LL NCCL_ALGO=NVLS' 'srun -n16 train' >none.sh
   $ nccltune lint --topology h100.json none.sh | grep -A1 NT316
   none.sh:1:8: warning NT316: NCCL_P2P_DISABLE=1
-      Traffic between the GPUs of a node goes through host memory, NVLink unused. On 2 of these nodes an AllReduce costs up to 5.4x up to 256 KiB (predicted for this line alone; with the others no AllReduce is possible).
+      Traffic between the GPUs of a node goes through host memory, NVLink unused. On 2 of these nodes an AllReduce costs up to 5.4x up to 256 KiB and costs up to 1.8x from 2 MiB to 16 MiB (predicted for this line alone; with the others no AllReduce is possible).
   [1]
 
 srun leaves out all names that it does not list, and each counts once, also where one begins another
@@ -293,3 +293,26 @@ A file of nccltune's own sets nothing: it tells what was tried
   $ nccltune lint job.json | sed -n 1p
   job.json:1:36: error NT207: NCCL_ALGO=Rng
   [1]
+
+--fix=all writes the list that the topology gives, and takes out what a later line overrides; a word for yes is left to the reader
+
+  $ nccltune probe --machine dgx-h100 --json >h100.json
+  $ printf 'export NCCL_IB_HCA=mlx5_0\nexport NCCL_IB_HCA=mlx5_2, mlx5_3\nexport NCCL_IB_DISABLE=true\nsrun ./train\n' >order.sh
+  $ nccltune lint --topology h100.json --fix=all order.sh 2>/dev/null
+  : # nccltune lint, NT708: export NCCL_IB_HCA=mlx5_0
+  export NCCL_IB_HCA==mlx5_0:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_9:1,mlx5_10:1,mlx5_11:1
+  export NCCL_IB_DISABLE=true
+  srun ./train
+  [1]
+  $ nccltune lint --topology h100.json order.sh | grep -E '^order.sh.*warning' | cut -d ' ' -f 1-3
+  order.sh:2:8: warning NT508:
+  order.sh:1:8: warning NT708:
+  order.sh:2:8: warning NT511:
+  [1]
+
+Any number but 0 switches RDMA off
+
+  $ printf 'export NCCL_IB_DISABLE=5\nsrun ./train\n' >five.sh
+  $ nccltune lint --topology h100.json five.sh | sed -n 1,2p
+  five.sh:1:8: warning NT310: NCCL_IB_DISABLE=5
+      NCCL reads any number but 0 as 1. 12 active RDMA ports go unused: data takes TCP, unless a network plugin brings its own transport. On 2 of these nodes an AllReduce costs up to 144.3x at all sizes (predicted).

@@ -143,6 +143,13 @@ A name in any case and without NCCL_ does, too; values with what they do, defaul
                 a list: all but these
         without it, NCCL 2.19.0 to 2.31.0 takes: unset
         see also: NCCL_ALGO NCCL_TUNER_PLUGIN
+  $ nccltune explain ib_timeout | grep values
+        values: 0 to 31
+  $ nccltune explain TORCH_NCCL_ASYNC_ERROR_HANDLING | grep -E 'values|belongs'
+        values: 0 to 3
+        belongs to PyTorch
+  $ nccltune explain ucx_tls | head -1
+    UCX_TLS
   $ nccltune explain nccl_net_gdr_level | grep -A1 values
         values: LOC never, NVL over NVLink, PIX over one PCIe switch, PXB over several, PHB through the CPU, SYS
                 also between CPUs; each allows those before it

@@ -175,6 +175,14 @@ One collective that takes longer than usual: which faults that could be, and the
   Try 'nccltune whatif --help'.
   [2]
 
+One size: what a collective of it takes
+
+  $ nccltune whatif --machine dgx-a100 --nodes 2 --bytes 4G --set NCCL_IB_HCA=mlx5_0 | grep takes
+    as it is                one allreduce of 4 GiB takes 42.78 ms (34.1 to 53.7)
+    variables 1             one allreduce of 4 GiB takes 339.5 ms (273 to 421)
+  $ nccltune whatif --machine dgx-a100 --nodes 2 --bytes 3M --json | jq -c '[.variations[0].points[].bytes]'
+  [3145728]
+
 Behind the table lines are at most 100 columns wide
 
   $ echo 'export NCCL_IB_HCA=mlx5_0 NCCL_IB_SL=1 NCCL_DEBUG=WARN NCCL_SOCKET_IFNAME==eth0 NCCL_IB_TIMEOUT=20' >long.sh
@@ -191,7 +199,8 @@ What leaving out one line gains, the most first; a pair that gains more than eac
     parts.sh                NCCL_NET=Socket: 7.87x faster without it; its part costs up to 16.6x at
                             all sizes
     parts.sh                NCCL_P2P_DISABLE=1: 1.87x faster without it; its part costs up to 3.3x up
-                            to 256 KiB, most at 64 KiB; 3.0x at 1 GiB is within the model's error
+                            to 256 KiB and costs up to 3.0x from 32 MiB up, most at 64 KiB; 2.9x at 2
+  --
     parts.sh                NCCL_IB_HCA=mlx5_0 and NCCL_NET=Socket: 13.9x faster without both, more
                             than each alone
     parts.sh                NCCL_ALGO=Ring,tree makes no clear difference
