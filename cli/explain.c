@@ -138,13 +138,19 @@ static int is_variable(const char *word, const char *name)
 static int explain(void *request, char **words, struct arena *a, struct err *e)
 {
     struct request *r = request;
-    if (!words[0])
+    char *const first = words[0] ? arena_strdup(a, words[0]) : NULL;
+    const int missing = first && access(first, F_OK);
+    if (missing && strchr(first, '=')) /* a setting, for its variable */
+        *strchr(first, '=') = 0;
+    if (missing && env_explain_name(first) && words[1])
+        return err_set(e, ERR_USAGE, "one variable at a time: '%s' is a second one", words[1]);
+    if (!first || (missing && coll_parse(first, strlen(first)) >= 0))
         return err_set(e, ERR_USAGE,
-                       r->call->given
+                       first || r->call->given
                            ? "a call is explained from a PROFILE; for a predicted one: nccltune tune --machine NAME "
                              "-o PROFILE"
                            : "PROFILE or VARIABLE is missing");
-    r->profile = words[0];
+    r->profile = first;
     if (take_words(&r->question, words + 1, e) || check_request(r, e))
         return e->code;
     const char *name = env_explain_name(r->profile);

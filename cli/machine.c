@@ -1,6 +1,8 @@
 /* Machines that are described: bundled ones, recorded ones, a topology.json. */
 #include "cli/machine.h"
 
+#include <string.h>
+
 #include "probe/import/import.h"
 #include "probe/machines/hardware.h"
 #include "probe/machines/machines.h"
@@ -16,7 +18,8 @@ static int take_count(const struct option_value *v, void *out, struct err *e)
 
 int cli_take_node_counts(const struct option_value *v, void *out, struct err *e)
 {
-    ((struct cli_node_counts *)out)->count = 0;
+    if (((struct cli_node_counts *)out)->count && !strcmp(v->what, "--nodes"))
+        return err_set(e, ERR_USAGE, "--nodes is given twice: one list, such as 2,8,32");
     return option_each(v, take_count, out, e);
 }
 
@@ -34,8 +37,8 @@ const struct option_spec cli_machine_options[] = {
     {0, "merge", NULL, "the files of --from describe one node", option_flag, offsetof(struct cli_machine, merge)},
     {0, "gpu", "NAME", "its GPUs, if the file does not name them, such as h100-sxm", option_text,
      offsetof(struct cli_machine, gpu), .word = cli_gpu_word},
-    {0, "link-rate", "N", "Gb/s of the RDMA ports whose rate the file does not say, such as 400", option_number,
-     offsetof(struct cli_machine, link_Gbps), .low = 1, .high = 10000},
+    {0, "link-rate", "N", "Gb/s of each RDMA port or InfiniBand NIC whose rate the file does not say, such as 400",
+     option_number, offsetof(struct cli_machine, link_Gbps), .low = 1, .high = 10000},
     {0, "nodes", "LIST", "number of nodes to predict for: 32, or 2,8,32 (default: the topology's)",
      cli_take_node_counts, offsetof(struct cli_machine, nodes), .low = 1, .high = MACHINE_MOST},
     {0},
@@ -46,12 +49,26 @@ int cli_machine_named(const struct cli_machine *m)
     return m->name || m->topology || m->from.count;
 }
 
+/* Of ports without a rate; a file that has PCI classes only gets a port on each InfiniBand NIC, named as in the matrix.
+ */
 static void complete_rates(struct topology *t, double Gbps)
 {
-    for (int i = 0; i < t->nclasses; i++)
-        for (int k = 0; k < t->classes[i].nports && Gbps > 0; k++)
-            if (!(t->classes[i].ports[k].rate_Gbps > 0))
-                t->classes[i].ports[k].rate_Gbps = Gbps;
+    for (int i = 0; i < t->nclasses && Gbps > 0; i++) {
+        struct topo_class *c = &t->classes[i];
+        for (int k = 0, named = c->nports, nic = 0; k < c->nobjects && !named; k++) {
+            if (topo_is_infiniband(&c->objects[k]))
+                build_port(t, c,
+                           (struct topo_port){.object = k,
+                                              .hca = arena_printf(t->arena, "NIC%d", nic),
+                                              .port = 1,
+                                              .state = TOPO_STATE_ACTIVE,
+                                              .layer = TOPO_LINK_INFINIBAND});
+            nic += c->objects[k].kind == TOPO_NIC;
+        }
+        for (int k = 0; k < c->nports; k++)
+            if (!(c->ports[k].rate_Gbps > 0))
+                c->ports[k].rate_Gbps = Gbps;
+    }
 }
 
 struct topology *cli_machine_open(const struct cli_machine *m, struct log *log, struct err *e)

@@ -447,6 +447,8 @@ static int tune_profile(struct tune *t, struct err *e)
         return report_finished(t, e);
     }
     int rc = check_directory(t, t->generate.out, e);
+    if (!rc && t->resume && !exists(t->generate.out))
+        rc = err_set(e, ERR_FAILED, "%s: there is no such run; without --resume one begins", t->generate.out);
     if (!rc)
         rc = tune_look(t, e);
     if (*t->stop)

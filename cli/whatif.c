@@ -504,6 +504,16 @@ static int take_settings(const struct option_value *v, void *out, struct err *e)
     return option_text(v, out, e);
 }
 
+/* "3", and "3:1" as the table prints it. */
+static int take_factor(const struct option_value *v, void *out, struct err *e)
+{
+    struct option_value factor = *v;
+    const char *colon = strchr(v->text, ':');
+    if (colon && !strcmp(colon, ":1"))
+        factor.text = arena_strndup(v->arena, v->text, (size_t)(colon - v->text));
+    return option_number(&factor, out, e);
+}
+
 static const struct variation_kind variation_kinds[] = {
     {"--set", take_settings, MEMBER(text), .by_text = whatif_add_settings},
     {"--script", option_text, MEMBER(text), .add = add_file},
@@ -515,7 +525,7 @@ static const struct variation_kind variation_kinds[] = {
     {"--half-width", option_text, MEMBER(text), .by_text = whatif_add_half_width},
     {"--sockets", .plain = whatif_add_sockets},
     {"--mixed-rails", .plain = whatif_add_mixed_rails},
-    {"--oversubscription", option_number, MEMBER(factor), .add = add_oversubscription},
+    {"--oversubscription", take_factor, MEMBER(factor), .add = add_oversubscription},
     {"--more-nodes", cli_take_node_counts, MEMBER(nodes), .add = add_nodes},
 };
 
@@ -528,14 +538,13 @@ static int add_variation(struct whatif *w, struct variation *v, struct err *e)
 static int take_variation(const struct option_value *v, void *out, struct err *e)
 {
     struct request *r = out;
-    struct variations *all = &r->variations;
     const struct variation_kind *k = variation_kinds;
     while (strcmp(k->option, v->what) != 0)
         k++; /* every row of the options below has one */
-    struct variation *last = &ARENA_ADD(v->arena, all->items, all->count);
+    struct variation *last = &ARENA_ADD(v->arena, r->variations.items, r->variations.count);
     last->kind = k;
     if (k->add == add_against)
-        r->before = all->count - 1;
+        r->before = r->variations.count - 1;
     return k->take ? k->take(v, (char *)last + k->member, e) : 0;
 }
 
@@ -730,8 +739,8 @@ static int run_request(void *request, char **words, struct arena *a, struct err 
     struct request *r = request;
     struct log log = cli_log(COMMAND, 0);
     (void)words, (void)a;
-    if (r->machine.nodes.count > 1)
-        return err_set(e, ERR_USAGE, "--nodes: one number here; --more-nodes are variations");
+    if (r->machine.nodes.count > 1 && (r->job.workload || r->job.measured_s > 0))
+        return err_set(e, ERR_USAGE, "--nodes: one number with --workload or --measured");
     if (r->job.measured_s > 0 && !r->job.workload && !r->job.bytes && !(r->job.usual_s > 0))
         return err_set(e, ERR_USAGE,
                        "--measured needs --bytes 4G or --usual 85ms of one collective, or --workload FILE");
@@ -749,6 +758,12 @@ static int run_request(void *request, char **words, struct arena *a, struct err 
             r->machine.nodes.count = 1;
     r->job.nodes = r->machine.nodes.count ? r->machine.nodes.items[0] : 0;
     r->arena = a;
+    if (r->machine.nodes.count > 1) { /* the first is the machine as it is */
+        struct variation *v = &ARENA_ADD(a, r->variations.items, r->variations.count);
+        v->kind = &variation_kinds[sizeof variation_kinds / sizeof *variation_kinds - 1]; /* --more-nodes */
+        v->nodes.count = r->machine.nodes.count - 1;
+        memcpy(v->nodes.items, r->machine.nodes.items + 1, (size_t)v->nodes.count * sizeof *v->nodes.items);
+    }
     struct topology *t =
         cli_machine_named(&r->machine) ? cli_machine_open(&r->machine, &log, e) : probe_machine(&log, e);
     int rc = t ? predict_variations(r, t, &log, e) : e->code;

@@ -94,6 +94,18 @@ static int explain_error(const struct rows *r, int c, const char *word, struct a
 
 /* ---- taking ---- */
 
+/* Those whose last value would hide the ones before; lists add up, and types of a command's own decide by themselves.
+ */
+static int has_one_value(const struct option_spec *o)
+{
+    static option_take *const types[] = {option_text,   option_word,  option_which,   option_int,
+                                         option_number, option_bytes, option_percent, option_seconds};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (o->take == types[i])
+            return 1;
+    return 0;
+}
+
 static int take_option(const struct rows *r, int c, struct arena *a, struct log *log, struct err *e)
 {
     const int row = row_of(r, c);
@@ -101,6 +113,11 @@ static int take_option(const struct rows *r, int c, struct arena *a, struct log 
     struct option_group *g = r->groups[row];
     const struct option_value v = {o, optarg, arena_printf(a, "--%s", o->name), a, log};
     g->given = v.what;
+    for (int i = 0; i < g->typed.count && has_one_value(o); i++)
+        if (!strncmp(g->typed.items[i], v.what, strlen(v.what)) && g->typed.items[i][strlen(v.what)] == '=' &&
+            strcmp(g->typed.items[i] + strlen(v.what) + 1, optarg) != 0)
+            return err_set(e, ERR_USAGE, "%s is given twice, as %s and as %s: it takes one value", v.what,
+                           g->typed.items[i] + strlen(v.what) + 1, optarg);
     ARENA_ADD(a, g->typed.items, g->typed.count) = optarg ? arena_printf(a, "%s=%s", v.what, optarg) : v.what;
     return o->take(&v, (char *)g->target + o->member, e);
 }

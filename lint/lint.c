@@ -391,11 +391,12 @@ int lint_read_text(struct lint *l, const char *name, const char *text, size_t by
 
 int lint_read_file(struct lint *l, const char *path, const char *kind, struct err *e)
 {
-    char *data;
+    char *data = NULL;
     size_t bytes;
     struct err why = {0};
     const char *name = strcmp(path, "-") ? path : "standard input";
-    if (file_read_text(path, LINT_LIMIT, l->arena, &data, &bytes, &why))
+    if (file_read_text(path, LINT_LIMIT, l->arena, &data, &bytes, &why) &&
+        (!data || bytes || name != path)) /* an empty file sets nothing; an empty pipe is a command that failed */
         return has_failed(l, add_text(l, name, "", 0), &why, e);
     return read_data(l, add_text(l, name, data, bytes), kind, e);
 }

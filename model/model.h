@@ -98,7 +98,7 @@ struct model_call {
     int channels;    /* 0: as NCCL would */
 };
 
-/* The most nodes of any published result that the model was held against. */
+/* On more nodes no published result that the model was held against covers all sizes. */
 #define MODEL_VALIDATED_NODES 2
 
 struct model_time {
@@ -108,8 +108,8 @@ struct model_time {
     double share[MODEL_PARTS];  /* of the parts; together 1, and each the sensitivity of log time to the part's */
     struct bench_doubt doubt;   /* whose low and high those are */
     char limit[48];  /* what bounds it: "latency", "NVLink", "PCIe of mlx5_3", "NIC mlx5_3", "leaf uplinks" */
-    int unvalidated; /* more nodes than any published result that the model was held against, several groups at once,
-                      * pairs of ranks or a hot one, GPUs or a network of which none is published */
+    int unvalidated; /* no published result covers it: more nodes, several groups at once, pairs of ranks or a hot one,
+                      * GPUs or a network of their own */
 };
 
 /* Thread-safe, allocates nothing. -1 when NCCL does not offer that combination here (NVLS without switches, PAT for

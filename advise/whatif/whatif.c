@@ -134,9 +134,26 @@ static int used_ports(struct whatif *w, const struct topo_port ***ports, struct 
     return m ? n : -1;
 }
 
+/* A port that is a rail: not one for storage, without which NCCL would be none the slower. */
+static const struct topo_port *find_rail(const struct whatif *w, const char *hca, struct err *e)
+{
+    const struct topo_class *c = class_of(&w->cases[0].setup);
+    const struct topo_port *port = find_port(w, hca, strlen(hca), e);
+    const char *list = roles_hca_list_if_up(c, w->arena);
+    const struct port_verdict *verdicts = roles_of(c, w->arena);
+    list = list ? list : roles_hca_list(c, verdicts, w->arena);
+    struct env_devices compute;
+    env_parse_devices(list ? list : "", &compute);
+    if (!port || !list || env_devices_select(&compute, port->hca, port->port))
+        return port;
+    err_set(e, ERR_USAGE, "%s is no rail (%s, by 'nccltune probe --why %s'); those of %s are %s", hca,
+            role_name(verdicts[port - c->ports].role), port->hca, w->machine, list);
+    return NULL;
+}
+
 int whatif_add_dead(struct whatif *w, const char *hca, struct err *e)
 {
-    const struct topo_port *dead = find_port(w, hca, strlen(hca), e), **used;
+    const struct topo_port *dead = find_rail(w, hca, e), **used;
     int n = dead ? used_ports(w, &used, e) : -1, left = 0;
     if (n < 0)
         return e->code;
@@ -173,7 +190,7 @@ static struct topology *copy_of(struct whatif *w, struct topo_object **objects)
 
 int whatif_add_half_width(struct whatif *w, const char *hca, struct err *e)
 {
-    const struct topo_port *port = find_port(w, hca, strlen(hca), e);
+    const struct topo_port *port = find_rail(w, hca, e);
     if (!port)
         return ERR_USAGE;
     const struct topo_object *nic = port->object >= 0 ? &class_of(&w->cases[0].setup)->objects[port->object] : NULL;

@@ -129,7 +129,7 @@ static int read_file(struct import *m, struct file_lines *lines, struct err *e)
     size_t n;
     int more, is_document = 0;
     m->path = lines->path;
-    m->line = 0;
+    m->line = m->left_line = 0;
     import_next_run(m);
     import_begin_run(m); /* whatever the file before has left */
     for (int first = 1; (more = file_lines_next(lines, &line, &n, e)) > 0 && m->results->count <= BENCH_MOST;) {

@@ -50,7 +50,7 @@ struct import {
     struct arena *arena;
     struct log *log;
     const char *path;
-    long line, left_out;
+    long line, left_line, left_out; /* left_line: the last one in this file that was left out */
     struct import_run *runs;
     int nruns, journals; /* a journal may have no row */
 };

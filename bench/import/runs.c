@@ -90,6 +90,9 @@ void import_set(struct import *m, const char *name, size_t length, const char *v
 
 static void leave_row_out(struct import *m, const char *why)
 {
+    if (m->line && m->line == m->left_line) /* in place, after out of place */
+        return;
+    m->left_line = m->line;
     if (++m->left_out <= IMPORT_WARNINGS)
         log_warn(m->log, "%s:%ld: %s; row left out", m->path, m->line, why);
 }
@@ -192,6 +195,17 @@ static int make_call(const struct import *m, const struct import_run *r, struct 
     return 1;
 }
 
+/* Whether all runs that measured anything have it with this value. */
+static int is_common(const struct import *m, const struct bench_setting *s)
+{
+    for (int i = 0; i < m->nruns; i++) {
+        const char *value = find_value(&m->runs[i], s->name);
+        if (m->runs[i].rows && (!value || strcmp(value, s->value) != 0))
+            return 0;
+    }
+    return 1;
+}
+
 static void make_knobs(const struct import *m, const struct import_run *r, struct bench_knobs *launch,
                        struct bench_knobs *call)
 {
@@ -200,12 +214,7 @@ static void make_knobs(const struct import *m, const struct import_run *r, struc
     *launch = (struct bench_knobs){.label = "", .settings = own};
     for (int i = 0; i < r->nsettings; i++) {
         const struct bench_setting *s = &r->settings[i];
-        int is_common = 1; /* all runs that measured anything have it with this value */
-        for (int k = 0; k < m->nruns; k++) {
-            const char *value = find_value(&m->runs[k], s->name);
-            is_common &= !m->runs[k].rows || (value && !strcmp(value, s->value));
-        }
-        if (is_common || (has_call && (!strcmp(s->name, "NCCL_ALGO") || !strcmp(s->name, "NCCL_PROTO"))))
+        if (is_common(m, s) || (has_call && (!strcmp(s->name, "NCCL_ALGO") || !strcmp(s->name, "NCCL_PROTO"))))
             continue;
         own[launch->nsettings++] = *s;
         launch->label =

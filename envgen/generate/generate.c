@@ -37,13 +37,24 @@ struct job {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-static int check_topology(const struct job *j, const char *path, const char *hash, struct err *e)
+/* Journals name their topology; logs of other programs show ranks and nodes only. */
+static int check_topology(const struct job *j, const char *path, const struct bench_results *r, struct err *e)
 {
-    if (!*hash || !strcmp(hash, j->topology_hash))
+    struct err why = {0};
+    int gpus = 0;
+    for (int i = 0; i < j->made.topology->nclasses; i++)
+        gpus = j->made.topology->classes[i].ngpus > gpus ? j->made.topology->classes[i].ngpus : gpus;
+    if (*r->topology && strcmp(r->topology, j->topology_hash) != 0)
+        err_set(&why, ERR_FAILED, "%s: was measured on another topology (%.12s...) than %s (%.12s...)", path,
+                r->topology, j->options->topology, j->topology_hash);
+    for (int i = 0; i < r->count && !*r->topology && gpus && !why.code; i++)
+        if (r->items[i].nodes > 0 && r->items[i].ranks > gpus * r->items[i].nodes)
+            err_set(&why, ERR_FAILED,
+                    "%s: was measured on another machine, with %d ranks on %d node%s: nodes of %s have %d GPU%s", path,
+                    r->items[i].ranks, r->items[i].nodes, r->items[i].nodes == 1 ? "" : "s", j->options->topology, gpus,
+                    gpus == 1 ? "" : "s");
+    if (!why.code)
         return 0;
-    struct err why;
-    err_set(&why, ERR_FAILED, "%s: was measured on another topology (%.12s...) than %s (%.12s...)", path, hash,
-            j->options->topology, j->topology_hash);
     if (!j->options->force)
         return err_set(e, ERR_FAILED, "%s", why.text);
     log_warn(j->log, "%s; it is used anyway", why.text);
@@ -67,7 +78,7 @@ static int add_source(struct job *j, const char *const *paths, int npaths, const
     j->made.nsources = n;
     for (int k = 0; !copied && k < s->results->count; k++)
         s->results->items[k].line = k + 2; /* below the journal's head */
-    return check_topology(j, paths[0], s->results->topology, e);
+    return check_topology(j, paths[0], s->results, e);
 }
 
 /* Each journal by itself. What other programs printed is read together: a setting that only some of their runs have

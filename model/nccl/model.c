@@ -25,7 +25,7 @@ static int check_setup(const struct nccl_setup *s, struct err *e)
     int ranks = s->ranks_per_node ? s->ranks_per_node : c->ngpus;
     if (ranks < 1 || s->first_gpu < 0 || ranks > most - s->first_gpu)
         return err_set(e, ERR_USAGE, "%d ranks a node: from 1 to %d can be modelled on %s", ranks, most,
-                       c->name ? c->name : "this class");
+                       s->topology->nclasses > 1 && c->name ? c->name : "these nodes");
     if (s->min_channels < 0 || s->max_channels < 0 || s->version < 0)
         return err_set(e, ERR_USAGE, "channels and version must not be negative");
     return 0;

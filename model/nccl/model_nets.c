@@ -178,6 +178,7 @@ struct nccl_net *nccl_model_nets(const struct nccl_setup *s, int version, struct
 {
     const struct topo_class *c = &s->topology->classes[s->class_index];
     struct found f = {.a = a};
+    int nameless = 0;
     *n = 0;
     if (check_names(s, c, e))
         return NULL;
@@ -190,6 +191,14 @@ struct nccl_net *nccl_model_nets(const struct nccl_setup *s, int version, struct
     if (!f.n && c->nports) {
         add_ports_as_interfaces(&f, c);
         *assumed = "an IP interface on each RDMA port: the topology shows none";
+    }
+    for (int i = 0; i < c->nobjects && !f.n && !c->nports && !s->sockets; i++)
+        nameless += topo_is_infiniband(&c->objects[i]);
+    if (nameless) {
+        err_set(e, ERR_FAILED,
+                "the file names no RDMA port of its %d InfiniBand NICs: --link-rate 400 makes each one of 400 Gb/s",
+                nameless);
+        return NULL;
     }
     if (!f.n) {
         add_net(&f, "eth0", -1, -1, UNKNOWN_Gbps, 0);

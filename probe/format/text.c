@@ -440,9 +440,11 @@ static void put_verdicts(FILE *out, const struct topo_class *c, struct arena *a)
 {
     if (!c->nports)
         return;
-    const struct port_verdict *v = roles_of(c, a);
+    const int if_up = !roles_hca_list(c, roles_of(c, a), a) && roles_hca_list_if_up(c, a);
     put_networks(out, c, a);
-    fputs("\nRoles:\n", out);
+    fputs(if_up ? "\nRoles, if all ports are up:\n" : "\nRoles:\n", out);
+    c = if_up ? roles_assume_up(c, a) : c;
+    const struct port_verdict *v = roles_of(c, a);
     for (int i = 0; i < c->nports; i++) {
         int last = i; /* the last port of a row of which nothing is known for one reason */
         while (v[i].role == ROLE_UNKNOWN && last + 1 < c->nports && v[last + 1].role == ROLE_UNKNOWN &&

@@ -33,12 +33,19 @@ int why_write(const struct topology *t, const char *port, FILE *out, struct err 
     int found = 0, rc = 0;
     for (int i = 0; i < t->nclasses; i++) {
         const struct topo_class *c = &t->classes[i];
+        const int if_up = !roles_hca_list(c, roles_of(c, a), a) && roles_hca_list_if_up(c, a);
+        c = if_up ? roles_assume_up(c, a) : c;
         const struct port_verdict *v = roles_of(c, a);
         for (int k = 0; k < c->nports; k++) {
             if (strcmp(c->ports[k].hca, port) != 0 && strcmp(topo_port_name(a, &c->ports[k]), port) != 0)
                 continue;
             found++;
-            put_evidence(out, c, t->nclasses > 1 ? text_hosts(t, i, a) : "", k, &v[k], a);
+            put_evidence(out, c,
+                         arena_printf(a, "%s%s", t->nclasses > 1 ? text_hosts(t, i, a) : "",
+                                      !if_up            ? ""
+                                      : t->nclasses > 1 ? ", if all ports are up"
+                                                        : "if all ports are up"),
+                         k, &v[k], a);
         }
     }
     if (!found)

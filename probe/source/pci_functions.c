@@ -75,9 +75,9 @@ static void add_abilities(struct topo_object *o)
  * milliseconds. */
 static enum topo_known manages_nvlink(const struct topo_object *o)
 {
-    enum { MELLANOX = 0x15b3, CLASS_INFINIBAND = 0x0207 };
+    enum { MELLANOX = 0x15b3 };
     unsigned char data[1024];
-    if (o->kind != TOPO_NIC || o->vendor != MELLANOX || o->pci_class >> 8 != CLASS_INFINIBAND)
+    if (o->vendor != MELLANOX || !topo_is_infiniband(o))
         return TOPO_NOT_KNOWN;
     size_t n = sysfs_bytes(data, sizeof data, PCI "/vpd", o->pci);
     return !n ? TOPO_NOT_KNOWN : memmem(data, n, "SW_MNG", 6) ? TOPO_YES : TOPO_NO;

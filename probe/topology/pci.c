@@ -55,6 +55,11 @@ int pci_is_nic(uint32_t class_code)
     return class_code >> 16 == 0x02 || class_code >> 8 == 0x0c06;
 }
 
+int topo_is_infiniband(const struct topo_object *o)
+{
+    return o->kind == TOPO_NIC && o->pci_class >> 8 == 0x0207;
+}
+
 int pci_is_nvswitch(uint32_t class_code, uint16_t vendor)
 {
     return class_code >> 8 == CLASS_NVSWITCH && (vendor == VENDOR_NVIDIA || !vendor);

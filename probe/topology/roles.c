@@ -123,6 +123,8 @@ static struct role_evidence see_state(const struct role_view *v, int port)
 static struct role_evidence see_node_type(const struct role_view *v, int port)
 {
     const char *type = v->c->ports[port].node_type;
+    if (!type && !strncmp(v->c->ports[port].hca, "usnic_", 6)) /* hwloc files name devices alone */
+        type = "usNIC";
     if (!type || (strcmp(type, "RNIC") != 0 && strncmp(type, "usNIC", 5) != 0))
         return fine(type);
     return against(ROLE_UNKNOWN, arena_printf(v->a, "node type %s%s: not a transport of NCCL", type,

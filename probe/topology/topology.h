@@ -335,8 +335,9 @@ struct differences_like differences_nearest(const struct topology *t, int class_
  * digits. NULL if s is NULL or no address. */
 const char *pci_address(struct arena *a, const char *s);
 
-int pci_is_switch(uint32_t class_code); /* 0x0604xx */
-int pci_is_nic(uint32_t class_code);    /* 0x02xxxx, and 0x0c06xx: InfiniBand before PCI 3.0 */
+int pci_is_switch(uint32_t class_code);              /* 0x0604xx */
+int pci_is_nic(uint32_t class_code);                 /* 0x02xxxx, and 0x0c06xx: InfiniBand before PCI 3.0 */
+int topo_is_infiniband(const struct topo_object *o); /* a NIC of class 0x0207xx */
 int pci_is_nvswitch(uint32_t class_code, uint16_t vendor);
 
 /* Return whether a function of that class computes: display controllers of NVIDIA, AMD and Hygon, 3D controllers and

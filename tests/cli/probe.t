@@ -14,6 +14,10 @@ nvidia-smi topo -m: the same matrix is printed
     mlx5_1:1  -             NUMA 1
     mlx5_10:1  -             NUMA 1
     GPU0 GPU1 GPU2 GPU3
+    GPU0    PXB  mlx5_0:1
+    GPU1    PXB  mlx5_0:1
+    GPU2    PIX  mlx5_1:1
+    GPU3    PHB  mlx5_1:1 mlx5_10:1
   $ expand -t 8 out | sed -n '/^        GPU0/,/^NIC2/p' | cut -c 1-64
           GPU0    GPU1    GPU2    GPU3    NIC0    NIC1    NIC2
   GPU0     X      NV4     NV4     NV4     PXB     SYS     SYS
@@ -173,8 +177,10 @@ What is still missing is noted after the merge; ports of one reason in a row are
   $ nccltune probe --from matrix.txt --from netdev.txt --merge | grep -F -e --merge
     - for the states of ports add ibstat or ibv_devinfo (--merge)
   $ nccltune probe --from matrix.txt | sed -n '/^Roles/,/^$/p' && nccltune probe --from matrix.txt | grep -F -e --merge
-  Roles:
-    mlx5_0:1 to mlx5_bond_0:1 (3 ports)  unknown  of each: its state could not be read
+  Roles, if all ports are up:
+    mlx5_0:1       compute            unknown link layer, beside GPU0 (PIX)
+    mlx5_1:1       compute            unknown link layer, beside GPU1 (PIX)
+    mlx5_bond_0:1  storage            beside no GPU (nearest: GPU0, NODE, for NCCL PHB), while 2 others are
 
     - for the states of ports add ibstat, ibv_devinfo or ibdev2netdev (--merge)
 

@@ -291,3 +291,10 @@ Without measurements: only what the topology justifies
   NCCL_IGNORE_CPU_AFFINITY=1
   $ grep -v '^#' azure/tuner.csv
   [1]
+
+explain: a setting stands for its variable; a release without its last number is any of them
+
+  $ nccltune explain NCCL_CUMEM_ENABLE=1 --nccl 2.18 | grep without
+        without it, NCCL 2.18 takes: 0 (-2 auto)
+  $ nccltune explain NCCL_ALGO NCCL_PROTO 2>&1 | head -1
+  nccltune explain: one variable at a time: 'NCCL_PROTO' is a second one

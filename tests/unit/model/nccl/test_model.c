@@ -381,9 +381,9 @@ TEST_CASE(in_words)
         {{.nodes = 1, .max_channels = -1}, "channels and version must not be negative"},
         {{.nodes = 1, .version = -1}, "channels and version must not be negative"},
         {{.nodes = 1, .first_gpu = -1, .ranks_per_node = 1},
-         "1 ranks a node: from 1 to 4 can be modelled on this class"},
+         "1 ranks a node: from 1 to 4 can be modelled on these nodes"},
         {{.nodes = 1, .first_gpu = 3, .ranks_per_node = 2},
-         "2 ranks a node: from 1 to 4 can be modelled on this class"},
+         "2 ranks a node: from 1 to 4 can be modelled on these nodes"},
         {{.nodes = 1000001}, "1000001 nodes: from 1 to 1000000 can be modelled"},
         {{.nodes = 1, .class_index = 1}, "node class 1 of a topology that has 1"},
     };
