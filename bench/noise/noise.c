@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "bench/noise/signs.h"
-#include "bench/results/known.h"
 #include "core/coll.h"
 #include "core/stats.h"
 #include "core/units.h"
@@ -152,52 +151,6 @@ void noise_print(const struct findings *noise, FILE *out)
 /* Samples of one start before its median is believed. */
 #define TRUSTED_SAMPLES 3
 
-/* What a gain has to be at least to be worth a setting. */
-#define REPEATS_WORTH 0.03
-
-static int is_default(const struct bench_result *x)
-{
-    return !strcmp(x->launch.label, BENCH_DEFAULT) && !strcmp(x->call.label, BENCH_DEFAULT) && x->status == BENCH_OK &&
-           x->ntimes >= TRUSTED_SAMPLES && !(x->high_us > 0);
-}
-
-static int is_at(const struct bench_result *x, const struct known_place *at)
-{
-    return x->bytes == at->bytes && known_is_of(x, at);
-}
-
-/* Return the largest median of the default of one point over the smallest, less 1; 0 where there was but one start.
- * `*apart`: the intervals of those two have nothing in common. */
-static double find_spread(const struct bench_results *r, const struct known_place *at, int *apart)
-{
-    struct bench_interval fastest = {0}, slowest = {0};
-    struct arena *a = arena_new();
-    for (int i = 0; i < r->count; i++) {
-        const struct bench_result *x = &r->items[i];
-        if (!is_at(x, at) || !is_default(x))
-            continue;
-        struct bench_interval v =
-            bench_interval_of(x->times_us, x->ntimes, arena_alloc(a, (size_t)x->ntimes * sizeof(double)));
-        if (!fastest.n || v.median < fastest.median)
-            fastest = v;
-        if (!slowest.n || v.median > slowest.median)
-            slowest = v;
-    }
-    arena_free(a);
-    *apart = slowest.low > fastest.high;
-    return fastest.median > 0 ? slowest.median / fastest.median - 1 : 0;
-}
-
-/* Return whether line `i` is the second of its point: each point that was measured more than once has exactly one. */
-static int is_second(const struct bench_results *r, int i)
-{
-    struct known_place at = known_place_of(&r->items[i]);
-    int before = 0;
-    for (int k = 0; k < i && before < 2 && is_default(&r->items[i]); k++)
-        before += is_at(&r->items[k], &at) && is_default(&r->items[k]);
-    return before == 1;
-}
-
 /* "4.2 %"; above 100 % "a factor of 2.1". */
 static const char *difference_text(double share, struct arena *a)
 {
@@ -206,33 +159,46 @@ static const char *difference_text(double share, struct arena *a)
 
 void noise_of_repeats(const struct bench_results *r, struct findings *found)
 {
-    double *spreads = arena_alloc(found->arena, (size_t)r->count * sizeof *spreads), most = -1;
-    int n = 0, suspicious = 0, worst = 0, apart;
+    struct arena *a = arena_new();
+    const struct bench_points *points = bench_points_of(r, a);
+    const struct bench_point *worst = NULL;
+    double *spreads = arena_alloc(a, ((size_t)points->count + 1) * sizeof *spreads), most = -1;
+    int n = 0, suspicious = 0;
     char size[UNIT_TEXT];
-    for (int i = 0; i < r->count; i++) {
-        if (!is_second(r, i))
-            continue;
-        struct known_place at = known_place_of(&r->items[i]);
-        double spread = find_spread(r, &at, &apart);
-        suspicious |= spread > REPEATS_WORTH && apart;
-        spreads[n++] = spread;
-        if (spread > most) {
-            most = spread;
-            worst = i;
+    for (const struct bench_point *p = points->items; p < points->items + points->count; p++) {
+        const struct bench_candidate *c = p->untouched < 0 ? NULL : &p->candidates[p->untouched];
+        struct bench_interval fastest = {0}, slowest = {0};
+        int starts = 0;
+        for (int k = 0; c && k < c->nresults; k++) {
+            const struct bench_result *x = c->results[k];
+            if (x->status != BENCH_OK || x->ntimes < TRUSTED_SAMPLES || x->high_us > 0)
+                continue;
+            const struct bench_interval v =
+                bench_interval_of(x->times_us, x->ntimes, arena_alloc(a, (size_t)x->ntimes * sizeof(double)));
+            fastest = !starts || v.median < fastest.median ? v : fastest;
+            slowest = !starts++ || v.median > slowest.median ? v : slowest;
         }
+        if (starts < 2)
+            continue;
+        double spread = slowest.median / fastest.median - 1;
+        suspicious |= spread > BENCH_MARGIN && slowest.low > fastest.high; /* intervals with nothing in common */
+        worst = spread > most ? p : worst;
+        most = fmax(spread, most);
+        spreads[n++] = spread;
     }
-    if (!n)
-        return;
-    double median = stats_median(spreads, n);
-    int noisy = suspicious || median > REPEATS_WORTH;
-    struct finding *f =
-        finding_add(found, noisy ? FINDING_WARNING : FINDING_OK, "default-repeats", NULL,
-                    "the baseline's times differ by %s from one start to the next (median of "
-                    "%d point%s), at worst by %s: %s of %s",
-                    difference_text(median, found->arena), n, n == 1 ? "" : "s", difference_text(most, found->arena),
-                    coll_name(r->items[worst].coll), unit_bytes(size, r->items[worst].bytes));
-    if (noisy)
-        f->advice = "launches that differ by less are noise; calls are compared within starts";
+    if (n) {
+        double median = stats_median(spreads, n);
+        int noisy = suspicious || median > BENCH_MARGIN;
+        struct finding *f =
+            finding_add(found, noisy ? FINDING_WARNING : FINDING_OK, "default-repeats", NULL,
+                        "the baseline's times differ by %s from one start to the next (median of "
+                        "%d point%s), at worst by %s: %s of %s",
+                        difference_text(median, found->arena), n, n == 1 ? "" : "s",
+                        difference_text(most, found->arena), coll_name(worst->coll), unit_bytes(size, worst->bytes));
+        if (noisy)
+            f->advice = "launches that differ by less are noise; calls are compared within starts";
+    }
+    arena_free(a);
 }
 
 /* Starts that are less alike than this count as nearly as many. */

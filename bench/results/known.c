@@ -162,14 +162,18 @@ double known_expect_us(const struct bench_results *r, const struct known_place *
 
 int known_hopeless(const struct bench_results *r, const struct known_place *at, const char *call)
 {
-    int deaths = 0;
-    struct question q = ask(r, at, call, KNOWN_ANY);
-    q.any_size = 1;
-    for (const struct bench_result *x; (x = next_answer(&q));) {
-        int died = is_death(x);
-        if (x->status == BENCH_FAILED || (x->bytes == at->bytes && x->status != BENCH_OK && !died))
-            return 1;
-        deaths += died;
+    struct known_place places[] = {*at, *at};
+    int deaths = 0, n = at->launch && strcmp(at->launch, BENCH_DEFAULT) != 0 ? 2 : 1;
+    places[1].launch = BENCH_DEFAULT;
+    for (int i = 0; i < n; i++) {
+        struct question q = ask(r, &places[i], call, KNOWN_ANY);
+        q.any_size = 1;
+        for (const struct bench_result *x; (x = next_answer(&q));) {
+            int died = is_death(x), here = x->bytes == at->bytes && x->status > (i ? BENCH_DROPPED : BENCH_OK);
+            if (x->status == BENCH_FAILED || (here && !died))
+                return 1;
+            deaths += died;
+        }
     }
     return deaths > 1;
 }

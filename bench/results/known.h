@@ -38,9 +38,9 @@ struct known known_of(const struct bench_results *r, const struct known_place *a
  * none. */
 double known_expect_us(const struct bench_results *r, const struct known_place *at, const char *call);
 
-/* Return true if `call` need not be tried: it gave wrong data or was left behind at this very place; the library has
- * refused it at any size; or a process died or hung under it twice. Once may have been somebody else's doing (a node
- * that ran out of memory, a process that somebody stopped). */
+/* Return true if `call` need not be tried: it was left behind at this very place; or there or in the baseline launch it
+ * gave wrong data, or the library has refused it at any size, or a process died or hung under it twice. Once may have
+ * been somebody else's doing (a node that ran out of memory, a process that somebody stopped). */
 int known_hopeless(const struct bench_results *r, const struct known_place *at, const char *call);
 
 /* Number of crashes and hangs of a launch without a result; 0 with one. Two are enough. */

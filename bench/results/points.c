@@ -353,3 +353,17 @@ const struct bench_candidate *bench_point_default(const struct bench_point *p, c
     }
     return NULL;
 }
+
+int bench_point_loses(const struct bench_point *p, const char *launch, int points, double margin, double confidence,
+                      struct bench_interval *loss)
+{
+    const struct bench_candidate *from = bench_point_default(p, BENCH_DEFAULT), *to = bench_point_default(p, launch);
+    if (!from || !to || from->time_us.predicted)
+        return 0;
+    for (const struct bench_candidate *c = p->candidates; c < p->candidates + p->ncandidates; c++)
+        if (c->status == BENCH_OK && c->time_us.n && c->time_us.median < from->time_us.median &&
+            !strcmp(c->launch.label, launch))
+            return 0;
+    *loss = bench_sessions_gain(&from, &to, NULL, 1, confidence, points);
+    return loss->n >= BENCH_FEWEST && loss->high < 1 / (1 + margin);
+}

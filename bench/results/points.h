@@ -161,6 +161,12 @@ struct bench_interval bench_sessions_gain(const struct bench_candidate *const *f
                                           const struct bench_candidate *const *to, const double *weights, int n,
                                           double confidence, int rivals);
 
+/* Return whether jobs are proven to be slower at a point under a launch than without it: its default call by the
+ * margin, over BENCH_FEWEST pairs where one of `points` points may show that, and no call that was measured under it
+ * makes up for that. `*loss` is that gain. */
+int bench_point_loses(const struct bench_point *p, const char *launch, int points, double margin, double confidence,
+                      struct bench_interval *loss);
+
 /* Positive where `x` departs further from the baseline than `y`, 0 where both do alike: by more settings, or
  * with as many by a shorter list in the same one, such as the interfaces "ib3" beside "ib2,ib3", which leaves more of
  * the machine unused. Of a setting that every class of nodes has for itself the first stands for all. What departs

@@ -97,13 +97,17 @@ static int is_visit(const struct bench_result *r)
  * met what passes on some of these ways; 0: nothing. */
 static double visit_us(const struct bench_candidate *c, int round)
 {
-    double us[MOST_PASSES];
+    double us[MOST_PASSES] = {0};
     int n = 0;
     for (int i = 0; c && i < c->nresults && n < MOST_PASSES; i++)
         if (c->results[i]->round == round && is_visit(c->results[i]))
             us[n++] = bench_result_us(c->results[i]);
     stats_sort(us, n);
-    return n ? us[(n - 1) / 4] : 0;
+    /* Of few passes as of many, for a faster launch makes more of them in the same time: Hyndman and Fan's type 8 (The
+     * American Statistician 50(4), 1996). */
+    double at = fmax(n / 4.0 - 7.0 / 12, 0);
+    int i = (int)at;
+    return n < 2 ? us[0] : us[i] + (at - i) * (us[i + 1] - us[i]);
 }
 
 /* The mean logarithm of gains in a pair of sessions; `*points` counts them. */

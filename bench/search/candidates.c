@@ -10,17 +10,16 @@ static void add_candidate(struct rounds *r, const struct bench_knobs *knobs, con
 }
 
 /* What was measured near there, else what the library predicts; INFINITY unknown, below 0 not offered. */
-static double expect_us(const struct candidate_source *e, const struct known_place *at, const struct bench_knobs *call)
+static double expect_us(const struct bench_study *s, const struct rounds *r, const struct bench_knobs *call)
 {
-    const struct bench_study *s = e->study;
-    double us = s->engine->measures->expect_us ? s->engine->measures->expect_us(e->session, at, call, s->stop) : 0;
-    double near_us = us < 0 ? 0 : known_expect_us(s->results, at, call->label);
+    double us = r->engine->expect_us ? r->engine->expect_us(r->session, &r->at, call, s->stop) : 0;
+    double near_us = us < 0 ? 0 : known_expect_us(s->results, &r->at, call->label);
     return near_us > 0 ? near_us : us == 0 ? INFINITY : us;
 }
 
-void candidates_list(const struct candidate_source *e, const struct known_place *at, struct rounds *r)
+void candidates_list(const struct bench_study *s, int full, struct rounds *r)
 {
-    const struct bench_study *s = e->study;
+    const struct known_place *at = &r->at;
     int n = 0;
     struct ranked {
         const struct bench_knobs *knobs;
@@ -35,8 +34,8 @@ void candidates_list(const struct candidate_source *e, const struct known_place 
         double us = 0;
         if (!strcmp(c->knobs.label, BENCH_DEFAULT))
             add_candidate(r, &c->knobs, NULL);
-        else if (e->full && at->bytes >= c->min_bytes && !known_hopeless(s->results, at, c->knobs.label) &&
-                 (us = expect_us(e, at, &c->knobs)) >= 0) {
+        else if (full && at->bytes >= c->min_bytes && !known_hopeless(s->results, at, c->knobs.label) &&
+                 (us = expect_us(s, r, &c->knobs)) >= 0) {
             int k = n++;
             for (; k > 0 && ranked[k - 1].expect_us > us; k--)
                 ranked[k] = ranked[k - 1];
@@ -49,14 +48,11 @@ void candidates_list(const struct candidate_source *e, const struct known_place 
 
 int candidates_vary(void *user, struct rounds *r, const struct bench_knobs *winner)
 {
-    const struct candidate_source *e = user;
-    const struct bench_study *s = e->study;
-    struct known_place at = {r->coll,   r->bytes,        r->shape.nodes,  r->shape.ranks,
-                             e->launch, s->engine->name, r->shape.others, r->buffers};
+    const struct bench_study *s = user;
     struct bench_knobs *out = arena_alloc(s->arena, BENCH_VARIATIONS * sizeof *out);
-    int n = s->engine->measures->vary(e->session, r->bytes, winner, s->arena, out), added = 0;
+    int n = r->engine->vary(r->session, r->at.bytes, winner, s->arena, out), added = 0;
     for (int i = 0; i < n; i++) {
-        if (known_hopeless(s->results, &at, out[i].label))
+        if (known_hopeless(s->results, &r->at, out[i].label))
             continue;
         add_candidate(r, &out[i], winner->label);
         added++;
@@ -81,6 +77,20 @@ const struct bench_point *candidates_point(const struct bench_points *p, const s
             return x;
     }
     return NULL;
+}
+
+const struct bench_candidate *candidates_promising(const struct bench_study *s, const struct bench_point *p)
+{
+    const struct bench_candidate *best = p ? bench_point_default(p, BENCH_DEFAULT) : NULL;
+    double most = 1 + s->options->margin / 2;
+    for (int i = 0; best && i < p->ncandidates; i++) {
+        const struct bench_candidate *x = &p->candidates[i];
+        if (x->status == BENCH_OK && x->promise > most && !strcmp(x->launch.label, BENCH_DEFAULT)) {
+            best = x;
+            most = x->promise;
+        }
+    }
+    return best;
 }
 
 /* The best by what was explored, within reach of one another. */
@@ -132,11 +142,11 @@ int candidates_contend(const struct bench_study *s, const struct bench_point *p,
     return starts < looks[BENCH_LOOKS - 1] ? kept : 0;
 }
 
-void candidates_list_contenders(const struct candidate_source *e, const struct bench_point *p, struct rounds *r)
+void candidates_list_contenders(const struct bench_study *s, const struct bench_point *p, struct rounds *r)
 {
     static const struct bench_knobs untouched = {.label = BENCH_DEFAULT};
     struct contender found[CONTENDERS];
-    int n = p ? candidates_contend(e->study, p, e->launch, found) : 0;
+    int n = p ? candidates_contend(s, p, r->at.launch, found) : 0;
     r->candidates = arena_alloc(r->arena, (CONTENDERS + 1) * sizeof *r->candidates);
     add_candidate(r, &untouched, NULL);
     for (int i = 0; i < n; i++)

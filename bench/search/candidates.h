@@ -5,18 +5,11 @@
 #include "bench/search/rounds.h"
 #include "bench/search/study.h"
 
-struct candidate_source {
-    const struct bench_study *study;
-    struct bench_session *session;
-    const char *launch; /* label */
-    int full;           /* all calls; else the default call alone */
-};
+/* Fill the candidates of `r`, in its arena: the default, then with `full` every call that has not failed, what the
+ * library believes in first. Room for BENCH_VARIATIONS more is left. */
+void candidates_list(const struct bench_study *s, int full, struct rounds *r);
 
-/* Fill the candidates of `r`, in its arena: the default, then every call that has not failed, what the library believes
- * in first. Room for BENCH_VARIATIONS more is left. */
-void candidates_list(const struct candidate_source *e, const struct known_place *at, struct rounds *r);
-
-/* For rounds.vary, with struct candidate_source as `user`: variations of the winner that have not failed. */
+/* For rounds.vary, with the study as `user`: variations of the winner that have not failed. */
 int candidates_vary(void *user, struct rounds *r, const struct bench_knobs *winner);
 
 /* ---- what is to be proven ---- */
@@ -40,7 +33,11 @@ int candidates_contend(const struct bench_study *s, const struct bench_point *p,
                        struct contender found[CONTENDERS]);
 
 /* Fills the candidates of `r` with the default and those. */
-void candidates_list_contenders(const struct candidate_source *e, const struct bench_point *p, struct rounds *r);
+void candidates_list_contenders(const struct bench_study *s, const struct bench_point *p, struct rounds *r);
+
+/* What promises most at a point in the baseline launch, by more than half of the margin; else the default; NULL: that
+ * was not measured, or `p` is NULL. */
+const struct bench_candidate *candidates_promising(const struct bench_study *s, const struct bench_point *p);
 
 /* The point of `at`; NULL: nothing was measured there. */
 const struct bench_point *candidates_point(const struct bench_points *p, const struct known_place *at);
@@ -61,7 +58,7 @@ void variants_candidates(const struct bench_study *s, const struct bench_point *
 
 /* Return whether another of them is proven to win with these data, or one of them fails: the point is a result then,
  * and the collective is measured with these data everywhere (s->matters). A finding says so. */
-int variants_change(struct bench_study *s, const struct known_place *at, const struct rounds *r);
+int variants_change(struct bench_study *s, const struct rounds *r);
 
 /* Add the finding that sums up `compared` of `wanted` comparisons, to the journal, too. Once a run. */
 int variants_finish(struct bench_study *s, int compared, int wanted, struct err *e);

@@ -120,6 +120,30 @@ static int run_round(struct bench_study *s, const struct screening *f, int round
     return rc;
 }
 
+/* Whether decisions will refuse the launch: it loses at a point, and no call promises to make up for that. */
+static int is_refused(const struct bench_study *s, const struct bench_knobs *launch)
+{
+    struct arena *a = arena_new();
+    const struct bench_points *p = bench_points_of(s->results, a);
+    const struct bench_point *at = NULL;
+    struct bench_interval loss;
+    char size[UNIT_TEXT];
+    for (int i = 0, k; i < p->count && !at; i = k) {
+        for (k = i + 1; k < p->count && bench_points_alike(&p->items[k], &p->items[i]);)
+            k++;
+        for (int j = i; j < k && !at; j++)
+            if (bench_point_loses(&p->items[j], launch->label, k - i, s->options->margin, s->options->confidence,
+                                  &loss) &&
+                candidates_promising(s, &p->items[j])->promise * loss.median < 1)
+                at = &p->items[j];
+    }
+    if (at)
+        log_info(s->log, "launch %s: %.2f times as fast as the baseline at %s of %s (%.2f to %.2f): it is out",
+                 launch->label, loss.median, coll_name(at->coll), unit_bytes(size, at->bytes), loss.low, loss.high);
+    arena_free(a);
+    return at != NULL;
+}
+
 /* Leaves out those of which nothing can come any more. */
 static void drop_futile(const struct bench_study *s, struct screening *f)
 {
@@ -128,7 +152,7 @@ static void drop_futile(const struct bench_study *s, struct screening *f)
         struct bench_interval gain = gain_over(s, f->items[0].launch, f->items[i].launch, BUDGET_MOST_PAIRS);
         int known = gain.n >= BENCH_FEWEST;
         int behind = gain.n >= 2 * BENCH_FEWEST && gain.median <= 1;
-        if (!known || (!behind && gain.high >= 1 + s->options->margin))
+        if (!known || (!behind && gain.high >= 1 + s->options->margin && !is_refused(s, f->items[i].launch)))
             f->items[kept++] = f->items[i];
     }
     f->count = kept;
@@ -323,7 +347,7 @@ static int try_without(struct bench_study *s, struct leaving *l, const struct be
     double most = 0;
     for (int i = 2; i < f.count && !rc && !bench_stopped(s); i++) { /* the best of those left that beats the default */
         struct bench_interval gain = gain_over(s, f.items[0].launch, f.items[i].launch, l->rivals);
-        if (bench_gain_clears(gain, s->options->margin) && gain.median > most) {
+        if (bench_gain_clears(gain, s->options->margin) && gain.median > most && !is_refused(s, f.items[i].launch)) {
             most = gain.median;
             less = f.items[i].launch;
         }
@@ -424,11 +448,11 @@ static int plan_starts(struct bench_study *s, double began_s)
 
 static int prove_calls(struct bench_study *s, const struct bench_knobs *launch, struct err *e)
 {
-    double began_s = progress_now_s();
+    double began_s = progress_now_s(), least_s = proof_s(s) / BENCH_FEWEST - s->time.start_s;
     int rc = 0, most = PROVING;
     for (int k = 0; k < most && !rc && !bench_stopped(s) && left_s(s) > s->time.start_s; k++) {
         int starts = k < BENCH_FEWEST ? BENCH_FEWEST - k : 2; /* share what is left behind them */
-        double share_s = fmax(0, left_s(s) - starts * s->time.start_s) / starts;
+        double share_s = fmax(least_s, left_s(s) / starts - s->time.start_s);
         struct search_session v = {.launch = launch,
                                    .round = BENCH_PROOF_ROUND + k,
                                    .prove = 1,
@@ -453,21 +477,6 @@ static int examine_calls(struct bench_study *s, const struct bench_knobs *launch
 
 /* ---- all of it ---- */
 
-/* Whether the default has failed in a result: wrong data, a death, or no answer, which is believed the second time
- * where the time was over before it had come. */
-static int has_failed(const struct bench_study *s, const struct bench_result *x)
-{
-    const struct known_place at = known_place_of(x);
-    int hangs = 0;
-    for (int i = s->summary->resumed; i < s->results->count; i++) {
-        const struct bench_result *y = &s->results->items[i];
-        hangs += y->status == BENCH_HUNG && known_is_of(y, &at) && y->bytes == x->bytes &&
-                 !strcmp(y->launch.label, BENCH_DEFAULT) && !strcmp(y->call.label, BENCH_DEFAULT);
-    }
-    return x->status == BENCH_WRONG || x->status == BENCH_CRASHED ||
-           (x->status == BENCH_HUNG && (hangs > 1 || !bench_is_over(s)));
-}
-
 /* What the library does untouched is what everything is compared with. Where that fails, the site has something to
  * repair first: nothing is decided. What failed before this run was resumed may have been killed, and was tried again
  * if it is still asked for. */
@@ -476,10 +485,14 @@ static int check_default(const struct bench_study *s, struct err *e)
     for (int i = s->summary->resumed; i < s->results->count; i++) {
         const struct bench_result *x = &s->results->items[i];
         const struct known_place at = known_place_of(x);
+        const struct known known = known_of(s->results, &at, BENCH_DEFAULT, KNOWN_ANY);
+        /* Where the time was over before an answer had come that is believed the second time. */
+        int failed = x->status == BENCH_WRONG || x->status == BENCH_CRASHED ||
+                     (x->status == BENCH_HUNG && (known.deaths > 1 || !bench_is_over(s)));
         char size[UNIT_TEXT];
         double load;
-        if (has_failed(s, x) && !strcmp(x->launch.label, BENCH_DEFAULT) && !strcmp(x->call.label, BENCH_DEFAULT) &&
-            !strcmp(x->engine, s->engine->name) && !(known_of(s->results, &at, BENCH_DEFAULT, KNOWN_ANY).us > 0))
+        if (failed && !strcmp(x->launch.label, BENCH_DEFAULT) && !strcmp(x->call.label, BENCH_DEFAULT) &&
+            !strcmp(x->engine, s->engine->name) && !(known.us > 0))
             return err_set(e, ERR_FAILED, "the baseline of %s fails at %s of %s (%s: %s): nothing to compare with%s",
                            s->plan.library, coll_name(x->coll), unit_bytes(size, x->bytes),
                            bench_status_name(x->status), x->detail ? x->detail : "no reason known",

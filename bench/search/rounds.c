@@ -146,14 +146,14 @@ static enum bench_outcome run_batch(struct listener *l, int samples, int check, 
                                        .iterations = calls ? calls : own,
                                        .patience_s = r->watchdog_s + PATIENCE * sample_us * 1e-6};
     }
-    struct bench_batch b = {.coll = r->coll,
-                            .bytes = r->bytes,
+    struct bench_batch b = {.coll = r->at.coll,
+                            .bytes = r->at.bytes,
                             .samples = samples,
                             .check = check,
                             .shots = shots,
                             .nshots = l->nlanes,
-                            .shape = r->shape,
-                            .buffers = r->buffers};
+                            .shape = {r->at.nodes, r->at.ranks, r->at.others},
+                            .buffers = r->at.buffers};
     enum bench_outcome outcome = r->engine->measure(r->session, &b, r->stop, on_sample, l, detail);
     r->failed = l->lanes[l->next];
     arena_free(a);

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "bench/candidates/engine.h"
-#include "bench/results/points.h"
+#include "bench/results/known.h"
 
 /* Out at once: so many times the best. A short sample, microseconds, may have met somebody else's work: it gets a
  * second chance. */
@@ -35,10 +35,7 @@ struct rounds {
     struct bench_session *session;
     volatile sig_atomic_t *stop;
     struct arena *arena;
-    int coll;
-    uint64_t bytes;
-    struct bench_shape shape;
-    int buffers;                  /* enum bench_buffers */
+    struct known_place at;
     struct candidate *candidates; /* the default first, then the promising ones first */
     int ncandidates;
     double expect_us;  /* of the default; 0 unknown */

@@ -164,7 +164,7 @@ static int write_result(struct session *v, const struct known_place *at, const s
 }
 
 /* The default last: its line says that the point is done. */
-static int write_rounds(struct session *v, const struct known_place *at, const struct rounds *r, struct err *e)
+static int write_rounds(struct session *v, const struct rounds *r, struct err *e)
 {
     struct bench_result *lines = arena_alloc(r->arena, (size_t)r->ncandidates * sizeof *lines);
     int n = 0;
@@ -173,7 +173,7 @@ static int write_rounds(struct session *v, const struct known_place *at, const s
         if (x->n || x->status > BENCH_DROPPED)
             lines[n++] = result_of(v, x);
     }
-    return bench_write(v->study, at, lines, n, e);
+    return bench_write(v->study, &r->at, lines, n, e);
 }
 
 /* ---- a point ---- */
@@ -294,37 +294,37 @@ static int open_session(struct session *v, struct err *e)
 
 /* In place of a session that has died. That it does not start again costs the launch the rest of this session, unless
  * nodes are gone for good. */
-static int reopen_session(struct session *v, const char *launch, struct err *e)
+static int reopen_session(struct session *v, struct err *e)
 {
     struct err why = {0};
     if (!open_session(v, &why) || bench_stopped(v->study))
         return 0;
     if (why.code == BENCH_NODES_LOST)
         return err_set(e, ERR_FAILED, "%s", why.text);
-    log_warn(v->study->log, "launch %s does not start again: %s", launch, why.text);
+    log_warn(v->study->log, "launch %s does not start again: %s", v->want->launch->label, why.text);
     return 0;
 }
 
 /* After a death: who did it goes to the journal, the session is replaced. */
-static int record_failure(struct session *v, const struct known_place *at, const struct rounds *r,
-                          enum bench_outcome outcome, const char *detail, struct err *e)
+static int record_failure(struct session *v, const struct rounds *r, enum bench_outcome outcome, const char *detail,
+                          struct err *e)
 {
     close_session(v, 1);
     v->deaths++;
     if (v->mode == COMPARING)
-        v->study->matters[at->coll] |= 1u << at->buffers;
+        v->study->matters[r->at.coll] |= 1u << r->at.buffers;
     enum bench_status status = outcome == BENCH_SILENT ? BENCH_HUNG : BENCH_CRASHED;
     struct candidate dead = {.knobs = r->candidates[r->failed].knobs, .status = status, .detail = detail};
-    int rc = write_result(v, at, &dead, e);
+    int rc = write_result(v, &r->at, &dead, e);
     if (!rc && v->study->plan.one_session)
         return err_set(e, ERR_FAILED, "the launch that this program runs under has died: %s", detail);
     if (rc || v->deaths >= DEATHS_LIMIT || bench_stopped(v->study) || bench_is_over(v->study))
         return rc;
-    return reopen_session(v, at->launch, e);
+    return reopen_session(v, e);
 }
 
 /* Nodes are gone, or their agents: the launch is innocent, and goes on where it was. */
-static int replace_lost(struct session *v, const char *launch, const char *detail, struct err *e)
+static int replace_lost(struct session *v, const char *detail, struct err *e)
 {
     struct bench_study *s = v->study;
     close_session(v, 1);
@@ -332,7 +332,7 @@ static int replace_lost(struct session *v, const char *launch, const char *detai
         return 0;
     if (++s->losses > LOSSES_LIMIT)
         return err_set(e, ERR_FAILED, "%s, after agents were started again %d times", detail, LOSSES_LIMIT);
-    return reopen_session(v, launch, e);
+    return reopen_session(v, e);
 }
 
 /* Note which candidates the session has not run yet; from now on it has. Each collective makes connections of its own,
@@ -342,7 +342,7 @@ static void note_cold(struct session *v, struct rounds *r)
     for (int i = 0; i < r->ncandidates; i++) {
         const char *label = r->candidates[i].knobs->label;
         int known = 0;
-        label = arena_printf(v->arena, "%s %d %llu", label, r->coll, i ? 0 : (unsigned long long)r->bytes);
+        label = arena_printf(v->arena, "%s %d %llu", label, r->at.coll, i ? 0 : (unsigned long long)r->at.bytes);
         for (int k = 0; k < v->nwarm; k++)
             known |= !strcmp(v->warm[k], label);
         r->candidates[i].cold = !known;
@@ -360,19 +360,14 @@ static int run_point(struct session *v, int i, struct err *e)
     const struct known_place *at = &v->points[i].at;
     struct known_place usual = *at;
     usual.buffers = s->plan.buffers;
-    struct candidate_source source = {s, NULL, v->want->launch->label, v->want->full};
     char detail[BENCH_DETAIL] = "";
     int rc = 0, again = 1;
     while (again && v->session && !rc && !bench_stopped(s)) {
-        source.session = v->session;
         struct rounds r = {.engine = s->engine->measures,
                            .session = v->session,
                            .stop = s->stop,
                            .arena = arena_new(),
-                           .coll = at->coll,
-                           .bytes = at->bytes,
-                           .shape = {at->nodes, at->ranks, at->others},
-                           .buffers = at->buffers,
+                           .at = *at,
                            .expect_us = expect_us(v, at),
                            .samples = v->enough,
                            .until_s = point_until(v, i),
@@ -381,11 +376,11 @@ static int run_point(struct session *v, int i, struct err *e)
                            .seed = hash_add((uint64_t)v->want->round, at->bytes),
                            .vary = s->engine->measures->vary && v->want->full && v->mode == EXPLORING ? candidates_vary
                                                                                                       : NULL,
-                           .user = &source};
+                           .user = s};
         if (v->mode == EXPLORING)
-            candidates_list(&source, at, &r);
+            candidates_list(s, v->want->full, &r);
         else if (v->mode == PROVING)
-            candidates_list_contenders(&source, candidates_point(v->known, at), &r);
+            candidates_list_contenders(s, candidates_point(v->known, at), &r);
         else
             variants_candidates(s, candidates_point(v->known, &usual), &r);
         note_cold(v, &r);
@@ -396,13 +391,13 @@ static int run_point(struct session *v, int i, struct err *e)
         again = died || outcome == BENCH_LOST;
         if (again && outcome != BENCH_DIED && bench_is_over(s)) { /* says nothing about the call: keep what there is */
             close_session(v, 1);
-            rc = r.candidates[0].n ? write_rounds(v, at, &r, e) : 0;
+            rc = r.candidates[0].n ? write_rounds(v, &r, e) : 0;
         } else if (died)
-            rc = record_failure(v, at, &r, outcome, detail, e);
+            rc = record_failure(v, &r, outcome, detail, e);
         else if (outcome == BENCH_LOST)
-            rc = replace_lost(v, at->launch, detail, e);
-        else if (outcome == BENCH_ANSWERED && (v->mode != COMPARING || variants_change(s, at, &r)))
-            rc = write_rounds(v, at, &r, e);
+            rc = replace_lost(v, detail, e);
+        else if (outcome == BENCH_ANSWERED && (v->mode != COMPARING || variants_change(s, &r)))
+            rc = write_rounds(v, &r, e);
         arena_free(r.arena);
     }
     return rc;
@@ -458,10 +453,11 @@ static double end_of(const struct session *v, double now_s)
 /* All points in turn; `*done` counts those that were. */
 static int run_points(struct session *v, int *done, struct err *e)
 {
+    /* Each point gets its first samples, or two pairs in a start that proves: what is left out of one needs another. */
+    double end_s = v->mode == EXPLORING || v->want->prove ? v->study->time.deadline_s : v->until_s;
     int rc = 0, lost = 0, i = 0;
     for (; i < v->npoints && v->session && !rc && !bench_stopped(v->study); i++) {
-        if (progress_now_s() >= (v->mode == EXPLORING ? v->study->time.deadline_s : v->until_s) ||
-            lost >= LOST_FOR_GOOD)
+        if (progress_now_s() >= end_s || lost >= LOST_FOR_GOOD)
             break;
         rc = run_point(v, i, e);
         lost = v->want->screening ? lost_in_a_row(v, &v->points[i].at, lost) : 0;
@@ -510,16 +506,24 @@ static int prove_points(struct session *v, double until_s, struct err *e)
     return run_others(v, PROVING, CONTENDER_PAIRS, until_s, &done, &wanted, e);
 }
 
+/* What comparing types and places of the data may take behind exploring. */
+static double variants_s(const struct session *v)
+{
+    const struct bench_study *s = v->study;
+    int wanted = v->want->launch == &s->plan.launches[0] && !s->compared && s->engine->measures->buffers;
+    return wanted ? VARIANTS_PART * (s->time.deadline_s - s->time.started_s) : 0;
+}
+
 /* Types and places of the data, once there is a first choice everywhere. */
 static int compare_variants(struct session *v, struct err *e)
 {
     struct bench_study *s = v->study;
-    double now_s = progress_now_s(), part_s = VARIANTS_PART * (s->time.deadline_s - s->time.started_s);
+    double until_s = progress_now_s() + variants_s(v);
     int done, wanted, points = bench_count_points(s);
     if (v->want->launch != &s->plan.launches[0] || s->compared)
         return 0;
     v->known = bench_points_of(s->results, v->arena);
-    int rc = run_others(v, COMPARING, ROUNDS_ENOUGH, fmin(now_s + part_s, s->time.deadline_s), &done, &wanted, e);
+    int rc = run_others(v, COMPARING, ROUNDS_ENOUGH, fmin(until_s, s->time.deadline_s), &done, &wanted, e);
     if (!rc && !bench_stopped(s))
         rc = variants_finish(s, done, wanted, e);
     if (rc || bench_count_points(s) == points)
@@ -553,7 +557,7 @@ static int run_visit(struct session *v, struct err *e)
     int done;
     if (v->want->prove)
         return prove_points(v, end_s, e);
-    v->until_s = end_s;
+    v->until_s = v->want->full ? fmax(began_s, end_s - variants_s(v)) : end_s;
     v->enough = samples_of(v);
     int rc = run_points(v, &done, e);
     if (v->want->round <= 1 && !v->want->screening) {

@@ -40,22 +40,6 @@ int variants_fit(const struct bench_study *s, struct bench_place place)
 
 /* ---- which points ---- */
 
-/* What promises most in the default launch, by more than half of the margin; the default; NULL: that was not measured.
- */
-static const struct bench_candidate *find_choice(const struct bench_study *s, const struct bench_point *p)
-{
-    const struct bench_candidate *best = p ? bench_point_default(p, BENCH_DEFAULT) : NULL;
-    double most = 1 + s->options->margin / 2;
-    for (int i = 0; best && i < p->ncandidates; i++) {
-        const struct bench_candidate *x = &p->candidates[i];
-        if (x->status == BENCH_OK && x->promise > most && !strcmp(x->launch.label, BENCH_DEFAULT)) {
-            best = x;
-            most = x->promise;
-        }
-    }
-    return best;
-}
-
 /* The sizes of a collective: the middle one, the last and the first of those where a choice is to lose, else of all. */
 static int list_sizes(const struct bench_study *s, const struct bench_points *known, int coll, int sizes[SIZES])
 {
@@ -64,7 +48,7 @@ static int list_sizes(const struct bench_study *s, const struct bench_points *kn
         int count = 0;
         for (int i = 0; i < s->nsizes && count < BENCH_SIZES; i++) {
             struct known_place at = bench_place_of(s, (struct bench_place){coll, i, 0}, BENCH_DEFAULT);
-            const struct bench_candidate *choice = find_choice(s, candidates_point(known, &at));
+            const struct bench_candidate *choice = candidates_promising(s, candidates_point(known, &at));
             if (choice && s->sizes[i] <= MOST_BYTES && (!decided || strcmp(choice->call.label, BENCH_DEFAULT) != 0))
                 list[count++] = i;
         }
@@ -115,7 +99,7 @@ static const char *kind_of(const struct bench_plan *p, int coll, const char *lab
 
 void variants_candidates(const struct bench_study *s, const struct bench_point *p, struct rounds *r)
 {
-    const struct bench_candidate *next = find_choice(s, p);
+    const struct bench_candidate *next = candidates_promising(s, p);
     r->candidates = arena_alloc(r->arena, LANES * sizeof *r->candidates);
     if (next && strcmp(next->call.label, BENCH_DEFAULT) != 0)
         r->candidates[r->ncandidates++] = (struct candidate){.knobs = &bench_point_default(p, BENCH_DEFAULT)->call};
@@ -146,13 +130,15 @@ static struct bench_interval gain_over(const struct candidate *choice, const str
     return bench_interval_of(gains, n, scratch);
 }
 
-int variants_change(struct bench_study *s, const struct known_place *at, const struct rounds *r)
+int variants_change(struct bench_study *s, const struct rounds *r)
 {
+    const struct known_place *at = &r->at;
     struct known_place usual = *at;
     struct arena *a = arena_new();
     char size[UNIT_TEXT];
     usual.buffers = s->plan.buffers;
-    const struct bench_candidate *known = find_choice(s, candidates_point(bench_points_of(s->results, a), &usual));
+    const struct bench_candidate *known =
+        candidates_promising(s, candidates_point(bench_points_of(s->results, a), &usual));
     int choice = 0, better = -1, failed = 0;
     double most = 0;
     for (int i = 1; i < r->ncandidates && known; i++)

@@ -118,22 +118,15 @@ static struct bench_interval gain_over(struct env_decisions *d, struct decide_sl
     return bench_sessions_gain(x, y, s.weights, s.count, d->confidence, rivals);
 }
 
-/* Whether there is a point that counts, where jobs are proven to be slower under the launch than without it, by the
- * margin, and no call that was measured under it makes up for that. */
-static int loses(const struct env_decisions *d, const char *launch, struct decide_slice s,
-                 const struct bench_point **where, struct bench_interval *gain)
+/* The first point that counts at which the launch loses; NULL: none. */
+static const struct bench_point *lost_point(const struct env_decisions *d, const char *launch, struct decide_slice s,
+                                            struct bench_interval *loss)
 {
-    for (*where = s.points; *where < s.points + s.count; ++*where) {
-        const struct bench_candidate *from = bench_point_default(*where, BENCH_DEFAULT);
-        const struct bench_candidate *to = bench_point_default(*where, launch), *best = best_of(*where, launch);
-        if (!from || !to || !best || from->time_us.predicted || (s.weights && !(s.weights[*where - s.points] > 0)) ||
-            best->time_us.median < from->time_us.median)
-            continue;
-        *gain = bench_sessions_gain(&from, &to, NULL, 1, d->confidence, s.count);
-        if (gain->n >= BENCH_FEWEST && gain->high < 1 / (1 + d->margin))
-            return 1;
-    }
-    return 0;
+    for (int i = 0; i < s.count; i++)
+        if ((!s.weights || s.weights[i] > 0) &&
+            bench_point_loses(&s.points[i], launch, s.count, d->margin, d->confidence, loss))
+            return &s.points[i];
+    return NULL;
 }
 
 /* Whether the launch may be chosen; says why in either case. */
@@ -168,7 +161,7 @@ static int eligible(struct env_decisions *d, struct env_launch *l, struct decide
     struct bench_interval loss;
     char size[UNIT_TEXT];
     int clears = bench_gain_clears(l->gain, d->margin);
-    if (clears && loses(d, l->knobs.label, s, &where, &loss)) {
+    if (clears && (where = lost_point(d, l->knobs.label, s, &loss))) {
         l->why = arena_printf(d->arena, "out: %s over the baseline, but %s at %s of %s; it would act on all calls",
                               env_gain_text(d->arena, l->gain), env_gain_text(d->arena, loss), coll_name(where->coll),
                               unit_bytes(size, where->bytes));

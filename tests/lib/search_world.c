@@ -158,6 +158,10 @@ static void make_launches(size_t n)
         int lucky = 1 + (int)world_uniform(0, WORLD_LAUNCH_N);
         world.latency_factor[lucky] = world_uniform(0.85, 1);
         world.bandwidth_factor[lucky] = world_uniform(0.7, 0.92);
+        if (world.options.costs > 0) {
+            world.latency_factor[lucky] = world.options.costs;
+            world.bandwidth_factor[lucky] = 0.4;
+        }
     }
     if (n % 3 == 1) { /* 3 and 4: each alone costs or does nothing */
         world.latency_factor[3] = world.latency_factor[4] = 1;

@@ -39,6 +39,7 @@ struct world_options {
     int nodes;                /* 0: 2; of 8 ranks */
     int launches;             /* tried beside the default; 0: calls alone */
     unsigned collectives;     /* a bit for each; 0: those that the machine has */
+    double costs;             /* of every call's latency under the launch that pays: a factor; 0: as drawn */
     int alike;                /* everything takes what the default takes: each choice is a false one */
 };
 

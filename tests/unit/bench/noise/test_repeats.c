@@ -10,6 +10,7 @@ static struct bench_result line(struct arena *a, uint64_t bytes, const char *lau
     for (int i = 0; i < 5; i++)
         times[i] = us * (1 + 0.0025 * (i - 2));
     return (struct bench_result){.engine = "nccl",
+                                 .library = "NCCL 2.30.7",
                                  .coll = COLL_ALLREDUCE,
                                  .bytes = bytes,
                                  .nodes = 1,

@@ -16,7 +16,6 @@ static struct bench_results results;
 static struct bench_study study;
 static struct bench_measure_ops ops;
 static const struct bench_engine engine = {.name = "e", .measures = &ops};
-static struct candidate_source source;
 
 /* What the library predicts, by the letter of a call. */
 static double predicted[3];
@@ -77,11 +76,11 @@ static struct bench_result *took(const char *launch, uint64_t bytes, const char 
 /* The candidates' labels with blanks between, a + before those that refine. */
 static const char *list(const char *launch, uint64_t bytes, int round)
 {
-    struct known_place at = {.coll = COLL_ALLREDUCE, .bytes = bytes, .nodes = 1, .ranks = 4, .launch = launch};
-    struct rounds r = {.arena = arena, .coll = COLL_ALLREDUCE, .bytes = bytes, .shape = {1, 4, 0}};
+    struct rounds r = {.arena = arena,
+                       .engine = &ops,
+                       .at = {.coll = COLL_ALLREDUCE, .bytes = bytes, .nodes = 1, .ranks = 4, .launch = launch}};
     const char *text = "";
-    source = (struct candidate_source){.study = &study, .launch = launch, .full = 1};
-    candidates_list(&source, &at, &r);
+    candidates_list(&study, 1, &r);
     for (int i = 0; i < r.ncandidates; i++) {
         assert_int_equal(r.candidates[i].status, BENCH_OK);
         text = arena_printf(arena, "%s%s%s%s", text, i ? " " : "", r.candidates[i].refines ? "+" : "",
@@ -108,14 +107,16 @@ TEST_CASE(what_the_library_says)
 TEST_CASE(variations_that_are_new)
 {
     struct candidate room[8];
-    struct rounds r = {.arena = arena, .coll = COLL_ALLREDUCE, .bytes = 512, .shape = {1, 4, 0}, .candidates = room};
+    struct rounds r = {.arena = arena,
+                       .engine = &ops,
+                       .at = {.coll = COLL_ALLREDUCE, .bytes = 512, .nodes = 1, .ranks = 4, .launch = "l"},
+                       .candidates = room};
     ops.vary = vary;
-    source = (struct candidate_source){.study = &study, .launch = "l", .full = 1};
-    assert_int_equal(candidates_vary(&source, &r, &calls[1].knobs), 3);
+    assert_int_equal(candidates_vary(&study, &r, &calls[1].knobs), 3);
     assert_string_equal(r.candidates[2].knobs->label, "a+2");
     assert_string_equal(r.candidates[2].refines, "a");
     took("l", 4096, "a+2", 0)->status = BENCH_FAILED; /* refused */
-    assert_int_equal(candidates_vary(&source, &r, &calls[1].knobs), 2);
+    assert_int_equal(candidates_vary(&study, &r, &calls[1].knobs), 2);
     assert_int_equal(r.ncandidates, 5);
 }
 

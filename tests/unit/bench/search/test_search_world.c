@@ -59,6 +59,19 @@ TEST_CASE(nothing_without_proof)
     assert_int_equal(s.replaced, 0);
 }
 
+/* Where time is short each start that proves has time for all points. */
+TEST_CASE(little_time_decides_something)
+{
+    double gained = 0, possible = 0;
+    for (size_t n = 0; n < 24; n += 7) {
+        struct world_score s = world_run(
+            &(struct world_options){.law = n, .seed = n, .start_s = 2, .budget_s = 40, .launches = WORLD_LAUNCH_N});
+        gained += s.gained;
+        possible += s.possible;
+    }
+    assert_true(gained > 0.25 * possible);
+}
+
 /* More time never costs: neither calls alone nor launches that time gets enough for; a tenth of a per cent is what one
  * place weighs that is decided by a hair. */
 TEST_CASE(more_time_is_never_worse)
@@ -135,6 +148,23 @@ TEST_CASE(idle_settings_go)
         assert_int_equal(s.settings, s.pays);
         assert_int_equal(s.idle, 0);
         assert_true(s.spent_s < 120 * 1.75 + 2 * 2.4);
+    }
+}
+
+/* A launch that pays as a mean and loses at small sizes is not chosen: no time is spent on its calls, and the
+ * baseline's are proven as if there were no launches. */
+TEST_CASE(calls_of_a_launch_that_loses_are_not_proven)
+{
+    static const size_t laws[] = {6, 12, 18};
+    struct world_options o = {.start_s = 2, .budget_s = 120};
+    for (size_t i = 0; i < 3; i++) {
+        o.law = o.seed = laws[i];
+        struct world_score alone = world_run(&o);
+        o.launches = WORLD_LAUNCH_N;
+        o.costs = 1.2;
+        struct world_score s = world_run(&o);
+        assert_true(alone.replaced > 0 && s.replaced * 10 >= alone.replaced * 8);
+        o.costs = o.launches = 0;
     }
 }
 
