@@ -252,10 +252,11 @@ void whatif_print(const struct whatif *w, FILE *out)
     for (int i = 0; i < m->nassumptions; i++)
         fprintf(out, "  assumed: %s\n", m->assumptions[i]);
     if (is_unvalidated(w))
-        fprintf(out,
-                "\n  Unvalidated, with wider intervals: no published result covers all sizes on more than %d nodes, nor "
-                "on\n  some GPUs and NICs (doc/MODEL.md).\n",
-                MODEL_VALIDATED_NODES);
+        fprintf(
+            out,
+            "\n  Unvalidated, with wider intervals: no published result covers all sizes on more than %d nodes, nor "
+            "on\n  some GPUs and NICs (doc/MODEL.md).\n",
+            MODEL_VALIDATED_NODES);
 }
 
 /* ---- JSON ---- */

@@ -352,8 +352,8 @@ int env_library_release(const char *library, int *low, int *high)
 
 char *env_version_text(char text[ENV_VERSION], int version)
 {
-    snprintf(text, ENV_VERSION, version % 100 == 99 ? "%u.%u" : "%u.%u.%u", (unsigned)version / 10000 % 100,
-             (unsigned)version / 100 % 100, (unsigned)version % 100); /* 99: any of a minor release */
+    snprintf(text, ENV_VERSION, "%u.%u.%u", (unsigned)version / 10000 % 100, (unsigned)version / 100 % 100,
+             (unsigned)version % 100);
     return text;
 }
 

@@ -77,8 +77,10 @@ What it prints is short, and can be pasted where a path has blanks
   $ scheduled() { sed -E "1d; s/^[0-9]+/SINCE/; s/$hash/FIRST/; s/$second/SECOND/" store/schedule; }
   $ nccltune install-profile second --store $PWD/bare --force | grep neither
   it has neither rules nor settings for NCCL: jobs keep NCCL's defaults
+  [1]
   $ nccltune doctor --store $PWD/bare --node n7 | grep '^note: host'
   note: host: n7 is not among the profile's nodes: node[0001-0002]
+  [1]
   $ install_profile second --force --partition debug; current $hash first; scheduled
   first is the current one
   SINCE FIRST all

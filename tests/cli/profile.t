@@ -292,9 +292,10 @@ Without measurements: only what the topology justifies
   $ grep -v '^#' azure/tuner.csv
   [1]
 
-explain: a setting stands for its variable; a release without its last number is any of them
+explain: a setting stands for its variable; one at a time
 
   $ nccltune explain NCCL_CUMEM_ENABLE=1 --nccl 2.18 | grep without
-        without it, NCCL 2.18 takes: 0 (-2 auto)
+        without it, NCCL 2.18.99 takes: 0 (-2 auto)
   $ nccltune explain NCCL_ALGO NCCL_PROTO 2>&1 | head -1
   nccltune explain: one variable at a time: 'NCCL_PROTO' is a second one
+  [2]
