@@ -6,6 +6,7 @@
 
 #include "advise/diagnose/rules.h"
 #include "advise/whatif/causes.h"
+#include "core/coll.h"
 #include "core/units.h"
 #include "core/vars/catalogue.h"
 #include "model/model.h"
@@ -164,10 +165,11 @@ static void set_up(const struct diagnosis *d, struct model_setup *s)
 static const char *cost_of(const struct judge *j, const struct step_causes *all, const struct step_cause *c)
 {
     double times = c->waits.us / all->sound.us;
-    if (!j->d->expected.workload)
+    if (!j->d->expected.workload && !j->d->traced.count)
         return arena_printf(j->d->arena, "makes a large AllReduce %.1f times as long", times);
     char with[3 * UNIT_TEXT];
-    return arena_printf(j->d->arena, "makes communication of a step %s, %.1f times as long",
+    return arena_printf(j->d->arena, "makes %s %s, %.1f times as long",
+                        j->d->expected.workload ? "communication of a step" : "it",
                         unit_band_us(with, c->waits.us, c->waits.low_us, c->waits.high_us), times);
 }
 
@@ -188,7 +190,8 @@ static void add_cause(struct judge *j, const struct step_causes *all, const stru
         size_t used = strlen(f->text);
         snprintf(f->text + used, sizeof f->text - used, "; by the model that %s", cost);
     }
-    if (f || is_ruled_out(n, c->id) || (j->r->verdict != DIAG_IS_COMMUNICATION && measured_us <= all->sound.high_us))
+    int is_excluded = measured_us > 0 && (measured_us <= all->sound.high_us || measured_us < c->waits.low_us);
+    if (f || is_ruled_out(n, c->id) || is_excluded || (!(measured_us > 0) && j->r->verdict != DIAG_IS_COMMUNICATION))
         return;
     struct diag_hit h;
     const struct diag_rule rule = {c->id, NULL, DIAG_POSSIBLE, c->check, ""};
@@ -197,21 +200,32 @@ static void add_cause(struct judge *j, const struct step_causes *all, const stru
     diag_add_finding(j->r, &rule, &h);
 }
 
-/* What the step's communication should take, where the step is known. */
+/* What the step's communication, or the trace's heaviest call, should take. */
 static void add_sound(struct judge *j, const struct step_causes *all, double measured_us)
 {
     struct diag_hit h;
-    char takes[3 * UNIT_TEXT], needs[3 * UNIT_TEXT];
+    char takes[3 * UNIT_TEXT], needs[3 * UNIT_TEXT], size[UNIT_TEXT];
     const struct step_time *s = &all->sound;
-    const struct diag_rule rule = {"more-than-predicted", NULL, DIAG_LIKELY,
+    const struct diag_traced *t = &j->d->traced;
+    const int is_more = measured_us > s->high_us;
+    const struct diag_rule more = {"more-than-predicted", NULL, DIAG_LIKELY,
                                    "one of the causes below, each with its predicted cost; nccltune verify measures",
-                                   ""};
-    if (!j->s || measured_us <= s->high_us)
+                                   ""},
+                           due = {"as-predicted", NULL, DIAG_LIKELY,
+                                  "look at how much is sent, and what hides it, before the network", ""};
+    if (!j->s || !(measured_us > 0))
         return;
-    diag_hit(&h, j->s->communication_share * (1 - s->us / measured_us), j->s->place,
-             "communication takes %s of a step, and such a machine needs %s for this job",
-             unit_band_us(takes, measured_us, 0, 0), unit_band_us(needs, s->us, s->low_us, s->high_us));
-    diag_add_finding(j->r, &rule, &h);
+    const char *what = "communication of a step";
+    if (!j->d->expected.workload)
+        what = arena_printf(j->d->arena, "%s of %s among %d ranks, the shortest of %ld,", coll_name(t->coll),
+                            unit_bytes(size, t->bytes), t->ranks, t->count);
+    diag_hit(&h, is_more ? j->s->communication_share * (1 - s->us / measured_us) : 0, j->s->place,
+             "%s takes %s, and such a machine needs %s: %s", what, unit_band_us(takes, measured_us, 0, 0),
+             unit_band_us(needs, s->us, s->low_us, s->high_us),
+             is_more                   ? "it is slow"
+             : measured_us < s->low_us ? "nothing is slow, or it was not all measured"
+                                       : "nothing is slow");
+    diag_add_finding(j->r, is_more ? &more : &due, &h);
 }
 
 /* ---- what the best row of nccl-tests should have shown ----------------------------------------------------------- */
@@ -293,12 +307,34 @@ void diag_add_causes(struct judge *j)
     struct model_setup s = {0};
     struct step_causes all;
     struct err e = {0};
-    double measured_us =
-        j->s && j->s->visible && j->d->expected.workload ? 1e3 * j->s->step_ms * j->s->communication_share : 0;
+    const struct diag_traced *t = &j->d->traced;
+    const struct workload *w = j->d->expected.workload;
+    struct workload *one = NULL;
+    double measured_us = j->s && j->s->visible && w ? 1e3 * j->s->step_ms * j->s->communication_share : 0;
     if (!j->d->expected.topology)
         return;
     set_up(j->d, &s);
-    if (s.nccl.class_index < 0 || step_causes_of(&s, j->d->expected.workload, measured_us, j->d->arena, &all, &e))
+    if (s.nccl.class_index < 0)
+        return;
+    if (!w && t->count && !(t->ranks % j->d->expected.topology->classes[s.nccl.class_index].ngpus)) {
+        w = one = workload_new();
+        one->ranks = t->ranks;
+        one->ranks_per_node = j->d->expected.topology->classes[s.nccl.class_index].ngpus;
+        workload_add_call(one, workload_add_phase(one, "one call"),
+                          (struct workload_call){.kind = t->coll,
+                                                 .bytes = t->bytes,
+                                                 .count = 1,
+                                                 .group_size = t->ranks,
+                                                 .place = WORKLOAD_CLUSTER,
+                                                 .stride = 1,
+                                                 .time_us = -1,
+                                                 .algo = -1,
+                                                 .proto = -1});
+        measured_us = t->shortest_us;
+    }
+    int rc = step_causes_of(&s, w, measured_us, j->d->arena, &all, &e);
+    workload_free(one);
+    if (rc)
         return;
     add_sound(j, &all, measured_us);
     for (int i = 0; i < all.n; i++)

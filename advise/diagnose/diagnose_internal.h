@@ -381,6 +381,14 @@ struct diag_tests {
     char hosts[DIAG_TEST_HOSTS][32], place[DIAG_PLACE], wrong_place[DIAG_PLACE], twin_place[DIAG_PLACE];
 };
 
+/* The heaviest collective of all ranks in a PyTorch trace; count 0: none tells its size. */
+struct diag_traced {
+    int coll, ranks;
+    uint64_t bytes;
+    long count;
+    double total_us, shortest_us;
+};
+
 /* NCCL Inspector: how long each rank was in the collectives of the largest communicator. */
 struct diag_inspector {
     long id; /* of the communicator */
@@ -463,6 +471,7 @@ struct diagnosis {
     struct diag_table table;
     struct diag_engine engine;
     struct diag_tests tests;
+    struct diag_traced traced;
     struct diag_inspector inspector;
     struct diag_counter counters[DIAG_COUNTERS];
     int other_devices, cut_traces;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "advise/diagnose/diagnose_internal.h"
+#include "core/coll.h"
 
 /* ---- overlap ----------------------------------------------------------------------------------------------------- */
 
@@ -201,12 +202,18 @@ static enum token skip_value(struct scanner *s, enum token t)
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
+#define SHAPES 32
+#define LARGE  (1u << 20) /* bytes, from which a call moves data rather than waits */
+
 struct event {
     char name[TEXT], category[32], pid[32];
     int complete;
     double start_us, duration_us;
     char state[16], group[24]; /* of the flight recorder */
     double sequence;
+    char coll[40], dtype[16]; /* of a kernel of NCCL: "_allgather_base", "BFloat16" */
+    double in, out, ranks;    /* elements of its messages */
+    int is_world;             /* in the default process group */
 };
 
 struct trace {
@@ -218,6 +225,8 @@ struct trace {
     long entries;
     struct diag_dump dumps[GROUPS];
     int ndumps, rank;
+    struct diag_traced shapes[SHAPES]; /* NCCL's kernels by call */
+    int nshapes;
 };
 
 /* The value of a key, `t`. */
@@ -239,6 +248,18 @@ static void take_field(struct event *ev, const char *key, enum token t, const ch
         diag_number(text, &ev->duration_us);
     else if (t == ATOM && !strcmp(key, "collective_seq_id"))
         diag_number(text, &ev->sequence);
+    else if (t == STRING && !strcmp(key, "Collective name"))
+        snprintf(ev->coll, sizeof ev->coll, "%.39s", text);
+    else if (t == STRING && !strcmp(key, "dtype"))
+        snprintf(ev->dtype, sizeof ev->dtype, "%.15s", text);
+    else if (t == STRING && !strcmp(key, "Process Group Descripti"))
+        ev->is_world = !strcmp(text, "default_pg");
+    else if (t == ATOM && !strcmp(key, "In msg nelems"))
+        diag_number(text, &ev->in);
+    else if (t == ATOM && !strcmp(key, "Out msg nelems"))
+        diag_number(text, &ev->out);
+    else if (t == ATOM && !strcmp(key, "Group size"))
+        diag_number(text, &ev->ranks);
 }
 
 /* ["0", "default_pg"]: the first is the group's name. Returns a closing bracket, END or BROKEN. */
@@ -252,11 +273,9 @@ static enum token read_group(struct scanner *s, struct event *ev)
     return t == CLOSE_ARRAY || t == END ? t : BROKEN;
 }
 
-/* One object of the array, its '{' already read. */
-static enum token read_event(struct scanner *s, struct event *ev)
+/* The members of an object of the array, and of the "args" within it, its '{' already read. */
+static enum token read_members(struct scanner *s, struct event *ev, int depth)
 {
-    memset(ev, 0, sizeof *ev);
-    ev->duration_us = ev->sequence = -1;
     for (enum token t = next(s); t != CLOSE_OBJECT; t = next(s)) {
         char key[24];
         if (t == COMMA)
@@ -269,12 +288,24 @@ static enum token read_event(struct scanner *s, struct event *ev)
         t = next(s);
         if (t == STRING || t == ATOM)
             take_field(ev, key, t, s->text);
+        if (t == OBJECT && !depth && !strcmp(key, "args")) {
+            if ((t = read_members(s, ev, 1)) <= BROKEN)
+                return t;
+            continue;
+        }
         if (t == ARRAY && !strcmp(key, "process_group") && (t = read_group(s, ev)) <= BROKEN)
             return t;
         if ((t == OBJECT || t == ARRAY || t == COLON || t == COMMA) && (t = skip_value(s, t)) <= BROKEN)
             return t;
     }
     return CLOSE_OBJECT;
+}
+
+static enum token read_event(struct scanner *s, struct event *ev)
+{
+    memset(ev, 0, sizeof *ev);
+    ev->duration_us = ev->sequence = -1;
+    return read_members(s, ev, 0);
 }
 
 /* Kernels of NCCL and RCCL: ncclDevKernel_..., ncclKernel_..., ncclSymkDevKernel_..., rcclGenericKernel. */
@@ -306,6 +337,41 @@ static void take_entry(struct trace *t, const struct event *ev)
     }
 }
 
+/* A kernel of NCCL among all ranks whose size the trace tells. */
+static void take_call(struct trace *t, const struct event *ev)
+{
+    static const struct {
+        const char *name;
+        int bytes;
+    } types[] = {{"BFloat16", 2}, {"Half", 2}, {"Float", 4}, {"Double", 8}, {"Byte", 1}, {"Int", 4}, {"Long", 8}};
+    static const struct {
+        const char *begin;
+        int coll;
+    } colls[] = {{"allgather", COLL_ALLGATHER}, {"reduce_scatter", COLL_REDUCESCATTER}, {"allreduce", COLL_ALLREDUCE}};
+    const double elements = fmax(ev->in, ev->out);
+    struct diag_traced c = {.coll = -1, .ranks = (int)fmin(ev->ranks, 1e6)};
+    for (size_t i = 0; i < sizeof types / sizeof *types && elements < 1e13; i++)
+        if (!strcmp(ev->dtype, types[i].name))
+            c.bytes = (uint64_t)elements * (unsigned)types[i].bytes;
+    for (size_t i = 0; i < sizeof colls / sizeof *colls; i++)
+        if (!strncmp(ev->coll + (*ev->coll == '_'), colls[i].begin, strlen(colls[i].begin)))
+            c.coll = colls[i].coll;
+    if (!ev->is_world || c.coll < 0 || c.bytes < LARGE || c.ranks < 2)
+        return;
+    int i = 0;
+    while (i < t->nshapes && (t->shapes[i].coll != c.coll || t->shapes[i].bytes != c.bytes))
+        i++;
+    if (i == SHAPES)
+        return;
+    if (i == t->nshapes)
+        t->shapes[t->nshapes++] = c;
+    struct diag_traced *x = &t->shapes[i];
+    x->shortest_us = x->count++ ? fmin(x->shortest_us, ev->duration_us) : ev->duration_us;
+    x->total_us += ev->duration_us;
+    if (x->total_us > t->d->traced.total_us)
+        t->d->traced = *x;
+}
+
 static void take_event(struct trace *t, const struct event *ev)
 {
     if (*ev->state && ev->sequence >= 0 && ev->sequence < 1e15)
@@ -324,6 +390,8 @@ static void take_event(struct trace *t, const struct event *ev)
         return;
     }
     t->kernels++;
+    if (is_nccl(ev->name))
+        take_call(t, ev);
     diag_timeline_add(t->timeline, ev->start_us, ev->duration_us, copy ? COPY : is_nccl(ev->name) ? COMM : COMPUTE);
 }
 

@@ -244,3 +244,19 @@ The kernel's log of a healthy node is read, and has nothing to say of NCCL
   $ echo '[   99.000001] NVRM: Xid (PCI:0000:17:00): 79, GPU has fallen off the bus.' >>dmesg.txt
   $ nccltune diagnose dmesg.txt | head -n 1
   What:  The GPU has fallen off the PCIe bus (Xid 79).
+
+A trace that tells sizes: its heaviest call is held against the machine, and what the measurement excludes is no cause
+
+  $ nccltune probe --machine dgx-h100 --nodes 4 -o four.json
+  $ event='"ph": "X", "cat": "kernel", "pid": 0, "ts"'
+  $ call='"Collective name": "_reduce_scatter_base", "In msg nelems": 975175680, "Out msg nelems": 30474240'
+  $ world='"Group size": 32, "dtype": "BFloat16", "Process Group Description": "default_pg"'
+  $ echo "{\"traceEvents\": [{$event: 0, \"dur\": 9100, \"name\": \"ncclDevKernel_ReduceScatter\", \"args\": {$call, $world}}," >t.json
+  $ echo "{$event: 9100, \"dur\": 9000, \"name\": \"gemm\"}]}" >>t.json
+  $ nccltune diagnose --topology four.json t.json | grep -E 'machine needs|perhaps' | cut -c 1-100
+  *reducescatter of 1.8 GiB among 32 ranks, the shortest of 1, takes 9.1 ms, and such a machi* (glob)
+  *perhaps * (glob)
+  *perhaps * (glob)
+  *perhaps * (glob)
+  $ sed 's/9100, "name/5300, "name/' t.json >sound.json; nccltune diagnose --topology four.json sound.json | grep -E 'machine needs|perhaps'
+  *: nothing is slow (likely) (glob)
