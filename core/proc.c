@@ -205,8 +205,7 @@ char *proc_output(const char *const *argv, const char *const *env, size_t most, 
     proc_stop(&p, 0.1);
     if (ended)
         return text;
-    err_set(e, ERR_FAILED, used > most ? "%s prints more than expected" : "%s does not end", argv[0]);
-    return NULL;
+    return err_null(e, ERR_FAILED, used > most ? "%s prints more than expected" : "%s does not end", argv[0]);
 }
 
 /* ---- writing ---- */

@@ -38,7 +38,8 @@ static int edit_of(const struct lint *l, const struct lint_finding *f, struct ed
     *e = (struct edit){0};
     switch (f->fix) {
     case LINT_FIX_VALUE:
-        *e = (struct edit){s->value_at, s->value_bytes + f->behind, f->replacement};
+        *e = (struct edit){s->value_at, s->value_bytes + f->behind,
+                           s->is_bare ? arena_printf(l->arena, "\"%s\"", f->replacement) : f->replacement};
         break;
     case LINT_FIX_NAME:
         *e = (struct edit){s->name_at, s->name_bytes + f->behind, f->replacement};

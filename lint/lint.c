@@ -48,8 +48,7 @@ static void add_pattern(struct arena *a, struct ignores *g, const char *line, si
         n--;
     }
     p.text = arena_strndup(a, line, n);
-    g->list = arena_grow(a, g->list, g->n, sizeof p);
-    g->list[g->n++] = p;
+    ARENA_ADD(a, g->list, g->n) = p;
 }
 
 static void read_patterns(struct arena *a, struct ignores *g, const char *path)
@@ -233,8 +232,7 @@ void lint_free(struct lint *l)
 static struct lint_text *add_text(struct lint *l, const char *name, const char *data, size_t bytes)
 {
     struct lint_text *t = ARENA_NEW(l->arena, struct lint_text);
-    l->texts = arena_grow(l->arena, l->texts, l->ntexts, sizeof(void *));
-    l->texts[l->ntexts++] = t;
+    ARENA_ADD(l->arena, l->texts, l->ntexts) = t;
     t->name = arena_strdup(l->arena, name);
     t->data = data;
     t->bytes = bytes;

@@ -73,6 +73,7 @@ struct lint_setting {
     const struct lint_branch *branch;
     size_t name_at, name_bytes;   /* where in the document */
     size_t value_at, value_bytes; /* the literal inside its quotes */
+    int is_bare;                  /* without quotes where Kubernetes takes only strings: a correction brings them */
     size_t line_at, line_bytes;   /* the whole line, when nothing else is on it; bytes 0 otherwise */
     const struct env_var *var;    /* NULL not in the catalogue */
 };

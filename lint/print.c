@@ -38,8 +38,7 @@ static void collect_findings(struct page *p)
         p->unread += d.unread;
         if (!f.text)
             continue;
-        p->problems = arena_grow(p->a, p->problems, (size_t)p->nproblems, sizeof f);
-        p->problems[p->nproblems++] = f;
+        ARENA_ADD(p->a, p->problems, p->nproblems) = f;
     }
 }
 

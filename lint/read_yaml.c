@@ -1,6 +1,9 @@
 /* YAML (Kubernetes, Compose, Helm, workflows) through libyaml: environments as maps, as lists of {name, value}, as
  * lists of "NAME=value", and what is a script or a file of its own inside a string. */
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <yaml.h>
 
 #include "lint/lint_internal.h"
@@ -79,14 +82,26 @@ static struct lint_setting *add_setting(struct yaml *y, const struct scalar *nam
     return s;
 }
 
-/* An entry of a container's env in a manifest of Kubernetes. */
-static void check_string(struct yaml *y, const struct lint_setting *s, const struct scalar *value)
+/* A value in a manifest of Kubernetes that has to be a string: what YAML 1.1 reads as a number or a truth value is
+ * refused. */
+static void check_string(struct yaml *y, struct lint_setting *s, const struct scalar *value)
 {
-    int number = *value->text && strspn(value->text, "0123456789") == strlen(value->text);
-    int truth = !strcmp(value->text, "true") || !strcmp(value->text, "false");
-    if (s && value->plain && (number || truth) && memmem(y->v->s, y->v->to, "apiVersion:", 11))
+    static const char *const truths[] = {"true", "false", "on", "off", "yes", "no", NULL};
+    if (!s || !value->plain || !memmem(y->v->s, y->v->to, "apiVersion:", 11))
+        return;
+    s->is_bare = 1;
+    char *end;
+    int refused = (strtod(value->text, &end), end != value->text && !*end) && !isalpha((unsigned char)*value->text);
+    for (const char *const *t = truths; *t; t++)
+        refused |= !strcasecmp(value->text, *t);
+    if (!refused)
+        return;
+    struct lint_finding *f =
         lint_find(y->l, NT_NOT_A_STRING, s, "Kubernetes takes only strings here and refuses the manifest.",
                   "Write the value in quotes.");
+    f->fix = LINT_FIX_VALUE;
+    f->replacement = value->text;
+    f->changes = 1;
 }
 
 /* "NAME=value" in one string. */
@@ -156,8 +171,12 @@ static void on_scalar(struct yaml *y, const yaml_event_t *ev)
     if (v->is_map && !key) /* the key was an alias or a collection */
         return;
     if (key && env_of_interest(key, strlen(key))) {
-        if (!s.null)
-            add_setting(y, &v->key, &s, v->group);
+        if (!s.null) {
+            struct lint_setting *set = add_setting(y, &v->key, &s, v->group);
+            const char *of = y->depth > 1 ? y->levels[y->depth - 2].key.text : NULL;
+            if (of && (!strcmp(of, "data") || !strcmp(of, "stringData"))) /* ConfigMap, Secret */
+                check_string(y, set, &s);
+        }
     } else if (key && !strcmp(key, "name")) {
         v->name = s;
     } else {

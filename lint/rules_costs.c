@@ -199,7 +199,7 @@ static int list_job(const struct lint *l, const struct lint_setting *s, struct b
     int n = 0;
     *which = 0;
     *hash = hash_add(s->hash, hash_text(s->value));
-    for (size_t i = 0; i < s->text->count && s->text->count <= MOST_OF_JOB; i++) {
+    for (size_t i = 0; s->text && i < s->text->count && s->text->count <= MOST_OF_JOB; i++) {
         const struct lint_setting *o = l->settings[s->text->first + i];
         if (o != s && (!o->value || !o->var || !lint_reaches(o) || o->how == LINT_UNSET || o->hash == s->hash ||
                        o->group != s->group || o->branch != s->branch || o->body != s->body || lint_set_again(l, o) ||

@@ -242,11 +242,15 @@ static int check_entries(struct lint *l, const struct lint_setting *s, const str
                                             : "Begin the list with '=' for exact names."),
                        s, d);
     }
-    if (absent.n)
-        lint_find(l, all->hca ? NT_NO_SUCH_HCA : NT_NO_SUCH_INTERFACE, s,
-                  arena_printf(l->arena, "On %s no %s matches %s%s.", all->class_name, what, absent.text,
-                               left || all->hca ? "" : ", and the list leaves no running one: NCCL's start fails"),
-                  "Name devices that all nodes have.");
+    if (absent.n) {
+        struct lint_finding *f =
+            lint_find(l, all->hca ? NT_NO_SUCH_HCA : NT_NO_SUCH_INTERFACE, s,
+                      arena_printf(l->arena, "On %s no %s matches %s%s.", all->class_name, what, absent.text,
+                                   left || all->hca ? "" : ", and the list leaves no running one: NCCL's start fails"),
+                      "Name devices that all nodes have.");
+        if (!all->hca && left)
+            f->severity = FINDING_WARNING; /* the others are taken */
+    }
     if (down.n)
         lint_find(l, all->hca ? NT_HCA_DOWN : NT_INTERFACE_DOWN, s,
                   arena_printf(l->arena, "On %s %s %s down, and NCCL skips %s.", all->class_name, down.text,

@@ -274,8 +274,7 @@ static struct lint_launch *new_launch(struct shell *sh, enum lint_launcher launc
 {
     struct lint_text *t = sh->v->t;
     struct lint_launch *c = ARENA_NEW(sh->l->arena, struct lint_launch);
-    t->launches = arena_grow(sh->l->arena, t->launches, t->nlaunches, sizeof(void *));
-    t->launches[t->nlaunches++] = c;
+    ARENA_ADD(sh->l->arena, t->launches, t->nlaunches) = c;
     *c = (struct lint_launch){
         .launcher = launcher, .at = lint_at(sh->v, sh->words[i].at), .group = group, .branch = sh->l->branch};
     return c;
@@ -288,8 +287,7 @@ static void pass_name(struct shell *sh, struct lint_launch *c, size_t at, size_t
     c->lists = 1;
     if (n == 0)
         return;
-    c->names = arena_grow(sh->l->arena, c->names, c->nnames, sizeof(char *));
-    c->names[c->nnames++] = arena_strndup(sh->l->arena, sh->s + at, n);
+    ARENA_ADD(sh->l->arena, c->names, c->nnames) = arena_strndup(sh->l->arena, sh->s + at, n);
 }
 
 static void pass_list(struct shell *sh, struct lint_launch *c, size_t at, size_t end, char mark)

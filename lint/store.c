@@ -447,8 +447,7 @@ struct lint_finding *lint_find(struct lint *l, enum lint_rule rule, const struct
                                const char *advice)
 {
     struct lint_finding *f = ARENA_NEW(l->arena, struct lint_finding);
-    l->findings = arena_grow(l->arena, l->findings, l->nfindings, sizeof(void *));
-    l->findings[l->nfindings++] = f;
+    ARENA_ADD(l->arena, l->findings, l->nfindings) = f;
     f->kind = &kinds[rule];
     f->severity = f->kind->severity;
     f->at = at;

@@ -65,10 +65,8 @@ struct hook_report *hook_boxed(hook_function *hook, const struct hook_options *o
 {
     int ends[2];
     struct hook_report *r = mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (r == MAP_FAILED) {
-        err_set(e, ERR_FAILED, "no memory");
-        return NULL;
-    }
+    if (r == MAP_FAILED)
+        return err_null(e, ERR_FAILED, "no memory");
     if (pipe2(ends, O_CLOEXEC)) {
         err_set(e, ERR_FAILED, "no pipe");
         return r;

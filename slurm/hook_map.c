@@ -159,10 +159,8 @@ struct hook_map *hook_map_read(const struct hook_conf *c, const char *hash, stru
 {
     char path[HOOK_PATH + 16];
     struct hook_map *m = calloc(1, sizeof *m);
-    if (!m) {
-        err_set(e, ERR_FAILED, "no memory");
-        return NULL;
-    }
+    if (!m)
+        return err_null(e, ERR_FAILED, "no memory");
     m->owner = c->owner;
     snprintf(m->dir, sizeof m->dir, "%s/" HOOK_COPIES "/%s", c->store, hash);
     snprintf(path, sizeof path, "%s/hook.map", m->dir);

@@ -44,7 +44,8 @@ static int is_before(const struct diagnosis *d, const struct seen *s)
 
 static int has_worked(const struct diagnosis *d)
 {
-    int worked = d->tests.rows > 0;
+    const struct diag_nccl *n = &d->nccl;
+    int worked = d->tests.rows > 0 || n->p2p + n->shm + n->ib + n->socket > 0; /* or connections were made */
     for (int f = 0; f < DIAG_FORMATS; f++)
         worked |= d->series[f].logged > 1;
     return worked;

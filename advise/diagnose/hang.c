@@ -17,8 +17,7 @@ void diag_recorder_add(struct diagnosis *d, const struct diag_dump *dump)
     struct diag_recorder *f = &d->recorder;
     if (f->n == MOST_DUMPS)
         return;
-    f->dumps = arena_grow(d->arena, f->dumps, (size_t)f->n, sizeof *f->dumps);
-    f->dumps[f->n++] = *dump;
+    ARENA_ADD(d->arena, f->dumps, f->n) = *dump;
 }
 
 /* Of a process group: how far its ranks came. */

@@ -118,8 +118,7 @@ static int read_dir(struct drift_fleet *f, const char *dir, struct arena *a, str
             continue;
         if (f->njobs == MOST_JOBS)
             rc = err_set(e, ERR_FAILED, "%s: captures of more than %d jobs; move earlier ones away", dir, MOST_JOBS);
-        f->jobs = arena_grow(a, f->jobs, f->njobs, sizeof *f->jobs);
-        f->jobs[f->njobs++] = job;
+        ARENA_ADD(a, f->jobs, f->njobs) = job;
         rc = rc ? rc : end_job(f, job, e);
     }
     return rc;
@@ -154,8 +153,7 @@ static void add_host(struct drift_cause *c, const char *host, struct arena *a)
     for (size_t i = 0; i < c->nhosts; i++)
         if (!strcmp(c->hosts[i], host))
             return;
-    c->hosts = arena_grow(a, c->hosts, c->nhosts, sizeof *c->hosts);
-    c->hosts[c->nhosts++] = host;
+    ARENA_ADD(a, c->hosts, c->nhosts) = host;
 }
 
 static void count_late(struct drift_cause *c, const struct observe_late *late)
@@ -242,8 +240,7 @@ static void gather_calls(struct drift_fleet *f, struct arena *a)
         for (size_t k = 0; k < f->jobs[i]->ndrifts; k++) {
             if (is_past(f, i, &f->jobs[i]->drifts[k].now.call))
                 continue;
-            f->calls = arena_grow(a, f->calls, f->ncalls, sizeof *f->calls);
-            f->calls[f->ncalls++] = f->jobs[i]->drifts[k];
+            ARENA_ADD(a, f->calls, f->ncalls) = f->jobs[i]->drifts[k];
         }
     if (f->ncalls)
         qsort(f->calls, f->ncalls, sizeof *f->calls, by_lost_time);
@@ -257,10 +254,8 @@ struct drift_fleet *drift_read(const char *const *dirs, size_t ndirs, struct are
             drift_free(f);
             return NULL;
         }
-    if (!f->njobs) {
-        err_set(e, ERR_FAILED, "%s has no capture: no JOB.rank.N.json of NCCLTUNE_CAPTURE=DIR", dirs[0]);
-        return NULL;
-    }
+    if (!f->njobs)
+        return err_null(e, ERR_FAILED, "%s has no capture: no JOB.rank.N.json of NCCLTUNE_CAPTURE=DIR", dirs[0]);
     qsort(f->jobs, f->njobs, sizeof *f->jobs, by_time);
     struct observe_earlier *before = arena_alloc(a, f->njobs * sizeof *before);
     for (size_t i = 0; i < f->njobs; i++) {

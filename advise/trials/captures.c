@@ -112,9 +112,8 @@ struct trials_call *trials_compare_calls(const struct trials_placed *placed, siz
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < placed[i].job->captured->npoints; k++) {
             const struct observe_call *c = &placed[i].job->captured->points[k].call;
-            all = arena_grow(a, all, n, sizeof *all);
-            all[n++] = (struct timed_call){name_call(c, a), i, c->median_us, c->median_us * (double)c->count,
-                                           placed[i].is_tried};
+            ARENA_ADD(a, all, n) = (struct timed_call){name_call(c, a), i, c->median_us,
+                                                       c->median_us * (double)c->count, placed[i].is_tried};
         }
     if (n)
         qsort(all, n, sizeof *all, by_name);

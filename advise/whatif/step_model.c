@@ -21,8 +21,7 @@ static void add_assumptions(struct step_model *m, const struct model *model)
             known |= !strcmp(m->assumptions[k], list[i]);
         if (known)
             continue;
-        m->assumptions = arena_grow(m->arena, (void *)m->assumptions, (size_t)m->nassumptions, sizeof *m->assumptions);
-        m->assumptions[m->nassumptions++] = arena_strdup(m->arena, list[i]);
+        ARENA_ADD(m->arena, m->assumptions, m->nassumptions) = arena_strdup(m->arena, list[i]);
     }
 }
 
@@ -43,8 +42,7 @@ static const struct step_prepared *prepare(struct step_model *m, int nodes, int 
         add_assumptions(m, p->model);
     else
         p->why = arena_strdup(m->arena, e.text);
-    m->shapes = arena_grow(m->arena, (void *)m->shapes, (size_t)m->nshapes, sizeof(struct step_prepared *));
-    m->shapes[m->nshapes++] = p;
+    ARENA_ADD(m->arena, m->shapes, m->nshapes) = p;
     return p;
 }
 

@@ -38,10 +38,8 @@ struct whatif *whatif_new(const char *machine, int coll, const struct model_setu
 {
     struct model_setup s = *base;
     s.nccl.class_index = topo_gpu_class(s.nccl.topology);
-    if (s.nccl.class_index < 0) {
-        err_set(e, ERR_FAILED, "%s: no node has a GPU: nothing to predict", machine);
-        return NULL;
-    }
+    if (s.nccl.class_index < 0)
+        return err_null(e, ERR_FAILED, "%s: no node has a GPU: nothing to predict", machine);
     if (!s.nccl.nodes)
         s.nccl.nodes = topo_class_hosts(s.nccl.topology, s.nccl.class_index);
     struct arena *a = arena_new();
@@ -74,9 +72,8 @@ static const struct topo_port *find_port(const struct whatif *w, const char *wor
     for (int i = 0; i < c->nports; i++)
         if (names_port(word, n, &c->ports[i]))
             return &c->ports[i];
-    err_set(e, ERR_USAGE, "%s has no RDMA port '%.*s'%s%s", w->machine, (int)(n < 64 ? n : 64), word,
-            c->nports ? "; its first one is " : "", c->nports ? c->ports[0].hca : "");
-    return NULL;
+    return err_null(e, ERR_USAGE, "%s has no RDMA port '%.*s'%s%s", w->machine, (int)(n < 64 ? n : 64), word,
+                    c->nports ? "; its first one is " : "", c->nports ? c->ports[0].hca : "");
 }
 
 int whatif_add_hcas(struct whatif *w, const char *list, struct err *e)
@@ -88,8 +85,7 @@ int whatif_add_hcas(struct whatif *w, const char *list, struct err *e)
         const struct topo_port *port = find_port(w, p, length, e);
         if (!port)
             return ERR_USAGE;
-        names = arena_grow(w->arena, (void *)names, (size_t)n, sizeof *names);
-        names[n++] = topo_port_name(w->arena, port);
+        ARENA_ADD(w->arena, names, n) = topo_port_name(w->arena, port);
         p += length;
         if (!*p)
             break;
@@ -146,9 +142,8 @@ static const struct topo_port *find_rail(const struct whatif *w, const char *hca
     env_parse_devices(list ? list : "", &compute);
     if (!port || !list || env_devices_select(&compute, port->hca, port->port))
         return port;
-    err_set(e, ERR_USAGE, "%s is no rail (%s, by 'nccltune probe --why %s'); those of %s are %s", hca,
-            role_name(verdicts[port - c->ports].role), port->hca, w->machine, list);
-    return NULL;
+    return err_null(e, ERR_USAGE, "%s is no rail (%s, by 'nccltune probe --why %s'); those of %s are %s", hca,
+                    role_name(verdicts[port - c->ports].role), port->hca, w->machine, list);
 }
 
 int whatif_add_dead(struct whatif *w, const char *hca, struct err *e)
@@ -374,9 +369,8 @@ int whatif_add_settings(struct whatif *w, const char *text, struct err *e)
         size_t length = strcspn(p, BLANKS), name = strcspn(p, "=" BLANKS);
         if (!name || p[name] != '=')
             return err_set(e, ERR_USAGE, "'%.*s' is no NAME=VALUE", (int)(length < 64 ? length : 64), p);
-        settings = arena_grow(w->arena, settings, (size_t)n, sizeof *settings);
-        settings[n++] = (struct bench_setting){arena_strndup(w->arena, p, name),
-                                               arena_strndup(w->arena, p + name + 1, length - name - 1)};
+        ARENA_ADD(w->arena, settings, n) = (struct bench_setting){
+            arena_strndup(w->arena, p, name), arena_strndup(w->arena, p + name + 1, length - name - 1)};
         p += length;
     }
     return whatif_add_job(w, arena_printf(w->arena, "variables %d", before), settings, n, NULL);
@@ -424,10 +418,8 @@ int whatif_predict(struct whatif *w, struct err *e)
 {
     w->nsizes = 0;
     for (uint64_t bytes = w->bytes ? w->bytes : SMALLEST; bytes;
-         bytes = w->bytes || bytes >= LARGEST ? 0 : bytes * STEP) {
-        w->sizes = arena_grow(w->arena, w->sizes, (size_t)w->nsizes, sizeof *w->sizes);
-        w->sizes[w->nsizes++] = bytes;
-    }
+         bytes = w->bytes || bytes >= LARGEST ? 0 : bytes * STEP)
+        ARENA_ADD(w->arena, w->sizes, w->nsizes) = bytes;
     for (int i = 0; i < w->ncases; i++)
         predict_case(w, &w->cases[i]);
     return w->cases[0].problem ? err_set(e, ERR_FAILED, "%s", w->cases[0].problem) : 0;

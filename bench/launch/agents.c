@@ -332,8 +332,7 @@ static struct agents_answer *collect_answers(struct agents *s, int rank, double 
         give_up_answer(&r, i, "no answer in time");
     if (event != AGENTS_STOPPED)
         return r.all;
-    err_set(e, ERR_FAILED, "interrupted");
-    return NULL;
+    return err_null(e, ERR_FAILED, "interrupted");
 }
 
 struct agents_answer *agents_run(struct agents *s, const char *const *argv, double deadline_s,

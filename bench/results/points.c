@@ -298,10 +298,8 @@ static double find_alike(const struct bench_points *points, struct arena *work)
     int n = 0;
     for (int i = 0; i < points->count; i++)
         for (int k = 0; k < points->items[i].ncandidates; k++)
-            if (points->items[i].candidates[k].starts.n) {
-                calls = arena_grow(work, calls, (size_t)n, sizeof *calls);
-                calls[n++] = points->items[i].candidates[k].starts;
-            }
+            if (points->items[i].candidates[k].starts.n)
+                ARENA_ADD(work, calls, n) = points->items[i].candidates[k].starts;
     return bench_starts_alike(calls, n);
 }
 

@@ -245,8 +245,7 @@ struct bench_noise bench_noise_of(const struct bench_points *p)
             const struct bench_interval *g = &p->items[i].candidates[k].proof;
             if (g->n < BENCH_FEWEST || g->predicted)
                 continue;
-            spreads = arena_grow(a, spreads, (size_t)x.calls, sizeof *spreads);
-            spreads[x.calls++] = g->error * sqrt(g->n);
+            ARENA_ADD(a, spreads, x.calls) = g->error * sqrt(g->n);
         }
         contested += x.calls > before;
     }

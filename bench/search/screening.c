@@ -30,8 +30,7 @@
 
 static void add_launch(struct screening *f, struct arena *a, const struct bench_knobs *launch)
 {
-    f->items = arena_grow(a, f->items, (size_t)f->count, sizeof *f->items);
-    f->items[f->count++] = (struct screening_launch){.launch = launch, .score = INFINITY};
+    ARENA_ADD(a, f->items, f->count) = (struct screening_launch){.launch = launch, .score = INFINITY};
 }
 
 void screening_begin(const struct bench_study *s, struct screening *f)

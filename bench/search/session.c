@@ -348,8 +348,7 @@ static void note_cold(struct session *v, struct rounds *r)
         r->candidates[i].cold = !known;
         if (known)
             continue;
-        v->warm = arena_grow(v->arena, v->warm, (size_t)v->nwarm, sizeof *v->warm);
-        v->warm[v->nwarm++] = label;
+        ARENA_ADD(v->arena, v->warm, v->nwarm) = label;
     }
 }
 

@@ -66,8 +66,7 @@ uint64_t *workload_profile_sizes(const struct workload *w, unsigned collectives,
     for (const struct workload_call *c; (c = next_call(w, &at));) {
         if (!is_measured(c) || !(collectives & 1u << c->kind))
             continue;
-        all = arena_grow(a, all, (size_t)n, sizeof *all);
-        all[n++] = c->bytes < min_bytes ? min_bytes : c->bytes > max_bytes ? max_bytes : c->bytes;
+        ARENA_ADD(a, all, n) = c->bytes < min_bytes ? min_bytes : c->bytes > max_bytes ? max_bytes : c->bytes;
     }
     *count = 0;
     if (!n)

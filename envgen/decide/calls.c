@@ -54,8 +54,7 @@ static void list_banned(struct sides *all, struct arena *a)
                 const struct bench_candidate *x = &side->slice.points[i].candidates[c];
                 if (x->status < BENCH_WRONG || !strcmp(x->call.label, BENCH_DEFAULT))
                     continue;
-                all->banned = arena_grow(a, (void *)all->banned, (size_t)all->nbanned, sizeof *all->banned);
-                all->banned[all->nbanned++] = x->call.label;
+                ARENA_ADD(a, all->banned, all->nbanned) = x->call.label;
             }
     if (all->nbanned)
         qsort((void *)all->banned, (size_t)all->nbanned, sizeof *all->banned, arena_compare_texts);
@@ -462,8 +461,7 @@ static void finish_range(struct env_decisions *d, struct env_range *r)
 
 static void add_range(struct env_decisions *d, struct env_coll *c, const struct env_range *r)
 {
-    c->ranges = arena_grow(d->arena, c->ranges, (size_t)c->nranges, sizeof *c->ranges);
-    c->ranges[c->nranges++] = *r;
+    ARENA_ADD(d->arena, c->ranges, c->nranges) = *r;
 }
 
 /* What is left to NCCL between measured sizes, or beyond them. */

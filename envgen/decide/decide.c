@@ -53,8 +53,7 @@ static void sum_up(struct env_decisions *d, struct env_shape *s)
                 struct bench_interval g = s->colls[c].ranges[r].points[p].total_gain;
                 if (g.n <= 0)
                     continue;
-                gains = arena_grow(d->arena, gains, (size_t)n, sizeof *gains);
-                gains[n++] = g;
+                ARENA_ADD(d->arena, gains, n) = g;
             }
     s->total_gain = env_mean_gain(gains, NULL, n);
 }

@@ -13,8 +13,8 @@ static void add_launch(struct env_decisions *d, struct env_shape *shape, const s
 {
     if (env_find_launch(shape, knobs->label) >= 0)
         return;
-    shape->launches = arena_grow(d->arena, shape->launches, (size_t)shape->nlaunches, sizeof *shape->launches);
-    shape->launches[shape->nlaunches++] = (struct env_launch){.knobs = decide_knobs(d->arena, knobs), .why = ""};
+    ARENA_ADD(d->arena, shape->launches, shape->nlaunches) =
+        (struct env_launch){.knobs = decide_knobs(d->arena, knobs), .why = ""};
 }
 
 static void collect_launches(struct env_decisions *d, struct env_shape *shape, struct decide_slice s)
@@ -125,7 +125,7 @@ static const struct bench_point *lost_point(const struct env_decisions *d, const
     for (int i = 0; i < s.count; i++)
         if ((!s.weights || s.weights[i] > 0) &&
             bench_point_loses(&s.points[i], launch, s.count, d->margin, d->confidence, loss))
-            return &s.points[i];
+            return s.points + i;
     return NULL;
 }
 

@@ -97,8 +97,7 @@ static void add_rule(struct arena *a, struct env_rule_set *set, struct env_rule 
 {
     if (set->nrules && same_rule(&set->rules[set->nrules - 1], &rule))
         return;
-    set->rules = arena_grow(a, set->rules, (size_t)set->nrules, sizeof *set->rules);
-    set->rules[set->nrules++] = rule;
+    ARENA_ADD(a, set->rules, set->nrules) = rule;
 }
 
 static const struct env_rule *rule_at(const struct env_rule_set *set, uint64_t bytes)
@@ -143,8 +142,7 @@ static void add_set(struct arena *a, struct env_rule_coll *out, const struct env
             out->sets[i] = intersect(a, &out->sets[i], &set);
             return;
         }
-    out->sets = arena_grow(a, out->sets, (size_t)out->nsets, sizeof *out->sets);
-    out->sets[out->nsets++] = set;
+    ARENA_ADD(a, out->sets, out->nsets) = set;
 }
 
 static int by_ranks(const void *a, const void *b)

@@ -64,8 +64,7 @@ static struct env_table_rule *add_rule(struct builder *b, struct env_table_rules
 {
     struct env_table_rule *copy = ARENA_NEW(b->arena, struct env_table_rule);
     *copy = rule;
-    s->items = arena_grow(b->arena, s->items, (size_t)s->count, sizeof(struct env_table_rule *));
-    s->items[s->count++] = copy;
+    ARENA_ADD(b->arena, s->items, s->count) = copy;
     return copy;
 }
 
@@ -148,10 +147,8 @@ static int is_free(const struct env_decisions *d, int per_node, int low, int hig
 
 static void emit(struct builder *b, const struct env_table_rules *s)
 {
-    for (int i = 0; i < s->count; i++) {
-        b->out->items = arena_grow(b->arena, b->out->items, (size_t)b->out->count, sizeof *b->out->items);
-        b->out->items[b->out->count++] = s->items[i];
-    }
+    for (int i = 0; i < s->count; i++)
+        ARENA_ADD(b->arena, b->out->items, b->out->count) = s->items[i];
 }
 
 /* ---- a series ---- */

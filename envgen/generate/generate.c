@@ -354,8 +354,7 @@ static void make_manifest(struct job *j)
         const char *library = j->made.profile.decisions->shapes[i].library;
         if (m.nlibraries && !strcmp(m.libraries[m.nlibraries - 1], library))
             continue;
-        m.libraries = arena_grow(j->arena, m.libraries, (size_t)m.nlibraries, sizeof *m.libraries);
-        m.libraries[m.nlibraries++] = library;
+        ARENA_ADD(j->arena, m.libraries, m.nlibraries) = library;
     }
     env_manifest_hash(&m);
     j->made.profile.manifest = m;

@@ -78,16 +78,13 @@ static const char *next_file(const char **at, const char *end, size_t *bytes, st
     *bytes = 0;
     for (size_t i = 0; i < digits && digits < 12; i++)
         *bytes = *bytes * 10 + (size_t)(blank[1 + i] - '0');
-    if (!digits || digits >= 12 || strspn(blank + 1, "0123456789") != digits || *bytes > (size_t)(end - newline - 1)) {
-        err_set(e, ERR_FAILED, "not a complete bundle");
-        return NULL;
-    }
+    if (!digits || digits >= 12 || strspn(blank + 1, "0123456789") != digits || *bytes > (size_t)(end - newline - 1))
+        return err_null(e, ERR_FAILED, "not a complete bundle");
     const char *name = arena_strndup(a, *at, (size_t)(blank - *at));
     *at = newline + 1 + *bytes;
     if (env_manifest_name_ok(name) || !strcmp(name, ENV_MANIFEST))
         return name;
-    err_set(e, ERR_FAILED, "the bundle has a file '%.60s', which is not a valid name in a profile", name);
-    return NULL;
+    return err_null(e, ERR_FAILED, "the bundle has a file '%.60s', which is not a valid name in a profile", name);
 }
 
 static int unpack_file(const char *dir, const char **at, const char *end, struct arena *a, struct err *e)

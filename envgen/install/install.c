@@ -259,10 +259,8 @@ static const char *leave_out_superseded(const char *text, long long oldest, stru
     struct entry *entries = NULL;
     size_t n = 0;
     install_schedule_last(text, last, before);
-    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        entries = arena_grow(a, entries, n, sizeof *entries);
-        entries[n++] = read_entry(line, a);
-    }
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        ARENA_ADD(a, entries, n) = read_entry(line, a);
     for (const struct entry *entry = entries; entry < entries + n; entry++) {
         size_t length = strcspn(entry->line, "\n");
         const char *hash = hash_for_all(entry->line, length);

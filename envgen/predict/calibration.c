@@ -66,8 +66,7 @@ static int shape_for(struct fit *f, const struct model_setup *s, const struct mo
     own.nccl.ranks_per_node = o->ranks / o->nodes;
     own.others = o->others;
     own.factors = &(struct model_factors){.time = {1, 1, 1, 1, 1}};
-    f->shapes = arena_grow(a, f->shapes, (size_t)f->nshapes, sizeof *f->shapes);
-    f->shapes[f->nshapes++] = (struct shape){o->nodes, o->ranks, o->others, model_new(&own, a, NULL)};
+    ARENA_ADD(a, f->shapes, f->nshapes) = (struct shape){o->nodes, o->ranks, o->others, model_new(&own, a, NULL)};
     return f->shapes[f->nshapes - 1].model ? f->nshapes - 1 : -1;
 }
 

@@ -61,8 +61,7 @@ static struct model *prepare(struct context *c, int nodes, int per_node, int oth
     s->nccl.ranks_per_node = per_node;
     s->others = others;
     struct model *m = model_apply(launch, &s->nccl, c->arena) ? NULL : model_new(s, c->arena, e);
-    c->prepared = arena_grow(c->arena, c->prepared, (size_t)c->nprepared, sizeof *c->prepared);
-    c->prepared[c->nprepared++] = (struct prepared){nodes, per_node, others, launch->label, m};
+    ARENA_ADD(c->arena, c->prepared, c->nprepared) = (struct prepared){nodes, per_node, others, launch->label, m};
     return m;
 }
 

@@ -50,8 +50,7 @@ struct env_setting *env_find_setting(const struct env_decisions *d, const char *
 
 void env_add_setting(struct env_decisions *d, struct env_setting s)
 {
-    d->settings = arena_grow(d->arena, d->settings, (size_t)d->nsettings, sizeof *d->settings);
-    d->settings[d->nsettings++] = s;
+    ARENA_ADD(d->arena, d->settings, d->nsettings) = s;
 }
 
 int env_find_option(const struct env_point *p, const char *label)

@@ -111,8 +111,7 @@ static int read_all(const cJSON *doc, const char *path, struct arena *a, struct 
     };
     cJSON_ArrayForEach(item, libraries)
     {
-        m->libraries = arena_grow(a, m->libraries, (size_t)m->nlibraries, sizeof *m->libraries);
-        m->libraries[m->nlibraries++] = arena_strdup(a, json_str(item, "name", ""));
+        ARENA_ADD(a, m->libraries, m->nlibraries) = arena_strdup(a, json_str(item, "name", ""));
     }
     if (!json_bool(doc, "complete", 0))
         return err_at(e, path, 0, 0, "expected \"complete\": true");

@@ -142,20 +142,19 @@ static void refute_point(struct refuting *r, const struct env_shape *s, int coll
     for (int i = 0; i < p->noptions; i++) {
         if (i == p->fallback || !bench_gain_clears(p->options[i].gain, r->decisions->margin))
             continue;
-        r->d->lines = arena_grow(r->a, r->d->lines, (size_t)r->d->nlines, sizeof *r->d->lines);
-        r->d->lines[r->d->nlines++] = (struct bench_result){.engine = s->engine,
-                                                            .library = s->library,
-                                                            .coll = coll,
-                                                            .bytes = p->bytes,
-                                                            .nodes = s->nodes,
-                                                            .ranks = s->ranks,
-                                                            .others = s->others,
-                                                            .buffers = s->buffers,
-                                                            .launch = s->launches[s->chosen].knobs,
-                                                            .call = p->options[i].call,
-                                                            .round = 1,
-                                                            .status = BENCH_DROPPED,
-                                                            .detail = r->why};
+        ARENA_ADD(r->a, r->d->lines, r->d->nlines) = (struct bench_result){.engine = s->engine,
+                                                                           .library = s->library,
+                                                                           .coll = coll,
+                                                                           .bytes = p->bytes,
+                                                                           .nodes = s->nodes,
+                                                                           .ranks = s->ranks,
+                                                                           .others = s->others,
+                                                                           .buffers = s->buffers,
+                                                                           .launch = s->launches[s->chosen].knobs,
+                                                                           .call = p->options[i].call,
+                                                                           .round = 1,
+                                                                           .status = BENCH_DROPPED,
+                                                                           .detail = r->why};
     }
 }
 
@@ -175,8 +174,8 @@ static void refute_range(struct refuting *r, const struct env_shape *s, int coll
     }
     if (!first)
         return;
-    r->d->lost = arena_grow(r->a, r->d->lost, (size_t)r->d->nlost, sizeof *r->d->lost);
-    r->d->lost[r->d->nlost++] = env_gain_sentence(r->a, s, coll, first, last, r->gain, range->call.label);
+    ARENA_ADD(r->a, r->d->lost, r->d->nlost) =
+        env_gain_sentence(r->a, s, coll, first, last, r->gain, range->call.label);
 }
 
 static void refute_rule(struct refuting *r, enum bench_evidence on)

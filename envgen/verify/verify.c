@@ -105,8 +105,7 @@ static void add_rule(struct verify *v, struct verify_rule r)
     char text[3 * UNIT_TEXT];
     r.what = arena_printf(v->arena, "%s, %s%s: %s", r.coll, unit_range(text, r.min_bytes, r.max_bytes),
                           r.ranks ? arena_printf(v->arena, ", %d ranks", r.ranks) : "", r.call);
-    v->rules = arena_grow(v->arena, v->rules, (size_t)v->nrules, sizeof *v->rules);
-    v->rules[v->nrules++] = r;
+    ARENA_ADD(v->arena, v->rules, v->nrules) = r;
 }
 
 static void add_tuner_rule(struct verify *v, const struct tuner_rule *r)

@@ -194,12 +194,11 @@ struct nccl_net *nccl_model_nets(const struct nccl_setup *s, int version, struct
     }
     for (int i = 0; i < c->nobjects && !f.n && !c->nports && !s->sockets; i++)
         nameless += topo_is_infiniband(&c->objects[i]);
-    if (nameless) {
-        err_set(e, ERR_FAILED,
-                "the file names no RDMA port of its %d InfiniBand NICs: --link-rate 400 makes each one of 400 Gb/s",
-                nameless);
-        return NULL;
-    }
+    if (nameless)
+        return err_null(
+            e, ERR_FAILED,
+            "the file names no RDMA port of its %d InfiniBand NICs: --link-rate 400 makes each one of 400 Gb/s",
+            nameless);
     if (!f.n) {
         add_net(&f, "eth0", -1, -1, UNKNOWN_Gbps, 0);
         *assumed = "one Ethernet interface of 10 Gb/s: the topology shows no network";

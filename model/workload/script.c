@@ -216,7 +216,7 @@ static void read_sourced(struct workload_script *s, const char *word)
 }
 
 /* What sbatch puts into the environment for its options in remarks: "#SBATCH -N 4", "#SBATCH --gpus-per-node=8". */
-static void read_sbatch(struct workload_script *s, const char *text)
+static void read_sbatch(struct workload_script *s, const char *text, size_t bytes)
 {
     static const struct {
         const char *option, *names[2];
@@ -227,13 +227,15 @@ static void read_sbatch(struct workload_script *s, const char *text)
         {"--gres", {"SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"}},
     };
     long line = 1;
-    for (const char *p = text; *p; p += strcspn(p, "\n"), p += *p == '\n', line++) {
-        const char *o = p + 7 + strspn(strncmp(p, "#SBATCH", 7) ? "" : p + 7, " \t");
-        for (size_t i = 0; i < sizeof options / sizeof *options && !strncmp(p, "#SBATCH", 7); i++) {
+    for (const char *p = arena_strndup(s->arena, text, bytes); *p; p += strcspn(p, "\n"), p += *p == '\n', line++) {
+        if (strncmp(p, "#SBATCH", 7) != 0)
+            continue;
+        const char *o = p + 7 + strspn(p + 7, " \t");
+        for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
             size_t n = strlen(options[i].option);
-            const char *v = o + n + strspn(strncmp(o, options[i].option, n) ? "" : o + n, " \t=");
             if (strncmp(o, options[i].option, n) != 0)
                 continue;
+            const char *v = o + n + strspn(o + n, " \t=");
             v += strncmp(v, "gpu:", 4) ? 0 : 4;
             const char *colon = memchr(v, ':', strcspn(v, " \t\n,")); /* a kind of GPU: h100:8 */
             v = colon ? colon + 1 : v;
@@ -399,7 +401,7 @@ int workload_script_parse(const char *text, size_t bytes, const char *path, stru
     else if (file_ends_with(path, ".yaml") || file_ends_with(path, ".yml") || (i < bytes && text[i] == '{'))
         return read_yaml(out, text, bytes, e);
     else {
-        read_sbatch(out, text);
+        read_sbatch(out, text, bytes);
         read_shell(out, text, bytes);
     }
     return 0;

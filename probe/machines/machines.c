@@ -421,9 +421,8 @@ static const struct machine *find_machine(const char *name, struct err *e)
         if (!strcasecmp(m->name, name))
             return m;
     const char *near = edit_distance_nearest(name, machine_name, NULL);
-    err_set(e, ERR_USAGE, "'%.80s' is not a bundled machine%s%s%s; nccltune probe --list-machines lists them", name,
-            near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
-    return NULL;
+    return err_null(e, ERR_USAGE, "'%.80s' is not a bundled machine%s%s%s; nccltune probe --list-machines lists them",
+                    name, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }
 
 struct topology *machine_topology(const char *name, int nodes, struct err *e)

@@ -316,3 +316,14 @@ Any number but 0 switches RDMA off
   $ nccltune lint --topology h100.json five.sh | sed -n 1,2p
   five.sh:1:8: warning NT310: NCCL_IB_DISABLE=5
       NCCL reads any number but 0 as 1. 12 active RDMA ports go unused: data takes TCP, unless a network plugin brings its own transport. On 2 of these nodes an AllReduce costs up to 144.3x at all sizes (predicted).
+
+--fix=all writes strings where Kubernetes takes nothing else, in env and in a ConfigMap
+
+  $ printf 'apiVersion: v1\nkind: ConfigMap\ndata:\n  NCCL_IB_TIMEOUT: 22\n  NCCL_BUFFSIZE: 8M\n' >map.yaml
+  $ nccltune lint map.yaml | grep -c 'error NT616'
+  1
+  [1]
+  $ nccltune lint --fix=all map.yaml 2>/dev/null | tail -n 2
+    NCCL_IB_TIMEOUT: "22"
+    NCCL_BUFFSIZE: "8388608"
+  [1]

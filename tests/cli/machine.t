@@ -62,7 +62,7 @@ a short form for a terminal: GPUs beside their ports, and the line that one need
     NUMA 0    GPU0 PIX mlx5_0:1   GPU1 PIX mlx5_3:1   GPU2 PIX mlx5_4:1   GPU3 PIX mlx5_5:1
     NUMA 1    GPU4 PIX mlx5_6:1   GPU5 PIX mlx5_9:1   GPU6 PIX mlx5_10:1  GPU7 PIX mlx5_11:1
     not used  mlx5_1:1 storage  mlx5_2:1 storage  mlx5_7:1 storage  mlx5_8:1 storage
-    NCCL_IB_HCA==mlx5_0:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_9:1,mlx5_10:1,mlx5_11:1
+    NCCL_IB_HCA==mlx5_0:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_9:1,mlx5_10:1,mlx5_11:1  (== takes whole names)
 
 nccl-xml is read back as the same machine
 
