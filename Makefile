@@ -312,7 +312,7 @@ clean:
 help:
 	@echo 'all           build the programs into build/ (needs the packages that `make deps` installs); CFLAGS etc. as usual'
 	@echo 'run           install what is missing, build, tune this machine into build/profile; ends with what to do next'
-	@echo 'check         install what is missing, run every test; last line: N passed, N failed'
+	@echo 'check         every test: half an hour; installs 400 packages, Slurm among them, and enables no service'
 	@echo 'check-quick   run the unit and end-to-end tests; installs no daemons, no compilers beyond gcc'
 	@echo 'check-corpus  run only the tests that read recorded files of real machines, in NCCLTUNE_CORPUS (default ../shared/corpus)'
 	@echo 'check-long    proofs that take too long for every change'

@@ -448,7 +448,8 @@ static int tune_profile(struct tune *t, struct err *e)
     }
     int rc = check_directory(t, t->generate.out, e);
     if (!rc && t->resume && !exists(t->generate.out))
-        rc = err_set(e, ERR_FAILED, "%s: there is no such run; without --resume one begins", t->generate.out);
+        log_info(&t->log, "%s: there is no run to go on with: one begins",
+                 t->generate.out); /* a batch job resumes always */
     if (!rc)
         rc = tune_look(t, e);
     if (*t->stop)

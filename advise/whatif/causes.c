@@ -209,8 +209,11 @@ void step_causes_print(const struct step_causes *c, double measured_us, FILE *ou
         fputs("\nFaults that would make it longer, and the communication with each:\n", out);
     for (int i = 0; i < c->n; i++) {
         const struct step_cause *x = &c->list[i];
-        fprintf(out, "  %d. %s: %s, %.1f times%s\n     see: %s\n", i + 1, x->what,
-                unit_band_us(with, x->waits.us, x->waits.low_us, x->waits.high_us), x->waits.us / s->us,
+        char times[32] = ""; /* nothing where hardly anything is waited for without the fault */
+        if (x->waits.us < 1000 * s->us)
+            snprintf(times, sizeof times, ", %.1f times", x->waits.us / s->us);
+        fprintf(out, "  %d. %s: %s%s%s\n     see: %s\n", i + 1, x->what,
+                unit_band_us(with, x->waits.us, x->waits.low_us, x->waits.high_us), times,
                 is_long && step_time_holds(&x->waits, measured_us) ? "; would explain what was measured" : "",
                 x->check);
     }
