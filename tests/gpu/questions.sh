@@ -156,7 +156,7 @@ ask_tune() {
     local question="is the data right, of every candidate?" n bad failed
     needs_two "$question" || return
     step "tune, $budget"
-    timeout 1200 build/nccltune tune -q --engine nccl "${library[@]}" "${share[@]}" --budget "$budget" --collectives allreduce,allgather \
+    timeout 1200 build/nccltune tune -q --verbose --engine nccl "${library[@]}" "${share[@]}" --budget "$budget" --collectives allreduce,allgather \
         --min-bytes "$first" --max-bytes "$last" --step-factor "$factor" -o "$work/profile" >"$work/tune" 2>&1
     echo "exit status $?" >>"$work/tune"
     detail 3 <"$work/tune"
@@ -243,7 +243,8 @@ ask_repeats() {
     needs_two "$question" || return
     line=$(grep -o 'default-repeats: .*' "$work/tune" 2>/dev/null)
     echo "$line" | detail 6
-    off=$(sed -n 's/.*times differ by \([0-9.]*\) %.*/\1/p' <<<"$line")
+    off=$(sed -nE "s/.*times differ by ([0-9.]+) %.*/\1/p; s/.*times differ by a factor of ([0-9.]+) from.*/\1 1/p" <<<"$line" |
+        awk '{ print NF == 2 ? 100 * ($1 - 1) : $1 }')
     runs="no nccl-tests to compare"
     if [ -f "$work/default-2" ]; then
         compare "$work/default-1" "$work/default-2" >"$work/repeats"
