@@ -102,6 +102,7 @@ static void check_nccl_conf(struct doctor *d, const struct doctor_options *o)
     else
         finding_add(&d->found, strcmp(text, without) != 0 ? FINDING_OK : FINDING_NOTE, NULL, "nccl.conf",
                     "%s has %s lines of nccltune", path, strcmp(text, without) != 0 ? "the" : "no");
+    doctor_check_conf(d, path);
 }
 
 /* ---- the hooks --------------------------------------------------------------------------------------------------- */

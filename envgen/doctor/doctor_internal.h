@@ -38,6 +38,10 @@ const char *doctor_measured_over(const struct env_profile *p);
  */
 void doctor_check_answer(struct doctor *d, const char *run, launcher_get *get, const void *arg);
 
+/* Check what NCCL's file at `path` alone brings to jobs: only what is wrong with its plugin, profile, table and hash.
+ */
+void doctor_check_conf(struct doctor *d, const char *path);
+
 /* Nonzero if the table at `path` can be read, and was measured on the NCCL that the loader finds. 1: it asks for the
  * tuner that NCCL would have without ours (tuner_table.next_auto). */
 int doctor_check_table(struct doctor *d, const char *path);

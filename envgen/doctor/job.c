@@ -385,3 +385,25 @@ struct doctor *doctor_job(const struct doctor_job_options *o)
     env_profile_free(j.pinned);
     return d;
 }
+
+void doctor_check_conf(struct doctor *d, const char *path)
+{
+    static const char *const nothing[] = {NULL};
+    const struct doctor_job_options o = {.environment = nothing, .system_conf = path, .system_table = ""};
+    struct job j = {.d = d, .options = &o};
+    int n = d->found.n;
+    read_environment(&j);
+    if (plugin_name(&j))
+        check_plugin(&j);
+    if (given(&j, "NCCLTUNE_PROFILE")) {
+        check_pinned(&j);
+        check_table(&j);
+    }
+    env_profile_free(j.pinned);
+    for (int i = n; i < d->found.n; i++)
+        if (d->found.list[i].severity == FINDING_ERROR) {
+            d->found.list[i].subject = "nccl.conf";
+            d->found.list[n++] = d->found.list[i];
+        }
+    d->found.n = n;
+}

@@ -158,6 +158,13 @@ Where squeue does not answer, --purge refuses and says the ways out
   NCCLTUNE_PROFILE=.../HASH
   NCCLTUNE_HASH=HASH
   # nccltune end
+  $ nccltune doctor --store $PWD/store --nccl-conf $PWD/nccl.conf | grep -c "^error: nccl.conf"
+  0
+  [1]
+  $ sed -i "s/^NCCLTUNE_HASH=.*/NCCLTUNE_HASH=0123456789abcdef0123/" nccl.conf
+  $ nccltune doctor --store $PWD/store --nccl-conf $PWD/nccl.conf | grep "^error: nccl.conf"
+  error: nccl.conf: NCCL will refuse to start: NCCLTUNE_HASH pins table 0123456789ab, * (glob)
+  [1]
   $ nccltune install-profile --uninstall --store $PWD/store --no-hooks --nccl-conf $PWD/nccl.conf >/dev/null
   $ cat nccl.conf
   NCCL_DEBUG=WARN
