@@ -641,7 +641,8 @@ static void put_short_class(FILE *out, const struct topo_class *c, struct arena 
     if (*others)
         fprintf(out, "  not used%s\n", others);
     if (list || if_up)
-        fprintf(out, "  NCCL_IB_HCA=%s%s\n", text_inert(a, list ? list : if_up), list ? "  (== takes whole names)" : "  (if all ports are up)");
+        fprintf(out, "  NCCL_IB_HCA=%s%s\n", text_inert(a, list ? list : if_up),
+                list ? "  (== takes whole names)" : "  (if all ports are up)");
 }
 
 static int write_short(const struct topology *t, FILE *out, struct err *e)
