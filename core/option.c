@@ -116,8 +116,8 @@ static int take_option(const struct rows *r, int c, struct arena *a, struct log 
     for (int i = 0; i < g->typed.count && has_one_value(o); i++)
         if (!strncmp(g->typed.items[i], v.what, strlen(v.what)) && g->typed.items[i][strlen(v.what)] == '=' &&
             strcmp(g->typed.items[i] + strlen(v.what) + 1, optarg) != 0)
-            return err_set(e, ERR_USAGE, "%s is given twice, as %s and as %s: it takes one value", v.what,
-                           g->typed.items[i] + strlen(v.what) + 1, optarg);
+            log_warn(log, "%s is given twice: %s counts, not %s", v.what, optarg,
+                     g->typed.items[i] + strlen(v.what) + 1);
     ARENA_ADD(a, g->typed.items, g->typed.count) = optarg ? arena_printf(a, "%s=%s", v.what, optarg) : v.what;
     return o->take(&v, (char *)g->target + o->member, e);
 }

@@ -163,7 +163,7 @@ cell sendrecv ring simple latency=9 GBps=40
 EOF
 job() {
     NCCL_BUFFSIZE=4194304 NCCL_MAX_CTAS=32 NCCL_DOUBLE_LAW=$work/chunk-law timeout 100 build/nccltune tune --engine nccl \
-        -q --budget 36s --workload "$work/workload.json" -o "$work/job" >/dev/null
+        -q --budget 45s --workload "$work/workload.json" -o "$work/job" >/dev/null
 }
 check "tune takes a workload" job
 sizes() { grep -o '"collective":"[a-z]*","bytes":[0-9]*' "$work/job/results.jsonl" | sort -u | tr -dc 'a-z0-9\n' | tr '\n' ' '; }
