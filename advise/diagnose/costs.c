@@ -193,7 +193,7 @@ static void add_cause(struct judge *j, const struct step_causes *all, const stru
     int is_excluded = measured_us > 0 && (measured_us <= all->sound.high_us || measured_us < c->waits.low_us);
     if (f || is_ruled_out(n, c->id) || is_excluded || (!(measured_us > 0) && j->r->verdict != DIAG_IS_COMMUNICATION))
         return;
-    struct diag_hit h;
+    struct diag_hit h = {0};
     const struct diag_rule rule = {c->id, NULL, DIAG_POSSIBLE, c->check, ""};
     diag_hit(&h, weight_of(j, all, c->waits.us, measured_us), "", "perhaps %s: by the model that %s%s", c->what, cost,
              measured_us > 0 && step_time_holds(&c->waits, measured_us) ? ", which would explain the measurement" : "");
@@ -203,7 +203,7 @@ static void add_cause(struct judge *j, const struct step_causes *all, const stru
 /* What the step's communication, or the trace's heaviest call, should take. */
 static void add_sound(struct judge *j, const struct step_causes *all, double measured_us)
 {
-    struct diag_hit h;
+    struct diag_hit h = {0};
     char takes[3 * UNIT_TEXT], needs[3 * UNIT_TEXT], size[UNIT_TEXT];
     const struct step_time *s = &all->sound;
     const struct diag_traced *t = &j->d->traced;
