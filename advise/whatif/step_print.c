@@ -3,6 +3,7 @@
 #include "advise/whatif/step.h"
 #include "core/units.h"
 #include "core/vars/text.h"
+#include "model/model.h"
 
 #define NUMBER         32
 #define MOST_UNKNOWN   8
@@ -117,10 +118,10 @@ static void print_remarks(const struct step_estimate *s, FILE *out)
     for (int i = 0; i < s->nassumptions && s->from_us[STEP_PREDICTED] > 0; i++)
         fprintf(out, "Assumed: %s\n", env_comment(s->arena, s->assumptions[i]));
     if (s->unvalidated)
-        fprintf(
-            out,
-            "UNVALIDATED: no published result covers all sizes of this: more than 2 nodes, groups side by side, pairs "
-            "of ranks, other GPUs or other NICs.\n");
+        fprintf(out,
+                "UNVALIDATED: no published result covers all sizes of this: more than %d nodes, groups side by side, "
+                "pairs of ranks, other GPUs or other NICs.\n",
+                MODEL_VALIDATED_NODES);
     if (s->predicted_unused)
         fprintf(out, "What was only predicted is not set by the profile unless it was generated with --predicted.\n");
     if (s->from_us[STEP_HOST] > 0)
