@@ -95,7 +95,7 @@ static void read_line(struct diagnosis *d, const char *line)
     d->clock_s = now_s >= 0 ? now_s : d->clock_s;
     diag_find_origin(d, line);
     diag_logger_of(line, &d->writer);
-    line = diag_behind_prefix(line);
+    line = import_behind_prefix(line);
     diag_read_shape(d, line);
     for (int i = 0; i < NREADERS; i++)
         if (readers[i].read(d, line)) {
@@ -124,7 +124,7 @@ static int join_wrapped(struct diag_input *in, char *line, size_t width, char *p
     size_t n = width, len, last = is_wrapped(line, width) ? width : 0;
     while (diag_read_line(in, piece, &len)) {
         const char *step = strstr(piece, "step:");
-        if (last != width || !len || len > width || n + len >= DIAG_LINE || diag_behind_prefix(piece) != piece ||
+        if (last != width || !len || len > width || n + len >= DIAG_LINE || import_behind_prefix(piece) != piece ||
             (step && (step == piece || step[-1] == ' ') && step[5] >= '0' && step[5] <= '9'))
             return 1;
         memcpy(line + n, piece, len + 1);

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "advise/diagnose/diagnose.h"
+#include "bench/import/import.h"
 
 /* ---- input ---- */
 
@@ -37,8 +38,6 @@ const char *diag_number(const char *s, double *value);
 double diag_timestamp(const char *s);
 /* The time that a line of a log begins with, -1: none. */
 double diag_clock(const char *line);
-/* A line behind what Ray, torchrun, mpirun or srun put in front of it. */
-const char *diag_behind_prefix(const char *line);
 
 /* A row of fields, between commas (of which names between quotes may hold some), blanks, or at least two blanks. */
 #define DIAG_FIELDS 128
@@ -368,13 +367,15 @@ struct diag_range {
 #define DIAG_TEST_HOSTS 256
 struct diag_tests {
     long rows, wrong;                 /* sizes; those with wrong values */
-    double busbw_GBps, bytes, ratio;  /* of the best: busbw, size, busbw over algbw */
+    double busbw_GBps, bytes;         /* of the best: busbw, size */
     double time_us;                   /* and its time */
     const char *program, *gpu, *path; /* gpu: as CUDA names it; path: of the table; NULL: not known */
     int ranks, nhosts;
     int is_spark;                              /* a GPU is a GB10 */
     int is_inspector;                          /* records of a job, not a benchmark's */
     int coll;                                  /* of the table; -1: not known */
+    unsigned colls, programs;                  /* which it may be; those that are named, as bits */
+    struct import_clues clues, best;           /* of this run, and of the one with the best row */
     const char *machine;                       /* the bundled one that the nodes most likely are; NULL */
     struct diag_range expected, with_it;       /* of the best row by the model, at 0: not known; and with */
     const struct diag_variable *slow_variable; /* the variable that makes it slowest; NULL: none does */

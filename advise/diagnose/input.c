@@ -261,33 +261,7 @@ int diag_split(struct diag_fields *f, const char *line, enum diag_between by)
     return f->n;
 }
 
-/* ---- prefixes of launchers --------------------------------------------------------------------------------------- */
-
-/* Behind "(NAME pid=7, ip=10.0.0.1) ", as Ray writes it. */
-static const char *behind_ray(const char *s)
-{
-    const char *close = *s == '(' ? strchr(s, ')') : NULL, *pid = close ? strstr(s, " pid=") : NULL;
-    return pid && pid < close && close - s < 120 ? close + 1 + (close[1] == ' ') : s;
-}
-
-/* Behind "[rank3]:", "[default3]:" of torchrun, "[1,3]<stdout>:" of mpirun, "3: " of srun --label. */
-static const char *behind_rank(const char *s)
-{
-    const char *p = s;
-    if (!strncmp(s, "[rank", 5) || !strncmp(s, "[default", 8) || (*s == '[' && s[1] >= '0' && s[1] <= '9')) {
-        p += strcspn(p, "]");
-        if (!strncmp(p, "]<std", 5))
-            p += strcspn(p, ">");
-        return *p && p[1] == ':' && p - s < 40 ? p + 2 + (p[2] == ' ') : s;
-    }
-    p += strspn(p, " 0123456789");
-    return p > s && p[-1] != ' ' && *p == ':' && p[1] == ' ' && p - s < 8 ? p + 2 : s;
-}
-
-const char *diag_behind_prefix(const char *line)
-{
-    return behind_rank(behind_ray(line));
-}
+/* ---- places ------------------------------------------------------------------------------------------------------ */
 
 void diag_place(char place[DIAG_PLACE], const char *file, long line)
 {

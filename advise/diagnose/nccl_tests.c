@@ -34,12 +34,13 @@ static int read_row(struct diagnosis *d, const char *line)
     t->wrong += is_number(&f, at + 3, &wrong) && wrong > 0.1; /* older releases print a small error */
     if (t->wrong == 1 && !*t->wrong_place)
         diag_here(d, t->wrong_place);
+    import_clue_row(&t->clues, at > 3 ? f.at[3] : "", at > 4 ? f.at[4] : "", algbw, busbw);
     if (!t->path || busbw > t->busbw_GBps) { /* 0 for all sizes, where one GPU has nobody to send to */
         t->busbw_GBps = busbw;
         t->bytes = bytes;
         t->time_us = time_us;
         t->path = arena_strdup(d->arena, d->in->path);
-        t->ratio = algbw > 0 ? busbw / algbw : 0;
+        t->best = t->clues;
         diag_here(d, t->place);
     }
     return 1;
@@ -77,24 +78,13 @@ static int read_rank(struct diagnosis *d, const char *line)
     return 1;
 }
 
-static const struct {
-    const char *name;
-    enum coll coll;
-} programs[] = {{"all_reduce_perf", COLL_ALLREDUCE},
-                {"all_gather_perf", COLL_ALLGATHER},
-                {"reduce_scatter_perf", COLL_REDUCESCATTER},
-                {"alltoall_perf", COLL_ALLTOALL},
-                {"broadcast_perf", COLL_BROADCAST},
-                {"reduce_perf", COLL_REDUCE},
-                {"sendrecv_perf", COLL_SENDRECV}};
-
 int diag_read_nccl_tests(struct diagnosis *d, const char *line)
 {
-    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
-        if (strstr(line, programs[i].name)) {
-            d->tests.program = programs[i].name;
-            break;
-        }
+    const int named = import_named(line);
+    if (named >= 0) { /* the next run */
+        d->tests.clues = (struct import_clues){.programs = 1u << named};
+        d->tests.programs |= 1u << named;
+    }
     return read_row(d, line) || read_rank(d, line);
 }
 
@@ -164,28 +154,15 @@ static const char *machine_of(const struct diag_tests *t)
     return NULL;
 }
 
-/* The collective by the program's name, else by the ratio that only AllReduce has. */
-static int coll_of(const struct diag_tests *t)
+/* The collective of the best row, as `nccltune results` finds it. */
+static void find_collective(struct diag_tests *t)
 {
-    for (size_t i = 0; t->program && i < sizeof programs / sizeof *programs; i++)
-        if (!strcmp(t->program, programs[i].name))
-            return (int)programs[i].coll;
-    return !t->program && t->ratio > 1.01 ? COLL_ALLREDUCE : -1;
-}
-
-/* What busbw over algbw tells: 2(n-1)/n of AllReduce, (n-1)/n of AllGather, ReduceScatter and AllToAll, 1 of others. */
-static void say_ratio(const struct diag_tests *t, char *to)
-{
-    double r = t->ratio;
-    if (t->program || r <= 0.4 || r >= 2)
-        return;
-    if (r > 1.01)
-        diag_say(to, "; busbw over algbw is %.2f, as of an AllReduce on %.0f ranks", r, 2 / (2 - r));
-    else if (r < 0.99)
-        diag_say(to, "; busbw over algbw is %.2f, as of AllGather, ReduceScatter or AllToAll on %.0f ranks", r,
-                 1 / (1 - r));
-    else
-        diag_say(to, "; busbw equals algbw, as of an AllReduce on 2 ranks, Broadcast, Reduce or SendRecv");
+    struct import_clues *c = &t->best;
+    c->programs = c->programs ? c->programs : t->programs;
+    t->colls = t->is_inspector || !t->path ? 0 : import_clue_colls(c, t->path, t->ranks);
+    t->coll = t->colls && !(t->colls & (t->colls - 1)) ? import_likeliest(t->colls) : -1;
+    if (t->coll >= 0 && c->programs >> t->coll & 1)
+        t->program = import_program_name(t->coll);
 }
 
 void diag_say_tests(struct diagnosis *d, char to[DIAG_SENTENCE])
@@ -193,7 +170,7 @@ void diag_say_tests(struct diagnosis *d, char to[DIAG_SENTENCE])
     struct diag_tests *t = &d->tests;
     const struct diag_range *x = &t->expected;
     char size[UNIT_TEXT];
-    t->coll = coll_of(t);
+    find_collective(t);
     t->machine = machine_of(t);
     if (!t->is_inspector)
         diag_expect_tests(d);
@@ -201,7 +178,10 @@ void diag_say_tests(struct diagnosis *d, char to[DIAG_SENTENCE])
              unit_bytes(size, t->bytes > 0 && t->bytes < 1e18 ? (uint64_t)t->bytes : 0));
     if (t->ranks)
         diag_say(to, " on %d ranks of %d node%s", t->ranks, t->nhosts, t->nhosts == 1 ? "" : "s");
-    say_ratio(t, to);
+    else if (import_clue_ranks(&t->best))
+        diag_say(to, " on %d ranks (busbw over algbw is %.2f)", import_clue_ranks(&t->best), t->best.ratio);
+    if (!t->program && t->colls)
+        diag_say(to, ", as of %s", import_coll_names(t->colls, d->arena));
     const char *nodes = d->assumed ? t->machine : "these";
     if (diag_is_below(t))
         diag_say(to, ": %.1fx below the %.0f GB/s predicted for %s nodes (%.0f to %.0f)", x->at / t->busbw_GBps, x->at,
@@ -228,7 +208,9 @@ static const char *next_commands(struct diagnosis *d)
     const int is_short = t->time_us < 1e4;
     const char *results = arena_printf(d->arena, "nccltune results %s", file);
     if (!t->ranks)
-        results = arena_printf(d->arena, "%s --nodes N --ranks N", results);
+        results = arena_printf(d->arena, "%s --nodes N%s", results, import_clue_ranks(&t->best) ? "" : " --ranks N");
+    if (t->coll < 0 && t->colls)
+        results = arena_printf(d->arena, "%s --collective %s", results, coll_name(import_likeliest(t->colls)));
     if (!machine || t->coll < 0 || !bytes)
         return results;
     return arena_printf(

@@ -130,6 +130,8 @@ static int read_file(struct import *m, struct file_lines *lines, struct err *e)
     int more, is_document = 0;
     m->path = lines->path;
     m->line = m->left_line = 0;
+    m->programs = 0;
+    m->first = m->results->count;
     import_next_run(m);
     import_begin_run(m); /* whatever the file before has left */
     for (int first = 1; (more = file_lines_next(lines, &line, &n, e)) > 0 && m->results->count <= BENCH_MOST;) {
@@ -151,7 +153,7 @@ static int read_file(struct import *m, struct file_lines *lines, struct err *e)
         return err_set(e, ERR_FAILED, "%s: is empty", m->path);
     if (more < 0 || (is_document && read_document(m, lines, e)))
         return ERR_FAILED;
-    import_tell_collectives(m);
+    import_tell_runs(m);
     return bench_results_check_count(m->results, m->path, e);
 }
 
@@ -165,8 +167,8 @@ static struct bench_results *begin_import(struct import *m, const struct import_
 
 static struct bench_results *finish_import(struct import *m, int rc, const char *first, struct err *e)
 {
-    if (m->left_out > IMPORT_WARNINGS)
-        log_warn(m->log, "%ld more lines left out", m->left_out - IMPORT_WARNINGS);
+    if (m->warnings > IMPORT_WARNINGS)
+        log_warn(m->log, "%ld more lines left out", m->warnings - IMPORT_WARNINGS);
     if (!rc && !m->results->count && !m->journals)
         rc = err_set(e, ERR_FAILED,
                      m->left_out ? "%s: no row could be taken: %ld left out"

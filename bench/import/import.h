@@ -8,6 +8,7 @@
 #pragma once
 
 #include "bench/results/results.h"
+#include "core/coll.h"
 
 /* Facts that files do not have. */
 struct import_given {
@@ -27,3 +28,30 @@ struct bench_results *import_load(const char *const *paths, int npaths, const st
 /* The same of a text in memory; `path` is only named. */
 struct bench_results *import_parse(const char *path, const char *text, size_t bytes, const struct import_given *given,
                                    struct log *log, struct err *e);
+
+/* ---- for readers of logs ---- */
+
+/* A line behind what launchers, kubectl, syslog and clocks put in front of it. */
+const char *import_behind_prefix(const char *line);
+
+/* "all_gather_perf" of a collective. */
+const char *import_program_name(int coll);
+/* The collective whose program a line names; IMPORT_OTHER: a program of another; -1: none. */
+#define IMPORT_OTHER COLL_MEASURED
+int import_named(const char *line);
+
+/* What a run of nccl-tests shows of its collective. */
+struct import_clues {
+    unsigned programs;        /* that its file names, as bits */
+    int redop, root;          /* the columns: 1 has one, -1 has none; 0: no such column */
+    double algbw_GBps, ratio; /* of its fastest row; busbw over algbw: 0 unknown */
+};
+/* One more row; redop and root "": there is no such column. */
+void import_clue_row(struct import_clues *c, const char *redop, const char *root, double algbw_GBps, double busbw_GBps);
+/* The number of ranks that the ratio tells; 0: it does not. */
+int import_clue_ranks(const struct import_clues *c);
+/* The collectives that may be, as bits; `ranks` 0: unknown. The name of the file decides last. */
+unsigned import_clue_colls(const struct import_clues *c, const char *path, int ranks);
+int import_likeliest(unsigned colls); /* of them */
+/* "allgather or alltoall" */
+const char *import_coll_names(unsigned colls, struct arena *a);

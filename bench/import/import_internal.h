@@ -28,9 +28,9 @@ struct import_run {
     struct bench_setting *settings;
     int nsettings;
     int graph, rows;
-    int time[2], wrong[2];                /* columns of nccl-tests' tables, out of place and in place; below 0: none */
-    double ratio;                         /* bus bandwidth over algorithm bandwidth of its last row; 0 unknown */
-    int reduces;                          /* a column names a reduction */
+    int time[2], wrong[2]; /* columns of nccl-tests' tables, out of place and in place; below 0: none */
+    struct import_clues clues;
+    int is_left_out;                      /* and that was told */
     int csv_columns, csv[IMPORT_COLUMNS]; /* how many there are; where each stands, -1 nowhere */
 };
 
@@ -50,7 +50,9 @@ struct import {
     struct arena *arena;
     struct log *log;
     const char *path;
-    long line, left_line, left_out; /* left_line: the last one in this file that was left out */
+    long line, left_line, left_out, warnings; /* left_line: the last one in this file that was left out */
+    unsigned programs;                        /* that this file names */
+    int first;                                /* of its rows among the results */
     struct import_run *runs;
     int nruns, journals; /* a journal may have no row */
 };
@@ -59,13 +61,13 @@ struct import {
 struct import_run *import_run(struct import *m);         /* the one that is being read */
 struct import_run *import_next_run(struct import *m);    /* a new one, unless the present one has no rows */
 struct import_run *import_begin_run(struct import *m);   /* the present one anew, with nothing known of it */
-void import_program(struct import *m, const char *name); /* the collective, from "all_reduce_perf" */
+void import_program(struct import *m, const char *text); /* the collective, where it names "all_reduce_perf" */
 void import_host(struct import *m, const char *host);    /* one more rank, there */
 void import_version(struct import *m, long code);        /* 22807 */
 void import_set(struct import *m, const char *name, size_t length, const char *value, size_t bytes);
 void import_row(struct import *m, const struct import_row *row);
-void import_tell_collectives(struct import *m); /* when a file is read */
-void import_name_candidates(struct import *m);  /* when all runs are known */
+void import_tell_runs(struct import *m);       /* when a file is read */
+void import_name_candidates(struct import *m); /* when all runs are known */
 
 /* lines.c: a line of any of the formats that consist of lines. */
 void import_line(struct import *m, char *line);

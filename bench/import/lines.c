@@ -47,16 +47,6 @@ static int find_word(const struct words *w, const char *name)
     return find_word_from(w, 0, name);
 }
 
-/* Behind what launchers put in front of lines: "[1,0]<stdout>: ", "12: ", "node-1: ". */
-static char *skip_prefix(char *line)
-{
-    char *p = line + strspn(line, " \t");
-    if (*p == '[' && strstr(p, ">:"))
-        return strstr(p, ">:") + 2;
-    size_t n = strcspn(p, " \t");
-    return n > 1 && p[n - 1] == ':' && *p != '#' ? p + n : line;
-}
-
 /* ---- NCCL's log and command lines ---- */
 
 /* NAME=VALUE words of a line that starts a program. */
@@ -74,12 +64,7 @@ static void read_command(struct import *m, char *line)
         }
         p += n;
     }
-    for (char *p = strstr(line, "_perf"); p; p = strstr(p + 1, "_perf")) {
-        char *from = p;
-        while (from > line && !strchr(" \t\"',", from[-1]))
-            from--;
-        import_program(m, from);
-    }
+    import_program(m, line);
 }
 
 /* "NCCL_ALGO set by environment to Ring." */
@@ -126,13 +111,17 @@ static void read_comment(struct import *m, const struct words *w)
         import_host(m, get_word(w, on + 1));
     } else if (find_word(w, "nccl-tests") == 1 || find_word(w, "nThread") == 1 || find_word(w, "Collective") == 1) {
         import_next_run(m)->graph |= parse_whole(get_word(w, find_word(w, "graph:") + 1)) > 0;
-        import_program(m, get_word(w, find_word(w, "starting:") + 1));
         for (int i = 0; i < w->n; i++)
             if (!strncmp(w->item[i], "nccl-library=", 13))
                 import_version(m, (long)parse_whole(w->item[i] + 13));
     } else if (find_word(w, "size") == 1 && find_word(w, "time") > 1) {
         read_header(m, w);
     }
+    for (int i = 1; i < w->n; i++)
+        if (import_named(w->item[i]) >= 0) {
+            import_next_run(m);
+            import_program(m, w->item[i]);
+        }
 }
 
 /* The columns of rows that were pasted without their header: one time or two, each with algbw, busbw and #wrong. */
@@ -147,16 +136,12 @@ static void guess_header(struct import_run *r, const struct words *w)
 
 static void read_table_row(struct import *m, const struct words *w)
 {
-    static const char *const reductions[] = {"sum", "prod", "min", "max", "avg"};
     struct import_run *r = import_run(m);
     double algbw, busbw;
     if (r->time[0] < 0 && r->time[1] < 0)
         guess_header(r, w);
-    if (parse_number(get_word(w, r->time[0] + 1), &algbw) && parse_number(get_word(w, r->time[0] + 2), &busbw) &&
-        algbw > 1) /* GB/s: two digits behind the point tell 1 % */
-        r->ratio = busbw / algbw;
-    for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++)
-        r->reduces |= !strcmp(get_word(w, 3), reductions[i]);
+    if (parse_number(get_word(w, r->time[0] + 1), &algbw) && parse_number(get_word(w, r->time[0] + 2), &busbw))
+        import_clue_row(&r->clues, get_word(w, 3), r->time[0] > 4 ? get_word(w, 4) : "", algbw, busbw);
     for (int side = 0; side < 2; side++) {
         struct import_row row = {.bytes = parse_whole(w->item[0]), .in_place = side};
         double wrong = 0;
@@ -242,7 +227,7 @@ void import_line(struct import *m, char *line)
         read_nccl_log(m, line);
         return;
     }
-    line = skip_prefix(line);
+    line += import_behind_prefix(line) - line;
     if (strchr(line, ',') && read_csv(m, line))
         return;
     if (!strchr(line, '#') && strstr(line, "_perf") && strpbrk(line, "=/ ")) {

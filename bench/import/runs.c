@@ -35,13 +35,14 @@ struct import_run *import_next_run(struct import *m)
     return import_begin_run(m);
 }
 
-void import_program(struct import *m, const char *name)
+void import_program(struct import *m, const char *text)
 {
-    const char *slash = memrchr(name, '/', strcspn(name, " \t\",'")), *word = slash ? slash + 1 : name;
-    const char *perf = strstr(word, "_perf");
-    int coll = perf ? coll_parse(word, (size_t)(perf - word)) : -1;
-    if (coll >= 0)
-        import_run(m)->coll = coll;
+    const int named = import_named(text);
+    if (named < 0)
+        return;
+    import_run(m)->coll = named < COLL_MEASURED ? named : -1;
+    import_run(m)->clues.programs = 1u << named;
+    m->programs |= 1u << named;
 }
 
 void import_host(struct import *m, const char *host)
@@ -88,13 +89,27 @@ void import_set(struct import *m, const char *name, size_t length, const char *v
 
 /* ---- rows ---- */
 
+/* Whether the line is one that has not yet been left out: in place follows out of place. */
+static int leave_line_out(struct import *m)
+{
+    if (m->line && m->line == m->left_line)
+        return 0;
+    m->left_line = m->line;
+    m->left_out++;
+    return 1;
+}
+
 static void leave_row_out(struct import *m, const char *why)
 {
-    if (m->line && m->line == m->left_line) /* in place, after out of place */
-        return;
-    m->left_line = m->line;
-    if (++m->left_out <= IMPORT_WARNINGS)
+    if (leave_line_out(m) && ++m->warnings <= IMPORT_WARNINGS)
         log_warn(m->log, "%s:%ld: %s; row left out", m->path, m->line, why);
+}
+
+/* What is wrong with all of a run is told once. */
+static void leave_run_out(struct import *m, struct import_run *r, const char *why)
+{
+    if (leave_line_out(m) && !r->is_left_out++)
+        log_warn(m->log, "%s:%ld: %s; its rows are left out", m->path, m->line, why);
 }
 
 /* The number given, or else the one that the file has; once where they differ. */
@@ -114,8 +129,6 @@ void import_row(struct import *m, const struct import_row *row)
     r->rows++;
     if (r->coll == COLL_ALLTOALLV)
         return leave_row_out(m, "every benchmark has an uneven AllToAll of its own");
-    if (nodes < 1 || ranks < nodes || ranks > MOST_RANKS)
-        return leave_row_out(m, "unknown number of nodes and ranks (see nccltune results --nodes --ranks)");
     if (!row->bytes || row->bytes > MOST_BYTES || !(row->time_us > 0) || !isfinite(row->time_us))
         return leave_row_out(m, "a size and a time above 0 are expected");
     struct bench_results *all = m->results;
@@ -142,27 +155,58 @@ void import_row(struct import *m, const struct import_row *row)
     bench_results_push(all, &item);
 }
 
-/* ---- collectives that only the bandwidths tell ---- */
+/* ---- what only the rows of a run tell ---- */
 
-void import_tell_collectives(struct import *m)
+/* The collective, where a program is named nowhere near; NULL: it is known now, else why it is not. */
+static const char *tell_collective(struct import *m, struct import_run *r, int ranks)
+{
+    struct import_clues clues = r->clues;
+    clues.programs = clues.programs ? clues.programs : m->programs;
+    const unsigned colls = import_clue_colls(&clues, m->path, ranks),
+                   without_name = import_clue_colls(&clues, "", ranks);
+    if (!colls)
+        return "unknown collective (see nccltune results --collective)";
+    r->coll = import_likeliest(colls);
+    if (colls & (colls - 1)) {
+        const char *why = arena_printf(m->arena, "the collective is %s (nccltune results --collective %s)",
+                                       import_coll_names(colls, m->arena), coll_name(r->coll));
+        r->coll = -1;
+        return why;
+    }
+    if (colls != without_name)
+        log_info(m->log, "%s:%ld: the file's name tells %s from %s", m->path, m->line, coll_name(r->coll),
+                 import_coll_names(without_name & ~colls, m->arena));
+    return NULL;
+}
+
+/* Fills in what an item's run tells; returns why it cannot be taken. */
+static const char *tell_item(struct import *m, struct import_run *r, struct bench_result *item)
+{
+    const int ranks = item->ranks ? 0 : import_clue_ranks(&r->clues);
+    item->ranks = item->ranks ? item->ranks : ranks;
+    if (ranks && !item->nodes)
+        return arena_printf(m->arena,
+                            "unknown number of nodes, for %d ranks by busbw over algbw (see nccltune results "
+                            "--nodes)",
+                            ranks);
+    if (item->nodes < 1 || item->ranks < item->nodes || item->ranks > MOST_RANKS)
+        return "unknown number of nodes and ranks (see nccltune results --nodes --ranks)";
+    const char *why = item->coll < 0 && r->coll < 0 ? tell_collective(m, r, item->ranks) : NULL;
+    item->coll = item->coll < 0 ? r->coll : item->coll;
+    return why;
+}
+
+void import_tell_runs(struct import *m)
 {
     struct bench_results *all = m->results;
-    int kept = 0;
-    for (int i = 0; i < all->count; i++) {
+    int kept = m->first;
+    for (int i = m->first; i < all->count; i++) {
         struct bench_result *item = &all->items[i];
-        struct import_run *r = item->launch.label ? NULL : &m->runs[item->round - 1];
-        /* Bus bandwidth over algorithm bandwidth (nccl-tests, doc/PERFORMANCE.md): 2 (n - 1) / n is an AllReduce's,
-         * (n - 1) / n with a reduction a ReduceScatter's; else several fit. */
-        const double part = item->ranks > 2 ? 1 - 1.0 / item->ranks : 0;
-        if (r && r->coll < 0 && fabs(r->ratio - 2 * part) < 0.01 * part)
-            r->coll = COLL_ALLREDUCE;
-        else if (r && r->coll < 0 && r->reduces && fabs(r->ratio - part) < 0.01 * part)
-            r->coll = COLL_REDUCESCATTER;
-        if (r && item->coll < 0)
-            item->coll = r->coll;
+        struct import_run *r = &m->runs[item->round - 1];
         m->line = item->line;
-        if (item->coll < 0)
-            leave_row_out(m, "unknown collective (see nccltune results --collective)");
+        const char *why = tell_item(m, r, item);
+        if (why)
+            leave_run_out(m, r, why);
         else
             all->items[kept++] = *item;
     }

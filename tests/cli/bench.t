@@ -153,6 +153,60 @@ Broken lines of a journal are skipped, each with its number and member
   #         (B)        (us)   (GB/s)   (GB/s)          (us)   (GB/s)   (GB/s)
               8        1.50    0.005    0.005          1.50    0.005    0.005   1.00x                  default
 
+results, diagnose: the collective of an older nccl-tests, by its columns, its bandwidths, a program's name anywhere, the file's name; both say the same
+
+  $ old() { # REDOP ROOT FACTOR: eight ranks
+  >     printf '# Using devices\n'
+  >     for r in {0..7}; do echo "#   Rank $r Pid 4242 on node1 device $r [0x15] Tesla V100-SXM2-32GB"; done
+  >     echo '# size count type redop root time algbw busbw error time algbw busbw error'
+  >     echo "67108864 16777216 float $1 $2 700.9 95.75 $3 0e+00 693.9 96.71 $4 N/A"
+  > }
+  > both() {
+  >     nccltune results $1 2>&1 | grep -oE "# nccl.*|the [cf][oi].*|unknown.*"
+  >     nccltune diagnose $1 | grep -oE ' on 8 ranks.*|nccltune results.*'
+  > }
+  $ old none -1 83.78 84.62 >ag.log; both ag.log
+  the collective is allgather or alltoall (nccltune results --collective allgather); its rows are left out
+   on 8 ranks of 1 node, as of allgather or alltoall.
+  nccltune results ag.log --collective allgather
+  $ cp ag.log V100-all_gather-2.log; both V100-all_gather-2.log
+  the file's name tells allgather from alltoall
+  # nccl (NCCL): allgather, 8 ranks on 1 node
+   on 8 ranks of 1 node, as of allgather.
+  nccltune results V100-all_gather-2.log
+  $ { cat ag.log; echo '# ran ./build/alltoall_perf -g 8'; } >named.log; both named.log
+  # nccl (NCCL): alltoall, 8 ranks on 1 node
+   on 8 ranks of 1 node.
+  nccltune results named.log
+  $ for row in 'sum -1 83.78 84.62' 'none 0 95.75 96.71' 'sum 0 95.75 96.71' 'sum -1 95.75 96.71' 'sum -1 167.56 169.24'; do
+  >     old $row >x.log; both x.log; done | grep -v results
+  # nccl (NCCL): reducescatter, 8 ranks on 1 node
+   on 8 ranks of 1 node, as of reducescatter.
+  # nccl (NCCL): broadcast, 8 ranks on 1 node
+   on 8 ranks of 1 node, as of broadcast.
+  # nccl (NCCL): reduce, 8 ranks on 1 node
+   on 8 ranks of 1 node, as of reduce.
+  # nccl (NCCL): sendrecv, 8 ranks on 1 node
+   on 8 ranks of 1 node, as of sendrecv.
+  # nccl (NCCL): allreduce, 8 ranks on 1 node
+   on 8 ranks of 1 node, as of allreduce.
+  $ old sum -1 83.78 84.62 | grep -v Rank >bare.log; both bare.log
+  unknown number of nodes, for 8 ranks by busbw over algbw (see nccltune results --nodes); its rows are left out
+   on 8 ranks (busbw over algbw is 0.87), as of reducescatter.
+  nccltune results bare.log --nodes N
+
+results, diagnose: what kubectl, syslog, clocks and launchers put in front of lines is read through
+
+  $ for p in '2024-05-01T12:00:00.123456789Z ' '[2024-05-01 12:00:00] ' '2024-05-01 12:00:00,123 ' 'May  1 12:00:00 node1 slurmstepd[42]: ' '2024-05-01T12:00:00+0200 node1 srun[42]: ' \
+  >     '[pod/worker-0/mpi] ' '[pod/worker-0/mpi] 2024-05-01T12:00:00.123Z [1,0]<stdout>: ' 'worker-0: ' 'gpu-a: ' ' 3: '; do
+  >     awk -v p="$p" '{ print p $0 }' named.log >prefixed.log; both prefixed.log; done | sort | uniq -c
+       10  on 8 ranks of 1 node.
+       10 # nccl (NCCL): alltoall, 8 ranks on 1 node
+       10 nccltune results prefixed.log
+  $ nccltune diagnose - <fixtures/diagnose/nccl-socket.log >plain.txt
+  $ for p in '2024-05-01T12:00:00.123456789Z ' '[2024-05-01 12:00:00] ' 'May  1 12:00:00 node1 slurmstepd[42]: ' '[pod/worker-0/mpi] ' 'worker-0: '; do
+  >     awk -v p="$p" '{ print p $0 }' fixtures/diagnose/nccl-socket.log | nccltune diagnose - | diff plain.txt -; done
+
 results, generate: nccl-tests of an older release, whose program nobody named: busbw over algbw tells an AllReduce
 
   $ cat >old.log <<'END'

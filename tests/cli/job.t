@@ -157,10 +157,10 @@ A table of nccl-tests leads to the commands that go on with it
   $ { cat table.log; echo 'DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:2006, invalid usage'; } | nccltune diagnose - | grep Why # it had worked
   Why:   likeliest first: a communicator was used after its end or an abort; *It came after sizes that were measured* (glob)
   $ rows >rows.log; nccltune diagnose rows.log | grep 'nccltune results'
-       nccltune results rows.log --nodes N --ranks N
+       nccltune results rows.log --nodes N
   $ rows | sed 's/88.68/0.00/; s/88.73/0.00/' >alone.log; nccltune diagnose alone.log | grep 'nccltune results' # one GPU has no bus bandwidth
-       nccltune results alone.log --nodes N --ranks N
-  $ nccltune results rows.log --nodes 2 --ranks 16 | tail -1
+       nccltune results alone.log --nodes N --ranks N --collective allreduce
+  $ nccltune results rows.log --nodes 2 | tail -1
      1073741824       22700     47.3     88.7         22700     47.3     88.7   1.00x                  default
 
 A paste of any mixture: the failure first, what follows from it counted, the machine's tools read

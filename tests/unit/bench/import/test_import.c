@@ -262,10 +262,8 @@ TEST_CASE(several_files)
     assert_string_equal(r->items[12].call.label, "nvls/simple");
     assert_string_equal(r->items[12].library, "NCCL 2.29.3");
     assert_int_equal(r->items[12].ntimes, 4);
-#define LEFT_OUT(line)                                                                                               \
-    "nccltune: warning: " FIXTURES "no_ranks.log:" line ": unknown number of nodes and ranks (see nccltune results " \
-    "--nodes --ranks); row left out\n"
-    assert_string_equal(text, LEFT_OUT("3") LEFT_OUT("4") LEFT_OUT("5"));
+    assert_string_equal(text, "nccltune: warning: " FIXTURES "no_ranks.log:3: unknown number of nodes and ranks (see "
+                              "nccltune results --nodes --ranks); its rows are left out\n");
     free(text);
     bench_results_free(r);
     assert_null(import_load((const char *const[]){"/no/file"}, 1, &given, NULL, &e));
@@ -285,13 +283,13 @@ TEST_CASE(a_journal_without_rows)
 TEST_CASE(warnings_are_counted)
 {
     for (int n = 10; n <= 12; n++) {
-        const struct import_given given = {.coll = COLL_REDUCE, .ranks = 8};
+        const struct import_given given = {.coll = COLL_REDUCE, .nodes = 1, .ranks = 8};
         char *text = NULL, rows[512] = "# size time\n";
         size_t bytes = 0;
         FILE *out = open_memstream(&text, &bytes);
         struct log log = {.out = out, .program = "p"};
         for (int i = 0; i < n; i++)
-            strcat(rows, "8 1\n");
+            strcat(rows, "8 0\n");
         assert_null(import_parse("x", rows, strlen(rows), &given, &log, &e));
         fclose(out);
         int lines = 0;
