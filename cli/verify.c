@@ -83,12 +83,11 @@ static int parse_request(int argc, char **argv, struct request *w, struct arena 
 
 static void print_rule(const struct verify_rule *v, struct arena *a)
 {
-    printf("  %s%s  %s%s%s\n", v->line ? arena_printf(a, "line %-4ld ", v->line) : "",
-           v->coll ? arena_printf(a, "%-56s", v->what) : v->what, verify_verdict_name(v->verdict),
-           v->gain.n ? ", gain " : "", v->gain.n ? bench_gain_text(a, v->gain) : "");
+    printf("  %s%s  %s\n", v->line ? arena_printf(a, "line %-4ld ", v->line) : "",
+           v->coll ? arena_printf(a, "%-56s", v->what) : v->what, verify_verdict_text(v, a));
 }
 
-static void print_points(const struct bench_points *points)
+static void print_points(const struct bench_points *points, const struct verify *v)
 {
     struct arena *a = arena_new();
     puts("#  collective    groups          size     default (us)     profile (us)   gain");
@@ -104,7 +103,8 @@ static void print_points(const struct bench_points *points)
         char before[UNIT_TEXT], after[UNIT_TEXT];
         printf("%13s  %8s  %12llu  %15s  %15s   %s\n", coll_name(p->coll), bench_shape_text(&groups, a),
                (unsigned long long)p->bytes, unit_three_digits(before, from->time_us.median),
-               unit_three_digits(after, to->time_us.median), bench_gain_text(a, to->gain));
+               unit_three_digits(after, to->time_us.median),
+               v->environment.what || verify_rule_at(v, p) ? bench_gain_text(a, to->gain) : "not changed");
     }
     arena_free(a);
 }
@@ -146,7 +146,7 @@ static void print_verdicts(const struct env_profile *p, const struct bench_point
 {
     if (v->text)
         print_active(p, points);
-    print_points(points);
+    print_points(points, v);
     if (v->environment.what) {
         puts("\nThe profile's environment, against the baseline:");
         print_rule(&v->environment, p->arena);
@@ -189,6 +189,8 @@ static void put_rule(cJSON *rule, const void *verdict)
         cJSON_AddNumberToObject(rule, "gain_low", v->gain.low);
         cJSON_AddNumberToObject(rule, "gain_high", v->gain.high);
     }
+    if (v->promised.n)
+        cJSON_AddNumberToObject(rule, "promised", v->promised.median);
 }
 
 static int print_json(const struct bench_points *points, const struct verify *v, const struct findings *noise,

@@ -1,6 +1,7 @@
 /* Judging rules, and a profile without those that do not hold. */
 #include "envgen/verify/verify.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "bench/results/points.h"
@@ -13,6 +14,15 @@ static const char *const verdicts[] = {"confirmed", "refuted", "undecided", "no 
 const char *verify_verdict_name(enum verify_verdict v)
 {
     return verdicts[v];
+}
+
+const char *verify_verdict_text(const struct verify_rule *r, struct arena *a)
+{
+    const char *verdict = verdicts[r->verdict], *now = bench_gain_text(a, r->gain);
+    const int is_gone = r->verdict == VERIFY_REFUTED && r->gain.n && r->promised.n;
+    return is_gone     ? arena_printf(a, "%s, gone: promised %.2fx, now %s", verdict, r->promised.median, now)
+           : r->gain.n ? arena_printf(a, "%s, gain %s", verdict, now)
+                       : verdict;
 }
 
 /* ---- judging ---- */
@@ -69,6 +79,28 @@ static int concerns(const struct verify *v, const struct verify_rule *verdict, c
     return verdict == &v->rest ? !here && !v->environment.what : here == verdict->rule;
 }
 
+/* What the profile promises of a rule: of the ranges that it is from the one with the lowest bound. */
+static void find_promise(const struct verify *v, const struct env_decisions *d, enum bench_evidence on,
+                         struct verify_rule *rule)
+{
+    for (int i = 0; i < d->nshapes; i++) {
+        const struct env_shape *s = &d->shapes[i];
+        for (int c = 0; bench_evidence_of(s->engine) == on && c < s->ncolls; c++)
+            for (int k = 0; k < s->colls[c].nranges; k++) {
+                const struct env_range *range = &s->colls[c].ranges[k];
+                struct bench_point at = {
+                    .coll = s->colls[c].coll, .nodes = s->nodes, .ranks = s->ranks, .buffers = s->buffers};
+                int is_its = 0;
+                for (int n = 0; n < range->npoints && !is_its; n++) {
+                    at.bytes = range->points[n].bytes;
+                    is_its = verify_rule_at(v, &at) == rule->rule;
+                }
+                if (is_its && range->gain.n && (!rule->promised.n || range->gain.low < rule->promised.low))
+                    rule->promised = range->gain;
+            }
+    }
+}
+
 /* Compare launch `to` with the default, or with the environment where that was measured for a rule. */
 static void judge_rule(struct verify *v, struct verify_rule *rule, const char *to, const struct bench_points *points)
 {
@@ -91,10 +123,11 @@ static void judge_rule(struct verify *v, struct verify_rule *rule, const char *t
     rule->gain = bench_sessions_gain(before, after, NULL, n, points->confidence, 1);
     rule->points = n;
     rule->fails = bad;
-    rule->verdict = bad                                                               ? VERIFY_REFUTED
-                    : bench_gain_clears(rule->gain, v->margin)                        ? VERIFY_CONFIRMED
-                    : rule->gain.n >= BENCH_FEWEST && rule->gain.high < 1 + v->margin ? VERIFY_REFUTED
-                                                                                      : VERIFY_UNDECIDED;
+    const double limit = fmax(1 + v->margin, rule->promised.n ? fmin(1 + ENV_MARGIN, rule->promised.low) : 1);
+    rule->verdict = bad                                                       ? VERIFY_REFUTED
+                    : bench_gain_clears(rule->gain, v->margin)                ? VERIFY_CONFIRMED
+                    : rule->gain.n >= BENCH_FEWEST && rule->gain.high < limit ? VERIFY_REFUTED
+                                                                              : VERIFY_UNDECIDED;
 }
 
 /* ---- what there is to judge ---- */
@@ -207,6 +240,7 @@ struct verify *verify_rules(struct env_profile *p, enum bench_evidence on, const
     if (!rc)
         rc = judge_environment(v, p, on, points, e);
     for (int i = 0; i < v->nrules && !rc; i++) {
+        find_promise(v, p->decisions, on, &v->rules[i]);
         judge_rule(v, &v->rules[i], VERIFY_PROFILE, points);
         v->failing += v->rules[i].verdict == VERIFY_REFUTED;
     }

@@ -14,7 +14,7 @@
 
 enum verify_verdict {
     VERIFY_CONFIRMED, /* as bench_gain_clears has it */
-    VERIFY_REFUTED,   /* it failed, or is not proven faster */
+    VERIFY_REFUTED,   /* it failed, is proven not to be faster, or what it promised is proven to be gone */
     VERIFY_UNDECIDED, /* neither, or no size within it was measured */
     VERIFY_EVEN,      /* nothing claims that it is faster, and it is not proven slower */
 };
@@ -29,7 +29,8 @@ struct verify_rule {
     long line;                     /* in tuner.csv; 0: it is not from there */
     const void *rule;           /* struct tuner_rule or env_rule, which says which points are its own; NULL: all are */
     struct bench_interval gain; /* geometric mean over its sizes of without / with; n: sessions */
-    int points, fails;          /* that were measured; whether one of them failed */
+    struct bench_interval promised; /* that gain as the profile has it; n 0: it has none */
+    int points, fails;              /* that were measured; whether one of them failed */
     enum verify_verdict verdict;
 };
 
@@ -59,6 +60,9 @@ int verify_jobs(const struct env_profile *p, enum bench_evidence on, const char 
 struct verify *verify_rules(struct env_profile *p, enum bench_evidence on, const struct bench_points *points,
                             double margin, struct err *e);
 void verify_free(struct verify *v); /* NULL is fine */
+
+/* "confirmed, gain 1.61x (1.55 to 1.66)", "refuted, gone: promised 1.67x, now 1.00x (0.97 to 1.02)" */
+const char *verify_verdict_text(const struct verify_rule *rule, struct arena *a);
 
 /* The rule that the profile has for a point's call; NULL: none. */
 const void *verify_rule_at(const struct verify *v, const struct bench_point *p);

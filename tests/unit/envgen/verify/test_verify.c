@@ -164,6 +164,30 @@ TEST_CASE(rows_are_judged_against_the_environment)
     scratch_free(&s);
 }
 
+/* The second rule promised 1.60x, and is as fast as the default now. */
+TEST_CASE(a_gain_that_is_gone_is_refuted)
+{
+    struct scratch s = scratch_new();
+    struct arena *a = s.arena;
+    struct err e = {0};
+    struct env_profile *p = make_profile(&s);
+    const char *const lines[] = {line(a, 8, ENVIRONMENT, PLAIN, 16), line(a, 8, PROFILE, PLAIN, 8),
+                                 line(a, 1 << 20, ENVIRONMENT, PLAIN, 160), line(a, 1 << 20, PROFILE, PLAIN, 160)};
+    const char *text = join(a, lines, 4);
+    struct bench_results *r = bench_results_parse("v.jsonl", text, strlen(text), NULL, &e);
+    assert_non_null(r);
+    struct verify *v = verify_rules(p, BENCH_ON_GPUS, bench_points_of(r, r->arena), 0, &e);
+    assert_non_null(v);
+    assert_string_equal(verify_verdict_text(&v->rules[0], a), "confirmed, gain 2.00x (2.00 to 2.00)");
+    assert_string_equal(verify_verdict_text(&v->rules[1], a),
+                        "refuted, gone: promised 1.60x, now 1.00x (1.00 to 1.00)");
+    assert_int_equal(v->failing, 1);
+    verify_free(v);
+    env_profile_free(p);
+    bench_results_free(r);
+    scratch_free(&s);
+}
+
 TEST_CASE(what_was_not_measured_is_left_alone)
 {
     struct scratch s = scratch_new();
