@@ -139,7 +139,7 @@ int diag_say_machine(const struct judge *j)
     const struct topo_class *assumed = roles_assume_up(c, j->d->arena);
     c = assumed ? assumed : c;
     const struct port_verdict *v = roles_of(c, j->d->arena);
-    const char *list = roles_hca_list(c, v, j->d->arena);
+    const char *list = roles_only_labels(c) ? NULL : roles_hca_list(c, v, j->d->arena);
     char(*o)[DIAG_SENTENCE] = j->r->opening;
     memset(o, 0, sizeof j->r->opening);
     diag_say(o[0], assumed ? "If all ports are up and on one network: " : "For this machine: ");

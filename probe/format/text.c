@@ -463,15 +463,18 @@ static void put_verdicts(FILE *out, const struct topo_class *c, struct arena *a)
         put_nearest(out, c, v, a);
 }
 
+static const char unnamed[] = "the names of the NICs are not known: add the NIC Legend, which is below the matrix";
+
 static void put_hca_list(FILE *out, const struct topo_class *c, struct arena *a)
 {
     const char *list = roles_hca_list(c, roles_of(c, a), a), *if_up = list ? NULL : roles_hca_list_if_up(c, a);
     if (c->nports)
         fprintf(out, "NCCL_IB_HCA: %s%s\n",
-                list    ? text_inert(a, list)
-                : if_up ? "the states of the ports are not known; if all are up: "
-                        : "none of the ports is one that NCCL should use through verbs",
-                if_up ? text_inert(a, if_up) : "");
+                roles_only_labels(c) ? unnamed
+                : list               ? text_inert(a, list)
+                : if_up              ? "the states of the ports are not known; if all are up: "
+                                     : "none of the ports is one that NCCL should use through verbs",
+                if_up && !roles_only_labels(c) ? text_inert(a, if_up) : "");
 }
 
 static const char nothing_here[] = "no GPU and no RDMA port: --machine dgx-h100 shows a known machine "
@@ -640,7 +643,9 @@ static void put_short_class(FILE *out, const struct topo_class *c, struct arena 
                                       : role_name(v[i].role));
     if (*others)
         fprintf(out, "  not used%s\n", others);
-    if (list || if_up)
+    if (roles_only_labels(c))
+        fprintf(out, "  NCCL_IB_HCA: %s\n", unnamed);
+    else if (list || if_up)
         fprintf(out, "  NCCL_IB_HCA=%s%s\n", text_inert(a, list ? list : if_up),
                 list ? "  (== takes whole names)" : "  (if all ports are up)");
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/edit_distance.h"
 #include "probe/topology/topology.h"
 
 static void put_evidence(FILE *out, const struct topo_class *c, const char *hosts, int port,
@@ -27,6 +28,33 @@ static void put_evidence(FILE *out, const struct topo_class *c, const char *host
     fprintf(out, "  %-17s %-7s %s\n", "so", "", text_inert(a, v->reason));
 }
 
+/* What is known of a name that is no port's: an interface without RDMA, or a slip. */
+static int refuse_port(const struct topology *t, const char *name, struct arena *a, struct err *e)
+{
+    const char **names = NULL, *all = "", *near;
+    int n = 0;
+    for (int i = 0; i < t->nclasses; i++) {
+        const struct topo_class *c = &t->classes[i];
+        for (int k = 0; k < c->nnetdevs; k++)
+            if (!strcmp(c->netdevs[k].name, name))
+                return err_set(e, ERR_LACKS,
+                               "%s is an interface without an RDMA port: NCCL uses it through sockets alone "
+                               "(NCCL_SOCKET_IFNAME)",
+                               name);
+        for (int k = 0; k < c->nports; k++) {
+            ARENA_ADD(a, names, n) = c->ports[k].hca;
+            if (!i)
+                all = arena_printf(a, "%s%s%s", all, k ? ", " : "", c->ports[k].hca);
+        }
+    }
+    if (!n)
+        return err_set(e, ERR_LACKS, "there is no RDMA port here, so none called %s", name);
+    ARENA_ADD(a, names, n) = NULL;
+    near = edit_distance_nearest(name, NULL, names);
+    return err_set(e, ERR_LACKS, "there is no RDMA port %s%s%s; there are %s", name, near ? ": did you mean " : "",
+                   near ? near : "", all);
+}
+
 int why_write(const struct topology *t, const char *port, FILE *out, struct err *e)
 {
     struct arena *a = arena_new();
@@ -37,7 +65,8 @@ int why_write(const struct topology *t, const char *port, FILE *out, struct err 
         c = if_up ? roles_assume_up(c, a) : c;
         const struct port_verdict *v = roles_of(c, a);
         for (int k = 0; k < c->nports; k++) {
-            if (strcmp(c->ports[k].hca, port) != 0 && strcmp(topo_port_name(a, &c->ports[k]), port) != 0)
+            if (strcmp(c->ports[k].hca, port) != 0 && strcmp(topo_port_name(a, &c->ports[k]), port) != 0 &&
+                (!c->ports[k].netdev || strcmp(c->ports[k].netdev, port) != 0))
                 continue;
             found++;
             put_evidence(out, c,
@@ -48,10 +77,7 @@ int why_write(const struct topology *t, const char *port, FILE *out, struct err 
                          k, &v[k], a);
         }
     }
-    if (!found)
-        rc = err_set(e, ERR_LACKS, "there is no RDMA port %s%s%s", port,
-                     t->nclasses && t->classes[0].nports ? "; the first one is " : "",
-                     t->nclasses && t->classes[0].nports ? t->classes[0].ports[0].hca : "");
+    rc = found ? 0 : refuse_port(t, port, a, e);
     arena_free(a);
     return rc;
 }

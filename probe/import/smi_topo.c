@@ -14,6 +14,8 @@
 #define MOST_BROKEN   8  /* lines that a heading may be broken into */
 #define UNKNOWN_LEVEL 6
 #define MOST_CELL     5   /* bytes: "MX123" */
+#define MOST_LEGEND   100 /* lines below the matrix that may have it */
+#define IF_WRAPPED    "; if lines were wrapped or joined on the way, save it with nvidia-smi topo -m >FILE"
 #define UNTOLD_LINKS  255 /* "MX": there are some */
 
 /* How near, nearest first; NV# is none of them. */
@@ -119,7 +121,7 @@ static int read_heading(struct matrix *m, const char *line)
     for (int i = n - 1; i >= 0; i--) {
         int numa = !strcmp(words[i], "Node") || !strcmp(words[i], "NUMA");
         m->has_numa |= numa;
-        m->columns += !strcmp(words[i], "Affinity") || !strcmp(words[i], "ID");
+        m->columns += *words[i] == 'A' || *words[i] == 'I'; /* Affinity, ID; the line may end inside of them */
         m->node_first |= numa && cpu > i;
         cpu = strcmp(words[i], "CPU") ? cpu : i;
     }
@@ -169,8 +171,8 @@ static int read_word(struct matrix *m, int row, int column, const char *word)
         }
     long links = links_in(m, word);
     if (!links)
-        return text_wrong(m->x, "%s, %s: expected X, NV#, PIX, PXB, PHB, NODE or SYS, found '%s'", m->labels[row],
-                          m->labels[column], word);
+        return text_wrong(m->x, "%s, %s: expected X, NV#, PIX, PXB, PHB, NODE or SYS, found '%s'" IF_WRAPPED,
+                          m->labels[row], m->labels[column], word);
     m->links[cell(m, row, column)] = (unsigned char)links;
     return 0;
 }
@@ -241,9 +243,15 @@ static int read_row(struct matrix *m, const char *line)
     m->rows++;
     for (int i = 0; i < m->n; i++) {
         if (i + 1 >= n)
-            return text_wrong(m->x, "%s: expected %d words, found %d", words[0], m->n, i);
+            return text_wrong(m->x, "%s: expected %d words, found %d" IF_WRAPPED, words[0], m->n, i);
         if (read_word(m, row, i, words[i + 1]))
             return ERR_FAILED;
+    }
+    if (n - m->n - 1 > m->columns && m->columns && n > m->n + 2) { /* CPUs that a broken line has cut */
+        int cut = m->n + 1 + m->node_first;
+        words[cut] = arena_printf(m->a, "%s%s", words[cut], cut + 1 < n ? words[cut + 1] : "");
+        memmove(words + cut + 1, words + cut + 2, (size_t)(n > cut + 2 ? n - cut - 2 : 0) * sizeof *words);
+        n -= cut + 1 < n;
     }
     const char *first = m->n + 1 < n ? words[m->n + 1] : NULL, *second = m->n + 2 < n ? words[m->n + 2] : NULL;
     const char *cpus = m->node_first ? second : first, *numa = m->node_first ? first : second;
@@ -257,22 +265,35 @@ static int read_row(struct matrix *m, const char *line)
     return 0;
 }
 
-/* "  NIC0: mlx5_0": whether it is of the legend. */
-static int read_legend(struct matrix *m, const char *line)
+/* "  NIC0: mlx5_0", one or several in a line, anywhere below the matrix and above that of another host: legends
+ * explain words before, in lines that may be wrapped. */
+static void read_legend(struct matrix *m)
 {
-    const char *words[3];
-    int n = read_words(m->x, line, words, 3);
-    size_t length = n ? strlen(words[0]) : 0;
-    if (!n || strstr(line, "Legend") || strstr(line, " = "))
-        return 1;
-    if (n != 2 || words[0][length - 1] != ':')
-        return 0;
+    const char *words[TEXT_MOST_WORDS];
+    for (int ahead = 0; ahead < MOST_LEGEND && !strstr(text_line(m->x, ahead), "GPU0"); ahead++) {
+        int n = read_words(m->x, text_line(m->x, ahead), words, TEXT_MOST_WORDS);
+        for (int w = 0; w + 1 < n; w++)
+            for (int i = 0; i < m->n; i++) {
+                size_t length = strlen(m->labels[i]);
+                if (!is_gpu(m->labels[i]) && !strncmp(m->labels[i], words[w], length) &&
+                    !strcmp(words[w] + length, ":"))
+                    m->hcas[i] = words[w + 1];
+            }
+    }
+}
+
+/* Rows of NICs are told by the columns of GPUs where all of them are missing. */
+static int complete_rows(struct matrix *m)
+{
+    int missing = 0;
     for (int i = 0; i < m->n; i++)
-        if (strlen(m->labels[i]) + 1 == length && !strncmp(m->labels[i], words[0], length - 1) &&
-            !is_gpu(m->labels[i])) {
-            m->hcas[i] = words[1];
-            return 1;
-        }
+        missing += !m->read[i] && !is_gpu(m->labels[i]);
+    for (int i = 0; i < m->n; i++) {
+        if (!m->read[i] && (is_gpu(m->labels[i]) || m->rows + missing < m->n))
+            return err_at(m->x->e, m->x->file, 0, 0, "expected a row for %s of the heading" IF_WRAPPED, m->labels[i]);
+        for (int k = 0; k < m->n && !m->read[i]; k++)
+            m->level[cell(m, i, k)] = m->level[cell(m, k, i)];
+    }
     return 0;
 }
 
@@ -281,15 +302,17 @@ static int read_lines(struct matrix *m)
     struct text *x = m->x;
     if (read_heading(m, text_line(x, 0)))
         return ERR_FAILED;
-    for (x->at++; x->at < x->n && m->rows < m->n; x->at++)
+    int end = x->at + 1;
+    for (x->at++; x->at < x->n && m->rows < m->n; x->at++) {
+        int rows = m->rows;
         if (read_row(m, text_line(x, 0)))
             return ERR_FAILED;
-    if (m->rows < m->n)
-        for (int i = 0;; i++)
-            if (!m->read[i])
-                return err_at(x->e, x->file, 0, 0, "expected a row for %s of the heading", m->labels[i]);
-    while (x->at < x->n && read_legend(m, text_line(x, 0)))
-        x->at++;
+        end = m->rows > rows ? x->at + 1 : end;
+    }
+    x->at = end;
+    if (complete_rows(m))
+        return ERR_FAILED;
+    read_legend(m);
     return 0;
 }
 
@@ -517,6 +540,8 @@ static int topo_read(struct text *x, struct topology *t, struct topo_class *c)
         tree->next_numa = m->affinity[i] >= tree->next_numa ? m->affinity[i] + 1 : tree->next_numa;
     add_ends(tree);
     add_links(tree);
+    if (m->rows < m->n)
+        build_note(t, c, "the matrix has no rows of NICs: distances between two NICs are not known");
     build_note(t, c, "nvidia-smi topo -m has distances only: no addresses, states, rates or speeds");
     if (tree->spare)
         build_note(t, c, "SYS separates %d group%s of devices for which no NUMA node of %s own is printed", tree->spare,

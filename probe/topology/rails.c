@@ -1,5 +1,6 @@
 /* Words for the roles of ports, and what follows from roles: the list of HCAs of a class and of all classes, and rails
  * by network. */
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,14 @@ const char *roles_hca_list_if_up(const struct topo_class *c, struct arena *a)
 {
     const struct topo_class *up = roles_assume_up(c, a);
     return up ? roles_hca_list(up, roles_of(up, a), a) : NULL;
+}
+
+int roles_only_labels(const struct topo_class *c)
+{
+    for (int i = 0; i < c->nports; i++)
+        if (!c->ports[i].netdev && !fnmatch("NIC[0-9]*", c->ports[i].hca, 0))
+            return 1;
+    return 0;
 }
 
 /* ---- the list of HCAs for all classes ---------------------------------------------------------------------------- */

@@ -481,6 +481,9 @@ const char *roles_hca_list(const struct topo_class *c, const struct port_verdict
 const struct topo_class *roles_assume_up(const struct topo_class *c, struct arena *a);
 const char *roles_hca_list_if_up(const struct topo_class *c, struct arena *a);
 
+/* Return true if ports are called "NIC0" as in a matrix without its legend: no name that NCCL knows. */
+int roles_only_labels(const struct topo_class *c);
+
 /* The same for the ports that are compute ports in every class that has RDMA ports or GPUs. NULL if there is none; then
  * `*why` is a sentence with the reason. */
 const char *roles_hca_common(const struct topology *t, struct arena *a, const char **why);

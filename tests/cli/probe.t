@@ -108,6 +108,33 @@ lspci -vvv and ibdev2netdev: devices, and findings about their slots
   $ nccltune probe --merge --from fixtures/probe/text_verbs.txt --from fixtures/probe/smi_topo_a100.txt | grep ^NCCL_IB_HCA
   NCCL_IB_HCA: =mlx5_0:1,mlx5_4:1
 
+A matrix that was wrapped at 80 columns is joined again, its legend too; of one that was joined or cut in words the error says so
+
+  $ nccltune probe --machine dgx-h100 | sed -n '/^.GPU0/,/^NIC11/p' >matrix.txt
+  $ { printf 'Legend:\n\n  SYS  = Connection traversing PCIe as well as the SMP interconnect between NUMA nodes (e.g., QPI/UPI)\n\n'
+  >     for i in 0 1 2 3 4 5 6 7 8 9 10 11; do echo "  NIC$i: mlx5_$i"; done; } >legend.txt
+  $ nccltune probe --from - <matrix.txt | grep ^NCCL_IB_HCA
+  NCCL_IB_HCA: the names of the NICs are not known: add the NIC Legend, which is below the matrix
+  $ cat matrix.txt legend.txt | expand | fold -s -w 80 | nccltune probe --from - --format short | tail -n 1
+    NCCL_IB_HCA==mlx5_0:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_9:1,mlx5_10:1,mlx5_11:1  (if all ports are up)
+  $ cat matrix.txt legend.txt | fold -w 80 | nccltune probe --from - --format short | grep -c '==mlx5_0:1'
+  1
+  $ cat matrix.txt legend.txt | expand | fmt -w 80 | nccltune probe --from -
+  nccltune probe: -: *; if lines were wrapped or joined on the way, save it with nvidia-smi topo -m >FILE (glob)
+  [1]
+  $ tr '\t' ' ' <matrix.txt | fold -w 79 | nccltune probe --from - 2>&1 | grep -c 'lines were wrapped'
+  1
+  [1]
+
+A matrix with rows of GPUs alone: what they say of NICs is taken, the rest is not known
+
+  $ { sed -n '/^.GPU0/p; /^GPU/p' matrix.txt; cat legend.txt; } | nccltune probe --from - >out
+  $ grep -e '^NCCL_IB_HCA' -e ' rows of NICs' -e 'GPU7  ' out
+    GPU7    -             NUMA 1  18 NVLinks
+  NCCL_IB_HCA: the states of the ports are not known; if all are up: =mlx5_0:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_9:1,mlx5_10:1,mlx5_11:1
+    GPU7    PIX  mlx5_11:1
+    - the matrix has no rows of NICs: distances between two NICs are not known
+
 ibdev2netdev (Down) is of the interface; the bond beside no GPU does not step in for the port of unknown state
 
   $ nccltune probe --from fixtures/probe/smi_topo_a100.txt | grep ^NCCL_IB_HCA
@@ -148,7 +175,7 @@ A matrix keeps its NUMA numbers where SYS parts one node, and has none where non
     2 GPUs  4 NVLinks; 2 ports, state not known
     NUMA 0    GPU0 PIX NIC0:1     GPU1 PIX NIC1:1
     not used  NIC2:1 storage
-    NCCL_IB_HCA==NIC0:1,NIC1:1  (if all ports are up)
+    NCCL_IB_HCA: the names of the NICs are not known: add the NIC Legend, which is below the matrix
 
 Ports of unknown state stand beside their GPUs; of Ethernet of unknown rate no rate is said
 
@@ -207,6 +234,17 @@ A long output names the short one; --why shows what is known, rule by rule
     rate                      200 Gb/s
     distance          also no beside no GPU (nearest: GPU0, NODE, for NCCL PHB), while 8 others are
     so                        Ethernet at 200 Gb/s, while most of the bandwidth is InfiniBand
+
+--why takes an interface too, and says what a name that is no port may be
+
+  $ nccltune probe --machine dgx-h100 --why ib0 | head -n 1
+  mlx5_0:1: compute, on the list for NCCL_IB_HCA
+  $ nccltune probe --machine dgx-h100 --why eth2
+  nccltune probe: eth2 is an interface without an RDMA port: NCCL uses it through sockets alone (NCCL_SOCKET_IFNAME)
+  [3]
+  $ nccltune probe --machine dgx-h100 --why mlx5_12
+  nccltune probe: there is no RDMA port mlx5_12: did you mean mlx5_1; there are mlx5_0, mlx5_1, * (glob)
+  [3]
 
 Lists as JSON
 
