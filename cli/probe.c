@@ -18,7 +18,8 @@
 #include "probe/source/probe.h"
 #include "probe/topology/build.h"
 
-#define COMMAND "nccltune probe"
+#define COMMAND   "nccltune probe"
+#define MOST_ENDS 6 /* GPUs and ports whose matrix fits into 100 columns */
 
 struct request {
     struct option_list from;
@@ -146,8 +147,9 @@ static const struct option_spec output_options[] = {
     {'o', "output", "FILE", "write to FILE, atomically (default: standard output)", option_text,
      offsetof(struct request, output)},
     {'F', "format", "FORMAT",
-     "default: json, svg or nccl-xml if FILE of -o ends in .json, .svg or .xml, else text; one of:", option_word,
-     offsetof(struct request, format), .word = format_word},
+     "default: json, svg or nccl-xml if FILE of -o ends in .json, .svg or .xml, else text, or short where the matrix "
+     "does not fit into 100 columns; one of:",
+     option_word, offsetof(struct request, format), .word = format_word},
     {'j', "json", NULL, "the same as --format json", option_flag, offsetof(struct request, json)},
     {0, "why", "PORT", "show rule by rule why this RDMA port is on the list for NCCL_IB_HCA or not", option_text,
      offsetof(struct request, why)},
@@ -174,7 +176,7 @@ static int write_list(const struct request *o, struct err *e)
     file_out_begin(&out);
     (o->list_gpus       ? hw_gpu_list
      : o->list_findings ? findings_list
-                        : machine_list)(!strcmp(o->format, "json"), out.stream);
+                        : machine_list)(o->format && !strcmp(o->format, "json"), out.stream);
     return file_out_commit(&out, o->output, e);
 }
 
@@ -182,7 +184,14 @@ static int write_topology(const struct topology *t, const struct request *o, str
 {
     struct file_out out;
     file_out_begin(&out);
-    int rc = o->why ? why_write(t, o->why, out.stream, e) : probe_format_find(o->format)->write(t, out.stream, e);
+    const char *format = o->format;
+    for (int i = 0; i < t->nclasses && !format; i++)
+        if (t->classes[i].ngpus + t->classes[i].nports > MOST_ENDS)
+            format = "short";
+    int rc = o->why ? why_write(t, o->why, out.stream, e)
+                    : probe_format_find(format ? format : "text")->write(t, out.stream, e);
+    if (format && !o->format && !o->why)
+        fputs("\nDevices, the matrix, the reason of each role and notes: --format text\n", out.stream);
     return file_out_end(&out, o->output, rc, e);
 }
 
@@ -383,11 +392,11 @@ static int choose_format(struct request *r, struct err *e)
         const char *ending, *format;
     } known[] = {{".json", "json"}, {".svg", "svg"}, {".xml", "nccl-xml"}, {".html", NULL},
                  {".htm", NULL},    {".png", NULL},  {".pdf", NULL}};
-    r->format = "text";
+    r->format = r->output ? "text" : NULL; /* NULL: as it fits */
     for (size_t i = 0; r->output && i < sizeof known / sizeof *known; i++)
         if (file_ends_with(r->output, known[i].ending))
             r->format = known[i].format;
-    if (!r->format)
+    if (r->output && !r->format)
         err_set(e, ERR_USAGE, "%s: there is no such format; a browser shows the picture of -o FILE.svg", r->output);
     return e->code;
 }

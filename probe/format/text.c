@@ -9,7 +9,8 @@
 #include "core/units.h"
 #include "probe/format/format.h"
 
-#define MOST_ENDS    8  /* GPUs and ports that need no shorter form */
+#define COLUMNS      80
+#define FIRST_COLUMN 10 /* behind "  NUMA 0" */
 #define MOST_CLASSES 16 /* whose differences are told; topology.json has more */
 
 const char *text_inert(struct arena *a, const char *s)
@@ -71,13 +72,8 @@ static void put_machine(FILE *out, const struct topo_class *c, struct arena *a)
 {
     const struct {
         const char *what, *value;
-    } parts[] = {{"", c->product},
-                 {"hypervisor ", c->hypervisor},
-                 {"container ", c->container},
-                 {"IOMMU ", c->iommu},
-                 {"driver ", c->driver},
-                 {"CUDA ", c->cuda},
-                 {"GPUDirect RDMA by ", c->gdr_route}};
+    } parts[] = {{"hypervisor ", c->hypervisor}, {"container ", c->container}, {"IOMMU ", c->iommu},
+                 {"driver ", c->driver},         {"CUDA ", c->cuda},           {"GPUDirect RDMA by ", c->gdr_route}};
     int n = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].value && strcmp(parts[i].value, "none") != 0)
@@ -367,53 +363,6 @@ static void put_networks(FILE *out, const struct topo_class *c, struct arena *a)
     }
 }
 
-struct nearest_ports {
-    enum path_class class_;
-    const char *names; /* "mlx5_0:1 mlx5_1:1"; "" if there is none */
-    double GBps;       /* of the slowest of them; 0 if unknown */
-};
-
-/* Find the compute ports that are nearest to the GPU at index `g` of the matrix; at most eight are named. */
-static struct nearest_ports find_nearest_ports(const struct topo_class *c, const struct port_verdict *v,
-                                               const struct path_matrix *m, int g, struct arena *a)
-{
-    const int most = 8;
-    struct nearest_ports near = {PATH_UNKNOWN, "", 0};
-    int n = 0;
-    for (int i = 0; i < c->nports; i++) {
-        int end = path_end_of(m, c->ports[i].hca);
-        const struct topo_path *p = end < 0 ? NULL : path_between(m, g, end);
-        if (!p || v[i].role != ROLE_COMPUTE || p->class_ > near.class_ || p->class_ == PATH_UNKNOWN)
-            continue;
-        int nearer = p->class_ < near.class_;
-        n = nearer ? 1 : n + 1;
-        if (n <= most)
-            near.names = arena_printf(a, "%s%s%s:%d", nearer ? "" : near.names, nearer ? "" : " ", c->ports[i].hca,
-                                      c->ports[i].port);
-        double own = c->ports[i].rate_Gbps / 8; /* a port is often slower than its slot */
-        own = p->GBps > 0 && (p->GBps < own || !(own > 0)) ? p->GBps : own;
-        near.GBps = nearer || own < near.GBps ? own : near.GBps;
-        near.class_ = p->class_;
-    }
-    near.names = text_inert(a, n > most ? arena_printf(a, "%s and %d more", near.names, n - most) : near.names);
-    return near;
-}
-
-static void put_nearest(FILE *out, const struct topo_class *c, const struct port_verdict *v, struct arena *a)
-{
-    const struct path_matrix *m = path_matrix(c, a);
-    fputs("\nNearest compute ports:\n", out);
-    for (int g = 0; g < m->ngpus; g++) {
-        struct nearest_ports near = find_nearest_ports(c, v, m, g, a);
-        fprintf(out, "  GPU%-3d  %s", c->gpus[g].index, path_class_name(near.class_));
-        if (*near.names)
-            fprintf(out, "  %s", near.names);
-        if (near.GBps > 0)
-            fprintf(out, "  %g GB/s", near.GBps);
-        fputc('\n', out);
-    }
-}
-
 /* A line a rail; nothing where all ports are on one network or none is known. */
 static void put_rails(FILE *out, const struct topo_class *c, const struct port_verdict *v, struct arena *a)
 {
@@ -459,48 +408,18 @@ static void put_verdicts(FILE *out, const struct topo_class *c, struct arena *a)
         i = last;
     }
     put_rails(out, c, v, a);
-    if (c->ngpus && roles_hca_list(c, v, a))
-        put_nearest(out, c, v, a);
 }
 
-static const char unnamed[] = "the names of the NICs are not known: add the NIC Legend, which is below the matrix";
-
-static void put_hca_list(FILE *out, const struct topo_class *c, struct arena *a)
+/* All that is known of a class. */
+static void put_class(FILE *out, const struct topo_class *c, struct arena *a)
 {
-    const char *list = roles_hca_list(c, roles_of(c, a), a), *if_up = list ? NULL : roles_hca_list_if_up(c, a);
-    if (c->nports)
-        fprintf(out, "NCCL_IB_HCA: %s%s\n",
-                roles_only_labels(c) ? unnamed
-                : list               ? text_inert(a, list)
-                : if_up              ? "the states of the ports are not known; if all are up: "
-                                     : "none of the ports is one that NCCL should use through verbs",
-                if_up && !roles_only_labels(c) ? text_inert(a, if_up) : "");
-}
-
-static const char nothing_here[] = "no GPU and no RDMA port: --machine dgx-h100 shows a known machine "
-                                   "(--list-machines), --from FILE a recorded one";
-
-static void put_notes(FILE *out, const struct topo_class *c, int alone, struct arena *a)
-{
-    int nothing = alone && !c->ngpus && !c->nports;
-    if (c->nnotes || nothing)
-        fputs("\nNotes:\n", out);
-    for (int i = 0; i < c->nnotes; i++)
-        fprintf(out, "  - %s\n", text_inert(a, c->notes[i]));
-    if (nothing)
-        fprintf(out, "  - %s\n", nothing_here);
-}
-
-/* `alone`: it is all that was looked at. */
-static void put_class(FILE *out, const struct topo_class *c, int alone, struct arena *a)
-{
+    fputc('\n', out);
     put_machine(out, c, a);
     put_cpu(out, c, a);
     put_gpus(out, c, a);
     put_ports(out, c, a);
     put_netdevs(out, c, a);
     put_bare_nics(out, c, a);
-    put_hca_list(out, c, a);
     const struct path_matrix *m = path_matrix(c, a);
     if (m->n > 1) {
         fputc('\n', out);
@@ -511,7 +430,127 @@ static void put_class(FILE *out, const struct topo_class *c, int alone, struct a
     }
     put_domains(out, c, m, a);
     put_verdicts(out, c, a);
-    put_notes(out, c, alone, a);
+    for (int i = 0; i < c->nnotes; i++)
+        fprintf(out, "%s  - %s\n", i ? "" : "\nNotes:\n", text_inert(a, c->notes[i]));
+}
+
+/* ---- a few lines of a class ------------------------------------------------------------------------------------- */
+
+/* The HCA, with its port where it has several. */
+static const char *short_port(const struct topo_class *c, int port, struct arena *a)
+{
+    int n = 0;
+    for (int i = 0; i < c->nports; i++)
+        n += !strcmp(c->ports[i].hca, c->ports[port].hca);
+    return n > 1 ? inert_port(c, port, a) : text_inert(a, c->ports[port].hca);
+}
+
+/* "GPU0 PIX mlx5_0": the GPU at index `g` of the matrix and the compute ports that are nearest, at most eight. */
+static const char *name_nearest(const struct topo_class *c, const struct port_verdict *v, const struct path_matrix *m,
+                                int g, struct arena *a)
+{
+    const int most = 8;
+    enum path_class nearest = PATH_UNKNOWN;
+    const char *names = "";
+    int n = 0;
+    for (int i = 0; i < c->nports; i++) {
+        int end = path_end_of(m, c->ports[i].hca);
+        enum path_class own = end < 0 ? PATH_UNKNOWN : path_between(m, g, end)->class_;
+        if (v[i].role != ROLE_COMPUTE || own > nearest || own == PATH_UNKNOWN)
+            continue;
+        n = own < nearest ? 1 : n + 1;
+        if (n <= most)
+            names = arena_printf(a, "%s %s", n == 1 ? "" : names, short_port(c, i, a));
+        nearest = own;
+    }
+    const char *gpu = arena_printf(a, "GPU%d", c->gpus[g].index);
+    const char *more = n > most ? arena_printf(a, " and %d more", n - most) : "";
+    return n ? arena_printf(a, "%s %s%s%s", gpu, path_class_name(nearest), names, more) : gpu;
+}
+
+/* Each GPU beside its nearest ports, as many in a line as fit, a block for each NUMA node. */
+static void put_gpu_rows(FILE *out, const struct topo_class *c, const struct port_verdict *v, struct arena *a)
+{
+    const struct path_matrix *m = path_matrix(c, a);
+    const char *cells[TOPO_MOST_GPUS];
+    int width = 0, column = 0, numa = -2;
+    for (int g = 0; g < m->ngpus; g++) {
+        cells[g] = name_nearest(c, v, m, g, a);
+        width = (int)strlen(cells[g]) > width ? (int)strlen(cells[g]) : width;
+    }
+    const int room = (COLUMNS - FIRST_COLUMN + 2) / (width + 2), most = room >= 4 ? 4 : room >= 2 ? 2 : 1;
+    for (int g = 0; g < m->ngpus; g++) {
+        int own = c->objects[c->gpus[g].object].numa;
+        const char *node = own < 0 ? "NUMA ?" : arena_printf(a, "NUMA %d", own);
+        column = own == numa && column + 1 < most ? column + 1 : 0;
+        if (!column)
+            fprintf(out, "%s  %-*s", g ? "\n" : "", FIRST_COLUMN - 2, own == numa ? "" : node);
+        int last = g + 1 == m->ngpus || column + 1 == most || c->objects[c->gpus[g + 1].object].numa != own;
+        fprintf(out, "%-*s%s", last ? 0 : width, cells[g], last ? "" : "  ");
+        numa = own;
+    }
+    if (m->ngpus)
+        fputc('\n', out);
+}
+
+/* "  unused  storage: mlx5_1 mlx5_2; down: mlx5_3" */
+static void put_unused(FILE *out, const struct topo_class *c, const struct port_verdict *v, struct arena *a)
+{
+    const char *all = "";
+    for (int role = ROLE_UNKNOWN; role <= ROLE_DOWN; role++) {
+        const char *names = "";
+        for (int i = 0; i < c->nports; i++)
+            if (role != ROLE_COMPUTE && (int)v[i].role == role)
+                names = arena_printf(a, "%s %s", names, short_port(c, i, a));
+        if (*names)
+            all = arena_printf(a, "%s%s%s:%s", all, *all ? "; " : "", role_name((enum port_role)role), names);
+    }
+    if (!*all)
+        return;
+    fprintf(out, "  %-*s", FIRST_COLUMN - 2, "unused");
+    finding_put_wrapped(out, all, FIRST_COLUMN, FIRST_COLUMN, COLUMNS);
+    fputc('\n', out);
+}
+
+static void put_hca_list(FILE *out, const struct topo_class *c, const char *list, const char *if_up, struct arena *a)
+{
+    if (!c->nports)
+        return;
+    if (roles_only_labels(c))
+        fputs("  NCCL_IB_HCA: names of NICs are in the NIC Legend below the matrix, which is missing\n", out);
+    else if (list || if_up)
+        fprintf(out, "  HCAs for NCCL%s (%s== takes whole names):\nNCCL_IB_HCA=%s\n",
+                list ? "" : " if all ports are up", list ? "" : "ibstat tells; ", text_inert(a, list ? list : if_up));
+    else
+        fputs("  NCCL_IB_HCA: none of the ports is one that NCCL should use through verbs\n", out);
+}
+
+static void put_short_class(FILE *out, const struct topo_class *c, int alone, struct arena *a)
+{
+    const char *model = c->ngpus ? c->objects[c->gpus[0].object].model : NULL;
+    const char *list = roles_hca_list(c, roles_of(c, a), a), *if_up = list ? NULL : roles_hca_list_if_up(c, a);
+    c = if_up ? roles_assume_up(c, a) : c;
+    const struct port_verdict *v = roles_of(c, a);
+    double Gbps = 0;
+    int ncompute = 0;
+    for (int i = 0; i < c->nports; i++)
+        if (v[i].role == ROLE_COMPUTE) {
+            Gbps = c->ports[i].rate_Gbps;
+            ncompute++;
+        }
+    fprintf(out, "  %d GPU%s%s%s", c->ngpus, plural(c->ngpus), model ? ", " : "", model ? text_inert(a, model) : "");
+    if (c->ngpus)
+        put_bundle(out, c, 0, a);
+    fprintf(out, "\n  %d %sport%s", ncompute, if_up ? "" : "compute ", plural(ncompute));
+    put_rate(out, Gbps);
+    fputs(if_up ? ", state not known\n" : "\n", out);
+    put_gpu_rows(out, c, v, a);
+    put_unused(out, c, v, a);
+    put_hca_list(out, c, list, if_up, a);
+    if (alone && !c->ngpus && !c->nports)
+        fputs("  no GPU and no RDMA port: --machine dgx-h100 shows a known machine\n"
+              "  (--list-machines), --from FILE a recorded one\n",
+              out);
 }
 
 /* ---- cluster ----------------------------------------------------------------------------------------------------- */
@@ -523,10 +562,12 @@ static void put_differences(FILE *out, const struct topology *t, struct arena *a
         struct differences_like like = differences_nearest(t, i, a);
         if (like.class_index < 0)
             continue;
-        fprintf(out, "  %s (%s)", text_inert(a, t->classes[i].name), text_inert(a, text_hosts(t, i, a)));
-        fprintf(out, " from %s", text_inert(a, t->classes[like.class_index].name));
+        const char *all = arena_printf(a, "%s (%s) from %s", t->classes[i].name, text_hosts(t, i, a),
+                                       t->classes[like.class_index].name);
         for (int k = 0; k < like.n; k++)
-            fprintf(out, "%s %s", k ? "," : ":", text_inert(a, like.sentences[k]));
+            all = arena_printf(a, "%s%s %s", all, k ? "," : ":", like.sentences[k]);
+        fputs("  ", out);
+        finding_put_wrapped(out, text_inert(a, all), 2, 4, COLUMNS);
         fputc('\n', out);
     }
     if (t->nclasses - 1 > MOST_CLASSES)
@@ -585,104 +626,33 @@ static void put_cluster(FILE *out, const struct topology *t, struct arena *a)
     put_findings(out, t);
 }
 
-/* ---- the short form ---------------------------------------------------------------------------------------------- */
-
-/* Print each GPU beside its nearest compute ports, at most four in a line, a block for each NUMA node. */
-static void put_gpu_rows(FILE *out, const struct topo_class *c, const struct port_verdict *v, struct arena *a)
-{
-    const struct path_matrix *m = path_matrix(c, a);
-    const int width = 18; /* "GPU0 PIX mlx5_10:1" */
-    for (int g = 0, numa = -2, column = 0, gap = 0; g < m->ngpus; g++) {
-        struct nearest_ports near = find_nearest_ports(c, v, m, g, a);
-        const char *name = arena_printf(a, "GPU%d", c->gpus[g].index);
-        int own = c->objects[c->gpus[g].object].numa;
-        column = own == numa ? column + 1 : 0;
-        if (column % 4 == 0) {
-            const char *node = own < 0 ? "NUMA ?" : arena_printf(a, "NUMA %d", own);
-            fprintf(out, "%s  %-8s", g ? "\n" : "", column ? "" : node);
-            gap = 0;
-        }
-        if (*near.names)
-            name = arena_printf(a, "%s %s %s", name, path_class_name(near.class_), near.names);
-        fprintf(out, "%*s  %s", gap, "", name);
-        gap = width > (int)strlen(name) ? width - (int)strlen(name) : 0;
-        numa = own;
-    }
-    if (m->ngpus)
-        fputc('\n', out);
-}
-
-static void put_short_class(FILE *out, const struct topo_class *c, struct arena *a)
-{
-    const char *model = c->ngpus ? c->objects[c->gpus[0].object].model : NULL;
-    const char *list = roles_hca_list(c, roles_of(c, a), a), *if_up = list ? NULL : roles_hca_list_if_up(c, a);
-    c = if_up ? roles_assume_up(c, a) : c;
-    const struct port_verdict *v = roles_of(c, a);
-    double Gbps = 0;
-    int ncompute = 0;
-    for (int i = 0; i < c->nports; i++)
-        if (v[i].role == ROLE_COMPUTE) {
-            Gbps = c->ports[i].rate_Gbps;
-            ncompute++;
-        }
-    fprintf(out, "  %d GPU%s%s%s", c->ngpus, plural(c->ngpus), model ? ", " : "", model ? text_inert(a, model) : "");
-    if (c->ngpus)
-        put_bundle(out, c, 0, a);
-    fprintf(out, "; %d %sport%s", ncompute, if_up ? "" : "compute ", plural(ncompute));
-    put_rate(out, Gbps);
-    if (if_up)
-        fputs(", state not known", out);
-    fputc('\n', out);
-    put_gpu_rows(out, c, v, a);
-    const char *others = "";
-    for (int i = 0; i < c->nports; i++)
-        if (v[i].role != ROLE_COMPUTE)
-            others = arena_printf(a, "%s  %s %s", others, inert_port(c, i, a),
-                                  c->ports[i].state == TOPO_STATE_UNKNOWN && v[i].role == ROLE_UNKNOWN
-                                      ? "(state not known)"
-                                      : role_name(v[i].role));
-    if (*others)
-        fprintf(out, "  not used%s\n", others);
-    if (roles_only_labels(c))
-        fprintf(out, "  NCCL_IB_HCA: %s\n", unnamed);
-    else if (list || if_up)
-        fprintf(out, "  NCCL_IB_HCA=%s%s\n", text_inert(a, list ? list : if_up),
-                list ? "  (== takes whole names)" : "  (if all ports are up)");
-}
-
-static int write_short(const struct topology *t, FILE *out, struct err *e)
+static int write_classes(const struct topology *t, int whole, FILE *out, struct err *e)
 {
     struct arena *a = arena_new();
     for (int i = 0; i < t->nclasses; i++) {
         const char *product = t->classes[i].product;
-        fprintf(out, "%s%s%s\n", text_inert(a, text_hosts(t, i, a)), product ? ": " : "",
+        fprintf(out, "%s%s%s%s\n", i && whole ? "\n" : "", text_inert(a, text_hosts(t, i, a)), product ? ": " : "",
                 product ? text_inert(a, product) : "");
-        put_short_class(out, &t->classes[i], a);
-        if (t->nhosts == 1 && !t->classes[i].ngpus && !t->classes[i].nports)
-            fprintf(out, "  %s\n", nothing_here);
-    }
-    put_findings(out, t);
-    arena_free(a);
-    return ferror(out) ? err_set(e, ERR_FAILED, "cannot write the summary") : 0;
-}
-
-const struct probe_format format_short = {"short", "a few lines for each kind of node: GPUs, ports, NCCL_IB_HCA",
-                                          write_short};
-
-static int write_text(const struct topology *t, FILE *out, struct err *e)
-{
-    struct arena *a = arena_new();
-    for (int i = 0; i < t->nclasses; i++) {
-        if (i)
-            fputc('\n', out);
-        fprintf(out, "%s\n", text_inert(a, text_hosts(t, i, a)));
-        if (!i && t->classes[i].ngpus + t->classes[i].nports > MOST_ENDS)
-            fputs("For a summary in a few lines, add --format short.\n", out);
-        put_class(out, &t->classes[i], t->nhosts == 1, a);
+        put_short_class(out, &t->classes[i], t->nhosts == 1, a);
+        if (whole)
+            put_class(out, &t->classes[i], a);
     }
     put_cluster(out, t, a);
     arena_free(a);
     return ferror(out) ? err_set(e, ERR_FAILED, "cannot write the summary") : 0;
 }
 
-const struct probe_format format_text = {"text", "a summary with the matrix of nvidia-smi topo -m", write_text};
+static int write_short(const struct topology *t, FILE *out, struct err *e)
+{
+    return write_classes(t, 0, out, e);
+}
+
+static int write_text(const struct topology *t, FILE *out, struct err *e)
+{
+    return write_classes(t, 1, out, e);
+}
+
+const struct probe_format format_short = {"short", "a few lines for each kind of node: GPUs, ports, NCCL_IB_HCA",
+                                          write_short};
+const struct probe_format format_text = {"text", "that and all devices, with the matrix of nvidia-smi topo -m",
+                                         write_text};

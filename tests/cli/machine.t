@@ -2,19 +2,18 @@ nccltune probe --machine: machines by name, and the formats that a topology is w
 
 A machine by name
 
-  $ nccltune probe --machine dgx-h100 --nodes 32 >out
+  $ nccltune probe --machine dgx-h100 --nodes 32 --format text >out
   $ head -n 3 out
-  node[0001-0032], 32 nodes
-  For a summary in a few lines, add --format short.
-  Machine: NVIDIA DGX H100
+  node[0001-0032], 32 nodes: NVIDIA DGX H100
+    8 GPUs, NVIDIA H100 80GB HBM3  18 NVLinks, 450 GB/s
+    8 compute ports  400 Gb/s
   $ grep -E '^(GPUs|RDMA ports|NCCL_IB_HCA|  mlx5_1:1 +storage)' out
+  NCCL_IB_HCA==mlx5_0:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_9:1,mlx5_10:1,mlx5_11:1
   GPUs: 8
   RDMA ports: 12
-  NCCL_IB_HCA: =mlx5_0:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_9:1,mlx5_10:1,mlx5_11:1
     mlx5_1:1   storage *Ethernet* (glob)
   $ grep -E '^  GPU7' out | cut -c 1-50
     GPU7    0000:2d:00.0  NUMA 1  NVIDIA H100 80GB H
-    GPU7    PIX  mlx5_11:1  50 GB/s
   $ nccltune probe --machine dgx-h100 --strict=note -o /dev/null
 
 Every machine and GPU is still known
@@ -58,11 +57,13 @@ a short form for a terminal: GPUs beside their ports, and the line that one need
 
   $ nccltune probe --machine dgx-h100 --format short
   node0001: NVIDIA DGX H100
-    8 GPUs, NVIDIA H100 80GB HBM3  18 NVLinks, 450 GB/s; 8 compute ports  400 Gb/s
-    NUMA 0    GPU0 PIX mlx5_0:1   GPU1 PIX mlx5_3:1   GPU2 PIX mlx5_4:1   GPU3 PIX mlx5_5:1
-    NUMA 1    GPU4 PIX mlx5_6:1   GPU5 PIX mlx5_9:1   GPU6 PIX mlx5_10:1  GPU7 PIX mlx5_11:1
-    not used  mlx5_1:1 storage  mlx5_2:1 storage  mlx5_7:1 storage  mlx5_8:1 storage
-    NCCL_IB_HCA==mlx5_0:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_9:1,mlx5_10:1,mlx5_11:1  (== takes whole names)
+    8 GPUs, NVIDIA H100 80GB HBM3  18 NVLinks, 450 GB/s
+    8 compute ports  400 Gb/s
+    NUMA 0  GPU0 PIX mlx5_0   GPU1 PIX mlx5_3   GPU2 PIX mlx5_4   GPU3 PIX mlx5_5
+    NUMA 1  GPU4 PIX mlx5_6   GPU5 PIX mlx5_9   GPU6 PIX mlx5_10  GPU7 PIX mlx5_11
+    unused  storage: mlx5_1 mlx5_2 mlx5_7 mlx5_8
+    HCAs for NCCL (== takes whole names):
+  NCCL_IB_HCA==mlx5_0:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_9:1,mlx5_10:1,mlx5_11:1
 
 nccl-xml is read back as the same machine
 

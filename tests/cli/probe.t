@@ -2,7 +2,7 @@ nccltune probe: recorded machines in many formats.
 
 nvidia-smi topo -m: the same matrix is printed
 
-  $ nccltune probe --from fixtures/probe/smi_topo_a100.txt >out
+  $ nccltune probe --format text --from fixtures/probe/smi_topo_a100.txt >out
   $ grep -E '^(GPUs|RDMA|  GPU[0-9]|  mlx5_[0-9]+:1 .*NUMA)' out
   GPUs: 4
     GPU0    -             NUMA 0  12 NVLinks
@@ -14,10 +14,6 @@ nvidia-smi topo -m: the same matrix is printed
     mlx5_1:1  -             NUMA 1
     mlx5_10:1  -             NUMA 1
     GPU0 GPU1 GPU2 GPU3
-    GPU0    PXB  mlx5_0:1
-    GPU1    PXB  mlx5_0:1
-    GPU2    PIX  mlx5_1:1
-    GPU3    PHB  mlx5_1:1 mlx5_10:1
   $ expand -t 8 out | sed -n '/^        GPU0/,/^NIC2/p' | cut -c 1-64
           GPU0    GPU1    GPU2    GPU3    NIC0    NIC1    NIC2
   GPU0     X      NV4     NV4     NV4     PXB     SYS     SYS
@@ -30,9 +26,17 @@ nvidia-smi topo -m: the same matrix is printed
 
 NCCL's topology file: devices, matrix, roles of the ports, the list of HCAs
 
-  $ nccltune probe --from fixtures/probe/nccl_nvswitch.xml >out
+  $ nccltune probe --format text --from fixtures/probe/nccl_nvswitch.xml >out
   $ sed -n '1,/^Network/p' out
   nccl_nvswitch
+    3 GPUs  12 NVLinks
+    2 compute ports  200 Gb/s
+    NUMA 0  GPU0 PIX mlx5_10         GPU1 PIX mlx5_2
+    NUMA 1  GPU2 SYS mlx5_2 mlx5_10
+    unused  storage: mlx5_3 mlx5_4
+    HCAs for NCCL (== takes whole names):
+  NCCL_IB_HCA==mlx5_2:1,mlx5_10:1
+
   CPU: GenuineIntel 6/143, x86_64, 2 NUMA nodes
   GPUs: 3
     GPU0    0000:14:00.0  NUMA 0  [10de:20b0]  sm_80  PCIe 4.0 x16  12 NVLinks
@@ -54,7 +58,7 @@ NCCL's topology file: devices, matrix, roles of the ports, the list of HCAs
   NIC2    SYS     SYS     PHB     SYS     PIX      X      SYS
   NIC3    PIX     PXB     SYS     PXB     SYS     SYS      X
   $ sed -n -E '/^Roles/,/^$/s/^  (mlx5_[0-9]+:1) +([a-z]+) .*/\1 \2/p; /^NCCL_IB_HCA/p' out
-  NCCL_IB_HCA: =mlx5_2:1,mlx5_10:1
+  NCCL_IB_HCA==mlx5_2:1,mlx5_10:1
   mlx5_2:1 compute
   mlx5_3:1 storage
   mlx5_4:1 storage
@@ -62,22 +66,21 @@ NCCL's topology file: devices, matrix, roles of the ports, the list of HCAs
 
 Output of two hosts in one text: two classes, a list for each and one for both
 
-  $ nccltune probe --from fixtures/probe/text_issue.txt >out
+  $ nccltune probe --format text --from fixtures/probe/text_issue.txt >out
   $ grep -E '^(gpu-|GPUs|  GPU0 |NCCL_IB_HCA|  (warning|error|note) )' out
   gpu-a
+  NCCL_IB_HCA==mlx5_0:1,mlx5_1:1
   GPUs: 4
     GPU0    -             NUMA 0  NVIDIA H100 80GB HBM3  18 NVLinks
-  NCCL_IB_HCA: =mlx5_0:1,mlx5_1:1
     GPU0 GPU1 GPU2 GPU3
-    GPU0    PIX  mlx5_0:1
   gpu-b
+  NCCL_IB_HCA==mlx5_1:1
   GPUs: 0
-  NCCL_IB_HCA: =mlx5_1:1
   NCCL_IB_HCA for all classes: =mlx5_1:1
     warning common-hcas-partial: cluster: *1 of 2* (glob)
     warning port-down: class1: *1 of 2* (glob)
     warning nvlink-inactive: class0: *GPU1: 1 of 19* (glob)
-  $ nccltune probe --from - <fixtures/probe/text_issue.txt | cmp - out
+  $ nccltune probe --format text --from - <fixtures/probe/text_issue.txt | cmp - out
 
 lspci -vvv and ibdev2netdev: devices, and findings about their slots
 
@@ -96,9 +99,9 @@ lspci -vvv and ibdev2netdev: devices, and findings about their slots
 
 --merge: descriptions of one node in any order
 
-  $ nccltune probe --merge --from fixtures/probe/smi_topo_a100.txt --from fixtures/probe/text_verbs.txt >out
+  $ nccltune probe --merge --from fixtures/probe/smi_topo_a100.txt --from fixtures/probe/text_verbs.txt --format text >out
   $ sed -n -E '/^Roles/,/^$/s/^  (mlx5_[0-9]+:1) +([a-z]+) .*/\1 \2/p; /^NCCL_IB_HCA/p' out
-  NCCL_IB_HCA: =mlx5_0:1,mlx5_4:1
+  NCCL_IB_HCA==mlx5_0:1,mlx5_4:1
   mlx5_0:1 compute
   mlx5_1:1 down
   mlx5_2:1 storage
@@ -106,17 +109,17 @@ lspci -vvv and ibdev2netdev: devices, and findings about their slots
   mlx5_4:1 compute
   mlx5_10:1 unknown
   $ nccltune probe --merge --from fixtures/probe/text_verbs.txt --from fixtures/probe/smi_topo_a100.txt | grep ^NCCL_IB_HCA
-  NCCL_IB_HCA: =mlx5_0:1,mlx5_4:1
+  NCCL_IB_HCA==mlx5_0:1,mlx5_4:1
 
 A matrix that was wrapped at 80 columns is joined again, its legend too; of one that was joined or cut in words the error says so
 
-  $ nccltune probe --machine dgx-h100 | sed -n '/^.GPU0/,/^NIC11/p' >matrix.txt
+  $ nccltune probe --machine dgx-h100 --format text | sed -n '/^.GPU0/,/^NIC11/p' >matrix.txt
   $ { printf 'Legend:\n\n  SYS  = Connection traversing PCIe as well as the SMP interconnect between NUMA nodes (e.g., QPI/UPI)\n\n'
   >     for i in 0 1 2 3 4 5 6 7 8 9 10 11; do echo "  NIC$i: mlx5_$i"; done; } >legend.txt
-  $ nccltune probe --from - <matrix.txt | grep ^NCCL_IB_HCA
-  NCCL_IB_HCA: the names of the NICs are not known: add the NIC Legend, which is below the matrix
+  $ nccltune probe --from - <matrix.txt | grep NCCL_IB_HCA
+    NCCL_IB_HCA: names of NICs are in the NIC Legend below the matrix, which is missing
   $ cat matrix.txt legend.txt | expand | fold -s -w 80 | nccltune probe --from - --format short | tail -n 1
-    NCCL_IB_HCA==mlx5_0:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_9:1,mlx5_10:1,mlx5_11:1  (if all ports are up)
+  NCCL_IB_HCA==mlx5_0:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_9:1,mlx5_10:1,mlx5_11:1
   $ cat matrix.txt legend.txt | fold -w 80 | nccltune probe --from - --format short | grep -c '==mlx5_0:1'
   1
   $ cat matrix.txt legend.txt | expand | fmt -w 80 | nccltune probe --from -
@@ -128,17 +131,16 @@ A matrix that was wrapped at 80 columns is joined again, its legend too; of one 
 
 A matrix with rows of GPUs alone: what they say of NICs is taken, the rest is not known
 
-  $ { sed -n '/^.GPU0/p; /^GPU/p' matrix.txt; cat legend.txt; } | nccltune probe --from - >out
-  $ grep -e '^NCCL_IB_HCA' -e ' rows of NICs' -e 'GPU7  ' out
-    GPU7    -             NUMA 1  18 NVLinks
-  NCCL_IB_HCA: the states of the ports are not known; if all are up: =mlx5_0:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_9:1,mlx5_10:1,mlx5_11:1
-    GPU7    PIX  mlx5_11:1
+  $ { sed -n '/^.GPU0/p; /^GPU/p' matrix.txt; cat legend.txt; } | nccltune probe --format text --from - >out
+  $ grep -e '^NCCL_IB_HCA' -e ' rows of NICs' -e '  GPU7 PIX' out
+    NUMA 1  GPU4 PIX mlx5_6   GPU5 PIX mlx5_9   GPU6 PIX mlx5_10  GPU7 PIX mlx5_11
+  NCCL_IB_HCA==mlx5_0:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_9:1,mlx5_10:1,mlx5_11:1
     - the matrix has no rows of NICs: distances between two NICs are not known
 
 ibdev2netdev (Down) is of the interface; the bond beside no GPU does not step in for the port of unknown state
 
   $ nccltune probe --from fixtures/probe/smi_topo_a100.txt | grep ^NCCL_IB_HCA
-  NCCL_IB_HCA: the states of the ports are not known; if all are up: =mlx5_0:1,mlx5_1:1,mlx5_10:1
+  NCCL_IB_HCA==mlx5_0:1,mlx5_1:1,mlx5_10:1
   $ printf '\tGPU0\tGPU1\tNIC0\tNIC1\tNIC2\nGPU0\t X \tNV4\tPIX\tNODE\tNODE\nGPU1\tNV4\t X \tNODE\tPIX\tNODE\n' >matrix.txt
   $ printf '%s\tPIX\tNODE\t X \tNODE\tNODE\n' NIC0 >>matrix.txt
   $ printf '%s\tNODE\tPIX\tNODE\t X \tNODE\n' NIC1 >>matrix.txt
@@ -146,7 +148,7 @@ ibdev2netdev (Down) is of the interface; the bond beside no GPU does not step in
   $ printf '%s\n' 'NIC0: mlx5_0' 'NIC1: mlx5_1' 'NIC2: mlx5_bond_0' >>matrix.txt
   $ printf '%s port 1 ==> %s (%s)\n' mlx5_0 ib0 Up mlx5_1 ib1 Down mlx5_bond_0 bond0 Up >netdev.txt
   $ nccltune probe --from matrix.txt --from netdev.txt --merge | sed -n '/^Roles/,/^$/p; /^NCCL_IB_HCA/p'
-  NCCL_IB_HCA: =mlx5_0:1
+  NCCL_IB_HCA==mlx5_0:1
   Roles:
     mlx5_0:1       compute            InfiniBand, beside GPU0 (PIX)
     mlx5_1:1       unknown            its interface ib1 is down; the port's own state is not known
@@ -158,6 +160,7 @@ A matrix keeps its NUMA numbers where SYS parts one node, and has none where non
   $ printf 'GPU1\tNV4\t X \tSYS\tPIX\tSYS\t0-63\t0\nNIC0\tPIX\tSYS\t X \tSYS\tSYS\nNIC1\tSYS\tPIX\tSYS\t X \tSYS\n' >>apart.txt
   $ printf 'NIC2\tSYS\tSYS\tSYS\tSYS\t X \n' >>apart.txt
   $ nccltune probe --from apart.txt | grep -E 'NUMA|^GPU|group'
+    NUMA 0  GPU0 PIX NIC0  GPU1 PIX NIC1
   CPU: unknown, 1 NUMA node
   GPUs: 2
     GPU0    -             NUMA 0  4 NVLinks
@@ -172,20 +175,23 @@ A matrix keeps its NUMA numbers where SYS parts one node, and has none where non
     - SYS separates 2 groups of devices for which no NUMA node of their own is printed
   $ nccltune probe --from apart.txt --format short
   apart
-    2 GPUs  4 NVLinks; 2 ports, state not known
-    NUMA 0    GPU0 PIX NIC0:1     GPU1 PIX NIC1:1
-    not used  NIC2:1 storage
-    NCCL_IB_HCA: the names of the NICs are not known: add the NIC Legend, which is below the matrix
+    2 GPUs  4 NVLinks
+    2 ports, state not known
+    NUMA 0  GPU0 PIX NIC0  GPU1 PIX NIC1
+    unused  storage: NIC2
+    NCCL_IB_HCA: names of NICs are in the NIC Legend below the matrix, which is missing
 
 Ports of unknown state stand beside their GPUs; of Ethernet of unknown rate no rate is said
 
   $ printf 'NIC%d port 1 ==> %s (%s)\n' 0 ib0 Down 1 ib1 Down 2 ens1 Down >states.txt
   $ nccltune probe --from apart.txt --from states.txt --merge --format short
   apart
-    2 GPUs  4 NVLinks; 2 ports, state not known
-    NUMA 0    GPU0 PIX NIC0:1     GPU1 PIX NIC1:1
-    not used  NIC2:1 down
-    NCCL_IB_HCA==NIC0:1,NIC1:1  (if all ports are up)
+    2 GPUs  4 NVLinks
+    2 ports, state not known
+    NUMA 0  GPU0 PIX NIC0  GPU1 PIX NIC1
+    unused  down: NIC2
+    HCAs for NCCL if all ports are up (ibstat tells; == takes whole names):
+  NCCL_IB_HCA==NIC0:1,NIC1:1
 
   Findings:
     warning port-down: 1 of 3 RDMA ports is down: NIC2:1
@@ -194,6 +200,7 @@ Ports of unknown state stand beside their GPUs; of Ethernet of unknown rate no r
       Confirm with ibstat (State): ibdev2netdev's (Down) on InfiniBand is the IPoIB interface, which NCCL does not need, not the port. Add ibstat's output with --from and --merge.
   $ printf 'NIC%d port 1 ==> %s (%s)\n' 0 ib0 Up 1 ib1 Up 2 ens1 Up >states.txt
   $ nccltune probe --from apart.txt --from states.txt --merge | grep storage
+    unused  storage: NIC2
     NIC2:1  storage            Ethernet at an unknown rate, while most of the bandwidth is InfiniBand
 
 What is still missing is noted after the merge; ports of one reason in a row are one line
@@ -214,14 +221,14 @@ What is still missing is noted after the merge; ports of one reason in a row are
 A machine with neither GPUs nor RDMA ports: where others are shown
 
   $ mkdir -p empty/sys empty/proc && nccltune probe --sysroot empty 2>/dev/null | grep -F -e --machine
-    - no GPU and no RDMA port: --machine dgx-h100 shows a known machine (--list-machines), --from FILE a recorded one
+    no GPU and no RDMA port: --machine dgx-h100 shows a known machine
   $ nccltune probe --machine dgx-h100 | grep -F -e --from
   [1]
 
-A long output names the short one; --why shows what is known, rule by rule
+A matrix that does not fit into 100 columns is left to --format text; --why shows what is known, rule by rule
 
-  $ nccltune probe --machine dgx-h100 | sed -n 2p
-  For a summary in a few lines, add --format short.
+  $ nccltune probe --machine dgx-h100 | tail -n 1
+  Devices, the matrix, the reason of each role and notes: --format text
   $ nccltune probe --machine dgx-h100 -o q.svg && head -c 4 q.svg && echo
   <svg
   $ nccltune probe --machine dgx-h100 -o q.html 2>&1 | sed -n 1p
@@ -272,7 +279,7 @@ A dark port of another fabric beside a GPU is not the GPU's own: the nearest por
   $ ibstat() { printf "CA '%s'\n\tNumber of ports: 1\n\tPort 1:\n\t\tState: %s\n\t\tPhysical state: LinkUp\n\t\tRate: %s\n\t\tLink layer: %s\n" "$@"; }
   $ ibstat mlx5_0 Active 400 InfiniBand mlx5_1 Active 400 InfiniBand mlx5_2 Down 10 Ethernet >ibstat.txt
   $ nccltune probe --from matrix.txt --from ibstat.txt --merge | sed -n '/^Roles/,/^$/p; /^NCCL_IB_HCA/p'
-  NCCL_IB_HCA: =mlx5_0:1,mlx5_1:1
+  NCCL_IB_HCA==mlx5_0:1,mlx5_1:1
   Roles:
     mlx5_0:1  compute            400 Gb/s InfiniBand, beside GPU0 (PIX)
     mlx5_1:1  compute            400 Gb/s InfiniBand, nearest to GPU0 (NODE, for NCCL PHB)
@@ -281,7 +288,7 @@ A dark port of another fabric beside a GPU is not the GPU's own: the nearest por
 Formats of other vendors and programs
 
   $ for f in text_rocm.txt text_amd_smi.txt text_metax.txt nccl_rccl_xgmi.xml hwloc2_dgx1v.xml smi_query.xml; do
-  >     echo "$f: $(nccltune probe --from fixtures/probe/$f | grep -E '^(GPUs|RDMA ports)|^GPU1	' | cut -f 1-5 | tr '\t\n' ' ;')"
+  >     echo "$f: $(nccltune probe --format text --from fixtures/probe/$f | grep -E '^(GPUs|RDMA ports)|^GPU1	' | cut -f 1-5 | tr '\t\n' ' ;')"
   > done
   text_rocm.txt: GPUs: 4;RDMA ports: 0;GPU1 XGMI1  X  SYS SYS;
   text_amd_smi.txt: GPUs: 3;RDMA ports: 0;GPU1 XGMI1  X  XGMI1 N/A;
@@ -297,8 +304,8 @@ Formats of other vendors and programs
   $ echo '400 Gb/sec (4X NDR)' >sys/class/infiniband/mlx5_0/ports/1/rate
   $ echo InfiniBand >sys/class/infiniband/mlx5_0/ports/1/link_layer
   $ nccltune probe --sysroot . 2>/dev/null | grep mlx5_0:1
+  NCCL_IB_HCA==mlx5_0:1
     mlx5_0:1  -             NUMA ?  InfiniBand  active  400 Gb/s
-  NCCL_IB_HCA: =mlx5_0:1
     mlx5_0:1  compute            400 Gb/s InfiniBand; there is no GPU here
 
 --ibnetdiscover adds the leaf switch of every port

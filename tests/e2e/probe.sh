@@ -28,7 +28,7 @@ prints() {
 }
 
 check "this machine" prints 'NUMA node' probe
-check "a recorded machine" prints '^NCCL_IB_HCA: =mlx5_0:1$' probe --from $F/small.json
+check "a recorded machine" prints '^NCCL_IB_HCA==mlx5_0:1$' probe --from $F/small.json
 check "identical machines are one class" prints '^nccl_nvswitch,nccl_nvswitch, 2 nodes$' \
     probe --from $F/nccl_nvswitch.xml --from $F/nccl_nvswitch.xml
 check "what differs is said" prints '^Differences between classes' probe --from $F/nccl_nvswitch.xml --from $F/nccl_c2c.xml
@@ -36,13 +36,13 @@ printf 'GPU0 GPU1 mlx5_0\nGPU0 X NV18 PIX\nGPU1 NV18 X SYS\nmlx5_0 PIX SYS X\n' 
 check "two descriptions of one node" prints '^NIC0	PIX	SYS' probe --merge --from $F/small.json --from "$tmp/smi.txt"
 check "in any order" prints '^NIC0	PIX	SYS' probe --merge --from "$tmp/smi.txt" --from $F/small.json
 printf 'mlx5_0 port 1 ==> ib0 (Up)\n' >"$tmp/netdev.txt"
-check "a matrix and ibdev2netdev make a list" prints '^NCCL_IB_HCA: =mlx5_0:1$' \
+check "a matrix and ibdev2netdev make a list" prints '^NCCL_IB_HCA==mlx5_0:1$' \
     probe --merge --from "$tmp/smi.txt" --from "$tmp/netdev.txt"
 check "a pasted issue tells of two hosts" prints '^gpu-b$' probe --from $F/text_issue.txt
 check "standard input, too" prints '^gpu-a$' bash -c "'$nccltune' probe --from - <$F/text_issue.txt"
 check "why a port is not on the list" prints '^  distance +no +beside no GPU' \
     probe --from $F/text_issue.txt --why mlx5_bond_0
-check "a port that is not there" prints 'there is no RDMA port mlx5_9; the first one is mlx5_0' \
+check "a port that is not there" prints 'there is no RDMA port mlx5_9: did you mean mlx5_0' \
     probe --from $F/text_issue.txt --why mlx5_9
 printf 'what a nice day\n' >"$tmp/prose.txt"
 check "unknown text is one sentence" prints 'no known tool output: expected one of' \
@@ -131,17 +131,17 @@ check "thresholds are listed" prints "^port-flaps .*Threshold: 10 times" probe -
 check "without it a finding is no failure" exits 0 probe --from $F/roce_leaf.json -o /dev/null
 check "a picture, with nothing else installed" prints '<svg' env PATH=/nowhere "$nccltune" probe --from $F/nccl_nvswitch.xml --format svg
 check "NCCL's file" exits 0 probe --from $F/nccl_nvswitch.xml --format nccl-xml -o "$tmp/node.xml"
-probe --from "$tmp/node.xml" >"$tmp/a" 2>&1
+probe --format text --from "$tmp/node.xml" >"$tmp/a" 2>&1
 check "is read back" grep -q 'NV[0-9]' "$tmp/a"
 
 # Machines that need not be had.
 check "bundled machines are listed, with the source of each" prints 'ND H100 v5 series' probe --list-machines
 check "GPUs too" prints '^h100-sxm .*18 NVLink' probe --list-gpus
 check "and kinds of findings" prints "^memlock-low +error " probe --list-findings
-check "a bundled machine is reported like any other" prints '^NCCL_IB_HCA: =mlx5_ib0:1,mlx5_ib1:1,' probe --machine azure-ndv5
-check "and says what it is" prints 'described, not probed' probe --machine azure-ndv5
+check "a bundled machine is reported like any other" prints '^NCCL_IB_HCA==mlx5_ib0:1,mlx5_ib1:1,' probe --machine azure-ndv5
+check "and says what it is" prints 'described, not probed' probe --machine azure-ndv5 --format text
 check "many nodes of it" exits 0 probe --machine dgx-h100 --nodes 100000 -o "$tmp/many.json"
-check "are read back" prints '^node\[0001-9999\],node\[10000-99999\],node100000, 100000 nodes$' probe --from "$tmp/many.json"
+check "are read back" prints '^node\[0001-9999\],node\[10000-99999\],node100000, 100000 nodes:' probe --from "$tmp/many.json"
 machines() { "$nccltune" probe --list-machines | sed -n 's/^\([^ ]\+\) .*/\1/p'; }
 each_machine() { # FORMAT
     local m
@@ -149,7 +149,7 @@ each_machine() { # FORMAT
 }
 check "every machine as text" each_machine text
 check "every machine as a file for NCCL" each_machine nccl-xml
-check "a file without NVLink is completed" prints '^GPU0	 X 	NV18	' probe --from $F/nccl_cloud.xml --gpu h100-sxm
+check "a file without NVLink is completed" prints '^GPU0	 X 	NV18	' probe --format text --from $F/nccl_cloud.xml --gpu h100-sxm
 check "a contradiction is refused, with both sides" prints 'GPU0 of class0 is not h100-sxm: its PCI device 10de:20b0 says a100-sxm' \
     probe --from $F/nccl_nvswitch.xml --gpu h100-sxm
 check "with status 2" exits 2 probe --from $F/nccl_nvswitch.xml --gpu h100-sxm
