@@ -93,21 +93,24 @@ static int is_visit(const struct bench_result *r)
     return r->round >= 1 && r->ntimes && r->status <= BENCH_DROPPED && !(r->low_us > 0);
 }
 
-/* The lower quartile of what was measured in a round, for a session that went over its points several times may have
- * met what passes on some of these ways; 0: nothing. */
-static double visit_us(const struct bench_candidate *c, int round)
+/* What was measured in a round, in order of time; returns how often. */
+static int visits_us(const struct bench_candidate *c, int round, double us[MOST_PASSES])
 {
-    double us[MOST_PASSES] = {0};
     int n = 0;
     for (int i = 0; c && i < c->nresults && n < MOST_PASSES; i++)
         if (c->results[i]->round == round && is_visit(c->results[i]))
             us[n++] = bench_result_us(c->results[i]);
-    stats_sort(us, n);
-    /* Of few passes as of many, for a faster launch makes more of them in the same time: Hyndman and Fan's type 8 (The
-     * American Statistician 50(4), 1996). */
-    double at = fmax(n / 4.0 - 7.0 / 12, 0);
-    int i = (int)at;
-    return n < 2 ? us[0] : us[i] + (at - i) * (us[i + 1] - us[i]);
+    return n;
+}
+
+/* The logarithm of a gain in a pair of sessions; NAN: one of them has no time. The lower quartiles are compared, for a
+ * session that went over its points several times may have met what passes on some of these ways; of as many passes on
+ * both sides, for the quartile of one is its median, and of four it is lower by two thirds of their deviation. */
+static double log_gain_at(const struct bench_candidate *from, const struct bench_candidate *to, int round)
+{
+    double x[MOST_PASSES], y[MOST_PASSES];
+    int nx = visits_us(from, round, x), ny = visits_us(to, round, y), n = nx < ny ? nx : ny;
+    return n ? log(stats_quantile(x, n, 0.25) / stats_quantile(y, n, 0.25)) : NAN;
 }
 
 /* The mean logarithm of gains in a pair of sessions; `*points` counts them. */
@@ -117,10 +120,10 @@ static double gain_of_pair(const struct bench_candidate *const *from, const stru
     double sum = 0, weight = 0;
     *points = 0;
     for (int i = 0; i < n; i++) {
-        double x = visit_us(from[i], round), y = visit_us(to[i], round), w = weights ? weights[i] : 1;
-        if (!(x > 0) || !(y > 0) || !(w > 0))
+        double gain = log_gain_at(from[i], to[i], round), w = weights ? weights[i] : 1;
+        if (isnan(gain) || !(w > 0))
             continue;
-        sum += w * (n < SEVERAL ? log(x / y) : fmax(-log(MOST_FACTOR), fmin(log(MOST_FACTOR), log(x / y))));
+        sum += w * (n < SEVERAL ? gain : fmax(-log(MOST_FACTOR), fmin(log(MOST_FACTOR), gain)));
         weight += w;
         ++*points;
     }

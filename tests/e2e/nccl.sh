@@ -161,15 +161,18 @@ cell allreduce ring ll128 latency=14 GBps=60 channel_GBps=8 channel_us=0.5 chunk
 cell alltoall ring simple latency=25 GBps=60
 cell sendrecv ring simple latency=9 GBps=40
 EOF
-job() {
-    NCCL_BUFFSIZE=4194304 NCCL_MAX_CTAS=32 NCCL_DOUBLE_LAW=$work/chunk-law timeout 100 build/nccltune tune --engine nccl \
-        -q --budget 45s --workload "$work/workload.json" -o "$work/job" >/dev/null
+job() { # job BUDGET
+    rm -rf "$work/job" && NCCL_BUFFSIZE=4194304 NCCL_MAX_CTAS=32 NCCL_DOUBLE_LAW=$work/chunk-law timeout 200 build/nccltune tune --engine nccl \
+        -q --budget "$1" --workload "$work/workload.json" -o "$work/job" >/dev/null
 }
-check "tune takes a workload" job
+chunk_rule() { grep -q '^allreduce,.*,ring,ll128,8,.*,131072,' "$work/job/tuner.csv"; }
+# A loaded machine needs more time for the same starts.
+job_in_time() { job 45s && { chunk_rule || job 120s; }; }
+check "tune takes a workload" job_in_time
 sizes() { grep -o '"collective":"[a-z]*","bytes":[0-9]*' "$work/job/results.jsonl" | sort -u | tr -dc 'a-z0-9\n' | tr '\n' ' '; }
 check "its calls are measured and nothing else" \
     test "$(sizes)" = "collectiveallreducebytes4194304 collectivealltoallbytes65535 collectivesendrecvbytes4096 "
-check "the table names the chunk size that the law likes" grep -q '^allreduce,.*,ring,ll128,8,.*,131072,' "$work/job/tuner.csv"
+check "the table names the chunk size that the law likes" chunk_rule
 check "and has no rule for AllToAll" test -z "$(grep '^alltoall' "$work/job/tuner.csv")"
 check "the profile keeps the workload" test -s "$work/job/workload.json"
 
