@@ -123,6 +123,8 @@ static int check_request(const struct request *r, struct err *e)
         return err_set(e, ERR_USAGE, "%s and a VARIABLE are mutually exclusive", of_call);
     if (of_call && (q->coll < 0 || q->bytes == NOT_SAID))
         return err_set(e, ERR_USAGE, "a call has a collective and a size, such as: allreduce 64M");
+    if (!q->bytes)
+        return err_set(e, ERR_USAGE, "a call of 0 bytes does nothing: expected a size above 0, such as 8 or 64M");
     if (r->workload && (of_call || q->variable))
         return err_set(e, ERR_USAGE, "--workload stands alone");
     return 0;

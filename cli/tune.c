@@ -69,7 +69,7 @@ static int exists(const char *path)
 /* A fresh start, or the rest of an interrupted one: whether it may be is known before anything is looked at. */
 static int check_directory(const struct tune *t, const char *out, struct err *e)
 {
-    if (t->generate.force || t->plan)
+    if (t->generate.force)
         return 0;
     if (env_profile_complete(out))
         return err_set(e, ERR_FAILED, "%s: complete profile, which never changes (--force starts again)", out);
@@ -446,7 +446,7 @@ static int tune_profile(struct tune *t, struct err *e)
         log_info(&t->log, "%s is complete: nothing left to do", t->generate.out);
         return report_finished(t, e);
     }
-    int rc = check_directory(t, t->generate.out, e);
+    int rc = t->plan ? 0 : check_directory(t, t->generate.out, e);
     if (!rc && t->resume && !exists(t->generate.out))
         log_info(&t->log, "%s: there is no run to go on with: one begins",
                  t->generate.out); /* a batch job resumes always */
@@ -454,10 +454,13 @@ static int tune_profile(struct tune *t, struct err *e)
         rc = tune_look(t, e);
     if (*t->stop)
         return interrupted(t);
-    if (!rc && t->plan && t->json)
-        return tune_plan_json(t, e);
-    if (!rc && t->plan)
-        tune_plan_print(t, stdout);
+    if (!rc && t->plan) {
+        rc = t->json ? tune_plan_json(t, e) : (tune_plan_print(t, stdout), 0);
+        for (int i = 0; i < t->nparts && !rc; i++) /* as the run would */
+            rc = t->resume && !i && env_profile_complete(t->generate.out)
+                     ? 0
+                     : check_directory(t, t->parts[i].generate.out, e);
+    }
     if (rc || t->plan)
         return rc;
     tune_plan_log(t);

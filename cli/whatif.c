@@ -499,6 +499,9 @@ static int take_settings(const struct option_value *v, void *out, struct err *e)
         size_t n = strcspn(at, "= ");
         if (at[n] == '=' && snprintf(name, sizeof name, "%.*s", (int)n, at) > 0 && env_explain_check(NULL, name, e))
             return e->code;
+        const struct env_other *other = at[n] == '=' ? env_other_find(name) : NULL;
+        if (other && other->status == ENV_MISSPELT)
+            return err_set(e, ERR_USAGE, "'%s' is not a known variable of NCCL; did you mean %s?", name, other->use);
         at += strcspn(at, " ");
     }
     return option_text(v, out, e);

@@ -69,6 +69,15 @@ tune --machine makes a profile that sets nothing by prediction alone
   $ nccltune tune -q --machine dgx-a100 --nodes 2 --collectives allreduce --sizes 1M,64M -o tuned
   nccltune tune: tuned: *--force* (glob)
   [1]
+  $ nccltune tune -q --machine dgx-a100 --nodes 2 --collectives allreduce --sizes 1M,64M -o tuned --plan | grep sizes # the same
+  nccltune tune: tuned: *--force* (glob)
+  sizes        1 MiB, 64 MiB
+  [1]
+  $ nccltune tune -q --machine dgx-a100 --nodes 2 --collectives allreduce --sizes 1M,64M -o tuned --plan --force >/dev/null
+  $ nccltune explain tuned allreduce 0
+  nccltune explain: a call of 0 bytes does nothing: expected a size above 0, such as 8 or 64M
+  Try 'nccltune explain --help'.
+  [2]
 
 results reads nccl-tests: runs with other settings become candidates
 

@@ -222,6 +222,10 @@ A variable that NCCL does not read is wrong usage
   nccltune whatif: 'NCCL_IB_HCAZ' is not a known variable of NCCL; did you mean NCCL_IB_HCA?
   Try 'nccltune whatif --help'.
   [2]
+  $ nccltune whatif --machine dgx-a100 --nodes 2 --set 'NCCL_ALGO=Ring NCCL_IB_HCAS=mlx5_0'
+  nccltune whatif: 'NCCL_IB_HCAS' is not a known variable of NCCL; did you mean NCCL_IB_HCA?
+  Try 'nccltune whatif --help'.
+  [2]
 
 --workload takes a launch script with its settings: what bounds its step, and what they cost
 
