@@ -79,7 +79,7 @@ struct lint_setting {
 };
 
 /* A launch of ranks, and what of the environment it passes on. */
-enum lint_launcher { LINT_MPIRUN, LINT_SRUN, LINT_SSH, LINT_SUDO, LINT_DOCKER, LINT_TORCHRUN };
+enum lint_launcher { LINT_MPIRUN, LINT_SRUN, LINT_SSH, LINT_SUDO, LINT_CLEAN, LINT_DOCKER, LINT_TORCHRUN };
 struct lint_launch {
     enum lint_launcher launcher;
     size_t at; /* in the document */

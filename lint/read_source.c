@@ -158,9 +158,14 @@ static void check_string(struct source *p, const struct lint_setting *s, const s
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         size_t n = strlen(forms[i]);
         if (p->g == &languages[PYTHON] && value->type == SOURCE_WORD && name->from > n &&
-            !memcmp(text_at(p, name) - 1 - n, forms[i], n))
-            lint_find(p->l, NT_NOT_A_STRING, s, "os.environ takes only strings: this line raises TypeError.",
-                      "Write the value in quotes.");
+            !memcmp(text_at(p, name) - 1 - n, forms[i], n)) {
+            struct lint_finding *f =
+                lint_find(p->l, NT_NOT_A_STRING, s, "os.environ takes only strings: this line raises TypeError.",
+                          "Write the value in quotes.");
+            f->fix = s->value && s->value_bytes ? LINT_FIX_VALUE : LINT_FIX_NONE;
+            f->replacement = arena_printf(p->l->arena, "\"%s\"", s->value ? s->value : "");
+            f->changes = 1;
+        }
     }
 }
 

@@ -157,7 +157,8 @@ static int list_classes(struct lint *l)
         return l->nclasses;
     l->classes = arena_alloc(l->arena, (size_t)(t->nclasses + 1) * sizeof *l->classes);
     for (int k = 0, i; k < t->nclasses; k++) {
-        const struct topo_class *c = &t->classes[k];
+        /* A matrix tells of no states: a port that a list names is meant to be up. */
+        const struct topo_class *up = roles_assume_up(&t->classes[k], l->arena), *c = up ? up : &t->classes[k];
         const struct port_verdict *verdicts = roles_of(c, l->arena);
         const uint64_t hash = hash_class(c, verdicts);
         for (i = 0; i < l->nclasses && l->classes[i].hash != hash;)
@@ -166,6 +167,7 @@ static int list_classes(struct lint *l)
         if (of->count++)
             continue;
         *of = (struct lint_class){c, hash, 1, verdicts, 0, list_devices(l, c, 1), list_devices(l, c, 0)};
+        of->hcas.known &= !roles_only_labels(c);
         for (int p = 0; p < c->nports; p++)
             of->has_plugin_ports |= verdicts[p].plugin != NULL;
         l->nclasses++;

@@ -6,6 +6,7 @@
 
 #define MOST_LAUNCHES 200 /* of one document */
 #define MOST_LOST     500 /* names of one launch: NCCL reads fewer */
+#define MOST_NAMED    6   /* of them */
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
@@ -54,30 +55,32 @@ static const struct {
                   "Set %s in the command itself, or write /etc/nccl.conf on every node.", ", "},
     [LINT_SUDO] = {NT_SUDO_DROPS_IT, "sudo removes variables unless it is configured to keep them",
                    "Use sudo -E, or --preserve-env=%s.", ","},
+    [LINT_CLEAN] = {NT_SUDO_DROPS_IT, "env -i and --cleanenv start a command without the variables of this shell",
+                    "Set %s in the command itself, or drop the option.", ", "},
     [LINT_DOCKER] = {NT_CONTAINER_LEAVES_IT, "A container starts without the variables of this shell",
                      "Add -e %s, or set it in the container.", " -e "},
 };
 
-/* One finding a launch, at the first setting that it loses; the advice names all. */
+/* One finding a launch, at the first setting that it loses; the advice names some. */
 static void judge_launch(struct lint *l, const struct lint_text *t, const struct lint_launch *c)
 {
     const struct lint_setting *lost[MOST_LOST], *first;
-    size_t n = 0, size = 1;
+    size_t n = 0;
     for (size_t i = t->first; i < t->first + t->count && n < MOST_LOST; i++) {
         const struct lint_setting *s = l->settings[i];
         size_t k = 0;
         while (k < n && (lost[k]->hash != s->hash || strcmp(lost[k]->name, s->name) != 0))
             k++;
-        if (k == n && lint_has_reader(s) && is_lost(s, c)) {
+        if (k == n && lint_has_reader(s) && is_lost(s, c))
             lost[n++] = s;
-            size += strlen(s->name) + strlen(losses[c->launcher].mark);
-        }
     }
     if (!n)
         return;
-    char *names = arena_alloc(l->arena, size), *end = stpcpy(names, (first = lost[0])->name);
-    for (size_t k = 1; k < n; k++)
-        end = stpcpy(stpcpy(end, losses[c->launcher].mark), lost[k]->name);
+    const char *names = (first = lost[0])->name;
+    for (size_t k = 1; k < n && k < MOST_NAMED; k++)
+        names = arena_printf(l->arena, "%s%s%s", names, losses[c->launcher].mark, lost[k]->name);
+    if (n > MOST_NAMED)
+        names = arena_printf(l->arena, "%s and %zu more", names, n - MOST_NAMED);
     long line, column;
     lint_place(t, c->at, &line, &column);
     lint_find(l, losses[c->launcher].rule, first,
@@ -105,11 +108,9 @@ long lint_behind_launch(const struct lint_setting *s)
  * first host have what it does not pass. */
 static const char *find_loss(const struct lint *l, const struct lint_setting *s)
 {
-    static const char *const passes[] = {[LINT_SRUN] = "srun",
-                                         [LINT_SSH] = "ssh",
-                                         [LINT_SUDO] = "sudo",
-                                         [LINT_DOCKER] = "docker",
-                                         [LINT_TORCHRUN] = NULL};
+    static const char *const passes[] = {
+        [LINT_SRUN] = "srun",     [LINT_SSH] = "ssh",    [LINT_SUDO] = "sudo", [LINT_CLEAN] = "the clean environment",
+        [LINT_DOCKER] = "docker", [LINT_TORCHRUN] = NULL};
     const struct lint_text *t = s->text;
     const struct lint_launch *by = NULL;
     long line = lint_behind_launch(s), column;

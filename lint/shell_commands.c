@@ -137,6 +137,19 @@ static void find_rest_of_list(struct shell *sh, int i, const struct lint_setting
                   "Write the list with commas and without brackets.");
 }
 
+/* export NCCL_DEBUG INFO: two words, the first a name that nothing has set above, the second none of NCCL's. */
+static int lacks_equals(const struct shell *sh, int i)
+{
+    if (sh->nwords != i + 2 || strncmp(shell_raw(sh, i), "NCCL_", 5) != 0 || shell_assignment(sh, i + 1) ||
+        !strncmp(shell_raw(sh, i + 1), "NCCL_", 5) || !isalnum((unsigned char)*shell_raw(sh, i + 1)))
+        return 0;
+    for (size_t k = sh->v->t->first; k < sh->l->nsettings; k++)
+        if (strlen(sh->l->settings[k]->name) == shell_length(sh, i) &&
+            !memcmp(sh->l->settings[k]->name, shell_raw(sh, i), shell_length(sh, i)))
+            return 0;
+    return 1;
+}
+
 static void do_export(struct shell *sh, int i, enum lint_how how)
 {
     for (int first = i; i < sh->nwords; i++) {
@@ -160,6 +173,13 @@ static void do_export(struct shell *sh, int i, enum lint_how how)
             return;
         } else if (shell_raw(sh, i)[0] == '$') {
             find_no_assignment(sh, i, "With '$' the variable's value replaces its name.", "Write export NAME=value.");
+        } else if (how == LINT_EXPORTED && i == first && lacks_equals(sh, i)) {
+            struct lint_setting *s =
+                lint_setting_new(sh->l, sh->v, sh->words[i].at, shell_length(sh, i), LINT_ASSIGNED);
+            if (s)
+                lint_find(sh->l, NT_SHELL_BLANKS, s, "Without '=' this exports two names and sets nothing.",
+                          "Write export NAME=value.");
+            return;
         } else if (how != LINT_ASSIGNED) {
             shell_export_name(sh, sh->words[i].at, shell_length(sh, i));
         }

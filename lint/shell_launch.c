@@ -451,6 +451,17 @@ static void do_docker(struct shell *sh, int i, int group)
     c->remote = arena_strndup(sh->l->arena, shell_raw(sh, i), sh->words[sh->nwords - 1].end - sh->words[i].at);
 }
 
+/* env -i, apptainer exec --cleanenv */
+static int is_clean(const struct shell *sh, int i)
+{
+    static const char *const cleans[] = {"-i", "-", "--ignore-environment", NULL};
+    static const char *const containers[] = {"apptainer", "singularity", NULL};
+    int clean = shell_is(sh, i, "env") && i + 1 < sh->nwords && shell_is_one_of(sh, i + 1, cleans);
+    for (int k = i + 1; k < sh->nwords && shell_runs(sh, i, containers); k++)
+        clean |= shell_is(sh, k, "--cleanenv");
+    return clean;
+}
+
 int shell_launch(struct shell *sh, int first, int group)
 {
     static const char *const dockers[] = {"docker", "podman", "nerdctl", NULL};
@@ -459,6 +470,9 @@ int shell_launch(struct shell *sh, int first, int group)
     for (int i = 0; i < first; i++)
         if (shell_runs(sh, i, sudos))
             do_sudo(sh, i, group);
+    for (int i = 0; i < sh->nwords; i++)
+        if (is_clean(sh, i))
+            new_launch(sh, LINT_CLEAN, i, group);
     for (int i = first; i < sh->nwords; i++) {
         if (shell_runs(sh, i, mpiruns)) {
             do_mpirun(sh, i, group);

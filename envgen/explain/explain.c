@@ -45,7 +45,10 @@ static int is_unknown_variable(const char *name)
 
 static const char *default_text(const struct env_var *v, int release, char text[ENV_VALUE])
 {
-    return env_default_at(v, release, text) ? text : "nothing, it is not read";
+    if (!env_default_at(v, release, text))
+        return "nothing, it is not read";
+    const char *own = v->effective && !strcmp(text, "-2") ? v->effective : text; /* -2 is NCCL's "not set" */
+    return own == text || strncmp(own, "-2", 2) != 0 ? own : own + 2 + strspn(own + 2, " =");
 }
 
 /* The default of the oldest release, and each that differs from the one before. */
@@ -68,7 +71,8 @@ static void print_defaults(const struct env_var *v, const struct releases *r, FI
     }
     if (v->last > r->low && v->last < r->high)
         fprintf(out, "; after %s nothing, it is not read", env_version_text(from, v->last));
-    fprintf(out, "%s%s%s\n", v->effective ? " (" : "", v->effective ? v->effective : "", v->effective ? ")" : "");
+    const int says = v->effective && (!env_default_at(v, r->high, text[now]) || strcmp(text[now], "-2") != 0);
+    fprintf(out, "%s%s%s\n", says ? " (" : "", says ? v->effective : "", says ? ")" : "");
 }
 
 /* What a variable takes: words, or the range of a number; NULL: any. */
