@@ -25,7 +25,7 @@ ifneq (,$(filter san fuzz,$(VARIANT)))
 CC          := clang
 # make check has one build for tests and fuzzers, hence the coverage instrumentation. Traced comparisons are for long fuzzing:
 # tests take two to three times as long with them.
-CFLAGS      := -O1 -g -fno-omit-frame-pointer \
+CFLAGS      := -O1 -gline-tables-only -fno-omit-frame-pointer \
                -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined
 CFLAGS      += $(if $(filter san,$(VARIANT)),-fno-sanitize-coverage=trace-cmp)
 else ifeq ($(VARIANT),tsan)
