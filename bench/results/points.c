@@ -336,6 +336,17 @@ struct bench_points *bench_points_of(const struct bench_results *r, struct arena
     return points;
 }
 
+const struct bench_points *bench_points_so_far(struct bench_results *r)
+{
+    if (!r->points || r->npooled != r->count) {
+        arena_free(r->points_arena);
+        r->points_arena = arena_new();
+        r->points = bench_points_of(r, r->points_arena);
+        r->npooled = r->count;
+    }
+    return r->points;
+}
+
 int bench_points_alike(const struct bench_point *x, const struct bench_point *y)
 {
     return !strcmp(x->engine, y->engine) && x->nodes == y->nodes && x->ranks == y->ranks && x->others == y->others &&
@@ -352,16 +363,28 @@ const struct bench_candidate *bench_point_default(const struct bench_point *p, c
     return NULL;
 }
 
+struct bench_interval bench_launch_gain(const struct bench_point *points, int n, const double *weights,
+                                        const char *from, const char *to, double confidence, int rivals)
+{
+    struct arena *a = arena_new();
+    const struct bench_candidate **x = arena_alloc(a, 2 * (size_t)n * sizeof(struct bench_candidate *)), **y = x + n;
+    for (int i = 0; i < n; i++) {
+        x[i] = bench_point_default(&points[i], from);
+        y[i] = bench_point_default(&points[i], to);
+    }
+    struct bench_interval gain = bench_sessions_gain(x, y, weights, n, confidence, rivals);
+    arena_free(a);
+    return gain;
+}
+
 int bench_point_loses(const struct bench_point *p, const char *launch, int points, double margin, double confidence,
                       struct bench_interval *loss)
 {
-    const struct bench_candidate *from = bench_point_default(p, BENCH_DEFAULT), *to = bench_point_default(p, launch);
-    if (!from || !to || from->time_us.predicted)
-        return 0;
-    for (const struct bench_candidate *c = p->candidates; c < p->candidates + p->ncandidates; c++)
+    const struct bench_candidate *from = bench_point_default(p, BENCH_DEFAULT);
+    for (const struct bench_candidate *c = p->candidates; from && c < p->candidates + p->ncandidates; c++)
         if (c->status == BENCH_OK && c->time_us.n && c->time_us.median < from->time_us.median &&
             !strcmp(c->launch.label, launch))
             return 0;
-    *loss = bench_sessions_gain(&from, &to, NULL, 1, confidence, points);
+    *loss = bench_launch_gain(p, 1, NULL, BENCH_DEFAULT, launch, confidence, points);
     return loss->n >= BENCH_FEWEST && loss->high < 1 / (1 + margin);
 }

@@ -112,6 +112,9 @@ struct bench_points {
 /* Allocated in `a`, which must live as long as `r`. */
 struct bench_points *bench_points_of(const struct bench_results *r, struct arena *a);
 
+/* The same of results that grow: made anew where some have joined, and then the ones before are no more. */
+const struct bench_points *bench_points_so_far(struct bench_results *r);
+
 /* How much this machine differs from itself. */
 struct bench_noise {
     double
@@ -160,6 +163,10 @@ struct cJSON *bench_points_json(const struct bench_points *p);
 struct bench_interval bench_sessions_gain(const struct bench_candidate *const *from,
                                           const struct bench_candidate *const *to, const double *weights, int n,
                                           double confidence, int rivals);
+
+/* The same of the default calls of two launches. */
+struct bench_interval bench_launch_gain(const struct bench_point *points, int n, const double *weights,
+                                        const char *from, const char *to, double confidence, int rivals);
 
 /* Return whether jobs are proven to be slower at a point under a launch than without it: its default call by the
  * margin, over BENCH_FEWEST pairs where one of `points` points may show that, and no call that was measured under it

@@ -242,5 +242,6 @@ void bench_results_free(struct bench_results *r)
         return;
     if (r->room)
         free(r->items);
+    arena_free(r->points_arena);
     arena_free(r->arena);
 }

@@ -49,10 +49,13 @@ struct bench_results {
     size_t stored;               /* bytes of the items, and of what they alone point to */
     struct bench_shared *shared; /* texts and settings that many of them have */
     struct known_index *index;   /* of the items (bench/results/known.h); NULL: every question walks over all */
-    struct findings noise;       /* what disturbed the measurement (bench/noise); of an earlier run's lines, too */
-    double confidence;           /* of the intervals that come of it; 0: BENCH_CONFIDENCE */
-    long lines;                  /* of the journal */
-    double budget_s;             /* what the run was begun with, as the first line has it; 0: nobody has named one */
+    struct bench_points *points; /* the first npooled of them by point, in an arena of their own */
+    struct arena *points_arena;
+    int npooled;
+    struct findings noise; /* what disturbed the measurement (bench/noise); of an earlier run's lines, too */
+    double confidence;     /* of the intervals that come of it; 0: BENCH_CONFIDENCE */
+    long lines;            /* of the journal */
+    double budget_s;       /* what the run was begun with, as the first line has it; 0: nobody has named one */
 };
 
 /* Reads a journal, from a file or from text in memory (`path` is only named in errors). Broken lines are reported to

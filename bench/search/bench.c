@@ -258,7 +258,9 @@ static cJSON *plan_json(const struct bench_options *o, const struct bench_setup 
         for (int i = 0; i < shapes; i++)
             json_append_str(names, bench_shape_text(&groups[i], a));
         arena_free(a);
-        struct budget_task task = {colls * nsizes * (shapes ? shapes : 1), p->nlaunches - 1 + p->nbeside, p->keep_all};
+        struct budget_task task = {.points = colls * nsizes * (shapes ? shapes : 1),
+                                   .launches = p->nlaunches - 1 + p->nbeside,
+                                   .all = p->keep_all};
         cJSON_AddItemToObject(doc, "time", budget_json(&task, o->budget_open ? 0 : o->budget_s));
         cJSON_AddItemToObject(doc, "noise", noise_json(o));
     }

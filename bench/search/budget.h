@@ -11,6 +11,7 @@ struct budget_task {
     int launches;     /* beside the default; 0: calls alone */
     int all;          /* launches are all compared with one another, with all points */
     double samples_s; /* a sample of every point, seconds; 0: not known */
+    int left_out;     /* points with the usual data that are not measured so far */
 };
 
 /* No more than this unless a user says so: seconds. */

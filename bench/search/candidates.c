@@ -79,20 +79,6 @@ const struct bench_point *candidates_point(const struct bench_points *p, const s
     return NULL;
 }
 
-const struct bench_candidate *candidates_promising(const struct bench_study *s, const struct bench_point *p)
-{
-    const struct bench_candidate *best = p ? bench_point_default(p, BENCH_DEFAULT) : NULL;
-    double most = 1 + s->options->margin / 2;
-    for (int i = 0; best && i < p->ncandidates; i++) {
-        const struct bench_candidate *x = &p->candidates[i];
-        if (x->status == BENCH_OK && x->promise > most && !strcmp(x->launch.label, BENCH_DEFAULT)) {
-            best = x;
-            most = x->promise;
-        }
-    }
-    return best;
-}
-
 /* The best by what was explored, within reach of one another. */
 static int list_promising(const struct bench_study *s, const struct bench_point *p, const char *launch,
                           struct contender found[CONTENDERS])
@@ -111,15 +97,22 @@ static int list_promising(const struct bench_study *s, const struct bench_point 
             x->promise < 1 + s->options->margin / 2)
             continue;
         int k = n < CONTENDERS ? n++ : CONTENDERS;
-        for (; k > 0 && found[k - 1].promise < x->promise; k--)
+        for (; k > 0 && found[k - 1].candidate->promise < x->promise; k--)
             if (k < CONTENDERS)
                 found[k] = found[k - 1];
         if (k < CONTENDERS)
-            found[k] = (struct contender){&x->call, x->promise, own ? own->proof : (struct bench_interval){0}};
+            found[k] = (struct contender){x, own ? own->proof : (struct bench_interval){0}};
     }
-    while (n && found[n - 1].promise * CONTEND_WITHIN < found[0].promise)
+    while (n && found[n - 1].candidate->promise * CONTEND_WITHIN < found[0].candidate->promise)
         n--;
     return n;
+}
+
+const struct bench_candidate *candidates_promising(const struct bench_study *s, const struct bench_point *p)
+{
+    const struct bench_candidate *usual = p ? bench_point_default(p, BENCH_DEFAULT) : NULL;
+    struct contender found[CONTENDERS];
+    return usual && list_promising(s, p, BENCH_DEFAULT, found) ? found[0].candidate : usual;
 }
 
 int candidates_contend(const struct bench_study *s, const struct bench_point *p, const char *launch,
@@ -150,5 +143,5 @@ void candidates_list_contenders(const struct bench_study *s, const struct bench_
     r->candidates = arena_alloc(r->arena, (CONTENDERS + 1) * sizeof *r->candidates);
     add_candidate(r, &untouched, NULL);
     for (int i = 0; i < n; i++)
-        add_candidate(r, found[i].call, NULL);
+        add_candidate(r, &found[i].candidate->call, NULL);
 }

@@ -21,9 +21,8 @@ int candidates_vary(void *user, struct rounds *r, const struct bench_knobs *winn
 #define CONTENDER_PAIRS 8
 
 struct contender {
-    const struct bench_knobs *call;
-    double promise;              /* of struct bench_candidate: in the launch, else in the untouched one */
-    struct bench_interval proof; /* in the launch */
+    const struct bench_candidate *candidate; /* in the launch, or the untouched one, where it was explored */
+    struct bench_interval proof;             /* in the launch */
 };
 
 /* Of the launch `launch`, what is still to be proven at a point: the calls that came out best while it was explored, or
@@ -58,7 +57,7 @@ void variants_candidates(const struct bench_study *s, const struct bench_point *
 
 /* Return whether another of them is proven to win with these data, or one of them fails: the point is a result then,
  * and the collective is measured with these data everywhere (s->matters). A finding says so. */
-int variants_change(struct bench_study *s, const struct rounds *r);
+int variants_change(struct bench_study *s, const struct bench_point *p, const struct rounds *r);
 
 /* Add the finding that sums up `compared` of `wanted` comparisons, to the journal, too. Once a run. */
 int variants_finish(struct bench_study *s, int compared, int wanted, struct err *e);

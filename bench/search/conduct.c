@@ -59,8 +59,7 @@ static double proof_s(const struct bench_study *s)
 /* The gains of calls that are proven within the default launch, over all points. */
 static double found_so_far(const struct bench_study *s)
 {
-    struct arena *a = arena_new();
-    const struct bench_points *p = bench_points_of(s->results, a);
+    const struct bench_points *p = bench_points_so_far(s->results);
     double sum = 0;
     for (int i = 0; i < p->count; i++) {
         double gain = 1;
@@ -71,7 +70,6 @@ static double found_so_far(const struct bench_study *s)
         }
         sum += log(gain) / p->count;
     }
-    arena_free(a);
     return exp(sum);
 }
 
@@ -90,17 +88,8 @@ static int run_session(struct bench_study *s, const struct search_session *v, st
 static struct bench_interval gain_over(const struct bench_study *s, const struct bench_knobs *other,
                                        const struct bench_knobs *launch, int rivals)
 {
-    struct arena *a = arena_new();
-    struct bench_points *p = bench_points_of(s->results, a);
-    const struct bench_candidate **from = arena_alloc(a, (size_t)p->count * sizeof(struct bench_candidate *));
-    const struct bench_candidate **to = arena_alloc(a, (size_t)p->count * sizeof(struct bench_candidate *));
-    for (int i = 0; i < p->count; i++) {
-        from[i] = bench_point_default(&p->items[i], other->label);
-        to[i] = bench_point_default(&p->items[i], launch->label);
-    }
-    struct bench_interval gain = bench_sessions_gain(from, to, NULL, p->count, s->options->confidence, rivals);
-    arena_free(a);
-    return gain;
+    const struct bench_points *p = bench_points_so_far(s->results);
+    return bench_launch_gain(p->items, p->count, NULL, other->label, launch->label, s->options->confidence, rivals);
 }
 
 /* One session of each, forth in one round and back in the other of two, whichever comes first: neither drift nor what
@@ -123,8 +112,7 @@ static int run_round(struct bench_study *s, const struct screening *f, int round
 /* Whether decisions will refuse the launch: it loses at a point, and no call promises to make up for that. */
 static int is_refused(const struct bench_study *s, const struct bench_knobs *launch)
 {
-    struct arena *a = arena_new();
-    const struct bench_points *p = bench_points_of(s->results, a);
+    const struct bench_points *p = bench_points_so_far(s->results);
     const struct bench_point *at = NULL;
     struct bench_interval loss;
     char size[UNIT_TEXT];
@@ -140,7 +128,6 @@ static int is_refused(const struct bench_study *s, const struct bench_knobs *lau
     if (at)
         log_info(s->log, "launch %s: %.2f times as fast as the baseline at %s of %s (%.2f to %.2f): it is out",
                  launch->label, loss.median, coll_name(at->coll), unit_bytes(size, at->bytes), loss.low, loss.high);
-    arena_free(a);
     return at != NULL;
 }
 
@@ -417,12 +404,10 @@ static int leave_out_idle(struct bench_study *s, const struct bench_knobs **winn
 static int count_contests(const struct bench_study *s, const struct bench_knobs *launch)
 {
     struct contender found[CONTENDERS];
-    struct arena *a = arena_new();
-    const struct bench_points *p = bench_points_of(s->results, a);
+    const struct bench_points *p = bench_points_so_far(s->results);
     int n = 0;
     for (int i = 0; i < p->count; i++)
         n += candidates_contend(s, &p->items[i], launch->label, found) > 0;
-    arena_free(a);
     return n;
 }
 
@@ -430,8 +415,7 @@ static int count_contests(const struct bench_study *s, const struct bench_knobs 
  * many as a gain that is worth it takes, and there is time for those. */
 static int plan_starts(struct bench_study *s, double began_s)
 {
-    struct arena *a = arena_new();
-    const struct bench_noise noise = bench_noise_of(bench_points_of(s->results, a));
+    const struct bench_noise noise = bench_noise_of(bench_points_so_far(s->results));
     double margin = s->options->margin, start_s = (progress_now_s() - began_s) / BENCH_FEWEST;
     int starts = PROVING;
     if (noise.calls && s->options->budget_open) {
@@ -441,8 +425,7 @@ static int plan_starts(struct bench_study *s, double began_s)
     }
     int fit = BENCH_FEWEST + (int)fmin(left_s(s) / start_s, starts - BENCH_FEWEST);
     if (noise.calls)
-        log_info(s->log, "noise: %s", noise_sentence(&noise, fit, margin, a));
-    arena_free(a);
+        log_info(s->log, "noise: %s", noise_sentence(&noise, fit, margin, s->arena));
     return starts;
 }
 
@@ -523,27 +506,12 @@ static int search(struct bench_study *s, struct screening *f, struct err *e)
         return rc;
     if (left_s(s) > BUDGET_SPARE * session_s(s)) {
         rc = screening_run(s, f, e);
-        if (!rc && !bench_stopped(s) && (ample || (f->count > 1 && f->items[0].score / f->items[1].score > PROMISING)))
+        if (!rc && !bench_stopped(s) && (ample || (f->count > 1 && 1 / f->items[1].score > PROMISING)))
             rc = compare_launches(s, f, &winner, e);
         if (!rc && !bench_stopped(s))
             rc = leave_out_idle(s, &winner, e);
     }
     return rc || bench_stopped(s) ? rc : examine_calls(s, winner, BENCH_CALLS_ROUND, e);
-}
-
-/* Count the points that there was no time for. */
-static int count_left_out(const struct bench_study *s)
-{
-    int n = 0;
-    for (int shape = 0; shape < bench_count_shapes(s) && s->nodes; shape++)
-        for (int coll = 0; coll < COLL_MEASURED; coll++)
-            for (int i = 0; i < s->nsizes; i++) {
-                struct bench_place place = {coll, i, shape};
-                struct known_place at = bench_place_of(s, place, BENCH_DEFAULT);
-                n += bench_calls(s, place) > 0 && at.bytes &&
-                     !(known_of(s->results, &at, BENCH_DEFAULT, KNOWN_ANY).us > 0);
-            }
-    return n;
 }
 
 int bench_conduct(struct bench_study *s, struct err *e)
@@ -565,6 +533,6 @@ int bench_conduct(struct bench_study *s, struct err *e)
     }
     s->summary->interrupted = bench_stopped(s);
     if (bench_is_over(s))
-        s->summary->left_out = count_left_out(s);
+        s->summary->left_out = bench_task(s).left_out;
     return rc || s->summary->interrupted ? rc : check_default(s, e);
 }

@@ -125,29 +125,28 @@ static void screening_weights(const struct bench_study *s, double weights[BENCH_
             !s->calls ? 1 : bench_calls(s, places[i]) * (us[i] > 0 ? us[i] : bench_guess_us(s->sizes[places[i].size]));
 }
 
+/* How many times as long as `than` a launch takes: a geometric mean over the screening points; INFINITY where it has no
+ * time and the other one has. */
+static double time_over(const struct bench_study *s, const struct bench_knobs *launch, const struct bench_knobs *than)
+{
+    double own[BENCH_SCREENING_POINTS], other[BENCH_SCREENING_POINTS], weights[BENCH_SCREENING_POINTS];
+    double sum = 0, weight = 0;
+    int n = screening_times(s, launch, own);
+    screening_times(s, than, other);
+    screening_weights(s, weights);
+    for (int i = 0; i < n; i++) {
+        if (!(other[i] > 0)) /* too few bytes for so many ranks */
+            continue;
+        sum += weights[i] * (own[i] > 0 ? log(own[i] / other[i]) : INFINITY);
+        weight += weights[i];
+    }
+    return weight > 0 ? exp(sum / weight) : INFINITY;
+}
+
 static void score_all(const struct bench_study *s, struct screening *f)
 {
-    double best[BENCH_SCREENING_POINTS], times[BENCH_SCREENING_POINTS], weights[BENCH_SCREENING_POINTS];
-    for (int k = 0; k < BENCH_SCREENING_POINTS; k++)
-        best[k] = INFINITY;
-    screening_weights(s, weights);
-    for (int i = 0; i < f->count; i++) {
-        int n = screening_times(s, f->items[i].launch, times);
-        for (int k = 0; k < n; k++)
-            if (times[k] > 0 && times[k] < best[k])
-                best[k] = times[k];
-    }
-    for (int i = 0; i < f->count; i++) {
-        double sum = 0, weight = 0;
-        int n = screening_times(s, f->items[i].launch, times);
-        for (int k = 0; k < n; k++) {
-            if (!isfinite(best[k])) /* nobody: too few bytes for so many ranks */
-                continue;
-            sum += weights[k] * (times[k] > 0 ? log(times[k] / best[k]) : INFINITY);
-            weight += weights[k];
-        }
-        f->items[i].score = weight > 0 ? exp(sum / weight) : INFINITY;
-    }
+    for (int i = 0; i < f->count; i++)
+        f->items[i].score = time_over(s, f->items[i].launch, f->items[0].launch);
 }
 
 /* The best candidate after `before` (NULL: of all) in the order of scores, among launches other than the default; NULL
@@ -180,12 +179,7 @@ static const struct bench_knobs *join(const struct bench_study *s, const struct 
     return all;
 }
 
-static double over_default(const struct screening *f, const struct screening_launch *x)
-{
-    return x->score / f->items[0].score;
-}
-
-/* Screens it, if it has not been; its score over the default's. */
+/* Screens it, if it has not been; its score. */
 static int screen_joined(struct bench_study *s, struct screening *f, const struct bench_knobs *launch, double *score,
                          struct err *e)
 {
@@ -199,7 +193,7 @@ static int screen_joined(struct bench_study *s, struct screening *f, const struc
         score_all(s, f);
         same = &f->items[f->count - 1];
     }
-    *score = over_default(f, same);
+    *score = same->score;
     return rc;
 }
 
@@ -240,7 +234,7 @@ static int screen_pair(struct bench_study *s, struct screening *f, double until_
 struct group {
     const struct bench_knobs **list;
     int n;
-    double apart, together; /* scores over the default's: that of all if each does what it does alone; that of all */
+    double apart, together; /* scores: that of all if each does what it does alone; that of all */
     double spread;          /* spread_of */
 };
 
@@ -250,12 +244,12 @@ static struct group list_harmless(const struct bench_study *s, struct screening 
 {
     struct group g = {arena_alloc(s->arena, (size_t)f->count * sizeof(struct bench_knobs *)), 0, 1, 1, spread_of(s, f)};
     const struct screening_launch *best = next_single(f, NULL);
-    double limit = (HARMLESS + g.spread) * (best ? fmax(1, over_default(f, best)) : 1);
+    double limit = (HARMLESS + g.spread) * (best ? fmax(1, best->score) : 1);
     for (int i = 1; i < s->plan.nlaunches && s->engine->measures->combine; i++) {
         g.list[g.n] = f->items[i].launch;
-        if (over_default(f, &f->items[i]) > limit || !join(s, g.list, g.n + 1, -1))
+        if (f->items[i].score > limit || !join(s, g.list, g.n + 1, -1))
             continue;
-        g.apart *= over_default(f, &f->items[i]);
+        g.apart *= f->items[i].score;
         g.n++;
     }
     return g;
@@ -296,7 +290,7 @@ static int screen_groups(struct bench_study *s, struct screening *f, double unti
 {
     struct group g = list_harmless(s, f);
     const struct screening_launch *best = next_single(f, NULL);
-    double alone = best ? fmin(1, over_default(f, best) * (1 + g.spread)) : 1;
+    double alone = best ? fmin(1, best->score * (1 + g.spread)) : 1;
     if (g.n < 3 || !has_time(s, until_s))
         return 0;
     int rc = screen_joined(s, f, join(s, g.list, g.n, -1), &g.together, e), before = g.n + 1;
@@ -323,7 +317,7 @@ static int screen_doubtful(struct bench_study *s, struct screening *f, double un
     until_s = leave_pairs_s(s, until_s, MANY_PAIRS);
     for (int i = s->plan.nlaunches - 1, twice = 1; i > 0 && !rc && has_time(s, until_s) && !bench_stopped(s); i--) {
         int alike = twice > 2 && spread_of(s, f) < QUIET;
-        if (alike || !(over_default(f, &f->items[i]) <= DOUBTFUL))
+        if (alike || !(f->items[i].score <= DOUBTFUL))
             continue;
         rc = screen(s, f->items[i].launch, BENCH_AGAIN_ROUND, e);
         twice++;
@@ -369,7 +363,7 @@ static int screen_all(struct bench_study *s, struct screening *f, struct err *e)
 static void select_finalists(const struct bench_study *s, struct screening *f)
 {
     struct screening_launch *order = arena_alloc(s->arena, (size_t)f->count * sizeof *order), *x = NULL;
-    double limit = (1 + spread_of(s, f)) * f->items[0].score;
+    double limit = 1 + spread_of(s, f);
     int n = 0;
     order[n++] = f->items[0];
     while ((x = next_single(f, x)) && x->score <= limit)
@@ -394,20 +388,9 @@ int screening_default(struct bench_study *s, const struct screening *f, struct e
 int screening_worth(struct bench_study *s, const struct bench_knobs *launch, const struct bench_knobs *without,
                     double *worth, struct err *e)
 {
-    double with_us[BENCH_SCREENING_POINTS] = {0}, without_us[BENCH_SCREENING_POINTS] = {0};
-    double weights[BENCH_SCREENING_POINTS] = {0}, sum = 0, weight = 0;
     int rc = screen(s, launch, BENCH_SCREENING_ROUND, e);
     if (!rc && !bench_stopped(s))
         rc = screen(s, without, BENCH_SCREENING_ROUND, e);
-    int n = screening_times(s, launch, with_us);
-    screening_times(s, without, without_us);
-    screening_weights(s, weights);
-    for (int i = 0; i < n; i++) {
-        if (!(with_us[i] > 0) || !(without_us[i] > 0))
-            continue;
-        sum += weights[i] * log(without_us[i] / with_us[i]);
-        weight += weights[i];
-    }
-    *worth = weight > 0 ? exp(sum / weight) : NAN;
+    *worth = time_over(s, without, launch);
     return rc;
 }

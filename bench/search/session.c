@@ -72,7 +72,7 @@ static void add_point(struct session *v, struct bench_place place)
     if (v->mode == PROVING && !known) { /* nothing is left to prove, or this start has */
         const struct bench_point *p = candidates_point(v->known, &at);
         known = !p || !candidates_contend(s, p, at.launch, found) ||
-                known_of(s->results, &at, found[0].call->label, v->want->round).samples;
+                known_of(s->results, &at, found[0].candidate->call.label, v->want->round).samples;
     } else if (v->mode == EXPLORING && !known) {
         known = known_of(s->results, &at, BENCH_DEFAULT, v->want->round).samples;
     }
@@ -358,7 +358,8 @@ static int run_point(struct session *v, int i, struct err *e)
     struct bench_study *s = v->study;
     const struct known_place *at = &v->points[i].at;
     struct known_place usual = *at;
-    usual.buffers = s->plan.buffers;
+    usual.buffers = v->mode == COMPARING ? s->plan.buffers : at->buffers;
+    const struct bench_point *known = v->mode == EXPLORING ? NULL : candidates_point(v->known, &usual);
     char detail[BENCH_DETAIL] = "";
     int rc = 0, again = 1;
     while (again && v->session && !rc && !bench_stopped(s)) {
@@ -379,9 +380,9 @@ static int run_point(struct session *v, int i, struct err *e)
         if (v->mode == EXPLORING)
             candidates_list(s, v->want->full, &r);
         else if (v->mode == PROVING)
-            candidates_list_contenders(s, candidates_point(v->known, at), &r);
+            candidates_list_contenders(s, known, &r);
         else
-            variants_candidates(s, candidates_point(v->known, &usual), &r);
+            variants_candidates(s, known, &r);
         note_cold(v, &r);
         show_progress(v, at);
         v->session->until_s = bench_last_s(s);
@@ -395,7 +396,7 @@ static int run_point(struct session *v, int i, struct err *e)
             rc = record_failure(v, &r, outcome, detail, e);
         else if (outcome == BENCH_LOST)
             rc = replace_lost(v, detail, e);
-        else if (outcome == BENCH_ANSWERED && (v->mode != COMPARING || variants_change(s, &r)))
+        else if (outcome == BENCH_ANSWERED && (v->mode != COMPARING || variants_change(s, known, &r)))
             rc = write_rounds(v, &r, e);
         arena_free(r.arena);
     }
@@ -518,14 +519,14 @@ static int compare_variants(struct session *v, struct err *e)
 {
     struct bench_study *s = v->study;
     double until_s = progress_now_s() + variants_s(v);
-    int done, wanted, points = bench_count_points(s);
+    int done, wanted, points = bench_task(s).points;
     if (v->want->launch != &s->plan.launches[0] || s->compared)
         return 0;
-    v->known = bench_points_of(s->results, v->arena);
+    v->known = bench_points_so_far(s->results);
     int rc = run_others(v, COMPARING, ROUNDS_ENOUGH, fmin(until_s, s->time.deadline_s), &done, &wanted, e);
     if (!rc && !bench_stopped(s))
         rc = variants_finish(s, done, wanted, e);
-    if (rc || bench_count_points(s) == points)
+    if (rc || bench_task(s).points == points)
         return rc;
     take_time(s, 1);
     return run_others(v, EXPLORING, ROUNDS_AHEAD, end_of(v, progress_now_s()), &done, &wanted, e);
@@ -582,7 +583,7 @@ int search_session_run(struct bench_study *s, const struct search_session *want,
     struct session v = {.arena = a, .study = s, .want = want};
     struct err why = {0};
     int rc = 0;
-    v.known = want->full || want->screening ? NULL : bench_points_of(s->results, a);
+    v.known = want->full || want->screening ? NULL : bench_points_so_far(s->results);
     if (s->nodes)
         list_points(&v);
     if ((s->nodes && !v.npoints) || (want->screening && lost_before(&v)))

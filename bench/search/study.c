@@ -123,41 +123,28 @@ double bench_calls(const struct bench_study *s, struct bench_place p)
     return s->calls ? s->calls[(p.shape * COLL_MEASURED + p.coll) * s->nsizes + p.size] : 1;
 }
 
-int bench_count_points(const struct bench_study *s)
+struct budget_task bench_task(const struct bench_study *s)
 {
-    int n = 0;
-    for (int shape = 0; shape < bench_count_shapes(s); shape++)
-        for (int coll = 0; coll < COLL_MEASURED; coll++)
-            for (int i = 0; i < s->nsizes; i++)
-                n += bench_calls(s, (struct bench_place){coll, i, shape}) > 0 ? 1 + __builtin_popcount(s->matters[coll])
-                                                                              : 0;
-    return n;
-}
-
-/* What a sample of the default call takes at all points together, seconds: those that were measured stand for the
- * others; 0: none was. */
-static double samples_s(const struct bench_study *s)
-{
+    struct budget_task t = {.launches = s->plan.nlaunches - 1 + s->plan.nbeside, .all = s->plan.keep_all};
     double sum_us = 0;
     int known = 0;
-    for (int shape = 0; shape < bench_count_shapes(s) && s->nodes; shape++)
+    for (int shape = 0; shape < bench_count_shapes(s); shape++)
         for (int coll = 0; coll < COLL_MEASURED; coll++)
             for (int i = 0; i < s->nsizes; i++) {
                 struct bench_place place = {coll, i, shape};
+                if (!(bench_calls(s, place) > 0))
+                    continue;
+                t.points += 1 + __builtin_popcount(s->matters[coll]);
+                if (!s->nodes)
+                    continue;
                 struct known_place at = bench_place_of(s, place, BENCH_DEFAULT);
-                double us = bench_calls(s, place) > 0 ? known_of(s->results, &at, BENCH_DEFAULT, KNOWN_ANY).us : 0;
+                double us = known_of(s->results, &at, BENCH_DEFAULT, KNOWN_ANY).us;
                 sum_us += us > 0 ? bench_sample_us(&s->engine->measures->sampling, us) : 0;
                 known += us > 0;
+                t.left_out += at.bytes && !(us > 0);
             }
-    return known ? 1e-6 * sum_us / known * bench_count_points(s) : 0;
-}
-
-struct budget_task bench_task(const struct bench_study *s)
-{
-    return (struct budget_task){.points = bench_count_points(s),
-                                .launches = s->plan.nlaunches - 1 + s->plan.nbeside,
-                                .all = s->plan.keep_all,
-                                .samples_s = samples_s(s)};
+    t.samples_s = known ? 1e-6 * sum_us / known * t.points : 0; /* those that were measured stand for the others */
+    return t;
 }
 
 /* ---- screening ---- */

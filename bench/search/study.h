@@ -104,7 +104,6 @@ void bench_weigh(struct bench_study *s);
 /* Calls per step; without a workload 1 for everything requested; 0: not to be measured. */
 double bench_calls(const struct bench_study *s, struct bench_place p);
 int bench_count_shapes(const struct bench_study *s);
-int bench_count_points(const struct bench_study *s);
 
 /* What to measure, and its duration by the baseline launch. */
 struct budget_task bench_task(const struct bench_study *s);
@@ -134,7 +133,7 @@ int search_session_run(struct bench_study *s, const struct search_session *v, st
 
 struct screening_launch {
     const struct bench_knobs *launch;
-    double score; /* weighted geometric mean over the screening points of its time over the best; INFINITY: out */
+    double score; /* its time over the default's, weighted geometric mean over the screening points; INFINITY: out */
 };
 
 struct screening {
@@ -152,7 +151,7 @@ int screening_default(struct bench_study *s, const struct screening *f, struct e
  * those that may be faster, the best first. */
 int screening_run(struct bench_study *s, struct screening *f, struct err *e);
 
-/* Screen both, unless that was done; `*worth` is the time of `without` over that of `launch`; NAN unknown. */
+/* Screen both, unless that was done; `*worth` is the time of `without` over that of `launch`; INFINITY unknown. */
 int screening_worth(struct bench_study *s, const struct bench_knobs *launch, const struct bench_knobs *without,
                     double *worth, struct err *e);
 

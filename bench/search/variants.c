@@ -130,15 +130,11 @@ static struct bench_interval gain_over(const struct candidate *choice, const str
     return bench_interval_of(gains, n, scratch);
 }
 
-int variants_change(struct bench_study *s, const struct rounds *r)
+int variants_change(struct bench_study *s, const struct bench_point *p, const struct rounds *r)
 {
     const struct known_place *at = &r->at;
-    struct known_place usual = *at;
-    struct arena *a = arena_new();
+    const struct bench_candidate *known = candidates_promising(s, p);
     char size[UNIT_TEXT];
-    usual.buffers = s->plan.buffers;
-    const struct bench_candidate *known =
-        candidates_promising(s, candidates_point(bench_points_of(s->results, a), &usual));
     int choice = 0, better = -1, failed = 0;
     double most = 0;
     for (int i = 1; i < r->ncandidates && known; i++)
@@ -161,7 +157,6 @@ int variants_change(struct bench_study *s, const struct rounds *r)
         log_info(s->log, "%s", finding_sentence(f, s->arena));
     }
     s->matters[at->coll] |= (unsigned)(better >= 0 || failed) << at->buffers;
-    arena_free(a);
     return better >= 0 || failed;
 }
 

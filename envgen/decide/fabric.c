@@ -117,23 +117,6 @@ static struct env_setting setting(const char *name, const char *value, const cha
         .family = "nccl", .name = name, .value = value, .source = ENV_SOURCE_FABRIC, .why = why};
 }
 
-/* Everything goes into the decisions' arena: the fabric ends earlier. */
-static void add(const struct job *j, struct env_setting s)
-{
-    struct arena *a = j->d->arena;
-    s.name = arena_strdup(a, s.name);
-    s.value = arena_strdup(a, s.value);
-    s.why = arena_strdup(a, s.why);
-    s.node_class = arena_strdup(a, s.node_class);
-    struct env_setting *old = s.node_class ? NULL : env_find_setting(j->d, s.name);
-    if (!old)
-        env_add_setting(j->d, s);
-    else if (!old->value && s.value)
-        *old = s;
-}
-
-/* ---- classes of nodes ---- */
-
 /* The first node of a class; -1 none was measured. */
 static int node_of(const struct job *j, int class_index)
 {
@@ -141,38 +124,6 @@ static int node_of(const struct job *j, int class_index)
         if (j->classes[n] == class_index)
             return n;
     return -1;
-}
-
-/* Whether there is anybody of the class, or nobody of any is known. */
-static int has_hosts(const struct topology *t, int class_index)
-{
-    int n = !t->nhosts;
-    for (int h = 0; h < t->nhosts && !n; h++)
-        n = t->hosts[h].class_index == class_index;
-    return n;
-}
-
-/* A setting for every class, `each` by class: one for all where they agree, else those with a value in nccl.d/. */
-static void add_classes(const struct job *j, struct env_setting *each)
-{
-    int n = j->t->nclasses, alike = 1, first = 0;
-    while (first < n - 1 && !has_hosts(j->t, first))
-        first++;
-    for (int c = first + 1; c < n; c++)
-        alike = alike &&
-                (!has_hosts(j->t, c) || (each[c].value && each[first].value ? !strcmp(each[c].value, each[first].value)
-                                                                            : each[c].value == each[first].value));
-    if (alike) {
-        if (n)
-            add(j, each[first]);
-        return;
-    }
-    add(j, setting(each[0].name, NULL, "classes of nodes need different values, see nccl.d/"));
-    for (int c = 0; c < n; c++) {
-        each[c].node_class = j->t->classes[c].name;
-        if (each[c].value)
-            add(j, each[c]);
-    }
 }
 
 /* ---- HCAs ---- */
@@ -217,7 +168,7 @@ static void add_hcas(const struct job *j, const struct verbs_setting *s)
         int node = node_of(j, c);
         each[c] = setting(s->name, node < 0 ? NULL : verbs_hca_list(j->f, &j->v, node), s->why);
     }
-    add_classes(j, each);
+    env_add_by_class(j->d, j->t, each);
 }
 
 static void add_considered(const struct job *j)
@@ -236,16 +187,18 @@ static void add_considered(const struct job *j)
     for (int n = 0; n < j->f->nodes; n++)
         if (j->v.nodes_out[n])
             out = arena_printf(a, "%s; jobs are better off without %s: %s", out, j->f->names[n], j->v.nodes_out[n]);
-    add(j, setting(
-               "NCCL_IB_HCA", NULL,
-               arena_printf(a, "no port is left out: %d of %d tries between ports worked%s", good, j->f->ntries, out)));
+    env_take_setting(j->d, setting("NCCL_IB_HCA", NULL,
+                                   arena_printf(a, "no port is left out: %d of %d tries between ports worked%s", good,
+                                                j->f->ntries, out)));
     if (crossing)
-        add(j, setting("NCCL_CROSS_NIC", NULL,
-                       arena_printf(a, "different rails reach one another: %d tries between them worked", crossing)));
+        env_take_setting(
+            j->d,
+            setting("NCCL_CROSS_NIC", NULL,
+                    arena_printf(a, "different rails reach one another: %d tries between them worked", crossing)));
     for (int i = 0; i < j->f->nodes * j->f->rails; i++)
         roce += j->f->ports[i].name && !j->f->ports[i].gids.infiniband;
     if (roce)
-        add(j, setting("NCCL_IB_GID_INDEX", NULL, j->v.gid));
+        env_take_setting(j->d, setting("NCCL_IB_GID_INDEX", NULL, j->v.gid));
 }
 
 /* ---- interfaces ---- */
@@ -328,11 +281,11 @@ void env_fabric(struct env_decisions *d, const struct topology *t, struct verbs_
         if (!strcmp(s->name, "NCCL_IB_HCA"))
             add_hcas(&j, s);
         else
-            add(&j, setting(s->name, s->value, s->why));
+            env_take_setting(d, setting(s->name, s->value, s->why));
     }
     struct env_setting gdr = env_gdr_level(t, j.classes, f, &j.v);
     if (gdr.why)
-        add(&j, gdr);
+        env_take_setting(d, gdr);
     add_considered(&j);
     if (!f->ninterfaces || f->nodes < 2)
         return;
@@ -340,5 +293,5 @@ void env_fabric(struct env_decisions *d, const struct topology *t, struct verbs_
     for (int c = 0; c < t->nclasses; c++)
         each[c] = node_of(&j, c) < 0 ? setting("NCCL_SOCKET_IFNAME", NULL, "no node of this class was measured")
                                      : socket_of(&j, c);
-    add_classes(&j, each);
+    env_add_by_class(d, t, each);
 }

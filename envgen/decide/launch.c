@@ -107,15 +107,9 @@ static struct bench_interval predicted_gain(struct env_decisions *d, struct deci
 static struct bench_interval gain_over(struct env_decisions *d, struct decide_slice s, const char *from, const char *to,
                                        int rivals)
 {
-    size_t bytes = (size_t)(s.count + 1) * sizeof(struct bench_candidate *);
-    const struct bench_candidate **x = arena_alloc(d->arena, bytes), **y = arena_alloc(d->arena, bytes);
-    for (int i = 0; i < s.count; i++) {
-        x[i] = bench_point_default(&s.points[i], from);
-        y[i] = bench_point_default(&s.points[i], to);
-        if (x[i] && x[i]->time_us.predicted)
-            return predicted_gain(d, s, from, to);
-    }
-    return bench_sessions_gain(x, y, s.weights, s.count, d->confidence, rivals);
+    return s.points->candidates->time_us.predicted
+               ? predicted_gain(d, s, from, to)
+               : bench_launch_gain(s.points, s.count, s.weights, from, to, d->confidence, rivals);
 }
 
 /* The first point that counts at which the launch loses; NULL: none. */

@@ -51,17 +51,23 @@ struct env_setting env_gdr_level(const struct topology *t, const int *classes, c
 
 /* ---- topology_settings.c: what the topology alone justifies, only where NCCL's own choice would be wrong ---- */
 
-/* NCCL_SOCKET_IFNAME. NCCL left alone uses every running interface with an address that is not called docker*, lo* or
- * virbr*, or only those called ib* when there are any (NCCL 2.30, src/misc/socket.cc, src/os/linux.cc). That is wrong
- * where it takes in interfaces that do not lead off the machine: bridges and tunnels of container software. Then, and
- * only then, the others are named, exactly ('='). Where classes of nodes would need different names, nothing is set.
- * `why` says why in either case. Allocated in `a`. */
-struct env_setting env_socket_ifname(const struct topology *t, struct arena *a);
+/* NCCL_SOCKET_IFNAME of a class of nodes. NCCL left alone uses every running interface with an address that is not
+ * called docker*, lo* or virbr*, or only those called ib* when there are any (NCCL 2.30, src/misc/socket.cc,
+ * src/os/linux.cc). That is wrong where it takes in interfaces that do not lead off the machine: bridges and tunnels of
+ * container software. Then, and only then, the others are named, exactly ('='). `why` says why in either case.
+ * Allocated in `a`. */
+struct env_setting env_socket_ifname(const struct topo_class *c, struct arena *a);
 
 #define ENV_INTERFACES 16 /* NCCL looks no further than this many */
 
 /* The interfaces of a class that NCCL takes when nothing is set; their number. */
 int env_socket_automatic(const struct topo_class *c, const struct topo_netdev *out[ENV_INTERFACES]);
+
+/* Add a copy of the setting, unless one of that name is there that has a value, or has as little. */
+void env_take_setting(struct env_decisions *d, struct env_setting s);
+
+/* The same of what every class of nodes should have: for all where they agree, else of those with a value for each. */
+void env_add_by_class(struct env_decisions *d, const struct topology *t, struct env_setting *each);
 
 /* Add that for all or for single classes, and split between classes what was measured. */
 void env_classes(struct env_decisions *d, const struct topology *t);

@@ -92,7 +92,7 @@ static const char *local_owner(const struct topo_class *c, const struct topo_net
 /* NCCL splits at ',' and ':' and gives '^' and '=' a meaning. */
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
-static struct env_setting env_socket_ifname_of(const struct topo_class *c, struct arena *a)
+struct env_setting env_socket_ifname(const struct topo_class *c, struct arena *a)
 {
     struct env_setting s = {.family = "nccl", .name = "NCCL_SOCKET_IFNAME", .source = "topology"};
     const struct topo_netdev *devs[ENV_INTERFACES];
@@ -126,27 +126,52 @@ static struct env_setting env_socket_ifname_of(const struct topo_class *c, struc
     return s;
 }
 
-struct env_setting env_socket_ifname(const struct topology *t, struct arena *a)
+/* ---- classes of nodes ---- */
+
+void env_take_setting(struct env_decisions *d, struct env_setting s)
 {
-    struct env_setting first = {.family = "nccl", .name = "NCCL_SOCKET_IFNAME", .source = "topology"};
-    if (t->nclasses < 1) {
-        first.why = "the topology has no node";
-        return first;
-    }
-    first = env_socket_ifname_of(&t->classes[0], a);
-    for (int i = 1; i < t->nclasses; i++) {
-        struct env_setting other = env_socket_ifname_of(&t->classes[i], a);
-        if ((first.value && other.value && !strcmp(first.value, other.value)) || (!first.value && !other.value))
-            continue;
-        first.value = NULL;
-        first.why = arena_printf(a, "%s and %s would need different values, see nccl.d/", t->classes[0].name,
-                                 t->classes[i].name);
-        break;
-    }
-    return first;
+    s.name = arena_strdup(d->arena, s.name);
+    s.value = arena_strdup(d->arena, s.value);
+    s.why = arena_strdup(d->arena, s.why);
+    s.node_class = arena_strdup(d->arena, s.node_class);
+    struct env_setting *old = s.node_class ? NULL : env_find_setting(d, s.name);
+    if (!old)
+        env_add_setting(d, s);
+    else if (!old->value && s.value)
+        *old = s;
 }
 
-/* ---- classes of nodes ---- */
+/* Whether there is anybody of the class, or nobody of any is known. */
+static int has_hosts(const struct topology *t, int class_index)
+{
+    int n = !t->nhosts;
+    for (int h = 0; h < t->nhosts && !n; h++)
+        n = t->hosts[h].class_index == class_index;
+    return n;
+}
+
+void env_add_by_class(struct env_decisions *d, const struct topology *t, struct env_setting *each)
+{
+    int n = t->nclasses, alike = 1, first = 0;
+    while (first < n - 1 && !has_hosts(t, first))
+        first++;
+    for (int c = first + 1; c < n; c++)
+        alike = alike &&
+                (!has_hosts(t, c) || (each[c].value && each[first].value ? !strcmp(each[c].value, each[first].value)
+                                                                         : each[c].value == each[first].value));
+    struct env_setting common = each[first];
+    if (!alike) {
+        common.value = NULL;
+        common.why = "classes of nodes need different values, see nccl.d/";
+    }
+    if (n)
+        env_take_setting(d, common);
+    for (int c = 0; c < n && !alike; c++) {
+        each[c].node_class = t->classes[c].name;
+        if (each[c].value)
+            env_take_setting(d, each[c]);
+    }
+}
 
 /* The node-local variables: lists of ports, or of interfaces. */
 static const struct local {
@@ -191,21 +216,6 @@ static void split(struct env_decisions *d, int index, const struct local *l, con
                      t->nclasses, s.value);
 }
 
-static void socket_ifname(struct env_decisions *d, const struct topology *t)
-{
-    for (int i = 0; i < d->nsettings; i++)
-        if (!strcmp(d->settings[i].name, "NCCL_SOCKET_IFNAME") && strcmp(d->settings[i].source, "topology") != 0)
-            return; /* what was measured goes before what the topology says */
-    struct env_setting common = env_socket_ifname(t, d->arena);
-    env_add_setting(d, common);
-    for (int c = 0; c < t->nclasses && !common.value; c++) {
-        struct env_setting own = env_socket_ifname_of(&t->classes[c], d->arena);
-        own.node_class = arena_strdup(d->arena, t->classes[c].name);
-        if (own.value)
-            env_add_setting(d, own);
-    }
-}
-
 void env_classes(struct env_decisions *d, const struct topology *t)
 {
     int measured = d->nsettings;
@@ -215,7 +225,12 @@ void env_classes(struct env_decisions *d, const struct topology *t)
             if (!s.node_class && !strcmp(l->name, s.name))
                 split(d, i, l, t);
     }
-    socket_ifname(d, t);
+    if (env_find_setting(d, "NCCL_SOCKET_IFNAME")) /* what was measured goes before what the topology says */
+        return;
+    struct env_setting *each = arena_alloc(d->arena, ((size_t)t->nclasses + 1) * sizeof *each);
+    for (int c = 0; c < t->nclasses; c++)
+        each[c] = env_socket_ifname(&t->classes[c], d->arena);
+    env_add_by_class(d, t, each);
 }
 
 /* ---- RCCL ---- */

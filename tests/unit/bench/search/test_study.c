@@ -10,10 +10,18 @@ static uint64_t sizes[32];
 
 static struct bench_study study_of(unsigned collectives, int nsizes)
 {
+    static struct bench_results none;
+    static const struct bench_engine engine = {.name = "nccl"};
     options = (struct bench_options){.collectives = collectives};
     for (int i = 0; i < nsizes; i++)
         sizes[i] = (uint64_t)8 << i;
-    return (struct bench_study){.options = &options, .sizes = sizes, .nsizes = nsizes, .nodes = 1, .ranks = 8};
+    return (struct bench_study){.options = &options,
+                                .engine = &engine,
+                                .results = &none,
+                                .sizes = sizes,
+                                .nsizes = nsizes,
+                                .nodes = 1,
+                                .ranks = 8};
 }
 
 TEST_CASE(they_span_all_sizes)
@@ -80,7 +88,7 @@ TEST_CASE(a_workload_decides_by_its_time)
     s.workload = w;
     s.arena = arena_new();
     bench_weigh(&s);
-    assert_int_equal(bench_count_points(&s), 10);
+    assert_int_equal(bench_task(&s).points, 10);
     assert_true(bench_calls(&s, (struct bench_place){COLL_ALLREDUCE, 1, 0}) == 1000);
     assert_true(bench_calls(&s, (struct bench_place){COLL_ALLTOALL, 1, 0}) == 0);
     assert_int_equal(bench_screening_points(&s, places), BENCH_SCREENING_POINTS);
@@ -88,7 +96,7 @@ TEST_CASE(a_workload_decides_by_its_time)
     for (int i = 1; i < BENCH_SCREENING_POINTS; i++)
         assert_int_equal(places[i].size, 4 + i);
     options.collectives = BIT(COLL_ALLTOALL);
-    assert_int_equal(bench_count_points(&s), 5);
+    assert_int_equal(bench_task(&s).points, 5);
     arena_free(s.arena);
     workload_free(w);
 }
@@ -101,7 +109,7 @@ TEST_CASE(a_workload_of_other_groups)
     s.workload = w;
     s.arena = arena_new();
     bench_weigh(&s);
-    assert_int_equal(bench_count_points(&s), 10);
+    assert_int_equal(bench_task(&s).points, 10);
     arena_free(s.arena);
     workload_free(w);
 }
@@ -184,7 +192,7 @@ TEST_CASE(the_heaviest_points)
         assert_true(places[i].coll == expected[i][0] && places[i].size == expected[i][1]);
     s.matters[COLL_ALLREDUCE] = 6;
     s.matters[COLL_BROADCAST] = 1;
-    assert_int_equal(bench_count_points(&s), 9 + 2 + 2);
+    assert_int_equal(bench_task(&s).points, 9 + 2 + 2);
     s.plan = (struct bench_plan){.nlaunches = 5, .nbeside = 2, .keep_all = 1};
     /* One point is known to take 0.1 s a call, and stands for all. */
     const struct bench_measure_ops ops = {.sampling = {2000, 5000, 5}};

@@ -68,8 +68,7 @@ TEST_CASE(every_machine)
     for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
         struct arena *a = arena_new();
         struct topo_class c = class_of(&machines[i]);
-        struct topology t = {.classes = &c, .nclasses = 1};
-        struct env_setting s = env_socket_ifname(&t, a);
+        struct env_setting s = env_socket_ifname(&c, a);
         assert_string_equal(s.name, "NCCL_SOCKET_IFNAME");
         assert_string_equal(s.source, "topology");
         if (machines[i].expected) {
@@ -81,23 +80,6 @@ TEST_CASE(every_machine)
         assert_non_null(strstr(s.why, machines[i].why));
         arena_free(a);
     }
-}
-
-TEST_CASE(classes_must_agree)
-{
-    static const struct machine eth = {{LO, NET("eth0", PHYSICAL), NET("cni0", BRIDGE)}, NULL, NULL};
-    static const struct machine eno = {{LO, NET("eno1", PHYSICAL), NET("cni0", BRIDGE)}, NULL, NULL};
-    struct arena *a = arena_new();
-    struct topo_class same[] = {class_of(&eth), class_of(&eth)}, other[] = {class_of(&eth), class_of(&eno)};
-    struct topology t = {.classes = same, .nclasses = 2};
-    assert_string_equal(env_socket_ifname(&t, a).value, "=eth0");
-    t.classes = other;
-    struct env_setting s = env_socket_ifname(&t, a);
-    assert_null(s.value);
-    assert_non_null(strstr(s.why, "different values"));
-    t.nclasses = 0;
-    assert_null(env_socket_ifname(&t, a).value);
-    arena_free(a);
 }
 
 TEST_CASES(test_topology_settings)
