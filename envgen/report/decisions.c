@@ -61,11 +61,11 @@ static struct report_size *sizes_of(struct report *r, const struct env_coll *c, 
 
 /* Under the pointer and by the arrow keys the page shows the figures of a size. */
 #define WIDTH  560.0
-#define HEIGHT 320.0
+#define HEIGHT 286.0
 #define LEFT   62.0
 #define RIGHT  12.0
 #define TOP    44.0 /* two rows of names of what is used */
-#define BOTTOM 62.0 /* sizes and the legend */
+#define BOTTOM 28.0 /* sizes */
 #define LETTER 6.0  /* the width of one */
 
 struct plot {
@@ -226,8 +226,6 @@ static void draw_points(const struct plot *p, int predicted)
         if (drawn(&p->points[i]))
             fprintf(p->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>", across(p, p->points[i].x),
                     down(p, p->points[i].y));
-    fprintf(p->out, "<path class=\"line\" d=\"M%.1f %.1fh20\"/>", LEFT, HEIGHT - 14);
-    svg_words(p->out, LEFT + 26, HEIGHT - 10, "", p->legend, XML_WHOLE);
 }
 
 /* A line where another call begins. */
@@ -276,8 +274,8 @@ static void draw_column(const struct plot *p, int i)
 static void draw_plot(struct report *r, struct plot *p, const struct env_shape *shape, const struct env_coll *c)
 {
     int predicted = bench_evidence_of(shape->engine) == BENCH_PREDICTED;
-    const char *title = arena_printf(r->a, "%s on %s%s", coll_name(c->coll), env_shape_text(r->a, shape),
-                                     predicted ? ", PREDICTED" : "");
+    const char *title = arena_printf(r->a, "%s on %s%s: %s", coll_name(c->coll), env_shape_text(r->a, shape),
+                                     predicted ? ", PREDICTED" : "", p->legend);
     if (frame_points(p))
         return;
     fputs("<figure class=\"plot\"><figcaption>", p->out);
@@ -298,11 +296,13 @@ static void draw_plot(struct report *r, struct plot *p, const struct env_shape *
     fputs("</svg><output></output></figure>\n", p->out);
 }
 
-void report_draw_sizes(struct report *r, const struct env_shape *shape, const struct env_coll *c, int is_busbw,
-                       FILE *out)
+void report_draw_sizes(struct report *r, const struct env_shape *shape, const struct env_coll *c, FILE *out)
 {
+    int is_busbw = shape->chosen <= 0;
+    for (int i = 0; i < c->nranges; i++)
+        is_busbw &= !c->ranges[i].call.nsettings;
     struct plot p = {.out = out, .unit = is_busbw ? "" : "x"};
-    p.legend = is_busbw ? "bus bandwidth in GB/s" : "gain over baseline";
+    p.legend = is_busbw ? "bus bandwidth (GB/s)" : "gain over baseline";
     const struct report_size *sizes = sizes_of(r, c, &p.n);
     p.points = arena_alloc(r->a, ((size_t)p.n + 1) * sizeof *p.points);
     for (int i = 0; i < p.n; i++)
@@ -313,7 +313,7 @@ void report_draw_sizes(struct report *r, const struct env_shape *shape, const st
 static void draw_calls(struct report *r, FILE *out)
 {
     page_put(out, "p",
-             "Gain over the baseline by size; at 1.0x the call is NCCL's default, or no faster. Bars are 95 % "
+             "Gain over the baseline by size, or the bus bandwidth where nothing is changed. Bars are 95 % "
              "intervals of measurements, areas 90 % intervals of predictions. Dashed lines show where another "
              "algorithm is used, with its name above. For times, point at a size, or press Tab and the arrow keys.");
     for (int i = 0; i < r->d->nshapes; i++) {
@@ -321,7 +321,7 @@ static void draw_calls(struct report *r, FILE *out)
         page_put(out, "h3", arena_printf(r->a, "%s on %s", s->library, env_shape_text(r->a, s)));
         fputs("<div class=\"plots\">\n", out);
         for (int c = 0; c < s->ncolls; c++)
-            report_draw_sizes(r, s, &s->colls[c], 0, out);
+            report_draw_sizes(r, s, &s->colls[c], out);
         fputs("</div>\n", out);
     }
 }

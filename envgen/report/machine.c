@@ -35,9 +35,9 @@ void report_draw_findings(struct report *r, FILE *out)
 
 /* ---- topology and fabric ----------------------------------------------------------------------------------------- */
 
-static int has_topology(const struct report *r)
+int report_has_picture(const struct report *r)
 {
-    return r->t != NULL;
+    return r->t && r->t->nclasses && (r->t->classes[0].ngpus || r->t->classes[0].nports);
 }
 
 /* The nearer, the greener. */
@@ -93,7 +93,7 @@ static void draw_machine(struct report *r, FILE *out)
         put_matrix(out, r->t, i, r->a);
 }
 
-const struct report_part report_machine = {"machine", "Machine", has_topology, draw_machine};
+const struct report_part report_machine = {"machine", "Machine", report_has_picture, draw_machine};
 
 static int has_fabric(const struct report *r)
 {
@@ -152,7 +152,7 @@ static void put_class(struct report *r, int class_index, FILE *out)
     for (int i = 0; i < c->nlibraries; i++)
         put_fact(out, "library", c->libraries[i]);
     for (int i = 0; i < c->nnotes; i++)
-        put_fact(out, "not read", c->notes[i]);
+        put_fact(out, "note", c->notes[i]);
     page_table_end(out);
 }
 

@@ -70,13 +70,32 @@ void page_table_end(FILE *out)
     fputs("</tbody></table></div>\n", out);
 }
 
-static void put_finding(FILE *out, const struct finding *f)
+static int reads_same(const struct finding *a, const struct finding *b)
 {
-    const char *severity = finding_severity_name(f->severity);
+    const char *const pairs[][2] = {
+        {a->id, b->id}, {a->text, b->text}, {a->evidence, b->evidence}, {a->advice, b->advice}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (strcmp(pairs[i][0] ? pairs[i][0] : "", pairs[i][1] ? pairs[i][1] : ""))
+            return 0;
+    return a->severity == b->severity && !a->subject == !b->subject;
+}
+
+/* Of those that differ in the subject alone, the first, with the subjects of all; `end` is where the list ends. */
+static void put_finding(FILE *out, const struct finding *list, const struct finding *f, const struct finding *end)
+{
+    const char *severity = finding_severity_name(f->severity), *comma = "";
+    for (const struct finding *before = list; before < f; before++)
+        if (reads_same(before, f))
+            return;
     fprintf(out, "<tr class=\"%s\"><td>%s</td><td>", severity, severity);
     xml_put(out, f->id, XML_WHOLE);
     fputs("</td><td>", out);
-    xml_put(out, f->subject, XML_WHOLE);
+    for (const struct finding *same = f; same < end; same++)
+        if (reads_same(same, f)) {
+            fputs(comma, out);
+            xml_put(out, same->subject, XML_WHOLE);
+            comma = " ";
+        }
     fputs("</td><td class=\"l\">", out);
     xml_put(out, f->text, XML_WHOLE);
     fputs(f->evidence ? ": " : "", out);
@@ -94,7 +113,7 @@ void page_findings(FILE *out, const struct finding *list, int n)
     for (int severity = FINDING_SEVERITIES - 1; severity >= 0; severity--)
         for (int i = 0; i < n; i++)
             if ((int)list[i].severity == severity)
-                put_finding(out, &list[i]);
+                put_finding(out, list, &list[i], list + n);
     page_table_end(out);
 }
 

@@ -28,11 +28,11 @@ struct report_part {
 extern const struct report_part report_summary, report_machine, report_fabric, report_calls, report_decisions,
     report_settings, report_environment, report_install;
 
-/* A plot by size: of a collective's gain over the baseline, or of the bus bandwidth of what is used. */
-void report_draw_sizes(struct report *r, const struct env_shape *shape, const struct env_coll *c, int is_busbw,
-                       FILE *out);
+/* A plot by size: of a collective's gain over the baseline, or of the bus bandwidth where the baseline stays. */
+void report_draw_sizes(struct report *r, const struct env_shape *shape, const struct env_coll *c, FILE *out);
 
 /* Findings about machine and fabric, and disturbances of the measurement. */
 void report_draw_findings(struct report *r, FILE *out);
-/* Of the machine; `mark` NULL: none. */
+/* Of the machine, where it has GPUs or ports; `mark` NULL: none. */
+int report_has_picture(const struct report *r);
 void report_draw_picture(const struct topology *t, const struct picture_mark *mark, FILE *out);

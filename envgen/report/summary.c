@@ -228,7 +228,7 @@ static void draw_baseline(struct report *r, FILE *out)
     for (int i = 0; i < s->ncolls; i++)
         c = s->colls[i].coll == COLL_ALLREDUCE ? &s->colls[i] : c;
     if (s->ncolls)
-        report_draw_sizes(r, s, c, 1, out);
+        report_draw_sizes(r, s, c, out);
 }
 
 static void put_gains(struct report *r, const struct gained *all, int n, FILE *out)
@@ -237,7 +237,7 @@ static void put_gains(struct report *r, const struct gained *all, int n, FILE *o
     const struct env_shape *launch = best_launch(r->d);
     fputs("<div class=\"plots\">\n", out);
     for (int i = 0; !n && launch && i < launch->ncolls && i < plots; i++)
-        report_draw_sizes(r, launch, &launch->colls[i], 0, out);
+        report_draw_sizes(r, launch, &launch->colls[i], out);
     if (!n && !launch && r->d->nshapes)
         draw_baseline(r, out);
     for (int i = 0, drawn = 0; i < n && drawn < plots; i++) {
@@ -245,7 +245,7 @@ static void put_gains(struct report *r, const struct gained *all, int n, FILE *o
         for (int k = 0; k < i; k++)
             before |= all[k].coll == all[i].coll;
         if (!before) {
-            report_draw_sizes(r, all[i].shape, all[i].coll, 0, out);
+            report_draw_sizes(r, all[i].shape, all[i].coll, out);
             drawn++;
         }
     }
@@ -294,7 +294,7 @@ static void put_machine(struct report *r, FILE *out)
 {
     struct model_time t;
     const struct topo_class *c = r->t && r->t->nclasses ? &r->t->classes[0] : NULL;
-    if (!c || (!c->ngpus && !c->nports))
+    if (!report_has_picture(r))
         return;
     const struct model_call call = {COLL_ALLREDUCE, (uint64_t)1 << 30, -1, -1, 0};
     const struct model *m = model_of(r, r->t->nhosts, c->ngpus);

@@ -38,24 +38,26 @@ TEST_CASE(rows)
            "</tbody></table></div>\n");
 }
 
-/* The worst first, each in the order in which they came. */
+/* The worst first, each in the order in which they came; those that differ in the subject alone are one row. */
 TEST_CASE(findings)
 {
     const struct finding list[] = {
         {.severity = FINDING_NOTE, .id = "a", .subject = "s", .text = "one", .advice = "do"},
         {.severity = FINDING_ERROR, .id = "b", .subject = "<t>", .text = "two", .evidence = "e", .advice = "x"},
-        {.severity = FINDING_NOTE, .id = "c", .subject = "u", .text = "three", .advice = "y"}};
+        {.severity = FINDING_NOTE, .id = "c", .subject = "u", .text = "three", .advice = "y"},
+        {.severity = FINDING_NOTE, .id = "a", .subject = "v", .text = "one", .advice = "do"}};
     FILE *out = begin();
     page_findings(out, list, 0);
-    page_findings(out, list, 3);
-    expect(out,
-           "<div class=\"wide\"><table class=\"findings\"><thead><tr><th></th>\n<th>kind</th>\n<th>subject</th>\n"
-           "<th>what</th>\n<th>what to do</th>\n</tr></thead><tbody>\n"
-           "<tr class=\"error\"><td>error</td><td>b</td><td>&lt;t&gt;</td><td class=\"l\">two: e</td><td "
-           "class=\"l\">x</td></tr>\n"
-           "<tr class=\"note\"><td>note</td><td>a</td><td>s</td><td class=\"l\">one</td><td class=\"l\">do</td></tr>\n"
-           "<tr class=\"note\"><td>note</td><td>c</td><td>u</td><td class=\"l\">three</td><td class=\"l\">y</td></tr>\n"
-           "</tbody></table></div>\n");
+    page_findings(out, list, 4);
+    expect(
+        out,
+        "<div class=\"wide\"><table class=\"findings\"><thead><tr><th></th>\n<th>kind</th>\n<th>subject</th>\n"
+        "<th>what</th>\n<th>what to do</th>\n</tr></thead><tbody>\n"
+        "<tr class=\"error\"><td>error</td><td>b</td><td>&lt;t&gt;</td><td class=\"l\">two: e</td><td "
+        "class=\"l\">x</td></tr>\n"
+        "<tr class=\"note\"><td>note</td><td>a</td><td>s v</td><td class=\"l\">one</td><td class=\"l\">do</td></tr>\n"
+        "<tr class=\"note\"><td>note</td><td>c</td><td>u</td><td class=\"l\">three</td><td class=\"l\">y</td></tr>\n"
+        "</tbody></table></div>\n");
 }
 
 TEST_CASE(whole_pages)
