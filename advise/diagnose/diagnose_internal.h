@@ -344,9 +344,9 @@ struct diag_titan {
 #define DIAG_COLLECTIVES 8
 /* A table of kernels that is being read; 0 columns: none. */
 struct diag_table {
-    int columns, commas, name, self; /* columns in all; of the kernel's name, of its time */
-    double unit_ms;                  /* of the time; 0: each row says its own */
-    double nccl_ms[DIAG_COLLECTIVES], other_ms;
+    int columns, commas, name, self, percent; /* columns in all; of the kernel's name, its time, its share or -1 */
+    double unit_ms;                           /* of the time; 0: each row says its own */
+    double nccl_ms[DIAG_COLLECTIVES], other_ms, shown; /* shown: the sum of shares */
 };
 void diag_end_table(struct diagnosis *d);
 

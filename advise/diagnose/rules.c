@@ -343,8 +343,8 @@ static const struct diag_rule rules[] = {
      "weight sync to the inference engine is the larger part: tune broadcast and all-gather, and check the path with "
      "nccltune probe",
      TUNE, 0, "rollout"},
-    {"communication-ratio", communication_ratio, DIAG_MEASURED, "worth tuning after the larger items", TUNE,
-     DIAGNOSE_RATIO_LIMIT},
+    {"communication-ratio", communication_ratio, DIAG_MEASURED,
+     "tune after the larger items, and only if a trace shows that the job waits for it", TUNE, DIAGNOSE_RATIO_LIMIT},
     {"rollout", phase_is_large, DIAG_MEASURED,
      NOT "raise the inference engine's memory fraction (gpu_memory_utilization) and batch, use the smallest tensor "
          "parallelism that fits the model, CUDA graphs, or asynchronous rollout",

@@ -151,6 +151,8 @@ static void bound_sums(struct diag_source *s)
     double comm = s->communication_share, other = 1 - comm;
     s->communication_low = comm > other ? (comm - other) / comm : 0;
     s->communication_high = comm;
+    for (int i = 0; i < s->nphases; i++)
+        s->communication_high += s->phases[i].guessed ? s->phases[i].share : 0; /* rows that were cut off */
     if (s->communication_low < DIAGNOSE_SHARE_LIMIT)
         diag_say(s->bound, "sums of kernels do not show what compute hides");
 }

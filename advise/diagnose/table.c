@@ -20,11 +20,13 @@ static int read_header(struct diagnosis *d, const char *line, int commas)
     struct diag_table *t = &d->table;
     int n = diag_split(&f, line, commas ? DIAG_COMMAS : DIAG_GAPS);
     memset(t, 0, sizeof *t);
-    t->name = t->self = -1;
+    t->name = t->self = t->percent = -1;
     t->commas = commas;
     for (int i = 0; i < n; i++) {
         if (diag_is_one_of("Name", f.at[i], f.len[i]))
             t->name = i;
+        if (diag_is_one_of("Time (%)", f.at[i], f.len[i]))
+            t->percent = i;
         for (size_t k = 0; k < sizeof times / sizeof *times; k++)
             if (diag_is_one_of(times[k].name, f.at[i], f.len[i])) {
                 t->self = i;
@@ -80,6 +82,9 @@ static int read_row(struct diag_table *t, const char *line)
     if (t->unit_ms > 0 ? !number_of(f.at[t->self], f.len[t->self], &ms) : !diag_time(f.at[t->self], 0, &ms))
         return 0;
     ms *= t->unit_ms > 0 ? t->unit_ms : 1;
+    double percent;
+    if (t->percent >= 0 && number_of(f.at[t->percent], f.len[t->percent], &percent))
+        t->shown += percent / 100;
     int k = ms >= 0 && ms < 1e15 ? collective_of(f.at[t->name], f.len[t->name]) : -1;
     if (k >= 0)
         t->nccl_ms[k] += ms;
@@ -94,6 +99,7 @@ void diag_end_table(struct diagnosis *d)
 {
     struct diag_table *t = &d->table;
     static const struct diag_word rest = {"", "other kernels", DIAG_COMPUTE, DIAG_NEITHER};
+    static const struct diag_word cut = {"", "kernels not printed", DIAG_OTHER, DIAG_NEITHER, NULL, 1};
     double nccl = 0;
     for (size_t k = 0; k <= OTHERS; k++)
         nccl += t->nccl_ms[k];
@@ -107,6 +113,8 @@ void diag_end_table(struct diagnosis *d)
                 diag_step_add(d, DIAG_TABLE, &w, t->nccl_ms[k]);
         }
         diag_step_add(d, DIAG_TABLE, &rest, t->other_ms);
+        if (t->shown > 0.01 && t->shown < 0.98) /* rounding of many rows takes less */
+            diag_step_add(d, DIAG_TABLE, &cut, (nccl + t->other_ms) * (1 / t->shown - 1));
         diag_step_close(d, DIAG_TABLE);
     }
     memset(t, 0, sizeof *t);

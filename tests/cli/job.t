@@ -260,3 +260,9 @@ A trace that tells sizes: its heaviest call is held against the machine, and wha
   *perhaps * (glob)
   $ sed 's/9100, "name/5300, "name/' t.json >sound.json; nccltune diagnose --topology four.json sound.json | grep -E 'machine needs|perhaps'
   *: nothing is slow (likely) (glob)
+
+diagnose: a summary of Nsight Systems whose rows were cut says so
+
+  $ nccltune diagnose - < <(sed /sm80_xmma/d fixtures/diagnose/nsys-kern-sum.txt) | head -n 2
+  *kernels not printed: 50 % of all kernels' time* (glob)
+  *it is 0 % to 100 % of all kernels' time* (glob)
