@@ -147,6 +147,7 @@ struct option_group *cli_measure_groups(const struct option_group *command, stru
     memcpy(all, command, n * sizeof *all);
     memcpy(all + n, shared, sizeof shared);
     memcpy(all + n + nshared, engines, nengines * sizeof *all);
+    o->what = all + n;
     o->own = all + n + nshared;
     return all;
 }
@@ -165,6 +166,25 @@ const char *cli_measure_resume(const char *command, const struct option_group *g
                 line = arena_printf(a, "%s %s", line, env_shell_word(a, word));
         }
     return arena_printf(a, "%s -o %s", line, env_shell_word(a, out));
+}
+
+const char *cli_measure_take_up(const struct bench_options *o, const char *journal, struct arena *a)
+{
+    struct err ignored;
+    struct bench_results *r = o->what->given ? NULL : bench_results_load(journal, NULL, &ignored);
+    struct option_group what[] = {*o->what, {0}};
+    char **argv = arena_alloc(a, (size_t)(2 + (r ? r->asked.count : 0)) * sizeof *argv);
+    const char *text = NULL;
+    int n = 1;
+    for (int i = 0; r && i < r->asked.count; i++) {
+        argv[n++] = arena_strdup(a, r->asked.items[i]);
+        text = arena_printf(a, "%s%s%s", text ? text : "", text ? " " : "", env_shell_word(a, argv[n - 1]));
+    }
+    bench_results_free(r);
+    if (!text || option_parse(what, n, argv, a, NULL, &ignored) != n)
+        return NULL;
+    *o->what = what[0];
+    return text;
 }
 
 void cli_measure_begin(struct bench_options *o)

@@ -14,6 +14,9 @@ struct option_group *cli_measure_groups(const struct option_group *command, stru
 const char *cli_measure_resume(const char *command, const struct option_group *groups, const char *out,
                                struct arena *a);
 
+/* Take over what the run of a journal was to measure, unless it is said. Return it as options; NULL: nothing. */
+const char *cli_measure_take_up(const struct bench_options *o, const char *journal, struct arena *a);
+
 /* bench_options_default, less what depends on other options: collectives and the largest size are 0. */
 void cli_measure_begin(struct bench_options *o);
 

@@ -450,6 +450,8 @@ static int tune_profile(struct tune *t, struct err *e)
     if (!rc && t->resume && !exists(t->generate.out))
         log_info(&t->log, "%s: there is no run to go on with: one begins",
                  t->generate.out); /* a batch job resumes always */
+    if (!rc && t->taken_up)
+        log_info(&t->log, "measures what this run was begun with: %s", t->taken_up);
     if (!rc)
         rc = tune_look(t, e);
     if (*t->stop)
@@ -503,6 +505,9 @@ static int parse(int argc, char **argv, struct tune *t)
     t->bench.engine = NULL;
     struct option_group *groups = cli_measure_groups(own, &t->bench, 0, t->arena);
     int rc = cli_parse(&page, groups, argc, argv, t->arena, &first);
+    if (rc < 0 && t->resume && t->generate.out)
+        t->taken_up =
+            cli_measure_take_up(&t->bench, arena_printf(t->arena, "%s/results.jsonl", t->generate.out), t->arena);
     t->generate.margin = t->bench.margin = t->bench.margin < 0 ? ENV_MARGIN : t->bench.margin;
     t->generate.confidence = t->bench.confidence;
     t->choose = !t->bench.engine;

@@ -27,8 +27,9 @@ struct tune_part {
 struct tune {
     struct env_generate generate; /* what is the same for all parts, and the first one's `out` */
     int resume, json, verbose, quiet, plan;
-    const char *way_on; /* the command line that resumes this run */
-    const char *serve;  /* nodes that are not measured: a list, or partition=NAME */
+    const char *way_on;   /* the command line that resumes this run */
+    const char *taken_up; /* options that are those of the run that is resumed; NULL: none */
+    const char *serve;    /* nodes that are not measured: a list, or partition=NAME */
     struct bench_options bench;
     struct cli_machine machine; /* a described one, or a topology.json of the nodes */
     struct cli_releases releases;

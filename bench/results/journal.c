@@ -38,25 +38,42 @@ out:
     return rc;
 }
 
+static int put_header(struct bench_journal *j, struct err *e)
+{
+    const struct bench_results *r = j->results;
+    struct file_out line;
+    file_out_begin(&line);
+    cJSON *doc = cJSON_CreateObject();
+    cJSON_AddStringToObject(doc, "format", BENCH_FORMAT);
+    if (*r->topology)
+        cJSON_AddStringToObject(doc, "topology", r->topology);
+    cJSON_AddStringToObject(doc, "tool", NCCLTUNE_VERSION);
+    if (r->budget_s > 0)
+        cJSON_AddNumberToObject(doc, "budget_s", r->budget_s);
+    if (r->asked.count)
+        cJSON_AddItemToObject(doc, "asked", cJSON_CreateStringArray(r->asked.items, r->asked.count));
+    json_print_line(doc, line.stream);
+    cJSON_Delete(doc);
+    return put_lines(j, &line, e);
+}
+
 /* A journal of nothing but its header. */
 static int begin(struct bench_journal *j, const char *topology_hash, double budget_s, struct err *e)
 {
     struct arena *a = arena_new();
-    struct file_out line;
     j->results = ARENA_NEW(a, struct bench_results);
     *j->results = (struct bench_results){.arena = a, .budget_s = budget_s, .lines = 1};
     snprintf(j->results->topology, SHA256_HEX, "%s", topology_hash ? topology_hash : "");
-    file_out_begin(&line);
-    cJSON *doc = cJSON_CreateObject();
-    cJSON_AddStringToObject(doc, "format", BENCH_FORMAT);
-    if (*j->results->topology)
-        cJSON_AddStringToObject(doc, "topology", j->results->topology);
-    cJSON_AddStringToObject(doc, "tool", NCCLTUNE_VERSION);
-    if (budget_s > 0)
-        cJSON_AddNumberToObject(doc, "budget_s", budget_s);
-    json_print_line(doc, line.stream);
-    cJSON_Delete(doc);
-    return put_lines(j, &line, e);
+    return put_header(j, e);
+}
+
+int bench_journal_ask(struct bench_journal *j, const struct option_list *asked, struct err *e)
+{
+    struct stat st;
+    if (j->results->lines > 1 || !asked->count || fstat(j->fd, &st) || !S_ISREG(st.st_mode))
+        return 0;
+    j->results->asked = *asked;
+    return ftruncate(j->fd, 0) ? err_errno(e, "%s: cannot be written", j->path) : put_header(j, e);
 }
 
 /* Checks what is there, leaves it ending in a whole line, and reads it. */

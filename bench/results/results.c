@@ -28,6 +28,12 @@ static int read_header(struct bench_results *r, const char *text, size_t bytes, 
     if (!rc)
         snprintf(r->topology, SHA256_HEX, "%s", hash);
     r->budget_s = json_num(doc, "budget_s", 0);
+    const cJSON *one;
+    cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(doc, "asked"))
+    {
+        if (cJSON_IsString(one))
+            ARENA_ADD(r->arena, r->asked.items, r->asked.count) = arena_strdup(r->arena, one->valuestring);
+    }
     cJSON_Delete(doc);
     return rc;
 }

@@ -30,6 +30,7 @@
 #include "core/finding.h"
 #include "core/hash.h"
 #include "core/log.h"
+#include "core/option.h"
 
 #define BENCH_FORMAT "nccltune-results/1"
 #define BENCH_LIMIT  ((size_t)40 << 20)  /* bytes of a line, and of a file that is read at once */
@@ -52,10 +53,11 @@ struct bench_results {
     struct bench_points *points; /* the first npooled of them by point, in an arena of their own */
     struct arena *points_arena;
     int npooled;
-    struct findings noise; /* what disturbed the measurement (bench/noise); of an earlier run's lines, too */
-    double confidence;     /* of the intervals that come of it; 0: BENCH_CONFIDENCE */
-    long lines;            /* of the journal */
-    double budget_s;       /* what the run was begun with, as the first line has it; 0: nobody has named one */
+    struct findings noise;    /* what disturbed the measurement (bench/noise); of an earlier run's lines, too */
+    double confidence;        /* of the intervals that come of it; 0: BENCH_CONFIDENCE */
+    long lines;               /* of the journal */
+    double budget_s;          /* what the run was begun with, as the first line has it; 0: nobody has named one */
+    struct option_list asked; /* likewise, what it was to measure: "--sizes=1M,64M" */
 };
 
 /* Reads a journal, from a file or from text in memory (`path` is only named in errors). Broken lines are reported to
@@ -87,6 +89,8 @@ struct bench_journal {
  * any), and reads it: broken lines are reported to `log`. */
 int bench_journal_open(struct bench_journal *j, const char *path, const char *topology_hash, double budget_s,
                        int resume, struct log *log, struct err *e);
+/* Keep in the first line of a journal without results what the run is to measure. */
+int bench_journal_ask(struct bench_journal *j, const struct option_list *asked, struct err *e);
 /* Seconds that are left of a run's budget behind its last result; 0: nobody has named one. */
 double bench_left_s(const struct bench_results *r);
 /* The same of a journal, also where it cannot be read. */

@@ -108,6 +108,8 @@ static int begin_study(struct bench_study *s, struct bench_options *o, const str
     int rc = make_plan(o, s->engine, setup, a, &s->plan, e);
     if (!rc)
         rc = bench_journal_open(s->journal, o->results, hash, o->budget_open ? 0 : o->budget_s, o->resume, s->log, e);
+    if (!rc && o->what)
+        rc = bench_journal_ask(s->journal, &o->what->typed, e);
     if (rc)
         return rc;
     s->results = s->journal->results;

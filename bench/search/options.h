@@ -41,6 +41,7 @@ struct bench_options {
     double confidence;    /* of the intervals that have to clear it */
     double watchdog_s;    /* the least time after which a measurement without answer is killed */
     int resume;           /* go on with an existing journal */
+    struct option_group *what;      /* the options that say what to measure; NULL: there are none */
     const struct option_group *own; /* from bench_engine_groups; NULL: no engine's own options were said */
     struct bench_setup setup;       /* `own`, `topology` and `log` are filled by bench_run */
 };

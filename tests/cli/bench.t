@@ -11,7 +11,7 @@ bench --machine: the same journal each time, every line a prediction with its in
    model	allreduce	65536	2	16	ok	true
    model	allreduce	65536	4	32	ok	true
   $ head -n 1 a.jsonl | jq -c 'keys'
-  ["format","tool","topology"]
+  ["asked","format","tool","topology"]
   $ cat table
   # model (NCCL 2.30.7, predicted): allreduce, 16 ranks on 2 nodes
   #              ------------ default -----------   ------------- best ------------
@@ -74,6 +74,11 @@ tune --machine makes a profile that sets nothing by prediction alone
   sizes        1 MiB, 64 MiB
   [1]
   $ nccltune tune -q --machine dgx-a100 --nodes 2 --collectives allreduce --sizes 1M,64M -o tuned --plan --force >/dev/null
+  $ rm tuned/manifest.json; nccltune tune --machine dgx-a100 --nodes 2 --resume -o tuned 2>&1 >/dev/null | grep begun
+  nccltune tune: measures what this run was begun with: --collectives=allreduce --sizes=1M,64M
+  $ jq -r 'select(.bytes) | "\(.collective) \(.bytes)"' tuned/results.jsonl | sort -u
+  allreduce 1048576
+  allreduce 67108864
   $ nccltune explain tuned allreduce 0
   nccltune explain: a call of 0 bytes does nothing: expected a size above 0, such as 8 or 64M
   Try 'nccltune explain --help'.
