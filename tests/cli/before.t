@@ -43,9 +43,9 @@ The topology describes the same machine and has the same hash
   $ nccltune probe --from $old/profile/topology.json --json | jq -r '.hash'
   e20b2c4d0a25d931d7465acb8258ffcaebcd2dd200c206e88d5a74f3e5e72b5a
   $ nccltune probe --from $old/profile/topology.json | head -n 3
-  node[0001-0002], 2 nodes
-  Machine: HGX A100 4-GPU server
-  CPU: AuthenticAMD 23/49, AMD EPYC 7402 24-Core Processor, x86_64, 8 NUMA nodes
+  node[0001-0002], 2 nodes: HGX A100 4-GPU server
+    4 GPUs, NVIDIA A100-SXM4-40GB  12 NVLinks, 300 GB/s
+    4 compute ports  200 Gb/s
   $ nccltune lint --profile $old/profile --json - <<<'export NCCL_ALGO=Ring NCCL_IB_HCA=mlx5_9' | jq -r '.findings[].id'
   NT311
   NT413
