@@ -83,6 +83,12 @@ static void take_in_force(struct cli_job *j, const struct lint *l, struct arena 
 {
     size_t n;
     const struct lint_value *values = lint_in_force(l, a, &n);
+    const char *branches = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (values[i].branch && values[i].value && !values[i].lost)
+            branches = arena_printf(a, "%s%s%s", branches ? branches : "", branches ? ", " : "", values[i].name);
+    if (branches)
+        log_warn(log, "%s: %s set in a branch (if, case): taken as if every branch ran", j->label, branches);
     for (size_t i = 0; i < n; i++)
         if (values[i].lost)
             add_lost(j, &values[i], a);

@@ -7,6 +7,7 @@
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "core/coll.h"
+#include "core/edit_distance.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "core/units.h"
@@ -26,7 +27,7 @@ static const struct cli_page page = {
     "Examples\n"
     "  nccltune explain profile\n"
     "  nccltune explain NCCL_IB_HCA\n"
-    "  nccltune explain profile btl_tcp_if_include\n"
+    "  nccltune explain profile NCCL_IB_HCA\n"
     "  nccltune explain profile allreduce 64M --nodes 2 --ranks 16\n"
     "  nccltune explain profile --workload workload.json\n"
     "\n"
@@ -110,8 +111,10 @@ static int take_words(struct env_question *q, char **words, struct err *e)
         q->coll = coll;
     if (!words[0] || !words[1])
         return 0;
-    return coll < 0 ? err_set(e, ERR_USAGE, "unexpected argument '%s'", words[1])
-                    : unit_parse_bytes(words[1], &q->bytes, "BYTES", e);
+    const char *near = coll < 0 ? edit_distance_nearest(words[0], cli_collective_word, NULL) : NULL;
+    return coll >= 0 ? unit_parse_bytes(words[1], &q->bytes, "BYTES", e)
+           : near    ? err_set(e, ERR_USAGE, "'%s' is no collective; did you mean %s?", words[0], near)
+                     : err_set(e, ERR_USAGE, "unexpected argument '%s'", words[1]);
 }
 
 /* What goes together. */

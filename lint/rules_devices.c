@@ -16,7 +16,8 @@ static int is_counted(const struct env_device *d)
     size_t digits = 0;
     while (digits < d->length && isdigit((unsigned char)d->name[d->length - 1 - digits]))
         digits++;
-    if (strchr("^=", d->name[0]) || digits != 1 || digits == d->length || d->name[d->length - digits] == '0')
+    if (strchr("^=", d->name[0]) || memchr(d->name, '-', d->length) || digits != 1 || digits == d->length ||
+        d->name[d->length - digits] == '0')
         return 0;
     static const char *const by_place[] = {"en", "ibp", "ibs", "roce", "rdma"};
     static const char *const drivers[] = {"mlx4", "mlx5", "hfi1"}; /* their digit counts nothing */
@@ -39,7 +40,7 @@ static void make_exact(struct lint *l, struct lint_finding *f, const struct lint
                        const struct env_devices *d)
 {
     for (int i = 0; i < d->count; i++)
-        if (!ends_in_digit(&d->list[i]))
+        if (!ends_in_digit(&d->list[i]) || strchr("^=", d->list[i].name[0]))
             return;
     f->fix = LINT_FIX_VALUE;
     f->changes = 1;
@@ -168,6 +169,8 @@ static int list_classes(struct lint *l)
             continue;
         *of = (struct lint_class){c, hash, 1, verdicts, 0, list_devices(l, c, 1), list_devices(l, c, 0)};
         of->hcas.known &= !roles_only_labels(c);
+        /* Interfaces' names are the site's, not the machine's. */
+        of->interfaces.known &= !t->source || strncmp(t->source, "the bundled description", 23) != 0;
         for (int p = 0; p < c->nports; p++)
             of->has_plugin_ports |= verdicts[p].plugin != NULL;
         l->nclasses++;

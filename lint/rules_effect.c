@@ -423,7 +423,12 @@ static void check_network_name(struct lint *l, const struct lint_setting *s)
 {
     static const char *const words[] = {"infiniband", "ibverbs",  "verbs", "rdma", "roce", "tcp",
                                         "sockets",    "ethernet", "eth0",  "ib0",  "mlx5", "true",
-                                        "auto",       "nccl_ib",  "ofi",   "efa"};
+                                        "auto",       "nccl_ib",  "ofi",   "efa",  "0",    "1"};
+    if (s->value && strchr(s->value, ','))
+        lint_find(l, NT_NETWORK_EXCLUDED, s,
+                  "NCCL takes the whole value for the name of one network, and none is called so: communicator "
+                  "creation fails.",
+                  "Write one name, such as IB, or remove it.");
     for (size_t i = 0; s->value && i < sizeof words / sizeof *words; i++) {
         int libfabric = !strcmp(words[i], "ofi") || !strcmp(words[i], "efa");
         if (strcasecmp(s->value, words[i]) != 0)

@@ -161,7 +161,7 @@ struct lint_value *lint_in_force(const struct lint *l, struct arena *a, size_t *
             continue;
         const char *lost = find_loss(l, s);
         if (lost || !stays)
-            values[(*n)++] = (struct lint_value){s->name, s->value, lost};
+            values[(*n)++] = (struct lint_value){s->name, s->value, s->branch != NULL, lost};
     }
     return values;
 }

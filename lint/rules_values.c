@@ -71,7 +71,7 @@ static void find_trailing_text(struct lint *l, const struct lint_setting *s, int
     const char *unit = *rest ? strchr(units, toupper((unsigned char)*rest)) : NULL;
     const char *right = NULL;
     if (unit && value > 0 && value < (1 << 20) &&
-        (!rest[1] || !strcasecmp(rest + 1, "b") || !strcasecmp(rest + 1, "ib")))
+        (!rest[1] || !strcasecmp(rest + 1, "b") || !strcasecmp(rest + 1, "i") || !strcasecmp(rest + 1, "ib")))
         right = arena_printf(l->arena, "%lld", (long long)value << 10 * (unit - units + 1));
     struct lint_finding *f =
         lint_find(l, NT_TRAILING_TEXT, s,
@@ -418,8 +418,10 @@ static void check_family(struct lint *l, const struct lint_setting *s)
     int ib = !strcmp(s->name, "NCCL_IB_ADDR_FAMILY");
     if (!strcmp(s->value, "AF_INET") || !strcmp(s->value, "AF_INET6"))
         return;
-    if (strcmp(right, "AF_INET") != 0 && strcmp(right, "AF_INET6") != 0)
-        right = NULL;
+    const char *digits = strrchr(right, 'V') ? strrchr(right, 'V') + 1 : right; /* IPv4, 6, AF_INETv6 */
+    right = !strcmp(digits, "6") || !strcmp(right, "AF_INET6") || !strcmp(right, "INET6") ? "AF_INET6"
+            : !strcmp(digits, "4") || !strcmp(right, "AF_INET") || !strcmp(right, "INET") ? "AF_INET"
+                                                                                          : NULL;
     fix_value(lint_find(l, NT_UNKNOWN_FAMILY, s,
                         ib ? "NCCL compares exactly, and anything but AF_INET6 counts as AF_INET."
                            : "NCCL compares exactly, and ignores anything but AF_INET and AF_INET6.",
@@ -437,10 +439,12 @@ static void check_range(struct lint *l, const struct lint_setting *s)
 static void check_debug(struct lint *l, const struct lint_setting *s)
 {
     if (!env_parse_debug(s->value))
-        lint_find(l, NT_UNKNOWN_DEBUG_LEVEL, s,
-                  arena_printf(l->arena, "NCCL has no log level \"%.40s\" and logs nothing at all, warnings included.",
-                               s->value),
-                  "Write WARN, or VERSION, INFO or TRACE while debugging.");
+        fix_value(lint_find(l, NT_UNKNOWN_DEBUG_LEVEL, s,
+                            arena_printf(l->arena,
+                                         "NCCL has no log level \"%.40s\" and logs nothing at all, warnings included.",
+                                         s->value),
+                            "Write WARN, or VERSION, INFO or TRACE while debugging."),
+                  strncasecmp(s->value, "warn", 4) ? NULL : "WARN");
 }
 
 static void check_subsys(struct lint *l, const struct lint_setting *s)

@@ -218,8 +218,8 @@ static int usual_leaf(const struct whatif *w, int mixed)
 {
     const struct topo_class *c = class_of(&w->cases[0].setup);
     int active = 0;
-    for (int i = 0; i < c->nports; i++)
-        active += c->ports[i].state == TOPO_STATE_ACTIVE;
+    for (int i = 0; i < c->nports; i++) /* a matrix knows no states */
+        active += c->ports[i].state == TOPO_STATE_ACTIVE || c->ports[i].state == TOPO_STATE_UNKNOWN;
     int nodes = mixed && active > 1 ? LEAF_PORTS / active : LEAF_PORTS;
     return nodes > 1 ? nodes : 1;
 }

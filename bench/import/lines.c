@@ -103,12 +103,22 @@ static void read_header(struct import *m, const struct words *w)
     }
 }
 
+/* "H100" of "H100-SXM5-80GB", "MI300X"; NULL: the word has no capitals with a number behind. */
+static const char *model_in(struct arena *a, const char *word)
+{
+    static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    size_t letters = strspn(word, capitals), digits = strspn(word + letters, "0123456789");
+    return letters && digits > 1 ? arena_strndup(a, word, letters + digits) : NULL;
+}
+
 static void read_comment(struct import *m, const struct words *w)
 {
     int on = find_word_from(w, find_word(w, "Rank"), "on");
     if (find_word_from(w, on, "device") == on + 2) {
         import_next_run(m);
         import_host(m, get_word(w, on + 1));
+        for (int i = on + 5; i <= w->n && !m->results->gpu; i++)
+            m->results->gpu = model_in(m->arena, get_word(w, i));
     } else if (find_word(w, "nccl-tests") == 1 || find_word(w, "nThread") == 1 || find_word(w, "Collective") == 1) {
         import_next_run(m)->graph |= parse_whole(get_word(w, find_word(w, "graph:") + 1)) > 0;
         for (int i = 0; i < w->n; i++)

@@ -86,7 +86,7 @@ static void print_point(struct table *t, const struct bench_point *p)
     if (shown >= 0)
         print_choice(&p->candidates[shown], out);
     else
-        fputs(t->used ? "default" : "nothing worked", out);
+        fputs(t->used ? "default" : "no valid result", out);
     fputc('\n', out);
 }
 

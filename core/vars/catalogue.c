@@ -236,15 +236,16 @@ const char *env_syntax(const struct env_var *v)
         "NAME[:PORT],... by the beginning of names; in front of the list: = exact names, ^ all but these, ^= both";
     static const char level[] =
         "LOC never, NVL over NVLink, PIX over one PCIe switch, PXB over several, PHB through the "
-        "CPU, SYS also between CPUs; each allows those before it";
+        "CPU, SYS also between CPUs, in capitals; each allows those before it";
     static const char *const texts[] = {
         [ENV_G_FLAG] = "0 no, 1 yes",
         [ENV_G_LEVEL] = level,
         [ENV_G_FAMILY] = "AF_INET for IPv4, AF_INET6 for IPv6",
         [ENV_G_DEBUG] = "NONE, VERSION one line at the start, WARN errors, INFO also topology and choices, TRACE "
                         "everything in a build that has it",
-        [ENV_G_CTA_POLICY] = "DEFAULT, EFFICIENCY fewer SMs for registered buffers, ZERO copy engines; from NCCL "
-                             "2.29.2 on joined with |",
+        [ENV_G_CTA_POLICY] =
+            "0 DEFAULT, 1 EFFICIENCY fewer SMs for registered buffers, 2 ZERO copy engines; the names, and "
+            "names joined with |, from NCCL 2.29.2 on",
         [ENV_G_NETDEVS] = "AUTO, ALL, MAX:N at most N",
         [ENV_G_MERGE_LEVEL] =
             "LOC none, PORT ports of one NIC, PIX on one PCIe switch, PXB on several, PHB at one CPU, "
@@ -263,6 +264,8 @@ const char *env_syntax(const struct env_var *v)
         [ENV_G_GROUPS] = "NAME[:PORT],NAME[:PORT];...: exact names, a semicolon between groups",
         [ENV_G_SUBSYS] = "NAME,...; ^ in front of the list: all but these",
     };
+    if (!strcmp(v->name, "NCCL_NET"))
+        return "IB, Socket, or the name that a plugin logs";
     return (size_t)v->grammar < LENGTH(texts) ? texts[v->grammar] : NULL;
 }
 

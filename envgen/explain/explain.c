@@ -57,7 +57,9 @@ static void print_defaults(const struct env_var *v, const struct releases *r, FI
     char text[2][ENV_VALUE], from[ENV_VERSION], to[ENV_VERSION];
     const char *last = default_text(v, r->low, text[0]);
     int since, now = 1;
-    fprintf(out, "      without it, NCCL %s", env_version_text(from, r->low));
+    /* 2.30.99 is any 2.30. */
+    fprintf(out, "      without it, NCCL %.*s", (int)strlen(env_version_text(from, r->low)) - 3 * (r->low % 100 == 99),
+            from);
     if (r->high != r->low)
         fprintf(out, " to %s", env_version_text(to, r->high));
     fprintf(out, " takes: %s", last);

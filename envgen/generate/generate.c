@@ -13,6 +13,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/trust.h"
+#include "core/vars/catalogue.h"
 #include "core/vars/parse.h"
 #include "envgen/decide/decide.h"
 #include "envgen/generate/validate.h"
@@ -37,6 +38,20 @@ struct job {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
+/* Return the model of the topology's GPUs where none is a `gpu`; NULL: one is, or no model is known. */
+static const char *other_gpu(const struct topology *t, const char *gpu)
+{
+    const char *other = NULL;
+    for (int i = 0; i < t->nclasses; i++)
+        for (int g = 0; g < t->classes[i].ngpus; g++) {
+            const char *model = t->classes[i].objects[t->classes[i].gpus[g].object].model;
+            if (model && strstr(model, gpu))
+                return NULL;
+            other = model ? model : other;
+        }
+    return other;
+}
+
 /* Journals name their topology; logs of other programs show ranks and nodes only. */
 static int check_topology(const struct job *j, const char *path, const struct bench_results *r, struct err *e)
 {
@@ -53,6 +68,10 @@ static int check_topology(const struct job *j, const char *path, const struct be
                     "%s: was measured on another machine, with %d ranks on %d node%s: nodes of %s have %d GPU%s", path,
                     r->items[i].ranks, r->items[i].nodes, r->items[i].nodes == 1 ? "" : "s", j->options->topology, gpus,
                     gpus == 1 ? "" : "s");
+    const char *other = r->gpu ? other_gpu(j->made.topology, r->gpu) : NULL;
+    if (other && !why.code)
+        err_set(&why, ERR_FAILED, "%s: was measured on GPUs of the kind %s, and those of %s are %s", path, r->gpu,
+                j->options->topology, other);
     if (!why.code)
         return 0;
     if (!j->options->force)
@@ -225,6 +244,13 @@ static int decide(struct job *j, struct err *e)
     if (!rc && j->options->predicted && !d->record && env_shape_with(d, BENCH_PREDICTED))
         log_warn(j->log, "--predicted sets nothing here: predictions have not been proven on such machines");
     env_releases(d, j->made.topology, j->options->nccl_low, j->options->nccl_high);
+    for (int i = 0, low, high; i < d->nshapes; i++)
+        if (j->options->nccl_low && !env_library_release(d->shapes[i].library, &low, &high) &&
+            (high < j->options->nccl_low || low > j->options->nccl_high)) {
+            log_warn(j->log, "measured with %s, which --nccl leaves out: other releases may choose otherwise",
+                     d->shapes[i].library);
+            break;
+        }
     if (!rc)
         rc = env_rules_of(d, &j->rules, e);
     if (!rc)

@@ -162,16 +162,17 @@ static void find_far_gpus(struct search *s)
     const struct path_matrix *m = path_matrix(c, s->a);
     int served = 0;
     for (int g = 0; g < m->ngpus; g++) {
-        enum path_class nearest = PATH_UNKNOWN;
+        const struct topo_path *nearest = NULL;
         for (int i = 0; i < c->nports; i++) {
             int end = path_end_of(m, c->ports[i].hca);
-            enum path_class own = end < 0 ? PATH_UNKNOWN : path_between(m, g, end)->class_;
-            if (s->roles[i].role == ROLE_COMPUTE && own < nearest)
+            const struct topo_path *own = end < 0 ? NULL : path_between(m, g, end);
+            if (own && s->roles[i].role == ROLE_COMPUTE && own->class_ != PATH_UNKNOWN &&
+                (!nearest || own->word < nearest->word))
                 nearest = own;
         }
-        served += nearest <= PATH_P2C;
-        if (nearest > PATH_P2C && nearest != PATH_UNKNOWN)
-            named(s, "GPU%d: %s", c->gpus[g].index, path_class_name(nearest));
+        served += nearest && nearest->class_ <= PATH_P2C;
+        if (nearest && nearest->class_ > PATH_P2C)
+            named(s, "GPU%d: %s", c->gpus[g].index, path_word(arena_alloc(s->a, PATH_WORD), nearest));
     }
     if (served)
         found_named(s, "%d of %d GPUs %s no compute port beside %s", s->n, c->ngpus, s->n == 1 ? "has" : "have",

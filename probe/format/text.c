@@ -94,7 +94,12 @@ static void put_cpu(FILE *out, const struct topo_class *c, struct arena *a)
         if (number >= 0 && known == nodes)
             numbers[nodes++] = number;
     }
-    fprintf(out, "CPU: %s%s%s, ", c->cpu ? text_inert(a, c->cpu) : "unknown", c->arch ? ", " : "",
+    /* The model's name, where there is one behind the vendor's numbers; some pad it. */
+    const char *model = c->cpu ? strstr(c->cpu, ", ") : NULL, *cpu = model ? model + 2 : c->cpu;
+    size_t length = cpu ? strlen(cpu) : 0;
+    while (length && cpu[length - 1] == ' ')
+        length--;
+    fprintf(out, "CPU: %s%s%s, ", cpu ? text_inert(a, arena_strndup(a, cpu, length)) : "unknown", c->arch ? ", " : "",
             c->arch ? text_inert(a, c->arch) : "");
     if (nodes)
         fprintf(out, "%d NUMA node%s\n", nodes, plural(nodes));

@@ -487,8 +487,8 @@ static struct role_evidence see_distance(const struct role_view *v, int port)
                                  index, way));
     if (!v->nbeside || is_beside_gpu(own) || serves_lone_gpu(v, port))
         return fine(arena_printf(v->a, "%s GPU%d (%s)", is_beside_gpu(own) ? "beside" : "nearest to", index, way));
-    return against(ROLE_STORAGE, arena_printf(v->a, "beside no GPU (nearest: GPU%d, %s), while %d other%s", index, way,
-                                              v->nbeside, v->nbeside == 1 ? " is" : "s are"));
+    return against(ROLE_STORAGE, arena_printf(v->a, "beside no GPU (nearest: GPU%d, %s); %d other port%s beside one",
+                                              index, way, v->nbeside, v->nbeside == 1 ? " is" : "s are"));
 }
 
 /* ---- ports by GPU ------------------------------------------------------------------------------------------------ */
@@ -668,9 +668,10 @@ static void find_nearest_gpu(const struct role_view *v, int port)
     own->nearest_gpu = -1;
     own->nearest_class = PATH_UNKNOWN;
     for (int g = 0; end >= 0 && g < v->matrix->ngpus; g++) {
-        enum path_class class_ = path_between(v->matrix, end, g)->class_;
-        if (class_ < own->nearest_class) {
-            own->nearest_class = class_;
+        const struct topo_path *way = path_between(v->matrix, end, g);
+        if (way->class_ < own->nearest_class || (own->nearest_gpu >= 0 && way->class_ == own->nearest_class &&
+                                                 way->word < path_between(v->matrix, end, own->nearest_gpu)->word)) {
+            own->nearest_class = way->class_;
             own->nearest_gpu = g;
         }
     }

@@ -290,3 +290,19 @@ generate: settings that only some of the runs have make candidates, also across 
   {"format":"nccltune-results/1"}
   $ nccltune explain both --collectives allreduce --bytes 32M | grep 'default  *ok'
     * default                  ok             242       241       242   12  1.00x (1.00 to 1.00)  results.jsonl:28,29,32,33,36,37,40,41,44,45,48,49
+
+Logs of other GPUs than the topology's are refused; another release than --nccl is said
+
+  $ nccltune probe --machine dgx-a100 -o a100.json
+  $ for i in 1 2 3 4 5 6; do
+  >     echo '# nccl-tests version 2.17.6 nccl-headers=22705 nccl-library=22705'
+  >     echo '# Collective test starting: all_reduce_perf'
+  >     printf '#  Rank %2d Group  0 Pid  1 on  gpu01 device %2d [0x1b] NVIDIA H100 80GB HBM3\n' 0 0 1 1
+  >     echo '1048576 262144 float sum -1 132.1 7.94 7.94 0 131.9 7.95 7.95 0'
+  > done >h100.log
+  $ nccltune generate -t a100.json --results h100.log -o p 2>&1 | grep -o 'was measured on GPUs.*'
+  was measured on GPUs of the kind H100, and those of a100.json are NVIDIA A100-SXM4-80GB
+  [1]
+  $ nccltune probe --machine dgx-h100 -o h100.json
+  $ nccltune generate -t h100.json --results h100.log --nccl 2.28.9 -o p 2>&1 | grep -o 'measured with.*'
+  measured with NCCL 2.27.5, which --nccl leaves out: other releases may choose otherwise

@@ -137,7 +137,8 @@ Standard input, and the environment
   $ nccltune probe --machine dgx-h100 -o topology.json
   $ printf 'NCCL_IB_HCA=mlx5_0,mlx5_77\nNCCL_SOCKET_IFNAME=wlan0\n' >hca.conf
   $ findings hca.conf
-  $ findings --topology topology.json hca.conf
+  $ sed 's/the bundled description of dgx-h100/this machine/' topology.json >own.json
+  $ findings --topology own.json hca.conf
   hca.conf:1:1 error NT502 NCCL_IB_HCA
   hca.conf:1:1 warning NT508 NCCL_IB_HCA
   hca.conf:2:1 error NT505 NCCL_SOCKET_IFNAME
@@ -351,4 +352,24 @@ Any number but 0 switches RDMA off
   $ nccltune lint --fix=all map.yaml 2>/dev/null | tail -n 2
     NCCL_IB_TIMEOUT: "22"
     NCCL_BUFFSIZE: "8388608"
+  [1]
+
+A word that can only mean one thing is corrected; a range is no name, NCCL_NET takes one name, and names of interfaces
+are the site's, not those of a bundled machine
+
+  $ printf 'export %s\n' NCCL_SOCKET_FAMILY=ipv4 NCCL_DEBUG=Warning NCCL_BUFFSIZE=8Mi NCCL_IB_HCA=mlx5_0-7 NCCL_NET=IB,Socket \
+  >     NCCL_SOCKET_IFNAME=bond0 >words.sh
+  $ nccltune lint --fix=all words.sh 2>/dev/null
+  export NCCL_SOCKET_FAMILY=AF_INET
+  export NCCL_DEBUG=WARN
+  export NCCL_BUFFSIZE=8388608
+  export NCCL_IB_HCA=mlx5_0-7
+  export NCCL_NET=IB,Socket
+  export NCCL_SOCKET_IFNAME=bond0
+  [1]
+  $ nccltune lint --topology h100.json words.sh --json | jq -r '.findings[] | select(.line > 3) | [.id, .subject] | @tsv' | sort -u
+  NT214	NCCL_IB_HCA
+  NT406	NCCL_NET
+  NT502	NCCL_IB_HCA
+  NT504	NCCL_IB_HCA
   [1]

@@ -152,7 +152,7 @@ ibdev2netdev (Down) is of the interface; the bond beside no GPU does not step in
   Roles:
     mlx5_0:1       compute            InfiniBand, beside GPU0 (PIX)
     mlx5_1:1       unknown            its interface ib1 is down; the port's own state is not known
-    mlx5_bond_0:1  storage            beside no GPU (nearest: GPU0, NODE, for NCCL PHB), while 1 other is
+    mlx5_bond_0:1  storage            beside no GPU (nearest: GPU0, NODE, for NCCL PHB); 1 other port is beside one
 
 A matrix keeps its NUMA numbers where SYS parts one node, and has none where none is printed
 
@@ -214,7 +214,7 @@ What is still missing is noted after the merge; ports of one reason in a row are
   Roles, if all ports are up:
     mlx5_0:1       compute            unknown link layer, beside GPU0 (PIX)
     mlx5_1:1       compute            unknown link layer, beside GPU1 (PIX)
-    mlx5_bond_0:1  storage            beside no GPU (nearest: GPU0, NODE, for NCCL PHB), while 2 others are
+    mlx5_bond_0:1  storage            beside no GPU (nearest: GPU0, NODE, for NCCL PHB); 2 other ports are beside one
 
     - for the states of ports add ibstat, ibv_devinfo or ibdev2netdev (--merge)
 
@@ -239,7 +239,7 @@ A matrix that does not fit into 100 columns is left to --format text; --why show
     state                     active
     link layer        no      Ethernet at 200 Gb/s, while most of the bandwidth is InfiniBand
     rate                      200 Gb/s
-    distance          also no beside no GPU (nearest: GPU0, NODE, for NCCL PHB), while 8 others are
+    distance          also no beside no GPU (nearest: GPU0, NODE, for NCCL PHB); 8 other ports are beside one
     so                        Ethernet at 200 Gb/s, while most of the bandwidth is InfiniBand
 
 --why takes an interface too, and says what a name that is no port may be

@@ -152,7 +152,7 @@ A name in any case and without NCCL_ does, too; values with what they do, defaul
     UCX_TLS
   $ nccltune explain nccl_net_gdr_level | grep -A1 values
         values: LOC never, NVL over NVLink, PIX over one PCIe switch, PXB over several, PHB through the CPU, SYS
-                also between CPUs; each allows those before it
+                also between CPUs, in capitals; each allows those before it
   $ nccltune explain ib_timeout | grep without
         without it, NCCL 2.19.0 to 2.31.0 takes: 18; from 2.23.4 on 20
   $ nccltune explain profile ib_timeout | grep without
@@ -295,7 +295,7 @@ Without measurements: only what the topology justifies
 explain: a setting stands for its variable; one at a time
 
   $ nccltune explain NCCL_CUMEM_ENABLE=1 --nccl 2.18 | grep without
-        without it, NCCL 2.18.99 takes: 0 (-2 auto)
+        without it, NCCL 2.18 takes: 0 (-2 auto)
   $ nccltune explain NCCL_ALGO NCCL_PROTO 2>&1 | head -1
   nccltune explain: one variable at a time: 'NCCL_PROTO' is a second one
   [2]

@@ -427,3 +427,9 @@ Who launches means the same to every command that predicts; unknown is between o
   nccltune tune: --launch: 'gpu' is none of unknown, process, node, graph
   Try 'nccltune tune --help'.
   [2]
+
+Settings in branches of a script are said to be taken as if each ran
+
+  $ printf 'export NCCL_IB_HCA=mlx5_0\nif [ $X ]; then\nexport NCCL_ALGO=Ring\nfi\nsrun ./a\n' >branch.sh
+  $ nccltune whatif --machine dgx-h100 --nodes 2 --script branch.sh 2>&1 >/dev/null
+  nccltune whatif: warning: branch.sh: NCCL_ALGO set in a branch (if, case): taken as if every branch ran
