@@ -30,7 +30,7 @@ void report_draw_findings(struct report *r, FILE *out)
     page_put(out, "h3", "What disturbed the measurement");
     page_findings(out, r->measured->noise.list, r->measured->noise.n);
     if (!r->measured->noise.n)
-        page_put(out, "p", "Nothing was found that disturbed it.");
+        page_put(out, "p", "No disturbance is recorded; logs of other programs never have one.");
 }
 
 /* ---- topology and fabric ----------------------------------------------------------------------------------------- */

@@ -105,14 +105,16 @@ TEST_CASE(wrong)
     static const struct {
         const char *text, *error;
     } cases[] = {
-        {"GPU0 GPU1\nGPU0 X\n", "f:2: GPU0: expected 2 words, found 1"},
+        {"GPU0 GPU1\nGPU0 X\n",
+         "f:2: GPU0: expected 2 words, found 1; if lines were wrapped or joined on the way, save it "
+         "with nvidia-smi topo -m >FILE"},
         {"GPU0 GPU1\nGPU0 X PXX\n", "f:2: GPU0, GPU1: expected X, NV#, PIX, PXB, PHB, NODE or SYS, found 'PXX'"},
         {"GPU0 GPU1\nGPU0 X NV0\n", "f:2: GPU0, GPU1: expected X, NV#, PIX, PXB, PHB, NODE or SYS, found 'NV0'"},
         {"GPU0 GPU1\nGPU0 X SYS\n", "f: expected a row for GPU1 of the heading"},
     };
     struct arena *a = arena_new();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_string_equal(read_text(a, cases[i].text), cases[i].error);
+        assert_memory_equal(read_text(a, cases[i].text), cases[i].error, strlen(cases[i].error));
     const char *wide = "GPU0";
     for (int i = 1; i < 600; i++)
         wide = arena_printf(a, "%s NIC%d", wide, i);
