@@ -60,17 +60,24 @@ static struct doctor *run_job(const struct doctor_options *o)
 static void print_verdict(const struct findings *all, int wrong, int job)
 {
     int profile = 0;
-    for (int i = 0; i < all->n; i++)
+    const char *open = NULL; /* what is first to look at before the profile does all that it can */
+    for (int i = 0; i < all->n; i++) {
         profile |= all->list[i].severity == FINDING_OK && !strcmp(all->list[i].subject, "profile");
+        if (all->list[i].severity == FINDING_WARNING && !open)
+            open = all->list[i].subject;
+    }
     if (wrong)
         printf("\n%d thing%s to mend before %s:", wrong, wrong == 1 ? "" : "s",
                job ? "this rank gets what was measured" : "jobs get what was measured");
     for (int i = 0, n = 0; i < all->n; i++)
         if (all->list[i].severity == FINDING_ERROR)
             printf("%s %s", n++ ? "," : "", all->list[i].subject);
-    puts(wrong     ? ""
-         : profile ? "\nReady: nothing is wrong with the profile."
-         : job     ? "\nNothing is wrong; this rank has no profile."
+    if (!wrong && profile && open)
+        printf("\nNo error in the profile; see the warning of %s above.\n", open);
+    else
+        puts(wrong     ? ""
+             : profile ? "\nReady: nothing is wrong with the profile."
+             : job     ? "\nNothing is wrong; this rank has no profile."
                    : "\nNothing is wrong; no profile is installed yet: nccltune tune -o PROFILE measures one, nccltune "
                      "install-profile PROFILE deploys it.");
 }

@@ -89,6 +89,13 @@ struct topology *cli_machine_open(const struct cli_machine *m, struct log *log, 
     t = m->topology ? topo_load(m->topology, e) : probe_files(m->from.items, m->from.count, log, e);
     if (t && m->merge)
         merge_nodes(t);
+    int with = 0, without = 0;
+    for (int k = 0; t && m->from.count > 1 && k < t->nclasses; k++) {
+        with += t->classes[k].ngpus > 0;
+        without += !t->classes[k].ngpus && t->classes[k].nports;
+    }
+    if (with && without)
+        log_warn(log, "several files are several hosts, one of them without GPUs: --merge reads them as one node");
     if (t && m->gpu && machine_complete_gpus(t, m->gpu, e)) {
         topo_free(t);
         return NULL;

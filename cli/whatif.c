@@ -316,16 +316,17 @@ static int find_causes(struct one_call *c, uint64_t bytes, struct err *e)
     struct workload *one = workload_new();
     one->ranks_per_node = s->ranks_per_node ? s->ranks_per_node : gpus;
     one->ranks = one->ranks_per_node * (s->nodes ? s->nodes : 1);
-    workload_add_call(one, workload_add_phase(one, "one call"),
-                      (struct workload_call){.kind = c->w->coll,
-                                             .bytes = bytes,
-                                             .count = 1,
-                                             .group_size = one->ranks,
-                                             .place = WORKLOAD_CLUSTER,
-                                             .stride = 1,
-                                             .time_us = -1,
-                                             .algo = -1,
-                                             .proto = -1});
+    workload_add_call(
+        one, workload_add_phase(one, "one call"),
+        (struct workload_call){.kind = c->w->coll,
+                               .bytes = bytes,
+                               .count = 1,
+                               .group_size = one->ranks,
+                               .place = one->ranks > one->ranks_per_node ? WORKLOAD_CLUSTER : WORKLOAD_NODE,
+                               .stride = 1,
+                               .time_us = -1,
+                               .algo = -1,
+                               .proto = -1});
     int rc = step_causes_of(&job->setup, one, 1e6 * c->asked->measured_s, c->w->arena, &c->causes, e);
     workload_free(one);
     return rc;

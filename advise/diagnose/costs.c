@@ -320,16 +320,17 @@ void diag_add_causes(struct judge *j)
         w = one = workload_new();
         one->ranks = t->ranks;
         one->ranks_per_node = j->d->expected.topology->classes[s.nccl.class_index].ngpus;
-        workload_add_call(one, workload_add_phase(one, "one call"),
-                          (struct workload_call){.kind = t->coll,
-                                                 .bytes = t->bytes,
-                                                 .count = 1,
-                                                 .group_size = t->ranks,
-                                                 .place = WORKLOAD_CLUSTER,
-                                                 .stride = 1,
-                                                 .time_us = -1,
-                                                 .algo = -1,
-                                                 .proto = -1});
+        workload_add_call(
+            one, workload_add_phase(one, "one call"),
+            (struct workload_call){.kind = t->coll,
+                                   .bytes = t->bytes,
+                                   .count = 1,
+                                   .group_size = t->ranks,
+                                   .place = t->ranks > one->ranks_per_node ? WORKLOAD_CLUSTER : WORKLOAD_NODE,
+                                   .stride = 1,
+                                   .time_us = -1,
+                                   .algo = -1,
+                                   .proto = -1});
         measured_us = t->shortest_us;
     }
     int rc = step_causes_of(&s, w, measured_us, j->d->arena, &all, &e);

@@ -143,13 +143,14 @@ int diag_read_inspector(struct diagnosis *d, const char *line)
 /* The bundled machine that nodes with eight of these GPUs most likely are; NULL. */
 static const char *machine_of(const struct diag_tests *t)
 {
-    static const char *const known[][2] = {{"NVIDIA H100 80GB HBM3", "dgx-h100"},
-                                           {"NVIDIA H200", "dgx-h200"},
-                                           {"NVIDIA B200", "dgx-b200"},
-                                           {"NVIDIA A100-SXM4-80GB", "dgx-a100"},
-                                           {"NVIDIA A100-SXM4-40GB", "dgx-a100-40"}};
-    for (size_t i = 0; t->gpu && t->nhosts && t->ranks == 8 * t->nhosts && i < sizeof known / sizeof *known; i++)
-        if (!strncmp(t->gpu, known[i][0], strlen(known[i][0])) && !t->gpu[strlen(known[i][0])])
+    static const char *const known[][2] = {{"H100 80GB HBM3", "dgx-h100"},
+                                           {"H200", "dgx-h200"},
+                                           {"B200", "dgx-b200"},
+                                           {"A100-SXM4-80GB", "dgx-a100"},
+                                           {"A100-SXM4-40GB", "dgx-a100-40"}};
+    const char *gpu = t->gpu && !strncmp(t->gpu, "NVIDIA ", 7) ? t->gpu + 7 : t->gpu; /* older drivers leave it out */
+    for (size_t i = 0; gpu && t->nhosts && t->ranks == 8 * t->nhosts && i < sizeof known / sizeof *known; i++)
+        if (!strcmp(gpu, known[i][0]))
             return known[i][1];
     return NULL;
 }

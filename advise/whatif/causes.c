@@ -185,7 +185,7 @@ int step_time_holds(const struct step_time *t, double us)
 
 void step_causes_print(const struct step_causes *c, double measured_us, FILE *out)
 {
-    if (!c->n)
+    if (!c->n && !(measured_us > 0 && c->sound.us > 0))
         return;
     const struct step_time *s = &c->sound;
     char measured[3 * UNIT_TEXT], sound[3 * UNIT_TEXT], with[3 * UNIT_TEXT];
@@ -193,20 +193,22 @@ void step_causes_print(const struct step_causes *c, double measured_us, FILE *ou
     unit_band_us(sound, s->us, s->low_us, s->high_us);
     int is_long = measured_us > s->high_us;
     if (is_long)
-        fprintf(out,
-                "\nMeasured %s is more than the %s that such a machine takes under these settings. What may be wrong, "
-                "nearest first:\n",
-                measured, sound);
+        fprintf(out, "\nMeasured %s is more than the %s that such a machine takes under these settings.", measured,
+                sound);
     else if (measured_us > 0 && measured_us < s->low_us)
         fprintf(out,
                 "\nMeasured %s is less than the %s that the model predicts: nothing is slow, or not all of these calls "
-                "were measured. What would be wrong were it more:\n",
+                "were measured.",
                 measured, sound);
     else if (measured_us > 0)
-        fprintf(out, "\nMeasured %s is what such a machine takes: %s. What would be wrong were it more:\n", measured,
-                sound);
-    else
-        fputs("\nFaults that would make it longer, and the communication with each:\n", out);
+        fprintf(out, "\nMeasured %s is what such a machine takes: %s.", measured, sound);
+    fputs(!c->n && is_long  ? " No fault that whatif knows would explain it: look at NVLink and P2P (nccltune doctor; "
+                              "nvidia-smi nvlink -s)\n"
+          : !c->n           ? "\n"
+          : is_long         ? " What may be wrong, nearest first:\n"
+          : measured_us > 0 ? " What would be wrong were it more:\n"
+                            : "\nFaults that would make it longer, and the communication with each:\n",
+          out);
     for (int i = 0; i < c->n; i++) {
         const struct step_cause *x = &c->list[i];
         char times[32] = ""; /* nothing where hardly anything is waited for without the fault */

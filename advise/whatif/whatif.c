@@ -90,7 +90,8 @@ int whatif_add_hcas(struct whatif *w, const char *list, struct err *e)
         if (!*p)
             break;
     }
-    struct whatif_case *c = add_case(w, arena_printf(w->arena, "only %s", list), "NCCL_IB_HCA names these alone");
+    struct whatif_case *c =
+        add_case(w, arena_printf(w->arena, "only %s", list), arena_printf(w->arena, "NCCL_IB_HCA=%s", list));
     c->setup.nccl.hcas = names;
     c->setup.nccl.nhcas = n;
     return 0;

@@ -101,10 +101,11 @@ int doctor_check_table(struct doctor *d, const char *path)
         finding_add(&d->found, FINDING_NOTE, NULL, "nccl",
                     "the loader finds no libnccl.so.2; programs may bring their own");
     else if (!rc)
-        finding_add(
-            &d->found, tuner_table_fits(&t, nccl / 10000, nccl / 100 % 100) ? FINDING_OK : FINDING_NOTE, NULL, "nccl",
-            "%s%s", env_version_text(version, nccl),
-            tuner_table_fits(&t, nccl / 10000, nccl / 100 % 100) ? "" : ", on which the table was not measured: inert");
+        finding_add(&d->found, tuner_table_fits(&t, nccl / 10000, nccl / 100 % 100) ? FINDING_OK : FINDING_WARNING,
+                    NULL, "nccl", "%s%s", env_version_text(version, nccl),
+                    tuner_table_fits(&t, nccl / 10000, nccl / 100 % 100)
+                        ? ""
+                        : ", on which the table was not measured: its rules do not apply");
     int chained = !rc && t.next_auto;
     tuner_table_free(&t);
     return chained;

@@ -119,8 +119,8 @@ static void explain_catalogued(const struct env_decisions *d, const struct env_q
     if (limit)
         print_values(env_limit_text(limit, values), out);
     if (o)
-        fprintf(out, "      belongs to %s%s%s%s%s\n", o->owner, o->note ? ": " : "", o->note ? o->note : "",
-                o->use ? "; instead: " : "", o->use ? o->use : "");
+        fprintf(out, "      %s%s%s%s%s%s\n", strcmp(o->owner, "nobody") ? "belongs to " : "read by ", o->owner,
+                o->note ? ": " : "", o->note ? o->note : "", o->use ? "; instead: " : "", o->use ? o->use : "");
 }
 
 /* ---- as JSON ----------------------------------------------------------------------------------------------------- */

@@ -209,7 +209,8 @@ static void check_model(struct report *r)
         report_finding(r, FINDING_ERROR, "ep %d, but the model has no experts|remove --ep", j->ep);
     if (m->experts && !r->sharded && j->tp > 1 && j->no_sequence_parallel)
         report_finding(r, FINDING_ERROR,
-                       "experts with tensor parallelism need sequence parallelism|remove --no-sequence-parallel");
+                       "experts with tensor parallelism need sequence parallelism|add --sequence-parallel to a script; "
+                       "drop --no-sequence-parallel here");
     if (m->kv_heads % j->tp && !r->sharded)
         report_finding(r, FINDING_WARNING, "tp %d splits %d key-value heads: each head is on several ranks|use --tp %d",
                        j->tp, m->kv_heads, m->kv_heads);

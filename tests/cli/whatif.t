@@ -379,7 +379,7 @@ A pasted matrix: a line for each thing assumed, and what would tell it; the bond
   $ nccltune whatif --from matrix.txt --nodes 2 2>/dev/null | grep -E '^  (assumed|[a-z]+ mlx5)'
     only mlx5_0                1.50    2.34  1.12     9.95   11.47  0.58    17.77   17.77  0.50  [4.75, 66.5]    NIC mlx5_0:1
     without mlx5_1             1.50    2.34  1.12     9.95   11.47  0.58    17.77   17.77  0.50  [4.75, 66.5]    NIC mlx5_0:1
-    only mlx5_0             NCCL_IB_HCA names these alone
+    only mlx5_0             NCCL_IB_HCA=mlx5_0
     without mlx5_1          that HCA is missing on every node: a dead rail
     assumed: the generation of its GPUs is unknown: Ampere was assumed (--gpu sets it)
     assumed: the bandwidth of NVLink is unknown: 25 GB/s per link was assumed
@@ -433,3 +433,13 @@ Settings in branches of a script are said to be taken as if each ran
   $ printf 'export NCCL_IB_HCA=mlx5_0\nif [ $X ]; then\nexport NCCL_ALGO=Ring\nfi\nsrun ./a\n' >branch.sh
   $ nccltune whatif --machine dgx-h100 --nodes 2 --script branch.sh 2>&1 >/dev/null
   nccltune whatif: warning: branch.sh: NCCL_ALGO set in a branch (if, case): taken as if every branch ran
+
+On one node the call is that of --bytes alone, and where no fault that is known explains a time, that is said
+
+  $ for ms in 4.0 40; do nccltune whatif --machine dgx-a100 --nodes 1 -c allreduce --bytes 512M --measured ${ms}ms; done
+  One allreduce of 0.537 GB on dgx-a100, PREDICTED
+  
+  Measured 4.0 ms is what such a machine takes: 4.1 ms (3.1 to 5.4).
+  One allreduce of 0.537 GB on dgx-a100, PREDICTED
+  
+  Measured 40.0 ms is more than the 4.1 ms (3.1 to 5.4) that such a machine takes under these settings. No fault that whatif knows would explain it: look at NVLink and P2P (nccltune doctor; nvidia-smi nvlink -s)

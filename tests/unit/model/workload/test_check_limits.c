@@ -126,7 +126,8 @@ TEST_CASE(models)
         {{.framework = "megatron", .tp = 1, .no_sequence_parallel = 1}, MOE, ""},
         {{.framework = "megatron", .tp = 2, .no_sequence_parallel = 1},
          MOE,
-         "model: experts with tensor parallelism need sequence parallelism|remove --no-sequence-parallel"},
+         "model: experts with tensor parallelism need sequence parallelism|add --sequence-parallel to a script; drop "
+         "--no-sequence-parallel here"},
     };
     CHECK(limits);
 }
