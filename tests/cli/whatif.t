@@ -436,10 +436,6 @@ Settings in branches of a script are said to be taken as if each ran
 
 On one node the call is that of --bytes alone, and where no fault that is known explains a time, that is said
 
-  $ for ms in 4.0 40; do nccltune whatif --machine dgx-a100 --nodes 1 -c allreduce --bytes 512M --measured ${ms}ms; done
-  One allreduce of 0.537 GB on dgx-a100, PREDICTED
-  
+  $ for ms in 4.0 40; do nccltune whatif --machine dgx-a100 --nodes 1 -c allreduce --bytes 512M --measured ${ms}ms; done | grep Measured
   Measured 4.0 ms is what such a machine takes: 4.1 ms (3.1 to 5.4).
-  One allreduce of 0.537 GB on dgx-a100, PREDICTED
-  
   Measured 40.0 ms is more than the 4.1 ms (3.1 to 5.4) that such a machine takes under these settings. No fault that whatif knows would explain it: look at NVLink and P2P (nccltune doctor; nvidia-smi nvlink -s)
