@@ -236,7 +236,7 @@ const char *env_syntax(const struct env_var *v)
         "NAME[:PORT],... by the beginning of names; in front of the list: = exact names, ^ all but these, ^= both";
     static const char level[] =
         "LOC never, NVL over NVLink, PIX over one PCIe switch, PXB over several, PHB through the "
-        "CPU, SYS also between CPUs, in capitals; each allows those before it";
+        "CPU, SYS also between CPUs; each allows those before it; in capitals";
     static const char *const texts[] = {
         [ENV_G_FLAG] = "0 no, 1 yes",
         [ENV_G_LEVEL] = level,

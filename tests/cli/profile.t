@@ -152,7 +152,7 @@ A name in any case and without NCCL_ does, too; values with what they do, defaul
     UCX_TLS
   $ nccltune explain nccl_net_gdr_level | grep -A1 values
         values: LOC never, NVL over NVLink, PIX over one PCIe switch, PXB over several, PHB through the CPU, SYS
-                also between CPUs, in capitals; each allows those before it
+                also between CPUs; each allows those before it; in capitals
   $ nccltune explain ib_timeout | grep without
         without it, NCCL 2.19.0 to 2.31.0 takes: 18; from 2.23.4 on 20
   $ nccltune explain profile ib_timeout | grep without
