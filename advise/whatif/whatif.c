@@ -91,7 +91,7 @@ int whatif_add_hcas(struct whatif *w, const char *list, struct err *e)
             break;
     }
     struct whatif_case *c =
-        add_case(w, arena_printf(w->arena, "only %s", list), arena_printf(w->arena, "NCCL_IB_HCA=%s", list));
+        add_case(w, arena_printf(w->arena, "only %s", list), arena_printf(w->arena, "NCCL_IB_HCA==%s", list));
     c->setup.nccl.hcas = names;
     c->setup.nccl.nhcas = n;
     return 0;

@@ -75,7 +75,7 @@ static int reads_same(const struct finding *a, const struct finding *b)
     const char *const pairs[][2] = {
         {a->id, b->id}, {a->text, b->text}, {a->evidence, b->evidence}, {a->advice, b->advice}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (strcmp(pairs[i][0] ? pairs[i][0] : "", pairs[i][1] ? pairs[i][1] : ""))
+        if (strcmp(pairs[i][0] ? pairs[i][0] : "", pairs[i][1] ? pairs[i][1] : "") != 0)
             return 0;
     return a->severity == b->severity && !a->subject == !b->subject;
 }

@@ -379,7 +379,7 @@ A pasted matrix: a line for each thing assumed, and what would tell it; the bond
   $ nccltune whatif --from matrix.txt --nodes 2 2>/dev/null | grep -E '^  (assumed|[a-z]+ mlx5)'
     only mlx5_0                1.50    2.34  1.12     9.95   11.47  0.58    17.77   17.77  0.50  [4.75, 66.5]    NIC mlx5_0:1
     without mlx5_1             1.50    2.34  1.12     9.95   11.47  0.58    17.77   17.77  0.50  [4.75, 66.5]    NIC mlx5_0:1
-    only mlx5_0             NCCL_IB_HCA=mlx5_0
+    only mlx5_0             NCCL_IB_HCA==mlx5_0
     without mlx5_1          that HCA is missing on every node: a dead rail
     assumed: the generation of its GPUs is unknown: Ampere was assumed (--gpu sets it)
     assumed: the bandwidth of NVLink is unknown: 25 GB/s per link was assumed
