@@ -68,7 +68,7 @@ size_t lint_settings(const struct lint *l);
  * after earlier ones, and every branch counts. */
 struct lint_value {
     const char *name, *value; /* value NULL: unknown; both live as long as `l` */
-    int branch;               /* it stands in a branch: if, case, a function */
+    int branch;               /* it stands in a branch: if, case */
     const char *lost;         /* what keeps it from the ranks: "srun in line 3 does not pass"; NULL: nothing */
 };
 struct lint_value *lint_in_force(const struct lint *l, struct arena *a, size_t *n);
