@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/lib/tap.sh
 
 why=$(tests/vm/build 2>&1) || cannot_start vm "$why"
-printed=$(tests/vm/run --limit 150 build/nccltune probe 2>&1) || cannot_start vm "$printed"
+printed=$(tests/vm/run --limit 150 build/nccltune probe --format text 2>&1) || cannot_start vm "$printed"
 
 # has PATTERN...: whether a line is made of these words, whatever the blanks between them.
 has() { printf '%s\n' "$printed" | tr -s ' \t' ' ' | sed 's/^ //; s/ $//' | grep -qxE "$*"; }
