@@ -217,22 +217,6 @@ static cJSON *calls_json(const struct bench_plan *p, int coll)
     return o;
 }
 
-/* How many starts a gain takes that is worth them, by what gains differ by from one start to the next. */
-static cJSON *noise_json(const struct bench_options *o)
-{
-    static const double spreads[] = {0.01, 0.05, 0.3};
-    cJSON *doc = cJSON_CreateObject(), *starts = cJSON_AddArrayToObject(doc, "starts");
-    double gain = 1 + BENCH_WANTED * o->margin;
-    cJSON_AddNumberToObject(doc, "gain", gain);
-    for (size_t i = 0; i < sizeof spreads / sizeof *spreads; i++) {
-        const struct bench_noise noise = {spreads[i], 1, 1, o->confidence};
-        cJSON *x = json_append(starts);
-        cJSON_AddNumberToObject(x, "spread", spreads[i]);
-        cJSON_AddNumberToObject(x, "starts", bench_starts_for(&noise, gain, o->margin));
-    }
-    return doc;
-}
-
 static cJSON *plan_json(const struct bench_options *o, const struct bench_setup *setup,
                         const struct bench_engine *engine, const struct bench_plan *p, const uint64_t *sizes,
                         int nsizes)
@@ -264,7 +248,6 @@ static cJSON *plan_json(const struct bench_options *o, const struct bench_setup 
                                    .launches = p->nlaunches - 1 + p->nbeside,
                                    .all = p->keep_all};
         cJSON_AddItemToObject(doc, "time", budget_json(&task, o->budget_open ? 0 : o->budget_s));
-        cJSON_AddItemToObject(doc, "noise", noise_json(o));
     }
     return doc;
 }
@@ -304,24 +287,10 @@ static void print_words(const char *title, const cJSON *words, FILE *out)
     cJSON_ArrayForEach(word, words) fprintf(out, " %s", word->valuestring);
 }
 
-static void print_noise(const cJSON *noise, FILE *out)
-{
-    const cJSON *x;
-    const char *by = " that differs from start to start by";
-    fprintf(out, "noise        starts for a gain of %.3g %%", 100 * (json_num(noise, "gain", 1) - 1));
-    cJSON_ArrayForEach(x, cJSON_GetObjectItemCaseSensitive(noise, "starts"))
-    {
-        fprintf(out, "%s %.3g %%: %d", by, 100 * json_num(x, "spread", 0), (int)json_int(x, "starts", 0));
-        by = ", by";
-    }
-    fputc('\n', out);
-}
-
 void bench_plan_print(const cJSON *plan, FILE *out)
 {
     const cJSON *beside = cJSON_GetObjectItemCaseSensitive(plan, "beside"), *item;
     const cJSON *time = cJSON_GetObjectItemCaseSensitive(plan, "time");
-    const cJSON *noise = cJSON_GetObjectItemCaseSensitive(plan, "noise");
     char text[UNIT_TEXT];
     fprintf(out, "engine       %s (%s): %s\n", json_str(plan, "engine", ""), json_str(plan, "library", ""),
             json_str(plan, "description", ""));
@@ -355,6 +324,4 @@ void bench_plan_print(const cJSON *plan, FILE *out)
         if (json_int(cJSON_GetArrayItem(time, 0), "launches", 0))
             fputs("  and at most three quarters as long to leave out each setting of the winning launch\n", out);
     }
-    if (noise)
-        print_noise(noise, out);
 }

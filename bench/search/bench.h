@@ -20,7 +20,7 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
               struct err *e);
 
 /* The plan of bench_run, as {engine, library, description, launches, beside, collectives: {NAME: {calls,
- * refinements}}, sizes, shapes, time, noise}: launches and calls by their labels, sizes in bytes, shapes where the
+ * refinements}}, sizes, shapes, time}: launches and calls by their labels, sizes in bytes, shapes where the
  * number of ranks is known, time (nothing is measured: none) as in bench/search/budget.h. Runs nothing on other
  * machines. cJSON_Delete frees; NULL after an error, as in bench_run. */
 struct cJSON *bench_plan_json(const struct bench_options *o, const struct topology *topology, struct log *log,

@@ -49,7 +49,7 @@ const struct bench_point *candidates_point(const struct bench_points *p, const s
 /* List the points, in the arena, at which other data is compared with the usual: a few sizes of each collective, those
  * first at which something else than the default promises to win. None where it has been done, or cannot be. */
 int variants_list(const struct bench_study *s, const struct bench_points *known, struct arena *a,
-                  struct bench_place **places);
+                  const struct study_point **points);
 
 /* Fill the candidates of `r` for such a point, of which `p` is known with the usual data: the default, what is chosen
  * there, and the fastest of other kinds. */
@@ -61,9 +61,6 @@ int variants_change(struct bench_study *s, const struct bench_point *p, const st
 
 /* Add the finding that sums up `compared` of `wanted` comparisons, to the journal, too. Once a run. */
 int variants_finish(struct bench_study *s, int compared, int wanted, struct err *e);
-
-/* Nonzero if a rank has an element for each other one there. */
-int variants_fit(const struct bench_study *s, struct bench_place place);
 
 /* Takes over what an earlier run has found, from the journal. */
 void variants_resume(struct bench_study *s);

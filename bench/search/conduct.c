@@ -77,7 +77,7 @@ static int run_session(struct bench_study *s, const struct search_session *v, st
 {
     int is_default = v->launch == &s->plan.launches[0];
     int rc = is_default || known_deaths(s->results, v->launch->label) < 2 ? search_session_run(s, v, e) : 0;
-    if (v->prove)
+    if (v->what == SEARCH_PROVE)
         s->found = found_so_far(s);
     return rc;
 }
@@ -101,7 +101,7 @@ static int run_round(struct bench_study *s, const struct screening *f, int round
         int k = back ? f->count - 1 - i : i;
         struct search_session v = {.launch = f->items[k].launch,
                                    .round = round,
-                                   .full = full,
+                                   .what = full ? SEARCH_EXPLORE : SEARCH_VISIT,
                                    .least_s = s->time.want_visit_s,
                                    .part = full ? 1.0 / (f->count * ROUNDS) : 0.3};
         rc = run_session(s, &v, e);
@@ -131,8 +131,12 @@ static int is_refused(const struct bench_study *s, const struct bench_knobs *lau
     return at != NULL;
 }
 
-/* Leaves out those of which nothing can come any more. */
-static void drop_futile(const struct bench_study *s, struct screening *f)
+/* Drop launches that further rounds tell nothing of; return whether they may tell more of the others. */
+typedef int drop_fn(const struct bench_study *s, struct screening *f, int rivals);
+
+/* Those of which nothing can come any more. Settled: one is left, and it has beaten the default whenever one might have
+ * looked. */
+static int drop_futile(const struct bench_study *s, struct screening *f, int rivals)
 {
     int kept = 1;
     for (int i = 1; i < f->count; i++) {
@@ -143,6 +147,9 @@ static void drop_futile(const struct bench_study *s, struct screening *f)
             f->items[kept++] = f->items[i];
     }
     f->count = kept;
+    return kept > 2 || (kept == 2 && !bench_gain_clears(gain_over(s, f->items[0].launch, f->items[1].launch,
+                                                                  rivals * BUDGET_MOST_PAIRS),
+                                                        s->options->margin));
 }
 
 /* The best of those that have beaten the default, as decisions prefer: what departs further has to be worth the margin.
@@ -156,7 +163,7 @@ static const struct bench_knobs *winner_of(const struct bench_study *s, const st
         struct bench_interval gain = gain_over(s, untouched, x, rivals);
         log_info(s->log, "launch %s: %.2f times as fast as the baseline (%.2f to %.2f, %d pairs of sessions)", x->label,
                  gain.median, gain.low, gain.high, gain.n);
-        if (!bench_gain_clears(gain, s->options->margin))
+        if (!bench_gain_clears(gain, s->options->margin) || is_refused(s, x))
             continue;
         int more = bench_departs_more(x, winner);
         if (winner == untouched || (more > 0   ? gain_over(s, winner, x, 1).low >= worth
@@ -173,19 +180,17 @@ static int count_rounds(const struct bench_study *s, const struct screening *f, 
     return (int)fmin((until_s - progress_now_s()) / session_s(s) / f->count, BUDGET_MOST_PAIRS);
 }
 
-/* Compares those in `f` with the default, which is the first, in rounds from `*round` on. What a round takes is known
- * better after the first one, and fewer than tell something are not begun; a launch that leaves, leaves its time to the
- * others. Settled: one is left, and it has beaten the default whenever one might have looked. */
-static int compare(struct bench_study *s, struct screening *f, double until_s, int rivals, int *round, struct err *e)
+/* Compare those in `f`, of which the default is the first, in rounds from `*round` on, until `drop` says that it is
+ * enough. What a round takes is known better after the first one, and fewer than tell something are not begun; a launch
+ * that leaves, leaves its time to the others. */
+static int compare(struct bench_study *s, struct screening *f, double until_s, drop_fn *drop, int rivals, int *round,
+                   struct err *e)
 {
-    int first = *round, rc = 0, settled = 0;
-    while (f->count > 1 && !rc && !bench_stopped(s) && *round - first < BUDGET_MOST_PAIRS &&
-           (*round - first < BENCH_FEWEST || (count_rounds(s, f, until_s) > 0 && !settled))) {
+    int first = *round, rc = 0;
+    for (int open = f->count > 1; open && !rc && !bench_stopped(s) && *round - first < BUDGET_MOST_PAIRS &&
+                                  (*round - first < BENCH_FEWEST || count_rounds(s, f, until_s) > 0);) {
         rc = run_round(s, f, (*round)++, 0, e);
-        drop_futile(s, f);
-        settled = f->count == 2 &&
-                  bench_gain_clears(gain_over(s, f->items[0].launch, f->items[1].launch, rivals * BUDGET_MOST_PAIRS),
-                                    s->options->margin);
+        open = drop(s, f, rivals);
     }
     return rc;
 }
@@ -213,7 +218,7 @@ static int compare_launches(struct bench_study *s, const struct screening *f, co
             break;
         }
         taken = few.count - 1;
-        rc = compare(s, &few, until_s, next + taken - 1, &round, e);
+        rc = compare(s, &few, until_s, drop_futile, next + taken - 1, &round, e);
         *winner = winner_of(s, &few, next + taken - 1);
     }
     return rc;
@@ -285,12 +290,12 @@ static const struct bench_knobs *leave_out(const struct bench_study *s, const st
     return without;
 }
 
-/* Drop those without a setting that pays; return whether more rounds would tell more of the others. */
-static int drop_needed(const struct bench_study *s, struct screening *f)
+/* Those without a setting that pays. */
+static int drop_needed(const struct bench_study *s, struct screening *f, int rivals)
 {
     int kept = 2, open = 0;
     for (int i = 2; i < f->count; i++) {
-        struct bench_interval worth = gain_over(s, f->items[i].launch, f->items[1].launch, 1);
+        struct bench_interval worth = gain_over(s, f->items[i].launch, f->items[1].launch, rivals);
         if (bench_gain_clears(worth, s->options->margin))
             continue;
         open |= worth.n < BENCH_FEWEST || worth.high >= 1 + s->options->margin;
@@ -319,30 +324,18 @@ static int try_without(struct bench_study *s, struct leaving *l, const struct be
                        int *found, struct err *e)
 {
     struct screening f = {arena_alloc(s->arena, ((size_t)n + 2) * sizeof *f.items), n + 2};
-    int rc = 0, first = l->round;
     f.items[0].launch = &s->plan.launches[0];
     f.items[1].launch = l->launch;
     for (int i = 0; i < n; i++)
         f.items[i + 2].launch = fewer[i];
     l->rivals += n;
-    for (int open = 1; open && !rc && !bench_stopped(s) && l->round - first < BUDGET_MOST_PAIRS &&
-                       (l->round - first < BENCH_FEWEST || count_rounds(s, &f, l->until_s) > 0);) {
-        rc = run_round(s, &f, l->round++, 0, e);
-        open = drop_needed(s, &f);
-    }
-    const struct bench_knobs *less = NULL;
-    double most = 0;
-    for (int i = 2; i < f.count && !rc && !bench_stopped(s); i++) { /* the best of those left that beats the default */
-        struct bench_interval gain = gain_over(s, f.items[0].launch, f.items[i].launch, l->rivals);
-        if (bench_gain_clears(gain, s->options->margin) && gain.median > most && !is_refused(s, f.items[i].launch)) {
-            most = gain.median;
-            less = f.items[i].launch;
-        }
-    }
-    if (less)
+    int rc = compare(s, &f, l->until_s, drop_needed, 1, &l->round, e);
+    f.items[1] = f.items[0];
+    const struct bench_knobs *less = winner_of(s, &(struct screening){f.items + 1, f.count - 1}, l->rivals);
+    *found = !rc && !bench_stopped(s) && less != f.items[0].launch;
+    if (*found)
         log_info(s->log, "launch %s is as fast as %s", less->label, l->launch->label);
-    l->launch = less ? less : l->launch;
-    *found = less != NULL;
+    l->launch = *found ? less : l->launch;
     return rc;
 }
 
@@ -438,7 +431,7 @@ static int prove_calls(struct bench_study *s, const struct bench_knobs *launch, 
         double share_s = fmax(least_s, left_s(s) / starts - s->time.start_s);
         struct search_session v = {.launch = launch,
                                    .round = BENCH_PROOF_ROUND + k,
-                                   .prove = 1,
+                                   .what = SEARCH_PROVE,
                                    .part = fmin(1, share_s / (left_s(s) - s->time.start_s))};
         if (!count_contests(s, launch))
             break;
@@ -453,7 +446,7 @@ static int prove_calls(struct bench_study *s, const struct bench_knobs *launch, 
 static int examine_calls(struct bench_study *s, const struct bench_knobs *launch, int round, struct err *e)
 {
     double left = left_s(s), kept = left > 0 ? fmin(PROOF_PART, proof_s(s) / left) : 0;
-    struct search_session v = {.launch = launch, .round = round, .full = 1, .part = 1 - kept};
+    struct search_session v = {.launch = launch, .round = round, .what = SEARCH_EXPLORE, .part = 1 - kept};
     int rc = round == BENCH_FIRST_ROUND || left >= proof_s(s) + session_s(s) ? run_session(s, &v, e) : 0;
     return rc || bench_stopped(s) ? rc : prove_calls(s, launch, e);
 }
@@ -491,7 +484,8 @@ static int check_default(const struct bench_study *s, struct err *e)
 static int search(struct bench_study *s, struct screening *f, struct err *e)
 {
     const struct bench_knobs *winner = f->items[0].launch;
-    struct search_session first = {.launch = winner, .round = BENCH_FIRST_ROUND, .full = 1, .part = BUDGET_FIRST_PART};
+    struct search_session first = {
+        .launch = winner, .round = BENCH_FIRST_ROUND, .what = SEARCH_EXPLORE, .part = BUDGET_FIRST_PART};
     int rc = screening_default(s, f, e);
     /* Whether all launches can be tried, one be proven, and something is left for calls. */
     int ample = left_s(s) > AMPLE * (f->count + BUDGET_SPARE) * session_s(s);

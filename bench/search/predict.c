@@ -13,41 +13,16 @@
 /* One time is below another when it is by more than rounding. */
 #define ROUNDING 1e-9
 
-struct place {
-    struct known_place at;
-    double calls; /* a step's, where a workload is named; else 1 */
-};
-
 /* One number of nodes, and the groups that their ranks make. */
 struct work {
     struct bench_study *study;
     struct arena *arena;
-    struct place *places;
-    int nplaces;
-    struct bench_prediction *guesses; /* by call, for the place that is looked at */
+    struct bench_prediction *guesses; /* by call, for the point that is looked at */
     struct bench_result *lines;       /* of one launch, before they are written */
     int nlines;
 };
 
-static void list_shape(struct work *w, int shape)
-{
-    const struct bench_study *s = w->study;
-    int first = w->nplaces;
-    for (int coll = COLL_MEASURED - 1; coll >= 0; coll--)
-        for (int i = 0; i < s->nsizes; i++) {
-            const struct bench_place p = {coll, i, shape};
-            struct place at = {bench_place_of(s, p, NULL), bench_calls(s, p)};
-            struct place *last = w->nplaces > first ? &w->places[w->nplaces - 1] : NULL;
-            if (!at.at.bytes || !(at.calls > 0))
-                continue;
-            if (last && last->at.coll == coll && last->at.bytes == at.at.bytes)
-                last->calls += s->workload ? at.calls : 0;
-            else
-                w->places[w->nplaces++] = at;
-        }
-}
-
-static int predict(const struct work *w, const struct bench_knobs *launch, const struct place *p,
+static int predict(const struct work *w, const struct bench_knobs *launch, const struct study_point *p,
                    const struct bench_knobs *call, struct bench_prediction *g)
 {
     return w->study->engine->predicts->predict(&w->study->plan, &p->at, launch, call, g);
@@ -55,7 +30,7 @@ static int predict(const struct work *w, const struct bench_knobs *launch, const
 
 /* ---- one launch ---- */
 
-static void add_line(struct work *w, const struct bench_knobs *launch, const struct place *p,
+static void add_line(struct work *w, const struct bench_knobs *launch, const struct study_point *p,
                      const struct bench_knobs *call, const struct bench_prediction *g)
 {
     const struct bench_study *s = w->study;
@@ -81,9 +56,9 @@ static void add_line(struct work *w, const struct bench_knobs *launch, const str
     bench_place_result(s, &where, line);
 }
 
-/* Fills the guesses for one place; us 0: not offered there, or a refinement of what is far from the best. Returns the
+/* Fills the guesses for one point; us 0: not offered there, or a refinement of what is far from the best. Returns the
  * index of the fastest, the default's unless another is faster; -1: nothing is offered. */
-static int guess_calls(const struct work *w, const struct bench_knobs *launch, const struct place *at)
+static int guess_calls(const struct work *w, const struct bench_knobs *launch, const struct study_point *at)
 {
     const struct bench_plan *p = &w->study->plan;
     struct bench_prediction *guesses = w->guesses;
@@ -111,20 +86,20 @@ static int guess_calls(const struct work *w, const struct bench_knobs *launch, c
     return best;
 }
 
-/* All calls of a launch, or of every place its default and its best. The default last: its line says that the place is
+/* All calls of a launch, or of every point its default and its best. The default last: its line says that the point is
  * done. */
 static int write_launch(struct work *w, const struct bench_knobs *launch, int full, struct err *e)
 {
     struct bench_study *s = w->study;
     const struct bench_plan *p = &s->plan;
     w->nlines = 0;
-    for (int i = 0; i < w->nplaces; i++) {
-        int best = guess_calls(w, launch, &w->places[i]);
+    for (int i = 0; i < s->npoints; i++) {
+        int best = guess_calls(w, launch, &s->points[i]);
         for (int pass = 0; pass < 2; pass++)
             for (int c = 0; c < p->ncalls; c++)
                 if (w->guesses[c].us > 0 && (strcmp(p->calls[c].knobs.label, BENCH_DEFAULT) == 0) == pass &&
                     (full || pass || c == best))
-                    add_line(w, launch, &w->places[i], &p->calls[c].knobs, &w->guesses[c]);
+                    add_line(w, launch, &s->points[i], &p->calls[c].knobs, &w->guesses[c]);
     }
     s->summary->measured += w->nlines;
     return w->nlines ? bench_journal_append(s->journal, w->lines, w->nlines, e) : 0;
@@ -136,15 +111,16 @@ static int write_launch(struct work *w, const struct bench_knobs *launch, int fu
  * one cannot be had. */
 static double score(const struct work *w, const struct bench_knobs *launch)
 {
+    const struct bench_study *s = w->study;
     double sum = 0;
-    for (int i = 0; i < w->nplaces; i++) {
-        int best = guess_calls(w, launch, &w->places[i]);
+    for (int i = 0; i < s->npoints; i++) {
+        int best = guess_calls(w, launch, &s->points[i]);
         double us = best < 0 ? INFINITY : w->guesses[best].us;
-        sum += w->study->workload ? w->places[i].calls * us : log(us);
+        sum += s->workload ? s->points[i].calls * us : log(us);
     }
-    if (!w->nplaces)
+    if (!s->npoints)
         return INFINITY;
-    return w->study->workload ? log(sum) : sum / w->nplaces;
+    return s->workload ? log(sum) : sum / s->npoints;
 }
 
 static int predict_nodes(struct bench_study *s, int nodes, struct err *e)
@@ -157,12 +133,8 @@ static int predict_nodes(struct bench_study *s, int nodes, struct err *e)
     s->nshapes = 0;
     int rc = search_shapes_take(s, e);
     if (!rc)
-        bench_weigh(s);
+        study_list_points(s);
     w.guesses = arena_alloc(w.arena, (size_t)s->plan.ncalls * sizeof *w.guesses);
-    w.places =
-        arena_alloc(w.arena, (size_t)s->nsizes * COLL_MEASURED * (size_t)bench_count_shapes(s) * sizeof *w.places);
-    for (int i = 0; i < bench_count_shapes(s) && !rc; i++)
-        list_shape(&w, i);
     double least = rc ? 0 : score(&w, &launches[0]);
     if (!isfinite(least))
         rc = err_set(e, ERR_FAILED, "the %s engine has no prediction for %d ranks on %d nodes", s->engine->name,

@@ -44,7 +44,7 @@ static int screen(struct bench_study *s, const struct bench_knobs *launch, int r
     if (known_deaths(s->results, launch->label) > 1)
         return 0;
     struct search_session v = {
-        .launch = launch, .round = round, .screening = 1, .part = 0.2, .least_s = s->time.want_visit_s};
+        .launch = launch, .round = round, .what = SEARCH_SCREEN, .part = 0.2, .least_s = s->time.want_visit_s};
     return search_session_run(s, &v, e);
 }
 
@@ -60,42 +60,34 @@ static double leave_pairs_s(const struct bench_study *s, double until_s, int pai
     return until_s - (pairs - LEAST_PAIRS) * 2 * (s->time.start_s + s->time.visit_s);
 }
 
-/* The default call of `launch` at the screening points in both its sessions, microseconds; 0 unknown. Returns how many
- * points there are. */
-static int sessions_us(const struct bench_study *s, const struct bench_knobs *launch,
-                       double us[2][BENCH_SCREENING_POINTS])
+/* What the default call of `launch` takes at a screening point in one of its two sessions, microseconds; 0 unknown. */
+static double session_us(const struct bench_study *s, const struct bench_knobs *launch, int point, int round)
 {
-    struct bench_place places[BENCH_SCREENING_POINTS];
-    int n = bench_screening_points(s, places);
-    for (int i = 0; i < n; i++) {
-        struct known_place at = bench_place_of(s, places[i], launch->label);
-        us[0][i] = known_of(s->results, &at, BENCH_DEFAULT, BENCH_SCREENING_ROUND).least_us;
-        us[1][i] = known_of(s->results, &at, BENCH_DEFAULT, BENCH_AGAIN_ROUND).least_us;
-    }
-    return n;
+    struct known_place at = s->screening[point].at;
+    at.launch = launch->label;
+    return known_of(s->results, &at, BENCH_DEFAULT, round).least_us;
 }
 
-/* The mean where it had two sessions. */
-static int screening_times(const struct bench_study *s, const struct bench_knobs *launch,
-                           double times[BENCH_SCREENING_POINTS])
+/* The mean where it had two. */
+static double time_at(const struct bench_study *s, const struct bench_knobs *launch, int point)
 {
-    double us[2][BENCH_SCREENING_POINTS];
-    int n = sessions_us(s, launch, us);
-    for (int i = 0; i < n; i++)
-        times[i] = us[0][i] > 0 && us[1][i] > 0 ? sqrt(us[0][i] * us[1][i]) : us[0][i];
-    return n;
+    double us = session_us(s, launch, point, BENCH_SCREENING_ROUND),
+           again_us = session_us(s, launch, point, BENCH_AGAIN_ROUND);
+    return us > 0 && again_us > 0 ? sqrt(us * again_us) : us;
 }
 
 /* By how much the two sessions of `launch` differ: the mean logarithm of their quotients; NAN: it had but one. */
 static double difference_of(const struct bench_study *s, const struct bench_knobs *launch)
 {
-    double us[2][BENCH_SCREENING_POINTS], sum = 0;
-    int n = sessions_us(s, launch, us), both = 0;
-    for (int i = 0; i < n; i++)
-        if (us[0][i] > 0 && us[1][i] > 0) {
-            sum += log(us[0][i] / us[1][i]);
-            both++;
-        }
+    double sum = 0;
+    int both = 0;
+    for (int i = 0; i < s->nscreening; i++) {
+        double us = session_us(s, launch, i, BENCH_SCREENING_ROUND),
+               again_us = session_us(s, launch, i, BENCH_AGAIN_ROUND);
+        int had = us > 0 && again_us > 0;
+        sum += had ? log(us / again_us) : 0;
+        both += had;
+    }
     return both ? sum / both : NAN;
 }
 
@@ -112,35 +104,20 @@ static double spread_of(const struct bench_study *s, const struct screening *f)
     return n ? fmin(sqrt(squares / n), MOST_SPREAD) : 0;
 }
 
-/* What each screening point counts: the time that a step spends there, as far as the default tells; all the same
- * without a workload. */
-static void screening_weights(const struct bench_study *s, double weights[BENCH_SCREENING_POINTS])
-{
-    struct bench_place places[BENCH_SCREENING_POINTS];
-    double us[BENCH_SCREENING_POINTS] = {0};
-    int n = bench_screening_points(s, places);
-    screening_times(s, &s->plan.launches[0], us);
-    for (int i = 0; i < n; i++)
-        weights[i] =
-            !s->calls ? 1 : bench_calls(s, places[i]) * (us[i] > 0 ? us[i] : bench_guess_us(s->sizes[places[i].size]));
-}
-
-/* How many times as long as `than` a launch takes: a geometric mean over the screening points; INFINITY where it has no
- * time and the other one has. */
+/* How many times as long as `than` a launch takes: a geometric mean over the screening points, of a workload by the
+ * time that a step spends there in the baseline launch; INFINITY where it has no time and the other one has. */
 static double time_over(const struct bench_study *s, const struct bench_knobs *launch, const struct bench_knobs *than)
 {
-    double own[BENCH_SCREENING_POINTS], other[BENCH_SCREENING_POINTS], weights[BENCH_SCREENING_POINTS];
-    double sum = 0, weight = 0;
-    int n = screening_times(s, launch, own);
-    screening_times(s, than, other);
-    screening_weights(s, weights);
-    for (int i = 0; i < n; i++) {
-        if (!(other[i] > 0)) /* too few bytes for so many ranks */
+    double sum = 0, weights = 0;
+    for (int i = 0; i < s->nscreening; i++) {
+        double own = time_at(s, launch, i), other = time_at(s, than, i);
+        double weight = s->workload ? s->screening[i].calls * time_at(s, &s->plan.launches[0], i) : 1;
+        if (!(other > 0) || !(weight > 0))
             continue;
-        sum += weights[i] * (own[i] > 0 ? log(own[i] / other[i]) : INFINITY);
-        weight += weights[i];
+        sum += weight * (own > 0 ? log(own / other) : INFINITY);
+        weights += weight;
     }
-    return weight > 0 ? exp(sum / weight) : INFINITY;
+    return weights > 0 ? exp(sum / weights) : INFINITY;
 }
 
 static void score_all(const struct bench_study *s, struct screening *f)

@@ -43,105 +43,79 @@ struct point {
     double claim; /* how much of the time it may claim, 1 on average */
 };
 
-/* Calls are explored, or one default call is measured; calls are proven; other data is compared with the usual. */
-enum mode { EXPLORING, PROVING, COMPARING };
-
 struct session {
     struct arena *arena;
     struct bench_study *study;
     const struct search_session *want;
-    const struct bench_points *known; /* what was known before; for proving and comparing */
-    enum mode mode;
     struct bench_session *session;
-    struct point *points;
-    int npoints, deaths;
+    int deaths;
     const char **warm; /* the calls that it has run, by note_cold */
     int nwarm;
-    int enough; /* samples of each candidate */
+};
+
+/* Points that a session goes over for one purpose. */
+struct pass {
+    enum search_what what;
+    const struct bench_points *known; /* what was known before; for proving and comparing */
+    int enough;                       /* samples of each candidate */
     double until_s;
+    struct point *points;
+    int npoints, done; /* points that it has; and has gone over */
 };
 
 /* ---- points ---- */
 
-static void add_point(struct session *v, struct bench_place place)
+static void add_point(struct session *v, struct pass *p, const struct study_point *x)
 {
     const struct bench_study *s = v->study;
-    struct known_place at = bench_place_of(s, place, v->want->launch->label);
+    struct known_place at = x->at;
     struct contender found[CONTENDERS] = {0};
-    int known = !at.bytes;
-    if (v->mode == PROVING && !known) { /* nothing is left to prove, or this start has */
-        const struct bench_point *p = candidates_point(v->known, &at);
-        known = !p || !candidates_contend(s, p, at.launch, found) ||
+    int known = 0;
+    at.launch = v->want->launch->label;
+    if (p->what == SEARCH_PROVE) { /* nothing is left to prove, or this start has */
+        const struct bench_point *before = candidates_point(p->known, &at);
+        known = !before || !candidates_contend(s, before, at.launch, found) ||
                 known_of(s->results, &at, found[0].candidate->call.label, v->want->round).samples;
-    } else if (v->mode == EXPLORING && !known) {
+    } else if (p->what != SEARCH_COMPARE) {
         known = known_of(s->results, &at, BENCH_DEFAULT, v->want->round).samples;
     }
-    for (int i = 0; i < v->npoints; i++)
-        known |= v->points[i].at.bytes == at.bytes && known_same(&v->points[i].at, &at);
     if (!known)
-        v->points[v->npoints++] = (struct point){.at = at, .calls = bench_calls(s, place)};
-}
-
-/* Data that changes choices, where there is an element for each rank. */
-static void add_variants(struct session *v, int shape)
-{
-    const struct bench_study *s = v->study;
-    for (int size = 0; size < s->nsizes; size++)
-        for (int coll = COLL_MEASURED - 1; coll >= 0; coll--)
-            for (int buffers = 1; buffers < BENCH_BUFFERS; buffers++) {
-                struct bench_place place = {coll, size, shape, buffers};
-                if (s->matters[coll] >> buffers & 1 && bench_calls(s, place) > 0 && variants_fit(s, place))
-                    add_point(v, place);
-            }
+        ARENA_ADD(v->arena, p->points, p->npoints) = (struct point){.at = at, .calls = x->calls};
 }
 
 /* What a start does first meets another machine than what it does last: every start has an order of its own. */
-static void shuffle_points(struct session *v)
+static void shuffle_points(const struct session *v, struct pass *p)
 {
     uint64_t drawn = hash_add(hash_text(v->want->launch->label), (uint64_t)v->want->round);
-    for (int i = v->npoints - 1; i > 0; i--) {
+    for (int i = p->npoints - 1; i > 0; i--) {
         drawn = hash_add(drawn, (uint64_t)i);
         int k = (int)((drawn ^ drawn >> 32) % (uint64_t)(i + 1));
-        struct point p = v->points[i];
-        v->points[i] = v->points[k];
-        v->points[k] = p;
+        struct point x = p->points[i];
+        p->points[i] = p->points[k];
+        p->points[k] = x;
     }
 }
 
-/* Every second size first, then those between: the latter have a neighbour on either side to learn from. The small half
- * comes first, so that it is done when large sizes take longer than they should. */
-static void list_points(struct session *v)
+static void list_points(struct session *v, struct pass *p)
 {
-    struct bench_place screening[BENCH_SCREENING_POINTS], *places = screening;
-    const size_t most = (size_t)v->study->nsizes * COLL_MEASURED * BENCH_SHAPES * BENCH_BUFFERS;
-    v->points = v->points ? v->points : arena_alloc(v->arena, most * sizeof *v->points);
-    v->npoints = 0;
-    if (v->want->screening || v->mode == COMPARING) {
-        int n = v->mode == COMPARING ? variants_list(v->study, v->known, v->arena, &places)
-                                     : bench_screening_points(v->study, places);
-        for (int i = 0; i < n; i++)
-            add_point(v, places[i]);
-        return;
-    }
-    int half = v->study->nsizes / 2 & ~1, bounds[] = {0, half, v->study->nsizes};
-    for (int shape = 0; shape < bench_count_shapes(v->study); shape++)
-        for (int part = 0; part < 2; part++)
-            for (int first = 0; first < 2; first++)
-                for (int i = bounds[part] + first; i < bounds[part + 1]; i += 2)
-                    for (int coll = COLL_MEASURED - 1; coll >= 0; coll--)
-                        if (bench_calls(v->study, (struct bench_place){coll, i, shape}) > 0)
-                            add_point(v, (struct bench_place){coll, i, shape});
-    for (int shape = 0; shape < bench_count_shapes(v->study) && (v->want->full || v->mode == PROVING); shape++)
-        add_variants(v, shape);
-    if (v->mode == PROVING)
-        shuffle_points(v);
+    const struct bench_study *s = v->study;
+    const struct study_point *list = p->what == SEARCH_SCREEN ? s->screening : s->points;
+    int n = p->what == SEARCH_SCREEN    ? s->nscreening
+            : p->what == SEARCH_COMPARE ? variants_list(s, p->known, v->arena, &list)
+                                        : s->npoints;
+    p->npoints = 0;
+    for (int i = 0; i < n; i++)
+        if (p->what != SEARCH_VISIT || list[i].at.buffers == s->plan.buffers)
+            add_point(v, p, &list[i]);
+    if (p->what == SEARCH_PROVE)
+        shuffle_points(v, p);
 }
 
 /* ---- the journal ---- */
 
-static struct bench_result result_of(const struct session *v, const struct candidate *x)
+static struct bench_result result_of(const struct session *v, const struct pass *p, const struct candidate *x)
 {
-    int proof = v->mode == PROVING && x->beside_us[0] > 0 && strcmp(x->knobs->label, BENCH_DEFAULT) != 0;
+    int proof = p->what == SEARCH_PROVE && x->beside_us[0] > 0 && strcmp(x->knobs->label, BENCH_DEFAULT) != 0;
     return (struct bench_result){.launch = *v->want->launch,
                                  .call = *x->knobs,
                                  .data = v->session ? v->session->data : NULL,
@@ -157,21 +131,22 @@ static struct bench_result result_of(const struct session *v, const struct candi
                                  .detail = x->detail};
 }
 
-static int write_result(struct session *v, const struct known_place *at, const struct candidate *x, struct err *e)
+static int write_result(struct session *v, const struct pass *p, const struct known_place *at,
+                        const struct candidate *x, struct err *e)
 {
-    struct bench_result r = result_of(v, x);
+    struct bench_result r = result_of(v, p, x);
     return bench_write(v->study, at, &r, 1, e);
 }
 
 /* The default last: its line says that the point is done. */
-static int write_rounds(struct session *v, const struct rounds *r, struct err *e)
+static int write_rounds(struct session *v, const struct pass *p, const struct rounds *r, struct err *e)
 {
     struct bench_result *lines = arena_alloc(r->arena, (size_t)r->ncandidates * sizeof *lines);
     int n = 0;
     for (int i = r->ncandidates - 1; i >= 0; i--) {
         const struct candidate *x = &r->candidates[i];
         if (x->n || x->status > BENCH_DROPPED)
-            lines[n++] = result_of(v, x);
+            lines[n++] = result_of(v, p, x);
     }
     return bench_write(v->study, &r->at, lines, n, e);
 }
@@ -190,20 +165,20 @@ static double expect_us(const struct session *v, const struct known_place *at)
 
 /* When point `i` has had its share of the time that is left for the session: by where a step of the workload spends its
  * own, else by what samples take, within bounds. What it does not need goes to those behind it. */
-static double point_until(struct session *v, int i)
+static double point_until(const struct session *v, struct pass *p, int i)
 {
+    const struct bench_study *s = v->study;
     double now = progress_now_s(), sum = 0, claims = 0;
-    for (int k = i; k < v->npoints; k++) {
-        struct point *p = &v->points[k];
-        p->us = v->want->full || v->mode == PROVING ? expect_us(v, &p->at) : p->us;
-        p->claim = v->study->calls ? p->calls * p->us : bench_sample_us(&v->study->engine->measures->sampling, p->us);
-        sum += p->claim;
+    for (struct point *x = p->points + i; x < p->points + p->npoints; x++) {
+        x->us = p->what > SEARCH_VISIT ? expect_us(v, &x->at) : x->us;
+        x->claim = s->workload ? x->calls * x->us : bench_sample_us(&s->engine->measures->sampling, x->us);
+        sum += x->claim;
     }
-    for (int k = i; k < v->npoints; k++) {
-        double part = v->points[k].claim * (v->npoints - i) / sum;
-        claims += v->points[k].claim = fmin(fmax(part, 1 / CLAIM_LIMIT), CLAIM_LIMIT);
+    for (struct point *x = p->points + i; x < p->points + p->npoints; x++) {
+        double part = x->claim * (p->npoints - i) / sum;
+        claims += x->claim = fmin(fmax(part, 1 / CLAIM_LIMIT), CLAIM_LIMIT);
     }
-    return now + fmax(0, v->until_s - now) * v->points[i].claim / claims;
+    return now + fmax(0, p->until_s - now) * p->points[i].claim / claims;
 }
 
 static void show_progress(struct session *v, const struct known_place *at)
@@ -281,7 +256,7 @@ static int open_session(struct session *v, struct err *e)
             close_session(v, 0);
             return rc;
         }
-        bench_weigh(s);
+        study_list_points(s);
         take_time(s, 1);
     }
     if (s->nodes == v->session->nodes && s->ranks == v->session->ranks)
@@ -306,16 +281,16 @@ static int reopen_session(struct session *v, struct err *e)
 }
 
 /* After a death: who did it goes to the journal, the session is replaced. */
-static int record_failure(struct session *v, const struct rounds *r, enum bench_outcome outcome, const char *detail,
-                          struct err *e)
+static int record_failure(struct session *v, const struct pass *p, const struct rounds *r, enum bench_outcome outcome,
+                          const char *detail, struct err *e)
 {
     close_session(v, 1);
     v->deaths++;
-    if (v->mode == COMPARING)
+    if (p->what == SEARCH_COMPARE)
         v->study->matters[r->at.coll] |= 1u << r->at.buffers;
     enum bench_status status = outcome == BENCH_SILENT ? BENCH_HUNG : BENCH_CRASHED;
     struct candidate dead = {.knobs = r->candidates[r->failed].knobs, .status = status, .detail = detail};
-    int rc = write_result(v, &r->at, &dead, e);
+    int rc = write_result(v, p, &r->at, &dead, e);
     if (!rc && v->study->plan.one_session)
         return err_set(e, ERR_FAILED, "the launch that this program runs under has died: %s", detail);
     if (rc || v->deaths >= DEATHS_LIMIT || bench_stopped(v->study) || bench_is_over(v->study))
@@ -353,13 +328,13 @@ static void note_cold(struct session *v, struct rounds *r)
 }
 
 /* One point, again after a death. */
-static int run_point(struct session *v, int i, struct err *e)
+static int run_point(struct session *v, struct pass *p, int i, struct err *e)
 {
     struct bench_study *s = v->study;
-    const struct known_place *at = &v->points[i].at;
+    const struct known_place *at = &p->points[i].at;
     struct known_place usual = *at;
-    usual.buffers = v->mode == COMPARING ? s->plan.buffers : at->buffers;
-    const struct bench_point *known = v->mode == EXPLORING ? NULL : candidates_point(v->known, &usual);
+    usual.buffers = p->what == SEARCH_COMPARE ? s->plan.buffers : at->buffers;
+    const struct bench_point *known = p->what < SEARCH_COMPARE ? NULL : candidates_point(p->known, &usual);
     char detail[BENCH_DETAIL] = "";
     int rc = 0, again = 1;
     while (again && v->session && !rc && !bench_stopped(s)) {
@@ -369,42 +344,41 @@ static int run_point(struct session *v, int i, struct err *e)
                            .arena = arena_new(),
                            .at = *at,
                            .expect_us = expect_us(v, at),
-                           .samples = v->enough,
-                           .until_s = point_until(v, i),
+                           .samples = p->enough,
+                           .until_s = point_until(v, p, i),
                            .deadline_s = s->time.deadline_s,
                            .watchdog_s = s->options->watchdog_s,
                            .seed = hash_add((uint64_t)v->want->round, at->bytes),
-                           .vary = s->engine->measures->vary && v->want->full && v->mode == EXPLORING ? candidates_vary
-                                                                                                      : NULL,
+                           .vary = s->engine->measures->vary && p->what == SEARCH_EXPLORE ? candidates_vary : NULL,
                            .user = s};
-        if (v->mode == EXPLORING)
-            candidates_list(s, v->want->full, &r);
-        else if (v->mode == PROVING)
+        if (p->what == SEARCH_PROVE)
             candidates_list_contenders(s, known, &r);
-        else
+        else if (p->what == SEARCH_COMPARE)
             variants_candidates(s, known, &r);
+        else
+            candidates_list(s, p->what == SEARCH_EXPLORE, &r);
         note_cold(v, &r);
         show_progress(v, at);
         v->session->until_s = bench_last_s(s);
-        enum bench_outcome outcome = v->mode == PROVING ? rounds_prove(&r, detail) : rounds_explore(&r, detail);
+        enum bench_outcome outcome = p->what == SEARCH_PROVE ? rounds_prove(&r, detail) : rounds_explore(&r, detail);
         int died = outcome == BENCH_DIED || outcome == BENCH_SILENT;
         again = died || outcome == BENCH_LOST;
         if (again && outcome != BENCH_DIED && bench_is_over(s)) { /* says nothing about the call: keep what there is */
             close_session(v, 1);
-            rc = r.candidates[0].n ? write_rounds(v, &r, e) : 0;
+            rc = r.candidates[0].n ? write_rounds(v, p, &r, e) : 0;
         } else if (died)
-            rc = record_failure(v, &r, outcome, detail, e);
+            rc = record_failure(v, p, &r, outcome, detail, e);
         else if (outcome == BENCH_LOST)
             rc = replace_lost(v, detail, e);
-        else if (outcome == BENCH_ANSWERED && (v->mode != COMPARING || variants_change(s, known, &r)))
-            rc = write_rounds(v, &r, e);
+        else if (outcome == BENCH_ANSWERED && (p->what != SEARCH_COMPARE || variants_change(s, known, &r)))
+            rc = write_rounds(v, p, &r, e);
         arena_free(r.arena);
     }
     return rc;
 }
 
 /* A launch that does not start at all is written down once, so that a resumed run leaves it alone. */
-static int give_up_launch(struct session *v, const struct err *why, struct err *e)
+static int give_up_launch(struct session *v, struct pass *p, const struct err *why, struct err *e)
 {
     struct bench_study *s = v->study;
     static const struct bench_knobs untouched = {.label = BENCH_DEFAULT};
@@ -412,9 +386,8 @@ static int give_up_launch(struct session *v, const struct err *why, struct err *
         return 0;
     if (v->want->launch == &s->plan.launches[0] || !s->nodes || why->code == BENCH_NODES_LOST)
         return err_set(e, why->code == BENCH_NODES_LOST ? ERR_FAILED : why->code, "%s", why->text);
-    list_points(v);
     struct candidate dead = {.knobs = &untouched, .status = BENCH_CRASHED, .detail = why->text};
-    return v->npoints ? write_result(v, &v->points[0].at, &dead, e) : 0;
+    return write_result(v, p, &p->points[0].at, &dead, e);
 }
 
 /* How many points in a row the launch has lost with this one, `before` it so many: what NCCL chooses there takes three
@@ -435,10 +408,10 @@ static int lost_in_a_row(const struct session *v, const struct known_place *at, 
 static int lost_before(const struct session *v)
 {
     const struct bench_study *s = v->study;
-    struct bench_place places[BENCH_SCREENING_POINTS];
-    int n = s->nodes ? bench_screening_points(s, places) : 0, lost = 0;
-    for (int i = 0; i < n && lost < LOST_FOR_GOOD; i++) {
-        struct known_place at = bench_place_of(s, places[i], v->want->launch->label);
+    int lost = 0;
+    for (int i = 0; i < s->nscreening && lost < LOST_FOR_GOOD; i++) {
+        struct known_place at = s->screening[i].at;
+        at.launch = v->want->launch->label;
         lost = lost_in_a_row(v, &at, lost);
     }
     return lost >= LOST_FOR_GOOD;
@@ -450,60 +423,40 @@ static double end_of(const struct session *v, double now_s)
     return now_s + fmax(0, v->study->time.deadline_s - now_s) * v->want->part;
 }
 
-/* All points in turn; `*done` counts those that were. */
-static int run_points(struct session *v, int *done, struct err *e)
+/* All points in turn. */
+static int run_points(struct session *v, struct pass *p, struct err *e)
 {
     /* Each point gets its first samples, or two pairs in a start that proves: what is left out of one needs another. */
-    double end_s = v->mode == EXPLORING || v->want->prove ? v->study->time.deadline_s : v->until_s;
+    double end_s = p->what <= SEARCH_EXPLORE || v->want->what == SEARCH_PROVE ? v->study->time.deadline_s : p->until_s;
     int rc = 0, lost = 0, i = 0;
-    for (; i < v->npoints && v->session && !rc && !bench_stopped(v->study); i++) {
+    for (; i < p->npoints && v->session && !rc && !bench_stopped(v->study); i++) {
         if (progress_now_s() >= end_s || lost >= LOST_FOR_GOOD)
             break;
-        rc = run_point(v, i, e);
-        lost = v->want->screening ? lost_in_a_row(v, &v->points[i].at, lost) : 0;
+        rc = run_point(v, p, i, e);
+        lost = p->what == SEARCH_SCREEN ? lost_in_a_row(v, &p->points[i].at, lost) : 0;
     }
-    *done = i;
+    p->done = i;
     return rc;
 }
 
 /* The points again, with as many samples as makes it last as long as it takes to be sure of this session. */
-static int go_over_again(struct session *v, double began_s, struct err *e)
+static int go_over_again(struct session *v, struct pass *p, double began_s, struct err *e)
 {
-    double pass_s = fmax(progress_now_s() - began_s, 1e-3), samples = v->enough * v->want->least_s / pass_s;
+    double pass_s = fmax(progress_now_s() - began_s, 1e-3), samples = p->enough * v->want->least_s / pass_s;
     double until_s = began_s + v->want->least_s - pass_s / 2;
-    int rc = 0, done = v->npoints;
-    v->enough = (int)fmin(fmax(samples / VISIT_PASSES, v->enough), ROUNDS_SAMPLES);
-    while (!rc && done == v->npoints && progress_now_s() < until_s && v->session && !v->deaths &&
+    int rc = 0;
+    p->enough = (int)fmin(fmax(samples / VISIT_PASSES, p->enough), ROUNDS_SAMPLES);
+    while (!rc && p->done == p->npoints && progress_now_s() < until_s && v->session && !v->deaths &&
            !bench_stopped(v->study))
-        rc = run_points(v, &done, e);
+        rc = run_points(v, p, e);
     return rc;
 }
 
-/* Other points of the session, until then: the calls that have something to prove, or other data. `*done` of `*wanted`
- * points were had. */
-static int run_others(struct session *v, enum mode mode, int enough, double until_s, int *done, int *wanted,
-                      struct err *e)
+/* Further points of the session. */
+static int run_pass(struct session *v, struct pass *p, struct err *e)
 {
-    const struct session before = *v;
-    v->mode = mode;
-    v->points = NULL;
-    v->enough = enough;
-    v->until_s = until_s;
-    list_points(v);
-    int rc = run_points(v, done, e);
-    *wanted = v->npoints;
-    v->mode = before.mode;
-    v->points = before.points;
-    v->npoints = before.npoints;
-    v->enough = before.enough;
-    v->until_s = before.until_s;
-    return rc;
-}
-
-static int prove_points(struct session *v, double until_s, struct err *e)
-{
-    int done, wanted;
-    return run_others(v, PROVING, CONTENDER_PAIRS, until_s, &done, &wanted, e);
+    list_points(v, p);
+    return run_points(v, p, e);
 }
 
 /* What comparing types and places of the data may take behind exploring. */
@@ -518,60 +471,68 @@ static double variants_s(const struct session *v)
 static int compare_variants(struct session *v, struct err *e)
 {
     struct bench_study *s = v->study;
-    double until_s = progress_now_s() + variants_s(v);
-    int done, wanted, points = bench_task(s).points;
+    struct pass compare = {.what = SEARCH_COMPARE,
+                           .known = bench_points_so_far(s->results),
+                           .enough = ROUNDS_ENOUGH,
+                           .until_s = fmin(progress_now_s() + variants_s(v), s->time.deadline_s)};
+    int points = s->npoints;
     if (v->want->launch != &s->plan.launches[0] || s->compared)
         return 0;
-    v->known = bench_points_so_far(s->results);
-    int rc = run_others(v, COMPARING, ROUNDS_ENOUGH, fmin(until_s, s->time.deadline_s), &done, &wanted, e);
+    int rc = run_pass(v, &compare, e);
     if (!rc && !bench_stopped(s))
-        rc = variants_finish(s, done, wanted, e);
-    if (rc || bench_task(s).points == points)
+        rc = variants_finish(s, compare.done, compare.npoints, e);
+    study_list_variants(s);
+    if (rc || s->npoints == points)
         return rc;
     take_time(s, 1);
-    return run_others(v, EXPLORING, ROUNDS_AHEAD, end_of(v, progress_now_s()), &done, &wanted, e);
+    return run_pass(
+        v, &(struct pass){.what = SEARCH_EXPLORE, .enough = ROUNDS_AHEAD, .until_s = end_of(v, progress_now_s())}, e);
 }
 
 /* Samples of each candidate. Where all calls are measured: few where points have less time than they usually need.
  * Where launches are told apart: of pairs of sessions a sample of every point tells more than several of some; what
  * that goes over again and again is known beforehand. */
-static int samples_of(struct session *v)
+static int samples_of(const struct session *v, struct pass *p)
 {
     double pass_s = 0;
-    if (v->want->full) {
+    if (p->what == SEARCH_PROVE)
+        return CONTENDER_PAIRS;
+    if (p->what == SEARCH_EXPLORE) {
         const struct budget_task task = bench_task(v->study);
-        double need_s = budget_points_s(&task) / 2 * v->npoints / task.points;
-        return v->until_s - progress_now_s() < need_s ? ROUNDS_AHEAD : ROUNDS_ENOUGH;
+        double need_s = budget_points_s(&task) / 2 * p->npoints / task.points;
+        return p->until_s - progress_now_s() < need_s ? ROUNDS_AHEAD : ROUNDS_ENOUGH;
     }
-    for (struct point *p = v->points; p < v->points + v->npoints; p++)
-        pass_s += 1e-6 * (p->us = expect_us(v, &p->at));
-    return v->want->screening ? SCREEN_ENOUGH : (int)fmin(fmax(v->want->least_s / pass_s, 1), SCREEN_ENOUGH);
+    for (struct point *x = p->points; x < p->points + p->npoints; x++)
+        pass_s += 1e-6 * (x->us = expect_us(v, &x->at));
+    return p->what == SEARCH_SCREEN ? SCREEN_ENOUGH : (int)fmin(fmax(v->want->least_s / pass_s, 1), SCREEN_ENOUGH);
 }
 
 /* The points, and what comes behind. Where launches are told apart these again, with the calls that have something to
  * prove: every start counts for both. */
-static int run_visit(struct session *v, struct err *e)
+static int run_visit(struct session *v, struct pass *p, struct err *e)
 {
     struct bench_study *s = v->study;
     double began_s = progress_now_s(), end_s = end_of(v, began_s);
-    int done;
-    if (v->want->prove)
-        return prove_points(v, end_s, e);
-    v->until_s = v->want->full ? fmax(began_s, end_s - variants_s(v)) : end_s;
-    v->enough = samples_of(v);
-    int rc = run_points(v, &done, e);
-    if (v->want->round <= 1 && !v->want->screening) {
-        s->summary->left_out += v->npoints - done;
+    p->until_s = p->what == SEARCH_EXPLORE ? fmax(began_s, end_s - variants_s(v)) : end_s;
+    p->enough = samples_of(v, p);
+    int rc = run_points(v, p, e);
+    if (v->want->round == BENCH_FIRST_ROUND) {
+        s->summary->left_out += p->npoints - p->done;
         take_time(s, 0);
     }
-    if (rc || done < v->npoints || !v->session)
+    if (rc || p->done < p->npoints || !v->session || p->what == SEARCH_PROVE)
         return rc;
-    if (v->want->full)
+    if (p->what == SEARCH_EXPLORE)
         return compare_variants(v, e);
-    if (!v->want->screening)
-        rc = prove_points(v, began_s + v->want->least_s, e);
+    if (p->what == SEARCH_VISIT)
+        rc = run_pass(v,
+                      &(struct pass){.what = SEARCH_PROVE,
+                                     .known = p->known,
+                                     .enough = CONTENDER_PAIRS,
+                                     .until_s = began_s + v->want->least_s},
+                      e);
     if (!rc && v->session && !bench_stopped(s))
-        rc = go_over_again(v, began_s, e);
+        rc = go_over_again(v, p, began_s, e);
     if (v->want->launch == &s->plan.launches[0])
         s->time.visit_s = fmax(s->time.visit_s, progress_now_s() - began_s);
     return rc;
@@ -579,25 +540,24 @@ static int run_visit(struct session *v, struct err *e)
 
 int search_session_run(struct bench_study *s, const struct search_session *want, struct err *e)
 {
-    struct arena *a = arena_new();
-    struct session v = {.arena = a, .study = s, .want = want};
+    struct session v = {.arena = arena_new(), .study = s, .want = want};
+    struct pass p = {.what = want->what};
     struct err why = {0};
-    int rc = 0;
-    v.known = want->full || want->screening ? NULL : bench_points_so_far(s->results);
-    if (s->nodes)
-        list_points(&v);
-    if ((s->nodes && !v.npoints) || (want->screening && lost_before(&v)))
+    int rc = 0, is_first = !s->nodes, too_late = s->nodes && progress_now_s() >= s->time.deadline_s;
+    if (want->what == SEARCH_VISIT || want->what == SEARCH_PROVE)
+        p.known = bench_points_so_far(s->results);
+    list_points(&v, &p);
+    if ((!is_first && !p.npoints) || (p.what == SEARCH_SCREEN && lost_before(&v)))
         goto out;
-    int too_late = s->nodes && progress_now_s() >= s->time.deadline_s;
     if (!too_late && open_session(&v, &why)) {
-        rc = give_up_launch(&v, &why, e);
+        rc = give_up_launch(&v, &p, &why, e);
         goto out;
     }
-    if (!too_late)
-        list_points(&v);
-    rc = run_visit(&v, e);
+    if (is_first)
+        list_points(&v, &p);
+    rc = run_visit(&v, &p, e);
 out:
     close_session(&v, rc != 0 || bench_stopped(s));
-    arena_free(a);
+    arena_free(v.arena);
     return rc;
 }

@@ -122,5 +122,8 @@ int search_shapes_take(struct bench_study *s, struct err *e)
                 log_info(s->log, "the workload's groups of %dx%d do not fit %d nodes with %d ranks each",
                          shapes[i].nodes, shapes[i].ranks / shapes[i].nodes, s->nodes, s->ranks / s->nodes);
     }
-    return take_listed(s, e);
+    int rc = take_listed(s, e);
+    if (!s->nshapes)
+        s->shapes[s->nshapes++] = whole;
+    return rc;
 }

@@ -2,6 +2,7 @@
 #include "bench/search/study.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/search/workload_profile.h"
@@ -14,6 +15,9 @@
 
 /* What is under way when the time is over may end within this, or what a start takes: seconds. */
 #define LEAST_OVER_S 1.0
+
+/* Of other data a rank has this many bytes at least: below, there are not as many elements as ranks. */
+#define FEW_BYTES 4
 
 int bench_stopped(const struct bench_study *s)
 {
@@ -33,34 +37,6 @@ double bench_last_s(const struct bench_study *s)
 double bench_guess_us(uint64_t bytes)
 {
     return GUESS_LATENCY_US + (double)bytes / (GUESS_GBPS * 1e3);
-}
-
-uint64_t bench_fitting_bytes(int coll, uint64_t bytes, int ranks)
-{
-    return bytes - bytes % (uint64_t)coll_blocks(coll, ranks);
-}
-
-int bench_count_shapes(const struct bench_study *s)
-{
-    return s->nshapes ? s->nshapes : 1;
-}
-
-static struct bench_shape shape_of(const struct bench_study *s, int shape)
-{
-    return s->nshapes ? s->shapes[shape] : (struct bench_shape){s->nodes, s->ranks, 0};
-}
-
-struct known_place bench_place_of(const struct bench_study *s, struct bench_place p, const char *launch)
-{
-    struct bench_shape shape = shape_of(s, p.shape);
-    return (struct known_place){.coll = p.coll,
-                                .bytes = bench_fitting_bytes(p.coll, s->sizes[p.size], shape.ranks),
-                                .nodes = shape.nodes,
-                                .ranks = shape.ranks,
-                                .others = shape.others,
-                                .launch = launch,
-                                .engine = s->engine->name,
-                                .buffers = p.buffers ? p.buffers : s->plan.buffers};
 }
 
 void bench_place_result(const struct bench_study *s, const struct known_place *at, struct bench_result *r)
@@ -95,123 +71,169 @@ int bench_write(struct bench_study *s, const struct known_place *at, struct benc
     return bench_journal_append(s->journal, r, n, e);
 }
 
-/* ---- what a workload calls ---- */
+/* ---- points ---- */
 
-void bench_weigh(struct bench_study *s)
+static void add_point(struct bench_study *s, struct study_point p)
 {
-    if (!s->workload)
-        return;
-    int n = bench_count_shapes(s), of_one = s->nsizes * COLL_MEASURED;
-    s->calls = arena_alloc(s->arena, (size_t)n * (size_t)of_one * sizeof *s->calls);
-    for (int i = 0; i < n; i++) {
-        struct bench_shape shape = shape_of(s, i);
-        if (!workload_profile_has(s->workload, shape.nodes, shape.ranks))
-            log_warn(s->log,
-                     "the workload calls nothing over groups of %d ranks on %d node%s: its sizes and counts are taken "
-                     "from all its groups",
-                     shape.ranks, shape.nodes, shape.nodes == 1 ? "" : "s");
-        for (int coll = 0; coll < COLL_MEASURED; coll++)
-            workload_profile_calls(s->workload, coll, &shape, s->sizes, s->nsizes,
-                                   s->calls + i * of_one + coll * s->nsizes);
+    int same = !p.at.bytes || !(p.calls > 0);
+    for (struct study_point *x = s->points; x < s->points + s->npoints && !same; x++) {
+        same = x->at.bytes == p.at.bytes && known_same(&x->at, &p.at);
+        x->calls += same && s->workload ? p.calls : 0;
     }
+    if (!same)
+        ARENA_ADD(s->arena, s->points, s->npoints) = p;
 }
 
-double bench_calls(const struct bench_study *s, struct bench_place p)
+/* Calls per step of each collective at each size, on a shape. */
+static double *count_calls(const struct bench_study *s, const struct bench_shape *shape)
 {
-    if (!(s->options->collectives & 1u << p.coll))
-        return 0;
-    return s->calls ? s->calls[(p.shape * COLL_MEASURED + p.coll) * s->nsizes + p.size] : 1;
+    int n = s->nsizes * COLL_MEASURED;
+    double *calls = arena_alloc(s->arena, (size_t)n * sizeof *calls);
+    for (int i = 0; i < n; i++)
+        calls[i] = 1;
+    if (s->workload && !workload_profile_has(s->workload, shape->nodes, shape->ranks))
+        log_warn(s->log,
+                 "the workload calls nothing over groups of %d ranks on %d node%s: its sizes and counts are taken "
+                 "from all its groups",
+                 shape->ranks, shape->nodes, shape->nodes == 1 ? "" : "s");
+    for (int coll = 0; coll < COLL_MEASURED && s->workload; coll++)
+        workload_profile_calls(s->workload, coll, shape, s->sizes, s->nsizes, calls + coll * s->nsizes);
+    return calls;
 }
 
-struct budget_task bench_task(const struct bench_study *s)
+const struct study_point *study_find_point(const struct bench_study *s, int coll, int size)
 {
-    struct budget_task t = {.launches = s->plan.nlaunches - 1 + s->plan.nbeside, .all = s->plan.keep_all};
-    double sum_us = 0;
-    int known = 0;
-    for (int shape = 0; shape < bench_count_shapes(s); shape++)
-        for (int coll = 0; coll < COLL_MEASURED; coll++)
-            for (int i = 0; i < s->nsizes; i++) {
-                struct bench_place place = {coll, i, shape};
-                if (!(bench_calls(s, place) > 0))
-                    continue;
-                t.points += 1 + __builtin_popcount(s->matters[coll]);
-                if (!s->nodes)
-                    continue;
-                struct known_place at = bench_place_of(s, place, BENCH_DEFAULT);
-                double us = known_of(s->results, &at, BENCH_DEFAULT, KNOWN_ANY).us;
-                sum_us += us > 0 ? bench_sample_us(&s->engine->measures->sampling, us) : 0;
-                known += us > 0;
-                t.left_out += at.bytes && !(us > 0);
-            }
-    t.samples_s = known ? 1e-6 * sum_us / known * t.points : 0; /* those that were measured stand for the others */
-    return t;
+    for (const struct study_point *p = s->points; p < s->points + s->npoints; p++)
+        if (p->at.coll == coll && p->size == size && !p->shape && p->at.buffers == s->plan.buffers)
+            return p;
+    return NULL;
 }
 
 /* ---- screening ---- */
 
-/* AllToAll, even or not, whichever is asked for; 0: neither. */
-static int exchange_of(const struct bench_study *s)
+static void add_screening(struct bench_study *s, int coll, int size)
 {
-    return s->options->collectives & 1u << COLL_ALLTOALL    ? COLL_ALLTOALL
-           : s->options->collectives & 1u << COLL_ALLTOALLV ? COLL_ALLTOALLV
-                                                            : 0;
+    const struct study_point *p = study_find_point(s, coll, size);
+    for (int i = 0; i < s->nscreening; i++)
+        if (s->screening[i].size == size && s->screening[i].at.coll == coll)
+            return;
+    if (p)
+        s->screening[s->nscreening++] = *p;
 }
 
-/* Spread over the sizes of AllReduce, where it is asked for: the smallest, the largest, two between. AllToAll goes
- * other ways through the network, and is asked besides: the last two of those. */
-static int spread_out(const struct bench_study *s, struct bench_place places[BENCH_SCREENING_POINTS])
+/* Spread over the sizes of AllReduce, where it is asked for: the smallest, the largest, two between. AllToAll, even or
+ * not, goes other ways through the network, and is asked besides: the last two of those. */
+static void spread_out(struct bench_study *s)
 {
-    int n = 0, coll = COLL_ALLREDUCE, exchange = exchange_of(s), last = s->nsizes - 1;
-    while (coll > 0 && !(s->options->collectives & 1u << coll))
+    const unsigned asked = s->options->collectives;
+    const int exchange = asked & 1u << COLL_ALLTOALL    ? COLL_ALLTOALL
+                         : asked & 1u << COLL_ALLTOALLV ? COLL_ALLTOALLV
+                                                        : 0;
+    int coll = COLL_ALLREDUCE;
+    while (coll > 0 && !(asked & 1u << coll))
         coll--;
-    if (!(s->options->collectives & 1u << coll))
+    if (!(asked & 1u << coll))
         coll = exchange ? exchange : COLL_SENDRECV;
-    for (int k = 0, before = -1; k < 4; k++) {
-        int i = (last * k + 1) / 3;
-        if (i > before)
-            places[n++] = (struct bench_place){coll, before = i, 0};
-    }
-    for (int k = n > 2 ? n - 2 : 0, own = n; k < own && exchange && coll != exchange; k++)
-        places[n++] = (struct bench_place){exchange, places[k].size, 0};
-    return n;
+    for (int k = 0; k < 4; k++)
+        add_screening(s, coll, ((s->nsizes - 1) * k + 1) / 3);
+    for (int n = s->nscreening, k = n > 2 ? n - 2 : 0; k < n && exchange && coll != exchange; k++)
+        add_screening(s, exchange, s->screening[k].size);
 }
 
-/* Takes `place` in where it is worth more than one of those that are there. */
-static int insert(struct bench_place *places, double *worth, int n, struct bench_place place, double own)
+static int by_size(const void *a, const void *b)
 {
-    int least = 0;
-    for (int k = 1; k < n; k++)
-        if (worth[k] < worth[least])
-            least = k;
-    if (n == BENCH_SCREENING_POINTS) {
-        if (own <= worth[least])
-            return n;
-        memmove(places + least, places + least + 1, (size_t)(n - least - 1) * sizeof *places);
-        memmove(worth + least, worth + least + 1, (size_t)(n - least - 1) * sizeof *worth);
-        n--;
-    }
-    worth[n] = own;
-    places[n] = place;
-    return n + 1;
+    const struct study_point *x = a, *y = b;
+    int c = x->size - y->size;
+    if (!c)
+        c = x->shape - y->shape;
+    return c ? c : x->at.coll - y->at.coll;
+}
+
+/* The heaviest first. */
+static int by_worth(const void *a, const void *b)
+{
+    const struct study_point *x = a, *y = b;
+    double own = x->calls * bench_guess_us(x->at.bytes), other = y->calls * bench_guess_us(y->at.bytes);
+    return own != other ? (own < other) - (own > other) : by_size(a, b);
 }
 
 /* Those that take most of a step, the smaller ones first. */
-static int heaviest(const struct bench_study *s, struct bench_place places[BENCH_SCREENING_POINTS])
+static void choose_heaviest(struct bench_study *s)
 {
-    double worth[BENCH_SCREENING_POINTS] = {0};
-    int n = 0;
-    for (int i = 0; i < s->nsizes; i++)
-        for (int shape = 0; shape < bench_count_shapes(s); shape++)
-            for (int coll = 0; coll < COLL_MEASURED; coll++) {
-                struct bench_place place = {coll, i, shape};
-                double own = bench_calls(s, place) * bench_guess_us(s->sizes[i]);
-                if (own > 0)
-                    n = insert(places, worth, n, place, own);
-            }
-    return n;
+    const size_t n = (size_t)s->npoints, kept = n < STUDY_SCREENING ? n : STUDY_SCREENING;
+    struct study_point *order = arena_alloc(s->arena, (n + 1) * sizeof *order);
+    memcpy(order, s->points, n * sizeof *order);
+    qsort(order, n, sizeof *order, by_worth);
+    qsort(order, kept, sizeof *order, by_size);
+    memcpy(s->screening, order, kept * sizeof *order);
+    s->nscreening = (int)kept;
 }
 
-int bench_screening_points(const struct bench_study *s, struct bench_place places[BENCH_SCREENING_POINTS])
+/* ---- the list ---- */
+
+/* Every second size first, then those between: the latter have a neighbour on either side to learn from. The small half
+ * comes first, so that it is done when large sizes take longer than they should. */
+void study_list_points(struct bench_study *s)
 {
-    return s->calls ? heaviest(s, places) : spread_out(s, places);
+    int half = s->nsizes / 2 & ~1, bounds[] = {0, half, s->nsizes};
+    s->npoints = s->nscreening = 0;
+    for (int shape = 0; shape < s->nshapes; shape++) {
+        const struct bench_shape *of = &s->shapes[shape];
+        double *calls = count_calls(s, of);
+        for (int turn = 0; turn < 4; turn++)
+            for (int i = bounds[turn / 2] + turn % 2; i < bounds[turn / 2 + 1]; i += 2)
+                for (int coll = COLL_MEASURED - 1; coll >= 0; coll--) {
+                    struct known_place at = {.coll = coll,
+                                             .bytes =
+                                                 s->sizes[i] - s->sizes[i] % (uint64_t)coll_blocks(coll, of->ranks),
+                                             .nodes = of->nodes,
+                                             .ranks = of->ranks,
+                                             .others = of->others,
+                                             .launch = BENCH_DEFAULT,
+                                             .engine = s->engine->name,
+                                             .buffers = s->plan.buffers};
+                    if (s->options->collectives & 1u << coll)
+                        add_point(s, (struct study_point){at, i, shape, calls[coll * s->nsizes + i]});
+                }
+    }
+    if (s->workload && s->npoints)
+        choose_heaviest(s);
+    else
+        spread_out(s);
+    study_list_variants(s);
+}
+
+int study_has_variants(const struct known_place *at)
+{
+    return at->bytes >= FEW_BYTES * (uint64_t)at->ranks;
+}
+
+void study_list_variants(struct bench_study *s)
+{
+    for (int i = 0; i < s->npoints; i++)
+        for (int buffers = 1; buffers < BENCH_BUFFERS; buffers++) {
+            struct study_point p = s->points[i];
+            if (p.at.buffers == s->plan.buffers && s->matters[p.at.coll] >> buffers & 1 && study_has_variants(&p.at)) {
+                p.at.buffers = buffers;
+                add_point(s, p);
+            }
+        }
+}
+
+struct budget_task bench_task(const struct bench_study *s)
+{
+    struct budget_task t = {
+        .points = s->npoints, .launches = s->plan.nlaunches - 1 + s->plan.nbeside, .all = s->plan.keep_all};
+    double sum_us = 0;
+    int known = 0;
+    for (const struct study_point *p = s->points; p < s->points + s->npoints; p++) {
+        double us = known_of(s->results, &p->at, BENCH_DEFAULT, KNOWN_ANY).us;
+        if (p->at.buffers != s->plan.buffers)
+            continue;
+        sum_us += us > 0 ? bench_sample_us(&s->engine->measures->sampling, us) : 0;
+        known += us > 0;
+        t.left_out += !(us > 0);
+    }
+    t.samples_s = known ? 1e-6 * sum_us / known * t.points : 0; /* those that were measured stand for the others */
+    return t;
 }

@@ -22,6 +22,15 @@ struct study_time {
                                    * and proving them */
 };
 
+#define STUDY_SCREENING 6
+
+/* A collective at a size on a shape of group, in the baseline launch. */
+struct study_point {
+    struct known_place at;
+    int size, shape; /* indices */
+    double calls;    /* per step of the workload; without one 1 */
+};
+
 /* Everything about one run. */
 struct bench_study {
     const struct bench_options *options;
@@ -38,10 +47,16 @@ struct bench_study {
     const struct workload *workload; /* says what points are worth; NULL: all the same */
     uint64_t *sizes;                 /* bytes, ascending */
     int nsizes;
-    double *calls;              /* per step, by shape, collective and size; NULL: no workload, or ranks not yet known */
-    int nodes, ranks;           /* of everybody; 0 until the first session has said so */
+    int nodes, ranks;           /* of everybody; 0 until the first session has said so, and from then on: */
     struct bench_shape *shapes; /* of the groups that are measured, the first is what launches are told apart by */
-    int nshapes;                /* 0: everybody together alone */
+    int nshapes;
+    struct study_point *points; /* of all shapes, in the order in which they are explored */
+    int npoints;
+    /* The few that tell launches apart, smaller ones first: those that take most of a step; without a workload,
+     * AllReduce (or what else is asked for) at four sizes from the smallest to the largest, and AllToAll at two large
+     * ones. */
+    struct study_point screening[STUDY_SCREENING];
+    int nscreening;
     unsigned matters[COLL_MEASURED]; /* a bit for each enum bench_buffers that is measured everywhere, too */
     int compared;                    /* that has been looked into (bench/search/candidates.h), */
     struct findings found_types;     /* with these findings */
@@ -70,16 +85,6 @@ int bench_stopped(const struct bench_study *s);
 int bench_is_over(const struct bench_study *s);
 double bench_last_s(const struct bench_study *s);
 
-/* A collective, at an index into sizes, of groups of a shape by its index, with data that is not that of the plan. */
-struct bench_place {
-    int coll, size, shape;
-    int buffers; /* enum bench_buffers; BENCH_USUAL: those of the plan */
-};
-
-/* `bytes` less what does not divide into equal blocks for `ranks`, where the collective has such. */
-uint64_t bench_fitting_bytes(int coll, uint64_t bytes, int ranks);
-struct known_place bench_place_of(const struct bench_study *s, struct bench_place p, const char *launch);
-
 /* Says in a result where it was measured, and with what. */
 void bench_place_result(const struct bench_study *s, const struct known_place *at, struct bench_result *r);
 
@@ -98,30 +103,39 @@ int bench_conduct(struct bench_study *s, struct err *e);
  * the journal cannot be written; the engine predicts nothing for the untouched library. */
 int bench_predict(struct bench_study *s, struct err *e);
 
-/* To be called once nodes, ranks and shapes are known: what the workload calls in such groups. */
-void bench_weigh(struct bench_study *s);
+/* Fill points, once nodes, ranks and shapes are known: what is asked for, and called by the workload where there is
+ * one. Bytes are those that make equal blocks for all ranks, where a collective has such; sizes that come to as many
+ * are one point. */
+void study_list_points(struct bench_study *s);
 
-/* Calls per step; without a workload 1 for everything requested; 0: not to be measured. */
-double bench_calls(const struct bench_study *s, struct bench_place p);
-int bench_count_shapes(const struct bench_study *s);
+/* Add those with other data that change choices (`matters`), unless they are there. */
+void study_list_variants(struct bench_study *s);
+
+/* Nonzero if a rank has an element for each other one there, as other types and places of the data need. */
+int study_has_variants(const struct known_place *at);
+
+/* Return the point of a size, by its index, on the first shape; NULL: there is none. */
+const struct study_point *study_find_point(const struct bench_study *s, int coll, int size);
 
 /* What to measure, and its duration by the baseline launch. */
 struct budget_task bench_task(const struct bench_study *s);
 
-/* The few points that tell launches apart: those that take most of a step; without a workload, AllReduce (or what else
- * is asked for) at four sizes from the smallest to the largest, and AllToAll at two large ones. Smaller ones first. */
-#define BENCH_SCREENING_POINTS 6
-int bench_screening_points(const struct bench_study *s, struct bench_place places[BENCH_SCREENING_POINTS]);
-
 /* ---- a session in one launch ---- */
+
+/* What it does with the points. */
+enum search_what {
+    SEARCH_SCREEN,  /* the default call at the few points that tell launches apart, */
+    SEARCH_VISIT,   /* at all of them, and what is to be proven there; */
+    SEARCH_EXPLORE, /* all calls, and once a run */
+    SEARCH_COMPARE, /* other types and places of the data at a few points; */
+    SEARCH_PROVE,   /* what was explored */
+};
 
 struct search_session {
     const struct bench_knobs *launch;
     int round;
-    int full;       /* explores all calls; else the default call alone, a few samples; or */
-    int prove;      /* those that are to prove what was explored, where there are any */
-    int screening;  /* only the few points that tell launches apart */
-    double least_s; /* without `full`: it lasts so long, as what passes over the machine meanwhile is averaged out */
+    enum search_what what; /* not SEARCH_COMPARE */
+    double least_s; /* of the first two: it lasts so long, as what passes over the machine meanwhile is averaged out */
     double part;    /* of the time that is left once it has started */
 };
 
@@ -158,7 +172,7 @@ int screening_worth(struct bench_study *s, const struct bench_knobs *launch, con
 /* ---- shapes of groups ---- */
 
 /* Fills shapes and nshapes once nodes and ranks are known: those that were asked for, else the workload's groups, else
- * the usual ones as far as the budget goes; what is left out is said. None: everybody together. Error: one that was
+ * the usual ones as far as the budget goes, else everybody together; what is left out is said. Error: one that was
  * asked for does not fit. */
 int search_shapes_take(struct bench_study *s, struct err *e);
 

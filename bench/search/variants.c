@@ -7,10 +7,9 @@
 #include "core/coll.h"
 #include "core/units.h"
 
-#define SIZES     3
-#define LANES     4 /* calls of a comparison */
-#define ID        "types-and-places"
-#define FEW_BYTES 4 /* a rank: below, there are not as many elements as ranks */
+#define SIZES 3
+#define LANES 4 /* calls of a comparison */
+#define ID    "types-and-places"
 
 /* Beyond this, buffers take longer to fill than calls take, and times are in proportion to the size. */
 #define MOST_BYTES ((uint64_t)256 << 20)
@@ -32,25 +31,21 @@ static unsigned others_of(int coll)
     }
 }
 
-int variants_fit(const struct bench_study *s, struct bench_place place)
-{
-    struct known_place at = bench_place_of(s, place, BENCH_DEFAULT);
-    return at.bytes >= FEW_BYTES * (uint64_t)at.ranks;
-}
-
 /* ---- which points ---- */
 
 /* The sizes of a collective: the middle one, the last and the first of those where a choice is to lose, else of all. */
-static int list_sizes(const struct bench_study *s, const struct bench_points *known, int coll, int sizes[SIZES])
+static int list_sizes(const struct bench_study *s, const struct bench_points *known, int coll,
+                      const struct study_point *sizes[SIZES])
 {
-    int list[BENCH_SIZES], n = 0;
+    const struct study_point *list[BENCH_SIZES];
+    int n = 0;
     for (int decided = 1; decided >= 0 && n < SIZES; decided--) {
         int count = 0;
         for (int i = 0; i < s->nsizes && count < BENCH_SIZES; i++) {
-            struct known_place at = bench_place_of(s, (struct bench_place){coll, i, 0}, BENCH_DEFAULT);
-            const struct bench_candidate *choice = candidates_promising(s, candidates_point(known, &at));
-            if (choice && s->sizes[i] <= MOST_BYTES && (!decided || strcmp(choice->call.label, BENCH_DEFAULT) != 0))
-                list[count++] = i;
+            const struct study_point *p = study_find_point(s, coll, i);
+            const struct bench_candidate *choice = p ? candidates_promising(s, candidates_point(known, &p->at)) : NULL;
+            if (choice && p->at.bytes <= MOST_BYTES && (!decided || strcmp(choice->call.label, BENCH_DEFAULT) != 0))
+                list[count++] = p;
         }
         const int wanted[SIZES] = {count / 2, count - 1, 0};
         for (int i = 0; i < SIZES && count && n < SIZES; i++) {
@@ -65,10 +60,11 @@ static int list_sizes(const struct bench_study *s, const struct bench_points *kn
 }
 
 int variants_list(const struct bench_study *s, const struct bench_points *known, struct arena *a,
-                  struct bench_place **places)
+                  const struct study_point **points)
 {
-    int n = 0, most = 0, sizes[COLL_MEASURED][SIZES], count[COLL_MEASURED] = {0};
-    *places = arena_alloc(a, sizeof **places * SIZES * COLL_MEASURED * BENCH_BUFFERS);
+    const struct study_point *sizes[COLL_MEASURED][SIZES];
+    struct study_point *list = NULL;
+    int n = 0, most = 0, count[COLL_MEASURED] = {0};
     if (s->compared || s->plan.buffers || s->plan.keep_all)
         return 0;
     for (int coll = 0; coll < COLL_MEASURED; coll++) {
@@ -78,11 +74,13 @@ int variants_list(const struct bench_study *s, const struct bench_points *known,
     for (int i = 0; i < most; i++)
         for (int coll = COLL_MEASURED - 1; coll >= 0; coll--)
             for (int other = 1; other < BENCH_BUFFERS; other++) {
-                struct bench_place place = {coll, i < count[coll] ? sizes[coll][i] : 0, 0, other};
-                if (i < count[coll] && others_of(coll) & s->engine->measures->buffers & 1u << other &&
-                    bench_calls(s, place) > 0 && variants_fit(s, place))
-                    (*places)[n++] = place;
+                if (i >= count[coll] || !(others_of(coll) & s->engine->measures->buffers & 1u << other) ||
+                    !study_has_variants(&sizes[coll][i]->at))
+                    continue;
+                ARENA_ADD(a, list, n) = *sizes[coll][i];
+                list[n - 1].at.buffers = other;
             }
+    *points = list;
     return n;
 }
 

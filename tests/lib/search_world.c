@@ -447,7 +447,8 @@ static void make_places(struct bench_study *s)
     for (int coll = 0; coll < COLL_MEASURED; coll++)
         for (int i = 0; i < s->nsizes && s->options->collectives & 1u << coll; i++) {
             struct world_place *p = &world.places[world.nplaces++];
-            *p = (struct world_place){coll, i, bench_fitting_bytes(coll, s->sizes[i], nodes() * RANKS), NULL, 0};
+            *p = (struct world_place){coll, i, s->sizes[i] - s->sizes[i] % (uint64_t)coll_blocks(coll, nodes() * RANKS),
+                                      NULL, 0};
             if (!p->bytes) {
                 world.nplaces--;
                 continue;

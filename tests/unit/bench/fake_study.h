@@ -63,6 +63,16 @@ static inline void fake_begin(struct fake_run *f, int resume, const char *const 
     s->time.deadline_s = s->time.started_s + f->options.budget_s;
 }
 
+/* As after a first session that has told nodes and ranks. */
+static inline void fake_know(struct fake_run *f, int nodes, int ranks)
+{
+    f->study.nodes = nodes;
+    f->study.ranks = ranks;
+    if (search_shapes_take(&f->study, &f->err))
+        abort();
+    study_list_points(&f->study);
+}
+
 static inline void fake_end(struct fake_run *f)
 {
     bench_journal_close(&f->journal);

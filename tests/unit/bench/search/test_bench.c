@@ -111,9 +111,7 @@ TEST_CASE(a_plan_in_words)
         "\"beside\":[\"b\",\"c\"],\"collectives\":{\"allreduce\":{\"calls\":[\"default\",\"ring\"],\"refinements\":1},"
         "\"broadcast\":{\"calls\":[\"default\"],\"refinements\":0}},\"sizes\":[8,1024],"
         "\"time\":[{\"start_s\":1,\"time_s\":60,\"enough_s\":90,\"points\":4,\"launches\":2},{\"start_s\":5,"
-        "\"time_s\":60,\"enough_s\":60,\"points\":4,\"launches\":2}],\"noise\":{\"gain\":1.06,\"starts\":[{\"spread\":"
-        "0.01,"
-        "\"starts\":5},{\"spread\":0.3,\"starts\":422}]}}",
+        "\"time_s\":60,\"enough_s\":60,\"points\":4,\"launches\":2}]}",
         "{\"engine\":\"m\",\"library\":\"L 2\",\"description\":\"none\",\"launches\":[\"default\"],"
         "\"collectives\":{\"alltoall\":{\"calls\":[\"default\"]}},\"sizes\":[4096]}",
     };
@@ -127,8 +125,7 @@ TEST_CASE(a_plan_in_words)
         "time         by the duration of the first start\n"
         "  1 s a start: 1 min 30 s is enough for 4 points and 2 launches; the budget is 60 s\n"
         "  5 s a start: 60 s is enough for 4 points and 2 launches\n"
-        "  and at most three quarters as long to leave out each setting of the winning launch\n"
-        "noise        starts for a gain of 6 % that differs from start to start by 1 %: 5, by 30 %: 422\n",
+        "  and at most three quarters as long to leave out each setting of the winning launch\n",
         "engine       m (L 2): none\n"
         "launches     default\n"
         "alltoall     default\n"
@@ -247,9 +244,6 @@ static void plan_is(const struct bench_options *o, const char *expected)
     "algorithms and network "                                                                                       \
     "interfaces\",\"launches\":[\"default\"],\"collectives\":{\"allreduce\":{\"calls\":[\"default\","
 #define ROW(start, points) "{\"start_s\":" start ",\"time_s\":60,\"enough_s\":%s,\"points\":" points ",\"launches\":0}"
-#define PLAN_NOISE                                                                                           \
-    "\"noise\":{\"starts\":[{\"spread\":0.01,\"starts\":5},{\"spread\":0.05,\"starts\":15},{\"spread\":0.3," \
-    "\"starts\":422}],\"gain\":1.06}}\n"
 
 TEST_CASE(what_would_be_done)
 {
@@ -258,14 +252,14 @@ TEST_CASE(what_would_be_done)
     o.budget_s = 60;
     snprintf(expected, sizeof expected,
              PLAN_HEAD "\"ring\",\"tree\"],\"refinements\":0}},\"sizes\":[8,1024],\"time\":[" ROW("1", "2") "," ROW(
-                 "5", "2") "," ROW("30", "2") "]," PLAN_NOISE,
+                 "5", "2") "," ROW("30", "2") "]}\n",
              "60", "60", "182");
     plan_is(&o, expected);
     o.shapes =
         (struct bench_shape_list){.count = 3, .items = {{2, 4}, {1, 2}, {2, 2}}}; /* every shape has its points */
     snprintf(expected, sizeof expected,
              PLAN_HEAD "\"ring\",\"tree\"],\"refinements\":0}},\"sizes\":[8,1024],\"shapes\":[\"2x2\",\"1x2\",\"2x1\"],"
-                       "\"time\":[" ROW("1", "6") "," ROW("5", "6") "," ROW("30", "6") "]," PLAN_NOISE,
+                       "\"time\":[" ROW("1", "6") "," ROW("5", "6") "," ROW("30", "6") "]}\n",
              "60", "60", "186");
     plan_is(&o, expected);
     o.shapes.count = 0;

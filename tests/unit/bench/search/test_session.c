@@ -8,7 +8,7 @@
 
 static int run_session(struct fake_run *f)
 {
-    struct search_session v = {.launch = &f->study.plan.launches[0], .round = 1, .full = 1, .part = 1};
+    struct search_session v = {.launch = &f->study.plan.launches[0], .round = 1, .what = SEARCH_EXPLORE, .part = 1};
     return search_session_run(&f->study, &v, &f->err);
 }
 
@@ -105,9 +105,8 @@ TEST_CASE(an_interruption_is_no_word_against_a_launch)
         fake.dead_launch = "ill";
         fake.stop = stopped;
         fake_begin(&f, 0, launches, 1);
-        f.study.nodes = 1;
-        f.study.ranks = 4;
-        struct search_session v = {.launch = &f.study.plan.launches[1], .round = 1, .full = 1, .part = 1};
+        fake_know(&f, 1, 4);
+        struct search_session v = {.launch = &f.study.plan.launches[1], .round = 1, .what = SEARCH_EXPLORE, .part = 1};
         assert_int_equal(search_session_run(&f.study, &v, &f.err), 0);
         assert_int_equal(fake_count(&f, "ill", NULL, 0, -1), stopped ? 0 : 1);
         fake_end(&f);
@@ -203,24 +202,11 @@ TEST_CASE(launches_must_agree_on_their_ranks)
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     fake_begin(&f, 0, NULL, 0);
-    f.study.nodes = 2;
-    f.study.ranks = 4;
+    fake_know(&f, 2, 4);
     assert_int_equal(run_session(&f), ERR_FAILED);
     assert_non_null(strstr(f.err.text, "2 ranks on 2 nodes"));
     assert_int_equal(fake.opened, fake.closed);
     fake_end(&f);
-}
-
-/* AllGather, ReduceScatter and AllToAll want equal blocks. */
-TEST_CASE(sizes_divide_by_the_ranks)
-{
-    assert_int_equal(bench_fitting_bytes(COLL_ALLREDUCE, 8, 3), 8);
-    assert_int_equal(bench_fitting_bytes(COLL_BROADCAST, 8, 3), 8);
-    assert_int_equal(bench_fitting_bytes(COLL_ALLGATHER, 8, 3), 6);
-    assert_int_equal(bench_fitting_bytes(COLL_ALLTOALL, 8, 3), 6);
-    assert_int_equal(bench_fitting_bytes(COLL_ALLTOALLV, 9, 3), 5);
-    assert_int_equal(bench_fitting_bytes(COLL_REDUCESCATTER, 1 << 20, 3), 1048575);
-    assert_int_equal(bench_fitting_bytes(COLL_ALLGATHER, 8, 16), 0);
 }
 
 /* What is said in a log meanwhile; the caller frees it. */
@@ -300,8 +286,10 @@ TEST_CASE(what_a_launch_that_never_starts_means)
         fake.dead_launch = cases[i].launch ? "ill" : BENCH_DEFAULT;
         fake.dead_code = cases[i].code;
         fake_begin(&f, 0, launches, 1);
-        f.study.nodes = f.study.ranks = 2 * cases[i].known;
-        struct search_session v = {.launch = &f.study.plan.launches[cases[i].launch], .round = 1, .full = 1, .part = 1};
+        if (cases[i].known)
+            fake_know(&f, 2, 2);
+        struct search_session v = {
+            .launch = &f.study.plan.launches[cases[i].launch], .round = 1, .what = SEARCH_EXPLORE, .part = 1};
         assert_int_equal(search_session_run(&f.study, &v, &f.err), cases[i].rc);
         assert_int_equal(f.study.results->count, cases[i].lines);
         if (cases[i].lines) {
@@ -326,7 +314,7 @@ TEST_CASE(sessions_that_need_not_start)
         memset(&fake, 0, sizeof fake);
         fake_begin(&f, 0, launches, 1);
         fake.slow_launches = factors[i];
-        struct search_session v = {.launch = &f.study.plan.launches[0], .round = 0, .screening = 1, .part = 1};
+        struct search_session v = {.launch = &f.study.plan.launches[0], .round = 0, .what = SEARCH_SCREEN, .part = 1};
         assert_int_equal(search_session_run(&f.study, &v, &f.err), 0);
         v.launch++;
         assert_int_equal(search_session_run(&f.study, &v, &f.err), 0);
@@ -340,7 +328,7 @@ TEST_CASE(sessions_that_need_not_start)
         assert_int_equal(search_session_run(&f.study, &v, &f.err), 0); /* all is done */
         assert_int_equal(fake.opened, opened);
         f.study.time.deadline_s = f.study.time.started_s;
-        v = (struct search_session){.launch = v.launch, .round = 9, .full = 1, .part = 1};
+        v = (struct search_session){.launch = v.launch, .round = 9, .what = SEARCH_EXPLORE, .part = 1};
         int left_out = f.summary.left_out;
         assert_int_equal(search_session_run(&f.study, &v, &f.err), 0);
         assert_int_equal(fake.opened, opened);
@@ -352,15 +340,14 @@ TEST_CASE(sessions_that_need_not_start)
 /* A line of an earlier run, in which a default call took `us` at a screening point. */
 static void write_time(struct fake_run *f, int point, const char *label, double us, int samples)
 {
-    struct bench_place places[BENCH_SCREENING_POINTS];
     const double times[] = {us, us, us};
     struct bench_result r = {.launch = {.label = label},
                              .call = {.label = BENCH_DEFAULT},
                              .status = BENCH_OK,
                              .times_us = times,
                              .ntimes = samples};
-    bench_screening_points(&f->study, places);
-    struct known_place at = bench_place_of(&f->study, places[point], label);
+    struct known_place at = f->study.screening[point].at;
+    at.launch = label;
     assert_int_equal(bench_write(&f->study, &at, &r, 1, &f->err), 0);
 }
 
@@ -378,13 +365,13 @@ TEST_CASE(what_loses_a_launch)
         struct fake_run f;
         memset(&fake, 0, sizeof fake);
         fake_begin(&f, 0, launches, 1);
-        f.study.nodes = f.study.ranks = 2;
+        fake_know(&f, 2, 2);
         for (int k = 0; k < 3; k++) {
             write_time(&f, k, BENCH_DEFAULT, cases[i].us[k] > 1000 ? 6600 : 10, 3);
             if (cases[i].samples)
                 write_time(&f, k, "slow", cases[i].us[k], cases[i].samples);
         }
-        struct search_session v = {.launch = &f.study.plan.launches[1], .round = 2, .screening = 1, .part = 1};
+        struct search_session v = {.launch = &f.study.plan.launches[1], .round = 2, .what = SEARCH_SCREEN, .part = 1};
         assert_int_equal(search_session_run(&f.study, &v, &f.err), 0);
         assert_int_equal(fake.opened, !cases[i].lost);
         fake_end(&f);
@@ -400,7 +387,7 @@ TEST_CASE(launches_differ_by_their_default_calls)
     fake_begin(&f, 0, launches, 1);
     fake.slow_launches = 2;
     assert_int_equal(run_session(&f), 0);
-    struct search_session v = {.launch = &f.study.plan.launches[1], .round = 0, .screening = 1, .part = 1};
+    struct search_session v = {.launch = &f.study.plan.launches[1], .round = 0, .what = SEARCH_SCREEN, .part = 1};
     for (; v.round < 3; v.round++) {
         assert_int_equal(search_session_run(&f.study, &v, &f.err), 0);
         assert_int_equal(fake_count(&f, "slow", BENCH_DEFAULT, 0, BENCH_OK), 4 * (v.round + 1));

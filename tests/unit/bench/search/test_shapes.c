@@ -140,7 +140,7 @@ TEST_CASE(what_is_measured_unless_asked_for)
     nodes = 8;
     shapes_of(32, NULL, 0, "8x4 1x4*8 8x1*4 2x4*4");
     nodes = 2;
-    shapes_of(3, NULL, 36000, ""); /* one node has more ranks than the other */
+    shapes_of(3, NULL, 36000, "2x1"); /* everybody: one node has more ranks than the other */
 }
 
 /* A plan counts them before any start, where the number of ranks is known. */
