@@ -9,14 +9,6 @@
 #include "core/units.h"
 #include "tuner/table/table.h"
 
-/* Shapes of one engine with the same number of ranks a node, by nodes. */
-struct series {
-    int per_node, buffers;
-    const struct env_shape **shapes;
-    struct env_table_rules *own; /* by collective and size, one a shape */
-    int count;
-};
-
 struct builder {
     const struct env_decisions *d;
     struct arena *arena;
@@ -151,49 +143,25 @@ static void emit(struct builder *b, const struct env_table_rules *s)
         ARENA_ADD(b->arena, b->out->items, b->out->count) = s->items[i];
 }
 
-/* ---- a series ---- */
-
 /* Rules on which both neighbours agree, for the nodes from `low` to `high`, in boxes below a factor of two. */
-static void fill(struct builder *b, const struct series *s, const struct env_table_rules *rules, int low, int high)
+static void fill(struct builder *b, int per_node, const struct env_table_rules *rules, int low, int high)
 {
     for (int64_t from = low, to; from <= high; from = to + 1) {
         struct env_table_rules box = {0};
         to = 2 * from - 1 < high ? 2 * from - 1 : high;
-        for (int i = 0; i < rules->count && is_free(b->d, s->per_node, (int)from, (int)to); i++) {
+        for (int i = 0; i < rules->count && is_free(b->d, per_node, (int)from, (int)to); i++) {
             struct env_table_rule *rule = add_rule(b, &box, *rules->items[i]);
             rule->nodes_low = (int)from;
             rule->nodes_high = (int)to;
-            rule->ranks_low = (int)from * s->per_node;
-            rule->ranks_high = (int)to * s->per_node;
+            rule->ranks_low = (int)from * per_node;
+            rule->ranks_high = (int)to * per_node;
             rule->basis = ENV_AGREED;
         }
         emit(b, &box);
     }
 }
 
-static void write_series(struct builder *b, const struct series *s)
-{
-    for (int i = 0; i < s->count; i++) {
-        emit(b, &s->own[i]);
-        int low = i ? s->shapes[i - 1]->nodes : 0, high = s->shapes[i]->nodes;
-        if (low > 1 && high > low + 1) {
-            struct env_table_rules between = agreement(b, &s->own[i - 1], &s->own[i]);
-            fill(b, s, &between, low + 1, high - 1);
-        }
-    }
-}
-
-/* The series that a shape belongs to; a shape with nodes of unequal size has one of its own. */
-static struct series *series_of(struct builder *b, struct series **all, int *count, const struct env_shape *s)
-{
-    int even = s->ranks % s->nodes == 0;
-    for (int i = 0; i < *count && even; i++)
-        if ((*all)[i].per_node == s->ranks / s->nodes && (*all)[i].buffers == s->buffers)
-            return &(*all)[i];
-    *all = arena_grow(b->arena, *all, (size_t)*count, sizeof **all);
-    (*all)[*count] = (struct series){.per_node = even ? s->ranks / s->nodes : 0, .buffers = s->buffers};
-    return &(*all)[(*count)++];
-}
+/* ---- shapes ---- */
 
 static int count_points(const struct env_shape *s)
 {
@@ -218,24 +186,38 @@ static int speaks(const struct env_decisions *d, const struct env_shape *s)
     return 1;
 }
 
+static int is_measured(const struct env_decisions *d, const struct env_shape *s)
+{
+    return bench_evidence_of(s->engine) == BENCH_ON_GPUS && speaks(d, s);
+}
+
+/* The index of the next smaller measured shape with as many ranks a node, if it has more than one; else -1. Shapes are
+ * in the order of their nodes. */
+static int smaller_than(const struct env_decisions *d, int i)
+{
+    const struct env_shape *s = &d->shapes[i];
+    int per_node = s->ranks / s->nodes, k = i - 1;
+    while (k >= 0 && (!is_measured(d, &d->shapes[k]) || d->shapes[k].buffers != s->buffers ||
+                      d->shapes[k].ranks != d->shapes[k].nodes * per_node))
+        k--;
+    return s->ranks % s->nodes == 0 && k >= 0 && d->shapes[k].nodes > 1 ? k : -1;
+}
+
 static int add_measured(struct builder *b)
 {
-    struct series *all = NULL;
-    int count = 0;
+    const struct env_shape *shapes = b->d->shapes;
+    struct env_table_rules *own = arena_alloc(b->arena, (size_t)(b->d->nshapes + 1) * sizeof *own);
     for (int i = 0; i < b->d->nshapes; i++) {
-        const struct env_shape *s = &b->d->shapes[i];
-        if (bench_evidence_of(s->engine) != BENCH_ON_GPUS || !speaks(b->d, s))
-            continue;
-        struct series *mine = series_of(b, &all, &count, s);
-        mine->shapes = arena_grow(b->arena, mine->shapes, (size_t)mine->count, sizeof(struct env_shape *));
-        mine->own = arena_grow(b->arena, mine->own, (size_t)mine->count, sizeof *mine->own);
-        mine->shapes[mine->count] = s;
-        int rc = rules_of_shape(b, s, ENV_MEASURED, &mine->own[mine->count++]);
+        int rc = is_measured(b->d, &shapes[i]) ? rules_of_shape(b, &shapes[i], ENV_MEASURED, &own[i]) : 0;
         if (rc)
             return rc;
+        emit(b, &own[i]);
+        int smaller = own[i].count ? smaller_than(b->d, i) : -1;
+        if (smaller < 0)
+            continue;
+        struct env_table_rules between = agreement(b, &own[smaller], &own[i]);
+        fill(b, shapes[i].ranks / shapes[i].nodes, &between, shapes[smaller].nodes + 1, shapes[i].nodes - 1);
     }
-    for (int i = 0; i < count; i++)
-        write_series(b, &all[i]);
     return 0;
 }
 
