@@ -80,51 +80,73 @@ static int make_plan(struct bench_options *o, const struct bench_engine *engine,
     return rc;
 }
 
-static uint64_t *sizes_of(const struct bench_options *o, const struct workload *w, struct arena *a, int *n)
-{
-    return w ? workload_profile_sizes(w, o->collectives, o->min_bytes, o->max_bytes, a, n) : bench_sizes(o, a, n);
-}
-
 int bench_join(const struct bench_options *o, struct err *e)
 {
     const struct bench_engine *engine = bench_engine_find(o->engine);
     return engine && bench_engine_has_ranks(engine) ? engine->measures->join(e) : 0;
 }
 
-static void finish_plan(const struct bench_engine *engine, struct bench_plan *p)
-{
-    if (engine->measures && engine->measures->finish)
-        engine->measures->finish(p);
-}
-
-/* The plan and the journal, with what an earlier run has left in it. What the machine lacks is said before a journal is
- * made. */
-static int begin_study(struct bench_study *s, struct bench_options *o, const struct bench_setup *setup, struct arena *a,
+/* The study of `o`, a copy of what was asked for, up to its plan, in an arena of its own: nothing is written or started
+ * yet. To be followed by end_study in any case. */
+static int begin_study(struct bench_study *s, struct bench_options *o, const struct topology *topology, struct log *log,
                        struct err *e)
 {
-    char hash[SHA256_HEX] = "";
-    if (setup->topology)
-        topo_hash(setup->topology, hash);
-    int rc = make_plan(o, s->engine, setup, a, &s->plan, e);
+    s->options = o;
+    s->log = log;
+    s->arena = arena_new();
+    o->setup.own = bench_engine_own(o->own, s->engine);
+    o->setup.topology = topology;
+    o->setup.collectives = o->collectives;
+    o->setup.log = log;
+    int rc = read_workload(o, &s->workload, e);
     if (!rc)
-        rc = bench_journal_open(s->journal, o->results, hash, o->budget_open ? 0 : o->budget_s, o->resume, s->log, e);
+        rc = make_plan(o, s->engine, &o->setup, s->arena, &s->plan, e);
+    if (!rc)
+        s->sizes = s->workload ? workload_profile_sizes(s->workload, o->collectives, o->min_bytes, o->max_bytes,
+                                                        s->arena, &s->nsizes)
+                               : bench_sizes(o, s->arena, &s->nsizes);
+    return rc;
+}
+
+static void end_study(struct bench_study *s)
+{
+    if (s->engine->measures && s->engine->measures->finish)
+        s->engine->measures->finish(&s->plan);
+    workload_free(s->workload);
+    arena_free(s->arena);
+}
+
+/* The journal, with what an earlier run has left in it, and until when there is time. */
+static int open_journal(struct bench_study *s, struct bench_options *o, struct err *e)
+{
+    char hash[SHA256_HEX] = "", text[UNIT_TEXT];
+    if (o->setup.topology)
+        topo_hash(o->setup.topology, hash);
+    int rc = bench_journal_open(s->journal, o->results, hash, o->budget_open ? 0 : o->budget_s, o->resume, s->log, e);
     if (!rc && o->what)
         rc = bench_journal_ask(s->journal, &o->what->typed, e);
     if (rc)
         return rc;
     s->results = s->journal->results;
     s->results->confidence = o->confidence;
-    s->arena = s->results->arena;
     s->summary->resumed = s->results->count;
-    s->sizes = sizes_of(o, s->workload, s->arena, &s->nsizes);
+    /* A budget that was given is for all of a run: resumed without one, it goes on with what is left. */
+    double left_s = o->resume && o->budget_open ? bench_left_s(s->results) : 0;
+    if (left_s > 0) {
+        o->budget_open = 0;
+        o->budget_s = left_s;
+        log_info(s->log, "%s are left of this run's budget", unit_seconds(text, left_s));
+    }
+    s->time.started_s = progress_now_s();
+    s->time.deadline_s = s->time.started_s + o->budget_s;
     return 0;
 }
 
 /* Write what disturbed the run that has ended with `rc`: the signs of before and after, and how well the default
  * repeats itself. */
-static int write_noise(struct bench_study *s, struct noise_watch *watch, int rc, struct arena *a, struct err *e)
+static int write_noise(struct bench_study *s, struct noise_watch *watch, int rc, struct err *e)
 {
-    struct findings noise = {.arena = a};
+    struct findings noise = {.arena = s->arena};
     int worth = !rc && s->summary->measured;
     noise_end(watch, worth ? &noise : NULL);
     if (worth && s->engine->measures->noise)
@@ -142,13 +164,9 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
 {
     static volatile sig_atomic_t never;
     struct bench_summary unused;
-    struct bench_setup setup = o->setup;
     struct bench_options resolved = *o;
-    struct workload *workload = NULL;
-    struct bench_journal journal;
-    struct bench_study s = {.options = &resolved,
-                            .journal = &journal,
-                            .log = log,
+    struct bench_journal journal = {.fd = -1};
+    struct bench_study s = {.journal = &journal,
                             .progress = log ? log->progress : NULL,
                             .stop = stop ? stop : &never,
                             .summary = summary ? summary : &unused};
@@ -156,42 +174,24 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
     int rc = bench_options_check(o, &s.engine, e);
     if (!rc)
         rc = bench_join(o, e);
-    if (!rc)
-        rc = read_workload(&resolved, &workload, e);
     if (rc)
-        goto out;
-    setup.own = bench_engine_own(o->own, s.engine);
-    setup.topology = topology;
-    setup.collectives = o->collectives;
-    setup.log = log;
-    s.workload = workload;
-    struct arena *a = arena_new();
-    if (!(rc = begin_study(&s, &resolved, &setup, a, e))) {
-        struct noise_watch *watch = s.engine->measures ? noise_begin(a) : NULL;
-        s.time.started_s = progress_now_s();
-        /* A budget that was given is for all of a run: resumed without one, it goes on with what is left. */
-        double left_s = resolved.resume && resolved.budget_open ? bench_left_s(s.results) : 0;
-        if (left_s > 0) {
-            char text[UNIT_TEXT];
-            resolved.budget_open = 0;
-            resolved.budget_s = left_s;
-            log_info(log, "%s are left of this run's budget", unit_seconds(text, left_s));
-        }
-        s.time.deadline_s = s.time.started_s + resolved.budget_s;
-        rc = s.engine->measures ? bench_conduct(&s, e) : bench_predict(&s, e);
-        if (watch)
-            rc = write_noise(&s, watch, rc, a, e);
-        if (!rc && measured) {
-            bench_results_free(*measured);
-            *measured = journal.results;
-            journal.results = NULL;
-        }
-        bench_journal_close(&journal);
+        return rc;
+    rc = begin_study(&s, &resolved, topology, log, e);
+    if (!rc)
+        rc = open_journal(&s, &resolved, e);
+    if (!rc && s.engine->measures) {
+        struct noise_watch *watch = noise_begin(s.arena);
+        rc = write_noise(&s, watch, bench_conduct(&s, e), e);
+    } else if (!rc) {
+        rc = bench_predict(&s, e);
     }
-    finish_plan(s.engine, &s.plan);
-    arena_free(a);
-out:
-    workload_free(workload);
+    if (!rc && measured) {
+        bench_results_free(*measured);
+        *measured = journal.results;
+        journal.results = NULL;
+    }
+    bench_journal_close(&journal);
+    end_study(&s);
     return rc;
 }
 
@@ -217,14 +217,14 @@ static cJSON *calls_json(const struct bench_plan *p, int coll)
     return o;
 }
 
-static cJSON *plan_json(const struct bench_options *o, const struct bench_setup *setup,
-                        const struct bench_engine *engine, const struct bench_plan *p, const uint64_t *sizes,
-                        int nsizes)
+static cJSON *plan_json(const struct bench_study *s)
 {
+    const struct bench_options *o = s->options;
+    const struct bench_plan *p = &s->plan;
     cJSON *doc = cJSON_CreateObject();
-    json_add_str(doc, "engine", engine->name);
+    json_add_str(doc, "engine", s->engine->name);
     json_add_str(doc, "library", p->library);
-    json_add_str(doc, "description", engine->description);
+    json_add_str(doc, "description", s->engine->description);
     add_labels(doc, "launches", p->launches, p->nlaunches);
     if (p->nbeside)
         add_labels(doc, "beside", p->beside, p->nbeside);
@@ -233,50 +233,32 @@ static cJSON *plan_json(const struct bench_options *o, const struct bench_setup 
         if (o->collectives & 1u << coll)
             cJSON_AddItemToObject(collectives, coll_name(coll), calls_json(p, coll));
     cJSON *list = cJSON_AddArrayToObject(doc, "sizes");
-    for (int i = 0; i < nsizes; i++)
-        cJSON_AddItemToArray(list, cJSON_CreateNumber((double)sizes[i]));
-    if (!engine->predicts) {
-        struct bench_shape groups[BENCH_SHAPES];
-        int shapes = p->keep_all && !o->shapes.count ? 0 : search_shapes_plan(o, setup->topology, groups);
-        int colls = __builtin_popcount(o->collectives);
-        struct arena *a = arena_new();
-        cJSON *names = shapes ? cJSON_AddArrayToObject(doc, "shapes") : NULL;
-        for (int i = 0; i < shapes; i++)
-            json_append_str(names, bench_shape_text(&groups[i], a));
-        arena_free(a);
-        struct budget_task task = {.points = colls * nsizes * (shapes ? shapes : 1),
-                                   .launches = p->nlaunches - 1 + p->nbeside,
-                                   .all = p->keep_all};
-        cJSON_AddItemToObject(doc, "time", budget_json(&task, o->budget_open ? 0 : o->budget_s));
-    }
+    for (int i = 0; i < s->nsizes; i++)
+        cJSON_AddItemToArray(list, cJSON_CreateNumber((double)s->sizes[i]));
+    if (s->engine->predicts)
+        return doc;
+    struct bench_shape groups[BENCH_SHAPES];
+    int shapes = p->keep_all && !o->shapes.count ? 0 : search_shapes_plan(o, o->setup.topology, groups);
+    cJSON *names = shapes ? cJSON_AddArrayToObject(doc, "shapes") : NULL;
+    for (int i = 0; i < shapes; i++)
+        json_append_str(names, bench_shape_text(&groups[i], s->arena));
+    struct budget_task task = {.points = __builtin_popcount(o->collectives) * s->nsizes * (shapes ? shapes : 1),
+                               .launches = p->nlaunches - 1 + p->nbeside,
+                               .all = p->keep_all};
+    cJSON_AddItemToObject(doc, "time", budget_json(&task, o->budget_open ? 0 : o->budget_s));
     return doc;
 }
 
 cJSON *bench_plan_json(const struct bench_options *o, const struct topology *topology, struct log *log, struct err *e)
 {
-    const struct bench_engine *engine;
-    struct bench_setup setup = o->setup;
+    struct bench_study s = {0};
     struct bench_options resolved = *o;
-    struct workload *workload = NULL;
-    struct bench_plan work = {0};
     cJSON *doc = NULL;
-    int rc = bench_options_check(o, &engine, e), nsizes;
-    if (rc)
+    if (bench_options_check(o, &s.engine, e))
         return NULL;
-    struct arena *a = arena_new();
-    setup.own = bench_engine_own(o->own, engine);
-    setup.topology = topology;
-    setup.log = log;
-    rc = read_workload(&resolved, &workload, e);
-    if (!rc)
-        rc = make_plan(&resolved, engine, &setup, a, &work, e);
-    if (!rc) {
-        const uint64_t *sizes = sizes_of(&resolved, workload, a, &nsizes);
-        doc = plan_json(&resolved, &setup, engine, &work, sizes, nsizes);
-    }
-    finish_plan(engine, &work);
-    workload_free(workload);
-    arena_free(a);
+    if (!begin_study(&s, &resolved, topology, log, e))
+        doc = plan_json(&s);
+    end_study(&s);
     return doc;
 }
 

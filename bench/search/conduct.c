@@ -174,10 +174,10 @@ static const struct bench_knobs *winner_of(const struct bench_study *s, const st
     return winner;
 }
 
-/* For how many more rounds of sessions with these launches there is time before `until_s`. */
-static int count_rounds(const struct bench_study *s, const struct screening *f, double until_s)
+/* For how many more rounds of sessions with so many launches there is time before `until_s`. */
+static int count_rounds(const struct bench_study *s, int launches, double until_s)
 {
-    return (int)fmin((until_s - progress_now_s()) / session_s(s) / f->count, BUDGET_MOST_PAIRS);
+    return (int)fmin((until_s - progress_now_s()) / session_s(s) / launches, BUDGET_MOST_PAIRS);
 }
 
 /* Compare those in `f`, of which the default is the first, in rounds from `*round` on, until `drop` says that it is
@@ -188,7 +188,7 @@ static int compare(struct bench_study *s, struct screening *f, double until_s, d
 {
     int first = *round, rc = 0;
     for (int open = f->count > 1; open && !rc && !bench_stopped(s) && *round - first < BUDGET_MOST_PAIRS &&
-                                  (*round - first < BENCH_FEWEST || count_rounds(s, f, until_s) > 0);) {
+                                  (*round - first < BENCH_FEWEST || count_rounds(s, f->count, until_s) > 0);) {
         rc = run_round(s, f, (*round)++, 0, e);
         open = drop(s, f, rivals);
     }
@@ -210,9 +210,9 @@ static int compare_launches(struct bench_study *s, const struct screening *f, co
             items[few.count] = f->items[next + few.count - 1];
             few.count++;
         }
-        while (few.count > 2 && count_rounds(s, &few, until_s) < 2 * BENCH_FEWEST)
+        while (few.count > 2 && count_rounds(s, few.count, until_s) < 2 * BENCH_FEWEST)
             few.count--;
-        if (count_rounds(s, &few, until_s) < BENCH_FEWEST || round + BUDGET_MOST_PAIRS > BENCH_CALLS_ROUND) {
+        if (count_rounds(s, few.count, until_s) < BENCH_FEWEST || round + BUDGET_MOST_PAIRS > BENCH_CALLS_ROUND) {
             log_info(s->log, "%d launches could not be distinguished from the baseline in time: a start takes %.1f s",
                      f->count - next, s->time.start_s);
             break;
@@ -312,12 +312,6 @@ struct leaving {
     const struct bench_knobs *launch;
 };
 
-/* Whether there is time for the fewest rounds of so many launches. */
-static int has_time_without(const struct bench_study *s, const struct leaving *l, int launches)
-{
-    return l->until_s - progress_now_s() >= BENCH_FEWEST * launches * session_s(s);
-}
-
 /* Compare the launch with `n` that have fewer settings, in turns with the default, and take the best of those that are
  * as fast; `*found` says whether there is one. */
 static int try_without(struct bench_study *s, struct leaving *l, const struct bench_knobs *const *fewer, int n,
@@ -348,12 +342,13 @@ static int try_core(struct bench_study *s, struct leaving *l, struct err *e)
     int rc = 0, found, n = list_names(l->launch, s->arena, &names);
     for (int i = 0; i < n && !rc && !bench_stopped(s); i++) {
         double worth = INFINITY;
-        if (has_time_without(s, l, 3))
+        if (count_rounds(s, 3, l->until_s) >= BENCH_FEWEST)
             rc = screening_worth(s, l->launch, leave_out(s, l->launch, names[i]), &worth, e);
         if (worth < 1 + s->options->margin / 2)
             core = leave_out(s, core, names[i]);
     }
-    if (rc || bench_stopped(s) || core == l->launch || !core->nsettings || !has_time_without(s, l, 3))
+    if (rc || bench_stopped(s) || core == l->launch || !core->nsettings ||
+        count_rounds(s, 3, l->until_s) < BENCH_FEWEST)
         return rc;
     return try_without(s, l, &core, 1, &found, e);
 }
@@ -378,7 +373,7 @@ static int leave_out_idle(struct bench_study *s, const struct bench_knobs **winn
     while (!rc && found && (n = list_names(l.launch, s->arena, &names)) > 1 && !bench_stopped(s)) {
         const struct bench_knobs **fewer = arena_alloc(s->arena, (size_t)n * sizeof(struct bench_knobs *));
         found = 0;
-        if (!has_time_without(s, &l, n + 2)) {
+        if (count_rounds(s, n + 2, l.until_s) < BENCH_FEWEST) {
             log_info(s->log, "launch %s: there was no time to leave each setting out", l.launch->label);
             break;
         }

@@ -38,14 +38,14 @@ struct bench_study {
     struct bench_plan plan;
     struct bench_journal *journal;
     struct bench_results *results; /* those of the journal, growing */
-    struct arena *arena;           /* that of `results` */
+    struct arena *arena;
     struct log *log;
     struct progress *progress;
     volatile sig_atomic_t *stop;
     struct bench_summary *summary;
 
-    const struct workload *workload; /* says what points are worth; NULL: all the same */
-    uint64_t *sizes;                 /* bytes, ascending */
+    struct workload *workload; /* says what points are worth; NULL: all the same */
+    uint64_t *sizes;           /* bytes, ascending */
     int nsizes;
     int nodes, ranks;           /* of everybody; 0 until the first session has said so, and from then on: */
     struct bench_shape *shapes; /* of the groups that are measured, the first is what launches are told apart by */

@@ -106,7 +106,7 @@ static struct workload *workload_of(const int (*groups)[2], int n)
 
 static int nodes = 2;
 
-static void shapes_of(int ranks, const struct workload *w, double budget_s, const char *expected)
+static void shapes_of(int ranks, struct workload *w, double budget_s, const char *expected)
 {
     static struct fake_run f;
     memset(&fake, 0, sizeof fake);

@@ -22,7 +22,7 @@ static int end(void **state)
 }
 
 /* A study of one node with eight ranks, whose points are listed. */
-static struct bench_study study_of(unsigned collectives, int nsizes, const struct workload *w)
+static struct bench_study study_of(unsigned collectives, int nsizes, struct workload *w)
 {
     static struct bench_results none;
     static struct bench_shape whole = {1, 8, 0};
