@@ -10,9 +10,6 @@
 /* Who is refined: all within this factor of the best call that stands on its own. */
 #define CLOSE 1.6
 
-/* Who is further behind the best than this is written down as left behind. */
-#define BEHIND 1.1
-
 /* Turns between two halvings, and as many candidates are left at least. */
 #define HEAT_SAMPLES 3
 #define HEAT_LEAST   4
@@ -283,18 +280,6 @@ static const struct candidate *winner_of(const struct rounds *r)
     return winner;
 }
 
-/* Whether a refinement of it is near the best, or of what refines it. */
-static int is_refined_well(const struct rounds *r, const struct candidate *x, double limit_us)
-{
-    for (int i = 1; i < r->ncandidates; i++) {
-        const struct candidate *y = &r->candidates[i];
-        if (y->refines && y->n && !strcmp(y->refines, x->knobs->label) &&
-            (time_of(r, y) <= limit_us || is_refined_well(r, y, limit_us)))
-            return 1;
-    }
-    return 0;
-}
-
 enum bench_outcome rounds_explore(struct rounds *r, char detail[BENCH_DETAIL])
 {
     int joined = 1, varied = 0;
@@ -304,14 +289,6 @@ enum bench_outcome rounds_explore(struct rounds *r, char detail[BENCH_DETAIL])
         const struct candidate *winner = r->vary && !joined && !varied++ ? winner_of(r) : NULL;
         if (winner && outcome == BENCH_ANSWERED)
             joined = r->vary(r->user, r, winner->knobs);
-    }
-    /* Who is not near the best has been left behind: at other sizes that is believed, unless a refinement of it did
-     * well. */
-    double limit_us = BEHIND * best_us(r);
-    for (int i = 1; i < r->ncandidates; i++) {
-        struct candidate *x = &r->candidates[i];
-        if (x->n && x->status == BENCH_OK && time_of(r, x) > limit_us && !is_refined_well(r, x, limit_us))
-            x->status = BENCH_DROPPED;
     }
     return outcome;
 }

@@ -29,7 +29,7 @@ int bench_buffers_are_told(int buffers);     /* whether NCCL tells a tuner, as r
 
 enum bench_status {
     BENCH_OK,
-    BENCH_DROPPED, /* measured a little, then left out as hopeless: times_us holds what there is */
+    BENCH_DROPPED, /* measured and left out: times_us holds what there is */
     BENCH_WRONG,   /* the data came out wrong */
     BENCH_FAILED,  /* the library refused */
     BENCH_CRASHED, /* a process died */
