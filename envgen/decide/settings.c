@@ -9,8 +9,7 @@
 #include "envgen/decide/steps.h"
 #include "model/model.h"
 
-/* Of a class of nodes, or NULL: of all. */
-static struct env_setting *find(struct env_decisions *d, const char *name, const char *node_class)
+struct env_setting *decide_find_setting(struct env_decisions *d, const char *name, const char *node_class)
 {
     for (int i = 0; i < d->nsettings; i++) {
         const char *of = d->settings[i].node_class;
@@ -55,9 +54,9 @@ static int add_chosen(struct env_decisions *d, const struct env_shape *s, const 
             return rc;
         all.node_class = all.value = NULL;
         all.why = arena_printf(d->arena, "classes of nodes have values of their own, see nccl.d/; %s", out.why);
-        if (out.node_class && !find(d, out.name, NULL))
+        if (out.node_class && !decide_find_setting(d, out.name, NULL))
             env_add_setting(d, all);
-        if (!find(d, out.name, out.node_class))
+        if (!decide_find_setting(d, out.name, out.node_class))
             env_add_setting(d, out);
     }
     return 0;
@@ -69,7 +68,7 @@ static void add_considered(struct env_decisions *d, const struct env_shape *s, c
     for (int l = 0; l < s->nlaunches; l++)
         for (int i = 0; i < s->launches[l].knobs.nsettings; i++) {
             const char *name = bench_plain_name(s->launches[l].knobs.settings[i].name, d->arena);
-            if (env_name_ok(name) && !find(d, name, NULL))
+            if (env_name_ok(name) && !decide_find_setting(d, name, NULL))
                 env_add_setting(d, (struct env_setting){.family = engine->family,
                                                         .name = name,
                                                         .source = bench_evidence_text(engine->evidence),
@@ -124,7 +123,6 @@ int env_settings(struct env_decisions *d, const struct env_rules *rules, const s
     if (fabric)
         env_fabric(d, t, fabric);
     env_classes(d, t);
-    env_amd_advice(d, t);
     return 0;
 }
 

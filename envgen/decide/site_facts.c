@@ -5,14 +5,15 @@
 #include <string.h>
 
 #include "core/vars/catalogue.h"
+#include "envgen/decide/steps.h"
 
 enum how { ADVISE, SET };
 enum fabric { ANY_FABRIC, INFINIBAND, ROCE, EFA, SLINGSHOT, NINE_NICS, IBP_NAMES, OTHER_FABRIC };
 
 struct machine {
     const char *id, *maker, *other_maker; /* words in the product's name; NULL: any */
-    const char *gpu;                      /* a word in the GPUs' names; NULL: any */
-    int gpus;                             /* at least */
+    const char *gpu; /* a word in the GPUs' names, or the beginning of AMD's architecture; NULL: any */
+    int gpus;        /* at least */
     enum fabric fabric;
     const char *people;
 };
@@ -86,8 +87,7 @@ static int gpus_called(const struct topo_class *c, const char *word)
     int n = 0;
     for (int i = 0; i < c->ngpus; i++) {
         const char *model = c->objects[c->gpus[i].object].model;
-        int amd = c->gpus[i].arch != NULL;
-        n += !word || (!strcmp(word, "AMD") ? amd : model && strstr(model, word) != NULL);
+        n += !word || starts(c->gpus[i].arch, word) || (model && strstr(model, word));
     }
     return n;
 }
@@ -101,20 +101,11 @@ static int is_machine(const struct topo_class *c, const struct machine *m)
 
 /* ---- settings ---- */
 
-static struct env_setting *known(struct env_decisions *d, const char *name, const char *node_class)
-{
-    for (int i = 0; i < d->nsettings; i++) {
-        const char *of = d->settings[i].node_class;
-        if (!strcmp(d->settings[i].name, name) && (!of || (node_class && !strcmp(of, node_class))))
-            return &d->settings[i];
-    }
-    return NULL;
-}
-
 static void add_fact(struct env_decisions *d, const char *people, const struct fact *f, const char *node_class,
                      const char *own)
 {
-    struct env_setting *there = known(d, f->name, node_class);
+    struct env_setting *all = decide_find_setting(d, f->name, NULL),
+                       *there = all ? all : decide_find_setting(d, f->name, node_class);
     int other = own && strcmp(own, f->value) != 0, set;
     char from[ENV_VERSION], to[ENV_VERSION];
     const char *about = f->to     ? arena_printf(d->arena, ", NCCL up to %s", env_version_text(to, f->to))

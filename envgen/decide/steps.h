@@ -63,6 +63,9 @@ struct env_setting env_socket_ifname(const struct topo_class *c, struct arena *a
 /* The interfaces of a class that NCCL takes when nothing is set; their number. */
 int env_socket_automatic(const struct topo_class *c, const struct topo_netdev *out[ENV_INTERFACES]);
 
+/* The setting of a class of nodes, or NULL: of all; NULL: there is none. */
+struct env_setting *decide_find_setting(struct env_decisions *d, const char *name, const char *node_class);
+
 /* Add a copy of the setting, unless one of that name is there that has a value, or has as little. */
 void env_take_setting(struct env_decisions *d, struct env_setting s);
 
@@ -71,6 +74,3 @@ void env_add_by_class(struct env_decisions *d, const struct topology *t, struct 
 
 /* Add that for all or for single classes, and split between classes what was measured. */
 void env_classes(struct env_decisions *d, const struct topology *t);
-
-/* Add advice, without values, when the topology's GPUs are AMD's. */
-void env_amd_advice(struct env_decisions *d, const struct topology *t);

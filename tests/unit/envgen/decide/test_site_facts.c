@@ -75,7 +75,7 @@ static void like_the_table(const struct topology *t, const char *const *machines
 TEST_CASE(bundled_machines)
 {
     static const struct {
-        const char *bundled, *rows[3];
+        const char *bundled, *rows[5];
     } cases[] = {
         {"azure-ndv2", {"azure-ndv2"}},
         {"azure-ndv4", {"azure-ndv4"}},
@@ -90,12 +90,12 @@ TEST_CASE(bundled_machines)
         {"aws-p4d", {"aws-efa"}},
         {"aws-p5", {"aws-efa"}},
         {"aws-p5en", {"aws-efa"}},
-        {"mi250x", {"slingshot", "slingshot-amd"}},
+        {"mi250x", {"slingshot", "slingshot-amd", "amd", "amd-mi200"}},
         {"gb200-nvl72", {"gb200"}},
         {"dgx-h100", {NULL}},
         {"dgx-a100", {NULL}},
         {"hgx-h100", {NULL}},
-        {"mi300x", {NULL}},
+        {"mi300x", {"amd", "amd-mi300"}},
         {"8xl40s", {NULL}},
         {"4x4090", {NULL}},
     };
