@@ -20,7 +20,7 @@
 
 /* Together with others a launch may cost so much alone; up to DOUBTFUL it may only have had a bad start; and what they
  * gain together over the best one alone has to be as much to be looked into. */
-#define HARMLESS 1.03
+#define HARMLESS (1 + BENCH_MARGIN)
 #define DOUBTFUL 1.15
 #define TOGETHER 0.96
 
@@ -76,30 +76,24 @@ static double time_at(const struct bench_study *s, const struct bench_knobs *lau
     return us > 0 && again_us > 0 ? sqrt(us * again_us) : us;
 }
 
-/* By how much the two sessions of `launch` differ: the mean logarithm of their quotients; NAN: it had but one. */
-static double difference_of(const struct bench_study *s, const struct bench_knobs *launch)
-{
-    double sum = 0;
-    int both = 0;
-    for (int i = 0; i < s->nscreening; i++) {
-        double us = session_us(s, launch, i, BENCH_SCREENING_ROUND),
-               again_us = session_us(s, launch, i, BENCH_AGAIN_ROUND);
-        int had = us > 0 && again_us > 0;
-        sum += had ? log(us / again_us) : 0;
-        both += had;
-    }
-    return both ? sum / both : NAN;
-}
-
-/* The same of any launch: the root mean square over those that had two sessions. */
+/* By how much two sessions of a launch differ: the mean logarithm of their quotients, as a root mean square over the
+ * launches that had two. */
 static double spread_of(const struct bench_study *s, const struct screening *f)
 {
     double squares = 0;
     int n = 0;
     for (int i = 0; i < f->count; i++) {
-        double x = difference_of(s, f->items[i].launch);
-        squares += isnan(x) ? 0 : x * x;
-        n += !isnan(x);
+        double sum = 0;
+        int both = 0;
+        for (int k = 0; k < s->nscreening; k++) {
+            double us = session_us(s, f->items[i].launch, k, BENCH_SCREENING_ROUND),
+                   again_us = session_us(s, f->items[i].launch, k, BENCH_AGAIN_ROUND);
+            int had = us > 0 && again_us > 0;
+            sum += had ? log(us / again_us) : 0;
+            both += had;
+        }
+        squares += both ? sum / both * (sum / both) : 0;
+        n += both > 0;
     }
     return n ? fmin(sqrt(squares / n), MOST_SPREAD) : 0;
 }

@@ -7,7 +7,11 @@
 
 #include "core/coll.h"
 #include "core/units.h"
+#include "core/vars/catalogue.h"
 #include "tuner/table/table.h"
+
+/* The release with version 4 of the tuner's interface, which has regBuff. */
+#define REG_BUFF_SINCE 22400
 
 struct builder {
     const struct env_decisions *d;
@@ -63,14 +67,8 @@ static struct env_table_rule *add_rule(struct builder *b, struct env_table_rules
 /* What NCCL tells a tuner of buffers like those of `s`; -1: nothing, this release does not. */
 static int reg_buff_of(const struct env_shape *s)
 {
-    static const char name[] = "NCCL ";
-    if (strncmp(s->library, name, sizeof name - 1) != 0)
-        return -1;
-    char *point;
-    unsigned long major = strtoul(s->library + sizeof name - 1, &point, 10), minor = 0;
-    if (*point == '.')
-        minor = strtoul(point + 1, NULL, 10);
-    return major * 100 + minor < 224 ? -1 : bench_buffers_are_told(s->buffers);
+    int low, high, is_nccl = !strncmp(s->library, "NCCL ", 5) && !env_library_release(s->library, &low, &high);
+    return is_nccl && high >= REG_BUFF_SINCE ? bench_buffers_are_told(s->buffers) : -1;
 }
 
 /* Of one shape: a rule for every range that does not stay with the default. */

@@ -174,17 +174,6 @@ static void read_site(struct job *j)
         j->site_conf = text;
 }
 
-/* What the last measurement says of jobs as they run without this profile. */
-static void take_today(struct job *j, struct env_decisions *d)
-{
-    for (int i = 0; i < j->made.nsources; i++) {
-        const struct findings *noise = &j->made.sources[i].results->noise;
-        for (int k = 0; k < noise->n; k++)
-            if (noise->list[k].id && !strcmp(noise->list[k].id, BENCH_TODAY))
-                d->today = finding_sentence(&noise->list[k], d->arena);
-    }
-}
-
 /* A variable that all imported runs had is a condition of what they show: it stands with the settings, as one that is
  * not set, unless the profile sets it. */
 static void take_common(const struct job *j, struct env_decisions *d, const struct finding *f)
@@ -202,8 +191,9 @@ static void take_common(const struct job *j, struct env_decisions *d, const stru
                                                 .why = why});
 }
 
-/* Take all of them, and warn of what lint says against them on this machine. */
-static void take_all_common(const struct job *j, struct env_decisions *d)
+/* What the measurements say beside times: of jobs as they run without this profile, the last one counts; of variables
+ * that all imported runs had, with a warning of what lint says against them on this machine. */
+static void take_findings(const struct job *j, struct env_decisions *d)
 {
     const struct lint_options o = {d->nccl_low, d->nccl_high, .rccl = d->rccl, .topology = j->made.topology,
                                    .predictor = &predict_predictor};
@@ -214,6 +204,8 @@ static void take_all_common(const struct job *j, struct env_decisions *d)
         const struct findings *noise = &j->made.sources[i].results->noise;
         for (int k = 0; k < noise->n; k++) {
             const struct finding *f = &noise->list[k];
+            if (f->id && !strcmp(f->id, BENCH_TODAY))
+                d->today = finding_sentence(f, d->arena);
             if (!f->id || strcmp(f->id, BENCH_COMMON) != 0 || !f->subject || !f->value)
                 continue;
             take_common(j, d, f);
@@ -236,7 +228,6 @@ static int decide(struct job *j, struct err *e)
     d->topology = arena_strdup(d->arena, j->topology_hash);
     d->workload = j->made.workload;
     all->confidence = j->options->confidence;
-    take_today(j, d);
     d->record = predict_record_of(j->made.topology);
     d->predicted = j->options->predicted && d->record;
     j->made.points = bench_points_of(all, j->arena);
@@ -258,7 +249,7 @@ static int decide(struct job *j, struct err *e)
     if (!rc)
         env_site_facts(d, j->made.topology, j->options->site_conf ? site_value : NULL, j);
     if (!rc)
-        take_all_common(j, d);
+        take_findings(j, d);
     if (!rc)
         env_validate(d, j->made.topology);
     return rc;
