@@ -6,6 +6,14 @@
 
 #include "advise/diagnose/diagnose_internal.h"
 
+/* Adds to the open step, which begins with the first timer. */
+static void add_word(struct diagnosis *d, enum diag_format f, long number, const struct diag_word *w, double ms)
+{
+    if (!d->series[f].is_open)
+        diag_step_open(d, f, number);
+    diag_step_add(d, f, w, ms);
+}
+
 /* ---- Megatron ---------------------------------------------------------------------------------------------------- */
 
 /* Megatron-LM: an iteration line, then a block of timers in one of three shapes (minimum and maximum over the ranks,
@@ -260,12 +268,6 @@ int diag_read_bar(struct diagnosis *d, const char *line)
 
 /* ---- PyTorch's watchdog ------------------------------------------------------------------------------------------ */
 
-static long number_behind(const char *line, const char *key)
-{
-    const char *p = strstr(line, key);
-    return p ? strtol(p + strlen(key), NULL, 10) : -1;
-}
-
 /* "[PG ID 14 PG GUID 311(EXPERT_GROUP) Rank 4]", in older releases "[PG 3 Rank 4]": the group's key and name. */
 static void read_group(const char *line, struct diag_timeout *t)
 {
@@ -323,18 +325,18 @@ int diag_read_watchdog(struct diagnosis *d, const char *line)
     const char *at = strstr(line, "Watchdog caught collective operation timeout"),
                *op = at ? strstr(at, "OpType=") : NULL;
     struct diag_timeout t = {.global = d->who.rank, .elements = -1, .waited_ms = -1};
-    t.seq = op ? number_behind(at, "SeqNum=") : -1;
+    t.seq = op ? (long)diag_number_behind(at, "SeqNum=") : -1;
     for (size_t i = 0; !op && t.seq < 0 && i < sizeof status / sizeof *status; i++)
-        t.seq = number_behind(line, status[i]);
+        t.seq = (long)diag_number_behind(line, status[i]);
     if (!op && t.seq < 0)
         return 0;
     if (op) {
         snprintf(t.op, sizeof t.op, "%.*s", (int)strcspn(op + 7, ",) "), op + 7);
-        t.elements = number_behind(at, "NumelIn=");
-        t.waited_ms = number_behind(at, "ran for ");
+        t.elements = (long)diag_number_behind(at, "NumelIn=");
+        t.waited_ms = (long)diag_number_behind(at, "ran for ");
     }
     read_group(line, &t);
-    t.member = (int)number_behind(line, *t.group ? " Rank " : "[Rank ");
+    t.member = (int)fmin(diag_number_behind(line, *t.group ? " Rank " : "[Rank "), DIAG_RANKS);
     note_timeout(d, &t);
     return 1;
 }
@@ -373,13 +375,6 @@ static const struct diag_word *find_word(const char *name, size_t len, int *is_m
     return NULL;
 }
 
-static void add_word(struct diagnosis *d, enum diag_format f, const struct diag_word *w, double ms)
-{
-    if (!d->series[f].is_open)
-        diag_step_open(d, f, -1);
-    diag_step_add(d, f, w, ms);
-}
-
 int diag_read_deepspeed(struct diagnosis *d, const char *line)
 {
     const char *p = strstr(line, "time (ms) |");
@@ -393,7 +388,7 @@ int diag_read_deepspeed(struct diagnosis *d, const char *line)
         if (!w || !diag_number(colon + 1, &ms))
             continue;
         taken = 1;
-        add_word(d, is_micro ? DIAG_MICROSTEP : DIAG_DEEPSPEED, w, ms);
+        add_word(d, is_micro ? DIAG_MICROSTEP : DIAG_DEEPSPEED, -1, w, ms);
         ends_step |= !is_micro && w == deepspeed_words;
         ends_micro |= is_micro;
     }
@@ -456,10 +451,8 @@ int diag_read_bullets(struct diagnosis *d, const char *line)
     const char *transfer = strstr(p, "transfer_and_update_weights");
     p = transfer && transfer < colon ? transfer : p;
     struct diag_word w = diag_word_of(nemo_words, p, (size_t)(colon - p), buffer);
-    if (!d->series[DIAG_BULLETS].is_open)
-        diag_step_open(d, DIAG_BULLETS, d->console_step);
     if (w.phase && (w.phase == DIAG_TOTAL || !strchr(w.phase, '/')))
-        diag_step_add(d, DIAG_BULLETS, &w, ms);
+        add_word(d, DIAG_BULLETS, d->console_step, &w, ms);
     return 1;
 }
 
@@ -494,21 +487,12 @@ int diag_read_boxes(struct diagnosis *d, const char *line)
         if (!cell || !diag_number(cell + sizeof bar - 1, &value) || value < 0 || memchr(p, '/', n))
             continue;
         struct diag_word w = diag_word_of(areal_words, p, n, buffer);
-        if (!d->series[DIAG_BOXES].is_open)
-            diag_step_open(d, DIAG_BOXES, d->console_step);
-        diag_step_add(d, DIAG_BOXES, &w, 1e3 * value);
+        add_word(d, DIAG_BOXES, d->console_step, &w, 1e3 * value);
     }
     return 1;
 }
 
 /* ---- torchtitan: "step: 10  loss: 7.4  ...  tps: 8,200  tflops: 583.0  mfu: 59.0%" ------------------------------- */
-
-static double value_behind(const char *line, const char *key)
-{
-    const char *at = strstr(line, key);
-    double value;
-    return at && diag_number(at + strlen(key), &value) ? value : 0;
-}
 
 int diag_read_titan(struct diagnosis *d, const char *line)
 {
@@ -530,8 +514,8 @@ int diag_read_titan(struct diagnosis *d, const char *line)
     if (t->step > 0 && steps > 0 && d->clock_s >= 0 && t->at_s >= 0 && seconds > 0) {
         diag_step_open(d, DIAG_TITAN, step);
         diag_step_add(d, DIAG_TITAN, &total, 1e3 * seconds / steps);
-        diag_step_add(d, DIAG_TITAN, &mfu, value_behind(at, "mfu:") / 100);
-        diag_step_add(d, DIAG_TITAN, &rate, value_behind(at, "tflops:"));
+        diag_step_add(d, DIAG_TITAN, &mfu, fmax(0, diag_number_behind(at, "mfu:")) / 100);
+        diag_step_add(d, DIAG_TITAN, &rate, fmax(0, diag_number_behind(at, "tflops:")));
         diag_step_close(d, DIAG_TITAN);
     }
     *t = (struct diag_titan){step, d->clock_s};

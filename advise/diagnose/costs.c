@@ -9,6 +9,7 @@
 #include "core/coll.h"
 #include "core/units.h"
 #include "core/vars/catalogue.h"
+#include "core/vars/parse.h"
 #include "model/model.h"
 #include "probe/machines/machines.h"
 
@@ -55,23 +56,18 @@ static int other_release(const struct judge *j, struct diag_hit *h)
                     env_version_text(high_text, p->decisions->nccl_high));
 }
 
-/* The profile's value for nodes of any class; NULL: it sets none. */
+/* The profile's value, where it has the same for nodes of all classes; NULL: it sets none. */
 static const char *expected_value(const struct diagnosis *d, const char *name)
 {
     const struct env_decisions *x = d->expected.profile ? d->expected.profile->decisions : NULL;
-    for (int i = 0; x && i < x->nsettings; i++)
-        if (!strcmp(x->settings[i].name, name) && x->settings[i].value)
-            return x->settings[i].value;
-    return NULL;
-}
-
-static int is_local(const struct diagnosis *d, const char *name)
-{
-    const struct env_decisions *x = d->expected.profile->decisions;
+    const char *value = NULL;
     int n = 0;
-    for (int i = 0; i < x->nsettings; i++)
-        n += !strcmp(x->settings[i].name, name) && x->settings[i].value;
-    return n > 1; /* classes have values of their own */
+    for (int i = 0; x && i < x->nsettings; i++)
+        if (!strcmp(x->settings[i].name, name) && x->settings[i].value) {
+            value = x->settings[i].value;
+            n++;
+        }
+    return n == 1 ? value : NULL;
 }
 
 static int other_values(const struct judge *j, struct diag_hit *h)
@@ -80,7 +76,7 @@ static int other_values(const struct judge *j, struct diag_hit *h)
     for (int i = 0; i < j->d->nvariables; i++) {
         const struct diag_variable *v = &j->d->variables[i];
         const char *value = expected_value(j->d, v->name);
-        if (!value || !strcmp(value, v->value) || is_local(j->d, v->name))
+        if (!value || !strcmp(value, v->value))
             continue;
         place = *list ? place : v->place;
         list = arena_printf(j->d->arena, "%s%s%s=%s (profile: %s)", list, *list ? ", " : "", v->name, v->value, value);
@@ -94,7 +90,7 @@ static int other_hcas(const struct judge *j, struct diag_hit *h)
     const struct diag_nccl *n = &j->d->nccl;
     const char *list = expected_value(j->d, "NCCL_IB_HCA"), *missing = "";
     int all = 0, used = 0;
-    if (!list || *list == '^' || is_local(j->d, "NCCL_IB_HCA") || n->nhcas == DIAG_HCAS)
+    if (!list || *list == '^' || n->nhcas == DIAG_HCAS)
         return 0;
     if (!n->nhcas)
         return !strncmp(n->network, "Socket", 6) &&
@@ -242,15 +238,15 @@ static int predict_row(const struct model_setup *s, const struct diag_tests *t, 
 /* How many devices a list of full names has; 0: it excludes or has prefixes. */
 static int count_names(const char *list)
 {
-    int n = 0;
-    for (const char *p = list + (*list == '='); *p; p += *p == ',') {
-        size_t len = strcspn(p, ":,");
-        if (*list == '^' || !len || !isdigit((unsigned char)p[len - 1]) || !strncmp(p, "mlx5", len))
+    struct env_devices d;
+    env_parse_devices(list, &d);
+    for (int i = 0; i < d.count; i++) {
+        const struct env_device *x = &d.list[i];
+        if (d.exclude || !x->length || !isdigit((unsigned char)x->name[x->length - 1]) ||
+            !strncmp(x->name, "mlx5", x->length))
             return 0;
-        n++;
-        p += strcspn(p, ",");
     }
-    return n;
+    return d.count;
 }
 
 /* Names differ from site to site: on a machine that is known by its GPUs alone a list counts by its length. */
@@ -267,17 +263,18 @@ static const char *by_length(const struct diagnosis *d, const struct model_setup
     return arena_strndup(d->arena, all, end);
 }
 
-void diag_expect_tests(struct diagnosis *d)
+void diag_expect_tests(struct diagnosis *d, struct diag_tests *t)
 {
-    struct diag_tests *t = &d->tests;
     const struct topology *known = d->expected.topology ? d->expected.topology : d->machine;
     const int is_known = known && topo_gpu_class(known) >= 0;
     struct err none = {0};
     if (t->coll < 0 || !t->nhosts || t->ranks % t->nhosts || t->ranks < 2 || !(t->bytes >= 1 && t->bytes < 1e15) ||
         t->busbw_GBps <= 0 || (!is_known && !t->machine))
         return;
-    if (!is_known && !d->assumed)
+    if (!is_known) {
+        topo_free(d->assumed);
         d->assumed = machine_topology(t->machine, t->nhosts, &none);
+    }
     struct model_setup s = {.nccl = {.topology = is_known ? known : d->assumed,
                                      .nodes = t->nhosts,
                                      .ranks_per_node = t->ranks / t->nhosts}};
@@ -291,6 +288,9 @@ void diag_expect_tests(struct diagnosis *d)
     for (int i = 0; i < d->nvariables; i++) {
         struct bench_setting one = {d->variables[i].name, d->variables[i].value};
         struct model_setup changed = s;
+        const int run = (int)(t - d->runs), from = d->variables[i].run;
+        if (from > run || (from < run && d->variables[i].of_command))
+            continue; /* another run's */
         if (!is_known && !strcmp(one.name, "NCCL_IB_HCA"))
             one.value = by_length(d, &s, one.value);
         if (!one.value || model_apply(&(struct bench_knobs){"", &one, 1}, &changed.nccl, d->arena) ||
@@ -317,20 +317,8 @@ void diag_add_causes(struct judge *j)
     if (s.nccl.class_index < 0)
         return;
     if (!w && t->count && !(t->ranks % j->d->expected.topology->classes[s.nccl.class_index].ngpus)) {
-        w = one = workload_new();
-        one->ranks = t->ranks;
-        one->ranks_per_node = j->d->expected.topology->classes[s.nccl.class_index].ngpus;
-        workload_add_call(
-            one, workload_add_phase(one, "one call"),
-            (struct workload_call){.kind = t->coll,
-                                   .bytes = t->bytes,
-                                   .count = 1,
-                                   .group_size = t->ranks,
-                                   .place = t->ranks > one->ranks_per_node ? WORKLOAD_CLUSTER : WORKLOAD_NODE,
-                                   .stride = 1,
-                                   .time_us = -1,
-                                   .algo = -1,
-                                   .proto = -1});
+        w = one =
+            workload_of_call(t->coll, t->bytes, t->ranks, j->d->expected.topology->classes[s.nccl.class_index].ngpus);
         measured_us = t->shortest_us;
     }
     int rc = step_causes_of(&s, w, measured_us, j->d->arena, &all, &e);

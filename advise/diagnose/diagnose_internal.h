@@ -34,6 +34,9 @@ const char *diag_time(const char *s, double unit_ms, double *ms);
 /* A number, also "np.float64(1.5)". NULL when there is none, else what follows. */
 const char *diag_number(const char *s, double *value);
 
+/* The number below 1e15 behind `key` and quotes, colons, dots or blanks; -1: there is none. */
+double diag_number_behind(const char *line, const char *key);
+
 /* A date and time at `s`, in seconds that only differences have a meaning of; a bare time of day too. -1: none. */
 double diag_timestamp(const char *s);
 /* The time that a line of a log begins with, -1: none. */
@@ -171,6 +174,9 @@ int diag_may_hold(const struct diag_phase *p);
  * is_driver.
  */
 void diag_logger_of(const char *line, struct diag_logger *o);
+/* The rank of "[rank3]:", "[1,3]<stdout>:", "3: " in a line; `of_any`: also of those that may count within a node or
+ * group, "[default3]:" and "[Rank 3]". -1: none. */
+int diag_rank_of_line(const char *line, int of_any);
 /* A file's name with its numbers left out; whether it speaks of a rank or node. */
 #define DIAG_FOLDED 256
 int diag_fold_file(const char *name, char folded[DIAG_FOLDED]);
@@ -317,6 +323,7 @@ struct diag_nccl {
 #define DIAG_VARIABLES 32
 struct diag_variable {
     char name[DIAG_NAME], value[128], place[DIAG_PLACE];
+    int run, of_command; /* of nccl-tests: the run in or behind which it stands, -1 none; whether its command has it */
 };
 
 /* A timer of Megatron-LM that has a line for every rank, while it is read. */
@@ -363,23 +370,23 @@ struct diag_range {
     double at, low, high; /* GB/s */
 };
 
-/* Tables of nccl-tests: the best row, and who took part. */
-#define DIAG_TEST_HOSTS 256
+/* A run of nccl-tests, or the records of NCCL Inspector: the best row, and who took part. */
 struct diag_tests {
     long rows, wrong;                 /* sizes; those with wrong values */
     double busbw_GBps, bytes;         /* of the best: busbw, size */
     double time_us;                   /* and its time */
     const char *program, *gpu, *path; /* gpu: as CUDA names it; path: of the table; NULL: not known */
+    const char **hosts;
     int ranks, nhosts;
-    int is_spark;                              /* a GPU is a GB10 */
+    int runs;                                  /* of the one that is judged: of how many */
     int is_inspector;                          /* records of a job, not a benchmark's */
     int coll;                                  /* of the table; -1: not known */
-    unsigned colls, programs;                  /* which it may be; those that are named, as bits */
-    struct import_clues clues, best;           /* of this run, and of the one with the best row */
+    unsigned colls;                            /* which it may be, as bits */
+    struct import_clues clues;                 /* what tells its collective */
     const char *machine;                       /* the bundled one that the nodes most likely are; NULL */
     struct diag_range expected, with_it;       /* of the best row by the model, at 0: not known; and with */
     const struct diag_variable *slow_variable; /* the variable that makes it slowest; NULL: none does */
-    char hosts[DIAG_TEST_HOSTS][32], place[DIAG_PLACE], wrong_place[DIAG_PLACE], twin_place[DIAG_PLACE];
+    char place[DIAG_PLACE], wrong_place[DIAG_PLACE], twin_place[DIAG_PLACE];
 };
 
 /* The heaviest collective of all ranks in a PyTorch trace; count 0: none tells its size. */
@@ -471,7 +478,9 @@ struct diagnosis {
     int slow_votes[DIAG_VOTES]; /* how often each rank was the slowest */
     struct diag_table table;
     struct diag_engine engine;
-    struct diag_tests tests;
+    struct diag_tests *runs; /* of nccl-tests, in the order of the logs */
+    struct diag_tests tests; /* the one that is judged, with the sizes of all of them */
+    int nruns;
     struct diag_traced traced;
     struct diag_inspector inspector;
     struct diag_counter counters[DIAG_COUNTERS];
@@ -542,7 +551,8 @@ void diag_finish_gpus(struct diagnosis *d);
 
 /* One sentence on what NCCL said, behind what stands in `to`. */
 void diag_say_engine(const struct diag_engine *g, char to[DIAG_SENTENCE]);
-void diag_say_tests(struct diagnosis *d, char to[DIAG_SENTENCE]);
+void diag_judge_tests(struct diagnosis *d); /* chooses the run that lies furthest below what the model expects */
+void diag_say_tests(const struct diagnosis *d, char to[DIAG_SENTENCE]);
 int diag_is_below(const struct diag_tests *t); /* of what is expected */
 void diag_say_nccl(const struct diag_nccl *n, char to[DIAG_SENTENCE]);
 

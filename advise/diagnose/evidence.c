@@ -6,8 +6,7 @@
 
 #include "advise/diagnose/rules.h"
 
-__attribute__((format(printf, 4, 5))) int diag_hit(struct diag_hit *h, double weight, const char *place,
-                                                   const char *fmt, ...)
+int diag_hit(struct diag_hit *h, double weight, const char *place, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -19,7 +18,7 @@ __attribute__((format(printf, 4, 5))) int diag_hit(struct diag_hit *h, double we
     return 1;
 }
 
-__attribute__((format(printf, 2, 3))) void diag_say(char to[DIAG_SENTENCE], const char *fmt, ...)
+void diag_say(char to[DIAG_SENTENCE], const char *fmt, ...)
 {
     size_t n = strlen(to);
     va_list ap;

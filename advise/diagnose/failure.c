@@ -347,12 +347,23 @@ static void add_flaps(const struct diagnosis *d, const struct seen *s, char *why
         diag_say(why, " It went down %ld times, and came back: it flaps.", s->count);
 }
 
+/* "Collectives differ in the following aspects: Sequence number: 101vs 0 Op type: ALLGATHERvs REDUCE" */
+static void add_aspects(const struct diagnosis *d, const struct seen *s, char *why)
+{
+    const char *aspects = strstr(s->text, "following aspects:"), *rank = strstr(s->text, "but Rank ");
+    (void)d;
+    if (aspects && rank)
+        diag_say(why, " By PyTorch this rank and rank %ld differ in %.160s.", strtol(rank + 9, NULL, 10),
+                 aspects + 18 + strspn(aspects + 18, " "));
+}
+
 static const struct {
     const char *ids; /* "a|b" */
     void (*add)(const struct diagnosis *d, const struct seen *s, char *why);
 } additions[] = {
     {"ib-retry|qp-unreachable|qp-timeout|qp-invalid|qp-gid-empty|qp-other", add_gid},
     {"gdr-distance", add_distance},
+    {"collectives-differ", add_aspects},
     {"ib-port-error", add_flaps},
     {"connect-refused|no-route|connect-timeout|socket-connect|peer-closed", add_address},
     {"truncated|topology|version-mismatch|ib-remote-invalid|ib-internal|peer-address|socket-type", add_differences},

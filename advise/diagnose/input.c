@@ -128,6 +128,14 @@ const char *diag_number(const char *s, double *value)
     return isfinite(*value) ? end : NULL;
 }
 
+double diag_number_behind(const char *line, const char *key)
+{
+    const char *at = strstr(line, key);
+    double value;
+    at = at ? at + strlen(key) : NULL;
+    return at && diag_number(at + strspn(at, " '\":=."), &value) && value < 1e15 ? value : -1;
+}
+
 const char *diag_time(const char *s, double unit_ms, double *ms)
 {
     static const struct {

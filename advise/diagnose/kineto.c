@@ -5,6 +5,7 @@
  * ("entries": [{"collective_seq_id": 7, "state": "started", ...}]) is read by the same scanner. */
 #include <ctype.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,14 +49,9 @@ void diag_timeline_free(struct diag_timeline *t)
     free(t);
 }
 
-static int64_t floor_half(int64_t x)
-{
-    return x >= 0 ? x / 2 : -((-x + 1) / 2);
-}
-
 static int64_t ceil_half(int64_t x)
 {
-    return -floor_half(-x);
+    return -(-x >> 1);
 }
 
 /* Keeps the points at even multiples of the spacing, which becomes twice as wide. */
@@ -206,14 +202,12 @@ static enum token skip_value(struct scanner *s, enum token t)
 #define LARGE  (1u << 20) /* bytes, from which a call moves data rather than waits */
 
 struct event {
-    char name[TEXT], category[32], pid[32];
-    int complete;
+    char name[TEXT], category[32], pid[32], ph[8];
     double start_us, duration_us;
     char state[16], group[24]; /* of the flight recorder */
     double sequence;
-    char coll[40], dtype[16]; /* of a kernel of NCCL: "_allgather_base", "BFloat16" */
-    double in, out, ranks;    /* elements of its messages */
-    int is_world;             /* in the default process group */
+    char coll[40], dtype[16], world[16]; /* of a kernel of NCCL: "_allgather_base", "BFloat16", its process group */
+    double in, out, ranks;               /* elements of its messages */
 };
 
 struct trace {
@@ -229,37 +223,49 @@ struct trace {
     int nshapes;
 };
 
+#define WORD(key, member)                                                              \
+    {                                                                                  \
+        key, offsetof(struct event, member), sizeof((struct event *)0)->member, STRING \
+    }
+#define VALUE(key, member)                           \
+    {                                                \
+        key, offsetof(struct event, member), 0, ATOM \
+    }
+
 /* The value of a key, `t`. */
 static void take_field(struct event *ev, const char *key, enum token t, const char *text)
 {
-    if (t == STRING && (!strcmp(key, "name") || !strcmp(key, "profiling_name")))
-        snprintf(ev->name, TEXT, "%s", text);
-    else if (t == STRING && !strcmp(key, "cat"))
-        snprintf(ev->category, sizeof ev->category, "%.31s", text);
-    else if (t == STRING && !strcmp(key, "ph"))
-        ev->complete = !strcmp(text, "X");
-    else if (t == STRING && !strcmp(key, "state"))
-        snprintf(ev->state, sizeof ev->state, "%.15s", text);
-    else if (!strcmp(key, "pid"))
-        snprintf(ev->pid, sizeof ev->pid, "%.31s", text);
-    else if (t == ATOM && !strcmp(key, "ts"))
-        diag_number(text, &ev->start_us);
-    else if (t == ATOM && !strcmp(key, "dur"))
-        diag_number(text, &ev->duration_us);
-    else if (t == ATOM && !strcmp(key, "collective_seq_id"))
-        diag_number(text, &ev->sequence);
-    else if (t == STRING && !strcmp(key, "Collective name"))
-        snprintf(ev->coll, sizeof ev->coll, "%.39s", text);
-    else if (t == STRING && !strcmp(key, "dtype"))
-        snprintf(ev->dtype, sizeof ev->dtype, "%.15s", text);
-    else if (t == STRING && !strcmp(key, "Process Group Descripti"))
-        ev->is_world = !strcmp(text, "default_pg");
-    else if (t == ATOM && !strcmp(key, "In msg nelems"))
-        diag_number(text, &ev->in);
-    else if (t == ATOM && !strcmp(key, "Out msg nelems"))
-        diag_number(text, &ev->out);
-    else if (t == ATOM && !strcmp(key, "Group size"))
-        diag_number(text, &ev->ranks);
+    static const struct {
+        const char *key;
+        size_t at, bytes; /* 0: a number */
+        enum token token;
+    } fields[] = {
+        WORD("name", name),
+        WORD("profiling_name", name),
+        WORD("cat", category),
+        WORD("ph", ph),
+        WORD("state", state),
+        WORD("pid", pid),
+        {"pid", offsetof(struct event, pid), sizeof((struct event *)0)->pid, ATOM},
+        WORD("Collective name", coll),
+        WORD("dtype", dtype),
+        WORD("Process Group Descripti", world),
+        VALUE("ts", start_us),
+        VALUE("dur", duration_us),
+        VALUE("collective_seq_id", sequence),
+        VALUE("In msg nelems", in),
+        VALUE("Out msg nelems", out),
+        VALUE("Group size", ranks),
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        char *to = (char *)ev + fields[i].at;
+        if (t != fields[i].token || strcmp(key, fields[i].key) != 0)
+            continue;
+        if (fields[i].bytes)
+            snprintf(to, fields[i].bytes, "%.*s", (int)fields[i].bytes - 1, text);
+        else
+            diag_number(text, (double *)(void *)to);
+    }
 }
 
 /* ["0", "default_pg"]: the first is the group's name. Returns a closing bracket, END or BROKEN. */
@@ -344,19 +350,15 @@ static void take_call(struct trace *t, const struct event *ev)
         const char *name;
         int bytes;
     } types[] = {{"BFloat16", 2}, {"Half", 2}, {"Float", 4}, {"Double", 8}, {"Byte", 1}, {"Int", 4}, {"Long", 8}};
-    static const struct {
-        const char *begin;
-        int coll;
-    } colls[] = {{"allgather", COLL_ALLGATHER}, {"reduce_scatter", COLL_REDUCESCATTER}, {"allreduce", COLL_ALLREDUCE}};
+    const char *name = ev->coll + (*ev->coll == '_'); /* "_reduce_scatter_base" */
     const double elements = fmax(ev->in, ev->out);
     struct diag_traced c = {.coll = -1, .ranks = (int)fmin(ev->ranks, 1e6)};
     for (size_t i = 0; i < sizeof types / sizeof *types && elements < 1e13; i++)
         if (!strcmp(ev->dtype, types[i].name))
             c.bytes = (uint64_t)elements * (unsigned)types[i].bytes;
-    for (size_t i = 0; i < sizeof colls / sizeof *colls; i++)
-        if (!strncmp(ev->coll + (*ev->coll == '_'), colls[i].begin, strlen(colls[i].begin)))
-            c.coll = colls[i].coll;
-    if (!ev->is_world || c.coll < 0 || c.bytes < LARGE || c.ranks < 2)
+    for (size_t n = strlen(name); n && c.coll < 0; n--)
+        c.coll = coll_parse(name, n);
+    if (strcmp(ev->world, "default_pg") != 0 || c.coll < 0 || c.bytes < LARGE || c.ranks < 2)
         return;
     int i = 0;
     while (i < t->nshapes && (t->shapes[i].coll != c.coll || t->shapes[i].bytes != c.bytes))
@@ -377,7 +379,7 @@ static void take_event(struct trace *t, const struct event *ev)
     if (*ev->state && ev->sequence >= 0 && ev->sequence < 1e15)
         take_entry(t, ev);
     int kernel = !strcmp(ev->category, "kernel"), copy = !strncmp(ev->category, "gpu_mem", 7);
-    if (!ev->complete || ev->duration_us < 0)
+    if (strcmp(ev->ph, "X") != 0 || ev->duration_us < 0)
         return;
     if (!strncmp(ev->name, "ProfilerStep#", 13) && !strcmp(ev->category, "user_annotation"))
         t->steps++;

@@ -27,21 +27,20 @@ static int read_ray(const char *line, struct diag_logger *o)
     return 1;
 }
 
-/* The rank of "[rank3]:", "[default3]:", "[1,3]<stdout>:", "[Rank 3]", "3: "; -1 without. */
-static long read_rank(const char *line)
+int diag_rank_of_line(const char *line, int of_any)
 {
-    static const char *const marks[] = {"[rank", "[default", "[Rank ", "[1,"};
+    static const char *const marks[] = {"[rank", "[1,", "[default", "[Rank "};
     char *end;
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-        const char *at = strstr(line, marks[i]);
-        if (!at || at - line > 120 || (i != 2 && at != line))
+    for (int i = 0; i < (of_any ? 4 : 2); i++) {
+        const char *at = strstr(line, marks[i]), *number = at ? at + strlen(marks[i]) : NULL;
+        if (!at || at - line > 120 || ((i == 1 || i == 2) && at != line))
             continue;
-        long rank = strtol(at + strlen(marks[i]), &end, 10);
-        if (end > at + strlen(marks[i]) && *end == ']' && rank >= 0)
-            return rank;
+        long rank = strtol(number, &end, 10);
+        if (end > number && *end == ']' && rank >= 0 && (i != 1 || !strncmp(end, "]<std", 5)))
+            return (int)(rank % 1000000);
     }
-    long task = isdigit((unsigned char)*line) ? strtol(line, &end, 10) : -1;
-    return task >= 0 && end - line < 7 && *end == ':' && end[1] == ' ' ? task : -1;
+    size_t n = strspn(line, " 0123456789");
+    return n && n < 8 && line[n - 1] != ' ' && line[n] == ':' && line[n + 1] == ' ' ? (int)strtol(line, NULL, 10) : -1;
 }
 
 void diag_logger_of(const char *line, struct diag_logger *o)
@@ -49,9 +48,9 @@ void diag_logger_of(const char *line, struct diag_logger *o)
     memset(o, 0, sizeof *o);
     if (read_ray(line, o))
         return;
-    long rank = read_rank(line);
+    int rank = diag_rank_of_line(line, 1);
     if (rank >= 0)
-        snprintf(o->name, sizeof o->name, "rank %ld", rank);
+        snprintf(o->name, sizeof o->name, "rank %d", rank);
 }
 
 /* A name with its numbers left out, and whether it speaks of ranks or nodes. */
@@ -85,22 +84,18 @@ static const char *const format_names[DIAG_FORMATS] = {
     "torchtitan console",
 };
 
-static const char *const kind_names[DIAG_KIND_COUNT] = {
-    "compute", "communication", "data", "offload", "save", "idle", "waiting", "other", "metric",
-};
-
-static const char *const confidence_names[] = {"measured", "likely", "possible"};
-
-static const char *const verdict_names[] = {"unknown", "communication", "not communication"};
-
 const char *diag_kind_name(enum diag_kind k)
 {
-    return kind_names[k];
+    static const char *const names[DIAG_KIND_COUNT] = {
+        "compute", "communication", "data", "offload", "save", "idle", "waiting", "other", "metric",
+    };
+    return names[k];
 }
 
 const char *diag_confidence_name(enum diag_confidence c)
 {
-    return confidence_names[c];
+    static const char *const names[] = {"measured", "likely", "possible"};
+    return names[c];
 }
 
 const char *diag_format_name(enum diag_format f)
@@ -110,7 +105,8 @@ const char *diag_format_name(enum diag_format f)
 
 const char *diag_verdict_name(enum diag_verdict v)
 {
-    return verdict_names[v];
+    static const char *const names[] = {"unknown", "communication", "not communication"};
+    return names[v];
 }
 
 int diag_is_one_of(const char *list, const char *word, size_t len)

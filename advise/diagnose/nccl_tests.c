@@ -9,10 +9,24 @@
 #include "core/units.h"
 #include "core/vars/text.h"
 
+#define MOST_OTHERS 3 /* runs that are named beside the one that is judged */
+
 static int is_number(const struct diag_fields *f, int i, double *value)
 {
     const char *end = diag_number(f->at[i], value);
     return end && end == f->at[i] + f->len[i];
+}
+
+/* The run that a line belongs to: a new one in a new file, and where lines in front of a table follow rows. */
+#define MOST_RUNS 1024
+static struct diag_tests *run_of(struct diagnosis *d, int is_in_front)
+{
+    struct diag_tests *last = d->nruns ? &d->runs[d->nruns - 1] : NULL;
+    if (last && (d->nruns == MOST_RUNS || (!strcmp(last->path, d->in->path) && !(is_in_front && last->rows))))
+        return last;
+    struct diag_tests *t = &ARENA_ADD(d->arena, d->runs, d->nruns);
+    *t = (struct diag_tests){.path = arena_strdup(d->arena, d->in->path), .coll = -1};
+    return t;
 }
 
 /* "  8388608  2097152  float  sum  -1  231.4  36.24  36.24  0 ..." of any release: type is the third word, and the last
@@ -29,32 +43,26 @@ static int read_row(struct diagnosis *d, const char *line)
         !is_number(&f, 1, &count) || !is_number(&f, at, &time_us) || !is_number(&f, at + 1, &algbw) ||
         !is_number(&f, at + 2, &busbw))
         return 0;
-    struct diag_tests *t = &d->tests;
-    t->rows++;
-    t->wrong += is_number(&f, at + 3, &wrong) && wrong > 0.1; /* older releases print a small error */
-    if (t->wrong == 1 && !*t->wrong_place)
-        diag_here(d, t->wrong_place);
+    struct diag_tests *t = run_of(d, 0);
+    d->tests.rows++;
+    if (is_number(&f, at + 3, &wrong) && wrong > 0.1 && !d->tests.wrong++) /* older releases print a small error */
+        diag_here(d, d->tests.wrong_place);
     import_clue_row(&t->clues, at > 3 ? f.at[3] : "", at > 4 ? f.at[4] : "", algbw, busbw);
-    if (!t->path || busbw > t->busbw_GBps) { /* 0 for all sizes, where one GPU has nobody to send to */
+    if (!t->rows++ || busbw > t->busbw_GBps) { /* 0 for all sizes, where one GPU has nobody to send to */
         t->busbw_GBps = busbw;
         t->bytes = bytes;
         t->time_us = time_us;
-        t->path = arena_strdup(d->arena, d->in->path);
-        t->best = t->clues;
         diag_here(d, t->place);
     }
     return 1;
 }
 
-static void note_host(struct diag_tests *t, const char *name, const char *until)
+static void note_host(struct diagnosis *d, struct diag_tests *t, const char *name, size_t len)
 {
-    char host[sizeof *t->hosts];
-    snprintf(host, sizeof host, "%.*s", (int)strcspn(name, until), name);
-    int i = 0;
-    while (i < t->nhosts && strcmp(t->hosts[i], host) != 0)
-        i++;
-    if (i == t->nhosts && i < DIAG_TEST_HOSTS)
-        memcpy(t->hosts[t->nhosts++], host, sizeof host);
+    for (int i = t->nhosts - 1; i >= 0; i--)
+        if (strlen(t->hosts[i]) == len && !strncmp(t->hosts[i], name, len))
+            return;
+    ARENA_ADD(d->arena, t->hosts, t->nhosts) = arena_strndup(d->arena, name, len);
 }
 
 /* "#  Rank  0 Group  0 Pid  100 on  node1 device  0 [0x18] NVIDIA H100" */
@@ -63,14 +71,13 @@ static int read_rank(struct diagnosis *d, const char *line)
     const char *rank = *line == '#' ? strstr(line, "Rank ") : NULL, *on = rank ? strstr(rank, " on ") : NULL;
     if (!on || !strstr(on, " device "))
         return 0;
-    struct diag_tests *t = &d->tests;
+    struct diag_tests *t = run_of(d, 1);
     int before = t->nhosts;
-    t->is_spark |= strstr(on, "NVIDIA GB10") != NULL;
     const char *gpu = strchr(on, ']');
     if (gpu && !t->gpu)
         t->gpu = arena_strdup(d->arena, gpu + 1 + strspn(gpu + 1, " "));
     on += 4 + strspn(on + 4, " ");
-    note_host(t, on, " ");
+    note_host(d, t, on, strcspn(on, " "));
     /* Rank 0 of another node than the first one's. */
     if (strtol(rank + 5, NULL, 10) == 0 && t->ranks && !*t->twin_place && t->nhosts > before)
         diag_here(d, t->twin_place);
@@ -81,46 +88,35 @@ static int read_rank(struct diagnosis *d, const char *line)
 int diag_read_nccl_tests(struct diagnosis *d, const char *line)
 {
     const int named = import_named(line);
-    if (named >= 0) { /* the next run */
-        d->tests.clues = (struct import_clues){.programs = 1u << named};
-        d->tests.programs |= 1u << named;
-    }
+    if (named >= 0)
+        run_of(d, 1)->clues.programs = 1u << named;
     return read_row(d, line) || read_rank(d, line);
 }
 
 /* ---- NCCL Inspector: a line of JSON for each collective of each rank --------------------------------------------- */
 
-static double number_of(const char *line, const char *key)
-{
-    double value = -1;
-    const char *p = strstr(line, key);
-    if (p)
-        diag_number(p + strlen(key) + strspn(p + strlen(key), ": \""), &value);
-    return value;
-}
-
 int diag_read_inspector(struct diagnosis *d, const char *line)
 {
-    static const char *const names[] = {"AllReduce", "AllGather", "ReduceScatter", "Broadcast", "Reduce"};
     struct diag_tests *t = &d->tests;
     struct diag_inspector *x = &d->inspector;
     const char *perf = strstr(line, "\"coll_perf\""), *name = perf ? strstr(perf, "\"coll\"") : NULL;
     if (!name)
         return 0;
     name += 6 + strspn(name + 6, ": \"");
-    double busbw = number_of(perf, "\"coll_busbw_gbs\""), time_us = number_of(perf, "\"coll_exec_time_us\"");
-    double ranks = number_of(line, "\"n_ranks\""), rank = number_of(line, "\"rank\"");
+    double busbw = diag_number_behind(perf, "\"coll_busbw_gbs\""),
+           time_us = diag_number_behind(perf, "\"coll_exec_time_us\"");
+    double ranks = diag_number_behind(line, "\"n_ranks\""), rank = diag_number_behind(line, "\"rank\"");
     const char *host = strstr(line, "\"hostname\"");
     t->rows++;
     t->is_inspector = 1;
-    if (host)
-        note_host(t, host + 10 + strspn(host + 10, ": \""), "\"");
+    if (host) {
+        host += 10 + strspn(host + 10, ": \"");
+        note_host(d, t, host, strcspn(host, "\""));
+    }
     if (busbw > t->busbw_GBps) {
         t->busbw_GBps = busbw;
-        t->bytes = number_of(perf, "\"coll_msg_size_bytes\"");
-        t->program = "NCCL";
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-            t->program = !strncmp(name, names[i], strlen(names[i])) ? names[i] : t->program;
+        t->bytes = diag_number_behind(perf, "\"coll_msg_size_bytes\"");
+        t->program = arena_strndup(d->arena, name, strcspn(name, "\""));
         diag_here(d, t->place);
     }
     const char *id = strstr(line, "\"id\"");
@@ -140,6 +136,8 @@ int diag_read_inspector(struct diagnosis *d, const char *line)
     return 1;
 }
 
+/* ---- what the runs reach ----------------------------------------------------------------------------------------- */
+
 /* The bundled machine that nodes with eight of these GPUs most likely are; NULL. */
 static const char *machine_of(const struct diag_tests *t)
 {
@@ -155,47 +153,98 @@ static const char *machine_of(const struct diag_tests *t)
     return NULL;
 }
 
-/* The collective of the best row, as `nccltune results` finds it. */
-static void find_collective(struct diag_tests *t)
+/* The collective, as `nccltune results` finds it: of programs that are named elsewhere, `named`, where none is here. */
+static void find_collective(struct diag_tests *t, unsigned named)
 {
-    struct import_clues *c = &t->best;
-    c->programs = c->programs ? c->programs : t->programs;
-    t->colls = t->is_inspector || !t->path ? 0 : import_clue_colls(c, t->path, t->ranks);
+    t->clues.programs = t->clues.programs ? t->clues.programs : named;
+    t->colls = import_clue_colls(&t->clues, t->path, t->ranks);
     t->coll = t->colls && !(t->colls & (t->colls - 1)) ? import_likeliest(t->colls) : -1;
-    if (t->coll >= 0 && c->programs >> t->coll & 1)
+    if (t->coll >= 0 && t->clues.programs >> t->coll & 1)
         t->program = import_program_name(t->coll);
-}
-
-void diag_say_tests(struct diagnosis *d, char to[DIAG_SENTENCE])
-{
-    struct diag_tests *t = &d->tests;
-    const struct diag_range *x = &t->expected;
-    char size[UNIT_TEXT];
-    find_collective(t);
-    t->machine = machine_of(t);
-    if (!t->is_inspector)
-        diag_expect_tests(d);
-    diag_say(to, "%s reaches a bus bandwidth of %.1f GB/s at %s", t->program ? t->program : "nccl-tests", t->busbw_GBps,
-             unit_bytes(size, t->bytes > 0 && t->bytes < 1e18 ? (uint64_t)t->bytes : 0));
-    if (t->ranks)
-        diag_say(to, " on %d ranks of %d node%s", t->ranks, t->nhosts, t->nhosts == 1 ? "" : "s");
-    else if (import_clue_ranks(&t->best))
-        diag_say(to, " on %d ranks (busbw over algbw is %.2f)", import_clue_ranks(&t->best), t->best.ratio);
-    if (!t->program && t->colls)
-        diag_say(to, ", as of %s", import_coll_names(t->colls, d->arena));
-    const char *nodes = d->assumed ? t->machine : "these";
-    if (diag_is_below(t))
-        diag_say(to, ": %.1fx below the %.0f GB/s predicted for %s nodes (%.0f to %.0f)", x->at / t->busbw_GBps, x->at,
-                 nodes, x->low, x->high);
-    else if (x->at > 0)
-        diag_say(to, ": %s the %.0f to %.0f GB/s predicted for %s nodes", t->busbw_GBps > x->high ? "above" : "within",
-                 x->low, x->high, nodes);
-    diag_say(to, ".");
 }
 
 int diag_is_below(const struct diag_tests *t)
 {
     return t->expected.at > 0 && t->busbw_GBps < t->expected.low;
+}
+
+static double times_below(const struct diag_tests *t)
+{
+    return diag_is_below(t) ? t->expected.at / t->busbw_GBps : 0;
+}
+
+void diag_judge_tests(struct diagnosis *d)
+{
+    struct diag_tests all = d->tests, *worst = NULL;
+    unsigned named = 0;
+    for (int i = 0; i < d->nruns; i++)
+        named |= d->runs[i].clues.programs;
+    for (int i = 0; i < d->nruns; i++) {
+        struct diag_tests *t = &d->runs[i];
+        if (!t->rows)
+            continue;
+        all.runs++;
+        find_collective(t, named);
+        t->machine = machine_of(t);
+        diag_expect_tests(d, t);
+        if (!worst || times_below(t) > times_below(worst) || (!times_below(worst) && t->busbw_GBps > worst->busbw_GBps))
+            worst = t;
+        if (*t->twin_place && !*all.twin_place)
+            memcpy(all.twin_place, t->twin_place, sizeof all.twin_place);
+    }
+    if (!worst)
+        return;
+    d->tests = *worst;
+    d->tests.runs = all.runs;
+    d->tests.rows = all.rows;
+    d->tests.wrong = all.wrong;
+    memcpy(d->tests.wrong_place, all.wrong_place, sizeof all.wrong_place);
+    memcpy(d->tests.twin_place, all.twin_place, sizeof all.twin_place);
+}
+
+/* "; beside it all_gather_perf 341.2 GB/s on 8 ranks (330 to 350 predicted), ...": the other runs of the logs. */
+static void say_other_runs(const struct diagnosis *d, char to[DIAG_SENTENCE])
+{
+    int n = 0;
+    for (int i = 0; i < d->nruns; i++) {
+        const struct diag_tests *t = &d->runs[i];
+        if (!t->rows || !strcmp(t->place, d->tests.place) || n++ > MOST_OTHERS)
+            continue;
+        if (n > MOST_OTHERS) {
+            diag_say(to, ", and more");
+            continue;
+        }
+        diag_say(to, "%s%s %.1f GB/s", n > 1 ? ", " : "; beside it ", t->program ? t->program : "a table with",
+                 t->busbw_GBps);
+        if (t->ranks)
+            diag_say(to, " on %d ranks", t->ranks);
+        if (t->expected.at > 0)
+            diag_say(to, " (%.0f to %.0f predicted)", t->expected.low, t->expected.high);
+    }
+}
+
+void diag_say_tests(const struct diagnosis *d, char to[DIAG_SENTENCE])
+{
+    const struct diag_tests *t = &d->tests;
+    const struct diag_range *x = &t->expected;
+    char size[UNIT_TEXT];
+    diag_say(to, "%s reaches a bus bandwidth of %.1f GB/s at %s", t->program ? t->program : "nccl-tests", t->busbw_GBps,
+             unit_bytes(size, t->bytes > 0 && t->bytes < 1e18 ? (uint64_t)t->bytes : 0));
+    if (t->ranks)
+        diag_say(to, " on %d ranks of %d node%s", t->ranks, t->nhosts, t->nhosts == 1 ? "" : "s");
+    else if (import_clue_ranks(&t->clues))
+        diag_say(to, " on %d ranks (busbw over algbw is %.2f)", import_clue_ranks(&t->clues), t->clues.ratio);
+    if (!t->program && t->colls)
+        diag_say(to, ", as of %s", import_coll_names(t->colls, d->arena));
+    const char *nodes = d->assumed ? t->machine : "these";
+    if (diag_is_below(t))
+        diag_say(to, ": %.1fx below the %.0f GB/s predicted for %s nodes (%.0f to %.0f)", times_below(t), x->at, nodes,
+                 x->low, x->high);
+    else if (x->at > 0)
+        diag_say(to, ": %s the %.0f to %.0f GB/s predicted for %s nodes", t->busbw_GBps > x->high ? "above" : "within",
+                 x->low, x->high, nodes);
+    say_other_runs(d, to);
+    diag_say(to, ".");
 }
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
@@ -209,7 +258,7 @@ static const char *next_commands(struct diagnosis *d)
     const int is_short = t->time_us < 1e4;
     const char *results = arena_printf(d->arena, "nccltune results %s", file);
     if (!t->ranks)
-        results = arena_printf(d->arena, "%s --nodes N%s", results, import_clue_ranks(&t->best) ? "" : " --ranks N");
+        results = arena_printf(d->arena, "%s --nodes N%s", results, import_clue_ranks(&t->clues) ? "" : " --ranks N");
     if (t->coll < 0 && t->colls)
         results = arena_printf(d->arena, "%s --collective %s", results, coll_name(import_likeliest(t->colls)));
     if (!machine || t->coll < 0 || !bytes)
@@ -225,7 +274,8 @@ static int read_table(const struct judge *j, struct diag_hit *h)
     const struct diag_tests *t = &j->d->tests;
     if (!t->rows || t->is_inspector || (diag_is_below(t) && !t->slow_variable))
         return 0; /* below_expected() has the same commands */
-    diag_hit(h, 0.02, t->place, "a table of nccl-tests with %ld sizes", t->rows);
+    const char *what = t->runs > 1 ? arena_printf(j->d->arena, "%d tables", t->runs) : "a table";
+    diag_hit(h, 0.02, t->place, "%s of nccl-tests with %ld sizes", what, t->rows);
     h->command = next_commands(j->d);
     return 1;
 }
@@ -287,7 +337,8 @@ static int separate_runs(const struct judge *j, struct diag_hit *h)
 static int half_a_port(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_tests *t = &j->d->tests;
-    return t->is_spark && t->nhosts > 1 && t->bytes >= SPARK_BYTES && t->busbw_GBps < SPARK_GBps &&
+    return t->gpu && strstr(t->gpu, "NVIDIA GB10") && t->nhosts > 1 && t->bytes >= SPARK_BYTES &&
+           t->busbw_GBps < SPARK_GBps &&
            diag_hit(h, 0.5, t->place,
                     "DGX Spark (GB10): one QSFP port is two HCAs of about 100 Gb/s each, such as rocep1s0f0 and "
                     "roceP2p1s0f0, and its 24 GB/s need both; measured: %.1f GB/s",

@@ -237,6 +237,7 @@ static size_t sentence_length(const char *s)
 void diag_judge(struct diagnosis *d)
 {
     struct diag_result *r = &d->result;
+    diag_judge_tests(d);
     r->primary = choose_primary(r);
     struct judge j = {.d = d, .r = r, .s = r->primary >= 0 ? &r->sources[r->primary] : NULL};
     struct diag_hit hang;

@@ -84,21 +84,6 @@ static int read_prefix(const char *line, const char *nccl, struct diag_origin *w
     return 0;
 }
 
-/* PyTorch's "[rank3]:", also behind a launcher's prefix; "[1,3]<stdout>:" of mpirun, "3: " of srun --label. */
-static int rank_of_launcher(const char *raw)
-{
-    const char *torch = strstr(raw, "[rank");
-    if (torch && torch[5] >= '0' && torch[5] <= '9')
-        return (int)strtol(torch + 5, NULL, 10);
-    if (*raw == '[') {
-        char *end;
-        strtol(raw + 1, &end, 10);
-        return *end == ',' && strstr(end, "]<std") ? (int)strtol(end + 1, NULL, 10) : -1;
-    }
-    size_t n = strspn(raw, " 0123456789");
-    return n && n < 8 && raw[n - 1] != ' ' && raw[n] == ':' && raw[n + 1] == ' ' ? (int)strtol(raw, NULL, 10) : -1;
-}
-
 /* "rank3", "rank_3" or "rank-3" in a file's name, -1. */
 int diag_rank_of_name(const char *path)
 {
@@ -110,16 +95,10 @@ int diag_rank_of_name(const char *path)
     return *p >= '0' && *p <= '9' ? (int)strtol(p, NULL, 10) % 1000000 : -1;
 }
 
-static int number_behind(const char *line, const char *mark)
-{
-    const char *p = strstr(line, mark);
-    return p ? (int)strtol(p + strlen(mark), NULL, 10) : -1;
-}
-
 void diag_find_origin(struct diagnosis *d, const char *raw)
 {
     struct diag_origin *who = &d->who;
-    *who = (struct diag_origin){.gpu = -1, .rank = rank_of_launcher(raw)};
+    *who = (struct diag_origin){.gpu = -1, .rank = diag_rank_of_line(raw, 0)};
     if (who->rank < 0)
         who->rank = d->file_rank;
     const char *nccl = strstr(raw, "CCL ");
@@ -130,10 +109,10 @@ void diag_find_origin(struct diagnosis *d, const char *raw)
         return;
     }
     note_host(d->origins, who->host);
-    int rank = strstr(nccl, "comm 0x") ? number_behind(nccl, " rank ") : -1;
-    int ranks = rank < 0 ? -1 : number_behind(nccl, " nranks ");
+    int rank = strstr(nccl, "comm 0x") ? (int)diag_number_behind(nccl, " rank ") : -1;
+    int ranks = rank < 0 ? -1 : (int)diag_number_behind(nccl, " nranks ");
     if (ranks < 0 && rank >= 0)
-        ranks = number_behind(nccl, " nRanks ");
+        ranks = (int)diag_number_behind(nccl, " nRanks ");
     struct process *p = find_process(d->origins, who, ranks > 0);
     if (p && ranks > p->ranks && rank < ranks) {
         p->rank = rank;

@@ -189,19 +189,15 @@ static int step(struct pickle *p)
     int op = (int)read_bytes(p, 1);
     switch (p->failed ? '.' : op) {
     case 0x80: /* protocol */
-        read_bytes(p, 1);
-        break;
     case 0x95: /* frame */
-        read_bytes(p, 8);
+        read_bytes(p, op == 0x80 ? 1 : 8);
         break;
     case '.':
         return 0;
     case '}':
-        push(p, "{", '}');
-        break;
     case ']':
     case ')':
-        push(p, "[", ']');
+        push(p, op == '}' ? "{" : "[", op == '}' ? '}' : ']');
         break;
     case '(':
         push(p, NULL, 0);
@@ -211,10 +207,8 @@ static int step(struct pickle *p)
         fold(p, behind_mark(p));
         break;
     case 's':
-        fold(p, p->n - 2);
-        break;
     case 'a':
-        fold(p, p->n - 1);
+        fold(p, p->n - (op == 's' ? 2 : 1));
         break;
     case 't':
         make_tuple(p, behind_mark(p));
@@ -225,16 +219,12 @@ static int step(struct pickle *p)
         make_tuple(p, p->n - (op - 0x84));
         break;
     case 'X':
-        read_string(p, read_bytes(p, 4));
-        break;
     case 0x8c:
-        read_string(p, read_bytes(p, 1));
+        read_string(p, read_bytes(p, op == 'X' ? 4 : 1));
         break;
     case 'K':
-        push_number(p, (double)read_bytes(p, 1));
-        break;
     case 'M':
-        push_number(p, (double)read_bytes(p, 2));
+        push_number(p, (double)read_bytes(p, op == 'K' ? 1 : 2));
         break;
     case 'J':
         push_number(p, (double)(int32_t)read_bytes(p, 4));
@@ -250,28 +240,20 @@ static int step(struct pickle *p)
         read_float(p);
         break;
     case 'N':
-        push(p, "null", 0);
-        break;
     case 0x88:
-        push(p, "true", 0);
-        break;
     case 0x89:
-        push(p, "false", 0);
+        push(p, op == 'N' ? "null" : op == 0x88 ? "true" : "false", 0);
         break;
     case 'q':
-        store_shared(p, read_bytes(p, 1));
-        break;
     case 'r':
-        store_shared(p, read_bytes(p, 4));
+        store_shared(p, read_bytes(p, op == 'q' ? 1 : 4));
         break;
     case 0x94:
         store_shared(p, (uint64_t)p->nshared++);
         break;
     case 'h':
-        use_shared(p, read_bytes(p, 1));
-        break;
     case 'j':
-        use_shared(p, read_bytes(p, 4));
+        use_shared(p, read_bytes(p, op == 'h' ? 1 : 4));
         break;
     default:
         p->failed = 1;

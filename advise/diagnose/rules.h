@@ -65,8 +65,8 @@ extern const size_t diag_profile_rules_count;
  * there, and as findings that are possible. Needs a topology with GPUs. */
 void diag_add_causes(struct judge *j);
 
-/* Fill in what the model expects of the best row of nccl-tests, where the machine is known. */
-void diag_expect_tests(struct diagnosis *d);
+/* Fill in what the model expects of the best row of a run, where the machine is known. */
+void diag_expect_tests(struct diagnosis *d, struct diag_tests *t);
 
 /* Nonzero if NCCL's log names that HCA. */
 int diag_is_used(const struct diag_nccl *n, const char *hca, size_t len);

@@ -6,7 +6,6 @@
 #include "advise/diagnose/diagnose_internal.h"
 
 #define MOST_UNNAMED 64 /* ranks that say nobody's name */
-#define TREND_STEPS  9  /* fewer say nothing about a trend */
 
 /* ---- putting a step together ------------------------------------------------------------------------------------- */
 

@@ -104,6 +104,8 @@ int diag_read_variables(struct diagnosis *d, const char *line)
             diag_note_fact(d, v->name, strlen(v->name), value, n);
         snprintf(v->value, sizeof v->value, "%.*s", (int)(n < sizeof v->value ? n : sizeof v->value - 1), value);
         diag_here(d, v->place);
+        v->run = d->nruns && !strcmp(d->runs[d->nruns - 1].path, d->in->path) ? d->nruns - 1 : -1;
+        v->of_command = import_named(line) >= 0;
     }
     return d->nvariables > before;
 }

@@ -49,20 +49,10 @@ static const struct {
 };
 #define LARGEST_PEAK 2500
 
-static int number_behind(const char *line, const char *key)
+static void keep_number(int *to, const char *line, const char *key)
 {
-    const char *at = strstr(line, key);
-    double value;
-    if (!at)
-        return 0;
-    at += strlen(key);
-    at += strspn(at, " '\":=.");
-    return diag_number(at, &value) && value >= 1 && value < 1e5 ? (int)value : 0;
-}
-
-static void keep_number(int *to, int value)
-{
-    *to = value > 0 ? value : *to;
+    double value = diag_number_behind(line, key);
+    *to = value >= 1 && value < 1e5 ? (int)value : *to;
 }
 
 void diag_read_shape(struct diagnosis *d, const char *line)
@@ -77,17 +67,15 @@ void diag_read_shape(struct diagnosis *d, const char *line)
             break;
         }
     /* Megatron-LM prints its arguments before dots; in dictionaries the key is the rollout's. */
-    if (strstr(line, "tensor_model_parallel_size"))
-        keep_number(strstr(line, "_size ..") ? &x->train_tp : &x->rollout_tp,
-                    number_behind(line, "tensor_model_parallel_size"));
-    keep_number(&x->train_tp, number_behind(line, "tensor-model-parallel size"));
-    keep_number(&x->rollout_tp, number_behind(line, "tensor_parallel_size"));
-    keep_number(&x->rollout_tp, number_behind(line, "rollout-num-gpus-per-engine"));
-    keep_number(&x->experts, number_behind(line, "expert_model_parallel_size"));
-    keep_number(&x->context, number_behind(line, "context_parallel_size"));
+    keep_number(strstr(line, "_size ..") ? &x->train_tp : &x->rollout_tp, line, "tensor_model_parallel_size");
+    keep_number(&x->train_tp, line, "tensor-model-parallel size");
+    keep_number(&x->rollout_tp, line, "tensor_parallel_size");
+    keep_number(&x->rollout_tp, line, "rollout-num-gpus-per-engine");
+    keep_number(&x->experts, line, "expert_model_parallel_size");
+    keep_number(&x->context, line, "context_parallel_size");
     if (strstr(line, "zero"))
-        keep_number(&x->zero_stage, number_behind(line, "stage'"));
-    keep_number(&x->zero_stage, number_behind(line, "zero_stage"));
+        keep_number(&x->zero_stage, line, "stage'");
+    keep_number(&x->zero_stage, line, "zero_stage");
     x->is_slow_link |= strstr(line, "Custom allreduce is disabled because") != NULL;
     x->is_async |=
         strstr(line, "partial_rollout") || strstr(line, "fully_async/") || strstr(line, "staleness_threshold");

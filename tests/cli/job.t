@@ -163,6 +163,27 @@ A table of nccl-tests leads to the commands that go on with it
   $ nccltune results rows.log --nodes 2 | tail -1
      1073741824       22700     47.3     88.7         22700     47.3     88.7   1.00x                  default
 
+Several runs of nccl-tests in one log: ranks and rows of each are kept together; the one that lies furthest below what is predicted is judged
+
+  $ run() { # program, ranks, time, busbw
+  >     echo "# Collective test starting: $1"; for ((r = 0; r < $2; r++)); do echo "#  Rank $r Group 0 Pid 9 on n$((r / 8)) device $((r % 8)) [0x1b] NVIDIA H100 80GB HBM3"; done
+  >     echo "  1073741824  268435456  float  $([ $1 = all_reduce_perf ] && echo sum || echo none)  -1  $3 $(jq -n "(1073741824 / $3 / 10 | round) / 100") $4 0"; echo "# Collective test concluded: $1"; }
+  $ { run all_reduce_perf 16 5784 348.0; run all_reduce_perf 32 23452 88.7; run all_gather_perf 16 2830 355.7; } >runs.log
+  $ nccltune diagnose runs.log | head -1
+  all_reduce_perf reaches a bus bandwidth of 88.7 GB/s at 1 GiB on 32 ranks of 4 nodes: ?.?x below the ??? GB/s predicted for dgx-h100 nodes (* to *); beside it all_reduce_perf 348.0 GB/s on 16 ranks (* to * predicted), all_gather_perf 355.7 GB/s on 16 ranks (* to * predicted). (glob)
+  $ nccltune diagnose runs.log | grep 'nccltune whatif'
+       nccltune whatif --machine dgx-h100 --nodes 4 -c allreduce --bytes 1024M --measured 23.5ms; nccltune results runs.log
+  $ { echo 'mpirun -x NCCL_IB_HCA=mlx5_0 ./all_reduce_perf'; run all_reduce_perf 16 22700 88.7; echo './all_reduce_perf'; run all_reduce_perf 16 22701 88.6; } >vars.log
+  $ nccltune diagnose vars.log | sed -n 2p # of the second run nothing is known
+  No variable in this log explains 88.6 GB/s* (glob)
+
+PyTorch's own comparison of the ranks' calls says what differs
+
+  $ echo "[rank1]: RuntimeError: Detected mismatch between collectives on ranks. Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=101, OpType=ALLGATHER), but Rank 7 is running collective: CollectiveFingerPrint(SequenceNumber=0OpType=REDUCE).Collectives differ in the following aspects: 	 Sequence number: 101vs 0  Op type: ALLGATHERvs REDUCE" | nccltune diagnose - | grep -E '^W'
+  What:  Ranks called different collectives * (glob)
+  Where: rank 1
+  Why: * By PyTorch this rank and rank 7 differ in Sequence number: 101vs 0  Op type: ALLGATHERvs REDUCE. (glob)
+
 A paste of any mixture: the failure first, what follows from it counted, the machine's tools read
   $ nccltune - < fixtures/threads/nccl-tests-206.log | head -2
   What:  Memory cannot be locked for RDMA* (glob)

@@ -87,7 +87,7 @@ static const struct {
     {"rccl-1728.log", "one-way-link", "ROCm 6.3"},
     {"rccl-876.log", "no-kernel-image", "ROCm"},
     {"nccl-1328.log", "truncated", "NCCL variables"},
-    {"nccl-296.log", "truncated", "same sizes"},
+    {"nccl-296.log", "collectives-differ", "same counts"},
     {"nccl-667.log", "NCCL_P2P_DISABLE", "ACSCtl"},
     {"nccl-tests-92.log", "device-ordinal", "as many ranks as GPUs"},
     {"aws-dlc-2675.log", "ofi-no-provider", "security group"},
