@@ -38,7 +38,7 @@ const struct option_spec cli_machine_options[] = {
     {0, "gpu", "NAME", "its GPUs, if the file does not name them, such as h100-sxm", option_text,
      offsetof(struct cli_machine, gpu), .word = cli_gpu_word},
     {0, "link-rate", "N", "Gb/s of each RDMA port or InfiniBand NIC whose rate the file does not say, such as 400",
-     option_number, offsetof(struct cli_machine, link_Gbps), .low = 1, .high = 10000},
+     option_Gbps, offsetof(struct cli_machine, link_Gbps), .low = 1, .high = 10000},
     {0, "nodes", "LIST", "number of nodes to predict for: 32, or 2,8,32 (default: the topology's)",
      cli_take_node_counts, offsetof(struct cli_machine, nodes), .low = 1, .high = MACHINE_MOST},
     {0},

@@ -61,11 +61,6 @@ static int estimate(struct comparison *c, int i, struct err *e)
     return env_step_between(&cases[0].setup, &cases[1].setup, c->job, a, &c->steps[i], e);
 }
 
-static struct step_time less(const struct step_time *x, const struct step_time *y)
-{
-    return (struct step_time){x->us - y->us, x->low_us - y->low_us, x->high_us - y->high_us};
-}
-
 /* The first call that the case's settings leave no time for. */
 static const struct step_call *find_failing(const struct step_estimate *s)
 {
@@ -118,7 +113,7 @@ static int compare(struct comparison *c, struct err *e)
     for (int i = 1; i < c->w->ncases; i++) /* the bare machine is no change that a job can make */
         if (i != c->own && !find_failing(&c->steps[i]))
             step_changes_add(&c->changes, c->w->cases[i].label,
-                             less(&c->steps[c->own].tuned.waits, &c->steps[i].tuned.waits));
+                             step_time_less(&c->steps[c->own].tuned.waits, &c->steps[i].tuned.waits));
     struct step_estimate now;
     rc = under_own(c, c->job, &now, e);
     rc = rc ? rc : step_changes_of_job(&c->changes, &now, under_own, c, e);
@@ -127,20 +122,26 @@ static int compare(struct comparison *c, struct err *e)
 
 /* ---- for people ---- */
 
-/* What bounds the calls that wait longest. */
+static double waits_us(const struct workload_call *c, double us)
+{
+    return c->count * fmax(0, us - fmax(0, c->overlap_us));
+}
+
+/* What bounds the calls whose waiting changed most, or those that wait longest where none has. */
 static const char *find_limit(const struct step_estimate *s)
 {
     const char *limit = "";
     double most = 0;
-    for (int i = 0; i < s->workload->nphases; i++)
-        for (int k = 0; k < s->phases[i].phase->ncalls; k++) {
-            const struct step_call *x = &s->phases[i].calls[k];
-            double us = x->call->count * (x->tuned.us - fmax(0, x->call->overlap_us));
-            if (x->source != STEP_PREDICTED || !x->why || us <= most)
-                continue;
-            most = us;
-            limit = x->why;
-        }
+    for (int is_change = 1; is_change >= 0 && !*limit; is_change--)
+        for (int i = 0; i < s->workload->nphases; i++)
+            for (int k = 0; k < s->phases[i].phase->ncalls; k++) {
+                const struct step_call *x = &s->phases[i].calls[k];
+                double us = fabs(waits_us(x->call, x->tuned.us) - (is_change ? waits_us(x->call, x->now.us) : 0));
+                if (x->source != STEP_PREDICTED || !x->why || us <= most)
+                    continue;
+                most = us;
+                limit = x->why;
+            }
     return limit;
 }
 
@@ -312,21 +313,8 @@ static int find_causes(struct one_call *c, uint64_t bytes, struct err *e)
 {
     const struct nccl_setup *s = &c->w->cases[0].setup.nccl;
     const struct whatif_case *job = &c->w->cases[c->w->ncases - 1]; /* with its settings, where there are some */
-    const int gpus = s->topology->classes[s->class_index].ngpus;
-    struct workload *one = workload_new();
-    one->ranks_per_node = s->ranks_per_node ? s->ranks_per_node : gpus;
-    one->ranks = one->ranks_per_node * (s->nodes ? s->nodes : 1);
-    workload_add_call(
-        one, workload_add_phase(one, "one call"),
-        (struct workload_call){.kind = c->w->coll,
-                               .bytes = bytes,
-                               .count = 1,
-                               .group_size = one->ranks,
-                               .place = one->ranks > one->ranks_per_node ? WORKLOAD_CLUSTER : WORKLOAD_NODE,
-                               .stride = 1,
-                               .time_us = -1,
-                               .algo = -1,
-                               .proto = -1});
+    const int gpus = s->topology->classes[s->class_index].ngpus, local = s->ranks_per_node ? s->ranks_per_node : gpus;
+    struct workload *one = workload_of_call(c->w->coll, bytes, local * (s->nodes ? s->nodes : 1), local);
     int rc = step_causes_of(&job->setup, one, 1e6 * c->asked->measured_s, c->w->arena, &c->causes, e);
     workload_free(one);
     return rc;

@@ -98,8 +98,8 @@ static int explain_error(const struct rows *r, int c, const char *word, struct a
  */
 static int has_one_value(const struct option_spec *o)
 {
-    static option_take *const types[] = {option_text,   option_word,  option_which,   option_int,
-                                         option_number, option_bytes, option_percent, option_seconds};
+    static option_take *const types[] = {option_text, option_word,  option_which,   option_int,    option_number,
+                                         option_Gbps, option_bytes, option_percent, option_seconds};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (o->take == types[i])
             return 1;
@@ -197,24 +197,39 @@ int option_int(const struct option_value *v, void *out, struct err *e)
     return rc;
 }
 
-int option_number(const struct option_value *v, void *out, struct err *e)
+/* Whether it is a number within the bounds, with one of the units behind it: "|%" is none or percent. */
+static int is_number(const struct option_value *v, const char *units, double *n)
 {
     char *end;
-    double n = strtod(v->text, &end);
-    if (end == v->text || *end || !(n >= v->option->low && n <= v->option->high))
-        return err_set(e, ERR_USAGE, "%s: '%s' is not a number from %g to %g", v->what, v->text, v->option->low,
-                       v->option->high);
-    *(double *)out = n;
+    *n = strtod(v->text, &end);
+    const char *unit = end + strspn(end, " ");
+    for (size_t len; units; units = units[len] ? units + len + 1 : NULL) {
+        len = strcspn(units, "|");
+        if (!strncmp(units, unit, len) && !unit[len])
+            return end != v->text && *n >= v->option->low && *n <= v->option->high;
+    }
     return 0;
+}
+
+int option_number(const struct option_value *v, void *out, struct err *e)
+{
+    return is_number(v, "", out) ? 0
+                                 : err_set(e, ERR_USAGE, "%s: '%s' is not a number from %g to %g", v->what, v->text,
+                                           v->option->low, v->option->high);
+}
+
+int option_Gbps(const struct option_value *v, void *out, struct err *e)
+{
+    return is_number(v, "|G|Gb|Gb/s|Gbps|Gbit|Gbit/s", out)
+               ? 0
+               : err_set(e, ERR_USAGE, "%s: '%s' is not a rate from %g to %g Gb/s, such as 400 or 400G", v->what,
+                         v->text, v->option->low, v->option->high);
 }
 
 int option_percent(const struct option_value *v, void *out, struct err *e)
 {
-    char *end;
-    double percent = strtod(v->text, &end);
-    const char *rest = end + strspn(end, " ");
-    if (end == v->text || !(percent >= v->option->low && percent <= v->option->high) ||
-        (*rest && strcmp(rest, "%") != 0))
+    double percent;
+    if (!is_number(v, "|%", &percent))
         return err_set(e, ERR_USAGE, "%s: '%s' is not a percentage from %g to %g, such as 3%%", v->what, v->text,
                        v->option->low, v->option->high);
     *(double *)out = percent / 100;

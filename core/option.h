@@ -71,6 +71,7 @@ option_take option_which;   /* int: the number of that word */
 option_take option_append;  /* struct option_list, one more item each time */
 option_take option_int;     /* int, from `low` to `high` */
 option_take option_number;  /* double, from `low` to `high` */
+option_take option_Gbps;    /* the same of a rate: "400", "400G", "400Gb/s" */
 option_take option_bytes;   /* uint64_t, as unit_parse_bytes; from `low` to `high` unless that is 0 */
 option_take option_percent; /* double: a fraction, from "3", "3%", "2.5 %", within the bounds as percentages */
 option_take option_seconds; /* double above 0, as unit_parse_seconds */

@@ -26,60 +26,25 @@ static const char *first_hca(const struct whatif *w)
     return NULL;
 }
 
-static int add_no_gdr(struct whatif *w, struct err *e)
-{
-    return whatif_add_settings(w, "NCCL_NET_GDR_LEVEL=LOC", e);
-}
-
 static const struct {
     const char *id, *what, *check;
-    int (*add)(struct whatif *w, struct err *e);
-    int (*add_of_hca)(struct whatif *w, const char *hca, struct err *e); /* the same of the first HCA */
+    int (*add)(struct whatif *w, const char *text, struct err *e);
+    const char *text; /* NULL: the first HCA */
 } faults[] = {
-    {"no-gdr", "no GPUDirect RDMA", "NCCL's log: connections without /GDRDMA; lsmod for nvidia_peermem", add_no_gdr,
-     NULL},
-    {"slow-hca", "one slow NIC, such as %s, at half its lanes or rate",
-     "nccltune probe; nccltune bench "
-     "--engine verbs",
-     NULL, whatif_add_half_width},
+    {"no-gdr", "no GPUDirect RDMA", "NCCL's log: connections without /GDRDMA; lsmod for nvidia_peermem",
+     whatif_add_settings, "NCCL_NET_GDR_LEVEL=LOC"},
+    {"slow-hca", "one slow NIC, such as %s, at half its lanes or rate", "nccltune probe; nccltune bench --engine verbs",
+     whatif_add_half_width},
     {"dead-hca", "one NIC down or not in the container, such as %s", "NCCL's log: NET/IB : Using; nccltune doctor",
-     NULL, whatif_add_dead},
-    {"unused-hcas", "the wrong NIC, one for all GPUs, such as %s", "NCCL_IB_HCA; NCCL's log: NET/IB : Using", NULL,
+     whatif_add_dead},
+    {"unused-hcas", "the wrong NIC, one for all GPUs, such as %s", "NCCL_IB_HCA; NCCL's log: NET/IB : Using",
      whatif_add_hcas},
     {"sockets", "sockets for all or some of the ranks",
-     "NCCL's log of every rank: via NET/Socket; the GID (NCCL_IB_GID_INDEX)", whatif_add_sockets, NULL},
+     "NCCL's log of every rank: via NET/Socket; the GID (NCCL_IB_GID_INDEX)", whatif_add_settings, "NCCL_NET=Socket"},
 };
 #define FAULTS (sizeof faults / sizeof *faults)
 _Static_assert(FAULTS < STEP_CAUSES, /* and one for fewer HCAs */
                "every fault has a place");
-
-/* -1 where the job uses no HCA. */
-static int add_fault(struct whatif *w, size_t i, struct err *e)
-{
-    const char *hca = first_hca(w);
-    if (faults[i].add)
-        return faults[i].add(w, e);
-    return hca ? faults[i].add_of_hca(w, hca, e) : -1;
-}
-
-static struct workload *stand_in(const struct model_setup *s, struct workload *w)
-{
-    const int gpus = s->nccl.topology->classes[s->nccl.class_index].ngpus;
-    struct workload_call c = {.kind = COLL_ALLREDUCE,
-                              .bytes = STAND_IN_BYTES,
-                              .count = 1,
-                              .group_size = 2 * gpus,
-                              .place = WORKLOAD_CLUSTER,
-                              .stride = 1,
-                              .overlap_us = 0,
-                              .time_us = -1,
-                              .algo = -1,
-                              .proto = -1};
-    w->ranks = c.group_size;
-    w->ranks_per_node = gpus;
-    workload_add_call(w, workload_add_phase(w, "one AllReduce of 256 MiB"), c);
-    return w;
-}
 
 static int nearer(const struct step_cause *x, const struct step_cause *y, double measured_us)
 {
@@ -143,19 +108,20 @@ static int try_faults(struct whatif *f, const struct workload *w, double measure
                       struct step_causes *out, struct err *e)
 {
     int rc = 0;
+    const char *hca = first_hca(f);
     for (size_t i = 0; i < FAULTS && !rc; i++) {
         struct err impossible = {0}; /* on this machine: nothing to say */
         struct step_estimate s;
-        if (add_fault(f, i, &impossible))
+        const char *text = faults[i].text ? faults[i].text : hca;
+        if (!text || faults[i].add(f, text, &impossible))
             continue;
         rc = estimate_last(f, w, a, &s, e);
         out->sound = s.now.waits;
         if (!rc && s.tuned.waits.us > NEARLY_NONE * s.now.waits.us)
-            insert(out,
-                   (struct step_cause){faults[i].id,
-                                       faults[i].add ? faults[i].what : arena_printf(a, faults[i].what, first_hca(f)),
-                                       faults[i].check, s.tuned.waits},
-                   measured_us);
+            insert(
+                out,
+                (struct step_cause){faults[i].id, arena_printf(a, faults[i].what, hca), faults[i].check, s.tuned.waits},
+                measured_us);
     }
     if (!rc)
         rc = try_fewer_hcas(f, w, measured_us, a, out, e);
@@ -168,9 +134,10 @@ int step_causes_of(const struct model_setup *job, const struct workload *w, doub
     struct model_setup s = *job;
     s.nccl.nodes = w && w->ranks > w->ranks_per_node ? (w->ranks + w->ranks_per_node - 1) / w->ranks_per_node : 2;
     struct whatif *f = whatif_new("the machine", COLL_ALLREDUCE, &s, e);
-    struct workload *own = w ? NULL : workload_new();
+    const int gpus = f ? s.nccl.topology->classes[f->cases[0].setup.nccl.class_index].ngpus : 0;
+    struct workload *own = w || !f ? NULL : workload_of_call(COLL_ALLREDUCE, STAND_IN_BYTES, 2 * gpus, gpus);
     *out = (struct step_causes){0};
-    int rc = f ? try_faults(f, w ? w : stand_in(&f->cases[0].setup, own), measured_us, a, out, e) : e->code;
+    int rc = f ? try_faults(f, w ? w : own, measured_us, a, out, e) : e->code;
     workload_free(own);
     whatif_free(f);
     return rc;

@@ -11,6 +11,7 @@
 #define MOST 3
 #define BULK (UINT64_C(1) << 20) /* bytes, from which a call moves data rather than waits */
 #define SAME 1e-6                /* of a saving: another name of the same change */
+#define TINY 0.01                /* of a step: not worth a line */
 
 void step_changes_add(struct step_changes *c, const char *what, struct step_time saves)
 {
@@ -52,10 +53,9 @@ static const struct workload *in_16_bits(const struct workload *w, struct arena 
 
 static struct step_time saved(const struct step_estimate *now, const struct step_estimate *then)
 {
-    const struct step_time *x = &now->now.waits, *y = &then->now.waits;
+    struct step_time waits = step_time_less(&now->now.waits, &then->now.waits);
     double compute_us = now->compute_us - then->compute_us;
-    return (struct step_time){compute_us + x->us - y->us, compute_us + x->low_us - y->low_us,
-                              compute_us + x->high_us - y->high_us};
+    return (struct step_time){compute_us + waits.us, compute_us + waits.low_us, compute_us + waits.high_us};
 }
 
 int step_changes_of_job(struct step_changes *c, const struct step_estimate *now, step_estimator f, void *arg,
@@ -63,6 +63,7 @@ int step_changes_of_job(struct step_changes *c, const struct step_estimate *now,
 {
     const struct workload *w = now->workload, *less = w->nchanges ? NULL : in_16_bits(w, c->arena);
     struct step_estimate then;
+    c->step_us = env_step_whole(now).us;
     int rc = less ? f(arg, less, &then, e) : 0;
     if (less && !rc)
         step_changes_add(c, "all that is sent in 32 bits, in 16", saved(now, &then));
@@ -76,16 +77,21 @@ int step_changes_of_job(struct step_changes *c, const struct step_estimate *now,
 
 void step_changes_print(const struct step_changes *c, FILE *out)
 {
-    if (c->n)
+    int n = 0;
+    while (n < c->n && c->list[n].saves.us >= TINY * c->step_us)
+        n++;
+    if (n)
         fprintf(out, "\nWhat would save most of a step%s%s:\n", c->of ? " with " : "", c->of ? c->of : "");
     else
-        fputs("\nNothing that was tried saves time.\n", out);
-    for (int i = 0; i < c->n && i < MOST; i++) {
+        fprintf(out, "\nNothing that was tried saves %s.\n", c->n ? "1 % of a step" : "time");
+    for (int i = 0; i < n && i < MOST; i++) {
         const struct step_time *s = &c->list[i].saves;
         char saves[3 * UNIT_TEXT];
         fprintf(out, "  %d. %s: %s\n", i + 1, env_comment(c->arena, c->list[i].what),
                 unit_band_us(saves, s->us, s->low_us, s->high_us));
     }
+    if (n && n < MOST && n < c->n)
+        fprintf(out, "  The other changes that were tried save less than 1 %% of a step.\n");
 }
 
 void step_changes_json(const struct step_changes *c, cJSON *doc)

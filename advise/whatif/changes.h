@@ -12,6 +12,7 @@ struct step_change {
 struct step_changes {
     struct arena *arena;
     const char *of; /* what the job runs with, "job.sh"; NULL: as it is */
+    double step_us; /* of the whole step: step_changes_of_job knows it */
     struct step_change *list;
     int n;
 };

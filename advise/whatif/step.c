@@ -300,26 +300,15 @@ static void add_time(struct step_time *sum, struct step_time t, double times)
     sum->high_us += t.high_us * times;
 }
 
-static double longer_than(double us, double hidden_us)
-{
-    return us > hidden_us ? us - hidden_us : 0;
-}
-
 static struct step_time less(struct step_time t, double hidden_us)
 {
-    return (struct step_time){longer_than(t.us, hidden_us), longer_than(t.low_us, hidden_us),
-                              longer_than(t.high_us, hidden_us)};
-}
-
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
+    return (struct step_time){fmax(0, t.us - hidden_us), fmax(0, t.low_us - hidden_us), fmax(0, t.high_us - hidden_us)};
 }
 
 static void add_call(struct step_sum *sum, struct step_time t, const struct workload_call *call)
 {
     add_time(&sum->all, t, call->count);
-    add_time(&sum->waits, less(t, call->overlap_us > 0 ? call->overlap_us : 0), call->count);
+    add_time(&sum->waits, less(t, fmax(0, call->overlap_us)), call->count);
 }
 
 /* Calls may each hide behind the same compute; together they cannot hide more than the phase has. */
@@ -328,9 +317,9 @@ static void cap_hidden(struct step_sum *sum, double compute_us)
     if (compute_us < 0)
         return;
     struct step_time least = less(sum->all, compute_us);
-    sum->waits.us = larger(sum->waits.us, least.us);
-    sum->waits.low_us = larger(sum->waits.low_us, least.low_us);
-    sum->waits.high_us = larger(sum->waits.high_us, least.high_us);
+    sum->waits.us = fmax(sum->waits.us, least.us);
+    sum->waits.low_us = fmax(sum->waits.low_us, least.low_us);
+    sum->waits.high_us = fmax(sum->waits.high_us, least.high_us);
 }
 
 /* The other stages of a pipeline communicate as this one does, and it waits for them. */
@@ -406,6 +395,11 @@ struct step_time env_step_whole(const struct step_estimate *s)
     const struct step_time *waits = &s->now.waits;
     return (struct step_time){s->compute_us + waits->us, s->compute_low_us + waits->low_us,
                               s->compute_high_us + waits->high_us};
+}
+
+struct step_time step_time_less(const struct step_time *x, const struct step_time *y)
+{
+    return (struct step_time){x->us - y->us, x->low_us - y->low_us, x->high_us - y->high_us};
 }
 
 int env_step_of(const struct step_input *in, struct arena *a, struct step_estimate *out, struct err *e)

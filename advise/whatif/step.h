@@ -108,6 +108,9 @@ int env_step_of(const struct step_input *in, struct arena *a, struct step_estima
 /* Time of the whole step, as far as known: compute and waiting. */
 struct step_time env_step_whole(const struct step_estimate *s);
 
+/* x less y, and so of their bands. */
+struct step_time step_time_less(const struct step_time *x, const struct step_time *y);
+
 /* The table for people, and as its last line "communication X ms of a Y ms step → Z ms (predicted)". */
 void env_step_print(const struct step_estimate *s, FILE *out);
 

@@ -42,11 +42,8 @@ int env_step_changes(const struct env_profile *p, int nccl, const struct step_es
                      struct err *e)
 {
     struct under_profile u = {p, nccl, s->arena};
-    const struct step_time *now = &s->now.waits, *tuned = &s->tuned.waits;
     *out = (struct step_changes){.arena = s->arena};
-    step_changes_add(
-        out, "this profile",
-        (struct step_time){now->us - tuned->us, now->low_us - tuned->low_us, now->high_us - tuned->high_us});
+    step_changes_add(out, "this profile", step_time_less(&s->now.waits, &s->tuned.waits));
     return step_changes_of_job(out, s, under_profile, &u, e);
 }
 

@@ -3,6 +3,7 @@
 #include "advise/whatif/whatif.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "core/coll.h"
 #include "core/finding.h"
@@ -54,11 +55,19 @@ static void print_headings(const struct whatif *w, FILE *out)
     fputs("  interval        bound by\n", out);
 }
 
+/* A variation's name in its column, or in a line of its own. */
+static int print_label(const char *label, FILE *out)
+{
+    if (strlen(label) > 22)
+        fprintf(out, "  %s\n", label);
+    return fprintf(out, "  %-22s", strlen(label) > 22 ? "" : label);
+}
+
 /* A variation and a text, in lines of at most COLUMNS, broken at blanks. */
 #define COLUMNS 100
 static void print_row(const char *label, const char *text, FILE *out)
 {
-    finding_put_wrapped(out, text, fprintf(out, "  %-22s  ", label), 26, COLUMNS);
+    finding_put_wrapped(out, text, print_label(label, out) + fprintf(out, "  "), 26, COLUMNS);
     fputc('\n', out);
 }
 
@@ -95,7 +104,7 @@ static int any_chooses_otherwise(const struct whatif *w)
 
 static void print_case(const struct whatif *w, const struct whatif_case *c, FILE *out)
 {
-    fprintf(out, "  %-22s", c->label);
+    print_label(c->label, out);
     if (c->problem) {
         fprintf(out, "  cannot be predicted: %s\n", c->problem);
         return;

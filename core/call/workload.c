@@ -47,6 +47,24 @@ struct workload_call *workload_add_call(struct workload *w, struct workload_phas
     return added;
 }
 
+struct workload *workload_of_call(int coll, uint64_t bytes, int ranks, int ranks_per_node)
+{
+    struct workload *w = workload_new();
+    w->ranks = ranks;
+    w->ranks_per_node = ranks_per_node;
+    workload_add_call(w, workload_add_phase(w, "one call"),
+                      (struct workload_call){.kind = coll,
+                                             .bytes = bytes,
+                                             .count = 1,
+                                             .group_size = ranks,
+                                             .place = ranks > ranks_per_node ? WORKLOAD_CLUSTER : WORKLOAD_NODE,
+                                             .stride = 1,
+                                             .time_us = -1,
+                                             .algo = -1,
+                                             .proto = -1});
+    return w;
+}
+
 void workload_add_note(struct workload *w, const char *note)
 {
     ARENA_ADD(w->arena, w->notes, w->nnotes) = arena_strdup(w->arena, note);

@@ -91,4 +91,6 @@ double workload_bytes(const struct workload *w, const struct workload_phase *pha
 /* Building: both copy the strings they are given into the arena. */
 struct workload_phase *workload_add_phase(struct workload *w, const char *name);
 struct workload_call *workload_add_call(struct workload *w, struct workload_phase *phase, struct workload_call call);
+/* One call of all ranks, and nothing that hides it. */
+struct workload *workload_of_call(int coll, uint64_t bytes, int ranks, int ranks_per_node);
 void workload_add_note(struct workload *w, const char *note);

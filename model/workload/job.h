@@ -136,7 +136,7 @@ void workload_add_changes(struct workload *w, const struct workload_job *job);
  * question that the tables of script_job.c have. */
 enum { WORKLOAD_READ = 128 };
 struct workload_reading {
-    const char *read[WORKLOAD_READ], *assumed[32], *odd[8]; /* odd: settings that contradict one another */
+    const char *read[WORKLOAD_READ], *assumed[32], *odd[9]; /* odd: settings that contradict one another */
     const char *unused[64]; /* that concern the step, and have no part in the job: "name=value (line 3)" */
     int nread, nassumed, nodd, nunused;
     const char *nodes; /* "job.sh:5: NNODES=16", where it says how many there are; NULL */

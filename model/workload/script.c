@@ -25,8 +25,8 @@ static void add_setting(struct workload_script *s, const char *name, const char 
     char *copy = arena_strndup(s->arena, name, strnlen(name, LONGEST));
     for (char *p = copy; *p; p++)
         *p = *p == '-' ? '_' : *p;
-    s->list[s->n++] =
-        (struct workload_setting){copy, arena_strndup(s->arena, value, strnlen(value, LONGEST)), s->path, line, 0};
+    s->list[s->n++] = (struct workload_setting){
+        copy, arena_strndup(s->arena, value, strnlen(value, LONGEST)), s->path, line, 0, s->launch};
 }
 
 /* Whether nothing of a value, or only a directory in front of its last part, comes from the environment. */
@@ -245,6 +245,38 @@ static void read_sbatch(struct workload_script *s, const char *text, size_t byte
     }
 }
 
+/* Whether a word starts training: torchrun, deepspeed, accelerate, python -m torch.distributed.run, verl.trainer... */
+static int starts_training(const char *word)
+{
+    static const char *const names[] = {"torchrun", "deepspeed", "accelerate", "swift", "megatron"};
+    const char *slash = strrchr(word, '/');
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(slash ? slash + 1 : word, names[i]))
+            return 1;
+    return !strncmp(word, "torch.distributed.", 18) || !strncmp(word, "verl.trainer", 12);
+}
+
+/* Keeps the settings of one training command, and those that stand in none. */
+static void choose_launch(struct workload_script *s)
+{
+    int *counts = arena_alloc(s->arena, ((size_t)s->nlaunches + 1) * sizeof *counts), chosen = 1, n = 0;
+    long *lines = arena_alloc(s->arena, ((size_t)s->nlaunches + 1) * sizeof *lines);
+    for (int i = 0; i < s->n; i++)
+        if (!counts[s->list[i].launch]++)
+            lines[s->list[i].launch] = s->list[i].line;
+    for (int k = 2; k <= s->nlaunches; k++)
+        chosen = counts[k] >= counts[chosen] ? k : chosen;
+    for (int k = 1; k <= s->nlaunches; k++)
+        if (k != chosen && 4 * counts[k] > counts[chosen]) /* not "pip install deepspeed --upgrade" */
+            s->left_out = s->left_out ? arena_printf(s->arena, "%s, %ld", s->left_out, lines[k])
+                                      : arena_printf(s->arena, "%ld", lines[k]);
+    s->launch_line = lines[chosen];
+    for (int i = 0; i < s->n; i++)
+        if (!s->list[i].launch || s->list[i].launch == chosen)
+            s->list[n++] = s->list[i];
+    s->n = n;
+}
+
 static void read_shell(struct workload_script *s, const char *text, size_t bytes)
 {
     const struct shell_variables variables = {variable_of, s};
@@ -265,6 +297,8 @@ static void read_shell(struct workload_script *s, const char *text, size_t bytes
             if (sourced && n)
                 read_sourced(s, word);
             sourced = !strcmp(word, "source") || !strcmp(word, ".");
+            if (!s->launch && !*option.name && starts_training(word))
+                s->launch = ++s->nlaunches;
             int bare = n && w.end - w.at > 1 && text[w.at] == '$' && text[w.at + 1] != '(' && strpbrk(word, BLANKS);
             if (bare && (!*option.name || is_option(word + strspn(word, BLANKS))))
                 read_words(s, word, &option, line);
@@ -273,6 +307,7 @@ static void read_shell(struct workload_script *s, const char *text, size_t bytes
         } else if (w.token == SHELL_NEWLINE || w.token == SHELL_SEPARATOR || w.token == SHELL_ARM_END ||
                    w.token == SHELL_END) {
             end_option(s, &option, "true");
+            s->launch = 0;
         }
     } while (w.token != SHELL_END && s->n < MOST_SETTINGS);
 }
@@ -403,6 +438,7 @@ int workload_script_parse(const char *text, size_t bytes, const char *path, stru
     else {
         read_sbatch(out, text, bytes);
         read_shell(out, text, bytes);
+        choose_launch(out);
     }
     return 0;
 }

@@ -14,6 +14,7 @@ struct workload_setting {
     const char *path;  /* the file that it stands in */
     long line;
     int substituted; /* a variable of the shell that others are made of */
+    int launch;      /* the number of the training command that has it; 0: none has */
 };
 
 struct workload_script {
@@ -21,10 +22,13 @@ struct workload_script {
     struct arena *arena;
     struct workload_setting *list;
     int n, sourced; /* files that it sourced */
+    int launch, nlaunches;
+    const char *left_out; /* "lines 5 and 9": of the training commands that are not read; NULL */
+    long launch_line;     /* of the one that is */
 };
 
 /* Reads text of any of those syntaxes, by the ending of `path`; strings are in `a`. The last of several settings of a
- * name counts. */
+ * name counts; of several training commands the one with the most of them, the last where they are equal. */
 int workload_script_parse(const char *text, size_t bytes, const char *path, struct arena *a,
                           struct workload_script *out, struct err *e);
 

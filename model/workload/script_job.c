@@ -775,6 +775,10 @@ int workload_script_job(const struct workload_script *s, struct workload_job *jo
                        "%s: no settings of verl, Swift, TRL, Accelerate, Megatron-LM, DeepSpeed, torchtitan, slime, "
                        "NeMo-RL or OpenRLHF (%d settings in all)",
                        s->path, s->n);
+    if (s->left_out)
+        out->odd[out->nodd++] =
+            arena_printf(s->arena, "%s trains more than once: this is the step of line %ld, not of line%s %s", s->path,
+                         s->launch_line, strchr(s->left_out, ',') ? "s" : "", s->left_out);
     read_fields(&r);
     if (is_on(text_of(s, "optimizer_cpu_offload")))
         job->offload = 2;

@@ -38,16 +38,26 @@ static double unit_us(const struct workload_build *b, enum workload_part part, d
                            (double)language_model_parameters(&b->job->model);
 }
 
+/* `first`: calls of a pass in front of which nothing is computed. */
 static void add_gather(struct workload_build *b, enum workload_part part, double passes, double largest,
-                       double hides_us, const char *what)
+                       double hides_us, double first, const char *what)
 {
-    int size = workload_dtype_bytes(b->job->dtype);
     double elements = unit_elements(b, part), pieces = workload_pieces(elements, largest);
-    if (b->job->prefetch < 0) /* each is waited for */
-        hides_us = 0;
-    workload_put(b, (struct workload_spec){COLL_ALLGATHER, elements / pieces * size,
-                                           passes * pieces * language_model_repeats(&b->job->model, part), b->ranks, 1,
-                                           b->job->dtype, what, hides_us < 0 ? hides_us : hides_us / pieces});
+    double calls = pieces * language_model_repeats(&b->job->model, part);
+    hides_us = b->job->prefetch < 0 ? 0 : hides_us; /* each is waited for */
+    first = hides_us > 0 ? fmin(first, calls) : 0;
+    struct workload_spec s = {COLL_ALLGATHER,
+                              elements / pieces * workload_dtype_bytes(b->job->dtype),
+                              passes * first,
+                              b->ranks,
+                              1,
+                              b->job->dtype,
+                              what,
+                              0};
+    workload_put(b, s);
+    s.count = passes * (calls - first);
+    s.overlap_us = hides_us < 0 ? hides_us : hides_us / pieces;
+    workload_put(b, s);
 }
 
 /* A backward pass has one gather and one reduction a unit, which share the unit's compute. */
@@ -71,9 +81,10 @@ static void share_sequences(struct workload_build *b, double passes)
 
 static void add_forward(struct workload_build *b, double passes)
 {
+    const int has_vision = language_model_repeats(&b->job->model, WORKLOAD_VISION_BLOCK) > 0;
     share_sequences(b, passes);
-    for (int i = 0; i < UNITS; i++)
-        add_gather(b, units[i], passes, INFINITY, unit_us(b, units[i], 2),
+    for (int i = 0; i < UNITS; i++) /* the root, and the first unit behind its embedding, which computes nothing */
+        add_gather(b, units[i], passes, INFINITY, unit_us(b, units[i], 2), units[i] != WORKLOAD_LAYER || !has_vision,
                    units[i] == WORKLOAD_ROOT ? "root unit: parameters outside the layers × dtype"
                                              : "one unit: parameters of a layer × dtype");
 }
@@ -83,7 +94,7 @@ static void add_backward(struct workload_build *b, double passes)
     share_sequences(b, b->job->recompute ? 2 * passes : passes);
     for (int i = 0; i < UNITS; i++) {
         if (units[i] != WORKLOAD_ROOT)
-            add_gather(b, units[i], passes, INFINITY, backward_half_us(b, units[i]),
+            add_gather(b, units[i], passes, INFINITY, backward_half_us(b, units[i]), 0,
                        "one unit again: parameters of a layer × dtype");
         workload_put(b,
                      (struct workload_spec){
@@ -120,7 +131,7 @@ static void add_zero3_forward(struct workload_build *b, double passes)
 {
     share_sequences(b, passes);
     for (int i = 0; i < UNITS; i++)
-        add_gather(b, units[i], passes, ZERO3_PREFETCH_BUCKET, unit_us(b, units[i], 2),
+        add_gather(b, units[i], passes, ZERO3_PREFETCH_BUCKET, unit_us(b, units[i], 2), units[i] == WORKLOAD_ROOT,
                    "parameters × dtype, at most one prefetch bucket a call");
 }
 
@@ -129,7 +140,7 @@ static void add_zero3_backward(struct workload_build *b, double passes)
     double total = 0;
     share_sequences(b, b->job->recompute ? 2 * passes : passes);
     for (int i = 0; i < UNITS; i++) {
-        add_gather(b, units[i], passes, ZERO3_PREFETCH_BUCKET, backward_half_us(b, units[i]),
+        add_gather(b, units[i], passes, ZERO3_PREFETCH_BUCKET, backward_half_us(b, units[i]), 0,
                    "parameters again × dtype, at most one prefetch bucket a call");
         total += trained_elements(b, units[i]) * language_model_repeats(&b->job->model, units[i]);
     }

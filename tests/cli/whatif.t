@@ -107,9 +107,9 @@ The last domain may be smaller than the others
   $ nccltune whatif --machine dgx-a100 --nodes 2 --workload job.json --set NCCL_IB_HCA=mlx5_0,mlx5_1 --against NCCL_IB_HCA=mlx5 --json >step.json
   $ jq -c 'keys, (.cases[] | [.label, (.communication.time_us / 1000 | round)])' step.json
   ["before","cases","causes","changes","compute_us","format","machine","step","workload"]
-  ["as it is",184]
-  ["variables 1",640]
-  ["with NCCL_IB_HCA=mlx5",184]
+  ["as it is",453]
+  ["variables 1",1693]
+  ["with NCCL_IB_HCA=mlx5",453]
 
 A promised saving is what that change of the launch script brings, and a flag that is set is no advice
 
@@ -183,6 +183,17 @@ One size: what a collective of it takes
   $ nccltune whatif --machine dgx-a100 --nodes 2 --bytes 3M --json | jq -c '[.variations[0].points[].bytes]'
   [3145728]
 
+A long name has a line of its own in front of its columns
+
+  $ nccltune whatif --machine dgx-h100 --nodes 2 --bytes 1G --hcas mlx5_0,mlx5_3,mlx5_4,mlx5_5 | grep -A1 '  only' | cut -c 1-33
+    only mlx5_0,mlx5_3,mlx5_4,mlx5_5
+                             324.13
+  --
+    only mlx5_0,mlx5_3,mlx5_4,mlx5_5
+                            one all
+    only mlx5_0,mlx5_3,mlx5_4,mlx5_5
+                            NCCL_IB
+
 Behind the table lines are at most 100 columns wide
 
   $ echo 'export NCCL_IB_HCA=mlx5_0 NCCL_IB_SL=1 NCCL_DEBUG=WARN NCCL_SOCKET_IFNAME==eth0 NCCL_IB_TIMEOUT=20' >long.sh
@@ -243,6 +254,19 @@ A variable that NCCL does not read is wrong usage
   $ nccltune whatif --machine dgx-a100 --nodes 2 --workload long.sh
   nccltune whatif: long.sh:1:1: not valid JSON; of a launch script, 'nccltune workload --from-launch long.sh -o FILE' makes a workload
   [1]
+
+A variation is bound by what makes its calls longer, not by what bounds them without it
+
+  $ nccltune whatif --machine dgx-h100 --nodes 4 --workload train.sh --dead-rail mlx5_3 2>/dev/null | grep '^without'
+  without mlx5_3              * +* host memory (glob)
+
+A script that trains twice: the command that is answered is named, with its own settings alone
+
+  $ { echo 'torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py --num-layers 80 --micro-batch-size 4 --fp8-format hybrid'
+  >   sed 's/--nnodes 16/--nnodes 4/' now.sh; } >both.sh
+  $ nccltune whatif --machine dgx-h100 --workload both.sh 2>&1 | grep -e trains -e ' ranks, '
+  nccltune whatif: warning launch: both.sh trains more than once: this is the step of line 3, not of line 1
+  both.sh on dgx-h100: 32 ranks, 8 per node; PREDICTED time of one step in milliseconds
 
 What the model does not know has no figure, not +0.0; long times are not in milliseconds
 
@@ -368,6 +392,12 @@ A list that leaves nothing for another collective has a figure
   $ nccltune whatif --from fixtures/probe/smi_topo_a100.txt --nodes 2 --hcas mlx5_0 --link-rate 200 | grep 'the rate of'
   nccltune whatif: smi_topo_a100: 4 GPUs
   [1]
+  $ for rate in 200 200G 200Gb/s '200 Gbps'; do nccltune whatif --from fixtures/probe/smi_topo_a100.txt --nodes 2 --link-rate "$rate" 2>&1 | md5sum; done | uniq | wc -l
+  1
+  $ nccltune whatif --from fixtures/probe/smi_topo_a100.txt --link-rate 25GB/s
+  nccltune whatif: --link-rate: '25GB/s' is not a rate from 1 to 10000 Gb/s, such as 400 or 400G
+  Try 'nccltune whatif --help'.
+  [2]
 
 A pasted matrix: a line for each thing assumed, and what would tell it; the bond is no port for compute traffic
 

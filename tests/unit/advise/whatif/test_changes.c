@@ -110,6 +110,24 @@ TEST_CASE(three_are_printed_the_largest_first)
     arena_free(c.arena);
 }
 
+TEST_CASE(what_saves_less_than_a_hundredth_of_a_step_has_no_line)
+{
+    struct step_changes c = {.arena = arena_new(), .step_us = 150e3};
+    char text[1024] = "";
+    FILE *out = fmemopen(text, sizeof text, "w");
+    step_changes_add(&c, "much", plain(2000));
+    step_changes_add(&c, "little", plain(1000));
+    step_changes_print(&c, out);
+    c.step_us = 1e6;
+    step_changes_print(&c, out);
+    fclose(out);
+    assert_string_equal(text, "\nWhat would save most of a step:\n"
+                              "  1. much: 2.0 ms (1.8 to 2.2)\n"
+                              "  The other changes that were tried save less than 1 % of a step.\n"
+                              "\nNothing that was tried saves 1 % of a step.\n");
+    arena_free(c.arena);
+}
+
 TEST_CASE(nothing_to_change_is_said)
 {
     struct step_changes c = {.arena = NULL};

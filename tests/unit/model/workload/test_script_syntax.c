@@ -76,8 +76,12 @@ TEST_CASE(words_of_a_shell)
         {"G=4\nx --a $(expr 16 / $G) --b $(expr 2 \\* ${G} + 1) --c $(expr 8 / $H)",
          "G=4@1 a=4@2 b=9@2 c=$(expr 8 / $H)@2"},
         {"A=--b C=x--d", "A=--b@1 C=x--d@1"},
-        {"swift sft\npython -m verl.trainer.main_ppo\ntrl grpo\nmegatron\nswiftly\n--a swift",
-         "program=swift@1 program=verl.trainer.main_ppo@2 program=trl@3 program=megatron@4 a=swift@6"},
+        {"python -m verl.trainer.main_ppo\ntrl grpo\nswiftly\n--a swift",
+         "program=verl.trainer.main_ppo@1 program=trl@2 a=swift@4"},
+        {"megatron", "program=megatron@1"},
+        /* of several training commands the one with the most settings, the last of equal ones */
+        {"x=1\nswift sft --a 1 --b 2\nswift rlhf --a 3", "x=1@1 program=swift@2 a=1@2 b=2@2"},
+        {"swift sft --a 1; swift rlhf --a 3 | tee log\nb=2", "program=swift@1 a=3@1 b=2@2"},
     };
     CHECK("a.sh", files);
 }
