@@ -453,10 +453,7 @@ static const char *cpu_name(struct import *in, const struct xml_node *root)
 {
     const char *vendor = info_anywhere(root, "CPUVendor"), *family = info_anywhere(root, "CPUFamilyNumber");
     const char *number = info_anywhere(root, "CPUModelNumber"), *model = info_anywhere(root, "CPUModel");
-    if (vendor && family && number)
-        return arena_printf(in->t->arena, "%s %s/%s%s%s", vendor, family, number, model ? ", " : "",
-                            model ? model : "");
-    return arena_strdup(in->t->arena, model);
+    return build_cpu_name(in->t, vendor, family, number, model);
 }
 
 int import_hwloc_xml(struct topology *t, const struct xml_node *root, const char *name, const char *file, struct err *e)

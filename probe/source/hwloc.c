@@ -131,9 +131,7 @@ static const char *cpu_name(struct topology *t, hwloc_topology_t h)
     const char *vendor = hwloc_obj_get_info_by_name(o, "CPUVendor"), *model = hwloc_obj_get_info_by_name(o, "CPUModel");
     const char *family = hwloc_obj_get_info_by_name(o, "CPUFamilyNumber");
     const char *number = hwloc_obj_get_info_by_name(o, "CPUModelNumber");
-    if (vendor && family && number)
-        return arena_printf(t->arena, "%s %s/%s%s%s", vendor, family, number, model ? ", " : "", model ? model : "");
-    return arena_strdup(t->arena, model);
+    return build_cpu_name(t, vendor, family, number, model);
 }
 
 void source_hwloc(struct topology *t, struct topo_class *c)

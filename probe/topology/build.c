@@ -110,6 +110,17 @@ const char *build_guid(struct arena *a, const char *text)
     return n == 16 && strspn(digits, "0") < 16 ? arena_printf(a, "0x%s", digits) : NULL;
 }
 
+const char *build_cpu_name(struct topology *t, const char *vendor, const char *family, const char *number,
+                           const char *model)
+{
+    int n = model ? (int)strlen(model) : 0;
+    while (n && model[n - 1] == ' ')
+        n--;
+    if (vendor && family && number)
+        return arena_printf(t->arena, "%s %s/%s%s%.*s", vendor, family, number, n ? ", " : "", n, n ? model : "");
+    return n ? arena_strndup(t->arena, model, (size_t)n) : NULL;
+}
+
 void build_note(struct topology *t, struct topo_class *c, const char *fmt, ...)
 {
     const int most = 100; /* a hostile file has a fault in every line */

@@ -31,6 +31,11 @@ void build_missing(struct topology *t, const char *name, const char *why);
 /* Return "0x506b4b0300ca1f2e" for "506b:4b03:00ca:1f2e"; NULL for zero and whatever else. */
 const char *build_guid(struct arena *a, const char *text);
 
+/* Return "AuthenticAMD 25/17, AMD EPYC 9654 96-Core Processor", without the blanks that AMD's names end in; NULL for
+ * no model. Of vendor, family and number all or none count. */
+const char *build_cpu_name(struct topology *t, const char *vendor, const char *family, const char *number,
+                           const char *model);
+
 /* Append a sentence on what could not be read, and why, unless the class has it already. */
 void build_note(struct topology *t, struct topo_class *c, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 

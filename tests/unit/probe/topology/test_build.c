@@ -142,4 +142,16 @@ TEST_CASE(building)
     topo_free(NULL);
 }
 
+/* AMD pads the names of its processors. */
+TEST_CASE(names_of_processors)
+{
+    struct topology *t = topo_new();
+    assert_string_equal(build_cpu_name(t, "AuthenticAMD", "25", "1", "AMD EPYC 7V13 64-Core Processor                "),
+                        "AuthenticAMD 25/1, AMD EPYC 7V13 64-Core Processor");
+    assert_string_equal(build_cpu_name(t, NULL, "25", "1", "POWER8 "), "POWER8");
+    assert_string_equal(build_cpu_name(t, "GenuineIntel", "6", "79", NULL), "GenuineIntel 6/79");
+    assert_null(build_cpu_name(t, NULL, NULL, NULL, "  "));
+    topo_free(t);
+}
+
 TEST_CASES(test_build)
