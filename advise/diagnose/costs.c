@@ -17,16 +17,11 @@
 
 /* What NCCL's log and the job's variables contradict: the profile that jobs should have, the machine's topology. */
 
-static int has_table(const struct diagnosis *d)
-{
-    const struct env_profile *p = d->expected.profile;
-    return p && !access(arena_printf(d->arena, "%s/tuner.csv", p->dir), F_OK);
-}
-
 static int no_plugin(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_nccl *n = &j->d->nccl;
-    if (!has_table(j->d) || strstr(n->plugin, "nccltune"))
+    const struct env_profile *p = j->d->expected.profile;
+    if (!p || access(arena_printf(j->d->arena, "%s/tuner.csv", p->dir), F_OK) || strstr(n->plugin, "nccltune"))
         return 0;
     if (*n->plugin)
         return diag_hit(h, 0.3, n->tuner_place, "the profile has a tuner table, but NCCL asks the tuner %s", n->plugin);
@@ -84,16 +79,20 @@ static int other_values(const struct judge *j, struct diag_hit *h)
     return *list && diag_hit(h, 0.2, place, "the job has other values than the profile: %.400s", list);
 }
 
-/* "=mlx5_0:1,mlx5_1:1": names that NCCL's log has not. */
-static int other_hcas(const struct judge *j, struct diag_hit *h)
+/* "=mlx5_0:1,mlx5_1:1" of the profile, else what the topology has for GPUs: names that NCCL's log has not. */
+static int unused_hcas(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_nccl *n = &j->d->nccl;
-    const char *list = expected_value(j->d, "NCCL_IB_HCA"), *missing = "";
+    const struct topology *t = j->d->expected.profile ? NULL : j->d->expected.topology;
+    const struct topo_class *c = t && topo_gpu_class(t) >= 0 ? &t->classes[topo_gpu_class(t)] : NULL;
+    const char *list =
+        c ? roles_hca_list(c, roles_of(c, j->d->arena), j->d->arena) : expected_value(j->d, "NCCL_IB_HCA");
+    const char *missing = "", *whose = c ? "that the topology has for GPUs" : "that the profile names";
     int all = 0, used = 0;
     if (!list || *list == '^' || n->nhcas == DIAG_HCAS)
         return 0;
     if (!n->nhcas)
-        return !strncmp(n->network, "Socket", 6) &&
+        return !c && !strncmp(n->network, "Socket", 6) &&
                diag_hit(h, 0.5, n->socket_place, "the profile names HCAs (%.200s), but NCCL uses sockets", list);
     for (const char *p = list + (*list == '='); *p; p += *p == ',') {
         size_t len = strcspn(p, ":,");
@@ -105,9 +104,10 @@ static int other_hcas(const struct judge *j, struct diag_hit *h)
         p += strcspn(p, ",");
     }
     if (*missing)
-        return diag_hit(h, 0.4, n->place, "NCCL uses %d of the %d HCAs that the profile names: not %.200s", used, all,
-                        missing);
-    return n->nhcas > all && diag_hit(h, 0.2, n->place, "NCCL uses %d HCAs, and the profile names %d", n->nhcas, all);
+        return diag_hit(h, c ? 0.4 * (1 - (double)used / all) : 0.4, n->place,
+                        "NCCL uses %d of the %d HCAs %s: not %.200s", used, all, whose, missing);
+    return !c && n->nhcas > all &&
+           diag_hit(h, 0.2, n->place, "NCCL uses %d HCAs, and the profile names %d", n->nhcas, all);
 }
 
 #define HOOKS "check that the Slurm hooks or the container deliver the profile: nccltune doctor --job"
@@ -121,10 +121,10 @@ const struct diag_rule diag_profile_rules[] = {
      "nccltune tune -o profile"},
     {"other-values", other_values, DIAG_MEASURED,
      "remove them from the script to use the profile's; nccltune explain PROFILE NAME shows why", ""},
-    {"unused-hcas", other_hcas, DIAG_MEASURED, "check NCCL_IB_HCA in the job, and the ports' state in the container",
+    {"unused-hcas", unused_hcas, DIAG_MEASURED, "check NCCL_IB_HCA in the job, and the ports' state in the container",
      "nccltune lint --env; nccltune probe"},
+    {0},
 };
-const size_t diag_profile_rules_count = sizeof diag_profile_rules / sizeof *diag_profile_rules;
 
 /* ---- costs ------------------------------------------------------------------------------------------------------- */
 
@@ -136,25 +136,6 @@ static int is_ruled_out(const struct diag_nccl *n, const char *id)
     if (!strcmp(id, "sockets"))
         return n->ib && !n->socket;
     return !strcmp(id, "unused-hcas") && n->nhcas > 1;
-}
-
-static struct diag_finding *finding(struct diag_result *r, const char *id)
-{
-    for (int i = 0; i < r->nfindings; i++)
-        if (!strcmp(r->findings[i].id, id))
-            return &r->findings[i];
-    return NULL;
-}
-
-/* The job as NCCL is told: the machine and what the job sets. */
-static void set_up(const struct diagnosis *d, struct model_setup *s)
-{
-    s->nccl.topology = d->expected.topology;
-    s->nccl.class_index = topo_gpu_class(d->expected.topology);
-    for (int i = 0; i < d->nvariables && s->nccl.class_index >= 0; i++) {
-        const struct bench_setting one = {d->variables[i].name, d->variables[i].value};
-        model_apply(&(struct bench_knobs){"", &one, 1}, &s->nccl, d->arena);
-    }
 }
 
 /* "85.1 ms (60.0 to 110.0)" of a step, or a factor where the step is not known. */
@@ -180,7 +161,9 @@ static double weight_of(const struct judge *j, const struct step_causes *all, do
 static void add_cause(struct judge *j, const struct step_causes *all, const struct step_cause *c, double measured_us)
 {
     const struct diag_nccl *n = &j->d->nccl;
-    struct diag_finding *f = finding(j->r, c->id);
+    struct diag_finding *f = NULL;
+    for (int i = j->r->nfindings - 1; i >= 0; i--)
+        f = !strcmp(j->r->findings[i].id, c->id) ? &j->r->findings[i] : f;
     const char *cost = cost_of(j, all, c);
     if (f && (n->nhcas == 1 || strcmp(c->id, "unused-hcas") != 0)) {
         size_t used = strlen(f->text);
@@ -304,18 +287,20 @@ void diag_expect_tests(struct diagnosis *d, struct diag_tests *t)
 
 void diag_add_causes(struct judge *j)
 {
-    struct model_setup s = {0};
+    struct model_setup s = {.nccl.topology = j->d->expected.topology};
     struct step_causes all;
     struct err e = {0};
     const struct diag_traced *t = &j->d->traced;
     const struct workload *w = j->d->expected.workload;
     struct workload *one = NULL;
     double measured_us = j->s && j->s->visible && w ? 1e3 * j->s->step_ms * j->s->communication_share : 0;
-    if (!j->d->expected.topology)
-        return;
-    set_up(j->d, &s);
+    s.nccl.class_index = s.nccl.topology ? topo_gpu_class(s.nccl.topology) : -1;
     if (s.nccl.class_index < 0)
         return;
+    for (int i = 0; i < j->d->nvariables; i++) {
+        const struct bench_setting set = {j->d->variables[i].name, j->d->variables[i].value};
+        model_apply(&(struct bench_knobs){"", &set, 1}, &s.nccl, j->d->arena);
+    }
     if (!w && t->count && !(t->ranks % j->d->expected.topology->classes[s.nccl.class_index].ngpus)) {
         w = one =
             workload_of_call(t->coll, t->bytes, t->ranks, j->d->expected.topology->classes[s.nccl.class_index].ngpus);

@@ -19,7 +19,7 @@
  * versions, with other names, so it is asked first. */
 static const struct {
     const char *name;
-    int (*read)(struct diagnosis *d, const char *line);
+    diag_reader *read;
 } readers[] = {
     {"nvidia-smi samples", diag_read_smi},
     {"DCGM samples", diag_read_dcgm},
@@ -194,11 +194,12 @@ static struct diag_file *begin_file(struct diagnosis *d, const char *name)
     return &r->files[r->nfiles++];
 }
 
-static void name_formats(const struct diagnosis *d, char *to, size_t size)
+/* The names of the readers of these bits, commas between them. */
+static void name_formats(unsigned which, char *to, size_t size)
 {
     size_t n = 0;
     for (int i = 0; i <= NREADERS; i++)
-        if (d->readers & 1u << i && n < size)
+        if (which & 1u << i && n < size)
             n += (size_t)snprintf(to + n, size - n, "%s%s", n ? ", " : "",
                                   i == TRACE_READER ? "PyTorch trace" : readers[i].name);
 }
@@ -206,13 +207,9 @@ static void name_formats(const struct diagnosis *d, char *to, size_t size)
 static int unknown_file(const char *name, struct err *e)
 {
     char known[768];
-    size_t n = 0;
-    for (int i = 0; i < NREADERS && n < sizeof known; i++)
-        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", readers[i].name);
+    name_formats(~0u, known, sizeof known);
     return err_at(e, name, 0, 0,
-                  "no line of a known format (results of benchmarks: nccltune results); expected a "
-                  "PyTorch trace or lines of: %s",
-                  known);
+                  "no line of a known format (results of benchmarks: nccltune results); expected lines of: %s", known);
 }
 
 static int is_pickle(const struct diag_input *in)
@@ -268,7 +265,7 @@ int diagnose_stream(struct diagnosis *d, FILE *f, const char *name, struct err *
         rc = in->line ? unknown_file(name, e) : err_set(e, ERR_FAILED, "%s: is empty", name);
     }
     if (!*file->formats)
-        name_formats(d, file->formats, sizeof file->formats);
+        name_formats(d->readers, file->formats, sizeof file->formats);
     if (rc && e)
         file->problem = arena_strdup(d->arena, e->text);
     d->in = NULL;

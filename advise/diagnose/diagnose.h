@@ -3,8 +3,7 @@
  * Files are streamed in constant memory; every line is offered to the readers of all formats, so a file may hold
  * several. What comes out: phases with their medians, the share of communication, and what to do next, each with the
  * lines that say so. */
-#ifndef ADVISE_DIAGNOSE_DIAGNOSE_H
-#define ADVISE_DIAGNOSE_DIAGNOSE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -191,5 +190,3 @@ const struct diag_result *diagnose_finish(struct diagnosis *d);
 
 void diagnose_text(const struct diag_result *r, FILE *out);
 struct cJSON *diagnose_json(const struct diag_result *r); /* the caller deletes it */
-
-#endif

@@ -174,9 +174,6 @@ int diag_may_hold(const struct diag_phase *p);
  * is_driver.
  */
 void diag_logger_of(const char *line, struct diag_logger *o);
-/* The rank of "[rank3]:", "[1,3]<stdout>:", "3: " in a line; `of_any`: also of those that may count within a node or
- * group, "[default3]:" and "[Rank 3]". -1: none. */
-int diag_rank_of_line(const char *line, int of_any);
 /* A file's name with its numbers left out; whether it speaks of a rank or node. */
 #define DIAG_FOLDED 256
 int diag_fold_file(const char *name, char folded[DIAG_FOLDED]);
@@ -445,11 +442,10 @@ struct diagnosis {
     char stands_place[DIAG_PLACE];
     struct diag_samples samples;
     struct diag_smi smi;
-    int dcgm_column;    /* of the use of GPUs in dcgmi dmon's rows, 0 none */
-    long topo_links[6]; /* NV#, PIX, PXB, PHB, NODE, SYS between pairs of GPUs */
-    int topo_gpus, topo_nics;
-    char topo_place[DIAG_PLACE];
-    char *paste; /* the text that was read, while it is small and tells of a machine */
+    int dcgm_column; /* of the use of GPUs in dcgmi dmon's rows, 0 none */
+    int topo_nics;
+    char topo_place[DIAG_PLACE]; /* of nvidia-smi topo -m; "": there is none */
+    char *paste;                 /* the text that was read, while it is small and tells of a machine */
     size_t paste_bytes;
     int paste_tells;
     struct topology *machine; /* what the paste tells of it; NULL */
@@ -516,36 +512,15 @@ int diag_is_timer(const char *key, size_t len);
 
 /* The readers: 1 when the line was theirs. Settings and NCCL's variables are looked for in every line: 1 when a new one
  * was found. */
-int diag_read_smi(struct diagnosis *d, const char *line);
-int diag_read_smi_table(struct diagnosis *d, const char *line);
-int diag_read_topo(struct diagnosis *d, const char *line);
-int diag_read_inspector(struct diagnosis *d, const char *line);
-int diag_read_nccl_tests(struct diagnosis *d, const char *line);
-int diag_read_tools(struct diagnosis *d, const char *line);
-int diag_read_ras(struct diagnosis *d, const char *line);
-int diag_read_bar(struct diagnosis *d, const char *line);
-int diag_read_watchdog(struct diagnosis *d, const char *line);
-void diag_end_stack(struct diagnosis *d);
-int diag_read_stack(struct diagnosis *d, const char *line);
-int diag_read_nccl(struct diagnosis *d, const char *line);
-int diag_read_engine(struct diagnosis *d, const char *line);
-int diag_read_messages(struct diagnosis *d, const char *line);
-int diag_read_notes(struct diagnosis *d, const char *line);
-void diag_end_megatron(struct diagnosis *d); /* at the end of a file, before its step is closed */
-int diag_read_megatron(struct diagnosis *d, const char *line);
-int diag_read_deepspeed(struct diagnosis *d, const char *line);
-int diag_read_verl(struct diagnosis *d, const char *line);
-int diag_read_step_line(struct diagnosis *d, const char *line);
-int diag_read_record(struct diagnosis *d, const char *line);
-int diag_read_table(struct diagnosis *d, const char *line);
-int diag_read_settings(struct diagnosis *d, const char *line);
+typedef int diag_reader(struct diagnosis *d, const char *line);
+diag_reader diag_read_smi, diag_read_smi_table, diag_read_topo, diag_read_inspector, diag_read_nccl_tests,
+    diag_read_tools, diag_read_ras, diag_read_bar, diag_read_watchdog, diag_read_stack, diag_read_nccl,
+    diag_read_engine, diag_read_messages, diag_read_notes, diag_read_megatron, diag_read_deepspeed, diag_read_verl,
+    diag_read_step_line, diag_read_record, diag_read_table, diag_read_settings, diag_read_bullets, diag_read_boxes,
+    diag_read_csv, diag_read_titan, diag_read_dcgm, diag_read_variables;
 void diag_read_shape(struct diagnosis *d, const char *line);
-int diag_read_bullets(struct diagnosis *d, const char *line);
-int diag_read_boxes(struct diagnosis *d, const char *line);
-int diag_read_csv(struct diagnosis *d, const char *line);
-int diag_read_titan(struct diagnosis *d, const char *line);
-int diag_read_dcgm(struct diagnosis *d, const char *line);
-int diag_read_variables(struct diagnosis *d, const char *line);
+void diag_end_stack(struct diagnosis *d);
+void diag_end_megatron(struct diagnosis *d); /* at the end of a file, before its step is closed */
 
 void diag_finish_gpus(struct diagnosis *d);
 

@@ -124,5 +124,5 @@ const struct diag_rule diag_engine_rules[] = {
      "it could run more: a larger batch of prompts, more concurrent requests, or fewer engines; at the end of a "
      "rollout this is the long tail",
      "", 30},
+    {0},
 };
-const size_t diag_engine_rules_count = sizeof diag_engine_rules / sizeof *diag_engine_rules;

@@ -37,11 +37,6 @@ static int is_same(const struct diag_origin *a, const struct diag_origin *b)
     return a->rank == b->rank && a->pid == b->pid && !strcmp(a->host, b->host);
 }
 
-static int is_before(const struct diagnosis *d, const struct seen *s)
-{
-    return d->clock_s >= 0 && s->at_s >= 0 && d->clock_s < s->at_s && s->at_s - d->clock_s < DAYS_S;
-}
-
 static int has_worked(const struct diagnosis *d)
 {
     const struct diag_nccl *n = &d->nccl;
@@ -53,7 +48,8 @@ static int has_worked(const struct diagnosis *d)
 
 static void note_time(struct diagnosis *d, struct seen *s, const char *text)
 {
-    int first = !s->count++ || is_before(d, s);
+    const double earlier_s = d->clock_s >= 0 && s->at_s >= 0 ? s->at_s - d->clock_s : 0;
+    int first = !s->count++ || (earlier_s > 0 && earlier_s < DAYS_S);
     if (first) {
         s->order = d->events->order;
         s->at_s = d->clock_s;
@@ -181,17 +177,15 @@ static int is_earlier(const struct seen *a, const struct seen *b)
     return a->order < b->order;
 }
 
-static int is_kind(const struct message *m, enum message_kind kind)
-{
-    return m->kind == kind || (kind == MESSAGE_CAUSE && m->kind == MESSAGE_CALL);
-}
-
+/* The first message of a kind; a wrong call is a cause, too. */
 static int first_of(const struct diag_events *e, enum message_kind kind)
 {
     int best = -1;
-    for (size_t i = 0; i < message_count(); i++)
-        if (e->of[i].count && is_kind(message_at(i), kind) && (best < 0 || is_earlier(&e->of[i], &e->of[best])))
+    for (size_t i = 0; i < message_count(); i++) {
+        const enum message_kind is = message_at(i)->kind == MESSAGE_CALL ? MESSAGE_CAUSE : message_at(i)->kind;
+        if (e->of[i].count && is == kind && (best < 0 || is_earlier(&e->of[i], &e->of[best])))
             best = (int)i;
+    }
     return best;
 }
 
@@ -207,20 +201,16 @@ static int index_of(const char *id)
 static int replaced_by(const struct diag_events *e, int i)
 {
     static const struct {
-        const char *id, *by;
+        const char *ids, *by; /* "a|b" */
     } explains[] = {
-        {"ib-retry", "ib-port-error"},
-        {"cuda-failure", "xid-79"},
-        {"launch-failure", "xid-79"},
+        {"ib-retry|ib-event", "ib-port-error"},
+        {"cuda-failure|launch-failure", "xid-79"},
         {"launch-failure", "xid-ecc"},
         {"nvls-multicast", "xid-nvlink"},
         {"shm-other", "shm-full"},
-        {"p2p-access", "acs"},
-        {"ib-remote-access", "acs"},
+        {"p2p-access|ib-remote-access", "acs"},
         {"ib-fatal-event", "ib-protection"},
-        {"illegal-access", "gpu-new"},
-        {"cuda-failure", "gpu-new"},
-        {"launch-failure", "gpu-new"},
+        {"illegal-access|cuda-failure|launch-failure", "gpu-new"},
         {"reg-mr", "memlock"},
         {"socket-connect", "out-of-memory"},
         {"ib-protection", "iommu-fault"},
@@ -228,17 +218,15 @@ static int replaced_by(const struct diag_events *e, int i)
         {"mpi-start", "tcpxo-advice"},
         {"child-failed", "job-ended"},
         {"aborted", "watchdog"},
-        {"ib-event", "ib-port-error"},
         {"torch-nccl-error", "torch-system-error"},
         {"torch-nccl-error", "torch-cuda-error"},
-        {"torch-nccl-error", "transport-connect"},
-        {"torch-system-error", "transport-connect"},
+        {"torch-nccl-error|torch-system-error|peer-closed", "transport-connect"},
         {"torch-system-error", "peer-closed"},
         {"transport-connect", "slingshot-sockets"},
-        {"peer-closed", "transport-connect"},
     };
     for (size_t k = 0; i >= 0 && k < sizeof explains / sizeof *explains; k++) {
-        int by = strcmp(message_at((size_t)i)->id, explains[k].id) ? -1 : index_of(explains[k].by);
+        const char *id = message_at((size_t)i)->id;
+        int by = diag_is_one_of(explains[k].ids, id, strlen(id)) ? index_of(explains[k].by) : -1;
         if (by >= 0 && e->of[by].count)
             return by;
     }

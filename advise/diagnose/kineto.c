@@ -223,47 +223,35 @@ struct trace {
     int nshapes;
 };
 
-#define WORD(key, member)                                                              \
-    {                                                                                  \
-        key, offsetof(struct event, member), sizeof((struct event *)0)->member, STRING \
-    }
-#define VALUE(key, member)                           \
-    {                                                \
-        key, offsetof(struct event, member), 0, ATOM \
-    }
-
 /* The value of a key, `t`. */
 static void take_field(struct event *ev, const char *key, enum token t, const char *text)
 {
+#define AT(member) offsetof(struct event, member)
     static const struct {
         const char *key;
         size_t at, bytes; /* 0: a number */
-        enum token token;
     } fields[] = {
-        WORD("name", name),
-        WORD("profiling_name", name),
-        WORD("cat", category),
-        WORD("ph", ph),
-        WORD("state", state),
-        WORD("pid", pid),
-        {"pid", offsetof(struct event, pid), sizeof((struct event *)0)->pid, ATOM},
-        WORD("Collective name", coll),
-        WORD("dtype", dtype),
-        WORD("Process Group Descripti", world),
-        VALUE("ts", start_us),
-        VALUE("dur", duration_us),
-        VALUE("collective_seq_id", sequence),
-        VALUE("In msg nelems", in),
-        VALUE("Out msg nelems", out),
-        VALUE("Group size", ranks),
+        {"name", AT(name), sizeof ev->name},
+        {"profiling_name", AT(name), sizeof ev->name},
+        {"cat", AT(category), sizeof ev->category},
+        {"ph", AT(ph), sizeof ev->ph},
+        {"state", AT(state), sizeof ev->state},
+        {"pid", AT(pid), sizeof ev->pid},
+        {"Collective name", AT(coll), sizeof ev->coll},
+        {"dtype", AT(dtype), sizeof ev->dtype},
+        {"Process Group Descripti", AT(world), sizeof ev->world},
+        {"ts", AT(start_us), 0},
+        {"dur", AT(duration_us), 0},
+        {"collective_seq_id", AT(sequence), 0},
+        {"In msg nelems", AT(in), 0},
+        {"Out msg nelems", AT(out), 0},
+        {"Group size", AT(ranks), 0},
     };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         char *to = (char *)ev + fields[i].at;
-        if (t != fields[i].token || strcmp(key, fields[i].key) != 0)
-            continue;
-        if (fields[i].bytes)
+        if (!strcmp(key, fields[i].key) && fields[i].bytes)
             snprintf(to, fields[i].bytes, "%.*s", (int)fields[i].bytes - 1, text);
-        else
+        else if (!strcmp(key, fields[i].key) && t == ATOM)
             diag_number(text, (double *)(void *)to);
     }
 }
@@ -511,7 +499,8 @@ int diag_read_trace(struct diagnosis *d, struct diag_input *in, struct err *e)
     else if (!t.kernels)
         rc = err_at(e, in->path, end == END ? in->line : 0, 0,
                     "%s; expected GPU kernels in \"traceEvents\" (profile with ProfilerActivity.CUDA)",
-                    end == END ? "the trace is cut off before any" : "no GPU kernel in the trace");
+                    end == END ? "the trace is cut off before any"
+                               : "no GPU kernel in the trace (of nccl-tests' -J: nccltune results)");
     else
         add_step(&t);
     d->cut_traces += end == END;

@@ -302,45 +302,16 @@ int diag_is_used(const struct diag_nccl *n, const char *hca, size_t len)
     return 0;
 }
 
-/* HCAs that the topology has for GPUs and that NCCL does not name. */
-static int unused_hcas(const struct judge *j, struct diag_hit *h)
-{
-    const struct diag_nccl *n = &j->d->nccl;
-    const struct topology *t = j->d->expected.topology;
-    struct arena *a = arena_new();
-    const char *missing = "";
-    int all = 0, used = 0;
-    if (j->d->expected.profile)
-        t = NULL; /* which says it itself */
-    for (int c = 0; t && n->nhcas && n->nhcas < DIAG_HCAS && c < t->nclasses; c++) {
-        const struct topo_class *class = &t->classes[c];
-        const struct port_verdict *roles = class->ngpus ? roles_of(class, a) : NULL;
-        for (int p = 0; roles && p < class->nports; p++) {
-            if (roles[p].role != ROLE_COMPUTE || class->ports[p].state == TOPO_STATE_DOWN)
-                continue;
-            int named = diag_is_used(n, class->ports[p].hca, strlen(class->ports[p].hca));
-            all++;
-            used += named;
-            if (!named)
-                missing = arena_printf(a, "%s%s%s", missing, *missing ? ", " : "", class->ports[p].hca);
-        }
-    }
-    int holds = *missing &&
-                diag_hit(h, 0.4 * (1 - (double)used / all), n->place,
-                         "NCCL uses %d of the %d HCAs that the topology has for GPUs: not %.160s", used, all, missing);
-    arena_free(a);
-    return holds;
-}
-
 static int no_nvlink(const struct judge *j, struct diag_hit *h)
 {
-    const struct diagnosis *d = j->d;
-    return d->topo_gpus > 2 && !d->topo_links[0] &&
+    const struct topology *t = j->d->machine;
+    const struct topo_class *c = t && topo_gpu_class(t) >= 0 ? &t->classes[topo_gpu_class(t)] : NULL;
+    return c && *j->d->topo_place && c->ngpus > 2 && !c->nlinks &&
            diag_hit(
-               h, 0, d->topo_place,
+               h, 0, j->d->topo_place,
                "no two of the %d GPUs are joined by NVLink: the inference engine's own all-reduce is off beyond two "
                "GPUs, and its calls go through NCCL",
-               d->topo_gpus);
+               c->ngpus);
 }
 
 const struct diag_rule diag_nccl_rules[] = {
@@ -365,13 +336,11 @@ const struct diag_rule diag_nccl_rules[] = {
      "PCIe ACS, a container without --ipc=host, or NCCL_P2P_DISABLE keep GPUs apart; without NVLink this may be the "
      "best possible",
      "nvidia-smi topo -p2p r"},
-    {"unused-hcas", unused_hcas, DIAG_MEASURED, "check NCCL_IB_HCA, and the ports' state in the container",
-     "nccltune lint --env --topology topology.json"},
     {"few-channels", few_channels, DIAG_POSSIBLE, "NVLink needs 16 or more: check NCCL_MAX_CTAS and NCCL_MAX_NCHANNELS",
      "nccltune lint --env", 2},
     {"nccl-versions", versions, DIAG_MEASURED,
      "use one container image for all ranks; two frameworks in one job may be correct", "nccltune doctor --job"},
     {"no-nvlink", no_nvlink, DIAG_MEASURED, "keep the rollout's tensor parallelism at two, or tune small all-reduces",
      "nccltune workload --from-launch train.sh --no-custom-all-reduce -o workload.json"},
+    {0},
 };
-const size_t diag_nccl_rules_count = sizeof diag_nccl_rules / sizeof *diag_nccl_rules;

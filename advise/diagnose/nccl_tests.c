@@ -7,6 +7,7 @@
 #include "advise/diagnose/rules.h"
 #include "core/coll.h"
 #include "core/units.h"
+#include "core/vars/parse.h"
 #include "core/vars/text.h"
 
 #define MOST_OTHERS 3 /* runs that are named beside the one that is judged */
@@ -206,21 +207,18 @@ void diag_judge_tests(struct diagnosis *d)
 static void say_other_runs(const struct diagnosis *d, char to[DIAG_SENTENCE])
 {
     int n = 0;
-    for (int i = 0; i < d->nruns; i++) {
+    for (int i = 0; i < d->nruns && n < MOST_OTHERS; i++) {
         const struct diag_tests *t = &d->runs[i];
-        if (!t->rows || !strcmp(t->place, d->tests.place) || n++ > MOST_OTHERS)
+        if (!t->rows || !strcmp(t->place, d->tests.place))
             continue;
-        if (n > MOST_OTHERS) {
-            diag_say(to, ", and more");
-            continue;
-        }
-        diag_say(to, "%s%s %.1f GB/s", n > 1 ? ", " : "; beside it ", t->program ? t->program : "a table with",
+        diag_say(to, "%s%s %.1f GB/s", n++ ? ", " : "; beside it ", t->program ? t->program : "a table with",
                  t->busbw_GBps);
         if (t->ranks)
             diag_say(to, " on %d ranks", t->ranks);
         if (t->expected.at > 0)
             diag_say(to, " (%.0f to %.0f predicted)", t->expected.low, t->expected.high);
     }
+    diag_say(to, d->tests.runs > n + 1 ? ", and more" : "");
 }
 
 void diag_say_tests(const struct diagnosis *d, char to[DIAG_SENTENCE])
@@ -309,18 +307,13 @@ static int wrong_values(const struct judge *j, struct diag_hit *h)
            diag_hit(h, 0.9, t->wrong_place, "nccl-tests counts wrong values in %ld of %ld sizes", t->wrong, t->rows);
 }
 
-/* How many HCAs the job may use: of topo -m, else of NCCL_IB_HCA or NCCL's log. */
+/* How many HCAs the job may use: of NCCL_IB_HCA, else of topo -m or NCCL's log. */
 static int hca_count(const struct diagnosis *d)
 {
-    int n = d->topo_nics > d->nccl.nhcas ? d->topo_nics : d->nccl.nhcas;
-    for (int i = 0; i < d->nvariables; i++)
-        if (!strcmp(d->variables[i].name, "NCCL_IB_HCA") && *d->variables[i].value != '^') {
-            int named = 1;
-            for (const char *p = d->variables[i].value; *p; p++)
-                named += *p == ',';
-            return named;
-        }
-    return n;
+    const struct diag_variable *v = diag_find_variable(d, "NCCL_IB_HCA");
+    struct env_devices named;
+    env_parse_devices(v ? v->value : "", &named);
+    return named.count && !named.exclude ? named.count : d->topo_nics > d->nccl.nhcas ? d->topo_nics : d->nccl.nhcas;
 }
 
 /* Rank 0 on two nodes: every process is a job of its own. */
@@ -406,5 +399,5 @@ const struct diag_rule diag_tests_rules[] = {
      "start one rank on every GPU of the nodes to use all HCAs; one GPU per node cannot fill more than its own HCA",
      "mpirun -np GPUS -N GPUS_PER_NODE ... -g 1"},
     {"nccl-tests", read_table, DIAG_MEASURED, "compare with other runs, and tune from them", ""},
+    {0},
 };
-const size_t diag_tests_rules_count = sizeof diag_tests_rules / sizeof *diag_tests_rules;

@@ -70,11 +70,6 @@ static enum diag_verdict judge_source(const struct diag_source *s)
 
 /* ---- sentences --------------------------------------------------------------------------------------------------- */
 
-static double percent(double share)
-{
-    return 100 * share;
-}
-
 static void say_gpus(const struct diag_result *r, char to[DIAG_SENTENCE])
 {
     double mean = 0, idle = 0;
@@ -83,7 +78,7 @@ static void say_gpus(const struct diag_result *r, char to[DIAG_SENTENCE])
         idle += r->gpus[i].idle / r->ngpus;
     }
     diag_say(to, "%d GPU%s busy %.0f %% of the time on average and idle in %.0f %% of the samples.", r->ngpus,
-             r->ngpus == 1 ? " is" : "s are", mean, percent(idle));
+             r->ngpus == 1 ? " is" : "s are", mean, 100 * idle);
     char spins[DIAG_SENTENCE] = "";
     if (diag_say_spins(r, spins) > 0)
         diag_say(to, " But %s.", spins);
@@ -112,15 +107,15 @@ static void say_largest(const struct diag_source *s, char to[DIAG_SENTENCE])
         if (&s->phases[i] != p && s->phases[i].kind != DIAG_METRIC && s->phases[i].share >= p->share - DIAGNOSE_TIE)
             diag_say(to, " and %s", s->phases[i].name);
     if (p->period)
-        diag_say(to, ": %.0f %% of wall time (%s, every %d steps).", percent(p->share),
+        diag_say(to, ": %.0f %% of wall time (%s, every %d steps).", 100 * p->share,
                  diag_time_text(time[0], p->median_ms), p->period);
     else if (s->shift_step) /* no step takes the median */
-        diag_say(to, ": %.0f %% of all steps' time.", percent(p->share));
+        diag_say(to, ": %.0f %% of all steps' time.", 100 * p->share);
     else if (fabs(p->median_ms / s->step_ms - p->share) > 0.01) /* the share is of all steps together */
-        diag_say(to, ": %.0f %% of %s%s (median %s).", percent(p->share), whole_of(s), ties ? " each" : "",
+        diag_say(to, ": %.0f %% of %s%s (median %s).", 100 * p->share, whole_of(s), ties ? " each" : "",
                  diag_time_text(time[0], p->median_ms));
     else
-        diag_say(to, ": %.0f %% of %s%s (%s of %s).", percent(p->share), whole_of(s), ties ? " each" : "",
+        diag_say(to, ": %.0f %% of %s%s (%s of %s).", 100 * p->share, whole_of(s), ties ? " each" : "",
                  diag_time_beside(time[0], p->median_ms, s->step_ms), diag_time_text(time[1], s->step_ms));
 }
 
@@ -143,7 +138,7 @@ static void say_holders(const struct diag_source *s, char to[DIAG_SENTENCE])
 
 static void say_communication(const struct diag_result *r, const struct diag_source *s, char to[DIAG_SENTENCE])
 {
-    const double share = percent(s->communication_share), limit = percent(DIAGNOSE_SHARE_LIMIT);
+    const double share = 100 * s->communication_share, limit = 100 * DIAGNOSE_SHARE_LIMIT;
     const char *whole = whole_of(s);
     if (r->verdict == DIAG_IS_COMMUNICATION && s->communication_low > DIAGNOSE_SHARE_LIMIT)
         diag_say(to, "Communication is the problem: %.0f %% of %s (limit %.0f %%)", share, whole, limit);
@@ -151,13 +146,13 @@ static void say_communication(const struct diag_result *r, const struct diag_sou
         diag_say(to, "Communication is the problem: %.0f %% of %s, and no phase is larger", share, whole);
     else if (r->verdict == DIAG_NOT_COMMUNICATION && s->visible)
         diag_say(to, "Communication is not the problem: it is %.0f %% to %.0f %% of %s (limit %.0f %%)",
-                 percent(s->communication_low), percent(s->communication_high), whole, limit);
+                 100 * s->communication_low, 100 * s->communication_high, whole, limit);
     else if (r->verdict == DIAG_NOT_COMMUNICATION)
         diag_say(to, "Communication is not the problem: it is at most %.0f %% of the step (limit %.0f %%)",
-                 percent(s->communication_high), limit);
+                 100 * s->communication_high, limit);
     else
         diag_say(to, "This log cannot show whether communication is the bottleneck: it is %.0f %% to %.0f %% of %s",
-                 percent(s->communication_low), percent(s->communication_high), whole);
+                 100 * s->communication_low, 100 * s->communication_high, whole);
     if (r->verdict == DIAG_UNKNOWN && s->may_hold > 0) {
         diag_say(to, ", and no timer shows it within ");
         say_holders(s, to);
@@ -165,11 +160,11 @@ static void say_communication(const struct diag_result *r, const struct diag_sou
     if (*s->bound)
         diag_say(to, "; %s", s->bound);
     if (*s->slow && s->waiting > 0.01)
-        diag_say(to, "; another %.0f %% is waiting for %s", percent(s->waiting), s->slow);
+        diag_say(to, "; another %.0f %% is waiting for %s", 100 * s->waiting, s->slow);
     else if (s->waiting > 0.01)
-        diag_say(to, "; another %.0f %% is waiting for slower ranks", percent(s->waiting));
+        diag_say(to, "; another %.0f %% is waiting for slower ranks", 100 * s->waiting);
     if (s->hidden_share > 0.005)
-        diag_say(to, "; another %.0f %% is hidden behind compute", percent(s->hidden_share));
+        diag_say(to, "; another %.0f %% is hidden behind compute", 100 * s->hidden_share);
     diag_say(to, ".");
 }
 

@@ -12,17 +12,13 @@
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
 
-static int are_files_of_one_job(const struct diagnosis *d, int a, int b)
-{
-    char x[256], y[256];
-    return diag_fold_file(d->result.files[a].name, x) && diag_fold_file(d->result.files[b].name, y) && !strcmp(x, y);
-}
-
 /* Whether `o` logs the same run as `m`, an origin that came before it. */
 static int is_same_run(const struct diagnosis *d, const struct diag_logger *o, const struct diag_logger *m)
 {
-    if (o->file != m->file)
-        return are_files_of_one_job(d, o->file, m->file);
+    char x[DIAG_FOLDED], y[DIAG_FOLDED];
+    if (o->file != m->file) /* of one job, by their names? */
+        return diag_fold_file(d->result.files[o->file].name, x) && diag_fold_file(d->result.files[m->file].name, y) &&
+               !strcmp(x, y);
     if (!strcmp(o->name, m->name) || (o->is_driver && m->is_driver && o->first <= m->last))
         return 0;
     if (!strncmp(o->name, "rank ", 5) || *o->name == '#' || o->first <= m->last)

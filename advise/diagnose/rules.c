@@ -40,11 +40,6 @@ double diag_metric(const struct diag_source *s, const char *name)
     return p ? p->median_ms : 0;
 }
 
-static double percent(double share)
-{
-    return 100 * share;
-}
-
 /* ---- conditions on a step ---------------------------------------------------------------------------------------- */
 
 /* The phases called `j->rule->phase`, or all of `j->rule->kind`, take more than `j->rule->limit`. */
@@ -52,7 +47,7 @@ static int phase_is_large(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_phase *p = diag_phase_named(j->s, j->rule->phase);
     return p && p->share >= j->rule->limit &&
-           diag_hit(h, p->share, p->place, "%s: %.0f %% of the step", p->name, percent(p->share));
+           diag_hit(h, p->share, p->place, "%s: %.0f %% of the step", p->name, 100 * p->share);
 }
 
 static int kind_is_large(const struct judge *j, struct diag_hit *h)
@@ -62,9 +57,9 @@ static int kind_is_large(const struct judge *j, struct diag_hit *h)
     if (!p || sum <= j->rule->limit)
         return 0;
     if (p->period)
-        return diag_hit(h, sum, p->place, "%s %.0f %% of wall time: %s every %d steps", j->rule->phase, percent(sum),
+        return diag_hit(h, sum, p->place, "%s %.0f %% of wall time: %s every %d steps", j->rule->phase, 100 * sum,
                         p->name, p->period);
-    return diag_hit(h, sum, p->place, "%s %.0f %% of the step", j->rule->phase, percent(sum));
+    return diag_hit(h, sum, p->place, "%s %.0f %% of the step", j->rule->phase, 100 * sum);
 }
 
 /* The largest phase where no other rule has a word on it. */
@@ -77,7 +72,7 @@ static int largest_phase(const struct judge *j, struct diag_hit *h)
         if (j->r->findings[i].weight >= p->share - 1e-9)
             return 0;
     return diag_hit(h, p->share, p->place, "%s: %.0f %% of the step, more than any other phase", p->name,
-                    percent(p->share));
+                    100 * p->share);
 }
 
 static int communication(const struct judge *j, struct diag_hit *h)
@@ -87,7 +82,7 @@ static int communication(const struct judge *j, struct diag_hit *h)
     int to_engine = p && p->side == DIAG_ROLLOUT;
     return p && j->r->verdict == DIAG_IS_COMMUNICATION && to_engine == (j->rule->phase != NULL) &&
            diag_hit(h, j->s->communication_share, p->place, "communication takes %.0f %% of the step; most of it is %s",
-                    percent(j->s->communication_share), p->name);
+                    100 * j->s->communication_share, p->name);
 }
 
 static int communication_ratio(const struct judge *j, struct diag_hit *h)
@@ -120,7 +115,7 @@ static int cut_off(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_phase *p = diag_phase_named(j->s, "responses cut off");
     return p && p->median_ms > j->rule->limit && p->median_ms <= 1 &&
-           diag_hit(h, 0, p->place, "%.0f %% of the responses reach the limit of their length", percent(p->median_ms));
+           diag_hit(h, 0, p->place, "%.0f %% of the responses reach the limit of their length", 100 * p->median_ms);
 }
 
 /* By verl's own balancing where the log has it. */
@@ -140,7 +135,7 @@ static int sequences(const struct judge *j, struct diag_hit *h)
            diag_hit(h, fmin(1, difference / mean / 2) * train, (most ? most : gap)->place,
                     "ranks get different amounts of text: %.0f tokens between the largest and the smallest, %.0f %% of "
                     "the mean%s",
-                    difference, percent(difference / mean), most ? ", after balancing" : "");
+                    difference, 100 * (difference / mean), most ? ", after balancing" : "");
 }
 
 /* By the ranks that logged steps, else by Megatron-LM's minimum and maximum over them. */
@@ -150,7 +145,7 @@ static int stragglers(const struct judge *j, struct diag_hit *h)
         return diag_hit(h, fmax(j->s->waiting, 0.01), j->s->place,
                         "%s computes %.0f ms a step, the fastest rank %.0f ms: the others wait for it, %.0f %% of the "
                         "time",
-                        j->s->slow, j->s->slow_ms, j->s->fast_ms, percent(j->s->waiting));
+                        j->s->slow, j->s->slow_ms, j->s->fast_ms, 100 * j->s->waiting);
     const struct diag_phase *slow = diag_phase_named(j->s, "forward, slowest rank");
     double fast = diag_metric(j->s, "forward, fastest rank");
     if (!slow || fast <= 0 || slow->median_ms <= (1 + j->rule->limit) * fast)
@@ -209,7 +204,7 @@ static int trend(const struct judge *j, struct diag_hit *h)
     return worst && s->growth >= j->rule->limit && (!strcmp(worst->name, "rollout")) == (j->rule->phase != NULL) &&
            diag_hit(h, s->growth / (1 + s->growth), worst->place,
                     "the step grew by %.0f %% from the first third of the run to the last; %s grew most, by %.0f %%",
-                    percent(s->growth), worst->name, percent(worst->growth));
+                    100 * s->growth, worst->name, 100 * worst->growth);
 }
 
 void diag_say_shift(const struct diag_source *s, char to[DIAG_SENTENCE])
@@ -269,9 +264,9 @@ double diag_say_spins(const struct diag_result *r, char to[DIAG_SENTENCE])
         to,
         "at full utilisation GPUs draw less than half of the highest power in %.0f %% of the samples, as when they "
         "wait in collectives",
-        percent(others));
+        100 * others);
     if (late)
-        diag_say(to, "; %s only in %.0f %%: the others wait for it", least->name, percent(least->spins));
+        diag_say(to, "; %s only in %.0f %%: the others wait for it", least->name, 100 * least->spins);
     return others;
 }
 
@@ -304,7 +299,7 @@ static int gpu_idle(const struct judge *j, struct diag_hit *h)
     /* One picture of a moment has no gaps. */
     return g.gap && g.gap->samples > 1 && g.idle > j->rule->limit && !j->hangs &&
            diag_hit(h, g.idle, g.gap->gap_place,
-                    "GPUs are idle in %.0f %% of the samples; the longest gap is %.0f s, on %s", percent(g.idle),
+                    "GPUs are idle in %.0f %% of the samples; the longest gap is %.0f s, on %s", 100 * g.idle,
                     g.gap->longest_gap_s, g.gap->name);
 }
 
@@ -444,6 +439,7 @@ static const struct diag_rule rules[] = {
      ""},
     {"trace-devices", trace_devices, DIAG_MEASURED, "profile one rank a file", ""},
     {"trace-cut", trace_cut, DIAG_MEASURED, "let the profiler finish writing", ""},
+    {0},
 };
 
 /* ---- applying them ----------------------------------------------------------------------------------------------- */
@@ -454,13 +450,13 @@ static int by_weight(const void *a, const void *b)
     return (x->weight < y->weight) - (x->weight > y->weight);
 }
 
-static void apply(struct judge *j, const struct diag_rule *table, size_t n)
+static void apply(struct judge *j, const struct diag_rule *rule)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (; rule->id; rule++) {
         struct diag_hit h = {.place = ""};
-        j->rule = &table[i];
-        if (table[i].holds(j, &h))
-            diag_add_finding(j->r, &table[i], &h);
+        j->rule = rule;
+        if (rule->holds(j, &h))
+            diag_add_finding(j->r, rule, &h);
     }
 }
 
@@ -482,12 +478,12 @@ static void add_settings(struct judge *j)
 
 void diag_apply_rules(struct judge *j)
 {
-    apply(j, rules, sizeof rules / sizeof *rules);
-    apply(j, diag_nccl_rules, diag_nccl_rules_count);
-    apply(j, diag_profile_rules, diag_profile_rules_count);
-    apply(j, diag_tests_rules, diag_tests_rules_count);
+    apply(j, rules);
+    apply(j, diag_nccl_rules);
+    apply(j, diag_profile_rules);
+    apply(j, diag_tests_rules);
     diag_add_causes(j);
-    apply(j, diag_engine_rules, diag_engine_rules_count);
+    apply(j, diag_engine_rules);
     add_settings(j);
     diag_add_messages(j);
     diag_add_machine(j);

@@ -1,7 +1,6 @@
 /* Rules of diagnose: the source of the verdict, and rules of {condition, finding, remedy}. Private to
  * its directory. */
-#ifndef ADVISE_DIAGNOSE_RULES_H
-#define ADVISE_DIAGNOSE_RULES_H
+#pragma once
 
 #include "advise/diagnose/diagnose_internal.h"
 
@@ -55,11 +54,9 @@ void diag_apply_rules(struct judge *j); /* fills and sorts the findings */
 
 /* On what NCCL's log and nvidia-smi topo -m say. */
 extern const struct diag_rule diag_nccl_rules[];
-extern const size_t diag_nccl_rules_count;
 
 /* Find contradictions of NCCL's log and the job's variables to the profile or the topology. */
 extern const struct diag_rule diag_profile_rules[];
-extern const size_t diag_profile_rules_count;
 
 /* Why communication may take so long, with what the model says each cause costs on the topology: on findings that are
  * there, and as findings that are possible. Needs a topology with GPUs. */
@@ -87,15 +84,11 @@ void diag_add_messages(struct judge *j);
 
 /* On tables of nccl-tests. */
 extern const struct diag_rule diag_tests_rules[];
-extern const size_t diag_tests_rules_count;
 
 /* On what an inference engine says of itself. */
 extern const struct diag_rule diag_engine_rules[];
-extern const size_t diag_engine_rules_count;
 
 /* The job stands still: watchdogs, GPUs at 0 or 100 % to the end, no progress (hang.c). */
 int diag_hangs(const struct judge *j, struct diag_hit *h);
 int diag_hangs_by_ras(const struct judge *j, struct diag_hit *h);
 extern const char diag_hang_advice[];
-
-#endif

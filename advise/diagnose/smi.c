@@ -371,28 +371,13 @@ int diag_read_smi_table(struct diagnosis *d, const char *line)
 
 /* ---- topo -m ----------------------------------------------------------------------------------------------------- */
 
+/* "GPU0  X  NV18 ...": the machine is read from the paste (machine.c). */
 int diag_read_topo(struct diagnosis *d, const char *line)
 {
-    static const char *const links[] = {"NV", "PIX", "PXB", "PHB", "NODE", "SYS"};
-    struct diag_fields f;
-    int self = 0, counts[6] = {0};
-    if (strncmp(line + strspn(line, " "), "GPU", 3) != 0 || diag_split(&f, line, DIAG_BLANKS) < 2 || f.len[0] < 4 ||
-        f.at[0][3] < '0' || f.at[0][3] > '9')
-        return 0;
-    /* What follows the X mirrors the rows below. */
-    for (int k = 1; k < f.n && !self; k++) {
-        size_t i = 0;
-        self = f.len[k] == 1 && *f.at[k] == 'X';
-        while (!self && i < 6 && strncmp(f.at[k], links[i], strlen(links[i])) != 0)
-            i++;
-        if (i == 6)
-            return 0;
-        counts[i] += !self;
-    }
-    for (size_t i = 0; self && i < 6; i++)
-        d->topo_links[i] += counts[i];
-    d->paste_tells |= self;
-    if (self && !d->topo_gpus++)
+    const char *p = line + strspn(line, " ");
+    int is_row = !strncmp(p, "GPU", 3) && p[3] >= '0' && p[3] <= '9' && strstr(p, " X ");
+    if (is_row && !*d->topo_place)
         diag_here(d, d->topo_place);
-    return self;
+    d->paste_tells |= is_row;
+    return is_row;
 }

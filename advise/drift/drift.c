@@ -94,15 +94,6 @@ static int end_job(struct drift_fleet *f, struct drift_job *job, struct err *e)
                                                MOST_POINTS);
 }
 
-static void add_file(struct drift_job *job, const char *path)
-{
-    size_t bytes;
-    char *text = observe_read(path, &bytes);
-    if (text)
-        observe_add(&job->seen, text, bytes);
-    free(text);
-}
-
 static int read_dir(struct drift_fleet *f, const char *dir, struct arena *a, struct err *e)
 {
     const char **names = NULL;
@@ -112,8 +103,13 @@ static int read_dir(struct drift_fleet *f, const char *dir, struct arena *a, str
         struct drift_job *job = arena_alloc(a, sizeof *job);
         job->dir = dir;
         size_t length = (size_t)(strstr(names[i], ".rank.") - names[i]);
-        for (end = i; end < count && !strncmp(names[end], names[i], length + strlen(".rank.")); end++)
-            add_file(job, arena_printf(a, "%s/%s", dir, names[end]));
+        for (end = i; end < count && !strncmp(names[end], names[i], length + strlen(".rank.")); end++) {
+            size_t bytes;
+            char *text = observe_read(arena_printf(a, "%s/%s", dir, names[end]), &bytes);
+            if (text)
+                observe_add(&job->seen, text, bytes);
+            free(text);
+        }
         if (!job->seen.nranks)
             continue;
         if (f->njobs == MOST_JOBS)

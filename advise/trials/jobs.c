@@ -55,16 +55,11 @@ static enum line parse_job(char *line, struct trials_job *job)
 }
 
 /* Numbers without leading zeros: the shorter is the smaller. */
-static int compare_ids(const char *a, const char *b)
-{
-    size_t n = strlen(a), m = strlen(b);
-    return n != m ? (n > m) - (n < m) : strcmp(a, b);
-}
-
 static int by_id(const void *x, const void *y)
 {
-    const struct trials_job *a = x, *b = y;
-    return compare_ids(a->id, b->id);
+    const char *a = ((const struct trials_job *)x)->id, *b = ((const struct trials_job *)y)->id;
+    size_t n = strlen(a), m = strlen(b);
+    return n != m ? (n > m) - (n < m) : strcmp(a, b);
 }
 
 /* Somebody may have named a job so that it looks like another: of two with one number neither is believed. */

@@ -2,8 +2,7 @@
  *
  * Which group a job is in follows from its number and the store's schedule, as the hooks decided it: a job counts
  * where it was put, whatever became of it there. */
-#ifndef ADVISE_TRIALS_TRIALS_H
-#define ADVISE_TRIALS_TRIALS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -138,5 +137,3 @@ void trials_judge(const char *schedule, const struct trials_jobs *jobs, struct a
 
 void trials_print(const struct trials *t, FILE *out);
 struct cJSON *trials_json(const struct trials *t);
-
-#endif

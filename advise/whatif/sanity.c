@@ -30,10 +30,11 @@ static int belongs(const struct group *g, const struct model_observation *o)
            o->bytes >= SMALLEST;
 }
 
-/* Sum of squared log errors of a variation; below 0: it cannot be predicted. */
-static double off(const struct group *g, const struct model *m)
+/* Sum of squared log errors of a variation; below 0: it cannot be predicted. `at` (NULL fine) is the observation that
+ * is furthest above its band, -1 none, and `expected` its prediction. */
+static double off(const struct group *g, const struct model *m, int *at, struct model_time *expected)
 {
-    double sum = 0;
+    double sum = 0, most = 0;
     int used = 0;
     for (int i = 0; i < g->n; i++) {
         struct model_time t;
@@ -43,27 +44,13 @@ static double off(const struct group *g, const struct model *m)
         double error = log(g->o[i].us / t.us);
         sum += error * error;
         used++;
-    }
-    return used ? sum : -1;
-}
-
-/* The observation that is furthest above its band; -1: none is. */
-static int worst_of(const struct group *g, const struct model *m, struct model_time *worst)
-{
-    double most = 0;
-    int at = -1;
-    for (int i = 0; i < g->n; i++) {
-        struct model_time t;
-        const struct model_call call = {g->o[i].coll, g->o[i].bytes, -1, -1, 0};
-        if (!belongs(g, &g->o[i]) || model_predict(m, &call, &t) || !(g->o[i].us > t.high_us))
-            continue;
-        if (g->o[i].us / t.us > most) {
+        if (at && g->o[i].us > t.high_us && g->o[i].us / t.us > most) {
             most = g->o[i].us / t.us;
-            *worst = t;
-            at = i;
+            *expected = t;
+            *at = i;
         }
     }
-    return at;
+    return used ? sum : -1;
 }
 
 /* What goes wrong with machines: the usual variations, and settings that people leave behind. */
@@ -95,16 +82,16 @@ static const char *cause(const struct whatif_case *c, struct arena *a)
 }
 
 /* The variations that come nearest, each better than the next; "" none does. */
-static const char *causes_of(const struct whatif *w, const struct group *g, struct arena *a)
+static const char *causes_of(const struct whatif *w, const struct group *g, double base, struct arena *a)
 {
-    double base = off(g, w->cases[0].model), last = -1, best = 0;
+    double last = -1, best = 0;
     const char *text = "";
     for (int n = 0; n < CAUSES; n++) {
         int found = 0;
         double least = INFINITY;
         for (int i = 1; i < w->ncases; i++) {
             const struct whatif_case *c = &w->cases[i];
-            double sum = c->model && c->setup.nccl.nodes == g->nodes ? off(g, c->model) : -1;
+            double sum = c->model && c->setup.nccl.nodes == g->nodes ? off(g, c->model, NULL, NULL) : -1;
             if (sum > last && sum < least && sum < EXPLAINS * base) {
                 least = sum;
                 found = i;
@@ -125,11 +112,11 @@ static void judge_group(const struct topology *t, const struct group *g, struct 
     struct arena *a = found->arena;
     char size[UNIT_TEXT];
     struct whatif *w = variations_of(t, g);
-    const struct model *m = w ? w->cases[0].model : NULL;
-    int at = m ? worst_of(g, m, &expected) : -1;
+    int at = -1;
+    double base = w && w->cases[0].model ? off(g, w->cases[0].model, &at, &expected) : -1;
     if (at >= 0) {
         const struct model_observation *o = &g->o[at];
-        const char *causes = causes_of(w, g, a);
+        const char *causes = causes_of(w, g, base, a);
         struct finding *f = finding_add(
             found, FINDING_WARNING, "slower-than-machine",
             arena_printf(a, "%s %s on %d node%s", coll_name(o->coll), unit_bytes(size, o->bytes), o->nodes,

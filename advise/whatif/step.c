@@ -147,13 +147,6 @@ static int count_points(const struct env_coll *c)
     return n;
 }
 
-/* How well a shape of the call's group stands for it: by the sizes that were measured, then by groups at once, as jobs
- * have them. */
-static double rank_of(const struct env_shape *s, const struct env_coll *k)
-{
-    return count_points(k) * 1e7 + s->others;
-}
-
 /* A step's calls come from plain buffers, or from those of `buffers`, a type. */
 static const struct env_coll *find_coll(const struct env_decisions *d, enum bench_evidence evidence, int buffers,
                                         const struct step_call *c, const struct env_shape **shape)
@@ -167,7 +160,8 @@ static const struct env_coll *find_coll(const struct env_decisions *d, enum benc
             s->ranks != c->call->group_size)
             continue;
         for (int k = 0; k < s->ncolls; k++) {
-            double rank = s->colls[k].coll == c->call->kind ? rank_of(s, &s->colls[k]) : -1;
+            /* By the sizes that were measured, then by groups at once, as jobs have them. */
+            double rank = s->colls[k].coll == c->call->kind ? count_points(&s->colls[k]) * 1e7 + s->others : -1;
             if (rank <= most)
                 continue;
             most = rank;
@@ -176,12 +170,6 @@ static const struct env_coll *find_coll(const struct env_decisions *d, enum benc
         }
     }
     return best;
-}
-
-static const char *label_for(const struct env_coll *c, uint64_t bytes)
-{
-    const struct env_range *r = env_range_of(c, bytes);
-    return r ? r->call.label : BENCH_DEFAULT;
 }
 
 /* The measured sizes that stand for a call: those of its own type, where both the baseline and what is used
@@ -203,7 +191,8 @@ static int from_decisions(struct estimator *m, struct step_call *c)
     const struct env_shape *shape;
     for (size_t i = 0; i < KNOWN; i++) {
         const struct env_coll *coll = find_coll(d, known[i].evidence, BENCH_USUAL, c, &shape);
-        const char *label = coll ? label_for(coll, c->call->bytes) : NULL;
+        const struct env_range *range = coll ? env_range_of(coll, c->call->bytes) : NULL;
+        const char *label = range ? range->call.label : BENCH_DEFAULT;
         coll = coll ? of_type(d, known[i].evidence, c, coll, label) : NULL;
         if (!coll || (m->gpus && known[i].source == STEP_HOST) || interpolate(coll, c->call->bytes, NULL, &c->now))
             continue;

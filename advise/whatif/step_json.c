@@ -27,13 +27,6 @@ static void add_sources(cJSON *o, const double from_us[STEP_SOURCES])
 
 static const char *const covers[STEP_COVERS] = {"measured", "interpolated", "none"};
 
-static void add_cover(cJSON *o, const double cover_us[STEP_COVERS])
-{
-    cJSON *cover = cJSON_AddObjectToObject(o, "cover_us");
-    for (int i = 0; i < STEP_COVERS; i++)
-        cJSON_AddNumberToObject(cover, covers[i], cover_us[i]);
-}
-
 static void put_call(cJSON *o, const void *call)
 {
     const struct step_call *c = call;
@@ -77,7 +70,9 @@ cJSON *env_step_json(const struct step_estimate *s)
     add_sum(doc, "now", &s->now);
     add_sum(doc, "tuned", &s->tuned);
     add_sources(doc, s->from_us);
-    add_cover(doc, s->cover_us);
+    cJSON *cover = cJSON_AddObjectToObject(doc, "cover_us");
+    for (int i = 0; i < STEP_COVERS; i++)
+        cJSON_AddNumberToObject(cover, covers[i], s->cover_us[i]);
     cJSON_AddNumberToObject(doc, "compute_us", s->compute_us);
     struct step_time whole = env_step_whole(s);
     step_time_json(doc, "step", &whole);

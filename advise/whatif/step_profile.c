@@ -1,11 +1,125 @@
-/* A step under a finished profile: its decisions, and predictions on its topology where they say nothing. */
+/* A step under a finished profile, or under two setups: its decisions, and where they say nothing predictions, with one
+ * prepared model per shape of group, with nothing set and under the profile. */
 #include "advise/whatif/step_profile.h"
 
-#include "advise/whatif/step_model.h"
+#include <string.h>
+
+#include "envgen/decide/decide.h"
+#include "envgen/predict/predict.h"
+
+/* ---- predictions ---- */
+
+struct step_prepared {
+    int nodes, per_node, tuned;
+    struct model *model; /* NULL: `why` */
+    const char *why;
+};
+
+static void add_assumptions(struct step_model *m, const struct model *model)
+{
+    const char *const *list = model->assumptions;
+    for (int i = 0; i < model->nassumptions; i++) {
+        int known = 0;
+        for (int k = 0; k < m->nassumptions; k++)
+            known |= !strcmp(m->assumptions[k], list[i]);
+        if (known)
+            continue;
+        ARENA_ADD(m->arena, m->assumptions, m->nassumptions) = arena_strdup(m->arena, list[i]);
+    }
+}
+
+static const struct step_prepared *prepare(struct step_model *m, int nodes, int per_node, int tuned)
+{
+    struct err e = {0};
+    for (int i = 0; i < m->nshapes; i++)
+        if (m->shapes[i]->nodes == nodes && m->shapes[i]->per_node == per_node && m->shapes[i]->tuned == tuned)
+            return m->shapes[i];
+    struct step_prepared *p = ARENA_NEW(m->arena, struct step_prepared);
+    struct model_setup *s = ARENA_NEW(m->arena, struct model_setup);
+    *s = m->setups[tuned];
+    s->nccl.nodes = nodes;
+    s->nccl.ranks_per_node = per_node;
+    s->others = -1; /* a job's groups of a kind all call at the same time */
+    *p = (struct step_prepared){nodes, per_node, tuned, model_new(s, m->arena, &e), NULL};
+    if (p->model)
+        add_assumptions(m, p->model);
+    else
+        p->why = arena_strdup(m->arena, e.text);
+    ARENA_ADD(m->arena, m->shapes, m->nshapes) = p;
+    return p;
+}
+
+/* A message is what an AllToAll between two ranks sends each way: half of its buffer. */
+static struct step_question as_collective(const struct step_question *q)
+{
+    struct step_question pair = *q;
+    if (q->kind != COLL_SENDRECV)
+        return pair;
+    pair.kind = COLL_ALLTOALL;
+    pair.bytes = 2 * q->bytes;
+    pair.nodes = q->nodes > 1 ? 2 : 1;
+    pair.ranks = 2;
+    return pair;
+}
+
+static struct model_call call_of(const struct step_question *q)
+{
+    struct model_call c = {.coll = q->kind, .bytes = q->bytes, .algo = -1, .proto = -1};
+    if (q->rule && q->rule->algorithm >= 0 && q->rule->protocol >= 0) {
+        c.algo = q->rule->algorithm;
+        c.proto = q->rule->protocol;
+        c.channels = q->rule->channels > 0 ? (int)q->rule->channels : 0;
+    }
+    return c;
+}
+
+static int predict(void *arg, const struct step_question *asked, struct step_time *t, const char **why)
+{
+    struct step_model *m = arg;
+    const struct step_question q = as_collective(asked);
+    struct model_time time;
+    if (q.ranks % q.nodes) {
+        *why = "its groups do not have as many ranks on every node, which the model takes for granted";
+        return -1;
+    }
+    const struct step_prepared *p = prepare(m, q.nodes, q.ranks / q.nodes, q.tuned);
+    if (!p->model) {
+        *why = p->why;
+        return -1;
+    }
+    struct model_call c = call_of(&q);
+    if (model_predict(p->model, &c, &time)) {
+        *why = "NCCL does not offer it here";
+        return -1;
+    }
+    m->unvalidated |= time.unvalidated;
+    *t = (struct step_time){time.us, time.low_us, time.high_us};
+    *why = arena_strdup(m->arena, time.limit);
+    return 0;
+}
+
+struct step_model *step_model_between(const struct model_setup *before, const struct model_setup *after,
+                                      struct arena *a)
+{
+    struct step_model *m = ARENA_NEW(a, struct step_model);
+    *m = (struct step_model){.predictor = {predict, m}, .arena = a, .setups = {*before, *after}};
+    return m;
+}
+
+struct step_model *step_model_new(const struct env_decisions *d, const struct topology *t, int nccl, struct arena *a)
+{
+    struct model_setup setups[2] = {0};
+    if (env_model_setup(d, t, nccl, ENV_UNDER_NOTHING, a, &setups[0].nccl) ||
+        env_model_setup(d, t, nccl, ENV_UNDER_CHOICES, a, &setups[1].nccl))
+        return NULL;
+    return step_model_between(&setups[0], &setups[1], a);
+}
+
+/* ---- steps ---- */
 
 /* `m` NULL: nothing is predicted. */
-static int estimate(const struct env_decisions *d, const struct workload *w, struct step_model *m, struct arena *a,
-                    struct step_estimate *out, struct err *e)
+static int estimate_under(const struct env_decisions *d, const struct workload *w, struct step_model *m,
+                          struct arena *a, struct step_estimate *out, struct err *e)
 {
     const struct step_input in = {w, d, m ? &m->predictor : NULL};
     int rc = env_step_of(&in, a, out, e);
@@ -21,7 +135,7 @@ int env_step_of_profile(const struct env_profile *p, const struct workload *w, i
                         struct step_estimate *out, struct err *e)
 {
     struct topology *t = topo_load(arena_printf(a, "%s/topology.json", p->dir), e);
-    int rc = t ? estimate(p->decisions, w, step_model_new(p->decisions, t, nccl, a), a, out, e) : e->code;
+    int rc = t ? estimate_under(p->decisions, w, step_model_new(p->decisions, t, nccl, a), a, out, e) : e->code;
     topo_free(t);
     return rc;
 }
@@ -51,7 +165,7 @@ int env_step_between(const struct model_setup *before, const struct model_setup 
                      struct arena *a, struct step_estimate *out, struct err *e)
 {
     struct env_decisions *nothing = env_decisions_new(ENV_MARGIN);
-    int rc = estimate(nothing, w, step_model_between(before, after, a), a, out, e);
+    int rc = estimate_under(nothing, w, step_model_between(before, after, a), a, out, e);
     env_decisions_free(nothing);
     return rc;
 }

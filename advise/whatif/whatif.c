@@ -131,16 +131,24 @@ static int used_ports(struct whatif *w, const struct topo_port ***ports, struct 
     return m ? n : -1;
 }
 
+/* "=mlx5_0:1,...", of the ports that are for compute traffic, if they are up; NULL. */
+static const char *compute_list(const struct whatif *w, struct env_devices *devices)
+{
+    const struct topo_class *c = class_of(&w->cases[0].setup);
+    const char *list = roles_hca_list_if_up(c, w->arena);
+    list = list ? list : roles_hca_list(c, roles_of(c, w->arena), w->arena);
+    env_parse_devices(list ? list : "", devices);
+    return list;
+}
+
 /* A port that is a rail: not one for storage, without which NCCL would be none the slower. */
 static const struct topo_port *find_rail(const struct whatif *w, const char *hca, struct err *e)
 {
     const struct topo_class *c = class_of(&w->cases[0].setup);
     const struct topo_port *port = find_port(w, hca, strlen(hca), e);
-    const char *list = roles_hca_list_if_up(c, w->arena);
     const struct port_verdict *verdicts = roles_of(c, w->arena);
-    list = list ? list : roles_hca_list(c, verdicts, w->arena);
     struct env_devices compute;
-    env_parse_devices(list ? list : "", &compute);
+    const char *list = compute_list(w, &compute);
     if (!port || !list || env_devices_select(&compute, port->hca, port->port))
         return port;
     return err_null(e, ERR_USAGE, "%s is no rail (%s, by 'nccltune probe --why %s'); those of %s are %s", hca,
@@ -275,13 +283,10 @@ int whatif_add_nodes(struct whatif *w, int nodes, struct err *e)
 int whatif_used_hcas(struct whatif *w, const char ***names, struct err *e)
 {
     const struct topo_port **used;
-    const struct topo_class *c = class_of(&w->cases[0].setup);
-    const char *if_up = roles_hca_list_if_up(c, w->arena);
-    const char *compute = if_up ? if_up : roles_hca_list(c, roles_of(c, w->arena), w->arena);
     double best = 0;
     int n = used_ports(w, &used, e), kept = 0, listed = 0;
     struct env_devices list;
-    env_parse_devices(compute ? compute : "", &list);
+    compute_list(w, &list);
     for (int i = 0; i < n; i++)
         listed += env_devices_select(&list, used[i]->hca, used[i]->port);
     *names = arena_alloc(w->arena, ((size_t)(n > 0 ? n : 0) + 1) * sizeof **names);

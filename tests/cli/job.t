@@ -177,6 +177,12 @@ Several runs of nccl-tests in one log: ranks and rows of each are kept together;
   $ nccltune diagnose vars.log | sed -n 2p # of the second run nothing is known
   No variable in this log explains 88.6 GB/s* (glob)
 
+JSON of nccl-tests is no trace: the command that reads it is named
+
+  $ nccltune diagnose fixtures/import/report.json
+  nccltune diagnose: fixtures/import/report.json: no GPU kernel in the trace (of nccl-tests' -J: nccltune results); * (glob)
+  [1]
+
 PyTorch's own comparison of the ranks' calls says what differs
 
   $ echo "[rank1]: RuntimeError: Detected mismatch between collectives on ranks. Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=101, OpType=ALLGATHER), but Rank 7 is running collective: CollectiveFingerPrint(SequenceNumber=0OpType=REDUCE).Collectives differ in the following aspects: 	 Sequence number: 101vs 0  Op type: ALLGATHERvs REDUCE" | nccltune diagnose - | grep -E '^W'

@@ -186,12 +186,12 @@ One size: what a collective of it takes
 A long name has a line of its own in front of its columns
 
   $ nccltune whatif --machine dgx-h100 --nodes 2 --bytes 1G --hcas mlx5_0,mlx5_3,mlx5_4,mlx5_5 | grep -A1 '  only' | cut -c 1-33
-    only mlx5_0,mlx5_3,mlx5_4,mlx5_5
+    only mlx5_0,mlx5_3,mlx5_4,mlx5_
                              324.13
   --
-    only mlx5_0,mlx5_3,mlx5_4,mlx5_5
+    only mlx5_0,mlx5_3,mlx5_4,mlx5_
                             one all
-    only mlx5_0,mlx5_3,mlx5_4,mlx5_5
+    only mlx5_0,mlx5_3,mlx5_4,mlx5_
                             NCCL_IB
 
 Behind the table lines are at most 100 columns wide

@@ -1,5 +1,5 @@
 /* What the model says of the calls of a step, on a machine that nobody here has. */
-#include "advise/whatif/step_model.h"
+#include "advise/whatif/step_profile.h"
 #include "core/coll.h"
 #include "tests/lib/unit.h"
 #include "tests/unit/envgen/machine.h"
@@ -115,4 +115,4 @@ TEST_CASE(odd_groups_are_refused)
     assert_non_null(why);
 }
 
-TEST_CASES_EACH(test_step_model, set_up, tear_down)
+TEST_CASES_EACH(test_step_profile, set_up, tear_down)
