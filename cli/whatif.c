@@ -435,6 +435,10 @@ static int add_job(struct whatif *w, struct variation *v)
 static int add_file(struct whatif *w, struct variation *v, struct err *e)
 {
     int rc = cli_job_of_file(&v->job, v->text, w->arena, v->log, e);
+    const char *lines = rc ? NULL : workload_launch_lines(v->text, w->arena);
+    if (lines && v->job.nsettings)
+        log_warn(v->log, "%s trains more than once (lines %s): the last value of each variable is predicted",
+                 v->job.label, lines);
     return rc ? rc : add_job(w, v);
 }
 

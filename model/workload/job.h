@@ -145,6 +145,9 @@ struct workload_reading {
 /* Return how many nodes a launch script asks for, of Slurm or of its launcher; 0: it does not say. */
 int workload_launch_nodes(const char *path);
 
+/* Return "3, 5 and 9", where a launch script has several training commands, in `a`; NULL: it has not. */
+const char *workload_launch_lines(const char *path, struct arena *a);
+
 /* Fill `job` from a launch script or a configuration of verl, Swift, Megatron-LM, TRL and Accelerate, DeepSpeed or
  * torchtitan, in the arena `a`. ERR_USAGE: the model is not known by name, and the rest of `job` is filled, for a
  * caller who knows it. Other errors: unreadable, or no framework is recognised. */

@@ -840,6 +840,13 @@ int workload_launch_nodes(const char *path)
     return job.nodes;
 }
 
+const char *workload_launch_lines(const char *path, struct arena *a)
+{
+    struct workload_script s;
+    const int more = !read_with_bases(path, 0, a, &s, NULL) && s.left_out;
+    return more ? arena_printf(a, "%s and %ld", s.left_out, s.launch_line) : NULL;
+}
+
 int workload_read_launch(const char *path, struct arena *a, struct workload_job *job, struct workload_reading *out,
                          struct err *e)
 {

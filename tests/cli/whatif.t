@@ -265,8 +265,14 @@ A script that trains twice: the command that is answered is named, with its own 
   $ { echo 'torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py --num-layers 80 --micro-batch-size 4 --fp8-format hybrid'
   >   sed 's/--nnodes 16/--nnodes 4/' now.sh; } >both.sh
   $ nccltune whatif --machine dgx-h100 --workload both.sh 2>&1 | grep -e trains -e ' ranks, '
+  nccltune whatif: warning: both.sh trains more than once (lines 1 and 3): the last value of each variable is predicted
   nccltune whatif: warning launch: both.sh trains more than once: this is the step of line 3, not of line 1
   both.sh on dgx-h100: 32 ranks, 8 per node; PREDICTED time of one step in milliseconds
+
+  $ { echo 'NCCL_ALGO=Ring srun torchrun --nproc_per_node 8 a.py'; echo 'NCCL_ALGO=Tree srun torchrun --nproc_per_node 8 b.py'; } >inline.sh
+  $ nccltune whatif --machine dgx-h100 --nodes 2 --script inline.sh 2>&1 | grep -e trains -e 'jobs have'
+  nccltune whatif: warning: inline.sh trains more than once (lines 1 and 2): the last value of each variable is predicted
+    inline.sh               jobs have NCCL_ALGO=Tree
 
 What the model does not know has no figure, not +0.0; long times are not in milliseconds
 
