@@ -121,36 +121,29 @@ int message_of(const char *line, int is_warning)
 
 /* ---- the page ---------------------------------------------------------------------------------------------------- */
 
-/* A text for Markdown or troff; fragments show * as dots. */
-static void put_text(FILE *out, const char *s, int as_manual)
+/* Bytes of a text for Markdown or troff. */
+static void put_text(FILE *out, const char *s, size_t n, int as_manual)
 {
-    for (; *s; s++) {
-        if (as_manual && (*s == '\\' || *s == '-'))
-            fputc('\\', out);
-        if (as_manual && *s == '\\')
-            fputs("e", out);
+    for (; n--; s++)
+        if (as_manual && strchr("\\-\"", *s))
+            fputs(*s == '-' ? "\\-" : *s == '"' ? "\\(dq" : "\\e", out);
         else
             fputc(*s, out);
-    }
 }
 
+/* Fragments, one a line, with dots for *. */
 static void put_fragments(FILE *out, const struct message *m, int as_manual)
 {
-    for (const char *p = m->fragments; *p;) {
-        size_t n = strcspn(p, "|");
+    for (const char *p = m->fragments; *p; p += *p == '|') {
         fputs(p == m->fragments ? "" : as_manual ? "\n.br\n" : "<br>\n", out);
         fputs(as_manual ? ".RI \"\" \"" : "`", out);
-        for (size_t i = *p == '~'; i < n; i++)
-            if (p[i] == '*')
-                fputs(" ... ", out);
-            else if (as_manual && (p[i] == '-' || p[i] == '\\'))
-                fprintf(out, "\\%c", p[i] == '-' ? '-' : 'e');
-            else if (as_manual && p[i] == '"')
-                fputs("\\(dq", out);
-            else
-                fputc(p[i], out);
+        for (p += *p == '~'; *p && *p != '|'; p += *p == '*') {
+            size_t n = strcspn(p, "*|");
+            put_text(out, p, n, as_manual);
+            p += n;
+            fputs(*p == '*' ? " ... " : "", out);
+        }
         fputs(as_manual ? "\"" : "`", out);
-        p += n + (p[n] == '|');
     }
     fputc('\n', out);
 }
@@ -167,7 +160,7 @@ static void put_message(FILE *out, const struct message *m, int as_manual)
                 m->until);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         fprintf(out, as_manual ? ".TP\n%s\n" : i == 2 ? "\n**%s:** `" : "\n**%s:** ", parts[i].name);
-        put_text(out, parts[i].text, as_manual);
+        put_text(out, parts[i].text, strlen(parts[i].text), as_manual);
         fputs(as_manual || i != 2 ? "\n" : "`\n", out);
     }
     fputs(as_manual ? "" : "\n", out);
