@@ -7,19 +7,16 @@
 #include "core/json.h"
 #include "core/units.h"
 
-/* No less than this unless a user says so: seconds. */
-#define LEAST_S 60.0
-
 /* Starts for calls: one explores, the fewest prove. */
 #define CALLS_STARTS (1 + BENCH_FEWEST)
 
 /* What a session lasts at least that tells launches apart, behind its start: in starts, which are lost anyway. */
 #define LEAST_VISIT 0.5
 
-/* The part of the time for all sessions that tell launches apart, and what one may last: seconds, and in starts. */
+/* The part of the time for all sessions that tell launches apart where a budget is larger than usual, and what one may
+ * last then, seconds: what passes over a machine within that is averaged out. */
 #define VISITS_PART  0.6
 #define MOST_VISIT_S 6.0
-#define MOST_VISIT   3.0
 
 /* The default and those that are compared with it; where that leaves few pairs, one of them. */
 #define AT_ONCE (1 + BUDGET_FINALISTS)
@@ -36,14 +33,14 @@ double budget_usual_s(const struct budget_task *t, double start_s)
         s *= 1 + t->launches;
     else if (t->launches)
         s += (t->launches + AT_ONCE * BUDGET_PAIRS) * (start_s + fmax(LEAST_VISIT * start_s, t->samples_s));
-    return fmin(fmax(s, LEAST_S), BUDGET_MOST_S);
+    return fmin(fmax(s, BUDGET_LEAST_S), BUDGET_MOST_S);
 }
 
 double budget_visit_s(const struct budget_task *t, double left_s, double start_s)
 {
     int sessions = 1 + t->launches + AT_ONCE * BUDGET_PAIRS;
-    double most_s = fmin(MOST_VISIT_S, MOST_VISIT * start_s);
-    return fmax(fmin(fmax(left_s * VISITS_PART / sessions - start_s, LEAST_VISIT * start_s), most_s), t->samples_s);
+    double share_s = fmin(left_s * VISITS_PART / sessions - start_s, MOST_VISIT_S);
+    return fmax(fmax(share_s, LEAST_VISIT * start_s), t->samples_s);
 }
 
 static void fill_row(cJSON *o, const struct budget_task *t, double budget_s, double start_s)

@@ -14,8 +14,9 @@ struct budget_task {
     int left_out;     /* points with the usual data that are not measured so far */
 };
 
-/* No more than this unless a user says so: seconds. */
-#define BUDGET_MOST_S 3600.0
+/* No less and no more than this unless a user says so: seconds. */
+#define BUDGET_LEAST_S 60.0
+#define BUDGET_MOST_S  3600.0
 
 /* All calls at a point, first uses included, until the winner is proven, in the baseline launch and in the one that
  * wins: seconds, half as long in a quiet world; and samples where these are long: in each launch ten calls once, five
@@ -29,8 +30,9 @@ struct budget_task {
 #define BUDGET_PAIRS      12
 #define BUDGET_MOST_PAIRS (2 * BUDGET_PAIRS)
 
-/* The part of the time for the first session where there are launches to try, if that leaves the time for so many
- * further sessions, and of what is left then the part in which launches are tried alone. */
+/* The part of the time for the first session where there are launches to try, which act on all calls, if that leaves
+ * the time for so many further sessions, and of what is left then the part in which launches are tried alone: comparing
+ * takes longer. */
 #define BUDGET_FIRST_PART  0.25
 #define BUDGET_SPARE       (2 + 2 * BENCH_FEWEST)
 #define BUDGET_SCREEN_PART 0.4

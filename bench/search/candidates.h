@@ -14,10 +14,11 @@ int candidates_vary(void *user, struct rounds *r, const struct bench_knobs *winn
 
 /* ---- what is to be proven ---- */
 
-/* Calls of one point that are proven side by side. */
+/* Calls of one point that are proven side by side: more share the time of a start, and the confidence. */
 #define CONTENDERS 3
 
-/* Pairs that one start takes of each, where there is time. */
+/* Pairs that one start takes of each, where there is time: of six or more it can say by itself that a call is slower.
+ */
 #define CONTENDER_PAIRS 8
 
 struct contender {
@@ -43,7 +44,7 @@ const struct bench_point *candidates_point(const struct bench_points *p, const s
 
 /* ---- whether choices depend on the type and the place of the data, which a tuner is not told: variants.c ---- */
 
-/* The part of the time that this may take. */
+/* The part of the time that this may take: most answers are no. */
 #define VARIANTS_PART 0.05
 
 /* List the points, in the arena, at which other data is compared with the usual: a few sizes of each collective, those

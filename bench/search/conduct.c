@@ -21,20 +21,26 @@
 /* Sessions of each where launches are only compared with one another. */
 #define ROUNDS BENCH_FEWEST
 
-/* Starts that prove the calls of the launch that has won, at most. */
-#define PROVING 24
+/* Starts that prove the calls of the launch that has won, at most: the last look is after 20, and some calls miss a
+ * few.
+ */
+#define PROVING BUDGET_MOST_PAIRS
 
 /* So many times what launches take leaves something for calls, too; and where there is less, a launch that seems to
  * gain as much comes before them. */
 #define AMPLE     1.1
 #define PROMISING 1.1
 
-/* Of the time that is left where calls are explored, no more than this is kept for proving them. */
+/* Of the time that is left where calls are explored, no more than this is kept for proving them: what was not explored
+ * has nothing to prove. */
 #define PROOF_PART 0.6
 
-/* Of the time that is left where launches are compared, no more than this is kept for the calls of the one that wins.
- */
+/* Of the time that is left where launches are compared, no more than this is kept for the calls of the one that wins: a
+ * launch acts on all of them. */
 #define CALLS_PART 0.45
+
+/* Of the time that is left no session of a pair takes more, however slow its launch. */
+#define VISIT_PART 0.3
 
 /* What leaving out settings may take beside the budget, in parts of it. */
 #define LEAST_PART 0.75 /* man pages and --plan say so */
@@ -103,7 +109,7 @@ static int run_round(struct bench_study *s, const struct screening *f, int round
                                    .round = round,
                                    .what = full ? SEARCH_EXPLORE : SEARCH_VISIT,
                                    .least_s = s->time.want_visit_s,
-                                   .part = full ? 1.0 / (f->count * ROUNDS) : 0.3};
+                                   .part = full ? 1.0 / (f->count * ROUNDS) : VISIT_PART};
         rc = run_session(s, &v, e);
     }
     return rc;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/engines/engines.h"
+#include "bench/search/budget.h"
 #include "core/coll.h"
 #include "core/units.h"
 
@@ -19,7 +20,7 @@ void bench_options_default(struct bench_options *o)
                                 .min_bytes = 8,
                                 .max_bytes = 16 << 20,
                                 .step_factor = 4,
-                                .budget_s = 60,
+                                .budget_s = BUDGET_LEAST_S,
                                 .margin = BENCH_MARGIN,
                                 .confidence = BENCH_CONFIDENCE,
                                 .watchdog_s = 10};

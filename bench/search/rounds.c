@@ -10,14 +10,16 @@
 /* Who is refined: all within this factor of the best call that stands on its own. */
 #define CLOSE 1.6
 
-/* Turns between two halvings, and as many candidates are left at least. */
+/* Turns between two halvings, as a median needs three; and as many candidates are left at least: those that will
+ * contend, and one more. */
 #define HEAT_SAMPLES 3
 #define HEAT_LEAST   4
 
-/* Candidates that have their first sample between two of the default. */
-#define BESIDE_EVERY 4
+/* Candidates that have their first sample between two of the default: as in the last turns. */
+#define BESIDE_EVERY HEAT_LEAST
 
-/* How many times slower than expected a sample may be before it counts as hung, on top of the watchdog's time. */
+/* How many times slower than expected a sample may be before it counts as hung, on top of the watchdog's time: more
+ * than the launches of one machine differ by. */
 #define PATIENCE 10.0
 
 /* Default and candidate in each order once, behind a sample that only stands before them. */

@@ -14,6 +14,9 @@
 #define GOOD_PAIRS  7
 #define MANY_PAIRS  9
 
+/* Of the time that is left no launch takes more to be screened, however slow it is. */
+#define SESSION_PART 0.2
+
 /* What two sessions of a launch differ by says what one is good for, up to this; below QUIET starts are alike. */
 #define MOST_SPREAD 0.1
 #define QUIET       0.01
@@ -44,7 +47,7 @@ static int screen(struct bench_study *s, const struct bench_knobs *launch, int r
     if (known_deaths(s->results, launch->label) > 1)
         return 0;
     struct search_session v = {
-        .launch = launch, .round = round, .what = SEARCH_SCREEN, .part = 0.2, .least_s = s->time.want_visit_s};
+        .launch = launch, .round = round, .what = SEARCH_SCREEN, .part = SESSION_PART, .least_s = s->time.want_visit_s};
     return search_session_run(s, &v, e);
 }
 

@@ -26,14 +26,14 @@
  * usually need, as many as say who is ahead, for who wins has to prove it with others; a few where only launches are
  * told apart. */
 #define ROUNDS_ENOUGH 9
-#define ROUNDS_AHEAD  5
+#define ROUNDS_AHEAD  BENCH_FEWEST
 #define SCREEN_ENOUGH 3
 
 /* A session that tells launches apart goes over its points so many times, with as many samples as makes it last as long
  * as was wanted: what comes and goes within seconds has to meet all launches alike. */
 #define VISIT_PASSES 8
 
-/* A point of a workload gets this many times the time of an average one at most, and this part of it at least. */
+/* A point gets this many times the time of an average one at most, and this part of it at least: none starves. */
 #define CLAIM_LIMIT 4.0
 
 struct point {

@@ -7,7 +7,8 @@
 #include "bench/search/workload_profile.h"
 #include "probe/topology/topology.h"
 
-/* Without --shapes, so much of a given budget for every shape; an open one grows by what so many shapes ask for. */
+/* Without --shapes, so much of a given budget for every shape; an open one grows by what so many shapes ask for: all
+ * ranks, the whole node, one rank of each node, all ranks of two nodes. */
 #define SHAPE_S     120.0
 #define OPEN_SHAPES 4
 
