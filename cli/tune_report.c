@@ -133,8 +133,8 @@ static int is_untested(const struct bench_point *p)
     return bench_few(&near);
 }
 
-/* Print the worst of what disturbed the measurement in a sentence, and the ids of the other warnings. Of equals the
- * last: it is about gains, the first about the machine. */
+/* Print the worst of what disturbed the measurement in a sentence, and the first words of the other warnings. Of equals
+ * the last: it is about gains, the first about the machine. */
 static void print_caution(const struct findings *noise, struct arena *a)
 {
     const struct finding *worst = NULL;
@@ -142,9 +142,13 @@ static void print_caution(const struct findings *noise, struct arena *a)
     for (int i = 0; i < noise->n; i++)
         if (noise->list[i].severity > FINDING_NOTE && (!worst || noise->list[i].severity >= worst->severity))
             worst = &noise->list[i];
-    for (int i = 0; i < noise->n; i++)
-        if (noise->list[i].severity > FINDING_NOTE && &noise->list[i] != worst && !strstr(also, noise->list[i].id))
-            also = arena_printf(a, "%s%s %s", also, *also ? "," : "; also:", noise->list[i].id);
+    for (int i = 0; i < noise->n; i++) {
+        const struct finding *f = &noise->list[i];
+        const char *words = arena_printf(a, "%s%s%.*s", f->subject ? f->subject : "", f->subject ? ": " : "",
+                                         (int)strcspn(f->text, ":;,"), f->text);
+        if (f->severity > FINDING_NOTE && f != worst && !strstr(also, words))
+            also = arena_printf(a, "%s%s %s", also, *also ? ";" : ". Also (--verbose):", words);
+    }
     if (worst)
         printf("Caution: %s.\n", err_mask_controls(arena_printf(a, "%s%s", finding_sentence(worst, a), also)));
 }
