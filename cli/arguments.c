@@ -2,6 +2,7 @@
 #include "cli/arguments.h"
 
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "core/coll.h"
@@ -40,9 +41,14 @@ const char *cli_collective_word(int i)
     return i < COLL_MEASURED ? coll_name(i) : NULL;
 }
 
+int cli_collective(const char *word)
+{
+    return strcasecmp(word, "bcast") ? coll_parse(word, strlen(word)) : COLL_BROADCAST;
+}
+
 int cli_take_collective(const struct option_value *v, void *out, struct err *e)
 {
-    int coll = coll_parse(v->text, strlen(v->text));
+    int coll = cli_collective(v->text);
     *(int *)out = coll;
     return coll < 0 ? option_not_a_word(v, e) : 0;
 }
@@ -88,7 +94,7 @@ static void take_in_force(struct cli_job *j, const struct lint *l, struct arena 
         if (values[i].branch && values[i].value && !values[i].lost)
             branches = arena_printf(a, "%s%s%s", branches ? branches : "", branches ? ", " : "", values[i].name);
     if (branches)
-        log_warn(log, "%s: %s set in a branch (if, case): taken as if every branch ran", j->label, branches);
+        log_warn(log, "%s: %s set in a branch (if, case, &&, while): taken as if every branch ran", j->label, branches);
     for (size_t i = 0; i < n; i++)
         if (values[i].lost)
             add_lost(j, &values[i], a);

@@ -10,10 +10,11 @@ struct cli_releases {
     int low, high;
 };
 
-option_take cli_take_releases;    /* struct cli_releases, from 2.28.9, 2.28 or 2.19-2.28 */
-option_take cli_take_release;     /* int: of a minor release the newest */
-option_take cli_take_collective;  /* int */
-option_take cli_take_collectives; /* unsigned: a bit for each of a list */
+option_take cli_take_releases;        /* struct cli_releases, from 2.28.9, 2.28 or 2.19-2.28 */
+option_take cli_take_release;         /* int: of a minor release the newest */
+int cli_collective(const char *word); /* as coll_parse, and "bcast"; -1: no collective */
+option_take cli_take_collective;      /* int */
+option_take cli_take_collectives;     /* unsigned: a bit for each of a list */
 
 /* The names of collectives, for a table of options. */
 const char *cli_collective_word(int i);

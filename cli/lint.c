@@ -119,22 +119,6 @@ static int list_rules(int json)
     return 0;
 }
 
-static int read_own_environment(struct lint *l, struct err *e)
-{
-    struct arena *a = arena_new();
-    size_t bytes = 0, at = 0;
-    for (char **v = environ; *v; v++)
-        bytes += strlen(*v) + 1;
-    char *block = arena_alloc(a, bytes + 1);
-    for (char **v = environ; *v; v++) {
-        memcpy(block + at, *v, strlen(*v) + 1);
-        at += strlen(*v) + 1;
-    }
-    int code = lint_read_environ(l, "environment", block, bytes, e);
-    arena_free(a);
-    return code;
-}
-
 static int is_directory(const char *path)
 {
     struct stat st;
@@ -152,7 +136,7 @@ static int read_all(struct lint *l, const struct request *a, struct err *e)
         if (e->code || code == ERR_USAGE)
             return e->code ? e->code : err_set(e, code, "%s", noted.text);
     }
-    int code = a->env ? read_own_environment(l, e) : 0;
+    int code = a->env ? lint_read_process(l, 0, e) : 0;
     return !code && a->pid ? lint_read_process(l, a->pid, e) : code;
 }
 
@@ -160,7 +144,7 @@ static int write_one(const struct request *a, const struct lint_fixed *d, struct
 {
     const char *target = a->in_place ? d->path : a->out;
     if (*d->open)
-        fprintf(stderr, COMMAND ": %s: left for you to correct: %s\n", d->path, d->open);
+        fprintf(stderr, COMMAND ": %s: left for you to correct:%s\n", d->path, d->open);
     int code = 0, copy = !target || !strcmp(target, "-");
     if (copy && (fwrite(d->text, 1, d->bytes, stdout) != d->bytes || fflush(stdout)))
         code = err_errno(e, "standard output");
@@ -180,7 +164,7 @@ static int write_fixed(const struct lint *l, const struct request *a, struct err
     for (size_t i = 0; lint_document(l, i, &d); i++) {
         struct lint_fixed fixed;
         struct err why = {0};
-        if (!strcmp(d.kind, "environment") || (d.error && d.settings == 0))
+        if (!strcmp(d.kind, "environment") || d.is_sourced || (d.error && d.settings == 0))
             continue;
         int rc = lint_fix(l, i, a->fix == FIX_ALL, &fixed, &why);
         if (!rc)

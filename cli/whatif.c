@@ -750,7 +750,7 @@ static int run_request(void *request, char **words, struct arena *a, struct err 
                            r->job.workload);
     for (int i = 0; i < r->variations.count && !r->job.workload && !r->machine.nodes.count; i++)
         if (r->variations.items[i].kind->add == add_file &&
-            (r->machine.nodes.items[0] = workload_launch_nodes(r->variations.items[i].text)) > 0)
+            (r->machine.nodes.items[0] = workload_launch_nodes(r->variations.items[i].text, NULL, 0)) > 0)
             r->machine.nodes.count = 1;
     r->job.nodes = r->machine.nodes.count ? r->machine.nodes.items[0] : 0;
     r->arena = a;

@@ -77,6 +77,7 @@ static int read_again(const struct lint *l, const struct lint_text *t, int all, 
                       struct err *e)
 {
     struct lint *again = lint_new(&l->options);
+    again->read_sourced = l->follow;
     struct err why = {0};
     int rc = t->error ? 0 : lint_read_text(again, t->name, out->text, out->bytes, t->kind, &why);
     lint_check(again);
@@ -121,7 +122,7 @@ static const char *name_open(const struct lint *l, const struct lint_finding *f,
 {
     long line, column;
     lint_place(f->at->text, f->at->name_at, &line, &column);
-    return arena_printf(l->arena, "%s%s%s in line %ld (%s)", list, *list ? ", " : "", f->at->name, line, f->kind->id);
+    return arena_printf(l->arena, "%s\n  line %ld: %s (%s)", list, line, f->at->name, f->kind->id);
 }
 
 static int fix_text(const struct lint *l, size_t n, int all, int passes, struct lint_fixed *out, struct err *e)

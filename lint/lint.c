@@ -220,6 +220,7 @@ struct lint *lint_new(const struct lint_options *o)
     l->high = o->nccl_high ? o->nccl_high : ENV_NEWEST;
     l->read_inner = read_inner;
     l->format_told = lint_format_told;
+    l->channels_asked = -1;
     return l;
 }
 
@@ -238,6 +239,7 @@ static struct lint_text *add_text(struct lint *l, const char *name, const char *
     t->bytes = bytes;
     t->first = l->nsettings;
     t->kind = "unknown";
+    t->nodes = -1;
     return t;
 }
 
@@ -262,6 +264,8 @@ static void check_line_ends(struct lint *l, const struct lint_text *t, const str
     if (t->count == 0 || !(f->flags & LINT_CR_COUNTS))
         return;
     const struct lint_setting *s = l->settings[t->first];
+    if (s->text != t)
+        return;
     const char *newline = memchr(t->data + s->name_at, '\n', t->bytes - s->name_at);
     if (!newline || newline == t->data || newline[-1] != '\r')
         return;
@@ -351,6 +355,62 @@ static int is_our_json(const struct lint_text *t)
     return 1;
 }
 
+/* ---- files that a script sources --------------------------------------------------------------------------------- */
+
+/* The path that the word stands for: what is in front of it in a variable or $( ) is taken for the script's own
+ * directory. NULL: it is not below that. */
+static const char *sourced_path(struct lint *l, const struct lint_text *t, const char *word)
+{
+    const char *slash = strrchr(t->name, '/'), *path = word;
+    for (const char *p = word; *word == '$' && *p; p++)
+        path = strchr(")}", *p) && p[1] == '/' ? p + 2 : path;
+    if (path == word && *word == '$')
+        path = strchr(word, '/') ? strchr(word, '/') + 1 : word;
+    path += strncmp(path, "./", 2) ? 0 : 2;
+    return *path == '/' || *path == '~' || strstr(path, "..") || strpbrk(path, "$`")
+               ? NULL
+               : arena_printf(l->arena, "%.*s%s", slash ? (int)(slash + 1 - t->name) : 0, t->name, path);
+}
+
+static void read_sourced(struct lint *l, const struct lint_view *v, size_t at, size_t end, int exported)
+{
+    struct lint_text *from = v->t;
+    while (at < end && strchr("\"'", v->s[at]))
+        at++;
+    while (end > at && strchr("\"'", v->s[end - 1]))
+        end--;
+    const char *word = arena_strndup(l->arena, v->s + at, end - at), *path = sourced_path(l, from, word);
+    struct stat st;
+    char *data = NULL;
+    size_t bytes;
+    long column;
+    for (size_t i = 0; path && i < l->ntexts; i++)
+        if (!strcmp(l->texts[i]->name, path)) /* it has been read, or is being read */
+            return;
+    if (!path || stat(path, &st) || !S_ISREG(st.st_mode) || l->nsourced == LINT_SOURCED ||
+        file_read_text(path, LINT_LIMIT, l->arena, &data, &bytes, NULL)) {
+        /* Scripts of systems and environments set nothing of NCCL that a person would look for. */
+        if (!from->missing && *word != '$' && !strstr(word, "/etc/") &&
+            (file_ends_with(word, ".sh") || file_ends_with(word, ".env"))) {
+            from->missing = word;
+            lint_place(from, lint_at(v, at), &from->missing_line, &column);
+        }
+        return;
+    }
+    struct lint_text *t = add_text(l, path, data, bytes);
+    l->nsourced++;
+    t->kind = "shell";
+    t->is_sourced = 1;
+    t->commands = from->commands;
+    t->lines = lint_index_lines(l->arena, data, 0, bytes, &t->nlines);
+    (exported ? lint_read_env : lint_read_sourced)(l, &(struct lint_view){t, data, 0, bytes, NULL}, 0, LINT_EXPORTED,
+                                                   NULL);
+    t->count = l->nsettings - t->first;
+    from->inner += t->count;
+    from->commands = t->commands;
+    count_unread(l, t);
+}
+
 static int read_data(struct lint *l, struct lint_text *t, const char *kind, struct err *e)
 {
     const struct lint_format_of *f = kind ? lint_format_called(kind) : lint_format_of(t->name, t->data, t->bytes);
@@ -393,10 +453,16 @@ int lint_read_file(struct lint *l, const char *path, const char *kind, struct er
     size_t bytes;
     struct err why = {0};
     const char *name = strcmp(path, "-") ? path : "standard input";
+    for (size_t i = 0; i < l->ntexts; i++)
+        if (l->texts[i]->is_sourced && !strcmp(l->texts[i]->name, path))
+            return 0;
     if (file_read_text(path, LINT_LIMIT, l->arena, &data, &bytes, &why) &&
         (!data || bytes || name != path)) /* an empty file sets nothing; an empty pipe is a command that failed */
         return has_failed(l, add_text(l, name, "", 0), &why, e);
-    return read_data(l, add_text(l, name, data, bytes), kind, e);
+    l->read_sourced = l->follow = read_sourced;
+    int rc = read_data(l, add_text(l, name, data, bytes), kind, e);
+    l->read_sourced = NULL;
+    return rc;
 }
 
 int lint_read_environ(struct lint *l, const char *name, const char *block, size_t bytes, struct err *e)
@@ -425,9 +491,10 @@ int lint_read_process(struct lint *l, int pid, struct err *e)
 {
     char *block;
     size_t bytes;
-    const char *path = arena_printf(l->arena, "/proc/%d/environ", pid);
+    const char *path = pid ? arena_printf(l->arena, "/proc/%d/environ", pid) : "/proc/self/environ";
+    const char *name = pid ? arena_printf(l->arena, "process %d", pid) : "environment";
     int rc = file_read(path, LINT_LIMIT, l->arena, &block, &bytes, e);
-    return rc ? rc : lint_read_environ(l, arena_printf(l->arena, "process %d", pid), block, bytes, e);
+    return rc ? rc : lint_read_environ(l, name, block, bytes, e);
 }
 
 /* ---- the run: findings come out in the order of the documents ---------------------------------------------------- */
@@ -479,7 +546,7 @@ void lint_check(struct lint *l)
     for (size_t i = 0; i < l->nsettings; i++) {
         const struct lint_setting *s = l->settings[i];
         l->rccl = library_of(l, s);
-        int dead = lint_set_again(l, s) != NULL; /* then nothing else about it matters */
+        int dead = lint_set_again(l, s) || lint_is_uncalled(s); /* then nothing else about it matters */
         for (size_t r = 0; r < sizeof themes / sizeof *themes && s->how != LINT_UNSET; r++)
             if (!dead || themes[r] == lint_check_reach)
                 themes[r](l, s);

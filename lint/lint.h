@@ -48,7 +48,7 @@ int lint_read_text(struct lint *l, const char *name, const char *text, size_t by
  * findings show as their file. */
 int lint_read_environ(struct lint *l, const char *name, const char *block, size_t bytes, struct err *e);
 
-/* The same of a process that runs: "process 4711". */
+/* The same of a process that runs, "process 4711"; 0: of this one, "environment". */
 int lint_read_process(struct lint *l, int pid, struct err *e);
 
 /* One setting without a document, as the environment has it. */
@@ -77,9 +77,12 @@ struct lint_value *lint_in_force(const struct lint *l, struct arena *a, size_t *
 struct lint_document {
     const char *name, *kind;
     size_t settings;
-    size_t unread;     /* names of variables in forms that lint does not understand … */
-    long unread_line;  /* … and where the first of them stands */
-    const char *error; /* why it was not read, or not to its end; NULL: it was */
+    int is_sourced;      /* by one before it */
+    const char *missing; /* a file that it sources and that was not read, as it stands there; NULL: none … */
+    long missing_line;   /* … and where */
+    size_t unread;       /* names of variables in forms that lint does not understand … */
+    long unread_line;    /* … and where the first of them stands */
+    const char *error;   /* why it was not read, or not to its end; NULL: it was */
     long error_line;
 };
 int lint_document(const struct lint *l, size_t n, struct lint_document *d);
@@ -102,8 +105,8 @@ struct lint_fixed {
     char *text;       /* for the caller to free */
     size_t bytes;
     int fixed, left;  /* corrections, and those that `all` would make beside them */
-    const char *open; /* errors, warnings and names with a successor that have no certain correction, "NCCL_ALGO in
-                         line 3 (NT707), ..."; "" none. Of the struct lint */
+    const char *open; /* a line for each error, warning and name with a successor that has no certain correction,
+                         "\n  line 3: NCCL_ALGO (NT707)"; "" none. Of the struct lint */
 };
 
 /* Correct the n-th document. `all` 0: only where the next run does the same as before. Error: the corrected

@@ -22,6 +22,11 @@ struct lint_text {
     int templated;          /* {{ }} or {% %} in it were masked for the reader */
     int commands;           /* programs that its shell text has run so far */
     int slurm, export_none; /* it speaks of Slurm; with #SBATCH --export=NONE */
+    int nodes;              /* that its job asks for; 0: it does not say, -1: not looked at yet */
+    int is_sourced;         /* by another document: its settings stand among that one's */
+    size_t inner;           /* settings of files that it sources */
+    const char *missing;    /* a file that it sources and that is not there to read; NULL: none */
+    long missing_line;
     struct lint_launch **launches;
     size_t nlaunches;
     unsigned char *seen; /* a bit a byte: a name that a reader understood begins here */
@@ -60,6 +65,12 @@ struct lint_branch {
     int one_node; /* its condition picks one rank or node */
 };
 
+/* A function of a shell script. */
+struct lint_function {
+    const char *name;
+    int is_named; /* elsewhere in the script, which may be a call */
+};
+
 struct lint_setting {
     struct lint_text *text;   /* NULL: no document */
     const char *name, *value; /* value NULL: unknown */
@@ -71,18 +82,20 @@ struct lint_setting {
     int nothing;                  /* written so that it sets nothing of this name */
     const struct lint_body *body; /* it is written into this file; NULL: it is set here */
     const struct lint_branch *branch;
-    size_t name_at, name_bytes;   /* where in the document */
-    size_t value_at, value_bytes; /* the literal inside its quotes */
-    int is_bare;                  /* without quotes where Kubernetes takes only strings: a correction brings them */
-    size_t line_at, line_bytes;   /* the whole line, when nothing else is on it; bytes 0 otherwise */
-    const struct env_var *var;    /* NULL not in the catalogue */
+    const struct lint_function *function; /* that sets it when it is called; NULL: none */
+    size_t name_at, name_bytes;           /* where in the document */
+    size_t value_at, value_bytes;         /* the literal inside its quotes */
+    int is_bare;                /* without quotes where Kubernetes takes only strings: a correction brings them */
+    size_t line_at, line_bytes; /* the whole line, when nothing else is on it; bytes 0 otherwise */
+    const struct env_var *var;  /* NULL not in the catalogue */
 };
 
 /* A launch of ranks, and what of the environment it passes on. */
 enum lint_launcher { LINT_MPIRUN, LINT_SRUN, LINT_SSH, LINT_SUDO, LINT_CLEAN, LINT_DOCKER, LINT_TORCHRUN };
 struct lint_launch {
     enum lint_launcher launcher;
-    size_t at; /* in the document */
+    size_t at;     /* in the document */
+    size_t before; /* settings that were read before it */
     int group;
     const struct lint_branch *branch;
     int keeps; /* the whole environment goes with it */
@@ -127,6 +140,11 @@ typedef void lint_inner(struct lint *l, const struct lint_view *v, const char *n
 typedef const struct lint_format_of *lint_told(const char *data, size_t bytes); /* see lint_format_told */
 #define LINT_DEPTH 5
 
+/* Reads the file that word [at, end) of a script sources, where it lies beside the script: its settings follow those
+ * that have been read. `exported`: as set -a makes them. */
+typedef void lint_sourced(struct lint *l, const struct lint_view *v, size_t at, size_t end, int exported);
+#define LINT_SOURCED 16 /* files, in all */
+
 struct lint {
     struct arena *arena;
     struct lint_options options;
@@ -137,17 +155,22 @@ struct lint {
     struct lint_setting **settings;
     struct lint_finding **findings;
     size_t ntexts, nsettings, nfindings;
-    int groups, blocks;               /* last numbers given out */
-    lint_inner *read_inner;           /* for readers, which stand below the table of formats that it looks into */
-    lint_told *format_told;           /* the same */
-    int depth;                        /* texts inside others that are being read: at most LINT_DEPTH */
-    const struct lint_branch *branch; /* what is read belongs to this arm … */
-    const struct lint_body *body;     /* … and is written into this file */
-    const struct lint_cost *costs;    /* what was predicted of settings, see rules_costs.c */
+    int groups, blocks;         /* last numbers given out */
+    lint_inner *read_inner;     /* for readers, which stand below the table of formats that it looks into */
+    lint_told *format_told;     /* the same */
+    lint_sourced *read_sourced; /* the same; NULL: this document stands alone */
+    lint_sourced *follow;       /* that of any document */
+    int nsourced;
+    int depth;                            /* texts inside others that are being read: at most LINT_DEPTH */
+    const struct lint_branch *branch;     /* what is read belongs to this arm … */
+    const struct lint_body *body;         /* … is written into this file … */
+    const struct lint_function *function; /* … and is a part of this one */
+    const struct lint_cost *costs;        /* what was predicted of settings, see rules_costs.c */
     int ncosts;
     struct lint_class *classes; /* of the topology, by their devices, see rules_devices.c */
     int nclasses;
-    int channels, channels_nodes; /* that NCCL makes by itself, and on how many nodes; nodes 0: not asked yet */
+    int channels, channels_nodes; /* that NCCL makes by itself, and on how many nodes … */
+    int channels_asked;           /* … as asked for; -1: not yet */
 };
 
 /* ---- for the readers --------------------------------------------------------------------------------------------- */
@@ -155,7 +178,7 @@ struct lint {
 /* Reads a view; what it sets belongs to `group` (0: the whole document) and reaches NCCL as `how` says. `e`: what is
  * wrong with the document itself. */
 typedef int lint_reader(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e);
-lint_reader lint_read_shell, lint_read_csh, lint_read_env, lint_read_conf, lint_read_docker;
+lint_reader lint_read_shell, lint_read_sourced, lint_read_csh, lint_read_env, lint_read_conf, lint_read_docker;
 lint_reader lint_read_yaml, lint_read_json, lint_read_python, lint_read_lua, lint_read_toml, lint_read_hcl;
 lint_reader lint_read_ini, lint_read_make, lint_read_markdown, lint_read_rst, lint_read_prose, lint_read_diff;
 lint_reader lint_read_c, lint_read_go, lint_read_rust;
@@ -271,6 +294,9 @@ int lint_reaches(const struct lint_setting *s);
 
 /* 1 when the value is known and NCCL reads this number from it. */
 int lint_number(const struct lint_setting *s, int64_t *value);
+
+/* Nonzero if only a function sets it that its script, which launches something, does not name again. */
+int lint_is_uncalled(const struct lint_setting *s);
 
 /* Nonzero if it is set for one command of a document that runs benchmarks of NCCL. */
 int lint_is_experiment(const struct lint_setting *s);

@@ -36,9 +36,14 @@ static void collect_findings(struct page *p)
                                   count_text(p->a, d.unread, "setting"));
         }
         p->unread += d.unread;
-        if (!f.text)
-            continue;
-        ARENA_ADD(p->a, p->problems, p->nproblems) = f;
+        if (f.text)
+            ARENA_ADD(p->a, p->problems, p->nproblems) = f;
+        if (d.missing && !d.error) {
+            f.line = d.missing_line;
+            f.column = 1;
+            f.text = arena_printf(p->a, "sources %s, which is not here: what that sets is not known", d.missing);
+            ARENA_ADD(p->a, p->problems, p->nproblems) = f;
+        }
     }
 }
 
@@ -89,6 +94,10 @@ static void add_documents(cJSON *doc, const struct lint *l)
         if (d.unread) {
             cJSON_AddNumberToObject(o, "not_understood", (double)d.unread);
             cJSON_AddNumberToObject(o, "not_understood_line", (double)d.unread_line);
+        }
+        if (d.missing) {
+            json_add_str(o, "not_sourced", d.missing);
+            cJSON_AddNumberToObject(o, "not_sourced_line", (double)d.missing_line);
         }
         json_add_str(o, "error", d.error);
         if (d.error && d.error_line)

@@ -109,7 +109,7 @@ static void find_cut_value(struct shell *sh, const struct shell_word *w)
     const struct lint_setting *s = l->nsettings > sh->v->t->first ? l->settings[l->nsettings - 1] : NULL;
     int grammar = s && s->var && s->value ? (int)s->var->grammar : -1;
     int lists = grammar == ENV_G_ALGO || grammar == ENV_G_PROTO || grammar == ENV_G_GROUPS;
-    int devices = (grammar == ENV_G_HCA || grammar == ENV_G_IFNAME) && w->end + 2 < sh->v->to &&
+    int devices = (grammar == ENV_G_HCA || grammar == ENV_G_IFNAME) && s->text == sh->v->t && w->end + 2 < sh->v->to &&
                   !strncmp(s->value, sh->s + w->end, 2); /* mlx5_0;mlx5_1 */
     if ((lists || devices) && sh->s[w->at] == ';' && w->end < sh->v->to && !strchr(" \t\r\n", sh->s[w->end]) &&
         s->value_at + s->value_bytes == lint_at(sh->v, w->at))
@@ -134,9 +134,50 @@ static void do_bracket(struct shell *sh, const struct shell_word *w)
             l->settings[k]->how = LINT_SUBSHELL;
 }
 
+/* Conditions that end here: with the line, ';' or what closes the brackets around them. */
+static void end_guards(struct shell *sh)
+{
+    while (sh->nguards && sh->guards[sh->nguards - 1].depth >= sh->nsubshells + sh->nbraces)
+        sh->l->branch = sh->guards[--sh->nguards].outer;
+}
+
+/* && or ||: what follows runs only if the command, which asked or failed, says so. One that does something is taken to
+ * succeed. */
+static void do_condition(struct shell *sh, int is_or, int asks, int one_node)
+{
+    const int depth = sh->nsubshells + sh->nbraces;
+    int open = sh->nguards && sh->guards[sh->nguards - 1].depth == depth;
+    if (open && is_or)
+        shell_next_arm(sh);
+    else if (!open && (is_or || asks) && sh->nguards < MOST_NESTED && sh->dialect == SHELL_SH) {
+        sh->guards[sh->nguards++] = (struct guard){sh->l->branch, depth};
+        shell_begin_branch(sh, !is_or && one_node);
+    }
+}
+
+/* NAME ( ) in front of a function's body; `*at` is behind the first bracket, then behind the second. */
+static int is_definition(struct shell *sh, const struct shell_word *w, size_t *at)
+{
+    const struct shell_word *name = &sh->words[sh->nwords - 1];
+    size_t close = *at + strspn(sh->s + *at, " \t");
+    if (sh->dialect != SHELL_SH || w->token != SHELL_SEPARATOR || sh->s[w->at] != '(' || w->end != w->at + 1 ||
+        !sh->nwords || sh->nwords > 2 || close >= sh->v->to || sh->s[close] != ')' ||
+        lint_name_length(sh->s + name->at, name->end - name->at) != name->end - name->at ||
+        (sh->nwords == 2 && !shell_is(sh, 0, "function")))
+        return 0;
+    shell_define(sh, name->at, name->end);
+    sh->nwords = 0;
+    *at = close + 1;
+    return 1;
+}
+
 /* The end of a command; the here-documents of the line go where it writes to. */
 static void do_end(struct shell *sh, const struct shell_word *w)
 {
+    const int joined = w->token == SHELL_SEPARATOR && w->end == w->at + 2 && sh->s[w->at] == sh->s[w->at + 1];
+    const int is_or = joined && sh->s[w->at] == '|', is_and = joined && sh->s[w->at] == '&';
+    const int asks = shell_asks(sh), one_node = shell_picks_one(sh);
+    const int goes_on = sh->joined && !sh->nwords && w->token == SHELL_NEWLINE;
     struct shell_word target = sh->target;
     int pipe = w->token == SHELL_SEPARATOR && sh->s[w->at] == '|' && w->end == w->at + 1;
     int tee = sh->nbodies > 0 && shell_is(sh, sh->nwords > 0 && shell_is(sh, 0, "sudo"), "tee");
@@ -153,6 +194,11 @@ static void do_end(struct shell *sh, const struct shell_word *w)
     for (size_t k = first; k < sh->l->nsettings && pipe; k++) /* each part of a pipe is a shell of its own */
         if (sh->l->settings[k]->how == LINT_EXPORTED && sh->l->settings[k]->group == sh->base_group)
             sh->l->settings[k]->how = LINT_SUBSHELL;
+    if (is_or || is_and)
+        do_condition(sh, is_or, asks, one_node);
+    else if (!pipe && !goes_on && (w->token != SHELL_SEPARATOR || strchr(";&)", sh->s[w->at])))
+        end_guards(sh);
+    sh->joined = is_or || is_and || goes_on;
     if (w->token == SHELL_ARM_END)
         shell_next_arm(sh);
     if (w->token == SHELL_SEPARATOR) {
@@ -182,6 +228,8 @@ static void read_lines(struct shell *sh)
             at = do_heredoc(sh, at);
             break;
         default:
+            if (is_definition(sh, &w, &at))
+                break;
             do_end(sh, &w);
             if (w.token == SHELL_NEWLINE)
                 at = read_bodies(sh, at);
@@ -195,10 +243,12 @@ static int read_as(struct lint *l, const struct lint_view *v, int group, enum li
                    int all_exported)
 {
     const struct lint_branch *outer = l->branch;
+    const struct lint_function *function = l->function;
     struct shell sh = {
         .l = l, .v = v, .s = v->s, .dialect = dialect, .base_group = group, .all_exported = all_exported, .how = how};
     read_lines(&sh);
     l->branch = outer;
+    l->function = function;
     return 0;
 }
 
@@ -215,7 +265,7 @@ static int is_used(const struct lint_text *t, const struct lint_setting *s)
 void lint_find_not_exported(struct lint *l, const struct lint_view *v, size_t before)
 {
     const struct lint_text *t = v->t;
-    if (v->from > 0 || v->to < t->bytes || l->nsettings == before)
+    if (v->from > 0 || v->to < t->bytes || l->nsettings == before || t->is_sourced)
         return;
     const struct lint_setting *seen[MOST_SEARCHED];
     int unused[MOST_SEARCHED], n = 0;
@@ -231,19 +281,20 @@ void lint_find_not_exported(struct lint *l, const struct lint_view *v, size_t be
             continue;
         if (k == n) {
             seen[n] = s;
-            unused[n++] = !is_used(t, s);
+            unused[n++] = !is_used(s->text, s) && (s->text == t || !strstr(t->data, s->name));
         }
         if (!unused[k])
             continue;
         struct lint_finding *f = lint_find(
             l, NT_NOT_EXPORTED, s, "Without export this stays inside the shell, unless the name was exported before.",
             "Write export before it, or pass it to the launcher.");
+        const char *data = s->text->data;
         size_t before_it = s->name_at;
-        while (before_it > 0 && strchr(" \t", t->data[before_it - 1]))
+        while (before_it > 0 && strchr(" \t", data[before_it - 1]))
             before_it--;
         /* Not behind a continued line: `A=1 export B=2` would be one command, and A set for it alone. */
         if (!strcmp(t->kind, "shell") &&
-            (!before_it || (t->data[before_it - 1] == '\n' && (before_it < 2 || t->data[before_it - 2] != '\\')))) {
+            (!before_it || (data[before_it - 1] == '\n' && (before_it < 2 || data[before_it - 2] != '\\')))) {
             f->fix = LINT_FIX_NAME;
             f->replacement = arena_printf(l->arena, "export %s", s->name);
             f->changes = 1;
@@ -258,6 +309,12 @@ int lint_read_shell(struct lint *l, const struct lint_view *v, int group, enum l
     read_as(l, v, group, how, SHELL_SH, 0);
     lint_find_not_exported(l, v, before);
     return 0;
+}
+
+int lint_read_sourced(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+{
+    (void)e;
+    return read_as(l, v, group, how, SHELL_SH, 0);
 }
 
 int lint_read_csh(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)

@@ -214,17 +214,29 @@ static int list_job(const struct lint *l, const struct lint_setting *s, struct b
     return n;
 }
 
+/* As its script has them; 0: it does not say. */
+static int nodes_of(const struct lint *l, const struct lint_setting *s)
+{
+    const int most = 1 << 16;
+    struct lint_text *t = s->text;
+    if (t && t->nodes < 0)
+        t->nodes = l->options.predictor->script_nodes(t->name, t->data, t->bytes);
+    return t && t->nodes <= most ? t->nodes : 0;
+}
+
 static const struct predicted_cost *cost_of(struct lint *l, const struct lint_setting *s)
 {
     const struct lint_cost *found = l->costs;
     struct bench_setting job[MOST_OF_JOB];
     uint64_t hash;
-    int which, n = list_job(l, s, job, &which, &hash);
+    int which, n = list_job(l, s, job, &which, &hash), nodes = nodes_of(l, s);
+    hash = hash_add(hash, (uint64_t)nodes);
     while (found && (found->hash != hash || strcmp(found->name, s->name) != 0 || strcmp(found->value, s->value) != 0))
         found = found->next;
     if (!found && l->ncosts < MOST_ASKED) {
         struct lint_cost *c = ARENA_NEW(l->arena, struct lint_cost);
-        *c = (struct lint_cost){.next = l->costs, .hash = hash, .name = s->name, .value = s->value};
+        *c =
+            (struct lint_cost){.next = l->costs, .hash = hash, .name = s->name, .value = s->value, .cost.nodes = nodes};
         c->known =
             !l->options.predictor->setting_cost(l->options.topology, l->options.nccl_high, job, n, which, &c->cost);
         l->ncosts += c->known;
@@ -247,6 +259,11 @@ static struct lint_finding *add_to_finding(struct lint *l, const struct lint_set
     return lint_find(l, rule, s, says, advice);
 }
 
+static const char *nodes_text(const struct lint *l, int nodes)
+{
+    return nodes == 1 ? "one" : arena_printf(l->arena, "%d", nodes);
+}
+
 /* A least number of channels that NCCL has here anyway. */
 static void check_already_there(struct lint *l, const struct lint_setting *s)
 {
@@ -257,12 +274,14 @@ static void check_already_there(struct lint *l, const struct lint_setting *s)
         asks |= !strcmp(least[i], s->name);
     if (!asks || !lint_number(s, &value) || value < 1)
         return;
-    if (!l->channels_nodes)
+    if (l->channels_asked != nodes_of(l, s)) {
+        l->channels_asked = l->channels_nodes = nodes_of(l, s);
         l->channels = l->options.predictor->channels(l->options.topology, l->options.nccl_high, &l->channels_nodes);
+    }
     if (l->channels >= value)
         add_to_finding(l, s, NT_ALREADY_THERE,
-                       arena_printf(l->arena, "NCCL makes %d channels on %d of these nodes without it (predicted).",
-                                    l->channels, l->channels_nodes),
+                       arena_printf(l->arena, "NCCL makes %d channels on %s of these nodes without it (predicted).",
+                                    l->channels, nodes_text(l, l->channels_nodes)),
                        "Remove it.");
 }
 
@@ -275,11 +294,11 @@ static void check_predicted(struct lint *l, const struct lint_setting *s)
     const struct predicted_cost *c = cost_of(l, s);
     if (!c || c->factor < WORTH)
         return;
-    struct lint_finding *f =
-        add_to_finding(l, s, NT_PREDICTED_COST,
-                       arena_printf(l->arena, "On %d of these nodes an AllReduce %s (predicted%s).", c->nodes, c->text,
-                                    c->alone ? " for this line alone; with the others no AllReduce is possible" : ""),
-                       "Remove it, unless a test without it fails on these nodes.");
+    struct lint_finding *f = add_to_finding(
+        l, s, NT_PREDICTED_COST,
+        arena_printf(l->arena, "On %s of these nodes an AllReduce %s (predicted%s).", nodes_text(l, c->nodes), c->text,
+                     c->alone ? " for this line alone; with the others no AllReduce is possible" : ""),
+        "Remove it, unless a test without it fails on these nodes.");
     f->cost = c->factor;
     if (f->replacement && f->fix == LINT_FIX_NONE) /* of a list that leaves ports idle */
         f->fix = LINT_FIX_VALUE;

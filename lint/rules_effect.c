@@ -92,9 +92,16 @@ static void check_range(struct lint *l, const struct lint_setting *s, int64_t va
         return;
     for (size_t i = 0; i < sizeof(consequences) / sizeof(consequences[0]); i++)
         if (!strcmp(consequences[i].name, s->name)) {
-            lint_find(l, consequences[i].rule, s,
-                      l->rccl && counts_channels(s->name) ? "RCCL has at most 128 channels." : consequences[i].says,
-                      consequences[i].advice);
+            struct lint_finding *f =
+                lint_find(l, consequences[i].rule, s,
+                          l->rccl && counts_channels(s->name) ? "RCCL has at most 128 channels." : consequences[i].says,
+                          consequences[i].advice);
+            if (!strcmp(s->name, "NCCL_IB_RETRY_CNT") &&
+                value > high) { /* who writes more means as many as there are */
+                f->fix = LINT_FIX_VALUE;
+                f->replacement = arena_printf(l->arena, "%lld", (long long)high);
+                f->changes = 1;
+            }
             return;
         }
     if (!strcmp(s->name, "NCCL_P2P_DISABLE") || !strcmp(s->name, "NCCL_IB_DISABLE")) /* rules of their own */

@@ -34,7 +34,7 @@ static int runs_bare(const char *remote)
 
 static int is_lost(const struct lint_setting *s, const struct lint_launch *c)
 {
-    if (c->keeps || s->body || s->name_at >= c->at || is_named(c, s->name) || !lint_can_meet(s->branch, c->branch))
+    if (c->keeps || s->body || s->number >= c->before || is_named(c, s->name) || !lint_can_meet(s->branch, c->branch))
         return 0;
     if (c->launcher == LINT_SSH && (!c->remote || !runs_bare(c->remote)))
         return 0;
@@ -84,10 +84,9 @@ static void judge_launch(struct lint *l, const struct lint_text *t, const struct
     long line, column;
     lint_place(t, c->at, &line, &column);
     lint_find(l, losses[c->launcher].rule, first,
-              arena_printf(l->arena,
-                           n > 1 ? "%s: the launch in line %ld leaves out this and %zu more."
-                                 : "%s: the launch in line %ld leaves it out.",
-                           losses[c->launcher].says, line, n - 1),
+              arena_printf(l->arena, "%s: the launch in line %ld%s%s leaves %s.", losses[c->launcher].says, line,
+                           first->text != t ? " of " : "", first->text != t ? t->name : "",
+                           n > 1 ? arena_printf(l->arena, "out this and %zu more", n - 1) : "it out"),
               arena_printf(l->arena, losses[c->launcher].advice, names));
 }
 
@@ -98,7 +97,7 @@ long lint_behind_launch(const struct lint_setting *s)
     if (!t || s->how != LINT_EXPORTED || s->group != 0 || s->body || s->commands < t->commands || !lint_has_reader(s))
         return 0;
     for (size_t i = 0; i < t->nlaunches; i++)
-        if (t->launches[i]->group && t->launches[i]->at < s->name_at &&
+        if (t->launches[i]->group && t->launches[i]->before <= s->number &&
             lint_can_meet(s->branch, t->launches[i]->branch))
             lint_place(t, t->launches[i]->at, &line, &column);
     return line;
@@ -120,7 +119,7 @@ static const char *find_loss(const struct lint *l, const struct lint_setting *s)
         return arena_printf(l->arena, "the last launch, in line %ld, comes before", line);
     for (size_t i = 0; t && i < t->nlaunches && i < MOST_LAUNCHES; i++) {
         const struct lint_launch *c = t->launches[i];
-        if (c->at < s->name_at || !lint_can_meet(s->branch, c->branch) || (by && by->group == c->group))
+        if (c->before <= s->number || !lint_can_meet(s->branch, c->branch) || (by && by->group == c->group))
             continue; /* of the same command: what srun starts has what srun passes */
         if (!passes[c->launcher] || !is_lost(s, c))
             return NULL;
@@ -200,14 +199,12 @@ static int is_expanded(const struct lint_setting *s)
     return memchr(from, '$', strcspn(from, "\n")) != NULL;
 }
 
-/* Behind && or || of its line, or of those that it continues; lines may be long. */
-static int is_conditional(const struct lint_setting *s)
+/* Whether a branch is another one or inside it; NULL is the whole script. */
+static int is_within(const struct lint_branch *b, const struct lint_branch *of)
 {
-    const char *data = s->text->data;
-    size_t from = s->name_at, least = from > 400 ? from - 400 : 0;
-    while (from > least && (data[from - 1] != '\n' || (from > 1 && data[from - 2] == '\\')))
-        from--;
-    return memmem(data + from, s->name_at - from, "&&", 2) || memmem(data + from, s->name_at - from, "||", 2);
+    while (b && b != of)
+        b = b->outer;
+    return b == of;
 }
 
 static int may_be_set_again(const struct lint_setting *s)
@@ -226,8 +223,8 @@ const struct lint_setting *lint_set_again(const struct lint *l, const struct lin
         const struct lint_setting *o = l->settings[i];
         if (o->hash != s->hash || strcmp(o->name, s->name) != 0)
             continue;
-        int counts = o->group != s->group || o->branch != s->branch || o->body != s->body ||
-                     o->commands != s->commands || is_conditional(o) ||
+        int counts = o->group != s->group || !is_within(s->branch, o->branch) || o->body != s->body ||
+                     o->commands != s->commands || o->function != s->function ||
                      (o->how != LINT_UNSET && (!o->value || !strcmp(o->value, s->value) || is_expanded(o)));
         return counts ? NULL : o;
     }
@@ -240,10 +237,11 @@ static void check_set_again(struct lint *l, const struct lint_setting *s)
     long line, column;
     if (!o)
         return;
-    lint_place(s->text, o->name_at, &line, &column);
+    lint_place(o->text, o->name_at, &line, &column);
     struct lint_finding *f =
         lint_find(l, NT_SET_AGAIN, s,
-                  arena_printf(l->arena, "Line %ld %s before any program could read it: this value never counts.", line,
+                  arena_printf(l->arena, "Line %ld%s%s %s before any program could read it: this value never counts.",
+                               line, o->text != s->text ? " of " : "", o->text != s->text ? o->text->name : "",
                                o->how == LINT_UNSET ? "takes it away" : "sets it again"),
                   "Remove one of the two.");
     f->fix = s->line_bytes ? LINT_FIX_LINE : LINT_FIX_NONE;
@@ -273,8 +271,15 @@ void lint_check_reach(struct lint *l, const struct lint_setting *s)
     const struct lint_text *t = s->text;
     if (!t || !t->lines)
         return;
-    for (size_t i = 0; s == l->settings[t->first] && i < t->nlaunches && i < MOST_LAUNCHES; i++)
+    size_t first = t->first; /* its own: those of files that it sources may stand before */
+    while (l->settings[first]->text != t)
+        first++;
+    for (size_t i = 0; s == l->settings[first] && i < t->nlaunches && i < MOST_LAUNCHES; i++)
         judge_launch(l, t, t->launches[i]);
+    if (lint_is_uncalled(s))
+        lint_find(l, NT_NEVER_CALLED, s,
+                  arena_printf(l->arena, "No other line names the function %s, which sets it.", s->function->name),
+                  "Call the function before the launch, or remove it.");
     if (s->how == LINT_SUBSHELL)
         lint_find(l, NT_SHELL_ENDS, s, "The shell that exports it ends at once, and the variable with it.",
                   "Export it in the script itself, or start the program in the same -c text.");

@@ -8,6 +8,7 @@
 #define MOST_WORDS     512 /* of one command; what follows is not looked at */
 #define MOST_BODIES    16  /* here-documents that one line opens */
 #define MOST_SUBSHELLS 8
+#define MOST_NESTED    16 /* braces, and conditions of && and ||, inside one another */
 
 enum shell_dialect { SHELL_SH, SHELL_CSH };
 
@@ -21,6 +22,12 @@ struct subshell {
     size_t first; /* setting inside it */
     int commands; /* that ran before it */
     const struct lint_branch *branch;
+};
+
+/* What stands behind a test and && or behind ||: a branch, up to the end of the line, brace or bracket. */
+struct guard {
+    const struct lint_branch *outer;
+    int depth; /* brackets and braces around it */
 };
 
 struct shell {
@@ -39,6 +46,13 @@ struct shell {
     int nbodies;
     struct subshell subshells[MOST_SUBSHELLS];
     int nsubshells;
+    struct guard guards[MOST_NESTED];
+    int nguards;
+    const struct lint_function *braces[MOST_NESTED]; /* the function around each open brace */
+    int nbraces;
+    const struct lint_function *defined; /* its body is to come; NULL: none */
+    int joined;                          /* the command before ended with && or || */
+    unsigned long loops;                 /* those that are open, the innermost lowest: 1 while, 0 for */
 };
 
 /* ---- words of the command ---- */
@@ -78,6 +92,16 @@ void shell_command(struct shell *sh);
 
 /* The next arm of the innermost if or case, as ';;' begins it. */
 void shell_next_arm(struct shell *sh);
+
+/* Nonzero if the command, whose words are still there, asks something rather than doing it: [ … ], grep. */
+int shell_asks(const struct shell *sh);
+
+/* Opens a branch behind a condition: `one_node` as shell_picks_one says of it. */
+void shell_begin_branch(struct shell *sh, int one_node);
+int shell_picks_one(const struct shell *sh);
+
+/* The function whose definition begins with the word at [at, end). */
+void shell_define(struct shell *sh, size_t at, size_t end);
 
 /* Reads one option at word i; returns the last word it took. */
 int shell_option(struct shell *sh, int i, int group);

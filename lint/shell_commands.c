@@ -266,12 +266,12 @@ static void do_nothing(struct shell *sh, int i)
 static int is_trivial(const struct shell *sh, int i)
 {
     static const char *const trivial[] = {
-        "export", "unset",    "set",      "declare", "typeset", "local",  "readonly", "echo", "printf", "cd",
-        "mkdir",  "exit",     "wait",     "date",    "sleep",   "test",   "[",        "[[",   "true",   ":",
-        "shift",  "return",   "chmod",    "trap",    "shopt",   "ulimit", "rm",       "cp",   "mv",     "touch",
-        "setenv", "unsetenv", "pushd",    "popd",    "cat",     "tee",    "ls",       "pwd",  "break",  "continue",
-        "false",  "hostname", "which",    "env",     "grep",    "sed",    "awk",      "read", "let",    "type",
-        "end",    "endif",    "function", "alias",   "pip",     NULL};
+        "export", "unset",    "set",   "declare", "typeset", "local",  "readonly", "echo", "printf", "cd",
+        "mkdir",  "exit",     "wait",  "date",    "sleep",   "test",   "[",        "[[",   "true",   ":",
+        "shift",  "return",   "chmod", "trap",    "shopt",   "ulimit", "rm",       "cp",   "mv",     "touch",
+        "setenv", "unsetenv", "pushd", "popd",    "cat",     "tee",    "ls",       "pwd",  "break",  "continue",
+        "false",  "hostname", "which", "env",     "grep",    "sed",    "awk",      "read", "let",    "type",
+        "end",    "endif",    "alias", "pip",     NULL};
     return shell_runs(sh, i, trivial);
 }
 
@@ -336,6 +336,7 @@ static void do_command(struct shell *sh, int i, int group)
     static const char *const printers[] = {"echo", "printf", NULL};
     static const char *const unsetters[] = {"unset", "unsetenv", NULL};
     static const char *const setters[] = {"setenv", "pushenv", NULL};
+    static const char *const sourcers[] = {".", "source", NULL};
     size_t piped = sh->piped, piped_end = sh->piped_end;
     sh->piped = sh->piped_end = 0;
     if (shell_is(sh, i, "export"))
@@ -350,7 +351,11 @@ static void do_command(struct shell *sh, int i, int group)
         do_set(sh, i + 1);
     else if (shell_is_one_of(sh, i, setters))
         do_setenv(sh, i + 1);
-    else if (shell_is(sh, i, ":"))
+    else if (shell_is_one_of(sh, i, sourcers) && i + 1 < sh->nwords) {
+        /* of a script that is the whole document */
+        if (sh->l->read_sourced && !sh->l->depth && sh->dialect == SHELL_SH && !strcmp(sh->v->t->kind, "shell"))
+            sh->l->read_sourced(sh->l, sh->v, sh->words[i + 1].at, sh->words[i + 1].end, sh->all_exported);
+    } else if (shell_is(sh, i, ":"))
         do_nothing(sh, i + 1);
     else if (shell_is_one_of(sh, i, printers))
         shell_print(sh, i);
@@ -365,7 +370,7 @@ static void do_command(struct shell *sh, int i, int group)
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
 /* Whether a condition picks one rank or node: [ $SLURM_NODEID -eq 0 ]. */
-static int picks_one(const struct shell *sh)
+int shell_picks_one(const struct shell *sh)
 {
     static const char *const numbers[] = {"NODEID", "PROCID", "RANK", "rank"};
     int number = 0, zero = 0;
@@ -380,37 +385,104 @@ static int picks_one(const struct shell *sh)
     return number && zero;
 }
 
-static void begin_arm(struct shell *sh, int open)
+void shell_begin_branch(struct shell *sh, int one_node)
+{
+    struct lint_branch *b = ARENA_NEW(sh->l->arena, struct lint_branch);
+    *b = (struct lint_branch){.outer = sh->l->branch, .block = ++sh->l->blocks, .one_node = one_node};
+    sh->l->branch = b;
+}
+
+void shell_next_arm(struct shell *sh)
 {
     const struct lint_branch *now = sh->l->branch;
-    if (!open && !now)
-        return;
-    struct lint_branch *b = ARENA_NEW(sh->l->arena, struct lint_branch);
-    b->outer = open ? now : now->outer;
-    b->block = open ? ++sh->l->blocks : now->block;
-    b->arm = open ? 0 : now->arm + 1;
-    b->one_node = open && picks_one(sh);
+    struct lint_branch *b = now ? ARENA_NEW(sh->l->arena, struct lint_branch) : NULL;
+    if (b)
+        *b = (struct lint_branch){.outer = now->outer, .block = now->block, .arm = now->arm + 1};
     sh->l->branch = b;
+}
+
+static void end_arm(struct shell *sh)
+{
+    sh->l->branch = sh->l->branch ? sh->l->branch->outer : NULL;
+}
+
+int shell_asks(const struct shell *sh)
+{
+    static const char *const reserved[] = {"if", "elif", "while", "until", "then", "do", "else", "!", "{", NULL};
+    static const char *const tests[] = {"[",    "[[",   "test", "grep",  "egrep",   "command", "which",
+                                        "type", "hash", "true", "false", "declare", NULL};
+    int i = 0;
+    while (shell_is_one_of(sh, i, reserved))
+        i++;
+    return i == sh->nwords || shell_runs(sh, i, tests);
+}
+
+/* Whether the script names it elsewhere, be it in a remark: only then may it be called. */
+static int is_named_again(struct lint_text *t, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *p = t->data; t->searches++ < LINT_SEARCHES && (p = strstr(p, name)); p += n) {
+        const char *behind = p + n + strspn(p + n, " \t");
+        int whole = (p == t->data || (!lint_name_length(p - 1, 1) && !isdigit((unsigned char)p[-1]))) &&
+                    !lint_name_length(p + n, 1) && !isdigit((unsigned char)p[n]);
+        if (whole && *behind != '(' && (p - t->data < 9 || strncmp(p - 9, "function ", 9) != 0))
+            return 1;
+    }
+    return t->searches > LINT_SEARCHES;
+}
+
+void shell_define(struct shell *sh, size_t at, size_t end)
+{
+    struct lint_function *f = ARENA_NEW(sh->l->arena, struct lint_function);
+    f->name = arena_strndup(sh->l->arena, sh->s + at, end - at);
+    f->is_named = is_named_again(sh->v->t, f->name);
+    sh->defined = f;
+}
+
+/* A brace, which may begin or end the body of a function. */
+static void do_brace(struct shell *sh, int open)
+{
+    if (open && sh->nbraces < MOST_NESTED) {
+        sh->braces[sh->nbraces++] = sh->l->function;
+        sh->l->function = sh->defined ? sh->defined : sh->l->function;
+    } else if (!open && sh->nbraces) {
+        sh->l->function = sh->braces[--sh->nbraces];
+    }
+    sh->defined = NULL;
 }
 
 /* Reserved words in front of a command; returns the command's first word. */
 static int do_reserved(struct shell *sh)
 {
-    static const char *const plain[] = {"then", "do",   "while",   "until", "done",  "{",       "}", "!",
-                                        "time", "exec", "command", "sudo",  "nohup", "builtin", "$", NULL};
+    static const char *const plain[] = {"then", "do",      "while", "until", "{",       "}", "!", "time",
+                                        "exec", "command", "sudo",  "nohup", "builtin", "$", NULL};
     static const char *const closers[] = {"fi", "esac", "endif", "endsw", NULL};
     int i = 0;
     for (; i < sh->nwords; i++) {
         if (shell_is(sh, i, "if"))
-            begin_arm(sh, 1);
+            shell_begin_branch(sh, shell_picks_one(sh));
         else if (shell_is(sh, i, "elif") || shell_is(sh, i, "else"))
-            begin_arm(sh, 0);
+            shell_next_arm(sh);
         else if (shell_is_one_of(sh, i, closers))
-            sh->l->branch = sh->l->branch ? sh->l->branch->outer : NULL;
-        else if (shell_is(sh, i, "case") || shell_is(sh, i, "switch"))
-            return begin_arm(sh, 1), sh->nwords;
+            end_arm(sh);
+        else if (sh->dialect == SHELL_SH && (shell_is(sh, i, "while") || shell_is(sh, i, "until"))) {
+            int endless = shell_is(sh, i + 1, "true") || shell_is(sh, i + 1, ":");
+            sh->loops = sh->loops << 1 | !endless;
+            if (!endless)
+                shell_begin_branch(sh, shell_picks_one(sh));
+        } else if (shell_is(sh, i, "done")) {
+            if (sh->loops & 1)
+                end_arm(sh);
+            sh->loops >>= 1;
+        } else if (sh->dialect == SHELL_SH && (shell_is(sh, i, "{") || shell_is(sh, i, "}")))
+            do_brace(sh, shell_is(sh, i, "{"));
+        else if (shell_is(sh, i, "function") && i + 1 < sh->nwords) {
+            i++;
+            shell_define(sh, sh->words[i].at, sh->words[i].end);
+        } else if (shell_is(sh, i, "case") || shell_is(sh, i, "switch"))
+            return shell_begin_branch(sh, shell_picks_one(sh)), sh->nwords;
         else if (shell_is(sh, i, "for") || shell_is(sh, i, "select") || shell_is(sh, i, "foreach"))
-            return sh->nwords;
+            return sh->loops <<= 1, sh->nwords;
         else if (shell_is(sh, i, "sudo")) {
             while (i + 1 < sh->nwords && shell_raw(sh, i + 1)[0] == '-')
                 i++;
@@ -433,6 +505,7 @@ static void do_assignments(struct shell *sh, int first, int end)
 
 void shell_command(struct shell *sh)
 {
+    const struct lint_function *defined = sh->defined;
     int i = do_reserved(sh), first = i;
     while (shell_assignment(sh, i))
         i++;
@@ -448,11 +521,8 @@ void shell_command(struct shell *sh)
         sh->v->t->commands += !is_trivial(sh, i);
         do_command(sh, i, group);
     }
+    if (sh->nwords && sh->defined == defined) /* no body has followed */
+        sh->defined = NULL;
     sh->nwords = 0;
     sh->target.end = 0;
-}
-
-void shell_next_arm(struct shell *sh)
-{
-    begin_arm(sh, 0);
 }

@@ -275,8 +275,11 @@ static struct lint_launch *new_launch(struct shell *sh, enum lint_launcher launc
     struct lint_text *t = sh->v->t;
     struct lint_launch *c = ARENA_NEW(sh->l->arena, struct lint_launch);
     ARENA_ADD(sh->l->arena, t->launches, t->nlaunches) = c;
-    *c = (struct lint_launch){
-        .launcher = launcher, .at = lint_at(sh->v, sh->words[i].at), .group = group, .branch = sh->l->branch};
+    *c = (struct lint_launch){.launcher = launcher,
+                              .at = lint_at(sh->v, sh->words[i].at),
+                              .before = sh->l->nsettings,
+                              .group = group,
+                              .branch = sh->l->branch};
     return c;
 }
 

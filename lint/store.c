@@ -225,6 +225,7 @@ struct lint_setting *lint_setting_new(struct lint *l, const struct lint_view *v,
     s->commands = v->t->commands;
     s->branch = l->branch;
     s->body = l->body;
+    s->function = l->function;
     lint_understood(l, v, at);
     return s;
 }
@@ -379,7 +380,7 @@ const struct lint_setting *lint_before(const struct lint *l, const struct lint_s
     for (size_t i = s->text->first; i < s->text->first + s->text->count && l->settings[i] != s; i++) {
         const struct lint_setting *o = l->settings[i];
         if (o->hash == hash && (o->group == 0 || o->group == s->group) && !strcmp(o->name, name) &&
-            lint_can_meet(o->branch, s->branch))
+            lint_can_meet(o->branch, s->branch) && !lint_is_uncalled(o))
             found = o;
     }
     return found && found->how != LINT_UNSET ? found : NULL;
@@ -388,9 +389,11 @@ const struct lint_setting *lint_before(const struct lint *l, const struct lint_s
 const struct lint_setting *lint_anywhere(const struct lint *l, const struct lint_setting *s, const char *name)
 {
     uint64_t hash = hash_text(name);
-    for (size_t i = 0; s->text && i < s->text->count; i++)
-        if (l->settings[s->text->first + i]->hash == hash && !strcmp(l->settings[s->text->first + i]->name, name))
-            return l->settings[s->text->first + i];
+    for (size_t i = 0; s->text && i < s->text->count; i++) {
+        const struct lint_setting *o = l->settings[s->text->first + i];
+        if (o->hash == hash && !strcmp(o->name, name) && !lint_is_uncalled(o))
+            return o;
+    }
     return NULL;
 }
 
@@ -465,7 +468,12 @@ size_t lint_settings(const struct lint *l)
 
 int lint_reaches(const struct lint_setting *s)
 {
-    return s->how != LINT_ASSIGNED && s->how != LINT_LAYER && s->how != LINT_SUBSHELL;
+    return s->how != LINT_ASSIGNED && s->how != LINT_LAYER && s->how != LINT_SUBSHELL && !lint_is_uncalled(s);
+}
+
+int lint_is_uncalled(const struct lint_setting *s)
+{
+    return s->function && !s->function->is_named && s->text && s->text->nlaunches;
 }
 
 int lint_document(const struct lint *l, size_t n, struct lint_document *d)
@@ -473,7 +481,16 @@ int lint_document(const struct lint *l, size_t n, struct lint_document *d)
     if (n >= l->ntexts)
         return 0;
     const struct lint_text *t = l->texts[n];
-    *d = (struct lint_document){t->name, t->kind, t->count, t->unread, t->unread_line, t->error, t->error_line};
+    *d = (struct lint_document){.name = t->name,
+                                .kind = t->kind,
+                                .settings = t->count - t->inner,
+                                .is_sourced = t->is_sourced,
+                                .unread = t->unread,
+                                .unread_line = t->unread_line,
+                                .missing = t->missing,
+                                .missing_line = t->missing_line,
+                                .error = t->error,
+                                .error_line = t->error_line};
     return 1;
 }
 

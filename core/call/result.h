@@ -147,7 +147,7 @@ extern const struct json_kind bench_json_settings, bench_json_groups;
 
 struct predicted_cost {
     double factor; /* × the time without the setting, at the size where it matters most; 1: no difference is sure */
-    int nodes;     /* that this holds for */
+    int nodes;     /* that this is asked and holds for; 0: all hosts of the topology (2 if it names one) */
     int alone;     /* without the job's other settings: with them no call can be predicted */
     char text[80]; /* "costs up to 2.0x from 4 MiB up" */
 };
@@ -159,11 +159,14 @@ struct predictor {
      * `ranks_per_node` 0: one per GPU. */
     double (*launch_log_us)(const struct topology *t, int nodes, int ranks_per_node, const struct bench_knobs *launch);
 
-    /* Predict what setting `which` of `n` adds to what they cost an AllReduce of 1 KiB to 1 GiB together, on all hosts
-     * of the topology (2 if it names one). `nccl` as 22809. Return -1 if the model does not know it or the machine. */
+    /* Predict what setting `which` of `n` adds to what they cost an AllReduce of 1 KiB to 1 GiB together, on
+     * cost->nodes. `nccl` as 22809. Return -1 if the model does not know it or the machine. */
     int (*setting_cost)(const struct topology *t, int nccl, const struct bench_setting *settings, int n, int which,
                         struct predicted_cost *cost);
 
-    /* Return NCCL's number of channels there and set `*nodes` to the nodes it holds for; 0 if unknown. */
+    /* Return NCCL's number of channels on `*nodes`, as there; 0 if unknown. */
     int (*channels)(const struct topology *t, int nccl, int *nodes);
+
+    /* Return how many nodes a script asks for; 0: it does not say. */
+    int (*script_nodes)(const char *name, const char *text, size_t bytes);
 };

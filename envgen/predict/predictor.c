@@ -8,6 +8,7 @@
 #include "core/coll.h"
 #include "core/units.h"
 #include "envgen/predict/predict.h"
+#include "model/workload/job.h"
 
 /* ---- the best call ---- */
 
@@ -316,13 +317,13 @@ static double predict_launch_log_us(const struct topology *t, int nodes, int ran
     return sum / LAUNCH_SIZES;
 }
 
-/* All hosts of the class, two where the topology is of one node. */
-static int set_jobs_machine(struct model_setup *s, const struct topology *t, int nccl)
+/* `nodes` 0: all hosts of the class, two where the topology is of one node. */
+static int set_jobs_machine(struct model_setup *s, const struct topology *t, int nccl, int nodes)
 {
-    if (set_machine(s, t, 0, 0))
+    if (set_machine(s, t, nodes, 0))
         return -1;
     int hosts = topo_class_hosts(t, s->nccl.class_index);
-    s->nccl.nodes = hosts > 1 ? hosts : 2;
+    s->nccl.nodes = nodes ? nodes : hosts > 1 ? hosts : 2;
     s->nccl.version = nccl;
     return 0;
 }
@@ -333,7 +334,7 @@ static int lint_setting_cost(const struct topology *t, int nccl, const struct be
     struct model_setup s;
     struct setting_cost c = {.factor = 1};
     char text[SETTING_COST_TEXT];
-    if (set_jobs_machine(&s, t, nccl))
+    if (set_jobs_machine(&s, t, nccl, cost->nodes))
         return -1;
     int rc = predict_setting_share(&s.nccl, settings, n, which, COLL_ALLREDUCE, &c), alone = rc && n > 1;
     if (alone)
@@ -350,11 +351,12 @@ static int predict_channels(const struct topology *t, int nccl, int *nodes)
 {
     struct arena *a = arena_new();
     struct model_setup s;
-    const struct model *m = set_jobs_machine(&s, t, nccl) ? NULL : model_new(&s, a, NULL);
+    const struct model *m = set_jobs_machine(&s, t, nccl, *nodes) ? NULL : model_new(&s, a, NULL);
     int channels = m ? m->nccl->nchannels : 0;
     *nodes = m ? s.nccl.nodes : 0;
     arena_free(a);
     return channels;
 }
 
-const struct predictor predict_predictor = {predict_launch_log_us, lint_setting_cost, predict_channels};
+const struct predictor predict_predictor = {predict_launch_log_us, lint_setting_cost, predict_channels,
+                                            workload_launch_nodes};

@@ -142,8 +142,9 @@ struct workload_reading {
     const char *nodes; /* "job.sh:5: NNODES=16", where it says how many there are; NULL */
 };
 
-/* Return how many nodes a launch script asks for, of Slurm or of its launcher; 0: it does not say. */
-int workload_launch_nodes(const char *path);
+/* Return how many nodes a launch script asks for, of Slurm or of its launcher; 0: it does not say. `text` NULL: that of
+ * the file. */
+int workload_launch_nodes(const char *path, const char *text, size_t bytes);
 
 /* Return "3, 5 and 9", where a launch script has several training commands, in `a`; NULL: it has not. */
 const char *workload_launch_lines(const char *path, struct arena *a);

@@ -277,8 +277,38 @@ static void choose_launch(struct workload_script *s)
     s->n = n;
 }
 
+/* Nodes that the steps of a batch script ask for: the most of any. */
+struct steps {
+    int n, open; /* sruns; 1 inside of one, 2 behind its -N */
+    long nodes, line;
+};
+
+static void read_step_word(struct steps *t, const char *word, long line)
+{
+    const char *value = t->open == 2 ? word : !strncmp(word, "-N", 2) ? word + 2 : NULL;
+    value = !value && !strncmp(word, "--nodes", 7) ? word + 7 + (word[7] == '=') : value;
+    if (!strcmp(word, "srun")) {
+        t->n++;
+        t->open = 1;
+    } else if (t->open && value) {
+        long nodes = strtol(value, NULL, 10);
+        t->open = *value ? 1 : 2;
+        t->line = nodes > t->nodes ? line : t->line;
+        t->nodes = nodes > t->nodes ? nodes : t->nodes;
+    }
+}
+
+/* No step has more nodes than the allocation; one node may be that of a helper's step. */
+static void end_steps(struct workload_script *s, const struct steps *t)
+{
+    const struct workload_setting *known = workload_script_find(s, "SLURM_NNODES");
+    if (t->nodes > (known ? strtol(known->value, NULL, 10) : t->n > 1))
+        add_setting(s, "SLURM_NNODES", arena_printf(s->arena, "%ld", t->nodes), t->line);
+}
+
 static void read_shell(struct workload_script *s, const char *text, size_t bytes)
 {
+    struct steps steps = {0};
     const struct shell_variables variables = {variable_of, s};
     struct option option = {""};
     size_t room = bytes + 1000, counted = 0;
@@ -294,6 +324,7 @@ static void read_shell(struct workload_script *s, const char *text, size_t bytes
             for (; counted < w.end; counted++)
                 line += text[counted] == '\n';
             size_t n = shell_word_text(&variables, text, w.at, w.end, word, room);
+            read_step_word(&steps, word, line);
             if (sourced && n)
                 read_sourced(s, word);
             sourced = !strcmp(word, "source") || !strcmp(word, ".");
@@ -308,8 +339,10 @@ static void read_shell(struct workload_script *s, const char *text, size_t bytes
                    w.token == SHELL_END) {
             end_option(s, &option, "true");
             s->launch = 0;
+            steps.open = 0;
         }
     } while (w.token != SHELL_END && s->n < MOST_SETTINGS);
+    end_steps(s, &steps);
 }
 
 /* ---- YAML, and JSON, which is YAML ---- */

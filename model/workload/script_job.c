@@ -799,12 +799,11 @@ int workload_script_job(const struct workload_script *s, struct workload_job *jo
 
 #define BASES 8 /* of a recipe that changes one that changes one... */
 
-/* Reads a file behind the base that its "defaults: PATH.yaml" names: what is nearer counts. */
-static int read_with_bases(const char *path, int depth, struct arena *a, struct workload_script *s, struct err *e)
+/* Reads a file, or its text, behind the base that its "defaults: PATH.yaml" names: what is nearer counts. */
+static int read_with_bases(const char *path, char *text, size_t bytes, int depth, struct arena *a,
+                           struct workload_script *s, struct err *e)
 {
-    char *text;
-    size_t bytes;
-    int rc = file_read_text(path, 4u << 20, a, &text, &bytes, e);
+    int rc = text ? 0 : file_read_text(path, 4u << 20, a, &text, &bytes, e);
     if (!rc)
         rc = workload_script_parse(text, bytes, path, a, s, e);
     const struct workload_setting *base = rc ? NULL : workload_script_find(s, "defaults");
@@ -816,7 +815,7 @@ static int read_with_bases(const char *path, int depth, struct arena *a, struct 
     const char *name = *base->value == '/' || !slash
                            ? base->value
                            : arena_printf(a, "%.*s/%s", (int)(slash - path), path, base->value);
-    if (read_with_bases(name, depth + 1, a, &below, &unread))
+    if (read_with_bases(name, NULL, 0, depth + 1, a, &below, &unread))
         return 0;
     for (int i = 0; i < s->n; i++)
         ARENA_ADD(a, below.list, below.n) = s->list[i];
@@ -825,13 +824,13 @@ static int read_with_bases(const char *path, int depth, struct arena *a, struct 
     return 0;
 }
 
-int workload_launch_nodes(const char *path)
+int workload_launch_nodes(const char *path, const char *text, size_t bytes)
 {
     struct arena *a = arena_new();
     struct workload_script s;
     struct workload_job job = {0};
     struct workload_reading *out = ARENA_NEW(a, struct workload_reading);
-    if (!read_with_bases(path, 0, a, &s, NULL)) {
+    if (!read_with_bases(path, text ? arena_strndup(a, text, bytes) : NULL, bytes, 0, a, &s, NULL)) {
         struct reader r = {.s = &s, .job = &job, .out = out};
         find_dialect(&r);
         read_fields(&r);
@@ -843,7 +842,7 @@ int workload_launch_nodes(const char *path)
 const char *workload_launch_lines(const char *path, struct arena *a)
 {
     struct workload_script s;
-    const int more = !read_with_bases(path, 0, a, &s, NULL) && s.left_out;
+    const int more = !read_with_bases(path, NULL, 0, 0, a, &s, NULL) && s.left_out;
     return more ? arena_printf(a, "%s and %ld", s.left_out, s.launch_line) : NULL;
 }
 
@@ -851,6 +850,6 @@ int workload_read_launch(const char *path, struct arena *a, struct workload_job 
                          struct err *e)
 {
     struct workload_script s;
-    int rc = read_with_bases(path, 0, a, &s, e);
+    int rc = read_with_bases(path, NULL, 0, 0, a, &s, e);
     return rc ? rc : workload_script_job(&s, job, out, e);
 }

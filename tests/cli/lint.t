@@ -179,7 +179,9 @@ Findings for programs: JSON
   $ printf '%s\n' 'export NCCL_IB_HCA="mlx5_2, mlx5_3"' 'export NCCL_P2P_LEVEL=NVLINK' 'export NCCL_SOCKET_IFNAME="eth*"' \
   >     'export NCCL_NET_GDR_LEVEL=NEAR' 'srun -n16 train' >hand.sh
   $ nccltune lint --fix=all hand.sh -o mended.sh >/dev/null
-  nccltune lint: hand.sh: left for you to correct: NCCL_SOCKET_IFNAME in line 3 (NT214), NCCL_NET_GDR_LEVEL in line 4 (NT205)
+  nccltune lint: hand.sh: left for you to correct:
+    line 3: NCCL_SOCKET_IFNAME (NT214)
+    line 4: NCCL_NET_GDR_LEVEL (NT205)
   nccltune lint: mended.sh: 3 corrected
   [1]
   $ cat mended.sh
@@ -188,6 +190,9 @@ Findings for programs: JSON
   export NCCL_SOCKET_IFNAME="eth*"
   export NCCL_NET_GDR_LEVEL=NEAR
   srun -n16 train
+  $ echo 'export NCCL_IB_RETRY_CNT=15' | nccltune lint --fix=all --kind shell - 2>/dev/null
+  export NCCL_IB_RETRY_CNT=7
+  [1]
   $ sed s/IB_DISABLE/DMABUF_ENABLE/ fixtures/lint/pod.yaml | tee before.yaml >pod.yaml && nccltune lint --fix=all --in-place pod.yaml >/dev/null 2>&1
   [1]
   $ diff before.yaml pod.yaml
@@ -244,8 +249,8 @@ A successor that means something else is left to the reader: NVLS obeys NCCL_MIN
 
   $ printf '%s\n' 'export NCCL_MIN_NCHANNELS=8' 'srun -n16 train' >channels.sh
   $ nccltune lint --fix=all channels.sh 2>&1 >/dev/null | sed -n 1,2p
-  nccltune lint: channels.sh: left*: NCCL_MIN_NCHANNELS in line 1 (NT108) (glob)
-  nccltune lint: channels.sh: 0 corrected
+  nccltune lint: channels.sh: left for you to correct:
+    line 1: NCCL_MIN_NCHANNELS (NT108)
 
 A line that a later one overrides is judged as overridden alone
 
@@ -305,7 +310,7 @@ Every rule is still known
   NT603:error NT604:warning NT605:error NT606:error NT607:warning NT608:error NT609:warning NT610:warning
   NT611:error NT612:error NT613:error NT614:error NT615:error NT616:error NT701:warning NT702:warning
   NT703:warning NT704:warning NT705:warning NT706:warning NT707:warning NT708:warning NT709:warning
-  NT710:warning NT801:warning NT802:note NT803:warning
+  NT710:warning NT711:note NT801:warning NT802:note NT803:warning
   $ nccltune lint --list-rules --json | jq -c '.[0] | keys'
   ["id","name","severity","title"]
   $ [ "$(nccltune lint --list-rules --json | jq length)" = "$(nccltune lint --list-rules | grep -c .)" ]
@@ -372,4 +377,76 @@ are the site's, not those of a bundled machine
   NT406	NCCL_NET
   NT502	NCCL_IB_HCA
   NT504	NCCL_IB_HCA
+  [1]
+
+What a setting costs is predicted for the nodes that the script asks for, else for those of the topology
+
+  $ nccltune probe --machine dgx-h100 --nodes 16 --json >h16.json
+  $ on() { nccltune lint --topology h16.json - | grep -o 'On [0-9one]* of these nodes'; }
+  $ printf '%s\n' '#SBATCH -N4' 'export NCCL_IB_HCA==mlx5_0' 'srun train' | on
+  On 4 of these nodes
+  $ printf '%s\n' 'export NCCL_IB_HCA==mlx5_0' 'srun -N1 prepare' 'srun --nodes=2 train' | on
+  On 2 of these nodes
+  $ printf '%s\n' 'export NCCL_P2P_DISABLE=1' 'srun -N 1 train' | on
+  On one of these nodes
+  $ printf '%s\n' 'export NCCL_IB_HCA==mlx5_0' 'torchrun --nnodes=8 train.py' | on
+  On 8 of these nodes
+  $ printf '%s\n' 'export NCCL_IB_HCA==mlx5_0' 'srun train' | on
+  On 16 of these nodes
+
+Behind a test and && or behind ||, and in a while loop, a setting is one of a branch; what a function sets that nothing calls is not set
+
+  $ cat >maybe.sh <<'END'
+  > [ "$SLURM_NODEID" -eq 0 ] && export NCCL_ALGO=Ring
+  > [ "$OLD" = 1 ] &&
+  >     export NCCL_PROTO=Simple
+  > slow() {
+  >     export NCCL_P2P_DISABLE=1
+  > }
+  > function slower { export NCCL_SHM_DISABLE=1; }
+  > fast() { export NCCL_IB_TC=106; }
+  > while read -r host; do
+  >     export NCCL_NET_GDR_LEVEL=LOC
+  > done <hosts
+  > cd job && export NCCL_IB_TIMEOUT=22; fast
+  > srun ./train
+  > END
+  $ nccltune lint maybe.sh | grep -E 'NT707|NT711' -A1
+  maybe.sh:1:37: warning NT707: NCCL_ALGO=Ring
+      Only one rank or node sets it, and all ranks of a job should have the same.
+  --
+  maybe.sh:5:12: note NT711: NCCL_P2P_DISABLE=1
+      No other line names the function slow, which sets it.
+  --
+  maybe.sh:7:26: note NT711: NCCL_SHM_DISABLE=1
+      No other line names the function slower, which sets it.
+  $ nccltune lint maybe.sh | grep -c NT316
+  0
+  [1]
+  $ nccltune whatif --machine dgx-h100 --script maybe.sh 2>&1 >out | head -n 1
+  nccltune whatif: warning: maybe.sh: NCCL_ALGO, NCCL_PROTO, NCCL_NET_GDR_LEVEL set in a branch (if, case, &&, while): taken as if every branch ran
+  $ grep -o 'jobs have.*' out
+  jobs have * (glob)
+
+A file that a script sources is read where it lies beside the script, else that is said once; --fix leaves it alone
+
+  $ printf 'NCCL_P2P_LEVEL=NVLINK\nexport NCCL_MIN_NRINGS=8\n' >site.env
+  $ printf '%s\n' '. "$(dirname "$0")"/site.env' 'source ./gone.sh' '. ./gone2.sh' '. ~/.bashrc' 'export NCCL_MIN_NRINGS=4' 'srun ./train' >with.sh
+  $ nccltune lint with.sh | grep -v '^    [A-Z]'
+  site.env:1:1: warning NT609: NCCL_P2P_LEVEL=NVLINK
+  site.env:2:8: note NT108: NCCL_MIN_NRINGS=8
+  with.sh:5:8: note NT108: NCCL_MIN_NRINGS=4
+  with.sh:2:1: note
+      sources ./gone.sh, which is not here: what that sets is not known
+  3 settings: 0 errors, 1 warning, 2 notes
+  $ sed -i '1i set -a' with.sh; nccltune lint with.sh | grep -E '^site.env'
+  site.env:1:1: error NT205: NCCL_P2P_LEVEL=NVLINK
+  site.env:2:8: note NT108: NCCL_MIN_NRINGS=8
+  [1]
+  $ nccltune lint --fix=all with.sh 2>/dev/null | tail -n 2
+  export NCCL_MIN_NRINGS=4
+  srun ./train
+  [1]
+  $ nccltune lint with.sh site.env | tail -n 1
+  3 settings: 1 error, 0 warnings, 2 notes
   [1]

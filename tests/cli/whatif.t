@@ -468,7 +468,7 @@ Settings in branches of a script are said to be taken as if each ran
 
   $ printf 'export NCCL_IB_HCA=mlx5_0\nif [ $X ]; then\nexport NCCL_ALGO=Ring\nfi\nsrun ./a\n' >branch.sh
   $ nccltune whatif --machine dgx-h100 --nodes 2 --script branch.sh 2>&1 >/dev/null
-  nccltune whatif: warning: branch.sh: NCCL_ALGO set in a branch (if, case): taken as if every branch ran
+  nccltune whatif: warning: branch.sh: NCCL_ALGO set in a branch (if, case, &&, while): taken as if every branch ran
 
 On one node the call is that of --bytes alone, and where no fault that is known explains a time, that is said
 
