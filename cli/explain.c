@@ -6,7 +6,6 @@
 #include "advise/whatif/step_profile.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
-#include "core/coll.h"
 #include "core/edit_distance.h"
 #include "core/file.h"
 #include "core/json.h"
@@ -104,7 +103,7 @@ static int answer_step(const struct request *r, const struct env_profile *p, str
 /* The words behind PROFILE: a variable, or a collective and its size. */
 static int take_words(struct env_question *q, char **words, struct err *e)
 {
-    int coll = words[0] ? coll_parse(words[0], strlen(words[0])) : -1;
+    int coll = words[0] ? cli_collective(words[0]) : -1;
     if (coll < 0)
         q->variable = words[0] && env_explain_name(words[0]) ? env_explain_name(words[0]) : words[0];
     else
@@ -149,7 +148,7 @@ static int explain(void *request, char **words, struct arena *a, struct err *e)
         *strchr(first, '=') = 0;
     if (missing && env_explain_name(first) && words[1])
         return err_set(e, ERR_USAGE, "one variable at a time: '%s' is a second one", words[1]);
-    if (!first || (missing && coll_parse(first, strlen(first)) >= 0))
+    if (!first || (missing && cli_collective(first) >= 0))
         return err_set(e, ERR_USAGE,
                        first || r->call->given
                            ? "a call is explained from a PROFILE; for a predicted one: nccltune tune --machine NAME "

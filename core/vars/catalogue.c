@@ -235,8 +235,10 @@ const char *env_syntax(const struct env_var *v)
     static const char hca[] =
         "NAME[:PORT],... by the beginning of names; in front of the list: = exact names, ^ all but these, ^= both";
     static const char level[] =
-        "LOC never, NVL over NVLink, PIX over one PCIe switch, PXB over several, PHB through the "
-        "CPU, SYS also between CPUs; each allows those before it; in capitals";
+        "LOC never, NVL over NVLink, NVB over the NVLinks of a GPU between, C2C over a link of CPU and GPU (from NCCL "
+        "2.26.2 on), PIX over one PCIe switch, PXB over several, P2C over PCIe and C2C (from 2.27.3 on), PXN through a "
+        "GPU that is nearer to the NIC, PHB through the CPU, SYS also between CPUs; each allows those before it; in "
+        "capitals";
     static const char *const texts[] = {
         [ENV_G_FLAG] = "0 no, 1 yes",
         [ENV_G_LEVEL] = level,
@@ -262,10 +264,19 @@ const char *env_syntax(const struct env_var *v)
         [ENV_G_PROTO] = "LL lowest latency and half the bandwidth or less, LL128 low latency and nearly all of it, "
                         "Simple full bandwidth; written " LIST,
         [ENV_G_GROUPS] = "NAME[:PORT],NAME[:PORT];...: exact names, a semicolon between groups",
-        [ENV_G_SUBSYS] = "NAME,...; ^ in front of the list: all but these",
+        [ENV_G_SUBSYS] =
+            "INIT, COLL, P2P, SHM, NET, GRAPH, TUNING, ENV, ALLOC, CALL, PROXY, NVLS, BOOTSTRAP, REG, PROFILE, "
+            "RAS, ALL, with commas between; ^ in front of the list: all but these",
     };
-    if (!strcmp(v->name, "NCCL_NET"))
-        return "IB, Socket, or the name that a plugin logs";
+    static const char *const named[][2] = {
+        {"NCCL_NET", "IB, Socket, or the name that a plugin logs"},
+        {"NCCL_NET_PLUGIN", "none, a library's path or file name, or NAME for libnccl-net-NAME.so; a list: the first"},
+        {"NCCL_PROFILER_PLUGIN", "none, a library's path or file name, or NAME for libnccl-profiler-NAME.so"},
+        {"NCCL_TUNER_PLUGIN", "none, a library's path or file name, or NAME for libnccl-tuner-NAME.so"},
+    };
+    for (size_t i = 0; i < LENGTH(named); i++)
+        if (!strcmp(v->name, named[i][0]))
+            return named[i][1];
     return (size_t)v->grammar < LENGTH(texts) ? texts[v->grammar] : NULL;
 }
 

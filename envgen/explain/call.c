@@ -232,7 +232,9 @@ static void print_shape(const struct env_profile *p, const struct env_shape *s, 
     }
     fprintf(out, "  used: %s%s%s (%s)\n", env_comment(p->arena, r->call.label), r->call.nsettings ? ": " : "",
             env_comment(p->arena, settings_text(p->arena, &r->call)), unit_range(sizes, r->min_bytes, r->max_bytes));
-    fprintf(out, "  why: %s\n", env_comment(p->arena, r->why));
+    fprintf(out, "  why%s: %s\n",
+            r->npoints > 1 ? arena_printf(p->arena, ", of the %d sizes of that range", r->npoints) : "",
+            env_comment(p->arena, r->why));
     print_rule(p, s, q, out);
     if (s->chosen > 0)
         fprintf(out, "  within launch: %s (%s)\n", env_comment(p->arena, s->launches[s->chosen].knobs.label),

@@ -1,6 +1,7 @@
 /* Answers from a profile, for people. */
 #include "envgen/explain/explain.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -11,6 +12,7 @@
 #include "core/json.h"
 #include "core/units.h"
 #include "core/vars/catalogue.h"
+#include "core/vars/parse.h"
 #include "core/vars/text.h"
 #include "envgen/decide/decide.h"
 #include "envgen/explain/explain_internal.h"
@@ -46,9 +48,15 @@ static int is_unknown_variable(const char *name)
 static const char *default_text(const struct env_var *v, int release, char text[ENV_VALUE])
 {
     if (!env_default_at(v, release, text))
-        return "nothing, it is not read";
+        return "nothing, the release has no such variable";
     const char *own = v->effective && !strcmp(text, "-2") ? v->effective : text; /* -2 is NCCL's "not set" */
     return own == text || strncmp(own, "-2", 2) != 0 ? own : own + 2 + strspn(own + 2, " =");
+}
+
+/* The catalogue's "config" is what the program asks for when it creates a communicator. */
+static const char *program_field(const char *text)
+{
+    return strncmp(text, "config, ", 8) ? "" : "the program's ncclConfig_t";
 }
 
 /* The default of the oldest release, and each that differs from the one before. */
@@ -72,9 +80,11 @@ static void print_defaults(const struct env_var *v, const struct releases *r, FI
         }
     }
     if (v->last > r->low && v->last < r->high)
-        fprintf(out, "; after %s nothing, it is not read", env_version_text(from, v->last));
+        fprintf(out, "; after %s nothing, releases have no such variable", env_version_text(from, v->last));
     const int says = v->effective && (!env_default_at(v, r->high, text[now]) || strcmp(text[now], "-2") != 0);
-    fprintf(out, "%s%s%s\n", says ? " (" : "", says ? v->effective : "", says ? ")" : "");
+    const char *field = says ? program_field(v->effective) : "";
+    fprintf(out, "%s%s%s%s\n", says ? " (" : "", field, says ? v->effective + (*field ? strlen("config") : 0) : "",
+            says ? ")" : "");
 }
 
 /* What a variable takes: words, or the range of a number; NULL: any. */
@@ -314,6 +324,11 @@ const char *env_explain_name(const char *word)
 {
     const struct env_var *v;
     const struct env_other *o;
+    char distance[8] = "";
+    for (size_t i = 0; i + 1 < sizeof distance && word[i]; i++)
+        distance[i] = (char)toupper((unsigned char)word[i]);
+    if (isalpha((unsigned char)*distance) && env_parse_level(distance, ENV_NEWEST))
+        return "NCCL_P2P_LEVEL";
     /* The whole name, then one without NCCL_; UCX_TLS and NCCL_UCX_TLS are two variables. */
     for (size_t skipped = 0; skipped == 0 || (skipped == 5 && !env_prefix_find(word)); skipped += 5) {
         for (size_t n = 0; (v = env_var_at(n)); n++)
@@ -480,7 +495,7 @@ static void explain_all(const struct env_profile *p, const struct env_question *
         if ((*engine)->report && env_shape_with(d, (*engine)->evidence))
             fprintf(out, "\n%s\n", (*engine)->report);
     if (d->nshapes)
-        fprintf(out, "\nOne call in detail: nccltune explain PROFILE --collectives C --bytes N --nodes N --ranks N\n");
+        fprintf(out, "\nOne call in detail: nccltune explain PROFILE COLLECTIVE BYTES --nodes N --ranks N\n");
     else
         fprintf(out, "\nNo collective was measured: the profile holds what topology and fabric alone justify.\n");
     explain_model_free(m);

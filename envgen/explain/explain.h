@@ -27,7 +27,8 @@ struct cJSON *env_explain_json(const struct env_profile *p, const struct env_que
  * there is none. */
 int env_explain_check(const struct env_profile *p, const char *variable, struct err *e);
 
-/* Return the name of the variable that a word stands for, in any case and with or without NCCL_; NULL: none. */
+/* Return the name of the variable that a word stands for, in any case and with or without NCCL_, or whose values have
+ * the distance ("PXB"); NULL: none. */
 const char *env_explain_name(const char *word);
 
 /* Print what the catalogue has about a variable: meaning, default by release, what it interacts with. `nccl` as in

@@ -96,8 +96,9 @@ explain: one call, with the evidence
   ["default",1512.5,"results.jsonl:32,33,34,35,36"]
   $ jq -c '.model[0] | [.algorithm, .protocol, .estimate_us > 0]' call.json
   ["ring","simple",true]
-  $ nccltune explain profile --collectives allreduce --bytes 4M --nodes 2 --ranks 8 | grep -E '^  (used|tuner.csv|evidence)|^  \*'
+  $ nccltune explain profile --collectives allreduce --bytes 4M --nodes 2 --ranks 8 | grep -E '^  (used|why|tuner.csv|evidence)|^  \*'
     used: ring/ll128: algorithm=ring protocol=ll128 (1 MiB to 16 MiB)
+    why, of the 2 sizes of that range: ring/ll128 is * (glob)
     evidence at 1 MiB, the nearest size measured (times in us; gain over the baseline call):
     * ring/ll128               ok             756       756       756   30  2.00x (2.00 to 2.00)  results.jsonl:37,38,39,40,41
     tuner.csv: algorithm ring, protocol ll128
@@ -150,9 +151,17 @@ A name in any case and without NCCL_ does, too; values with what they do, defaul
         belongs to PyTorch
   $ nccltune explain ucx_tls | head -1
     UCX_TLS
-  $ nccltune explain nccl_net_gdr_level | grep -A1 values
-        values: LOC never, NVL over NVLink, PIX over one PCIe switch, PXB over several, PHB through the CPU, SYS
-                also between CPUs; each allows those before it; in capitals
+  $ nccltune explain nccl_net_gdr_level | grep values
+        values: LOC never, NVL over NVLink, NVB over the NVLinks of * (glob)
+  $ nccltune explain pxn | grep -o 'NCCL_P2P_LEVEL\|PXN through a'
+  NCCL_P2P_LEVEL
+  PXN through a
+  $ nccltune explain NCCL_DEBUG_SUBSYS | grep values
+        values: INIT, COLL, P2P, SHM, * (glob)
+  $ nccltune explain NCCL_TUNER_PLUGIN | grep values
+        values: none, a library's path or file name, or NAME for libnccl-tuner-NAME.so
+  $ nccltune explain NCCL_CTA_POLICY | grep without
+        without it, NCCL 2.19.0 to 2.31.0 takes: nothing, the release has no such variable; from 2.27.3 on unset (the program's ncclConfig_t, else DEFAULT)
   $ nccltune explain ib_timeout | grep without
         without it, NCCL 2.19.0 to 2.31.0 takes: 18; from 2.23.4 on 20
   $ nccltune explain profile ib_timeout | grep without
@@ -168,6 +177,9 @@ explain: a collective behind the profile is the call, and its size follows; anot
   $ nccltune explain profile allreduce 4M >words
   $ nccltune explain profile --collectives allreduce --bytes 4M | diff - words
   $ nccltune explain profile allreduce --bytes 4M | diff - words
+  $ nccltune explain profile bcast 8 | head -n 2
+  broadcast of 8 B* (glob)
+  * (glob)
   $ nccltune explain profile allreduce
   nccltune explain: a call has a collective and a size, such as: allreduce 64M
   Try 'nccltune explain --help'.
