@@ -1,4 +1,5 @@
 /* nccltune doctor: what is installed on this node, and whether it would work. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,21 +57,31 @@ static struct doctor *run_job(const struct doctor_options *o)
     return doctor_job(&job);
 }
 
-/* The verdict, below the findings. */
-static void print_verdict(const struct findings *all, int wrong, int job)
+/* Whether an error about the same stands above it. */
+static int is_told(const struct findings *all, int i)
 {
-    int profile = 0;
+    for (int k = 0; k < i; k++)
+        if (all->list[k].severity == FINDING_ERROR && !strcmp(all->list[k].subject, all->list[i].subject))
+            return 1;
+    return 0;
+}
+
+/* The verdict, below the findings. */
+static void print_verdict(const struct findings *all, int job)
+{
+    int profile = 0, wrong = 0;
     const char *open = NULL; /* what is first to look at before the profile does all that it can */
     for (int i = 0; i < all->n; i++) {
         profile |= all->list[i].severity == FINDING_OK && !strcmp(all->list[i].subject, "profile");
         if (all->list[i].severity == FINDING_WARNING && !open)
             open = all->list[i].subject;
+        wrong += all->list[i].severity == FINDING_ERROR && !is_told(all, i);
     }
     if (wrong)
         printf("\n%d thing%s to mend before %s:", wrong, wrong == 1 ? "" : "s",
                job ? "this rank gets what was measured" : "jobs get what was measured");
     for (int i = 0, n = 0; i < all->n; i++)
-        if (all->list[i].severity == FINDING_ERROR)
+        if (all->list[i].severity == FINDING_ERROR && !is_told(all, i))
             printf("%s %s", n++ ? "," : "", all->list[i].subject);
     if (!wrong && profile && open)
         printf("\nNo error in the profile; see the warning of %s above.\n", open);
@@ -85,6 +96,14 @@ static void print_verdict(const struct findings *all, int wrong, int job)
 static int run_doctor(void *request, char **words, struct arena *a, struct err *e)
 {
     const struct request *r = request;
+    const char *const given[][2] = {
+        {"--store", strcmp(r->doctor.site.store, INSTALL_STORE) ? r->doctor.site.store : NULL},
+        {"--slurm-conf", r->doctor.slurm},
+        {"--hook", r->doctor.hook},
+    };
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (given[i][1] && access(given[i][1], F_OK))
+            return err_set(e, ERR_USAGE, "%s: %s: %s", given[i][0], given[i][1], strerror(errno));
     struct doctor *d = r->job ? run_job(&r->doctor) : doctor_run(&r->doctor);
     int wrong = finding_count(d->found.list, d->found.n, FINDING_ERROR), rc = 0;
     (void)words, (void)a;
@@ -97,7 +116,7 @@ static int run_doctor(void *request, char **words, struct arena *a, struct err *
     for (int i = 0; i < d->found.n && !r->json; i++)
         finding_print(&d->found.list[i], 0, stdout);
     if (!r->json)
-        print_verdict(&d->found, wrong, r->job);
+        print_verdict(&d->found, r->job);
     doctor_free(d);
     return rc ? rc : wrong ? ERR_FAILED : 0;
 }

@@ -95,8 +95,8 @@ int doctor_check_table(struct doctor *d, const char *path)
     }
     int rc = tuner_table_parse(&t, text, bytes, complain, &c), nccl = doctor_nccl_version();
     if (!rc)
-        finding_add(&d->found, t.broken ? FINDING_ERROR : FINDING_OK, NULL, "table", "%s: %zu rules, %zu broken lines",
-                    path, t.count, t.broken);
+        finding_add(&d->found, t.broken ? FINDING_NOTE : FINDING_OK, NULL, "table", "%s: %zu rules, %zu broken lines",
+                    path, t.count, t.broken); /* each of them is an error above */
     if (!nccl)
         finding_add(&d->found, FINDING_NOTE, NULL, "nccl",
                     "the loader finds no libnccl.so.2; programs may bring their own");

@@ -11,6 +11,7 @@
 #include "core/locate.h"
 #include "core/proc.h"
 #include "core/trust.h"
+#include "envgen/decide/decide.h"
 #include "envgen/doctor/doctor_internal.h"
 #include "envgen/profile/profile.h"
 #include "probe/source/probe.h"
@@ -149,14 +150,29 @@ static void check_schedule(struct doctor *d, const struct doctor_options *o)
                     path, (long long)st.st_size, HOOK_SCHEDULE_BYTES);
 }
 
+/* Whether it has a rule or a setting for NCCL: OpenMPI's are brought to jobs by the jobs themselves. */
+static int is_for_nccl(const struct doctor *d, const struct env_profile *p)
+{
+    struct env_table_rules rules = {0};
+    for (int i = 0; i < p->decisions->nsettings; i++)
+        if (p->decisions->settings[i].value && !strcmp(p->decisions->settings[i].family, BENCH_FAMILY_NCCL))
+            return 1;
+    return !env_table_rules_of(p->decisions, d->arena, &rules, NULL) && rules.count;
+}
+
 /* Whether anything brings the installed profile to jobs. */
 static void check_delivery(struct doctor *d, const struct doctor_options *o)
 {
     struct install_hooks h;
+    struct err broken = {0};
+    struct env_profile *p = current(d, o, &broken);
     install_find_hooks(d->arena, &h);
     const char *by_file = install_plugin_before(o->site.nccl_conf, d->arena);
     if (h.serve)
         finding_add(&d->found, FINDING_OK, NULL, "slurm", "TaskProlog is %s, Prolog is %s", h.task_prolog, h.prolog);
+    else if (p && !is_for_nccl(d, p))
+        finding_add(&d->found, FINDING_NOTE, NULL, "slurm",
+                    "no hook is needed: the profile has neither rules nor settings for NCCL, jobs keep its defaults");
     else if (is_installed(d, o) && !by_file)
         finding_add(&d->found, FINDING_ERROR, NULL, "slurm", "no job gets the profile: %s", h.missing);
     else
@@ -170,6 +186,7 @@ static void check_delivery(struct doctor *d, const struct doctor_options *o)
                     HOOK_RUN);
     if (h.open)
         finding_add(&d->found, FINDING_WARNING, NULL, "slurm", "%s", h.open);
+    env_profile_free(p);
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */

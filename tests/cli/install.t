@@ -209,7 +209,15 @@ doctor checks the installed profile and its table
   >     nccltune doctor --store $PWD/store --nccl-conf $PWD/none --json >out; status=$?
   >     jq -r '.findings[] | select(.subject == ("profile", "table", "nccl")) | "\(.severity): \(.subject): \(.text)"' out
   > }
-  $ doctor
+  $ nccltune doctor --store $PWD/store
+  nccltune doctor: --store: $PWD/store: No such file or directory
+  * (glob)
+  [2]
+  $ nccltune doctor --slurm-conf /nope
+  nccltune doctor: --slurm-conf: /nope: No such file or directory
+  * (glob)
+  [2]
+  $ mkdir store; doctor
   note: profile: * (glob)
   $ nccltune doctor --store $PWD/store --nccl-conf $PWD/none | tail -n 1
   Nothing is wrong; no profile is installed yet: nccltune tune -o PROFILE measures one, nccltune install-profile PROFILE deploys it.
@@ -225,6 +233,12 @@ doctor checks the installed profile and its table
   $ PATH=${PATH%%:*} nccltune doctor --store $PWD/store --nccl-conf $PWD/none | tail -n 1
   ? things to mend before jobs get what was measured: profile,* (glob)
   [1]
+  $ echo allreduce,1 >>store/profiles/$hash/tuner.csv; nccltune doctor --store $PWD/store --nccl-conf $PWD/none >out
+  [1]
+  $ grep table out | grep -v ' 0 broken'
+  error: table: $PWD/store/tuner.csv:* (glob)
+  note: table: $PWD/store/tuner.csv: 1 rules, 1 broken lines
+  ? things to mend before jobs get what was measured: profile, table* (glob)
 
 doctor --job checks a job's environment
 

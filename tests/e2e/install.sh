@@ -14,15 +14,15 @@ says() {
 }
 check "make alone builds the programs" says "$work/b/nccltune-hook" make -n B="$work/b"
 check "the tree can be installed" make -s install DESTDIR="$work/root"
-mkdir "$work/opt"
+mkdir "$work/opt" "$work/none"
 prefix=$(dirname "$(dirname "$(find "$work/root" -path '*/bin/nccltune')")")
 mv "$prefix" "$work/opt/moved"
 there=$work/opt/moved
 plugin=$(find "$there" -name libnccl-tuner-nccltune.so)
-doctor() { "$@" doctor --store "$work/none" --nccl-conf "$work/none"; }
+doctor() { "$@" doctor --store "$work/none" --nccl-conf "$work/no"; }
 check "doctor finds the plugin of its own installation" says "$plugin loads" doctor "$there/bin/nccltune"
 check "and its hook" says "for a job on" doctor "$there/bin/nccltune"
 check "in a build tree those of the build" says "$PWD/build/libnccl-tuner-nccltune.so loads" doctor build/nccltune
 check "and by a link from PATH" says "$plugin loads" bash -c "ln -s '$there/bin/nccltune' '$work/nccltune'
-    PATH='$work' exec nccltune doctor --store '$work/none' --nccl-conf '$work/none'"
+    PATH='$work' exec nccltune doctor --store '$work/none' --nccl-conf '$work/no'"
 finish

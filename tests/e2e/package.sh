@@ -62,6 +62,7 @@ check "a double's header: what includes it" same "$(doubles | sources)" \
 # doctor's complaints about this machine are none of ours.
 finds_its_own() {
     local prefix=$1
+    mkdir -p "$work/none"
     doctor() { "$prefix/bin/nccltune" doctor --store "$work/none"; }
     says "ok: plugin: $prefix/lib/libnccl-tuner-nccltune.so " doctor && says "$prefix/lib/libnccl-profiler-nccltune.so can capture" doctor &&
         says "ok: hook: " doctor
