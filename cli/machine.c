@@ -71,6 +71,24 @@ static void complete_rates(struct topology *t, double Gbps)
     }
 }
 
+void cli_warn_of_parts(const struct topology *t, struct log *log)
+{
+    const int most = 64; /* hosts that people write files of by hand */
+    int with = 0, without = 0;
+    for (int k = 0; k < t->nclasses; k++) {
+        with += t->classes[k].ngpus > 0;
+        without += !t->classes[k].ngpus && t->classes[k].nports;
+    }
+    for (int i = 0; i < t->nhosts && t->nhosts <= most; i++)
+        for (int k = 0; k < i; k++)
+            if (!strcmp(t->hosts[k].name, t->hosts[i].name)) {
+                log_warn(log, "%s stands for two nodes: --merge reads the files as one", t->hosts[i].name);
+                return;
+            }
+    if (with && without)
+        log_warn(log, "several files are several hosts, one of them without GPUs: --merge reads them as one node");
+}
+
 struct topology *cli_machine_open(const struct cli_machine *m, struct log *log, struct err *e)
 {
     struct topology *t;
@@ -89,13 +107,8 @@ struct topology *cli_machine_open(const struct cli_machine *m, struct log *log, 
     t = m->topology ? topo_load(m->topology, e) : probe_files(m->from.items, m->from.count, log, e);
     if (t && m->merge)
         merge_nodes(t);
-    int with = 0, without = 0;
-    for (int k = 0; t && m->from.count > 1 && k < t->nclasses; k++) {
-        with += t->classes[k].ngpus > 0;
-        without += !t->classes[k].ngpus && t->classes[k].nports;
-    }
-    if (with && without)
-        log_warn(log, "several files are several hosts, one of them without GPUs: --merge reads them as one node");
+    if (t && !m->merge && m->from.count > 1)
+        cli_warn_of_parts(t, log);
     if (t && m->gpu && machine_complete_gpus(t, m->gpu, e)) {
         topo_free(t);
         return NULL;

@@ -31,6 +31,9 @@ const char *cli_gpu_word(int i);
 /* Nonzero if one is named. */
 int cli_machine_named(const struct cli_machine *m);
 
+/* Warn where several files without --merge look like parts of one node. */
+void cli_warn_of_parts(const struct topology *t, struct log *log);
+
 /* Its topology; topo_free frees. NULL after an error: mutually exclusive options, an unknown machine or GPU, a
  * file that cannot be read. */
 struct topology *cli_machine_open(const struct cli_machine *m, struct log *log, struct err *e);

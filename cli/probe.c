@@ -247,6 +247,8 @@ static struct topology *look_at_nodes(const struct request *o, struct log *log, 
         if (t && o->merge) {
             merge_nodes(t);
             import_renew_needs(t);
+        } else if (t && o->from.count > 1) {
+            cli_warn_of_parts(t, log);
         }
         return t;
     }

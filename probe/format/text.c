@@ -530,24 +530,35 @@ static void put_hca_list(FILE *out, const struct topo_class *c, const char *list
         fputs("  NCCL_IB_HCA: none of the ports is one that NCCL should use through verbs\n", out);
 }
 
+/* "  40 and 100 Gb/s": each rate of the compute ports once; "": none is known. */
+static const char *name_rates(const struct topo_class *c, const struct port_verdict *v, struct arena *a)
+{
+    const char *text = "", *last = NULL;
+    for (double below = 0, next;; below = next) {
+        next = INFINITY;
+        for (int i = 0; i < c->nports; i++)
+            if (v[i].role == ROLE_COMPUTE && c->ports[i].rate_Gbps > below)
+                next = fmin(next, c->ports[i].rate_Gbps);
+        if (!isfinite(next))
+            return last ? arena_printf(a, "  %s%s%s Gb/s", text, *text ? " and " : "", last) : "";
+        text = last ? arena_printf(a, "%s%s%s", text, *text ? ", " : "", last) : text;
+        last = arena_printf(a, "%g", next);
+    }
+}
+
 static void put_short_class(FILE *out, const struct topo_class *c, int alone, struct arena *a)
 {
     const char *model = c->ngpus ? c->objects[c->gpus[0].object].model : NULL;
     const char *list = roles_hca_list(c, roles_of(c, a), a), *if_up = list ? NULL : roles_hca_list_if_up(c, a);
     c = if_up ? roles_assume_up(c, a) : c;
     const struct port_verdict *v = roles_of(c, a);
-    double Gbps = 0;
     int ncompute = 0;
     for (int i = 0; i < c->nports; i++)
-        if (v[i].role == ROLE_COMPUTE) {
-            Gbps = c->ports[i].rate_Gbps;
-            ncompute++;
-        }
+        ncompute += v[i].role == ROLE_COMPUTE;
     fprintf(out, "  %d GPU%s%s%s", c->ngpus, plural(c->ngpus), model ? ", " : "", model ? text_inert(a, model) : "");
     if (c->ngpus)
         put_bundle(out, c, 0, a);
-    fprintf(out, "\n  %d %sport%s", ncompute, if_up ? "" : "compute ", plural(ncompute));
-    put_rate(out, Gbps);
+    fprintf(out, "\n  %d %sport%s%s", ncompute, if_up ? "" : "compute ", plural(ncompute), name_rates(c, v, a));
     fputs(if_up ? ", state not known\n" : "\n", out);
     put_gpu_rows(out, c, v, a);
     put_unused(out, c, v, a);

@@ -10,20 +10,14 @@ static void put_evidence(FILE *out, const struct topo_class *c, const char *host
                          const struct port_verdict *v, struct arena *a)
 {
     struct role_evidence *rows;
-    int n = roles_evidence(c, port, a, &rows), decided = 0;
+    int n = roles_evidence(c, port, a, &rows);
     fprintf(out, "%s%s%s:%d: %s, %s the list for NCCL_IB_HCA\n", hosts, *hosts ? ": " : "",
             text_inert(a, c->ports[port].hca), c->ports[port].port, role_name(v->role),
             v->role == ROLE_COMPUTE && !v->plugin ? "on" : "not on");
     for (int i = 0; i < n; i++) {
-        int speaks = rows[i].role != ROLE_COMPUTE;
-        if (!rows[i].seen) /* nothing is known */
-            continue;
-        fprintf(out, "  %-17s %-7s %s\n", rows[i].rule,
-                !speaks   ? ""
-                : decided ? "also no"
-                          : "no",
-                text_inert(a, rows[i].seen));
-        decided |= speaks;
+        if (rows[i].seen) /* else nothing is known */
+            fprintf(out, "  %-17s %-7s %s\n", rows[i].rule, rows[i].role != ROLE_COMPUTE ? "against" : "",
+                    text_inert(a, rows[i].seen));
     }
     fprintf(out, "  %-17s %-7s %s\n", "so", "", text_inert(a, v->reason));
 }

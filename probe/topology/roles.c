@@ -66,6 +66,26 @@ static const char *name_way(const struct role_view *v, int port)
     return strcmp(word, class_) ? arena_printf(v->a, "%s, for NCCL %s", word, class_) : class_;
 }
 
+/* "GPU0", "GPU0 and GPU2", "GPU0 to GPU3": the port's nearest GPU and those that are as near, by the same way. */
+static const char *name_gpus(const struct role_view *v, int port)
+{
+    const struct topo_path *way = path_between(v->matrix, v->ends[port], v->verdicts[port].nearest_gpu);
+    const char *names = "", *last = "";
+    int n = 0, first = 0, row = 1; /* one behind the other */
+    for (int g = 0; g < v->matrix->ngpus; g++) {
+        const struct topo_path *p = path_between(v->matrix, v->ends[port], g);
+        if (p->class_ != way->class_ || p->word != way->word)
+            continue;
+        names = n ? arena_printf(v->a, "%s%s%s", names, *names ? ", " : "", last) : names;
+        last = arena_printf(v->a, "GPU%d", v->c->gpus[g].index);
+        first = n ? first : g;
+        row &= g == first + n++;
+    }
+    if (row && n > 2)
+        return arena_printf(v->a, "GPU%d to %s", v->c->gpus[first].index, last);
+    return n > 1 ? arena_printf(v->a, "%s and %s", names, last) : last;
+}
+
 /* The port's NIC; NULL unknown. */
 static const struct topo_object *nic_of(const struct role_view *v, int port)
 {
@@ -452,7 +472,7 @@ static struct role_evidence see_rate(const struct role_view *v, int port)
 {
     double own = v->c->ports[port].rate_Gbps;
     int beside = is_beside_gpu(&v->verdicts[port]);
-    if (!(own > 0))
+    if (!(own > 0) || v->c->ports[port].state == TOPO_STATE_DOWN) /* that of no link */
         return fine(NULL);
     enum port_role role = role_by_rate(&v->c->ports[port]);
     const char *faster = beside ? find_faster_port(v, port) : NULL;
@@ -478,17 +498,14 @@ static struct role_evidence see_distance(const struct role_view *v, int port)
     const struct port_verdict *own = &v->verdicts[port];
     if (own->nearest_gpu < 0)
         return fine(NULL);
-    int index = v->c->gpus[own->nearest_gpu].index;
-    const char *way = name_way(v, port);
+    const char *way = name_way(v, port), *gpus = name_gpus(v, port);
     if (own->gpu_missing)
-        return fine(arena_printf(v->a,
-                                 "beside no GPU (nearest: GPU%d, %s), though like the others: its GPU seems to be "
-                                 "missing",
-                                 index, way));
+        return fine(arena_printf(
+            v->a, "beside no GPU (nearest: %s, %s), though like the others: its GPU seems to be missing", gpus, way));
     if (!v->nbeside || is_beside_gpu(own) || serves_lone_gpu(v, port))
-        return fine(arena_printf(v->a, "%s GPU%d (%s)", is_beside_gpu(own) ? "beside" : "nearest to", index, way));
-    return against(ROLE_STORAGE, arena_printf(v->a, "beside no GPU (nearest: GPU%d, %s); %d other port%s beside one",
-                                              index, way, v->nbeside, v->nbeside == 1 ? " is" : "s are"));
+        return fine(arena_printf(v->a, "%s %s (%s)", is_beside_gpu(own) ? "beside" : "nearest to", gpus, way));
+    return against(ROLE_STORAGE, arena_printf(v->a, "beside no GPU (nearest: %s, %s); %d other port%s beside one", gpus,
+                                              way, v->nbeside, v->nbeside == 1 ? " is" : "s are"));
 }
 
 /* ---- ports by GPU ------------------------------------------------------------------------------------------------ */
@@ -642,8 +659,8 @@ static const char *explain_compute(const struct role_view *v, int port)
         return arena_printf(v->a, "%s; there is no GPU here", what);
     if (own->nearest_gpu < 0)
         return arena_printf(v->a, "%s; its distance to the GPUs is not known", what);
-    return arena_printf(v->a, "%s, %s GPU%d (%s)", what, is_beside_gpu(own) ? "beside" : "nearest to",
-                        v->c->gpus[own->nearest_gpu].index, name_way(v, port));
+    return arena_printf(v->a, "%s, %s %s (%s)", what, is_beside_gpu(own) ? "beside" : "nearest to", name_gpus(v, port),
+                        name_way(v, port));
 }
 
 /* Whether a rule of that kind speaks against the port; the first one decides. */

@@ -152,7 +152,7 @@ ibdev2netdev (Down) is of the interface; the bond beside no GPU does not step in
   Roles:
     mlx5_0:1       compute            InfiniBand, beside GPU0 (PIX)
     mlx5_1:1       unknown            its interface ib1 is down; the port's own state is not known
-    mlx5_bond_0:1  storage            beside no GPU (nearest: GPU0, NODE, for NCCL PHB); 1 other port is beside one
+    mlx5_bond_0:1  storage            beside no GPU (nearest: GPU0 and GPU1, NODE, for NCCL PHB); 1 other port is beside one
 
 A matrix keeps its NUMA numbers where SYS parts one node, and has none where none is printed
 
@@ -214,7 +214,7 @@ What is still missing is noted after the merge; ports of one reason in a row are
   Roles, if all ports are up:
     mlx5_0:1       compute            unknown link layer, beside GPU0 (PIX)
     mlx5_1:1       compute            unknown link layer, beside GPU1 (PIX)
-    mlx5_bond_0:1  storage            beside no GPU (nearest: GPU0, NODE, for NCCL PHB); 2 other ports are beside one
+    mlx5_bond_0:1  storage            beside no GPU (nearest: GPU0 and GPU1, NODE, for NCCL PHB); 2 other ports are beside one
 
     - for the states of ports add ibstat, ibv_devinfo or ibdev2netdev (--merge)
 
@@ -237,9 +237,9 @@ A matrix that does not fit into 100 columns is left to --format text; --why show
   $ nccltune probe --machine dgx-h100 --why mlx5_1
   mlx5_1:1: storage, not on the list for NCCL_IB_HCA
     state                     active
-    link layer        no      Ethernet at 200 Gb/s, while most of the bandwidth is InfiniBand
+    link layer        against Ethernet at 200 Gb/s, while most of the bandwidth is InfiniBand
     rate                      200 Gb/s
-    distance          also no beside no GPU (nearest: GPU0, NODE, for NCCL PHB); 8 other ports are beside one
+    distance          against beside no GPU (nearest: GPU0 to GPU3, NODE, for NCCL PHB); 8 other ports are beside one
     so                        Ethernet at 200 Gb/s, while most of the bandwidth is InfiniBand
 
 --why takes an interface too, and says what a name that is no port may be
@@ -278,12 +278,28 @@ A dark port of another fabric beside a GPU is not the GPU's own: the nearest por
   $ printf '%s\n' 'NIC0: mlx5_0' 'NIC1: mlx5_1' 'NIC2: mlx5_2' >>matrix.txt
   $ ibstat() { printf "CA '%s'\n\tNumber of ports: 1\n\tPort 1:\n\t\tState: %s\n\t\tPhysical state: LinkUp\n\t\tRate: %s\n\t\tLink layer: %s\n" "$@"; }
   $ ibstat mlx5_0 Active 400 InfiniBand mlx5_1 Active 400 InfiniBand mlx5_2 Down 10 Ethernet >ibstat.txt
+  $ nccltune probe --from matrix.txt --from ibstat.txt --merge --why mlx5_2
+  mlx5_2:1: down, not on the list for NCCL_IB_HCA
+    state             against the port is down
+    link layer        against Ethernet at 10 Gb/s, while most of the bandwidth is InfiniBand
+    distance                  beside GPU1 (PIX)
+    so                        the port is down
   $ nccltune probe --from matrix.txt --from ibstat.txt --merge | sed -n '/^Roles/,/^$/p; /^NCCL_IB_HCA/p'
   NCCL_IB_HCA==mlx5_0:1,mlx5_1:1
   Roles:
     mlx5_0:1  compute            400 Gb/s InfiniBand, beside GPU0 (PIX)
-    mlx5_1:1  compute            400 Gb/s InfiniBand, nearest to GPU0 (NODE, for NCCL PHB)
+    mlx5_1:1  compute            400 Gb/s InfiniBand, nearest to GPU0 and GPU1 (NODE, for NCCL PHB)
     mlx5_2:1  down               the port is down
+
+Rates that differ are all told; two files of one host name are told, too
+
+  $ ibstat mlx5_0 Active 40 InfiniBand mlx5_1 Active 100 InfiniBand mlx5_2 Active 100 InfiniBand >mixed.txt
+  $ nccltune probe --from matrix.txt --from mixed.txt --merge | grep '^  . compute port'
+    2 compute ports  40 and 100 Gb/s
+  $ { echo 'root@n7:~# nvidia-smi topo -m'; cat matrix.txt; } >first.txt
+  $ { echo 'root@n7:~# nvidia-smi topo -m'; sed 's/PIX/PXB/g' matrix.txt; } >second.txt
+  $ nccltune probe --from first.txt --from second.txt 2>&1 >out | grep warning
+  nccltune probe: warning: n7 stands for two nodes: --merge reads the files as one
 
 Formats of other vendors and programs
 
@@ -320,12 +336,12 @@ Formats of other vendors and programs
   gpu-a: mlx5_bond_0:1: storage, not on the list for NCCL_IB_HCA
     state                     active
     bond                     *bond0 (glob)
-    distance          no     *GPU2, NODE, for NCCL PHB* (glob)
+    distance          against beside no GPU (nearest: GPU2 and GPU3, NODE, for NCCL PHB); 2 other ports are beside one
     so                        * (glob)
-  $ nccltune probe --from fixtures/probe/text_issue.txt --why mlx5_0:1 | grep '^gpu-\| no '
+  $ nccltune probe --from fixtures/probe/text_issue.txt --why mlx5_0:1 | grep '^gpu-\| against '
   gpu-a: mlx5_0:1: compute, on the list for NCCL_IB_HCA
   gpu-b: mlx5_0:1: down, not on the list for NCCL_IB_HCA
-    state             no      the port is down
+    state             against the port is down
   $ nccltune probe --from fixtures/probe/text_issue.txt --why mlx5_9
   nccltune probe: *mlx5_9* (glob)
   [3]

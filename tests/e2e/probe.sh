@@ -40,7 +40,7 @@ check "a matrix and ibdev2netdev make a list" prints '^NCCL_IB_HCA==mlx5_0:1$' \
     probe --merge --from "$tmp/smi.txt" --from "$tmp/netdev.txt"
 check "a pasted issue tells of two hosts" prints '^gpu-b$' probe --from $F/text_issue.txt
 check "standard input, too" prints '^gpu-a$' bash -c "'$nccltune' probe --from - <$F/text_issue.txt"
-check "why a port is not on the list" prints '^  distance +no +beside no GPU' \
+check "why a port is not on the list" prints '^  distance +against +beside no GPU' \
     probe --from $F/text_issue.txt --why mlx5_bond_0
 check "a port that is not there" prints 'there is no RDMA port mlx5_9: did you mean mlx5_0' \
     probe --from $F/text_issue.txt --why mlx5_9
