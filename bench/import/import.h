@@ -31,6 +31,9 @@ struct bench_results *import_parse(const char *path, const char *text, size_t by
 
 /* ---- for readers of logs ---- */
 
+/* Nonzero if a GPU that a log calls `name` may be a `model`: "NVIDIA A100-PCIE-40GB" is no "A100-SXM4-40GB". */
+int import_is_gpu(const char *name, const char *model);
+
 /* A line behind what launchers, kubectl, syslog and clocks put in front of it. */
 const char *import_behind_prefix(const char *line);
 

@@ -103,12 +103,40 @@ static void read_header(struct import *m, const struct words *w)
     }
 }
 
-/* "H100" of "H100-SXM5-80GB", "MI300X"; NULL: the word has no capitals with a number behind. */
-static const char *model_in(struct arena *a, const char *word)
+/* "PCIe" and "SXM" boards of one model have other links; NULL: the name does not tell. */
+static const char *board_of(const char *name)
+{
+    return strcasestr(name, "pcie") ? "PCIe" : strstr(name, "SXM") || strstr(name, " HBM") ? "SXM" : NULL;
+}
+
+int import_is_gpu(const char *name, const char *model)
 {
     static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    size_t letters = strspn(word, capitals), digits = strspn(word + letters, "0123456789");
-    return letters && digits > 1 ? arena_strndup(a, word, letters + digits) : NULL;
+    const char *board = board_of(name), *other = board_of(model);
+    size_t letters = 0, digits = 0;
+    if (board && other && strcmp(board, other) != 0)
+        return 0;
+    for (const char *word = name; digits < 2; word += strspn(word, " ")) { /* capitals with a number behind */
+        letters = strspn(word, capitals);
+        digits = letters ? strspn(word + letters, "0123456789") : 0;
+        name = word;
+        word += strcspn(word, " ");
+        if (digits < 2 && !*word)
+            return 1; /* it names none */
+    }
+    return memmem(model, strlen(model), name, letters + digits) != NULL;
+}
+
+/* The GPU of a rank, in the words from `first` on. */
+static void take_gpu(struct import *m, const struct words *w, int first)
+{
+    const char *name = "";
+    for (int i = first; i < w->n; i++)
+        name = arena_printf(m->arena, "%s%s%s", name, *name ? " " : "", w->item[i]);
+    if (!m->results->gpu)
+        m->results->gpu = *name ? name : NULL;
+    else if (*name && !m->results->other_gpu && !import_is_gpu(name, m->results->gpu))
+        m->results->other_gpu = name;
 }
 
 static void read_comment(struct import *m, const struct words *w)
@@ -117,8 +145,7 @@ static void read_comment(struct import *m, const struct words *w)
     if (find_word_from(w, on, "device") == on + 2) {
         import_next_run(m);
         import_host(m, get_word(w, on + 1));
-        for (int i = on + 5; i <= w->n && !m->results->gpu; i++)
-            m->results->gpu = model_in(m->arena, get_word(w, i));
+        take_gpu(m, w, on + 5);
     } else if (find_word(w, "nccl-tests") == 1 || find_word(w, "nThread") == 1 || find_word(w, "Collective") == 1) {
         import_next_run(m)->graph |= parse_whole(get_word(w, find_word(w, "graph:") + 1)) > 0;
         for (int i = 0; i < w->n; i++)

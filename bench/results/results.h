@@ -57,7 +57,8 @@ struct bench_results {
     double confidence;        /* of the intervals that come of it; 0: BENCH_CONFIDENCE */
     long lines;               /* of the journal */
     double budget_s;          /* what the run was begun with, as the first line has it; 0: nobody has named one */
-    const char *gpu;          /* "H100", as logs of nccl-tests name those of the run; NULL: unknown */
+    const char *gpu;          /* "NVIDIA H100 PCIe", as logs of nccl-tests name those of the run; NULL: unknown */
+    const char *other_gpu;    /* the first in them that is another model or board; NULL: none */
     struct option_list asked; /* likewise, what it was to measure: "--sizes=1M,64M" */
 };
 

@@ -38,14 +38,14 @@ struct job {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Return the model of the topology's GPUs where none is a `gpu`; NULL: one is, or no model is known. */
+/* Return the model of the topology's GPUs where none is `gpu`; NULL: one is, or no model is known. */
 static const char *other_gpu(const struct topology *t, const char *gpu)
 {
     const char *other = NULL;
     for (int i = 0; i < t->nclasses; i++)
         for (int g = 0; g < t->classes[i].ngpus; g++) {
             const char *model = t->classes[i].objects[t->classes[i].gpus[g].object].model;
-            if (model && strstr(model, gpu))
+            if (model && import_is_gpu(gpu, model))
                 return NULL;
             other = model ? model : other;
         }
@@ -69,8 +69,11 @@ static int check_topology(const struct job *j, const char *path, const struct be
                     r->items[i].ranks, r->items[i].nodes, r->items[i].nodes == 1 ? "" : "s", j->options->topology, gpus,
                     gpus == 1 ? "" : "s");
     const char *other = r->gpu ? other_gpu(j->made.topology, r->gpu) : NULL;
+    if (r->gpu && r->other_gpu && !why.code)
+        err_set(&why, ERR_FAILED, "some runs were measured on %s, others on %s: their times cannot be compared", r->gpu,
+                r->other_gpu);
     if (other && !why.code)
-        err_set(&why, ERR_FAILED, "%s: was measured on GPUs of the kind %s, and those of %s are %s", path, r->gpu,
+        err_set(&why, ERR_FAILED, "%s: was measured on %s, and the GPUs of %s are %s", path, r->gpu,
                 j->options->topology, other);
     if (!why.code)
         return 0;
@@ -238,8 +241,11 @@ static int decide(struct job *j, struct err *e)
     for (int i = 0, low, high; i < d->nshapes; i++)
         if (j->options->nccl_low && !env_library_release(d->shapes[i].library, &low, &high) &&
             (high < j->options->nccl_low || low > j->options->nccl_high)) {
-            log_warn(j->log, "measured with %s, which --nccl leaves out: other releases may choose otherwise",
-                     d->shapes[i].library);
+            const int minor = low / 100 % 100,
+                      applies = low / 100 >= j->options->nccl_low / 100 && low / 100 <= j->options->nccl_high / 100;
+            log_warn(j->log, "measured with %s, which --nccl leaves out: other releases may choose otherwise%s",
+                     d->shapes[i].library,
+                     applies ? "" : arena_printf(j->arena, ", and only 2.%d applies the table's rules", minor));
             break;
         }
     if (!rc)

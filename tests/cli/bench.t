@@ -300,9 +300,16 @@ Logs of other GPUs than the topology's are refused; another release than --nccl 
   >     printf '#  Rank %2d Group  0 Pid  1 on  gpu01 device %2d [0x1b] NVIDIA H100 80GB HBM3\n' 0 0 1 1
   >     echo '1048576 262144 float sum -1 132.1 7.94 7.94 0 131.9 7.95 7.95 0'
   > done >h100.log
-  $ nccltune generate -t a100.json --results h100.log -o p 2>&1 | grep -o 'was measured on GPUs.*'
-  was measured on GPUs of the kind H100, and those of a100.json are NVIDIA A100-SXM4-80GB
+  $ nccltune generate -t a100.json --results h100.log -o p 2>&1 | grep -o 'was measured on.*'
+  was measured on NVIDIA H100 80GB HBM3, and the GPUs of a100.json are NVIDIA A100-SXM4-80GB
+  [1]
+  $ sed 's/ H100 80GB HBM3/ A100-PCIE-40GB/' h100.log >pcie.log; sed 's/H100 80GB HBM3/H200/' h100.log >h200.log
+  $ nccltune generate -t a100.json --results pcie.log -o p 2>&1 | grep -o 'was measured on.*'
+  was measured on NVIDIA A100-PCIE-40GB, and the GPUs of a100.json are NVIDIA A100-SXM4-80GB
   [1]
   $ nccltune probe --machine dgx-h100 -o h100.json
   $ nccltune generate -t h100.json --results h100.log --nccl 2.28.9 -o p 2>&1 | grep -o 'measured with.*'
-  measured with NCCL 2.27.5, which --nccl leaves out: other releases may choose otherwise
+  measured with NCCL 2.27.5, which --nccl leaves out: other releases may choose otherwise, and only 2.27 applies the table's rules
+  $ nccltune generate -t h100.json --results h100.log --results h200.log -o q
+  nccltune generate: some runs were measured on NVIDIA H100 80GB HBM3, others on NVIDIA H200: their times cannot be compared
+  [1]
