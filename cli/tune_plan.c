@@ -1,4 +1,5 @@
 /* What a tune will do: the nodes, who is left out and why, the engine and its candidates, how long it takes. */
+
 #include <stdio.h>
 
 #include "bench/engines/engines.h"
@@ -71,17 +72,6 @@ static cJSON *hosts_json(const struct topology *t, int served)
     return array;
 }
 
-static cJSON *left_json(const struct cluster_left_out *left)
-{
-    cJSON *array = cJSON_CreateArray();
-    for (int i = 0; i < left->n; i++) {
-        cJSON *o = json_append(array);
-        json_add_str(o, "name", left->list[i].name);
-        json_add_str(o, "why", left->list[i].why);
-    }
-    return array;
-}
-
 int tune_plan_json(const struct tune *t, struct err *e)
 {
     cJSON *doc = cJSON_CreateObject(), *parts = cJSON_AddArrayToObject(doc, "profiles");
@@ -97,8 +87,9 @@ int tune_plan_json(const struct tune *t, struct err *e)
         if (p->plan)
             cJSON_AddItemToObject(o, "plan", cJSON_Duplicate(p->plan, 1));
     }
-    cJSON_AddItemToObject(doc, "left_out", left_json(&t->groups.left));
-    cJSON_AddItemToObject(doc, "not_served", left_json(&t->unserved));
+    json_add_each(doc, "left_out", t->groups.left.list, t->groups.left.n, sizeof(struct topo_missing),
+                  topo_put_missing);
+    json_add_each(doc, "not_served", t->unserved.list, t->unserved.n, sizeof(struct topo_missing), topo_put_missing);
     return json_save(doc, "-", e);
 }
 

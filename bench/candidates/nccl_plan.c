@@ -156,14 +156,6 @@ static void add_hca(struct hcas *l, struct arena *a, const struct topo_port *p)
     l->count++;
 }
 
-/* The object's nearest ancestor of `kind`; -1 none. */
-static int ancestor(const struct topo_class *c, int object, enum topo_kind kind)
-{
-    while (object >= 0 && c->objects[object].kind != kind)
-        object = c->objects[object].parent;
-    return object;
-}
-
 static int is_usable(const struct topo_port *p, double best_Gbps)
 {
     /* What is much slower than the fastest port is a management or storage network. */
@@ -172,9 +164,9 @@ static int is_usable(const struct topo_port *p, double best_Gbps)
 
 static int beside_a_gpu(const struct topo_class *c, const struct topo_port *p)
 {
-    int own = p->object >= 0 ? ancestor(c, p->object, TOPO_SWITCH) : -1;
+    int own = topo_ancestor(c, p->object, TOPO_SWITCH);
     for (int g = 0; g < c->ngpus && own >= 0; g++)
-        if (ancestor(c, c->gpus[g].object, TOPO_SWITCH) == own)
+        if (topo_ancestor(c, c->gpus[g].object, TOPO_SWITCH) == own)
             return 1;
     return 0;
 }
@@ -315,14 +307,6 @@ static int has_link(const struct topo_class *c, enum topo_link_kind kind)
     return 0;
 }
 
-static int has_object(const struct topo_class *c, enum topo_kind kind)
-{
-    for (int i = 0; i < c->nobjects; i++)
-        if (c->objects[i].kind == kind)
-            return 1;
-    return 0;
-}
-
 static int is_product(const struct topo_class *c, const char *word)
 {
     return c->product && strstr(c->product, word) != NULL;
@@ -361,7 +345,7 @@ static int class_is(const struct bench_setup *s, const struct topo_class *c, int
     case RACK:
         return in_racks(s->topology);
     case NVSWITCH:
-        return has_object(c, TOPO_NVSWITCH);
+        return topo_count(c, TOPO_NVSWITCH) > 0;
     case NO_NVLINK:
         return c->ngpus > 1 && !*arch_of(c) && !has_link(c, TOPO_NVLINK);
     case AMD:

@@ -293,7 +293,7 @@ static void add_tree(struct build *b)
 
 static struct graph_node *cpu_above(const struct build *b, int object)
 {
-    object = topo_numa_root(b->c, object);
+    object = topo_ancestor(b->c, object, TOPO_NUMA);
     return object >= 0 && b->of[object] ? b->of[object] : b->cpu;
 }
 

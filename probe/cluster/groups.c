@@ -24,7 +24,7 @@ struct grouping {
 
 void cluster_leave_out(struct cluster_left_out *all, const char *name, const char *why)
 {
-    ARENA_ADD(all->arena, all->list, all->n) = (struct cluster_left){name, why};
+    ARENA_ADD(all->arena, all->list, all->n) = (struct topo_missing){name, why};
 }
 
 /* ---- who is unhealthy -------------------------------------------------------------------------------------------- */

@@ -4,14 +4,10 @@
 
 #include "probe/topology/topology.h"
 
-struct cluster_left {
-    const char *name, *why;
-};
-
 /* A list that grows in an arena. */
 struct cluster_left_out {
     struct arena *arena;
-    struct cluster_left *list;
+    struct topo_missing *list;
     int n;
 };
 void cluster_leave_out(struct cluster_left_out *all, const char *name, const char *why); /* nothing is copied */

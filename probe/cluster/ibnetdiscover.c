@@ -5,7 +5,6 @@
  *   [7]  "H-506b4b0300ca1f2e"[1](506b4b0300ca1f2f)   # "node1 mlx5_0" lid 12 4xNDR */
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,7 @@
 /* What can be wrong between the classes and nodes of a cluster. */
-#include <stdio.h>
 #include <string.h>
 
 #include "probe/findings/findings_internal.h"
-#include "probe/topology/topology.h"
 
 static void find_no_common_list(struct search *s)
 {

@@ -1,11 +1,9 @@
 /* What can be wrong with a class of nodes beside its RDMA ports: PCIe, limits, GPUs and the links between them. */
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/units.h"
 #include "probe/findings/findings_internal.h"
-#include "probe/topology/topology.h"
 
 static const char *object_name(struct arena *a, const struct topo_object *o)
 {

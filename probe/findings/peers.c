@@ -106,17 +106,6 @@ static void find_odd_firmwares(struct search *s)
 
 /* ---- GPUs that are missing --------------------------------------------------------------------------------------- */
 
-static int has_nvswitches(const struct topo_class *c)
-{
-    for (int i = 0; i < c->nlinks; i++)
-        if (c->links[i].peer_object >= 0 && c->objects[c->links[i].peer_object].kind == TOPO_NVSWITCH)
-            return 1;
-    for (int i = 0; i < c->nobjects; i++) /* a copied tree has no links */
-        if (c->objects[i].kind == TOPO_NVSWITCH)
-            return 1;
-    return 0;
-}
-
 /* Baseboards with NVSwitches carry 4, 8 or 16 GPUs, and machines give away 1, 2, 4 or 8 of them. Elsewhere the ports
  * that were made for GPUs tell. */
 static void find_missing_gpus(struct search *s)
@@ -128,7 +117,7 @@ static void find_missing_gpus(struct search *s)
     for (int i = 0; i < c->nports; i++)
         if (s->roles[i].gpu_missing)
             named(s, "%s is beside no GPU", topo_port_name(s->a, &c->ports[i]));
-    if (has_nvswitches(c) && (c->ngpus & (c->ngpus - 1)) != 0)
+    if (topo_count(c, TOPO_NVSWITCH) && (c->ngpus & (c->ngpus - 1)) != 0)
         named(s, "%d GPUs behind NVSwitches", c->ngpus);
     found_named(s, "a GPU seems to be missing: there are %d", c->ngpus);
 }

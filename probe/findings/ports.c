@@ -1,9 +1,7 @@
 /* What can be wrong with the RDMA ports of a class. */
-#include <stdio.h>
 #include <string.h>
 
 #include "probe/findings/findings_internal.h"
-#include "probe/topology/topology.h"
 
 static void name_ports_with(struct search *s, enum port_role role)
 {

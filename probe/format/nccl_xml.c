@@ -2,7 +2,6 @@
  * entities, strings below 256 characters. */
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* What a person wants to see: the devices, the matrix in the layout of nvidia-smi topo -m, and what follows from them.
  * Names come from anywhere, so that everything but printable ASCII is shown as '?'. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/finding.h"
@@ -200,9 +199,7 @@ static void put_netdevs(FILE *out, const struct topo_class *c, struct arena *a)
 /* NICs that are known as PCI functions only. */
 static void put_bare_nics(FILE *out, const struct topo_class *c, struct arena *a)
 {
-    int n = 0;
-    for (int i = 0; i < c->nobjects; i++)
-        n += c->objects[i].kind == TOPO_NIC;
+    int n = topo_count(c, TOPO_NIC);
     if (!n || c->nports || c->nnetdevs)
         return;
     fprintf(out, "NICs: %d\n", n);
@@ -224,7 +221,7 @@ static const char *matrix_heading(const struct path_matrix *m, int i, struct are
 /* The last columns of a GPU's row, as nvidia-smi has them. */
 static void put_affinity(FILE *out, const struct topo_class *c, int gpu, struct arena *a)
 {
-    int object = c->gpus[gpu].object, numa = c->objects[object].numa, root = topo_numa_root(c, object);
+    int object = c->gpus[gpu].object, numa = c->objects[object].numa, root = topo_ancestor(c, object, TOPO_NUMA);
     const char *cpus = root < 0 ? NULL : c->objects[root].cpus, *memory = c->gpus[gpu].memory_numa;
     fprintf(out, "\t%s\t%s\t%s\n", cpus ? text_inert(a, cpus) : "N/A", numa < 0 ? "N/A" : arena_printf(a, "%d", numa),
             memory ? text_inert(a, memory) : "N/A");
@@ -255,14 +252,6 @@ static int has_word(const struct path_matrix *m, enum path_word word, enum topo_
     return 0;
 }
 
-static int shows_host_bridges(const struct topo_class *c)
-{
-    for (int i = 0; i < c->nobjects; i++)
-        if (c->objects[i].kind == TOPO_HOST_BRIDGE)
-            return 1;
-    return 0;
-}
-
 static void put_legend(FILE *out, const struct topo_class *c, const struct path_matrix *m)
 {
     static const struct {
@@ -285,7 +274,7 @@ static void put_legend(FILE *out, const struct topo_class *c, const struct path_
     for (size_t i = 0; i < sizeof legend / sizeof *legend; i++)
         if (has_word(m, legend[i].word, legend[i].link_kind))
             fprintf(out, "  %s%s\n", legend[i].text,
-                    legend[i].word == WORD_PHB && !shows_host_bridges(c)
+                    legend[i].word == WORD_PHB && !topo_count(c, TOPO_HOST_BRIDGE)
                         ? " (host bridges are not recorded here: it may be NODE)"
                         : "");
     if (m->n > m->ngpus)

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/edit_distance.h"
-#include "probe/topology/topology.h"
 
 static void put_evidence(FILE *out, const struct topo_class *c, const char *hosts, int port,
                          const struct port_verdict *v, struct arena *a)

@@ -1,7 +1,6 @@
 /* What tools print of GPUs beside nvidia-smi topo -m: square tables (nvidia-smi topo -p2p, rocm-smi --showtopo, amd-smi
  * topology), and the links of every GPU (nvidia-smi nvlink -s). */
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
  * whole issues with prose around matrices, several hosts behind one another. */
 #include "probe/import/import.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/file.h"

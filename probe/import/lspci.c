@@ -1,6 +1,5 @@
 /* What `lspci -vvv` prints (with -nn and -D or without): the bus numbers of bridges give the tree. */
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

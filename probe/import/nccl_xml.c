@@ -3,7 +3,6 @@
  * system > cpu > pci > (pci | gpu > (nvlink | xgmi | c2c) | nic > net), nic also below cpu. Clouds' files name PCI
  * classes only. The DTK dialect holds alternatives: system > group > cpu > pci without an address > gpu, nic. Files of
  * several hosts tell them apart by the cpu's host_hash. Unknown elements are skipped, as NCCL does. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -293,10 +292,10 @@ static int add_link(struct import *in, int gpu, const struct xml_node *n)
         return 0;
     }
     if (l.link_kind == TOPO_C2C) {
-        l.peer_object = topo_numa_root(c, c->gpus[gpu].object);
+        l.peer_object = topo_ancestor(c, c->gpus[gpu].object, TOPO_NUMA);
         l.GBps = (double)xml_int(n, "bw", 0, 1000000000, 0) * l.count / 1000;
     } else if (l.peer_gpu < 0 && target_class == CLASS_NPU) {
-        l.peer_object = topo_numa_root(c, c->gpus[gpu].object);
+        l.peer_object = topo_ancestor(c, c->gpus[gpu].object, TOPO_NUMA);
     } else if (l.peer_gpu < 0 && target_class >> 8 == CLASS_NVSWITCH) {
         l.peer_object = build_nvswitch(in->t, c, target);
     } else if (l.peer_gpu < 0) {

@@ -2,7 +2,6 @@
  * rdma link a line for every port or GID. */
 #include <arpa/inet.h>
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* Specifications as tables, and which of them a device of a topology is. Bandwidths are those of the data sheets, one
  * direction; memory in powers of 1024, as the drivers report it, about. PCI devices: the PCI ID database. */
-#include "probe/machines/hardware.h"
 
 #include <fnmatch.h>
 #include <math.h>

@@ -1,7 +1,6 @@
 /* The PCI tree that a virtual machine or a container does not show, completed from a description of the machine or from
  * measured bandwidths. What is assumed becomes a note of the class that begins with TREE_ASSUMED. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

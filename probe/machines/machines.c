@@ -86,7 +86,7 @@ static void join_to_switches(struct topology *t, struct topo_class *c, const str
 static void join_to_cpus(struct topology *t, struct topo_class *c, const struct hw_gpu *hw)
 {
     for (int g = 0; g < c->ngpus; g++) {
-        int root = topo_numa_root(c, c->gpus[g].object);
+        int root = topo_ancestor(c, c->gpus[g].object, TOPO_NUMA);
         if (root >= 0)
             build_link(t, c,
                        (struct topo_link){.link_kind = TOPO_C2C,
@@ -334,7 +334,9 @@ static const char *add_port(struct building *b, const struct machine_nic *nic, i
 /* A card, or with `again` one more port of the last: a function of its own, with its own RDMA device. */
 static void add_nic(struct building *b, int parent, enum purpose p, int again)
 {
-    const struct machine_nic *nic = p == COMPUTE ? &b->m->compute : p == STORAGE ? &b->m->storage : &b->m->management;
+    static const struct machine_nic usual = {"x550", 10, NULL, "eth%d", TOPO_LINK_ETHERNET, 0};
+    const struct machine_nic *management = b->m->management.hw ? &b->m->management : &usual;
+    const struct machine_nic *nic = p == COMPUTE ? &b->m->compute : p == STORAGE ? &b->m->storage : management;
     const struct hw_nic *hw = hw_nic_find(nic->hw);
     struct topo_object o = {.kind = TOPO_NIC, .parent = parent, .numa = b->numa};
     b->ports = again ? b->ports + 1 : 1;

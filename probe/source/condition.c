@@ -1,6 +1,5 @@
 /* The condition of GPUs, through NVML (NVML API Reference Guide; every function is optional), and of RDMA ports, by the
  * kernel's files. */
-#include "probe/source/condition.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,7 +1,6 @@
 /* NUMA nodes, the CPU and the PCI tree, through hwloc. */
 #include <errno.h>
 #include <hwloc.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

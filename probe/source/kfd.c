@@ -1,6 +1,5 @@
 /* AMD's GPUs and the XGMI between them, by the amdkfd driver's files: one node a CPU or GPU, with links to others
  * (Linux, drivers/gpu/drm/amd/amdkfd/kfd_topology.c). */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

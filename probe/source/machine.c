@@ -1,5 +1,4 @@
 /* The machine as a whole: product, hypervisor, container, the version of its GPU driver, GPUDirect RDMA. */
-#include <stdio.h>
 #include <string.h>
 
 #include "probe/source/source.h"

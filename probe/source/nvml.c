@@ -1,6 +1,5 @@
 /* NVIDIA GPUs and NVLink, through NVML, which is loaded when it is there. NCCLTUNE_NVML names another library. */
 #include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,7 +173,7 @@ static struct topo_link remote_of(const struct nvml *n, struct topology *t, stru
     if (n->link_type && n->link_type(d, link, &type) != NVML_SUCCESS)
         type = NVML_REMOTE_UNKNOWN;
     if (l.peer_gpu < 0 && type == NVML_REMOTE_CPU)
-        l.peer_object = topo_numa_root(c, c->gpus[gpu].object);
+        l.peer_object = topo_ancestor(c, c->gpus[gpu].object, TOPO_NUMA);
     else if (l.peer_gpu < 0 &&
              (type == NVML_REMOTE_SWITCH || (object >= 0 && c->objects[object].kind == TOPO_NVSWITCH)))
         l.peer_object = build_nvswitch(t, c, address);

@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

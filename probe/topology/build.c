@@ -1,5 +1,4 @@
 /* The steps by which sources, importers and machines build a topology: records, the order of devices, a PCI tree. */
-#include "probe/topology/build.h"
 
 #include <ctype.h>
 #include <limits.h>

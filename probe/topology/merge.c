@@ -1,7 +1,6 @@
 /* Several descriptions become one: identical nodes become one class, by the hash of what does not change, and several
  * descriptions of one node become one node. */
 #include <search.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

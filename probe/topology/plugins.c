@@ -1,6 +1,5 @@
 /* Devices that speak no verbs that NCCL knows: Amazon's EFA, HPE's Slingshot, Cisco's usNIC. */
 #include <fnmatch.h>
-#include <string.h>
 
 #include "probe/topology/topology_internal.h"
 

@@ -1,7 +1,6 @@
 /* Words for the roles of ports, and what follows from roles: the list of HCAs of a class and of all classes, and rails
  * by network. */
 #include <fnmatch.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "probe/topology/topology_internal.h"

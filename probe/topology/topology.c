@@ -71,11 +71,19 @@ const char *topo_slave_down(const struct topo_class *c, const char *bond)
     return NULL;
 }
 
-int topo_numa_root(const struct topo_class *c, int object)
+int topo_ancestor(const struct topo_class *c, int object, enum topo_kind kind)
 {
-    while (object >= 0 && c->objects[object].kind != TOPO_NUMA)
+    while (object >= 0 && c->objects[object].kind != kind)
         object = c->objects[object].parent;
     return object;
+}
+
+int topo_count(const struct topo_class *c, enum topo_kind kind)
+{
+    int n = 0;
+    for (int i = 0; i < c->nobjects; i++)
+        n += c->objects[i].kind == kind;
+    return n;
 }
 
 int topo_numa_number(const struct topo_class *c, int root)

@@ -234,7 +234,8 @@ struct cJSON;
 int topo_save(const struct topology *t, const char *path, struct err *e);
 struct topology *topo_load(const char *path, struct err *e);
 int topo_add_json(struct topology *t, const struct cJSON *doc, const char *file, struct err *e); /* adds its classes */
-struct cJSON *topo_to_json(const struct topology *t); /* cJSON_Delete frees */
+struct cJSON *topo_to_json(const struct topology *t);        /* cJSON_Delete frees */
+void topo_put_missing(struct cJSON *o, const void *missing); /* name and why, for json_add_each */
 
 /* Return a copy, as its document has it: a single node's errors of findings are then its host's. topo_free frees. */
 struct topology *topo_copy(const struct topology *t, struct err *e);
@@ -265,8 +266,11 @@ const char *topo_port_name(struct arena *a, const struct topo_port *p);
 /* Return the index into ports of the first port of that NIC, an index into objects; -1. */
 int topo_first_port(const struct topo_class *c, int object);
 
-/* Return the NUMA root above the object; -1: none, as for an object of -1. */
-int topo_numa_root(const struct topo_class *c, int object);
+/* Return the nearest object of that kind from `object` up, itself included; -1: none, as for an object of -1. */
+int topo_ancestor(const struct topo_class *c, int object, enum topo_kind kind);
+
+/* Return how many objects of that kind there are. */
+int topo_count(const struct topo_class *c, enum topo_kind kind);
 
 /* Return the number of the NUMA node at that root, as its devices have it; -1: they have none. A root without devices
  * has its own. */

@@ -587,6 +587,13 @@ static void put_differences(cJSON *doc, const struct topology *t)
     arena_free(a);
 }
 
+void topo_put_missing(cJSON *o, const void *missing)
+{
+    const struct topo_missing *node = missing;
+    json_add_str(o, "name", node->name);
+    json_add_str(o, "why", node->why);
+}
+
 static cJSON *class_json(const struct topo_class *c)
 {
     cJSON *o = cJSON_CreateObject();
@@ -619,12 +626,8 @@ cJSON *topo_to_json(const struct topology *t)
         cJSON_AddNumberToObject(host, "class", t->hosts[i].class_index);
         json_put_fields(host, host_fields, &t->hosts[i]);
     }
-    cJSON *missing = t->nmissing ? cJSON_AddArrayToObject(doc, "missing") : NULL;
-    for (int i = 0; i < t->nmissing; i++) {
-        cJSON *node = json_append(missing);
-        json_add_str(node, "name", t->missing[i].name);
-        json_add_str(node, "why", t->missing[i].why);
-    }
+    if (t->nmissing)
+        json_add_each(doc, "missing", t->missing, t->nmissing, sizeof *t->missing, topo_put_missing);
     put_differences(doc, t);
     findings_add_json(doc, "findings", t->findings, t->nfindings);
     return doc;

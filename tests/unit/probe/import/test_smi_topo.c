@@ -79,7 +79,7 @@ TEST_CASE(copies)
         const struct topo_class *c = &t->classes[0];
         assert_string_equal(matrix_words(c, t->arena), "GPU0 X NODE NODE\nGPU1 NODE X NODE\nNIC0 NODE NODE X\n");
         assert_int_equal(c->objects[c->gpus[1].object].numa, 0);
-        assert_string_equal(c->objects[topo_numa_root(c, c->gpus[0].object)].cpus, "112-223");
+        assert_string_equal(c->objects[topo_ancestor(c, c->gpus[0].object, TOPO_NUMA)].cpus, "112-223");
         topo_free(t);
     }
 }
@@ -95,7 +95,7 @@ TEST_CASE(glued_ranges)
         if (import_text(t, arena_strdup(t->arena, text), "host", "f", &e))
             fail_msg("%s", e.text);
         const struct topo_class *c = &t->classes[0];
-        assert_null(c->objects[topo_numa_root(c, c->gpus[0].object)].cpus);
+        assert_null(c->objects[topo_ancestor(c, c->gpus[0].object, TOPO_NUMA)].cpus);
         topo_free(t);
     }
 }
