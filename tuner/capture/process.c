@@ -65,21 +65,10 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static void log_text(int level, const char *text)
+static void warn(const char *text)
 {
     if (process.log)
-        process.log(level, level == NCCLTUNE_LOG_WARN ? NCCLTUNE_SUBSYS_ALL : NCCLTUNE_SUBSYS_INIT, __FILE__, __LINE__,
-                    "nccltune: %s", text);
-}
-
-static void lock(void)
-{
-    pthread_mutex_lock(&process.mutex);
-}
-
-static void unlock(void)
-{
-    pthread_mutex_unlock(&process.mutex);
+        process.log(NCCLTUNE_LOG_WARN, NCCLTUNE_SUBSYS_ALL, __FILE__, __LINE__, "nccltune: %s", text);
 }
 
 static int is_ours(void)
@@ -120,11 +109,11 @@ static void write_file(void)
     static struct profiler_document document;
     static int failing;
     char why[sizeof unsaid];
-    lock();
+    pthread_mutex_lock(&process.mutex);
     process.job.ended = atomic_load(&process.ending);
     int idle = !process.live && !process.changed && !process.job.ended;
     make_document(&document);
-    unlock();
+    pthread_mutex_unlock(&process.mutex);
     if (idle)
         return;
     int failed = profiler_file_write(&document, why, sizeof why) != 0;
@@ -144,7 +133,7 @@ void profiler_say(void)
     int was = UNSAID, before = errno;
     if (!is_ours() || !atomic_compare_exchange_strong(&profiler_unsaid, &was, BEING_SAID))
         return;
-    log_text(NCCLTUNE_LOG_WARN, unsaid);
+    warn(unsaid);
     atomic_store(&profiler_unsaid, NOTHING_UNSAID);
     errno = before;
 }
@@ -332,19 +321,19 @@ static void judge_job(int api, nccl_logger log)
     process.log = log;
     process.wanted = profiler_job_read(&process.job, why, sizeof why);
     if (why[0])
-        log_text(NCCLTUNE_LOG_WARN, why);
+        warn(why);
     process.began_ns = process.wrote_ns = now_ns();
     if (!process.wanted)
         return;
     if (profiler_job_refuse_times(&process.job, api, why, sizeof why))
-        log_text(NCCLTUNE_LOG_WARN, why);
+        warn(why);
     /* NCCL unloads us with the last communicator, but the counts are of the process: the thread keeps us. */
     int error = start_thread(write_files);
     if (!error)
         return;
     process.wanted = 0;
     snprintf(why, sizeof why, "no thread for the capture's file: %s; nothing is captured", strerror(error));
-    log_text(NCCLTUNE_LOG_WARN, why);
+    warn(why);
 }
 
 struct profiler_comm *profiler_open(const struct profiler_shape *shape, nccl_logger log, int *mask)
@@ -354,7 +343,7 @@ struct profiler_comm *profiler_open(const struct profiler_shape *shape, nccl_log
         set_mask(mask, 0);
         return NULL;
     }
-    lock();
+    pthread_mutex_lock(&process.mutex);
     if (!process.judged)
         judge_job(shape->api, log);
     set_mask(mask, process.wanted ? wanted_events(shape->api) : 0);
@@ -363,7 +352,7 @@ struct profiler_comm *profiler_open(const struct profiler_shape *shape, nccl_log
         c = open_comm(shape);
         process.changed |= c != NULL;
     }
-    unlock();
+    pthread_mutex_unlock(&process.mutex);
     profiler_say();
     return c;
 }
@@ -372,13 +361,13 @@ void profiler_introduce(struct profiler_comm *c, uint64_t id)
 {
     if (!is_ours())
         return;
-    lock();
+    pthread_mutex_lock(&process.mutex);
     if (!atomic_load(&c->id) && has_twin(c, id)) {
         atomic_store(&c->twin, 1);
         process.job.twins++;
     }
     atomic_store(&c->id, id);
-    unlock();
+    pthread_mutex_unlock(&process.mutex);
 }
 
 /* Whether what is known of their ranks and nodes is the same. */
@@ -431,13 +420,13 @@ void profiler_close(struct profiler_comm *c)
     int before = errno, last;
     if (!is_ours())
         return;
-    lock();
+    pthread_mutex_lock(&process.mutex);
     int closes = c->state == PROFILER_LIVE;
     if (closes)
         close_comm(c);
     last = closes && !process.live;
     closes = closes && (last || now_ns() - process.wrote_ns > CLOSING_NS);
-    unlock();
+    pthread_mutex_unlock(&process.mutex);
     if (closes)
         ask_for_file();
     if (last)

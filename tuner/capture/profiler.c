@@ -117,26 +117,6 @@ static void learn_ranks(struct profiler_comm *c, const struct profiler_call *cal
         atomic_store_explicit(&c->ranks, (int)ranks, memory_order_relaxed);
 }
 
-static int start_v1(void *context, void **handle, struct nccl_profile_event_v1 *e)
-{
-    struct profiler_comm *c = context;
-    *handle = NULL;
-    if (c && e->type == NCCL_PROFILE_GROUP) {
-        *handle = profiler_begin_group(c);
-    } else if (c && e->type == NCCL_PROFILE_COLL) {
-        struct profiler_call call = collective(within(e->coll.func, COLL_COUNT, -1), e->coll.datatype, e->coll.count,
-                                               e->coll.algo, e->coll.proto, e->coll.max_channels);
-        learn(c, e->coll.comm_hash, e->rank, e->coll.root);
-        learn_ranks(c, &call, e->coll.traffic_bytes);
-        *handle = begin_collective(c, &call);
-    } else if (c && e->type == NCCL_PROFILE_P2P) {
-        struct profiler_peer p = peer_of(e->p2p.func, e->p2p.datatype, e->p2p.count, e->p2p.peer, 0);
-        learn(c, e->p2p.comm_hash, e->rank, e->p2p.peer);
-        *handle = profiler_begin_peer(c, e->parent, &p);
-    }
-    return NCCLTUNE_SUCCESS;
-}
-
 /* Collectives, and sends and receives, of versions 2 to 6: their members have the same names everywhere. */
 #define WORDED_CALL(c, e, channels)                                                                 \
     collective(meaning(c, (e)->func, WORD_FUNC), meaning(c, (e)->datatype, WORD_DTYPE), (e)->count, \
@@ -144,46 +124,32 @@ static int start_v1(void *context, void **handle, struct nccl_profile_event_v1 *
 #define WORDED_PEER(c, e, channels) \
     peer_of(meaning(c, (e)->func, WORD_FUNC), meaning(c, (e)->datatype, WORD_DTYPE), (e)->count, (e)->peer, channels)
 
-/* Versions 2 and 3 have the same sends and receives. */
-static void *begin_peer_v2(struct profiler_comm *c, void *group, int rank, const struct nccl_profile_p2p_v2 *e)
-{
-    struct profiler_peer p = WORDED_PEER(c, e, 0);
-    learn(c, e->comm_hash, rank, e->peer);
-    return profiler_begin_peer(c, group, &p);
-}
-
-static int start_v2(void *context, void **handle, struct nccl_profile_event_v2 *e)
-{
-    struct profiler_comm *c = context;
-    *handle = NULL;
-    if (c && e->type == NCCL_PROFILE_GROUP) {
-        *handle = profiler_begin_group(c);
-    } else if (c && e->type == NCCL_PROFILE_COLL) {
-        struct profiler_call call = WORDED_CALL(c, &e->coll, e->coll.max_channels);
-        learn(c, e->coll.comm_hash, e->rank, e->coll.root);
-        learn_ranks(c, &call, e->coll.traffic_bytes);
-        *handle = begin_collective(c, &call);
-    } else if (c && e->type == NCCL_PROFILE_P2P) {
-        *handle = begin_peer_v2(c, e->parent, e->rank, &e->p2p);
+/* Their events differ in how they word a call and a peer, and version 3 has lost the traffic. */
+#define START_UNTOLD(version, as_call, as_peer, traffic)                                             \
+    static int start_##version(void *context, void **handle, struct nccl_profile_event_##version *e) \
+    {                                                                                                \
+        struct profiler_comm *c = context;                                                           \
+        *handle = NULL;                                                                              \
+        if (c && e->type == NCCL_PROFILE_GROUP) {                                                    \
+            *handle = profiler_begin_group(c);                                                       \
+        } else if (c && e->type == NCCL_PROFILE_COLL) {                                              \
+            struct profiler_call call = as_call;                                                     \
+            learn(c, e->coll.comm_hash, e->rank, e->coll.root);                                      \
+            learn_ranks(c, &call, traffic);                                                          \
+            *handle = begin_collective(c, &call);                                                    \
+        } else if (c && e->type == NCCL_PROFILE_P2P) {                                               \
+            struct profiler_peer p = as_peer;                                                        \
+            learn(c, e->p2p.comm_hash, e->rank, e->p2p.peer);                                        \
+            *handle = profiler_begin_peer(c, e->parent, &p);                                         \
+        }                                                                                            \
+        return NCCLTUNE_SUCCESS;                                                                     \
     }
-    return NCCLTUNE_SUCCESS;
-}
-
-static int start_v3(void *context, void **handle, struct nccl_profile_event_v3 *e)
-{
-    struct profiler_comm *c = context;
-    *handle = NULL;
-    if (c && e->type == NCCL_PROFILE_GROUP) {
-        *handle = profiler_begin_group(c);
-    } else if (c && e->type == NCCL_PROFILE_COLL) {
-        struct profiler_call call = WORDED_CALL(c, &e->coll, e->coll.max_channels);
-        learn(c, e->coll.comm_hash, e->rank, e->coll.root);
-        *handle = begin_collective(c, &call);
-    } else if (c && e->type == NCCL_PROFILE_P2P) {
-        *handle = begin_peer_v2(c, e->parent, e->rank, &e->p2p);
-    }
-    return NCCLTUNE_SUCCESS;
-}
+START_UNTOLD(v1,
+             collective(within(e->coll.func, COLL_COUNT, -1), e->coll.datatype, e->coll.count, e->coll.algo,
+                        e->coll.proto, e->coll.max_channels),
+             peer_of(e->p2p.func, e->p2p.datatype, e->p2p.count, e->p2p.peer, 0), e->coll.traffic_bytes)
+START_UNTOLD(v2, WORDED_CALL(c, &e->coll, e->coll.max_channels), WORDED_PEER(c, &e->p2p, 0), e->coll.traffic_bytes)
+START_UNTOLD(v3, WORDED_CALL(c, &e->coll, e->coll.max_channels), WORDED_PEER(c, &e->p2p, 0), 0)
 
 /* ---- versions 4 to 6: the communicator is described at its start, and channels have the GPU's times -------------- */
 

@@ -18,7 +18,6 @@
 #include <strings.h>
 
 #include "tuner/libc/elf.h"
-#include "tuner/plugin/context.h"
 
 #define OWN_SYMBOL "nccltune_control_version"
 #define NAME_MAX_  254 /* NCCL's limit */
@@ -39,8 +38,8 @@ static const void *tuner_symbol(void *lib, int version)
 /* The version that NCCL takes; 0: none. `translated`: any, the nearest first, older before newer. */
 static int version_of(void *lib, int api, int translated)
 {
-    int oldest = api >= 2 && !translated ? 2 : 1;
-    for (int v = api; v >= (api > 2 || translated ? oldest : api); v--)
+    int oldest = api > 1 && !translated ? 2 : 1;
+    for (int v = api; v >= oldest; v--)
         if (tuner_symbol(lib, v))
             return v;
     for (int v = api + 1; translated && v <= NEWEST; v++)

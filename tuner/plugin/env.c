@@ -8,7 +8,6 @@
  * the first init, which NCCL calls before it asks for anything, and never change, so a look-up takes no lock. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

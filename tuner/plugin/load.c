@@ -4,7 +4,6 @@
  * the same file, variables and NCCL; what cannot be equal is what NCCLTUNE_HASH is for. */
 #include "tuner/plugin/load.h"
 
-#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -295,8 +294,8 @@ static void say_applied(const struct plugin_context *c, nccl_logger log)
     const struct tuner_shape *shape = &c->shape;
     say(log, NCCLTUNE_LOG_INFO, "%s: %zu rule%s%s, sha256 %.12s, NCCL %s; %zu for %d node%s, %d rank%s%s",
         process.source.path, process.table.count, plural(process.table.count), skipped, process.hash, nccl,
-        tuner_index_rules(c->index), shape->nodes, plural((size_t)shape->nodes), shape->ranks,
-        plural((size_t)shape->ranks), domains);
+        c->index->rules, shape->nodes, plural((size_t)shape->nodes), shape->ranks, plural((size_t)shape->ranks),
+        domains);
 }
 
 /* ---- the tuner that is asked first ------------------------------------------------------------------------------- */

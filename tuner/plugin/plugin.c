@@ -3,7 +3,6 @@
  * Every call answers success, whatever it is given: NCCL fails the collective otherwise. Exceptions are init with a
  * table that NCCLTUNE_HASH does not allow, and what another tuner answers that is asked first (NCCLTUNE_NEXT_TUNER).
  * Only the chosen cell of the cost table is written, and nChannels only by a rule that has channels. */
-#include <float.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -119,13 +118,14 @@ static int get_coll_info_v4(void *context, int coll, size_t bytes, int pipe_ops,
     return edit_costs(c, &call, cells, channels);
 }
 
-/* The openings of versions 3 and 4, and those of 5 to 7, differ in the version alone. */
+/* The openings of versions 2 to 4, and those of 5 to 7, differ in the version alone. */
 #define INIT_BY_SIZE(version)                                                                                          \
     static int init_v##version(size_t ranks, size_t nodes, nccl_logger log, void **context)                            \
     {                                                                                                                  \
         struct plugin_opening o = {ranks, nodes, .api = (version), .log = log, .caller = __builtin_return_address(0)}; \
         return open_context(&o, context);                                                                              \
     }
+INIT_BY_SIZE(2)
 INIT_BY_SIZE(3)
 INIT_BY_SIZE(4)
 
@@ -175,12 +175,6 @@ static int name_choice(const struct plugin_context *c, struct tuner_call call, i
     if (choice.channels > 0 && names->channels)
         *names->channels = choice.channels;
     return rc;
-}
-
-static int init_v2(size_t ranks, size_t nodes, nccl_logger log, void **context)
-{
-    struct plugin_opening o = {ranks, nodes, .api = 2, .log = log, .caller = __builtin_return_address(0)};
-    return open_context(&o, context);
 }
 
 static int get_coll_info_v2(void *context, int coll, size_t bytes, int collnet, int nvls, int pipe_ops, int *algo,

@@ -113,11 +113,6 @@ static const struct tuner_node *find_node(const struct tuner_spans *m, uint64_t 
     return node;
 }
 
-size_t tuner_index_rules(const struct tuner_index *ix)
-{
-    return ix->rules;
-}
-
 int tuner_index_is_scanned(const struct tuner_index *ix)
 {
     for (int coll = 0; coll < COLL_COUNT; coll++)

@@ -35,7 +35,6 @@ struct tuner_index *tuner_binary_index(struct tuner_binary *b, const struct tune
 /* Frees the places of its first indexes; none of them may be used, or freed, any more. */
 void tuner_binary_close(struct tuner_binary *b);
 
-size_t tuner_index_rules(const struct tuner_index *ix); /* rules that fit the communicator */
 int tuner_index_is_scanned(const struct tuner_index *ix);
 
 /* The first rule that matches the call, and for which tuner_choose_cell finds a cell, decides. */

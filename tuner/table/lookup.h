@@ -8,9 +8,9 @@
 struct tuner_index {
     struct tuner_spans calls[COLL_COUNT];  /* over the size of the collective */
     struct tuner_spans chunks[COLL_COUNT]; /* over one channel's slice */
-    size_t rules;
-    int is_borrowed; /* the memory behind it is a tuner_binary's ... */
-    int is_placed;   /* ... and so is this */
+    size_t rules;                          /* that fit the communicator */
+    int is_borrowed;                       /* the memory behind it is a tuner_binary's ... */
+    int is_placed;                         /* ... and so is this */
 };
 
 /* The cost table if it has the size that NCCL's has had since 2.23, else NULL. */

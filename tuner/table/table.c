@@ -88,6 +88,7 @@ struct column {
     size_t member;      /* of struct tuner_rule */
     uint64_t any, high; /* of a number: what -1 stands for, and the largest */
     const char *expected;
+    int (*number_of)(const char *s, size_t len); /* of a word; below 0: it is none */
 };
 
 static int parse_coll(const struct column *c, void *to, struct word w)
@@ -113,23 +114,11 @@ static int parse_count(const struct column *c, void *to, struct word w)
     return 0;
 }
 
-static int parse_word(int *to, struct word w, int (*parse)(const char *s, size_t len))
+static int parse_word(const struct column *c, void *to, struct word w)
 {
-    int any = is_any(w) || is_word(w, "any");
-    *to = any ? TUNER_ANY : parse(w.s, w.len);
-    return !any && *to < 0 ? -1 : 0;
-}
-
-static int parse_algo(const struct column *c, void *to, struct word w)
-{
-    (void)c;
-    return parse_word(to, w, algo_parse);
-}
-
-static int parse_proto(const struct column *c, void *to, struct word w)
-{
-    (void)c;
-    return parse_word(to, w, proto_parse);
+    int any = is_any(w) || is_word(w, "any"), *number = to;
+    *number = any ? TUNER_ANY : c->number_of(w.s, w.len);
+    return !any && *number < 0 ? -1 : 0;
 }
 
 static int parse_range(const struct column *c, void *to, struct word w)
@@ -161,9 +150,9 @@ static const struct column columns[FIELDS_MAX] = {
     {"collective", parse_coll, TO(coll), 0, 0, "broadcast, reduce, allgather, reducescatter or allreduce"},
     {"min_bytes", parse_bytes, TO(min_bytes), 0, 0, "a number of bytes, or -1"},
     {"max_bytes", parse_bytes, TO(max_bytes), UINT64_MAX, 0, "a number of bytes, or -1 for no bound"},
-    {"algorithm", parse_algo, TO(algo), 0, 0,
-     "tree, ring, collnet_direct, collnet_chain, nvls, nvls_tree, pat, or -1 for any"},
-    {"protocol", parse_proto, TO(proto), 0, 0, "ll, ll128, simple, or -1 for any"},
+    {"algorithm", parse_word, TO(algo), 0, 0,
+     "tree, ring, collnet_direct, collnet_chain, nvls, nvls_tree, pat, or -1 for any", algo_parse},
+    {"protocol", parse_word, TO(proto), 0, 0, "ll, ll128, simple, or -1 for any", proto_parse},
     {"channels", parse_count, TO(channels), 0, TUNER_MAX_CHANNELS, "1 to 64, or -1 to keep NCCL's choice"},
     {"nNodes", parse_range, TO(nodes), 0, 0, NUMBER},
     {"nRanks", parse_range, TO(ranks), 0, 0, NUMBER},
