@@ -5,7 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/call/result.h"
 #include "core/vars/parse.h"
 
 /* As NCCL reads it: names, prefixes, exclusions. A list that leaves no port of the class is one that NCCL ignores RDMA
@@ -52,27 +51,24 @@ static int release_of(const struct nccl_setup *s)
     return s->version ? s->version : NEWEST;
 }
 
-static int take_net(const char *value, struct nccl_setup *s, struct arena *a)
+static int take_net(const char *value, struct nccl_setup *s)
 {
-    (void)a;
     s->sockets |= !strcasecmp(value, "Socket");
     return !strcasecmp(value, "Socket") || !strcasecmp(value, "IB") ? 0 : -1;
 }
 
 /* Any number but 0 switches it off. */
-static int take_ib_off(const char *value, struct nccl_setup *s, struct arena *a)
+static int take_ib_off(const char *value, struct nccl_setup *s)
 {
     int64_t n = 0;
-    (void)a;
     env_parse_number(value, &n);
     s->sockets |= n != 0;
     return 0;
 }
 
-static int take_cross(const char *value, struct nccl_setup *s, struct arena *a)
+static int take_cross(const char *value, struct nccl_setup *s)
 {
     int cross = 2;
-    (void)a;
     int rc = number(value, 2, &cross);
     s->cross_nic = cross ? cross : 3; /* see nccl_setup */
     return rc;
@@ -88,63 +84,55 @@ static int level(const char *value, const struct nccl_setup *s, int *within)
     return 0;
 }
 
-static int take_p2p_level(const char *value, struct nccl_setup *s, struct arena *a)
+static int take_p2p_level(const char *value, struct nccl_setup *s)
 {
-    (void)a;
     return s->p2p_off ? 0 : level(value, s, &s->p2p_within);
 }
 
 /* 1 wins over NCCL_P2P_LEVEL, whichever comes first; other numbers do nothing. */
-static int take_p2p(const char *value, struct nccl_setup *s, struct arena *a)
+static int take_p2p(const char *value, struct nccl_setup *s)
 {
     int64_t n = 0;
-    (void)a;
     env_parse_number(value, &n);
     s->p2p_off = n == 1;
     s->p2p_within = s->p2p_off ? PATH_LOC + 1 : s->p2p_within;
     return 0;
 }
 
-static int take_gdr_level(const char *value, struct nccl_setup *s, struct arena *a)
+static int take_gdr_level(const char *value, struct nccl_setup *s)
 {
-    (void)a;
     return level(value, s, &s->gdr_within);
 }
 
-static void take_choice(const struct env_choice *c, unsigned left[COLL_COUNT])
+static int take_choice(const char *value, const struct nccl_setup *s,
+                       void (*parse)(const char *s, int version, struct env_choice *c), unsigned left[COLL_COUNT])
 {
+    struct env_choice c;
+    parse(value, release_of(s), &c);
     for (int i = 0; i < COLL_COUNT; i++)
-        left[i] = !c->touched[i] ? 0 : c->allowed[i] ? c->allowed[i] : NCCL_NOTHING_LEFT;
-}
-
-static int take_algo(const char *value, struct nccl_setup *s, struct arena *a)
-{
-    struct env_choice choice;
-    (void)a;
-    env_parse_algo(value, release_of(s), &choice);
-    take_choice(&choice, s->algos);
+        left[i] = !c.touched[i] ? 0 : c.allowed[i] ? c.allowed[i] : NCCL_NOTHING_LEFT;
     return 0;
 }
 
-static int take_proto(const char *value, struct nccl_setup *s, struct arena *a)
+static int take_algo(const char *value, struct nccl_setup *s)
 {
-    struct env_choice choice;
-    (void)a;
-    env_parse_proto(value, release_of(s), &choice);
-    take_choice(&choice, s->protos);
-    return 0;
+    return take_choice(value, s, env_parse_algo, s->algos);
+}
+
+static int take_proto(const char *value, struct nccl_setup *s)
+{
+    return take_choice(value, s, env_parse_proto, s->protos);
 }
 
 /* Some are numbers of the setup, up to `most`, or switches (0 off, 1 on, 2 by itself) of which it has whether they are
  * off. */
 static const struct {
     const char *name;
-    int (*take)(const char *value, struct nccl_setup *s, struct arena *a);
+    int (*take)(const char *value, struct nccl_setup *s);
     size_t at;
     int64_t most;
     int is_off;
 } variables[] = {
-    {"NCCL_IB_HCA", .take = take_hcas},
     {"NCCL_MIN_CTAS", .at = offsetof(struct nccl_setup, min_channels), .most = 64},
     {"NCCL_MAX_CTAS", .at = offsetof(struct nccl_setup, max_channels), .most = 64},
     {"NCCL_MIN_NCHANNELS", .at = offsetof(struct nccl_setup, min_channels), .most = 64},
@@ -171,8 +159,10 @@ static int apply_setting(const char *name, const char *value, struct nccl_setup 
     size_t i = 0;
     while (i < VARIABLES && strcmp(variables[i].name, name) != 0)
         i++;
-    if (i == VARIABLES || variables[i].take)
-        return i == VARIABLES ? -1 : variables[i].take(value, s, a);
+    if (i == VARIABLES)
+        return strcmp(name, "NCCL_IB_HCA") ? -1 : take_hcas(value, s, a);
+    if (variables[i].take)
+        return variables[i].take(value, s);
     int *member = (int *)((char *)s + variables[i].at), n = variables[i].is_off ? !*member : *member;
     int rc = number(value, variables[i].most, &n);
     *member = variables[i].is_off ? !n : n;

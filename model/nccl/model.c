@@ -3,7 +3,6 @@
 
 #include "model/nccl/cost.h"
 #include "model/nccl/cost_constants.h"
-#include "model/nccl/graph.h"
 #include "model/nccl/model_nets.h"
 #include "model/nccl/rccl.h"
 #include "probe/machines/hardware.h"
