@@ -8,7 +8,6 @@
 #include "bench/launch/launch.h"
 #include "bench/noise/noise.h"
 #include "bench/results/points.h"
-#include "bench/search/bench.h"
 #include "cli/cli.h"
 #include "cli/machine.h"
 #include "cli/measure.h"
@@ -40,9 +39,8 @@ static const struct cli_page page = {
     "  nccltune bench --engine model --topology t.json --nodes 64 -o r.jsonl\n"
     "  nccltune bench --machine dgx-h100 --nodes 2,16,128 -o r.jsonl\n"
     "\n"
-    "Exit status: 0 done; 1 done, but a launch crashed, hung or computed wrong data, or the journal cannot be "
-    "written;\n"
-    "2 wrong usage; 3 something is missing, such as mpirun; 130 interrupted, the journal can be resumed.\n",
+    "Exit status: 0 done; 1 done, but a launch crashed, hung or computed wrong data, or the journal cannot be\n"
+    "written; 2 wrong usage; 3 something is missing, such as mpirun; 130 interrupted, the journal can be resumed.\n",
     0};
 
 struct request {

@@ -13,12 +13,11 @@
 static const struct cli_page page = {
     COMMAND,
     "nccltune diagnose [OPTION]... FILE|DIR...\n"
-    "Explain failures and training steps: where the time goes, whether communication is the problem, what to do next.\n"
-    "FILE is a log, a trace or GPU samples; - is standard input; DIR is a job's directory, whose files are joined.\n"
-    "Formats are recognised by content and may be mixed: verl, TRL, Swift, Megatron-LM and DeepSpeed logs, \"[Step N] "
-    "rollout:\n"
-    "185ms | sync: 190ms\" lines, progress bars, PyTorch traces, flight recorders and kernel sums, Nsight Systems'\n"
-    "sums, NCCL_DEBUG=INFO, vLLM's log and metrics, nvidia-smi, stacks of py-spy.\n",
+    "Explain failures and training steps: where the time goes, whether communication is the problem, what to do\n"
+    "next. FILE is a log, a trace or GPU samples; - is standard input; DIR is a job's directory, whose files are\n"
+    "joined. Formats are recognised by content and may be mixed: verl, TRL, Swift, Megatron-LM and DeepSpeed logs,\n"
+    "\"[Step N] rollout: 185ms | sync: 190ms\" lines, progress bars, PyTorch traces, flight recorders and kernel\n"
+    "sums, Nsight Systems' sums, NCCL_DEBUG=INFO, vLLM's log and metrics, nvidia-smi, stacks of py-spy.\n",
     "Examples\n"
     "  nccltune diagnose train.log gpus.csv\n"
     "  nccltune diagnose outputs/job-1234\n"

@@ -27,9 +27,8 @@ static const struct cli_page page = {
     "nccltune install-profile PROFILE [OPTION]...\n"
     "       nccltune install-profile [PROFILE] --serve LIST [OPTION]...\n"
     "       nccltune install-profile --previous | --uninstall [--purge] [OPTION]...\n"
-    "Deploy a profile to jobs: copy it into a store and schedule it for the Slurm hooks, or without hooks write it "
-    "into\n"
-    "NCCL's own file.\n",
+    "Deploy a profile to jobs: copy it into a store and schedule it for the Slurm hooks, or without hooks write it\n"
+    "into NCCL's own file.\n",
     "Examples\n"
     "  nccltune install-profile profile --store /shared/nccltune\n"
     "  nccltune install-profile profile --store /shared/nccltune --partition debug\n"
@@ -39,9 +38,8 @@ static const struct cli_page page = {
     "  nccltune install-profile --serve n[65-128]    more nodes for the installed one, without measuring\n"
     "  nccltune install-profile --previous\n"
     "\n"
-    "Exit status: 0 done; 1 the profile is incomplete, something cannot be written or is in use, or a node is not "
-    "served,\n"
-    "no job gets it (not active; --hosts does not look at that); 2 wrong usage.\n",
+    "Exit status: 0 done; 1 the profile is incomplete, something cannot be written or is in use, or a node is not\n"
+    "served, no job gets it (not active; --hosts does not look at that); 2 wrong usage.\n",
     1};
 
 struct request {

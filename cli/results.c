@@ -14,11 +14,10 @@
 static const struct cli_page page = {
     COMMAND,
     "nccltune results [--format F] [--nodes N --ranks N] [-o FILE] FILE|PROFILE...\n"
-    "Read measurements and print them, as one table or for other programs (bench measures; this imports and exports).\n"
-    "FILEs are nccltune's journals, and output of nccl-tests and rccl-tests (text, -J JSON, CSV), with NCCL's log and\n"
-    "launchers' prefixes between the lines. Settings come from the command lines of runs and from NCCL's log: those "
-    "that\n"
-    "all runs share are the site's own, the others are candidates.\n",
+    "Read measurements and print them, as one table or for other programs (bench measures; this imports and\n"
+    "exports). FILEs are nccltune's journals, and output of nccl-tests and rccl-tests (text, -J JSON, CSV), with\n"
+    "NCCL's log and launchers' prefixes between the lines. Settings come from the command lines of runs and from\n"
+    "NCCL's log: those that all runs share are the site's own, the others are candidates.\n",
     "Examples\n"
     "  nccltune results default.log ring.log tree.log\n"
     "  nccltune results *.log --format journal -o results.jsonl\n"

@@ -18,18 +18,16 @@
 static const struct cli_page page = {
     COMMAND,
     "nccltune trials [NAME] [OPTION]...\n"
-    "Compare jobs with a trial's profile (install-profile --trial) and without: by their elapsed time, by the site's "
-    "own\n"
-    "figures, or by captures. Only --stop and --stop-if-slower change anything.\n",
+    "Compare jobs with a trial's profile (install-profile --trial) and without: by their elapsed time, by the site's\n"
+    "own figures, or by captures. Only --stop and --stop-if-slower change anything.\n",
     "Examples\n"
     "  nccltune trials\n"
     "  nccltune trials ring --figures step-times.txt      lines JOBID SECONDS\n"
     "  nccltune trials ring --captures /shared/capture\n"
     "  nccltune trials --stop-if-slower                   for cron, as root\n"
     "\n"
-    "Exit status: 0; 1 the profile of a trial is slower or jobs fail with it, unless --stop-if-slower has ended it, "
-    "or\n"
-    "something cannot be read; 2 wrong usage.\n",
+    "Exit status: 0; 1 the profile of a trial is slower or jobs fail with it, unless --stop-if-slower has ended it,\n"
+    "or something cannot be read; 2 wrong usage.\n",
     1};
 
 struct request {

@@ -14,7 +14,6 @@
 #include "core/units.h"
 #include "core/vars/text.h"
 #include "envgen/install/install.h"
-#include "envgen/profile/profile.h"
 #include "envgen/report/report.h"
 #include "probe/findings/findings.h"
 

@@ -5,14 +5,11 @@
 
 #include "bench/engines/engines.h"
 #include "cli/measure.h"
-#include "cli/nodes.h"
 #include "cli/tune.h"
 #include "core/json.h"
 #include "core/vars/text.h"
-#include "probe/cluster/groups.h"
 #include "probe/findings/findings.h"
 #include "probe/topology/build.h"
-#include "probe/topology/topology.h"
 #include "slurm/hook.h"
 
 int tune_predicts(const struct tune *t)

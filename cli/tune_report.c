@@ -9,14 +9,12 @@
 
 #include "advise/whatif/step_profile.h"
 #include "bench/noise/noise.h"
-#include "bench/results/points.h"
 #include "core/coll.h"
 #include "core/json.h"
 #include "core/locate.h"
 #include "core/units.h"
 #include "core/vars/text.h"
 #include "envgen/explain/explain.h"
-#include "envgen/profile/profile.h"
 #include "envgen/report/report.h"
 
 /* A path as one would type it here. */

@@ -234,14 +234,6 @@ static int judge_rules(const struct request *w, struct env_profile *p, const str
     return rc;
 }
 
-/* ---- the command ---- */
-
-static int judge_nothing(const struct request *w, struct err *e)
-{
-    const struct findings none = {0};
-    return w->json ? print_json(&(struct bench_points){0}, &(struct verify){0}, &none, &none, e) : 0;
-}
-
 static int measure_profile(struct request *w, struct env_profile *p, const struct topology *t,
                            const struct topology *here, struct err *e)
 {
@@ -257,7 +249,8 @@ static int measure_profile(struct request *w, struct env_profile *p, const struc
     progress_clear(&progress);
     if (!rc && !measured) {
         log_info(&log, "%s changes nothing: there is nothing to verify", p->dir);
-        rc = judge_nothing(w, e);
+        const struct findings none = {0};
+        rc = w->json ? print_json(&(struct bench_points){0}, &(struct verify){0}, &none, &none, e) : 0;
     } else if (!rc)
         rc = summary.interrupted ? CLI_INTERRUPTED : judge_rules(w, p, t, here, measured, e);
     bench_results_free(measured);

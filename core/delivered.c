@@ -2,7 +2,6 @@
 #include "core/delivered.h"
 
 #include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

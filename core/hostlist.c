@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <search.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/file.h"

@@ -1,7 +1,6 @@
 /* Records of a document by tables. */
 #include "core/json_fields.h"
 
-#include "core/arena.h"
 #include "core/json.h"
 
 #include <limits.h>

@@ -3,7 +3,6 @@
 #include "core/option.h"
 
 #include <getopt.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

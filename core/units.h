@@ -1,7 +1,6 @@
 /* Sizes and times as people write them. */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/err.h"

@@ -1,5 +1,4 @@
 /* What a profile may set: the catalogue's names and little else of it, for programs that run in every job. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/vars/catalogue.h"

@@ -175,42 +175,30 @@ static void note_unknown(struct env_choice *c, const char *s, size_t length, int
     }
 }
 
-/* The bits that "[^]a,b" leaves. Empty words between commas are no words. */
-static unsigned read_list(const char *s, size_t length, const struct words *w, int version, struct env_choice *c)
+/* The bits of "a,b". Empty words between commas are no words, but no functions either. */
+static unsigned read_words(const char *s, const char *end, const struct words *w, int version, struct env_choice *c)
 {
-    const char *end = s + length;
-    int invert = s < end && *s == '^';
+    const int are_functions = w->list == functions;
     unsigned bits = 0;
-    s += invert;
     while (s < end) {
         const char *comma = memchr(s, ',', (size_t)(end - s));
         size_t n = (size_t)((comma ? comma : end) - s);
         int value = find_word(w->list, w->count, s, n, version);
         if (value >= 0)
             bits |= 1u << value;
-        else if (n > 0)
-            note_unknown(c, s, n, 0);
-        s += n + (comma != NULL);
-    }
-    return invert ? w->all & ~bits : bits;
-}
-
-/* Which collectives stand in front of ':' (bits of enum coll). */
-static unsigned read_functions(const char *s, size_t length, struct env_choice *c)
-{
-    const char *end = s + length;
-    unsigned bits = 0;
-    while (s < end) {
-        const char *comma = memchr(s, ',', (size_t)(end - s));
-        size_t n = (size_t)((comma ? comma : end) - s);
-        int coll = find_word(functions, LENGTH(functions), s, n, 0);
-        if (coll >= 0)
-            bits |= 1u << coll;
-        else
-            note_unknown(c, s, n, 1);
+        else if (n > 0 || are_functions)
+            note_unknown(c, s, n, are_functions);
         s += n + (comma != NULL);
     }
     return bits;
+}
+
+/* The bits that "[^]a,b" leaves. */
+static unsigned read_list(const char *s, size_t length, const struct words *w, int version, struct env_choice *c)
+{
+    int invert = length && *s == '^';
+    unsigned bits = read_words(s + invert, s + length, w, version, c);
+    return invert ? w->all & ~bits : bits;
 }
 
 static void parse_choice(const char *s, int version, const struct words *w, struct env_choice *c)
@@ -224,7 +212,7 @@ static void parse_choice(const char *s, int version, const struct words *w, stru
         const char *list = colon ? colon + 1 : s;
         unsigned colls = (1u << COLL_COUNT) - 1;
         if (colon)
-            colls = read_functions(s, (size_t)(colon - s), c);
+            colls = read_words(s, colon, &(struct words){functions, LENGTH(functions), 0}, version, c);
         else if (!first && length > 0)
             note_unknown(c, s, length, 1);
         unsigned bits = read_list(list, length - (size_t)(list - s), w, version, c);

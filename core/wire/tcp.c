@@ -9,11 +9,9 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "core/hash.h"
 #include "core/wire/wire.h"
 
 #define BACKLOG  4096
