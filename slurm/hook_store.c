@@ -16,7 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/hash.h"
 #include "slurm/hook.h"
 
 #define FAR_FUTURE (1LL << 40)

@@ -8,7 +8,6 @@
 #include "core/file.h"
 #include "core/trust.h"
 #include "envgen/install/install.h"
-#include "envgen/profile/profile.h"
 #include "slurm/hook.h"
 
 static int pack_file(const char *dir, const char *name, FILE *out, struct arena *a, struct err *e)

@@ -1,19 +1,16 @@
 /* The same command on many nodes at once, through an agent like ssh. */
 #include <string.h>
 
+#include "core/vars/text.h"
 #include "envgen/install/install.h"
 #include "probe/cluster/cluster.h"
 
-/* A command line for the shell on the node, every word between quotes. */
+/* A command line for the shell on the node. */
 static const char *command_of(const struct install_hosts *h, const char *const *words, struct arena *a)
 {
-    const char *line = arena_printf(a, "'%s' install-profile", h->program);
-    for (; *words; words++) {
-        line = arena_printf(a, "%s '", line);
-        for (const char *c = *words; *c; c++)
-            line = *c == '\'' ? arena_printf(a, "%s'\\''", line) : arena_printf(a, "%s%c", line, *c);
-        line = arena_printf(a, "%s'", line);
-    }
+    const char *line = arena_printf(a, "%s install-profile", env_shell_word(a, h->program));
+    for (; *words; words++)
+        line = arena_printf(a, "%s %s", line, env_shell_word(a, *words));
     return line;
 }
 

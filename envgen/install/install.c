@@ -16,7 +16,6 @@
 #include "core/file.h"
 #include "core/hostlist.h"
 #include "core/trust.h"
-#include "envgen/profile/profile.h"
 #include "slurm/hook.h"
 
 #define CONF_LIMIT    ((size_t)1 << 20)
@@ -215,16 +214,10 @@ void install_schedule_last(const char *text, char last[SHA256_HEX], char before[
 }
 
 /* A wrong line would make the hooks refuse the whole schedule. */
-static int is_plain(const char *name)
-{
-    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
-    return n && n < 64 && !name[n];
-}
-
 static int odd_host(void *arg, const char *host)
 {
     (void)arg;
-    return !is_plain(host);
+    return !hook_is_name(host);
 }
 
 /* A line "SINCE HASH SCOPE"; without a scope it is none. */
@@ -314,7 +307,7 @@ static int schedule(const struct install_site *site, const char *hash, const str
 {
     const char *to = "all";
     long long since = scope->since ? scope->since : (long long)time(NULL);
-    if (scope->partition && !is_plain(scope->partition))
+    if (scope->partition && !hook_is_name(scope->partition))
         return err_set(e, ERR_USAGE, "'%s' cannot be the name of a partition", scope->partition);
     if (scope->nodes && (strpbrk(scope->nodes, " \t\r\n") || hostlist_each(scope->nodes, "", odd_host, NULL, NULL)))
         return err_set(e, ERR_USAGE, "'%s' is not a list of nodes such as n[1-4],m1", scope->nodes);

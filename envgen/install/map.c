@@ -4,12 +4,10 @@
 #include <string.h>
 
 #include "envgen/install/install.h"
-#include "probe/topology/topology.h"
 #include "slurm/hook.h"
 
-#define FORMAT          "nccltune-hook/1"
-#define NAME_MAX_LENGTH 63
-#define TABLE_MAX       ((uint64_t)2 << 20) /* the hooks hash the table before every task */
+#define FORMAT    "nccltune-hook/1"
+#define TABLE_MAX ((uint64_t)2 << 20) /* the hooks hash the table before every task */
 
 /* Kernel modules by what the devices are called. */
 static const struct {
@@ -41,11 +39,6 @@ static int group_of(const struct topology *t, int i)
 }
 
 /* ---- statements -------------------------------------------------------------------------------------------------- */
-
-static int name_ok(const char *name)
-{
-    return env_manifest_name_ok(name) && !strchr(name, '/') && *name != '-' && strlen(name) <= NAME_MAX_LENGTH;
-}
 
 static int put_files(const struct env_manifest *m, FILE *out, struct err *e)
 {
@@ -80,14 +73,14 @@ static int put_class(const struct topology *t, int i, FILE *out, struct err *e)
     const struct topo_class *c = &t->classes[i];
     const struct topo_object *gpu = c->ngpus ? &c->objects[c->gpus[0].object] : NULL;
     unsigned vendor = gpu ? gpu->vendor : 0;
-    if (!name_ok(c->name))
+    if (!hook_is_name(c->name))
         return err_set(e, ERR_FAILED, "topology.json: '%s' cannot be the name of a class for the hooks", c->name);
     fprintf(out, "class %s group%d %d %u\n", c->name, group_of(t, i), vendor ? c->ngpus : c->ngpus ? -1 : 0, vendor);
     for (int p = 0; p < c->nports; p++) {
         const struct topo_port *port = &c->ports[p];
         if (port->state != TOPO_STATE_ACTIVE)
             continue;
-        if (!port->hca || !name_ok(port->hca) || port->port < 0 || port->port > 255)
+        if (!port->hca || !hook_is_name(port->hca) || port->port < 0 || port->port > 255)
             return err_set(e, ERR_FAILED, "topology.json: class %s has a port that the hooks cannot name", c->name);
         fprintf(out, "port %s %s %d %d\n", c->name, port->hca, port->port, (int)port->rate_Gbps);
     }
@@ -105,7 +98,7 @@ static int put_all(const struct topology *t, const struct env_manifest *m, FILE 
     for (int i = 0; i < t->nclasses && !rc; i++)
         rc = put_class(t, i, out, e);
     for (int i = 0; i < t->nhosts && !rc; i++) {
-        if (!name_ok(t->hosts[i].name))
+        if (!hook_is_name(t->hosts[i].name))
             return err_set(e, ERR_FAILED, "topology.json: '%s' cannot be the name of a host for the hooks",
                            t->hosts[i].name);
         fprintf(out, "host %s %s\n", t->hosts[i].name, t->classes[t->hosts[i].class_index].name);

@@ -1,7 +1,6 @@
 /* Our lines in a file that is not ours, between two markers, at its end: NCCL keeps the first of two settings, so the
  * site's own lines win. Everything else stays byte for byte. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

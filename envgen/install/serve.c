@@ -22,7 +22,7 @@ int install_extend(const char *store, const char *profile, const struct topology
         *served = cluster_serve(t, probed, a);
         if (served->joined || t->nhosts < before) {
             const char *text = json_text(topo_to_json(t), a);
-            rc = env_profile_copy(p, dir, "topology.json", text, strlen(text), e);
+            rc = env_profile_copy(p, dir, text, e);
         }
     } else {
         rc = e->code;

@@ -7,7 +7,6 @@
  * steps (K. Lange, R. Little, J. Taylor, Robust Statistical Modeling Using the t Distribution, 1989). The spread is
  * estimated with them, starting from the built-in one. The covariance is that of the last step. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/stats.h"

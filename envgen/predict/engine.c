@@ -10,8 +10,6 @@
 #include "bench/candidates/engine.h"
 #include "bench/engines/engines.h"
 #include "core/coll.h"
-#include "core/log.h"
-#include "model/model.h"
 
 /* A launch of groups of a shape, prepared when it is first asked for. */
 struct prepared {

@@ -1,7 +1,6 @@
 /* Decisions in memory. */
 #include "envgen/profile/decisions.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "core/coll.h"

@@ -1,6 +1,5 @@
 /* decisions.json: what of the structures is where in the document. Times are in microseconds. What does not fit
  * together is an error, so that nobody behind this file needs to check an index. */
-#include <string.h>
 
 #include "core/call/shape.h"
 #include "core/coll.h"

@@ -167,8 +167,7 @@ static int stage_manifest(struct env_staged_write *s, const struct env_profile *
     return env_staged_write_add(s, ENV_MANIFEST, text, strlen(text), e);
 }
 
-int env_profile_copy(const struct env_profile *p, const char *dir, const char *name, const char *data, size_t bytes,
-                     struct err *e)
+int env_profile_copy(const struct env_profile *p, const char *dir, const char *topology, struct err *e)
 {
     struct arena *a = arena_new();
     struct env_staged_write s;
@@ -181,9 +180,8 @@ int env_profile_copy(const struct env_profile *p, const char *dir, const char *n
     env_staged_write_begin(&s, dir, a);
     for (int i = 0; i < p->manifest.nfiles && !rc; i++) {
         const char *file = p->manifest.files[i].name;
-        if (!strcmp(file, "tuner.bin") && !strcmp(name, "tuner.csv"))
-            continue; /* made from the other one */
-        rc = strcmp(file, name) ? stage_file(&s, p, file, e) : env_staged_write_add(&s, name, data, bytes, e);
+        rc = strcmp(file, "topology.json") ? stage_file(&s, p, file, e)
+                                           : env_staged_write_add(&s, file, topology, strlen(topology), e);
     }
     if (!rc)
         rc = stage_manifest(&s, p, e);

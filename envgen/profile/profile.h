@@ -61,10 +61,9 @@ struct env_profile {
 struct env_profile *env_profile_open(const char *dir, struct err *e);
 void env_profile_free(struct env_profile *p); /* NULL is fine */
 
-/* Writes a copy with other contents of its file `name` into `dir`, which is made and may hold no profile. The manifest
- * is that of the copy, so it has a hash of its own. */
-int env_profile_copy(const struct env_profile *p, const char *dir, const char *name, const char *data, size_t bytes,
-                     struct err *e);
+/* Writes a copy with another topology.json into `dir`, which is made and may hold no profile. The manifest is that of
+ * the copy, so it has a hash of its own. */
+int env_profile_copy(const struct env_profile *p, const char *dir, const char *topology, struct err *e);
 
 /* Nonzero if `dir` holds a manifest, so that it may not be written into without being told to. */
 int env_profile_complete(const char *dir);

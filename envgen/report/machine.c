@@ -5,7 +5,6 @@
 #include "core/xml.h"
 #include "envgen/report/page.h"
 #include "envgen/report/report_internal.h"
-#include "probe/format/format.h"
 
 #define MOST_MATRICES 16
 

@@ -6,7 +6,6 @@
 
 #include "core/file.h"
 #include "core/hostlist.h"
-#include "core/vars/catalogue.h"
 #include "envgen/report/page.h"
 #include "envgen/report/report_internal.h"
 #include "probe/findings/findings.h"

@@ -13,7 +13,6 @@
 #include "envgen/report/report.h"
 #include "envgen/report/report_internal.h"
 #include "model/model.h"
-#include "probe/format/format.h"
 #include "tuner/table/table.h"
 
 /* ---- what a job script needs of a profile, to be pasted ---------------------------------------------------------- */

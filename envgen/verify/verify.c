@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/results/points.h"
 #include "core/coll.h"
 #include "core/file.h"
 #include "core/units.h"

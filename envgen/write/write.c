@@ -1,5 +1,4 @@
 /* The tables of all writers as one. */
-#include "envgen/write/write.h"
 
 #include <string.h>
 
