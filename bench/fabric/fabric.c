@@ -2,8 +2,6 @@
 #include "bench/fabric/fabric.h"
 
 #include <arpa/inet.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/json.h"

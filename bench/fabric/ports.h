@@ -2,8 +2,6 @@
  * were slow to the few things that are broken. Pure logic on tables; nothing here opens a device. */
 #pragma once
 
-#include <stddef.h>
-
 #include "core/arena.h"
 
 /* ---- GIDs: the addresses of RoCE ports ---- */

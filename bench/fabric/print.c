@@ -1,6 +1,5 @@
 /* A measured fabric for people: faults, heat map, settings. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "bench/fabric/fabric.h"
 #include "core/stats.h"

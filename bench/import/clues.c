@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "bench/import/import.h"
-#include "core/coll.h"
 
 /* ---- prefixes ---------------------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,4 @@
 /* Files of all kinds into one list of measurements; and what nccl-tests write as JSON. */
-#include "bench/import/import.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,5 @@
 /* Orders to agents and what comes back: frames, and programs that are run on all nodes. */
-#include "bench/launch/agents.h"
 
-#include <poll.h>
 #include <string.h>
 
 #include "bench/launch/launch_internal.h"

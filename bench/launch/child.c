@@ -1,7 +1,6 @@
 /* A child that answers in lines, and of what it prints on standard error the one or two lines that say why. */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

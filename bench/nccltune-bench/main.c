@@ -4,8 +4,6 @@
  * request to all ranks as it came, and answers with the slowest rank's times. `--describe VARIABLE...` says what the
  * library offers. */
 #include <errno.h>
-#include <math.h>
-#include <mpi.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "bench/launch/worker_protocol.h"
 #include "bench/nccltune-worker/process.h"
 #include "bench/nccltune-worker/worker.h"
 #include "core/err.h"

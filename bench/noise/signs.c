@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "probe/source/condition.h"
 #include "probe/topology/sysfs.h"
 
 #define CPUS "/sys/devices/system/cpu"

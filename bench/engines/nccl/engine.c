@@ -1,6 +1,5 @@
 /* The nccl engine: what NCCL decides per call is switched inside one communicator by our tuner plugin, what it reads at
  * its start gets fresh workers. */
-#include "bench/engines/nccl/engine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,11 +8,7 @@
 #include "bench/candidates/candidates.h"
 #include "bench/engines/nccl/inherit.h"
 #include "bench/engines/nccl/session.h"
-#include "bench/engines/nccl/worker_pool.h"
-#include "bench/launch/launch.h"
-#include "core/coll.h"
 #include "core/locate.h"
-#include "core/log.h"
 #include "core/progress.h"
 #include "core/vars/catalogue.h"
 #include "probe/topology/topology.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/call/result.h"
-#include "core/coll.h"
 #include "core/progress.h"
 #include "core/units.h"
 

@@ -7,7 +7,6 @@
 #include "bench/engines/nccl/inherit.h"
 #include "bench/engines/nccl/session.h"
 #include "bench/results/points.h"
-#include "core/coll.h"
 #include "core/progress.h"
 #include "core/units.h"
 

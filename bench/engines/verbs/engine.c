@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "bench/engines/verbs/run.h"
-#include "bench/fabric/fabric.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "core/trust.h"

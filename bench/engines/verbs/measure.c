@@ -1,7 +1,6 @@
 /* Timing writes over a connected pair, and checking what arrived. */
 #include "bench/engines/verbs/verbs.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 /* A port's process: opening the port, taking orders, measuring with another port. */
-#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
@@ -232,8 +231,6 @@ static void try_gpu(struct verbs_server *s, const struct verbs_order *o, struct 
         fail_try(a, *why ? why : e.text);
     }
 }
-
-/* ---- what a port is ---- */
 
 /* ---- orders ---- */
 
