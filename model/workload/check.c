@@ -8,14 +8,34 @@
 
 #define USABLE 0.8 /* of a link: what is left for data, as in job.c */
 
-/* Size of the largest set of GPUs of a class that NVLink or XGMI joins; 0: it has no GPU. */
+/* The root of `i` in a forest of parent indexes. */
+static int root_of(const int *up, int i)
+{
+    while (up[i] != i)
+        i = up[i];
+    return i;
+}
+
+/* Size of the largest set of GPUs of a class that links join, over an NVSwitch too; 0: it has none. */
 static int domain_of(const struct topo_class *c)
 {
+    int n = c->ngpus + c->nobjects, largest = 0;
     struct arena *a = arena_new();
-    struct nvlink_domain *domains;
-    int n = nvlink_domains(c, path_matrix(c, a), a, &domains), largest = c->ngpus > 0;
+    int *up = arena_alloc(a, (size_t)n * sizeof *up), *size = arena_alloc(a, (size_t)n * sizeof *size);
     for (int i = 0; i < n; i++)
-        largest = domains[i].ngpus > largest ? domains[i].ngpus : largest;
+        up[i] = i;
+    for (int i = 0; i < c->nlinks; i++) {
+        const struct topo_link *l = &c->links[i];
+        if (l->peer_gpu >= 0)
+            up[root_of(up, l->gpu)] = root_of(up, l->peer_gpu);
+        else if (l->peer_object >= 0 && c->objects[l->peer_object].kind == TOPO_NVSWITCH)
+            up[root_of(up, l->gpu)] = root_of(up, c->ngpus + l->peer_object);
+    }
+    for (int i = 0; i < c->ngpus; i++) {
+        int *s = &size[root_of(up, i)];
+        if (++*s > largest)
+            largest = *s;
+    }
     arena_free(a);
     return largest;
 }

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "core/progress.h"
-#include "core/wire/wire.h"
 
 #define BACKLOG 1024
 
@@ -85,12 +84,22 @@ void verbs_net_listen(struct verbs_net_list *mine, int fds[VERBS_NETS])
     freeifaddrs(all);
 }
 
+static int same_host(const struct sockaddr_storage *x, const struct sockaddr_storage *y)
+{
+    if (x->ss_family != y->ss_family)
+        return 0;
+    if (x->ss_family == AF_INET)
+        return ((const struct sockaddr_in *)x)->sin_addr.s_addr == ((const struct sockaddr_in *)y)->sin_addr.s_addr;
+    return !memcmp(&((const struct sockaddr_in6 *)x)->sin6_addr, &((const struct sockaddr_in6 *)y)->sin6_addr,
+                   sizeof(struct in6_addr));
+}
+
 static int is_mine(const struct verbs_net_list *mine, const struct verbs_net *peer)
 {
-    const struct sockaddr *own[VERBS_NETS];
     for (int i = 0; i < mine->n; i++)
-        own[i] = (const struct sockaddr *)&mine->nets[i].address;
-    return !address_leads_away((const struct sockaddr *)&peer->address, own, mine->n);
+        if (same_host(&mine->nets[i].address, &peer->address))
+            return 1;
+    return 0;
 }
 
 /* A connection under way from `from` to `to`; -1 when it cannot even begin. */
