@@ -220,12 +220,32 @@ static int is_straight(const struct env_point *const at[SIZES], const char *call
            steep->median <= BENT * before.median && before.median <= BENT * steep->median;
 }
 
+/* Whether a call gets less steep than `steep` by the margin; those that `known` (may be NULL) has timed do not count.
+ */
+static int has_less_steep(const struct env_point *points, int n, double steep, double margin,
+                          const struct env_point *known)
+{
+    const struct env_point *at[SIZES];
+    for (int p = 0; p < n; p++)
+        for (int i = 0; i < points[p].noptions; i++) {
+            const char *label = points[p].options[i].call.label;
+            if ((known && largest(known, n, label, at) >= 2) || largest(points, n, label, at) < 2)
+                continue;
+            double other = slope_between(at[1], at[0], label).median;
+            if (other > 0 && (1 + margin) * other < steep)
+                return 1;
+        }
+    return 0;
+}
+
 /* Return whether the choice at the last of `n` points, ascending, of one collective may go on without end: through the
  * three largest sizes, each twice the one before or more, time has to be a straight line in the size for it and for the
  * default, by their intervals, and so much steeper for the default that the gain clears the margin however large the
- * size gets; and its interval must show a gain at the last two of them, at the last one no less than before. The
+ * size gets; and its interval must show a gain at the last two of them, at the last one no less than before. No other
+ * call that was measured may be less steep by the margin either: NCCL may turn to it by itself. What there was no time
+ * for in this launch is judged by `untouched_points`, the same sizes in the untouched one (NULL: this is it). The
  * default always goes on. */
-static int goes_on(const struct env_point *points, int n, double margin)
+static int goes_on(const struct env_point *points, const struct env_point *untouched_points, int n, double margin)
 {
     const struct env_point *last = &points[n - 1], *at[SIZES];
     struct slope ours, defaults;
@@ -236,8 +256,15 @@ static int goes_on(const struct env_point *points, int n, double margin)
         !is_straight(at, BENCH_DEFAULT, &defaults) || defaults.low < (1 + margin) * ours.high)
         return 0;
     struct bench_interval gain = option_of(at[0], call)->gain, before = option_of(at[1], call)->gain;
-    return bench_gain_clears(gain, margin) && bench_gain_clears(before, margin) &&
-           gain.median * (1 + margin) >= before.median;
+    if (!bench_gain_clears(gain, margin) || !bench_gain_clears(before, margin) ||
+        gain.median * (1 + margin) < before.median)
+        return 0;
+    if (has_less_steep(points, n, ours.median, margin, NULL))
+        return 0;
+    if (!untouched_points || largest(untouched_points, n, BENCH_DEFAULT, at) < 2)
+        return 1;
+    double there = ours.median / defaults.median * slope_between(at[1], at[0], BENCH_DEFAULT).median;
+    return !has_less_steep(untouched_points, n, there, margin, points);
 }
 
 /* ---- shapes that a tuner cannot tell apart ---- */
@@ -446,7 +473,8 @@ static void add_open(struct env_decisions *d, struct env_coll *c, uint64_t min_b
                   .min_bytes = min_bytes, .max_bytes = max_bytes, .call = untouched, .gain = {1, 1, 1, 0}, .why = why});
 }
 
-static void make_ranges(struct env_decisions *d, struct env_coll *c, struct env_point *points, int n)
+static void make_ranges(struct env_decisions *d, struct env_coll *c, struct env_point *points,
+                        const struct env_point *untouched_points, int n)
 {
     uint64_t begin = n && points[0].bytes > SMALLEST_BYTES ? points[0].bytes : 0;
     for (int i = 0, k; i < n; i = k) {
@@ -459,7 +487,7 @@ static void make_ranges(struct env_decisions *d, struct env_coll *c, struct env_
                               .npoints = k - i};
         if (k < n)
             share_gap(d, &points[k - 1], &points[k], &r.max_bytes, &begin);
-        else if (!goes_on(points, n, d->margin))
+        else if (!goes_on(points, untouched_points, n, d->margin))
             r.max_bytes = points[n - 1].bytes;
         finish_range(d, &r);
         add_range(d, c, &r);
@@ -486,14 +514,21 @@ static const char *launch_of(const struct env_shape *shape)
     return shape->chosen < 0 ? BENCH_DEFAULT : shape->launches[shape->chosen].knobs.label;
 }
 
+static struct env_point *read_points(struct env_decisions *d, const char *launch, const struct sides *all,
+                                     struct decide_slice s)
+{
+    struct env_point *points = arena_alloc(d->arena, (size_t)s.count * sizeof *points);
+    for (int i = 0; i < s.count; i++)
+        points[i] = read_point(d, &s.points[i], launch, all);
+    return points;
+}
+
 static void choose_points(struct env_decisions *d, const struct sides *all, struct side *side)
 {
     struct decide_slice s = side->slice;
-    side->points = arena_alloc(d->arena, (size_t)s.count * sizeof *side->points);
-    for (int i = 0; i < s.count; i++) {
-        side->points[i] = read_point(d, &s.points[i], launch_of(side->shape), all);
+    side->points = read_points(d, launch_of(side->shape), all, s);
+    for (int i = 0; i < s.count; i++)
         choose(d, &side->points[i], &s.points[i]);
-    }
     for (int i = 1; i + 1 < s.count; i++)
         smooth(&side->points[i], &side->points[i - 1], &side->points[i + 1], d->margin);
 }
@@ -528,7 +563,8 @@ void decide_calls(struct env_decisions *d, struct env_shape *shapes, const struc
             shapes[i].colls = arena_grow(d->arena, shapes[i].colls, (size_t)shapes[i].ncolls, sizeof *shapes[i].colls);
             struct env_coll *c = &shapes[i].colls[shapes[i].ncolls++];
             *c = (struct env_coll){.coll = coll};
-            make_ranges(d, c, side->points, count);
+            make_ranges(d, c, side->points,
+                        shapes[i].chosen > 0 ? read_points(d, BENCH_DEFAULT, &all, side->slice) : NULL, count);
         }
     }
 }
