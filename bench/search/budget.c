@@ -14,9 +14,10 @@
 #define LEAST_VISIT 0.5
 
 /* The part of the time for all sessions that tell launches apart where a budget is larger than usual, and what one may
- * last then, seconds: what passes over a machine within that is averaged out. */
+ * last then: seconds, which average out what passes over a machine; and in starts, as more of them tell more. */
 #define VISITS_PART  0.6
 #define MOST_VISIT_S 6.0
+#define MOST_VISIT   3.0
 
 /* The default and those that are compared with it; where that leaves few pairs, one of them. */
 #define AT_ONCE (1 + BUDGET_FINALISTS)
@@ -39,7 +40,8 @@ double budget_usual_s(const struct budget_task *t, double start_s)
 double budget_visit_s(const struct budget_task *t, double left_s, double start_s)
 {
     int sessions = 1 + t->launches + AT_ONCE * BUDGET_PAIRS;
-    double share_s = fmin(left_s * VISITS_PART / sessions - start_s, MOST_VISIT_S);
+    double most_s = fmin(MOST_VISIT_S, MOST_VISIT * start_s);
+    double share_s = fmin(left_s * VISITS_PART / sessions - start_s, most_s);
     return fmax(fmax(share_s, LEAST_VISIT * start_s), t->samples_s);
 }
 

@@ -86,7 +86,7 @@ static struct workload *workload_of(const char *name)
 }
 
 /* The shares of the communication's time by cover. */
-static void run(const struct workload *w, double share[STEP_COVERS], int *left_out)
+static void run(struct workload *w, double share[STEP_COVERS], int *left_out)
 {
     static volatile sig_atomic_t stop;
     static const struct bench_knobs untouched = {.label = BENCH_DEFAULT};
