@@ -41,8 +41,8 @@ double budget_visit_s(const struct budget_task *t, double left_s, double start_s
 {
     int sessions = 1 + t->launches + AT_ONCE * BUDGET_PAIRS;
     double most_s = fmin(MOST_VISIT_S, MOST_VISIT * start_s);
-    double share_s = fmin(left_s * VISITS_PART / sessions - start_s, most_s);
-    return fmax(fmax(share_s, LEAST_VISIT * start_s), t->samples_s);
+    double share_s = fmax(left_s * VISITS_PART / sessions - start_s, LEAST_VISIT * start_s);
+    return fmax(fmin(share_s, most_s), t->samples_s);
 }
 
 static void fill_row(cJSON *o, const struct budget_task *t, double budget_s, double start_s)
