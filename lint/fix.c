@@ -61,6 +61,18 @@ static int is_safe(const struct lint_finding *f)
     return !f->changes;
 }
 
+/* What stays in its shell does no harm there: with an export before it, it would, where another finding asks a person to
+ * remove it. */
+static int is_better_unread(const struct lint *l, const struct lint_finding *f)
+{
+    for (size_t i = 0; i < l->nfindings && !strcmp(f->kind->id, "NT609"); i++) {
+        const struct lint_finding *o = l->findings[i];
+        if (o != f && o->at == f->at && o->fix == LINT_FIX_NONE && o->severity != FINDING_NOTE)
+            return 1;
+    }
+    return 0;
+}
+
 static size_t errors_in(const struct lint *l, const struct lint_text *t)
 {
     size_t n = 0;
@@ -138,6 +150,8 @@ static int fix_text(const struct lint *l, size_t n, int all, int passes, struct 
     for (size_t i = 0; i < l->nfindings; i++) {
         const struct lint_finding *f = l->findings[i];
         if (f->at->text != t)
+            continue;
+        if (is_better_unread(l, f))
             continue;
         if (!edit_of(l, f, &edits[count])) {
             if (f->severity != FINDING_NOTE || !strcmp(f->kind->id, "NT108")) /* a successor means something else */

@@ -285,10 +285,13 @@ static void check_class(struct lint *l, const struct lint_setting *s, const stru
             "Name interfaces that these nodes have.");
 }
 
-/* The list of all compute ports as a correction, where all nodes have the same. */
+/* The list of all compute ports as a correction, where all nodes have the same. Behind a value that ends at a blank
+ * stands the rest of a list, which would become a word of its own. */
 static void write_compute_list(struct lint *l, struct lint_finding *f, const char *compute, enum lint_fix_kind fix)
 {
-    if (!compute || l->nclasses != 1 || strcmp(f->at->name, "NCCL_IB_HCA") != 0)
+    const char *value = f->at->value;
+    int cut = value && value[0] && value[strlen(value) - 1] == ',';
+    if (!compute || cut || l->nclasses != 1 || strcmp(f->at->name, "NCCL_IB_HCA") != 0)
         return;
     f->fix = fix;
     f->changes = 1;

@@ -89,12 +89,12 @@ static void read_held(struct shell *sh, int k)
 
 /* ---- commands that set ------------------------------------------------------------------------------------------- */
 
-/* mlx5_3, mlx5_3:1, with a comma behind where the list goes on: the length without it; 0: something else. */
+/* mlx5_3, mlx5_3:1,mlx5_4, with a comma behind where the list goes on: the length without it; 0: something else. */
 static size_t device_length(const char *word, size_t bytes)
 {
     size_t n = bytes - (word[bytes - 1] == ',');
     for (size_t i = 0; i < n; i++)
-        if (!isalnum((unsigned char)word[i]) && !strchr("_.:", word[i]))
+        if (!isalnum((unsigned char)word[i]) && !strchr("_.:,", word[i]))
             return 0;
     return n > 0 && isalpha((unsigned char)word[0]) && isdigit((unsigned char)word[n - 1]) ? n : 0;
 }

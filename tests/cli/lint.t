@@ -190,6 +190,11 @@ Findings for programs: JSON
   export NCCL_SOCKET_IFNAME="eth*"
   export NCCL_NET_GDR_LEVEL=NEAR
   srun -n16 train
+  $ printf 'export NCCL_IB_HCA=mlx5_0, mlx5_3,mlx5_4\nNCCL_SHM_DISABLE=1\ntorchrun a.py\n' | nccltune lint --fix=all --kind shell - 2>/dev/null
+  export NCCL_IB_HCA==mlx5_0,mlx5_3,mlx5_4
+  NCCL_SHM_DISABLE=1
+  torchrun a.py
+  [1]
   $ echo 'export NCCL_IB_RETRY_CNT=15' | nccltune lint --fix=all --kind shell - 2>/dev/null
   export NCCL_IB_RETRY_CNT=7
   [1]
