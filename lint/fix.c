@@ -61,8 +61,8 @@ static int is_safe(const struct lint_finding *f)
     return !f->changes;
 }
 
-/* What stays in its shell does no harm there: with an export before it, it would, where another finding asks a person to
- * remove it. */
+/* What stays in its shell does no harm there: with an export before it, it would, where another finding asks a person
+ * to remove it. */
 static int is_better_unread(const struct lint *l, const struct lint_finding *f)
 {
     for (size_t i = 0; i < l->nfindings && !strcmp(f->kind->id, "NT609"); i++) {
